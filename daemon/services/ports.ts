@@ -1,0 +1,76 @@
+// What the services need from the world, declared here and implemented by the adapters (mail, hold, cluster).
+import type {Readable} from 'node:stream';
+import type {Domain} from '../../shared/domain.ts';
+import type {ActionOutcome, HeldMail, HeldMailDetail, HoldAction, Summary} from '../../shared/held-mail.ts';
+import type {HoldFilter, Page} from '../../shared/hold-filter.ts';
+import type {HostPort} from '../../shared/host-port.ts';
+import type {Reach, Scope} from '../../shared/scopes.ts';
+import type {Envelope, HeldMailFacts, Judgement, MailContent, Ownership, ReceivedMail, Score} from './mail.ts';
+
+/** Who asks. The node and its operator act with `keyId` null and reach everything. */
+export interface Actor {
+  keyId: number | null;
+  scope: Scope;
+  reach: Reach;
+  remoteAddress: string | null;
+}
+
+/** Gives a mail a score. Rejects with a Fault `unavailable` when it cannot. */
+export interface Scorer {
+  score(mail: ReceivedMail): Promise<Score>;
+}
+
+/** A reply of an SMTP server: the code and all of its text, enhanced status code included, lines joined by a space. */
+export interface SmtpReply {
+  code: number;
+  text: string;
+}
+
+/** What became of one recipient: delivered, refused for good (5xx), or to be tried again (4xx, no server reached). */
+export interface RecipientResult {
+  recipient: string;
+  outcome: 'delivered' | 'refused' | 'deferred';
+  reply: SmtpReply;
+}
+
+/** Where mail goes: servers in order, the next one on connection failure; `domain` for the DKIM signature when outbound. */
+export interface Route {
+  servers: HostPort[];
+  auth?: {username: string; password: string};
+  signFor?: Domain;
+}
+
+/** Hands one mail to one route. Resolves with one result per recipient; never rejects for what a server says or fails to say. */
+export interface Deliver {
+  deliver(route: Route, envelope: Envelope, content: MailContent): Promise<RecipientResult[]>;
+}
+
+/** Takes a suspicious mail into keeping. Resolved means file and row are on stable storage. */
+export interface Keep {
+  hold(mail: ReceivedMail, ownership: Ownership, judgement: Judgement): Promise<void>;
+}
+
+export interface HoldList {
+  mails: HeldMail[];
+  /** All matches, not only this page. */
+  total: number;
+}
+
+/** One node's hold queue: its own spool, its Postfix, or a peer's behind mutual TLS. `reach` narrows to one domain. */
+export interface HoldQueue {
+  readonly nodeId: string;
+  list(filter: HoldFilter, page: Page, reach: Reach): Promise<HoldList>;
+  summary(filter: HoldFilter, reach: Reach): Promise<Summary>;
+  get(queueId: string, reach: Reach): Promise<HeldMailDetail>;
+  body(queueId: string, actor: Actor): Promise<{sizeBytes: number; stream: Readable}>;
+  /** Released means the backend has answered 250 for every recipient. */
+  act(action: HoldAction, queueId: string, actor: Actor): Promise<ActionOutcome>;
+}
+
+/** Bytes of held mails on disk. */
+export interface Spool {
+  /** Durable when resolved: bytes, file name and folder are on stable storage. */
+  place(facts: HeldMailFacts, content: MailContent, traceHeader: Buffer): Promise<{sizeBytes: number; sha256: string}>;
+  open(queueId: string): Promise<MailContent>;
+  remove(queueId: string): Promise<void>;
+}

@@ -1,0 +1,51 @@
+import {z} from 'zod';
+import {id, label, nodeId, timestamp} from './fields.ts';
+import {permissions, scopes} from './scopes.ts';
+
+export const rateLimit = z.int().min(1, 'must be at least 1').max(1_000_000, 'must be at most 1000000');
+
+export const apiKeySchema = z
+  .strictObject({
+    id,
+    name: z.string(),
+    key_prefix: z.string().meta({description: 'The first 12 characters of the key, to recognise it by', example: 'mfk_3Jx9vQ2a'}),
+    scope: z.enum(scopes),
+    rate_limit_per_minute: rateLimit,
+    domain: z.string().nullable().meta({description: 'The domain a `domain-admin` key is bound to'}),
+    last_used_at: timestamp.nullable().meta({description: 'Latest use on any node, at most 60 s behind'}),
+    expires_at: timestamp.nullable(),
+    revoked_at: timestamp.nullable(),
+    created_at: timestamp,
+  })
+  .meta({id: 'ApiKey', description: 'An API key, without its value'});
+export type ApiKey = z.infer<typeof apiKeySchema>;
+
+export const createdApiKeySchema = apiKeySchema
+  .pick({id: true, key_prefix: true, name: true, scope: true, rate_limit_per_minute: true, domain: true, expires_at: true})
+  .extend({key: z.string().meta({description: 'The key itself: shown in this answer and never again'})})
+  .meta({id: 'CreatedApiKey'});
+export type CreatedApiKey = z.infer<typeof createdApiKeySchema>;
+
+export const meSchema = apiKeySchema
+  .extend({permissions: z.array(z.enum(permissions)), node_id: nodeId})
+  .meta({id: 'Me', description: 'The key a request was made with, what it may do, and the node that answered'});
+export type Me = z.infer<typeof meSchema>;
+
+/** What POST /auth/api-keys takes. That `expires_at` lies ahead and `domain` exists is for the service to say. */
+export const createApiKeySchema = z
+  .strictObject({
+    name: label(100),
+    scope: z.enum(scopes),
+    rate_limit_per_minute: rateLimit.default(600),
+    expires_at: z.iso.datetime({offset: true, error: 'must be an ISO 8601 timestamp such as 2027-01-31T00:00:00Z'}).nullish(),
+    domain: z.string().nullish().meta({description: 'Required for `domain-admin`, refused for every other scope'}),
+  })
+  .superRefine(({scope, domain}, context) => {
+    const isBound = domain !== undefined && domain !== null;
+    if (scope === 'domain-admin' && !isBound)
+      context.addIssue({code: 'custom', path: ['domain'], message: 'is required for a domain-admin key: the name of its domain'});
+    if (scope !== 'domain-admin' && isBound)
+      context.addIssue({code: 'custom', path: ['domain'], message: 'belongs to domain-admin keys only; remove it'});
+  })
+  .meta({id: 'CreateApiKey'});
+export type CreateApiKey = z.infer<typeof createApiKeySchema>;

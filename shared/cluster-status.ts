@@ -1,0 +1,33 @@
+import {z} from 'zod';
+import {nodeId, timestamp} from './fields.ts';
+import {healthStates} from './health.ts';
+
+export const licenseSchema = z
+  .strictObject({valid: z.boolean(), type: z.string(), status: z.string(), expires_at: timestamp})
+  .meta({id: 'License'});
+export type License = z.infer<typeof licenseSchema>;
+
+export const peerSchema = z
+  .strictObject({
+    node_id: nodeId,
+    fqdn: z.string(),
+    api_url: z.string(),
+    last_seen: timestamp.meta({description: 'When the answering node last heard from this one, by its own clock'}),
+    healthy: z.enum(healthStates),
+    config_hash: z.string().meta({description: '`sha256:` and hex over everything replicated'}),
+    config_hash_age_s: z.int().meta({description: 'Seconds since that node’s hash last changed'}),
+    outbox_backlog_to_us: z.int().meta({description: 'Replication events of that node the answering node has yet to apply'}),
+    license: licenseSchema,
+  })
+  .meta({id: 'ClusterPeer'});
+export type Peer = z.infer<typeof peerSchema>;
+
+export const clusterStatusSchema = z
+  .strictObject({
+    local_node_id: nodeId,
+    local_hostname: z.string(),
+    peers: z.array(peerSchema).meta({description: 'All nodes, the answering one included'}),
+    generated_at: timestamp,
+  })
+  .meta({id: 'ClusterStatus'});
+export type ClusterStatus = z.infer<typeof clusterStatusSchema>;

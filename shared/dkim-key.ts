@@ -1,0 +1,32 @@
+import {z} from 'zod';
+import {id, timestamp} from './fields.ts';
+
+export const dkimAlgorithms = ['rsa-2048', 'ed25519'] as const;
+export type DkimAlgorithm = (typeof dkimAlgorithms)[number];
+
+/** A selector is one or more DNS labels (RFC 6376 section 3.1). */
+const selector = z
+  .string()
+  .max(63, 'must be at most 63 characters')
+  .regex(
+    /^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/,
+    'must be lower-case letters, digits and hyphens, such as mfd2026',
+  );
+
+export const dkimKeySchema = z
+  .strictObject({
+    id,
+    domain_id: id,
+    selector: z.string(),
+    algorithm: z.enum(dkimAlgorithms),
+    dns_name: z.string().meta({description: 'Where the record belongs', example: 'mfd2026._domainkey.example.com'}),
+    dns_record: z.string().meta({description: 'The value of the TXT record, as one string', example: 'v=DKIM1; k=rsa; p=MIIB…'}),
+    created_at: timestamp,
+  })
+  .meta({id: 'DkimKey', description: 'A DKIM key of a domain. The private key never leaves the cluster'});
+export type DkimKey = z.infer<typeof dkimKeySchema>;
+
+export const createDkimKeySchema = z
+  .strictObject({selector, algorithm: z.enum(dkimAlgorithms).default('rsa-2048')})
+  .meta({id: 'CreateDkimKey'});
+export type CreateDkimKey = z.infer<typeof createDkimKeySchema>;

@@ -1,0 +1,32 @@
+// Small schemas that several records share.
+import {z} from 'zod';
+import type {FieldFault} from './fault.ts';
+
+/** Cluster-wide record id: node number × 10^9 + that node's sequence, below 2^53. */
+export const id = z.int().min(1).max(Number.MAX_SAFE_INTEGER);
+
+/** ISO 8601 in UTC, to the millisecond. */
+export const timestamp = z.iso.datetime().meta({example: '2026-03-01T09:30:00.000Z'});
+
+export const nodeIdPattern = /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/;
+export const nodeId = z.string().regex(nodeIdPattern, 'must be 1 to 63 letters, digits, dots, underscores or hyphens');
+
+export const queueIdPattern = /^[0-9A-Za-z]{6,64}$/;
+export const queueId = z.string().regex(queueIdPattern, 'must be 6 to 64 letters and digits');
+
+/** Text a person typed as a label: one line, no control characters. */
+export const label = (max: number) =>
+  z
+    .string()
+    .trim()
+    .min(1, 'must not be empty')
+    .max(max, `must be at most ${max} characters`)
+    .regex(/^[^\p{Cc}\u2028\u2029]*$/u, 'must not contain control characters');
+
+/** Zod's issues as the wire's `fields`: one entry per wrong or unknown member. */
+export const fieldFaults = (error: z.ZodError): FieldFault[] =>
+  error.issues.flatMap(issue => {
+    const path = issue.path.map(String).join('.');
+    if (issue.code !== 'unrecognized_keys') return [{path, detail: issue.message}];
+    return issue.keys.map(key => ({path: path ? `${path}.${key}` : key, detail: 'is not a known field; remove it'}));
+  });

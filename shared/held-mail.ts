@@ -1,0 +1,83 @@
+import {z} from 'zod';
+import {nodeId, queueId, timestamp} from './fields.ts';
+
+export const reasons = ['spam', 'phishing', 'sandbox', 'rbl'] as const;
+export type Reason = (typeof reasons)[number];
+
+export const heldMailSchema = z
+  .strictObject({
+    node_id: nodeId.meta({description: 'Owner node'}),
+    queue_id: queueId.meta({description: 'Identifier on the owner node, never reused'}),
+    sender: z.string().meta({description: 'Envelope sender; empty for a bounce'}),
+    recipients: z.array(z.string()),
+    subject: z.string().meta({description: 'Decoded (RFC 2047); hostile text, show it with care'}),
+    score: z.number(),
+    symbols: z.array(z.string()).meta({description: 'Names of the rules that matched'}),
+    reason: z.enum(reasons),
+    size_bytes: z.int(),
+    arrived_at: timestamp,
+  })
+  .meta({id: 'QuarantinedMail'});
+export type HeldMail = z.infer<typeof heldMailSchema>;
+
+export const symbolSchema = z.strictObject({name: z.string(), score: z.number()});
+export type SymbolScore = z.infer<typeof symbolSchema>;
+
+/** One held mail with what the list leaves out. */
+export const heldMailDetailSchema = heldMailSchema
+  .extend({
+    domain: z.string(),
+    direction: z.enum(['inbound', 'outbound']),
+    symbol_scores: z.array(symbolSchema),
+    client_ip: z.string(),
+    helo: z.string(),
+  })
+  .meta({id: 'QuarantinedMailDetail'});
+export type HeldMailDetail = z.infer<typeof heldMailDetailSchema>;
+
+export const holdActions = ['release', 'discard'] as const;
+export type HoldAction = (typeof holdActions)[number];
+
+export const actedStates = ['released', 'discarded'] as const;
+export type ActedState = (typeof actedStates)[number];
+
+export const actionOutcomeSchema = z
+  .strictObject({
+    node_id: nodeId,
+    queue_id: queueId,
+    state: z.enum(actedStates),
+    acted_at: timestamp,
+    acted_by_key_id: z.int().nullable(),
+    already: z.boolean().meta({description: 'True when the mail had been acted on before this request'}),
+  })
+  .meta({id: 'ActionOutcome'});
+export type ActionOutcome = z.infer<typeof actionOutcomeSchema>;
+
+export const mailReferenceSchema = z.strictObject({node_id: nodeId, queue_id: queueId});
+export type MailReference = z.infer<typeof mailReferenceSchema>;
+
+export const bulkRequestSchema = z.strictObject({
+  items: z.array(mailReferenceSchema).min(1, 'must name at least one mail').max(1000, 'must name at most 1000 mails'),
+});
+
+/** One entry of a bulk answer: what the single action would have said. */
+export type BulkResult = ActionOutcome | (MailReference & {error: {code: string; detail: string}});
+
+export const summaryGroupSchema = z.strictObject({
+  domain: z.string(),
+  reason: z.enum(reasons),
+  node_id: nodeId,
+  count: z.int(),
+  size_bytes: z.int(),
+  oldest_arrived_at: timestamp,
+});
+export const summarySchema = z
+  .strictObject({
+    count: z.int(),
+    size_bytes: z.int(),
+    oldest_arrived_at: timestamp.nullable(),
+    groups: z.array(summaryGroupSchema).meta({description: 'One entry per domain, reason and node that has held mail'}),
+  })
+  .meta({id: 'QuarantineSummary'});
+export type Summary = z.infer<typeof summarySchema>;
+export type SummaryGroup = z.infer<typeof summaryGroupSchema>;

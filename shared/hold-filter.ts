@@ -1,0 +1,92 @@
+import {z} from 'zod';
+import {canonicalDomain} from './domain-name.ts';
+import {nodeId} from './fields.ts';
+import {reasons} from './held-mail.ts';
+import {comparableAddress, parseMailAddress} from './mail-address.ts';
+
+// Query parameters arrive as text; each schema says how that text must look and what it means.
+
+const wholeNumber = (min: number, max: number) =>
+  z
+    .string()
+    .regex(/^\d{1,15}$/, `must be a whole number from ${min} to ${max}`)
+    .transform(Number)
+    .pipe(z.int().min(min, `must be at least ${min}`).max(max, `must be at most ${max}`));
+
+const decimal = z
+  .string()
+  .regex(/^[+-]?\d{1,9}(\.\d{1,9})?$/, 'must be a number such as 6.5')
+  .transform(Number);
+
+const instant = z.iso
+  .datetime({offset: true, error: 'must be an ISO 8601 timestamp such as 2026-03-01T00:00:00Z'})
+  .transform(text => new Date(text).toISOString());
+
+const domain = z.string().transform((text, context) => {
+  const name = canonicalDomain(text);
+  if (name !== undefined) return name;
+  context.addIssue({code: 'custom', message: 'must be a domain such as example.com'});
+  return z.NEVER;
+});
+
+/** An address, a domain, or `<>` for bounces, which have no sender. */
+const sender = z.string().transform((text, context) => {
+  if (text === '<>') return '';
+  const found = parseMailAddress(text) ? comparableAddress(text) : canonicalDomain(text.replace(/^@/, ''));
+  if (found !== undefined) return found;
+  context.addIssue({code: 'custom', message: 'must be a mail address, a domain, or <> for bounces'});
+  return z.NEVER;
+});
+
+const recipient = z
+  .string()
+  .refine(text => parseMailAddress(text) !== undefined, 'must be a mail address')
+  .transform(comparableAddress);
+
+const flag = z.enum(['true', 'false'], 'must be true or false').transform(text => text === 'true');
+
+export const pageShape = {
+  limit: wholeNumber(1, 1000).prefault('100').meta({description: 'Maximum number of entries'}),
+  offset: wholeNumber(0, 1_000_000_000).prefault('0').meta({description: 'Entries to skip'}),
+};
+
+export const sinceShape = {since: instant.optional().meta({description: 'At or after this time'})};
+
+export const holdFilterShape = {
+  domain: domain.optional().meta({description: 'Only mail of this domain'}),
+  sender: sender.optional().meta({description: 'Only mail from this address or domain'}),
+  ...sinceShape,
+  until: instant.optional().meta({description: 'Only mail received before this time'}),
+  min_score: decimal.optional(),
+  max_score: decimal.optional(),
+  reason: z.enum(reasons, `must be one of ${reasons.join(', ')}`).optional(),
+  node: z.string().pipe(nodeId).optional().meta({description: 'Only mail held by this node'}),
+  recipient: recipient.optional().meta({description: 'Only mail to this address'}),
+  subject: z.string().min(1).max(200).optional().meta({description: 'Only mail whose subject contains this text'}),
+};
+
+export const holdFilterSchema = z.strictObject(holdFilterShape);
+/** Which held mails are meant: every member narrows. Times are ISO 8601 UTC, names and addresses canonical. */
+export type HoldFilter = z.infer<typeof holdFilterSchema>;
+
+export const holdListQuerySchema = z.strictObject({...holdFilterShape, ...pageShape, strict: flag.prefault('false')});
+export const holdSummaryQuerySchema = z.strictObject({...holdFilterShape, strict: flag.prefault('false')});
+
+export const auditQuerySchema = z.strictObject({
+  ...pageShape,
+  ...sinceShape,
+  key_id: wholeNumber(1, Number.MAX_SAFE_INTEGER).optional(),
+  action: z
+    .string()
+    .regex(/^[a-z]+(\.[a-z-]+)?$/, 'must be an action such as domain.update')
+    .optional(),
+});
+export type AuditQuery = z.infer<typeof auditQuerySchema>;
+
+export const forceQuerySchema = z.strictObject({force: flag.prefault('false')});
+export const noQuerySchema = z.strictObject({});
+
+export interface Page {
+  limit: number;
+  offset: number;
+}

@@ -1,0 +1,27 @@
+import {isIPv4, isIPv6} from 'node:net';
+
+export interface HostPort {
+  /** A host name, an IPv4 address, or an IPv6 address without brackets. */
+  host: string;
+  port: number;
+}
+
+const hostName = /^(?=.{1,253}$)[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9])?(\.[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9])?)*$/i;
+
+/** Reads `host:port`, IPv6 in brackets; undefined when it is neither. Port 0 passes only with `{allowZero: true}`. */
+export const parseHostPort = (text: string, {allowZero = false} = {}): HostPort | undefined => {
+  const match = /^(?:\[([0-9a-f:.]+)\]|([^[\]:]+)):(\d{1,5})$/i.exec(text);
+  if (!match) return undefined;
+
+  const [, v6, name, digits] = match;
+  const host = v6 ?? name ?? '';
+  const port = Number(digits);
+  if (port > 65_535 || (port === 0 && !allowZero)) return undefined;
+  if (v6 === undefined ? !isHost(host) : !isIPv6(host)) return undefined;
+  return {host, port};
+};
+
+export const formatHostPort = ({host, port}: HostPort): string => (isIPv6(host) ? `[${host}]:${port}` : `${host}:${port}`);
+
+/** All digits and dots must be an address: `1.2.3` and `999.1.1.1` are typing errors, not names. */
+const isHost = (host: string): boolean => (/^[\d.]+$/.test(host) ? isIPv4(host) : hostName.test(host));

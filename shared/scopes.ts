@@ -1,0 +1,34 @@
+export const scopes = ['read-only', 'quarantine-only', 'domain-admin', 'full-admin'] as const;
+export type Scope = (typeof scopes)[number];
+
+export const permissions = [
+  'me:read',
+  'keys:read',
+  'keys:write',
+  'domains:read',
+  'domains:create',
+  'domains:write',
+  'quarantine:read',
+  'quarantine:act',
+  'cluster:read',
+  'audit:read',
+] as const;
+export type Permission = (typeof permissions)[number];
+
+const granted: Record<Scope, readonly Permission[]> = {
+  'read-only': ['me:read', 'keys:read', 'domains:read', 'quarantine:read', 'cluster:read', 'audit:read'],
+  'quarantine-only': ['me:read', 'quarantine:read', 'quarantine:act'],
+  'domain-admin': ['me:read', 'domains:read', 'domains:write', 'quarantine:read', 'quarantine:act'],
+  'full-admin': permissions,
+};
+
+/** Which records a key may reach: all of them, one domain's, or (its domain being gone) none. */
+export type Reach = {kind: 'all'} | {kind: 'domain'; domainId: number} | {kind: 'none'};
+
+export const permissionsOf = (scope: Scope, reach: Reach): readonly Permission[] =>
+  reach.kind === 'none' ? ['me:read'] : granted[scope];
+
+export const scopesWith = (permission: Permission): Scope[] => scopes.filter(scope => granted[scope].includes(permission));
+
+export const isWithinReach = (reach: Reach, domainId: number): boolean =>
+  reach.kind === 'all' || (reach.kind === 'domain' && reach.domainId === domainId);
