@@ -27,6 +27,28 @@ export const label = (max: number) =>
 export const fieldFaults = (error: z.ZodError): FieldFault[] =>
   error.issues.flatMap(issue => {
     const path = issue.path.map(String).join('.');
-    if (issue.code !== 'unrecognized_keys') return [{path, detail: issue.message}];
+    if (issue.code !== 'unrecognized_keys') return [{path, detail: detailOf(issue)}];
     return issue.keys.map(key => ({path: path ? `${path}.${key}` : key, detail: 'is not a known field; remove it'}));
   });
+
+/** Zod's own words say what it expected of its input; people want to know what to send. */
+const detailOf = (issue: z.core.$ZodIssue): string => {
+  if (!issue.message.startsWith('Invalid ')) return issue.message;
+  switch (issue.code) {
+    case 'invalid_type':
+      return issue.message.endsWith('received undefined') ? 'is required' : `must be ${nounOf[issue.expected] ?? issue.expected}`;
+    case 'invalid_value':
+      return `must be one of ${issue.values.map(String).join(', ')}`;
+    default:
+      return `is not valid: ${issue.message}`;
+  }
+};
+
+const nounOf: Record<string, string> = {
+  string: 'a string',
+  number: 'a number',
+  int: 'a whole number',
+  boolean: 'true or false',
+  array: 'an array',
+  object: 'a JSON object',
+};

@@ -58,6 +58,7 @@ export type CreateMailFilter = z.infer<typeof createMailFilterSchema>;
 const patternFault = (match: MailFilter['match'], pattern: string): string | undefined => {
   switch (match) {
     case 'sender':
+      if (pattern.includes('*')) return 'must be one address; match sender_domain for all of a domain';
       return parseMailAddress(pattern) ? undefined : 'must be a mail address such as news@example.com';
     case 'sender_domain':
       return canonicalDomain(pattern.replace(/^@/, '')) ? undefined : 'must be a domain such as example.com';

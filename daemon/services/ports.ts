@@ -5,7 +5,7 @@ import type {ActionOutcome, HeldMail, HeldMailDetail, HoldAction, Summary} from 
 import type {HoldFilter, Page} from '../../shared/hold-filter.ts';
 import type {HostPort} from '../../shared/host-port.ts';
 import type {Reach, Scope} from '../../shared/scopes.ts';
-import type {Envelope, HeldMailFacts, Judgement, MailContent, Ownership, ReceivedMail, Score} from './mail.ts';
+import type {Envelope, Judgement, MailContent, Ownership, ReceivedMail, Score} from './mail.ts';
 
 /** Who asks. The node and its operator act with `keyId` null and reach everything. */
 export interface Actor {
@@ -65,12 +65,4 @@ export interface HoldQueue {
   body(queueId: string, actor: Actor): Promise<{sizeBytes: number; stream: Readable}>;
   /** Released means the backend has answered 250 for every recipient. */
   act(action: HoldAction, queueId: string, actor: Actor): Promise<ActionOutcome>;
-}
-
-/** Bytes of held mails on disk. */
-export interface Spool {
-  /** Durable when resolved: bytes, file name and folder are on stable storage. */
-  place(facts: HeldMailFacts, content: MailContent, traceHeader: Buffer): Promise<{sizeBytes: number; sha256: string}>;
-  open(queueId: string): Promise<MailContent>;
-  remove(queueId: string): Promise<void>;
 }

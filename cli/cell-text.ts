@@ -1,0 +1,31 @@
+// Values as a person reads them in a cell. Anything exact is in the JSON.
+
+/** `2026-03-01T09:30:00Z`: to the second, the same on a terminal and off it. */
+export const timeText = (timestamp: string | null): string | null => timestamp?.replace(/\.\d+(?=Z$)/, '') ?? null;
+
+export const countText = (count: number): string => String(count).replace(/\B(?=(\d{3})+$)/g, ',');
+
+export const plural = (count: number, noun: string): string => `${countText(count)} ${noun}${count === 1 ? '' : 's'}`;
+
+const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
+
+export const sizeText = (bytes: number): string => {
+  const power = bytes < 1024 ? 0 : Math.min(units.length - 1, Math.floor(Math.log2(bytes) / 10));
+  const amount = bytes / 1024 ** power;
+  return `${power === 0 ? amount : amount.toFixed(1)} ${units[power]}`;
+};
+
+export const durationText = (seconds: number): string => {
+  if (seconds < 120) return `${seconds}s`;
+  if (seconds < 2 * 3600) return `${Math.floor(seconds / 60)}m`;
+  return seconds < 2 * 86_400 ? `${Math.floor(seconds / 3600)}h` : `${Math.floor(seconds / 86_400)}d`;
+};
+
+/** An envelope sender is empty for a bounce (RFC 5321 section 4.5.5). */
+export const senderText = (sender: string): string => sender || '<>';
+
+/** The first of many, and how many more. */
+export const firstOf = (texts: readonly string[]): string => {
+  const [first = '', ...rest] = texts;
+  return rest.length === 0 ? first : `${first} +${rest.length}`;
+};

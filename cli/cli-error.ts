@@ -1,0 +1,48 @@
+import type {FieldFault} from '../shared/fault.ts';
+
+/** What a script may rely on; see the EXIT STATUS section of the help. */
+export const exitCodes = {
+  ok: 0,
+  failed: 1,
+  usage: 2,
+  cancelled: 3,
+  notAuthorised: 4,
+  notFound: 5,
+  partial: 6,
+  unreachable: 7,
+  interrupted: 130,
+} as const;
+export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
+
+export interface CliErrorDetails {
+  exitCode?: ExitCode | undefined;
+  /** What to type or do next. */
+  hint?: string | undefined;
+  fields?: FieldFault[] | undefined;
+  requestId?: string | undefined;
+  cause?: unknown;
+}
+
+/** The one error meant for the person at the terminal. Any other error is a bug in this program. */
+export class CliError extends Error {
+  readonly code: string;
+  readonly detail: string;
+  readonly exitCode: ExitCode;
+  readonly hint: string | undefined;
+  readonly fields: FieldFault[];
+  readonly requestId: string | undefined;
+
+  constructor(code: string, detail: string, details: CliErrorDetails = {}) {
+    super(`${code}: ${detail}`, details.cause === undefined ? undefined : {cause: details.cause});
+    this.name = 'CliError';
+    this.code = code;
+    this.detail = detail;
+    this.exitCode = details.exitCode ?? exitCodes.failed;
+    this.hint = details.hint;
+    this.fields = details.fields ?? [];
+    this.requestId = details.requestId;
+  }
+}
+
+export const usageError = (detail: string, hint?: string): CliError =>
+  new CliError('usage', detail, {exitCode: exitCodes.usage, hint});

@@ -1,0 +1,160 @@
+// The API over HTTPS. Loaded when a command first needs it: the help must not wait for an HTTP library.
+import type {Readable} from 'node:stream';
+import type {Got, Response} from 'got';
+import type {Envelope} from '../shared/envelope.ts';
+import {CliError, usageError} from './cli-error.ts';
+import type {Connection} from './connection.ts';
+import {answerFailure, connectionFailure} from './request-failure.ts';
+
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'HEAD';
+
+export interface Request {
+  method?: Method;
+  /** Below `/api/v1/`. */
+  path: string;
+  /** Members that are undefined are left out. */
+  query?: Record<string, string | number | boolean | undefined> | undefined;
+  /** Sent as JSON. */
+  json?: unknown;
+  /** Sent as it is, in place of `json`. */
+  body?: string | undefined;
+  headers?: Record<string, string>;
+}
+
+export interface Answer<T> {
+  data: T;
+  etag: string | undefined;
+  /** Of a list: all matches, not only this page. */
+  totalCount: number | undefined;
+  unreachableNodes: string[];
+}
+
+/** An answer as it came: status 2xx, whatever its type. */
+export interface RawAnswer {
+  body: Buffer;
+  contentType: string;
+  headers: Response['headers'];
+}
+
+export interface Client {
+  /** Rejects with a CliError for everything but success. */
+  send<T>(request: Request): Promise<Answer<T>>;
+  sendRaw(request: Request): Promise<RawAnswer>;
+  /** Resolves once the answer has begun and is a success; the stream may still fail. */
+  download(path: string): Promise<Readable>;
+}
+
+export interface ClientNeeds {
+  connection: Connection;
+  version: string;
+  /** One line about each request. */
+  log: (line: string) => void;
+}
+
+export const createClient = async ({connection, version, log}: ClientNeeds): Promise<Client> => {
+  const {got} = await import('got');
+  const {baseUrl, apiKey, ca} = connection;
+  const http = got.extend({
+    // The caller decides about repeating; and a key follows no redirect to somewhere else.
+    retry: {limit: 0},
+    followRedirect: false,
+    throwHttpErrors: false,
+    responseType: 'buffer',
+    timeout: {lookup: 5000, connect: 5000, secureConnect: 10_000, response: 90_000, socket: 90_000},
+    headers: {
+      'user-agent': `mfctl/${version}`,
+      accept: 'application/json, */*',
+      ...(apiKey !== undefined && {'x-api-key': apiKey}),
+    },
+    https: {...(ca !== undefined && {certificateAuthority: ca})},
+  });
+
+  const sendRaw = async (request: Request): Promise<RawAnswer> => {
+    const url = requestUrl(baseUrl, request);
+    const response = await perform(http, url, request);
+    log(describe(request.method ?? 'GET', url, response));
+    const {body, headers, statusCode} = response;
+    if (statusCode < 200 || statusCode > 299) throw answerFailure({status: statusCode, headers, body, url});
+    return {body, headers, contentType: headers['content-type'] ?? ''};
+  };
+
+  return {
+    sendRaw,
+
+    send: async <T>(request: Request) => {
+      const {body, headers} = await sendRaw(request);
+      const {data} = parseEnvelope<T>(body, baseUrl);
+      const total = Number(headers['x-total-count'] ?? Number.NaN);
+      return {
+        data,
+        etag: headers.etag,
+        totalCount: Number.isInteger(total) ? total : undefined,
+        unreachableNodes: listOf(headers['x-unreachable-nodes']),
+      };
+    },
+
+    download: async path => {
+      const url = requestUrl(baseUrl, {path});
+      const stream = http.stream(url);
+      const response = await new Promise<Response>((resolve, reject) => {
+        stream.once('response', resolve);
+        stream.once('error', reject);
+      }).catch(error => {
+        throw connectionFailure(error, url);
+      });
+      log(describe('GET', url, response));
+      const {statusCode: status, headers} = response;
+      if (status >= 200 && status <= 299) return stream;
+
+      const chunks: Buffer[] = [];
+      for await (const chunk of stream) chunks.push(chunk);
+      throw answerFailure({status, headers, body: Buffer.concat(chunks), url});
+    },
+  };
+};
+
+const perform = async (http: Got, url: URL, {method = 'GET', json, body, headers = {}}: Request): Promise<Response<Buffer>> => {
+  const text = body ?? (json === undefined ? undefined : JSON.stringify(json));
+  try {
+    return await http(url, {
+      method,
+      responseType: 'buffer',
+      headers: {...(text !== undefined && {'content-type': 'application/json'}), ...headers},
+      ...(text !== undefined && {body: text, allowGetBody: true}),
+    });
+  } catch (error) {
+    throw connectionFailure(error, url);
+  }
+};
+
+/** `api` takes a path from the command line: it must not lead the key to another host or out of the API. */
+const requestUrl = (baseUrl: URL, {path, query = {}}: Request): URL => {
+  const url = new URL(baseUrl.href + path.replace(/^\/+/, ''));
+  if (url.origin !== baseUrl.origin || !url.pathname.startsWith(baseUrl.pathname))
+    throw usageError(`${JSON.stringify(path)} leads out of ${baseUrl.pathname}`);
+  for (const [name, value] of Object.entries(query)) if (value !== undefined) url.searchParams.set(name, String(value));
+  return url;
+};
+
+const parseEnvelope = <T>(body: Buffer, baseUrl: URL): Envelope<T> => {
+  try {
+    const envelope: unknown = JSON.parse(body.toString('utf8'));
+    if (typeof envelope === 'object' && envelope !== null && 'data' in envelope) return envelope as Envelope<T>;
+  } catch {}
+  throw new CliError('unexpected_answer', `${baseUrl.origin} answered, but not as mfd does`, {
+    hint: 'check the address: mfctl context list',
+  });
+};
+
+const describe = (method: string, url: URL, {statusCode, headers, timings}: Response): string => {
+  const ms = Math.round(timings.phases.total ?? (timings.response ?? Date.now()) - timings.start);
+  return `${method} ${url.pathname}${url.search} ${statusCode} ${ms} ms, request ${headers['x-request-id'] ?? '-'}`;
+};
+
+const listOf = (header: string | string[] | undefined): string[] =>
+  [header ?? []]
+    .flat()
+    .join(',')
+    .split(',')
+    .map(name => name.trim())
+    .filter(name => name !== '');

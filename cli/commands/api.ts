@@ -1,0 +1,53 @@
+import {readFile} from 'node:fs/promises';
+import {type Command, InvalidArgumentError} from 'commander';
+import type {Envelope} from '../../shared/envelope.ts';
+import type {Method} from '../client.ts';
+import {fileFailure} from '../file-failure.ts';
+import type {Session} from '../session.ts';
+import {readStdin} from '../terminal.ts';
+
+export const addApiCommand = (program: Command, session: Session): void => {
+  program
+    .command('api')
+    .description('send any request to the API and print the data of its answer')
+    .argument('<method>', 'GET, POST, PUT or DELETE', method)
+    .argument('<path>', 'below /api/v1, such as /domains')
+    .option('--data <json>', 'the body: JSON, @FILE, or - for standard input')
+    .addHelpText('after', apiHelp)
+    .action(async (verb: Method, path: string, {data}: {data?: string}) => {
+      const body = data === undefined ? undefined : await bodyOf(data, session);
+      const client = await session.client();
+      const answer = await client.sendRaw({method: verb, path: path.replace(/^\/?api\/v1\//, ''), body});
+      const printer = session.printer();
+      if (answer.contentType.startsWith('application/json')) printer.value(dataOf(answer.body));
+      else if (session.terminal.stdout.isTTY) printer.text(answer.body.toString('utf8'));
+      else printer.bytes(answer.body);
+    });
+};
+
+const apiHelp = `
+Examples:
+  mfctl api GET '/mail/quarantine?limit=5'
+  mfctl api PUT /domains/1000000001 --data '{"quarantine_threshold": 4}'`;
+
+const methods: readonly Method[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD'];
+
+const method = (text: string): Method => {
+  const found = methods.find(name => name === text.toUpperCase());
+  if (found === undefined) throw new InvalidArgumentError(`Must be one of ${methods.join(', ')}.`);
+  return found;
+};
+
+const bodyOf = async (data: string, session: Session): Promise<string> => {
+  if (data === '-') return readStdin(session.terminal);
+  if (!data.startsWith('@')) return data;
+  const file = data.slice(1);
+  return readFile(file, 'utf8').catch(error => {
+    throw fileFailure(file, error, 'read');
+  });
+};
+
+const dataOf = (body: Buffer): unknown => {
+  const value = JSON.parse(body.toString('utf8')) as Envelope<unknown> | null;
+  return typeof value === 'object' && value !== null && 'data' in value ? value.data : value;
+};

@@ -1,0 +1,48 @@
+import type {Command} from 'commander';
+import type {AuditEntry} from '../../shared/audit-entry.ts';
+import {timeText} from '../cell-text.ts';
+import {pastMoment} from '../moment.ts';
+import {wholeNumber} from '../option-values.ts';
+import {notePage, warnOfPartialList} from '../page-notes.ts';
+import type {Session} from '../session.ts';
+import type {Column} from '../table.ts';
+
+interface AuditFlags {
+  limit?: number;
+  offset?: number;
+  since?: string;
+  keyId?: number;
+  action?: string;
+}
+
+const columns: Column<AuditEntry>[] = [
+  {title: 'AT', cell: entry => timeText(entry.at)},
+  {title: 'NODE', cell: entry => entry.node_id},
+  {title: 'KEY', cell: entry => keyText(entry)},
+  {title: 'ACTION', cell: entry => entry.action},
+  {title: 'TARGET', cell: entry => entry.target, isFlexible: true},
+  {title: 'RESULT', cell: entry => entry.result, tone: entry => (entry.result === 'ok' ? undefined : 'warn')},
+  {title: 'FROM', cell: entry => entry.remote_address},
+  {title: 'DETAIL', cell: entry => entry.detail, isFlexible: true},
+];
+
+export const addAuditCommand = (program: Command, session: Session): void => {
+  program
+    .command('audit')
+    .description('list who did what, newest first')
+    .option('--since <time>', 'at or after this time: 2026-03-01T00:00:00Z, or 2h and 3d before now', pastMoment)
+    .option('--key-id <id>', 'done with this key', wholeNumber)
+    .option('--action <action>', 'such as quarantine.release')
+    .option('--limit <number>', 'at most so many (100)', wholeNumber)
+    .option('--offset <number>', 'leave out so many', wholeNumber)
+    .addHelpText('after', '\nExample:\n  mfctl audit --since 1d --action quarantine.release')
+    .action(async ({keyId, ...flags}: AuditFlags) => {
+      const client = await session.client();
+      const answer = await client.send<AuditEntry[]>({path: 'audit', query: {...flags, key_id: keyId}});
+      session.printer().list(answer.data, columns, {none: 'no audit entries'});
+      notePage(session, answer, flags.offset, 'audit entries');
+      warnOfPartialList(session, answer);
+    });
+};
+
+const keyText = ({key_id, key_name}: AuditEntry): string | null => (key_id === null ? null : (key_name ?? String(key_id)));

@@ -1,0 +1,47 @@
+import type {Command} from 'commander';
+import type {ClusterStatus, Peer} from '../../shared/cluster-status.ts';
+import type {Health} from '../../shared/health.ts';
+import {durationText, timeText} from '../cell-text.ts';
+import type {Session} from '../session.ts';
+import type {Column} from '../table.ts';
+import type {Tone} from '../tone.ts';
+
+/** Hashes differ for a moment after every change; for longer they should not (specification section 3.3). */
+const driftAfterSeconds = 600;
+
+const toneOf: Record<Health, Tone> = {online: 'good', stale: 'warn', offline: 'bad'};
+
+export const addClusterCommands = (program: Command, session: Session): void => {
+  const cluster = program.command('cluster').description('look after the cluster');
+
+  cluster
+    .command('status')
+    .description('show every node as the answering one sees it; * marks that one')
+    .action(async () => {
+      const client = await session.client();
+      const {data} = await client.send<ClusterStatus>({path: 'cluster/status'});
+      const printer = session.printer();
+      printer.list(data.peers, columnsFor(data), {value: data});
+      if (hasDrift(data.peers)) printer.warn('configuration drift: the hashes have differed for more than 10 minutes');
+    });
+};
+
+const columnsFor = ({local_node_id}: ClusterStatus): Column<Peer>[] => [
+  {title: 'LOCAL', cell: peer => (peer.node_id === local_node_id ? '*' : ' ')},
+  {title: 'NODE', cell: peer => peer.node_id},
+  {title: 'FQDN', cell: peer => peer.fqdn, isFlexible: true},
+  {title: 'HEALTH', cell: peer => peer.healthy, tone: peer => toneOf[peer.healthy]},
+  {title: 'LAST SEEN', cell: peer => timeText(peer.last_seen)},
+  {title: 'CONFIG', cell: peer => peer.config_hash.replace(/^sha256:/, '').slice(0, 12)},
+  {title: 'SINCE', cell: peer => durationText(peer.config_hash_age_s), align: 'right'},
+  {title: 'BACKLOG', cell: peer => peer.outbox_backlog_to_us, align: 'right'},
+  {
+    title: 'LICENSE',
+    cell: ({license}) => `${license.type} ${license.status}`,
+    tone: ({license}) => (license.valid ? undefined : 'bad'),
+  },
+  {title: 'API', cell: peer => peer.api_url, isFlexible: true},
+];
+
+const hasDrift = (peers: readonly Peer[]): boolean =>
+  new Set(peers.map(peer => peer.config_hash)).size > 1 && peers.some(peer => peer.config_hash_age_s > driftAfterSeconds);

@@ -1,0 +1,106 @@
+import type {Command} from 'commander';
+import {isApiKeyValue} from '../../shared/api-key-value.ts';
+import {CliError, exitCodes, usageError} from '../cli-error.ts';
+import {checkedCaFile, checkedUrl, readKey} from '../connection.ts';
+import {type Context, isContextName} from '../context-store.ts';
+import {checkedMetricsUrl} from '../metrics-address.ts';
+import type {Session} from '../session.ts';
+import type {Column} from '../table.ts';
+
+interface AddFlags {
+  metricsUrl?: string;
+  use?: boolean;
+}
+
+type Listed = Context & {current: boolean};
+
+const columns: Column<Listed>[] = [
+  {title: 'CURRENT', cell: ({current}) => (current ? '*' : ' ')},
+  {title: 'NAME', cell: ({name}) => name},
+  {title: 'URL', cell: ({url}) => url},
+  {title: 'CACERT', cell: ({cacert}) => cacert, isFlexible: true},
+];
+
+export const addContextCommands = (program: Command, session: Session): void => {
+  const context = program.command('context').description('manage the nodes and keys that mfctl knows');
+
+  context
+    .command('list')
+    .description('list the contexts; * marks the one in use')
+    .action(async () => {
+      const {current, contexts} = await session.contexts.read();
+      const listed = contexts.map(known => ({...known, current: known.name === current}));
+      session.printer().list(listed, columns, {
+        none: 'no contexts; add one: mfctl context add --help',
+        value: listed.map(asRecord),
+      });
+    });
+
+  context
+    .command('use <name>')
+    .description('make a context the one in use')
+    .action(async (name: string) => {
+      const {contexts} = await session.contexts.read();
+      if (!contexts.some(known => known.name === name)) throw noSuchContext(name);
+      await session.contexts.use(name);
+      session.printer().note(`now using ${name}`);
+    });
+
+  context
+    .command('add <name>')
+    .description('add a context, or replace the one of that name')
+    .usage('<name> --url <url> [--cacert <file>] [--api-key-file <file>] [options]')
+    .option('--metrics-url <url>', 'address of the metrics listener, such as http://127.0.0.1:9090')
+    .option('--use', 'make it the one in use')
+    .addHelpText('after', addHelp)
+    .action((name: string, flags: AddFlags) => add(session, name, flags));
+
+  context
+    .command('remove <name>')
+    .description('remove a context and its key')
+    .action(async (name: string) => {
+      if (!(await session.contexts.remove(name))) throw noSuchContext(name);
+      session.printer().note(`removed ${name}`);
+    });
+};
+
+const addHelp = `
+The key is read from a file, or from standard input with --api-key-file -, and kept in keys.yaml (mode 0600)
+beside config.yaml in $XDG_CONFIG_HOME/mfctl. The first context that is added becomes the one in use.
+
+Examples:
+  mfctl context add mx1 --url https://mx1.example.com:8443 --cacert ca.pem --api-key-file admin.key --use
+  pass show mx1 | mfctl context add mx1 --url https://mx1.example.com:8443 --api-key-file -`;
+
+const add = async (session: Session, name: string, {metricsUrl, use}: AddFlags): Promise<void> => {
+  const {url, cacert, apiKeyFile} = session.flags();
+  if (!isContextName(name)) throw usageError(`${JSON.stringify(name)} cannot name a context: use letters, digits, dots, hyphens`);
+  if (url === undefined) throw usageError('a context needs --url', 'mfctl context add --help');
+
+  const context: Context = {
+    name,
+    url: checkedUrl(url),
+    ...(cacert !== undefined && {cacert: await checkedCaFile(cacert)}),
+    ...(metricsUrl !== undefined && {metricsUrl: checkedMetricsUrl(metricsUrl).origin}),
+  };
+  const key = apiKeyFile === undefined ? undefined : await readKey(apiKeyFile, session.terminal);
+  const old = (await session.contexts.read()).contexts.find(known => known.name === name);
+  await session.contexts.put(context, {key, makeCurrent: use ?? false});
+
+  const printer = session.printer();
+  printer.note(
+    old && old.url !== context.url ? `replaced ${name}, which was ${old.url}` : `${old ? 'updated' : 'added'} ${name}`,
+  );
+  if (key !== undefined && !isApiKeyValue(key)) printer.warn('the key does not look like one: its checksum is wrong');
+};
+
+const noSuchContext = (name: string): CliError =>
+  new CliError('not_found', `no context is called ${name}`, {exitCode: exitCodes.notFound, hint: 'mfctl context list'});
+
+const asRecord = ({name, current, url, cacert, metricsUrl}: Listed) => ({
+  name,
+  current,
+  url,
+  cacert: cacert ?? null,
+  metrics_url: metricsUrl ?? null,
+});

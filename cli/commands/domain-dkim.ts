@@ -1,0 +1,64 @@
+import {type Command, Option} from 'commander';
+import type {DkimAlgorithm, DkimKey} from '../../shared/dkim-key.ts';
+import {timeText} from '../cell-text.ts';
+import {findDomainId} from '../find-domain.ts';
+import type {Session} from '../session.ts';
+import type {Column, Detail} from '../table.ts';
+import {zoneLine} from '../zone-line.ts';
+
+const algorithms = ['rsa-2048', 'ed25519'] as const satisfies readonly DkimAlgorithm[];
+
+const columns: Column<DkimKey>[] = [
+  {title: 'SELECTOR', cell: key => key.selector},
+  {title: 'ALGORITHM', cell: key => key.algorithm},
+  {title: 'DNS NAME', cell: key => key.dns_name},
+  {title: 'CREATED', cell: key => timeText(key.created_at)},
+];
+
+export const addDkimCommands = (domain: Command, session: Session): void => {
+  const dkim = domain.command('dkim').description('manage the DKIM keys of a domain');
+
+  dkim
+    .command('list')
+    .description('list the DKIM keys of a domain; -o json has their DNS records')
+    .argument('<domain>', 'name or id')
+    .action(async (nameOrId: string) => {
+      const client = await session.client();
+      const {data} = await client.send<DkimKey[]>({path: `domains/${await findDomainId(client, nameOrId)}/dkim-keys`});
+      session.printer().list(data, columns, {none: 'no DKIM keys'});
+    });
+
+  dkim
+    .command('create')
+    .description('make a DKIM key and show the DNS record to publish')
+    .argument('<domain>', 'name or id')
+    .requiredOption('--selector <selector>', 'such as mfd2026')
+    .addOption(new Option('--algorithm <algorithm>', 'kind of key (rsa-2048)').choices(algorithms))
+    .addHelpText('after', '\nExample:\n  mfctl domain dkim create example.com --selector mfd2026')
+    .action(async (nameOrId: string, flags: {selector: string; algorithm?: string}) => {
+      const client = await session.client();
+      const path = `domains/${await findDomainId(client, nameOrId)}/dkim-keys`;
+      const {data} = await client.send<DkimKey>({method: 'POST', path, json: flags});
+      session.printer().record(data, details);
+      session.printer().note('Publish the record first, then sign: mfctl domain update DOMAIN --dkim');
+    });
+
+  dkim
+    .command('delete')
+    .description('remove a DKIM key; mail signed with it that is still under way will not verify once its record is gone')
+    .argument('<domain>', 'name or id')
+    .argument('<selector>', 'of the key')
+    .action(async (nameOrId: string, selector: string) => {
+      const client = await session.client();
+      const path = `domains/${await findDomainId(client, nameOrId)}/dkim-keys/${encodeURIComponent(selector)}`;
+      await client.send<null>({method: 'DELETE', path});
+      session.printer().note(`deleted DKIM key ${selector}`);
+    });
+};
+
+const details = (key: DkimKey): Detail[] => [
+  ['Selector', key.selector],
+  ['Algorithm', key.algorithm],
+  ['Created', timeText(key.created_at)],
+  ['DNS record', zoneLine(key)],
+];

@@ -1,0 +1,140 @@
+import {type Command, Option} from 'commander';
+import type {ApiKey, CreatedApiKey} from '../../shared/api-key.ts';
+import {scopes} from '../../shared/scopes.ts';
+import {writeAtomically} from '../atomic-file.ts';
+import {countText, timeText} from '../cell-text.ts';
+import type {Answer} from '../client.ts';
+import {fileFailure} from '../file-failure.ts';
+import {keyColumns, keyDetails} from '../key-columns.ts';
+import {exactMoment, momentAfter} from '../moment.ts';
+import {wholeNumber} from '../option-values.ts';
+import type {Session} from '../session.ts';
+import type {Detail} from '../table.ts';
+
+interface CreateFlags {
+  name: string;
+  scope: string;
+  rateLimit?: number;
+  expiresAt?: string;
+  expiresIn?: string;
+  domain?: string;
+  keyFile?: string;
+}
+
+interface EndFlags {
+  force?: boolean;
+  yes?: boolean;
+}
+
+export const addKeyCommands = (program: Command, session: Session): void => {
+  const key = program.command('key').description('manage API keys');
+
+  key
+    .command('list')
+    .description('list the API keys; a key itself is never shown again')
+    .action(async () => {
+      const client = await session.client();
+      const {data} = await client.send<ApiKey[]>({path: 'auth/api-keys'});
+      session.printer().list(data, keyColumns, {none: 'no keys'});
+    });
+
+  key
+    .command('create')
+    .description('create an API key and show it, this once')
+    .requiredOption('--name <name>', 'what it is for')
+    .addOption(new Option('--scope <scope>', 'what it may do').choices(scopes).makeOptionMandatory())
+    .option('--rate-limit <number>', 'requests a minute', wholeNumber)
+    .addOption(
+      new Option('--expires-at <time>', 'its end, such as 2027-01-31T00:00:00Z').argParser(exactMoment).conflicts('expiresIn'),
+    )
+    .option('--expires-in <duration>', 'its end from now on, such as 12h or 90d', momentAfter)
+    .option('--domain <domain>', 'with scope domain-admin: the domain it is bound to')
+    .option('--key-file <file>', 'write the key to this file (mode 0600) and do not show it')
+    .addHelpText('after', createHelp)
+    .action((flags: CreateFlags) => create(session, flags));
+
+  key
+    .command('revoke')
+    .argument('<id>', 'as key list shows it', wholeNumber)
+    .description('make a key invalid at once, on every node; its record stays for the audit')
+    .option('--force', 'even the last full-admin key')
+    .option('--yes', 'do not ask')
+    .action(async (id: number, {force, yes}: EndFlags) => {
+      await session.confirm(`Revoke key ${id}? Whoever uses it is refused from now on.`, yes);
+      const client = await session.client();
+      const answer = await client.send<ApiKey>({method: 'POST', path: `auth/api-keys/${id}/revoke`, query: {force}});
+      session.printer().record(answer.data, keyDetails);
+      warnOfSilentNodes(session, answer);
+    });
+
+  key
+    .command('delete')
+    .argument('<id>', 'as key list shows it', wholeNumber)
+    .description('remove a key and its name in the audit log; revoke keeps both')
+    .option('--force', 'even the last full-admin key')
+    .option('--yes', 'do not ask')
+    .action(async (id: number, {force, yes}: EndFlags) => {
+      await session.confirm(`Delete key ${id}? The audit log will no longer say whose it was.`, yes);
+      const client = await session.client();
+      const answer = await client.send<null>({method: 'DELETE', path: `auth/api-keys/${id}`, query: {force}});
+      session.printer().note(`deleted key ${id}`);
+      warnOfSilentNodes(session, answer);
+    });
+};
+
+const createHelp = `
+Examples:
+  mfctl key create --name monitoring --scope read-only --key-file monitoring.key
+  mfctl key create --name 'Example Ltd.' --scope domain-admin --domain example.com --expires-in 90d`;
+
+const create = async (session: Session, flags: CreateFlags): Promise<void> => {
+  const printer = session.printer();
+  const client = await session.client();
+  const {data} = await client.send<CreatedApiKey>({
+    method: 'POST',
+    path: 'auth/api-keys',
+    json: {
+      name: flags.name,
+      scope: flags.scope,
+      rate_limit_per_minute: flags.rateLimit,
+      expires_at: flags.expiresAt ?? flags.expiresIn,
+      domain: flags.domain,
+    },
+  });
+
+  if (flags.keyFile !== undefined) {
+    await keep(data, flags.keyFile);
+    const {key: _, ...record} = data;
+    printer.record(record, createdDetails);
+    printer.note(`the key is in ${flags.keyFile}`);
+  } else if (printer.isQuiet) {
+    printer.text(`${data.key}\n`);
+  } else {
+    printer.record(data, created => [...createdDetails(created), ['Key', created.key]]);
+    printer.note('Keep the key now: it is not shown again.');
+  }
+};
+
+/** A key that could not be kept is of no use to anyone, and what was made must not be lost track of. */
+const keep = async ({id, key}: CreatedApiKey, file: string): Promise<void> => {
+  try {
+    await writeAtomically(file, `${key}\n`);
+  } catch (error) {
+    throw fileFailure(file, error, 'write', `the value of key ${id} is lost; remove it: mfctl key delete ${id}`);
+  }
+};
+
+const createdDetails = (key: Omit<CreatedApiKey, 'key'>): Detail[] => [
+  ['ID', key.id],
+  ['Name', key.name],
+  ['Prefix', key.key_prefix],
+  ['Scope', key.scope],
+  ['Domain', key.domain],
+  ['Per minute', countText(key.rate_limit_per_minute)],
+  ['Expires', timeText(key.expires_at)],
+];
+
+const warnOfSilentNodes = (session: Session, {unreachableNodes}: Answer<unknown>): void => {
+  if (unreachableNodes.length === 0) return;
+  session.printer().warn(`did not answer and will follow when reachable: ${unreachableNodes.join(', ')}`);
+};

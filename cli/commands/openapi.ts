@@ -1,0 +1,13 @@
+import type {Command} from 'commander';
+import type {Session} from '../session.ts';
+
+export const addOpenapiCommand = (program: Command, session: Session): void => {
+  program
+    .command('openapi')
+    .description('print the description of the API, OpenAPI 3.1 in YAML')
+    .action(async () => {
+      const client = await session.client();
+      const {body} = await client.sendRaw({path: 'openapi.yaml'});
+      session.printer().text(body.toString('utf8'));
+    });
+};

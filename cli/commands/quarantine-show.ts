@@ -1,0 +1,74 @@
+import type {Command} from 'commander';
+import type {HeldMailDetail} from '../../shared/held-mail.ts';
+import {safeBlock, safeLine} from '../../shared/safe-text.ts';
+import {senderText, sizeText, timeText} from '../cell-text.ts';
+import type {Client} from '../client.ts';
+import {mailId, mailPath, parseMailId} from '../mail-id.ts';
+import type {MailContents} from '../mail-reader.ts';
+import type {Session} from '../session.ts';
+import {type Column, type Detail, renderDetails, renderTable} from '../table.ts';
+
+type Attachment = MailContents['attachments'][number];
+
+const attachmentColumns: Column<Attachment>[] = [
+  {title: 'NAME', cell: attachment => attachment.filename},
+  {title: 'TYPE', cell: attachment => attachment.content_type},
+  {title: 'SIZE', cell: attachment => sizeText(attachment.size_bytes), align: 'right'},
+];
+
+const symbolColumns: Column<HeldMailDetail['symbol_scores'][number]>[] = [
+  {title: 'SYMBOL', cell: symbol => symbol.name},
+  {title: 'SCORE', cell: symbol => symbol.score, align: 'right'},
+];
+
+export const addShowCommand = (quarantine: Command, session: Session): void => {
+  quarantine
+    .command('show')
+    .description('show a held mail: why it is held, its headers, its attachments and how it begins')
+    .argument('<id>', 'NODE/QUEUE')
+    .addHelpText('after', '\nExample:\n  mfctl quarantine show NODE/QUEUE')
+    .action(async (id: string) => {
+      const path = mailPath(parseMailId(id));
+      const client = await session.client();
+      const {data: mail} = await client.send<HeldMailDetail>({path});
+      const contents = await readContents(client, path);
+
+      const printer = session.printer();
+      if (printer.format === 'table') printer.text(asText(mail, contents));
+      else printer.value({...mail, headers: contents.headers, attachments: contents.attachments});
+      if (contents.limitation !== undefined) printer.warn(contents.limitation);
+    });
+};
+
+const readContents = async (client: Client, path: string): Promise<MailContents> => {
+  const [{readMail}, body] = await Promise.all([import('../mail-reader.ts'), client.download(`${path}/body`)]);
+  return readMail(body);
+};
+
+const asText = (mail: HeldMailDetail, contents: MailContents): string => {
+  const symbols = [...mail.symbol_scores].sort((a, b) => b.score - a.score || a.name.localeCompare(b.name));
+  const sections = [
+    renderDetails(envelopeDetails(mail)),
+    section('Headers', contents.headers.map(({name, value}) => `${safeLine(name)}: ${safeLine(value)}\n`).join('')),
+    section('Symbols', symbols.length > 0 ? renderTable(symbols, symbolColumns) : ''),
+    section('Attachments', contents.attachments.length > 0 ? renderTable(contents.attachments, attachmentColumns) : ''),
+    section('Text', contents.preview === '' ? '' : `${safeBlock(contents.preview)}\n`),
+  ];
+  return sections.filter(text => text !== '').join('\n');
+};
+
+const envelopeDetails = (mail: HeldMailDetail): Detail[] => [
+  ['ID', mailId(mail)],
+  ['Arrived', timeText(mail.arrived_at)],
+  ['Score', mail.score],
+  ['Reason', mail.reason],
+  ['Domain', `${mail.domain} (${mail.direction})`],
+  ['Sender', senderText(mail.sender)],
+  ['Recipients', mail.recipients],
+  ['Subject', mail.subject],
+  ['Client', `${mail.client_ip} (${mail.helo})`],
+  ['Size', sizeText(mail.size_bytes)],
+];
+
+/** Indented, so that no line of a mail can pass for a line of ours. */
+const section = (title: string, text: string): string => (text === '' ? '' : `${title}:\n${text.replace(/^(?=.)/gm, '  ')}`);

@@ -1,0 +1,51 @@
+import {createWriteStream} from 'node:fs';
+import {pipeline} from 'node:stream/promises';
+import type {Command} from 'commander';
+import {usageError} from '../cli-error.ts';
+import {fileFailure} from '../file-failure.ts';
+import {mailPath, parseMailId} from '../mail-id.ts';
+import type {Session} from '../session.ts';
+import {addActCommands} from './quarantine-act.ts';
+import {addListCommands} from './quarantine-list.ts';
+import {addShowCommand} from './quarantine-show.ts';
+
+interface BodyFlags {
+  outputFile?: string;
+  force?: boolean;
+}
+
+export const addQuarantineCommands = (program: Command, session: Session): void => {
+  const quarantine = program.command('quarantine').description('look at held mail, release or discard it');
+
+  addListCommands(quarantine, session);
+  addShowCommand(quarantine, session);
+
+  quarantine
+    .command('body')
+    .description('write a held mail as it is, byte for byte')
+    .argument('<id>', 'NODE/QUEUE')
+    .option('--output-file <file>', 'write it to this file')
+    .option('--force', 'write it to a terminal all the same')
+    .addHelpText('after', '\nExample:\n  mfctl quarantine body NODE/QUEUE --output-file mail.eml')
+    .action((id: string, flags: BodyFlags) => writeBody(session, id, flags));
+
+  addActCommands(quarantine, session);
+};
+
+const writeBody = async (session: Session, id: string, {outputFile, force}: BodyFlags): Promise<void> => {
+  const path = `${mailPath(parseMailId(id))}/body`;
+  const {stdout} = session.terminal;
+  if (outputFile === undefined && stdout.isTTY && !force)
+    throw usageError(
+      'a held mail can make a terminal do anything, so it is not written to one',
+      'use --output-file FILE, or --force',
+    );
+
+  const client = await session.client();
+  const body = await client.download(path);
+  if (outputFile === undefined) await pipeline(body, stdout, {end: false});
+  else
+    await pipeline(body, createWriteStream(outputFile, {mode: 0o600})).catch(error => {
+      throw fileFailure(outputFile, error, 'write');
+    });
+};

@@ -1,0 +1,28 @@
+import {safeLine} from '../shared/safe-text.ts';
+import type {CliError} from './cli-error.ts';
+import type {OutputFormat} from './printer.ts';
+import {safeJson} from './safe-json.ts';
+import {paint} from './tone.ts';
+
+/** What standard error gets: lines for a person, or with `-o json` and `-o ndjson` one object for a script. */
+export const failureReport = (error: CliError, {format, isColour}: {format: OutputFormat; isColour: boolean}): string =>
+  format === 'table' ? asLines(error, isColour) : `${safeJson({error: asObject(error)}, format === 'json' ? 2 : undefined)}\n`;
+
+const asLines = ({code, detail, requestId, fields, hint}: CliError, isColour: boolean): string => {
+  const origin = requestId === undefined ? code : `${code}, request ${requestId}`;
+  const lines = [
+    `${isColour ? paint('error:', 'bad') : 'error:'} ${safeLine(`${detail} (${origin})`)}`,
+    ...fields.map(field => safeLine(`  ${field.path || 'body'}: ${field.detail}`)),
+    ...(hint === undefined ? [] : [safeLine(`hint: ${hint}`)]),
+  ];
+  return lines.map(line => `${line}\n`).join('');
+};
+
+const asObject = ({code, detail, fields, requestId, hint, exitCode}: CliError) => ({
+  code,
+  detail,
+  ...(fields.length > 0 && {fields}),
+  ...(requestId !== undefined && {request_id: requestId}),
+  ...(hint !== undefined && {hint}),
+  exit_code: exitCode,
+});

@@ -1,0 +1,96 @@
+// Takes a held mail apart for a person to look at. Whoever wrote it may have meant to choke whoever reads it, so it is measured
+// before it is parsed: a parser's memory grows with parts and lines, of which a small mail can have a great many.
+import type {Readable} from 'node:stream';
+import PostalMime, {type Attachment, decodeWords} from 'postal-mime';
+import {htmlText} from './html-text.ts';
+
+export interface MailContents {
+  /** As received and in that order, unfolded and decoded. Hostile text. */
+  headers: {name: string; value: string}[];
+  attachments: {filename: string | null; content_type: string; size_bytes: number}[];
+  /** How the text begins. Hostile text, several lines. */
+  preview: string;
+  /** Why there is less here than the mail holds. */
+  limitation?: string;
+}
+
+const maxBytes = 32 * 1024 * 1024;
+const maxLines = 200_000;
+const maxPartLines = 1000;
+const maxHeaderBytes = 256 * 1024;
+const previewLines = 20;
+const previewCharacters = 2000;
+
+export const readMail = async (body: Readable): Promise<MailContents> => {
+  const bytes = await readUpTo(body, maxBytes + 1);
+  const excess = excessOf(bytes);
+  if (excess !== undefined) return readHeaders(bytes, `${excess}: only its headers are shown`);
+
+  try {
+    const mail = await PostalMime.parse(bytes, {maxNestingDepth: 50, maxRfc822NestingDepth: 3, maxHeadersSize: maxHeaderBytes});
+    return {
+      headers: mail.headers.map(decoded),
+      attachments: mail.attachments.map(described),
+      preview: beginning(mail.text ?? (mail.html === undefined ? '' : htmlText(mail.html))),
+    };
+  } catch {
+    return readHeaders(bytes, 'the mail is built in a way that cannot be taken apart: only its headers are shown');
+  }
+};
+
+const readHeaders = async (bytes: Buffer, limitation: string): Promise<MailContents> => {
+  const {headers} = await PostalMime.parse(headerBlock(bytes));
+  return {headers: headers.map(decoded), attachments: [], preview: '', limitation};
+};
+
+/** Ends the download once there is more than anyone will look at. */
+const readUpTo = async (body: Readable, limit: number): Promise<Buffer> => {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of body as AsyncIterable<Buffer>) {
+    chunks.push(chunk);
+    size += chunk.length;
+    if (size >= limit) break;
+  }
+  return Buffer.concat(chunks);
+};
+
+const excessOf = (bytes: Buffer): string | undefined => {
+  if (bytes.length > maxBytes) return 'the mail is larger than 32 MiB';
+  if (occurrences(bytes, '\n', maxLines) > maxLines) return 'the mail has more than 200,000 lines';
+  return occurrences(bytes, '\n--', maxPartLines) > maxPartLines ? 'the mail has more than 1,000 part boundaries' : undefined;
+};
+
+/** Stops counting one above `limit`. */
+const occurrences = (bytes: Buffer, text: string, limit: number): number => {
+  let count = 0;
+  for (let at = bytes.indexOf(text); at !== -1 && count <= limit; at = bytes.indexOf(text, at + text.length)) count += 1;
+  return count;
+};
+
+/** Up to the first empty line, or as many whole lines as are within the cap. */
+const headerBlock = (bytes: Buffer): Buffer => {
+  const ends = [bytes.indexOf('\r\n\r\n'), bytes.indexOf('\n\n')].filter(at => at !== -1);
+  const block = bytes.subarray(0, Math.min(bytes.length, ...ends));
+  return block.length <= maxHeaderBytes ? block : block.subarray(0, block.lastIndexOf('\n', maxHeaderBytes) + 1);
+};
+
+/** Encoded words (RFC 2047) become text; raw UTF-8 (RFC 6532) is text already. */
+const decoded = ({originalKey, value}: {originalKey: string; value: string}) => ({name: originalKey, value: decodeWords(value)});
+
+const described = ({filename, mimeType, content}: Attachment) => ({
+  filename,
+  content_type: mimeType,
+  size_bytes: typeof content === 'string' ? Buffer.byteLength(content) : content.byteLength,
+});
+
+const beginning = (text: string): string => {
+  const lines = text
+    .slice(0, previewCharacters)
+    .replace(/\r\n?/g, '\n')
+    .replace(/\n\s*\n\s*/g, '\n\n')
+    .trim()
+    .split('\n');
+  const isWhole = text.length <= previewCharacters && lines.length <= previewLines;
+  return [...lines.slice(0, previewLines), ...(isWhole ? [] : ['…'])].join('\n');
+};

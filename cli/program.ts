@@ -1,0 +1,135 @@
+import {Command, CommanderError, Option} from 'commander';
+import manifest from '../package.json' with {type: 'json'};
+import {CliError, exitCodes, usageError} from './cli-error.ts';
+import {addApiCommand} from './commands/api.ts';
+import {addAuditCommand} from './commands/audit.ts';
+import {addClusterCommands} from './commands/cluster.ts';
+import {addContextCommands} from './commands/context.ts';
+import {addDomainCommands} from './commands/domain.ts';
+import {addKeyCommands} from './commands/key.ts';
+import {addMetricsCommand} from './commands/metrics.ts';
+import {addOpenapiCommand} from './commands/openapi.ts';
+import {addQuarantineCommands} from './commands/quarantine.ts';
+import {addWhoamiCommand} from './commands/whoami.ts';
+import {failureReport} from './failure-report.ts';
+import {type OutputFormat, outputFormats} from './printer.ts';
+import {createSession, type GlobalFlags, isColour, outputFormat, type Session} from './session.ts';
+import type {Terminal} from './terminal.ts';
+
+export const run = async (argv: readonly string[], terminal: Terminal): Promise<number> => {
+  const program = createProgram(terminal);
+  const session = createSession({terminal, version: manifest.version, argv, flags: () => program.opts<GlobalFlags>()});
+  addCommands(program, session);
+
+  if (argv.length === 0) {
+    program.outputHelp();
+    return exitCodes.ok;
+  }
+  try {
+    await program.parseAsync(argv, {from: 'user'});
+    return exitCodes.ok;
+  } catch (thrown) {
+    // Help and version arrive as exceptions too.
+    if (thrown instanceof CommanderError && thrown.exitCode === 0) return exitCodes.ok;
+    if (thrown instanceof CommanderError && thrown.code === 'commander.help') return exitCodes.usage;
+    const error = asCliError(thrown, program, argv);
+    terminal.stderr.write(failureReport(error, reportStyle(terminal, program.opts<GlobalFlags>())));
+    if (error.code === 'bug') session.log((error.cause as Error).stack ?? '');
+    return error.exitCode;
+  }
+};
+
+const createProgram = (terminal: Terminal): Command =>
+  new Command('mfctl')
+    .description('Manage a cluster of mail-filtering gateways: its quarantine, domains and keys')
+    .version(`mfctl ${manifest.version}`, '--version', 'print the version')
+    .helpOption('-h, --help', 'show help')
+    .option('-c, --context <name>', 'the context to use in place of the current one (MFCTL_CONTEXT)')
+    .option('--url <url>', 'address of a node, such as https://mx1.example.com:8443 (MFCTL_URL)')
+    .option('--api-key-file <file>', 'file that holds the API key, - for standard input (MFCTL_API_KEY_FILE, MFCTL_API_KEY)')
+    .option('--cacert <file>', 'certificate to trust, PEM (MFCTL_CACERT)')
+    .addOption(new Option('-o, --output <format>', 'output format (MFCTL_OUTPUT, else table)').choices(outputFormats))
+    .option('--no-color', 'no colours (NO_COLOR)')
+    .option('-q, --quiet', 'print data, warnings and errors only')
+    .option('-v, --verbose', 'tell on standard error what is requested')
+    .exitOverride()
+    .configureOutput({
+      writeOut: text => terminal.stdout.write(text),
+      writeErr: text => terminal.stderr.write(text),
+      getOutHelpWidth: () => helpWidth(terminal.stdout),
+      getErrHelpWidth: () => helpWidth(terminal.stderr),
+      // Reported by `run`, in the same words as every other error.
+      outputError: () => undefined,
+    });
+
+const addCommands = (program: Command, session: Session): void => {
+  addContextCommands(program, session);
+  addWhoamiCommand(program, session);
+  addKeyCommands(program, session);
+  addDomainCommands(program, session);
+  addQuarantineCommands(program, session);
+  addClusterCommands(program, session);
+  addAuditCommand(program, session);
+  addMetricsCommand(program, session);
+  addOpenapiCommand(program, session);
+  addApiCommand(program, session);
+  program.addHelpText('after', closingHelp);
+};
+
+const closingHelp = `
+Examples:
+  mfctl quarantine list --domain example.com --since 2h
+  mfctl quarantine release NODE/QUEUE
+  mfctl domain create example.com --backend mail.example.com:25
+  mfctl quarantine list -o ndjson --reason phishing
+
+Exit status:
+  0 done           3 cancelled          6 a part of it failed
+  1 failed         4 not authorised     7 unreachable or rate-limited
+  2 wrong usage    5 not found        130 interrupted`;
+
+const helpWidth = ({isTTY, columns}: Terminal['stdout']): number => (isTTY ? (columns ?? 80) : 100);
+
+const asCliError = (thrown: unknown, program: Command, argv: readonly string[]): CliError => {
+  if (thrown instanceof CliError) return thrown;
+  if (thrown instanceof CommanderError) return usageFailure(thrown, program, argv);
+  const message = thrown instanceof Error ? thrown.message : String(thrown);
+  return new CliError('bug', `this should not have happened: ${message}`, {
+    cause: thrown,
+    hint: 'repeat with -v and report what it says',
+  });
+};
+
+/** Commander says `error: unknown option '--foo'` and, on a line of its own, `(Did you mean --food?)`. */
+const usageFailure = ({message}: CommanderError, program: Command, argv: readonly string[]): CliError => {
+  const [what = '', suggestion] = message.replace(/^error: /, '').split('\n');
+  const help = `${commandPath(program, argv)} --help`;
+  const meant = /^\((Did you mean .*)\)$/.exec(suggestion ?? '')?.[1];
+  return usageError(
+    what.replace(/\.$/, ''),
+    meant === undefined ? help : `${meant.charAt(0).toLowerCase()}${meant.slice(1)} See ${help}`,
+  );
+};
+
+/** The command that was typed as far as it exists: `mfctl domain dkim`. */
+const commandPath = (program: Command, argv: readonly string[]): string => {
+  let command = program;
+  const path = [program.name()];
+  for (const word of argv) {
+    const next = command.commands.find(candidate => candidate.name() === word || candidate.aliases().includes(word));
+    if (!next) continue;
+    command = next;
+    path.push(next.name());
+  }
+  return path.join(' ');
+};
+
+/** Wrong usage may be a wrong format, which then cannot be used to say so. */
+const reportStyle = (terminal: Terminal, flags: GlobalFlags): {format: OutputFormat; isColour: boolean} => {
+  const style = {isColour: isColour(terminal.stderr, terminal, flags)};
+  try {
+    return {...style, format: outputFormat(terminal, flags)};
+  } catch {
+    return {...style, format: 'table'};
+  }
+};

@@ -1,0 +1,81 @@
+// One run of the program: what the flags and the environment say, and what commands do their work with.
+import {usageError} from './cli-error.ts';
+import type {Client} from './client.ts';
+import {type ConnectionFlags, resolveConnection} from './connection.ts';
+import {type ContextStore, createContextStore} from './context-store.ts';
+import {createPrinter, type OutputFormat, outputFormats, type Printer} from './printer.ts';
+import {confirm} from './question.ts';
+import type {Terminal} from './terminal.ts';
+
+export interface GlobalFlags extends ConnectionFlags {
+  output?: OutputFormat;
+  color: boolean;
+  quiet?: boolean;
+  verbose?: boolean;
+}
+
+export interface Session {
+  readonly terminal: Terminal;
+  readonly version: string;
+  /** What was typed, without the program's name. */
+  readonly argv: readonly string[];
+  readonly contexts: ContextStore;
+  flags(): GlobalFlags;
+  printer(): Printer;
+  client(): Promise<Client>;
+  /** Rejects unless the answer is yes. */
+  confirm(question: string, isAgreed: boolean | undefined): Promise<void>;
+  /** A line about what is being done, for `--verbose`. */
+  log(line: string): void;
+}
+
+export interface SessionNeeds {
+  terminal: Terminal;
+  version: string;
+  argv: readonly string[];
+  /** Known only once commander has read the command line. */
+  flags: () => GlobalFlags;
+}
+
+export const createSession = ({terminal, version, argv, flags}: SessionNeeds): Session => {
+  const contexts = createContextStore(terminal);
+  const printer = (): Printer =>
+    createPrinter(terminal, {
+      format: outputFormat(terminal, flags()),
+      isColour: isColour(terminal.stdout, terminal, flags()),
+      isQuiet: flags().quiet ?? false,
+    });
+  const log = (line: string): void => {
+    if (flags().verbose) terminal.stderr.write(`${line}\n`);
+  };
+
+  return {
+    terminal,
+    version,
+    argv,
+    contexts,
+    flags,
+    printer,
+    log,
+    confirm: (question, isAgreed) => confirm(terminal, question, isAgreed),
+    client: async () => {
+      const [connection, {createClient}] = await Promise.all([
+        resolveConnection(terminal, flags(), contexts),
+        import('./client.ts'),
+      ]);
+      return createClient({connection, version, log});
+    },
+  };
+};
+
+export const outputFormat = ({env}: Terminal, {output}: GlobalFlags): OutputFormat => {
+  const asked = output ?? (env.MFCTL_OUTPUT || 'table');
+  const format = outputFormats.find(name => name === asked);
+  if (format === undefined)
+    throw usageError(`MFCTL_OUTPUT is ${JSON.stringify(asked)}: it must be one of ${outputFormats.join(', ')}`);
+  return format;
+};
+
+/** https://no-color.org: any value but the empty one means no. */
+export const isColour = (stream: {isTTY?: boolean | undefined}, {env}: Terminal, {color}: Pick<GlobalFlags, 'color'>): boolean =>
+  Boolean(stream.isTTY) && color && !env.NO_COLOR && env.TERM !== 'dumb';

@@ -1,0 +1,5 @@
+export type Tone = 'good' | 'warn' | 'bad';
+
+const codes: Record<Tone, number> = {good: 32, warn: 33, bad: 31};
+
+export const paint = (text: string, tone: Tone): string => `\x1b[${codes[tone]}m${text}\x1b[39m`;

@@ -1,0 +1,33 @@
+import {stat} from 'node:fs/promises';
+import {dataFolder} from './data-folder.ts';
+import {CommandError} from './init.ts';
+import {createConfiguration} from './services/configuration.ts';
+import {insertKey, isActiveAdmin} from './services/keys.ts';
+import {listApiKeys} from './store/api-key.ts';
+import {openDatabase} from './store/database.ts';
+import {readState} from './store/local-state.ts';
+
+/** A new full-admin key, written into the node's database. A running node finds it at its first use. */
+export const bootstrapKey = async (data: string, isForced: boolean): Promise<string> => {
+  const folder = dataFolder(data);
+  const found = await stat(folder.database).catch(() => undefined);
+  if (!found) throw new CommandError(`${data} holds no node; mfd init --data ${data} makes one`);
+  const uid = process.getuid?.();
+  if (uid !== 0 && uid !== found.uid) throw new CommandError('only root or the owner of the data directory may do this');
+
+  const database = await openDatabase(folder.database);
+  try {
+    const nodeNo = Number(await readState(database.read, 'node_no'));
+    const configuration = createConfiguration({database, nodeNo, now: Date.now, withRoom: async write => write()});
+    const created = await configuration.change(async draft => {
+      const active = (await listApiKeys(draft.tx)).filter(key => isActiveAdmin(key, Date.now()));
+      if (active.length > 0 && !isForced)
+        throw new CommandError(`${active.length} active full-admin key(s) exist; use one of them, or repeat with --force`);
+      const wanted = {name: 'bootstrap', scope: 'full-admin', rate_limit_per_minute: 6000} as const;
+      return insertKey(draft, {keyId: null, remoteAddress: null}, wanted, undefined);
+    });
+    return created.key;
+  } finally {
+    await database.close();
+  }
+};

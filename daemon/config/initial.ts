@@ -1,0 +1,52 @@
+import {stringify} from 'yaml';
+
+export interface InitialSettings {
+  fqdn: string;
+  apiListen: string;
+  clusterListen: string;
+  metricsListen: string;
+  smtpListen: string;
+}
+
+/** The `mfd.yaml` of a new node: what was asked for, and what people change first, in comments. */
+export const initialConfig = ({fqdn, apiListen, clusterListen, metricsListen, smtpListen}: InitialSettings): string => `\
+# Configuration of this mfd node. Every key is optional; "mfd check-config --data DIR" says what is wrong with it.
+# MFD_* variables override keys: MFD_SMTP_LISTEN for smtp.listen. SIGHUP rereads this file.
+
+${stringify({fqdn})}
+api:
+${indented({listen: apiListen})}
+  # A certificate of your own instead of the one from the cluster CA:
+  # cert_file: /etc/ssl/mfd/fullchain.pem
+  # key_file: /etc/ssl/mfd/privkey.pem
+
+cluster:
+${indented({listen: clusterListen})}
+
+metrics:
+${indented({listen: metricsListen})}
+
+smtp:
+${indented({listen: smtpListen})}
+  # Who may send outbound mail, and whose X-Spam headers the built-in scanner believes:
+  # trusted_networks: [127.0.0.0/8, "::1/128"]
+  # max_size: 50M
+  # smarthost: smtp.example.net:587
+
+# The built-in scanner is for trying things out. Production wants Rspamd:
+# scanner:
+#   type: rspamd
+#   rspamd_url: http://127.0.0.1:11333
+#   on_failure: tempfail
+
+# retention:
+#   days: 30
+#   by_reason: {phishing: 60}
+`;
+
+const indented = (value: Record<string, string>): string =>
+  stringify(value)
+    .trimEnd()
+    .split('\n')
+    .map(line => `  ${line}`)
+    .join('\n');

@@ -1,0 +1,104 @@
+import {z} from 'zod';
+import {licenseSchema} from '../../shared/cluster-status.ts';
+import {reasons} from '../../shared/held-mail.ts';
+import {parseHostPort} from '../../shared/host-port.ts';
+
+const listen = (fallback: string) =>
+  z
+    .string()
+    .refine(
+      text => parseHostPort(text, {allowZero: true}) !== undefined,
+      'must be HOST:PORT, IPv6 in brackets, port 0 for any free one',
+    )
+    .default(fallback);
+
+const server = z.string().refine(text => parseHostPort(text) !== undefined, 'must be host:port, IPv6 in brackets');
+
+const filePath = z.string().min(1, 'must name a file');
+
+/** Bytes: a plain number, or one with K, M or G (binary). */
+const size = (fallback: number, min: number) =>
+  z
+    .union([z.int(), z.string()], 'must be a size such as 52428800 or 50M')
+    .transform((value, context) => {
+      const match = /^(\d{1,15})([KMG]?)$/i.exec(String(value));
+      const bytes = match ? Number(match[1]) * 1024 ** ' KMG'.indexOf((match[2] || ' ').toUpperCase()) : Number.NaN;
+      if (bytes >= min) return bytes;
+      context.addIssue({code: 'custom', message: `must be a size of at least ${min} bytes, such as 50M`});
+      return z.NEVER;
+    })
+    .default(fallback);
+
+const count = (fallback: number) => z.int('must be a whole number').min(1, 'must be at least 1').max(1_000_000).default(fallback);
+const seconds = (fallback: number) => z.number('must be a number of seconds').min(0.1).max(86_400).default(fallback);
+const days = z.number('must be a number of days').gt(0, 'must be above 0').max(36_500);
+
+const section = <T extends z.ZodRawShape>(shape: T) => z.strictObject(shape).prefault({} as never);
+
+/** `mfd.yaml`. Every key has a default; what is not listed here is an error. */
+export const configSchema = z.strictObject({
+  fqdn: z
+    .string()
+    .regex(/^[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?$/, 'must be a host name')
+    .optional()
+    .meta({description: 'Name this node is known by: in its certificate, its SMTP greeting and the cluster status'}),
+  api: section({
+    listen: listen('0.0.0.0:8443').meta({description: 'HTTPS API'}),
+    cert_file: filePath.optional().meta({description: 'Certificate chain (PEM) instead of the one from the cluster CA'}),
+    key_file: filePath.optional().meta({description: 'Its private key (PEM)'}),
+  }),
+  cluster: section({listen: listen('0.0.0.0:8444').meta({description: 'Mutual TLS between nodes'})}),
+  metrics: section({listen: listen('127.0.0.1:9090').meta({description: 'Plain HTTP: /metrics, /healthz, /readyz'})}),
+  smtp: section({
+    listen: listen('127.0.0.1:2525').meta({description: 'SMTP gateway'}),
+    trusted_networks: z
+      .array(z.string())
+      .default(['127.0.0.0/8', '::1/128'])
+      .meta({description: 'Clients that may send outbound mail, and whose upstream spam headers are believed'}),
+    max_size: size(50 * 1024 * 1024, 1024).meta({description: 'Largest mail, in bytes or with K, M, G'}),
+    max_connections: count(1000),
+    max_connections_per_client: count(50).meta({description: 'Per address; trusted networks are exempt'}),
+    max_recipients: count(100).meta({description: 'Per transaction'}),
+    reverse_lookup: z
+      .boolean('must be true or false')
+      .default(true)
+      .meta({description: 'Look clients up in DNS for the Received header'}),
+    smarthost: server.optional().meta({description: 'Where outbound mail goes; without it outbound mail is refused'}),
+    smarthost_username: z.string().min(1).optional(),
+    smarthost_password_file: filePath.optional(),
+  }),
+  scanner: section({
+    type: z.enum(['builtin', 'rspamd'], 'must be builtin or rspamd').default('builtin'),
+    on_failure: z
+      .enum(['tempfail', 'pass'], 'must be tempfail or pass')
+      .default('tempfail')
+      .meta({description: 'When the scanner does not answer: ask the sender to come again, or let mail through unjudged'}),
+    rspamd_url: z.url({protocol: /^http$/, error: 'must be an http:// URL'}).default('http://127.0.0.1:11333'),
+    rspamd_password_file: filePath.optional(),
+    rspamd_timeout: seconds(15).meta({description: 'Seconds for one mail'}),
+  }),
+  retention: section({
+    days: days.default(30).meta({description: 'How long mail is held'}),
+    by_reason: section(
+      Object.fromEntries(reasons.map(reason => [reason, days.optional()])) as Record<
+        (typeof reasons)[number],
+        z.ZodOptional<typeof days>
+      >,
+    ),
+    sweep_interval: seconds(600).meta({description: 'Seconds between two looks for mail to remove'}),
+  }),
+  spool: section({
+    ballast: size(16 * 1024 * 1024, 1024 * 1024).meta({
+      description: 'Disk space kept in reserve, so that discard works on a full disk',
+    }),
+    min_free: size(64 * 1024 * 1024, 0).meta({description: 'With less free disk space than this, mail is answered 452'}),
+  }),
+  log: section({level: z.enum(['debug', 'info', 'warn', 'error'], 'must be debug, info, warn or error').default('info')}),
+  license: section({
+    valid: licenseSchema.shape.valid.default(true),
+    type: licenseSchema.shape.type.default('community'),
+    status: licenseSchema.shape.status.default('active'),
+    expires_at: licenseSchema.shape.expires_at.default('9999-12-31T23:59:59Z'),
+  }),
+});
+export type Config = z.output<typeof configSchema>;

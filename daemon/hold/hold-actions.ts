@@ -1,0 +1,159 @@
+// What may happen to a held mail, and that it happens once:
+//   held → releasing → released     held → discarded     held → expired
+import {Fault} from '../../shared/fault.ts';
+import type {ActedState, ActionOutcome, HoldAction} from '../../shared/held-mail.ts';
+import {isWithinReach, type Reach} from '../../shared/scopes.ts';
+import type {Actor, Deliver, RecipientResult, Route} from '../services/ports.ts';
+import {appendAudit} from '../store/audit.ts';
+import type {Database, Db} from '../store/database.ts';
+import {claim, endLife, findHeldMail, type StoredHeldMail, strikeRecipients, unclaim} from '../store/held-mail.ts';
+import type {Spool} from './spool.ts';
+
+export interface HoldActions {
+  act(action: HoldAction, queueId: string, actor: Actor): Promise<ActionOutcome>;
+  /** Ends the life of a held mail without a person asking; false when it is not held any more. */
+  expire(queueId: string): Promise<boolean>;
+  /** The mail, whatever its state; a Fault `not_found` outside `reach`. */
+  find(queueId: string, reach: Reach): Promise<StoredHeldMail>;
+  audit(tx: Db, actor: Actor, entry: {action: string; queueId: string; result?: string; detail?: string}): Promise<void>;
+  /** Resolves once no release is under way. */
+  idle(): Promise<void>;
+}
+
+export interface HoldActionsNeeds {
+  nodeId: string;
+  database: Database;
+  spool: Spool;
+  deliver: Deliver;
+  /** Where a released mail goes now; a Fault `delivery_failed` when it has nowhere to go. */
+  routeOf(mail: StoredHeldMail): Route;
+  withRoom<T>(write: () => Promise<T>): Promise<T>;
+  now: () => number;
+}
+
+const endState = {release: 'released', discard: 'discarded'} as const satisfies Record<HoldAction, ActedState>;
+
+export const createHoldActions = ({nodeId, database, spool, deliver, routeOf, withRoom, now}: HoldActionsNeeds): HoldActions => {
+  const releases = new Map<string, Promise<ActionOutcome>>();
+  const timestamp = () => new Date(now()).toISOString();
+  const write = async <T>(work: (tx: Db) => Promise<T>): Promise<T> => withRoom(async () => database.write.transaction(work));
+
+  const find: HoldActions['find'] = async (queueId, reach) => {
+    const mail = await findHeldMail(database.read, queueId);
+    if (!mail || !isWithinReach(reach, mail.domain_id)) throw unknownMail(nodeId, queueId);
+    return mail;
+  };
+
+  const audit: HoldActions['audit'] = async (tx, {keyId, remoteAddress}, {action, queueId, result = 'ok', detail = ''}) =>
+    appendAudit(tx, {
+      at: timestamp(),
+      key_id: keyId,
+      action: `quarantine.${action}`,
+      target: `${nodeId}/${queueId}`,
+      remote_address: remoteAddress,
+      result,
+      detail,
+    });
+
+  const outcome = (mail: StoredHeldMail, state: ActedState, already: boolean): ActionOutcome => ({
+    node_id: nodeId,
+    queue_id: mail.queue_id,
+    state,
+    acted_at: mail.acted_at ?? '',
+    acted_by_key_id: mail.acted_by_key_id,
+    already,
+  });
+
+  /** The end and its audit entry are one commit; the bytes go after it, and a crash between the two is tidied at start. */
+  const end = async (mail: StoredHeldMail, from: 'held' | 'releasing', actor: Actor, action: HoldAction) => {
+    const ending = {state: endState[action], at: timestamp(), keyId: actor.keyId};
+    const isEnded = await write(async tx => {
+      const changed = await endLife(tx, mail.queue_id, from, ending);
+      if (changed) await audit(tx, actor, {action, queueId: mail.queue_id});
+      return changed;
+    });
+    if (!isEnded) return undefined;
+    await spool.remove(mail.queue_id);
+    return outcome({...mail, acted_at: ending.at, acted_by_key_id: ending.keyId}, ending.state, false);
+  };
+
+  const deliverAll = async (mail: StoredHeldMail, actor: Actor): Promise<void> => {
+    const {content} = await spool.open(mail.queue_id);
+    const envelope = {sender: mail.sender, recipients: mail.recipients, isUtf8: mail.is_utf8, isEightBit: mail.is_eight_bit};
+    const results = await deliver.deliver(routeOf(mail), envelope, content);
+    const failed = results.filter(result => result.outcome !== 'delivered');
+    if (failed.length === 0) return;
+
+    const delivered = results.filter(result => result.outcome === 'delivered').map(({recipient}) => recipient);
+    await write(async tx => {
+      if (delivered.length > 0) await strikeRecipients(tx, mail.queue_id, delivered);
+      const detail = `${failed.length} of ${results.length} recipients`;
+      await audit(tx, actor, {action: 'release', queueId: mail.queue_id, result: 'delivery_failed', detail});
+    });
+    throw deliveryFailed(results, failed);
+  };
+
+  const release = async (mail: StoredHeldMail, actor: Actor): Promise<ActionOutcome> => {
+    try {
+      await deliverAll(mail, actor);
+    } catch (error) {
+      await write(async tx => unclaim(tx, [mail.queue_id]));
+      throw error;
+    }
+    const done = await end(mail, 'releasing', actor, 'release');
+    if (!done) throw new Error(`${mail.queue_id} left the state releasing while it was delivered`);
+    return done;
+  };
+
+  /** One attempt; undefined when somebody else was faster and the mail must be looked at again. */
+  const attempt = async (action: HoldAction, queueId: string, actor: Actor): Promise<ActionOutcome | undefined> => {
+    const mail = await find(queueId, actor.reach);
+    if (mail.state === endState[action]) return outcome(mail, mail.state, true);
+    if (mail.state === 'released' || mail.state === 'discarded')
+      throw new Fault('conflict', `${nodeId}/${queueId} was ${mail.state} at ${mail.acted_at}; that cannot be undone`);
+    if (mail.state === 'expired' || mail.state === 'lost') throw unknownMail(nodeId, queueId);
+    if (action === 'discard') return end(mail, 'held', actor, action);
+    if (!(await write(async tx => claim(tx, queueId)))) return undefined;
+
+    // Others wait for this one's outcome. What it delivers to was read before the claim, so it is read again.
+    const running = find(queueId, actor.reach).then(async claimed => release(claimed, actor));
+    releases.set(queueId, running);
+    return running.finally(() => releases.delete(queueId));
+  };
+
+  return {
+    find,
+    audit,
+
+    async act(action, queueId, actor) {
+      for (;;) {
+        await releases.get(queueId)?.catch(() => {});
+        const done = await attempt(action, queueId, actor);
+        if (done) return done;
+      }
+    },
+
+    async expire(queueId) {
+      const isEnded = await write(async tx => endLife(tx, queueId, 'held', {state: 'expired', at: timestamp(), keyId: null}));
+      if (isEnded) await spool.remove(queueId);
+      return isEnded;
+    },
+
+    async idle() {
+      await Promise.allSettled(releases.values());
+    },
+  };
+};
+
+export const unknownMail = (nodeId: string, queueId: string): Fault =>
+  new Fault('not_found', `there is no held mail ${nodeId}/${queueId}; GET /mail/quarantine lists them`);
+
+const deliveryFailed = (results: RecipientResult[], failed: RecipientResult[]): Fault => {
+  const isPartly = failed.length < results.length;
+  const detail = isPartly
+    ? `delivered to ${results.length - failed.length} of ${results.length} recipients; the mail is still held for the others`
+    : 'no recipient could be delivered; the mail is still held';
+  return new Fault('delivery_failed', detail, {
+    fields: failed.map(({recipient, reply}) => ({path: recipient, detail: `${reply.code} ${reply.text}`})),
+  });
+};

@@ -1,0 +1,174 @@
+// Held mails as files, one each: a header block that says what the mail is, its bytes, and a checksum, so that the
+// index can be rebuilt from the files alone.
+import {createHash} from 'node:crypto';
+import {createReadStream} from 'node:fs';
+import {type FileHandle, mkdir, open, readdir, rename, rm, unlink} from 'node:fs/promises';
+import {join} from 'node:path';
+import {Readable} from 'node:stream';
+import {Fault} from '../../shared/fault.ts';
+import {queueIdPattern} from '../../shared/fields.ts';
+import type {HeldMailFacts, MailContent} from '../services/mail.ts';
+import {createBatch} from './batch.ts';
+
+const magic = 'mfd-spool 1';
+const maxFactsBytes = 4 * 1024 * 1024;
+const trailerBytes = 'sha256:'.length + 64 + 1;
+
+export interface SpooledMail {
+  facts: HeldMailFacts;
+  /** Trace header and mail as received. */
+  content: MailContent;
+  sha256: string;
+}
+
+export interface Spool {
+  /**
+   * Puts a mail in the spool. Resolved means bytes, name and folder are on stable storage.
+   * Rejects, leaving nothing behind, when the disk refuses (`ENOSPC`).
+   */
+  place(facts: HeldMailFacts, traceHeader: Buffer, content: MailContent): Promise<{sizeBytes: number; sha256: string}>;
+  /** Reads a file's header block; a Fault `not_found` when there is no such file or it is none of ours. */
+  open(queueId: string): Promise<SpooledMail>;
+  /** Whether the bytes still are what was written. */
+  isIntact(mail: SpooledMail): Promise<boolean>;
+  /** Removing what is gone already is fine. */
+  remove(queueId: string): Promise<void>;
+  /** Queue ids of all files, ascending. */
+  names(): Promise<string[]>;
+  /** Takes a file that cannot be read out of the way, without deleting it. */
+  setAside(queueId: string): Promise<void>;
+}
+
+/** `root` gets the folders `held`, `tmp` (emptied: what is in it was never acknowledged) and `damaged`. */
+export const createSpool = async (root: string): Promise<Spool & {tmpDir: string}> => {
+  const held = join(root, 'held');
+  const tmpDir = join(root, 'tmp');
+  const damaged = join(root, 'damaged');
+  await rm(tmpDir, {recursive: true, force: true});
+  for (const dir of [held, tmpDir, damaged]) await mkdir(dir, {recursive: true, mode: 0o700});
+
+  const syncHeld = createBatch<undefined>(async () => syncFolder(held));
+  await syncFolder(root);
+
+  return {
+    tmpDir,
+
+    async place(facts, traceHeader, content) {
+      const path = join(held, fileName(facts.queue_id));
+      const tmp = join(tmpDir, facts.queue_id);
+      try {
+        const written = await writeFile(tmp, facts, traceHeader, content);
+        await rename(tmp, path);
+        await syncHeld(undefined);
+        return written;
+      } catch (error) {
+        await Promise.all([tmp, path].map(async file => rm(file, {force: true})));
+        throw error;
+      }
+    },
+
+    open: async queueId => readSpoolFile(join(held, fileName(queueId))),
+
+    async isIntact({content, sha256}) {
+      const hash = createHash('sha256');
+      for await (const chunk of content.open()) hash.update(chunk as Buffer);
+      return hash.digest('hex') === sha256;
+    },
+
+    async remove(queueId) {
+      await unlink(join(held, fileName(queueId))).catch(ignoreMissing);
+    },
+
+    names: async () => (await readdir(held)).filter(name => queueIdPattern.test(name)).sort(),
+
+    async setAside(queueId) {
+      await rename(join(held, fileName(queueId)), join(damaged, queueId)).catch(ignoreMissing);
+    },
+  };
+};
+
+/** A queue id comes from a URL: nothing else may become part of a path. */
+const fileName = (queueId: string): string => {
+  if (!queueIdPattern.test(queueId)) throw new Fault('not_found', 'there is no such mail');
+  return queueId;
+};
+
+const writeFile = async (path: string, facts: HeldMailFacts, traceHeader: Buffer, content: MailContent) => {
+  const json = Buffer.from(JSON.stringify(facts));
+  const hash = createHash('sha256').update(traceHeader);
+  let sizeBytes = traceHeader.length;
+  const file = await open(path, 'wx', 0o600);
+  try {
+    // Small mails go out in one write; streams of large ones in their own chunks.
+    let pending = [Buffer.from(`${magic} ${json.length}\n`), json, Buffer.from('\n'), traceHeader];
+    for await (const chunk of content.open()) {
+      const bytes = chunk as Buffer;
+      hash.update(bytes);
+      sizeBytes += bytes.length;
+      pending.push(bytes);
+      if (sizeBytes < 1024 * 1024 && pending.length < 64) continue;
+      await writeAll(file, pending);
+      pending = [];
+    }
+    const sha256 = hash.digest('hex');
+    await writeAll(file, [...pending, Buffer.from(`sha256:${sha256}\n`)]);
+    await file.sync();
+    return {sizeBytes, sha256};
+  } finally {
+    await file.close();
+  }
+};
+
+/** writev may write less than it was given, as on a disk that is about to be full. */
+const writeAll = async (file: FileHandle, buffers: Buffer[]): Promise<void> => {
+  const wanted = buffers.reduce((sum, {length}) => sum + length, 0);
+  const {bytesWritten} = await file.writev(buffers);
+  if (bytesWritten < wanted) await file.appendFile(Buffer.concat(buffers).subarray(bytesWritten));
+};
+
+const readSpoolFile = async (path: string): Promise<SpooledMail> => {
+  const file = await open(path, 'r').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') throw new Fault('not_found', 'the bytes of this mail are not on this node any more');
+    throw error;
+  });
+  try {
+    const {size} = await file.stat();
+    const first = await readAt(file, 0, 64);
+    const [line = ''] = first.toString('latin1').split('\n', 1);
+    const factsBytes = Number(new RegExp(`^${magic} (\\d{1,7})$`).exec(line)?.[1] ?? 0);
+    const start = line.length + 1 + factsBytes + 1;
+    const end = size - trailerBytes;
+    if (factsBytes === 0 || factsBytes > maxFactsBytes || end < start) throw new Error('no spool file');
+
+    const facts = JSON.parse((await readAt(file, line.length + 1, factsBytes)).toString()) as HeldMailFacts;
+    const sha256 = /^sha256:([0-9a-f]{64})\n$/.exec((await readAt(file, end, trailerBytes)).toString('latin1'))?.[1];
+    if (sha256 === undefined) throw new Error('spool file without its checksum');
+    return {facts, sha256, content: fileContent(path, start, end)};
+  } finally {
+    await file.close();
+  }
+};
+
+const fileContent = (path: string, start: number, end: number): MailContent => ({
+  sizeBytes: end - start,
+  open: () => (end === start ? Readable.from([]) : createReadStream(path, {start, end: end - 1})),
+  discard: async () => {},
+});
+
+const readAt = async (file: FileHandle, position: number, length: number): Promise<Buffer> => {
+  const {buffer, bytesRead} = await file.read(Buffer.alloc(length), 0, length, position);
+  return buffer.subarray(0, bytesRead);
+};
+
+const syncFolder = async (path: string): Promise<void> => {
+  const folder = await open(path, 'r');
+  try {
+    await folder.sync();
+  } finally {
+    await folder.close();
+  }
+};
+
+const ignoreMissing = (error: NodeJS.ErrnoException): void => {
+  if (error.code !== 'ENOENT') throw error;
+};

@@ -1,0 +1,66 @@
+// The public API: doors, then routes.
+import Router from '@koa/router';
+import Koa from 'koa';
+import type {Logger} from 'pino';
+import {Fault} from '../../shared/fault.ts';
+import type {Audit} from '../services/audit.ts';
+import type {Cluster} from '../services/cluster.ts';
+import type {DomainParts} from '../services/domain-parts.ts';
+import type {Domains} from '../services/domains.ts';
+import type {Keys} from '../services/keys.ts';
+import type {Quarantine} from '../services/quarantine.ts';
+import type {RateLimiter} from '../services/rate-limit.ts';
+import {answerErrors} from './answer.ts';
+import {authenticate} from './guard.ts';
+import type {Metrics} from './metrics.ts';
+import {observe} from './observe.ts';
+import {openApiDocument} from './openapi.ts';
+import {routeCluster} from './routes-cluster.ts';
+import {routeDomains} from './routes-domains.ts';
+import {routeKeys} from './routes-keys.ts';
+import {routeQuarantine} from './routes-quarantine.ts';
+import type {RequestState} from './state.ts';
+
+export interface ApiNeeds {
+  keys: Keys;
+  limiter: RateLimiter;
+  domains: Domains;
+  domainParts: DomainParts;
+  quarantine: Quarantine;
+  cluster: Cluster;
+  audit: Audit;
+  metrics: Metrics;
+  log: Logger;
+}
+
+const prefix = '/api/v1';
+
+export const createApi = (needs: ApiNeeds): Koa<RequestState> => {
+  const open = new Router<RequestState>({prefix});
+  open.get('/openapi.yaml', async ctx => {
+    ctx.set('Content-Type', 'application/yaml; charset=utf-8');
+    ctx.body = openApiDocument();
+  });
+
+  const router = new Router<RequestState>({prefix});
+  routeKeys(router, needs.keys);
+  routeDomains(router, needs.domains, needs.domainParts);
+  routeQuarantine(router, needs.quarantine);
+  routeCluster(router, needs.cluster, needs.audit);
+
+  const app = new Koa<RequestState>();
+  app.use(observe(needs.metrics, needs.log));
+  app.use(answerErrors(needs.log));
+  app.use(open.routes());
+  // A path nobody knows still needs a key: what exists here is no stranger's business.
+  app.use(authenticate(needs.keys, needs.limiter));
+  app.use(router.routes());
+  app.use(async ctx => {
+    const methods = router.match(ctx.path, ctx.method).path.flatMap(layer => layer.methods);
+    if (methods.length > 0)
+      throw new Fault('method_not_allowed', `${ctx.method} is not possible here`, {allow: [...new Set(methods)].sort()});
+    throw new Fault('not_found', 'there is nothing at this path; GET /api/v1/openapi.yaml describes the interface');
+  });
+  app.on('error', error => needs.log.debug({err: error as Error}, 'answer broken off'));
+  return app;
+};

@@ -1,0 +1,43 @@
+// Plain HTTP beside the API, by default on loopback: what Prometheus and a load balancer ask.
+import Koa from 'koa';
+import type {Logger} from 'pino';
+import type {Metrics, MetricsSource} from './metrics.ts';
+
+interface Needs {
+  metrics: Metrics;
+  source: MetricsSource;
+  /** Empty when the node can take requests and mail; otherwise one line for each thing that is in the way. */
+  unready(): Promise<string[]>;
+  log: Logger;
+}
+
+export const createMetricsApp = ({metrics, source, unready, log}: Needs): Koa => {
+  const answers: Record<string, (ctx: Koa.Context) => Promise<void>> = {
+    '/metrics': async ctx => {
+      const {contentType, text} = await metrics.expose(source);
+      ctx.set('Content-Type', contentType);
+      ctx.body = text;
+    },
+    '/healthz': async ctx => {
+      ctx.body = 'ok\n';
+    },
+    '/readyz': async ctx => {
+      const reasons = await unready();
+      ctx.status = reasons.length === 0 ? 200 : 503;
+      ctx.body = reasons.length === 0 ? 'ready\n' : `${reasons.join('\n')}\n`;
+    },
+  };
+
+  const app = new Koa();
+  app.use(async ctx => {
+    const answer = Object.hasOwn(answers, ctx.path) ? answers[ctx.path] : undefined;
+    if (!answer) return;
+    if (ctx.method === 'GET' || ctx.method === 'HEAD') await answer(ctx);
+    else {
+      ctx.set('Allow', 'GET, HEAD');
+      ctx.status = 405;
+    }
+  });
+  app.on('error', error => log.warn({err: error as Error}, 'metrics request failed'));
+  return app;
+};

@@ -1,0 +1,138 @@
+import {Counter, collectDefaultMetrics, Gauge, Histogram, Registry} from 'prom-client';
+import type {ClusterStatus} from '../../shared/cluster-status.ts';
+import {type Health, healthStates} from '../../shared/health.ts';
+import {type Reason, reasons} from '../../shared/held-mail.ts';
+
+export interface HeldTotal {
+  reason: Reason;
+  count: number;
+  size_bytes: number;
+}
+
+export interface MetricsSource {
+  clusterStatus(): Promise<ClusterStatus>;
+  held(): Promise<HeldTotal[]>;
+  outboxDepth(): Promise<number>;
+  hasRoom(): boolean;
+}
+
+export interface Metrics {
+  /** The exposition text; asks `source` for what is not counted as it happens. */
+  expose(source: MetricsSource): Promise<{contentType: string; text: string}>;
+  httpRequest(request: {method: string; route: string; status: number; seconds: number}): void;
+  verdict(verdict: string): void;
+  delivery(kind: 'relay' | 'release', outcome: string): void;
+  expired(count: number): void;
+}
+
+/** These carry a name or a type that `promtool check metrics` objects to. */
+const unclean = ['nodejs_active_resources_total', 'nodejs_active_handles_total', 'nodejs_active_requests_total'];
+
+export const createMetrics = (version: string): Metrics => {
+  const registry = new Registry();
+  collectDefaultMetrics({register: registry});
+  for (const name of unclean) registry.removeSingleMetric(name);
+  const registers = [registry];
+
+  new Gauge({name: 'mfd_build_info', help: 'Version of this node, always 1', labelNames: ['version'], registers}).set(
+    {version},
+    1,
+  );
+  const requests = new Histogram({
+    name: 'mfd_http_request_duration_seconds',
+    help: 'Time from request to the end of the answer',
+    labelNames: ['method', 'route', 'status'],
+    buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10],
+    registers,
+  });
+  const verdicts = new Counter({
+    name: 'mfd_intake_verdicts_total',
+    help: 'Mails by what became of them',
+    labelNames: ['verdict'],
+    registers,
+  });
+  for (const verdict of ['relayed', 'held', 'rejected', 'refused', 'deferred']) verdicts.inc({verdict}, 0);
+  const deliveries = new Counter({
+    name: 'mfd_deliveries_total',
+    help: 'Recipients handed to a backend, by occasion and outcome',
+    labelNames: ['kind', 'outcome'],
+    registers,
+  });
+  for (const outcome of ['delivered', 'refused', 'deferred']) deliveries.inc({kind: 'release', outcome}, 0);
+  const expired = new Counter({name: 'mfd_held_mails_expired_total', help: 'Mails removed by retention', registers});
+  const source = createSourceGauges(registers);
+
+  return {
+    async expose(from) {
+      await source.update(from);
+      return {contentType: registry.contentType, text: await registry.metrics()};
+    },
+    httpRequest({method, route, status, seconds}) {
+      requests.observe({method, route, status: String(status)}, seconds);
+    },
+    verdict: verdict => verdicts.inc({verdict}),
+    delivery: (kind, outcome) => deliveries.inc({kind, outcome}),
+    expired: count => expired.inc(count),
+  };
+};
+
+/** What is read off the node at each scrape: everything /cluster/status says, and the state of the hold queue. */
+const createSourceGauges = (registers: Registry[]) => {
+  const gauge = <L extends string>(name: string, help: string, labelNames: L[] = []) =>
+    new Gauge<L>({name, help, labelNames, registers});
+  const health = gauge('mfd_cluster_node_health', 'Health of a node, 1 for the state it is in', ['node', 'health']);
+  const lastSeen = gauge('mfd_cluster_node_last_seen_timestamp_seconds', 'When this node last heard from a node', ['node']);
+  const hashAge = gauge('mfd_cluster_node_config_hash_age_seconds', 'Age of a node’s configuration hash', ['node']);
+  const backlog = gauge('mfd_cluster_node_outbox_backlog', 'Replication events of a node still to be applied here', ['node']);
+  const licensed = gauge('mfd_cluster_node_license_valid', 'Whether a node’s licence is valid', ['node']);
+  const licenseEnd = gauge('mfd_cluster_node_license_expiry_timestamp_seconds', 'When a node’s licence ends', ['node']);
+  const nodes = gauge('mfd_cluster_nodes', 'Nodes by health', ['health']);
+  const drift = gauge('mfd_cluster_config_drift', '1 while configuration hashes differ between nodes');
+  const transitions = new Counter({
+    name: 'mfd_cluster_health_transitions_total',
+    help: 'Changes of a node’s health seen here',
+    registers,
+  });
+  const heldMails = gauge('mfd_held_mails', 'Mails in the hold queue of this node', ['reason']);
+  const heldBytes = gauge('mfd_held_bytes', 'Bytes in the hold queue of this node', ['reason']);
+  const outbox = gauge('mfd_outbox_events', 'Replication events this node keeps for its peers');
+  const room = gauge('mfd_spool_has_room', '0 while mail is refused for want of disk space');
+  const before = new Map<string, Health>();
+
+  const updateCluster = ({peers}: ClusterStatus) => {
+    for (const each of [health, lastSeen, hashAge, backlog, licensed, licenseEnd]) each.reset();
+    for (const peer of peers) {
+      const node = peer.node_id;
+      for (const state of healthStates) health.set({node, health: state}, Number(peer.healthy === state));
+      lastSeen.set({node}, Date.parse(peer.last_seen) / 1000);
+      hashAge.set({node}, peer.config_hash_age_s);
+      backlog.set({node}, peer.outbox_backlog_to_us);
+      licensed.set({node}, Number(peer.license.valid));
+      licenseEnd.set({node}, Date.parse(peer.license.expires_at) / 1000);
+      if (before.has(node) && before.get(node) !== peer.healthy) transitions.inc();
+      before.set(node, peer.healthy);
+    }
+    for (const state of healthStates) nodes.set({health: state}, peers.filter(({healthy}) => healthy === state).length);
+    drift.set(Number(new Set(peers.map(({config_hash}) => config_hash)).size > 1));
+  };
+
+  return {
+    async update(source: MetricsSource) {
+      updateCluster(await source.clusterStatus());
+      const held = await source.held();
+      for (const reason of reasons) {
+        const of = held.filter(total => total.reason === reason);
+        heldMails.set(
+          {reason},
+          of.reduce((sum, {count}) => sum + count, 0),
+        );
+        heldBytes.set(
+          {reason},
+          of.reduce((sum, {size_bytes}) => sum + size_bytes, 0),
+        );
+      }
+      outbox.set(await source.outboxDepth());
+      room.set(Number(source.hasRoom()));
+    },
+  };
+};

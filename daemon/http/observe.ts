@@ -1,0 +1,37 @@
+import type {Middleware} from 'koa';
+import type {Logger} from 'pino';
+import type {Metrics} from './metrics.ts';
+import type {RequestState} from './state.ts';
+
+/** One log line and one measurement per answer. The query string stays out: it may name people. */
+export const observe =
+  (metrics: Metrics, log: Logger): Middleware<RequestState> =>
+  async (ctx, next) => {
+    const startedAt = process.hrtime.bigint();
+    ctx.res.once('close', () => {
+      const seconds = Number(process.hrtime.bigint() - startedAt) / 1e9;
+      const route = (ctx as {_matchedRoute?: unknown})._matchedRoute;
+      metrics.httpRequest({
+        method: knownMethods.includes(ctx.method) ? ctx.method : 'other',
+        route: typeof route === 'string' ? route : 'unmatched',
+        status: ctx.status,
+        seconds,
+      });
+      const {requestId, actor} = ctx.state as Partial<RequestState>;
+      log.info(
+        {
+          request_id: requestId,
+          method: ctx.method,
+          path: ctx.path,
+          status: ctx.status,
+          ms: Math.round(seconds * 1e5) / 100,
+          key_id: actor?.keyId ?? null,
+          remote_address: ctx.req.socket.remoteAddress ?? null,
+        },
+        'request',
+      );
+    });
+    await next();
+  };
+
+const knownMethods = ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS', 'PATCH'];

@@ -1,0 +1,40 @@
+import type {z} from 'zod';
+import {Fault} from '../../shared/fault.ts';
+import {nodeIdPattern, queueIdPattern} from '../../shared/fields.ts';
+import type {MailReference} from '../../shared/held-mail.ts';
+import {noQuerySchema} from '../../shared/hold-filter.ts';
+import {validateParameters} from '../services/validate.ts';
+import type {Ctx} from './state.ts';
+
+/** The query string by `schema`: a parameter given twice, unknown or wrong is named in the Fault. */
+export const queryOf = <S extends z.ZodType>(ctx: Ctx, schema: S): z.output<S> => {
+  const parameters: Record<string, string> = {};
+  for (const [name, value] of new URLSearchParams(ctx.querystring)) {
+    if (Object.hasOwn(parameters, name)) throw wrong(name, 'is given twice');
+    parameters[name] = value;
+  }
+  return validateParameters(schema, parameters);
+};
+
+export const requireNoQuery = (ctx: Ctx): void => {
+  queryOf(ctx, noQuerySchema);
+};
+
+/** A path id such as `{id}`: a whole number from 1 below 2^53. */
+export const idOf = (ctx: Ctx, name = 'id'): number => {
+  const text = ctx.params[name] ?? '';
+  const id = /^[1-9]\d{0,15}$/.test(text) ? Number(text) : Number.NaN;
+  if (!Number.isSafeInteger(id)) throw wrong(name, 'must be a whole number, such as 1000000001');
+  return id;
+};
+
+/** `{node_id}/{queue_id}` of the path. */
+export const mailOf = (ctx: Ctx): MailReference => {
+  const {node_id = '', queue_id = ''} = ctx.params;
+  if (!nodeIdPattern.test(node_id)) throw wrong('node_id', 'must be 1 to 63 letters, digits, dots, underscores or hyphens');
+  if (!queueIdPattern.test(queue_id)) throw wrong('queue_id', 'must be 6 to 64 letters and digits');
+  return {node_id, queue_id};
+};
+
+export const wrong = (path: string, detail: string): Fault =>
+  new Fault('invalid_parameter', `${path} ${detail}`, {fields: [{path, detail}]});

@@ -1,0 +1,23 @@
+import type Router from '@koa/router';
+import {auditQuerySchema} from '../../shared/hold-filter.ts';
+import type {Audit} from '../services/audit.ts';
+import type {Cluster} from '../services/cluster.ts';
+import {reply} from './answer.ts';
+import {needs} from './guard.ts';
+import {setPaging} from './paging.ts';
+import {queryOf, requireNoQuery} from './parameters.ts';
+import type {RequestState} from './state.ts';
+
+export const routeCluster = (router: Router<RequestState>, cluster: Cluster, audit: Audit): void => {
+  router.get('/cluster/status', needs('cluster:read'), async ctx => {
+    requireNoQuery(ctx);
+    reply(ctx, await cluster.status());
+  });
+
+  router.get('/audit', needs('audit:read'), async ctx => {
+    const query = queryOf(ctx, auditQuerySchema);
+    const {entries, total} = await audit.list(query);
+    setPaging(ctx, query, total);
+    reply(ctx, entries);
+  });
+};

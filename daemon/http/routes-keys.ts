@@ -1,0 +1,40 @@
+import type Router from '@koa/router';
+import {z} from 'zod';
+import {forceQuerySchema} from '../../shared/hold-filter.ts';
+import type {Keys} from '../services/keys.ts';
+import {validate} from '../services/validate.ts';
+import {reply} from './answer.ts';
+import {needs} from './guard.ts';
+import {jsonBody, optionalJsonBody} from './json-body.ts';
+import {idOf, queryOf, requireNoQuery} from './parameters.ts';
+import type {RequestState} from './state.ts';
+
+const emptyBody = z.strictObject({});
+
+export const routeKeys = (router: Router<RequestState>, keys: Keys): void => {
+  router.get('/auth/me', needs('me:read'), async ctx => {
+    requireNoQuery(ctx);
+    reply(ctx, await keys.me(ctx.state.actor.keyId));
+  });
+
+  router.get('/auth/api-keys', needs('keys:read'), async ctx => {
+    requireNoQuery(ctx);
+    reply(ctx, await keys.list());
+  });
+
+  router.post('/auth/api-keys', needs('keys:write'), jsonBody, async ctx => {
+    reply(ctx, await keys.create(ctx.state.actor, ctx.state.body), 'Created');
+  });
+
+  router.post('/auth/api-keys/:id/revoke', needs('keys:write'), optionalJsonBody, async ctx => {
+    const {force} = queryOf(ctx, forceQuerySchema);
+    validate(emptyBody, ctx.state.body);
+    reply(ctx, await keys.revoke(ctx.state.actor, idOf(ctx), force));
+  });
+
+  router.delete('/auth/api-keys/:id', needs('keys:write'), async ctx => {
+    const {force} = queryOf(ctx, forceQuerySchema);
+    await keys.remove(ctx.state.actor, idOf(ctx), force);
+    reply(ctx, null);
+  });
+};

@@ -1,0 +1,72 @@
+import type Router from '@koa/router';
+import {Fault} from '../../shared/fault.ts';
+import {bulkRequestSchema, holdActions} from '../../shared/held-mail.ts';
+import {holdListQuerySchema, holdSummaryQuerySchema} from '../../shared/hold-filter.ts';
+import type {Gathered, Quarantine} from '../services/quarantine.ts';
+import {validate} from '../services/validate.ts';
+import {reply} from './answer.ts';
+import {needs} from './guard.ts';
+import {jsonBody} from './json-body.ts';
+import {setPaging} from './paging.ts';
+import {mailOf, queryOf} from './parameters.ts';
+import type {Ctx, RequestState} from './state.ts';
+
+export const routeQuarantine = (router: Router<RequestState>, quarantine: Quarantine): void => {
+  router.get('/mail/quarantine', needs('quarantine:read'), async ctx => {
+    const {limit, offset, strict, ...filter} = queryOf(ctx, holdListQuerySchema);
+    const {result, unreachable} = complete(await quarantine.list(ctx.state.actor, filter, {limit, offset}), strict);
+    setPaging(ctx, {limit, offset}, result.total);
+    replyGathered(ctx, result.mails, unreachable);
+  });
+
+  router.get('/mail/quarantine/summary', needs('quarantine:read'), async ctx => {
+    const {strict, ...filter} = queryOf(ctx, holdSummaryQuerySchema);
+    const {result, unreachable} = complete(await quarantine.summary(ctx.state.actor, filter), strict);
+    replyGathered(ctx, result, unreachable);
+  });
+
+  for (const action of holdActions) {
+    router.post(`/mail/quarantine/${action}`, needs('quarantine:act'), jsonBody, async ctx => {
+      const {items} = validate(bulkRequestSchema, ctx.state.body);
+      reply(ctx, await quarantine.actOnAll(ctx.state.actor, action, items));
+    });
+
+    router.post(`/mail/quarantine/:node_id/:queue_id/${action}`, needs('quarantine:act'), async ctx => {
+      reply(ctx, await quarantine.act(ctx.state.actor, action, mailOf(ctx)));
+    });
+  }
+
+  router.get('/mail/quarantine/:node_id/:queue_id', needs('quarantine:read'), async ctx => {
+    reply(ctx, await quarantine.get(ctx.state.actor, mailOf(ctx)));
+  });
+
+  router.get('/mail/quarantine/:node_id/:queue_id/body', needs('quarantine:read'), async ctx => {
+    const mail = mailOf(ctx);
+    const {sizeBytes, stream} = await quarantine.body(ctx.state.actor, mail);
+    ctx.status = 200;
+    ctx.body = stream;
+    ctx.set({
+      'Content-Type': 'text/rfc822',
+      'Content-Length': String(sizeBytes),
+      'Content-Disposition': `attachment; filename="${mail.queue_id}.eml"`,
+      'Content-Security-Policy': "default-src 'none'; sandbox",
+    });
+  });
+};
+
+const complete = <T>(gathered: Gathered<T>, isStrict: boolean): Gathered<T> => {
+  if (isStrict && gathered.unreachable.length > 0)
+    throw new Fault(
+      'node_unreachable',
+      `no answer from ${gathered.unreachable.join(', ')}; without strict=true the others' mail is listed`,
+      {
+        retryAfterSeconds: 5,
+      },
+    );
+  return gathered;
+};
+
+const replyGathered = (ctx: Ctx, data: unknown, unreachable: string[]): void => {
+  if (unreachable.length > 0) ctx.set('X-Unreachable-Nodes', unreachable.join(', '));
+  reply(ctx, data, unreachable.length > 0 ? 'Partial' : 'OK');
+};

@@ -1,0 +1,166 @@
+// One SMTP client connection to a backend: a mail's envelope step by step, its content, and then the next mail's.
+import {connect as connectSocket, isIPv4, type Socket} from 'node:net';
+import type {Readable} from 'node:stream';
+import type {HostPort} from '../../shared/host-port.ts';
+import {parseMailAddress} from '../../shared/mail-address.ts';
+import type {Route, SmtpReply} from '../services/ports.ts';
+import {type Answer, CommandConnection, isLost, type Lost} from './command-connection.ts';
+
+export interface BackendTimeouts {
+  connectMs: number;
+  greetingMs: number;
+  /** For one command, and for DATA up to the server's 354. */
+  replyMs: number;
+  /** Without any progress while the content is sent. */
+  blockMs: number;
+  /** After the final dot: the server may be scanning or syncing (RFC 5321 section 4.5.3.2.6). */
+  finalMs: number;
+}
+
+export const defaultBackendTimeouts: BackendTimeouts = {
+  connectMs: 10_000,
+  greetingMs: 30_000,
+  replyMs: 60_000,
+  blockMs: 180_000,
+  finalMs: 120_000,
+};
+
+export interface BackendTarget {
+  server: HostPort;
+  auth?: Route['auth'];
+  /** Our name for EHLO. */
+  hostname: string;
+  timeouts: BackendTimeouts;
+}
+
+export interface EnvelopeStart {
+  sender: string;
+  isUtf8: boolean;
+  isEightBit: boolean;
+  sizeBytes?: number;
+}
+
+export interface BackendConnection {
+  readonly isOpen: boolean;
+  mail(start: EnvelopeStart): Promise<Answer>;
+  rcpt(address: string): Promise<Answer>;
+  /** Sends what `open` gives, dot-stuffed, after the server's 354; not opened when there is none. */
+  data(open: () => Readable): Promise<Answer>;
+  reset(): Promise<Answer>;
+  quit(): Promise<void>;
+  close(): void;
+  onClose(listener: () => void): void;
+}
+
+export const connectBackend = async (target: BackendTarget): Promise<BackendConnection | Lost> => {
+  const connection = await openConnection(target);
+  if ('lost' in connection) return connection;
+
+  const failure = target.auth ? await connection.authenticate(target.auth, target.timeouts.replyMs) : undefined;
+  if (failure) {
+    connection.close();
+    return failure;
+  }
+  return backendConnection(connection, target.timeouts);
+};
+
+const backendConnection = (connection: CommandConnection, timeouts: BackendTimeouts): BackendConnection => {
+  let isUtf8 = false;
+  return {
+    get isOpen() {
+      return !connection.destroyed;
+    },
+    mail: async start => {
+      isUtf8 = start.isUtf8;
+      const address = start.sender === '' ? '' : wireAddress(start.sender);
+      if (address === undefined) return {code: 553, text: '5.1.7 Bad sender address syntax'};
+      if (isUtf8 ? !connection.offers('SMTPUTF8') : !isAscii(address)) return utf8Needed;
+
+      const parameters = [
+        ...(isUtf8 ? [' SMTPUTF8'] : []),
+        ...(start.isEightBit && connection.offers('8BITMIME') ? [' BODY=8BITMIME'] : []),
+        ...(start.sizeBytes !== undefined && connection.offers('SIZE') ? [` SIZE=${start.sizeBytes}`] : []),
+      ];
+      return connection.command(`MAIL FROM:<${address}>${parameters.join('')}`, timeouts.replyMs);
+    },
+    rcpt: async recipient => {
+      const address = wireAddress(recipient);
+      if (address === undefined) return {code: 553, text: '5.1.3 Bad recipient address syntax'};
+      if (!isUtf8 && !isAscii(address)) return utf8Needed;
+      return connection.command(`RCPT TO:<${address}>`, timeouts.replyMs);
+    },
+    data: async open => {
+      const answer = await connection.command('DATA', timeouts.replyMs);
+      return !isLost(answer) && answer.code === 354 ? connection.stream(open(), timeouts.finalMs) : answer;
+    },
+    reset: () => connection.command('RSET', timeouts.replyMs),
+    quit: async () => {
+      await connection.command('QUIT', 2000);
+      connection.close();
+    },
+    close: () => connection.close(),
+    onClose: listener => void connection.once('end', listener),
+  };
+};
+
+const utf8Needed: SmtpReply = {code: 550, text: '5.6.7 The mail server of the recipient does not support SMTPUTF8'};
+
+/** Nothing gets on the wire that could end a command: an address is parsed strictly or not sent at all. */
+const wireAddress = (text: string): string | undefined => {
+  const address = parseMailAddress(text);
+  return address && `${address.local}@${address.domain}`;
+};
+
+const isAscii = (text: string): boolean => !/[^\x00-\x7f]/.test(text);
+
+/** Opportunistic TLS: a backend whose TLS is broken is spoken to in the clear, unless a password would be sent. */
+const openConnection = async (target: BackendTarget): Promise<CommandConnection | Lost> => {
+  const encrypted = await tryConnection(target, false);
+  if (!('isTlsFailure' in encrypted) || !encrypted.isTlsFailure || target.auth) return encrypted;
+  return tryConnection(target, true);
+};
+
+const tryConnection = async (
+  target: BackendTarget,
+  ignoreTLS: boolean,
+): Promise<CommandConnection | (Lost & {isTlsFailure: boolean})> => {
+  const {server, hostname, timeouts, auth} = target;
+  const socket = await openSocket(server, timeouts.connectMs);
+  if (typeof socket === 'string') return {lost: socket, stage: 'command', isTlsFailure: false};
+
+  const connection = new CommandConnection({
+    connection: socket,
+    host: server.host,
+    port: server.port,
+    name: hostname,
+    connectionTimeout: timeouts.greetingMs * 2,
+    greetingTimeout: timeouts.greetingMs,
+    socketTimeout: Math.max(timeouts.blockMs, timeouts.replyMs, timeouts.finalMs) + 1000,
+    ignoreTLS,
+    opportunisticTLS: true,
+    requireTLS: auth !== undefined && !isLoopback(server.host),
+    // Backends commonly have self-signed certificates; unverified TLS still beats none (RFC 7435).
+    tls: {rejectUnauthorized: false},
+  });
+  const failure = await connection.open(timeouts.greetingMs * 2 + timeouts.replyMs);
+  return failure ? {...failure, isTlsFailure: connection.isTlsFailure} : connection;
+};
+
+const isLoopback = (host: string): boolean => host === 'localhost' || host === '::1' || (isIPv4(host) && host.startsWith('127.'));
+
+/** The socket is opened here and not by smtp-connection, which asks DNS past the hosts file. A string says what failed. */
+const openSocket = ({host, port}: HostPort, connectMs: number): Promise<Socket | string> =>
+  new Promise(resolve => {
+    const socket = connectSocket({host, port});
+    const timer = setTimeout(() => socket.destroy(new Error(`no connection within ${connectMs} ms`)), connectMs);
+    const onError = (error: Error) => {
+      clearTimeout(timer);
+      resolve(error.message);
+    };
+    socket.once('error', onError);
+    socket.once('connect', () => {
+      clearTimeout(timer);
+      socket.off('error', onError);
+      resolve(socket);
+    });
+  });

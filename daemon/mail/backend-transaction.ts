@@ -1,0 +1,157 @@
+// One mail to one backend. A connection that breaks before any byte of the mail was sent is replaced and the envelope
+// said again; after that nothing is repeated.
+//
+// no connection → (first rcpt: MAIL) → rcpt … → data → over;   any → abort → over
+import {Readable} from 'node:stream';
+import type {HostPort} from '../../shared/host-port.ts';
+import type {MailContent} from '../services/mail.ts';
+import type {Route, SmtpReply} from '../services/ports.ts';
+import type {BackendConnection, EnvelopeStart} from './backend-connection.ts';
+import {isLost, type Lost} from './command-connection.ts';
+import {isPositive, replies} from './smtp-reply.ts';
+
+export interface BackendTransaction {
+  /** The backend's own reply; 451 when no server can be reached. Never rejects. */
+  rcpt(address: string): Promise<SmtpReply>;
+  /**
+   * Sends `prefix` and then the content to the recipients accepted so far, and ends the transaction.
+   * Only a 2xx reply means that the backend has taken it. Never rejects.
+   */
+  data(content: MailContent, prefix: Buffer): Promise<SmtpReply>;
+  /** Ends the transaction, whatever it is at; only `data` is let through. Doing it twice is harmless. */
+  abort(): void;
+}
+
+/** What a transaction borrows connections from. */
+export interface ConnectionLender {
+  /** An idle connection to this server, if there is one. */
+  takeIdle(route: Route, server: HostPort): BackendConnection | undefined;
+  connect(route: Route, server: HostPort): Promise<BackendConnection | Lost>;
+  /** `isClean`: no transaction is open on it. */
+  giveBack(connection: BackendConnection, isClean: boolean): void;
+  report(server: HostPort, detail: string): void;
+}
+
+export const createBackendTransaction = (lender: ConnectionLender, route: Route, start: EnvelopeStart): BackendTransaction => {
+  const accepted: string[] = [];
+  let connection: BackendConnection | undefined;
+  /** Once no server can be reached or the sender is refused, that is the answer to every recipient. */
+  let refusal: SmtpReply | undefined;
+  let isBusy = false;
+  let isSending = false;
+  let isOver = false;
+
+  const begin = async (): Promise<SmtpReply | undefined> => {
+    const begun = await beginOnFirst(lender, route, start, accepted);
+    if ('code' in begun) refusal = begun;
+    else if (isOver) begun.close();
+    else connection = begun;
+    return refusal;
+  };
+
+  const rcpt = async (address: string, isRepeated = false): Promise<SmtpReply> => {
+    if (refusal || (!connection && (await begin()))) return refusal ?? replies.noBackend;
+
+    const answer = await connection?.rcpt(address);
+    if (answer && !isLost(answer)) {
+      if (isPositive(answer)) accepted.push(address);
+      return answer;
+    }
+    connection = undefined;
+    if (isOver || isRepeated) return replies.backendLost;
+    return rcpt(address, true);
+  };
+
+  const data = async (content: MailContent, prefix: Buffer, isRepeated = false): Promise<SmtpReply> => {
+    if (refusal || (!connection && (await begin()))) return refusal ?? replies.noBackend;
+
+    const answer = await connection?.data(() => Readable.from(bytesOf(content, prefix), {objectMode: false}));
+    const used = connection;
+    connection = undefined;
+    if (answer && !isLost(answer)) {
+      if (used) lender.giveBack(used, isPositive(answer));
+      return answer;
+    }
+    if (answer?.stage === 'command' && !isRepeated) return data(content, prefix, true);
+    return replies.backendLost;
+  };
+
+  const whileBusy = async (step: () => Promise<SmtpReply>): Promise<SmtpReply> => {
+    if (isOver) return replies.backendLost;
+    isBusy = true;
+    try {
+      return await step();
+    } finally {
+      isBusy = false;
+    }
+  };
+
+  return {
+    rcpt: address => whileBusy(() => rcpt(address)),
+    data: async (content, prefix) => {
+      isSending = true;
+      const reply = await whileBusy(() => data(content, prefix));
+      isSending = false;
+      isOver = true;
+      return reply;
+    },
+    abort: () => {
+      // Cutting the content off would leave the fate of the mail unknown.
+      if (isSending) return;
+      isOver = true;
+      const used = connection;
+      connection = undefined;
+      if (!used) return;
+      // A command is under way on it: its reply would be taken for that of RSET.
+      if (isBusy) used.close();
+      else lender.giveBack(used, false);
+    },
+  };
+};
+
+/** MAIL, and the recipients a lost connection had accepted, on the first server that answers. */
+const beginOnFirst = async (
+  lender: ConnectionLender,
+  route: Route,
+  start: EnvelopeStart,
+  accepted: readonly string[],
+): Promise<BackendConnection | SmtpReply> => {
+  for (const server of route.servers) {
+    // Any idle connection may have gone stale since; only a fresh one tells that the server is down.
+    for (let isFresh = false; !isFresh; ) {
+      const idle = lender.takeIdle(route, server);
+      isFresh = idle === undefined;
+      const connection = idle ?? (await lender.connect(route, server));
+      if ('lost' in connection) {
+        lender.report(server, connection.lost);
+        continue;
+      }
+      const begun = await sayEnvelope(connection, start, accepted);
+      if (begun === 'begun') return connection;
+      if ('code' in begun) {
+        lender.giveBack(connection, false);
+        return begun;
+      }
+      connection.close();
+      if (isFresh) lender.report(server, begun.lost);
+    }
+  }
+  return replies.noBackend;
+};
+
+const sayEnvelope = async (connection: BackendConnection, start: EnvelopeStart, accepted: readonly string[]) => {
+  const answer = await connection.mail(start);
+  if (isLost(answer) || !isPositive(answer)) return answer;
+
+  for (const address of accepted) {
+    const repeated = await connection.rcpt(address);
+    if (isLost(repeated)) return repeated;
+    if (!isPositive(repeated)) return replies.backendChanged;
+  }
+  return 'begun' as const;
+};
+
+async function* bytesOf(content: MailContent, prefix: Buffer): AsyncGenerator<Buffer> {
+  yield prefix;
+  yield* content.open();
+}

@@ -1,0 +1,120 @@
+// smtp-server with what it has no hooks for: our own enhanced status codes, the end of a transaction, and who may connect.
+import type {Socket} from 'node:net';
+import {SMTPServer, type SMTPServerOptions, type SMTPServerSession} from 'smtp-server';
+import {SMTPConnection} from 'smtp-server/lib/smtp-connection.js';
+import type {SmtpReply} from '../services/ports.ts';
+import {hasEnhancedCode, replies} from './smtp-reply.ts';
+
+export interface GatewayHooks {
+  /** Why this client may not connect now, asked before anything is said; undefined lets it in until `leave`. */
+  admit(ip: string): SmtpReply | undefined;
+  leave(ip: string): void;
+  /** The client's transaction, if any, is over: RSET, HELO, EHLO, STARTTLS, or after the reply to DATA. */
+  onReset(session: SMTPServerSession): void;
+}
+
+/** Clients that try addresses or commands at random are cut off after so many 5xx replies. */
+const maxErrors = 100;
+
+/** How long a client that was told to go may take to close its side. */
+const lingerMs = 1000;
+
+export class GatewayServer extends SMTPServer {
+  readonly #hooks: GatewayHooks;
+  /** Unlike `connections`, with those that have been told to go and have not gone yet. */
+  readonly #open = new Set<GatewayConnection>();
+  isStopping = false;
+
+  constructor(options: SMTPServerOptions, hooks: GatewayHooks) {
+    super(options);
+    this.#hooks = hooks;
+  }
+
+  override connect(socket: Socket, options?: ConstructorParameters<typeof SMTPConnection>[2]): void {
+    // Its close event may have passed already, and would be waited for in vain.
+    if (socket.destroyed) return;
+    const ip = clientAddress(socket);
+    const refusal = this.isStopping ? replies.shuttingDown : this.#hooks.admit(ip);
+    if (refusal) {
+      turnAway(socket, refusal);
+      return;
+    }
+    const connection = new GatewayConnection(this, socket, {
+      ...options,
+      onReset: this.#hooks.onReset,
+      onGone: () => this.#forget(connection, ip),
+    });
+    this.#open.add(connection);
+    this.connections.add(connection);
+    connection.on('error', error => this._onError(error));
+    connection.on('connect', data => this._onClientConnect(data));
+    connection.init();
+  }
+
+  /** From now on every client is told to go: the idle ones now, the others after the reply to their mail. */
+  dismissClients(): void {
+    this.isStopping = true;
+    for (const connection of this.connections) if (!connection._dataStream) dismiss(connection);
+  }
+
+  destroyClients(): void {
+    for (const connection of this.#open) connection._socket.destroy();
+  }
+
+  #forget(connection: GatewayConnection, ip: string): void {
+    if (this.#open.delete(connection)) this.#hooks.leave(ip);
+  }
+}
+
+/** Addresses of IPv4 clients of a dual-stack listener come as `::ffff:192.0.2.1`. */
+const clientAddress = (socket: Socket): string => (socket.remoteAddress ?? '').replace(/^::ffff:(?=[\d.]+$)/i, '');
+
+type ConnectionOptions = NonNullable<ConstructorParameters<typeof SMTPConnection>[2]> & {
+  onReset(session: SMTPServerSession): void;
+  onGone(): void;
+};
+
+class GatewayConnection extends SMTPConnection {
+  readonly #server: GatewayServer;
+  readonly #options: ConnectionOptions;
+  #errors = 0;
+
+  constructor(server: GatewayServer, socket: Socket, options: ConnectionOptions) {
+    super(server, socket, options);
+    this.#server = server;
+    this.#options = options;
+  }
+
+  /** smtp-server puts a status code of its own before every text, even before one that has a better one. */
+  override send(code: number, data?: string | string[] | null, context?: string | false): void {
+    super.send(code, data, typeof data === 'string' && hasEnhancedCode(data) ? false : context);
+    if (code < 500) return;
+    this.#errors += 1;
+    if (this.#errors === maxErrors) super.send(replies.tooManyErrors.code, replies.tooManyErrors.text, false);
+  }
+
+  override _resetSession(): void {
+    super._resetSession();
+    this.#options.onReset(this.session);
+    if (this.#server.isStopping) dismiss(this);
+  }
+
+  /** The socket's own close event would not do: STARTTLS takes its listeners away. */
+  override _onClose(): void {
+    super._onClose();
+  }
+}
+
+const dismiss = (connection: SMTPConnection): void => {
+  const socket = connection._socket;
+  connection.send(replies.shuttingDown.code, replies.shuttingDown.text, false);
+  setTimeout(() => socket.destroy(), lingerMs).unref();
+};
+
+const turnAway = (socket: Socket, {code, text}: SmtpReply): void => {
+  socket.on('error', () => socket.destroy());
+  socket.end(`${code} ${text}\r\n`);
+  // Unread bytes would turn our end into a reset, and the reply would be lost with it.
+  socket.resume();
+  setTimeout(() => socket.destroy(), lingerMs).unref();
+};

@@ -1,0 +1,14 @@
+// What the gateway asks of the services while a mail comes in.
+import type {Intake} from '../services/intake.ts';
+import type {Ownership, ReceivedMail} from '../services/mail.ts';
+
+/** `refused`: for its form or size, or by the backend. `rejected`: for its score. `deferred`: the sender was told to try again. */
+export type Verdict = 'relayed' | 'held' | 'rejected' | 'refused' | 'deferred';
+
+/** `hold` rejects with the error of the disk or the database when it cannot keep the mail. Addresses given are canonical. */
+export interface IntakePort extends Pick<Intake, 'routing' | 'canTakeMail' | 'judge' | 'hold'> {
+  /** What goes before the content when it is relayed: the Received field, a DKIM signature when outbound. */
+  relayPrefix(mail: ReceivedMail, ownership: Ownership): Promise<Buffer>;
+  /** Told once for every mail that came as far as DATA. */
+  recordVerdict(verdict: Verdict): void;
+}

@@ -1,0 +1,112 @@
+// One mail of a client: its recipients are asked for at the backend while the client waits (cut-through), so that an unknown
+// user is refused there and then and no bounce is ever ours to send.
+//
+// MAIL → rcpt … → data: take → judge → reject | hold | relay → over;   RSET, EHLO, QUIT, a lost client: abort → over
+import type {Client, Ownership} from '../services/mail.ts';
+import type {SmtpReply} from '../services/ports.ts';
+import type {EnvelopeStart} from './backend-connection.ts';
+import type {BackendPool} from './backend-pool.ts';
+import type {IntakePort} from './intake-port.ts';
+import {type Decision, type Delivery, decide, verdictOf} from './mail-decision.ts';
+import type {MessageIntake} from './message-intake.ts';
+import {isPositive, passedOn, replies} from './smtp-reply.ts';
+
+/** Pino's, as far as it is used. */
+export interface MailLog {
+  info(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+  error(fields: object, message: string): void;
+}
+
+export interface MailTransactionNeeds {
+  intake: IntakePort;
+  pool: BackendPool;
+  messages: MessageIntake;
+  newQueueId(): string;
+  log: MailLog;
+}
+
+export interface MailTransaction {
+  /** A 2xx reply means that the backend has accepted this recipient. */
+  rcpt(recipient: string): Promise<SmtpReply>;
+  /** Takes the mail to its end: only after a 2xx reply is it somebody else's or safely held. */
+  data(stream: AsyncIterable<Buffer>): Promise<SmtpReply>;
+  /** Doing it twice, or after the end, is harmless. What is on its way to the backend is let through. */
+  abort(): void;
+}
+
+export const createMailTransaction = (needs: MailTransactionNeeds, client: Client, start: EnvelopeStart): MailTransaction => {
+  const recipients = new Set<string>();
+  let delivery: Delivery | undefined;
+  let isOver = false;
+
+  const rcpt = async (recipient: string): Promise<SmtpReply> => {
+    if (recipients.has(recipient)) return accepted;
+    if (!start.isUtf8 && /[^\x00-\x7f]/.test(recipient)) return replies.needsUtf8;
+    const routing = needs.intake.routing(client, start.sender, recipient);
+    if (routing.kind === 'refuse') return routing.reply;
+
+    if (delivery && !isSameOwner(delivery.ownership, routing.ownership)) {
+      if (recipients.size > 0) return replies.anotherDomain;
+      delivery.backend.abort();
+      delivery = undefined;
+    }
+    delivery ??= {ownership: routing.ownership, backend: needs.pool.openTransaction(routing.route, start)};
+    const reply = await delivery.backend.rcpt(recipient);
+    if (!isPositive(reply)) return passedOn(reply);
+    recipients.add(recipient);
+    return accepted;
+  };
+
+  const take = async (queueId: string, stream: AsyncIterable<Buffer>, from: Delivery): Promise<Decision> => {
+    // It rejects only when the stream breaks off.
+    const taken = await needs.messages.take(stream, queueId).catch(() => undefined);
+    if (!taken) return {verdict: 'deferred', reply: replies.clientGone};
+    if (taken.kind === 'refused') return {verdict: verdictOf(taken.reply), reply: taken.reply, cause: taken.cause};
+
+    const {content, headers, hasTestString} = taken;
+    const {sender, isUtf8, isEightBit} = start;
+    const envelope = {sender, recipients: [...recipients], isUtf8, isEightBit};
+    const mail = {queueId, receivedAt: new Date(), client, envelope, headers, content, hasTestString};
+    try {
+      return await decide(needs.intake, mail, {...from, isAbandoned: () => isOver});
+    } catch (cause) {
+      return {verdict: 'deferred', reply: replies.internal, cause};
+    } finally {
+      await content.discard();
+    }
+  };
+
+  const data = async (stream: AsyncIterable<Buffer>): Promise<SmtpReply> => {
+    if (!delivery) return replies.internal;
+
+    const queueId = needs.newQueueId();
+    const decision = await take(queueId, stream, delivery);
+    isOver = true;
+    delivery.backend.abort();
+    record(queueId, decision);
+    return decision.reply;
+  };
+
+  const record = (queueId: string, {verdict, reply, judgement, cause}: Decision): void => {
+    const facts = {queue_id: queueId, client_ip: client.ip, sender: start.sender, recipients: recipients.size, verdict};
+    const outcome = {...facts, reply: `${reply.code} ${reply.text}`, ...(judgement && {score: judgement.score})};
+    if (cause) needs.log.error({...outcome, err: cause}, 'mail could not be taken');
+    else needs.log.info(outcome, 'mail');
+    needs.intake.recordVerdict(verdict);
+  };
+
+  return {
+    rcpt,
+    data,
+    abort: () => {
+      isOver = true;
+      delivery?.backend.abort();
+    },
+  };
+};
+
+const accepted: SmtpReply = {code: 250, text: '2.1.5 Ok'};
+
+const isSameOwner = (one: Ownership, other: Ownership): boolean =>
+  one.direction === other.direction && one.domain.id === other.domain.id;

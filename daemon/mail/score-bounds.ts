@@ -1,0 +1,5 @@
+/** Scores beyond this are a bug or an attack, and would not fit the thresholds of a domain either. */
+const maxScore = 10_000;
+
+/** Within ±10,000; for a finite or infinite number, not NaN. */
+export const boundScore = (score: number): number => Math.min(maxScore, Math.max(-maxScore, score));

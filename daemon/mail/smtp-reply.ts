@@ -1,0 +1,65 @@
+// SMTP replies: ours, and those of backends made fit to be passed on.
+import type {SmtpReply} from '../services/ports.ts';
+
+/** An enhanced status code at the beginning of a text (RFC 3463). */
+const enhancedCode = /^[245]\.\d{1,3}\.\d{1,3}(?= |$)/;
+
+/** RFC 5321 section 4.5.3.1.5: a reply line is at most 512 octets, code and line end included. */
+const maxTextLength = 480;
+
+/** Reads a reply of one or several lines; undefined for what is no SMTP reply. */
+export const parseReply = (raw: string): SmtpReply | undefined => {
+  const lines = raw.split(/\r?\n/).filter(line => line.trim() !== '');
+  const code = Number(/^([2-5]\d\d)(?:[ -]|$)/.exec(lines.at(-1) ?? '')?.[1]);
+  if (Number.isNaN(code)) return undefined;
+
+  const texts = lines.map(line => line.replace(/^\d{3}[ -]?/, '').trim());
+  const enhanced = enhancedCode.exec(texts[0] ?? '')?.[0];
+  const rest = texts.map((text, n) =>
+    n > 0 && enhanced && text.startsWith(enhanced) ? text.slice(enhanced.length).trim() : text,
+  );
+  return {code, text: printable(rest.join(' ').trim())};
+};
+
+export const isPositive = (reply: SmtpReply): boolean => reply.code >= 200 && reply.code < 300;
+export const isPermanent = (reply: SmtpReply): boolean => reply.code >= 500;
+
+export const hasEnhancedCode = (text: string): boolean => enhancedCode.test(text);
+
+/** What a backend refused with, as we say it to our client: with an enhanced code, and never one that ends our session. */
+export const passedOn = (reply: SmtpReply): SmtpReply => {
+  const isRefusal = reply.code >= 400 && reply.code !== 421;
+  const code = isRefusal ? reply.code : 451;
+  const kind = String(code).charAt(0);
+  const text = reply.text.startsWith(`${kind}.`) && hasEnhancedCode(reply.text) ? reply.text : `${kind}.0.0 ${reply.text}`.trim();
+  return {code, text};
+};
+
+export const replies = {
+  internal: {code: 451, text: '4.3.0 Local error in processing, try again later'},
+  noSpace: {code: 452, text: '4.3.1 Insufficient system storage, try again later'},
+  tooBig: {code: 552, text: '5.3.4 Message exceeds the maximum message size'},
+  headerTooBig: {code: 552, text: '5.3.4 Message header is too big'},
+  badSender: {code: 501, text: '5.1.7 Bad sender address syntax'},
+  badRecipient: {code: 501, text: '5.1.3 Bad recipient address syntax'},
+  needsUtf8: {code: 553, text: '5.6.7 This address needs SMTPUTF8'},
+  unknownParameter: {code: 555, text: '5.5.4 Unsupported parameter'},
+  anotherDomain: {code: 452, text: '4.5.3 One recipient domain per transaction, send this recipient apart'},
+  noBackend: {code: 451, text: '4.4.1 No mail server of this domain can be reached, try again later'},
+  backendLost: {code: 451, text: '4.4.2 Connection to the mail server of this domain was lost, try again later'},
+  backendChanged: {code: 451, text: '4.4.2 The mail server of this domain changed its mind about a recipient, try again later'},
+  notJudged: {code: 451, text: '4.7.1 Message cannot be checked now, try again later'},
+  clientGone: {code: 451, text: '4.4.2 The client went away before its mail was taken'},
+  spam: {code: 550, text: '5.7.1 Message refused: its spam score is too high'},
+  tooManyConnections: {code: 421, text: '4.7.0 Too many connections, try again later'},
+  tooManyFromClient: {code: 421, text: '4.7.0 Too many connections from your address, try again later'},
+  tooManyTransactions: {code: 421, text: '4.7.0 Too many mails in one session, connect again'},
+  tooManyErrors: {code: 421, text: '4.7.0 Too many errors'},
+  shuttingDown: {code: 421, text: '4.3.2 Service is shutting down, try again later'},
+} as const satisfies Record<string, SmtpReply>;
+
+/** Replies are ASCII unless the client asked for more (RFC 6531 section 3.7.4.1); controls would end the reply. */
+const printable = (text: string): string => {
+  const ascii = text.replace(/[\x00-\x1f\x7f]+/g, ' ').replace(/[^\x20-\x7e]/gu, '?');
+  return ascii.length > maxTextLength ? `${ascii.slice(0, maxTextLength - 3)}...` : ascii;
+};

@@ -1,0 +1,72 @@
+import {isIPv6} from 'node:net';
+import {parseMailAddress} from '../../shared/mail-address.ts';
+import type {ReceivedMail} from '../services/mail.ts';
+
+/** RFC 5322 section 2.1.1 asks for 78 characters at most. */
+const maxLineChars = 78;
+
+export type TraceFacts = Pick<ReceivedMail, 'queueId' | 'receivedAt' | 'client' | 'envelope'>;
+
+/**
+ * The `Received` header field this node puts in front of a mail (RFC 5321 section 4.4), folded, with its CRLF. Whatever a
+ * client claims is reduced to characters that cannot end the field; non-ASCII stays only in SMTPUTF8 mail (RFC 6531 section
+ * 3.7.3). The recipient is told only where there is exactly one, as it would tell others of a Bcc.
+ */
+export const traceHeader = ({queueId, receivedAt, client, envelope}: TraceFacts, fqdn: string): Buffer => {
+  const {isUtf8} = envelope;
+  const clauses = [
+    'Received: from',
+    hostText(client.helo, isUtf8) || 'unknown',
+    `(${hostText(client.hostname ?? '', isUtf8) || 'unknown'}`,
+    `[${addressLiteral(client.ip)}])`,
+    'by',
+    hostText(fqdn, isUtf8) || 'unknown',
+    'with',
+    client.protocol.replace(/[^A-Za-z0-9-]/g, '').slice(0, 30) || 'SMTP',
+    'id',
+    queueId.replace(/[^A-Za-z0-9]/g, '').slice(0, 64),
+    ...forClause(envelope.recipients, isUtf8),
+  ];
+  return Buffer.from(fold([...withSemicolon(clauses), receivedAt.toUTCString().replace('GMT', '+0000')]), 'utf8');
+};
+
+const withSemicolon = (clauses: string[]): string[] => clauses.with(-1, `${clauses.at(-1) ?? ''};`);
+
+/** Host names and address literals only; a HELO is whatever the client typed. */
+const hostText = (text: string, isUtf8: boolean): string => {
+  const allowed = isUtf8 ? /[^A-Za-z0-9._:[\]\-\p{L}\p{M}\p{N}]/gu : /[^A-Za-z0-9._:[\]-]/g;
+  return [
+    ...text
+      .slice(0, 255)
+      .replace(/\p{Cs}/gu, '?')
+      .replace(allowed, '?'),
+  ].join('');
+};
+
+/** RFC 5321 section 4.1.3. */
+const addressLiteral = (ip: string): string => {
+  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(ip)?.[1];
+  if (mapped !== undefined) return mapped;
+  return isIPv6(ip) ? `IPv6:${ip.split('%', 1)[0] ?? ''}` : ip.replace(/[^0-9.]/g, '');
+};
+
+const forClause = (recipients: readonly string[], isUtf8: boolean): string[] => {
+  const [recipient] = recipients;
+  if (recipient === undefined || recipients.length > 1 || !parseMailAddress(recipient)) return [];
+  const isPlain = isUtf8 ? !/[\p{C}\p{Z}]/u.test(recipient) : /^[!-~]+$/.test(recipient);
+  return isPlain ? ['for', `<${recipient}>`] : [];
+};
+
+const fold = (words: string[]): string => {
+  const lines: string[] = [];
+  let line = '';
+  for (const word of words) {
+    if (line === '') line = word;
+    else if (line.length + 1 + word.length <= maxLineChars) line += ` ${word}`;
+    else {
+      lines.push(line);
+      line = `\t${word}`;
+    }
+  }
+  return `${[...lines, line].join('\r\n')}\r\n`;
+};

@@ -1,0 +1,138 @@
+// The `mfd` program: reads arguments, prints, and decides exit statuses. 0 well, 1 failed, 2 wrong usage or configuration.
+import {stat} from 'node:fs/promises';
+import {Command, CommanderError} from 'commander';
+import packageJson from '../package.json' with {type: 'json'};
+import {bootstrapKey} from './bootstrap-key.ts';
+import {ConfigError, loadConfig} from './config/load.ts';
+import {dataFolder} from './data-folder.ts';
+import {CommandError, type InitOptions, type InitReport, initialise} from './init.ts';
+import {addMfctlContext} from './mfctl-context.ts';
+import {run} from './run.ts';
+import {liveSettings} from './settings.ts';
+import {apiCertificate} from './tls-files.ts';
+
+export const main = async (args: string[]): Promise<number> => {
+  // Databases, keys and mail are nobody else's to read, whatever the caller's umask.
+  process.umask(0o077);
+  try {
+    await program().parseAsync(args, {from: 'user'});
+    return 0;
+  } catch (error) {
+    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
+    return report(error);
+  }
+};
+
+const program = (): Command => {
+  const mfd = new Command('mfd')
+    .description('A node of the mail-filtering cluster')
+    .version(packageJson.version)
+    .exitOverride()
+    .showHelpAfterError('(mfd --help lists the commands)')
+    .addHelpText('after', '\nExamples:\n  mfd init --data /var/lib/mfd --fqdn mx1.example.com\n  mfd start --data /var/lib/mfd');
+
+  withListenOptions(mfd.command('init'))
+    .description('create a node in an empty folder and print its first API key')
+    .option('--json', 'print one JSON object')
+    .action(async (options: InitOptions & {json?: boolean}) => {
+      const made = await initialise(options);
+      const note = await addMfctlContext(made);
+      print(options.json ? JSON.stringify(made) : welcome(made));
+      process.stderr.write(`${note}\n`);
+    });
+
+  mfd
+    .command('start')
+    .description('run the node in the foreground; an empty or absent folder is initialised first')
+    .requiredOption('--data <dir>', 'data directory')
+    .action(async ({data}: {data: string}) => {
+      if (await isEmptyOrAbsent(data)) {
+        const made = await initialise({data, ...listensFrom(process.env)});
+        // The key is shown before anything else can fail: it is never shown again.
+        print(welcome(made));
+        process.stderr.write(`${await addMfctlContext(made)}\n`);
+        await run({data, version: packageJson.version, beforeReady: () => print(firstSteps(made))});
+      } else await run({data, version: packageJson.version});
+    });
+
+  mfd
+    .command('check-config')
+    .description('check mfd.yaml and the files it names')
+    .requiredOption('--data <dir>', 'data directory')
+    .action(async ({data}: {data: string}) => {
+      const folder = dataFolder(data);
+      const loaded = await loadConfig(folder.config, process.env);
+      liveSettings(loaded).closeScorer();
+      if (loaded.config.api.cert_file !== undefined) await apiCertificate(folder, loaded.config, Date.now());
+      print(`${folder.config} is fine`);
+    });
+
+  mfd
+    .command('bootstrap-key')
+    .description('make a new full-admin key without the API, for its owner or root; a running node knows it at once')
+    .requiredOption('--data <dir>', 'data directory')
+    .option('--force', 'even though an active full-admin key exists')
+    .action(async ({data, force}: {data: string; force?: boolean}) => print(await bootstrapKey(data, force ?? false)));
+
+  return mfd;
+};
+
+const withListenOptions = (command: Command): Command =>
+  command
+    .requiredOption('--data <dir>', 'data directory, empty or absent')
+    .option('--node-id <id>', 'name of the node in the cluster')
+    .option('--fqdn <name>', 'host name of the node')
+    .option('--api-listen <host:port>', 'HTTPS API (default: 0.0.0.0:8443)')
+    .option('--cluster-listen <host:port>', 'mutual TLS between nodes (default: 0.0.0.0:8444)')
+    .option('--metrics-listen <host:port>', 'metrics over HTTP (default: 127.0.0.1:9090)')
+    .option('--smtp-listen <host:port>', 'SMTP gateway (default: 127.0.0.1:2525)');
+
+/** A node that is made by being started listens where the environment says, also in the context that is made for it. */
+const listensFrom = (environment: NodeJS.ProcessEnv): Omit<InitOptions, 'data'> => ({
+  fqdn: environment.MFD_FQDN,
+  apiListen: environment.MFD_API_LISTEN,
+  clusterListen: environment.MFD_CLUSTER_LISTEN,
+  metricsListen: environment.MFD_METRICS_LISTEN,
+  smtpListen: environment.MFD_SMTP_LISTEN,
+});
+
+const isEmptyOrAbsent = async (data: string): Promise<boolean> => {
+  const exists = await stat(dataFolder(data).config).catch(() => undefined);
+  return exists === undefined;
+};
+
+const welcome = ({node_id, data, api_url, api_key, ca_file}: InitReport): string => `\
+Node ${node_id} created in ${data}
+  API      ${api_url}
+  CA file  ${ca_file}
+  API key  ${api_key}
+The key is shown this once. It may do everything: keep it safe.`;
+
+const firstSteps = ({smtp}: InitReport): string => `
+Protect a domain, send it a suspicious mail, and see it held (npm run sink is a backend to try with):
+  mfctl domain create example.com --backend 127.0.0.1:2526
+  swaks --server ${smtp} --from a@example.net --to b@example.com --header "X-Spam-Score: 8.5"
+  mfctl quarantine list
+  mfctl quarantine release NODE/QUEUE-ID
+`;
+
+const print = (text: string): void => {
+  process.stdout.write(`${text}\n`);
+};
+
+const report = (error: unknown): number => {
+  const isExpected = error instanceof ConfigError || error instanceof CommandError;
+  const text = error instanceof Error ? error.message : String(error);
+  process.stderr.write(`mfd: ${isExpected ? text : describe(error, text)}\n`);
+  return error instanceof ConfigError ? 2 : 1;
+};
+
+/** Errors of the system, in words; one line, no stack. */
+const describe = (error: unknown, text: string): string => {
+  const {code, address, port} = error as {code?: string; address?: string; port?: number};
+  const where = address === undefined ? '' : ` ${address}:${port}`;
+  if (code === 'EADDRINUSE') return `the address${where} is in use; stop what listens there, or choose another one in mfd.yaml`;
+  if (code === 'EACCES' && where) return `no permission to listen on${where}`;
+  if (code === 'EADDRNOTAVAIL') return `the address${where} is not one of this machine`;
+  return text.split('\n')[0] ?? text;
+};

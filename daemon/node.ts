@@ -1,0 +1,149 @@
+// The composition root: everything opened in order, closed in reverse, doors last and first.
+import {hostname} from 'node:os';
+import type {Logger} from 'pino';
+import {formatHostPort, type HostPort, parseHostPort} from '../shared/host-port.ts';
+import {createClosers} from './closers.ts';
+import type {LoadedConfig} from './config/load.ts';
+import type {Config} from './config/schema.ts';
+import {dataFolder} from './data-folder.ts';
+import {createBallast} from './hold/ballast.ts';
+import {reconcile} from './hold/reconcile.ts';
+import {createSpool} from './hold/spool.ts';
+import {createApi} from './http/app.ts';
+import {createMetrics} from './http/metrics.ts';
+import {createMetricsApp} from './http/metrics-app.ts';
+import {CommandError} from './init.ts';
+import {listenHttp, listenHttps} from './listen.ts';
+import {startMail} from './mail-room.ts';
+import {createServices} from './service-room.ts';
+import {fixedChanges, liveSettings} from './settings.ts';
+import {acquireLock, openDatabase} from './store/database.ts';
+import {readCounts} from './store/held-count.ts';
+import {readState} from './store/local-state.ts';
+import {outboxDepth} from './store/outbox.ts';
+import {startTimers} from './timers.ts';
+import {apiCertificate, isWildcard} from './tls-files.ts';
+
+export interface RunningNode {
+  nodeId: string;
+  addresses: {api: HostPort; metrics: HostPort; smtp: HostPort};
+  /** Takes over what can change while running; logs what cannot. Throws, changing nothing, when `loaded` cannot be used. */
+  reload(loaded: LoadedConfig): Promise<void>;
+  /** Finishes what is under way, for at most 8 s. */
+  stop(): Promise<void>;
+}
+
+interface Needs {
+  data: string;
+  loaded: LoadedConfig;
+  log: Logger;
+  version: string;
+  now?: () => number;
+}
+
+const graceMs = 8000;
+
+export const startNode = async ({data, loaded, log, version, now = Date.now}: Needs): Promise<RunningNode> => {
+  const closers = createClosers(error => log.error({err: error}, 'closing failed'));
+  try {
+    return await open();
+  } catch (error) {
+    await closers.closeAll();
+    throw error;
+  }
+
+  async function open(): Promise<RunningNode> {
+    const folder = dataFolder(data);
+    let {config} = loaded;
+    let settings = liveSettings(loaded);
+    closers.add(() => settings.closeScorer());
+
+    const lock = await acquireLock(folder.lock);
+    if (!lock) throw new CommandError(`another mfd is running on ${data}`);
+    closers.add(lock.release);
+    const database = await openDatabase(folder.database);
+    closers.add(database.close);
+    const nodeId = (await readState(database.read, 'node_id')) ?? '';
+    const nodeNo = Number(await readState(database.read, 'node_no'));
+    const ballast = await createBallast({
+      path: folder.ballast,
+      sizeBytes: config.spool.ballast,
+      minFreeBytes: config.spool.min_free,
+      onFull: () => log.error('the disk is full: the ballast has been given up, new mail is answered 452'),
+    });
+    const spool = await createSpool(folder.spool);
+    const reconciled = await reconcile({database, spool, nodeId, now});
+    log[reconciled.lost.length + reconciled.damaged.length > 0 ? 'error' : 'info']({...reconciled}, 'spool and index reconciled');
+
+    const metrics = createMetrics(version);
+    const fqdn = config.fqdn ?? hostname();
+    const node = {nodeId, nodeNo, fqdn, database, spool, ballast, log, metrics, now, settings: () => settings};
+    const services = await createServices({...node, apiUrl: () => apiUrl(config, fqdn, api.address)});
+    closers.add(services.close);
+
+    const metricsApp = createMetricsApp({
+      metrics,
+      log,
+      source: {
+        clusterStatus: services.cluster.status,
+        held: async () => readCounts(database.read, {}, {kind: 'all'}),
+        outboxDepth: async () => outboxDepth(database.read),
+        hasRoom: ballast.hasRoom,
+      },
+      unready: async () => (ballast.hasRoom() ? [] : ['the disk is nearly full: new mail is answered 452']),
+    });
+    const timers = startTimers({
+      folder,
+      services,
+      ballast,
+      log,
+      config: () => config,
+      now,
+      onCertificate: useCertificate,
+      metrics,
+    });
+    closers.add(timers.stop);
+
+    const certificate = await apiCertificate(folder, config, now());
+    const metricsListener = await listenHttp(listenOf(config.metrics.listen), metricsApp.callback());
+    closers.add(async () => metricsListener.stop(0));
+    const api = await listenHttps(listenOf(config.api.listen), certificate, createApi({...services, metrics, log}).callback());
+    closers.add(async () => api.stop(graceMs));
+    const mail = await startMail({...node, config, services, tls: certificate, tmpDir: spool.tmpDir, graceMs});
+    closers.add(mail.stop);
+
+    function useCertificate(pair: typeof certificate): void {
+      api.setCertificate(pair);
+      mail.setCertificate(pair);
+    }
+
+    return {
+      nodeId,
+      addresses: {api: api.address, metrics: metricsListener.address, smtp: mail.address},
+      async reload(next) {
+        const after = liveSettings(next);
+        const pair = await apiCertificate(folder, next.config, now());
+        const waiting = fixedChanges(config, next.config);
+        if (waiting.length > 0) log.warn({keys: waiting}, 'these keys take effect at the next start');
+        settings.closeScorer();
+        settings = after;
+        config = next.config;
+        log.level = config.log.level;
+        useCertificate(pair);
+        log.info('configuration and certificates reread');
+      },
+      async stop() {
+        // Both doors close at once, or the grace of one would be added to that of the other.
+        await Promise.all([mail.stop(), api.stop(graceMs)]);
+        await closers.closeAll();
+      },
+    };
+  }
+};
+
+const listenOf = (text: string): HostPort => parseHostPort(text, {allowZero: true}) ?? {host: '127.0.0.1', port: 0};
+
+const apiUrl = (config: Config, fqdn: string, {port}: HostPort): string => {
+  const {host} = listenOf(config.api.listen);
+  return `https://${formatHostPort({host: isWildcard(host) ? fqdn : host, port})}`;
+};

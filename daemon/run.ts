@@ -1,0 +1,49 @@
+// `mfd start`: a node until a signal ends it.
+import pino from 'pino';
+import {formatHostPort} from '../shared/host-port.ts';
+import {loadConfig} from './config/load.ts';
+import {dataFolder} from './data-folder.ts';
+import {type RunningNode, startNode} from './node.ts';
+
+interface Needs {
+  data: string;
+  version: string;
+  beforeReady?: () => void;
+}
+
+/** Resolves after a SIGTERM or SIGINT, once everything is closed. */
+export const run = async ({data, version, beforeReady}: Needs): Promise<void> => {
+  const folder = dataFolder(data);
+  const loaded = await loadConfig(folder.config, process.env);
+  const log = pino(
+    {level: loaded.config.log.level, timestamp: pino.stdTimeFunctions.isoTime},
+    pino.destination({dest: 2, sync: true}),
+  );
+  for (const variable of loaded.unknownVariables) log.warn({variable}, 'this MFD_ variable names no configuration key');
+
+  const ended = new Promise<NodeJS.Signals>(resolve => {
+    process.once('SIGTERM', resolve).once('SIGINT', resolve);
+  });
+  const node = await startNode({data, loaded, log, version});
+  const reload = () => void rereadInto(node, folder.config, log);
+  process.on('SIGHUP', reload);
+
+  beforeReady?.();
+  process.stdout.write(`${readyLine(node)}\n`);
+  const signal = await ended;
+  log.info({signal}, 'stopping');
+  process.off('SIGHUP', reload);
+  await node.stop();
+  log.info('stopped');
+};
+
+const readyLine = ({nodeId, addresses: {api, metrics, smtp}}: RunningNode): string =>
+  `mfd ready node=${nodeId} api=https://${formatHostPort(api)} metrics=http://${formatHostPort(metrics)} smtp=${formatHostPort(smtp)}`;
+
+const rereadInto = async (node: RunningNode, file: string, log: pino.Logger): Promise<void> => {
+  try {
+    await node.reload(await loadConfig(file, process.env));
+  } catch (error) {
+    log.error({err: error}, 'configuration not taken over; the node goes on with the one it has');
+  }
+};

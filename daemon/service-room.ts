@@ -1,0 +1,131 @@
+// The services and the hold queue of one node, wired to each other.
+import type {Logger} from 'pino';
+import {Fault} from '../shared/fault.ts';
+import type {Ballast} from './hold/ballast.ts';
+import type {Spool} from './hold/spool.ts';
+import {createSpoolHoldQueue} from './hold/spool-hold-queue.ts';
+import type {Metrics} from './http/metrics.ts';
+import {createBackendPool} from './mail/backend-pool.ts';
+import {createDeliver} from './mail/deliver.ts';
+import {createDkimSigner} from './mail/dkim.ts';
+import {traceHeader} from './mail/trace-header.ts';
+import {createAudit} from './services/audit.ts';
+import {createCluster} from './services/cluster.ts';
+import {createConfiguration} from './services/configuration.ts';
+import {createDomainDirectory} from './services/domain-directory.ts';
+import {createDomainParts} from './services/domain-parts.ts';
+import {createDomains} from './services/domains.ts';
+import {createIntake} from './services/intake.ts';
+import {createKeyDirectory} from './services/key-directory.ts';
+import {createKeys} from './services/keys.ts';
+import type {Deliver, Keep} from './services/ports.ts';
+import {createQuarantine} from './services/quarantine.ts';
+import {createRateLimiter} from './services/rate-limit.ts';
+import {createRetention} from './services/retention.ts';
+import type {LiveSettings} from './settings.ts';
+import type {Database} from './store/database.ts';
+
+export interface NodeParts {
+  nodeId: string;
+  nodeNo: number;
+  fqdn: string;
+  database: Database;
+  spool: Spool;
+  ballast: Ballast;
+  log: Logger;
+  metrics: Metrics;
+  now: () => number;
+  settings(): LiveSettings;
+}
+
+export type Services = Awaited<ReturnType<typeof createServices>>;
+
+export const createServices = async (node: NodeParts & {apiUrl(): string}) => {
+  const {database, nodeId, nodeNo, fqdn, now, log, metrics, ballast, settings} = node;
+  const {withRoom} = ballast;
+  const configuration = createConfiguration({database, nodeNo, now, withRoom});
+  const keyDirectory = await createKeyDirectory(database, configuration);
+  const domainDirectory = await createDomainDirectory(database, configuration);
+  const domains = createDomains({configuration, directory: domainDirectory});
+
+  const signer = createDkimSigner();
+  const sign: NonNullable<Parameters<typeof createDeliver>[0]['sign']> = async ({id, name}, content) =>
+    signer.sign(
+      content,
+      domainDirectory.dkimKeysOf(id).map(key => ({...key, domain: name})),
+    );
+  const pool = createBackendPool({
+    hostname: fqdn,
+    onFailure: (server, detail) => log.warn({server, detail}, 'backend could not be used'),
+  });
+  const deliver = counted(createDeliver({pool, sign}), metrics);
+
+  const queue = createSpoolHoldQueue({
+    nodeId,
+    database,
+    spool: node.spool,
+    deliver,
+    withRoom,
+    now,
+    traceHeader: mail => traceHeader(mail, fqdn),
+    routeOf({domain_id, domain: name, direction}) {
+      const domain = domainDirectory.findById(domain_id) ?? domainDirectory.findByName(name);
+      const route = domain && intake.routeOf({direction, domain});
+      if (route) return route;
+      const detail =
+        direction === 'outbound'
+          ? 'there is no smtp.smarthost to deliver to; configure one, or discard the mail'
+          : `the domain ${name} has no backend any more; create it again, or discard the mail`;
+      throw new Fault('delivery_failed', detail);
+    },
+  });
+  const keep: Keep = queue;
+  const intake = createIntake({
+    domains: domainDirectory,
+    scorer: {score: async mail => settings().scorer.score(mail)},
+    keep,
+    smarthost: () => settings().smarthost,
+    hasRoom: ballast.hasRoom,
+    onScorerFailure: () => settings().onScorerFailure,
+    onUnscored: error => log.error({err: error}, 'mail could not be scored'),
+  });
+
+  return {
+    keys: createKeys({database, configuration, directory: keyDirectory, domains: domainDirectory, nodeId, now}),
+    limiter: createRateLimiter(now),
+    domains,
+    domainParts: createDomainParts({database, configuration, domains}),
+    quarantine: createQuarantine({
+      queues: () => [queue],
+      onUnexpected: error => log.error({err: error}, 'quarantine action failed'),
+    }),
+    cluster: createCluster({
+      database,
+      nodeId,
+      nodeNo,
+      hostname: fqdn,
+      apiUrl: node.apiUrl,
+      license: () => settings().license,
+      now,
+    }),
+    audit: createAudit({database, nodeId}),
+    retention: createRetention({database, keepMs: () => settings().keepMs, expire: queue.expire, now}),
+    intake,
+    pool,
+    sign,
+    flushKeyUses: keyDirectory.flush,
+    async close() {
+      await queue.idle();
+      await pool.close();
+      await keyDirectory.flush();
+    },
+  };
+};
+
+const counted = (deliver: Deliver, metrics: Metrics): Deliver => ({
+  async deliver(route, envelope, content) {
+    const results = await deliver.deliver(route, envelope, content);
+    for (const {outcome} of results) metrics.delivery('release', outcome);
+    return results;
+  },
+});

@@ -1,0 +1,32 @@
+// Hybrid logical clock (Kulkarni et al., 2014): wall time where it can be believed, a counter where it cannot, so that a
+// later write always has the greater stamp, even on a node whose wall clock jumps back.
+
+import type {Stamp} from '../store/config-record.ts';
+import type {Db} from '../store/database.ts';
+import {readState, writeState} from '../store/local-state.ts';
+
+const maxCounter = 0xffff;
+
+export const formatStamp = (ms: number, counter: number, nodeNo: number): Stamp =>
+  `${hex(ms, 12)}.${hex(counter, 4)}.${hex(nodeNo, 4)}`;
+
+/** Milliseconds since 1970 of a stamp. */
+export const stampMs = (stamp: Stamp): number => Number.parseInt(stamp.slice(0, 12), 16);
+
+/** The stamp after `last`, not before wall time `nowMs`. */
+export const nextStamp = (last: Stamp | undefined, nowMs: number, nodeNo: number): Stamp => {
+  const lastMs = last === undefined ? -1 : stampMs(last);
+  if (nowMs > lastMs || last === undefined) return formatStamp(nowMs, 0, nodeNo);
+
+  const counter = Number.parseInt(last.slice(13, 17), 16) + 1;
+  return counter > maxCounter ? formatStamp(lastMs + 1, 0, nodeNo) : formatStamp(lastMs, counter, nodeNo);
+};
+
+/** Moves this node's persistent clock on and reads it. The write comes first in its transaction, so it also takes the lock. */
+export const tick = async (tx: Db, nowMs: number, nodeNo: number): Promise<Stamp> => {
+  const stamp = nextStamp(await readState(tx, 'clock'), nowMs, nodeNo);
+  await writeState(tx, 'clock', stamp);
+  return stamp;
+};
+
+const hex = (value: number, digits: number): string => value.toString(16).padStart(digits, '0');

@@ -1,0 +1,93 @@
+// Every mail comes through here, whichever door it used: whose it is, what it is worth, and what becomes of it.
+import type {Domain} from '../../shared/domain.ts';
+import {parseHostPort} from '../../shared/host-port.ts';
+import {domainOf} from '../../shared/mail-address.ts';
+import type {DomainDirectory} from './domain-directory.ts';
+import {applyFilters} from './filters.ts';
+import type {Client, Judgement, Ownership, ReceivedMail, Score} from './mail.ts';
+import type {Keep, Route, Scorer, SmtpReply} from './ports.ts';
+
+export type Routing = {kind: 'accept'; ownership: Ownership; route: Route} | {kind: 'refuse'; reply: SmtpReply};
+
+export interface Intake {
+  /** Whose mail from `sender` to `recipient` would be and where it would go, or why it is not taken. Asks memory only. */
+  routing(client: Client, sender: string, recipient: string): Routing;
+  /** A reply when no mail can be taken now, for want of disk space. */
+  canTakeMail(): SmtpReply | undefined;
+  /** Score, filters, thresholds. Rejects with a Fault `unavailable` when the scorer is down and mail must wait for it. */
+  judge(mail: ReceivedMail, ownership: Ownership): Promise<Judgement>;
+  /** Durable once resolved. */
+  hold(mail: ReceivedMail, ownership: Ownership, judgement: Judgement): Promise<void>;
+  /** Where mail of a domain goes: its backends, or the smarthost; undefined when it has nowhere to go. */
+  routeOf(ownership: Ownership): Route | undefined;
+}
+
+interface Needs {
+  domains: DomainDirectory;
+  scorer: Scorer;
+  keep: Keep;
+  smarthost(): Omit<Route, 'signFor'> | undefined;
+  hasRoom(): boolean;
+  /** `pass`: mail that could not be scored is relayed as if it had scored 0. */
+  onScorerFailure(): 'tempfail' | 'pass';
+  onUnscored(error: unknown): void;
+}
+
+export const createIntake = (needs: Needs): Intake => {
+  const {domains, keep} = needs;
+
+  const routeOf = ({direction, domain}: Ownership): Route | undefined => {
+    const smarthost = needs.smarthost();
+    if (direction === 'outbound') return smarthost && (domain.dkim_active ? {...smarthost, signFor: domain} : smarthost);
+    const servers = domain.backend_servers.flatMap(text => parseHostPort(text) ?? []);
+    return servers.length > 0 ? {servers} : undefined;
+  };
+
+  const scoreOf = async (mail: ReceivedMail): Promise<Score> => {
+    try {
+      return await needs.scorer.score(mail);
+    } catch (error) {
+      needs.onUnscored(error);
+      if (needs.onScorerFailure() === 'tempfail') throw error;
+      return {score: 0, symbols: [{name: 'NOT_SCORED', score: 0}], reason: 'spam'};
+    }
+  };
+
+  return {
+    routeOf,
+    canTakeMail: () => (needs.hasRoom() ? undefined : refusal(452, '4.3.1 Insufficient system storage, try again later')),
+    hold: async (mail, ownership, judgement) => keep.hold(mail, ownership, judgement),
+
+    routing(client, sender, recipient) {
+      const from = domains.findByName(domainOf(sender) ?? '');
+      if (client.isTrusted && from?.active && from.direction !== 'inbound') {
+        const ownership: Ownership = {direction: 'outbound', domain: from};
+        const route = routeOf(ownership);
+        return route
+          ? {kind: 'accept', ownership, route}
+          : {kind: 'refuse', reply: refusal(550, '5.7.1 No outbound relay is configured here')};
+      }
+
+      const to = domains.findByName(domainOf(recipient) ?? '');
+      if (!to || to.direction === 'outbound') return {kind: 'refuse', reply: refusal(550, '5.7.1 Relaying denied')};
+      if (!to.active) return {kind: 'refuse', reply: refusal(450, '4.7.1 Mail for this domain is not taken at present')};
+      const ownership: Ownership = {direction: 'inbound', domain: to};
+      const route = routeOf(ownership);
+      return route
+        ? {kind: 'accept', ownership, route}
+        : {kind: 'refuse', reply: refusal(451, '4.4.4 No server for this domain')};
+    },
+
+    async judge(mail, {domain}) {
+      const {score, override} = applyFilters(domains.filtersOf(domain.id), mail, await scoreOf(mail));
+      return {...score, action: override ?? actionFor(score.score, domain)};
+    },
+  };
+};
+
+const actionFor = (score: number, domain: Domain): Judgement['action'] => {
+  if (score >= domain.reject_threshold) return 'reject';
+  return score >= domain.quarantine_threshold ? 'hold' : 'relay';
+};
+
+const refusal = (code: number, text: string): SmtpReply => ({code, text});

@@ -1,0 +1,72 @@
+// All API keys in memory, found by hash: a request is authenticated without a query.
+import {createHash} from 'node:crypto';
+import {findApiKey, listApiKeys, listKeyUses, recordKeyUses, type StoredApiKey} from '../store/api-key.ts';
+import type {Database} from '../store/database.ts';
+import type {Configuration} from './configuration.ts';
+
+export interface KeyDirectory {
+  /** The key whose value hashes to this, if any; asks the database only for what memory does not have. */
+  findByHash(keyHash: string): Promise<StoredApiKey | undefined>;
+  lastUsedAt(keyId: number): string | null;
+  /** Notes a use; written to the store in batches by `flush`. */
+  touch(keyId: number, at: Date): void;
+  flush(): Promise<void>;
+}
+
+export const hashKey = (value: string): string => createHash('sha256').update(value).digest('hex');
+
+export const createKeyDirectory = async (database: Database, configuration: Configuration): Promise<KeyDirectory> => {
+  const byHash = new Map<string, StoredApiKey>();
+  const hashOfId = new Map<number, string>();
+  const uses = new Map<number, string>();
+  const unwritten = new Set<number>();
+
+  const keep = (key: StoredApiKey) => {
+    byHash.set(key.key_hash, key);
+    hashOfId.set(key.id, key.key_hash);
+  };
+  const forget = (id: number) => {
+    const hash = hashOfId.get(id);
+    if (hash !== undefined) byHash.delete(hash);
+    hashOfId.delete(id);
+    uses.delete(id);
+    unwritten.delete(id);
+  };
+
+  for (const key of await listApiKeys(database.read)) keep(key);
+  for (const use of await listKeyUses(database.read)) uses.set(use.key_id, use.last_used_at);
+
+  configuration.onChange(async touched => {
+    for (const {kind, id} of touched) {
+      if (kind !== 'api_key') continue;
+      const key = await findApiKey(database.read, {id});
+      if (key) keep(key);
+      else forget(id);
+    }
+  });
+
+  return {
+    async findByHash(keyHash) {
+      const known = byHash.get(keyHash);
+      if (known) return known;
+      // `mfd bootstrap-key` writes to the database of a running node.
+      const stored = await findApiKey(database.read, {key_hash: keyHash});
+      if (stored) keep(stored);
+      return stored;
+    },
+    lastUsedAt: keyId => uses.get(keyId) ?? null,
+    touch(keyId, at) {
+      uses.set(keyId, at.toISOString());
+      unwritten.add(keyId);
+    },
+    async flush() {
+      if (unwritten.size === 0) return;
+      const batch = [...unwritten].flatMap(keyId => {
+        const at = uses.get(keyId);
+        return at === undefined ? [] : [{key_id: keyId, last_used_at: at}];
+      });
+      unwritten.clear();
+      await database.write.transaction(async tx => recordKeyUses(tx, batch));
+    },
+  };
+};

@@ -1,0 +1,142 @@
+import {type ApiKey, type CreateApiKey, type CreatedApiKey, createApiKeySchema, type Me} from '../../shared/api-key.ts';
+import {generateApiKey, isApiKeyValue, keyPrefixLength} from '../../shared/api-key-value.ts';
+import {canonicalDomain} from '../../shared/domain-name.ts';
+import {Fault} from '../../shared/fault.ts';
+import {permissionsOf, type Reach} from '../../shared/scopes.ts';
+import {findApiKey, listApiKeys, type StoredApiKey} from '../store/api-key.ts';
+import type {Database, Db} from '../store/database.ts';
+import type {Configuration, Draft} from './configuration.ts';
+import type {DomainDirectory} from './domain-directory.ts';
+import {hashKey, type KeyDirectory} from './key-directory.ts';
+import type {Actor} from './ports.ts';
+import {invalidField, validate} from './validate.ts';
+
+export interface Keys {
+  /** The stored key and what it reaches; a Fault `key_*` for any other value. */
+  authenticate(value: string | undefined): Promise<{key: StoredApiKey; reach: Reach}>;
+  me(keyId: number): Promise<Me>;
+  list(): Promise<ApiKey[]>;
+  create(actor: Actor, body: unknown): Promise<CreatedApiKey>;
+  revoke(actor: Actor, id: number, isForced: boolean): Promise<ApiKey>;
+  remove(actor: Actor, id: number, isForced: boolean): Promise<void>;
+}
+
+interface Needs {
+  database: Database;
+  configuration: Configuration;
+  directory: KeyDirectory;
+  domains: DomainDirectory;
+  nodeId: string;
+  now: () => number;
+}
+
+export const createKeys = ({database, configuration, directory, domains, nodeId, now}: Needs): Keys => {
+  const reachOf = ({scope, domain_id}: StoredApiKey): Reach => {
+    if (scope !== 'domain-admin') return {kind: 'all'};
+    return domain_id !== null && domains.findById(domain_id) ? {kind: 'domain', domainId: domain_id} : {kind: 'none'};
+  };
+  const toRecord = ({key_hash, domain_id, ...key}: StoredApiKey): ApiKey => ({
+    ...key,
+    last_used_at: directory.lastUsedAt(key.id),
+  });
+
+  const guardLastAdmin = async (tx: Db, key: StoredApiKey, isForced: boolean) => {
+    if (isForced || !isActiveAdmin(key, now())) return;
+    const others = (await listApiKeys(tx)).filter(other => other.id !== key.id && isActiveAdmin(other, now()));
+    if (others.length === 0)
+      throw new Fault('conflict', 'this is the last active full-admin key; create another one first, or repeat with ?force=true');
+  };
+
+  return {
+    async authenticate(value) {
+      if (value === undefined || value === '') throw new Fault('key_missing', 'send an API key in the X-API-Key header');
+      const key = isApiKeyValue(value) ? await directory.findByHash(hashKey(value)) : undefined;
+      if (!key) throw new Fault('key_invalid', 'the API key is not known here; check that it was copied whole');
+      if (key.revoked_at !== null) throw new Fault('key_revoked', 'the API key has been revoked; ask for a new one');
+      if (key.expires_at !== null && Date.parse(key.expires_at) <= now())
+        throw new Fault('key_expired', `the API key expired at ${key.expires_at}; ask for a new one`);
+      directory.touch(key.id, new Date(now()));
+      return {key, reach: reachOf(key)};
+    },
+
+    async me(keyId) {
+      const key = await byId(database.read, keyId);
+      return {...toRecord(key), permissions: [...permissionsOf(key.scope, reachOf(key))], node_id: nodeId};
+    },
+
+    async list() {
+      return (await listApiKeys(database.read)).map(toRecord);
+    },
+
+    async create(actor, body) {
+      const wanted = validate(createApiKeySchema, body);
+      const bound = boundDomain(domains, wanted);
+      if (wanted.expires_at && Date.parse(wanted.expires_at) <= now()) throw invalidField('expires_at', 'must lie in the future');
+      return configuration.change(async draft => insertKey(draft, actor, wanted, bound));
+    },
+
+    async revoke(actor, id, isForced) {
+      await configuration.change(async draft => {
+        const key = await byId(draft.tx, id);
+        if (key.revoked_at !== null) return;
+        await guardLastAdmin(draft.tx, key, isForced);
+        await draft.update('api_key', id, {revoked_at: draft.at});
+        await draft.audit(actor, 'key.revoke', String(id), isForced ? 'forced' : '');
+      });
+      return toRecord(await byId(database.read, id));
+    },
+
+    async remove(actor, id, isForced) {
+      await configuration.change(async draft => {
+        const key = await byId(draft.tx, id);
+        await guardLastAdmin(draft.tx, key, isForced);
+        await draft.remove('api_key', id);
+        await draft.audit(actor, 'key.delete', String(id), isForced ? 'forced' : '');
+      });
+    },
+  };
+};
+
+/** Writes a new key inside a change. The answer is the only place its value ever appears. */
+export const insertKey = async (
+  draft: Draft,
+  actor: Pick<Actor, 'keyId' | 'remoteAddress'>,
+  wanted: CreateApiKey,
+  bound: {domain_id: number; domain: string} | undefined,
+): Promise<CreatedApiKey> => {
+  const value = generateApiKey();
+  const id = await draft.nextId('api_key');
+  const shown = {
+    name: wanted.name,
+    key_prefix: value.slice(0, keyPrefixLength),
+    scope: wanted.scope,
+    rate_limit_per_minute: wanted.rate_limit_per_minute,
+    domain: bound?.domain ?? null,
+    expires_at: wanted.expires_at ? new Date(wanted.expires_at).toISOString() : null,
+  };
+  await draft.create('api_key', id, {
+    ...shown,
+    key_hash: hashKey(value),
+    domain_id: bound?.domain_id ?? null,
+    revoked_at: null,
+    created_at: draft.at,
+  });
+  await draft.audit(actor, 'key.create', String(id), `${wanted.scope} ${wanted.name}`);
+  return {id, ...shown, key: value};
+};
+
+export const isActiveAdmin = (key: StoredApiKey, nowMs: number): boolean =>
+  key.scope === 'full-admin' && key.revoked_at === null && (key.expires_at === null || Date.parse(key.expires_at) > nowMs);
+
+const boundDomain = (domains: DomainDirectory, {domain}: CreateApiKey): {domain_id: number; domain: string} | undefined => {
+  if (domain === undefined || domain === null) return undefined;
+  const found = domains.findByName(canonicalDomain(domain) ?? '');
+  if (!found) throw invalidField('domain', 'is not a domain of this cluster; create the domain first');
+  return {domain_id: found.id, domain: found.name};
+};
+
+const byId = async (db: Db, id: number): Promise<StoredApiKey> => {
+  const key = await findApiKey(db, {id});
+  if (!key) throw new Fault('not_found', `there is no API key ${id}`);
+  return key;
+};

@@ -1,0 +1,41 @@
+import {type Reason, reasons} from '../../shared/held-mail.ts';
+import type {Database} from '../store/database.ts';
+import {forgetEnded, listArrivedBefore} from '../store/held-mail.ts';
+
+/** How long the outcome of a mail is remembered after its bytes are gone. */
+const rememberedMs = 90 * 24 * 3600 * 1000;
+const batchSize = 500;
+
+export interface Retention {
+  /** Ends the life of every mail held longer than its reason allows; returns how many. Never earlier than set. */
+  sweep(): Promise<number>;
+}
+
+interface Needs {
+  database: Database;
+  /** Retention by reason, in milliseconds. */
+  keepMs(): Record<Reason, number>;
+  expire(queueId: string): Promise<boolean>;
+  now: () => number;
+}
+
+export const createRetention = ({database, keepMs, expire, now}: Needs): Retention => {
+  const sweepReason = async (reason: Reason): Promise<number> => {
+    const before = new Date(now() - keepMs()[reason]).toISOString();
+    const due = await listArrivedBefore(database.read, reason, before, batchSize);
+    let expired = 0;
+    for (const queueId of due) if (await expire(queueId)) expired += 1;
+    // A full batch of which something went means there may be more; one that stayed as it was would come again for ever.
+    return due.length === batchSize && expired > 0 ? expired + (await sweepReason(reason)) : expired;
+  };
+
+  return {
+    async sweep() {
+      let expired = 0;
+      for (const reason of reasons) expired += await sweepReason(reason);
+      const remembered = new Date(now() - rememberedMs).toISOString();
+      while ((await database.write.transaction(async tx => forgetEnded(tx, remembered, batchSize))) === batchSize);
+      return expired;
+    },
+  };
+};

@@ -1,0 +1,80 @@
+// What of the configuration can change while the node runs. Listeners and sizes are fixed at start.
+import type {Reason} from '../shared/held-mail.ts';
+import {reasons} from '../shared/held-mail.ts';
+import {parseHostPort} from '../shared/host-port.ts';
+import {ConfigError, type LoadedConfig} from './config/load.ts';
+import type {Config} from './config/schema.ts';
+import {createBuiltinScorer} from './mail/builtin-scorer.ts';
+import {createNetworkSet, type NetworkSet} from './mail/networks.ts';
+import {createRspamdScorer} from './mail/rspamd-scorer.ts';
+import type {Route, Scorer} from './services/ports.ts';
+
+export interface LiveSettings {
+  trusted: NetworkSet;
+  scorer: Scorer;
+  closeScorer(): void;
+  onScorerFailure: Config['scanner']['on_failure'];
+  smarthost: Omit<Route, 'signFor'> | undefined;
+  keepMs: Record<Reason, number>;
+  license: Config['license'];
+}
+
+const dayMs = 24 * 3600 * 1000;
+
+/** Throws a ConfigError for what only a closer look shows to be wrong. */
+export const liveSettings = ({config, smarthostPassword, rspamdPassword}: LoadedConfig): LiveSettings => ({
+  trusted: trustedNetworks(config),
+  ...scorerFrom(config, rspamdPassword),
+  onScorerFailure: config.scanner.on_failure,
+  smarthost: smarthostFrom(config, smarthostPassword),
+  keepMs: Object.fromEntries(
+    reasons.map(reason => [reason, (config.retention.by_reason[reason] ?? config.retention.days) * dayMs]),
+  ) as Record<Reason, number>,
+  license: config.license,
+});
+
+/** Keys whose new value waits for the next start. */
+export const fixedChanges = (before: Config, after: Config): string[] => {
+  const fixed: [string, (config: Config) => unknown][] = [
+    ['fqdn', config => config.fqdn],
+    ['api.listen', config => config.api.listen],
+    ['cluster', config => config.cluster],
+    ['metrics', config => config.metrics],
+    ['smtp.listen', config => config.smtp.listen],
+    ['smtp.max_size', config => config.smtp.max_size],
+    ['smtp.max_connections', config => config.smtp.max_connections],
+    ['smtp.max_connections_per_client', config => config.smtp.max_connections_per_client],
+    ['smtp.max_recipients', config => config.smtp.max_recipients],
+    ['smtp.reverse_lookup', config => config.smtp.reverse_lookup],
+    ['retention.sweep_interval', config => config.retention.sweep_interval],
+    ['spool', config => config.spool],
+  ];
+  return fixed.filter(([, value]) => JSON.stringify(value(before)) !== JSON.stringify(value(after))).map(([key]) => key);
+};
+
+const trustedNetworks = (config: Config): NetworkSet => {
+  try {
+    return createNetworkSet(config.smtp.trusted_networks);
+  } catch (error) {
+    throw new ConfigError(`smtp.trusted_networks: ${error instanceof Error ? error.message : String(error)}`);
+  }
+};
+
+const scorerFrom = ({scanner}: Config, password: string | undefined): Pick<LiveSettings, 'scorer' | 'closeScorer'> => {
+  if (scanner.type === 'builtin') return {scorer: createBuiltinScorer(), closeScorer: () => {}};
+  const scorer = createRspamdScorer({
+    url: scanner.rspamd_url,
+    timeoutMs: scanner.rspamd_timeout * 1000,
+    ...(password !== undefined && {password}),
+  });
+  return {scorer, closeScorer: () => scorer.close()};
+};
+
+const smarthostFrom = ({smtp}: Config, password: string | undefined): LiveSettings['smarthost'] => {
+  const server = smtp.smarthost === undefined ? undefined : parseHostPort(smtp.smarthost);
+  if (!server) return undefined;
+  if ((smtp.smarthost_username === undefined) !== (password === undefined))
+    throw new ConfigError('smtp.smarthost_username and smtp.smarthost_password_file go together; give both or neither');
+  const username = smtp.smarthost_username;
+  return {servers: [server], ...(username !== undefined && password !== undefined && {auth: {username, password}})};
+};

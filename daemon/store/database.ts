@@ -1,0 +1,81 @@
+// The one place that names the SQL driver. Everything else speaks knex, in SQL that PostgreSQL understands too.
+import knex, {type Knex} from 'knex';
+import {migrations} from './migrations.ts';
+
+/** A database or a transaction: store functions cannot tell which they were given. */
+export type Db = Knex;
+
+export interface Database {
+  /** The single writer. Inside its transactions every query must be given the transaction. */
+  write: Knex;
+  /** Readers that never wait for the writer (WAL snapshots). */
+  read: Knex;
+  close(): Promise<void>;
+}
+
+interface SqliteConnection {
+  exec(sql: string, done: (error: Error | null) => void): void;
+}
+
+/**
+ * WAL with synchronous FULL: a commit that was acknowledged survives a power cut (NORMAL would lose the latest ones).
+ * `busy_timeout` covers a second process, such as `mfd bootstrap-key` beside a running node.
+ */
+const writerSettings =
+  'PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA busy_timeout = 5000; PRAGMA foreign_keys = ON;';
+const readerSettings = 'PRAGMA busy_timeout = 5000; PRAGMA query_only = ON; PRAGMA mmap_size = 268435456;';
+
+const readers = 4;
+
+const connect = (filename: string, settings: string, pool: {min: number; max: number}): Knex =>
+  knex({
+    client: 'sqlite3',
+    connection: {filename},
+    useNullAsDefault: true,
+    // A query that forgot its transaction would otherwise wait for itself for ever.
+    acquireConnectionTimeout: 30_000,
+    pool: {
+      ...pool,
+      afterCreate: (connection: SqliteConnection, done: (error: Error | null, connection: SqliteConnection) => void) =>
+        connection.exec(settings, error => done(error, connection)),
+    },
+  });
+
+/** Opens (creating and migrating where needed) the database in `filename`. */
+export const openDatabase = async (filename: string): Promise<Database> => {
+  const write = connect(filename, writerSettings, {min: 1, max: 1});
+  const read = connect(filename, readerSettings, {min: 0, max: readers});
+  const close = async () => {
+    await read.destroy();
+    await write.destroy();
+  };
+  try {
+    await write.migrate.latest({migrationSource: migrations, tableName: 'schema_migration'});
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  return {write, read, close};
+};
+
+/** Whether the disk is full, by the errors of SQLite and of the file system. */
+export const isDiskFull = (error: unknown): boolean => {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  return code === 'SQLITE_FULL' || code === 'ENOSPC' || code === 'EDQUOT';
+};
+
+/**
+ * Keeps a second process out of a data directory for as long as this one lives: a lock that the system itself gives up,
+ * however the process ends. Undefined when another process has it.
+ */
+export const acquireLock = async (filename: string): Promise<{release(): Promise<void>} | undefined> => {
+  const lock = connect(filename, 'PRAGMA locking_mode = EXCLUSIVE; PRAGMA busy_timeout = 0;', {min: 1, max: 1});
+  try {
+    await lock.raw('BEGIN EXCLUSIVE');
+    return {release: async () => lock.destroy()};
+  } catch (error) {
+    await lock.destroy();
+    if (error instanceof Error && 'code' in error && error.code === 'SQLITE_BUSY') return undefined;
+    throw error;
+  }
+};

@@ -1,0 +1,42 @@
+import type {Domain} from '../../shared/domain.ts';
+import type {Db} from './database.ts';
+
+type DomainRow = Omit<Domain, 'active' | 'backend_servers' | 'dkim_active' | 'dmarc_reporting' | 'tenant_id'> & {
+  active: boolean | number;
+  backend_servers: string;
+  dkim_active: boolean | number;
+  dmarc_reporting: boolean | number;
+  tenant_id: string;
+};
+
+export const putDomain = async (db: Db, domain: Domain): Promise<void> => {
+  const row = {...domain, backend_servers: JSON.stringify(domain.backend_servers), tenant_id: JSON.stringify(domain.tenant_id)};
+  await db<DomainRow>('domain').insert(row).onConflict('id').merge();
+};
+
+export const removeDomain = async (db: Db, id: number): Promise<void> => {
+  await db<DomainRow>('domain').where({id}).delete();
+};
+
+export const findDomain = async (db: Db, id: number): Promise<Domain | undefined> => {
+  const row = await db<DomainRow>('domain').where({id}).first();
+  return row && toDomain(row);
+};
+
+/** All domains by name. */
+export const listDomains = async (db: Db): Promise<Domain[]> => (await db<DomainRow>('domain').orderBy('name')).map(toDomain);
+
+const toDomain = (row: DomainRow): Domain => ({
+  id: Number(row.id),
+  name: row.name,
+  direction: row.direction,
+  active: Boolean(row.active),
+  backend_servers: JSON.parse(row.backend_servers) as string[],
+  quarantine_threshold: row.quarantine_threshold,
+  reject_threshold: row.reject_threshold,
+  dkim_active: Boolean(row.dkim_active),
+  dmarc_reporting: Boolean(row.dmarc_reporting),
+  tenant_id: JSON.parse(row.tenant_id) as Domain['tenant_id'],
+  created_at: row.created_at,
+  updated_at: row.updated_at,
+});

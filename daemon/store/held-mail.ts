@@ -1,0 +1,162 @@
+import type {ActedState, HeldMail, HeldMailDetail, SymbolScore} from '../../shared/held-mail.ts';
+import {comparableAddress, domainOf} from '../../shared/mail-address.ts';
+import type {Db} from './database.ts';
+import {adjustCounts} from './held-count.ts';
+
+/** held → releasing → released, held → discarded, held → expired; `lost` when the bytes are gone without our doing. */
+export type HeldState = 'held' | 'releasing' | 'released' | 'discarded' | 'expired' | 'lost';
+
+export interface StoredHeldMail extends Omit<HeldMailDetail, 'node_id' | 'symbols'> {
+  state: HeldState;
+  domain_id: number;
+  is_utf8: boolean;
+  is_eight_bit: boolean;
+  sha256: string;
+  acted_at: string | null;
+  acted_by_key_id: number | null;
+}
+
+/** `is_held` while the bytes are in our keeping; the `folded_…` columns are what filters compare with. */
+export type HeldMailRow = Omit<StoredHeldMail, 'recipients' | 'symbol_scores' | 'is_utf8' | 'is_eight_bit'> & {
+  recipients: string;
+  symbols: string;
+  is_held: boolean | number;
+  is_utf8: boolean | number;
+  is_eight_bit: boolean | number;
+  sender_domain: string;
+  folded_sender: string;
+  folded_subject: string;
+};
+
+export type NewHeldMail = Omit<StoredHeldMail, 'state' | 'acted_at' | 'acted_by_key_id'>;
+
+/** Adds mails to the queue. A mail that is there already is left as it is: its bytes were indexed before. */
+export const insertHeldMails = async (tx: Db, mails: NewHeldMail[]): Promise<void> => {
+  for (const mail of mails) {
+    const added = await tx<HeldMailRow>('held_mail').insert(toRow(mail)).onConflict('queue_id').ignore().returning('queue_id');
+    if (added.length === 0) continue;
+    const recipients = [...new Set(mail.recipients.map(comparableAddress))];
+    await tx('held_recipient').insert(recipients.map(recipient => ({queue_id: mail.queue_id, recipient})));
+    await adjustCounts(tx, mail, 1);
+  }
+};
+
+export const findHeldMail = async (db: Db, queueId: string): Promise<StoredHeldMail | undefined> => {
+  const row = await db<HeldMailRow>('held_mail').where({queue_id: queueId}).first();
+  return row && fromRow(row);
+};
+
+/** Of many callers that want the same mail, the UPDATE lets exactly one through. */
+export const claim = async (tx: Db, queueId: string): Promise<boolean> =>
+  (await tx<HeldMailRow>('held_mail').where({queue_id: queueId, state: 'held'}).update({state: 'releasing'})) === 1;
+
+/** Back into the queue: after a delivery that failed, or by the node that finds the claim of its former life. */
+export const unclaim = async (tx: Db, queueIds: string[]): Promise<void> => {
+  await tx<HeldMailRow>('held_mail').whereIn('queue_id', queueIds).where({state: 'releasing'}).update({state: 'held'});
+};
+
+export const listReleasing = async (db: Db): Promise<string[]> =>
+  db<HeldMailRow>('held_mail').whereRaw('is_held').where({state: 'releasing'}).pluck('queue_id');
+
+export interface Ending {
+  state: ActedState | 'expired' | 'lost';
+  at: string;
+  keyId: number | null;
+}
+
+/** The end of a mail's life in the queue; the row stays so that "who released this" has an answer. False if it was not in `from`. */
+export const endLife = async (
+  tx: Db,
+  queueId: string,
+  from: 'held' | 'releasing',
+  {state, at, keyId}: Ending,
+): Promise<boolean> => {
+  const mail = await findHeldMail(tx, queueId);
+  if (!mail || mail.state !== from) return false;
+  await tx<HeldMailRow>('held_mail')
+    .where({queue_id: queueId})
+    .update({state, is_held: false, acted_at: at, acted_by_key_id: keyId});
+  await adjustCounts(tx, mail, -1);
+  return true;
+};
+
+/** Strikes recipients who have had the mail, so that nobody gets it twice. */
+export const strikeRecipients = async (tx: Db, queueId: string, delivered: string[]): Promise<void> => {
+  const mail = await findHeldMail(tx, queueId);
+  if (!mail) return;
+  const left = mail.recipients.filter(recipient => !delivered.includes(recipient));
+  await tx<HeldMailRow>('held_mail')
+    .where({queue_id: queueId})
+    .update({recipients: JSON.stringify(left)});
+  await tx('held_recipient').where({queue_id: queueId}).whereNotIn('recipient', left.map(comparableAddress)).delete();
+};
+
+/** Mail that arrived before `before`, oldest first: what the retention sweep looks at. */
+export const listArrivedBefore = async (db: Db, reason: string, before: string, limit: number): Promise<string[]> =>
+  db<HeldMailRow>('held_mail')
+    .whereRaw('is_held')
+    .where({reason: reason as HeldMail['reason'], state: 'held'})
+    .where('arrived_at', '<', before)
+    .orderBy('arrived_at')
+    .limit(limit)
+    .pluck('queue_id');
+
+/** Forgets mails that ended before `before`; returns how many. */
+export const forgetEnded = async (tx: Db, before: string, limit: number): Promise<number> => {
+  const old = await tx<HeldMailRow>('held_mail')
+    .whereRaw('NOT is_held')
+    .where('acted_at', '<', before)
+    .limit(limit)
+    .pluck('queue_id');
+  if (old.length > 0) await tx<HeldMailRow>('held_mail').whereIn('queue_id', old).delete();
+  return old.length;
+};
+
+/** Queue ids in ascending order from after `after`: those whose bytes must be there, or all when `isHeldOnly` is false. */
+export const listQueueIds = async (db: Db, after: string, limit: number): Promise<{queue_id: string; is_held: boolean}[]> => {
+  const rows = await db<HeldMailRow>('held_mail')
+    .where('queue_id', '>', after)
+    .orderBy('queue_id')
+    .limit(limit)
+    .select('queue_id', 'is_held');
+  return rows.map(({queue_id, is_held}) => ({queue_id, is_held: Boolean(is_held)}));
+};
+
+const toRow = ({recipients, symbol_scores, ...mail}: NewHeldMail): HeldMailRow => ({
+  ...mail,
+  state: 'held',
+  is_held: true,
+  recipients: JSON.stringify(recipients),
+  symbols: JSON.stringify(symbol_scores),
+  sender_domain: domainOf(mail.sender) ?? '',
+  folded_sender: comparableAddress(mail.sender),
+  folded_subject: foldSubject(mail.subject),
+  acted_at: null,
+  acted_by_key_id: null,
+});
+
+/** Subjects are compared without regard to case, in the form the filter is folded to as well. */
+export const foldSubject = (text: string): string => text.normalize('NFC').toLowerCase();
+
+const fromRow = (row: HeldMailRow): StoredHeldMail => ({
+  queue_id: row.queue_id,
+  state: row.state,
+  direction: row.direction,
+  domain: row.domain,
+  domain_id: Number(row.domain_id),
+  sender: row.sender,
+  recipients: JSON.parse(row.recipients) as string[],
+  subject: row.subject,
+  score: row.score,
+  symbol_scores: JSON.parse(row.symbols) as SymbolScore[],
+  reason: row.reason,
+  size_bytes: Number(row.size_bytes),
+  arrived_at: row.arrived_at,
+  is_utf8: Boolean(row.is_utf8),
+  is_eight_bit: Boolean(row.is_eight_bit),
+  client_ip: row.client_ip,
+  helo: row.helo,
+  sha256: row.sha256,
+  acted_at: row.acted_at,
+  acted_by_key_id: row.acted_by_key_id === null ? null : Number(row.acted_by_key_id),
+});

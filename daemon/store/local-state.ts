@@ -1,0 +1,23 @@
+// What this node knows of itself and no other node is told: identity, clock, sequences, running sums.
+import type {Db} from './database.ts';
+
+interface LocalStateRow {
+  name: string;
+  value: string;
+}
+
+export const readState = async (db: Db, name: string): Promise<string | undefined> => {
+  const row = await db<LocalStateRow>('local_state').where({name}).first('value');
+  return row?.value;
+};
+
+export const writeState = async (db: Db, name: string, value: string): Promise<void> => {
+  await db<LocalStateRow>('local_state').insert({name, value}).onConflict('name').merge();
+};
+
+/** The next number of a sequence, from 1. A number that was handed out and rolled back is handed out again. */
+export const nextInSequence = async (db: Db, sequence: string): Promise<number> => {
+  const next = Number((await readState(db, `sequence:${sequence}`)) ?? 0) + 1;
+  await writeState(db, `sequence:${sequence}`, String(next));
+  return next;
+};

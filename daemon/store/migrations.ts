@@ -1,0 +1,159 @@
+import type {Knex} from 'knex';
+
+interface Migration {
+  name: string;
+  up(db: Knex): Promise<void>;
+}
+
+/** A migration that has been released is never edited: add one below it. */
+const all: Migration[] = [{name: '0001_first', up: first}];
+
+export const migrations: Knex.MigrationSource<Migration> = {
+  getMigrations: async () => all,
+  getMigrationName: ({name}) => name,
+  getMigration: async ({up}) => ({up, down: async () => Promise.reject(new Error('migrations only go forward'))}),
+};
+
+async function first(db: Knex): Promise<void> {
+  await createConfiguration(db);
+  await createProjections(db);
+  await createHold(db);
+  await db.schema.createTable('audit', table => {
+    table.bigIncrements('seq');
+    table.text('at').notNullable().index();
+    table.bigInteger('key_id').index();
+    table.text('action').notNullable().index();
+    table.text('target').notNullable();
+    table.text('remote_address');
+    table.text('result').notNullable();
+    table.text('detail').notNullable();
+    table.text('hash').notNullable();
+  });
+}
+
+async function createConfiguration(db: Knex): Promise<void> {
+  await db.schema.createTable('local_state', table => {
+    table.text('name').primary();
+    table.text('value').notNullable();
+  });
+  await db.schema.createTable('config_record', table => {
+    table.text('kind').notNullable();
+    table.bigInteger('id').notNullable();
+    table.text('fields').notNullable();
+    table.text('deleted');
+    table.text('unique_key');
+    table.bigInteger('parent_id');
+    table.text('digest').notNullable();
+    table.primary(['kind', 'id']);
+    table.index(['kind', 'unique_key']);
+    table.index(['kind', 'parent_id']);
+  });
+  await db.schema.createTable('outbox', table => {
+    table.bigIncrements('seq');
+    table.text('event').notNullable();
+  });
+}
+
+/** Live configuration records in the shape they are read in; rebuilt from config_record at any time. */
+async function createProjections(db: Knex): Promise<void> {
+  await db.schema.createTable('node', table => {
+    table.bigInteger('id').primary();
+    table.text('node_id').notNullable();
+    table.text('fqdn').notNullable();
+    table.text('created_at').notNullable();
+  });
+  await db.schema.createTable('domain', table => {
+    table.bigInteger('id').primary();
+    table.text('name').notNullable().unique();
+    table.text('direction').notNullable();
+    table.boolean('active').notNullable();
+    table.text('backend_servers').notNullable();
+    table.double('quarantine_threshold').notNullable();
+    table.double('reject_threshold').notNullable();
+    table.boolean('dkim_active').notNullable();
+    table.boolean('dmarc_reporting').notNullable();
+    table.text('tenant_id').notNullable();
+    table.text('created_at').notNullable();
+    table.text('updated_at').notNullable();
+  });
+  await db.schema.createTable('api_key', table => {
+    table.bigInteger('id').primary();
+    table.text('name').notNullable();
+    table.text('key_hash').notNullable().unique();
+    table.text('key_prefix').notNullable();
+    table.text('scope').notNullable();
+    table.bigInteger('rate_limit_per_minute').notNullable();
+    table.bigInteger('domain_id');
+    table.text('domain');
+    table.text('expires_at');
+    table.text('revoked_at');
+    table.text('created_at').notNullable();
+  });
+  await db.schema.createTable('key_use', table => {
+    table.bigInteger('key_id').primary();
+    table.text('last_used_at').notNullable();
+  });
+  await db.schema.createTable('mail_filter', table => {
+    table.bigInteger('id').primary();
+    table.bigInteger('domain_id').notNullable().index();
+    for (const name of ['action', 'match', 'pattern', 'created_at']) table.text(name).notNullable();
+    for (const name of ['header', 'comment']) table.text(name);
+    table.double('score');
+  });
+  await db.schema.createTable('dkim_key', table => {
+    table.bigInteger('id').primary();
+    table.bigInteger('domain_id').notNullable();
+    for (const name of ['selector', 'algorithm', 'public_key', 'private_key_pem', 'created_at']) table.text(name).notNullable();
+    table.unique(['domain_id', 'selector']);
+  });
+}
+
+async function createHold(db: Knex): Promise<void> {
+  await db.schema.createTable('held_mail', table => {
+    table.text('queue_id').primary();
+    table.text('state').notNullable();
+    table.boolean('is_held').notNullable();
+    for (const name of ['direction', 'domain', 'sender', 'recipients', 'subject', 'reason', 'symbols'])
+      table.text(name).notNullable();
+    for (const name of ['client_ip', 'helo', 'sha256', 'arrived_at']) table.text(name).notNullable();
+    table.text('sender_domain').notNullable();
+    table.text('folded_sender').notNullable();
+    table.text('folded_subject').notNullable();
+    table.bigInteger('domain_id').notNullable();
+    table.boolean('is_utf8').notNullable();
+    table.boolean('is_eight_bit').notNullable();
+    table.double('score').notNullable();
+    table.bigInteger('size_bytes').notNullable();
+    table.text('acted_at');
+    table.bigInteger('acted_by_key_id');
+  });
+  // One index per filter, over what is still held only. The list's order is part of each.
+  const order = 'arrived_at DESC, queue_id';
+  const held: [string, string][] = [
+    ['arrived', order],
+    ['domain_id', `domain_id, ${order}`],
+    ['domain', `domain, ${order}`],
+    ['sender', `folded_sender, ${order}`],
+    ['sender_domain', `sender_domain, ${order}`],
+    ['reason', `reason, ${order}`],
+    ['score', `score, ${order}`],
+    ['group', 'domain_id, domain, reason, arrived_at'],
+  ];
+  for (const [name, columns] of held) await db.raw(`CREATE INDEX held_mail_by_${name} ON held_mail (${columns}) WHERE is_held`);
+  await db.raw('CREATE INDEX held_mail_acted ON held_mail (acted_at) WHERE NOT is_held');
+
+  await db.schema.createTable('held_recipient', table => {
+    table.text('queue_id').notNullable().references('queue_id').inTable('held_mail').onDelete('CASCADE').index();
+    table.text('recipient').notNullable();
+    table.primary(['recipient', 'queue_id']);
+  });
+  // Kept in step with held_mail in the same transactions: counting rows grows with the queue, this does not.
+  await db.schema.createTable('held_count', table => {
+    table.bigInteger('domain_id').notNullable();
+    table.text('domain').notNullable();
+    table.text('reason').notNullable();
+    table.bigInteger('count').notNullable();
+    table.bigInteger('size_bytes').notNullable();
+    table.primary(['domain_id', 'domain', 'reason']);
+  });
+}

@@ -1,0 +1,19 @@
+import type {Db} from './database.ts';
+
+export interface StoredNode {
+  /** The node number: the first part of every id made there, never reused. */
+  id: number;
+  node_id: string;
+  fqdn: string;
+  created_at: string;
+}
+
+export const putNode = async (db: Db, node: StoredNode): Promise<void> => {
+  await db<StoredNode>('node').insert(node).onConflict('id').merge();
+};
+
+export const removeNode = async (db: Db, id: number): Promise<void> => {
+  await db<StoredNode>('node').where({id}).delete();
+};
+
+export const findNode = async (db: Db, id: number): Promise<StoredNode | undefined> => db<StoredNode>('node').where({id}).first();

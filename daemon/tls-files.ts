@@ -1,0 +1,48 @@
+// The certificate the API and STARTTLS show: the operator's own, or one from the cluster CA that renews itself.
+import {readFile, rename, writeFile} from 'node:fs/promises';
+import {hostname} from 'node:os';
+import {createSecureContext} from 'node:tls';
+import {parseHostPort} from '../shared/host-port.ts';
+import {issueLeaf, type KeyAndCertificate, needsRenewal} from './cluster/certificates.ts';
+import {ConfigError, readText} from './config/load.ts';
+import type {Config} from './config/schema.ts';
+import type {DataFolder} from './data-folder.ts';
+
+/** Names and addresses a client may reach this node by. */
+export const apiHosts = (config: Config): string[] => {
+  const listen = parseHostPort(config.api.listen, {allowZero: true})?.host ?? '';
+  const names = [config.fqdn ?? hostname(), hostname(), 'localhost', '127.0.0.1', '::1', ...(isWildcard(listen) ? [] : [listen])];
+  return [...new Set(names)];
+};
+
+export const isWildcard = (host: string): boolean => host === '0.0.0.0' || host === '::';
+
+/** Key and certificate for the API; made anew when past two thirds of its life or when the node's names have changed. */
+export const apiCertificate = async (folder: DataFolder, config: Config, nowMs: number): Promise<KeyAndCertificate> => {
+  const {cert_file, key_file} = config.api;
+  if (cert_file !== undefined && key_file !== undefined) {
+    const pair = {cert: await readText(cert_file, 'api.cert_file'), key: await readText(key_file, 'api.key_file')};
+    try {
+      createSecureContext(pair);
+    } catch {
+      throw new ConfigError('api.cert_file and api.key_file are no certificate (PEM) and its private key');
+    }
+    return pair;
+  }
+
+  const hosts = apiHosts(config);
+  const cert = await readFile(folder.apiCert, 'utf8').catch(() => '');
+  const key = await readFile(folder.apiKey, 'utf8').catch(() => '');
+  if (cert !== '' && key !== '' && !needsRenewal(cert, hosts, nowMs)) return {cert, key};
+
+  const authority = {cert: await readFile(folder.caCert, 'utf8'), key: await readFile(folder.caKey, 'utf8')};
+  const issued = await issueLeaf(authority, {commonName: hosts[0] ?? 'mfd', hosts}, nowMs);
+  await replaceFile(folder.apiKey, issued.key);
+  await replaceFile(folder.apiCert, issued.cert);
+  return issued;
+};
+
+const replaceFile = async (path: string, text: string): Promise<void> => {
+  await writeFile(`${path}.new`, text, {mode: 0o600});
+  await rename(`${path}.new`, path);
+};

@@ -1,0 +1,90 @@
+import test from 'ava';
+import {CliError, type ExitCode, exitCodes} from '../../cli/cli-error.ts';
+import {failureReport} from '../../cli/failure-report.ts';
+import {answerFailure, connectionFailure} from '../../cli/request-failure.ts';
+import {failure} from '../../shared/envelope.ts';
+import {Fault, type FaultCode, statusOfCode} from '../../shared/fault.ts';
+
+const url = new URL('https://mx1.example.com:8443/api/v1/domains/7');
+
+const answered = (code: FaultCode, headers = {}) =>
+  answerFailure({
+    status: statusOfCode[code],
+    headers,
+    body: Buffer.from(JSON.stringify(failure(new Fault(code, 'why'), 'r-1'))),
+    url,
+  });
+
+test('every error of the API has the exit code scripts rely on', t => {
+  const expected: Partial<Record<FaultCode, ExitCode>> = {
+    key_missing: 4,
+    key_invalid: 4,
+    key_revoked: 4,
+    key_expired: 4,
+    insufficient_scope: 4,
+    not_found: 5,
+    unknown_node: 5,
+    rate_limited: 7,
+    node_unreachable: 7,
+    unavailable: 7,
+    outcome_unknown: 7,
+  };
+
+  for (const code of Object.keys(statusOfCode) as FaultCode[])
+    t.is(answered(code).exitCode, expected[code] ?? exitCodes.failed, code);
+});
+
+test('an error keeps its code, its words and its request id', t => {
+  const {code, detail, requestId, hint} = answered('not_found');
+
+  t.deepEqual({code, detail, requestId, hint}, {code: 'not_found', detail: 'why', requestId: 'r-1', hint: 'mfctl domain list'});
+});
+
+test('a rate limit says when to come back', t => {
+  t.is(answered('rate_limited', {'retry-after': '17'}).hint, 'repeat it in 17 s');
+});
+
+test('an answer that is not of mfd is an error of its own and shows none of it', t => {
+  const error = answerFailure({status: 502, headers: {}, body: Buffer.from('<html>\x1b[2J'), url});
+
+  t.is(error.code, 'http_502');
+  t.false(error.detail.includes('html'));
+});
+
+test('an untrusted certificate leads to --cacert', t => {
+  for (const code of ['DEPTH_ZERO_SELF_SIGNED_CERT', 'SELF_SIGNED_CERT_IN_CHAIN', 'UNABLE_TO_VERIFY_LEAF_SIGNATURE']) {
+    const error = connectionFailure(Object.assign(new Error('tls'), {code}), url);
+
+    t.is(error.exitCode, 7);
+    t.regex(error.hint ?? '', /--cacert/);
+  }
+});
+
+test('nothing listening, no such host and silence are all unreachable', t => {
+  for (const code of ['ECONNREFUSED', 'ENOTFOUND', 'ETIMEDOUT', 'ECONNRESET', 'EPROTO', 'ERR_TLS_CERT_ALTNAME_INVALID'])
+    t.is(connectionFailure(Object.assign(new Error('x'), {code}), url).exitCode, 7, code);
+});
+
+test('an error reads as a line, its fields and a hint, with nothing hostile in it', t => {
+  const error = new CliError('validation_failed', 'bad\x1b[31m\nmail', {
+    requestId: 'r-1',
+    hint: 'mfctl domain list',
+    fields: [
+      {path: 'name', detail: 'is\u202e wrong'},
+      {path: '', detail: 'x'},
+    ],
+  });
+
+  const report = failureReport(error, {format: 'table', isColour: false});
+
+  t.is(report, 'error: bad␛[31m mail (validation_failed, request r-1)\n  name: is� wrong\n  body: x\nhint: mfctl domain list\n');
+});
+
+test('with JSON output an error is one object', t => {
+  const error = new CliError('not_found', 'no such domain', {exitCode: 5, requestId: 'r-1'});
+
+  const report = failureReport(error, {format: 'ndjson', isColour: false});
+
+  t.deepEqual(JSON.parse(report), {error: {code: 'not_found', detail: 'no such domain', request_id: 'r-1', exit_code: 5}});
+  t.is(report.split('\n').length, 2);
+});

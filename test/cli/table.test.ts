@@ -1,0 +1,103 @@
+import test from 'ava';
+import fc from 'fast-check';
+import {displayWidth, truncate} from '../../cli/display-width.ts';
+import {type Column, renderDetails, renderTable} from '../../cli/table.ts';
+import {safeLine} from '../../shared/safe-text.ts';
+
+interface Row {
+  name: string;
+  count: number;
+  note: string;
+}
+
+const anything = fc.string({unit: 'binary'});
+
+const columns: Column<Row>[] = [
+  {title: 'NAME', cell: row => row.name, isFlexible: true},
+  {title: 'COUNT', cell: row => row.count, align: 'right'},
+  {title: 'NOTE', cell: row => row.note, isFlexible: true},
+];
+
+test('columns start at the same cell in every line, whatever the script', t => {
+  const names = ['plain', '東京タワー', 'naïve', 'e\u0301te\u0301', 'สวัสดี', '🙂 smile', '한국어'];
+
+  const lines = renderTable(
+    names.map((name, at) => ({name, count: 10 ** at, note: '|'})),
+    columns,
+  ).trimEnd();
+
+  const positions = lines
+    .split('\n')
+    .slice(1)
+    .map(line => displayWidth(line.slice(0, line.indexOf('|'))));
+  t.deepEqual([...new Set(positions)].length, 1);
+});
+
+test('a table has a header in capitals, no borders and no trailing spaces', t => {
+  const text = renderTable([{name: 'a', count: 5, note: ''}], columns);
+
+  t.is(text, 'NAME  COUNT  NOTE\na         5  -\n');
+});
+
+test('only flexible columns are cut, and only to fit a terminal', t => {
+  const row = {name: 'n'.repeat(60), count: 123_456, note: 'x'.repeat(60)};
+
+  const wide = renderTable([row], columns);
+  const narrow = renderTable([row], columns, {maxWidth: 60});
+
+  t.true(wide.includes('n'.repeat(60)) && wide.includes('x'.repeat(60)));
+  t.true(narrow.includes('123456'));
+  for (const line of narrow.trimEnd().split('\n')) t.true(displayWidth(line) <= 60);
+});
+
+test('a table cut to a terminal never writes a line wider than it', t => {
+  const rowsOfAnything = fc.array(fc.record({name: anything, count: fc.nat(), note: anything}));
+
+  const property = fc.property(rowsOfAnything, rows => {
+    const lines = renderTable(rows, columns, {maxWidth: 50}).trimEnd().split('\n');
+    return lines.length === rows.length + 1 && lines.every(line => displayWidth(line) <= 50);
+  });
+
+  t.notThrows(() => fc.assert(property));
+});
+
+test('no cell can add a line, move the cursor or reorder what is around it', t => {
+  const property = fc.property(anything, text => {
+    const table = renderTable([{name: text, count: 1, note: text}], columns).split('\n');
+    const details = renderDetails([['Name', text]]).split('\n');
+    return table.length === 3 && details.length === 2 && [...table, ...details].every(line => safeLine(line) === line);
+  });
+
+  t.notThrows(() => fc.assert(property));
+});
+
+test('colours do not move a column', t => {
+  const coloured: Column<Row>[] = columns.map(column => ({...column, tone: () => 'bad'}));
+  const rows = [
+    {name: 'a', count: 5, note: 'z'},
+    {name: 'bbb', count: 500, note: 'z'},
+  ];
+
+  const text = renderTable(rows, coloured, {isColour: true});
+
+  t.true(text.includes('\x1b[31m'));
+  t.is(text.replace(/\x1b\[\d+m/g, ''), renderTable(rows, columns));
+});
+
+test('details put a list on lines of its own under one label', t => {
+  t.is(
+    renderDetails([
+      ['To', ['a@x.example', 'b@x.example']],
+      ['Cc', []],
+      ['Score', 4.5],
+    ]),
+    'To:     a@x.example\n        b@x.example\nCc:     -\nScore:  4.5\n',
+  );
+});
+
+test('text is cut between characters and never wider than asked for', t => {
+  t.is(truncate('abcdef', 4), 'abc…');
+  t.is(truncate('日本語', 5), '日本…');
+  t.is(truncate('日本語', 4), '日…');
+  t.is(truncate('日本語', 6), '日本語');
+});

@@ -1,0 +1,109 @@
+import {mkdtemp} from 'node:fs/promises';
+import {tmpdir} from 'node:os';
+import {join} from 'node:path';
+import test from 'ava';
+import {runCli} from './fake-terminal.ts';
+
+const XDG_CONFIG_HOME = await mkdtemp(join(tmpdir(), 'mfctl-usage-'));
+const env = {XDG_CONFIG_HOME};
+
+test('wrong usage exits 2 and says what to type', async t => {
+  const wrong: [string[], RegExp][] = [
+    [['quarantin'], /hint: did you mean quarantine\?/],
+    [['quarantine', 'list', '--rason', 'spam'], /hint: did you mean --reason\? See mfctl quarantine list --help/],
+    [['quarantine', 'list', '--reason', 'dull'], /Allowed choices are spam, phishing/],
+    [['quarantine', 'list', '--since', 'yesterday'], /Must be a time such as/],
+    [['quarantine', 'show'], /missing required argument 'id'/],
+    [['quarantine', 'show', 'abc'], /must be NODE\/QUEUE/],
+    [['quarantine', 'release', '-', 'mx1/aaaaaa'], /goes with no other/],
+    [['key', 'create', '--name', 'x'], /--scope/],
+    [['key', 'create', '--name', 'x', '--scope', 'all'], /Allowed choices are read-only/],
+    [['key', 'revoke', 'x'], /whole number/],
+    [['key', 'delete', '5'], /hint: repeat with --yes/],
+    [['key', 'revoke', '5'], /hint: repeat with --yes/],
+    [['domain', 'update', 'example.com'], /there is nothing to change/],
+    [['domain', 'filters', 'add', 'example.com', '--block'], /name one thing to match/],
+    [
+      ['domain', 'filters', 'add', 'example.com', '--block', '--sender', 'a@b.example', '--subject', 'x'],
+      /name one thing to match/,
+    ],
+    [['domain', 'filters', 'add', 'example.com', '--sender', 'a@b.example'], /name an action/],
+    [['domain', 'filters', 'add', 'example.com', '--block', '--header', 'x'], /Name: pattern/],
+    [['context', 'add', 'mx1'], /needs --url/],
+    [['context', 'add', '__proto__', '--url', 'https://mx1:1'], /cannot name a context/],
+    [['context', 'add', 'mx1', '--url', 'http://mx1:1'], /no address of a node/],
+    [['-c', 'nosuch', 'whoami'], /no context is called nosuch/],
+    [['whoami'], /no node to talk to/],
+    [['-o', 'xml', 'whoami'], /Allowed choices are table, json, ndjson/],
+    [['api', 'FETCH', '/domains'], /Must be one of GET/],
+    [['whoami', 'extra'], /too many arguments/],
+  ];
+
+  for (const [argv, message] of wrong) {
+    const {code, stdout, stderr} = await runCli(argv, {env});
+
+    t.is(code, 2, argv.join(' '));
+    t.is(stdout, '');
+    t.regex(stderr, message);
+    t.regex(stderr, /^error: .*\((usage|unknown_context)\)\n/);
+  }
+});
+
+test('wrong usage with -o json is an object on standard error', async t => {
+  const {code, stderr} = await runCli(['quarantine', 'list', '--reason', 'dull', '-o', 'json'], {env});
+
+  t.is(code, 2);
+  t.like(JSON.parse(stderr), {error: {code: 'usage', exit_code: 2, hint: 'mfctl quarantine list --help'}});
+});
+
+test('a wrong MFCTL_OUTPUT is named', async t => {
+  const {code, stderr} = await runCli(['context', 'list'], {env: {...env, MFCTL_OUTPUT: 'xml'}});
+
+  t.is(code, 2);
+  t.regex(stderr, /MFCTL_OUTPUT is "xml"/);
+});
+
+test('without arguments the help is printed, and it is no failure', async t => {
+  const {code, stdout} = await runCli([], {env});
+
+  t.is(code, 0);
+  t.regex(stdout, /^Usage: mfctl/);
+});
+
+test('a group without its command prints its help and is wrong usage', async t => {
+  const {code, stdout, stderr} = await runCli(['quarantine'], {env});
+
+  t.is(code, 2);
+  t.is(stdout, '');
+  t.regex(stderr, /^Usage: mfctl quarantine/);
+});
+
+test('help and version exit 0', async t => {
+  for (const argv of [['--help'], ['help', 'domain'], ['domain', 'dkim', 'create', '--help'], ['--version']])
+    t.is((await runCli(argv, {env})).code, 0, argv.join(' '));
+});
+
+test('a key never goes on the command line', async t => {
+  const {stdout} = await runCli(['--help'], {env});
+
+  t.false(/--api-key\b(?!-file)/.test(stdout));
+});
+
+test('a question answered with anything but yes cancels', async t => {
+  for (const input of ['n\n', '\n', 'yep\n']) {
+    const {code, stderr} = await runCli(['key', 'delete', '5'], {env, input, columns: 80});
+
+    t.is(code, 3);
+    t.regex(stderr, /nothing was changed \(cancelled\)/);
+  }
+});
+
+test('a question answered with yes goes on', async t => {
+  const {stderr} = await runCli(['key', 'delete', '5'], {env, input: 'yes\n', columns: 80});
+
+  t.regex(stderr, /no node to talk to/);
+});
+
+test('the end of input is no consent', async t => {
+  t.is((await runCli(['key', 'delete', '5'], {env, columns: 80})).code, 3);
+});

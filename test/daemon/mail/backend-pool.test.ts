@@ -1,0 +1,233 @@
+import test, {type ExecutionContext} from 'ava';
+import {type BackendPoolNeeds, createBackendPool} from '../../../daemon/mail/backend-pool.ts';
+import {contentOf} from '../../helpers/received-mail.ts';
+import {closedPort, startScriptedServer} from '../../helpers/scripted-server.ts';
+import {startSmtpSink} from '../../helpers/smtp-sink.ts';
+
+const openPool = (t: ExecutionContext, needs: Partial<BackendPoolNeeds> = {}) => {
+  const pool = createBackendPool({hostname: 'gate.test', ...needs});
+  t.teardown(() => pool.close());
+  return pool;
+};
+
+const start = {sender: 'a@one.test', isUtf8: false, isEightBit: false};
+const content = contentOf(Buffer.from('Subject: x\r\n\r\nhello\r\n'));
+const prefix = Buffer.from('Received: from here\r\n');
+
+test('the prefix goes before the content, and one connection serves mail after mail', async t => {
+  const sink = await startSmtpSink(t);
+  const pool = openPool(t);
+
+  for (let n = 0; n < 3; n++) {
+    const transaction = pool.openTransaction({servers: [sink.server]}, start);
+    await transaction.rcpt('b@two.test');
+    t.like(await transaction.data(content, prefix), {code: 250});
+  }
+
+  t.is(sink.connectionCount(), 1);
+  t.is(sink.mails.length, 3);
+  t.is(sink.mails[2]?.content.toString(), 'Received: from here\r\nSubject: x\r\n\r\nhello\r\n');
+});
+
+test('nothing is sent before the first recipient', async t => {
+  const sink = await startSmtpSink(t);
+
+  openPool(t)
+    .openTransaction({servers: [sink.server]}, start)
+    .abort();
+
+  t.is(sink.connectionCount(), 0);
+});
+
+test('an aborted transaction leaves a connection the next mail can use, without the old recipients', async t => {
+  const sink = await startSmtpSink(t);
+  const pool = openPool(t);
+  const first = pool.openTransaction({servers: [sink.server]}, start);
+  await first.rcpt('old@two.test');
+  first.abort();
+  await untilIdle();
+
+  const second = pool.openTransaction({servers: [sink.server]}, start);
+  await second.rcpt('new@two.test');
+  await second.data(content, prefix);
+
+  t.is(sink.connectionCount(), 1);
+  t.deepEqual(
+    sink.mails.map(mail => mail.recipients),
+    [['new@two.test']],
+  );
+});
+
+test('aborting while a reply is awaited does not hand its reply to the next mail', async t => {
+  const sink = await startSmtpSink(t, {delayMs: 100});
+  const pool = openPool(t);
+  const first = pool.openTransaction({servers: [sink.server]}, start);
+  const asked = first.rcpt('old@two.test');
+  await new Promise(resolve => setTimeout(resolve, 250));
+  first.abort();
+
+  t.like(await asked, {code: 451});
+  const second = pool.openTransaction({servers: [sink.server]}, start);
+  t.like(await second.rcpt('new@two.test'), {code: 250});
+});
+
+test('the next server is used when the first is down, in the order given', async t => {
+  const down = await closedPort();
+  const [second, third] = [await startSmtpSink(t), await startSmtpSink(t)];
+  const failures: string[] = [];
+  const pool = openPool(t, {onFailure: (server, detail) => failures.push(`${server.port} ${detail}`)});
+
+  const transaction = pool.openTransaction({servers: [down, second.server, third.server]}, start);
+  t.like(await transaction.rcpt('b@two.test'), {code: 250});
+  await transaction.data(content, prefix);
+
+  t.is(second.mails.length, 1);
+  t.is(third.connectionCount(), 0);
+  t.regex(failures.join(), new RegExp(`^${down.port} .*ECONNREFUSED`));
+});
+
+test('a server that closes after its greeting counts as down, one that refuses the recipient does not', async t => {
+  const closing = await startScriptedServer(t, line => (line.startsWith('MAIL') ? '421 4.3.2 too busy\r\n' : undefined));
+  const refusing = await startSmtpSink(t, {recipients: {'b@two.test': {code: 550, text: '5.1.1 no such user'}}});
+  const never = await startSmtpSink(t);
+  const pool = openPool(t);
+
+  const transaction = pool.openTransaction({servers: [closing.server, refusing.server, never.server]}, start);
+
+  t.deepEqual(await transaction.rcpt('b@two.test'), {code: 550, text: '5.1.1 no such user'});
+  t.is(never.connectionCount(), 0);
+});
+
+test('with no server to be reached every recipient and the content are answered 451 4.4.1', async t => {
+  const pool = openPool(t);
+  const transaction = pool.openTransaction({servers: [await closedPort()]}, start);
+
+  t.like(await transaction.rcpt('b@two.test'), {code: 451});
+  t.regex((await transaction.rcpt('c@two.test')).text, /^4\.4\.1 /);
+  t.like(await transaction.data(content, prefix), {code: 451});
+  t.regex((await pool.openTransaction({servers: []}, start).rcpt('b@two.test')).text, /^4\.4\.1 /);
+});
+
+test('a sender the backend refuses is refused for every recipient, in its words', async t => {
+  const sink = await startSmtpSink(t, {senders: {'a@one.test': {code: 553, text: '5.7.1 not from you'}}});
+  const transaction = openPool(t).openTransaction({servers: [sink.server]}, start);
+
+  t.deepEqual(await transaction.rcpt('b@two.test'), {code: 553, text: '5.7.1 not from you'});
+  t.deepEqual(await transaction.rcpt('c@two.test'), {code: 553, text: '5.7.1 not from you'});
+  t.deepEqual(sink.steps, ['MAIL a@one.test']);
+});
+
+test('a pooled connection the server has closed is replaced without anybody noticing', async t => {
+  const sink = await startSmtpSink(t);
+  const pool = openPool(t);
+  const first = pool.openTransaction({servers: [sink.server]}, start);
+  await first.rcpt('b@two.test');
+  await first.data(content, prefix);
+
+  sink.dropConnections();
+  const second = pool.openTransaction({servers: [sink.server]}, start);
+
+  t.like(await second.rcpt('b@two.test'), {code: 250});
+  t.like(await second.data(content, prefix), {code: 250});
+  t.is(sink.connectionCount(), 2);
+});
+
+test('a connection lost between RCPT and DATA is replaced and the envelope said again, once', async t => {
+  const sink = await startSmtpSink(t);
+  const transaction = openPool(t).openTransaction({servers: [sink.server]}, start);
+  await transaction.rcpt('b@two.test');
+  await transaction.rcpt('c@two.test');
+
+  sink.dropConnections();
+  const reply = await transaction.data(content, prefix);
+
+  t.like(reply, {code: 250});
+  t.is(sink.mails.length, 1);
+  t.deepEqual(sink.mails[0]?.recipients, ['b@two.test', 'c@two.test']);
+});
+
+test('a recipient refused when the envelope is said again defers the whole mail', async t => {
+  const sink = await startSmtpSink(t);
+  const transaction = openPool(t).openTransaction({servers: [sink.server]}, start);
+  await transaction.rcpt('b@two.test');
+  await transaction.rcpt('c@two.test');
+
+  sink.behave({recipients: {'c@two.test': {code: 550, text: '5.1.1 gone'}}});
+  sink.dropConnections();
+
+  t.regex((await transaction.data(content, prefix)).text, /^4\.4\.2 .*changed its mind/);
+  t.is(sink.mails.length, 0);
+});
+
+test('nothing is sent twice once the content has begun, and the outcome is a deferral', async t => {
+  for (const drop of ['within-data', 'after-final-dot'] as const) {
+    const sink = await startSmtpSink(t, {drop});
+    const transaction = openPool(t).openTransaction({servers: [sink.server]}, start);
+    await transaction.rcpt('b@two.test');
+
+    const reply = await transaction.data(content, prefix);
+
+    t.like(reply, {code: 451}, drop);
+    t.regex(reply.text, /^4\.4\.2 /);
+    t.deepEqual(sink.steps, ['MAIL a@one.test', 'RCPT b@two.test', 'DATA'], drop);
+  }
+});
+
+test('what the backend says after the final dot is the reply, and the connection lives on', async t => {
+  const sink = await startSmtpSink(t, {final: {code: 552, text: '5.2.2 mailbox full'}});
+  const pool = openPool(t);
+  const transaction = pool.openTransaction({servers: [sink.server]}, start);
+  await transaction.rcpt('b@two.test');
+
+  t.deepEqual(await transaction.data(content, prefix), {code: 552, text: '5.2.2 mailbox full'});
+  sink.behave({});
+  await untilIdle();
+  const next = pool.openTransaction({servers: [sink.server]}, start);
+  await next.rcpt('b@two.test');
+  t.like(await next.data(content, prefix), {code: 250});
+  t.is(sink.connectionCount(), 1);
+});
+
+test('idle connections end after a while, beyond their number and when the pool closes', async t => {
+  const {server, lines} = await startScriptedServer(t, () => undefined);
+  const quits = () => lines.filter(line => line === 'QUIT').length;
+  const use = async (pool: ReturnType<typeof openPool>) => {
+    const transaction = pool.openTransaction({servers: [server]}, start);
+    await transaction.rcpt('b@two.test');
+    return transaction;
+  };
+
+  const brief = openPool(t, {idleMs: 50});
+  (await use(brief)).abort();
+  await new Promise(resolve => setTimeout(resolve, 150));
+  t.is(quits(), 1);
+
+  const single = openPool(t, {maxIdlePerServer: 1});
+  const both = [await use(single), await use(single)];
+  await both[0]?.data(content, prefix);
+  await both[1]?.data(content, prefix);
+  await untilIdle();
+  t.is(quits(), 2);
+
+  await single.close();
+  t.is(quits(), 3);
+});
+
+test('a connection that is logged in is not lent to a route without login', async t => {
+  const sink = await startSmtpSink(t, {auth: {username: 'gate', password: 'secret'}});
+  const pool = openPool(t);
+  const routes = [{servers: [sink.server], auth: {username: 'gate', password: 'secret'}}, {servers: [sink.server]}];
+
+  for (const route of routes) {
+    const transaction = pool.openTransaction(route, start);
+    await transaction.rcpt('b@two.test');
+    await transaction.data(content, prefix);
+  }
+
+  t.deepEqual(
+    sink.mails.map(mail => mail.user),
+    ['gate', undefined],
+  );
+});
+
+const untilIdle = () => new Promise(resolve => setTimeout(resolve, 50));

@@ -1,0 +1,174 @@
+import test from 'ava';
+import fc from 'fast-check';
+import {applyFilters, type FilteredMail} from '../../../daemon/services/filters.ts';
+import type {Score} from '../../../daemon/services/mail.ts';
+import {createMailFilterSchema, filterActions, filterMatches, type MailFilter} from '../../../shared/mail-filter.ts';
+import {headersOf} from '../../helpers/received-mail.ts';
+
+/** A filter as the store gives it back: made canonical by the schema. */
+const filter = (given: Partial<MailFilter> & Pick<MailFilter, 'action' | 'match' | 'pattern'>): MailFilter => ({
+  ...createMailFilterSchema.parse({...given, ...(given.action === 'score' && {score: given.score ?? 1})}),
+  id: 1,
+  domain_id: 1,
+  created_at: '2025-11-04T08:00:00.000Z',
+});
+
+const mail = (sender: string, ...lines: string[]): FilteredMail => ({
+  envelope: {sender, recipients: ['ben@example.com'], isUtf8: false, isEightBit: false},
+  headers: headersOf(`${lines.join('\r\n')}\r\n\r\n`),
+});
+
+const scored: Score = {score: 5.9, symbols: [{name: 'BAYES_SPAM', score: 5.9}], reason: 'spam'};
+
+const overrideOf = (filters: MailFilter[], to: FilteredMail) => applyFilters(filters, to, scored).override;
+
+test('a mail that no filter matches keeps its score and symbols', t => {
+  const other = filter({action: 'block', match: 'sender', pattern: 'other@example.net'});
+
+  t.deepEqual(applyFilters([other], mail('ada@example.net'), scored), {score: scored});
+});
+
+test('scores add up without the noise of binary fractions, a symbol for each', t => {
+  const filters = [0.1, 2, -1].map(score => filter({action: 'score', match: 'sender', pattern: 'ada@example.net', score}));
+
+  const {score, override} = applyFilters(filters, mail('ada@example.net'), scored);
+
+  t.is(applyFilters(filters.slice(0, 1), mail('ada@example.net'), scored).score.score, 6);
+  t.is(score.score, 7);
+  t.deepEqual(
+    score.symbols.slice(1),
+    [0.1, 2, -1].map(points => ({name: 'FILTER_SCORE', score: points})),
+  );
+  t.is(override, undefined);
+});
+
+test('allow relays, block rejects, and the score stays', t => {
+  for (const [action, override, symbol] of [
+    ['allow', 'relay', 'FILTER_ALLOW'],
+    ['block', 'reject', 'FILTER_BLOCK'],
+  ] as const) {
+    const filtered = applyFilters(
+      [filter({action, match: 'sender', pattern: 'ada@example.net'})],
+      mail('Ada@Example.NET'),
+      scored,
+    );
+
+    t.is(filtered.override, override);
+    t.deepEqual(filtered.score, {...scored, symbols: [...scored.symbols, {name: symbol, score: 0}]});
+  }
+});
+
+test('a sender domain covers what is below it, and nothing that merely ends alike', t => {
+  const filters = [filter({action: 'block', match: 'sender_domain', pattern: '@Example.net'})];
+
+  for (const sender of ['a@example.net', 'a@news.EXAMPLE.net', `${'x'.repeat(70)}@example.net`, '"@x"@a.b.example.net'])
+    t.is(overrideOf(filters, mail(sender)), 'reject', sender);
+  for (const sender of ['', 'a@badexample.net', 'a@example.net.example.org', 'example.net@example.org', 'a@net'])
+    t.is(overrideOf(filters, mail(sender)), undefined, sender);
+});
+
+test('what keeps mail out looks at From too, what lets mail in does not', t => {
+  const spoofed = mail('bounce@mailer.example.org', 'From: "Ada" <ada@example.net>');
+
+  for (const pattern of ['ada@example.net', 'example.net']) {
+    const match = pattern.includes('@') ? 'sender' : 'sender_domain';
+    t.is(overrideOf([filter({action: 'block', match, pattern})], spoofed), 'reject');
+    t.is(overrideOf([filter({action: 'allow', match, pattern})], spoofed), undefined);
+    t.is(applyFilters([filter({action: 'score', match, pattern, score: 3})], spoofed, scored).score.score, 8.9);
+    t.is(applyFilters([filter({action: 'score', match, pattern, score: -3})], spoofed, scored).score.score, 5.9);
+  }
+});
+
+test('a name made to look like an address or to hide one changes nothing', t => {
+  const block = [filter({action: 'block', match: 'sender', pattern: 'ada@example.net'})];
+
+  t.is(overrideOf(block, mail('', 'From: =?utf-8?q?=22?= <ada@example.net>')), 'reject');
+  t.is(overrideOf(block, mail('', 'From: "x <b@example.org>" <ada@example.net>, c@example.org')), 'reject');
+  t.is(overrideOf(block, mail('', 'From: =?utf-8?q?ada=40example.net=2C?= <b@example.org>')), undefined);
+});
+
+test('subjects and headers are compared decoded and as a whole', t => {
+  const to = mail(
+    'ada@example.net',
+    'Subject: =?utf-8?q?Gro=C3=9Fe_GEWINNE?= warten',
+    'List-Id: <one.example.org>',
+    'list-id: two',
+  );
+
+  t.is(overrideOf([filter({action: 'block', match: 'subject', pattern: 'große gewinne*'})], to), 'reject');
+  t.is(overrideOf([filter({action: 'block', match: 'subject', pattern: 'große gewinne'})], to), undefined);
+  t.is(overrideOf([filter({action: 'block', match: 'header', header: 'LIST-ID', pattern: 'tw?'})], to), 'reject');
+  t.is(overrideOf([filter({action: 'block', match: 'header', header: 'X-None', pattern: '*'})], to), undefined);
+});
+
+test('the more exact of allow and block decides, in whichever order they are', t => {
+  const to = mail('ada@news.example.net', 'Subject: offer', 'X-Shop: yes');
+  const inOrder: Pick<MailFilter, 'match' | 'pattern' | 'header'>[] = [
+    {match: 'sender', pattern: 'ada@news.example.net', header: null},
+    {match: 'sender_domain', pattern: 'news.example.net', header: null},
+    {match: 'sender_domain', pattern: 'example.net', header: null},
+    {match: 'header', pattern: 'yes', header: 'X-Shop'},
+    {match: 'subject', pattern: 'off*', header: null},
+  ];
+
+  for (const [place, exact] of inOrder.entries()) {
+    for (const vague of inOrder.slice(place + 1)) {
+      const allow = filter({action: 'allow', ...exact});
+      const block = filter({action: 'block', ...vague});
+      t.is(overrideOf([allow, block], to), 'relay');
+      t.is(overrideOf([block, allow], to), 'relay');
+    }
+    const both = [filter({action: 'allow', ...exact}), filter({action: 'block', ...exact})];
+    t.is(overrideOf(both, to), 'reject');
+    t.is(overrideOf(both.reverse(), to), 'reject');
+  }
+});
+
+test('the order of the filters changes neither score nor override, and the given score is left alone', t => {
+  const filters = fc.array(
+    fc
+      .record({
+        action: fc.constantFrom(...filterActions),
+        match: fc.constantFrom(...filterMatches),
+        pattern: fc.constantFrom('ada@example.net', 'example.net', '*', 'off*'),
+        score: fc.integer({min: -50, max: 50}).map(tenths => tenths / 10),
+      })
+      .filter(({match, pattern}) =>
+        match === 'sender' ? pattern.includes('@') : match !== 'sender_domain' || pattern === 'example.net',
+      )
+      .map(({score, ...rest}) =>
+        filter({...rest, score: rest.action === 'score' ? score : null, header: rest.match === 'header' ? 'X-Shop' : null}),
+      ),
+    {maxLength: 8},
+  );
+  const to = mail('ada@example.net', 'Subject: offer', 'X-Shop: offended');
+  fc.assert(
+    fc.property(filters, list => {
+      const before = structuredClone(scored);
+      const forth = applyFilters(list, to, scored);
+      const back = applyFilters([...list].reverse(), to, scored);
+
+      t.deepEqual(scored, before);
+      t.is(forth.override, back.override);
+      t.true(Math.abs(forth.score.score - back.score.score) < 0.002);
+      const matched = forth.score.symbols.filter(symbol => symbol.name === 'FILTER_SCORE');
+      t.true(Math.abs(matched.reduce((sum, {score}) => sum + score, 5.9) - forth.score.score) < 0.002);
+    }),
+  );
+});
+
+test('a mail made to be slow is filtered at once', t => {
+  const pattern = '*a'.repeat(60);
+  const filters = Array.from({length: 20}, () => filter({action: 'block', match: 'header', header: 'X-Slow', pattern}));
+  const slow = mail(
+    'a@example.net',
+    ...Array.from({length: 200}, () => `X-Slow: ${'b'.repeat(900)}`),
+    `From: ${'(<"@,;:'.repeat(120)}`,
+  );
+  const byFrom = filter({action: 'block', match: 'sender_domain', pattern: 'example.org'});
+
+  const startedAt = performance.now();
+  applyFilters([...filters, byFrom], slow, scored);
+
+  t.true(performance.now() - startedAt < 2000);
+});

@@ -1,0 +1,113 @@
+// The gateway with a backend behind it and the services played by an object a test can change.
+import {mkdtemp, readdir, rm} from 'node:fs/promises';
+import {tmpdir} from 'node:os';
+import {join} from 'node:path';
+import {buffer} from 'node:stream/consumers';
+import {createBackendPool} from '../../daemon/mail/backend-pool.ts';
+import type {IntakePort, Verdict} from '../../daemon/mail/intake-port.ts';
+import {type SmtpGateway, type SmtpGatewayNeeds, startSmtpGateway} from '../../daemon/mail/smtp-gateway.ts';
+import type {Judgement, MailDirection, ReceivedMail} from '../../daemon/services/mail.ts';
+import type {Domain} from '../../shared/domain.ts';
+import type {HostPort} from '../../shared/host-port.ts';
+import {domainOf} from '../../shared/mail-address.ts';
+import {selfSigned} from './certificate.ts';
+import {type SinkOptions, type SmtpSink, startSmtpSink} from './smtp-sink.ts';
+
+interface Teardown {
+  teardown(close: () => Promise<void>): void;
+}
+
+export interface TestGateway extends SmtpGateway {
+  port: number;
+  sink: SmtpSink;
+  /** What the services do; a test replaces what it needs to. */
+  intake: IntakePort;
+  /** Held mails with their content. */
+  held: {mail: ReceivedMail; content: string}[];
+  /** Everything that was judged. */
+  judged: ReceivedMail[];
+  verdicts: Verdict[];
+  logged: string[];
+  /** Names of the files that are in the folder for big mails now. */
+  spilled(): Promise<string[]>;
+}
+
+export interface TestGatewayOptions {
+  sink?: SinkOptions;
+  /** Where mail for any domain goes; by default to the sink. */
+  servers?: HostPort[];
+  needs?: Partial<SmtpGatewayNeeds>;
+}
+
+const tls = await selfSigned('gate.test');
+
+/** Domains one.test and two.test are inbound, out.test is outbound; everything scores 0 and is relayed. */
+export const startTestGateway = async (t: Teardown, options: TestGatewayOptions = {}): Promise<TestGateway> => {
+  const sink = await startSmtpSink(t, options.sink);
+  const tmpDir = await mkdtemp(join(tmpdir(), 'mfd-gateway-'));
+  const pool = createBackendPool({hostname: 'gate.test', timeouts: {connectMs: 1000, replyMs: 2000, finalMs: 2000}});
+  const record = {held: [], judged: [], verdicts: [], logged: []} as Pick<TestGateway, 'held' | 'judged' | 'verdicts' | 'logged'>;
+  const intake = createFakeIntake(options.servers ?? [sink.server], record);
+  const log = (fields: object, message: string) => void record.logged.push(`${message} ${JSON.stringify(fields)}`);
+  let queued = 0;
+
+  const gateway = await startSmtpGateway({
+    listen: {host: '127.0.0.1', port: 0},
+    hostname: 'gate.test',
+    tls,
+    maxSize: 1_000_000,
+    maxConnections: 500,
+    maxConnectionsPerClient: 300,
+    maxRecipients: 20,
+    reverseLookup: false,
+    isTrusted: () => false,
+    intake,
+    pool,
+    tmpDir,
+    newQueueId: () => `Q${++queued}x00000`,
+    log: {info: log, warn: log, error: log},
+    ...options.needs,
+  });
+  t.teardown(async () => {
+    await gateway.stop();
+    await pool.close();
+    await rm(tmpDir, {recursive: true});
+  });
+  return {...gateway, ...record, port: gateway.address.port, sink, intake, spilled: () => readdir(tmpDir)};
+};
+
+const domains: Record<string, {id: number; direction: MailDirection}> = {
+  'one.test': {id: 1, direction: 'inbound'},
+  'two.test': {id: 2, direction: 'inbound'},
+  'out.test': {id: 3, direction: 'outbound'},
+};
+
+const createFakeIntake = (
+  servers: HostPort[],
+  {held, judged, verdicts}: Pick<TestGateway, 'held' | 'judged' | 'verdicts'>,
+): IntakePort => ({
+  routing: (_client, sender, recipient) => {
+    const from = domains[domainOf(sender) ?? ''];
+    const to = domains[domainOf(recipient) ?? ''];
+    const domain = from?.direction === 'outbound' ? from : to;
+    if (!domain) return {kind: 'refuse', reply: {code: 550, text: '5.7.1 Relaying denied'}};
+    return {kind: 'accept', ownership: {direction: domain.direction, domain: {id: domain.id} as Domain}, route: {servers}};
+  },
+  canTakeMail: () => undefined,
+  judge: async mail => {
+    judged.push(mail);
+    return judgement('relay');
+  },
+  hold: async mail => {
+    held.push({mail, content: (await buffer(mail.content.open())).toString('latin1')});
+  },
+  relayPrefix: async mail => Buffer.from(`Received: by gate.test id ${mail.queueId}\r\n`),
+  recordVerdict: verdict => void verdicts.push(verdict),
+});
+
+export const judgement = (action: Judgement['action']): Judgement => ({
+  action,
+  score: {relay: 0, hold: 8, reject: 20}[action],
+  symbols: [{name: 'SECRET_SYMBOL', score: 8}],
+  reason: 'spam',
+});

@@ -1,0 +1,63 @@
+// An SMTP server that says exactly what a test tells it to, for what no proper server would say.
+import {once} from 'node:events';
+import {type AddressInfo, createServer, type Socket} from 'node:net';
+import type {HostPort} from '../../shared/host-port.ts';
+
+interface Teardown {
+  teardown(close: () => Promise<void>): void;
+}
+
+/** Gives the bytes to send for a command line, or closes the connection with `null`; `undefined` says nothing. */
+export type Script = (line: string, socket: Socket) => string | null | undefined;
+
+/** Replies of a server that takes everything. */
+export const politeScript: Script = line => {
+  if (line.startsWith('EHLO')) return '250-scripted.test\r\n250 8BITMIME\r\n';
+  if (line === 'DATA') return '354 go\r\n';
+  if (line === 'QUIT') return '221 bye\r\n';
+  return /^(MAIL|RCPT|RSET|\.$)/.test(line) ? '250 ok\r\n' : undefined;
+};
+
+/** `script` comes first; what it says nothing to is answered politely. */
+export const startScriptedServer = async (
+  t: Teardown,
+  script: Script,
+  greeting = '220 scripted.test\r\n',
+): Promise<{server: HostPort; lines: string[]}> => {
+  const lines: string[] = [];
+  const sockets = new Set<Socket>();
+  const server = createServer(socket => {
+    sockets.add(socket);
+    socket.on('error', () => undefined);
+    socket.write(greeting);
+    let buffered = '';
+    socket.on('data', chunk => {
+      const parts = `${buffered}${chunk}`.split('\r\n');
+      buffered = parts.pop() ?? '';
+      for (const line of parts) {
+        lines.push(line);
+        const said = script(line, socket);
+        const reply = said === undefined ? politeScript(line, socket) : said;
+        if (reply === null) socket.destroy();
+        else if (reply !== undefined) socket.write(reply);
+      }
+    });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.teardown(async () => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+  return {server: {host: '127.0.0.1', port: (server.address() as AddressInfo).port}, lines};
+};
+
+/** A port of this machine nobody listens on. */
+export const closedPort = async (): Promise<HostPort> => {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const {port} = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return {host: '127.0.0.1', port};
+};

@@ -1,0 +1,63 @@
+import test from 'ava';
+import {fieldFaults} from '../../shared/fields.ts';
+import {createMailFilterSchema} from '../../shared/mail-filter.ts';
+
+const faultsOf = (value: unknown): string[] => {
+  const {error} = createMailFilterSchema.safeParse(value);
+  return error ? fieldFaults(error).map(fault => fault.path) : [];
+};
+
+test('what may be left out is null', t => {
+  t.deepEqual(createMailFilterSchema.parse({action: 'block', match: 'subject', pattern: '*win*'}), {
+    action: 'block',
+    match: 'subject',
+    header: null,
+    pattern: '*win*',
+    score: null,
+    comment: null,
+  });
+});
+
+test('addresses and domains are stored in the form they are compared in', t => {
+  const patternOf = (match: string, pattern: string) => createMailFilterSchema.parse({action: 'allow', match, pattern}).pattern;
+
+  t.is(patternOf('sender', 'News@BÜCHER.example'), 'news@xn--bcher-kva.example');
+  t.is(patternOf('sender_domain', '@Example.COM'), 'example.com');
+  t.is(patternOf('sender_domain', 'Example.COM'), 'example.com');
+  t.is(patternOf('subject', 'Win*'), 'Win*');
+});
+
+test('a score belongs to action score and to nothing else', t => {
+  const base = {match: 'subject', pattern: 'x'};
+
+  t.deepEqual(faultsOf({...base, action: 'score'}), ['score']);
+  t.deepEqual(faultsOf({...base, action: 'block', score: 1}), ['score']);
+  t.deepEqual(faultsOf({...base, action: 'score', score: 1001}), ['score']);
+  t.deepEqual(faultsOf({...base, action: 'score', score: -3.5}), []);
+});
+
+test('a header name belongs to match header and to nothing else', t => {
+  const base = {action: 'allow', pattern: 'x'};
+
+  t.deepEqual(faultsOf({...base, match: 'header'}), ['header']);
+  t.deepEqual(faultsOf({...base, match: 'subject', header: 'List-Id'}), ['header']);
+  t.deepEqual(faultsOf({...base, match: 'header', header: 'List Id'}), ['header']);
+  t.deepEqual(faultsOf({...base, match: 'header', header: 'List-Id:'}), ['header']);
+  t.deepEqual(faultsOf({...base, match: 'header', header: 'List-Id'}), []);
+});
+
+test('a pattern must be what its match compares with', t => {
+  for (const [match, pattern] of [
+    ['sender', 'example.com'],
+    ['sender_domain', 'localhost'],
+    ['sender_domain', 'a@example.com'],
+    ['subject', 'ends in \\'],
+    ['subject', ''],
+    ['subject', 'two\nlines'],
+  ])
+    t.is(faultsOf({action: 'allow', match, pattern})[0], 'pattern', pattern);
+});
+
+test('all that is wrong is told at once, unknown members included', t => {
+  t.deepEqual(faultsOf({action: 'drop', match: 'sender', pattern: 'a@example.com', colour: 'red'}).sort(), ['action', 'colour']);
+});
