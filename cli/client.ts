@@ -1,5 +1,4 @@
 // The API over HTTPS. Loaded when a command first needs it: the help must not wait for an HTTP library.
-import type {Readable} from 'node:stream';
 import type {Got, Response} from 'got';
 import type {Envelope} from '../shared/envelope.ts';
 import {CliError, usageError} from './cli-error.ts';
@@ -40,8 +39,8 @@ export interface Client {
   /** Rejects with a CliError for everything but success. */
   send<T>(request: Request): Promise<Answer<T>>;
   sendRaw(request: Request): Promise<RawAnswer>;
-  /** Resolves once the answer has begun and is a success; the stream may still fail. */
-  download(path: string): Promise<Readable>;
+  /** Resolves once the answer has begun and is a success; reading on may still reject with a CliError. */
+  download(path: string): Promise<AsyncIterable<Buffer>>;
 }
 
 export interface ClientNeeds {
@@ -104,7 +103,7 @@ export const createClient = async ({connection, version, log}: ClientNeeds): Pro
       });
       log(describe('GET', url, response));
       const {statusCode: status, headers} = response;
-      if (status >= 200 && status <= 299) return stream;
+      if (status >= 200 && status <= 299) return read(stream, url);
 
       const chunks: Buffer[] = [];
       for await (const chunk of stream) chunks.push(chunk);
@@ -112,6 +111,14 @@ export const createClient = async ({connection, version, log}: ClientNeeds): Pro
     },
   };
 };
+
+async function* read(stream: AsyncIterable<Buffer>, url: URL): AsyncIterable<Buffer> {
+  try {
+    yield* stream;
+  } catch (error) {
+    throw connectionFailure(error, url);
+  }
+}
 
 const perform = async (http: Got, url: URL, {method = 'GET', json, body, headers = {}}: Request): Promise<Response<Buffer>> => {
   const text = body ?? (json === undefined ? undefined : JSON.stringify(json));

@@ -12,7 +12,10 @@ const asLines = ({code, detail, requestId, fields, hint}: CliError, isColour: bo
   const origin = requestId === undefined ? code : `${code}, request ${requestId}`;
   const lines = [
     `${isColour ? paint('error:', 'bad') : 'error:'} ${safeLine(`${detail} (${origin})`)}`,
-    ...fields.map(field => safeLine(`  ${field.path || 'body'}: ${field.detail}`)),
+    // With one wrong field the node says it in the detail already.
+    ...fields
+      .filter(field => `${field.path} ${field.detail}` !== detail)
+      .map(field => safeLine(`  ${field.path || 'body'}: ${field.detail}`)),
     ...(hint === undefined ? [] : [safeLine(`hint: ${hint}`)]),
   ];
   return lines.map(line => `${line}\n`).join('');

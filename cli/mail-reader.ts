@@ -1,6 +1,5 @@
 // Takes a held mail apart for a person to look at. Whoever wrote it may have meant to choke whoever reads it, so it is measured
 // before it is parsed: a parser's memory grows with parts and lines, of which a small mail can have a great many.
-import type {Readable} from 'node:stream';
 import PostalMime, {type Attachment, decodeWords} from 'postal-mime';
 import {htmlText} from './html-text.ts';
 
@@ -21,7 +20,7 @@ const maxHeaderBytes = 256 * 1024;
 const previewLines = 20;
 const previewCharacters = 2000;
 
-export const readMail = async (body: Readable): Promise<MailContents> => {
+export const readMail = async (body: AsyncIterable<Buffer>): Promise<MailContents> => {
   const bytes = await readUpTo(body, maxBytes + 1);
   const excess = excessOf(bytes);
   if (excess !== undefined) return readHeaders(bytes, `${excess}: only its headers are shown`);
@@ -44,10 +43,10 @@ const readHeaders = async (bytes: Buffer, limitation: string): Promise<MailConte
 };
 
 /** Ends the download once there is more than anyone will look at. */
-const readUpTo = async (body: Readable, limit: number): Promise<Buffer> => {
+const readUpTo = async (body: AsyncIterable<Buffer>, limit: number): Promise<Buffer> => {
   const chunks: Buffer[] = [];
   let size = 0;
-  for await (const chunk of body as AsyncIterable<Buffer>) {
+  for await (const chunk of body) {
     chunks.push(chunk);
     size += chunk.length;
     if (size >= limit) break;

@@ -91,7 +91,8 @@ Exit status:
 const helpWidth = ({isTTY, columns}: Terminal['stdout']): number => (isTTY ? (columns ?? 80) : 100);
 
 const asCliError = (thrown: unknown, program: Command, argv: readonly string[]): CliError => {
-  if (thrown instanceof CliError) return thrown;
+  if (thrown instanceof CliError)
+    return isAboutArguments(thrown) ? withHint(thrown, `${commandPath(program, argv)} --help`) : thrown;
   if (thrown instanceof CommanderError) return usageFailure(thrown, program, argv);
   const message = thrown instanceof Error ? thrown.message : String(thrown);
   return new CliError('bug', `this should not have happened: ${message}`, {
@@ -99,6 +100,13 @@ const asCliError = (thrown: unknown, program: Command, argv: readonly string[]):
     hint: 'repeat with -v and report what it says',
   });
 };
+
+/** What the node finds wrong with a request was typed wrong. */
+const isAboutArguments = ({code, hint}: CliError): boolean =>
+  hint === undefined && ['validation_failed', 'invalid_parameter', 'malformed_json'].includes(code);
+
+const withHint = ({code, detail, exitCode, fields, requestId}: CliError, hint: string): CliError =>
+  new CliError(code, detail, {exitCode, fields, requestId, hint});
 
 /** Commander says `error: unknown option '--foo'` and, on a line of its own, `(Did you mean --food?)`. */
 const usageFailure = ({message}: CommanderError, program: Command, argv: readonly string[]): CliError => {

@@ -13,6 +13,8 @@ export interface DataFolder {
   caKey: string;
   apiCert: string;
   apiKey: string;
+  nodeCert: string;
+  nodeKey: string;
 }
 
 export const dataFolder = (root: string): DataFolder => ({
@@ -27,4 +29,6 @@ export const dataFolder = (root: string): DataFolder => ({
   caKey: join(root, 'tls', 'ca.key'),
   apiCert: join(root, 'tls', 'api.crt'),
   apiKey: join(root, 'tls', 'api.key'),
+  nodeCert: join(root, 'tls', 'node.crt'),
+  nodeKey: join(root, 'tls', 'node.key'),
 });

@@ -15,7 +15,7 @@ import {createConfiguration} from './services/configuration.ts';
 import {insertKey} from './services/keys.ts';
 import {openDatabase} from './store/database.ts';
 import {writeState} from './store/local-state.ts';
-import {apiCertificate, isWildcard} from './tls-files.ts';
+import {apiCertificate, isWildcard, nodeCertificate} from './tls-files.ts';
 
 /** A command that cannot be carried out: `message` is one line for people. Exit status 1. */
 export class CommandError extends Error {
@@ -68,6 +68,7 @@ export const initialise = async (options: InitOptions): Promise<InitReport> => {
   await writeFile(folder.config, initialConfig(settings), {mode: 0o600});
   const {config} = await loadConfig(folder.config, {});
   await apiCertificate(folder, config, Date.now());
+  await nodeCertificate(folder, config, nodeId, Date.now());
 
   return {
     node_id: nodeId,

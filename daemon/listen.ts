@@ -20,6 +20,17 @@ export const listenHttps = async (listen: HostPort, pair: KeyAndCertificate, han
   return {...(await open(server, listen)), setCertificate: next => server.setSecureContext({...next, minVersion: 'TLSv1.2'})};
 };
 
+/** Only clients with a certificate of `authority` get past the handshake. */
+export const listenMutualTls = async (
+  listen: HostPort,
+  pair: KeyAndCertificate & {ca: string},
+  handler: RequestListener,
+): Promise<Listener> => {
+  const demands = {requestCert: true, rejectUnauthorized: true, minVersion: 'TLSv1.3'} as const;
+  const server = createHttpsServer({...pair, ...limits, ...demands}, handler);
+  return {...(await open(server, listen)), setCertificate: next => server.setSecureContext({...next, ca: pair.ca, ...demands})};
+};
+
 export const listenHttp = async (listen: HostPort, handler: RequestListener): Promise<Listener> => ({
   ...(await open(createHttpServer(limits, handler), listen)),
   setCertificate: () => {},

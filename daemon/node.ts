@@ -1,8 +1,10 @@
 // The composition root: everything opened in order, closed in reverse, doors last and first.
+import {readFile} from 'node:fs/promises';
 import {hostname} from 'node:os';
 import type {Logger} from 'pino';
 import {formatHostPort, type HostPort, parseHostPort} from '../shared/host-port.ts';
 import {createClosers} from './closers.ts';
+import {nodeIdIn} from './cluster/certificates.ts';
 import type {LoadedConfig} from './config/load.ts';
 import type {Config} from './config/schema.ts';
 import {dataFolder} from './data-folder.ts';
@@ -12,8 +14,9 @@ import {createSpool} from './hold/spool.ts';
 import {createApi} from './http/app.ts';
 import {createMetrics} from './http/metrics.ts';
 import {createMetricsApp} from './http/metrics-app.ts';
+import {createPeerApi} from './http/peer-app.ts';
 import {CommandError} from './init.ts';
-import {listenHttp, listenHttps} from './listen.ts';
+import {listenHttp, listenHttps, listenMutualTls} from './listen.ts';
 import {startMail} from './mail-room.ts';
 import {createServices} from './service-room.ts';
 import {fixedChanges, liveSettings} from './settings.ts';
@@ -22,11 +25,11 @@ import {readCounts} from './store/held-count.ts';
 import {readState} from './store/local-state.ts';
 import {outboxDepth} from './store/outbox.ts';
 import {startTimers} from './timers.ts';
-import {apiCertificate, isWildcard} from './tls-files.ts';
+import {apiCertificate, isWildcard, nodeCertificate} from './tls-files.ts';
 
 export interface RunningNode {
   nodeId: string;
-  addresses: {api: HostPort; metrics: HostPort; smtp: HostPort};
+  addresses: {api: HostPort; cluster: HostPort; metrics: HostPort; smtp: HostPort};
   /** Takes over what can change while running; logs what cannot. Throws, changing nothing, when `loaded` cannot be used. */
   reload(loaded: LoadedConfig): Promise<void>;
   /** Finishes what is under way, for at most 8 s. */
@@ -92,44 +95,43 @@ export const startNode = async ({data, loaded, log, version, now = Date.now}: Ne
       },
       unready: async () => (ballast.hasRoom() ? [] : ['the disk is nearly full: new mail is answered 452']),
     });
-    const timers = startTimers({
-      folder,
-      services,
-      ballast,
-      log,
-      config: () => config,
-      now,
-      onCertificate: useCertificate,
-      metrics,
-    });
+    const timers = startTimers({services, ballast, log, config: () => config, renewCertificates, metrics});
     closers.add(timers.stop);
 
     const certificate = await apiCertificate(folder, config, now());
     const metricsListener = await listenHttp(listenOf(config.metrics.listen), metricsApp.callback());
     closers.add(async () => metricsListener.stop(0));
+    const cluster = await listenMutualTls(
+      listenOf(config.cluster.listen),
+      {...(await nodeCertificate(folder, config, nodeId, now())), ca: await readFile(folder.caCert, 'utf8')},
+      createPeerApi({cluster: services.cluster, nodeIdIn, log}).callback(),
+    );
+    closers.add(async () => cluster.stop(0));
     const api = await listenHttps(listenOf(config.api.listen), certificate, createApi({...services, metrics, log}).callback());
     closers.add(async () => api.stop(graceMs));
     const mail = await startMail({...node, config, services, tls: certificate, tmpDir: spool.tmpDir, graceMs});
     closers.add(mail.stop);
 
-    function useCertificate(pair: typeof certificate): void {
+    async function renewCertificates(): Promise<void> {
+      const pair = await apiCertificate(folder, config, now());
       api.setCertificate(pair);
       mail.setCertificate(pair);
+      cluster.setCertificate(await nodeCertificate(folder, config, nodeId, now()));
     }
 
     return {
       nodeId,
-      addresses: {api: api.address, metrics: metricsListener.address, smtp: mail.address},
+      addresses: {api: api.address, cluster: cluster.address, metrics: metricsListener.address, smtp: mail.address},
       async reload(next) {
         const after = liveSettings(next);
-        const pair = await apiCertificate(folder, next.config, now());
+        await apiCertificate(folder, next.config, now());
         const waiting = fixedChanges(config, next.config);
         if (waiting.length > 0) log.warn({keys: waiting}, 'these keys take effect at the next start');
         settings.closeScorer();
         settings = after;
         config = next.config;
         log.level = config.log.level;
-        useCertificate(pair);
+        await renewCertificates();
         log.info('configuration and certificates reread');
       },
       async stop() {

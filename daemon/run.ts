@@ -37,8 +37,8 @@ export const run = async ({data, version, beforeReady}: Needs): Promise<void> =>
   log.info('stopped');
 };
 
-const readyLine = ({nodeId, addresses: {api, metrics, smtp}}: RunningNode): string =>
-  `mfd ready node=${nodeId} api=https://${formatHostPort(api)} metrics=http://${formatHostPort(metrics)} smtp=${formatHostPort(smtp)}`;
+const readyLine = ({nodeId, addresses: {api, cluster, metrics, smtp}}: RunningNode): string =>
+  `mfd ready node=${nodeId} api=https://${formatHostPort(api)} cluster=https://${formatHostPort(cluster)} metrics=http://${formatHostPort(metrics)} smtp=${formatHostPort(smtp)}`;
 
 const rereadInto = async (node: RunningNode, file: string, log: pino.Logger): Promise<void> => {
   try {

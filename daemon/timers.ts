@@ -1,35 +1,21 @@
 // What a node does by itself, again and again.
 import type {Logger} from 'pino';
-import type {KeyAndCertificate} from './cluster/certificates.ts';
 import type {Config} from './config/schema.ts';
-import type {DataFolder} from './data-folder.ts';
 import type {Ballast} from './hold/ballast.ts';
 import type {Metrics} from './http/metrics.ts';
 import type {Services} from './service-room.ts';
-import {apiCertificate} from './tls-files.ts';
 
 interface Needs {
-  folder: DataFolder;
   services: Services;
   ballast: Ballast;
   log: Logger;
   metrics: Metrics;
   config(): Config;
-  now: () => number;
-  onCertificate(pair: KeyAndCertificate): void;
+  renewCertificates(): Promise<void>;
 }
 
 /** Each job waits for its own last run; one that fails is logged and comes again. */
-export const startTimers = ({
-  folder,
-  services,
-  ballast,
-  log,
-  metrics,
-  config,
-  now,
-  onCertificate,
-}: Needs): {stop(): Promise<void>} => {
+export const startTimers = ({services, ballast, log, metrics, config, renewCertificates}: Needs): {stop(): Promise<void>} => {
   const stops = [
     every(2_000, 'looking at the disk', ballast.refresh),
     every(20_000, 'writing down key use', services.flushKeyUses),
@@ -38,7 +24,7 @@ export const startTimers = ({
       if (expired > 0) log.info({expired}, 'held mail removed by retention');
       metrics.expired(expired);
     }),
-    every(3_600_000, 'certificate renewal', async () => onCertificate(await apiCertificate(folder, config(), now()))),
+    every(3_600_000, 'certificate renewal', renewCertificates),
   ];
   return {
     async stop() {

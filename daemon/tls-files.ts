@@ -3,7 +3,7 @@ import {readFile, rename, writeFile} from 'node:fs/promises';
 import {hostname} from 'node:os';
 import {createSecureContext} from 'node:tls';
 import {parseHostPort} from '../shared/host-port.ts';
-import {issueLeaf, type KeyAndCertificate, needsRenewal} from './cluster/certificates.ts';
+import {issueLeaf, type KeyAndCertificate, type LeafRequest, needsRenewal, peerUri} from './cluster/certificates.ts';
 import {ConfigError, readText} from './config/load.ts';
 import type {Config} from './config/schema.ts';
 import type {DataFolder} from './data-folder.ts';
@@ -31,14 +31,37 @@ export const apiCertificate = async (folder: DataFolder, config: Config, nowMs: 
   }
 
   const hosts = apiHosts(config);
-  const cert = await readFile(folder.apiCert, 'utf8').catch(() => '');
-  const key = await readFile(folder.apiKey, 'utf8').catch(() => '');
-  if (cert !== '' && key !== '' && !needsRenewal(cert, hosts, nowMs)) return {cert, key};
+  return leafOf(folder, {cert: folder.apiCert, key: folder.apiKey}, {commonName: hosts[0] ?? 'mfd', hosts}, nowMs);
+};
+
+/** What this node shows its peers, as server and as client: its id stands in a URI (see `peerUri`). */
+export const nodeCertificate = async (
+  folder: DataFolder,
+  config: Config,
+  nodeId: string,
+  nowMs: number,
+): Promise<KeyAndCertificate> =>
+  leafOf(
+    folder,
+    {cert: folder.nodeCert, key: folder.nodeKey},
+    {commonName: nodeId, hosts: apiHosts(config), uri: peerUri(nodeId)},
+    nowMs,
+  );
+
+const leafOf = async (
+  folder: DataFolder,
+  files: KeyAndCertificate,
+  request: LeafRequest,
+  nowMs: number,
+): Promise<KeyAndCertificate> => {
+  const cert = await readFile(files.cert, 'utf8').catch(() => '');
+  const key = await readFile(files.key, 'utf8').catch(() => '');
+  if (cert !== '' && key !== '' && !needsRenewal(cert, request.hosts, nowMs)) return {cert, key};
 
   const authority = {cert: await readFile(folder.caCert, 'utf8'), key: await readFile(folder.caKey, 'utf8')};
-  const issued = await issueLeaf(authority, {commonName: hosts[0] ?? 'mfd', hosts}, nowMs);
-  await replaceFile(folder.apiKey, issued.key);
-  await replaceFile(folder.apiCert, issued.cert);
+  const issued = await issueLeaf(authority, request, nowMs);
+  await replaceFile(files.key, issued.key);
+  await replaceFile(files.cert, issued.cert);
   return issued;
 };
 

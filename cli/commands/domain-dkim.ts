@@ -40,7 +40,7 @@ export const addDkimCommands = (domain: Command, session: Session): void => {
       const path = `domains/${await findDomainId(client, nameOrId)}/dkim-keys`;
       const {data} = await client.send<DkimKey>({method: 'POST', path, json: flags});
       session.printer().record(data, details);
-      session.printer().note('Publish the record first, then sign: mfctl domain update DOMAIN --dkim');
+      session.printer().note(`Publish the record first, then sign: mfctl domain update ${nameOrId} --dkim`);
     });
 
   dkim

@@ -1,7 +1,7 @@
 import {createWriteStream} from 'node:fs';
 import {pipeline} from 'node:stream/promises';
 import type {Command} from 'commander';
-import {usageError} from '../cli-error.ts';
+import {CliError, usageError} from '../cli-error.ts';
 import {fileFailure} from '../file-failure.ts';
 import {mailPath, parseMailId} from '../mail-id.ts';
 import type {Session} from '../session.ts';
@@ -43,9 +43,14 @@ const writeBody = async (session: Session, id: string, {outputFile, force}: Body
 
   const client = await session.client();
   const body = await client.download(path);
-  if (outputFile === undefined) await pipeline(body, stdout, {end: false});
-  else
-    await pipeline(body, createWriteStream(outputFile, {mode: 0o600})).catch(error => {
-      throw fileFailure(outputFile, error, 'write');
-    });
+  if (outputFile !== undefined) return save(body, outputFile);
+  await pipeline(body, stdout, {end: false}).catch(error => {
+    // Whoever reads the pipe has had enough.
+    if (error.code !== 'EPIPE') throw error;
+  });
 };
+
+const save = (body: AsyncIterable<Buffer>, file: string): Promise<void> =>
+  pipeline(body, createWriteStream(file, {mode: 0o600})).catch(error => {
+    throw error instanceof CliError ? error : fileFailure(file, error, 'write');
+  });

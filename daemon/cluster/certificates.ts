@@ -36,12 +36,24 @@ export const createAuthority = async (nowMs: number): Promise<KeyAndCertificate>
   return {key: await pemOf(keys.privateKey), cert: cert.toString('pem')};
 };
 
-interface LeafRequest {
+export interface LeafRequest {
   commonName: string;
   /** Host names and addresses the certificate is for. */
   hosts: string[];
   uri?: string;
 }
+
+/** How a node's id stands in its certificate. */
+export const peerUri = (nodeId: string): string => `${peerUriPrefix}${nodeId}`;
+
+/** The node a verified certificate belongs to, from its subject alternative names as node:tls writes them. */
+export const nodeIdIn = (subjectAltName: string | undefined): string | undefined =>
+  subjectAltName
+    ?.split(', ')
+    .find(name => name.startsWith(`URI:${peerUriPrefix}`))
+    ?.slice(`URI:${peerUriPrefix}`.length);
+
+const peerUriPrefix = 'urn:mfd:node:';
 
 /** A certificate for servers and, between nodes, clients; good for 90 days from `nowMs`. */
 export const issueLeaf = async (

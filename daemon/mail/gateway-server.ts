@@ -102,6 +102,7 @@ class GatewayConnection extends SMTPConnection {
   /** The socket's own close event would not do: STARTTLS takes its listeners away. */
   override _onClose(): void {
     super._onClose();
+    this.#options.onGone();
   }
 }
 

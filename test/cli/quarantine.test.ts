@@ -166,7 +166,7 @@ const eml = [
   'Subject: =?utf-8?B?8J+Zgg==?= \x1b[2J\r\n',
   'Content-Type: multipart/mixed; boundary=b\r\n\r\n',
   '--b\r\nContent-Type: text/plain; charset=utf-8\r\n\r\nHello \x1b[31mred\r\nErrors:\r\n',
-  '--b\r\nContent-Type: application/zip\r\nContent-Disposition: attachment; filename="a\u202egnp.zip"\r\n\r\nPK\r\n--b--\r\n',
+  '--b\r\nContent-Type: application/zip\r\nContent-Disposition: attachment; filename="a\u202egnp.zip"\r\nContent-Transfer-Encoding: base64\r\n\r\nUEs=\r\n--b--\r\n',
 ].join('');
 
 test('show gives why a mail is held, its headers, symbols by score, attachments and text', async t => {

@@ -356,7 +356,7 @@ test('audit shows who did what', async t => {
   const {stdout} = await api.mfctl(['audit', '--key-id', '7', '--action', 'domain.update', '--limit', '1']);
 
   t.regex(stdout, /mx1 +7 +domain\.update +example\.com +ok +192\.0\.2\.1 +a␛\[2Jb\n$/);
-  t.is(api.requests[0]?.query.toString(), 'limit=1&action=domain.update&key_id=7');
+  t.is(api.requests[0]?.query.toString(), 'action=domain.update&limit=1&key_id=7');
 });
 
 test('openapi prints the document as it is', async t => {

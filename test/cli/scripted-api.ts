@@ -1,13 +1,11 @@
 // An API that answers what a test says, for answers a healthy node does not give.
-import 'reflect-metadata';
-import {webcrypto} from 'node:crypto';
 import {mkdtemp, writeFile} from 'node:fs/promises';
 import {createServer} from 'node:https';
 import type {AddressInfo} from 'node:net';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
-import {PemConverter, SubjectAlternativeNameExtension, X509CertificateGenerator} from '@peculiar/x509';
 import type {ExecutionContext} from 'ava';
+import {selfSigned} from '../helpers/certificate.ts';
 import {type FakeTerminalOptions, runCli} from './fake-terminal.ts';
 
 export interface Received {
@@ -31,7 +29,7 @@ type Answer = Reply | ((request: Received) => Reply);
 
 /** Answers by `METHOD /path` below `/api/v1`; anything else is 404. */
 export const startApi = async (t: ExecutionContext, answers: Record<string, Answer>) => {
-  const {key, cert} = await selfSigned();
+  const {key, cert} = await selfSigned('localhost');
   const requests: Received[] = [];
 
   const server = createServer({key, cert}, async (request, response) => {
@@ -54,7 +52,7 @@ export const startApi = async (t: ExecutionContext, answers: Record<string, Answ
     const type = raw === undefined ? {'content-type': 'application/json; charset=utf-8'} : {};
     response.writeHead(status, {...type, 'x-request-id': 'r-1', ...headers}).end(raw ?? JSON.stringify(envelope));
   });
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
+  await new Promise<void>(resolve => server.listen(0, 'localhost', resolve));
   t.teardown(() => {
     server.close();
     server.closeAllConnections();
@@ -63,7 +61,7 @@ export const startApi = async (t: ExecutionContext, answers: Record<string, Answ
   const folder = await mkdtemp(join(tmpdir(), 'mfctl-api-'));
   const caFile = join(folder, 'ca.pem');
   await writeFile(caFile, cert);
-  const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const url = `https://localhost:${(server.address() as AddressInfo).port}`;
   const env = {XDG_CONFIG_HOME: folder, MFCTL_URL: url, MFCTL_API_KEY: 'mfk_test', MFCTL_CACERT: caFile};
 
   return {
@@ -73,18 +71,4 @@ export const startApi = async (t: ExecutionContext, answers: Record<string, Answ
     requests,
     mfctl: (argv: string[], options: FakeTerminalOptions = {}) => runCli(argv, {...options, env: {...env, ...options.env}}),
   };
-};
-
-const selfSigned = async () => {
-  const algorithm = {name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256'};
-  const keys = await webcrypto.subtle.generateKey(algorithm, true, ['sign', 'verify']);
-  const certificate = await X509CertificateGenerator.createSelfSigned({
-    name: 'CN=127.0.0.1',
-    keys,
-    signingAlgorithm: algorithm,
-    notAfter: new Date(Date.now() + 3_600_000),
-    extensions: [new SubjectAlternativeNameExtension([{type: 'ip', value: '127.0.0.1'}])],
-  });
-  const key = PemConverter.encode(await webcrypto.subtle.exportKey('pkcs8', keys.privateKey), 'PRIVATE KEY');
-  return {key, cert: certificate.toString('pem')};
 };

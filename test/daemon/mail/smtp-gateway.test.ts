@@ -2,7 +2,7 @@ import test, {type ExecutionContext} from 'ava';
 import {Fault} from '../../../shared/fault.ts';
 import {selfSigned} from '../../helpers/certificate.ts';
 import {judgement, startTestGateway, type TestGatewayOptions} from '../../helpers/gateway.ts';
-import {closedPort} from '../../helpers/scripted-server.ts';
+import {closedPort, startScriptedServer} from '../../helpers/scripted-server.ts';
 import {connect, sendMail} from '../../helpers/smtp-client.ts';
 import {startSmtpSink} from '../../helpers/smtp-sink.ts';
 
@@ -397,48 +397,56 @@ test('a client that goes away within its mail leaves nothing behind', async t =>
   t.is((await sendMail({port: gateway.port, from: 'a@strange.test', to: 'ben@one.test', raw})).reply.code, 250);
 });
 
-test('a mail whose client went away while it was judged is not delivered, for it will come again', async t => {
-  const {gateway, client, sink} = await open(t);
-  let judged = () => {};
-  gateway.intake.judge = () =>
-    new Promise(resolve => {
-      judged = () => resolve(judgement('relay'));
-    });
-  await client.cmd('MAIL FROM:<a@strange.test>');
-  await client.cmd('RCPT TO:<ben@one.test>');
-  await client.cmd('DATA');
-  client.write(`${raw}.\r\n`);
-  await new Promise(resolve => setTimeout(resolve, 50));
-
-  client.destroy();
-  await new Promise(resolve => setTimeout(resolve, 50));
-  judged();
-  await until(async () => gateway.verdicts.length === 1);
-
-  t.deepEqual(gateway.verdicts, ['deferred']);
-  t.is(sink.mails.length, 0);
-});
-
-test('RSET, EHLO and QUIT end the transaction at the backend too', async t => {
-  for (const command of ['RSET', 'EHLO again.test', 'QUIT']) {
-    const {client, sink} = await open(t, {});
+test('a mail whose client went away while it was judged is neither held nor delivered, for it will come again', async t => {
+  for (const action of ['relay', 'hold'] as const) {
+    const {gateway, client, sink} = await open(t);
+    let judged = () => {};
+    gateway.intake.judge = () =>
+      new Promise(resolve => {
+        judged = () => resolve(judgement(action));
+      });
     await client.cmd('MAIL FROM:<a@strange.test>');
     await client.cmd('RCPT TO:<ben@one.test>');
-    await client.cmd(command);
+    await client.cmd('DATA');
+    client.write(`${raw}.\r\n`);
     await new Promise(resolve => setTimeout(resolve, 50));
 
-    const next = await connect(sink.server.port);
-    next.destroy();
-    t.is(sink.mails.length, 0, command);
-    if (command === 'QUIT') continue;
+    client.destroy();
+    await new Promise(resolve => setTimeout(resolve, 50));
+    judged();
+    await until(async () => gateway.verdicts.length === 1);
+
+    t.deepEqual(gateway.verdicts, ['deferred'], action);
+    t.is(gateway.held.length + sink.mails.length, 0, action);
+  }
+});
+
+test('RSET, EHLO, QUIT and going away end the transaction at the backend at once', async t => {
+  for (const command of ['RSET', 'EHLO again.test', 'QUIT', 'gone']) {
+    const {server, lines} = await startScriptedServer(t, () => undefined);
+    const {client} = await open(t, {servers: [server]});
+    await client.cmd('MAIL FROM:<a@strange.test>');
+    await client.cmd('RCPT TO:<ben@one.test>');
+
+    if (command === 'gone') client.destroy();
+    else await client.cmd(command);
+    await until(async () => lines.at(-1) === 'RSET');
+
+    if (command !== 'RSET' && !command.startsWith('EHLO')) continue;
     t.is((await client.cmd('RCPT TO:<ben@one.test>')).code, 503, command);
     await client.cmd('MAIL FROM:<b@strange.test>');
     await client.cmd('RCPT TO:<cat@one.test>');
-    await client.data(raw);
+    t.is((await client.data(raw)).code, 250);
     t.deepEqual(
-      sink.mails.map(mail => mail.recipients),
-      [['cat@one.test']],
-      command,
+      lines.filter(said => /^(EHLO|RSET|MAIL|RCPT)/.test(said)),
+      [
+        'EHLO gate.test',
+        'MAIL FROM:<a@strange.test>',
+        'RCPT TO:<ben@one.test>',
+        'RSET',
+        'MAIL FROM:<b@strange.test>',
+        'RCPT TO:<cat@one.test>',
+      ],
     );
   }
 });
