@@ -1,5 +1,5 @@
 import {z} from 'zod';
-import {id, label, nodeId, timestamp} from './fields.ts';
+import {id, label, moment, nodeId, timestamp} from './fields.ts';
 import {permissions, scopes} from './scopes.ts';
 
 export const rateLimit = z.int().min(1, 'must be at least 1').max(1_000_000, 'must be at most 1000000');
@@ -37,7 +37,7 @@ export const createApiKeySchema = z
     name: label(100),
     scope: z.enum(scopes),
     rate_limit_per_minute: rateLimit.default(600),
-    expires_at: z.iso.datetime({offset: true, error: 'must be an ISO 8601 timestamp such as 2027-01-31T00:00:00Z'}).nullish(),
+    expires_at: moment.nullish(),
     domain: z.string().nullish().meta({description: 'Required for `domain-admin`, refused for every other scope'}),
   })
   .superRefine(({scope, domain}, context) => {

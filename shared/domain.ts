@@ -5,12 +5,10 @@ import {parseHostPort} from './host-port.ts';
 
 export const directions = ['inbound', 'outbound', 'both'] as const;
 
-const domainName = z.string().transform((text, context) => {
-  const name = canonicalDomain(text);
-  if (name !== undefined) return name;
-  context.addIssue({code: 'custom', message: 'must be a host name with at least one dot, such as example.com'});
-  return z.NEVER;
-});
+const domainName = z
+  .string()
+  .refine(text => canonicalDomain(text) !== undefined, 'must be a host name with at least one dot, such as example.com')
+  .overwrite(text => canonicalDomain(text) ?? text);
 
 const backendServer = z
   .string()
@@ -27,7 +25,7 @@ const settings = {
   reject_threshold: score.meta({description: 'Score at or above which mail is refused'}),
   dkim_active: z.boolean(),
   dmarc_reporting: z.boolean(),
-  tenant_id: z.union([z.int(), label(100)]).nullable(),
+  tenant_id: z.union([z.int(), label(100)], 'must be a whole number, a text of at most 100 characters, or null').nullable(),
 };
 
 export const domainSchema = z

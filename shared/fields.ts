@@ -8,20 +8,25 @@ export const id = z.int().min(1).max(Number.MAX_SAFE_INTEGER);
 /** ISO 8601 in UTC, to the millisecond. */
 export const timestamp = z.iso.datetime().meta({example: '2026-03-01T09:30:00.000Z'});
 
+/** A moment as a caller writes it, with any offset. Beyond the year 9999 times can no longer be compared as text. */
+export const moment = z.iso
+  .datetime({offset: true, abort: true, error: 'must be an ISO 8601 timestamp such as 2027-01-31T00:00:00Z'})
+  .refine(text => Math.abs(new Date(text).getUTCFullYear() - 5000) < 5000, 'must lie in the years 1 to 9999');
+
 export const nodeIdPattern = /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/;
 export const nodeId = z.string().regex(nodeIdPattern, 'must be 1 to 63 letters, digits, dots, underscores or hyphens');
 
 export const queueIdPattern = /^[0-9A-Za-z]{6,64}$/;
 export const queueId = z.string().regex(queueIdPattern, 'must be 6 to 64 letters and digits');
 
-/** Text a person typed as a label: one line, no control characters. */
+/** Text a person typed as a label: one line, no control characters, nothing that UTF-8 cannot carry. */
 export const label = (max: number) =>
   z
     .string()
     .trim()
     .min(1, 'must not be empty')
     .max(max, `must be at most ${max} characters`)
-    .regex(/^[^\p{Cc}\u2028\u2029]*$/u, 'must not contain control characters');
+    .regex(/^[^\p{Cc}\p{Cs}\u2028\u2029]*$/u, 'must not contain control characters');
 
 /** Zod's issues as the wire's `fields`: one entry per wrong or unknown member. */
 export const fieldFaults = (error: z.ZodError): FieldFault[] =>

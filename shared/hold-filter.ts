@@ -1,6 +1,6 @@
 import {z} from 'zod';
 import {canonicalDomain} from './domain-name.ts';
-import {nodeId} from './fields.ts';
+import {moment, nodeId} from './fields.ts';
 import {reasons} from './held-mail.ts';
 import {comparableAddress, parseMailAddress} from './mail-address.ts';
 
@@ -18,9 +18,7 @@ const decimal = z
   .regex(/^[+-]?\d{1,9}(\.\d{1,9})?$/, 'must be a number such as 6.5')
   .transform(Number);
 
-const instant = z.iso
-  .datetime({offset: true, error: 'must be an ISO 8601 timestamp such as 2026-03-01T00:00:00Z'})
-  .transform(text => new Date(text).toISOString());
+const instant = moment.transform(text => new Date(text).toISOString());
 
 const domain = z.string().transform((text, context) => {
   const name = canonicalDomain(text);
@@ -43,6 +41,13 @@ const recipient = z
   .refine(text => parseMailAddress(text) !== undefined, 'must be a mail address')
   .transform(comparableAddress);
 
+/** Not trimmed: a space at its end is part of what is looked for. */
+const subject = z
+  .string()
+  .min(1, 'must not be empty')
+  .max(200, 'must be at most 200 characters')
+  .regex(/^\P{Cc}*$/u, 'must not contain control characters');
+
 const flag = z.enum(['true', 'false'], 'must be true or false').transform(text => text === 'true');
 
 export const pageShape = {
@@ -62,7 +67,7 @@ export const holdFilterShape = {
   reason: z.enum(reasons, `must be one of ${reasons.join(', ')}`).optional(),
   node: z.string().pipe(nodeId).optional().meta({description: 'Only mail held by this node'}),
   recipient: recipient.optional().meta({description: 'Only mail to this address'}),
-  subject: z.string().min(1).max(200).optional().meta({description: 'Only mail whose subject contains this text'}),
+  subject: subject.optional().meta({description: 'Only mail whose subject contains this text'}),
 };
 
 export const holdFilterSchema = z.strictObject(holdFilterShape);

@@ -1,6 +1,6 @@
 // The public API: doors, then routes.
 import Router from '@koa/router';
-import Koa from 'koa';
+import Koa, {type Middleware} from 'koa';
 import type {Logger} from 'pino';
 import {Fault} from '../../shared/fault.ts';
 import type {Audit} from '../services/audit.ts';
@@ -52,15 +52,24 @@ export const createApi = (needs: ApiNeeds): Koa<RequestState> => {
   app.use(observe(needs.metrics, needs.log));
   app.use(answerErrors(needs.log));
   app.use(open.routes());
+  app.use(refuseOtherMethods(open));
   // A path nobody knows still needs a key: what exists here is no stranger's business.
   app.use(authenticate(needs.keys, needs.limiter));
   app.use(router.routes());
-  app.use(async ctx => {
-    const methods = router.match(ctx.path, ctx.method).path.flatMap(layer => layer.methods);
-    if (methods.length > 0)
-      throw new Fault('method_not_allowed', `${ctx.method} is not possible here`, {allow: [...new Set(methods)].sort()});
+  app.use(refuseOtherMethods(router));
+  app.use(async () => {
     throw new Fault('not_found', 'there is nothing at this path; GET /api/v1/openapi.yaml describes the interface');
   });
   app.on('error', error => needs.log.debug({err: error as Error}, 'answer broken off'));
   return app;
 };
+
+/** For what fell through the routes of `router`: a path it knows, asked in a method that path does not have. */
+const refuseOtherMethods =
+  (router: Router<RequestState>): Middleware<RequestState> =>
+  async (ctx, next) => {
+    const methods = router.match(ctx.path, ctx.method).path.flatMap(layer => layer.methods);
+    if (methods.length > 0)
+      throw new Fault('method_not_allowed', `${ctx.method} is not possible here`, {allow: [...new Set(methods)].sort()});
+    await next();
+  };

@@ -128,7 +128,7 @@ const operations: RouteConfig[] = [
     tags: ['API keys'],
     summary: 'Make a key invalid at once and keep its record',
     request: {params: idParameter, query: forceQuerySchema},
-    responses: {...success(200, apiKeySchema), ...faults(404, 409)},
+    responses: {...success(200, apiKeySchema), ...faults(404, 409, 413, 415, 422)},
   },
   {
     method: 'delete',

@@ -8,12 +8,12 @@ import type {Ctx} from './state.ts';
 
 /** The query string by `schema`: a parameter given twice, unknown or wrong is named in the Fault. */
 export const queryOf = <S extends z.ZodType>(ctx: Ctx, schema: S): z.output<S> => {
-  const parameters: Record<string, string> = {};
+  const parameters = new Map<string, string>();
   for (const [name, value] of new URLSearchParams(ctx.querystring)) {
-    if (Object.hasOwn(parameters, name)) throw wrong(name, 'is given twice');
-    parameters[name] = value;
+    if (parameters.has(name)) throw wrong(name, 'is given twice');
+    parameters.set(name, value);
   }
-  return validateParameters(schema, parameters);
+  return validateParameters(schema, Object.fromEntries(parameters));
 };
 
 export const requireNoQuery = (ctx: Ctx): void => {

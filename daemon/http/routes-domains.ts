@@ -14,6 +14,7 @@ export const routeDomains = (router: Router<RequestState>, domains: Domains, par
   });
 
   router.post('/domains', needs('domains:create'), jsonBody, async ctx => {
+    requireNoQuery(ctx);
     const domain = await domains.create(ctx.state.actor, ctx.state.body);
     ctx.set({ETag: etagOf(domain), Location: `/api/v1/domains/${domain.id}`});
     reply(ctx, domain, 'Created');
@@ -27,38 +28,46 @@ export const routeDomains = (router: Router<RequestState>, domains: Domains, par
   });
 
   router.put('/domains/:id', needs('domains:write'), jsonBody, async ctx => {
+    requireNoQuery(ctx);
     const domain = await domains.update(ctx.state.actor, idOf(ctx), ctx.state.body, ifMatchOf(ctx));
     ctx.set('ETag', etagOf(domain));
     reply(ctx, domain);
   });
 
   router.delete('/domains/:id', needs('domains:write'), async ctx => {
+    requireNoQuery(ctx);
     await domains.remove(ctx.state.actor, idOf(ctx), ifMatchOf(ctx));
     reply(ctx, null);
   });
 
   router.get('/domains/:id/filters', needs('domains:read'), async ctx => {
+    requireNoQuery(ctx);
     reply(ctx, await parts.filters(ctx.state.actor, idOf(ctx)));
   });
 
   router.post('/domains/:id/filters', needs('domains:write'), jsonBody, async ctx => {
+    requireNoQuery(ctx);
     reply(ctx, await parts.addFilter(ctx.state.actor, idOf(ctx), ctx.state.body), 'Created');
   });
 
   router.delete('/domains/:id/filters/:filter_id', needs('domains:write'), async ctx => {
+    requireNoQuery(ctx);
     await parts.removeFilter(ctx.state.actor, idOf(ctx), idOf(ctx, 'filter_id'));
     reply(ctx, null);
   });
 
   router.get('/domains/:id/dkim-keys', needs('domains:read'), async ctx => {
+    requireNoQuery(ctx);
     reply(ctx, await parts.dkimKeys(ctx.state.actor, idOf(ctx)));
   });
 
   router.post('/domains/:id/dkim-keys', needs('domains:write'), jsonBody, async ctx => {
+    requireNoQuery(ctx);
     reply(ctx, await parts.addDkimKey(ctx.state.actor, idOf(ctx), ctx.state.body), 'Created');
   });
 
   router.delete('/domains/:id/dkim-keys/:selector', needs('domains:write'), async ctx => {
+    requireNoQuery(ctx);
     await parts.removeDkimKey(ctx.state.actor, idOf(ctx), ctx.params.selector ?? '');
     reply(ctx, null);
   });

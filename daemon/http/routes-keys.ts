@@ -23,6 +23,7 @@ export const routeKeys = (router: Router<RequestState>, keys: Keys): void => {
   });
 
   router.post('/auth/api-keys', needs('keys:write'), jsonBody, async ctx => {
+    requireNoQuery(ctx);
     reply(ctx, await keys.create(ctx.state.actor, ctx.state.body), 'Created');
   });
 

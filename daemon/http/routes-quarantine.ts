@@ -6,9 +6,9 @@ import type {Gathered, Quarantine} from '../services/quarantine.ts';
 import {validate} from '../services/validate.ts';
 import {reply} from './answer.ts';
 import {needs} from './guard.ts';
-import {jsonBody} from './json-body.ts';
+import {bulkJsonBody} from './json-body.ts';
 import {setPaging} from './paging.ts';
-import {mailOf, queryOf} from './parameters.ts';
+import {mailOf, queryOf, requireNoQuery} from './parameters.ts';
 import type {Ctx, RequestState} from './state.ts';
 
 export const routeQuarantine = (router: Router<RequestState>, quarantine: Quarantine): void => {
@@ -26,21 +26,25 @@ export const routeQuarantine = (router: Router<RequestState>, quarantine: Quaran
   });
 
   for (const action of holdActions) {
-    router.post(`/mail/quarantine/${action}`, needs('quarantine:act'), jsonBody, async ctx => {
+    router.post(`/mail/quarantine/${action}`, needs('quarantine:act'), bulkJsonBody, async ctx => {
+      requireNoQuery(ctx);
       const {items} = validate(bulkRequestSchema, ctx.state.body);
       reply(ctx, await quarantine.actOnAll(ctx.state.actor, action, items));
     });
 
     router.post(`/mail/quarantine/:node_id/:queue_id/${action}`, needs('quarantine:act'), async ctx => {
+      requireNoQuery(ctx);
       reply(ctx, await quarantine.act(ctx.state.actor, action, mailOf(ctx)));
     });
   }
 
   router.get('/mail/quarantine/:node_id/:queue_id', needs('quarantine:read'), async ctx => {
+    requireNoQuery(ctx);
     reply(ctx, await quarantine.get(ctx.state.actor, mailOf(ctx)));
   });
 
   router.get('/mail/quarantine/:node_id/:queue_id/body', needs('quarantine:read'), async ctx => {
+    requireNoQuery(ctx);
     const mail = mailOf(ctx);
     const {sizeBytes, stream} = await quarantine.body(ctx.state.actor, mail);
     ctx.status = 200;

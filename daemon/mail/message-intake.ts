@@ -73,11 +73,14 @@ const answering = async (step: () => Promise<void>): Promise<{reply: SmtpReply; 
   }
 };
 
-/** 452 for a full disk, 451 for all else: never a 250, never a permanent refusal. */
+/** 452 for a full disk, whatever wraps the error; 451 for all else: never a 250, never a permanent refusal. */
 export const replyToStorageError = (error: unknown): SmtpReply => {
-  const code = error instanceof Error && 'code' in error ? error.code : undefined;
-  return code === 'ENOSPC' || code === 'EDQUOT' || code === 'SQLITE_FULL' ? replies.noSpace : replies.internal;
+  if (!(error instanceof Error)) return replies.internal;
+  if ('code' in error && fullCodes.has(error.code)) return replies.noSpace;
+  return replyToStorageError(error.cause);
 };
+
+const fullCodes = new Set<unknown>(['ENOSPC', 'EDQUOT', 'SQLITE_FULL']);
 
 const createGrowingContent = (path: string, maxMemoryBytes: number): Growing => {
   let chunks: Buffer[] = [];

@@ -10,7 +10,7 @@ import {listMailFilters} from '../store/mail-filter.ts';
 import type {Configuration} from './configuration.ts';
 import type {DomainDirectory} from './domain-directory.ts';
 import type {Actor} from './ports.ts';
-import {invalidField, validate} from './validate.ts';
+import {invalidFields, validate} from './validate.ts';
 
 export interface Domains {
   list(actor: Actor): Domain[];
@@ -49,7 +49,10 @@ export const createDomains = ({configuration, directory}: Needs): Domains => {
         const id = await draft.nextId('domain');
         await draft.create('domain', id, {...wanted, created_at: draft.at});
         await draft.audit(actor, 'domain.create', wanted.name);
-        return readBack(draft.tx, id);
+        const created = await findDomain(draft.tx, id);
+        // Somebody else's creation was committed while memory did not know it yet.
+        if (!created) throw taken(wanted.name);
+        return created;
       });
     },
 
@@ -82,15 +85,18 @@ export const createDomains = ({configuration, directory}: Needs): Domains => {
 
 const updated = (current: Domain, body: unknown): Domain => {
   if (typeof body !== 'object' || body === null || Array.isArray(body))
-    throw invalidField('', 'the body must be a JSON object: a complete domain, or the fields to change');
+    throw invalidFields([{path: '', detail: 'the body must be a JSON object: a complete domain, or the fields to change'}]);
 
   // RFC 7396 removes a member that is null; `tenant_id` is the one for which null is a value.
   const patch = {...body} as {[name: string]: Json};
   const merged = {...(mergePatch(current, patch) as object), ...(patch.tenant_id === null && {tenant_id: null})};
-  const next = validate(updatedDomainSchema, merged);
-  for (const name of immutableDomainFields)
-    if (next[name] !== current[name]) throw invalidField(name, 'cannot change; leave it out or send the value it has');
-  return next;
+  const moved = immutableDomainFields.filter(name => Object.hasOwn(patch, name) && patch[name] !== current[name]);
+  const {id, name, created_at, updated_at} = current;
+  return validate(
+    updatedDomainSchema,
+    {...merged, id, name, created_at, updated_at},
+    moved.map(path => ({path, detail: 'cannot change; leave it out or send the value it has'})),
+  );
 };
 
 const changedFields = (current: Domain, next: Domain): Partial<Domain> =>

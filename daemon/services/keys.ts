@@ -1,7 +1,7 @@
 import {type ApiKey, type CreateApiKey, type CreatedApiKey, createApiKeySchema, type Me} from '../../shared/api-key.ts';
 import {generateApiKey, isApiKeyValue, keyPrefixLength} from '../../shared/api-key-value.ts';
 import {canonicalDomain} from '../../shared/domain-name.ts';
-import {Fault} from '../../shared/fault.ts';
+import {Fault, type FieldFault} from '../../shared/fault.ts';
 import {permissionsOf, type Reach} from '../../shared/scopes.ts';
 import {findApiKey, listApiKeys, type StoredApiKey} from '../store/api-key.ts';
 import type {Database, Db} from '../store/database.ts';
@@ -9,7 +9,7 @@ import type {Configuration, Draft} from './configuration.ts';
 import type {DomainDirectory} from './domain-directory.ts';
 import {hashKey, type KeyDirectory} from './key-directory.ts';
 import type {Actor} from './ports.ts';
-import {invalidField, validate} from './validate.ts';
+import {invalidFields, validate} from './validate.ts';
 
 export interface Keys {
   /** The stored key and what it reaches; a Fault `key_*` for any other value. */
@@ -71,7 +71,12 @@ export const createKeys = ({database, configuration, directory, domains, nodeId,
     async create(actor, body) {
       const wanted = validate(createApiKeySchema, body);
       const bound = boundDomain(domains, wanted);
-      if (wanted.expires_at && Date.parse(wanted.expires_at) <= now()) throw invalidField('expires_at', 'must lie in the future');
+      const wrong: FieldFault[] = [];
+      if (wanted.expires_at && Date.parse(wanted.expires_at) <= now())
+        wrong.push({path: 'expires_at', detail: 'must lie in the future'});
+      if (wanted.scope === 'domain-admin' && !bound)
+        wrong.push({path: 'domain', detail: 'is not a domain of this cluster; create the domain first'});
+      if (wrong.length > 0) throw invalidFields(wrong);
       return configuration.change(async draft => insertKey(draft, actor, wanted, bound));
     },
 
@@ -131,8 +136,7 @@ export const isActiveAdmin = (key: StoredApiKey, nowMs: number): boolean =>
 const boundDomain = (domains: DomainDirectory, {domain}: CreateApiKey): {domain_id: number; domain: string} | undefined => {
   if (domain === undefined || domain === null) return undefined;
   const found = domains.findByName(canonicalDomain(domain) ?? '');
-  if (!found) throw invalidField('domain', 'is not a domain of this cluster; create the domain first');
-  return {domain_id: found.id, domain: found.name};
+  return found && {domain_id: found.id, domain: found.name};
 };
 
 const byId = async (db: Db, id: number): Promise<StoredApiKey> => {

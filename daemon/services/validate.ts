@@ -2,11 +2,14 @@ import type {z} from 'zod';
 import {Fault, type FaultCode, type FieldFault} from '../../shared/fault.ts';
 import {fieldFaults} from '../../shared/fields.ts';
 
-/** What `schema` makes of a request body; a Fault `validation_failed` that lists every wrong field. */
-export const validate = <S extends z.ZodType>(schema: S, body: unknown): z.output<S> => {
+/**
+ * What `schema` makes of a request body; a Fault `validation_failed` that lists every wrong field, `known` being those
+ * that were found before.
+ */
+export const validate = <S extends z.ZodType>(schema: S, body: unknown, known: FieldFault[] = []): z.output<S> => {
   const parsed = schema.safeParse(body);
-  if (parsed.success) return parsed.data;
-  throw faultOf('validation_failed', fieldFaults(parsed.error));
+  if (parsed.success && known.length === 0) return parsed.data;
+  throw invalidFields([...known, ...(parsed.error ? fieldFaults(parsed.error) : [])]);
 };
 
 /** The same for query parameters and path ids: a Fault `invalid_parameter` that names them. */
@@ -20,8 +23,8 @@ export const validateParameters = <S extends z.ZodType>(schema: S, parameters: u
   throw faultOf('invalid_parameter', fields);
 };
 
-/** One wrong field, found by a rule that no schema can know. */
-export const invalidField = (path: string, detail: string): Fault => faultOf('validation_failed', [{path, detail}]);
+/** Wrong fields, found by rules that no schema can know. */
+export const invalidFields = (fields: FieldFault[]): Fault => faultOf('validation_failed', fields);
 
 const faultOf = (code: FaultCode, fields: FieldFault[]): Fault =>
   new Fault(

@@ -27,6 +27,26 @@ const readerSettings = 'PRAGMA busy_timeout = 5000; PRAGMA query_only = ON; PRAG
 
 const readers = 4;
 
+/**
+ * A transaction that has read can no longer become a writer once another process has written (SQLITE_BUSY at once, however
+ * long the timeout). So every one takes the write lock where it begins.
+ */
+const lockAtBegin = (db: Knex): Knex => {
+  const client = db.client as {transaction(...needs: unknown[]): WriteTransaction};
+  const create = client.transaction.bind(client);
+  client.transaction = (...needs) => {
+    const transaction = create(...needs);
+    transaction.begin = connection => transaction.query(connection, 'BEGIN IMMEDIATE;');
+    return transaction;
+  };
+  return db;
+};
+
+interface WriteTransaction {
+  begin(connection: unknown): unknown;
+  query(connection: unknown, sql: string): unknown;
+}
+
 const connect = (filename: string, settings: string, pool: {min: number; max: number}): Knex =>
   knex({
     client: 'sqlite3',
@@ -43,7 +63,7 @@ const connect = (filename: string, settings: string, pool: {min: number; max: nu
 
 /** Opens (creating and migrating where needed) the database in `filename`. */
 export const openDatabase = async (filename: string): Promise<Database> => {
-  const write = connect(filename, writerSettings, {min: 1, max: 1});
+  const write = lockAtBegin(connect(filename, writerSettings, {min: 1, max: 1}));
   const read = connect(filename, readerSettings, {min: 0, max: readers});
   const close = async () => {
     await read.destroy();

@@ -1,4 +1,4 @@
-import {mkdtemp, writeFile} from 'node:fs/promises';
+import {mkdtemp, rm, writeFile} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import test from 'ava';
@@ -26,7 +26,7 @@ const resolveWith = async (flags: ConnectionFlags, env: Record<string, string> =
   );
   await store.put({name: 'two', url: 'https://two:1'}, {key: 'mfk_two', makeCurrent: false});
   const given = Object.fromEntries(Object.entries(flags).map(([name, value]) => [name, at(value)]));
-  const {baseUrl, apiKey, ca} = await resolveConnection(terminal, given, store);
+  const {baseUrl, apiKey, ca} = await resolveConnection(terminal, given, store).finally(() => rm(home, {recursive: true}));
   return {url: baseUrl.href, apiKey, ca};
 };
 

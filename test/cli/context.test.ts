@@ -1,16 +1,17 @@
 import {execFile} from 'node:child_process';
-import {chmod, mkdir, mkdtemp, readdir, readFile, stat, symlink, utimes, writeFile} from 'node:fs/promises';
+import {chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, utimes, writeFile} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
-import test from 'ava';
+import test, {type ExecutionContext} from 'ava';
 import {createContextStore} from '../../cli/context-store.ts';
 import {runCli} from './fake-terminal.ts';
 
 const mfctl = join(import.meta.dirname, '../../bin/mfctl');
 const key = `mfk_${'0'.repeat(38)}`;
 
-const newHome = async () => {
+const newHome = async (t: ExecutionContext) => {
   const home = await mkdtemp(join(tmpdir(), 'mfctl-context-'));
+  t.teardown(() => rm(home, {recursive: true}));
   return {env: {XDG_CONFIG_HOME: home}, folder: join(home, 'mfctl')};
 };
 
@@ -21,7 +22,7 @@ const add = (env: Record<string, string>, name: string, ...rest: string[]) =>
   });
 
 test('the first context becomes current, a later one only with --use', async t => {
-  const {env} = await newHome();
+  const {env} = await newHome(t);
 
   await add(env, 'mx1');
   await add(env, 'mx2');
@@ -38,7 +39,7 @@ test('the first context becomes current, a later one only with --use', async t =
 });
 
 test('the key is kept apart, for its owner alone, and is never printed', async t => {
-  const {env, folder} = await newHome();
+  const {env, folder} = await newHome(t);
 
   const {stdout, stderr} = await add(env, 'mx1');
   const listed = await runCli(['context', 'list', '-o', 'json'], {env});
@@ -51,7 +52,7 @@ test('the key is kept apart, for its owner alone, and is never printed', async t
 });
 
 test('a keys file that others could read is closed to them when it is next written', async t => {
-  const {env, folder} = await newHome();
+  const {env, folder} = await newHome(t);
   await add(env, 'mx1');
   await chmod(join(folder, 'keys.yaml'), 0o644);
 
@@ -61,7 +62,7 @@ test('a keys file that others could read is closed to them when it is next writt
 });
 
 test('adding a name again replaces it, says so, and forgets the key of another node', async t => {
-  const {env} = await newHome();
+  const {env} = await newHome(t);
   await add(env, 'mx1');
 
   const same = await runCli(['context', 'add', 'mx1', '--url', 'https://mx1.example:8443'], {env});
@@ -76,7 +77,7 @@ test('adding a name again replaces it, says so, and forgets the key of another n
 });
 
 test('removing a context removes its key, and leaves none current', async t => {
-  const {env, folder} = await newHome();
+  const {env, folder} = await newHome(t);
   await add(env, 'mx1');
 
   const removed = await runCli(['context', 'remove', 'mx1'], {env});
@@ -89,7 +90,7 @@ test('removing a context removes its key, and leaves none current', async t => {
 });
 
 test('context use takes known names only', async t => {
-  const {env} = await newHome();
+  const {env} = await newHome(t);
   await add(env, 'mx1');
   await add(env, 'mx2');
 
@@ -102,7 +103,7 @@ test('context use takes known names only', async t => {
 });
 
 test('context list marks the current one and gives absolute certificate paths', async t => {
-  const {env, folder} = await newHome();
+  const {env, folder} = await newHome(t);
   const pem = join(folder, '..', 'ca.pem');
   await writeFile(pem, '-----BEGIN CERTIFICATE-----\n');
   await add(env, 'mx1', '--cacert', pem);
@@ -117,7 +118,7 @@ test('context list marks the current one and gives absolute certificate paths', 
 });
 
 test('a certificate that cannot be read is refused when the context is added', async t => {
-  const {env} = await newHome();
+  const {env} = await newHome(t);
 
   const {code, stderr} = await add(env, 'mx1', '--cacert', '/nonexistent/ca.pem');
 
@@ -126,7 +127,7 @@ test('a certificate that cannot be read is refused when the context is added', a
 });
 
 test('an empty key and the contents of a wrong file are refused', async t => {
-  const {env} = await newHome();
+  const {env} = await newHome(t);
 
   for (const input of ['\n', 'two words\n', 'line\nline\n']) {
     const {code} = await runCli(['context', 'add', 'x', '--url', 'https://x.example', '--api-key-file', '-'], {env, input});
@@ -136,7 +137,7 @@ test('an empty key and the contents of a wrong file are refused', async t => {
 });
 
 test('a broken file is named and left as it is', async t => {
-  const {env, folder} = await newHome();
+  const {env, folder} = await newHome(t);
   await mkdir(folder);
   const file = join(folder, 'config.yaml');
 
@@ -152,7 +153,7 @@ test('a broken file is named and left as it is', async t => {
 });
 
 test('comments and a symbolic link survive a change', async t => {
-  const {env, folder} = await newHome();
+  const {env, folder} = await newHome(t);
   await mkdir(folder);
   const real = join(folder, '..', 'dotfile.yaml');
   await writeFile(real, '# mine\ncurrent: a\ncontexts:\n  a: # the old one\n    url: https://a.example\n');
@@ -165,7 +166,7 @@ test('comments and a symbolic link survive a change', async t => {
 });
 
 test('a lock left by a process that died is broken', async t => {
-  const {env, folder} = await newHome();
+  const {env, folder} = await newHome(t);
   await mkdir(folder);
   await writeFile(join(folder, 'lock'), 'dead');
   await utimes(join(folder, 'lock'), new Date(0), new Date(0));
@@ -177,7 +178,7 @@ test('a lock left by a process that died is broken', async t => {
 });
 
 test('twenty processes that add contexts at once lose none of them', async t => {
-  const {env, folder} = await newHome();
+  const {env, folder} = await newHome(t);
   const names = Array.from({length: 20}, (_, at) => `mx${at}`);
 
   const codes = await Promise.all(

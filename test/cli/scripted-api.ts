@@ -1,5 +1,5 @@
 // An API that answers what a test says, for answers a healthy node does not give.
-import {mkdtemp, writeFile} from 'node:fs/promises';
+import {mkdtemp, rm, writeFile} from 'node:fs/promises';
 import {createServer} from 'node:https';
 import type {AddressInfo} from 'node:net';
 import {tmpdir} from 'node:os';
@@ -53,12 +53,12 @@ export const startApi = async (t: ExecutionContext, answers: Record<string, Answ
     response.writeHead(status, {...type, 'x-request-id': 'r-1', ...headers}).end(raw ?? JSON.stringify(envelope));
   });
   await new Promise<void>(resolve => server.listen(0, 'localhost', resolve));
-  t.teardown(() => {
+  const folder = await mkdtemp(join(tmpdir(), 'mfctl-api-'));
+  t.teardown(async () => {
     server.close();
     server.closeAllConnections();
+    await rm(folder, {recursive: true});
   });
-
-  const folder = await mkdtemp(join(tmpdir(), 'mfctl-api-'));
   const caFile = join(folder, 'ca.pem');
   await writeFile(caFile, cert);
   const url = `https://localhost:${(server.address() as AddressInfo).port}`;

@@ -1,4 +1,4 @@
-import {mkdtemp} from 'node:fs/promises';
+import {mkdtemp, rm} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import test from 'ava';
@@ -6,6 +6,8 @@ import {runCli} from './fake-terminal.ts';
 
 const XDG_CONFIG_HOME = await mkdtemp(join(tmpdir(), 'mfctl-usage-'));
 const env = {XDG_CONFIG_HOME};
+
+test.after.always(() => rm(XDG_CONFIG_HOME, {recursive: true}));
 
 test('wrong usage exits 2 and says what to type', async t => {
   const wrong: [string[], RegExp][] = [

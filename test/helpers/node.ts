@@ -68,6 +68,7 @@ export interface TestNode {
   api_key: string;
   ca_file: string;
   metrics_url: string;
+  cluster_url: string;
   /** host:port */
   smtp: string;
   smtpPort: number;
@@ -106,7 +107,7 @@ export const startNode = async (t: ExecutionContext<unknown>, options: NodeOptio
   const made = await run(mfdFile, ['init', '--data', data, '--json', ...listens], {env});
   if (made.code !== 0) throw new Error(`mfd init failed: ${made.stderr}`);
   const report = JSON.parse(made.stdout) as Record<
-    'node_id' | 'api_url' | 'api_key' | 'ca_file' | 'metrics_url' | 'smtp',
+    'node_id' | 'api_url' | 'api_key' | 'ca_file' | 'cluster_url' | 'metrics_url' | 'smtp',
     string
   >;
   if (options.config) await addToConfig(join(data, 'mfd.yaml'), options.config);

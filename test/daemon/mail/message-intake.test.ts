@@ -83,6 +83,7 @@ test('a stream that breaks off leaves no file', async t => {
 test('a full disk or database is 452, all else 451', t => {
   for (const code of ['ENOSPC', 'EDQUOT', 'SQLITE_FULL'])
     t.is(replyToStorageError(Object.assign(new Error('full'), {code})).code, 452, code);
+  t.is(replyToStorageError(new Error('wrapped', {cause: Object.assign(new Error('full'), {code: 'ENOSPC'})})).code, 452);
   for (const error of [new Error('EIO'), 'text', undefined, Object.assign(new Error('x'), {code: 'EIO'})])
     t.is(replyToStorageError(error).code, 451);
 });

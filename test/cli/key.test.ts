@@ -1,0 +1,110 @@
+import {readFile, stat} from 'node:fs/promises';
+import {join} from 'node:path';
+import test from 'ava';
+import {key} from './sample-records.ts';
+import {startApi} from './scripted-api.ts';
+
+const secret = 'mfk_SECRET';
+const {last_used_at: _used, revoked_at: _revoked, created_at: _created, ...createdFields} = key;
+const created = {...createdFields, key: secret};
+
+test('whoami shows the key, what it may do and the node', async t => {
+  const me = {...key, permissions: ['me:read', 'keys:read'], node_id: 'mx1'};
+  const api = await startApi(t, {'GET /auth/me': {data: me}});
+
+  const {stdout} = await api.mfctl(['whoami']);
+
+  t.regex(stdout, /\nScope: +read-only\n/);
+  t.regex(stdout, /\nPermissions: +me:read\n +keys:read\nNode: +mx1\n$/);
+  t.is(api.requests[0]?.headers['x-api-key'], 'mfk_test');
+});
+
+test('key list tells active from revoked and expired', async t => {
+  const keys = [key, {...key, revoked_at: key.created_at}, {...key, expires_at: '2020-01-01T00:00:00.000Z'}];
+  const api = await startApi(t, {'GET /auth/api-keys': {data: keys}});
+
+  const {stdout} = await api.mfctl(['key', 'list']);
+
+  t.deepEqual(stdout.match(/active|revoked|expired/g), ['active', 'revoked', 'expired']);
+});
+
+test('key create prints the key once, and says that it is once', async t => {
+  const api = await startApi(t, {'POST /auth/api-keys': {status: 201, data: created}});
+
+  const {stdout, stderr} = await api.mfctl(['key', 'create', '--name', 'x', '--scope', 'read-only', '--expires-in', '1d', '-v']);
+
+  t.is(stdout.split(secret).length, 2);
+  t.regex(stderr, /not shown again/);
+  t.false(stderr.includes(secret));
+  const body = JSON.parse(api.requests[0]?.body ?? '');
+  t.deepEqual(Object.keys(body), ['name', 'scope', 'expires_at']);
+});
+
+test('key create -q prints the key alone', async t => {
+  const api = await startApi(t, {'POST /auth/api-keys': {status: 201, data: created}});
+
+  const {stdout, stderr} = await api.mfctl(['key', 'create', '--name', 'x', '--scope', 'read-only', '-q']);
+
+  t.deepEqual([stdout, stderr], [`${secret}\n`, '']);
+});
+
+test('key create --key-file keeps the key out of sight', async t => {
+  const api = await startApi(t, {'POST /auth/api-keys': {status: 201, data: created}});
+  const file = join(api.folder, 'monitoring.key');
+
+  const {stdout} = await api.mfctl(['key', 'create', '--name', 'x', '--scope', 'read-only', '--key-file', file, '-o', 'json']);
+
+  t.false(stdout.includes(secret));
+  t.is(await readFile(file, 'utf8'), `${secret}\n`);
+  t.is((await stat(file)).mode & 0o777, 0o600);
+});
+
+test('a key that could not be written is named, so that it can be removed', async t => {
+  const api = await startApi(t, {'POST /auth/api-keys': {status: 201, data: created}});
+
+  const {code, stderr} = await api.mfctl([
+    'key',
+    'create',
+    '--name',
+    'x',
+    '--scope',
+    'read-only',
+    '--key-file',
+    join(api.folder, 'no', 'file'),
+  ]);
+
+  t.is(code, 1);
+  t.regex(stderr, /hint: .*mfctl key delete 7/);
+  t.false(stderr.includes(secret));
+});
+
+test('revoke and delete name the nodes that have yet to hear of it', async t => {
+  const headers = {'x-unreachable-nodes': 'mx2'};
+  const api = await startApi(t, {
+    'POST /auth/api-keys/7/revoke': {data: {...key, revoked_at: key.created_at}, headers},
+    'DELETE /auth/api-keys/7': {data: null, headers},
+  });
+
+  const revoked = await api.mfctl(['key', 'revoke', '7', '--yes', '--force']);
+  const deleted = await api.mfctl(['key', 'delete', '7', '--yes']);
+
+  t.regex(revoked.stdout, /State: +revoked/);
+  for (const {code, stderr} of [revoked, deleted]) {
+    t.is(code, 0);
+    t.regex(stderr, /warning: .*mx2/);
+  }
+  t.deepEqual(
+    api.requests.map(({query}) => query.get('force')),
+    ['true', null],
+  );
+});
+
+test('the last full-admin key leads to --force', async t => {
+  const conflict = {status: 409, error: {code: 'conflict', detail: 'the last full-admin key'}};
+  const api = await startApi(t, {'POST /auth/api-keys/7/revoke': conflict});
+
+  const {code, stderr} = await api.mfctl(['key', 'revoke', '7', '--yes']);
+
+  t.is(code, 1);
+  t.regex(stderr, /--force/);
+});
