@@ -5,7 +5,7 @@ import {CliError, usageError} from './cli-error.ts';
 import type {Connection} from './connection.ts';
 import {answerFailure, connectionFailure} from './request-failure.ts';
 
-export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'HEAD';
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 export interface Request {
   method?: Method;

@@ -22,7 +22,8 @@ export const withLock = async <T>(file: string, work: () => Promise<T>): Promise
   try {
     return await work();
   } finally {
-    await rm(file, {force: true});
+    // Unless it took so long that somebody else holds the lock by now.
+    if ((await read(file))?.token === token) await rm(file, {force: true});
   }
 };
 

@@ -14,7 +14,6 @@ export interface MailContents {
 }
 
 const maxBytes = 32 * 1024 * 1024;
-const maxLines = 200_000;
 const maxPartLines = 1000;
 const maxHeaderBytes = 256 * 1024;
 const previewLines = 20;
@@ -56,9 +55,13 @@ const readUpTo = async (body: AsyncIterable<Buffer>, limit: number): Promise<Buf
 
 const excessOf = (bytes: Buffer): string | undefined => {
   if (bytes.length > maxBytes) return 'the mail is larger than 32 MiB';
-  if (occurrences(bytes, '\n', maxLines) > maxLines) return 'the mail has more than 200,000 lines';
+  const maxLines = maxLinesOf(bytes.length);
+  if (occurrences(bytes, '\n', maxLines) > maxLines) return 'the mail has more lines than a mail of its size should';
   return occurrences(bytes, '\n--', maxPartLines) > maxPartLines ? 'the mail has more than 1,000 part boundaries' : undefined;
 };
+
+/** Attachments may be as long as base64 makes them, at no less than 64 characters a line (RFC 2045 allows 76). */
+const maxLinesOf = (bytes: number): number => Math.min(200_000, 50_000 + bytes / 64);
 
 /** Stops counting one above `limit`. */
 const occurrences = (bytes: Buffer, text: string, limit: number): number => {

@@ -25,6 +25,8 @@ export interface Printer {
   readonly isQuiet: boolean;
   list<T>(rows: readonly T[], columns: readonly Column<T>[], options?: ListOptions): void;
   record<T>(record: T, describe: (record: T) => readonly Detail[]): void;
+  /** What there is to say of an action whose answer holds no data. */
+  done(text: string): void;
   /** A value that has no table of its own: JSON in every format. */
   value(value: unknown): void;
   /** Text that is a document by itself. Untouched, except that a terminal gets no control characters. */
@@ -55,6 +57,10 @@ export const createPrinter = ({stdout, stderr}: Terminal, {format, isColour, isQ
     record: (record, describe) => {
       if (format === 'table') stdout.write(renderDetails(describe(record)));
       else json(record);
+    },
+    done: text => {
+      if (format !== 'table') json(null);
+      note(text);
     },
     value: json,
     text: text => {

@@ -15,10 +15,17 @@ const ask = async ({stdin, stderr}: Terminal, prompt: string): Promise<string> =
   const lines = createInterface({input: stdin, output: stderr});
   try {
     return await new Promise<string>((resolve, reject) => {
+      // The end of input is no answer, hence no; like an interrupt it leaves the cursor behind the question.
+      const end = () => {
+        stderr.write('\n');
+        resolve('');
+      };
+      lines.once('close', end);
       lines.once('SIGINT', () => reject(new CliError('interrupted', 'nothing was changed', {exitCode: exitCodes.interrupted})));
-      // The end of input is no answer, hence no.
-      lines.once('close', () => resolve(''));
-      lines.question(prompt, resolve);
+      lines.question(prompt, answer => {
+        lines.off('close', end);
+        resolve(answer);
+      });
     });
   } finally {
     lines.close();

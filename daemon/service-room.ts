@@ -1,4 +1,5 @@
 // The services and the hold queue of one node, wired to each other.
+import {setTimeout as delay} from 'node:timers/promises';
 import type {Logger} from 'pino';
 import {Fault} from '../shared/fault.ts';
 import type {Ballast} from './hold/ballast.ts';
@@ -37,6 +38,12 @@ export interface NodeParts {
   now: () => number;
   settings(): LiveSettings;
 }
+
+/**
+ * The doors, which close before, have given their grace already. A delivery that hangs longer is given up: at the next start
+ * its mail is held again.
+ */
+const lastCallMs = 500;
 
 export type Services = Awaited<ReturnType<typeof createServices>>;
 
@@ -115,8 +122,7 @@ export const createServices = async (node: NodeParts & {apiUrl(): string}) => {
     sign,
     flushKeyUses: keyDirectory.flush,
     async close() {
-      await queue.idle();
-      await pool.close();
+      await Promise.race([queue.idle().then(pool.close), delay(lastCallMs)]);
       await keyDirectory.flush();
     },
   };

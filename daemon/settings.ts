@@ -22,11 +22,11 @@ export interface LiveSettings {
 const dayMs = 24 * 3600 * 1000;
 
 /** Throws a ConfigError for what only a closer look shows to be wrong. */
-export const liveSettings = ({config, smarthostPassword, rspamdPassword}: LoadedConfig): LiveSettings => ({
+export const liveSettings = ({config, smarthostPassword, smarthostCa, rspamdPassword}: LoadedConfig): LiveSettings => ({
   trusted: trustedNetworks(config),
   ...scorerFrom(config, rspamdPassword),
   onScorerFailure: config.scanner.on_failure,
-  smarthost: smarthostFrom(config, smarthostPassword),
+  smarthost: smarthostFrom(config, smarthostPassword, smarthostCa),
   keepMs: Object.fromEntries(
     reasons.map(reason => [reason, (config.retention.by_reason[reason] ?? config.retention.days) * dayMs]),
   ) as Record<Reason, number>,
@@ -70,11 +70,12 @@ const scorerFrom = ({scanner}: Config, password: string | undefined): Pick<LiveS
   return {scorer, closeScorer: () => scorer.close()};
 };
 
-const smarthostFrom = ({smtp}: Config, password: string | undefined): LiveSettings['smarthost'] => {
+const smarthostFrom = ({smtp}: Config, password: string | undefined, ca: string | undefined): LiveSettings['smarthost'] => {
   const server = smtp.smarthost === undefined ? undefined : parseHostPort(smtp.smarthost);
   if (!server) return undefined;
   if ((smtp.smarthost_username === undefined) !== (password === undefined))
     throw new ConfigError('smtp.smarthost_username and smtp.smarthost_password_file go together; give both or neither');
   const username = smtp.smarthost_username;
-  return {servers: [server], ...(username !== undefined && password !== undefined && {auth: {username, password}})};
+  if (username === undefined || password === undefined) return {servers: [server]};
+  return {servers: [server], auth: {username, password, ...(ca !== undefined && {ca})}};
 };

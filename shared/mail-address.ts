@@ -1,24 +1,38 @@
+import {isIP} from 'node:net';
 import {canonicalDomain} from './domain-name.ts';
 
 export interface MailAddress {
   /** Local part exactly as given: its case matters (RFC 5321 section 2.4). */
   local: string;
-  /** Canonical domain, see `canonicalDomain`. */
+  /** Canonical domain (see `canonicalDomain`), or a lone host name such as `localhost`, or an address literal such as `[192.0.2.1]`. */
   domain: string;
 }
 
 /** No controls, spaces or angle brackets outside a quoted string: such text could end a command and begin another. */
 const localPart = /^(?:[^\s"<>()[\]\\,;:@\x00-\x20\x7f]+|"(?:[^"\\<>\x00-\x1f\x7f]|\\[\x20-\x7e])*")$/u;
 
-/** Splits `local@domain`; undefined when it is no mailbox of a named domain (RFC 5321 section 4.1.2, RFC 6531). */
+/** RFC 5321 section 4.5.3.1.1 says 64, but bounce addresses that carry another address are longer and everywhere. */
+const maxLocalBytes = 255;
+
+/**
+ * Splits `local@domain`; undefined when it is no mailbox (RFC 5321 section 4.1.2, RFC 6531). Programs send from
+ * `root@localhost` and `root@[192.0.2.1]`, so these are mailboxes too.
+ */
 export const parseMailAddress = (text: string): MailAddress | undefined => {
   const at = text.lastIndexOf('@');
   if (at <= 0) return undefined;
 
   const local = text.slice(0, at);
-  const domain = canonicalDomain(text.slice(at + 1));
-  if (domain === undefined || Buffer.byteLength(local) > 64 || !localPart.test(local)) return undefined;
+  const domain = canonicalDomain(text.slice(at + 1)) ?? localHost(text.slice(at + 1));
+  if (domain === undefined || Buffer.byteLength(local) > maxLocalBytes || !localPart.test(local)) return undefined;
   return {local, domain};
+};
+
+const localHost = (text: string): string | undefined => {
+  const host = text.toLowerCase();
+  if (/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/.test(host)) return host;
+  const literal = /^\[(?:ipv6:)?([0-9a-f:.]{2,45})\]$/.exec(host)?.[1];
+  return literal !== undefined && isIP(literal) !== 0 ? host : undefined;
 };
 
 /** The form addresses are compared in: lower case throughout, domain canonical. The empty sender stays empty. */

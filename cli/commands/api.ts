@@ -1,6 +1,5 @@
 import {readFile} from 'node:fs/promises';
 import {type Command, InvalidArgumentError} from 'commander';
-import type {Envelope} from '../../shared/envelope.ts';
 import type {Method} from '../client.ts';
 import {fileFailure} from '../file-failure.ts';
 import type {Session} from '../session.ts';
@@ -19,7 +18,8 @@ export const addApiCommand = (program: Command, session: Session): void => {
       const client = await session.client();
       const answer = await client.sendRaw({method: verb, path: path.replace(/^\/?api\/v1\//, ''), body});
       const printer = session.printer();
-      if (answer.contentType.startsWith('application/json')) printer.value(dataOf(answer.body));
+      const json = answer.contentType.startsWith('application/json') ? parsed(answer.body) : undefined;
+      if (json !== undefined) printer.value(dataOf(json));
       else if (session.terminal.stdout.isTTY) printer.text(answer.body.toString('utf8'));
       else printer.bytes(answer.body);
     });
@@ -30,7 +30,7 @@ Examples:
   mfctl api GET '/mail/quarantine?limit=5'
   mfctl api PUT /domains/1000000001 --data '{"quarantine_threshold": 4}'`;
 
-const methods: readonly Method[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD'];
+const methods: readonly Method[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];
 
 const method = (text: string): Method => {
   const found = methods.find(name => name === text.toUpperCase());
@@ -47,7 +47,13 @@ const bodyOf = async (data: string, session: Session): Promise<string> => {
   });
 };
 
-const dataOf = (body: Buffer): unknown => {
-  const value = JSON.parse(body.toString('utf8')) as Envelope<unknown> | null;
-  return typeof value === 'object' && value !== null && 'data' in value ? value.data : value;
+/** Undefined when it is no JSON, whatever it says it is. */
+const parsed = (body: Buffer): unknown => {
+  try {
+    return JSON.parse(body.toString('utf8'));
+  } catch {
+    return undefined;
+  }
 };
+
+const dataOf = (json: unknown): unknown => (typeof json === 'object' && json !== null && 'data' in json ? json.data : json);

@@ -52,7 +52,7 @@ export const addDkimCommands = (domain: Command, session: Session): void => {
       const client = await session.client();
       const path = `domains/${await findDomainId(client, nameOrId)}/dkim-keys/${encodeURIComponent(selector)}`;
       await client.send<null>({method: 'DELETE', path});
-      session.printer().note(`deleted DKIM key ${selector}`);
+      session.printer().done(`deleted DKIM key ${selector}`);
     });
 };
 

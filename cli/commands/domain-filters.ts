@@ -70,7 +70,7 @@ export const addFilterCommands = (domain: Command, session: Session): void => {
     .action(async (nameOrId: string, id: number) => {
       const client = await session.client();
       await client.send<null>({method: 'DELETE', path: `domains/${await findDomainId(client, nameOrId)}/filters/${id}`});
-      session.printer().note(`removed filter ${id}`);
+      session.printer().done(`removed filter ${id}`);
     });
 };
 

@@ -57,7 +57,7 @@ export const addDomainCommands = (program: Command, session: Session): void => {
       const {data} = await findDomain(client, nameOrId);
       await session.confirm(`Delete ${data.name} with its DKIM keys and mail filters?`, yes);
       await client.send<null>({method: 'DELETE', path: `domains/${data.id}`});
-      session.printer().note(`deleted ${data.name}`);
+      session.printer().done(`deleted ${data.name}`);
     });
 
   addFilterCommands(domain, session);

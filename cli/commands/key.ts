@@ -77,7 +77,7 @@ export const addKeyCommands = (program: Command, session: Session): void => {
       await session.confirm(`Delete key ${id}? The audit log will no longer say whose it was.`, yes);
       const client = await session.client();
       const answer = await client.send<null>({method: 'DELETE', path: `auth/api-keys/${id}`, query: {force}});
-      session.printer().note(`deleted key ${id}`);
+      session.printer().done(`deleted key ${id}`);
       warnOfSilentNodes(session, answer);
     });
 };
@@ -107,7 +107,7 @@ const create = async (session: Session, flags: CreateFlags): Promise<void> => {
     const {key: _, ...record} = data;
     printer.record(record, createdDetails);
     printer.note(`the key is in ${flags.keyFile}`);
-  } else if (printer.isQuiet) {
+  } else if (printer.isQuiet && printer.format === 'table') {
     printer.text(`${data.key}\n`);
   } else {
     printer.record(data, created => [...createdDetails(created), ['Key', created.key]]);

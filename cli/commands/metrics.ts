@@ -1,4 +1,5 @@
 import type {Command} from 'commander';
+import {CliError} from '../cli-error.ts';
 import {chosenContext} from '../connection.ts';
 import {checkedMetricsUrl, defaultMetricsUrl} from '../metrics-address.ts';
 import {answerFailure, connectionFailure} from '../request-failure.ts';
@@ -15,7 +16,7 @@ export const addMetricsCommand = (program: Command, session: Session): void => {
     .addHelpText('after', '\nExample:\n  mfctl metrics | grep mfd_cluster')
     .action(async (flags: {metricsUrl?: string}) => {
       const url = checkedMetricsUrl(await metricsUrl(session, flags.metricsUrl));
-      session.printer().text((await fetchText(url)).toString('utf8'));
+      session.printer().text((await fetchText(url, session.log)).toString('utf8'));
     });
 };
 
@@ -25,7 +26,7 @@ const metricsUrl = async ({terminal, flags, contexts}: Session, given: string | 
 };
 
 /** A listener of its own, with neither key nor envelope. */
-const fetchText = async (url: URL): Promise<Buffer> => {
+const fetchText = async (url: URL, log: (line: string) => void): Promise<Buffer> => {
   const {got} = await import('got');
   const options = {retry: {limit: 0}, followRedirect: false, throwHttpErrors: false, responseType: 'buffer'} as const;
   const {
@@ -33,8 +34,10 @@ const fetchText = async (url: URL): Promise<Buffer> => {
     headers,
     body,
   } = await got(url, {...options, timeout: {connect: 5000, response: 30_000}}).catch(error => {
-    throw connectionFailure(error, url);
+    const {code, detail, exitCode} = connectionFailure(error, url);
+    throw new CliError(code, detail, {exitCode, cause: error, hint: 'name the metrics listener: --metrics-url http://HOST:9090'});
   });
+  log(`GET ${url.href} ${status}`);
   if (status !== 200) throw answerFailure({status, headers, body, url});
   return body;
 };

@@ -93,6 +93,8 @@ const printResults = (session: Session, results: readonly BulkResult[]): number 
   const done = results.filter(result => 'state' in result);
   const failed = results.filter(result => 'error' in result);
   printer.list(done, columns, {none: 'nothing was done', value: results});
-  for (const result of failed) printer.warn(`${mailId(result)}: ${result.error.detail} (${result.error.code})`);
+  // In JSON they stand among the results.
+  if (printer.format === 'table')
+    for (const result of failed) printer.warn(`${mailId(result)}: ${result.error.detail} (${result.error.code})`);
   return failed.length;
 };

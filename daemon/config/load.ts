@@ -12,6 +12,7 @@ export class ConfigError extends Error {
 export interface LoadedConfig {
   config: Config;
   smarthostPassword: string | undefined;
+  smarthostCa: string | undefined;
   rspamdPassword: string | undefined;
   /** `MFD_…` variables that name no key. */
   unknownVariables: string[];
@@ -26,17 +27,16 @@ export const loadConfig = async (file: string, environment: Environment): Promis
   const [broken] = document.errors;
   if (broken) throw new ConfigError(`${file}:${lines.linePos(broken.pos[0]).line}: ${broken.message.split('\n')[0]}`);
 
-  const values = (document.toJS() ?? {}) as unknown;
   const overrides = overridesIn(environment);
-  const parsed = configSchema.safeParse(overrides.set.reduce((into, {path, value}) => withValue(into, path, value), values));
+  const values = overrides.set.reduce((into, {path, value}) => withValue(into, path, value), valuesOf(file, document));
+  const parsed = configSchema.safeParse(withSections(configSchema, values));
   if (!parsed.success) throw configError(file, document, lines, parsed.error, overrides.set);
 
-  const {smtp, scanner, api} = parsed.data;
-  if ((api.cert_file === undefined) !== (api.key_file === undefined))
-    throw new ConfigError(`${file}: api.cert_file and api.key_file go together; give both or neither`);
+  const {smtp, scanner} = parsed.data;
   return {
     config: parsed.data,
     smarthostPassword: await secret(smtp.smarthost_password_file, 'smtp.smarthost_password_file'),
+    smarthostCa: await secret(smtp.smarthost_ca_file, 'smtp.smarthost_ca_file'),
     rspamdPassword: await secret(scanner.rspamd_password_file, 'scanner.rspamd_password_file'),
     unknownVariables: overrides.unknown,
   };
@@ -52,6 +52,30 @@ export const readText = async (file: string, key: string): Promise<string> => {
   }
 };
 
+const valuesOf = (file: string, document: Document): unknown => {
+  try {
+    return document.toJS();
+  } catch (error) {
+    throw new ConfigError(`${file}: ${error instanceof Error ? error.message : String(error)}`);
+  }
+};
+
+/** A section of which every line is a comment is an empty one. */
+const withSections = (schema: z.ZodType, values: unknown): unknown => {
+  const inner = unwrapped(schema);
+  if (!(inner instanceof z.ZodObject)) return values;
+  if (values === null) return {};
+  if (!isMapping(values)) return values;
+  const sections = Object.entries(inner.shape).filter(([name]) => Object.hasOwn(values, name));
+  return {
+    ...values,
+    ...Object.fromEntries(sections.map(([name, member]) => [name, withSections(member as z.ZodType, values[name])])),
+  };
+};
+
+const isMapping = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
 const secret = async (file: string | undefined, key: string): Promise<string | undefined> =>
   file === undefined ? undefined : (await readText(file, key)).trim();
 
@@ -63,12 +87,15 @@ const configError = (
   overrides: Override[],
 ): ConfigError => {
   const [{path, detail} = {path: '', detail: 'is not valid'}] = fieldFaults(error);
-  const keys = path.split('.').filter(Boolean);
-  const override = overrides.find(({path: overridden}) => overridden.join('.') === path);
+  const override = overrides.find(({path: overridden}) => `${path}.`.startsWith(`${overridden.join('.')}.`));
   if (override) return new ConfigError(`${override.variable}: ${path} ${detail}`);
 
+  const [issue] = error.issues;
+  const keys = [...(issue?.path ?? []), ...(issue?.code === 'unrecognized_keys' ? issue.keys.slice(0, 1) : [])].map(String);
   const line = lineOf(document, lines, keys);
-  const text = detail.replace('is not a known field; remove it', 'is not a known key; correct or remove it');
+  const text = detail
+    .replace('is not a known field; remove it', 'is not a known key; correct or remove it')
+    .replace('must be a JSON object', 'must be a mapping of keys to values');
   return new ConfigError(`${file}${line === undefined ? '' : `:${line}`}: ${path || 'the file'} ${text}`);
 };
 
@@ -135,7 +162,7 @@ const inTypeOf = (schema: z.ZodType, text: string): unknown => {
 
 const withValue = (values: unknown, [name, ...rest]: string[], value: unknown): unknown => {
   if (name === undefined) return value;
-  const object =
-    typeof values === 'object' && values !== null && !Array.isArray(values) ? (values as Record<string, unknown>) : {};
-  return {...object, [name]: withValue(object[name], rest, value)};
+  // What is no mapping stays as it is, for the schema to say so.
+  if (values !== undefined && values !== null && !isMapping(values)) return values;
+  return {...values, [name]: withValue(values?.[name], rest, value)};
 };

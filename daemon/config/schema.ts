@@ -2,6 +2,7 @@ import {z} from 'zod';
 import {licenseSchema} from '../../shared/cluster-status.ts';
 import {reasons} from '../../shared/held-mail.ts';
 import {parseHostPort} from '../../shared/host-port.ts';
+import {createNetworkSet} from '../mail/networks.ts';
 
 const listen = (fallback: string) =>
   z
@@ -33,10 +34,37 @@ const count = (fallback: number) => z.int('must be a whole number').min(1, 'must
 const seconds = (fallback: number) => z.number('must be a number of seconds').min(0.1).max(86_400).default(fallback);
 const days = z.number('must be a number of days').gt(0, 'must be above 0').max(36_500);
 
+const network = z.string().refine(text => {
+  try {
+    createNetworkSet([text]);
+    return true;
+  } catch {
+    return false;
+  }
+}, 'must be an address or a network, such as 192.0.2.1 or 2001:db8::/32');
+
+/** Keys of which one is nothing without the other. */
+const pairs = [
+  ['api', 'cert_file', 'key_file'],
+  ['smtp', 'smarthost_username', 'smarthost_password_file'],
+] as const;
+
+const checkPairs = (config: Record<string, unknown>, context: z.RefinementCtx): void => {
+  for (const [name, ...keys] of pairs) {
+    const values = config[name] as Record<string, unknown> | undefined;
+    const [given, missing] = [keys.find(key => values?.[key] !== undefined), keys.find(key => values?.[key] === undefined)];
+    if (given === undefined || missing === undefined) continue;
+    context.addIssue({
+      code: 'custom',
+      path: [name, given],
+      message: `is nothing without ${name}.${missing}; give both or neither`,
+    });
+  }
+};
+
 const section = <T extends z.ZodRawShape>(shape: T) => z.strictObject(shape).prefault({} as never);
 
-/** `mfd.yaml`. Every key has a default; what is not listed here is an error. */
-export const configSchema = z.strictObject({
+const everyKey = z.strictObject({
   fqdn: z
     .string()
     .regex(/^[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?$/, 'must be a host name')
@@ -52,7 +80,7 @@ export const configSchema = z.strictObject({
   smtp: section({
     listen: listen('127.0.0.1:2525').meta({description: 'SMTP gateway'}),
     trusted_networks: z
-      .array(z.string())
+      .array(network)
       .default(['127.0.0.0/8', '::1/128'])
       .meta({description: 'Clients that may send outbound mail, and whose upstream spam headers are believed'}),
     max_size: size(50 * 1024 * 1024, 1024).meta({description: 'Largest mail, in bytes or with K, M, G'}),
@@ -66,6 +94,9 @@ export const configSchema = z.strictObject({
     smarthost: server.optional().meta({description: 'Where outbound mail goes; without it outbound mail is refused'}),
     smarthost_username: z.string().min(1).optional(),
     smarthost_password_file: filePath.optional(),
+    smarthost_ca_file: filePath
+      .optional()
+      .meta({description: 'Authority (PEM) that vouches for the smarthost, instead of the system’s'}),
   }),
   scanner: section({
     type: z.enum(['builtin', 'rspamd'], 'must be builtin or rspamd').default('builtin'),
@@ -101,4 +132,7 @@ export const configSchema = z.strictObject({
     expires_at: licenseSchema.shape.expires_at.default('9999-12-31T23:59:59Z'),
   }),
 });
+
+/** `mfd.yaml`. Every key has a default; what is not listed here is an error. */
+export const configSchema = everyKey.superRefine(checkPairs);
 export type Config = z.output<typeof configSchema>;

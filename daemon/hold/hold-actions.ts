@@ -16,7 +16,7 @@ export interface HoldActions {
   /** The mail, whatever its state; a Fault `not_found` outside `reach`. */
   find(queueId: string, reach: Reach): Promise<StoredHeldMail>;
   audit(tx: Db, actor: Actor, entry: {action: string; queueId: string; result?: string; detail?: string}): Promise<void>;
-  /** Resolves once no release is under way. */
+  /** Resolves once no action is under way. */
   idle(): Promise<void>;
 }
 
@@ -34,7 +34,9 @@ export interface HoldActionsNeeds {
 const endState = {release: 'released', discard: 'discarded'} as const satisfies Record<HoldAction, ActedState>;
 
 export const createHoldActions = ({nodeId, database, spool, deliver, routeOf, withRoom, now}: HoldActionsNeeds): HoldActions => {
-  const releases = new Map<string, Promise<ActionOutcome>>();
+  const underWay = new Map<string, Promise<ActionOutcome>>();
+  /** Mails that were delivered, while the database does not say so yet: nobody may get them again. */
+  const delivered = new Set<string>();
   const timestamp = () => new Date(now()).toISOString();
   const write = async <T>(work: (tx: Db) => Promise<T>): Promise<T> => withRoom(async () => database.write.transaction(work));
 
@@ -100,25 +102,30 @@ export const createHoldActions = ({nodeId, database, spool, deliver, routeOf, wi
       await write(async tx => unclaim(tx, [mail.queue_id]));
       throw error;
     }
+    delivered.add(mail.queue_id);
+    return finishRelease(mail, actor);
+  };
+
+  const finishRelease = async (mail: StoredHeldMail, actor: Actor): Promise<ActionOutcome> => {
     const done = await end(mail, 'releasing', actor, 'release');
     if (!done) throw new Error(`${mail.queue_id} left the state releasing while it was delivered`);
+    delivered.delete(mail.queue_id);
     return done;
   };
 
-  /** One attempt; undefined when somebody else was faster and the mail must be looked at again. */
-  const attempt = async (action: HoldAction, queueId: string, actor: Actor): Promise<ActionOutcome | undefined> => {
+  /** Nobody else acts on this mail, but for retention: it may expire between any two steps. */
+  const attempt = async (action: HoldAction, queueId: string, actor: Actor): Promise<ActionOutcome> => {
     const mail = await find(queueId, actor.reach);
     if (mail.state === endState[action]) return outcome(mail, mail.state, true);
     if (mail.state === 'released' || mail.state === 'discarded')
       throw new Fault('conflict', `${nodeId}/${queueId} was ${mail.state} at ${mail.acted_at}; that cannot be undone`);
     if (mail.state === 'expired' || mail.state === 'lost') throw unknownMail(nodeId, queueId);
-    if (action === 'discard') return end(mail, 'held', actor, action);
-    if (!(await write(async tx => claim(tx, queueId)))) return undefined;
+    // Whoever claimed it could not write down how that ended.
+    if (delivered.has(queueId)) return finishRelease(mail, actor).then(async () => attempt(action, queueId, actor));
+    if (mail.state === 'releasing') await write(async tx => unclaim(tx, [queueId]));
 
-    // Others wait for this one's outcome. What it delivers to was read before the claim, so it is read again.
-    const running = find(queueId, actor.reach).then(async claimed => release(claimed, actor));
-    releases.set(queueId, running);
-    return running.finally(() => releases.delete(queueId));
+    if (action === 'discard') return (await end(mail, 'held', actor, action)) ?? attempt(action, queueId, actor);
+    return (await write(async tx => claim(tx, queueId))) ? release(mail, actor) : attempt(action, queueId, actor);
   };
 
   return {
@@ -126,11 +133,13 @@ export const createHoldActions = ({nodeId, database, spool, deliver, routeOf, wi
     audit,
 
     async act(action, queueId, actor) {
-      for (;;) {
-        await releases.get(queueId)?.catch(() => {});
-        const done = await attempt(action, queueId, actor);
-        if (done) return done;
-      }
+      // Whoever wants the same mail waits for the outcome of the one before.
+      const before = underWay.get(queueId)?.catch(() => {});
+      const own = Promise.resolve(before).then(async () => attempt(action, queueId, actor));
+      underWay.set(queueId, own);
+      return own.finally(() => {
+        if (underWay.get(queueId) === own) underWay.delete(queueId);
+      });
     },
 
     async expire(queueId) {
@@ -140,7 +149,7 @@ export const createHoldActions = ({nodeId, database, spool, deliver, routeOf, wi
     },
 
     async idle() {
-      await Promise.allSettled(releases.values());
+      await Promise.allSettled(underWay.values());
     },
   };
 };

@@ -1,5 +1,5 @@
-// Held mails as files, one each: a header block that says what the mail is, its bytes, and a checksum, so that the
-// index can be rebuilt from the files alone.
+// Held mails as files, one each: a header block that says what the mail is, and its bytes, each with a checksum, so that
+// the index can be rebuilt from the files alone.
 import {createHash} from 'node:crypto';
 import {createReadStream} from 'node:fs';
 import {type FileHandle, mkdir, open, readdir, rename, rm, unlink} from 'node:fs/promises';
@@ -27,7 +27,7 @@ export interface Spool {
    * Rejects, leaving nothing behind, when the disk refuses (`ENOSPC`).
    */
   place(facts: HeldMailFacts, traceHeader: Buffer, content: MailContent): Promise<{sizeBytes: number; sha256: string}>;
-  /** Reads a file's header block; a Fault `not_found` when there is no such file or it is none of ours. */
+  /** Reads a file's header block; a Fault `not_found` when there is no such file. Rejects when it is damaged. */
   open(queueId: string): Promise<SpooledMail>;
   /** Whether the bytes still are what was written. */
   isIntact(mail: SpooledMail): Promise<boolean>;
@@ -100,7 +100,7 @@ const writeFile = async (path: string, facts: HeldMailFacts, traceHeader: Buffer
   const file = await open(path, 'wx', 0o600);
   try {
     // Small mails go out in one write; streams of large ones in their own chunks.
-    let pending = [Buffer.from(`${magic} ${json.length}\n`), json, Buffer.from('\n'), traceHeader];
+    let pending = [Buffer.from(`${magic} ${json.length} ${digestOf(json)}\n`), json, Buffer.from('\n'), traceHeader];
     for await (const chunk of content.open()) {
       const bytes = chunk as Buffer;
       hash.update(bytes);
@@ -133,14 +133,17 @@ const readSpoolFile = async (path: string): Promise<SpooledMail> => {
   });
   try {
     const {size} = await file.stat();
-    const first = await readAt(file, 0, 64);
+    const first = await readAt(file, 0, 128);
     const [line = ''] = first.toString('latin1').split('\n', 1);
-    const factsBytes = Number(new RegExp(`^${magic} (\\d{1,7})$`).exec(line)?.[1] ?? 0);
+    const [, length = '0', factsDigest] = new RegExp(`^${magic} (\\d{1,7}) ([0-9a-f]{64})$`).exec(line) ?? [];
+    const factsBytes = Number(length);
     const start = line.length + 1 + factsBytes + 1;
     const end = size - trailerBytes;
     if (factsBytes === 0 || factsBytes > maxFactsBytes || end < start) throw new Error('no spool file');
 
-    const facts = JSON.parse((await readAt(file, line.length + 1, factsBytes)).toString()) as HeldMailFacts;
+    const json = await readAt(file, line.length + 1, factsBytes);
+    if (digestOf(json) !== factsDigest) throw new Error('spool file with a damaged header block');
+    const facts = JSON.parse(json.toString()) as HeldMailFacts;
     const sha256 = /^sha256:([0-9a-f]{64})\n$/.exec((await readAt(file, end, trailerBytes)).toString('latin1'))?.[1];
     if (sha256 === undefined) throw new Error('spool file without its checksum');
     return {facts, sha256, content: fileContent(path, start, end)};
@@ -154,6 +157,8 @@ const fileContent = (path: string, start: number, end: number): MailContent => (
   open: () => (end === start ? Readable.from([]) : createReadStream(path, {start, end: end - 1})),
   discard: async () => {},
 });
+
+const digestOf = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex');
 
 const readAt = async (file: FileHandle, position: number, length: number): Promise<Buffer> => {
   const {buffer, bytesRead} = await file.read(Buffer.alloc(length), 0, length, position);

@@ -125,6 +125,7 @@ const tryConnection = async (
   ignoreTLS: boolean,
 ): Promise<CommandConnection | (Lost & {isTlsFailure: boolean})> => {
   const {server, hostname, timeouts, auth} = target;
+  const needsTls = auth !== undefined && (auth.ca !== undefined || !isLoopback(server.host));
   const socket = await openSocket(server, timeouts.connectMs);
   if (typeof socket === 'string') return {lost: socket, stage: 'command', isTlsFailure: false};
 
@@ -138,9 +139,9 @@ const tryConnection = async (
     socketTimeout: Math.max(timeouts.blockMs, timeouts.replyMs, timeouts.finalMs) + 1000,
     ignoreTLS,
     opportunisticTLS: true,
-    requireTLS: auth !== undefined && !isLoopback(server.host),
-    // Backends commonly have self-signed certificates; unverified TLS still beats none (RFC 7435).
-    tls: {rejectUnauthorized: false},
+    requireTLS: needsTls,
+    // Backends commonly have self-signed certificates; without a login, unverified TLS still beats none (RFC 7435). A password goes only to the host that was meant.
+    tls: {rejectUnauthorized: needsTls, ...(auth?.ca !== undefined && {ca: auth.ca})},
   });
   const failure = await connection.open(timeouts.greetingMs * 2 + timeouts.replyMs);
   return failure ? {...failure, isTlsFailure: connection.isTlsFailure} : connection;

@@ -12,7 +12,7 @@ import {
 } from '../store/config-record.ts';
 import type {Db} from '../store/database.ts';
 import {readState, writeState} from '../store/local-state.ts';
-import {isComplete, losersOf, mergeStates, parentIdOf, rulesOf, uniqueKeyOf} from './config-merge.ts';
+import {isComplete, losersOf, mergeStates, parentIdOf, type RecordState, rulesOf, uniqueKeyOf} from './config-merge.ts';
 import {project, unproject} from './projection.ts';
 
 /** Part of a record's state: the fields that were written, or the deletion. Applying it twice changes nothing. */
@@ -30,11 +30,7 @@ const childKinds = (Object.keys(rulesOf) as Kind[]).filter(kind => rulesOf[kind]
  */
 export const apply = async (tx: Db, changes: Change[], nowMs: number): Promise<Touched[]> => {
   const touched = new Map<string, RecordKey>();
-  for (const change of changes) {
-    const merged = await mergeInto(tx, change);
-    if (!merged) continue;
-    for (const key of await affectedBy(tx, merged)) touched.set(`${key.kind}/${key.id}`, key);
-  }
+  for (const change of changes) for (const key of await merge(tx, change)) touched.set(`${key.kind}/${key.id}`, key);
 
   // Parents first: whether a child is live depends on them.
   const keys = [...touched.values()].toSorted(
@@ -61,10 +57,19 @@ export const readConfigHash = async (db: Db): Promise<{config_hash: string; chan
   changed_at_ms: Number((await readState(db, 'config_changed_at')) ?? 0),
 });
 
+/** Returns the records that may be live now and were not, or the other way round. */
+const merge = async (tx: Db, change: Change): Promise<RecordKey[]> => {
+  const merged = await mergeInto(tx, change);
+  if (!merged) return [];
+  const affected = await affectedBy(tx, merged);
+  if (merged.deleted !== null) for (const key of affected) await mergeInto(tx, {...key, fields: {}, deleted: null});
+  return affected;
+};
+
 const mergeInto = async (tx: Db, change: Change): Promise<StoredRecord | undefined> => {
   const {kind, id} = change;
   const before = await findRecord(tx, change);
-  const state = mergeStates(kind, before ?? {fields: {}, deleted: null}, change);
+  const state = await withParent(tx, kind, mergeStates(kind, before ?? {fields: {}, deleted: null}, change));
   if (before && before.deleted === state.deleted && canonical(before.fields) === canonical(state.fields)) return undefined;
 
   const after: StoredRecord = {
@@ -77,6 +82,15 @@ const mergeInto = async (tx: Db, change: Change): Promise<StoredRecord | undefin
   };
   await saveRecord(tx, after);
   return after;
+};
+
+/** What belongs to a deleted record is deleted with it, whenever and wherever it was made: its secrets have to go as well. */
+const withParent = async (tx: Db, kind: Kind, state: RecordState): Promise<RecordState> => {
+  const {parent} = rulesOf[kind];
+  const parentId = parentIdOf(kind, state);
+  if (!parent || parentId === null) return state;
+  const holder = await findRecord(tx, {kind: parent.kind, id: parentId});
+  return holder?.deleted ? mergeStates(kind, state, {fields: {}, deleted: holder.deleted}) : state;
 };
 
 const affectedBy = async (tx: Db, record: StoredRecord): Promise<RecordKey[]> => {

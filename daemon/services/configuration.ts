@@ -71,10 +71,20 @@ export const createConfiguration = ({database, nodeNo, now, withRoom}: Needs): C
       return {result, touched};
     });
 
+  // One after the other: a listener that reads what it keeps must not be overtaken by one that reads later.
+  let told: Promise<void> = Promise.resolve();
+  const tell = async (touched: Touched[]): Promise<void> => {
+    const before = told.catch(() => {});
+    told = before.then(async () => {
+      for (const listener of listeners) await listener(touched);
+    });
+    return told;
+  };
+
   return {
     async change(work) {
       const {result, touched} = await withRoom(async () => commit(work));
-      for (const listener of listeners) await listener(touched);
+      await tell(touched);
       return result;
     },
     onChange(listener) {

@@ -78,7 +78,9 @@ export const createIntake = (needs: Needs): Intake => {
         : {kind: 'refuse', reply: refusal(451, '4.4.4 No server for this domain')};
     },
 
-    async judge(mail, {domain}) {
+    async judge(mail, ownership) {
+      // A client may take minutes for its mail: what counts is the domain as it is now.
+      const domain = domains.findById(ownership.domain.id) ?? ownership.domain;
       const {score, override} = applyFilters(domains.filtersOf(domain.id), mail, await scoreOf(mail));
       return {...score, action: override ?? actionFor(score.score, domain)};
     },

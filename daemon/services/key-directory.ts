@@ -20,6 +20,7 @@ export const createKeyDirectory = async (database: Database, configuration: Conf
   const hashOfId = new Map<number, string>();
   const uses = new Map<number, string>();
   const unwritten = new Set<number>();
+  let changes = 0;
 
   const keep = (key: StoredApiKey) => {
     byHash.set(key.key_hash, key);
@@ -37,6 +38,7 @@ export const createKeyDirectory = async (database: Database, configuration: Conf
   for (const use of await listKeyUses(database.read)) uses.set(use.key_id, use.last_used_at);
 
   configuration.onChange(async touched => {
+    changes += 1;
     for (const {kind, id} of touched) {
       if (kind !== 'api_key') continue;
       const key = await findApiKey(database.read, {id});
@@ -47,12 +49,18 @@ export const createKeyDirectory = async (database: Database, configuration: Conf
 
   return {
     async findByHash(keyHash) {
-      const known = byHash.get(keyHash);
-      if (known) return known;
-      // `mfd bootstrap-key` writes to the database of a running node.
-      const stored = await findApiKey(database.read, {key_hash: keyHash});
-      if (stored) keep(stored);
-      return stored;
+      for (;;) {
+        const known = byHash.get(keyHash);
+        if (known) return known;
+        // `mfd bootstrap-key` writes to the database of a running node.
+        const seen = changes;
+        const stored = await findApiKey(database.read, {key_hash: keyHash});
+        if (!stored) return undefined;
+        // What was revoked or deleted while it was read must not be remembered as it was.
+        if (seen !== changes) continue;
+        keep(stored);
+        return stored;
+      }
     },
     lastUsedAt: keyId => uses.get(keyId) ?? null,
     touch(keyId, at) {
@@ -66,7 +74,12 @@ export const createKeyDirectory = async (database: Database, configuration: Conf
         return at === undefined ? [] : [{key_id: keyId, last_used_at: at}];
       });
       unwritten.clear();
-      await database.write.transaction(async tx => recordKeyUses(tx, batch));
+      try {
+        await database.write.transaction(async tx => recordKeyUses(tx, batch));
+      } catch (error) {
+        for (const {key_id} of batch) if (uses.has(key_id)) unwritten.add(key_id);
+        throw error;
+      }
     },
   };
 };

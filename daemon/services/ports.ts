@@ -36,7 +36,8 @@ export interface RecipientResult {
 /** Where mail goes: servers in order, the next one on connection failure; `domain` for the DKIM signature when outbound. */
 export interface Route {
   servers: HostPort[];
-  auth?: {username: string; password: string};
+  /** Login, over verified TLS only; `ca` (PEM) instead of the system's authorities. */
+  auth?: {username: string; password: string; ca?: string};
   signFor?: Domain;
 }
 

@@ -29,23 +29,33 @@ const readers = 4;
 
 /**
  * A transaction that has read can no longer become a writer once another process has written (SQLITE_BUSY at once, however
- * long the timeout). So every one takes the write lock where it begins.
+ * long the timeout), so every one takes the write lock where it begins. After some errors, such as a full disk, SQLite has
+ * rolled back by itself and refuses a ROLLBACK: the error that counts is the first one.
  */
-const lockAtBegin = (db: Knex): Knex => {
+const withWriteTransactions = (db: Knex): Knex => {
   const client = db.client as {transaction(...needs: unknown[]): WriteTransaction};
   const create = client.transaction.bind(client);
   client.transaction = (...needs) => {
     const transaction = create(...needs);
     transaction.begin = connection => transaction.query(connection, 'BEGIN IMMEDIATE;');
+    transaction.rollback = async (connection, error) => {
+      await transaction.trxClient.query(connection, 'ROLLBACK;').catch(() => {});
+      return transaction.query(connection, 'SELECT 1;', isFailed, error);
+    };
     return transaction;
   };
   return db;
 };
 
+/** The part of knex's transaction that talks to the driver. */
 interface WriteTransaction {
+  trxClient: {query(connection: unknown, sql: string): Promise<unknown>};
   begin(connection: unknown): unknown;
-  query(connection: unknown, sql: string): unknown;
+  rollback(connection: unknown, error: unknown): unknown;
+  query(connection: unknown, sql: string, status?: typeof isFailed, error?: unknown): unknown;
 }
+/** Knex's sign for: after this statement the transaction is over and rejects. */
+const isFailed = 2;
 
 const connect = (filename: string, settings: string, pool: {min: number; max: number}): Knex =>
   knex({
@@ -63,7 +73,7 @@ const connect = (filename: string, settings: string, pool: {min: number; max: nu
 
 /** Opens (creating and migrating where needed) the database in `filename`. */
 export const openDatabase = async (filename: string): Promise<Database> => {
-  const write = lockAtBegin(connect(filename, writerSettings, {min: 1, max: 1}));
+  const write = withWriteTransactions(connect(filename, writerSettings, {min: 1, max: 1}));
   const read = connect(filename, readerSettings, {min: 0, max: readers});
   const close = async () => {
     await read.destroy();

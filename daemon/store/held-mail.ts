@@ -30,13 +30,19 @@ export type HeldMailRow = Omit<StoredHeldMail, 'recipients' | 'symbol_scores' | 
 
 export type NewHeldMail = Omit<StoredHeldMail, 'state' | 'acted_at' | 'acted_by_key_id'>;
 
+/** SQLite takes at most 500 rows in the form that knex writes them in. */
+const rowsPerInsert = 250;
+
 /** Adds mails to the queue. A mail that is there already is left as it is: its bytes were indexed before. */
 export const insertHeldMails = async (tx: Db, mails: NewHeldMail[]): Promise<void> => {
   for (const mail of mails) {
     const added = await tx<HeldMailRow>('held_mail').insert(toRow(mail)).onConflict('queue_id').ignore().returning('queue_id');
     if (added.length === 0) continue;
     const recipients = [...new Set(mail.recipients.map(comparableAddress))];
-    await tx('held_recipient').insert(recipients.map(recipient => ({queue_id: mail.queue_id, recipient})));
+    for (let from = 0; from < recipients.length; from += rowsPerInsert) {
+      const rows = recipients.slice(from, from + rowsPerInsert).map(recipient => ({queue_id: mail.queue_id, recipient}));
+      await tx('held_recipient').insert(rows);
+    }
     await adjustCounts(tx, mail, 1);
   }
 };

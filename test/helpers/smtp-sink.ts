@@ -33,7 +33,9 @@ export interface SinkBehaviour {
 
 export interface SinkOptions extends SinkBehaviour {
   listen?: HostPort;
+  /** True: a certificate nobody vouches for. */
   hasTls?: boolean;
+  tls?: {key: string; cert: string};
   hasUtf8?: boolean;
   auth?: {username: string; password: string};
   maxSize?: number;
@@ -58,6 +60,7 @@ interface Teardown {
 
 export const startSmtpSink = async (t?: Teardown, options: SinkOptions = {}): Promise<SmtpSink> => {
   const {listen = {host: '127.0.0.1', port: 0}, auth} = options;
+  const hasTls = options.hasTls === true || options.tls !== undefined;
   let behaviour: SinkBehaviour = options;
   let connectionCount = 0;
   const mails: SinkMail[] = [];
@@ -78,9 +81,10 @@ export const startSmtpSink = async (t?: Teardown, options: SinkOptions = {}): Pr
     disableReverseLookup: true,
     authOptional: true,
     allowInsecureAuth: true,
-    hideSTARTTLS: !options.hasTls,
+    ...options.tls,
+    hideSTARTTLS: !hasTls,
     hideSMTPUTF8: options.hasUtf8 === false,
-    disabledCommands: [...(auth ? [] : ['AUTH']), ...(options.hasTls ? [] : ['STARTTLS'])],
+    disabledCommands: [...(auth ? [] : ['AUTH']), ...(hasTls ? [] : ['STARTTLS'])],
     closeTimeout: 200,
     ...(options.maxSize && {size: options.maxSize}),
     onConnect: (session, callback) => {

@@ -1,5 +1,6 @@
 import {Readable} from 'node:stream';
 import test, {type ExecutionContext} from 'ava';
+import {createAuthority, issueLeaf} from '../../../daemon/cluster/certificates.ts';
 import {type BackendTimeouts, connectBackend, defaultBackendTimeouts} from '../../../daemon/mail/backend-connection.ts';
 import type {Route} from '../../../daemon/services/ports.ts';
 import type {HostPort} from '../../../shared/host-port.ts';
@@ -147,6 +148,23 @@ test('it logs in where the route says so, and a wrong password is a failed conne
   t.is(sink.mails[0]?.user, 'gate');
   t.regex('lost' in failed ? failed.lost : '', /login failed.*535/);
   t.false('lost' in failed && failed.lost.includes('wrong'));
+});
+
+test('a password goes only to a server that the given authority vouches for', async t => {
+  const auth = {username: 'gate', password: 'secret'};
+  const authority = await createAuthority(Date.now());
+  const stranger = await createAuthority(Date.now());
+  const tls = await issueLeaf(authority, {commonName: 'sink', hosts: ['127.0.0.1']}, Date.now());
+  const sink = await startSmtpSink(t, {auth, tls});
+
+  const connection = await open(t, sink.server, {auth: {...auth, ca: authority.cert}});
+  const refused = await connect(sink.server, {auth: {...auth, ca: stranger.cert}});
+  await connection.mail(start);
+  await connection.rcpt('b@two.test');
+  await connection.data(text('\r\n'));
+
+  t.like(sink.mails[0], {user: 'gate', isSecure: true});
+  t.regex('lost' in refused ? refused.lost : '', /certificate/);
 });
 
 test('a password is not sent to a server that does not offer AUTH', async t => {

@@ -158,7 +158,7 @@ test('a recipient given twice gets one mail', async t => {
 test('addresses that are none are refused with their own codes and reach no backend', async t => {
   const {client, sink} = await open(t);
 
-  for (const sender of ['<a b@x.test>', '<a@x>', '<@x.test>', 'a@x.test', '<a@x.test> <b@x.test>extra'])
+  for (const sender of ['<a b@x.test>', '<a@-x>', '<@x.test>', 'a@x.test', '<a@x.test> <b@x.test>extra'])
     t.regex(line(await client.cmd(`MAIL FROM:${sender}`)), /^(501 5\.1\.7|555 5\.5\.4) /, sender);
   t.regex(line(await client.cmd('MAIL FROM:<a@strange.test> FOO=bar')), /^555 5\.5\.4 /);
   await client.cmd('MAIL FROM:<a@strange.test>');
@@ -168,7 +168,6 @@ test('addresses that are none are refused with their own codes and reach no back
     '<ben@one.test\x01>',
     '<ben@one.test\rRCPT TO:<x@one.test>',
     '<ben;@one.test>',
-    '<ben@[1.2.3.4]>',
     '<"a\\\0"@one.test>',
   ])
     t.regex(line(await client.cmd(`RCPT TO:${recipient}`)), /^501 5\.1\.3 /, recipient);
@@ -188,6 +187,22 @@ test('a bounce has no sender and is taken', async t => {
   t.is(sink.mails[0]?.sender, '');
 });
 
+test('a sender of a lone host, an address literal or a long bounce address is taken and passed on', async t => {
+  const {client, sink} = await open(t);
+  const senders = ['root@vm', 'root@localhost', 'root@[192.0.2.7]', `bounces+${'x'.repeat(100)}@strange.test`];
+
+  for (const sender of senders) {
+    t.is((await client.cmd(`MAIL FROM:<${sender}>`)).code, 250, sender);
+    t.is((await client.cmd('RCPT TO:<ben@one.test>')).code, 250, sender);
+    t.is((await client.data(raw)).code, 250, sender);
+  }
+
+  t.deepEqual(
+    sink.mails.map(mail => mail.sender),
+    senders,
+  );
+});
+
 test('SMTPUTF8 goes through to the backend, and addresses that need it are refused without it', async t => {
   const {client, sink, gateway} = await open(t);
 
@@ -205,7 +220,7 @@ test('SMTPUTF8 goes through to the backend, and addresses that need it are refus
 
 test('a mail of the same session after a refused one with SMTPUTF8 does not inherit it', async t => {
   const {client, sink} = await open(t);
-  await client.cmd('MAIL FROM:<a@nodot> SMTPUTF8 BODY=8BITMIME');
+  await client.cmd('MAIL FROM:<a@-nohost> SMTPUTF8 BODY=8BITMIME');
   await client.cmd('MAIL FROM:<a@strange.test>');
   await client.cmd('RCPT TO:<ben@one.test>');
   await client.data(raw);
