@@ -1,3 +1,4 @@
+import Layout from 'cli-table3';
 import {safeLine} from '../shared/safe-text.ts';
 import {displayWidth, truncate} from './display-width.ts';
 import {paint, type Tone} from './tone.ts';
@@ -29,20 +30,55 @@ export const renderTable = <T>(rows: readonly T[], columns: readonly Column<T>[]
   const cells = rows.map(row => columns.map(({cell}) => cellText(cell(row))));
   const widths = fitted(naturalWidths([titles, ...cells]), columns, style.maxWidth);
 
-  const line = (texts: readonly string[], row?: T): string =>
-    columns
-      .map((column, at) => {
-        const width = widths[at] ?? 0;
-        const text = truncate(texts[at] ?? '', width);
-        const padding = ' '.repeat(Math.max(0, width - displayWidth(text)));
-        const tone = row !== undefined && style.isColour ? column.tone?.(row) : undefined;
-        const painted = tone ? paint(text, tone) : text;
-        return column.align === 'right' ? padding + painted : painted + padding;
-      })
-      .join(gap)
-      .trimEnd();
+  const layout = new Layout({
+    chars: noBorders,
+    style: {'padding-left': 0, 'padding-right': 0, head: [], border: [], compact: true},
+    colAligns: columns.map(({align}) => align ?? 'left'),
+  });
+  const masks = createMasks();
+  const line = (texts: readonly string[], row?: T): string[] =>
+    columns.map((column, at) => {
+      const text = masks.put(truncate(texts[at] ?? '', widths[at] ?? 0));
+      const tone = row !== undefined && style.isColour ? column.tone?.(row) : undefined;
+      return tone ? paint(text, tone) : text;
+    });
+  layout.push(line(titles), ...cells.map((texts, at) => line(texts, rows[at])));
+  return masks
+    .take(layout.toString())
+    .split('\n')
+    .map(text => `${text.trimEnd()}\n`)
+    .join('');
+};
 
-  return [line(titles), ...cells.map((texts, at) => line(texts, rows[at]))].map(text => `${text}\n`).join('');
+const noBorders = {
+  ...{
+    top: '',
+    'top-mid': '',
+    'top-left': '',
+    'top-right': '',
+    bottom: '',
+    'bottom-mid': '',
+    'bottom-left': '',
+    'bottom-right': '',
+  },
+  ...{left: '', 'left-mid': '', mid: '', 'mid-mid': '', right: '', 'right-mid': '', middle: gap},
+};
+
+/**
+ * The layout counts cells by an old Unicode table: Thai vowels take one, new emoji too few. So it is given a stand-in of the
+ * right width for every character that is not ASCII, and the characters take their places again, in order, when it is done.
+ */
+const createMasks = () => {
+  const standIns = ['\u0300', '\u00b7', '\u4e00'];
+  const waiting: string[] = [];
+  return {
+    put: (text: string): string =>
+      text.replace(/[^\x00-\x7f]/gu, char => {
+        waiting.push(char);
+        return standIns[displayWidth(char)] ?? '\u00b7';
+      }),
+    take: (text: string): string => text.replace(/[\u0300\u00b7\u4e00]/gu, () => waiting.shift() ?? ''),
+  };
 };
 
 export type Detail = readonly [label: string, value: Cell | readonly string[]];

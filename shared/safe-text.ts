@@ -25,8 +25,12 @@ const unsafe =
 /** More marks than this on one character are no writing system: they spill over the lines above and below. */
 const tooManyMarks = /(\p{M}{3})\p{M}+/gu;
 
+/** Asks for the coloured form of the emoji before it, of which there is one anyway; elsewhere it is a hidden character. */
+const emojiStyle = /(?<=\p{Extended_Pictographic})\ufe0f/gu;
+
 const safe = (text: string): string =>
   text
+    .replace(emojiStyle, '')
     .replace(unsafe, mark)
     .replace(tooManyMarks, '$1')
     .replace(/^(?=\p{M})/u, '\u25cc');

@@ -1,6 +1,6 @@
 // A real node for tests: the built programs as child processes, on free ports, in a folder that goes away.
 import {type ChildProcess, execFile, spawn} from 'node:child_process';
-import {mkdtemp, readFile, rm, writeFile} from 'node:fs/promises';
+import {mkdtemp, readdir, readFile, rm, writeFile} from 'node:fs/promises';
 import type {IncomingHttpHeaders} from 'node:http';
 import {Agent, request} from 'node:https';
 import {tmpdir} from 'node:os';
@@ -104,16 +104,17 @@ export const startNode = async (t: ExecutionContext<unknown>, options: NodeOptio
   const xdgConfigHome = join(root, 'config');
   const env = {XDG_CONFIG_HOME: xdgConfigHome, ...options.env};
 
-  const made = await run(mfdFile, ['init', '--data', data, '--json', ...listens], {env});
-  if (made.code !== 0) throw new Error(`mfd init failed: ${made.stderr}`);
-  const report = JSON.parse(made.stdout) as Record<
-    'node_id' | 'api_url' | 'api_key' | 'ca_file' | 'cluster_url' | 'metrics_url' | 'smtp',
-    string
-  >;
-  if (options.config) await addToConfig(join(data, 'mfd.yaml'), options.config);
+  const initialise = async () => {
+    const made = await run(mfdFile, ['init', '--data', data, '--json', ...listens], {env});
+    if (made.code !== 0) throw new Error(`mfd init failed: ${made.stderr}`);
+    if (options.config) await addToConfig(join(data, 'mfd.yaml'), options.config);
+    return JSON.parse(made.stdout) as Record<
+      'node_id' | 'api_url' | 'api_key' | 'ca_file' | 'cluster_url' | 'metrics_url' | 'smtp',
+      string
+    >;
+  };
+  let report = await initialise();
 
-  const ca = await readFile(report.ca_file, 'utf8');
-  const agent = new Agent({keepAlive: true, ca});
   let child: ChildProcess | undefined;
   let log = '';
 
@@ -147,11 +148,22 @@ export const startNode = async (t: ExecutionContext<unknown>, options: NodeOptio
   };
 
   t.teardown(async () => {
-    agent.destroy();
     await stop('SIGKILL');
     await rm(root, {recursive: true, force: true});
   });
-  await start();
+  // The ports were free when init chose them; another node that starts at this moment may have taken one since.
+  for (let attempts = 3; ; attempts -= 1) {
+    try {
+      await start();
+      break;
+    } catch (error) {
+      if (attempts === 1 || !log.includes('is in use')) throw error;
+      for (const name of await readdir(data)) await rm(join(data, name), {recursive: true});
+      report = await initialise();
+    }
+  }
+  const agent = new Agent({keepAlive: true, ca: await readFile(report.ca_file, 'utf8')});
+  t.teardown(() => agent.destroy());
 
   return {
     ...report,

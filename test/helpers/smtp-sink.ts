@@ -114,7 +114,7 @@ export const startSmtpSink = async (t?: Teardown, options: SinkOptions = {}): Pr
         if (behaviour.drop === 'within-data') cutOff(session);
       });
       stream.on('end', () => {
-        if (behaviour.drop === 'after-final-dot') {
+        if (behaviour.drop === 'within-data' || behaviour.drop === 'after-final-dot') {
           cutOff(session);
           return;
         }
