@@ -1,8 +1,9 @@
-import type {Server as HttpServer, RequestListener} from 'node:http';
+import type {IncomingMessage, RequestListener, Server as HttpServer, ServerResponse} from 'node:http';
 import {createServer as createHttpServer} from 'node:http';
 import {createServer as createHttpsServer, type Server as HttpsServer} from 'node:https';
 import type {HostPort} from '../shared/host-port.ts';
 import type {KeyAndCertificate} from './cluster/certificates.ts';
+import {answerBrokenRequest} from './http/broken-request.ts';
 
 export interface Listener {
   address: HostPort;
@@ -37,6 +38,11 @@ export const listenHttp = async (listen: HostPort, handler: RequestListener): Pr
 });
 
 const open = async (server: HttpServer | HttpsServer, {host, port}: HostPort): Promise<Pick<Listener, 'address' | 'stop'>> => {
+  server.on('clientError', answerBrokenRequest);
+  // An expectation nobody here can meet is no reason to refuse (RFC 9110 section 10.1.1 leaves it open).
+  server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) =>
+    server.emit('request', request, response),
+  );
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen(port, host, () => {

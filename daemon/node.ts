@@ -32,7 +32,7 @@ export interface RunningNode {
   addresses: {api: HostPort; cluster: HostPort; metrics: HostPort; smtp: HostPort};
   /** Takes over what can change while running; logs what cannot. Throws, changing nothing, when `loaded` cannot be used. */
   reload(loaded: LoadedConfig): Promise<void>;
-  /** Finishes what is under way, for at most 8 s. */
+  /** Finishes what is under way, for at most 7 s. */
   stop(): Promise<void>;
 }
 
@@ -44,7 +44,7 @@ interface Needs {
   now?: () => number;
 }
 
-const graceMs = 8000;
+const graceMs = 7000;
 
 export const startNode = async ({data, loaded, log, version, now = Date.now}: Needs): Promise<RunningNode> => {
   const closers = createClosers(error => log.error({err: error}, 'closing failed'));

@@ -26,7 +26,9 @@ export const label = (max: number) =>
     .trim()
     .min(1, 'must not be empty')
     .max(max, `must be at most ${max} characters`)
-    .regex(/^[^\p{Cc}\p{Cs}\u2028\u2029]*$/u, 'must not contain control characters');
+    // Without flags: the interface description has no place for them.
+    .regex(/^[^\x00-\x1f\x7f-\x9f\u2028\u2029]*$/, 'must not contain control characters')
+    .refine(text => !/\p{Cs}/u.test(text), 'must not contain half a character');
 
 /** Zod's issues as the wire's `fields`: one entry per wrong or unknown member. */
 export const fieldFaults = (error: z.ZodError): FieldFault[] =>

@@ -4,7 +4,8 @@ import {moment, nodeId} from './fields.ts';
 import {reasons} from './held-mail.ts';
 import {comparableAddress, parseMailAddress} from './mail-address.ts';
 
-// Query parameters arrive as text; each schema says how that text must look and what it means.
+// Query parameters arrive as text; each schema says how that text must look and what it means. The types in `meta` are for
+// the interface description, which tells clients what to write, not how it travels.
 
 const wholeNumber = (min: number, max: number) =>
   z
@@ -15,7 +16,7 @@ const wholeNumber = (min: number, max: number) =>
 
 const decimal = z
   .string()
-  .regex(/^[+-]?\d{1,9}(\.\d{1,9})?$/, 'must be a number such as 6.5')
+  .regex(/^[+-]?\d{1,9}(\.\d{1,20})?$/, 'must be a number such as 6.5')
   .transform(Number);
 
 const instant = moment.transform(text => new Date(text).toISOString());
@@ -46,13 +47,24 @@ const subject = z
   .string()
   .min(1, 'must not be empty')
   .max(200, 'must be at most 200 characters')
-  .regex(/^\P{Cc}*$/u, 'must not contain control characters');
+  .regex(/^[^\x00-\x1f\x7f-\x9f]*$/, 'must not contain control characters');
 
-const flag = z.enum(['true', 'false'], 'must be true or false').transform(text => text === 'true');
+const flag = (description: string) =>
+  z
+    .enum(['true', 'false'], 'must be true or false')
+    .transform(text => text === 'true')
+    .prefault('false')
+    .meta({type: 'boolean', default: false, description});
+
+const maxOffset = 1_000_000_000;
 
 export const pageShape = {
-  limit: wholeNumber(1, 1000).prefault('100').meta({description: 'Maximum number of entries'}),
-  offset: wholeNumber(0, 1_000_000_000).prefault('0').meta({description: 'Entries to skip'}),
+  limit: wholeNumber(1, 1000)
+    .prefault('100')
+    .meta({type: 'integer', minimum: 1, maximum: 1000, default: 100, description: 'Maximum number of entries'}),
+  offset: wholeNumber(0, maxOffset)
+    .prefault('0')
+    .meta({type: 'integer', minimum: 0, maximum: maxOffset, default: 0, description: 'Entries to skip'}),
 };
 
 export const sinceShape = {since: instant.optional().meta({description: 'At or after this time'})};
@@ -62,8 +74,8 @@ export const holdFilterShape = {
   sender: sender.optional().meta({description: 'Only mail from this address or domain'}),
   ...sinceShape,
   until: instant.optional().meta({description: 'Only mail received before this time'}),
-  min_score: decimal.optional(),
-  max_score: decimal.optional(),
+  min_score: decimal.optional().meta({type: 'number', description: 'Only mail with at least this score'}),
+  max_score: decimal.optional().meta({type: 'number', description: 'Only mail with at most this score'}),
   reason: z.enum(reasons, `must be one of ${reasons.join(', ')}`).optional(),
   node: z.string().pipe(nodeId).optional().meta({description: 'Only mail held by this node'}),
   recipient: recipient.optional().meta({description: 'Only mail to this address'}),
@@ -74,8 +86,10 @@ export const holdFilterSchema = z.strictObject(holdFilterShape);
 /** Which held mails are meant: every member narrows. Times are ISO 8601 UTC, names and addresses canonical. */
 export type HoldFilter = z.infer<typeof holdFilterSchema>;
 
-export const holdListQuerySchema = z.strictObject({...holdFilterShape, ...pageShape, strict: flag.prefault('false')});
-export const holdSummaryQuerySchema = z.strictObject({...holdFilterShape, strict: flag.prefault('false')});
+const strict = flag('Rather no answer than one without the mail of a node that is away');
+
+export const holdListQuerySchema = z.strictObject({...holdFilterShape, ...pageShape, strict});
+export const holdSummaryQuerySchema = z.strictObject({...holdFilterShape, strict});
 
 export const auditQuerySchema = z.strictObject({
   ...pageShape,
@@ -88,7 +102,7 @@ export const auditQuerySchema = z.strictObject({
 });
 export type AuditQuery = z.infer<typeof auditQuerySchema>;
 
-export const forceQuerySchema = z.strictObject({force: flag.prefault('false')});
+export const forceQuerySchema = z.strictObject({force: flag('Even if no full-admin key is left')});
 export const noQuerySchema = z.strictObject({});
 
 export interface Page {

@@ -20,6 +20,9 @@ interface Needs {
   onFull(): void;
 }
 
+/** With less than this a database cannot even be opened, so a node that finds it so at its start gives the ballast up there. */
+const openingBytes = 1024 * 1024;
+
 export const createBallast = async ({path, sizeBytes, minFreeBytes, onFull}: Needs): Promise<Ballast> => {
   let isInPlace = false;
   let freeBytes = 0;
@@ -41,6 +44,7 @@ export const createBallast = async ({path, sizeBytes, minFreeBytes, onFull}: Nee
 
   isInPlace = (await stat(path).catch(() => undefined))?.size === sizeBytes;
   await refresh();
+  if (isInPlace && freeBytes < openingBytes) await giveUp();
 
   return {
     async withRoom(write) {

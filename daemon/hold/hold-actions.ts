@@ -3,6 +3,7 @@
 import {Fault} from '../../shared/fault.ts';
 import type {ActedState, ActionOutcome, HoldAction} from '../../shared/held-mail.ts';
 import {isWithinReach, type Reach} from '../../shared/scopes.ts';
+import type {MailContent} from '../services/mail.ts';
 import type {Actor, Deliver, RecipientResult, Route} from '../services/ports.ts';
 import {appendAudit} from '../store/audit.ts';
 import type {Database, Db} from '../store/database.ts';
@@ -79,27 +80,34 @@ export const createHoldActions = ({nodeId, database, spool, deliver, routeOf, wi
     return outcome({...mail, acted_at: ending.at, acted_by_key_id: ending.keyId}, ending.state, false);
   };
 
-  const deliverAll = async (mail: StoredHeldMail, actor: Actor): Promise<void> => {
-    const {content} = await spool.open(mail.queue_id);
+  /** What a failing disk has changed is not what was held, and must not be delivered as if it were. */
+  const intactContent = async (queueId: string): Promise<MailContent> => {
+    const spooled = await spool.open(queueId);
+    if (await spool.isIntact(spooled)) return spooled.content;
+    throw new Fault('delivery_failed', 'the bytes of this mail have changed on the disk; it is still held: look at its body');
+  };
+
+  const deliverAll = async (mail: StoredHeldMail): Promise<void> => {
+    const content = await intactContent(mail.queue_id);
     const envelope = {sender: mail.sender, recipients: mail.recipients, isUtf8: mail.is_utf8, isEightBit: mail.is_eight_bit};
     const results = await deliver.deliver(routeOf(mail), envelope, content);
     const failed = results.filter(result => result.outcome !== 'delivered');
     if (failed.length === 0) return;
 
     const delivered = results.filter(result => result.outcome === 'delivered').map(({recipient}) => recipient);
-    await write(async tx => {
-      if (delivered.length > 0) await strikeRecipients(tx, mail.queue_id, delivered);
-      const detail = `${failed.length} of ${results.length} recipients`;
-      await audit(tx, actor, {action: 'release', queueId: mail.queue_id, result: 'delivery_failed', detail});
-    });
+    if (delivered.length > 0) await write(async tx => strikeRecipients(tx, mail.queue_id, delivered));
     throw deliveryFailed(results, failed);
   };
 
   const release = async (mail: StoredHeldMail, actor: Actor): Promise<ActionOutcome> => {
     try {
-      await deliverAll(mail, actor);
+      await deliverAll(mail);
     } catch (error) {
-      await write(async tx => unclaim(tx, [mail.queue_id]));
+      await write(async tx => {
+        await unclaim(tx, [mail.queue_id]);
+        const {code, detail} = error instanceof Fault ? error : {code: 'internal', detail: ''};
+        await audit(tx, actor, {action: 'release', queueId: mail.queue_id, result: code, detail});
+      });
       throw error;
     }
     delivered.add(mail.queue_id);

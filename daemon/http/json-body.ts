@@ -25,9 +25,9 @@ export const bulkJsonBody = bodyOf(maxBulkBytes);
 
 /** For requests that need no body: what is sent all the same is read, so that nothing asked for is silently ignored. */
 export const optionalJsonBody: RouterMiddleware<RequestState> = async (ctx, next) => {
-  const hasBody = ctx.get('Transfer-Encoding') !== '' || Number(ctx.get('Content-Length') || 0) > 0;
-  if (hasBody) requireMediaType(ctx.req);
-  ctx.state.body = hasBody ? parse(await read(ctx.req, maxBytes)) : {};
+  const bytes = await read(ctx.req, maxBytes);
+  if (bytes.length > 0) requireMediaType(ctx.req);
+  ctx.state.body = bytes.length > 0 ? parse(bytes) : {};
   await next();
 };
 

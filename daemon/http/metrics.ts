@@ -54,10 +54,11 @@ export const createMetrics = (version: string): Metrics => {
   for (const verdict of ['relayed', 'held', 'rejected', 'refused', 'deferred']) verdicts.inc({verdict}, 0);
   const deliveries = new Counter({
     name: 'mfd_deliveries_total',
-    help: 'Recipients handed to a backend, by occasion and outcome',
+    help: 'Deliveries to backends: relayed mails, and recipients of released ones, by outcome',
     labelNames: ['kind', 'outcome'],
     registers,
   });
+  deliveries.inc({kind: 'relay', outcome: 'delivered'}, 0);
   for (const outcome of ['delivered', 'refused', 'deferred']) deliveries.inc({kind: 'release', outcome}, 0);
   const expired = new Counter({name: 'mfd_held_mails_expired_total', help: 'Mails removed by retention', registers});
   const source = createSourceGauges(registers);

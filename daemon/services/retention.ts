@@ -7,7 +7,10 @@ const rememberedMs = 90 * 24 * 3600 * 1000;
 const batchSize = 500;
 
 export interface Retention {
-  /** Ends the life of every mail held longer than its reason allows; returns how many. Never earlier than set. */
+  /**
+   * Ends the life of every mail held longer than its reason allows; returns how many. Never earlier than set. One that
+   * fails keeps none of the others; the first failure is thrown when all have been tried.
+   */
   sweep(): Promise<number>;
 }
 
@@ -20,21 +23,23 @@ interface Needs {
 }
 
 export const createRetention = ({database, keepMs, expire, now}: Needs): Retention => {
-  const sweepReason = async (reason: Reason): Promise<number> => {
+  const sweepReason = async (reason: Reason, onFailure: (error: unknown) => void): Promise<number> => {
     const before = new Date(now() - keepMs()[reason]).toISOString();
     const due = await listArrivedBefore(database.read, reason, before, batchSize);
     let expired = 0;
-    for (const queueId of due) if (await expire(queueId)) expired += 1;
+    for (const queueId of due) if (await expire(queueId).catch(onFailure)) expired += 1;
     // A full batch of which something went means there may be more; one that stayed as it was would come again for ever.
-    return due.length === batchSize && expired > 0 ? expired + (await sweepReason(reason)) : expired;
+    return due.length === batchSize && expired > 0 ? expired + (await sweepReason(reason, onFailure)) : expired;
   };
 
   return {
     async sweep() {
+      const failures: unknown[] = [];
       let expired = 0;
-      for (const reason of reasons) expired += await sweepReason(reason);
+      for (const reason of reasons) expired += await sweepReason(reason, error => void failures.push(error));
       const remembered = new Date(now() - rememberedMs).toISOString();
       while ((await database.write.transaction(async tx => forgetEnded(tx, remembered, batchSize))) === batchSize);
+      if (failures.length > 0) throw failures[0];
       return expired;
     },
   };

@@ -19,10 +19,11 @@ interface SqliteConnection {
 
 /**
  * WAL with synchronous FULL: a commit that was acknowledged survives a power cut (NORMAL would lose the latest ones).
- * `busy_timeout` covers a second process, such as `mfd bootstrap-key` beside a running node.
+ * `busy_timeout` covers a second process, such as `mfd bootstrap-key` beside a running node. `secure_delete` overwrites what
+ * is deleted: private keys must not stay readable in unused space.
  */
 const writerSettings =
-  'PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA busy_timeout = 5000; PRAGMA foreign_keys = ON;';
+  'PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA busy_timeout = 5000; PRAGMA foreign_keys = ON; PRAGMA secure_delete = FAST;';
 const readerSettings = 'PRAGMA busy_timeout = 5000; PRAGMA query_only = ON; PRAGMA mmap_size = 268435456;';
 
 const readers = 4;
@@ -62,6 +63,8 @@ const connect = (filename: string, settings: string, pool: {min: number; max: nu
     client: 'sqlite3',
     connection: {filename},
     useNullAsDefault: true,
+    // What it would print is thrown as well, and told by whoever catches it.
+    log: {warn: () => {}, error: () => {}},
     // A query that forgot its transaction would otherwise wait for itself for ever.
     acquireConnectionTimeout: 30_000,
     pool: {
@@ -99,7 +102,10 @@ export const isDiskFull = (error: unknown): boolean => {
  * however the process ends. Undefined when another process has it.
  */
 export const acquireLock = async (filename: string): Promise<{release(): Promise<void>} | undefined> => {
-  const lock = connect(filename, 'PRAGMA locking_mode = EXCLUSIVE; PRAGMA busy_timeout = 0;', {min: 1, max: 1});
+  const lock = connect(filename, 'PRAGMA journal_mode = OFF; PRAGMA locking_mode = EXCLUSIVE; PRAGMA busy_timeout = 0;', {
+    min: 1,
+    max: 1,
+  });
   try {
     await lock.raw('BEGIN EXCLUSIVE');
     return {release: async () => lock.destroy()};

@@ -26,7 +26,7 @@ export const newFields = {
   domain: (name: string) => ({
     created_at: '2026-01-01T00:00:00.000Z',
     name,
-    direction: 'inbound',
+    direction: 'inbound' as const,
     active: true,
     backend_servers: ['127.0.0.1:25'],
     quarantine_threshold: 6,

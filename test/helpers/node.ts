@@ -40,7 +40,7 @@ export const run = async (file: string, args: string[], {input, env}: RunOptions
   });
 
 /** Nothing of whoever runs the tests leaks into the programs under test. */
-const cleanEnvironment = (): NodeJS.ProcessEnv =>
+export const cleanEnvironment = (): NodeJS.ProcessEnv =>
   Object.fromEntries(
     Object.entries(process.env).filter(([name]) => !/^(MFD_|MFCTL_|NODE_EXTRA_CA_CERTS|NO_COLOR|FORCE_COLOR)/.test(name)),
   );

@@ -1,7 +1,7 @@
 // A small SMTP client that sends whatever it is told to, well-formed or not.
 import {once} from 'node:events';
 import {connect as connectSocket, type Socket} from 'node:net';
-import {connect as connectTls} from 'node:tls';
+import {type ConnectionOptions, connect as connectTls} from 'node:tls';
 
 export interface Reply {
   code: number;
@@ -19,7 +19,8 @@ export interface SmtpClient {
   write(bytes: string | Buffer): void;
   /** The next reply; rejects when the server closes before it is complete. */
   reply(): Promise<Reply>;
-  startTls(): Promise<{subject: string}>;
+  /** Trusts any certificate, unless told otherwise. */
+  startTls(trust?: ConnectionOptions): Promise<{subject: string}>;
   /** Resolves when the server has closed. */
   closed: Promise<unknown>;
   destroy(): void;
@@ -49,10 +50,10 @@ export const connect = async (port: number, host = '127.0.0.1'): Promise<SmtpCli
       else write(Buffer.concat([stuffed(Buffer.from(content)), Buffer.from('.\r\n')]));
       return replies.next();
     },
-    startTls: async () => {
+    startTls: async (trust = {rejectUnauthorized: false}) => {
       const go = await cmd('STARTTLS');
       if (go.code !== 220) throw new Error(`STARTTLS: ${go.code} ${go.text}`);
-      const tls = connectTls({socket, rejectUnauthorized: false});
+      const tls = connectTls({...trust, socket});
       await once(tls, 'secureConnect');
       socket = tls;
       replies = createReplyReader(tls);

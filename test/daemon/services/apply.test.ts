@@ -36,14 +36,19 @@ const recomputedHash = async ({write}: Database): Promise<string> => {
       const values = Object.entries(JSON.parse(fields) as StampedFields)
         .sort(([a], [b]) => (a < b ? -1 : 1))
         .map(([name, [value]]) => [name, value]);
-      sum += BigInt(`0x${createHash('sha256').update(JSON.stringify([kind, id, values])).digest('hex')}`);
+      sum += BigInt(
+        `0x${createHash('sha256')
+          .update(JSON.stringify([kind, id, values]))
+          .digest('hex')}`,
+      );
     }
   return `sha256:${BigInt.asUintN(256, sum).toString(16).padStart(64, '0')}`;
 };
 
 const domain = (id: number, name: string, n: number) => change('domain', id, stampOf(n), newFields.domain(name));
 const threshold = (id: number, n: number, value: number) => change('domain', id, stampOf(n), {quarantine_threshold: value});
-const dkimKey = (id: number, domainId: number, n: number) => change('dkim_key', id, stampOf(n), newFields.dkimKey(domainId, 's1'));
+const dkimKey = (id: number, domainId: number, n: number) =>
+  change('dkim_key', id, stampOf(n), newFields.dkimKey(domainId, 's1'));
 const hashOf = async ({write}: Database) => (await readConfigHash(write)).config_hash;
 const idsIn = async ({write}: Database, table: Kind) => write(table).orderBy('id').pluck('id');
 
@@ -63,7 +68,7 @@ test('whatever the order, the batches and the repetitions, the same changes make
       t.deepEqual(await dump(database), first);
       t.is(first.hash, recomputed);
     }),
-    {numRuns: 120},
+    {numRuns: 250},
   );
 });
 
@@ -82,7 +87,10 @@ test('what is read of a record is there exactly when it is complete, not deleted
       const names = await database.write('domain').pluck('name');
       t.is(new Set(names).size, names.length);
       for (const kind of tables)
-        t.true((await idsIn(database, kind)).every(id => created(kind).includes(id) && !deleted(kind).includes(id)), kind);
+        t.true(
+          (await idsIn(database, kind)).every(id => created(kind).includes(id) && !deleted(kind).includes(id)),
+          kind,
+        );
       t.deepEqual(
         await idsIn(database, 'mail_filter'),
         created('mail_filter')
@@ -96,7 +104,7 @@ test('what is read of a record is there exactly when it is complete, not deleted
           .sort((a, b) => a - b),
       );
     }),
-    {numRuns: 100},
+    {numRuns: 150},
   );
 });
 

@@ -35,10 +35,7 @@ test('it makes no difference which of two histories is merged into which', t => 
 test('it makes no difference which two of three histories are merged first', t => {
   fc.assert(
     fc.property(threeStates, ({kind, a, b, c}) => {
-      t.deepEqual(
-        mergeStates(kind, mergeStates(kind, a, b), c),
-        mergeStates(kind, a, mergeStates(kind, b, c)),
-      );
+      t.deepEqual(mergeStates(kind, mergeStates(kind, a, b), c), mergeStates(kind, a, mergeStates(kind, b, c)));
     }),
     {numRuns: 500},
   );
@@ -121,22 +118,24 @@ test('the earlier creation keeps the name, and a later one gets it only after a 
 });
 
 test('of any claims, exactly those that nobody else held at the time succeed', t => {
-  const claims = fc
-    .array(fc.tuple(fc.nat(30), fc.option(fc.nat(30), {nil: null})), {maxLength: 8})
-    .map(spans =>
-      spans.map(([created, life], n): Claim => ({
+  const claims = fc.array(fc.tuple(fc.nat(30), fc.option(fc.nat(30), {nil: null})), {maxLength: 8}).map(spans =>
+    spans.map(
+      ([created, life], n): Claim => ({
         id: n + 1,
         created: stampOf(created * 10 + n),
         deleted: life === null ? null : stampOf(created * 10 + n + life * 10),
-      })),
-    );
+      }),
+    ),
+  );
   fc.assert(
     fc.property(claims, all => {
       const losers = losersOf(all);
       const holders = all.filter(({id}) => !losers.has(id));
 
       const heldWhen = ({created, id}: Claim) =>
-        holders.filter(other => other.id !== id && other.created <= created && (other.deleted === null || other.deleted > created));
+        holders.filter(
+          other => other.id !== id && other.created <= created && (other.deleted === null || other.deleted > created),
+        );
       t.true(holders.every(holder => heldWhen(holder).length === 0));
       t.true(all.filter(({id}) => losers.has(id)).every(loser => heldWhen(loser).length === 1));
       t.deepEqual(losersOf(all.toReversed()), losers);

@@ -1,0 +1,216 @@
+import {execFile} from 'node:child_process';
+import {fileURLToPath} from 'node:url';
+import {promisify} from 'node:util';
+import test from 'ava';
+import {stampMs} from '../../../daemon/services/clock.ts';
+import type {Draft} from '../../../daemon/services/configuration.ts';
+import {type Database, openDatabase} from '../../../daemon/store/database.ts';
+import {newFields} from '../../helpers/config-history.ts';
+import {testConfiguration, testDatabase} from '../../helpers/database.ts';
+
+const createDomain = async (draft: Draft, name: string): Promise<number> => {
+  const id = await draft.nextId('domain');
+  await draft.create('domain', id, {...newFields.domain(name), created_at: draft.at});
+  return id;
+};
+
+const outbox = async ({
+  write,
+}: Database): Promise<{seq: number; event: {stamp: string; changes: {kind: string; id: number}[]}}[]> =>
+  (await write('outbox').orderBy('seq')).map(({seq, event}) => ({seq, event: JSON.parse(event)}));
+
+const someone = {keyId: 7, remoteAddress: '192.0.2.1'};
+
+test('a change leaves exactly one outbox row, with everything in it under one stamp', async t => {
+  const {database} = await testDatabase(t);
+  const configuration = testConfiguration(database, {now: () => 1_767_225_600_123});
+
+  const id = await configuration.change(async draft => {
+    const made = await createDomain(draft, 'one.test');
+    await draft.update('domain', made, {active: false});
+    return made;
+  });
+
+  const rows = await outbox(database);
+  t.is(rows.length, 1);
+  t.deepEqual(
+    rows[0]?.event.changes.map(change => [change.kind, change.id]),
+    [
+      ['domain', id],
+      ['domain', id],
+    ],
+  );
+  t.is(stampMs(rows[0]?.event.stamp ?? ''), 1_767_225_600_123);
+  t.like(await database.read('domain').first(), {
+    id,
+    created_at: '2026-01-01T00:00:00.123Z',
+    updated_at: '2026-01-01T00:00:00.123Z',
+  });
+});
+
+test('work that changes nothing leaves no outbox row', async t => {
+  const {database} = await testDatabase(t);
+
+  const answer = await testConfiguration(database).change(async () => 'nothing to do');
+
+  t.is(answer, 'nothing to do');
+  t.deepEqual(await outbox(database), []);
+});
+
+test('work that fails leaves neither change, nor outbox row, nor audit entry, and tells nobody', async t => {
+  const {database} = await testDatabase(t);
+  const configuration = testConfiguration(database);
+  let told = 0;
+  configuration.onChange(async () => {
+    told += 1;
+  });
+
+  const failing = configuration.change(async draft => {
+    await createDomain(draft, 'one.test');
+    await draft.audit(someone, 'domain.create', 'one.test');
+    throw new Error('second thoughts');
+  });
+
+  await t.throwsAsync(failing, {message: 'second thoughts'});
+  for (const table of ['domain', 'config_record', 'outbox', 'audit', 'local_state'])
+    t.deepEqual(await database.write(table), [], table);
+  t.is(told, 0);
+});
+
+test('the numbers of outbox rows are never given twice, even after the rows are gone', async t => {
+  const {database} = await testDatabase(t);
+  const configuration = testConfiguration(database);
+  await configuration.change(async draft => createDomain(draft, 'one.test'));
+  await database.write('outbox').delete();
+
+  await configuration.change(async draft => createDomain(draft, 'two.test'));
+
+  t.deepEqual(
+    (await outbox(database)).map(({seq}) => seq),
+    [2],
+  );
+});
+
+test('ids begin at the node number times 10^9, and one that was deleted is not given again after a restart', async t => {
+  const {database, filename} = await testDatabase(t);
+  const configuration = testConfiguration(database, {nodeNo: 3});
+  const first = await configuration.change(async draft => createDomain(draft, 'one.test'));
+  const second = await configuration.change(async draft => createDomain(draft, 'two.test'));
+  await configuration.change(async draft => draft.remove('domain', second));
+  await database.close();
+
+  const again = await openDatabase(filename);
+  t.teardown(again.close);
+  const third = await testConfiguration(again, {nodeNo: 3}).change(async draft => createDomain(draft, 'three.test'));
+
+  t.deepEqual([first, second, third], [3_000_000_001, 3_000_000_002, 3_000_000_003]);
+});
+
+test('listeners have run before the change resolves, and see it in the database', async t => {
+  const {database} = await testDatabase(t);
+  const configuration = testConfiguration(database);
+  const seen: string[][] = [];
+  configuration.onChange(async touched => {
+    t.deepEqual(
+      touched.map(({kind}) => kind),
+      ['domain'],
+    );
+    await new Promise(resolve => setTimeout(resolve, 20));
+    seen.push(await database.read('domain').orderBy('name').pluck('name'));
+  });
+
+  await configuration.change(async draft => createDomain(draft, 'one.test'));
+
+  t.deepEqual(seen, [['one.test']]);
+});
+
+test('a listener is never overtaken by the next change', async t => {
+  const {database} = await testDatabase(t);
+  const configuration = testConfiguration(database);
+  const steps: string[] = [];
+  configuration.onChange(async ([touched]) => {
+    steps.push(`begin ${touched?.id}`);
+    // The first takes longest.
+    await new Promise(resolve => setTimeout(resolve, steps.length === 1 ? 60 : 1));
+    steps.push(`end ${touched?.id}`);
+  });
+
+  const [a, b, c] = await Promise.all(
+    ['a.test', 'b.test', 'c.test'].map(name => configuration.change(async d => createDomain(d, name))),
+  );
+
+  t.deepEqual(steps, [`begin ${a}`, `end ${a}`, `begin ${b}`, `end ${b}`, `begin ${c}`, `end ${c}`]);
+});
+
+test('a listener that fails does not keep later changes from being told', async t => {
+  const {database} = await testDatabase(t);
+  const configuration = testConfiguration(database);
+  let told = 0;
+  configuration.onChange(async () => {
+    told += 1;
+    if (told === 1) throw new Error('not this time');
+  });
+
+  await t.throwsAsync(
+    configuration.change(async draft => createDomain(draft, 'one.test')),
+    {message: 'not this time'},
+  );
+  await configuration.change(async draft => createDomain(draft, 'two.test'));
+
+  t.is(told, 2);
+});
+
+test('an audit entry names who did it, and chains to the one before', async t => {
+  const {database} = await testDatabase(t);
+  const configuration = testConfiguration(database, {now: () => 1_767_225_600_000});
+
+  await configuration.change(async draft => draft.audit(someone, 'domain.create', 'one.test'));
+  await configuration.change(async draft => draft.audit(someone, 'domain.create', 'one.test'));
+
+  const [first, second] = await database.read('audit').orderBy('seq');
+  t.like(first, {at: '2026-01-01T00:00:00.000Z', key_id: 7, remote_address: '192.0.2.1', action: 'domain.create', result: 'ok'});
+  t.not(first.hash, second.hash);
+});
+
+test('two connections that change the configuration at once take turns, and nothing is lost or numbered twice', async t => {
+  const {database, filename} = await testDatabase(t);
+  const other = await openDatabase(filename);
+  t.teardown(other.close);
+  const configurations = [testConfiguration(database), testConfiguration(other)];
+
+  await Promise.all(
+    Array.from({length: 60}, async (_, n) =>
+      configurations[n % 2]?.change(async draft => {
+        await draft.audit(someone, 'domain.create', `number ${n}`);
+        return createDomain(draft, `d${n}.test`);
+      }),
+    ),
+  );
+
+  const ids = await database.read('domain').pluck('id');
+  t.is(new Set(ids).size, 60);
+  t.is((await outbox(database)).length, 60);
+  t.is((await database.read('audit')).length, 60);
+});
+
+const writer = fileURLToPath(new URL('../../helpers/config-writer-main.ts', import.meta.url));
+
+test('a second process that changes the configuration beside a busy writer fails nowhere', async t => {
+  const {database, filename} = await testDatabase(t);
+  const configuration = testConfiguration(database);
+  let isRunning = true;
+  const busy = (async () => {
+    let count = 0;
+    for (; isRunning; count += 1) await configuration.change(async draft => createDomain(draft, `here-${count}.test`));
+    return count;
+  })();
+
+  const {stdout} = await promisify(execFile)(process.execPath, ['--import=tsx', writer, filename, '40']);
+  isRunning = false;
+  const here = await busy;
+
+  t.is(stdout.trim(), '40');
+  t.is((await database.read('domain')).length, here + 40);
+  t.is((await outbox(database)).length, here + 40);
+  t.deepEqual(await database.read.raw('PRAGMA integrity_check'), [{integrity_check: 'ok'}]);
+});

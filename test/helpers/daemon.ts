@@ -1,0 +1,59 @@
+// `mfd start` as a child process, on whatever data directory a test likes.
+import {type ChildProcess, spawn} from 'node:child_process';
+import type {ExecutionContext} from 'ava';
+import {cleanEnvironment, mfdFile} from './node.ts';
+
+export interface Daemon {
+  /** Resolves with the line that begins `mfd ready`; rejects when the daemon ends before. */
+  ready: Promise<string>;
+  /** The exit code, or the signal that ended it. */
+  ended: Promise<number | NodeJS.Signals>;
+  stdout(): string;
+  stderr(): string;
+  signal(signal: NodeJS.Signals): void;
+  /** Resolves once the log matches. */
+  logged(pattern: RegExp): Promise<void>;
+}
+
+export const startDaemon = (t: ExecutionContext<unknown>, data: string, env: Record<string, string> = {}): Daemon => {
+  const child: ChildProcess = spawn(process.execPath, [mfdFile, 'start', '--data', data], {
+    env: {...cleanEnvironment(), ...env},
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let stdout = '';
+  let stderr = '';
+  child.stderr?.on('data', (chunk: Buffer) => {
+    stderr += chunk.toString();
+  });
+  const ended = new Promise<number | NodeJS.Signals>(resolve => {
+    // After `close` nothing more comes from its streams.
+    child.once('close', (code, signal) => resolve(code ?? signal ?? 0));
+  });
+  const ready = new Promise<string>((resolve, reject) => {
+    child.stdout?.on('data', (chunk: Buffer) => {
+      stdout += chunk.toString();
+      const line = /^mfd ready .*$/m.exec(stdout)?.[0];
+      if (line !== undefined && stdout.endsWith('\n')) resolve(line);
+    });
+    void ended.then(code => reject(new Error(`mfd start ended with ${code}: ${stderr}`)));
+  });
+  ready.catch(() => {});
+  t.teardown(async () => {
+    child.kill('SIGKILL');
+    await ended;
+  });
+
+  return {
+    ready,
+    ended,
+    stdout: () => stdout,
+    stderr: () => stderr,
+    signal: signal => void child.kill(signal),
+    async logged(pattern) {
+      for (let tries = 0; !pattern.test(stderr); tries += 1) {
+        if (tries > 200) throw new Error(`not logged: ${pattern} in ${stderr}`);
+        await new Promise(resolve => setTimeout(resolve, 50));
+      }
+    },
+  };
+};

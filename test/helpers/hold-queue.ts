@@ -1,0 +1,94 @@
+// A hold queue on a real spool and a real database; where mail is delivered to is an object that a test can change.
+import {join} from 'node:path';
+import {buffer} from 'node:stream/consumers';
+import {createSpool} from '../../daemon/hold/spool.ts';
+import {createSpoolHoldQueue, type SpoolHoldQueue} from '../../daemon/hold/spool-hold-queue.ts';
+import type {Judgement, Ownership} from '../../daemon/services/mail.ts';
+import type {Actor, RecipientResult} from '../../daemon/services/ports.ts';
+import type {Database} from '../../daemon/store/database.ts';
+import type {Domain} from '../../shared/domain.ts';
+import type {Reason} from '../../shared/held-mail.ts';
+import {type Teardown, testDatabase} from './database.ts';
+import {type MailParts, receivedMail} from './received-mail.ts';
+
+export const operator: Actor = {keyId: 7, scope: 'full-admin', reach: {kind: 'all'}, remoteAddress: '192.0.2.9'};
+
+export const trace = Buffer.from('Received: by alpha.test\r\n');
+
+export interface Delivery {
+  recipients: string[];
+  content: string;
+}
+
+export interface TestQueue {
+  queue: SpoolHoldQueue;
+  database: Database;
+  filename: string;
+  spool: Awaited<ReturnType<typeof createSpool>>;
+  spoolFolder: string;
+  deliveries: Delivery[];
+  /** What the backend says to a recipient; `delivered` unless a test says otherwise. */
+  answer: (recipient: string) => Promise<RecipientResult['outcome']>;
+  /** Replaces the writes that make room or administer. */
+  withRoom: <T>(write: () => Promise<T>) => Promise<T>;
+  now: number;
+  hold(queueId: string, parts?: HeldParts): Promise<void>;
+}
+
+export interface HeldParts extends MailParts {
+  domainId?: number;
+  domain?: string;
+  reason?: Reason;
+  score?: number;
+  arrivedAt?: number;
+  direction?: Ownership['direction'];
+}
+
+const replies = {delivered: 250, refused: 550, deferred: 450};
+
+export const openQueue = async (
+  database: Database,
+  spoolFolder: string,
+): Promise<Omit<TestQueue, 'database' | 'filename' | 'spoolFolder'>> => {
+  const spool = await createSpool(spoolFolder);
+  const test: Omit<TestQueue, 'database' | 'filename' | 'spoolFolder' | 'queue'> = {
+    spool,
+    deliveries: [],
+    answer: async () => 'delivered',
+    withRoom: async write => write(),
+    now: Date.parse('2026-03-01T12:00:00.000Z'),
+    async hold(queueId, {domainId = 1, domain = 'example.com', reason = 'spam', score = 8, arrivedAt = test.now, ...parts} = {}) {
+      const mail = {...receivedMail(parts), queueId, receivedAt: new Date(arrivedAt)};
+      const ownership: Ownership = {direction: parts.direction ?? 'inbound', domain: {id: domainId, name: domain} as Domain};
+      const judgement: Judgement = {action: 'hold', score, reason, symbols: [{name: 'A_SYMBOL', score}]};
+      await queue.hold(mail, ownership, judgement);
+    },
+  };
+  const queue = createSpoolHoldQueue({
+    nodeId: 'alpha',
+    database,
+    spool,
+    now: () => test.now,
+    traceHeader: () => trace,
+    routeOf: () => ({servers: [{host: '127.0.0.1', port: 25}]}),
+    withRoom: async write => test.withRoom(write),
+    deliver: {
+      async deliver(_route, {recipients}, content) {
+        const outcomes = await Promise.all(
+          recipients.map(async recipient => ({recipient, outcome: await test.answer(recipient)})),
+        );
+        const reached = outcomes.filter(({outcome}) => outcome === 'delivered').map(({recipient}) => recipient);
+        if (reached.length > 0)
+          test.deliveries.push({recipients: reached, content: (await buffer(content.open())).toString('latin1')});
+        return outcomes.map(({recipient, outcome}) => ({recipient, outcome, reply: {code: replies[outcome], text: outcome}}));
+      },
+    },
+  });
+  return Object.assign(test, {queue});
+};
+
+export const testQueue = async (t: Teardown, options: {isDurable?: boolean} = {}): Promise<TestQueue> => {
+  const {database, filename} = await testDatabase(t, options);
+  const spoolFolder = join(filename, '..', 'spool');
+  return Object.assign(await openQueue(database, spoolFolder), {database, filename, spoolFolder});
+};

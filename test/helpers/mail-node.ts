@@ -1,0 +1,123 @@
+// A real node with one domain and the backend it delivers to, and what tests of mail do with them.
+import {readdir} from 'node:fs/promises';
+import {join} from 'node:path';
+import type {ExecutionContext} from 'ava';
+import {formatHostPort} from '../../shared/host-port.ts';
+import {type ApiAnswer, type NodeOptions, startNode, type TestNode} from './node.ts';
+import {type Reply, sendMail} from './smtp-client.ts';
+import {type SinkOptions, type SmtpSink, startSmtpSink} from './smtp-sink.ts';
+
+export interface Held {
+  node_id: string;
+  queue_id: string;
+  sender: string;
+  recipients: string[];
+  subject: string;
+  score: number;
+  symbols: string[];
+  reason: string;
+  size_bytes: number;
+}
+
+export interface Sending {
+  from?: string;
+  to?: string | string[];
+  /** MAIL parameters such as SMTPUTF8. */
+  parameters?: string;
+}
+
+export interface MailNode extends TestNode {
+  sink: SmtpSink;
+  domainId: number;
+  /** From ada@example.net to ben@example.com, unless told otherwise. */
+  send(raw: string | Buffer, sending?: Sending): Promise<Reply>;
+  createDomain(domain: object): Promise<number>;
+  updateDomain(changes: object): Promise<void>;
+  /** All held mails that match, newest first. */
+  held(query?: string): Promise<Held[]>;
+  /** The only held mail. */
+  onlyHeld(): Promise<Held>;
+  body(mail: Held): Promise<Buffer>;
+  act(action: 'release' | 'discard', mail: Held): Promise<ApiAnswer>;
+  /** Names of the files in one of the folders of the spool. */
+  spooled(folder: 'held' | 'tmp' | 'damaged'): Promise<string[]>;
+}
+
+export interface MailNodeOptions extends NodeOptions {
+  sink?: SinkOptions;
+  /** Members of the domain example.com, besides its name and its backend. */
+  domain?: object;
+}
+
+/** Thresholds with which everything is held, or everything relayed, whatever it scores. */
+export const holdAll = {quarantine_threshold: -1000, reject_threshold: 10_000};
+export const relayAll = {quarantine_threshold: 10_000, reject_threshold: 10_000};
+
+export const startMailNode = async (t: ExecutionContext, options: MailNodeOptions = {}): Promise<MailNode> => {
+  const sink = await startSmtpSink(t, options.sink);
+  // Nothing asks the name server of the machine.
+  const smtp = {reverse_lookup: false, ...(options.config?.smtp as object | undefined)};
+  const node = await startNode(t, {...options, config: {...options.config, smtp}});
+
+  const createDomain = async (domain: object): Promise<number> => {
+    const {status, json, body} = await node.api('POST', 'domains', {body: domain});
+    if (status !== 201) throw new Error(`POST /domains: ${status} ${body}`);
+    return json.data.id;
+  };
+  const domainId = await createDomain({name: 'example.com', backend_servers: [formatHostPort(sink.server)], ...options.domain});
+  const path = ({node_id, queue_id}: Held) => `mail/quarantine/${node_id}/${queue_id}`;
+  const held = async (query = 'limit=1000'): Promise<Held[]> => {
+    const {status, json, body} = await node.api('GET', `mail/quarantine?${query}`);
+    if (status !== 200) throw new Error(`GET /mail/quarantine: ${status} ${body}`);
+    return json.data;
+  };
+
+  return {
+    ...node,
+    sink,
+    domainId,
+    createDomain,
+    held,
+    send: async (raw, {from = 'ada@example.net', to = 'ben@example.com', parameters} = {}) =>
+      (await sendMail({port: node.smtpPort, from, to, raw, ...(parameters !== undefined && {parameters})})).reply,
+    updateDomain: async changes => {
+      const {status, body} = await node.api('PUT', `domains/${domainId}`, {body: changes});
+      if (status !== 200) throw new Error(`PUT /domains: ${status} ${body}`);
+    },
+    onlyHeld: async () => {
+      const mails = await held();
+      if (mails.length !== 1 || !mails[0]) throw new Error(`${mails.length} mails are held`);
+      return mails[0];
+    },
+    body: async mail => {
+      const {status, body} = await node.api('GET', `${path(mail)}/body`);
+      if (status !== 200) throw new Error(`body of ${mail.queue_id}: ${status} ${body}`);
+      return body;
+    },
+    act: async (action, mail) => node.api('POST', `${path(mail)}/${action}`),
+    spooled: async folder => readdir(join(node.data, 'spool', folder)),
+  };
+};
+
+/** Splits what a node hands out into its own `Received` field and all that follows. */
+export const splitTrace = (bytes: Buffer): {trace: string; rest: Buffer} => {
+  const trace = /^Received: [^\r\n]*\r\n(?:[\t ][^\r\n]*\r\n)*/.exec(bytes.subarray(0, 4096).toString('latin1'))?.[0] ?? '';
+  return {trace, rest: bytes.subarray(trace.length)};
+};
+
+/** Text as SMTP carries it: every line ends in CRLF, the last one too. */
+export const onTheWire = (bytes: Buffer): Buffer => {
+  const text = bytes.toString('latin1').replace(/\r?\n/g, '\r\n');
+  return Buffer.from(text === '' || text.endsWith('\r\n') ? text : `${text}\r\n`, 'latin1');
+};
+
+/** Resolves with what `look` finds; throws once it has found nothing for `withinMs`. */
+export const eventually = async <T>(look: () => Promise<T | undefined> | T | undefined, withinMs = 30_000): Promise<T> => {
+  const deadline = Date.now() + withinMs;
+  for (;;) {
+    const found = await look();
+    if (found !== undefined && found !== false) return found;
+    if (Date.now() > deadline) throw new Error(`not within ${withinMs} ms`);
+    await new Promise(resolve => setTimeout(resolve, 50));
+  }
+};

@@ -1,0 +1,140 @@
+// The names that come in from outside: domains, addresses, host:port, keys. What passes is canonical and can be passed on.
+import test from 'ava';
+import fc from 'fast-check';
+import {generateApiKey, isApiKeyValue, toBase62} from '../../shared/api-key-value.ts';
+import {canonicalDomain} from '../../shared/domain-name.ts';
+import {formatHostPort, parseHostPort} from '../../shared/host-port.ts';
+import {comparableAddress, domainOf, parseMailAddress} from '../../shared/mail-address.ts';
+
+const anyText = fc.oneof(
+  fc.string({unit: 'binary', maxLength: 40}),
+  fc.domain(),
+  fc.emailAddress(),
+  fc
+    .array(fc.constantFrom('a', 'Z', '.', '-', '@', 'ü', '。', '1', '[', ']', ':', ' ', '\0', '"', '<', '>', '\u200d', 'xn--'), {
+      maxLength: 12,
+    })
+    .map(parts => parts.join('')),
+);
+
+test('a domain that passes is lower-case ASCII labels with a dot, and its own canonical form', t => {
+  fc.assert(
+    fc.property(anyText, text => {
+      const name = canonicalDomain(text);
+      if (name === undefined) return;
+      t.regex(name, /^(?=.{3,253}$)[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)+$/);
+      t.is(canonicalDomain(name), name);
+      t.is(canonicalDomain(`${name}.`), name);
+      t.is(canonicalDomain(name.toUpperCase()), name);
+    }),
+    {numRuns: 2000},
+  );
+});
+
+test('every ordinary domain passes', t => {
+  fc.assert(fc.property(fc.domain(), domain => t.is(canonicalDomain(domain), domain.toLowerCase())));
+});
+
+test('an address that passes fits into a command line without ending it', t => {
+  fc.assert(
+    fc.property(anyText, text => {
+      const address = parseMailAddress(text);
+      if (!address) return;
+      t.notRegex(address.local, /[\r\n\0<>]/);
+      t.notRegex(address.domain, /[^a-z0-9.:[\]-]/);
+      t.is(domainOf(text), address.domain);
+      const compared = comparableAddress(text);
+      t.is(comparableAddress(compared), compared);
+      t.is(comparableAddress(text.toUpperCase()), comparableAddress(text.toUpperCase().toLowerCase()));
+    }),
+    {numRuns: 2000},
+  );
+});
+
+test('addresses are told apart from what only looks like one', t => {
+  const good = [
+    'a@b.test',
+    'A.b+tag@B.test',
+    '"odd @ name"@b.test',
+    'ü@bücher.test',
+    "o'brien=x/y@b.test",
+    'root@localhost',
+    'root@[192.0.2.1]',
+    'root@[IPv6:2001:db8::1]',
+    `${'a'.repeat(255)}@b.test`,
+  ];
+  const bad = [
+    '',
+    '@',
+    'a@',
+    '@b.test',
+    'a b@b.test',
+    'a@b.test>',
+    '<a@b.test>',
+    'a@b@c.test',
+    'a@b.test\r\nRCPT TO:<x@y.test>',
+    'a\0@b.test',
+    `${'a'.repeat(256)}@b.test`,
+    'a@[mx.test]',
+    'a@[999.0.0.1]',
+    'a@b_c',
+    '"a\r"@b.test',
+    'a,b@c.test',
+  ];
+
+  for (const text of good) t.truthy(parseMailAddress(text), text);
+  for (const text of bad) t.is(parseMailAddress(text), undefined, JSON.stringify(text));
+  t.is(comparableAddress('Ann.B@BÜCHER.test'), 'ann.b@xn--bcher-kva.test');
+  t.is(comparableAddress(''), '');
+});
+
+test('host and port survive being written down and read again', t => {
+  const host = fc.oneof(fc.domain(), fc.ipV4(), fc.ipV6(), fc.constantFrom('localhost', 'mx_1', '::1'));
+  fc.assert(
+    fc.property(host, fc.integer({min: 1, max: 65_535}), (name, port) => {
+      t.deepEqual(parseHostPort(formatHostPort({host: name, port})), {host: name, port});
+    }),
+  );
+  fc.assert(
+    fc.property(anyText, text => {
+      const parsed = parseHostPort(text);
+      if (parsed) t.deepEqual(parseHostPort(formatHostPort(parsed)), parsed);
+    }),
+  );
+});
+
+test('port 0 passes only where any free port will do', t => {
+  t.is(parseHostPort('127.0.0.1:0'), undefined);
+  t.deepEqual(parseHostPort('127.0.0.1:0', {allowZero: true}), {host: '127.0.0.1', port: 0});
+  t.is(parseHostPort('127.0.0.1:65536', {allowZero: true}), undefined);
+});
+
+test('a generated key is valid, and no longer with one character changed, missing, added or swapped with its neighbour', t => {
+  const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+  fc.assert(
+    fc.property(fc.integer({min: 4, max: 41}), fc.constantFrom(...alphabet), (at, char) => {
+      const key = generateApiKey();
+      t.true(isApiKeyValue(key));
+
+      const swapped = key.slice(0, at - 1) + key.charAt(at) + key.charAt(at - 1) + key.slice(at + 1);
+      for (const wrong of [
+        key.slice(0, at) + char + key.slice(at + 1),
+        key.slice(0, at) + key.slice(at + 1),
+        key.slice(0, at) + char + key.slice(at),
+        swapped,
+      ])
+        t.is(isApiKeyValue(wrong), wrong === key, `${key} ${wrong}`);
+    }),
+  );
+  t.is(new Set(Array.from({length: 1000}, generateApiKey)).size, 1000);
+});
+
+test('base62 keeps the order of numbers at one length', t => {
+  t.is(toBase62(0, 6), '000000');
+  t.is(toBase62(61, 2), '0z');
+  fc.assert(
+    fc.property(fc.nat(), fc.nat(), (a, b) => {
+      t.is(toBase62(a, 8) < toBase62(b, 8), a < b);
+    }),
+  );
+});

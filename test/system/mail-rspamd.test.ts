@@ -1,0 +1,85 @@
+// Mail judged by the real Rspamd, and by one that is down or mute.
+import {readFileSync} from 'node:fs';
+import {createServer, type Socket} from 'node:net';
+import test, {type ExecutionContext} from 'ava';
+import {formatHostPort} from '../../shared/host-port.ts';
+import {onTheWire, splitTrace, startMailNode} from '../helpers/mail-node.ts';
+import {isRspamdInstalled, startRspamd} from '../helpers/rspamd.ts';
+import {closedPort} from '../helpers/scripted-server.ts';
+
+const sample = (name: string) => onTheWire(readFileSync(new URL(`../samples/${name}`, import.meta.url)));
+const withRspamd = isRspamdInstalled() ? test.serial : test.serial.skip;
+const scanner = (rspamd_url: string, more: object = {}) => ({config: {scanner: {type: 'rspamd', rspamd_url, ...more}}});
+
+withRspamd('[Rspamd] the test mail scores 15: refused at the default thresholds, held above, with its symbol', async t => {
+  const node = await startMailNode(t, scanner(await startRspamd(t)));
+
+  const refused = await node.send(sample('gtube.eml'));
+  await node.updateDomain({reject_threshold: 20});
+  const taken = await node.send(sample('gtube.eml'));
+
+  t.is(refused.code, 550);
+  t.regex(refused.text, /^5\.7\.1 /);
+  t.is(taken.code, 250);
+  const mail = await node.onlyHeld();
+  t.is(mail.score, 15);
+  t.true(mail.symbols.includes('GTUBE'), mail.symbols.join());
+  t.is(mail.reason, 'spam');
+  t.is(node.sink.mails.length, 0);
+});
+
+withRspamd('[Rspamd] what it finds in a phishing mail is listed, and an innocent mail is relayed unchanged', async t => {
+  const node = await startMailNode(t, scanner(await startRspamd(t)));
+  const innocent = sample('plain.eml');
+
+  const relayed = await node.send(innocent);
+  await node.updateDomain({quarantine_threshold: 0.1});
+  await node.send(sample('phishing.eml'));
+
+  t.is(relayed.code, 250);
+  t.true(splitTrace(node.sink.mails[0]?.content ?? Buffer.alloc(0)).rest.equals(innocent));
+  const mail = await node.onlyHeld();
+  t.is(mail.reason, 'phishing', mail.symbols.join());
+  t.true(mail.symbols.length > 3);
+});
+
+test('with the scanner down mail is to come again', async t => {
+  const node = await startMailNode(t, scanner(`http://${formatHostPort(await closedPort())}`));
+
+  const reply = await node.send(sample('plain.eml'));
+
+  t.is(reply.code, 451);
+  t.regex(reply.text, /^4\.\d+\.\d+ /);
+  t.is(node.sink.mails.length, 0);
+  t.deepEqual(await node.held(), []);
+});
+
+test('with the scanner down and on_failure pass mail is relayed', async t => {
+  const node = await startMailNode(t, scanner(`http://${formatHostPort(await closedPort())}`, {on_failure: 'pass'}));
+
+  t.is((await node.send(sample('plain.eml'))).code, 250);
+  t.is(node.sink.mails.length, 1);
+});
+
+test('a scanner that says nothing is waited for no longer than its timeout', async t => {
+  const node = await startMailNode(t, scanner(await startMute(t), {rspamd_timeout: 1}));
+
+  t.is((await node.send(sample('plain.eml'))).code, 451);
+  t.is(node.sink.mails.length, 0);
+});
+
+/** Takes connections and says nothing. */
+const startMute = async (t: ExecutionContext): Promise<string> => {
+  const sockets = new Set<Socket>();
+  const server = createServer(socket => {
+    sockets.add(socket.on('error', () => undefined));
+    socket.resume();
+  });
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+  const address = server.address();
+  return `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`;
+};
