@@ -1,11 +1,11 @@
 import {stat} from 'node:fs/promises';
+import {CommandError} from './command-error.ts';
 import {dataFolder} from './data-folder.ts';
-import {CommandError} from './init.ts';
+import {readIdentity} from './identity.ts';
 import {createConfiguration} from './services/configuration.ts';
 import {insertKey, isActiveAdmin} from './services/keys.ts';
 import {listApiKeys} from './store/api-key.ts';
 import {openDatabase} from './store/database.ts';
-import {readState} from './store/local-state.ts';
 
 /** A new full-admin key, written into the node's database. A running node finds it at its first use. */
 export const bootstrapKey = async (data: string, isForced: boolean): Promise<string> => {
@@ -17,7 +17,7 @@ export const bootstrapKey = async (data: string, isForced: boolean): Promise<str
 
   const database = await openDatabase(folder.database);
   try {
-    const nodeNo = Number(await readState(database.read, 'node_no'));
+    const {nodeNo} = await readIdentity(database, folder.database);
     const configuration = createConfiguration({database, nodeNo, now: Date.now, withRoom: async write => write()});
     const created = await configuration.change(async draft => {
       const active = (await listApiKeys(draft.tx)).filter(key => isActiveAdmin(key, Date.now()));

@@ -8,19 +8,16 @@ import {resolve} from 'node:path';
 import {nodeIdPattern} from '../shared/fields.ts';
 import {formatHostPort, type HostPort, parseHostPort} from '../shared/host-port.ts';
 import {createAuthority} from './cluster/certificates.ts';
+import {CommandError} from './command-error.ts';
 import {type InitialSettings, initialConfig} from './config/initial.ts';
 import {loadConfig} from './config/load.ts';
+import {isHostName} from './config/schema.ts';
 import {dataFolder} from './data-folder.ts';
 import {createConfiguration} from './services/configuration.ts';
 import {insertKey} from './services/keys.ts';
 import {openDatabase} from './store/database.ts';
 import {writeState} from './store/local-state.ts';
 import {apiCertificate, isWildcard, nodeCertificate} from './tls-files.ts';
-
-/** A command that cannot be carried out: `message` is one line for people. Exit status 1. */
-export class CommandError extends Error {
-  override name = 'CommandError';
-}
 
 export interface InitOptions {
   data: string;
@@ -55,6 +52,7 @@ export const initialise = async (options: InitOptions): Promise<InitReport> => {
   if (!nodeIdPattern.test(nodeId))
     throw new CommandError(`--node-id ${JSON.stringify(nodeId)}: must be 1 to 63 letters, digits, dots, underscores or hyphens`);
   const settings = await settingsFrom(options);
+  if (!isHostName(settings.fqdn)) throw new CommandError(`--fqdn ${JSON.stringify(settings.fqdn)}: must be a host name`);
   await requireEmpty(folder.root);
 
   await mkdir(folder.root, {recursive: true, mode: 0o700});
@@ -98,7 +96,8 @@ const defaultNodeId = (): string => {
 };
 
 const settingsFrom = async (options: InitOptions): Promise<InitialSettings> => ({
-  fqdn: options.fqdn ?? hostname(),
+  // A machine may be called what no host name may be.
+  fqdn: options.fqdn ?? (isHostName(hostname()) ? hostname() : 'localhost'),
   apiListen: await concrete('--api-listen', options.apiListen ?? '0.0.0.0:8443'),
   clusterListen: await concrete('--cluster-listen', options.clusterListen ?? '0.0.0.0:8444'),
   metricsListen: await concrete('--metrics-listen', options.metricsListen ?? '127.0.0.1:9090'),

@@ -1,4 +1,4 @@
-import type {IncomingMessage, RequestListener, Server as HttpServer, ServerResponse} from 'node:http';
+import type {Server as HttpServer, IncomingMessage, RequestListener, ServerResponse} from 'node:http';
 import {createServer as createHttpServer} from 'node:http';
 import {createServer as createHttpsServer, type Server as HttpsServer} from 'node:https';
 import type {HostPort} from '../shared/host-port.ts';

@@ -3,9 +3,10 @@ import {stat} from 'node:fs/promises';
 import {Command, CommanderError} from 'commander';
 import packageJson from '../package.json' with {type: 'json'};
 import {bootstrapKey} from './bootstrap-key.ts';
+import {CommandError} from './command-error.ts';
 import {ConfigError, loadConfig} from './config/load.ts';
 import {dataFolder} from './data-folder.ts';
-import {CommandError, type InitOptions, type InitReport, initialise} from './init.ts';
+import {type InitOptions, type InitReport, initialise} from './init.ts';
 import {addMfctlContext} from './mfctl-context.ts';
 import {run} from './run.ts';
 import {liveSettings} from './settings.ts';
@@ -130,9 +131,11 @@ const report = (error: unknown): number => {
 /** Errors of the system, in words; one line, no stack. */
 const describe = (error: unknown, text: string): string => {
   const {code, address, port} = error as {code?: string; address?: string; port?: number};
-  const where = address === undefined ? '' : ` ${address}:${port}`;
+  const where = address === undefined ? '' : ` ${address}${port === undefined ? '' : `:${port}`}`;
   if (code === 'EADDRINUSE') return `the address${where} is in use; stop what listens there, or choose another one in mfd.yaml`;
   if (code === 'EACCES' && where) return `no permission to listen on${where}`;
   if (code === 'EADDRNOTAVAIL') return `the address${where} is not one of this machine`;
+  // The text of a database error begins with the SQL and the values in it.
+  if (code?.startsWith('SQLITE_')) return `the database cannot be used: ${text.slice(text.lastIndexOf(code)).split('\n')[0]}`;
   return text.split('\n')[0] ?? text;
 };

@@ -8,21 +8,16 @@ import {nodeIdIn} from './cluster/certificates.ts';
 import type {LoadedConfig} from './config/load.ts';
 import type {Config} from './config/schema.ts';
 import {dataFolder} from './data-folder.ts';
-import {createBallast} from './hold/ballast.ts';
-import {reconcile} from './hold/reconcile.ts';
-import {createSpool} from './hold/spool.ts';
 import {createApi} from './http/app.ts';
 import {createMetrics} from './http/metrics.ts';
 import {createMetricsApp} from './http/metrics-app.ts';
 import {createPeerApi} from './http/peer-app.ts';
-import {CommandError} from './init.ts';
 import {listenHttp, listenHttps, listenMutualTls} from './listen.ts';
 import {startMail} from './mail-room.ts';
 import {createServices} from './service-room.ts';
 import {fixedChanges, liveSettings} from './settings.ts';
-import {acquireLock, openDatabase} from './store/database.ts';
+import {openStorage} from './storage-room.ts';
 import {readCounts} from './store/held-count.ts';
-import {readState} from './store/local-state.ts';
 import {outboxDepth} from './store/outbox.ts';
 import {startTimers} from './timers.ts';
 import {apiCertificate, isWildcard, nodeCertificate} from './tls-files.ts';
@@ -61,26 +56,12 @@ export const startNode = async ({data, loaded, log, version, now = Date.now}: Ne
     let settings = liveSettings(loaded);
     closers.add(() => settings.closeScorer());
 
-    const lock = await acquireLock(folder.lock);
-    if (!lock) throw new CommandError(`another mfd is running on ${data}`);
-    closers.add(lock.release);
-    const database = await openDatabase(folder.database);
-    closers.add(database.close);
-    const nodeId = (await readState(database.read, 'node_id')) ?? '';
-    const nodeNo = Number(await readState(database.read, 'node_no'));
-    const ballast = await createBallast({
-      path: folder.ballast,
-      sizeBytes: config.spool.ballast,
-      minFreeBytes: config.spool.min_free,
-      onFull: () => log.error('the disk is full: the ballast has been given up, new mail is answered 452'),
-    });
-    const spool = await createSpool(folder.spool);
-    const reconciled = await reconcile({database, spool, nodeId, now});
-    log[reconciled.lost.length + reconciled.damaged.length > 0 ? 'error' : 'info']({...reconciled}, 'spool and index reconciled');
+    const storage = await openStorage({folder, config, log, now, closers});
+    const {database, spool, ballast, nodeId} = storage;
 
     const metrics = createMetrics(version);
     const fqdn = config.fqdn ?? hostname();
-    const node = {nodeId, nodeNo, fqdn, database, spool, ballast, log, metrics, now, settings: () => settings};
+    const node = {...storage, fqdn, log, metrics, now, settings: () => settings};
     const services = await createServices({...node, apiUrl: () => apiUrl(config, fqdn, api.address)});
     closers.add(services.close);
 
@@ -123,12 +104,14 @@ export const startNode = async ({data, loaded, log, version, now = Date.now}: Ne
       nodeId,
       addresses: {api: api.address, cluster: cluster.address, metrics: metricsListener.address, smtp: mail.address},
       async reload(next) {
-        const after = liveSettings(next);
+        // All that can be wrong is tried before anything is taken over.
         await apiCertificate(folder, next.config, now());
+        const before = settings;
+        settings = liveSettings(next);
+        // Mail that is being scored may finish where it began.
+        setTimeout(before.closeScorer, config.scanner.rspamd_timeout * 1000).unref();
         const waiting = fixedChanges(config, next.config);
         if (waiting.length > 0) log.warn({keys: waiting}, 'these keys take effect at the next start');
-        settings.closeScorer();
-        settings = after;
         config = next.config;
         log.level = config.log.level;
         await renewCertificates();

@@ -24,9 +24,11 @@ export const run = async ({data, version, beforeReady}: Needs): Promise<void> =>
   const ended = new Promise<NodeJS.Signals>(resolve => {
     process.once('SIGTERM', resolve).once('SIGINT', resolve);
   });
-  const node = await startNode({data, loaded, log, version});
-  const reload = () => void rereadInto(node, folder.config, log);
+  // From the first moment: a SIGHUP nobody listens for ends the process.
+  const starting = startNode({data, loaded, log, version});
+  const reload = () => void rereadInto(starting, folder.config, log);
   process.on('SIGHUP', reload);
+  const node = await starting;
 
   beforeReady?.();
   process.stdout.write(`${readyLine(node)}\n`);
@@ -40,9 +42,9 @@ export const run = async ({data, version, beforeReady}: Needs): Promise<void> =>
 const readyLine = ({nodeId, addresses: {api, cluster, metrics, smtp}}: RunningNode): string =>
   `mfd ready node=${nodeId} api=https://${formatHostPort(api)} cluster=https://${formatHostPort(cluster)} metrics=http://${formatHostPort(metrics)} smtp=${formatHostPort(smtp)}`;
 
-const rereadInto = async (node: RunningNode, file: string, log: pino.Logger): Promise<void> => {
+const rereadInto = async (node: Promise<RunningNode>, file: string, log: pino.Logger): Promise<void> => {
   try {
-    await node.reload(await loadConfig(file, process.env));
+    await (await node).reload(await loadConfig(file, process.env));
   } catch (error) {
     log.error({err: error}, 'configuration not taken over; the node goes on with the one it has');
   }

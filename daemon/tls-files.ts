@@ -22,11 +22,7 @@ export const apiCertificate = async (folder: DataFolder, config: Config, nowMs: 
   const {cert_file, key_file} = config.api;
   if (cert_file !== undefined && key_file !== undefined) {
     const pair = {cert: await readText(cert_file, 'api.cert_file'), key: await readText(key_file, 'api.key_file')};
-    try {
-      createSecureContext(pair);
-    } catch {
-      throw new ConfigError('api.cert_file and api.key_file are no certificate (PEM) and its private key');
-    }
+    if (!isPair(pair)) throw new ConfigError('api.cert_file and api.key_file are no certificate (PEM) and its private key');
     return pair;
   }
 
@@ -56,13 +52,25 @@ const leafOf = async (
 ): Promise<KeyAndCertificate> => {
   const cert = await readFile(files.cert, 'utf8').catch(() => '');
   const key = await readFile(files.key, 'utf8').catch(() => '');
-  if (cert !== '' && key !== '' && !needsRenewal(cert, request.hosts, nowMs)) return {cert, key};
+  if (isPair({cert, key}) && !needsRenewal(cert, request.hosts, nowMs)) return {cert, key};
 
-  const authority = {cert: await readFile(folder.caCert, 'utf8'), key: await readFile(folder.caKey, 'utf8')};
+  const authority = {cert: await readText(folder.caCert, folder.caCert), key: await readText(folder.caKey, folder.caKey)};
+  if (!isPair(authority))
+    throw new ConfigError(`${folder.caCert} and ${folder.caKey} are no certificate (PEM) and its private key`);
   const issued = await issueLeaf(authority, request, nowMs);
   await replaceFile(files.key, issued.key);
   await replaceFile(files.cert, issued.cert);
   return issued;
+};
+
+const isPair = ({cert, key}: KeyAndCertificate): boolean => {
+  if (cert === '' || key === '') return false;
+  try {
+    createSecureContext({cert, key});
+    return true;
+  } catch {
+    return false;
+  }
 };
 
 const replaceFile = async (path: string, text: string): Promise<void> => {

@@ -33,7 +33,7 @@ export const createAuthority = async (nowMs: number): Promise<KeyAndCertificate>
       await x509.SubjectKeyIdentifierExtension.create(keys.publicKey),
     ],
   });
-  return {key: await pemOf(keys.privateKey), cert: cert.toString('pem')};
+  return {key: await pemOf(keys.privateKey), cert: `${cert.toString('pem')}\n`};
 };
 
 export interface LeafRequest {
@@ -84,7 +84,7 @@ export const issueLeaf = async (
       await x509.SubjectKeyIdentifierExtension.create(keys.publicKey),
     ],
   });
-  return {key: await pemOf(keys.privateKey), cert: cert.toString('pem')};
+  return {key: await pemOf(keys.privateKey), cert: `${cert.toString('pem')}\n`};
 };
 
 /** Whether a certificate is past two thirds of its life, or is not for all of `hosts`. */

@@ -4,6 +4,8 @@ import {reasons} from '../../shared/held-mail.ts';
 import {parseHostPort} from '../../shared/host-port.ts';
 import {createNetworkSet} from '../mail/networks.ts';
 
+export const isHostName = (text: string): boolean => /^[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?$/.test(text);
+
 const listen = (fallback: string) =>
   z
     .string()
@@ -67,7 +69,7 @@ const section = <T extends z.ZodRawShape>(shape: T) => z.strictObject(shape).pre
 const everyKey = z.strictObject({
   fqdn: z
     .string()
-    .regex(/^[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?$/, 'must be a host name')
+    .refine(isHostName, 'must be a host name')
     .optional()
     .meta({description: 'Name this node is known by: in its certificate, its SMTP greeting and the cluster status'}),
   api: section({

@@ -16,7 +16,11 @@ export interface HoldActions {
   expire(queueId: string): Promise<boolean>;
   /** The mail, whatever its state; a Fault `not_found` outside `reach`. */
   find(queueId: string, reach: Reach): Promise<StoredHeldMail>;
-  audit(tx: Db, actor: Actor, entry: {action: string; queueId: string; result?: string; detail?: string}): Promise<void>;
+  audit(
+    tx: Db,
+    actor: Pick<Actor, 'keyId' | 'remoteAddress'>,
+    entry: {action: string; queueId: string; result?: string; detail?: string},
+  ): Promise<void>;
   /** Resolves once no action is under way. */
   idle(): Promise<void>;
 }
@@ -31,6 +35,9 @@ export interface HoldActionsNeeds {
   withRoom<T>(write: () => Promise<T>): Promise<T>;
   now: () => number;
 }
+
+/** The node itself, when retention is over. */
+const nobody = {keyId: null, remoteAddress: null};
 
 const endState = {release: 'released', discard: 'discarded'} as const satisfies Record<HoldAction, ActedState>;
 
@@ -151,7 +158,11 @@ export const createHoldActions = ({nodeId, database, spool, deliver, routeOf, wi
     },
 
     async expire(queueId) {
-      const isEnded = await write(async tx => endLife(tx, queueId, 'held', {state: 'expired', at: timestamp(), keyId: null}));
+      const isEnded = await write(async tx => {
+        const changed = await endLife(tx, queueId, 'held', {state: 'expired', at: timestamp(), keyId: null});
+        if (changed) await audit(tx, nobody, {action: 'expire', queueId});
+        return changed;
+      });
       if (isEnded) await spool.remove(queueId);
       return isEnded;
     },

@@ -36,10 +36,11 @@ export interface ApiNeeds {
 const prefix = '/api/v1';
 
 export const createApi = (needs: ApiNeeds): Koa<RequestState> => {
+  const document = openApiDocument();
   const open = new Router<RequestState>({prefix});
   open.get('/openapi.yaml', async ctx => {
     ctx.set('Content-Type', 'application/yaml; charset=utf-8');
-    ctx.body = openApiDocument();
+    ctx.body = document;
   });
 
   const router = new Router<RequestState>({prefix});

@@ -48,7 +48,7 @@ const sharesOf = (symbols: readonly SymbolScore[], groups: GroupScores): Map<str
   const hasGroups = Object.keys(groups).length > 0;
   const shares = new Map<string, number>();
   for (const {name, score} of symbols) {
-    if (score <= 0) continue;
+    if (!(score > 0)) continue;
     // A symbol the table does not know is in one of the reported groups, where it must not count twice.
     const group = groupOfSymbol(name) ?? (hasGroups ? undefined : 'unknown');
     if (group !== undefined) shares.set(group, (shares.get(group) ?? 0) + score);

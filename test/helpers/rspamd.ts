@@ -62,12 +62,12 @@ const freePort = async (): Promise<number> => {
 };
 
 const untilReady = async (url: string, child: ChildProcess): Promise<void> => {
-  const deadline = Date.now() + 60_000;
+  const deadline = Date.now() + 150_000;
   for (;;) {
     if (child.exitCode !== null) throw new Error(`exit ${child.exitCode}`);
     const response = await fetch(`${url}/ping`, {signal: AbortSignal.timeout(1000)}).catch(() => undefined);
     if (response?.ok) return;
-    if (Date.now() > deadline) throw new Error('no answer to /ping for 60 s');
+    if (Date.now() > deadline) throw new Error('no answer to /ping for 150 s');
     await sleep(100);
   }
 };

@@ -1,7 +1,7 @@
 // The programs as an operator meets them: what they print, what they exit with, and what signals do.
 import {createHash} from 'node:crypto';
 import {once} from 'node:events';
-import {mkdir, readdir, readFile, stat, writeFile} from 'node:fs/promises';
+import {mkdir, readdir, readFile, rm, stat, writeFile} from 'node:fs/promises';
 import {Agent, get} from 'node:https';
 import {type AddressInfo, createServer} from 'node:net';
 import {join} from 'node:path';
@@ -214,7 +214,53 @@ test('a database that is none is one line and exit status 1', async t => {
   const {code, stderr} = await run(mfdFile, ['start', '--data', data]);
 
   t.is(code, 1);
-  t.is(stderr, 'mfd: SQLITE_NOTADB: file is not a database\n');
+  t.is(stderr, 'mfd: the database cannot be used: SQLITE_NOTADB: file is not a database\n');
+});
+
+test('a node whose database is gone does not start as another one', async t => {
+  const {data} = await arrangeNode(t);
+  for (const name of await readdir(data)) if (name.startsWith('mfd.db')) await rm(join(data, name));
+
+  const started = await run(mfdFile, ['start', '--data', data]);
+  await writeFile(join(data, 'mfd.db'), '');
+  const empty = await run(mfdFile, ['start', '--data', data]);
+  const key = await run(mfdFile, ['bootstrap-key', '--data', data]);
+
+  t.like(started, {
+    code: 1,
+    stderr: `mfd: ${data}/mfd.db is gone; restore it from a backup, or make a new node in another folder\n`,
+  });
+  for (const {code, stderr} of [empty, key]) {
+    t.is(code, 1);
+    t.is(stderr, `mfd: ${data}/mfd.db is not the database of a node; restore it from a backup\n`);
+  }
+});
+
+test('a certificate of our own that is damaged is made anew, a damaged authority is one line', async t => {
+  const {data} = await arrangeNode(t);
+  await writeFile(join(data, 'tls', 'api.crt'), 'garbage');
+  const daemon = startDaemon(t, data);
+  await daemon.ready;
+  daemon.signal('SIGTERM');
+  await daemon.ended;
+  t.regex(await readFile(join(data, 'tls', 'api.crt'), 'utf8'), /^-----BEGIN CERTIFICATE-----[^]*-----END CERTIFICATE-----\n$/);
+
+  await writeFile(join(data, 'tls', 'api.crt'), 'garbage');
+  await writeFile(join(data, 'tls', 'ca.crt'), 'garbage');
+  const {code, stderr} = await run(mfdFile, ['start', '--data', data]);
+
+  t.is(code, 2);
+  t.regex(stderr, /^mfd: .*ca\.crt and .*ca\.key are no certificate \(PEM\) and its private key\n$/m);
+});
+
+test('init with a name that is none makes nothing', async t => {
+  const {data, home} = await arrangeFolder(t);
+
+  const {code, stderr} = await init(data, home, ['--fqdn', 'bad name']);
+
+  t.is(code, 1);
+  t.is(stderr, 'mfd: --fqdn "bad name": must be a host name\n');
+  await t.throwsAsync(stat(data), {code: 'ENOENT'});
 });
 
 test('bootstrap-key refuses beside an active full-admin key, and with --force makes one that a running node knows at once', async t => {

@@ -224,6 +224,7 @@ test('an expired mail is out of the list and off the disk, and can be neither re
   t.deepEqual(await test.spool.names(), []);
   t.is(await codeOf(test.queue.act('release', id, operator)), 'not_found');
   t.is(await codeOf(test.queue.act('discard', id, operator)), 'not_found');
+  t.deepEqual(await audited(test), ['quarantine.expire ok']);
 });
 
 test('a release that throws returns the mail to held', async t => {
@@ -236,6 +237,7 @@ test('a release that throws returns the mail to held', async t => {
   await t.throwsAsync(test.queue.act('release', id, operator), {message: 'no such thing'});
 
   t.is(await stateOf(test), 'held');
+  t.deepEqual(await audited(test), ['quarantine.release internal']);
 });
 
 test('a mail whose file is gone is not released, and stays held until the next start', async t => {

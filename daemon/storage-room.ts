@@ -1,0 +1,52 @@
+// What a node keeps on disk, opened in the order in which it can be opened even on a disk that is full.
+import {stat} from 'node:fs/promises';
+import type {Logger} from 'pino';
+import type {Closers} from './closers.ts';
+import {CommandError} from './command-error.ts';
+import type {Config} from './config/schema.ts';
+import type {DataFolder} from './data-folder.ts';
+import {type Ballast, createBallast} from './hold/ballast.ts';
+import {reconcile} from './hold/reconcile.ts';
+import {createSpool, type Spool} from './hold/spool.ts';
+import {readIdentity} from './identity.ts';
+import {acquireLock, type Database, openDatabase} from './store/database.ts';
+
+export interface Storage {
+  nodeId: string;
+  nodeNo: number;
+  database: Database;
+  spool: Spool & {tmpDir: string};
+  ballast: Ballast;
+}
+
+interface Needs {
+  folder: DataFolder;
+  config: Config;
+  log: Logger;
+  now: () => number;
+  closers: Closers;
+}
+
+/** Refuses a folder another process has, and one whose database is gone: an empty new one would be another node. */
+export const openStorage = async ({folder, config, log, now, closers}: Needs): Promise<Storage> => {
+  if (!(await stat(folder.database).catch(() => undefined)))
+    throw new CommandError(`${folder.database} is gone; restore it from a backup, or make a new node in another folder`);
+  const lock = await acquireLock(folder.lock);
+  if (!lock) throw new CommandError(`another mfd is running on ${folder.root}`);
+  closers.add(lock.release);
+
+  const ballast = await createBallast({
+    path: folder.ballast,
+    sizeBytes: config.spool.ballast,
+    minFreeBytes: config.spool.min_free,
+    onFull: () => log.error('the disk is full: the ballast has been given up, new mail is answered 452'),
+  });
+  const {withRoom} = ballast;
+  const database = await withRoom(async () => openDatabase(folder.database));
+  closers.add(database.close);
+  const identity = await readIdentity(database, folder.database);
+  const spool = await withRoom(async () => createSpool(folder.spool));
+  const reconciled = await withRoom(async () => reconcile({database, spool, nodeId: identity.nodeId, now}));
+  log[reconciled.lost.length + reconciled.damaged.length > 0 ? 'error' : 'info']({...reconciled}, 'spool and index reconciled');
+  return {...identity, database, spool, ballast};
+};
