@@ -243,7 +243,10 @@ test('a certificate of our own that is damaged is made anew, a damaged authority
   await daemon.ready;
   daemon.signal('SIGTERM');
   await daemon.ended;
-  t.regex(await readFile(join(data, 'tls', 'api.crt'), 'utf8'), /^-----BEGIN CERTIFICATE-----[^]*-----END CERTIFICATE-----\n$/);
+  t.regex(
+    await readFile(join(data, 'tls', 'api.crt'), 'utf8'),
+    /^-----BEGIN CERTIFICATE-----[\s\S]*-----END CERTIFICATE-----\n$/,
+  );
 
   await writeFile(join(data, 'tls', 'api.crt'), 'garbage');
   await writeFile(join(data, 'tls', 'ca.crt'), 'garbage');
