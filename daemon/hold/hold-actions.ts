@@ -45,6 +45,8 @@ export const createHoldActions = ({nodeId, database, spool, deliver, routeOf, wi
   const underWay = new Map<string, Promise<ActionOutcome>>();
   /** Mails that were delivered, while the database does not say so yet: nobody may get them again. */
   const delivered = new Set<string>();
+  /** The same for mails that only some recipients have had. */
+  const served = new Map<string, string[]>();
   const timestamp = () => new Date(now()).toISOString();
   const write = async <T>(work: (tx: Db) => Promise<T>): Promise<T> => withRoom(async () => database.write.transaction(work));
 
@@ -101,9 +103,18 @@ export const createHoldActions = ({nodeId, database, spool, deliver, routeOf, wi
     const failed = results.filter(result => result.outcome !== 'delivered');
     if (failed.length === 0) return;
 
-    const delivered = results.filter(result => result.outcome === 'delivered').map(({recipient}) => recipient);
-    if (delivered.length > 0) await write(async tx => strikeRecipients(tx, mail.queue_id, delivered));
+    served.set(
+      mail.queue_id,
+      results.filter(result => result.outcome === 'delivered').map(({recipient}) => recipient),
+    );
+    await strikeServed(mail.queue_id);
     throw deliveryFailed(results, failed);
+  };
+
+  const strikeServed = async (queueId: string): Promise<void> => {
+    const recipients = served.get(queueId) ?? [];
+    if (recipients.length > 0) await write(async tx => strikeRecipients(tx, queueId, recipients));
+    served.delete(queueId);
   };
 
   const release = async (mail: StoredHeldMail, actor: Actor): Promise<ActionOutcome> => {
@@ -138,6 +149,7 @@ export const createHoldActions = ({nodeId, database, spool, deliver, routeOf, wi
     // Whoever claimed it could not write down how that ended.
     if (delivered.has(queueId)) return finishRelease(mail, actor).then(async () => attempt(action, queueId, actor));
     if (mail.state === 'releasing') await write(async tx => unclaim(tx, [queueId]));
+    if (served.has(queueId)) return strikeServed(queueId).then(async () => attempt(action, queueId, actor));
 
     if (action === 'discard') return (await end(mail, 'held', actor, action)) ?? attempt(action, queueId, actor);
     return (await write(async tx => claim(tx, queueId))) ? release(mail, actor) : attempt(action, queueId, actor);

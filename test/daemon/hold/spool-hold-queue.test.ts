@@ -275,6 +275,30 @@ test('a delivery that could not be written down is not repeated', async t => {
   t.deepEqual(await audited(test), ['quarantine.release ok']);
 });
 
+test('recipients who could not be struck are struck before the next delivery', async t => {
+  const test = await testQueue(t);
+  await test.hold(id, {envelope: {recipients: ['a@example.com', 'b@example.com']}});
+  let isBroken = false;
+  test.withRoom = async write => {
+    if (isBroken) throw new Error('the disk is full');
+    return write();
+  };
+  test.answer = async recipient => {
+    isBroken = true;
+    return recipient === 'a@example.com' ? 'delivered' : 'deferred';
+  };
+  await t.throwsAsync(test.queue.act('release', id, operator), {message: 'the disk is full'});
+
+  isBroken = false;
+  test.answer = async () => 'delivered';
+  await test.queue.act('release', id, operator);
+
+  t.deepEqual(
+    test.deliveries.map(({recipients}) => recipients),
+    [['a@example.com'], ['b@example.com']],
+  );
+});
+
 test('a mail whose claim could not be taken back can still be discarded', async t => {
   const test = await testQueue(t);
   await test.hold(id);
