@@ -27,7 +27,7 @@ const writeDurably = async (file: string, text: string): Promise<void> => {
 };
 
 /** A rename is durable only once its folder is. */
-const syncFolder = async (folder: string): Promise<void> => {
+export const syncFolder = async (folder: string): Promise<void> => {
   const handle = await open(folder, 'r');
   try {
     await handle.sync();

@@ -3,6 +3,12 @@
 /** `2026-03-01T09:30:00Z`: to the second, the same on a terminal and off it. */
 export const timeText = (timestamp: string | null): string | null => timestamp?.replace(/\.\d+(?=Z$)/, '') ?? null;
 
+/** `03-01 09:30Z`, where a terminal is too narrow for all of it. */
+export const briefTimeText = (timestamp: string | null): string | null =>
+  timestamp?.replace(/^\d+-(\d\d-\d\d)T(\d\d:\d\d).*(?=Z$)/, '$1 $2') ?? null;
+
+export const dateText = (timestamp: string | null): string | null => timestamp?.slice(0, 10) ?? null;
+
 export const countText = (count: number): string => String(count).replace(/\B(?=(\d{3})+$)/g, ',');
 
 export const plural = (count: number, noun: string): string => `${countText(count)} ${noun}${count === 1 ? '' : 's'}`;

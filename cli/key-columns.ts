@@ -1,17 +1,18 @@
 import type {ApiKey} from '../shared/api-key.ts';
-import {countText, timeText} from './cell-text.ts';
-import type {Column, Detail} from './table.ts';
+import {countText, dateText, timeText} from './cell-text.ts';
+import type {Column} from './column.ts';
+import type {Detail} from './table.ts';
 
 export const keyColumns: Column<ApiKey>[] = [
   {title: 'ID', cell: key => key.id, align: 'right'},
   {title: 'NAME', cell: key => key.name, isFlexible: true},
-  {title: 'PREFIX', cell: key => key.key_prefix},
+  {title: 'PREFIX', cell: key => key.key_prefix, dropRank: 2},
   {title: 'SCOPE', cell: key => key.scope},
   {title: 'DOMAIN', cell: key => key.domain, isFlexible: true},
-  {title: 'PER MINUTE', cell: key => countText(key.rate_limit_per_minute), align: 'right'},
+  {title: 'PER MINUTE', cell: key => countText(key.rate_limit_per_minute), align: 'right', dropRank: 1},
   {title: 'STATE', cell: key => stateOf(key), tone: key => (stateOf(key) === 'active' ? undefined : 'warn')},
-  {title: 'LAST USED', cell: key => timeText(key.last_used_at)},
-  {title: 'EXPIRES', cell: key => timeText(key.expires_at)},
+  {title: 'LAST USED', cell: key => timeText(key.last_used_at), brief: key => dateText(key.last_used_at), dropRank: 4},
+  {title: 'EXPIRES', cell: key => timeText(key.expires_at), brief: key => dateText(key.expires_at), dropRank: 3},
 ];
 
 export const keyDetails = (key: ApiKey): Detail[] => [

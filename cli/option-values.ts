@@ -1,9 +1,16 @@
-// Parsers of option values. What a number means, and how large it may be, is for the node to say.
+// Parsers of option values.
 import {InvalidArgumentError} from 'commander';
 
 export const wholeNumber = (text: string): number => {
   if (!/^\d{1,15}$/.test(text)) throw new InvalidArgumentError('Must be a whole number.');
   return Number(text);
+};
+
+/** Of one page of a list. */
+export const pageLimit = (text: string): number => {
+  const limit = wholeNumber(text);
+  if (limit < 1 || limit > 1000) throw new InvalidArgumentError('Must be 1 to 1000; --offset has the rest.');
+  return limit;
 };
 
 export const decimal = (text: string): number => {

@@ -1,7 +1,8 @@
 // Where data goes: standard output gets it in the format that was asked for, standard error everything said about it.
 import {safeBlock, safeLine} from '../shared/safe-text.ts';
+import type {Column} from './column.ts';
 import {safeJson} from './safe-json.ts';
-import {type Column, type Detail, renderDetails, renderTable} from './table.ts';
+import {type Detail, renderDetails, renderTable} from './table.ts';
 import type {Terminal} from './terminal.ts';
 
 export const outputFormats = ['table', 'json', 'ndjson'] as const;

@@ -6,6 +6,7 @@ import {addAuditCommand} from './commands/audit.ts';
 import {addClusterCommands} from './commands/cluster.ts';
 import {addContextCommands} from './commands/context.ts';
 import {addDomainCommands} from './commands/domain.ts';
+import {addHelpCommand} from './commands/help.ts';
 import {addKeyCommands} from './commands/key.ts';
 import {addMetricsCommand} from './commands/metrics.ts';
 import {addOpenapiCommand} from './commands/openapi.ts';
@@ -73,6 +74,7 @@ const addCommands = (program: Command, session: Session): void => {
   addMetricsCommand(program, session);
   addOpenapiCommand(program, session);
   addApiCommand(program, session);
+  addHelpCommand(program);
   program.addHelpText('after', closingHelp);
 };
 

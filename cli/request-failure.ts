@@ -53,8 +53,8 @@ export const connectionFailure = (error: unknown, url: URL): CliError => {
   if (code === 'EPROTO' || code.startsWith('ERR_SSL') || code.startsWith('ERR_TLS'))
     return failure(
       'tls_failed',
-      `${url.host} does not speak TLS with us: ${message}`,
-      'check the port: the API listens on 8443 by default',
+      `${url.host} does not speak TLS as the API does`,
+      'check the port: the API listens on 8443 by default; 8444 is for the nodes among themselves',
     );
   if (code === 'ENOTFOUND' || code === 'EAI_AGAIN')
     return failure('unknown_host', `no address is known for ${url.hostname}`, 'check the address: mfctl context list');

@@ -1,19 +1,9 @@
 import Layout from 'cli-table3';
 import {safeLine} from '../shared/safe-text.ts';
+import type {Cell, Column} from './column.ts';
 import {displayWidth, truncate} from './display-width.ts';
-import {paint, type Tone} from './tone.ts';
-
-export type Cell = string | number | boolean | null | undefined;
-
-export interface Column<T> {
-  title: string;
-  cell: (row: T) => Cell;
-  /** Numbers are read from the right. */
-  align?: 'right';
-  /** May be cut when the terminal is too narrow; every other column stays whole. */
-  isFlexible?: boolean;
-  tone?: (row: T) => Tone | undefined;
-}
+import {fitTable, gap} from './table-fit.ts';
+import {paint} from './tone.ts';
 
 export interface TableStyle {
   /** Cells of the terminal; undefined where there is none and nothing is ever cut. */
@@ -21,14 +11,10 @@ export interface TableStyle {
   isColour?: boolean;
 }
 
-const gap = '  ';
-const minimumWidth = 8;
-
 /** Rows under a header in capitals, aligned, without borders. Every cell passes through `safeLine`. */
-export const renderTable = <T>(rows: readonly T[], columns: readonly Column<T>[], style: TableStyle = {}): string => {
-  const titles = columns.map(({title}) => title);
-  const cells = rows.map(row => columns.map(({cell}) => cellText(cell(row))));
-  const widths = fitted(naturalWidths([titles, ...cells]), columns, style.maxWidth);
+export const renderTable = <T>(rows: readonly T[], allColumns: readonly Column<T>[], style: TableStyle = {}): string => {
+  const {maxWidth} = style;
+  const {columns, cells, widths} = fitTable({rows, columns: allColumns, maxWidth, toText: cellText});
 
   const layout = new Layout({
     chars: noBorders,
@@ -42,7 +28,7 @@ export const renderTable = <T>(rows: readonly T[], columns: readonly Column<T>[]
       const tone = row !== undefined && style.isColour ? column.tone?.(row) : undefined;
       return tone ? paint(text, tone) : text;
     });
-  layout.push(line(titles), ...cells.map((texts, at) => line(texts, rows[at])));
+  layout.push(line(columns.map(({title}) => title)), ...cells.map((texts, at) => line(texts, rows[at])));
   return masks
     .take(layout.toString())
     .split('\n')
@@ -99,26 +85,4 @@ const cellText = (value: Cell): string => {
   if (value === null || value === undefined || value === '') return '-';
   if (typeof value === 'boolean') return value ? 'yes' : 'no';
   return safeLine(String(value));
-};
-
-const naturalWidths = (lines: readonly (readonly string[])[]): number[] => {
-  const widths: number[] = [];
-  for (const line of lines) for (const [at, text] of line.entries()) widths[at] = Math.max(widths[at] ?? 0, displayWidth(text));
-  return widths;
-};
-
-/** Takes what is too much from the widest flexible column, one cell at a time, so that they end up even. */
-const fitted = <T>(widths: readonly number[], columns: readonly Column<T>[], maxWidth: number | undefined): number[] => {
-  const fit = [...widths];
-  if (maxWidth === undefined) return fit;
-
-  let excess = fit.reduce((sum, width) => sum + width, gap.length * (fit.length - 1)) - maxWidth;
-  for (; excess > 0; excess -= 1) {
-    let widest = -1;
-    for (const [at, column] of columns.entries())
-      if (column.isFlexible && (fit[at] ?? 0) > (widest < 0 ? minimumWidth : (fit[widest] ?? 0))) widest = at;
-    if (widest < 0) break;
-    fit[widest] = (fit[widest] ?? 0) - 1;
-  }
-  return fit;
 };

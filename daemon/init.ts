@@ -6,7 +6,7 @@ import {createServer} from 'node:net';
 import {hostname} from 'node:os';
 import {resolve} from 'node:path';
 import {nodeIdPattern} from '../shared/fields.ts';
-import {formatHostPort, type HostPort, parseHostPort} from '../shared/host-port.ts';
+import {formatHostPort, type HostPort, isWildcard, parseHostPort} from '../shared/host-port.ts';
 import {createAuthority} from './cluster/certificates.ts';
 import {CommandError} from './command-error.ts';
 import {type InitialSettings, initialConfig} from './config/initial.ts';
@@ -17,7 +17,7 @@ import {createConfiguration} from './services/configuration.ts';
 import {insertKey} from './services/keys.ts';
 import {openDatabase} from './store/database.ts';
 import {writeState} from './store/local-state.ts';
-import {apiCertificate, isWildcard, nodeCertificate} from './tls-files.ts';
+import {apiCertificate, nodeCertificate} from './tls-files.ts';
 
 export interface InitOptions {
   data: string;
@@ -45,15 +45,14 @@ export interface InitReport {
 const founderNo = 1;
 const firstKeyLimit = 6000;
 
-/** Refuses a folder with anything in it, and leaves that as it was. */
+/** Refuses a folder with anything in it but a configuration, and leaves that as it was. */
 export const initialise = async (options: InitOptions): Promise<InitReport> => {
   const folder = dataFolder(resolve(options.data));
   const nodeId = options.nodeId ?? defaultNodeId();
   if (!nodeIdPattern.test(nodeId))
     throw new CommandError(`--node-id ${JSON.stringify(nodeId)}: must be 1 to 63 letters, digits, dots, underscores or hyphens`);
-  const settings = await settingsFrom(options);
-  if (!isHostName(settings.fqdn)) throw new CommandError(`--fqdn ${JSON.stringify(settings.fqdn)}: must be a host name`);
-  await requireEmpty(folder.root);
+  const isConfigured = await requireVacant(folder.root);
+  const settings = isConfigured ? await settingsIn(folder.config, options) : await settingsFrom(options);
 
   await mkdir(folder.root, {recursive: true, mode: 0o700});
   await chmod(folder.root, 0o700);
@@ -63,8 +62,8 @@ export const initialise = async (options: InitOptions): Promise<InitReport> => {
   await writeFile(folder.caCert, authority.cert, {mode: 0o644});
   const api_key = await createDatabase(folder.database, nodeId, settings.fqdn);
   // Last: the configuration is what says that a node lives here.
-  await writeFile(folder.config, initialConfig(settings), {mode: 0o600});
-  const {config} = await loadConfig(folder.config, {});
+  if (!isConfigured) await writeFile(folder.config, initialConfig(settings), {mode: 0o600});
+  const {config} = await loadConfig(folder.config, isConfigured ? process.env : {});
   await apiCertificate(folder, config, Date.now());
   await nodeCertificate(folder, config, nodeId, Date.now());
 
@@ -95,14 +94,36 @@ const defaultNodeId = (): string => {
   return `${name}-${randomBytes(2).toString('hex')}`;
 };
 
-const settingsFrom = async (options: InitOptions): Promise<InitialSettings> => ({
-  // A machine may be called what no host name may be.
-  fqdn: options.fqdn ?? (isHostName(hostname()) ? hostname() : 'localhost'),
-  apiListen: await concrete('--api-listen', options.apiListen ?? '0.0.0.0:8443'),
-  clusterListen: await concrete('--cluster-listen', options.clusterListen ?? '0.0.0.0:8444'),
-  metricsListen: await concrete('--metrics-listen', options.metricsListen ?? '127.0.0.1:9090'),
-  smtpListen: await concrete('--smtp-listen', options.smtpListen ?? '127.0.0.1:2525'),
-});
+const settingsFrom = async (options: InitOptions): Promise<InitialSettings> => {
+  if (options.fqdn !== undefined && !isHostName(options.fqdn))
+    throw new CommandError(`--fqdn ${JSON.stringify(options.fqdn)}: must be a host name`);
+  return {
+    // A machine may be called what no host name may be.
+    fqdn: options.fqdn ?? (isHostName(hostname()) ? hostname() : 'localhost'),
+    apiListen: await concrete('--api-listen', options.apiListen ?? '0.0.0.0:8443'),
+    clusterListen: await concrete('--cluster-listen', options.clusterListen ?? '0.0.0.0:8444'),
+    metricsListen: await concrete('--metrics-listen', options.metricsListen ?? '127.0.0.1:9090'),
+    smtpListen: await concrete('--smtp-listen', options.smtpListen ?? '127.0.0.1:2525'),
+  };
+};
+
+/** A configuration that was put there first, as by a provisioning system, stays as it is. */
+const settingsIn = async (file: string, {fqdn, apiListen, clusterListen, metricsListen, smtpListen}: InitOptions) => {
+  if ([fqdn, apiListen, clusterListen, metricsListen, smtpListen].some(option => option !== undefined))
+    throw new CommandError(`${file} is there already: set the name and the addresses in it, and leave the options out`);
+  const {config} = await loadConfig(file, process.env);
+  const listens = {'api.listen': config.api.listen, 'cluster.listen': config.cluster.listen};
+  for (const [key, text] of Object.entries(listens))
+    if (parseHostPort(text, {allowZero: true})?.port === 0)
+      throw new CommandError(`${file}: ${key} has port 0; clients and other nodes need one that stays`);
+  return {
+    fqdn: config.fqdn ?? hostname(),
+    apiListen: config.api.listen,
+    clusterListen: config.cluster.listen,
+    metricsListen: config.metrics.listen,
+    smtpListen: config.smtp.listen,
+  };
+};
 
 /** Port 0 becomes a port that is free now, so that what is printed and stored can be connected to later. */
 const concrete = async (option: string, text: string): Promise<string> => {
@@ -120,14 +141,28 @@ const freePort = async (host: string): Promise<number> =>
     });
   });
 
-const requireEmpty = async (root: string): Promise<void> => {
-  const entries = await readdir(root).catch((error: NodeJS.ErrnoException): string[] => {
+/** Whether a folder without a node has a configuration. */
+const requireVacant = async (root: string): Promise<boolean> => {
+  const entries = await entriesOf(root);
+  const isConfigured = entries.includes('mfd.yaml');
+  if (isVacant(entries)) return isConfigured;
+  if (isConfigured) throw new CommandError(`${root} holds a node already; start it with: mfd start --data ${root}`);
+  throw new CommandError(`${root} is not empty; choose an empty folder`);
+};
+
+const entriesOf = async (root: string): Promise<string[]> =>
+  readdir(root).catch((error: NodeJS.ErrnoException): string[] => {
     if (error.code === 'ENOENT') return [];
     throw new CommandError(`${root}: cannot be read (${error.code})`);
   });
-  if (entries.includes('mfd.yaml'))
-    throw new CommandError(`${root} holds a node already; start it with: mfd start --data ${root}`);
-  if (entries.some(name => name !== 'lost+found')) throw new CommandError(`${root} is not empty; choose an empty folder`);
+
+const isVacant = (entries: string[]): boolean => entries.every(name => name === 'lost+found' || name === 'mfd.yaml');
+
+/** Whether a node is to be made here before it can start; `initialise` says why when it cannot be. */
+export const awaitsNode = async (data: string): Promise<{isConfigured: boolean} | undefined> => {
+  const entries = await entriesOf(resolve(data));
+  const isConfigured = entries.includes('mfd.yaml');
+  return isConfigured && !isVacant(entries) ? undefined : {isConfigured};
 };
 
 /** Identity, the node's own record and the first key; returns the key. */

@@ -1,12 +1,11 @@
 // The `mfd` program: reads arguments, prints, and decides exit statuses. 0 well, 1 failed, 2 wrong usage or configuration.
-import {stat} from 'node:fs/promises';
 import {Command, CommanderError} from 'commander';
 import packageJson from '../package.json' with {type: 'json'};
 import {bootstrapKey} from './bootstrap-key.ts';
 import {CommandError} from './command-error.ts';
 import {ConfigError, loadConfig} from './config/load.ts';
 import {dataFolder} from './data-folder.ts';
-import {type InitOptions, type InitReport, initialise} from './init.ts';
+import {awaitsNode, type InitOptions, type InitReport, initialise} from './init.ts';
 import {addMfctlContext} from './mfctl-context.ts';
 import {run} from './run.ts';
 import {liveSettings} from './settings.ts';
@@ -33,7 +32,7 @@ const program = (): Command => {
     .addHelpText('after', '\nExamples:\n  mfd init --data /var/lib/mfd --fqdn mx1.example.com\n  mfd start --data /var/lib/mfd');
 
   withListenOptions(mfd.command('init'))
-    .description('create a node in an empty folder and print its first API key')
+    .description('create a node in an empty folder, or one with just your mfd.yaml, and print its first API key')
     .option('--json', 'print one JSON object')
     .action(async (options: InitOptions & {json?: boolean}) => {
       const made = await initialise(options);
@@ -44,11 +43,12 @@ const program = (): Command => {
 
   mfd
     .command('start')
-    .description('run the node in the foreground; an empty or absent folder is initialised first')
+    .description('run the node in the foreground; a folder without one, but for a mfd.yaml, is initialised first')
     .requiredOption('--data <dir>', 'data directory')
     .action(async ({data}: {data: string}) => {
-      if (await isEmptyOrAbsent(data)) {
-        const made = await initialise({data, ...listensFrom(process.env)});
+      const vacancy = await awaitsNode(data);
+      if (vacancy) {
+        const made = await initialise({data, ...(!vacancy.isConfigured && listensFrom(process.env))});
         // The key is shown before anything else can fail: it is never shown again.
         print(welcome(made));
         process.stderr.write(`${await addMfctlContext(made)}\n`);
@@ -65,6 +65,8 @@ const program = (): Command => {
       const loaded = await loadConfig(folder.config, process.env);
       liveSettings(loaded).closeScorer();
       if (loaded.config.api.cert_file !== undefined) await apiCertificate(folder, loaded.config, Date.now());
+      for (const variable of loaded.unknownVariables)
+        process.stderr.write(`mfd: warning: ${variable} names no configuration key, and has no effect\n`);
       print(`${folder.config} is fine`);
     });
 
@@ -96,11 +98,6 @@ const listensFrom = (environment: NodeJS.ProcessEnv): Omit<InitOptions, 'data'> 
   metricsListen: environment.MFD_METRICS_LISTEN,
   smtpListen: environment.MFD_SMTP_LISTEN,
 });
-
-const isEmptyOrAbsent = async (data: string): Promise<boolean> => {
-  const exists = await stat(dataFolder(data).config).catch(() => undefined);
-  return exists === undefined;
-};
 
 const welcome = ({node_id, data, api_url, api_key, ca_file}: InitReport): string => `\
 Node ${node_id} created in ${data}

@@ -2,7 +2,7 @@
 import {readFile} from 'node:fs/promises';
 import {hostname} from 'node:os';
 import type {Logger} from 'pino';
-import {formatHostPort, type HostPort, parseHostPort} from '../shared/host-port.ts';
+import {formatHostPort, type HostPort, isWildcard, parseHostPort} from '../shared/host-port.ts';
 import {createClosers} from './closers.ts';
 import {nodeIdIn} from './cluster/certificates.ts';
 import type {LoadedConfig} from './config/load.ts';
@@ -20,7 +20,7 @@ import {openStorage} from './storage-room.ts';
 import {readCounts} from './store/held-count.ts';
 import {outboxDepth} from './store/outbox.ts';
 import {startTimers} from './timers.ts';
-import {apiCertificate, isWildcard, nodeCertificate} from './tls-files.ts';
+import {apiCertificate, nodeCertificate} from './tls-files.ts';
 
 export interface RunningNode {
   nodeId: string;
@@ -62,7 +62,11 @@ export const startNode = async ({data, loaded, log, version, now = Date.now}: Ne
     const metrics = createMetrics(version);
     const fqdn = config.fqdn ?? hostname();
     const node = {...storage, fqdn, log, metrics, now, settings: () => settings};
-    const services = await createServices({...node, apiUrl: () => apiUrl(config, fqdn, api.address)});
+    const services = await createServices({
+      ...node,
+      apiUrl: () => apiUrl(config, fqdn, api.address),
+      smtpAddress: () => mail.address,
+    });
     closers.add(services.close);
 
     const metricsApp = createMetricsApp({
@@ -110,7 +114,7 @@ export const startNode = async ({data, loaded, log, version, now = Date.now}: Ne
         settings = liveSettings(next);
         // Mail that is being scored may finish where it began.
         setTimeout(before.closeScorer, config.scanner.rspamd_timeout * 1000).unref();
-        const waiting = fixedChanges(config, next.config);
+        const waiting = fixedChanges(loaded.config, next.config);
         if (waiting.length > 0) log.warn({keys: waiting}, 'these keys take effect at the next start');
         config = next.config;
         log.level = config.log.level;

@@ -2,6 +2,7 @@
 import {setTimeout as delay} from 'node:timers/promises';
 import type {Logger} from 'pino';
 import {Fault} from '../shared/fault.ts';
+import type {HostPort} from '../shared/host-port.ts';
 import type {Ballast} from './hold/ballast.ts';
 import type {Spool} from './hold/spool.ts';
 import {createSpoolHoldQueue} from './hold/spool-hold-queue.ts';
@@ -47,7 +48,7 @@ const lastCallMs = 500;
 
 export type Services = Awaited<ReturnType<typeof createServices>>;
 
-export const createServices = async (node: NodeParts & {apiUrl(): string}) => {
+export const createServices = async (node: NodeParts & {apiUrl(): string; smtpAddress(): HostPort}) => {
   const {database, nodeId, nodeNo, fqdn, now, log, metrics, ballast, settings} = node;
   const {withRoom} = ballast;
   const configuration = createConfiguration({database, nodeNo, now, withRoom});
@@ -56,13 +57,14 @@ export const createServices = async (node: NodeParts & {apiUrl(): string}) => {
   const domains = createDomains({configuration, directory: domainDirectory});
 
   const signer = createDkimSigner();
-  const sign: NonNullable<Parameters<typeof createDeliver>[0]['sign']> = async ({id, name}, content) =>
-    signer.sign(
-      content,
-      domainDirectory.dkimKeysOf(id).map(key => ({...key, domain: name})),
-    );
+  const sign: NonNullable<Parameters<typeof createDeliver>[0]['sign']> = async ({id, name}, content) => {
+    const keys = domainDirectory.dkimKeysOf(id).map(key => ({...key, domain: name}));
+    if (keys.length === 0) log.warn({domain: name}, 'mail leaves unsigned: dkim_active is set, but there is no DKIM key');
+    return signer.sign(content, keys);
+  };
   const pool = createBackendPool({
     hostname: fqdn,
+    ownAddress: node.smtpAddress,
     onFailure: (server, detail) => log.warn({server, detail}, 'backend could not be used'),
   });
   const deliver = counted(createDeliver({pool, sign}), metrics);

@@ -1,4 +1,5 @@
 // What of the configuration can change while the node runs. Listeners and sizes are fixed at start.
+import {hostname} from 'node:os';
 import type {Reason} from '../shared/held-mail.ts';
 import {reasons} from '../shared/held-mail.ts';
 import {parseHostPort} from '../shared/host-port.ts';
@@ -33,10 +34,10 @@ export const liveSettings = ({config, smarthostPassword, smarthostCa, rspamdPass
   license: config.license,
 });
 
-/** Keys whose new value waits for the next start. */
-export const fixedChanges = (before: Config, after: Config): string[] => {
+/** Keys whose value in `read` waits for the next start, as the node runs with the one in `started`. */
+export const fixedChanges = (started: Config, read: Config): string[] => {
   const fixed: [string, (config: Config) => unknown][] = [
-    ['fqdn', config => config.fqdn],
+    ['fqdn', config => config.fqdn ?? hostname()],
     ['api.listen', config => config.api.listen],
     ['cluster', config => config.cluster],
     ['metrics', config => config.metrics],
@@ -49,7 +50,7 @@ export const fixedChanges = (before: Config, after: Config): string[] => {
     ['retention.sweep_interval', config => config.retention.sweep_interval],
     ['spool', config => config.spool],
   ];
-  return fixed.filter(([, value]) => JSON.stringify(value(before)) !== JSON.stringify(value(after))).map(([key]) => key);
+  return fixed.filter(([, value]) => JSON.stringify(value(started)) !== JSON.stringify(value(read))).map(([key]) => key);
 };
 
 const trustedNetworks = (config: Config): NetworkSet => {

@@ -2,7 +2,7 @@
 import {readFile, rename, writeFile} from 'node:fs/promises';
 import {hostname} from 'node:os';
 import {createSecureContext} from 'node:tls';
-import {parseHostPort} from '../shared/host-port.ts';
+import {isWildcard, parseHostPort} from '../shared/host-port.ts';
 import {issueLeaf, type KeyAndCertificate, type LeafRequest, needsRenewal, peerUri} from './cluster/certificates.ts';
 import {ConfigError, readText} from './config/load.ts';
 import type {Config} from './config/schema.ts';
@@ -14,8 +14,6 @@ export const apiHosts = (config: Config): string[] => {
   const names = [config.fqdn ?? hostname(), hostname(), 'localhost', '127.0.0.1', '::1', ...(isWildcard(listen) ? [] : [listen])];
   return [...new Set(names)];
 };
-
-export const isWildcard = (host: string): boolean => host === '0.0.0.0' || host === '::';
 
 /** Key and certificate for the API; made anew when past two thirds of its life or when the node's names have changed. */
 export const apiCertificate = async (folder: DataFolder, config: Config, nowMs: number): Promise<KeyAndCertificate> => {

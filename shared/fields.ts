@@ -6,7 +6,9 @@ import type {FieldFault} from './fault.ts';
 export const id = z.int().min(1).max(Number.MAX_SAFE_INTEGER);
 
 /** ISO 8601 in UTC, to the millisecond. */
-export const timestamp = z.iso.datetime().meta({example: '2026-03-01T09:30:00.000Z'});
+export const timestamp = z.iso
+  .datetime({error: 'must be an ISO 8601 timestamp in UTC such as 2027-01-31T00:00:00Z'})
+  .meta({example: '2026-03-01T09:30:00.000Z'});
 
 /** A moment as a caller writes it, with any offset. Beyond the year 9999 times can no longer be compared as text. */
 export const moment = z.iso

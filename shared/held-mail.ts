@@ -1,4 +1,5 @@
 import {z} from 'zod';
+import type {ErrorValue} from './envelope.ts';
 import {nodeId, queueId, timestamp} from './fields.ts';
 
 export const reasons = ['spam', 'phishing', 'sandbox', 'rbl'] as const;
@@ -61,7 +62,7 @@ export const bulkRequestSchema = z.strictObject({
 });
 
 /** One entry of a bulk answer: what the single action would have said. */
-export type BulkResult = ActionOutcome | (MailReference & {error: {code: string; detail: string}});
+export type BulkResult = ActionOutcome | (MailReference & {error: Pick<ErrorValue, 'code' | 'detail' | 'fields'>});
 
 export const summaryGroupSchema = z.strictObject({
   domain: z.string(),

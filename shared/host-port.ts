@@ -25,3 +25,6 @@ export const formatHostPort = ({host, port}: HostPort): string => (isIPv6(host) 
 
 /** All digits and dots must be an address: `1.2.3` and `999.1.1.1` are typing errors, not names. */
 const isHost = (host: string): boolean => (/^[\d.]+$/.test(host) ? isIPv4(host) : hostName.test(host));
+
+/** Listens on every address of the machine. */
+export const isWildcard = (host: string): boolean => host === '0.0.0.0' || host === '::';

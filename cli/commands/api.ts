@@ -9,7 +9,7 @@ export const addApiCommand = (program: Command, session: Session): void => {
   program
     .command('api')
     .description('send any request to the API and print the data of its answer')
-    .argument('<method>', 'GET, POST, PUT or DELETE', method)
+    .argument('<method>', 'GET, POST, PUT, PATCH or DELETE', method)
     .argument('<path>', 'below /api/v1, such as /domains')
     .option('--data <json>', 'the body: JSON, @FILE, or - for standard input')
     .addHelpText('after', apiHelp)

@@ -1,11 +1,11 @@
 import type {Command} from 'commander';
 import type {AuditEntry} from '../../shared/audit-entry.ts';
-import {timeText} from '../cell-text.ts';
+import {briefTimeText, timeText} from '../cell-text.ts';
+import type {Column} from '../column.ts';
 import {pastMoment} from '../moment.ts';
-import {wholeNumber} from '../option-values.ts';
+import {pageLimit, wholeNumber} from '../option-values.ts';
 import {notePage, warnOfPartialList} from '../page-notes.ts';
 import type {Session} from '../session.ts';
-import type {Column} from '../table.ts';
 
 interface AuditFlags {
   limit?: number;
@@ -16,14 +16,14 @@ interface AuditFlags {
 }
 
 const columns: Column<AuditEntry>[] = [
-  {title: 'AT', cell: entry => timeText(entry.at)},
-  {title: 'NODE', cell: entry => entry.node_id},
+  {title: 'AT', cell: entry => timeText(entry.at), brief: entry => briefTimeText(entry.at)},
+  {title: 'NODE', cell: entry => entry.node_id, dropRank: 2},
   {title: 'KEY', cell: entry => keyText(entry)},
   {title: 'ACTION', cell: entry => entry.action},
   {title: 'TARGET', cell: entry => entry.target, isFlexible: true},
   {title: 'RESULT', cell: entry => entry.result, tone: entry => (entry.result === 'ok' ? undefined : 'warn')},
-  {title: 'FROM', cell: entry => entry.remote_address},
-  {title: 'DETAIL', cell: entry => entry.detail, isFlexible: true},
+  {title: 'FROM', cell: entry => entry.remote_address, dropRank: 1},
+  {title: 'DETAIL', cell: entry => entry.detail, isFlexible: true, dropRank: 3},
 ];
 
 export const addAuditCommand = (program: Command, session: Session): void => {
@@ -33,7 +33,7 @@ export const addAuditCommand = (program: Command, session: Session): void => {
     .option('--since <time>', 'at or after this time: 2026-03-01T00:00:00Z, or 2h and 3d before now', pastMoment)
     .option('--key-id <id>', 'done with this key', wholeNumber)
     .option('--action <action>', 'such as quarantine.release')
-    .option('--limit <number>', 'at most so many (100)', wholeNumber)
+    .option('--limit <number>', 'at most so many, up to 1000 (100)', pageLimit)
     .option('--offset <number>', 'leave out so many', wholeNumber)
     .addHelpText('after', '\nExample:\n  mfctl audit --since 1d --action quarantine.release')
     .action(async ({keyId, ...flags}: AuditFlags) => {

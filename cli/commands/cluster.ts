@@ -1,9 +1,9 @@
 import type {Command} from 'commander';
 import type {ClusterStatus, Peer} from '../../shared/cluster-status.ts';
 import type {Health} from '../../shared/health.ts';
-import {durationText, timeText} from '../cell-text.ts';
+import {briefTimeText, durationText, timeText} from '../cell-text.ts';
+import type {Column} from '../column.ts';
 import type {Session} from '../session.ts';
-import type {Column} from '../table.ts';
 import type {Tone} from '../tone.ts';
 
 /** Hashes differ for a moment after every change; for longer they should not (specification section 3.3). */
@@ -29,18 +29,19 @@ export const addClusterCommands = (program: Command, session: Session): void => 
 const columnsFor = ({local_node_id}: ClusterStatus): Column<Peer>[] => [
   {title: 'LOCAL', cell: peer => (peer.node_id === local_node_id ? '*' : ' ')},
   {title: 'NODE', cell: peer => peer.node_id},
-  {title: 'FQDN', cell: peer => peer.fqdn, isFlexible: true},
+  {title: 'FQDN', cell: peer => peer.fqdn, isFlexible: true, dropRank: 4},
   {title: 'HEALTH', cell: peer => peer.healthy, tone: peer => toneOf[peer.healthy]},
-  {title: 'LAST SEEN', cell: peer => timeText(peer.last_seen)},
+  {title: 'LAST SEEN', cell: peer => timeText(peer.last_seen), brief: peer => briefTimeText(peer.last_seen)},
   {title: 'CONFIG', cell: peer => peer.config_hash.replace(/^sha256:/, '').slice(0, 12)},
-  {title: 'SINCE', cell: peer => durationText(peer.config_hash_age_s), align: 'right'},
+  {title: 'SINCE', cell: peer => durationText(peer.config_hash_age_s), align: 'right', dropRank: 3},
   {title: 'BACKLOG', cell: peer => peer.outbox_backlog_to_us, align: 'right'},
   {
     title: 'LICENSE',
+    dropRank: 2,
     cell: ({license}) => `${license.type} ${license.status}`,
     tone: ({license}) => (license.valid ? undefined : 'bad'),
   },
-  {title: 'API', cell: peer => peer.api_url, isFlexible: true},
+  {title: 'API', cell: peer => peer.api_url, isFlexible: true, dropRank: 1},
 ];
 
 const hasDrift = (peers: readonly Peer[]): boolean =>

@@ -1,11 +1,11 @@
 import type {Command} from 'commander';
 import {isApiKeyValue} from '../../shared/api-key-value.ts';
 import {CliError, exitCodes, usageError} from '../cli-error.ts';
+import type {Column} from '../column.ts';
 import {checkedCaFile, checkedUrl, readKey} from '../connection.ts';
 import {type Context, isContextName} from '../context-store.ts';
 import {checkedMetricsUrl} from '../metrics-address.ts';
 import type {Session} from '../session.ts';
-import type {Column} from '../table.ts';
 
 interface AddFlags {
   metricsUrl?: string;

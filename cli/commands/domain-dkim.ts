@@ -1,9 +1,12 @@
 import {type Command, Option} from 'commander';
 import type {DkimAlgorithm, DkimKey} from '../../shared/dkim-key.ts';
+import type {Domain} from '../../shared/domain.ts';
 import {timeText} from '../cell-text.ts';
-import {findDomainId} from '../find-domain.ts';
+import type {Client} from '../client.ts';
+import type {Column} from '../column.ts';
+import {findDomain, findDomainId} from '../find-domain.ts';
 import type {Session} from '../session.ts';
-import type {Column, Detail} from '../table.ts';
+import type {Detail} from '../table.ts';
 import {zoneLine} from '../zone-line.ts';
 
 const algorithms = ['rsa-2048', 'ed25519'] as const satisfies readonly DkimAlgorithm[];
@@ -50,10 +53,20 @@ export const addDkimCommands = (domain: Command, session: Session): void => {
     .argument('<selector>', 'of the key')
     .action(async (nameOrId: string, selector: string) => {
       const client = await session.client();
-      const path = `domains/${await findDomainId(client, nameOrId)}/dkim-keys/${encodeURIComponent(selector)}`;
-      await client.send<null>({method: 'DELETE', path});
+      const {data} = await findDomain(client, nameOrId);
+      await client.send<null>({method: 'DELETE', path: `domains/${data.id}/dkim-keys/${encodeURIComponent(selector)}`});
       session.printer().done(`deleted DKIM key ${selector}`);
+      await warnOfUnsigned(session, client, data);
     });
+};
+
+/** A domain that is to sign and has nothing to sign with sends its mail all the same. */
+export const warnOfUnsigned = async (session: Session, client: Client, domain: Domain): Promise<void> => {
+  if (!domain.dkim_active) return;
+  const {data} = await client.send<DkimKey[]>({path: `domains/${domain.id}/dkim-keys`});
+  if (data.length > 0) return;
+  const hint = `make one: mfctl domain dkim create ${domain.name} --selector NAME`;
+  session.printer().warn(`${domain.name} has no DKIM key, so its mail leaves unsigned; ${hint}`);
 };
 
 const details = (key: DkimKey): Detail[] => [

@@ -2,10 +2,11 @@ import {type Command, Option} from 'commander';
 import type {CreateMailFilter, MailFilter} from '../../shared/mail-filter.ts';
 import {timeText} from '../cell-text.ts';
 import {usageError} from '../cli-error.ts';
+import type {Column} from '../column.ts';
 import {findDomainId} from '../find-domain.ts';
 import {decimal, wholeNumber} from '../option-values.ts';
 import type {Session} from '../session.ts';
-import type {Column, Detail} from '../table.ts';
+import type {Detail} from '../table.ts';
 
 interface FilterFlags {
   allow?: boolean;

@@ -5,7 +5,7 @@ import {domainColumns, domainDetails} from '../domain-columns.ts';
 import {addSettingOptions, type SettingFlags, settingsOf} from '../domain-flags.ts';
 import {findDomain} from '../find-domain.ts';
 import type {Session} from '../session.ts';
-import {addDkimCommands} from './domain-dkim.ts';
+import {addDkimCommands, warnOfUnsigned} from './domain-dkim.ts';
 import {addFilterCommands} from './domain-filters.ts';
 
 export const addDomainCommands = (program: Command, session: Session): void => {
@@ -37,6 +37,7 @@ export const addDomainCommands = (program: Command, session: Session): void => {
       const client = await session.client();
       const {data} = await client.send<Domain>({method: 'POST', path: 'domains', json: {name, ...settingsOf(flags)}});
       session.printer().record(data, domainDetails);
+      if (flags.dkim) await warnOfUnsigned(session, client, data);
     });
 
   const update = domain.command('update').description('change settings of a domain').argument('<domain>', 'name or id');
@@ -78,4 +79,5 @@ const updateDomain = async (session: Session, nameOrId: string, flags: SettingFl
     headers: {'content-type': 'application/merge-patch+json', ...(found.etag !== undefined && {'if-match': found.etag})},
   });
   session.printer().record(data, domainDetails);
+  if (flags.dkim) await warnOfUnsigned(session, client, data);
 };

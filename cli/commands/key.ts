@@ -1,12 +1,12 @@
 import {type Command, Option} from 'commander';
 import type {ApiKey, CreatedApiKey} from '../../shared/api-key.ts';
 import {scopes} from '../../shared/scopes.ts';
-import {writeAtomically} from '../atomic-file.ts';
 import {countText, timeText} from '../cell-text.ts';
 import type {Answer} from '../client.ts';
 import {fileFailure} from '../file-failure.ts';
 import {keyColumns, keyDetails} from '../key-columns.ts';
 import {exactMoment, momentAfter} from '../moment.ts';
+import {createNewFile, type NewFile} from '../new-file.ts';
 import {wholeNumber} from '../option-values.ts';
 import type {Session} from '../session.ts';
 import type {Detail} from '../table.ts';
@@ -49,7 +49,7 @@ export const addKeyCommands = (program: Command, session: Session): void => {
     )
     .option('--expires-in <duration>', 'its end from now on, such as 12h or 90d', momentAfter)
     .option('--domain <domain>', 'with scope domain-admin: the domain it is bound to')
-    .option('--key-file <file>', 'write the key to this file (mode 0600) and do not show it')
+    .option('--key-file <file>', 'write the key to this new file (mode 0600) and do not show it')
     .addHelpText('after', createHelp)
     .action((flags: CreateFlags) => create(session, flags));
 
@@ -88,7 +88,19 @@ Examples:
   mfctl key create --name 'Example Ltd.' --scope domain-admin --domain example.com --expires-in 90d`;
 
 const create = async (session: Session, flags: CreateFlags): Promise<void> => {
+  if (flags.keyFile !== undefined) return createInFile(session, flags, flags.keyFile);
+
   const printer = session.printer();
+  const data = await send(session, flags);
+  if (printer.isQuiet && printer.format === 'table') {
+    printer.text(`${data.key}\n`);
+  } else {
+    printer.record(data, created => [...createdDetails(created), ['Key', created.key]]);
+    printer.note('Keep the key now: it is not shown again.');
+  }
+};
+
+const send = async (session: Session, flags: CreateFlags): Promise<CreatedApiKey> => {
   const client = await session.client();
   const {data} = await client.send<CreatedApiKey>({
     method: 'POST',
@@ -101,24 +113,29 @@ const create = async (session: Session, flags: CreateFlags): Promise<void> => {
       domain: flags.domain,
     },
   });
+  return data;
+};
 
-  if (flags.keyFile !== undefined) {
-    await keep(data, flags.keyFile);
-    const {key: _, ...record} = data;
-    printer.record(record, createdDetails);
-    printer.note(`the key is in ${flags.keyFile}`);
-  } else if (printer.isQuiet && printer.format === 'table') {
-    printer.text(`${data.key}\n`);
-  } else {
-    printer.record(data, created => [...createdDetails(created), ['Key', created.key]]);
-    printer.note('Keep the key now: it is not shown again.');
-  }
+/** The file comes first: a key without a file is lost, and a file that is there already may be somebody's only copy of another. */
+const createInFile = async (session: Session, flags: CreateFlags, file: string): Promise<void> => {
+  const kept = await createNewFile(file).catch(error => {
+    throw fileFailure(file, error, 'create', 'no key was made; choose another file');
+  });
+  const created = await send(session, flags).catch(async error => {
+    await kept.abandon();
+    throw error;
+  });
+  await keep(created, kept, file);
+
+  const {key: _, ...record} = created;
+  session.printer().record(record, createdDetails);
+  session.printer().note(`the key is in ${file}`);
 };
 
 /** A key that could not be kept is of no use to anyone, and what was made must not be lost track of. */
-const keep = async ({id, key}: CreatedApiKey, file: string): Promise<void> => {
+const keep = async ({id, key}: CreatedApiKey, kept: NewFile, file: string): Promise<void> => {
   try {
-    await writeAtomically(file, `${key}\n`);
+    await kept.write(`${key}\n`);
   } catch (error) {
     throw fileFailure(file, error, 'write', `the value of key ${id} is lost; remove it: mfctl key delete ${id}`);
   }

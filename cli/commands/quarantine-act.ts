@@ -3,9 +3,9 @@ import type {ActionOutcome, BulkResult, HoldAction, MailReference} from '../../s
 import {countText, plural, timeText} from '../cell-text.ts';
 import {CliError, exitCodes, usageError} from '../cli-error.ts';
 import type {Client} from '../client.ts';
+import type {Column} from '../column.ts';
 import {mailId, mailPath, parseMailId, parseMailIds} from '../mail-id.ts';
 import type {Session} from '../session.ts';
-import type {Column} from '../table.ts';
 import {readStdin} from '../terminal.ts';
 
 /** The most one bulk request may name. */
@@ -95,6 +95,10 @@ const printResults = (session: Session, results: readonly BulkResult[]): number 
   printer.list(done, columns, {none: 'nothing was done', value: results});
   // In JSON they stand among the results.
   if (printer.format === 'table')
-    for (const result of failed) printer.warn(`${mailId(result)}: ${result.error.detail} (${result.error.code})`);
+    for (const result of failed) {
+      const {code, detail, fields = []} = result.error;
+      const replies = fields.map(({path, detail: reply}) => `; ${path}: ${reply}`).join('');
+      printer.warn(`${mailId(result)}: ${detail} (${code})${replies}`);
+    }
   return failed.length;
 };

@@ -1,14 +1,14 @@
 import {type Command, Option} from 'commander';
 import type {HeldMail, Reason, Summary, SummaryGroup} from '../../shared/held-mail.ts';
-import {countText, firstOf, plural, senderText, sizeText, timeText} from '../cell-text.ts';
+import {briefTimeText, countText, firstOf, plural, senderText, sizeText, timeText} from '../cell-text.ts';
 import {CliError, exitCodes} from '../cli-error.ts';
 import type {Answer, Request} from '../client.ts';
+import type {Column} from '../column.ts';
 import {mailId} from '../mail-id.ts';
 import {pastMoment} from '../moment.ts';
-import {decimal, wholeNumber} from '../option-values.ts';
+import {decimal, pageLimit, wholeNumber} from '../option-values.ts';
 import {notePage, warnOfPartialList} from '../page-notes.ts';
 import type {Session} from '../session.ts';
-import type {Column} from '../table.ts';
 
 interface FilterFlags {
   domain?: string;
@@ -33,27 +33,27 @@ const reasons = ['spam', 'phishing', 'sandbox', 'rbl'] as const satisfies readon
 
 const mailColumns: Column<HeldMail>[] = [
   {title: 'ID', cell: mailId},
-  {title: 'ARRIVED', cell: mail => timeText(mail.arrived_at)},
+  {title: 'ARRIVED', cell: mail => timeText(mail.arrived_at), brief: mail => briefTimeText(mail.arrived_at)},
   {title: 'SCORE', cell: mail => mail.score, align: 'right'},
-  {title: 'REASON', cell: mail => mail.reason},
+  {title: 'REASON', cell: mail => mail.reason, dropRank: 1},
   {title: 'FROM', cell: mail => senderText(mail.sender), isFlexible: true},
-  {title: 'TO', cell: mail => firstOf(mail.recipients), isFlexible: true},
+  {title: 'TO', cell: mail => firstOf(mail.recipients), isFlexible: true, dropRank: 2},
   {title: 'SUBJECT', cell: mail => mail.subject, isFlexible: true},
 ];
 
 const groupColumns: Column<SummaryGroup>[] = [
   {title: 'DOMAIN', cell: group => group.domain, isFlexible: true},
   {title: 'REASON', cell: group => group.reason},
-  {title: 'NODE', cell: group => group.node_id},
+  {title: 'NODE', cell: group => group.node_id, dropRank: 1},
   {title: 'COUNT', cell: group => countText(group.count), align: 'right'},
   {title: 'SIZE', cell: group => sizeText(group.size_bytes), align: 'right'},
-  {title: 'OLDEST', cell: group => timeText(group.oldest_arrived_at)},
+  {title: 'OLDEST', cell: group => timeText(group.oldest_arrived_at), brief: group => briefTimeText(group.oldest_arrived_at)},
 ];
 
 export const addListCommands = (quarantine: Command, session: Session): void => {
   const list = quarantine.command('list').description('list held mail of all nodes, newest first');
   addFilterOptions(list)
-    .option('--limit <number>', 'at most so many, up to 1000 (100)', wholeNumber)
+    .option('--limit <number>', 'at most so many, up to 1000 (100)', pageLimit)
     .option('--offset <number>', 'leave out so many', wholeNumber)
     .addHelpText('after', listHelp)
     .action(async ({limit, offset, ...filter}: ListFlags) => {

@@ -3,10 +3,11 @@ import type {HeldMailDetail} from '../../shared/held-mail.ts';
 import {safeBlock, safeLine} from '../../shared/safe-text.ts';
 import {senderText, sizeText, timeText} from '../cell-text.ts';
 import type {Client} from '../client.ts';
+import type {Column} from '../column.ts';
 import {mailId, mailPath, parseMailId} from '../mail-id.ts';
 import type {MailContents} from '../mail-reader.ts';
 import type {Session} from '../session.ts';
-import {type Column, type Detail, renderDetails, renderTable} from '../table.ts';
+import {type Detail, renderDetails, renderTable} from '../table.ts';
 
 type Attachment = MailContents['attachments'][number];
 

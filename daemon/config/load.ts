@@ -25,7 +25,10 @@ export const loadConfig = async (file: string, environment: Environment): Promis
   const lines = new LineCounter();
   const document = parseDocument(await readText(file, file), {lineCounter: lines, uniqueKeys: true});
   const [broken] = document.errors;
-  if (broken) throw new ConfigError(`${file}:${lines.linePos(broken.pos[0]).line}: ${broken.message.split('\n')[0]}`);
+  if (broken) {
+    const [what = ''] = broken.message.split('\n');
+    throw new ConfigError(`${file}:${lines.linePos(broken.pos[0]).line}: ${what.replace(/ at line \d+, column \d+:$/, '')}`);
+  }
 
   const overrides = overridesIn(environment);
   const values = overrides.set.reduce((into, {path, value}) => withValue(into, path, value), valuesOf(file, document));

@@ -36,6 +36,9 @@ export interface HoldActionsNeeds {
   now: () => number;
 }
 
+/** The answer names them all; in the audit log a mail to hundreds must not take a page. */
+const maxAuditedReplies = 3;
+
 /** The node itself, when retention is over. */
 const nobody = {keyId: null, remoteAddress: null};
 
@@ -123,7 +126,7 @@ export const createHoldActions = ({nodeId, database, spool, deliver, routeOf, wi
     } catch (error) {
       await write(async tx => {
         await unclaim(tx, [mail.queue_id]);
-        const {code, detail} = error instanceof Fault ? error : {code: 'internal', detail: ''};
+        const {code, detail} = error instanceof Fault ? failureToAudit(error) : {code: 'internal', detail: ''};
         await audit(tx, actor, {action: 'release', queueId: mail.queue_id, result: code, detail});
       });
       throw error;
@@ -187,6 +190,11 @@ export const createHoldActions = ({nodeId, database, spool, deliver, routeOf, wi
 
 export const unknownMail = (nodeId: string, queueId: string): Fault =>
   new Fault('not_found', `there is no held mail ${nodeId}/${queueId}; GET /mail/quarantine lists them`);
+
+const failureToAudit = ({code, detail, details: {fields = []}}: Fault): {code: string; detail: string} => {
+  const replies = fields.slice(0, maxAuditedReplies).map(({path, detail: reply}) => `${path}: ${reply}`);
+  return {code, detail: [detail, ...replies].join('; ')};
+};
 
 const deliveryFailed = (results: RecipientResult[], failed: RecipientResult[]): Fault => {
   const isPartly = failed.length < results.length;

@@ -1,7 +1,7 @@
 // One SMTP client connection to a backend: a mail's envelope step by step, its content, and then the next mail's.
 import {connect as connectSocket, isIPv4, type Socket} from 'node:net';
 import type {Readable} from 'node:stream';
-import type {HostPort} from '../../shared/host-port.ts';
+import {type HostPort, isWildcard} from '../../shared/host-port.ts';
 import {parseMailAddress} from '../../shared/mail-address.ts';
 import type {Route, SmtpReply} from '../services/ports.ts';
 import {type Answer, CommandConnection, isLost, type Lost} from './command-connection.ts';
@@ -31,6 +31,8 @@ export interface BackendTarget {
   /** Our name for EHLO. */
   hostname: string;
   timeouts: BackendTimeouts;
+  /** Where this gateway itself listens, which is nobody's backend. */
+  ownAddress?: HostPort | undefined;
 }
 
 export interface EnvelopeStart {
@@ -126,7 +128,7 @@ const tryConnection = async (
 ): Promise<CommandConnection | (Lost & {isTlsFailure: boolean})> => {
   const {server, hostname, timeouts, auth} = target;
   const needsTls = auth !== undefined && (auth.ca !== undefined || !isLoopback(server.host));
-  const socket = await openSocket(server, timeouts.connectMs);
+  const socket = await openSocket(target);
   if (typeof socket === 'string') return {lost: socket, stage: 'command', isTlsFailure: false};
 
   const connection = new CommandConnection({
@@ -150,7 +152,7 @@ const tryConnection = async (
 const isLoopback = (host: string): boolean => host === 'localhost' || host === '::1' || (isIPv4(host) && host.startsWith('127.'));
 
 /** The socket is opened here and not by smtp-connection, which asks DNS past the hosts file. A string says what failed. */
-const openSocket = ({host, port}: HostPort, connectMs: number): Promise<Socket | string> =>
+const openSocket = ({server: {host, port}, timeouts: {connectMs}, ownAddress}: BackendTarget): Promise<Socket | string> =>
   new Promise(resolve => {
     const socket = connectSocket({host, port});
     const timer = setTimeout(() => socket.destroy(new Error(`no connection within ${connectMs} ms`)), connectMs);
@@ -161,7 +163,12 @@ const openSocket = ({host, port}: HostPort, connectMs: number): Promise<Socket |
     socket.once('error', onError);
     socket.once('connect', () => {
       clearTimeout(timer);
-      socket.off('error', onError);
-      resolve(socket);
+      if (ownAddress && leadsTo(ownAddress, socket))
+        socket.destroy(new Error('it is this gateway itself: its mail would never arrive'));
+      else resolve(socket.off('error', onError));
     });
   });
+
+/** A connection to an address of this host has that address on both ends. */
+const leadsTo = ({host, port}: HostPort, {localAddress, remoteAddress, remotePort}: Socket): boolean =>
+  remotePort === port && remoteAddress === localAddress && (isWildcard(host) || remoteAddress === host);

@@ -14,6 +14,8 @@ import {isLost, type Lost} from './command-connection.ts';
 export interface BackendPoolNeeds {
   /** Our name for EHLO. */
   hostname: string;
+  /** Where this gateway itself listens; a connection that leads there is not used. */
+  ownAddress?(): HostPort;
   timeouts?: Partial<BackendTimeouts>;
   maxIdlePerServer?: number;
   idleMs?: number;
@@ -83,7 +85,13 @@ export const createBackendPool = (needs: BackendPoolNeeds): BackendPool => {
       return connection;
     },
     connect: async (route, server) => {
-      const target = {server, hostname: needs.hostname, timeouts, ...(route.auth && {auth: route.auth})};
+      const target = {
+        server,
+        hostname: needs.hostname,
+        timeouts,
+        ownAddress: needs.ownAddress?.(),
+        ...(route.auth && {auth: route.auth}),
+      };
       const connection = await connectBackend(target);
       if (isConnection(connection)) {
         const key = keyOf(route, server);

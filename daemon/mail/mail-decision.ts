@@ -40,6 +40,8 @@ export const decide = async (
   switch (judgement.action) {
     case 'reject':
       return {verdict: 'rejected', reply: replies.spam, judgement};
+    case 'block':
+      return {verdict: 'rejected', reply: replies.blocked, judgement};
     case 'hold':
       return hold(intake, mail, {ownership, judgement});
     case 'relay':

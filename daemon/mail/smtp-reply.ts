@@ -51,6 +51,7 @@ export const replies = {
   notJudged: {code: 451, text: '4.7.1 Message cannot be checked now, try again later'},
   clientGone: {code: 451, text: '4.4.2 The client went away before its mail was taken'},
   spam: {code: 550, text: '5.7.1 Message refused: its spam score is too high'},
+  blocked: {code: 550, text: '5.7.1 Message refused by policy'},
   tooManyConnections: {code: 421, text: '4.7.0 Too many connections, try again later'},
   tooManyFromClient: {code: 421, text: '4.7.0 Too many connections from your address, try again later'},
   tooManyTransactions: {code: 421, text: '4.7.0 Too many mails in one session, connect again'},

@@ -10,7 +10,7 @@ import type {ReceivedMail, Score} from './mail.ts';
 export interface Filtered {
   score: Score;
   /** What an allow or block filter decided, whatever the score. */
-  override?: 'relay' | 'reject';
+  override?: 'relay' | 'block';
 }
 
 export type FilteredMail = Pick<ReceivedMail, 'envelope' | 'headers'>;
@@ -34,7 +34,7 @@ export const applyFilters = (filters: readonly MailFilter[], mail: FilteredMail,
   const decided = decisive && [{name: decisive.action === 'allow' ? 'FILTER_ALLOW' : 'FILTER_BLOCK', score: 0}];
   return {
     score: {...score, score: sum, symbols: [...score.symbols, ...symbols, ...(decided ?? [])]},
-    ...(decisive && {override: decisive.action === 'allow' ? 'relay' : 'reject'}),
+    ...(decisive && {override: decisive.action === 'allow' ? 'relay' : 'block'}),
   };
 };
 

@@ -66,7 +66,8 @@ export interface Ownership {
 }
 
 export interface Judgement extends Score {
-  action: 'relay' | 'hold' | 'reject';
+  /** `reject` for its score, `block` for a filter. */
+  action: 'relay' | 'hold' | 'reject' | 'block';
 }
 
 /** What a held mail is, on disk beside its bytes and in its row. */

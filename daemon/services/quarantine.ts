@@ -64,7 +64,12 @@ export const createQuarantine = ({queues, onUnexpected}: Needs): Quarantine => {
     } catch (error) {
       if (!(error instanceof Fault)) onUnexpected(error);
       const fault = error instanceof Fault ? error : new Fault('internal', 'the node failed; its log says why', {cause: error});
-      return {node_id: mail.node_id, queue_id: mail.queue_id, error: {code: fault.code, detail: fault.detail}};
+      const {
+        code,
+        detail,
+        details: {fields},
+      } = fault;
+      return {node_id: mail.node_id, queue_id: mail.queue_id, error: {code, detail, ...(fields && {fields})}};
     }
   };
 

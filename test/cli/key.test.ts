@@ -1,4 +1,5 @@
-import {readFile, stat} from 'node:fs/promises';
+import {mkdirSync, rmSync} from 'node:fs';
+import {readFile, stat, writeFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import test from 'ava';
 import {key} from './sample-records.ts';
@@ -59,19 +60,46 @@ test('key create --key-file keeps the key out of sight', async t => {
   t.is((await stat(file)).mode & 0o777, 0o600);
 });
 
-test('a key that could not be written is named, so that it can be removed', async t => {
+test('a key file that is there already is left as it is, and no key is made', async t => {
   const api = await startApi(t, {'POST /auth/api-keys': {status: 201, data: created}});
+  const file = join(api.folder, 'monitoring.key');
+  await writeFile(file, 'mine\n');
+  const create = async (path: string) => api.mfctl(['key', 'create', '--name', 'x', '--scope', 'read-only', '--key-file', path]);
 
-  const {code, stderr} = await api.mfctl([
-    'key',
-    'create',
-    '--name',
-    'x',
-    '--scope',
-    'read-only',
-    '--key-file',
-    join(api.folder, 'no', 'file'),
-  ]);
+  const taken = await create(file);
+  const nowhere = await create(join(api.folder, 'no', 'file'));
+
+  t.is(taken.code, 1);
+  t.regex(taken.stderr, /monitoring\.key: it exists already.*\nhint: no key was made/);
+  t.is(await readFile(file, 'utf8'), 'mine\n');
+  t.is(nowhere.code, 1);
+  t.regex(nowhere.stderr, /no such file or folder/);
+  t.is(api.requests.length, 0);
+});
+
+test('a key that was refused leaves no file', async t => {
+  const error = {code: 'validation_failed', detail: 'name must not be empty'};
+  const api = await startApi(t, {'POST /auth/api-keys': {status: 422, error}});
+  const file = join(api.folder, 'monitoring.key');
+
+  const {code} = await api.mfctl(['key', 'create', '--name', ' ', '--scope', 'read-only', '--key-file', file]);
+
+  t.is(code, 1);
+  await t.throwsAsync(stat(file), {code: 'ENOENT'});
+});
+
+test('a key that could not be written is named, so that it can be removed', async t => {
+  const api = await startApi(t, {
+    'POST /auth/api-keys': () => {
+      rmSync(folder, {recursive: true});
+      return {status: 201, data: created};
+    },
+  });
+  const folder = join(api.folder, 'keys');
+  mkdirSync(folder);
+
+  const file = join(folder, 'monitoring.key');
+  const {code, stderr} = await api.mfctl(['key', 'create', '--name', 'x', '--scope', 'read-only', '--key-file', file]);
 
   t.is(code, 1);
   t.regex(stderr, /hint: .*mfctl key delete 7/);

@@ -79,7 +79,9 @@ test.serial('a domain is changed, filtered, signed and deleted by name', async t
     'json',
   ]);
   const unfiltered = await node.mfctl(['domain', 'filters', 'remove', 'example.com', String(JSON.parse(filter.stdout).id)]);
+  const keyless = await node.mfctl(['domain', 'update', 'example.com', '--dkim']);
   const dkim = await node.mfctl(['domain', 'dkim', 'create', 'example.com', '--selector', 'mfd2026']);
+  const signed = await node.mfctl(['domain', 'update', 'example.com', '--dkim']);
   const unsigned = await node.mfctl(['domain', 'dkim', 'delete', 'example.com', 'mfd2026']);
   const wrong = await node.mfctl(['domain', 'update', 'example.com', '--quarantine-threshold', '20000', '--backend', 'nonsense']);
   const silent = await node.mfctl(['domain', 'delete', 'example.com']);
@@ -92,6 +94,9 @@ test.serial('a domain is changed, filtered, signed and deleted by name', async t
   t.is(unfiltered.code, 0);
   t.regex(dkim.stdout, /mfd2026\._domainkey\.example\.com\. IN TXT "v=DKIM1;/);
   t.is(unsigned.code, 0);
+  for (const {stderr} of [keyless, unsigned])
+    t.regex(stderr, /^warning: example\.com has no DKIM key, so its mail leaves unsigned/m);
+  t.is(signed.stderr, '');
   t.is(wrong.code, 1);
   t.regex(wrong.stderr, /\n {2}quarantine_threshold: .*/);
   t.regex(wrong.stderr, /\n {2}backend_servers.*\nhint: mfctl domain update --help\n$/s);

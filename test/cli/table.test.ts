@@ -1,7 +1,8 @@
 import test from 'ava';
 import fc from 'fast-check';
+import type {Column} from '../../cli/column.ts';
 import {displayWidth, truncate} from '../../cli/display-width.ts';
-import {type Column, renderDetails, renderTable} from '../../cli/table.ts';
+import {renderDetails, renderTable} from '../../cli/table.ts';
 import {safeLine} from '../../shared/safe-text.ts';
 
 interface Row {
@@ -48,6 +49,23 @@ test('only flexible columns are cut, and only to fit a terminal', t => {
   t.true(wide.includes('n'.repeat(60)) && wide.includes('x'.repeat(60)));
   t.true(narrow.includes('123456'));
   for (const line of narrow.trimEnd().split('\n')) t.true(displayWidth(line) <= 60);
+});
+
+test('a narrow terminal gets shorter cells, then fewer columns, and cut cells last', t => {
+  const row = {name: 'n'.repeat(20), count: 5, note: 'x'.repeat(20)};
+  const shown: Column<Row>[] = [
+    {title: 'WHEN', cell: () => '2026-03-01T09:30:00Z', brief: () => '03-01 09:30Z'},
+    {title: 'NAME', cell: ({name}) => name, isFlexible: true},
+    {title: 'COUNT', cell: ({count}) => count, dropRank: 1},
+    {title: 'NOTE', cell: ({note}) => note, isFlexible: true, dropRank: 2},
+  ];
+  const header = (maxWidth?: number) => renderTable([row], shown, {maxWidth}).split('\n').slice(0, 2).join('\n');
+
+  t.regex(header(), /^WHEN +NAME +COUNT +NOTE\n2026-03-01T09:30:00Z +n{20} +5 +x{20}$/);
+  t.regex(header(55), /^WHEN +NAME +COUNT +NOTE\n03-01 09:30Z +n+… +5 +x+…$/);
+  t.regex(header(46), /^WHEN +NAME +NOTE\n03-01 09:30Z +n+… +x+…$/);
+  t.regex(header(40), /^WHEN +NAME\n03-01 09:30Z +n{20}$/);
+  t.regex(header(24), /^WHEN +NAME\n03-01 09:30Z +n{9}…$/);
 });
 
 test('a table cut to a terminal never writes a line wider than it', t => {

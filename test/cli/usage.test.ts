@@ -85,6 +85,28 @@ test('help and version exit 0', async t => {
     t.is((await runCli(argv, {env})).code, 0, argv.join(' '));
 });
 
+test('help shows the command that is named, however deep it is', async t => {
+  const {code, stdout} = await runCli(['help', 'domain', 'dkim', 'create'], {env});
+  const unknown = await runCli(['help', 'quarantine', 'lst'], {env});
+
+  t.is(code, 0);
+  t.regex(stdout, /^Usage: mfctl domain dkim create /);
+  t.is(unknown.code, 2);
+  t.regex(unknown.stderr, /no command quarantine lst/);
+});
+
+test('a page that cannot be had is wrong usage', async t => {
+  for (const argv of [
+    ['quarantine', 'list', '--limit', '0'],
+    ['audit', '--limit', '1001'],
+  ]) {
+    const {code, stderr} = await runCli(argv, {env});
+
+    t.is(code, 2, argv.join(' '));
+    t.regex(stderr, /1 to 1000/);
+  }
+});
+
 test('a key never goes on the command line', async t => {
   const {stdout} = await runCli(['--help'], {env});
 

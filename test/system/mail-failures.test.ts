@@ -36,6 +36,10 @@ test('with the backend down a mail is not released, and still held', async t => 
 
   const {status, json} = await node.act('release', mail);
   const byHand = await node.mfctl(['quarantine', 'release', `${mail.node_id}/${mail.queue_id}`]);
+  const bulk = await node.api('POST', 'mail/quarantine/release', {
+    body: {items: [{node_id: mail.node_id, queue_id: mail.queue_id}]},
+  });
+  const [audited] = (await node.api('GET', 'audit?limit=1')).json.data;
   await node.updateDomain({backend_servers: [formatHostPort(node.sink.server)]});
 
   t.is(status, 502);
@@ -43,9 +47,21 @@ test('with the backend down a mail is not released, and still held', async t => 
   t.regex(json.error.fields[0].detail, /^451 /);
   t.is(byHand.code, 1);
   t.regex(byHand.stderr, /delivery_failed/);
+  t.deepEqual(bulk.json.data[0].error.fields, json.error.fields);
+  t.regex(audited.detail, /still held; ben@example\.com: 451 /);
   t.is((await node.held()).length, 1);
   t.is((await node.act('release', mail)).status, 200);
   t.is(node.sink.mails.length, 1);
+});
+
+test('a domain whose backend is the gateway itself does not send its mail round in circles', async t => {
+  const node = await startMailNode(t);
+  await node.updateDomain({backend_servers: [node.smtp]});
+
+  const reply = await node.send(plain);
+
+  t.regex(line(reply), /^451 4\.4\.1 /);
+  t.is(node.log().match(/this gateway itself/g)?.length, 1);
 });
 
 test('a release waits for a backend that is slow', async t => {

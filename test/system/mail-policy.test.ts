@@ -124,6 +124,16 @@ test('outbound mail from a trusted network goes to the smarthost, with signature
   t.deepEqual(results.map(({selector, status}) => `${selector} ${status.result}`).sort(), ['e1 pass', 'r1 pass']);
 });
 
+test('mail that should be signed, and has no key to be signed with, leaves with a warning in the log', async t => {
+  const {node, smarthost} = await startWithSmarthost(t);
+  await node.createDomain({name: 'out.example.com', direction: 'outbound', dkim_active: true});
+
+  t.is((await node.send(plain, {from: 'ada@out.example.com', to: 'x@far.test'})).code, 250);
+
+  t.is(smarthost.mails.length, 1);
+  t.regex(node.log(), /"domain":"out\.example\.com","msg":"mail leaves unsigned/);
+});
+
 test('without a smarthost outbound mail is refused', async t => {
   const node = await startMailNode(t);
   await node.createDomain({name: 'out.example.com', direction: 'outbound'});

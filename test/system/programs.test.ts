@@ -11,6 +11,7 @@ import {parse, stringify} from 'yaml';
 import {startDaemon} from '../helpers/daemon.ts';
 import {testFolder} from '../helpers/database.ts';
 import {mfdFile, run, startNode, type TestNode} from '../helpers/node.ts';
+import {closedPort} from '../helpers/scripted-server.ts';
 import {connect, sendMail} from '../helpers/smtp-client.ts';
 import {startSmtpSink} from '../helpers/smtp-sink.ts';
 
@@ -110,6 +111,37 @@ test('init refuses a folder that holds a node, and changes nothing', async t => 
   t.is(await everythingIn(data), before);
 });
 
+test('a configuration that was there first is kept, and init and start make the node it describes', async t => {
+  const {data, home, root} = await arrangeFolder(t);
+  const [port, metrics] = [await closedPort(), await closedPort()];
+  const own = `fqdn: mx3.example.com
+api: {listen: "127.0.0.1:${port.port}"}
+cluster: {listen: "127.0.0.1:${(await closedPort()).port}"}
+metrics: {listen: "127.0.0.1:${metrics.port}"}
+smtp: {listen: 127.0.0.1:0, max_size: 1M}
+`;
+  const other = join(root, 'other');
+  for (const folder of [data, other]) {
+    await mkdir(folder);
+    await writeFile(join(folder, 'mfd.yaml'), own);
+  }
+  const environment = {env: {XDG_CONFIG_HOME: home}};
+
+  const contradicted = await run(mfdFile, ['init', '--data', data, '--fqdn', 'mx4.example.com'], environment);
+  const made = await run(mfdFile, ['init', '--data', data, '--json'], environment);
+  const daemon = startDaemon(t, other, {XDG_CONFIG_HOME: home});
+  const line = await daemon.ready;
+
+  t.is(contradicted.code, 1);
+  t.regex(contradicted.stderr, /mfd\.yaml is there already/);
+  t.is(made.code, 0, made.stderr);
+  t.is(JSON.parse(made.stdout).api_url, `https://127.0.0.1:${port.port}`);
+  t.is(await readFile(join(data, 'mfd.yaml'), 'utf8'), own);
+  t.is(await readFile(join(other, 'mfd.yaml'), 'utf8'), own);
+  t.true(line.includes(`api=https://127.0.0.1:${port.port} `), line);
+  t.regex(daemon.stdout(), /API key +mfk_/);
+});
+
 test('init refuses a folder that holds anything else, and options it cannot use, and makes nothing', async t => {
   const {data, home, root} = await arrangeFolder(t);
   await mkdir(data);
@@ -205,6 +237,10 @@ test('check-config passes what start would take, and finds what only a closer lo
     t.true(isOneLine(stderr), stderr);
   }
   t.is((await run(mfdFile, ['check-config', '--data', join(root, 'nothing')])).code, 2);
+  await writeFile(config, before);
+  const misspelt = await run(mfdFile, ['check-config', '--data', data], {env: {MFD_SMTP_LISTN: 'x'}});
+  t.is(misspelt.code, 0);
+  t.is(misspelt.stderr, 'mfd: warning: MFD_SMTP_LISTN names no configuration key, and has no effect\n');
 });
 
 test('a database that is none is one line and exit status 1', async t => {
@@ -449,9 +485,11 @@ test('SIGHUP takes over trusted networks and the log level, survives a broken fi
   t.is(await judged(), 'relayed');
   t.is((await node.api('GET', 'auth/me')).status, 200);
 
-  await writeFile(config, good.replace('192.0.2.0/24', '127.0.0.0/8'));
+  const before = node.log().length;
+  await writeFile(config, good.replace('192.0.2.0/24', '127.0.0.0/8').replace('max_recipients: 7', 'max_recipients: 100'));
   await hangUp(/configuration and certificates reread/);
   t.is(await judged(), 'held');
+  t.notRegex(node.log().slice(before), /"keys"/, 'what was put back waits for nothing');
 });
 
 test('SIGHUP shows new connections the certificate that is on the disk now, and fails no request on an old one', async t => {

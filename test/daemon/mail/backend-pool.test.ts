@@ -108,6 +108,26 @@ test('with no server to be reached every recipient and the content are answered 
   t.regex((await pool.openTransaction({servers: []}, start).rcpt('b@two.test')).text, /^4\.4\.1 /);
 });
 
+test('a backend that is the gateway itself is passed over, whatever address of the host leads there', async t => {
+  const sink = await startSmtpSink(t);
+  const {port} = sink.server;
+  const other = await startSmtpSink(t);
+  const failures: string[] = [];
+  const onFailure = (_server: unknown, detail: string) => failures.push(detail);
+
+  for (const host of ['127.0.0.1', '0.0.0.0']) {
+    const pool = openPool(t, {ownAddress: () => ({host, port}), onFailure});
+    const transaction = pool.openTransaction({servers: [{host: 'localhost', port}, other.server]}, start);
+    t.like(await transaction.rcpt('b@two.test'), {code: 250});
+  }
+  const neighbour = openPool(t, {ownAddress: () => ({host: '127.0.0.2', port})});
+  t.like(await neighbour.openTransaction({servers: [sink.server]}, start).rcpt('b@two.test'), {code: 250});
+
+  t.is(failures.length, 2);
+  t.regex(failures[0] ?? '', /this gateway itself/);
+  t.is(other.connectionCount(), 2);
+});
+
 test('a sender the backend refuses is refused for every recipient, in its words', async t => {
   const sink = await startSmtpSink(t, {senders: {'a@one.test': {code: 553, text: '5.7.1 not from you'}}});
   const transaction = openPool(t).openTransaction({servers: [sink.server]}, start);

@@ -257,6 +257,18 @@ test('spam is refused without saying what gave it away', async t => {
   t.deepEqual(gateway.verdicts, ['rejected']);
 });
 
+test('mail that a filter blocks is not said to have scored too high', async t => {
+  const {gateway, client} = await open(t);
+  gateway.intake.judge = async () => judgement('block');
+  await client.cmd('MAIL FROM:<a@strange.test>');
+  await client.cmd('RCPT TO:<ben@one.test>');
+
+  const reply = await client.data(raw);
+
+  t.regex(line(reply), /^550 5\.7\.1 .*policy/);
+  t.deepEqual(gateway.verdicts, ['rejected']);
+});
+
 test('trouble of ours is never a 250 and never for good', async t => {
   const {gateway, client, sink} = await open(t);
   const {intake} = gateway;

@@ -1,0 +1,17 @@
+import type {Tone} from './tone.ts';
+
+export type Cell = string | number | boolean | null | undefined;
+
+export interface Column<T> {
+  title: string;
+  cell: (row: T) => Cell;
+  /** Numbers are read from the right. */
+  align?: 'right';
+  /** May be cut when the terminal is too narrow; every other column stays whole. */
+  isFlexible?: boolean;
+  /** Takes the place of `cell` on a narrow terminal. */
+  brief?: (row: T) => Cell;
+  /** On a terminal that is still too narrow then, columns with a rank are left out, the lowest first. */
+  dropRank?: number;
+  tone?: (row: T) => Tone | undefined;
+}

@@ -1,0 +1,30 @@
+import {open, rm} from 'node:fs/promises';
+import {dirname} from 'node:path';
+import {syncFolder} from './atomic-file.ts';
+
+export interface NewFile {
+  /** Resolves once the text is on stable storage. */
+  write(text: string): Promise<void>;
+  /** Takes the file away again. */
+  abandon(): Promise<void>;
+}
+
+/** Makes the file before there is anything to write to it; rejects with EEXIST when there is one already. Mode 0600. */
+export const createNewFile = async (file: string): Promise<NewFile> => {
+  const handle = await open(file, 'wx', 0o600);
+  return {
+    async write(text) {
+      try {
+        await handle.writeFile(text);
+        await handle.sync();
+      } finally {
+        await handle.close();
+      }
+      await syncFolder(dirname(file));
+    },
+    async abandon() {
+      await handle.close();
+      await rm(file, {force: true});
+    },
+  };
+};
