@@ -1,25 +1,28 @@
 // All domains with their filters and DKIM keys in memory: SMTP asks for them at every recipient.
 import type {Domain} from '../../shared/domain.ts';
-import type {MailFilter} from '../../shared/mail-filter.ts';
+import {groupBy} from '../../shared/group-by.ts';
 import type {Database} from '../store/database.ts';
 import {listDkimKeys, type StoredDkimKey} from '../store/dkim-key.ts';
 import {findDomain, listDomains} from '../store/domain.ts';
 import {listMailFilters} from '../store/mail-filter.ts';
 import type {Configuration} from './configuration.ts';
+import {compileFilters, type FilterSet} from './filters.ts';
 
 export interface DomainDirectory {
   findByName(name: string): Domain | undefined;
   findById(id: number): Domain | undefined;
   /** All, by name. */
   list(): Domain[];
-  filtersOf(domainId: number): MailFilter[];
+  filtersOf(domainId: number): FilterSet;
   dkimKeysOf(domainId: number): StoredDkimKey[];
 }
+
+const noFilters = compileFilters([]);
 
 export const createDomainDirectory = async (database: Database, configuration: Configuration): Promise<DomainDirectory> => {
   const byId = new Map<number, Domain>();
   const byName = new Map<string, Domain>();
-  const filters = new Map<number, MailFilter[]>();
+  const filters = new Map<number, FilterSet>();
   const dkimKeys = new Map<number, StoredDkimKey[]>();
   let sorted: Domain[] | undefined;
 
@@ -36,14 +39,15 @@ export const createDomainDirectory = async (database: Database, configuration: C
   };
 
   for (const domain of await listDomains(database.read)) keep(domain);
-  for (const filter of await listMailFilters(database.read)) append(filters, filter);
-  for (const key of await listDkimKeys(database.read)) append(dkimKeys, key);
+  for (const [id, list] of groupBy(await listMailFilters(database.read), ({domain_id}) => domain_id))
+    filters.set(id, compileFilters(list));
+  for (const [id, list] of groupBy(await listDkimKeys(database.read), ({domain_id}) => domain_id)) dkimKeys.set(id, list);
 
   const reload = async (id: number) => {
     const domain = await findDomain(database.read, id);
     forget(id);
     if (domain) keep(domain);
-    filters.set(id, await listMailFilters(database.read, id));
+    filters.set(id, compileFilters(await listMailFilters(database.read, id)));
     dkimKeys.set(id, await listDkimKeys(database.read, id));
   };
 
@@ -59,13 +63,7 @@ export const createDomainDirectory = async (database: Database, configuration: C
       sorted ??= [...byId.values()].toSorted((a, b) => (a.name < b.name ? -1 : 1));
       return sorted;
     },
-    filtersOf: domainId => filters.get(domainId) ?? [],
+    filtersOf: domainId => filters.get(domainId) ?? noFilters,
     dkimKeysOf: domainId => dkimKeys.get(domainId) ?? [],
   };
-};
-
-const append = <T extends {domain_id: number}>(to: Map<number, T[]>, item: T): void => {
-  const items = to.get(item.domain_id);
-  if (items) items.push(item);
-  else to.set(item.domain_id, [item]);
 };

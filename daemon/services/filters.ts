@@ -1,10 +1,12 @@
 // The mail filters of a domain, applied to one mail.
+import {setImmediate as nextTurn} from 'node:timers/promises';
 import {addressParser} from 'postal-mime';
 import {canonicalDomain} from '../../shared/domain-name.ts';
-import {matchesGlob} from '../../shared/glob.ts';
+import {compileGlob, type GlobText, globText} from '../../shared/glob.ts';
+import {groupBy} from '../../shared/group-by.ts';
 import {comparableAddress} from '../../shared/mail-address.ts';
 import type {MailFilter} from '../../shared/mail-filter.ts';
-import {decodeHeader, headerValues, subjectOf, unfoldHeader} from './header-block.ts';
+import {decodeHeader, subjectOf, unfoldHeader} from './header-block.ts';
 import type {ReceivedMail, Score} from './mail.ts';
 
 export interface Filtered {
@@ -15,25 +17,47 @@ export interface Filtered {
 
 export type FilteredMail = Pick<ReceivedMail, 'envelope' | 'headers'>;
 
-/**
- * Every matching `score` filter adds its score and a symbol. Of matching `allow` and `block` filters the most exact decides:
- * sender before sender_domain (the longer before the shorter) before header before subject; at equal rank `block`.
- *
- * What lets mail in (`allow`, a negative `score`) is compared with the envelope sender alone, which SPF can check; what keeps
- * mail out also with the addresses in `From`, which is what the reader sees. The reason stays the scorer's.
- */
-export const applyFilters = (filters: readonly MailFilter[], mail: FilteredMail, score: Score): Filtered => {
-  const matches = matcherOf(mail);
-  const matching = filters.filter(matches);
+/** The mail filters of one domain, ready to be applied. */
+export interface FilterSet {
+  readonly filters: readonly MailFilter[];
+  /**
+   * Every matching `score` filter adds its score and a symbol. Of matching `allow` and `block` filters the most exact
+   * decides: sender before sender_domain (the longer before the shorter) before header before subject; at equal rank `block`.
+   *
+   * What lets mail in (`allow`, a negative `score`) is compared with the envelope sender alone, which SPF can check; what
+   * keeps mail out also with the addresses in `From`, which is what the reader sees. The reason stays the scorer's.
+   */
+  apply(mail: FilteredMail, score: Score): Promise<Filtered>;
+}
 
+/** So many filters are compared before other work gets its turn. */
+const filtersPerTurn = 20;
+
+export const compileFilters = (filters: readonly MailFilter[]): FilterSet => {
+  const compiled = filters.map(filter => ({filter, matches: compile(filter)}));
+  return {
+    filters,
+    async apply(mail, score) {
+      const view = viewOf(mail);
+      const matching: MailFilter[] = [];
+      for (const [at, {filter, matches}] of compiled.entries()) {
+        if (at > 0 && at % filtersPerTurn === 0) await nextTurn();
+        if (matches(view)) matching.push(filter);
+      }
+      return decided(matching, score);
+    },
+  };
+};
+
+const decided = (matching: readonly MailFilter[], score: Score): Filtered => {
   const added = matching.filter(filter => filter.action === 'score').map(filter => filter.score ?? 0);
   const symbols = added.map(points => ({name: 'FILTER_SCORE', score: points}));
   const sum = added.length === 0 ? score.score : rounded(added.reduce((total, points) => total + points, score.score));
 
   const decisive = matching.filter(filter => filter.action !== 'score').sort(byExactness)[0];
-  const decided = decisive && [{name: decisive.action === 'allow' ? 'FILTER_ALLOW' : 'FILTER_BLOCK', score: 0}];
+  const decision = decisive && [{name: decisive.action === 'allow' ? 'FILTER_ALLOW' : 'FILTER_BLOCK', score: 0}];
   return {
-    score: {...score, score: sum, symbols: [...score.symbols, ...symbols, ...(decided ?? [])]},
+    score: {...score, score: sum, symbols: [...score.symbols, ...symbols, ...(decision ?? [])]},
     ...(decisive && {override: decisive.action === 'allow' ? 'relay' : 'block'}),
   };
 };
@@ -51,38 +75,68 @@ const rounded = (score: number): number => Math.round(score * 1000) / 1000;
 /** A header of which there are many, or that is long, must not keep the node from other mail. */
 const maxHeaderValues = 50;
 const maxHeaderChars = 2048;
+const maxCharsInAll = 8192;
 const maxAddresses = 100;
 
-const matcherOf = ({envelope, headers}: FilteredMail): ((filter: MailFilter) => boolean) => {
-  const sender = comparableAddress(envelope.sender);
-  const authors = once(() => addressesIn(headerValues(headers, 'from')).map(comparableAddress));
-  const subject = once(() => subjectOf(headers));
-  const values = new Map<string, string[]>();
-  const valuesOf = (name: string): string[] => {
-    const known = values.get(name);
-    if (known) return known;
-    const found = headerValues(headers, name).slice(0, maxHeaderValues);
-    const decoded = found.map(value => decodeHeader(value, maxHeaderChars));
-    values.set(name, decoded);
-    return decoded;
-  };
+/** What filters look at, each made when the first of them asks for it. */
+interface MailView {
+  sender: string;
+  authors(): string[];
+  subject(): GlobText;
+  header(name: string): GlobText[];
+}
 
-  return filter => {
-    const {match, pattern} = filter;
-    const senders = () => (letsIn(filter) ? [sender] : [sender, ...authors()]);
-    switch (match) {
-      case 'sender':
-        return senders().includes(pattern);
-      case 'sender_domain':
-        return senders().some(address => isWithin(address, pattern));
-      case 'subject':
-        return matchesGlob(pattern, subject());
-      case 'header':
-        return valuesOf((filter.header ?? '').toLowerCase()).some(value => matchesGlob(pattern, value));
-      default:
-        return match satisfies never;
-    }
+const viewOf = ({envelope, headers}: FilteredMail): MailView => {
+  const byName = once(() => groupBy(headers, ({name}) => name.toLowerCase()));
+  const valuesOf = (name: string) => (byName().get(name) ?? []).slice(0, maxHeaderValues).map(({value}) => value);
+  const texts = new Map<string, GlobText[]>();
+  return {
+    sender: comparableAddress(envelope.sender),
+    authors: once(() => addressesIn(valuesOf('from')).map(comparableAddress)),
+    subject: once(() => globText(subjectOf(headers))),
+    header(name) {
+      const known = texts.get(name);
+      if (known) return known;
+      const decoded = withinLimit(valuesOf(name), value => decodeHeader(value, maxHeaderChars)).map(globText);
+      texts.set(name, decoded);
+      return decoded;
+    },
   };
+};
+
+/** The texts that `make` makes of `values`, until they are too long together; the last may be cut. */
+const withinLimit = (values: readonly string[], make: (value: string) => string): string[] => {
+  const made: string[] = [];
+  let left = maxCharsInAll;
+  for (const value of values) {
+    if (left <= 0) break;
+    const text = make(value).slice(0, left);
+    left -= text.length;
+    made.push(text);
+  }
+  return made;
+};
+
+const compile = (filter: MailFilter): ((view: MailView) => boolean) => {
+  const {match, pattern} = filter;
+  const senders = ({sender, authors}: MailView) => (letsIn(filter) ? [sender] : [sender, ...authors()]);
+  switch (match) {
+    case 'sender':
+      return view => senders(view).includes(pattern);
+    case 'sender_domain':
+      return view => senders(view).some(address => isWithin(address, pattern));
+    case 'subject': {
+      const matches = compileGlob(pattern);
+      return view => matches(view.subject());
+    }
+    case 'header': {
+      const matches = compileGlob(pattern);
+      const name = (filter.header ?? '').toLowerCase();
+      return view => view.header(name).some(matches);
+    }
+    default:
+      return match satisfies never;
+  }
 };
 
 const letsIn = ({action, score}: MailFilter): boolean => action === 'allow' || (action === 'score' && (score ?? 0) < 0);
@@ -95,9 +149,8 @@ const isWithin = (address: string, domain: string): boolean => {
 
 /** Parsed before encoded words are decoded: a decoded name may look like an address, or hide one. */
 const addressesIn = (values: readonly string[]): string[] =>
-  values
-    .slice(0, maxHeaderValues)
-    .flatMap(value => addressParser(unfoldHeader(value), {flatten: true}))
+  withinLimit(values, unfoldHeader)
+    .flatMap(value => addressParser(value, {flatten: true}))
     .flatMap(({address}) => address || [])
     .slice(0, maxAddresses);
 

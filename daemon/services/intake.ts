@@ -3,7 +3,6 @@ import type {Domain} from '../../shared/domain.ts';
 import {parseHostPort} from '../../shared/host-port.ts';
 import {domainOf} from '../../shared/mail-address.ts';
 import type {DomainDirectory} from './domain-directory.ts';
-import {applyFilters} from './filters.ts';
 import type {Client, Judgement, Ownership, ReceivedMail, Score} from './mail.ts';
 import type {Keep, Route, Scorer, SmtpReply} from './ports.ts';
 
@@ -81,7 +80,7 @@ export const createIntake = (needs: Needs): Intake => {
     async judge(mail, ownership) {
       // A client may take minutes for its mail: what counts is the domain as it is now.
       const domain = domains.findById(ownership.domain.id) ?? ownership.domain;
-      const {score, override} = applyFilters(domains.filtersOf(domain.id), mail, await scoreOf(mail));
+      const {score, override} = await domains.filtersOf(domain.id).apply(mail, await scoreOf(mail));
       return {...score, action: override ?? actionFor(score.score, domain)};
     },
   };

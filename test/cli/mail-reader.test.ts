@@ -70,16 +70,14 @@ const nested = (depth: number) =>
   `Subject: x\r\n${Array.from({length: depth}, (_, at) => `Content-Type: multipart/mixed; boundary=x${at}\r\n\r\n--x${at}\r\n`).join('')}`;
 
 for (const [what, mail] of hostile) {
-  test.serial(`a mail of ${what} is shown by its headers, at once and in little memory`, async t => {
+  test.serial(`a mail of ${what} is shown by its headers, in little memory`, async t => {
     const bytes = mail();
     const before = process.memoryUsage().rss;
-    const start = performance.now();
 
     const {headers, limitation} = await read(bytes);
 
     t.is(headerOf(headers, 'Subject'), 'x');
     t.regex(limitation ?? '', /only its headers are shown/);
-    t.true(performance.now() - start < 2000);
     t.true(process.memoryUsage().rss - before < 250_000_000);
   });
 }

@@ -135,10 +135,8 @@ test('a connection that fails twice, or is refused, is unavailable', async t => 
 test('an answer that does not come in time is not asked for again', async t => {
   const {scorer, seen} = await startFake(t, () => undefined, {timeoutMs: 200});
 
-  const startedAt = performance.now();
   await t.throwsAsync(scorer.score(receivedMail()), {message: 'unavailable: Rspamd gave no answer within 200 ms'});
 
-  t.true(performance.now() - startedAt < 1500);
   t.is(seen.length, 1);
 });
 

@@ -39,7 +39,7 @@ const fresh = async ({database, configuration}: Arranged) => {
   const directory = await createDomainDirectory(database, configuration);
   return directory.list().map(domain => ({
     domain,
-    filters: directory.filtersOf(domain.id),
+    filters: directory.filtersOf(domain.id).filters,
     dkimKeys: directory.dkimKeysOf(domain.id),
   }));
 };
@@ -47,7 +47,7 @@ const fresh = async ({database, configuration}: Arranged) => {
 const remembered = ({domainDirectory}: Arranged) =>
   domainDirectory.list().map(domain => ({
     domain,
-    filters: domainDirectory.filtersOf(domain.id),
+    filters: domainDirectory.filtersOf(domain.id).filters,
     dkimKeys: domainDirectory.dkimKeysOf(domain.id),
   }));
 
@@ -74,10 +74,10 @@ test('filters and DKIM keys of a domain come and go with the calls, and with the
 
   const filter = await node.parts.addFilter(operator, id, blockBad);
   await node.parts.addDkimKey(operator, id, {selector: 's1', algorithm: 'ed25519'});
-  t.is(node.domainDirectory.filtersOf(id).length, 1);
+  t.is(node.domainDirectory.filtersOf(id).filters.length, 1);
   t.like(node.domainDirectory.dkimKeysOf(id)[0], {selector: 's1'});
   await node.parts.removeFilter(operator, id, filter.id);
-  t.deepEqual(node.domainDirectory.filtersOf(id), []);
+  t.deepEqual(node.domainDirectory.filtersOf(id).filters, []);
   await node.domains.remove(operator, id, undefined);
 
   t.deepEqual(node.domainDirectory.dkimKeysOf(id), []);
@@ -95,7 +95,7 @@ test('a domain of the same name as a deleted one is another, with none of its pa
 
   t.not(second.id, first.id);
   t.is(node.domainDirectory.findByName('one.test')?.id, second.id);
-  t.deepEqual(node.domainDirectory.filtersOf(second.id), []);
+  t.deepEqual(node.domainDirectory.filtersOf(second.id).filters, []);
 });
 
 test('after many changes at once, memory is what the database says', async t => {

@@ -1,6 +1,6 @@
 import test from 'ava';
 import fc from 'fast-check';
-import {applyFilters, type FilteredMail} from '../../../daemon/services/filters.ts';
+import {compileFilters, type FilteredMail} from '../../../daemon/services/filters.ts';
 import type {Score} from '../../../daemon/services/mail.ts';
 import {createMailFilterSchema, filterActions, filterMatches, type MailFilter} from '../../../shared/mail-filter.ts';
 import {headersOf} from '../../helpers/received-mail.ts';
@@ -20,20 +20,22 @@ const mail = (sender: string, ...lines: string[]): FilteredMail => ({
 
 const scored: Score = {score: 5.9, symbols: [{name: 'BAYES_SPAM', score: 5.9}], reason: 'spam'};
 
-const overrideOf = (filters: MailFilter[], to: FilteredMail) => applyFilters(filters, to, scored).override;
+const applyFilters = async (filters: MailFilter[], to: FilteredMail, score: Score) => compileFilters(filters).apply(to, score);
 
-test('a mail that no filter matches keeps its score and symbols', t => {
+const overrideOf = async (filters: MailFilter[], to: FilteredMail) => (await applyFilters(filters, to, scored)).override;
+
+test('a mail that no filter matches keeps its score and symbols', async t => {
   const other = filter({action: 'block', match: 'sender', pattern: 'other@example.net'});
 
-  t.deepEqual(applyFilters([other], mail('ada@example.net'), scored), {score: scored});
+  t.deepEqual(await applyFilters([other], mail('ada@example.net'), scored), {score: scored});
 });
 
-test('scores add up without the noise of binary fractions, a symbol for each', t => {
+test('scores add up without the noise of binary fractions, a symbol for each', async t => {
   const filters = [0.1, 2, -1].map(score => filter({action: 'score', match: 'sender', pattern: 'ada@example.net', score}));
 
-  const {score, override} = applyFilters(filters, mail('ada@example.net'), scored);
+  const {score, override} = await applyFilters(filters, mail('ada@example.net'), scored);
 
-  t.is(applyFilters(filters.slice(0, 1), mail('ada@example.net'), scored).score.score, 6);
+  t.is((await applyFilters(filters.slice(0, 1), mail('ada@example.net'), scored)).score.score, 6);
   t.is(score.score, 7);
   t.deepEqual(
     score.symbols.slice(1),
@@ -42,12 +44,12 @@ test('scores add up without the noise of binary fractions, a symbol for each', t
   t.is(override, undefined);
 });
 
-test('allow relays, block rejects, and the score stays', t => {
+test('allow relays, block rejects, and the score stays', async t => {
   for (const [action, override, symbol] of [
     ['allow', 'relay', 'FILTER_ALLOW'],
     ['block', 'block', 'FILTER_BLOCK'],
   ] as const) {
-    const filtered = applyFilters(
+    const filtered = await applyFilters(
       [filter({action, match: 'sender', pattern: 'ada@example.net'})],
       mail('Ada@Example.NET'),
       scored,
@@ -58,36 +60,36 @@ test('allow relays, block rejects, and the score stays', t => {
   }
 });
 
-test('a sender domain covers what is below it, and nothing that merely ends alike', t => {
+test('a sender domain covers what is below it, and nothing that merely ends alike', async t => {
   const filters = [filter({action: 'block', match: 'sender_domain', pattern: '@Example.net'})];
 
   for (const sender of ['a@example.net', 'a@news.EXAMPLE.net', `${'x'.repeat(70)}@example.net`, '"@x"@a.b.example.net'])
-    t.is(overrideOf(filters, mail(sender)), 'block', sender);
+    t.is(await overrideOf(filters, mail(sender)), 'block', sender);
   for (const sender of ['', 'a@badexample.net', 'a@example.net.example.org', 'example.net@example.org', 'a@net'])
-    t.is(overrideOf(filters, mail(sender)), undefined, sender);
+    t.is(await overrideOf(filters, mail(sender)), undefined, sender);
 });
 
-test('what keeps mail out looks at From too, what lets mail in does not', t => {
+test('what keeps mail out looks at From too, what lets mail in does not', async t => {
   const spoofed = mail('bounce@mailer.example.org', 'From: "Ada" <ada@example.net>');
 
   for (const pattern of ['ada@example.net', 'example.net']) {
     const match = pattern.includes('@') ? 'sender' : 'sender_domain';
-    t.is(overrideOf([filter({action: 'block', match, pattern})], spoofed), 'block');
-    t.is(overrideOf([filter({action: 'allow', match, pattern})], spoofed), undefined);
-    t.is(applyFilters([filter({action: 'score', match, pattern, score: 3})], spoofed, scored).score.score, 8.9);
-    t.is(applyFilters([filter({action: 'score', match, pattern, score: -3})], spoofed, scored).score.score, 5.9);
+    t.is(await overrideOf([filter({action: 'block', match, pattern})], spoofed), 'block');
+    t.is(await overrideOf([filter({action: 'allow', match, pattern})], spoofed), undefined);
+    t.is((await applyFilters([filter({action: 'score', match, pattern, score: 3})], spoofed, scored)).score.score, 8.9);
+    t.is((await applyFilters([filter({action: 'score', match, pattern, score: -3})], spoofed, scored)).score.score, 5.9);
   }
 });
 
-test('a name made to look like an address or to hide one changes nothing', t => {
+test('a name made to look like an address or to hide one changes nothing', async t => {
   const block = [filter({action: 'block', match: 'sender', pattern: 'ada@example.net'})];
 
-  t.is(overrideOf(block, mail('', 'From: =?utf-8?q?=22?= <ada@example.net>')), 'block');
-  t.is(overrideOf(block, mail('', 'From: "x <b@example.org>" <ada@example.net>, c@example.org')), 'block');
-  t.is(overrideOf(block, mail('', 'From: =?utf-8?q?ada=40example.net=2C?= <b@example.org>')), undefined);
+  t.is(await overrideOf(block, mail('', 'From: =?utf-8?q?=22?= <ada@example.net>')), 'block');
+  t.is(await overrideOf(block, mail('', 'From: "x <b@example.org>" <ada@example.net>, c@example.org')), 'block');
+  t.is(await overrideOf(block, mail('', 'From: =?utf-8?q?ada=40example.net=2C?= <b@example.org>')), undefined);
 });
 
-test('subjects and headers are compared decoded and as a whole', t => {
+test('subjects and headers are compared decoded and as a whole', async t => {
   const to = mail(
     'ada@example.net',
     'Subject: =?utf-8?q?Gro=C3=9Fe_GEWINNE?= warten',
@@ -95,13 +97,13 @@ test('subjects and headers are compared decoded and as a whole', t => {
     'list-id: two',
   );
 
-  t.is(overrideOf([filter({action: 'block', match: 'subject', pattern: 'große gewinne*'})], to), 'block');
-  t.is(overrideOf([filter({action: 'block', match: 'subject', pattern: 'große gewinne'})], to), undefined);
-  t.is(overrideOf([filter({action: 'block', match: 'header', header: 'LIST-ID', pattern: 'tw?'})], to), 'block');
-  t.is(overrideOf([filter({action: 'block', match: 'header', header: 'X-None', pattern: '*'})], to), undefined);
+  t.is(await overrideOf([filter({action: 'block', match: 'subject', pattern: 'große gewinne*'})], to), 'block');
+  t.is(await overrideOf([filter({action: 'block', match: 'subject', pattern: 'große gewinne'})], to), undefined);
+  t.is(await overrideOf([filter({action: 'block', match: 'header', header: 'LIST-ID', pattern: 'tw?'})], to), 'block');
+  t.is(await overrideOf([filter({action: 'block', match: 'header', header: 'X-None', pattern: '*'})], to), undefined);
 });
 
-test('the more exact of allow and block decides, in whichever order they are', t => {
+test('the more exact of allow and block decides, in whichever order they are', async t => {
   const to = mail('ada@news.example.net', 'Subject: offer', 'X-Shop: yes');
   const inOrder: Pick<MailFilter, 'match' | 'pattern' | 'header'>[] = [
     {match: 'sender', pattern: 'ada@news.example.net', header: null},
@@ -115,16 +117,16 @@ test('the more exact of allow and block decides, in whichever order they are', t
     for (const vague of inOrder.slice(place + 1)) {
       const allow = filter({action: 'allow', ...exact});
       const block = filter({action: 'block', ...vague});
-      t.is(overrideOf([allow, block], to), 'relay');
-      t.is(overrideOf([block, allow], to), 'relay');
+      t.is(await overrideOf([allow, block], to), 'relay');
+      t.is(await overrideOf([block, allow], to), 'relay');
     }
     const both = [filter({action: 'allow', ...exact}), filter({action: 'block', ...exact})];
-    t.is(overrideOf(both, to), 'block');
-    t.is(overrideOf(both.reverse(), to), 'block');
+    t.is(await overrideOf(both, to), 'block');
+    t.is(await overrideOf(both.reverse(), to), 'block');
   }
 });
 
-test('the order of the filters changes neither score nor override, and the given score is left alone', t => {
+test('the order of the filters changes neither score nor override, and the given score is left alone', async t => {
   const filters = fc.array(
     fc
       .record({
@@ -142,11 +144,11 @@ test('the order of the filters changes neither score nor override, and the given
     {maxLength: 8},
   );
   const to = mail('ada@example.net', 'Subject: offer', 'X-Shop: offended');
-  fc.assert(
-    fc.property(filters, list => {
+  await fc.assert(
+    fc.asyncProperty(filters, async list => {
       const before = structuredClone(scored);
-      const forth = applyFilters(list, to, scored);
-      const back = applyFilters([...list].reverse(), to, scored);
+      const forth = await applyFilters(list, to, scored);
+      const back = await applyFilters([...list].reverse(), to, scored);
 
       t.deepEqual(scored, before);
       t.is(forth.override, back.override);
@@ -157,18 +159,31 @@ test('the order of the filters changes neither score nor override, and the given
   );
 });
 
-test('a mail made to be slow is filtered at once', t => {
-  const pattern = '*a'.repeat(60);
-  const filters = Array.from({length: 20}, () => filter({action: 'block', match: 'header', header: 'X-Slow', pattern}));
-  const slow = mail(
-    'a@example.net',
-    ...Array.from({length: 200}, () => `X-Slow: ${'b'.repeat(900)}`),
-    `From: ${'(<"@,;:'.repeat(120)}`,
-  );
-  const byFrom = filter({action: 'block', match: 'sender_domain', pattern: 'example.org'});
+test('a thousand filters on a mail made to be slow leave other work its turns', async t => {
+  const pattern = `*${'a'.repeat(253)}b`;
+  const filters = Array.from({length: 1000}, () => filter({action: 'block', match: 'header', header: 'X-Slow', pattern}));
+  const slow = mail('a@example.net', ...Array.from({length: 200}, () => `X-Slow: ${'a'.repeat(900)}`));
+  let turns = 0;
+  const others = setInterval(() => {
+    turns += 1;
+  }, 0);
 
-  const startedAt = performance.now();
-  applyFilters([...filters, byFrom], slow, scored);
+  const {override} = await applyFilters(filters, slow, scored);
+  clearInterval(others);
 
-  t.true(performance.now() - startedAt < 2000);
+  t.is(override, undefined);
+  t.true(turns > 5, `${turns} turns`);
+});
+
+test('only the beginning of headers without measure is looked at', async t => {
+  const padding = Array.from({length: 8}, () => `From: ${'x'.repeat(900)}@example.com`);
+  const byHeader = [filter({action: 'block', match: 'header', header: 'From', pattern: '*@example.net'})];
+  const bySender = [filter({action: 'block', match: 'sender_domain', pattern: 'example.net'})];
+  const near = mail('', ...padding, 'From: ada@example.net');
+  const far = mail('', ...padding, ...padding, 'From: ada@example.net');
+
+  t.is(await overrideOf(byHeader, near), 'block');
+  t.is(await overrideOf(bySender, near), 'block');
+  t.is(await overrideOf(byHeader, far), undefined);
+  t.is(await overrideOf(bySender, far), undefined);
 });
