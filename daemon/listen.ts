@@ -1,6 +1,7 @@
 import type {Server as HttpServer, IncomingMessage, RequestListener, ServerResponse} from 'node:http';
 import {createServer as createHttpServer} from 'node:http';
 import {createServer as createHttpsServer, type Server as HttpsServer} from 'node:https';
+import type {Socket} from 'node:net';
 import type {HostPort} from '../shared/host-port.ts';
 import type {KeyAndCertificate} from './cluster/certificates.ts';
 import {answerBrokenRequest} from './http/broken-request.ts';
@@ -15,6 +16,13 @@ export interface Listener {
 
 /** How long a client may take: for the TLS handshake, for its headers, for a whole request. */
 const limits = {handshakeTimeout: 10_000, headersTimeout: 10_000, requestTimeout: 30_000, keepAliveTimeout: 65_000};
+
+/** A client that reads nothing of its answer, or a request that nothing comes of, ends then. Longer than any release takes. */
+const silenceMs = 600_000;
+const maxConnections = 2000;
+
+/** How long a connection without a request may still bring one, once the listener is to stop. */
+const lastRequestMs = 500;
 
 export const listenHttps = async (listen: HostPort, pair: KeyAndCertificate, handler: RequestListener): Promise<Listener> => {
   const server = createHttpsServer({...pair, ...limits, minVersion: 'TLSv1.2'}, handler);
@@ -39,6 +47,9 @@ export const listenHttp = async (listen: HostPort, handler: RequestListener): Pr
 
 const open = async (server: HttpServer | HttpsServer, {host, port}: HostPort): Promise<Pick<Listener, 'address' | 'stop'>> => {
   server.on('clientError', answerBrokenRequest);
+  server.setTimeout(silenceMs);
+  server.maxConnections = maxConnections;
+  const connections = trackConnections(server);
   // An expectation nobody here can meet is no reason to refuse (RFC 9110 section 10.1.1 leaves it open).
   server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) =>
     server.emit('request', request, response),
@@ -56,12 +67,40 @@ const open = async (server: HttpServer | HttpsServer, {host, port}: HostPort): P
     async stop(graceMs) {
       const closed = new Promise<void>(resolve => server.close(() => resolve()));
       server.closeIdleConnections();
-      const deadline = setTimeout(() => server.closeAllConnections(), graceMs);
+      const lastRequest = setTimeout(connections.destroyUnused, Math.min(lastRequestMs, graceMs));
+      const deadline = setTimeout(connections.destroyAll, graceMs);
       // A connection that falls idle while we wait would otherwise be waited for until its keep-alive ends.
       const idle = setInterval(() => server.closeIdleConnections(), 100);
       await closed;
+      clearTimeout(lastRequest);
       clearTimeout(deadline);
       clearInterval(idle);
+    },
+  };
+};
+
+/** Node's own closeAllConnections does not know connections that never got through the TLS handshake or sent anything. */
+const trackConnections = (server: HttpServer | HttpsServer) => {
+  const open = new Map<Socket, string>();
+  const answering = new Map<ServerResponse, string>();
+  // The bare socket of a TLS connection and the one its requests come on have the same other end.
+  const otherEnd = ({remoteAddress, remotePort}: Socket) => `${remoteAddress} ${remotePort}`;
+
+  server.on('connection', (socket: Socket) => {
+    open.set(socket, otherEnd(socket));
+    socket.once('close', () => open.delete(socket));
+  });
+  server.on('request', ({socket}: IncomingMessage, response: ServerResponse) => {
+    answering.set(response, otherEnd(socket));
+    response.once('close', () => answering.delete(response));
+  });
+  return {
+    destroyUnused: () => {
+      const used = new Set(answering.values());
+      for (const [socket, end] of open) if (!used.has(end)) socket.destroy();
+    },
+    destroyAll: () => {
+      for (const socket of open.keys()) socket.destroy();
     },
   };
 };

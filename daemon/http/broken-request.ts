@@ -4,10 +4,13 @@ import type {Duplex} from 'node:stream';
 import {failure} from '../../shared/envelope.ts';
 import {Fault} from '../../shared/fault.ts';
 
+/** How long a client that was turned away may take to read that. */
+const lingerMs = 1000;
+
 /** For the `clientError` event of an HTTP server. */
 export const answerBrokenRequest = (error: NodeJS.ErrnoException, socket: Duplex): void => {
-  // A client that is gone, or that spoke no TLS, hears nothing.
-  if (!socket.writable || error.code === 'ECONNRESET' || error.code?.startsWith('ERR_SSL')) {
+  // A client that is gone, or with whom TLS was not agreed on, hears nothing: an end would wait for a handshake that never comes.
+  if (!socket.writable || error.code === 'ECONNRESET' || /^ERR_(SSL|TLS)/.test(error.code ?? '')) {
     socket.destroy();
     return;
   }
@@ -24,6 +27,7 @@ export const answerBrokenRequest = (error: NodeJS.ErrnoException, socket: Duplex
     'Connection: close',
   ];
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
+  setTimeout(() => socket.destroy(), lingerMs).unref();
 };
 
 const details: Record<string, string> = {

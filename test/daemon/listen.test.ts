@@ -1,0 +1,78 @@
+import {readdir} from 'node:fs/promises';
+import {get} from 'node:https';
+import {connect, type Socket} from 'node:net';
+import {setTimeout as wait} from 'node:timers/promises';
+import {connect as connectTls} from 'node:tls';
+import test, {type ExecutionContext} from 'ava';
+import {listenHttps} from '../../daemon/listen.ts';
+import {selfSigned} from '../helpers/certificate.ts';
+
+const arrange = async (t: ExecutionContext) => {
+  const pair = await selfSigned('localhost');
+  const answers: (() => void)[] = [];
+  const listener = await listenHttps({host: '127.0.0.1', port: 0}, pair, (_request, response) => {
+    answers.push(() => response.end('done'));
+  });
+  t.teardown(async () => listener.stop(0));
+  const {port} = listener.address;
+  const sockets: Socket[] = [];
+  t.teardown(() => {
+    for (const socket of sockets) socket.destroy();
+  });
+  const dial = (open: () => Socket) => {
+    const socket = open().on('error', () => {});
+    sockets.push(socket);
+    return new Promise<void>(resolve => socket.once('close', resolve));
+  };
+  return {
+    listener,
+    answers,
+    /** Resolve once the listener has closed the connection. */
+    bare: async () => dial(() => connect(port, '127.0.0.1')),
+    encrypted: async () => dial(() => connectTls({port, host: '127.0.0.1', rejectUnauthorized: false})),
+    request: async () =>
+      new Promise<number | undefined>((resolve, reject) => {
+        get({port, host: '127.0.0.1', rejectUnauthorized: false}, response => {
+          response.resume().on('end', () => resolve(response.statusCode));
+        }).on('error', reject);
+      }),
+  };
+};
+
+const openFiles = async () => (await readdir('/proc/self/fd')).length;
+
+test.serial('connections on which no TLS handshake comes are closed on both sides', async t => {
+  const {bare} = await arrange(t);
+  const before = await openFiles();
+
+  await Promise.all(Array.from({length: 20}, bare));
+  await wait(100);
+
+  t.true((await openFiles()) <= before, `${await openFiles()} files are open, ${before} before`);
+});
+
+test.serial('stopping waits for the request under way, and for no connection without one', async t => {
+  const {listener, answers, bare, encrypted, request} = await arrange(t);
+  const idle = [bare(), encrypted()];
+  const answered = request();
+  while (answers.length === 0) await wait(20);
+
+  const stopped = listener.stop(60_000);
+  await Promise.all(idle);
+  answers[0]?.();
+
+  t.is(await answered, 200);
+  await stopped;
+});
+
+test.serial('when the grace is over, everything is closed', async t => {
+  const {listener, answers, bare, request} = await arrange(t);
+  const idle = bare();
+  const answered = request();
+  while (answers.length === 0) await wait(20);
+
+  await listener.stop(0);
+
+  await t.throwsAsync(answered);
+  await idle;
+});
