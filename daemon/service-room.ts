@@ -75,11 +75,14 @@ export const createServices = async (node: NodeParts & {apiUrl(): string; smtpAd
     spool: node.spool,
     deliver,
     withRoom,
+    onLeftover: (queueId, error) =>
+      log.error({queue_id: queueId, err: error}, 'a file of the spool could not be removed; the next start tries again'),
     now,
     traceHeader: mail => traceHeader(mail, fqdn),
     routeOf({domain_id, domain: name, direction}) {
       const domain = domainDirectory.findById(domain_id) ?? domainDirectory.findByName(name);
-      const route = domain && intake.routeOf({direction, domain});
+      // Outbound mail outlives its domain too; what it was to be signed with does not.
+      const route = domain ? intake.routeOf({direction, domain}) : direction === 'outbound' ? settings().smarthost : undefined;
       if (route) return route;
       const detail =
         direction === 'outbound'

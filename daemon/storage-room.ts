@@ -1,5 +1,6 @@
 // What a node keeps on disk, opened in the order in which it can be opened even on a disk that is full.
 import {stat} from 'node:fs/promises';
+import {join} from 'node:path';
 import type {Logger} from 'pino';
 import type {Closers} from './closers.ts';
 import {CommandError} from './command-error.ts';
@@ -10,6 +11,7 @@ import {reconcile} from './hold/reconcile.ts';
 import {createSpool, type Spool} from './hold/spool.ts';
 import {readIdentity} from './identity.ts';
 import {acquireLock, type Database, openDatabase} from './store/database.ts';
+import {readCounts} from './store/held-count.ts';
 
 export interface Storage {
   nodeId: string;
@@ -45,8 +47,21 @@ export const openStorage = async ({folder, config, log, now, closers}: Needs): P
   const database = await withRoom(async () => openDatabase(folder.database));
   closers.add(database.close);
   const identity = await readIdentity(database, folder.database);
+  await requireSpool(folder, database);
   const spool = await withRoom(async () => createSpool(folder.spool));
   const reconciled = await withRoom(async () => reconcile({database, spool, nodeId: identity.nodeId, now}));
-  log[reconciled.lost.length + reconciled.damaged.length > 0 ? 'error' : 'info']({...reconciled}, 'spool and index reconciled');
+  const isWhole = reconciled.lost.length + reconciled.damaged.length === 0;
+  log[isWhole ? 'info' : 'error']({...reconciled}, 'spool and index reconciled');
   return {...identity, database, spool, ballast};
+};
+
+/** A spool that is not mounted looks like one whose mails have all been lost. */
+const requireSpool = async (folder: DataFolder, database: Database): Promise<void> => {
+  const held = join(folder.spool, 'held');
+  if (await stat(held).catch(() => undefined)) return;
+  const count = (await readCounts(database.read, {}, {kind: 'all'})).reduce((sum, each) => sum + each.count, 0);
+  if (count > 0)
+    throw new CommandError(
+      `${held} is not there, but ${count} mails are held: mount or restore the spool, or make that folder to go on without them`,
+    );
 };

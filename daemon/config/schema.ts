@@ -32,7 +32,8 @@ const size = (fallback: number, min: number) =>
     })
     .default(fallback);
 
-const count = (fallback: number) => z.int('must be a whole number').min(1, 'must be at least 1').max(1_000_000).default(fallback);
+const count = (fallback: number, max = 1_000_000) =>
+  z.int('must be a whole number').min(1, 'must be at least 1').max(max, `must be at most ${max}`).default(fallback);
 const seconds = (fallback: number) => z.number('must be a number of seconds').min(0.1).max(86_400).default(fallback);
 const days = z.number('must be a number of days').gt(0, 'must be above 0').max(36_500);
 
@@ -88,7 +89,7 @@ const everyKey = z.strictObject({
     max_size: size(50 * 1024 * 1024, 1024).meta({description: 'Largest mail, in bytes or with K, M, G'}),
     max_connections: count(1000),
     max_connections_per_client: count(50).meta({description: 'Per address; trusted networks are exempt'}),
-    max_recipients: count(100).meta({description: 'Per transaction'}),
+    max_recipients: count(100, 10_000).meta({description: 'Per transaction, at most 10000'}),
     reverse_lookup: z
       .boolean('must be true or false')
       .default(true)

@@ -3,11 +3,12 @@
 import {Fault} from '../../shared/fault.ts';
 import type {ActedState, ActionOutcome, HoldAction} from '../../shared/held-mail.ts';
 import {isWithinReach, type Reach} from '../../shared/scopes.ts';
-import type {MailContent} from '../services/mail.ts';
-import type {Actor, Deliver, RecipientResult, Route} from '../services/ports.ts';
+import type {Actor, Deliver, Route} from '../services/ports.ts';
 import {appendAudit} from '../store/audit.ts';
 import type {Database, Db} from '../store/database.ts';
 import {claim, endLife, findHeldMail, type StoredHeldMail, strikeRecipients, unclaim} from '../store/held-mail.ts';
+import {deliveryFailed, failureToAudit} from './delivery-failure.ts';
+import {openForDelivery} from './held-file.ts';
 import type {Spool} from './spool.ts';
 
 export interface HoldActions {
@@ -33,18 +34,26 @@ export interface HoldActionsNeeds {
   /** Where a released mail goes now; a Fault `delivery_failed` when it has nowhere to go. */
   routeOf(mail: StoredHeldMail): Route;
   withRoom<T>(write: () => Promise<T>): Promise<T>;
+  /** Told of a file that could not be removed after its mail's life had ended. */
+  onLeftover(queueId: string, error: unknown): void;
   now: () => number;
 }
-
-/** The answer names them all; in the audit log a mail to hundreds must not take a page. */
-const maxAuditedReplies = 3;
 
 /** The node itself, when retention is over. */
 const nobody = {keyId: null, remoteAddress: null};
 
 const endState = {release: 'released', discard: 'discarded'} as const satisfies Record<HoldAction, ActedState>;
 
-export const createHoldActions = ({nodeId, database, spool, deliver, routeOf, withRoom, now}: HoldActionsNeeds): HoldActions => {
+export const createHoldActions = ({
+  nodeId,
+  database,
+  spool,
+  deliver,
+  routeOf,
+  withRoom,
+  onLeftover,
+  now,
+}: HoldActionsNeeds): HoldActions => {
   const underWay = new Map<string, Promise<ActionOutcome>>();
   /** Mails that were delivered, while the database does not say so yet: nobody may get them again. */
   const delivered = new Set<string>();
@@ -79,6 +88,9 @@ export const createHoldActions = ({nodeId, database, spool, deliver, routeOf, wi
     already,
   });
 
+  /** What cannot be removed now is removed at the next start; the mail's life is over all the same. */
+  const removeFile = async (queueId: string): Promise<void> => spool.remove(queueId).catch(error => onLeftover(queueId, error));
+
   /** The end and its audit entry are one commit; the bytes go after it, and a crash between the two is tidied at start. */
   const end = async (mail: StoredHeldMail, from: 'held' | 'releasing', actor: Actor, action: HoldAction) => {
     const ending = {state: endState[action], at: timestamp(), keyId: actor.keyId};
@@ -88,47 +100,39 @@ export const createHoldActions = ({nodeId, database, spool, deliver, routeOf, wi
       return changed;
     });
     if (!isEnded) return undefined;
-    await spool.remove(mail.queue_id);
+    await removeFile(mail.queue_id);
     return outcome({...mail, acted_at: ending.at, acted_by_key_id: ending.keyId}, ending.state, false);
   };
 
-  /** What a failing disk has changed is not what was held, and must not be delivered as if it were. */
-  const intactContent = async (queueId: string): Promise<MailContent> => {
-    const spooled = await spool.open(queueId);
-    if (await spool.isIntact(spooled)) return spooled.content;
-    throw new Fault('delivery_failed', 'the bytes of this mail have changed on the disk; it is still held: look at its body');
+  /** Back into the queue, for those who have not had it, in one commit with what else there is to say. */
+  const takeBack = async (queueId: string, say: (tx: Db) => Promise<void> = async () => {}): Promise<void> => {
+    const recipients = served.get(queueId) ?? [];
+    await write(async tx => {
+      if (recipients.length > 0) await strikeRecipients(tx, queueId, recipients);
+      await unclaim(tx, [queueId]);
+      await say(tx);
+    });
+    served.delete(queueId);
   };
 
   const deliverAll = async (mail: StoredHeldMail): Promise<void> => {
-    const content = await intactContent(mail.queue_id);
+    const content = await openForDelivery(spool, mail);
     const envelope = {sender: mail.sender, recipients: mail.recipients, isUtf8: mail.is_utf8, isEightBit: mail.is_eight_bit};
     const results = await deliver.deliver(routeOf(mail), envelope, content);
-    const failed = results.filter(result => result.outcome !== 'delivered');
-    if (failed.length === 0) return;
+    if (results.every(({outcome}) => outcome === 'delivered')) return;
 
-    served.set(
-      mail.queue_id,
-      results.filter(result => result.outcome === 'delivered').map(({recipient}) => recipient),
-    );
-    await strikeServed(mail.queue_id);
-    throw deliveryFailed(results, failed);
-  };
-
-  const strikeServed = async (queueId: string): Promise<void> => {
-    const recipients = served.get(queueId) ?? [];
-    if (recipients.length > 0) await write(async tx => strikeRecipients(tx, queueId, recipients));
-    served.delete(queueId);
+    const reached = results.filter(({outcome}) => outcome === 'delivered').map(({recipient}) => recipient);
+    served.set(mail.queue_id, reached);
+    throw deliveryFailed(results);
   };
 
   const release = async (mail: StoredHeldMail, actor: Actor): Promise<ActionOutcome> => {
     try {
       await deliverAll(mail);
     } catch (error) {
-      await write(async tx => {
-        await unclaim(tx, [mail.queue_id]);
-        const {code, detail} = error instanceof Fault ? failureToAudit(error) : {code: 'internal', detail: ''};
-        await audit(tx, actor, {action: 'release', queueId: mail.queue_id, result: code, detail});
-      });
+      await takeBack(mail.queue_id, async tx =>
+        audit(tx, actor, {action: 'release', queueId: mail.queue_id, ...failureToAudit(error)}),
+      );
       throw error;
     }
     delivered.add(mail.queue_id);
@@ -151,8 +155,7 @@ export const createHoldActions = ({nodeId, database, spool, deliver, routeOf, wi
     if (mail.state === 'expired' || mail.state === 'lost') throw unknownMail(nodeId, queueId);
     // Whoever claimed it could not write down how that ended.
     if (delivered.has(queueId)) return finishRelease(mail, actor).then(async () => attempt(action, queueId, actor));
-    if (mail.state === 'releasing') await write(async tx => unclaim(tx, [queueId]));
-    if (served.has(queueId)) return strikeServed(queueId).then(async () => attempt(action, queueId, actor));
+    if (mail.state === 'releasing') return takeBack(queueId).then(async () => attempt(action, queueId, actor));
 
     if (action === 'discard') return (await end(mail, 'held', actor, action)) ?? attempt(action, queueId, actor);
     return (await write(async tx => claim(tx, queueId))) ? release(mail, actor) : attempt(action, queueId, actor);
@@ -178,7 +181,7 @@ export const createHoldActions = ({nodeId, database, spool, deliver, routeOf, wi
         if (changed) await audit(tx, nobody, {action: 'expire', queueId});
         return changed;
       });
-      if (isEnded) await spool.remove(queueId);
+      if (isEnded) await removeFile(queueId);
       return isEnded;
     },
 
@@ -190,18 +193,3 @@ export const createHoldActions = ({nodeId, database, spool, deliver, routeOf, wi
 
 export const unknownMail = (nodeId: string, queueId: string): Fault =>
   new Fault('not_found', `there is no held mail ${nodeId}/${queueId}; GET /mail/quarantine lists them`);
-
-const failureToAudit = ({code, detail, details: {fields = []}}: Fault): {code: string; detail: string} => {
-  const replies = fields.slice(0, maxAuditedReplies).map(({path, detail: reply}) => `${path}: ${reply}`);
-  return {code, detail: [detail, ...replies].join('; ')};
-};
-
-const deliveryFailed = (results: RecipientResult[], failed: RecipientResult[]): Fault => {
-  const isPartly = failed.length < results.length;
-  const detail = isPartly
-    ? `delivered to ${results.length - failed.length} of ${results.length} recipients; the mail is still held for the others`
-    : 'no recipient could be delivered; the mail is still held';
-  return new Fault('delivery_failed', detail, {
-    fields: failed.map(({recipient, reply}) => ({path: recipient, detail: `${reply.code} ${reply.text}`})),
-  });
-};

@@ -1,8 +1,17 @@
 // At start the spool and its index are held against each other: a crash may have come between any two steps.
 import {appendAudit} from '../store/audit.ts';
-import type {Database} from '../store/database.ts';
-import {endLife, insertHeldMails, listQueueIds, listReleasing, unclaim} from '../store/held-mail.ts';
-import type {Spool} from './spool.ts';
+import type {Database, Db} from '../store/database.ts';
+import {
+  endLife,
+  findHeldMail,
+  type HeldState,
+  insertHeldMails,
+  listReleasing,
+  listStates,
+  recoverLost,
+  unclaim,
+} from '../store/held-mail.ts';
+import type {Spool, SpooledMail} from './spool.ts';
 import {indexEntry} from './spool-hold-queue.ts';
 
 export interface Reconciliation {
@@ -10,11 +19,13 @@ export interface Reconciliation {
   indexed: number;
   /** Rows whose file is gone: marked, audited, and not listed any more. */
   lost: string[];
-  /** Files that are no whole mail: put into the folder `damaged`. */
+  /** Mails that were marked lost, whose file is there again: held again, and audited. */
+  recovered: string[];
+  /** Files that are not the whole mail they should be: put into the folder `damaged`. */
   damaged: string[];
   /** Mails that were being released when the node died, and are held again. */
   unclaimed: number;
-  /** Files of mails whose life had ended. */
+  /** Files of mails that were released, discarded or expired. */
   removed: number;
 }
 
@@ -29,7 +40,7 @@ const batchSize = 5000;
 
 export const reconcile = async (needs: Needs): Promise<Reconciliation> => {
   const {database, spool} = needs;
-  const report: Reconciliation = {indexed: 0, lost: [], damaged: [], unclaimed: 0, removed: 0};
+  const report: Reconciliation = {indexed: 0, lost: [], recovered: [], damaged: [], unclaimed: 0, removed: 0};
 
   const releasing = await listReleasing(database.write);
   await database.write.transaction(async tx => unclaim(tx, releasing));
@@ -37,14 +48,9 @@ export const reconcile = async (needs: Needs): Promise<Reconciliation> => {
 
   const files = new Set(await spool.names());
   for (let after = ''; ; ) {
-    const rows = await listQueueIds(database.read, after, batchSize);
-    for (const {queue_id, is_held} of rows) {
-      const hasFile = files.delete(queue_id);
-      if (is_held && !hasFile) await markLost(needs, queue_id, report);
-      if (is_held || !hasFile) continue;
-      await spool.remove(queue_id);
-      report.removed += 1;
-    }
+    const rows = await listStates(database.read, after, batchSize);
+    for (const {queue_id, state} of rows)
+      await settle(needs, {queueId: queue_id, state, hasFile: files.delete(queue_id)}, report);
     const last = rows.at(-1);
     if (!last) break;
     after = last.queue_id;
@@ -53,26 +59,58 @@ export const reconcile = async (needs: Needs): Promise<Reconciliation> => {
   return report;
 };
 
+const settle = async (
+  needs: Needs,
+  {queueId, state, hasFile}: {queueId: string; state: HeldState; hasFile: boolean},
+  report: Reconciliation,
+): Promise<void> => {
+  switch (state) {
+    case 'held':
+    case 'releasing':
+      return hasFile ? undefined : markLost(needs, queueId, report);
+    case 'lost':
+      return hasFile ? recover(needs, queueId, report) : undefined;
+    // Only what somebody has ended is ever deleted.
+    case 'released':
+    case 'discarded':
+    case 'expired':
+      if (!hasFile) return;
+      await needs.spool.remove(queueId);
+      report.removed += 1;
+      return;
+    default:
+      return state satisfies never;
+  }
+};
+
 const markLost = async ({database, nodeId, now}: Needs, queueId: string, report: Reconciliation): Promise<void> => {
   const at = new Date(now()).toISOString();
   await database.write.transaction(async tx => {
     await endLife(tx, queueId, 'held', {state: 'lost', at, keyId: null});
-    await appendAudit(tx, {
-      at,
-      key_id: null,
-      action: 'quarantine.lost',
-      target: `${nodeId}/${queueId}`,
-      remote_address: null,
-      result: 'ok',
-      detail: 'the file was missing when the node started',
-    });
+    await audit(tx, {nodeId, at, queueId, action: 'lost', detail: 'the file was missing when the node started'});
   });
   report.lost.push(queueId);
 };
 
+const recover = async ({database, spool, nodeId, now}: Needs, queueId: string, report: Reconciliation): Promise<void> => {
+  const row = await findHeldMail(database.read, queueId);
+  const file = await wholeFile(spool, queueId);
+  if (!row || file?.sha256 !== row.sha256) {
+    await spool.setAside(queueId);
+    report.damaged.push(queueId);
+    return;
+  }
+  const at = new Date(now()).toISOString();
+  await database.write.transaction(async tx => {
+    await recoverLost(tx, row);
+    await audit(tx, {nodeId, at, queueId, action: 'recovered', detail: 'the file was there again when the node started'});
+  });
+  report.recovered.push(queueId);
+};
+
 const indexAgain = async ({database, spool}: Needs, queueId: string, report: Reconciliation): Promise<void> => {
-  const mail = await spool.open(queueId).catch(() => undefined);
-  if (!mail || mail.facts.queue_id !== queueId || !(await spool.isIntact(mail))) {
+  const mail = await wholeFile(spool, queueId);
+  if (!mail) {
     await spool.setAside(queueId);
     report.damaged.push(queueId);
     return;
@@ -82,3 +120,28 @@ const indexAgain = async ({database, spool}: Needs, queueId: string, report: Rec
   );
   report.indexed += 1;
 };
+
+/** The file, if it is whole and of the mail it is named after. */
+const wholeFile = async (spool: Spool, queueId: string): Promise<SpooledMail | undefined> => {
+  const mail = await spool.open(queueId).catch(() => undefined);
+  return mail && mail.facts.queue_id === queueId && (await spool.isIntact(mail)) ? mail : undefined;
+};
+
+interface Entry {
+  nodeId: string;
+  at: string;
+  queueId: string;
+  action: 'lost' | 'recovered';
+  detail: string;
+}
+
+const audit = async (tx: Db, {nodeId, at, queueId, action, detail}: Entry): Promise<void> =>
+  appendAudit(tx, {
+    at,
+    key_id: null,
+    action: `quarantine.${action}`,
+    target: `${nodeId}/${queueId}`,
+    remote_address: null,
+    result: 'ok',
+    detail,
+  });

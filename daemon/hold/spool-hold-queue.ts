@@ -6,6 +6,7 @@ import type {HoldQueue, Keep} from '../services/ports.ts';
 import {insertHeldMails, type NewHeldMail, type StoredHeldMail} from '../store/held-mail.ts';
 import {groupHeld, listHeld} from '../store/held-query.ts';
 import {createBatch} from './batch.ts';
+import {openHeldFile} from './held-file.ts';
 import {createHoldActions, type HoldActions, type HoldActionsNeeds, unknownMail} from './hold-actions.ts';
 
 export type SpoolHoldQueue = HoldQueue & Keep & Pick<HoldActions, 'expire' | 'idle'>;
@@ -64,7 +65,7 @@ export const createSpoolHoldQueue = (needs: Needs): SpoolHoldQueue => {
     async body(queueId, actor) {
       const mail = await find(queueId, actor.reach);
       if (!isHeld(mail)) throw unknownMail(nodeId, queueId);
-      const {content} = await spool.open(queueId);
+      const {content} = await openHeldFile(spool, mail, 'internal');
       await withRoom(async () => database.write.transaction(async tx => audit(tx, actor, {action: 'body', queueId})));
       return {sizeBytes: content.sizeBytes, stream: content.open()};
     },

@@ -11,7 +11,8 @@ import type {HeldMailFacts, MailContent} from '../services/mail.ts';
 import {createBatch} from './batch.ts';
 
 const magic = 'mfd-spool 1';
-const maxFactsBytes = 4 * 1024 * 1024;
+/** Far above what the limits on recipients and symbols let come together. */
+const maxFactsBytes = 8 * 1024 * 1024;
 const trailerBytes = 'sha256:'.length + 64 + 1;
 
 export interface SpooledMail {
@@ -95,6 +96,8 @@ const fileName = (queueId: string): string => {
 
 const writeFile = async (path: string, facts: HeldMailFacts, traceHeader: Buffer, content: MailContent) => {
   const json = Buffer.from(JSON.stringify(facts));
+  if (json.length > maxFactsBytes)
+    throw new Error(`${json.length} bytes of facts about one mail; a spool file takes ${maxFactsBytes}`);
   const hash = createHash('sha256').update(traceHeader);
   let sizeBytes = traceHeader.length;
   const file = await open(path, 'wx', 0o600);

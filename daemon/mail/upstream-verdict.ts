@@ -2,7 +2,7 @@
 import type {SymbolScore} from '../../shared/held-mail.ts';
 import {headerValues, unfoldHeader} from '../services/header-block.ts';
 import type {HeaderField} from '../services/mail.ts';
-import {boundScore} from './score-bounds.ts';
+import {boundScore, maxSymbols} from './score-bounds.ts';
 
 export interface Verdict {
   score: number;
@@ -57,8 +57,6 @@ const formats = [
   ['X-Spam-Status', parseSpamStatus],
   ['X-Spam-Score', parseSpamScore],
 ] as const;
-
-const maxSymbols = 500;
 
 const testsIn = (text: string): SymbolScore[] => {
   const symbols: SymbolScore[] = [];

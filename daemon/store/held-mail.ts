@@ -3,7 +3,7 @@ import {comparableAddress, domainOf} from '../../shared/mail-address.ts';
 import type {Db} from './database.ts';
 import {adjustCounts} from './held-count.ts';
 
-/** held → releasing → released, held → discarded, held → expired; `lost` when the bytes are gone without our doing. */
+/** held → releasing → released, held → discarded, held → expired; held → lost → held when the bytes go, and come, without our doing. */
 export type HeldState = 'held' | 'releasing' | 'released' | 'discarded' | 'expired' | 'lost';
 
 export interface StoredHeldMail extends Omit<HeldMailDetail, 'node_id' | 'symbols'> {
@@ -86,6 +86,14 @@ export const endLife = async (
   return true;
 };
 
+/** Back into the queue, for a mail whose bytes were missing and are there again. */
+export const recoverLost = async (tx: Db, mail: StoredHeldMail): Promise<void> => {
+  const changed = await tx<HeldMailRow>('held_mail')
+    .where({queue_id: mail.queue_id, state: 'lost'})
+    .update({state: 'held', is_held: true, acted_at: null, acted_by_key_id: null});
+  if (changed === 1) await adjustCounts(tx, mail, 1);
+};
+
 /** Strikes recipients who have had the mail, so that nobody gets it twice. */
 export const strikeRecipients = async (tx: Db, queueId: string, delivered: string[]): Promise<void> => {
   const mail = await findHeldMail(tx, queueId);
@@ -118,15 +126,9 @@ export const forgetEnded = async (tx: Db, before: string, limit: number): Promis
   return old.length;
 };
 
-/** Queue ids in ascending order from after `after`: those whose bytes must be there, or all when `isHeldOnly` is false. */
-export const listQueueIds = async (db: Db, after: string, limit: number): Promise<{queue_id: string; is_held: boolean}[]> => {
-  const rows = await db<HeldMailRow>('held_mail')
-    .where('queue_id', '>', after)
-    .orderBy('queue_id')
-    .limit(limit)
-    .select('queue_id', 'is_held');
-  return rows.map(({queue_id, is_held}) => ({queue_id, is_held: Boolean(is_held)}));
-};
+/** All mails by queue id in ascending order, from after `after`. */
+export const listStates = async (db: Db, after: string, limit: number): Promise<{queue_id: string; state: HeldState}[]> =>
+  db<HeldMailRow>('held_mail').where('queue_id', '>', after).orderBy('queue_id').limit(limit).select('queue_id', 'state');
 
 const toRow = ({recipients, symbol_scores, ...mail}: NewHeldMail): HeldMailRow => ({
   ...mail,

@@ -27,6 +27,8 @@ export interface TestQueue {
   spool: Awaited<ReturnType<typeof createSpool>>;
   spoolFolder: string;
   deliveries: Delivery[];
+  /** Queue ids of files that could not be removed. */
+  leftovers: string[];
   /** What the backend says to a recipient; `delivered` unless a test says otherwise. */
   answer: (recipient: string) => Promise<RecipientResult['outcome']>;
   /** Replaces the writes that make room or administer. */
@@ -54,6 +56,7 @@ export const openQueue = async (
   const test: Omit<TestQueue, 'database' | 'filename' | 'spoolFolder' | 'queue'> = {
     spool,
     deliveries: [],
+    leftovers: [],
     answer: async () => 'delivered',
     withRoom: async write => write(),
     now: Date.parse('2026-03-01T12:00:00.000Z'),
@@ -72,6 +75,7 @@ export const openQueue = async (
     traceHeader: () => trace,
     routeOf: () => ({servers: [{host: '127.0.0.1', port: 25}]}),
     withRoom: async write => test.withRoom(write),
+    onLeftover: queueId => test.leftovers.push(queueId),
     deliver: {
       async deliver(_route, {recipients}, content) {
         const outcomes = await Promise.all(

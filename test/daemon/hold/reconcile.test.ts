@@ -8,7 +8,7 @@ import {openQueue, operator, type TestQueue, testQueue} from '../../helpers/hold
 
 const id = 'Q1w2E3r4T5';
 const all = {kind: 'all'} as const;
-const nothing = {indexed: 0, lost: [], damaged: [], unclaimed: 0, removed: 0};
+const nothing = {indexed: 0, lost: [], recovered: [], damaged: [], unclaimed: 0, removed: 0};
 
 /** The spool opened and reconciled, as at a start. */
 const restart = async (test: TestQueue) => {
@@ -81,6 +81,49 @@ test('a row without a file is marked lost, audited, and not listed any more', as
   t.is((await findHeldMail(test.database.read, id))?.state, 'lost');
   t.like((await test.database.read('audit'))[0], {action: 'quarantine.lost', target: `alpha/${id}`, key_id: null});
   t.deepEqual((await restart(test)).report, nothing);
+});
+
+test('a mail whose file was missing for a while is held again, and nothing of it is deleted', async t => {
+  const test = await testQueue(t);
+  await test.hold(id);
+  await test.hold('Discarded1');
+  const before = await readCounts(test.database.read, {}, all);
+  await rename(join(test.spoolFolder, 'held'), join(test.spoolFolder, 'away'));
+  const without = await restart(test);
+  await rm(join(test.spoolFolder, 'held'), {recursive: true});
+  await rename(join(test.spoolFolder, 'away'), join(test.spoolFolder, 'held'));
+
+  const {report, queue} = await restart(test);
+
+  t.is(without.report.lost.length, 2);
+  t.deepEqual(report, {...nothing, recovered: ['Discarded1', id]});
+  t.deepEqual(await readCounts(test.database.read, {}, all), before);
+  t.is((await queue.list({}, {limit: 10, offset: 0}, all)).total, 2);
+  t.is((await queue.act('release', id, operator)).state, 'released');
+  t.deepEqual(
+    (
+      await test.database
+        .read('audit')
+        .where({target: `alpha/${id}`})
+        .orderBy('seq')
+    ).map(({action}) => action),
+    ['quarantine.lost', 'quarantine.recovered', 'quarantine.release'],
+  );
+});
+
+test('a lost mail whose file came back as another is not held again, and the file is kept', async t => {
+  const test = await testQueue(t);
+  await test.hold(id);
+  await test.hold('Other00001');
+  await rm(fileOf(test, id));
+  await restart(test);
+  await copyFile(fileOf(test, 'Other00001'), fileOf(test, id));
+
+  const {report} = await restart(test);
+
+  t.deepEqual(report, {...nothing, damaged: [id]});
+  t.deepEqual(await readdir(join(test.spoolFolder, 'damaged')), [id]);
+  t.is((await findHeldMail(test.database.read, id))?.state, 'lost');
 });
 
 test('a mail that was being released when the node died is held again, and can be released', async t => {

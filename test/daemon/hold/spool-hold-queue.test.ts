@@ -1,4 +1,4 @@
-import {rm} from 'node:fs/promises';
+import {copyFile, mkdir, rm, stat, truncate} from 'node:fs/promises';
 import {join} from 'node:path';
 import {buffer} from 'node:stream/consumers';
 import {setTimeout as wait} from 'node:timers/promises';
@@ -238,6 +238,48 @@ test('a release that throws returns the mail to held', async t => {
 
   t.is(await stateOf(test), 'held');
   t.deepEqual(await audited(test), ['quarantine.release internal']);
+});
+
+test('a file that was put in the place of another is neither delivered nor shown', async t => {
+  const test = await testQueue(t);
+  await test.hold(id, {envelope: {recipients: ['a@example.com']}});
+  await test.hold('Other00001', {bytes: Buffer.from('Subject: secret\r\n\r\n'), envelope: {recipients: ['b@example.com']}});
+  await copyFile(join(test.spoolFolder, 'held', 'Other00001'), join(test.spoolFolder, 'held', id));
+
+  t.is(await codeOf(test.queue.act('release', id, operator)), 'delivery_failed');
+  t.is(await codeOf(test.queue.body(id, operator)), 'internal');
+
+  t.is(await stateOf(test), 'held');
+  t.is(test.deliveries.length, 0);
+});
+
+test('a file that is cut short is not delivered, before or while it is read', async t => {
+  const test = await testQueue(t);
+  const file = join(test.spoolFolder, 'held', id);
+  await test.hold(id, {bytes: Buffer.from(`Subject: x\r\n\r\n${'a'.repeat(100_000)}\r\n`)});
+  const {size} = await stat(file);
+
+  test.answer = async () => {
+    await truncate(file, size - 5000);
+    return 'delivered';
+  };
+  await t.throwsAsync(test.queue.act('release', id, operator), {message: /changed on the disk/});
+  t.is(await codeOf(test.queue.act('release', id, operator)), 'delivery_failed');
+
+  t.is(await stateOf(test), 'held');
+  t.is(test.deliveries.length, 0);
+});
+
+test('a file that cannot be removed is told of, and the mail has ended all the same', async t => {
+  const test = await testQueue(t);
+  await test.hold(id);
+  const file = join(test.spoolFolder, 'held', id);
+  await rm(file);
+  await mkdir(file);
+
+  t.is((await test.queue.act('discard', id, operator)).state, 'discarded');
+
+  t.deepEqual(test.leftovers, [id]);
 });
 
 test('a mail whose file is gone is not released, and stays held until the next start', async t => {

@@ -1,0 +1,53 @@
+// The file of a held mail, as its row says that it must be: a disk may have changed it, or somebody another's put in its place.
+import {createHash} from 'node:crypto';
+import {Readable} from 'node:stream';
+import {Fault} from '../../shared/fault.ts';
+import type {MailContent} from '../services/mail.ts';
+import type {StoredHeldMail} from '../store/held-mail.ts';
+import type {Spool, SpooledMail} from './spool.ts';
+
+type Row = Pick<StoredHeldMail, 'queue_id' | 'sha256'>;
+
+/** A Fault `not_found` when there is no file, and of `code` when it is not the one of this mail. */
+export const openHeldFile = async (
+  spool: Spool,
+  {queue_id, sha256}: Row,
+  code: 'delivery_failed' | 'internal',
+): Promise<SpooledMail> => {
+  const file = await spool.open(queue_id).catch(error => {
+    if (error instanceof Fault) throw error;
+    throw damaged(code, error);
+  });
+  if (file.facts.queue_id !== queue_id || file.sha256 !== sha256) throw damaged(code);
+  return file;
+};
+
+/** To be delivered: a Fault `delivery_failed` when a byte has changed, and content that breaks off when one does meanwhile. */
+export const openForDelivery = async (spool: Spool, mail: Row): Promise<MailContent> => {
+  const file = await openHeldFile(spool, mail, 'delivery_failed');
+  if (!(await spool.isIntact(file))) throw damaged('delivery_failed');
+  const {sizeBytes, open, discard} = file.content;
+  return {sizeBytes, discard, open: () => Readable.from(checked(open(), file.sha256), {objectMode: false})};
+};
+
+/** The last bytes are kept back until all of them are known to be right. */
+async function* checked(source: AsyncIterable<Buffer>, sha256: string): AsyncGenerator<Buffer> {
+  const hash = createHash('sha256');
+  let last: Buffer | undefined;
+  for await (const chunk of source) {
+    if (last) yield last;
+    hash.update(chunk);
+    last = chunk;
+  }
+  if (hash.digest('hex') !== sha256) throw new Error('the bytes have changed on the disk');
+  if (last) yield last;
+}
+
+const damaged = (code: 'delivery_failed' | 'internal', cause?: unknown): Fault =>
+  new Fault(
+    code,
+    'the file of this mail has changed on the disk of its node, whose operator must look at it; the mail is still held',
+    {
+      cause,
+    },
+  );
