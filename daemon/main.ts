@@ -1,6 +1,7 @@
 // The `mfd` program: reads arguments, prints, and decides exit statuses. 0 well, 1 failed, 2 wrong usage or configuration.
 import {Command, CommanderError} from 'commander';
 import packageJson from '../package.json' with {type: 'json'};
+import {safeLine} from '../shared/safe-text.ts';
 import {bootstrapKey} from './bootstrap-key.ts';
 import {CommandError} from './command-error.ts';
 import {ConfigError, loadConfig} from './config/load.ts';
@@ -9,6 +10,7 @@ import {awaitsNode, type InitOptions, type InitReport, initialise} from './init.
 import {addMfctlContext} from './mfctl-context.ts';
 import {run} from './run.ts';
 import {liveSettings} from './settings.ts';
+import {databaseErrorText} from './store/database.ts';
 import {apiCertificate} from './tls-files.ts';
 
 export const main = async (args: string[]): Promise<number> => {
@@ -121,7 +123,8 @@ const print = (text: string): void => {
 const report = (error: unknown): number => {
   const isExpected = error instanceof ConfigError || error instanceof CommandError;
   const text = error instanceof Error ? error.message : String(error);
-  process.stderr.write(`mfd: ${isExpected ? text : describe(error, text)}\n`);
+  // A key of the configuration may be made of anything.
+  process.stderr.write(`mfd: ${safeLine(isExpected ? text : describe(error, text))}\n`);
   return error instanceof ConfigError ? 2 : 1;
 };
 
@@ -132,7 +135,7 @@ const describe = (error: unknown, text: string): string => {
   if (code === 'EADDRINUSE') return `the address${where} is in use; stop what listens there, or choose another one in mfd.yaml`;
   if (code === 'EACCES' && where) return `no permission to listen on${where}`;
   if (code === 'EADDRNOTAVAIL') return `the address${where} is not one of this machine`;
-  // The text of a database error begins with the SQL and the values in it.
-  if (code?.startsWith('SQLITE_')) return `the database cannot be used: ${text.slice(text.lastIndexOf(code)).split('\n')[0]}`;
+  const said = error instanceof Error ? databaseErrorText(error) : undefined;
+  if (said !== undefined) return `the database cannot be used: ${said}`;
   return text.split('\n')[0] ?? text;
 };

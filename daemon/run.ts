@@ -1,8 +1,9 @@
 // `mfd start`: a node until a signal ends it.
-import pino from 'pino';
+import type {Logger} from 'pino';
 import {formatHostPort} from '../shared/host-port.ts';
 import {loadConfig} from './config/load.ts';
 import {dataFolder} from './data-folder.ts';
+import {createLog} from './log.ts';
 import {type RunningNode, startNode} from './node.ts';
 
 interface Needs {
@@ -15,10 +16,7 @@ interface Needs {
 export const run = async ({data, version, beforeReady}: Needs): Promise<void> => {
   const folder = dataFolder(data);
   const loaded = await loadConfig(folder.config, process.env);
-  const log = pino(
-    {level: loaded.config.log.level, timestamp: pino.stdTimeFunctions.isoTime},
-    pino.destination({dest: 2, sync: true}),
-  );
+  const log = createLog(loaded.config.log.level);
   for (const variable of loaded.unknownVariables) log.warn({variable}, 'this MFD_ variable names no configuration key');
 
   const ended = new Promise<NodeJS.Signals>(resolve => {
@@ -42,7 +40,7 @@ export const run = async ({data, version, beforeReady}: Needs): Promise<void> =>
 const readyLine = ({nodeId, addresses: {api, cluster, metrics, smtp}}: RunningNode): string =>
   `mfd ready node=${nodeId} api=https://${formatHostPort(api)} cluster=https://${formatHostPort(cluster)} metrics=http://${formatHostPort(metrics)} smtp=${formatHostPort(smtp)}`;
 
-const rereadInto = async (node: Promise<RunningNode>, file: string, log: pino.Logger): Promise<void> => {
+const rereadInto = async (node: Promise<RunningNode>, file: string, log: Logger): Promise<void> => {
   try {
     await (await node).reload(await loadConfig(file, process.env));
   } catch (error) {

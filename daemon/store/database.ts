@@ -91,6 +91,14 @@ export const openDatabase = async (filename: string): Promise<Database> => {
   return {write, read, close};
 };
 
+/** What SQLite says; its errors begin with the statement and all values in it, private keys and subjects of mail among them. */
+export const databaseErrorText = (error: Error): string | undefined => {
+  const code = 'code' in error ? String(error.code) : '';
+  if (!code.startsWith('SQLITE_')) return undefined;
+  const at = error.message.lastIndexOf(code);
+  return at < 0 ? code : error.message.slice(at).split('\n')[0];
+};
+
 /** Whether the disk is full, by the errors of SQLite and of the file system. */
 export const isDiskFull = (error: unknown): boolean => {
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
