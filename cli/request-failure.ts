@@ -20,7 +20,7 @@ export const answerFailure = ({status, headers, body, url}: FailedAnswer): CliEr
       requestId,
     });
   return new CliError(error.code, error.detail, {
-    exitCode: exitCodeOf(status),
+    exitCode: error.code === 'invalid_parameter' ? exitCodes.usage : exitCodeOf(status),
     hint: hintOf(error, headers, url.pathname),
     fields: error.fields,
     requestId,

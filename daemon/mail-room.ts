@@ -39,10 +39,8 @@ export const startMail = async ({config, services, tls, tmpDir, graceMs, fqdn, n
         const isSigned = direction === 'outbound' && domain.dkim_active;
         return isSigned ? Buffer.concat([trace, await services.sign(domain, mail.content)]) : trace;
       },
-      recordVerdict(verdict) {
-        metrics.verdict(verdict);
-        if (verdict === 'relayed') metrics.delivery('relay', 'delivered');
-      },
+      recordVerdict: metrics.verdict,
+      recordRelay: outcome => metrics.delivery('relay', outcome),
     },
   });
   return {address: gateway.address, setCertificate: gateway.updateSecureContext, stop: gateway.stop};

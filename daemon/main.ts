@@ -4,7 +4,7 @@ import packageJson from '../package.json' with {type: 'json'};
 import {safeLine} from '../shared/safe-text.ts';
 import {bootstrapKey} from './bootstrap-key.ts';
 import {CommandError} from './command-error.ts';
-import {ConfigError, loadConfig} from './config/load.ts';
+import {ConfigError, loadConfig, located} from './config/load.ts';
 import {dataFolder} from './data-folder.ts';
 import {awaitsNode, type InitOptions, type InitReport, initialise} from './init.ts';
 import {addMfctlContext} from './mfctl-context.ts';
@@ -53,9 +53,10 @@ const program = (): Command => {
         const made = await initialise({data, ...(!vacancy.isConfigured && listensFrom(process.env))});
         // The key is shown before anything else can fail: it is never shown again.
         print(welcome(made));
-        process.stderr.write(`${await addMfctlContext(made)}\n`);
-        await run({data, version: packageJson.version, beforeReady: () => print(firstSteps(made))});
-      } else await run({data, version: packageJson.version});
+        print(await addMfctlContext(made));
+        const environment = vacancy.isConfigured ? process.env : withoutListens(process.env);
+        await run({data, environment, version: packageJson.version, beforeReady: () => print(firstSteps(made))});
+      } else await run({data, environment: process.env, version: packageJson.version});
     });
 
   mfd
@@ -65,8 +66,12 @@ const program = (): Command => {
     .action(async ({data}: {data: string}) => {
       const folder = dataFolder(data);
       const loaded = await loadConfig(folder.config, process.env);
-      liveSettings(loaded).closeScorer();
-      if (loaded.config.api.cert_file !== undefined) await apiCertificate(folder, loaded.config, Date.now());
+      try {
+        liveSettings(loaded).closeScorer();
+        if (loaded.config.api.cert_file !== undefined) await apiCertificate(folder, loaded.config, Date.now());
+      } catch (error) {
+        throw located(loaded, error);
+      }
       for (const variable of loaded.unknownVariables)
         process.stderr.write(`mfd: warning: ${variable} names no configuration key, and has no effect\n`);
       print(`${folder.config} is fine`);
@@ -100,6 +105,10 @@ const listensFrom = (environment: NodeJS.ProcessEnv): Omit<InitOptions, 'data'> 
   metricsListen: environment.MFD_METRICS_LISTEN,
   smtpListen: environment.MFD_SMTP_LISTEN,
 });
+
+/** They are in the new configuration, where port 0 has become the one that was printed and that the context has. */
+const withoutListens = (environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv =>
+  Object.fromEntries(Object.entries(environment).filter(([name]) => !/^MFD_(API|CLUSTER|METRICS|SMTP)_LISTEN$/.test(name)));
 
 const welcome = ({node_id, data, api_url, api_key, ca_file}: InitReport): string => `\
 Node ${node_id} created in ${data}

@@ -54,6 +54,7 @@ export const startNode = async ({data, loaded, log, version, now = Date.now}: Ne
     const folder = dataFolder(data);
     let {config} = loaded;
     let settings = liveSettings(loaded);
+    let phase: 'starting' | 'open' | 'stopping' = 'starting';
     closers.add(() => settings.closeScorer());
 
     const storage = await openStorage({folder, config, log, now, closers});
@@ -78,7 +79,10 @@ export const startNode = async ({data, loaded, log, version, now = Date.now}: Ne
         outboxDepth: async () => outboxDepth(database.read),
         hasRoom: ballast.hasRoom,
       },
-      unready: async () => (ballast.hasRoom() ? [] : ['the disk is nearly full: new mail is answered 452']),
+      unready: async () => [
+        ...(phase === 'open' ? [] : [`the node is ${phase}`]),
+        ...(ballast.hasRoom() ? [] : ['the disk is nearly full: new mail is answered 452']),
+      ],
     });
     const timers = startTimers({services, ballast, log, config: () => config, renewCertificates, metrics});
     closers.add(timers.stop);
@@ -96,6 +100,7 @@ export const startNode = async ({data, loaded, log, version, now = Date.now}: Ne
     closers.add(async () => api.stop(graceMs));
     const mail = await startMail({...node, config, services, tls: certificate, tmpDir: spool.tmpDir, graceMs});
     closers.add(mail.stop);
+    phase = 'open';
 
     async function renewCertificates(): Promise<void> {
       const pair = await apiCertificate(folder, config, now());
@@ -122,6 +127,7 @@ export const startNode = async ({data, loaded, log, version, now = Date.now}: Ne
         log.info('configuration and certificates reread');
       },
       async stop() {
+        phase = 'stopping';
         // Both doors close at once, or the grace of one would be added to that of the other.
         await Promise.all([mail.stop(), api.stop(graceMs)]);
         await closers.closeAll();

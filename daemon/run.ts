@@ -1,21 +1,24 @@
 // `mfd start`: a node until a signal ends it.
 import type {Logger} from 'pino';
 import {formatHostPort} from '../shared/host-port.ts';
-import {loadConfig} from './config/load.ts';
+import {type LoadedConfig, loadConfig, located} from './config/load.ts';
 import {dataFolder} from './data-folder.ts';
 import {createLog} from './log.ts';
 import {type RunningNode, startNode} from './node.ts';
 
 interface Needs {
   data: string;
+  /** Whose MFD_* variables override the configuration, now and at every SIGHUP. */
+  environment: NodeJS.ProcessEnv;
   version: string;
   beforeReady?: () => void;
 }
 
 /** Resolves after a SIGTERM or SIGINT, once everything is closed. */
-export const run = async ({data, version, beforeReady}: Needs): Promise<void> => {
+export const run = async ({data, environment, version, beforeReady}: Needs): Promise<void> => {
   const folder = dataFolder(data);
-  const loaded = await loadConfig(folder.config, process.env);
+  const reread = async () => loadConfig(folder.config, environment);
+  const loaded = await reread();
   const log = createLog(loaded.config.log.level);
   for (const variable of loaded.unknownVariables) log.warn({variable}, 'this MFD_ variable names no configuration key');
 
@@ -24,9 +27,11 @@ export const run = async ({data, version, beforeReady}: Needs): Promise<void> =>
   });
   // From the first moment: a SIGHUP nobody listens for ends the process.
   const starting = startNode({data, loaded, log, version});
-  const reload = () => void rereadInto(starting, folder.config, log);
+  const reload = () => void rereadInto(starting, reread, log);
   process.on('SIGHUP', reload);
-  const node = await starting;
+  const node = await starting.catch(error => {
+    throw located(loaded, error);
+  });
 
   beforeReady?.();
   process.stdout.write(`${readyLine(node)}\n`);
@@ -40,9 +45,9 @@ export const run = async ({data, version, beforeReady}: Needs): Promise<void> =>
 const readyLine = ({nodeId, addresses: {api, cluster, metrics, smtp}}: RunningNode): string =>
   `mfd ready node=${nodeId} api=https://${formatHostPort(api)} cluster=https://${formatHostPort(cluster)} metrics=http://${formatHostPort(metrics)} smtp=${formatHostPort(smtp)}`;
 
-const rereadInto = async (node: Promise<RunningNode>, file: string, log: Logger): Promise<void> => {
+const rereadInto = async (node: Promise<RunningNode>, reread: () => Promise<LoadedConfig>, log: Logger): Promise<void> => {
   try {
-    await (await node).reload(await loadConfig(file, process.env));
+    await (await node).reload(await reread());
   } catch (error) {
     log.error({err: error}, 'configuration not taken over; the node goes on with the one it has');
   }

@@ -57,7 +57,10 @@ const trustedNetworks = (config: Config): NetworkSet => {
   try {
     return createNetworkSet(config.smtp.trusted_networks);
   } catch (error) {
-    throw new ConfigError(`smtp.trusted_networks: ${error instanceof Error ? error.message : String(error)}`);
+    throw new ConfigError(
+      `smtp.trusted_networks: ${error instanceof Error ? error.message : String(error)}`,
+      'smtp.trusted_networks',
+    );
   }
 };
 
@@ -75,7 +78,10 @@ const smarthostFrom = ({smtp}: Config, password: string | undefined, ca: string 
   const server = smtp.smarthost === undefined ? undefined : parseHostPort(smtp.smarthost);
   if (!server) return undefined;
   if ((smtp.smarthost_username === undefined) !== (password === undefined))
-    throw new ConfigError('smtp.smarthost_username and smtp.smarthost_password_file go together; give both or neither');
+    throw new ConfigError(
+      'smtp.smarthost_username and smtp.smarthost_password_file go together; give both or neither',
+      'smtp.smarthost_username',
+    );
   const username = smtp.smarthost_username;
   if (username === undefined || password === undefined) return {servers: [server]};
   return {servers: [server], auth: {username, password, ...(ca !== undefined && {ca})}};

@@ -62,6 +62,6 @@ const requireSpool = async (folder: DataFolder, database: Database): Promise<voi
   const count = (await readCounts(database.read, {}, {kind: 'all'})).reduce((sum, each) => sum + each.count, 0);
   if (count > 0)
     throw new CommandError(
-      `${held} is not there, but ${count} mails are held: mount or restore the spool, or make that folder to go on without them`,
+      `${held} is not there, while the database counts ${count} held: mount or restore the spool, or make that folder to go on without them`,
     );
 };

@@ -19,6 +19,7 @@ export const startTimers = ({services, ballast, log, metrics, config, renewCerti
   const stops = [
     every(2_000, 'looking at the disk', ballast.refresh),
     every(20_000, 'writing down key use', services.flushKeyUses),
+    every(60_000, 'pruning the outbox', services.cluster.pruneOutbox),
     every(config().retention.sweep_interval * 1000, 'retention sweep', async () => {
       const expired = await services.retention.sweep();
       if (expired > 0) log.info({expired}, 'held mail removed by retention');

@@ -20,7 +20,8 @@ export const apiCertificate = async (folder: DataFolder, config: Config, nowMs: 
   const {cert_file, key_file} = config.api;
   if (cert_file !== undefined && key_file !== undefined) {
     const pair = {cert: await readText(cert_file, 'api.cert_file'), key: await readText(key_file, 'api.key_file')};
-    if (!isPair(pair)) throw new ConfigError('api.cert_file and api.key_file are no certificate (PEM) and its private key');
+    if (!isPair(pair))
+      throw new ConfigError('api.cert_file and api.key_file are no certificate (PEM) and its private key', 'api.cert_file');
     return pair;
   }
 

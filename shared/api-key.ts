@@ -1,5 +1,5 @@
 import {z} from 'zod';
-import {id, label, moment, nodeId, timestamp} from './fields.ts';
+import {id, isObject, label, moment, nodeId, timestamp} from './fields.ts';
 import {permissions, scopes} from './scopes.ts';
 
 export const rateLimit = z.int().min(1, 'must be at least 1').max(1_000_000, 'must be at most 1000000');
@@ -40,12 +40,15 @@ export const createApiKeySchema = z
     expires_at: moment.nullish(),
     domain: z.string().nullish().meta({description: 'Required for `domain-admin`, refused for every other scope'}),
   })
-  .superRefine(({scope, domain}, context) => {
-    const isBound = domain !== undefined && domain !== null;
-    if (scope === 'domain-admin' && !isBound)
-      context.addIssue({code: 'custom', path: ['domain'], message: 'is required for a domain-admin key: the name of its domain'});
-    if (scope !== 'domain-admin' && isBound)
-      context.addIssue({code: 'custom', path: ['domain'], message: 'belongs to domain-admin keys only; remove it'});
+  .refine(({scope, domain}) => scope !== 'domain-admin' || (domain !== undefined && domain !== null), {
+    path: ['domain'],
+    error: 'is required for a domain-admin key: the name of its domain',
+    when: isObject,
+  })
+  .refine(({scope, domain}) => scope === 'domain-admin' || domain === undefined || domain === null, {
+    path: ['domain'],
+    error: 'belongs to domain-admin keys only; remove it',
+    when: isObject,
   })
   .meta({id: 'CreateApiKey'});
 export type CreateApiKey = z.infer<typeof createApiKeySchema>;

@@ -1,6 +1,6 @@
 import {z} from 'zod';
 import {canonicalDomain} from './domain-name.ts';
-import {id, label, timestamp} from './fields.ts';
+import {id, isObject, label, timestamp} from './fields.ts';
 import {parseHostPort} from './host-port.ts';
 
 export const directions = ['inbound', 'outbound', 'both'] as const;
@@ -35,24 +35,29 @@ export type Domain = z.infer<typeof domainSchema>;
 
 type Settings = Pick<Domain, 'direction' | 'backend_servers' | 'quarantine_threshold' | 'reject_threshold'>;
 
-/** Rules between fields, checked on the complete record, whatever the request mentioned. */
-const checkTogether = (domain: Settings, context: z.RefinementCtx): void => {
-  if (domain.direction !== 'outbound' && domain.backend_servers.length === 0)
-    context.addIssue({
-      code: 'custom',
+/** Rules between fields, checked on the complete record, whatever the request mentioned and whatever else is wrong with it. */
+const checkTogether = <S extends z.ZodType<Settings>>(schema: S): S =>
+  schema
+    .refine(hasBackend, {
       path: ['backend_servers'],
-      message: `needs at least one host:port for direction ${domain.direction}`,
-    });
-  if (domain.quarantine_threshold > domain.reject_threshold)
-    context.addIssue({
-      code: 'custom',
+      error: 'needs at least one host:port, unless the direction is outbound',
+      when: isObject,
+    })
+    .refine(areThresholdsInOrder, {
       path: ['quarantine_threshold'],
-      message: `must not be above reject_threshold (${domain.reject_threshold})`,
+      error: ({input}) => `must not be above reject_threshold (${(input as Settings).reject_threshold})`,
+      when: isObject,
     });
-};
 
-export const createDomainSchema = z
-  .strictObject({
+/** What is of a wrong type has been told already. */
+const hasBackend = ({direction, backend_servers: servers}: Partial<Settings>): boolean =>
+  (direction !== 'inbound' && direction !== 'both') || !Array.isArray(servers) || servers.length > 0;
+
+const areThresholdsInOrder = ({quarantine_threshold, reject_threshold}: Partial<Settings>): boolean =>
+  typeof quarantine_threshold !== 'number' || typeof reject_threshold !== 'number' || quarantine_threshold <= reject_threshold;
+
+export const createDomainSchema = checkTogether(
+  z.strictObject({
     name: domainName,
     direction: settings.direction.default('inbound'),
     active: settings.active.default(true),
@@ -62,13 +67,12 @@ export const createDomainSchema = z
     dkim_active: settings.dkim_active.default(false),
     dmarc_reporting: settings.dmarc_reporting.default(false),
     tenant_id: settings.tenant_id.default(null),
-  })
-  .superRefine(checkTogether)
-  .meta({id: 'CreateDomain'});
+  }),
+).meta({id: 'CreateDomain'});
 export type CreateDomain = z.infer<typeof createDomainSchema>;
 
 /** What a domain must be after a merge patch. Members that never change are compared by the service. */
-export const updatedDomainSchema = domainSchema.omit({}).superRefine(checkTogether);
+export const updatedDomainSchema = checkTogether(domainSchema.omit({}));
 
 /** The body of PUT as documented: a complete object or any part of one. */
 export const domainPatchSchema = domainSchema

@@ -32,6 +32,10 @@ export const label = (max: number) =>
     .regex(/^[^\x00-\x1f\x7f-\x9f\u2028\u2029]*$/, 'must not contain control characters')
     .refine(text => !/\p{Cs}/u.test(text), 'must not contain half a character');
 
+/** For the `when` of a rule between fields that is to be checked even if single fields are wrong. */
+export const isObject = ({value}: {value: unknown}): boolean =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
 /** Zod's issues as the wire's `fields`: one entry per wrong or unknown member. */
 export const fieldFaults = (error: z.ZodError): FieldFault[] =>
   error.issues.flatMap(issue => {

@@ -1,5 +1,5 @@
 import {readFile} from 'node:fs/promises';
-import {type Document, LineCounter, parseDocument} from 'yaml';
+import {type Document, LineCounter, parseDocument, type YAMLParseError} from 'yaml';
 import {z} from 'zod';
 import {fieldFaults} from '../../shared/fields.ts';
 import {type Config, configSchema} from './schema.ts';
@@ -7,6 +7,14 @@ import {type Config, configSchema} from './schema.ts';
 /** A configuration that cannot be used: `message` is one line that names the file, the line and the key. Exit status 2. */
 export class ConfigError extends Error {
   override name = 'ConfigError';
+
+  /** When the message does not say yet where that key stands, see `located`. */
+  readonly key: string | undefined;
+
+  constructor(message: string, key?: string) {
+    super(message);
+    this.key = key;
+  }
 }
 
 export interface LoadedConfig {
@@ -16,33 +24,53 @@ export interface LoadedConfig {
   rspamdPassword: string | undefined;
   /** `MFD_…` variables that name no key. */
   unknownVariables: string[];
+  /** Where a key, such as `api.cert_file`, has its value from: file and line, or a variable. */
+  whereIs(key: string): string;
 }
+
+/** An error about a key that says where the key stands, whatever else as it is. */
+export const located = ({whereIs}: Pick<LoadedConfig, 'whereIs'>, error: unknown): unknown =>
+  error instanceof ConfigError && error.key !== undefined ? new ConfigError(`${whereIs(error.key)}: ${error.message}`) : error;
 
 type Environment = Record<string, string | undefined>;
 
 /** Reads `mfd.yaml`, lays `MFD_*` over it (`MFD_SMTP_LISTEN` for `smtp.listen`; lists separated by commas), and checks. */
 export const loadConfig = async (file: string, environment: Environment): Promise<LoadedConfig> => {
   const lines = new LineCounter();
-  const document = parseDocument(await readText(file, file), {lineCounter: lines, uniqueKeys: true});
+  const text = await readText(file, file);
+  const document = parseDocument(text, {lineCounter: lines, uniqueKeys: true});
   const [broken] = document.errors;
-  if (broken) {
-    const [what = ''] = broken.message.split('\n');
-    throw new ConfigError(`${file}:${lines.linePos(broken.pos[0]).line}: ${what.replace(/ at line \d+, column \d+:$/, '')}`);
-  }
+  if (broken) throw new ConfigError(`${file}:${lines.linePos(broken.pos[0]).line}: ${textOf(broken, text)}`);
 
   const overrides = overridesIn(environment);
   const values = overrides.set.reduce((into, {path, value}) => withValue(into, path, value), valuesOf(file, document));
   const parsed = configSchema.safeParse(withSections(configSchema, values));
   if (!parsed.success) throw configError(file, document, lines, parsed.error, overrides.set);
 
-  const {smtp, scanner} = parsed.data;
-  return {
-    config: parsed.data,
-    smarthostPassword: await secret(smtp.smarthost_password_file, 'smtp.smarthost_password_file'),
-    smarthostCa: await secret(smtp.smarthost_ca_file, 'smtp.smarthost_ca_file'),
-    rspamdPassword: await secret(scanner.rspamd_password_file, 'scanner.rspamd_password_file'),
-    unknownVariables: overrides.unknown,
+  const whereIs = (key: string): string => {
+    const override = overrides.set.find(({path}) => path.join('.') === key);
+    const line = lineOf(document, lines, key.split('.'));
+    return override?.variable ?? (line === undefined ? file : `${file}:${line}`);
   };
+  const {smtp, scanner} = parsed.data;
+  try {
+    return {
+      config: parsed.data,
+      smarthostPassword: await secret(smtp.smarthost_password_file, 'smtp.smarthost_password_file'),
+      smarthostCa: await secret(smtp.smarthost_ca_file, 'smtp.smarthost_ca_file'),
+      rspamdPassword: await secret(scanner.rspamd_password_file, 'scanner.rspamd_password_file'),
+      unknownVariables: overrides.unknown,
+      whereIs,
+    };
+  } catch (error) {
+    throw located({whereIs}, error);
+  }
+};
+
+/** The parser's messages end in the place, and show the line; of a key that is given twice they do not say the name. */
+const textOf = ({code, message, pos: [at]}: YAMLParseError, text: string): string => {
+  if (code === 'DUPLICATE_KEY') return `${/^[^\s:]*/.exec(text.slice(at))?.[0]} is given twice`;
+  return (message.split('\n')[0] ?? '').replace(/ at line \d+, column \d+:$/, '');
 };
 
 export const readText = async (file: string, key: string): Promise<string> => {
@@ -51,7 +79,7 @@ export const readText = async (file: string, key: string): Promise<string> => {
   } catch (error) {
     const {code} = error as NodeJS.ErrnoException;
     const why = code === 'ENOENT' ? 'does not exist' : `cannot be read (${code})`;
-    throw new ConfigError(key === file ? `${file} ${why}` : `${key}: ${file} ${why}`);
+    throw key === file ? new ConfigError(`${file} ${why}`) : new ConfigError(`${key}: ${file} ${why}`, key);
   }
 };
 

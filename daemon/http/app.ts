@@ -37,13 +37,13 @@ const prefix = '/api/v1';
 
 export const createApi = (needs: ApiNeeds): Koa<RequestState> => {
   const document = openApiDocument();
-  const open = new Router<RequestState>({prefix});
+  const open = new Router<RequestState>({prefix, sensitive: true});
   open.get('/openapi.yaml', async ctx => {
     ctx.set('Content-Type', 'application/yaml; charset=utf-8');
     ctx.body = document;
   });
 
-  const router = new Router<RequestState>({prefix});
+  const router = new Router<RequestState>({prefix, sensitive: true});
   routeKeys(router, needs.keys);
   routeDomains(router, needs.domains, needs.domainParts);
   routeQuarantine(router, needs.quarantine);

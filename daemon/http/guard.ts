@@ -11,9 +11,10 @@ import type {RequestState} from './state.ts';
 export const authenticate =
   (keys: Keys, limiter: RateLimiter): KoaMiddleware<RequestState> =>
   async (ctx, next) => {
-    const {key, reach} = await keys.authenticate(ctx.get('X-API-Key') || undefined);
+    const key = await keys.identify(ctx.get('X-API-Key') || undefined);
     const {isAllowed, limit, remaining, resetSeconds} = limiter.take(key.id, key.rate_limit_per_minute);
     ctx.set({'RateLimit-Policy': `"minute";q=${limit};w=60`, RateLimit: `"minute";r=${remaining};t=${resetSeconds}`});
+    const reach = keys.admit(key);
     if (!isAllowed)
       throw new Fault('rate_limited', `the key's ${limit} requests of this minute are used up; wait ${resetSeconds} s`, {
         retryAfterSeconds: resetSeconds,

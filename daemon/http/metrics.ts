@@ -58,8 +58,8 @@ export const createMetrics = (version: string): Metrics => {
     labelNames: ['kind', 'outcome'],
     registers,
   });
-  deliveries.inc({kind: 'relay', outcome: 'delivered'}, 0);
-  for (const outcome of ['delivered', 'refused', 'deferred']) deliveries.inc({kind: 'release', outcome}, 0);
+  for (const outcome of ['delivered', 'refused', 'deferred'])
+    for (const kind of ['relay', 'release']) deliveries.inc({kind, outcome}, 0);
   const expired = new Counter({name: 'mfd_held_mails_expired_total', help: 'Mails removed by retention', registers});
   const source = createSourceGauges(registers);
 

@@ -23,7 +23,7 @@ const tags = [
 
 const idParameter = z.object({id: id.meta({description: 'Identifier'})});
 const domainHeaders = z.object({'If-Match': z.string().optional().meta({description: 'Only if the domain still has this ETag'})});
-const etag = {ETag: {description: 'Validator for If-Match', schema: {type: 'string' as const}}};
+const etag = {ETag: {description: 'Validator for If-Match', schema: {type: 'string'}}} as const;
 
 /** The document in YAML; it never changes while a node runs. */
 export const openApiDocument = (): string => {
@@ -58,28 +58,50 @@ const failures: Record<number, string> = {
   415: 'The body is not application/json or application/merge-patch+json',
   422: 'Fields of the body are wrong; all of them are listed',
   429: 'The limit of the key for this minute is used up',
+  500: 'The node failed; its log says why under the request id',
   503: 'A node did not answer, or the disk is full',
 };
 
 type Responses = RouteConfig['responses'];
+
+type Headers = Record<string, {description: string; schema: {type: 'string' | 'integer'}}>;
+
+const text = (description: string): Headers[string] => ({description, schema: {type: 'string'}});
+
+/** On every answer to a request with a key. */
+const answerHeaders: Headers = {
+  'X-Request-Id': text('To quote to the operator'),
+  'RateLimit-Policy': text('Requests a key may make in a window of seconds'),
+  RateLimit: text('What is left of them, and the seconds until there are more'),
+};
+const retryAfter: Headers = {'Retry-After': {description: 'Seconds', schema: {type: 'integer'}}};
+
+const failureHeaders: Record<number, Headers> = {
+  401: {...answerHeaders, 'WWW-Authenticate': text('How to send a key, and what is wrong with the one sent')},
+  429: {...answerHeaders, ...retryAfter},
+  503: {...answerHeaders, ...retryAfter},
+};
 
 const json = (schema: z.ZodType) => ({'application/json': {schema}});
 
 const success = (
   status: 200 | 201,
   data: z.ZodType,
-  {messages, headers}: {messages?: SuccessMessage[]; headers?: object} = {},
+  {messages, headers}: {messages?: SuccessMessage[]; headers?: Headers} = {},
 ): Responses => ({
   [status]: {
     description: status === 201 ? 'Created' : 'OK',
     content: json(successSchema(data, messages ?? [status === 201 ? 'Created' : 'OK'])),
-    ...(headers && {headers: headers as never}),
+    headers: {...answerHeaders, ...headers},
   },
 });
 
 const faults = (...statuses: number[]): Responses =>
   Object.fromEntries(
-    [400, 401, 403, ...statuses, 429].map(status => [status, {description: failures[status] ?? '', content: json(errorSchema)}]),
+    [400, 401, 403, ...statuses, 429, 500, 503].map(status => [
+      status,
+      {description: failures[status] ?? '', headers: failureHeaders[status] ?? answerHeaders, content: json(errorSchema)},
+    ]),
   );
 
 const body = (schema: z.ZodType, alsoPatch = false) => ({
@@ -193,7 +215,7 @@ const operations: RouteConfig[] = [
           Link: {description: 'first, prev and next (RFC 8288)', schema: {type: 'string'}},
         },
       }),
-      ...faults(503),
+      ...faults(),
     },
   },
   {

@@ -73,4 +73,5 @@ export const routeDomains = (router: Router<RequestState>, domains: Domains, par
   });
 };
 
-const ifMatchOf = (ctx: Ctx): string | undefined => ctx.get('If-Match') || undefined;
+/** An empty header is a condition that nothing meets, and not the same as none. */
+const ifMatchOf = (ctx: Ctx): string | undefined => ctx.req.headers['if-match'];

@@ -1,9 +1,9 @@
 // Hands a released mail to its route.
 import type {Domain} from '../../shared/domain.ts';
 import type {MailContent} from '../services/mail.ts';
-import type {Deliver, RecipientResult, SmtpReply} from '../services/ports.ts';
+import type {Deliver, SmtpReply} from '../services/ports.ts';
 import type {BackendPool} from './backend-pool.ts';
-import {isPermanent, isPositive} from './smtp-reply.ts';
+import {isPositive, outcomeOf} from './smtp-reply.ts';
 
 export interface DeliverNeeds {
   pool: BackendPool;
@@ -30,8 +30,3 @@ export const createDeliver = ({pool, sign}: DeliverNeeds): Deliver => ({
     return [...replies].map(([recipient, reply]) => ({recipient, reply, outcome: outcomeOf(reply)}));
   },
 });
-
-const outcomeOf = (reply: SmtpReply): RecipientResult['outcome'] => {
-  if (isPositive(reply)) return 'delivered';
-  return isPermanent(reply) ? 'refused' : 'deferred';
-};

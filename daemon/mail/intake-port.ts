@@ -1,6 +1,7 @@
 // What the gateway asks of the services while a mail comes in.
 import type {Intake} from '../services/intake.ts';
 import type {Ownership, ReceivedMail} from '../services/mail.ts';
+import type {RecipientResult} from '../services/ports.ts';
 
 /** `refused`: for its form or size, or by the backend. `rejected`: for its score. `deferred`: the sender was told to try again. */
 export type Verdict = 'relayed' | 'held' | 'rejected' | 'refused' | 'deferred';
@@ -11,4 +12,6 @@ export interface IntakePort extends Pick<Intake, 'routing' | 'canTakeMail' | 'ju
   relayPrefix(mail: ReceivedMail, ownership: Ownership): Promise<Buffer>;
   /** Told once for every mail that came as far as DATA. */
   recordVerdict(verdict: Verdict): void;
+  /** Told what came of every mail that was to be relayed. */
+  recordRelay(outcome: RecipientResult['outcome']): void;
 }

@@ -5,7 +5,7 @@ import type {SmtpReply} from '../services/ports.ts';
 import type {BackendTransaction} from './backend-transaction.ts';
 import type {IntakePort, Verdict} from './intake-port.ts';
 import {replyToStorageError} from './message-intake.ts';
-import {isPermanent, isPositive, passedOn, replies} from './smtp-reply.ts';
+import {isPermanent, isPositive, outcomeOf, passedOn, replies} from './smtp-reply.ts';
 
 /** What is said to the client, and what is written down. */
 export interface Decision {
@@ -69,6 +69,7 @@ const hold = async (
 const relay = async (intake: IntakePort, mail: ReceivedMail, {ownership, backend}: Delivery): Promise<Decision> => {
   const prefix = await intake.relayPrefix(mail, ownership);
   const reply = await backend.data(mail.content, prefix);
+  intake.recordRelay(outcomeOf(reply));
   if (isPositive(reply)) return {verdict: 'relayed', reply: queuedAs(mail.queueId)};
 
   const passed = passedOn(reply);

@@ -1,5 +1,5 @@
 // SMTP replies: ours, and those of backends made fit to be passed on.
-import type {SmtpReply} from '../services/ports.ts';
+import type {RecipientResult, SmtpReply} from '../services/ports.ts';
 
 /** An enhanced status code at the beginning of a text (RFC 3463). */
 const enhancedCode = /^[245]\.\d{1,3}\.\d{1,3}(?= |$)/;
@@ -23,6 +23,11 @@ export const parseReply = (raw: string): SmtpReply | undefined => {
 
 export const isPositive = (reply: SmtpReply): boolean => reply.code >= 200 && reply.code < 300;
 export const isPermanent = (reply: SmtpReply): boolean => reply.code >= 500;
+
+export const outcomeOf = (reply: SmtpReply): RecipientResult['outcome'] => {
+  if (isPositive(reply)) return 'delivered';
+  return isPermanent(reply) ? 'refused' : 'deferred';
+};
 
 export const hasEnhancedCode = (text: string): boolean => enhancedCode.test(text);
 

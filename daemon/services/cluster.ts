@@ -1,11 +1,14 @@
 import type {ClusterStatus, License} from '../../shared/cluster-status.ts';
 import {healthOf} from '../../shared/health.ts';
 import type {Database} from '../store/database.ts';
-import {findNode} from '../store/node.ts';
+import {countNodes, findNode} from '../store/node.ts';
+import {emptyOutbox} from '../store/outbox.ts';
 import {readConfigHash} from './apply.ts';
 
 export interface Cluster {
   status(): Promise<ClusterStatus>;
+  /** Forgets the events that no peer waits for: without peers, all. A later one begins with what the records are by then. */
+  pruneOutbox(): Promise<number>;
 }
 
 interface Needs {
@@ -44,5 +47,9 @@ export const createCluster = ({database, nodeId, nodeNo, hostname, apiUrl, licen
       ],
       generated_at,
     };
+  },
+
+  async pruneOutbox() {
+    return database.write.transaction(async tx => ((await countNodes(tx)) > 1 ? 0 : emptyOutbox(tx)));
   },
 });

@@ -1,5 +1,6 @@
 import {createHash} from 'node:crypto';
 import {createDomainSchema, type Domain, immutableDomainFields, updatedDomainSchema} from '../../shared/domain.ts';
+import {canonicalDomain} from '../../shared/domain-name.ts';
 import {Fault} from '../../shared/fault.ts';
 import {type Json, mergePatch} from '../../shared/merge-patch.ts';
 import {isWithinReach} from '../../shared/scopes.ts';
@@ -89,6 +90,8 @@ const updated = (current: Domain, body: unknown): Domain => {
 
   // RFC 7396 removes a member that is null; `tenant_id` is the one for which null is a value.
   const patch = {...body} as {[name: string]: Json};
+  // A name in another form is the same name.
+  if (typeof patch.name === 'string') patch.name = canonicalDomain(patch.name) ?? patch.name;
   const merged = {...(mergePatch(current, patch) as object), ...(patch.tenant_id === null && {tenant_id: null})};
   const moved = immutableDomainFields.filter(name => Object.hasOwn(patch, name) && patch[name] !== current[name]);
   const {id, name, created_at, updated_at} = current;

@@ -59,7 +59,8 @@ export const createIntake = (needs: Needs): Intake => {
 
     routing(client, sender, recipient) {
       const from = domains.findByName(domainOf(sender) ?? '');
-      if (client.isTrusted && from?.active && from.direction !== 'inbound') {
+      const mayBeOutbound = client.isTrusted && from !== undefined && from.direction !== 'inbound';
+      if (mayBeOutbound && from.active) {
         const ownership: Ownership = {direction: 'outbound', domain: from};
         const route = routeOf(ownership);
         return route
@@ -68,8 +69,9 @@ export const createIntake = (needs: Needs): Intake => {
       }
 
       const to = domains.findByName(domainOf(recipient) ?? '');
-      if (!to || to.direction === 'outbound') return {kind: 'refuse', reply: refusal(550, '5.7.1 Relaying denied')};
-      if (!to.active) return {kind: 'refuse', reply: refusal(450, '4.7.1 Mail for this domain is not taken at present')};
+      if (!to || to.direction === 'outbound')
+        return {kind: 'refuse', reply: mayBeOutbound ? inactive : refusal(550, '5.7.1 Relaying denied')};
+      if (!to.active) return {kind: 'refuse', reply: inactive};
       const ownership: Ownership = {direction: 'inbound', domain: to};
       const route = routeOf(ownership);
       return route
@@ -92,3 +94,5 @@ const actionFor = (score: number, domain: Domain): Judgement['action'] => {
 };
 
 const refusal = (code: number, text: string): SmtpReply => ({code, text});
+
+const inactive = refusal(450, '4.7.1 Mail of this domain is not taken at present');

@@ -2,6 +2,7 @@ import {type ApiKey, type CreateApiKey, type CreatedApiKey, createApiKeySchema, 
 import {generateApiKey, isApiKeyValue, keyPrefixLength} from '../../shared/api-key-value.ts';
 import {canonicalDomain} from '../../shared/domain-name.ts';
 import {Fault, type FieldFault} from '../../shared/fault.ts';
+import {isObject, moment} from '../../shared/fields.ts';
 import {permissionsOf, type Reach} from '../../shared/scopes.ts';
 import {findApiKey, listApiKeys, type StoredApiKey} from '../store/api-key.ts';
 import type {Database, Db} from '../store/database.ts';
@@ -9,11 +10,13 @@ import type {Configuration, Draft} from './configuration.ts';
 import type {DomainDirectory} from './domain-directory.ts';
 import {hashKey, type KeyDirectory} from './key-directory.ts';
 import type {Actor} from './ports.ts';
-import {invalidFields, validate} from './validate.ts';
+import {validate} from './validate.ts';
 
 export interface Keys {
-  /** The stored key and what it reaches; a Fault `key_*` for any other value. */
-  authenticate(value: string | undefined): Promise<{key: StoredApiKey; reach: Reach}>;
+  /** The stored key; a Fault `key_missing` or `key_invalid` for any other value. */
+  identify(value: string | undefined): Promise<StoredApiKey>;
+  /** What a key reaches now; a Fault `key_revoked` or `key_expired` when that is nothing any more. */
+  admit(key: StoredApiKey): Reach;
   me(keyId: number): Promise<Me>;
   list(): Promise<ApiKey[]>;
   create(actor: Actor, body: unknown): Promise<CreatedApiKey>;
@@ -47,16 +50,31 @@ export const createKeys = ({database, configuration, directory, domains, nodeId,
       throw new Fault('conflict', 'this is the last active full-admin key; create another one first, or repeat with ?force=true');
   };
 
+  /** What no schema can know of a new key, found in a body that may be anything. */
+  const wrongNow = (body: unknown): FieldFault[] => {
+    const {scope, domain, expires_at} = (isObject({value: body}) ? body : {}) as Record<string, unknown>;
+    const wrong: FieldFault[] = [];
+    const end = moment.safeParse(expires_at);
+    if (end.success && Date.parse(end.data) <= now()) wrong.push({path: 'expires_at', detail: 'must lie in the future'});
+    if (scope === 'domain-admin' && typeof domain === 'string' && !boundDomain(domains, domain))
+      wrong.push({path: 'domain', detail: 'is not a domain of this cluster; create the domain first'});
+    return wrong;
+  };
+
   return {
-    async authenticate(value) {
+    async identify(value) {
       if (value === undefined || value === '') throw new Fault('key_missing', 'send an API key in the X-API-Key header');
       const key = isApiKeyValue(value) ? await directory.findByHash(hashKey(value)) : undefined;
       if (!key) throw new Fault('key_invalid', 'the API key is not known here; check that it was copied whole');
+      return key;
+    },
+
+    admit(key) {
       if (key.revoked_at !== null) throw new Fault('key_revoked', 'the API key has been revoked; ask for a new one');
       if (key.expires_at !== null && Date.parse(key.expires_at) <= now())
         throw new Fault('key_expired', `the API key expired at ${key.expires_at}; ask for a new one`);
       directory.touch(key.id, new Date(now()));
-      return {key, reach: reachOf(key)};
+      return reachOf(key);
     },
 
     async me(keyId) {
@@ -69,15 +87,8 @@ export const createKeys = ({database, configuration, directory, domains, nodeId,
     },
 
     async create(actor, body) {
-      const wanted = validate(createApiKeySchema, body);
-      const bound = boundDomain(domains, wanted);
-      const wrong: FieldFault[] = [];
-      if (wanted.expires_at && Date.parse(wanted.expires_at) <= now())
-        wrong.push({path: 'expires_at', detail: 'must lie in the future'});
-      if (wanted.scope === 'domain-admin' && !bound)
-        wrong.push({path: 'domain', detail: 'is not a domain of this cluster; create the domain first'});
-      if (wrong.length > 0) throw invalidFields(wrong);
-      return configuration.change(async draft => insertKey(draft, actor, wanted, bound));
+      const wanted = validate(createApiKeySchema, body, wrongNow(body));
+      return configuration.change(async draft => insertKey(draft, actor, wanted, boundDomain(domains, wanted.domain)));
     },
 
     async revoke(actor, id, isForced) {
@@ -133,7 +144,10 @@ export const insertKey = async (
 export const isActiveAdmin = (key: StoredApiKey, nowMs: number): boolean =>
   key.scope === 'full-admin' && key.revoked_at === null && (key.expires_at === null || Date.parse(key.expires_at) > nowMs);
 
-const boundDomain = (domains: DomainDirectory, {domain}: CreateApiKey): {domain_id: number; domain: string} | undefined => {
+const boundDomain = (
+  domains: DomainDirectory,
+  domain: string | null | undefined,
+): {domain_id: number; domain: string} | undefined => {
   if (domain === undefined || domain === null) return undefined;
   const found = domains.findByName(canonicalDomain(domain) ?? '');
   return found && {domain_id: found.id, domain: found.name};

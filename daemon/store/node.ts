@@ -17,3 +17,9 @@ export const removeNode = async (db: Db, id: number): Promise<void> => {
 };
 
 export const findNode = async (db: Db, id: number): Promise<StoredNode | undefined> => db<StoredNode>('node').where({id}).first();
+
+/** All nodes of the cluster, this one included. */
+export const countNodes = async (db: Db): Promise<number> => {
+  const row = await db('node').count({count: '*'}).first();
+  return Number(row?.count ?? 0);
+};

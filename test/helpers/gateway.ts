@@ -103,6 +103,7 @@ const createFakeIntake = (
   },
   relayPrefix: async mail => Buffer.from(`Received: by gate.test id ${mail.queueId}\r\n`),
   recordVerdict: verdict => void verdicts.push(verdict),
+  recordRelay: () => {},
 });
 
 export const judgement = (action: Judgement['action']): Judgement => ({

@@ -126,7 +126,8 @@ test('backend servers are host:port, IPv6 in brackets', async t => {
 
 test('all wrong fields of a domain are listed at once, unknown ones among them', async t => {
   const refused: [object | string, string[]][] = [
-    [{}, ['name']],
+    [{}, ['backend_servers', 'name']],
+    [{direction: 'outbound', quarantine_threshold: 9, reject_threshold: 8}, ['name', 'quarantine_threshold']],
     [{name: 'x.test'}, ['backend_servers']],
     [{name: 'x.test', direction: 'both'}, ['backend_servers']],
     [
@@ -245,6 +246,7 @@ test('what never changes may be sent as it is, and every other value of it is re
   const {id, name, created_at, updated_at} = domain;
 
   t.is((await node().api('PUT', `domains/${id}`, {body: {id, name, created_at, updated_at}})).status, 200);
+  t.is((await node().api('PUT', `domains/${id}`, {body: {name: name.toUpperCase()}})).status, 200);
   const moved = await node().api('PUT', `domains/${id}`, {
     body: {
       id: id + 1,
@@ -295,6 +297,7 @@ test('If-Match lets a change through only while the domain is as it was read', a
     `W/${changed.headers.etag}`,
     '"nothing", "else"',
     'unquoted',
+    '',
     changed.headers.etag?.slice(1) ?? '',
   ]) {
     const {status, json} = await put(stale, 4);

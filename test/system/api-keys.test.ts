@@ -93,6 +93,8 @@ test('a key with wrong fields is refused with all of them listed, and nothing is
     [{name: 'x', scope: 'domain-admin', domain: null}, ['domain']],
     [{name: 'x', scope: 'domain-admin', domain: 'unknown.test', expires_at: '2020-01-01T00:00:00Z'}, ['domain', 'expires_at']],
     [{name: 'x', scope: 'read-only', id: 7, key: 'mine'}, ['id', 'key']],
+    [{name: '', scope: 'domain-admin', domain: 'unknown.test', id: 7}, ['domain', 'id', 'name']],
+    [{scope: 'domain-admin', expires_at: '2020-01-01T00:00:00Z'}, ['domain', 'expires_at', 'name']],
   ];
 
   for (const [body, paths] of refused) {
@@ -148,6 +150,7 @@ test('a revoked key is refused from the very next request on, and its record sta
   t.is(refused.status, 401);
   t.is(refused.json.error.code, 'key_revoked');
   t.truthy(refused.headers['www-authenticate']);
+  t.regex(String(refused.headers.ratelimit), /^"minute";r=\d+;t=\d+$/);
   t.true((await node().api('GET', 'auth/api-keys')).json.data.some((record: {id: number}) => record.id === id));
 });
 

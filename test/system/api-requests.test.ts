@@ -186,6 +186,7 @@ test('a path that leads nowhere is 404, however it is written', async t => {
     'domains/1/2',
     'auth',
     'auth/me/x',
+    'auth/ME',
     'mail',
     'mail/quarantine/a/b/c/d',
     '%zz',

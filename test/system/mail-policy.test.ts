@@ -152,6 +152,26 @@ test('from outside the trusted networks nobody relays through us', async t => {
   t.is(smarthost.mails.length, 0);
 });
 
+test('outbound mail of an inactive domain is to come again', async t => {
+  const {node} = await startWithSmarthost(t);
+  await node.createDomain({name: 'out.example.com', direction: 'outbound', active: false});
+
+  t.regex(line(await node.send(plain, {from: 'ada@out.example.com', to: 'x@far.test'})), /^450 4\.7\.1 /);
+});
+
+test('held outbound mail of a domain that is gone can still be released, unsigned', async t => {
+  const {node, smarthost} = await startWithSmarthost(t);
+  const id = await node.createDomain({name: 'out.example.com', direction: 'outbound', ...holdAll});
+  await node.send(plain, {from: 'ada@out.example.com', to: 'x@far.test'});
+  const mail = await node.onlyHeld();
+  await node.api('DELETE', `domains/${id}`);
+
+  const {status} = await node.act('release', mail);
+
+  t.is(status, 200);
+  t.is(smarthost.mails.length, 1);
+});
+
 test('held outbound mail belongs to the domain of its sender and is released, signed, through the smarthost', async t => {
   const {node, smarthost} = await startWithSmarthost(t);
   const id = await node.createDomain({name: 'out.example.com', direction: 'outbound', dkim_active: true, ...holdAll});

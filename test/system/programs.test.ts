@@ -1,7 +1,7 @@
 // The programs as an operator meets them: what they print, what they exit with, and what signals do.
 import {createHash} from 'node:crypto';
 import {once} from 'node:events';
-import {mkdir, readdir, readFile, rm, stat, writeFile} from 'node:fs/promises';
+import {mkdir, readdir, readFile, rename, rm, stat, writeFile} from 'node:fs/promises';
 import {Agent, get} from 'node:https';
 import {type AddressInfo, createServer} from 'node:net';
 import {join} from 'node:path';
@@ -10,7 +10,7 @@ import test, {type ExecutionContext} from 'ava';
 import {parse, stringify} from 'yaml';
 import {startDaemon} from '../helpers/daemon.ts';
 import {testFolder} from '../helpers/database.ts';
-import {mfdFile, run, startNode, type TestNode} from '../helpers/node.ts';
+import {mfctlFile, mfdFile, run, startNode, type TestNode} from '../helpers/node.ts';
 import {closedPort} from '../helpers/scripted-server.ts';
 import {connect, sendMail} from '../helpers/smtp-client.ts';
 import {startSmtpSink} from '../helpers/smtp-sink.ts';
@@ -224,8 +224,11 @@ test('check-config passes what start would take, and finds what only a closer lo
   const before = await readFile(config, 'utf8');
   const faults: [Record<string, Record<string, unknown>>, RegExp][] = [
     [{smtp: {trusted_networks: ['10.0.0.0/8', 'nonsense']}}, /mfd\.yaml:\d+: smtp\.trusted_networks/],
-    [{scanner: {rspamd_password_file: join(root, 'missing')}}, /scanner\.rspamd_password_file: .*missing does not exist/],
-    [{api: {cert_file: join(root, 'c'), key_file: join(root, 'k')}}, /api\.cert_file: .* does not exist/],
+    [
+      {scanner: {rspamd_password_file: join(root, 'missing')}},
+      /mfd\.yaml:\d+: scanner\.rspamd_password_file: .*missing does not exist/,
+    ],
+    [{api: {cert_file: join(root, 'c'), key_file: join(root, 'k')}}, /mfd\.yaml:\d+: api\.cert_file: .* does not exist/],
     [{smtp: {smarthost: 'a:25', smarthost_username: 'x'}}, /mfd\.yaml:\d+: smtp\.smarthost_username/],
   ];
   for (const [sections, pattern] of faults) {
@@ -251,6 +254,37 @@ test('a database that is none is one line and exit status 1', async t => {
 
   t.is(code, 1);
   t.is(stderr, 'mfd: the database cannot be used: SQLITE_NOTADB: file is not a database\n');
+});
+
+test('a node whose spool is not mounted does not take its mails for lost', async t => {
+  const {node} = await withDomain(t);
+  await sendMail({port: node.smtpPort, from: 'a@example.net', to: 'b@example.com', raw: suspicious});
+  await node.stop();
+  const spool = join(node.data, 'spool');
+  await rename(spool, `${spool}.away`);
+  await mkdir(spool);
+
+  const without = await run(mfdFile, ['start', '--data', node.data]);
+  await rm(spool, {recursive: true});
+  await rename(`${spool}.away`, spool);
+  await node.start();
+
+  t.is(without.code, 1);
+  t.regex(without.stderr, /spool\/held is not there, while the database counts 1 held/);
+  t.is((await node.api('GET', 'mail/quarantine')).json.data.length, 1);
+});
+
+test('a node that is made by being started keeps the ports it prints, also where the environment says port 0', async t => {
+  const {data, home} = await arrangeFolder(t);
+  const daemon = startDaemon(t, data, {XDG_CONFIG_HOME: home, ...anywhereEnv});
+
+  const line = await daemon.ready;
+  const whoami = await run(mfctlFile, ['whoami', '-o', 'json'], {env: {XDG_CONFIG_HOME: home}});
+
+  t.is(whoami.code, 0, whoami.stderr);
+  const {smtp} = parse(await readFile(join(data, 'mfd.yaml'), 'utf8'));
+  t.true(line.includes(`smtp=${smtp.listen}`), line);
+  t.true(daemon.stdout().includes(`swaks --server ${smtp.listen} `));
 });
 
 test('a node whose database is gone does not start as another one', async t => {

@@ -113,9 +113,13 @@ const wrong: Record<string, [yaml: string, fault: string | RegExp]> = {
   'a size that is a list': ['smtp:\n  max_size: [1]\n', /^mfd\.yaml:2: smtp\.max_size must be a size/],
   'a retention of nothing': ['retention:\n  days: 0\n', 'mfd.yaml:2: retention.days must be above 0'],
   'a licence that ends at no time': ['license:\n  expires_at: tomorrow\n', /^mfd\.yaml:2: license\.expires_at /],
+  'a file that is not there': [
+    'scanner:\n  rspamd_password_file: /nowhere/secret\n',
+    'mfd.yaml:2: scanner.rspamd_password_file: /nowhere/secret does not exist',
+  ],
   'broken YAML': ['smtp:\n  listen: "127.0.0.1:25\n', /^mfd\.yaml:\d: /],
   'a tab for indentation': ['smtp:\n\tlisten: a:1\n', /^mfd\.yaml:2: /],
-  'a key that comes twice': ['fqdn: a\nsmtp: {}\nfqdn: b\n', /^mfd\.yaml:3: .*unique/],
+  'a key that comes twice': ['fqdn: a\nsmtp: {}\nfqdn: b\n', 'mfd.yaml:3: fqdn is given twice'],
   'an alias of nothing': ['fqdn: *nothing\n', /^mfd\.yaml(:1)?: .*nothing/],
   'a list': ['- fqdn\n', 'mfd.yaml: the file must be a mapping of keys to values'],
   'a word': ['hello\n', 'mfd.yaml: the file must be a mapping of keys to values'],
@@ -233,7 +237,7 @@ test('a secret whose file is missing is named by its key, and a secret is in no 
   const said = await faultIn(t, `scanner:\n  rspamd_password_file: ${missing}\n`);
   const other = await faultIn(t, `smtp:\n  smarthost_username: x\n  smarthost_password_file: ${present}\n  max_recipients: x\n`);
 
-  t.is(said, `scanner.rspamd_password_file: ${missing} does not exist`);
+  t.is(said, `mfd.yaml:2: scanner.rspamd_password_file: ${missing} does not exist`);
   t.notRegex(other, /hunter2/);
 });
 
