@@ -1,6 +1,6 @@
 // `mfd init`: from an empty folder to a node that can start.
 
-import {randomBytes} from 'node:crypto';
+import {randomBytes, randomInt} from 'node:crypto';
 import {chmod, mkdir, readdir, writeFile} from 'node:fs/promises';
 import {createServer} from 'node:net';
 import {hostname} from 'node:os';
@@ -132,13 +132,21 @@ const concrete = async (option: string, text: string): Promise<string> => {
   return listen.port === 0 ? formatHostPort({...listen, port: await freePort(listen.host)}) : text;
 };
 
-const freePort = async (host: string): Promise<number> =>
+/** Below the range from which systems take ports for outgoing connections: one of those might have it at the next start. */
+const freePort = async (host: string): Promise<number> => {
+  for (;;) {
+    const port = randomInt(10_000, 32_768);
+    if (await isFree(host, port)) return port;
+  }
+};
+
+const isFree = async (host: string, port: number): Promise<boolean> =>
   new Promise((resolve, reject) => {
-    const server = createServer().once('error', reject);
-    server.listen(0, host, () => {
-      const address = server.address();
-      server.close(() => resolve(typeof address === 'object' && address ? address.port : 0));
+    const server = createServer().once('error', (error: NodeJS.ErrnoException) => {
+      if (error.code === 'EADDRINUSE') resolve(false);
+      else reject(error);
     });
+    server.listen(port, host, () => server.close(() => resolve(true)));
   });
 
 /** Whether a folder without a node has a configuration. */

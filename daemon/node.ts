@@ -65,11 +65,16 @@ export const startNode = async ({data, loaded, log, version, now = Date.now}: Ne
     const node = {...storage, fqdn, log, metrics, now, settings: () => settings};
     const services = await createServices({
       ...node,
-      apiUrl: () => apiUrl(config, fqdn, api.address),
+      apiUrl: () => apiUrl(loaded.config, fqdn, api.address),
       smtpAddress: () => mail.address,
     });
     closers.add(services.close);
 
+    const currentPairs = async () => ({
+      api: await apiCertificate(folder, config, now()),
+      cluster: await nodeCertificate(folder, config, nodeId, now()),
+    });
+    let pairs = await currentPairs();
     const metricsApp = createMetricsApp({
       metrics,
       log,
@@ -78,6 +83,7 @@ export const startNode = async ({data, loaded, log, version, now = Date.now}: Ne
         held: async () => readCounts(database.read, {}, {kind: 'all'}),
         outboxDepth: async () => outboxDepth(database.read),
         hasRoom: ballast.hasRoom,
+        certificates: () => ({api: pairs.api.cert, cluster: pairs.cluster.cert}),
       },
       unready: async () => [
         ...(phase === 'open' ? [] : [`the node is ${phase}`]),
@@ -87,26 +93,25 @@ export const startNode = async ({data, loaded, log, version, now = Date.now}: Ne
     const timers = startTimers({services, ballast, log, config: () => config, renewCertificates, metrics});
     closers.add(timers.stop);
 
-    const certificate = await apiCertificate(folder, config, now());
     const metricsListener = await listenHttp(listenOf(config.metrics.listen), metricsApp.callback());
     closers.add(async () => metricsListener.stop(0));
     const cluster = await listenMutualTls(
       listenOf(config.cluster.listen),
-      {...(await nodeCertificate(folder, config, nodeId, now())), ca: await readFile(folder.caCert, 'utf8')},
+      {...pairs.cluster, ca: await readFile(folder.caCert, 'utf8')},
       createPeerApi({cluster: services.cluster, nodeIdIn, log}).callback(),
     );
     closers.add(async () => cluster.stop(0));
-    const api = await listenHttps(listenOf(config.api.listen), certificate, createApi({...services, metrics, log}).callback());
+    const api = await listenHttps(listenOf(config.api.listen), pairs.api, createApi({...services, metrics, log}).callback());
     closers.add(async () => api.stop(graceMs));
-    const mail = await startMail({...node, config, services, tls: certificate, tmpDir: spool.tmpDir, graceMs});
+    const mail = await startMail({...node, config, services, tls: pairs.api, tmpDir: spool.tmpDir, graceMs});
     closers.add(mail.stop);
     phase = 'open';
 
     async function renewCertificates(): Promise<void> {
-      const pair = await apiCertificate(folder, config, now());
-      api.setCertificate(pair);
-      mail.setCertificate(pair);
-      cluster.setCertificate(await nodeCertificate(folder, config, nodeId, now()));
+      pairs = await currentPairs();
+      api.setCertificate(pairs.api);
+      mail.setCertificate(pairs.api);
+      cluster.setCertificate(pairs.cluster);
     }
 
     return {

@@ -1,3 +1,4 @@
+import {X509Certificate} from 'node:crypto';
 import {Counter, collectDefaultMetrics, Gauge, Histogram, Registry} from 'prom-client';
 import type {ClusterStatus} from '../../shared/cluster-status.ts';
 import {type Health, healthStates} from '../../shared/health.ts';
@@ -14,6 +15,8 @@ export interface MetricsSource {
   held(): Promise<HeldTotal[]>;
   outboxDepth(): Promise<number>;
   hasRoom(): boolean;
+  /** By listener, PEM; the first of a chain counts. */
+  certificates(): Record<string, string>;
 }
 
 export interface Metrics {
@@ -98,6 +101,9 @@ const createSourceGauges = (registers: Registry[]) => {
   const heldBytes = gauge('mfd_held_bytes', 'Bytes in the hold queue of this node', ['reason']);
   const outbox = gauge('mfd_outbox_events', 'Replication events this node keeps for its peers');
   const room = gauge('mfd_spool_has_room', '0 while mail is refused for want of disk space');
+  const certificateEnd = gauge('mfd_certificate_expiry_timestamp_seconds', 'When the certificate of a listener ends', [
+    'listener',
+  ]);
   const before = new Map<string, Health>();
 
   const updateCluster = ({peers}: ClusterStatus) => {
@@ -134,6 +140,8 @@ const createSourceGauges = (registers: Registry[]) => {
       }
       outbox.set(await source.outboxDepth());
       room.set(Number(source.hasRoom()));
+      for (const [listener, pem] of Object.entries(source.certificates()))
+        certificateEnd.set({listener}, Date.parse(new X509Certificate(pem).validTo) / 1000);
     },
   };
 };

@@ -40,6 +40,8 @@ test('every figure of the cluster status is exposed', async t => {
   t.is(metrics.get('mfd_cluster_config_drift'), 0);
   t.is(metrics.get('mfd_cluster_health_transitions_total'), 0);
   t.true(metrics.has('mfd_outbox_events'));
+  for (const listener of ['api', 'cluster'])
+    t.true((metrics.get(`mfd_certificate_expiry_timestamp_seconds{listener="${listener}"}`) ?? 0) > Date.now() / 1000);
 });
 
 test('mail that comes, is held, released and refused is counted, and no name of it is in a label', async t => {
