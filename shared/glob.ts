@@ -16,8 +16,17 @@ export const isGlob = (pattern: string): boolean => tokens(pattern) !== undefine
 /**
  * Whether the whole of a text matches, regardless of case. `*` is any text, `?` one character, `\` takes the next
  * literally. What is no pattern matches nothing. Takes a step for each character of the text and each 32 of the pattern.
+ * Made ready when it is first asked.
  */
 export const compileGlob = (pattern: string): Glob => {
+  let ready: Glob | undefined;
+  return text => {
+    ready ??= prepare(pattern);
+    return ready(text);
+  };
+};
+
+const prepare = (pattern: string): Glob => {
   const wanted = tokens(fold(pattern));
   if (!wanted) return () => false;
 
@@ -62,25 +71,25 @@ type FindEnd = (text: GlobText, from: number, to: number) => number;
  */
 const createFinder = (segment: Segment): FindEnd => {
   const words = Math.ceil(segment.length / 32);
-  const masks = new Map<string | undefined, Uint32Array>();
-  for (const char of new Set([undefined, ...segment])) {
-    const mask = new Uint32Array(words);
-    for (const [at, own] of segment.entries())
-      if (own === undefined || own === char) mask[at >> 5] = (mask[at >> 5] ?? 0) | (1 << (at & 31));
-    masks.set(char, mask);
+  const ofOthers = new Uint32Array(words);
+  for (const [at, char] of segment.entries()) if (char === undefined) setBit(ofOthers, at);
+  const masks = new Map<string, Uint32Array>();
+  for (const [at, char] of segment.entries()) {
+    if (char === undefined) continue;
+    const mask = masks.get(char) ?? ofOthers.slice();
+    masks.set(char, setBit(mask, at));
   }
-  const ofOthers = masks.get(undefined);
   const lastWord = words - 1;
   const lastBit = 1 << ((segment.length - 1) & 31);
 
   return (text, from, to) => {
     const state = new Uint32Array(words);
     for (let at = from; at < to; at += 1) {
-      const mask = masks.get(text[at]) ?? ofOthers;
+      const mask = masks.get(text[at] ?? '') ?? ofOthers;
       let carry = 1;
       for (let word = 0; word < words; word += 1) {
         const before = state[word] ?? 0;
-        state[word] = ((before << 1) | carry) & (mask?.[word] ?? 0);
+        state[word] = ((before << 1) | carry) & (mask[word] ?? 0);
         carry = before >>> 31;
       }
       if (((state[lastWord] ?? 0) & lastBit) !== 0) return at + 1;
@@ -89,7 +98,13 @@ const createFinder = (segment: Segment): FindEnd => {
   };
 };
 
-const fold = (text: string): string => text.normalize('NFC').toLowerCase();
+const setBit = (mask: Uint32Array, at: number): Uint32Array => {
+  mask[at >> 5] = (mask[at >> 5] ?? 0) | (1 << (at & 31));
+  return mask;
+};
+
+/** Which sigma a capital one becomes depends on what follows it. */
+const fold = (text: string): string => text.normalize('NFC').toLowerCase().replaceAll('ς', 'σ');
 
 const tokens = (pattern: string): Token[] | undefined => {
   const list: Token[] = [];

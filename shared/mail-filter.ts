@@ -1,6 +1,6 @@
 import {z} from 'zod';
 import {canonicalDomain} from './domain-name.ts';
-import {id, label, timestamp} from './fields.ts';
+import {id, isObject, label, timestamp} from './fields.ts';
 import {isGlob} from './glob.ts';
 import {comparableAddress, parseMailAddress} from './mail-address.ts';
 
@@ -42,20 +42,38 @@ export const createMailFilterSchema = z
     score: fields.score.default(null),
     comment: fields.comment.default(null),
   })
-  .superRefine((filter, context) => {
-    const wrong = (path: string, message: string) => context.addIssue({code: 'custom', path: [path], message});
-    if (filter.action === 'score' && filter.score === null) wrong('score', 'is required with action score');
-    if (filter.action !== 'score' && filter.score !== null) wrong('score', 'belongs to action score only; remove it');
-    if (filter.match === 'header' && filter.header === null) wrong('header', 'is required with match header');
-    if (filter.match !== 'header' && filter.header !== null) wrong('header', 'belongs to match header only; remove it');
-    const detail = patternFault(filter.match, filter.pattern);
-    if (detail) wrong('pattern', detail);
+  .refine(({action, score}) => action !== 'score' || score !== null, {
+    path: ['score'],
+    error: 'is required with action score',
+    when: isObject,
+  })
+  .refine(({action, score}) => action === 'score' || score === null || score === undefined, {
+    path: ['score'],
+    error: 'belongs to action score only; remove it',
+    when: isObject,
+  })
+  .refine(({match, header}) => match !== 'header' || header !== null, {
+    path: ['header'],
+    error: 'is required with match header',
+    when: isObject,
+  })
+  .refine(({match, header}) => match === 'header' || header === null || header === undefined, {
+    path: ['header'],
+    error: 'belongs to match header only; remove it',
+    when: isObject,
+  })
+  .refine(filter => patternFault(filter) === undefined, {
+    path: ['pattern'],
+    error: ({input}) => patternFault(input as Partial<MailFilter>),
+    when: isObject,
   })
   .transform(filter => ({...filter, pattern: canonicalPattern(filter.match, filter.pattern)}))
   .meta({id: 'CreateMailFilter'});
 export type CreateMailFilter = z.infer<typeof createMailFilterSchema>;
 
-const patternFault = (match: MailFilter['match'], pattern: string): string | undefined => {
+/** Undefined too for what is of a wrong type, and told as such. */
+const patternFault = ({match, pattern}: Partial<MailFilter>): string | undefined => {
+  if (typeof pattern !== 'string') return undefined;
   switch (match) {
     case 'sender':
       if (pattern.includes('*')) return 'must be one address; match sender_domain for all of a domain';
@@ -66,7 +84,7 @@ const patternFault = (match: MailFilter['match'], pattern: string): string | und
     case 'header':
       return isGlob(pattern) ? undefined : 'ends in a lone \\; write \\\\ for a backslash';
     default:
-      return match satisfies never;
+      return undefined;
   }
 };
 

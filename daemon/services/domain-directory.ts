@@ -7,6 +7,7 @@ import {findDomain, listDomains} from '../store/domain.ts';
 import {listMailFilters} from '../store/mail-filter.ts';
 import type {Configuration} from './configuration.ts';
 import {compileFilters, type FilterSet} from './filters.ts';
+import {createTurns} from './turns.ts';
 
 export interface DomainDirectory {
   findByName(name: string): Domain | undefined;
@@ -17,11 +18,11 @@ export interface DomainDirectory {
   dkimKeysOf(domainId: number): StoredDkimKey[];
 }
 
-const noFilters = compileFilters([]);
-
 export const createDomainDirectory = async (database: Database, configuration: Configuration): Promise<DomainDirectory> => {
   const byId = new Map<number, Domain>();
   const byName = new Map<string, Domain>();
+  const turn = createTurns();
+  const noFilters = compileFilters([], turn);
   const filters = new Map<number, FilterSet>();
   const dkimKeys = new Map<number, StoredDkimKey[]>();
   let sorted: Domain[] | undefined;
@@ -40,14 +41,14 @@ export const createDomainDirectory = async (database: Database, configuration: C
 
   for (const domain of await listDomains(database.read)) keep(domain);
   for (const [id, list] of groupBy(await listMailFilters(database.read), ({domain_id}) => domain_id))
-    filters.set(id, compileFilters(list));
+    filters.set(id, compileFilters(list, turn));
   for (const [id, list] of groupBy(await listDkimKeys(database.read), ({domain_id}) => domain_id)) dkimKeys.set(id, list);
 
   const reload = async (id: number) => {
     const domain = await findDomain(database.read, id);
     forget(id);
     if (domain) keep(domain);
-    filters.set(id, compileFilters(await listMailFilters(database.read, id)));
+    filters.set(id, compileFilters(await listMailFilters(database.read, id), turn));
     dkimKeys.set(id, await listDkimKeys(database.read, id));
   };
 

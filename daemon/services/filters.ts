@@ -1,5 +1,4 @@
 // The mail filters of a domain, applied to one mail.
-import {setImmediate as nextTurn} from 'node:timers/promises';
 import {addressParser} from 'postal-mime';
 import {canonicalDomain} from '../../shared/domain-name.ts';
 import {compileGlob, type GlobText, globText} from '../../shared/glob.ts';
@@ -8,6 +7,7 @@ import {comparableAddress} from '../../shared/mail-address.ts';
 import type {MailFilter} from '../../shared/mail-filter.ts';
 import {decodeHeader, subjectOf, unfoldHeader} from './header-block.ts';
 import type {ReceivedMail, Score} from './mail.ts';
+import type {Turn} from './turns.ts';
 
 export interface Filtered {
   score: Score;
@@ -30,18 +30,26 @@ export interface FilterSet {
   apply(mail: FilteredMail, score: Score): Promise<Filtered>;
 }
 
-/** So many filters are compared before other work gets its turn. */
-const filtersPerTurn = 20;
+/** Of the event loop, before other work gets it; one filter takes at most a fraction of it. */
+const sliceMs = 2;
 
-export const compileFilters = (filters: readonly MailFilter[]): FilterSet => {
+/** So few are done before a turn could be waited for, whatever they are. */
+const fewFilters = 10;
+
+export const compileFilters = (filters: readonly MailFilter[], turn: Turn): FilterSet => {
   const compiled = filters.map(filter => ({filter, matches: compile(filter)}));
   return {
     filters,
     async apply(mail, score) {
       const view = viewOf(mail);
       const matching: MailFilter[] = [];
-      for (const [at, {filter, matches}] of compiled.entries()) {
-        if (at > 0 && at % filtersPerTurn === 0) await nextTurn();
+      if (compiled.length > fewFilters) await turn();
+      let sliceStart = performance.now();
+      for (const {filter, matches} of compiled) {
+        if (performance.now() - sliceStart > sliceMs) {
+          await turn();
+          sliceStart = performance.now();
+        }
         if (matches(view)) matching.push(filter);
       }
       return decided(matching, score);

@@ -2,6 +2,7 @@ import test from 'ava';
 import fc from 'fast-check';
 import {compileFilters, type FilteredMail} from '../../../daemon/services/filters.ts';
 import type {Score} from '../../../daemon/services/mail.ts';
+import {createTurns} from '../../../daemon/services/turns.ts';
 import {createMailFilterSchema, filterActions, filterMatches, type MailFilter} from '../../../shared/mail-filter.ts';
 import {headersOf} from '../../helpers/received-mail.ts';
 
@@ -20,7 +21,8 @@ const mail = (sender: string, ...lines: string[]): FilteredMail => ({
 
 const scored: Score = {score: 5.9, symbols: [{name: 'BAYES_SPAM', score: 5.9}], reason: 'spam'};
 
-const applyFilters = async (filters: MailFilter[], to: FilteredMail, score: Score) => compileFilters(filters).apply(to, score);
+const applyFilters = async (filters: MailFilter[], to: FilteredMail, score: Score) =>
+  compileFilters(filters, createTurns()).apply(to, score);
 
 const overrideOf = async (filters: MailFilter[], to: FilteredMail) => (await applyFilters(filters, to, scored)).override;
 
