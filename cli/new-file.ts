@@ -20,7 +20,10 @@ export const createNewFile = async (file: string): Promise<NewFile> => {
       } finally {
         await handle.close();
       }
-      await syncFolder(dirname(file));
+      // The text is safe; a folder that may not be read cannot be synced, and that is no failure.
+      await syncFolder(dirname(file)).catch((error: NodeJS.ErrnoException) => {
+        if (error.code !== 'EACCES') throw error;
+      });
     },
     async abandon() {
       await handle.close();

@@ -7,12 +7,13 @@ import {hostname} from 'node:os';
 import {resolve} from 'node:path';
 import {nodeIdPattern} from '../shared/fields.ts';
 import {formatHostPort, type HostPort, isWildcard, parseHostPort} from '../shared/host-port.ts';
+import {checkConfig} from './check-config.ts';
 import {createAuthority} from './cluster/certificates.ts';
 import {CommandError} from './command-error.ts';
 import {type InitialSettings, initialConfig} from './config/initial.ts';
 import {loadConfig} from './config/load.ts';
 import {isHostName} from './config/schema.ts';
-import {dataFolder} from './data-folder.ts';
+import {type DataFolder, dataFolder} from './data-folder.ts';
 import {createConfiguration} from './services/configuration.ts';
 import {insertKey} from './services/keys.ts';
 import {openDatabase} from './store/database.ts';
@@ -52,7 +53,7 @@ export const initialise = async (options: InitOptions): Promise<InitReport> => {
   if (!nodeIdPattern.test(nodeId))
     throw new CommandError(`--node-id ${JSON.stringify(nodeId)}: must be 1 to 63 letters, digits, dots, underscores or hyphens`);
   const isConfigured = await requireVacant(folder.root);
-  const settings = isConfigured ? await settingsIn(folder.config, options) : await settingsFrom(options);
+  const settings = isConfigured ? await settingsIn(folder, options) : await settingsFrom(options);
 
   await mkdir(folder.root, {recursive: true, mode: 0o700});
   await chmod(folder.root, 0o700);
@@ -61,7 +62,7 @@ export const initialise = async (options: InitOptions): Promise<InitReport> => {
   await writeFile(folder.caKey, authority.key, {mode: 0o600});
   await writeFile(folder.caCert, authority.cert, {mode: 0o644});
   const api_key = await createDatabase(folder.database, nodeId, settings.fqdn);
-  // Last: the configuration is what says that a node lives here.
+  // Last: one that mfd writes is what says that a node lives here.
   if (!isConfigured) await writeFile(folder.config, initialConfig(settings), {mode: 0o600});
   const {config} = await loadConfig(folder.config, isConfigured ? process.env : {});
   await apiCertificate(folder, config, Date.now());
@@ -81,7 +82,7 @@ export const initialise = async (options: InitOptions): Promise<InitReport> => {
 
 /** `host` as a client on this machine can reach it. */
 const reachable = (listen: string): HostPort => {
-  const {host, port} = parseHostPort(listen) ?? {host: '', port: 0};
+  const {host, port} = parseHostPort(listen, {allowZero: true}) ?? {host: '', port: 0};
   return {host: isWildcard(host) ? 'localhost' : host, port};
 };
 
@@ -108,14 +109,17 @@ const settingsFrom = async (options: InitOptions): Promise<InitialSettings> => {
 };
 
 /** A configuration that was put there first, as by a provisioning system, stays as it is. */
-const settingsIn = async (file: string, {fqdn, apiListen, clusterListen, metricsListen, smtpListen}: InitOptions) => {
+const settingsIn = async (folder: DataFolder, {fqdn, apiListen, clusterListen, metricsListen, smtpListen}: InitOptions) => {
+  const file = folder.config;
   if ([fqdn, apiListen, clusterListen, metricsListen, smtpListen].some(option => option !== undefined))
     throw new CommandError(`${file} is there already: set the name and the addresses in it, and leave the options out`);
-  const {config} = await loadConfig(file, process.env);
+  const loaded = await loadConfig(file, process.env);
+  await checkConfig(folder, loaded);
+  const {config} = loaded;
   const listens = {'api.listen': config.api.listen, 'cluster.listen': config.cluster.listen};
   for (const [key, text] of Object.entries(listens))
     if (parseHostPort(text, {allowZero: true})?.port === 0)
-      throw new CommandError(`${file}: ${key} has port 0; clients and other nodes need one that stays`);
+      throw new CommandError(`${loaded.whereIs(key)}: ${key} has port 0; clients and other nodes need one that stays`);
   return {
     fqdn: config.fqdn ?? hostname(),
     apiListen: config.api.listen,

@@ -66,6 +66,7 @@ const open = async (server: HttpServer | HttpsServer, {host, port}: HostPort): P
     address: {host, port: typeof bound === 'object' && bound ? bound.port : port},
     async stop(graceMs) {
       const closed = new Promise<void>(resolve => server.close(() => resolve()));
+      connections.announceEnd();
       server.closeIdleConnections();
       const lastRequest = setTimeout(connections.destroyUnused, Math.min(lastRequestMs, graceMs));
       const deadline = setTimeout(connections.destroyAll, graceMs);
@@ -90,11 +91,18 @@ const trackConnections = (server: HttpServer | HttpsServer) => {
     open.set(socket, otherEnd(socket));
     socket.once('close', () => open.delete(socket));
   });
-  server.on('request', ({socket}: IncomingMessage, response: ServerResponse) => {
+  let isLast = false;
+  server.prependListener('request', ({socket}: IncomingMessage, response: ServerResponse) => {
+    response.shouldKeepAlive &&= !isLast;
     answering.set(response, otherEnd(socket));
     response.once('close', () => answering.delete(response));
   });
   return {
+    /** Answers from now on say that the connection ends with them. */
+    announceEnd: () => {
+      isLast = true;
+      for (const response of answering.keys()) response.shouldKeepAlive = false;
+    },
     destroyUnused: () => {
       const used = new Set(answering.values());
       for (const [socket, end] of open) if (!used.has(end)) socket.destroy();

@@ -13,13 +13,15 @@ export const describeError = (error: unknown, depth = 0): unknown => {
   if (!(error instanceof Error)) return String(error);
   const {code} = error as NodeJS.ErrnoException;
   const message = databaseErrorText(error) ?? error.message;
-  // The stack begins with the message, which may take several lines.
-  const frames = error.stack?.split('\n').filter(line => /^ {4}at /.test(line)) ?? [];
+  const stack = error.stack ?? '';
+  // The stack begins with the message, of any number of lines.
+  const start = stack.indexOf(error.message);
+  const frames = start < 0 ? '' : stack.slice(start + error.message.length);
   return {
     type: error.name,
     message,
     ...(code !== undefined && {code}),
-    stack: [`${error.name}: ${message}`, ...frames].join('\n'),
+    stack: `${error.name}: ${message}${frames}`,
     ...(error.cause !== undefined && depth < maxCauses && {cause: describeError(error.cause, depth + 1)}),
   };
 };

@@ -1,17 +1,18 @@
 // The `mfd` program: reads arguments, prints, and decides exit statuses. 0 well, 1 failed, 2 wrong usage or configuration.
 import {Command, CommanderError} from 'commander';
 import packageJson from '../package.json' with {type: 'json'};
+import {formatHostPort} from '../shared/host-port.ts';
 import {safeLine} from '../shared/safe-text.ts';
 import {bootstrapKey} from './bootstrap-key.ts';
+import {checkConfig} from './check-config.ts';
 import {CommandError} from './command-error.ts';
-import {ConfigError, loadConfig, located} from './config/load.ts';
+import {ConfigError, loadConfig, readConfig} from './config/load.ts';
 import {dataFolder} from './data-folder.ts';
 import {awaitsNode, type InitOptions, type InitReport, initialise} from './init.ts';
 import {addMfctlContext} from './mfctl-context.ts';
+import type {RunningNode} from './node.ts';
 import {run} from './run.ts';
-import {liveSettings} from './settings.ts';
 import {databaseErrorText} from './store/database.ts';
-import {apiCertificate} from './tls-files.ts';
 
 export const main = async (args: string[]): Promise<number> => {
   // Databases, keys and mail are nobody else's to read, whatever the caller's umask.
@@ -37,7 +38,8 @@ const program = (): Command => {
     .description('create a node in an empty folder, or one with just your mfd.yaml, and print its first API key')
     .option('--json', 'print one JSON object')
     .action(async (options: InitOptions & {json?: boolean}) => {
-      const made = await initialise(options);
+      const {isConfigured} = (await awaitsNode(options.data)) ?? {isConfigured: true};
+      const made = await initialise({...(!isConfigured && listensFrom(process.env)), ...options});
       const note = await addMfctlContext(made);
       print(options.json ? JSON.stringify(made) : welcome(made));
       process.stderr.write(`${note}\n`);
@@ -50,12 +52,14 @@ const program = (): Command => {
     .action(async ({data}: {data: string}) => {
       const vacancy = await awaitsNode(data);
       if (vacancy) {
+        // A node is not made only to be found unable to start.
+        if (!vacancy.isConfigured) await checkConfig(dataFolder(data), await readConfig('', 'mfd.yaml', process.env));
         const made = await initialise({data, ...(!vacancy.isConfigured && listensFrom(process.env))});
         // The key is shown before anything else can fail: it is never shown again.
         print(welcome(made));
         print(await addMfctlContext(made));
         const environment = vacancy.isConfigured ? process.env : withoutListens(process.env);
-        await run({data, environment, version: packageJson.version, beforeReady: () => print(firstSteps(made))});
+        await run({data, environment, version: packageJson.version, beforeReady: node => print(firstSteps(node))});
       } else await run({data, environment: process.env, version: packageJson.version});
     });
 
@@ -66,12 +70,7 @@ const program = (): Command => {
     .action(async ({data}: {data: string}) => {
       const folder = dataFolder(data);
       const loaded = await loadConfig(folder.config, process.env);
-      try {
-        liveSettings(loaded).closeScorer();
-        if (loaded.config.api.cert_file !== undefined) await apiCertificate(folder, loaded.config, Date.now());
-      } catch (error) {
-        throw located(loaded, error);
-      }
+      await checkConfig(folder, loaded);
       for (const variable of loaded.unknownVariables)
         process.stderr.write(`mfd: warning: ${variable} names no configuration key, and has no effect\n`);
       print(`${folder.config} is fine`);
@@ -117,10 +116,10 @@ Node ${node_id} created in ${data}
   API key  ${api_key}
 The key is shown this once. It may do everything: keep it safe.`;
 
-const firstSteps = ({smtp}: InitReport): string => `
+const firstSteps = ({addresses: {smtp}}: RunningNode): string => `
 Protect a domain, send it a suspicious mail, and see it held (npm run sink is a backend to try with):
   mfctl domain create example.com --backend 127.0.0.1:2526
-  swaks --server ${smtp} --from a@example.net --to b@example.com --header "X-Spam-Score: 8.5"
+  swaks --server ${formatHostPort(smtp)} --from a@example.net --to b@example.com --header "X-Spam-Score: 8.5"
   mfctl quarantine list
   mfctl quarantine release NODE/QUEUE-ID
 `;

@@ -11,7 +11,7 @@ interface Needs {
   /** Whose MFD_* variables override the configuration, now and at every SIGHUP. */
   environment: NodeJS.ProcessEnv;
   version: string;
-  beforeReady?: () => void;
+  beforeReady?: (node: RunningNode) => void;
 }
 
 /** Resolves after a SIGTERM or SIGINT, once everything is closed. */
@@ -33,7 +33,7 @@ export const run = async ({data, environment, version, beforeReady}: Needs): Pro
     throw located(loaded, error);
   });
 
-  beforeReady?.();
+  beforeReady?.(node);
   process.stdout.write(`${readyLine(node)}\n`);
   const signal = await ended;
   log.info({signal}, 'stopping');

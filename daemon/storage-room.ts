@@ -50,7 +50,7 @@ export const openStorage = async ({folder, config, log, now, closers}: Needs): P
   await requireSpool(folder, database);
   const spool = await withRoom(async () => createSpool(folder.spool));
   const reconciled = await withRoom(async () => reconcile({database, spool, nodeId: identity.nodeId, now}));
-  const isWhole = reconciled.lost.length + reconciled.damaged.length === 0;
+  const isWhole = reconciled.lost.length + reconciled.damaged.length + reconciled.leftover.length === 0;
   log[isWhole ? 'info' : 'error']({...reconciled}, 'spool and index reconciled');
   return {...identity, database, spool, ballast};
 };

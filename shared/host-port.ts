@@ -28,3 +28,6 @@ const isHost = (host: string): boolean => (/^[\d.]+$/.test(host) ? isIPv4(host) 
 
 /** Listens on every address of the machine. */
 export const isWildcard = (host: string): boolean => host === '0.0.0.0' || host === '::';
+
+/** An IPv4 address as such, also where a dual-stack socket says `::ffff:192.0.2.1`. */
+export const plainAddress = (address: string): string => address.replace(/^::ffff:(?=[\d.]+$)/i, '');

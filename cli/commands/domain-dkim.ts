@@ -1,7 +1,7 @@
 import {type Command, Option} from 'commander';
 import type {DkimAlgorithm, DkimKey} from '../../shared/dkim-key.ts';
 import type {Domain} from '../../shared/domain.ts';
-import {timeText} from '../cell-text.ts';
+import {dateText, timeText} from '../cell-text.ts';
 import type {Client} from '../client.ts';
 import type {Column} from '../column.ts';
 import {findDomain, findDomainId} from '../find-domain.ts';
@@ -15,7 +15,7 @@ const columns: Column<DkimKey>[] = [
   {title: 'SELECTOR', cell: key => key.selector},
   {title: 'ALGORITHM', cell: key => key.algorithm},
   {title: 'DNS NAME', cell: key => key.dns_name},
-  {title: 'CREATED', cell: key => timeText(key.created_at)},
+  {title: 'CREATED', cell: key => timeText(key.created_at), brief: key => dateText(key.created_at), dropRank: 1},
 ];
 
 export const addDkimCommands = (domain: Command, session: Session): void => {

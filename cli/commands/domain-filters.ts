@@ -1,6 +1,6 @@
 import {type Command, Option} from 'commander';
 import type {CreateMailFilter, MailFilter} from '../../shared/mail-filter.ts';
-import {timeText} from '../cell-text.ts';
+import {dateText, timeText} from '../cell-text.ts';
 import {usageError} from '../cli-error.ts';
 import type {Column} from '../column.ts';
 import {findDomainId} from '../find-domain.ts';
@@ -26,7 +26,7 @@ const columns: Column<MailFilter>[] = [
   {title: 'MATCH', cell: filter => matchText(filter)},
   {title: 'PATTERN', cell: filter => filter.pattern, isFlexible: true},
   {title: 'COMMENT', cell: filter => filter.comment, isFlexible: true},
-  {title: 'CREATED', cell: filter => timeText(filter.created_at)},
+  {title: 'CREATED', cell: filter => timeText(filter.created_at), brief: filter => dateText(filter.created_at), dropRank: 1},
 ];
 
 export const addFilterCommands = (domain: Command, session: Session): void => {

@@ -35,9 +35,12 @@ export const located = ({whereIs}: Pick<LoadedConfig, 'whereIs'>, error: unknown
 type Environment = Record<string, string | undefined>;
 
 /** Reads `mfd.yaml`, lays `MFD_*` over it (`MFD_SMTP_LISTEN` for `smtp.listen`; lists separated by commas), and checks. */
-export const loadConfig = async (file: string, environment: Environment): Promise<LoadedConfig> => {
+export const loadConfig = async (file: string, environment: Environment): Promise<LoadedConfig> =>
+  readConfig(await readText(file, file), file, environment);
+
+/** The same for a text that is not there yet, or not any more; errors call it `file`. */
+export const readConfig = async (text: string, file: string, environment: Environment): Promise<LoadedConfig> => {
   const lines = new LineCounter();
-  const text = await readText(file, file);
   const document = parseDocument(text, {lineCounter: lines, uniqueKeys: true});
   const [broken] = document.errors;
   if (broken) throw new ConfigError(`${file}:${lines.linePos(broken.pos[0]).line}: ${textOf(broken, text)}`);

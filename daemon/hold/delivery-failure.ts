@@ -2,7 +2,7 @@
 import {Fault} from '../../shared/fault.ts';
 import type {RecipientResult} from '../services/ports.ts';
 
-/** One line per recipient, with what its server said; those who got the mail are struck from it. */
+/** One line per recipient, with what its server said. */
 export const deliveryFailed = (results: readonly RecipientResult[]): Fault => {
   const delivered = results.filter(({outcome}) => outcome === 'delivered').length;
   const detail =
@@ -20,6 +20,7 @@ const maxAuditedReplies = 3;
 export const failureToAudit = (error: unknown): {result: string; detail: string} => {
   if (!(error instanceof Fault)) return {result: 'internal', detail: ''};
   const {code, detail, details} = error;
-  const replies = (details.fields ?? []).slice(0, maxAuditedReplies).map(({path, detail: reply}) => `${path}: ${reply}`);
+  const refusals = (details.fields ?? []).filter(({detail: reply}) => !reply.startsWith('2'));
+  const replies = refusals.slice(0, maxAuditedReplies).map(({path, detail: reply}) => `${path}: ${reply}`);
   return {result: code, detail: [detail, ...replies].join('; ')};
 };

@@ -55,8 +55,8 @@ export const createHoldActions = ({
   now,
 }: HoldActionsNeeds): HoldActions => {
   const underWay = new Map<string, Promise<ActionOutcome>>();
-  /** Mails that were delivered, while the database does not say so yet: nobody may get them again. */
-  const delivered = new Set<string>();
+  /** Mails that were delivered, and for whom, while the database does not say so yet: nobody may get them again. */
+  const delivered = new Map<string, Actor>();
   /** The same for mails that only some recipients have had. */
   const served = new Map<string, string[]>();
   const timestamp = () => new Date(now()).toISOString();
@@ -135,7 +135,7 @@ export const createHoldActions = ({
       );
       throw error;
     }
-    delivered.add(mail.queue_id);
+    delivered.set(mail.queue_id, actor);
     return finishRelease(mail, actor);
   };
 
@@ -154,7 +154,8 @@ export const createHoldActions = ({
       throw new Fault('conflict', `${nodeId}/${queueId} was ${mail.state} at ${mail.acted_at}; that cannot be undone`);
     if (mail.state === 'expired' || mail.state === 'lost') throw unknownMail(nodeId, queueId);
     // Whoever claimed it could not write down how that ended.
-    if (delivered.has(queueId)) return finishRelease(mail, actor).then(async () => attempt(action, queueId, actor));
+    const releasedBy = delivered.get(queueId);
+    if (releasedBy) return finishRelease(mail, releasedBy).then(async () => attempt(action, queueId, actor));
     if (mail.state === 'releasing') return takeBack(queueId).then(async () => attempt(action, queueId, actor));
 
     if (action === 'discard') return (await end(mail, 'held', actor, action)) ?? attempt(action, queueId, actor);

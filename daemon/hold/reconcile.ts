@@ -27,6 +27,8 @@ export interface Reconciliation {
   unclaimed: number;
   /** Files of mails that were released, discarded or expired. */
   removed: number;
+  /** The same, where the file could not be removed. */
+  leftover: string[];
 }
 
 interface Needs {
@@ -40,7 +42,7 @@ const batchSize = 5000;
 
 export const reconcile = async (needs: Needs): Promise<Reconciliation> => {
   const {database, spool} = needs;
-  const report: Reconciliation = {indexed: 0, lost: [], recovered: [], damaged: [], unclaimed: 0, removed: 0};
+  const report: Reconciliation = {indexed: 0, lost: [], recovered: [], damaged: [], unclaimed: 0, removed: 0, leftover: []};
 
   const releasing = await listReleasing(database.write);
   await database.write.transaction(async tx => unclaim(tx, releasing));
@@ -74,12 +76,19 @@ const settle = async (
     case 'released':
     case 'discarded':
     case 'expired':
-      if (!hasFile) return;
-      await needs.spool.remove(queueId);
-      report.removed += 1;
-      return;
+      return hasFile ? removeFile(needs, queueId, report) : undefined;
     default:
       return state satisfies never;
+  }
+};
+
+const removeFile = async ({spool}: Needs, queueId: string, report: Reconciliation): Promise<void> => {
+  try {
+    await spool.remove(queueId);
+    report.removed += 1;
+  } catch {
+    // A file that cannot be removed is no reason not to take mail.
+    report.leftover.push(queueId);
   }
 };
 

@@ -1,7 +1,8 @@
 // One SMTP client connection to a backend: a mail's envelope step by step, its content, and then the next mail's.
 import {connect as connectSocket, isIPv4, type Socket} from 'node:net';
+import {networkInterfaces} from 'node:os';
 import type {Readable} from 'node:stream';
-import {type HostPort, isWildcard} from '../../shared/host-port.ts';
+import {type HostPort, isWildcard, plainAddress} from '../../shared/host-port.ts';
 import {parseMailAddress} from '../../shared/mail-address.ts';
 import type {Route, SmtpReply} from '../services/ports.ts';
 import {type Answer, CommandConnection, isLost, type Lost} from './command-connection.ts';
@@ -169,6 +170,13 @@ const openSocket = ({server: {host, port}, timeouts: {connectMs}, ownAddress}: B
     });
   });
 
-/** A connection to an address of this host has that address on both ends. */
-const leadsTo = ({host, port}: HostPort, {localAddress, remoteAddress, remotePort}: Socket): boolean =>
-  remotePort === port && remoteAddress === localAddress && (isWildcard(host) || remoteAddress === host);
+const leadsTo = ({host, port}: HostPort, {remoteAddress = '', remotePort}: Socket): boolean => {
+  const address = plainAddress(remoteAddress);
+  return remotePort === port && (isWildcard(host) ? isOfThisHost(address) : address === plainAddress(host));
+};
+
+const isOfThisHost = (address: string): boolean =>
+  isLoopback(address) ||
+  Object.values(networkInterfaces())
+    .flat()
+    .some(own => own?.address === address);

@@ -2,6 +2,7 @@
 import type {Socket} from 'node:net';
 import {SMTPServer, type SMTPServerOptions, type SMTPServerSession} from 'smtp-server';
 import {SMTPConnection} from 'smtp-server/lib/smtp-connection.js';
+import {plainAddress} from '../../shared/host-port.ts';
 import type {SmtpReply} from '../services/ports.ts';
 import {hasEnhancedCode, replies} from './smtp-reply.ts';
 
@@ -33,7 +34,7 @@ export class GatewayServer extends SMTPServer {
   override connect(socket: Socket, options?: ConstructorParameters<typeof SMTPConnection>[2]): void {
     // Its close event may have passed already, and would be waited for in vain.
     if (socket.destroyed) return;
-    const ip = clientAddress(socket);
+    const ip = plainAddress(socket.remoteAddress ?? '');
     const refusal = this.isStopping ? replies.shuttingDown : this.#hooks.admit(ip);
     if (refusal) {
       turnAway(socket, refusal);
@@ -65,9 +66,6 @@ export class GatewayServer extends SMTPServer {
     if (this.#open.delete(connection)) this.#hooks.leave(ip);
   }
 }
-
-/** Addresses of IPv4 clients of a dual-stack listener come as `::ffff:192.0.2.1`. */
-const clientAddress = (socket: Socket): string => (socket.remoteAddress ?? '').replace(/^::ffff:(?=[\d.]+$)/i, '');
 
 type ConnectionOptions = NonNullable<ConstructorParameters<typeof SMTPConnection>[2]> & {
   onReset(session: SMTPServerSession): void;

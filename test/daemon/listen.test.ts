@@ -1,5 +1,5 @@
 import {readdir} from 'node:fs/promises';
-import {get} from 'node:https';
+import {Agent, get} from 'node:https';
 import {connect, type Socket} from 'node:net';
 import {setTimeout as wait} from 'node:timers/promises';
 import {connect as connectTls} from 'node:tls';
@@ -15,6 +15,8 @@ const arrange = async (t: ExecutionContext) => {
   });
   t.teardown(async () => listener.stop(0));
   const {port} = listener.address;
+  const agent = new Agent({keepAlive: true});
+  t.teardown(() => agent.destroy());
   const sockets: Socket[] = [];
   t.teardown(() => {
     for (const socket of sockets) socket.destroy();
@@ -31,9 +33,10 @@ const arrange = async (t: ExecutionContext) => {
     bare: async () => dial(() => connect(port, '127.0.0.1')),
     encrypted: async () => dial(() => connectTls({port, host: '127.0.0.1', rejectUnauthorized: false})),
     request: async () =>
-      new Promise<number | undefined>((resolve, reject) => {
-        get({port, host: '127.0.0.1', rejectUnauthorized: false}, response => {
-          response.resume().on('end', () => resolve(response.statusCode));
+      new Promise<{status: number | undefined; connection: string | undefined}>((resolve, reject) => {
+        get({port, host: '127.0.0.1', agent, rejectUnauthorized: false}, response => {
+          const {statusCode: status, headers} = response;
+          response.resume().on('end', () => resolve({status, connection: headers.connection}));
         }).on('error', reject);
       }),
   };
@@ -61,7 +64,9 @@ test.serial('stopping waits for the request under way, and for no connection wit
   await Promise.all(idle);
   answers[0]?.();
 
-  t.is(await answered, 200);
+  const {status, connection} = await answered;
+  t.is(status, 200);
+  t.is(connection, 'close');
   await stopped;
 });
 

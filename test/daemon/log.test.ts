@@ -6,7 +6,7 @@ test('an error of the database is told without the values of its statement', asy
   const {database} = await testDatabase(t, {isDurable: false});
   await database.write.raw("CREATE TRIGGER broken BEFORE INSERT ON outbox BEGIN SELECT RAISE(ABORT, 'the disk is bad'); END");
 
-  const error = await t.throwsAsync(database.write('outbox').insert({event: '-----BEGIN PRIVATE KEY-----\n\u001b[31m'}));
+  const error = await t.throwsAsync(database.write('outbox').insert({event: '-----BEGIN PRIVATE KEY-----\n    at PRIVATE KEY'}));
   const told = JSON.stringify(describeError(new Error('the change failed', {cause: error})));
 
   t.true(error?.message.includes('PRIVATE KEY'), 'what is tested for is there to begin with');

@@ -142,6 +142,24 @@ smtp: {listen: 127.0.0.1:0, max_size: 1M}
   t.regex(daemon.stdout(), /API key +mfk_/);
 });
 
+test('what cannot start is not made, so that its key is not lost', async t => {
+  const {data, home, root} = await arrangeFolder(t);
+  const env = {XDG_CONFIG_HOME: home};
+  await mkdir(data);
+  await writeFile(join(data, 'mfd.yaml'), 'api:\n  cert_file: /nowhere/cert.pem\n  key_file: /nowhere/key.pem\n');
+  const other = join(root, 'other');
+
+  const made = await run(mfdFile, ['init', '--data', data], {env});
+  const started = await run(mfdFile, ['start', '--data', other], {env: {...env, MFD_LOG_LEVEL: 'loud'}});
+
+  t.is(made.code, 2);
+  t.is(made.stderr, `mfd: ${data}/mfd.yaml:2: api.cert_file: /nowhere/cert.pem does not exist\n`);
+  t.deepEqual(await readdir(data), ['mfd.yaml']);
+  t.is(started.code, 2);
+  t.regex(started.stderr, /^mfd: MFD_LOG_LEVEL: log\.level must be debug/);
+  t.false((await readdir(root)).includes('other'));
+});
+
 test('init refuses a folder that holds anything else, and options it cannot use, and makes nothing', async t => {
   const {data, home, root} = await arrangeFolder(t);
   await mkdir(data);

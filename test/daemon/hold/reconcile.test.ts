@@ -1,4 +1,4 @@
-import {copyFile, readdir, readFile, rename, rm, stat, truncate, writeFile} from 'node:fs/promises';
+import {copyFile, mkdir, readdir, readFile, rename, rm, stat, truncate, writeFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import test from 'ava';
 import {reconcile} from '../../../daemon/hold/reconcile.ts';
@@ -8,7 +8,7 @@ import {openQueue, operator, type TestQueue, testQueue} from '../../helpers/hold
 
 const id = 'Q1w2E3r4T5';
 const all = {kind: 'all'} as const;
-const nothing = {indexed: 0, lost: [], recovered: [], damaged: [], unclaimed: 0, removed: 0};
+const nothing = {indexed: 0, lost: [], recovered: [], damaged: [], unclaimed: 0, removed: 0, leftover: []};
 
 /** The spool opened and reconciled, as at a start. */
 const restart = async (test: TestQueue) => {
@@ -124,6 +124,17 @@ test('a lost mail whose file came back as another is not held again, and the fil
   t.deepEqual(report, {...nothing, damaged: [id]});
   t.deepEqual(await readdir(join(test.spoolFolder, 'damaged')), [id]);
   t.is((await findHeldMail(test.database.read, id))?.state, 'lost');
+});
+
+test('a file that cannot be removed does not keep the node from starting', async t => {
+  const test = await testQueue(t);
+  await test.hold(id);
+  await test.queue.act('discard', id, operator);
+  await mkdir(fileOf(test, id));
+
+  const {report} = await restart(test);
+
+  t.deepEqual(report, {...nothing, leftover: [id]});
 });
 
 test('a mail that was being released when the node died is held again, and can be released', async t => {

@@ -115,17 +115,21 @@ test('a backend that is the gateway itself is passed over, whatever address of t
   const failures: string[] = [];
   const onFailure = (_server: unknown, detail: string) => failures.push(detail);
 
-  for (const host of ['127.0.0.1', '0.0.0.0']) {
-    const pool = openPool(t, {ownAddress: () => ({host, port}), onFailure});
-    const transaction = pool.openTransaction({servers: [{host: 'localhost', port}, other.server]}, start);
+  for (const [own, backend] of [
+    ['127.0.0.1', 'localhost'],
+    ['0.0.0.0', '127.0.0.1'],
+    ['127.0.0.1', '::ffff:127.0.0.1'],
+  ] as const) {
+    const pool = openPool(t, {ownAddress: () => ({host: own, port}), onFailure});
+    const transaction = pool.openTransaction({servers: [{host: backend, port}, other.server]}, start);
     t.like(await transaction.rcpt('b@two.test'), {code: 250});
   }
   const neighbour = openPool(t, {ownAddress: () => ({host: '127.0.0.2', port})});
   t.like(await neighbour.openTransaction({servers: [sink.server]}, start).rcpt('b@two.test'), {code: 250});
 
-  t.is(failures.length, 2);
+  t.is(failures.length, 3);
   t.regex(failures[0] ?? '', /this gateway itself/);
-  t.is(other.connectionCount(), 2);
+  t.is(other.connectionCount(), 3);
 });
 
 test('a sender the backend refuses is refused for every recipient, in its words', async t => {
