@@ -85,6 +85,10 @@ const wrong: Record<string, [yaml: string, fault: string | RegExp]> = {
   ],
   'text for a number': ['smtp:\n  max_connections: many\n', 'mfd.yaml:2: smtp.max_connections must be a whole number'],
   'a fraction for a whole number': ['smtp:\n  max_connections: 1.5\n', 'mfd.yaml:2: smtp.max_connections must be a whole number'],
+  'more recipients than a mail may have': [
+    'smtp:\n  max_recipients: 10001\n',
+    'mfd.yaml:2: smtp.max_recipients must be at most 10000',
+  ],
   'nought of what there must be one': ['smtp:\n  max_recipients: 0\n', 'mfd.yaml:2: smtp.max_recipients must be at least 1'],
   'a word for true': ['smtp:\n  reverse_lookup: maybe\n', 'mfd.yaml:2: smtp.reverse_lookup must be true or false'],
   'a word that is none of the choices': ['scanner:\n  type: spamd\n', 'mfd.yaml:2: scanner.type must be builtin or rspamd'],

@@ -105,6 +105,21 @@ test('a mail that breaks off while it is written leaves nothing behind', async t
   t.deepEqual(await everything(root), folders);
 });
 
+test('as many recipients and symbols as the limits let through come back, and what could not is refused', async t => {
+  const root = await testFolder(t);
+  const spool = await createSpool(root);
+  const symbols = Array.from({length: 500}, (_, n) => ({name: `S${n}`.padEnd(100, 'x'), score: -1 / 3}));
+  const recipients = Array.from({length: 10_000}, (_, n) => `${n}@example.com`.padStart(320, 'é'));
+  const most = {...facts, symbols, recipients};
+  const tooMuch = {...facts, queue_id: 'TooMuch001', recipients: [...recipients, ...recipients]};
+
+  await spool.place(most, trace, contentOf(Buffer.from('x')));
+  await t.throwsAsync(spool.place(tooMuch, trace, contentOf(Buffer.from('x'))), {message: /bytes of facts/});
+
+  t.deepEqual((await spool.open(facts.queue_id)).facts, most);
+  t.deepEqual(await everything(root), ['damaged', 'held', join('held', facts.queue_id), 'tmp']);
+});
+
 (mayMount ? test : test.skip)('a disk that is full leaves nothing behind (needs the right to mount a tmpfs)', async t => {
   const disk = await smallDisk(t, 2 * 1024 * 1024);
   const spool = await createSpool(disk.path);

@@ -1,6 +1,7 @@
 import {createServer, type IncomingMessage, type RequestListener} from 'node:http';
 import {Readable} from 'node:stream';
 import test, {type ExecutionContext} from 'ava';
+import {scoreOfAnswer} from '../../../daemon/mail/rspamd-answer.ts';
 import {createRspamdScorer, type RspamdOptions} from '../../../daemon/mail/rspamd-scorer.ts';
 import {Fault} from '../../../shared/fault.ts';
 import {contentOf, receivedMail, sample} from '../../helpers/received-mail.ts';
@@ -66,6 +67,16 @@ test('the test string’s recorded answer scores 15 though its symbol scores not
   const {scorer} = await startFake(t, (_request, response) => response.end(sample('rspamd-gtube.json')));
 
   t.deepEqual(await scorer.score(receivedMail()), {score: 15, symbols: [{name: 'GTUBE', score: 0}], reason: 'spam'});
+});
+
+test('of an answer without measure only so many symbols are kept', t => {
+  const symbols = Object.fromEntries(Array.from({length: 600}, (_, n) => [`SYMBOL_${n}_${'x'.repeat(200)}`, {score: 0.1}]));
+
+  const score = scoreOfAnswer(JSON.stringify({score: 60, symbols}));
+
+  t.is(score.symbols.length, 500);
+  t.is(score.symbols[0]?.name.length, 100);
+  t.is(score.score, 60);
 });
 
 test('Rspamd is told who sends what to whom, and gets every byte', async t => {
