@@ -66,7 +66,7 @@ export const initialise = async (options: InitOptions): Promise<InitReport> => {
   if (!isConfigured) await writeFile(folder.config, initialConfig(settings), {mode: 0o600});
   const {config} = await loadConfig(folder.config, isConfigured ? process.env : {});
   await apiCertificate(folder, config, Date.now());
-  await nodeCertificate(folder, config, nodeId, Date.now());
+  await nodeCertificate(folder, config, {nodeId, nodeNo: founderNo}, Date.now());
 
   return {
     node_id: nodeId,
@@ -187,7 +187,13 @@ const createDatabase = async (filename: string, nodeId: string, fqdn: string): P
     });
     const configuration = createConfiguration({database, nodeNo: founderNo, now: Date.now, withRoom: async write => write()});
     const created = await configuration.change(async draft => {
-      await draft.create('node', founderNo, {node_id: nodeId, fqdn, created_at: draft.at});
+      await draft.create('node', founderNo, {
+        node_id: nodeId,
+        fqdn,
+        cluster_url: null,
+        api_url: null,
+        created_at: draft.at,
+      });
       const wanted = {name: 'admin', scope: 'full-admin', rate_limit_per_minute: firstKeyLimit} as const;
       return insertKey(draft, {keyId: null, remoteAddress: null}, wanted, undefined);
     });

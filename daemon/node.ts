@@ -1,10 +1,12 @@
 // The composition root: everything opened in order, closed in reverse, doors last and first.
-import {readFile} from 'node:fs/promises';
+import {readFile, stat} from 'node:fs/promises';
 import {hostname} from 'node:os';
 import type {Logger} from 'pino';
 import {formatHostPort, type HostPort, isWildcard, parseHostPort} from '../shared/host-port.ts';
 import {createClosers} from './closers.ts';
-import {nodeIdIn} from './cluster/certificates.ts';
+import {identityIn} from './cluster/peer-identity.ts';
+import {startPeers} from './cluster/peers.ts';
+import {startCluster} from './cluster-room.ts';
 import type {LoadedConfig} from './config/load.ts';
 import type {Config} from './config/schema.ts';
 import {dataFolder} from './data-folder.ts';
@@ -12,8 +14,10 @@ import {createApi} from './http/app.ts';
 import {createMetrics} from './http/metrics.ts';
 import {createMetricsApp} from './http/metrics-app.ts';
 import {createPeerApi} from './http/peer-app.ts';
+import {routePeerCluster} from './http/routes-peer-cluster.ts';
 import {listenHttp, listenHttps, listenMutualTls} from './listen.ts';
 import {startMail} from './mail-room.ts';
+import {openRecords} from './records-room.ts';
 import {createServices} from './service-room.ts';
 import {fixedChanges, liveSettings} from './settings.ts';
 import {openStorage} from './storage-room.ts';
@@ -62,19 +66,32 @@ export const startNode = async ({data, loaded, log, version, now = Date.now}: Ne
 
     const metrics = createMetrics(version);
     const fqdn = config.fqdn ?? hostname();
-    const node = {...storage, fqdn, log, metrics, now, settings: () => settings};
-    const services = await createServices({
+    const identity = {nodeId, nodeNo: storage.nodeNo};
+    const currentPairs = async () => ({
+      api: await apiCertificate(folder, config, now()),
+      cluster: await nodeCertificate(folder, config, identity, now()),
+    });
+    let pairs = await currentPairs();
+    const ca = await readFile(folder.caCert, 'utf8');
+    const hasAuthority = (await stat(folder.caKey).catch(() => undefined)) !== undefined;
+
+    const records = await openRecords(storage, now);
+    const {nodeDirectory} = records;
+    const peers = startPeers({
+      nodeNo: storage.nodeNo,
+      directory: nodeDirectory,
+      credentials: {...pairs.cluster, ca},
+      routes: config.cluster.routes,
+    });
+    closers.add(peers.close);
+    const node = {...storage, fqdn, log, metrics, now, settings: () => settings, records, peers, version, hasAuthority};
+    const services = createServices({
       ...node,
       apiUrl: () => apiUrl(loaded.config, fqdn, api.address),
       smtpAddress: () => mail.address,
     });
     closers.add(services.close);
 
-    const currentPairs = async () => ({
-      api: await apiCertificate(folder, config, now()),
-      cluster: await nodeCertificate(folder, config, nodeId, now()),
-    });
-    let pairs = await currentPairs();
     const metricsApp = createMetricsApp({
       metrics,
       log,
@@ -90,19 +107,42 @@ export const startNode = async ({data, loaded, log, version, now = Date.now}: Ne
         ...(ballast.hasRoom() ? [] : ['the disk is nearly full: new mail is answered 452']),
       ],
     });
-    const timers = startTimers({services, ballast, log, config: () => config, renewCertificates, metrics});
+    const clustered = startCluster({nodeNo: storage.nodeNo, config, records, services, peers, log});
+    closers.add(clustered.stop);
+    const timers = startTimers({
+      services,
+      records,
+      cluster: clustered,
+      ballast,
+      log,
+      config: () => config,
+      renewCertificates,
+      metrics,
+    });
     closers.add(timers.stop);
 
     const metricsListener = await listenHttp(listenOf(config.metrics.listen), metricsApp.callback());
     closers.add(async () => metricsListener.stop(0));
     const cluster = await listenMutualTls(
       listenOf(config.cluster.listen),
-      {...pairs.cluster, ca: await readFile(folder.caCert, 'utf8')},
-      createPeerApi({cluster: services.cluster, nodeIdIn, log}).callback(),
+      {...pairs.cluster, ca},
+      createPeerApi({
+        identityIn,
+        isMember: ({nodeId: id, nodeNo}) => nodeDirectory.findByNo(nodeNo)?.node_id === id,
+        routes: [routePeerCluster(services)],
+        openRoutes: [],
+        log,
+      }).callback(),
     );
     closers.add(async () => cluster.stop(0));
+    await services.membership.announce({
+      fqdn,
+      cluster_url: `https://${config.cluster.advertise ?? advertised(config.cluster.listen, fqdn, cluster.address)}`,
+    });
+    await clustered.greet();
     const api = await listenHttps(listenOf(config.api.listen), pairs.api, createApi({...services, metrics, log}).callback());
     closers.add(async () => api.stop(graceMs));
+    await services.membership.announce({api_url: apiUrl(config, fqdn, api.address)});
     const mail = await startMail({...node, config, services, tls: pairs.api, tmpDir: spool.tmpDir, graceMs});
     closers.add(mail.stop);
     phase = 'open';
@@ -112,6 +152,7 @@ export const startNode = async ({data, loaded, log, version, now = Date.now}: Ne
       api.setCertificate(pairs.api);
       mail.setCertificate(pairs.api);
       cluster.setCertificate(pairs.cluster);
+      peers.setCertificate({...pairs.cluster, ca});
     }
 
     return {
@@ -143,7 +184,11 @@ export const startNode = async ({data, loaded, log, version, now = Date.now}: Ne
 
 const listenOf = (text: string): HostPort => parseHostPort(text, {allowZero: true}) ?? {host: '127.0.0.1', port: 0};
 
-const apiUrl = (config: Config, fqdn: string, {port}: HostPort): string => {
-  const {host} = listenOf(config.api.listen);
-  return `https://${formatHostPort({host: isWildcard(host) ? fqdn : host, port})}`;
+const apiUrl = (config: Config, fqdn: string, address: HostPort): string =>
+  `https://${advertised(config.api.listen, fqdn, address)}`;
+
+/** Where a listener can be reached from elsewhere, as far as this node can tell. */
+const advertised = (listen: string, fqdn: string, {port}: HostPort): string => {
+  const {host} = listenOf(listen);
+  return formatHostPort({host: isWildcard(host) ? fqdn : host, port});
 };

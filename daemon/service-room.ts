@@ -3,6 +3,7 @@ import {setTimeout as delay} from 'node:timers/promises';
 import type {Logger} from 'pino';
 import {Fault} from '../shared/fault.ts';
 import type {HostPort} from '../shared/host-port.ts';
+import type {Peers} from './cluster/peers.ts';
 import type {Ballast} from './hold/ballast.ts';
 import type {Spool} from './hold/spool.ts';
 import {createSpoolHoldQueue} from './hold/spool-hold-queue.ts';
@@ -11,18 +12,19 @@ import {createBackendPool} from './mail/backend-pool.ts';
 import {createDeliver} from './mail/deliver.ts';
 import {createDkimSigner} from './mail/dkim.ts';
 import {traceHeader} from './mail/trace-header.ts';
+import type {Records} from './records-room.ts';
 import {createAudit} from './services/audit.ts';
 import {createCluster} from './services/cluster.ts';
-import {createConfiguration} from './services/configuration.ts';
-import {createDomainDirectory} from './services/domain-directory.ts';
 import {createDomainParts} from './services/domain-parts.ts';
 import {createDomains} from './services/domains.ts';
 import {createIntake} from './services/intake.ts';
-import {createKeyDirectory} from './services/key-directory.ts';
 import {createKeys} from './services/keys.ts';
+import {createMembership} from './services/membership.ts';
+import {createPeerTalk} from './services/peer-talk.ts';
 import type {Deliver, Keep} from './services/ports.ts';
 import {createQuarantine} from './services/quarantine.ts';
 import {createRateLimiter} from './services/rate-limit.ts';
+import {createReplication} from './services/replication.ts';
 import {createRetention} from './services/retention.ts';
 import type {LiveSettings} from './settings.ts';
 import type {Database} from './store/database.ts';
@@ -38,6 +40,11 @@ export interface NodeParts {
   metrics: Metrics;
   now: () => number;
   settings(): LiveSettings;
+  records: Records;
+  peers: Peers;
+  version: string;
+  /** Whether this node can issue certificates. */
+  hasAuthority: boolean;
 }
 
 /**
@@ -46,14 +53,14 @@ export interface NodeParts {
  */
 const lastCallMs = 500;
 
-export type Services = Awaited<ReturnType<typeof createServices>>;
+export type Services = ReturnType<typeof createServices>;
 
-export const createServices = async (node: NodeParts & {apiUrl(): string; smtpAddress(): HostPort}) => {
-  const {database, nodeId, nodeNo, fqdn, now, log, metrics, ballast, settings} = node;
+export const createServices = (node: NodeParts & {apiUrl(): string; smtpAddress(): HostPort}) => {
+  const {database, nodeId, nodeNo, fqdn, now, log, metrics, ballast, settings, records} = node;
+  const {configuration, keyDirectory, domainDirectory} = records;
   const {withRoom} = ballast;
-  const configuration = createConfiguration({database, nodeNo, now, withRoom});
-  const keyDirectory = await createKeyDirectory(database, configuration);
-  const domainDirectory = await createDomainDirectory(database, configuration);
+  const limiter = createRateLimiter(now);
+  const replication = createReplication({database, configuration, nodeNo});
   const domains = createDomains({configuration, directory: domainDirectory});
 
   const signer = createDkimSigner();
@@ -104,7 +111,22 @@ export const createServices = async (node: NodeParts & {apiUrl(): string; smtpAd
 
   return {
     keys: createKeys({database, configuration, directory: keyDirectory, domains: domainDirectory, nodeId, now}),
-    limiter: createRateLimiter(now),
+    limiter,
+    replication,
+    membership: createMembership({configuration, nodeNo}),
+    talk: createPeerTalk({
+      database,
+      replication,
+      peerStates: records.peerStates,
+      limiter,
+      keyDirectory,
+      nodeId,
+      nodeNo,
+      version: node.version,
+      license: () => settings().license,
+      hasAuthority: node.hasAuthority,
+      now,
+    }),
     domains,
     domainParts: createDomainParts({database, configuration, domains}),
     quarantine: createQuarantine({
@@ -113,6 +135,8 @@ export const createServices = async (node: NodeParts & {apiUrl(): string; smtpAd
     }),
     cluster: createCluster({
       database,
+      directory: records.nodeDirectory,
+      peerStates: records.peerStates,
       nodeId,
       nodeNo,
       hostname: fqdn,
@@ -129,6 +153,7 @@ export const createServices = async (node: NodeParts & {apiUrl(): string; smtpAd
     async close() {
       await Promise.race([queue.idle().then(pool.close), delay(lastCallMs)]);
       await keyDirectory.flush();
+      await records.peerStates.flush();
     },
   };
 };

@@ -1,12 +1,16 @@
 // What a node does by itself, again and again.
 import type {Logger} from 'pino';
+import type {ClusterRoom} from './cluster-room.ts';
 import type {Config} from './config/schema.ts';
 import type {Ballast} from './hold/ballast.ts';
 import type {Metrics} from './http/metrics.ts';
+import type {Records} from './records-room.ts';
 import type {Services} from './service-room.ts';
 
 interface Needs {
   services: Services;
+  records: Records;
+  cluster: ClusterRoom;
   ballast: Ballast;
   log: Logger;
   metrics: Metrics;
@@ -15,11 +19,25 @@ interface Needs {
 }
 
 /** Each job waits for its own last run; one that fails is logged and comes again. */
-export const startTimers = ({services, ballast, log, metrics, config, renewCertificates}: Needs): {stop(): Promise<void>} => {
+export const startTimers = ({
+  services,
+  records,
+  cluster,
+  ballast,
+  log,
+  metrics,
+  config,
+  renewCertificates,
+}: Needs): {stop(): Promise<void>} => {
   const stops = [
     every(2_000, 'looking at the disk', ballast.refresh),
     every(20_000, 'writing down key use', services.flushKeyUses),
-    every(60_000, 'pruning the outbox', services.cluster.pruneOutbox),
+    every(60_000, 'pruning the outbox', cluster.prune),
+    every(1_000, 'looking after the peers', async () => {
+      records.peerStates.look();
+      await cluster.look();
+    }),
+    every(10_000, 'writing down what peers said', records.peerStates.flush),
     every(config().retention.sweep_interval * 1000, 'retention sweep', async () => {
       const expired = await services.retention.sweep();
       if (expired > 0) log.info({expired}, 'held mail removed by retention');

@@ -3,7 +3,8 @@ import {readFile, rename, writeFile} from 'node:fs/promises';
 import {hostname} from 'node:os';
 import {createSecureContext} from 'node:tls';
 import {isWildcard, parseHostPort} from '../shared/host-port.ts';
-import {issueLeaf, type KeyAndCertificate, type LeafRequest, needsRenewal, peerUri} from './cluster/certificates.ts';
+import {issueLeaf, type KeyAndCertificate, type LeafRequest, needsRenewal} from './cluster/certificates.ts';
+import {identityUris, type NodeIdentity} from './cluster/peer-identity.ts';
 import {ConfigError, readText} from './config/load.ts';
 import type {Config} from './config/schema.ts';
 import type {DataFolder} from './data-folder.ts';
@@ -29,17 +30,17 @@ export const apiCertificate = async (folder: DataFolder, config: Config, nowMs: 
   return leafOf(folder, {cert: folder.apiCert, key: folder.apiKey}, {commonName: hosts[0] ?? 'mfd', hosts}, nowMs);
 };
 
-/** What this node shows its peers, as server and as client: its id stands in a URI (see `peerUri`). */
+/** What this node shows its peers, as server and as client: its id stands in a URI (see `identityUris`). */
 export const nodeCertificate = async (
   folder: DataFolder,
   config: Config,
-  nodeId: string,
+  identity: NodeIdentity,
   nowMs: number,
 ): Promise<KeyAndCertificate> =>
   leafOf(
     folder,
     {cert: folder.nodeCert, key: folder.nodeKey},
-    {commonName: nodeId, hosts: apiHosts(config), uri: peerUri(nodeId)},
+    {commonName: identity.nodeId, hosts: apiHosts(config), uris: identityUris(identity)},
     nowMs,
   );
 
@@ -51,7 +52,7 @@ const leafOf = async (
 ): Promise<KeyAndCertificate> => {
   const cert = await readFile(files.cert, 'utf8').catch(() => '');
   const key = await readFile(files.key, 'utf8').catch(() => '');
-  if (isPair({cert, key}) && !needsRenewal(cert, request.hosts, nowMs)) return {cert, key};
+  if (isPair({cert, key}) && !needsRenewal(cert, [...request.hosts, ...(request.uris ?? [])], nowMs)) return {cert, key};
 
   const authority = {cert: await readText(folder.caCert, folder.caCert), key: await readText(folder.caKey, folder.caKey)};
   if (!isPair(authority))

@@ -40,25 +40,14 @@ export interface LeafRequest {
   commonName: string;
   /** Host names and addresses the certificate is for. */
   hosts: string[];
-  uri?: string;
+  /** With these it is good for clients too: who a node is, see `identityUris`. */
+  uris?: string[];
 }
-
-/** How a node's id stands in its certificate. */
-export const peerUri = (nodeId: string): string => `${peerUriPrefix}${nodeId}`;
-
-/** The node a verified certificate belongs to, from its subject alternative names as node:tls writes them. */
-export const nodeIdIn = (subjectAltName: string | undefined): string | undefined =>
-  subjectAltName
-    ?.split(', ')
-    .find(name => name.startsWith(`URI:${peerUriPrefix}`))
-    ?.slice(`URI:${peerUriPrefix}`.length);
-
-const peerUriPrefix = 'urn:mfd:node:';
 
 /** A certificate for servers and, between nodes, clients; good for 90 days from `nowMs`. */
 export const issueLeaf = async (
   authority: KeyAndCertificate,
-  {commonName, hosts, uri}: LeafRequest,
+  {commonName, hosts, uris = []}: LeafRequest,
   nowMs: number,
 ): Promise<KeyAndCertificate> => {
   const issuer = new x509.X509Certificate(authority.cert);
@@ -75,10 +64,13 @@ export const issueLeaf = async (
     extensions: [
       new x509.BasicConstraintsExtension(false, undefined, true),
       new x509.KeyUsagesExtension(x509.KeyUsageFlags.digitalSignature, true),
-      new x509.ExtendedKeyUsageExtension([x509.ExtendedKeyUsage.serverAuth, ...(uri ? [x509.ExtendedKeyUsage.clientAuth] : [])]),
+      new x509.ExtendedKeyUsageExtension([
+        x509.ExtendedKeyUsage.serverAuth,
+        ...(uris.length > 0 ? [x509.ExtendedKeyUsage.clientAuth] : []),
+      ]),
       new x509.SubjectAlternativeNameExtension([
         ...[...new Set(hosts)].map(host => ({type: isIP(host) ? ('ip' as const) : ('dns' as const), value: host})),
-        ...(uri ? [{type: 'url' as const, value: uri}] : []),
+        ...uris.map(uri => ({type: 'url' as const, value: uri})),
       ]),
       await x509.AuthorityKeyIdentifierExtension.create(issuer),
       await x509.SubjectKeyIdentifierExtension.create(keys.publicKey),
@@ -87,17 +79,17 @@ export const issueLeaf = async (
   return {key: await pemOf(keys.privateKey), cert: `${cert.toString('pem')}\n`};
 };
 
-/** Whether a certificate is past two thirds of its life, or is not for all of `hosts`. */
-export const needsRenewal = (pem: string, hosts: string[], nowMs: number): boolean => {
+/** Whether a certificate is past two thirds of its life, or lacks one of `names`: hosts, addresses and URIs. */
+export const needsRenewal = (pem: string, names: string[], nowMs: number): boolean => {
   const cert = new x509.X509Certificate(pem);
   const from = cert.notBefore.getTime();
   const lifeMs = cert.notAfter.getTime() - from;
-  const names =
+  const shown =
     cert
       .getExtension(x509.SubjectAlternativeNameExtension)
       ?.names.toJSON()
       .map(({value}) => value) ?? [];
-  return nowMs > from + (lifeMs * 2) / 3 || !hosts.every(host => names.includes(host));
+  return nowMs > from + (lifeMs * 2) / 3 || !names.every(name => shown.includes(name));
 };
 
 const generateKeys = async (): Promise<webcrypto.CryptoKeyPair> =>

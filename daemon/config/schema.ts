@@ -1,5 +1,6 @@
 import {z} from 'zod';
 import {licenseSchema} from '../../shared/cluster-status.ts';
+import {nodeIdPattern} from '../../shared/fields.ts';
 import {reasons} from '../../shared/held-mail.ts';
 import {parseHostPort} from '../../shared/host-port.ts';
 import {createNetworkSet} from '../mail/networks.ts';
@@ -16,6 +17,13 @@ const listen = (fallback: string) =>
     .default(fallback);
 
 const server = z.string().refine(text => parseHostPort(text) !== undefined, 'must be host:port, IPv6 in brackets');
+
+const route = z
+  .string()
+  .refine(
+    text => nodeIdPattern.test(text.split('=')[0] ?? '') && parseHostPort(text.slice(text.indexOf('=') + 1)) !== undefined,
+    'must be NODE=HOST:PORT, IPv6 in brackets',
+  );
 
 const filePath = z.string().min(1, 'must name a file');
 
@@ -78,7 +86,26 @@ const everyKey = z.strictObject({
     cert_file: filePath.optional().meta({description: 'Certificate chain (PEM) instead of the one from the cluster CA'}),
     key_file: filePath.optional().meta({description: 'Its private key (PEM)'}),
   }),
-  cluster: section({listen: listen('0.0.0.0:8444').meta({description: 'Mutual TLS between nodes'})}),
+  cluster: section({
+    listen: listen('0.0.0.0:8444').meta({description: 'Mutual TLS between nodes'}),
+    advertise: server.optional().meta({description: 'HOST:PORT the other nodes reach this one at, if not its name and port'}),
+    routes: z
+      .array(route)
+      .default([])
+      .meta({description: 'NODE=HOST:PORT where another node is to be reached from here, if not where it says'}),
+    heartbeat_interval: z
+      .number('must be a number of seconds')
+      .min(1, 'must be at least 1')
+      .max(30, 'must be at most 30')
+      .default(10)
+      .meta({description: 'Seconds between two heartbeats to each node'}),
+    drift_after: seconds(60).meta({
+      description: 'Seconds that configurations differ with nothing under way before they are compared',
+    }),
+    outbox_limit: count(100_000, 100_000_000).meta({
+      description: 'Changes kept for nodes that are away; one that is away longer takes everything anew',
+    }),
+  }),
   metrics: section({listen: listen('127.0.0.1:9090').meta({description: 'Plain HTTP: /metrics, /healthz, /readyz'})}),
   smtp: section({
     listen: listen('127.0.0.1:2525').meta({description: 'SMTP gateway'}),

@@ -6,14 +6,14 @@ import {failure, type SuccessMessage, success} from '../../shared/envelope.ts';
 import {Fault} from '../../shared/fault.ts';
 import type {Ctx, RequestState} from './state.ts';
 
-export const reply = (ctx: Ctx, data: unknown, message: SuccessMessage = 'OK'): void => {
+export const reply = (ctx: Pick<Ctx, 'status' | 'body'>, data: unknown, message: SuccessMessage = 'OK'): void => {
   ctx.status = message === 'Created' ? 201 : 200;
   ctx.body = success(data, message);
 };
 
 /** Gives every request an id, every answer the safe headers, and every error its envelope. */
 export const answerErrors =
-  (log: Logger): Middleware<RequestState> =>
+  <S extends Pick<RequestState, 'requestId'>>(log: Logger): Middleware<S> =>
   async (ctx, next) => {
     ctx.state.requestId = randomBytes(10).toString('hex');
     ctx.set({'X-Request-Id': ctx.state.requestId, 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff'});

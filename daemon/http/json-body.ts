@@ -1,16 +1,18 @@
 import type {IncomingMessage} from 'node:http';
 import type {RouterMiddleware} from '@koa/router';
 import {Fault} from '../../shared/fault.ts';
+import type {PeerState} from './peer-app.ts';
 import type {RequestState} from './state.ts';
 
 const maxBytes = 64 * 1024;
 /** A thousand mails with the longest node and queue ids, written with some room. */
 const maxBulkBytes = 256 * 1024;
+const maxPeerBytes = 8 * 1024 * 1024;
 const maxDepth = 32;
 const mediaTypes = ['application/json', 'application/merge-patch+json'];
 
 const bodyOf =
-  (limit: number): RouterMiddleware<RequestState> =>
+  <S extends {body: unknown} = RequestState>(limit: number): RouterMiddleware<S> =>
   async (ctx, next) => {
     requireMediaType(ctx.req);
     ctx.state.body = parse(await read(ctx.req, limit));
@@ -22,6 +24,9 @@ export const jsonBody = bodyOf(maxBytes);
 
 /** The same for the two requests that name up to 1000 mails. */
 export const bulkJsonBody = bodyOf(maxBulkBytes);
+
+/** What nodes send each other. */
+export const peerJsonBody = bodyOf<PeerState>(maxPeerBytes);
 
 /** For requests that need no body: what is sent all the same is read, so that nothing asked for is silently ignored. */
 export const optionalJsonBody: RouterMiddleware<RequestState> = async (ctx, next) => {

@@ -1,43 +1,65 @@
 // What nodes ask of each other, behind mutual TLS on the cluster port and nowhere else.
 import type {TLSSocket} from 'node:tls';
-import Router from '@koa/router';
+import Router, {type RouterContext} from '@koa/router';
 import Koa from 'koa';
 import type {Logger} from 'pino';
 import {Fault} from '../../shared/fault.ts';
-import type {Cluster} from '../services/cluster.ts';
-import {answerErrors, reply} from './answer.ts';
-import type {RequestState} from './state.ts';
+import {answerErrors} from './answer.ts';
+
+/** The node that asks: what its verified certificate says, and no more than that. */
+export interface PeerIdentity {
+  nodeId: string;
+  nodeNo: number;
+}
+
+export interface PeerState {
+  requestId: string;
+  /** Set for all but those who are only about to join. */
+  peer: PeerIdentity;
+  body: unknown;
+}
+
+export type PeerCtx = RouterContext<PeerState>;
+export type PeerRouter = Router<PeerState>;
 
 interface Needs {
-  cluster: Cluster;
   /** The node a verified client certificate belongs to. */
-  nodeIdIn(subjectAltName: string | undefined): string | undefined;
+  identityIn(subjectAltName: string | undefined): PeerIdentity | undefined;
+  /** Whether that node is one of the cluster, now. */
+  isMember(peer: PeerIdentity): boolean;
+  /** What members may ask. */
+  routes: ((router: PeerRouter) => void)[];
+  /** What may be asked by whoever has a certificate of the cluster's authority; each route looks for itself who that is. */
+  openRoutes: ((router: PeerRouter) => void)[];
   log: Logger;
 }
 
-export const createPeerApi = ({cluster, nodeIdIn, log}: Needs): Koa<RequestState> => {
-  const router = new Router<RequestState>({prefix: '/peer/v1'});
-  // This node as it sees itself: the entry of its own in the cluster status.
-  router.get('/node', async ctx => {
-    const {peers, local_node_id} = await cluster.status();
-    reply(
-      ctx,
-      peers.find(({node_id}) => node_id === local_node_id),
-    );
-  });
+const prefix = '/peer/v1';
 
-  const app = new Koa<RequestState>();
+export const createPeerApi = ({identityIn, isMember, routes, openRoutes, log}: Needs): Koa<PeerState> => {
+  const routerWith = (all: Needs['routes']) => {
+    const router: PeerRouter = new Router<PeerState>({prefix, sensitive: true});
+    for (const route of all) route(router);
+    return router;
+  };
+
+  const app = new Koa<PeerState>();
   app.use(answerErrors(log));
+  app.use(routerWith(openRoutes).routes());
   app.use(async (ctx, next) => {
-    const {subjectaltname} = (ctx.req.socket as TLSSocket).getPeerCertificate();
-    if (nodeIdIn(subjectaltname) === undefined)
-      throw new Fault('insufficient_scope', 'the client certificate names no node of this cluster');
+    const peer = identityIn(subjectAltNameOf(ctx));
+    if (!peer || !isMember(peer)) throw new Fault('insufficient_scope', 'the client certificate names no node of this cluster');
+    ctx.state.peer = peer;
     await next();
   });
-  app.use(router.routes());
+  app.use(routerWith(routes).routes());
   app.use(async () => {
     throw new Fault('not_found', 'there is nothing at this path');
   });
   app.on('error', error => log.debug({err: error as Error}, 'peer answer broken off'));
   return app;
 };
+
+/** Of the client certificate, verified in the handshake. */
+export const subjectAltNameOf = ({req}: Pick<Koa.Context, 'req'>): string | undefined =>
+  (req.socket as TLSSocket).getPeerCertificate().subjectaltname;

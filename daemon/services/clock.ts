@@ -29,4 +29,10 @@ export const tick = async (tx: Db, nowMs: number, nodeNo: number): Promise<Stamp
   return stamp;
 };
 
+/** Moves the clock to a stamp that came from elsewhere: what is written here from now on is later than that. */
+export const observe = async (tx: Db, stamp: Stamp): Promise<void> => {
+  const own = await readState(tx, 'clock');
+  if (own === undefined || own < stamp) await writeState(tx, 'clock', stamp);
+};
+
 const hex = (value: number, digits: number): string => value.toString(16).padStart(digits, '0');

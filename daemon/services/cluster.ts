@@ -1,18 +1,18 @@
-import type {ClusterStatus, License} from '../../shared/cluster-status.ts';
+import type {ClusterStatus, License, Peer} from '../../shared/cluster-status.ts';
 import {healthOf} from '../../shared/health.ts';
 import type {Database} from '../store/database.ts';
-import {countNodes, findNode} from '../store/node.ts';
-import {emptyOutbox} from '../store/outbox.ts';
 import {readConfigHash} from './apply.ts';
+import type {NodeDirectory} from './node-directory.ts';
+import type {PeerStates} from './peer-states.ts';
 
 export interface Cluster {
   status(): Promise<ClusterStatus>;
-  /** Forgets the events that no peer waits for: without peers, all. A later one begins with what the records are by then. */
-  pruneOutbox(): Promise<number>;
 }
 
 interface Needs {
   database: Database;
+  directory: NodeDirectory;
+  peerStates: PeerStates;
   nodeId: string;
   nodeNo: number;
   hostname: string;
@@ -22,34 +22,41 @@ interface Needs {
   now: () => number;
 }
 
-export const createCluster = ({database, nodeId, nodeNo, hostname, apiUrl, license, now}: Needs): Cluster => ({
-  async status() {
-    const [{config_hash, changed_at_ms}, node] = await Promise.all([
-      readConfigHash(database.read),
-      findNode(database.read, nodeNo),
-    ]);
-    const generated_at = new Date(now()).toISOString();
-    return {
-      local_node_id: nodeId,
-      local_hostname: hostname,
-      peers: [
-        {
-          node_id: nodeId,
-          fqdn: node?.fqdn ?? hostname,
-          api_url: apiUrl(),
-          last_seen: generated_at,
-          healthy: healthOf(0),
-          config_hash,
-          config_hash_age_s: Math.max(0, Math.floor((now() - changed_at_ms) / 1000)),
-          outbox_backlog_to_us: 0,
-          license: {...license(), valid: license().valid && Date.parse(license().expires_at) > now()},
-        },
-      ],
-      generated_at,
-    };
-  },
+/** The cluster as this node sees it. */
+export const createCluster = (needs: Needs): Cluster => {
+  const {database, directory, peerStates, nodeId, nodeNo, hostname, now} = needs;
 
-  async pruneOutbox() {
-    return database.write.transaction(async tx => ((await countNodes(tx)) > 1 ? 0 : emptyOutbox(tx)));
-  },
+  const own = async (generatedAt: string): Promise<Peer> => {
+    const {config_hash, changed_at_ms} = await readConfigHash(database.read);
+    return {
+      node_id: nodeId,
+      fqdn: directory.findByNo(nodeNo)?.fqdn ?? hostname,
+      api_url: needs.apiUrl(),
+      last_seen: generatedAt,
+      healthy: healthOf(0),
+      config_hash,
+      config_hash_age_s: Math.max(0, Math.floor((now() - changed_at_ms) / 1000)),
+      outbox_backlog_to_us: 0,
+      license: licenseAt(needs.license(), now()),
+    };
+  };
+
+  return {
+    async status() {
+      const generated_at = new Date(now()).toISOString();
+      const peers: Peer[] = [];
+      for (const node of directory.list())
+        if (node.id === nodeNo) peers.push(await own(generated_at));
+        else peers.push(await peerStates.entryOf(node));
+      // A node that has been removed still knows itself.
+      if (!directory.findByNo(nodeNo)) peers.unshift(await own(generated_at));
+      return {local_node_id: nodeId, local_hostname: hostname, peers, generated_at};
+    },
+  };
+};
+
+/** One that has ended is not valid, whatever the configuration says. */
+export const licenseAt = (license: License, nowMs: number): License => ({
+  ...license,
+  valid: license.valid && Date.parse(license.expires_at) > nowMs,
 });

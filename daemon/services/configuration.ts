@@ -1,16 +1,14 @@
 import type {Json} from '../../shared/merge-patch.ts';
 import {appendAudit} from '../store/audit.ts';
-import type {Kind, StampedFields} from '../store/config-record.ts';
+import {idsPerNode, type Kind, type StampedFields} from '../store/config-record.ts';
 import type {Database, Db} from '../store/database.ts';
 import {nextInSequence} from '../store/local-state.ts';
 import {appendToOutbox} from '../store/outbox.ts';
 import {apply, type Change, type Touched} from './apply.ts';
-import {stampMs, tick} from './clock.ts';
+import {observe, stampMs, tick} from './clock.ts';
+import {buryLosers} from './name-conflict.ts';
 import type {Actor} from './ports.ts';
 import type {FieldsOf} from './projection.ts';
-
-/** Numbers of one node start here, so that ids need no coordination: node number × 10^9 + local sequence. */
-const idsPerNode = 1_000_000_000;
 
 /** One change of configuration on its way: everything in it commits together, or nothing does. */
 export interface Draft {
@@ -29,8 +27,15 @@ export interface Draft {
 export interface Configuration {
   /** Runs `work` in one transaction with its outbox row, then tells the listeners, then resolves. */
   change<T>(work: (draft: Draft) => Promise<T>): Promise<T>;
+  /**
+   * Takes over what was written elsewhere, in one transaction with what `note` writes down about it, then tells the
+   * listeners. No outbox row: whoever wrote it tells the others.
+   */
+  absorb(changes: Change[], note: (tx: Db) => Promise<void>): Promise<void>;
   /** Called after each commit with the records that may look different; awaited before the change resolves. */
   onChange(listener: (touched: Touched[]) => Promise<void>): void;
+  /** Called after each commit that left an event in the outbox, with its number. */
+  onOutbox(listener: (seq: number) => void): void;
 }
 
 interface Needs {
@@ -43,8 +48,9 @@ interface Needs {
 
 export const createConfiguration = ({database, nodeNo, now, withRoom}: Needs): Configuration => {
   const listeners: ((touched: Touched[]) => Promise<void>)[] = [];
+  const outboxListeners: ((seq: number) => void)[] = [];
 
-  const commit = async <T>(work: (draft: Draft) => Promise<T>): Promise<{result: T; touched: Touched[]}> =>
+  const commit = async <T>(work: (draft: Draft) => Promise<T>): Promise<Committed & {result: T}> =>
     database.write.transaction(async tx => {
       const stamp = await tick(tx, now(), nodeNo);
       const changes: Change[] = [];
@@ -67,8 +73,18 @@ export const createConfiguration = ({database, nodeNo, now, withRoom}: Needs): C
         audit: async ({keyId, remoteAddress}, action, target, detail = '') =>
           appendAudit(tx, {at, key_id: keyId, action, target, remote_address: remoteAddress, result: 'ok', detail}),
       });
-      if (changes.length > 0) await appendToOutbox(tx, {stamp, changes});
-      return {result, touched};
+      const seq = changes.length > 0 ? await appendToOutbox(tx, {stamp, changes}) : undefined;
+      return {result, touched, seq};
+    });
+
+  const takeOver = async (changes: Change[], note: (tx: Db) => Promise<void>): Promise<Committed> =>
+    database.write.transaction(async tx => {
+      const last = changes.map(latestStamp).toSorted().at(-1);
+      if (last !== undefined) await observe(tx, last);
+      const touched = await apply(tx, changes, now());
+      const seq = await buryLosers({tx, touched, nodeNo, now});
+      await note(tx);
+      return {touched, seq};
     });
 
   // One after the other: a listener that reads what it keeps must not be overtaken by one that reads later.
@@ -81,17 +97,33 @@ export const createConfiguration = ({database, nodeNo, now, withRoom}: Needs): C
     return told;
   };
 
+  const announce = async ({touched, seq}: Committed): Promise<void> => {
+    if (seq !== undefined) for (const listener of outboxListeners) listener(seq);
+    await tell(touched);
+  };
+
   return {
     async change(work) {
-      const {result, touched} = await withRoom(async () => commit(work));
-      await tell(touched);
+      const {result, ...committed} = await withRoom(async () => commit(work));
+      await announce(committed);
       return result;
     },
-    onChange(listener) {
-      listeners.push(listener);
+    async absorb(changes, note) {
+      await announce(await withRoom(async () => takeOver(changes, note)));
     },
+    onChange: listener => void listeners.push(listener),
+    onOutbox: listener => void outboxListeners.push(listener),
   };
 };
+
+interface Committed {
+  touched: Touched[];
+  /** Of the event this left in the outbox, if any. */
+  seq: number | undefined;
+}
+
+const latestStamp = ({fields, deleted}: Change): string =>
+  [...Object.values(fields).map(([, stamp]) => stamp), deleted ?? ''].sort().at(-1) ?? '';
 
 const stamped = (fields: Record<string, Json>, stamp: string): StampedFields =>
   Object.fromEntries(

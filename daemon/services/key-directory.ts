@@ -8,8 +8,12 @@ export interface KeyDirectory {
   /** The key whose value hashes to this, if any; asks the database only for what memory does not have. */
   findByHash(keyHash: string): Promise<StoredApiKey | undefined>;
   lastUsedAt(keyId: number): string | null;
-  /** Notes a use; written to the store in batches by `flush`. */
+  /** Notes a use here; written to the store in batches by `flush`. */
   touch(keyId: number, at: Date): void;
+  /** Notes a use on another node, ISO 8601. */
+  hearUse(keyId: number, at: string): void;
+  /** The keys used here since the `after`-th use, each with its latest; `upTo` is the number of the newest. */
+  usesAfter(after: number): {uses: [keyId: number, at: string][]; upTo: number};
   flush(): Promise<void>;
 }
 
@@ -20,7 +24,16 @@ export const createKeyDirectory = async (database: Database, configuration: Conf
   const hashOfId = new Map<number, string>();
   const uses = new Map<number, string>();
   const unwritten = new Set<number>();
+  /** The number of the latest use here, by key, in the order of use. */
+  const usedHere = new Map<number, number>();
+  let useCount = 0;
   let changes = 0;
+
+  const note = (keyId: number, at: string) => {
+    if (!hashOfId.has(keyId) || at <= (uses.get(keyId) ?? '')) return;
+    uses.set(keyId, at);
+    unwritten.add(keyId);
+  };
 
   const keep = (key: StoredApiKey) => {
     byHash.set(key.key_hash, key);
@@ -31,6 +44,7 @@ export const createKeyDirectory = async (database: Database, configuration: Conf
     if (hash !== undefined) byHash.delete(hash);
     hashOfId.delete(id);
     uses.delete(id);
+    usedHere.delete(id);
     unwritten.delete(id);
   };
 
@@ -64,8 +78,20 @@ export const createKeyDirectory = async (database: Database, configuration: Conf
     },
     lastUsedAt: keyId => uses.get(keyId) ?? null,
     touch(keyId, at) {
-      uses.set(keyId, at.toISOString());
-      unwritten.add(keyId);
+      note(keyId, at.toISOString());
+      useCount += 1;
+      usedHere.delete(keyId);
+      usedHere.set(keyId, useCount);
+    },
+    hearUse: note,
+    usesAfter(after) {
+      const fresh: [number, string][] = [];
+      for (const [keyId, number] of [...usedHere].reverse()) {
+        if (number <= after) break;
+        const at = uses.get(keyId);
+        if (at !== undefined) fresh.push([keyId, at]);
+      }
+      return {uses: fresh, upTo: useCount};
     },
     async flush() {
       if (unwritten.size === 0) return;

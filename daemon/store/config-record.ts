@@ -1,9 +1,13 @@
 // The mergeable truth behind every replicated record: each field with the stamp of its last write.
+import type {Knex} from 'knex';
 import type {Json} from '../../shared/merge-patch.ts';
 import type {Db} from './database.ts';
 
 export const kinds = ['node', 'domain', 'api_key', 'mail_filter', 'dkim_key'] as const;
 export type Kind = (typeof kinds)[number];
+
+/** Numbers of one node start here, so that ids need no coordination: node number × 10^9 + local sequence. */
+export const idsPerNode = 1_000_000_000;
 
 /** Hybrid logical clock reading as text that sorts: milliseconds, counter, node number, in hex. */
 export type Stamp = string;
@@ -48,6 +52,43 @@ export const recordsWithUniqueKey = async (db: Db, kind: Kind, uniqueKey: string
 
 export const childrenOf = async (db: Db, kinds: Kind[], parentId: number): Promise<RecordKey[]> =>
   db<ConfigRecordRow>('config_record').whereIn('kind', kinds).where({parent_id: parentId}).select('kind', 'id');
+
+export type RecordDigest = RecordKey & Pick<StoredRecord, 'digest'>;
+
+/** In the order of kind and id, from after `after`. */
+export const recordsAfter = async (db: Db, after: RecordKey | undefined, limit: number): Promise<StoredRecord[]> =>
+  (await db<ConfigRecordRow>('config_record').modify(following, after).orderBy(['kind', 'id']).limit(limit)).map(toRecord);
+
+/** The same without what the records say. */
+export const digestsAfter = async (db: Db, after: RecordKey | undefined, limit: number): Promise<RecordDigest[]> => {
+  const rows: RecordDigest[] = await db<ConfigRecordRow>('config_record')
+    .modify(following, after)
+    .orderBy(['kind', 'id'])
+    .limit(limit)
+    .select('kind', 'id', 'digest');
+  return rows.map(row => ({...row, id: Number(row.id)}));
+};
+
+const following = (query: Knex.QueryBuilder, after: RecordKey | undefined): void => {
+  if (after) void query.where('kind', '>', after.kind).orWhere(same => same.where('kind', after.kind).where('id', '>', after.id));
+};
+
+/** The greatest id of a kind that `nodeNo` has made, tombstones included; undefined when there is none. */
+export const greatestId = async (db: Db, kind: Kind, nodeNo: number): Promise<number | undefined> => {
+  const row = await db<ConfigRecordRow>('config_record')
+    .where({kind})
+    .where('id', '>', nodeNo * idsPerNode)
+    .where('id', '<', (nodeNo + 1) * idsPerNode)
+    .max({id: 'id'})
+    .first<{id: number | null}>();
+  return row?.id == null ? undefined : Number(row.id);
+};
+
+/** The greatest number a node ever had, removed ones included; 0 before the first. */
+export const greatestNodeNo = async (db: Db): Promise<number> => {
+  const row = await db<ConfigRecordRow>('config_record').where({kind: 'node'}).max({id: 'id'}).first<{id: number | null}>();
+  return Number(row?.id ?? 0);
+};
 
 const toRecord = (row: ConfigRecordRow): StoredRecord => ({
   ...row,

@@ -21,3 +21,9 @@ export const nextInSequence = async (db: Db, sequence: string): Promise<number> 
   await writeState(db, `sequence:${sequence}`, String(next));
   return next;
 };
+
+/** A sequence goes on from `reached` at least. */
+export const raiseSequence = async (db: Db, sequence: string, reached: number): Promise<void> => {
+  if (reached > Number((await readState(db, `sequence:${sequence}`)) ?? 0))
+    await writeState(db, `sequence:${sequence}`, String(reached));
+};

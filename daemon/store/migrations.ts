@@ -6,7 +6,10 @@ interface Migration {
 }
 
 /** A migration that has been released is never edited: add one below it. */
-const all: Migration[] = [{name: '0001_first', up: first}];
+const all: Migration[] = [
+  {name: '0001_first', up: first},
+  {name: '0002_cluster', up: cluster},
+];
 
 export const migrations: Knex.MigrationSource<Migration> = {
   getMigrations: async () => all,
@@ -156,4 +159,33 @@ async function createHold(db: Knex): Promise<void> {
     table.bigInteger('size_bytes').notNullable();
     table.primary(['domain_id', 'domain', 'reason']);
   });
+}
+
+/** What a node needs to know of others, and of what it has told them. */
+async function cluster(db: Knex): Promise<void> {
+  await db.schema.alterTable('node', table => {
+    table.text('cluster_url');
+    table.text('api_url');
+  });
+  await db.schema.createTable('applied', table => {
+    table.bigInteger('origin').primary();
+    table.bigInteger('seq').notNullable();
+  });
+  await db.schema.createTable('peer_report', table => {
+    table.bigInteger('node_no').primary();
+    table.text('last_seen').notNullable();
+    table.text('report').notNullable();
+  });
+  await db.schema.createTable('join_token', table => {
+    table.text('id').primary();
+    table.text('created_at').notNullable();
+    table.text('expires_at').notNullable();
+    table.text('used_at');
+  });
+  // The numbers of the outbox are counted beside it now, as they go on when its rows are gone. Nobody has been told one yet.
+  const row = await db('outbox').max({last: 'seq'}).min({first: 'seq'}).first<{last: number | null; first: number | null}>();
+  if (row?.last) {
+    await db('local_state').insert({name: 'sequence:outbox', value: String(row.last)});
+    await db('local_state').insert({name: 'outbox_floor', value: String(Number(row.first) - 1)});
+  }
 }

@@ -5,6 +5,9 @@ export interface StoredNode {
   id: number;
   node_id: string;
   fqdn: string;
+  /** Where the others reach it, `https://host:port`; null until it has said so itself. */
+  cluster_url: string | null;
+  api_url: string | null;
   created_at: string;
 }
 
@@ -18,8 +21,5 @@ export const removeNode = async (db: Db, id: number): Promise<void> => {
 
 export const findNode = async (db: Db, id: number): Promise<StoredNode | undefined> => db<StoredNode>('node').where({id}).first();
 
-/** All nodes of the cluster, this one included. */
-export const countNodes = async (db: Db): Promise<number> => {
-  const row = await db('node').count({count: '*'}).first();
-  return Number(row?.count ?? 0);
-};
+/** All nodes of the cluster, this one included, in the order in which they joined. */
+export const listNodes = async (db: Db): Promise<StoredNode[]> => db<StoredNode>('node').orderBy('id');

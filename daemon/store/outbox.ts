@@ -1,12 +1,69 @@
+// What this node has changed and its peers are to hear: one row per change, numbered without a gap from `outbox_floor` on.
 import type {Db} from './database.ts';
+import {nextInSequence, readState, writeState} from './local-state.ts';
 
-/** Queues one replication event for every peer; its number is this node's next. */
-export const appendToOutbox = async (db: Db, event: unknown): Promise<void> => {
-  await db('outbox').insert({event: JSON.stringify(event)});
+export interface OutboxEntry {
+  seq: number;
+  event: unknown;
+}
+
+interface OutboxRow {
+  seq: number;
+  event: string;
+}
+
+const sequence = 'outbox';
+const floorName = 'outbox_floor';
+
+/** Queues one replication event for every peer and gives it this node's next number, which it returns. */
+export const appendToOutbox = async (tx: Db, event: unknown): Promise<number> => {
+  const seq = await nextInSequence(tx, sequence);
+  await tx('outbox').insert({seq, event: JSON.stringify(event)});
+  return seq;
 };
 
-/** Takes out all events; returns how many. The numbers go on where they were. */
-export const emptyOutbox = async (db: Db): Promise<number> => db('outbox').delete();
+/** The number of the newest event there has been; 0 before the first. */
+export const lastOutboxSeq = async (db: Db): Promise<number> => Number((await readState(db, `sequence:${sequence}`)) ?? 0);
+
+/** Events up to this number are gone. */
+export const outboxFloor = async (db: Db): Promise<number> => Number((await readState(db, floorName)) ?? 0);
+
+/** Events after `after` in order, at most `limit`, and no more than `maxChars` unless the first alone is longer. */
+export const outboxAfter = async (
+  db: Db,
+  after: number,
+  {limit, maxChars}: {limit: number; maxChars: number},
+): Promise<OutboxEntry[]> => {
+  const rows = await db<OutboxRow>('outbox').where('seq', '>', after).orderBy('seq').limit(limit);
+  const entries: OutboxEntry[] = [];
+  let chars = 0;
+  for (const {seq, event} of rows) {
+    chars += event.length;
+    if (entries.length > 0 && chars > maxChars) break;
+    entries.push({seq: Number(seq), event: JSON.parse(event)});
+  }
+  return entries;
+};
+
+/** Forgets events up to `seq`; returns how many there were. */
+export const pruneOutbox = async (tx: Db, seq: number): Promise<number> => {
+  if (seq <= (await outboxFloor(tx))) return 0;
+  const gone = await tx('outbox').where('seq', '<=', seq).delete();
+  await writeState(tx, floorName, String(seq));
+  return gone;
+};
+
+/**
+ * For a database that has gone back in time: what it still has gets numbers above `seq`, which peers have seen of this
+ * node's former life. Nothing up to there can be asked for any more.
+ */
+export const renumberOutbox = async (tx: Db, seq: number): Promise<void> => {
+  const kept = await tx<OutboxRow>('outbox').orderBy('seq');
+  await tx('outbox').delete();
+  await writeState(tx, `sequence:${sequence}`, String(seq));
+  await writeState(tx, floorName, String(seq));
+  for (const {event} of kept) await appendToOutbox(tx, JSON.parse(event));
+};
 
 export const outboxDepth = async (db: Db): Promise<number> => {
   const row = await db('outbox').count({count: '*'}).first();

@@ -2,7 +2,8 @@ import {readFile} from 'node:fs/promises';
 import {request} from 'node:https';
 import {join} from 'node:path';
 import test from 'ava';
-import {createAuthority, issueLeaf, peerUri} from '../../daemon/cluster/certificates.ts';
+import {createAuthority, issueLeaf} from '../../daemon/cluster/certificates.ts';
+import {identityUris} from '../../daemon/cluster/peer-identity.ts';
 import {startNode, type TestNode} from '../helpers/node.ts';
 
 interface Pair {
@@ -14,7 +15,7 @@ const ask = async (node: TestNode, {key, cert}: Pair): Promise<{status: number; 
   const ca = await readFile(node.ca_file, 'utf8');
   return new Promise((resolve, reject) => {
     const options = {ca, agent: false as const, ...(key && {key}), ...(cert && {cert})};
-    const sent = request(`${node.cluster_url}/peer/v1/node`, options, response => {
+    const sent = request(`${node.cluster_url}/peer/v1/digests`, options, response => {
       let body = '';
       response.on('data', (chunk: Buffer) => {
         body += chunk.toString();
@@ -32,12 +33,16 @@ const fileOf = async (node: TestNode, name: string) => readFile(join(node.data, 
 test('the cluster port answers a node certificate of its own CA and breaks off every other handshake', async t => {
   const node = await startNode(t);
   const stranger = await createAuthority(Date.now());
-  const forged = await issueLeaf(stranger, {commonName: 'x', hosts: ['localhost'], uri: peerUri(node.node_id)}, Date.now());
+  const forged = await issueLeaf(
+    stranger,
+    {commonName: 'x', hosts: ['localhost'], uris: identityUris({nodeId: node.node_id, nodeNo: 1})},
+    Date.now(),
+  );
 
   const own = await ask(node, {key: await fileOf(node, 'node.key'), cert: await fileOf(node, 'node.crt')});
 
   t.is(own.status, 200);
-  t.is(JSON.parse(own.body).data.node_id, node.node_id);
+  t.true(JSON.parse(own.body).data.digests.length > 0);
   await t.throwsAsync(ask(node, {}), undefined, 'no certificate');
   await t.throwsAsync(ask(node, forged), undefined, 'a certificate of another CA');
   await t.throwsAsync(
@@ -50,7 +55,7 @@ test('the cluster port answers a node certificate of its own CA and breaks off e
 test('a certificate of the CA that names no node is answered 403', async t => {
   const node = await startNode(t);
   const authority = {key: await fileOf(node, 'ca.key'), cert: await fileOf(node, 'ca.crt')};
-  const nameless = await issueLeaf(authority, {commonName: 'x', hosts: ['localhost'], uri: 'urn:other:node:x'}, Date.now());
+  const nameless = await issueLeaf(authority, {commonName: 'x', hosts: ['localhost'], uris: ['urn:other:node:x']}, Date.now());
 
   const {status} = await ask(node, nameless);
 

@@ -5,14 +5,8 @@ import type {AddressInfo} from 'node:net';
 import {join} from 'node:path';
 import {connect, createServer, type PeerCertificate, type TLSSocket} from 'node:tls';
 import test, {type ExecutionContext} from 'ava';
-import {
-  createAuthority,
-  issueLeaf,
-  type KeyAndCertificate,
-  needsRenewal,
-  nodeIdIn,
-  peerUri,
-} from '../../../daemon/cluster/certificates.ts';
+import {createAuthority, issueLeaf, type KeyAndCertificate, needsRenewal} from '../../../daemon/cluster/certificates.ts';
+import {identityIn, identityUris} from '../../../daemon/cluster/peer-identity.ts';
 import {ConfigError} from '../../../daemon/config/load.ts';
 import {configSchema} from '../../../daemon/config/schema.ts';
 import {dataFolder} from '../../../daemon/data-folder.ts';
@@ -86,7 +80,7 @@ test('a leaf of another authority is not verified', async t => {
 test('between nodes a leaf proves at both ends which node it is', async t => {
   const authority = await createAuthority(now);
   const leafOf = async (nodeId: string) =>
-    issueLeaf(authority, {commonName: nodeId, hosts: [`${nodeId}.test`], uri: peerUri(nodeId)}, now);
+    issueLeaf(authority, {commonName: nodeId, hosts: [`${nodeId}.test`], uris: identityUris({nodeId, nodeNo: 1})}, now);
 
   const {clientFault, serverSaw, server} = await shakeHands(t, {
     server: await leafOf('alpha'),
@@ -96,8 +90,8 @@ test('between nodes a leaf proves at both ends which node it is', async t => {
   });
 
   t.is(clientFault, undefined);
-  t.is(nodeIdIn(serverSaw), 'beta');
-  t.is(nodeIdIn(server.subjectaltname), 'alpha');
+  t.deepEqual(identityIn(serverSaw), {nodeId: 'beta', nodeNo: 1});
+  t.deepEqual(identityIn(server.subjectaltname), {nodeId: 'alpha', nodeNo: 1});
 });
 
 test('a leaf that is for no node proves nothing as a client', async t => {
@@ -107,13 +101,17 @@ test('a leaf that is for no node proves nothing as a client', async t => {
   const {serverSaw} = await shakeHands(t, {server: leaf, client: leaf, ca: authority.cert, servername: 'a.test'});
 
   t.is(serverSaw, 'INVALID_PURPOSE');
-  t.is(nodeIdIn(undefined), undefined);
+  t.is(identityIn(undefined), undefined);
 });
 
 test('a leaf cannot sign another', async t => {
   const authority = await createAuthority(now);
   const leaf = await issueLeaf(authority, {commonName: 'a.test', hosts: ['a.test']}, now);
-  const forged = await issueLeaf(leaf, {commonName: 'b.test', hosts: ['b.test'], uri: peerUri('b')}, now);
+  const forged = await issueLeaf(
+    leaf,
+    {commonName: 'b.test', hosts: ['b.test'], uris: identityUris({nodeId: 'b', nodeNo: 1})},
+    now,
+  );
 
   const chained = {key: forged.key, cert: `${forged.cert}\n${leaf.cert}`};
   const {clientFault} = await shakeHands(t, {server: chained, ca: authority.cert, servername: 'b.test'});

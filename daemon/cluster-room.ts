@@ -1,0 +1,62 @@
+// What a node does with the other nodes, wired to its services.
+import type {Logger} from 'pino';
+import {startPeerLinks} from './cluster/peer-links.ts';
+import type {Peers} from './cluster/peers.ts';
+import type {Config} from './config/schema.ts';
+import type {Records} from './records-room.ts';
+import type {Services} from './service-room.ts';
+
+interface Needs {
+  nodeNo: number;
+  config: Config;
+  records: Records;
+  services: Services;
+  peers: Peers;
+  log: Logger;
+}
+
+export type ClusterRoom = ReturnType<typeof startCluster>;
+
+/** How long a node that starts waits for word from the others before it opens its doors. */
+const greetingMs = 3000;
+
+export const startCluster = ({nodeNo, config, records, services, peers, log}: Needs) => {
+  const {replication, talk, limiter} = services;
+  let lastSeq = 0;
+  let changes = 0;
+  const links = startPeerLinks({
+    nodeNo,
+    peers,
+    talk,
+    replication,
+    intervalMs: config.cluster.heartbeat_interval * 1000,
+    news: () => `${changes} ${limiter.taken}`,
+    log,
+  });
+  records.configuration.onOutbox(seq => {
+    lastSeq = seq;
+    links.wake();
+  });
+  records.configuration.onChange(async () => {
+    changes += 1;
+  });
+
+  return {
+    greet: async () => links.greet(greetingMs),
+    settled: links.settled,
+    /** `mfd bootstrap-key` writes to the database of a running node: nobody tells of that. */
+    async look() {
+      const seq = await replication.lastSeq();
+      if (seq !== lastSeq) links.wake();
+      lastSeq = seq;
+    },
+    async prune() {
+      const least = links.leastAcknowledged();
+      await replication.prune(least ?? 0, config.cluster.outbox_limit);
+    },
+    async stop() {
+      await links.stop();
+      peers.close();
+    },
+  };
+};

@@ -1,0 +1,71 @@
+// One peer's heartbeats: at the interval, and sooner when there is something that cannot wait so long.
+import {heartbeatSchema} from '../services/peer-protocol.ts';
+import type {PeerTalk} from '../services/peer-talk.ts';
+import type {Peer} from './peers.ts';
+
+export interface Heartbeats {
+  /** Sends one now, unless one is under way; resolves when it has been answered or has failed. */
+  beat(): Promise<void>;
+  stop(): void;
+}
+
+interface Needs {
+  peer: Peer;
+  talk: PeerTalk;
+  intervalMs: number;
+  /** Changes when the peers should hear of it within a second: requests counted, configuration changed. */
+  news(): string;
+  /** With how far the peer has applied this node's events. */
+  onAnswer(appliedOfUs: number): void;
+  onFailure(error: unknown): void;
+  nodeNo: number;
+}
+
+const lookMs = 1000;
+const answerMs = 3000;
+
+export const startHeartbeats = ({peer, talk, intervalMs, news, onAnswer, onFailure, nodeNo}: Needs): Heartbeats => {
+  let usesTold = 0;
+  let newsTold = '';
+  let sentAt = Number.NEGATIVE_INFINITY;
+  let underWay: Promise<void> | undefined;
+  let isStopped = false;
+
+  const send = async () => {
+    sentAt = performance.now();
+    const current = news();
+    try {
+      const {heartbeat, usesUpTo} = await talk.heartbeat(usesTold);
+      const heard = await peer.client.ask(heartbeatSchema, {
+        method: 'POST',
+        path: 'heartbeat',
+        body: heartbeat,
+        deadlineMs: answerMs,
+      });
+      usesTold = usesUpTo;
+      newsTold = current;
+      await talk.hear(peer, heard);
+      if (!isStopped) onAnswer(heard.applied[nodeNo] ?? 0);
+    } catch (error) {
+      if (!isStopped) onFailure(error);
+    }
+  };
+  const beat = async (): Promise<void> => {
+    underWay ??= send().finally(() => {
+      underWay = undefined;
+    });
+    return underWay;
+  };
+
+  const look = setInterval(() => {
+    const isDue = performance.now() - sentAt >= intervalMs - lookMs / 2;
+    if (isDue || news() !== newsTold) void beat();
+  }, lookMs).unref();
+  return {
+    beat,
+    stop() {
+      isStopped = true;
+      clearInterval(look);
+    },
+  };
+};

@@ -1,0 +1,135 @@
+// Tells one peer what this node has changed, in order, from wherever the peer says that it is.
+
+import {eventsAnswerSchema} from '../services/peer-protocol.ts';
+import type {Replication} from '../services/replication.ts';
+import type {PeerClient} from './peer-client.ts';
+
+export interface OutboxSender {
+  /** There may be something new, or the peer may be back: do not wait any longer. */
+  wake(): void;
+  /** The peer has applied up to here, as it says itself; it may have gone back. */
+  heardApplied(seq: number): void;
+  /** How far the peer has applied this node's events; undefined before it has said so. */
+  readonly acknowledged: number | undefined;
+  /** Resolves with true once the peer has applied event `seq`, with false when it cannot be reached or at the deadline. */
+  reached(seq: number, deadlineMs: number): Promise<boolean>;
+  stop(): void;
+}
+
+interface Needs {
+  client: PeerClient;
+  replication: Replication;
+  onFailure(error: unknown): void;
+}
+
+/** Backing off from a peer that is away must not keep it waiting once it is back. */
+const backoff = {firstMs: 50, mostMs: 1000};
+const answerMs = 5000;
+const gapPauseMs = 300;
+const batch = {most: 500, maxChars: 256 * 1024};
+
+export const startOutboxSender = ({client, replication, onFailure}: Needs): OutboxSender => {
+  let acknowledged: number | undefined;
+  let isStopped = false;
+  let failures = 0;
+  let size = batch.most;
+  let isBusy = false;
+  let isWoken = false;
+  let timer: NodeJS.Timeout | undefined;
+  let waiting: {seq: number; settle: (isReached: boolean) => void}[] = [];
+
+  const settleWaiting = (isFailed: boolean) => {
+    for (const one of waiting)
+      if (acknowledged !== undefined && acknowledged >= one.seq) one.settle(true);
+      else if (isFailed) one.settle(false);
+  };
+
+  /** Resolves with how long to wait before the next batch, or undefined when the peer has everything. */
+  const sendBatch = async (): Promise<number | undefined> => {
+    const after = acknowledged;
+    const {floor, events} =
+      after === undefined
+        ? {...(await replication.batchAfter(0, {limit: 0, maxChars: 0})), events: []}
+        : await replication.batchAfter(after, {limit: size, maxChars: batch.maxChars});
+    if (after !== undefined && events.length === 0 && after >= floor) return undefined;
+    const {applied} = await client.ask(eventsAnswerSchema, {
+      method: 'POST',
+      path: 'events',
+      body: {floor, events},
+      deadlineMs: answerMs,
+    });
+    acknowledged = applied;
+    size = Math.min(batch.most, size * 2);
+    // What is gone here the peer has to fetch by itself.
+    return applied < floor ? gapPauseMs : 0;
+  };
+
+  const work = async (): Promise<void> => {
+    if (isBusy || isStopped) return;
+    isBusy = true;
+    let pauseMs: number | undefined;
+    try {
+      do {
+        isWoken = false;
+        pauseMs = await sendBatch();
+        failures = 0;
+        settleWaiting(false);
+      } while ((pauseMs === 0 || (isWoken && pauseMs === undefined)) && !isStopped);
+    } catch (error) {
+      failures += 1;
+      // A batch that does not get through in time may be too much for the line.
+      size = Math.max(1, Math.floor(size / 2));
+      pauseMs = Math.min(backoff.mostMs, backoff.firstMs * 2 ** Math.min(failures, 10)) * (0.5 + Math.random() / 2);
+      if (!isStopped) onFailure(error);
+      settleWaiting(true);
+    }
+    isBusy = false;
+    if (pauseMs !== undefined) arm(pauseMs);
+    else if (isWoken) void work();
+  };
+  const arm = (ms: number) => {
+    clearTimeout(timer);
+    if (!isStopped) timer = setTimeout(() => void work(), ms).unref();
+  };
+  const wake = () => {
+    isWoken = true;
+    clearTimeout(timer);
+    void work();
+  };
+  wake();
+
+  return {
+    wake,
+    heardApplied(seq) {
+      // While a batch is under way its own answer is newer.
+      if (isBusy || seq === acknowledged) return;
+      acknowledged = seq;
+      settleWaiting(false);
+      wake();
+    },
+    get acknowledged() {
+      return acknowledged;
+    },
+    async reached(seq, deadlineMs) {
+      if (acknowledged !== undefined && acknowledged >= seq) return true;
+      wake();
+      return new Promise(resolve => {
+        const one = {
+          seq,
+          settle(isReached: boolean) {
+            clearTimeout(deadline);
+            waiting = waiting.filter(other => other !== one);
+            resolve(isReached);
+          },
+        };
+        const deadline = setTimeout(() => one.settle(false), deadlineMs);
+        waiting.push(one);
+      });
+    },
+    stop() {
+      isStopped = true;
+      clearTimeout(timer);
+      settleWaiting(true);
+    },
+  };
+};

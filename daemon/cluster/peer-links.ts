@@ -1,0 +1,144 @@
+// Everything this node does with each of its peers by itself: heartbeats, telling changes, catching up.
+import type {Logger} from 'pino';
+import type {PeerTalk} from '../services/peer-talk.ts';
+import type {Replication} from '../services/replication.ts';
+import {catchUp} from './catch-up.ts';
+import {type Heartbeats, startHeartbeats} from './heartbeats.ts';
+import {type OutboxSender, startOutboxSender} from './outbox-sender.ts';
+import type {Peer, Peers} from './peers.ts';
+
+export interface PeerLinks {
+  /** There is a new event in the outbox. */
+  wake(): void;
+  /** Waits until the peers have applied event `seq`; resolves with the ids of those that could not be reached or did not in time. */
+  settled(seq: number, deadlineMs: number): Promise<string[]>;
+  /** The least that any peer has applied of this node's events; undefined while one has not said yet. */
+  leastAcknowledged(): number | undefined;
+  /** One heartbeat to everybody, and what follows from it; resolves when all have answered or at the deadline. */
+  greet(deadlineMs: number): Promise<void>;
+  stop(): Promise<void>;
+}
+
+interface Needs {
+  nodeNo: number;
+  peers: Peers;
+  talk: PeerTalk;
+  replication: Replication;
+  intervalMs: number;
+  news(): string;
+  log: Logger;
+}
+
+interface Link {
+  peer: Peer;
+  sender: OutboxSender;
+  heartbeats: Heartbeats;
+}
+
+const catchUpPauseMs = 1000;
+
+export const startPeerLinks = ({nodeNo, peers, talk, replication, intervalMs, news, log}: Needs): PeerLinks => {
+  const links = new Map<number, Link>();
+  const catchingUp = new Map<number, Promise<void>>();
+  let isStopped = false;
+
+  /** One failure is told when it begins and when it is over, not every second. */
+  const failureLog = (peer: Peer) => {
+    const silent = new Set<string>();
+    return {
+      failed(what: string, error: unknown) {
+        log[silent.has(what) ? 'debug' : 'warn']({node: peer.nodeId, err: error}, `${what} failed`);
+        silent.add(what);
+      },
+      worked() {
+        if (silent.size > 0) log.info({node: peer.nodeId}, 'the node answers again');
+        silent.clear();
+      },
+    };
+  };
+
+  peers.follow(peer => {
+    const failures = failureLog(peer);
+    const sender = startOutboxSender({
+      client: peer.client,
+      replication,
+      onFailure: error => failures.failed('telling changes', error),
+    });
+    const heartbeats = startHeartbeats({
+      peer,
+      talk,
+      intervalMs,
+      news,
+      nodeNo,
+      onAnswer(appliedOfUs) {
+        failures.worked();
+        sender.heardApplied(appliedOfUs);
+      },
+      onFailure: error => failures.failed('heartbeat', error),
+    });
+    links.set(peer.nodeNo, {peer, sender, heartbeats});
+    void heartbeats.beat();
+    return () => {
+      links.delete(peer.nodeNo);
+      sender.stop();
+      heartbeats.stop();
+    };
+  });
+
+  const fetchAll = async ({peer}: Link): Promise<void> => {
+    try {
+      const count = await catchUp(peer.client, replication, nodeNo);
+      log.info({node: peer.nodeId, records: count}, 'configuration taken from another node');
+      for (const {sender} of links.values()) sender.wake();
+    } catch (error) {
+      log.warn({node: peer.nodeId, err: error}, 'taking the configuration from another node failed');
+      // Whoever noticed that it is needed notices again; not at once.
+      await new Promise(resolve => setTimeout(resolve, catchUpPauseMs).unref());
+    }
+  };
+  talk.onBehind(from => {
+    const link = links.get(from);
+    if (!link || isStopped || catchingUp.has(from)) return;
+    catchingUp.set(
+      from,
+      fetchAll(link).finally(() => catchingUp.delete(from)),
+    );
+  });
+
+  return {
+    wake() {
+      for (const {sender} of links.values()) sender.wake();
+    },
+    async settled(seq, deadlineMs) {
+      const outcomes = await Promise.all(
+        [...links.values()].map(async ({peer, sender}) => ((await sender.reached(seq, deadlineMs)) ? [] : [peer.nodeId])),
+      );
+      return outcomes.flat().sort();
+    },
+    leastAcknowledged() {
+      const all = [...links.values()].map(({sender}) => sender.acknowledged);
+      return all.every(seq => seq !== undefined) ? Math.min(Number.MAX_SAFE_INTEGER, ...(all as number[])) : undefined;
+    },
+    async greet(deadlineMs) {
+      const everybody = Promise.all([...links.values()].map(async ({heartbeats}) => heartbeats.beat())).then(async () =>
+        Promise.all(catchingUp.values()),
+      );
+      let timer: NodeJS.Timeout | undefined;
+      await Promise.race([
+        everybody,
+        new Promise(resolve => {
+          timer = setTimeout(resolve, deadlineMs);
+        }),
+      ]);
+      clearTimeout(timer);
+    },
+    async stop() {
+      isStopped = true;
+      for (const {sender, heartbeats} of links.values()) {
+        sender.stop();
+        heartbeats.stop();
+      }
+      await Promise.all(catchingUp.values());
+    },
+  };
+};

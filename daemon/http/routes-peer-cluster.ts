@@ -1,0 +1,45 @@
+// How nodes are, and what they have changed.
+import {z} from 'zod';
+import {eventsRequestSchema, heartbeatSchema, recordKeySchema, recordsRequestSchema} from '../services/peer-protocol.ts';
+import type {PeerTalk} from '../services/peer-talk.ts';
+import type {Replication} from '../services/replication.ts';
+import {validate, validateParameters} from '../services/validate.ts';
+import {reply} from './answer.ts';
+import {peerJsonBody} from './json-body.ts';
+import type {PeerCtx, PeerRouter} from './peer-app.ts';
+
+interface Needs {
+  replication: Replication;
+  talk: PeerTalk;
+}
+
+export const routePeerCluster =
+  ({replication, talk}: Needs) =>
+  (router: PeerRouter): void => {
+    router.post('/heartbeat', peerJsonBody, async ctx => {
+      reply(ctx, await talk.answer(ctx.state.peer, validate(heartbeatSchema, ctx.state.body)));
+    });
+
+    router.post('/events', peerJsonBody, async ctx => {
+      reply(ctx, await talk.receive(ctx.state.peer, validate(eventsRequestSchema, ctx.state.body)));
+    });
+
+    router.get('/records', async ctx => {
+      reply(ctx, await replication.recordsPage(afterOf(ctx)));
+    });
+
+    router.post('/records', peerJsonBody, async ctx => {
+      reply(ctx, await replication.records(validate(recordsRequestSchema, ctx.state.body).keys));
+    });
+
+    router.get('/digests', async ctx => {
+      reply(ctx, await replication.digestsPage(afterOf(ctx)));
+    });
+  };
+
+const afterSchema = z.union([
+  z.strictObject({}).transform(() => undefined),
+  z.strictObject({kind: z.string(), id: z.coerce.number()}).pipe(recordKeySchema),
+]);
+
+const afterOf = (ctx: PeerCtx) => validateParameters(afterSchema, Object.fromEntries(new URLSearchParams(ctx.querystring)));

@@ -1,0 +1,25 @@
+// Who belongs to the cluster, and where each node says that it can be reached.
+import {findNode, type StoredNode} from '../store/node.ts';
+import type {Configuration} from './configuration.ts';
+
+export interface Membership {
+  /** Tells the others where this node is, when that has changed. */
+  announce(addresses: Partial<Pick<StoredNode, 'fqdn' | 'cluster_url' | 'api_url'>>): Promise<void>;
+}
+
+interface Needs {
+  configuration: Configuration;
+  nodeNo: number;
+}
+
+export const createMembership = ({configuration, nodeNo}: Needs): Membership => ({
+  async announce(addresses) {
+    await configuration.change(async draft => {
+      const known = await findNode(draft.tx, nodeNo);
+      // A node that has been removed does not come back by starting again.
+      if (!known) return;
+      const changed = Object.entries(addresses).filter(([name, value]) => known[name as keyof StoredNode] !== value);
+      if (changed.length > 0) await draft.update('node', nodeNo, Object.fromEntries(changed));
+    });
+  },
+});

@@ -1,0 +1,92 @@
+// What nodes say to each other on the cluster port, below /peer/v1. A peer is believed only as far as these shapes go.
+import {z} from 'zod';
+import {licenseSchema} from '../../shared/cluster-status.ts';
+import {id, nodeId} from '../../shared/fields.ts';
+import type {Json} from '../../shared/merge-patch.ts';
+import {kinds} from '../store/config-record.ts';
+
+export const stampSchema = z.string().regex(/^[0-9a-f]{12}\.[0-9a-f]{4}\.[0-9a-f]{4}$/);
+
+const nodeNo = z.int().min(1).max(0xffff);
+const seq = z.int().min(0);
+const json: z.ZodType<Json> = z.json() as z.ZodType<Json>;
+
+/** Part of a record's state, or all of it: fields with the stamps of their last writes, or the deletion. */
+export const changeSchema = z.strictObject({
+  kind: z.enum(kinds),
+  id,
+  fields: z.record(z.string().max(64), z.tuple([json, stampSchema])),
+  deleted: stampSchema.nullable(),
+});
+
+export const recordKeySchema = z.strictObject({kind: z.enum(kinds), id});
+
+/** One transaction of its origin. */
+export const eventSchema = z.strictObject({
+  seq: seq.min(1),
+  event: z.strictObject({stamp: stampSchema, changes: z.array(changeSchema)}),
+});
+export type ReplicationEvent = z.infer<typeof eventSchema>;
+
+/** POST /events: what the sender has changed itself, in order. `floor`: older events than the one after it are gone. */
+export const eventsRequestSchema = z.strictObject({floor: seq, events: z.array(eventSchema).max(1000)});
+export type EventsRequest = z.infer<typeof eventsRequestSchema>;
+
+/** How far the receiver has come with the sender's events. */
+export const eventsAnswerSchema = z.strictObject({applied: seq});
+
+/** Sequence numbers by the number of the node that gave them. */
+export const vectorSchema = z.record(z.string().regex(/^\d{1,5}$/), seq);
+
+/**
+ * GET /records: one page of all that is replicated, tombstones included, in the order of kind and id. `applied` is read before
+ * the page is: what came to the answering node later is in the outboxes from there on.
+ */
+export const recordsPageSchema = z.strictObject({
+  applied: vectorSchema,
+  records: z.array(changeSchema),
+  next: recordKeySchema.nullable(),
+});
+export type RecordsPage = z.infer<typeof recordsPageSchema>;
+
+/** POST /records: the named records, without those that are not there. */
+export const recordsRequestSchema = z.strictObject({keys: z.array(recordKeySchema).min(1).max(500)});
+
+/** GET /digests: one page of what every record looks like, in the order of kind and id; empty for one that is not live. */
+export const digestsPageSchema = z.strictObject({
+  digests: z.array(z.tuple([z.enum(kinds), id, z.string().regex(/^([0-9a-f]{64})?$/)])),
+  next: recordKeySchema.nullable(),
+});
+export type DigestsPage = z.infer<typeof digestsPageSchema>;
+
+/** How often each key was used in the sender's running minute. */
+const keyCountsSchema = z.strictObject({
+  /** Whole minutes since 1970 by the sender's clock. */
+  window: z.int().min(0),
+  counts: z.array(z.tuple([id, z.int().min(0)])),
+});
+export type KeyCounts = z.infer<typeof keyCountsSchema>;
+
+/** POST /heartbeat, and its answer: each tells the other how it is. */
+export const heartbeatSchema = z.strictObject({
+  node_id: nodeId,
+  node_no: nodeNo,
+  version: z.string().max(50),
+  /** Milliseconds since 1970. */
+  clock_ms: z.int().min(0),
+  config_hash: z.string().regex(/^sha256:[0-9a-f]{64}$/),
+  config_hash_age_s: z.int().min(0),
+  /** The sender's newest event. */
+  last_seq: seq,
+  /** How far the sender has applied the events of others. */
+  applied: vectorSchema,
+  license: licenseSchema,
+  /** Whether the sender can issue certificates. */
+  has_authority: z.boolean(),
+  key_counts: keyCountsSchema,
+  /** Latest uses of keys there, ISO 8601: those that are new since its last heartbeat to this node. */
+  key_uses: z.array(z.tuple([id, z.iso.datetime()])),
+});
+export type Heartbeat = z.infer<typeof heartbeatSchema>;
+
+export const vectorOf = (applied: ReadonlyMap<number, number>): Record<string, number> => Object.fromEntries(applied);

@@ -1,0 +1,123 @@
+// What this node knows of each other node: what it last said, and when that was, by this node's own clock.
+import type {License, Peer} from '../../shared/cluster-status.ts';
+import {type Health, healthOf} from '../../shared/health.ts';
+import {listApplied} from '../store/applied.ts';
+import type {Database} from '../store/database.ts';
+import type {StoredNode} from '../store/node.ts';
+import {listPeerReports, savePeerReports} from '../store/peer-report.ts';
+import type {NodeDirectory} from './node-directory.ts';
+import {type Heartbeat, heartbeatSchema} from './peer-protocol.ts';
+
+export interface PeerStates {
+  /** A heartbeat has come from a node, or the answer to one. */
+  heard(heartbeat: Heartbeat): void;
+  /** The last heartbeat, undefined when none ever came. */
+  latest(nodeNo: number): Heartbeat | undefined;
+  healthOf(node: StoredNode): Health;
+  /** The node's entry of the cluster status. */
+  entryOf(node: StoredNode): Promise<Peer>;
+  /** Seconds by which the node's clock is ahead of this one's; undefined when it was never heard. */
+  skewSeconds(nodeNo: number): number | undefined;
+  /** Looks at every node's health again and tells of what has changed. */
+  look(): void;
+  onHealth(listener: (change: HealthChange) => void): void;
+  /** Writes down what was heard, for the next start. */
+  flush(): Promise<void>;
+}
+
+export interface HealthChange {
+  node_id: string;
+  from: Health;
+  to: Health;
+}
+
+interface State {
+  heartbeat: Heartbeat;
+  /** By a clock that never jumps: a wall clock that does makes nobody stale. */
+  heardAtMs: number;
+  skewSeconds: number;
+  isWritten: boolean;
+}
+
+interface Needs {
+  database: Database;
+  directory: NodeDirectory;
+  nodeNo: number;
+  now: () => number;
+  monotonic: () => number;
+}
+
+const neverHeard: License = {valid: false, type: 'unknown', status: 'unknown', expires_at: '1970-01-01T00:00:00.000Z'};
+const noHash = `sha256:${'0'.repeat(64)}`;
+
+export const openPeerStates = async ({database, directory, nodeNo, now, monotonic}: Needs): Promise<PeerStates> => {
+  const states = new Map<number, State>();
+  const healthBefore = new Map<number, Health>();
+  const listeners: ((change: HealthChange) => void)[] = [];
+
+  for (const {node_no, last_seen, report} of await listPeerReports(database.read)) {
+    const parsed = heartbeatSchema.safeParse(report);
+    if (!parsed.success) continue;
+    const ageMs = Math.max(0, now() - Date.parse(last_seen));
+    states.set(node_no, {heartbeat: parsed.data, heardAtMs: monotonic() - ageMs, skewSeconds: 0, isWritten: true});
+  }
+
+  /** Of a node that has never been heard: since it is known. */
+  const silenceMs = (node: StoredNode): number => {
+    const state = states.get(node.id);
+    return state ? monotonic() - state.heardAtMs : Math.max(0, now() - Date.parse(node.created_at));
+  };
+  const health = (node: StoredNode) => healthOf(silenceMs(node) / 1000);
+
+  return {
+    heard(heartbeat) {
+      const skewSeconds = (heartbeat.clock_ms - now()) / 1000;
+      states.set(heartbeat.node_no, {heartbeat, heardAtMs: monotonic(), skewSeconds, isWritten: false});
+    },
+    latest: no => states.get(no)?.heartbeat,
+    healthOf: health,
+    skewSeconds: no => states.get(no)?.skewSeconds,
+
+    async entryOf(node) {
+      const state = states.get(node.id);
+      const heartbeat = state?.heartbeat;
+      const applied = (await listApplied(database.read)).get(node.id) ?? 0;
+      const ageMs = silenceMs(node);
+      return {
+        node_id: node.node_id,
+        fqdn: node.fqdn,
+        api_url: node.api_url ?? '',
+        last_seen: new Date(now() - ageMs).toISOString(),
+        healthy: healthOf(ageMs / 1000),
+        config_hash: heartbeat?.config_hash ?? noHash,
+        config_hash_age_s: heartbeat ? heartbeat.config_hash_age_s + Math.floor(ageMs / 1000) : 0,
+        outbox_backlog_to_us: Math.max(0, (heartbeat?.last_seq ?? 0) - applied),
+        license: heartbeat?.license ?? neverHeard,
+      };
+    },
+
+    look() {
+      const nodes = directory.list().filter(({id}) => id !== nodeNo);
+      for (const node of nodes) {
+        const from = healthBefore.get(node.id);
+        const to = health(node);
+        healthBefore.set(node.id, to);
+        if (from !== undefined && from !== to) for (const listener of listeners) listener({node_id: node.node_id, from, to});
+      }
+      for (const id of [...healthBefore.keys()]) if (!nodes.some(node => node.id === id)) healthBefore.delete(id);
+    },
+    onHealth: listener => void listeners.push(listener),
+
+    async flush() {
+      const unwritten = [...states].filter(([id, {isWritten}]) => !isWritten && directory.findByNo(id));
+      if (unwritten.length === 0) return;
+      const reports = unwritten.map(([node_no, {heartbeat, heardAtMs}]) => ({
+        node_no,
+        last_seen: new Date(now() - (monotonic() - heardAtMs)).toISOString(),
+        report: heartbeat,
+      }));
+      await database.write.transaction(async tx => savePeerReports(tx, reports));
+      for (const [, state] of unwritten) state.isWritten = true;
+    },
+  };
+};

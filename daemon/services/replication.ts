@@ -1,0 +1,144 @@
+// Both ends of replication without the wire: what this node has to tell, and what it takes over from others.
+import {Fault} from '../../shared/fault.ts';
+import {listApplied, readApplied, writeApplied} from '../store/applied.ts';
+import {digestsAfter, findRecord, greatestId, kinds, type RecordKey, recordsAfter} from '../store/config-record.ts';
+import type {Database} from '../store/database.ts';
+import {raiseSequence} from '../store/local-state.ts';
+import {lastOutboxSeq, outboxAfter, outboxFloor, pruneOutbox, renumberOutbox} from '../store/outbox.ts';
+import type {Change} from './apply.ts';
+import type {Configuration} from './configuration.ts';
+import {type DigestsPage, type EventsRequest, type RecordsPage, type ReplicationEvent, vectorOf} from './peer-protocol.ts';
+
+export interface Replication {
+  /** The number of this node's newest event. */
+  lastSeq(): Promise<number>;
+  /** Events after `after`, at most so many and so long together, and the number up to which there are none any more. */
+  batchAfter(after: number, limits: {limit: number; maxChars: number}): Promise<EventsRequest>;
+  /**
+   * Applies what `origin` has changed, in one transaction with the note of how far that goes. What was applied before is
+   * acknowledged again. Resolves with how far that is; `hasGap` when older events are gone there.
+   */
+  receive(origin: number, request: EventsRequest): Promise<{applied: number; hasGap: boolean}>;
+  /** How far this node has applied the events of each node, itself included. */
+  applied(): Promise<Map<number, number>>;
+  recordsPage(after: RecordKey | undefined): Promise<RecordsPage>;
+  digestsPage(after: RecordKey | undefined): Promise<DigestsPage>;
+  records(keys: RecordKey[]): Promise<Change[]>;
+  /** Merges records as another node has them. */
+  merge(records: Change[]): Promise<void>;
+  /** After a whole snapshot: notes how far the node it came from had applied the others, and goes on counting after all of it. */
+  caughtUp(applied: Record<string, number>): Promise<void>;
+  /** Somebody has applied more of this node's events than there have been: its database has gone back in time. */
+  recover(told: number): Promise<void>;
+  /** Forgets events that every peer has, `upTo` the one that has least; and more than `limit` in any case. */
+  prune(upTo: number, limit: number): Promise<number>;
+}
+
+interface Needs {
+  database: Database;
+  configuration: Configuration;
+  nodeNo: number;
+}
+
+const recordsPerPage = 250;
+const digestsPerPage = 5000;
+
+export const createReplication = ({database, configuration, nodeNo}: Needs): Replication => ({
+  lastSeq: async () => lastOutboxSeq(database.read),
+
+  async batchAfter(after, limits) {
+    // The floor first: what is pruned between the two reads is missed by the receiver, who then asks anew.
+    const floor = await outboxFloor(database.read);
+    const entries = await outboxAfter(database.read, after, limits);
+    return {floor, events: entries.map(entry => entry as ReplicationEvent)};
+  },
+
+  async receive(origin, {floor, events}) {
+    requireOwnStamps(origin, events);
+    const before = await readApplied(database.read, origin);
+    if (before < floor) return {applied: before, hasGap: true};
+    const fresh = events.filter(({seq}) => seq > before);
+    const isNext = fresh.every(({seq}, n) => seq === before + 1 + n);
+    const last = fresh.at(-1)?.seq;
+    if (!isNext || last === undefined) return {applied: before, hasGap: false};
+    await configuration.absorb(
+      fresh.flatMap(({event}) => event.changes),
+      async tx => writeApplied(tx, origin, last),
+    );
+    return {applied: last, hasGap: false};
+  },
+
+  async applied() {
+    const applied = await listApplied(database.read);
+    return applied.set(nodeNo, await lastOutboxSeq(database.read));
+  },
+
+  async recordsPage(after) {
+    const applied = await this.applied();
+    const records = await recordsAfter(database.read, after, recordsPerPage);
+    return {
+      applied: vectorOf(applied),
+      records: records.map(({kind, id, fields, deleted}) => ({kind, id, fields, deleted})),
+      next: records.length === recordsPerPage ? keyOf(records.at(-1)) : null,
+    };
+  },
+
+  async digestsPage(after) {
+    const digests = await digestsAfter(database.read, after, digestsPerPage);
+    return {
+      digests: digests.map(({kind, id, digest}) => [kind, id, digest]),
+      next: digests.length === digestsPerPage ? keyOf(digests.at(-1)) : null,
+    };
+  },
+
+  async records(keys) {
+    const found = await Promise.all(keys.map(async key => findRecord(database.read, key)));
+    return found.flatMap(record => {
+      if (!record) return [];
+      const {kind, id, fields, deleted} = record;
+      return [{kind, id, fields, deleted}];
+    });
+  },
+
+  async merge(records) {
+    if (records.length > 0) await configuration.absorb(records, async () => {});
+  },
+
+  async caughtUp(applied) {
+    await configuration.absorb([], async tx => {
+      for (const [origin, seq] of Object.entries(applied))
+        if (Number(origin) !== nodeNo) await writeApplied(tx, Number(origin), seq);
+      // Ids of records that this database did not know any more must not be given again.
+      for (const kind of kinds) {
+        const greatest = await greatestId(tx, kind, nodeNo);
+        if (greatest !== undefined) await raiseSequence(tx, kind, greatest % 1_000_000_000);
+      }
+    });
+  },
+
+  async recover(told) {
+    await database.write.transaction(async tx => {
+      if (told > (await lastOutboxSeq(tx))) await renumberOutbox(tx, told);
+    });
+  },
+
+  async prune(upTo, limit) {
+    const last = await lastOutboxSeq(database.read);
+    const to = Math.min(last, Math.max(upTo, last - limit));
+    if (to <= (await outboxFloor(database.read))) return 0;
+    return database.write.transaction(async tx => pruneOutbox(tx, to));
+  },
+});
+
+/** A node tells of its own changes only: their stamps end in its number. */
+const requireOwnStamps = (origin: number, events: ReplicationEvent[]): void => {
+  const suffix = `.${origin.toString(16).padStart(4, '0')}`;
+  for (const {event} of events)
+    for (const {fields, deleted} of event.changes) {
+      const stamps = [...Object.values(fields).map(([, stamp]) => stamp), ...(deleted === null ? [] : [deleted])];
+      if (!stamps.every(stamp => stamp.endsWith(suffix)))
+        throw new Fault('validation_failed', `an event of node number ${origin} has stamps of another node`);
+    }
+};
+
+const keyOf = (record: RecordKey | undefined): RecordKey | null => (record ? {kind: record.kind, id: record.id} : null);

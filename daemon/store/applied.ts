@@ -1,0 +1,24 @@
+// How far this node has applied the events of each other node.
+import type {Db} from './database.ts';
+
+interface AppliedRow {
+  /** Node number of the origin. */
+  origin: number;
+  seq: number;
+}
+
+export const readApplied = async (db: Db, origin: number): Promise<number> => {
+  const row = await db<AppliedRow>('applied').where({origin}).first('seq');
+  return Number(row?.seq ?? 0);
+};
+
+/** Of every origin there has been, by node number. */
+export const listApplied = async (db: Db): Promise<Map<number, number>> => {
+  const rows = await db<AppliedRow>('applied').select('origin', 'seq');
+  return new Map(rows.map(({origin, seq}) => [Number(origin), Number(seq)]));
+};
+
+/** Never goes back. */
+export const writeApplied = async (tx: Db, origin: number, seq: number): Promise<void> => {
+  await tx<AppliedRow>('applied').insert({origin, seq}).onConflict('origin').merge().where('applied.seq', '<', seq);
+};
