@@ -14,8 +14,8 @@ export const identityUris = ({nodeId, nodeNo}: NodeIdentity): string[] => [`${id
 /** From the subject alternative names of a verified certificate, as node:tls writes them. */
 export const identityIn = (subjectAltName: string | undefined): NodeIdentity | undefined => {
   const uris = (subjectAltName ?? '').split(', ').filter(name => name.startsWith('URI:'));
-  const valueOf = (prefix: string) => uris.find(uri => uri.startsWith(`URI:${prefix}`))?.slice(`URI:${prefix}`.length);
-  const nodeId = valueOf(idPrefix);
-  const nodeNo = Number(valueOf(noPrefix));
+  const valueIn = (prefix: string) => uris.find(uri => uri.startsWith(`URI:${prefix}`))?.slice(`URI:${prefix}`.length);
+  const nodeId = valueIn(idPrefix);
+  const nodeNo = Number(valueIn(noPrefix));
   return nodeId !== undefined && Number.isSafeInteger(nodeNo) && nodeNo > 0 ? {nodeId, nodeNo} : undefined;
 };
