@@ -15,6 +15,8 @@ import {createMetrics} from './http/metrics.ts';
 import {createMetricsApp} from './http/metrics-app.ts';
 import {createPeerApi} from './http/peer-app.ts';
 import {routePeerCluster} from './http/routes-peer-cluster.ts';
+import {routePeerEvents} from './http/routes-peer-events.ts';
+import {routePeerHold} from './http/routes-peer-hold.ts';
 import {listenHttp, listenHttps, listenMutualTls} from './listen.ts';
 import {startMail} from './mail-room.ts';
 import {openRecords} from './records-room.ts';
@@ -129,7 +131,7 @@ export const startNode = async ({data, loaded, log, version, now = Date.now}: Ne
       createPeerApi({
         identityIn,
         isMember: ({nodeId: id, nodeNo}) => nodeDirectory.findByNo(nodeNo)?.node_id === id,
-        routes: [routePeerCluster(services)],
+        routes: [routePeerCluster(services), routePeerHold(services.forPeers), routePeerEvents(services.forPeers)],
         openRoutes: [],
         log,
       }).callback(),
@@ -174,6 +176,8 @@ export const startNode = async ({data, loaded, log, version, now = Date.now}: Ne
       },
       async stop() {
         phase = 'stopping';
+        // These would never finish by themselves.
+        services.events.close();
         // Both doors close at once, or the grace of one would be added to that of the other.
         await Promise.all([mail.stop(), api.stop(graceMs)]);
         await closers.closeAll();

@@ -7,6 +7,7 @@ import type {Audit} from '../services/audit.ts';
 import type {Cluster} from '../services/cluster.ts';
 import type {DomainParts} from '../services/domain-parts.ts';
 import type {Domains} from '../services/domains.ts';
+import type {Events} from '../services/events.ts';
 import type {Keys} from '../services/keys.ts';
 import type {Quarantine} from '../services/quarantine.ts';
 import type {RateLimiter} from '../services/rate-limit.ts';
@@ -17,6 +18,7 @@ import {observe} from './observe.ts';
 import {openApiDocument} from './openapi.ts';
 import {routeCluster} from './routes-cluster.ts';
 import {routeDomains} from './routes-domains.ts';
+import {routeEvents} from './routes-events.ts';
 import {routeKeys} from './routes-keys.ts';
 import {routeQuarantine} from './routes-quarantine.ts';
 import type {RequestState} from './state.ts';
@@ -29,6 +31,7 @@ export interface ApiNeeds {
   quarantine: Quarantine;
   cluster: Cluster;
   audit: Audit;
+  events: Events;
   metrics: Metrics;
   log: Logger;
 }
@@ -48,6 +51,7 @@ export const createApi = (needs: ApiNeeds): Koa<RequestState> => {
   routeDomains(router, needs.domains, needs.domainParts);
   routeQuarantine(router, needs.quarantine);
   routeCluster(router, needs.cluster, needs.audit);
+  routeEvents(router, needs.events);
 
   const app = new Koa<RequestState>();
   app.use(observe(needs.metrics, needs.log));

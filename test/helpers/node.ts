@@ -194,6 +194,12 @@ const callApi = async (
     };
     const sent = request(url, {method, agent, headers: all}, response => {
       const chunks: Buffer[] = [];
+      // This one has no end: that it begins is all there is to wait for.
+      if (String(response.headers['content-type']).startsWith('text/event-stream')) {
+        resolve({status: response.statusCode ?? 0, headers: response.headers, json: undefined as never, body: Buffer.alloc(0)});
+        response.destroy();
+        return;
+      }
       response.on('data', (chunk: Buffer) => chunks.push(chunk));
       response.on('end', () => {
         const received = Buffer.concat(chunks);

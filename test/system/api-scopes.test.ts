@@ -3,6 +3,7 @@ import Router from '@koa/router';
 import test from 'ava';
 import {routeCluster} from '../../daemon/http/routes-cluster.ts';
 import {routeDomains} from '../../daemon/http/routes-domains.ts';
+import {routeEvents} from '../../daemon/http/routes-events.ts';
 import {routeKeys} from '../../daemon/http/routes-keys.ts';
 import {routeQuarantine} from '../../daemon/http/routes-quarantine.ts';
 import type {RequestState} from '../../daemon/http/state.ts';
@@ -45,6 +46,7 @@ const table: [route: string, permitted: readonly Scope[]][] = [
   ['POST /mail/quarantine/:node_id/:queue_id/discard', actors],
   ['GET /cluster/status', readers],
   ['GET /audit', readers],
+  ['GET /events', everyone],
 ];
 
 /** The routes as the API declares them, with services that must never be asked. */
@@ -55,6 +57,7 @@ const declaredRoutes = () => {
   routeDomains(router, nobody, nobody);
   routeQuarantine(router, nobody);
   routeCluster(router, nobody, nobody);
+  routeEvents(router, nobody);
   return router.stack;
 };
 
