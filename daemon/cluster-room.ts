@@ -19,6 +19,8 @@ export type ClusterRoom = ReturnType<typeof startCluster>;
 
 /** How long a node that starts waits for word from the others before it opens its doors. */
 const greetingMs = 3000;
+/** How long a change that has to be everywhere waits for that. */
+const spreadMs = 2000;
 
 export const startCluster = ({nodeNo, config, records, services, peers, log}: Needs) => {
   const {replication, talk, limiter} = services;
@@ -43,7 +45,7 @@ export const startCluster = ({nodeNo, config, records, services, peers, log}: Ne
 
   return {
     greet: async () => links.greet(greetingMs),
-    settled: links.settled,
+    spread: async () => links.settled(await replication.lastSeq(), spreadMs),
     /** `mfd bootstrap-key` writes to the database of a running node: nobody tells of that. */
     async look() {
       const seq = await replication.lastSeq();

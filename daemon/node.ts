@@ -89,6 +89,7 @@ export const startNode = async ({data, loaded, log, version, now = Date.now}: Ne
       ...node,
       apiUrl: () => apiUrl(loaded.config, fqdn, api.address),
       smtpAddress: () => mail.address,
+      spread: async () => clustered.spread(),
     });
     closers.add(services.close);
 

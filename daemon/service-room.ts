@@ -21,7 +21,7 @@ import {createIntake} from './services/intake.ts';
 import {createKeys} from './services/keys.ts';
 import {createMembership} from './services/membership.ts';
 import {createPeerTalk} from './services/peer-talk.ts';
-import type {Deliver, Keep} from './services/ports.ts';
+import type {Deliver, Keep, Spread} from './services/ports.ts';
 import {createQuarantine} from './services/quarantine.ts';
 import {createRateLimiter} from './services/rate-limit.ts';
 import {createReplication} from './services/replication.ts';
@@ -55,8 +55,8 @@ const lastCallMs = 500;
 
 export type Services = ReturnType<typeof createServices>;
 
-export const createServices = (node: NodeParts & {apiUrl(): string; smtpAddress(): HostPort}) => {
-  const {database, nodeId, nodeNo, fqdn, now, log, metrics, ballast, settings, records} = node;
+export const createServices = (node: NodeParts & {apiUrl(): string; smtpAddress(): HostPort; spread: Spread}) => {
+  const {database, nodeId, nodeNo, fqdn, now, log, metrics, ballast, settings, records, spread} = node;
   const {configuration, keyDirectory, domainDirectory} = records;
   const {withRoom} = ballast;
   const limiter = createRateLimiter(now);
@@ -110,7 +110,7 @@ export const createServices = (node: NodeParts & {apiUrl(): string; smtpAddress(
   });
 
   return {
-    keys: createKeys({database, configuration, directory: keyDirectory, domains: domainDirectory, nodeId, now}),
+    keys: createKeys({database, configuration, directory: keyDirectory, domains: domainDirectory, nodeId, spread, now}),
     limiter,
     replication,
     membership: createMembership({configuration, nodeNo}),
