@@ -2,6 +2,7 @@
 import type {Logger} from 'pino';
 import {startPeerLinks} from './cluster/peer-links.ts';
 import type {Peers} from './cluster/peers.ts';
+import {remoteRecords} from './cluster/remote-records.ts';
 import type {Config} from './config/schema.ts';
 import type {Records} from './records-room.ts';
 import type {Services} from './service-room.ts';
@@ -43,8 +44,15 @@ export const startCluster = ({nodeNo, config, records, services, peers, log}: Ne
     changes += 1;
   });
 
+  const remotes = () => peers.list().map(remoteRecords);
+
   return {
-    greet: async () => links.greet(greetingMs),
+    /** Word from the others, before this node opens its doors: they may know more of it than it does itself. */
+    async greet() {
+      if (await links.greet(greetingMs)) return;
+      log.warn('not every node has answered; ids go on at a distance, in case the database is an old one');
+      await replication.skipIds();
+    },
     spread: async () => links.settled(await replication.lastSeq(), spreadMs),
     /** `mfd bootstrap-key` writes to the database of a running node: nobody tells of that. */
     async look() {
@@ -52,6 +60,8 @@ export const startCluster = ({nodeNo, config, records, services, peers, log}: Ne
       if (seq !== lastSeq) links.wake();
       lastSeq = seq;
     },
+    compare: async () => services.drift.look(remotes()),
+    explainDrift: async () => services.drift.explain(remotes()),
     async prune() {
       const least = links.leastAcknowledged();
       await replication.prune(least ?? 0, config.cluster.outbox_limit);

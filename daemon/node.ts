@@ -84,7 +84,19 @@ export const startNode = async ({data, loaded, log, version, now = Date.now}: Ne
       routes: config.cluster.routes,
     });
     closers.add(peers.close);
-    const node = {...storage, fqdn, log, metrics, now, settings: () => settings, records, peers, version, hasAuthority};
+    const node = {
+      ...storage,
+      fqdn,
+      log,
+      metrics,
+      now,
+      settings: () => settings,
+      records,
+      peers,
+      version,
+      hasAuthority,
+      driftAfterMs: config.cluster.drift_after * 1000,
+    };
     const services = createServices({
       ...node,
       apiUrl: () => apiUrl(loaded.config, fqdn, api.address),
@@ -141,7 +153,11 @@ export const startNode = async ({data, loaded, log, version, now = Date.now}: Ne
       cluster_url: `https://${config.cluster.advertise ?? advertised(config.cluster.listen, fqdn, cluster.address)}`,
     });
     await clustered.greet();
-    const api = await listenHttps(listenOf(config.api.listen), pairs.api, createApi({...services, metrics, log}).callback());
+    const api = await listenHttps(
+      listenOf(config.api.listen),
+      pairs.api,
+      createApi({...services, explainDrift: clustered.explainDrift, metrics, log}).callback(),
+    );
     closers.add(async () => api.stop(graceMs));
     await services.membership.announce({api_url: apiUrl(config, fqdn, api.address)});
     const mail = await startMail({...node, config, services, tls: pairs.api, tmpDir: spool.tmpDir, graceMs});

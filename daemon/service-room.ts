@@ -17,6 +17,7 @@ import {createAudit} from './services/audit.ts';
 import {createCluster} from './services/cluster.ts';
 import {createDomainParts} from './services/domain-parts.ts';
 import {createDomains} from './services/domains.ts';
+import {createDrift} from './services/drift.ts';
 import {createIntake} from './services/intake.ts';
 import {createKeys} from './services/keys.ts';
 import {createMembership} from './services/membership.ts';
@@ -45,6 +46,8 @@ export interface NodeParts {
   version: string;
   /** Whether this node can issue certificates. */
   hasAuthority: boolean;
+  /** How long configurations may differ with nothing under way before they are compared. */
+  driftAfterMs: number;
 }
 
 /**
@@ -61,6 +64,18 @@ export const createServices = (node: NodeParts & {apiUrl(): string; smtpAddress(
   const {withRoom} = ballast;
   const limiter = createRateLimiter(now);
   const replication = createReplication({database, configuration, nodeNo});
+  const drift = createDrift({
+    database,
+    configuration,
+    replication,
+    directory: records.nodeDirectory,
+    peerStates: records.peerStates,
+    nodeId,
+    afterMs: () => node.driftAfterMs,
+    now,
+    monotonic: () => performance.now(),
+    onRepair: repair => log.warn(repair, 'configurations had come apart; what the other node has was taken over'),
+  });
   const domains = createDomains({configuration, directory: domainDirectory});
 
   const signer = createDkimSigner();
@@ -113,6 +128,7 @@ export const createServices = (node: NodeParts & {apiUrl(): string; smtpAddress(
     keys: createKeys({database, configuration, directory: keyDirectory, domains: domainDirectory, nodeId, spread, now}),
     limiter,
     replication,
+    drift,
     membership: createMembership({configuration, nodeNo}),
     talk: createPeerTalk({
       database,
@@ -120,6 +136,7 @@ export const createServices = (node: NodeParts & {apiUrl(): string; smtpAddress(
       peerStates: records.peerStates,
       limiter,
       keyDirectory,
+      drift,
       nodeId,
       nodeNo,
       version: node.version,

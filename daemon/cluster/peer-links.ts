@@ -1,4 +1,5 @@
 // Everything this node does with each of its peers by itself: heartbeats, telling changes, catching up.
+import {setTimeout as delay} from 'node:timers/promises';
 import type {Logger} from 'pino';
 import type {PeerTalk} from '../services/peer-talk.ts';
 import type {Replication} from '../services/replication.ts';
@@ -14,8 +15,8 @@ export interface PeerLinks {
   settled(seq: number, deadlineMs: number): Promise<string[]>;
   /** The least that any peer has applied of this node's events; undefined while one has not said yet. */
   leastAcknowledged(): number | undefined;
-  /** One heartbeat to everybody, and what follows from it; resolves when all have answered or at the deadline. */
-  greet(deadlineMs: number): Promise<void>;
+  /** One heartbeat to everybody, and what follows from it; resolves with whether all have answered before the deadline. */
+  greet(deadlineMs: number): Promise<boolean>;
   stop(): Promise<void>;
 }
 
@@ -93,7 +94,7 @@ export const startPeerLinks = ({nodeNo, peers, talk, replication, intervalMs, ne
     } catch (error) {
       log.warn({node: peer.nodeId, err: error}, 'taking the configuration from another node failed');
       // Whoever noticed that it is needed notices again; not at once.
-      await new Promise(resolve => setTimeout(resolve, catchUpPauseMs).unref());
+      await delay(catchUpPauseMs, undefined, {ref: false});
     }
   };
   talk.onBehind(from => {
@@ -120,17 +121,12 @@ export const startPeerLinks = ({nodeNo, peers, talk, replication, intervalMs, ne
       return all.every(seq => seq !== undefined) ? Math.min(Number.MAX_SAFE_INTEGER, ...(all as number[])) : undefined;
     },
     async greet(deadlineMs) {
-      const everybody = Promise.all([...links.values()].map(async ({heartbeats}) => heartbeats.beat())).then(async () =>
-        Promise.all(catchingUp.values()),
-      );
-      let timer: NodeJS.Timeout | undefined;
-      await Promise.race([
-        everybody,
-        new Promise(resolve => {
-          timer = setTimeout(resolve, deadlineMs);
-        }),
-      ]);
-      clearTimeout(timer);
+      const everybody = async () => {
+        const answered = await Promise.all([...links.values()].map(async ({heartbeats}) => heartbeats.beat()));
+        await Promise.all(catchingUp.values());
+        return answered.every(Boolean);
+      };
+      return Promise.race([everybody(), delay(deadlineMs, false, {ref: false})]);
     },
     async stop() {
       isStopped = true;

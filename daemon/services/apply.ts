@@ -4,13 +4,14 @@ import {
   childrenOf,
   findRecords,
   type RecordKey,
+  recordsAfter,
   recordsWithUniqueKeys,
   type StoredRecord,
   saveRecords,
 } from '../store/config-record.ts';
 import type {Db} from '../store/database.ts';
 import {readState, writeState} from '../store/local-state.ts';
-import {hexNumber, mergeChanges} from './merge-changes.ts';
+import {hexNumber, mergeChanges, type Settled, settleAll} from './merge-changes.ts';
 import {project, unproject} from './projection.ts';
 import {childKinds, loadWorkingSet, type RecordSource} from './working-set.ts';
 
@@ -34,7 +35,31 @@ export const apply = async (tx: Db, changes: Change[], nowMs: number): Promise<T
   for (const {record, isLive} of settled) if (!isLive) await unproject(tx, record);
   for (const {record, isLive} of settled) if (isLive) await project(tx, record);
   if (difference !== 0n) await moveHash(tx, difference, nowMs);
-  return settled.map(({record: {kind, id, parent_id}}) => ({kind, id, parent_id}));
+  return settled.map(touchedOf);
+};
+
+/** Works out digests, hash and readable tables anew from the records, for a node that does not trust its own count. */
+export const recount = async (tx: Db, nowMs: number): Promise<Touched[]> => {
+  const records: StoredRecord[] = [];
+  for (
+    let page = await recordsAfter(tx, undefined, pageSize);
+    page.length > 0;
+    page = await recordsAfter(tx, page.at(-1), pageSize)
+  )
+    records.push(...page);
+  const set = await loadWorkingSet(sourceIn(tx), records);
+  const settled = settleAll(set, records);
+  await saveRecords(tx, set.changed());
+  for (const {record, isLive} of settled) if (!isLive) await unproject(tx, record);
+  for (const {record, isLive} of settled) if (isLive) await project(tx, record);
+
+  const sum = BigInt.asUintN(
+    256,
+    settled.reduce((total, {record}) => total + hexNumber(record.digest), 0n),
+  );
+  const before = hexNumber((await readState(tx, 'config_sum')) ?? '');
+  if (sum !== before) await moveHash(tx, sum - before, nowMs);
+  return settled.map(touchedOf);
 };
 
 /** Order-free: the sum, modulo 2^256, of the digests of all live records. Equal exactly when the live records are. */
@@ -42,6 +67,10 @@ export const readConfigHash = async (db: Db): Promise<{config_hash: string; chan
   config_hash: `sha256:${((await readState(db, 'config_sum')) ?? '').padStart(64, '0')}`,
   changed_at_ms: Number((await readState(db, 'config_changed_at')) ?? 0),
 });
+
+const pageSize = 1000;
+
+const touchedOf = ({record: {kind, id, parent_id}}: Settled): Touched => ({kind, id, parent_id});
 
 const sourceIn = (tx: Db): RecordSource => ({
   find: async keys => findRecords(tx, keys),

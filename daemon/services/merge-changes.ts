@@ -7,6 +7,8 @@ import {childKinds, type WorkingSet} from './working-set.ts';
 export interface Settled {
   record: StoredRecord;
   isLive: boolean;
+  /** Its digest until now. */
+  before: string;
 }
 
 export interface Merged {
@@ -21,22 +23,24 @@ export const mergeChanges = (set: WorkingSet, changes: ConfigRecord[]): Merged =
   const touched = new Map<string, RecordKey>();
   for (const change of changes) for (const key of merge(set, change)) touched.set(`${key.kind}/${key.id}`, key);
 
+  const settled = settleAll(set, [...touched.values()]);
+  const difference = settled.reduce((sum, {record, before}) => sum + hexNumber(record.digest) - hexNumber(before), 0n);
+  return {settled, difference};
+};
+
+/** Says of each record whether it is live, and brings its digest in step with that. */
+export const settleAll = (set: WorkingSet, keys: RecordKey[]): Settled[] => {
   // Parents first: whether a child is live depends on them.
-  const keys = [...touched.values()].toSorted(
-    (a, b) => Number(childKinds.includes(a.kind)) - Number(childKinds.includes(b.kind)),
-  );
-  let difference = 0n;
-  const settled = keys.map(key => {
+  const ordered = keys.toSorted((a, b) => Number(childKinds.includes(a.kind)) - Number(childKinds.includes(b.kind)));
+  return ordered.map(key => {
     const record = known(set, key);
     const isLive = isLiveIn(set, record);
     const digest = isLive ? digestOf(record) : '';
-    if (digest === record.digest) return {record, isLive};
-    difference += hexNumber(digest) - hexNumber(record.digest);
+    if (digest === record.digest) return {record, isLive, before: digest};
     const after = {...record, digest};
     set.put(after);
-    return {record: after, isLive};
+    return {record: after, isLive, before: record.digest};
   });
-  return {settled, difference};
 };
 
 /** Values only: stamps tell when, and two nodes with the same values are configured alike. */

@@ -44,6 +44,7 @@ const table: [route: string, permitted: readonly Scope[]][] = [
   ['POST /mail/quarantine/:node_id/:queue_id/release', actors],
   ['POST /mail/quarantine/:node_id/:queue_id/discard', actors],
   ['GET /cluster/status', readers],
+  ['GET /cluster/drift', readers],
   ['GET /audit', readers],
 ];
 
@@ -54,7 +55,7 @@ const declaredRoutes = () => {
   routeKeys(router, nobody);
   routeDomains(router, nobody, nobody);
   routeQuarantine(router, nobody);
-  routeCluster(router, nobody, nobody);
+  routeCluster(router, nobody);
   return router.stack;
 };
 
