@@ -1,5 +1,5 @@
 // One peer's side of the conversation is played by the test: what it acknowledges, when, and how it fails.
-import {setImmediate as turn, setTimeout as delay} from 'node:timers/promises';
+import {setTimeout as delay, setImmediate as turn} from 'node:timers/promises';
 import test from 'ava';
 import {startOutboxSender} from '../../../daemon/cluster/outbox-sender.ts';
 import type {PeerClient} from '../../../daemon/cluster/peer-client.ts';
@@ -24,8 +24,7 @@ const arrange = ({last, applied = 0, floor = 0}: {last: number; applied?: number
       if (state.isAway) throw new Fault('node_unreachable', 'away');
       if (body.events.length > state.largest) throw new Fault('outcome_unknown', 'too much for the line');
       state.sent.push(body.events.map(({seq}) => seq));
-      if (state.applied >= body.floor)
-        for (const {seq} of body.events) if (seq === state.applied + 1) state.applied = seq;
+      if (state.applied >= body.floor) for (const {seq} of body.events) if (seq === state.applied + 1) state.applied = seq;
       if (state.losesAnswers > 0) {
         state.losesAnswers -= 1;
         throw new Fault('outcome_unknown', 'no answer');
