@@ -14,10 +14,13 @@ import {createDkimSigner} from './mail/dkim.ts';
 import {traceHeader} from './mail/trace-header.ts';
 import type {Records} from './records-room.ts';
 import {createAudit} from './services/audit.ts';
+import {type Authority, createAuthorities} from './services/authority.ts';
 import {createCluster} from './services/cluster.ts';
 import {createDomainParts} from './services/domain-parts.ts';
 import {createDomains} from './services/domains.ts';
 import {createIntake} from './services/intake.ts';
+import {createJoinTokens} from './services/join-tokens.ts';
+import {createJoining} from './services/joining.ts';
 import {createKeys} from './services/keys.ts';
 import {createMembership} from './services/membership.ts';
 import {createPeerTalk} from './services/peer-talk.ts';
@@ -45,6 +48,7 @@ export interface NodeParts {
   version: string;
   /** Whether this node can issue certificates. */
   hasAuthority: boolean;
+  authority(): Promise<Authority | undefined>;
 }
 
 /**
@@ -61,6 +65,7 @@ export const createServices = (node: NodeParts & {apiUrl(): string; smtpAddress(
   const {withRoom} = ballast;
   const limiter = createRateLimiter(now);
   const replication = createReplication({database, configuration, nodeNo});
+  const trust = {configuration, directory: records.nodeDirectory, nodeNo, now, authorities: authoritiesOf(node)};
   const domains = createDomains({configuration, directory: domainDirectory});
 
   const signer = createDkimSigner();
@@ -114,6 +119,8 @@ export const createServices = (node: NodeParts & {apiUrl(): string; smtpAddress(
     limiter,
     replication,
     membership: createMembership({configuration, nodeNo}),
+    joinTokens: createJoinTokens(trust),
+    joining: createJoining(trust),
     talk: createPeerTalk({
       database,
       replication,
@@ -157,6 +164,15 @@ export const createServices = (node: NodeParts & {apiUrl(): string; smtpAddress(
     },
   };
 };
+
+const authoritiesOf = ({authority, records, peers, nodeNo}: NodeParts) =>
+  createAuthorities({
+    own: authority,
+    directory: records.nodeDirectory,
+    peerStates: records.peerStates,
+    peers: peers.list,
+    nodeNo,
+  });
 
 const counted = (deliver: Deliver, metrics: Metrics): Deliver => ({
   async deliver(route, envelope, content) {
