@@ -14,11 +14,14 @@ import {createDkimSigner} from './mail/dkim.ts';
 import {traceHeader} from './mail/trace-header.ts';
 import type {Records} from './records-room.ts';
 import {createAudit} from './services/audit.ts';
+import {type Authority, createAuthorities} from './services/authority.ts';
 import {createCluster} from './services/cluster.ts';
 import {createDomainParts} from './services/domain-parts.ts';
 import {createDomains} from './services/domains.ts';
 import {createDrift} from './services/drift.ts';
 import {createIntake} from './services/intake.ts';
+import {createJoinTokens} from './services/join-tokens.ts';
+import {createJoining} from './services/joining.ts';
 import {createKeys} from './services/keys.ts';
 import {createMembership} from './services/membership.ts';
 import {createPeerTalk} from './services/peer-talk.ts';
@@ -48,6 +51,7 @@ export interface NodeParts {
   hasAuthority: boolean;
   /** How long configurations may differ with nothing under way before they are compared. */
   driftAfterMs: number;
+  authority(): Promise<Authority | undefined>;
 }
 
 /**
@@ -76,6 +80,7 @@ export const createServices = (node: NodeParts & {apiUrl(): string; smtpAddress(
     monotonic: () => performance.now(),
     onRepair: repair => log.warn(repair, 'configurations had come apart; what the other node has was taken over'),
   });
+  const trust = {configuration, directory: records.nodeDirectory, nodeNo, now, authorities: authoritiesOf(node)};
   const domains = createDomains({configuration, directory: domainDirectory});
 
   const signer = createDkimSigner();
@@ -130,6 +135,8 @@ export const createServices = (node: NodeParts & {apiUrl(): string; smtpAddress(
     replication,
     drift,
     membership: createMembership({configuration, nodeNo}),
+    joinTokens: createJoinTokens(trust),
+    joining: createJoining(trust),
     talk: createPeerTalk({
       database,
       replication,
@@ -174,6 +181,15 @@ export const createServices = (node: NodeParts & {apiUrl(): string; smtpAddress(
     },
   };
 };
+
+const authoritiesOf = ({authority, records, peers, nodeNo}: NodeParts) =>
+  createAuthorities({
+    own: authority,
+    directory: records.nodeDirectory,
+    peerStates: records.peerStates,
+    peers: peers.list,
+    nodeNo,
+  });
 
 const counted = (deliver: Deliver, metrics: Metrics): Deliver => ({
   async deliver(route, envelope, content) {

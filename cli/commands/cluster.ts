@@ -1,11 +1,12 @@
-import type {Command} from 'commander';
-import type {ClusterDrift, DriftRecord} from '../../shared/cluster-drift.ts';
+import {type Command, InvalidArgumentError} from 'commander';
 import type {ClusterStatus, Peer} from '../../shared/cluster-status.ts';
 import type {Health} from '../../shared/health.ts';
-import {briefTimeText, durationText, plural, timeText} from '../cell-text.ts';
+import {briefTimeText, durationText, timeText} from '../cell-text.ts';
 import type {Column} from '../column.ts';
+import {parseDuration} from '../moment.ts';
 import type {Session} from '../session.ts';
 import type {Tone} from '../tone.ts';
+import {addDriftCommand} from './cluster-drift.ts';
 
 /** Hashes differ for a moment after every change; for longer they should not (specification section 3.3). */
 const driftAfterSeconds = 600;
@@ -26,58 +27,47 @@ export const addClusterCommands = (program: Command, session: Session): void => 
       if (hasDrift(data.peers)) printer.warn('configuration drift: the hashes have differed for more than 10 minutes');
     });
 
+  addDriftCommand(cluster, session);
+
   cluster
-    .command('drift')
-    .description('show which records and fields differ between the answering node and the others')
-    .addHelpText(
-      'after',
-      '\nNodes repair what differs by themselves; a change on its way to another node shows here for a moment.',
-    )
-    .action(async () => {
-      const client = await session.client();
-      const {data} = await client.send<ClusterDrift>({path: 'cluster/drift'});
-      printDrift(session, data);
-    });
+    .command('token')
+    .description('make a token that lets one new node join; it is a secret')
+    .option('--expires-in <duration>', 'its end from now on, 1m to 24h (default: 1h)', durationSeconds)
+    .addHelpText('after', tokenHelp)
+    .action((flags: TokenFlags) => createToken(session, flags));
 };
 
-interface DriftLine extends Omit<DriftRecord, 'fields'> {
-  field: string;
-  hereValue: string;
-  thereValue: string;
+interface TokenFlags {
+  expiresIn?: number;
 }
 
-const driftColumns: Column<DriftLine>[] = [
-  {title: 'NODE', cell: line => line.node_id},
-  {title: 'KIND', cell: line => line.kind, dropRank: 2},
-  {title: 'ID', cell: line => line.id, align: 'right', dropRank: 1},
-  {title: 'NAME', cell: line => line.name, isFlexible: true},
-  {title: 'FIELD', cell: line => line.field},
-  {title: 'HERE', cell: line => line.hereValue, isFlexible: true},
-  {title: 'THERE', cell: line => line.thereValue, isFlexible: true},
-];
+interface CreatedToken {
+  token: string;
+  expires_at: string;
+  address: string;
+  ca_fingerprint: string;
+}
 
-const printDrift = (session: Session, drift: ClusterDrift): void => {
+const tokenHelp = `
+Examples:
+  mfctl cluster token > token                  then, on the new machine: mfd join - --data /var/lib/mfd < token
+  mfctl cluster token -q | ssh mx2 mfd join - --data /var/lib/mfd --fqdn mx2.example.com`;
+
+/** The token alone is data: a pipe to the new machine gets nothing else. */
+const createToken = async (session: Session, {expiresIn}: TokenFlags): Promise<void> => {
+  const client = await session.client();
+  const {data} = await client.send<CreatedToken>({method: 'POST', path: 'cluster/tokens', json: {expires_in_s: expiresIn}});
   const printer = session.printer();
-  printer.list(drift.records.flatMap(linesOf), driftColumns, {value: drift, none: 'no differences'});
-  for (const {node_id, differing_records, differs_since} of drift.nodes) {
-    if (differing_records === null) printer.warn(`${node_id} did not answer, and was not compared`);
-    else if (differs_since !== null)
-      printer.warn(`${node_id} differs in ${plural(differing_records, 'record')} since ${timeText(differs_since)}`);
-  }
-  for (const {at, node_id, records} of drift.repairs)
-    printer.note(`repaired at ${timeText(at)}: ${plural(records, 'record')} taken over from ${node_id}`);
+  if (printer.format === 'table') printer.text(`${data.token}\n`);
+  else printer.value(data);
+  printer.note(`Lets one node join through ${data.address}, until ${timeText(data.expires_at)}. On the new machine:`);
+  printer.note('  mfd join - --data /var/lib/mfd     with the token on standard input: other users can see arguments');
 };
 
-/** A record that is not live at both ends differs as a whole. */
-const linesOf = ({fields, ...record}: DriftRecord): DriftLine[] => {
-  if (record.here !== 'live' || record.there !== 'live')
-    return [{...record, field: '(record)', hereValue: record.here, thereValue: record.there}];
-  return fields.map(({name, here, there}) => ({
-    ...record,
-    field: name,
-    hereValue: JSON.stringify(here),
-    thereValue: JSON.stringify(there),
-  }));
+const durationSeconds = (text: string): number => {
+  const durationMs = parseDuration(text);
+  if (durationMs === undefined) throw new InvalidArgumentError('Must be a duration such as 30m or 12h.');
+  return Math.floor(durationMs / 1000);
 };
 
 const columnsFor = ({local_node_id}: ClusterStatus): Column<Peer>[] => [

@@ -8,6 +8,7 @@ import type {Audit} from '../services/audit.ts';
 import type {Cluster} from '../services/cluster.ts';
 import type {DomainParts} from '../services/domain-parts.ts';
 import type {Domains} from '../services/domains.ts';
+import type {JoinTokens} from '../services/join-tokens.ts';
 import type {Keys} from '../services/keys.ts';
 import type {Quarantine} from '../services/quarantine.ts';
 import type {RateLimiter} from '../services/rate-limit.ts';
@@ -17,6 +18,7 @@ import type {Metrics} from './metrics.ts';
 import {observe} from './observe.ts';
 import {openApiDocument} from './openapi.ts';
 import {routeCluster} from './routes-cluster.ts';
+import {routeClusterNodes} from './routes-cluster-nodes.ts';
 import {routeDomains} from './routes-domains.ts';
 import {routeKeys} from './routes-keys.ts';
 import {routeQuarantine} from './routes-quarantine.ts';
@@ -31,6 +33,7 @@ export interface ApiNeeds {
   cluster: Cluster;
   audit: Audit;
   explainDrift(): Promise<ClusterDrift>;
+  joinTokens: JoinTokens;
   metrics: Metrics;
   log: Logger;
 }
@@ -50,6 +53,7 @@ export const createApi = (needs: ApiNeeds): Koa<RequestState> => {
   routeDomains(router, needs.domains, needs.domainParts);
   routeQuarantine(router, needs.quarantine);
   routeCluster(router, needs);
+  routeClusterNodes(router, needs.joinTokens);
 
   const app = new Koa<RequestState>();
   app.use(observe(needs.metrics, needs.log));

@@ -2,6 +2,7 @@
 import Router from '@koa/router';
 import test from 'ava';
 import {routeCluster} from '../../daemon/http/routes-cluster.ts';
+import {routeClusterNodes} from '../../daemon/http/routes-cluster-nodes.ts';
 import {routeDomains} from '../../daemon/http/routes-domains.ts';
 import {routeKeys} from '../../daemon/http/routes-keys.ts';
 import {routeQuarantine} from '../../daemon/http/routes-quarantine.ts';
@@ -45,6 +46,7 @@ const table: [route: string, permitted: readonly Scope[]][] = [
   ['POST /mail/quarantine/:node_id/:queue_id/discard', actors],
   ['GET /cluster/status', readers],
   ['GET /cluster/drift', readers],
+  ['POST /cluster/tokens', admins],
   ['GET /audit', readers],
 ];
 
@@ -56,6 +58,7 @@ const declaredRoutes = () => {
   routeDomains(router, nobody, nobody);
   routeQuarantine(router, nobody);
   routeCluster(router, nobody);
+  routeClusterNodes(router, nobody);
   return router.stack;
 };
 
