@@ -13,6 +13,7 @@ export interface Daemon {
   /** The exit code, or the signal that ended it. */
   ended: Promise<number | NodeJS.Signals>;
   isRunning(): boolean;
+  readonly pid: number;
   stdout(): string;
   stderr(): string;
   signal(signal: NodeJS.Signals): void;
@@ -56,6 +57,7 @@ export const startDaemon = (owner: Owner, data: string, env: Record<string, stri
     ready,
     ended,
     isRunning: () => isRunning,
+    pid: child.pid ?? 0,
     stdout: () => stdout,
     stderr: () => stderr,
     signal: signal => void child.kill(signal),

@@ -33,6 +33,8 @@ export interface TestNode {
   start(): Promise<void>;
   signal(signal: NodeJS.Signals): void;
   isRunning(): boolean;
+  /** Of the daemon, while it runs. */
+  pid(): number;
 }
 
 export interface NodeOptions {
@@ -115,6 +117,7 @@ export const openNode = async (
     },
     signal: signal => daemon?.signal(signal),
     isRunning: () => daemon?.isRunning() ?? false,
+    pid: () => daemon?.pid ?? 0,
   };
 };
 
