@@ -29,15 +29,19 @@ export const listenHttps = async (listen: HostPort, pair: KeyAndCertificate, han
   return {...(await open(server, listen)), setCertificate: next => server.setSecureContext({...next, minVersion: 'TLSv1.2'})};
 };
 
-/** Only clients with a certificate of `authority` get past the handshake. */
+/**
+ * Only clients with a certificate of the authority `ca` get past the handshake. It is sent along: who comes with a join token
+ * knows no more of it than its fingerprint.
+ */
 export const listenMutualTls = async (
   listen: HostPort,
   pair: KeyAndCertificate & {ca: string},
   handler: RequestListener,
 ): Promise<Listener> => {
   const demands = {requestCert: true, rejectUnauthorized: true, minVersion: 'TLSv1.3'} as const;
-  const server = createHttpsServer({...pair, ...limits, ...demands}, handler);
-  return {...(await open(server, listen)), setCertificate: next => server.setSecureContext({...next, ca: pair.ca, ...demands})};
+  const shown = ({key, cert}: KeyAndCertificate) => ({key, cert: `${cert}\n${pair.ca}`, ca: pair.ca, ...demands});
+  const server = createHttpsServer({...shown(pair), ...limits}, handler);
+  return {...(await open(server, listen)), setCertificate: next => server.setSecureContext(shown(next))};
 };
 
 export const listenHttp = async (listen: HostPort, handler: RequestListener): Promise<Listener> => ({

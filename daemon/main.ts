@@ -8,8 +8,10 @@ import {checkConfig} from './check-config.ts';
 import {CommandError} from './command-error.ts';
 import {ConfigError, loadConfig, readConfig} from './config/load.ts';
 import {dataFolder} from './data-folder.ts';
-import {awaitsNode, type InitOptions, type InitReport, initialise} from './init.ts';
+import {type InitReport, initialise} from './init.ts';
+import {type JoinReport, joinCluster} from './join.ts';
 import {addMfctlContext} from './mfctl-context.ts';
+import {awaitsNode, type NewNodeOptions} from './new-node.ts';
 import type {RunningNode} from './node.ts';
 import {run} from './run.ts';
 import {databaseErrorText} from './store/database.ts';
@@ -32,17 +34,38 @@ const program = (): Command => {
     .version(packageJson.version)
     .exitOverride()
     .showHelpAfterError('(mfd --help lists the commands)')
-    .addHelpText('after', '\nExamples:\n  mfd init --data /var/lib/mfd --fqdn mx1.example.com\n  mfd start --data /var/lib/mfd');
+    .addHelpText(
+      'after',
+      '\nExamples:\n  mfd init --data /var/lib/mfd --fqdn mx1.example.com\n  mfd start --data /var/lib/mfd\n  mfd join - --data /var/lib/mfd --fqdn mx2.example.com < token',
+    );
 
   withListenOptions(mfd.command('init'))
     .description('create a node in an empty folder, or one with just your mfd.yaml, and print its first API key')
     .option('--json', 'print one JSON object')
-    .action(async (options: InitOptions & {json?: boolean}) => {
+    .action(async (options: NewNodeOptions & {json?: boolean}) => {
       const {isConfigured} = (await awaitsNode(options.data)) ?? {isConfigured: true};
       const made = await initialise({...(!isConfigured && listensFrom(process.env)), ...options});
       const note = await addMfctlContext(made);
       print(options.json ? JSON.stringify(made) : welcome(made));
       process.stderr.write(`${note}\n`);
+    });
+
+  withListenOptions(mfd.command('join'))
+    .argument(
+      '<token>',
+      'from mfctl cluster token; - reads it from standard input, as arguments are seen by every user of a machine',
+    )
+    .description('create a node of an existing cluster in an empty folder, or one with just your mfd.yaml')
+    .option('--json', 'print one JSON object')
+    .action(async (token: string, options: NewNodeOptions & {json?: boolean}) => {
+      const {isConfigured} = (await awaitsNode(options.data)) ?? {isConfigured: true};
+      const text = token === '-' ? await standardInput() : token;
+      const joined = await joinCluster(text, {
+        ...(!isConfigured && listensFrom(process.env)),
+        ...options,
+        version: packageJson.version,
+      });
+      print(options.json ? JSON.stringify(joined) : joinedText(joined));
     });
 
   mfd
@@ -93,14 +116,16 @@ const withListenOptions = (command: Command): Command =>
     .option('--fqdn <name>', 'host name of the node')
     .option('--api-listen <host:port>', 'HTTPS API (default: 0.0.0.0:8443)')
     .option('--cluster-listen <host:port>', 'mutual TLS between nodes (default: 0.0.0.0:8444)')
+    .option('--cluster-advertise <host:port>', 'where other nodes reach that (default: its name and port)')
     .option('--metrics-listen <host:port>', 'metrics over HTTP (default: 127.0.0.1:9090)')
     .option('--smtp-listen <host:port>', 'SMTP gateway (default: 127.0.0.1:2525)');
 
 /** A node that is made by being started listens where the environment says, also in the context that is made for it. */
-const listensFrom = (environment: NodeJS.ProcessEnv): Omit<InitOptions, 'data'> => ({
+const listensFrom = (environment: NodeJS.ProcessEnv): Omit<NewNodeOptions, 'data'> => ({
   fqdn: environment.MFD_FQDN,
   apiListen: environment.MFD_API_LISTEN,
   clusterListen: environment.MFD_CLUSTER_LISTEN,
+  clusterAdvertise: environment.MFD_CLUSTER_ADVERTISE,
   metricsListen: environment.MFD_METRICS_LISTEN,
   smtpListen: environment.MFD_SMTP_LISTEN,
 });
@@ -115,6 +140,20 @@ Node ${node_id} created in ${data}
   CA file  ${ca_file}
   API key  ${api_key}
 The key is shown this once. It may do everything: keep it safe.`;
+
+const joinedText = ({node_id, data, api_url, ca_file}: JoinReport): string => `\
+Node ${node_id} has joined the cluster, in ${data}
+  API      ${api_url}
+  CA file  ${ca_file}
+The API keys of the cluster are good here too. Go on with:
+  mfd start --data ${data}
+  mfctl context add ${node_id} --url ${api_url} --cacert ${ca_file} --api-key-file KEY-FILE`;
+
+const standardInput = async (): Promise<string> => {
+  const chunks: Buffer[] = [];
+  for await (const chunk of process.stdin) chunks.push(chunk as Buffer);
+  return Buffer.concat(chunks).toString();
+};
 
 const firstSteps = ({addresses: {smtp}}: RunningNode): string => `
 Protect a domain, send it a suspicious mail, and see it held (npm run sink is a backend to try with):

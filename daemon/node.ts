@@ -1,9 +1,11 @@
 // The composition root: everything opened in order, closed in reverse, doors last and first.
-import {readFile, stat} from 'node:fs/promises';
+import {readFile} from 'node:fs/promises';
 import {hostname} from 'node:os';
 import type {Logger} from 'pino';
-import {formatHostPort, type HostPort, isWildcard, parseHostPort} from '../shared/host-port.ts';
+import type {HostPort} from '../shared/host-port.ts';
+import {advertised, listenOf} from './addresses.ts';
 import {createClosers} from './closers.ts';
+import {joinTokenIdIn} from './cluster/join-token.ts';
 import {identityIn} from './cluster/peer-identity.ts';
 import {startPeers} from './cluster/peers.ts';
 import {startCluster} from './cluster-room.ts';
@@ -17,6 +19,7 @@ import {createPeerApi} from './http/peer-app.ts';
 import {routePeerCluster} from './http/routes-peer-cluster.ts';
 import {routePeerEvents} from './http/routes-peer-events.ts';
 import {routePeerHold} from './http/routes-peer-hold.ts';
+import {routePeerAdmission, routePeerTrust} from './http/routes-peer-join.ts';
 import {listenHttp, listenHttps, listenMutualTls} from './listen.ts';
 import {startMail} from './mail-room.ts';
 import {openRecords} from './records-room.ts';
@@ -26,7 +29,7 @@ import {openStorage} from './storage-room.ts';
 import {readCounts} from './store/held-count.ts';
 import {outboxDepth} from './store/outbox.ts';
 import {startTimers} from './timers.ts';
-import {apiCertificate, nodeCertificate} from './tls-files.ts';
+import {apiCertificate, authorityIn, nodeCertificate} from './tls-files.ts';
 
 export interface RunningNode {
   nodeId: string;
@@ -75,7 +78,8 @@ export const startNode = async ({data, loaded, log, version, now = Date.now}: Ne
     });
     let pairs = await currentPairs();
     const ca = await readFile(folder.caCert, 'utf8');
-    const hasAuthority = (await stat(folder.caKey).catch(() => undefined)) !== undefined;
+    const authority = async () => authorityIn(folder, now);
+    const hasAuthority = (await authority()) !== undefined;
 
     const records = await openRecords(storage, now);
     const {nodeDirectory} = records;
@@ -86,11 +90,25 @@ export const startNode = async ({data, loaded, log, version, now = Date.now}: Ne
       routes: config.cluster.routes,
     });
     closers.add(peers.close);
-    const node = {...storage, fqdn, log, metrics, now, settings: () => settings, records, peers, version, hasAuthority};
+    const node = {
+      ...storage,
+      fqdn,
+      log,
+      metrics,
+      now,
+      settings: () => settings,
+      records,
+      peers,
+      version,
+      hasAuthority,
+      driftAfterMs: config.cluster.drift_after * 1000,
+      authority,
+    };
     const services = createServices({
       ...node,
       apiUrl: () => apiUrl(loaded.config, fqdn, api.address),
       smtpAddress: () => mail.address,
+      spread: async () => clustered.spread(),
     });
     closers.add(services.close);
 
@@ -131,8 +149,13 @@ export const startNode = async ({data, loaded, log, version, now = Date.now}: Ne
       createPeerApi({
         identityIn,
         isMember: ({nodeId: id, nodeNo}) => nodeDirectory.findByNo(nodeNo)?.node_id === id,
-        routes: [routePeerCluster(services), routePeerHold(services.forPeers), routePeerEvents(services.forPeers)],
-        openRoutes: [],
+        routes: [
+          routePeerCluster(services),
+          routePeerTrust(services),
+          routePeerHold(services.forPeers),
+          routePeerEvents(services.forPeers),
+        ],
+        openRoutes: [routePeerAdmission({...services, tokenIdIn: joinTokenIdIn})],
         log,
       }).callback(),
     );
@@ -142,7 +165,11 @@ export const startNode = async ({data, loaded, log, version, now = Date.now}: Ne
       cluster_url: `https://${config.cluster.advertise ?? advertised(config.cluster.listen, fqdn, cluster.address)}`,
     });
     await clustered.greet();
-    const api = await listenHttps(listenOf(config.api.listen), pairs.api, createApi({...services, metrics, log}).callback());
+    const api = await listenHttps(
+      listenOf(config.api.listen),
+      pairs.api,
+      createApi({...services, explainDrift: clustered.explainDrift, metrics, log}).callback(),
+    );
     closers.add(async () => api.stop(graceMs));
     await services.membership.announce({api_url: apiUrl(config, fqdn, api.address)});
     const mail = await startMail({...node, config, services, tls: pairs.api, tmpDir: spool.tmpDir, graceMs});
@@ -186,13 +213,5 @@ export const startNode = async ({data, loaded, log, version, now = Date.now}: Ne
   }
 };
 
-const listenOf = (text: string): HostPort => parseHostPort(text, {allowZero: true}) ?? {host: '127.0.0.1', port: 0};
-
 const apiUrl = (config: Config, fqdn: string, address: HostPort): string =>
   `https://${advertised(config.api.listen, fqdn, address)}`;
-
-/** Where a listener can be reached from elsewhere, as far as this node can tell. */
-const advertised = (listen: string, fqdn: string, {port}: HostPort): string => {
-  const {host} = listenOf(listen);
-  return formatHostPort({host: isWildcard(host) ? fqdn : host, port});
-};

@@ -3,17 +3,32 @@ import {readFile, rename, writeFile} from 'node:fs/promises';
 import {hostname} from 'node:os';
 import {createSecureContext} from 'node:tls';
 import {isWildcard, parseHostPort} from '../shared/host-port.ts';
+import {createClusterAuthority} from './cluster/authority.ts';
 import {issueLeaf, type KeyAndCertificate, type LeafRequest, needsRenewal} from './cluster/certificates.ts';
 import {identityUris, type NodeIdentity} from './cluster/peer-identity.ts';
 import {ConfigError, readText} from './config/load.ts';
 import type {Config} from './config/schema.ts';
 import type {DataFolder} from './data-folder.ts';
+import type {Authority} from './services/authority.ts';
+import {isCertifiable} from './services/join-protocol.ts';
 
 /** Names and addresses a client may reach this node by. */
 export const apiHosts = (config: Config): string[] => {
   const listen = parseHostPort(config.api.listen, {allowZero: true})?.host ?? '';
   const names = [config.fqdn ?? hostname(), hostname(), 'localhost', '127.0.0.1', '::1', ...(isWildcard(listen) ? [] : [listen])];
-  return [...new Set(names)];
+  return [...new Set(names)].filter(isCertifiable);
+};
+
+/** The cluster's authority if this node has its key, undefined otherwise. */
+export const authorityIn = async (folder: DataFolder, now: () => number): Promise<Authority | undefined> => {
+  const key = await readFile(folder.caKey, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return undefined;
+    throw new ConfigError(`${folder.caKey} cannot be read (${error.code})`);
+  });
+  if (key === undefined) return undefined;
+  const pair = {cert: await readText(folder.caCert, folder.caCert), key};
+  if (!isPair(pair)) throw new ConfigError(`${folder.caCert} and ${folder.caKey} are no certificate (PEM) and its private key`);
+  return createClusterAuthority(pair, now);
 };
 
 /** Key and certificate for the API; made anew when past two thirds of its life or when the node's names have changed. */

@@ -11,6 +11,7 @@ export const permissions = [
   'quarantine:read',
   'quarantine:act',
   'cluster:read',
+  'cluster:write',
   'audit:read',
 ] as const;
 export type Permission = (typeof permissions)[number];

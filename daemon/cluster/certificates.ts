@@ -1,8 +1,9 @@
 // The cluster's certificate authority and the certificates it gives out. ECDSA P-256 throughout.
 import 'reflect-metadata';
-import {randomBytes, webcrypto} from 'node:crypto';
+import {createPrivateKey, createPublicKey, generateKeyPairSync, randomBytes, webcrypto} from 'node:crypto';
 import {isIP} from 'node:net';
 import * as x509 from '@peculiar/x509';
+import {Fault} from '../../shared/fault.ts';
 
 const algorithm = {name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256'};
 const dayMs = 24 * 3600 * 1000;
@@ -47,25 +48,82 @@ export interface LeafRequest {
 /** A certificate for servers and, between nodes, clients; good for 90 days from `nowMs`. */
 export const issueLeaf = async (
   authority: KeyAndCertificate,
-  {commonName, hosts, uris = []}: LeafRequest,
+  request: LeafRequest,
   nowMs: number,
 ): Promise<KeyAndCertificate> => {
-  const issuer = new x509.X509Certificate(authority.cert);
   const keys = await generateKeys();
+  return {key: await pemOf(keys.privateKey), cert: await certify(authority, {...request, publicKey: keys.publicKey}, nowMs)};
+};
+
+/** A key that never leaves the node, and the request (PKCS #10, PEM) for a certificate of it. */
+export const createRequest = async (): Promise<{key: string; request: string}> => {
+  const keys = await generateKeys();
+  const request = await x509.Pkcs10CertificateRequestGenerator.create({name: 'CN=mfd', keys, signingAlgorithm: algorithm});
+  return {key: await pemOf(keys.privateKey), request: `${request.toString('pem')}\n`};
+};
+
+/**
+ * A certificate for the key of `request`, which has to be signed with that key. Of what else the request says nothing is
+ * believed. A Fault `validation_failed` for one that is none.
+ */
+export const issueRequested = async (
+  authority: KeyAndCertificate,
+  {request, ...leaf}: LeafRequest & {request: string},
+  nowMs: number,
+): Promise<string> => certify(authority, {...leaf, publicKey: await keyIn(request)}, nowMs);
+
+/**
+ * A client certificate that says nothing but `uri`, for a fresh Ed25519 key, whose 32 secret bytes fit into a token: nodes
+ * themselves have P-256, as browsers know it too.
+ */
+export const issueTicket = async (
+  authority: KeyAndCertificate,
+  {uri, endMs}: {uri: string; endMs: number},
+  nowMs: number,
+): Promise<{seed: Buffer; certificate: Buffer}> => {
+  const {privateKey, publicKey} = generateKeyPairSync('ed25519');
+  const {d = ''} = privateKey.export({format: 'jwk'});
+  const pem = await certify(
+    authority,
+    {commonName: 'mfd join', hosts: [], uris: [uri], endMs, publicKey: publicKey.export({type: 'spki', format: 'der'})},
+    nowMs,
+  );
+  return {seed: Buffer.from(d, 'base64url'), certificate: Buffer.from(x509.PemConverter.decodeFirst(pem))};
+};
+
+/** The private key (PKCS #8, PEM) that has these 32 secret bytes. */
+export const ticketKey = (seed: Buffer): string => {
+  // RFC 8410 section 7: the fixed frame of such a key.
+  const der = Buffer.concat([Buffer.from('302e020100300506032b657004220420', 'hex'), seed]);
+  return createPrivateKey({key: der, format: 'der', type: 'pkcs8'}).export({type: 'pkcs8', format: 'pem'}).toString();
+};
+
+interface Certification extends LeafRequest {
+  publicKey: webcrypto.CryptoKey | x509.PublicKey | Buffer;
+  /** For clients only, and until then, in place of 90 days. */
+  endMs?: number;
+}
+
+const certify = async (
+  authority: KeyAndCertificate,
+  {commonName, hosts, uris = [], publicKey, endMs}: Certification,
+  nowMs: number,
+): Promise<string> => {
+  const issuer = new x509.X509Certificate(authority.cert);
   const cert = await x509.X509CertificateGenerator.create({
     serialNumber: serial(),
     subject: `CN=${commonName.slice(0, 64).replace(/[^A-Za-z0-9.-]/g, '-')}`,
     issuer: issuer.subject,
     notBefore: new Date(nowMs - dayMs),
-    notAfter: new Date(nowMs + leafDays * dayMs),
+    notAfter: new Date(endMs ?? nowMs + leafDays * dayMs),
     signingAlgorithm: algorithm,
-    publicKey: keys.publicKey,
+    publicKey,
     signingKey: await importKey(authority.key),
     extensions: [
       new x509.BasicConstraintsExtension(false, undefined, true),
       new x509.KeyUsagesExtension(x509.KeyUsageFlags.digitalSignature, true),
       new x509.ExtendedKeyUsageExtension([
-        x509.ExtendedKeyUsage.serverAuth,
+        ...(endMs === undefined ? [x509.ExtendedKeyUsage.serverAuth] : []),
         ...(uris.length > 0 ? [x509.ExtendedKeyUsage.clientAuth] : []),
       ]),
       new x509.SubjectAlternativeNameExtension([
@@ -73,10 +131,25 @@ export const issueLeaf = async (
         ...uris.map(uri => ({type: 'url' as const, value: uri})),
       ]),
       await x509.AuthorityKeyIdentifierExtension.create(issuer),
-      await x509.SubjectKeyIdentifierExtension.create(keys.publicKey),
+      await x509.SubjectKeyIdentifierExtension.create(publicKey),
     ],
   });
-  return {key: await pemOf(keys.privateKey), cert: `${cert.toString('pem')}\n`};
+  return `${cert.toString('pem')}\n`;
+};
+
+const keyIn = async (pem: string): Promise<x509.PublicKey> => {
+  const wrong = (cause?: unknown) =>
+    new Fault('validation_failed', 'this is no certificate request (PKCS #10, PEM) for a P-256 key that it is signed with', {
+      cause,
+    });
+  try {
+    const request = new x509.Pkcs10CertificateRequest(pem);
+    const key = createPublicKey({key: Buffer.from(request.publicKey.rawData), format: 'der', type: 'spki'});
+    if (key.asymmetricKeyDetails?.namedCurve !== 'prime256v1' || !(await request.verify())) throw wrong();
+    return request.publicKey;
+  } catch (error) {
+    throw error instanceof Fault ? error : wrong(error);
+  }
 };
 
 /** Whether a certificate is past two thirds of its life, or lacks one of `names`: hosts, addresses and URIs. */

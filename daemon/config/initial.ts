@@ -4,12 +4,20 @@ export interface InitialSettings {
   fqdn: string;
   apiListen: string;
   clusterListen: string;
+  clusterAdvertise?: string | undefined;
   metricsListen: string;
   smtpListen: string;
 }
 
 /** The `mfd.yaml` of a new node: what was asked for, and what people change first, in comments. */
-export const initialConfig = ({fqdn, apiListen, clusterListen, metricsListen, smtpListen}: InitialSettings): string => `\
+export const initialConfig = ({
+  fqdn,
+  apiListen,
+  clusterListen,
+  clusterAdvertise,
+  metricsListen,
+  smtpListen,
+}: InitialSettings): string => `\
 # Configuration of this mfd node. Every key is optional; "mfd check-config --data DIR" says what is wrong with it.
 # MFD_* variables override keys: MFD_SMTP_LISTEN for smtp.listen. SIGHUP rereads this file.
 
@@ -21,7 +29,7 @@ ${indented({listen: apiListen})}
   # key_file: /etc/ssl/mfd/privkey.pem
 
 cluster:
-${indented({listen: clusterListen})}
+${indented({listen: clusterListen, ...(clusterAdvertise !== undefined && {advertise: clusterAdvertise})})}
 
 metrics:
 ${indented({listen: metricsListen})}

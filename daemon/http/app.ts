@@ -2,12 +2,14 @@
 import Router from '@koa/router';
 import Koa, {type Middleware} from 'koa';
 import type {Logger} from 'pino';
+import type {ClusterDrift} from '../../shared/cluster-drift.ts';
 import {Fault} from '../../shared/fault.ts';
 import type {Audit} from '../services/audit.ts';
 import type {Cluster} from '../services/cluster.ts';
 import type {DomainParts} from '../services/domain-parts.ts';
 import type {Domains} from '../services/domains.ts';
 import type {Events} from '../services/events.ts';
+import type {JoinTokens} from '../services/join-tokens.ts';
 import type {Keys} from '../services/keys.ts';
 import type {Quarantine} from '../services/quarantine.ts';
 import type {RateLimiter} from '../services/rate-limit.ts';
@@ -17,6 +19,7 @@ import type {Metrics} from './metrics.ts';
 import {observe} from './observe.ts';
 import {openApiDocument} from './openapi.ts';
 import {routeCluster} from './routes-cluster.ts';
+import {routeClusterNodes} from './routes-cluster-nodes.ts';
 import {routeDomains} from './routes-domains.ts';
 import {routeEvents} from './routes-events.ts';
 import {routeKeys} from './routes-keys.ts';
@@ -32,6 +35,8 @@ export interface ApiNeeds {
   cluster: Cluster;
   audit: Audit;
   events: Events;
+  explainDrift(): Promise<ClusterDrift>;
+  joinTokens: JoinTokens;
   metrics: Metrics;
   log: Logger;
 }
@@ -50,7 +55,8 @@ export const createApi = (needs: ApiNeeds): Koa<RequestState> => {
   routeKeys(router, needs.keys);
   routeDomains(router, needs.domains, needs.domainParts);
   routeQuarantine(router, needs.quarantine);
-  routeCluster(router, needs.cluster, needs.audit);
+  routeCluster(router, needs);
+  routeClusterNodes(router, needs.joinTokens);
   routeEvents(router, needs.events);
 
   const app = new Koa<RequestState>();

@@ -1,7 +1,7 @@
 // Answers that many nodes had a part in, and some perhaps had not.
 import {Fault} from '../../shared/fault.ts';
 import type {Gathered} from '../services/gather.ts';
-import {reply} from './answer.ts';
+import {nameUnreachable, reply} from './answer.ts';
 import type {Ctx} from './state.ts';
 
 /** The same, unless it has to be complete and is not. */
@@ -16,6 +16,6 @@ export const complete = <T>(gathered: Gathered<T>, isStrict: boolean): Gathered<
 };
 
 export const replyGathered = (ctx: Ctx, data: unknown, unreachable: string[]): void => {
-  if (unreachable.length > 0) ctx.set('X-Unreachable-Nodes', unreachable.join(', '));
+  nameUnreachable(ctx, unreachable);
   reply(ctx, data, unreachable.length > 0 ? 'Partial' : 'OK');
 };

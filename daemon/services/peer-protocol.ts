@@ -7,7 +7,7 @@ import {kinds} from '../store/config-record.ts';
 
 export const stampSchema = z.string().regex(/^[0-9a-f]{12}\.[0-9a-f]{4}\.[0-9a-f]{4}$/);
 
-const nodeNo = z.int().min(1).max(0xffff);
+export const nodeNo = z.int().min(1).max(0xffff);
 const seq = z.int().min(0);
 const json: z.ZodType<Json> = z.json() as z.ZodType<Json>;
 

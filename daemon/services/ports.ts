@@ -89,3 +89,9 @@ export interface AuditLog {
   marks(filter: AuditFilter, steps: Steps, actor: Actor): Promise<Marks<AuditPlace>>;
   rank(filter: AuditFilter, place: AuditPlace, actor: Actor): Promise<number>;
 }
+
+/**
+ * Waits, 2 s at most, until every node has applied what was changed here before. Resolves with the ids of those that could not
+ * be reached, or did not in time.
+ */
+export type Spread = () => Promise<string[]>;

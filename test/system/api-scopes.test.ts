@@ -2,6 +2,7 @@
 import Router from '@koa/router';
 import test from 'ava';
 import {routeCluster} from '../../daemon/http/routes-cluster.ts';
+import {routeClusterNodes} from '../../daemon/http/routes-cluster-nodes.ts';
 import {routeDomains} from '../../daemon/http/routes-domains.ts';
 import {routeEvents} from '../../daemon/http/routes-events.ts';
 import {routeKeys} from '../../daemon/http/routes-keys.ts';
@@ -45,6 +46,8 @@ const table: [route: string, permitted: readonly Scope[]][] = [
   ['POST /mail/quarantine/:node_id/:queue_id/release', actors],
   ['POST /mail/quarantine/:node_id/:queue_id/discard', actors],
   ['GET /cluster/status', readers],
+  ['GET /cluster/drift', readers],
+  ['POST /cluster/tokens', admins],
   ['GET /audit', readers],
   ['GET /events', everyone],
 ];
@@ -56,7 +59,8 @@ const declaredRoutes = () => {
   routeKeys(router, nobody);
   routeDomains(router, nobody, nobody);
   routeQuarantine(router, nobody);
-  routeCluster(router, nobody, nobody);
+  routeCluster(router, nobody);
+  routeClusterNodes(router, nobody);
   routeEvents(router, nobody);
   return router.stack;
 };

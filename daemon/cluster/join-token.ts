@@ -1,0 +1,72 @@
+// What `mfctl cluster token` prints: where to join, which authority to believe there, and a client certificate with its key
+// that gets its bearer past the TLS handshake of the cluster port, to ask for admission and for nothing else.
+import {createHash} from 'node:crypto';
+import {Fault} from '../../shared/fault.ts';
+import {parseHostPort} from '../../shared/host-port.ts';
+
+export interface JoinToken {
+  /** SHA-256 of the CA certificate's DER. */
+  caFingerprint: Buffer;
+  /** Ed25519 private key, 32 bytes (RFC 8032). */
+  seed: Buffer;
+  /** DER of the client certificate for that key. */
+  certificate: Buffer;
+  /** `host:port` of the cluster port of the node that gave the token out. */
+  address: string;
+}
+
+const prefix = 'mfj1_';
+const version = 1;
+const hashBytes = 32;
+const seedBytes = 32;
+const checksumBytes = 8;
+const headBytes = 1 + hashBytes + seedBytes + 2;
+const uriPrefix = 'urn:mfd:join:';
+
+/** version, fingerprint, seed, length of the certificate, certificate, address, checksum; base64url after the prefix. */
+export const encodeJoinToken = ({caFingerprint, seed, certificate, address}: JoinToken): string => {
+  const length = Buffer.alloc(2);
+  length.writeUInt16BE(certificate.length);
+  const body = Buffer.concat([Buffer.of(version), caFingerprint, seed, length, certificate, Buffer.from(address)]);
+  return prefix + Buffer.concat([body, checksumOf(body)]).toString('base64url');
+};
+
+/** Line breaks from copying do no harm. A Fault `invalid_parameter` that says whether it is no token or a damaged one. */
+export const decodeJoinToken = (text: string): JoinToken => {
+  const compact = text.replace(/\s/g, '');
+  if (!compact.startsWith(prefix))
+    throw new Fault('invalid_parameter', `this is not a join token: one begins with ${prefix}; mfctl cluster token makes one`);
+  const encoded = compact.slice(prefix.length);
+  const bytes = Buffer.from(encoded, 'base64url');
+  // What Buffer skips or rounds away would otherwise pass for the same token.
+  if (bytes.toString('base64url') !== encoded || bytes.length < headBytes + checksumBytes) throw damaged();
+  const body = bytes.subarray(0, -checksumBytes);
+  if (!checksumOf(body).equals(bytes.subarray(-checksumBytes))) throw damaged();
+  if (body[0] !== version)
+    throw new Fault('invalid_parameter', 'this join token was made by another version of mfd; install that version here');
+
+  const certificateEnd = headBytes + body.readUInt16BE(headBytes - 2);
+  const address = body.subarray(certificateEnd).toString();
+  if (certificateEnd > body.length || !parseHostPort(address)) throw damaged();
+  return {
+    caFingerprint: body.subarray(1, 1 + hashBytes),
+    seed: body.subarray(1 + hashBytes, 1 + hashBytes + seedBytes),
+    certificate: body.subarray(headBytes, certificateEnd),
+    address,
+  };
+};
+
+/** What the certificate in the token with this id says of its bearer. */
+export const joinUri = (tokenId: string): string => `${uriPrefix}${tokenId}`;
+
+/** The token id in the subject alternative names of a verified certificate, as node:tls writes them. */
+export const joinTokenIdIn = (subjectAltName: string | undefined): string | undefined =>
+  (subjectAltName ?? '')
+    .split(', ')
+    .find(name => name.startsWith(`URI:${uriPrefix}`))
+    ?.slice(`URI:${uriPrefix}`.length);
+
+const checksumOf = (body: Buffer): Buffer => createHash('sha256').update(body).digest().subarray(0, checksumBytes);
+
+const damaged = (): Fault =>
+  new Fault('invalid_parameter', 'this join token is damaged: it was not copied whole, or something was added; copy it again');

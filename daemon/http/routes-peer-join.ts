@@ -1,0 +1,39 @@
+// Tokens, admission and certificates, as nodes ask each other for them.
+import {Fault} from '../../shared/fault.ts';
+import {certificateRequestsSchema, joinRequestSchema} from '../services/join-protocol.ts';
+import type {JoinTokens} from '../services/join-tokens.ts';
+import type {Joining} from '../services/joining.ts';
+import {validate} from '../services/validate.ts';
+import {reply} from './answer.ts';
+import {peerJsonBody} from './json-body.ts';
+import {type PeerRouter, subjectAltNameOf} from './peer-app.ts';
+
+interface AdmissionNeeds {
+  joining: Joining;
+  /** The token a verified client certificate came in. */
+  tokenIdIn(subjectAltName: string | undefined): string | undefined;
+}
+
+/** Open to whoever has a certificate of the authority, hence its own look at whose that is. */
+export const routePeerAdmission =
+  ({joining, tokenIdIn}: AdmissionNeeds) =>
+  (router: PeerRouter): void => {
+    router.post('/join', peerJsonBody, async ctx => {
+      const tokenId = tokenIdIn(subjectAltNameOf(ctx));
+      if (tokenId === undefined) throw new Fault('insufficient_scope', 'joining takes the certificate of a join token');
+      const bearer = {tokenId, remoteAddress: ctx.req.socket.remoteAddress ?? null};
+      reply(ctx, await joining.admit(bearer, validate(joinRequestSchema, ctx.state.body)));
+    });
+  };
+
+export const routePeerTrust =
+  ({joinTokens, joining}: {joinTokens: JoinTokens; joining: Joining}) =>
+  (router: PeerRouter): void => {
+    router.post('/tokens', peerJsonBody, async ctx => {
+      reply(ctx, await joinTokens.createFor(ctx.state.peer, ctx.state.body));
+    });
+
+    router.post('/certificates', peerJsonBody, async ctx => {
+      reply(ctx, await joining.renew(ctx.state.peer, validate(certificateRequestsSchema, ctx.state.body)));
+    });
+  };

@@ -1,0 +1,211 @@
+// `mfd join`: a node of a cluster that is there already, from an empty folder to one that can start with all it has to know.
+// Until the cluster has said yes, nothing is left behind at either end.
+import {X509Certificate} from 'node:crypto';
+import {access, chmod, constants, mkdir, readdir, rm, writeFile} from 'node:fs/promises';
+import {join} from 'node:path';
+import {Fault} from '../shared/fault.ts';
+import {formatHostPort, type HostPort, parseHostPort} from '../shared/host-port.ts';
+import {advertised, listenOf} from './addresses.ts';
+import {catchUp} from './cluster/catch-up.ts';
+import {createRequest, ticketKey} from './cluster/certificates.ts';
+import {type FirstContact, lookAt} from './cluster/first-contact.ts';
+import {decodeJoinToken, type JoinToken} from './cluster/join-token.ts';
+import {createPeerClient, type PeerClient, type PeerCredentials} from './cluster/peer-client.ts';
+import {CommandError} from './command-error.ts';
+import {localAddresses, type NewNode, type NewNodeOptions, planNode} from './new-node.ts';
+import {createConfiguration} from './services/configuration.ts';
+import {type JoinAnswer, joinAnswerSchema} from './services/join-protocol.ts';
+import {createReplication} from './services/replication.ts';
+import {openDatabase} from './store/database.ts';
+import {writeState} from './store/local-state.ts';
+import {apiHosts} from './tls-files.ts';
+
+/** What `mfd join --json` prints. */
+export interface JoinReport {
+  node_id: string;
+  node_no: number;
+  api_url: string;
+  cluster_url: string;
+  metrics_url: string;
+  smtp: string;
+  ca_file: string;
+  data: string;
+}
+
+interface Keys {
+  node: {key: string; request: string};
+  api: {key: string; request: string};
+}
+
+const answerMs = 15_000;
+const snapshotAttempts = 3;
+
+/** `token` as `mfctl cluster token` printed it. Every error is one line that says whether anything was done. */
+export const joinCluster = async (token: string, options: NewNodeOptions & {version: string}): Promise<JoinReport> => {
+  const ticket = read(token);
+  const node = await planNode(options);
+  const address = parseHostPort(ticket.address) ?? {host: '', port: 0};
+  const keys = {node: await createRequest(), api: await createRequest()};
+
+  const folder = await takeFolder(node);
+  let contact: FirstContact;
+  let answer: JoinAnswer;
+  try {
+    contact = await meet(address, ticket);
+    answer = await apply({node, keys, contact, address, ticket, version: options.version});
+  } catch (error) {
+    await folder.giveBack();
+    throw error;
+  }
+  try {
+    await settle({node, keys, answer, contact, address});
+  } catch (error) {
+    await folder.giveBack();
+    throw withAdvice(node.nodeId, `the cluster has taken the node in, but it could not be set up here: ${textOf(error)}`);
+  }
+  const {nodeId, config, folder: places} = node;
+  return {node_id: nodeId, node_no: answer.node_no, ...localAddresses(config), ca_file: places.caCert, data: places.root};
+};
+
+const read = (text: string): JoinToken & {credentials: Omit<PeerCredentials, 'ca'>} => {
+  try {
+    const token = decodeJoinToken(text);
+    const certificate = new X509Certificate(token.certificate);
+    if (Date.parse(certificate.validTo) <= Date.now())
+      throw new CommandError(`this join token expired before ${certificate.validTo}; make a new one: mfctl cluster token`);
+    return {...token, credentials: {key: ticketKey(token.seed), cert: certificate.toString()}};
+  } catch (error) {
+    throw asCommandError(error);
+  }
+};
+
+/** The folder is made and can be written to; what is in it from then on can be taken away again. */
+const takeFolder = async ({folder: {root}}: NewNode): Promise<{giveBack(): Promise<void>}> => {
+  const isNew = (await mkdir(root, {recursive: true, mode: 0o700})) !== undefined;
+  await chmod(root, 0o700);
+  await access(root, constants.W_OK);
+  const before = await readdir(root);
+  return {
+    async giveBack() {
+      if (isNew) await rm(root, {recursive: true, force: true});
+      else
+        for (const name of await readdir(root))
+          if (!before.includes(name)) await rm(join(root, name), {recursive: true, force: true});
+    },
+  };
+};
+
+const meet = async (address: HostPort, {caFingerprint}: JoinToken): Promise<FirstContact> => {
+  const where = formatHostPort(address);
+  const contact = await lookAt(address, caFingerprint).catch((error: Error) => {
+    throw new CommandError(
+      `the node that made the token cannot be reached at ${where} (${error.message}); nothing was done. Is it running, and does it listen for other nodes there?`,
+    );
+  });
+  if (!contact)
+    throw new CommandError(
+      `${where} is not a node of the cluster that the token is for; nothing was done. Make a new token on a node of that cluster`,
+    );
+  return contact;
+};
+
+interface Application {
+  node: NewNode;
+  keys: Keys;
+  contact: FirstContact;
+  address: HostPort;
+  ticket: ReturnType<typeof read>;
+  version: string;
+}
+
+const apply = async ({node, keys, contact, address, ticket, version}: Application): Promise<JoinAnswer> => {
+  const {nodeId, fqdn, config} = node;
+  const client = createPeerClient({
+    peer: contact.peer,
+    address: () => address,
+    credentials: {...ticket.credentials, ca: contact.ca},
+  });
+  const body = {
+    node_id: nodeId,
+    fqdn,
+    cluster_url: `https://${config.cluster.advertise ?? advertised(config.cluster.listen, fqdn, listenOf(config.cluster.listen))}`,
+    api_url: `https://${advertised(config.api.listen, fqdn, listenOf(config.api.listen))}`,
+    version,
+    node_csr: keys.node.request,
+    api_csr: keys.api.request,
+    api_hosts: apiHosts(config),
+  };
+  try {
+    return await client.ask(joinAnswerSchema, {method: 'POST', path: 'join', body, deadlineMs: answerMs});
+  } catch (error) {
+    if (error instanceof Fault && error.code === 'outcome_unknown')
+      throw withAdvice(nodeId, `node ${contact.peer.nodeId} was asked to let this one in, and its answer was lost`);
+    throw asCommandError(error);
+  } finally {
+    client.close();
+  }
+};
+
+/** Writes down what the cluster has answered, and takes over all that is replicated. */
+const settle = async ({
+  node: {folder, nodeId, configText},
+  keys,
+  answer,
+  contact,
+  address,
+}: Pick<Application, 'node' | 'keys' | 'contact' | 'address'> & {answer: JoinAnswer}): Promise<void> => {
+  await mkdir(folder.tls, {mode: 0o700});
+  await writeFile(folder.caCert, answer.ca, {mode: 0o644});
+  await writeFile(folder.nodeKey, keys.node.key, {mode: 0o600});
+  await writeFile(folder.nodeCert, answer.node_cert, {mode: 0o600});
+  await writeFile(folder.apiKey, keys.api.key, {mode: 0o600});
+  await writeFile(folder.apiCert, answer.api_cert, {mode: 0o600});
+
+  const client = createPeerClient({
+    peer: contact.peer,
+    address: () => address,
+    credentials: {key: keys.node.key, cert: answer.node_cert, ca: answer.ca},
+  });
+  try {
+    await takeOver(client, folder.database, {nodeId, nodeNo: answer.node_no});
+  } finally {
+    client.close();
+  }
+  // Last: one that mfd writes is what says that a node lives here.
+  if (configText !== undefined) await writeFile(folder.config, configText, {mode: 0o600});
+};
+
+const takeOver = async (
+  client: PeerClient,
+  filename: string,
+  {nodeId, nodeNo}: {nodeId: string; nodeNo: number},
+): Promise<void> => {
+  const database = await openDatabase(filename);
+  try {
+    await database.write.transaction(async tx => {
+      await writeState(tx, 'node_id', nodeId);
+      await writeState(tx, 'node_no', String(nodeNo));
+    });
+    const configuration = createConfiguration({database, nodeNo, now: Date.now, withRoom: async write => write()});
+    const replication = createReplication({database, configuration, nodeNo});
+    for (let left = snapshotAttempts - 1; ; left -= 1)
+      try {
+        await catchUp(client, replication, nodeNo);
+        return;
+      } catch (error) {
+        if (left === 0) throw error;
+      }
+  } finally {
+    await database.close();
+  }
+};
+
+const asCommandError = (error: unknown): unknown => (error instanceof Fault ? new CommandError(error.detail) : error);
+
+const textOf = (error: unknown): string =>
+  error instanceof Fault ? error.detail : error instanceof Error ? (error.message.split('\n')[0] ?? '') : String(error);
+
+const withAdvice = (nodeId: string, what: string): CommandError =>
+  new CommandError(
+    `${what}. Look with mfctl cluster status; if ${nodeId} is there, take it out with mfctl cluster remove ${nodeId}, and join again with a new token`,
+  );
