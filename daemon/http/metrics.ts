@@ -1,7 +1,7 @@
 import {X509Certificate} from 'node:crypto';
 import {Counter, collectDefaultMetrics, Gauge, Histogram, Registry} from 'prom-client';
 import type {ClusterStatus} from '../../shared/cluster-status.ts';
-import {type Health, healthStates} from '../../shared/health.ts';
+import {healthStates} from '../../shared/health.ts';
 import {type Reason, reasons} from '../../shared/held-mail.ts';
 
 export interface HeldTotal {
@@ -26,6 +26,8 @@ export interface Metrics {
   verdict(verdict: string): void;
   delivery(kind: 'relay' | 'release', outcome: string): void;
   expired(count: number): void;
+  /** The health of another node is no longer what it was. */
+  healthChanged(): void;
 }
 
 /** These carry a name or a type that `promtool check metrics` objects to. */
@@ -64,6 +66,11 @@ export const createMetrics = (version: string): Metrics => {
   for (const outcome of ['delivered', 'refused', 'deferred'])
     for (const kind of ['relay', 'release']) deliveries.inc({kind, outcome}, 0);
   const expired = new Counter({name: 'mfd_held_mails_expired_total', help: 'Mails removed by retention', registers});
+  const transitions = new Counter({
+    name: 'mfd_cluster_health_transitions_total',
+    help: 'Changes of a node’s health seen here',
+    registers,
+  });
   const source = createSourceGauges(registers);
 
   return {
@@ -77,6 +84,7 @@ export const createMetrics = (version: string): Metrics => {
     verdict: verdict => verdicts.inc({verdict}),
     delivery: (kind, outcome) => deliveries.inc({kind, outcome}),
     expired: count => expired.inc(count),
+    healthChanged: () => transitions.inc(),
   };
 };
 
@@ -92,11 +100,6 @@ const createSourceGauges = (registers: Registry[]) => {
   const licenseEnd = gauge('mfd_cluster_node_license_expiry_timestamp_seconds', 'When a node’s licence ends', ['node']);
   const nodes = gauge('mfd_cluster_nodes', 'Nodes by health', ['health']);
   const drift = gauge('mfd_cluster_config_drift', '1 while configuration hashes differ between nodes');
-  const transitions = new Counter({
-    name: 'mfd_cluster_health_transitions_total',
-    help: 'Changes of a node’s health seen here',
-    registers,
-  });
   const heldMails = gauge('mfd_held_mails', 'Mails in the hold queue of this node', ['reason']);
   const heldBytes = gauge('mfd_held_bytes', 'Bytes in the hold queue of this node', ['reason']);
   const outbox = gauge('mfd_outbox_events', 'Replication events this node keeps for its peers');
@@ -104,7 +107,6 @@ const createSourceGauges = (registers: Registry[]) => {
   const certificateEnd = gauge('mfd_certificate_expiry_timestamp_seconds', 'When the certificate of a listener ends', [
     'listener',
   ]);
-  const before = new Map<string, Health>();
 
   const updateCluster = ({peers}: ClusterStatus) => {
     for (const each of [health, lastSeen, hashAge, backlog, licensed, licenseEnd]) each.reset();
@@ -116,8 +118,6 @@ const createSourceGauges = (registers: Registry[]) => {
       backlog.set({node}, peer.outbox_backlog_to_us);
       licensed.set({node}, Number(peer.license.valid));
       licenseEnd.set({node}, Date.parse(peer.license.expires_at) / 1000);
-      if (before.has(node) && before.get(node) !== peer.healthy) transitions.inc();
-      before.set(node, peer.healthy);
     }
     for (const state of healthStates) nodes.set({health: state}, peers.filter(({healthy}) => healthy === state).length);
     drift.set(Number(new Set(peers.map(({config_hash}) => config_hash)).size > 1));
