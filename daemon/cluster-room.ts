@@ -2,6 +2,7 @@
 import type {Logger} from 'pino';
 import {startPeerLinks} from './cluster/peer-links.ts';
 import type {Peers} from './cluster/peers.ts';
+import {remoteRecords} from './cluster/remote-records.ts';
 import type {Config} from './config/schema.ts';
 import type {Records} from './records-room.ts';
 import type {Services} from './service-room.ts';
@@ -19,6 +20,8 @@ export type ClusterRoom = ReturnType<typeof startCluster>;
 
 /** How long a node that starts waits for word from the others before it opens its doors. */
 const greetingMs = 3000;
+/** How long a change that has to be everywhere waits for that. */
+const spreadMs = 2000;
 
 export const startCluster = ({nodeNo, config, records, services, peers, log}: Needs) => {
   const {replication, talk, limiter} = services;
@@ -41,15 +44,24 @@ export const startCluster = ({nodeNo, config, records, services, peers, log}: Ne
     changes += 1;
   });
 
+  const remotes = () => peers.list().map(remoteRecords);
+
   return {
-    greet: async () => links.greet(greetingMs),
-    settled: links.settled,
+    /** Word from the others, before this node opens its doors: they may know more of it than it does itself. */
+    async greet() {
+      if (await links.greet(greetingMs)) return;
+      log.warn('not every node has answered; ids go on at a distance, in case the database is an old one');
+      await replication.skipIds();
+    },
+    spread: async () => links.settled(await replication.lastSeq(), spreadMs),
     /** `mfd bootstrap-key` writes to the database of a running node: nobody tells of that. */
     async look() {
       const seq = await replication.lastSeq();
       if (seq !== lastSeq) links.wake();
       lastSeq = seq;
     },
+    compare: async () => services.drift.look(remotes()),
+    explainDrift: async () => services.drift.explain(remotes()),
     async prune() {
       const least = links.leastAcknowledged();
       await replication.prune(least ?? 0, config.cluster.outbox_limit);

@@ -105,12 +105,14 @@ export const startNode = async ({data, loaded, log, version, now = Date.now}: Ne
       peers,
       version,
       hasAuthority,
+      driftAfterMs: config.cluster.drift_after * 1000,
       authority,
     };
     const services = createServices({
       ...node,
       apiUrl: () => apiUrl(loaded.config, fqdn, api.address),
       smtpAddress: () => mail.address,
+      spread: async () => clustered.spread(),
     });
     closers.add(services.close);
 
@@ -165,7 +167,7 @@ export const startNode = async ({data, loaded, log, version, now = Date.now}: Ne
     const api = await listenHttps(
       listenOf(config.api.listen),
       certificates.current().api,
-      createApi({...services, metrics, log}).callback(),
+      createApi({...services, explainDrift: clustered.explainDrift, metrics, log}).callback(),
     );
     closers.add(async () => api.stop(graceMs));
     await services.membership.announce({api_url: apiUrl(config, fqdn, api.address)});

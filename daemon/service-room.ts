@@ -18,13 +18,14 @@ import {type Authority, createAuthorities} from './services/authority.ts';
 import {createCluster} from './services/cluster.ts';
 import {createDomainParts} from './services/domain-parts.ts';
 import {createDomains} from './services/domains.ts';
+import {createDrift} from './services/drift.ts';
 import {createIntake} from './services/intake.ts';
 import {createJoinTokens} from './services/join-tokens.ts';
 import {createJoining} from './services/joining.ts';
 import {createKeys} from './services/keys.ts';
 import {createMembership} from './services/membership.ts';
 import {createPeerTalk} from './services/peer-talk.ts';
-import type {Deliver, Keep} from './services/ports.ts';
+import type {Deliver, Keep, Spread} from './services/ports.ts';
 import {createQuarantine} from './services/quarantine.ts';
 import {createRateLimiter} from './services/rate-limit.ts';
 import {createReplication} from './services/replication.ts';
@@ -48,6 +49,8 @@ export interface NodeParts {
   version: string;
   /** Whether this node can issue certificates. */
   hasAuthority: boolean;
+  /** How long configurations may differ with nothing under way before they are compared. */
+  driftAfterMs: number;
   authority(): Promise<Authority | undefined>;
 }
 
@@ -59,12 +62,24 @@ const lastCallMs = 500;
 
 export type Services = ReturnType<typeof createServices>;
 
-export const createServices = (node: NodeParts & {apiUrl(): string; smtpAddress(): HostPort}) => {
-  const {database, nodeId, nodeNo, fqdn, now, log, metrics, ballast, settings, records} = node;
+export const createServices = (node: NodeParts & {apiUrl(): string; smtpAddress(): HostPort; spread: Spread}) => {
+  const {database, nodeId, nodeNo, fqdn, now, log, metrics, ballast, settings, records, spread} = node;
   const {configuration, keyDirectory, domainDirectory} = records;
   const {withRoom} = ballast;
   const limiter = createRateLimiter(now);
   const replication = createReplication({database, configuration, nodeNo});
+  const drift = createDrift({
+    database,
+    configuration,
+    replication,
+    directory: records.nodeDirectory,
+    peerStates: records.peerStates,
+    nodeId,
+    afterMs: () => node.driftAfterMs,
+    now,
+    monotonic: () => performance.now(),
+    onRepair: repair => log.warn(repair, 'configurations had come apart; what the other node has was taken over'),
+  });
   const trust = {configuration, directory: records.nodeDirectory, nodeNo, now, authorities: authoritiesOf(node)};
   const domains = createDomains({configuration, directory: domainDirectory});
 
@@ -115,9 +130,10 @@ export const createServices = (node: NodeParts & {apiUrl(): string; smtpAddress(
   });
 
   return {
-    keys: createKeys({database, configuration, directory: keyDirectory, domains: domainDirectory, nodeId, now}),
+    keys: createKeys({database, configuration, directory: keyDirectory, domains: domainDirectory, nodeId, spread, now}),
     limiter,
     replication,
+    drift,
     membership: createMembership({configuration, nodeNo}),
     joinTokens: createJoinTokens(trust),
     joining: createJoining(trust),
@@ -128,6 +144,7 @@ export const createServices = (node: NodeParts & {apiUrl(): string; smtpAddress(
       peerStates: records.peerStates,
       limiter,
       keyDirectory,
+      drift,
       nodeId,
       nodeNo,
       version: node.version,

@@ -32,11 +32,12 @@ export const startTimers = ({
   const stops = [
     every(2_000, 'looking at the disk', ballast.refresh),
     every(20_000, 'writing down key use', services.flushKeyUses),
-    every(60_000, 'pruning the outbox', cluster.prune),
+    every(10_000, 'pruning the outbox', cluster.prune),
     every(1_000, 'looking after the peers', async () => {
       records.peerStates.look();
       await cluster.look();
     }),
+    every(1_000, 'comparing configurations', cluster.compare),
     every(10_000, 'writing down what peers said', records.peerStates.flush),
     every(config().retention.sweep_interval * 1000, 'retention sweep', async () => {
       const expired = await services.retention.sweep();

@@ -6,6 +6,7 @@ import type {Column} from '../column.ts';
 import {parseDuration} from '../moment.ts';
 import type {Session} from '../session.ts';
 import type {Tone} from '../tone.ts';
+import {addDriftCommand} from './cluster-drift.ts';
 
 /** Hashes differ for a moment after every change; for longer they should not (specification section 3.3). */
 const driftAfterSeconds = 600;
@@ -25,6 +26,8 @@ export const addClusterCommands = (program: Command, session: Session): void => 
       printer.list(data.peers, columnsFor(data), {value: data});
       if (hasDrift(data.peers)) printer.warn('configuration drift: the hashes have differed for more than 10 minutes');
     });
+
+  addDriftCommand(cluster, session);
 
   cluster
     .command('token')

@@ -4,8 +4,8 @@ import type {PeerTalk} from '../services/peer-talk.ts';
 import type {Peer} from './peers.ts';
 
 export interface Heartbeats {
-  /** Sends one now, unless one is under way; resolves when it has been answered or has failed. */
-  beat(): Promise<void>;
+  /** Sends one now, unless one is under way; resolves with whether it has been answered. */
+  beat(): Promise<boolean>;
   stop(): void;
 }
 
@@ -28,10 +28,10 @@ export const startHeartbeats = ({peer, talk, intervalMs, news, onAnswer, onFailu
   let usesTold = 0;
   let newsTold = '';
   let sentAt = Number.NEGATIVE_INFINITY;
-  let underWay: Promise<void> | undefined;
+  let underWay: Promise<boolean> | undefined;
   let isStopped = false;
 
-  const send = async () => {
+  const send = async (): Promise<boolean> => {
     sentAt = performance.now();
     const current = news();
     try {
@@ -46,11 +46,13 @@ export const startHeartbeats = ({peer, talk, intervalMs, news, onAnswer, onFailu
       newsTold = current;
       await talk.hear(peer, heard);
       if (!isStopped) onAnswer(heard.applied[nodeNo] ?? 0);
+      return true;
     } catch (error) {
       if (!isStopped) onFailure(error);
+      return false;
     }
   };
-  const beat = async (): Promise<void> => {
+  const beat = async (): Promise<boolean> => {
     underWay ??= send().finally(() => {
       underWay = undefined;
     });

@@ -59,7 +59,7 @@ export const startOutboxSender = ({client, replication, onFailure}: Needs): Outb
       deadlineMs: answerMs,
     });
     acknowledged = applied;
-    size = Math.min(batch.most, size * 2);
+    size = Math.min(batch.most, Math.ceil(size * 1.1));
     // What is gone here the peer has to fetch by itself.
     return applied < floor ? gapPauseMs : 0;
   };

@@ -1,5 +1,7 @@
 // Everything this node does with each of its peers by itself: heartbeats, telling changes, catching up.
+import {setTimeout as delay} from 'node:timers/promises';
 import type {Logger} from 'pino';
+import {Fault} from '../../shared/fault.ts';
 import type {PeerTalk} from '../services/peer-talk.ts';
 import type {Replication} from '../services/replication.ts';
 import {catchUp} from './catch-up.ts';
@@ -14,8 +16,8 @@ export interface PeerLinks {
   settled(seq: number, deadlineMs: number): Promise<string[]>;
   /** The least that any peer has applied of this node's events; undefined while one has not said yet. */
   leastAcknowledged(): number | undefined;
-  /** One heartbeat to everybody, and what follows from it; resolves when all have answered or at the deadline. */
-  greet(deadlineMs: number): Promise<void>;
+  /** One heartbeat to everybody, and what follows from it; resolves with whether all have answered before the deadline. */
+  greet(deadlineMs: number): Promise<boolean>;
   stop(): Promise<void>;
 }
 
@@ -42,17 +44,21 @@ export const startPeerLinks = ({nodeNo, peers, talk, replication, intervalMs, ne
   const catchingUp = new Map<number, Promise<void>>();
   let isStopped = false;
 
-  /** One failure is told when it begins and when it is over, not every second. */
-  const failureLog = (peer: Peer) => {
-    const silent = new Set<string>();
+  /** A peer that cannot be reached is told of when that begins and when it is over, not every second. */
+  const failureLog = ({nodeId}: Peer) => {
+    let isSilent = false;
     return {
-      failed(what: string, error: unknown) {
-        log[silent.has(what) ? 'debug' : 'warn']({node: peer.nodeId, err: error}, `${what} failed`);
-        silent.add(what);
+      failed(error: unknown) {
+        const level = isSilent ? 'debug' : 'warn';
+        isSilent = true;
+        if (!(error instanceof Fault)) log.error({node: nodeId, err: error}, 'talking to a node failed');
+        else if (error.code === 'insufficient_scope')
+          log[level]({node: nodeId}, 'the node says that this one is not in the cluster any more');
+        else log[level]({node: nodeId, detail: detailOf(error)}, 'the node does not answer');
       },
       worked() {
-        if (silent.size > 0) log.info({node: peer.nodeId}, 'the node answers again');
-        silent.clear();
+        if (isSilent) log.info({node: nodeId}, 'the node answers again');
+        isSilent = false;
       },
     };
   };
@@ -62,7 +68,7 @@ export const startPeerLinks = ({nodeNo, peers, talk, replication, intervalMs, ne
     const sender = startOutboxSender({
       client: peer.client,
       replication,
-      onFailure: error => failures.failed('telling changes', error),
+      onFailure: failures.failed,
     });
     const heartbeats = startHeartbeats({
       peer,
@@ -74,7 +80,7 @@ export const startPeerLinks = ({nodeNo, peers, talk, replication, intervalMs, ne
         failures.worked();
         sender.heardApplied(appliedOfUs);
       },
-      onFailure: error => failures.failed('heartbeat', error),
+      onFailure: failures.failed,
     });
     links.set(peer.nodeNo, {peer, sender, heartbeats});
     void heartbeats.beat();
@@ -91,9 +97,12 @@ export const startPeerLinks = ({nodeNo, peers, talk, replication, intervalMs, ne
       log.info({node: peer.nodeId, records: count}, 'configuration taken from another node');
       for (const {sender} of links.values()) sender.wake();
     } catch (error) {
-      log.warn({node: peer.nodeId, err: error}, 'taking the configuration from another node failed');
+      log.warn(
+        {node: peer.nodeId, ...(error instanceof Fault ? {detail: detailOf(error)} : {err: error})},
+        'taking the configuration from another node failed',
+      );
       // Whoever noticed that it is needed notices again; not at once.
-      await new Promise(resolve => setTimeout(resolve, catchUpPauseMs).unref());
+      await delay(catchUpPauseMs, undefined, {ref: false});
     }
   };
   talk.onBehind(from => {
@@ -120,17 +129,12 @@ export const startPeerLinks = ({nodeNo, peers, talk, replication, intervalMs, ne
       return all.every(seq => seq !== undefined) ? Math.min(Number.MAX_SAFE_INTEGER, ...(all as number[])) : undefined;
     },
     async greet(deadlineMs) {
-      const everybody = Promise.all([...links.values()].map(async ({heartbeats}) => heartbeats.beat())).then(async () =>
-        Promise.all(catchingUp.values()),
-      );
-      let timer: NodeJS.Timeout | undefined;
-      await Promise.race([
-        everybody,
-        new Promise(resolve => {
-          timer = setTimeout(resolve, deadlineMs);
-        }),
-      ]);
-      clearTimeout(timer);
+      const everybody = async () => {
+        const answered = await Promise.all([...links.values()].map(async ({heartbeats}) => heartbeats.beat()));
+        await Promise.all(catchingUp.values());
+        return answered.every(Boolean);
+      };
+      return Promise.race([everybody(), delay(deadlineMs, false, {ref: false})]);
     },
     async stop() {
       isStopped = true;
@@ -142,3 +146,5 @@ export const startPeerLinks = ({nodeNo, peers, talk, replication, intervalMs, ne
     },
   };
 };
+
+const detailOf = ({detail, details: {cause}}: Fault): string => (cause instanceof Error ? cause.message : detail);

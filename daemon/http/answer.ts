@@ -11,6 +11,11 @@ export const reply = (ctx: Pick<Ctx, 'status' | 'body'>, data: unknown, message:
   ctx.body = success(data, message);
 };
 
+/** The nodes whose part is missing from an answer, or who have yet to hear of what was done. */
+export const nameUnreachable = (ctx: Pick<Ctx, 'set'>, nodeIds: readonly string[]): void => {
+  if (nodeIds.length > 0) ctx.set('X-Unreachable-Nodes', nodeIds.join(', '));
+};
+
 /** Gives every request an id, every answer the safe headers, and every error its envelope. */
 export const answerErrors =
   <S extends Pick<RequestState, 'requestId'>>(log: Logger): Middleware<S> =>

@@ -2,6 +2,7 @@
 import Router from '@koa/router';
 import Koa, {type Middleware} from 'koa';
 import type {Logger} from 'pino';
+import type {ClusterDrift} from '../../shared/cluster-drift.ts';
 import {Fault} from '../../shared/fault.ts';
 import type {Audit} from '../services/audit.ts';
 import type {Cluster} from '../services/cluster.ts';
@@ -31,6 +32,7 @@ export interface ApiNeeds {
   quarantine: Quarantine;
   cluster: Cluster;
   audit: Audit;
+  explainDrift(): Promise<ClusterDrift>;
   joinTokens: JoinTokens;
   metrics: Metrics;
   log: Logger;
@@ -50,7 +52,7 @@ export const createApi = (needs: ApiNeeds): Koa<RequestState> => {
   routeKeys(router, needs.keys);
   routeDomains(router, needs.domains, needs.domainParts);
   routeQuarantine(router, needs.quarantine);
-  routeCluster(router, needs.cluster, needs.audit);
+  routeCluster(router, needs);
   routeClusterNodes(router, needs.joinTokens);
 
   const app = new Koa<RequestState>();

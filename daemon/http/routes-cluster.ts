@@ -1,4 +1,5 @@
 import type Router from '@koa/router';
+import type {ClusterDrift} from '../../shared/cluster-drift.ts';
 import {auditQuerySchema} from '../../shared/hold-filter.ts';
 import type {Audit} from '../services/audit.ts';
 import type {Cluster} from '../services/cluster.ts';
@@ -8,10 +9,21 @@ import {setPaging} from './paging.ts';
 import {queryOf, requireNoQuery} from './parameters.ts';
 import type {RequestState} from './state.ts';
 
-export const routeCluster = (router: Router<RequestState>, cluster: Cluster, audit: Audit): void => {
+interface Needs {
+  cluster: Cluster;
+  audit: Audit;
+  explainDrift(): Promise<ClusterDrift>;
+}
+
+export const routeCluster = (router: Router<RequestState>, {cluster, audit, explainDrift}: Needs): void => {
   router.get('/cluster/status', needs('cluster:read'), async ctx => {
     requireNoQuery(ctx);
     reply(ctx, await cluster.status());
+  });
+
+  router.get('/cluster/drift', needs('cluster:read'), async ctx => {
+    requireNoQuery(ctx);
+    reply(ctx, await explainDrift());
   });
 
   router.get('/audit', needs('audit:read'), async ctx => {

@@ -3,7 +3,7 @@ import {z} from 'zod';
 import {forceQuerySchema} from '../../shared/hold-filter.ts';
 import type {Keys} from '../services/keys.ts';
 import {validate} from '../services/validate.ts';
-import {reply} from './answer.ts';
+import {nameUnreachable, reply} from './answer.ts';
 import {needs} from './guard.ts';
 import {jsonBody, optionalJsonBody} from './json-body.ts';
 import {idOf, queryOf, requireNoQuery} from './parameters.ts';
@@ -30,12 +30,15 @@ export const routeKeys = (router: Router<RequestState>, keys: Keys): void => {
   router.post('/auth/api-keys/:id/revoke', needs('keys:write'), optionalJsonBody, async ctx => {
     const {force} = queryOf(ctx, forceQuerySchema);
     validate(emptyBody, ctx.state.body);
-    reply(ctx, await keys.revoke(ctx.state.actor, idOf(ctx), force));
+    const {key, unreachable} = await keys.revoke(ctx.state.actor, idOf(ctx), force);
+    nameUnreachable(ctx, unreachable);
+    reply(ctx, key);
   });
 
   router.delete('/auth/api-keys/:id', needs('keys:write'), async ctx => {
     const {force} = queryOf(ctx, forceQuerySchema);
-    await keys.remove(ctx.state.actor, idOf(ctx), force);
+    const {unreachable} = await keys.remove(ctx.state.actor, idOf(ctx), force);
+    nameUnreachable(ctx, unreachable);
     reply(ctx, null);
   });
 };

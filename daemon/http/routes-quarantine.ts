@@ -4,7 +4,7 @@ import {bulkRequestSchema, holdActions} from '../../shared/held-mail.ts';
 import {holdListQuerySchema, holdSummaryQuerySchema} from '../../shared/hold-filter.ts';
 import type {Gathered, Quarantine} from '../services/quarantine.ts';
 import {validate} from '../services/validate.ts';
-import {reply} from './answer.ts';
+import {nameUnreachable, reply} from './answer.ts';
 import {needs} from './guard.ts';
 import {bulkJsonBody} from './json-body.ts';
 import {setPaging} from './paging.ts';
@@ -71,6 +71,6 @@ const complete = <T>(gathered: Gathered<T>, isStrict: boolean): Gathered<T> => {
 };
 
 const replyGathered = (ctx: Ctx, data: unknown, unreachable: string[]): void => {
-  if (unreachable.length > 0) ctx.set('X-Unreachable-Nodes', unreachable.join(', '));
+  nameUnreachable(ctx, unreachable);
   reply(ctx, data, unreachable.length > 0 ? 'Partial' : 'OK');
 };

@@ -4,7 +4,7 @@ import {idsPerNode, type Kind, type StampedFields} from '../store/config-record.
 import type {Database, Db} from '../store/database.ts';
 import {nextInSequence} from '../store/local-state.ts';
 import {appendToOutbox} from '../store/outbox.ts';
-import {apply, type Change, type Touched} from './apply.ts';
+import {apply, type Change, recount, type Touched} from './apply.ts';
 import {observe, stampMs, tick} from './clock.ts';
 import {buryLosers} from './name-conflict.ts';
 import type {Actor} from './ports.ts';
@@ -32,6 +32,8 @@ export interface Configuration {
    * listeners. No outbox row: whoever wrote it tells the others.
    */
   absorb(changes: Change[], note: (tx: Db) => Promise<void>): Promise<void>;
+  /** Works out hash and readable tables anew from the records. */
+  recount(): Promise<void>;
   /** Called after each commit with the records that may look different; awaited before the change resolves. */
   onChange(listener: (touched: Touched[]) => Promise<void>): void;
   /** Called after each commit that left an event in the outbox, with its number. */
@@ -110,6 +112,10 @@ export const createConfiguration = ({database, nodeNo, now, withRoom}: Needs): C
     },
     async absorb(changes, note) {
       await announce(await withRoom(async () => takeOver(changes, note)));
+    },
+    async recount() {
+      const touched = await withRoom(async () => database.write.transaction(async tx => recount(tx, now())));
+      await announce({touched, seq: undefined});
     },
     onChange: listener => void listeners.push(listener),
     onOutbox: listener => void outboxListeners.push(listener),

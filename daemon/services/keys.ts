@@ -9,7 +9,7 @@ import type {Database, Db} from '../store/database.ts';
 import type {Configuration, Draft} from './configuration.ts';
 import type {DomainDirectory} from './domain-directory.ts';
 import {hashKey, type KeyDirectory} from './key-directory.ts';
-import type {Actor} from './ports.ts';
+import type {Actor, Spread} from './ports.ts';
 import {validate} from './validate.ts';
 
 export interface Keys {
@@ -20,8 +20,9 @@ export interface Keys {
   me(keyId: number): Promise<Me>;
   list(): Promise<ApiKey[]>;
   create(actor: Actor, body: unknown): Promise<CreatedApiKey>;
-  revoke(actor: Actor, id: number, isForced: boolean): Promise<ApiKey>;
-  remove(actor: Actor, id: number, isForced: boolean): Promise<void>;
+  /** Both wait until every node that can be reached knows of it; `unreachable` are the others. */
+  revoke(actor: Actor, id: number, isForced: boolean): Promise<{key: ApiKey; unreachable: string[]}>;
+  remove(actor: Actor, id: number, isForced: boolean): Promise<{unreachable: string[]}>;
 }
 
 interface Needs {
@@ -30,10 +31,12 @@ interface Needs {
   directory: KeyDirectory;
   domains: DomainDirectory;
   nodeId: string;
+  /** See `Spread`. */
+  spread: Spread;
   now: () => number;
 }
 
-export const createKeys = ({database, configuration, directory, domains, nodeId, now}: Needs): Keys => {
+export const createKeys = ({database, configuration, directory, domains, nodeId, spread, now}: Needs): Keys => {
   const reachOf = ({scope, domain_id}: StoredApiKey): Reach => {
     if (scope !== 'domain-admin') return {kind: 'all'};
     return domain_id !== null && domains.findById(domain_id) ? {kind: 'domain', domainId: domain_id} : {kind: 'none'};
@@ -99,7 +102,8 @@ export const createKeys = ({database, configuration, directory, domains, nodeId,
         await draft.update('api_key', id, {revoked_at: draft.at});
         await draft.audit(actor, 'key.revoke', String(id), isForced ? 'forced' : '');
       });
-      return toRecord(await byId(database.read, id));
+      const unreachable = await spread();
+      return {key: toRecord(await byId(database.read, id)), unreachable};
     },
 
     async remove(actor, id, isForced) {
@@ -109,6 +113,7 @@ export const createKeys = ({database, configuration, directory, domains, nodeId,
         await draft.remove('api_key', id);
         await draft.audit(actor, 'key.delete', String(id), isForced ? 'forced' : '');
       });
+      return {unreachable: await spread()};
     },
   };
 };

@@ -1,12 +1,13 @@
 // Two records that were created with one name on two sides of a partition: the earlier creation stays (see config-merge.ts).
 // Every node sees that at once; the node that made the later one turns it into a tombstone, so that its secrets go, and says so.
 import {appendAudit} from '../store/audit.ts';
-import {findRecord, idsPerNode, type Kind, recordsWithUniqueKey, type StoredRecord} from '../store/config-record.ts';
+import {findRecord, idsPerNode, type Kind, recordsWithUniqueKeys, type StoredRecord} from '../store/config-record.ts';
 import type {Db} from '../store/database.ts';
 import {appendToOutbox} from '../store/outbox.ts';
 import {apply, type Change, type Touched} from './apply.ts';
 import {tick} from './clock.ts';
 import {losersOf} from './config-merge.ts';
+import {claimsIn} from './merge-changes.ts';
 
 interface Needs {
   tx: Db;
@@ -47,12 +48,7 @@ export const buryLosers = async ({tx, touched, nodeNo, now}: Needs): Promise<num
 /** The record that keeps the name, if this one has lost it. */
 const rivalOf = async (tx: Db, record: StoredRecord): Promise<StoredRecord | undefined> => {
   if (record.deleted !== null || record.unique_key === null || record.digest !== '') return undefined;
-  const claims = await recordsWithUniqueKey(tx, record.kind, record.unique_key);
-  const losers = losersOf(
-    claims.flatMap(({id, fields, deleted}) => {
-      const created = fields.created_at?.[1];
-      return created === undefined ? [] : [{id, created, deleted}];
-    }),
-  );
+  const claims = await recordsWithUniqueKeys(tx, record.kind, [record.unique_key]);
+  const losers = losersOf(claimsIn(claims));
   return losers.has(record.id) ? claims.find(({id}) => !losers.has(id)) : undefined;
 };

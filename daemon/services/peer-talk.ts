@@ -4,6 +4,7 @@ import {Fault} from '../../shared/fault.ts';
 import type {Database} from '../store/database.ts';
 import {readConfigHash} from './apply.ts';
 import {licenseAt} from './cluster.ts';
+import type {Drift} from './drift.ts';
 import type {KeyDirectory} from './key-directory.ts';
 import {type EventsRequest, type Heartbeat, vectorOf} from './peer-protocol.ts';
 import type {PeerStates} from './peer-states.ts';
@@ -33,6 +34,7 @@ interface Needs {
   peerStates: PeerStates;
   limiter: RateLimiter;
   keyDirectory: KeyDirectory;
+  drift: Drift;
   nodeId: string;
   nodeNo: number;
   version: string;
@@ -42,7 +44,7 @@ interface Needs {
 }
 
 export const createPeerTalk = (needs: Needs): PeerTalk => {
-  const {database, replication, peerStates, limiter, keyDirectory, nodeId, nodeNo, now} = needs;
+  const {database, replication, peerStates, limiter, keyDirectory, drift, nodeId, nodeNo, now} = needs;
   const listeners: ((nodeNo: number) => void)[] = [];
   const tellBehind = (from: number) => {
     for (const listener of listeners) listener(from);
@@ -76,6 +78,7 @@ export const createPeerTalk = (needs: Needs): PeerTalk => {
     peerStates.heard(heard);
     limiter.hear(heard.node_no, heard.key_counts, heard.clock_ms);
     for (const [keyId, at] of heard.key_uses) keyDirectory.hearUse(keyId, at);
+    await drift.compare(heard);
     if ((heard.applied[nodeNo] ?? 0) > (await replication.lastSeq())) tellBehind(from.nodeNo);
   };
 

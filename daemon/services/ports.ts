@@ -67,3 +67,9 @@ export interface HoldQueue {
   /** Released means the backend has answered 250 for every recipient. */
   act(action: HoldAction, queueId: string, actor: Actor): Promise<ActionOutcome>;
 }
+
+/**
+ * Waits, 2 s at most, until every node has applied what was changed here before. Resolves with the ids of those that could not
+ * be reached, or did not in time.
+ */
+export type Spread = () => Promise<string[]>;

@@ -3,7 +3,7 @@ import {Fault} from '../../shared/fault.ts';
 import {listApplied, readApplied, writeApplied} from '../store/applied.ts';
 import {digestsAfter, findRecord, greatestId, kinds, type RecordKey, recordsAfter} from '../store/config-record.ts';
 import type {Database} from '../store/database.ts';
-import {raiseSequence} from '../store/local-state.ts';
+import {raiseSequence, readSequence} from '../store/local-state.ts';
 import {lastOutboxSeq, outboxAfter, outboxFloor, pruneOutbox, renumberOutbox} from '../store/outbox.ts';
 import type {Change} from './apply.ts';
 import type {Configuration} from './configuration.ts';
@@ -30,6 +30,11 @@ export interface Replication {
   caughtUp(applied: Record<string, number>): Promise<void>;
   /** Somebody has applied more of this node's events than there have been: its database has gone back in time. */
   recover(told: number): Promise<void>;
+  /**
+   * For a start without word from every peer: should the database have gone back in time, ids that were given since are left
+   * out by a wide margin.
+   */
+  skipIds(): Promise<void>;
   /** Forgets events that every peer has, `upTo` the one that has least; and more than `limit` in any case. */
   prune(upTo: number, limit: number): Promise<number>;
 }
@@ -40,6 +45,7 @@ interface Needs {
   nodeNo: number;
 }
 
+const skippedIds = 100_000;
 const recordsPerPage = 250;
 const digestsPerPage = 5000;
 
@@ -119,6 +125,12 @@ export const createReplication = ({database, configuration, nodeNo}: Needs): Rep
   async recover(told) {
     await database.write.transaction(async tx => {
       if (told > (await lastOutboxSeq(tx))) await renumberOutbox(tx, told);
+    });
+  },
+
+  async skipIds() {
+    await database.write.transaction(async tx => {
+      for (const kind of kinds) await raiseSequence(tx, kind, (await readSequence(tx, kind)) + skippedIds);
     });
   },
 

@@ -1,5 +1,6 @@
 // The mergeable truth behind every replicated record: each field with the stamp of its last write.
 import type {Knex} from 'knex';
+import {groupBy} from '../../shared/group-by.ts';
 import type {Json} from '../../shared/merge-patch.ts';
 import type {Db} from './database.ts';
 
@@ -40,18 +41,44 @@ export const findRecord = async (db: Db, {kind, id}: RecordKey): Promise<StoredR
   return row && toRecord(row);
 };
 
-export const saveRecord = async (db: Db, record: StoredRecord): Promise<void> => {
-  await db<ConfigRecordRow>('config_record')
-    .insert({...record, fields: JSON.stringify(record.fields)})
-    .onConflict(['kind', 'id'])
-    .merge();
+/** SQLite takes a limited number of values in one statement. */
+const rowsPerStatement = 100;
+
+export const saveRecords = async (db: Db, records: StoredRecord[]): Promise<void> => {
+  for (const some of chunksOf(records))
+    await db<ConfigRecordRow>('config_record')
+      .insert(some.map(record => ({...record, fields: JSON.stringify(record.fields)})))
+      .onConflict(['kind', 'id'])
+      .merge();
 };
 
-export const recordsWithUniqueKey = async (db: Db, kind: Kind, uniqueKey: string): Promise<StoredRecord[]> =>
-  (await db<ConfigRecordRow>('config_record').where({kind, unique_key: uniqueKey})).map(toRecord);
+/** Those that are there, in no order. */
+export const findRecords = async (db: Db, keys: RecordKey[]): Promise<StoredRecord[]> => {
+  const found: StoredRecord[] = [];
+  for (const [kind, some] of groupBy(keys, key => key.kind))
+    for (const ids of chunksOf(some.map(({id}) => id)))
+      found.push(...(await db<ConfigRecordRow>('config_record').where({kind}).whereIn('id', ids)).map(toRecord));
+  return found;
+};
 
-export const childrenOf = async (db: Db, kinds: Kind[], parentId: number): Promise<RecordKey[]> =>
-  db<ConfigRecordRow>('config_record').whereIn('kind', kinds).where({parent_id: parentId}).select('kind', 'id');
+export const recordsWithUniqueKeys = async (db: Db, kind: Kind, uniqueKeys: string[]): Promise<StoredRecord[]> => {
+  const found: StoredRecord[] = [];
+  for (const some of chunksOf(uniqueKeys))
+    found.push(...(await db<ConfigRecordRow>('config_record').where({kind}).whereIn('unique_key', some)).map(toRecord));
+  return found;
+};
+
+export const childrenOf = async (db: Db, kinds: Kind[], parentIds: number[]): Promise<StoredRecord[]> => {
+  const found: StoredRecord[] = [];
+  for (const some of chunksOf(parentIds))
+    found.push(...(await db<ConfigRecordRow>('config_record').whereIn('kind', kinds).whereIn('parent_id', some)).map(toRecord));
+  return found;
+};
+
+const chunksOf = <T>(items: T[]): T[][] =>
+  Array.from({length: Math.ceil(items.length / rowsPerStatement)}, (_, n) =>
+    items.slice(n * rowsPerStatement, (n + 1) * rowsPerStatement),
+  );
 
 export type RecordDigest = RecordKey & Pick<StoredRecord, 'digest'>;
 

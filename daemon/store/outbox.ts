@@ -1,6 +1,6 @@
 // What this node has changed and its peers are to hear: one row per change, numbered without a gap from `outbox_floor` on.
 import type {Db} from './database.ts';
-import {nextInSequence, readState, writeState} from './local-state.ts';
+import {nextInSequence, readSequence, readState, writeState} from './local-state.ts';
 
 export interface OutboxEntry {
   seq: number;
@@ -23,7 +23,7 @@ export const appendToOutbox = async (tx: Db, event: unknown): Promise<number> =>
 };
 
 /** The number of the newest event there has been; 0 before the first. */
-export const lastOutboxSeq = async (db: Db): Promise<number> => Number((await readState(db, `sequence:${sequence}`)) ?? 0);
+export const lastOutboxSeq = async (db: Db): Promise<number> => readSequence(db, sequence);
 
 /** Events up to this number are gone. */
 export const outboxFloor = async (db: Db): Promise<number> => Number((await readState(db, floorName)) ?? 0);

@@ -2,10 +2,10 @@
 // The rows are put straight into the database of a running node; the mails' bytes play no part in a list.
 import {join} from 'node:path';
 import type {ExecutionContext} from 'ava';
-import {type Database, openDatabase} from '../../daemon/store/database.ts';
-import {insertHeldMails, type NewHeldMail} from '../../daemon/store/held-mail.ts';
-import {reasons} from '../../shared/held-mail.ts';
+import {openDatabase} from '../../daemon/store/database.ts';
 import {startNode, type TestNode} from '../helpers/node.ts';
+import {fillHeld} from './held-mails.ts';
+import {quantilesOf} from './quantiles.ts';
 
 const rounds = 200;
 
@@ -21,40 +21,6 @@ const queries: [string, string][] = [
   ['offset 5,000', 'limit=100&offset=5000'],
 ];
 
-const mail = (at: number): NewHeldMail => ({
-  queue_id: `bench${String(at).padStart(9, '0')}`,
-  arrived_at: new Date(Date.now() - at * 500).toISOString(),
-  direction: 'inbound',
-  domain: `d${at % 50}.example`,
-  domain_id: at % 50,
-  sender: `news${at}@s${at % 200}.example`,
-  recipients: [`user${at % 1000}@d${at % 50}.example`],
-  subject: `Offer number ${at} for you and everybody you know`,
-  score: 6 + (at % 90) / 10,
-  symbol_scores: [
-    {name: 'RBL_EXAMPLE', score: 2.5},
-    {name: 'HTML_SHORT_LINK_IMG_1', score: 2},
-    {name: 'MISSING_MID', score: 1.5},
-  ],
-  reason: reasons[at % reasons.length] ?? 'spam',
-  size_bytes: 12_000,
-  client_ip: '192.0.2.1',
-  helo: 'mail.example',
-  is_utf8: false,
-  is_eight_bit: false,
-  sha256: '0'.repeat(64),
-});
-
-const fill = async (database: Database, from: number, to: number): Promise<void> => {
-  for (let at = from; at < to; at += 1000)
-    await database.write.transaction(async tx =>
-      insertHeldMails(
-        tx,
-        Array.from({length: 1000}, (_, index) => mail(at + index)),
-      ),
-    );
-};
-
 const measure = async (node: TestNode, query: string): Promise<{p50: number; p99: number; total: string}> => {
   const times: number[] = [];
   let total = '';
@@ -65,8 +31,7 @@ const measure = async (node: TestNode, query: string): Promise<{p50: number; p99
     if (round >= 0) times.push(performance.now() - startedAt);
     total = String(answer.headers['x-total-count']);
   }
-  times.sort((a, b) => a - b);
-  return {p50: times[Math.floor(rounds * 0.5)] ?? 0, p99: times[Math.floor(rounds * 0.99)] ?? 0, total};
+  return {...quantilesOf(times), total};
 };
 
 const teardowns: (() => unknown)[] = [];
@@ -80,7 +45,7 @@ try {
 
   let filled = 0;
   for (const size of [10_000, 100_000]) {
-    await fill(database, filled, size);
+    await fillHeld(database, filled, size);
     filled = size;
     const me = await measure(node, 'limit=1');
     out(`${size} held; ${rounds} requests each over one kept-alive HTTPS connection; list of 1: p50 ${me.p50.toFixed(2)} ms`);

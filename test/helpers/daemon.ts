@@ -1,13 +1,19 @@
 // `mfd start` as a child process, on whatever data directory a test likes.
 import {type ChildProcess, spawn} from 'node:child_process';
-import type {ExecutionContext} from 'ava';
-import {cleanEnvironment, mfdFile} from './node.ts';
+import {cleanEnvironment, mfdFile} from './program.ts';
+
+/** Whoever is told what to do at the end: a test, or the demo. */
+export interface Owner {
+  teardown(close: () => unknown): void;
+}
 
 export interface Daemon {
   /** Resolves with the line that begins `mfd ready`; rejects when the daemon ends before. */
   ready: Promise<string>;
   /** The exit code, or the signal that ended it. */
   ended: Promise<number | NodeJS.Signals>;
+  isRunning(): boolean;
+  readonly pid: number;
   stdout(): string;
   stderr(): string;
   signal(signal: NodeJS.Signals): void;
@@ -15,19 +21,23 @@ export interface Daemon {
   logged(pattern: RegExp): Promise<void>;
 }
 
-export const startDaemon = (t: ExecutionContext<unknown>, data: string, env: Record<string, string> = {}): Daemon => {
+export const startDaemon = (owner: Owner, data: string, env: Record<string, string> = {}): Daemon => {
   const child: ChildProcess = spawn(process.execPath, [mfdFile, 'start', '--data', data], {
     env: {...cleanEnvironment(), ...env},
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let stdout = '';
   let stderr = '';
+  let isRunning = true;
   child.stderr?.on('data', (chunk: Buffer) => {
     stderr += chunk.toString();
   });
   const ended = new Promise<number | NodeJS.Signals>(resolve => {
     // After `close` nothing more comes from its streams.
-    child.once('close', (code, signal) => resolve(code ?? signal ?? 0));
+    child.once('close', (code, signal) => {
+      isRunning = false;
+      resolve(code ?? signal ?? 0);
+    });
   });
   const ready = new Promise<string>((resolve, reject) => {
     child.stdout?.on('data', (chunk: Buffer) => {
@@ -38,7 +48,7 @@ export const startDaemon = (t: ExecutionContext<unknown>, data: string, env: Rec
     void ended.then(code => reject(new Error(`mfd start ended with ${code}: ${stderr}`)));
   });
   ready.catch(() => {});
-  t.teardown(async () => {
+  owner.teardown(async () => {
     child.kill('SIGKILL');
     await ended;
   });
@@ -46,6 +56,8 @@ export const startDaemon = (t: ExecutionContext<unknown>, data: string, env: Rec
   return {
     ready,
     ended,
+    isRunning: () => isRunning,
+    pid: child.pid ?? 0,
     stdout: () => stdout,
     stderr: () => stderr,
     signal: signal => void child.kill(signal),

@@ -7,6 +7,8 @@ import {type ApiAnswer, type NodeOptions, startNode, type TestNode} from './node
 import {type Reply, sendMail} from './smtp-client.ts';
 import {type SinkOptions, type SmtpSink, startSmtpSink} from './smtp-sink.ts';
 
+export {eventually} from './eventually.ts';
+
 export interface Held {
   node_id: string;
   queue_id: string;
@@ -109,15 +111,4 @@ export const splitTrace = (bytes: Buffer): {trace: string; rest: Buffer} => {
 export const onTheWire = (bytes: Buffer): Buffer => {
   const text = bytes.toString('latin1').replace(/\r?\n/g, '\r\n');
   return Buffer.from(text === '' || text.endsWith('\r\n') ? text : `${text}\r\n`, 'latin1');
-};
-
-/** Resolves with what `look` finds; throws once it has found nothing for `withinMs`. */
-export const eventually = async <T>(look: () => Promise<T | undefined> | T | undefined, withinMs = 30_000): Promise<T> => {
-  const deadline = Date.now() + withinMs;
-  for (;;) {
-    const found = await look();
-    if (found !== undefined && found !== false) return found;
-    if (Date.now() > deadline) throw new Error(`not within ${withinMs} ms`);
-    await new Promise(resolve => setTimeout(resolve, 50));
-  }
 };

@@ -1,66 +1,15 @@
 // A real node for tests: the built programs as child processes, on free ports, in a folder that goes away.
-import {type ChildProcess, execFile, spawn} from 'node:child_process';
 import {mkdtemp, readdir, readFile, rm, writeFile} from 'node:fs/promises';
-import type {IncomingHttpHeaders} from 'node:http';
-import {Agent, request} from 'node:https';
+import {Agent} from 'node:https';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
-import {fileURLToPath} from 'node:url';
-import type {ExecutionContext} from 'ava';
 import {parse, stringify} from 'yaml';
+import {type ApiAnswer, type ApiRequest, callApi} from './api-call.ts';
+import {type Daemon, type Owner, startDaemon} from './daemon.ts';
+import {mfctlFile, mfdFile, type Ran, type RunOptions, run} from './program.ts';
 
-export const mfdFile = fileURLToPath(new URL('../../bin/mfd', import.meta.url));
-export const mfctlFile = fileURLToPath(new URL('../../bin/mfctl', import.meta.url));
-
-export interface Ran {
-  code: number;
-  stdout: string;
-  stderr: string;
-}
-
-export interface RunOptions {
-  input?: string;
-  env?: Record<string, string>;
-}
-
-/** Runs a program to its end; never rejects for an exit status. */
-export const run = async (file: string, args: string[], {input, env}: RunOptions = {}): Promise<Ran> =>
-  new Promise(resolve => {
-    const environment = {...cleanEnvironment(), ...env};
-    const child = execFile(
-      process.execPath,
-      [file, ...args],
-      {env: environment, maxBuffer: 64 * 1024 * 1024},
-      (error, stdout, stderr) => {
-        resolve({code: error ? Number(error.code ?? 128) : 0, stdout, stderr});
-      },
-    );
-    child.stdin?.on('error', () => {});
-    child.stdin?.end(input ?? '');
-  });
-
-/** Nothing of whoever runs the tests leaks into the programs under test. */
-export const cleanEnvironment = (): NodeJS.ProcessEnv =>
-  Object.fromEntries(
-    Object.entries(process.env).filter(([name]) => !/^(MFD_|MFCTL_|NODE_EXTRA_CA_CERTS|NO_COLOR|FORCE_COLOR)/.test(name)),
-  );
-
-export interface ApiAnswer {
-  status: number;
-  headers: IncomingHttpHeaders;
-  /** The parsed JSON envelope, or undefined for another type. */
-  // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
-  json: {data: any; error: any; message: string};
-  body: Buffer;
-}
-
-export interface ApiRequest {
-  /** A string or bytes go out as they are, anything else as JSON. */
-  body?: unknown;
-  /** Undefined: the node's first key. Null: none. */
-  key?: string | null;
-  headers?: Record<string, string>;
-}
+export type {ApiAnswer, ApiRequest} from './api-call.ts';
+export {mfctlFile, mfdFile, run} from './program.ts';
 
 export interface TestNode {
   node_id: string;
@@ -83,6 +32,9 @@ export interface TestNode {
   /** Starts the daemon of a stopped node again, on the same ports. */
   start(): Promise<void>;
   signal(signal: NodeJS.Signals): void;
+  isRunning(): boolean;
+  /** Of the daemon, while it runs. */
+  pid(): number;
 }
 
 export interface NodeOptions {
@@ -93,123 +45,85 @@ export interface NodeOptions {
   data?: string;
 }
 
-const listens = ['--api-listen', '--cluster-listen', '--metrics-listen', '--smtp-listen'].flatMap(option => [
+/** What `mfd init --json` prints. */
+export type NodeReport = Pick<
+  TestNode,
+  'node_id' | 'api_url' | 'api_key' | 'ca_file' | 'metrics_url' | 'cluster_url' | 'smtp' | 'data'
+>;
+
+/** Options of `mfd init` for ports that are free. */
+export const freeListens = ['--api-listen', '--cluster-listen', '--metrics-listen', '--smtp-listen'].flatMap(option => [
   option,
   '127.0.0.1:0',
 ]);
 
-export const startNode = async (t: ExecutionContext<unknown>, options: NodeOptions = {}): Promise<TestNode> => {
-  const root = await mkdtemp(join(tmpdir(), 'mfd-test-'));
+export const startNode = async (owner: Owner, options: NodeOptions = {}): Promise<TestNode> => {
+  const {root, xdgConfigHome} = await nodeFolder(owner);
   const data = options.data ?? join(root, 'data');
-  const xdgConfigHome = join(root, 'config');
   const env = {XDG_CONFIG_HOME: xdgConfigHome, ...options.env};
 
-  const initialise = async () => {
-    const made = await run(mfdFile, ['init', '--data', data, '--json', ...listens], {env});
-    if (made.code !== 0) throw new Error(`mfd init failed: ${made.stderr}`);
-    if (options.config) await addToConfig(join(data, 'mfd.yaml'), options.config);
-    return JSON.parse(made.stdout) as Record<
-      'node_id' | 'api_url' | 'api_key' | 'ca_file' | 'cluster_url' | 'metrics_url' | 'smtp',
-      string
-    >;
-  };
-  let report = await initialise();
-
-  let child: ChildProcess | undefined;
-  let log = '';
-
-  const start = async () => {
-    log = '';
-    const started = spawn(process.execPath, [mfdFile, 'start', '--data', data], {
-      env: {...cleanEnvironment(), ...env},
-      stdio: ['ignore', 'pipe', 'pipe'],
-    });
-    child = started;
-    started.stderr.on('data', (chunk: Buffer) => {
-      log += chunk.toString();
-    });
-    await new Promise<void>((resolve, reject) => {
-      let out = '';
-      started.stdout.on('data', (chunk: Buffer) => {
-        out += chunk.toString();
-        if (/^mfd ready .*\n/m.test(out)) resolve();
-      });
-      started.once('exit', code => reject(new Error(`mfd start ended with ${code}: ${log}`)));
-    });
-  };
-  const stop = async (signal: NodeJS.Signals = 'SIGTERM') => {
-    const running = child;
-    if (!running || running.exitCode !== null || running.signalCode !== null) return running?.exitCode ?? null;
-    const ended = new Promise<number | NodeJS.Signals | null>(resolve => {
-      running.once('exit', (code, by) => resolve(code ?? by));
-    });
-    running.kill(signal);
-    return ended;
-  };
-
-  t.teardown(async () => {
-    await stop('SIGKILL');
-    await rm(root, {recursive: true, force: true});
-  });
   // The ports were free when init chose them; another node that starts at this moment may have taken one since.
   for (let attempts = 3; ; attempts -= 1) {
+    const report = await makeNode(['init', '--data', data], {env});
+    if (options.config) await addToConfig(data, options.config);
+    const node = await openNode(owner, {report, xdgConfigHome, env});
     try {
-      await start();
-      break;
+      await node.start();
+      return node;
     } catch (error) {
-      if (attempts === 1 || !log.includes('is in use')) throw error;
+      if (attempts === 1 || !node.log().includes('is in use')) throw error;
       for (const name of await readdir(data)) await rm(join(data, name), {recursive: true});
-      report = await initialise();
     }
   }
+};
+
+/** A folder for one node, which goes away, and the mfctl configuration of whoever made the node. */
+export const nodeFolder = async (owner: Owner): Promise<{root: string; xdgConfigHome: string}> => {
+  const root = await mkdtemp(join(tmpdir(), 'mfd-test-'));
+  owner.teardown(async () => rm(root, {recursive: true, force: true}));
+  return {root, xdgConfigHome: join(root, 'config')};
+};
+
+/** `mfd init` or `mfd join` with ports that are free. */
+export const makeNode = async (args: string[], {env}: {env: Record<string, string>}): Promise<NodeReport> => {
+  const {code, stdout, stderr} = await run(mfdFile, [...args, '--json', ...freeListens], {env});
+  if (code !== 0) throw new Error(`mfd ${args[0]} failed: ${stderr}`);
+  return JSON.parse(stdout) as NodeReport;
+};
+
+/** A node that has been made, not started yet. */
+export const openNode = async (
+  owner: Owner,
+  {report, xdgConfigHome, env}: {report: NodeReport; xdgConfigHome: string; env: Record<string, string>},
+): Promise<TestNode> => {
   const agent = new Agent({keepAlive: true, ca: await readFile(report.ca_file, 'utf8')});
-  t.teardown(() => agent.destroy());
+  owner.teardown(() => agent.destroy());
+  let daemon: Daemon | undefined;
 
   return {
     ...report,
     smtpPort: Number(report.smtp.split(':').at(-1)),
-    data,
     xdgConfigHome,
-    log: () => log,
+    log: () => daemon?.stderr() ?? '',
     api: async (method, path, apiRequest = {}) => callApi(agent, report, {method, path, ...apiRequest}),
     mfctl: async (args, runOptions = {}) => run(mfctlFile, args, {...runOptions, env: {...env, ...runOptions.env}}),
-    stop,
-    start,
-    signal: signal => void child?.kill(signal),
+    async start() {
+      daemon = startDaemon(owner, report.data, env);
+      await daemon.ready;
+    },
+    async stop(signal = 'SIGTERM') {
+      daemon?.signal(signal);
+      return (await daemon?.ended) ?? null;
+    },
+    signal: signal => daemon?.signal(signal),
+    isRunning: () => daemon?.isRunning() ?? false,
+    pid: () => daemon?.pid ?? 0,
   };
 };
 
-const callApi = async (
-  agent: Agent,
-  {api_url, api_key}: {api_url: string; api_key: string},
-  {method, path, body, key = api_key, headers = {}}: ApiRequest & {method: string; path: string},
-): Promise<ApiAnswer> => {
-  const bytes = body === undefined || typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body);
-  return new Promise((resolve, reject) => {
-    const url = `${api_url}/api/v1/${path.replace(/^\//, '')}`;
-    const all = {
-      ...(key !== null && {'X-API-Key': key}),
-      ...(bytes !== undefined && {'Content-Type': 'application/json', 'Content-Length': String(Buffer.byteLength(bytes))}),
-      ...headers,
-    };
-    const sent = request(url, {method, agent, headers: all}, response => {
-      const chunks: Buffer[] = [];
-      response.on('data', (chunk: Buffer) => chunks.push(chunk));
-      response.on('end', () => {
-        const received = Buffer.concat(chunks);
-        const isJson = String(response.headers['content-type']).startsWith('application/json');
-        const json = (isJson && received.length > 0 ? JSON.parse(received.toString()) : undefined) as ApiAnswer['json'];
-        resolve({status: response.statusCode ?? 0, headers: response.headers, json, body: received});
-      });
-      response.on('error', reject);
-    });
-    sent.on('error', reject);
-    sent.end(bytes);
-  });
-};
-
 /** Later documents win over what init wrote: the sections named are merged into the file's. */
-const addToConfig = async (file: string, config: Record<string, unknown>): Promise<void> => {
+export const addToConfig = async (data: string, config: Record<string, unknown>): Promise<void> => {
+  const file = join(data, 'mfd.yaml');
   const merged = parse(await readFile(file, 'utf8')) as Record<string, unknown>;
   for (const [section, values] of Object.entries(config))
     merged[section] =

@@ -3,6 +3,7 @@ import {once} from 'node:events';
 import type {AddressInfo} from 'node:net';
 import {SMTPServer, type SMTPServerSession} from 'smtp-server';
 import type {HostPort} from '../../shared/host-port.ts';
+import type {Owner} from './daemon.ts';
 
 export interface SinkReply {
   code: number;
@@ -54,11 +55,7 @@ export interface SmtpSink {
   close(): Promise<void>;
 }
 
-interface Teardown {
-  teardown(close: () => Promise<void>): void;
-}
-
-export const startSmtpSink = async (t?: Teardown, options: SinkOptions = {}): Promise<SmtpSink> => {
+export const startSmtpSink = async (t?: Owner, options: SinkOptions = {}): Promise<SmtpSink> => {
   const {listen = {host: '127.0.0.1', port: 0}, auth} = options;
   const hasTls = options.hasTls === true || options.tls !== undefined;
   let behaviour: SinkBehaviour = options;

@@ -45,6 +45,7 @@ const table: [route: string, permitted: readonly Scope[]][] = [
   ['POST /mail/quarantine/:node_id/:queue_id/release', actors],
   ['POST /mail/quarantine/:node_id/:queue_id/discard', actors],
   ['GET /cluster/status', readers],
+  ['GET /cluster/drift', readers],
   ['POST /cluster/tokens', admins],
   ['GET /audit', readers],
 ];
@@ -56,7 +57,7 @@ const declaredRoutes = () => {
   routeKeys(router, nobody);
   routeDomains(router, nobody, nobody);
   routeQuarantine(router, nobody);
-  routeCluster(router, nobody, nobody);
+  routeCluster(router, nobody);
   routeClusterNodes(router, nobody);
   return router.stack;
 };

@@ -1,0 +1,173 @@
+// Two nodes that have applied the same events must be configured alike. When they are not, something was lost on the way
+// or on a disk: they compare record by record, say what differs, and each takes over what the other has.
+import type {ClusterDrift, DriftRecord} from '../../shared/cluster-drift.ts';
+import type {ConfigRecord, RecordKey} from '../store/config-record.ts';
+import type {Database} from '../store/database.ts';
+import {readConfigHash} from './apply.ts';
+import {isComplete} from './config-merge.ts';
+import type {Configuration} from './configuration.ts';
+import type {NodeDirectory} from './node-directory.ts';
+import type {Heartbeat} from './peer-protocol.ts';
+import type {PeerStates} from './peer-states.ts';
+import type {Replication} from './replication.ts';
+
+/** Another node's records, asked for over the wire. */
+export interface RemoteRecords {
+  readonly nodeNo: number;
+  readonly nodeId: string;
+  digests(): Promise<Map<string, RecordKey & {digest: string}>>;
+  records(keys: RecordKey[]): Promise<ConfigRecord[]>;
+}
+
+export interface Drift {
+  /** A heartbeat has come: holds it against what this node has. */
+  compare(heartbeat: Heartbeat): Promise<void>;
+  /** Repairs what has differed for long enough; `onRepair` is told how many records were taken over. */
+  look(peers: readonly RemoteRecords[]): Promise<void>;
+  explain(peers: readonly RemoteRecords[]): Promise<ClusterDrift>;
+}
+
+interface Needs {
+  database: Database;
+  configuration: Configuration;
+  replication: Replication;
+  directory: NodeDirectory;
+  peerStates: PeerStates;
+  nodeId: string;
+  afterMs(): number;
+  now: () => number;
+  monotonic: () => number;
+  onRepair(repair: {node: string; records: number; differing: string[]}): void;
+}
+
+const shownPerNode = 100;
+const keptRepairs = 20;
+const recordsPerRequest = 250;
+
+export const createDrift = (needs: Needs): Drift => {
+  const {database, configuration, replication, directory, peerStates, nodeId, now, monotonic} = needs;
+  const since = new Map<number, number>();
+  const repairs: ClusterDrift['repairs'] = [];
+
+  /** Both have applied the same events of every node there is, so their configurations can be compared. */
+  const isComparable = async ({applied}: Heartbeat): Promise<boolean> => {
+    const own = await replication.applied();
+    return directory.list().every(({id}) => (own.get(id) ?? 0) === (applied[id] ?? 0));
+  };
+
+  const differing = async (peer: RemoteRecords): Promise<RecordKey[]> => {
+    const [own, theirs] = [await ownDigests(replication), await peer.digests()];
+    const keys = new Map([...own, ...theirs]);
+    return [...keys].filter(([name]) => own.get(name)?.digest !== theirs.get(name)?.digest).map(([, {kind, id}]) => ({kind, id}));
+  };
+
+  const repair = async (peer: RemoteRecords): Promise<void> => {
+    // What this node itself has miscounted is no difference between the two.
+    await configuration.recount();
+    const keys = await differing(peer);
+    for (let from = 0; from < keys.length; from += recordsPerRequest)
+      await replication.merge(await peer.records(keys.slice(from, from + recordsPerRequest)));
+    if (keys.length === 0) return;
+    repairs.unshift({at: new Date(now()).toISOString(), node_id: peer.nodeId, records: keys.length});
+    repairs.splice(keptRepairs);
+    const names = keys.slice(0, shownPerNode).map(({kind, id}) => `${kind}/${id}`);
+    needs.onRepair({node: peer.nodeId, records: keys.length, differing: names});
+  };
+
+  const explainOne = async (peer: RemoteRecords) => {
+    const keys = await differing(peer);
+    const shown = keys.slice(0, shownPerNode);
+    const [here, there] = shown.length === 0 ? [[], []] : await Promise.all([replication.records(shown), peer.records(shown)]);
+    const records = shown.map(key => differenceOf({key, nodeId: peer.nodeId, here: find(here, key), there: find(there, key)}));
+    return {count: keys.length, records};
+  };
+
+  return {
+    async compare(heartbeat) {
+      const {node_no} = heartbeat;
+      if (!(await isComparable(heartbeat))) return;
+      const {config_hash} = await readConfigHash(database.read);
+      // Once more: a change that was committed between the two reads is in one of them only.
+      if (!(await isComparable(heartbeat))) return;
+      if (config_hash === heartbeat.config_hash) since.delete(node_no);
+      else if (!since.has(node_no)) since.set(node_no, monotonic());
+    },
+
+    async look(peers) {
+      for (const peer of peers) {
+        const began = since.get(peer.nodeNo);
+        if (began === undefined || monotonic() - began < needs.afterMs()) continue;
+        since.delete(peer.nodeNo);
+        await repair(peer);
+      }
+    },
+
+    async explain(peers) {
+      const {config_hash} = await readConfigHash(database.read);
+      const compared = await Promise.all(peers.map(async peer => explainOne(peer).catch(() => undefined)));
+      return {
+        local_node_id: nodeId,
+        config_hash,
+        nodes: peers.map((peer, n) => {
+          const began = since.get(peer.nodeNo);
+          return {
+            node_id: peer.nodeId,
+            config_hash: peerStates.latest(peer.nodeNo)?.config_hash ?? '',
+            differs_since: began === undefined ? null : new Date(now() - (monotonic() - began)).toISOString(),
+            differing_records: compared[n]?.count ?? null,
+          };
+        }),
+        records: compared.flatMap(one => one?.records ?? []),
+        repairs: [...repairs],
+        generated_at: new Date(now()).toISOString(),
+      };
+    },
+  };
+};
+
+const ownDigests = async (replication: Replication): Promise<Map<string, RecordKey & {digest: string}>> =>
+  collectDigests(async after => replication.digestsPage(after));
+
+/** All pages of digests, by the name of the record. */
+export const collectDigests = async (
+  page: (after: RecordKey | undefined) => ReturnType<Replication['digestsPage']>,
+): Promise<Map<string, RecordKey & {digest: string}>> => {
+  const all = new Map<string, RecordKey & {digest: string}>();
+  let after: RecordKey | undefined;
+  do {
+    const {digests, next} = await page(after);
+    for (const [kind, id, digest] of digests) all.set(`${kind}/${id}`, {kind, id, digest});
+    after = next ?? undefined;
+  } while (after);
+  return all;
+};
+
+const find = (records: ConfigRecord[], {kind, id}: RecordKey): ConfigRecord | undefined =>
+  records.find(record => record.kind === kind && record.id === id);
+
+interface Compared {
+  key: RecordKey;
+  nodeId: string;
+  here: ConfigRecord | undefined;
+  there: ConfigRecord | undefined;
+}
+
+const secretFields = ['key_hash', 'private_key_pem'];
+
+const differenceOf = ({key: {kind, id}, nodeId, here, there}: Compared): DriftRecord => {
+  const names = new Set([...Object.keys(here?.fields ?? {}), ...Object.keys(there?.fields ?? {})]);
+  const fields = [...names].sort().flatMap(name => {
+    const [mine, theirs] = [here?.fields[name]?.[0] ?? null, there?.fields[name]?.[0] ?? null];
+    if (JSON.stringify(mine) === JSON.stringify(theirs)) return [];
+    return [secretFields.includes(name) ? {name, here: '(secret)', there: '(another)'} : {name, here: mine, there: theirs}];
+  });
+  const named = here?.fields.name ?? there?.fields.name ?? here?.fields.node_id ?? here?.fields.selector;
+  const name = typeof named?.[0] === 'string' ? named[0] : null;
+  return {node_id: nodeId, kind, id, name, here: presenceOf(here), there: presenceOf(there), fields};
+};
+
+const presenceOf = (record: ConfigRecord | undefined): DriftRecord['here'] => {
+  if (!record) return 'absent';
+  if (record.deleted !== null) return 'deleted';
+  return isComplete(record.kind, record) ? 'live' : 'absent';
+};

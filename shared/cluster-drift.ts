@@ -1,0 +1,42 @@
+import {z} from 'zod';
+import {id, nodeId, timestamp} from './fields.ts';
+
+/** What is known of a record at one node: `absent` when it was never heard of there, or not all of it yet. */
+export const recordPresences = ['live', 'deleted', 'absent'] as const;
+
+export const driftRecordSchema = z.strictObject({
+  node_id: nodeId.meta({description: 'The node it was compared with'}),
+  kind: z.string().meta({example: 'domain'}),
+  id,
+  name: z.string().nullable().meta({description: 'What people call the record, where it has a name'}),
+  here: z.enum(recordPresences),
+  there: z.enum(recordPresences),
+  fields: z
+    .array(z.strictObject({name: z.string(), here: z.json(), there: z.json()}))
+    .meta({description: 'The fields whose values differ; secrets are not shown'}),
+});
+export type DriftRecord = z.infer<typeof driftRecordSchema>;
+
+/** How the configuration of the answering node differs from that of the others. */
+export const clusterDriftSchema = z
+  .strictObject({
+    local_node_id: nodeId,
+    config_hash: z.string(),
+    nodes: z.array(
+      z.strictObject({
+        node_id: nodeId,
+        config_hash: z.string(),
+        differs_since: timestamp.nullable().meta({
+          description: 'Since when the configurations differ with nothing under way between the two; null when they do not',
+        }),
+        differing_records: z.int().nullable().meta({description: 'Null when the node did not answer'}),
+      }),
+    ),
+    records: z.array(driftRecordSchema).meta({description: 'At most 100 for each node'}),
+    repairs: z
+      .array(z.strictObject({at: timestamp, node_id: nodeId, records: z.int()}))
+      .meta({description: 'What this node has taken over from others to end a drift, newest first, since it was started'}),
+    generated_at: timestamp,
+  })
+  .meta({id: 'ClusterDrift'});
+export type ClusterDrift = z.infer<typeof clusterDriftSchema>;

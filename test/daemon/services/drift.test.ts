@@ -1,0 +1,184 @@
+import test, {type ExecutionContext} from 'ava';
+import {readConfigHash} from '../../../daemon/services/apply.ts';
+import {createConfiguration} from '../../../daemon/services/configuration.ts';
+import {collectDigests, createDrift, type RemoteRecords} from '../../../daemon/services/drift.ts';
+import {createNodeDirectory} from '../../../daemon/services/node-directory.ts';
+import type {Heartbeat} from '../../../daemon/services/peer-protocol.ts';
+import {openPeerStates} from '../../../daemon/services/peer-states.ts';
+import {createReplication} from '../../../daemon/services/replication.ts';
+import {writeState} from '../../../daemon/store/local-state.ts';
+import {newFields} from '../../helpers/config-history.ts';
+import {testDatabase} from '../../helpers/database.ts';
+
+const nodeIds = ['alpha', 'beta'];
+
+const arrangeNode = async (t: ExecutionContext, nodeNo: number) => {
+  const {database} = await testDatabase(t, {isDurable: false});
+  const time = {steady: 0};
+  const configuration = createConfiguration({database, nodeNo, now: Date.now, withRoom: async write => write()});
+  const replication = createReplication({database, configuration, nodeNo});
+  const directory = await createNodeDirectory(database, configuration);
+  const monotonic = () => time.steady;
+  const nodeId = nodeIds[nodeNo - 1] ?? '';
+  const repaired: string[][] = [];
+  const drift = createDrift({
+    database,
+    configuration,
+    replication,
+    directory,
+    nodeId,
+    monotonic,
+    peerStates: await openPeerStates({database, directory, nodeNo, now: Date.now, monotonic}),
+    afterMs: () => 60_000,
+    now: Date.now,
+    onRepair: ({differing}) => repaired.push(differing),
+  });
+  const heartbeat = async () => {
+    const {config_hash} = await readConfigHash(database.read);
+    return {node_no: nodeNo, config_hash, applied: Object.fromEntries(await replication.applied())} as unknown as Heartbeat;
+  };
+  const remote: RemoteRecords = {
+    nodeNo,
+    nodeId,
+    digests: async () => collectDigests(async after => replication.digestsPage(after)),
+    records: async keys => replication.records(keys),
+  };
+  return {nodeNo, database, configuration, replication, drift, heartbeat, remote, time, repaired};
+};
+
+type Node = Awaited<ReturnType<typeof arrangeNode>>;
+
+const tell = async (from: Node, to: Node) => {
+  const after = (await to.replication.applied()).get(from.nodeNo) ?? 0;
+  await to.replication.receive(from.nodeNo, await from.replication.batchAfter(after, {limit: 1000, maxChars: 1e9}));
+};
+
+const arrange = async (t: ExecutionContext) => {
+  const [alpha, beta] = [await arrangeNode(t, 1), await arrangeNode(t, 2)];
+  await alpha.configuration.change(async draft => {
+    for (const [n, node_id] of nodeIds.entries())
+      await draft.create('node', n + 1, {node_id, fqdn: 'x.test', cluster_url: null, api_url: null, created_at: draft.at});
+    const fields = {...newFields.domain('one.test'), backend_servers: ['127.0.0.1:25'], created_at: draft.at};
+    await draft.create('domain', 1_000_000_001, fields);
+    await draft.create('dkim_key', 1_000_000_001, {
+      ...newFields.dkimKey(1_000_000_001, 's1'),
+      algorithm: 'ed25519',
+      created_at: draft.at,
+    });
+  });
+  await tell(alpha, beta);
+  return {alpha, beta};
+};
+
+/** Events that beta notes as applied and has not. */
+const loseOnTheWay = async (alpha: Node, beta: Node, work: Parameters<Node['configuration']['change']>[0]) => {
+  const before = (await beta.replication.applied()).get(1) ?? 0;
+  await alpha.configuration.change(work);
+  await beta.replication.caughtUp({1: before + 1});
+};
+
+const hashesOf = async (...nodes: Node[]) =>
+  Promise.all(nodes.map(async ({database}) => (await readConfigHash(database.read)).config_hash));
+
+test('nodes that differ with nothing under way repair that after a minute, and not before', async t => {
+  const {alpha, beta} = await arrange(t);
+  await loseOnTheWay(alpha, beta, async draft => draft.update('domain', 1_000_000_001, {quarantine_threshold: 3}));
+
+  await beta.drift.compare(await alpha.heartbeat());
+  beta.time.steady = 59_999;
+  await beta.drift.look([alpha.remote]);
+  const [one, other] = await hashesOf(alpha, beta);
+  beta.time.steady = 60_000;
+  await beta.drift.look([alpha.remote]);
+
+  t.not(one, other);
+  t.is(new Set(await hashesOf(alpha, beta)).size, 1);
+  t.deepEqual(beta.repaired, [['domain/1000000001']]);
+  t.like(await beta.drift.explain([alpha.remote]), {
+    records: [],
+    nodes: [{node_id: 'alpha', differs_since: null, differing_records: 0}],
+    repairs: [{node_id: 'alpha', records: 1}],
+  });
+});
+
+test('a change that is on its way is no drift', async t => {
+  const {alpha, beta} = await arrange(t);
+  await alpha.configuration.change(async draft => draft.update('domain', 1_000_000_001, {quarantine_threshold: 3}));
+
+  await beta.drift.compare(await alpha.heartbeat());
+  beta.time.steady = 3_600_000;
+  await beta.drift.look([alpha.remote]);
+
+  t.deepEqual(beta.repaired, []);
+  t.like(await beta.drift.explain([alpha.remote]), {nodes: [{differs_since: null, differing_records: 1}]});
+});
+
+test('a drift that ends by itself is none any more', async t => {
+  const {alpha, beta} = await arrange(t);
+  await loseOnTheWay(alpha, beta, async draft => draft.update('domain', 1_000_000_001, {quarantine_threshold: 3}));
+  await beta.drift.compare(await alpha.heartbeat());
+
+  await beta.replication.merge(await alpha.replication.records([{kind: 'domain', id: 1_000_000_001}]));
+  await beta.drift.compare(await alpha.heartbeat());
+  beta.time.steady = 3_600_000;
+  await beta.drift.look([alpha.remote]);
+
+  t.deepEqual(beta.repaired, []);
+});
+
+test('a deletion that was lost is taken over as well', async t => {
+  const {alpha, beta} = await arrange(t);
+  await loseOnTheWay(alpha, beta, async draft => draft.remove('domain', 1_000_000_001));
+  await beta.drift.compare(await alpha.heartbeat());
+  t.like(await beta.drift.explain([alpha.remote]), {
+    records: [{kind: 'dkim_key'}, {kind: 'domain', here: 'live', there: 'deleted'}],
+  });
+
+  beta.time.steady = 60_000;
+  await beta.drift.look([alpha.remote]);
+
+  t.is(new Set(await hashesOf(alpha, beta)).size, 1);
+  t.deepEqual(await beta.database.read('domain'), []);
+});
+
+test('a node that has only miscounted finds that out by itself, and mends tables that do not say what the records say', async t => {
+  const {alpha, beta} = await arrange(t);
+  await beta.database.write.transaction(async tx => {
+    await writeState(tx, 'config_sum', 'abc');
+    await tx('domain').update({reject_threshold: 99});
+  });
+  await beta.drift.compare(await alpha.heartbeat());
+
+  beta.time.steady = 60_000;
+  await beta.drift.look([alpha.remote]);
+
+  t.is(new Set(await hashesOf(alpha, beta)).size, 1);
+  t.deepEqual(await beta.database.read('domain').pluck('reject_threshold'), [15]);
+  t.deepEqual(beta.repaired, []);
+});
+
+test('the explanation names records and fields, and no secret', async t => {
+  const {alpha, beta} = await arrange(t);
+  await loseOnTheWay(alpha, beta, async draft => {
+    await draft.update('domain', 1_000_000_001, {quarantine_threshold: 3});
+    await draft.update('dkim_key', 1_000_000_001, {private_key_pem: 'PRIVATE-NEW'});
+  });
+
+  const {records} = await beta.drift.explain([alpha.remote]);
+
+  t.deepEqual(
+    records.map(({node_id, kind, name, fields}) => ({node_id, kind, name, fields})),
+    [
+      {node_id: 'alpha', kind: 'dkim_key', name: 's1', fields: [{name: 'private_key_pem', here: '(secret)', there: '(another)'}]},
+      {node_id: 'alpha', kind: 'domain', name: 'one.test', fields: [{name: 'quarantine_threshold', here: 6, there: 3}]},
+    ],
+  );
+  t.false(JSON.stringify(records).includes('PRIVATE'));
+});
+
+test('a node that does not answer is said to be uncompared', async t => {
+  const {alpha, beta} = await arrange(t);
+  const silent: RemoteRecords = {...alpha.remote, digests: async () => Promise.reject(new Error('away'))};
+
+  t.like(await beta.drift.explain([silent]), {nodes: [{node_id: 'alpha', differing_records: null}], records: []});
+});

@@ -1,0 +1,149 @@
+import test, {type ExecutionContext} from 'ava';
+import {createConfiguration} from '../../../daemon/services/configuration.ts';
+import {createNodeDirectory} from '../../../daemon/services/node-directory.ts';
+import type {Heartbeat} from '../../../daemon/services/peer-protocol.ts';
+import {type HealthChange, openPeerStates} from '../../../daemon/services/peer-states.ts';
+import {writeApplied} from '../../../daemon/store/applied.ts';
+import {testDatabase} from '../../helpers/database.ts';
+
+const start = Date.parse('2026-06-01T12:00:00.000Z');
+const hash = `sha256:${'ab'.repeat(32)}`;
+const license = {valid: true, type: 'community', status: 'active', expires_at: '9999-12-31T23:59:59Z'};
+
+const heartbeat = (fields: Partial<Heartbeat> = {}): Heartbeat => ({
+  node_id: 'beta',
+  node_no: 2,
+  version: '0.2.0',
+  clock_ms: start,
+  config_hash: hash,
+  config_hash_age_s: 7,
+  last_seq: 12,
+  applied: {},
+  license,
+  has_authority: false,
+  key_counts: {window: 0, counts: []},
+  key_uses: [],
+  ...fields,
+});
+
+const arrange = async (t: ExecutionContext) => {
+  const {database} = await testDatabase(t, {isDurable: false});
+  const time = {wall: start, steady: 1_000_000};
+  const pass = (seconds: number) => {
+    time.wall += seconds * 1000;
+    time.steady += seconds * 1000;
+  };
+  const now = () => time.wall;
+  const configuration = createConfiguration({database, nodeNo: 1, now, withRoom: async write => write()});
+  await configuration.change(async draft => {
+    for (const [id, node_id] of [
+      [1, 'alpha'],
+      [2, 'beta'],
+    ] as const)
+      await draft.create('node', id, {
+        node_id,
+        fqdn: `${node_id}.test`,
+        cluster_url: `https://${node_id}.test:8444`,
+        api_url: `https://${node_id}.test:8443`,
+        created_at: draft.at,
+      });
+  });
+  const directory = await createNodeDirectory(database, configuration);
+  const open = async () => openPeerStates({database, directory, nodeNo: 1, now, monotonic: () => time.steady});
+  const beta = directory.findById('beta');
+  if (!beta) throw new Error('no beta');
+  return {database, time, pass, open, beta, states: await open()};
+};
+
+test('a node is online below 60 s, stale to 300 s, and offline after that', async t => {
+  const {states, beta, pass} = await arrange(t);
+  states.heard(heartbeat());
+
+  t.is(states.healthOf(beta), 'online');
+  pass(59.999);
+  t.is(states.healthOf(beta), 'online');
+  pass(0.001);
+  t.is(states.healthOf(beta), 'stale');
+  pass(240);
+  t.is(states.healthOf(beta), 'stale');
+  pass(0.001);
+  t.is(states.healthOf(beta), 'offline');
+  states.heard(heartbeat());
+  t.is(states.healthOf(beta), 'online');
+});
+
+test('the entry says what the node said, and when by the clock of this one', async t => {
+  const {states, beta, pass, database} = await arrange(t);
+  states.heard(heartbeat({clock_ms: start + 600_000}));
+  await database.write.transaction(async tx => writeApplied(tx, 2, 9));
+  pass(30);
+
+  t.deepEqual(await states.entryOf(beta), {
+    node_id: 'beta',
+    fqdn: 'beta.test',
+    api_url: 'https://beta.test:8443',
+    last_seen: '2026-06-01T12:00:00.000Z',
+    healthy: 'online',
+    config_hash: hash,
+    config_hash_age_s: 37,
+    outbox_backlog_to_us: 3,
+    license,
+  });
+  t.is(states.skewSeconds(2), 600);
+});
+
+test('a wall clock that jumps makes nobody stale', async t => {
+  const {states, beta, time} = await arrange(t);
+  states.heard(heartbeat());
+
+  time.wall += 3_600_000;
+  t.is(states.healthOf(beta), 'online');
+  time.wall -= 7_200_000;
+  t.is(states.healthOf(beta), 'online');
+  t.is((await states.entryOf(beta)).last_seen, new Date(time.wall).toISOString());
+});
+
+test('a node that was never heard is as old as its record', async t => {
+  const {states, beta, pass} = await arrange(t);
+
+  t.is(states.healthOf(beta), 'online');
+  pass(61);
+  t.like(await states.entryOf(beta), {
+    healthy: 'stale',
+    last_seen: '2026-06-01T12:00:00.000Z',
+    outbox_backlog_to_us: 0,
+    license: {valid: false},
+  });
+});
+
+test('what was heard is known after a restart, as old as it is', async t => {
+  const {states, beta, pass, open} = await arrange(t);
+  states.heard(heartbeat());
+  pass(10);
+  await states.flush();
+  pass(100);
+
+  const again = await open();
+
+  t.is(again.healthOf(beta), 'stale');
+  t.like(await again.entryOf(beta), {last_seen: '2026-06-01T12:00:00.000Z', config_hash: hash, config_hash_age_s: 117});
+});
+
+test('a change of health is told once, when it happens', async t => {
+  const {states, pass} = await arrange(t);
+  const changes: HealthChange[] = [];
+  states.onHealth(change => changes.push(change));
+  states.heard(heartbeat());
+
+  states.look();
+  pass(61);
+  states.look();
+  states.look();
+  states.heard(heartbeat());
+  states.look();
+
+  t.deepEqual(changes, [
+    {node_id: 'beta', from: 'online', to: 'stale'},
+    {node_id: 'beta', from: 'stale', to: 'online'},
+  ]);
+});

@@ -1,0 +1,187 @@
+// A cluster for tests: the first node by `mfd init`, the others by `mfd join`, each a process of its own.
+import {join} from 'node:path';
+import type {AuditEntry} from '../../shared/audit-entry.ts';
+import type {ClusterStatus} from '../../shared/cluster-status.ts';
+import type {Domain} from '../../shared/domain.ts';
+import {formatHostPort, parseHostPort} from '../../shared/host-port.ts';
+import {type ApiNode, createApiNode} from './checked-node.ts';
+import {type Lines, startLines} from './cluster-lines.ts';
+import type {Owner} from './daemon.ts';
+import {eventually} from './eventually.ts';
+import {addToConfig, makeNode, type NodeReport, nodeFolder, openNode} from './node.ts';
+import {mfctlFile, run} from './program.ts';
+import {closedPort} from './scripted-server.ts';
+import {type SmtpSink, startSmtpSink} from './smtp-sink.ts';
+import type {ProxyMode} from './tcp-proxy.ts';
+
+export interface ClusterNode extends ApiNode {
+  /** As this node has it; undefined when it has none of that id. */
+  domain(id: number): Promise<Domain | undefined>;
+  updateDomain(id: number, changes: object): Promise<Domain>;
+  status(): Promise<ClusterStatus>;
+  /** This node's own entries of one action, newest first. */
+  audit(action: string): Promise<AuditEntry[]>;
+}
+
+export interface ClusterOptions<Name extends string> {
+  /** The first one founds the cluster. Three, unless told otherwise. */
+  nodes?: readonly Name[];
+  /** Nodes that may be added later. */
+  spare?: readonly string[];
+  /** Merged into every mfd.yaml, section by section. */
+  config?: Record<string, Record<string, unknown>>;
+  /** Environment of single daemons. */
+  env?: Partial<Record<Name, Record<string, string>>>;
+  /** False: nodes talk to each other directly. */
+  isProxied?: boolean;
+}
+
+export interface Cluster<Name extends string = string> {
+  nodes: Record<Name, ClusterNode>;
+  /** Plays the mail server of all domains. */
+  sink: SmtpSink;
+  line: Lines['line'];
+  /** Groups that cannot reach each other. */
+  partition(...groups: Name[][]): void;
+  isolate(name: Name, mode?: ProxyMode): void;
+  heal(): void;
+  /** Makes, joins and starts one more node, or one anew that has been removed. */
+  addNode(name: string): Promise<ClusterNode>;
+  /** Waits until all that run say the same of all that run, with nothing under way; resolves with the configuration hash. */
+  converged(withinMs?: number): Promise<string>;
+}
+
+const threeNodes = ['alpha', 'beta', 'gamma'] as const;
+
+export const startCluster = async <Name extends string = (typeof threeNodes)[number]>(
+  owner: Owner,
+  options: ClusterOptions<Name> = {},
+): Promise<Cluster<Name>> => {
+  const names = options.nodes ?? (threeNodes as readonly string[] as readonly Name[]);
+  const everybody = [...names, ...(options.spare ?? [])];
+  const members = new Map<string, ClusterNode>();
+  const addresses = new Map<string, string>();
+  const sink = await startSmtpSink(owner);
+  const lines = await startLines(owner, everybody, name => parseHostPort((addresses.get(name) ?? '').replace('https://', '')));
+
+  const addNode = async (name: string): Promise<ClusterNode> => {
+    const {root, xdgConfigHome} = await nodeFolder(owner);
+    const env = {XDG_CONFIG_HOME: xdgConfigHome, ...options.env?.[name as Name]};
+    const {config} = options;
+    let report = await foundOrJoin(runningOf(members)[0], ['--data', join(root, 'data'), '--node-id', name], env);
+    await addToConfig(report.data, {
+      ...config,
+      cluster: {
+        heartbeat_interval: 1,
+        ...(options.isProxied === false ? {} : {routes: lines.routesOf(name)}),
+        ...config?.cluster,
+      },
+      smtp: {reverse_lookup: false, ...config?.smtp},
+    });
+    for (let attempts = 3; ; attempts -= 1) {
+      addresses.set(name, report.cluster_url);
+      const node = createApiNode(await openNode(owner, {report, xdgConfigHome, env}), sink);
+      try {
+        await node.start();
+        const member = createClusterNode(node);
+        members.set(name, member);
+        return member;
+      } catch (error) {
+        if (attempts === 1 || !node.log().includes('is in use')) throw error;
+        report = await moveAway(report);
+      }
+    }
+  };
+
+  for (const name of names) await addNode(name);
+  return {
+    nodes: Object.fromEntries(members) as Record<Name, ClusterNode>,
+    sink,
+    line: lines.line,
+    partition: (...groups) => lines.partition(groups),
+    isolate: (name, mode) => lines.partition([[name], everybody.filter(other => other !== name)], mode),
+    heal: lines.heal,
+    addNode,
+    converged: async withinMs => convergence(runningOf(members), withinMs),
+  };
+};
+
+const runningOf = (members: Map<string, ClusterNode>) => [...members.values()].filter(node => node.isRunning());
+
+const foundOrJoin = async (
+  founder: ClusterNode | undefined,
+  args: string[],
+  env: Record<string, string>,
+): Promise<NodeReport> => {
+  if (!founder) return makeNode(['init', ...args], {env});
+  const {status, json, body} = await founder.api('POST', 'cluster/tokens', {body: {}});
+  if (status !== 201) throw new Error(`POST /cluster/tokens: ${status} ${body}`);
+  const joined = await makeNode(['join', json.data.token, ...args], {env});
+  // The keys of the cluster are good on every node; a node that joins makes none of its own.
+  return {...joined, api_key: founder.api_key};
+};
+
+/** Another program has taken one of the ports since they were chosen. */
+const moveAway = async (report: NodeReport): Promise<NodeReport> => {
+  const ports = await Promise.all([1, 2, 3, 4].map(closedPort));
+  const [api, cluster, metrics, smtp] = ports.map(formatHostPort) as [string, string, string, string];
+  const listens = Object.entries({api, cluster, metrics, smtp}).map(([section, listen]) => [section, {listen}]);
+  await addToConfig(report.data, Object.fromEntries(listens));
+  return {...report, api_url: `https://${api}`, cluster_url: `https://${cluster}`, metrics_url: `http://${metrics}`, smtp};
+};
+
+const createClusterNode = (node: ApiNode): ClusterNode => {
+  const get = async (path: string) => {
+    const {status, json, body} = await node.api('GET', path);
+    if (status !== 200) throw new Error(`GET ${path} of ${node.node_id}: ${status} ${body}`);
+    return json.data;
+  };
+  const mfctlEnv = {
+    XDG_CONFIG_HOME: node.xdgConfigHome,
+    MFCTL_URL: node.api_url,
+    MFCTL_API_KEY: node.api_key,
+    MFCTL_CACERT: node.ca_file,
+  };
+
+  return {
+    ...node,
+    mfctl: async (args, runOptions = {}) => run(mfctlFile, args, {...runOptions, env: {...mfctlEnv, ...runOptions.env}}),
+    async domain(id) {
+      const {status, json, body} = await node.api('GET', `domains/${id}`);
+      if (status !== 200 && status !== 404) throw new Error(`GET domain ${id} of ${node.node_id}: ${status} ${body}`);
+      return status === 200 ? json.data : undefined;
+    },
+    async updateDomain(id, changes) {
+      const {status, json, body} = await node.api('PUT', `domains/${id}`, {body: changes});
+      if (status !== 200) throw new Error(`PUT domain ${id} of ${node.node_id}: ${status} ${body}`);
+      return json.data;
+    },
+    status: async () => get('cluster/status'),
+    audit: async action => {
+      const entries: AuditEntry[] = await get(`audit?action=${action}&limit=1000`);
+      return entries.filter(({node_id}) => node_id === node.node_id);
+    },
+  };
+};
+
+const convergence = async (running: ClusterNode[], withinMs = 30_000): Promise<string> => {
+  const ids = running.map(({node_id}) => node_id);
+  let seen: string[] = [];
+  try {
+    return await eventually(async () => {
+      const told = await Promise.all(
+        running.map(async node => {
+          const peers = (await node.status()).peers.filter(({node_id}) => ids.includes(node_id));
+          return peers.map(peer => ({by: node.node_id, ...peer}));
+        }),
+      );
+      const all = told.flat();
+      seen = all.map(peer => `${peer.by} of ${peer.node_id}: ${peer.config_hash} behind ${peer.outbox_backlog_to_us}`);
+      const hash = all[0]?.config_hash;
+      const isSettled = all.every(peer => peer.config_hash === hash && peer.outbox_backlog_to_us === 0);
+      return isSettled && all.length === ids.length ** 2 && hash;
+    }, withinMs);
+  } catch (error) {
+    throw new Error(`not converged:\n${seen.join('\n')}`, {cause: error});
+  }
+};

@@ -1,0 +1,39 @@
+// The built programs as child processes.
+import {execFile} from 'node:child_process';
+import {fileURLToPath} from 'node:url';
+
+export const mfdFile = fileURLToPath(new URL('../../bin/mfd', import.meta.url));
+export const mfctlFile = fileURLToPath(new URL('../../bin/mfctl', import.meta.url));
+
+export interface Ran {
+  code: number;
+  stdout: string;
+  stderr: string;
+}
+
+export interface RunOptions {
+  input?: string;
+  env?: Record<string, string>;
+}
+
+/** Runs a program to its end; never rejects for an exit status. */
+export const run = async (file: string, args: string[], {input, env}: RunOptions = {}): Promise<Ran> =>
+  new Promise(resolve => {
+    const environment = {...cleanEnvironment(), ...env};
+    const child = execFile(
+      process.execPath,
+      [file, ...args],
+      {env: environment, maxBuffer: 64 * 1024 * 1024},
+      (error, stdout, stderr) => {
+        resolve({code: error ? Number(error.code ?? 128) : 0, stdout, stderr});
+      },
+    );
+    child.stdin?.on('error', () => {});
+    child.stdin?.end(input ?? '');
+  });
+
+/** Nothing of whoever runs the tests leaks into the programs under test. */
+export const cleanEnvironment = (): NodeJS.ProcessEnv =>
+  Object.fromEntries(
+    Object.entries(process.env).filter(([name]) => !/^(MFD_|MFCTL_|NODE_EXTRA_CA_CERTS|NO_COLOR|FORCE_COLOR)/.test(name)),
+  );
