@@ -18,7 +18,7 @@ import {type JoinAnswer, joinAnswerSchema} from './services/join-protocol.ts';
 import {createReplication} from './services/replication.ts';
 import {openDatabase} from './store/database.ts';
 import {writeState} from './store/local-state.ts';
-import {apiHosts} from './tls-files.ts';
+import {apiHosts, writePairs} from './tls-files.ts';
 
 /** What `mfd join --json` prints. */
 export interface JoinReport {
@@ -156,10 +156,10 @@ const settle = async ({
 }: Pick<Application, 'node' | 'keys' | 'contact' | 'address'> & {answer: JoinAnswer}): Promise<void> => {
   await mkdir(folder.tls, {mode: 0o700});
   await writeFile(folder.caCert, answer.ca, {mode: 0o644});
-  await writeFile(folder.nodeKey, keys.node.key, {mode: 0o600});
-  await writeFile(folder.nodeCert, answer.node_cert, {mode: 0o600});
-  await writeFile(folder.apiKey, keys.api.key, {mode: 0o600});
-  await writeFile(folder.apiCert, answer.api_cert, {mode: 0o600});
+  await writePairs(folder, {
+    cluster: {key: keys.node.key, cert: answer.node_cert},
+    api: {key: keys.api.key, cert: answer.api_cert},
+  });
 
   const client = createPeerClient({
     peer: contact.peer,

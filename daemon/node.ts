@@ -4,6 +4,7 @@ import {hostname} from 'node:os';
 import type {Logger} from 'pino';
 import type {HostPort} from '../shared/host-port.ts';
 import {advertised, listenOf} from './addresses.ts';
+import {openCertificates} from './certificate-keeper.ts';
 import {createClosers} from './closers.ts';
 import {joinTokenIdIn} from './cluster/join-token.ts';
 import {identityIn} from './cluster/peer-identity.ts';
@@ -24,12 +25,13 @@ import {listenHttp, listenHttps, listenMutualTls} from './listen.ts';
 import {startMail} from './mail-room.ts';
 import {openRecords} from './records-room.ts';
 import {createServices} from './service-room.ts';
+import {ownNames} from './services/own-names.ts';
 import {fixedChanges, liveSettings} from './settings.ts';
 import {openStorage} from './storage-room.ts';
 import {readCounts} from './store/held-count.ts';
 import {outboxDepth} from './store/outbox.ts';
 import {startTimers} from './timers.ts';
-import {apiCertificate, authorityIn, nodeCertificate} from './tls-files.ts';
+import {apiHosts, authorityIn, operatorPair} from './tls-files.ts';
 
 export interface RunningNode {
   nodeId: string;
@@ -72,21 +74,25 @@ export const startNode = async ({data, loaded, log, version, now = Date.now}: Ne
     const metrics = createMetrics(version);
     const fqdn = config.fqdn ?? hostname();
     const identity = {nodeId, nodeNo: storage.nodeNo};
-    const currentPairs = async () => ({
-      api: await apiCertificate(folder, config, now()),
-      cluster: await nodeCertificate(folder, config, identity, now()),
-    });
-    let pairs = await currentPairs();
-    const ca = await readFile(folder.caCert, 'utf8');
     const authority = async () => authorityIn(folder, now);
-    const hasAuthority = (await authority()) !== undefined;
-
     const records = await openRecords(storage, now);
     const {nodeDirectory} = records;
+    const certificates = await openCertificates({
+      folder,
+      identity,
+      config: () => config,
+      hosts: () => ownNames(nodeDirectory.list(), {node_id: nodeId, fqdn}, apiHosts(config)),
+      authority,
+      askPeers: async requests => services.askForCertificates(requests),
+      now,
+    });
+    const ca = await readFile(folder.caCert, 'utf8');
+    const hasAuthority = (await authority()) !== undefined;
+
     const peers = startPeers({
       nodeNo: storage.nodeNo,
       directory: nodeDirectory,
-      credentials: {...pairs.cluster, ca},
+      credentials: {...certificates.current().cluster, ca},
       routes: config.cluster.routes,
     });
     closers.add(peers.close);
@@ -120,7 +126,7 @@ export const startNode = async ({data, loaded, log, version, now = Date.now}: Ne
         held: async () => readCounts(database.read, {}, {kind: 'all'}),
         outboxDepth: async () => outboxDepth(database.read),
         hasRoom: ballast.hasRoom,
-        certificates: () => ({api: pairs.api.cert, cluster: pairs.cluster.cert}),
+        certificates: () => ({api: certificates.current().api.cert, cluster: certificates.current().cluster.cert}),
       },
       unready: async () => [
         ...(phase === 'open' ? [] : [`the node is ${phase}`]),
@@ -145,7 +151,7 @@ export const startNode = async ({data, loaded, log, version, now = Date.now}: Ne
     closers.add(async () => metricsListener.stop(0));
     const cluster = await listenMutualTls(
       listenOf(config.cluster.listen),
-      {...pairs.cluster, ca},
+      {...certificates.current().cluster, ca},
       createPeerApi({
         identityIn,
         isMember: ({nodeId: id, nodeNo}) => nodeDirectory.findByNo(nodeNo)?.node_id === id,
@@ -167,21 +173,25 @@ export const startNode = async ({data, loaded, log, version, now = Date.now}: Ne
     await clustered.greet();
     const api = await listenHttps(
       listenOf(config.api.listen),
-      pairs.api,
+      certificates.current().api,
       createApi({...services, explainDrift: clustered.explainDrift, metrics, log}).callback(),
     );
     closers.add(async () => api.stop(graceMs));
     await services.membership.announce({api_url: apiUrl(config, fqdn, api.address)});
-    const mail = await startMail({...node, config, services, tls: pairs.api, tmpDir: spool.tmpDir, graceMs});
+    const mail = await startMail({...node, config, services, tls: certificates.current().api, tmpDir: spool.tmpDir, graceMs});
     closers.add(mail.stop);
     phase = 'open';
+    // What was due, and could not be had before the peers were there.
+    void renewCertificates().catch(error => log.error({err: error}, 'certificate renewal failed'));
 
-    async function renewCertificates(): Promise<void> {
-      pairs = await currentPairs();
+    async function renewCertificates(isForced = false): Promise<void> {
+      if (!(await certificates.refresh(isForced))) return;
+      const pairs = certificates.current();
       api.setCertificate(pairs.api);
       mail.setCertificate(pairs.api);
       cluster.setCertificate(pairs.cluster);
       peers.setCertificate({...pairs.cluster, ca});
+      log.info('certificates renewed');
     }
 
     return {
@@ -189,7 +199,7 @@ export const startNode = async ({data, loaded, log, version, now = Date.now}: Ne
       addresses: {api: api.address, cluster: cluster.address, metrics: metricsListener.address, smtp: mail.address},
       async reload(next) {
         // All that can be wrong is tried before anything is taken over.
-        await apiCertificate(folder, next.config, now());
+        await operatorPair(next.config);
         const before = settings;
         settings = liveSettings(next);
         // Mail that is being scored may finish where it began.
@@ -198,7 +208,7 @@ export const startNode = async ({data, loaded, log, version, now = Date.now}: Ne
         if (waiting.length > 0) log.warn({keys: waiting}, 'these keys take effect at the next start');
         config = next.config;
         log.level = config.log.level;
-        await renewCertificates();
+        await renewCertificates(true).catch(error => log.error({err: error}, 'certificate renewal failed'));
         log.info('configuration and certificates reread');
       },
       async stop() {

@@ -144,6 +144,7 @@ export const createServices = (node: NodeParts & {apiUrl(): string; smtpAddress(
     membership: createMembership({configuration, nodeNo}),
     joinTokens: createJoinTokens(trust),
     joining: createJoining(trust),
+    askForCertificates: trust.authorities.askForCertificates,
     talk: createPeerTalk({
       database,
       replication,
