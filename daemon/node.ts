@@ -125,6 +125,7 @@ export const startNode = async ({data, loaded, log, version, now = Date.now}: Ne
         clusterStatus: services.cluster.status,
         held: async () => readCounts(database.read, {}, {kind: 'all'}),
         outboxDepth: async () => outboxDepth(database.read),
+        clockSkews: records.peerStates.skews,
         hasRoom: ballast.hasRoom,
         certificates: () => ({api: certificates.current().api.cert, cluster: certificates.current().cluster.cert}),
       },
@@ -216,7 +217,7 @@ export const startNode = async ({data, loaded, log, version, now = Date.now}: Ne
         // These would never finish by themselves.
         services.events.close();
         // Both doors close at once, or the grace of one would be added to that of the other.
-        await Promise.all([mail.stop(), api.stop(graceMs)]);
+        await Promise.all([mail.stop(), api.stop(graceMs), cluster.stop(graceMs)]);
         await closers.closeAll();
       },
     };
