@@ -12,6 +12,7 @@ import type {JoinTokens} from '../services/join-tokens.ts';
 import type {Keys} from '../services/keys.ts';
 import type {Quarantine} from '../services/quarantine.ts';
 import type {RateLimiter} from '../services/rate-limit.ts';
+import type {Removal} from '../services/removal.ts';
 import {answerErrors} from './answer.ts';
 import {authenticate} from './guard.ts';
 import type {Metrics} from './metrics.ts';
@@ -34,6 +35,7 @@ export interface ApiNeeds {
   audit: Audit;
   explainDrift(): Promise<ClusterDrift>;
   joinTokens: JoinTokens;
+  removal: Removal;
   metrics: Metrics;
   log: Logger;
 }
@@ -53,7 +55,7 @@ export const createApi = (needs: ApiNeeds): Koa<RequestState> => {
   routeDomains(router, needs.domains, needs.domainParts);
   routeQuarantine(router, needs.quarantine);
   routeCluster(router, needs);
-  routeClusterNodes(router, needs.joinTokens);
+  routeClusterNodes(router, needs.joinTokens, needs.removal);
 
   const app = new Koa<RequestState>();
   app.use(observe(needs.metrics, needs.log));
