@@ -150,6 +150,7 @@ The API keys of the cluster are good here too. Go on with:
   mfctl context add ${node_id} --url ${api_url} --cacert ${ca_file} --api-key-file KEY-FILE`;
 
 const standardInput = async (): Promise<string> => {
+  if (process.stdin.isTTY) process.stderr.write('Paste the token, then press Enter and Ctrl-D:\n');
   const chunks: Buffer[] = [];
   for await (const chunk of process.stdin) chunks.push(chunk as Buffer);
   return Buffer.concat(chunks).toString();

@@ -7,7 +7,7 @@ import {advertised, listenOf} from './addresses.ts';
 import {openCertificates} from './certificate-keeper.ts';
 import {createClosers} from './closers.ts';
 import {joinTokenIdIn} from './cluster/join-token.ts';
-import {identityIn} from './cluster/peer-identity.ts';
+import {identityIn, type NodeIdentity} from './cluster/peer-identity.ts';
 import {startPeers} from './cluster/peers.ts';
 import {startCluster} from './cluster-room.ts';
 import type {LoadedConfig} from './config/load.ts';
@@ -150,12 +150,21 @@ export const startNode = async ({data, loaded, log, version, now = Date.now}: Ne
 
     const metricsListener = await listenHttp(listenOf(config.metrics.listen), metricsApp.callback());
     closers.add(async () => metricsListener.stop(0));
+    const isMember = ({nodeId: id, nodeNo}: NodeIdentity) => nodeDirectory.findByNo(nodeNo)?.node_id === id;
     const cluster = await listenMutualTls(
       listenOf(config.cluster.listen),
-      {...certificates.current().cluster, ca},
+      {
+        ...certificates.current().cluster,
+        ca,
+        // Who is no node may still be joining.
+        admits(subjectAltName) {
+          const shown = identityIn(subjectAltName);
+          return !shown || isMember(shown);
+        },
+      },
       createPeerApi({
         identityIn,
-        isMember: ({nodeId: id, nodeNo}) => nodeDirectory.findByNo(nodeNo)?.node_id === id,
+        isMember,
         routes: [
           routePeerCluster(services),
           routePeerTrust(services),
@@ -166,6 +175,7 @@ export const startNode = async ({data, loaded, log, version, now = Date.now}: Ne
         log,
       }).callback(),
     );
+    nodeDirectory.onChange(cluster.expel);
     closers.add(async () => cluster.stop(0));
     await services.membership.announce({
       fqdn,

@@ -30,6 +30,7 @@ import {createPeerTalk} from './services/peer-talk.ts';
 import type {Deliver, Keep, Spread} from './services/ports.ts';
 import {createQuarantine} from './services/quarantine.ts';
 import {createRateLimiter} from './services/rate-limit.ts';
+import {createRemoval} from './services/removal.ts';
 import {createReplication} from './services/replication.ts';
 import {createRetention} from './services/retention.ts';
 import type {LiveSettings} from './settings.ts';
@@ -144,6 +145,7 @@ export const createServices = (node: NodeParts & {apiUrl(): string; smtpAddress(
     membership: createMembership({configuration, nodeNo}),
     joinTokens: createJoinTokens(trust),
     joining: createJoining(trust),
+    removal: createRemoval({...trust, spread}),
     askForCertificates: trust.authorities.askForCertificates,
     talk: createPeerTalk({
       database,
