@@ -1,12 +1,14 @@
 // `mfd init`: the first node of a cluster, from an empty folder to one that can start.
 import {chmod, mkdir, writeFile} from 'node:fs/promises';
+import {makePairs} from './certificate-keeper.ts';
+import {createClusterAuthority} from './cluster/authority.ts';
 import {createAuthority} from './cluster/certificates.ts';
 import {localAddresses, type NewNodeOptions, planNode} from './new-node.ts';
 import {createConfiguration} from './services/configuration.ts';
 import {insertKey} from './services/keys.ts';
 import {openDatabase} from './store/database.ts';
 import {writeState} from './store/local-state.ts';
-import {apiCertificate, nodeCertificate} from './tls-files.ts';
+import {apiHosts} from './tls-files.ts';
 
 /** What `mfd init --json` prints. */
 export interface InitReport {
@@ -37,8 +39,8 @@ export const initialise = async (options: NewNodeOptions): Promise<InitReport> =
   const api_key = await createDatabase(folder.database, nodeId, fqdn);
   // Last: one that mfd writes is what says that a node lives here.
   if (configText !== undefined) await writeFile(folder.config, configText, {mode: 0o600});
-  await apiCertificate(folder, config, Date.now());
-  await nodeCertificate(folder, config, {nodeId, nodeNo: founderNo}, Date.now());
+  const {certify} = createClusterAuthority(authority, Date.now);
+  await makePairs({folder, identity: {nodeId, nodeNo: founderNo}, hosts: apiHosts(config), certify});
 
   return {node_id: nodeId, ...localAddresses(config), api_key, ca_file: folder.caCert, data: folder.root};
 };

@@ -18,7 +18,7 @@ import {type JoinAnswer, joinAnswerSchema} from './services/join-protocol.ts';
 import {createReplication} from './services/replication.ts';
 import {openDatabase} from './store/database.ts';
 import {writeState} from './store/local-state.ts';
-import {apiHosts} from './tls-files.ts';
+import {apiHosts, writePairs} from './tls-files.ts';
 
 /** What `mfd join --json` prints. */
 export interface JoinReport {
@@ -95,7 +95,7 @@ const takeFolder = async ({folder: {root}}: NewNode): Promise<{giveBack(): Promi
   };
 };
 
-const meet = async (address: HostPort, {caFingerprint}: JoinToken): Promise<FirstContact> => {
+const meet = async (address: HostPort, {caFingerprint, certificate}: JoinToken): Promise<FirstContact> => {
   const where = formatHostPort(address);
   const contact = await lookAt(address, caFingerprint).catch((error: Error) => {
     throw new CommandError(
@@ -106,6 +106,9 @@ const meet = async (address: HostPort, {caFingerprint}: JoinToken): Promise<Firs
     throw new CommandError(
       `${where} is not a node of the cluster that the token is for; nothing was done. Make a new token on a node of that cluster`,
     );
+  // The node there would just hang up.
+  if (!new X509Certificate(certificate).verify(new X509Certificate(contact.ca).publicKey))
+    throw new CommandError('this join token is damaged: its parts are of two clusters; nothing was done, make a new token');
   return contact;
 };
 
@@ -156,10 +159,10 @@ const settle = async ({
 }: Pick<Application, 'node' | 'keys' | 'contact' | 'address'> & {answer: JoinAnswer}): Promise<void> => {
   await mkdir(folder.tls, {mode: 0o700});
   await writeFile(folder.caCert, answer.ca, {mode: 0o644});
-  await writeFile(folder.nodeKey, keys.node.key, {mode: 0o600});
-  await writeFile(folder.nodeCert, answer.node_cert, {mode: 0o600});
-  await writeFile(folder.apiKey, keys.api.key, {mode: 0o600});
-  await writeFile(folder.apiCert, answer.api_cert, {mode: 0o600});
+  await writePairs(folder, {
+    cluster: {key: keys.node.key, cert: answer.node_cert},
+    api: {key: keys.api.key, cert: answer.api_cert},
+  });
 
   const client = createPeerClient({
     peer: contact.peer,

@@ -2,6 +2,7 @@ import type {Server as HttpServer, IncomingMessage, RequestListener, ServerRespo
 import {createServer as createHttpServer} from 'node:http';
 import {createServer as createHttpsServer, type Server as HttpsServer} from 'node:https';
 import type {Socket} from 'node:net';
+import type {TLSSocket} from 'node:tls';
 import type {HostPort} from '../shared/host-port.ts';
 import type {KeyAndCertificate} from './cluster/certificates.ts';
 import {answerBrokenRequest} from './http/broken-request.ts';
@@ -29,19 +30,42 @@ export const listenHttps = async (listen: HostPort, pair: KeyAndCertificate, han
   return {...(await open(server, listen)), setCertificate: next => server.setSecureContext({...next, minVersion: 'TLSv1.2'})};
 };
 
-/**
- * Only clients with a certificate of the authority `ca` get past the handshake. It is sent along: who comes with a join token
- * knows no more of it than its fingerprint.
- */
-export const listenMutualTls = async (
-  listen: HostPort,
-  pair: KeyAndCertificate & {ca: string},
-  handler: RequestListener,
-): Promise<Listener> => {
-  const demands = {requestCert: true, rejectUnauthorized: true, minVersion: 'TLSv1.3'} as const;
-  const shown = ({key, cert}: KeyAndCertificate) => ({key, cert: `${cert}\n${pair.ca}`, ca: pair.ca, ...demands});
-  const server = createHttpsServer({...shown(pair), ...limits}, handler);
-  return {...(await open(server, listen)), setCertificate: next => server.setSecureContext(shown(next))};
+export interface MutualListener extends Listener {
+  /** Closes the connections of those who are not admitted any more. */
+  expel(): void;
+}
+
+interface MutualTls extends KeyAndCertificate {
+  /** Only clients with a certificate of this authority get past the handshake. */
+  ca: string;
+  /** Whether the bearer of such a certificate, with these subject alternative names, may be connected at all. */
+  admits(subjectAltName: string | undefined): boolean;
+}
+
+/** The authority is sent along: who comes with a join token knows no more of it than its fingerprint. */
+export const listenMutualTls = async (listen: HostPort, tls: MutualTls, handler: RequestListener): Promise<MutualListener> => {
+  const {ca, admits} = tls;
+  const demands = {ca, requestCert: true, rejectUnauthorized: true, minVersion: 'TLSv1.3'} as const;
+  const shown = ({key, cert}: KeyAndCertificate) => ({key, cert: `${cert}\n${ca}`, ...demands});
+  const server = createHttpsServer({...shown(tls), ...limits}, handler);
+
+  const guests = new Map<TLSSocket, string | undefined>();
+  server.prependListener('secureConnection', (socket: TLSSocket) => {
+    const {subjectaltname} = socket.getPeerCertificate();
+    if (!admits(subjectaltname)) {
+      socket.destroy();
+      return;
+    }
+    guests.set(socket, subjectaltname);
+    socket.once('close', () => guests.delete(socket));
+  });
+  return {
+    ...(await open(server, listen)),
+    setCertificate: next => server.setSecureContext(shown(next)),
+    expel() {
+      for (const [socket, subjectAltName] of guests) if (!admits(subjectAltName)) socket.destroy();
+    },
+  };
 };
 
 export const listenHttp = async (listen: HostPort, handler: RequestListener): Promise<Listener> => ({

@@ -76,7 +76,7 @@ const program = (): Command => {
       const vacancy = await awaitsNode(data);
       if (vacancy) {
         // A node is not made only to be found unable to start.
-        if (!vacancy.isConfigured) await checkConfig(dataFolder(data), await readConfig('', 'mfd.yaml', process.env));
+        if (!vacancy.isConfigured) await checkConfig(await readConfig('', 'mfd.yaml', process.env));
         const made = await initialise({data, ...(!vacancy.isConfigured && listensFrom(process.env))});
         // The key is shown before anything else can fail: it is never shown again.
         print(welcome(made));
@@ -93,7 +93,7 @@ const program = (): Command => {
     .action(async ({data}: {data: string}) => {
       const folder = dataFolder(data);
       const loaded = await loadConfig(folder.config, process.env);
-      await checkConfig(folder, loaded);
+      await checkConfig(loaded);
       for (const variable of loaded.unknownVariables)
         process.stderr.write(`mfd: warning: ${variable} names no configuration key, and has no effect\n`);
       print(`${folder.config} is fine`);
@@ -150,6 +150,7 @@ The API keys of the cluster are good here too. Go on with:
   mfctl context add ${node_id} --url ${api_url} --cacert ${ca_file} --api-key-file KEY-FILE`;
 
 const standardInput = async (): Promise<string> => {
+  if (process.stdin.isTTY) process.stderr.write('Paste the token, then press Enter and Ctrl-D:\n');
   const chunks: Buffer[] = [];
   for await (const chunk of process.stdin) chunks.push(chunk as Buffer);
   return Buffer.concat(chunks).toString();

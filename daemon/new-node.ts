@@ -97,7 +97,7 @@ const configIn = async (folder: DataFolder, options: NewNodeOptions): Promise<Co
   if ([fqdn, apiListen, clusterListen, clusterAdvertise, metricsListen, smtpListen].some(option => option !== undefined))
     throw new CommandError(`${file} is there already: set the name and the addresses in it, and leave the options out`);
   const loaded = await loadConfig(file, process.env);
-  await checkConfig(folder, loaded);
+  await checkConfig(loaded);
   const {config} = loaded;
   const listens = {'api.listen': config.api.listen, 'cluster.listen': config.cluster.listen};
   for (const [key, text] of Object.entries(listens))

@@ -4,9 +4,8 @@ import {hostname} from 'node:os';
 import type {Logger} from 'pino';
 import type {HostPort} from '../shared/host-port.ts';
 import {advertised, listenOf} from './addresses.ts';
+import {openCertificates} from './certificate-keeper.ts';
 import {createClosers} from './closers.ts';
-import {joinTokenIdIn} from './cluster/join-token.ts';
-import {identityIn} from './cluster/peer-identity.ts';
 import {startPeers} from './cluster/peers.ts';
 import {startCluster} from './cluster-room.ts';
 import type {LoadedConfig} from './config/load.ts';
@@ -14,22 +13,17 @@ import type {Config} from './config/schema.ts';
 import {dataFolder} from './data-folder.ts';
 import {createApi} from './http/app.ts';
 import {createMetrics} from './http/metrics.ts';
-import {createMetricsApp} from './http/metrics-app.ts';
-import {createPeerApi} from './http/peer-app.ts';
-import {routePeerCluster} from './http/routes-peer-cluster.ts';
-import {routePeerEvents} from './http/routes-peer-events.ts';
-import {routePeerHold} from './http/routes-peer-hold.ts';
-import {routePeerAdmission, routePeerTrust} from './http/routes-peer-join.ts';
-import {listenHttp, listenHttps, listenMutualTls} from './listen.ts';
+import {listenHttps} from './listen.ts';
 import {startMail} from './mail-room.ts';
+import {openMetricsDoor} from './metrics-door.ts';
+import {openPeerDoor} from './peer-door.ts';
 import {openRecords} from './records-room.ts';
 import {createServices} from './service-room.ts';
+import {ownNames} from './services/own-names.ts';
 import {fixedChanges, liveSettings} from './settings.ts';
 import {openStorage} from './storage-room.ts';
-import {readCounts} from './store/held-count.ts';
-import {outboxDepth} from './store/outbox.ts';
 import {startTimers} from './timers.ts';
-import {apiCertificate, authorityIn, nodeCertificate} from './tls-files.ts';
+import {apiHosts, authorityIn, operatorPair} from './tls-files.ts';
 
 export interface RunningNode {
   nodeId: string;
@@ -67,26 +61,30 @@ export const startNode = async ({data, loaded, log, version, now = Date.now}: Ne
     closers.add(() => settings.closeScorer());
 
     const storage = await openStorage({folder, config, log, now, closers});
-    const {database, spool, ballast, nodeId} = storage;
+    const {spool, ballast, nodeId} = storage;
 
     const metrics = createMetrics(version);
     const fqdn = config.fqdn ?? hostname();
     const identity = {nodeId, nodeNo: storage.nodeNo};
-    const currentPairs = async () => ({
-      api: await apiCertificate(folder, config, now()),
-      cluster: await nodeCertificate(folder, config, identity, now()),
-    });
-    let pairs = await currentPairs();
-    const ca = await readFile(folder.caCert, 'utf8');
     const authority = async () => authorityIn(folder, now);
-    const hasAuthority = (await authority()) !== undefined;
-
     const records = await openRecords(storage, now);
     const {nodeDirectory} = records;
+    const certificates = await openCertificates({
+      folder,
+      identity,
+      config: () => config,
+      hosts: () => ownNames(nodeDirectory.list(), {node_id: nodeId, fqdn}, apiHosts(config)),
+      authority,
+      askPeers: async requests => services.askForCertificates(requests),
+      now,
+    });
+    const ca = await readFile(folder.caCert, 'utf8');
+    const hasAuthority = (await authority()) !== undefined;
+
     const peers = startPeers({
       nodeNo: storage.nodeNo,
       directory: nodeDirectory,
-      credentials: {...pairs.cluster, ca},
+      credentials: {...certificates.current().cluster, ca},
       routes: config.cluster.routes,
     });
     closers.add(peers.close);
@@ -112,21 +110,6 @@ export const startNode = async ({data, loaded, log, version, now = Date.now}: Ne
     });
     closers.add(services.close);
 
-    const metricsApp = createMetricsApp({
-      metrics,
-      log,
-      source: {
-        clusterStatus: services.cluster.status,
-        held: async () => readCounts(database.read, {}, {kind: 'all'}),
-        outboxDepth: async () => outboxDepth(database.read),
-        hasRoom: ballast.hasRoom,
-        certificates: () => ({api: pairs.api.cert, cluster: pairs.cluster.cert}),
-      },
-      unready: async () => [
-        ...(phase === 'open' ? [] : [`the node is ${phase}`]),
-        ...(ballast.hasRoom() ? [] : ['the disk is nearly full: new mail is answered 452']),
-      ],
-    });
     const clustered = startCluster({nodeNo: storage.nodeNo, config, records, services, peers, log});
     closers.add(clustered.stop);
     const timers = startTimers({
@@ -141,24 +124,15 @@ export const startNode = async ({data, loaded, log, version, now = Date.now}: Ne
     });
     closers.add(timers.stop);
 
-    const metricsListener = await listenHttp(listenOf(config.metrics.listen), metricsApp.callback());
+    const metricsListener = await openMetricsDoor({
+      ...node,
+      config,
+      services,
+      certificates: () => ({api: certificates.current().api.cert, cluster: certificates.current().cluster.cert}),
+      phase: () => phase,
+    });
     closers.add(async () => metricsListener.stop(0));
-    const cluster = await listenMutualTls(
-      listenOf(config.cluster.listen),
-      {...pairs.cluster, ca},
-      createPeerApi({
-        identityIn,
-        isMember: ({nodeId: id, nodeNo}) => nodeDirectory.findByNo(nodeNo)?.node_id === id,
-        routes: [
-          routePeerCluster(services),
-          routePeerTrust(services),
-          routePeerHold(services.forPeers),
-          routePeerEvents(services.forPeers),
-        ],
-        openRoutes: [routePeerAdmission({...services, tokenIdIn: joinTokenIdIn})],
-        log,
-      }).callback(),
-    );
+    const cluster = await openPeerDoor({...node, config, credentials: {...certificates.current().cluster, ca}, services});
     closers.add(async () => cluster.stop(0));
     await services.membership.announce({
       fqdn,
@@ -167,21 +141,25 @@ export const startNode = async ({data, loaded, log, version, now = Date.now}: Ne
     await clustered.greet();
     const api = await listenHttps(
       listenOf(config.api.listen),
-      pairs.api,
+      certificates.current().api,
       createApi({...services, explainDrift: clustered.explainDrift, metrics, log}).callback(),
     );
     closers.add(async () => api.stop(graceMs));
     await services.membership.announce({api_url: apiUrl(config, fqdn, api.address)});
-    const mail = await startMail({...node, config, services, tls: pairs.api, tmpDir: spool.tmpDir, graceMs});
+    const mail = await startMail({...node, config, services, tls: certificates.current().api, tmpDir: spool.tmpDir, graceMs});
     closers.add(mail.stop);
     phase = 'open';
+    // What was due, and could not be had before the peers were there.
+    void renewCertificates().catch(error => log.error({err: error}, 'certificate renewal failed'));
 
-    async function renewCertificates(): Promise<void> {
-      pairs = await currentPairs();
+    async function renewCertificates(isForced = false): Promise<void> {
+      if (!(await certificates.refresh(isForced))) return;
+      const pairs = certificates.current();
       api.setCertificate(pairs.api);
       mail.setCertificate(pairs.api);
       cluster.setCertificate(pairs.cluster);
       peers.setCertificate({...pairs.cluster, ca});
+      log.info('certificates renewed');
     }
 
     return {
@@ -189,7 +167,7 @@ export const startNode = async ({data, loaded, log, version, now = Date.now}: Ne
       addresses: {api: api.address, cluster: cluster.address, metrics: metricsListener.address, smtp: mail.address},
       async reload(next) {
         // All that can be wrong is tried before anything is taken over.
-        await apiCertificate(folder, next.config, now());
+        await operatorPair(next.config);
         const before = settings;
         settings = liveSettings(next);
         // Mail that is being scored may finish where it began.
@@ -198,7 +176,7 @@ export const startNode = async ({data, loaded, log, version, now = Date.now}: Ne
         if (waiting.length > 0) log.warn({keys: waiting}, 'these keys take effect at the next start');
         config = next.config;
         log.level = config.log.level;
-        await renewCertificates();
+        await renewCertificates(true).catch(error => log.error({err: error}, 'certificate renewal failed'));
         log.info('configuration and certificates reread');
       },
       async stop() {
@@ -206,7 +184,7 @@ export const startNode = async ({data, loaded, log, version, now = Date.now}: Ne
         // These would never finish by themselves.
         services.events.close();
         // Both doors close at once, or the grace of one would be added to that of the other.
-        await Promise.all([mail.stop(), api.stop(graceMs)]);
+        await Promise.all([mail.stop(), api.stop(graceMs), cluster.stop(graceMs)]);
         await closers.closeAll();
       },
     };

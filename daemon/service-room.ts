@@ -30,6 +30,7 @@ import {createPeerTalk} from './services/peer-talk.ts';
 import type {Deliver, Keep, Spread} from './services/ports.ts';
 import {createQuarantine} from './services/quarantine.ts';
 import {createRateLimiter} from './services/rate-limit.ts';
+import {createRemoval} from './services/removal.ts';
 import {createReplication} from './services/replication.ts';
 import {createRetention} from './services/retention.ts';
 import type {LiveSettings} from './settings.ts';
@@ -84,7 +85,7 @@ export const createServices = (node: NodeParts & {apiUrl(): string; smtpAddress(
   });
   const trust = {configuration, directory: records.nodeDirectory, nodeNo, now, authorities: authoritiesOf(node)};
   const domains = createDomains({configuration, directory: domainDirectory});
-  const others = followPeers(node.peers, log);
+  const others = followPeers(node);
   const {bus, events} = openEvents(node);
   const auditLog = createAuditLog({database, nodeId});
 
@@ -144,6 +145,8 @@ export const createServices = (node: NodeParts & {apiUrl(): string; smtpAddress(
     membership: createMembership({configuration, nodeNo}),
     joinTokens: createJoinTokens(trust),
     joining: createJoining(trust),
+    removal: createRemoval({...trust, spread}),
+    askForCertificates: trust.authorities.askForCertificates,
     talk: createPeerTalk({
       database,
       replication,
@@ -162,7 +165,7 @@ export const createServices = (node: NodeParts & {apiUrl(): string; smtpAddress(
     domainParts: createDomainParts({database, configuration, domains}),
     quarantine: createQuarantine({
       queues: () => [queue, ...others.queues()],
-      onSilent: others.onSilent,
+      ask: others.ask,
       onUnexpected: error => log.error({err: error}, 'quarantine action failed'),
     }),
     cluster: createCluster({
@@ -176,7 +179,7 @@ export const createServices = (node: NodeParts & {apiUrl(): string; smtpAddress(
       license: () => settings().license,
       now,
     }),
-    audit: createAudit({logs: () => [auditLog, ...others.auditLogs()], onSilent: others.onSilent}),
+    audit: createAudit({logs: () => [auditLog, ...others.auditLogs()], ask: others.ask}),
     events,
     forPeers: {
       queue,

@@ -44,7 +44,7 @@ export const startTimers = ({
       if (expired > 0) log.info({expired}, 'held mail removed by retention');
       metrics.expired(expired);
     }),
-    every(3_600_000, 'certificate renewal', renewCertificates),
+    every(60_000, 'certificate renewal', async () => renewCertificates()),
   ];
   return {
     async stop() {

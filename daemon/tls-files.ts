@@ -1,22 +1,37 @@
-// The certificate the API and STARTTLS show: the operator's own, or one from the cluster CA that renews itself.
+// The files below tls/: which there are, which of them can be used, and how they are replaced.
+import {X509Certificate} from 'node:crypto';
 import {readFile, rename, writeFile} from 'node:fs/promises';
 import {hostname} from 'node:os';
 import {createSecureContext} from 'node:tls';
 import {isWildcard, parseHostPort} from '../shared/host-port.ts';
 import {createClusterAuthority} from './cluster/authority.ts';
-import {issueLeaf, type KeyAndCertificate, type LeafRequest, needsRenewal} from './cluster/certificates.ts';
-import {identityUris, type NodeIdentity} from './cluster/peer-identity.ts';
+import type {KeyAndCertificate} from './cluster/certificates.ts';
 import {ConfigError, readText} from './config/load.ts';
 import type {Config} from './config/schema.ts';
 import type {DataFolder} from './data-folder.ts';
 import type {Authority} from './services/authority.ts';
 import {isCertifiable} from './services/join-protocol.ts';
 
+/** The certificates of one node: what clients of its API see, and what its peers do. */
+export interface NodePairs {
+  api: KeyAndCertificate;
+  cluster: KeyAndCertificate;
+}
+
 /** Names and addresses a client may reach this node by. */
 export const apiHosts = (config: Config): string[] => {
   const listen = parseHostPort(config.api.listen, {allowZero: true})?.host ?? '';
   const names = [config.fqdn ?? hostname(), hostname(), 'localhost', '127.0.0.1', '::1', ...(isWildcard(listen) ? [] : [listen])];
   return [...new Set(names)].filter(isCertifiable);
+};
+
+/** The operator's own certificate for the API, undefined where there is none. */
+export const operatorPair = async ({api: {cert_file, key_file}}: Config): Promise<KeyAndCertificate | undefined> => {
+  if (cert_file === undefined || key_file === undefined) return undefined;
+  const pair = {cert: await readText(cert_file, 'api.cert_file'), key: await readText(key_file, 'api.key_file')};
+  if (!isPair(pair))
+    throw new ConfigError('api.cert_file and api.key_file are no certificate (PEM) and its private key', 'api.cert_file');
+  return pair;
 };
 
 /** The cluster's authority if this node has its key, undefined otherwise. */
@@ -31,52 +46,46 @@ export const authorityIn = async (folder: DataFolder, now: () => number): Promis
   return createClusterAuthority(pair, now);
 };
 
-/** Key and certificate for the API; made anew when past two thirds of its life or when the node's names have changed. */
-export const apiCertificate = async (folder: DataFolder, config: Config, nowMs: number): Promise<KeyAndCertificate> => {
-  const {cert_file, key_file} = config.api;
-  if (cert_file !== undefined && key_file !== undefined) {
-    const pair = {cert: await readText(cert_file, 'api.cert_file'), key: await readText(key_file, 'api.key_file')};
-    if (!isPair(pair))
-      throw new ConfigError('api.cert_file and api.key_file are no certificate (PEM) and its private key', 'api.cert_file');
-    return pair;
+/** Each pair that is there, whole, and belongs together, however old. */
+export const readPairs = async (folder: DataFolder): Promise<Partial<NodePairs>> => {
+  const [api, cluster] = [await readPair(filesOf(folder).api), await readPair(filesOf(folder).cluster)];
+  return {...(api && {api}), ...(cluster && {cluster})};
+};
+
+/**
+ * Key and certificate are two files, and a node that has no authority of its own must not be left with the one of the new
+ * pair and the other of the old. So both are written down beside them first; `readPair` finishes what was begun.
+ */
+export const writePairs = async (folder: DataFolder, pairs: NodePairs): Promise<void> => {
+  for (const which of ['cluster', 'api'] as const) {
+    const files = filesOf(folder)[which];
+    const options = {mode: 0o600, flush: true};
+    await writeFile(beside(files.key), pairs[which].key, options);
+    await writeFile(beside(files.cert), pairs[which].cert, options);
+    await rename(beside(files.key), files.key);
+    await rename(beside(files.cert), files.cert);
   }
-
-  const hosts = apiHosts(config);
-  return leafOf(folder, {cert: folder.apiCert, key: folder.apiKey}, {commonName: hosts[0] ?? 'mfd', hosts}, nowMs);
 };
 
-/** What this node shows its peers, as server and as client: its id stands in a URI (see `identityUris`). */
-export const nodeCertificate = async (
-  folder: DataFolder,
-  config: Config,
-  identity: NodeIdentity,
-  nowMs: number,
-): Promise<KeyAndCertificate> =>
-  leafOf(
-    folder,
-    {cert: folder.nodeCert, key: folder.nodeKey},
-    {commonName: identity.nodeId, hosts: apiHosts(config), uris: identityUris(identity)},
-    nowMs,
-  );
-
-const leafOf = async (
-  folder: DataFolder,
-  files: KeyAndCertificate,
-  request: LeafRequest,
-  nowMs: number,
-): Promise<KeyAndCertificate> => {
-  const cert = await readFile(files.cert, 'utf8').catch(() => '');
-  const key = await readFile(files.key, 'utf8').catch(() => '');
-  if (isPair({cert, key}) && !needsRenewal(cert, [...request.hosts, ...(request.uris ?? [])], nowMs)) return {cert, key};
-
-  const authority = {cert: await readText(folder.caCert, folder.caCert), key: await readText(folder.caKey, folder.caKey)};
-  if (!isPair(authority))
-    throw new ConfigError(`${folder.caCert} and ${folder.caKey} are no certificate (PEM) and its private key`);
-  const issued = await issueLeaf(authority, request, nowMs);
-  await replaceFile(files.key, issued.key);
-  await replaceFile(files.cert, issued.cert);
-  return issued;
+const readPair = async (files: KeyAndCertificate): Promise<KeyAndCertificate | undefined> => {
+  const textOf = async (path: string) => readFile(path, 'utf8').catch(() => '');
+  const key = await textOf(files.key);
+  const pair = {key, cert: await textOf(files.cert)};
+  if (isPair(pair)) return pair;
+  const begun = {key, cert: await textOf(beside(files.cert))};
+  if (!isPair(begun)) return undefined;
+  await rename(beside(files.cert), files.cert);
+  return begun;
 };
+
+export const expiryOf = ({cert}: KeyAndCertificate): Date => new Date(new X509Certificate(cert).validTo);
+
+const filesOf = ({apiCert, apiKey, nodeCert, nodeKey}: DataFolder): NodePairs => ({
+  api: {cert: apiCert, key: apiKey},
+  cluster: {cert: nodeCert, key: nodeKey},
+});
+
+const beside = (path: string): string => `${path}.new`;
 
 const isPair = ({cert, key}: KeyAndCertificate): boolean => {
   if (cert === '' || key === '') return false;
@@ -86,9 +95,4 @@ const isPair = ({cert, key}: KeyAndCertificate): boolean => {
   } catch {
     return false;
   }
-};
-
-const replaceFile = async (path: string, text: string): Promise<void> => {
-  await writeFile(`${path}.new`, text, {mode: 0o600});
-  await rename(`${path}.new`, path);
 };

@@ -3,6 +3,7 @@
 import {createHash} from 'node:crypto';
 import {Fault} from '../../shared/fault.ts';
 import {parseHostPort} from '../../shared/host-port.ts';
+import {uriIn} from './peer-identity.ts';
 
 export interface JoinToken {
   /** SHA-256 of the CA certificate's DER. */
@@ -60,11 +61,7 @@ export const decodeJoinToken = (text: string): JoinToken => {
 export const joinUri = (tokenId: string): string => `${uriPrefix}${tokenId}`;
 
 /** The token id in the subject alternative names of a verified certificate, as node:tls writes them. */
-export const joinTokenIdIn = (subjectAltName: string | undefined): string | undefined =>
-  (subjectAltName ?? '')
-    .split(', ')
-    .find(name => name.startsWith(`URI:${uriPrefix}`))
-    ?.slice(`URI:${uriPrefix}`.length);
+export const joinTokenIdIn = (subjectAltName: string | undefined): string | undefined => uriIn(subjectAltName, uriPrefix);
 
 const checksumOf = (body: Buffer): Buffer => createHash('sha256').update(body).digest().subarray(0, checksumBytes);
 

@@ -45,6 +45,13 @@ interface Needs {
   credentials: PeerCredentials;
 }
 
+/** A kept-alive connection that turned out to be closed. A fresh one that breaks is another matter: the request may have been heard. */
+class StaleConnection extends Error {
+  constructor(options: ErrorOptions) {
+    super('the connection had been closed', options);
+  }
+}
+
 const maxSockets = 32;
 /** For TCP and TLS together. */
 const handshakeMs = 3000;
@@ -104,7 +111,8 @@ export const createPeerClient = ({peer, address, credentials}: Needs): PeerClien
       });
       sent.once('error', (error: NodeJS.ErrnoException) => {
         settle();
-        reject(isHeard ? unanswered(peer, error) : unreachable(peer, error.message, error));
+        if (!isHeard || isRefusedCertificate(error)) reject(unreachable(peer, error.message, error));
+        else reject(unanswered(peer, sent.reusedSocket && isReset(error) ? new StaleConnection({cause: error}) : error));
       });
       sent.end(text);
     });
@@ -208,8 +216,9 @@ const unreachable = ({nodeId}: NodeIdentity, why: string, cause?: unknown): Faul
 const unanswered = ({nodeId}: NodeIdentity, cause: unknown): Fault =>
   new Fault('outcome_unknown', `node ${nodeId} was asked and did not answer; repeating the request is safe`, {cause});
 
-const isStaleConnection = ({code, details: {cause}}: Fault): boolean =>
-  code === 'outcome_unknown' &&
-  cause instanceof Error &&
-  'code' in cause &&
-  (cause.code === 'ECONNRESET' || cause.code === 'EPIPE');
+const isStaleConnection = ({details: {cause}}: Fault): boolean => cause instanceof StaleConnection;
+
+const isReset = ({code}: NodeJS.ErrnoException): boolean => code === 'ECONNRESET' || code === 'EPIPE';
+
+/** With TLS 1.3 the server looks at the client's certificate after the client has taken the handshake to be over. */
+const isRefusedCertificate = ({code = ''}: NodeJS.ErrnoException): boolean => /^ERR_SSL_.*ALERT/.test(code);

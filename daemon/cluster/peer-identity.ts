@@ -13,9 +13,19 @@ export const identityUris = ({nodeId, nodeNo}: NodeIdentity): string[] => [`${id
 
 /** From the subject alternative names of a verified certificate, as node:tls writes them. */
 export const identityIn = (subjectAltName: string | undefined): NodeIdentity | undefined => {
-  const uris = (subjectAltName ?? '').split(', ').filter(name => name.startsWith('URI:'));
-  const valueIn = (prefix: string) => uris.find(uri => uri.startsWith(`URI:${prefix}`))?.slice(`URI:${prefix}`.length);
+  const valueIn = (prefix: string) => uriIn(subjectAltName, prefix);
   const nodeId = valueIn(idPrefix);
   const nodeNo = Number(valueIn(noPrefix));
   return nodeId !== undefined && Number.isSafeInteger(nodeNo) && nodeNo > 0 ? {nodeId, nodeNo} : undefined;
+};
+
+/** What follows `prefix` in the first URI that begins with it. */
+export const uriIn = (subjectAltName: string | undefined, prefix: string): string | undefined => {
+  // Quotes are around names that hold a comma, and might be made to look like several. The authority issues none.
+  if (subjectAltName === undefined || subjectAltName.includes('"')) return undefined;
+  const start = `URI:${prefix}`;
+  return subjectAltName
+    .split(', ')
+    .find(name => name.startsWith(start))
+    ?.slice(start.length);
 };

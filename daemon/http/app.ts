@@ -13,6 +13,7 @@ import type {JoinTokens} from '../services/join-tokens.ts';
 import type {Keys} from '../services/keys.ts';
 import type {Quarantine} from '../services/quarantine.ts';
 import type {RateLimiter} from '../services/rate-limit.ts';
+import type {Removal} from '../services/removal.ts';
 import {answerErrors} from './answer.ts';
 import {authenticate} from './guard.ts';
 import type {Metrics} from './metrics.ts';
@@ -37,6 +38,7 @@ export interface ApiNeeds {
   events: Events;
   explainDrift(): Promise<ClusterDrift>;
   joinTokens: JoinTokens;
+  removal: Removal;
   metrics: Metrics;
   log: Logger;
 }
@@ -56,7 +58,7 @@ export const createApi = (needs: ApiNeeds): Koa<RequestState> => {
   routeDomains(router, needs.domains, needs.domainParts);
   routeQuarantine(router, needs.quarantine);
   routeCluster(router, needs);
-  routeClusterNodes(router, needs.joinTokens);
+  routeClusterNodes(router, needs.joinTokens, needs.removal);
   routeEvents(router, needs.events);
 
   const app = new Koa<RequestState>();

@@ -14,6 +14,8 @@ export interface MetricsSource {
   clusterStatus(): Promise<ClusterStatus>;
   held(): Promise<HeldTotal[]>;
   outboxDepth(): Promise<number>;
+  /** Seconds by which the clocks of other nodes are ahead, by node id. */
+  clockSkews(): Record<string, number>;
   hasRoom(): boolean;
   /** By listener, PEM; the first of a chain counts. */
   certificates(): Record<string, string>;
@@ -98,6 +100,7 @@ const createSourceGauges = (registers: Registry[]) => {
   const backlog = gauge('mfd_cluster_node_outbox_backlog', 'Replication events of a node still to be applied here', ['node']);
   const licensed = gauge('mfd_cluster_node_license_valid', 'Whether a node’s licence is valid', ['node']);
   const licenseEnd = gauge('mfd_cluster_node_license_expiry_timestamp_seconds', 'When a node’s licence ends', ['node']);
+  const skew = gauge('mfd_cluster_clock_skew_seconds', 'Seconds by which the clock of another node is ahead', ['node']);
   const nodes = gauge('mfd_cluster_nodes', 'Nodes by health', ['health']);
   const drift = gauge('mfd_cluster_config_drift', '1 while configuration hashes differ between nodes');
   const heldMails = gauge('mfd_held_mails', 'Mails in the hold queue of this node', ['reason']);
@@ -138,6 +141,8 @@ const createSourceGauges = (registers: Registry[]) => {
           of.reduce((sum, {size_bytes}) => sum + size_bytes, 0),
         );
       }
+      skew.reset();
+      for (const [node, seconds] of Object.entries(source.clockSkews())) skew.set({node}, seconds);
       outbox.set(await source.outboxDepth());
       room.set(Number(source.hasRoom()));
       for (const [listener, pem] of Object.entries(source.certificates()))

@@ -1,8 +1,9 @@
 // Who can issue certificates. The key of the cluster's authority lies where `mfd init` made it, or where the operator copied
 // it, and nowhere else: a node that is taken over must not be able to make more of its kind.
 import type {z} from 'zod';
+import {Fault} from '../../shared/fault.ts';
 import type {StoredNode} from '../store/node.ts';
-import type {CertificateRequests, Certificates} from './join-protocol.ts';
+import {type CertificateRequests, type Certificates, certificatesSchema} from './join-protocol.ts';
 import type {NodeDirectory} from './node-directory.ts';
 import type {PeerStates} from './peer-states.ts';
 
@@ -35,7 +36,11 @@ export interface Authorities {
   holders(): Promise<StoredNode[]>;
   /** The way to ask a node; undefined for this node. */
   peer(nodeNo: number): AskablePeer | undefined;
+  /** Has another node that has the key give this node certificates; a Fault `unavailable` when none can be had now. */
+  askForCertificates(requests: CertificateRequests): Promise<Certificates>;
 }
+
+const answerMs = 10_000;
 
 interface Needs {
   own: Authorities['own'];
@@ -45,11 +50,34 @@ interface Needs {
   nodeNo: number;
 }
 
-export const createAuthorities = ({own, directory, peerStates, peers, nodeNo}: Needs): Authorities => ({
-  own,
-  async holders() {
-    const isOwn = (await own()) !== undefined;
-    return directory.list().filter(({id}) => (id === nodeNo ? isOwn : peerStates.latest(id)?.has_authority));
-  },
-  peer: no => peers().find(peer => peer.nodeNo === no),
-});
+export const createAuthorities = ({own, directory, peerStates, peers, nodeNo}: Needs): Authorities => {
+  const peer = (no: number) => peers().find(one => one.nodeNo === no);
+  const hasKey = (id: number) => peerStates.latest(id)?.has_authority ?? false;
+  return {
+    own,
+    peer,
+    async holders() {
+      const isOwn = (await own()) !== undefined;
+      return directory.list().filter(({id}) => (id === nodeNo ? isOwn : hasKey(id)));
+    },
+
+    async askForCertificates(body) {
+      let cause: unknown;
+      const holders = directory.list().filter(({id}) => id !== nodeNo && hasKey(id));
+      for (const {id} of holders)
+        try {
+          const certificates = await peer(id)?.client.ask(certificatesSchema, {
+            method: 'POST',
+            path: 'certificates',
+            body,
+            deadlineMs: answerMs,
+          });
+          if (certificates) return certificates;
+        } catch (error) {
+          cause = error;
+        }
+      const which = holders.map(({node_id}) => node_id).join(', ') || 'the node that has tls/ca.key';
+      throw new Fault('unavailable', `certificates cannot be renewed: ${which} does not answer or gives none`, {cause});
+    },
+  };
+};

@@ -48,6 +48,7 @@ const table: [route: string, permitted: readonly Scope[]][] = [
   ['GET /cluster/status', readers],
   ['GET /cluster/drift', readers],
   ['POST /cluster/tokens', admins],
+  ['DELETE /cluster/nodes/:node_id', admins],
   ['GET /audit', readers],
   ['GET /events', everyone],
 ];
@@ -60,7 +61,7 @@ const declaredRoutes = () => {
   routeDomains(router, nobody, nobody);
   routeQuarantine(router, nobody);
   routeCluster(router, nobody);
-  routeClusterNodes(router, nobody);
+  routeClusterNodes(router, nobody, nobody);
   routeEvents(router, nobody);
   return router.stack;
 };

@@ -1,18 +1,21 @@
-import {X509Certificate} from 'node:crypto';
+import {createPrivateKey, webcrypto, X509Certificate} from 'node:crypto';
 import {once} from 'node:events';
-import {mkdir, readFile, rm, stat, writeFile} from 'node:fs/promises';
 import type {AddressInfo} from 'node:net';
-import {join} from 'node:path';
 import {connect, createServer, type PeerCertificate, type TLSSocket} from 'node:tls';
+import {PemConverter, Pkcs10CertificateRequestGenerator} from '@peculiar/x509';
 import test, {type ExecutionContext} from 'ava';
-import {createAuthority, issueLeaf, type KeyAndCertificate, needsRenewal} from '../../../daemon/cluster/certificates.ts';
+import {
+  createAuthority,
+  createRequest,
+  issueLeaf,
+  issueRequested,
+  issueTicket,
+  type KeyAndCertificate,
+  needsRenewal,
+  ticketKey,
+} from '../../../daemon/cluster/certificates.ts';
 import {identityIn, identityUris} from '../../../daemon/cluster/peer-identity.ts';
-import {ConfigError} from '../../../daemon/config/load.ts';
-import {configSchema} from '../../../daemon/config/schema.ts';
-import {dataFolder} from '../../../daemon/data-folder.ts';
-import {apiCertificate} from '../../../daemon/tls-files.ts';
-import {selfSigned} from '../../helpers/certificate.ts';
-import {testFolder} from '../../helpers/database.ts';
+import {Fault} from '../../../shared/fault.ts';
 
 const dayMs = 24 * 3600 * 1000;
 const now = Date.now();
@@ -153,58 +156,50 @@ test('a leaf wants renewal after two thirds of its life, or when a host is added
   t.true(needsRenewal(cert, ['a.test', 'b.test'], now));
 });
 
-const arrangeFolder = async (t: ExecutionContext) => {
-  const folder = dataFolder(await testFolder(t));
-  await mkdir(folder.tls);
+test('a requested certificate has the key of the request and the names that were granted, whatever the request says', async t => {
   const authority = await createAuthority(now);
-  await writeFile(folder.caKey, authority.key);
-  await writeFile(folder.caCert, authority.cert);
-  return {folder, authority, config: configSchema.parse({fqdn: 'mx1.example.com', api: {listen: '192.0.2.7:8443'}})};
-};
+  const {key, request} = await createRequest();
 
-test('a node’s own certificate is made once, for all its names, and its key is for the owner only', async t => {
-  const {folder, config} = await arrangeFolder(t);
+  const cert = await issueRequested(
+    authority,
+    {request, commonName: 'b', hosts: ['b.test'], uris: identityUris({nodeId: 'b', nodeNo: 2})},
+    now,
+  );
 
-  const first = await apiCertificate(folder, config, now);
-  const second = await apiCertificate(folder, config, now + 30 * dayMs);
-
-  t.deepEqual(second, first);
-  t.is((await stat(folder.apiKey)).mode & 0o777, 0o600);
-  const {subjectAltName} = new X509Certificate(first.cert);
-  for (const name of ['DNS:mx1.example.com', 'DNS:localhost', 'IP Address:127.0.0.1', 'IP Address:192.0.2.7'])
-    t.true(subjectAltName?.includes(name), name);
+  const shown = new X509Certificate(cert);
+  t.true(shown.checkPrivateKey(createPrivateKey(key)));
+  t.true(shown.checkIssued(new X509Certificate(authority.cert)));
+  t.is(shown.subjectAltName, 'DNS:b.test, URI:urn:mfd:node:b, URI:urn:mfd:node-no:2');
 });
 
-test('a node’s own certificate is renewed at two thirds of its life, when its names change, and when a file is gone', async t => {
-  const {folder, config} = await arrangeFolder(t);
-  const first = await apiCertificate(folder, config, now);
+test('a request that is damaged, signed with another key, or for another kind of key gets no certificate', async t => {
+  const authority = await createAuthority(now);
+  const {request} = await createRequest();
+  const der = PemConverter.decodeFirst(request);
+  const forged = Buffer.from(der);
+  forged[forged.length - 3] = (forged.at(-3) ?? 0) ^ 1;
+  const rsa = {name: 'RSASSA-PKCS1-v1_5', modulusLength: 2048, publicExponent: new Uint8Array([1, 0, 1]), hash: 'SHA-256'};
+  const keys = await webcrypto.subtle.generateKey(rsa, true, ['sign', 'verify']);
+  const other = await Pkcs10CertificateRequestGenerator.create({name: 'CN=x', keys, signingAlgorithm: rsa});
 
-  const renewed = await apiCertificate(folder, config, now + 61 * dayMs);
-  const renamed = await apiCertificate(folder, {...config, fqdn: 'mx2.example.com'}, now + 61 * dayMs);
-  await rm(folder.apiKey);
-  const remade = await apiCertificate(folder, {...config, fqdn: 'mx2.example.com'}, now + 61 * dayMs);
-
-  t.is(new Set([first, renewed, renamed, remade].map(({cert}) => cert)).size, 4);
-  t.is(await readFile(folder.apiCert, 'utf8'), remade.cert);
-  t.is((await stat(folder.apiKey)).mode & 0o777, 0o600);
+  for (const wrong of ['', 'nonsense', PemConverter.encode(forged, 'CERTIFICATE REQUEST'), other.toString('pem'), authority.cert])
+    await t.throwsAsync(issueRequested(authority, {request: wrong, commonName: 'b', hosts: ['b.test']}, now), {
+      instanceOf: Fault,
+      code: 'validation_failed',
+    });
 });
 
-test('the operator’s own certificate is used as it is; one that does not fit its key, or is missing, is a fault of the configuration', async t => {
-  const {folder, config} = await arrangeFolder(t);
-  const [own, other] = [await selfSigned('own.test'), await selfSigned('other.test')];
-  const [certFile, keyFile, otherKey] = ['c.pem', 'k.pem', 'o.pem'].map(name => join(folder.root, name));
-  await writeFile(certFile ?? '', own.cert);
-  await writeFile(keyFile ?? '', own.key);
-  await writeFile(otherKey ?? '', other.key);
-  const using = (cert_file = '', key_file = '') => ({...config, api: {...config.api, cert_file, key_file}});
+test('a ticket proves its token id as a client, and is good for no server', async t => {
+  const authority = await createAuthority(now);
+  const leaf = await issueLeaf(authority, {commonName: 'a.test', hosts: ['a.test']}, now);
+  const {seed, certificate} = await issueTicket(authority, {uri: 'urn:mfd:join:abc', endMs: now + dayMs}, now);
+  const ticket = {key: ticketKey(seed), cert: new X509Certificate(certificate).toString()};
 
-  t.deepEqual(await apiCertificate(folder, using(certFile, keyFile), now), own);
-  await t.throwsAsync(apiCertificate(folder, using(certFile, otherKey), now), {
-    instanceOf: ConfigError,
-    message: /api\.cert_file/,
-  });
-  await t.throwsAsync(apiCertificate(folder, using(join(folder.root, 'gone'), keyFile), now), {
-    instanceOf: ConfigError,
-    message: /gone does not exist/,
-  });
+  const asClient = await shakeHands(t, {server: leaf, client: ticket, ca: authority.cert, servername: 'a.test'});
+  const asServer = await shakeHands(t, {server: ticket, ca: authority.cert, servername: 'a.test'});
+
+  t.is(asClient.serverSaw, 'URI:urn:mfd:join:abc');
+  t.is(identityIn(asClient.serverSaw), undefined);
+  t.is(seed.length, 32);
+  t.is(asServer.clientFault, 'INVALID_PURPOSE');
 });

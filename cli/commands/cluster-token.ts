@@ -1,0 +1,44 @@
+import {type Command, InvalidArgumentError} from 'commander';
+import {timeText} from '../cell-text.ts';
+import {parseDuration} from '../moment.ts';
+import type {Session} from '../session.ts';
+
+interface CreatedToken {
+  token: string;
+  expires_at: string;
+  address: string;
+  ca_fingerprint: string;
+}
+
+export const addTokenCommand = (cluster: Command, session: Session): void => {
+  cluster
+    .command('token')
+    .description('make a token that lets one new node join; it is a secret')
+    .option('--expires-in <duration>', 'its end from now on, 1m to 24h (default: 1h)', durationSeconds)
+    .addHelpText('after', help)
+    .action((flags: {expiresIn?: number}) => createToken(session, flags.expiresIn));
+};
+
+const help = `
+Examples:
+  mfctl cluster token > token          and on the new machine: mfd join - --data /var/lib/mfd < token
+  mfctl cluster token --expires-in 10m -q | ssh mx2 mfd join - --data /var/lib/mfd --fqdn mx2.example.com`;
+
+/** The token alone is data: a pipe to the new machine gets nothing else. */
+const createToken = async (session: Session, expiresInS: number | undefined): Promise<void> => {
+  const client = await session.client();
+  const json = {expires_in_s: expiresInS};
+  const {data} = await client.send<CreatedToken>({method: 'POST', path: 'cluster/tokens', json});
+  const printer = session.printer();
+  if (printer.format === 'table') printer.text(`${data.token}\n`);
+  else printer.value(data);
+  printer.note(`This lets one node join through ${data.address}, until ${timeText(data.expires_at)}. On the new machine:`);
+  printer.note('  mfd join - --data /var/lib/mfd');
+  printer.note('with the token on standard input, as arguments are seen by every user of a machine.');
+};
+
+const durationSeconds = (text: string): number => {
+  const durationMs = parseDuration(text);
+  if (durationMs === undefined) throw new InvalidArgumentError('Must be a duration such as 30m or 12h.');
+  return Math.floor(durationMs / 1000);
+};

@@ -1,0 +1,120 @@
+// A node's certificates over the years: they last 90 days and are made anew at two thirds of that, without a restart.
+import {createRequest, needsRenewal} from './cluster/certificates.ts';
+import {identityUris, type NodeIdentity} from './cluster/peer-identity.ts';
+import {CommandError} from './command-error.ts';
+import type {Config} from './config/schema.ts';
+import type {DataFolder} from './data-folder.ts';
+import type {Authority} from './services/authority.ts';
+import type {CertificateRequests, Certificates} from './services/join-protocol.ts';
+import {expiryOf, type NodePairs, operatorPair, readPairs, writePairs} from './tls-files.ts';
+
+export interface CertificateKeeper {
+  /** What new connections are shown. */
+  current(): NodePairs;
+  /**
+   * Reads the files again, and makes anew what has grown old or has other names now. Resolves with whether `current` is another.
+   * Rejects when that cannot be done yet: everything goes on as it was, and for a while nothing is tried unless `isForced`.
+   */
+  refresh(isForced?: boolean): Promise<boolean>;
+}
+
+interface Needs {
+  folder: DataFolder;
+  identity: NodeIdentity;
+  config(): Config;
+  /** What the certificates are to be for. */
+  hosts(): string[];
+  /** This node's own, if it has one. */
+  authority(): Promise<Authority | undefined>;
+  /** Asks a node that has one. */
+  askPeers(requests: CertificateRequests): Promise<Certificates>;
+  now(): number;
+}
+
+const retry = {firstMs: 60_000, mostMs: 3_600_000};
+
+/** A CommandError when there is nothing that peers would accept, and no authority here to make it. */
+export const openCertificates = async (needs: Needs): Promise<CertificateKeeper> => {
+  const {folder, identity, config, now} = needs;
+
+  const isDue = ({api, cluster}: Partial<NodePairs>): boolean => {
+    const hosts = needs.hosts();
+    return (
+      !api ||
+      !cluster ||
+      needsRenewal(api.cert, hosts, now()) ||
+      needsRenewal(cluster.cert, [...hosts, ...identityUris(identity)], now())
+    );
+  };
+  const shown = async (pairs: NodePairs): Promise<NodePairs> => ({...pairs, api: (await operatorPair(config())) ?? pairs.api});
+  const renew = async (certify: Authority['certify']) => makePairs({folder, identity, hosts: needs.hosts(), certify});
+
+  const begin = async (): Promise<NodePairs> => {
+    const found = await readPairs(folder);
+    const own = isDue(found) ? await needs.authority() : undefined;
+    return own ? renew(own.certify) : requireUsable(found, folder, now());
+  };
+  const again = async (): Promise<NodePairs> => {
+    const found = await readPairs(folder);
+    if (!isDue(found)) return found as NodePairs;
+    const own = await needs.authority();
+    return renew(own ? own.certify : async (_, requests) => needs.askPeers(requests));
+  };
+
+  let current = await shown(await begin());
+  let failures = 0;
+  let tryAfter = 0;
+  const look = async (): Promise<boolean> => {
+    try {
+      const next = await shown(await again());
+      const isOther = next.api.cert !== current.api.cert || next.cluster.cert !== current.cluster.cert;
+      current = next;
+      failures = 0;
+      tryAfter = 0;
+      return isOther;
+    } catch (error) {
+      tryAfter = performance.now() + Math.min(retry.mostMs, retry.firstMs * 2 ** failures);
+      failures += 1;
+      throw error;
+    }
+  };
+  // One at a time: the files of two would get mixed up.
+  let looking: Promise<unknown> = Promise.resolve();
+  return {
+    current: () => current,
+    async refresh(isForced = false) {
+      const turn = looking.catch(() => {}).then(async () => (isForced || performance.now() >= tryAfter ? look() : false));
+      looking = turn;
+      return turn;
+    },
+  };
+};
+
+interface Making {
+  folder: DataFolder;
+  identity: NodeIdentity;
+  hosts: string[];
+  certify: Authority['certify'];
+}
+
+/** Keys are made here and never leave; the certificates for them come from `certify`. */
+export const makePairs = async ({folder, identity, hosts, certify}: Making): Promise<NodePairs> => {
+  const [cluster, api] = [await createRequest(), await createRequest()];
+  const {node_cert, api_cert} = await certify(identity, {
+    node_csr: cluster.request,
+    api_csr: api.request,
+    api_hosts: hosts,
+  });
+  const pairs = {cluster: {key: cluster.key, cert: node_cert}, api: {key: api.key, cert: api_cert}};
+  await writePairs(folder, pairs);
+  return pairs;
+};
+
+const requireUsable = ({api, cluster}: Partial<NodePairs>, folder: DataFolder, nowMs: number): NodePairs => {
+  const wayOut = `put the cluster’s ca.key into ${folder.tls} for one start, or join again with a new token`;
+  if (!api || !cluster) throw new CommandError(`a certificate or key in ${folder.tls} is missing or damaged; ${wayOut}`);
+  const expired = expiryOf(cluster);
+  if (expired.getTime() <= nowMs)
+    throw new CommandError(`its certificate expired on ${expired.toISOString().slice(0, 10)}; ${wayOut}`);
+  return {api, cluster};
+};

@@ -1,0 +1,177 @@
+import {X509Certificate} from 'node:crypto';
+import {mkdir, readFile, rename, rm, stat, writeFile} from 'node:fs/promises';
+import {join} from 'node:path';
+import test, {type ExecutionContext} from 'ava';
+import {type CertificateKeeper, openCertificates} from '../../daemon/certificate-keeper.ts';
+import {createClusterAuthority} from '../../daemon/cluster/authority.ts';
+import {createAuthority} from '../../daemon/cluster/certificates.ts';
+import {identityIn} from '../../daemon/cluster/peer-identity.ts';
+import {CommandError} from '../../daemon/command-error.ts';
+import {ConfigError} from '../../daemon/config/load.ts';
+import {type Config, configSchema} from '../../daemon/config/schema.ts';
+import {dataFolder} from '../../daemon/data-folder.ts';
+import {apiHosts, authorityIn} from '../../daemon/tls-files.ts';
+import {selfSigned} from '../helpers/certificate.ts';
+import {testFolder} from '../helpers/database.ts';
+
+const dayMs = 24 * 3600 * 1000;
+const start = Date.now();
+const beta = {nodeId: 'beta', nodeNo: 2};
+
+interface Arranged {
+  folder: ReturnType<typeof dataFolder>;
+  config: Config;
+  /** Takes the authority's key out of the folder: it is a peer's from then on. */
+  giveAwayKey(): Promise<void>;
+  /** A keeper as at a start `days` from now; the peer can be asked if it has been given the key. */
+  open(days: number, config?: Config): Promise<CertificateKeeper>;
+  peer: {isAway: boolean; asked: number};
+}
+
+const arrange = async (t: ExecutionContext): Promise<Arranged> => {
+  const folder = dataFolder(await testFolder(t));
+  await mkdir(folder.tls);
+  const pair = await createAuthority(start);
+  await writeFile(folder.caKey, pair.key);
+  await writeFile(folder.caCert, pair.cert);
+  const config = configSchema.parse({fqdn: 'mx1.example.com', api: {listen: '192.0.2.7:8443'}});
+  const clock = {days: 0};
+  const now = () => start + clock.days * dayMs;
+  const peer = {isAway: false, asked: 0};
+  return {
+    folder,
+    config,
+    peer,
+    giveAwayKey: async () => rm(folder.caKey),
+    async open(days, used = config) {
+      clock.days = days;
+      return openCertificates({
+        folder,
+        identity: beta,
+        config: () => used,
+        hosts: () => apiHosts(used),
+        authority: async () => authorityIn(folder, now),
+        async askPeers(requests) {
+          peer.asked += 1;
+          if (peer.isAway) throw new Error('nobody answers');
+          return createClusterAuthority(pair, now).certify(beta, requests);
+        },
+        now,
+      });
+    },
+  };
+};
+
+test('certificates are made once, for all names of the node and for who it is, and their keys are for the owner only', async t => {
+  const {folder, open} = await arrange(t);
+
+  const first = (await open(0)).current();
+  const second = (await open(30)).current();
+
+  t.deepEqual(second, first);
+  for (const file of [folder.apiKey, folder.nodeKey]) t.is((await stat(file)).mode & 0o777, 0o600);
+  const names = new X509Certificate(first.api.cert).subjectAltName ?? '';
+  for (const name of ['DNS:mx1.example.com', 'DNS:localhost', 'IP Address:127.0.0.1', 'IP Address:192.0.2.7'])
+    t.true(names.includes(name), name);
+  t.deepEqual(identityIn(new X509Certificate(first.cluster.cert).subjectAltName), beta);
+});
+
+test('with the authority at hand they are made anew at two thirds of their life, when names change, and when a file is gone', async t => {
+  const {folder, config, open} = await arrange(t);
+  const renamed = {...config, fqdn: 'mx2.example.com'};
+
+  const made = [(await open(0)).current(), (await open(61)).current(), (await open(61, renamed)).current()];
+  await rm(folder.apiKey);
+  made.push((await open(61, renamed)).current());
+
+  t.is(new Set(made.map(({api}) => api.cert)).size, 4);
+  t.is(new Set(made.map(({cluster}) => cluster.key)).size, 4);
+  t.is(made.at(-1)?.api.cert, await readFile(folder.apiCert, 'utf8'));
+});
+
+test('without it a start goes on with what is due, and a peer gives new ones for keys that it never sees', async t => {
+  const {giveAwayKey, open, peer} = await arrange(t);
+  const old = (await open(0)).current();
+  await giveAwayKey();
+
+  const keeper = await open(61);
+  const atStart = keeper.current();
+  const isOther = await keeper.refresh();
+  const again = await keeper.refresh();
+
+  t.deepEqual(atStart, old);
+  t.true(isOther);
+  t.false(again);
+  t.is(peer.asked, 1);
+  t.not(keeper.current().cluster.key, old.cluster.key);
+  t.is(new X509Certificate(keeper.current().cluster.cert).validTo, new X509Certificate(keeper.current().api.cert).validTo);
+  t.deepEqual((await open(62)).current(), keeper.current());
+});
+
+test('while no peer can give new ones the old ones stay, and it is not tried again at once unless somebody insists', async t => {
+  const {giveAwayKey, open, peer} = await arrange(t);
+  const old = (await open(0)).current();
+  await giveAwayKey();
+  const keeper = await open(61);
+  peer.isAway = true;
+
+  await t.throwsAsync(keeper.refresh(), {message: 'nobody answers'});
+  const quiet = await keeper.refresh();
+  peer.isAway = false;
+  const insisted = await keeper.refresh(true);
+
+  t.false(quiet);
+  t.true(insisted);
+  t.is(peer.asked, 2);
+  t.not(keeper.current().api.cert, old.api.cert);
+});
+
+test('two that renew at one moment leave one pair that belongs together', async t => {
+  const {giveAwayKey, open, peer} = await arrange(t);
+  await open(0);
+  await giveAwayKey();
+  const keeper = await open(61);
+
+  await Promise.all([keeper.refresh(true), keeper.refresh(true), keeper.refresh()]);
+
+  t.is(peer.asked, 1);
+  t.deepEqual((await open(61)).current(), keeper.current());
+});
+
+test('an expired or damaged certificate without the authority is one clear error', async t => {
+  const {folder, giveAwayKey, open} = await arrange(t);
+  await open(0);
+  await giveAwayKey();
+
+  await t.throwsAsync(open(91), {instanceOf: CommandError, message: /certificate expired on \d{4}-\d\d-\d\d; .*join again/});
+  await rm(folder.nodeCert);
+  await t.throwsAsync(open(1), {instanceOf: CommandError, message: /missing or damaged; .*join again/});
+});
+
+test('a renewal that broke off between its two files is finished at the next start', async t => {
+  const {folder, giveAwayKey, open} = await arrange(t);
+  await open(0);
+  const [key, cert] = [await readFile(folder.nodeKey, 'utf8'), await readFile(folder.nodeCert, 'utf8')];
+  await rename(folder.nodeCert, `${folder.nodeCert}.new`);
+  await writeFile(folder.nodeCert, (await selfSigned('old.test')).cert);
+  await giveAwayKey();
+
+  const {cluster} = (await open(1)).current();
+
+  t.deepEqual(cluster, {key, cert});
+  t.is(await readFile(folder.nodeCert, 'utf8'), cert);
+});
+
+test('the operator’s own certificate is used as it is; one that does not fit its key, or is missing, is a fault of the configuration', async t => {
+  const {folder, config, open} = await arrange(t);
+  const [own, other] = [await selfSigned('own.test'), await selfSigned('other.test')];
+  const [certFile, keyFile, otherKey] = ['c.pem', 'k.pem', 'o.pem'].map(name => join(folder.root, name));
+  await writeFile(certFile ?? '', own.cert);
+  await writeFile(keyFile ?? '', own.key);
+  await writeFile(otherKey ?? '', other.key);
+  const using = (cert_file = '', key_file = '') => open(0, {...config, api: {...config.api, cert_file, key_file}});
+
+  t.deepEqual((await using(certFile, keyFile)).current().api, own);
+  await t.throwsAsync(using(certFile, otherKey), {instanceOf: ConfigError, message: /api\.cert_file/});
+  await t.throwsAsync(using(join(folder.root, 'gone'), keyFile), {instanceOf: ConfigError, message: /gone does not exist/});
+});
