@@ -43,6 +43,7 @@ interface Needs {
   /** Asked anew for every connection. */
   address(): {host: string; port: number} | undefined;
   credentials: PeerCredentials;
+  maxSockets?: typeof usualSockets;
 }
 
 /** A kept-alive connection that turned out to be closed. A fresh one that breaks is another matter: the request may have been heard. */
@@ -52,15 +53,16 @@ class StaleConnection extends Error {
   }
 }
 
-const maxSockets = 32;
+/** To one peer: for the nodes' own talk, and for callers, some of whom may read a mail slowly. */
+const usualSockets = {own: 32, callers: 256};
 /** For TCP and TLS together. */
 const handshakeMs = 3000;
 
-export const createPeerClient = ({peer, address, credentials}: Needs): PeerClient => {
-  const agentWith = (pair: PeerCredentials) =>
+export const createPeerClient = ({peer, address, credentials, maxSockets = usualSockets}: Needs): PeerClient => {
+  const agentWith = (pair: PeerCredentials, most: number) =>
     new Agent({
       keepAlive: true,
-      maxSockets,
+      maxSockets: most,
       maxFreeSockets: 4,
       // Shorter than the peer's own keep-alive, so that no request meets a connection that is being closed.
       timeout: 30_000,
@@ -69,7 +71,10 @@ export const createPeerClient = ({peer, address, credentials}: Needs): PeerClien
       servername: '',
       checkServerIdentity: (_host, certificate) => refuseStranger(peer, certificate),
     });
-  const agentsWith = (pair: PeerCredentials) => ({own: agentWith(pair), callers: agentWith(pair)});
+  const agentsWith = (pair: PeerCredentials) => ({
+    own: agentWith(pair, maxSockets.own),
+    callers: agentWith(pair, maxSockets.callers),
+  });
   let agents = agentsWith(credentials);
 
   const send = async ({method, path, body, deadlineMs, isForCaller = false}: PeerRequest): Promise<IncomingMessage> => {

@@ -11,12 +11,14 @@ export const observe =
     ctx.res.once('close', () => {
       const seconds = Number(process.hrtime.bigint() - startedAt) / 1e9;
       const route = (ctx as {_matchedRoute?: unknown})._matchedRoute;
-      metrics.httpRequest({
-        method: knownMethods.includes(ctx.method) ? ctx.method : 'other',
-        route: typeof route === 'string' ? route : 'unmatched',
-        status: ctx.status,
-        seconds,
-      });
+      // What is watched for hours took no hours to answer.
+      if (ctx.type !== 'text/event-stream')
+        metrics.httpRequest({
+          method: knownMethods.includes(ctx.method) ? ctx.method : 'other',
+          route: typeof route === 'string' ? route : 'unmatched',
+          status: ctx.status,
+          seconds,
+        });
       const {requestId, actor} = ctx.state as Partial<RequestState>;
       log.info(
         {

@@ -1,0 +1,43 @@
+import test from 'ava';
+import {createMetrics, type MetricsSource} from '../../../daemon/http/metrics.ts';
+import type {Health} from '../../../shared/health.ts';
+
+const sourceWith = (healthy: Health): MetricsSource => ({
+  clusterStatus: async () => ({
+    local_node_id: 'alpha',
+    local_hostname: 'alpha',
+    generated_at: '2026-03-01T12:00:00.000Z',
+    peers: [
+      {
+        node_id: 'beta',
+        fqdn: 'beta.test',
+        api_url: '',
+        last_seen: '2026-03-01T12:00:00.000Z',
+        healthy,
+        config_hash: '',
+        config_hash_age_s: 0,
+        outbox_backlog_to_us: 0,
+        license: {valid: true, type: 'community', status: 'active', expires_at: '9999-12-31T23:59:59.000Z'},
+      },
+    ],
+  }),
+  held: async () => [],
+  outboxDepth: async () => 0,
+  clockSkews: () => ({}),
+  hasRoom: () => true,
+  certificates: () => ({}),
+});
+
+test('changes of health are counted when they happen, however often anybody looks', async t => {
+  const metrics = createMetrics('1.0.0');
+  const transitions = async (healthy: Health) =>
+    /^mfd_cluster_health_transitions_total (\d+)$/m.exec((await metrics.expose(sourceWith(healthy))).text)?.[1];
+
+  t.is(await transitions('online'), '0');
+  // Between two looks: stale, and back.
+  metrics.healthChanged();
+  metrics.healthChanged();
+
+  t.is(await transitions('online'), '2');
+  t.is(await transitions('stale'), '2');
+});
