@@ -9,6 +9,7 @@ import type {Records} from './records-room.ts';
 import {tellConfigEvents} from './services/config-events.ts';
 import {createEventBus} from './services/event-bus.ts';
 import {createEvents} from './services/events.ts';
+import {createAskAll} from './services/gather.ts';
 import type {AuditLog, HoldQueue} from './services/ports.ts';
 
 interface Needs {
@@ -21,7 +22,7 @@ interface Needs {
 }
 
 /** The other nodes as they are at the moment. */
-export const followPeers = (peers: Peers, log: Logger) => {
+export const followPeers = ({peers, records: {nodeDirectory, peerStates}, log}: Pick<Needs, 'peers' | 'records' | 'log'>) => {
   const queues = new Map<number, HoldQueue>();
   const logs = new Map<number, AuditLog>();
   peers.follow(({nodeNo, client}) => {
@@ -35,7 +36,14 @@ export const followPeers = (peers: Peers, log: Logger) => {
   return {
     queues: () => [...queues.values()],
     auditLogs: () => [...logs.values()],
-    onSilent: (node: string, error: unknown) => log.warn({node, err: error}, 'a node did not answer; what it has is left out'),
+    ask: createAskAll({
+      onSilent: (node, fault) => log.warn({node, detail: fault.detail}, 'a node did not answer; what it has is left out'),
+      isAway(nodeId) {
+        const peer = peers.list().find(one => one.nodeId === nodeId);
+        const node = peer && nodeDirectory.findByNo(peer.nodeNo);
+        return node !== undefined && peerStates.healthOf(node) === 'offline';
+      },
+    }),
   };
 };
 

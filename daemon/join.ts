@@ -95,7 +95,7 @@ const takeFolder = async ({folder: {root}}: NewNode): Promise<{giveBack(): Promi
   };
 };
 
-const meet = async (address: HostPort, {caFingerprint}: JoinToken): Promise<FirstContact> => {
+const meet = async (address: HostPort, {caFingerprint, certificate}: JoinToken): Promise<FirstContact> => {
   const where = formatHostPort(address);
   const contact = await lookAt(address, caFingerprint).catch((error: Error) => {
     throw new CommandError(
@@ -106,6 +106,9 @@ const meet = async (address: HostPort, {caFingerprint}: JoinToken): Promise<Firs
     throw new CommandError(
       `${where} is not a node of the cluster that the token is for; nothing was done. Make a new token on a node of that cluster`,
     );
+  // The node there would just hang up.
+  if (!new X509Certificate(certificate).verify(new X509Certificate(contact.ca).publicKey))
+    throw new CommandError('this join token is damaged: its parts are of two clusters; nothing was done, make a new token');
   return contact;
 };
 

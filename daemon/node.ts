@@ -6,8 +6,6 @@ import type {HostPort} from '../shared/host-port.ts';
 import {advertised, listenOf} from './addresses.ts';
 import {openCertificates} from './certificate-keeper.ts';
 import {createClosers} from './closers.ts';
-import {joinTokenIdIn} from './cluster/join-token.ts';
-import {identityIn, type NodeIdentity} from './cluster/peer-identity.ts';
 import {startPeers} from './cluster/peers.ts';
 import {startCluster} from './cluster-room.ts';
 import type {LoadedConfig} from './config/load.ts';
@@ -15,21 +13,15 @@ import type {Config} from './config/schema.ts';
 import {dataFolder} from './data-folder.ts';
 import {createApi} from './http/app.ts';
 import {createMetrics} from './http/metrics.ts';
-import {createMetricsApp} from './http/metrics-app.ts';
-import {createPeerApi} from './http/peer-app.ts';
-import {routePeerCluster} from './http/routes-peer-cluster.ts';
-import {routePeerEvents} from './http/routes-peer-events.ts';
-import {routePeerHold} from './http/routes-peer-hold.ts';
-import {routePeerAdmission, routePeerTrust} from './http/routes-peer-join.ts';
-import {listenHttp, listenHttps, listenMutualTls} from './listen.ts';
+import {listenHttps} from './listen.ts';
 import {startMail} from './mail-room.ts';
+import {openMetricsDoor} from './metrics-door.ts';
+import {openPeerDoor} from './peer-door.ts';
 import {openRecords} from './records-room.ts';
 import {createServices} from './service-room.ts';
 import {ownNames} from './services/own-names.ts';
 import {fixedChanges, liveSettings} from './settings.ts';
 import {openStorage} from './storage-room.ts';
-import {readCounts} from './store/held-count.ts';
-import {outboxDepth} from './store/outbox.ts';
 import {startTimers} from './timers.ts';
 import {apiHosts, authorityIn, operatorPair} from './tls-files.ts';
 
@@ -69,7 +61,7 @@ export const startNode = async ({data, loaded, log, version, now = Date.now}: Ne
     closers.add(() => settings.closeScorer());
 
     const storage = await openStorage({folder, config, log, now, closers});
-    const {database, spool, ballast, nodeId} = storage;
+    const {spool, ballast, nodeId} = storage;
 
     const metrics = createMetrics(version);
     const fqdn = config.fqdn ?? hostname();
@@ -118,22 +110,6 @@ export const startNode = async ({data, loaded, log, version, now = Date.now}: Ne
     });
     closers.add(services.close);
 
-    const metricsApp = createMetricsApp({
-      metrics,
-      log,
-      source: {
-        clusterStatus: services.cluster.status,
-        held: async () => readCounts(database.read, {}, {kind: 'all'}),
-        outboxDepth: async () => outboxDepth(database.read),
-        clockSkews: records.peerStates.skews,
-        hasRoom: ballast.hasRoom,
-        certificates: () => ({api: certificates.current().api.cert, cluster: certificates.current().cluster.cert}),
-      },
-      unready: async () => [
-        ...(phase === 'open' ? [] : [`the node is ${phase}`]),
-        ...(ballast.hasRoom() ? [] : ['the disk is nearly full: new mail is answered 452']),
-      ],
-    });
     const clustered = startCluster({nodeNo: storage.nodeNo, config, records, services, peers, log});
     closers.add(clustered.stop);
     const timers = startTimers({
@@ -148,34 +124,15 @@ export const startNode = async ({data, loaded, log, version, now = Date.now}: Ne
     });
     closers.add(timers.stop);
 
-    const metricsListener = await listenHttp(listenOf(config.metrics.listen), metricsApp.callback());
+    const metricsListener = await openMetricsDoor({
+      ...node,
+      config,
+      services,
+      certificates: () => ({api: certificates.current().api.cert, cluster: certificates.current().cluster.cert}),
+      phase: () => phase,
+    });
     closers.add(async () => metricsListener.stop(0));
-    const isMember = ({nodeId: id, nodeNo}: NodeIdentity) => nodeDirectory.findByNo(nodeNo)?.node_id === id;
-    const cluster = await listenMutualTls(
-      listenOf(config.cluster.listen),
-      {
-        ...certificates.current().cluster,
-        ca,
-        // Who is no node may still be joining.
-        admits(subjectAltName) {
-          const shown = identityIn(subjectAltName);
-          return !shown || isMember(shown);
-        },
-      },
-      createPeerApi({
-        identityIn,
-        isMember,
-        routes: [
-          routePeerCluster(services),
-          routePeerTrust(services),
-          routePeerHold(services.forPeers),
-          routePeerEvents(services.forPeers),
-        ],
-        openRoutes: [routePeerAdmission({...services, tokenIdIn: joinTokenIdIn})],
-        log,
-      }).callback(),
-    );
-    nodeDirectory.onChange(cluster.expel);
+    const cluster = await openPeerDoor({...node, config, credentials: {...certificates.current().cluster, ca}, services});
     closers.add(async () => cluster.stop(0));
     await services.membership.announce({
       fqdn,

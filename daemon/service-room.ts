@@ -85,7 +85,7 @@ export const createServices = (node: NodeParts & {apiUrl(): string; smtpAddress(
   });
   const trust = {configuration, directory: records.nodeDirectory, nodeNo, now, authorities: authoritiesOf(node)};
   const domains = createDomains({configuration, directory: domainDirectory});
-  const others = followPeers(node.peers, log);
+  const others = followPeers(node);
   const {bus, events} = openEvents(node);
   const auditLog = createAuditLog({database, nodeId});
 
@@ -165,7 +165,7 @@ export const createServices = (node: NodeParts & {apiUrl(): string; smtpAddress(
     domainParts: createDomainParts({database, configuration, domains}),
     quarantine: createQuarantine({
       queues: () => [queue, ...others.queues()],
-      onSilent: others.onSilent,
+      ask: others.ask,
       onUnexpected: error => log.error({err: error}, 'quarantine action failed'),
     }),
     cluster: createCluster({
@@ -179,7 +179,7 @@ export const createServices = (node: NodeParts & {apiUrl(): string; smtpAddress(
       license: () => settings().license,
       now,
     }),
-    audit: createAudit({logs: () => [auditLog, ...others.auditLogs()], onSilent: others.onSilent}),
+    audit: createAudit({logs: () => [auditLog, ...others.auditLogs()], ask: others.ask}),
     events,
     forPeers: {
       queue,

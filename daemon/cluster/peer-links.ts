@@ -38,6 +38,7 @@ interface Link {
 }
 
 const catchUpPauseMs = 1000;
+const patienceMs = 1000;
 
 export const startPeerLinks = ({nodeNo, peers, talk, replication, intervalMs, news, log}: Needs): PeerLinks => {
   const links = new Map<number, Link>();
@@ -131,10 +132,15 @@ export const startPeerLinks = ({nodeNo, peers, talk, replication, intervalMs, ne
       return all.every(seq => seq !== undefined) ? Math.min(Number.MAX_SAFE_INTEGER, ...(all as number[])) : undefined;
     },
     async greet(deadlineMs) {
-      const everybody = async () => {
+      const startedAt = performance.now();
+      const everybody = async (): Promise<boolean> => {
         const answered = await Promise.all([...links.values()].map(async ({heartbeats}) => heartbeats.beat()));
         await Promise.all(catchingUp.values());
-        return answered.every(Boolean);
+        if (answered.every(Boolean)) return true;
+        if (performance.now() - startedAt > patienceMs) return false;
+        // Nodes that are started together find each other's doors shut at first.
+        await delay(100, undefined, {ref: false});
+        return everybody();
       };
       return Promise.race([everybody(), delay(deadlineMs, false, {ref: false})]);
     },

@@ -4,7 +4,7 @@ import type {AuditEntry} from '../../shared/audit-entry.ts';
 import type {AuditQuery, Page} from '../../shared/hold-filter.ts';
 import {listAudit, markAudit, rankAudit} from '../store/audit.ts';
 import type {Database} from '../store/database.ts';
-import {createAskAll, type Gathered} from './gather.ts';
+import type {AskAll, Gathered} from './gather.ts';
 import {readMerged, type Steps} from './merged-list.ts';
 import type {Actor, AuditLog, AuditPlace} from './ports.ts';
 
@@ -16,12 +16,10 @@ export interface Audit {
 interface Needs {
   /** The logs of all nodes, asked anew for every request. */
   logs(): AuditLog[];
-  onSilent: Parameters<typeof createAskAll>[0];
+  ask: AskAll;
 }
 
-export const createAudit = ({logs, onSilent}: Needs): Audit => {
-  const ask = createAskAll(onSilent);
-
+export const createAudit = ({logs, ask}: Needs): Audit => {
   return {
     async list(actor, {limit, offset, ...filter}) {
       const parts = logs().map(log => ({

@@ -13,12 +13,20 @@ export type AskAll = <P extends {nodeId: string}, T>(
   question: (one: P) => Promise<T>,
 ) => Promise<{answers: {from: P; answer: T}[]; unreachable: string[]}>;
 
-/** `onSilent` is told when a node begins not to answer, not at every question it leaves open. */
-export const createAskAll = (onSilent: (nodeId: string, fault: Fault) => void): AskAll => {
+export interface AskAllNeeds {
+  /** Told when a node begins not to answer, not at every question it leaves open. */
+  onSilent(nodeId: string, fault: Fault): void;
+  /** A node that has been away for long is not asked: nobody should wait for that each time. */
+  isAway?(nodeId: string): boolean;
+}
+
+export const createAskAll = ({onSilent, isAway = () => false}: AskAllNeeds): AskAll => {
   const silent = new Set<string>();
 
   return async (asked, question) => {
-    const outcomes = await Promise.allSettled(asked.map(question));
+    const outcomes = await Promise.allSettled(
+      asked.map(async one => (isAway(one.nodeId) ? Promise.reject(away(one)) : question(one))),
+    );
     const unreachable: string[] = [];
     const answers = asked.flatMap((from, at) => {
       const outcome = outcomes[at];
@@ -39,3 +47,6 @@ export const createAskAll = (onSilent: (nodeId: string, fault: Fault) => void): 
 
 /** All that another node says or fails to say, but for: this caller may not ask at all. What is no Fault went wrong here. */
 const isSilence = (error: unknown): error is Fault => error instanceof Fault && !error.code.startsWith('key_');
+
+const away = ({nodeId}: {nodeId: string}): Fault =>
+  new Fault('node_unreachable', `node ${nodeId} has been away for a while; try again later`, {retryAfterSeconds: 5});

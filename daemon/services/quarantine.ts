@@ -2,7 +2,7 @@
 import {Fault} from '../../shared/fault.ts';
 import type {ActionOutcome, BulkResult, HeldMailDetail, HoldAction, MailReference, Summary} from '../../shared/held-mail.ts';
 import type {HoldFilter, Page} from '../../shared/hold-filter.ts';
-import {createAskAll, type Gathered} from './gather.ts';
+import type {AskAll, Gathered} from './gather.ts';
 import {readMerged, type Steps} from './merged-list.ts';
 import type {Actor, HoldList, HoldPlace, HoldQueue} from './ports.ts';
 
@@ -21,12 +21,11 @@ const bulkConcurrency = 16;
 interface Needs {
   /** All hold queues of the cluster, asked anew for every request. */
   queues(): HoldQueue[];
+  ask: AskAll;
   onUnexpected(error: unknown): void;
-  onSilent: Parameters<typeof createAskAll>[0];
 }
 
-export const createQuarantine = ({queues, onUnexpected, onSilent}: Needs): Quarantine => {
-  const ask = createAskAll(onSilent);
+export const createQuarantine = ({queues, ask, onUnexpected}: Needs): Quarantine => {
   const ownerOf = (nodeId: string): HoldQueue => {
     const owner = queues().find(queue => queue.nodeId === nodeId);
     if (!owner) throw new Fault('unknown_node', `there is no node ${nodeId}; GET /cluster/status lists the nodes`);

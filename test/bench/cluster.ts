@@ -39,10 +39,10 @@ const list = async (node: ClusterNode, query: string): Promise<void> => {
 };
 
 const seesThreshold = async (node: ClusterNode, id: number, value: number): Promise<void> => {
-  while ((await node.api('GET', `domains/${id}`, {key})).json.data?.quarantine_threshold !== value);
+  while ((await node.api('GET', `domains/${id}`, {key})).json.data?.quarantine_threshold !== value) await delay(1);
 };
 
-/** From sending a PUT to one node until every other one shows it, asked without a pause. */
+/** From sending a PUT to one node until every other one shows it, asked every other millisecond: without a pause the asking would be all that is measured. */
 const measureVisibility = async (cluster: Cluster<string>, rounds: number): Promise<void> => {
   const [first, ...others] = Object.values(cluster.nodes) as [ClusterNode, ...ClusterNode[]];
   const {id} = await first.createDomain();

@@ -6,6 +6,7 @@ import {createPeerAuditLog} from '../../../daemon/cluster/peer-audit-log.ts';
 import {createPeerClient} from '../../../daemon/cluster/peer-client.ts';
 import {createPeerHoldQueue} from '../../../daemon/cluster/peer-hold-queue.ts';
 import {createAudit} from '../../../daemon/services/audit.ts';
+import {createAskAll} from '../../../daemon/services/gather.ts';
 import type {Actor} from '../../../daemon/services/ports.ts';
 import {createQuarantine} from '../../../daemon/services/quarantine.ts';
 import type {StoredApiKey} from '../../../daemon/store/api-key.ts';
@@ -50,7 +51,7 @@ const quarantineOf = ([alpha, ...others]: PeerNode[], silent: string[] = []) => 
   const peers = others.map(node => createPeerHoldQueue(node.clientOf(alpha)));
   return createQuarantine({
     queues: () => [alpha.queue, ...peers],
-    onSilent: nodeId => silent.push(nodeId),
+    ask: createAskAll({onSilent: nodeId => silent.push(nodeId)}),
     onUnexpected: error => {
       throw error;
     },
@@ -247,7 +248,7 @@ test('a node that accepts connections and says nothing is given up after two sec
   t.teardown(mute.close);
   const quarantine = createQuarantine({
     queues: () => [alpha.queue, createPeerHoldQueue(mute)],
-    onSilent: () => {},
+    ask: createAskAll({onSilent: () => {}}),
     onUnexpected: () => {},
   });
   await alpha.hold(id);
@@ -287,7 +288,7 @@ test('the audit logs of all nodes are one, newest first, and each node says what
   const [alpha, beta] = nodes;
   const audit = createAudit({
     logs: () => [alpha.auditLog, createPeerAuditLog(beta.clientOf(alpha))],
-    onSilent: () => {},
+    ask: createAskAll({onSilent: () => {}}),
   });
   for (let n = 0; n < 6; n += 1)
     for (const node of nodes) {

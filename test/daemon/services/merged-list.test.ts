@@ -61,7 +61,10 @@ test('a page is the same as of one sorted list, however deep it lies', async t =
       const asked = {most: 0, questions: 0};
       const parts = nodes.map(node => partOf(node, asked));
 
-      const {result, unreachable} = await readMerged({parts, compare, ask: createAskAll(() => {}), depth}, {limit, offset});
+      const {result, unreachable} = await readMerged(
+        {parts, compare, ask: createAskAll({onSilent: () => {}}), depth},
+        {limit, offset},
+      );
 
       const all = nodes.flatMap(({entries}) => entries).toSorted(compare);
       t.deepEqual(result.entries, all.slice(offset, offset + limit));
@@ -82,7 +85,10 @@ test('a node that falls silent at any question is named, and the page is that of
       async (nodes, failures, offset) => {
         const parts = nodes.map((node, index) => partOf(node, {most: 0, questions: 0}, failures[index] ?? undefined));
 
-        const {result, unreachable} = await readMerged({parts, compare, ask: createAskAll(() => {}), depth}, {limit: 7, offset});
+        const {result, unreachable} = await readMerged(
+          {parts, compare, ask: createAskAll({onSilent: () => {}}), depth},
+          {limit: 7, offset},
+        );
 
         const left = nodes.filter(({node}) => !unreachable.includes(node));
         const all = left.flatMap(({entries}) => entries).toSorted(compare);
@@ -123,7 +129,7 @@ test('a page a million entries down costs each node a few thousand entries and a
     return part;
   });
 
-  const {result} = await readMerged({parts, compare, ask: createAskAll(() => {})}, {limit: 100, offset: 1_000_000});
+  const {result} = await readMerged({parts, compare, ask: createAskAll({onSilent: () => {}})}, {limit: 100, offset: 1_000_000});
 
   // By then alpha has ended after 600,000 of all and beta after 1,000,000.
   t.is(result.entries.length, 100);
@@ -151,7 +157,7 @@ test('the mark that is chosen never has more entries before it than allowed', t 
 });
 
 test('what is no fault of another node is no silence: it is thrown', async t => {
-  const ask = createAskAll(() => t.fail());
+  const ask = createAskAll({onSilent: () => t.fail()});
   const asked = [{nodeId: 'alpha'}, {nodeId: 'beta'}];
 
   await t.throwsAsync(
@@ -166,7 +172,7 @@ test('what is no fault of another node is no silence: it is thrown', async t => 
 
 test('a node that stays silent is told of once, and again after it has answered', async t => {
   const told: string[] = [];
-  const ask = createAskAll(nodeId => told.push(nodeId));
+  const ask = createAskAll({onSilent: nodeId => told.push(nodeId)});
   const answer = async (isSilent: boolean) =>
     ask([{nodeId: 'beta'}], async () => {
       if (isSilent) throw new Fault('unavailable', 'no room');
@@ -175,4 +181,15 @@ test('a node that stays silent is told of once, and again after it has answered'
   for (const isSilent of [true, true, false, true]) await answer(isSilent);
 
   t.deepEqual(told, ['beta', 'beta']);
+});
+
+test('a node that has been away for long is named without being asked', async t => {
+  const ask = createAskAll({onSilent: () => {}, isAway: nodeId => nodeId === 'beta'});
+  const asked: string[] = [];
+
+  const {answers, unreachable} = await ask([{nodeId: 'alpha'}, {nodeId: 'beta'}], async ({nodeId}) => asked.push(nodeId));
+
+  t.deepEqual(asked, ['alpha']);
+  t.is(answers.length, 1);
+  t.deepEqual(unreachable, ['beta']);
 });

@@ -1,0 +1,37 @@
+// What is told to monitoring, over plain HTTP.
+import {listenOf} from './addresses.ts';
+import type {Config} from './config/schema.ts';
+import {createMetricsApp} from './http/metrics-app.ts';
+import {type Listener, listenHttp} from './listen.ts';
+import type {NodeParts, Services} from './service-room.ts';
+import {readCounts} from './store/held-count.ts';
+import {outboxDepth} from './store/outbox.ts';
+
+interface Needs extends Pick<NodeParts, 'database' | 'ballast' | 'records' | 'metrics' | 'log'> {
+  config: Config;
+  services: Services;
+  /** PEM, by listener. */
+  certificates(): Record<string, string>;
+  phase(): 'starting' | 'open' | 'stopping';
+}
+
+export const openMetricsDoor = async (needs: Needs): Promise<Listener> => {
+  const {config, services, database, ballast, records, metrics, log} = needs;
+  const app = createMetricsApp({
+    metrics,
+    log,
+    source: {
+      clusterStatus: services.cluster.status,
+      held: async () => readCounts(database.read, {}, {kind: 'all'}),
+      outboxDepth: async () => outboxDepth(database.read),
+      clockSkews: records.peerStates.skews,
+      hasRoom: ballast.hasRoom,
+      certificates: needs.certificates,
+    },
+    unready: async () => [
+      ...(needs.phase() === 'open' ? [] : [`the node is ${needs.phase()}`]),
+      ...(ballast.hasRoom() ? [] : ['the disk is nearly full: new mail is answered 452']),
+    ],
+  });
+  return listenHttp(listenOf(config.metrics.listen), app.callback());
+};

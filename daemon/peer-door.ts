@@ -1,0 +1,50 @@
+// The port for other nodes, and for those who are about to become one.
+
+import {listenOf} from './addresses.ts';
+import {joinTokenIdIn} from './cluster/join-token.ts';
+import type {PeerCredentials} from './cluster/peer-client.ts';
+import {identityIn, type NodeIdentity} from './cluster/peer-identity.ts';
+import type {Config} from './config/schema.ts';
+import {createPeerApi} from './http/peer-app.ts';
+import {routePeerCluster} from './http/routes-peer-cluster.ts';
+import {routePeerEvents} from './http/routes-peer-events.ts';
+import {routePeerHold} from './http/routes-peer-hold.ts';
+import {routePeerAdmission, routePeerTrust} from './http/routes-peer-join.ts';
+import {listenMutualTls} from './listen.ts';
+import type {NodeParts, Services} from './service-room.ts';
+
+interface Needs extends Pick<NodeParts, 'log' | 'records'> {
+  config: Config;
+  credentials: PeerCredentials;
+  services: Services;
+}
+
+export const openPeerDoor = async ({config, credentials, records: {nodeDirectory}, services, log}: Needs) => {
+  const isMember = ({nodeId, nodeNo}: NodeIdentity) => nodeDirectory.findByNo(nodeNo)?.node_id === nodeId;
+  const api = createPeerApi({
+    identityIn,
+    isMember,
+    routes: [
+      routePeerCluster(services),
+      routePeerTrust(services),
+      routePeerHold(services.forPeers),
+      routePeerEvents(services.forPeers),
+    ],
+    openRoutes: [routePeerAdmission({...services, tokenIdIn: joinTokenIdIn})],
+    log,
+  });
+  const listener = await listenMutualTls(
+    listenOf(config.cluster.listen),
+    {
+      ...credentials,
+      // Who is no node may still be joining.
+      admits(subjectAltName) {
+        const shown = identityIn(subjectAltName);
+        return !shown || isMember(shown);
+      },
+    },
+    api.callback(),
+  );
+  nodeDirectory.onChange(listener.expel);
+  return listener;
+};

@@ -1,0 +1,39 @@
+// `mfd join` as somebody tries it, and what it leaves behind.
+import {mkdtemp, readdir, rm} from 'node:fs/promises';
+import {tmpdir} from 'node:os';
+import {join} from 'node:path';
+import type {ExecutionContext} from 'ava';
+import {freeListens, type TestNode} from './node.ts';
+import {mfdFile, type Ran, run} from './program.ts';
+
+export interface Attempt extends Ran {
+  data: string;
+  /** What there is where the data folder would be, the folder itself included. */
+  left: string[];
+}
+
+/** With the token on standard input, in a folder of its own. */
+export const attemptJoin = async (
+  t: ExecutionContext<unknown>,
+  token: string,
+  options: {nodeId?: string; args?: string[]} = {},
+): Promise<Attempt> => {
+  const root = await mkdtemp(join(tmpdir(), 'mfd-test-'));
+  t.teardown(async () => rm(root, {recursive: true, force: true}));
+  const data = join(root, 'data');
+  const args = [
+    ...['join', '-', '--data', data, '--json', ...freeListens],
+    ...(options.nodeId === undefined ? [] : ['--node-id', options.nodeId]),
+  ];
+  const ran = await run(mfdFile, [...args, ...(options.args ?? [])], {
+    input: `${token}\n`,
+    env: {XDG_CONFIG_HOME: join(root, 'config')},
+  });
+  return {...ran, data, left: await readdir(root, {recursive: true})};
+};
+
+export const makeToken = async (node: Pick<TestNode, 'api' | 'node_id'>, body: object = {}): Promise<string> => {
+  const {status, json, body: text} = await node.api('POST', 'cluster/tokens', {body});
+  if (status !== 201) throw new Error(`POST cluster/tokens of ${node.node_id}: ${status} ${text}`);
+  return json.data.token;
+};
