@@ -34,6 +34,8 @@ export interface ClusterOptions<Name extends string> {
   env?: Partial<Record<Name, Record<string, string>>>;
   /** False: nodes talk to each other directly. */
   isProxied?: boolean;
+  /** Where the folders of the nodes are made. */
+  folder?: string;
 }
 
 export interface Cluster<Name extends string = string> {
@@ -62,10 +64,12 @@ export const startCluster = async <Name extends string = (typeof threeNodes)[num
   const members = new Map<string, ClusterNode>();
   const addresses = new Map<string, string>();
   const sink = await startSmtpSink(owner);
-  const lines = await startLines(owner, everybody, name => parseHostPort((addresses.get(name) ?? '').replace('https://', '')));
+  const lines = await startLines(owner, options.isProxied === false ? [] : everybody, name =>
+    parseHostPort((addresses.get(name) ?? '').replace('https://', '')),
+  );
 
   const addNode = async (name: string): Promise<ClusterNode> => {
-    const {root, xdgConfigHome} = await nodeFolder(owner);
+    const {root, xdgConfigHome} = await nodeFolder(owner, options.folder);
     const env = {XDG_CONFIG_HOME: xdgConfigHome, ...options.env?.[name as Name]};
     const {config} = options;
     let report = await foundOrJoin(runningOf(members)[0], ['--data', join(root, 'data'), '--node-id', name], env);
@@ -73,7 +77,7 @@ export const startCluster = async <Name extends string = (typeof threeNodes)[num
       ...config,
       cluster: {
         heartbeat_interval: 1,
-        ...(options.isProxied === false ? {} : {routes: lines.routesOf(name)}),
+        ...(options.isProxied !== false && {routes: lines.routesOf(name)}),
         ...config?.cluster,
       },
       smtp: {reverse_lookup: false, ...config?.smtp},
