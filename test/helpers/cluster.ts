@@ -31,7 +31,7 @@ export interface ClusterOptions<Name extends string> {
   /** Merged into every mfd.yaml, section by section. */
   config?: Record<string, Record<string, unknown>>;
   /** Environment of single daemons. */
-  env?: Partial<Record<Name, Record<string, string>>>;
+  env?: Record<string, Record<string, string>>;
   /** False: nodes talk to each other directly. */
   isProxied?: boolean;
   /** Where the folders of the nodes are made. */
@@ -70,7 +70,7 @@ export const startCluster = async <Name extends string = (typeof threeNodes)[num
 
   const addNode = async (name: string): Promise<ClusterNode> => {
     const {root, xdgConfigHome} = await nodeFolder(owner, options.folder);
-    const env = {XDG_CONFIG_HOME: xdgConfigHome, ...options.env?.[name as Name]};
+    const env = {XDG_CONFIG_HOME: xdgConfigHome, ...options.env?.[name]};
     const {config} = options;
     let report = await foundOrJoin(runningOf(members)[0], ['--data', join(root, 'data'), '--node-id', name], env);
     await addToConfig(report.data, {
