@@ -22,6 +22,7 @@ export type ClusterRoom = ReturnType<typeof startCluster>;
 const greetingMs = 3000;
 /** How long a change that has to be everywhere waits for that. */
 const spreadMs = 2000;
+const farewellMs = 500;
 
 export const startCluster = ({nodeNo, config, records, services, peers, log}: Needs) => {
   const {replication, talk, limiter} = services;
@@ -67,6 +68,8 @@ export const startCluster = ({nodeNo, config, records, services, peers, log}: Ne
       await replication.prune(least ?? 0, config.cluster.outbox_limit);
     },
     async stop() {
+      // What was acknowledged here last should not wait for this node to come back.
+      await links.settled(await replication.lastSeq(), farewellMs);
       await links.stop();
       peers.close();
     },

@@ -18,6 +18,8 @@ import {createMetrics} from './http/metrics.ts';
 import {createMetricsApp} from './http/metrics-app.ts';
 import {createPeerApi} from './http/peer-app.ts';
 import {routePeerCluster} from './http/routes-peer-cluster.ts';
+import {routePeerEvents} from './http/routes-peer-events.ts';
+import {routePeerHold} from './http/routes-peer-hold.ts';
 import {routePeerAdmission, routePeerTrust} from './http/routes-peer-join.ts';
 import {listenHttp, listenHttps, listenMutualTls} from './listen.ts';
 import {startMail} from './mail-room.ts';
@@ -124,6 +126,7 @@ export const startNode = async ({data, loaded, log, version, now = Date.now}: Ne
         clusterStatus: services.cluster.status,
         held: async () => readCounts(database.read, {}, {kind: 'all'}),
         outboxDepth: async () => outboxDepth(database.read),
+        clockSkews: records.peerStates.skews,
         hasRoom: ballast.hasRoom,
         certificates: () => ({api: certificates.current().api.cert, cluster: certificates.current().cluster.cert}),
       },
@@ -163,7 +166,12 @@ export const startNode = async ({data, loaded, log, version, now = Date.now}: Ne
       createPeerApi({
         identityIn,
         isMember,
-        routes: [routePeerCluster(services), routePeerTrust(services)],
+        routes: [
+          routePeerCluster(services),
+          routePeerTrust(services),
+          routePeerHold(services.forPeers),
+          routePeerEvents(services.forPeers),
+        ],
         openRoutes: [routePeerAdmission({...services, tokenIdIn: joinTokenIdIn})],
         log,
       }).callback(),
@@ -217,8 +225,10 @@ export const startNode = async ({data, loaded, log, version, now = Date.now}: Ne
       },
       async stop() {
         phase = 'stopping';
+        // These would never finish by themselves.
+        services.events.close();
         // Both doors close at once, or the grace of one would be added to that of the other.
-        await Promise.all([mail.stop(), api.stop(graceMs)]);
+        await Promise.all([mail.stop(), api.stop(graceMs), cluster.stop(graceMs)]);
         await closers.closeAll();
       },
     };

@@ -4,6 +4,7 @@ import type {Logger} from 'pino';
 import {Fault} from '../shared/fault.ts';
 import type {HostPort} from '../shared/host-port.ts';
 import {isTokenFor} from './cluster/authority.ts';
+import {followPeers, openEvents} from './across-room.ts';
 import type {Peers} from './cluster/peers.ts';
 import type {Ballast} from './hold/ballast.ts';
 import type {Spool} from './hold/spool.ts';
@@ -14,7 +15,7 @@ import {createDeliver} from './mail/deliver.ts';
 import {createDkimSigner} from './mail/dkim.ts';
 import {traceHeader} from './mail/trace-header.ts';
 import type {Records} from './records-room.ts';
-import {createAudit} from './services/audit.ts';
+import {createAudit, createAuditLog} from './services/audit.ts';
 import {type Authority, createAuthorities} from './services/authority.ts';
 import {createCluster} from './services/cluster.ts';
 import {createDomainParts} from './services/domain-parts.ts';
@@ -25,6 +26,7 @@ import {createJoinTokens} from './services/join-tokens.ts';
 import {createJoining} from './services/joining.ts';
 import {createKeys} from './services/keys.ts';
 import {createMembership} from './services/membership.ts';
+import {createPeerActors} from './services/peer-actors.ts';
 import {createPeerTalk} from './services/peer-talk.ts';
 import type {Deliver, Keep, Spread} from './services/ports.ts';
 import {createQuarantine} from './services/quarantine.ts';
@@ -86,6 +88,9 @@ export const createServices = (node: NodeParts & {apiUrl(): string; smtpAddress(
   });
   const trust = {configuration, directory: records.nodeDirectory, nodeNo, now, authorities: authoritiesOf(node)};
   const domains = createDomains({configuration, directory: domainDirectory});
+  const others = followPeers(node.peers, log);
+  const {bus, events} = openEvents(node);
+  const auditLog = createAuditLog({database, nodeId});
 
   const signer = createDkimSigner();
   const sign: NonNullable<Parameters<typeof createDeliver>[0]['sign']> = async ({id, name}, content) => {
@@ -106,6 +111,8 @@ export const createServices = (node: NodeParts & {apiUrl(): string; smtpAddress(
     spool: node.spool,
     deliver,
     withRoom,
+    onHeld: (mail, domainId) => bus.publish({type: 'held', ...mail}, domainId),
+    onActed: (outcome, domainId) => bus.publish({type: outcome.state, ...outcome}, domainId),
     onLeftover: (queueId, error) =>
       log.error({queue_id: queueId, err: error}, 'a file of the spool could not be removed; the next start tries again'),
     now,
@@ -160,7 +167,8 @@ export const createServices = (node: NodeParts & {apiUrl(): string; smtpAddress(
     domains,
     domainParts: createDomainParts({database, configuration, domains}),
     quarantine: createQuarantine({
-      queues: () => [queue],
+      queues: () => [queue, ...others.queues()],
+      onSilent: others.onSilent,
       onUnexpected: error => log.error({err: error}, 'quarantine action failed'),
     }),
     cluster: createCluster({
@@ -174,7 +182,14 @@ export const createServices = (node: NodeParts & {apiUrl(): string; smtpAddress(
       license: () => settings().license,
       now,
     }),
-    audit: createAudit({database, nodeId}),
+    audit: createAudit({logs: () => [auditLog, ...others.auditLogs()], onSilent: others.onSilent}),
+    events,
+    forPeers: {
+      queue,
+      auditLog,
+      actors: createPeerActors({database, keys: keyDirectory, domains: domainDirectory, now}),
+      bus,
+    },
     retention: createRetention({database, keepMs: () => settings().keepMs, expire: queue.expire, now}),
     intake,
     pool,

@@ -33,3 +33,10 @@ export const scopesWith = (permission: Permission): Scope[] => scopes.filter(sco
 
 export const isWithinReach = (reach: Reach, domainId: number): boolean =>
   reach.kind === 'all' || (reach.kind === 'domain' && reach.domainId === domainId);
+
+/** What both reach. */
+export const narrower = (a: Reach, b: Reach): Reach => {
+  if (a.kind === 'all') return b;
+  if (b.kind === 'all') return a;
+  return a.kind === 'domain' && b.kind === 'domain' && a.domainId === b.domainId ? a : {kind: 'none'};
+};

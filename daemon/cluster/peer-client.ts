@@ -17,6 +17,8 @@ export interface PeerRequest {
   body?: unknown;
   /** For the whole answer; of a stream, for its beginning. */
   deadlineMs: number;
+  /** Asked for somebody else, who may be slow to read: keeps no connection from what the nodes say to each other. */
+  isForCaller?: boolean;
 }
 
 /**
@@ -67,9 +69,10 @@ export const createPeerClient = ({peer, address, credentials}: Needs): PeerClien
       servername: '',
       checkServerIdentity: (_host, certificate) => refuseStranger(peer, certificate),
     });
-  let agent = agentWith(credentials);
+  const agentsWith = (pair: PeerCredentials) => ({own: agentWith(pair), callers: agentWith(pair)});
+  let agents = agentsWith(credentials);
 
-  const send = async ({method, path, body, deadlineMs}: PeerRequest): Promise<IncomingMessage> => {
+  const send = async ({method, path, body, deadlineMs, isForCaller = false}: PeerRequest): Promise<IncomingMessage> => {
     const at = address();
     if (!at) throw unreachable(peer, 'it has not said yet where it listens');
     const text = body === undefined ? undefined : JSON.stringify(body);
@@ -77,7 +80,7 @@ export const createPeerClient = ({peer, address, credentials}: Needs): PeerClien
       let isHeard = false;
       const sent = request({
         ...at,
-        agent,
+        agent: isForCaller ? agents.callers : agents.own,
         method,
         path: `/peer/v1/${path}`,
         headers:
@@ -121,7 +124,10 @@ export const createPeerClient = ({peer, address, credentials}: Needs): PeerClien
       return await send(wanted);
     } catch (error) {
       if (!(error instanceof Fault) || !isStaleConnection(error)) throw error;
-      return send(wanted);
+      return send(wanted).catch(again => {
+        // The first may have been heard by a node that is gone since.
+        throw again instanceof Fault && again.code === 'node_unreachable' ? error : again;
+      });
     }
   };
 
@@ -150,13 +156,17 @@ export const createPeerClient = ({peer, address, credentials}: Needs): PeerClien
     },
 
     setCertificate(pair) {
-      const before = agent;
-      agent = agentWith(pair);
-      before.maxFreeSockets = 0;
-      for (const sockets of Object.values(before.freeSockets)) for (const socket of sockets ?? []) socket.destroy();
+      const before = agents;
+      agents = agentsWith(pair);
+      for (const agent of Object.values(before)) {
+        agent.maxFreeSockets = 0;
+        for (const sockets of Object.values(agent.freeSockets)) for (const socket of sockets ?? []) socket.destroy();
+      }
     },
 
-    close: () => agent.destroy(),
+    close() {
+      for (const agent of Object.values(agents)) agent.destroy();
+    },
   };
 };
 

@@ -34,6 +34,8 @@ export interface HoldActionsNeeds {
   /** Where a released mail goes now; a Fault `delivery_failed` when it has nowhere to go. */
   routeOf(mail: StoredHeldMail): Route;
   withRoom<T>(write: () => Promise<T>): Promise<T>;
+  /** Told of every release and discard once it is on stable storage. */
+  onActed(outcome: ActionOutcome, domainId: number): void;
   /** Told of a file that could not be removed after its mail's life had ended. */
   onLeftover(queueId: string, error: unknown): void;
   now: () => number;
@@ -51,6 +53,7 @@ export const createHoldActions = ({
   deliver,
   routeOf,
   withRoom,
+  onActed,
   onLeftover,
   now,
 }: HoldActionsNeeds): HoldActions => {
@@ -100,8 +103,10 @@ export const createHoldActions = ({
       return changed;
     });
     if (!isEnded) return undefined;
+    const done = outcome({...mail, acted_at: ending.at, acted_by_key_id: ending.keyId}, ending.state, false);
+    onActed(done, mail.domain_id);
     await removeFile(mail.queue_id);
-    return outcome({...mail, acted_at: ending.at, acted_by_key_id: ending.keyId}, ending.state, false);
+    return done;
   };
 
   /** Back into the queue, for those who have not had it, in one commit with what else there is to say. */

@@ -1,10 +1,10 @@
 // This node's own hold queue: bytes in the spool, everything else in the database.
-import type {HeldMailDetail} from '../../shared/held-mail.ts';
+import type {HeldMail, HeldMailDetail} from '../../shared/held-mail.ts';
 import {subjectOf} from '../services/header-block.ts';
 import type {HeldMailFacts, Judgement, Ownership, ReceivedMail} from '../services/mail.ts';
 import type {HoldQueue, Keep} from '../services/ports.ts';
 import {insertHeldMails, type NewHeldMail, type StoredHeldMail} from '../store/held-mail.ts';
-import {groupHeld, listHeld} from '../store/held-query.ts';
+import {groupHeld, listHeld, markHeld, rankHeld} from '../store/held-query.ts';
 import {createBatch} from './batch.ts';
 import {openHeldFile} from './held-file.ts';
 import {createHoldActions, type HoldActions, type HoldActionsNeeds, unknownMail} from './hold-actions.ts';
@@ -13,6 +13,8 @@ export type SpoolHoldQueue = HoldQueue & Keep & Pick<HoldActions, 'expire' | 'id
 
 interface Needs extends HoldActionsNeeds {
   traceHeader(mail: ReceivedMail): Buffer;
+  /** Told of every mail that has come into the queue, once it is on stable storage. */
+  onHeld(mail: HeldMail, domainId: number): void;
 }
 
 export const createSpoolHoldQueue = (needs: Needs): SpoolHoldQueue => {
@@ -38,15 +40,29 @@ export const createSpoolHoldQueue = (needs: Needs): SpoolHoldQueue => {
         await spool.remove(mail.queueId);
         throw error;
       }
+      needs.onHeld(toListEntry(nodeId, facts, sizeBytes), facts.domain_id);
     },
 
-    async list(filter, page, reach) {
+    async list(filter, page, {reach}) {
       if (!isHere(filter.node)) return {mails: [], total: 0};
       const {mails, total} = await listHeld(database.read, filter, reach, page);
       return {mails: mails.map(mail => ({node_id: nodeId, ...mail})), total};
     },
 
-    async summary(filter, reach) {
+    async marks(filter, steps, {reach}) {
+      if (!isHere(filter.node)) return {marks: [], total: 0};
+      const {marks, total} = await markHeld(database.read, filter, reach, steps);
+      return {marks: marks.map(mark => ({...mark, node_id: nodeId})), total};
+    },
+
+    async rank(filter, {arrived_at, node_id, queue_id}, {reach}) {
+      if (!isHere(filter.node)) return 0;
+      // Of mails that arrived at the same time those of one node come before those of the next.
+      const among = nodeId === node_id ? {before: queue_id} : nodeId < node_id ? 'all' : 'none';
+      return rankHeld(database.read, filter, reach, {arrived_at, among});
+    },
+
+    async summary(filter, {reach}) {
       const groups = isHere(filter.node) ? await groupHeld(database.read, filter, reach) : [];
       return {
         count: groups.reduce((sum, {count}) => sum + count, 0),
@@ -56,7 +72,7 @@ export const createSpoolHoldQueue = (needs: Needs): SpoolHoldQueue => {
       };
     },
 
-    async get(queueId, reach) {
+    async get(queueId, {reach}) {
       const mail = await find(queueId, reach);
       if (!isHeld(mail)) throw unknownMail(nodeId, queueId);
       return toDetail(nodeId, mail);
@@ -96,6 +112,19 @@ const factsOf = (mail: ReceivedMail, {direction, domain}: Ownership, {score, sym
   reason,
   client_ip: mail.client.ip,
   helo: mail.client.helo,
+});
+
+const toListEntry = (nodeId: string, facts: HeldMailFacts, sizeBytes: number): HeldMail => ({
+  node_id: nodeId,
+  queue_id: facts.queue_id,
+  sender: facts.sender,
+  recipients: facts.recipients,
+  subject: facts.subject,
+  score: facts.score,
+  symbols: facts.symbols.map(({name}) => name),
+  reason: facts.reason,
+  size_bytes: sizeBytes,
+  arrived_at: facts.arrived_at,
 });
 
 const isHeld = ({state}: StoredHeldMail): boolean => state === 'held' || state === 'releasing';

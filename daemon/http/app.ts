@@ -8,6 +8,7 @@ import type {Audit} from '../services/audit.ts';
 import type {Cluster} from '../services/cluster.ts';
 import type {DomainParts} from '../services/domain-parts.ts';
 import type {Domains} from '../services/domains.ts';
+import type {Events} from '../services/events.ts';
 import type {JoinTokens} from '../services/join-tokens.ts';
 import type {Keys} from '../services/keys.ts';
 import type {Quarantine} from '../services/quarantine.ts';
@@ -21,6 +22,7 @@ import {openApiDocument} from './openapi.ts';
 import {routeCluster} from './routes-cluster.ts';
 import {routeClusterNodes} from './routes-cluster-nodes.ts';
 import {routeDomains} from './routes-domains.ts';
+import {routeEvents} from './routes-events.ts';
 import {routeKeys} from './routes-keys.ts';
 import {routeQuarantine} from './routes-quarantine.ts';
 import type {RequestState} from './state.ts';
@@ -33,6 +35,7 @@ export interface ApiNeeds {
   quarantine: Quarantine;
   cluster: Cluster;
   audit: Audit;
+  events: Events;
   explainDrift(): Promise<ClusterDrift>;
   joinTokens: JoinTokens;
   removal: Removal;
@@ -56,6 +59,7 @@ export const createApi = (needs: ApiNeeds): Koa<RequestState> => {
   routeQuarantine(router, needs.quarantine);
   routeCluster(router, needs);
   routeClusterNodes(router, needs.joinTokens, needs.removal);
+  routeEvents(router, needs.events);
 
   const app = new Koa<RequestState>();
   app.use(observe(needs.metrics, needs.log));

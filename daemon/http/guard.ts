@@ -24,12 +24,15 @@ export const authenticate =
   };
 
 /** Lets through only keys whose scope grants `permission`. Every route names one. */
-export const needs =
-  (permission: Permission): RouterMiddleware<RequestState> =>
+export const needs = (permission: Permission): RouterMiddleware<RequestState> => needsOneOf([permission]);
+
+/** The same for a route that has something for whoever may do any of these. */
+export const needsOneOf =
+  (permissions: Permission[]): RouterMiddleware<RequestState> =>
   async (ctx, next) => {
     const {scope, reach} = ctx.state.actor;
-    if (!permissionsOf(scope, reach).includes(permission)) {
-      const requiredScopes = scopesWith(permission);
+    if (!permissionsOf(scope, reach).some(permission => permissions.includes(permission))) {
+      const requiredScopes = [...new Set(permissions.flatMap(scopesWith))];
       const why = reach.kind === 'none' ? 'the domain this key is bound to is gone' : `the scope ${scope} does not permit this`;
       throw new Fault('insufficient_scope', `${why}; it takes a key of scope ${requiredScopes.join(' or ')}`, {requiredScopes});
     }

@@ -1,7 +1,7 @@
 import {X509Certificate} from 'node:crypto';
 import {Counter, collectDefaultMetrics, Gauge, Histogram, Registry} from 'prom-client';
 import type {ClusterStatus} from '../../shared/cluster-status.ts';
-import {type Health, healthStates} from '../../shared/health.ts';
+import {healthStates} from '../../shared/health.ts';
 import {type Reason, reasons} from '../../shared/held-mail.ts';
 
 export interface HeldTotal {
@@ -14,6 +14,8 @@ export interface MetricsSource {
   clusterStatus(): Promise<ClusterStatus>;
   held(): Promise<HeldTotal[]>;
   outboxDepth(): Promise<number>;
+  /** Seconds by which the clocks of other nodes are ahead, by node id. */
+  clockSkews(): Record<string, number>;
   hasRoom(): boolean;
   /** By listener, PEM; the first of a chain counts. */
   certificates(): Record<string, string>;
@@ -26,6 +28,8 @@ export interface Metrics {
   verdict(verdict: string): void;
   delivery(kind: 'relay' | 'release', outcome: string): void;
   expired(count: number): void;
+  /** The health of another node is no longer what it was. */
+  healthChanged(): void;
 }
 
 /** These carry a name or a type that `promtool check metrics` objects to. */
@@ -64,6 +68,11 @@ export const createMetrics = (version: string): Metrics => {
   for (const outcome of ['delivered', 'refused', 'deferred'])
     for (const kind of ['relay', 'release']) deliveries.inc({kind, outcome}, 0);
   const expired = new Counter({name: 'mfd_held_mails_expired_total', help: 'Mails removed by retention', registers});
+  const transitions = new Counter({
+    name: 'mfd_cluster_health_transitions_total',
+    help: 'Changes of a node’s health seen here',
+    registers,
+  });
   const source = createSourceGauges(registers);
 
   return {
@@ -77,6 +86,7 @@ export const createMetrics = (version: string): Metrics => {
     verdict: verdict => verdicts.inc({verdict}),
     delivery: (kind, outcome) => deliveries.inc({kind, outcome}),
     expired: count => expired.inc(count),
+    healthChanged: () => transitions.inc(),
   };
 };
 
@@ -90,13 +100,9 @@ const createSourceGauges = (registers: Registry[]) => {
   const backlog = gauge('mfd_cluster_node_outbox_backlog', 'Replication events of a node still to be applied here', ['node']);
   const licensed = gauge('mfd_cluster_node_license_valid', 'Whether a node’s licence is valid', ['node']);
   const licenseEnd = gauge('mfd_cluster_node_license_expiry_timestamp_seconds', 'When a node’s licence ends', ['node']);
+  const skew = gauge('mfd_cluster_clock_skew_seconds', 'Seconds by which the clock of another node is ahead', ['node']);
   const nodes = gauge('mfd_cluster_nodes', 'Nodes by health', ['health']);
   const drift = gauge('mfd_cluster_config_drift', '1 while configuration hashes differ between nodes');
-  const transitions = new Counter({
-    name: 'mfd_cluster_health_transitions_total',
-    help: 'Changes of a node’s health seen here',
-    registers,
-  });
   const heldMails = gauge('mfd_held_mails', 'Mails in the hold queue of this node', ['reason']);
   const heldBytes = gauge('mfd_held_bytes', 'Bytes in the hold queue of this node', ['reason']);
   const outbox = gauge('mfd_outbox_events', 'Replication events this node keeps for its peers');
@@ -104,7 +110,6 @@ const createSourceGauges = (registers: Registry[]) => {
   const certificateEnd = gauge('mfd_certificate_expiry_timestamp_seconds', 'When the certificate of a listener ends', [
     'listener',
   ]);
-  const before = new Map<string, Health>();
 
   const updateCluster = ({peers}: ClusterStatus) => {
     for (const each of [health, lastSeen, hashAge, backlog, licensed, licenseEnd]) each.reset();
@@ -116,8 +121,6 @@ const createSourceGauges = (registers: Registry[]) => {
       backlog.set({node}, peer.outbox_backlog_to_us);
       licensed.set({node}, Number(peer.license.valid));
       licenseEnd.set({node}, Date.parse(peer.license.expires_at) / 1000);
-      if (before.has(node) && before.get(node) !== peer.healthy) transitions.inc();
-      before.set(node, peer.healthy);
     }
     for (const state of healthStates) nodes.set({health: state}, peers.filter(({healthy}) => healthy === state).length);
     drift.set(Number(new Set(peers.map(({config_hash}) => config_hash)).size > 1));
@@ -138,6 +141,8 @@ const createSourceGauges = (registers: Registry[]) => {
           of.reduce((sum, {size_bytes}) => sum + size_bytes, 0),
         );
       }
+      skew.reset();
+      for (const [node, seconds] of Object.entries(source.clockSkews())) skew.set({node}, seconds);
       outbox.set(await source.outboxDepth());
       room.set(Number(source.hasRoom()));
       for (const [listener, pem] of Object.entries(source.certificates()))

@@ -4,6 +4,7 @@ import {auditQuerySchema} from '../../shared/hold-filter.ts';
 import type {Audit} from '../services/audit.ts';
 import type {Cluster} from '../services/cluster.ts';
 import {reply} from './answer.ts';
+import {replyGathered} from './gathered-answer.ts';
 import {needs} from './guard.ts';
 import {setPaging} from './paging.ts';
 import {queryOf, requireNoQuery} from './parameters.ts';
@@ -28,8 +29,8 @@ export const routeCluster = (router: Router<RequestState>, {cluster, audit, expl
 
   router.get('/audit', needs('audit:read'), async ctx => {
     const query = queryOf(ctx, auditQuerySchema);
-    const {entries, total} = await audit.list(query);
-    setPaging(ctx, query, total);
-    reply(ctx, entries);
+    const {result, unreachable} = await audit.list(ctx.state.actor, query);
+    setPaging(ctx, query, result.total);
+    replyGathered(ctx, result.entries, unreachable);
   });
 };

@@ -1,15 +1,15 @@
 import type Router from '@koa/router';
-import {Fault} from '../../shared/fault.ts';
 import {bulkRequestSchema, holdActions} from '../../shared/held-mail.ts';
 import {holdListQuerySchema, holdSummaryQuerySchema} from '../../shared/hold-filter.ts';
-import type {Gathered, Quarantine} from '../services/quarantine.ts';
+import type {Quarantine} from '../services/quarantine.ts';
 import {validate} from '../services/validate.ts';
-import {nameUnreachable, reply} from './answer.ts';
+import {reply} from './answer.ts';
+import {complete, replyGathered} from './gathered-answer.ts';
 import {needs} from './guard.ts';
 import {bulkJsonBody} from './json-body.ts';
 import {setPaging} from './paging.ts';
 import {mailOf, queryOf, requireNoQuery} from './parameters.ts';
-import type {Ctx, RequestState} from './state.ts';
+import type {RequestState} from './state.ts';
 
 export const routeQuarantine = (router: Router<RequestState>, quarantine: Quarantine): void => {
   router.get('/mail/quarantine', needs('quarantine:read'), async ctx => {
@@ -56,21 +56,4 @@ export const routeQuarantine = (router: Router<RequestState>, quarantine: Quaran
       'Content-Security-Policy': "default-src 'none'; sandbox",
     });
   });
-};
-
-const complete = <T>(gathered: Gathered<T>, isStrict: boolean): Gathered<T> => {
-  if (isStrict && gathered.unreachable.length > 0)
-    throw new Fault(
-      'node_unreachable',
-      `no answer from ${gathered.unreachable.join(', ')}; without strict=true the others' mail is listed`,
-      {
-        retryAfterSeconds: 5,
-      },
-    );
-  return gathered;
-};
-
-const replyGathered = (ctx: Ctx, data: unknown, unreachable: string[]): void => {
-  nameUnreachable(ctx, unreachable);
-  reply(ctx, data, unreachable.length > 0 ? 'Partial' : 'OK');
 };

@@ -7,6 +7,10 @@ import type {Configuration} from './configuration.ts';
 export interface KeyDirectory {
   /** The key whose value hashes to this, if any; asks the database only for what memory does not have. */
   findByHash(keyHash: string): Promise<StoredApiKey | undefined>;
+  /** From memory only: one that was made beside this node and never used here is not found. */
+  findById(keyId: number): StoredApiKey | undefined;
+  /** All that are in memory. */
+  list(): StoredApiKey[];
   lastUsedAt(keyId: number): string | null;
   /** Notes a use here; written to the store in batches by `flush`. */
   touch(keyId: number, at: Date): void;
@@ -76,6 +80,11 @@ export const createKeyDirectory = async (database: Database, configuration: Conf
         return stored;
       }
     },
+    findById(keyId) {
+      const hash = hashOfId.get(keyId);
+      return hash === undefined ? undefined : byHash.get(hash);
+    },
+    list: () => [...byHash.values()],
     lastUsedAt: keyId => uses.get(keyId) ?? null,
     touch(keyId, at) {
       note(keyId, at.toISOString());

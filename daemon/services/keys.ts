@@ -6,6 +6,7 @@ import {isObject, moment} from '../../shared/fields.ts';
 import {permissionsOf, type Reach} from '../../shared/scopes.ts';
 import {findApiKey, listApiKeys, type StoredApiKey} from '../store/api-key.ts';
 import type {Database, Db} from '../store/database.ts';
+import {createAdmission} from './admission.ts';
 import type {Configuration, Draft} from './configuration.ts';
 import type {DomainDirectory} from './domain-directory.ts';
 import {hashKey, type KeyDirectory} from './key-directory.ts';
@@ -37,10 +38,7 @@ interface Needs {
 }
 
 export const createKeys = ({database, configuration, directory, domains, nodeId, spread, now}: Needs): Keys => {
-  const reachOf = ({scope, domain_id}: StoredApiKey): Reach => {
-    if (scope !== 'domain-admin') return {kind: 'all'};
-    return domain_id !== null && domains.findById(domain_id) ? {kind: 'domain', domainId: domain_id} : {kind: 'none'};
-  };
+  const {requireActive, reachOf} = createAdmission({domains, now});
   const toRecord = ({key_hash, domain_id, ...key}: StoredApiKey): ApiKey => ({
     ...key,
     last_used_at: directory.lastUsedAt(key.id),
@@ -73,9 +71,7 @@ export const createKeys = ({database, configuration, directory, domains, nodeId,
     },
 
     admit(key) {
-      if (key.revoked_at !== null) throw new Fault('key_revoked', 'the API key has been revoked; ask for a new one');
-      if (key.expires_at !== null && Date.parse(key.expires_at) <= now())
-        throw new Fault('key_expired', `the API key expired at ${key.expires_at}; ask for a new one`);
+      requireActive(key);
       directory.touch(key.id, new Date(now()));
       return reachOf(key);
     },

@@ -16,8 +16,8 @@ export interface PeerStates {
   healthOf(node: StoredNode): Health;
   /** The node's entry of the cluster status. */
   entryOf(node: StoredNode): Promise<Peer>;
-  /** Seconds by which the node's clock is ahead of this one's; undefined when it was never heard. */
-  skewSeconds(nodeNo: number): number | undefined;
+  /** Seconds by which the clocks of the nodes that were heard since the start are ahead of this one's, by node id. */
+  skews(): Record<string, number>;
   /** Looks at every node's health again and tells of what has changed. */
   look(): void;
   onHealth(listener: (change: HealthChange) => void): void;
@@ -35,7 +35,8 @@ interface State {
   heartbeat: Heartbeat;
   /** By a clock that never jumps: a wall clock that does makes nobody stale. */
   heardAtMs: number;
-  skewSeconds: number;
+  /** Unknown for what was heard before this start. */
+  skewSeconds?: number;
   isWritten: boolean;
 }
 
@@ -59,7 +60,7 @@ export const openPeerStates = async ({database, directory, nodeNo, now, monotoni
     const parsed = heartbeatSchema.safeParse(report);
     if (!parsed.success) continue;
     const ageMs = Math.max(0, now() - Date.parse(last_seen));
-    states.set(node_no, {heartbeat: parsed.data, heardAtMs: monotonic() - ageMs, skewSeconds: 0, isWritten: true});
+    states.set(node_no, {heartbeat: parsed.data, heardAtMs: monotonic() - ageMs, isWritten: true});
   }
 
   /** Of a node that has never been heard: since it is known. */
@@ -76,7 +77,13 @@ export const openPeerStates = async ({database, directory, nodeNo, now, monotoni
     },
     latest: no => states.get(no)?.heartbeat,
     healthOf: health,
-    skewSeconds: no => states.get(no)?.skewSeconds,
+    skews: () =>
+      Object.fromEntries(
+        directory.list().flatMap(({id, node_id}) => {
+          const seconds = states.get(id)?.skewSeconds;
+          return seconds === undefined ? [] : [[node_id, seconds]];
+        }),
+      ),
 
     async entryOf(node) {
       const state = states.get(node.id);

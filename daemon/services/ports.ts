@@ -1,11 +1,13 @@
 // What the services need from the world, declared here and implemented by the adapters (mail, hold, cluster).
 import type {Readable} from 'node:stream';
+import type {AuditEntry} from '../../shared/audit-entry.ts';
 import type {Domain} from '../../shared/domain.ts';
 import type {ActionOutcome, HeldMail, HeldMailDetail, HoldAction, Summary} from '../../shared/held-mail.ts';
-import type {HoldFilter, Page} from '../../shared/hold-filter.ts';
+import type {AuditQuery, HoldFilter, Page} from '../../shared/hold-filter.ts';
 import type {HostPort} from '../../shared/host-port.ts';
 import type {Reach, Scope} from '../../shared/scopes.ts';
 import type {Envelope, Judgement, MailContent, Ownership, ReceivedMail, Score} from './mail.ts';
+import type {Marks, Steps} from './merged-list.ts';
 
 /** Who asks. The node and its operator act with `keyId` null and reach everything. */
 export interface Actor {
@@ -57,15 +59,35 @@ export interface HoldList {
   total: number;
 }
 
-/** One node's hold queue: its own spool, its Postfix, or a peer's behind mutual TLS. `reach` narrows to one domain. */
+/** A place in the list of held mails, which is by `arrived_at` descending, then `node_id`, then `queue_id`. */
+export type HoldPlace = Pick<HeldMail, 'arrived_at' | 'node_id' | 'queue_id'>;
+
+/** One node's hold queue: its own spool, its Postfix, or a peer's behind mutual TLS. The actor's reach narrows to one domain. */
 export interface HoldQueue {
   readonly nodeId: string;
-  list(filter: HoldFilter, page: Page, reach: Reach): Promise<HoldList>;
-  summary(filter: HoldFilter, reach: Reach): Promise<Summary>;
-  get(queueId: string, reach: Reach): Promise<HeldMailDetail>;
+  list(filter: HoldFilter, page: Page, actor: Actor): Promise<HoldList>;
+  /** Places of some of the matches, see `readMerged`. */
+  marks(filter: HoldFilter, steps: Steps, actor: Actor): Promise<Marks<HoldPlace>>;
+  /** How many matches come before a place. */
+  rank(filter: HoldFilter, place: HoldPlace, actor: Actor): Promise<number>;
+  summary(filter: HoldFilter, actor: Actor): Promise<Summary>;
+  get(queueId: string, actor: Actor): Promise<HeldMailDetail>;
   body(queueId: string, actor: Actor): Promise<{sizeBytes: number; stream: Readable}>;
   /** Released means the backend has answered 250 for every recipient. */
   act(action: HoldAction, queueId: string, actor: Actor): Promise<ActionOutcome>;
+}
+
+/** A place in the audit log of all nodes: by `at` descending, then `node_id`, then `seq` descending. */
+export type AuditPlace = Pick<AuditEntry, 'at' | 'node_id' | 'seq'>;
+
+export type AuditFilter = Omit<AuditQuery, keyof Page>;
+
+/** What was done on one node: this one, or a peer behind mutual TLS. */
+export interface AuditLog {
+  readonly nodeId: string;
+  list(filter: AuditFilter, page: Page, actor: Actor): Promise<{entries: AuditEntry[]; total: number}>;
+  marks(filter: AuditFilter, steps: Steps, actor: Actor): Promise<Marks<AuditPlace>>;
+  rank(filter: AuditFilter, place: AuditPlace, actor: Actor): Promise<number>;
 }
 
 /**

@@ -1,22 +1,10 @@
 // The quarantine of the whole cluster: asks every hold queue and merges, or routes to the one that owns a mail.
 import {Fault} from '../../shared/fault.ts';
-import type {
-  ActionOutcome,
-  BulkResult,
-  HeldMail,
-  HeldMailDetail,
-  HoldAction,
-  MailReference,
-  Summary,
-} from '../../shared/held-mail.ts';
+import type {ActionOutcome, BulkResult, HeldMailDetail, HoldAction, MailReference, Summary} from '../../shared/held-mail.ts';
 import type {HoldFilter, Page} from '../../shared/hold-filter.ts';
-import type {Actor, HoldList, HoldQueue} from './ports.ts';
-
-export interface Gathered<T> {
-  result: T;
-  /** Nodes that did not answer. */
-  unreachable: string[];
-}
+import {createAskAll, type Gathered} from './gather.ts';
+import {readMerged, type Steps} from './merged-list.ts';
+import type {Actor, HoldList, HoldPlace, HoldQueue} from './ports.ts';
 
 export interface Quarantine {
   list(actor: Actor, filter: HoldFilter, page: Page): Promise<Gathered<HoldList>>;
@@ -34,27 +22,17 @@ interface Needs {
   /** All hold queues of the cluster, asked anew for every request. */
   queues(): HoldQueue[];
   onUnexpected(error: unknown): void;
+  onSilent: Parameters<typeof createAskAll>[0];
 }
 
-export const createQuarantine = ({queues, onUnexpected}: Needs): Quarantine => {
+export const createQuarantine = ({queues, onUnexpected, onSilent}: Needs): Quarantine => {
+  const ask = createAskAll(onSilent);
   const ownerOf = (nodeId: string): HoldQueue => {
     const owner = queues().find(queue => queue.nodeId === nodeId);
     if (!owner) throw new Fault('unknown_node', `there is no node ${nodeId}; GET /cluster/status lists the nodes`);
     return owner;
   };
-  const ask = async <T>(question: (queue: HoldQueue) => Promise<T>): Promise<{answers: T[]; unreachable: string[]}> => {
-    const asked = queues();
-    const settled = await Promise.allSettled(asked.map(question));
-    const answers: T[] = [];
-    const unreachable: string[] = [];
-    for (const [at, outcome] of settled.entries()) {
-      if (outcome.status === 'fulfilled') answers.push(outcome.value);
-      else if (outcome.reason instanceof Fault && outcome.reason.code === 'node_unreachable')
-        unreachable.push(asked[at]?.nodeId ?? '');
-      else throw outcome.reason;
-    }
-    return {answers, unreachable};
-  };
+  const queuesFor = ({node}: HoldFilter): HoldQueue[] => queues().filter(({nodeId}) => node === undefined || nodeId === node);
 
   const act: Quarantine['act'] = async (actor, action, {node_id, queue_id}) => ownerOf(node_id).act(action, queue_id, actor);
 
@@ -75,28 +53,32 @@ export const createQuarantine = ({queues, onUnexpected}: Needs): Quarantine => {
 
   return {
     act,
-    get: async (actor, {node_id, queue_id}) => ownerOf(node_id).get(queue_id, actor.reach),
+    get: async (actor, {node_id, queue_id}) => ownerOf(node_id).get(queue_id, actor),
     body: async (actor, {node_id, queue_id}) => ownerOf(node_id).body(queue_id, actor),
 
-    async list(actor, filter, {limit, offset}) {
-      // Any of the newest `offset + limit` may come from one node, so each is asked for all of them.
-      const isAlone = queues().length === 1;
-      const page = isAlone ? {limit, offset} : {limit: offset + limit, offset: 0};
-      const {answers, unreachable} = await ask(async queue => queue.list(filter, page, actor.reach));
-      const total = answers.reduce((sum, answer) => sum + answer.total, 0);
-      const mails = answers.flatMap(answer => answer.mails);
-      return {result: {total, mails: isAlone ? mails : mails.toSorted(newestFirst).slice(offset, offset + limit)}, unreachable};
+    async list(actor, filter, page) {
+      const parts = queuesFor(filter).map(queue => ({
+        nodeId: queue.nodeId,
+        async list(part: Page) {
+          const {mails, total} = await queue.list(filter, part, actor);
+          return {entries: mails, total};
+        },
+        marks: async (steps: Steps) => queue.marks(filter, steps, actor),
+        rank: async (place: HoldPlace) => queue.rank(filter, place, actor),
+      }));
+      const {result, unreachable} = await readMerged({parts, compare: newestFirst, ask}, page);
+      return {result: {mails: result.entries, total: result.total}, unreachable};
     },
 
     async summary(actor, filter) {
-      const {answers, unreachable} = await ask(async queue => queue.summary(filter, actor.reach));
-      const oldest = answers.flatMap(({oldest_arrived_at}) => oldest_arrived_at ?? []).sort();
+      const {answers, unreachable} = await ask(queuesFor(filter), async queue => queue.summary(filter, actor));
+      const parts = answers.map(({answer}) => answer);
       return {
         result: {
-          count: answers.reduce((sum, {count}) => sum + count, 0),
-          size_bytes: answers.reduce((sum, {size_bytes}) => sum + size_bytes, 0),
-          oldest_arrived_at: oldest[0] ?? null,
-          groups: answers.flatMap(({groups}) => groups),
+          count: parts.reduce((sum, {count}) => sum + count, 0),
+          size_bytes: parts.reduce((sum, {size_bytes}) => sum + size_bytes, 0),
+          oldest_arrived_at: parts.flatMap(({oldest_arrived_at}) => oldest_arrived_at ?? []).sort()[0] ?? null,
+          groups: parts.flatMap(({groups}) => groups),
         },
         unreachable,
       };
@@ -114,7 +96,7 @@ export const createQuarantine = ({queues, onUnexpected}: Needs): Quarantine => {
   };
 };
 
-const newestFirst = (a: HeldMail, b: HeldMail): number =>
+const newestFirst = (a: HoldPlace, b: HoldPlace): number =>
   compare(b.arrived_at, a.arrived_at) || compare(a.node_id, b.node_id) || compare(a.queue_id, b.queue_id);
 
 const compare = (a: string, b: string): number => (a < b ? -1 : Number(a > b));

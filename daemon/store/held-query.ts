@@ -26,6 +26,55 @@ export const listHeld = async (
   return {mails: rows.map(toListEntry), total};
 };
 
+type Place = Pick<HeldMail, 'arrived_at' | 'queue_id'>;
+
+/** The places of every `stride`-th match after the first `offset`, `limit` of them, from the index. `total` counts all matches. */
+export const markHeld = async (
+  db: Db,
+  filter: HoldFilter,
+  reach: Reach,
+  {offset, stride, limit}: Page & {stride: number},
+): Promise<{marks: Place[]; total: number}> => {
+  // Cut off before they are numbered: a window is computed over all that it is given.
+  const inOrder = db<HeldMailRow>('held_mail')
+    .modify(matching, filter, reach)
+    .select('arrived_at', 'queue_id')
+    .orderBy([{column: 'arrived_at', order: 'desc'}, {column: 'queue_id'}])
+    .limit(stride * limit)
+    .offset(offset);
+  const numbered = db
+    .from(inOrder.as('part'))
+    .select('arrived_at', 'queue_id', db.raw('row_number() OVER (ORDER BY arrived_at DESC, queue_id) AS position'));
+  const [marks, total] = await Promise.all([
+    db
+      .from(numbered.as('numbered'))
+      .select<Place[]>('arrived_at', 'queue_id')
+      .whereRaw('position % ? = 0', [stride])
+      .orderBy('position'),
+    countHeld(db, filter, reach),
+  ]);
+  return {marks, total};
+};
+
+/** How many matches come before a place: all that arrived later, and `among` those that arrived at the same time. */
+export const rankHeld = async (
+  db: Db,
+  filter: HoldFilter,
+  reach: Reach,
+  {arrived_at, among}: {arrived_at: string; among: 'all' | 'none' | {before: string}},
+): Promise<number> => {
+  const row = await db<HeldMailRow>('held_mail')
+    .modify(matching, filter, reach)
+    .where('arrived_at', among === 'none' ? '>' : '>=', arrived_at)
+    .modify(query => {
+      if (typeof among === 'object')
+        void query.where(inner => inner.where('arrived_at', '>', arrived_at).orWhere('queue_id', '<', among.before));
+    })
+    .count({count: '*'})
+    .first();
+  return Number((row as {count: number | string} | undefined)?.count ?? 0);
+};
+
 export interface HeldGroup {
   domain: string;
   reason: Reason;

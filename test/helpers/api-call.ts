@@ -33,6 +33,12 @@ export const callApi = async (
       ...headers,
     };
     const sent = request(url, {method, agent, headers: all}, response => {
+      // This one has no end: that it begins is all there is to wait for.
+      if (String(response.headers['content-type']).startsWith('text/event-stream')) {
+        resolve({status: response.statusCode ?? 0, headers: response.headers, json: undefined as never, body: Buffer.alloc(0)});
+        response.destroy();
+        return;
+      }
       const chunks: Buffer[] = [];
       response.on('data', (chunk: Buffer) => chunks.push(chunk));
       response.on('end', () => {

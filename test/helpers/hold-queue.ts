@@ -29,6 +29,8 @@ export interface TestQueue {
   deliveries: Delivery[];
   /** Queue ids of files that could not be removed. */
   leftovers: string[];
+  /** What the queue has told of, such as `held Q1w2E3r4T5`. */
+  told: string[];
   /** What the backend says to a recipient; `delivered` unless a test says otherwise. */
   answer: (recipient: string) => Promise<RecipientResult['outcome']>;
   /** Replaces the writes that make room or administer. */
@@ -51,12 +53,14 @@ const replies = {delivered: 250, refused: 550, deferred: 450};
 export const openQueue = async (
   database: Database,
   spoolFolder: string,
+  nodeId = 'alpha',
 ): Promise<Omit<TestQueue, 'database' | 'filename' | 'spoolFolder'>> => {
   const spool = await createSpool(spoolFolder);
   const test: Omit<TestQueue, 'database' | 'filename' | 'spoolFolder' | 'queue'> = {
     spool,
     deliveries: [],
     leftovers: [],
+    told: [],
     answer: async () => 'delivered',
     withRoom: async write => write(),
     now: Date.parse('2026-03-01T12:00:00.000Z'),
@@ -68,13 +72,15 @@ export const openQueue = async (
     },
   };
   const queue = createSpoolHoldQueue({
-    nodeId: 'alpha',
+    nodeId,
     database,
     spool,
     now: () => test.now,
     traceHeader: () => trace,
     routeOf: () => ({servers: [{host: '127.0.0.1', port: 25}]}),
     withRoom: async write => test.withRoom(write),
+    onHeld: mail => test.told.push(`held ${mail.queue_id}`),
+    onActed: ({state, queue_id}) => test.told.push(`${state} ${queue_id}`),
     onLeftover: queueId => test.leftovers.push(queueId),
     deliver: {
       async deliver(_route, {recipients}, content) {
@@ -91,8 +97,8 @@ export const openQueue = async (
   return Object.assign(test, {queue});
 };
 
-export const testQueue = async (t: Teardown, options: {isDurable?: boolean} = {}): Promise<TestQueue> => {
+export const testQueue = async (t: Teardown, options: {isDurable?: boolean; nodeId?: string} = {}): Promise<TestQueue> => {
   const {database, filename} = await testDatabase(t, options);
   const spoolFolder = join(filename, '..', 'spool');
-  return Object.assign(await openQueue(database, spoolFolder), {database, filename, spoolFolder});
+  return Object.assign(await openQueue(database, spoolFolder, options.nodeId), {database, filename, spoolFolder});
 };

@@ -4,6 +4,7 @@ import test from 'ava';
 import {routeCluster} from '../../daemon/http/routes-cluster.ts';
 import {routeClusterNodes} from '../../daemon/http/routes-cluster-nodes.ts';
 import {routeDomains} from '../../daemon/http/routes-domains.ts';
+import {routeEvents} from '../../daemon/http/routes-events.ts';
 import {routeKeys} from '../../daemon/http/routes-keys.ts';
 import {routeQuarantine} from '../../daemon/http/routes-quarantine.ts';
 import type {RequestState} from '../../daemon/http/state.ts';
@@ -49,6 +50,7 @@ const table: [route: string, permitted: readonly Scope[]][] = [
   ['POST /cluster/tokens', admins],
   ['DELETE /cluster/nodes/:node_id', admins],
   ['GET /audit', readers],
+  ['GET /events', everyone],
 ];
 
 /** The routes as the API declares them, with services that must never be asked. */
@@ -60,6 +62,7 @@ const declaredRoutes = () => {
   routeQuarantine(router, nobody);
   routeCluster(router, nobody);
   routeClusterNodes(router, nobody, nobody);
+  routeEvents(router, nobody);
   return router.stack;
 };
 

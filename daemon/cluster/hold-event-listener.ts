@@ -1,0 +1,142 @@
+// Listens to what happens to the mail that other nodes hold, while somebody here wants to know.
+import type {Readable} from 'node:stream';
+import {StringDecoder} from 'node:string_decoder';
+import {setTimeout as delay} from 'node:timers/promises';
+import type {BusEvent} from '../services/event-bus.ts';
+import {holdEventSchema} from '../services/peer-hold-protocol.ts';
+import type {PeerClient} from './peer-client.ts';
+import type {Peers} from './peers.ts';
+
+export interface HoldEventListener {
+  /** Listens to every node there is and will be. `silent`: those that do not answer when they are first asked. */
+  listen(): {silent: Promise<string[]>; stop(): void};
+}
+
+interface Needs {
+  peers: Peers;
+  onEvent(event: BusEvent): void;
+  onFailure(nodeId: string, error: unknown): void;
+}
+
+const answerMs = 2000;
+/** The other end pings more often than that. */
+const silenceMs = 15_000;
+const backoff = {firstMs: 250, mostMs: 5000};
+const maxLineChars = 4 * 1024 * 1024;
+
+export const createHoldEventListener = ({peers, onEvent, onFailure}: Needs): HoldEventListener => {
+  const lines = new Map<number, Line>();
+  let isListening = false;
+
+  const open = (nodeNo: number, client: PeerClient): Line => {
+    const line = startLine({client, onEvent, onFailure: error => onFailure(client.nodeId, error)});
+    lines.set(nodeNo, line);
+    return line;
+  };
+  const close = (nodeNo: number) => {
+    lines.get(nodeNo)?.stop();
+    lines.delete(nodeNo);
+  };
+  peers.follow(({nodeNo, client}) => {
+    if (isListening) open(nodeNo, client);
+    return () => close(nodeNo);
+  });
+
+  return {
+    listen() {
+      isListening = true;
+      const opened = peers.list().map(({nodeNo, nodeId, client}) => ({nodeId, line: open(nodeNo, client)}));
+      const silent = opened.map(async ({nodeId, line}) => ((await line.isHeard) ? [] : [nodeId]));
+      return {
+        silent: Promise.all(silent).then(ids => ids.flat().sort()),
+        stop() {
+          isListening = false;
+          for (const nodeNo of [...lines.keys()]) close(nodeNo);
+        },
+      };
+    },
+  };
+};
+
+interface Line {
+  /** Whether the node answered when it was first asked. */
+  isHeard: Promise<boolean>;
+  stop(): void;
+}
+
+interface LineNeeds {
+  client: PeerClient;
+  onEvent(event: BusEvent): void;
+  onFailure(error: unknown): void;
+}
+
+/** Asks again whenever the answer has broken off, until stopped. */
+const startLine = ({client, onEvent, onFailure}: LineNeeds): Line => {
+  const stopped = new AbortController();
+  let current: Readable | undefined;
+  let failures = 0;
+
+  const listenOnce = async (onAnswer: (isHeard: boolean) => void) => {
+    try {
+      const {stream} = await client.stream({method: 'GET', path: 'hold-events', deadlineMs: answerMs});
+      current = stream;
+      if (stopped.signal.aborted) stream.destroy();
+      onAnswer(true);
+      failures = 0;
+      for await (const line of linesOf(stream)) onEvent(eventIn(line, client.nodeId));
+    } catch (error) {
+      failures += 1;
+      if (!stopped.signal.aborted) onFailure(error);
+    } finally {
+      onAnswer(false);
+    }
+  };
+  const isHeard = new Promise<boolean>(resolve => {
+    const run = async () => {
+      while (!stopped.signal.aborted) {
+        await listenOnce(resolve);
+        const pauseMs = Math.min(backoff.mostMs, backoff.firstMs * 2 ** failures) * (0.5 + Math.random() / 2);
+        await delay(pauseMs, undefined, {signal: stopped.signal, ref: false}).catch(() => {});
+      }
+    };
+    void run();
+  });
+
+  return {
+    isHeard,
+    stop() {
+      stopped.abort();
+      current?.destroy();
+    },
+  };
+};
+
+/** A node speaks of its own mail only. */
+const eventIn = (line: string, nodeId: string): BusEvent => {
+  const {id, domain_id, event} = holdEventSchema.parse(JSON.parse(line));
+  if (event.node_id !== nodeId || !id.startsWith(`${nodeId}-`)) throw new Error(`${nodeId} speaks for another node`);
+  return {id, domainId: domain_id, event};
+};
+
+/** The lines that are not empty. Throws when nothing at all has come for too long. */
+async function* linesOf(stream: Readable): AsyncGenerator<string> {
+  const decoder = new StringDecoder('utf8');
+  let rest = '';
+  let silence: NodeJS.Timeout | undefined;
+  const arm = () => {
+    clearTimeout(silence);
+    silence = setTimeout(() => stream.destroy(new Error('the node has fallen silent')), silenceMs).unref();
+  };
+  try {
+    arm();
+    for await (const chunk of stream as AsyncIterable<Buffer>) {
+      arm();
+      const lines = (rest + decoder.write(chunk)).split('\n');
+      rest = lines.pop() ?? '';
+      if (rest.length > maxLineChars) throw new Error('a line is too long');
+      yield* lines.filter(line => line !== '');
+    }
+  } finally {
+    clearTimeout(silence);
+  }
+}

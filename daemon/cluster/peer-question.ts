@@ -1,0 +1,50 @@
+// Questions that one node asks another for a caller.
+import type {z} from 'zod';
+import {Fault, type FaultCode} from '../../shared/fault.ts';
+import type {PeerClient} from './peer-client.ts';
+
+/** For an answer that only has to be looked up. */
+export const lookUpMs = 2000;
+/** For a release: as long as a backend may take. */
+export const actionMs = 60_000;
+
+/** What the owner of a mail says that its caller is to know. All else it refuses is between the two nodes. */
+const forCallers: FaultCode[] = [
+  'key_invalid',
+  'key_revoked',
+  'key_expired',
+  'not_found',
+  'conflict',
+  'delivery_failed',
+  'unavailable',
+  'node_unreachable',
+  'outcome_unknown',
+];
+
+/** Asks something that changes nothing: without an answer, nothing is lost but the answer. */
+export const look = async <S extends z.ZodType>(client: PeerClient, path: string, ask: {schema: S; body: unknown}) =>
+  reading(client, async () =>
+    client.ask(ask.schema, {method: 'POST', path, body: ask.body, deadlineMs: lookUpMs, isForCaller: true}),
+  );
+
+/** The same for an answer of any length. */
+export const lookAtStream = async (client: PeerClient, path: string, body: unknown) =>
+  reading(client, async () => client.stream({method: 'POST', path, body, deadlineMs: lookUpMs, isForCaller: true}));
+
+const reading = async <T>(client: PeerClient, question: () => Promise<T>): Promise<T> =>
+  translating(client, question).catch(error => {
+    if (error instanceof Fault && error.code === 'outcome_unknown')
+      throw unreachable(`node ${client.nodeId} did not answer; try again later`, error);
+    throw error;
+  });
+
+export const translating = async <T>(client: PeerClient, question: () => Promise<T>): Promise<T> => {
+  try {
+    return await question();
+  } catch (error) {
+    if (!(error instanceof Fault) || forCallers.includes(error.code)) throw error;
+    throw unreachable(`node ${client.nodeId} does not take requests from this one; nothing was done`, error);
+  }
+};
+
+const unreachable = (detail: string, cause: Fault): Fault => new Fault('node_unreachable', detail, {cause, retryAfterSeconds: 5});

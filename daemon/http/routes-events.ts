@@ -1,0 +1,51 @@
+// Server-sent events (WHATWG HTML, section 9.2).
+import type Router from '@koa/router';
+import {z} from 'zod';
+import {type EventType, eventTypes, permissionFor} from '../../shared/cluster-event.ts';
+import type {BusEvent} from '../services/event-bus.ts';
+import type {Events} from '../services/events.ts';
+import {needsOneOf} from './guard.ts';
+import {queryOf} from './parameters.ts';
+import type {RequestState} from './state.ts';
+import {createTextStream} from './text-stream.ts';
+
+const querySchema = z.strictObject({
+  type: z
+    .string()
+    .transform((text, context): EventType[] => {
+      const types = text.split(',');
+      const known = eventTypes.filter(type => types.includes(type));
+      if (types.every(type => known.includes(type as EventType))) return known;
+      context.addIssue({code: 'custom', message: `must be some of ${eventTypes.join(', ')}, with commas between them`});
+      return z.NEVER;
+    })
+    .optional(),
+});
+
+export const routeEvents = (router: Router<RequestState>, events: Events): void => {
+  router.get('/events', needsOneOf(Object.values(permissionFor)), async ctx => {
+    const {type} = queryOf(ctx, querySchema);
+    const stream = createTextStream();
+    if (ctx.method !== 'HEAD') {
+      const watch = events.watch(ctx.state.actor, type, {
+        event: event => stream.send(framed(event)),
+        ping: () => stream.send(': ping\n\n'),
+        end: stream.end,
+      });
+      stream.onClose(watch.close);
+      stream.send(`retry: ${retryMs}\n: from now on; what was missed is not told again, whatever Last-Event-ID says\n\n`);
+      void watch.silent.then(silent => stream.send(listening(silent)));
+    }
+    ctx.status = 200;
+    ctx.set({'Content-Type': 'text/event-stream; charset=utf-8', 'X-Accel-Buffering': 'no'});
+    ctx.body = stream.body;
+  });
+};
+
+/** How long a client is asked to wait before it comes back. */
+const retryMs = 2000;
+
+const framed = ({id, event}: BusEvent): string => `id: ${id}\nevent: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`;
+
+const listening = (silent: string[]): string =>
+  silent.length === 0 ? ': listening to all nodes\n\n' : `: listening, but ${silent.join(', ')} cannot be heard at present\n\n`;

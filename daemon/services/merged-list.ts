@@ -1,0 +1,120 @@
+// One page of a list that lies on many nodes, each of which can only list and count its own part. A page deep inside is not
+// found by fetching all that comes before it: the parts first agree on a place before the page, and are listed from there.
+import type {Page} from '../../shared/hold-filter.ts';
+import type {AskAll, Gathered} from './gather.ts';
+
+/** `K`: what entries are ordered by, which every entry `E` shows too. */
+export interface Part<E extends K, K> {
+  readonly nodeId: string;
+  list(page: Page): Promise<{entries: E[]; total: number}>;
+  marks(steps: Steps): Promise<Marks<K>>;
+  /** How many entries of this part come before a place in the whole list. */
+  rank(place: K): Promise<number>;
+}
+
+/** Which entries to name: every `stride`-th after the first `offset`, `limit` of them. */
+export interface Steps {
+  offset: number;
+  stride: number;
+  limit: number;
+}
+
+export interface Marks<K> {
+  marks: K[];
+  /** All entries of the part. */
+  total: number;
+}
+
+interface Needs<E extends K, K> {
+  parts: Part<E, K>[];
+  compare(a: K, b: K): number;
+  ask: AskAll;
+  depth?: Depth;
+}
+
+interface Depth {
+  /** How many entries before a page are simply fetched with it. */
+  shallow: number;
+  /** How many places each part names in one round. */
+  marks: number;
+}
+
+const usualDepth: Depth = {shallow: 1000, marks: 1000};
+
+/** Each takes the distance to a page down to the `parts / marks`-th of it; parts that fall silent add some. */
+const maxRounds = 20;
+
+export const readMerged = async <E extends K, K>(
+  {parts, compare, ask, depth = usualDepth}: Needs<E, K>,
+  {limit, offset}: Page,
+): Promise<Gathered<{entries: E[]; total: number}>> => {
+  const unreachable: string[] = [];
+  /** The parts that have answered so far, each with how many of its entries come before one place that is the same for all. */
+  let cut = parts.map(part => ({nodeId: part.nodeId, part, start: 0}));
+  const distance = () => Math.max(0, offset - sum(cut.map(({start}) => start)));
+
+  const askCut = async <T>(question: (one: (typeof cut)[number]) => Promise<T>) => {
+    const asked = await ask(cut, question);
+    unreachable.push(...asked.unreachable);
+    cut = asked.answers.map(({from}) => from);
+    return asked.answers;
+  };
+
+  /** Moves the cut towards the page. Resolves with the length of the whole list when the page lies beyond it. */
+  const approach = async (before: number): Promise<number | undefined> => {
+    const stride = Math.ceil(before / depth.marks);
+    const marked = await askCut(async ({part, start}) => part.marks({offset: start, stride, limit: depth.marks + 1}));
+    // Without a part that has fallen silent, the page lies further down in the others.
+    if (distance() !== before) return undefined;
+    const total = sum(marked.map(({answer}) => answer.total));
+    if (offset >= total) return total;
+    const place = lastMarkWithin(
+      {most: before, stride},
+      marked.map(({answer}) => answer.marks),
+      compare,
+    );
+    if (place === undefined) return undefined;
+    cut = (await askCut(async ({part}) => part.rank(place))).map(({from, answer}) => ({...from, start: answer}));
+    return undefined;
+  };
+
+  for (let round = 0; ; round += 1) {
+    const skip = distance();
+    const isAlone = cut.length < 2;
+    if (!isAlone && skip > depth.shallow && round < maxRounds) {
+      const total = await approach(skip);
+      if (total !== undefined) return {result: {entries: [], total}, unreachable};
+      continue;
+    }
+    // Any of the next `skip + limit` may come from one part, so each is asked for all of them.
+    const listed = await askCut(async ({part, start}) =>
+      part.list(isAlone ? {offset: start + skip, limit} : {offset: start, limit: skip + limit}),
+    );
+    if (distance() !== skip) continue;
+    const entries = listed.flatMap(({answer}) => answer.entries);
+    return {
+      result: {
+        entries: isAlone ? entries : entries.toSorted(compare).slice(skip, skip + limit),
+        total: sum(listed.map(({answer}) => answer.total)),
+      },
+      unreachable,
+    };
+  }
+};
+
+/**
+ * The last of the marks that certainly has at most `most` entries before it. Before the n-th mark of all parts there are at
+ * most `stride × (n + parts − 1) − parts` entries: each part has one stride less one entry beyond those of its own marks that
+ * come before it, and the mark is no entry before itself.
+ */
+export const lastMarkWithin = <K>(
+  {most, stride}: {most: number; stride: number},
+  marks: K[][],
+  compare: (a: K, b: K) => number,
+): K | undefined => {
+  const sorted = marks.flat().toSorted(compare);
+  const last = Math.floor((most + marks.length) / stride) - marks.length + 1;
+  return sorted[Math.min(last, sorted.length) - 1];
+};
+
+const sum = (numbers: number[]): number => numbers.reduce((total, number) => total + number, 0);

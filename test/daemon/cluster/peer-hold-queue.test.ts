@@ -1,0 +1,325 @@
+import type {AddressInfo} from 'node:net';
+import {createServer, type Server} from 'node:net';
+import {buffer} from 'node:stream/consumers';
+import test, {type ExecutionContext} from 'ava';
+import {createPeerAuditLog} from '../../../daemon/cluster/peer-audit-log.ts';
+import {createPeerClient} from '../../../daemon/cluster/peer-client.ts';
+import {createPeerHoldQueue} from '../../../daemon/cluster/peer-hold-queue.ts';
+import {createAudit} from '../../../daemon/services/audit.ts';
+import type {Actor} from '../../../daemon/services/ports.ts';
+import {createQuarantine} from '../../../daemon/services/quarantine.ts';
+import type {StoredApiKey} from '../../../daemon/store/api-key.ts';
+import {saveRecords} from '../../../daemon/store/config-record.ts';
+import {Fault} from '../../../shared/fault.ts';
+import {operator} from '../../helpers/hold-queue.ts';
+import {type PeerNode, startPeerNodes} from '../../helpers/peer-nodes.ts';
+
+const id = 'Q1w2E3r4T5';
+const page = {limit: 100, offset: 0};
+
+const storedKey = (fields: Partial<StoredApiKey> = {}): StoredApiKey => ({
+  id: operator.keyId ?? 0,
+  name: 'operator',
+  key_prefix: 'mfk_00000000',
+  key_hash: '',
+  scope: 'full-admin',
+  rate_limit_per_minute: 600,
+  domain: null,
+  domain_id: null,
+  expires_at: null,
+  revoked_at: null,
+  created_at: '2026-01-01T00:00:00.000Z',
+  ...fields,
+});
+
+const faultOf = async (work: Promise<unknown>): Promise<Fault> =>
+  work.then(
+    () => {
+      throw new Error('no fault');
+    },
+    error => {
+      if (error instanceof Fault) return error;
+      throw error;
+    },
+  );
+const codeOf = async (work: Promise<unknown>) => (await faultOf(work)).code;
+
+/** Alpha's own queue, and those of the others as alpha sees them. */
+const quarantineOf = ([alpha, ...others]: PeerNode[], silent: string[] = []) => {
+  if (!alpha) throw new Error('no node');
+  const peers = others.map(node => createPeerHoldQueue(node.clientOf(alpha)));
+  return createQuarantine({
+    queues: () => [alpha.queue, ...peers],
+    onSilent: nodeId => silent.push(nodeId),
+    onUnexpected: error => {
+      throw error;
+    },
+  });
+};
+
+const startTwo = async (t: ExecutionContext) => {
+  const [alpha, beta] = (await startPeerNodes(t, ['alpha', 'beta'])) as [PeerNode, PeerNode];
+  return {alpha, beta, remote: createPeerHoldQueue(beta.clientOf(alpha))};
+};
+
+test('a hold queue behind mutual TLS says and does what the queue itself would', async t => {
+  const {beta, remote} = await startTwo(t);
+  await beta.hold(id);
+  await beta.hold('Discarded1', {arrivedAt: beta.now - 1000, score: 12.5});
+
+  t.deepEqual(await remote.list({}, page, operator), await beta.queue.list({}, page, operator));
+  t.deepEqual(await remote.list({min_score: 12}, page, operator), await beta.queue.list({min_score: 12}, page, operator));
+  t.deepEqual(await remote.summary({}, operator), await beta.queue.summary({}, operator));
+  t.deepEqual(await remote.get(id, operator), await beta.queue.get(id, operator));
+  const steps = {offset: 0, stride: 1, limit: 10};
+  t.deepEqual(await remote.marks({}, steps, operator), await beta.queue.marks({}, steps, operator));
+  const place = {arrived_at: new Date(beta.now - 500).toISOString(), node_id: 'alpha', queue_id: id};
+  t.is(await remote.rank({}, place, operator), 1);
+  const {sizeBytes, stream} = await remote.body(id, operator);
+  const bytes = await buffer(stream);
+  t.is(bytes.length, sizeBytes);
+  t.deepEqual(bytes, await buffer((await beta.queue.body(id, operator)).stream));
+
+  const released = await remote.act('release', id, operator);
+  t.like(released, {node_id: 'beta', state: 'released', already: false, acted_by_key_id: operator.keyId});
+  t.like(await remote.act('release', id, operator), {already: true, acted_at: released.acted_at});
+  t.is(beta.deliveries.length, 1);
+  const opposite = await faultOf(remote.act('discard', id, operator));
+  t.is(opposite.code, 'conflict');
+  t.is(await codeOf(remote.act('discard', 'NeverKnown', operator)), 'not_found');
+  t.is((await remote.act('discard', 'Discarded1', operator)).state, 'discarded');
+  t.deepEqual(
+    (await beta.database.read('audit').orderBy('seq')).map(({action, remote_address}) => `${action} ${remote_address}`),
+    ['quarantine.body', 'quarantine.body', 'quarantine.release', 'quarantine.discard'].map(
+      action => `${action} ${operator.remoteAddress}`,
+    ),
+  );
+});
+
+test('what the backend says to a release is told to the caller of another node, recipient by recipient', async t => {
+  const {beta, remote} = await startTwo(t);
+  await beta.hold(id, {envelope: {recipients: ['a@example.com', 'b@example.com']}});
+  beta.answer = async recipient => (recipient.startsWith('a') ? 'delivered' : 'refused');
+
+  const {code, details} = await faultOf(remote.act('release', id, operator));
+
+  t.is(code, 'delivery_failed');
+  t.deepEqual(details.fields, [
+    {path: 'a@example.com', detail: '250 delivered'},
+    {path: 'b@example.com', detail: '550 refused'},
+  ]);
+});
+
+test('the reach of a domain-admin is kept by the owner, who narrows it further by what it knows itself', async t => {
+  const {beta, remote} = await startTwo(t);
+  await beta.hold('OfDomain01', {domainId: 1});
+  await beta.hold('OfDomain02', {domainId: 2});
+  const inDomain = (domainId: number): Actor => ({...operator, scope: 'domain-admin', reach: {kind: 'domain', domainId}});
+  const seenBy = async (actor: Actor) => (await remote.list({}, page, actor)).mails.map(({queue_id}) => queue_id);
+
+  t.deepEqual(await seenBy(inDomain(1)), ['OfDomain01'], 'a key that has not come here yet is taken as told');
+  t.is((await remote.summary({}, inDomain(2))).count, 1);
+  t.is(await codeOf(remote.act('discard', 'OfDomain02', inDomain(1))), 'not_found');
+  t.is(await codeOf(remote.get('OfDomain02', inDomain(1))), 'not_found');
+
+  beta.keys.set(7, storedKey({scope: 'domain-admin', domain_id: 1}));
+  beta.domainIds.add(1);
+  t.deepEqual(await seenBy(operator), ['OfDomain01'], 'told to reach everything');
+  t.deepEqual(await seenBy(inDomain(2)), [], 'told of another domain');
+  t.is(await codeOf(remote.body('OfDomain02', inDomain(2))), 'not_found');
+  beta.domainIds.delete(1);
+  t.deepEqual(await seenBy(inDomain(1)), [], 'the domain is gone here');
+});
+
+test('a key that the owner knows as revoked, expired or deleted does nothing there, whatever the asking node says', async t => {
+  const nodes = await startPeerNodes(t, ['alpha', 'beta']);
+  const beta = nodes[1] as PeerNode;
+  const quarantine = quarantineOf(nodes);
+  await beta.hold(id);
+  const mail = {node_id: 'beta', queue_id: id};
+
+  beta.keys.set(7, storedKey({revoked_at: '2026-02-01T00:00:00.000Z'}));
+  t.is(await codeOf(quarantine.act(operator, 'release', mail)), 'key_revoked');
+  t.is(await codeOf(quarantine.list(operator, {}, page)), 'key_revoked', 'a list is refused too, not cut short');
+  beta.keys.set(7, storedKey({expires_at: '2026-02-01T00:00:00.000Z'}));
+  t.is(await codeOf(quarantine.get(operator, mail)), 'key_expired');
+  beta.keys.delete(7);
+  await saveRecords(beta.database.write, [
+    {
+      kind: 'api_key',
+      id: 7,
+      fields: {},
+      deleted: '000000000001.0000.0001',
+      unique_key: null,
+      parent_id: null,
+      digest: '',
+    },
+  ]);
+  t.is(await codeOf(quarantine.act(operator, 'discard', mail)), 'key_invalid');
+
+  t.is((await beta.queue.get(id, operator)).queue_id, id, 'the mail is still held');
+});
+
+test('the lists of three nodes are one, in one order, page by page', async t => {
+  const nodes = await startPeerNodes(t, ['alpha', 'beta', 'gamma']);
+  const quarantine = quarantineOf(nodes);
+  // Four moments only: within each it goes by node and queue id.
+  for (const [index, node] of nodes.entries())
+    for (let n = 0; n < 10; n += 1) await node.hold(`Mail${index}00${9 - n}`, {arrivedAt: node.now - (n % 4) * 1000});
+
+  const {result, unreachable} = await quarantine.list(operator, {}, page);
+
+  const order = result.mails.map(({arrived_at, node_id, queue_id}) =>
+    [1e14 - Date.parse(arrived_at), node_id, queue_id].join(' '),
+  );
+  t.is(result.total, 30);
+  t.deepEqual(unreachable, []);
+  t.deepEqual(order, order.toSorted());
+  for (let offset = 0; offset < 36; offset += 7)
+    t.deepEqual(
+      (await quarantine.list(operator, {}, {limit: 7, offset})).result.mails,
+      result.mails.slice(offset, offset + 7),
+      `offset ${offset}`,
+    );
+  t.is((await quarantine.list(operator, {node: 'gamma'}, page)).result.total, 10);
+  t.is((await quarantine.list(operator, {node: 'delta'}, page)).result.total, 0);
+  t.deepEqual(
+    (await quarantine.summary(operator, {})).result.groups.map(({node_id, count}) => [node_id, count]),
+    [
+      ['alpha', 10],
+      ['beta', 10],
+      ['gamma', 10],
+    ],
+  );
+});
+
+test('a node that is away is named and left out, a release there does nothing, and it is heard again when it is back', async t => {
+  const nodes = await startPeerNodes(t, ['alpha', 'beta', 'gamma']);
+  const [, beta, gamma] = nodes as [PeerNode, PeerNode, PeerNode];
+  const silent: string[] = [];
+  const quarantine = quarantineOf(nodes, silent);
+  await beta.hold('OnBeta0001');
+  await gamma.hold('OnGamma001');
+  await quarantine.list(operator, {}, page);
+
+  await gamma.stop();
+  const list = await quarantine.list(operator, {}, page);
+  const summary = await quarantine.summary(operator, {});
+  const bulk = await quarantine.actOnAll(operator, 'discard', [
+    {node_id: 'gamma', queue_id: 'OnGamma001'},
+    {node_id: 'beta', queue_id: 'OnBeta0001'},
+    {node_id: 'delta', queue_id: 'Whatever01'},
+  ]);
+  const {code, details} = await faultOf(quarantine.act(operator, 'release', {node_id: 'gamma', queue_id: 'OnGamma001'}));
+
+  t.deepEqual([list.unreachable, list.result.total], [['gamma'], 1]);
+  t.deepEqual([summary.unreachable, summary.result.count], [['gamma'], 1]);
+  t.deepEqual(silent, ['gamma'], 'told of once');
+  t.deepEqual(
+    bulk.map(result => ('error' in result ? result.error.code : result.state)),
+    ['node_unreachable', 'discarded', 'unknown_node'],
+  );
+  t.is(code, 'node_unreachable');
+  t.true((details.retryAfterSeconds ?? 0) > 0);
+  t.is(gamma.deliveries.length, 0);
+
+  await gamma.start();
+  t.deepEqual((await quarantine.list(operator, {}, page)).unreachable, []);
+  t.is((await gamma.queue.get('OnGamma001', operator)).queue_id, 'OnGamma001');
+});
+
+/** Accepts connections and says nothing, like a node that has been stopped where it is. */
+const startMute = async (t: ExecutionContext): Promise<number> => {
+  const server: Server = createServer(socket => t.teardown(() => socket.destroy()));
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => server.close());
+  return (server.address() as AddressInfo).port;
+};
+
+test('a node that accepts connections and says nothing is given up after two seconds', async t => {
+  const {alpha, beta} = await startTwo(t);
+  const port = await startMute(t);
+  const mute = createPeerClient({
+    peer: {nodeId: 'beta', nodeNo: 2},
+    address: () => ({host: '127.0.0.1', port}),
+    credentials: beta.credentials,
+  });
+  t.teardown(mute.close);
+  const quarantine = createQuarantine({
+    queues: () => [alpha.queue, createPeerHoldQueue(mute)],
+    onSilent: () => {},
+    onUnexpected: () => {},
+  });
+  await alpha.hold(id);
+
+  const startedAt = performance.now();
+  const {result, unreachable} = await quarantine.list(operator, {}, page);
+
+  t.deepEqual(unreachable, ['beta']);
+  t.is(result.total, 1);
+  t.log(`${Math.round(performance.now() - startedAt)} ms`);
+  t.is(await codeOf(quarantine.get(operator, {node_id: 'beta', queue_id: id})), 'node_unreachable');
+});
+
+test('an answer in which a node speaks for another one is no answer', async t => {
+  const {alpha, beta} = await startTwo(t);
+  // What alpha takes for gamma is beta, and shows beta's certificate.
+  const gamma = createPeerHoldQueue({...beta.clientOf(alpha), nodeId: 'gamma'});
+  await beta.hold(id);
+
+  t.is(await codeOf(gamma.list({}, page, operator)), 'node_unreachable');
+  t.is(await codeOf(gamma.act('release', id, operator)), 'outcome_unknown');
+});
+
+test('a body of which the connection breaks ends in an error and not as if it were whole', async t => {
+  const {beta, remote} = await startTwo(t);
+  await beta.hold(id, {bytes: Buffer.from(`Subject: x\r\n\r\n${'a line of text\r\n'.repeat(500_000)}`)});
+
+  const {stream} = await remote.body(id, operator);
+  await new Promise(resolve => stream.once('readable', resolve));
+  await beta.stop();
+
+  await t.throwsAsync(buffer(stream));
+});
+
+test('the audit logs of all nodes are one, newest first, and each node says what was done there', async t => {
+  const nodes = (await startPeerNodes(t, ['alpha', 'beta'])) as [PeerNode, PeerNode];
+  const [alpha, beta] = nodes;
+  const audit = createAudit({
+    logs: () => [alpha.auditLog, createPeerAuditLog(beta.clientOf(alpha))],
+    onSilent: () => {},
+  });
+  for (let n = 0; n < 6; n += 1)
+    for (const node of nodes) {
+      node.now += (n % 3) * 1000;
+      await node.hold(`Mail00000${n}`);
+      await node.queue.act('discard', `Mail00000${n}`, operator);
+    }
+
+  const {result, unreachable} = await audit.list(operator, page);
+
+  t.is(result.total, 12);
+  t.deepEqual(unreachable, []);
+  const keys = result.entries.map(({at, node_id, seq}) => [1e14 - Date.parse(at), node_id, 1000 - seq].join(' '));
+  t.deepEqual(keys, keys.toSorted());
+  for (const offset of [0, 5, 10, 15])
+    t.deepEqual((await audit.list(operator, {limit: 5, offset})).result.entries, result.entries.slice(offset, offset + 5));
+  t.is((await audit.list(operator, {...page, action: 'quarantine.release'})).result.total, 0);
+
+  const place = result.entries[7];
+  if (!place) throw new Error('no entry');
+  const remote = createPeerAuditLog(beta.clientOf(alpha));
+  const before = result.entries.slice(0, 7).filter(({node_id}) => node_id === 'beta').length;
+  t.is(await remote.rank({}, place, operator), before);
+  t.deepEqual(
+    (await remote.marks({}, {offset: 1, stride: 2, limit: 9}, operator)).marks.map(({seq}) => seq),
+    result.entries
+      .filter(({node_id}) => node_id === 'beta')
+      .filter((_, index) => index === 2 || index === 4)
+      .map(({seq}) => seq),
+  );
+
+  await beta.stop();
+  const partial = await audit.list(operator, page);
+  t.deepEqual([partial.unreachable, partial.result.total], [['beta'], 6]);
+});

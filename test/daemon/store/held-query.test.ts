@@ -1,0 +1,107 @@
+import test from 'ava';
+import fc from 'fast-check';
+import {openDatabase} from '../../../daemon/store/database.ts';
+import {insertHeldMails, type NewHeldMail} from '../../../daemon/store/held-mail.ts';
+import {listHeld, markHeld, rankHeld} from '../../../daemon/store/held-query.ts';
+import {reasons} from '../../../shared/held-mail.ts';
+import type {HoldFilter} from '../../../shared/hold-filter.ts';
+import type {Reach} from '../../../shared/scopes.ts';
+import {testDatabase} from '../../helpers/database.ts';
+
+const mailWith = (at: number, second: number): NewHeldMail => ({
+  queue_id: `mail${String((at * 7919) % 1000).padStart(6, '0')}`,
+  arrived_at: new Date(Date.UTC(2026, 2, 1, 12, 0, second)).toISOString(),
+  direction: 'inbound',
+  domain: `d${at % 3}.test`,
+  domain_id: (at % 3) + 1,
+  sender: `s${at % 4}@from.test`,
+  recipients: [`r${at % 5}@d${at % 3}.test`],
+  subject: `number ${at % 6}`,
+  score: at % 10,
+  symbol_scores: [],
+  reason: reasons[at % reasons.length] ?? 'spam',
+  size_bytes: 100,
+  client_ip: '192.0.2.1',
+  helo: 'x',
+  is_utf8: false,
+  is_eight_bit: false,
+  sha256: '',
+});
+
+const filters: HoldFilter[] = [
+  {},
+  {domain: 'd1.test'},
+  {reason: 'spam', min_score: 3},
+  {sender: 's1@from.test'},
+  {recipient: 'r2@d1.test'},
+  {subject: 'number 4'},
+  {since: '2026-03-01T12:00:02.000Z', until: '2026-03-01T12:00:05.000Z'},
+];
+const reaches: Reach[] = [{kind: 'all'}, {kind: 'domain', domainId: 2}, {kind: 'none'}];
+
+test('marks and ranks say of the list what the list itself says, for every filter and reach', async t => {
+  const {database} = await testDatabase(t, {isDurable: false});
+  // Many mails arrive at the same time: then the queue id decides.
+  await database.write.transaction(async tx =>
+    insertHeldMails(
+      tx,
+      Array.from({length: 150}, (_, at) => mailWith(at, (at * 13) % 8)),
+    ),
+  );
+  const db = database.read;
+
+  await fc.assert(
+    fc.asyncProperty(
+      fc.constantFrom(...filters),
+      fc.constantFrom(...reaches),
+      fc.record({offset: fc.nat(60), stride: fc.integer({min: 1, max: 20}), limit: fc.integer({min: 1, max: 12})}),
+      async (filter, reach, steps) => {
+        const {mails, total} = await listHeld(db, filter, reach, {limit: 1000, offset: 0});
+
+        const marked = await markHeld(db, filter, reach, steps);
+
+        const places = mails.map(({arrived_at, queue_id}) => ({arrived_at, queue_id}));
+        const expected = places.slice(steps.offset).filter((_, index) => (index + 1) % steps.stride === 0);
+        t.deepEqual(marked, {marks: expected.slice(0, steps.limit), total});
+
+        for (const {arrived_at, queue_id} of places.slice(0, 5)) {
+          const rank = async (among: Parameters<typeof rankHeld>[3]['among']) => rankHeld(db, filter, reach, {arrived_at, among});
+          const later = places.filter(place => place.arrived_at > arrived_at).length;
+          t.is(await rank('none'), later);
+          t.is(await rank('all'), places.filter(place => place.arrived_at >= arrived_at).length);
+          t.is(
+            await rank({before: queue_id}),
+            places.findIndex(place => place.queue_id === queue_id),
+          );
+        }
+      },
+    ),
+    {numRuns: 60},
+  );
+});
+
+test('marks are read from an index alone, filter by filter', async t => {
+  const {database, filename} = await testDatabase(t, {isDurable: false});
+  await database.write.transaction(async tx => insertHeldMails(tx, [mailWith(1, 1)]));
+  const seen: string[] = [];
+  const watched = await openDatabase(filename);
+  t.teardown(watched.close);
+  watched.read.on('query', ({sql, bindings}: {sql: string; bindings: unknown[]}) => {
+    if (sql.includes('row_number')) seen.push(watched.read.raw(sql, bindings as never[]).toString());
+  });
+
+  for (const filter of filters.slice(0, 4)) await markHeld(watched.read, filter, {kind: 'all'}, {offset: 0, stride: 2, limit: 5});
+
+  for (const sql of seen) {
+    const plan: {detail: string}[] = await database.read.raw(`EXPLAIN QUERY PLAN ${sql}`);
+    t.true(
+      plan.some(({detail}) => /held_mail USING (COVERING )?INDEX held_mail_by_/.test(detail)),
+      JSON.stringify(plan),
+    );
+    t.false(
+      plan.some(({detail}) => /^SCAN held_mail$/.test(detail)),
+      JSON.stringify(plan),
+    );
+  }
+  t.is(seen.length, 4);
+});

@@ -1,0 +1,105 @@
+// Small nodes in this process that ask each other over real mutual TLS: a hold queue each, with keys and domains that a test
+// can set, and nothing else of a node.
+import pino from 'pino';
+import {createAuthority, issueLeaf, type KeyAndCertificate} from '../../daemon/cluster/certificates.ts';
+import {createPeerClient, type PeerClient, type PeerCredentials} from '../../daemon/cluster/peer-client.ts';
+import {identityIn, identityUris} from '../../daemon/cluster/peer-identity.ts';
+import {createPeerApi} from '../../daemon/http/peer-app.ts';
+import {routePeerEvents} from '../../daemon/http/routes-peer-events.ts';
+import {routePeerHold} from '../../daemon/http/routes-peer-hold.ts';
+import {type Listener, listenMutualTls} from '../../daemon/listen.ts';
+import {createAuditLog} from '../../daemon/services/audit.ts';
+import type {DomainDirectory} from '../../daemon/services/domain-directory.ts';
+import {createEventBus, type EventBus} from '../../daemon/services/event-bus.ts';
+import type {KeyDirectory} from '../../daemon/services/key-directory.ts';
+import {createPeerActors} from '../../daemon/services/peer-actors.ts';
+import type {AuditLog} from '../../daemon/services/ports.ts';
+import type {StoredApiKey} from '../../daemon/store/api-key.ts';
+import type {Domain} from '../../shared/domain.ts';
+import type {Teardown} from './database.ts';
+import {type TestQueue, testQueue} from './hold-queue.ts';
+
+export interface PeerNode extends TestQueue {
+  nodeId: string;
+  bus: EventBus;
+  auditLog: AuditLog;
+  /** What this node knows of keys and domains. */
+  keys: Map<number, StoredApiKey>;
+  domainIds: Set<number>;
+  credentials: PeerCredentials;
+  /** Asks this node as `asker`. */
+  clientOf(asker: PeerNode): PeerClient;
+  /** Goes away, or comes back where it was. */
+  stop(): Promise<void>;
+  start(): Promise<void>;
+}
+
+export const startPeerNodes = async (t: Teardown, names: string[]): Promise<PeerNode[]> => {
+  const authority = await createAuthority(Date.now());
+  const nodes: PeerNode[] = [];
+  for (const [index, name] of names.entries()) nodes.push(await startPeerNode(t, authority, {name, nodeNo: index + 1}));
+  return nodes;
+};
+
+const startPeerNode = async (
+  t: Teardown,
+  authority: KeyAndCertificate,
+  {name, nodeNo}: {name: string; nodeNo: number},
+): Promise<PeerNode> => {
+  const identity = {nodeId: name, nodeNo};
+  const pair = await issueLeaf(authority, {commonName: name, hosts: ['localhost'], uris: identityUris(identity)}, Date.now());
+  const own = {...pair, ca: authority.cert};
+  const held = await testQueue(t, {nodeId: name, isDurable: false});
+  const keys = new Map<number, StoredApiKey>();
+  const domainIds = new Set<number>();
+  const bus = createEventBus({
+    nodeId: name,
+    now: Date.now,
+    onFailure: error => {
+      throw error;
+    },
+  });
+  const auditLog = createAuditLog({database: held.database, nodeId: name});
+  const actors = createPeerActors({
+    database: held.database,
+    keys: {findById: id => keys.get(id)} as KeyDirectory,
+    domains: {findById: id => (domainIds.has(id) ? ({id} as Domain) : undefined)} as DomainDirectory,
+    now: Date.now,
+  });
+  const api = createPeerApi({
+    identityIn,
+    isMember: () => true,
+    routes: [routePeerHold({queue: held.queue, auditLog, actors}), routePeerEvents({bus})],
+    openRoutes: [],
+    log: pino({level: 'silent'}),
+  });
+  let listener: Listener | undefined;
+  let port = 0;
+  const start = async () => {
+    listener = await listenMutualTls({host: '127.0.0.1', port}, {...own, admits: () => true}, api.callback());
+    ({port} = listener.address);
+  };
+  const stop = async () => listener?.stop(0);
+  await start();
+  t.teardown(stop as () => Promise<void>);
+
+  return Object.assign(held, {
+    nodeId: name,
+    credentials: own,
+    bus,
+    auditLog,
+    keys,
+    domainIds,
+    start,
+    stop: stop as () => Promise<void>,
+    clientOf(asker: PeerNode) {
+      const client = createPeerClient({
+        peer: identity,
+        address: () => ({host: '127.0.0.1', port}),
+        credentials: asker.credentials,
+      });
+      t.teardown(async () => client.close());
+      return client;
+    },
+  });
+};
