@@ -2,11 +2,12 @@
 import {createRequest, needsRenewal} from './cluster/certificates.ts';
 import {identityUris, type NodeIdentity} from './cluster/peer-identity.ts';
 import {CommandError} from './command-error.ts';
+import {readText} from './config/load.ts';
 import type {Config} from './config/schema.ts';
 import type {DataFolder} from './data-folder.ts';
 import type {Authority} from './services/authority.ts';
 import type {CertificateRequests, Certificates} from './services/join-protocol.ts';
-import {expiryOf, type NodePairs, operatorPair, readPairs, writePairs} from './tls-files.ts';
+import {expiryOf, type NodePairs, operatorPair, readPairs, requireOurs, writePairs} from './tls-files.ts';
 
 export interface CertificateKeeper {
   /** What new connections are shown. */
@@ -105,7 +106,8 @@ export const makePairs = async ({folder, identity, hosts, certify}: Making): Pro
     api_csr: api.request,
     api_hosts: hosts,
   });
-  const pairs = {cluster: {key: cluster.key, cert: node_cert}, api: {key: api.key, cert: api_cert}};
+  const pairs = {api: {key: api.key, cert: api_cert}, cluster: {key: cluster.key, cert: node_cert}};
+  requireOurs(pairs, await readText(folder.caCert, folder.caCert));
   await writePairs(folder, pairs);
   return pairs;
 };

@@ -18,7 +18,7 @@ import {type JoinAnswer, joinAnswerSchema} from './services/join-protocol.ts';
 import {createReplication} from './services/replication.ts';
 import {openDatabase} from './store/database.ts';
 import {writeState} from './store/local-state.ts';
-import {apiHosts, writePairs} from './tls-files.ts';
+import {apiHosts, requireOurs, writePairs} from './tls-files.ts';
 
 /** What `mfd join --json` prints. */
 export interface JoinReport {
@@ -158,16 +158,18 @@ const settle = async ({
   address,
 }: Pick<Application, 'node' | 'keys' | 'contact' | 'address'> & {answer: JoinAnswer}): Promise<void> => {
   await mkdir(folder.tls, {mode: 0o700});
-  await writeFile(folder.caCert, answer.ca, {mode: 0o644});
-  await writePairs(folder, {
-    cluster: {key: keys.node.key, cert: answer.node_cert},
+  await writeFile(folder.caCert, contact.ca, {mode: 0o644});
+  const pairs = {
     api: {key: keys.api.key, cert: answer.api_cert},
-  });
+    cluster: {key: keys.node.key, cert: answer.node_cert},
+  };
+  requireOurs(pairs, contact.ca);
+  await writePairs(folder, pairs);
 
   const client = createPeerClient({
     peer: contact.peer,
     address: () => address,
-    credentials: {key: keys.node.key, cert: answer.node_cert, ca: answer.ca},
+    credentials: {...pairs.cluster, ca: contact.ca},
   });
   try {
     await takeOver(client, folder.database, {nodeId, nodeNo: answer.node_no});
