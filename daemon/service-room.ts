@@ -73,7 +73,7 @@ export const createServices = (node: NodeParts & {apiUrl(): string; smtpAddress(
   const {configuration, keyDirectory, domainDirectory} = records;
   const {withRoom} = ballast;
   const limiter = createRateLimiter(now);
-  const replication = createReplication({database, configuration, nodeNo});
+  const replication = createReplication({database, configuration, nodeNo, begunAt: records.begunAt});
   const drift = createDrift({
     database,
     configuration,

@@ -69,6 +69,7 @@ export const startPeerLinks = ({nodeNo, peers, talk, replication, intervalMs, ne
     const sender = startOutboxSender({
       client: peer.client,
       replication,
+      onGoneBack: () => takeAllFrom(peer.nodeNo),
       onFailure: failures.failed,
     });
     const heartbeats = startHeartbeats({
@@ -106,14 +107,15 @@ export const startPeerLinks = ({nodeNo, peers, talk, replication, intervalMs, ne
       await delay(catchUpPauseMs, undefined, {ref: false});
     }
   };
-  talk.onBehind(from => {
+  function takeAllFrom(from: number): void {
     const link = links.get(from);
     if (!link || isStopped || catchingUp.has(from)) return;
     catchingUp.set(
       from,
       fetchAll(link).finally(() => catchingUp.delete(from)),
     );
-  });
+  }
+  talk.onBehind(takeAllFrom);
 
   return {
     wake() {

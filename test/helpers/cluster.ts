@@ -41,8 +41,8 @@ export interface Cluster<Name extends string = string> {
   /** Plays the mail server of all domains. */
   sink: SmtpSink;
   line: Lines['line'];
-  /** Groups that cannot reach each other. */
-  partition(...groups: Name[][]): void;
+  /** Two groups that cannot reach each other; lines within each stay as they are. */
+  partition(one: Name[], other: Name[], mode?: ProxyMode): void;
   isolate(name: Name, mode?: ProxyMode): void;
   heal(): void;
   /** Makes, joins and starts one more node, or one anew that has been removed. */
@@ -98,7 +98,7 @@ export const startCluster = async <Name extends string = (typeof threeNodes)[num
     nodes: Object.fromEntries(members) as Record<Name, ClusterNode>,
     sink,
     line: lines.line,
-    partition: (...groups) => lines.partition(groups),
+    partition: (one, other, mode) => lines.partition([one, other], mode),
     isolate: (name, mode) => lines.partition([[name], everybody.filter(other => other !== name)], mode),
     heal: lines.heal,
     addNode,
