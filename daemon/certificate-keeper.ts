@@ -69,9 +69,10 @@ export const openCertificates = async (needs: Needs): Promise<CertificateKeeper>
     try {
       const next = await shown(await again());
       const isOther = next.api.cert !== current.api.cert || next.cluster.cert !== current.cluster.cert;
+      // Whoever issues them may see other names in them than this node does: that must not become one renewal after another.
+      tryAfter = next.cluster.cert === current.cluster.cert ? 0 : performance.now() + retry.mostMs;
       current = next;
       failures = 0;
-      tryAfter = 0;
       return isOther;
     } catch (error) {
       tryAfter = performance.now() + Math.min(retry.mostMs, retry.firstMs * 2 ** failures);

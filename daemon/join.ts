@@ -82,7 +82,6 @@ const read = (text: string): JoinToken & {credentials: Omit<PeerCredentials, 'ca
 /** The folder is made and can be written to; what is in it from then on can be taken away again. */
 const takeFolder = async ({folder: {root}}: NewNode): Promise<{giveBack(): Promise<void>}> => {
   const isNew = (await mkdir(root, {recursive: true, mode: 0o700})) !== undefined;
-  await chmod(root, 0o700);
   await access(root, constants.W_OK);
   const before = await readdir(root);
   return {
@@ -157,6 +156,7 @@ const settle = async ({
   contact,
   address,
 }: Pick<Application, 'node' | 'keys' | 'contact' | 'address'> & {answer: JoinAnswer}): Promise<void> => {
+  await chmod(folder.root, 0o700);
   await mkdir(folder.tls, {mode: 0o700});
   await writeFile(folder.caCert, contact.ca, {mode: 0o644});
   const pairs = {
