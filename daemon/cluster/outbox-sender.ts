@@ -20,8 +20,11 @@ export interface OutboxSender {
 interface Needs {
   client: PeerClient;
   replication: Replication;
-  /** The peer knows events of this node that the node itself does not. */
-  onGoneBack(): void;
+  /**
+   * The peer knows events of this node that the node itself does not. Undefined for a node that has only just joined: what it
+   * knows it has from others.
+   */
+  onGoneBack: (() => void) | undefined;
   onFailure(error: unknown): void;
 }
 
@@ -61,7 +64,7 @@ export const startOutboxSender = ({client, replication, onGoneBack, onFailure}: 
       body: {floor, events},
       deadlineMs: answerMs,
     });
-    if (after === undefined && (await replication.firstWord(applied))) onGoneBack();
+    if (after === undefined && onGoneBack && (await replication.firstWord(applied))) onGoneBack();
     acknowledged = applied;
     size = Math.min(batch.most, Math.ceil(size * 1.1));
     // What is gone here the peer has to fetch by itself.

@@ -42,6 +42,7 @@ const patienceMs = 1000;
 
 export const startPeerLinks = ({nodeNo, peers, talk, replication, intervalMs, news, log}: Needs): PeerLinks => {
   const links = new Map<number, Link>();
+  const knownFromTheStart = new Set(peers.list().map(peer => peer.nodeNo));
   const catchingUp = new Map<number, Promise<void>>();
   let isStopped = false;
 
@@ -69,7 +70,7 @@ export const startPeerLinks = ({nodeNo, peers, talk, replication, intervalMs, ne
     const sender = startOutboxSender({
       client: peer.client,
       replication,
-      onGoneBack: () => takeAllFrom(peer.nodeNo),
+      onGoneBack: knownFromTheStart.has(peer.nodeNo) ? () => takeAllFrom(peer.nodeNo) : undefined,
       onFailure: failures.failed,
     });
     const heartbeats = startHeartbeats({

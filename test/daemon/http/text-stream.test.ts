@@ -1,0 +1,65 @@
+import {once} from 'node:events';
+import {createServer, type IncomingMessage, request} from 'node:http';
+import type {AddressInfo} from 'node:net';
+import {pipeline} from 'node:stream';
+import {text} from 'node:stream/consumers';
+import test, {type ExecutionContext} from 'ava';
+import {createTextStream, type TextStream} from '../../../daemon/http/text-stream.ts';
+
+/** One answer over real HTTP, and whoever reads it. */
+const answer = async (t: ExecutionContext): Promise<{stream: TextStream; response: IncomingMessage}> => {
+  const stream = createTextStream();
+  const server = createServer((_request, response) => void pipeline(stream.body, response, () => {}));
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.teardown(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const sent = request({port: (server.address() as AddressInfo).port, agent: false});
+  sent.end();
+  stream.send('first\n');
+  const [response] = (await once(sent, 'response')) as [IncomingMessage];
+  return {stream, response};
+};
+
+test('text comes as it is sent, and the answer ends when it is ended', async t => {
+  const {stream, response} = await answer(t);
+  stream.send('second ä\n');
+  stream.end();
+  stream.send('too late\n');
+
+  t.is(await text(response), 'first\nsecond ä\n');
+});
+
+test('a reader who does not read is cut off, and the stream says so once; what is kept for it is bounded', async t => {
+  const {stream, response} = await answer(t);
+  response.pause();
+  let closed = 0;
+  stream.onClose(() => {
+    closed += 1;
+  });
+
+  // What the system takes on the way is not ours to bound.
+  let most = 0;
+  for (let sent = 0; closed === 0 && sent < 100_000; sent += 1) {
+    stream.send(`${'x'.repeat(10_000)}\n`);
+    most = Math.max(most, stream.body.readableLength);
+    if (sent % 10 === 0) await new Promise(resolve => setImmediate(resolve));
+  }
+
+  t.is(closed, 1);
+  t.true(most < 1024 * 1024 + 20_000, `${most} bytes`);
+  response.resume();
+  await t.throwsAsync(text(response));
+});
+
+test('a reader who goes away is noticed', async t => {
+  const {stream, response} = await answer(t);
+
+  const gone = new Promise<void>(resolve => stream.onClose(resolve));
+  response.destroy();
+  await gone;
+
+  t.notThrows(() => stream.send('for nobody'));
+});

@@ -1,0 +1,119 @@
+import test from 'ava';
+import {type ClusterEvent, clusterEventSchema} from '../../shared/cluster-event.ts';
+import {useApiNode} from '../helpers/api-node.ts';
+import {watchEvents} from '../helpers/event-stream.ts';
+import {eventually} from '../helpers/eventually.ts';
+import {startNode} from '../helpers/node.ts';
+
+const node = useApiNode();
+
+const isOf = (queueId: string, type: string) => (event: ClusterEvent) =>
+  event.type === type && 'queue_id' in event && event.queue_id === queueId;
+
+test('what happens comes as server-sent events, each one JSON object with an id of its own', async t => {
+  const stream = await watchEvents(t, node());
+  await stream.listening();
+  const domain = await node().createDomain();
+
+  const [held, discarded] = [await node().hold({to: `a@${domain.name}`}), await node().hold({to: `b@${domain.name}`})];
+  const path = (mail: typeof held) => `mail/quarantine/${mail.node_id}/${mail.queue_id}`;
+  const entry = (await node().api('GET', `mail/quarantine?domain=${domain.name}&recipient=a@${domain.name}`)).json.data[0];
+  const outcome = (await node().api('POST', `${path(held)}/release`)).json.data;
+  await node().api('POST', `${path(held)}/release`);
+  await node().api('POST', `${path(discarded)}/discard`);
+  await node().api('PUT', `domains/${domain.id}`, {body: {active: false}});
+  await stream.next(event => event.type === 'domain' && event.id === domain.id && event.change === 'updated');
+
+  t.regex(String(stream.headers['content-type']), /^text\/event-stream/);
+  t.is(stream.headers['cache-control'], 'no-store');
+  t.regex(stream.text(), /Last-Event-ID/, 'says what it does not do');
+  const own = stream.events.filter(
+    ({data}) =>
+      ('queue_id' in data && [held.queue_id, discarded.queue_id].includes(data.queue_id)) ||
+      (data.type === 'domain' && data.id === domain.id),
+  );
+  t.deepEqual(
+    own.map(({name, data}) => `${name} ${data.type}`),
+    ['domain domain', 'held held', 'held held', 'released released', 'discarded discarded', 'domain domain'],
+  );
+  for (const {data} of own) t.true(clusterEventSchema.safeParse(data).success, JSON.stringify(data));
+  t.is(new Set(stream.events.map(({id}) => id)).size, stream.events.length);
+  const {type, at, ...mail} = (await stream.next(isOf(held.queue_id, 'held'))).data as {type: string; at: string};
+  t.deepEqual(mail, entry);
+  t.true(at >= entry.arrived_at, type);
+  t.like((await stream.next(isOf(held.queue_id, 'released'))).data, {...outcome, type: 'released'});
+  t.like(own[0]?.data, {type: 'domain', id: domain.id, name: domain.name, change: 'created', node_id: node().node_id});
+});
+
+test('only the types that are asked for come, and what is no type is refused by name', async t => {
+  const stream = await watchEvents(t, node(), {query: '?type=released,domain'});
+  const domain = await node().createDomain();
+  const mail = await node().hold({to: `a@${domain.name}`});
+  await node().api('POST', `mail/quarantine/${mail.node_id}/${mail.queue_id}/release`);
+  await stream.next(isOf(mail.queue_id, 'released'));
+
+  t.true(stream.events.every(({name}) => name === 'released' || name === 'domain'));
+  for (const query of ['type=', 'type=held,x', 'type=held&type=key', 'since=x']) {
+    const {status, json} = await node().api('GET', `events?${query}`);
+    t.is(status, 400, query);
+    t.is(json.error.fields[0].path, query.startsWith('type') ? 'type' : 'since');
+  }
+});
+
+test('a domain-admin is told of its own domain and no other, and refused what its scope never sees', async t => {
+  const [own, other] = [await node().createDomain(), await node().createDomain()];
+  const {key} = await node().createKey('domain-admin', {domain: own.name});
+  const stream = await watchEvents(t, node(), {key});
+
+  await node().hold({to: `a@${other.name}`});
+  await node().api('PUT', `domains/${other.id}`, {body: {quarantine_threshold: 5}});
+  const mail = await node().hold({to: `a@${own.name}`});
+  await stream.next(isOf(mail.queue_id, 'held'));
+  await node().api('PUT', `domains/${own.id}`, {body: {quarantine_threshold: 5}});
+  await stream.next(({type}) => type === 'domain');
+
+  t.is(stream.events.length, 2);
+  const {status, json} = await node().api('GET', 'events?type=held,key', {key});
+  t.is(status, 403);
+  t.deepEqual(json.error.required_scopes, ['read-only', 'full-admin']);
+});
+
+test('the stream of a key ends when the key is revoked or deleted', async t => {
+  for (const end of ['revoke', 'delete']) {
+    const {id, key} = await node().createKey('read-only');
+    const stream = await watchEvents(t, node(), {key});
+    await stream.listening();
+
+    if (end === 'revoke') await node().api('POST', `auth/api-keys/${id}/revoke`);
+    else await node().api('DELETE', `auth/api-keys/${id}`);
+
+    t.true(await eventually(stream.isEnded, 5000), end);
+    t.is((await node().api('GET', 'events', {key})).status, 401);
+  }
+});
+
+test('a key may watch twenty times; the next is told to end one first, and one that goes makes room', async t => {
+  const {key} = await node().createKey('read-only');
+  const streams = await Promise.all(Array.from({length: 20}, async () => watchEvents(t, node(), {key})));
+
+  const {status, json, headers} = await node().api('GET', 'events', {key});
+  t.is(status, 429);
+  t.is(json.error.code, 'rate_limited');
+  t.truthy(headers['retry-after']);
+
+  streams[0]?.close();
+  t.true(await eventually(async () => (await node().api('GET', 'events', {key})).status === 200));
+});
+
+test('a node with watchers stops without waiting for them', async t => {
+  const other = await startNode(t);
+  const streams = await Promise.all([watchEvents(t, other), watchEvents(t, other)]);
+  await streams[0]?.listening();
+
+  const startedAt = performance.now();
+  const code = await other.stop();
+
+  t.is(code, 0);
+  t.log(`${Math.round(performance.now() - startedAt)} ms`);
+  t.true(await eventually(() => streams.every(({isEnded}) => isEnded())));
+});
