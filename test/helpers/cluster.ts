@@ -54,8 +54,9 @@ export interface Cluster<Name extends string = string> {
 }
 
 const threeNodes = ['alpha', 'beta', 'gamma'] as const;
+export type ThreeNodes = (typeof threeNodes)[number];
 
-export const startCluster = async <Name extends string = (typeof threeNodes)[number]>(
+export const startCluster = async <Name extends string = ThreeNodes>(
   owner: Owner,
   options: ClusterOptions<Name> = {},
 ): Promise<Cluster<Name>> => {

@@ -1,20 +1,12 @@
 // Nodes for which the outboxes of the others are not enough: away too long, or gone back in time.
 import {cp, rm} from 'node:fs/promises';
 import test, {type ExecutionContext} from 'ava';
-import {type Cluster, type ClusterNode, startCluster} from '../helpers/cluster.ts';
+import type {ClusterNode} from '../helpers/cluster.ts';
 import {eventually} from '../helpers/eventually.ts';
-import {forFile} from '../helpers/for-file.ts';
+import {useCluster} from '../helpers/use-cluster.ts';
 
 const outboxLimit = 20;
-const cluster = forFile(async owner => startCluster(owner, {config: {cluster: {outbox_limit: outboxLimit}}}));
-
-const arrange = async (t: ExecutionContext) => {
-  const {nodes, ...rest} = cluster();
-  t.teardown(rest.heal);
-  rest.heal();
-  await rest.converged();
-  return {...(rest as Omit<Cluster, 'nodes'>), ...nodes, all: Object.values(nodes)};
-};
+const arrange = useCluster({config: {cluster: {outbox_limit: outboxLimit}}});
 
 const eventsKept = async ({metrics_url}: ClusterNode): Promise<number> =>
   Number(/^mfd_outbox_events (\d+)/m.exec(await (await fetch(`${metrics_url}/metrics`)).text())?.[1]);
@@ -115,5 +107,28 @@ test.serial('a node that starts from an old backup while nobody can be reached g
   for (const node of all) {
     for (const id of [...since, ...fresh]) t.like(await node.domain(id), {id}, node.node_id);
     t.like(await node.domain(since[0] as number), {tenant_id: 'meanwhile'}, node.node_id);
+  }
+});
+
+test.serial('a node replaced from empty under its old name has everything, and gives ids of its own', async t => {
+  const {alpha, beta, gamma, addNode, converged} = await arrange(t);
+  const before = await createDomains(gamma, 3);
+  await converged();
+
+  await gamma.stop();
+  t.is((await alpha.api('DELETE', 'cluster/nodes/gamma')).status, 200);
+  const fresh = await addNode('gamma');
+  await converged();
+  const made = await Promise.all(['one', 'two', 'three'].map(async name => fresh.createDomain({name: `${name}.fresh.test`})));
+  const since = made.map(({id}) => id);
+  await converged();
+
+  t.deepEqual(
+    since.filter(id => before.includes(id)),
+    [],
+  );
+  for (const node of [alpha, beta, fresh]) {
+    for (const id of [...before, ...since]) t.like(await node.domain(id), {id}, node.node_id);
+    t.deepEqual((await node.status()).peers.map(({node_id}) => node_id).sort(), ['alpha', 'beta', 'gamma'], node.node_id);
   }
 });

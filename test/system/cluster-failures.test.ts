@@ -1,18 +1,10 @@
 // Nodes that die and lines that lose things, while changes are on their way.
-import test, {type ExecutionContext} from 'ava';
-import {type Cluster, type ClusterNode, startCluster} from '../helpers/cluster.ts';
+import test from 'ava';
+import type {ClusterNode} from '../helpers/cluster.ts';
 import {eventually} from '../helpers/eventually.ts';
-import {forFile} from '../helpers/for-file.ts';
+import {useCluster} from '../helpers/use-cluster.ts';
 
-const cluster = forFile(async owner => startCluster(owner));
-
-const arrange = async (t: ExecutionContext) => {
-  const {nodes, ...rest} = cluster();
-  t.teardown(rest.heal);
-  rest.heal();
-  await rest.converged();
-  return {...(rest as Omit<Cluster, 'nodes'>), ...nodes, all: Object.values(nodes)};
-};
+const arrange = useCluster();
 
 const backlogOf = async (node: ClusterNode, of: ClusterNode): Promise<number> =>
   (await node.status()).peers.find(({node_id}) => node_id === of.node_id)?.outbox_backlog_to_us ?? 0;

@@ -1,20 +1,12 @@
 // What people do on two sides of a partition, and what is left of it when the sides meet again.
 import {join} from 'node:path';
-import test, {type ExecutionContext} from 'ava';
+import test from 'ava';
 import {openDatabase} from '../../daemon/store/database.ts';
-import {type Cluster, type ClusterNode, startCluster} from '../helpers/cluster.ts';
+import type {ClusterNode} from '../helpers/cluster.ts';
 import {eventually} from '../helpers/eventually.ts';
-import {forFile} from '../helpers/for-file.ts';
+import {useCluster} from '../helpers/use-cluster.ts';
 
-const cluster = forFile(async owner => startCluster(owner));
-
-const arrange = async (t: ExecutionContext) => {
-  const {nodes, ...rest} = cluster();
-  t.teardown(rest.heal);
-  rest.heal();
-  await rest.converged();
-  return {...(rest as Omit<Cluster, 'nodes'>), ...nodes, all: Object.values(nodes)};
-};
+const arrange = useCluster();
 
 /** What is stored of a DKIM key, whatever has become of it. */
 const storedDkimFields = async ({data}: ClusterNode, id: number): Promise<string> => {
