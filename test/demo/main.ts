@@ -41,7 +41,7 @@ const welcome = (nodes: ClusterNode[], contexts: string[]): string => {
   const last = nodes.at(-1);
   const hints = [
     [`bin/mfctl -c ${second} quarantine list`, 'what all nodes hold, asked of any of them'],
-    [`bin/mfctl -c ${third} quarantine release --reason spam --all-matching`, 'each by the node that holds it'],
+    [`bin/mfctl -c ${third} quarantine release NODE/QUEUE-ID`, 'by the node that holds it'],
     [`bin/mfctl -c ${first} domain update school.example --quarantine-threshold 5`, 'on every node at once'],
     [`bin/mfctl -c ${first} cluster status`, 'how each node is'],
     [`kill ${last?.pid()}`, `ends ${last?.node_id}; it comes back by itself after ${awayMs / 1000} s`],
@@ -53,7 +53,7 @@ const welcome = (nodes: ClusterNode[], contexts: string[]): string => {
     ),
     '',
     'Every second one of them gets a mail for bakery.example, clinic.example or school.example. In another terminal:',
-    ...hints.map(([command, what]) => `  ${command.padEnd(76)}  ${what}`),
+    ...hints.map(([command, what]) => `  ${command.padEnd(78)}  ${what}`),
     '',
     'Ctrl-C ends the demo; nothing of it is left then.',
     '',
