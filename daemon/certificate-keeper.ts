@@ -2,11 +2,12 @@
 import {createRequest, needsRenewal} from './cluster/certificates.ts';
 import {identityUris, type NodeIdentity} from './cluster/peer-identity.ts';
 import {CommandError} from './command-error.ts';
+import {readText} from './config/load.ts';
 import type {Config} from './config/schema.ts';
 import type {DataFolder} from './data-folder.ts';
 import type {Authority} from './services/authority.ts';
 import type {CertificateRequests, Certificates} from './services/join-protocol.ts';
-import {expiryOf, type NodePairs, operatorPair, readPairs, writePairs} from './tls-files.ts';
+import {expiryOf, type NodePairs, operatorPair, readPairs, requireOurs, writePairs} from './tls-files.ts';
 
 export interface CertificateKeeper {
   /** What new connections are shown. */
@@ -68,9 +69,10 @@ export const openCertificates = async (needs: Needs): Promise<CertificateKeeper>
     try {
       const next = await shown(await again());
       const isOther = next.api.cert !== current.api.cert || next.cluster.cert !== current.cluster.cert;
+      // Whoever issues them may see other names in them than this node does: that must not become one renewal after another.
+      tryAfter = next.cluster.cert === current.cluster.cert ? 0 : performance.now() + retry.mostMs;
       current = next;
       failures = 0;
-      tryAfter = 0;
       return isOther;
     } catch (error) {
       tryAfter = performance.now() + Math.min(retry.mostMs, retry.firstMs * 2 ** failures);
@@ -105,7 +107,8 @@ export const makePairs = async ({folder, identity, hosts, certify}: Making): Pro
     api_csr: api.request,
     api_hosts: hosts,
   });
-  const pairs = {cluster: {key: cluster.key, cert: node_cert}, api: {key: api.key, cert: api_cert}};
+  const pairs = {api: {key: api.key, cert: api_cert}, cluster: {key: cluster.key, cert: node_cert}};
+  requireOurs(pairs, await readText(folder.caCert, folder.caCert));
   await writePairs(folder, pairs);
   return pairs;
 };

@@ -18,7 +18,7 @@ import {type JoinAnswer, joinAnswerSchema} from './services/join-protocol.ts';
 import {createReplication} from './services/replication.ts';
 import {openDatabase} from './store/database.ts';
 import {writeState} from './store/local-state.ts';
-import {apiHosts, writePairs} from './tls-files.ts';
+import {apiHosts, requireOurs, writePairs} from './tls-files.ts';
 
 /** What `mfd join --json` prints. */
 export interface JoinReport {
@@ -82,7 +82,6 @@ const read = (text: string): JoinToken & {credentials: Omit<PeerCredentials, 'ca
 /** The folder is made and can be written to; what is in it from then on can be taken away again. */
 const takeFolder = async ({folder: {root}}: NewNode): Promise<{giveBack(): Promise<void>}> => {
   const isNew = (await mkdir(root, {recursive: true, mode: 0o700})) !== undefined;
-  await chmod(root, 0o700);
   await access(root, constants.W_OK);
   const before = await readdir(root);
   return {
@@ -157,17 +156,20 @@ const settle = async ({
   contact,
   address,
 }: Pick<Application, 'node' | 'keys' | 'contact' | 'address'> & {answer: JoinAnswer}): Promise<void> => {
+  await chmod(folder.root, 0o700);
   await mkdir(folder.tls, {mode: 0o700});
-  await writeFile(folder.caCert, answer.ca, {mode: 0o644});
-  await writePairs(folder, {
-    cluster: {key: keys.node.key, cert: answer.node_cert},
+  await writeFile(folder.caCert, contact.ca, {mode: 0o644});
+  const pairs = {
     api: {key: keys.api.key, cert: answer.api_cert},
-  });
+    cluster: {key: keys.node.key, cert: answer.node_cert},
+  };
+  requireOurs(pairs, contact.ca);
+  await writePairs(folder, pairs);
 
   const client = createPeerClient({
     peer: contact.peer,
     address: () => address,
-    credentials: {key: keys.node.key, cert: answer.node_cert, ca: answer.ca},
+    credentials: {...pairs.cluster, ca: contact.ca},
   });
   try {
     await takeOver(client, folder.database, {nodeId, nodeNo: answer.node_no});

@@ -101,6 +101,7 @@ export const startNode = async ({data, loaded, log, version, now = Date.now}: Ne
       hasAuthority,
       driftAfterMs: config.cluster.drift_after * 1000,
       authority,
+      ca,
     };
     const services = createServices({
       ...node,

@@ -6,6 +6,7 @@ import {createKeyDirectory} from './services/key-directory.ts';
 import {createNodeDirectory} from './services/node-directory.ts';
 import {openPeerStates} from './services/peer-states.ts';
 import type {Database} from './store/database.ts';
+import {lastOutboxSeq} from './store/outbox.ts';
 
 interface Needs {
   database: Database;
@@ -20,6 +21,7 @@ export const openRecords = async ({database, nodeNo, ballast}: Needs, now: () =>
   const nodeDirectory = await createNodeDirectory(database, configuration);
   return {
     configuration,
+    begunAt: await lastOutboxSeq(database.read),
     nodeDirectory,
     keyDirectory: await createKeyDirectory(database, configuration),
     domainDirectory: await createDomainDirectory(database, configuration),

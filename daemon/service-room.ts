@@ -4,6 +4,7 @@ import type {Logger} from 'pino';
 import {Fault} from '../shared/fault.ts';
 import type {HostPort} from '../shared/host-port.ts';
 import {followPeers, openEvents} from './across-room.ts';
+import {isTokenFor} from './cluster/authority.ts';
 import type {Peers} from './cluster/peers.ts';
 import type {Ballast} from './hold/ballast.ts';
 import type {Spool} from './hold/spool.ts';
@@ -55,6 +56,8 @@ export interface NodeParts {
   /** How long configurations may differ with nothing under way before they are compared. */
   driftAfterMs: number;
   authority(): Promise<Authority | undefined>;
+  /** Certificate of the cluster's authority, PEM. */
+  ca: string;
 }
 
 /**
@@ -70,7 +73,7 @@ export const createServices = (node: NodeParts & {apiUrl(): string; smtpAddress(
   const {configuration, keyDirectory, domainDirectory} = records;
   const {withRoom} = ballast;
   const limiter = createRateLimiter(now);
-  const replication = createReplication({database, configuration, nodeNo});
+  const replication = createReplication({database, configuration, nodeNo, begunAt: records.begunAt});
   const drift = createDrift({
     database,
     configuration,
@@ -143,7 +146,7 @@ export const createServices = (node: NodeParts & {apiUrl(): string; smtpAddress(
     replication,
     drift,
     membership: createMembership({configuration, nodeNo}),
-    joinTokens: createJoinTokens(trust),
+    joinTokens: createJoinTokens({...trust, isOurs: token => isTokenFor(node.ca, token)}),
     joining: createJoining(trust),
     removal: createRemoval({...trust, spread}),
     askForCertificates: trust.authorities.askForCertificates,

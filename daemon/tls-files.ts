@@ -53,6 +53,17 @@ export const readPairs = async (folder: DataFolder): Promise<Partial<NodePairs>>
 };
 
 /**
+ * Certificates that came from elsewhere are looked at before the old ones go: without an authority of its own a node could not
+ * come back from a wrong one.
+ */
+export const requireOurs = (pairs: NodePairs, caCert: string): void => {
+  const ca = new X509Certificate(caCert);
+  for (const pair of Object.values(pairs) as KeyAndCertificate[])
+    if (!isPair(pair) || !new X509Certificate(pair.cert).verify(ca.publicKey))
+      throw new Error('the certificates that were given are not of this cluster’s authority, or for other keys');
+};
+
+/**
  * Key and certificate are two files, and a node that has no authority of its own must not be left with the one of the new
  * pair and the other of the old. So both are written down beside them first; `readPair` finishes what was begun.
  */

@@ -2,13 +2,12 @@
 import {createHash, X509Certificate} from 'node:crypto';
 import type {Authority} from '../services/authority.ts';
 import {issueRequested, issueTicket, type KeyAndCertificate} from './certificates.ts';
-import {encodeJoinToken, joinUri} from './join-token.ts';
+import {decodeJoinToken, encodeJoinToken, joinUri} from './join-token.ts';
 import {identityUris} from './peer-identity.ts';
 
 export const createClusterAuthority = (pair: KeyAndCertificate, now: () => number): Authority => {
   const caFingerprint = fingerprintOf(new X509Certificate(pair.cert).raw);
   return {
-    certificate: pair.cert,
     fingerprint: `sha256:${caFingerprint.toString('hex')}`,
 
     async issueToken({id, endMs, address}) {
@@ -25,5 +24,9 @@ export const createClusterAuthority = (pair: KeyAndCertificate, now: () => numbe
     },
   };
 };
+
+/** Whether a token is for the cluster of this authority; throws for what is no token. */
+export const isTokenFor = (caCert: string, token: string): boolean =>
+  decodeJoinToken(token).caFingerprint.equals(fingerprintOf(new X509Certificate(caCert).raw));
 
 export const fingerprintOf = (der: Buffer): Buffer => createHash('sha256').update(der).digest();

@@ -1,5 +1,6 @@
 // Tells one peer what this node has changed, in order, from wherever the peer says that it is.
 
+import {Fault} from '../../shared/fault.ts';
 import {eventsAnswerSchema} from '../services/peer-protocol.ts';
 import type {Replication} from '../services/replication.ts';
 import type {PeerClient} from './peer-client.ts';
@@ -19,6 +20,11 @@ export interface OutboxSender {
 interface Needs {
   client: PeerClient;
   replication: Replication;
+  /**
+   * The peer knows events of this node that the node itself does not. Undefined for a node that has only just joined: what it
+   * knows it has from others.
+   */
+  onGoneBack: (() => void) | undefined;
   onFailure(error: unknown): void;
 }
 
@@ -28,7 +34,7 @@ const answerMs = 5000;
 const gapPauseMs = 300;
 const batch = {most: 500, maxChars: 256 * 1024};
 
-export const startOutboxSender = ({client, replication, onFailure}: Needs): OutboxSender => {
+export const startOutboxSender = ({client, replication, onGoneBack, onFailure}: Needs): OutboxSender => {
   let acknowledged: number | undefined;
   let isStopped = false;
   let failures = 0;
@@ -58,6 +64,7 @@ export const startOutboxSender = ({client, replication, onFailure}: Needs): Outb
       body: {floor, events},
       deadlineMs: answerMs,
     });
+    if (after === undefined && onGoneBack && (await replication.firstWord(applied))) onGoneBack();
     acknowledged = applied;
     size = Math.min(batch.most, Math.ceil(size * 1.1));
     // What is gone here the peer has to fetch by itself.
@@ -77,8 +84,7 @@ export const startOutboxSender = ({client, replication, onFailure}: Needs): Outb
       } while ((pauseMs === 0 || (isWoken && pauseMs === undefined)) && !isStopped);
     } catch (error) {
       failures += 1;
-      // A batch that does not get through in time may be too much for the line.
-      size = Math.max(1, Math.floor(size / 2));
+      if (mayBeTooMuch(error)) size = Math.max(1, Math.floor(size / 2));
       pauseMs = Math.min(backoff.mostMs, backoff.firstMs * 2 ** Math.min(failures, 10)) * (0.5 + Math.random() / 2);
       if (!isStopped) onFailure(error);
       settleWaiting(true);
@@ -101,10 +107,12 @@ export const startOutboxSender = ({client, replication, onFailure}: Needs): Outb
   return {
     wake,
     heardApplied(seq) {
-      // While a batch is under way its own answer is newer.
+      // While a batch is under way its own answer is newer; before the first one nothing else will do.
       if (isBusy || seq === acknowledged) return;
-      acknowledged = seq;
-      settleWaiting(false);
+      if (acknowledged !== undefined) {
+        acknowledged = seq;
+        settleWaiting(false);
+      }
       wake();
     },
     get acknowledged() {
@@ -133,3 +141,6 @@ export const startOutboxSender = ({client, replication, onFailure}: Needs): Outb
     },
   };
 };
+
+/** A batch that went out and was not answered in time may be too much for the line; a peer that is away says nothing of that. */
+const mayBeTooMuch = (error: unknown): boolean => !(error instanceof Fault && error.code === 'node_unreachable');

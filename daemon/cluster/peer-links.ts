@@ -42,6 +42,7 @@ const patienceMs = 1000;
 
 export const startPeerLinks = ({nodeNo, peers, talk, replication, intervalMs, news, log}: Needs): PeerLinks => {
   const links = new Map<number, Link>();
+  const knownFromTheStart = new Set(peers.list().map(peer => peer.nodeNo));
   const catchingUp = new Map<number, Promise<void>>();
   let isStopped = false;
 
@@ -69,6 +70,7 @@ export const startPeerLinks = ({nodeNo, peers, talk, replication, intervalMs, ne
     const sender = startOutboxSender({
       client: peer.client,
       replication,
+      onGoneBack: knownFromTheStart.has(peer.nodeNo) ? () => takeAllFrom(peer.nodeNo) : undefined,
       onFailure: failures.failed,
     });
     const heartbeats = startHeartbeats({
@@ -106,14 +108,15 @@ export const startPeerLinks = ({nodeNo, peers, talk, replication, intervalMs, ne
       await delay(catchUpPauseMs, undefined, {ref: false});
     }
   };
-  talk.onBehind(from => {
+  function takeAllFrom(from: number): void {
     const link = links.get(from);
     if (!link || isStopped || catchingUp.has(from)) return;
     catchingUp.set(
       from,
       fetchAll(link).finally(() => catchingUp.delete(from)),
     );
-  });
+  }
+  talk.onBehind(takeAllFrom);
 
   return {
     wake() {

@@ -8,8 +8,6 @@ import type {NodeDirectory} from './node-directory.ts';
 import type {PeerStates} from './peer-states.ts';
 
 export interface Authority {
-  /** PEM. */
-  readonly certificate: string;
   /** `sha256:` and hex. */
   readonly fingerprint: string;
   issueToken(order: {id: string; endMs: number; address: string}): Promise<string>;

@@ -43,7 +43,7 @@ export const joinRequestSchema = z.strictObject({
 });
 export type JoinRequest = z.infer<typeof joinRequestSchema>;
 
-export const joinAnswerSchema = z.strictObject({...certificatesSchema.shape, node_no: nodeNo, ca: pem});
+export const joinAnswerSchema = z.strictObject({...certificatesSchema.shape, node_no: nodeNo});
 export type JoinAnswer = z.infer<typeof joinAnswerSchema>;
 
 /** Body of POST /cluster/tokens, all of it optional. */

@@ -20,6 +20,8 @@ interface Needs {
   configuration: Configuration;
   authorities: Authorities;
   directory: NodeDirectory;
+  /** Whether a token is for this cluster; may throw for what is none. */
+  isOurs(token: string): boolean;
   nodeNo: number;
   now: () => number;
 }
@@ -36,7 +38,7 @@ const keptMs = 30 * 24 * 3600 * 1000;
 const graceMs = 24 * 3600 * 1000;
 const answerMs = 5000;
 
-export const createJoinTokens = ({configuration, authorities, directory, nodeNo, now}: Needs): JoinTokens => {
+export const createJoinTokens = ({configuration, authorities, directory, isOurs, nodeNo, now}: Needs): JoinTokens => {
   const issue = async (authority: Authority, {expiresInS, actor, detail}: Order): Promise<CreatedToken> => {
     const address = directory.findByNo(nodeNo)?.cluster_url?.replace(/^https:\/\//, '');
     if (address === undefined) throw new Fault('unavailable', 'this node is still starting; try again', {retryAfterSeconds: 5});
@@ -81,7 +83,10 @@ export const createJoinTokens = ({configuration, authorities, directory, nodeNo,
 
   async function ask({nodeId, client}: NonNullable<ReturnType<Authorities['peer']>>, body: object): Promise<CreatedToken> {
     try {
-      return await client.ask(createdTokenSchema, {method: 'POST', path: 'tokens', body, deadlineMs: answerMs});
+      const created = await client.ask(createdTokenSchema, {method: 'POST', path: 'tokens', body, deadlineMs: answerMs});
+      // A node that has fallen into other hands must not lead new ones into a cluster of its own.
+      if (!isOurs(created.token)) throw new Error(`the token that node ${nodeId} has made is not for this cluster`);
+      return created;
     } catch (error) {
       // A token nobody has heard of harms nobody: asking again is safe, whatever became of this one.
       if (error instanceof Fault && (error.code === 'node_unreachable' || error.code === 'outcome_unknown'))

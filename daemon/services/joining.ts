@@ -58,7 +58,7 @@ export const createJoining = ({configuration, authorities, directory, nodeNo, no
           {nodeId: node_id, nodeNo: node_no},
           {...request, api_hosts: ownNames(nodes, request, request.api_hosts)},
         );
-        return {node_no, ca: authority.certificate, ...certificates};
+        return {node_no, ...certificates};
       });
     },
 

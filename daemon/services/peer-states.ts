@@ -4,7 +4,7 @@ import {type Health, healthOf} from '../../shared/health.ts';
 import {listApplied} from '../store/applied.ts';
 import type {Database} from '../store/database.ts';
 import type {StoredNode} from '../store/node.ts';
-import {listPeerReports, savePeerReports} from '../store/peer-report.ts';
+import {keepPeerReports, listPeerReports, savePeerReports} from '../store/peer-report.ts';
 import type {NodeDirectory} from './node-directory.ts';
 import {type Heartbeat, heartbeatSchema} from './peer-protocol.ts';
 
@@ -123,7 +123,13 @@ export const openPeerStates = async ({database, directory, nodeNo, now, monotoni
         last_seen: new Date(now() - (monotonic() - heardAtMs)).toISOString(),
         report: heartbeat,
       }));
-      await database.write.transaction(async tx => savePeerReports(tx, reports));
+      await database.write.transaction(async tx => {
+        await savePeerReports(tx, reports);
+        await keepPeerReports(
+          tx,
+          directory.list().map(({id}) => id),
+        );
+      });
       for (const [, state] of unwritten) state.isWritten = true;
     },
   };

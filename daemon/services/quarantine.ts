@@ -1,6 +1,14 @@
 // The quarantine of the whole cluster: asks every hold queue and merges, or routes to the one that owns a mail.
 import {Fault} from '../../shared/fault.ts';
-import type {ActionOutcome, BulkResult, HeldMailDetail, HoldAction, MailReference, Summary} from '../../shared/held-mail.ts';
+import type {
+  ActionOutcome,
+  BulkResult,
+  HeldMailDetail,
+  HoldAction,
+  MailReference,
+  Summary,
+  SummaryGroup,
+} from '../../shared/held-mail.ts';
 import type {HoldFilter, Page} from '../../shared/hold-filter.ts';
 import type {AskAll, Gathered} from './gather.ts';
 import {readMerged, type Steps} from './merged-list.ts';
@@ -77,7 +85,7 @@ export const createQuarantine = ({queues, ask, onUnexpected}: Needs): Quarantine
           count: parts.reduce((sum, {count}) => sum + count, 0),
           size_bytes: parts.reduce((sum, {size_bytes}) => sum + size_bytes, 0),
           oldest_arrived_at: parts.flatMap(({oldest_arrived_at}) => oldest_arrived_at ?? []).sort()[0] ?? null,
-          groups: parts.flatMap(({groups}) => groups),
+          groups: parts.flatMap(({groups}) => groups).toSorted(byDomain),
         },
         unreachable,
       };
@@ -94,6 +102,9 @@ export const createQuarantine = ({queues, ask, onUnexpected}: Needs): Quarantine
     },
   };
 };
+
+const byDomain = (a: SummaryGroup, b: SummaryGroup): number =>
+  compare(a.domain, b.domain) || compare(a.reason, b.reason) || compare(a.node_id, b.node_id);
 
 const newestFirst = (a: HoldPlace, b: HoldPlace): number =>
   compare(b.arrived_at, a.arrived_at) || compare(a.node_id, b.node_id) || compare(a.queue_id, b.queue_id);

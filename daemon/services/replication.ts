@@ -31,6 +31,11 @@ export interface Replication {
   /** Somebody has applied more of this node's events than there have been: its database has gone back in time. */
   recover(told: number): Promise<void>;
   /**
+   * How far a peer has come, before it was told anything by this process. Beyond where this node began: its database has gone
+   * back in time, and has given the same numbers to other events since. Resolves with whether that is so.
+   */
+  firstWord(told: number): Promise<boolean>;
+  /**
    * For a start without word from every peer: should the database have gone back in time, ids that were given since are left
    * out by a wide margin.
    */
@@ -43,13 +48,15 @@ interface Needs {
   database: Database;
   configuration: Configuration;
   nodeNo: number;
+  /** The number of this node's newest event when the process began. */
+  begunAt?: number;
 }
 
 const skippedIds = 100_000;
 const recordsPerPage = 250;
 const digestsPerPage = 5000;
 
-export const createReplication = ({database, configuration, nodeNo}: Needs): Replication => ({
+export const createReplication = ({database, configuration, nodeNo, begunAt = Number.MAX_SAFE_INTEGER}: Needs): Replication => ({
   lastSeq: async () => lastOutboxSeq(database.read),
 
   async batchAfter(after, limits) {
@@ -126,6 +133,14 @@ export const createReplication = ({database, configuration, nodeNo}: Needs): Rep
     await database.write.transaction(async tx => {
       if (told > (await lastOutboxSeq(tx))) await renumberOutbox(tx, told);
     });
+  },
+
+  async firstWord(told) {
+    if (told <= begunAt) return false;
+    await database.write.transaction(async tx => {
+      if (told > (await outboxFloor(tx))) await renumberOutbox(tx, Math.max(told, await lastOutboxSeq(tx)));
+    });
+    return true;
   },
 
   async skipIds() {

@@ -28,6 +28,7 @@ export const savePeerReports = async (tx: Db, reports: PeerReport[]): Promise<vo
       .merge();
 };
 
-export const removePeerReport = async (tx: Db, nodeNo: number): Promise<void> => {
-  await tx<PeerReportRow>('peer_report').where({node_no: nodeNo}).delete();
+/** Forgets what was heard from nodes that are none any more. */
+export const keepPeerReports = async (tx: Db, nodeNos: number[]): Promise<void> => {
+  await tx<PeerReportRow>('peer_report').whereNotIn('node_no', nodeNos).delete();
 };

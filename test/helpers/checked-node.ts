@@ -55,7 +55,8 @@ export const createApiNode = (node: TestNode, sink: SmtpSink): ApiNode => {
     api,
     sink,
     backend,
-    createDomain: async fields => create('domains', {name: `domain${next()}.test`, backend_servers: [backend], ...fields}),
+    createDomain: async fields =>
+      create('domains', {name: `domain${next()}.${node.node_id.toLowerCase()}.test`, backend_servers: [backend], ...fields}),
     createKey: async (scope, fields) => create('auth/api-keys', {name: `key ${next()}`, scope, ...fields}),
 
     async hold({to, from = 'sender@outside.test', subject = 'offer', score = 8, headers = ''}) {

@@ -8,7 +8,7 @@ export interface Lines {
   line(from: string, to: string): TcpProxy;
   /** For `cluster.routes` of a node's configuration. */
   routesOf(from: string): string[];
-  /** No line between nodes of different groups works; the others stay as they are. */
+  /** No line between two of these groups works; the others stay as they are. */
   partition(groups: string[][], mode?: ProxyMode): void;
   /** All lines work, at full speed. */
   heal(): void;
@@ -35,7 +35,10 @@ export const startLines = async (
     routesOf: from => names.filter(to => to !== from).map(to => `${to}=127.0.0.1:${line(from, to).port}`),
     partition(groups, mode = 'refuse') {
       const groupOf = (name: string) => groups.findIndex(group => group.includes(name));
-      for (const {from, to} of pairs) if (groupOf(from) !== groupOf(to)) line(from, to).setMode(mode);
+      for (const {from, to} of pairs) {
+        const [own, other] = [groupOf(from), groupOf(to)];
+        if (own !== other && own >= 0 && other >= 0) line(from, to).setMode(mode);
+      }
     },
     heal() {
       for (const one of lines.values()) {

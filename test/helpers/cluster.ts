@@ -31,9 +31,11 @@ export interface ClusterOptions<Name extends string> {
   /** Merged into every mfd.yaml, section by section. */
   config?: Record<string, Record<string, unknown>>;
   /** Environment of single daemons. */
-  env?: Partial<Record<Name, Record<string, string>>>;
+  env?: Record<string, Record<string, string>>;
   /** False: nodes talk to each other directly. */
   isProxied?: boolean;
+  /** Where the folders of the nodes are made. */
+  folder?: string;
 }
 
 export interface Cluster<Name extends string = string> {
@@ -41,8 +43,8 @@ export interface Cluster<Name extends string = string> {
   /** Plays the mail server of all domains. */
   sink: SmtpSink;
   line: Lines['line'];
-  /** Groups that cannot reach each other. */
-  partition(...groups: Name[][]): void;
+  /** Two groups that cannot reach each other; lines within each stay as they are. */
+  partition(one: Name[], other: Name[], mode?: ProxyMode): void;
   isolate(name: Name, mode?: ProxyMode): void;
   heal(): void;
   /** Makes, joins and starts one more node, or one anew that has been removed. */
@@ -52,8 +54,9 @@ export interface Cluster<Name extends string = string> {
 }
 
 const threeNodes = ['alpha', 'beta', 'gamma'] as const;
+export type ThreeNodes = (typeof threeNodes)[number];
 
-export const startCluster = async <Name extends string = (typeof threeNodes)[number]>(
+export const startCluster = async <Name extends string = ThreeNodes>(
   owner: Owner,
   options: ClusterOptions<Name> = {},
 ): Promise<Cluster<Name>> => {
@@ -62,18 +65,20 @@ export const startCluster = async <Name extends string = (typeof threeNodes)[num
   const members = new Map<string, ClusterNode>();
   const addresses = new Map<string, string>();
   const sink = await startSmtpSink(owner);
-  const lines = await startLines(owner, everybody, name => parseHostPort((addresses.get(name) ?? '').replace('https://', '')));
+  const lines = await startLines(owner, options.isProxied === false ? [] : everybody, name =>
+    parseHostPort((addresses.get(name) ?? '').replace('https://', '')),
+  );
 
   const addNode = async (name: string): Promise<ClusterNode> => {
-    const {root, xdgConfigHome} = await nodeFolder(owner);
-    const env = {XDG_CONFIG_HOME: xdgConfigHome, ...options.env?.[name as Name]};
+    const {root, xdgConfigHome} = await nodeFolder(owner, options.folder);
+    const env = {XDG_CONFIG_HOME: xdgConfigHome, ...options.env?.[name]};
     const {config} = options;
     let report = await foundOrJoin(runningOf(members)[0], ['--data', join(root, 'data'), '--node-id', name], env);
     await addToConfig(report.data, {
       ...config,
       cluster: {
         heartbeat_interval: 1,
-        ...(options.isProxied === false ? {} : {routes: lines.routesOf(name)}),
+        ...(options.isProxied !== false && {routes: lines.routesOf(name)}),
         ...config?.cluster,
       },
       smtp: {reverse_lookup: false, ...config?.smtp},
@@ -98,7 +103,7 @@ export const startCluster = async <Name extends string = (typeof threeNodes)[num
     nodes: Object.fromEntries(members) as Record<Name, ClusterNode>,
     sink,
     line: lines.line,
-    partition: (...groups) => lines.partition(groups),
+    partition: (one, other, mode) => lines.partition([one, other], mode),
     isolate: (name, mode) => lines.partition([[name], everybody.filter(other => other !== name)], mode),
     heal: lines.heal,
     addNode,

@@ -4,7 +4,7 @@ import {cleanEnvironment, mfdFile} from './program.ts';
 
 /** Whoever is told what to do at the end: a test, or the demo. */
 export interface Owner {
-  teardown(close: () => unknown): void;
+  teardown(close: () => Promise<void> | void): void;
 }
 
 export interface Daemon {

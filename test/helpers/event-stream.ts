@@ -39,7 +39,7 @@ export const watchEvents = async (
     const headers = {'X-API-Key': key};
     const sent = request(`${node.api_url}/api/v1/events${query}`, {ca, agent: false, headers}, resolve);
     sent.on('error', reject);
-    t.teardown(() => sent.destroy());
+    t.teardown(async () => void sent.destroy());
     sent.end();
   });
   if (response.statusCode !== 200) throw new Error(`GET /events: ${response.statusCode}`);

@@ -78,8 +78,8 @@ export const startNode = async (owner: Owner, options: NodeOptions = {}): Promis
 };
 
 /** A folder for one node, which goes away, and the mfctl configuration of whoever made the node. */
-export const nodeFolder = async (owner: Owner): Promise<{root: string; xdgConfigHome: string}> => {
-  const root = await mkdtemp(join(tmpdir(), 'mfd-test-'));
+export const nodeFolder = async (owner: Owner, parent = tmpdir()): Promise<{root: string; xdgConfigHome: string}> => {
+  const root = await mkdtemp(join(parent, 'mfd-test-'));
   owner.teardown(async () => rm(root, {recursive: true, force: true}));
   return {root, xdgConfigHome: join(root, 'config')};
 };

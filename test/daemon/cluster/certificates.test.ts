@@ -1,3 +1,4 @@
+import 'reflect-metadata';
 import {createPrivateKey, webcrypto, X509Certificate} from 'node:crypto';
 import {once} from 'node:events';
 import type {AddressInfo} from 'node:net';

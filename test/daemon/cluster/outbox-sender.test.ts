@@ -9,8 +9,19 @@ import {Fault} from '../../../shared/fault.ts';
 
 /** An outbox of so many events, and a peer that has applied so many of them. */
 const arrange = ({last, applied = 0, floor = 0}: {last: number; applied?: number; floor?: number}) => {
-  const state = {last, applied, floor, isAway: false, losesAnswers: 0, sent: [] as number[][], largest: Number.POSITIVE_INFINITY};
+  const state = {
+    last,
+    applied,
+    floor,
+    begunAt: last,
+    goneBack: 0,
+    isAway: false,
+    losesAnswers: 0,
+    sent: [] as number[][],
+    largest: Number.POSITIVE_INFINITY,
+  };
   const replication = {
+    firstWord: async (told: number) => told > state.begunAt,
     batchAfter: async (after: number, {limit}: {limit: number}) => ({
       floor: state.floor,
       events: Array.from({length: Math.max(0, Math.min(limit, state.last - Math.max(after, state.floor)))}, (_, n) => ({
@@ -33,7 +44,15 @@ const arrange = ({last, applied = 0, floor = 0}: {last: number; applied?: number
     },
   } as unknown as PeerClient;
   const failures: unknown[] = [];
-  const start = () => startOutboxSender({client, replication, onFailure: error => failures.push(error)});
+  const start = () =>
+    startOutboxSender({
+      client,
+      replication,
+      onGoneBack: () => {
+        state.goneBack += 1;
+      },
+      onFailure: error => failures.push(error),
+    });
   return {state, start, failures};
 };
 
@@ -119,6 +138,20 @@ test('a peer that has gone back in time is told again from where it is', async t
   await until(() => state.applied === 10);
 
   t.deepEqual(state.sent.at(-1), [5, 6, 7, 8, 9, 10]);
+});
+
+test('a peer whose first word goes beyond what was known at the start says that this node has gone back in time, once', async t => {
+  const {state, start} = arrange({last: 10, applied: 8});
+  state.begunAt = 5;
+  const sender = start();
+  t.teardown(sender.stop);
+  await until(() => sender.acknowledged === 10);
+
+  state.last = 12;
+  sender.wake();
+  await until(() => sender.acknowledged === 12);
+
+  t.is(state.goneBack, 1);
 });
 
 test('a peer that is behind the reach of the outbox is told the floor until it has caught up by itself', async t => {

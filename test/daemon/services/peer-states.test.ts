@@ -52,7 +52,7 @@ const arrange = async (t: ExecutionContext) => {
   const open = async () => openPeerStates({database, directory, nodeNo: 1, now, monotonic: () => time.steady});
   const beta = directory.findById('beta');
   if (!beta) throw new Error('no beta');
-  return {database, time, pass, open, beta, states: await open()};
+  return {database, configuration, time, pass, open, beta, states: await open()};
 };
 
 test('a node is online below 60 s, stale to 300 s, and offline after that', async t => {
@@ -127,6 +127,22 @@ test('what was heard is known after a restart, as old as it is', async t => {
 
   t.is(again.healthOf(beta), 'stale');
   t.like(await again.entryOf(beta), {last_seen: '2026-06-01T12:00:00.000Z', config_hash: hash, config_hash_age_s: 117});
+});
+
+test('what was heard from a node that has been removed is forgotten', async t => {
+  const {states, database, configuration} = await arrange(t);
+  await configuration.change(async draft =>
+    draft.create('node', 3, {node_id: 'gamma', fqdn: 'gamma.test', cluster_url: null, api_url: null, created_at: draft.at}),
+  );
+  states.heard(heartbeat());
+  states.heard(heartbeat({node_id: 'gamma', node_no: 3}));
+  await states.flush();
+
+  await configuration.change(async draft => draft.remove('node', 3));
+  states.heard(heartbeat());
+  await states.flush();
+
+  t.deepEqual(await database.read('peer_report').pluck('node_no'), [2]);
 });
 
 test('a change of health is told once, when it happens', async t => {

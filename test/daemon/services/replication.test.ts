@@ -165,6 +165,27 @@ test('a node whose database has gone back in time takes back what it had said, a
   t.is(await hashOf(gamma), await hashOf(restored));
 });
 
+test('a node that went back in time and has made as much since as it lost learns of it from a peer’s first word', async t => {
+  const [alpha, beta] = [await createReplica(t, 1), await createReplica(t, 2)];
+  for (const name of ['one.test', 'two.test', 'three.test']) await addDomain(alpha, name);
+  await send(alpha, beta);
+  const empty = await createReplica(t, 1);
+  // The same node from a backup that knows nothing, started while nobody could be asked.
+  const restored = {...empty, replication: createReplication({...empty, begunAt: 0})};
+  await restored.replication.skipIds();
+  for (const name of ['four.test', 'five.test', 'six.test']) await addDomain(restored, name);
+
+  const hasGoneBack = await restored.replication.firstWord(3);
+  await catchUp(beta, restored);
+  await send(restored, beta);
+
+  t.true(hasGoneBack);
+  t.deepEqual(await namesAt(beta), ['five.test', 'four.test', 'one.test', 'six.test', 'three.test', 'two.test']);
+  t.is(await hashOf(beta), await hashOf(restored));
+  const whole = createReplication({...alpha, begunAt: 3});
+  t.false(await whole.firstWord(3), 'a node that knows as much itself has not gone back');
+});
+
 test('a node that cannot ask whether its database has gone back in time gives ids that were never given', async t => {
   const alpha = await createReplica(t, 1);
   const first = await addDomain(alpha, 'one.test');

@@ -1,0 +1,60 @@
+import test from 'ava';
+import {startApi} from './scripted-api.ts';
+
+const created = {
+  token: 'mfj1_AQID',
+  expires_at: '2026-03-01T10:30:00.000Z',
+  address: 'mx1.example.com:8444',
+  ca_fingerprint: `sha256:${'a'.repeat(64)}`,
+};
+
+test('cluster token prints the token alone, and how to use it on standard error', async t => {
+  const api = await startApi(t, {'POST /cluster/tokens': {status: 201, data: created}});
+
+  const plain = await api.mfctl(['cluster', 'token']);
+  const quiet = await api.mfctl(['cluster', 'token', '-q', '--expires-in', '1h30m']);
+  const json = await api.mfctl(['cluster', 'token', '-o', 'json']);
+
+  t.is(plain.stdout, 'mfj1_AQID\n');
+  t.regex(plain.stderr, /one node join through mx1\.example\.com:8444, until 2026-03-01T10:30:00Z.*\n +mfd join - --data .*\n/);
+  t.false(plain.stderr.includes(created.token));
+  t.deepEqual([quiet.stdout, quiet.stderr], ['mfj1_AQID\n', '']);
+  t.deepEqual(JSON.parse(json.stdout), created);
+  t.deepEqual(
+    api.requests.map(({body}) => JSON.parse(body)),
+    [{}, {expires_in_s: 5400}, {}],
+  );
+});
+
+test('cluster token says what the node says when nobody can make one', async t => {
+  const error = {code: 'unavailable', detail: 'only node mx1 can let nodes in'};
+  const api = await startApi(t, {'POST /cluster/tokens': {status: 503, headers: {'retry-after': '5'}, error}});
+
+  const {code, stdout, stderr} = await api.mfctl(['cluster', 'token']);
+
+  t.is(code, 7);
+  t.is(stdout, '');
+  t.regex(stderr, /only node mx1 can let nodes in \(unavailable, .*\nhint: .*mfctl cluster status/);
+});
+
+test('cluster remove asks first, names who was not told, and passes on --force', async t => {
+  const api = await startApi(t, {
+    'DELETE /cluster/nodes/mx2': {},
+    'DELETE /cluster/nodes/mx3': {headers: {'x-unreachable-nodes': 'mx1, mx4'}},
+  });
+
+  const silent = await api.mfctl(['cluster', 'remove', 'mx2']);
+  const refused = await api.mfctl(['cluster', 'remove', 'mx2'], {input: 'n\n', columns: 80});
+  const asked = await api.mfctl(['cluster', 'remove', 'mx2'], {input: 'y\n', columns: 80});
+  const forced = await api.mfctl(['cluster', 'remove', 'mx3', '--yes', '--force']);
+  const unknown = await api.mfctl(['cluster', 'remove', '../domains/1', '--yes']);
+
+  t.deepEqual([silent.code, refused.code, asked.code, forced.code, unknown.code], [2, 3, 0, 0, 5]);
+  t.regex(silent.stderr, /hint: repeat with --yes/);
+  t.regex(asked.stderr, /Remove node mx2\? .*mail it holds.*removed node mx2/s);
+  t.is(forced.stderr, 'removed node mx3\nwarning: did not answer and will follow when reachable: mx1, mx4\n');
+  t.deepEqual(
+    api.requests.map(({path, query}) => `${path}?${query}`),
+    ['/cluster/nodes/mx2?', '/cluster/nodes/mx3?force=true', '/cluster/nodes/..%2Fdomains%2F1?'],
+  );
+});

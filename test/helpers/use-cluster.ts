@@ -1,0 +1,15 @@
+import type {ExecutionContext} from 'ava';
+import {type ClusterOptions, startCluster, type ThreeNodes} from './cluster.ts';
+import {forFile} from './for-file.ts';
+
+/** One cluster of three for all tests of a file. Each test finds all lines whole and all nodes alike, and leaves the lines so. */
+export const useCluster = (options: ClusterOptions<ThreeNodes> = {}) => {
+  const cluster = forFile(async owner => startCluster(owner, options));
+  return async (t: ExecutionContext) => {
+    const {nodes, ...rest} = cluster();
+    t.teardown(rest.heal);
+    rest.heal();
+    await rest.converged();
+    return {...rest, ...nodes, all: Object.values(nodes)};
+  };
+};
