@@ -124,7 +124,7 @@ test('who am I: the record without its value, what it may do, and which node ans
     'quarantine-only': 'me:read quarantine:act quarantine:read',
     'domain-admin': 'domains:read domains:write me:read quarantine:act quarantine:read',
     'full-admin':
-      'audit:read cluster:read domains:create domains:read domains:write keys:read keys:write me:read quarantine:act quarantine:read',
+      'audit:read cluster:read cluster:write domains:create domains:read domains:write keys:read keys:write me:read quarantine:act quarantine:read',
   };
   for (const scope of ['read-only', 'quarantine-only', 'domain-admin', 'full-admin'] as const) {
     const {id, key} = await node().createKey(scope, scope === 'domain-admin' ? {domain: domain.name} : {});
