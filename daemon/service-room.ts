@@ -73,7 +73,13 @@ export const createServices = (node: NodeParts & {apiUrl(): string; smtpAddress(
   const {configuration, keyDirectory, domainDirectory} = records;
   const {withRoom} = ballast;
   const limiter = createRateLimiter(now);
-  const replication = createReplication({database, configuration, nodeNo, begunAt: records.begunAt});
+  const replication = createReplication({
+    database,
+    configuration,
+    nodeNo,
+    begunAt: records.begunAt,
+    lastSeqOf: no => records.peerStates.latest(no)?.last_seq,
+  });
   const drift = createDrift({
     database,
     configuration,

@@ -6,6 +6,8 @@ import type {Peer} from './peers.ts';
 export interface Heartbeats {
   /** Sends one now, unless one is under way; resolves with whether it has been answered. */
   beat(): Promise<boolean>;
+  /** How many in a row were not answered. */
+  readonly misses: number;
   stop(): void;
 }
 
@@ -30,6 +32,7 @@ export const startHeartbeats = ({peer, talk, intervalMs, news, onAnswer, onFailu
   let sentAt = Number.NEGATIVE_INFINITY;
   let underWay: Promise<boolean> | undefined;
   let isStopped = false;
+  let misses = 0;
 
   const send = async (): Promise<boolean> => {
     sentAt = performance.now();
@@ -42,12 +45,14 @@ export const startHeartbeats = ({peer, talk, intervalMs, news, onAnswer, onFailu
         body: heartbeat,
         deadlineMs: answerMs,
       });
+      misses = 0;
       usesTold = usesUpTo;
       newsTold = current;
       await talk.hear(peer, heard);
       if (!isStopped) onAnswer(heard.applied[nodeNo] ?? 0);
       return true;
     } catch (error) {
+      misses += 1;
       if (!isStopped) onFailure(error);
       return false;
     }
@@ -65,6 +70,9 @@ export const startHeartbeats = ({peer, talk, intervalMs, news, onAnswer, onFailu
   }, lookMs).unref();
   return {
     beat,
+    get misses() {
+      return misses;
+    },
     stop() {
       isStopped = true;
       clearInterval(look);

@@ -6,6 +6,7 @@ import type {PeerTalk} from '../services/peer-talk.ts';
 import type {Replication} from '../services/replication.ts';
 import {catchUp} from './catch-up.ts';
 import {type Heartbeats, startHeartbeats} from './heartbeats.ts';
+import {lookForLostPeers} from './lost-peers.ts';
 import {type OutboxSender, startOutboxSender} from './outbox-sender.ts';
 import type {Peer, Peers} from './peers.ts';
 
@@ -42,8 +43,8 @@ const patienceMs = 1000;
 
 export const startPeerLinks = ({nodeNo, peers, talk, replication, intervalMs, news, log}: Needs): PeerLinks => {
   const links = new Map<number, Link>();
-  const knownFromTheStart = new Set(peers.list().map(peer => peer.nodeNo));
-  const catchingUp = new Map<number, Promise<void>>();
+  const startedAt = new Date().toISOString();
+  const catchingUp = new Map<number, Promise<boolean>>();
   let isStopped = false;
 
   /** A peer that cannot be reached is told of when that begins and when it is over, not every second. */
@@ -70,7 +71,8 @@ export const startPeerLinks = ({nodeNo, peers, talk, replication, intervalMs, ne
     const sender = startOutboxSender({
       client: peer.client,
       replication,
-      onGoneBack: knownFromTheStart.has(peer.nodeNo) ? () => takeAllFrom(peer.nodeNo) : undefined,
+      // What one knows that has joined since, it has from others.
+      onGoneBack: peer.joinedAt > startedAt ? undefined : () => void takeAllFrom(peer.nodeNo),
       onFailure: failures.failed,
     });
     const heartbeats = startHeartbeats({
@@ -94,11 +96,18 @@ export const startPeerLinks = ({nodeNo, peers, talk, replication, intervalMs, ne
     };
   });
 
-  const fetchAll = async ({peer}: Link): Promise<void> => {
+  const lost = lookForLostPeers({
+    replication,
+    peers: () => [...links.values()].map(({peer, heartbeats}) => ({peer, misses: heartbeats.misses})),
+  });
+
+  /** Resolves with whether it has been done. */
+  const fetchAll = async ({peer}: Link): Promise<boolean> => {
     try {
       const count = await catchUp(peer.client, replication, nodeNo);
       log.info({node: peer.nodeId, records: count}, 'configuration taken from another node');
       for (const {sender} of links.values()) sender.wake();
+      return true;
     } catch (error) {
       log.warn(
         {node: peer.nodeId, ...(error instanceof Fault ? {detail: detailOf(error)} : {err: error})},
@@ -106,6 +115,7 @@ export const startPeerLinks = ({nodeNo, peers, talk, replication, intervalMs, ne
       );
       // Whoever noticed that it is needed notices again; not at once.
       await delay(catchUpPauseMs, undefined, {ref: false});
+      return false;
     }
   };
   function takeAllFrom(from: number): void {
@@ -136,8 +146,8 @@ export const startPeerLinks = ({nodeNo, peers, talk, replication, intervalMs, ne
       const startedAt = performance.now();
       const everybody = async (): Promise<boolean> => {
         const answered = await Promise.all([...links.values()].map(async ({heartbeats}) => heartbeats.beat()));
-        await Promise.all(catchingUp.values());
-        if (answered.every(Boolean)) return true;
+        const caughtUp = await Promise.all(catchingUp.values());
+        if ([...answered, ...caughtUp].every(Boolean)) return true;
         if (performance.now() - startedAt > patienceMs) return false;
         // Nodes that are started together find each other's doors shut at first.
         await delay(100, undefined, {ref: false});
@@ -147,6 +157,7 @@ export const startPeerLinks = ({nodeNo, peers, talk, replication, intervalMs, ne
     },
     async stop() {
       isStopped = true;
+      lost.stop();
       for (const {sender, heartbeats} of links.values()) {
         sender.stop();
         heartbeats.stop();

@@ -7,6 +7,8 @@ import {createPeerClient, type PeerClient, type PeerCredentials} from './peer-cl
 export interface Peer {
   readonly nodeNo: number;
   readonly nodeId: string;
+  /** ISO 8601, by the clock of the node that let it in. */
+  readonly joinedAt: string;
   readonly client: PeerClient;
 }
 
@@ -33,13 +35,13 @@ export const startPeers = ({nodeNo, directory, credentials, routes}: Needs): Pee
   const known = new Map<number, Peer & {farewells: (() => void)[]}>();
   let shown = credentials;
 
-  const add = ({id, node_id}: StoredNode) => {
+  const add = ({id, node_id, created_at}: StoredNode) => {
     const client = createPeerClient({
       peer: {nodeId: node_id, nodeNo: id},
       address: () => addressOf(routeTo.get(node_id) ?? directory.findByNo(id)?.cluster_url),
       credentials: shown,
     });
-    const peer = {nodeNo: id, nodeId: node_id, client};
+    const peer = {nodeNo: id, nodeId: node_id, joinedAt: created_at, client};
     known.set(id, {...peer, farewells: welcomes.map(welcome => welcome(peer))});
   };
   const remove = (id: number) => {

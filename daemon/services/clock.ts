@@ -29,10 +29,25 @@ export const tick = async (tx: Db, nowMs: number, nodeNo: number): Promise<Stamp
   return stamp;
 };
 
-/** Moves the clock to a stamp that came from elsewhere: what is written here from now on is later than that. */
-export const observe = async (tx: Db, stamp: Stamp): Promise<void> => {
+/** Beyond this, a clock is not ahead but wrong. */
+const believedAheadMs = 24 * 3600 * 1000;
+
+/**
+ * Moves the clock to the latest of stamps that came from elsewhere: what is written here from now on is later than that. One
+ * of a clock that is wrong by years moves nothing; what it was put on is written over with a later one all the same, see
+ * `laterThan`.
+ */
+export const observe = async (tx: Db, stamps: Stamp[], nowMs: number): Promise<void> => {
+  const bound = formatStamp(nowMs + believedAheadMs, 0, 0);
+  const latest = stamps.filter(stamp => stamp < bound).reduce((a, b) => (a > b ? a : b), '');
   const own = await readState(tx, 'clock');
-  if (own === undefined || own < stamp) await writeState(tx, 'clock', stamp);
+  if (latest !== '' && (own === undefined || own < latest)) await writeState(tx, 'clock', latest);
+};
+
+/** `stamp`, or the one after the latest of `others` when that is not earlier: a write is later than what it is put upon. */
+export const laterThan = (others: Stamp[], stamp: Stamp, nodeNo: number): Stamp => {
+  const latest = others.toSorted().at(-1);
+  return latest === undefined || latest < stamp ? stamp : nextStamp(latest, 0, nodeNo);
 };
 
 const hex = (value: number, digits: number): string => value.toString(16).padStart(digits, '0');

@@ -1,11 +1,11 @@
 import type {Json} from '../../shared/merge-patch.ts';
 import {appendAudit} from '../store/audit.ts';
-import {idsPerNode, type Kind, type StampedFields} from '../store/config-record.ts';
+import {findRecord, idsPerNode, type Kind, type StampedFields} from '../store/config-record.ts';
 import type {Database, Db} from '../store/database.ts';
 import {nextInSequence} from '../store/local-state.ts';
 import {appendToOutbox} from '../store/outbox.ts';
 import {apply, type Change, recount, type Touched} from './apply.ts';
-import {observe, stampMs, tick} from './clock.ts';
+import {laterThan, observe, tick} from './clock.ts';
 import {buryLosers} from './name-conflict.ts';
 import type {Actor} from './ports.ts';
 import type {FieldsOf} from './projection.ts';
@@ -14,7 +14,7 @@ import type {FieldsOf} from './projection.ts';
 export interface Draft {
   /** For reading inside the change; what was put is there to be read. */
   tx: Db;
-  /** When it happens, ISO 8601: the time of the change's stamp. */
+  /** When it happens by this node's clock, ISO 8601. */
   at: string;
   nextId(kind: Kind): Promise<number>;
   create<K extends Kind>(kind: K, id: number, fields: FieldsOf[K]): Promise<void>;
@@ -61,9 +61,12 @@ export const createConfiguration = ({database, nodeNo, now, withRoom}: Needs): C
         changes.push(change);
         touched.push(...(await apply(tx, [change], now())));
       };
-      const at = new Date(stampMs(stamp)).toISOString();
-      const write = async (kind: Kind, id: number, fields: object) =>
-        put({kind, id, deleted: null, fields: stamped(fields as Record<string, Json>, stamp)});
+      const at = new Date(now()).toISOString();
+      const write = async (kind: Kind, id: number, fields: object) => {
+        const known = await findRecord(tx, {kind, id});
+        const before = Object.values(known?.fields ?? {}).map(([, written]) => written);
+        await put({kind, id, deleted: null, fields: stamped(fields as Record<string, Json>, laterThan(before, stamp, nodeNo))});
+      };
 
       const result = await work({
         tx,
@@ -81,8 +84,7 @@ export const createConfiguration = ({database, nodeNo, now, withRoom}: Needs): C
 
   const takeOver = async (changes: Change[], note: (tx: Db) => Promise<void>): Promise<Committed> =>
     database.write.transaction(async tx => {
-      const last = changes.map(latestStamp).toSorted().at(-1);
-      if (last !== undefined) await observe(tx, last);
+      await observe(tx, changes.flatMap(stampsOf), now());
       const touched = await apply(tx, changes, now());
       const seq = await buryLosers({tx, touched, nodeNo, now});
       await note(tx);
@@ -128,8 +130,10 @@ interface Committed {
   seq: number | undefined;
 }
 
-const latestStamp = ({fields, deleted}: Change): string =>
-  [...Object.values(fields).map(([, stamp]) => stamp), deleted ?? ''].sort().at(-1) ?? '';
+const stampsOf = ({fields, deleted}: Change): string[] => [
+  ...Object.values(fields).map(([, stamp]) => stamp),
+  ...(deleted === null ? [] : [deleted]),
+];
 
 const stamped = (fields: Record<string, Json>, stamp: string): StampedFields =>
   Object.fromEntries(

@@ -93,7 +93,8 @@ export const createKeys = ({database, configuration, directory, domains, nodeId,
     async revoke(actor, id, isForced) {
       await configuration.change(async draft => {
         const key = await byId(draft.tx, id);
-        if (key.revoked_at !== null) return;
+        // Written once more, so that who waits for the others waits for this as well: it may have come from elsewhere.
+        if (key.revoked_at !== null) return draft.update('api_key', id, {revoked_at: key.revoked_at});
         await guardLastAdmin(draft.tx, key, isForced);
         await draft.update('api_key', id, {revoked_at: draft.at});
         await draft.audit(actor, 'key.revoke', String(id), isForced ? 'forced' : '');

@@ -5,10 +5,20 @@ import {id, nodeId} from '../../shared/fields.ts';
 import type {Json} from '../../shared/merge-patch.ts';
 import {kinds} from '../store/config-record.ts';
 
-export const stampSchema = z.string().regex(/^[0-9a-f]{12}\.[0-9a-f]{4}\.[0-9a-f]{4}$/);
+/** Some years before the time that a stamp has no more digits for, or an ISO 8601 date: what follows it must be possible. */
+const lastStamp = 'e60000000000';
+
+export const stampSchema = z
+  .string()
+  .regex(/^[0-9a-f]{12}\.[0-9a-f]{4}\.[0-9a-f]{4}$/)
+  .refine(stamp => stamp < lastStamp, 'is not of this era');
 
 export const nodeNo = z.int().min(1).max(0xffff);
-const seq = z.int().min(0);
+/** More events than there will ever be, and room to go on counting. */
+const seq = z
+  .int()
+  .min(0)
+  .max(2 ** 48);
 const json: z.ZodType<Json> = z.json() as z.ZodType<Json>;
 
 /** Part of a record's state, or all of it: fields with the stamps of their last writes, or the deletion. */

@@ -49,6 +49,7 @@ interface Needs {
 }
 
 const neverHeard: License = {valid: false, type: 'unknown', status: 'unknown', expires_at: '1970-01-01T00:00:00.000Z'};
+const overtakenMs = 5000;
 const noHash = `sha256:${'0'.repeat(64)}`;
 
 export const openPeerStates = async ({database, directory, nodeNo, now, monotonic}: Needs): Promise<PeerStates> => {
@@ -72,8 +73,12 @@ export const openPeerStates = async ({database, directory, nodeNo, now, monotoni
 
   return {
     heard(heartbeat) {
+      const before = states.get(heartbeat.node_no)?.heartbeat;
+      // An answer may be overtaken by what was said after it. A clock that was set back looks like that too, but by more.
+      const behindMs = (before?.clock_ms ?? 0) - heartbeat.clock_ms;
+      const latest = before && behindMs > 0 && behindMs < overtakenMs ? before : heartbeat;
       const skewSeconds = (heartbeat.clock_ms - now()) / 1000;
-      states.set(heartbeat.node_no, {heartbeat, heardAtMs: monotonic(), skewSeconds, isWritten: false});
+      states.set(heartbeat.node_no, {heartbeat: latest, heardAtMs: monotonic(), skewSeconds, isWritten: false});
     },
     latest: no => states.get(no)?.heartbeat,
     healthOf: health,

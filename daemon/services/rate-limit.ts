@@ -68,7 +68,12 @@ export const createRateLimiter = (now: () => number): RateLimiter => {
     hear(nodeNo, told, clockMs) {
       // Clocks differ: the other's minute counts for the one of ours that its middle falls into.
       const middle = (told.window + 0.5) * windowMs + now() - clockMs;
-      others.set(nodeNo, {window: Math.floor(middle / windowMs), counts: new Map(told.counts)});
+      const at = Math.floor(middle / windowMs);
+      const before = others.get(nodeNo);
+      // What is on its way may be overtaken by what was said later: within a minute, counts only grow.
+      const known = before?.window === at ? before.counts : new Map<number, number>();
+      const heard = told.counts.map(([keyId, count]): [number, number] => [keyId, Math.max(count, known.get(keyId) ?? 0)]);
+      others.set(nodeNo, {window: at, counts: new Map([...known, ...heard])});
     },
   };
 };

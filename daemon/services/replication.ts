@@ -1,7 +1,7 @@
 // Both ends of replication without the wire: what this node has to tell, and what it takes over from others.
 import {Fault} from '../../shared/fault.ts';
 import {listApplied, readApplied, writeApplied} from '../store/applied.ts';
-import {digestsAfter, findRecord, greatestId, kinds, type RecordKey, recordsAfter} from '../store/config-record.ts';
+import {digestsAfter, findRecord, greatestId, idsPerNode, kinds, type RecordKey, recordsAfter} from '../store/config-record.ts';
 import type {Database} from '../store/database.ts';
 import {raiseSequence, readSequence} from '../store/local-state.ts';
 import {lastOutboxSeq, outboxAfter, outboxFloor, pruneOutbox, renumberOutbox} from '../store/outbox.ts';
@@ -28,7 +28,10 @@ export interface Replication {
   merge(records: Change[]): Promise<void>;
   /** After a whole snapshot: notes how far the node it came from had applied the others, and goes on counting after all of it. */
   caughtUp(applied: Record<string, number>): Promise<void>;
-  /** Somebody has applied more of this node's events than there have been: its database has gone back in time. */
+  /**
+   * Somebody has applied more of this node's events than there have been: its database has gone back in time. A number that no
+   * node can have come to is not believed: a Fault `validation_failed`.
+   */
   recover(told: number): Promise<void>;
   /**
    * How far a peer has come, before it was told anything by this process. Beyond where this node began: its database has gone
@@ -50,121 +53,152 @@ interface Needs {
   nodeNo: number;
   /** The number of this node's newest event when the process began. */
   begunAt?: number;
+  /** What another node last said of its own newest event; undefined when it was never heard. */
+  lastSeqOf?(nodeNo: number): number | undefined;
 }
 
 const skippedIds = 100_000;
+/** More than a node can have done between a backup and its restoration. */
+const mostForgotten = 10_000_000;
 const recordsPerPage = 250;
 const digestsPerPage = 5000;
 
-export const createReplication = ({database, configuration, nodeNo, begunAt = Number.MAX_SAFE_INTEGER}: Needs): Replication => ({
-  lastSeq: async () => lastOutboxSeq(database.read),
-
-  async batchAfter(after, limits) {
-    // The floor first: what is pruned between the two reads is missed by the receiver, who then asks anew.
-    const floor = await outboxFloor(database.read);
-    const entries = await outboxAfter(database.read, after, limits);
-    return {floor, events: entries.map(entry => entry as ReplicationEvent)};
-  },
-
-  async receive(origin, {floor, events}) {
-    requireOwnStamps(origin, events);
-    const before = await readApplied(database.read, origin);
-    if (before < floor) return {applied: before, hasGap: true};
-    const fresh = events.filter(({seq}) => seq > before);
-    const isNext = fresh.every(({seq}, n) => seq === before + 1 + n);
-    const last = fresh.at(-1)?.seq;
-    if (!isNext || last === undefined) return {applied: before, hasGap: false};
-    await configuration.absorb(
-      fresh.flatMap(({event}) => event.changes),
-      async tx => writeApplied(tx, origin, last),
-    );
-    return {applied: last, hasGap: false};
-  },
-
-  async applied() {
-    const applied = await listApplied(database.read);
-    return applied.set(nodeNo, await lastOutboxSeq(database.read));
-  },
-
-  async recordsPage(after) {
-    const applied = await this.applied();
-    const records = await recordsAfter(database.read, after, recordsPerPage);
-    return {
-      applied: vectorOf(applied),
-      records: records.map(({kind, id, fields, deleted}) => ({kind, id, fields, deleted})),
-      next: records.length === recordsPerPage ? keyOf(records.at(-1)) : null,
-    };
-  },
-
-  async digestsPage(after) {
-    const digests = await digestsAfter(database.read, after, digestsPerPage);
-    return {
-      digests: digests.map(({kind, id, digest}) => [kind, id, digest]),
-      next: digests.length === digestsPerPage ? keyOf(digests.at(-1)) : null,
-    };
-  },
-
-  async records(keys) {
-    const found = await Promise.all(keys.map(async key => findRecord(database.read, key)));
-    return found.flatMap(record => {
-      if (!record) return [];
-      const {kind, id, fields, deleted} = record;
-      return [{kind, id, fields, deleted}];
-    });
-  },
-
-  async merge(records) {
-    if (records.length > 0) await configuration.absorb(records, async () => {});
-  },
-
-  async caughtUp(applied) {
-    await configuration.absorb([], async tx => {
-      for (const [origin, seq] of Object.entries(applied))
-        if (Number(origin) !== nodeNo) await writeApplied(tx, Number(origin), seq);
-      // Ids of records that this database did not know any more must not be given again.
-      for (const kind of kinds) {
-        const greatest = await greatestId(tx, kind, nodeNo);
-        if (greatest !== undefined) await raiseSequence(tx, kind, greatest % 1_000_000_000);
-      }
-    });
-  },
-
-  async recover(told) {
-    await database.write.transaction(async tx => {
-      if (told > (await lastOutboxSeq(tx))) await renumberOutbox(tx, told);
-    });
-  },
-
-  async firstWord(told) {
-    if (told <= begunAt) return false;
-    await database.write.transaction(async tx => {
-      if (told > (await outboxFloor(tx))) await renumberOutbox(tx, Math.max(told, await lastOutboxSeq(tx)));
-    });
-    return true;
-  },
-
-  async skipIds() {
-    await database.write.transaction(async tx => {
-      for (const kind of kinds) await raiseSequence(tx, kind, (await readSequence(tx, kind)) + skippedIds);
-    });
-  },
-
-  async prune(upTo, limit) {
+export const createReplication = ({
+  database,
+  configuration,
+  nodeNo,
+  begunAt = Number.MAX_SAFE_INTEGER,
+  lastSeqOf = () => undefined,
+}: Needs): Replication => {
+  const requirePossible = async (told: number): Promise<void> => {
     const last = await lastOutboxSeq(database.read);
-    const to = Math.min(last, Math.max(upTo, last - limit));
-    if (to <= (await outboxFloor(database.read))) return 0;
-    return database.write.transaction(async tx => pruneOutbox(tx, to));
-  },
-});
+    if (told - last > mostForgotten)
+      throw new Fault('validation_failed', `a node claims to know event ${told} of this one, which has come to ${last}`);
+  };
 
-/** A node tells of its own changes only: their stamps end in its number. */
-const requireOwnStamps = (origin: number, events: ReplicationEvent[]): void => {
+  return {
+    lastSeq: async () => lastOutboxSeq(database.read),
+
+    async batchAfter(after, limits) {
+      // The floor first: what is pruned between the two reads is missed by the receiver, who then asks anew.
+      const floor = await outboxFloor(database.read);
+      const entries = await outboxAfter(database.read, after, limits);
+      return {floor, events: entries.map(entry => entry as ReplicationEvent)};
+    },
+
+    async receive(origin, {floor, events}) {
+      requireOwnChanges(origin, events);
+      const before = await readApplied(database.read, origin);
+      if (before < floor) return {applied: before, hasGap: true};
+      const fresh = events.filter(({seq}) => seq > before);
+      const isNext = fresh.every(({seq}, n) => seq === before + 1 + n);
+      const last = fresh.at(-1)?.seq;
+      if (!isNext || last === undefined) return {applied: before, hasGap: false};
+      await configuration.absorb(
+        fresh.flatMap(({event}) => event.changes),
+        async tx => writeApplied(tx, origin, last),
+      );
+      return {applied: last, hasGap: false};
+    },
+
+    async applied() {
+      const applied = await listApplied(database.read);
+      return applied.set(nodeNo, await lastOutboxSeq(database.read));
+    },
+
+    async recordsPage(after) {
+      const applied = await this.applied();
+      const records = await recordsAfter(database.read, after, recordsPerPage);
+      return {
+        applied: vectorOf(applied),
+        records: records.map(({kind, id, fields, deleted}) => ({kind, id, fields, deleted})),
+        next: records.length === recordsPerPage ? keyOf(records.at(-1)) : null,
+      };
+    },
+
+    async digestsPage(after) {
+      const digests = await digestsAfter(database.read, after, digestsPerPage);
+      return {
+        digests: digests.map(({kind, id, digest}) => [kind, id, digest]),
+        next: digests.length === digestsPerPage ? keyOf(digests.at(-1)) : null,
+      };
+    },
+
+    async records(keys) {
+      const found = await Promise.all(keys.map(async key => findRecord(database.read, key)));
+      return found.flatMap(record => {
+        if (!record) return [];
+        const {kind, id, fields, deleted} = record;
+        return [{kind, id, fields, deleted}];
+      });
+    },
+
+    async merge(records) {
+      if (records.length > 0) await configuration.absorb(records, async () => {});
+    },
+
+    async caughtUp(applied) {
+      await configuration.absorb([], async tx => {
+        for (const [origin, seq] of Object.entries(applied)) {
+          // Nobody knows better how far a node has come than the node itself; what is missing then comes from there again.
+          const most = lastSeqOf(Number(origin)) ?? seq;
+          if (Number(origin) !== nodeNo) await writeApplied(tx, Number(origin), Math.min(seq, most));
+        }
+        // Ids of records that this database did not know any more must not be given again.
+        for (const kind of kinds) {
+          const greatest = ((await greatestId(tx, kind, nodeNo)) ?? 0) % idsPerNode;
+          if (greatest - (await readSequence(tx, kind)) < mostForgotten) await raiseSequence(tx, kind, greatest);
+        }
+      });
+    },
+
+    async recover(told) {
+      await requirePossible(told);
+      await database.write.transaction(async tx => {
+        if (told > (await lastOutboxSeq(tx))) await renumberOutbox(tx, told);
+      });
+    },
+
+    async firstWord(told) {
+      if (told <= begunAt) return false;
+      await requirePossible(told);
+      await database.write.transaction(async tx => {
+        if (told > (await outboxFloor(tx))) await renumberOutbox(tx, Math.max(told, await lastOutboxSeq(tx)));
+      });
+      return true;
+    },
+
+    async skipIds() {
+      await database.write.transaction(async tx => {
+        for (const kind of kinds) await raiseSequence(tx, kind, (await readSequence(tx, kind)) + skippedIds);
+      });
+    },
+
+    async prune(upTo, limit) {
+      const last = await lastOutboxSeq(database.read);
+      const to = Math.min(last, Math.max(upTo, last - limit));
+      if (to <= (await outboxFloor(database.read))) return 0;
+      return database.write.transaction(async tx => pruneOutbox(tx, to));
+    },
+  };
+};
+
+/**
+ * A node tells of its own changes only: their stamps end in its number, what it creates has ids of its own, and of the nodes
+ * it describes itself. Letting others in, and removing them, is everybody's.
+ */
+const requireOwnChanges = (origin: number, events: ReplicationEvent[]): void => {
   const suffix = `.${origin.toString(16).padStart(4, '0')}`;
   for (const {event} of events)
-    for (const {fields, deleted} of event.changes) {
+    for (const {kind, id, fields, deleted} of event.changes) {
       const stamps = [...Object.values(fields).map(([, stamp]) => stamp), ...(deleted === null ? [] : [deleted])];
+      const isCreation = Object.hasOwn(fields, 'created_at');
       if (!stamps.every(stamp => stamp.endsWith(suffix)))
         throw new Fault('validation_failed', `an event of node number ${origin} has stamps of another node`);
+      if (
+        kind === 'node' ? id !== origin && !isCreation && deleted === null : isCreation && Math.floor(id / idsPerNode) !== origin
+      )
+        throw new Fault('validation_failed', `an event of node number ${origin} speaks for another: ${kind} ${id}`);
     }
 };
 

@@ -29,7 +29,7 @@ const startListening = async (t: ExecutionContext, names = ['alpha', 'beta', 'ga
   const members: Peer[] = [];
   let welcome: (peer: Peer) => () => void = () => () => {};
   const join = (node: PeerNode) => {
-    const peer = {nodeNo: names.indexOf(node.nodeId) + 1, nodeId: node.nodeId, client: node.clientOf(alpha)};
+    const peer = {nodeNo: names.indexOf(node.nodeId) + 1, nodeId: node.nodeId, joinedAt: '', client: node.clientOf(alpha)};
     members.push(peer);
     farewells.set(node, welcome(peer));
   };

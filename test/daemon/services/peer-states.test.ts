@@ -92,6 +92,17 @@ test('the entry says what the node said, and when by the clock of this one', asy
   t.deepEqual(states.skews(), {beta: 600});
 });
 
+test('what was said earlier and comes later is no news', async t => {
+  const {states, pass} = await arrange(t);
+  states.heard(heartbeat({clock_ms: start + 1000, last_seq: 20}));
+  pass(2);
+
+  states.heard(heartbeat({clock_ms: start + 900, last_seq: 12}));
+  t.is(states.latest(2)?.last_seq, 20);
+  states.heard(heartbeat({clock_ms: start - 600_000, last_seq: 21}));
+  t.is(states.latest(2)?.last_seq, 21, 'a clock that was set back');
+});
+
 test('a wall clock that jumps makes nobody stale', async t => {
   const {states, beta, time} = await arrange(t);
   states.heard(heartbeat());

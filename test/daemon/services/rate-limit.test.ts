@@ -25,6 +25,15 @@ test('the latest word of a node replaces the one before', t => {
   t.like(limiter.take(7, 10), {isAllowed: true, remaining: 0});
 });
 
+test('what was said earlier and comes later takes nothing back', t => {
+  const limiter = createRateLimiter(() => start + 1000);
+  limiter.hear(2, {window: start / minute, counts: [[7, 10]]}, start + 1000);
+
+  limiter.hear(2, {window: start / minute, counts: [[7, 4]]}, start + 900);
+
+  t.false(limiter.take(7, 10).isAllowed);
+});
+
 test('a node tells only what it has counted itself', t => {
   const limiter = createRateLimiter(() => start + 1000);
   limiter.hear(2, {window: start / minute, counts: [[7, 4]]}, start + 1000);

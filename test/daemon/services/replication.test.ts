@@ -195,6 +195,70 @@ test('a node that cannot ask whether its database has gone back in time gives id
   t.is(await addDomain(alpha, 'two.test'), first + 100_001);
 });
 
+test('a node creates records of its own, and describes no other node', async t => {
+  const [alpha, beta] = [await createReplica(t, 1), await createReplica(t, 2)];
+  const node = {node_id: 'gamma', fqdn: 'gamma.test', cluster_url: null, api_url: null, created_at: '2026-01-01T00:00:00.000Z'};
+  const told = async (work: (draft: Draft) => Promise<void>) => {
+    await alpha.configuration.change(work);
+    const {events} = await alpha.replication.batchAfter((await alpha.replication.lastSeq()) - 1, everything);
+    const before = (await beta.replication.applied()).get(1) ?? 0;
+    return beta.replication.receive(1, {floor: 0, events: events.map(event => ({...event, seq: before + 1}))});
+  };
+
+  await t.throwsAsync(
+    told(async draft =>
+      draft.create('domain', 2_000_000_007, {...newFields.domain('one.test'), backend_servers: ['x:25'], created_at: draft.at}),
+    ),
+    {message: /speaks for another/},
+  );
+  await t.notThrowsAsync(
+    told(async draft => draft.create('node', 3, node)),
+    'letting a node in is everybody’s',
+  );
+  await t.throwsAsync(
+    told(async draft => draft.update('node', 3, {api_url: 'https://evil.test'})),
+    {message: /speaks for another/},
+  );
+  await t.notThrowsAsync(
+    told(async draft => draft.remove('node', 3)),
+    'and so is removing it',
+  );
+  t.deepEqual(await namesAt(beta), []);
+});
+
+test('a clock that is wrong by years dates nothing but what it was put on, and a later edit wins over it all the same', async t => {
+  const today = 1_800_000_000_000;
+  const [wrong, right] = [
+    await createReplica(t, 1, () => today + 10 * 365 * 24 * 3_600_000),
+    await createReplica(t, 2, () => today),
+  ];
+  const id = await addDomain(wrong, 'one.test');
+  await send(wrong, right);
+
+  await right.configuration.change(async draft => draft.update('domain', id, {quarantine_threshold: 3}));
+  await addDomain(right, 'two.test');
+  await send(right, wrong);
+
+  for (const {database} of [wrong, right])
+    t.deepEqual(await database.read('domain').orderBy('name').select('name', 'quarantine_threshold'), [
+      {name: 'one.test', quarantine_threshold: 3},
+      {name: 'two.test', quarantine_threshold: 6},
+    ]);
+  t.is((await right.database.read('domain').where({name: 'two.test'}).first()).updated_at, new Date(today).toISOString());
+  t.is(await hashOf(wrong), await hashOf(right));
+});
+
+test('numbers that no node can have come to are not believed', async t => {
+  const [alpha, beta] = [await createReplica(t, 1), await createReplica(t, 2)];
+  await addDomain(alpha, 'one.test');
+
+  await t.throwsAsync(alpha.replication.recover(2 ** 47), {message: /claims to know/});
+  await send(alpha, beta);
+
+  t.is(await alpha.replication.lastSeq(), 1);
+  t.deepEqual(await namesAt(beta), ['one.test']);
+});
+
 test('of two domains made with one name apart, the later is a tombstone everywhere, without its secrets, and its maker says so', async t => {
   let time = 1_800_000_000_000;
   const now = () => {
