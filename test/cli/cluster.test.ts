@@ -58,3 +58,60 @@ test('cluster remove asks first, names who was not told, and passes on --force',
     ['/cluster/nodes/mx2?', '/cluster/nodes/mx3?force=true', '/cluster/nodes/..%2Fdomains%2F1?'],
   );
 });
+
+const drift = {
+  local_node_id: 'mx1',
+  config_hash: `sha256:${'1'.repeat(64)}`,
+  nodes: [
+    {node_id: 'mx2', config_hash: `sha256:${'2'.repeat(64)}`, differs_since: '2026-03-01T10:00:00.000Z', differing_records: 2},
+    {node_id: 'mx3', config_hash: '', differs_since: null, differing_records: null},
+  ],
+  records: [
+    {
+      node_id: 'mx2',
+      kind: 'domain',
+      id: 1_000_000_001,
+      name: 'example.com',
+      here: 'live',
+      there: 'live',
+      fields: [
+        {name: 'quarantine_threshold', here: 6, there: 4.5},
+        {name: 'backend_servers', here: ['a:25'], there: ['b:25']},
+      ],
+    },
+    {node_id: 'mx2', kind: 'api_key', id: 2_000_000_003, name: 'old\x1b[2J', here: 'live', there: 'deleted', fields: []},
+  ],
+  repairs: [{at: '2026-03-01T09:00:00.000Z', node_id: 'mx3', records: 1}],
+  generated_at: '2026-03-01T10:05:00.000Z',
+};
+
+test('cluster drift names records and fields, and nodes that were not compared', async t => {
+  const api = await startApi(t, {'GET /cluster/drift': {data: drift}});
+
+  const {code, stdout, stderr} = await api.mfctl(['cluster', 'drift']);
+
+  t.is(code, 0);
+  t.is(
+    stdout,
+    [
+      'NODE  KIND             ID  NAME         FIELD                 HERE      THERE',
+      'mx2   domain   1000000001  example.com  quarantine_threshold  6         4.5',
+      'mx2   domain   1000000001  example.com  backend_servers       ["a:25"]  ["b:25"]',
+      'mx2   api_key  2000000003  old␛[2J      (record)              live      deleted',
+      '',
+    ].join('\n'),
+  );
+  t.regex(stderr, /warning: mx2 differs in 2 records since 2026-03-01T10:00:00Z\n/);
+  t.regex(stderr, /warning: mx3 did not answer, and was not compared\n/);
+  t.regex(stderr, /repaired at 2026-03-01T09:00:00Z: 1 record taken over from mx3\n/);
+  t.deepEqual(JSON.parse((await api.mfctl(['cluster', 'drift', '-o', 'json'])).stdout), drift);
+});
+
+test('without a difference cluster drift says so', async t => {
+  const api = await startApi(t, {'GET /cluster/drift': {data: {...drift, nodes: [], records: [], repairs: []}}});
+
+  const {stdout, stderr} = await api.mfctl(['cluster', 'drift']);
+
+  t.is(stdout, '');
+  t.is(stderr, 'no differences\n');
+});
