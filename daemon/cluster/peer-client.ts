@@ -160,13 +160,12 @@ const answerTo = async (
         fail(error);
       },
     };
-    const deadline = setTimeout(() => waiting.destroy(new Error(`no answer within ${deadlineMs} ms`)), deadlineMs);
-    const handshake = setTimeout(
-      () => {
-        if (!isHeard) waiting.destroy(new Error(sent.socket ? 'no connection' : 'all connections to it are in use'));
-      },
-      Math.min(handshakeMs, deadlineMs),
-    );
+    const giveUp = () => {
+      if (isHeard) waiting.destroy(new Error(`no answer within ${deadlineMs} ms`));
+      else waiting.destroy(new Error(sent.socket ? 'no connection in time' : 'all connections to it are in use'));
+    };
+    const deadline = setTimeout(giveUp, deadlineMs);
+    const handshake = setTimeout(() => void (isHeard || giveUp()), Math.min(handshakeMs, deadlineMs));
     const settle = () => {
       clearTimeout(deadline);
       clearTimeout(handshake);

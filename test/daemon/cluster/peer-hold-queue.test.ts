@@ -268,13 +268,20 @@ test('however many read the mails of a node slowly, its list is there', async t 
   const remote = createPeerHoldQueue(client);
   await beta.hold(id, {bytes: Buffer.from(`Subject: x\r\n\r\n${'a line of text\r\n'.repeat(500_000)}`)});
 
-  const readings = await Promise.allSettled(Array.from({length: 300}, async () => remote.body(id, operator)));
+  // A few at a time, so that all get what they ask for until there is no connection left.
+  let reading = 0;
+  const refusals: unknown[] = [];
+  while (refusals.length === 0 && reading < 500) {
+    const bodies = await Promise.allSettled(Array.from({length: 16}, async () => remote.body(id, operator)));
+    refusals.push(...bodies.flatMap(body => (body.status === 'rejected' ? [body.reason] : [])));
+    reading += bodies.length - refusals.length;
+  }
   const list = await remote.list({}, page, operator);
   const audit = await createPeerAuditLog(client).list({}, page, operator);
 
-  const refused = readings.flatMap(reading => (reading.status === 'rejected' ? [reading.reason] : []));
-  t.true(refused.length < readings.length);
-  for (const reason of refused) t.is(reason.code, 'node_unreachable');
+  t.log(`${reading} read`);
+  t.true(reading > 0);
+  for (const refusal of refusals) t.like(refusal, {code: 'node_unreachable'});
   t.is(list.total, 1);
   t.true(audit.total > 0);
 });
