@@ -18,6 +18,7 @@ export interface PeerLinks {
   leastAcknowledged(): number | undefined;
   /** One heartbeat to everybody, and what follows from it; resolves with whether all have answered before the deadline. */
   greet(deadlineMs: number): Promise<boolean>;
+  /** Begins nothing more, and waits for what is under way; that ends soon only once the peers are closed. */
   stop(): Promise<void>;
 }
 
@@ -44,7 +45,7 @@ export const startPeerLinks = ({nodeNo, peers, talk, replication, intervalMs, ne
   const links = new Map<number, Link>();
   const knownFromTheStart = new Set(peers.list().map(peer => peer.nodeNo));
   const catchingUp = new Map<number, Promise<void>>();
-  let isStopped = false;
+  const stopped = new AbortController();
 
   /** A peer that cannot be reached is told of when that begins and when it is over, not every second. */
   const failureLog = ({nodeId}: Peer) => {
@@ -100,17 +101,18 @@ export const startPeerLinks = ({nodeNo, peers, talk, replication, intervalMs, ne
       log.info({node: peer.nodeId, records: count}, 'configuration taken from another node');
       for (const {sender} of links.values()) sender.wake();
     } catch (error) {
+      if (stopped.signal.aborted) return;
       log.warn(
         {node: peer.nodeId, ...(error instanceof Fault ? {detail: detailOf(error)} : {err: error})},
         'taking the configuration from another node failed',
       );
       // Whoever noticed that it is needed notices again; not at once.
-      await delay(catchUpPauseMs, undefined, {ref: false});
+      await delay(catchUpPauseMs, undefined, {ref: false, signal: stopped.signal}).catch(() => {});
     }
   };
   function takeAllFrom(from: number): void {
     const link = links.get(from);
-    if (!link || isStopped || catchingUp.has(from)) return;
+    if (!link || stopped.signal.aborted || catchingUp.has(from)) return;
     catchingUp.set(
       from,
       fetchAll(link).finally(() => catchingUp.delete(from)),
@@ -146,7 +148,7 @@ export const startPeerLinks = ({nodeNo, peers, talk, replication, intervalMs, ne
       return Promise.race([everybody(), delay(deadlineMs, false, {ref: false})]);
     },
     async stop() {
-      isStopped = true;
+      stopped.abort();
       for (const {sender, heartbeats} of links.values()) {
         sender.stop();
         heartbeats.stop();
