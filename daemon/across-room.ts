@@ -33,16 +33,18 @@ export const followPeers = ({peers, records: {nodeDirectory, peerStates}, log}: 
       logs.delete(nodeNo);
     };
   });
+  const isAway = (nodeId: string): boolean => {
+    const peer = peers.list().find(one => one.nodeId === nodeId);
+    const node = peer && nodeDirectory.findByNo(peer.nodeNo);
+    return node !== undefined && peerStates.healthOf(node) === 'offline';
+  };
   return {
     queues: () => [...queues.values()],
     auditLogs: () => [...logs.values()],
+    isAway,
     ask: createAskAll({
       onSilent: (node, fault) => log.warn({node, detail: fault.detail}, 'a node did not answer; what it has is left out'),
-      isAway(nodeId) {
-        const peer = peers.list().find(one => one.nodeId === nodeId);
-        const node = peer && nodeDirectory.findByNo(peer.nodeNo);
-        return node !== undefined && peerStates.healthOf(node) === 'offline';
-      },
+      isAway,
     }),
   };
 };

@@ -70,8 +70,10 @@ export const startCluster = ({nodeNo, config, records, services, peers, log}: Ne
     async stop() {
       // What was acknowledged here last should not wait for this node to come back.
       await links.settled(await replication.lastSeq(), farewellMs);
-      await links.stop();
+      const stopped = links.stop();
+      // A peer that hangs would keep us for as long as its answers may take.
       peers.close();
+      await stopped;
     },
   };
 };

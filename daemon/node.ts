@@ -103,16 +103,18 @@ export const startNode = async ({data, loaded, log, version, now = Date.now}: Ne
       authority,
       ca,
     };
+    // As configured until they are open: the doors that open before them are asked already.
+    let apiAddress = listenOf(config.api.listen);
+    let smtpAddress = listenOf(config.smtp.listen);
     const services = createServices({
       ...node,
-      apiUrl: () => apiUrl(loaded.config, fqdn, api.address),
-      smtpAddress: () => mail.address,
+      apiUrl: () => apiUrl(loaded.config, fqdn, apiAddress),
+      smtpAddress: () => smtpAddress,
       spread: async () => clustered.spread(),
     });
     closers.add(services.close);
 
     const clustered = startCluster({nodeNo: storage.nodeNo, config, records, services, peers, log});
-    closers.add(clustered.stop);
     const timers = startTimers({
       services,
       records,
@@ -123,7 +125,12 @@ export const startNode = async ({data, loaded, log, version, now = Date.now}: Ne
       renewCertificates,
       metrics,
     });
-    closers.add(timers.stop);
+    closers.add(async () => {
+      // What the timers wait for of other nodes ends with the connections to these.
+      const idle = timers.stop();
+      await clustered.stop();
+      await idle;
+    });
 
     const metricsListener = await openMetricsDoor({
       ...node,
@@ -146,14 +153,18 @@ export const startNode = async ({data, loaded, log, version, now = Date.now}: Ne
       createApi({...services, explainDrift: clustered.explainDrift, metrics, log}).callback(),
     );
     closers.add(async () => api.stop(graceMs));
+    apiAddress = api.address;
     await services.membership.announce({api_url: apiUrl(config, fqdn, api.address)});
     const mail = await startMail({...node, config, services, tls: certificates.current().api, tmpDir: spool.tmpDir, graceMs});
     closers.add(mail.stop);
+    smtpAddress = mail.address;
     phase = 'open';
     // What was due, and could not be had before the peers were there.
     void renewCertificates().catch(error => log.error({err: error}, 'certificate renewal failed'));
 
     async function renewCertificates(isForced = false): Promise<void> {
+      // The doors that are not open yet could not be shown the new ones.
+      if (phase === 'starting') return;
       if (!(await certificates.refresh(isForced))) return;
       const pairs = certificates.current();
       api.setCertificate(pairs.api);
@@ -184,6 +195,7 @@ export const startNode = async ({data, loaded, log, version, now = Date.now}: Ne
         phase = 'stopping';
         // These would never finish by themselves.
         services.events.close();
+        services.forPeers.bus.close();
         // Both doors close at once, or the grace of one would be added to that of the other.
         await Promise.all([mail.stop(), api.stop(graceMs), cluster.stop(graceMs)]);
         await closers.closeAll();

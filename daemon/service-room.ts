@@ -175,6 +175,7 @@ export const createServices = (node: NodeParts & {apiUrl(): string; smtpAddress(
     quarantine: createQuarantine({
       queues: () => [queue, ...others.queues()],
       ask: others.ask,
+      isAway: others.isAway,
       onUnexpected: error => log.error({err: error}, 'quarantine action failed'),
     }),
     cluster: createCluster({

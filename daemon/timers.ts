@@ -1,5 +1,6 @@
 // What a node does by itself, again and again.
 import type {Logger} from 'pino';
+import {Fault} from '../shared/fault.ts';
 import type {ClusterRoom} from './cluster-room.ts';
 import type {Config} from './config/schema.ts';
 import type {Ballast} from './hold/ballast.ts';
@@ -18,7 +19,7 @@ interface Needs {
   renewCertificates(): Promise<void>;
 }
 
-/** Each job waits for its own last run; one that fails is logged and comes again. */
+/** Each job waits for its own last run; one that fails is logged and comes again. From `stop` on nothing begins; it waits for what runs. */
 export const startTimers = ({
   services,
   records,
@@ -60,7 +61,8 @@ export const startTimers = ({
       try {
         await job();
       } catch (error) {
-        log.error({err: error}, `${what} failed`);
+        // What was asked of other nodes is broken off at the end.
+        if (!isStopped || !(error instanceof Fault)) log.error({err: error}, `${what} failed`);
       }
       if (!isStopped) arm();
     };

@@ -1,13 +1,14 @@
 // Requests to one peer over kept-alive mutual TLS. It has to show the certificate of that very node.
-import type {IncomingMessage} from 'node:http';
-import {Agent, request} from 'node:https';
+import type {ClientRequest, IncomingMessage} from 'node:http';
+import {request} from 'node:https';
 import type {Readable} from 'node:stream';
-import type {PeerCertificate} from 'node:tls';
 import type {z} from 'zod';
-import type {Envelope} from '../../shared/envelope.ts';
-import {Fault, type FaultCode, statusOfCode} from '../../shared/fault.ts';
-import type {KeyAndCertificate} from './certificates.ts';
-import {identityIn, type NodeIdentity} from './peer-identity.ts';
+import {Fault} from '../../shared/fault.ts';
+import {createPeerAgents, type Lane, type PeerCredentials} from './peer-agents.ts';
+import {faultFrom, readEnvelope, unanswered, unreachable} from './peer-answer.ts';
+import type {NodeIdentity} from './peer-identity.ts';
+
+export type {PeerCredentials} from './peer-agents.ts';
 
 export interface PeerRequest {
   method: 'GET' | 'POST';
@@ -28,22 +29,20 @@ export interface PeerRequest {
 export interface PeerClient {
   readonly nodeId: string;
   ask<S extends z.ZodType>(schema: S, request: PeerRequest): Promise<z.output<S>>;
-  /** The answer's bytes as they come. Breaking off the reading ends the request. */
+  /** The answer's bytes as they come. Breaking off the reading ends the request; a caller that reads too slowly is broken off. */
   stream(request: PeerRequest): Promise<{sizeBytes: number | undefined; stream: Readable}>;
   /** Connections from now on show this certificate; those that are open end when they fall idle. */
   setCertificate(pair: PeerCredentials): void;
-  /** Breaks off what is under way. */
+  /** Breaks off what is under way, and what is asked from now on. */
   close(): void;
 }
 
-export type PeerCredentials = KeyAndCertificate & {ca: string};
-
 interface Needs {
   peer: NodeIdentity;
-  /** Asked anew for every connection. */
+  /** Asked anew for every request. */
   address(): {host: string; port: number} | undefined;
   credentials: PeerCredentials;
-  maxSockets?: typeof usualSockets;
+  limits?: typeof usualLimits;
 }
 
 /** A kept-alive connection that turned out to be closed. A fresh one that breaks is another matter: the request may have been heard. */
@@ -53,83 +52,47 @@ class StaleConnection extends Error {
   }
 }
 
-/** To one peer: for the nodes' own talk, and for callers, some of whom may read a mail slowly. */
-const usualSockets = {own: 32, callers: 256};
-/** For TCP and TLS together. */
+const usualLimits = {
+  maxSockets: {own: 32, callers: 256, mails: 64},
+  /** The slowest that a caller may read, once the grace is over. */
+  pace: {graceMs: 60_000, bytesPerSecond: 8192},
+};
+/** For a free connection, or for TCP and TLS of a new one. */
 const handshakeMs = 3000;
 
-export const createPeerClient = ({peer, address, credentials, maxSockets = usualSockets}: Needs): PeerClient => {
-  const agentWith = (pair: PeerCredentials, most: number) =>
-    new Agent({
-      keepAlive: true,
-      maxSockets: most,
-      maxFreeSockets: 4,
-      // Shorter than the peer's own keep-alive, so that no request meets a connection that is being closed.
-      timeout: 30_000,
-      ...pair,
-      minVersion: 'TLSv1.3',
-      servername: '',
-      checkServerIdentity: (_host, certificate) => refuseStranger(peer, certificate),
-    });
-  const agentsWith = (pair: PeerCredentials) => ({
-    own: agentWith(pair, maxSockets.own),
-    callers: agentWith(pair, maxSockets.callers),
-  });
-  let agents = agentsWith(credentials);
+export const createPeerClient = ({peer, address, credentials, limits = usualLimits}: Needs): PeerClient => {
+  const agents = createPeerAgents({peer, credentials, maxSockets: limits.maxSockets});
+  const underWay: Waiting['underWay'] = new Set();
+  let isClosed = false;
 
-  const send = async ({method, path, body, deadlineMs, isForCaller = false}: PeerRequest): Promise<IncomingMessage> => {
+  const open = (lane: Lane, {method, path}: PeerRequest, text: string | undefined): ClientRequest => {
+    if (isClosed) throw unreachable(peer, 'this node does not ask it any more');
     const at = address();
     if (!at) throw unreachable(peer, 'it has not said yet where it listens');
-    const text = body === undefined ? undefined : JSON.stringify(body);
-    return new Promise((resolve, reject) => {
-      let isHeard = false;
-      const sent = request({
-        ...at,
-        agent: isForCaller ? agents.callers : agents.own,
-        method,
-        path: `/peer/v1/${path}`,
-        headers:
-          text === undefined ? {} : {'Content-Type': 'application/json', 'Content-Length': String(Buffer.byteLength(text))},
-      });
-      const deadline = setTimeout(() => sent.destroy(new Error(`no answer within ${deadlineMs} ms`)), deadlineMs);
-      const handshake = setTimeout(
-        () => {
-          if (!isHeard) sent.destroy(new Error('no connection'));
-        },
-        Math.min(handshakeMs, deadlineMs),
-      );
-      const settle = () => {
-        clearTimeout(deadline);
-        clearTimeout(handshake);
-      };
-      sent.once('socket', socket => {
-        socket.setNoDelay(true);
-        if (sent.reusedSocket) isHeard = true;
-        else
-          socket.once('secureConnect', () => {
-            isHeard = true;
-          });
-      });
-      sent.once('response', response => {
-        settle();
-        resolve(response);
-      });
-      sent.once('error', (error: NodeJS.ErrnoException) => {
-        settle();
-        if (!isHeard || isRefusedCertificate(error)) reject(unreachable(peer, error.message, error));
-        else reject(unanswered(peer, sent.reusedSocket && isReset(error) ? new StaleConnection({cause: error}) : error));
-      });
-      sent.end(text);
+    // The other end looks at the certificate after this one has taken the handshake to be over, and then just hangs up.
+    if (agents.endMs() <= Date.now())
+      throw unreachable(peer, `the certificate of this node ended at ${new Date(agents.endMs()).toISOString()}`);
+    return request({
+      ...at,
+      agent: agents.of(lane),
+      method,
+      path: `/peer/v1/${path}`,
+      headers: text === undefined ? {} : {'Content-Type': 'application/json', 'Content-Length': String(Buffer.byteLength(text))},
     });
   };
 
+  const send = async (lane: Lane, wanted: PeerRequest, deadlineMs: number): Promise<IncomingMessage> => {
+    const text = wanted.body === undefined ? undefined : JSON.stringify(wanted.body);
+    return answerTo(open(lane, wanted, text), text, {peer, deadlineMs, underWay});
+  };
+
   /** A kept-alive connection that the peer has closed meanwhile is no sign of anything: once more on another one. */
-  const sendTwice = async (wanted: PeerRequest): Promise<IncomingMessage> => {
+  const sendTwice = async (lane: Lane, wanted: PeerRequest, left: () => number): Promise<IncomingMessage> => {
     try {
-      return await send(wanted);
+      return await send(lane, wanted, left());
     } catch (error) {
       if (!(error instanceof Fault) || !isStaleConnection(error)) throw error;
-      return send(wanted).catch(again => {
+      return send(lane, wanted, left()).catch(again => {
         // The first may have been heard by a node that is gone since.
         throw again instanceof Fault && again.code === 'node_unreachable' ? error : again;
       });
@@ -140,10 +103,9 @@ export const createPeerClient = ({peer, address, credentials, maxSockets = usual
     nodeId: peer.nodeId,
 
     async ask(schema, wanted) {
-      const startedAt = performance.now();
-      const response = await sendTwice(wanted);
-      const left = wanted.deadlineMs - (performance.now() - startedAt);
-      const {data, error} = await readEnvelope(peer, response, left);
+      const left = leftOf(wanted);
+      const response = await sendTwice(wanted.isForCaller ? 'callers' : 'own', wanted, left);
+      const {data, error} = await readEnvelope(peer, response, left());
       if (error) throw faultFrom(peer, error);
       const parsed = schema.safeParse(data);
       if (!parsed.success) throw unanswered(peer, new Error('the answer has another shape than expected', {cause: parsed.error}));
@@ -151,75 +113,104 @@ export const createPeerClient = ({peer, address, credentials, maxSockets = usual
     },
 
     async stream(wanted) {
-      const response = await sendTwice(wanted);
+      const left = leftOf(wanted);
+      const response = await sendTwice(wanted.isForCaller ? 'mails' : 'own', wanted, left);
       if (response.statusCode === 200) {
+        if (wanted.isForCaller) keepPace(response, limits.pace);
         const size = Number(response.headers['content-length'] ?? Number.NaN);
         return {sizeBytes: Number.isInteger(size) ? size : undefined, stream: response};
       }
-      const {error} = await readEnvelope(peer, response, wanted.deadlineMs);
+      const {error} = await readEnvelope(peer, response, left());
       throw error ? faultFrom(peer, error) : unanswered(peer, new Error(`status ${response.statusCode}`));
     },
 
-    setCertificate(pair) {
-      const before = agents;
-      agents = agentsWith(pair);
-      for (const agent of Object.values(before)) {
-        agent.maxFreeSockets = 0;
-        for (const sockets of Object.values(agent.freeSockets)) for (const socket of sockets ?? []) socket.destroy();
-      }
-    },
+    setCertificate: agents.setCertificate,
 
     close() {
-      for (const agent of Object.values(agents)) agent.destroy();
+      isClosed = true;
+      for (const one of [...underWay]) one.destroy(new Error('this node does not wait any longer'));
+      agents.close();
     },
   };
 };
 
-const refuseStranger = ({nodeId, nodeNo}: NodeIdentity, certificate: PeerCertificate): Error | undefined => {
-  const shown = identityIn(certificate.subjectaltname);
-  if (shown?.nodeId === nodeId && shown.nodeNo === nodeNo) return undefined;
-  return new Error(`the certificate there is not the one of ${nodeId}`);
-};
+interface Waiting {
+  peer: NodeIdentity;
+  deadlineMs: number;
+  /** Everything that has to be broken off when the client is closed. */
+  underWay: Set<{destroy(error: Error): unknown}>;
+}
 
-const maxAnswerBytes = 64 * 1024 * 1024;
+/** Sends `text` and waits for the head of the answer. Rejects by itself at the deadline: what waits for a connection ends with no event. */
+const answerTo = async (
+  sent: ClientRequest,
+  text: string | undefined,
+  {peer, deadlineMs, underWay}: Waiting,
+): Promise<IncomingMessage> =>
+  new Promise((resolve, reject) => {
+    let isHeard = false;
+    const fail = (error: NodeJS.ErrnoException) => {
+      settle();
+      if (!isHeard || isRefusedCertificate(error)) reject(unreachable(peer, error.message, error));
+      else reject(unanswered(peer, sent.reusedSocket && isReset(error) ? new StaleConnection({cause: error}) : error));
+    };
+    const waiting = {
+      destroy(error: Error) {
+        sent.destroy(error);
+        fail(error);
+      },
+    };
+    const giveUp = () => {
+      if (isHeard) waiting.destroy(new Error(`no answer within ${deadlineMs} ms`));
+      else waiting.destroy(new Error(sent.socket ? 'no connection in time' : 'all connections to it are in use'));
+    };
+    const deadline = setTimeout(giveUp, deadlineMs);
+    const handshake = setTimeout(() => void (isHeard || giveUp()), Math.min(handshakeMs, deadlineMs));
+    const settle = () => {
+      clearTimeout(deadline);
+      clearTimeout(handshake);
+      underWay.delete(waiting);
+    };
+    underWay.add(waiting);
 
-const readEnvelope = async (peer: NodeIdentity, response: IncomingMessage, deadlineMs: number): Promise<Envelope<unknown>> => {
-  const deadline = setTimeout(() => response.destroy(new Error('the answer took too long')), Math.max(1, deadlineMs));
-  try {
-    const chunks: Buffer[] = [];
-    let length = 0;
-    for await (const chunk of response as AsyncIterable<Buffer>) {
-      length += chunk.length;
-      if (length > maxAnswerBytes) throw new Error('the answer is too long');
-      chunks.push(chunk);
-    }
-    return JSON.parse(Buffer.concat(chunks).toString('utf8')) as Envelope<unknown>;
-  } catch (error) {
-    throw unanswered(peer, error);
-  } finally {
-    clearTimeout(deadline);
-  }
-};
-
-/** What a peer refuses for its own reasons is passed on; what only nodes say to each other is not for callers. */
-const faultFrom = (peer: NodeIdentity, error: NonNullable<Envelope<unknown>['error']>): Fault => {
-  const {code, detail, fields} = error;
-  if (code === 'internal' || !Object.hasOwn(statusOfCode, code)) return unanswered(peer, new Error(`${code}: ${detail}`));
-  return new Fault(code as FaultCode, detail, {
-    ...(fields && {fields}),
-    ...(error.required_scopes && {requiredScopes: error.required_scopes}),
-    ...((code === 'unavailable' || code === 'node_unreachable') && {retryAfterSeconds: 5}),
+    sent.once('socket', socket => {
+      socket.setNoDelay(true);
+      if (sent.reusedSocket) isHeard = true;
+      else
+        socket.once('secureConnect', () => {
+          isHeard = true;
+        });
+    });
+    sent.once('response', response => {
+      settle();
+      underWay.add(response);
+      response.once('close', () => underWay.delete(response));
+      resolve(response);
+    });
+    sent.on('error', fail);
+    sent.end(text);
   });
+
+/** What is left of the request's time, never nothing. */
+const leftOf = ({deadlineMs}: PeerRequest): (() => number) => {
+  const endsAt = performance.now() + deadlineMs;
+  return () => Math.max(1, Math.ceil(endsAt - performance.now()));
 };
 
-const unreachable = ({nodeId}: NodeIdentity, why: string, cause?: unknown): Fault =>
-  new Fault('node_unreachable', `node ${nodeId} cannot be reached (${why}); nothing was done, try again later`, {
-    cause,
-    retryAfterSeconds: 5,
-  });
-
-const unanswered = ({nodeId}: NodeIdentity, cause: unknown): Fault =>
-  new Fault('outcome_unknown', `node ${nodeId} was asked and did not answer; repeating the request is safe`, {cause});
+/** Whoever takes a mail byte by byte must not keep its connection for as long as he likes. */
+const keepPace = (response: IncomingMessage, {graceMs, bytesPerSecond}: typeof usualLimits.pace): void => {
+  const {socket} = response;
+  const before = socket.bytesRead;
+  const startedAt = performance.now();
+  const look = setInterval(
+    () => {
+      const permittedMs = graceMs + ((socket.bytesRead - before) / bytesPerSecond) * 1000;
+      if (performance.now() - startedAt > permittedMs) response.destroy(new Error('the mail is read, or comes, too slowly'));
+    },
+    Math.min(1000, graceMs),
+  ).unref();
+  response.once('close', () => clearInterval(look));
+};
 
 const isStaleConnection = ({details: {cause}}: Fault): boolean => cause instanceof StaleConnection;
 

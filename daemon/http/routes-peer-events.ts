@@ -22,7 +22,7 @@ export const routePeerEvents =
       const unsubscribe = bus.subscribe(event => {
         const told = toLine(event);
         if (told) stream.send(`${JSON.stringify(told)}\n`);
-      });
+      }, stream.end);
       const ping = setInterval(() => stream.send('\n'), pingMs).unref();
       stream.onClose(() => {
         unsubscribe();

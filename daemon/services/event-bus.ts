@@ -16,8 +16,10 @@ export type Happening = WithoutTime<ClusterEvent>;
 export interface EventBus {
   readonly nodeId: string;
   publish(happening: Happening, domainId?: number): void;
-  /** Returns how to stop listening. */
-  subscribe(listener: (event: BusEvent) => void): () => void;
+  /** Returns how to stop listening. `onEnd` is called when nothing more will come. */
+  subscribe(listener: (event: BusEvent) => void, onEnd?: () => void): () => void;
+  /** Tells everybody that nothing more will come, and whoever comes after that too. */
+  close(): void;
 }
 
 interface Needs {
@@ -27,16 +29,17 @@ interface Needs {
 }
 
 export const createEventBus = ({nodeId, now, onFailure}: Needs): EventBus => {
-  const listeners = new Set<(event: BusEvent) => void>();
+  const listeners = new Map<(event: BusEvent) => void, () => void>();
   const start = now().toString(36);
   let count = 0;
+  let isClosed = false;
 
   return {
     nodeId,
     publish(happening, domainId) {
       count += 1;
       const event = {...happening, at: new Date(now()).toISOString()} as ClusterEvent;
-      for (const listener of listeners)
+      for (const listener of listeners.keys())
         try {
           listener({id: `${nodeId}-${start}-${count}`, domainId, event});
         } catch (error) {
@@ -44,9 +47,16 @@ export const createEventBus = ({nodeId, now, onFailure}: Needs): EventBus => {
           onFailure(error);
         }
     },
-    subscribe(listener) {
-      listeners.add(listener);
+    subscribe(listener, onEnd = () => {}) {
+      if (isClosed) onEnd();
+      else listeners.set(listener, onEnd);
       return () => void listeners.delete(listener);
+    },
+    close() {
+      isClosed = true;
+      const ends = [...listeners.values()];
+      listeners.clear();
+      for (const end of ends) end();
     },
   };
 };

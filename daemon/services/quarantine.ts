@@ -20,7 +20,10 @@ export interface Quarantine {
   get(actor: Actor, mail: MailReference): Promise<HeldMailDetail>;
   body(actor: Actor, mail: MailReference): ReturnType<HoldQueue['body']>;
   act(actor: Actor, action: HoldAction, mail: MailReference): Promise<ActionOutcome>;
-  /** Never rejects for what one mail says: each gets its own entry, in the order asked. */
+  /**
+   * Never rejects for what one mail says: each gets its own entry, in the order asked. Once an owner does not answer, nothing
+   * more is asked of it: its other mails are `node_unreachable`.
+   */
   actOnAll(actor: Actor, action: HoldAction, mails: MailReference[]): Promise<BulkResult[]>;
 }
 
@@ -30,10 +33,12 @@ interface Needs {
   /** All hold queues of the cluster, asked anew for every request. */
   queues(): HoldQueue[];
   ask: AskAll;
+  /** Whether a node has been away for long. */
+  isAway?(nodeId: string): boolean;
   onUnexpected(error: unknown): void;
 }
 
-export const createQuarantine = ({queues, ask, onUnexpected}: Needs): Quarantine => {
+export const createQuarantine = ({queues, ask, isAway = () => false, onUnexpected}: Needs): Quarantine => {
   const ownerOf = (nodeId: string): HoldQueue => {
     const owner = queues().find(queue => queue.nodeId === nodeId);
     if (!owner) throw new Fault('unknown_node', `there is no node ${nodeId}; GET /cluster/status lists the nodes`);
@@ -94,14 +99,33 @@ export const createQuarantine = ({queues, ask, onUnexpected}: Needs): Quarantine
     async actOnAll(actor, action, mails) {
       const results: BulkResult[] = [];
       const waiting = [...mails.entries()];
+      const silent = new Set(mails.map(({node_id}) => node_id).filter(isAway));
+      const resultUnlessSilent = async (mail: MailReference): Promise<BulkResult> => {
+        if (silent.has(mail.node_id)) return notAsked(mail);
+        const result = await resultOf(actor, action, mail);
+        // A thousand mails of a node that hangs would take a thousand times its deadline.
+        if ('error' in result && isSilence(result.error)) silent.add(mail.node_id);
+        return result;
+      };
       const worker = async () => {
-        for (let next = waiting.shift(); next; next = waiting.shift()) results[next[0]] = await resultOf(actor, action, next[1]);
+        for (let next = waiting.shift(); next; next = waiting.shift()) results[next[0]] = await resultUnlessSilent(next[1]);
       };
       await Promise.all(Array.from({length: bulkConcurrency}, worker));
       return results;
     },
   };
 };
+
+const isSilence = ({code}: {code: string}): boolean => code === 'node_unreachable' || code === 'outcome_unknown';
+
+const notAsked = ({node_id, queue_id}: MailReference): BulkResult => ({
+  node_id,
+  queue_id,
+  error: {
+    code: 'node_unreachable',
+    detail: `node ${node_id} does not answer and was not asked for this mail; nothing was done, try again later`,
+  },
+});
 
 const byDomain = (a: SummaryGroup, b: SummaryGroup): number =>
   compare(a.domain, b.domain) || compare(a.reason, b.reason) || compare(a.node_id, b.node_id);

@@ -1,3 +1,4 @@
+import {text} from 'node:stream/consumers';
 import test, {type ExecutionContext} from 'ava';
 import {createHoldEventListener} from '../../../daemon/cluster/hold-event-listener.ts';
 import type {Peer, Peers} from '../../../daemon/cluster/peers.ts';
@@ -149,4 +150,17 @@ test('a node that speaks of the mail of another one is not listened to', async t
   });
 
   t.false(ids().includes('NotItsOwn1'));
+});
+
+test('a node that stops ends what others hear of it, at once for whoever asks after that', async t => {
+  const [alpha, beta] = (await startPeerNodes(t, ['alpha', 'beta'])) as [PeerNode, PeerNode];
+  const client = beta.clientOf(alpha);
+  const hear = async () => (await client.stream({method: 'GET', path: 'hold-events', deadlineMs: 10_000})).stream;
+  const before = text(await hear());
+  happen(beta, 'Before0001');
+
+  beta.bus.close();
+
+  t.regex(await before, /Before0001/);
+  t.is((await text(await hear())).trim(), '');
 });

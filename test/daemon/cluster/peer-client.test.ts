@@ -8,18 +8,24 @@ import {createPeerClient, type PeerClient} from '../../../daemon/cluster/peer-cl
 import {identityUris} from '../../../daemon/cluster/peer-identity.ts';
 import {success} from '../../../shared/envelope.ts';
 import {Fault} from '../../../shared/fault.ts';
+import {eventually} from '../../helpers/eventually.ts';
 
 const peer = {nodeId: 'beta', nodeNo: 2};
+
+type Limits = NonNullable<Parameters<typeof createPeerClient>[0]['limits']>;
+
+/** One connection for each purpose. */
+const single: Limits = {maxSockets: {own: 1, callers: 1, mails: 1}, pace: {graceMs: 60_000, bytesPerSecond: 1000}};
 
 /** A peer that does with each request what `handlers` say, one after the other. */
 const startPeer = async (
   t: ExecutionContext,
   handlers: ((answer: ServerResponse, request: IncomingMessage, stop: () => void) => void)[],
-  maxSockets?: {own: number; callers: number},
+  {issuedAtMs = Date.now(), limits}: {issuedAtMs?: number; limits?: Limits} = {},
 ): Promise<{client: PeerClient; connections(): number}> => {
   const authority = await createAuthority(Date.now());
-  const leaf = async (identity: typeof peer) =>
-    issueLeaf(authority, {commonName: identity.nodeId, hosts: ['localhost'], uris: identityUris(identity)}, Date.now());
+  const leaf = async (identity: typeof peer, nowMs = Date.now()) =>
+    issueLeaf(authority, {commonName: identity.nodeId, hosts: ['localhost'], uris: identityUris(identity)}, nowMs);
   let connections = 0;
   const demands = {ca: authority.cert, requestCert: true, rejectUnauthorized: true};
   const server = createServer({...(await leaf(peer)), ...demands}, (request, response) => {
@@ -34,8 +40,8 @@ const startPeer = async (
   const client = createPeerClient({
     peer,
     address: () => ({host: '127.0.0.1', port}),
-    credentials: {...(await leaf({nodeId: 'alpha', nodeNo: 1})), ca: authority.cert},
-    ...(maxSockets && {maxSockets}),
+    credentials: {...(await leaf({nodeId: 'alpha', nodeNo: 1}, issuedAtMs)), ca: authority.cert},
+    ...(limits && {limits}),
   });
   t.teardown(() => {
     client.close();
@@ -46,8 +52,11 @@ const startPeer = async (
 };
 
 const answer = (response: ServerResponse) => response.end(JSON.stringify(success('done')));
-const ask = async (client: PeerClient, isForCaller = false) =>
-  client.ask(z.string(), {method: 'POST', path: 'x', body: {}, deadlineMs: 10_000, isForCaller});
+const ask = async (client: PeerClient, isForCaller = false, deadlineMs = 10_000) =>
+  client.ask(z.string(), {method: 'POST', path: 'x', body: {}, deadlineMs, isForCaller});
+const mail = async (client: PeerClient, deadlineMs = 10_000) =>
+  client.stream({method: 'POST', path: 'x', body: {}, deadlineMs, isForCaller: true});
+const sendMail = (response: ServerResponse) => response.end(Buffer.alloc(8 * 1024 * 1024));
 const codeOf = async (work: Promise<unknown>): Promise<string> =>
   work.then(
     () => 'done',
@@ -87,7 +96,7 @@ test('what callers wait for keeps no connection from what the nodes say to each 
     caller = response;
     arrive();
   };
-  const {client} = await startPeer(t, [keepWaiting, answer], {own: 1, callers: 1});
+  const {client} = await startPeer(t, [keepWaiting, answer], {limits: single});
   const waiting = ask(client, true);
   await isThere;
 
@@ -95,4 +104,102 @@ test('what callers wait for keeps no connection from what the nodes say to each 
 
   if (caller) answer(caller);
   t.is(await waiting, 'done');
+});
+
+test('mails that nobody reads keep no connection from what callers look up, and those beyond the bound are refused in time', async t => {
+  const {client, connections} = await startPeer(t, [sendMail, answer, answer], {limits: single});
+  const {stream} = await mail(client);
+
+  t.is(await codeOf(mail(client, 200)), 'node_unreachable');
+  t.is(await ask(client, true), 'done');
+
+  t.is(connections(), 2);
+  t.false(stream.destroyed);
+});
+
+test('a request that gets no connection before its deadline is given up, and not sent later', async t => {
+  let first: ServerResponse | undefined;
+  const paths: (string | undefined)[] = [];
+  const {client} = await startPeer(
+    t,
+    [
+      response => {
+        first = response;
+      },
+      (response, {url}) => {
+        paths.push(url);
+        answer(response);
+      },
+    ],
+    {limits: single},
+  );
+  const waiting = ask(client);
+  await eventually(() => first);
+
+  t.is(await codeOf(client.ask(z.string(), {method: 'GET', path: 'late', deadlineMs: 200})), 'node_unreachable');
+
+  if (first) answer(first);
+  await waiting;
+  t.is(await ask(client), 'done');
+  t.deepEqual(paths, ['/peer/v1/x']);
+});
+
+test('a mail that is read too slowly is broken off, and its connection is free for the next', async t => {
+  const hurried = {...single, pace: {graceMs: 200, bytesPerSecond: 10_000_000}};
+  const {client} = await startPeer(t, [sendMail, sendMail], {limits: hurried});
+  const {stream} = await mail(client);
+  const broken = new Promise<Error>(resolve => stream.once('error', resolve));
+
+  t.regex((await broken).message, /too slowly/);
+
+  await t.notThrowsAsync(mail(client));
+});
+
+test('a request that is sent again because its connection was closed has no more than the time it was given', async t => {
+  const {client} = await startPeer(t, [answer, (_response, {socket}) => setTimeout(() => socket.destroy(), 1200), () => {}]);
+  await ask(client);
+  let isOverdue = false;
+  // Of two timers the earlier one comes first, however busy the machine is.
+  const overdue = setTimeout(() => {
+    isOverdue = true;
+  }, 2500);
+  t.teardown(() => clearTimeout(overdue));
+
+  t.is(await codeOf(ask(client, false, 1500)), 'outcome_unknown');
+
+  t.false(isOverdue);
+});
+
+test('a node whose own certificate has ended asks nobody, and says so', async t => {
+  const {client, connections} = await startPeer(t, [answer], {issuedAtMs: Date.now() - 200 * 24 * 3600 * 1000});
+
+  const fault = await t.throwsAsync(ask(client), {instanceOf: Fault});
+
+  t.is(fault?.code, 'node_unreachable');
+  t.regex(fault?.detail ?? '', /certificate of this node ended at 20/);
+  t.is(connections(), 0);
+});
+
+test('a client that is closed waits for nothing any more and asks nothing', async t => {
+  let isAsked = false;
+  const {client} = await startPeer(
+    t,
+    [
+      sendMail,
+      () => {
+        isAsked = true;
+      },
+    ],
+    {limits: single},
+  );
+  const {stream} = await mail(client);
+  const broken = new Promise(resolve => stream.once('error', resolve));
+  const [heard, notSent] = [codeOf(ask(client)), codeOf(ask(client))];
+  await eventually(() => isAsked);
+
+  client.close();
+
+  t.deepEqual([await heard, await notSent], ['outcome_unknown', 'node_unreachable']);
+  await broken;
+  t.is(await codeOf(ask(client)), 'node_unreachable');
 });

@@ -7,11 +7,11 @@ import {createPeerClient} from '../../../daemon/cluster/peer-client.ts';
 import {createPeerHoldQueue} from '../../../daemon/cluster/peer-hold-queue.ts';
 import {createAudit} from '../../../daemon/services/audit.ts';
 import {createAskAll} from '../../../daemon/services/gather.ts';
-import type {Actor} from '../../../daemon/services/ports.ts';
+import type {Actor, HoldQueue} from '../../../daemon/services/ports.ts';
 import {createQuarantine} from '../../../daemon/services/quarantine.ts';
 import type {StoredApiKey} from '../../../daemon/store/api-key.ts';
 import {saveRecords} from '../../../daemon/store/config-record.ts';
-import {Fault} from '../../../shared/fault.ts';
+import {Fault, type FaultCode} from '../../../shared/fault.ts';
 import {operator} from '../../helpers/hold-queue.ts';
 import {type PeerNode, startPeerNodes} from '../../helpers/peer-nodes.ts';
 
@@ -261,6 +261,82 @@ test('a node that accepts connections and says nothing is given up after two sec
   t.log(`${Math.round(performance.now() - startedAt)} ms`);
   t.is(await codeOf(quarantine.get(operator, {node_id: 'beta', queue_id: id})), 'node_unreachable');
 });
+
+test('however many read the mails of a node slowly, its list is there', async t => {
+  const {beta, alpha} = await startTwo(t);
+  const client = beta.clientOf(alpha);
+  const remote = createPeerHoldQueue(client);
+  await beta.hold(id, {bytes: Buffer.from(`Subject: x\r\n\r\n${'a line of text\r\n'.repeat(500_000)}`)});
+
+  // A few at a time, so that all get what they ask for until there is no connection left.
+  let reading = 0;
+  const refusals: unknown[] = [];
+  while (refusals.length === 0 && reading < 500) {
+    const bodies = await Promise.allSettled(Array.from({length: 16}, async () => remote.body(id, operator)));
+    refusals.push(...bodies.flatMap(body => (body.status === 'rejected' ? [body.reason] : [])));
+    reading += bodies.length - refusals.length;
+  }
+  const list = await remote.list({}, page, operator);
+  const audit = await createPeerAuditLog(client).list({}, page, operator);
+
+  t.log(`${reading} read`);
+  t.true(reading > 0);
+  for (const refusal of refusals) t.like(refusal, {code: 'node_unreachable'});
+  t.is(list.total, 1);
+  t.true(audit.total > 0);
+});
+
+test('of many mails of a node that has fallen silent some wait for it, and the others are told at once that nothing was done', async t => {
+  const {alpha} = await startTwo(t);
+  let asked = 0;
+  const silent = (nodeId: string, code: FaultCode): HoldQueue => ({
+    ...alpha.queue,
+    nodeId,
+    async act() {
+      asked += 1;
+      throw new Fault(code, 'silent');
+    },
+  });
+  const quarantine = createQuarantine({
+    queues: () => [
+      alpha.queue,
+      silent('beta', 'node_unreachable'),
+      silent('gamma', 'outcome_unknown'),
+      silent('delta', 'unavailable'),
+    ],
+    ask: createAskAll({onSilent: () => {}}),
+    isAway: nodeId => nodeId === 'delta',
+    onUnexpected: error => t.fail(String(error)),
+  });
+  const ids = Array.from({length: 100}, (_, n) => `Mail${100 + n}`);
+  for (const queueId of ids.slice(0, 3)) await alpha.hold(queueId);
+  const bulk = async (...nodeIds: string[]) => {
+    asked = 0;
+    const items = ids.flatMap(queue_id => nodeIds.map(node_id => ({node_id, queue_id})));
+    const results = await quarantine.actOnAll(operator, 'discard', items);
+    t.deepEqual(
+      results.map(({node_id, queue_id}) => ({node_id, queue_id})),
+      items,
+    );
+    return countBy(results.map(result => ('error' in result ? result.error.code : result.state)));
+  };
+
+  t.deepEqual(await bulk('beta'), {node_unreachable: 100});
+  t.true(asked <= 16, 'no more than were under way');
+  const {node_unreachable = 0, outcome_unknown = 0} = await bulk('gamma');
+  t.is(node_unreachable + outcome_unknown, 100);
+  t.is(outcome_unknown, asked);
+  t.true(asked > 0 && asked <= 16);
+  t.deepEqual(await bulk('delta'), {node_unreachable: 100});
+  t.is(asked, 0, 'a node that is away is not asked');
+  t.deepEqual(await bulk('alpha', 'beta'), {discarded: 3, not_found: 97, node_unreachable: 100});
+});
+
+const countBy = (names: string[]): Record<string, number> => {
+  const counts: Record<string, number> = {};
+  for (const name of names) counts[name] = (counts[name] ?? 0) + 1;
+  return counts;
+};
 
 test('an answer in which a node speaks for another one is no answer', async t => {
   const {alpha, beta} = await startTwo(t);

@@ -1,0 +1,68 @@
+// The connections to one peer, kept alive, in lanes: what waits in one keeps none from the others.
+import {X509Certificate} from 'node:crypto';
+import {Agent} from 'node:https';
+import type {PeerCertificate} from 'node:tls';
+import type {KeyAndCertificate} from './certificates.ts';
+import {identityIn, type NodeIdentity} from './peer-identity.ts';
+
+export type PeerCredentials = KeyAndCertificate & {ca: string};
+
+/** What the nodes say to each other, what callers have looked up or done, and the mails that callers read, maybe slowly. */
+export type Lane = 'own' | 'callers' | 'mails';
+
+export interface PeerAgents {
+  of(lane: Lane): Agent;
+  /** When the certificate that is shown ends. */
+  endMs(): number;
+  /** Connections from now on show this certificate; those that are open end when they fall idle. */
+  setCertificate(pair: PeerCredentials): void;
+  close(): void;
+}
+
+interface Needs {
+  peer: NodeIdentity;
+  credentials: PeerCredentials;
+  maxSockets: Record<Lane, number>;
+}
+
+export const createPeerAgents = ({peer, credentials, maxSockets}: Needs): PeerAgents => {
+  const openAgents = (pair: PeerCredentials) => {
+    const agentOf = (lane: Lane) =>
+      new Agent({
+        keepAlive: true,
+        maxSockets: maxSockets[lane],
+        maxFreeSockets: 4,
+        // Shorter than the peer's own keep-alive, so that no request meets a connection that is being closed.
+        timeout: 30_000,
+        ...pair,
+        minVersion: 'TLSv1.3',
+        servername: '',
+        checkServerIdentity: (_host, certificate) => refuseStranger(peer, certificate),
+      });
+    const lanes: Record<Lane, Agent> = {own: agentOf('own'), callers: agentOf('callers'), mails: agentOf('mails')};
+    return {lanes, endMs: Date.parse(new X509Certificate(pair.cert).validTo)};
+  };
+  let current = openAgents(credentials);
+
+  return {
+    of: lane => current.lanes[lane],
+    endMs: () => current.endMs,
+    setCertificate(pair) {
+      const before = current;
+      current = openAgents(pair);
+      for (const agent of Object.values(before.lanes)) {
+        agent.maxFreeSockets = 0;
+        for (const sockets of Object.values(agent.freeSockets)) for (const socket of sockets ?? []) socket.destroy();
+      }
+    },
+    close() {
+      for (const agent of Object.values(current.lanes)) agent.destroy();
+    },
+  };
+};
+
+const refuseStranger = ({nodeId, nodeNo}: NodeIdentity, certificate: PeerCertificate): Error | undefined => {
+  const shown = identityIn(certificate.subjectaltname);
+  if (shown?.nodeId === nodeId && shown.nodeNo === nodeNo) return undefined;
+  return new Error(`the certificate there is not the one of ${nodeId}`);
+};

@@ -1,0 +1,50 @@
+// What a peer has answered, or that it has not, in the words of this node.
+import type {IncomingMessage} from 'node:http';
+import type {Envelope} from '../../shared/envelope.ts';
+import {Fault, type FaultCode, statusOfCode} from '../../shared/fault.ts';
+import type {NodeIdentity} from './peer-identity.ts';
+
+const maxAnswerBytes = 64 * 1024 * 1024;
+
+/** Rejects with `outcome_unknown` for what is no whole envelope before the deadline. */
+export const readEnvelope = async (
+  peer: NodeIdentity,
+  response: IncomingMessage,
+  deadlineMs: number,
+): Promise<Envelope<unknown>> => {
+  const deadline = setTimeout(() => response.destroy(new Error('the answer took too long')), Math.max(1, deadlineMs));
+  try {
+    const chunks: Buffer[] = [];
+    let length = 0;
+    for await (const chunk of response as AsyncIterable<Buffer>) {
+      length += chunk.length;
+      if (length > maxAnswerBytes) throw new Error('the answer is too long');
+      chunks.push(chunk);
+    }
+    return JSON.parse(Buffer.concat(chunks).toString('utf8')) as Envelope<unknown>;
+  } catch (error) {
+    throw unanswered(peer, error);
+  } finally {
+    clearTimeout(deadline);
+  }
+};
+
+/** What a peer refuses for its own reasons is passed on; what only nodes say to each other is not for callers. */
+export const faultFrom = (peer: NodeIdentity, error: NonNullable<Envelope<unknown>['error']>): Fault => {
+  const {code, detail, fields} = error;
+  if (code === 'internal' || !Object.hasOwn(statusOfCode, code)) return unanswered(peer, new Error(`${code}: ${detail}`));
+  return new Fault(code as FaultCode, detail, {
+    ...(fields && {fields}),
+    ...(error.required_scopes && {requiredScopes: error.required_scopes}),
+    ...((code === 'unavailable' || code === 'node_unreachable') && {retryAfterSeconds: 5}),
+  });
+};
+
+export const unreachable = ({nodeId}: NodeIdentity, why: string, cause?: unknown): Fault =>
+  new Fault('node_unreachable', `node ${nodeId} cannot be reached (${why}); nothing was done, try again later`, {
+    cause,
+    retryAfterSeconds: 5,
+  });
+
+export const unanswered = ({nodeId}: NodeIdentity, cause: unknown): Fault =>
+  new Fault('outcome_unknown', `node ${nodeId} was asked and did not answer; repeating the request is safe`, {cause});
