@@ -43,8 +43,8 @@ export const openCertificates = async (needs: Needs): Promise<CertificateKeeper>
     return (
       !api ||
       !cluster ||
-      needsRenewal(api.cert, hosts, now()) ||
-      needsRenewal(cluster.cert, [...hosts, ...identityUris(identity)], now())
+      needsRenewal(api.cert, {hosts}, now()) ||
+      needsRenewal(cluster.cert, {hosts, uris: identityUris(identity)}, now())
     );
   };
   const shown = async (pairs: NodePairs): Promise<NodePairs> => ({...pairs, api: (await operatorPair(config())) ?? pairs.api});

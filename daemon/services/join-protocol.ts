@@ -9,7 +9,7 @@ const pem = z.string().max(16_384);
 
 /** Whether a certificate may be for this name or address. */
 export const isCertifiable = (host: string): boolean =>
-  host.length <= 253 && (isIPv6(host) || parseHostPort(formatHostPort({host, port: 1})) !== undefined);
+  host.length <= 253 && ((isIPv6(host) && !host.includes('%')) || parseHostPort(formatHostPort({host, port: 1})) !== undefined);
 
 const host = z.string().refine(isCertifiable, 'must be a host name or an address');
 const url = z
