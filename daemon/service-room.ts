@@ -94,6 +94,7 @@ export const createServices = (node: NodeParts & {apiUrl(): string; smtpAddress(
   });
   const trust = {configuration, directory: records.nodeDirectory, nodeNo, now, authorities: authoritiesOf(node)};
   const domains = createDomains({configuration, directory: domainDirectory});
+  const actors = createPeerActors({database, keys: keyDirectory, domains: domainDirectory, now});
   const others = followPeers(node);
   const {bus, events} = openEvents(node);
   const auditLog = createAuditLog({database, nodeId});
@@ -152,7 +153,7 @@ export const createServices = (node: NodeParts & {apiUrl(): string; smtpAddress(
     replication,
     drift,
     membership: createMembership({configuration, nodeNo}),
-    joinTokens: createJoinTokens({...trust, isOurs: token => isTokenFor(node.ca, token)}),
+    joinTokens: createJoinTokens({...trust, actors, isOurs: token => isTokenFor(node.ca, token)}),
     joining: createJoining(trust),
     removal: createRemoval({...trust, spread}),
     askForCertificates: trust.authorities.askForCertificates,
@@ -193,7 +194,7 @@ export const createServices = (node: NodeParts & {apiUrl(): string; smtpAddress(
     forPeers: {
       queue,
       auditLog,
-      actors: createPeerActors({database, keys: keyDirectory, domains: domainDirectory, now}),
+      actors,
       bus,
     },
     retention: createRetention({database, keepMs: () => settings().keepMs, expire: queue.expire, now}),

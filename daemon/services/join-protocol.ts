@@ -3,6 +3,7 @@ import {isIPv6} from 'node:net';
 import {z} from 'zod';
 import {nodeId, timestamp} from '../../shared/fields.ts';
 import {formatHostPort, parseHostPort} from '../../shared/host-port.ts';
+import {toldActorSchema} from './peer-hold-protocol.ts';
 import {nodeNo} from './peer-protocol.ts';
 
 const pem = z.string().max(16_384);
@@ -62,6 +63,5 @@ export type CreatedToken = z.infer<typeof createdTokenSchema>;
 /** POST /tokens: a node without the CA key passes on what one of its callers asked for. */
 export const passedOrderSchema = z.strictObject({
   ...tokenOrderSchema.shape,
-  key_id: z.int().min(1),
-  remote_address: z.string().max(100).nullable(),
+  actor: toldActorSchema,
 });

@@ -1,10 +1,15 @@
 import test, {type ExecutionContext} from 'ava';
 import {type AskablePeer, createAuthorities} from '../../../daemon/services/authority.ts';
+import {createDomainDirectory} from '../../../daemon/services/domain-directory.ts';
 import {createJoinTokens} from '../../../daemon/services/join-tokens.ts';
 import {createJoining} from '../../../daemon/services/joining.ts';
+import {createKeyDirectory} from '../../../daemon/services/key-directory.ts';
+import {insertKey} from '../../../daemon/services/keys.ts';
 import {createNodeDirectory} from '../../../daemon/services/node-directory.ts';
 import {ownNames} from '../../../daemon/services/own-names.ts';
+import {createPeerActors} from '../../../daemon/services/peer-actors.ts';
 import {Fault} from '../../../shared/fault.ts';
+import type {Scope} from '../../../shared/scopes.ts';
 import {testConfiguration, testDatabase} from '../../helpers/database.ts';
 
 const actor = {keyId: 7, scope: 'full-admin', reach: {kind: 'all'}, remoteAddress: '192.0.2.1'} as const;
@@ -63,14 +68,28 @@ const arrange = async (
     nodeNo,
   });
   const needs = {configuration, authorities, directory, nodeNo, now: Date.now};
+  const actors = createPeerActors({
+    database,
+    keys: await createKeyDirectory(database, configuration),
+    domains: await createDomainDirectory(database, configuration),
+    now: Date.now,
+  });
   return {
     asked,
+    configuration,
     directory,
     authorities,
-    tokens: createJoinTokens({...needs, isOurs: token => token.startsWith('ours')}),
+    tokens: createJoinTokens({...needs, actors, isOurs: token => token.startsWith('ours')}),
     joining: createJoining(needs),
   };
 };
+
+const told = (key_id: number, scope: Scope = 'full-admin') => ({
+  key_id,
+  scope,
+  reach: {kind: 'all'},
+  remote_address: '192.0.2.1',
+});
 
 const faultOf = async (promise: Promise<unknown>): Promise<string> =>
   promise.then(
@@ -83,13 +102,40 @@ test('of several nodes with the CA key only the first one gives out tokens and n
   const beta = await arrange(t, {nodeNo: 2, holders: [1, 2], answers: {1: () => created}});
 
   const passed = await beta.tokens.create(actor, {});
-  const asPeer = await faultOf(beta.tokens.createFor({nodeId: 'gamma'}, {expires_in_s: 60, key_id: 1, remote_address: null}));
+  const asPeer = await faultOf(beta.tokens.createFor({nodeId: 'gamma'}, {expires_in_s: 60, actor: told(1)}));
   const joined = await faultOf(beta.joining.admit({tokenId: 'x', remoteAddress: null}, joiner));
 
   t.deepEqual(passed, created);
   t.deepEqual(beta.asked, ['1 tokens']);
   t.regex(asPeer, /^unavailable: only node alpha/);
   t.regex(joined, /^unavailable: another node lets nodes in now/);
+});
+
+test('a node makes a token for a peer only in the name of a key that it knows to be good for that', async t => {
+  const alpha = await arrange(t, {nodeNo: 1, holders: [1]});
+  const make = async (name: string, scope: Scope) =>
+    alpha.configuration.change(async draft =>
+      insertKey(draft, {keyId: null, remoteAddress: null}, {name, scope, rate_limit_per_minute: 60}, undefined),
+    );
+  const [good, revoked, deleted, weak] = [
+    await make('good', 'full-admin'),
+    await make('revoked', 'full-admin'),
+    await make('deleted', 'full-admin'),
+    await make('weak', 'quarantine-only'),
+  ];
+  await alpha.configuration.change(async draft => {
+    await draft.update('api_key', revoked.id, {revoked_at: draft.at});
+    await draft.remove('api_key', deleted.id);
+  });
+  const ask = async (key_id: number) => alpha.tokens.createFor({nodeId: 'beta'}, {expires_in_s: 60, actor: told(key_id)});
+
+  const {token} = await ask(good.id);
+
+  t.regex(token, /^ours /);
+  t.regex(await faultOf(ask(revoked.id)), /^key_revoked/);
+  t.regex(await faultOf(ask(deleted.id)), /^key_invalid/);
+  t.regex(await faultOf(ask(weak.id)), /^insufficient_scope/);
+  t.regex(await faultOf(ask(424_242)), /^unavailable: .* has not heard of the API key/);
 });
 
 test('a token that a peer has made for another cluster is not passed on', async t => {
