@@ -50,7 +50,9 @@ export const startCluster = ({nodeNo, config, records, services, peers, log}: Ne
   return {
     /** Word from the others, before this node opens its doors: they may know more of it than it does itself. */
     async greet() {
-      if (await links.greet(greetingMs)) return;
+      const isEverybodyHeard = await links.greet(greetingMs);
+      services.joining.begin(isEverybodyHeard);
+      if (isEverybodyHeard) return;
       log.warn('not every node has answered; ids go on at a distance, in case the database is an old one');
       await replication.skipIds();
     },

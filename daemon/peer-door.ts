@@ -3,7 +3,7 @@
 import {listenOf} from './addresses.ts';
 import {joinTokenIdIn} from './cluster/join-token.ts';
 import type {PeerCredentials} from './cluster/peer-client.ts';
-import {identityIn, type NodeIdentity} from './cluster/peer-identity.ts';
+import {hostsIn, identityIn, type NodeIdentity} from './cluster/peer-identity.ts';
 import type {Config} from './config/schema.ts';
 import {createPeerApi} from './http/peer-app.ts';
 import {routePeerCluster} from './http/routes-peer-cluster.ts';
@@ -24,9 +24,10 @@ export const openPeerDoor = async ({config, credentials, records: {nodeDirectory
   const api = createPeerApi({
     identityIn,
     isMember,
+    heard: ({nodeNo}, remoteAddress) => services.neighbours.heard(nodeNo, remoteAddress),
     routes: [
       routePeerCluster(services),
-      routePeerTrust(services),
+      routePeerTrust({...services, hostsIn}),
       routePeerHold(services.forPeers),
       routePeerEvents(services.forPeers),
     ],
@@ -40,6 +41,7 @@ export const openPeerDoor = async ({config, credentials, records: {nodeDirectory
       // Who is no node may still be joining.
       admits(subjectAltName) {
         const shown = identityIn(subjectAltName);
+        if (shown) services.joining.seen(shown.nodeNo);
         return !shown || isMember(shown);
       },
     },

@@ -1,4 +1,5 @@
 // The services and the hold queue of one node, wired to each other.
+import {networkInterfaces} from 'node:os';
 import {setTimeout as delay} from 'node:timers/promises';
 import type {Logger} from 'pino';
 import {Fault} from '../shared/fault.ts';
@@ -26,6 +27,7 @@ import {createJoinTokens} from './services/join-tokens.ts';
 import {createJoining} from './services/joining.ts';
 import {createKeys} from './services/keys.ts';
 import {createMembership} from './services/membership.ts';
+import {createNeighbours} from './services/neighbours.ts';
 import {createPeerActors} from './services/peer-actors.ts';
 import {createPeerTalk} from './services/peer-talk.ts';
 import type {Deliver, Keep, Spread} from './services/ports.ts';
@@ -92,7 +94,8 @@ export const createServices = (node: NodeParts & {apiUrl(): string; smtpAddress(
     monotonic: () => performance.now(),
     onRepair: repair => log.warn(repair, 'configurations had come apart; what the other node has was taken over'),
   });
-  const trust = {configuration, directory: records.nodeDirectory, nodeNo, now, authorities: authoritiesOf(node)};
+  const neighbours = createNeighbours({nodeNo, ownAddresses});
+  const trust = {configuration, directory: records.nodeDirectory, nodeNo, now, neighbours, authorities: authoritiesOf(node)};
   const domains = createDomains({configuration, directory: domainDirectory});
   const actors = createPeerActors({database, keys: keyDirectory, domains: domainDirectory, now});
   const others = followPeers(node);
@@ -155,6 +158,7 @@ export const createServices = (node: NodeParts & {apiUrl(): string; smtpAddress(
     membership: createMembership({configuration, nodeNo}),
     joinTokens: createJoinTokens({...trust, actors, isOurs: token => isTokenFor(node.ca, token)}),
     joining: createJoining(trust),
+    neighbours,
     removal: createRemoval({...trust, spread}),
     askForCertificates: trust.authorities.askForCertificates,
     talk: createPeerTalk({
@@ -218,6 +222,8 @@ const authoritiesOf = ({authority, records, peers, nodeNo}: NodeParts) =>
     peers: peers.list,
     nodeNo,
   });
+
+const ownAddresses = (): string[] => Object.values(networkInterfaces()).flatMap(all => (all ?? []).map(({address}) => address));
 
 const counted = (deliver: Deliver, metrics: Metrics): Deliver => ({
   async deliver(route, envelope, content) {

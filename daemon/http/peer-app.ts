@@ -25,6 +25,8 @@ export type PeerRouter = Router<PeerState>;
 interface Needs {
   /** The node a verified client certificate belongs to. */
   identityIn(subjectAltName: string | undefined): PeerIdentity | undefined;
+  /** A member asks something. */
+  heard(peer: PeerIdentity, remoteAddress: string | null): void;
   /** Whether that node is one of the cluster, now. */
   isMember(peer: PeerIdentity): boolean;
   /** What members may ask. */
@@ -36,7 +38,7 @@ interface Needs {
 
 const prefix = '/peer/v1';
 
-export const createPeerApi = ({identityIn, isMember, routes, openRoutes, log}: Needs): Koa<PeerState> => {
+export const createPeerApi = ({identityIn, isMember, heard, routes, openRoutes, log}: Needs): Koa<PeerState> => {
   const routerWith = (all: Needs['routes']) => {
     const router: PeerRouter = new Router<PeerState>({prefix, sensitive: true});
     for (const route of all) route(router);
@@ -49,6 +51,7 @@ export const createPeerApi = ({identityIn, isMember, routes, openRoutes, log}: N
   app.use(async (ctx, next) => {
     const peer = identityIn(subjectAltNameOf(ctx));
     if (!peer || !isMember(peer)) throw new Fault('insufficient_scope', 'the client certificate names no node of this cluster');
+    heard(peer, ctx.req.socket.remoteAddress ?? null);
     ctx.state.peer = peer;
     await next();
   });

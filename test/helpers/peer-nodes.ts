@@ -69,6 +69,7 @@ const startPeerNode = async (
   const api = createPeerApi({
     identityIn,
     isMember: () => true,
+    heard: () => {},
     routes: [routePeerHold({queue: held.queue, auditLog, actors}), routePeerEvents({bus})],
     openRoutes: [],
     log: pino({level: 'silent'}),
