@@ -26,6 +26,7 @@ const farewellMs = 500;
 
 export const startCluster = ({nodeNo, config, records, services, peers, log}: Needs) => {
   const {replication, talk, limiter} = services;
+  const {standing} = records;
   let lastSeq = 0;
   let changes = 0;
   const links = startPeerLinks({
@@ -35,8 +36,11 @@ export const startCluster = ({nodeNo, config, records, services, peers, log}: Ne
     replication,
     intervalMs: config.cluster.heartbeat_interval * 1000,
     news: () => `${changes} ${limiter.taken}`,
+    onRemoved: standing.removedBy,
     log,
   });
+  // Nobody has anything to say to this node any more, nor wants to hear from it.
+  standing.onRemoved(peers.close);
   records.configuration.onOutbox(seq => {
     lastSeq = seq;
     links.wake();

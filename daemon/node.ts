@@ -67,7 +67,7 @@ export const startNode = async ({data, loaded, log, version, now = Date.now}: Ne
     const fqdn = config.fqdn ?? hostname();
     const identity = {nodeId, nodeNo: storage.nodeNo};
     const authority = async () => authorityIn(folder, now);
-    const records = await openRecords(storage, now);
+    const records = await openRecords({...storage, log}, now);
     const {nodeDirectory} = records;
     const hasAuthority = (await authority()) !== undefined;
     // What the authority would not give is not asked for again and again. Whoever has it asks nobody.
@@ -145,7 +145,7 @@ export const startNode = async ({data, loaded, log, version, now = Date.now}: Ne
     const api = await listenHttps(
       listenOf(config.api.listen),
       certificates.current().api,
-      createApi({...services, explainDrift: clustered.explainDrift, metrics, log}).callback(),
+      createApi({...services, standing: records.standing, explainDrift: clustered.explainDrift, metrics, log}).callback(),
     );
     closers.add(async () => api.stop(graceMs));
     await services.membership.announce({api_url: apiUrl(config, fqdn, api.address)});

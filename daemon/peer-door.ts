@@ -13,20 +13,22 @@ import {routePeerAdmission, routePeerTrust} from './http/routes-peer-join.ts';
 import {listenMutualTls} from './listen.ts';
 import type {NodeParts, Services} from './service-room.ts';
 
-interface Needs extends Pick<NodeParts, 'log' | 'records'> {
+interface Needs extends Pick<NodeParts, 'log' | 'records' | 'nodeNo'> {
   config: Config;
   credentials: PeerCredentials;
   services: Services;
 }
 
-export const openPeerDoor = async ({config, credentials, records: {nodeDirectory}, services, log}: Needs) => {
+export const openPeerDoor = async ({config, credentials, records: {nodeDirectory, standing}, nodeNo, services, log}: Needs) => {
   const isMember = ({nodeId, nodeNo}: NodeIdentity) => nodeDirectory.findByNo(nodeNo)?.node_id === nodeId;
+  const wasRemoved = ({nodeNo: no}: NodeIdentity) => nodeDirectory.wasRemoved(no);
   const api = createPeerApi({
     identityIn,
     isMember,
+    wasRemoved,
     heard: ({nodeNo}, remoteAddress) => services.neighbours.heard(nodeNo, remoteAddress),
     routes: [
-      routePeerCluster(services),
+      routePeerCluster({...services, standing, nodeNo}),
       routePeerTrust({...services, hostsIn}),
       routePeerHold(services.forPeers),
       routePeerEvents(services.forPeers),
@@ -43,6 +45,10 @@ export const openPeerDoor = async ({config, credentials, records: {nodeDirectory
         const shown = identityIn(subjectAltName);
         if (shown) services.joining.seen(shown.nodeNo);
         return !shown || isMember(shown);
+      },
+      mayHearWhy(subjectAltName) {
+        const shown = identityIn(subjectAltName);
+        return shown !== undefined && wasRemoved(shown);
       },
     },
     api.callback(),

@@ -72,7 +72,7 @@ export type Services = ReturnType<typeof createServices>;
 
 export const createServices = (node: NodeParts & {apiUrl(): string; smtpAddress(): HostPort; spread: Spread}) => {
   const {database, nodeId, nodeNo, fqdn, now, log, metrics, ballast, settings, records, spread} = node;
-  const {configuration, keyDirectory, domainDirectory} = records;
+  const {configuration, keyDirectory, domainDirectory, standing} = records;
   const {withRoom} = ballast;
   const limiter = createRateLimiter(now);
   const replication = createReplication({
@@ -100,6 +100,7 @@ export const createServices = (node: NodeParts & {apiUrl(): string; smtpAddress(
   const actors = createPeerActors({database, keys: keyDirectory, domains: domainDirectory, now});
   const others = followPeers(node);
   const {bus, events} = openEvents(node);
+  standing.onRemoved(events.close);
   const auditLog = createAuditLog({database, nodeId});
 
   const signer = createDkimSigner();
@@ -146,6 +147,7 @@ export const createServices = (node: NodeParts & {apiUrl(): string; smtpAddress(
     keep,
     smarthost: () => settings().smarthost,
     hasRoom: ballast.hasRoom,
+    isRemoved: standing.isRemoved,
     onScorerFailure: () => settings().onScorerFailure,
     onUnscored: error => log.error({err: error}, 'mail could not be scored'),
   });
@@ -201,7 +203,13 @@ export const createServices = (node: NodeParts & {apiUrl(): string; smtpAddress(
       actors,
       bus,
     },
-    retention: createRetention({database, keepMs: () => settings().keepMs, expire: queue.expire, now}),
+    retention: createRetention({
+      database,
+      keepMs: () => settings().keepMs,
+      expire: queue.expire,
+      isSuspended: standing.isRemoved,
+      now,
+    }),
     intake,
     pool,
     sign,

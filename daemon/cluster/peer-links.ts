@@ -29,6 +29,8 @@ interface Needs {
   replication: Replication;
   intervalMs: number;
   news(): string;
+  /** A peer says that this node has been removed from the cluster. */
+  onRemoved(by: string): void;
   log: Logger;
 }
 
@@ -41,7 +43,7 @@ interface Link {
 const catchUpPauseMs = 1000;
 const patienceMs = 1000;
 
-export const startPeerLinks = ({nodeNo, peers, talk, replication, intervalMs, news, log}: Needs): PeerLinks => {
+export const startPeerLinks = ({nodeNo, peers, talk, replication, intervalMs, news, onRemoved, log}: Needs): PeerLinks => {
   const links = new Map<number, Link>();
   const startedAt = new Date().toISOString();
   const catchingUp = new Map<number, Promise<boolean>>();
@@ -55,8 +57,7 @@ export const startPeerLinks = ({nodeNo, peers, talk, replication, intervalMs, ne
         const level = isSilent ? 'debug' : 'warn';
         isSilent = true;
         if (!(error instanceof Fault)) log.error({node: nodeId, err: error}, 'talking to a node failed');
-        else if (error.code === 'insufficient_scope')
-          log[level]({node: nodeId}, 'the node says that this one is not in the cluster any more');
+        else if (error.code === 'node_removed') onRemoved(nodeId);
         else log[level]({node: nodeId, detail: detailOf(error)}, 'the node does not answer');
       },
       worked() {

@@ -27,6 +27,8 @@ interface Needs {
   identityIn(subjectAltName: string | undefined): PeerIdentity | undefined;
   /** A member asks something. */
   heard(peer: PeerIdentity, remoteAddress: string | null): void;
+  /** Whether that node has been one of the cluster, and was removed. */
+  wasRemoved(peer: PeerIdentity): boolean;
   /** Whether that node is one of the cluster, now. */
   isMember(peer: PeerIdentity): boolean;
   /** What members may ask. */
@@ -38,7 +40,7 @@ interface Needs {
 
 const prefix = '/peer/v1';
 
-export const createPeerApi = ({identityIn, isMember, heard, routes, openRoutes, log}: Needs): Koa<PeerState> => {
+export const createPeerApi = ({identityIn, isMember, wasRemoved, heard, routes, openRoutes, log}: Needs): Koa<PeerState> => {
   const routerWith = (all: Needs['routes']) => {
     const router: PeerRouter = new Router<PeerState>({prefix, sensitive: true});
     for (const route of all) route(router);
@@ -47,6 +49,17 @@ export const createPeerApi = ({identityIn, isMember, heard, routes, openRoutes, 
 
   const app = new Koa<PeerState>();
   app.use(answerErrors(log));
+  app.use(async (ctx, next) => {
+    const peer = identityIn(subjectAltNameOf(ctx));
+    if (peer && wasRemoved(peer)) {
+      ctx.set('Connection', 'close');
+      throw new Fault(
+        'node_removed',
+        `node ${peer.nodeId}, number ${peer.nodeNo}, has been removed from the cluster; join it anew`,
+      );
+    }
+    await next();
+  });
   app.use(routerWith(openRoutes).routes());
   app.use(async (ctx, next) => {
     const peer = identityIn(subjectAltNameOf(ctx));
