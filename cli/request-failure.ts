@@ -132,6 +132,7 @@ const hintOf = (error: ErrorValue, headers: IncomingHttpHeaders, path: string): 
     case 'malformed_json':
     case 'invalid_parameter':
     case 'method_not_allowed':
+    case 'node_removed':
     case 'payload_too_large':
     case 'unsupported_media_type':
     case 'validation_failed':

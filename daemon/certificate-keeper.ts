@@ -1,6 +1,7 @@
 // A node's certificates over the years: they last 90 days and are made anew at two thirds of that, without a restart.
+import {X509Certificate} from 'node:crypto';
 import {createRequest, needsRenewal} from './cluster/certificates.ts';
-import {identityUris, type NodeIdentity} from './cluster/peer-identity.ts';
+import {hostsIn, identityUris, type NodeIdentity} from './cluster/peer-identity.ts';
 import {CommandError} from './command-error.ts';
 import {readText} from './config/load.ts';
 import type {Config} from './config/schema.ts';
@@ -23,8 +24,8 @@ interface Needs {
   folder: DataFolder;
   identity: NodeIdentity;
   config(): Config;
-  /** What the certificates are to be for. */
-  hosts(): string[];
+  /** What the certificates are to be for, when those there are already are for `given`. */
+  hosts(given: string[]): string[];
   /** This node's own, if it has one. */
   authority(): Promise<Authority | undefined>;
   /** Asks a node that has one. */
@@ -38,28 +39,32 @@ const retry = {firstMs: 60_000, mostMs: 3_600_000};
 export const openCertificates = async (needs: Needs): Promise<CertificateKeeper> => {
   const {folder, identity, config, now} = needs;
 
-  const isDue = ({api, cluster}: Partial<NodePairs>): boolean => {
-    const hosts = needs.hosts();
+  const hostsWith = ({cluster}: Partial<NodePairs>): string[] =>
+    needs.hosts(hostsIn(cluster && new X509Certificate(cluster.cert).subjectAltName));
+  const isDue = (found: Partial<NodePairs>): boolean => {
+    const {api, cluster} = found;
+    const hosts = hostsWith(found);
     return (
       !api ||
       !cluster ||
-      needsRenewal(api.cert, hosts, now()) ||
-      needsRenewal(cluster.cert, [...hosts, ...identityUris(identity)], now())
+      needsRenewal(api.cert, {hosts}, now()) ||
+      needsRenewal(cluster.cert, {hosts, uris: identityUris(identity)}, now())
     );
   };
   const shown = async (pairs: NodePairs): Promise<NodePairs> => ({...pairs, api: (await operatorPair(config())) ?? pairs.api});
-  const renew = async (certify: Authority['certify']) => makePairs({folder, identity, hosts: needs.hosts(), certify});
+  const renew = async (found: Partial<NodePairs>, certify: Authority['certify']) =>
+    makePairs({folder, identity, hosts: hostsWith(found), certify});
 
   const begin = async (): Promise<NodePairs> => {
     const found = await readPairs(folder);
     const own = isDue(found) ? await needs.authority() : undefined;
-    return own ? renew(own.certify) : requireUsable(found, folder, now());
+    return own ? renew(found, own.certify) : requireUsable(found, folder, now());
   };
   const again = async (): Promise<NodePairs> => {
     const found = await readPairs(folder);
     if (!isDue(found)) return found as NodePairs;
     const own = await needs.authority();
-    return renew(own ? own.certify : async (_, requests) => needs.askPeers(requests));
+    return renew(found, own ? own.certify : async (_, requests) => needs.askPeers(requests));
   };
 
   let current = await shown(await begin());

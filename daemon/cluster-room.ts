@@ -26,6 +26,7 @@ const farewellMs = 500;
 
 export const startCluster = ({nodeNo, config, records, services, peers, log}: Needs) => {
   const {replication, talk, limiter} = services;
+  const {standing} = records;
   let lastSeq = 0;
   let changes = 0;
   const links = startPeerLinks({
@@ -35,8 +36,11 @@ export const startCluster = ({nodeNo, config, records, services, peers, log}: Ne
     replication,
     intervalMs: config.cluster.heartbeat_interval * 1000,
     news: () => `${changes} ${limiter.taken}`,
+    onRemoved: standing.removedBy,
     log,
   });
+  // Nobody has anything to say to this node any more, nor wants to hear from it.
+  standing.onRemoved(peers.close);
   records.configuration.onOutbox(seq => {
     lastSeq = seq;
     links.wake();
@@ -50,7 +54,9 @@ export const startCluster = ({nodeNo, config, records, services, peers, log}: Ne
   return {
     /** Word from the others, before this node opens its doors: they may know more of it than it does itself. */
     async greet() {
-      if (await links.greet(greetingMs)) return;
+      const isEverybodyHeard = await links.greet(greetingMs);
+      services.joining.begin(isEverybodyHeard);
+      if (isEverybodyHeard) return;
       log.warn('not every node has answered; ids go on at a distance, in case the database is an old one');
       await replication.skipIds();
     },

@@ -21,6 +21,8 @@ const limits = {handshakeTimeout: 10_000, headersTimeout: 10_000, requestTimeout
 /** A client that reads nothing of its answer, or a request that nothing comes of, ends then. Longer than any release takes. */
 const silenceMs = 600_000;
 const maxConnections = 2000;
+/** For one request and its answer. */
+const hearingMs = 2000;
 
 /** How long a connection without a request may still bring one, once the listener is to stop. */
 const lastRequestMs = 500;
@@ -40,11 +42,13 @@ interface MutualTls extends KeyAndCertificate {
   ca: string;
   /** Whether the bearer of such a certificate, with these subject alternative names, may be connected at all. */
   admits(subjectAltName: string | undefined): boolean;
+  /** Whether who is not admitted may ask once, to be told so. */
+  mayHearWhy(subjectAltName: string | undefined): boolean;
 }
 
 /** The authority is sent along: who comes with a join token knows no more of it than its fingerprint. */
 export const listenMutualTls = async (listen: HostPort, tls: MutualTls, handler: RequestListener): Promise<MutualListener> => {
-  const {ca, admits} = tls;
+  const {ca, admits, mayHearWhy} = tls;
   const demands = {ca, requestCert: true, rejectUnauthorized: true, minVersion: 'TLSv1.3'} as const;
   const shown = ({key, cert}: KeyAndCertificate) => ({key, cert: `${cert}\n${ca}`, ...demands});
   const server = createHttpsServer({...shown(tls), ...limits}, handler);
@@ -53,7 +57,8 @@ export const listenMutualTls = async (listen: HostPort, tls: MutualTls, handler:
   server.prependListener('secureConnection', (socket: TLSSocket) => {
     const {subjectaltname} = socket.getPeerCertificate();
     if (!admits(subjectaltname)) {
-      socket.destroy();
+      if (mayHearWhy(subjectaltname)) setTimeout(() => socket.destroy(), hearingMs).unref();
+      else socket.destroy();
       return;
     }
     guests.set(socket, subjectaltname);

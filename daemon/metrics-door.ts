@@ -30,6 +30,7 @@ export const openMetricsDoor = async (needs: Needs): Promise<Listener> => {
     },
     unready: async () => [
       ...(needs.phase() === 'open' ? [] : [`the node is ${needs.phase()}`]),
+      ...[records.standing.advice()].filter(advice => advice !== undefined),
       ...(ballast.hasRoom() ? [] : ['the disk is nearly full: new mail is answered 452']),
     ],
   });

@@ -67,19 +67,21 @@ export const startNode = async ({data, loaded, log, version, now = Date.now}: Ne
     const fqdn = config.fqdn ?? hostname();
     const identity = {nodeId, nodeNo: storage.nodeNo};
     const authority = async () => authorityIn(folder, now);
-    const records = await openRecords(storage, now);
+    const records = await openRecords({...storage, log}, now);
     const {nodeDirectory} = records;
+    const hasAuthority = (await authority()) !== undefined;
+    // What the authority would not give is not asked for again and again. Whoever has it asks nobody.
+    const claimant = {node_id: nodeId, isBeside: () => false};
     const certificates = await openCertificates({
       folder,
       identity,
       config: () => config,
-      hosts: () => ownNames(nodeDirectory.list(), {node_id: nodeId, fqdn}, apiHosts(config)),
+      hosts: given => (hasAuthority ? apiHosts(config) : ownNames(apiHosts(config), nodeDirectory.list(), {...claimant, given})),
       authority,
       askPeers: async requests => services.askForCertificates(requests),
       now,
     });
     const ca = await readFile(folder.caCert, 'utf8');
-    const hasAuthority = (await authority()) !== undefined;
 
     const peers = startPeers({
       nodeNo: storage.nodeNo,
@@ -150,7 +152,7 @@ export const startNode = async ({data, loaded, log, version, now = Date.now}: Ne
     const api = await listenHttps(
       listenOf(config.api.listen),
       certificates.current().api,
-      createApi({...services, explainDrift: clustered.explainDrift, metrics, log}).callback(),
+      createApi({...services, standing: records.standing, explainDrift: clustered.explainDrift, metrics, log}).callback(),
     );
     closers.add(async () => api.stop(graceMs));
     apiAddress = api.address;

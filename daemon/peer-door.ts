@@ -3,7 +3,7 @@
 import {listenOf} from './addresses.ts';
 import {joinTokenIdIn} from './cluster/join-token.ts';
 import type {PeerCredentials} from './cluster/peer-client.ts';
-import {identityIn, type NodeIdentity} from './cluster/peer-identity.ts';
+import {hostsIn, identityIn, type NodeIdentity} from './cluster/peer-identity.ts';
 import type {Config} from './config/schema.ts';
 import {createPeerApi} from './http/peer-app.ts';
 import {routePeerCluster} from './http/routes-peer-cluster.ts';
@@ -13,20 +13,23 @@ import {routePeerAdmission, routePeerTrust} from './http/routes-peer-join.ts';
 import {listenMutualTls} from './listen.ts';
 import type {NodeParts, Services} from './service-room.ts';
 
-interface Needs extends Pick<NodeParts, 'log' | 'records'> {
+interface Needs extends Pick<NodeParts, 'log' | 'records' | 'nodeNo'> {
   config: Config;
   credentials: PeerCredentials;
   services: Services;
 }
 
-export const openPeerDoor = async ({config, credentials, records: {nodeDirectory}, services, log}: Needs) => {
+export const openPeerDoor = async ({config, credentials, records: {nodeDirectory, standing}, nodeNo, services, log}: Needs) => {
   const isMember = ({nodeId, nodeNo}: NodeIdentity) => nodeDirectory.findByNo(nodeNo)?.node_id === nodeId;
+  const wasRemoved = ({nodeNo: no}: NodeIdentity) => nodeDirectory.wasRemoved(no);
   const api = createPeerApi({
     identityIn,
     isMember,
+    wasRemoved,
+    heard: ({nodeNo}, remoteAddress) => services.neighbours.heard(nodeNo, remoteAddress),
     routes: [
-      routePeerCluster(services),
-      routePeerTrust(services),
+      routePeerCluster({...services, standing, nodeNo}),
+      routePeerTrust({...services, hostsIn}),
       routePeerHold(services.forPeers),
       routePeerEvents(services.forPeers),
     ],
@@ -40,7 +43,12 @@ export const openPeerDoor = async ({config, credentials, records: {nodeDirectory
       // Who is no node may still be joining.
       admits(subjectAltName) {
         const shown = identityIn(subjectAltName);
+        if (shown) services.joining.seen(shown.nodeNo);
         return !shown || isMember(shown);
+      },
+      mayHearWhy(subjectAltName) {
+        const shown = identityIn(subjectAltName);
+        return shown !== undefined && wasRemoved(shown);
       },
     },
     api.callback(),

@@ -1,10 +1,12 @@
 // What is replicated, and the parts of it that are kept in memory.
+import type {Logger} from 'pino';
 import type {Ballast} from './hold/ballast.ts';
 import {createConfiguration} from './services/configuration.ts';
 import {createDomainDirectory} from './services/domain-directory.ts';
 import {createKeyDirectory} from './services/key-directory.ts';
 import {createNodeDirectory} from './services/node-directory.ts';
 import {openPeerStates} from './services/peer-states.ts';
+import {openStanding} from './services/standing.ts';
 import type {Database} from './store/database.ts';
 import {lastOutboxSeq} from './store/outbox.ts';
 
@@ -12,14 +14,27 @@ interface Needs {
   database: Database;
   nodeNo: number;
   ballast: Ballast;
+  log: Logger;
 }
 
 export type Records = Awaited<ReturnType<typeof openRecords>>;
 
-export const openRecords = async ({database, nodeNo, ballast}: Needs, now: () => number) => {
+export const openRecords = async ({database, nodeNo, ballast, log}: Needs, now: () => number) => {
   const configuration = createConfiguration({database, nodeNo, now, withRoom: ballast.withRoom});
   const nodeDirectory = await createNodeDirectory(database, configuration);
+  const standing = await openStanding({
+    database,
+    directory: nodeDirectory,
+    nodeNo,
+    now,
+    withRoom: ballast.withRoom,
+    onFailure: error => log.error({err: error}, 'that this node was removed could not be written down'),
+  });
+  standing.onRemoved(removal =>
+    log.error(removal, 'this node was removed from its cluster: it answers nobody and takes no mail; join it anew'),
+  );
   return {
+    standing,
     configuration,
     begunAt: await lastOutboxSeq(database.read),
     nodeDirectory,

@@ -1,4 +1,5 @@
 // The services and the hold queue of one node, wired to each other.
+import {networkInterfaces} from 'node:os';
 import {setTimeout as delay} from 'node:timers/promises';
 import type {Logger} from 'pino';
 import {Fault} from '../shared/fault.ts';
@@ -26,6 +27,7 @@ import {createJoinTokens} from './services/join-tokens.ts';
 import {createJoining} from './services/joining.ts';
 import {createKeys} from './services/keys.ts';
 import {createMembership} from './services/membership.ts';
+import {createNeighbours} from './services/neighbours.ts';
 import {createPeerActors} from './services/peer-actors.ts';
 import {createPeerTalk} from './services/peer-talk.ts';
 import type {Deliver, Keep, Spread} from './services/ports.ts';
@@ -70,7 +72,7 @@ export type Services = ReturnType<typeof createServices>;
 
 export const createServices = (node: NodeParts & {apiUrl(): string; smtpAddress(): HostPort; spread: Spread}) => {
   const {database, nodeId, nodeNo, fqdn, now, log, metrics, ballast, settings, records, spread} = node;
-  const {configuration, keyDirectory, domainDirectory} = records;
+  const {configuration, keyDirectory, domainDirectory, standing} = records;
   const {withRoom} = ballast;
   const limiter = createRateLimiter(now);
   const replication = createReplication({
@@ -92,10 +94,13 @@ export const createServices = (node: NodeParts & {apiUrl(): string; smtpAddress(
     monotonic: () => performance.now(),
     onRepair: repair => log.warn(repair, 'configurations had come apart; what the other node has was taken over'),
   });
-  const trust = {configuration, directory: records.nodeDirectory, nodeNo, now, authorities: authoritiesOf(node)};
+  const neighbours = createNeighbours({nodeNo, ownAddresses});
+  const trust = {configuration, directory: records.nodeDirectory, nodeNo, now, neighbours, authorities: authoritiesOf(node)};
   const domains = createDomains({configuration, directory: domainDirectory});
+  const actors = createPeerActors({database, keys: keyDirectory, domains: domainDirectory, now});
   const others = followPeers(node);
   const {bus, events} = openEvents(node);
+  standing.onRemoved(events.close);
   const auditLog = createAuditLog({database, nodeId});
 
   const signer = createDkimSigner();
@@ -142,6 +147,7 @@ export const createServices = (node: NodeParts & {apiUrl(): string; smtpAddress(
     keep,
     smarthost: () => settings().smarthost,
     hasRoom: ballast.hasRoom,
+    isRemoved: standing.isRemoved,
     onScorerFailure: () => settings().onScorerFailure,
     onUnscored: error => log.error({err: error}, 'mail could not be scored'),
   });
@@ -152,8 +158,9 @@ export const createServices = (node: NodeParts & {apiUrl(): string; smtpAddress(
     replication,
     drift,
     membership: createMembership({configuration, nodeNo}),
-    joinTokens: createJoinTokens({...trust, isOurs: token => isTokenFor(node.ca, token)}),
+    joinTokens: createJoinTokens({...trust, actors, isOurs: token => isTokenFor(node.ca, token)}),
     joining: createJoining(trust),
+    neighbours,
     removal: createRemoval({...trust, spread}),
     askForCertificates: trust.authorities.askForCertificates,
     talk: createPeerTalk({
@@ -194,10 +201,16 @@ export const createServices = (node: NodeParts & {apiUrl(): string; smtpAddress(
     forPeers: {
       queue,
       auditLog,
-      actors: createPeerActors({database, keys: keyDirectory, domains: domainDirectory, now}),
+      actors,
       bus,
     },
-    retention: createRetention({database, keepMs: () => settings().keepMs, expire: queue.expire, now}),
+    retention: createRetention({
+      database,
+      keepMs: () => settings().keepMs,
+      expire: queue.expire,
+      isSuspended: standing.isRemoved,
+      now,
+    }),
     intake,
     pool,
     sign,
@@ -218,6 +231,8 @@ const authoritiesOf = ({authority, records, peers, nodeNo}: NodeParts) =>
     peers: peers.list,
     nodeNo,
   });
+
+const ownAddresses = (): string[] => Object.values(networkInterfaces()).flatMap(all => (all ?? []).map(({address}) => address));
 
 const counted = (deliver: Deliver, metrics: Metrics): Deliver => ({
   async deliver(route, envelope, content) {

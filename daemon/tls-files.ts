@@ -3,7 +3,7 @@ import {X509Certificate} from 'node:crypto';
 import {readFile, rename, writeFile} from 'node:fs/promises';
 import {hostname} from 'node:os';
 import {createSecureContext} from 'node:tls';
-import {isWildcard, parseHostPort} from '../shared/host-port.ts';
+import {canonicalHost, isWildcard, parseHostPort} from '../shared/host-port.ts';
 import {createClusterAuthority} from './cluster/authority.ts';
 import type {KeyAndCertificate} from './cluster/certificates.ts';
 import {ConfigError, readText} from './config/load.ts';
@@ -22,7 +22,7 @@ export interface NodePairs {
 export const apiHosts = (config: Config): string[] => {
   const listen = parseHostPort(config.api.listen, {allowZero: true})?.host ?? '';
   const names = [config.fqdn ?? hostname(), hostname(), 'localhost', '127.0.0.1', '::1', ...(isWildcard(listen) ? [] : [listen])];
-  return [...new Set(names)].filter(isCertifiable);
+  return [...new Set(names.filter(isCertifiable).map(canonicalHost))];
 };
 
 /** The operator's own certificate for the API, undefined where there is none. */

@@ -7,6 +7,8 @@ export const statusOfCode = {
   key_revoked: 401,
   key_expired: 401,
   insufficient_scope: 403,
+  /** Between nodes only: the one that asks has been removed from the cluster. */
+  node_removed: 403,
   not_found: 404,
   unknown_node: 404,
   method_not_allowed: 405,

@@ -1,4 +1,4 @@
-import {isIPv4, isIPv6} from 'node:net';
+import {isIPv4, isIPv6, SocketAddress} from 'node:net';
 
 export interface HostPort {
   /** A host name, an IPv4 address, or an IPv6 address without brackets. */
@@ -31,3 +31,13 @@ export const isWildcard = (host: string): boolean => host === '0.0.0.0' || host 
 
 /** An IPv4 address as such, also where a dual-stack socket says `::ffff:192.0.2.1`. */
 export const plainAddress = (address: string): string => address.replace(/^::ffff:(?=[\d.]+$)/i, '');
+
+/** One spelling for each host: names in lower case, IPv6 addresses as in RFC 5952, IPv4 addresses never as IPv6 ones. */
+export const canonicalHost = (host: string): string =>
+  isIPv6(host) ? plainAddress(new SocketAddress({address: host, family: 'ipv6'}).address) : host.toLowerCase();
+
+/** Means the machine itself, on every machine. */
+export const isLoopback = (host: string): boolean => {
+  const canonical = canonicalHost(host);
+  return canonical === 'localhost' || canonical === '::1' || (isIPv4(canonical) && canonical.startsWith('127.'));
+};

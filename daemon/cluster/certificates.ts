@@ -4,6 +4,7 @@ import {createPrivateKey, createPublicKey, generateKeyPairSync, randomBytes, web
 import {isIP} from 'node:net';
 import * as x509 from '@peculiar/x509';
 import {Fault} from '../../shared/fault.ts';
+import {canonicalHost} from '../../shared/host-port.ts';
 
 const algorithm = {name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256'};
 const dayMs = 24 * 3600 * 1000;
@@ -127,7 +128,10 @@ const certify = async (
         ...(uris.length > 0 ? [x509.ExtendedKeyUsage.clientAuth] : []),
       ]),
       new x509.SubjectAlternativeNameExtension([
-        ...[...new Set(hosts)].map(host => ({type: isIP(host) ? ('ip' as const) : ('dns' as const), value: host})),
+        ...[...new Set(hosts.map(canonicalHost))].map(host => ({
+          type: isIP(host) ? ('ip' as const) : ('dns' as const),
+          value: host,
+        })),
         ...uris.map(uri => ({type: 'url' as const, value: uri})),
       ]),
       await x509.AuthorityKeyIdentifierExtension.create(issuer),
@@ -152,17 +156,16 @@ const keyIn = async (pem: string): Promise<x509.PublicKey> => {
   }
 };
 
-/** Whether a certificate is past two thirds of its life, or lacks one of `names`: hosts, addresses and URIs. */
-export const needsRenewal = (pem: string, names: string[], nowMs: number): boolean => {
+/** Whether a certificate is past two thirds of its life, or lacks one of the names it is to be for. */
+export const needsRenewal = (pem: string, {hosts, uris = []}: Omit<LeafRequest, 'commonName'>, nowMs: number): boolean => {
   const cert = new x509.X509Certificate(pem);
   const from = cert.notBefore.getTime();
   const lifeMs = cert.notAfter.getTime() - from;
-  const shown =
-    cert
-      .getExtension(x509.SubjectAlternativeNameExtension)
-      ?.names.toJSON()
-      .map(({value}) => value) ?? [];
-  return nowMs > from + (lifeMs * 2) / 3 || !names.every(name => shown.includes(name));
+  const shown = cert.getExtension(x509.SubjectAlternativeNameExtension)?.names.toJSON() ?? [];
+  const shownUris = shown.filter(({type}) => type === 'url').map(({value}) => value);
+  const shownHosts = shown.filter(({type}) => type !== 'url').map(({value}) => canonicalHost(value));
+  const hasAll = hosts.every(host => shownHosts.includes(canonicalHost(host))) && uris.every(uri => shownUris.includes(uri));
+  return nowMs > from + (lifeMs * 2) / 3 || !hasAll;
 };
 
 const generateKeys = async (): Promise<webcrypto.CryptoKeyPair> =>

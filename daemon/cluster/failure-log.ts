@@ -6,14 +6,22 @@ export interface FailureLog {
   worked(): void;
 }
 
+interface Needs {
+  nodeId: string;
+  /** The peer says that this node has been removed from the cluster. */
+  onRemoved(by: string): void;
+  log: Logger;
+}
+
 /** A peer that cannot be reached is told of when that begins and when it is over, not every second. */
-export const createFailureLog = (nodeId: string, log: Logger): FailureLog => {
+export const createFailureLog = ({nodeId, onRemoved, log}: Needs): FailureLog => {
   let isSilent = false;
   return {
     failed(error) {
       const level = isSilent ? 'debug' : 'warn';
       isSilent = true;
       if (!(error instanceof Fault)) log.error({node: nodeId, err: error}, 'talking to a node failed');
+      else if (error.code === 'node_removed') onRemoved(nodeId);
       else log[level]({node: nodeId, detail: causeOf(error)}, 'the node does not answer');
     },
     worked() {

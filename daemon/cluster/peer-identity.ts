@@ -19,13 +19,18 @@ export const identityIn = (subjectAltName: string | undefined): NodeIdentity | u
   return nodeId !== undefined && Number.isSafeInteger(nodeNo) && nodeNo > 0 ? {nodeId, nodeNo} : undefined;
 };
 
+/** The host names and addresses in them. */
+export const hostsIn = (subjectAltName: string | undefined): string[] =>
+  namesIn(subjectAltName).flatMap(name => /^(?:DNS|IP Address):(.+)$/.exec(name)?.[1] ?? []);
+
 /** What follows `prefix` in the first URI that begins with it. */
 export const uriIn = (subjectAltName: string | undefined, prefix: string): string | undefined => {
-  // Quotes are around names that hold a comma, and might be made to look like several. The authority issues none.
-  if (subjectAltName === undefined || subjectAltName.includes('"')) return undefined;
   const start = `URI:${prefix}`;
-  return subjectAltName
-    .split(', ')
+  return namesIn(subjectAltName)
     .find(name => name.startsWith(start))
     ?.slice(start.length);
 };
+
+/** Quotes are around names that hold a comma, and might be made to look like several. The authority issues none. */
+const namesIn = (subjectAltName: string | undefined): string[] =>
+  subjectAltName === undefined || subjectAltName.includes('"') ? [] : subjectAltName.split(', ');

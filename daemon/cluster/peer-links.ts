@@ -30,6 +30,8 @@ interface Needs {
   replication: Replication;
   intervalMs: number;
   news(): string;
+  /** A peer says that this node has been removed from the cluster. */
+  onRemoved(by: string): void;
   log: Logger;
 }
 
@@ -41,7 +43,7 @@ interface Link {
 
 const patienceMs = 1000;
 
-export const startPeerLinks = ({nodeNo, peers, talk, replication, intervalMs, news, log}: Needs): PeerLinks => {
+export const startPeerLinks = ({nodeNo, peers, talk, replication, intervalMs, news, onRemoved, log}: Needs): PeerLinks => {
   const links = new Map<number, Link>();
   const all = () => [...links.values()];
   const startedAt = new Date().toISOString();
@@ -55,7 +57,7 @@ export const startPeerLinks = ({nodeNo, peers, talk, replication, intervalMs, ne
   });
 
   peers.follow(peer => {
-    const failures = createFailureLog(peer.nodeId, log);
+    const failures = createFailureLog({nodeId: peer.nodeId, onRemoved, log});
     const sender = startOutboxSender({
       client: peer.client,
       replication,

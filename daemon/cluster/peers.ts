@@ -1,4 +1,5 @@
 // The other nodes of the cluster, each with the one client that everything said to it goes through.
+import {z} from 'zod';
 import {parseHostPort} from '../../shared/host-port.ts';
 import type {NodeDirectory} from '../services/node-directory.ts';
 import type {StoredNode} from '../store/node.ts';
@@ -29,30 +30,47 @@ interface Needs {
   routes: readonly string[];
 }
 
+const dismissalMs = 2000;
+
 export const startPeers = ({nodeNo, directory, credentials, routes}: Needs): Peers => {
   const routeTo = new Map(routes.map(route => [route.slice(0, route.indexOf('=')), route.slice(route.indexOf('=') + 1)]));
   const welcomes: ((peer: Peer) => () => void)[] = [];
   const known = new Map<number, Peer & {farewells: (() => void)[]}>();
   let shown = credentials;
 
-  const add = ({id, node_id, created_at}: StoredNode) => {
+  const add = ({id, node_id, cluster_url, created_at}: StoredNode) => {
+    let lastUrl = cluster_url;
     const client = createPeerClient({
       peer: {nodeId: node_id, nodeNo: id},
-      address: () => addressOf(routeTo.get(node_id) ?? directory.findByNo(id)?.cluster_url),
+      address() {
+        lastUrl = directory.findByNo(id)?.cluster_url ?? lastUrl;
+        return addressOf(routeTo.get(node_id) ?? lastUrl);
+      },
       credentials: shown,
     });
     const peer = {nodeNo: id, nodeId: node_id, joinedAt: created_at, client};
     known.set(id, {...peer, farewells: welcomes.map(welcome => welcome(peer))});
   };
-  const remove = (id: number) => {
+  const forget = (id: number): Peer | undefined => {
     const peer = known.get(id);
     known.delete(id);
     for (const farewell of peer?.farewells ?? []) farewell();
-    peer?.client.close();
+    return peer;
+  };
+  const dismissed = new Set<PeerClient>();
+  /** Who is not told goes on as before, with keys that are revoked in the meantime. If it is away, it hears when it asks. */
+  const dismiss = async ({nodeNo: node_no, client}: Peer): Promise<void> => {
+    dismissed.add(client);
+    await client.ask(z.null(), {method: 'POST', path: 'removed', body: {node_no}, deadlineMs: dismissalMs}).catch(() => {});
+    dismissed.delete(client);
+    client.close();
   };
   const update = () => {
     const others = directory.list().filter(({id}) => id !== nodeNo);
-    for (const id of [...known.keys()]) if (!others.some(node => node.id === id)) remove(id);
+    for (const id of [...known.keys()]) {
+      const peer = others.some(node => node.id === id) ? undefined : forget(id);
+      if (peer) void dismiss(peer);
+    }
     for (const node of others) if (!known.has(node.id)) add(node);
   };
   let isClosed = false;
@@ -73,7 +91,8 @@ export const startPeers = ({nodeNo, directory, credentials, routes}: Needs): Pee
     },
     close() {
       isClosed = true;
-      for (const id of [...known.keys()]) remove(id);
+      for (const id of [...known.keys()]) forget(id)?.client.close();
+      for (const client of dismissed) client.close();
     },
   };
 };

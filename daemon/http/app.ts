@@ -14,6 +14,7 @@ import type {Keys} from '../services/keys.ts';
 import type {Quarantine} from '../services/quarantine.ts';
 import type {RateLimiter} from '../services/rate-limit.ts';
 import type {Removal} from '../services/removal.ts';
+import type {Standing} from '../services/standing.ts';
 import {answerErrors} from './answer.ts';
 import {authenticate} from './guard.ts';
 import type {Metrics} from './metrics.ts';
@@ -36,6 +37,8 @@ export interface ApiNeeds {
   cluster: Cluster;
   audit: Audit;
   events: Events;
+  /** Throws for a node that is none of the cluster any more. */
+  standing: Pick<Standing, 'requireMember'>;
   explainDrift(): Promise<ClusterDrift>;
   joinTokens: JoinTokens;
   removal: Removal;
@@ -66,6 +69,10 @@ export const createApi = (needs: ApiNeeds): Koa<RequestState> => {
   app.use(answerErrors(needs.log));
   app.use(open.routes());
   app.use(refuseOtherMethods(open));
+  app.use(async (_ctx, next) => {
+    needs.standing.requireMember();
+    await next();
+  });
   // A path nobody knows still needs a key: what exists here is no stranger's business.
   app.use(authenticate(needs.keys, needs.limiter));
   app.use(router.routes());

@@ -25,6 +25,10 @@ export type PeerRouter = Router<PeerState>;
 interface Needs {
   /** The node a verified client certificate belongs to. */
   identityIn(subjectAltName: string | undefined): PeerIdentity | undefined;
+  /** A member asks something. */
+  heard(peer: PeerIdentity, remoteAddress: string | null): void;
+  /** Whether that node has been one of the cluster, and was removed. */
+  wasRemoved(peer: PeerIdentity): boolean;
   /** Whether that node is one of the cluster, now. */
   isMember(peer: PeerIdentity): boolean;
   /** What members may ask. */
@@ -36,7 +40,7 @@ interface Needs {
 
 const prefix = '/peer/v1';
 
-export const createPeerApi = ({identityIn, isMember, routes, openRoutes, log}: Needs): Koa<PeerState> => {
+export const createPeerApi = ({identityIn, isMember, wasRemoved, heard, routes, openRoutes, log}: Needs): Koa<PeerState> => {
   const routerWith = (all: Needs['routes']) => {
     const router: PeerRouter = new Router<PeerState>({prefix, sensitive: true});
     for (const route of all) route(router);
@@ -45,10 +49,22 @@ export const createPeerApi = ({identityIn, isMember, routes, openRoutes, log}: N
 
   const app = new Koa<PeerState>();
   app.use(answerErrors(log));
+  app.use(async (ctx, next) => {
+    const peer = identityIn(subjectAltNameOf(ctx));
+    if (peer && wasRemoved(peer)) {
+      ctx.set('Connection', 'close');
+      throw new Fault(
+        'node_removed',
+        `node ${peer.nodeId}, number ${peer.nodeNo}, has been removed from the cluster; join it anew`,
+      );
+    }
+    await next();
+  });
   app.use(routerWith(openRoutes).routes());
   app.use(async (ctx, next) => {
     const peer = identityIn(subjectAltNameOf(ctx));
     if (!peer || !isMember(peer)) throw new Fault('insufficient_scope', 'the client certificate names no node of this cluster');
+    heard(peer, ctx.req.socket.remoteAddress ?? null);
     ctx.state.peer = peer;
     await next();
   });

@@ -1,20 +1,30 @@
 // How nodes are, and what they have changed.
 import {z} from 'zod';
-import {eventsRequestSchema, heartbeatSchema, recordKeySchema, recordsRequestSchema} from '../services/peer-protocol.ts';
+import {Fault} from '../../shared/fault.ts';
+import {
+  eventsRequestSchema,
+  heartbeatSchema,
+  recordKeySchema,
+  recordsRequestSchema,
+  removedSchema,
+} from '../services/peer-protocol.ts';
 import type {PeerTalk} from '../services/peer-talk.ts';
 import type {Replication} from '../services/replication.ts';
+import type {Standing} from '../services/standing.ts';
 import {validate, validateParameters} from '../services/validate.ts';
 import {reply} from './answer.ts';
 import {peerJsonBody} from './json-body.ts';
 import type {PeerCtx, PeerRouter} from './peer-app.ts';
 
 interface Needs {
+  standing: Pick<Standing, 'removedBy'>;
+  nodeNo: number;
   replication: Replication;
   talk: PeerTalk;
 }
 
 export const routePeerCluster =
-  ({replication, talk}: Needs) =>
+  ({replication, talk, standing, nodeNo}: Needs) =>
   (router: PeerRouter): void => {
     router.post('/heartbeat', peerJsonBody, async ctx => {
       reply(ctx, await talk.answer(ctx.state.peer, validate(heartbeatSchema, ctx.state.body)));
@@ -22,6 +32,13 @@ export const routePeerCluster =
 
     router.post('/events', peerJsonBody, async ctx => {
       reply(ctx, await talk.receive(ctx.state.peer, validate(eventsRequestSchema, ctx.state.body)));
+    });
+
+    router.post('/removed', peerJsonBody, async ctx => {
+      const {node_no} = validate(removedSchema, ctx.state.body);
+      if (node_no !== nodeNo) throw new Fault('validation_failed', `this is node number ${nodeNo}`);
+      standing.removedBy(ctx.state.peer.nodeId);
+      reply(ctx, null);
     });
 
     router.get('/records', async ctx => {

@@ -26,14 +26,26 @@ export const routePeerAdmission =
     });
   };
 
+interface TrustNeeds {
+  joinTokens: JoinTokens;
+  joining: Joining;
+  /** The names and addresses a verified client certificate is for. */
+  hostsIn(subjectAltName: string | undefined): string[];
+}
+
 export const routePeerTrust =
-  ({joinTokens, joining}: {joinTokens: JoinTokens; joining: Joining}) =>
+  ({joinTokens, joining, hostsIn}: TrustNeeds) =>
   (router: PeerRouter): void => {
     router.post('/tokens', peerJsonBody, async ctx => {
       reply(ctx, await joinTokens.createFor(ctx.state.peer, ctx.state.body));
     });
 
     router.post('/certificates', peerJsonBody, async ctx => {
-      reply(ctx, await joining.renew(ctx.state.peer, validate(certificateRequestsSchema, ctx.state.body)));
+      const peer = {
+        ...ctx.state.peer,
+        given: hostsIn(subjectAltNameOf(ctx)),
+        remoteAddress: ctx.req.socket.remoteAddress ?? null,
+      };
+      reply(ctx, await joining.renew(peer, validate(certificateRequestsSchema, ctx.state.body)));
     });
   };

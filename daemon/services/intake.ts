@@ -1,5 +1,6 @@
 // Every mail comes through here, whichever door it used: whose it is, what it is worth, and what becomes of it.
 import type {Domain} from '../../shared/domain.ts';
+import {Fault} from '../../shared/fault.ts';
 import {parseHostPort} from '../../shared/host-port.ts';
 import {domainOf} from '../../shared/mail-address.ts';
 import type {DomainDirectory} from './domain-directory.ts';
@@ -11,7 +12,7 @@ export type Routing = {kind: 'accept'; ownership: Ownership; route: Route} | {ki
 export interface Intake {
   /** Whose mail from `sender` to `recipient` would be and where it would go, or why it is not taken. Asks memory only. */
   routing(client: Client, sender: string, recipient: string): Routing;
-  /** A reply when no mail can be taken now, for want of disk space. */
+  /** A reply when no mail can be taken now. */
   canTakeMail(): SmtpReply | undefined;
   /** Score, filters, thresholds. Rejects with a Fault `unavailable` when the scorer is down and mail must wait for it. */
   judge(mail: ReceivedMail, ownership: Ownership): Promise<Judgement>;
@@ -27,6 +28,8 @@ interface Needs {
   keep: Keep;
   smarthost(): Omit<Route, 'signFor'> | undefined;
   hasRoom(): boolean;
+  /** This node was removed from its cluster: nobody could see or release what it would hold. */
+  isRemoved(): boolean;
   /** `pass`: mail that could not be scored is relayed as if it had scored 0. */
   onScorerFailure(): 'tempfail' | 'pass';
   onUnscored(error: unknown): void;
@@ -54,8 +57,14 @@ export const createIntake = (needs: Needs): Intake => {
 
   return {
     routeOf,
-    canTakeMail: () => (needs.hasRoom() ? undefined : refusal(452, '4.3.1 Insufficient system storage, try again later')),
-    hold: async (mail, ownership, judgement) => keep.hold(mail, ownership, judgement),
+    canTakeMail() {
+      if (needs.isRemoved()) return refusal(451, '4.3.2 This system takes no mail any more, use another one');
+      return needs.hasRoom() ? undefined : refusal(452, '4.3.1 Insufficient system storage, try again later');
+    },
+    async hold(mail, ownership, judgement) {
+      if (needs.isRemoved()) throw new Fault('unavailable', 'this node was removed from its cluster; it holds no more mail');
+      await keep.hold(mail, ownership, judgement);
+    },
 
     routing(client, sender, recipient) {
       const from = domains.findByName(domainOf(sender) ?? '');

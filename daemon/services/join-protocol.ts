@@ -3,13 +3,14 @@ import {isIPv6} from 'node:net';
 import {z} from 'zod';
 import {nodeId, timestamp} from '../../shared/fields.ts';
 import {formatHostPort, parseHostPort} from '../../shared/host-port.ts';
+import {toldActorSchema} from './peer-hold-protocol.ts';
 import {nodeNo} from './peer-protocol.ts';
 
 const pem = z.string().max(16_384);
 
 /** Whether a certificate may be for this name or address. */
 export const isCertifiable = (host: string): boolean =>
-  host.length <= 253 && (isIPv6(host) || parseHostPort(formatHostPort({host, port: 1})) !== undefined);
+  host.length <= 253 && ((isIPv6(host) && !host.includes('%')) || parseHostPort(formatHostPort({host, port: 1})) !== undefined);
 
 const host = z.string().refine(isCertifiable, 'must be a host name or an address');
 const url = z
@@ -62,6 +63,5 @@ export type CreatedToken = z.infer<typeof createdTokenSchema>;
 /** POST /tokens: a node without the CA key passes on what one of its callers asked for. */
 export const passedOrderSchema = z.strictObject({
   ...tokenOrderSchema.shape,
-  key_id: z.int().min(1),
-  remote_address: z.string().max(100).nullable(),
+  actor: toldActorSchema,
 });

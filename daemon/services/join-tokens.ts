@@ -6,13 +6,15 @@ import type {Authorities, Authority} from './authority.ts';
 import type {Configuration} from './configuration.ts';
 import {type CreatedToken, createdTokenSchema, passedOrderSchema, tokenOrderSchema} from './join-protocol.ts';
 import type {NodeDirectory} from './node-directory.ts';
+import type {PeerActors} from './peer-actors.ts';
+import {actorToTell} from './peer-hold-protocol.ts';
 import type {Actor} from './ports.ts';
 import {validate} from './validate.ts';
 
 export interface JoinTokens {
   /** A token from this node or, if that is not for it to give, from the one whose it is. */
   create(actor: Actor, body: unknown): Promise<CreatedToken>;
-  /** One that another node was asked for. */
+  /** One that a caller of another node has asked for; a Fault when the key is not known here to be good for that. */
   createFor(peer: {nodeId: string}, body: unknown): Promise<CreatedToken>;
 }
 
@@ -20,6 +22,7 @@ interface Needs {
   configuration: Configuration;
   authorities: Authorities;
   directory: NodeDirectory;
+  actors: Pick<PeerActors, 'admitKnown'>;
   /** Whether a token is for this cluster; may throw for what is none. */
   isOurs(token: string): boolean;
   nodeNo: number;
@@ -38,7 +41,8 @@ const keptMs = 30 * 24 * 3600 * 1000;
 const graceMs = 24 * 3600 * 1000;
 const answerMs = 5000;
 
-export const createJoinTokens = ({configuration, authorities, directory, isOurs, nodeNo, now}: Needs): JoinTokens => {
+export const createJoinTokens = (needs: Needs): JoinTokens => {
+  const {configuration, authorities, directory, actors, isOurs, nodeNo, now} = needs;
   const issue = async (authority: Authority, {expiresInS, actor, detail}: Order): Promise<CreatedToken> => {
     const address = directory.findByNo(nodeNo)?.cluster_url?.replace(/^https:\/\//, '');
     if (address === undefined) throw new Fault('unavailable', 'this node is still starting; try again', {retryAfterSeconds: 5});
@@ -66,17 +70,18 @@ export const createJoinTokens = ({configuration, authorities, directory, isOurs,
       }
       const peer = authorities.peer(holder.id);
       if (!peer) throw nobodyHasTheKey();
-      return ask(peer, {expires_in_s, key_id: actor.keyId, remote_address: actor.remoteAddress});
+      return ask(peer, {expires_in_s, actor: actorToTell(actor)});
     },
 
     async createFor({nodeId}, body) {
-      const {expires_in_s, key_id, remote_address} = validate(passedOrderSchema, body);
+      const {expires_in_s, actor: told} = validate(passedOrderSchema, body);
       const own = await authorities.own();
       if (!own) throw nobodyHasTheKey();
       const holders = await authorities.holders();
       const first = holders.find(({id}) => mayAdmit(id, holders));
       if (first && first.id !== nodeNo) throw elsewhere(first.node_id);
-      const actor = {keyId: key_id, remoteAddress: remote_address};
+      // That a node asks is not enough: it would be all that is needed to let any number of others in.
+      const actor = await actors.admitKnown(told, 'cluster:write');
       return issue(own, {expiresInS: expires_in_s, actor, detail: `, asked through ${nodeId}`});
     },
   };

@@ -7,45 +7,83 @@ import type {Authorities, Authority} from './authority.ts';
 import type {Configuration} from './configuration.ts';
 import type {CertificateRequests, Certificates, JoinAnswer, JoinRequest} from './join-protocol.ts';
 import {mayAdmit} from './join-tokens.ts';
+import type {Neighbours} from './neighbours.ts';
 import type {NodeDirectory} from './node-directory.ts';
-import {ownNames} from './own-names.ts';
+import {type Claimant, ownerOf, ownNames} from './own-names.ts';
 
 export interface Joining {
   /** Lets the bearer of a token in, once. A Fault that says why not otherwise; the token remains good then. */
   admit(bearer: {tokenId: string; remoteAddress: string | null}, request: JoinRequest): Promise<JoinAnswer>;
-  /** New certificates for a node of the cluster, which it has proven to be. */
-  renew(peer: {nodeId: string; nodeNo: number}, requests: CertificateRequests): Promise<Certificates>;
+  /** New certificates for a node of the cluster, which it has proven to be with one for the names `given`. */
+  renew(peer: RenewingPeer, requests: CertificateRequests): Promise<Certificates>;
+  /** A certificate of the authority was shown for this node number: it has been given, whatever the records here say. */
+  seen(nodeNo: number): void;
+  /**
+   * Nodes are let in from now on. Unless every node there is has been heard: at a distance of the numbers known here, in case
+   * the database is an old one.
+   */
+  begin(isEverybodyHeard: boolean): void;
+}
+
+export interface RenewingPeer {
+  nodeId: string;
+  nodeNo: number;
+  given: string[];
+  remoteAddress: string | null;
 }
 
 interface Needs {
   configuration: Configuration;
   authorities: Authorities;
   directory: NodeDirectory;
+  neighbours: Neighbours;
   nodeNo: number;
   now: () => number;
 }
 
 /** Of the two bytes it has in a stamp. */
 const maxNodeNo = 0xffff;
+/** More than are likely to have joined since the last backup. */
+const skippedNos = 16;
 
-export const createJoining = ({configuration, authorities, directory, nodeNo, now}: Needs): Joining => {
+export const createJoining = ({configuration, authorities, directory, neighbours, nodeNo, now}: Needs): Joining => {
+  let hasBegun = false;
+  let greatestSeen = 0;
+  /** Of the first number that is given after a start without word from everybody. */
+  let distance = 0;
+
   const ownAuthority = async (): Promise<Authority> => {
     const own = await authorities.own();
     if (!own) throw new Fault('unavailable', 'this node has no key of the cluster’s authority any more; make a new token');
     return own;
   };
+  const asking = (node_id: string, remoteAddress: string | null, given: string[]): Claimant<StoredNode> => ({
+    node_id,
+    given,
+    isBeside: node => neighbours.areTogether(node, remoteAddress),
+  });
 
   return {
     async admit({tokenId, remoteAddress}, request) {
       const authority = await ownAuthority();
+      if (!hasBegun)
+        throw new Fault(
+          'unavailable',
+          'the node that lets others in is still starting; nothing was done, try again in a few seconds',
+          {
+            retryAfterSeconds: 5,
+          },
+        );
       if (!mayAdmit(nodeNo, await authorities.holders()))
         throw new Fault('unavailable', 'another node lets nodes in now; make a new token');
-      return configuration.change(async draft => {
+      const answer = await configuration.change(async draft => {
         const at = new Date(now()).toISOString();
         if (!(await useJoinToken(draft.tx, tokenId, at))) throw await whyUseless(draft.tx, tokenId);
         const nodes = await listNodes(draft.tx);
         requireFreeId(nodes, request.node_id);
-        const node_no = (await greatestNodeNo(draft.tx)) + 1;
+        const claimant = asking(request.node_id, remoteAddress, []);
+        requireFreeName(request.fqdn, ownerOf(request.fqdn, nodes, claimant));
+        const node_no = Math.max(await greatestNodeNo(draft.tx), greatestSeen) + distance + 1;
         if (node_no > maxNodeNo)
           throw new Fault('conflict', `this cluster has had its ${maxNodeNo} nodes; no more can be let in`);
 
@@ -56,17 +94,28 @@ export const createJoining = ({configuration, authorities, directory, nodeNo, no
         // Last: what is wrong with the requests rolls all of it back.
         const certificates = await authority.certify(
           {nodeId: node_id, nodeNo: node_no},
-          {...request, api_hosts: ownNames(nodes, request, request.api_hosts)},
+          {...request, api_hosts: ownNames(request.api_hosts, nodes, claimant)},
         );
         return {node_no, ...certificates};
       });
+      distance = 0;
+      neighbours.heard(answer.node_no, remoteAddress);
+      return answer;
     },
 
     async renew(peer, requests) {
       const authority = await ownAuthority();
-      const fqdn = directory.findByNo(peer.nodeNo)?.fqdn ?? '';
-      const api_hosts = ownNames(directory.list(), {node_id: peer.nodeId, fqdn}, requests.api_hosts);
-      return authority.certify(peer, {...requests, api_hosts});
+      const claimant = asking(peer.nodeId, peer.remoteAddress, peer.given);
+      return authority.certify(peer, {...requests, api_hosts: ownNames(requests.api_hosts, directory.list(), claimant)});
+    },
+
+    seen(no) {
+      greatestSeen = Math.max(greatestSeen, no);
+    },
+
+    begin(isEverybodyHeard) {
+      distance = isEverybodyHeard ? 0 : skippedNos;
+      hasBegun = true;
     },
   };
 };
@@ -77,6 +126,14 @@ const whyUseless = async (tx: Parameters<typeof findJoinToken>[0], tokenId: stri
   if (token.used_at !== null)
     return new Fault('conflict', `this join token was used at ${token.used_at}; make a new one for every node`);
   return new Fault('insufficient_scope', `this join token expired at ${token.expires_at}; make a new one`);
+};
+
+const requireFreeName = (fqdn: string, owner: StoredNode | undefined): void => {
+  if (owner)
+    throw new Fault(
+      'conflict',
+      `${fqdn} is the name of node ${owner.node_id}, which is on another machine; give this one a name of its own with --fqdn (or fqdn in mfd.yaml), or remove ${owner.node_id} first if it is gone`,
+    );
 };
 
 const requireFreeId = (nodes: readonly StoredNode[], nodeId: string): void => {

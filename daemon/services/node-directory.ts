@@ -1,4 +1,5 @@
 // All nodes of the cluster in memory: every request between nodes asks who is one.
+import {removedNodeNos} from '../store/config-record.ts';
 import type {Database} from '../store/database.ts';
 import {listNodes, type StoredNode} from '../store/node.ts';
 import type {Configuration} from './configuration.ts';
@@ -8,17 +9,21 @@ export interface NodeDirectory {
   list(): readonly StoredNode[];
   findByNo(nodeNo: number): StoredNode | undefined;
   findById(nodeId: string): StoredNode | undefined;
+  /** Whether a node of that number has been one, and is none any more. */
+  wasRemoved(nodeNo: number): boolean;
   /** Called when a node has joined, changed or gone. */
   onChange(listener: () => void): void;
 }
 
 export const createNodeDirectory = async (database: Database, configuration: Configuration): Promise<NodeDirectory> => {
   let nodes = await listNodes(database.read);
+  let removed = new Set(await removedNodeNos(database.read));
   const listeners: (() => void)[] = [];
 
   configuration.onChange(async touched => {
     if (!touched.some(({kind}) => kind === 'node')) return;
     nodes = await listNodes(database.read);
+    removed = new Set(await removedNodeNos(database.read));
     for (const listener of listeners) listener();
   });
 
@@ -26,6 +31,7 @@ export const createNodeDirectory = async (database: Database, configuration: Con
     list: () => nodes,
     findByNo: nodeNo => nodes.find(({id}) => id === nodeNo),
     findById: nodeId => nodes.find(({node_id}) => node_id === nodeId),
+    wasRemoved: nodeNo => removed.has(nodeNo),
     onChange: listener => void listeners.push(listener),
   };
 };

@@ -1,6 +1,7 @@
 // Who stands behind a request that another node passes on. What is told is believed only as far as this node knows no better.
 import {Fault} from '../../shared/fault.ts';
 import {narrower, type Permission, permissionsOf, scopesWith} from '../../shared/scopes.ts';
+import {findApiKey} from '../store/api-key.ts';
 import {findRecord} from '../store/config-record.ts';
 import type {Database} from '../store/database.ts';
 import {type Admission, createAdmission} from './admission.ts';
@@ -15,6 +16,8 @@ export interface PeerActors {
    * `key_expired` or `key_invalid` when the key is known to be no good. A key that is not here yet is taken as told.
    */
   admit(told: ToldActor, permission: Permission): Promise<Actor>;
+  /** The same for what must not be had by naming a key that nobody has: `unavailable` for one that is not here yet. */
+  admitKnown(told: ToldActor, permission: Permission): Promise<Actor>;
 }
 
 interface Needs {
@@ -27,9 +30,12 @@ interface Needs {
 export const createPeerActors = ({database, keys, domains, now}: Needs): PeerActors => {
   const {requireActive, reachOf}: Admission = createAdmission({domains, now});
 
+  /** `mfd bootstrap-key` writes to the database of a running node. */
+  const find = async (id: number) => keys.findById(id) ?? findApiKey(database.read, {id});
+
   return {
     async admit({key_id, scope, reach, remote_address}, permission) {
-      const known = keys.findById(key_id);
+      const known = await find(key_id);
       if (known) requireActive(known);
       else if ((await findRecord(database.read, {kind: 'api_key', id: key_id}))?.deleted)
         throw new Fault('key_invalid', 'the API key has been deleted; ask for a new one');
@@ -45,6 +51,15 @@ export const createPeerActors = ({database, keys, domains, now}: Needs): PeerAct
         reach: known ? narrower(reach, reachOf(known)) : reach,
         remoteAddress: remote_address,
       };
+    },
+
+    async admitKnown(told, permission) {
+      const actor = await this.admit(told, permission);
+      if (!(await find(told.key_id)))
+        throw new Fault('unavailable', 'the node that this takes has not heard of the API key yet; try again in a few seconds', {
+          retryAfterSeconds: 5,
+        });
+      return actor;
     },
   };
 };

@@ -20,7 +20,7 @@ const count = z.int().min(0);
 const text = z.string().max(1000);
 
 /** For whom the other node asks. */
-const actor = z.strictObject({
+export const toldActorSchema = z.strictObject({
   key_id: id,
   scope: z.enum(scopes),
   reach: z
@@ -32,9 +32,10 @@ const actor = z.strictObject({
     .transform((reach): Reach => (reach.kind === 'domain' ? {kind: 'domain', domainId: reach.domain_id} : reach)),
   remote_address: z.string().max(100).nullable(),
 });
-export type ToldActor = z.output<typeof actor>;
+export type ToldActor = z.output<typeof toldActorSchema>;
+const actor = toldActorSchema;
 
-export const actorToTell = ({keyId, scope, reach, remoteAddress}: Actor): z.input<typeof actor> => {
+export const actorToTell = ({keyId, scope, reach, remoteAddress}: Actor): z.input<typeof toldActorSchema> => {
   if (keyId === null) throw new Error('a node asks others for its callers only, and they have keys');
   const told = reach.kind === 'domain' ? ({kind: 'domain', domain_id: reach.domainId} as const) : reach;
   return {key_id: keyId, scope, reach: told, remote_address: remoteAddress};

@@ -45,6 +45,9 @@ export type EventsRequest = z.infer<typeof eventsRequestSchema>;
 /** How far the receiver has come with the sender's events. */
 export const eventsAnswerSchema = z.strictObject({applied: seq});
 
+/** POST /removed: the node that is asked has been removed. Its number, as its name may be another node's by now. */
+export const removedSchema = z.strictObject({node_no: nodeNo});
+
 /** Sequence numbers by the number of the node that gave them. */
 export const vectorSchema = z.record(z.string().regex(/^\d{1,5}$/), seq);
 

@@ -18,11 +18,13 @@ interface Needs {
   database: Database;
   /** Retention by reason, in milliseconds. */
   keepMs(): Record<Reason, number>;
+  /** Nobody can see what is held here any more, so nothing may go unseen. */
+  isSuspended?(): boolean;
   expire(queueId: string): Promise<boolean>;
   now: () => number;
 }
 
-export const createRetention = ({database, keepMs, expire, now}: Needs): Retention => {
+export const createRetention = ({database, keepMs, isSuspended = () => false, expire, now}: Needs): Retention => {
   const sweepReason = async (reason: Reason, onFailure: (error: unknown) => void): Promise<number> => {
     const before = new Date(now() - keepMs()[reason]).toISOString();
     const due = await listArrivedBefore(database.read, reason, before, batchSize);
@@ -34,6 +36,7 @@ export const createRetention = ({database, keepMs, expire, now}: Needs): Retenti
 
   return {
     async sweep() {
+      if (isSuspended()) return 0;
       const failures: unknown[] = [];
       let expired = 0;
       for (const reason of reasons) expired += await sweepReason(reason, error => void failures.push(error));

@@ -111,6 +111,12 @@ export const greatestId = async (db: Db, kind: Kind, nodeNo: number): Promise<nu
   return row?.id == null ? undefined : Number(row.id);
 };
 
+/** Numbers of nodes that were removed. */
+export const removedNodeNos = async (db: Db): Promise<number[]> =>
+  (await db<ConfigRecordRow>('config_record').where({kind: 'node'}).whereNotNull('deleted').select('id')).map(({id}) =>
+    Number(id),
+  );
+
 /** The greatest number a node ever had, removed ones included; 0 before the first. */
 export const greatestNodeNo = async (db: Db): Promise<number> => {
   const row = await db<ConfigRecordRow>('config_record').where({kind: 'node'}).max({id: 'id'}).first<{id: number | null}>();

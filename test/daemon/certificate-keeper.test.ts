@@ -126,6 +126,18 @@ test('while no peer can give new ones the old ones stay, and it is not tried aga
   t.not(keeper.current().api.cert, old.api.cert);
 });
 
+test('an address is the same however the configuration spells it', async t => {
+  const {config, open} = await arrange(t);
+  for (const [n, listen] of ['[2001:DB8::1]:8443', '[2001:db8:0:0::1]:8443', '[::ffff:10.0.0.1]:8443'].entries()) {
+    const used = {...config, fqdn: `MX${n}.example.com`, api: {...config.api, listen}};
+
+    const keeper = await open(0, used);
+    const isOther = await keeper.refresh(true);
+
+    t.false(isOther, listen);
+  }
+});
+
 test('two that renew at one moment leave one pair that belongs together', async t => {
   const {giveAwayKey, open, peer} = await arrange(t);
   await open(0);

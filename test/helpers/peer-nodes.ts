@@ -69,6 +69,8 @@ const startPeerNode = async (
   const api = createPeerApi({
     identityIn,
     isMember: () => true,
+    wasRemoved: () => false,
+    heard: () => {},
     routes: [routePeerHold({queue: held.queue, auditLog, actors}), routePeerEvents({bus})],
     openRoutes: [],
     log: pino({level: 'silent'}),
@@ -76,7 +78,11 @@ const startPeerNode = async (
   let listener: Listener | undefined;
   let port = 0;
   const start = async () => {
-    listener = await listenMutualTls({host: '127.0.0.1', port}, {...own, admits: () => true}, api.callback());
+    listener = await listenMutualTls(
+      {host: '127.0.0.1', port},
+      {...own, admits: () => true, mayHearWhy: () => false},
+      api.callback(),
+    );
     ({port} = listener.address);
   };
   const stop = async () => listener?.stop(0);

@@ -1,20 +1,21 @@
 // Who is let in on the cluster port, how far each is believed, and how that ends.
 import {X509Certificate} from 'node:crypto';
 import {once} from 'node:events';
-import {readFile, writeFile} from 'node:fs/promises';
+import {readdir, readFile, writeFile} from 'node:fs/promises';
 import {Agent, get} from 'node:https';
 import {join} from 'node:path';
 import {setTimeout as wait} from 'node:timers/promises';
 import {connect} from 'node:tls';
-import test from 'ava';
+import test, {type ExecutionContext} from 'ava';
 import {createAuthority, createRequest, issueLeaf} from '../../daemon/cluster/certificates.ts';
 import {identityIn, identityUris} from '../../daemon/cluster/peer-identity.ts';
 import {formatStamp} from '../../daemon/services/clock.ts';
-import {startCluster} from '../helpers/cluster.ts';
+import {type ClusterNode, startCluster} from '../helpers/cluster.ts';
 import {eventually} from '../helpers/eventually.ts';
 import {makeToken} from '../helpers/join-attempt.ts';
 import {startNode, type TestNode} from '../helpers/node.ts';
-import {callPeer, nodeCredentials, openConnection, tokenCredentials} from '../helpers/peer-call.ts';
+import {type Credentials, callPeer, nodeCredentials, openConnection, tokenCredentials} from '../helpers/peer-call.ts';
+import {sendMail} from '../helpers/smtp-client.ts';
 
 const dayMs = 24 * 3600 * 1000;
 
@@ -32,6 +33,17 @@ const memberPaths: [method: string, path: string][] = [
   ['POST', 'certificates'],
   ['GET', 'anything'],
 ];
+
+/** Whoever was removed is told so, whatever it asks, and nothing else; then the connection ends. */
+const turnedAway = async (t: ExecutionContext, node: TestNode, old: Credentials) => {
+  const paths: typeof memberPaths = [...memberPaths, ['POST', 'join'], ['POST', 'removed']];
+  for (const [method, path] of paths) {
+    const {status, json} = await callPeer(node, old, {method, path, ...(method === 'POST' && {body: {}})});
+    t.deepEqual([status, json.error.code, json.data], [403, 'node_removed', null], path);
+  }
+  const silent = await openConnection(node, old).catch(() => undefined);
+  await silent?.closed;
+};
 
 test.serial(
   'a removed node is refused everywhere within 5 s, its open connections end, and whoever gets its name is another',
@@ -59,7 +71,7 @@ test.serial(
     );
     for (const {socket} of kept) socket.destroy();
     for (const node of [alpha, beta]) {
-      await t.throwsAsync(callPeer(node, old, {path: 'digests'}), undefined, node.node_id);
+      await turnedAway(t, node, old);
       t.deepEqual(await nodesOf(node), ['alpha', 'beta']);
     }
     t.like((await alpha.audit('cluster.remove'))[0], {target: 'gamma', result: 'ok', key_name: 'admin'});
@@ -70,12 +82,97 @@ test.serial(
 
     t.deepEqual(identityIn(shown.subjectAltName), {nodeId: 'gamma', nodeNo: 4});
     t.deepEqual(await nodesOf(alpha), ['alpha', 'beta', 'gamma']);
-    await t.throwsAsync(callPeer(alpha, old, {path: 'digests'}));
+    await turnedAway(t, alpha, old);
     await eventually(async () => (await nodesOf(beta)).includes('gamma'));
-    await t.throwsAsync(callPeer(beta, old, {path: 'digests'}));
+    await turnedAway(t, beta, old);
     t.is((await callPeer(beta, await nodeCredentials(again), {path: 'digests'})).status, 200);
   },
 );
+
+/** Everything a node that has been removed says, until it is joined anew. */
+const servesNothing = async (t: ExecutionContext, node: ClusterNode) => {
+  for (const [method, path] of [
+    ['GET', 'auth/me'],
+    ['GET', 'mail/quarantine'],
+    ['GET', 'nothing'],
+    ['POST', 'domains'],
+    ['DELETE', 'auth/api-keys/1'],
+  ] as const) {
+    const {status, json, headers} = await node.api(method, path);
+    t.deepEqual([status, json.error.code], [503, 'unavailable'], path);
+    t.regex(json.error.detail, /was removed from its cluster .*mfd join/);
+    t.truthy(headers['retry-after']);
+  }
+  t.is((await node.api('GET', 'openapi.yaml')).status, 200);
+  const {reply} = await sendMail({
+    port: node.smtpPort,
+    from: 'a@outside.test',
+    to: 'b@held.test',
+    raw: 'Subject: x\r\n\r\nx\r\n',
+  });
+  t.regex(`${reply.code} ${reply.text}`, /^451 4\.3\.2 /);
+  const ready = await fetch(`${node.metrics_url}/readyz`);
+  t.is(ready.status, 503);
+  t.regex(await ready.text(), /^this node was removed from its cluster/);
+  const errors = node
+    .log()
+    .split('\n')
+    .filter(line => line.includes('"level":50'));
+  t.is(errors.length, 1, errors.join('\n'));
+  t.regex(errors[0] ?? '', /this node was removed from its cluster/);
+};
+
+test.serial('a node that is removed is told, serves nobody from then on, and keeps the mail it holds', async t => {
+  const {nodes} = await startCluster(t, {isProxied: false});
+  const {alpha, gamma} = nodes;
+  await gamma.createDomain({name: 'held.test'});
+  const {queue_id} = await gamma.hold({to: 'b@held.test'});
+  const watching = gamma.api('GET', 'events');
+
+  t.is((await alpha.api('DELETE', 'cluster/nodes/gamma')).status, 200);
+  await eventually(async () => (await gamma.api('GET', 'auth/me')).status === 503);
+
+  await servesNothing(t, gamma);
+  await watching;
+  await gamma.stop();
+  await alpha.stop();
+  await nodes.beta.stop();
+  await gamma.start();
+  await servesNothing(t, gamma);
+  t.true((await readdir(join(gamma.data, 'spool', 'held'), {recursive: true})).some(name => name.includes(queue_id)));
+});
+
+test.serial('a node that was away while it was removed learns it from the first that it asks', async t => {
+  const {nodes} = await startCluster(t, {isProxied: false});
+  const {alpha, beta, gamma} = nodes;
+  await gamma.createDomain({name: 'held.test'});
+  await gamma.stop();
+  await alpha.api('DELETE', 'cluster/nodes/gamma');
+  await alpha.stop();
+
+  await gamma.start();
+
+  await servesNothing(t, gamma);
+  t.deepEqual(await nodesOf(beta), ['alpha', 'beta']);
+});
+
+test.serial('only a member can tell a node that it was removed, and only by the number of that very node', async t => {
+  const {nodes} = await startCluster(t, {nodes: ['alpha', 'beta'], isProxied: false});
+  const {alpha, beta} = nodes;
+  const authority = await nodeCredentials(alpha, 'ca');
+  const unknown = await issueLeaf(
+    authority,
+    {commonName: 'x', hosts: ['localhost'], uris: identityUris({nodeId: 'delta', nodeNo: 9})},
+    Date.now(),
+  );
+
+  const removed = {method: 'POST', path: 'removed', body: {node_no: 2}};
+  await t.throwsAsync(callPeer(beta, unknown, removed));
+  const another = await callPeer(beta, await nodeCredentials(alpha), {...removed, body: {node_no: 3}});
+
+  t.is(another.status, 422);
+  t.is((await beta.api('GET', 'auth/me')).status, 200);
+});
 
 test.serial('removing says who could not be told, and refuses what would lock the cluster up', async t => {
   const {nodes} = await startCluster(t, {isProxied: false});

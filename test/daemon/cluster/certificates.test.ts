@@ -151,10 +151,27 @@ test('a leaf wants renewal after two thirds of its life, or when a host is added
   const {cert} = await issueLeaf(authority, {commonName: 'a.test', hosts: ['a.test', '::1']}, now);
   const twoThirds = now - dayMs + (91 * dayMs * 2) / 3;
 
-  t.false(needsRenewal(cert, ['a.test', '::1'], now));
-  t.false(needsRenewal(cert, ['a.test'], twoThirds - 60_000));
-  t.true(needsRenewal(cert, ['a.test'], twoThirds + 60_000));
-  t.true(needsRenewal(cert, ['a.test', 'b.test'], now));
+  t.false(needsRenewal(cert, {hosts: ['a.test', '::1']}, now));
+  t.false(needsRenewal(cert, {hosts: ['a.test']}, twoThirds - 60_000));
+  t.true(needsRenewal(cert, {hosts: ['a.test']}, twoThirds + 60_000));
+  t.true(needsRenewal(cert, {hosts: ['a.test', 'b.test']}, now));
+  t.true(needsRenewal(cert, {hosts: ['a.test'], uris: ['urn:x']}, now));
+});
+
+test('a leaf is for an address or name however that is spelt', async t => {
+  const authority = await createAuthority(now);
+  const spellings = ['2001:DB8::1', '2001:db8:0:0:0::2', '::ffff:10.0.0.1', '::FFFF:a00:2', '0:0:0:0:0:0:0:1', 'MX1.Test'];
+  const others = ['2001:db8:0::1', '2001:DB8::2', '10.0.0.1', '::ffff:10.0.0.2', '::1', 'mx1.test'];
+
+  const leaf = await issueLeaf(authority, {commonName: 'a.test', hosts: spellings}, now);
+  const shown = await shakeHands(t, {server: leaf, ca: authority.cert, servername: 'mx1.test'});
+
+  for (const hosts of [spellings, others]) t.false(needsRenewal(leaf.cert, {hosts}, now), String(hosts));
+  t.true(needsRenewal(leaf.cert, {hosts: ['2001:db8::3']}, now));
+  t.is(
+    shown.server.subjectaltname,
+    'IP Address:2001:DB8:0:0:0:0:0:1, IP Address:2001:DB8:0:0:0:0:0:2, IP Address:10.0.0.1, IP Address:10.0.0.2, IP Address:0:0:0:0:0:0:0:1, DNS:mx1.test',
+  );
 });
 
 test('a requested certificate has the key of the request and the names that were granted, whatever the request says', async t => {

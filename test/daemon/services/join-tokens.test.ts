@@ -1,10 +1,16 @@
 import test, {type ExecutionContext} from 'ava';
 import {type AskablePeer, createAuthorities} from '../../../daemon/services/authority.ts';
+import {createDomainDirectory} from '../../../daemon/services/domain-directory.ts';
 import {createJoinTokens} from '../../../daemon/services/join-tokens.ts';
 import {createJoining} from '../../../daemon/services/joining.ts';
+import {createKeyDirectory} from '../../../daemon/services/key-directory.ts';
+import {insertKey} from '../../../daemon/services/keys.ts';
+import {createNeighbours} from '../../../daemon/services/neighbours.ts';
 import {createNodeDirectory} from '../../../daemon/services/node-directory.ts';
 import {ownNames} from '../../../daemon/services/own-names.ts';
+import {createPeerActors} from '../../../daemon/services/peer-actors.ts';
 import {Fault} from '../../../shared/fault.ts';
+import type {Scope} from '../../../shared/scopes.ts';
 import {testConfiguration, testDatabase} from '../../helpers/database.ts';
 
 const actor = {keyId: 7, scope: 'full-admin', reach: {kind: 'all'}, remoteAddress: '192.0.2.1'} as const;
@@ -22,7 +28,12 @@ const joiner = {
 /** Node `nodeNo` of alpha, beta and gamma (1, 2, 3), with the CA key on those named; the others answer as `answers` says. */
 const arrange = async (
   t: ExecutionContext,
-  {nodeNo, holders, answers = {}}: {nodeNo: number; holders: number[]; answers?: Record<number, () => unknown>},
+  {
+    nodeNo,
+    holders,
+    answers = {},
+    isStarting = false,
+  }: {nodeNo: number; holders: number[]; answers?: Record<number, () => unknown>; isStarting?: boolean},
 ) => {
   const {database} = await testDatabase(t, {isDurable: false});
   const configuration = testConfiguration(database, {nodeNo});
@@ -50,10 +61,14 @@ const arrange = async (
         },
       },
     })) as unknown as AskablePeer[];
+  const certified: string[][] = [];
   const authority = {
     fingerprint: 'sha256:0',
     issueToken: async ({id}: {id: string}) => `ours ${id}`,
-    certify: async () => ({node_cert: 'node', api_cert: 'api'}),
+    async certify(_node: unknown, {api_hosts}: {api_hosts: string[]}) {
+      certified.push(api_hosts);
+      return {node_cert: 'node', api_cert: 'api'};
+    },
   };
   const authorities = createAuthorities({
     own: async () => (holders.includes(nodeNo) ? authority : undefined),
@@ -62,15 +77,33 @@ const arrange = async (
     peers: () => peers,
     nodeNo,
   });
-  const needs = {configuration, authorities, directory, nodeNo, now: Date.now};
+  const neighbours = createNeighbours({nodeNo, ownAddresses: () => ['192.0.2.1']});
+  const needs = {configuration, authorities, directory, neighbours, nodeNo, now: Date.now};
+  const joining = createJoining(needs);
+  if (!isStarting) joining.begin(true);
+  const actors = createPeerActors({
+    database,
+    keys: await createKeyDirectory(database, configuration),
+    domains: await createDomainDirectory(database, configuration),
+    now: Date.now,
+  });
   return {
     asked,
+    configuration,
     directory,
     authorities,
-    tokens: createJoinTokens({...needs, isOurs: token => token.startsWith('ours')}),
-    joining: createJoining(needs),
+    tokens: createJoinTokens({...needs, actors, isOurs: token => token.startsWith('ours')}),
+    joining,
+    certified,
   };
 };
+
+const told = (key_id: number, scope: Scope = 'full-admin') => ({
+  key_id,
+  scope,
+  reach: {kind: 'all'},
+  remote_address: '192.0.2.1',
+});
 
 const faultOf = async (promise: Promise<unknown>): Promise<string> =>
   promise.then(
@@ -83,13 +116,40 @@ test('of several nodes with the CA key only the first one gives out tokens and n
   const beta = await arrange(t, {nodeNo: 2, holders: [1, 2], answers: {1: () => created}});
 
   const passed = await beta.tokens.create(actor, {});
-  const asPeer = await faultOf(beta.tokens.createFor({nodeId: 'gamma'}, {expires_in_s: 60, key_id: 1, remote_address: null}));
+  const asPeer = await faultOf(beta.tokens.createFor({nodeId: 'gamma'}, {expires_in_s: 60, actor: told(1)}));
   const joined = await faultOf(beta.joining.admit({tokenId: 'x', remoteAddress: null}, joiner));
 
   t.deepEqual(passed, created);
   t.deepEqual(beta.asked, ['1 tokens']);
   t.regex(asPeer, /^unavailable: only node alpha/);
   t.regex(joined, /^unavailable: another node lets nodes in now/);
+});
+
+test('a node makes a token for a peer only in the name of a key that it knows to be good for that', async t => {
+  const alpha = await arrange(t, {nodeNo: 1, holders: [1]});
+  const make = async (name: string, scope: Scope) =>
+    alpha.configuration.change(async draft =>
+      insertKey(draft, {keyId: null, remoteAddress: null}, {name, scope, rate_limit_per_minute: 60}, undefined),
+    );
+  const [good, revoked, deleted, weak] = [
+    await make('good', 'full-admin'),
+    await make('revoked', 'full-admin'),
+    await make('deleted', 'full-admin'),
+    await make('weak', 'quarantine-only'),
+  ];
+  await alpha.configuration.change(async draft => {
+    await draft.update('api_key', revoked.id, {revoked_at: draft.at});
+    await draft.remove('api_key', deleted.id);
+  });
+  const ask = async (key_id: number) => alpha.tokens.createFor({nodeId: 'beta'}, {expires_in_s: 60, actor: told(key_id)});
+
+  const {token} = await ask(good.id);
+
+  t.regex(token, /^ours /);
+  t.regex(await faultOf(ask(revoked.id)), /^key_revoked/);
+  t.regex(await faultOf(ask(deleted.id)), /^key_invalid/);
+  t.regex(await faultOf(ask(weak.id)), /^insufficient_scope/);
+  t.regex(await faultOf(ask(424_242)), /^unavailable: .* has not heard of the API key/);
 });
 
 test('a token that a peer has made for another cluster is not passed on', async t => {
@@ -104,7 +164,7 @@ test('a number is given once, also after its node has gone, and a token works on
   const idOf = async () => (await alpha.tokens.create(actor, {})).token.slice(5);
   const [first, second] = [await idOf(), await idOf()];
   const admit = async (tokenId: string, node_id: string) =>
-    alpha.joining.admit({tokenId, remoteAddress: null}, {...joiner, node_id});
+    alpha.joining.admit({tokenId, remoteAddress: null}, {...joiner, node_id, fqdn: `${node_id}.test`});
 
   const delta = await admit(first, 'delta');
   const again = await faultOf(admit(first, 'epsilon'));
@@ -138,14 +198,103 @@ test('certificates are asked of the next node that has the key when one gives no
   );
 });
 
-test('the name of another node is in no certificate, unless both are on one machine', t => {
-  const nodes = [
-    {node_id: 'alpha', fqdn: 'mx1.test'},
-    {node_id: 'beta', fqdn: 'mx2.test'},
-    {node_id: 'gamma', fqdn: 'localhost'},
-  ];
-  const hosts = ['mx2.test', 'MX1.test', 'localhost', '127.0.0.1', '192.0.2.1'];
+const at = (node_id: string, host: string, fqdn = host) => ({
+  node_id,
+  fqdn,
+  cluster_url: `https://${host}:8444`,
+  api_url: `https://${host}:8443`,
+});
 
-  t.deepEqual(ownNames(nodes, {node_id: 'beta', fqdn: 'mx2.test'}, hosts), ['mx2.test', 'localhost', '127.0.0.1', '192.0.2.1']);
-  t.deepEqual(ownNames(nodes, {node_id: 'delta', fqdn: 'mx1.test'}, ['mx1.test', 'mx2.test']), ['mx1.test']);
+test('no name or address of another node is in a certificate, but what is the machine’s own, and what was given before', t => {
+  const nodes = [
+    at('alpha', '192.0.2.1', 'mx1.test'),
+    at('beta', '[2001:DB8::1]', 'mx2.test'),
+    {...at('gamma', '127.0.0.1', 'localhost'), cluster_url: 'https://c.mx3.test:1', api_url: null},
+    at('delta', '[::ffff:192.0.2.4]', 'mx4.test'),
+  ];
+  const ours = ['mx2.test', '2001:db8:0::1'];
+  const theirs = ['MX1.test', '192.0.2.1', '::ffff:192.0.2.1', 'C.mx3.Test', '192.0.2.4'];
+  const everybodys = ['localhost', '127.0.0.1', '127.1.2.3', '::1', '0:0:0:0:0:0:0:1'];
+  const beta = {node_id: 'beta', given: [], isBeside: () => false};
+
+  t.deepEqual(ownNames([...ours, ...theirs, ...everybodys, 'free.test'], nodes, beta), [...ours, ...everybodys, 'free.test']);
+  t.deepEqual(ownNames(theirs, nodes, {...beta, given: ['mx1.TEST', '192.0.2.4']}), ['MX1.test', '192.0.2.4']);
+  t.deepEqual(ownNames(theirs, nodes, {...beta, isBeside: ({node_id}) => node_id === 'gamma'}), ['C.mx3.Test']);
+});
+
+test('two are on one machine when their connections come from one address, whatever they say', t => {
+  const neighbours = createNeighbours({nodeNo: 1, ownAddresses: () => ['192.0.2.1', 'fe80::1']});
+  const self = {id: 1, cluster_url: 'https://mx1.test:8444'};
+  const other = {id: 2, cluster_url: 'https://mx1.test:9444'};
+  const onLoopback = {id: 3, cluster_url: 'https://127.0.0.1:8444'};
+  const beforeItAsked = neighbours.areTogether(other, '192.0.2.2');
+  neighbours.heard(2, '::ffff:192.0.2.2');
+
+  for (const address of ['127.0.0.1', '::1', '192.0.2.1', '::ffff:192.0.2.1']) {
+    t.true(neighbours.areTogether(self, address), address);
+    t.true(neighbours.areTogether(onLoopback, address), address);
+    t.false(neighbours.areTogether(other, address), address);
+  }
+  t.false(beforeItAsked);
+  t.true(neighbours.areTogether(other, '192.0.2.2'));
+  for (const node of [self, other, onLoopback])
+    for (const address of ['192.0.2.3', null]) t.false(neighbours.areTogether(node, address), String(address));
+  neighbours.heard(2, '127.0.0.1');
+  t.true(neighbours.areTogether(other, '192.0.2.1'));
+});
+
+test('who would take the name of a node elsewhere is not let in, and nobody can take it later or have it taken away', async t => {
+  const alpha = await arrange(t, {nodeNo: 1, holders: [1]});
+  const tokenId = (await alpha.tokens.create(actor, {})).token.slice(5);
+  const elsewhere = {tokenId, remoteAddress: '192.0.2.66'};
+
+  const refused = await faultOf(alpha.joining.admit(elsewhere, {...joiner, fqdn: 'Beta.test'}));
+  await alpha.joining.admit(elsewhere, {
+    ...joiner,
+    cluster_url: 'https://beta.test:1',
+    api_url: 'https://gamma.test:1',
+    api_hosts: ['delta.test', 'beta.test', 'gamma.test', 'localhost'],
+  });
+  await alpha.joining.renew(
+    {nodeId: 'delta', nodeNo: 4, given: ['delta.test', 'localhost'], remoteAddress: '192.0.2.66'},
+    {...joiner, api_hosts: ['delta.test', 'beta.test', 'alpha.test', 'new.test']},
+  );
+  await alpha.joining.renew(
+    {nodeId: 'beta', nodeNo: 2, given: ['beta.test'], remoteAddress: '192.0.2.2'},
+    {...joiner, api_hosts: ['beta.test']},
+  );
+
+  t.regex(refused, /^conflict: Beta\.test is the name of node beta, .*--fqdn/);
+  t.deepEqual(alpha.certified, [['delta.test', 'localhost'], ['delta.test', 'new.test'], ['beta.test']]);
+});
+
+test('nodes on one machine may have one name', async t => {
+  const alpha = await arrange(t, {nodeNo: 1, holders: [1]});
+  const token = async () => (await alpha.tokens.create(actor, {})).token.slice(5);
+  const [first, second] = [await token(), await token()];
+
+  for (const [tokenId, node_id] of [
+    [first, 'delta'],
+    [second, 'epsilon'],
+  ] as const)
+    await alpha.joining.admit({tokenId, remoteAddress: '192.0.2.4'}, {...joiner, node_id});
+
+  t.deepEqual(alpha.certified, [['delta.test'], ['delta.test']]);
+});
+
+test('nobody is let in before the others have been heard, and without word from all numbers go on at a distance', async t => {
+  const alpha = await arrange(t, {nodeNo: 1, holders: [1], isStarting: true});
+  const admit = async (node_id: string) => {
+    const tokenId = (await alpha.tokens.create(actor, {})).token.slice(5);
+    return alpha.joining.admit({tokenId, remoteAddress: null}, {...joiner, node_id, fqdn: `${node_id}.test`});
+  };
+
+  const early = await faultOf(admit('delta'));
+  alpha.joining.begin(false);
+  const numbers = [await admit('delta'), await admit('epsilon')].map(({node_no}) => node_no);
+  alpha.joining.seen(30);
+  numbers.push((await admit('zeta')).node_no);
+
+  t.regex(early, /^unavailable: .* is still starting; nothing was done/);
+  t.deepEqual(numbers, [20, 21, 31]);
 });

@@ -39,6 +39,17 @@ test('a mail is held for as long as is set, to the millisecond, and no longer th
   t.deepEqual(await test.spool.names(), []);
 });
 
+test('while nobody can see what is held nothing is removed', async t => {
+  const test = await arrange(t);
+  await test.hold('Mail000001');
+  test.now = arrived + 100 * dayMs;
+
+  const expired = await createRetention({...test.needs, isSuspended: () => true}).sweep();
+
+  t.is(expired, 0);
+  t.deepEqual(await test.spool.names(), ['Mail000001']);
+});
+
 test('each reason has its own time', async t => {
   const test = await arrange(t, {spam: 1, phishing: 60, sandbox: 0.5, rbl: 2});
   for (const reason of ['spam', 'phishing', 'sandbox', 'rbl'] as const) await test.hold(`${reason}0000`, {reason});
