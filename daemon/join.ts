@@ -48,23 +48,44 @@ export const joinCluster = async (token: string, options: NewNodeOptions & {vers
   const keys = {node: await createRequest(), api: await createRequest()};
 
   const folder = await takeFolder(node);
-  let contact: FirstContact;
-  let answer: JoinAnswer;
+  const signals = catchSignals();
   try {
-    contact = await meet(address, ticket);
-    answer = await apply({node, keys, contact, address, ticket, version: options.version});
+    const contact = await meet(address, ticket, signals.aborted);
+    const application = {node, keys, contact, address, aborted: signals.aborted};
+    const answer = await apply({...application, ticket, version: options.version});
+    await settle({...application, answer}).catch(error => {
+      const why = signals.aborted.aborted ? 'interrupted' : textOf(error);
+      throw withAdvice(node.nodeId, `the cluster has taken the node in, but it could not be set up here: ${why}`);
+    });
+    return reportOf(node, answer);
   } catch (error) {
     await folder.giveBack();
     throw error;
+  } finally {
+    signals.letGo();
   }
-  try {
-    await settle({node, keys, answer, contact, address});
-  } catch (error) {
-    await folder.giveBack();
-    throw withAdvice(node.nodeId, `the cluster has taken the node in, but it could not be set up here: ${textOf(error)}`);
-  }
-  const {nodeId, config, folder: places} = node;
-  return {node_id: nodeId, node_no: answer.node_no, ...localAddresses(config), ca_file: places.caCert, data: places.root};
+};
+
+const reportOf = ({nodeId, config, folder: places}: NewNode, {node_no}: JoinAnswer): JoinReport => ({
+  node_id: nodeId,
+  node_no,
+  ...localAddresses(config),
+  ca_file: places.caCert,
+  data: places.root,
+});
+
+/**
+ * Once the cluster has been asked, a process that just ended would leave half a node here, and a whole one there that nobody
+ * knows of. The second signal ends it all the same.
+ */
+const catchSignals = (): {aborted: AbortSignal; letGo(): void} => {
+  const controller = new AbortController();
+  const abort = () => controller.abort(new CommandError('interrupted; nothing was done'));
+  process.once('SIGINT', abort).once('SIGTERM', abort);
+  return {
+    aborted: controller.signal,
+    letGo: () => void process.off('SIGINT', abort).off('SIGTERM', abort),
+  };
 };
 
 const read = (text: string): JoinToken & {credentials: Omit<PeerCredentials, 'ca'>} => {
@@ -94,7 +115,7 @@ const takeFolder = async ({folder: {root}}: NewNode): Promise<{giveBack(): Promi
   };
 };
 
-const meet = async (address: HostPort, {caFingerprint, certificate}: JoinToken): Promise<FirstContact> => {
+const meet = async (address: HostPort, {caFingerprint, certificate}: JoinToken, aborted: AbortSignal): Promise<FirstContact> => {
   const where = formatHostPort(address);
   const contact = await lookAt(address, caFingerprint).catch((error: Error) => {
     throw new CommandError(
@@ -108,6 +129,7 @@ const meet = async (address: HostPort, {caFingerprint, certificate}: JoinToken):
   // The node there would just hang up.
   if (!new X509Certificate(certificate).verify(new X509Certificate(contact.ca).publicKey))
     throw new CommandError('this join token is damaged: its parts are of two clusters; nothing was done, make a new token');
+  aborted.throwIfAborted();
   return contact;
 };
 
@@ -118,15 +140,17 @@ interface Application {
   address: HostPort;
   ticket: ReturnType<typeof read>;
   version: string;
+  aborted: AbortSignal;
 }
 
-const apply = async ({node, keys, contact, address, ticket, version}: Application): Promise<JoinAnswer> => {
+const apply = async ({node, keys, contact, address, ticket, version, aborted}: Application): Promise<JoinAnswer> => {
   const {nodeId, fqdn, config} = node;
   const client = createPeerClient({
     peer: contact.peer,
     address: () => address,
     credentials: {...ticket.credentials, ca: contact.ca},
   });
+  aborted.addEventListener('abort', client.close);
   const body = {
     node_id: nodeId,
     fqdn,
@@ -141,7 +165,11 @@ const apply = async ({node, keys, contact, address, ticket, version}: Applicatio
     return await client.ask(joinAnswerSchema, {method: 'POST', path: 'join', body, deadlineMs: answerMs});
   } catch (error) {
     if (error instanceof Fault && error.code === 'outcome_unknown')
-      throw withAdvice(nodeId, `node ${contact.peer.nodeId} was asked to let this one in, and its answer was lost`);
+      throw withAdvice(
+        nodeId,
+        `node ${contact.peer.nodeId} was asked to let this one in, and its answer was ${aborted.aborted ? 'not waited for' : 'lost'}`,
+      );
+    aborted.throwIfAborted();
     throw asCommandError(error);
   } finally {
     client.close();
@@ -155,7 +183,9 @@ const settle = async ({
   answer,
   contact,
   address,
-}: Pick<Application, 'node' | 'keys' | 'contact' | 'address'> & {answer: JoinAnswer}): Promise<void> => {
+  aborted,
+}: Omit<Application, 'ticket' | 'version'> & {answer: JoinAnswer}): Promise<void> => {
+  aborted.throwIfAborted();
   await chmod(folder.root, 0o700);
   await mkdir(folder.tls, {mode: 0o700});
   await writeFile(folder.caCert, contact.ca, {mode: 0o644});
@@ -171,8 +201,16 @@ const settle = async ({
     address: () => address,
     credentials: {...pairs.cluster, ca: contact.ca},
   });
+  aborted.addEventListener('abort', client.close);
+  const interruptible: PeerClient = {
+    ...client,
+    async ask(schema, request) {
+      aborted.throwIfAborted();
+      return client.ask(schema, request);
+    },
+  };
   try {
-    await takeOver(client, folder.database, {nodeId, nodeNo: answer.node_no});
+    await takeOver(interruptible, folder.database, {nodeId, nodeNo: answer.node_no});
   } finally {
     client.close();
   }

@@ -1,4 +1,5 @@
 // `mfd join` as somebody tries it, and what it leaves behind.
+import type {ChildProcess} from 'node:child_process';
 import {mkdtemp, readdir, rm} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
@@ -16,7 +17,7 @@ export interface Attempt extends Ran {
 export const attemptJoin = async (
   t: ExecutionContext<unknown>,
   token: string,
-  options: {nodeId?: string; args?: string[]} = {},
+  options: {nodeId?: string; args?: string[]; onStart?(child: ChildProcess): void} = {},
 ): Promise<Attempt> => {
   const root = await mkdtemp(join(tmpdir(), 'mfd-test-'));
   t.teardown(async () => rm(root, {recursive: true, force: true}));
@@ -28,6 +29,7 @@ export const attemptJoin = async (
   const ran = await run(mfdFile, [...args, ...(options.args ?? [])], {
     input: `${token}\n`,
     env: {XDG_CONFIG_HOME: join(root, 'config')},
+    ...(options.onStart && {onStart: options.onStart}),
   });
   return {...ran, data, left: await readdir(root, {recursive: true})};
 };

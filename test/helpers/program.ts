@@ -1,5 +1,5 @@
 // The built programs as child processes.
-import {execFile} from 'node:child_process';
+import {type ChildProcess, execFile} from 'node:child_process';
 import {fileURLToPath} from 'node:url';
 
 export const mfdFile = fileURLToPath(new URL('../../bin/mfd', import.meta.url));
@@ -14,10 +14,12 @@ export interface Ran {
 export interface RunOptions {
   input?: string;
   env?: Record<string, string>;
+  /** For signals while it runs. */
+  onStart?(child: ChildProcess): void;
 }
 
 /** Runs a program to its end; never rejects for an exit status. */
-export const run = async (file: string, args: string[], {input, env}: RunOptions = {}): Promise<Ran> =>
+export const run = async (file: string, args: string[], {input, env, onStart}: RunOptions = {}): Promise<Ran> =>
   new Promise(resolve => {
     const environment = {...cleanEnvironment(), ...env};
     const child = execFile(
@@ -28,6 +30,7 @@ export const run = async (file: string, args: string[], {input, env}: RunOptions
         resolve({code: error ? Number(error.code ?? 128) : 0, stdout, stderr});
       },
     );
+    onStart?.(child);
     child.stdin?.on('error', () => {});
     child.stdin?.end(input ?? '');
   });

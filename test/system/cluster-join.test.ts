@@ -1,4 +1,5 @@
 // Joining, as operators and as strangers try it.
+import type {ChildProcess} from 'node:child_process';
 import {mkdir, readdir, readFile, rm, writeFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import test, {type ExecutionContext} from 'ava';
@@ -182,6 +183,36 @@ test.serial('when the answer is lost it is told what to look at, and nothing is 
   proxy.reset();
 
   refused(t, await attempt, /its answer was lost. .*mfctl cluster remove beta.*new token/);
+});
+
+test.serial('when it is interrupted it says whether anything was done, and nothing is left here', async t => {
+  const node = await startNode(t);
+  const proxy = await startProxy(t, () => parseHostPort(new URL(node.cluster_url).host));
+  const tokenTo = async () => encodeJoinToken({...decodeJoinToken(await makeToken(node)), address: `127.0.0.1:${proxy.port}`});
+  const interrupted = async (nodeId: string, when: () => Promise<unknown>) => {
+    const attempt = attemptJoin(t, await tokenTo(), {nodeId, onStart: started => void children.push(started)});
+    await when();
+    children.at(-1)?.kill('SIGINT');
+    return attempt;
+  };
+  const children: ChildProcess[] = [];
+  const isIn = (nodeId: string) => async () => eventually(async () => (await nodesOf(node)).includes(nodeId));
+  const before = proxy.counts.connections;
+
+  proxy.delay(1000);
+  const early = await interrupted('beta', async () => eventually(() => proxy.counts.connections > before));
+  const asked = await interrupted('gamma', isIn('gamma'));
+  const taken = await interrupted('delta', async () => {
+    await isIn('delta')();
+    const {connections} = proxy.counts;
+    // The second client is the one that has the certificate of a node.
+    await eventually(() => proxy.counts.connections > connections);
+  });
+
+  refused(t, early, /^mfd: interrupted; nothing was done$/m);
+  refused(t, asked, /was asked to let this one in, and its answer was not waited for\. .*mfctl cluster remove gamma/);
+  refused(t, taken, /the cluster has taken the node in, .* interrupted\. .*mfctl cluster remove delta/);
+  t.false((await nodesOf(node)).includes('beta'));
 });
 
 test.serial('any node gives out tokens; only where the CA key lies are they made and good', async t => {
