@@ -54,14 +54,15 @@ export const createConfiguration = ({database, nodeNo, now, withRoom}: Needs): C
 
   const commit = async <T>(work: (draft: Draft) => Promise<T>): Promise<Committed & {result: T}> =>
     database.write.transaction(async tx => {
-      const stamp = await tick(tx, now(), nodeNo);
+      const nowMs = now();
+      const stamp = await tick(tx, nowMs, nodeNo);
       const changes: Change[] = [];
       const touched: Touched[] = [];
       const put = async (change: Change) => {
         changes.push(change);
         touched.push(...(await apply(tx, [change], now())));
       };
-      const at = new Date(now()).toISOString();
+      const at = new Date(nowMs).toISOString();
       const write = async (kind: Kind, id: number, fields: object) => {
         const known = await findRecord(tx, {kind, id});
         const before = Object.values(known?.fields ?? {}).map(([, written]) => written);

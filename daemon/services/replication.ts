@@ -88,6 +88,7 @@ export const createReplication = ({
 
     async receive(origin, {floor, events}) {
       requireOwnChanges(origin, events);
+      await requireNewNodes(database, origin, events);
       const before = await readApplied(database.read, origin);
       if (before < floor) return {applied: before, hasGap: true};
       const fresh = events.filter(({seq}) => seq > before);
@@ -198,6 +199,17 @@ const requireOwnChanges = (origin: number, events: ReplicationEvent[]): void => 
       if (
         kind === 'node' ? id !== origin && !isCreation && deleted === null : isCreation && Math.floor(id / idsPerNode) !== origin
       )
+        throw new Fault('validation_failed', `an event of node number ${origin} speaks for another: ${kind} ${id}`);
+    }
+};
+
+/** Letting a node in is not describing it anew: its record is its own from then on. */
+const requireNewNodes = async ({read}: Database, origin: number, events: ReplicationEvent[]): Promise<void> => {
+  for (const {event} of events)
+    for (const {kind, id, fields} of event.changes) {
+      if (kind !== 'node' || id === origin || !fields.created_at) continue;
+      const known = (await findRecord(read, {kind, id}))?.fields.created_at;
+      if (known && known[1] !== fields.created_at[1])
         throw new Fault('validation_failed', `an event of node number ${origin} speaks for another: ${kind} ${id}`);
     }
 };

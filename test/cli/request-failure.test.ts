@@ -22,6 +22,7 @@ test('every error of the API has the exit code scripts rely on', t => {
     key_revoked: 4,
     key_expired: 4,
     insufficient_scope: 4,
+    node_removed: 4,
     invalid_parameter: 2,
     not_found: 5,
     unknown_node: 5,
