@@ -67,7 +67,7 @@ export const startNode = async ({data, loaded, log, version, now = Date.now}: Ne
     const fqdn = config.fqdn ?? hostname();
     const identity = {nodeId, nodeNo: storage.nodeNo};
     const authority = async () => authorityIn(folder, now);
-    const records = await openRecords(storage, now);
+    const records = await openRecords({...storage, log}, now);
     const {nodeDirectory} = records;
     const certificates = await openCertificates({
       folder,

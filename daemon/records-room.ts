@@ -1,4 +1,5 @@
 // What is replicated, and the parts of it that are kept in memory.
+import type {Logger} from 'pino';
 import type {Ballast} from './hold/ballast.ts';
 import {createConfiguration} from './services/configuration.ts';
 import {createDomainDirectory} from './services/domain-directory.ts';
@@ -12,12 +13,24 @@ interface Needs {
   database: Database;
   nodeNo: number;
   ballast: Ballast;
+  log: Logger;
 }
 
 export type Records = Awaited<ReturnType<typeof openRecords>>;
 
-export const openRecords = async ({database, nodeNo, ballast}: Needs, now: () => number) => {
-  const configuration = createConfiguration({database, nodeNo, now, withRoom: ballast.withRoom});
+export const openRecords = async ({database, nodeNo, ballast, log}: Needs, now: () => number) => {
+  const configuration = createConfiguration({
+    database,
+    nodeNo,
+    now,
+    withRoom: ballast.withRoom,
+    onListenerFailure: error => log.error({err: error}, 'a change could not be taken in; it is tried again'),
+    onUnknownKinds: unknown =>
+      log.warn(
+        {kinds: unknown},
+        'another node tells of records that this version does not know and leaves out; upgrade this node',
+      ),
+  });
   const nodeDirectory = await createNodeDirectory(database, configuration);
   return {
     configuration,
