@@ -8,6 +8,7 @@ import {createKeys, insertKey} from '../../../daemon/services/keys.ts';
 import {apiKeyTable} from '../../../daemon/store/api-key.ts';
 import {type Database, openDatabase} from '../../../daemon/store/database.ts';
 import {Fault} from '../../../shared/fault.ts';
+import {change, newFields, stampOf} from '../../helpers/config-history.ts';
 import {testConfiguration, testDatabase} from '../../helpers/database.ts';
 import {operator} from '../../helpers/hold-queue.ts';
 
@@ -145,6 +146,22 @@ test('after many changes at once, memory is what the database says', async t => 
 
   t.is(remembered(node).length, 8);
   t.deepEqual(remembered(node), await fresh(node));
+});
+
+test('many domains that change at once are read in a few queries', async t => {
+  const node = await arrange(t);
+  const domains = Array.from({length: 300}, (_, n) => change('domain', n + 1, stampOf(1), newFields.domain(`d${n}.test`)));
+  const keys = Array.from({length: 300}, (_, n) => change('api_key', n + 1, stampOf(1), newFields.apiKey(n)));
+  let queries = 0;
+  node.database.read.on('query', () => {
+    queries += 1;
+  });
+
+  await node.configuration.absorb([...domains, ...keys], async () => {});
+
+  t.is(node.domainDirectory.list().length, 300);
+  t.is(node.keyDirectory.list().length, 300);
+  t.true(queries <= 10, `${queries} queries`);
 });
 
 test('of two who create one name at once, one succeeds and the other is told that it is taken', async t => {
