@@ -20,7 +20,18 @@ interface Needs {
 export type Records = Awaited<ReturnType<typeof openRecords>>;
 
 export const openRecords = async ({database, nodeNo, ballast, log}: Needs, now: () => number) => {
-  const configuration = createConfiguration({database, nodeNo, now, withRoom: ballast.withRoom});
+  const configuration = createConfiguration({
+    database,
+    nodeNo,
+    now,
+    withRoom: ballast.withRoom,
+    onListenerFailure: error => log.error({err: error}, 'a change could not be taken in; it is tried again'),
+    onUnknownKinds: unknown =>
+      log.warn(
+        {kinds: unknown},
+        'another node tells of records that this version does not know and leaves out; upgrade this node',
+      ),
+  });
   const nodeDirectory = await createNodeDirectory(database, configuration);
   const standing = await openStanding({
     database,

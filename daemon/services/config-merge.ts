@@ -1,6 +1,7 @@
 // What it means for two histories of one record to become one: pure, commutative, associative, idempotent.
 import type {Json} from '../../shared/merge-patch.ts';
 import type {Kind, Stamp, StampedFields} from '../store/config-record.ts';
+import {haveRightValues} from './record-values.ts';
 
 export interface RecordState {
   fields: StampedFields;
@@ -8,8 +9,6 @@ export interface RecordState {
 }
 
 interface KindRules {
-  /** Without all of these a record is not live yet: an update may overtake the creation it belongs to. */
-  required: readonly string[];
   /** The fields whose values together only one live record of the kind may have. They outlive a deletion. */
   unique: readonly string[];
   /** The field that names the record it dies with. */
@@ -20,48 +19,11 @@ interface KindRules {
 
 /** Every kind has `created_at`, written once: its stamp is the stamp of the creation. */
 export const rulesOf: Record<Kind, KindRules> = {
-  node: {required: ['created_at', 'node_id', 'fqdn'], unique: ['node_id']},
-  domain: {
-    required: [
-      'created_at',
-      'name',
-      'direction',
-      'active',
-      'backend_servers',
-      'quarantine_threshold',
-      'reject_threshold',
-      'dkim_active',
-      'dmarc_reporting',
-      'tenant_id',
-    ],
-    unique: ['name'],
-  },
-  api_key: {
-    required: [
-      'created_at',
-      'name',
-      'key_hash',
-      'key_prefix',
-      'scope',
-      'rate_limit_per_minute',
-      'domain_id',
-      'domain',
-      'expires_at',
-      'revoked_at',
-    ],
-    unique: ['key_hash'],
-    earliest: 'revoked_at',
-  },
-  mail_filter: {
-    required: ['created_at', 'domain_id', 'action', 'match', 'header', 'pattern', 'score', 'comment'],
-    unique: [],
-    parent: {kind: 'domain', field: 'domain_id'},
-  },
-  dkim_key: {
-    required: ['created_at', 'domain_id', 'selector', 'algorithm', 'public_key', 'private_key_pem'],
-    unique: ['domain_id', 'selector'],
-    parent: {kind: 'domain', field: 'domain_id'},
-  },
+  node: {unique: ['node_id']},
+  domain: {unique: ['name']},
+  api_key: {unique: ['key_hash'], earliest: 'revoked_at'},
+  mail_filter: {unique: [], parent: {kind: 'domain', field: 'domain_id'}},
+  dkim_key: {unique: ['domain_id', 'selector'], parent: {kind: 'domain', field: 'domain_id'}},
 };
 
 /**
@@ -87,19 +49,23 @@ export const mergeStates = (kind: Kind, a: RecordState, b: RecordState): RecordS
 const outlivesDeletion = ({unique, parent}: KindRules, name: string): boolean =>
   name === 'created_at' || name === parent?.field || unique.includes(name);
 
-export const isComplete = (kind: Kind, state: RecordState): boolean =>
-  rulesOf[kind].required.every(name => Object.hasOwn(state.fields, name));
+/**
+ * Whether a record can be live: all it needs is there and is what it should be. An update may overtake the creation it
+ * belongs to, and what comes from another node may be wrong, which must make it wrong everywhere and break nothing.
+ */
+export const isComplete = (kind: Kind, {fields}: RecordState): boolean => haveRightValues(kind, fields);
 
 /** The text two live records of a kind must not share; null while it is not known or the kind has none. */
 export const uniqueKeyOf = (kind: Kind, {fields}: RecordState): string | null => {
-  const {unique} = rulesOf[kind];
-  if (unique.length === 0 || !unique.every(name => Object.hasOwn(fields, name))) return null;
-  return unique.map(name => String(fields[name]?.[0])).join('/');
+  const values = rulesOf[kind].unique.map(name => fields[name]?.[0]);
+  const isNamed = values.length > 0 && values.every(value => typeof value === 'string' || typeof value === 'number');
+  return isNamed ? values.join('/') : null;
 };
 
 export const parentIdOf = (kind: Kind, {fields}: RecordState): number | null => {
   const {parent} = rulesOf[kind];
-  return (parent && (fields[parent.field]?.[0] as number | undefined)) ?? null;
+  const id = parent && fields[parent.field]?.[0];
+  return typeof id === 'number' && Number.isSafeInteger(id) ? id : null;
 };
 
 export interface Claim {
@@ -128,13 +94,16 @@ type Write = [Json, Stamp];
 
 /** Stamps are unique over the cluster; the value decides only so that even a broken pair has one winner everywhere. */
 const laterWrite = (a: Write, b: Write, isEarliestWins: boolean): Write => {
-  if (isEarliestWins && a[0] !== b[0]) {
-    if (a[0] === null) return b;
-    if (b[0] === null) return a;
-    return a[0] < b[0] ? a : b;
-  }
+  const early = isEarliestWins ? byEarliest(a[0], b[0]) : 0;
+  if (early !== 0) return early < 0 ? a : b;
   const order = compare(a[1], b[1]) || compare(JSON.stringify(a[0]), JSON.stringify(b[0]));
   return order >= 0 ? a : b;
+};
+
+/** Times by time, before what is none: null, and whatever else a peer may have written there. */
+const byEarliest = (a: Json, b: Json): number => {
+  if (typeof a === 'string' && typeof b === 'string') return compare(a, b);
+  return Number(typeof b === 'string') - Number(typeof a === 'string');
 };
 
 const earlierOf = (a: Stamp | null, b: Stamp | null): Stamp | null => {

@@ -1,14 +1,16 @@
 import type {Json} from '../../shared/merge-patch.ts';
 import {appendAudit} from '../store/audit.ts';
-import {findRecord, idsPerNode, type Kind, type StampedFields} from '../store/config-record.ts';
+import {findRecord, idsPerNode, isKind, type Kind, type StampedFields} from '../store/config-record.ts';
 import type {Database, Db} from '../store/database.ts';
 import {nextInSequence} from '../store/local-state.ts';
 import {appendToOutbox} from '../store/outbox.ts';
-import {apply, type Change, recount, type Touched} from './apply.ts';
+import {createAnnouncer} from './announcer.ts';
+import {apply, type Change, type Touched} from './apply.ts';
 import {laterThan, observe, tick} from './clock.ts';
 import {buryLosers} from './name-conflict.ts';
 import type {Actor} from './ports.ts';
 import type {FieldsOf} from './projection.ts';
+import {recount} from './recount.ts';
 
 /** One change of configuration on its way: everything in it commits together, or nothing does. */
 export interface Draft {
@@ -29,12 +31,15 @@ export interface Configuration {
   change<T>(work: (draft: Draft) => Promise<T>): Promise<T>;
   /**
    * Takes over what was written elsewhere, in one transaction with what `note` writes down about it, then tells the
-   * listeners. No outbox row: whoever wrote it tells the others.
+   * listeners. No outbox row: whoever wrote it tells the others. Records of kinds that this version does not know are left out.
    */
   absorb(changes: Change[], note: (tx: Db) => Promise<void>): Promise<void>;
-  /** Works out hash and readable tables anew from the records. */
+  /** Works out hash and readable tables anew from the records; only what was wrong is written and told. */
   recount(): Promise<void>;
-  /** Called after each commit with the records that may look different; awaited before the change resolves. */
+  /**
+   * Called after each commit with the records that look different; awaited before the change resolves. A listener that rejects
+   * is told of them again, before anything later or with it, and so are all others: being told twice must make no difference.
+   */
   onChange(listener: (touched: Touched[]) => Promise<void>): void;
   /** Called after each commit that left an event in the outbox, with its number. */
   onOutbox(listener: (seq: number) => void): void;
@@ -46,10 +51,14 @@ interface Needs {
   now: () => number;
   /** Runs a write that must succeed even on a full disk, see `createBallast`. */
   withRoom: <T>(write: () => Promise<T>) => Promise<T>;
+  onListenerFailure?(error: unknown): void;
+  /** A peer of a newer version has told of records that this one cannot keep. */
+  onUnknownKinds?(unknown: string[]): void;
 }
 
-export const createConfiguration = ({database, nodeNo, now, withRoom}: Needs): Configuration => {
-  const listeners: ((touched: Touched[]) => Promise<void>)[] = [];
+export const createConfiguration = (needs: Needs): Configuration => {
+  const {database, nodeNo, now, withRoom} = needs;
+  const announcer = createAnnouncer(error => needs.onListenerFailure?.(error));
   const outboxListeners: ((seq: number) => void)[] = [];
 
   const commit = async <T>(work: (draft: Draft) => Promise<T>): Promise<Committed & {result: T}> =>
@@ -92,19 +101,15 @@ export const createConfiguration = ({database, nodeNo, now, withRoom}: Needs): C
       return {touched, seq};
     });
 
-  // One after the other: a listener that reads what it keeps must not be overtaken by one that reads later.
-  let told: Promise<void> = Promise.resolve();
-  const tell = async (touched: Touched[]): Promise<void> => {
-    const before = told.catch(() => {});
-    told = before.then(async () => {
-      for (const listener of listeners) await listener(touched);
-    });
-    return told;
-  };
-
   const announce = async ({touched, seq}: Committed): Promise<void> => {
     if (seq !== undefined) for (const listener of outboxListeners) listener(seq);
-    await tell(touched);
+    await announcer.tell(touched);
+  };
+
+  const known = (changes: Change[]): Change[] => {
+    const unknown = new Set(changes.map(({kind}) => kind).filter(kind => !isKind(kind)));
+    if (unknown.size > 0) needs.onUnknownKinds?.([...unknown]);
+    return changes.filter(({kind}) => isKind(kind));
   };
 
   return {
@@ -114,13 +119,17 @@ export const createConfiguration = ({database, nodeNo, now, withRoom}: Needs): C
       return result;
     },
     async absorb(changes, note) {
-      await announce(await withRoom(async () => takeOver(changes, note)));
+      await announce(await withRoom(async () => takeOver(known(changes), note)));
     },
     async recount() {
-      const touched = await withRoom(async () => database.write.transaction(async tx => recount(tx, now())));
-      await announce({touched, seq: undefined});
+      await recount({
+        database,
+        now,
+        write: async work => withRoom(async () => database.write.transaction(work)),
+        onMended: announcer.tell,
+      });
     },
-    onChange: listener => void listeners.push(listener),
+    onChange: announcer.onChange,
     onOutbox: listener => void outboxListeners.push(listener),
   };
 };

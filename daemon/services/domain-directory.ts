@@ -1,10 +1,12 @@
 // All domains with their filters and DKIM keys in memory: SMTP asks for them at every recipient.
 import type {Domain} from '../../shared/domain.ts';
 import {groupBy} from '../../shared/group-by.ts';
+import type {Kind} from '../store/config-record.ts';
 import type {Database} from '../store/database.ts';
-import {listDkimKeys, type StoredDkimKey} from '../store/dkim-key.ts';
-import {findDomain, listDomains} from '../store/domain.ts';
-import {listMailFilters} from '../store/mail-filter.ts';
+import {dkimKeysOf, listDkimKeys, type StoredDkimKey} from '../store/dkim-key.ts';
+import {findDomains, listDomains} from '../store/domain.ts';
+import {listMailFilters, mailFiltersOf} from '../store/mail-filter.ts';
+import type {Touched} from './apply.ts';
 import type {Configuration} from './configuration.ts';
 import {compileFilters, type FilterSet} from './filters.ts';
 import {createTurns} from './turns.ts';
@@ -31,12 +33,10 @@ export const createDomainDirectory = async (database: Database, configuration: C
     const known = byId.get(id);
     if (known && byName.get(known.name)?.id === id) byName.delete(known.name);
     byId.delete(id);
-    sorted = undefined;
   };
   const keep = (domain: Domain) => {
     byId.set(domain.id, domain);
     byName.set(domain.name, domain);
-    sorted = undefined;
   };
 
   for (const domain of await listDomains(database.read)) keep(domain);
@@ -44,17 +44,26 @@ export const createDomainDirectory = async (database: Database, configuration: C
     filters.set(id, compileFilters(list, turn));
   for (const [id, list] of groupBy(await listDkimKeys(database.read), ({domain_id}) => domain_id)) dkimKeys.set(id, list);
 
-  const reload = async (id: number) => {
-    const domain = await findDomain(database.read, id);
-    forget(id);
-    if (domain) keep(domain);
-    filters.set(id, compileFilters(await listMailFilters(database.read, id), turn));
-    dkimKeys.set(id, await listDkimKeys(database.read, id));
-  };
-
   configuration.onChange(async touched => {
-    const domainIds = new Set(touched.flatMap(({kind, id, parent_id}) => (kind === 'domain' ? id : (parent_id ?? []))));
-    for (const id of domainIds) await reload(id);
+    const {domainIds, filtersOf, keysOf} = concernedBy(touched);
+    // All is read before any is replaced: mail must not meet a domain without its filters in between.
+    const domains = await findDomains(database.read, domainIds);
+    const filtersNow = groupBy(await mailFiltersOf(database.read, filtersOf), ({domain_id}) => domain_id);
+    const keysNow = groupBy(await dkimKeysOf(database.read, keysOf), ({domain_id}) => domain_id);
+
+    for (const id of domainIds) forget(id);
+    for (const domain of domains) keep(domain);
+    if (domainIds.length > 0) sorted = undefined;
+    for (const id of filtersOf) {
+      const list = filtersNow.get(id);
+      if (list) filters.set(id, compileFilters(list, turn));
+      else filters.delete(id);
+    }
+    for (const id of keysOf) {
+      const list = keysNow.get(id);
+      if (list) dkimKeys.set(id, list);
+      else dkimKeys.delete(id);
+    }
   });
 
   return {
@@ -66,5 +75,15 @@ export const createDomainDirectory = async (database: Database, configuration: C
     },
     filtersOf: domainId => filters.get(domainId) ?? noFilters,
     dkimKeysOf: domainId => dkimKeys.get(domainId) ?? [],
+  };
+};
+
+/** Which domains, and the filters and the keys of which, are to be read again. */
+const concernedBy = (touched: Touched[]) => {
+  const parentsOf = (kind: Kind) => [...new Set(touched.flatMap(one => (one.kind === kind ? (one.parent_id ?? []) : [])))];
+  return {
+    domainIds: touched.filter(({kind}) => kind === 'domain').map(({id}) => id),
+    filtersOf: parentsOf('mail_filter'),
+    keysOf: parentsOf('dkim_key'),
   };
 };

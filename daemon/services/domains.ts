@@ -5,9 +5,7 @@ import {Fault} from '../../shared/fault.ts';
 import {type Json, mergePatch} from '../../shared/merge-patch.ts';
 import {isWithinReach} from '../../shared/scopes.ts';
 import type {Db} from '../store/database.ts';
-import {listDkimKeys} from '../store/dkim-key.ts';
 import {findDomain} from '../store/domain.ts';
-import {listMailFilters} from '../store/mail-filter.ts';
 import type {Configuration} from './configuration.ts';
 import type {DomainDirectory} from './domain-directory.ts';
 import type {Actor} from './ports.ts';
@@ -75,8 +73,7 @@ export const createDomains = ({configuration, directory}: Needs): Domains => {
       await configuration.change(async draft => {
         const current = await readBack(draft.tx, id);
         requireMatch(ifMatch, current);
-        for (const key of await listDkimKeys(draft.tx, id)) await draft.remove('dkim_key', key.id);
-        for (const filter of await listMailFilters(draft.tx, id)) await draft.remove('mail_filter', filter.id);
+        // What belongs to it goes with it, here and on every node that hears of this.
         await draft.remove('domain', id);
         await draft.audit(actor, 'domain.delete', current.name);
       });

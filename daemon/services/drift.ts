@@ -22,7 +22,10 @@ export interface RemoteRecords {
 export interface Drift {
   /** A heartbeat has come: holds it against what this node has. */
   compare(heartbeat: Heartbeat): Promise<void>;
-  /** Repairs what has differed for long enough; `onRepair` is told how many records were taken over. */
+  /**
+   * Repairs what has differed for long enough; `onRepair` is told how many records were taken over. Rejects once all peers were
+   * tried, when that failed with some: these are tried again when as much time has passed once more.
+   */
   look(peers: readonly RemoteRecords[]): Promise<void>;
   explain(peers: readonly RemoteRecords[]): Promise<ClusterDrift>;
 }
@@ -47,6 +50,8 @@ const recordsPerRequest = 250;
 export const createDrift = (needs: Needs): Drift => {
   const {database, configuration, replication, directory, peerStates, nodeId, now, monotonic} = needs;
   const since = new Map<number, number>();
+  /** When a repair last failed. */
+  const failedAt = new Map<number, number>();
   const repairs: ClusterDrift['repairs'] = [];
 
   /** Both have applied the same events of every node there is, so their configurations can be compared. */
@@ -61,17 +66,30 @@ export const createDrift = (needs: Needs): Drift => {
     return [...keys].filter(([name]) => own.get(name)?.digest !== theirs.get(name)?.digest).map(([, {kind, id}]) => ({kind, id}));
   };
 
+  const agree = (nodeNo: number): void => {
+    since.delete(nodeNo);
+    failedAt.delete(nodeNo);
+  };
+
+  const isDue = ({nodeNo}: RemoteRecords): boolean => {
+    const began = failedAt.get(nodeNo) ?? since.get(nodeNo);
+    return began !== undefined && monotonic() - began >= needs.afterMs();
+  };
+
   const repair = async (peer: RemoteRecords): Promise<void> => {
-    // What this node itself has miscounted is no difference between the two.
-    await configuration.recount();
     const keys = await differing(peer);
-    for (let from = 0; from < keys.length; from += recordsPerRequest)
-      await replication.merge(await peer.records(keys.slice(from, from + recordsPerRequest)));
-    if (keys.length === 0) return;
-    repairs.unshift({at: new Date(now()).toISOString(), node_id: peer.nodeId, records: keys.length});
+    const taken: RecordKey[] = [];
+    for (let from = 0; from < keys.length; from += recordsPerRequest) {
+      const records = await peer.records(keys.slice(from, from + recordsPerRequest));
+      await replication.merge(records);
+      taken.push(...records.map(({kind, id}) => ({kind, id})));
+    }
+    // What is missing there is for the other node to take over.
+    if (taken.length === 0) return;
+    repairs.unshift({at: new Date(now()).toISOString(), node_id: peer.nodeId, records: taken.length});
     repairs.splice(keptRepairs);
-    const names = keys.slice(0, shownPerNode).map(({kind, id}) => `${kind}/${id}`);
-    needs.onRepair({node: peer.nodeId, records: keys.length, differing: names});
+    const names = taken.slice(0, shownPerNode).map(({kind, id}) => `${kind}/${id}`);
+    needs.onRepair({node: peer.nodeId, records: taken.length, differing: names});
   };
 
   const explainOne = async (peer: RemoteRecords) => {
@@ -85,21 +103,30 @@ export const createDrift = (needs: Needs): Drift => {
   return {
     async compare(heartbeat) {
       const {node_no} = heartbeat;
-      if (!(await isComparable(heartbeat))) return;
+      const wasComparable = await isComparable(heartbeat);
       const {config_hash} = await readConfigHash(database.read);
-      // Once more: a change that was committed between the two reads is in one of them only.
-      if (!(await isComparable(heartbeat))) return;
-      if (config_hash === heartbeat.config_hash) since.delete(node_no);
+      // Twice: a change that was committed between the two reads is in one of them only.
+      const hasDrifted = wasComparable && (await isComparable(heartbeat)) && config_hash !== heartbeat.config_hash;
+      // What is under way may be all the difference there is: it counts from when nothing is.
+      if (!hasDrifted) agree(node_no);
       else if (!since.has(node_no)) since.set(node_no, monotonic());
     },
 
     async look(peers) {
-      for (const peer of peers) {
-        const began = since.get(peer.nodeNo);
-        if (began === undefined || monotonic() - began < needs.afterMs()) continue;
-        since.delete(peer.nodeNo);
-        await repair(peer);
-      }
+      const due = peers.filter(isDue);
+      if (due.length === 0) return;
+      // What this node itself has miscounted is no difference between it and others.
+      await configuration.recount();
+      const failures: unknown[] = [];
+      for (const peer of due)
+        try {
+          await repair(peer);
+          agree(peer.nodeNo);
+        } catch (error) {
+          failures.push(error);
+          if (since.has(peer.nodeNo)) failedAt.set(peer.nodeNo, monotonic());
+        }
+      if (failures.length > 0) throw new AggregateError(failures, 'configurations could not be compared with every node');
     },
 
     async explain(peers) {

@@ -27,14 +27,14 @@ const requestsShape = {
 };
 
 /** POST /certificates: who asks is known from the certificate it asks with. */
-export const certificateRequestsSchema = z.strictObject(requestsShape);
+export const certificateRequestsSchema = z.object(requestsShape);
 export type CertificateRequests = z.infer<typeof certificateRequestsSchema>;
 
-export const certificatesSchema = z.strictObject({node_cert: pem, api_cert: pem});
+export const certificatesSchema = z.object({node_cert: pem, api_cert: pem});
 export type Certificates = z.infer<typeof certificatesSchema>;
 
 /** POST /join, asked with the certificate that is in a token. */
-export const joinRequestSchema = z.strictObject({
+export const joinRequestSchema = z.object({
   node_id: nodeId,
   fqdn: host,
   cluster_url: url,
@@ -44,7 +44,7 @@ export const joinRequestSchema = z.strictObject({
 });
 export type JoinRequest = z.infer<typeof joinRequestSchema>;
 
-export const joinAnswerSchema = z.strictObject({...certificatesSchema.shape, node_no: nodeNo});
+export const joinAnswerSchema = z.object({...certificatesSchema.shape, node_no: nodeNo});
 export type JoinAnswer = z.infer<typeof joinAnswerSchema>;
 
 /** Body of POST /cluster/tokens, all of it optional. */
@@ -52,7 +52,7 @@ export const tokenOrderSchema = z.strictObject({
   expires_in_s: z.int().min(60, 'must be at least 60').max(86_400, 'must be at most 86400').default(3600),
 });
 
-export const createdTokenSchema = z.strictObject({
+export const createdTokenSchema = z.object({
   token: z.string().max(4096),
   expires_at: timestamp,
   address: z.string(),
@@ -61,7 +61,7 @@ export const createdTokenSchema = z.strictObject({
 export type CreatedToken = z.infer<typeof createdTokenSchema>;
 
 /** POST /tokens: a node without the CA key passes on what one of its callers asked for. */
-export const passedOrderSchema = z.strictObject({
+export const passedOrderSchema = z.object({
   ...tokenOrderSchema.shape,
   actor: toldActorSchema,
 });

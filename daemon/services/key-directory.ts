@@ -1,6 +1,6 @@
 // All API keys in memory, found by hash: a request is authenticated without a query.
 import {createHash} from 'node:crypto';
-import {findApiKey, listApiKeys, listKeyUses, recordKeyUses, type StoredApiKey} from '../store/api-key.ts';
+import {findApiKey, findApiKeys, listApiKeys, listKeyUses, recordKeyUses, type StoredApiKey} from '../store/api-key.ts';
 import type {Database} from '../store/database.ts';
 import type {Configuration} from './configuration.ts';
 
@@ -40,6 +40,8 @@ export const createKeyDirectory = async (database: Database, configuration: Conf
   };
 
   const keep = (key: StoredApiKey) => {
+    const former = hashOfId.get(key.id);
+    if (former !== undefined && former !== key.key_hash) byHash.delete(former);
     byHash.set(key.key_hash, key);
     hashOfId.set(key.id, key.key_hash);
   };
@@ -57,9 +59,10 @@ export const createKeyDirectory = async (database: Database, configuration: Conf
 
   configuration.onChange(async touched => {
     changes += 1;
-    for (const {kind, id} of touched) {
-      if (kind !== 'api_key') continue;
-      const key = await findApiKey(database.read, {id});
+    const ids = touched.filter(({kind}) => kind === 'api_key').map(({id}) => id);
+    const keys = new Map((await findApiKeys(database.read, ids)).map(key => [key.id, key]));
+    for (const id of ids) {
+      const key = keys.get(id);
       if (key) keep(key);
       else forget(id);
     }

@@ -2,45 +2,24 @@
 import {createHash} from 'node:crypto';
 import type {ConfigRecord, Kind, RecordKey, StoredRecord} from '../store/config-record.ts';
 import {isComplete, losersOf, mergeStates, parentIdOf, type RecordState, rulesOf, uniqueKeyOf} from './config-merge.ts';
-import {childKinds, type WorkingSet} from './working-set.ts';
+import {concernsOthers, type WorkingSet} from './working-set.ts';
 
-export interface Settled {
-  record: StoredRecord;
-  isLive: boolean;
-  /** Its digest until now. */
-  before: string;
-}
-
-export interface Merged {
-  /** The records that may look different now, parents before children. */
-  settled: Settled[];
-  /** What the sum of all digests moves by. */
-  difference: bigint;
-}
-
-/** Merges `changes` into the set, and brings the digests in step. */
-export const mergeChanges = (set: WorkingSet, changes: ConfigRecord[]): Merged => {
+/** Merges `changes` into the set and brings the digests in step; returns what the sum of all digests moves by. */
+export const mergeChanges = (set: WorkingSet, changes: ConfigRecord[]): bigint => {
   const touched = new Map<string, RecordKey>();
   for (const change of changes) for (const key of merge(set, change)) touched.set(`${key.kind}/${key.id}`, key);
-
-  const settled = settleAll(set, [...touched.values()]);
-  const difference = settled.reduce((sum, {record, before}) => sum + hexNumber(record.digest) - hexNumber(before), 0n);
-  return {settled, difference};
+  settleAll(set, [...touched.values()]);
+  return set.changed().reduce((sum, {before, after}) => sum + hexNumber(after.digest) - hexNumber(before?.digest ?? ''), 0n);
 };
 
-/** Says of each record whether it is live, and brings its digest in step with that. */
-export const settleAll = (set: WorkingSet, keys: RecordKey[]): Settled[] => {
-  // Parents first: whether a child is live depends on them.
-  const ordered = keys.toSorted((a, b) => Number(childKinds.includes(a.kind)) - Number(childKinds.includes(b.kind)));
-  return ordered.map(key => {
+/** Brings the digests of these records in step with what they are and with whether they are live. */
+export const settleAll = (set: WorkingSet, keys: RecordKey[]): void => {
+  const isLive = liveIn(set);
+  for (const key of keys) {
     const record = known(set, key);
-    const isLive = isLiveIn(set, record);
-    const digest = isLive ? digestOf(record) : '';
-    if (digest === record.digest) return {record, isLive, before: digest};
-    const after = {...record, digest};
-    set.put(after);
-    return {record: after, isLive, before: record.digest};
-  });
+    const digest = isLive(record) ? digestOf(record) : '';
+    if (digest !== record.digest) set.put({...record, digest});
+  }
 };
 
 /** Values only: stamps tell when, and two nodes with the same values are configured alike. */
@@ -57,9 +36,12 @@ export const hexNumber = (hex: string): bigint => (hex === '' ? 0n : BigInt(`0x$
 
 /** Returns the records that may be live now and were not, or the other way round. */
 const merge = (set: WorkingSet, change: ConfigRecord): RecordKey[] => {
+  const before = set.find(change);
   const merged = mergeInto(set, change);
   if (!merged) return [];
-  const affected = affectedBy(set, merged);
+  if (!concernsOthers(change.kind, before ?? {fields: {}, deleted: null}, merged)) return [keyOf(merged)];
+
+  const affected = affectedBy(set, merged, before?.unique_key ?? null);
   if (merged.deleted !== null) for (const key of affected) mergeInto(set, {...key, fields: {}, deleted: null});
   return affected;
 };
@@ -91,19 +73,34 @@ const withParent = (set: WorkingSet, kind: Kind, state: RecordState): RecordStat
   return holder?.deleted ? mergeStates(kind, state, {fields: {}, deleted: holder.deleted}) : state;
 };
 
-const affectedBy = (set: WorkingSet, record: StoredRecord): RecordKey[] => {
-  const rivals = record.unique_key === null ? [record] : set.withUniqueKey(record.kind, record.unique_key);
-  return [...rivals, ...rivals.flatMap(rival => set.childrenOf(rival))].map(({kind, id}) => ({kind, id}));
+const affectedBy = (set: WorkingSet, record: StoredRecord, formerKey: string | null): RecordKey[] => {
+  const names = new Set([record.unique_key, formerKey]);
+  const rivals = [...names].flatMap(name => (name === null ? [] : set.withUniqueKey(record.kind, name)));
+  const concerned = new Map([record, ...rivals].map(one => [one.id, one]));
+  return [...concerned.values()].flatMap(one => [one, ...set.childrenOf(one)]).map(keyOf);
 };
 
-const isLiveIn = (set: WorkingSet, record: StoredRecord): boolean => {
-  if (record.deleted !== null || !isComplete(record.kind, record)) return false;
-  if (record.unique_key !== null && losersOf(claimsIn(set.withUniqueKey(record.kind, record.unique_key))).has(record.id))
-    return false;
-  const {parent} = rulesOf[record.kind];
-  if (!parent || record.parent_id === null) return true;
-  const holder = set.find({kind: parent.kind, id: record.parent_id});
-  return holder !== undefined && isLiveIn(set, holder);
+/** Asks of each record once: a domain of a thousand filters is asked a thousand times. */
+const liveIn = (set: WorkingSet): ((record: StoredRecord) => boolean) => {
+  const answers = new Map<string, boolean>();
+  const isLive = (record: StoredRecord): boolean => {
+    const name = `${record.kind}/${record.id}`;
+    const known = answers.get(name);
+    if (known !== undefined) return known;
+    const answer = lookAt(record);
+    answers.set(name, answer);
+    return answer;
+  };
+  const lookAt = (record: StoredRecord): boolean => {
+    if (record.deleted !== null || !isComplete(record.kind, record)) return false;
+    if (record.unique_key !== null && losersOf(claimsIn(set.withUniqueKey(record.kind, record.unique_key))).has(record.id))
+      return false;
+    const {parent} = rulesOf[record.kind];
+    if (!parent || record.parent_id === null) return true;
+    const holder = set.find({kind: parent.kind, id: record.parent_id});
+    return holder !== undefined && isLive(holder);
+  };
+  return isLive;
 };
 
 /** Those of which it is known when they were created. */
@@ -112,6 +109,8 @@ export const claimsIn = (records: StoredRecord[]) =>
     const created = fields.created_at?.[1];
     return created === undefined ? [] : [{id, created, deleted}];
   });
+
+const keyOf = ({kind, id}: RecordKey): RecordKey => ({kind, id});
 
 const known = (set: WorkingSet, key: RecordKey): StoredRecord => {
   const record = set.find(key);

@@ -1,9 +1,10 @@
-// What nodes say to each other on the cluster port, below /peer/v1. A peer is believed only as far as these shapes go.
+// What nodes say to each other on the cluster port, below /peer/v1. A peer is believed only as far as these shapes go. Members
+// that are not known here are left out: a node of a newer version says more, and has to be understood all the same.
 import {z} from 'zod';
 import {licenseSchema} from '../../shared/cluster-status.ts';
 import {id, nodeId} from '../../shared/fields.ts';
 import type {Json} from '../../shared/merge-patch.ts';
-import {kinds} from '../store/config-record.ts';
+import {isKind, type Kind, type RecordKey} from '../store/config-record.ts';
 
 /** Some years before the time that a stamp has no more digits for, or an ISO 8601 date: what follows it must be possible. */
 const lastStamp = 'e60000000000';
@@ -21,29 +22,32 @@ const seq = z
   .max(2 ** 48);
 const json: z.ZodType<Json> = z.json() as z.ZodType<Json>;
 
+/** May be one that only a newer version knows: whoever takes records over leaves these out. */
+const kind = z.string().max(64) as unknown as z.ZodType<Kind, string>;
+
 /** Part of a record's state, or all of it: fields with the stamps of their last writes, or the deletion. */
-export const changeSchema = z.strictObject({
-  kind: z.enum(kinds),
+export const changeSchema = z.object({
+  kind,
   id,
   fields: z.record(z.string().max(64), z.tuple([json, stampSchema])),
   deleted: stampSchema.nullable(),
 });
 
-export const recordKeySchema = z.strictObject({kind: z.enum(kinds), id});
+export const recordKeySchema = z.object({kind, id});
 
 /** One transaction of its origin. */
-export const eventSchema = z.strictObject({
+export const eventSchema = z.object({
   seq: seq.min(1),
-  event: z.strictObject({stamp: stampSchema, changes: z.array(changeSchema)}),
+  event: z.object({stamp: stampSchema, changes: z.array(changeSchema)}),
 });
 export type ReplicationEvent = z.infer<typeof eventSchema>;
 
 /** POST /events: what the sender has changed itself, in order. `floor`: older events than the one after it are gone. */
-export const eventsRequestSchema = z.strictObject({floor: seq, events: z.array(eventSchema).max(1000)});
+export const eventsRequestSchema = z.object({floor: seq, events: z.array(eventSchema).max(1000)});
 export type EventsRequest = z.infer<typeof eventsRequestSchema>;
 
 /** How far the receiver has come with the sender's events. */
-export const eventsAnswerSchema = z.strictObject({applied: seq});
+export const eventsAnswerSchema = z.object({applied: seq});
 
 /** POST /removed: the node that is asked has been removed. Its number, as its name may be another node's by now. */
 export const removedSchema = z.strictObject({node_no: nodeNo});
@@ -55,7 +59,7 @@ export const vectorSchema = z.record(z.string().regex(/^\d{1,5}$/), seq);
  * GET /records: one page of all that is replicated, tombstones included, in the order of kind and id. `applied` is read before
  * the page is: what came to the answering node later is in the outboxes from there on.
  */
-export const recordsPageSchema = z.strictObject({
+export const recordsPageSchema = z.object({
   applied: vectorSchema,
   records: z.array(changeSchema),
   next: recordKeySchema.nullable(),
@@ -63,17 +67,26 @@ export const recordsPageSchema = z.strictObject({
 export type RecordsPage = z.infer<typeof recordsPageSchema>;
 
 /** POST /records: the named records, without those that are not there. */
-export const recordsRequestSchema = z.strictObject({keys: z.array(recordKeySchema).min(1).max(500)});
+export const recordsRequestSchema = z.object({
+  keys: z
+    .array(recordKeySchema)
+    .min(1)
+    .max(500)
+    .transform((keys): RecordKey[] => keys.filter(one => isKind(one.kind))),
+});
 
 /** GET /digests: one page of what every record looks like, in the order of kind and id; empty for one that is not live. */
-export const digestsPageSchema = z.strictObject({
-  digests: z.array(z.tuple([z.enum(kinds), id, z.string().regex(/^([0-9a-f]{64})?$/)])),
+export const digestsPageSchema = z.object({
+  digests: z
+    .array(z.tuple([kind, id, z.string().regex(/^([0-9a-f]{64})?$/)]))
+    // What cannot be kept here cannot be compared.
+    .transform(all => all.filter(([name]) => isKind(name))),
   next: recordKeySchema.nullable(),
 });
 export type DigestsPage = z.infer<typeof digestsPageSchema>;
 
 /** How often each key was used in the sender's running minute. */
-const keyCountsSchema = z.strictObject({
+const keyCountsSchema = z.object({
   /** Whole minutes since 1970 by the sender's clock. */
   window: z.int().min(0),
   counts: z.array(z.tuple([id, z.int().min(0)])),
@@ -81,7 +94,7 @@ const keyCountsSchema = z.strictObject({
 export type KeyCounts = z.infer<typeof keyCountsSchema>;
 
 /** POST /heartbeat, and its answer: each tells the other how it is. */
-export const heartbeatSchema = z.strictObject({
+export const heartbeatSchema = z.object({
   node_id: nodeId,
   node_no: nodeNo,
   version: z.string().max(50),
@@ -93,7 +106,7 @@ export const heartbeatSchema = z.strictObject({
   last_seq: seq,
   /** How far the sender has applied the events of others. */
   applied: vectorSchema,
-  license: licenseSchema,
+  license: z.object(licenseSchema.shape),
   /** Whether the sender can issue certificates. */
   has_authority: z.boolean(),
   key_counts: keyCountsSchema,

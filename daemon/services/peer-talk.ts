@@ -1,7 +1,9 @@
 // What this node says of itself to its peers, and what it makes of what they say of themselves.
 import type {License} from '../../shared/cluster-status.ts';
 import {Fault} from '../../shared/fault.ts';
-import type {Database} from '../store/database.ts';
+import {listApplied} from '../store/applied.ts';
+import {type Database, readTogether} from '../store/database.ts';
+import {lastOutboxSeq} from '../store/outbox.ts';
 import {readConfigHash} from './apply.ts';
 import {licenseAt} from './cluster.ts';
 import type {Drift} from './drift.ts';
@@ -51,7 +53,11 @@ export const createPeerTalk = (needs: Needs): PeerTalk => {
   };
 
   const heartbeat: PeerTalk['heartbeat'] = async usesAfter => {
-    const [{config_hash, changed_at_ms}, applied] = await Promise.all([readConfigHash(database.read), replication.applied()]);
+    // Of one moment: a hash beside the numbers of other events looks like a drift to whoever has just these events.
+    const {config_hash, changed_at_ms, applied} = await readTogether(database, async db => {
+      const others = await listApplied(db);
+      return {...(await readConfigHash(db)), applied: others.set(nodeNo, await lastOutboxSeq(db))};
+    });
     const {uses, upTo} = keyDirectory.usesAfter(usesAfter);
     return {
       usesUpTo: upTo,

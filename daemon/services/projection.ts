@@ -1,14 +1,18 @@
-// From a mergeable record to the table it is read from, and away again.
+// From mergeable records to the tables they are read from, and away again.
 import type {Domain} from '../../shared/domain.ts';
+import {groupBy} from '../../shared/group-by.ts';
 import type {MailFilter} from '../../shared/mail-filter.ts';
-import {putApiKey, removeApiKey, type StoredApiKey} from '../store/api-key.ts';
-import type {ConfigRecord, Kind} from '../store/config-record.ts';
+import {apiKeyTable, type StoredApiKey} from '../store/api-key.ts';
+import type {Kind, StoredRecord} from '../store/config-record.ts';
 import type {Db} from '../store/database.ts';
-import {putDkimKey, removeDkimKey, type StoredDkimKey} from '../store/dkim-key.ts';
-import {putDomain, removeDomain} from '../store/domain.ts';
-import {putMailFilter, removeMailFilter} from '../store/mail-filter.ts';
-import {putNode, removeNode, type StoredNode} from '../store/node.ts';
+import {dkimKeyTable, type StoredDkimKey} from '../store/dkim-key.ts';
+import {domainTable} from '../store/domain.ts';
+import {mailFilterTable} from '../store/mail-filter.ts';
+import {nodeTable, type StoredNode} from '../store/node.ts';
+import type {Differences, IdRange, RecordTable} from '../store/rows.ts';
 import {stampMs} from './clock.ts';
+import {knownValues} from './record-values.ts';
+import type {ChangedRecord} from './working-set.ts';
 
 /** Fields of every kind as they are stored; `id` and what follows from stamps are added here. */
 export interface FieldsOf {
@@ -19,31 +23,66 @@ export interface FieldsOf {
   dkim_key: Omit<StoredDkimKey, 'id'>;
 }
 
-type Projection = {[K in Kind]: {put(db: Db, record: ConfigRecord): Promise<void>; remove(db: Db, id: number): Promise<void>}};
+interface ReadableOf {
+  node: StoredNode;
+  domain: Domain;
+  api_key: StoredApiKey;
+  mail_filter: MailFilter;
+  dkim_key: StoredDkimKey;
+}
+type Readable = ReadableOf[Kind];
 
-const projections: Projection = {
-  node: {put: async (db, record) => putNode(db, {id: record.id, ...valuesOf<'node'>(record)}), remove: removeNode},
-  domain: {
-    put: async (db, record) => putDomain(db, {id: record.id, ...valuesOf<'domain'>(record), updated_at: lastWriteOf(record)}),
-    remove: removeDomain,
-  },
-  api_key: {put: async (db, record) => putApiKey(db, {id: record.id, ...valuesOf<'api_key'>(record)}), remove: removeApiKey},
-  mail_filter: {
-    put: async (db, record) => putMailFilter(db, {id: record.id, ...valuesOf<'mail_filter'>(record)}),
-    remove: removeMailFilter,
-  },
-  dkim_key: {put: async (db, record) => putDkimKey(db, {id: record.id, ...valuesOf<'dkim_key'>(record)}), remove: removeDkimKey},
+const tables: {[K in Kind]: RecordTable<ReadableOf[K]>} = {
+  node: nodeTable,
+  domain: domainTable,
+  api_key: apiKeyTable,
+  mail_filter: mailFilterTable,
+  dkim_key: dkimKeyTable,
 };
 
-export const project = async (db: Db, record: ConfigRecord): Promise<void> => projections[record.kind].put(db, record);
+/** Brings the tables in step with what has changed. */
+export const project = async (tx: Db, changed: ChangedRecord[]): Promise<void> => {
+  // Names are freed before they are taken, or the tables' own unique keys would object.
+  const gone = changed.filter(
+    ({before, after}) => before && isLive(before) && (!isLive(after) || before.unique_key !== after.unique_key),
+  );
+  for (const [kind, some] of groupBy(gone, ({after}) => after.kind))
+    await tables[kind].remove(
+      tx,
+      some.map(({after}) => after.id),
+    );
+  const live = changed.map(({after}) => after).filter(isLive);
+  for (const [kind, some] of groupBy(live, record => record.kind)) await tableOf(kind).put(tx, some.map(toReadable));
+};
 
-export const unproject = async (db: Db, record: ConfigRecord): Promise<void> => projections[record.kind].remove(db, record.id);
+/** Where the table of `kind` does not say what the records with ids in `range` say. */
+export const compareTable = async (
+  db: Db,
+  {kind, ...range}: IdRange & {kind: Kind},
+  records: StoredRecord[],
+): Promise<Differences<Readable>> => tableOf(kind).compare(db, range, records.filter(isLive).map(toReadable));
 
-/** Only called for complete records, whose fields went through the kind's schema when they were written. */
-const valuesOf = <K extends Kind>({fields}: ConfigRecord): FieldsOf[K] =>
-  Object.fromEntries(Object.entries(fields).map(([name, [value]]) => [name, value])) as unknown as FieldsOf[K];
+/** Ends what was found to be different. */
+export const mendTable = async (tx: Db, kind: Kind, {missing, wrong}: Differences<Readable>): Promise<void> => {
+  await tableOf(kind).remove(
+    tx,
+    wrong.map(({id}) => id),
+  );
+  await tableOf(kind).restore(tx, missing);
+};
 
-const lastWriteOf = ({fields}: ConfigRecord): string => {
+const isLive = ({digest}: StoredRecord): boolean => digest !== '';
+
+/** What is put into the table of a kind was made from records of that kind. */
+const tableOf = (kind: Kind): RecordTable<Readable> => tables[kind] as unknown as RecordTable<Readable>;
+
+/** Of a live record, whose values are right. */
+const toReadable = ({kind, id, fields}: StoredRecord): Readable => {
+  const values = {id, ...knownValues(kind, fields)};
+  return (kind === 'domain' ? {...values, updated_at: lastWriteOf(fields)} : values) as unknown as Readable;
+};
+
+const lastWriteOf = (fields: StoredRecord['fields']): string => {
   const last = Object.values(fields)
     .map(([, stamp]) => stamp)
     .sort()

@@ -1,7 +1,7 @@
 // The records that a batch of changes can have to do with, in memory: those it names, the rivals for their names, their
 // parents and their children. Read in a few queries however long the batch is, changed without any, written back in one.
 import type {Kind, RecordKey, StoredRecord} from '../store/config-record.ts';
-import {mergeStates, parentIdOf, type RecordState, rulesOf, uniqueKeyOf} from './config-merge.ts';
+import {isComplete, mergeStates, parentIdOf, type RecordState, rulesOf, uniqueKeyOf} from './config-merge.ts';
 
 /** Where records come from; each call takes any number of keys. */
 export interface RecordSource {
@@ -16,35 +16,80 @@ export interface WorkingSet {
   withUniqueKey(kind: Kind, uniqueKey: string): StoredRecord[];
   childrenOf(parent: RecordKey): StoredRecord[];
   put(record: StoredRecord): void;
-  /** What was put, in its last form. */
-  changed(): StoredRecord[];
+  /** What was put, with what was there before. */
+  changed(): ChangedRecord[];
+}
+
+export interface ChangedRecord {
+  before: StoredRecord | undefined;
+  after: StoredRecord;
 }
 
 export const childKinds = (Object.keys(rulesOf) as Kind[]).filter(kind => rulesOf[kind].parent !== undefined);
 
 const hasChildren = (kind: Kind): boolean => childKinds.some(child => rulesOf[child].parent?.kind === kind);
 
+const nothing: RecordState = {fields: {}, deleted: null};
+
 export const loadWorkingSet = async (source: RecordSource, changes: (RecordKey & RecordState)[]): Promise<WorkingSet> => {
+  const loader = createLoader(source);
+  await loader.load(changes);
+
+  const {set} = loader;
+  const states = new Map<string, RecordState>();
+  const claimed = new Map<string, {kind: Kind; uniqueKey: string}>();
+  const parents = new Set<number>();
+  for (const change of changes) {
+    const {kind, id} = change;
+    const before = states.get(nameOf(change)) ?? set.find(change) ?? nothing;
+    const state = mergeStates(kind, before, change);
+    states.set(nameOf(change), state);
+    loader.follow(change, state);
+    if (!hasChildren(kind) || !concernsOthers(kind, before, state)) continue;
+    parents.add(id);
+    for (const key of [uniqueKeyOf(kind, before), uniqueKeyOf(kind, state)])
+      if (key !== null) claimed.set(`${kind} ${key}`, {kind, uniqueKey: key});
+  }
+  await loader.load();
+
+  // Whoever wins or loses a name takes its children along.
+  for (const {kind, uniqueKey} of claimed.values()) for (const {id} of set.withUniqueKey(kind, uniqueKey)) parents.add(id);
+  await loader.loadChildren([...parents]);
+  return set;
+};
+
+/** What it takes to say of each of `records` whether it is live: no children. */
+export const loadAround = async (source: RecordSource, records: StoredRecord[]): Promise<WorkingSet> => {
+  const loader = createLoader(source);
+  loader.take(records);
+  await loader.load();
+  return loader.set;
+};
+
+/** Whether it can make a difference to rivals and children that a record was `before` and is `after`. */
+export const concernsOthers = (kind: Kind, before: RecordState, after: RecordState): boolean =>
+  before.deleted !== after.deleted ||
+  before.fields.created_at?.[1] !== after.fields.created_at?.[1] ||
+  uniqueKeyOf(kind, before) !== uniqueKeyOf(kind, after) ||
+  isComplete(kind, before) !== isComplete(kind, after);
+
+const createLoader = (source: RecordSource) => {
   const set = createWorkingSet();
-  const asked = {keys: new Set<string>(), unique: new Set<string>(), parents: new Set<number>()};
+  const asked = {keys: new Set<string>(), unique: new Set<string>()};
   const wantedKeys = new Map<string, RecordKey>();
   const wantedUnique = new Map<Kind, Set<string>>();
-  const wantedParents = new Set<number>();
 
   const wantKey = (key: RecordKey) => {
     if (!asked.keys.has(nameOf(key))) wantedKeys.set(nameOf(key), key);
   };
-  const wantUnique = (kind: Kind, uniqueKey: string | null) => {
-    if (uniqueKey === null || asked.unique.has(`${kind} ${uniqueKey}`)) return;
-    wantedUnique.set(kind, (wantedUnique.get(kind) ?? new Set()).add(uniqueKey));
-  };
   /** What else has to be known once this is. */
-  const follow = (key: RecordKey, state: RecordState) => {
-    wantUnique(key.kind, uniqueKeyOf(key.kind, state));
-    const {parent} = rulesOf[key.kind];
-    const parentId = parentIdOf(key.kind, state);
+  const follow = ({kind}: RecordKey, state: RecordState) => {
+    const uniqueKey = uniqueKeyOf(kind, state);
+    if (uniqueKey !== null && !asked.unique.has(`${kind} ${uniqueKey}`))
+      wantedUnique.set(kind, (wantedUnique.get(kind) ?? new Set()).add(uniqueKey));
+    const {parent} = rulesOf[kind];
+    const parentId = parentIdOf(kind, state);
     if (parent && parentId !== null) wantKey({kind: parent.kind, id: parentId});
-    if (hasChildren(key.kind) && !asked.parents.has(key.id)) wantedParents.add(key.id);
   };
   const take = (records: StoredRecord[]) => {
     for (const record of records) {
@@ -55,40 +100,39 @@ export const loadWorkingSet = async (source: RecordSource, changes: (RecordKey &
     }
   };
 
-  for (const change of changes) wantKey(change);
-  await fetchWanted();
-  const states = new Map<string, RecordState>();
-  for (const change of changes) {
-    const before = states.get(nameOf(change)) ?? set.find(change) ?? {fields: {}, deleted: null};
-    const state = mergeStates(change.kind, before, change);
-    states.set(nameOf(change), state);
-    follow(change, state);
-  }
-  while (wantedKeys.size + wantedUnique.size + wantedParents.size > 0) await fetchWanted();
-  return set;
-
-  async function fetchWanted(): Promise<void> {
-    const keys = [...wantedKeys.values()];
+  const fetchWanted = async (): Promise<void> => {
+    const keys = [...wantedKeys.values()].filter(key => !asked.keys.has(nameOf(key)));
     const unique = [...wantedUnique];
-    const parents = [...wantedParents];
     wantedKeys.clear();
     wantedUnique.clear();
-    wantedParents.clear();
     for (const key of keys) asked.keys.add(nameOf(key));
     for (const [kind, uniqueKeys] of unique) for (const uniqueKey of uniqueKeys) asked.unique.add(`${kind} ${uniqueKey}`);
-    for (const id of parents) asked.parents.add(id);
 
     if (keys.length > 0) take(await source.find(keys));
     for (const [kind, uniqueKeys] of unique) take(await source.withUniqueKeys(kind, [...uniqueKeys]));
-    if (parents.length > 0) take(await source.childrenOf(parents));
-  }
+  };
+  const load = async (keys: RecordKey[] = []): Promise<void> => {
+    for (const key of keys) wantKey(key);
+    while (wantedKeys.size + wantedUnique.size > 0) await fetchWanted();
+  };
+
+  return {
+    set,
+    follow,
+    take,
+    load,
+    async loadChildren(parentIds: number[]): Promise<void> {
+      if (parentIds.length > 0) take(await source.childrenOf(parentIds));
+      await load();
+    },
+  };
 };
 
 const createWorkingSet = (): WorkingSet & {load(record: StoredRecord): void} => {
   const records = new Map<string, StoredRecord>();
   const byUnique = new Map<string, Set<string>>();
   const byParent = new Map<number, Set<string>>();
-  const changed = new Set<string>();
+  const changed = new Map<string, StoredRecord | undefined>();
   const present = (names: Iterable<string> = []) => [...names].flatMap(name => records.get(name) ?? []);
 
   const load = (record: StoredRecord) => {
@@ -107,10 +151,15 @@ const createWorkingSet = (): WorkingSet & {load(record: StoredRecord): void} => 
     withUniqueKey: (kind, uniqueKey) => present(byUnique.get(`${kind} ${uniqueKey}`)),
     childrenOf: ({kind, id}) => (hasChildren(kind) ? present(byParent.get(id)) : []),
     put(record) {
+      const name = nameOf(record);
+      if (!changed.has(name)) changed.set(name, records.get(name));
       load(record);
-      changed.add(nameOf(record));
     },
-    changed: () => present(changed),
+    changed: () =>
+      [...changed].flatMap(([name, before]) => {
+        const after = records.get(name);
+        return after ? [{before, after}] : [];
+      }),
   };
 };
 

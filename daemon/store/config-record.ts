@@ -3,9 +3,13 @@ import type {Knex} from 'knex';
 import {groupBy} from '../../shared/group-by.ts';
 import type {Json} from '../../shared/merge-patch.ts';
 import type {Db} from './database.ts';
+import {chunksOf} from './rows.ts';
 
 export const kinds = ['node', 'domain', 'api_key', 'mail_filter', 'dkim_key'] as const;
 export type Kind = (typeof kinds)[number];
+
+/** A node of a newer version may have records of more kinds. */
+export const isKind = (kind: string): kind is Kind => (kinds as readonly string[]).includes(kind);
 
 /** Numbers of one node start here, so that ids need no coordination: node number × 10^9 + local sequence. */
 export const idsPerNode = 1_000_000_000;
@@ -41,9 +45,6 @@ export const findRecord = async (db: Db, {kind, id}: RecordKey): Promise<StoredR
   return row && toRecord(row);
 };
 
-/** SQLite takes a limited number of values in one statement. */
-const rowsPerStatement = 100;
-
 export const saveRecords = async (db: Db, records: StoredRecord[]): Promise<void> => {
   for (const some of chunksOf(records))
     await db<ConfigRecordRow>('config_record')
@@ -75,18 +76,21 @@ export const childrenOf = async (db: Db, kinds: Kind[], parentIds: number[]): Pr
   return found;
 };
 
-const chunksOf = <T>(items: T[]): T[][] =>
-  Array.from({length: Math.ceil(items.length / rowsPerStatement)}, (_, n) =>
-    items.slice(n * rowsPerStatement, (n + 1) * rowsPerStatement),
-  );
-
 export type RecordDigest = RecordKey & Pick<StoredRecord, 'digest'>;
 
 /** In the order of kind and id, from after `after`. */
 export const recordsAfter = async (db: Db, after: RecordKey | undefined, limit: number): Promise<StoredRecord[]> =>
   (await db<ConfigRecordRow>('config_record').modify(following, after).orderBy(['kind', 'id']).limit(limit)).map(toRecord);
 
-/** The same without what the records say. */
+/** Of one kind, in the order of their ids, from after `after`. */
+export const recordsOfKind = async (
+  db: Db,
+  kind: Kind,
+  {after, limit}: {after: number; limit: number},
+): Promise<StoredRecord[]> =>
+  (await db<ConfigRecordRow>('config_record').where({kind}).where('id', '>', after).orderBy('id').limit(limit)).map(toRecord);
+
+/** In the order of kind and id, without what the records say. */
 export const digestsAfter = async (db: Db, after: RecordKey | undefined, limit: number): Promise<RecordDigest[]> => {
   const rows: RecordDigest[] = await db<ConfigRecordRow>('config_record')
     .modify(following, after)

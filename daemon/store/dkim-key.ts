@@ -1,5 +1,6 @@
 import type {DkimAlgorithm} from '../../shared/dkim-key.ts';
 import type {Db} from './database.ts';
+import {chunksOf, recordTable} from './rows.ts';
 
 export interface StoredDkimKey {
   id: number;
@@ -12,13 +13,11 @@ export interface StoredDkimKey {
   created_at: string;
 }
 
-export const putDkimKey = async (db: Db, key: StoredDkimKey): Promise<void> => {
-  await db<StoredDkimKey>('dkim_key').insert(key).onConflict('id').merge();
-};
-
-export const removeDkimKey = async (db: Db, id: number): Promise<void> => {
-  await db<StoredDkimKey>('dkim_key').where({id}).delete();
-};
+export const dkimKeyTable = recordTable<StoredDkimKey>({
+  name: 'dkim_key',
+  unique: ['domain_id', 'selector'],
+  toRow: key => ({...key}),
+});
 
 /** The keys of one domain, or of all, oldest first. */
 export const listDkimKeys = async (db: Db, domainId?: number): Promise<StoredDkimKey[]> =>
@@ -27,3 +26,11 @@ export const listDkimKeys = async (db: Db, domainId?: number): Promise<StoredDki
       if (domainId !== undefined) void query.where({domain_id: domainId});
     })
     .orderBy('id');
+
+/** The keys of these domains, oldest first. */
+export const dkimKeysOf = async (db: Db, domainIds: number[]): Promise<StoredDkimKey[]> => {
+  const found: StoredDkimKey[] = [];
+  for (const some of chunksOf(domainIds))
+    found.push(...(await db<StoredDkimKey>('dkim_key').whereIn('domain_id', some).orderBy('id')));
+  return found;
+};

@@ -1,5 +1,6 @@
 import type {Domain} from '../../shared/domain.ts';
 import type {Db} from './database.ts';
+import {chunksOf, recordTable} from './rows.ts';
 
 type DomainRow = Omit<Domain, 'active' | 'backend_servers' | 'dkim_active' | 'dmarc_reporting' | 'tenant_id'> & {
   active: boolean | number;
@@ -9,18 +10,26 @@ type DomainRow = Omit<Domain, 'active' | 'backend_servers' | 'dkim_active' | 'dm
   tenant_id: string;
 };
 
-export const putDomain = async (db: Db, domain: Domain): Promise<void> => {
-  const row = {...domain, backend_servers: JSON.stringify(domain.backend_servers), tenant_id: JSON.stringify(domain.tenant_id)};
-  await db<DomainRow>('domain').insert(row).onConflict('id').merge();
-};
-
-export const removeDomain = async (db: Db, id: number): Promise<void> => {
-  await db<DomainRow>('domain').where({id}).delete();
-};
+export const domainTable = recordTable<Domain>({
+  name: 'domain',
+  unique: ['name'],
+  toRow: domain => ({
+    ...domain,
+    backend_servers: JSON.stringify(domain.backend_servers),
+    tenant_id: JSON.stringify(domain.tenant_id),
+  }),
+});
 
 export const findDomain = async (db: Db, id: number): Promise<Domain | undefined> => {
   const row = await db<DomainRow>('domain').where({id}).first();
   return row && toDomain(row);
+};
+
+/** Those that are there, in no order. */
+export const findDomains = async (db: Db, ids: number[]): Promise<Domain[]> => {
+  const found: Domain[] = [];
+  for (const some of chunksOf(ids)) found.push(...(await db<DomainRow>('domain').whereIn('id', some)).map(toDomain));
+  return found;
 };
 
 /** All domains by name. */

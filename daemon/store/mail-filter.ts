@@ -1,13 +1,8 @@
 import type {MailFilter} from '../../shared/mail-filter.ts';
 import type {Db} from './database.ts';
+import {chunksOf, recordTable} from './rows.ts';
 
-export const putMailFilter = async (db: Db, filter: MailFilter): Promise<void> => {
-  await db<MailFilter>('mail_filter').insert(filter).onConflict('id').merge();
-};
-
-export const removeMailFilter = async (db: Db, id: number): Promise<void> => {
-  await db<MailFilter>('mail_filter').where({id}).delete();
-};
+export const mailFilterTable = recordTable<MailFilter>({name: 'mail_filter', toRow: filter => ({...filter})});
 
 /** The filters of one domain, or of all, oldest first. */
 export const listMailFilters = async (db: Db, domainId?: number): Promise<MailFilter[]> =>
@@ -16,3 +11,11 @@ export const listMailFilters = async (db: Db, domainId?: number): Promise<MailFi
       if (domainId !== undefined) void query.where({domain_id: domainId});
     })
     .orderBy('id');
+
+/** The filters of these domains, oldest first. */
+export const mailFiltersOf = async (db: Db, domainIds: number[]): Promise<MailFilter[]> => {
+  const found: MailFilter[] = [];
+  for (const some of chunksOf(domainIds))
+    found.push(...(await db<MailFilter>('mail_filter').whereIn('domain_id', some).orderBy('id')));
+  return found;
+};

@@ -1,4 +1,5 @@
 import type {Db} from './database.ts';
+import {recordTable} from './rows.ts';
 
 export interface StoredNode {
   /** The node number: the first part of every id made there, never reused. */
@@ -11,13 +12,7 @@ export interface StoredNode {
   created_at: string;
 }
 
-export const putNode = async (db: Db, node: StoredNode): Promise<void> => {
-  await db<StoredNode>('node').insert(node).onConflict('id').merge();
-};
-
-export const removeNode = async (db: Db, id: number): Promise<void> => {
-  await db<StoredNode>('node').where({id}).delete();
-};
+export const nodeTable = recordTable<StoredNode>({name: 'node', toRow: node => ({...node})});
 
 export const findNode = async (db: Db, id: number): Promise<StoredNode | undefined> => db<StoredNode>('node').where({id}).first();
 

@@ -58,11 +58,14 @@ export const pruneOutbox = async (tx: Db, seq: number): Promise<number> => {
  * node's former life. Nothing up to there can be asked for any more.
  */
 export const renumberOutbox = async (tx: Db, seq: number): Promise<void> => {
-  const kept = await tx<OutboxRow>('outbox').orderBy('seq');
-  await tx('outbox').delete();
-  await writeState(tx, `sequence:${sequence}`, String(seq));
-  await writeState(tx, floorName, String(seq));
-  for (const {event} of kept) await appendToOutbox(tx, JSON.parse(event));
+  const last = await lastOutboxSeq(tx);
+  const row = await tx<OutboxRow>('outbox').min({first: 'seq'}).first<{first: number | null}>();
+  // Above the numbers of now as well: no row may get one that another has until its own turn comes.
+  const floor = Math.max(seq, last);
+  const delta = floor + 1 - Number(row?.first ?? last + 1);
+  await tx('outbox').update({seq: tx.raw('seq + ?', [delta])});
+  await writeState(tx, `sequence:${sequence}`, String(last + delta));
+  await writeState(tx, floorName, String(floor));
 };
 
 export const outboxDepth = async (db: Db): Promise<number> => {

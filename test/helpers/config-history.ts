@@ -90,7 +90,14 @@ const record = fc.oneof(
 const updates: Record<Kind, fc.Arbitrary<Record<string, Json>>> = {
   node: fc.record({fqdn: fc.constantFrom('a.test', 'b.test')}),
   domain: fc.record(
-    {quarantine_threshold: fc.constantFrom(6, 7), active: fc.boolean(), tenant_id: fc.constantFrom(null, 7, 'acme')},
+    {
+      quarantine_threshold: fc.constantFrom<Json>(6, 7, 7, 'seven', null),
+      active: fc.boolean(),
+      tenant_id: fc.constantFrom(null, 7, 'acme'),
+      // No API lets it change; a peer may all the same.
+      name: fc.constantFrom<Json>(...names, {a: 1}),
+      unknown_setting: fc.constantFrom<Json>(true, ['x']),
+    },
     {requiredKeys: []},
   ),
   api_key: fc.record({revoked_at: fc.constantFrom('2026-02-01T00:00:00.000Z', '2026-03-01T00:00:00.000Z')}),

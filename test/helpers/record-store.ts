@@ -27,8 +27,8 @@ export const createRecordStore = (): RecordStore => {
   return {
     async apply(changes) {
       const set = await loadWorkingSet(source, changes);
-      sum = BigInt.asUintN(256, sum + mergeChanges(set, changes).difference);
-      for (const record of set.changed()) records.set(nameOf(record), record);
+      sum = BigInt.asUintN(256, sum + mergeChanges(set, changes));
+      for (const {after} of set.changed()) records.set(nameOf(after), after);
     },
     dump: () => all().toSorted((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1)),
     sums: () => ({

@@ -1,9 +1,9 @@
 // What is changed on one node is so on all of them, and each tells of the others.
 import {join} from 'node:path';
 import test, {type ExecutionContext} from 'ava';
-import {recount} from '../../daemon/services/apply.ts';
 import {openDatabase} from '../../daemon/store/database.ts';
 import {type Cluster, startCluster} from '../helpers/cluster.ts';
+import {testConfiguration} from '../helpers/database.ts';
 import {eventually} from '../helpers/eventually.ts';
 import {mfdFile, run} from '../helpers/program.ts';
 
@@ -144,8 +144,8 @@ test.serial('what a disk or a hand has changed on one node is noticed, explained
     await tx('config_record')
       .where({kind: 'domain', id})
       .update({fields: JSON.stringify(fields)});
-    await recount(tx, Date.now());
   });
+  await testConfiguration(database, {nodeNo: 3}).recount();
   await database.close();
 
   await gamma.start();

@@ -5,6 +5,7 @@ import fc from 'fast-check';
 import {apply, type Change, readConfigHash} from '../../../daemon/services/apply.ts';
 import type {Kind, StampedFields} from '../../../daemon/store/config-record.ts';
 import type {Database} from '../../../daemon/store/database.ts';
+import type {Json} from '../../../shared/merge-patch.ts';
 import {change, deletion, delivery, history, newFields, stampOf} from '../../helpers/config-history.ts';
 import {testDatabase} from '../../helpers/database.ts';
 
@@ -233,4 +234,74 @@ test('a failing batch leaves the tables and the hash as they were', async t => {
 
   await t.throwsAsync(failing, {message: 'the disk is gone'});
   t.deepEqual(await dump(database), before);
+});
+
+test('a field that only a newer version knows is kept and counts, and shows in no table', async t => {
+  const {database} = await testDatabase(t);
+  await applyAll(database, [[domain(1, 'one.test', 1)]]);
+  const before = await hashOf(database);
+
+  await applyAll(database, [[change('domain', 1, stampOf(2), {new_setting: [true]})]]);
+
+  t.not(await hashOf(database), before);
+  t.is(await hashOf(database), await recomputedHash(database));
+  t.deepEqual(await idsIn(database, 'domain'), [1]);
+  t.regex((await database.write('config_record').first()).fields, /"new_setting":\[\[true\],/);
+});
+
+const wrongValues: [kind: Kind, whole: Record<string, Json>, wrong: Record<string, Json>][] = [
+  ['domain', newFields.domain('one.test'), {name: null}],
+  ['domain', newFields.domain('one.test'), {name: {a: 1}}],
+  ['domain', newFields.domain('one.test'), {name: 'Not A Name'}],
+  ['domain', newFields.domain('one.test'), {backend_servers: 'mx.one.test:25'}],
+  ['domain', newFields.domain('one.test'), {active: 'yes'}],
+  ['api_key', newFields.apiKey(1), {scope: 'everything'}],
+  ['api_key', newFields.apiKey(1), {key_hash: ['hash-1']}],
+  ['api_key', newFields.apiKey(1), {revoked_at: {at: 'never'}}],
+  ['api_key', newFields.apiKey(1), {rate_limit_per_minute: 1e308}],
+  ['mail_filter', newFields.mailFilter(7), {pattern: 7}],
+  ['mail_filter', newFields.mailFilter(7), {domain_id: {id: 7}}],
+  ['mail_filter', newFields.mailFilter(7), {match: 'body'}],
+  ['dkim_key', newFields.dkimKey(7, 's1'), {selector: 's1\r\nX: y'}],
+  ['dkim_key', newFields.dkimKey(7, 's1'), {private_key_pem: null}],
+  ['node', newFields.node(1), {fqdn: 25}],
+  ['node', {...newFields.node(1), api_url: null}, {api_url: {href: 'https://x.test'}}],
+];
+
+for (const [kind, whole, wrong] of wrongValues)
+  test(`a ${kind} with ${JSON.stringify(wrong)} is live nowhere, breaks nothing, and is live once that is put right`, async t => {
+    const {database} = await testDatabase(t, {isDurable: false});
+    await applyAll(database, [[domain(7, 'seven.test', 1)]]);
+    const before = {...(await dump(database)), config_record: []};
+
+    await applyAll(database, [[change(kind, 1, stampOf(2), {...whole, ...wrong})]]);
+    const between = {...(await dump(database)), config_record: []};
+    await applyAll(database, [[change(kind, 1, stampOf(3), whole)]]);
+
+    t.deepEqual(between, before);
+    t.true((await idsIn(database, kind)).includes(1));
+  });
+
+test('two domains that swap their names in one batch both have the other name', async t => {
+  const {database} = await testDatabase(t);
+  await applyAll(database, [[domain(1, 'one.test', 1), domain(2, 'two.test', 2)]]);
+
+  await applyAll(database, [
+    [change('domain', 1, stampOf(3), {name: 'two.test'}), change('domain', 2, stampOf(3), {name: 'one.test'})],
+  ]);
+
+  t.deepEqual(await database.write('domain').orderBy('id').pluck('name'), ['two.test', 'one.test']);
+});
+
+test('a change of a domain touches the domain alone, and its deletion all that belongs to it', async t => {
+  const {database} = await testDatabase(t);
+  const filter = (id: number) => change('mail_filter', id, stampOf(2), newFields.mailFilter(1));
+  await applyAll(database, [[domain(1, 'one.test', 1), filter(1), filter(2), dkimKey(3, 1, 2)]]);
+
+  const changed = await database.write.transaction(async tx => apply(tx, [threshold(1, 3, 7)], 1));
+  const deleted = await database.write.transaction(async tx => apply(tx, [deletion('domain', 1, stampOf(4))], 1));
+
+  t.deepEqual(changed, [{kind: 'domain', id: 1, parent_id: null}]);
+  t.deepEqual(deleted.map(({kind, id}) => `${kind}/${id}`).sort(), ['dkim_key/3', 'domain/1', 'mail_filter/1', 'mail_filter/2']);
+  for (const table of ['domain', 'mail_filter', 'dkim_key'] as const) t.deepEqual(await idsIn(database, table), []);
 });

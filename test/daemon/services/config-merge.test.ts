@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import type {Change} from '../../../daemon/services/apply.ts';
 import {type Claim, losersOf, mergeStates, type RecordState, rulesOf} from '../../../daemon/services/config-merge.ts';
 import {type Kind, kinds} from '../../../daemon/store/config-record.ts';
+import type {Json} from '../../../shared/merge-patch.ts';
 import {change, deletion, history, newFields, stampOf} from '../../helpers/config-history.ts';
 
 const nothing: RecordState = {fields: {}, deleted: null};
@@ -91,10 +92,38 @@ test('a revocation wins over a later edit that did not see it, and the earliest 
   t.is(fields.revoked_at?.[0], '2026-02-01T00:00:00.000Z');
 });
 
+const wholeRecords = {
+  node: newFields.node(1),
+  domain: newFields.domain('one.test'),
+  api_key: newFields.apiKey(1),
+  mail_filter: newFields.mailFilter(1),
+  dkim_key: newFields.dkimKey(1, 's1'),
+};
+
+test('whatever is written as the time of a revocation, every order of merging comes to the same', t => {
+  const value = fc.oneof(fc.constantFrom<Json>(null, 5, {a: 1}, {b: 2}, ['x'], true), fc.constantFrom('2026-02', '2026-03'));
+  const write = fc.record({value, n: fc.nat(3)}).map(({value: at, n}) => change('api_key', 1, stampOf(n), {revoked_at: at}));
+  fc.assert(
+    fc.property(write, write, write, (a, b, c) => {
+      const [one, ...others] = [
+        [a, b, c],
+        [a, c, b],
+        [b, a, c],
+        [b, c, a],
+        [c, a, b],
+        [c, b, a],
+      ].map(order => stateOf('api_key', order));
+
+      for (const other of others) t.deepEqual(other, one);
+    }),
+    {numRuns: 1000},
+  );
+});
+
 test('a tombstone of any kind keeps whose it was and what it was called, and no secret', t => {
   for (const kind of kinds) {
-    const {unique, parent, required} = rulesOf[kind];
-    const all = change(kind, 1, stampOf(1), Object.fromEntries(required.map(name => [name, `value of ${name}`])));
+    const {unique, parent} = rulesOf[kind];
+    const all = change(kind, 1, stampOf(1), wholeRecords[kind]);
 
     const {fields} = stateOf(kind, [all, deletion(kind, 1, stampOf(2))]);
 

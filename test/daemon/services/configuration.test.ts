@@ -1,12 +1,15 @@
 import {execFile} from 'node:child_process';
 import {fileURLToPath} from 'node:url';
 import {promisify} from 'node:util';
-import test from 'ava';
+import test, {type ExecutionContext} from 'ava';
+import {readConfigHash} from '../../../daemon/services/apply.ts';
 import {stampMs} from '../../../daemon/services/clock.ts';
-import type {Draft} from '../../../daemon/services/configuration.ts';
+import {createConfiguration, type Draft} from '../../../daemon/services/configuration.ts';
+import type {Kind} from '../../../daemon/store/config-record.ts';
 import {type Database, openDatabase} from '../../../daemon/store/database.ts';
-import {newFields} from '../../helpers/config-history.ts';
+import {change, newFields, stampOf} from '../../helpers/config-history.ts';
 import {testConfiguration, testDatabase} from '../../helpers/database.ts';
+import {eventually} from '../../helpers/eventually.ts';
 
 const createDomain = async (draft: Draft, name: string): Promise<number> => {
   const id = await draft.nextId('domain');
@@ -142,22 +145,122 @@ test('a listener is never overtaken by the next change', async t => {
   t.deepEqual(steps, [`begin ${a}`, `end ${a}`, `begin ${b}`, `end ${b}`, `begin ${c}`, `end ${c}`]);
 });
 
-test('a listener that fails does not keep later changes from being told', async t => {
+/** A configuration with a listener that fails as often as it is told to, and one behind it. */
+const withFailingListener = async (t: ExecutionContext, failures: number) => {
   const {database} = await testDatabase(t);
+  const errors: unknown[] = [];
+  const configuration = createConfiguration({
+    database,
+    nodeNo: 1,
+    now: Date.now,
+    withRoom: async write => write(),
+    onListenerFailure: error => errors.push(error),
+  });
+  const [first, second]: number[][][] = [[], []];
+  configuration.onChange(async touched => {
+    first?.push(touched.map(({id}) => id));
+    if ((first?.length ?? 0) <= failures) throw new Error('not this time');
+  });
+  configuration.onChange(async touched => {
+    second?.push(touched.map(({id}) => id));
+  });
+  return {configuration, errors, first, second};
+};
+
+test('a change that is committed succeeds, whatever becomes of a listener, and the other listeners are told', async t => {
+  const {configuration, errors, second} = await withFailingListener(t, 1);
+
+  const id = await configuration.change(async draft => createDomain(draft, 'one.test'));
+
+  t.deepEqual(second, [[id]]);
+  t.like(errors, [{message: 'not this time'}]);
+});
+
+test('what a listener failed to take in it is told again by itself, and so are those that build upon it', async t => {
+  const {configuration, errors, first, second} = await withFailingListener(t, 2);
+
+  const id = await configuration.change(async draft => createDomain(draft, 'one.test'));
+  await eventually(async () => first?.length === 3);
+
+  t.deepEqual(first, [[id], [id], [id]]);
+  t.deepEqual(second, [[id], [id], [id]]);
+  t.is(errors.length, 2);
+});
+
+test('what a listener failed to take in it is told before anything later', async t => {
+  const {configuration, first} = await withFailingListener(t, 1);
+
+  const one = await configuration.change(async draft => createDomain(draft, 'one.test'));
+  const two = await configuration.change(async draft => createDomain(draft, 'two.test'));
+  const three = await configuration.change(async draft => createDomain(draft, 'three.test'));
+
+  t.deepEqual(first?.flat(), [one, one, two, three]);
+});
+
+test('records of a kind that only a newer version knows are left out and told of, and the rest is taken over', async t => {
+  const {database} = await testDatabase(t);
+  const unknown: string[][] = [];
+  const configuration = createConfiguration({
+    database,
+    nodeNo: 1,
+    now: Date.now,
+    withRoom: async write => write(),
+    onUnknownKinds: kinds => unknown.push(kinds),
+  });
+  const stranger = {...change('domain', 1, stampOf(1), {name: 'x'}), kind: 'listener' as Kind};
+
+  await configuration.absorb([stranger, change('domain', 2, stampOf(1), newFields.domain('one.test'))], async () => {});
+
+  t.deepEqual(await database.read('domain').pluck('id'), [2]);
+  t.deepEqual(await database.read('config_record').pluck('kind'), ['domain']);
+  t.deepEqual(unknown, [['listener']]);
+});
+
+test('a recount tells of what was wrong and of nothing else, and takes away rows that no record stands behind', async t => {
+  const {database} = await testDatabase(t, {isDurable: false});
   const configuration = testConfiguration(database);
-  let told = 0;
-  configuration.onChange(async () => {
-    told += 1;
-    if (told === 1) throw new Error('not this time');
+  const [first, second, third, last] = [101, 102, 103, 1200];
+  const all = Array.from({length: 1100}, (_, n) => change('domain', first + n, stampOf(n), newFields.domain(`d${n}.test`)));
+  await configuration.absorb(all, async () => {});
+  const right = await database.read('domain').orderBy('id');
+  const {config_hash} = await readConfigHash(database.read);
+  await database.write.transaction(async tx => {
+    await tx('domain').where({id: last}).delete();
+    // Has the name of another: whichever is put right first, nothing may object.
+    await tx('domain').where({id: second}).update({name: 'd1099.test'});
+    await tx('domain').where({id: first}).update({reject_threshold: 99});
+    await tx('domain').insert({...right[0], id: 77, name: 'nobody.test'});
+    await tx('config_record').where({id: third}).update({digest: ''});
+    await tx('local_state').where({name: 'config_sum'}).update({value: 'abc'});
+  });
+  const told: number[] = [];
+  configuration.onChange(async touched => {
+    told.push(...touched.map(({id}) => id));
   });
 
-  await t.throwsAsync(
-    configuration.change(async draft => createDomain(draft, 'one.test')),
-    {message: 'not this time'},
-  );
-  await configuration.change(async draft => createDomain(draft, 'two.test'));
+  await configuration.recount();
+  const once = [...new Set(told)].toSorted((a, b) => a - b);
+  await configuration.recount();
 
-  t.is(told, 2);
+  t.deepEqual(once, [77, first, second, third, last]);
+  t.deepEqual(await database.read('domain').orderBy('id'), right);
+  t.is((await readConfigHash(database.read)).config_hash, config_hash);
+  t.deepEqual(
+    [...new Set(told)].toSorted((a, b) => a - b),
+    once,
+  );
+});
+
+test('a recount that finds nothing wrong keeps nobody from writing', async t => {
+  const {database} = await testDatabase(t);
+  const configuration = testConfiguration(database);
+  await configuration.change(async draft => createDomain(draft, 'one.test'));
+
+  const writing = await database.write.transaction();
+  await configuration.recount();
+  await writing.rollback();
+
+  t.pass();
 });
 
 test('an audit entry names who did it, and chains to the one before', async t => {

@@ -5,9 +5,10 @@ import {createDomainParts} from '../../../daemon/services/domain-parts.ts';
 import {createDomains} from '../../../daemon/services/domains.ts';
 import {createKeyDirectory, hashKey} from '../../../daemon/services/key-directory.ts';
 import {createKeys, insertKey} from '../../../daemon/services/keys.ts';
-import {removeApiKey} from '../../../daemon/store/api-key.ts';
+import {apiKeyTable} from '../../../daemon/store/api-key.ts';
 import {type Database, openDatabase} from '../../../daemon/store/database.ts';
 import {Fault} from '../../../shared/fault.ts';
+import {change, newFields, stampOf} from '../../helpers/config-history.ts';
 import {testConfiguration, testDatabase} from '../../helpers/database.ts';
 import {operator} from '../../helpers/hold-queue.ts';
 
@@ -105,6 +106,25 @@ test('a domain of the same name as a deleted one is another, with none of its pa
   t.deepEqual(node.domainDirectory.filtersOf(second.id).filters, []);
 });
 
+test('a domain with many parts goes in one change, and nothing of it stays in memory', async t => {
+  const node = await arrange(t);
+  const {id} = await node.create('one.test');
+  for (let n = 0; n < 5; n += 1) await node.parts.addFilter(operator, id, blockBad);
+  await node.parts.addDkimKey(operator, id, {selector: 's1', algorithm: 'ed25519'});
+
+  await node.domains.remove(operator, id, undefined);
+
+  const {event} = await node.database.read('outbox').orderBy('seq', 'desc').first();
+  t.like(JSON.parse(event), {changes: {length: 1, 0: {kind: 'domain', id, fields: {}}}});
+  for (const table of ['domain', 'mail_filter', 'dkim_key']) t.deepEqual(await node.database.read(table), []);
+  t.deepEqual(await node.database.read('config_record').whereNull('deleted'), []);
+  const never = node.domainDirectory.filtersOf(0);
+  t.is(node.domainDirectory.filtersOf(id), never);
+  t.deepEqual(node.domainDirectory.dkimKeysOf(id), []);
+  const {action} = await node.database.read('audit').orderBy('seq', 'desc').first();
+  t.is(action, 'domain.delete');
+});
+
 test('after many changes at once, memory is what the database says', async t => {
   const node = await arrange(t);
   const made = await Promise.all(Array.from({length: 12}, async (_, n) => node.create(`d${n}.test`)));
@@ -126,6 +146,22 @@ test('after many changes at once, memory is what the database says', async t => 
 
   t.is(remembered(node).length, 8);
   t.deepEqual(remembered(node), await fresh(node));
+});
+
+test('many domains that change at once are read in a few queries', async t => {
+  const node = await arrange(t);
+  const domains = Array.from({length: 300}, (_, n) => change('domain', n + 1, stampOf(1), newFields.domain(`d${n}.test`)));
+  const keys = Array.from({length: 300}, (_, n) => change('api_key', n + 1, stampOf(1), newFields.apiKey(n)));
+  let queries = 0;
+  node.database.read.on('query', () => {
+    queries += 1;
+  });
+
+  await node.configuration.absorb([...domains, ...keys], async () => {});
+
+  t.is(node.domainDirectory.list().length, 300);
+  t.is(node.keyDirectory.list().length, 300);
+  t.true(queries <= 10, `${queries} queries`);
 });
 
 test('of two who create one name at once, one succeeds and the other is told that it is taken', async t => {
@@ -246,7 +282,7 @@ test('nothing of a deleted key stays in the table of uses', async t => {
   node.keyDirectory.touch(id, new Date());
   await node.keyDirectory.flush();
 
-  await node.database.write.transaction(async tx => removeApiKey(tx, id));
+  await node.database.write.transaction(async tx => apiKeyTable.remove(tx, [id]));
 
   t.deepEqual(await node.database.read('key_use'), []);
 });

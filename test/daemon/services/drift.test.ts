@@ -157,6 +157,60 @@ test('a node that has only miscounted finds that out by itself, and mends tables
   t.deepEqual(beta.repaired, []);
 });
 
+test('what differs while something is under way counts from when nothing is', async t => {
+  const {alpha, beta} = await arrange(t);
+  await loseOnTheWay(alpha, beta, async draft => draft.update('domain', 1_000_000_001, {quarantine_threshold: 3}));
+  await beta.drift.compare(await alpha.heartbeat());
+  const {applied, ...heartbeat} = await alpha.heartbeat();
+
+  beta.time.steady = 59_000;
+  await beta.drift.compare({...heartbeat, applied: {...applied, 1: (applied[1] ?? 0) + 1}});
+  const busy = await beta.drift.explain([alpha.remote]);
+  await beta.drift.compare(await alpha.heartbeat());
+  beta.time.steady = 118_000;
+  await beta.drift.look([alpha.remote]);
+  const [early] = [[...beta.repaired]];
+  beta.time.steady = 119_000;
+  await beta.drift.look([alpha.remote]);
+
+  t.like(busy, {nodes: [{differs_since: null}]});
+  t.deepEqual(early, []);
+  t.is(beta.repaired.length, 1);
+});
+
+test('a node with which nothing can be compared keeps no other from being compared, and is tried again later', async t => {
+  const {alpha, beta} = await arrange(t);
+  await loseOnTheWay(alpha, beta, async draft => draft.update('domain', 1_000_000_001, {quarantine_threshold: 3}));
+  const heartbeat = await alpha.heartbeat();
+  await beta.drift.compare({...heartbeat, node_no: 3});
+  await beta.drift.compare(heartbeat);
+  let asked = 0;
+  const silent: RemoteRecords = {
+    nodeNo: 3,
+    nodeId: 'gamma',
+    digests: async () => {
+      asked += 1;
+      throw new Error('away');
+    },
+    records: async () => [],
+  };
+
+  beta.time.steady = 60_000;
+  await t.throwsAsync(beta.drift.look([silent, alpha.remote]), {instanceOf: AggregateError});
+  beta.time.steady = 119_999;
+  await beta.drift.look([silent, alpha.remote]);
+  const askedSoon = asked;
+  const {nodes} = await beta.drift.explain([silent]);
+  asked = 0;
+  beta.time.steady = 120_000;
+  await t.throwsAsync(beta.drift.look([silent, alpha.remote]));
+
+  t.deepEqual(beta.repaired, [['domain/1000000001']]);
+  t.is(askedSoon, 1);
+  t.is(asked, 1);
+  t.not(nodes[0]?.differs_since, null);
+});
+
 test('the explanation names records and fields, and no secret', async t => {
   const {alpha, beta} = await arrange(t);
   await loseOnTheWay(alpha, beta, async draft => {

@@ -285,3 +285,18 @@ test('of two domains made with one name apart, the later is a tombstone everywhe
   t.deepEqual(await alpha.database.read('audit').pluck('action'), []);
   t.deepEqual(await send(beta, alpha), {applied: 3, hasGap: false});
 });
+
+test('an event with wrong values and fields of a newer version neither fails nor keeps later events away', async t => {
+  const [alpha, beta] = [await createReplica(t, 1), await createReplica(t, 2)];
+  const wrong = await addDomain(alpha, 'wrong.test');
+  await addDomain(alpha, 'newer.test');
+  await addDomain(alpha, 'later.test');
+  await alpha.configuration.change(async draft => draft.update('domain', wrong, {direction: null} as never));
+  await alpha.configuration.change(async draft => draft.update('domain', wrong + 1, {added_later: true} as never));
+
+  const told = await send(alpha, beta);
+
+  t.deepEqual(told, {applied: 5, hasGap: false});
+  for (const node of [alpha, beta]) t.deepEqual(await namesAt(node), ['later.test', 'newer.test']);
+  t.is(await hashOf(alpha), await hashOf(beta));
+});

@@ -1,0 +1,57 @@
+import test from 'ava';
+import {readConfigHash} from '../../../daemon/services/apply.ts';
+import type {Drift} from '../../../daemon/services/drift.ts';
+import {createKeyDirectory} from '../../../daemon/services/key-directory.ts';
+import {createNodeDirectory} from '../../../daemon/services/node-directory.ts';
+import {openPeerStates} from '../../../daemon/services/peer-states.ts';
+import {createPeerTalk} from '../../../daemon/services/peer-talk.ts';
+import {createRateLimiter} from '../../../daemon/services/rate-limit.ts';
+import {createReplication} from '../../../daemon/services/replication.ts';
+import {newFields} from '../../helpers/config-history.ts';
+import {testConfiguration, testDatabase} from '../../helpers/database.ts';
+
+const license = {valid: true, type: 'community', status: 'active', expires_at: '9999-12-31T23:59:59Z'};
+const calm: Drift = {compare: async () => {}, look: async () => {}, explain: async () => Promise.reject(new Error('not here'))};
+
+test('the hash in a heartbeat is that of the events it names, however much is being changed', async t => {
+  const {database} = await testDatabase(t, {isDurable: false});
+  const configuration = testConfiguration(database);
+  const directory = await createNodeDirectory(database, configuration);
+  const talk = createPeerTalk({
+    database,
+    replication: createReplication({database, configuration, nodeNo: 1}),
+    peerStates: await openPeerStates({database, directory, nodeNo: 1, now: Date.now, monotonic: () => performance.now()}),
+    limiter: createRateLimiter(Date.now),
+    keyDirectory: await createKeyDirectory(database, configuration),
+    drift: calm,
+    nodeId: 'alpha',
+    nodeNo: 1,
+    version: '1.0.0',
+    license: () => license,
+    hasAuthority: true,
+    now: Date.now,
+  });
+  const hashAfter = new Map<number, string>();
+  let isChanging = true;
+  const changing = (async () => {
+    for (let seq = 1; seq <= 100; seq += 1) {
+      await configuration.change(async draft =>
+        draft.create('domain', seq, {
+          ...newFields.domain(`d${seq}.test`),
+          backend_servers: ['127.0.0.1:25'],
+          created_at: draft.at,
+        }),
+      );
+      hashAfter.set(seq, (await readConfigHash(database.read)).config_hash);
+    }
+    isChanging = false;
+  })();
+
+  const heard: {last_seq: number; config_hash: string}[] = [];
+  while (isChanging) heard.push((await talk.heartbeat(0)).heartbeat);
+  await changing;
+
+  t.true(heard.length > 100);
+  const wrong = heard.filter(({last_seq, config_hash}) => (hashAfter.get(last_seq) ?? config_hash) !== config_hash);
+  t.deepEqual(wrong, []);
+});
