@@ -4,7 +4,8 @@ import type {KeyAndCertificate} from './cluster/certificates.ts';
 import type {Config} from './config/schema.ts';
 import {startSmtpGateway} from './mail/smtp-gateway.ts';
 import {traceHeader} from './mail/trace-header.ts';
-import type {NodeParts, Services} from './service-room.ts';
+import type {NodeParts} from './node-parts.ts';
+import type {Services} from './service-room.ts';
 import {createQueueIds} from './services/queue-id.ts';
 
 interface Needs extends NodeParts {

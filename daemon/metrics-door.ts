@@ -3,7 +3,8 @@ import {listenOf} from './addresses.ts';
 import type {Config} from './config/schema.ts';
 import {createMetricsApp} from './http/metrics-app.ts';
 import {type Listener, listenHttp} from './listen.ts';
-import type {NodeParts, Services} from './service-room.ts';
+import type {NodeParts} from './node-parts.ts';
+import type {Services} from './service-room.ts';
 import {readCounts} from './store/held-count.ts';
 import {outboxDepth} from './store/outbox.ts';
 

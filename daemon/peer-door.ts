@@ -11,7 +11,8 @@ import {routePeerEvents} from './http/routes-peer-events.ts';
 import {routePeerHold} from './http/routes-peer-hold.ts';
 import {routePeerAdmission, routePeerTrust} from './http/routes-peer-join.ts';
 import {listenMutualTls} from './listen.ts';
-import type {NodeParts, Services} from './service-room.ts';
+import type {NodeParts} from './node-parts.ts';
+import type {Services} from './service-room.ts';
 
 interface Needs extends Pick<NodeParts, 'log' | 'records' | 'nodeNo'> {
   config: Config;

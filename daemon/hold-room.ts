@@ -1,0 +1,83 @@
+// The hold queue of this node and what leads into it and out of it again.
+import {Fault} from '../shared/fault.ts';
+import type {HostPort} from '../shared/host-port.ts';
+import {createSpoolHoldQueue} from './hold/spool-hold-queue.ts';
+import type {Metrics} from './http/metrics.ts';
+import {createBackendPool} from './mail/backend-pool.ts';
+import {createDeliver} from './mail/deliver.ts';
+import {createDkimSigner} from './mail/dkim.ts';
+import {traceHeader} from './mail/trace-header.ts';
+import type {NodeParts} from './node-parts.ts';
+import type {EventBus} from './services/event-bus.ts';
+import {createIntake} from './services/intake.ts';
+import type {Deliver, Keep} from './services/ports.ts';
+
+interface Needs extends NodeParts {
+  bus: EventBus;
+  smtpAddress(): HostPort;
+}
+
+export const openHold = (node: Needs) => {
+  const {database, nodeId, fqdn, now, log, metrics, ballast, settings, records, bus} = node;
+  const {domainDirectory, standing} = records;
+  const {withRoom} = ballast;
+
+  const signer = createDkimSigner();
+  const sign: NonNullable<Parameters<typeof createDeliver>[0]['sign']> = async ({id, name}, content) => {
+    const keys = domainDirectory.dkimKeysOf(id).map(key => ({...key, domain: name}));
+    if (keys.length === 0) log.warn({domain: name}, 'mail leaves unsigned: dkim_active is set, but there is no DKIM key');
+    return signer.sign(content, keys);
+  };
+  const pool = createBackendPool({
+    hostname: fqdn,
+    ownAddress: node.smtpAddress,
+    onFailure: (server, detail) => log.warn({server, detail}, 'backend could not be used'),
+  });
+  const deliver = counted(createDeliver({pool, sign}), metrics);
+
+  const queue = createSpoolHoldQueue({
+    nodeId,
+    database,
+    spool: node.spool,
+    deliver,
+    withRoom,
+    onHeld: (mail, domainId) => bus.publish({type: 'held', ...mail}, domainId),
+    onActed: (outcome, domainId) => bus.publish({type: outcome.state, ...outcome}, domainId),
+    onLeftover: (queueId, error) =>
+      log.error({queue_id: queueId, err: error}, 'a file of the spool could not be removed; the next start tries again'),
+    now,
+    traceHeader: mail => traceHeader(mail, fqdn),
+    routeOf({domain_id, domain: name, direction}) {
+      const domain = domainDirectory.findById(domain_id) ?? domainDirectory.findByName(name);
+      // Outbound mail outlives its domain too; what it was to be signed with does not.
+      const route = domain ? intake.routeOf({direction, domain}) : direction === 'outbound' ? settings().smarthost : undefined;
+      if (route) return route;
+      const detail =
+        direction === 'outbound'
+          ? 'there is no smtp.smarthost to deliver to; configure one, or discard the mail'
+          : `the domain ${name} has no backend any more; create it again, or discard the mail`;
+      throw new Fault('delivery_failed', detail);
+    },
+  });
+  const keep: Keep = queue;
+  const intake = createIntake({
+    domains: domainDirectory,
+    scorer: {score: async mail => settings().scorer.score(mail)},
+    keep,
+    smarthost: () => settings().smarthost,
+    hasRoom: ballast.hasRoom,
+    isRemoved: standing.isRemoved,
+    onScorerFailure: () => settings().onScorerFailure,
+    onUnscored: error => log.error({err: error}, 'mail could not be scored'),
+  });
+
+  return {queue, intake, pool, sign};
+};
+
+const counted = (deliver: Deliver, metrics: Metrics): Deliver => ({
+  async deliver(route, envelope, content) {
+    const results = await deliver.deliver(route, envelope, content);
+    for (const {outcome} of results) metrics.delivery('release', outcome);
+    return results;
+  },
+});

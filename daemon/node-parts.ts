@@ -1,0 +1,33 @@
+import type {Logger} from 'pino';
+import type {Peers} from './cluster/peers.ts';
+import type {Ballast} from './hold/ballast.ts';
+import type {Spool} from './hold/spool.ts';
+import type {Metrics} from './http/metrics.ts';
+import type {Records} from './records-room.ts';
+import type {Authority} from './services/authority.ts';
+import type {LiveSettings} from './settings.ts';
+import type {Database} from './store/database.ts';
+
+/** What is opened before the services are, and what they are made of. */
+export interface NodeParts {
+  nodeId: string;
+  nodeNo: number;
+  fqdn: string;
+  database: Database;
+  spool: Spool;
+  ballast: Ballast;
+  log: Logger;
+  metrics: Metrics;
+  now: () => number;
+  settings(): LiveSettings;
+  records: Records;
+  peers: Peers;
+  version: string;
+  /** Whether this node can issue certificates. */
+  hasAuthority: boolean;
+  /** How long configurations may differ with nothing under way before they are compared. */
+  driftAfterMs: number;
+  authority(): Promise<Authority | undefined>;
+  /** Certificate of the cluster's authority, PEM. */
+  ca: string;
+}

@@ -1,0 +1,46 @@
+// What a node and its peers tell each other, and what it makes of that.
+import type {NodeParts} from './node-parts.ts';
+import {createDrift} from './services/drift.ts';
+import {createPeerTalk} from './services/peer-talk.ts';
+import {createRateLimiter} from './services/rate-limit.ts';
+import {createReplication} from './services/replication.ts';
+
+export const openReplication = (node: NodeParts) => {
+  const {database, nodeId, nodeNo, now, log, settings, records} = node;
+  const {configuration, nodeDirectory: directory, peerStates, keyDirectory} = records;
+  const limiter = createRateLimiter(now);
+  const replication = createReplication({
+    database,
+    configuration,
+    nodeNo,
+    begunAt: records.begunAt,
+    lastSeqOf: no => peerStates.latest(no)?.last_seq,
+  });
+  const drift = createDrift({
+    database,
+    configuration,
+    replication,
+    directory,
+    peerStates,
+    nodeId,
+    afterMs: () => node.driftAfterMs,
+    now,
+    monotonic: () => performance.now(),
+    onRepair: repair => log.warn(repair, 'configurations had come apart; what the other node has was taken over'),
+  });
+  const talk = createPeerTalk({
+    database,
+    replication,
+    peerStates,
+    limiter,
+    keyDirectory,
+    drift,
+    nodeId,
+    nodeNo,
+    version: node.version,
+    license: () => settings().license,
+    hasAuthority: node.hasAuthority,
+    now,
+  });
+  return {limiter, replication, drift, talk};
+};
