@@ -1,6 +1,7 @@
 // Two nodes that have applied the same events must be configured alike. When they are not, something was lost on the way
 // or on a disk: they compare record by record, say what differs, and each takes over what the other has.
 import type {ClusterDrift, DriftRecord} from '../../shared/cluster-drift.ts';
+import {Fault} from '../../shared/fault.ts';
 import type {ConfigRecord, RecordKey} from '../store/config-record.ts';
 import type {Database} from '../store/database.ts';
 import {readConfigHash} from './apply.ts';
@@ -126,7 +127,9 @@ export const createDrift = (needs: Needs): Drift => {
           failures.push(error);
           if (since.has(peer.nodeNo)) failedAt.set(peer.nodeNo, monotonic());
         }
-      if (failures.length > 0) throw new AggregateError(failures, 'configurations could not be compared with every node');
+      // A bug rather than a node that does not answer; that one is tried again.
+      const worst = failures.find(error => !(error instanceof Fault)) ?? failures[0];
+      if (worst !== undefined) throw worst;
     },
 
     async explain(peers) {

@@ -117,7 +117,9 @@ test(`${rounds} kills under load lose nothing that was acknowledged`, async t =>
     t.deepEqual(files, [...listed].sort(), `round ${round}: files match rows`);
     t.deepEqual(await node.spooled('tmp'), []);
     t.deepEqual(await node.spooled('damaged'), []);
-    t.true(tenant === told.change.acknowledged || tenant === told.change.underWay, `round ${round}: ${tenant} of ${told.change}`);
+    // Of several rounds in which none was acknowledged, each may have left one behind.
+    const {acknowledged, underWay} = told.change;
+    t.true(acknowledged <= tenant && tenant <= underWay, `round ${round}: ${acknowledged} <= ${tenant} <= ${underWay}`);
 
     for (const mail of mails.filter(({queue_id}) => told.held.has(queue_id)).slice(0, 5))
       t.true(splitTrace(await node.body(mail)).rest.equals(Buffer.from(told.held.get(mail.queue_id) ?? '')), mail.subject);
