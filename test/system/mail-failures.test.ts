@@ -5,7 +5,6 @@ import {join} from 'node:path';
 import test from 'ava';
 import {outputFormats} from '../../cli/printer.ts';
 import {formatHostPort} from '../../shared/host-port.ts';
-import {eventually} from '../helpers/eventually.ts';
 import {eventually, type Held, holdAll, type MailNode, relayAll, splitTrace, startMailNode} from '../helpers/mail-node.ts';
 import {closedPort, politeScript, startScriptedServer} from '../helpers/scripted-server.ts';
 import {connect, type Reply} from '../helpers/smtp-client.ts';
