@@ -45,6 +45,7 @@ const tls = await selfSigned('gate.test');
 export const startTestGateway = async (t: Teardown, options: TestGatewayOptions = {}): Promise<TestGateway> => {
   const sink = await startSmtpSink(t, options.sink);
   const tmpDir = await mkdtemp(join(tmpdir(), 'mfd-gateway-'));
+  t.teardown(async () => rm(tmpDir, {recursive: true}));
   const pool = createBackendPool({hostname: 'gate.test', timeouts: {connectMs: 1000, replyMs: 2000, finalMs: 2000}});
   const record = {held: [], judged: [], verdicts: [], logged: []} as Pick<TestGateway, 'held' | 'judged' | 'verdicts' | 'logged'>;
   const intake = createFakeIntake(options.servers ?? [sink.server], record);
@@ -71,7 +72,6 @@ export const startTestGateway = async (t: Teardown, options: TestGatewayOptions 
   t.teardown(async () => {
     await gateway.stop();
     await pool.close();
-    await rm(tmpDir, {recursive: true});
   });
   return {...gateway, ...record, port: gateway.address.port, sink, intake, spilled: () => readdir(tmpDir)};
 };
