@@ -1,13 +1,14 @@
 // A node's certificates over the years: they last 90 days and are made anew at two thirds of that, without a restart.
 import {X509Certificate} from 'node:crypto';
 import {createRequest, needsRenewal} from './cluster/certificates.ts';
-import {hostsIn, identityUris, type NodeIdentity} from './cluster/peer-identity.ts';
+import {hostsIn, identityUris} from './cluster/peer-identity.ts';
 import {CommandError} from './command-error.ts';
 import {readText} from './config/load.ts';
 import type {Config} from './config/schema.ts';
 import type {DataFolder} from './data-folder.ts';
 import type {Authority} from './services/authority.ts';
 import type {CertificateRequests, Certificates} from './services/join-protocol.ts';
+import type {NodeIdentity} from './services/ports.ts';
 import {expiryOf, type NodePairs, operatorPair, readPairs, requireOurs, writePairs} from './tls-files.ts';
 
 export interface CertificateKeeper {

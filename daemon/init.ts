@@ -3,11 +3,11 @@ import {chmod, mkdir, writeFile} from 'node:fs/promises';
 import {makePairs} from './certificate-keeper.ts';
 import {createClusterAuthority} from './cluster/authority.ts';
 import {createAuthority} from './cluster/certificates.ts';
+import {writeIdentity} from './identity.ts';
 import {localAddresses, type NewNodeOptions, planNode} from './new-node.ts';
 import {createConfiguration} from './services/configuration.ts';
 import {insertKey} from './services/keys.ts';
 import {openDatabase} from './store/database.ts';
-import {writeState} from './store/local-state.ts';
 import {apiHosts} from './tls-files.ts';
 
 /** What `mfd init --json` prints. */
@@ -49,10 +49,7 @@ export const initialise = async (options: NewNodeOptions): Promise<InitReport> =
 const createDatabase = async (filename: string, nodeId: string, fqdn: string): Promise<string> => {
   const database = await openDatabase(filename);
   try {
-    await database.write.transaction(async tx => {
-      await writeState(tx, 'node_id', nodeId);
-      await writeState(tx, 'node_no', String(founderNo));
-    });
+    await database.write.transaction(async tx => writeIdentity(tx, {nodeId, nodeNo: founderNo}));
     const configuration = createConfiguration({database, nodeNo: founderNo, now: Date.now, withRoom: async write => write()});
     const created = await configuration.change(async draft => {
       await draft.create('node', founderNo, {

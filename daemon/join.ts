@@ -5,19 +5,20 @@ import {access, chmod, constants, mkdir, readdir, rm, writeFile} from 'node:fs/p
 import {join} from 'node:path';
 import {Fault} from '../shared/fault.ts';
 import {formatHostPort, type HostPort, parseHostPort} from '../shared/host-port.ts';
-import {advertised, listenOf} from './addresses.ts';
+import {apiUrl, clusterUrl, listenOf} from './addresses.ts';
 import {catchUp} from './cluster/catch-up.ts';
 import {createRequest, ticketKey} from './cluster/certificates.ts';
 import {type FirstContact, lookAt} from './cluster/first-contact.ts';
 import {decodeJoinToken, type JoinToken} from './cluster/join-token.ts';
 import {createPeerClient, type PeerClient, type PeerCredentials} from './cluster/peer-client.ts';
 import {CommandError} from './command-error.ts';
+import {writeIdentity} from './identity.ts';
 import {localAddresses, type NewNode, type NewNodeOptions, planNode} from './new-node.ts';
 import {createConfiguration} from './services/configuration.ts';
 import {type JoinAnswer, joinAnswerSchema} from './services/join-protocol.ts';
+import type {NodeIdentity} from './services/ports.ts';
 import {createReplication} from './services/replication.ts';
 import {openDatabase} from './store/database.ts';
-import {writeState} from './store/local-state.ts';
 import {apiHosts, requireOurs, writePairs} from './tls-files.ts';
 
 /** What `mfd join --json` prints. */
@@ -154,8 +155,8 @@ const apply = async ({node, keys, contact, address, ticket, version, aborted}: A
   const body = {
     node_id: nodeId,
     fqdn,
-    cluster_url: `https://${config.cluster.advertise ?? advertised(config.cluster.listen, fqdn, listenOf(config.cluster.listen))}`,
-    api_url: `https://${advertised(config.api.listen, fqdn, listenOf(config.api.listen))}`,
+    cluster_url: clusterUrl(config, fqdn, listenOf(config.cluster.listen)),
+    api_url: apiUrl(config, fqdn, listenOf(config.api.listen)),
     version,
     node_csr: keys.node.request,
     api_csr: keys.api.request,
@@ -218,17 +219,11 @@ const settle = async ({
   if (configText !== undefined) await writeFile(folder.config, configText, {mode: 0o600});
 };
 
-const takeOver = async (
-  client: PeerClient,
-  filename: string,
-  {nodeId, nodeNo}: {nodeId: string; nodeNo: number},
-): Promise<void> => {
+const takeOver = async (client: PeerClient, filename: string, identity: NodeIdentity): Promise<void> => {
+  const {nodeNo} = identity;
   const database = await openDatabase(filename);
   try {
-    await database.write.transaction(async tx => {
-      await writeState(tx, 'node_id', nodeId);
-      await writeState(tx, 'node_no', String(nodeNo));
-    });
+    await database.write.transaction(async tx => writeIdentity(tx, identity));
     const configuration = createConfiguration({database, nodeNo, now: Date.now, withRoom: async write => write()});
     const replication = createReplication({database, configuration, nodeNo});
     for (let left = snapshotAttempts - 1; ; left -= 1)

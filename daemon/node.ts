@@ -3,13 +3,12 @@ import {readFile} from 'node:fs/promises';
 import {hostname} from 'node:os';
 import type {Logger} from 'pino';
 import type {HostPort} from '../shared/host-port.ts';
-import {advertised, listenOf} from './addresses.ts';
+import {apiUrl, clusterUrl, listenOf} from './addresses.ts';
 import {openCertificates} from './certificate-keeper.ts';
 import {createClosers} from './closers.ts';
 import {startPeers} from './cluster/peers.ts';
 import {startCluster} from './cluster-room.ts';
 import type {LoadedConfig} from './config/load.ts';
-import type {Config} from './config/schema.ts';
 import {dataFolder} from './data-folder.ts';
 import {createApi} from './http/app.ts';
 import {createMetrics} from './http/metrics.ts';
@@ -146,7 +145,7 @@ export const startNode = async ({data, loaded, log, version, now = Date.now}: Ne
     closers.add(async () => cluster.stop(0));
     await services.membership.announce({
       fqdn,
-      cluster_url: `https://${config.cluster.advertise ?? advertised(config.cluster.listen, fqdn, cluster.address)}`,
+      cluster_url: clusterUrl(config, fqdn, cluster.address),
     });
     await clustered.greet();
     const api = await listenHttps(
@@ -205,6 +204,3 @@ export const startNode = async ({data, loaded, log, version, now = Date.now}: Ne
     };
   }
 };
-
-const apiUrl = (config: Config, fqdn: string, address: HostPort): string =>
-  `https://${advertised(config.api.listen, fqdn, address)}`;

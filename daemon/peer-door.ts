@@ -3,7 +3,7 @@
 import {listenOf} from './addresses.ts';
 import {joinTokenIdIn} from './cluster/join-token.ts';
 import type {PeerCredentials} from './cluster/peer-client.ts';
-import {hostsIn, identityIn, type NodeIdentity} from './cluster/peer-identity.ts';
+import {hostsIn, identityIn} from './cluster/peer-identity.ts';
 import type {Config} from './config/schema.ts';
 import {createPeerApi} from './http/peer-app.ts';
 import {routePeerCluster} from './http/routes-peer-cluster.ts';
@@ -13,6 +13,7 @@ import {routePeerAdmission, routePeerTrust} from './http/routes-peer-join.ts';
 import {listenMutualTls} from './listen.ts';
 import type {NodeParts} from './node-parts.ts';
 import type {Services} from './service-room.ts';
+import type {NodeIdentity} from './services/ports.ts';
 
 interface Needs extends Pick<NodeParts, 'log' | 'records' | 'nodeNo'> {
   config: Config;

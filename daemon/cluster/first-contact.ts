@@ -1,8 +1,9 @@
 // The first look at a cluster that nothing but a fingerprint is known of: who answers, and with which authority.
 import {type DetailedPeerCertificate, connect as tlsConnect} from 'node:tls';
 import type {HostPort} from '../../shared/host-port.ts';
+import type {NodeIdentity} from '../services/ports.ts';
 import {fingerprintOf} from './authority.ts';
-import {identityIn, type NodeIdentity} from './peer-identity.ts';
+import {identityIn} from './peer-identity.ts';
 
 export interface FirstContact {
   /** PEM; it has the fingerprint. */

@@ -2,8 +2,9 @@
 import {X509Certificate} from 'node:crypto';
 import {Agent} from 'node:https';
 import type {PeerCertificate} from 'node:tls';
+import type {NodeIdentity} from '../services/ports.ts';
 import type {KeyAndCertificate} from './certificates.ts';
-import {identityIn, type NodeIdentity} from './peer-identity.ts';
+import {identityIn} from './peer-identity.ts';
 
 export type PeerCredentials = KeyAndCertificate & {ca: string};
 

@@ -2,7 +2,7 @@
 import type {IncomingMessage} from 'node:http';
 import type {Envelope} from '../../shared/envelope.ts';
 import {Fault, type FaultCode, statusOfCode} from '../../shared/fault.ts';
-import type {NodeIdentity} from './peer-identity.ts';
+import type {NodeIdentity} from '../services/ports.ts';
 
 const maxAnswerBytes = 64 * 1024 * 1024;
 

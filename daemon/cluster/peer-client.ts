@@ -4,9 +4,9 @@ import {request} from 'node:https';
 import type {Readable} from 'node:stream';
 import type {z} from 'zod';
 import {Fault} from '../../shared/fault.ts';
+import type {NodeIdentity} from '../services/ports.ts';
 import {createPeerAgents, type Lane, type PeerCredentials} from './peer-agents.ts';
 import {faultFrom, readEnvelope, unanswered, unreachable} from './peer-answer.ts';
-import type {NodeIdentity} from './peer-identity.ts';
 
 export type {PeerCredentials} from './peer-agents.ts';
 

@@ -1,9 +1,8 @@
 // The hold queue of another node, as the cluster sees it: what is asked of it goes there, for the caller it is asked for.
-import {Fault} from '../../shared/fault.ts';
 import {actorToTell, holdAnswersOf, rankAnswer} from '../services/peer-hold-protocol.ts';
 import type {HoldQueue} from '../services/ports.ts';
 import type {PeerClient} from './peer-client.ts';
-import {actionMs, look, lookAtStream, translating} from './peer-question.ts';
+import {actionMs, look, lookAtStream, translating, unreachable} from './peer-question.ts';
 
 export const createPeerHoldQueue = (client: PeerClient): HoldQueue => {
   const {nodeId} = client;
@@ -28,9 +27,7 @@ export const createPeerHoldQueue = (client: PeerClient): HoldQueue => {
       const {sizeBytes, stream} = await lookAtStream(client, 'hold/body', {actor: actorToTell(actor), queue_id: queueId});
       if (sizeBytes !== undefined) return {sizeBytes, stream};
       stream.destroy();
-      throw new Fault('node_unreachable', `node ${nodeId} does not say how long the mail is; try again later`, {
-        retryAfterSeconds: 5,
-      });
+      throw unreachable(`node ${nodeId} does not say how long the mail is; try again later`);
     },
 
     act: async (action, queueId, actor) =>

@@ -1,10 +1,7 @@
 // Who a node is, as its certificate says it in URIs among the subject alternative names: its id, and the number that no
 // other node ever had, so that a node which takes over the name of a removed one is not mistaken for it.
 
-export interface NodeIdentity {
-  nodeId: string;
-  nodeNo: number;
-}
+import type {NodeIdentity} from '../services/ports.ts';
 
 const idPrefix = 'urn:mfd:node:';
 const noPrefix = 'urn:mfd:node-no:';

@@ -47,4 +47,5 @@ export const translating = async <T>(client: PeerClient, question: () => Promise
   }
 };
 
-const unreachable = (detail: string, cause: Fault): Fault => new Fault('node_unreachable', detail, {cause, retryAfterSeconds: 5});
+export const unreachable = (detail: string, cause?: Fault): Fault =>
+  new Fault('node_unreachable', detail, {cause, retryAfterSeconds: 5});

@@ -28,10 +28,17 @@ export const idOf = (ctx: Ctx, name = 'id'): number => {
   return id;
 };
 
+/** `{node_id}` of the path. */
+export const nodeIdOf = (ctx: Ctx): string => {
+  const {node_id = ''} = ctx.params;
+  if (!nodeIdPattern.test(node_id)) throw wrong('node_id', 'must be 1 to 63 letters, digits, dots, underscores or hyphens');
+  return node_id;
+};
+
 /** `{node_id}/{queue_id}` of the path. */
 export const mailOf = (ctx: Ctx): MailReference => {
-  const {node_id = '', queue_id = ''} = ctx.params;
-  if (!nodeIdPattern.test(node_id)) throw wrong('node_id', 'must be 1 to 63 letters, digits, dots, underscores or hyphens');
+  const node_id = nodeIdOf(ctx);
+  const {queue_id = ''} = ctx.params;
   if (!queueIdPattern.test(queue_id)) throw wrong('queue_id', 'must be 6 to 64 letters and digits');
   return {node_id, queue_id};
 };

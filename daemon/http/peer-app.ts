@@ -4,18 +4,13 @@ import Router, {type RouterContext} from '@koa/router';
 import Koa from 'koa';
 import type {Logger} from 'pino';
 import {Fault} from '../../shared/fault.ts';
+import type {NodeIdentity} from '../services/ports.ts';
 import {answerErrors} from './answer.ts';
-
-/** The node that asks: what its verified certificate says, and no more than that. */
-export interface PeerIdentity {
-  nodeId: string;
-  nodeNo: number;
-}
 
 export interface PeerState {
   requestId: string;
-  /** Set for all but those who are only about to join. */
-  peer: PeerIdentity;
+  /** The node that asks: what its verified certificate says, and no more. Set for all but those who are only about to join. */
+  peer: NodeIdentity;
   body: unknown;
 }
 
@@ -24,13 +19,13 @@ export type PeerRouter = Router<PeerState>;
 
 interface Needs {
   /** The node a verified client certificate belongs to. */
-  identityIn(subjectAltName: string | undefined): PeerIdentity | undefined;
+  identityIn(subjectAltName: string | undefined): NodeIdentity | undefined;
   /** A member asks something. */
-  heard(peer: PeerIdentity, remoteAddress: string | null): void;
+  heard(peer: NodeIdentity, remoteAddress: string | null): void;
   /** Whether that node has been one of the cluster, and was removed. */
-  wasRemoved(peer: PeerIdentity): boolean;
+  wasRemoved(peer: NodeIdentity): boolean;
   /** Whether that node is one of the cluster, now. */
-  isMember(peer: PeerIdentity): boolean;
+  isMember(peer: NodeIdentity): boolean;
   /** What members may ask. */
   routes: ((router: PeerRouter) => void)[];
   /** What may be asked by whoever has a certificate of the cluster's authority; each route looks for itself who that is. */

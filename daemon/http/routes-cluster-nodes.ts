@@ -1,13 +1,12 @@
 // Which nodes belong to the cluster.
 import type Router from '@koa/router';
-import {nodeIdPattern} from '../../shared/fields.ts';
 import {forceQuerySchema} from '../../shared/hold-filter.ts';
 import type {JoinTokens} from '../services/join-tokens.ts';
 import type {Removal} from '../services/removal.ts';
 import {nameUnreachable, reply} from './answer.ts';
 import {needs} from './guard.ts';
 import {optionalJsonBody} from './json-body.ts';
-import {queryOf, requireNoQuery, wrong} from './parameters.ts';
+import {nodeIdOf, queryOf, requireNoQuery} from './parameters.ts';
 import type {RequestState} from './state.ts';
 
 export const routeClusterNodes = (router: Router<RequestState>, joinTokens: JoinTokens, removal: Removal): void => {
@@ -18,9 +17,7 @@ export const routeClusterNodes = (router: Router<RequestState>, joinTokens: Join
 
   router.delete('/cluster/nodes/:node_id', needs('cluster:write'), async ctx => {
     const {force} = queryOf(ctx, forceQuerySchema);
-    const {node_id = ''} = ctx.params;
-    if (!nodeIdPattern.test(node_id)) throw wrong('node_id', 'must be 1 to 63 letters, digits, dots, underscores or hyphens');
-    const {unreachable} = await removal.remove(ctx.state.actor, node_id, force);
+    const {unreachable} = await removal.remove(ctx.state.actor, nodeIdOf(ctx), force);
     nameUnreachable(ctx, unreachable);
     reply(ctx, null);
   });

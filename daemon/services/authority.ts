@@ -6,13 +6,14 @@ import type {StoredNode} from '../store/node.ts';
 import {type CertificateRequests, type Certificates, certificatesSchema} from './join-protocol.ts';
 import type {NodeDirectory} from './node-directory.ts';
 import type {PeerStates} from './peer-states.ts';
+import type {NodeIdentity} from './ports.ts';
 
 export interface Authority {
   /** `sha256:` and hex. */
   readonly fingerprint: string;
   issueToken(order: {id: string; endMs: number; address: string}): Promise<string>;
   /** A Fault `validation_failed` for requests that are none. */
-  certify(node: {nodeId: string; nodeNo: number}, requests: CertificateRequests): Promise<Certificates>;
+  certify(node: NodeIdentity, requests: CertificateRequests): Promise<Certificates>;
 }
 
 /** Another node, as far as it can be asked something. */

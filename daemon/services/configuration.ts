@@ -72,18 +72,19 @@ export const createConfiguration = (needs: Needs): Configuration => {
         touched.push(...(await apply(tx, [change], now())));
       };
       const at = new Date(nowMs).toISOString();
-      const write = async (kind: Kind, id: number, fields: object) => {
-        const known = await findRecord(tx, {kind, id});
-        const before = Object.values(known?.fields ?? {}).map(([, written]) => written);
-        await put({kind, id, deleted: null, fields: stamped(fields as Record<string, Json>, laterThan(before, stamp, nodeNo))});
-      };
+      const write = async (kind: Kind, id: number, {fields, at: written}: {fields: object; at: string}) =>
+        put({kind, id, deleted: null, fields: stamped(fields as Record<string, Json>, written)});
 
       const result = await work({
         tx,
         at,
         nextId: async kind => nodeNo * idsPerNode + (await nextInSequence(tx, kind)),
-        create: write,
-        update: write,
+        create: async (kind, id, fields) => write(kind, id, {fields, at: stamp}),
+        async update(kind, id, fields) {
+          const known = await findRecord(tx, {kind, id});
+          const before = Object.values(known?.fields ?? {}).map(([, written]) => written);
+          await write(kind, id, {fields, at: laterThan(before, stamp, nodeNo)});
+        },
         remove: async (kind, id) => put({kind, id, deleted: stamp, fields: {}}),
         audit: async ({keyId, remoteAddress}, action, target, detail = '') =>
           appendAudit(tx, {at, key_id: keyId, action, target, remote_address: remoteAddress, result: 'ok', detail}),

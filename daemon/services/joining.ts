@@ -10,6 +10,7 @@ import {mayAdmit} from './join-tokens.ts';
 import type {Neighbours} from './neighbours.ts';
 import type {NodeDirectory} from './node-directory.ts';
 import {type Claimant, ownerOf, ownNames} from './own-names.ts';
+import type {NodeIdentity} from './ports.ts';
 
 export interface Joining {
   /** Lets the bearer of a token in, once. A Fault that says why not otherwise; the token remains good then. */
@@ -25,9 +26,7 @@ export interface Joining {
   begin(isEverybodyHeard: boolean): void;
 }
 
-export interface RenewingPeer {
-  nodeId: string;
-  nodeNo: number;
+export interface RenewingPeer extends NodeIdentity {
   given: string[];
   remoteAddress: string | null;
 }

@@ -97,6 +97,7 @@ export const createKeyDirectory = async (database: Database, configuration: Conf
     },
     hearUse: note,
     usesAfter(after) {
+      if (after >= useCount) return {uses: [], upTo: useCount};
       const fresh: [number, string][] = [];
       for (const [keyId, number] of [...usedHere].reverse()) {
         if (number <= after) break;

@@ -1,7 +1,7 @@
 // Two records that were created with one name on two sides of a partition: the earlier creation stays (see config-merge.ts).
 // Every node sees that at once; the node that made the later one turns it into a tombstone, so that its secrets go, and says so.
 import {appendAudit} from '../store/audit.ts';
-import {findRecord, idsPerNode, type Kind, recordsWithUniqueKeys, type StoredRecord} from '../store/config-record.ts';
+import {findRecord, type Kind, makerOf, recordsWithUniqueKeys, type StoredRecord} from '../store/config-record.ts';
 import type {Db} from '../store/database.ts';
 import {appendToOutbox} from '../store/outbox.ts';
 import {apply, type Change, type Touched} from './apply.ts';
@@ -22,7 +22,7 @@ const contested: readonly Kind[] = ['domain', 'dkim_key'];
 export const buryLosers = async ({tx, touched, nodeNo, now}: Needs): Promise<number | undefined> => {
   const changes: Change[] = [];
   for (const key of touched) {
-    if (!contested.includes(key.kind) || Math.floor(key.id / idsPerNode) !== nodeNo) continue;
+    if (!contested.includes(key.kind) || makerOf(key) !== nodeNo) continue;
     const record = await findRecord(tx, key);
     const rival = record && (await rivalOf(tx, record));
     if (!rival) continue;

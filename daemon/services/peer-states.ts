@@ -1,7 +1,7 @@
 // What this node knows of each other node: what it last said, and when that was, by this node's own clock.
 import type {License, Peer} from '../../shared/cluster-status.ts';
 import {type Health, healthOf} from '../../shared/health.ts';
-import {listApplied} from '../store/applied.ts';
+import {readApplied} from '../store/applied.ts';
 import type {Database} from '../store/database.ts';
 import type {StoredNode} from '../store/node.ts';
 import {keepPeerReports, listPeerReports, savePeerReports} from '../store/peer-report.ts';
@@ -93,7 +93,7 @@ export const openPeerStates = async ({database, directory, nodeNo, now, monotoni
     async entryOf(node) {
       const state = states.get(node.id);
       const heartbeat = state?.heartbeat;
-      const applied = (await listApplied(database.read)).get(node.id) ?? 0;
+      const applied = await readApplied(database.read, node.id);
       const ageMs = silenceMs(node);
       return {
         node_id: node.node_id,

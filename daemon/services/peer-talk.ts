@@ -10,22 +10,18 @@ import type {Drift} from './drift.ts';
 import type {KeyDirectory} from './key-directory.ts';
 import {type EventsRequest, type Heartbeat, vectorOf} from './peer-protocol.ts';
 import type {PeerStates} from './peer-states.ts';
+import type {NodeIdentity} from './ports.ts';
 import type {RateLimiter} from './rate-limit.ts';
 import type {Replication} from './replication.ts';
-
-interface Speaker {
-  nodeId: string;
-  nodeNo: number;
-}
 
 export interface PeerTalk {
   /** This node's heartbeat, with the key uses after the `usesAfter`-th; `usesUpTo` is for the next one. */
   heartbeat(usesAfter: number): Promise<{heartbeat: Heartbeat; usesUpTo: number}>;
   /** Takes in a heartbeat and answers with this node's own. */
-  answer(from: Speaker, heartbeat: Heartbeat): Promise<Heartbeat>;
+  answer(from: NodeIdentity, heartbeat: Heartbeat): Promise<Heartbeat>;
   /** Takes in a heartbeat. A Fault `validation_failed` when it speaks for another node than the one it came from. */
-  hear(from: Speaker, heartbeat: Heartbeat): Promise<void>;
-  receive(from: Speaker, request: EventsRequest): Promise<{applied: number}>;
+  hear(from: NodeIdentity, heartbeat: Heartbeat): Promise<void>;
+  receive(from: NodeIdentity, request: EventsRequest): Promise<{applied: number}>;
   /** Something has to be fetched from that node: events are gone there, or it knows more of this node than the node itself. */
   onBehind(listener: (nodeNo: number) => void): void;
 }

@@ -17,6 +17,12 @@ export interface Actor {
   remoteAddress: string | null;
 }
 
+/** A node, by its name and by the number that no other node ever had: the first part of every id made there. */
+export interface NodeIdentity {
+  nodeId: string;
+  nodeNo: number;
+}
+
 /** Gives a mail a score. Rejects with a Fault `unavailable` when it cannot. */
 export interface Scorer {
   score(mail: ReceivedMail): Promise<Score>;

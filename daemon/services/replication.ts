@@ -1,7 +1,16 @@
 // Both ends of replication without the wire: what this node has to tell, and what it takes over from others.
 import {Fault} from '../../shared/fault.ts';
 import {listApplied, readApplied, writeApplied} from '../store/applied.ts';
-import {digestsAfter, findRecord, greatestId, idsPerNode, kinds, type RecordKey, recordsAfter} from '../store/config-record.ts';
+import {
+  digestsAfter,
+  findRecord,
+  greatestId,
+  idsPerNode,
+  kinds,
+  makerOf,
+  type RecordKey,
+  recordsAfter,
+} from '../store/config-record.ts';
 import type {Database} from '../store/database.ts';
 import {raiseSequence, readSequence} from '../store/local-state.ts';
 import {lastOutboxSeq, outboxAfter, outboxFloor, pruneOutbox, renumberOutbox} from '../store/outbox.ts';
@@ -196,9 +205,7 @@ const requireOwnChanges = (origin: number, events: ReplicationEvent[]): void => 
       const isCreation = Object.hasOwn(fields, 'created_at');
       if (!stamps.every(stamp => stamp.endsWith(suffix)))
         throw new Fault('validation_failed', `an event of node number ${origin} has stamps of another node`);
-      if (
-        kind === 'node' ? id !== origin && !isCreation && deleted === null : isCreation && Math.floor(id / idsPerNode) !== origin
-      )
+      if (kind === 'node' ? id !== origin && !isCreation && deleted === null : isCreation && makerOf({kind, id}) !== origin)
         throw new Fault('validation_failed', `an event of node number ${origin} speaks for another: ${kind} ${id}`);
     }
 };

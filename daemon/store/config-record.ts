@@ -14,6 +14,9 @@ export const isKind = (kind: string): kind is Kind => (kinds as readonly string[
 /** Numbers of one node start here, so that ids need no coordination: node number × 10^9 + local sequence. */
 export const idsPerNode = 1_000_000_000;
 
+/** The number of the node that made a record; of a node its own number is the id. */
+export const makerOf = ({kind, id}: RecordKey): number => (kind === 'node' ? id : Math.floor(id / idsPerNode));
+
 /** Hybrid logical clock reading as text that sorts: milliseconds, counter, node number, in hex. */
 export type Stamp = string;
 export type StampedFields = Record<string, [Json, Stamp]>;
