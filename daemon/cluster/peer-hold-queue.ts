@@ -1,8 +1,9 @@
 // The hold queue of another node, as the cluster sees it: what is asked of it goes there, for the caller it is asked for.
-import {actorToTell, holdAnswersOf, rankAnswer} from '../services/peer-hold-protocol.ts';
-import type {HoldQueue} from '../services/ports.ts';
+import type {HoldFilter} from '../../shared/hold-filter.ts';
+import {actorToTell, holdAnswersOf} from '../services/peer-hold-protocol.ts';
+import type {HoldPlace, HoldQueue} from '../services/ports.ts';
 import type {PeerClient} from './peer-client.ts';
-import {actionMs, look, lookAtStream, translating, unreachable} from './peer-question.ts';
+import {actionMs, askPart, look, lookAtStream, translating, unreachable} from './peer-question.ts';
 
 export const createPeerHoldQueue = (client: PeerClient): HoldQueue => {
   const {nodeId} = client;
@@ -10,14 +11,12 @@ export const createPeerHoldQueue = (client: PeerClient): HoldQueue => {
 
   return {
     nodeId,
-    list: async (filter, page, actor) =>
-      look(client, 'hold/list', {schema: answers.list, body: {actor: actorToTell(actor), filter, page}}),
-    marks: async (filter, steps, actor) =>
-      look(client, 'hold/marks', {schema: answers.marks, body: {actor: actorToTell(actor), filter, steps}}),
-    async rank(filter, {arrived_at, node_id, queue_id}, actor) {
-      const place = {arrived_at, node_id, queue_id};
-      return (await look(client, 'hold/rank', {schema: rankAnswer, body: {actor: actorToTell(actor), filter, place}})).rank;
-    },
+    ...askPart<HoldFilter, HoldPlace, typeof answers.list, typeof answers.marks>(client, {
+      path: 'hold',
+      list: answers.list,
+      marks: answers.marks,
+      placeOf: ({arrived_at, node_id, queue_id}) => ({arrived_at, node_id, queue_id}),
+    }),
     summary: async (filter, actor) =>
       look(client, 'hold/summary', {schema: answers.summary, body: {actor: actorToTell(actor), filter}}),
     get: async (queueId, actor) =>

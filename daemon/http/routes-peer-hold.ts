@@ -1,18 +1,18 @@
 // This node's own hold queue and audit log, for the callers of other nodes. Nothing here asks anybody else.
-
+import type {z} from 'zod';
+import type {Page} from '../../shared/hold-filter.ts';
+import type {Permission} from '../../shared/scopes.ts';
+import type {Steps} from '../services/merged-list.ts';
 import type {PeerActors} from '../services/peer-actors.ts';
 import {
-  auditListRequest,
-  auditMarksRequest,
-  auditRankRequest,
+  auditRequests,
   heldMailRequest,
   holdActRequest,
-  holdListRequest,
-  holdMarksRequest,
-  holdRankRequest,
+  holdRequests,
   holdSummaryRequest,
+  type ToldActor,
 } from '../services/peer-hold-protocol.ts';
-import type {AuditLog, HoldQueue} from '../services/ports.ts';
+import type {Actor, AuditLog, HoldQueue} from '../services/ports.ts';
 import {validate} from '../services/validate.ts';
 import {reply} from './answer.ts';
 import {peerJsonBody} from './json-body.ts';
@@ -27,20 +27,8 @@ interface Needs {
 export const routePeerHold =
   ({queue, auditLog, actors}: Needs) =>
   (router: PeerRouter): void => {
-    router.post('/hold/list', peerJsonBody, async ctx => {
-      const {actor, filter, page} = validate(holdListRequest, ctx.state.body);
-      reply(ctx, await queue.list(filter, page, await actors.admit(actor, 'quarantine:read')));
-    });
-
-    router.post('/hold/marks', peerJsonBody, async ctx => {
-      const {actor, filter, steps} = validate(holdMarksRequest, ctx.state.body);
-      reply(ctx, await queue.marks(filter, steps, await actors.admit(actor, 'quarantine:read')));
-    });
-
-    router.post('/hold/rank', peerJsonBody, async ctx => {
-      const {actor, filter, place} = validate(holdRankRequest, ctx.state.body);
-      reply(ctx, {rank: await queue.rank(filter, place, await actors.admit(actor, 'quarantine:read'))});
-    });
+    routePart(router, {path: '/hold', part: queue, requests: holdRequests, admit: admitFor(actors, 'quarantine:read')});
+    routePart(router, {path: '/audit', part: auditLog, requests: auditRequests, admit: admitFor(actors, 'audit:read')});
 
     router.post('/hold/summary', peerJsonBody, async ctx => {
       const {actor, filter} = validate(holdSummaryRequest, ctx.state.body);
@@ -64,19 +52,44 @@ export const routePeerHold =
       const {actor, queue_id, action} = validate(holdActRequest, ctx.state.body);
       reply(ctx, await queue.act(action, queue_id, await actors.admit(actor, 'quarantine:act')));
     });
-
-    router.post('/audit/list', peerJsonBody, async ctx => {
-      const {actor, filter, page} = validate(auditListRequest, ctx.state.body);
-      reply(ctx, await auditLog.list(filter, page, await actors.admit(actor, 'audit:read')));
-    });
-
-    router.post('/audit/marks', peerJsonBody, async ctx => {
-      const {actor, filter, steps} = validate(auditMarksRequest, ctx.state.body);
-      reply(ctx, await auditLog.marks(filter, steps, await actors.admit(actor, 'audit:read')));
-    });
-
-    router.post('/audit/rank', peerJsonBody, async ctx => {
-      const {actor, filter, place} = validate(auditRankRequest, ctx.state.body);
-      reply(ctx, {rank: await auditLog.rank(filter, place, await actors.admit(actor, 'audit:read'))});
-    });
   };
+
+/** One node's part of a list that is merged from many. */
+interface ListPart<F, P> {
+  list(filter: F, page: Page, actor: Actor): Promise<unknown>;
+  marks(filter: F, steps: Steps, actor: Actor): Promise<unknown>;
+  rank(filter: F, place: P, actor: Actor): Promise<number>;
+}
+
+interface PartNeeds<F, P> {
+  path: string;
+  part: ListPart<F, P>;
+  requests: {
+    list: z.ZodType<{actor: ToldActor; filter: F; page: Page}>;
+    marks: z.ZodType<{actor: ToldActor; filter: F; steps: Steps}>;
+    rank: z.ZodType<{actor: ToldActor; filter: F; place: P}>;
+  };
+  admit(told: ToldActor): Promise<Actor>;
+}
+
+const routePart = <F, P>(router: PeerRouter, {path, part, requests, admit}: PartNeeds<F, P>): void => {
+  router.post(`${path}/list`, peerJsonBody, async ctx => {
+    const {actor, filter, page} = validate(requests.list, ctx.state.body);
+    reply(ctx, await part.list(filter, page, await admit(actor)));
+  });
+
+  router.post(`${path}/marks`, peerJsonBody, async ctx => {
+    const {actor, filter, steps} = validate(requests.marks, ctx.state.body);
+    reply(ctx, await part.marks(filter, steps, await admit(actor)));
+  });
+
+  router.post(`${path}/rank`, peerJsonBody, async ctx => {
+    const {actor, filter, place} = validate(requests.rank, ctx.state.body);
+    reply(ctx, {rank: await part.rank(filter, place, await admit(actor))});
+  });
+};
+
+const admitFor =
+  (actors: PeerActors, permission: Permission) =>
+  async (told: ToldActor): Promise<Actor> =>
+    actors.admit(told, permission);

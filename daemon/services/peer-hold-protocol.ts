@@ -71,16 +71,19 @@ const steps = {offset: count, stride: z.int().min(1), limit: z.int().min(1).max(
 export const holdPlaceSchema = z.object({arrived_at: timestamp, node_id: nodeId, queue_id: queueId});
 export const auditPlaceSchema = z.object({at: timestamp, node_id: nodeId, seq: z.int()});
 
-export const holdListRequest = z.object({actor, filter, page: z.object(page)});
-export const holdMarksRequest = z.object({actor, filter, steps: z.object(steps)});
-export const holdRankRequest = z.object({actor, filter, place: holdPlaceSchema});
+/** What is asked of one part of a merged list. */
+const partRequests = <F extends z.ZodType, P extends z.ZodType>(partFilter: F, place: P) => ({
+  list: z.object({actor, filter: partFilter, page: z.object(page)}),
+  marks: z.object({actor, filter: partFilter, steps: z.object(steps)}),
+  rank: z.object({actor, filter: partFilter, place}),
+});
+
+export const holdRequests = partRequests(filter, holdPlaceSchema);
+export const auditRequests = partRequests(auditFilter, auditPlaceSchema);
+
 export const holdSummaryRequest = z.object({actor, filter});
 export const heldMailRequest = z.object({actor, queue_id: queueId});
 export const holdActRequest = z.object({actor, queue_id: queueId, action: z.enum(holdActions)});
-
-export const auditListRequest = z.object({actor, filter: auditFilter, page: z.object(page)});
-export const auditMarksRequest = z.object({actor, filter: auditFilter, steps: z.object(steps)});
-export const auditRankRequest = z.object({actor, filter: auditFilter, place: auditPlaceSchema});
 
 export const rankAnswer = z.object({rank: count});
 

@@ -2,7 +2,7 @@
 import test from 'ava';
 import type {z} from 'zod';
 import {joinAnswerSchema} from '../../../daemon/services/join-protocol.ts';
-import {heldMailRequest, holdAnswersOf, holdEventSchema, holdListRequest} from '../../../daemon/services/peer-hold-protocol.ts';
+import {heldMailRequest, holdAnswersOf, holdEventSchema, holdRequests} from '../../../daemon/services/peer-hold-protocol.ts';
 import {
   digestsPageSchema,
   eventsRequestSchema,
@@ -69,10 +69,10 @@ for (const [what, [schema, message]] of Object.entries(messages))
 test('who asks and by which filters has to be understood whole: what is left out would let more be seen', t => {
   const request = {actor, filter: {domain: 'one.test'}, page: {limit: 1, offset: 0}};
 
-  t.true(holdListRequest.safeParse(request).success);
-  t.false(holdListRequest.safeParse({...request, filter: {...request.filter, has_attachment: true}}).success);
-  t.false(holdListRequest.safeParse({...request, actor: {...actor, reach: {kind: 'tenant', tenant: 7}}}).success);
-  t.false(holdListRequest.safeParse({...request, actor: {...actor, may_not: ['read']}}).success);
+  t.true(holdRequests.list.safeParse(request).success);
+  t.false(holdRequests.list.safeParse({...request, filter: {...request.filter, has_attachment: true}}).success);
+  t.false(holdRequests.list.safeParse({...request, actor: {...actor, reach: {kind: 'tenant', tenant: 7}}}).success);
+  t.false(holdRequests.list.safeParse({...request, actor: {...actor, may_not: ['read']}}).success);
 });
 
 test('records of unknown kinds can be told of, and are neither compared nor asked for', t => {
