@@ -1,4 +1,5 @@
-// Builds dist/: the daemon as one module beside its installed packages, mfctl as one file that starts fast.
+// Builds dist/: the daemon as one module beside its installed packages, mfctl as one file that starts fast, and its dashboard
+// as another one, which is read only when it is opened.
 import {chmod, rm} from 'node:fs/promises';
 
 const {build} = await import('esbuild').catch(() => {
@@ -7,6 +8,27 @@ const {build} = await import('esbuild').catch(() => {
 });
 
 const common = {bundle: true, platform: 'node', target: 'node20.19', sourcemap: 'linked', logLevel: 'warning'};
+
+/** What mfctl loads by `import('../tui/…')` is a bundle of its own: ink and react are ten times the size of all the rest. */
+const dashboardApart = {
+  name: 'dashboard-apart',
+  setup: ({onResolve}) =>
+    onResolve({filter: /\/tui\/start-dashboard\.tsx$/}, ({kind}) =>
+      kind === 'dynamic-import' ? {path: './mfctl-dashboard.js', external: true} : undefined,
+    ),
+};
+
+/** Ink loads them when DEV is set; they are not installed. */
+const withoutDevtools = {
+  name: 'without-devtools',
+  setup: ({onResolve, onLoad}) => {
+    onResolve({filter: /^react-devtools-core$/}, ({path}) => ({path, namespace: 'absent'}));
+    onLoad({filter: /./, namespace: 'absent'}, () => ({contents: 'export default {}'}));
+  },
+};
+
+/** Packages in CommonJS ask for Node's modules by `require`, which a module does not have. */
+const requireForPackages = `import {createRequire} from 'node:module'; const require = createRequire(import.meta.url);`;
 
 await rm('dist', {recursive: true, force: true});
 await Promise.all([
@@ -18,6 +40,18 @@ await Promise.all([
     format: 'cjs',
     outExtension: {'.js': '.cjs'},
     minifySyntax: true,
+    plugins: [dashboardApart],
+  }),
+  build({
+    ...common,
+    entryPoints: {'mfctl-dashboard': 'cli/tui/start-dashboard.tsx'},
+    outdir: 'dist',
+    format: 'esm',
+    jsx: 'automatic',
+    minifySyntax: true,
+    define: {'process.env.NODE_ENV': '"production"'},
+    plugins: [withoutDevtools],
+    banner: {js: requireForPackages},
   }),
 ]);
 

@@ -5,6 +5,7 @@ import {addApiCommand} from './commands/api.ts';
 import {addAuditCommand} from './commands/audit.ts';
 import {addClusterCommands} from './commands/cluster.ts';
 import {addContextCommands} from './commands/context.ts';
+import {addDashboardCommand} from './commands/dashboard.ts';
 import {addDomainCommands} from './commands/domain.ts';
 import {addHelpCommand} from './commands/help.ts';
 import {addKeyCommands} from './commands/key.ts';
@@ -74,6 +75,7 @@ const addCommands = (program: Command, session: Session): void => {
   addMetricsCommand(program, session);
   addOpenapiCommand(program, session);
   addApiCommand(program, session);
+  addDashboardCommand(program, session);
   addHelpCommand(program);
   program.addHelpText('after', closingHelp);
 };

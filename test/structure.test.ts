@@ -28,7 +28,7 @@ const mayImport: Record<string, string[]> = {
     'daemon/config',
   ],
   'cli/tui': ['shared', 'cli'],
-  'cli/commands': ['shared', 'cli'],
+  'cli/commands': ['shared', 'cli', 'cli/tui'],
   cli: ['shared', 'cli/commands', 'cli/tui'],
 };
 
