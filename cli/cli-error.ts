@@ -46,3 +46,12 @@ export class CliError extends Error {
 
 export const usageError = (detail: string, hint?: string): CliError =>
   new CliError('usage', detail, {exitCode: exitCodes.usage, hint});
+
+/** By its name: the dashboard is a bundle of its own, with a class of its own. */
+export const isCliError = (error: unknown): error is CliError => error instanceof Error && error.name === 'CliError';
+
+/** Anything thrown, as an error to show. */
+export const asCliError = (error: unknown): CliError =>
+  isCliError(error)
+    ? error
+    : new CliError('bug', `this should not have happened: ${error instanceof Error ? error.message : String(error)}`, {cause: error});
