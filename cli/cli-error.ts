@@ -20,6 +20,8 @@ export interface CliErrorDetails {
   hint?: string | undefined;
   fields?: FieldFault[] | undefined;
   requestId?: string | undefined;
+  /** How long the node asks to be left alone. */
+  retryAfterSeconds?: number | undefined;
   cause?: unknown;
 }
 
@@ -31,6 +33,7 @@ export class CliError extends Error {
   readonly hint: string | undefined;
   readonly fields: FieldFault[];
   readonly requestId: string | undefined;
+  readonly retryAfterSeconds: number | undefined;
 
   constructor(code: string, detail: string, details: CliErrorDetails = {}) {
     super(`${code}: ${detail}`, details.cause === undefined ? undefined : {cause: details.cause});
@@ -41,6 +44,7 @@ export class CliError extends Error {
     this.hint = details.hint;
     this.fields = details.fields ?? [];
     this.requestId = details.requestId;
+    this.retryAfterSeconds = details.retryAfterSeconds;
   }
 }
 
