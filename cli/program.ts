@@ -1,6 +1,6 @@
 import {Command, CommanderError, Option} from 'commander';
 import manifest from '../package.json' with {type: 'json'};
-import {CliError, exitCodes, usageError} from './cli-error.ts';
+import {asCliError, CliError, exitCodes, usageError} from './cli-error.ts';
 import {addApiCommand} from './commands/api.ts';
 import {addAuditCommand} from './commands/audit.ts';
 import {addClusterCommands} from './commands/cluster.ts';
@@ -34,7 +34,7 @@ export const run = async (argv: readonly string[], terminal: Terminal): Promise<
     // Help and version arrive as exceptions too.
     if (thrown instanceof CommanderError && thrown.exitCode === 0) return exitCodes.ok;
     if (thrown instanceof CommanderError && thrown.code === 'commander.help') return exitCodes.usage;
-    const error = asCliError(thrown, program, argv);
+    const error = errorOf(thrown, program, argv);
     terminal.stderr.write(failureReport(error, reportStyle(terminal, program.opts<GlobalFlags>())));
     if (error.code === 'bug') session.log((error.cause as Error).stack ?? '');
     return error.exitCode;
@@ -94,15 +94,11 @@ Exit status:
 
 const helpWidth = ({isTTY, columns}: Terminal['stdout']): number => (isTTY ? (columns ?? 80) : 100);
 
-const asCliError = (thrown: unknown, program: Command, argv: readonly string[]): CliError => {
+const errorOf = (thrown: unknown, program: Command, argv: readonly string[]): CliError => {
   if (thrown instanceof CliError)
     return isAboutArguments(thrown) ? withHint(thrown, `${commandPath(program, argv)} --help`) : thrown;
   if (thrown instanceof CommanderError) return usageFailure(thrown, program, argv);
-  const message = thrown instanceof Error ? thrown.message : String(thrown);
-  return new CliError('bug', `this should not have happened: ${message}`, {
-    cause: thrown,
-    hint: 'repeat with -v and report what it says',
-  });
+  return asCliError(thrown);
 };
 
 /** What the node finds wrong with a request was typed wrong. */

@@ -1,7 +1,7 @@
 // One run of the program: what the flags and the environment say, and what commands do their work with.
 import {usageError} from './cli-error.ts';
 import type {Client} from './client.ts';
-import {type ConnectionFlags, resolveConnection} from './connection.ts';
+import {type Connection, type ConnectionFlags, resolveConnection} from './connection.ts';
 import {type ContextStore, createContextStore} from './context-store.ts';
 import {createPrinter, type OutputFormat, outputFormats, type Printer} from './printer.ts';
 import {confirm} from './question.ts';
@@ -23,6 +23,8 @@ export interface Session {
   flags(): GlobalFlags;
   printer(): Printer;
   client(): Promise<Client>;
+  /** Of another context, whatever flags and the environment say. */
+  clientOf(context: string): Promise<Client>;
   /** Rejects unless the answer is yes. */
   confirm(question: string, isAgreed: boolean | undefined): Promise<void>;
   /** A line about what is being done, for `--verbose`. */
@@ -49,6 +51,11 @@ export const createSession = ({terminal, version, argv, flags}: SessionNeeds): S
     if (flags().verbose) terminal.stderr.write(`${line}\n`);
   };
 
+  const connect = async (resolved: Promise<Connection>): Promise<Client> => {
+    const [connection, {createClient}] = await Promise.all([resolved, import('./client.ts')]);
+    return createClient({connection, version, log});
+  };
+
   return {
     terminal,
     version,
@@ -58,13 +65,8 @@ export const createSession = ({terminal, version, argv, flags}: SessionNeeds): S
     printer,
     log,
     confirm: (question, isAgreed) => confirm(terminal, question, isAgreed),
-    client: async () => {
-      const [connection, {createClient}] = await Promise.all([
-        resolveConnection(terminal, flags(), contexts),
-        import('./client.ts'),
-      ]);
-      return createClient({connection, version, log});
-    },
+    client: async () => connect(resolveConnection(terminal, flags(), contexts)),
+    clientOf: async context => connect(resolveConnection({...terminal, env: {}}, {context}, contexts)),
   };
 };
 

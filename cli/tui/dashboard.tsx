@@ -1,15 +1,15 @@
 // The frame around the screens: header, screen, modal, message, footer; and where keys go.
 import {Box, useApp, useInput, useStdout} from 'ink';
-import {type ReactElement, useEffect, useMemo, useRef, useState, useSyncExternalStore} from 'react';
+import {type ReactElement, useEffect, useLayoutEffect, useMemo, useRef, useState, useSyncExternalStore} from 'react';
 import {asCliError} from '../cli-error.ts';
 import {createDeferredActions} from './deferred-actions.ts';
 import type {Desk} from './desk.ts';
 import {type Frame, FrameContext, type ScreenName, type ScreenOffer, type Size} from './frame.ts';
-import {messageLine, type Message, statusLine, tabsLine} from './frame-lines.ts';
-import {globalBindings, globalCommands, handleKey} from './global-keys.ts';
+import {type Message, messageLine, statusLine, tabsLine} from './frame-lines.ts';
+import {globalBindings, handleKey} from './global-keys.ts';
 import {useNow} from './hooks.ts';
 import {createKeyQueue} from './key-queue.ts';
-import {type KeyName, keyNames} from './keys.ts';
+import {type Binding, type KeyName, keyNames} from './keys.ts';
 import {Lines} from './lines.tsx';
 import type {Modal} from './modal.ts';
 import {keysLine} from './modal-lines.ts';
@@ -67,7 +67,7 @@ export const Dashboard = ({desk, undoMs, startScreen, onQuit, onSwitch}: Dashboa
       defer: deferred.add,
       offer: (next: ScreenOffer): void => {
         offer.current = next;
-        setFooter(labelsOf(next));
+        setFooter(labelsOf(next.bindings));
       },
     };
   }, [desk, undoMs]);
@@ -90,10 +90,13 @@ export const Dashboard = ({desk, undoMs, startScreen, onQuit, onSwitch}: Dashboa
     },
   };
   useKeys(key => {
-    if (modal) return modalKeys.current?.(key);
-    if (message && desk.now() > message.untilMs - messageMs + 1000) setMessage(undefined);
-    handleKey(key, globals);
+    if (modal) modalKeys.current?.(key);
+    else handleKey(key, globals);
   });
+
+  useEffect(() => {
+    if (desk.greeting) services.fail(desk.greeting);
+  }, [desk, services]);
 
   const {theme} = desk;
   const width = size.columns;
@@ -102,7 +105,10 @@ export const Dashboard = ({desk, undoMs, startScreen, onQuit, onSwitch}: Dashboa
   const frame: Frame = {...services, desk, size: body, isActive: modal === undefined};
   const Screen = screens[screen];
   const said = message && message.untilMs > nowMs ? message : undefined;
-  const keys = footer.split('\n').filter(Boolean).map(text => text.split('\t') as [string, string]);
+  const keys = `${footer}\n${labelsOf(globalBindings(globals))}`
+    .split('\n')
+    .filter(Boolean)
+    .map(text => text.split('\t') as [string, string]);
 
   return (
     <FrameContext value={frame}>
@@ -158,17 +164,28 @@ const useTerminalSize = (): Size => {
 
 const useKeys = (handle: (key: KeyName) => void): void => {
   const latest = useRef(handle);
-  useEffect(() => {
+  const [handled, setHandled] = useState(0);
+  const queue = useMemo(
+    () =>
+      createKeyQueue(key => {
+        latest.current(key);
+        setHandled(count => count + 1);
+      }),
+    [],
+  );
+  useLayoutEffect(() => {
     latest.current = handle;
   });
-  const queue = useMemo(() => createKeyQueue(key => latest.current(key)), []);
+  // Drawn together with what the key has changed, and after the effects of what is inside.
+  useLayoutEffect(() => {
+    if (handled > 0) queue.next();
+  }, [handled, queue]);
   useInput((input, key) => queue.add(keyNames(input, key)));
 };
 
-const labelsOf = ({bindings}: ScreenOffer): string =>
-  [...bindings, ...globalBindings]
-    .flatMap(({keys, label}) => (label === undefined ? [] : [`${shownKey(keys[0] ?? '')}\t${label}`]))
-    .join('\n');
+/** As one text, which is drawn anew only when it is another one. */
+const labelsOf = (bindings: readonly Binding[]): string =>
+  bindings.flatMap(({keys, label}) => (label === undefined ? [] : [`${shownKey(keys[0] ?? '')}\t${label}`])).join('\n');
 
 const shownKey = (key: string): string => (key === 'escape' ? 'esc' : key);
 

@@ -1,6 +1,7 @@
 // What the screens of one context work with.
 import type {Me} from '../../shared/api-key.ts';
 import type {Permission} from '../../shared/scopes.ts';
+import type {CliError} from '../cli-error.ts';
 import type {Client} from '../client.ts';
 import type {ContextStore} from '../context-store.ts';
 import type {Terminal} from '../terminal.ts';
@@ -18,6 +19,8 @@ export interface Desk {
   me: Me;
   theme: Theme;
   isReadOnly: boolean;
+  /** What to say first. */
+  greeting?: CliError;
   now(): number;
   /** Whether the key may do it, and the dashboard was not started to look only. */
   may(permission: Permission): boolean;
@@ -29,7 +32,14 @@ export interface Desk {
 
 export type DeskNeeds = Omit<Desk, 'may' | 'source' | 'kept' | 'now'> & {now?(): number};
 
-const readingPermissions: readonly Permission[] = ['me:read', 'keys:read', 'domains:read', 'quarantine:read', 'cluster:read', 'audit:read'];
+const readingPermissions: readonly Permission[] = [
+  'me:read',
+  'keys:read',
+  'domains:read',
+  'quarantine:read',
+  'cluster:read',
+  'audit:read',
+];
 
 export const createDesk = ({now = Date.now, ...needs}: DeskNeeds): Desk => {
   const {live, me, isReadOnly} = needs;

@@ -17,43 +17,35 @@ export interface Globals extends Pick<Frame, 'say' | 'fail' | 'open' | 'goTo'> {
   switchTo(context: string): void;
 }
 
-const nothing = (): void => undefined;
+/** Keys of the screen come first. */
+export const handleKey = (key: KeyName, globals: Globals): void => {
+  const bindings = [...globals.offer.current.bindings, ...globalBindings(globals)];
+  const found = bindings.find(({keys}) => keys.includes(key));
+  guarded(globals, () => found?.run(key));
+};
 
-/** For the help and the footer; `handleKey` runs them. */
-export const globalBindings: readonly Binding[] = [
-  {keys: ['1', '2', '3', '4', '5', '6'], help: 'another screen; tab and shift+tab: the next and the one before', run: nothing},
-  {keys: [':'], label: 'command', help: 'type a command; tab completes it', run: nothing},
-  {keys: ['c'], label: 'context', help: 'another context', run: nothing},
-  {keys: ['u'], help: 'take back what was confirmed last and has not begun', run: nothing},
-  {keys: ['?'], label: 'help', help: 'this page', run: nothing},
-  {keys: ['q', 'ctrl+c'], label: 'quit', help: 'leave', run: nothing},
+export const globalBindings = (globals: Globals): Binding[] => [
+  {
+    keys: screenNames.map((_, at) => String(at + 1)),
+    help: 'another screen',
+    run: key => globals.goTo(screenNames[Number(key) - 1] ?? 'cluster'),
+  },
+  {
+    keys: ['tab', 'shift+tab'],
+    help: 'the next screen, and the one before',
+    run: key => nextScreen(globals, key === 'tab' ? 1 : -1),
+  },
+  {keys: [':'], label: 'command', help: 'type a command; tab completes it', run: () => openCommandLine(globals)},
+  {keys: ['c'], label: 'context', help: 'another context', run: () => void openContexts(globals)},
+  {keys: ['u'], help: 'take back what was confirmed last and has not begun', run: () => takeBack(globals)},
+  {keys: ['?'], label: 'help', help: 'this page', run: () => globals.open(helpOf(globals))},
+  {keys: ['q'], label: 'quit', help: 'leave', run: () => askToQuit(globals)},
+  {keys: ['ctrl+c'], help: 'leave at once', run: () => globals.quit(true)},
 ];
 
-export const handleKey = (key: KeyName, globals: Globals): void => {
-  if (key === 'ctrl+c') return globals.quit(true);
-  const own = globals.offer.current.bindings.find(({keys}) => keys.includes(key));
-  if (own) return guarded(globals, () => own.run(key));
-  const at = screenNames.indexOf(globals.screen);
-  switch (key) {
-    case 'tab':
-      return globals.goTo(screenNames[(at + 1) % screenNames.length] ?? 'cluster');
-    case 'shift+tab':
-      return globals.goTo(screenNames[(at + screenNames.length - 1) % screenNames.length] ?? 'cluster');
-    case ':':
-      return openCommandLine(globals);
-    case '?':
-      return globals.open(helpOf(globals));
-    case 'c':
-      return void openContexts(globals);
-    case 'u':
-      return takeBack(globals);
-    case 'q':
-      return askToQuit(globals);
-    default: {
-      const screen = screenNames[Number(key) - 1];
-      if (screen !== undefined) globals.goTo(screen);
-    }
-  }
+const nextScreen = ({screen, goTo}: Globals, step: number): void => {
+  const count = screenNames.length;
+  goTo(screenNames[(screenNames.indexOf(screen) + step + count) % count] ?? 'cluster');
 };
 
 export const globalCommands = (globals: Globals): ScreenCommand[] => [
@@ -82,7 +74,7 @@ const helpOf = (globals: Globals) =>
     {
       title: globals.screen,
       screen: globals.offer.current.bindings,
-      everywhere: globalBindings,
+      everywhere: globalBindings(globals),
       commands: commandsOf(globals),
     },
     globals.desk.theme,
@@ -103,7 +95,8 @@ const openCommandLine = (globals: Globals): void => {
     hint: text => (text.trim() === '' ? 'tab goes through the commands' : find(text).command?.help),
     complete: text => {
       const {command, argument} = find(text);
-      if (command && /\s/.test(text.trimStart())) return (command.complete?.(argument) ?? []).map(value => `${command.name} ${value}`);
+      if (command && /\s/.test(text.trimStart()))
+        return (command.complete?.(argument) ?? []).map(value => `${command.name} ${value}`);
       return commands.filter(({name}) => name.startsWith(text.trim())).map(({name}) => name);
     },
     onSubmit: text => {
@@ -123,7 +116,10 @@ const openContexts = async (globals: Globals): Promise<void> => {
       kind: 'choice',
       title: 'Context',
       items: contexts.map(({name, url}) => ({label: name, detail: url})),
-      chosen: Math.max(0, contexts.findIndex(({name}) => name === globals.desk.name)),
+      chosen: Math.max(
+        0,
+        contexts.findIndex(({name}) => name === globals.desk.name),
+      ),
       onChoose: index => switchContext(globals, contexts[index]?.name ?? ''),
     });
   } catch (error) {
@@ -134,8 +130,8 @@ const openContexts = async (globals: Globals): Promise<void> => {
 /** What waits belongs to the node that is left. */
 const switchContext = (globals: Globals, name: string): void => {
   const count = globals.deferred.list().length;
-  if (count > 0) return globals.say(`${plural(count, 'action')} under way: wait for the end, or u takes back what has not begun`, 'warn');
-  globals.switchTo(name);
+  if (count === 0) globals.switchTo(name);
+  else globals.say(`${plural(count, 'action')} under way: wait for the end, or u takes back what has not begun`, 'warn');
 };
 
 const takeBack = ({deferred, say}: Globals): void => {
@@ -146,7 +142,10 @@ const takeBack = ({deferred, say}: Globals): void => {
 
 const askToQuit = (globals: Globals): void => {
   const actions = globals.deferred.list();
-  if (actions.length === 0) return globals.quit(false);
+  if (actions.length === 0) {
+    globals.quit(false);
+    return;
+  }
   globals.open({
     kind: 'question',
     lines: ['Leave now? This is not done then, or not to its end:', ...actions.map(({what}) => `  ${what}`)],

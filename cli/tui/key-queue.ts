@@ -1,32 +1,29 @@
-// Keys one at a time: each is handled with the screen as the one before has left it.
+// Keys one at a time: each is handled when what the one before has changed is drawn.
 import type {KeyName} from './keys.ts';
 
 export interface KeyQueue {
   add(keys: readonly KeyName[]): void;
+  /** The key before has taken effect. */
+  next(): void;
 }
 
-/** More than anybody types ahead; a long paste into no field is dropped. */
+/** More than anybody types ahead; a long paste where no text is taken is dropped. */
 const longest = 5000;
 
+/** `handle` is followed by a call of `next`, sooner or later. */
 export const createKeyQueue = (handle: (key: KeyName) => void): KeyQueue => {
   const waiting: KeyName[] = [];
-  let isRunning = false;
+  let isBusy = false;
   const next = (): void => {
     const key = waiting.shift();
-    if (key === undefined) {
-      isRunning = false;
-      return;
-    }
-    // What it changes is drawn before the next one comes.
-    setImmediate(next);
-    handle(key);
+    isBusy = key !== undefined;
+    if (key !== undefined) handle(key);
   };
   return {
     add: keys => {
       if (waiting.length < longest) waiting.push(...keys);
-      if (isRunning) return;
-      isRunning = true;
-      next();
+      if (!isBusy) next();
     },
+    next,
   };
 };

@@ -29,10 +29,20 @@ export const keyNames = (input: string, key: InkKey): KeyName[] => {
   return [...input].flatMap(nameOf);
 };
 
+const controls: Record<string, KeyName> = {
+  ' ': 'space',
+  '\r': 'enter',
+  '\n': 'enter',
+  '\t': 'tab',
+  '\x7f': 'backspace',
+  '\b': 'backspace',
+};
+
 const nameOf = (char: string): KeyName[] => {
-  if (char === ' ') return ['space'];
-  if (char === '\r' || char === '\n') return ['enter'];
-  return char < ' ' || char === '\x7f' ? [] : [char];
+  const known = controls[char];
+  if (known !== undefined) return [known];
+  if (char >= '\x01' && char <= '\x1a') return [`ctrl+${String.fromCharCode(char.charCodeAt(0) + 0x60)}`];
+  return char < ' ' ? [] : [char];
 };
 
 /** The character a key stands for, if it stands for one. */

@@ -1,6 +1,8 @@
 // Whether the dashboard hears of changes as they happen, asks from time to time, or cannot reach the node.
 import type {ClusterEvent, EventType} from '../../shared/cluster-event.ts';
-import type {CliError} from '../cli-error.ts';
+import {asCliError, type CliError, exitCodes} from '../cli-error.ts';
+import type {Client} from '../client.ts';
+import {followEvents} from '../follow-events.ts';
 
 /**
  * connecting → live ⇄ polling ⇄ offline. Live: events arrive. Polling: they do not, and requests are answered. Offline: neither.
@@ -27,14 +29,8 @@ export interface Live {
   stop(): void;
 }
 
-/** A stream that tells when it is open; see `followEvents`. */
-export type Follow = (listeners: {
-  onEvent(event: ClusterEvent): void;
-  onOpen(): void;
-  onClosed(failure: CliError | undefined): void;
-}) => {stop(): void};
-
-export const startLive = (follow: Follow, now: () => number): Live => {
+export const startLive = (client: Pick<Client, 'events'>, now: () => number): Live => {
+  const ended = new AbortController();
   const listeners = new Set<() => void>();
   const hearers = new Set<{types: readonly EventType[]; hear(event: ClusterEvent | undefined): void}>();
   let isOpen = false;
@@ -50,19 +46,20 @@ export const startLive = (follow: Follow, now: () => number): Live => {
   };
   const standingOf = (): Standing => {
     if (isOpen) return 'live';
-    if (failure?.exitCode === 7 && isUnanswered) return 'offline';
+    if (failure?.exitCode === exitCodes.unreachable && isUnanswered) return 'offline';
     return state.heardAtMs === undefined && !wasOpen ? 'connecting' : 'polling';
   };
   /** Of the last request: whether it had no answer. */
   let isUnanswered = false;
 
-  const stream = follow({
+  void followEvents(client, {
+    signal: ended.signal,
     onEvent: event => {
       isUnanswered = false;
       update(now());
       for (const {types, hear} of hearers) if (types.includes(event.type)) hear(event);
     },
-    onOpen: () => {
+    onConnected: () => {
       isOpen = true;
       isUnanswered = false;
       const isReopened = wasOpen;
@@ -70,11 +67,16 @@ export const startLive = (follow: Follow, now: () => number): Live => {
       update(now());
       if (isReopened) for (const {hear} of hearers) hear(undefined);
     },
-    onClosed: reason => {
+    onDisconnected: ({error}) => {
       isOpen = false;
-      failure = reason ?? failure;
+      failure = error;
       update();
     },
+  }).catch(error => {
+    // A key that may hear of nothing, or a node that knows no events: asking goes on.
+    isOpen = false;
+    failure = asCliError(error);
+    update();
   });
 
   return {
@@ -94,9 +96,9 @@ export const startLive = (follow: Follow, now: () => number): Live => {
     },
     failed: reason => {
       failure = reason;
-      isUnanswered = reason.exitCode === 7;
+      isUnanswered = reason.exitCode === exitCodes.unreachable;
       update();
     },
-    stop: stream.stop,
+    stop: () => ended.abort(),
   };
 };

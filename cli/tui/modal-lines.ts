@@ -24,7 +24,14 @@ export const modalLines = (modal: Modal, state: ModalState, room: ModalRoom): st
   switch (modal.kind) {
     case 'question': {
       const text = modal.lines.flatMap(line => wrapText(line, width - 2)).slice(0, room.height - modalBorder);
-      return [rule, ...text.map(line => ` ${line}`), keysLine(theme, width, [['y', modal.yes], ['n', 'do nothing']])];
+      return [
+        rule,
+        ...text.map(line => ` ${line}`),
+        keysLine(theme, width, [
+          ['y', modal.yes],
+          ['n', 'do nothing'],
+        ]),
+      ];
     }
     case 'prompt': {
       const error = state.errors[''];
@@ -108,7 +115,11 @@ const formLines = (form: Form, state: ModalState, room: ModalRoom): string[] => 
   const rows = form.fields.slice(top, top + height).map(({name, label, choices}, at) => {
     const isHere = top + at === state.position.cursor;
     const text = state.values[name] ?? '';
-    const shown = choices ? (isHere ? theme(`◂ ${fitText(text, Math.min(30, valueWidth - 4)).trimEnd()} ▸`, 'cursor') : safeLine(text)) : undefined;
+    const shown = choices
+      ? isHere
+        ? theme(`◂ ${fitText(text, Math.min(30, valueWidth - 4)).trimEnd()} ▸`, 'cursor')
+        : safeLine(text)
+      : undefined;
     const value = shown ?? (isHere ? editedText(state.line, valueWidth, theme) : fitText(text, valueWidth));
     const mark = state.errors[name] === undefined ? ' ' : theme('!', 'bad');
     return `${mark}${theme(fitText(label, labelWidth), isHere ? 'bold' : undefined)}  ${value}`;
@@ -120,6 +131,11 @@ const formLines = (form: Form, state: ModalState, room: ModalRoom): string[] => 
     titled(form.title, room),
     ...rows,
     theme(` ${fitText(hint, width - 1)}`, error === undefined ? 'dim' : 'bad'),
-    keysLine(theme, width, [['enter', 'go on'], ['tab', 'next field'], ['◂ ▸', 'change'], ['escape', 'give up']]),
+    keysLine(theme, width, [
+      ['enter', 'go on'],
+      ['tab', 'next field'],
+      ['◂ ▸', 'change'],
+      ['escape', 'give up'],
+    ]),
   ];
 };

@@ -1,8 +1,8 @@
 // What a modal remembers between two keys, and what a key does to it. Plain data; what it leads to is in `Outcome`.
 import type {KeyName} from './keys.ts';
 import {edited, type Line, lineOf} from './line-editor.ts';
-import {listStart, type ListPosition, moved, movedTo} from './list-window.ts';
-import type {Form, FormValues, Modal, Prompt} from './modal.ts';
+import {type ListPosition, listStart, moved, movedTo} from './list-window.ts';
+import type {Choice, Form, FormValues, Modal, Page, Prompt} from './modal.ts';
 
 export interface ModalState {
   /** Of a prompt, or of the form's field under the cursor. */
@@ -19,7 +19,11 @@ export interface ModalState {
 }
 
 /** `closed` closes without more; `done` closes and does what the modal is for. */
-export type Outcome = {kind: 'stay'; state: ModalState} | {kind: 'closed'} | {kind: 'done'; state: ModalState} | {kind: 'key'; index: number};
+export type Outcome =
+  | {kind: 'stay'; state: ModalState}
+  | {kind: 'closed'}
+  | {kind: 'done'; state: ModalState}
+  | {kind: 'key'; index: number};
 
 export const startOf = (modal: Modal): ModalState => {
   const values = modal.kind === 'form' ? Object.fromEntries(modal.fields.map(({name, value}) => [name, value])) : {};
@@ -35,26 +39,23 @@ export const startOf = (modal: Modal): ModalState => {
   };
 };
 
-/** `height`: rows of a choice or page that have room; `count`: rows of a page at the present width. */
-export const afterKey = (modal: Modal, state: ModalState, key: KeyName, extent: {height: number; count: number}): Outcome => {
+export interface Extent {
+  /** Rows of a choice or a page that have room. */
+  height: number;
+  /** Rows of a page at its present width. */
+  count: number;
+}
+
+export const afterKey = (modal: Modal, state: ModalState, key: KeyName, extent: Extent): Outcome => {
   switch (modal.kind) {
     case 'question':
-      if (key === 'y' || key === 'Y') return {kind: 'done', state};
-      return ['n', 'N', 'q', 'escape', 'ctrl+c'].includes(key) ? {kind: 'closed'} : {kind: 'stay', state};
+      return inQuestion(state, key);
     case 'prompt':
       return inPrompt(modal, state, key);
-    case 'choice': {
-      const isExtra = modal.keys?.some(extra => extra.key === key);
-      if (isExtra) return {kind: 'key', index: state.position.cursor};
-      if (key === 'enter') return modal.items.length === 0 ? {kind: 'closed'} : {kind: 'done', state};
-      return inList(state, key, {count: modal.items.length, height: extent.height});
-    }
+    case 'choice':
+      return inChoice(modal, state, key, extent.height);
     case 'page':
-      if (modal.mustConfirm !== undefined) {
-        if (key === 'enter') return {kind: 'done', state};
-        if (key === 'escape' || key === 'q') return {kind: 'stay', state};
-      } else if (key === 'enter') return {kind: 'done', state};
-      return inPage(state, key, extent);
+      return inPage(modal, state, key, extent);
     case 'form':
       return inForm(modal, state, key);
     default:
@@ -64,17 +65,27 @@ export const afterKey = (modal: Modal, state: ModalState, key: KeyName, extent: 
 
 const closing: readonly KeyName[] = ['escape', 'q', 'ctrl+c'];
 
-const inList = (state: ModalState, key: KeyName, extent: {count: number; height: number}): Outcome => {
-  if (closing.includes(key)) return {kind: 'closed'};
-  return {kind: 'stay', state: {...state, position: moved(state.position, key, extent) ?? state.position}};
+const inQuestion = (state: ModalState, key: KeyName): Outcome => {
+  if (key === 'y' || key === 'Y') return {kind: 'done', state};
+  return key === 'n' || key === 'N' || closing.includes(key) ? {kind: 'closed'} : {kind: 'stay', state};
 };
 
-/** A page has no cursor: its top moves. */
-const inPage = (state: ModalState, key: KeyName, {height, count}: {height: number; count: number}): Outcome => {
-  if (closing.includes(key) || key === '?') return {kind: 'closed'};
+const inChoice = ({items, keys = []}: Choice, state: ModalState, key: KeyName, height: number): Outcome => {
+  const {position} = state;
+  if (keys.some(extra => extra.key === key)) return {kind: 'key', index: position.cursor};
+  if (key === 'enter') return items.length === 0 ? {kind: 'closed'} : {kind: 'done', state};
+  if (closing.includes(key)) return {kind: 'closed'};
+  return {kind: 'stay', state: {...state, position: moved(position, key, {count: items.length, height}) ?? position}};
+};
+
+/** A page has no cursor: its top moves. One that must be confirmed is left by enter alone. */
+const inPage = ({mustConfirm}: Page, state: ModalState, key: KeyName, {height, count}: Extent): Outcome => {
+  if (key === 'enter') return {kind: 'done', state};
+  if (closing.includes(key) || key === '?') return mustConfirm === undefined ? {kind: 'closed'} : {kind: 'stay', state};
   const tops = Math.max(1, count - height + 1);
-  const next = moved({cursor: state.position.top, top: state.position.top}, key === 'space' ? 'pagedown' : key, {count: tops, height});
-  return {kind: 'stay', state: next ? {...state, position: {cursor: next.cursor, top: next.cursor}} : state};
+  const top = {cursor: state.position.top, top: state.position.top};
+  const next = moved(top, key === 'space' ? 'pagedown' : key, {count: tops, height}) ?? top;
+  return {kind: 'stay', state: {...state, position: {cursor: next.cursor, top: next.cursor}}};
 };
 
 const inPrompt = (prompt: Prompt, state: ModalState, key: KeyName): Outcome => {

@@ -2,8 +2,8 @@ import {type ReactElement, useLayoutEffect, useState} from 'react';
 import type {KeyName} from './keys.ts';
 import {Lines} from './lines.tsx';
 import type {Modal} from './modal.ts';
-import {modalBorder, modalLines, type ModalRoom} from './modal-lines.ts';
-import {afterKey, startOf} from './modal-state.ts';
+import {type ModalRoom, modalBorder, modalLines} from './modal-lines.ts';
+import {afterKey, type ModalState, startOf} from './modal-state.ts';
 
 export interface ModalViewProps {
   modal: Modal;
@@ -22,21 +22,14 @@ export const ModalView = ({modal, room, takeKeys, onClose}: ModalViewProps): Rea
   useLayoutEffect(() =>
     takeKeys(key => {
       const outcome = afterKey(modal, state, key, {height: room.height - modalBorder, count});
-      switch (outcome.kind) {
-        case 'stay':
-          return setState(outcome.state);
-        case 'closed':
-          onClose();
-          return cancelled(modal);
-        case 'key':
-          onClose();
-          return modal.kind === 'choice' ? modal.keys?.find(extra => extra.key === key)?.run(outcome.index) : undefined;
-        case 'done':
-          onClose();
-          return done(modal, outcome.state);
-        default:
-          return outcome satisfies never;
+      if (outcome.kind === 'stay') {
+        setState(outcome.state);
+        return;
       }
+      onClose();
+      if (outcome.kind === 'closed') cancelled(modal);
+      if (outcome.kind === 'done') done(modal, outcome.state);
+      if (outcome.kind === 'key' && modal.kind === 'choice') modal.keys?.find(extra => extra.key === key)?.run(outcome.index);
     }),
   );
 
@@ -50,19 +43,10 @@ const cancelled = (modal: Modal): void => {
   if (modal.kind === 'page') modal.onClose?.();
 };
 
-const done = (modal: Modal, state: ReturnType<typeof startOf>): void => {
-  switch (modal.kind) {
-    case 'question':
-      return modal.onYes();
-    case 'prompt':
-      return modal.onSubmit(state.line.text);
-    case 'choice':
-      return modal.onChoose(state.position.cursor);
-    case 'page':
-      return modal.onClose?.();
-    case 'form':
-      return modal.onSubmit(state.values);
-    default:
-      return modal satisfies never;
-  }
+const done = (modal: Modal, {line, position, values}: ModalState): void => {
+  if (modal.kind === 'question') modal.onYes();
+  if (modal.kind === 'prompt') modal.onSubmit(line.text);
+  if (modal.kind === 'choice') modal.onChoose(position.cursor);
+  if (modal.kind === 'page') modal.onClose?.();
+  if (modal.kind === 'form') modal.onSubmit(values);
 };
