@@ -11,6 +11,13 @@ export const parseDuration = (text: string): number | undefined => {
   );
 };
 
+/** An option's value in milliseconds: how long something goes on. */
+export const durationMs = (text: string): number => {
+  const ms = parseDuration(text);
+  if (ms === undefined || ms === 0) throw new InvalidArgumentError('Must be a duration such as 30s, 10m or 1h30m.');
+  return ms;
+};
+
 /** An option's value as ISO 8601 UTC: a timestamp, a date (from 00:00 UTC), or a duration that lies back from now. */
 export const pastMoment = (text: string): string => {
   const durationMs = parseDuration(text);

@@ -1,12 +1,13 @@
 import {Command, CommanderError, Option} from 'commander';
 import manifest from '../package.json' with {type: 'json'};
-import {asCliError, CliError, exitCodes, usageError} from './cli-error.ts';
+import {asCliError, CliError, ExitStatus, exitCodes, usageError} from './cli-error.ts';
 import {addApiCommand} from './commands/api.ts';
 import {addAuditCommand} from './commands/audit.ts';
 import {addClusterCommands} from './commands/cluster.ts';
 import {addContextCommands} from './commands/context.ts';
 import {addDashboardCommand} from './commands/dashboard.ts';
 import {addDomainCommands} from './commands/domain.ts';
+import {addEventsCommand} from './commands/events.ts';
 import {addHelpCommand} from './commands/help.ts';
 import {addKeyCommands} from './commands/key.ts';
 import {addMetricsCommand} from './commands/metrics.ts';
@@ -31,6 +32,7 @@ export const run = async (argv: readonly string[], terminal: Terminal): Promise<
     await program.parseAsync(argv, {from: 'user'});
     return exitCodes.ok;
   } catch (thrown) {
+    if (thrown instanceof ExitStatus) return thrown.status;
     // Help and version arrive as exceptions too.
     if (thrown instanceof CommanderError && thrown.exitCode === 0) return exitCodes.ok;
     if (thrown instanceof CommanderError && thrown.code === 'commander.help') return exitCodes.usage;
@@ -72,6 +74,7 @@ const addCommands = (program: Command, session: Session): void => {
   addQuarantineCommands(program, session);
   addClusterCommands(program, session);
   addAuditCommand(program, session);
+  addEventsCommand(program, session);
   addMetricsCommand(program, session);
   addOpenapiCommand(program, session);
   addApiCommand(program, session);

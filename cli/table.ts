@@ -81,7 +81,7 @@ export const renderDetails = (details: readonly Detail[]): string => {
 
 const isList = (value: Detail[1]): value is readonly string[] => Array.isArray(value);
 
-const cellText = (value: Cell): string => {
+export const cellText = (value: Cell): string => {
   if (value === null || value === undefined || value === '') return '-';
   if (typeof value === 'boolean') return value ? 'yes' : 'no';
   return safeLine(String(value));

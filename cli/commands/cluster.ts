@@ -1,18 +1,15 @@
 import type {Command} from 'commander';
 import type {ClusterStatus, Peer} from '../../shared/cluster-status.ts';
-import type {Health} from '../../shared/health.ts';
 import {briefTimeText, durationText, timeText} from '../cell-text.ts';
 import type {Column} from '../column.ts';
 import type {Session} from '../session.ts';
-import type {Tone} from '../tone.ts';
+import {healthTones} from '../tone.ts';
 import {addDriftCommand} from './cluster-drift.ts';
 import {addRemoveCommand} from './cluster-remove.ts';
 import {addTokenCommand} from './cluster-token.ts';
 
 /** Hashes differ for a moment after every change; for longer they should not (specification section 3.3). */
 const driftAfterSeconds = 600;
-
-const toneOf: Record<Health, Tone> = {online: 'good', stale: 'warn', offline: 'bad'};
 
 export const addClusterCommands = (program: Command, session: Session): void => {
   const cluster = program.command('cluster').description('look after the cluster');
@@ -38,7 +35,7 @@ const columnsFor = ({local_node_id}: ClusterStatus): Column<Peer>[] => [
   {title: 'LOCAL', cell: peer => (peer.node_id === local_node_id ? '*' : ' ')},
   {title: 'NODE', cell: peer => peer.node_id},
   {title: 'FQDN', cell: peer => peer.fqdn, isFlexible: true, dropRank: 4},
-  {title: 'HEALTH', cell: peer => peer.healthy, tone: peer => toneOf[peer.healthy]},
+  {title: 'HEALTH', cell: peer => peer.healthy, tone: peer => healthTones[peer.healthy]},
   {title: 'LAST SEEN', cell: peer => timeText(peer.last_seen), brief: peer => briefTimeText(peer.last_seen)},
   {title: 'CONFIG', cell: peer => peer.config_hash.replace(/^sha256:/, '').slice(0, 12)},
   {title: 'SINCE', cell: peer => durationText(peer.config_hash_age_s), align: 'right', dropRank: 3},
