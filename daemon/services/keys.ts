@@ -1,4 +1,11 @@
-import {type ApiKey, type CreateApiKey, type CreatedApiKey, createApiKeySchema, type Me, revokeApiKeySchema} from '../../shared/api-key.ts';
+import {
+  type ApiKey,
+  type CreateApiKey,
+  type CreatedApiKey,
+  createApiKeySchema,
+  type Me,
+  revokeApiKeySchema,
+} from '../../shared/api-key.ts';
 import {generateApiKey, isApiKeyValue, keyPrefixLength} from '../../shared/api-key-value.ts';
 import {canonicalDomain} from '../../shared/domain-name.ts';
 import {Fault, type FieldFault} from '../../shared/fault.ts';
@@ -168,8 +175,7 @@ export const insertKey = async (
 export const isActiveAdmin = (key: StoredApiKey, nowMs: number): boolean =>
   key.scope === 'full-admin' && key.revoked_at === null && (key.expires_at === null || Date.parse(key.expires_at) > nowMs);
 
-const membersOf = (body: unknown): Record<string, unknown> =>
-  isObject({value: body}) ? (body as Record<string, unknown>) : {};
+const membersOf = (body: unknown): Record<string, unknown> => (isObject({value: body}) ? (body as Record<string, unknown>) : {});
 
 const boundDomain = (
   domains: DomainDirectory,
