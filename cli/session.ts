@@ -1,7 +1,7 @@
 // One run of the program: what the flags and the environment say, and what commands do their work with.
 import {usageError} from './cli-error.ts';
 import type {Client} from './client.ts';
-import {type ConnectionFlags, resolveConnection} from './connection.ts';
+import {type Connection, type ConnectionFlags, resolveConnection} from './connection.ts';
 import {type ContextStore, createContextStore} from './context-store.ts';
 import {createPrinter, type OutputFormat, outputFormats, type Printer} from './printer.ts';
 import {confirm} from './question.ts';
@@ -22,7 +22,11 @@ export interface Session {
   readonly contexts: ContextStore;
   flags(): GlobalFlags;
   printer(): Printer;
+  /** Read once: the key may come from standard input. */
+  connection(): Promise<Connection>;
   client(): Promise<Client>;
+  /** For another connection than that of the flags, the environment and the context. */
+  clientFor(connection: Connection): Promise<Client>;
   /** Rejects unless the answer is yes. */
   confirm(question: string, isAgreed: boolean | undefined): Promise<void>;
   /** A line about what is being done, for `--verbose`. */
@@ -48,6 +52,15 @@ export const createSession = ({terminal, version, argv, flags}: SessionNeeds): S
   const log = (line: string): void => {
     if (flags().verbose) terminal.stderr.write(`${line}\n`);
   };
+  let resolved: Promise<Connection> | undefined;
+  const connection = (): Promise<Connection> => {
+    resolved ??= resolveConnection(terminal, flags(), contexts);
+    return resolved;
+  };
+  const clientFor = async (to: Connection): Promise<Client> => {
+    const {createClient} = await import('./client.ts');
+    return createClient({connection: to, version, log});
+  };
 
   return {
     terminal,
@@ -58,13 +71,9 @@ export const createSession = ({terminal, version, argv, flags}: SessionNeeds): S
     printer,
     log,
     confirm: (question, isAgreed) => confirm(terminal, question, isAgreed),
-    client: async () => {
-      const [connection, {createClient}] = await Promise.all([
-        resolveConnection(terminal, flags(), contexts),
-        import('./client.ts'),
-      ]);
-      return createClient({connection, version, log});
-    },
+    connection,
+    clientFor,
+    client: async () => clientFor(await connection()),
   };
 };
 

@@ -25,7 +25,7 @@ export interface Reply {
   raw?: string | Buffer;
 }
 
-type Answer = Reply | ((request: Received) => Reply);
+type Answer = Reply | ((request: Received) => Reply | Promise<Reply>);
 
 /** Answers by `METHOD /path` below `/api/v1`; anything else is 404. */
 export const startApi = async (t: ExecutionContext, answers: Record<string, Answer>) => {
@@ -47,7 +47,7 @@ export const startApi = async (t: ExecutionContext, answers: Record<string, Answ
     requests.push(received);
 
     const answer = answers[`${received.method} ${path}`] ?? {status: 404, error: {code: 'not_found', detail: `no ${path}`}};
-    const {status = 200, headers = {}, data = null, error, raw} = typeof answer === 'function' ? answer(received) : answer;
+    const {status = 200, headers = {}, data = null, error, raw} = typeof answer === 'function' ? await answer(received) : answer;
     const envelope = {data, error: error ? {...error, request_id: 'r-1'} : null, message: 'OK'};
     const type = raw === undefined ? {'content-type': 'application/json; charset=utf-8'} : {};
     response.writeHead(status, {...type, 'x-request-id': 'r-1', ...headers}).end(raw ?? JSON.stringify(envelope));
