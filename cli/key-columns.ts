@@ -1,4 +1,4 @@
-import type {ApiKey} from '../shared/api-key.ts';
+import type {ApiKey, CreatedApiKey} from '../shared/api-key.ts';
 import {countText, dateText, timeText} from './cell-text.ts';
 import type {Column} from './column.ts';
 import type {Detail} from './table.ts';
@@ -27,6 +27,16 @@ export const keyDetails = (key: ApiKey): Detail[] => [
   ['Expires', timeText(key.expires_at)],
   ['Revoked', timeText(key.revoked_at)],
   ['Created', timeText(key.created_at)],
+];
+
+export const createdDetails = (key: Omit<CreatedApiKey, 'key'>): Detail[] => [
+  ['ID', key.id],
+  ['Name', key.name],
+  ['Prefix', key.key_prefix],
+  ['Scope', key.scope],
+  ['Domain', key.domain],
+  ['Per minute', countText(key.rate_limit_per_minute)],
+  ['Expires', timeText(key.expires_at)],
 ];
 
 const stateOf = ({revoked_at, expires_at}: ApiKey): 'active' | 'revoked' | 'expired' => {

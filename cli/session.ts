@@ -22,9 +22,13 @@ export interface Session {
   readonly contexts: ContextStore;
   flags(): GlobalFlags;
   printer(): Printer;
+  /** Read once: the key may come from standard input. */
+  connection(): Promise<Connection>;
   client(): Promise<Client>;
   /** Of another context, whatever flags and the environment say. */
   clientOf(context: string): Promise<Client>;
+  /** For another connection than that of the flags, the environment and the context. */
+  clientFor(connection: Connection): Promise<Client>;
   /** Rejects unless the answer is yes. */
   confirm(question: string, isAgreed: boolean | undefined): Promise<void>;
   /** A line about what is being done, for `--verbose`. */
@@ -50,10 +54,14 @@ export const createSession = ({terminal, version, argv, flags}: SessionNeeds): S
   const log = (line: string): void => {
     if (flags().verbose) terminal.stderr.write(`${line}\n`);
   };
-
-  const connect = async (resolved: Promise<Connection>): Promise<Client> => {
-    const [connection, {createClient}] = await Promise.all([resolved, import('./client.ts')]);
-    return createClient({connection, version, log});
+  let resolved: Promise<Connection> | undefined;
+  const connection = (): Promise<Connection> => {
+    resolved ??= resolveConnection(terminal, flags(), contexts);
+    return resolved;
+  };
+  const clientFor = async (to: Connection): Promise<Client> => {
+    const {createClient} = await import('./client.ts');
+    return createClient({connection: to, version, log});
   };
 
   return {
@@ -65,8 +73,10 @@ export const createSession = ({terminal, version, argv, flags}: SessionNeeds): S
     printer,
     log,
     confirm: (question, isAgreed) => confirm(terminal, question, isAgreed),
-    client: async () => connect(resolveConnection(terminal, flags(), contexts)),
-    clientOf: async context => connect(resolveConnection({...terminal, env: {}}, {context}, contexts)),
+    connection,
+    clientFor,
+    client: async () => clientFor(await connection()),
+    clientOf: async context => clientFor(await resolveConnection({...terminal, env: {}}, {context}, contexts)),
   };
 };
 
