@@ -23,6 +23,8 @@ export interface Reply {
   error?: {code: string; detail: string; fields?: {path: string; detail: string}[]};
   /** Sent as it is, in place of an envelope. */
   raw?: string | Buffer;
+  /** Never sent: the caller waits. */
+  isHeld?: boolean;
 }
 
 type Answer = Reply | ((request: Received) => Reply);
@@ -47,7 +49,15 @@ export const startApi = async (t: ExecutionContext, answers: Record<string, Answ
     requests.push(received);
 
     const answer = answers[`${received.method} ${path}`] ?? {status: 404, error: {code: 'not_found', detail: `no ${path}`}};
-    const {status = 200, headers = {}, data = null, error, raw} = typeof answer === 'function' ? answer(received) : answer;
+    const {
+      status = 200,
+      headers = {},
+      data = null,
+      error,
+      raw,
+      isHeld,
+    } = typeof answer === 'function' ? answer(received) : answer;
+    if (isHeld) return;
     const envelope = {data, error: error ? {...error, request_id: 'r-1'} : null, message: 'OK'};
     const type = raw === undefined ? {'content-type': 'application/json; charset=utf-8'} : {};
     response.writeHead(status, {...type, 'x-request-id': 'r-1', ...headers}).end(raw ?? JSON.stringify(envelope));
