@@ -22,9 +22,13 @@ export interface Session {
   readonly contexts: ContextStore;
   flags(): GlobalFlags;
   printer(): Printer;
-  client(): Promise<Client>;
+  /** Read once: the key may come from standard input. */
+  connection(): Promise<Connection>;
   /** Of another context, whatever flags and the environment say. */
-  clientOf(context: string): Promise<Client>;
+  connectionOf(context: string): Promise<Connection>;
+  client(): Promise<Client>;
+  /** For another connection than that of the flags, the environment and the context. */
+  clientFor(connection: Connection): Promise<Client>;
   /** Rejects unless the answer is yes. */
   confirm(question: string, isAgreed: boolean | undefined): Promise<void>;
   /** A line about what is being done, for `--verbose`. */
@@ -51,9 +55,14 @@ export const createSession = ({terminal, version, argv, flags}: SessionNeeds): S
     if (flags().verbose) terminal.stderr.write(`${line}\n`);
   };
 
-  const connect = async (resolved: Promise<Connection>): Promise<Client> => {
-    const [connection, {createClient}] = await Promise.all([resolved, import('./client.ts')]);
-    return createClient({connection, version, log});
+  let resolved: Promise<Connection> | undefined;
+  const connection = (): Promise<Connection> => {
+    resolved ??= resolveConnection(terminal, flags(), contexts);
+    return resolved;
+  };
+  const clientFor = async (to: Connection): Promise<Client> => {
+    const {createClient} = await import('./client.ts');
+    return createClient({connection: to, version, log});
   };
 
   return {
@@ -65,8 +74,13 @@ export const createSession = ({terminal, version, argv, flags}: SessionNeeds): S
     printer,
     log,
     confirm: (question, isAgreed) => confirm(terminal, question, isAgreed),
-    client: async () => connect(resolveConnection(terminal, flags(), contexts)),
-    clientOf: async context => connect(resolveConnection({...terminal, env: {}}, {context}, contexts)),
+    connection,
+    connectionOf: context => resolveConnection({...terminal, env: {}}, {context}, contexts),
+    clientFor,
+    client: async () => {
+      const [to] = await Promise.all([connection(), import('./client.ts')]);
+      return clientFor(to);
+    },
   };
 };
 
