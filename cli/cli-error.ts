@@ -34,6 +34,11 @@ export interface CliErrorDetails {
 
 /** The one error meant for the person at the terminal. Any other error is a bug in this program. */
 export class CliError extends Error {
+  /** By its name: the dashboard is a bundle of its own, and has a class of its own. */
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    return Error[Symbol.hasInstance](value) && (value as Error).name === 'CliError';
+  }
+
   readonly code: string;
   readonly detail: string;
   readonly exitCode: ExitCode;
@@ -68,3 +73,13 @@ export class ExitStatus extends Error {
 
 export const usageError = (detail: string, hint?: string): CliError =>
   new CliError('usage', detail, {exitCode: exitCodes.usage, hint});
+
+/** Anything thrown, as an error to show. */
+export const asCliError = (error: unknown): CliError => {
+  if (error instanceof CliError) return error;
+  const message = error instanceof Error ? error.message : String(error);
+  return new CliError('bug', `this should not have happened: ${message}`, {
+    cause: error,
+    hint: 'repeat with -v and report what it says',
+  });
+};

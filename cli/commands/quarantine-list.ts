@@ -1,7 +1,8 @@
 import type {Command} from 'commander';
 import type {HeldMail, Summary, SummaryGroup} from '../../shared/held-mail.ts';
-import {briefTimeText, countText, firstOf, plural, senderText, sizeText, timeText} from '../cell-text.ts';
+import {briefTimeText, countText, plural, sizeText, timeText} from '../cell-text.ts';
 import type {Column} from '../column.ts';
+import {heldMails} from '../held-mail-columns.ts';
 import {
   addFilterOptions,
   addStrictOption,
@@ -11,9 +12,9 @@ import {
   reportPartial,
   type StrictFlag,
 } from '../mail-filter.ts';
-import {mailId} from '../mail-id.ts';
 import {pageLimit, wholeNumber} from '../option-values.ts';
 import {notePage} from '../page-notes.ts';
+import type {Listed} from '../resource.ts';
 import type {Session} from '../session.ts';
 
 interface SummaryFlags extends MailFilter, StrictFlag {}
@@ -22,16 +23,6 @@ interface ListFlags extends SummaryFlags {
   limit?: number;
   offset?: number;
 }
-
-const mailColumns: Column<HeldMail>[] = [
-  {title: 'ID', cell: mailId},
-  {title: 'ARRIVED', cell: mail => timeText(mail.arrived_at), brief: mail => briefTimeText(mail.arrived_at)},
-  {title: 'SCORE', cell: mail => mail.score, align: 'right'},
-  {title: 'REASON', cell: mail => mail.reason, dropRank: 1},
-  {title: 'FROM', cell: mail => senderText(mail.sender), isFlexible: true},
-  {title: 'TO', cell: mail => firstOf(mail.recipients), isFlexible: true, dropRank: 2},
-  {title: 'SUBJECT', cell: mail => mail.subject, isFlexible: true},
-];
 
 const groupColumns: Column<SummaryGroup>[] = [
   {title: 'DOMAIN', cell: group => group.domain, isFlexible: true},
@@ -42,8 +33,16 @@ const groupColumns: Column<SummaryGroup>[] = [
   {title: 'OLDEST', cell: group => timeText(group.oldest_arrived_at), brief: group => briefTimeText(group.oldest_arrived_at)},
 ];
 
+const summaryGroups: Listed<SummaryGroup> = {
+  fields: ['domain', 'reason', 'node_id', 'count', 'size_bytes', 'oldest_arrived_at'],
+  answerFields: ['count', 'size_bytes', 'oldest_arrived_at', 'groups'],
+  nameOf: ({domain, reason, node_id}) => `${domain}/${reason}/${node_id}`,
+  columns: groupColumns,
+  none: 'no held mail',
+};
+
 export const addListCommands = (quarantine: Command, session: Session): void => {
-  const list = quarantine.command('list').description('list held mail of all nodes, newest first');
+  const list = session.prints(quarantine.command('list'), heldMails).description('list held mail of all nodes, newest first');
   addStrictOption(addFilterOptions(list))
     .option('--limit <number>', 'at most so many, up to 1000 (100)', pageLimit)
     .option('--offset <number>', 'leave out so many', wholeNumber)
@@ -52,12 +51,14 @@ export const addListCommands = (quarantine: Command, session: Session): void => 
       const client = await session.client();
       const query = {...mailQuery(filter), strict, limit, offset};
       const answer = await askStrictly(client.send<HeldMail[]>({path: 'mail/quarantine', query}), {strict});
-      session.printer().list(answer.data, mailColumns, {none: 'no held mail'});
+      session.printer().list(answer.data, heldMails);
       notePage(session, answer, offset, 'held mails');
       reportPartial(session, answer, {strict});
     });
 
-  const summary = quarantine.command('summary').description('count held mail by domain, reason and node');
+  const summary = session
+    .prints(quarantine.command('summary'), summaryGroups)
+    .description('count held mail by domain, reason and node');
   addStrictOption(addFilterOptions(summary))
     .addHelpText('after', '\nExample:\n  mfctl quarantine summary --since 1d')
     .action(async ({strict, ...filter}: SummaryFlags) => {
@@ -77,7 +78,7 @@ Examples:
 
 const printSummary = (session: Session, summary: Summary): void => {
   const printer = session.printer();
-  printer.list(summary.groups, groupColumns, {none: 'no held mail', value: summary});
+  printer.list(summary.groups, summaryGroups, {value: summary});
   if (summary.count > 0)
     printer.note(
       `${plural(summary.count, 'held mail')}, ${sizeText(summary.size_bytes)}, the oldest from ${timeText(summary.oldest_arrived_at)}`,
