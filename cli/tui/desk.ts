@@ -5,6 +5,7 @@ import type {CliError} from '../cli-error.ts';
 import type {Client} from '../client.ts';
 import type {ContextStore} from '../context-store.ts';
 import type {Terminal} from '../terminal.ts';
+import {type EventLog, startEventLog} from './events/event-log.ts';
 import type {Live} from './live.ts';
 import {createSource, type Source, type SourceNeeds} from './source.ts';
 import type {Theme} from './theme.ts';
@@ -16,6 +17,8 @@ export interface Desk {
   terminal: Terminal;
   contexts: ContextStore;
   live: Live;
+  /** Events are heard from the beginning, so that the screen can tell of what was before it is shown. */
+  eventLog: EventLog;
   me: Me;
   theme: Theme;
   isReadOnly: boolean;
@@ -30,7 +33,7 @@ export interface Desk {
   kept: Map<string, unknown>;
 }
 
-export type DeskNeeds = Omit<Desk, 'may' | 'source' | 'kept' | 'now'> & {now?(): number};
+export type DeskNeeds = Omit<Desk, 'may' | 'source' | 'kept' | 'now' | 'eventLog'> & {now?(): number};
 
 const readingPermissions: readonly Permission[] = [
   'me:read',
@@ -47,6 +50,7 @@ export const createDesk = ({now = Date.now, ...needs}: DeskNeeds): Desk => {
   return {
     ...needs,
     now,
+    eventLog: startEventLog({live, now}),
     kept: new Map(),
     may: permission => me.permissions.includes(permission) && (!isReadOnly || readingPermissions.includes(permission)),
     source: <T>(name: string, source: Pick<SourceNeeds<T>, 'load' | 'refreshOn' | 'everyMs'>) => {
