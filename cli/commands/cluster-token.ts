@@ -1,6 +1,6 @@
 import {type Command, InvalidArgumentError} from 'commander';
 import {timeText} from '../cell-text.ts';
-import {parseDuration} from '../moment.ts';
+import {parseDuration} from '../time-text.ts';
 import type {Session} from '../session.ts';
 
 interface CreatedToken {
