@@ -20,6 +20,8 @@ export interface Request {
   /** Sent as it is, in place of `json`. */
   body?: string | undefined;
   headers?: Record<string, string>;
+  /** When it aborts, the request is given up and rejects with its reason. */
+  signal?: AbortSignal | undefined;
 }
 
 export interface Answer<T> {
@@ -133,7 +135,11 @@ async function* read(stream: AsyncIterable<Buffer>, url: URL): AsyncIterable<Buf
   }
 }
 
-const perform = async (http: Got, url: URL, {method = 'GET', json, body, headers = {}}: Request): Promise<Response<Buffer>> => {
+const perform = async (
+  http: Got,
+  url: URL,
+  {method = 'GET', json, body, headers = {}, signal}: Request,
+): Promise<Response<Buffer>> => {
   const text = body ?? (json === undefined ? undefined : JSON.stringify(json));
   try {
     return await http(url, {
@@ -141,8 +147,10 @@ const perform = async (http: Got, url: URL, {method = 'GET', json, body, headers
       responseType: 'buffer',
       headers: {...(text !== undefined && {'content-type': 'application/json'}), ...headers},
       ...(text !== undefined && {body: text, allowGetBody: true}),
+      ...(signal !== undefined && {signal}),
     });
   } catch (error) {
+    if (signal?.aborted) throw signal.reason;
     throw connectionFailure(error, url);
   }
 };

@@ -1,12 +1,13 @@
 import {Command, CommanderError, Option} from 'commander';
 import manifest from '../package.json' with {type: 'json'};
-import {asCliError, CliError, exitCodes, usageError} from './cli-error.ts';
+import {asCliError, CliError, ExitStatus, exitCodes, usageError} from './cli-error.ts';
 import {addApiCommand} from './commands/api.ts';
 import {addAuditCommand} from './commands/audit.ts';
 import {addClusterCommands} from './commands/cluster.ts';
 import {addContextCommands} from './commands/context.ts';
 import {addDashboardCommand} from './commands/dashboard.ts';
 import {addDomainCommands} from './commands/domain.ts';
+import {addEventsCommand} from './commands/events.ts';
 import {addHelpCommand} from './commands/help.ts';
 import {addKeyCommands} from './commands/key.ts';
 import {addMetricsCommand} from './commands/metrics.ts';
@@ -14,14 +15,15 @@ import {addOpenapiCommand} from './commands/openapi.ts';
 import {addQuarantineCommands} from './commands/quarantine.ts';
 import {addWhoamiCommand} from './commands/whoami.ts';
 import {failureReport} from './failure-report.ts';
-import {type OutputFormat, outputFormats} from './printer.ts';
-import {createSession, type GlobalFlags, isColour, outputFormat, type Session} from './session.ts';
+import {type OutputFormat, outputFormat, outputFormats} from './output-format.ts';
+import {createSession, type GlobalFlags, isColour, type Session} from './session.ts';
 import type {Terminal} from './terminal.ts';
 
 export const run = async (argv: readonly string[], terminal: Terminal): Promise<number> => {
   const program = createProgram(terminal);
   const session = createSession({terminal, version: manifest.version, argv, flags: () => program.opts<GlobalFlags>()});
   addCommands(program, session);
+  program.hook('preAction', (_, command) => session.prepareOutput(command));
 
   if (argv.length === 0) {
     program.outputHelp();
@@ -31,6 +33,7 @@ export const run = async (argv: readonly string[], terminal: Terminal): Promise<
     await program.parseAsync(argv, {from: 'user'});
     return exitCodes.ok;
   } catch (thrown) {
+    if (thrown instanceof ExitStatus) return thrown.status;
     // Help and version arrive as exceptions too.
     if (thrown instanceof CommanderError && thrown.exitCode === 0) return exitCodes.ok;
     if (thrown instanceof CommanderError && thrown.code === 'commander.help') return exitCodes.usage;
@@ -51,6 +54,7 @@ const createProgram = (terminal: Terminal): Command =>
     .option('--api-key-file <file>', 'file that holds the API key, - for standard input (MFCTL_API_KEY_FILE, MFCTL_API_KEY)')
     .option('--cacert <file>', 'certificate to trust, PEM (MFCTL_CACERT)')
     .addOption(new Option('-o, --output <format>', 'output format (MFCTL_OUTPUT, else table)').choices(outputFormats))
+    .option('--json <fields>', 'print these fields only, as JSON, such as id,name; the help of a command lists its fields')
     .option('--no-color', 'no colours (NO_COLOR)')
     .option('-q, --quiet', 'print data, warnings and errors only')
     .option('-v, --verbose', 'tell on standard error what is requested')
@@ -72,6 +76,7 @@ const addCommands = (program: Command, session: Session): void => {
   addQuarantineCommands(program, session);
   addClusterCommands(program, session);
   addAuditCommand(program, session);
+  addEventsCommand(program, session);
   addMetricsCommand(program, session);
   addOpenapiCommand(program, session);
   addApiCommand(program, session);

@@ -28,7 +28,7 @@ export interface Reply {
   stream?: (response: ServerResponse) => void;
 }
 
-type Answer = Reply | ((request: Received) => Reply);
+type Answer = Reply | ((request: Received) => Reply | Promise<Reply>);
 
 /** Answers by `METHOD /path` below `/api/v1`; anything else is 404. */
 export const startApi = async (t: ExecutionContext, answers: Record<string, Answer>) => {
@@ -57,7 +57,7 @@ export const startApi = async (t: ExecutionContext, answers: Record<string, Answ
       error,
       raw,
       stream,
-    } = typeof answer === 'function' ? answer(received) : answer;
+    } = typeof answer === 'function' ? await answer(received) : answer;
     if (stream) return stream(response.writeHead(status, {'x-request-id': 'r-1', ...headers}));
     const envelope = {data, error: error ? {...error, request_id: 'r-1'} : null, message: 'OK'};
     const type = raw === undefined ? {'content-type': 'application/json; charset=utf-8'} : {};
