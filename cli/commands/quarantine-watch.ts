@@ -5,6 +5,7 @@ import type {CliError} from '../cli-error.ts';
 import {createContact} from '../contact.ts';
 import {actorText, timeOfDay} from '../event-columns.ts';
 import {isHopeless} from '../follow-events.ts';
+import {mailFields} from '../held-mail-columns.ts';
 import {type ActedEvent, type Standing, watchHeldMail} from '../held-mail-watch.ts';
 import {addFilterOptions, type MailFilter, mailQuery} from '../mail-filter.ts';
 import {mailId} from '../mail-id.ts';
@@ -12,7 +13,7 @@ import {durationMs} from '../moment.ts';
 import {countOfAtLeastOne, pageLimit, wholeNumber} from '../option-values.ts';
 import {warnOfPartialList} from '../page-notes.ts';
 import type {Session} from '../session.ts';
-import {createStreamPrinter, type StreamColumn} from '../stream-printer.ts';
+import {createStreamPrinter, type StreamColumn, type Streamed} from '../stream-printer.ts';
 import {keepWatching} from '../watching.ts';
 
 interface WatchFlags extends MailFilter {
@@ -37,12 +38,27 @@ const columns: StreamColumn<MailNews>[] = [
     isFlexible: true,
     dropRank: 3,
   },
-  {title: 'TO', cell: news => (news.type === 'held' ? firstOf(news.recipients) : null), width: 24, isFlexible: true, dropRank: 2},
+  {
+    title: 'TO',
+    cell: news => (news.type === 'held' ? firstOf(news.recipients) : null),
+    wide: news => (news.type === 'held' ? news.recipients.join(', ') : null),
+    width: 24,
+    isFlexible: true,
+    dropRank: 2,
+  },
   {title: 'SUBJECT', cell: news => (news.type === 'held' ? news.subject : actorText(news)), width: 16, isFlexible: true},
 ];
 
+const mailNews: Streamed<MailNews> = {
+  fields: ['type', 'at', ...mailFields, 'state', 'acted_at', 'acted_by_key_id'],
+  nameOf: mailId,
+  columns,
+};
+
 export const addWatchCommand = (quarantine: Command, session: Session): void => {
-  const watch = quarantine.command('watch').description('show held mail as it arrives, and what becomes of it, until Ctrl-C');
+  const watch = session
+    .prints(quarantine.command('watch'), mailNews)
+    .description('show held mail as it arrives, and what becomes of it, until Ctrl-C');
   addFilterOptions(watch)
     .option('--last <number>', 'begin with so many that are held already', lastCount, 10)
     .option('--limit <number>', 'end after so many lines', countOfAtLeastOne)
@@ -60,7 +76,7 @@ Examples:
   mfctl quarantine watch -o ndjson | grep '"reason":"phishing"'`;
 
 const watchQuarantine = (session: Session, {last, limit, for: forMs, ...filter}: WatchFlags): Promise<void> => {
-  const lines = createStreamPrinter(session.terminal, session.flags(), columns);
+  const lines = createStreamPrinter(session, mailNews);
   const {onAnswer, onFailure, onEvents} = createNotes(session);
 
   return keepWatching(session.terminal, forMs, async ({signal, stop}) => {

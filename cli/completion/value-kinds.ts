@@ -1,5 +1,6 @@
 // What may stand where: the one place that says it, by the names of arguments and options. A test finds what is missing here.
 import type {Command} from 'commander';
+import {eventTypes} from '../event-parser.ts';
 
 /** Kinds that only a node can tell the values of. */
 export type LiveKind = 'node' | 'mail' | 'domain' | 'key' | 'filter' | 'selector' | 'action' | 'field';
@@ -11,8 +12,6 @@ export type ValueKind = LiveKind | 'context' | 'command' | 'file' | '@file' | 'f
 export interface ValueList {
   listOf: ValueKind;
 }
-
-const eventTypes = ['held', 'released', 'discarded', 'domain', 'key', 'health'];
 
 /**
  * By the name of an argument or option, after as much of the command's path as it takes to tell it from its namesakes. What
@@ -71,6 +70,7 @@ const kinds: Record<string, ValueKind | ValueList> = {
   '--min-score': 'free',
   '--max-score': 'free',
   '--limit': 'free',
+  '--last': 'free',
   '--offset': 'free',
   '--expect-count': 'free',
   '--interval': 'free',
