@@ -1,7 +1,7 @@
 import {readdir} from 'node:fs/promises';
 import test, {type ExecutionContext} from 'ava';
 import {outputFormats} from '../../cli/output-format.ts';
-import {allHelps} from './command-tree.ts';
+import {allCommands, mfctlCommands, wordsOf} from './command-tree.ts';
 import {type FakeTerminalOptions, runCli} from './fake-terminal.ts';
 import {auditEntry, createdKey, dkimKey, drift, filter, me, status, summary, token} from './sample-answers.ts';
 import {detail, domain, key, mail, outcome} from './sample-records.ts';
@@ -205,7 +205,7 @@ test('context is printed in every format as the snapshot has it', async t => {
 
 const matchHelps = async (t: ExecutionContext, name: string, columns?: number): Promise<void> => {
   const texts: string[] = [];
-  for (const words of await allHelps()) {
+  for (const words of allCommands(mfctlCommands()).map(wordsOf)) {
     const argv = [...words, '--help'];
     const ran = await runCli(argv, {env: {XDG_CONFIG_HOME: '/nonexistent'}, ...(columns && {columns})});
     texts.push(asSession({argv, columns, ran}));
