@@ -69,16 +69,18 @@ const end = (frame: Frame, key: ApiKey, {verb, isForced}: Ending): void =>
     },
   });
 
-/** Without a full-admin key nobody can make keys: the way back is a command on a node itself. */
+/**
+ * Without a full-admin key nobody can make keys: the way back is a command on a node itself. It comes up by itself, some seconds after
+ * the first question, so that no single key press may be a yes.
+ */
 const askForForce = (frame: Frame, key: ApiKey, {verb, detail}: {verb: Ending['verb']; detail: string}): void =>
   frame.open({
-    kind: 'question',
-    lines: [
-      `The node will not ${verb} key ${nameOf(key)}: ${detail}.`,
-      `${verb === 'revoke' ? 'Revoke' : 'Delete'} it all the same? Nobody can manage keys then, until somebody runs mfd bootstrap-key on a node.`,
-    ],
-    yes: `${verb} the last one`,
-    onYes: () => end(frame, key, {verb, isForced: true}),
+    kind: 'prompt',
+    label: `Not done: the last full-admin key. Type ${key.id} to ${verb} it all the same:`,
+    text: '',
+    hint: () => `${detail}. Without one, only mfd bootstrap-key on a node helps`,
+    check: text => (text.trim() === String(key.id) ? undefined : `type ${key.id}, or escape to do nothing`),
+    onSubmit: () => end(frame, key, {verb, isForced: true}),
   });
 
 /** As a person knows it. */
