@@ -6,14 +6,14 @@ import type {Connection} from '../connection.ts';
 import {ClusterWatch} from './cluster/cluster-watch.tsx';
 import {createDeferredActions} from './deferred-actions.ts';
 import type {Desk} from './desk.ts';
-import {type Frame, FrameContext, type ScreenName, type ScreenOffer} from './frame.ts';
+import {type Frame, FrameContext, type ScreenName, type ScreenOffer, type Size} from './frame.ts';
 import {type Message, messageLine, statusLine, tabsLine, tooSmallLines, usableSize} from './frame-lines.ts';
 import {globalBindings, handleKey} from './global-keys.ts';
 import {useNow} from './hooks.ts';
 import type {Binding, KeyName} from './keys.ts';
 import {Lines} from './lines.tsx';
 import type {Modal} from './modal.ts';
-import {keysLine} from './modal-lines.ts';
+import {keysLine, modalBorder, questionText} from './modal-lines.ts';
 import {ModalView} from './modal-view.tsx';
 import type {ScreenGuard} from './screen-guard.ts';
 import {screens} from './screens.ts';
@@ -46,7 +46,9 @@ export const Dashboard = (props: DashboardProps): ReactElement => {
   const nowMs = useNow(desk);
   const live = useSyncExternalStore(desk.live.subscribe, desk.live.state);
   const [screen, setScreen] = useState<ScreenName>(startScreen);
-  const [modal, setModal] = useState<{modal: Modal; id: number}>();
+  // The first one is shown.
+  const [modals, setModals] = useState<readonly {modal: Modal; id: number}[]>([]);
+  const [modal] = modals;
   const [message, setMessage] = useState<Message & {untilMs: number}>();
   const [footer, setFooter] = useState('');
   const offer = useRef<ScreenOffer>({bindings: []});
@@ -64,16 +66,24 @@ export const Dashboard = (props: DashboardProps): ReactElement => {
       onDone: text => say(text, 'good'),
       onFailed: fail,
     });
-    let modals = 0;
+    let lastId = 0;
+    const numbered = (next: Modal) => {
+      lastId += 1;
+      return {modal: next, id: lastId};
+    };
     return {
       deferred,
       say,
       fail,
       open: (next: Modal): void => {
-        modals += 1;
-        setModal({modal: next, id: modals});
+        const opened = numbered(next);
+        setModals(others => [opened, ...others]);
       },
-      close: () => setModal(undefined),
+      openLater: (next: Modal): void => {
+        const opened = numbered(next);
+        setModals(others => [...others, opened]);
+      },
+      close: () => setModals(([, ...others]) => others),
       goTo: (next: ScreenName) => setScreen(next),
       defer: deferred.add,
       offer: (next: ScreenOffer): void => {
@@ -85,7 +95,7 @@ export const Dashboard = (props: DashboardProps): ReactElement => {
   const waiting = useSyncExternalStore(services.deferred.subscribe, services.deferred.list);
   const notices = useSyncExternalStore(desk.notices.subscribe, desk.notices.list);
 
-  const modalHeight = modal ? heightOf(modal.modal, size.rows - frameRows) : 0;
+  const modalHeight = modal ? heightOf(modal.modal, {columns: size.columns, rows: size.rows - frameRows}) : 0;
   const leave = (isInterrupted: boolean): void => {
     onQuit(isInterrupted);
     exit();
@@ -175,13 +185,13 @@ const labelsOf = (bindings: readonly Binding[]): string =>
 
 const shownKey = (key: string): string => (key === 'escape' ? 'esc' : key);
 
-const heightOf = (modal: Modal, available: number): number => {
+const heightOf = (modal: Modal, {columns, rows: available}: Size): number => {
   const rows = Math.max(0, available);
   switch (modal.kind) {
     case 'prompt':
       return Math.min(rows, 3);
     case 'question':
-      return Math.min(rows, Math.max(6, Math.floor(rows / 2)));
+      return Math.min(rows, Math.max(6, questionText(modal.lines, columns).length + modalBorder));
     case 'choice':
       return Math.min(rows, modal.items.length + 3);
     case 'form':

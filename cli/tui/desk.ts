@@ -6,6 +6,7 @@ import type {Client} from '../client.ts';
 import type {Connection} from '../connection.ts';
 import type {ContextStore} from '../context-store.ts';
 import type {Terminal} from '../terminal.ts';
+import {type EventLog, startEventLog} from './events/event-log.ts';
 import type {Live} from './live.ts';
 import {createNotices, type Notices} from './notices.ts';
 import {createSource, type Source, type SourceNeeds} from './source.ts';
@@ -23,6 +24,8 @@ export interface Desk {
   terminal: Terminal;
   contexts: ContextStore;
   live: Live;
+  /** Events are heard from the beginning, so that the screen can tell of what was before it is shown. */
+  eventLog: EventLog;
   me: Me;
   theme: Theme;
   isReadOnly: boolean;
@@ -38,7 +41,7 @@ export interface Desk {
   kept: Map<string, unknown>;
 }
 
-export type DeskNeeds = Omit<Desk, 'may' | 'source' | 'kept' | 'notices' | 'now'> & {now?(): number};
+export type DeskNeeds = Omit<Desk, 'may' | 'source' | 'kept' | 'notices' | 'now' | 'eventLog'> & {now?(): number};
 
 const readingPermissions: readonly Permission[] = [
   'me:read',
@@ -55,6 +58,7 @@ export const createDesk = ({now = Date.now, ...needs}: DeskNeeds): Desk => {
   return {
     ...needs,
     now,
+    eventLog: startEventLog({live, now}),
     kept: new Map(),
     notices: createNotices(),
     may: permission => me.permissions.includes(permission) && (!isReadOnly || readingPermissions.includes(permission)),

@@ -41,6 +41,8 @@ export interface Frame {
   /** Anything thrown, in the message line. */
   fail(error: unknown): void;
   open(modal: Modal): void;
+  /** At once, or when the one that is open is closed: for what comes after waiting, when somebody may be typing elsewhere. */
+  openLater(modal: Modal): void;
   close(): void;
   goTo(screen: ScreenName): void;
   /** Does it after a short delay in which `u` takes it back. */

@@ -9,6 +9,8 @@ export interface Question {
   /** What a yes does, as a word: `release`. */
   yes: string;
   onYes(): void;
+  /** What a no does, where it is more than nothing. */
+  no?: string;
   onNo?(): void;
 }
 
