@@ -41,9 +41,6 @@ export const quarantineBindings = (frame: Frame, quarantine: QuarantineDesk, fac
     {keys: ['p'], help: 'the preview beside or below the list, on and off', run: () => togglePreview(quarantine)},
     {keys: ['J', 'K'], help: 'scroll the preview', run: key => scroll(quarantine, facts, key === 'J' ? 3 : -3)},
     {keys: ['space'], label: 'select', help: 'select the mail, or leave it, and move on', run: () => toggle(quarantine)},
-    {keys: ['V'], label: 'range', help: 'select a range: once at each of its ends', run: () => markRange(frame, quarantine)},
-    {keys: ['a'], label: 'all', help: 'select all that match the filter now', run: () => selectAll(frame, quarantine)},
-    {keys: ['A'], help: 'select nothing', run: () => screen.dispatch({type: 'dropped'})},
     {
       keys: ['R'],
       label: 'release',
@@ -56,6 +53,9 @@ export const quarantineBindings = (frame: Frame, quarantine: QuarantineDesk, fac
       help: 'discard what is selected, or else the mail under the cursor',
       run: () => askToAct(frame, quarantine, 'discard'),
     },
+    {keys: ['V'], label: 'range', help: 'select a range: once at each of its ends', run: () => markRange(frame, quarantine)},
+    {keys: ['a'], label: 'all', help: 'select all that match the filter now', run: () => selectAll(frame, quarantine)},
+    {keys: ['A'], help: 'select nothing', run: () => screen.dispatch({type: 'dropped'})},
     {keys: ['s'], label: 'sort', help: 'another order', run: () => openOrders(frame, quarantine)},
     {
       keys: ['v'],
