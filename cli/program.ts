@@ -9,6 +9,7 @@ import {addDashboardCommand} from './commands/dashboard.ts';
 import {addDomainCommands} from './commands/domain.ts';
 import {addHelpCommand} from './commands/help.ts';
 import {addKeyCommands} from './commands/key.ts';
+import {addLoginCommand} from './commands/login.ts';
 import {addMetricsCommand} from './commands/metrics.ts';
 import {addOpenapiCommand} from './commands/openapi.ts';
 import {addQuarantineCommands} from './commands/quarantine.ts';
@@ -65,6 +66,7 @@ const createProgram = (terminal: Terminal): Command =>
     });
 
 const addCommands = (program: Command, session: Session): void => {
+  addLoginCommand(program, session);
   addContextCommands(program, session);
   addWhoamiCommand(program, session);
   addKeyCommands(program, session);

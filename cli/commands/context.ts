@@ -57,7 +57,7 @@ export const addContextCommands = (program: Command, session: Session): void => 
 
   context
     .command('remove <name>')
-    .description('remove a context and its key')
+    .description('remove a context, its key and its certificate')
     .action(async (name: string) => {
       if (!(await session.contexts.remove(name))) throw noSuchContext(name);
       session.printer().note(`removed ${name}`);
@@ -97,10 +97,11 @@ const add = async (session: Session, name: string, {metricsUrl, use}: AddFlags):
 const noSuchContext = (name: string): CliError =>
   new CliError('not_found', `no context is called ${name}`, {exitCode: exitCodes.notFound, hint: 'mfctl context list'});
 
-const asRecord = ({name, current, url, cacert, metricsUrl}: Listed) => ({
+const asRecord = ({name, current, url, cacert, fingerprint, metricsUrl}: Listed) => ({
   name,
   current,
   url,
   cacert: cacert ?? null,
+  fingerprint: fingerprint ?? null,
   metrics_url: metricsUrl ?? null,
 });
