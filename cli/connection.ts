@@ -31,7 +31,7 @@ export const resolveConnection = async (terminal: Terminal, flags: ConnectionFla
   const caFile = flags.cacert ?? (env.MFCTL_CACERT || undefined) ?? context?.cacert;
 
   return {
-    baseUrl: new URL('api/v1/', `${checkedUrl(url)}/`),
+    baseUrl: apiUrl(url),
     apiKey: (await givenKey(terminal, flags)) ?? (context && (await store.keyOf(context.name))),
     ca: caFile === undefined ? undefined : await readCa(caFile),
   };
@@ -71,6 +71,15 @@ export const readKey = async (file: string, terminal: Terminal): Promise<string>
     }),
     file,
   );
+};
+
+/** Of the API at an address as people write it. */
+export const apiUrl = (address: string): URL => new URL('api/v1/', `${checkedUrl(address)}/`);
+
+/** Where `givenKey` takes a key from, in the words to say so. */
+export const givenKeySource = ({env}: Pick<Terminal, 'env'>, {apiKeyFile}: ConnectionFlags): string | undefined => {
+  if (apiKeyFile !== undefined) return apiKeyFile === '-' ? 'standard input' : apiKeyFile;
+  return env.MFCTL_API_KEY ? 'MFCTL_API_KEY' : env.MFCTL_API_KEY_FILE || undefined;
 };
 
 /** The base address without a trailing slash. Plain HTTP would show the key to everyone on the way. */

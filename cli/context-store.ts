@@ -27,6 +27,8 @@ export interface ContextStore {
   keyOf(name: string): Promise<string | undefined>;
   /** Replaces the one of that name; without a `key` the old one stays, unless the address is another. */
   put(context: Context, options: {key: string | undefined; makeCurrent: boolean}): Promise<void>;
+  /** In one change, in those of the named contexts whose key is still an old one; resolves with their names. */
+  replaceKey(names: readonly string[], {isOld, key}: {isOld(key: string): boolean; key: string}): Promise<string[]>;
   use(name: string): Promise<void>;
   /** The key goes too. False when there was no such context. */
   remove(name: string): Promise<boolean>;
@@ -74,6 +76,18 @@ export const createContextStore = ({env}: Pick<Terminal, 'env'>): ContextStore =
         );
         if (makeCurrent || config.get('current') === undefined) config.set('current', name);
       }),
+
+    replaceKey: async (names, {isOld, key}) => {
+      let replaced: string[] = [];
+      await change((_config, keys) => {
+        replaced = names.filter(name => {
+          const kept: unknown = keys.get(name);
+          return typeof kept === 'string' && isOld(kept);
+        });
+        for (const name of replaced) keys.set(name, key);
+      });
+      return replaced;
+    },
 
     use: name => change(config => config.set('current', name)),
 

@@ -11,18 +11,25 @@ export const parseDuration = (text: string): number | undefined => {
   );
 };
 
+/** An option's value in milliseconds: how long something goes on. */
+export const durationMs = (text: string): number => {
+  const ms = parseDuration(text);
+  if (ms === undefined || ms === 0) throw new InvalidArgumentError('Must be a duration such as 30s, 10m or 1h30m.');
+  return ms;
+};
+
 /** An option's value as ISO 8601 UTC: a timestamp, a date (from 00:00 UTC), or a duration that lies back from now. */
 export const pastMoment = (text: string): string => {
-  const durationMs = parseDuration(text);
-  const moment = durationMs === undefined ? isoMoment(text) : momentAt(Date.now() - durationMs);
+  const backMs = parseDuration(text);
+  const moment = backMs === undefined ? isoMoment(text) : momentAt(Date.now() - backMs);
   if (moment === undefined) throw new InvalidArgumentError('Must be a time such as 2026-03-01T00:00:00Z, 2026-03-01, 2h or 3d.');
   return moment;
 };
 
 /** An option's value as ISO 8601 UTC: a duration from now. */
 export const momentAfter = (text: string): string => {
-  const durationMs = parseDuration(text);
-  const moment = durationMs === undefined ? undefined : momentAt(Date.now() + durationMs);
+  const aheadMs = parseDuration(text);
+  const moment = aheadMs === undefined ? undefined : momentAt(Date.now() + aheadMs);
   if (moment === undefined) throw new InvalidArgumentError('Must be a duration such as 12h or 90d.');
   return moment;
 };

@@ -1,6 +1,6 @@
 import {Command, CommanderError, Option} from 'commander';
 import manifest from '../package.json' with {type: 'json'};
-import {CliError, exitCodes, usageError} from './cli-error.ts';
+import {asCliError, CliError, ExitStatus, exitCodes, usageError} from './cli-error.ts';
 import {addApiCommand} from './commands/api.ts';
 import {addAuditCommand} from './commands/audit.ts';
 import {addClusterCommands} from './commands/cluster.ts';
@@ -8,6 +8,7 @@ import {addCompletionCommands} from './commands/completion.ts';
 import {addContextCommands} from './commands/context.ts';
 import {addDashboardCommand} from './commands/dashboard.ts';
 import {addDomainCommands} from './commands/domain.ts';
+import {addEventsCommand} from './commands/events.ts';
 import {addHelpCommand} from './commands/help.ts';
 import {addKeyCommands} from './commands/key.ts';
 import {addMetricsCommand} from './commands/metrics.ts';
@@ -17,12 +18,13 @@ import {addWhoamiCommand} from './commands/whoami.ts';
 import {failureReport} from './failure-report.ts';
 import {groupCommands} from './help-groups.ts';
 import {helpTopics} from './help-topics.ts';
-import {type OutputFormat, outputFormats} from './printer.ts';
-import {createSession, type GlobalFlags, isColour, outputFormat, type Session} from './session.ts';
+import {type OutputFormat, outputFormat, outputFormats} from './output-format.ts';
+import {createSession, type GlobalFlags, isColour, type Session} from './session.ts';
 import type {Terminal} from './terminal.ts';
 
 export const run = async (argv: readonly string[], terminal: Terminal): Promise<number> => {
   const {program, session} = createCommands(argv, terminal);
+  program.hook('preAction', (_, command) => session.prepareOutput(command));
 
   if (argv.length === 0) {
     program.outputHelp();
@@ -32,10 +34,11 @@ export const run = async (argv: readonly string[], terminal: Terminal): Promise<
     await program.parseAsync(argv, {from: 'user'});
     return exitCodes.ok;
   } catch (thrown) {
+    if (thrown instanceof ExitStatus) return thrown.status;
     // Help and version arrive as exceptions too.
     if (thrown instanceof CommanderError && thrown.exitCode === 0) return exitCodes.ok;
     if (thrown instanceof CommanderError && thrown.code === 'commander.help') return exitCodes.usage;
-    const error = asCliError(thrown, program, argv);
+    const error = errorOf(thrown, program, argv);
     terminal.stderr.write(failureReport(error, reportStyle(terminal, program.opts<GlobalFlags>())));
     if (error.code === 'bug') session.log((error.cause as Error).stack ?? '');
     return error.exitCode;
@@ -62,6 +65,7 @@ const createProgram = (terminal: Terminal): Command =>
     .option('--api-key-file <file>', 'file that holds the API key, - for standard input (MFCTL_API_KEY_FILE, MFCTL_API_KEY)')
     .option('--cacert <file>', 'certificate to trust, PEM (MFCTL_CACERT)')
     .addOption(new Option('-o, --output <format>', 'output format (MFCTL_OUTPUT, else table)').choices(outputFormats))
+    .option('--json <fields>', 'print these fields only, as JSON, such as id,name; the help of a command lists its fields')
     .option('--no-color', 'no colours (NO_COLOR)')
     .option('-q, --quiet', 'print data, warnings and errors only')
     .option('-v, --verbose', 'tell on standard error what is requested')
@@ -83,6 +87,7 @@ const addCommands = (program: Command, session: Session): void => {
   addQuarantineCommands(program, session);
   addClusterCommands(program, session);
   addAuditCommand(program, session);
+  addEventsCommand(program, session);
   addMetricsCommand(program, session);
   addOpenapiCommand(program, session);
   addApiCommand(program, session);
@@ -111,15 +116,11 @@ More: mfctl help COMMAND, and on ${helpTopics.map(({name}) => name).join(', ')}:
 
 const helpWidth = ({isTTY, columns}: Terminal['stdout']): number => (isTTY ? (columns ?? 80) : 100);
 
-const asCliError = (thrown: unknown, program: Command, argv: readonly string[]): CliError => {
+const errorOf = (thrown: unknown, program: Command, argv: readonly string[]): CliError => {
   if (thrown instanceof CliError)
     return isAboutArguments(thrown) ? withHint(thrown, `${commandPath(program, argv)} --help`) : thrown;
   if (thrown instanceof CommanderError) return usageFailure(thrown, program, argv);
-  const message = thrown instanceof Error ? thrown.message : String(thrown);
-  return new CliError('bug', `this should not have happened: ${message}`, {
-    cause: thrown,
-    hint: 'repeat with -v and report what it says',
-  });
+  return asCliError(thrown);
 };
 
 /** What the node finds wrong with a request was typed wrong. */

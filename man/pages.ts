@@ -3,6 +3,7 @@ import {readFile} from 'node:fs/promises';
 import {PassThrough} from 'node:stream';
 import {fileURLToPath} from 'node:url';
 import {createCommands} from '../cli/program.ts';
+import {processTerminal} from '../cli/terminal.ts';
 import {program as mfdProgram} from '../daemon/main.ts';
 import manifest from '../package.json' with {type: 'json'};
 import {commandSections, optionList} from './command-sections.ts';
@@ -23,10 +24,9 @@ export const makePage = async (name: PageName): Promise<string> => {
     .join('\n');
 };
 
-const mfctlProgram = () => {
-  const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()];
-  return createCommands([], {env: {}, stdin, stdout, stderr}).program;
-};
+/** On no terminal, so that the width of nobody's window is in the pages. */
+const mfctlProgram = () =>
+  createCommands([], {...processTerminal(), env: {}, stdout: new PassThrough(), stderr: new PassThrough()}).program;
 
 const parts: Record<string, () => string> = {
   '@MFCTL-OPTIONS@': () => optionList(mfctlProgram()),
