@@ -24,7 +24,6 @@ import type {Terminal} from './terminal.ts';
 
 export const run = async (argv: readonly string[], terminal: Terminal): Promise<number> => {
   const {program, session} = createCommands(argv, terminal);
-  program.hook('preAction', (_, command) => session.prepareOutput(command));
 
   if (argv.length === 0) {
     program.outputHelp();
@@ -51,6 +50,7 @@ export const createCommands = (argv: readonly string[], terminal: Terminal): {pr
   const session = createSession({terminal, version: manifest.version, argv, flags: () => program.opts<GlobalFlags>()});
   addCommands(program, session);
   groupCommands(program);
+  program.hook('preAction', (_, command) => session.prepareOutput(command));
   return {program, session};
 };
 

@@ -3,7 +3,6 @@ import {readFile} from 'node:fs/promises';
 import {PassThrough} from 'node:stream';
 import {fileURLToPath} from 'node:url';
 import {createCommands} from '../cli/program.ts';
-import {processTerminal} from '../cli/terminal.ts';
 import {program as mfdProgram} from '../daemon/main.ts';
 import manifest from '../package.json' with {type: 'json'};
 import {commandSections, optionList} from './command-sections.ts';
@@ -24,9 +23,10 @@ export const makePage = async (name: PageName): Promise<string> => {
     .join('\n');
 };
 
-/** On no terminal, so that the width of nobody's window is in the pages. */
-const mfctlProgram = () =>
-  createCommands([], {...processTerminal(), env: {}, stdout: new PassThrough(), stderr: new PassThrough()}).program;
+const mfctlProgram = () => {
+  const [stdin, stdout, stderr] = [new PassThrough(), new PassThrough(), new PassThrough()];
+  return createCommands([], {env: {}, stdin, stdout, stderr, onInterrupt: () => () => undefined}).program;
+};
 
 const parts: Record<string, () => string> = {
   '@MFCTL-OPTIONS@': () => optionList(mfctlProgram()),

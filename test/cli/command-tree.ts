@@ -1,17 +1,17 @@
-// The commands there are.
+// Every command that can be typed.
 import type {Command} from 'commander';
 import {createCommands} from '../../cli/program.ts';
 import {createFakeTerminal, type FakeTerminalOptions, runCli} from './fake-terminal.ts';
 
 export const mfctlCommands = (): Command => createCommands([], createFakeTerminal()).program;
 
-/** The command itself and all below it, as the help shows them. */
+/** The command itself and all below it, without the hidden ones. */
 export const allCommands = (command: Command): Command[] => [
   command,
   ...command
     .createHelp()
     .visibleCommands(command)
-    .filter(sub => command.commands.includes(sub))
+    .filter(sub => sub.parent === command)
     .flatMap(allCommands),
 ];
 
@@ -19,10 +19,10 @@ export const allCommands = (command: Command): Command[] => [
 export const commandLine = (command: Command): string =>
   command.parent ? `${commandLine(command.parent)} ${command.name()}` : command.name();
 
-/** What is typed after `mfctl` for each command that does something. */
+/** The words of the commands that do something: `['domain', 'dkim', 'create']`. */
 export const commandWords = (): string[][] =>
   allCommands(mfctlCommands())
-    .filter(({commands}) => commands.length === 0)
+    .filter(command => command.commands.length === 0)
     .map(command => commandLine(command).split(' ').slice(1));
 
 export const helpOf = async (words: readonly string[], options: FakeTerminalOptions = {}): Promise<string> =>
