@@ -80,8 +80,8 @@ const summaryGroups: Listed<SummaryGroup> = {
 export const addListCommands = (quarantine: Command, session: Session): void => {
   const list = session.prints(quarantine.command('list'), heldMails).description('list held mail of all nodes, newest first');
   addFilterOptions(list)
-    .option('--limit <number>', 'at most so many, up to 1000 (100)', pageLimit)
-    .option('--offset <number>', 'leave out so many', wholeNumber)
+    .option('--limit <number>', 'at most so many, up to 1000 (default: 100)', pageLimit)
+    .option('--offset <number>', 'leave out so many at the beginning', wholeNumber)
     .addHelpText('after', listHelp)
     .action(async ({limit, offset, ...filter}: ListFlags) => {
       const answer = await ask<HeldMail[]>(
@@ -114,7 +114,7 @@ Examples:
 
 const addFilterOptions = (command: Command): Command =>
   command
-    .option('--domain <domain>', 'of this recipient domain')
+    .option('--domain <domain>', 'of this domain')
     .option('--sender <sender>', "from this address or domain; '<>' for bounces")
     .option('--recipient <address>', 'to this address')
     .option('--subject <text>', 'with this text in the subject')
