@@ -18,12 +18,12 @@ const dashboardApart = {
     ),
 };
 
-/** Ink loads them when DEV is set; they are not installed. */
-const withoutDevtools = {
-  name: 'without-devtools',
+/** Ink loads `react-devtools-core` when DEV is set, which is not installed; and with CI set it would draw nothing. */
+const forTerminals = {
+  name: 'for-terminals',
   setup: ({onResolve, onLoad}) => {
-    onResolve({filter: /^react-devtools-core$/}, ({path}) => ({path, namespace: 'absent'}));
-    onLoad({filter: /./, namespace: 'absent'}, () => ({contents: 'export default {}'}));
+    onResolve({filter: /^(react-devtools-core|is-in-ci)$/}, ({path}) => ({path, namespace: 'absent'}));
+    onLoad({filter: /./, namespace: 'absent'}, () => ({contents: 'export default false'}));
   },
 };
 
@@ -50,7 +50,7 @@ await Promise.all([
     jsx: 'automatic',
     minifySyntax: true,
     define: {'process.env.NODE_ENV': '"production"'},
-    plugins: [withoutDevtools],
+    plugins: [forTerminals],
     banner: {js: requireForPackages},
   }),
 ]);

@@ -14,23 +14,38 @@ export const exitCodes = {
 } as const;
 export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
 
+/**
+ * Of `cluster check` alone, which speaks to monitoring systems and not to shells: the statuses of a monitoring plugin. They have
+ * nothing to do with the exit codes of all other commands, though they are the same numbers.
+ */
+export const checkStatuses = {ok: 0, warning: 1, critical: 2, unknown: 3} as const;
+export type CheckStatus = (typeof checkStatuses)[keyof typeof checkStatuses];
+
 export interface CliErrorDetails {
   exitCode?: ExitCode | undefined;
   /** What to type or do next. */
   hint?: string | undefined;
   fields?: FieldFault[] | undefined;
   requestId?: string | undefined;
+  /** How long the node asks to be left alone. */
+  retryAfterSeconds?: number | undefined;
   cause?: unknown;
 }
 
 /** The one error meant for the person at the terminal. Any other error is a bug in this program. */
 export class CliError extends Error {
+  /** By its name: the dashboard is a bundle of its own, and has a class of its own. */
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    return Error[Symbol.hasInstance](value) && (value as Error).name === 'CliError';
+  }
+
   readonly code: string;
   readonly detail: string;
   readonly exitCode: ExitCode;
   readonly hint: string | undefined;
   readonly fields: FieldFault[];
   readonly requestId: string | undefined;
+  readonly retryAfterSeconds: number | undefined;
 
   constructor(code: string, detail: string, details: CliErrorDetails = {}) {
     super(`${code}: ${detail}`, details.cause === undefined ? undefined : {cause: details.cause});
@@ -41,8 +56,30 @@ export class CliError extends Error {
     this.hint = details.hint;
     this.fields = details.fields ?? [];
     this.requestId = details.requestId;
+    this.retryAfterSeconds = details.retryAfterSeconds;
+  }
+}
+
+/** Ends the program with a status when all that there is to say has been said. */
+export class ExitStatus extends Error {
+  readonly status: ExitCode | CheckStatus;
+
+  constructor(status: ExitCode | CheckStatus) {
+    super(`exit status ${status}`);
+    this.name = 'ExitStatus';
+    this.status = status;
   }
 }
 
 export const usageError = (detail: string, hint?: string): CliError =>
   new CliError('usage', detail, {exitCode: exitCodes.usage, hint});
+
+/** Anything thrown, as an error to show. */
+export const asCliError = (error: unknown): CliError => {
+  if (error instanceof CliError) return error;
+  const message = error instanceof Error ? error.message : String(error);
+  return new CliError('bug', `this should not have happened: ${message}`, {
+    cause: error,
+    hint: 'repeat with -v and report what it says',
+  });
+};

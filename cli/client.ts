@@ -1,8 +1,10 @@
 // The API over HTTPS. Loaded when a command first needs it: the help must not wait for an HTTP library.
 import type {Got, RequestError, Response} from 'got';
+import type {ClusterEvent, EventType} from '../shared/cluster-event.ts';
 import type {Envelope} from '../shared/envelope.ts';
 import {CliError, usageError} from './cli-error.ts';
 import type {Connection} from './connection.ts';
+import {openEventStream} from './event-stream.ts';
 import {answerFailure, connectionFailure} from './request-failure.ts';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -18,6 +20,8 @@ export interface Request {
   /** Sent as it is, in place of `json`. */
   body?: string | undefined;
   headers?: Record<string, string>;
+  /** When it aborts, the request is given up and rejects with its reason. */
+  signal?: AbortSignal | undefined;
 }
 
 export interface Answer<T> {
@@ -41,6 +45,12 @@ export interface Client {
   sendRaw(request: Request): Promise<RawAnswer>;
   /** Resolves once the answer has begun and is a success; reading on may still reject with a CliError. */
   download(path: string): Promise<AsyncIterable<Buffer>>;
+  /**
+   * What happens in the cluster from the moment this resolves, over one connection: it ends when that does, and when `signal`
+   * aborts. No types are all that the key may see. Rejects, or throws while it is read, with a CliError when the node refuses
+   * or the connection breaks. `followEvents` connects again.
+   */
+  events(types: readonly EventType[], signal: AbortSignal): Promise<AsyncIterable<ClusterEvent>>;
 }
 
 export interface ClientNeeds {
@@ -110,6 +120,11 @@ export const createClient = async ({connection, version, log}: ClientNeeds): Pro
       for await (const chunk of stream) chunks.push(chunk);
       throw answerFailure({status, headers, body: Buffer.concat(chunks), url});
     },
+
+    events: async (types, signal) => {
+      const url = requestUrl(baseUrl, {path: 'events', query: {type: types.length > 0 ? types.join(',') : undefined}});
+      return openEventStream({http, url, signal, onResponse: response => log(describe('GET', url, response))});
+    },
   };
 };
 
@@ -133,7 +148,11 @@ async function* read(stream: AsyncIterable<Buffer>, url: URL): AsyncIterable<Buf
   }
 }
 
-const perform = async (http: Got, url: URL, {method = 'GET', json, body, headers = {}}: Request): Promise<Response<Buffer>> => {
+const perform = async (
+  http: Got,
+  url: URL,
+  {method = 'GET', json, body, headers = {}, signal}: Request,
+): Promise<Response<Buffer>> => {
   const text = body ?? (json === undefined ? undefined : JSON.stringify(json));
   try {
     return await http(url, {
@@ -141,8 +160,10 @@ const perform = async (http: Got, url: URL, {method = 'GET', json, body, headers
       responseType: 'buffer',
       headers: {...(text !== undefined && {'content-type': 'application/json'}), ...headers},
       ...(text !== undefined && {body: text, allowGetBody: true}),
+      ...(signal !== undefined && {signal}),
     });
   } catch (error) {
+    if (signal?.aborted) throw signal.reason;
     throw connectionFailure(error, url);
   }
 };

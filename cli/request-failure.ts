@@ -13,17 +13,20 @@ export interface FailedAnswer {
 export const answerFailure = ({status, headers, body, url}: FailedAnswer): CliError => {
   const error = errorValue(body);
   const requestId = error?.request_id ?? headers['x-request-id']?.toString();
+  const retryAfterSeconds = /^\d{1,9}$/.test(headers['retry-after'] ?? '') ? Number(headers['retry-after']) : undefined;
   if (!error)
     return new CliError(`http_${status}`, `${url.origin} answered ${status}, and not as mfd does`, {
       exitCode: exitCodeOf(status),
       hint: 'check the address: mfctl context list',
       requestId,
+      retryAfterSeconds,
     });
   return new CliError(error.code, error.detail, {
     exitCode: error.code === 'invalid_parameter' ? exitCodes.usage : exitCodeOf(status),
     hint: hintOf(error, headers, url.pathname),
     fields: error.fields,
     requestId,
+    retryAfterSeconds,
   });
 };
 

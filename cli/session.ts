@@ -1,14 +1,16 @@
 // One run of the program: what the flags and the environment say, and what commands do their work with.
-import {usageError} from './cli-error.ts';
+import type {Command} from 'commander';
 import type {Client} from './client.ts';
 import {type Connection, type ConnectionFlags, resolveConnection} from './connection.ts';
 import {type ContextStore, createContextStore} from './context-store.ts';
-import {createPrinter, type OutputFormat, outputFormats, type Printer} from './printer.ts';
+import {type DeclaredOutput, fieldsHelp, type OutputPlan, planOutput} from './declared-output.ts';
+import {type OutputFlags, outputFormat} from './output-format.ts';
+import {createPrinter, type Printer} from './printer.ts';
 import {confirm} from './question.ts';
+import type {Fields} from './resource.ts';
 import type {Terminal} from './terminal.ts';
 
-export interface GlobalFlags extends ConnectionFlags {
-  output?: OutputFormat;
+export interface GlobalFlags extends ConnectionFlags, OutputFlags {
   color: boolean;
   quiet?: boolean;
   verbose?: boolean;
@@ -21,9 +23,15 @@ export interface Session {
   readonly argv: readonly string[];
   readonly contexts: ContextStore;
   flags(): GlobalFlags;
+  /** Says of a command, when it is defined, what it prints. Returns the command. */
+  prints(command: Command, fields: Fields<never>): Command;
+  /** Before a command is run: refuses what cannot be printed, while nothing has been done. */
+  prepareOutput(command: Command): Promise<void>;
   printer(): Printer;
   /** Read once: the key may come from standard input. */
   connection(): Promise<Connection>;
+  /** Of another context, whatever flags and the environment say. */
+  connectionOf(context: string): Promise<Connection>;
   client(): Promise<Client>;
   /** For another connection than that of the flags, the environment and the context. */
   clientFor(connection: Connection): Promise<Client>;
@@ -43,9 +51,12 @@ export interface SessionNeeds {
 
 export const createSession = ({terminal, version, argv, flags}: SessionNeeds): Session => {
   const contexts = createContextStore(terminal);
+  const declared: DeclaredOutput = new Map();
+  let plan: OutputPlan | undefined;
   const printer = (): Printer =>
     createPrinter(terminal, {
       format: outputFormat(terminal, flags()),
+      ...plan,
       isColour: isColour(terminal.stdout, terminal, flags()),
       isQuiet: flags().quiet ?? false,
     });
@@ -68,21 +79,21 @@ export const createSession = ({terminal, version, argv, flags}: SessionNeeds): S
     argv,
     contexts,
     flags,
+    prints: (command, fields) => {
+      declared.set(command, fields);
+      return command.addHelpText('after', () => fieldsHelp(command, fields));
+    },
+    prepareOutput: async command => {
+      plan = await planOutput(terminal, flags(), {command, declared});
+    },
     printer,
     log,
     confirm: (question, isAgreed) => confirm(terminal, question, isAgreed),
     connection,
+    connectionOf: context => resolveConnection({...terminal, env: {}}, {context}, contexts),
     clientFor,
     client: async () => clientFor(await connection()),
   };
-};
-
-export const outputFormat = ({env}: Terminal, {output}: GlobalFlags): OutputFormat => {
-  const asked = output ?? (env.MFCTL_OUTPUT || 'table');
-  const format = outputFormats.find(name => name === asked);
-  if (format === undefined)
-    throw usageError(`MFCTL_OUTPUT is ${JSON.stringify(asked)}: it must be one of ${outputFormats.join(', ')}`);
-  return format;
 };
 
 /** https://no-color.org: any value but the empty one means no. */

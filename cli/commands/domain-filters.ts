@@ -5,8 +5,8 @@ import {usageError} from '../cli-error.ts';
 import type {Column} from '../column.ts';
 import {findDomainId} from '../find-domain.ts';
 import {decimal, wholeNumber} from '../option-values.ts';
+import type {Listed, Shown} from '../resource.ts';
 import type {Session} from '../session.ts';
-import type {Detail} from '../table.ts';
 
 interface FilterFlags {
   allow?: boolean;
@@ -29,21 +29,37 @@ const columns: Column<MailFilter>[] = [
   {title: 'CREATED', cell: filter => timeText(filter.created_at), brief: filter => dateText(filter.created_at), dropRank: 1},
 ];
 
+const mailFilters: Listed<MailFilter> & Shown<MailFilter> = {
+  fields: ['id', 'domain_id', 'action', 'match', 'header', 'pattern', 'score', 'comment', 'created_at'],
+  nameOf: ({id}) => String(id),
+  columns,
+  details: filter => [
+    ['ID', filter.id],
+    ['Action', filter.action],
+    ['Score', filter.score],
+    ['Match', matchText(filter)],
+    ['Pattern', filter.pattern],
+    ['Comment', filter.comment],
+    ['Created', timeText(filter.created_at)],
+  ],
+  none: 'no mail filters',
+};
+
 export const addFilterCommands = (domain: Command, session: Session): void => {
   const filters = domain.command('filters').description('manage the mail filters of a domain');
 
-  filters
-    .command('list')
+  session
+    .prints(filters.command('list'), mailFilters)
     .description('list the mail filters of a domain')
     .argument('<domain>', 'name or id')
     .action(async (nameOrId: string) => {
       const client = await session.client();
       const {data} = await client.send<MailFilter[]>({path: `domains/${await findDomainId(client, nameOrId)}/filters`});
-      session.printer().list(data, columns, {none: 'no mail filters'});
+      session.printer().list(data, mailFilters);
     });
 
-  filters
-    .command('add')
+  session
+    .prints(filters.command('add'), mailFilters)
     .description('add a mail filter: one action, one thing to match')
     .argument('<domain>', 'name or id')
     .addOption(new Option('--allow', 'deliver what matches').conflicts(['block', 'score']))
@@ -60,7 +76,7 @@ export const addFilterCommands = (domain: Command, session: Session): void => {
       const client = await session.client();
       const path = `domains/${await findDomainId(client, nameOrId)}/filters`;
       const {data} = await client.send<MailFilter>({method: 'POST', path, json: filter});
-      session.printer().record(data, details);
+      session.printer().record(data, mailFilters);
     });
 
   filters
@@ -118,13 +134,3 @@ const headerMatch = (text: string): Match => {
 };
 
 const matchText = ({match, header}: MailFilter): string => (match === 'header' ? `header ${header}` : match.replace('_', ' '));
-
-const details = (filter: MailFilter): Detail[] => [
-  ['ID', filter.id],
-  ['Action', filter.action],
-  ['Score', filter.score],
-  ['Match', matchText(filter)],
-  ['Pattern', filter.pattern],
-  ['Comment', filter.comment],
-  ['Created', timeText(filter.created_at)],
-];

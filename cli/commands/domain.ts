@@ -1,7 +1,7 @@
 import type {Command} from 'commander';
 import type {Domain} from '../../shared/domain.ts';
 import {usageError} from '../cli-error.ts';
-import {domainColumns, domainDetails} from '../domain-columns.ts';
+import {domains} from '../domain-columns.ts';
 import {addSettingOptions, type SettingFlags, settingsOf} from '../domain-flags.ts';
 import {findDomain} from '../find-domain.ts';
 import type {Session} from '../session.ts';
@@ -13,36 +13,38 @@ import {addFilterCommands} from './domain-filters.ts';
 export const addDomainCommands = (program: Command, session: Session): void => {
   const domain = program.command('domain').description('manage the protected domains');
 
-  domain
-    .command('list')
+  session
+    .prints(domain.command('list'), domains)
     .description('list the domains')
     .action(async () => {
       const client = await session.client();
       const {data} = await client.send<Domain[]>({path: 'domains'});
-      session.printer().list(data, domainColumns, {none: 'no domains; create one: mfctl domain create --help'});
+      session.printer().list(data, domains);
     });
 
-  domain
-    .command('get')
+  session
+    .prints(domain.command('get'), domains)
     .description('show one domain')
     .argument('<domain>', 'name or id')
     .action(async (nameOrId: string) => {
       const {data} = await findDomain(await session.client(), nameOrId);
-      session.printer().record(data, domainDetails);
+      session.printer().record(data, domains);
     });
 
-  const create = domain.command('create').description('protect a domain').argument('<name>', 'such as example.com');
+  const create = session.prints(domain.command('create'), domains);
+  create.description('protect a domain').argument('<name>', 'such as example.com');
   addSettingOptions(create)
     .option('--inactive', 'take no mail for it yet')
     .addHelpText('after', '\nExample:\n  mfctl domain create example.com --backend mail.example.com:25 --quarantine-threshold 6')
     .action(async (name: string, flags: SettingFlags) => {
       const client = await session.client();
       const {data} = await client.send<Domain>({method: 'POST', path: 'domains', json: {name, ...settingsOf(flags)}});
-      session.printer().record(data, domainDetails);
+      session.printer().record(data, domains);
       if (flags.dkim) await warnOfUnsigned(session, client, data);
     });
 
-  const update = domain.command('update').description('change settings of a domain').argument('<domain>', 'name or id');
+  const update = session.prints(domain.command('update'), domains);
+  update.description('change settings of a domain').argument('<domain>', 'name or id');
   addSettingOptions(update)
     .option('--no-tenant-id', 'belongs to no tenant')
     .option('--active', 'take mail for it')
@@ -82,6 +84,6 @@ const updateDomain = async (session: Session, nameOrId: string, flags: SettingFl
     json: patch,
     headers: {'content-type': 'application/merge-patch+json', ...(found.etag !== undefined && {'if-match': found.etag})},
   });
-  session.printer().record(data, domainDetails);
+  session.printer().record(data, domains);
   if (flags.dkim) await warnOfUnsigned(session, client, data);
 };

@@ -2,12 +2,13 @@ import {type Command, Option} from 'commander';
 import type {CreatedApiKey} from '../../shared/api-key.ts';
 import {durationText, timeText} from '../cell-text.ts';
 import {givenKeySource} from '../connection.ts';
-import {createdDetails} from '../key-columns.ts';
+import {createdKey, filedKey} from '../key-columns.ts';
 import {openKeyFile, writeKeyFile} from '../key-file.ts';
 import {planRotation, type RotationNeeds, type RotationPlan, rotateKey} from '../key-rotation.ts';
 import {durationMs, exactMoment, momentAfter} from '../moment.ts';
 import {wholeNumber} from '../option-values.ts';
 import {warnOfSilentNodes} from '../page-notes.ts';
+import type {Shown} from '../resource.ts';
 import type {Session} from '../session.ts';
 
 interface RotateFlags {
@@ -19,8 +20,8 @@ interface RotateFlags {
 }
 
 export const addRotateCommand = (key: Command, session: Session): void => {
-  key
-    .command('rotate')
+  session
+    .prints(key.command('rotate'), rotatedKey)
     .argument('<id>', 'as key list shows it', wholeNumber)
     .description('replace a key by a new one that may do the same, also in the contexts that use it')
     .option('--overlap <duration>', 'let the old key be good for so long, such as 24h (else it is refused at once)', durationMs)
@@ -38,6 +39,17 @@ export const addRotateCommand = (key: Command, session: Session): void => {
     .option('--yes', 'do not ask')
     .addHelpText('after', help)
     .action((id: number, flags: RotateFlags) => rotate(session, id, flags));
+};
+
+interface Replacing {
+  replaces: number;
+  contexts: string[];
+}
+
+const rotatedKey: Shown<CreatedApiKey & Replacing> = {...createdKey, fields: [...createdKey.fields, 'replaces', 'contexts']};
+const keptKey: Shown<Omit<CreatedApiKey, 'key'> & Replacing> = {
+  ...filedKey,
+  fields: [...filedKey.fields, 'replaces', 'contexts'],
 };
 
 const help = `
@@ -91,7 +103,7 @@ const question = ({old, successor, overlapMs, contexts}: RotationPlan, keyFile: 
   return `Rotate key ${old.id} (${old.name}, ${who})? ${then}. The new one ${where}${until}.`;
 };
 
-interface Shown {
+interface NewKey {
   plan: RotationPlan;
   successor: CreatedApiKey;
   contexts: string[];
@@ -99,14 +111,14 @@ interface Shown {
 }
 
 /** Before the old key is ended: whatever happens then, the new one has been seen. */
-const show = (session: Session, {plan, successor, contexts, keyFile}: Shown): void => {
+const show = (session: Session, {plan, successor, contexts, keyFile}: NewKey): void => {
   const printer = session.printer();
   const {key, ...record} = successor;
   const isKept = keyFile !== undefined || contexts.length > 0;
   const replaces = {replaces: plan.old.id, contexts};
-  if (isKept) printer.record({...record, ...replaces}, createdDetails);
-  else if (printer.isQuiet && printer.format === 'table') printer.text(`${key}\n`);
-  else printer.record({...successor, ...replaces}, () => [...createdDetails(record), ['Key', key]]);
+  if (isKept) printer.record({...record, ...replaces}, keptKey);
+  else if (printer.isQuiet && printer.isForPeople) printer.text(`${key}\n`);
+  else printer.record({...successor, ...replaces}, rotatedKey);
 
   if (!isKept) printer.note('Keep the key now: it is not shown again.');
   if (keyFile !== undefined) printer.note(`the new key is in ${keyFile}`);

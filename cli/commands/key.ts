@@ -2,7 +2,8 @@ import {type Command, Option} from 'commander';
 import type {ApiKey, CreatedApiKey} from '../../shared/api-key.ts';
 import {scopes} from '../../shared/scopes.ts';
 import {timeText} from '../cell-text.ts';
-import {createdDetails, keyColumns, keyDetails} from '../key-columns.ts';
+import {usageError} from '../cli-error.ts';
+import {apiKeys, createdKey, filedKey} from '../key-columns.ts';
 import {openKeyFile, writeKeyFile} from '../key-file.ts';
 import {exactMoment, momentAfter} from '../moment.ts';
 import {wholeNumber} from '../option-values.ts';
@@ -30,17 +31,17 @@ interface EndFlags {
 export const addKeyCommands = (program: Command, session: Session): void => {
   const key = program.command('key').description('manage API keys');
 
-  key
-    .command('list')
+  session
+    .prints(key.command('list'), apiKeys)
     .description('list the API keys; a key itself is never shown again')
     .action(async () => {
       const client = await session.client();
       const {data} = await client.send<ApiKey[]>({path: 'auth/api-keys'});
-      session.printer().list(data, keyColumns, {none: 'no keys'});
+      session.printer().list(data, apiKeys);
     });
 
-  key
-    .command('create')
+  session
+    .prints(key.command('create'), createdKey)
     .description('create an API key and show it, this once')
     .requiredOption('--name <name>', 'what it is for')
     .addOption(new Option('--scope <scope>', 'what it may do').choices(scopes).makeOptionMandatory())
@@ -54,8 +55,8 @@ export const addKeyCommands = (program: Command, session: Session): void => {
     .addHelpText('after', createHelp)
     .action((flags: CreateFlags) => create(session, flags));
 
-  key
-    .command('revoke')
+  session
+    .prints(key.command('revoke'), apiKeys)
     .argument('<id>', 'as key list shows it', wholeNumber)
     .description('make a key invalid, at once or at a time to come, on every node; its record stays for the audit')
     .addOption(new Option('--at <time>', 'its end, such as 2027-01-31T00:00:00Z').argParser(exactMoment).conflicts('in'))
@@ -69,7 +70,7 @@ export const addKeyCommands = (program: Command, session: Session): void => {
       const client = await session.client();
       const path = `auth/api-keys/${id}/revoke`;
       const answer = await client.send<ApiKey>({method: 'POST', path, query: {force}, ...(at !== undefined && {json: {at}})});
-      session.printer().record(answer.data, keyDetails);
+      session.printer().record(answer.data, apiKeys);
       warnOfSilentNodes(session, answer);
     });
 
@@ -99,11 +100,13 @@ const create = async (session: Session, flags: CreateFlags): Promise<void> => {
   if (flags.keyFile !== undefined) return createInFile(session, flags, flags.keyFile);
 
   const printer = session.printer();
+  if (!printer.shows('key'))
+    throw usageError('the key would never be shown', 'add --key-file FILE, or name the field key in --json');
   const data = await send(session, flags);
-  if (printer.isQuiet && printer.format === 'table') {
+  if (printer.isQuiet && printer.isForPeople) {
     printer.text(`${data.key}\n`);
   } else {
-    printer.record(data, created => [...createdDetails(created), ['Key', created.key]]);
+    printer.record(data, createdKey);
     printer.note('Keep the key now: it is not shown again.');
   }
 };
@@ -133,6 +136,6 @@ const createInFile = async (session: Session, flags: CreateFlags, file: string):
   await writeKeyFile(created, kept, file);
 
   const {key: _, ...record} = created;
-  session.printer().record(record, createdDetails);
+  session.printer().record(record, filedKey);
   session.printer().note(`the key is in ${file}`);
 };

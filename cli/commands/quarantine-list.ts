@@ -8,6 +8,7 @@ import {mailId} from '../mail-id.ts';
 import {pastMoment} from '../moment.ts';
 import {decimal, pageLimit, wholeNumber} from '../option-values.ts';
 import {notePage, warnOfPartialList} from '../page-notes.ts';
+import type {Listed} from '../resource.ts';
 import type {Session} from '../session.ts';
 
 interface FilterFlags {
@@ -37,9 +38,27 @@ const mailColumns: Column<HeldMail>[] = [
   {title: 'SCORE', cell: mail => mail.score, align: 'right'},
   {title: 'REASON', cell: mail => mail.reason, dropRank: 1},
   {title: 'FROM', cell: mail => senderText(mail.sender), isFlexible: true},
-  {title: 'TO', cell: mail => firstOf(mail.recipients), isFlexible: true, dropRank: 2},
+  {
+    title: 'TO',
+    cell: mail => firstOf(mail.recipients),
+    wide: mail => mail.recipients.join(', '),
+    isFlexible: true,
+    dropRank: 2,
+  },
   {title: 'SUBJECT', cell: mail => mail.subject, isFlexible: true},
+  {title: 'SIZE', cell: mail => sizeText(mail.size_bytes), align: 'right', isWideOnly: true},
+  {title: 'SYMBOLS', cell: mail => mail.symbols.join(' '), isWideOnly: true},
 ];
+
+const heldMails: Listed<HeldMail> = {
+  fields: [
+    ...['node_id', 'queue_id', 'sender', 'recipients', 'subject', 'score', 'symbols', 'reason'],
+    ...['size_bytes', 'arrived_at'],
+  ],
+  nameOf: mailId,
+  columns: mailColumns,
+  none: 'no held mail',
+};
 
 const groupColumns: Column<SummaryGroup>[] = [
   {title: 'DOMAIN', cell: group => group.domain, isFlexible: true},
@@ -50,8 +69,16 @@ const groupColumns: Column<SummaryGroup>[] = [
   {title: 'OLDEST', cell: group => timeText(group.oldest_arrived_at), brief: group => briefTimeText(group.oldest_arrived_at)},
 ];
 
+const summaryGroups: Listed<SummaryGroup> = {
+  fields: ['domain', 'reason', 'node_id', 'count', 'size_bytes', 'oldest_arrived_at'],
+  answerFields: ['count', 'size_bytes', 'oldest_arrived_at', 'groups'],
+  nameOf: ({domain, reason, node_id}) => `${domain}/${reason}/${node_id}`,
+  columns: groupColumns,
+  none: 'no held mail',
+};
+
 export const addListCommands = (quarantine: Command, session: Session): void => {
-  const list = quarantine.command('list').description('list held mail of all nodes, newest first');
+  const list = session.prints(quarantine.command('list'), heldMails).description('list held mail of all nodes, newest first');
   addFilterOptions(list)
     .option('--limit <number>', 'at most so many, up to 1000 (100)', pageLimit)
     .option('--offset <number>', 'leave out so many', wholeNumber)
@@ -62,12 +89,14 @@ export const addListCommands = (quarantine: Command, session: Session): void => 
         {path: 'mail/quarantine', query: {...queryOf(filter), limit, offset}},
         filter,
       );
-      session.printer().list(answer.data, mailColumns, {none: 'no held mail'});
+      session.printer().list(answer.data, heldMails);
       notePage(session, answer, offset, 'held mails');
       reportPartial(session, answer, filter);
     });
 
-  const summary = quarantine.command('summary').description('count held mail by domain, reason and node');
+  const summary = session
+    .prints(quarantine.command('summary'), summaryGroups)
+    .description('count held mail by domain, reason and node');
   addFilterOptions(summary)
     .addHelpText('after', '\nExample:\n  mfctl quarantine summary --since 1d')
     .action(async (filter: FilterFlags) => {
@@ -126,7 +155,7 @@ const reportPartial = (session: Session, answer: Answer<unknown>, {strict}: Filt
 
 const printSummary = (session: Session, summary: Summary): void => {
   const printer = session.printer();
-  printer.list(summary.groups, groupColumns, {none: 'no held mail', value: summary});
+  printer.list(summary.groups, summaryGroups, {value: summary});
   if (summary.count > 0)
     printer.note(
       `${plural(summary.count, 'held mail')}, ${sizeText(summary.size_bytes)}, the oldest from ${timeText(summary.oldest_arrived_at)}`,

@@ -26,7 +26,7 @@ export const addQuarantineCommands = (program: Command, session: Session): void 
     .argument('<id>', 'NODE/QUEUE')
     .option('--output-file <file>', 'write it to this file')
     .option('--force', 'write it to a terminal all the same')
-    .addHelpText('after', '\nExample:\n  mfctl quarantine body NODE/QUEUE --output-file mail.eml')
+    .addHelpText('after', '\n-o changes nothing here.\n\nExample:\n  mfctl quarantine body NODE/QUEUE --output-file mail.eml')
     .action((id: string, flags: BodyFlags) => writeBody(session, id, flags));
 
   addActCommands(quarantine, session);

@@ -1,6 +1,84 @@
-import {render, Text} from 'ink';
+// From the terminal as it was to the dashboard, and back.
+import {render} from 'ink';
+import {Dashboard} from './dashboard.tsx';
+import type {Desk} from './desk.ts';
+import type {ScreenName} from './frame.ts';
+import {inkOutput} from './ink-output.ts';
+import {type DeskOpening, type DeskPlace, firstPlace, movedDesk, openDesk} from './open-desk.ts';
+import {guardScreen, type ScreenGuard} from './screen-guard.ts';
 
-export const startDashboard = async (): Promise<void> => {
-  const {waitUntilExit} = render(<Text>hello</Text>);
-  await waitUntilExit();
+export interface DashboardNeeds extends DeskOpening {
+  startScreen: ScreenName;
+  /** How long a confirmed action can be taken back. */
+  undoMs: number;
+}
+
+type Ending =
+  | {kind: 'quit'}
+  | {kind: 'interrupted'}
+  | {kind: 'crashed'; error: unknown}
+  | {kind: 'move'; to: () => Promise<DeskPlace>};
+
+/**
+ * Resolves when it was left; true when that was by an interrupt or a signal. Rejects with a CliError before anything is drawn, and with
+ * whatever a screen throws, the terminal being restored by then.
+ */
+export const startDashboard = async (needs: DashboardNeeds): Promise<boolean> => {
+  let desk = await openDesk(needs, await firstPlace(needs.session));
+  const guard = guardScreen({fd: 1, stdin: process.stdin});
+  try {
+    for (;;) {
+      const ending = await show(needs, desk, guard);
+      desk.live.stop();
+      if (ending.kind === 'crashed') throw ending.error;
+      if (ending.kind !== 'move') return ending.kind === 'interrupted';
+      desk = await movedDesk(needs, desk, ending.to);
+    }
+  } finally {
+    desk.live.stop();
+    guard.leave();
+  }
 };
+
+const show = async ({startScreen, undoMs, session}: DashboardNeeds, desk: Desk, guard: ScreenGuard): Promise<Ending> => {
+  let ending: Ending = {kind: 'quit'};
+  const app = render(
+    <Dashboard
+      desk={desk}
+      undoMs={undoMs}
+      startScreen={startScreen}
+      terminal={process.stdout}
+      guard={guard}
+      onQuit={isInterrupted => {
+        ending = {kind: isInterrupted ? 'interrupted' : 'quit'};
+      }}
+      onSwitch={name => {
+        ending = {kind: 'move', to: async () => ({name, connection: await session.connectionOf(name)})};
+      }}
+      onReconnect={connection => {
+        ending = {kind: 'move', to: async () => ({name: desk.name, connection})};
+      }}
+    />,
+    {stdout: inkOutput(process.stdout), exitOnCtrlC: false, patchConsole: false},
+  );
+  const endWith = (how: Ending): void => {
+    ending = how;
+    app.unmount();
+  };
+  const stop = () => endWith({kind: 'interrupted'});
+  /** What is thrown outside of drawing; on what is thrown while it draws, ink ends by itself. */
+  const crash = (error: unknown) => endWith(isTerminalGone(error) ? {kind: 'interrupted'} : {kind: 'crashed', error});
+  const signals = ['SIGTERM', 'SIGHUP', 'SIGINT'] as const;
+  for (const signal of signals) process.on(signal, stop);
+  process.on('uncaughtException', crash);
+  try {
+    await app.waitUntilExit();
+  } finally {
+    for (const signal of signals) process.off(signal, stop);
+    process.off('uncaughtException', crash);
+  }
+  return ending;
+};
+
+const isTerminalGone = (error: unknown): boolean =>
+  ['EIO', 'EPIPE'].includes((error as NodeJS.ErrnoException | null)?.code ?? '');

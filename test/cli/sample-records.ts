@@ -1,5 +1,6 @@
 // Records as the API sends them.
 import type {ApiKey} from '../../shared/api-key.ts';
+import type {ClusterEvent} from '../../shared/cluster-event.ts';
 import type {Domain} from '../../shared/domain.ts';
 import type {ActionOutcome, HeldMail, HeldMailDetail} from '../../shared/held-mail.ts';
 
@@ -67,3 +68,22 @@ export const outcome = (queue_id: string): ActionOutcome => ({
   acted_by_key_id: 7,
   already: false,
 });
+
+export const heldEvent: ClusterEvent = {type: 'held', at: '2026-03-01T09:30:01.000Z', ...mail};
+
+export const releasedEvent: ClusterEvent = {type: 'released', at: '2026-03-01T10:00:01.000Z', ...outcome('aaaaaa')};
+
+export const discardedEvent: ClusterEvent = {
+  ...outcome('bbbbbb'),
+  type: 'discarded',
+  at: '2026-03-01T10:00:02.000Z',
+  state: 'discarded',
+};
+
+export const healthEvent: ClusterEvent = {
+  type: 'health',
+  at: '2026-03-01T11:00:00.000Z',
+  node_id: 'mx2',
+  from: 'online',
+  to: 'stale',
+};

@@ -1,5 +1,6 @@
 // An API that answers what a test says, for answers a healthy node does not give.
 import {mkdtemp, rm, writeFile} from 'node:fs/promises';
+import type {ServerResponse} from 'node:http';
 import {createServer} from 'node:https';
 import type {AddressInfo} from 'node:net';
 import {tmpdir} from 'node:os';
@@ -23,6 +24,10 @@ export interface Reply {
   error?: {code: string; detail: string; fields?: {path: string; detail: string}[]};
   /** Sent as it is, in place of an envelope. */
   raw?: string | Buffer;
+  /** Writes the body in place of all that, and ends it when it likes. */
+  stream?: (response: ServerResponse) => void;
+  /** Never sent: the caller waits. */
+  isHeld?: boolean;
 }
 
 type Answer = Reply | ((request: Received) => Reply | Promise<Reply>);
@@ -47,7 +52,17 @@ export const startApi = async (t: ExecutionContext, answers: Record<string, Answ
     requests.push(received);
 
     const answer = answers[`${received.method} ${path}`] ?? {status: 404, error: {code: 'not_found', detail: `no ${path}`}};
-    const {status = 200, headers = {}, data = null, error, raw} = typeof answer === 'function' ? await answer(received) : answer;
+    const {
+      status = 200,
+      headers = {},
+      data = null,
+      error,
+      raw,
+      stream,
+      isHeld,
+    } = typeof answer === 'function' ? await answer(received) : answer;
+    if (isHeld) return;
+    if (stream) return stream(response.writeHead(status, {'x-request-id': 'r-1', ...headers}));
     const envelope = {data, error: error ? {...error, request_id: 'r-1'} : null, message: 'OK'};
     const type = raw === undefined ? {'content-type': 'application/json; charset=utf-8'} : {};
     response.writeHead(status, {...type, 'x-request-id': 'r-1', ...headers}).end(raw ?? JSON.stringify(envelope));

@@ -1,0 +1,203 @@
+// The frame around the screens: header, screen, modal, message, footer; and where keys go.
+import {Box, useApp} from 'ink';
+import {type ReactElement, useEffect, useMemo, useRef, useState, useSyncExternalStore} from 'react';
+import {asCliError} from '../cli-error.ts';
+import type {Connection} from '../connection.ts';
+import {ClusterWatch} from './cluster/cluster-watch.tsx';
+import {createDeferredActions} from './deferred-actions.ts';
+import type {Desk} from './desk.ts';
+import {type Frame, FrameContext, type ScreenName, type ScreenOffer, type Size} from './frame.ts';
+import {type Message, messageLine, statusLine, tabsLine, tooSmallLines, usableSize} from './frame-lines.ts';
+import {globalBindings, handleKey} from './global-keys.ts';
+import {useNow} from './hooks.ts';
+import type {Binding, KeyName} from './keys.ts';
+import {Lines} from './lines.tsx';
+import type {Modal} from './modal.ts';
+import {keysLine, modalBorder, questionText} from './modal-lines.ts';
+import {ModalView} from './modal-view.tsx';
+import type {ScreenGuard} from './screen-guard.ts';
+import {screens} from './screens.ts';
+import {useRedraw, useTerminalSize} from './terminal-size.ts';
+import {useKeys} from './use-keys.ts';
+
+export interface DashboardProps {
+  desk: Desk;
+  /** How long a confirmed action can be taken back. */
+  undoMs: number;
+  startScreen: ScreenName;
+  terminal: NodeJS.WriteStream;
+  guard: ScreenGuard;
+  onQuit(isInterrupted: boolean): void;
+  onSwitch(context: string): void;
+  /** As another key, to the node that is shown. */
+  onReconnect(connection: Connection): void;
+}
+
+/** Lines above and below the screen. */
+const frameRows = 4;
+const messageMs = 10_000;
+
+export const Dashboard = (props: DashboardProps): ReactElement => {
+  const {desk, undoMs, startScreen, terminal, guard, onQuit, onSwitch, onReconnect} = props;
+  const {exit} = useApp();
+  const terminalSize = useTerminalSize(terminal);
+  useRedraw(terminalSize, guard);
+  const size = usableSize(terminalSize);
+  const nowMs = useNow(desk);
+  const live = useSyncExternalStore(desk.live.subscribe, desk.live.state);
+  const [screen, setScreen] = useState<ScreenName>(startScreen);
+  // The first one is shown.
+  const [modals, setModals] = useState<readonly {modal: Modal; id: number}[]>([]);
+  const [modal] = modals;
+  const [message, setMessage] = useState<Message & {untilMs: number}>();
+  const [footer, setFooter] = useState('');
+  const offer = useRef<ScreenOffer>({bindings: []});
+  const modalKeys = useRef<(key: KeyName) => void>(undefined);
+
+  const services = useMemo(() => {
+    const say: Frame['say'] = (text, tone) => setMessage({text, tone, untilMs: desk.now() + messageMs});
+    const fail: Frame['fail'] = error => {
+      const {detail, code, hint} = asCliError(error);
+      say(`${detail} (${code})${hint === undefined ? '' : `; ${hint}`}`, 'bad');
+    };
+    const deferred = createDeferredActions({
+      delayMs: undoMs,
+      now: desk.now,
+      onDone: text => say(text, 'good'),
+      onFailed: fail,
+    });
+    let lastId = 0;
+    const numbered = (next: Modal) => {
+      lastId += 1;
+      return {modal: next, id: lastId};
+    };
+    return {
+      deferred,
+      say,
+      fail,
+      open: (next: Modal): void => {
+        const opened = numbered(next);
+        setModals(others => [opened, ...others]);
+      },
+      openLater: (next: Modal): void => {
+        const opened = numbered(next);
+        setModals(others => [...others, opened]);
+      },
+      close: () => setModals(([, ...others]) => others),
+      goTo: (next: ScreenName) => setScreen(next),
+      defer: deferred.add,
+      offer: (next: ScreenOffer): void => {
+        offer.current = next;
+        setFooter(labelsOf(next.bindings));
+      },
+    };
+  }, [desk, undoMs]);
+  const waiting = useSyncExternalStore(services.deferred.subscribe, services.deferred.list);
+  const notices = useSyncExternalStore(desk.notices.subscribe, desk.notices.list);
+
+  const modalHeight = modal ? heightOf(modal.modal, {columns: size.columns, rows: size.rows - frameRows}) : 0;
+  const leave = (isInterrupted: boolean): void => {
+    onQuit(isInterrupted);
+    exit();
+  };
+  const globals = {
+    ...services,
+    desk,
+    screen,
+    offer,
+    quit: leave,
+    suspend: guard.suspend,
+    switchTo: (name: string) => {
+      onSwitch(name);
+      exit();
+    },
+  };
+  useKeys(key => {
+    if (modal) modalKeys.current?.(key);
+    else handleKey(key, globals);
+  });
+
+  useEffect(() => {
+    if (desk.greeting) services.fail(desk.greeting);
+  }, [desk, services]);
+
+  const {theme} = desk;
+  const width = size.columns;
+  const room = {width, height: modalHeight, theme};
+  const body = {columns: width, rows: size.rows - frameRows - modalHeight};
+  const reconnect = (connection: Connection): void => {
+    onReconnect(connection);
+    exit();
+  };
+  const frame: Frame = {...services, reconnect, desk, size: body, isActive: modal === undefined};
+  const isSmall = size !== terminalSize;
+  const Screen = screens[screen];
+  const said = message && message.untilMs > nowMs ? message : undefined;
+  const keys = `${footer}\n${labelsOf(globalBindings(globals))}`
+    .split('\n')
+    .filter(Boolean)
+    .map(text => text.split('\t') as [string, string]);
+
+  return (
+    <FrameContext value={frame}>
+      <ClusterWatch />
+      {isSmall && <Lines lines={tooSmallLines(terminalSize)} width={terminalSize.columns} height={terminalSize.rows} />}
+      {/* Kept while it has no room, with what was typed. */}
+      <Box flexDirection="column" width={width} height={size.rows} display={isSmall ? 'none' : 'flex'}>
+        <Lines
+          lines={[
+            tabsLine(screen, desk.name, {width, theme}),
+            statusLine({live, isReadOnly: desk.isReadOnly, nowMs, node: desk.me.node_id, width, theme}),
+          ]}
+          width={width}
+          height={2}
+        />
+        <Box width={width} height={Math.max(0, body.rows)} overflow="hidden">
+          {body.rows > 0 && <Screen />}
+        </Box>
+        {modal && (
+          <Box width={width} height={modalHeight} flexDirection="column" justifyContent="flex-end">
+            <ModalView
+              key={modal.id}
+              modal={modal.modal}
+              room={room}
+              takeKeys={handler => {
+                modalKeys.current = handler;
+              }}
+              onClose={services.close}
+            />
+          </Box>
+        )}
+        <Lines
+          lines={[messageLine(said, waiting, {nowMs, width, theme, notices}), modal ? '' : keysLine(theme, width, keys)]}
+          width={width}
+          height={2}
+        />
+      </Box>
+    </FrameContext>
+  );
+};
+
+/** As one text, which is drawn anew only when it is another one. */
+const labelsOf = (bindings: readonly Binding[]): string =>
+  bindings.flatMap(({keys, label}) => (label === undefined ? [] : [`${shownKey(keys[0] ?? '')}\t${label}`])).join('\n');
+
+const shownKey = (key: string): string => (key === 'escape' ? 'esc' : key);
+
+const heightOf = (modal: Modal, {columns, rows: available}: Size): number => {
+  const rows = Math.max(0, available);
+  switch (modal.kind) {
+    case 'prompt':
+      return Math.min(rows, 3);
+    case 'question':
+      return Math.min(rows, Math.max(6, questionText(modal.lines, columns).length + modalBorder));
+    case 'choice':
+      return Math.min(rows, modal.items.length + 3);
+    case 'form':
+      return Math.min(rows, modal.fields.length + 3);
+    case 'page':
+      return rows;
+    default:
+      return modal satisfies never;
+  }
+};

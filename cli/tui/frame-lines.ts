@@ -1,0 +1,109 @@
+// The lines around a screen: which screen of which node, how fresh it is, what was said last, and which keys there are.
+import {safeLine} from '../../shared/safe-text.ts';
+import {durationText, plural} from '../cell-text.ts';
+import {displayWidth} from '../display-width.ts';
+import type {Tone} from '../tone.ts';
+import type {DeferredState} from './deferred-actions.ts';
+import {fitText, wrapText} from './fit-text.ts';
+import {type ScreenName, type Size, screenNames} from './frame.ts';
+import type {LiveState, Standing} from './live.ts';
+import type {Notice} from './notices.ts';
+import type {Theme} from './theme.ts';
+
+/** Of the terminal. Below that nothing useful has room. */
+const leastSize: Size = {columns: 60, rows: 15};
+
+/** The same, or the least that can be drawn in. `size` has one row less than the terminal. */
+export const usableSize = (size: Size): Size => {
+  if (size.columns >= leastSize.columns && size.rows + 1 >= leastSize.rows) return size;
+  return {columns: Math.max(size.columns, leastSize.columns), rows: Math.max(size.rows, leastSize.rows - 1)};
+};
+
+export const tooSmallLines = ({columns, rows}: Size): string[] =>
+  [
+    `The dashboard needs at least ${leastSize.columns}×${leastSize.rows}`,
+    `and has ${columns}×${rows + 1}.`,
+    'Enlarge the terminal, or leave with q.',
+  ]
+    .flatMap(line => wrapText(line, columns))
+    .slice(0, rows);
+
+export interface Message {
+  text: string;
+  tone: Tone | undefined;
+}
+
+export const tabsLine = (shown: ScreenName, name: string, {width, theme}: {width: number; theme: Theme}): string => {
+  const tabs = screenNames.map((screen, at) => ` ${at + 1} ${screen.charAt(0).toUpperCase()}${screen.slice(1)} `);
+  const used = displayWidth(tabs.join(''));
+  const painted = tabs.map((tab, at) => (screenNames[at] === shown ? theme(tab, 'cursor', 'bold') : theme(tab, 'dim')));
+  return painted.join('') + theme(fitText(` ${name}`, width - used - 1, 'right'), 'bold');
+};
+
+const marks: Record<Standing, readonly [mark: string, word: string, tone: Tone | undefined]> = {
+  connecting: ['○', 'connecting', undefined],
+  live: ['●', 'live', 'good'],
+  polling: ['◐', 'polling', 'warn'],
+  offline: ['✗', 'node does not answer', 'bad'],
+};
+
+export interface StatusFacts {
+  live: LiveState;
+  isReadOnly: boolean;
+  nowMs: number;
+  node: string;
+  width: number;
+  theme: Theme;
+}
+
+export const statusLine = ({live, isReadOnly, nowMs, node, width, theme}: StatusFacts): string => {
+  const [mark, word, tone] = marks[live.standing];
+  const age = live.heardAtMs === undefined ? '' : `, heard ${ageText(nowMs - live.heardAtMs)}`;
+  const reason = live.reason === undefined ? '' : `: ${live.reason}`;
+  const left = ` ${mark} ${word}${age}${reason}`;
+  const right = `${isReadOnly ? 'read-only · ' : ''}${node} `;
+  const rightWidth = Math.min(displayWidth(safeLine(right)), Math.floor(width / 2));
+  return theme(fitText(left, width - rightWidth), tone) + theme(fitText(right, rightWidth, 'right'), 'dim');
+};
+
+/** Of what is on the screen: `now`, `12s ago`. */
+export const ageText = (ageMs: number): string => {
+  const seconds = Math.max(0, Math.floor(ageMs / 1000));
+  return seconds < 2 ? 'now' : `${durationText(seconds)} ago`;
+};
+
+export const messageLine = (
+  message: Message | undefined,
+  deferred: readonly DeferredState[],
+  {nowMs, width, theme, notices = []}: {nowMs: number; width: number; theme: Theme; notices?: readonly Notice[]},
+): string => {
+  const latest = deferred.findLast(({state}) => state === 'waiting') ?? deferred.at(-1);
+  if (!latest && message) return theme(` ${fitText(message.text, width - 2)}`, message.tone);
+  if (!latest) return noticeLine(notices, {width, theme});
+
+  const more = deferred.length > 1 ? `; ${plural(deferred.length - 1, 'more action')} under way` : '';
+  if (latest.state === 'waiting') {
+    const seconds = Math.max(1, Math.ceil((latest.startsAtMs - nowMs) / 1000));
+    return theme(` ${fitText(`In ${seconds} s: ${latest.what}. u takes it back${more}`, width - 2)}`, 'warn', 'bold');
+  }
+  const {done, total} = latest.progress ?? {done: 0, total: 0};
+  const bar = total === 0 ? '' : ` ${progressBar(done / total, 20)} ${done} of ${total}`;
+  return theme(` ${fitText(`Under way: ${latest.what}${bar}${more}`, width - 2)}`, 'accent');
+};
+
+/** All that have room, worst first, and how many more there are. */
+const noticeLine = (notices: readonly Notice[], {width, theme}: {width: number; theme: Theme}): string => {
+  const [worst] = notices;
+  if (!worst) return '';
+  const texts = notices.map(({text}) => text);
+  const all = texts.join(' · ');
+  const isRoomy = displayWidth(safeLine(all)) <= width - 2;
+  const rest = isRoomy || texts.length === 1 ? '' : ` (and ${texts.length - 1} more)`;
+  const shown = isRoomy ? all : fitText(worst.text, Math.max(0, width - 2 - rest.length)).trimEnd() + rest;
+  return theme(` ${fitText(shown, width - 2)}`, worst.tone, 'bold');
+};
+
+export const progressBar = (part: number, width: number): string => {
+  const full = Math.round(Math.max(0, Math.min(1, part)) * width);
+  return '█'.repeat(full) + '░'.repeat(width - full);
+};

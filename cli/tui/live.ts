@@ -1,0 +1,104 @@
+// Whether the dashboard hears of changes as they happen, asks from time to time, or cannot reach the node.
+import type {ClusterEvent, EventType} from '../../shared/cluster-event.ts';
+import {asCliError, type CliError, exitCodes} from '../cli-error.ts';
+import type {Client} from '../client.ts';
+import {followEvents} from '../follow-events.ts';
+
+/**
+ * connecting → live ⇄ polling ⇄ offline. Live: events arrive. Polling: they do not, and requests are answered. Offline: neither.
+ */
+export type Standing = 'connecting' | 'live' | 'polling' | 'offline';
+
+export interface LiveState {
+  standing: Standing;
+  /** Of the last answer of any kind. */
+  heardAtMs: number | undefined;
+  /** Why it is not live. */
+  reason: string | undefined;
+}
+
+export interface Live {
+  state(): LiveState;
+  /** Called after each change of the state. */
+  subscribe(listener: () => void): () => void;
+  /** Events of these types; and once after each reconnection with undefined, as what happened meanwhile is not told. */
+  on(types: readonly EventType[], listener: (event: ClusterEvent | undefined) => void): () => void;
+  /** What became of a request. */
+  answered(): void;
+  failed(failure: CliError): void;
+  stop(): void;
+}
+
+export const startLive = (client: Pick<Client, 'events'>, now: () => number): Live => {
+  const ended = new AbortController();
+  const listeners = new Set<() => void>();
+  const hearers = new Set<{types: readonly EventType[]; hear(event: ClusterEvent | undefined): void}>();
+  let isOpen = false;
+  let wasOpen = false;
+  let failure: CliError | undefined;
+  let state: LiveState = {standing: 'connecting', heardAtMs: undefined, reason: undefined};
+
+  const update = (heardAtMs = state.heardAtMs): void => {
+    const standing = standingOf();
+    const reason = standing === 'offline' || standing === 'polling' ? failure?.detail : undefined;
+    state = {standing, heardAtMs, reason};
+    for (const listener of listeners) listener();
+  };
+  const standingOf = (): Standing => {
+    if (isOpen) return 'live';
+    if (failure?.exitCode === exitCodes.unreachable && isUnanswered) return 'offline';
+    return state.heardAtMs === undefined && !wasOpen ? 'connecting' : 'polling';
+  };
+  /** Of the last request: whether it had no answer. */
+  let isUnanswered = false;
+
+  void followEvents(client, {
+    signal: ended.signal,
+    onEvent: event => {
+      isUnanswered = false;
+      update(now());
+      for (const {types, hear} of hearers) if (types.includes(event.type)) hear(event);
+    },
+    onConnected: () => {
+      isOpen = true;
+      isUnanswered = false;
+      const isReopened = wasOpen;
+      wasOpen = true;
+      update(now());
+      if (isReopened) for (const {hear} of hearers) hear(undefined);
+    },
+    onDisconnected: ({error}) => {
+      isOpen = false;
+      failure = error;
+      update();
+    },
+  }).catch(error => {
+    // A key that may hear of nothing, or a node that knows no events: asking goes on.
+    isOpen = false;
+    failure = asCliError(error);
+    update();
+  });
+
+  return {
+    state: () => state,
+    subscribe: listener => {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+    on: (types, hear) => {
+      const hearer = {types, hear};
+      hearers.add(hearer);
+      return () => hearers.delete(hearer);
+    },
+    answered: () => {
+      isUnanswered = false;
+      update(now());
+    },
+    failed: reason => {
+      failure = reason;
+      isUnanswered = reason.exitCode === exitCodes.unreachable;
+      update();
+    },
+    stop: () => ended.abort(),
+  };
+};

@@ -1,0 +1,105 @@
+// A real terminal for tests: tmux, with a server of its own.
+import {execFile, execFileSync} from 'node:child_process';
+import {mkdtempSync, rmSync} from 'node:fs';
+import {tmpdir} from 'node:os';
+import {join} from 'node:path';
+import {promisify} from 'node:util';
+import type {Owner} from './daemon.ts';
+import {eventually} from './eventually.ts';
+import type {TestNode} from './node.ts';
+import {cleanEnvironment, mfctlFile} from './program.ts';
+
+export interface TerminalOptions {
+  columns?: number;
+  rows?: number;
+  env?: Record<string, string>;
+}
+
+export interface TestTerminal {
+  /** As `tmux send-keys` names them: `j`, `Enter`, `Escape`, `C-c`. Each alone, so that none is taken for a part of another. */
+  keys(...names: string[]): Promise<void>;
+  /** Text as it is typed. */
+  type(text: string): Promise<void>;
+  /** What is on the screen; with `isStyled` with its SGR sequences. */
+  screen(isStyled?: boolean): Promise<string>;
+  /** The screen once it shows that; rejects with the last screen. */
+  shows(what: RegExp | string, withinMs?: number): Promise<string>;
+  resize(columns: number, rows: number): Promise<void>;
+  /** Of the program. */
+  pid(): Promise<number>;
+}
+
+export const isTmuxInstalled = (): boolean => {
+  try {
+    execFileSync('tmux', ['-V'], {stdio: 'ignore'});
+    return true;
+  } catch {
+    return false;
+  }
+};
+
+const tmux = promisify(execFile);
+
+/** Runs the program in a shell, which prints `exit status N` after it. */
+export const startTerminal = async (
+  owner: Owner,
+  [file, ...args]: readonly [string, ...string[]],
+  {columns = 80, rows = 24, env = {}}: TerminalOptions = {},
+): Promise<TestTerminal> => {
+  const folder = mkdtempSync(join(tmpdir(), 'mfctl-terminal-'));
+  const socket = join(folder, 'tmux');
+  const environment = {...cleanEnvironment(), ...env, TERM: 'xterm-256color', LANG: 'C.UTF-8', LC_ALL: 'C.UTF-8'};
+  const call = async (...command: string[]): Promise<string> =>
+    (await tmux('tmux', ['-S', socket, '-f', '/dev/null', ...command], {env: environment})).stdout;
+  const quoted = [file, ...args].map(word => `'${word.replaceAll("'", "'\\''")}'`).join(' ');
+  const size = ['-x', String(columns), '-y', String(rows)];
+  // `exec` of the sleep: the pane stays for the test to read, and ends with the server.
+  await call('new-session', '-d', ...size, `${quoted}; echo "exit status $?"; exec sleep 600`);
+  owner.teardown(async () => {
+    await call('kill-server').catch(() => undefined);
+    rmSync(folder, {recursive: true, force: true});
+  });
+
+  const screen = async (isStyled = false): Promise<string> => call('capture-pane', '-p', ...(isStyled ? ['-e'] : []));
+  return {
+    screen,
+    keys: async (...names) => {
+      for (const name of names) await call('send-keys', name);
+    },
+    type: async text => {
+      await call('send-keys', '-l', text);
+    },
+    shows: async (what, withinMs = 20_000) => {
+      let last = '';
+      try {
+        return await eventually(async () => {
+          last = await screen();
+          return (typeof what === 'string' ? last.includes(what) : what.test(last)) && last;
+        }, withinMs);
+      } catch (error) {
+        throw new Error(`the screen does not show ${what}:\n${last}`, {cause: error});
+      }
+    },
+    resize: async (width, height) => {
+      await call('resize-window', '-x', String(width), '-y', String(height));
+    },
+    pid: async () => {
+      const shell = (await call('list-panes', '-F', '#{pane_pid}')).trim();
+      const {stdout} = await tmux('pgrep', ['-P', shell]);
+      return Number(stdout.trim().split('\n')[0]);
+    },
+  };
+};
+
+/** The dashboard of the node it is for, once it has begun. */
+export const startDashboard = async (
+  owner: Owner,
+  {xdgConfigHome}: Pick<TestNode, 'xdgConfigHome'>,
+  args: readonly string[] = [],
+  options: TerminalOptions = {},
+): Promise<TestTerminal> => {
+  const env = {XDG_CONFIG_HOME: xdgConfigHome, ...options.env};
+  const terminal = await startTerminal(owner, [process.execPath, mfctlFile, 'dashboard', ...args], {...options, env});
+  await terminal.shows(/live|polling/);
+  return terminal;
+};
