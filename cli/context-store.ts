@@ -104,7 +104,7 @@ export const createContextStore = ({env}: Pick<Terminal, 'env'>): ContextStore =
 };
 
 /** A relative XDG_CONFIG_HOME is to be ignored (XDG Base Directory Specification). */
-const configHome = (env: Terminal['env']): string => {
+export const configHome = (env: Terminal['env']): string => {
   const {XDG_CONFIG_HOME: configured} = env;
   return configured && isAbsolute(configured) ? configured : join(env.HOME || homedir(), '.config');
 };

@@ -1,5 +1,6 @@
 import {type Command, Option} from 'commander';
 import type {Domain} from '../shared/domain.ts';
+import {directions} from '../shared/domain-rules.ts';
 import {collected, decimal} from './option-values.ts';
 
 /** As commander reads them; what was not mentioned is undefined. */
@@ -15,8 +16,6 @@ export interface SettingFlags {
   active?: boolean;
   inactive?: boolean;
 }
-
-const directions = ['inbound', 'outbound', 'both'] as const satisfies readonly Domain['direction'][];
 
 export const addSettingOptions = (command: Command): Command =>
   command

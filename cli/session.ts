@@ -32,9 +32,9 @@ export interface Session {
   printer(): Printer;
   /** Read once: the key may come from standard input. */
   connection(): Promise<Connection>;
-  client(): Promise<Client>;
   /** Of another context, whatever flags and the environment say. */
-  clientOf(context: string): Promise<Client>;
+  connectionOf(context: string): Promise<Connection>;
+  client(): Promise<Client>;
   /** For another connection than that of the flags, the environment and the context. */
   clientFor(connection: Connection): Promise<Client>;
   /** Rejects unless the answer is yes. */
@@ -93,9 +93,9 @@ export const createSession = ({terminal, version, argv, flags}: SessionNeeds): S
     log,
     confirm: (question, isAgreed) => confirm(terminal, question, isAgreed),
     connection,
+    connectionOf: context => resolveConnection({...terminal, env: {}}, {context}, contexts),
     clientFor,
     client: async () => clientFor(await connection()),
-    clientOf: async context => clientFor(await resolveConnection({...terminal, env: {}}, {context}, contexts)),
   };
 };
 

@@ -1,8 +1,8 @@
 import {type Command, InvalidArgumentError} from 'commander';
 import {timeText} from '../cell-text.ts';
-import {parseDuration} from '../moment.ts';
 import type {Shown} from '../resource.ts';
 import type {Session} from '../session.ts';
+import {parseDuration} from '../time-text.ts';
 
 interface CreatedToken {
   token: string;

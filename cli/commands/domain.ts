@@ -5,7 +5,9 @@ import {domains} from '../domain-columns.ts';
 import {addSettingOptions, type SettingFlags, settingsOf} from '../domain-flags.ts';
 import {findDomain} from '../find-domain.ts';
 import type {Session} from '../session.ts';
+import {addApplyCommand} from './domain-apply.ts';
 import {addDkimCommands, warnOfUnsigned} from './domain-dkim.ts';
+import {addExportCommand} from './domain-export.ts';
 import {addFilterCommands} from './domain-filters.ts';
 
 export const addDomainCommands = (program: Command, session: Session): void => {
@@ -64,6 +66,8 @@ export const addDomainCommands = (program: Command, session: Session): void => {
       session.printer().done(`deleted ${data.name}`);
     });
 
+  addExportCommand(domain, session);
+  addApplyCommand(domain, session);
   addFilterCommands(domain, session);
   addDkimCommands(domain, session);
 };

@@ -19,11 +19,14 @@ export const allCommands = (command: Command): Command[] => [
 export const commandLine = (command: Command): string =>
   command.parent ? `${commandLine(command.parent)} ${command.name()}` : command.name();
 
+/** What is typed after `mfctl`. */
+export const wordsOf = (command: Command): string[] => commandLine(command).split(' ').slice(1);
+
 /** The words of the commands that do something: `['domain', 'dkim', 'create']`. */
 export const commandWords = (): string[][] =>
   allCommands(mfctlCommands())
-    .filter(command => command.commands.length === 0)
-    .map(command => commandLine(command).split(' ').slice(1));
+    .filter(command => command.commands.length === 0 && command.name() !== 'help')
+    .map(wordsOf);
 
 export const helpOf = async (words: readonly string[], options: FakeTerminalOptions = {}): Promise<string> =>
   (await runCli([...words, '--help'], {...options, env: {XDG_CONFIG_HOME: '/nonexistent', ...options.env}})).stdout;

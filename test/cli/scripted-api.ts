@@ -26,6 +26,8 @@ export interface Reply {
   raw?: string | Buffer;
   /** Writes the body in place of all that, and ends it when it likes. */
   stream?: (response: ServerResponse) => void;
+  /** Never sent: the caller waits. */
+  isHeld?: boolean;
 }
 
 type Answer = Reply | ((request: Received) => Reply | Promise<Reply>);
@@ -57,7 +59,9 @@ export const startApi = async (t: ExecutionContext, answers: Record<string, Answ
       error,
       raw,
       stream,
+      isHeld,
     } = typeof answer === 'function' ? await answer(received) : answer;
+    if (isHeld) return;
     if (stream) return stream(response.writeHead(status, {'x-request-id': 'r-1', ...headers}));
     const envelope = {data, error: error ? {...error, request_id: 'r-1'} : null, message: 'OK'};
     const type = raw === undefined ? {'content-type': 'application/json; charset=utf-8'} : {};
