@@ -29,6 +29,8 @@ export interface Session {
   fieldsOf(command: Command): Fields<never> | undefined;
   /** Before a command is run: refuses what cannot be printed, while nothing has been done. */
   prepareOutput(command: Command): Promise<void>;
+  /** As it was prepared, for what does not print with a printer. */
+  outputPlan(): OutputPlan;
   printer(): Printer;
   /** Read once: the key may come from standard input. */
   connection(): Promise<Connection>;
@@ -89,6 +91,7 @@ export const createSession = ({terminal, version, argv, flags}: SessionNeeds): S
     prepareOutput: async command => {
       plan = await planOutput(terminal, flags(), {command, declared});
     },
+    outputPlan: () => plan ?? {format: outputFormat(terminal, flags()), choice: undefined, toYaml: undefined},
     printer,
     log,
     confirm: (question, isAgreed) => confirm(terminal, question, isAgreed),

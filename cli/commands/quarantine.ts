@@ -8,6 +8,7 @@ import type {Session} from '../session.ts';
 import {addActCommands} from './quarantine-act.ts';
 import {addListCommands} from './quarantine-list.ts';
 import {addShowCommand} from './quarantine-show.ts';
+import {addWatchCommand} from './quarantine-watch.ts';
 
 interface BodyFlags {
   outputFile?: string;
@@ -30,6 +31,7 @@ export const addQuarantineCommands = (program: Command, session: Session): void 
     .action((id: string, flags: BodyFlags) => writeBody(session, id, flags));
 
   addActCommands(quarantine, session);
+  addWatchCommand(quarantine, session);
 };
 
 const writeBody = async (session: Session, id: string, {outputFile, force}: BodyFlags): Promise<void> => {

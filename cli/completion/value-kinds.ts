@@ -71,6 +71,7 @@ const kinds: Record<string, ValueKind | ValueList> = {
   '--min-score': 'free',
   '--max-score': 'free',
   '--limit': 'free',
+  '--last': 'free',
   '--offset': 'free',
   '--expect-count': 'free',
   '--interval': 'free',
