@@ -25,14 +25,18 @@ export interface Session {
   flags(): GlobalFlags;
   /** Says of a command, when it is defined, what it prints. Returns the command. */
   prints(command: Command, fields: Fields<never>): Command;
+  /** What a command was said to print. */
+  fieldsOf(command: Command): Fields<never> | undefined;
   /** Before a command is run: refuses what cannot be printed, while nothing has been done. */
   prepareOutput(command: Command): Promise<void>;
+  /** As it was prepared, for what does not print with a printer. */
+  outputPlan(): OutputPlan;
   printer(): Printer;
   /** Read once: the key may come from standard input. */
   connection(): Promise<Connection>;
-  client(): Promise<Client>;
   /** Of another context, whatever flags and the environment say. */
-  clientOf(context: string): Promise<Client>;
+  connectionOf(context: string): Promise<Connection>;
+  client(): Promise<Client>;
   /** For another connection than that of the flags, the environment and the context. */
   clientFor(connection: Connection): Promise<Client>;
   /** Rejects unless the answer is yes. */
@@ -83,16 +87,18 @@ export const createSession = ({terminal, version, argv, flags}: SessionNeeds): S
       declared.set(command, fields);
       return command.addHelpText('after', () => fieldsHelp(command, fields));
     },
+    fieldsOf: command => declared.get(command),
     prepareOutput: async command => {
       plan = await planOutput(terminal, flags(), {command, declared});
     },
+    outputPlan: () => plan ?? {format: outputFormat(terminal, flags()), choice: undefined, toYaml: undefined},
     printer,
     log,
     confirm: (question, isAgreed) => confirm(terminal, question, isAgreed),
     connection,
+    connectionOf: context => resolveConnection({...terminal, env: {}}, {context}, contexts),
     clientFor,
     client: async () => clientFor(await connection()),
-    clientOf: async context => clientFor(await resolveConnection({...terminal, env: {}}, {context}, contexts)),
   };
 };
 

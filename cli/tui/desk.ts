@@ -3,34 +3,45 @@ import type {Me} from '../../shared/api-key.ts';
 import type {Permission} from '../../shared/scopes.ts';
 import type {CliError} from '../cli-error.ts';
 import type {Client} from '../client.ts';
+import type {Connection} from '../connection.ts';
 import type {ContextStore} from '../context-store.ts';
 import type {Terminal} from '../terminal.ts';
+import {type EventLog, startEventLog} from './events/event-log.ts';
 import type {Live} from './live.ts';
+import {createNotices, type Notices} from './notices.ts';
 import {createSource, type Source, type SourceNeeds} from './source.ts';
 import type {Theme} from './theme.ts';
 
+type SourceOf<T> = Omit<SourceNeeds<T>, 'live' | 'now'>;
+
 export interface Desk {
   client: Client;
+  /** How `client` asks. */
+  connection: Connection;
+  clientFor(connection: Connection): Promise<Client>;
   /** Of the context, or the address of the node where there is none. */
   name: string;
   terminal: Terminal;
   contexts: ContextStore;
   live: Live;
+  /** Events are heard from the beginning, so that the screen can tell of what was before it is shown. */
+  eventLog: EventLog;
   me: Me;
   theme: Theme;
   isReadOnly: boolean;
   /** What to say first. */
-  greeting?: CliError;
+  greeting?: CliError | string;
   now(): number;
   /** Whether the key may do it, and the dashboard was not started to look only. */
   may(permission: Permission): boolean;
   /** The one source of that name; made at the first time. */
-  source<T>(name: string, needs: Pick<SourceNeeds<T>, 'load' | 'refreshOn' | 'everyMs'>): Source<T>;
+  source<T>(name: string, needs: SourceOf<T>): Source<T>;
+  notices: Notices;
   /** What screens keep while another one is shown, by name. */
   kept: Map<string, unknown>;
 }
 
-export type DeskNeeds = Omit<Desk, 'may' | 'source' | 'kept' | 'now'> & {now?(): number};
+export type DeskNeeds = Omit<Desk, 'may' | 'source' | 'kept' | 'notices' | 'now' | 'eventLog'> & {now?(): number};
 
 const readingPermissions: readonly Permission[] = [
   'me:read',
@@ -47,9 +58,11 @@ export const createDesk = ({now = Date.now, ...needs}: DeskNeeds): Desk => {
   return {
     ...needs,
     now,
+    eventLog: startEventLog({live, now}),
     kept: new Map(),
+    notices: createNotices(),
     may: permission => me.permissions.includes(permission) && (!isReadOnly || readingPermissions.includes(permission)),
-    source: <T>(name: string, source: Pick<SourceNeeds<T>, 'load' | 'refreshOn' | 'everyMs'>) => {
+    source: <T>(name: string, source: SourceOf<T>) => {
       const known = sources.get(name) as Source<T> | undefined;
       if (known) return known;
       const made = createSource<T>({...source, live, now});

@@ -23,13 +23,13 @@ export const modalLines = (modal: Modal, state: ModalState, room: ModalRoom): st
   const rule = theme('─'.repeat(width), 'dim');
   switch (modal.kind) {
     case 'question': {
-      const text = modal.lines.flatMap(line => wrapText(line, width - 2)).slice(0, room.height - modalBorder);
+      const text = questionText(modal.lines, width).slice(0, room.height - modalBorder);
       return [
         rule,
         ...text.map(line => ` ${line}`),
         keysLine(theme, width, [
           ['y', modal.yes],
-          ['n', 'do nothing'],
+          ['n', modal.no ?? 'do nothing'],
         ]),
       ];
     }
@@ -60,7 +60,8 @@ export const modalLines = (modal: Modal, state: ModalState, room: ModalRoom): st
       const rest = Array.from({length: height - shown.length}, () => '');
       const more = text.length > height ? ([['j k', 'scroll']] as const) : [];
       const close = modal.mustConfirm === undefined ? (['escape', 'close'] as const) : (['enter', modal.mustConfirm] as const);
-      return [titled(modal.title, room), ...shown, ...rest, keysLine(theme, width, [...more, close])];
+      const extra = (modal.keys ?? []).map(({key, label}) => [key, label] as const);
+      return [titled(modal.title, room), ...shown, ...rest, keysLine(theme, width, [...more, ...extra, close])];
     }
     case 'form':
       return formLines(modal, state, room);
@@ -68,6 +69,10 @@ export const modalLines = (modal: Modal, state: ModalState, room: ModalRoom): st
       return modal satisfies never;
   }
 };
+
+/** What is asked, as long as it is: nobody should say yes to what is cut off. */
+export const questionText = (lines: readonly string[], width: number): string[] =>
+  lines.flatMap(line => wrapText(line, width - 2));
 
 const titled = (title: string, {width, theme}: ModalRoom): string => {
   const text = ` ${fitText(title, Math.min(displayWidth(safeLine(title)), width - 6))} `;
@@ -125,7 +130,7 @@ const formLines = (form: Form, state: ModalState, room: ModalRoom): string[] => 
     return `${mark}${theme(fitText(label, labelWidth), isHere ? 'bold' : undefined)}  ${value}`;
   });
   const field = form.fields[state.position.cursor];
-  const error = field && state.errors[field.name];
+  const error = (field && state.errors[field.name]) ?? elsewhere(form, state);
   const hint = error ?? field?.hint ?? '';
   return [
     titled(form.title, room),
@@ -138,4 +143,10 @@ const formLines = (form: Form, state: ModalState, room: ModalRoom): string[] => 
       ['escape', 'give up'],
     ]),
   ];
+};
+
+/** What is wrong with a field that the cursor has left. */
+const elsewhere = ({fields}: Form, {errors}: ModalState): string | undefined => {
+  const wrong = fields.find(({name}) => errors[name] !== undefined);
+  return wrong && `${wrong.label}: ${errors[wrong.name]}`;
 };

@@ -23,9 +23,18 @@ export type Outcome =
   | {kind: 'stay'; state: ModalState}
   | {kind: 'closed'}
   | {kind: 'done'; state: ModalState}
-  | {kind: 'key'; index: number};
+  | {kind: 'key'; index: number}
+  | {kind: 'pageKey'};
 
 export const startOf = (modal: Modal): ModalState => {
+  const state = plainStartOf(modal);
+  if (modal.kind !== 'form' || !modal.errors) return state;
+  const {errors} = modal;
+  const wrong = modal.fields.findIndex(({name}) => errors[name] !== undefined);
+  return atField(modal, {...state, errors}, Math.max(0, wrong));
+};
+
+const plainStartOf = (modal: Modal): ModalState => {
   const values = modal.kind === 'form' ? Object.fromEntries(modal.fields.map(({name, value}) => [name, value])) : {};
   const text = modal.kind === 'prompt' ? modal.text : modal.kind === 'form' ? (modal.fields[0]?.value ?? '') : '';
   return {
@@ -79,7 +88,8 @@ const inChoice = ({items, keys = []}: Choice, state: ModalState, key: KeyName, h
 };
 
 /** A page has no cursor: its top moves. One that must be confirmed is left by enter alone. */
-const inPage = ({mustConfirm}: Page, state: ModalState, key: KeyName, {height, count}: Extent): Outcome => {
+const inPage = ({mustConfirm, keys = []}: Page, state: ModalState, key: KeyName, {height, count}: Extent): Outcome => {
+  if (keys.some(extra => extra.key === key)) return {kind: 'pageKey'};
   if (key === 'enter') return {kind: 'done', state};
   if (closing.includes(key) || key === '?') return mustConfirm === undefined ? {kind: 'closed'} : {kind: 'stay', state};
   const tops = Math.max(1, count - height + 1);
@@ -126,13 +136,26 @@ const inForm = (form: Form, state: ModalState, key: KeyName): Outcome => {
     if (wrong === -1) return {kind: 'done', state};
     return {kind: 'stay', state: atField(form, {...state, errors}, wrong)};
   }
-  if (key === 'tab' || key === 'down') return {kind: 'stay', state: atField(form, state, state.position.cursor + 1)};
-  if (key === 'shift+tab' || key === 'up') return {kind: 'stay', state: atField(form, state, state.position.cursor - 1)};
+  if (key === 'tab' || key === 'down') return {kind: 'stay', state: leftField(form, state, state.position.cursor + 1)};
+  if (key === 'shift+tab' || key === 'up') return {kind: 'stay', state: leftField(form, state, state.position.cursor - 1)};
 
   const line = field.choices ? chosen(field.choices, state.line.text, key) : edited(state.line, key);
   if (!line) return {kind: 'stay', state};
-  const {[field.name]: _mended, ...errors} = state.errors;
-  return {kind: 'stay', state: {...state, line, errors, values: {...state.values, [field.name]: line.text}}};
+  const values = {...state.values, [field.name]: line.text};
+  const {[field.name]: _typed, ...others} = state.errors;
+  return {kind: 'stay', state: {...state, line, values, errors: stillWrong(form, values, Object.keys(others))}};
+};
+
+/** Of these fields. What has not been looked at yet is not complained of. */
+const stillWrong = (form: Form, values: FormValues, names: readonly string[]): ModalState['errors'] => {
+  const errors = form.check?.(values) ?? {};
+  return Object.fromEntries(Object.entries(errors).filter(([name]) => names.includes(name)));
+};
+
+/** The field that is left is checked. */
+const leftField = (form: Form, state: ModalState, at: number): ModalState => {
+  const name = form.fields[state.position.cursor]?.name ?? '';
+  return atField(form, {...state, errors: stillWrong(form, state.values, [...Object.keys(state.errors), name])}, at);
 };
 
 const atField = (form: Form, state: ModalState, at: number): ModalState => {

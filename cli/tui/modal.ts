@@ -9,6 +9,8 @@ export interface Question {
   /** What a yes does, as a word: `release`. */
   yes: string;
   onYes(): void;
+  /** What a no does, where it is more than nothing. */
+  no?: string;
   onNo?(): void;
 }
 
@@ -48,12 +50,16 @@ export interface Page {
   /** Said in place of `escape closes`; such a page is closed by enter alone. */
   mustConfirm?: string;
   onClose?(): void;
+  /** Further keys; the page stays. */
+  keys?: readonly {key: string; label: string; run(): void}[];
 }
 
 export interface Form {
   kind: 'form';
   title: string;
   fields: readonly FormField[];
+  /** What is wrong with it from the beginning, by the names of fields: what the node said of the last try. */
+  errors?: Readonly<Record<string, string>>;
   /** By the names of fields that cannot be used as they are. */
   check?(values: FormValues): Readonly<Record<string, string>>;
   onSubmit(values: FormValues): void;

@@ -1,25 +1,32 @@
-// The commands there are, as the help shows them.
-import {type FakeTerminalOptions, runCli} from './fake-terminal.ts';
+// Every command that can be typed.
+import type {Command} from 'commander';
+import {createCommands} from '../../cli/program.ts';
+import {createFakeTerminal, type FakeTerminalOptions, runCli} from './fake-terminal.ts';
+
+export const mfctlCommands = (): Command => createCommands([], createFakeTerminal()).program;
+
+/** The command itself and all below it, without the hidden ones. */
+export const allCommands = (command: Command): Command[] => [
+  command,
+  ...command
+    .createHelp()
+    .visibleCommands(command)
+    .filter(sub => sub.parent === command)
+    .flatMap(allCommands),
+];
+
+/** `mfctl domain dkim create`. */
+export const commandLine = (command: Command): string =>
+  command.parent ? `${commandLine(command.parent)} ${command.name()}` : command.name();
+
+/** What is typed after `mfctl`. */
+export const wordsOf = (command: Command): string[] => commandLine(command).split(' ').slice(1);
+
+/** The words of the commands that do something: `['domain', 'dkim', 'create']`. */
+export const commandWords = (): string[][] =>
+  allCommands(mfctlCommands())
+    .filter(command => command.commands.length === 0)
+    .map(wordsOf);
 
 export const helpOf = async (words: readonly string[], options: FakeTerminalOptions = {}): Promise<string> =>
   (await runCli([...words, '--help'], {...options, env: {XDG_CONFIG_HOME: '/nonexistent', ...options.env}})).stdout;
-
-/** The groups too, the program itself first. */
-export const allHelps = async (words: readonly string[] = []): Promise<string[][]> => {
-  const names = namesIn(await helpOf(words)).filter(name => words.length === 0 || name !== 'help');
-  const below = await Promise.all(names.map(name => allHelps([...words, name])));
-  return [[...words], ...below.flat()];
-};
-
-/** The commands that do something. */
-export const commandWords = async (): Promise<string[][]> => {
-  const all = await allHelps();
-  return all.filter(words => words.length > 0 && !all.some(other => other.length > words.length && startsWith(other, words)));
-};
-
-const startsWith = (words: readonly string[], start: readonly string[]): boolean => start.every((word, at) => words[at] === word);
-
-const namesIn = (help: string): string[] => {
-  const [, commands = ''] = help.split('\nCommands:\n');
-  return [...(commands.split('\n\n')[0] ?? '').matchAll(/^ {2}([a-z][a-z-]*)/gm)].map(([, name]) => name ?? '');
-};

@@ -1,0 +1,53 @@
+// What is typed after `/` over a tail: `type:held,health node:mx1 words`. All of it has to be so.
+
+export interface TailQuery {
+  /** As it was typed. */
+  text: string;
+  /** By name, what stands after the colon; the last one where a name is there twice. */
+  terms: Readonly<Record<string, string>>;
+  /** In lower case. */
+  words: readonly string[];
+}
+
+export const noQuery: TailQuery = {text: '', terms: {}, words: []};
+
+/** What begins with none of `names` and a colon is a word like any other. */
+export const parseQuery = (text: string, names: readonly string[]): TailQuery => {
+  const terms: Record<string, string> = {};
+  const words: string[] = [];
+  for (const part of text.trim().split(/\s+/).filter(Boolean)) {
+    const [, name = '', value = ''] = /^([a-z]+):(.*)$/.exec(part) ?? [];
+    if (names.includes(name) && value !== '') terms[name] = value;
+    else words.push(part.toLowerCase());
+  }
+  return {text: text.trim(), terms, words};
+};
+
+export const hasWords = (texts: readonly (string | null | undefined)[], words: readonly string[]): boolean => {
+  if (words.length === 0) return true;
+  const all = texts.join('\n').toLowerCase();
+  return words.every(word => all.includes(word));
+};
+
+/** One of several with commas between them, whatever its case. */
+export const isOneOf = (value: string | null, wanted: string | undefined): boolean =>
+  wanted === undefined ||
+  wanted
+    .toLowerCase()
+    .split(',')
+    .includes((value ?? '').toLowerCase());
+
+/** Ways to go on from what is typed; `values` are those that are known of each name. */
+export const completedQuery = (text: string, values: Readonly<Record<string, readonly string[]>>): string[] => {
+  const [, before = '', part = ''] = /^(.*\s|)(\S*)$/.exec(text) ?? [];
+  const [, name = '', start = ''] = /^([a-z]+):(.*)$/.exec(part) ?? [];
+  const known = values[name];
+  if (known === undefined)
+    return Object.keys(values)
+      .filter(other => other.startsWith(part))
+      .map(other => `${before}${other}:`);
+  return [...new Set(known)]
+    .filter(value => value.startsWith(start) && /^\S+$/.test(value))
+    .sort()
+    .map(value => `${before}${name}:${value}`);
+};
