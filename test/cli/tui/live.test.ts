@@ -1,3 +1,4 @@
+import {Readable} from 'node:stream';
 import test from 'ava';
 import {CliError, exitCodes} from '../../../cli/cli-error.ts';
 import {startLive} from '../../../cli/tui/live.ts';
@@ -18,27 +19,10 @@ const streams = (...answers: (CliError | 'open')[]) => {
     const answer = answers[Math.min(attempts, answers.length - 1)];
     attempts += 1;
     if (answer instanceof CliError) throw answer;
-    const waiting: (ClusterEvent | {error: CliError | undefined})[] = [];
-    let wake = (): void => undefined;
-    const push = (what: (typeof waiting)[number]): void => {
-      waiting.push(what);
-      wake();
-    };
-    signal.addEventListener('abort', () => push({error: undefined}));
-    open.push({end: error => push({error}), tell: push});
-    return (async function* () {
-      for (;;) {
-        while (waiting.length === 0)
-          await new Promise<void>(resolve => {
-            wake = resolve;
-          });
-        const next = waiting.shift();
-        if (next === undefined || 'type' in next) {
-          if (next) yield next;
-        } else if (next.error) throw next.error;
-        else return;
-      }
-    })();
+    const stream = new Readable({objectMode: true, read: () => undefined});
+    signal.addEventListener('abort', () => stream.push(null));
+    open.push({end: error => void (error ? stream.destroy(error) : stream.push(null)), tell: event => void stream.push(event)});
+    return stream;
   };
   return {client: {events}, open};
 };
