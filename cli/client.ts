@@ -1,5 +1,5 @@
 // The API over HTTPS. Loaded when a command first needs it: the help must not wait for an HTTP library.
-import type {Got, Response} from 'got';
+import type {Got, RequestError, Response} from 'got';
 import type {ClusterEvent, EventType} from '../shared/cluster-event.ts';
 import type {Envelope} from '../shared/envelope.ts';
 import {CliError, usageError} from './cli-error.ts';
@@ -62,7 +62,7 @@ export interface ClientNeeds {
 
 export const createClient = async ({connection, version, log}: ClientNeeds): Promise<Client> => {
   const {got} = await import('got');
-  const {baseUrl, apiKey, ca} = connection;
+  const {baseUrl, apiKey, ca, fingerprint} = connection;
   const http = got.extend({
     // The caller decides about repeating; and a key follows no redirect to somewhere else.
     retry: {limit: 0},
@@ -76,6 +76,7 @@ export const createClient = async ({connection, version, log}: ClientNeeds): Pro
       ...(apiKey !== undefined && {'x-api-key': apiKey}),
     },
     https: {...(ca !== undefined && {certificateAuthority: ca})},
+    ...(fingerprint !== undefined && (await trusting(fingerprint))),
   });
 
   const sendRaw = async (request: Request): Promise<RawAnswer> => {
@@ -124,6 +125,18 @@ export const createClient = async ({connection, version, log}: ClientNeeds): Pro
       const url = requestUrl(baseUrl, {path: 'events', query: {type: types.length > 0 ? types.join(',') : undefined}});
       return openEventStream({http, url, signal, onResponse: response => log(describe('GET', url, response))});
     },
+  };
+};
+
+/**
+ * What a person trusted counts, whatever kind of certificate it is; and when another one is shown, the error says whose it is
+ * not. All of that is decided in the handshake: no key has been sent then.
+ */
+const trusting = async (fingerprint: string) => {
+  const {Agent} = await import('node:https');
+  return {
+    agent: {https: new Agent({keepAlive: true, allowPartialTrustChain: true})},
+    hooks: {beforeError: [(error: RequestError) => Object.assign(error, {trusted: fingerprint})]},
   };
 };
 

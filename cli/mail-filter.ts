@@ -30,7 +30,7 @@ const reasons = ['spam', 'phishing', 'sandbox', 'rbl'] as const satisfies readon
 
 export const addFilterOptions = (command: Command): Command =>
   command
-    .option('--domain <domain>', 'of this recipient domain')
+    .option('--domain <domain>', 'of this domain')
     .option('--sender <sender>', "from this address or domain; '<>' for bounces")
     .option('--recipient <address>', 'to this address')
     .option('--subject <text>', 'with this text in the subject')

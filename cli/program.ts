@@ -11,6 +11,7 @@ import {addDomainCommands} from './commands/domain.ts';
 import {addEventsCommand} from './commands/events.ts';
 import {addHelpCommand} from './commands/help.ts';
 import {addKeyCommands} from './commands/key.ts';
+import {addLoginCommand} from './commands/login.ts';
 import {addMetricsCommand} from './commands/metrics.ts';
 import {addOpenapiCommand} from './commands/openapi.ts';
 import {addQuarantineCommands} from './commands/quarantine.ts';
@@ -80,6 +81,7 @@ const createProgram = (terminal: Terminal): Command =>
     });
 
 const addCommands = (program: Command, session: Session): void => {
+  addLoginCommand(program, session);
   addContextCommands(program, session);
   addWhoamiCommand(program, session);
   addKeyCommands(program, session);

@@ -44,8 +44,8 @@ const summaryGroups: Listed<SummaryGroup> = {
 export const addListCommands = (quarantine: Command, session: Session): void => {
   const list = session.prints(quarantine.command('list'), heldMails).description('list held mail of all nodes, newest first');
   addStrictOption(addFilterOptions(list))
-    .option('--limit <number>', 'at most so many, up to 1000 (100)', pageLimit)
-    .option('--offset <number>', 'leave out so many', wholeNumber)
+    .option('--limit <number>', 'at most so many, up to 1000 (default: 100)', pageLimit)
+    .option('--offset <number>', 'leave out so many at the beginning', wholeNumber)
     .addHelpText('after', listHelp)
     .action(async ({limit, offset, strict, ...filter}: ListFlags) => {
       const client = await session.client();

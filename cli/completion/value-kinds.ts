@@ -3,10 +3,10 @@ import type {Command} from 'commander';
 import {eventTypes} from '../event-parser.ts';
 
 /** Kinds that only a node can tell the values of. */
-export type LiveKind = 'node' | 'mail' | 'domain' | 'key' | 'filter' | 'selector' | 'action' | 'field';
+export type LiveKind = 'node' | 'mail' | 'domain' | 'key' | 'filter' | 'selector' | 'action';
 
 /** `free` is what only a person knows. A list is all there is to choose from. `@file` is a file after an @. */
-export type ValueKind = LiveKind | 'context' | 'command' | 'file' | '@file' | 'free' | readonly string[];
+export type ValueKind = LiveKind | 'context' | 'command' | 'field' | 'file' | '@file' | 'free' | readonly string[];
 
 /** Several of them, separated by commas. */
 export interface ValueList {
@@ -100,4 +100,4 @@ export const valueKindOf = (command: Command, name: string): ValueKind | ValueLi
 };
 
 /** Without the program's own name. */
-export const pathOf = (command: Command): string[] => (command.parent ? [...pathOf(command.parent), command.name()] : []);
+const pathOf = (command: Command): string[] => (command.parent ? [...pathOf(command.parent), command.name()] : []);

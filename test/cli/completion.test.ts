@@ -72,6 +72,12 @@ test('choices are offered as values, behind an equals sign too', async t => {
   t.deepEqual(await offered('quarantine', 'list', '--subject', ''), []);
 });
 
+test('of a list with commas the last is completed', async t => {
+  t.deepEqual(await offered('events', '--type', 'held,dis'), ['held,discarded']);
+  t.deepEqual(await offered('domain', 'list', '--json=name,act'), ['--json=name,active']);
+  t.deepEqual(await offered('domain', 'delete', '--json', ''), []);
+});
+
 test('help is offered commands at any depth, and its topics', async t => {
   t.deepEqual(await offered('help', 'quarantine', 'sh'), ['show']);
   t.true((await offered('help', '')).includes('exit-status'));

@@ -333,6 +333,7 @@ test('every command says which fields it prints, but those that print no records
   t.deepEqual(without.sort(), [
     'api',
     'cluster remove',
+    'completion',
     'context add',
     'context remove',
     'context use',
@@ -340,6 +341,7 @@ test('every command says which fields it prints, but those that print no records
     'domain delete',
     'domain dkim delete',
     'domain filters remove',
+    'events',
     'help',
     'key delete',
     'metrics',

@@ -32,9 +32,9 @@ export interface Reply {
 
 type Answer = Reply | ((request: Received) => Reply | Promise<Reply>);
 
-/** Answers by `METHOD /path` below `/api/v1`; anything else is 404. */
-export const startApi = async (t: ExecutionContext, answers: Record<string, Answer>) => {
-  const {key, cert} = await selfSigned('localhost');
+/** Answers by `METHOD /path` below `/api/v1`; anything else is 404. Its certificate, unless given, vouches for itself. */
+export const startApi = async (t: ExecutionContext, answers: Record<string, Answer>, tls?: {key: string; cert: string}) => {
+  const {key, cert} = tls ?? (await selfSigned('localhost'));
   const requests: Received[] = [];
 
   const server = createServer({key, cert}, async (request, response) => {
@@ -84,6 +84,11 @@ export const startApi = async (t: ExecutionContext, answers: Record<string, Answ
     folder,
     env,
     requests,
+    /** From the next connection on. */
+    setCertificate: (next: {key: string; cert: string}) => {
+      server.setSecureContext(next);
+      server.closeAllConnections();
+    },
     mfctl: (argv: string[], options: FakeTerminalOptions = {}) => runCli(argv, {...options, env: {...env, ...options.env}}),
   };
 };

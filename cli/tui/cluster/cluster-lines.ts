@@ -11,7 +11,7 @@ import {ageText} from '../frame-lines.ts';
 import {type ListPosition, within} from '../list-window.ts';
 import type {Loaded} from '../source.ts';
 import {headerLine, placeColumns, rowLine} from '../table-lines.ts';
-import type {Theme} from '../theme.ts';
+import type {Style, Theme} from '../theme.ts';
 import {driftText, healthTone} from './alarms.ts';
 import type {Arrivals} from './arrivals.ts';
 import type {HeldNow, MetricsReading} from './cluster-sources.ts';
@@ -110,6 +110,7 @@ const driftLines = ({driftReport}: ClusterView, {drift, status}: NodeFacts, {siz
 
 interface Panel {
   title: string;
+  style?: Style;
   lines: readonly string[];
 }
 
@@ -121,6 +122,7 @@ const panels = (view: ClusterView, {size, theme}: Canvas, rows: number): string[
   const flow = flowPanel(view, room);
   const figures: Panel = {
     title: heldTitle(view),
+    ...((view.held.value?.unreachableNodes.length ?? 0) > 0 && {style: 'warn' as const}),
     lines: [arrivalsLine(view.arrivals, room), heldLine(view.history.held(), room)],
   };
   const groups = view.held.value?.summary.groups ?? [];
@@ -163,8 +165,8 @@ const flowPanel = ({history, metrics}: ClusterView, room: {width: number; theme:
   return {title: `By the minute: ${source}${why}`, lines: verdictLines(byVerdict, room)};
 };
 
-const titled = ({title, lines}: Panel, width: number, theme: Theme): string[] => [
-  theme(fitText(` ${title}`, width), 'dim'),
+const titled = ({title, lines, style = 'dim'}: Panel, width: number, theme: Theme): string[] => [
+  theme(fitText(` ${title}`, width), style),
   ...lines,
 ];
 

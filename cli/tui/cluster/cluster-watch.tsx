@@ -30,7 +30,8 @@ export const ClusterWatch = (): null => {
   }, [desk, status, say, history]);
 
   useEffect(() => {
-    if (held) history.addHeld(held.summary.count);
+    // Without a node it would seem that mails are gone.
+    if (held?.unreachableNodes.length === 0) history.addHeld(held.summary.count);
   }, [held, history]);
 
   useEffect(() => {

@@ -129,7 +129,8 @@ const withWindow = (state: ListState, event: Extract<ListEvent, {type: 'window'}
   const {mails, offset, total, isAnew, isLast = false} = event;
   const numberOf = (at: number): number => (state.order === 'oldest' ? total - 1 - offset - at : offset + at);
   const read = new Map(mails.map((mail, at) => [numberOf(at), mail]));
-  if (!isAnew && state.total === total) return {...state, ...facts(event), rows: bounded(joined(state.rows, read), state.position)};
+  if (!isAnew && state.total === total)
+    return {...state, ...facts(event), rows: bounded(joined(state.rows, read), state.position)};
 
   const next = {...state, ...facts(event), rows: read, isLost: false};
   if (isAtTop(state) || !mailUnderCursor(state)) return placed(next, state.position);

@@ -79,7 +79,11 @@ export const createMailList = ({client, live, now}: MailListNeeds): MailList => 
     const {position, total = 0, order} = state;
     const arrivedAt = mailUnderCursor(state)?.arrived_at ?? '';
     const {since} = parameters();
-    const {total: newer, version} = await read({offset: 0, limit: 1, since: [arrivedAt, String(since ?? '')].sort().at(-1) ?? ''});
+    const {total: newer, version} = await read({
+      offset: 0,
+      limit: 1,
+      since: [arrivedAt, String(since ?? '')].sort().at(-1) ?? '',
+    });
     const to = order === 'oldest' ? total - newer : newer - 1;
     dispatch({type: 'shifted', version, by: to - position.cursor, total});
     await readWindow(rowsAroundCursor(state), {isAnew: true, isLast: true});

@@ -67,7 +67,10 @@ export const createMailPreviews = ({client, live, restMs = 150}: MailPreviewNeed
     } catch (error) {
       const failure = asCliError(error);
       const isGone = failure.code === 'not_found';
-      set(id, isGone ? {state: 'gone', gone: 'It is not held any more: released, discarded or expired.'} : {state: 'failed', failure});
+      set(
+        id,
+        isGone ? {state: 'gone', gone: 'It is not held any more: released, discarded or expired.'} : {state: 'failed', failure},
+      );
     } finally {
       isReading = false;
     }
