@@ -14,6 +14,13 @@ export const exitCodes = {
 } as const;
 export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
 
+/**
+ * Of `cluster check` alone, which speaks to monitoring systems and not to shells: the statuses of a monitoring plugin. They have
+ * nothing to do with the exit codes of all other commands, though they are the same numbers.
+ */
+export const checkStatuses = {ok: 0, warning: 1, critical: 2, unknown: 3} as const;
+export type CheckStatus = (typeof checkStatuses)[keyof typeof checkStatuses];
+
 export interface CliErrorDetails {
   exitCode?: ExitCode | undefined;
   /** What to type or do next. */
@@ -50,6 +57,17 @@ export class CliError extends Error {
     this.fields = details.fields ?? [];
     this.requestId = details.requestId;
     this.retryAfterSeconds = details.retryAfterSeconds;
+  }
+}
+
+/** Ends the program with a status when all that there is to say has been said. */
+export class ExitStatus extends Error {
+  readonly status: ExitCode | CheckStatus;
+
+  constructor(status: ExitCode | CheckStatus) {
+    super(`exit status ${status}`);
+    this.name = 'ExitStatus';
+    this.status = status;
   }
 }
 

@@ -1,5 +1,5 @@
 // The API over HTTPS. Loaded when a command first needs it: the help must not wait for an HTTP library.
-import type {Got, Response} from 'got';
+import type {Got, RequestError, Response} from 'got';
 import type {ClusterEvent, EventType} from '../shared/cluster-event.ts';
 import type {Envelope} from '../shared/envelope.ts';
 import {CliError, usageError} from './cli-error.ts';
@@ -20,6 +20,8 @@ export interface Request {
   /** Sent as it is, in place of `json`. */
   body?: string | undefined;
   headers?: Record<string, string>;
+  /** When it aborts, the request is given up and rejects with its reason. */
+  signal?: AbortSignal | undefined;
 }
 
 export interface Answer<T> {
@@ -60,7 +62,7 @@ export interface ClientNeeds {
 
 export const createClient = async ({connection, version, log}: ClientNeeds): Promise<Client> => {
   const {got} = await import('got');
-  const {baseUrl, apiKey, ca} = connection;
+  const {baseUrl, apiKey, ca, fingerprint} = connection;
   const http = got.extend({
     // The caller decides about repeating; and a key follows no redirect to somewhere else.
     retry: {limit: 0},
@@ -74,6 +76,7 @@ export const createClient = async ({connection, version, log}: ClientNeeds): Pro
       ...(apiKey !== undefined && {'x-api-key': apiKey}),
     },
     https: {...(ca !== undefined && {certificateAuthority: ca})},
+    ...(fingerprint !== undefined && (await trusting(fingerprint))),
   });
 
   const sendRaw = async (request: Request): Promise<RawAnswer> => {
@@ -125,6 +128,18 @@ export const createClient = async ({connection, version, log}: ClientNeeds): Pro
   };
 };
 
+/**
+ * What a person trusted counts, whatever kind of certificate it is; and when another one is shown, the error says whose it is
+ * not. All of that is decided in the handshake: no key has been sent then.
+ */
+const trusting = async (fingerprint: string) => {
+  const {Agent} = await import('node:https');
+  return {
+    agent: {https: new Agent({keepAlive: true, allowPartialTrustChain: true})},
+    hooks: {beforeError: [(error: RequestError) => Object.assign(error, {trusted: fingerprint})]},
+  };
+};
+
 async function* read(stream: AsyncIterable<Buffer>, url: URL): AsyncIterable<Buffer> {
   try {
     yield* stream;
@@ -133,7 +148,11 @@ async function* read(stream: AsyncIterable<Buffer>, url: URL): AsyncIterable<Buf
   }
 }
 
-const perform = async (http: Got, url: URL, {method = 'GET', json, body, headers = {}}: Request): Promise<Response<Buffer>> => {
+const perform = async (
+  http: Got,
+  url: URL,
+  {method = 'GET', json, body, headers = {}, signal}: Request,
+): Promise<Response<Buffer>> => {
   const text = body ?? (json === undefined ? undefined : JSON.stringify(json));
   try {
     return await http(url, {
@@ -141,8 +160,10 @@ const perform = async (http: Got, url: URL, {method = 'GET', json, body, headers
       responseType: 'buffer',
       headers: {...(text !== undefined && {'content-type': 'application/json'}), ...headers},
       ...(text !== undefined && {body: text, allowGetBody: true}),
+      ...(signal !== undefined && {signal}),
     });
   } catch (error) {
+    if (signal?.aborted) throw signal.reason;
     throw connectionFailure(error, url);
   }
 };

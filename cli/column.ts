@@ -13,5 +13,9 @@ export interface Column<T> {
   brief?: (row: T) => Cell;
   /** On a terminal that is still too narrow then, columns with a rank are left out, the lowest first. */
   dropRank?: number;
+  /** Takes the place of `cell` with `-o wide`, where there is more to tell. */
+  wide?: (row: T) => Cell;
+  /** With `-o wide` only. */
+  isWideOnly?: boolean;
   tone?: (row: T) => Tone | undefined;
 }

@@ -75,6 +75,8 @@ const members: Record<EventType, Record<string, Kind>> = {
   health: {...base, from: 'string', to: 'string'},
 };
 
+export const eventTypes = Object.keys(members) as EventType[];
+
 const asEvent = (text: string): ClusterEvent | undefined => {
   try {
     const value: unknown = JSON.parse(text);

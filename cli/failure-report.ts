@@ -1,12 +1,15 @@
 import {safeLine} from '../shared/safe-text.ts';
 import type {CliError} from './cli-error.ts';
-import type {OutputFormat} from './printer.ts';
+import type {OutputFormat} from './output-format.ts';
 import {safeJson} from './safe-json.ts';
 import {paint} from './tone.ts';
 
-/** What standard error gets: lines for a person, or with `-o json` and `-o ndjson` one object for a script. */
-export const failureReport = (error: CliError, {format, isColour}: {format: OutputFormat; isColour: boolean}): string =>
-  format === 'table' ? asLines(error, isColour) : `${safeJson({error: asObject(error)}, format === 'json' ? 2 : undefined)}\n`;
+/** What standard error gets: lines for a person, or one JSON object for a script that reads JSON or YAML, which JSON is too. */
+export const failureReport = (error: CliError, {format, isColour}: {format: OutputFormat; isColour: boolean}): string => {
+  const isObject = format === 'json' || format === 'ndjson' || format === 'yaml';
+  if (!isObject) return asLines(error, isColour);
+  return `${safeJson({error: asObject(error)}, format === 'ndjson' ? undefined : 2)}\n`;
+};
 
 const asLines = ({code, detail, requestId, fields, hint}: CliError, isColour: boolean): string => {
   const origin = requestId === undefined ? code : `${code}, request ${requestId}`;

@@ -1,28 +1,24 @@
 import {InvalidArgumentError} from 'commander';
+import {isoMoment, isoMomentBefore, momentAt, parseDuration} from './time-text.ts';
 
-const unitMs: Record<string, number> = {s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 7 * 86_400_000};
-
-/** `90d`, `2h`, `1h30m` in milliseconds; undefined when it is no duration. */
-export const parseDuration = (text: string): number | undefined => {
-  if (!/^(\d{1,9}[smhdw])+$/.test(text)) return undefined;
-  return [...text.matchAll(/(\d+)([smhdw])/g)].reduce(
-    (sum, [, amount, unit]) => sum + Number(amount) * (unitMs[unit ?? ''] ?? 0),
-    0,
-  );
+/** An option's value in milliseconds: how long something goes on. */
+export const durationMs = (text: string): number => {
+  const ms = parseDuration(text);
+  if (ms === undefined || ms === 0) throw new InvalidArgumentError('Must be a duration such as 30s, 10m or 1h30m.');
+  return ms;
 };
 
 /** An option's value as ISO 8601 UTC: a timestamp, a date (from 00:00 UTC), or a duration that lies back from now. */
 export const pastMoment = (text: string): string => {
-  const durationMs = parseDuration(text);
-  const moment = durationMs === undefined ? isoMoment(text) : momentAt(Date.now() - durationMs);
+  const moment = isoMomentBefore(text, Date.now());
   if (moment === undefined) throw new InvalidArgumentError('Must be a time such as 2026-03-01T00:00:00Z, 2026-03-01, 2h or 3d.');
   return moment;
 };
 
 /** An option's value as ISO 8601 UTC: a duration from now. */
 export const momentAfter = (text: string): string => {
-  const durationMs = parseDuration(text);
-  const moment = durationMs === undefined ? undefined : momentAt(Date.now() + durationMs);
+  const aheadMs = parseDuration(text);
+  const moment = aheadMs === undefined ? undefined : momentAt(Date.now() + aheadMs);
   if (moment === undefined) throw new InvalidArgumentError('Must be a duration such as 12h or 90d.');
   return moment;
 };
@@ -33,11 +29,3 @@ export const exactMoment = (text: string): string => {
   if (moment === undefined) throw new InvalidArgumentError('Must be a time such as 2027-01-31T00:00:00Z or 2027-01-31.');
   return moment;
 };
-
-/** A time without a zone would mean another instant on every machine, so it is none. */
-const isoMoment = (text: string): string | undefined => {
-  if (!/^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d))?$/i.test(text)) return undefined;
-  return momentAt(Date.parse(text));
-};
-
-const momentAt = (ms: number): string | undefined => (Math.abs(ms) <= 8.64e15 ? new Date(ms).toISOString() : undefined);

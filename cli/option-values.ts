@@ -6,6 +6,12 @@ export const wholeNumber = (text: string): number => {
   return Number(text);
 };
 
+export const countOfAtLeastOne = (text: string): number => {
+  const number = wholeNumber(text);
+  if (number === 0) throw new InvalidArgumentError('Must be at least 1.');
+  return number;
+};
+
 /** Of one page of a list. */
 export const pageLimit = (text: string): number => {
   const limit = wholeNumber(text);

@@ -1,4 +1,4 @@
-// What there is to say about a list besides the list.
+// What there is to say about an answer besides its data.
 import {countText} from './cell-text.ts';
 import type {Answer} from './client.ts';
 import {withOffset} from './command-line.ts';
@@ -12,7 +12,13 @@ export const notePage = (session: Session, {data, totalCount}: Answer<unknown[]>
   session.printer().note(`${countText(data.length)} of ${countText(totalCount)} ${noun}${next}`);
 };
 
-export const warnOfPartialList = (session: Session, {unreachableNodes}: Answer<unknown>): void => {
+export const warnOfPartialList = (session: Session, {unreachableNodes}: Pick<Answer<unknown>, 'unreachableNodes'>): void => {
   if (unreachableNodes.length > 0)
     session.printer().warn(`the list is incomplete: ${unreachableNodes.join(', ')} did not answer`);
+};
+
+/** Of a change that waits for all nodes. */
+export const warnOfSilentNodes = (session: Session, {unreachableNodes}: Pick<Answer<unknown>, 'unreachableNodes'>): void => {
+  if (unreachableNodes.length > 0)
+    session.printer().warn(`did not answer and will follow when reachable: ${unreachableNodes.join(', ')}`);
 };

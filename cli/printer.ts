@@ -1,34 +1,46 @@
 // Where data goes: standard output gets it in the format that was asked for, standard error everything said about it.
 import {safeBlock, safeLine} from '../shared/safe-text.ts';
+import {usageError} from './cli-error.ts';
 import type {Column} from './column.ts';
-import {safeJson} from './safe-json.ts';
+import {type Data, dataText, picked, type ToYaml} from './data-text.ts';
+import type {FieldChoice, OutputFormat} from './output-format.ts';
+import type {Listed, Shown} from './resource.ts';
 import {type Detail, renderDetails, renderTable} from './table.ts';
 import type {Terminal} from './terminal.ts';
 
-export const outputFormats = ['table', 'json', 'ndjson'] as const;
-export type OutputFormat = (typeof outputFormats)[number];
+export {type OutputFormat, outputFormats} from './output-format.ts';
 
 export interface PrinterOptions {
   format: OutputFormat;
   isColour: boolean;
   isQuiet: boolean;
+  /** What `--json` picked; undefined is everything. */
+  choice?: FieldChoice | undefined;
+  /** Has to be loaded by whoever asks for YAML. */
+  toYaml?: ToYaml | undefined;
 }
 
 export interface ListOptions {
   /** What is said of an empty list. */
   none?: string;
-  /** What JSON gets, where it is not the rows. */
+  /** What JSON and YAML get, where it is not the rows. Where it is a list, its entries are the records of every other format. */
   value?: unknown;
 }
 
 export interface Printer {
   readonly format: OutputFormat;
   readonly isQuiet: boolean;
+  /** A table, or `Label: value`; every other format is for programs. */
+  readonly isForPeople: boolean;
+  /** Whether the output has this member of a record. */
+  shows(field: string): boolean;
   list<T>(rows: readonly T[], columns: readonly Column<T>[], options?: ListOptions): void;
-  record<T>(record: T, describe: (record: T) => readonly Detail[]): void;
+  list<T, L = T>(rows: readonly T[], shape: Listed<T, L>, options?: ListOptions): void;
+  /** A kind of record that has no details is shown as a table of one row. */
+  record<T>(record: T, shape: Shown<T> | Listed<T> | Describe<T>): void;
   /** What there is to say of an action whose answer holds no data. */
   done(text: string): void;
-  /** A value that has no table of its own: JSON in every format. */
+  /** A value that nothing is known of: for people it is JSON. */
   value(value: unknown): void;
   /** Text that is a document by itself. Untouched, except that a terminal gets no control characters. */
   text(text: string): void;
@@ -37,11 +49,17 @@ export interface Printer {
   warn(text: string): void;
 }
 
-export const createPrinter = ({stdout, stderr}: Terminal, {format, isColour, isQuiet}: PrinterOptions): Printer => {
-  const json = (value: unknown): void => {
-    if (format !== 'ndjson') stdout.write(`${safeJson(value, 2)}\n`);
-    else if (Array.isArray(value)) stdout.write(value.map(entry => `${safeJson(entry)}\n`).join(''));
-    else stdout.write(`${safeJson(value)}\n`);
+type Describe<T> = (record: T) => readonly Detail[];
+
+export const createPrinter = ({stdout, stderr}: Terminal, options: PrinterOptions): Printer => {
+  const {format, isColour, isQuiet, choice, toYaml = yamlIsMissing} = options;
+  const dataFormat = format === 'table' || format === 'wide' ? undefined : format;
+  const data = <T>(answer: Data<T>): void => {
+    stdout.write(dataText(choice === undefined ? answer : picked(answer, choice), dataFormat ?? 'json', toYaml));
+  };
+  const table = <L>(lines: readonly L[], columns: readonly Column<L>[]): void => {
+    const maxWidth = stdout.isTTY ? stdout.columns || 80 : undefined;
+    stdout.write(renderTable(lines, columns, {isColour, maxWidth, isWide: format === 'wide'}));
   };
   const note = (text: string): void => {
     if (!isQuiet) stderr.write(`${safeLine(text)}\n`);
@@ -50,20 +68,33 @@ export const createPrinter = ({stdout, stderr}: Terminal, {format, isColour, isQ
   return {
     format,
     isQuiet,
-    list: (rows, columns, {none = 'nothing', value = rows} = {}) => {
-      if (format !== 'table') json(value);
-      else if (rows.length === 0) note(none);
-      else stdout.write(renderTable(rows, columns, {isColour, maxWidth: stdout.isTTY ? (stdout.columns ?? 80) : undefined}));
+    isForPeople: dataFormat === undefined,
+    shows: field => format !== 'name' && (choice === undefined || choice.names.includes(field)),
+    list: <T, L>(rows: readonly T[], shape: Listed<T, L> | readonly Column<L>[], {none, value = rows}: ListOptions = {}) => {
+      const listed: Partial<Listed<T, L>> & Pick<Listed<T, L>, 'columns' | 'nameOf'> = isColumns(shape)
+        ? {columns: shape, nameOf: noName}
+        : shape;
+      if (dataFormat !== undefined) return data({...listed, value, records: Array.isArray(value) ? (value as T[]) : rows});
+
+      // Without `linesOf` a record is its line: T is L.
+      const lines = listed.linesOf?.(rows) ?? (rows as readonly unknown[] as readonly L[]);
+      if (lines.length === 0) note(none ?? listed.none ?? 'nothing');
+      else table(lines, listed.columns);
     },
-    record: (record, describe) => {
-      if (format === 'table') stdout.write(renderDetails(describe(record)));
-      else json(record);
+    record: (record, shape) => {
+      const shown = typeof shape === 'function' ? {details: shape, nameOf: noName} : shape;
+      if (dataFormat !== undefined) data({...shown, value: record, records: [record]});
+      else if ('details' in shown) stdout.write(renderDetails(shown.details(record)));
+      else table([record], shown.columns);
     },
     done: text => {
-      if (format !== 'table') json(null);
+      if (format === 'json' || format === 'ndjson' || format === 'yaml') stdout.write('null\n');
       note(text);
     },
-    value: json,
+    value: value => {
+      const records = Array.isArray(value) ? value : [value];
+      data({value, records: format === 'csv' ? records.map(asRecord) : records, nameOf: noName});
+    },
     text: text => {
       stdout.write(stdout.isTTY ? safeBlock(text) : text);
     },
@@ -75,4 +106,18 @@ export const createPrinter = ({stdout, stderr}: Terminal, {format, isColour, isQ
       stderr.write(`warning: ${safeLine(text)}\n`);
     },
   };
+};
+
+const isColumns = <T, L>(shape: Listed<T, L> | readonly Column<L>[]): shape is readonly Column<L>[] => Array.isArray(shape);
+
+/** CSV has named columns, so a value that is no object gets a name. */
+const asRecord = (value: unknown): unknown =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) ? value : {value};
+
+const noName = (): never => {
+  throw usageError('-o name is for records that a command can be given', 'use another format');
+};
+
+const yamlIsMissing = (): never => {
+  throw new Error('YAML was not loaded');
 };

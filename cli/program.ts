@@ -1,27 +1,30 @@
 import {Command, CommanderError, Option} from 'commander';
 import manifest from '../package.json' with {type: 'json'};
-import {asCliError, CliError, exitCodes, usageError} from './cli-error.ts';
+import {asCliError, CliError, ExitStatus, exitCodes, usageError} from './cli-error.ts';
 import {addApiCommand} from './commands/api.ts';
 import {addAuditCommand} from './commands/audit.ts';
 import {addClusterCommands} from './commands/cluster.ts';
+import {addCompletionCommands} from './commands/completion.ts';
 import {addContextCommands} from './commands/context.ts';
 import {addDashboardCommand} from './commands/dashboard.ts';
 import {addDomainCommands} from './commands/domain.ts';
+import {addEventsCommand} from './commands/events.ts';
 import {addHelpCommand} from './commands/help.ts';
 import {addKeyCommands} from './commands/key.ts';
+import {addLoginCommand} from './commands/login.ts';
 import {addMetricsCommand} from './commands/metrics.ts';
 import {addOpenapiCommand} from './commands/openapi.ts';
 import {addQuarantineCommands} from './commands/quarantine.ts';
 import {addWhoamiCommand} from './commands/whoami.ts';
 import {failureReport} from './failure-report.ts';
-import {type OutputFormat, outputFormats} from './printer.ts';
-import {createSession, type GlobalFlags, isColour, outputFormat, type Session} from './session.ts';
+import {groupCommands} from './help-groups.ts';
+import {helpTopics} from './help-topics.ts';
+import {type OutputFormat, outputFormat, outputFormats} from './output-format.ts';
+import {createSession, type GlobalFlags, isColour, type Session} from './session.ts';
 import type {Terminal} from './terminal.ts';
 
 export const run = async (argv: readonly string[], terminal: Terminal): Promise<number> => {
-  const program = createProgram(terminal);
-  const session = createSession({terminal, version: manifest.version, argv, flags: () => program.opts<GlobalFlags>()});
-  addCommands(program, session);
+  const {program, session} = createCommands(argv, terminal);
 
   if (argv.length === 0) {
     program.outputHelp();
@@ -31,6 +34,7 @@ export const run = async (argv: readonly string[], terminal: Terminal): Promise<
     await program.parseAsync(argv, {from: 'user'});
     return exitCodes.ok;
   } catch (thrown) {
+    if (thrown instanceof ExitStatus) return thrown.status;
     // Help and version arrive as exceptions too.
     if (thrown instanceof CommanderError && thrown.exitCode === 0) return exitCodes.ok;
     if (thrown instanceof CommanderError && thrown.code === 'commander.help') return exitCodes.usage;
@@ -41,16 +45,28 @@ export const run = async (argv: readonly string[], terminal: Terminal): Promise<
   }
 };
 
+/** All there is to type, as commander knows it, and what the commands work with. Nothing runs yet. */
+export const createCommands = (argv: readonly string[], terminal: Terminal): {program: Command; session: Session} => {
+  const program = createProgram(terminal);
+  const session = createSession({terminal, version: manifest.version, argv, flags: () => program.opts<GlobalFlags>()});
+  addCommands(program, session);
+  groupCommands(program);
+  program.hook('preAction', (_, command) => session.prepareOutput(command));
+  return {program, session};
+};
+
 const createProgram = (terminal: Terminal): Command =>
   new Command('mfctl')
     .description('Manage a cluster of mail-filtering gateways: its quarantine, domains and keys')
     .version(`mfctl ${manifest.version}`, '--version', 'print the version')
     .helpOption('-h, --help', 'show help')
+    .helpCommand('help [command]', 'show help for a command')
     .option('-c, --context <name>', 'the context to use in place of the current one (MFCTL_CONTEXT)')
     .option('--url <url>', 'address of a node, such as https://mx1.example.com:8443 (MFCTL_URL)')
     .option('--api-key-file <file>', 'file that holds the API key, - for standard input (MFCTL_API_KEY_FILE, MFCTL_API_KEY)')
     .option('--cacert <file>', 'certificate to trust, PEM (MFCTL_CACERT)')
     .addOption(new Option('-o, --output <format>', 'output format (MFCTL_OUTPUT, else table)').choices(outputFormats))
+    .option('--json <fields>', 'print these fields only, as JSON, such as id,name; the help of a command lists its fields')
     .option('--no-color', 'no colours (NO_COLOR)')
     .option('-q, --quiet', 'print data, warnings and errors only')
     .option('-v, --verbose', 'tell on standard error what is requested')
@@ -65,6 +81,7 @@ const createProgram = (terminal: Terminal): Command =>
     });
 
 const addCommands = (program: Command, session: Session): void => {
+  addLoginCommand(program, session);
   addContextCommands(program, session);
   addWhoamiCommand(program, session);
   addKeyCommands(program, session);
@@ -72,12 +89,17 @@ const addCommands = (program: Command, session: Session): void => {
   addQuarantineCommands(program, session);
   addClusterCommands(program, session);
   addAuditCommand(program, session);
+  addEventsCommand(program, session);
   addMetricsCommand(program, session);
   addOpenapiCommand(program, session);
   addApiCommand(program, session);
   addDashboardCommand(program, session);
-  addHelpCommand(program);
+  addCompletionCommands(program, session);
+  addHelpCommand(program, session);
   program.addHelpText('after', closingHelp);
+  program.addHelpText('afterAll', ({command}) =>
+    command === program ? '' : '\nOptions of all commands, such as -c, -o and -q: mfctl --help',
+  );
 };
 
 const closingHelp = `
@@ -90,7 +112,9 @@ Examples:
 Exit status:
   0 done           3 cancelled          6 a part of it failed
   1 failed         4 not authorised     7 unreachable or rate-limited
-  2 wrong usage    5 not found        130 interrupted`;
+  2 wrong usage    5 not found        130 interrupted
+
+More: mfctl help COMMAND, and on ${helpTopics.map(({name}) => name).join(', ')}: mfctl help TOPIC`;
 
 const helpWidth = ({isTTY, columns}: Terminal['stdout']): number => (isTTY ? (columns ?? 80) : 100);
 

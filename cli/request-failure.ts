@@ -31,15 +31,21 @@ export const answerFailure = ({status, headers, body, url}: FailedAnswer): CliEr
 };
 
 export const connectionFailure = (error: unknown, url: URL): CliError => {
-  const {code = 'unknown', message} = error as NodeJS.ErrnoException;
+  const {code = 'unknown', message, trusted} = error as NodeJS.ErrnoException & {trusted?: string};
   const failure = (name: string, detail: string, hint: string) =>
     new CliError(name, detail, {exitCode: exitCodes.unreachable, hint, cause: error});
 
+  if (untrusted.has(code) && trusted !== undefined)
+    return failure(
+      'tls_changed',
+      `${url.host} shows a certificate that is not of the authority trusted at login (${trusted}); the key was not sent`,
+      `find out why: a cluster that was made anew has a new one (mfctl login ${url.origin}), or somebody is in between`,
+    );
   if (untrusted.has(code))
     return failure(
       'tls_untrusted',
       `the certificate of ${url.host} is signed by nobody this machine trusts`,
-      'name the CA of the cluster: --cacert FILE, or mfctl context add NAME --cacert FILE …',
+      `name the CA of the cluster: --cacert FILE; or look at it and trust it: mfctl login ${url.origin}`,
     );
   if (code === 'ERR_TLS_CERT_ALTNAME_INVALID')
     return failure(

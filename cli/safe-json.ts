@@ -7,9 +7,16 @@ const beyondAscii = /[^\x20-\x7e\n]+/gu;
  * they become `\uXXXX`. It parses to the same value. `indent` is that of `JSON.stringify`.
  */
 export const safeJson = (value: unknown, indent?: number): string =>
-  (JSON.stringify(value, null, indent) ?? 'null').replace(beyondAscii, run =>
-    isHarmless(run) ? run : [...run].map(char => (isHarmless(char) ? char : escaped(char))).join(''),
+  escapeUnsafe(JSON.stringify(value, null, indent) ?? 'null', escaped);
+
+/** Every character that a terminal must not get, but the line feed, in the form that `escapeOf` gives it. */
+export const escapeUnsafe = (text: string, escapeOf: (char: string) => string): string =>
+  text.replace(beyondAscii, run =>
+    isHarmless(run) ? run : [...run].map(char => (isHarmless(char) ? char : escapeOf(char))).join(''),
   );
+
+/** Whether nothing of it has to be escaped, the line feed included. */
+export const isSafe = (text: string): boolean => !text.includes('\n') && escapeUnsafe(text, () => '\n') === text;
 
 /** The letter in front carries a combining mark, which alone would be marked as out of place. */
 const isHarmless = (text: string): boolean => safeLine(`a${text}`) === `a${text}`;

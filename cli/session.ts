@@ -1,14 +1,16 @@
 // One run of the program: what the flags and the environment say, and what commands do their work with.
-import {usageError} from './cli-error.ts';
+import type {Command} from 'commander';
 import type {Client} from './client.ts';
 import {type Connection, type ConnectionFlags, resolveConnection} from './connection.ts';
 import {type ContextStore, createContextStore} from './context-store.ts';
-import {createPrinter, type OutputFormat, outputFormats, type Printer} from './printer.ts';
+import {type DeclaredOutput, fieldsHelp, type OutputPlan, planOutput} from './declared-output.ts';
+import {type OutputFlags, outputFormat} from './output-format.ts';
+import {createPrinter, type Printer} from './printer.ts';
 import {confirm} from './question.ts';
+import type {Fields} from './resource.ts';
 import type {Terminal} from './terminal.ts';
 
-export interface GlobalFlags extends ConnectionFlags {
-  output?: OutputFormat;
+export interface GlobalFlags extends ConnectionFlags, OutputFlags {
   color: boolean;
   quiet?: boolean;
   verbose?: boolean;
@@ -21,10 +23,22 @@ export interface Session {
   readonly argv: readonly string[];
   readonly contexts: ContextStore;
   flags(): GlobalFlags;
+  /** Says of a command, when it is defined, what it prints. Returns the command. */
+  prints(command: Command, fields: Fields<never>): Command;
+  /** What a command was said to print. */
+  fieldsOf(command: Command): Fields<never> | undefined;
+  /** Before a command is run: refuses what cannot be printed, while nothing has been done. */
+  prepareOutput(command: Command): Promise<void>;
+  /** As it was prepared, for what does not print with a printer. */
+  outputPlan(): OutputPlan;
   printer(): Printer;
-  client(): Promise<Client>;
+  /** Read once: the key may come from standard input. */
+  connection(): Promise<Connection>;
   /** Of another context, whatever flags and the environment say. */
-  clientOf(context: string): Promise<Client>;
+  connectionOf(context: string): Promise<Connection>;
+  client(): Promise<Client>;
+  /** For another connection than that of the flags, the environment and the context. */
+  clientFor(connection: Connection): Promise<Client>;
   /** Rejects unless the answer is yes. */
   confirm(question: string, isAgreed: boolean | undefined): Promise<void>;
   /** A line about what is being done, for `--verbose`. */
@@ -41,19 +55,26 @@ export interface SessionNeeds {
 
 export const createSession = ({terminal, version, argv, flags}: SessionNeeds): Session => {
   const contexts = createContextStore(terminal);
+  const declared: DeclaredOutput = new Map();
+  let plan: OutputPlan | undefined;
   const printer = (): Printer =>
     createPrinter(terminal, {
       format: outputFormat(terminal, flags()),
+      ...plan,
       isColour: isColour(terminal.stdout, terminal, flags()),
       isQuiet: flags().quiet ?? false,
     });
   const log = (line: string): void => {
     if (flags().verbose) terminal.stderr.write(`${line}\n`);
   };
-
-  const connect = async (resolved: Promise<Connection>): Promise<Client> => {
-    const [connection, {createClient}] = await Promise.all([resolved, import('./client.ts')]);
-    return createClient({connection, version, log});
+  let resolved: Promise<Connection> | undefined;
+  const connection = (): Promise<Connection> => {
+    resolved ??= resolveConnection(terminal, flags(), contexts);
+    return resolved;
+  };
+  const clientFor = async (to: Connection): Promise<Client> => {
+    const {createClient} = await import('./client.ts');
+    return createClient({connection: to, version, log});
   };
 
   return {
@@ -62,20 +83,23 @@ export const createSession = ({terminal, version, argv, flags}: SessionNeeds): S
     argv,
     contexts,
     flags,
+    prints: (command, fields) => {
+      declared.set(command, fields);
+      return command.addHelpText('after', () => fieldsHelp(command, fields));
+    },
+    fieldsOf: command => declared.get(command),
+    prepareOutput: async command => {
+      plan = await planOutput(terminal, flags(), {command, declared});
+    },
+    outputPlan: () => plan ?? {format: outputFormat(terminal, flags()), choice: undefined, toYaml: undefined},
     printer,
     log,
     confirm: (question, isAgreed) => confirm(terminal, question, isAgreed),
-    client: async () => connect(resolveConnection(terminal, flags(), contexts)),
-    clientOf: async context => connect(resolveConnection({...terminal, env: {}}, {context}, contexts)),
+    connection,
+    connectionOf: context => resolveConnection({...terminal, env: {}}, {context}, contexts),
+    clientFor,
+    client: async () => clientFor(await connection()),
   };
-};
-
-export const outputFormat = ({env}: Terminal, {output}: GlobalFlags): OutputFormat => {
-  const asked = output ?? (env.MFCTL_OUTPUT || 'table');
-  const format = outputFormats.find(name => name === asked);
-  if (format === undefined)
-    throw usageError(`MFCTL_OUTPUT is ${JSON.stringify(asked)}: it must be one of ${outputFormats.join(', ')}`);
-  return format;
 };
 
 /** https://no-color.org: any value but the empty one means no. */

@@ -1,5 +1,4 @@
 // How a table is made to fit a terminal: first by shorter cells, then without the columns that matter least, then by cutting.
-
 import type {Cell, Column} from './column.ts';
 import {displayWidth} from './display-width.ts';
 
@@ -24,7 +23,8 @@ export const gap = '  ';
 const comfortableWidth = 14;
 const minimumWidth = 8;
 
-export const fitTable = <T>({rows, columns, maxWidth, toText}: Input<T>): FittedTable<T> => {
+/** Undefined when the terminal is too narrow even for that. */
+export const fitTable = <T>({rows, columns, maxWidth, toText}: Input<T>): FittedTable<T> | undefined => {
   const laidOut = (shown: readonly Column<T>[]): FittedTable<T> => {
     const cells = rows.map(row => shown.map(({cell}) => toText(cell(row))));
     return {columns: shown, cells, widths: naturalWidths([shown.map(({title}) => title), ...cells])};
@@ -57,7 +57,7 @@ const neededWidth = <T>({columns, widths}: FittedTable<T>): number =>
   totalWidth(widths.map((width, at) => (columns[at]?.isFlexible ? Math.min(width, comfortableWidth) : width)));
 
 /** Takes what is too much from the widest flexible column, one cell at a time, so that they end up even. */
-const cut = <T>(table: FittedTable<T>, maxWidth: number | undefined): FittedTable<T> => {
+const cut = <T>(table: FittedTable<T>, maxWidth: number | undefined): FittedTable<T> | undefined => {
   const widths = [...table.widths];
   if (maxWidth === undefined) return table;
 
@@ -65,7 +65,7 @@ const cut = <T>(table: FittedTable<T>, maxWidth: number | undefined): FittedTabl
     let widest = -1;
     for (const [at, column] of table.columns.entries())
       if (column.isFlexible && (widths[at] ?? 0) > (widest < 0 ? minimumWidth : (widths[widest] ?? 0))) widest = at;
-    if (widest < 0) break;
+    if (widest < 0) return undefined;
     widths[widest] = (widths[widest] ?? 0) - 1;
   }
   return {...table, widths};

@@ -2,20 +2,31 @@ import Layout from 'cli-table3';
 import {safeLine} from '../shared/safe-text.ts';
 import type {Cell, Column} from './column.ts';
 import {displayWidth, truncate} from './display-width.ts';
-import {fitTable, gap} from './table-fit.ts';
+import {type FittedTable, fitTable, gap} from './table-fit.ts';
 import {paint} from './tone.ts';
 
 export interface TableStyle {
   /** Cells of the terminal; undefined where there is none and nothing is ever cut. */
   maxWidth?: number | undefined;
   isColour?: boolean;
+  /** Every column, and nothing cut, however narrow the terminal. */
+  isWide?: boolean;
 }
 
-/** Rows under a header in capitals, aligned, without borders. Every cell passes through `safeLine`. */
-export const renderTable = <T>(rows: readonly T[], allColumns: readonly Column<T>[], style: TableStyle = {}): string => {
-  const {maxWidth} = style;
-  const {columns, cells, widths} = fitTable({rows, columns: allColumns, maxWidth, toText: cellText});
+/**
+ * Rows under a header in capitals, aligned, without borders. Every cell passes through `safeLine`. Where a terminal is too narrow
+ * for that, each row becomes a block of lines.
+ */
+export const renderTable = <T>(rows: readonly T[], columns: readonly Column<T>[], style: TableStyle = {}): string => {
+  const {isWide = false, maxWidth} = style;
+  const shown = isWide
+    ? columns.map(column => ({...column, cell: column.wide ?? column.cell}))
+    : columns.filter(column => !column.isWideOnly);
+  const fitted = fitTable({rows, columns: shown, maxWidth: isWide ? undefined : maxWidth, toText: cellText});
+  return fitted === undefined ? renderBlocks(rows, shown, style) : renderLines(rows, fitted, style);
+};
 
+const renderLines = <T>(rows: readonly T[], {columns, cells, widths}: FittedTable<T>, {isColour}: TableStyle): string => {
   const layout = new Layout({
     chars: noBorders,
     style: {'padding-left': 0, 'padding-right': 0, head: [], border: [], compact: true},
@@ -25,16 +36,29 @@ export const renderTable = <T>(rows: readonly T[], allColumns: readonly Column<T
   const line = (texts: readonly string[], row?: T): string[] =>
     columns.map((column, at) => {
       const text = masks.put(truncate(texts[at] ?? '', widths[at] ?? 0));
-      const tone = row !== undefined && style.isColour ? column.tone?.(row) : undefined;
+      const tone = row !== undefined && isColour ? column.tone?.(row) : undefined;
       return tone ? paint(text, tone) : text;
     });
   layout.push(line(columns.map(({title}) => title)), ...cells.map((texts, at) => line(texts, rows[at])));
-  return masks
-    .take(layout.toString())
-    .split('\n')
-    .map(text => `${text.trimEnd()}\n`)
-    .join('');
+  return asLines(masks.take(layout.toString()).split('\n'));
 };
+
+/** `TITLE: value` for every column. Only what may be cut is cut; an id that is too long for its line has one to itself. */
+const renderBlocks = <T>(rows: readonly T[], columns: readonly Column<T>[], {maxWidth = 80, isColour}: TableStyle): string => {
+  const labelWidth = Math.max(...columns.map(({title}) => displayWidth(title))) + 1 + gap.length;
+  const room = Math.max(1, maxWidth - labelWidth);
+  const lines = (row: T): string[] =>
+    columns.flatMap(({title, cell, isFlexible, tone: toneOf}) => {
+      const whole = cellText(cell(row));
+      const text = isFlexible ? truncate(whole, room) : whole;
+      const tone = isColour ? toneOf?.(row) : undefined;
+      const value = tone ? paint(text, tone) : text;
+      return displayWidth(text) > room ? [`${title}:`, value] : [`${title}:`.padEnd(labelWidth) + value];
+    });
+  return rows.map(row => asLines(lines(row))).join('\n');
+};
+
+const asLines = (texts: readonly string[]): string => texts.map(text => `${text.trimEnd()}\n`).join('');
 
 const noBorders = {
   ...{
@@ -76,12 +100,12 @@ export const renderDetails = (details: readonly Detail[]): string => {
     const texts = isList(value) ? value.map(cellText) : [cellText(value)];
     return (texts.length === 0 ? ['-'] : texts).map((text, at) => (at === 0 ? `${label}:` : '').padEnd(width) + gap + text);
   });
-  return lines.map(text => `${text.trimEnd()}\n`).join('');
+  return asLines(lines);
 };
 
 const isList = (value: Detail[1]): value is readonly string[] => Array.isArray(value);
 
-const cellText = (value: Cell): string => {
+export const cellText = (value: Cell): string => {
   if (value === null || value === undefined || value === '') return '-';
   if (typeof value === 'boolean') return value ? 'yes' : 'no';
   return safeLine(String(value));

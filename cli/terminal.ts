@@ -11,6 +11,8 @@ export interface Terminal {
   stdin: NodeJS.ReadableStream & {isTTY?: boolean | undefined};
   stdout: Output & NodeJS.WritableStream;
   stderr: Output & NodeJS.WritableStream;
+  /** Calls `listener` in place of ending the program when Ctrl-C is pressed, until what it returns is called. */
+  onInterrupt(listener: () => void): () => void;
 }
 
 export const processTerminal = (): Terminal => {
@@ -21,7 +23,16 @@ export const processTerminal = (): Terminal => {
       if (error.code !== 'EPIPE') throw error;
     });
   }
-  return {env, stdin, stdout, stderr};
+  return {
+    env,
+    stdin,
+    stdout,
+    stderr,
+    onInterrupt: listener => {
+      process.on('SIGINT', listener);
+      return () => void process.off('SIGINT', listener);
+    },
+  };
 };
 
 /** Everything on standard input, as text. */

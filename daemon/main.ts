@@ -28,10 +28,13 @@ export const main = async (args: string[]): Promise<number> => {
   }
 };
 
-const program = (): Command => {
+/** All there is to type, as commander knows it. Nothing runs yet. */
+export const program = (): Command => {
   const mfd = new Command('mfd')
     .description('A node of the mail-filtering cluster')
-    .version(packageJson.version)
+    .version(packageJson.version, '-V, --version', 'print the version')
+    .helpOption('-h, --help', 'show help')
+    .helpCommand('help [command]', 'show help for a command')
     .exitOverride()
     .showHelpAfterError('(mfd --help lists the commands)')
     .addHelpText(

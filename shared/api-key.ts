@@ -52,3 +52,12 @@ export const createApiKeySchema = z
   })
   .meta({id: 'CreateApiKey'});
 export type CreateApiKey = z.infer<typeof createApiKeySchema>;
+
+/** What POST /auth/api-keys/{id}/revoke takes. That `at` lies ahead is for the service to say. */
+export const revokeApiKeySchema = z
+  .strictObject({
+    at: moment.optional().meta({
+      description: 'When the key ends, in place of now: it becomes `expires_at`, unless the key ends earlier already',
+    }),
+  })
+  .meta({id: 'RevokeApiKey'});

@@ -1,9 +1,16 @@
 import {z} from 'zod';
 import {canonicalDomain} from './domain-name.ts';
+import {
+  areThresholdsInOrder,
+  directions,
+  domainDefaults,
+  hasBackend,
+  maxBackends,
+  maxTenantChars,
+  scoreRange,
+} from './domain-rules.ts';
 import {id, isObject, label, timestamp} from './fields.ts';
 import {parseHostPort} from './host-port.ts';
-
-export const directions = ['inbound', 'outbound', 'both'] as const;
 
 const domainName = z
   .string()
@@ -15,17 +22,23 @@ const backendServer = z
   .refine(text => parseHostPort(text) !== undefined, 'must be host:port with a port from 1 to 65535, IPv6 in brackets')
   .meta({example: 'mx1.example.com:25'});
 
-const score = z.number('must be a number').min(-1000, 'must be at least -1000').max(10_000, 'must be at most 10000');
+const {min, max} = scoreRange;
+const score = z.number('must be a number').min(min, `must be at least ${min}`).max(max, `must be at most ${max}`);
 
 const settings = {
   direction: z.enum(directions),
   active: z.boolean(),
-  backend_servers: z.array(backendServer).max(32, 'must have at most 32 entries').meta({description: 'Tried in order'}),
+  backend_servers: z
+    .array(backendServer)
+    .max(maxBackends, `must have at most ${maxBackends} entries`)
+    .meta({description: 'Tried in order'}),
   quarantine_threshold: score.meta({description: 'Score at or above which mail is held'}),
   reject_threshold: score.meta({description: 'Score at or above which mail is refused'}),
   dkim_active: z.boolean(),
   dmarc_reporting: z.boolean(),
-  tenant_id: z.union([z.int(), label(100)], 'must be a whole number, a text of at most 100 characters, or null').nullable(),
+  tenant_id: z
+    .union([z.int(), label(maxTenantChars)], `must be a whole number, a text of at most ${maxTenantChars} characters, or null`)
+    .nullable(),
 };
 
 export const domainSchema = z
@@ -49,24 +62,17 @@ const checkTogether = <S extends z.ZodType<Settings>>(schema: S): S =>
       when: isObject,
     });
 
-/** What is of a wrong type has been told already. */
-const hasBackend = ({direction, backend_servers: servers}: Partial<Settings>): boolean =>
-  (direction !== 'inbound' && direction !== 'both') || !Array.isArray(servers) || servers.length > 0;
-
-const areThresholdsInOrder = ({quarantine_threshold, reject_threshold}: Partial<Settings>): boolean =>
-  typeof quarantine_threshold !== 'number' || typeof reject_threshold !== 'number' || quarantine_threshold <= reject_threshold;
-
 export const createDomainSchema = checkTogether(
   z.strictObject({
     name: domainName,
-    direction: settings.direction.default('inbound'),
-    active: settings.active.default(true),
-    backend_servers: settings.backend_servers.default([]),
-    quarantine_threshold: settings.quarantine_threshold.default(6),
-    reject_threshold: settings.reject_threshold.default(15),
-    dkim_active: settings.dkim_active.default(false),
-    dmarc_reporting: settings.dmarc_reporting.default(false),
-    tenant_id: settings.tenant_id.default(null),
+    direction: settings.direction.default(domainDefaults.direction),
+    active: settings.active.default(domainDefaults.active),
+    backend_servers: settings.backend_servers.default(domainDefaults.backend_servers),
+    quarantine_threshold: settings.quarantine_threshold.default(domainDefaults.quarantine_threshold),
+    reject_threshold: settings.reject_threshold.default(domainDefaults.reject_threshold),
+    dkim_active: settings.dkim_active.default(domainDefaults.dkim_active),
+    dmarc_reporting: settings.dmarc_reporting.default(domainDefaults.dmarc_reporting),
+    tenant_id: settings.tenant_id.default(domainDefaults.tenant_id),
   }),
 ).meta({id: 'CreateDomain'});
 export type CreateDomain = z.infer<typeof createDomainSchema>;

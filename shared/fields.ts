@@ -1,6 +1,7 @@
 // Small schemas that several records share.
 import {z} from 'zod';
 import type {FieldFault} from './fault.ts';
+import {isWellFormed, labelPattern} from './label-rules.ts';
 
 /** Cluster-wide record id: node number × 10^9 + that node's sequence, below 2^53. */
 export const id = z.int().min(1).max(Number.MAX_SAFE_INTEGER);
@@ -21,16 +22,15 @@ export const nodeId = z.string().regex(nodeIdPattern, 'must be 1 to 63 letters, 
 export const queueIdPattern = /^[0-9A-Za-z]{6,64}$/;
 export const queueId = z.string().regex(queueIdPattern, 'must be 6 to 64 letters and digits');
 
-/** Text a person typed as a label: one line, no control characters, nothing that UTF-8 cannot carry. */
+/** Text a person typed as a label. */
 export const label = (max: number) =>
   z
     .string()
     .trim()
     .min(1, 'must not be empty')
     .max(max, `must be at most ${max} characters`)
-    // Without flags: the interface description has no place for them.
-    .regex(/^[^\x00-\x1f\x7f-\x9f\u2028\u2029]*$/, 'must not contain control characters')
-    .refine(text => !/\p{Cs}/u.test(text), 'must not contain half a character');
+    .regex(labelPattern, 'must not contain control characters')
+    .refine(isWellFormed, 'must not contain half a character');
 
 /** For the `when` of a rule between fields that is to be checked even if single fields are wrong. */
 export const isObject = ({value}: {value: unknown}): boolean =>

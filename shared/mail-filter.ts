@@ -1,11 +1,15 @@
 import {z} from 'zod';
-import {canonicalDomain} from './domain-name.ts';
 import {id, isObject, label, timestamp} from './fields.ts';
-import {isGlob} from './glob.ts';
-import {comparableAddress, parseMailAddress} from './mail-address.ts';
-
-export const filterActions = ['allow', 'block', 'score'] as const;
-export const filterMatches = ['sender', 'sender_domain', 'subject', 'header'] as const;
+import {
+  canonicalPattern,
+  filterActions,
+  filterMatches,
+  headerName,
+  maxCommentChars,
+  maxPatternChars,
+  maxPoints,
+  patternFault,
+} from './filter-rules.ts';
 
 const fields = {
   action: z
@@ -14,20 +18,20 @@ const fields = {
   match: z.enum(filterMatches).meta({description: 'What `pattern` is compared with'}),
   header: z
     .string()
-    .regex(/^[!-9;-~]{1,76}$/, 'must be a header name such as List-Id')
+    .regex(headerName, 'must be a header name such as List-Id')
     .nullable()
     .meta({description: 'With match `header`: the name of the header'}),
-  pattern: label(255).meta({
+  pattern: label(maxPatternChars).meta({
     description:
       'An address for `sender`, a domain (with all below it) for `sender_domain`, else a pattern in which * stands for any text and ? for one character; \\ takes the next character literally',
   }),
   score: z
     .number()
-    .min(-1000)
-    .max(1000)
+    .min(-maxPoints)
+    .max(maxPoints)
     .nullable()
     .meta({description: 'With action `score`: what is added, negative to lower it'}),
-  comment: label(200).nullable(),
+  comment: label(maxCommentChars).nullable(),
 };
 
 export const mailFilterSchema = z
@@ -70,26 +74,3 @@ export const createMailFilterSchema = z
   .transform(filter => ({...filter, pattern: canonicalPattern(filter.match, filter.pattern)}))
   .meta({id: 'CreateMailFilter'});
 export type CreateMailFilter = z.infer<typeof createMailFilterSchema>;
-
-/** Undefined too for what is of a wrong type, and told as such. */
-const patternFault = ({match, pattern}: Partial<MailFilter>): string | undefined => {
-  if (typeof pattern !== 'string') return undefined;
-  switch (match) {
-    case 'sender':
-      if (pattern.includes('*')) return 'must be one address; match sender_domain for all of a domain';
-      return parseMailAddress(pattern) ? undefined : 'must be a mail address such as news@example.com';
-    case 'sender_domain':
-      return canonicalDomain(pattern.replace(/^@/, '')) ? undefined : 'must be a domain such as example.com';
-    case 'subject':
-    case 'header':
-      return isGlob(pattern) ? undefined : 'ends in a lone \\; write \\\\ for a backslash';
-    default:
-      return undefined;
-  }
-};
-
-const canonicalPattern = (match: MailFilter['match'], pattern: string): string => {
-  if (match === 'sender') return comparableAddress(pattern);
-  if (match === 'sender_domain') return canonicalDomain(pattern.replace(/^@/, '')) ?? pattern;
-  return pattern;
-};

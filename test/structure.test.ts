@@ -30,6 +30,8 @@ const mayImport: Record<string, string[]> = {
   'cli/tui': ['shared', 'cli'],
   'cli/commands': ['shared', 'cli', 'cli/tui'],
   cli: ['shared', 'cli/commands', 'cli/tui'],
+  // Writes the manual from what both programs say of themselves, and is part of neither.
+  man: ['shared', 'cli', 'daemon', 'daemon/config'],
 };
 
 /** Packages that only one room may know. */
@@ -48,7 +50,7 @@ const keptIn: Record<string, string> = {
   react: 'cli/tui',
 };
 /** Both programs read their arguments with commander, and what is no JSON API is fetched by its command. */
-const alsoIn: Record<string, string[]> = {commander: ['daemon', 'cli/commands'], got: ['cli/commands']};
+const alsoIn: Record<string, string[]> = {commander: ['daemon', 'cli/commands', 'man'], got: ['cli/commands']};
 
 const maxLines = 300;
 
@@ -83,7 +85,7 @@ const sourcesIn = async (...folders: string[]): Promise<Source[]> => {
   return sources;
 };
 
-const product = await sourcesIn('shared', 'daemon', 'cli');
+const product = await sourcesIn('shared', 'daemon', 'cli', 'man');
 const rooms = Object.keys(mayImport).toSorted((a, b) => b.length - a.length);
 const roomOf = (path: string): string => rooms.find(room => path.startsWith(`${room}/`)) ?? '';
 

@@ -1,5 +1,6 @@
 import {readFile} from 'node:fs/promises';
 import {type Command, InvalidArgumentError} from 'commander';
+import {usageError} from '../cli-error.ts';
 import type {Method} from '../client.ts';
 import {fileFailure} from '../file-failure.ts';
 import type {Session} from '../session.ts';
@@ -14,10 +15,12 @@ export const addApiCommand = (program: Command, session: Session): void => {
     .option('--data <json>', 'the body: JSON, @FILE, or - for standard input')
     .addHelpText('after', apiHelp)
     .action(async (verb: Method, path: string, {data}: {data?: string}) => {
+      const printer = session.printer();
+      if (printer.format === 'name')
+        throw usageError('api does not know how to name what a request answers', 'use another format');
       const body = data === undefined ? undefined : await bodyOf(data, session);
       const client = await session.client();
       const answer = await client.sendRaw({method: verb, path: path.replace(/^\/?api\/v1\//, ''), body});
-      const printer = session.printer();
       const json = answer.contentType.startsWith('application/json') ? parsed(answer.body) : undefined;
       if (json !== undefined) printer.value(dataOf(json));
       else if (session.terminal.stdout.isTTY) printer.text(answer.body.toString('utf8'));
@@ -26,6 +29,8 @@ export const addApiCommand = (program: Command, session: Session): void => {
 };
 
 const apiHelp = `
+The data of an answer is printed as JSON; -o ndjson, yaml and csv print it in their way. Other answers are printed as they are.
+
 Examples:
   mfctl api GET '/mail/quarantine?limit=5'
   mfctl api PUT /domains/1000000001 --data '{"quarantine_threshold": 4}'`;

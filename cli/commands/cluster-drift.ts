@@ -2,11 +2,12 @@ import type {Command} from 'commander';
 import type {ClusterDrift, DriftRecord} from '../../shared/cluster-drift.ts';
 import {plural, timeText} from '../cell-text.ts';
 import type {Column} from '../column.ts';
+import type {Listed} from '../resource.ts';
 import type {Session} from '../session.ts';
 
 export const addDriftCommand = (cluster: Command, session: Session): void => {
-  cluster
-    .command('drift')
+  session
+    .prints(cluster.command('drift'), driftRecords)
     .description('show which records and fields differ between the answering node and the others')
     .addHelpText(
       'after',
@@ -25,7 +26,7 @@ interface DriftLine extends Omit<DriftRecord, 'fields'> {
   thereValue: string;
 }
 
-const driftColumns: Column<DriftLine>[] = [
+const columns: Column<DriftLine>[] = [
   {title: 'NODE', cell: line => line.node_id},
   {title: 'KIND', cell: line => line.kind, dropRank: 2},
   {title: 'ID', cell: line => line.id, align: 'right', dropRank: 1},
@@ -37,7 +38,7 @@ const driftColumns: Column<DriftLine>[] = [
 
 const printDrift = (session: Session, drift: ClusterDrift): void => {
   const printer = session.printer();
-  printer.list(drift.records.flatMap(linesOf), driftColumns, {value: drift, none: 'no differences'});
+  printer.list(drift.records, driftRecords, {value: drift});
   for (const {node_id, differing_records, differs_since} of drift.nodes) {
     if (differing_records === null) printer.warn(`${node_id} did not answer, and was not compared`);
     else if (differs_since !== null)
@@ -57,4 +58,13 @@ const linesOf = ({fields, ...record}: DriftRecord): DriftLine[] => {
     hereValue: JSON.stringify(here),
     thereValue: JSON.stringify(there),
   }));
+};
+
+const driftRecords: Listed<DriftRecord, DriftLine> = {
+  fields: ['node_id', 'kind', 'id', 'name', 'here', 'there', 'fields'],
+  answerFields: ['local_node_id', 'config_hash', 'nodes', 'records', 'repairs', 'generated_at'],
+  nameOf: ({kind, id}) => `${kind}/${id}`,
+  columns,
+  linesOf: records => records.flatMap(linesOf),
+  none: 'no differences',
 };

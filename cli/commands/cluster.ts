@@ -1,10 +1,10 @@
 import type {Command} from 'commander';
 import type {ClusterStatus, Peer} from '../../shared/cluster-status.ts';
-import type {Health} from '../../shared/health.ts';
 import {briefTimeText, durationText, timeText} from '../cell-text.ts';
 import type {Column} from '../column.ts';
+import type {Fields, Listed} from '../resource.ts';
 import type {Session} from '../session.ts';
-import type {Tone} from '../tone.ts';
+import {healthTones} from '../tone.ts';
 import {addDriftCommand} from './cluster-drift.ts';
 import {addRemoveCommand} from './cluster-remove.ts';
 import {addTokenCommand} from './cluster-token.ts';
@@ -12,19 +12,26 @@ import {addTokenCommand} from './cluster-token.ts';
 /** Hashes differ for a moment after every change; for longer they should not (specification section 3.3). */
 const driftAfterSeconds = 600;
 
-const toneOf: Record<Health, Tone> = {online: 'good', stale: 'warn', offline: 'bad'};
+const peerFields: Fields<Peer> = {
+  fields: [
+    ...['node_id', 'fqdn', 'api_url', 'last_seen', 'healthy', 'config_hash', 'config_hash_age_s'],
+    ...['outbox_backlog_to_us', 'license'],
+  ],
+  answerFields: ['local_node_id', 'local_hostname', 'peers', 'generated_at'],
+  nameOf: ({node_id}) => node_id,
+};
 
 export const addClusterCommands = (program: Command, session: Session): void => {
   const cluster = program.command('cluster').description('look after the cluster');
 
-  cluster
-    .command('status')
+  session
+    .prints(cluster.command('status'), peerFields)
     .description('show every node as the answering one sees it; * marks that one')
     .action(async () => {
       const client = await session.client();
       const {data} = await client.send<ClusterStatus>({path: 'cluster/status'});
       const printer = session.printer();
-      printer.list(data.peers, columnsFor(data), {value: data});
+      printer.list(data.peers, peersOf(data), {value: data});
       if (hasDrift(data.peers)) printer.warn('configuration drift: the hashes have differed for more than 10 minutes');
     });
 
@@ -34,13 +41,19 @@ export const addClusterCommands = (program: Command, session: Session): void => 
   addRemoveCommand(cluster, session);
 };
 
+const peersOf = (status: ClusterStatus): Listed<Peer> => ({...peerFields, columns: columnsFor(status)});
+
 const columnsFor = ({local_node_id}: ClusterStatus): Column<Peer>[] => [
   {title: 'LOCAL', cell: peer => (peer.node_id === local_node_id ? '*' : ' ')},
   {title: 'NODE', cell: peer => peer.node_id},
   {title: 'FQDN', cell: peer => peer.fqdn, isFlexible: true, dropRank: 4},
-  {title: 'HEALTH', cell: peer => peer.healthy, tone: peer => toneOf[peer.healthy]},
+  {title: 'HEALTH', cell: peer => peer.healthy, tone: peer => healthTones[peer.healthy]},
   {title: 'LAST SEEN', cell: peer => timeText(peer.last_seen), brief: peer => briefTimeText(peer.last_seen)},
-  {title: 'CONFIG', cell: peer => peer.config_hash.replace(/^sha256:/, '').slice(0, 12)},
+  {
+    title: 'CONFIG',
+    cell: peer => peer.config_hash.replace(/^sha256:/, '').slice(0, 12),
+    wide: peer => peer.config_hash,
+  },
   {title: 'SINCE', cell: peer => durationText(peer.config_hash_age_s), align: 'right', dropRank: 3},
   {title: 'BACKLOG', cell: peer => peer.outbox_backlog_to_us, align: 'right'},
   {
@@ -50,6 +63,7 @@ const columnsFor = ({local_node_id}: ClusterStatus): Column<Peer>[] => [
     tone: ({license}) => (license.valid ? undefined : 'bad'),
   },
   {title: 'API', cell: peer => peer.api_url, isFlexible: true, dropRank: 1},
+  {title: 'LICENSE EXPIRES', cell: ({license}) => timeText(license.expires_at), isWideOnly: true},
 ];
 
 const hasDrift = (peers: readonly Peer[]): boolean =>

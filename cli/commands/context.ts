@@ -5,6 +5,7 @@ import type {Column} from '../column.ts';
 import {checkedCaFile, checkedUrl, readKey} from '../connection.ts';
 import {type Context, isContextName} from '../context-store.ts';
 import {checkedMetricsUrl} from '../metrics-address.ts';
+import type {Listed} from '../resource.ts';
 import type {Session} from '../session.ts';
 
 interface AddFlags {
@@ -12,33 +13,51 @@ interface AddFlags {
   use?: boolean;
 }
 
-type Listed = Context & {current: boolean};
+/** As it is printed; the key stays where it is. */
+interface ContextRecord {
+  name: string;
+  current: boolean;
+  url: string;
+  cacert: string | null;
+  fingerprint: string | null;
+  metrics_url: string | null;
+}
 
-const columns: Column<Listed>[] = [
+const columns: Column<ContextRecord>[] = [
   {title: 'CURRENT', cell: ({current}) => (current ? '*' : ' ')},
   {title: 'NAME', cell: ({name}) => name},
   {title: 'URL', cell: ({url}) => url},
   {title: 'CACERT', cell: ({cacert}) => cacert, isFlexible: true},
+  {title: 'FINGERPRINT', cell: ({fingerprint}) => fingerprint, isWideOnly: true},
+  {title: 'METRICS URL', cell: ({metrics_url}) => metrics_url, isWideOnly: true},
 ];
+
+const contextRecords: Listed<ContextRecord> = {
+  fields: ['name', 'current', 'url', 'cacert', 'fingerprint', 'metrics_url'],
+  nameOf: ({name}) => name,
+  columns,
+  none: 'no contexts; add one: mfctl context add --help',
+};
 
 export const addContextCommands = (program: Command, session: Session): void => {
   const context = program.command('context').description('manage the nodes and keys that mfctl knows');
 
-  context
-    .command('list')
+  session
+    .prints(context.command('list'), contextRecords)
     .description('list the contexts; * marks the one in use')
     .action(async () => {
       const {current, contexts} = await session.contexts.read();
-      const listed = contexts.map(known => ({...known, current: known.name === current}));
-      session.printer().list(listed, columns, {
-        none: 'no contexts; add one: mfctl context add --help',
-        value: listed.map(asRecord),
-      });
+      session.printer().list(
+        contexts.map(known => recordOf(known, current)),
+        contextRecords,
+      );
     });
 
   context
-    .command('use <name>')
+    .command('use')
     .description('make a context the one in use')
+    .argument('<name>', 'as context list shows it')
+    .addHelpText('after', '\nExample:\n  mfctl context use mx1')
     .action(async (name: string) => {
       const {contexts} = await session.contexts.read();
       if (!contexts.some(known => known.name === name)) throw noSuchContext(name);
@@ -47,8 +66,9 @@ export const addContextCommands = (program: Command, session: Session): void => 
     });
 
   context
-    .command('add <name>')
+    .command('add')
     .description('add a context, or replace the one of that name')
+    .argument('<name>', 'to call it by')
     .usage('<name> --url <url> [--cacert <file>] [--api-key-file <file>] [options]')
     .option('--metrics-url <url>', 'address of the metrics listener, such as http://127.0.0.1:9090')
     .option('--use', 'make it the one in use')
@@ -56,8 +76,9 @@ export const addContextCommands = (program: Command, session: Session): void => 
     .action((name: string, flags: AddFlags) => add(session, name, flags));
 
   context
-    .command('remove <name>')
-    .description('remove a context and its key')
+    .command('remove')
+    .description('remove a context, its key and its certificate')
+    .argument('<name>', 'as context list shows it')
     .action(async (name: string) => {
       if (!(await session.contexts.remove(name))) throw noSuchContext(name);
       session.printer().note(`removed ${name}`);
@@ -97,10 +118,11 @@ const add = async (session: Session, name: string, {metricsUrl, use}: AddFlags):
 const noSuchContext = (name: string): CliError =>
   new CliError('not_found', `no context is called ${name}`, {exitCode: exitCodes.notFound, hint: 'mfctl context list'});
 
-const asRecord = ({name, current, url, cacert, metricsUrl}: Listed) => ({
+const recordOf = ({name, url, cacert, fingerprint, metricsUrl}: Context, current: string | undefined): ContextRecord => ({
   name,
-  current,
+  current: name === current,
   url,
   cacert: cacert ?? null,
+  fingerprint: fingerprint ?? null,
   metrics_url: metricsUrl ?? null,
 });

@@ -5,8 +5,8 @@ import {dateText, timeText} from '../cell-text.ts';
 import type {Client} from '../client.ts';
 import type {Column} from '../column.ts';
 import {findDomain, findDomainId} from '../find-domain.ts';
+import type {Listed, Shown} from '../resource.ts';
 import type {Session} from '../session.ts';
-import type {Detail} from '../table.ts';
 import {zoneLine} from '../zone-line.ts';
 
 const algorithms = ['rsa-2048', 'ed25519'] as const satisfies readonly DkimAlgorithm[];
@@ -16,33 +16,48 @@ const columns: Column<DkimKey>[] = [
   {title: 'ALGORITHM', cell: key => key.algorithm},
   {title: 'DNS NAME', cell: key => key.dns_name},
   {title: 'CREATED', cell: key => timeText(key.created_at), brief: key => dateText(key.created_at), dropRank: 1},
+  {title: 'ID', cell: key => key.id, align: 'right', isWideOnly: true},
+  {title: 'DNS RECORD', cell: key => key.dns_record, isWideOnly: true},
 ];
+
+const dkimKeys: Listed<DkimKey> & Shown<DkimKey> = {
+  fields: ['id', 'domain_id', 'selector', 'algorithm', 'dns_name', 'dns_record', 'created_at'],
+  nameOf: ({selector}) => selector,
+  columns,
+  details: key => [
+    ['Selector', key.selector],
+    ['Algorithm', key.algorithm],
+    ['Created', timeText(key.created_at)],
+    ['DNS record', zoneLine(key)],
+  ],
+  none: 'no DKIM keys',
+};
 
 export const addDkimCommands = (domain: Command, session: Session): void => {
   const dkim = domain.command('dkim').description('manage the DKIM keys of a domain');
 
-  dkim
-    .command('list')
-    .description('list the DKIM keys of a domain; -o json has their DNS records')
+  session
+    .prints(dkim.command('list'), dkimKeys)
+    .description('list the DKIM keys of a domain; -o wide has their DNS records')
     .argument('<domain>', 'name or id')
     .action(async (nameOrId: string) => {
       const client = await session.client();
       const {data} = await client.send<DkimKey[]>({path: `domains/${await findDomainId(client, nameOrId)}/dkim-keys`});
-      session.printer().list(data, columns, {none: 'no DKIM keys'});
+      session.printer().list(data, dkimKeys);
     });
 
-  dkim
-    .command('create')
+  session
+    .prints(dkim.command('create'), dkimKeys)
     .description('make a DKIM key and show the DNS record to publish')
     .argument('<domain>', 'name or id')
-    .requiredOption('--selector <selector>', 'such as mfd2026')
-    .addOption(new Option('--algorithm <algorithm>', 'kind of key (rsa-2048)').choices(algorithms))
+    .requiredOption('--selector <selector>', 'name of the key in DNS, such as mfd2026')
+    .addOption(new Option('--algorithm <algorithm>', 'kind of key (default: rsa-2048)').choices(algorithms))
     .addHelpText('after', '\nExample:\n  mfctl domain dkim create example.com --selector mfd2026')
     .action(async (nameOrId: string, flags: {selector: string; algorithm?: string}) => {
       const client = await session.client();
       const path = `domains/${await findDomainId(client, nameOrId)}/dkim-keys`;
       const {data} = await client.send<DkimKey>({method: 'POST', path, json: flags});
-      session.printer().record(data, details);
+      session.printer().record(data, dkimKeys);
       session.printer().note(`Publish the record first, then sign: mfctl domain update ${nameOrId} --dkim`);
     });
 
@@ -50,7 +65,8 @@ export const addDkimCommands = (domain: Command, session: Session): void => {
     .command('delete')
     .description('remove a DKIM key; mail signed with it that is still under way will not verify once its record is gone')
     .argument('<domain>', 'name or id')
-    .argument('<selector>', 'of the key')
+    .argument('<selector>', 'as dkim list shows it')
+    .addHelpText('after', '\nExample:\n  mfctl domain dkim delete example.com mfd2026')
     .action(async (nameOrId: string, selector: string) => {
       const client = await session.client();
       const {data} = await findDomain(client, nameOrId);
@@ -68,10 +84,3 @@ export const warnOfUnsigned = async (session: Session, client: Client, domain: D
   const hint = `make one: mfctl domain dkim create ${domain.name} --selector NAME`;
   session.printer().warn(`${domain.name} has no DKIM key, so its mail leaves unsigned; ${hint}`);
 };
-
-const details = (key: DkimKey): Detail[] => [
-  ['Selector', key.selector],
-  ['Algorithm', key.algorithm],
-  ['Created', timeText(key.created_at)],
-  ['DNS record', zoneLine(key)],
-];

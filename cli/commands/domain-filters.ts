@@ -5,8 +5,8 @@ import {usageError} from '../cli-error.ts';
 import type {Column} from '../column.ts';
 import {findDomainId} from '../find-domain.ts';
 import {decimal, wholeNumber} from '../option-values.ts';
+import type {Listed, Shown} from '../resource.ts';
 import type {Session} from '../session.ts';
-import type {Detail} from '../table.ts';
 
 interface FilterFlags {
   allow?: boolean;
@@ -29,21 +29,37 @@ const columns: Column<MailFilter>[] = [
   {title: 'CREATED', cell: filter => timeText(filter.created_at), brief: filter => dateText(filter.created_at), dropRank: 1},
 ];
 
+const mailFilters: Listed<MailFilter> & Shown<MailFilter> = {
+  fields: ['id', 'domain_id', 'action', 'match', 'header', 'pattern', 'score', 'comment', 'created_at'],
+  nameOf: ({id}) => String(id),
+  columns,
+  details: filter => [
+    ['ID', filter.id],
+    ['Action', filter.action],
+    ['Score', filter.score],
+    ['Match', matchText(filter)],
+    ['Pattern', filter.pattern],
+    ['Comment', filter.comment],
+    ['Created', timeText(filter.created_at)],
+  ],
+  none: 'no mail filters',
+};
+
 export const addFilterCommands = (domain: Command, session: Session): void => {
   const filters = domain.command('filters').description('manage the mail filters of a domain');
 
-  filters
-    .command('list')
+  session
+    .prints(filters.command('list'), mailFilters)
     .description('list the mail filters of a domain')
     .argument('<domain>', 'name or id')
     .action(async (nameOrId: string) => {
       const client = await session.client();
       const {data} = await client.send<MailFilter[]>({path: `domains/${await findDomainId(client, nameOrId)}/filters`});
-      session.printer().list(data, columns, {none: 'no mail filters'});
+      session.printer().list(data, mailFilters);
     });
 
-  filters
-    .command('add')
+  session
+    .prints(filters.command('add'), mailFilters)
     .description('add a mail filter: one action, one thing to match')
     .argument('<domain>', 'name or id')
     .addOption(new Option('--allow', 'deliver what matches').conflicts(['block', 'score']))
@@ -53,21 +69,22 @@ export const addFilterCommands = (domain: Command, session: Session): void => {
     .option('--sender-domain <domain>', 'from this domain or one below it')
     .option('--subject <pattern>', 'with such a subject; * is any text, ? one character')
     .option('--header <name: pattern>', 'with such a header')
-    .option('--comment <text>', 'why')
+    .option('--comment <text>', 'why the filter is there')
     .addHelpText('after', addHelp)
     .action(async (nameOrId: string, flags: FilterFlags) => {
       const filter = filterOf(flags);
       const client = await session.client();
       const path = `domains/${await findDomainId(client, nameOrId)}/filters`;
       const {data} = await client.send<MailFilter>({method: 'POST', path, json: filter});
-      session.printer().record(data, details);
+      session.printer().record(data, mailFilters);
     });
 
   filters
     .command('remove')
     .description('remove a mail filter')
     .argument('<domain>', 'name or id')
-    .argument('<id>', 'of the filter', wholeNumber)
+    .argument('<id>', 'as filters list shows it', wholeNumber)
+    .addHelpText('after', '\nExample:\n  mfctl domain filters remove example.com 1000000001')
     .action(async (nameOrId: string, id: number) => {
       const client = await session.client();
       await client.send<null>({method: 'DELETE', path: `domains/${await findDomainId(client, nameOrId)}/filters/${id}`});
@@ -118,13 +135,3 @@ const headerMatch = (text: string): Match => {
 };
 
 const matchText = ({match, header}: MailFilter): string => (match === 'header' ? `header ${header}` : match.replace('_', ' '));
-
-const details = (filter: MailFilter): Detail[] => [
-  ['ID', filter.id],
-  ['Action', filter.action],
-  ['Score', filter.score],
-  ['Match', matchText(filter)],
-  ['Pattern', filter.pattern],
-  ['Comment', filter.comment],
-  ['Created', timeText(filter.created_at)],
-];

@@ -1,15 +1,15 @@
 import {type Command, Option} from 'commander';
 import type {ApiKey, CreatedApiKey} from '../../shared/api-key.ts';
 import {scopes} from '../../shared/scopes.ts';
-import {countText, timeText} from '../cell-text.ts';
-import type {Answer} from '../client.ts';
-import {fileFailure} from '../file-failure.ts';
-import {keyColumns, keyDetails} from '../key-columns.ts';
+import {timeText} from '../cell-text.ts';
+import {usageError} from '../cli-error.ts';
+import {apiKeys, createdKey, filedKey} from '../key-columns.ts';
+import {openKeyFile, writeKeyFile} from '../key-file.ts';
 import {exactMoment, momentAfter} from '../moment.ts';
-import {createNewFile, type NewFile} from '../new-file.ts';
 import {wholeNumber} from '../option-values.ts';
+import {warnOfSilentNodes} from '../page-notes.ts';
 import type {Session} from '../session.ts';
-import type {Detail} from '../table.ts';
+import {addRotateCommand} from './key-rotate.ts';
 
 interface CreateFlags {
   name: string;
@@ -22,6 +22,8 @@ interface CreateFlags {
 }
 
 interface EndFlags {
+  at?: string;
+  in?: string;
   force?: boolean;
   yes?: boolean;
 }
@@ -29,21 +31,21 @@ interface EndFlags {
 export const addKeyCommands = (program: Command, session: Session): void => {
   const key = program.command('key').description('manage API keys');
 
-  key
-    .command('list')
+  session
+    .prints(key.command('list'), apiKeys)
     .description('list the API keys; a key itself is never shown again')
     .action(async () => {
       const client = await session.client();
       const {data} = await client.send<ApiKey[]>({path: 'auth/api-keys'});
-      session.printer().list(data, keyColumns, {none: 'no keys'});
+      session.printer().list(data, apiKeys);
     });
 
-  key
-    .command('create')
+  session
+    .prints(key.command('create'), createdKey)
     .description('create an API key and show it, this once')
     .requiredOption('--name <name>', 'what it is for')
     .addOption(new Option('--scope <scope>', 'what it may do').choices(scopes).makeOptionMandatory())
-    .option('--rate-limit <number>', 'requests a minute', wholeNumber)
+    .option('--rate-limit <number>', 'requests a minute (default: 600)', wholeNumber)
     .addOption(
       new Option('--expires-at <time>', 'its end, such as 2027-01-31T00:00:00Z').argParser(exactMoment).conflicts('expiresIn'),
     )
@@ -53,19 +55,27 @@ export const addKeyCommands = (program: Command, session: Session): void => {
     .addHelpText('after', createHelp)
     .action((flags: CreateFlags) => create(session, flags));
 
-  key
-    .command('revoke')
+  session
+    .prints(key.command('revoke'), apiKeys)
     .argument('<id>', 'as key list shows it', wholeNumber)
-    .description('make a key invalid at once, on every node; its record stays for the audit')
+    .description('make a key invalid, at once or at a time to come, on every node; its record stays for the audit')
+    .addOption(new Option('--at <time>', 'its end, such as 2027-01-31T00:00:00Z').argParser(exactMoment).conflicts('in'))
+    .option('--in <duration>', 'its end from now on, such as 12h', momentAfter)
     .option('--force', 'even the last full-admin key')
     .option('--yes', 'do not ask')
-    .action(async (id: number, {force, yes}: EndFlags) => {
-      await session.confirm(`Revoke key ${id}? Whoever uses it is refused from now on.`, yes);
+    .addHelpText('after', revokeHelp)
+    .action(async (id: number, {force, yes, ...flags}: EndFlags) => {
+      const at = flags.at ?? flags.in;
+      const from = at === undefined ? 'now on' : timeText(at);
+      await session.confirm(`Revoke key ${id}? Whoever uses it is refused from ${from}.`, yes);
       const client = await session.client();
-      const answer = await client.send<ApiKey>({method: 'POST', path: `auth/api-keys/${id}/revoke`, query: {force}});
-      session.printer().record(answer.data, keyDetails);
+      const path = `auth/api-keys/${id}/revoke`;
+      const answer = await client.send<ApiKey>({method: 'POST', path, query: {force}, ...(at !== undefined && {json: {at}})});
+      session.printer().record(answer.data, apiKeys);
       warnOfSilentNodes(session, answer);
     });
+
+  addRotateCommand(key, session);
 
   key
     .command('delete')
@@ -82,7 +92,18 @@ export const addKeyCommands = (program: Command, session: Session): void => {
     });
 };
 
+const revokeHelp = `
+Examples:
+  mfctl key revoke 1000000002
+  mfctl key revoke 1000000002 --in 12h`;
+
 const createHelp = `
+Scopes:
+  read-only        sees mail, domains, keys, the audit log and the cluster, and changes nothing
+  quarantine-only  sees, releases and discards held mail
+  domain-admin     the same for the mail of one domain, and changes that domain
+  full-admin       everything
+
 Examples:
   mfctl key create --name monitoring --scope read-only --key-file monitoring.key
   mfctl key create --name 'Example Ltd.' --scope domain-admin --domain example.com --expires-in 90d`;
@@ -91,11 +112,13 @@ const create = async (session: Session, flags: CreateFlags): Promise<void> => {
   if (flags.keyFile !== undefined) return createInFile(session, flags, flags.keyFile);
 
   const printer = session.printer();
+  if (!printer.shows('key'))
+    throw usageError('the key would never be shown', 'add --key-file FILE, or name the field key in --json');
   const data = await send(session, flags);
-  if (printer.isQuiet && printer.format === 'table') {
+  if (printer.isQuiet && printer.isForPeople) {
     printer.text(`${data.key}\n`);
   } else {
-    printer.record(data, created => [...createdDetails(created), ['Key', created.key]]);
+    printer.record(data, createdKey);
     printer.note('Keep the key now: it is not shown again.');
   }
 };
@@ -116,42 +139,15 @@ const send = async (session: Session, flags: CreateFlags): Promise<CreatedApiKey
   return data;
 };
 
-/** The file comes first: a key without a file is lost, and a file that is there already may be somebody's only copy of another. */
 const createInFile = async (session: Session, flags: CreateFlags, file: string): Promise<void> => {
-  const kept = await createNewFile(file).catch(error => {
-    throw fileFailure(file, error, 'create', 'no key was made; choose another file');
-  });
+  const kept = await openKeyFile(file);
   const created = await send(session, flags).catch(async error => {
     await kept.abandon();
     throw error;
   });
-  await keep(created, kept, file);
+  await writeKeyFile(created, kept, file);
 
   const {key: _, ...record} = created;
-  session.printer().record(record, createdDetails);
+  session.printer().record(record, filedKey);
   session.printer().note(`the key is in ${file}`);
-};
-
-/** A key that could not be kept is of no use to anyone, and what was made must not be lost track of. */
-const keep = async ({id, key}: CreatedApiKey, kept: NewFile, file: string): Promise<void> => {
-  try {
-    await kept.write(`${key}\n`);
-  } catch (error) {
-    throw fileFailure(file, error, 'write', `the value of key ${id} is lost; remove it: mfctl key delete ${id}`);
-  }
-};
-
-const createdDetails = (key: Omit<CreatedApiKey, 'key'>): Detail[] => [
-  ['ID', key.id],
-  ['Name', key.name],
-  ['Prefix', key.key_prefix],
-  ['Scope', key.scope],
-  ['Domain', key.domain],
-  ['Per minute', countText(key.rate_limit_per_minute)],
-  ['Expires', timeText(key.expires_at)],
-];
-
-const warnOfSilentNodes = (session: Session, {unreachableNodes}: Answer<unknown>): void => {
-  if (unreachableNodes.length === 0) return;
-  session.printer().warn(`did not answer and will follow when reachable: ${unreachableNodes.join(', ')}`);
 };

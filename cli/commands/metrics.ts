@@ -13,7 +13,7 @@ export const addMetricsCommand = (program: Command, session: Session): void => {
       '--metrics-url <url>',
       `address of the metrics listener (MFCTL_METRICS_URL, else the context's, else ${defaultMetricsUrl})`,
     )
-    .addHelpText('after', '\nExample:\n  mfctl metrics | grep mfd_cluster')
+    .addHelpText('after', '\n-o changes nothing here.\n\nExample:\n  mfctl metrics | grep mfd_cluster')
     .action(async (flags: {metricsUrl?: string}) => {
       const url = checkedMetricsUrl(await metricsUrl(session, flags.metricsUrl));
       session.printer().text((await fetchText(url, session.log)).toString('utf8'));

@@ -4,10 +4,13 @@ import type {Session} from '../session.ts';
 export const addOpenapiCommand = (program: Command, session: Session): void => {
   program
     .command('openapi')
-    .description('print the description of the API, OpenAPI 3.1 in YAML')
+    .description('print the description of the API, OpenAPI 3.1 in YAML; with -o json in JSON')
     .action(async () => {
       const client = await session.client();
       const {body} = await client.sendRaw({path: 'openapi.yaml'});
-      session.printer().text(body.toString('utf8'));
+      const printer = session.printer();
+      const text = body.toString('utf8');
+      if (printer.format === 'json') printer.value((await import('yaml')).parse(text));
+      else printer.text(text);
     });
 };

@@ -5,6 +5,7 @@ import {CliError, exitCodes, usageError} from '../cli-error.ts';
 import type {Client} from '../client.ts';
 import type {Column} from '../column.ts';
 import {mailId, mailPath, parseMailId, parseMailIds} from '../mail-id.ts';
+import type {Listed} from '../resource.ts';
 import type {Session} from '../session.ts';
 import {readStdin} from '../terminal.ts';
 
@@ -19,16 +20,30 @@ const columns: Column<ActionOutcome>[] = [
   {title: 'NOTE', cell: outcome => (outcome.already ? 'was done before' : '')},
 ];
 
+const outcomes: Listed<ActionOutcome> = {
+  fields: ['node_id', 'queue_id', 'state', 'acted_at', 'acted_by_key_id', 'already'],
+  nameOf: mailId,
+  columns,
+};
+
+/** What could not be done stands among the rest, but in the table. */
+const results: Listed<BulkResult, ActionOutcome> = {
+  ...outcomes,
+  fields: [...outcomes.fields, 'error'],
+  linesOf: all => all.filter(result => 'state' in result),
+  none: 'nothing was done',
+};
+
 export const addActCommands = (quarantine: Command, session: Session): void => {
-  quarantine
-    .command('release')
+  session
+    .prints(quarantine.command('release'), results)
     .description('deliver held mail')
     .argument('<id...>', 'NODE/QUEUE, or - for ids on standard input')
     .addHelpText('after', '\nExamples:\n  mfctl quarantine release NODE/QUEUE NODE/QUEUE\n  mfctl quarantine release - < ids.txt')
     .action((ids: string[]) => act(session, 'release', ids));
 
-  quarantine
-    .command('discard')
+  session
+    .prints(quarantine.command('discard'), results)
     .description('delete held mail for good, without delivering it')
     .argument('<id...>', 'NODE/QUEUE, or - for ids on standard input')
     .addHelpText('after', '\nExamples:\n  mfctl quarantine discard NODE/QUEUE\n  mfctl quarantine discard - < ids.txt')
@@ -43,7 +58,7 @@ const act = async (session: Session, action: HoldAction, ids: string[]): Promise
   const client = await session.client();
   if (mails.length === 1) {
     const {data} = await client.send<ActionOutcome>({method: 'POST', path: `${mailPath(mail)}/${action}`});
-    session.printer().list([data], columns, {value: data});
+    session.printer().record(data, outcomes);
   } else await actOnMany(session, client, {action, mails});
 };
 
@@ -59,22 +74,22 @@ const actOnMany = async (
   client: Client,
   {action, mails}: {action: HoldAction; mails: MailReference[]},
 ): Promise<void> => {
-  const results: BulkResult[] = [];
+  const answers: BulkResult[] = [];
   try {
     for (let at = 0; at < mails.length; at += chunkSize) {
       const items = mails.slice(at, at + chunkSize);
       const {data} = await client.send<BulkResult[]>({method: 'POST', path: `mail/quarantine/${action}`, json: {items}});
-      results.push(...data);
+      answers.push(...data);
     }
   } catch (error) {
     // What was done before the failure has been done, and is told.
-    if (results.length > 0) printResults(session, results);
-    if (results.length > 0)
-      session.printer().warn(`${countText(mails.length - results.length)} of ${countText(mails.length)} ids were not dealt with`);
+    if (answers.length > 0) printResults(session, answers);
+    if (answers.length > 0)
+      session.printer().warn(`${countText(mails.length - answers.length)} of ${countText(mails.length)} ids were not dealt with`);
     throw error;
   }
 
-  const failed = printResults(session, results);
+  const failed = printResults(session, answers);
   if (failed > 0)
     throw new CliError(
       'partial_failure',
@@ -88,13 +103,12 @@ const actOnMany = async (
 
 const pastTense: Record<HoldAction, string> = {release: 'released', discard: 'discarded'};
 
-const printResults = (session: Session, results: readonly BulkResult[]): number => {
+const printResults = (session: Session, answers: readonly BulkResult[]): number => {
   const printer = session.printer();
-  const done = results.filter(result => 'state' in result);
-  const failed = results.filter(result => 'error' in result);
-  printer.list(done, columns, {none: 'nothing was done', value: results});
-  // In JSON they stand among the results.
-  if (printer.format === 'table')
+  const failed = answers.filter(result => 'error' in result);
+  // A name says that it was done; the other formats for programs have room for what was not.
+  printer.list(printer.format === 'name' ? answers.filter(result => 'state' in result) : answers, results);
+  if (printer.isForPeople || printer.format === 'name')
     for (const result of failed) {
       const {code, detail, fields = []} = result.error;
       const replies = fields.map(({path, detail: reply}) => `; ${path}: ${reply}`).join('');

@@ -6,6 +6,7 @@ import type {Client} from '../client.ts';
 import type {Column} from '../column.ts';
 import {mailId, mailPath, parseMailId} from '../mail-id.ts';
 import type {MailContents} from '../mail-reader.ts';
+import type {Shown} from '../resource.ts';
 import type {Session} from '../session.ts';
 import {type Detail, renderDetails, renderTable} from '../table.ts';
 
@@ -22,11 +23,22 @@ const symbolColumns: Column<HeldMailDetail['symbol_scores'][number]>[] = [
   {title: 'SCORE', cell: symbol => symbol.score, align: 'right'},
 ];
 
+type ShownMail = HeldMailDetail & Pick<MailContents, 'headers' | 'attachments'>;
+
+const heldMail: Shown<ShownMail> = {
+  fields: [
+    ...['node_id', 'queue_id', 'sender', 'recipients', 'subject', 'score', 'symbols', 'reason', 'size_bytes', 'arrived_at'],
+    ...['domain', 'direction', 'symbol_scores', 'client_ip', 'helo', 'headers', 'attachments'],
+  ],
+  nameOf: mailId,
+  details: mail => envelopeDetails(mail),
+};
+
 export const addShowCommand = (quarantine: Command, session: Session): void => {
-  quarantine
-    .command('show')
+  session
+    .prints(quarantine.command('show'), heldMail)
     .description('show a held mail: why it is held, its headers, its attachments and how it begins')
-    .argument('<id>', 'NODE/QUEUE')
+    .argument('<id>', 'NODE/QUEUE, as quarantine list shows it')
     .addHelpText('after', '\nExample:\n  mfctl quarantine show NODE/QUEUE')
     .action(async (id: string) => {
       const path = mailPath(parseMailId(id));
@@ -35,8 +47,9 @@ export const addShowCommand = (quarantine: Command, session: Session): void => {
       const contents = await readContents(client, path);
 
       const printer = session.printer();
-      if (printer.format === 'table') printer.text(asText(mail, contents));
-      else printer.value({...mail, headers: contents.headers, attachments: contents.attachments});
+      const {headers, attachments} = contents;
+      if (printer.isForPeople) printer.text(asText(mail, contents));
+      else printer.record({...mail, headers, attachments}, heldMail);
       if (contents.limitation !== undefined) printer.warn(contents.limitation);
     });
 };

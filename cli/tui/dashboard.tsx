@@ -1,37 +1,48 @@
 // The frame around the screens: header, screen, modal, message, footer; and where keys go.
-import {Box, useApp, useInput, useStdout} from 'ink';
-import {type ReactElement, useEffect, useLayoutEffect, useMemo, useRef, useState, useSyncExternalStore} from 'react';
+import {Box, useApp} from 'ink';
+import {type ReactElement, useEffect, useMemo, useRef, useState, useSyncExternalStore} from 'react';
 import {asCliError} from '../cli-error.ts';
+import type {Connection} from '../connection.ts';
+import {ClusterWatch} from './cluster/cluster-watch.tsx';
 import {createDeferredActions} from './deferred-actions.ts';
 import type {Desk} from './desk.ts';
 import {type Frame, FrameContext, type ScreenName, type ScreenOffer, type Size} from './frame.ts';
-import {type Message, messageLine, statusLine, tabsLine} from './frame-lines.ts';
+import {type Message, messageLine, statusLine, tabsLine, tooSmallLines, usableSize} from './frame-lines.ts';
 import {globalBindings, handleKey} from './global-keys.ts';
 import {useNow} from './hooks.ts';
-import {createKeyQueue} from './key-queue.ts';
-import {type Binding, type KeyName, keyNames} from './keys.ts';
+import type {Binding, KeyName} from './keys.ts';
 import {Lines} from './lines.tsx';
 import type {Modal} from './modal.ts';
 import {keysLine, modalBorder, questionText} from './modal-lines.ts';
 import {ModalView} from './modal-view.tsx';
+import type {ScreenGuard} from './screen-guard.ts';
 import {screens} from './screens.ts';
+import {useRedraw, useTerminalSize} from './terminal-size.ts';
+import {useKeys} from './use-keys.ts';
 
 export interface DashboardProps {
   desk: Desk;
   /** How long a confirmed action can be taken back. */
   undoMs: number;
   startScreen: ScreenName;
+  terminal: NodeJS.WriteStream;
+  guard: ScreenGuard;
   onQuit(isInterrupted: boolean): void;
-  onSwitch(context: string): void;
+  onSwitch(context: string, screen: ScreenName): void;
+  /** As another key, to the node that is shown. */
+  onReconnect(connection: Connection, screen: ScreenName, greeting: string): void;
 }
 
 /** Lines above and below the screen. */
 const frameRows = 4;
 const messageMs = 10_000;
 
-export const Dashboard = ({desk, undoMs, startScreen, onQuit, onSwitch}: DashboardProps): ReactElement => {
+export const Dashboard = (props: DashboardProps): ReactElement => {
+  const {desk, undoMs, startScreen, terminal, guard, onQuit, onSwitch, onReconnect} = props;
   const {exit} = useApp();
-  const size = useTerminalSize();
+  const terminalSize = useTerminalSize(terminal);
+  useRedraw(terminalSize, guard);
+  const size = usableSize(terminalSize);
   const nowMs = useNow(desk);
   const live = useSyncExternalStore(desk.live.subscribe, desk.live.state);
   const [screen, setScreen] = useState<ScreenName>(startScreen);
@@ -82,6 +93,7 @@ export const Dashboard = ({desk, undoMs, startScreen, onQuit, onSwitch}: Dashboa
     };
   }, [desk, undoMs]);
   const waiting = useSyncExternalStore(services.deferred.subscribe, services.deferred.list);
+  const notices = useSyncExternalStore(desk.notices.subscribe, desk.notices.list);
 
   const modalHeight = modal ? heightOf(modal.modal, {columns: size.columns, rows: size.rows - frameRows}) : 0;
   const leave = (isInterrupted: boolean): void => {
@@ -94,8 +106,9 @@ export const Dashboard = ({desk, undoMs, startScreen, onQuit, onSwitch}: Dashboa
     screen,
     offer,
     quit: leave,
+    suspend: guard.suspend,
     switchTo: (name: string) => {
-      onSwitch(name);
+      onSwitch(name, screen);
       exit();
     },
   };
@@ -105,14 +118,20 @@ export const Dashboard = ({desk, undoMs, startScreen, onQuit, onSwitch}: Dashboa
   });
 
   useEffect(() => {
-    if (desk.greeting) services.fail(desk.greeting);
+    if (typeof desk.greeting === 'string') services.say(desk.greeting, 'good');
+    else if (desk.greeting) services.fail(desk.greeting);
   }, [desk, services]);
 
   const {theme} = desk;
   const width = size.columns;
   const room = {width, height: modalHeight, theme};
   const body = {columns: width, rows: size.rows - frameRows - modalHeight};
-  const frame: Frame = {...services, desk, size: body, isActive: modal === undefined};
+  const reconnect: Frame['reconnect'] = (connection, greeting) => {
+    onReconnect(connection, screen, greeting);
+    exit();
+  };
+  const frame: Frame = {...services, reconnect, desk, size: body, isActive: modal === undefined};
+  const isSmall = size !== terminalSize;
   const Screen = screens[screen];
   const said = message && message.untilMs > nowMs ? message : undefined;
   const keys = `${footer}\n${labelsOf(globalBindings(globals))}`
@@ -122,7 +141,10 @@ export const Dashboard = ({desk, undoMs, startScreen, onQuit, onSwitch}: Dashboa
 
   return (
     <FrameContext value={frame}>
-      <Box flexDirection="column" width={width} height={size.rows}>
+      <ClusterWatch />
+      {isSmall && <Lines lines={tooSmallLines(terminalSize)} width={terminalSize.columns} height={terminalSize.rows} />}
+      {/* Kept while it has no room, with what was typed. */}
+      <Box flexDirection="column" width={width} height={size.rows} display={isSmall ? 'none' : 'flex'}>
         <Lines
           lines={[
             tabsLine(screen, desk.name, {width, theme}),
@@ -148,7 +170,7 @@ export const Dashboard = ({desk, undoMs, startScreen, onQuit, onSwitch}: Dashboa
           </Box>
         )}
         <Lines
-          lines={[messageLine(said, waiting, {nowMs, width, theme}), modal ? '' : keysLine(theme, width, keys)]}
+          lines={[messageLine(said, waiting, {nowMs, width, theme, notices}), modal ? '' : keysLine(theme, width, keys)]}
           width={width}
           height={2}
         />
@@ -157,49 +179,14 @@ export const Dashboard = ({desk, undoMs, startScreen, onQuit, onSwitch}: Dashboa
   );
 };
 
-/** One row less than there is: a frame of full height makes ink clear the screen each time. */
-const useTerminalSize = (): Size => {
-  const {stdout} = useStdout();
-  const read = (): Size => ({columns: stdout.columns || 80, rows: (stdout.rows || 24) - 1});
-  const [size, setSize] = useState(read);
-  useEffect(() => {
-    const onResize = () => setSize(read());
-    stdout.on('resize', onResize);
-    return () => {
-      stdout.off('resize', onResize);
-    };
-  });
-  return size;
-};
-
-const useKeys = (handle: (key: KeyName) => void): void => {
-  const latest = useRef(handle);
-  const [handled, setHandled] = useState(0);
-  const queue = useMemo(
-    () =>
-      createKeyQueue(key => {
-        latest.current(key);
-        setHandled(count => count + 1);
-      }),
-    [],
-  );
-  useLayoutEffect(() => {
-    latest.current = handle;
-  });
-  // Drawn together with what the key has changed, and after the effects of what is inside.
-  useLayoutEffect(() => {
-    if (handled > 0) queue.next();
-  }, [handled, queue]);
-  useInput((input, key) => queue.add(keyNames(input, key)));
-};
-
 /** As one text, which is drawn anew only when it is another one. */
 const labelsOf = (bindings: readonly Binding[]): string =>
   bindings.flatMap(({keys, label}) => (label === undefined ? [] : [`${shownKey(keys[0] ?? '')}\t${label}`])).join('\n');
 
 const shownKey = (key: string): string => (key === 'escape' ? 'esc' : key);
 
-const heightOf = (modal: Modal, {columns, rows}: Size): number => {
+const heightOf = (modal: Modal, {columns, rows: available}: Size): number => {
+  const rows = Math.max(0, available);
   switch (modal.kind) {
     case 'prompt':
       return Math.min(rows, 3);

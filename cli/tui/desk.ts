@@ -3,15 +3,22 @@ import type {Me} from '../../shared/api-key.ts';
 import type {Permission} from '../../shared/scopes.ts';
 import type {CliError} from '../cli-error.ts';
 import type {Client} from '../client.ts';
+import type {Connection} from '../connection.ts';
 import type {ContextStore} from '../context-store.ts';
 import type {Terminal} from '../terminal.ts';
 import {type EventLog, startEventLog} from './events/event-log.ts';
 import type {Live} from './live.ts';
+import {createNotices, type Notices} from './notices.ts';
 import {createSource, type Source, type SourceNeeds} from './source.ts';
 import type {Theme} from './theme.ts';
 
+type SourceOf<T> = Omit<SourceNeeds<T>, 'live' | 'now'>;
+
 export interface Desk {
   client: Client;
+  /** How `client` asks. */
+  connection: Connection;
+  clientFor(connection: Connection): Promise<Client>;
   /** Of the context, or the address of the node where there is none. */
   name: string;
   terminal: Terminal;
@@ -23,17 +30,18 @@ export interface Desk {
   theme: Theme;
   isReadOnly: boolean;
   /** What to say first. */
-  greeting?: CliError;
+  greeting?: CliError | string;
   now(): number;
   /** Whether the key may do it, and the dashboard was not started to look only. */
   may(permission: Permission): boolean;
   /** The one source of that name; made at the first time. */
-  source<T>(name: string, needs: Pick<SourceNeeds<T>, 'load' | 'refreshOn' | 'everyMs'>): Source<T>;
+  source<T>(name: string, needs: SourceOf<T>): Source<T>;
+  notices: Notices;
   /** What screens keep while another one is shown, by name. */
   kept: Map<string, unknown>;
 }
 
-export type DeskNeeds = Omit<Desk, 'may' | 'source' | 'kept' | 'now' | 'eventLog'> & {now?(): number};
+export type DeskNeeds = Omit<Desk, 'may' | 'source' | 'kept' | 'notices' | 'now' | 'eventLog'> & {now?(): number};
 
 const readingPermissions: readonly Permission[] = [
   'me:read',
@@ -52,8 +60,9 @@ export const createDesk = ({now = Date.now, ...needs}: DeskNeeds): Desk => {
     now,
     eventLog: startEventLog({live, now}),
     kept: new Map(),
+    notices: createNotices(),
     may: permission => me.permissions.includes(permission) && (!isReadOnly || readingPermissions.includes(permission)),
-    source: <T>(name: string, source: Pick<SourceNeeds<T>, 'load' | 'refreshOn' | 'everyMs'>) => {
+    source: <T>(name: string, source: SourceOf<T>) => {
       const known = sources.get(name) as Source<T> | undefined;
       if (known) return known;
       const made = createSource<T>({...source, live, now});

@@ -4,10 +4,29 @@ import {durationText, plural} from '../cell-text.ts';
 import {displayWidth} from '../display-width.ts';
 import type {Tone} from '../tone.ts';
 import type {DeferredState} from './deferred-actions.ts';
-import {fitText} from './fit-text.ts';
-import {type ScreenName, screenNames} from './frame.ts';
+import {fitText, wrapText} from './fit-text.ts';
+import {type ScreenName, type Size, screenNames} from './frame.ts';
 import type {LiveState, Standing} from './live.ts';
+import type {Notice} from './notices.ts';
 import type {Theme} from './theme.ts';
+
+/** Of the terminal. Below that nothing useful has room. */
+const leastSize: Size = {columns: 60, rows: 15};
+
+/** The same, or the least that can be drawn in. `size` has one row less than the terminal. */
+export const usableSize = (size: Size): Size => {
+  if (size.columns >= leastSize.columns && size.rows + 1 >= leastSize.rows) return size;
+  return {columns: Math.max(size.columns, leastSize.columns), rows: Math.max(size.rows, leastSize.rows - 1)};
+};
+
+export const tooSmallLines = ({columns, rows}: Size): string[] =>
+  [
+    `The dashboard needs at least ${leastSize.columns}×${leastSize.rows}`,
+    `and has ${columns}×${rows + 1}.`,
+    'Enlarge the terminal, or leave with q.',
+  ]
+    .flatMap(line => wrapText(line, columns))
+    .slice(0, rows);
 
 export interface Message {
   text: string;
@@ -56,10 +75,11 @@ export const ageText = (ageMs: number): string => {
 export const messageLine = (
   message: Message | undefined,
   deferred: readonly DeferredState[],
-  {nowMs, width, theme}: {nowMs: number; width: number; theme: Theme},
+  {nowMs, width, theme, notices = []}: {nowMs: number; width: number; theme: Theme; notices?: readonly Notice[]},
 ): string => {
   const latest = deferred.findLast(({state}) => state === 'waiting') ?? deferred.at(-1);
-  if (!latest) return message ? theme(` ${fitText(message.text, width - 2)}`, message.tone) : '';
+  if (!latest && message) return theme(` ${fitText(message.text, width - 2)}`, message.tone);
+  if (!latest) return noticeLine(notices, {width, theme});
 
   const more = deferred.length > 1 ? `; ${plural(deferred.length - 1, 'more action')} under way` : '';
   if (latest.state === 'waiting') {
@@ -69,6 +89,18 @@ export const messageLine = (
   const {done, total} = latest.progress ?? {done: 0, total: 0};
   const bar = total === 0 ? '' : ` ${progressBar(done / total, 20)} ${done} of ${total}`;
   return theme(` ${fitText(`Under way: ${latest.what}${bar}${more}`, width - 2)}`, 'accent');
+};
+
+/** All that have room, worst first, and how many more there are. */
+const noticeLine = (notices: readonly Notice[], {width, theme}: {width: number; theme: Theme}): string => {
+  const [worst] = notices;
+  if (!worst) return '';
+  const texts = notices.map(({text}) => text);
+  const all = texts.join(' · ');
+  const isRoomy = displayWidth(safeLine(all)) <= width - 2;
+  const rest = isRoomy || texts.length === 1 ? '' : ` (and ${texts.length - 1} more)`;
+  const shown = isRoomy ? all : fitText(worst.text, Math.max(0, width - 2 - rest.length)).trimEnd() + rest;
+  return theme(` ${fitText(shown, width - 2)}`, worst.tone, 'bold');
 };
 
 export const progressBar = (part: number, width: number): string => {

@@ -1,5 +1,6 @@
 // What the frame around the screens does for them.
 import {createContext, useContext} from 'react';
+import type {Connection} from '../connection.ts';
 import type {Tone} from '../tone.ts';
 import type {DeferredAction} from './deferred-actions.ts';
 import type {Desk} from './desk.ts';
@@ -47,6 +48,8 @@ export interface Frame {
   /** Does it after a short delay in which `u` takes it back. */
   defer(action: DeferredAction): void;
   offer(offer: ScreenOffer): void;
+  /** Goes on as another key, from the beginning, and says that. */
+  reconnect(connection: Connection, greeting: string): void;
 }
 
 export const FrameContext = createContext<Frame | undefined>(undefined);

@@ -14,6 +14,7 @@ export interface Globals extends Pick<Frame, 'say' | 'fail' | 'open' | 'goTo'> {
   offer: RefObject<ScreenOffer>;
   deferred: DeferredActions;
   quit(isInterrupted: boolean): void;
+  suspend(): void;
   switchTo(context: string): void;
 }
 
@@ -40,6 +41,7 @@ export const globalBindings = (globals: Globals): Binding[] => [
   {keys: ['u'], help: 'take back what was confirmed last and has not begun', run: () => takeBack(globals)},
   {keys: ['?'], label: 'help', help: 'this page', run: () => globals.open(helpOf(globals))},
   {keys: ['q'], label: 'quit', help: 'leave', run: () => askToQuit(globals)},
+  {keys: ['ctrl+z'], help: 'back to the shell for a while; fg comes back', run: () => globals.suspend()},
   {keys: ['ctrl+c'], help: 'leave at once', run: () => globals.quit(true)},
 ];
 

@@ -60,7 +60,8 @@ export const modalLines = (modal: Modal, state: ModalState, room: ModalRoom): st
       const rest = Array.from({length: height - shown.length}, () => '');
       const more = text.length > height ? ([['j k', 'scroll']] as const) : [];
       const close = modal.mustConfirm === undefined ? (['escape', 'close'] as const) : (['enter', modal.mustConfirm] as const);
-      return [titled(modal.title, room), ...shown, ...rest, keysLine(theme, width, [...more, close])];
+      const extra = (modal.keys ?? []).map(({key, label}) => [key, label] as const);
+      return [titled(modal.title, room), ...shown, ...rest, keysLine(theme, width, [...more, ...extra, close])];
     }
     case 'form':
       return formLines(modal, state, room);

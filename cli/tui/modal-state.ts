@@ -23,9 +23,18 @@ export type Outcome =
   | {kind: 'stay'; state: ModalState}
   | {kind: 'closed'}
   | {kind: 'done'; state: ModalState}
-  | {kind: 'key'; index: number};
+  | {kind: 'key'; index: number}
+  | {kind: 'pageKey'};
 
 export const startOf = (modal: Modal): ModalState => {
+  const state = plainStartOf(modal);
+  if (modal.kind !== 'form' || !modal.errors) return state;
+  const {errors} = modal;
+  const wrong = modal.fields.findIndex(({name}) => errors[name] !== undefined);
+  return atField(modal, {...state, errors}, Math.max(0, wrong));
+};
+
+const plainStartOf = (modal: Modal): ModalState => {
   const values = modal.kind === 'form' ? Object.fromEntries(modal.fields.map(({name, value}) => [name, value])) : {};
   const text = modal.kind === 'prompt' ? modal.text : modal.kind === 'form' ? (modal.fields[0]?.value ?? '') : '';
   return {
@@ -79,7 +88,8 @@ const inChoice = ({items, keys = []}: Choice, state: ModalState, key: KeyName, h
 };
 
 /** A page has no cursor: its top moves. One that must be confirmed is left by enter alone. */
-const inPage = ({mustConfirm}: Page, state: ModalState, key: KeyName, {height, count}: Extent): Outcome => {
+const inPage = ({mustConfirm, keys = []}: Page, state: ModalState, key: KeyName, {height, count}: Extent): Outcome => {
+  if (keys.some(extra => extra.key === key)) return {kind: 'pageKey'};
   if (key === 'enter') return {kind: 'done', state};
   if (closing.includes(key) || key === '?') return mustConfirm === undefined ? {kind: 'closed'} : {kind: 'stay', state};
   const tops = Math.max(1, count - height + 1);

@@ -26,6 +26,10 @@ export const ModalView = ({modal, room, takeKeys, onClose}: ModalViewProps): Rea
         setState(outcome.state);
         return;
       }
+      if (outcome.kind === 'pageKey') {
+        if (modal.kind === 'page') modal.keys?.find(extra => extra.key === key)?.run();
+        return;
+      }
       onClose();
       if (outcome.kind === 'closed') cancelled(modal);
       if (outcome.kind === 'done') done(modal, outcome.state);

@@ -50,12 +50,16 @@ export interface Page {
   /** Said in place of `escape closes`; such a page is closed by enter alone. */
   mustConfirm?: string;
   onClose?(): void;
+  /** Further keys; the page stays. */
+  keys?: readonly {key: string; label: string; run(): void}[];
 }
 
 export interface Form {
   kind: 'form';
   title: string;
   fields: readonly FormField[];
+  /** What is wrong with it from the beginning, by the names of fields: what the node said of the last try. */
+  errors?: Readonly<Record<string, string>>;
   /** By the names of fields that cannot be used as they are. */
   check?(values: FormValues): Readonly<Record<string, string>>;
   onSubmit(values: FormValues): void;

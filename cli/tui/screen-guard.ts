@@ -1,14 +1,19 @@
-// The alternate screen. Whatever ends the process, the terminal is left as it was found.
+// The terminal while the dashboard has it: the alternate screen. However the dashboard ends, or when it is suspended, the terminal is
+// left as it was found.
 import {writeSync} from 'node:fs';
 
-/** Alternate screen, cleared, no line wrapping. */
-const enter = '\x1b[?1049h\x1b[2J\x1b[H\x1b[?7l';
+/** Alternate screen, cleared, no line wrapping, no cursor. */
+const enter = '\x1b[?1049h\x1b[2J\x1b[H\x1b[?7l\x1b[?25l';
 /** Wrapping, the cursor, plain text, and the screen from before. */
 const leave = '\x1b[?7h\x1b[?25h\x1b[0m\x1b[?1049l';
 
 export interface ScreenGuard {
   /** Gives the terminal back; more than once does no harm. */
   leave(): void;
+  /** Gives the terminal back and stops the process, as ctrl+z does elsewhere. */
+  suspend(): void;
+  /** Called when the terminal has been taken again, cleared. */
+  onResumed(listener: () => void): () => void;
 }
 
 export interface GuardNeeds {
@@ -19,22 +24,60 @@ export interface GuardNeeds {
 
 /** Synchronous at both ends: at a crash nothing asynchronous is done any more. */
 export const guardScreen = ({fd, stdin}: GuardNeeds): ScreenGuard => {
-  let isEntered = true;
-  const giveBack = (): void => {
-    if (!isEntered) return;
-    isEntered = false;
-    process.off('exit', giveBack);
-    process.off('uncaughtExceptionMonitor', giveBack);
+  const resumed = new Set<() => void>();
+  let isLeft = false;
+
+  const write = (text: string): void => {
     try {
-      if (stdin.isTTY) stdin.setRawMode?.(false);
-      writeSync(fd, leave);
+      writeSync(fd, text);
     } catch {
       // The terminal is gone.
     }
   };
+  const setRaw = (isRaw: boolean): void => {
+    try {
+      if (stdin.isTTY) stdin.setRawMode?.(isRaw);
+    } catch {
+      // The terminal is gone.
+    }
+  };
+  const giveBack = (): void => {
+    if (isLeft) return;
+    isLeft = true;
+    process.off('exit', giveBack);
+    process.off('uncaughtExceptionMonitor', onCrash);
+    process.off('SIGTSTP', stop);
+    process.off('SIGCONT', resume);
+    setRaw(false);
+    write(leave);
+  };
+  /** Before the report of the crash is written, so that it can be read; where somebody handles it, the giving back is theirs. */
+  const onCrash = (): void => {
+    if (process.listenerCount('uncaughtException') === 0) giveBack();
+  };
+  const stop = (): void => {
+    setRaw(false);
+    write(leave);
+    process.kill(process.pid, 'SIGSTOP');
+  };
+  const resume = (): void => {
+    setRaw(true);
+    write(enter);
+    for (const listener of resumed) listener();
+  };
+
   process.on('exit', giveBack);
-  // Before the report of the crash is written, so that it can be read.
-  process.on('uncaughtExceptionMonitor', giveBack);
-  writeSync(fd, enter);
-  return {leave: giveBack};
+  process.on('uncaughtExceptionMonitor', onCrash);
+  process.on('SIGTSTP', stop);
+  process.on('SIGCONT', resume);
+  write(enter);
+  return {
+    leave: giveBack,
+    // To the whole group, as the terminal does: a program that has started this one stops, too.
+    suspend: () => process.kill(0, 'SIGTSTP'),
+    onResumed: listener => {
+      resumed.add(listener);
+      return () => resumed.delete(listener);
+    },
+  };
 };

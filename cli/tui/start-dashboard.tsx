@@ -1,39 +1,40 @@
 // From the terminal as it was to the dashboard, and back.
 import {render} from 'ink';
-import type {Me} from '../../shared/api-key.ts';
-import {asCliError} from '../cli-error.ts';
-import type {Client} from '../client.ts';
-import {chosenContext} from '../connection.ts';
-import type {Session} from '../session.ts';
 import {Dashboard} from './dashboard.tsx';
-import {createDesk, type Desk} from './desk.ts';
+import type {Desk} from './desk.ts';
 import type {ScreenName} from './frame.ts';
-import {startLive} from './live.ts';
-import {guardScreen} from './screen-guard.ts';
-import {createTheme} from './theme.ts';
+import {inkOutput} from './ink-output.ts';
+import {type DeskOpening, type DeskPlace, firstPlace, movedDesk, openDesk} from './open-desk.ts';
+import {guardScreen, type ScreenGuard} from './screen-guard.ts';
 
-export interface DashboardNeeds {
-  session: Session;
-  isReadOnly: boolean;
-  isColour: boolean;
+export interface DashboardNeeds extends DeskOpening {
   startScreen: ScreenName;
   /** How long a confirmed action can be taken back. */
   undoMs: number;
 }
 
-type Ending = {kind: 'quit'} | {kind: 'interrupted'} | {kind: 'switch'; context: string};
+type Ending =
+  | {kind: 'quit'}
+  | {kind: 'interrupted'}
+  | {kind: 'crashed'; error: unknown}
+  | {kind: 'move'; to: () => Promise<DeskPlace>; screen: ScreenName};
 
-/** Resolves when it was left; true when that was by an interrupt or a signal. Rejects with a CliError before anything is drawn. */
+/**
+ * Resolves when it was left; true when that was by an interrupt or a signal. Rejects with a CliError before anything is drawn, and with
+ * whatever a screen throws, the terminal being restored by then.
+ */
 export const startDashboard = async (needs: DashboardNeeds): Promise<boolean> => {
-  const {session} = needs;
-  let desk = await openDesk(needs, await session.client(), await nameOf(session));
+  let desk = await openDesk(needs, await firstPlace(needs.session));
+  let {startScreen} = needs;
   const guard = guardScreen({fd: 1, stdin: process.stdin});
   try {
     for (;;) {
-      const ending = await show(needs, desk);
+      const ending = await show({...needs, startScreen}, desk, guard);
       desk.live.stop();
-      if (ending.kind !== 'switch') return ending.kind === 'interrupted';
-      desk = await switched(needs, desk, ending.context);
+      if (ending.kind === 'crashed') throw ending.error;
+      if (ending.kind !== 'move') return ending.kind === 'interrupted';
+      startScreen = ending.screen;
+      desk = await movedDesk(needs, desk, ending.to);
     }
   } finally {
     desk.live.stop();
@@ -41,58 +42,45 @@ export const startDashboard = async (needs: DashboardNeeds): Promise<boolean> =>
   }
 };
 
-const show = async ({startScreen, undoMs}: DashboardNeeds, desk: Desk): Promise<Ending> => {
+const show = async ({startScreen, undoMs, session}: DashboardNeeds, desk: Desk, guard: ScreenGuard): Promise<Ending> => {
   let ending: Ending = {kind: 'quit'};
   const app = render(
     <Dashboard
       desk={desk}
       undoMs={undoMs}
       startScreen={startScreen}
+      terminal={process.stdout}
+      guard={guard}
       onQuit={isInterrupted => {
         ending = {kind: isInterrupted ? 'interrupted' : 'quit'};
       }}
-      onSwitch={context => {
-        ending = {kind: 'switch', context};
+      onSwitch={(name, screen) => {
+        ending = {kind: 'move', screen, to: async () => ({name, connection: await session.connectionOf(name)})};
+      }}
+      onReconnect={(connection, screen, greeting) => {
+        ending = {kind: 'move', screen, to: async () => ({name: desk.name, connection, greeting})};
       }}
     />,
-    {exitOnCtrlC: false, patchConsole: false},
+    {stdout: inkOutput(process.stdout), exitOnCtrlC: false, patchConsole: false},
   );
-  const stop = (): void => {
-    ending = {kind: 'interrupted'};
+  const endWith = (how: Ending): void => {
+    ending = how;
     app.unmount();
   };
+  const stop = () => endWith({kind: 'interrupted'});
+  /** What is thrown outside of drawing; on what is thrown while it draws, ink ends by itself. */
+  const crash = (error: unknown) => endWith(isTerminalGone(error) ? {kind: 'interrupted'} : {kind: 'crashed', error});
   const signals = ['SIGTERM', 'SIGHUP', 'SIGINT'] as const;
-  for (const signal of signals) process.once(signal, stop);
+  for (const signal of signals) process.on(signal, stop);
+  process.on('uncaughtException', crash);
   try {
     await app.waitUntilExit();
   } finally {
     for (const signal of signals) process.off(signal, stop);
+    process.off('uncaughtException', crash);
   }
   return ending;
 };
 
-const openDesk = async (needs: DashboardNeeds, client: Client, name: string): Promise<Desk> => {
-  const {session, isReadOnly, isColour} = needs;
-  const {data: me} = await client.send<Me>({path: 'auth/me'});
-  const {terminal, contexts} = session;
-  const live = startLive(client, Date.now);
-  return createDesk({client, name, terminal, contexts, live, me, theme: createTheme(isColour), isReadOnly});
-};
-
-/** The one that was left again, with what to say, when the other does not work. */
-const switched = async (needs: DashboardNeeds, desk: Desk, context: string): Promise<Desk> => {
-  try {
-    return await openDesk(needs, await needs.session.clientOf(context), context);
-  } catch (error) {
-    const {client, name} = desk;
-    const back = await openDesk(needs, client, name);
-    return {...back, greeting: asCliError(error)};
-  }
-};
-
-const nameOf = async ({terminal, flags, contexts}: Session): Promise<string> => {
-  const {url} = flags();
-  const address = url ?? (terminal.env.MFCTL_URL || undefined);
-  if (address !== undefined) return new URL(address).host;
-  return (await chosenContext(terminal, flags(), contexts))?.name ?? '';
-};
+const isTerminalGone = (error: unknown): boolean =>
+  ['EIO', 'EPIPE'].includes((error as NodeJS.ErrnoException | null)?.code ?? '');

@@ -75,24 +75,29 @@ const checkPairs = (config: Record<string, unknown>, context: z.RefinementCtx): 
 
 const section = <T extends z.ZodRawShape>(shape: T) => z.strictObject(shape).prefault({} as never);
 
+const keptDays = (reason: string): string => `Days that mail held for the reason ${reason} is kept; without it: retention.days`;
+
 const everyKey = z.strictObject({
-  fqdn: z
-    .string()
-    .refine(isHostName, 'must be a host name')
-    .optional()
-    .meta({description: 'Name this node is known by: in its certificate, its SMTP greeting and the cluster status'}),
+  fqdn: z.string().refine(isHostName, 'must be a host name').optional().meta({
+    description:
+      'Name this node is known by: in its certificate, its SMTP greeting and the cluster status. Without it: the name of the host',
+  }),
   api: section({
-    listen: listen('0.0.0.0:8443').meta({description: 'HTTPS API'}),
-    cert_file: filePath.optional().meta({description: 'Certificate chain (PEM) instead of the one from the cluster CA'}),
-    key_file: filePath.optional().meta({description: 'Its private key (PEM)'}),
+    listen: listen('0.0.0.0:8443').meta({description: 'HTTPS API, as HOST:PORT; IPv6 in brackets, port 0 for any free one'}),
+    cert_file: filePath.optional().meta({
+      description: 'Certificate chain (PEM) for the API and STARTTLS, instead of one from the cluster CA; needs key_file',
+    }),
+    key_file: filePath.optional().meta({description: 'Private key (PEM) of cert_file'}),
   }),
   cluster: section({
     listen: listen('0.0.0.0:8444').meta({description: 'Mutual TLS between nodes'}),
-    advertise: server.optional().meta({description: 'HOST:PORT the other nodes reach this one at, if not its name and port'}),
+    advertise: server
+      .optional()
+      .meta({description: 'HOST:PORT where the other nodes reach this one, if not at fqdn and the port of cluster.listen'}),
     routes: z
       .array(route)
       .default([])
-      .meta({description: 'NODE=HOST:PORT where another node is to be reached from here, if not where it says'}),
+      .meta({description: 'NODE=HOST:PORT each: where another node is to be reached from here, if not where it says'}),
     heartbeat_interval: z
       .number('must be a number of seconds')
       .min(1, 'must be at least 1')
@@ -114,34 +119,46 @@ const everyKey = z.strictObject({
       .default(['127.0.0.0/8', '::1/128'])
       .meta({description: 'Clients that may send outbound mail, and whose upstream spam headers are believed'}),
     max_size: size(50 * 1024 * 1024, 1024).meta({description: 'Largest mail, in bytes or with K, M, G'}),
-    max_connections: count(1000),
-    max_connections_per_client: count(50).meta({description: 'Per address; trusted networks are exempt'}),
-    max_recipients: count(100, 10_000).meta({description: 'Per transaction, at most 10000'}),
+    max_connections: count(1000).meta({description: 'SMTP connections at one time, in all'}),
+    max_connections_per_client: count(50).meta({
+      description: 'SMTP connections at one time from one address; trusted networks are exempt',
+    }),
+    max_recipients: count(100, 10_000).meta({description: 'Recipients of one transaction'}),
     reverse_lookup: z
       .boolean('must be true or false')
       .default(true)
       .meta({description: 'Look clients up in DNS for the Received header'}),
-    smarthost: server.optional().meta({description: 'Where outbound mail goes; without it outbound mail is refused'}),
-    smarthost_username: z.string().min(1).optional(),
-    smarthost_password_file: filePath.optional(),
+    smarthost: server.optional().meta({description: 'HOST:PORT where outbound mail goes; without it outbound mail is refused'}),
+    smarthost_username: z
+      .string()
+      .min(1)
+      .optional()
+      .meta({description: 'Login at the smarthost, over verified TLS only; needs smarthost_password_file'}),
+    smarthost_password_file: filePath.optional().meta({description: 'File that holds the password of smarthost_username'}),
     smarthost_ca_file: filePath
       .optional()
       .meta({description: 'Authority (PEM) that vouches for the smarthost, instead of the system’s'}),
   }),
   scanner: section({
-    type: z.enum(['builtin', 'rspamd'], 'must be builtin or rspamd').default('builtin'),
+    type: z
+      .enum(['builtin', 'rspamd'], 'must be builtin or rspamd')
+      .default('builtin')
+      .meta({description: 'What judges mail: builtin is for trying things out, production wants rspamd'}),
     on_failure: z
       .enum(['tempfail', 'pass'], 'must be tempfail or pass')
       .default('tempfail')
       .meta({description: 'When the scanner does not answer: ask the sender to come again, or let mail through unjudged'}),
-    rspamd_url: z.url({protocol: /^http$/, error: 'must be an http:// URL'}).default('http://127.0.0.1:11333'),
-    rspamd_password_file: filePath.optional(),
-    rspamd_timeout: seconds(15).meta({description: 'Seconds for one mail'}),
+    rspamd_url: z
+      .url({protocol: /^http$/, error: 'must be an http:// URL'})
+      .default('http://127.0.0.1:11333')
+      .meta({description: 'A normal worker of Rspamd; plain HTTP, so keep it on this host or behind a tunnel'}),
+    rspamd_password_file: filePath.optional().meta({description: 'File that holds the password of that worker'}),
+    rspamd_timeout: seconds(15).meta({description: 'Seconds that Rspamd may take for one mail'}),
   }),
   retention: section({
-    days: days.default(30).meta({description: 'How long mail is held'}),
+    days: days.default(30).meta({description: 'Days that mail is held'}),
     by_reason: section(
-      Object.fromEntries(reasons.map(reason => [reason, days.optional()])) as Record<
+      Object.fromEntries(reasons.map(reason => [reason, days.optional().meta({description: keptDays(reason)})])) as Record<
         (typeof reasons)[number],
         z.ZodOptional<typeof days>
       >,
@@ -154,12 +171,19 @@ const everyKey = z.strictObject({
     }),
     min_free: size(64 * 1024 * 1024, 0).meta({description: 'With less free disk space than this, mail is answered 452'}),
   }),
-  log: section({level: z.enum(['debug', 'info', 'warn', 'error'], 'must be debug, info, warn or error').default('info')}),
+  log: section({
+    level: z
+      .enum(['debug', 'info', 'warn', 'error'], 'must be debug, info, warn or error')
+      .default('info')
+      .meta({description: 'The least of what is logged'}),
+  }),
   license: section({
-    valid: licenseSchema.shape.valid.default(true),
-    type: licenseSchema.shape.type.default('community'),
-    status: licenseSchema.shape.status.default('active'),
-    expires_at: licenseSchema.shape.expires_at.default('9999-12-31T23:59:59Z'),
+    valid: licenseSchema.shape.valid
+      .default(true)
+      .meta({description: 'Whether the licence is valid; shown in the cluster status and the metrics, like the rest of it'}),
+    type: licenseSchema.shape.type.default('community').meta({description: 'Kind of licence'}),
+    status: licenseSchema.shape.status.default('active').meta({description: 'State of the licence'}),
+    expires_at: licenseSchema.shape.expires_at.default('9999-12-31T23:59:59Z').meta({description: 'End of the licence, in UTC'}),
   }),
 });
 

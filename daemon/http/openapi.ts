@@ -2,7 +2,7 @@
 import {OpenAPIRegistry, OpenApiGeneratorV31, type RouteConfig} from '@asteasolutions/zod-to-openapi';
 import {stringify} from 'yaml';
 import {z} from 'zod';
-import {apiKeySchema, createApiKeySchema, createdApiKeySchema, meSchema} from '../../shared/api-key.ts';
+import {apiKeySchema, createApiKeySchema, createdApiKeySchema, meSchema, revokeApiKeySchema} from '../../shared/api-key.ts';
 import {clusterStatusSchema} from '../../shared/cluster-status.ts';
 import {createDomainSchema, domainPatchSchema, domainSchema} from '../../shared/domain.ts';
 import {errorSchema, type SuccessMessage, successSchema} from '../../shared/envelope.ts';
@@ -11,7 +11,7 @@ import {heldMailSchema} from '../../shared/held-mail.ts';
 import {forceQuerySchema, holdListQuerySchema} from '../../shared/hold-filter.ts';
 
 /** Version of the description: major for what breaks a client, minor for additions, patch for wording. */
-const version = '1.0.0';
+const version = '1.1.0';
 
 const tags = [
   {name: 'Auth', description: 'The key a request is made with'},
@@ -104,9 +104,9 @@ const faults = (...statuses: number[]): Responses =>
     ]),
   );
 
-const body = (schema: z.ZodType, alsoPatch = false) => ({
+const body = (schema: z.ZodType, {alsoPatch = false, required = true} = {}) => ({
   body: {
-    required: true,
+    required,
     content: {'application/json': {schema}, ...(alsoPatch && {'application/merge-patch+json': {schema}})},
   },
 });
@@ -142,8 +142,8 @@ const operations: RouteConfig[] = [
     path: '/auth/api-keys/{id}/revoke',
     operationId: 'revokeApiKey',
     tags: ['API keys'],
-    summary: 'Make a key invalid at once and keep its record',
-    request: {params: idParameter, query: forceQuerySchema},
+    summary: 'Make a key invalid, at once or at a time to come, and keep its record',
+    request: {params: idParameter, query: forceQuerySchema, ...body(revokeApiKeySchema, {required: false})},
     responses: {...success(200, apiKeySchema), ...faults(404, 409, 413, 415, 422)},
   },
   {
@@ -187,7 +187,7 @@ const operations: RouteConfig[] = [
     operationId: 'updateDomain',
     tags: ['Mail domains'],
     summary: 'Change a domain: a complete object, or the members to change',
-    request: {params: idParameter, headers: domainHeaders, ...body(domainPatchSchema, true)},
+    request: {params: idParameter, headers: domainHeaders, ...body(domainPatchSchema, {alsoPatch: true})},
     responses: {...success(200, domainSchema, {headers: etag}), ...faults(404, 412, 413, 415, 422)},
   },
   {

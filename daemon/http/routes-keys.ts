@@ -1,15 +1,11 @@
 import type Router from '@koa/router';
-import {z} from 'zod';
 import {forceQuerySchema} from '../../shared/hold-filter.ts';
 import type {Keys} from '../services/keys.ts';
-import {validate} from '../services/validate.ts';
 import {nameUnreachable, reply} from './answer.ts';
 import {needs} from './guard.ts';
 import {jsonBody, optionalJsonBody} from './json-body.ts';
 import {idOf, queryOf, requireNoQuery} from './parameters.ts';
 import type {RequestState} from './state.ts';
-
-const emptyBody = z.strictObject({});
 
 export const routeKeys = (router: Router<RequestState>, keys: Keys): void => {
   router.get('/auth/me', needs('me:read'), async ctx => {
@@ -29,8 +25,7 @@ export const routeKeys = (router: Router<RequestState>, keys: Keys): void => {
 
   router.post('/auth/api-keys/:id/revoke', needs('keys:write'), optionalJsonBody, async ctx => {
     const {force} = queryOf(ctx, forceQuerySchema);
-    validate(emptyBody, ctx.state.body);
-    const {key, unreachable} = await keys.revoke(ctx.state.actor, idOf(ctx), force);
+    const {key, unreachable} = await keys.revoke(ctx.state.actor, idOf(ctx), {body: ctx.state.body, isForced: force});
     nameUnreachable(ctx, unreachable);
     reply(ctx, key);
   });

@@ -13,15 +13,15 @@ interface KindRules {
   unique: readonly string[];
   /** The field that names the record it dies with. */
   parent?: {kind: Kind; field: string};
-  /** A field where the earliest value wins, whoever wrote last: a revocation cannot be undone. */
-  earliest?: string;
+  /** Fields where the earliest value wins, whoever wrote last: a revocation cannot be undone, nor can an end be put off. */
+  earliest?: readonly string[];
 }
 
 /** Every kind has `created_at`, written once: its stamp is the stamp of the creation. */
 export const rulesOf: Record<Kind, KindRules> = {
   node: {unique: ['node_id']},
   domain: {unique: ['name']},
-  api_key: {unique: ['key_hash'], earliest: 'revoked_at'},
+  api_key: {unique: ['key_hash'], earliest: ['revoked_at', 'expires_at']},
   mail_filter: {unique: [], parent: {kind: 'domain', field: 'domain_id'}},
   dkim_key: {unique: ['domain_id', 'selector'], parent: {kind: 'domain', field: 'domain_id'}},
 };
@@ -40,7 +40,7 @@ export const mergeStates = (kind: Kind, a: RecordState, b: RecordState): RecordS
     if (deleted !== null && !outlivesDeletion(rules, name)) continue;
     const mine = a.fields[name];
     const theirs = b.fields[name];
-    const winner = mine && theirs ? laterWrite(mine, theirs, name === rules.earliest) : (mine ?? theirs);
+    const winner = mine && theirs ? laterWrite(mine, theirs, rules.earliest?.includes(name) ?? false) : (mine ?? theirs);
     if (winner) fields[name] = winner;
   }
   return {fields, deleted};

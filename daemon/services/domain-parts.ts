@@ -1,6 +1,7 @@
 // Mail filters and DKIM keys: what belongs to a domain and goes with it.
 import {createDkimKeySchema, type DkimKey} from '../../shared/dkim-key.ts';
 import {Fault} from '../../shared/fault.ts';
+import {maxFilters} from '../../shared/filter-rules.ts';
 import {createMailFilterSchema, type MailFilter} from '../../shared/mail-filter.ts';
 import type {Database} from '../store/database.ts';
 import {listDkimKeys, type StoredDkimKey} from '../store/dkim-key.ts';
@@ -22,7 +23,6 @@ export interface DomainParts {
   removeDkimKey(actor: Actor, domainId: number, selector: string): Promise<void>;
 }
 
-const maxFilters = 1000;
 const maxDkimKeys = 16;
 
 interface Needs {

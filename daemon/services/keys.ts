@@ -1,4 +1,11 @@
-import {type ApiKey, type CreateApiKey, type CreatedApiKey, createApiKeySchema, type Me} from '../../shared/api-key.ts';
+import {
+  type ApiKey,
+  type CreateApiKey,
+  type CreatedApiKey,
+  createApiKeySchema,
+  type Me,
+  revokeApiKeySchema,
+} from '../../shared/api-key.ts';
 import {generateApiKey, isApiKeyValue, keyPrefixLength} from '../../shared/api-key-value.ts';
 import {canonicalDomain} from '../../shared/domain-name.ts';
 import {Fault, type FieldFault} from '../../shared/fault.ts';
@@ -21,9 +28,17 @@ export interface Keys {
   me(keyId: number): Promise<Me>;
   list(): Promise<ApiKey[]>;
   create(actor: Actor, body: unknown): Promise<CreatedApiKey>;
-  /** Both wait until every node that can be reached knows of it; `unreachable` are the others. */
-  revoke(actor: Actor, id: number, isForced: boolean): Promise<{key: ApiKey; unreachable: string[]}>;
+  /**
+   * Ends a key now, or at the moment that `body` names: never later than it ends already. This and `remove` wait until every
+   * node that can be reached knows of it; `unreachable` are the others.
+   */
+  revoke(actor: Actor, id: number, request: Revocation): Promise<{key: ApiKey; unreachable: string[]}>;
   remove(actor: Actor, id: number, isForced: boolean): Promise<{unreachable: string[]}>;
+}
+
+export interface Revocation {
+  body: unknown;
+  isForced: boolean;
 }
 
 interface Needs {
@@ -44,19 +59,27 @@ export const createKeys = ({database, configuration, directory, domains, nodeId,
     last_used_at: directory.lastUsedAt(key.id),
   });
 
-  const guardLastAdmin = async (tx: Db, key: StoredApiKey, isForced: boolean) => {
+  /** `endMs` is when `key` is to end: another one has to be good then. */
+  const guardLastAdmin = async (tx: Db, key: StoredApiKey, {isForced, endMs}: {isForced: boolean; endMs: number}) => {
     if (isForced || !isActiveAdmin(key, now())) return;
-    const others = (await listApiKeys(tx)).filter(other => other.id !== key.id && isActiveAdmin(other, now()));
-    if (others.length === 0)
-      throw new Fault('conflict', 'this is the last active full-admin key; create another one first, or repeat with ?force=true');
+    const others = (await listApiKeys(tx)).filter(other => other.id !== key.id && isActiveAdmin(other, endMs));
+    if (others.length > 0) return;
+    const isNow = endMs <= now();
+    throw new Fault(
+      'conflict',
+      `${isNow ? 'this is the last active full-admin key' : 'no other full-admin key is good at that time'}; create another one first, or repeat with ?force=true`,
+    );
+  };
+
+  const pastEnd = (body: unknown, path: 'expires_at' | 'at'): FieldFault[] => {
+    const end = moment.safeParse(membersOf(body)[path]);
+    return end.success && Date.parse(end.data) <= now() ? [{path, detail: 'must lie in the future'}] : [];
   };
 
   /** What no schema can know of a new key, found in a body that may be anything. */
   const wrongNow = (body: unknown): FieldFault[] => {
-    const {scope, domain, expires_at} = (isObject({value: body}) ? body : {}) as Record<string, unknown>;
-    const wrong: FieldFault[] = [];
-    const end = moment.safeParse(expires_at);
-    if (end.success && Date.parse(end.data) <= now()) wrong.push({path: 'expires_at', detail: 'must lie in the future'});
+    const {scope, domain} = membersOf(body);
+    const wrong = pastEnd(body, 'expires_at');
     if (scope === 'domain-admin' && typeof domain === 'string' && !boundDomain(domains, domain))
       wrong.push({path: 'domain', detail: 'is not a domain of this cluster; create the domain first'});
     return wrong;
@@ -90,14 +113,20 @@ export const createKeys = ({database, configuration, directory, domains, nodeId,
       return configuration.change(async draft => insertKey(draft, actor, wanted, boundDomain(domains, wanted.domain)));
     },
 
-    async revoke(actor, id, isForced) {
+    async revoke(actor, id, {body, isForced}) {
+      const {at} = validate(revokeApiKeySchema, body, pastEnd(body, 'at'));
+      const end = at === undefined ? undefined : new Date(at).toISOString();
       await configuration.change(async draft => {
         const key = await byId(draft.tx, id);
         // Written once more, so that who waits for the others waits for this as well: it may have come from elsewhere.
         if (key.revoked_at !== null) return draft.update('api_key', id, {revoked_at: key.revoked_at});
-        await guardLastAdmin(draft.tx, key, isForced);
-        await draft.update('api_key', id, {revoked_at: draft.at});
-        await draft.audit(actor, 'key.revoke', String(id), isForced ? 'forced' : '');
+        if (end !== undefined && key.expires_at !== null && key.expires_at <= end)
+          return draft.update('api_key', id, {expires_at: key.expires_at});
+
+        await guardLastAdmin(draft.tx, key, {isForced, endMs: end === undefined ? now() : Date.parse(end)});
+        await draft.update('api_key', id, end === undefined ? {revoked_at: draft.at} : {expires_at: end});
+        const details = [...(end === undefined ? [] : [`ends ${end}`]), ...(isForced ? ['forced'] : [])];
+        await draft.audit(actor, 'key.revoke', String(id), details.join(', '));
       });
       const unreachable = await spread();
       return {key: toRecord(await byId(database.read, id)), unreachable};
@@ -106,7 +135,7 @@ export const createKeys = ({database, configuration, directory, domains, nodeId,
     async remove(actor, id, isForced) {
       await configuration.change(async draft => {
         const key = await byId(draft.tx, id);
-        await guardLastAdmin(draft.tx, key, isForced);
+        await guardLastAdmin(draft.tx, key, {isForced, endMs: now()});
         await draft.remove('api_key', id);
         await draft.audit(actor, 'key.delete', String(id), isForced ? 'forced' : '');
       });
@@ -145,6 +174,8 @@ export const insertKey = async (
 
 export const isActiveAdmin = (key: StoredApiKey, nowMs: number): boolean =>
   key.scope === 'full-admin' && key.revoked_at === null && (key.expires_at === null || Date.parse(key.expires_at) > nowMs);
+
+const membersOf = (body: unknown): Record<string, unknown> => (isObject({value: body}) ? (body as Record<string, unknown>) : {});
 
 const boundDomain = (
   domains: DomainDirectory,

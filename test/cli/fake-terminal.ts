@@ -7,6 +7,8 @@ export interface FakeTerminalOptions {
   input?: string;
   /** Columns of a terminal; without it the streams are pipes. */
   columns?: number;
+  /** Ctrl-C. */
+  interrupts?: EventTarget;
 }
 
 export interface FakeTerminal extends Terminal {
@@ -14,7 +16,7 @@ export interface FakeTerminal extends Terminal {
   err(): string;
 }
 
-export const createFakeTerminal = ({env = {}, input = '', columns}: FakeTerminalOptions = {}): FakeTerminal => {
+export const createFakeTerminal = ({env = {}, input = '', columns, interrupts}: FakeTerminalOptions = {}): FakeTerminal => {
   const isTTY = columns !== undefined;
   const [stdout, stderr] = [createSink(), createSink()];
   return {
@@ -22,6 +24,10 @@ export const createFakeTerminal = ({env = {}, input = '', columns}: FakeTerminal
     stdin: Object.assign(Readable.from(input === '' ? [] : [input]), {isTTY}),
     stdout: Object.assign(stdout.stream, {isTTY, columns}),
     stderr: Object.assign(stderr.stream, {isTTY, columns}),
+    onInterrupt: listener => {
+      interrupts?.addEventListener('interrupt', listener);
+      return () => interrupts?.removeEventListener('interrupt', listener);
+    },
     out: stdout.text,
     err: stderr.text,
   };

@@ -1,5 +1,6 @@
 import test from 'ava';
-import {exactMoment, momentAfter, parseDuration, pastMoment} from '../../cli/moment.ts';
+import {exactMoment, momentAfter, pastMoment} from '../../cli/moment.ts';
+import {parseDuration} from '../../cli/time-text.ts';
 
 test('a duration is a sum of weeks, days, hours, minutes and seconds', t => {
   t.is(parseDuration('2h'), 7_200_000);

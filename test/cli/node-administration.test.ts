@@ -4,6 +4,8 @@ import {readFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import {promisify} from 'node:util';
 import test from 'ava';
+import {parse} from 'yaml';
+import {outputFormats} from '../../cli/output-format.ts';
 import {mfctlFile, startNode} from '../helpers/node.ts';
 import {heldIds, send, startHoldingNode} from './holding-node.ts';
 
@@ -29,19 +31,23 @@ test.serial('every command that reads works in every format', async t => {
   ];
 
   for (const command of commands) {
-    const [table, json, ndjson] = await Promise.all(
-      ['table', 'json', 'ndjson'].map(format => node.mfctl([...command, '-o', format])),
-    );
+    const outputs = new Map<string, string>();
+    for (const format of outputFormats) {
+      const {code, stdout, stderr} = await node.mfctl([...command, '-o', format]);
+      t.is(code, 0, `${command.join(' ')} -o ${format}: ${stderr}`);
+      t.true(stdout.length > 0, `${command.join(' ')} -o ${format}`);
+      t.false(stdout.includes(node.api_key));
+      outputs.set(format, stdout);
+    }
 
-    t.deepEqual([table?.code, json?.code, ndjson?.code], [0, 0, 0], command.join(' '));
-    t.true((table?.stdout ?? '').length > 0, command.join(' '));
-    const data: unknown = JSON.parse(json?.stdout ?? '');
-    const lines = (ndjson?.stdout ?? '')
-      .trimEnd()
-      .split('\n')
-      .map(line => JSON.parse(line) as unknown);
-    t.is(lines.length, Array.isArray(data) ? data.length : 1, command.join(' '));
-    for (const stdout of [table, json, ndjson].map(ran => ran?.stdout)) t.false(stdout?.includes(node.api_key));
+    const linesOf = (format: string): string[] => (outputs.get(format) ?? '').trimEnd().split(/\r?\n/);
+    const records = linesOf('ndjson').map(line => JSON.parse(line) as object);
+    const data = JSON.parse(outputs.get('json') ?? '');
+    // The key was used in between, so that times differ.
+    t.deepEqual(Object.keys(parse(outputs.get('yaml') ?? '')), Object.keys(data), command.join(' '));
+    t.is(records.length, Array.isArray(data) ? data.length : (data.peers ?? data.groups ?? [data]).length, command.join(' '));
+    t.is(linesOf('name').length, records.length, command.join(' '));
+    t.deepEqual(linesOf('csv')[0]?.split(',').sort(), Object.keys(records[0] ?? {}).sort(), command.join(' '));
   }
 });
 

@@ -22,7 +22,7 @@ test('cluster status marks the answering node and warns of drift that lasts', as
   const api = await startApi(t, {'GET /cluster/status': {data: status}});
 
   const table = await api.mfctl(['cluster', 'status']);
-  const json = await api.mfctl(['cluster', 'status', '-o', 'ndjson']);
+  const json = await api.mfctl(['cluster', 'status', '-o', 'json']);
   const coloured = await api.mfctl(['cluster', 'status'], {columns: 200});
   const plain = await api.mfctl(['cluster', 'status'], {columns: 200, env: {NO_COLOR: '1'}});
 

@@ -26,13 +26,15 @@ export interface Reply {
   raw?: string | Buffer;
   /** Writes the body in place of all that, and ends it when it likes. */
   stream?: (response: ServerResponse) => void;
+  /** Never sent: the caller waits. */
+  isHeld?: boolean;
 }
 
-type Answer = Reply | ((request: Received) => Reply);
+type Answer = Reply | ((request: Received) => Reply | Promise<Reply>);
 
-/** Answers by `METHOD /path` below `/api/v1`; anything else is 404. */
-export const startApi = async (t: ExecutionContext, answers: Record<string, Answer>) => {
-  const {key, cert} = await selfSigned('localhost');
+/** Answers by `METHOD /path` below `/api/v1`; anything else is 404. Its certificate, unless given, vouches for itself. */
+export const startApi = async (t: ExecutionContext, answers: Record<string, Answer>, tls?: {key: string; cert: string}) => {
+  const {key, cert} = tls ?? (await selfSigned('localhost'));
   const requests: Received[] = [];
 
   const server = createServer({key, cert}, async (request, response) => {
@@ -57,7 +59,9 @@ export const startApi = async (t: ExecutionContext, answers: Record<string, Answ
       error,
       raw,
       stream,
-    } = typeof answer === 'function' ? answer(received) : answer;
+      isHeld,
+    } = typeof answer === 'function' ? await answer(received) : answer;
+    if (isHeld) return;
     if (stream) return stream(response.writeHead(status, {'x-request-id': 'r-1', ...headers}));
     const envelope = {data, error: error ? {...error, request_id: 'r-1'} : null, message: 'OK'};
     const type = raw === undefined ? {'content-type': 'application/json; charset=utf-8'} : {};
@@ -80,6 +84,11 @@ export const startApi = async (t: ExecutionContext, answers: Record<string, Answ
     folder,
     env,
     requests,
+    /** From the next connection on. */
+    setCertificate: (next: {key: string; cert: string}) => {
+      server.setSecureContext(next);
+      server.closeAllConnections();
+    },
     mfctl: (argv: string[], options: FakeTerminalOptions = {}) => runCli(argv, {...options, env: {...env, ...options.env}}),
   };
 };

@@ -69,14 +69,58 @@ test('a narrow terminal gets shorter cells, then fewer columns, and cut cells la
 });
 
 test('a table cut to a terminal never writes a line wider than it', t => {
-  const rowsOfAnything = fc.array(fc.record({name: anything, count: fc.nat(), note: anything}));
+  const rowsOfAnything = fc.array(fc.record({name: anything, count: fc.nat(), note: anything}), {minLength: 1});
+  const header = (text: string) => /^NAME +COUNT +NOTE\n/.test(text);
 
-  const property = fc.property(rowsOfAnything, rows => {
-    const lines = renderTable(rows, columns, {maxWidth: 50}).trimEnd().split('\n');
-    return lines.length === rows.length + 1 && lines.every(line => displayWidth(line) <= 50);
+  const property = fc.property(rowsOfAnything, fc.integer({min: 18, max: 60}), (rows, maxWidth) => {
+    const text = renderTable(rows, columns, {maxWidth});
+    const lines = text.split('\n').slice(0, -1);
+    const count = header(text) ? rows.length + 1 : 4 * rows.length - 1;
+    return lines.length === count && lines.every(line => displayWidth(line) <= maxWidth);
   });
 
   t.notThrows(() => fc.assert(property));
+});
+
+test('where a table would be wider than the terminal, each row is a block of lines, and an id in it is whole', t => {
+  const rows = [
+    {id: 'mx1/aaaaaa', note: 'x'.repeat(60)},
+    {id: `mx-${'y'.repeat(30)}/bbbbbb`, note: 'short'},
+  ];
+  const shown: Column<(typeof rows)[number]>[] = [
+    {title: 'ID', cell: row => row.id},
+    {title: 'LAST SEEN', cell: () => '2026-03-01T09:30:00Z', brief: () => '03-01'},
+    {title: 'NOTE', cell: row => row.note, isFlexible: true, tone: () => 'bad'},
+    {title: 'MORE', cell: () => 'more', isWideOnly: true},
+  ];
+
+  t.is(
+    renderTable(rows, shown, {maxWidth: 36}),
+    [
+      'ID:         mx1/aaaaaa',
+      'LAST SEEN:  2026-03-01T09:30:00Z',
+      `NOTE:       ${'x'.repeat(23)}…`,
+      '',
+      'ID:',
+      `mx-${'y'.repeat(30)}/bbbbbb`,
+      'LAST SEEN:  2026-03-01T09:30:00Z',
+      'NOTE:       short',
+      '',
+    ].join('\n'),
+  );
+  t.regex(renderTable(rows, shown, {maxWidth: 36, isColour: true}), /\nNOTE: {7}\x1b\[31mx+…\x1b\[39m\n/);
+});
+
+test('wide has the columns that are for it alone, and the longer cells', t => {
+  const shown: Column<Row>[] = [
+    {title: 'NAME', cell: row => row.name, wide: row => `${row.name} in full`, dropRank: 1},
+    {title: 'NOTE', cell: row => row.note, isFlexible: true},
+    {title: 'COUNT', cell: row => row.count, isWideOnly: true},
+  ];
+  const row = {name: 'n', count: 5, note: 'x'.repeat(60)};
+
+  t.is(renderTable([row], shown), `NAME  NOTE\nn     ${row.note}\n`);
+  t.regex(renderTable([row], shown, {isWide: true, maxWidth: 20}), /^NAME +NOTE +COUNT\nn in full +x{60} +5\n$/);
 });
 
 test('no cell can add a line, move the cursor or reorder what is around it', t => {

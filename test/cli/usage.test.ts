@@ -39,7 +39,7 @@ test('wrong usage exits 2 and says what to type', async t => {
     [['context', 'add', 'mx1', '--url', 'http://mx1:1'], /no address of a node/],
     [['-c', 'nosuch', 'whoami'], /no context is called nosuch/],
     [['whoami'], /no node to talk to/],
-    [['-o', 'xml', 'whoami'], /Allowed choices are table, json, ndjson/],
+    [['-o', 'xml', 'whoami'], /Allowed choices are table, wide, json, ndjson, yaml, csv, name/],
     [['api', 'FETCH', '/domains'], /Must be one of GET/],
     [['whoami', 'extra'], /too many arguments/],
   ];

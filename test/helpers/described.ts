@@ -10,7 +10,7 @@ interface Operation {
   deprecated?: boolean;
   security?: object[];
   parameters?: {name: string; in: string; schema: Record<string, unknown>}[];
-  requestBody?: {content: Record<string, {schema: object}>};
+  requestBody?: {required?: boolean; content: Record<string, {schema: object}>};
   responses: Record<string, {headers?: Record<string, object>; content?: Record<string, {schema: object}>}>;
 }
 

@@ -178,6 +178,40 @@ test('revoking twice answers 200 and changes nothing', async t => {
   t.is(audited.json.data.filter(({target}: {target: string}) => target === String(id)).length, 1);
 });
 
+test('a key that is revoked for later is good until then, ends on time, and the audit log names the end', async t => {
+  const {id, key} = await node().createKey('read-only');
+  const end = new Date(Date.now() + 2000).toISOString();
+
+  const answer = await node().api('POST', `auth/api-keys/${id}/revoke`, {body: {at: end.replace('Z', '+00:00')}});
+  const before = await node().api('GET', 'auth/me', {key});
+  await sleep(Date.parse(end) - Date.now() + 10);
+  const after = await node().api('GET', 'auth/me', {key});
+
+  t.is(answer.status, 200);
+  t.like(answer.json.data, {id, expires_at: end, revoked_at: null});
+  t.is(before.status, 200);
+  t.is(after.json.error.code, 'key_expired');
+  const audited = (await node().api('GET', 'audit?action=key.revoke&limit=1000')).json.data;
+  t.deepEqual(
+    audited.filter(({target}: {target: string}) => target === String(id)).map(({detail}: {detail: string}) => detail),
+    [`ends ${end}`],
+  );
+});
+
+test('the end of a key is never put off, a revoked key stays as it is, and nothing of that is audited', async t => {
+  const [soon, late] = ['2098-01-01T00:00:00.000Z', '2099-01-01T00:00:00.000Z'];
+  const {id} = await node().createKey('read-only', {expires_at: soon});
+  const revokeAt = async (body: object) => (await node().api('POST', `auth/api-keys/${id}/revoke`, {body})).json.data;
+
+  t.like(await revokeAt({at: late}), {expires_at: soon, revoked_at: null});
+  t.like(await revokeAt({at: soon}), {expires_at: soon, revoked_at: null});
+  const revoked = await revokeAt({});
+  t.deepEqual(await revokeAt({at: '2097-01-01T00:00:00Z'}), revoked);
+
+  const audited = (await node().api('GET', 'audit?action=key.revoke&limit=1000')).json.data;
+  t.is(audited.filter(({target}: {target: string}) => target === String(id)).length, 1);
+});
+
 test('a deleted key, active or revoked, is unknown and out of the list', async t => {
   const active = await node().createKey('read-only');
   const revoked = await node().createKey('read-only');
@@ -250,7 +284,7 @@ test('a key that is missing, misspelt, unknown or doubled is refused with its ow
   }
 });
 
-test('wrong key ids are 400, unknown ones 404, and revoke takes no other body than an empty object', async t => {
+test('wrong key ids are 400, unknown ones 404, and revoke takes no other member than at', async t => {
   const {id} = await node().createKey('read-only');
   for (const wrong of ['abc', '0', '-1', '1.5', '01', '9007199254740993', '99999999999999999999', '1e3', '%31x'])
     for (const [method, path] of [
@@ -263,12 +297,45 @@ test('wrong key ids are 400, unknown ones 404, and revoke takes no other body th
     }
   t.is((await node().api('DELETE', 'auth/api-keys/4242')).json.error.code, 'not_found');
 
-  t.is((await node().api('POST', `auth/api-keys/${id}/revoke`, {body: {now: true}})).status, 422);
+  for (const [body, path] of [
+    [{now: true}, 'now'],
+    [{at: '2020-01-01T00:00:00Z'}, 'at'],
+    [{at: null}, 'at'],
+    [{at: '2099-01-01'}, 'at'],
+    [{at: 4_070_908_800}, 'at'],
+    [[], ''],
+  ] as const) {
+    const {status, json} = await node().api('POST', `auth/api-keys/${id}/revoke`, {body});
+    t.is(status, 422, JSON.stringify(body));
+    t.like(json.error, {code: 'validation_failed', fields: {0: {path}, length: 1}});
+  }
   t.is((await node().api('POST', `auth/api-keys/${id}/revoke`, {body: '{'})).status, 400);
   t.is((await node().api('POST', `auth/api-keys/${id}/revoke?force=yes`)).status, 400);
   t.is((await node().api('DELETE', `auth/api-keys/${id}?dry_run=true`)).status, 400);
   const record = (await node().api('GET', 'auth/api-keys')).json.data.find((each: {id: number}) => each.id === id);
   t.is(record.revoked_at, null);
+});
+
+test('the last full-admin key of a time to come goes only when forced', async t => {
+  const {api} = await startNode(t);
+  const first = (await api('GET', 'auth/me')).json.data.id;
+  const [soon, later, latest] = ['2097-01-01T00:00:00.000Z', '2098-01-01T00:00:00.000Z', '2099-01-01T00:00:00.000Z'];
+  const second = (await api('POST', 'auth/api-keys', {body: {name: 'second', scope: 'full-admin', expires_at: later}})).json.data;
+  const revoke = async (id: number, at: string, query = '') =>
+    (await api('POST', `auth/api-keys/${id}/revoke${query}`, {body: {at}})).json;
+
+  const tooLate = await revoke(first, latest);
+  const asLate = await revoke(first, later);
+  const inTime = await revoke(first, soon);
+  const last = await revoke(second.id, soon);
+  const forced = await revoke(second.id, soon, '?force=true');
+
+  for (const {error} of [tooLate, asLate, last]) t.is(error.code, 'conflict');
+  t.regex(tooLate.error.detail, /no other full-admin key is good at that time/);
+  t.is(inTime.data.expires_at, soon);
+  t.is(forced.data.expires_at, soon);
+  const [{detail}] = (await api('GET', 'audit?action=key.revoke')).json.data;
+  t.is(detail, `ends ${soon}, forced`);
 });
 
 test('the last active full-admin key goes only when forced', async t => {

@@ -60,6 +60,14 @@ test('the parameters of the list have the types, defaults and limits of the spec
   t.deepEqual(schemas.reason?.enum, ['spam', 'phishing', 'sandbox', 'rbl']);
 });
 
+test('revoke is described with a body that may be left out', async t => {
+  const {document} = createJudge(await description());
+
+  const body = document.paths['/auth/api-keys/{id}/revoke']?.post?.requestBody;
+
+  t.like(body, {required: false, content: {'application/json': {schema: {$ref: '#/components/schemas/RevokeApiKey'}}}});
+});
+
 test('redocly lint has neither errors nor warnings', async t => {
   const folder = await mkdtemp(join(tmpdir(), 'mfd-openapi-'));
   t.teardown(() => rm(folder, {recursive: true}));
@@ -159,6 +167,7 @@ test('every answer of a described operation, success or failure, is as described
     while ((await ask(method, url, {key: limited, headers: {'Content-Type': 'text/plain'}})).status !== 429);
   }
 
+  await ask('POST', `auth/api-keys/${bound.id}/revoke`, {body: {at: '2098-01-01T00:00:00Z'}});
   await ask('POST', `auth/api-keys/${bound.id}/revoke`);
   await ask('GET', 'auth/me', {key: bound.key});
   await ask('DELETE', `auth/api-keys/${bound.id}`);

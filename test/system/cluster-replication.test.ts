@@ -82,6 +82,17 @@ test.serial('a key made on one node is good on all, and is refused on all once i
   t.deepEqual(statuses, [401, 401, 401]);
 });
 
+test.serial('the end that a key was given is known on all nodes once that has been answered', async t => {
+  const {id} = await named('beta').createKey('read-only');
+  await cluster.converged();
+  const at = '2099-01-01T00:00:00.000Z';
+
+  await named('gamma').api('POST', `auth/api-keys/${id}/revoke`, {body: {at}});
+  const lists = await Promise.all(nodes().map(async node => (await node.api('GET', 'auth/api-keys')).json.data));
+
+  for (const list of lists) t.is(list.find((key: {id: number}) => key.id === id)?.expires_at, at);
+});
+
 test.serial('a deleted key is unknown on all nodes once that has been answered', async t => {
   const key = await named('beta').createKey('read-only');
   await cluster.converged();

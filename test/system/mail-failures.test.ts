@@ -319,7 +319,7 @@ test('what a mail says of itself reaches a terminal only as harmless text', asyn
     for (const format of outputFormats) {
       const {code, stdout, stderr} = await node.mfctl(['quarantine', 'show', `${node_id}/${queue_id}`, '-o', format]);
       t.is(code, 0, stderr);
-      t.notRegex(stdout + stderr, unsafeText, `${format} ${JSON.stringify(subject)}`);
+      t.notRegex(stdout.replaceAll('\r\n', '\n') + stderr, unsafeText, `${format} ${JSON.stringify(subject)}`);
       t.notRegex(stdout, /^Injected/m);
     }
 });

@@ -1,10 +1,130 @@
-import type {ReactElement} from 'react';
+import {type ReactElement, useEffect} from 'react';
+import type {ClusterDrift} from '../../../shared/cluster-drift.ts';
 import {useFrame} from '../frame.ts';
-import {useOffer} from '../hooks.ts';
+import {useKeptReducer, useNow, useOffer, useSource} from '../hooks.ts';
+import type {KeyName} from '../keys.ts';
 import {Lines} from '../lines.tsx';
+import {type ListExtent, type ListPosition, listStart, moved, movingKeys} from '../list-window.ts';
+import {noSource} from '../source.ts';
+import {isRefused} from '../why-not.ts';
+import {askForToken, askToRemove} from './cluster-actions.ts';
+import {clusterLines, nodeRows, peerAt} from './cluster-lines.ts';
+import {
+  arrivalsSource,
+  certificatesSource,
+  driftSource,
+  heldSource,
+  historyOf,
+  metricsSource,
+  statusSource,
+} from './cluster-sources.ts';
+import {driftSeen} from './drift.ts';
+import {driftPage} from './drift-page.ts';
+import type {NodeFacts} from './node-columns.ts';
+import {nodePage} from './node-page.ts';
+
+interface Move {
+  key: KeyName;
+  extent: ListExtent;
+}
+
+const afterMove = (position: ListPosition, {key, extent}: Move): ListPosition => moved(position, key, extent) ?? position;
 
 export const ClusterScreen = (): ReactElement => {
-  const {size} = useFrame();
-  useOffer({bindings: []});
-  return <Lines lines={[]} width={size.columns} height={size.rows} />;
+  const frame = useFrame();
+  const {desk, size, isActive} = frame;
+  const nowMs = useNow(desk);
+  const history = historyOf(desk);
+  const nodes = statusSource(desk);
+  const {value: status, loadedAtMs, failure} = useSource(nodes);
+  const mail = heldSource(desk);
+  const held = useSource(mail);
+  const {value: arrivals} = useSource(arrivalsSource(desk));
+  const {value: metrics} = useSource(metricsSource(desk));
+  const ends = status ? certificatesSource(desk) : noSource;
+  const {value: certificates = new Map()} = useSource(ends);
+  const drift = status && driftSeen(status, history, nowMs);
+  const {value: driftReport} = useSource(drift ? driftSource(desk) : noSource);
+  const [position, dispatch] = useKeptReducer(desk, 'cluster.position', afterMove, listStart);
+
+  const addresses = status?.peers.map(({api_url}) => api_url).join(' ');
+  useEffect(() => {
+    if (addresses !== undefined) ends.refresh();
+  }, [addresses, ends]);
+
+  const peers = status?.peers ?? [];
+  const extent = {count: peers.length, height: nodeRows(peers.length, size)};
+  const facts: NodeFacts | undefined = status && {status, drift, certificates, nowMs};
+  const peer = peerAt(peers, position);
+
+  const openDrift = async (): Promise<void> => {
+    if (isRefused(frame, 'cluster:read')) return;
+    try {
+      const {data} = await desk.client.send<ClusterDrift>({path: 'cluster/drift'});
+      frame.open(driftPage(data, desk.theme));
+    } catch (error) {
+      frame.fail(error);
+    }
+  };
+  const openNode = (): void => {
+    if (!peer || !facts) return;
+    const {version} = metrics?.metrics ?? {version: undefined};
+    const more = {summary: held.value?.summary, changes: history.changes(), openedAtMs: history.startedAtMs, version};
+    frame.open(nodePage(peer, facts, more, desk.theme));
+  };
+
+  useOffer({
+    bindings: [
+      {keys: movingKeys, help: 'move', run: key => dispatch({key, extent})},
+      {keys: ['enter'], label: 'node', help: 'everything about the node under the cursor', run: openNode},
+      {keys: ['d'], label: 'drift', help: 'which records and fields differ between nodes', run: () => void openDrift()},
+      {keys: ['t'], label: 'join token', help: 'make a token that lets a node join', run: () => askForToken(frame)},
+      {
+        keys: ['X'],
+        label: 'remove',
+        help: 'take the node under the cursor out of the cluster',
+        run: () => {
+          if (!peer || !status) return;
+          const {node_id, healthy} = peer;
+          const isLocal = node_id === status.local_node_id;
+          askToRemove(frame, {node: node_id, isLocal, isOnline: healthy === 'online'});
+        },
+      },
+      {
+        keys: ['r'],
+        help: 'read everything anew',
+        run: () => {
+          for (const source of [nodes, mail, ends, metricsSource(desk)]) source.refresh();
+        },
+      },
+    ],
+    commands: [
+      {name: 'drift', help: 'which records and fields differ between nodes', run: () => void openDrift()},
+      {name: 'token', help: 'make a token that lets a node join', run: () => askForToken(frame)},
+    ],
+  });
+
+  const mayReadMail = desk.may('quarantine:read');
+  const instead = desk.may('cluster:read') ? (failure?.detail ?? 'asking …') : outOfSight(desk.me.scope, mayReadMail);
+  const lines = clusterLines(
+    {
+      facts,
+      loadedAtMs,
+      driftReport,
+      held,
+      arrivals,
+      metrics,
+      history,
+      position,
+      instead,
+      mayReadMail,
+      isActive,
+      nowMs,
+    },
+    {size, theme: desk.theme},
+  );
+  return <Lines lines={lines} width={size.columns} height={size.rows} />;
 };
+
+const outOfSight = (scope: string, mayReadMail: boolean): string =>
+  `This ${scope} key may not see the nodes of the cluster${mayReadMail ? '; what is held for it is below' : ', nor held mail'}.`;

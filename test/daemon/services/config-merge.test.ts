@@ -92,6 +92,16 @@ test('a revocation wins over a later edit that did not see it, and the earliest 
   t.is(fields.revoked_at?.[0], '2026-02-01T00:00:00.000Z');
 });
 
+test('the end of a key is the earliest that anybody set, whoever wrote last', t => {
+  const key = change('api_key', 1, stampOf(1), newFields.apiKey(1));
+  const first = change('api_key', 1, stampOf(3), {expires_at: '2026-03-01T00:00:00.000Z'});
+  const second = change('api_key', 1, stampOf(2), {expires_at: '2026-02-01T00:00:00.000Z'});
+
+  const {fields} = stateOf('api_key', [second, key, first]);
+
+  t.is(fields.expires_at?.[0], '2026-02-01T00:00:00.000Z');
+});
+
 const wholeRecords = {
   node: newFields.node(1),
   domain: newFields.domain('one.test'),

@@ -181,7 +181,7 @@ test('a key counts as soon as it is created, and no more as soon as it is revoke
   const key = await node.keys.create(operator, {name: 'k', scope: 'read-only'});
 
   t.is((await authenticate(node, key.key)).id, key.id);
-  await node.keys.revoke(operator, key.id, false);
+  await node.keys.revoke(operator, key.id, {body: {}, isForced: false});
   await t.throwsAsync(authenticate(node, key.key), {message: /^key_revoked/});
   await node.keys.remove(operator, key.id, false);
 

@@ -149,8 +149,8 @@ test('domains and keys are told of as they come, change and go, once each, and n
   await domains.update(operator, id, {quarantine_threshold: 5}, undefined);
   await domains.remove(operator, id, undefined);
   const key = await keys.create(operator, {name: 'short-lived', scope: 'read-only'});
-  await keys.revoke(operator, key.id, false);
-  await keys.revoke(operator, key.id, false);
+  await keys.revoke(operator, key.id, {body: {}, isForced: false});
+  await keys.revoke(operator, key.id, {body: {}, isForced: false});
   await keys.remove(operator, key.id, false);
 
   t.deepEqual(told, [
@@ -168,7 +168,7 @@ test('a key that is revoked, deleted, expired or left without its domain is told
   const domain = await createDomain('gone.test');
   const staying = watch(await actor('full-admin'), ['held']);
   const endings: ((keyId: number) => Promise<unknown>)[] = [
-    async keyId => keys.revoke(operator, keyId, true),
+    async keyId => keys.revoke(operator, keyId, {body: {}, isForced: true}),
     async keyId => keys.remove(operator, keyId, true),
   ];
   for (const end of endings) {

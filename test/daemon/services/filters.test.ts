@@ -3,7 +3,8 @@ import fc from 'fast-check';
 import {compileFilters, type FilteredMail} from '../../../daemon/services/filters.ts';
 import type {Score} from '../../../daemon/services/mail.ts';
 import {createTurns} from '../../../daemon/services/turns.ts';
-import {createMailFilterSchema, filterActions, filterMatches, type MailFilter} from '../../../shared/mail-filter.ts';
+import {filterActions, filterMatches} from '../../../shared/filter-rules.ts';
+import {createMailFilterSchema, type MailFilter} from '../../../shared/mail-filter.ts';
 import {headersOf} from '../../helpers/received-mail.ts';
 
 /** A filter as the store gives it back: made canonical by the schema. */

@@ -1,0 +1,63 @@
+import {type Command, InvalidArgumentError} from 'commander';
+import type {EventType} from '../../shared/cluster-event.ts';
+import {createContact} from '../contact.ts';
+import {clusterEvents} from '../event-columns.ts';
+import {eventTypes} from '../event-parser.ts';
+import {followEvents} from '../follow-events.ts';
+import {durationMs} from '../moment.ts';
+import {countOfAtLeastOne} from '../option-values.ts';
+import type {Session} from '../session.ts';
+import {createStreamPrinter} from '../stream-printer.ts';
+import {keepWatching} from '../watching.ts';
+
+interface EventFlags {
+  type?: EventType[];
+  limit?: number;
+  for?: number;
+}
+
+export const addEventsCommand = (program: Command, session: Session): void => {
+  session
+    .prints(program.command('events'), clusterEvents)
+    .description('show what happens in the cluster, as it happens, until Ctrl-C')
+    .option('--type <types>', `only these, with commas between them: ${eventTypes.join(', ')}`, typesOf)
+    .option('--limit <number>', 'end after so many', countOfAtLeastOne)
+    .option('--for <duration>', 'end after this time, such as 30s or 10m', durationMs)
+    .addHelpText('after', help)
+    .action((flags: EventFlags) => showEvents(session, flags));
+};
+
+const help = `
+Nothing is told again: events begin with the moment this command connects. In a pipe each one is a JSON object on a line.
+
+Examples:
+  mfctl events --type health,domain
+  mfctl events --type held --limit 1 --for 10m
+  mfctl events -o ndjson | grep '"type":"released"'`;
+
+const showEvents = (session: Session, {type: types, limit, for: forMs}: EventFlags): Promise<void> => {
+  const events = createStreamPrinter(session, clusterEvents);
+  const contact = createContact(session.printer(), 'what happened in between is not shown');
+  return keepWatching(session.terminal, forMs, async ({signal, stop}) => {
+    let shown = 0;
+    await followEvents(await session.client(), {
+      types,
+      signal,
+      onConnected: contact.found,
+      onDisconnected: ({error}) => contact.lost(error),
+      async onEvent(event) {
+        await events.print(event);
+        shown += 1;
+        if (shown === limit) stop();
+      },
+    });
+  });
+};
+
+const typesOf = (text: string): EventType[] => {
+  const asked = text.split(',').map(name => name.trim());
+  const known = eventTypes.filter(name => asked.includes(name));
+  if (asked.some(name => !known.includes(name as EventType)))
+    throw new InvalidArgumentError(`Must be some of ${eventTypes.join(', ')}, with commas between them.`);
+  return known;
+};

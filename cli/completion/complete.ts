@@ -1,0 +1,158 @@
+// What may stand in the place of the last word, which is being typed.
+import type {Argument, Command, Option} from 'commander';
+import type {ConnectionFlags} from '../connection.ts';
+import {helpTopics} from '../help-topics.ts';
+import {collected} from '../option-values.ts';
+import type {Session} from '../session.ts';
+import {type Candidate, liveValues, maxValues} from './live-values.ts';
+import {createAsk} from './quick-ask.ts';
+import {isOptionWord, optionsOf, optionWord, readWords, subcommandOf, type TypedWords, takesValue} from './typed-words.ts';
+import {type LiveKind, type ValueKind, type ValueList, valueKindOf} from './value-kinds.ts';
+
+export interface Completion {
+  /** Whole words, with what of the word stands in front of the value, such as `--reason=`. */
+  candidates: Candidate[];
+  /** Where files are wanted: how many characters of the word come before the name of the file. */
+  filesFrom: number | undefined;
+}
+
+export interface CompletionNeeds {
+  program: Command;
+  session: Pick<Session, 'terminal' | 'contexts' | 'fieldsOf'>;
+  signal: AbortSignal;
+}
+
+/** The word as it is typed: `head` stays, `part` is the beginning of the value. */
+interface Place {
+  head: string;
+  part: string;
+}
+
+const nothing: Completion = {candidates: [], filesFrom: undefined};
+
+/** Rejects when a node that is asked has no answer for us. */
+export const complete = async (needs: CompletionNeeds, words: readonly string[]): Promise<Completion> => {
+  const current = words.at(-1) ?? '';
+  const typed = readWords(needs.program, words.slice(0, -1));
+  const {command, awaiting} = typed;
+
+  if (awaiting?.required || (awaiting && !current.startsWith('-')))
+    return values(needs, typed, {kind: kindOfOption(command, awaiting), place: {head: '', part: current}});
+  if (current.startsWith('-') && !typed.isAfterDashes) {
+    const {option, value} = isOptionWord(current) ? optionWord(command, current) : {};
+    if (!option || value === undefined || !takesValue(option)) return among(optionNames(typed, current), current);
+    const head = current.slice(0, current.length - value.length);
+    return values(needs, typed, {kind: kindOfOption(command, option), place: {head, part: value}});
+  }
+  if (command.commands.length > 0) return typed.operands.length === 0 ? among(commandNames(command, current), current) : nothing;
+
+  const argument = argumentAt(command, typed.operands.length);
+  if (argument) return values(needs, typed, {kind: kindOfArgument(command, argument), place: {head: '', part: current}});
+  return current === '' && !typed.isAfterDashes ? among(optionNames(typed, current), current) : nothing;
+};
+
+export const kindOfOption = (command: Command, option: Option): ValueKind | ValueList | undefined =>
+  option.argChoices ?? valueKindOf(command, option.long ?? option.flags);
+
+export const kindOfArgument = (command: Command, argument: Argument): ValueKind | ValueList | undefined =>
+  argument.argChoices ?? valueKindOf(command, `<${argument.name()}>`);
+
+/** The last of them takes all further words when it is declared with dots. */
+const argumentAt = ({registeredArguments}: Command, at: number): Argument | undefined => {
+  const last = registeredArguments.at(-1);
+  return registeredArguments[at] ?? (last?.variadic ? last : undefined);
+};
+
+const values = async (
+  needs: CompletionNeeds,
+  typed: TypedWords,
+  {kind = 'free', place}: {kind: ValueKind | ValueList | undefined; place: Place},
+): Promise<Completion> => {
+  if (typeof kind === 'object' && 'listOf' in kind) {
+    const comma = place.part.lastIndexOf(',') + 1;
+    const rest = {head: place.head + place.part.slice(0, comma), part: place.part.slice(comma)};
+    return values(needs, typed, {kind: kind.listOf, place: rest});
+  }
+  if (kind === 'file') return {candidates: [], filesFrom: place.head.length};
+  if (kind === '@file') return place.part.startsWith('@') ? {candidates: [], filesFrom: place.head.length + 1} : nothing;
+  const found = await valuesOf(needs, typed, {kind, place});
+  // What is there already would be named twice.
+  const fit = found.filter(({value}) => isPlainWord(value) && !typed.operands.includes(value));
+  return among(fit, place.part, place.head);
+};
+
+const valuesOf = async (
+  {program, session, signal}: CompletionNeeds,
+  typed: TypedWords,
+  {kind, place}: {kind: Exclude<ValueKind, 'file' | '@file'>; place: Place},
+): Promise<Candidate[]> => {
+  if (kind === 'free') return [];
+  if (isList(kind)) return kind.map(value => ({value, about: ''}));
+  if (kind === 'command') return commandsBelow(program, typed.operands);
+  if (kind === 'field') {
+    const {fields = [], answerFields = []} = session.fieldsOf(typed.command) ?? {};
+    return [...fields, ...answerFields].map(value => ({value, about: ''}));
+  }
+  if (kind === 'context') {
+    const {contexts} = await session.contexts.read();
+    return contexts.map(({name, url}) => ({value: name, about: url}));
+  }
+  kind satisfies LiveKind;
+  const ask = await createAsk({...session, signal, flags: connectionFlags(typed)});
+  return liveValues(kind, {ask, prefix: place.part, operands: typed.operands});
+};
+
+const isList = (kind: ValueKind): kind is readonly string[] => Array.isArray(kind);
+
+const connectionFlags = ({given}: TypedWords): ConnectionFlags => {
+  const flags: Record<string, string | undefined> = {};
+  for (const [option, texts] of given) flags[option.attributeName()] = texts.at(-1);
+  const {context, url, apiKeyFile, cacert} = flags;
+  return {
+    ...(context !== undefined && {context}),
+    ...(url !== undefined && {url}),
+    ...(apiKeyFile !== undefined && {apiKeyFile}),
+    ...(cacert !== undefined && {cacert}),
+  };
+};
+
+const commandsBelow = (program: Command, path: readonly string[]): Candidate[] => {
+  let command: Command | undefined = program;
+  for (const word of path) command = command && subcommandOf(command, word);
+  if (!command) return [];
+  const topics = path.length === 0 ? helpTopics.map(({name, about}) => ({value: name, about})) : [];
+  return [...commandNames(command, ''), ...topics];
+};
+
+/** An alias is for those who know it. */
+const commandNames = (command: Command, current: string): Candidate[] =>
+  command
+    .createHelp()
+    .visibleCommands(command)
+    .flatMap(sub => {
+      const aliases = current === '' ? [] : sub.aliases();
+      return [sub.name(), ...aliases].map(value => ({value, about: sub.summary() || sub.description()}));
+    });
+
+/** Of an empty word only what belongs to the command itself, what it cannot do without first. */
+const optionNames = ({command, given}: TypedWords, current: string): Candidate[] => {
+  const own = command.createHelp().visibleOptions(command);
+  const inherited = optionsOf(command).filter(option => !own.includes(option));
+  return [...own.filter(({mandatory}) => mandatory), ...own.filter(({mandatory}) => !mandatory), ...(current ? inherited : [])]
+    .filter(option => !given.has(option) || option.variadic || option.parseArg === collected)
+    .flatMap(({long, short, description}) => {
+      const names = [long ?? short, current === short ? short : undefined];
+      return [...new Set(names)].flatMap(value => (value === undefined ? [] : [{value, about: description}]));
+    });
+};
+
+/** No shell has to quote these, and none can read more than a word in them. */
+const isPlainWord = (value: string): boolean => /^[A-Za-z0-9_][A-Za-z0-9_./-]{0,254}$/.test(value);
+
+const among = (candidates: readonly Candidate[], part: string, head = ''): Completion => ({
+  candidates: candidates
+    .filter(({value}) => value.startsWith(part))
+    .slice(0, maxValues)
+    .map(({value, about}) => ({value: head + value, about})),
+  filesFrom: undefined,
+});

@@ -1,0 +1,42 @@
+// What has become of nodes, in words: once when it happens, and for as long as it is so.
+import type {ClusterStatus, Peer} from '../../../shared/cluster-status.ts';
+import {durationText} from '../../cell-text.ts';
+import type {Tone} from '../../tone.ts';
+import type {Notice} from '../notices.ts';
+import type {Drift} from './drift.ts';
+import type {HealthChange} from './history.ts';
+
+export const healthTone = {online: 'good', stale: 'warn', offline: 'bad'} as const satisfies Record<Peer['healthy'], Tone>;
+export const healthMark = {online: '●', stale: '◐', offline: '✗'} as const satisfies Record<Peer['healthy'], string>;
+
+/** By the clock of the node that answers: ours may be another one. */
+export const seenSecondsAgo = ({generated_at}: Pick<ClusterStatus, 'generated_at'>, {last_seen}: Peer): number =>
+  Math.max(0, Math.floor((Date.parse(generated_at) - Date.parse(last_seen)) / 1000));
+
+export const changesBetween = (before: ClusterStatus, after: ClusterStatus, atMs: number): HealthChange[] => {
+  const nodes = new Set([...before.peers, ...after.peers].map(({node_id}) => node_id));
+  return [...nodes].flatMap(node => {
+    const [from, to] = [before, after].map(({peers}) => peers.find(({node_id}) => node_id === node)?.healthy);
+    return from === to ? [] : [{atMs, node, from, to}];
+  });
+};
+
+export const changeText = ({node, from, to}: HealthChange): {text: string; tone: Tone} => {
+  if (to === undefined) return {text: `${node} is no longer in the cluster`, tone: 'warn'};
+  if (from === undefined) return {text: `${node} has joined the cluster and is ${to}`, tone: healthTone[to]};
+  return {text: `${healthMark[to]} ${node} is ${to}${to === 'online' ? ' again' : ''}; it was ${from}`, tone: healthTone[to]};
+};
+
+export const alarmsOf = (status: ClusterStatus, drift: Drift | undefined): Notice[] => {
+  const away = status.peers
+    .filter(({healthy}) => healthy !== 'online')
+    .map(peer => ({
+      text: `${healthMark[peer.healthy]} ${peer.node_id} is ${peer.healthy}, last seen ${durationText(seenSecondsAgo(status, peer))} ago`,
+      tone: healthTone[peer.healthy],
+    }));
+  const drifted: Notice[] = drift?.isAlarm ? [{text: `≠ configuration drift: ${driftText(drift)}`, tone: 'bad'}] : [];
+  return [...drifted, ...away];
+};
+
+export const driftText = ({oddNodes, ageSeconds}: Drift): string =>
+  `${oddNodes.join(', ')} ${oddNodes.length === 1 ? 'differs' : 'differ'} from the rest for ${durationText(ageSeconds)} at least`;

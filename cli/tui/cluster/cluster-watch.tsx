@@ -1,0 +1,47 @@
+// Looks at the cluster as long as the dashboard is open, whatever screen is shown: a node that goes away is told of at once, and the
+// figures over time have no holes.
+import {useEffect, useRef} from 'react';
+import type {ClusterStatus} from '../../../shared/cluster-status.ts';
+import {useFrame} from '../frame.ts';
+import {useSource} from '../hooks.ts';
+import {alarmsOf, changesBetween, changeText} from './alarms.ts';
+import {heldSource, historyOf, metricsSource, statusSource} from './cluster-sources.ts';
+import {driftOf, driftSeen} from './drift.ts';
+
+export const ClusterWatch = (): null => {
+  const {desk, say} = useFrame();
+  const {value: status} = useSource(statusSource(desk));
+  const {value: held} = useSource(heldSource(desk));
+  const {value: reading} = useSource(metricsSource(desk));
+  const before = useRef<ClusterStatus>(undefined);
+  const history = historyOf(desk);
+
+  useEffect(() => {
+    if (!status) return;
+    const changes = before.current ? changesBetween(before.current, status, desk.now()) : [];
+    before.current = status;
+    for (const change of changes) history.addChange(change);
+    const [latest] = changes.map(changeText).reverse();
+    if (latest) say(latest.text, latest.tone);
+
+    const drift = driftOf(status.peers, status.local_node_id, 0);
+    history.driftSinceMs = drift && (history.driftSinceMs ?? desk.now());
+    desk.notices.set('cluster', alarmsOf(status, driftSeen(status, history, desk.now())));
+  }, [desk, status, say, history]);
+
+  useEffect(() => {
+    // Without a node it would seem that mails are gone.
+    if (held?.unreachableNodes.length === 0) history.addHeld(held.summary.count);
+  }, [held, history]);
+
+  useEffect(() => {
+    if (reading?.metrics) history.addTotals(reading.metrics.verdicts);
+    else if (reading) history.loseTotals();
+  }, [reading, history]);
+
+  useEffect(
+    () => desk.live.on(['held', 'released', 'discarded'], event => event && history.addEvent(event.type)),
+    [desk, history],
+  );
+  return null;
+};

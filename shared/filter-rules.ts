@@ -1,0 +1,46 @@
+// What a mail filter has to be, apart from the schemas: mfctl compares files with what is stored, and does not load these.
+import {canonicalDomain} from './domain-name.ts';
+import {isGlob} from './glob.ts';
+import {comparableAddress, parseMailAddress} from './mail-address.ts';
+
+export const filterActions = ['allow', 'block', 'score'] as const;
+export const filterMatches = ['sender', 'sender_domain', 'subject', 'header'] as const;
+
+type FilterMatch = (typeof filterMatches)[number];
+
+export const headerName = /^[!-9;-~]{1,76}$/;
+export const maxPatternChars = 255;
+export const maxCommentChars = 200;
+export const maxPoints = 1000;
+/** Of one domain. */
+export const maxFilters = 1000;
+
+/** Undefined too for what is of a wrong type, and told as such. */
+export const patternFault = ({
+  match,
+  pattern,
+}: {
+  match?: FilterMatch | undefined;
+  pattern?: string | undefined;
+}): string | undefined => {
+  if (typeof pattern !== 'string') return undefined;
+  switch (match) {
+    case 'sender':
+      if (pattern.includes('*')) return 'must be one address; match sender_domain for all of a domain';
+      return parseMailAddress(pattern) ? undefined : 'must be a mail address such as news@example.com';
+    case 'sender_domain':
+      return canonicalDomain(pattern.replace(/^@/, '')) ? undefined : 'must be a domain such as example.com';
+    case 'subject':
+    case 'header':
+      return isGlob(pattern) ? undefined : 'ends in a lone \\; write \\\\ for a backslash';
+    default:
+      return undefined;
+  }
+};
+
+/** The form that is stored. */
+export const canonicalPattern = (match: FilterMatch, pattern: string): string => {
+  if (match === 'sender') return comparableAddress(pattern);
+  if (match === 'sender_domain') return canonicalDomain(pattern.replace(/^@/, '')) ?? pattern;
+  return pattern;
+};

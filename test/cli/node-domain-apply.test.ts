@@ -1,0 +1,91 @@
+// From one real cluster to another, by the built program.
+import {writeFile} from 'node:fs/promises';
+import {join} from 'node:path';
+import test from 'ava';
+import {startNode, type TestNode} from '../helpers/node.ts';
+
+const change = async (node: TestNode, ...args: string[]) => {
+  const {code, stderr} = await node.mfctl(['domain', ...args]);
+  if (code !== 0) throw new Error(stderr);
+};
+
+const audited = async (node: TestNode): Promise<number> =>
+  JSON.parse((await node.mfctl(['audit', '--limit', '1000', '-o', 'json'])).stdout).length;
+
+test.serial('what one cluster exports makes another one the same, and applying it again changes nothing', async t => {
+  const [from, to] = await Promise.all([startNode(t), startNode(t)]);
+  await change(from, 'create', 'a.example', '--backend', '[::1]:25', '--tenant-id', 'no', '--reject-threshold', '12.5');
+  await change(from, 'create', 'bücher.example', '--direction', 'outbound', '--dkim', '--inactive', '--tenant-id', '7');
+  await change(
+    from,
+    'filters',
+    'add',
+    'a.example',
+    '--score',
+    '-2.5',
+    '--header',
+    'List-Id: *"x"*',
+    '--comment',
+    'ours: "yes" \u202e#',
+  );
+  await change(from, 'filters', 'add', 'a.example', '--block', '--sender-domain', 'SPAM.example');
+  await change(to, 'create', 'a.example', '--backend', 'old.example:25', '--dmarc-reporting');
+  await change(to, 'filters', 'add', 'a.example', '--allow', '--sender', 'boss@example.org');
+  await change(to, 'create', 'gone.example', '--backend', 'old.example:25');
+  const {stdout: exported} = await from.mfctl(['domain', 'export']);
+
+  const dry = await to.mfctl(['domain', 'apply', '-f', '-', '--prune', '--dry-run'], {input: exported});
+  const untouched = await to.mfctl(['domain', 'get', 'gone.example']);
+  const applied = await to.mfctl(['domain', 'apply', '-f', '-', '--prune', '--yes', '-o', 'json'], {input: exported});
+  const before = await audited(to);
+  const again = await to.mfctl(['domain', 'apply', '-f', '-', '--prune', '--yes'], {input: exported});
+
+  t.deepEqual([dry.code, untouched.code], [0, 0]);
+  t.regex(dry.stdout, /^~ a\.example\n.*\n\+ xn--bcher-kva\.example\n.*\n- gone\.example with/s);
+  t.is(applied.code, 0, applied.stderr);
+  t.deepEqual(
+    (JSON.parse(applied.stdout) as {domain: string; change: string}[]).map(({domain, change: kind}) => [domain, kind]),
+    [
+      ['a.example', 'updated'],
+      ['xn--bcher-kva.example', 'created'],
+      ['gone.example', 'deleted'],
+    ],
+  );
+  t.regex(applied.stderr, /warning: xn--bcher-kva\.example has no DKIM key/);
+  t.is((await to.mfctl(['domain', 'export'])).stdout, exported);
+  t.deepEqual(again, {code: 0, stdout: '', stderr: 'no changes\n'});
+  t.is(await audited(to), before);
+  t.false(/\bid\b|created_at|updated_at/.test(exported));
+});
+
+test.serial('some domains are exported by name or id, once each, as JSON too, and apply reads that as well', async t => {
+  const node = await startNode(t);
+  for (const name of ['b.example', 'a.example', 'c.example']) await change(node, 'create', name, '--backend', 'x.example:25');
+  const {id} = JSON.parse((await node.mfctl(['domain', 'get', 'a.example', '-o', 'json'])).stdout);
+
+  const some = await node.mfctl(['domain', 'export', 'B.example.', String(id), 'b.example', '-o', 'json']);
+  const unknown = await node.mfctl(['domain', 'export', 'd.example']);
+  const applied = await node.mfctl(['domain', 'apply', '-f', '-', '--yes'], {input: some.stdout});
+
+  t.deepEqual(
+    JSON.parse(some.stdout).domains.map(({name}: {name: string}) => name),
+    ['a.example', 'b.example'],
+  );
+  t.is(unknown.code, 5);
+  t.is(applied.stderr, 'no changes\n');
+});
+
+test.serial('a wrong file changes nothing, whatever else is right in it', async t => {
+  const node = await startNode(t);
+  const file = join(node.xdgConfigHome, 'domains.yaml');
+  await writeFile(
+    file,
+    'domains:\n  - {name: a.example, backend_servers: ["x.example:25"]}\n  - {name: b.example, activ: true}\n',
+  );
+
+  const {code, stderr} = await node.mfctl(['domain', 'apply', '-f', file, '--yes']);
+
+  t.is(code, 2);
+  t.regex(stderr, /domains\.yaml:3: b\.example: activ is not known here/);
+  t.is((await node.mfctl(['domain', 'list', '-o', 'ndjson'])).stdout, '');
+});

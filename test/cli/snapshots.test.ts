@@ -1,0 +1,229 @@
+import {readdir} from 'node:fs/promises';
+import test, {type ExecutionContext} from 'ava';
+import {outputFormats} from '../../cli/output-format.ts';
+import {allCommands, mfctlCommands, wordsOf} from './command-tree.ts';
+import {type FakeTerminalOptions, runCli} from './fake-terminal.ts';
+import {auditEntry, createdKey, dkimKey, drift, filter, me, status, summary, token} from './sample-answers.ts';
+import {detail, domain, key, mail, outcome} from './sample-records.ts';
+import {type Reply, startApi} from './scripted-api.ts';
+import {asSession, matchSnapshot, snapshotFolder} from './snapshot.ts';
+
+const nouns = {
+  whoami: {
+    commands: [['whoami']],
+    answers: {'GET /auth/me': {data: me}},
+  },
+  key: {
+    commands: [
+      ['key', 'list'],
+      ['key', 'create', '--name', 'script', '--scope', 'read-only'],
+      ['key', 'revoke', '7', '--yes'],
+      ['key', 'delete', '7', '--yes'],
+    ],
+    answers: {
+      'GET /auth/api-keys': {
+        data: [
+          {...key, last_used_at: key.created_at},
+          {...key, id: 9, name: 'Example Ltd.', scope: 'domain-admin', domain: 'example.com', revoked_at: key.created_at},
+        ],
+      },
+      'POST /auth/api-keys': {status: 201, data: createdKey},
+      'POST /auth/api-keys/7/revoke': {data: {...key, revoked_at: key.created_at}},
+      'DELETE /auth/api-keys/7': {data: null},
+    },
+  },
+  domain: {
+    commands: [
+      ['domain', 'list'],
+      ['domain', 'get', '7'],
+      ['domain', 'create', 'example.com', '--backend', 'mail.example.com:25'],
+      ['domain', 'delete', '7', '--yes'],
+    ],
+    answers: {
+      'GET /domains': {
+        data: [domain, {...domain, id: 1_000_000_002, name: 'a-longer-name.example.org', active: false, tenant_id: 7}],
+      },
+      'GET /domains/7': {data: domain},
+      'POST /domains': {status: 201, data: domain},
+      [`DELETE /domains/${domain.id}`]: {data: null},
+    },
+  },
+  'domain-filters': {
+    commands: [
+      ['domain', 'filters', 'list', '7'],
+      ['domain', 'filters', 'add', '7', '--score', '-3', '--header', 'List-Id: *news.example*'],
+      ['domain', 'filters', 'remove', '7', '5'],
+    ],
+    answers: {
+      'GET /domains/7/filters': {
+        data: [filter, {...filter, id: 6, action: 'block', match: 'sender', header: null, score: null, pattern: 'a@b.example'}],
+      },
+      'POST /domains/7/filters': {status: 201, data: filter},
+      'DELETE /domains/7/filters/5': {data: null},
+    },
+  },
+  'domain-dkim': {
+    commands: [
+      ['domain', 'dkim', 'list', '7'],
+      ['domain', 'dkim', 'create', '7', '--selector', 'mfd2026', '--algorithm', 'ed25519'],
+    ],
+    answers: {'GET /domains/7/dkim-keys': {data: [dkimKey]}, 'POST /domains/7/dkim-keys': {status: 201, data: dkimKey}},
+  },
+  quarantine: {
+    commands: [
+      ['quarantine', 'list'],
+      ['quarantine', 'show', 'mx1/aaaaaa'],
+      ['quarantine', 'summary'],
+    ],
+    answers: {
+      'GET /mail/quarantine': {
+        data: [
+          mail,
+          {
+            ...mail,
+            queue_id: 'bbbbbb',
+            sender: 'news@example.net',
+            recipients: ['a@example.com'],
+            subject: '=HYPERLINK("https://evil.example")',
+            reason: 'phishing',
+          },
+        ],
+        headers: {'x-total-count': '2345', 'x-unreachable-nodes': 'mx3'},
+      },
+      'GET /mail/quarantine/summary': {data: summary},
+      'GET /mail/quarantine/mx1/aaaaaa': {data: detail},
+      'GET /mail/quarantine/mx1/aaaaaa/body': {
+        raw: 'Received: from x\r\nSubject: =?utf-8?B?8J+Zgg==?= \x1b[2J\r\nContent-Type: text/plain\r\n\r\nHello \x1b[31mred\r\nErrors:\r\n',
+      },
+    },
+  },
+  'quarantine-act': {
+    commands: [
+      ['quarantine', 'release', 'mx1/aaaaaa'],
+      ['quarantine', 'discard', 'mx1/aaaaaa', 'mx1/bbbbbb'],
+    ],
+    answers: {
+      'POST /mail/quarantine/mx1/aaaaaa/release': {data: outcome('aaaaaa')},
+      'POST /mail/quarantine/discard': {
+        data: [
+          {...outcome('aaaaaa'), state: 'discarded', already: true},
+          {node_id: 'mx1', queue_id: 'bbbbbb', error: {code: 'not_found', detail: 'no such mail'}},
+        ],
+      },
+    },
+  },
+  cluster: {
+    commands: [
+      ['cluster', 'status'],
+      ['cluster', 'drift'],
+      ['cluster', 'token'],
+      ['cluster', 'remove', 'mx3', '--yes'],
+    ],
+    answers: {
+      'GET /cluster/status': {data: status},
+      'GET /cluster/drift': {data: drift},
+      'POST /cluster/tokens': {status: 201, data: token},
+      'DELETE /cluster/nodes/mx3': {data: null},
+    },
+  },
+  audit: {
+    commands: [['audit']],
+    answers: {'GET /audit': {data: [auditEntry, {...auditEntry, seq: 40, key_id: null, key_name: null, remote_address: null}]}},
+  },
+  api: {
+    commands: [['api', 'GET', '/domains']],
+    answers: {'GET /domains': {data: [domain]}},
+  },
+  empty: {
+    commands: [
+      ['domain', 'list'],
+      ['quarantine', 'list'],
+      ['cluster', 'drift'],
+    ],
+    answers: {
+      'GET /domains': {data: []},
+      'GET /mail/quarantine': {data: []},
+      'GET /cluster/drift': {data: {...drift, nodes: [], records: [], repairs: []}},
+    },
+  },
+  failure: {
+    commands: [
+      ['domain', 'get', '7'],
+      ['domain', 'create', 'example.com', '--direction', 'inbound'],
+      ['quarantine', 'list'],
+      ['quarantine', 'lst'],
+    ],
+    answers: {
+      'POST /domains': {
+        status: 422,
+        error: {
+          code: 'validation_failed',
+          detail: '2 fields are wrong',
+          fields: [
+            {path: 'backend_servers', detail: 'needs at least one host:port'},
+            {path: 'quarantine_threshold', detail: 'must not be above reject_threshold (15)'},
+          ],
+        },
+      },
+      'GET /mail/quarantine': {status: 401, error: {code: 'key_revoked', detail: 'this key was revoked'}},
+    },
+  },
+} satisfies Record<string, {commands: string[][]; answers: Record<string, Reply>}>;
+
+type Run = (argv: string[], options?: FakeTerminalOptions) => Promise<{code: number; stdout: string; stderr: string}>;
+
+/** What is cut or coloured for a terminal is shown on two of them, the rest to a pipe. */
+const sessions = async (run: Run, command: string[]): Promise<string> => {
+  const shown: string[] = [];
+  for (const columns of [undefined, 80, 40])
+    shown.push(asSession({argv: command, columns, ran: await run(command, {...(columns && {columns})})}));
+  for (const format of outputFormats.filter(name => name !== 'table')) {
+    const argv = [...command, '-o', format];
+    shown.push(asSession({argv, ran: await run(argv)}));
+  }
+  return shown.join('\n');
+};
+
+for (const [noun, {commands, answers}] of Object.entries(nouns))
+  test(`${noun} is printed in every format as the snapshot has it`, async t => {
+    const api = await startApi(t, answers);
+    const texts: string[] = [];
+    for (const command of commands) texts.push(await sessions(api.mfctl, command));
+    await matchSnapshot(t, noun, texts.join('\n'));
+  });
+
+test('context is printed in every format as the snapshot has it', async t => {
+  const {folder} = await startApi(t, {});
+  const env = {XDG_CONFIG_HOME: folder};
+  for (const name of ['mx1', 'mx2']) await runCli(['context', 'add', name, '--url', `https://${name}.example.com:8443`], {env});
+  const run: Run = (argv, options) => runCli(argv, {...options, env});
+
+  const texts = [await sessions(run, ['context', 'list']), await sessions(run, ['context', 'use', 'mx2'])];
+
+  await matchSnapshot(t, 'context', texts.join('\n'));
+});
+
+const matchHelps = async (t: ExecutionContext, name: string, columns?: number): Promise<void> => {
+  const texts: string[] = [];
+  for (const words of allCommands(mfctlCommands()).map(wordsOf)) {
+    const argv = [...words, '--help'];
+    const ran = await runCli(argv, {env: {XDG_CONFIG_HOME: '/nonexistent'}, ...(columns && {columns})});
+    texts.push(asSession({argv, columns, ran}));
+  }
+  await matchSnapshot(t, name, texts.join('\n'));
+};
+
+test('the help of every command is as the snapshot has it, for a pipe', t => matchHelps(t, 'help'));
+
+test('the help of every command is as the snapshot has it, on a terminal of 80 columns', t => matchHelps(t, 'help-80', 80));
+
+test('the help of every command is as the snapshot has it, on a terminal of 40 columns', t => matchHelps(t, 'help-40', 40));
+
+test('there is no snapshot of what is no longer there', async t => {
+  const known = [...Object.keys(nouns), 'context', 'help', 'help-80', 'help-40'].map(name => `${name}.txt`);
+
+  t.deepEqual(
+    (await readdir(snapshotFolder)).filter(name => !known.includes(name)),
+    [],
+  );
+});

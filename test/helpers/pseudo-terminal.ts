@@ -1,0 +1,45 @@
+// A real terminal for a program under test: util-linux' script, of which every byte that arrives at the master side is kept.
+import {type ChildProcess, spawn, spawnSync} from 'node:child_process';
+import {quoted} from '../../cli/command-line.ts';
+import {cleanEnvironment} from './program.ts';
+
+export const hasScript = spawnSync('script', ['--version']).status === 0;
+
+export interface PseudoTerminalOptions {
+  columns?: number;
+  env?: Record<string, string>;
+  /** What is typed once the output has this text. */
+  answer?: {to: string; keys: string};
+  onStart?(child: ChildProcess, type: (keys: string) => void): void;
+}
+
+/** As a shell would have it: 130 for a program that an interrupt has ended. */
+export interface PseudoTerminalRun {
+  code: number;
+  /** Standard output and standard error, as they came. */
+  output: Buffer;
+}
+
+export const runInTerminal = (file: string, args: string[], options: PseudoTerminalOptions = {}): Promise<PseudoTerminalRun> => {
+  const {columns = 80, env = {}, answer, onStart} = options;
+  let isAnswered = answer === undefined;
+  const command = `stty cols ${columns} rows 50; exec ${[process.execPath, file, ...args].map(quoted).join(' ')}`;
+  const child = spawn('script', ['-qec', command, '/dev/null'], {
+    env: {...cleanEnvironment(), TERM: 'xterm-256color', SHELL: '/bin/sh', ...env},
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  const type = (keys: string): void => void child.stdin.write(keys);
+  const chunks: Buffer[] = [];
+  child.stdin.on('error', () => {});
+  child.stdout.on('data', (chunk: Buffer) => {
+    chunks.push(chunk);
+    if (isAnswered || answer === undefined || !Buffer.concat(chunks).includes(answer.to)) return;
+    isAnswered = true;
+    type(answer.keys);
+  });
+  onStart?.(child, type);
+  return new Promise((resolve, reject) => {
+    child.once('error', reject);
+    child.once('close', code => resolve({code: code ?? 128, output: Buffer.concat(chunks)}));
+  });
+};
