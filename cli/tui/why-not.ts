@@ -18,3 +18,10 @@ export const isRefused = ({desk, say}: Pick<Frame, 'desk' | 'say'>, permission: 
   if (reason !== undefined) say(reason, 'warn');
   return reason !== undefined;
 };
+
+/** Does it, or says why it cannot be done. */
+export const ifMay = ({desk, say}: Pick<Frame, 'desk' | 'say'>, permission: Permission, act: () => void): void => {
+  const reason = whyNot(desk, permission);
+  if (reason === undefined) act();
+  else say(reason, 'warn');
+};

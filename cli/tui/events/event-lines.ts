@@ -64,9 +64,7 @@ const emptyTexts = (tail: EventTail, {live, heardSinceMs, lostAtMs}: EventFacts)
   if (heardSinceMs !== undefined || live.standing === 'connecting') return [];
   return [
     `There is no event stream${because(live)}`,
-    'The other screens ask from time to time instead. To get it: use a node that tells of events (mfctl events shows',
-    'whether it does), a key that may hear some, and no proxy in between that holds back answers (buffering) or cuts',
-    'them off when they are silent for less than 15 seconds.',
+    'The other screens ask from time to time instead. To get it: use a node that tells of events (mfctl events shows whether it does), a key that may hear some, and no proxy in between that holds back answers or cuts them off after 15 silent seconds.',
   ];
 };
 
