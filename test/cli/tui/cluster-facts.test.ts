@@ -1,7 +1,7 @@
 import test from 'ava';
+import {driftOf} from '../../../cli/drift.ts';
 import {alarmsOf, changesBetween, changeText} from '../../../cli/tui/cluster/alarms.ts';
 import {createArrivals} from '../../../cli/tui/cluster/arrivals.ts';
-import {driftOf} from '../../../cli/tui/cluster/drift.ts';
 import {createHistory} from '../../../cli/tui/cluster/history.ts';
 import {parseMetrics} from '../../../cli/tui/cluster/metrics-text.ts';
 import {bar, sparkline} from '../../../cli/tui/cluster/sparkline.ts';

@@ -1,6 +1,6 @@
 import test from 'ava';
+import {driftOf} from '../../../cli/drift.ts';
 import {type ClusterView, clusterLines} from '../../../cli/tui/cluster/cluster-lines.ts';
-import {driftOf} from '../../../cli/tui/cluster/drift.ts';
 import {driftPage} from '../../../cli/tui/cluster/drift-page.ts';
 import {createHistory} from '../../../cli/tui/cluster/history.ts';
 import {nodePage} from '../../../cli/tui/cluster/node-page.ts';
