@@ -37,7 +37,7 @@ const summary = (groups: Partial<Summary['groups'][number]>[]): Summary => ({
 });
 
 const view = (status: ClusterStatus | undefined, changes: Partial<ClusterView> = {}): ClusterView => ({
-  facts: status && {status, drift: driftOf(status.peers, 'mx1', 20), certificates: new Map(), nowMs},
+  facts: status && {status, drift: driftOf(status.peers, 'mx1', {seenSeconds: 20}), certificates: new Map(), nowMs},
   loadedAtMs: nowMs - 3000,
   driftReport: undefined,
   held: {
