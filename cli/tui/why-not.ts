@@ -20,8 +20,6 @@ export const isRefused = ({desk, say}: Pick<Frame, 'desk' | 'say'>, permission: 
 };
 
 /** Does it, or says why it cannot be done. */
-export const ifMay = ({desk, say}: Pick<Frame, 'desk' | 'say'>, permission: Permission, act: () => void): void => {
-  const reason = whyNot(desk, permission);
-  if (reason === undefined) act();
-  else say(reason, 'warn');
+export const ifMay = (frame: Pick<Frame, 'desk' | 'say'>, permission: Permission, act: () => void): void => {
+  if (!isRefused(frame, permission)) act();
 };

@@ -1,5 +1,6 @@
 // How events look, one to a line and one to a page.
 import {plural} from '../../cell-text.ts';
+import {eventTypes} from '../../event-parser.ts';
 import type {Tone} from '../../tone.ts';
 import type {Desk} from '../desk.ts';
 import type {Size} from '../frame.ts';
@@ -9,7 +10,7 @@ import {clockText, dayText} from '../tail/moment-cells.ts';
 import {type Banner, type TailView, tailLines} from '../tail/tail-lines.ts';
 import type {Style, Theme} from '../theme.ts';
 import {type EventTail, eventLimit} from './event-log.ts';
-import {type EventRow, eventTypes, type LogRow, matchesEvent, permissionFor} from './event-row.ts';
+import {type EventRow, type LogRow, matchesEvent, permissionFor} from './event-row.ts';
 
 export const typeMarks: Record<EventRow['type'], string> = {
   held: '■',

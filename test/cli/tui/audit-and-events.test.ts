@@ -88,5 +88,5 @@ onTerminal('[tmux] a key that may not see the audit is told so', async t => {
   const terminal = await startDashboard(t, node, ['--screen', 'audit'], {env});
 
   const screen = await terminal.shows('the audit cannot be shown');
-  t.regex(screen.replace(/\s+/g, ' '), /the key desk is quarantine-only and may not do this; read-only and full-admin keys may/);
+  t.regex(screen.replace(/\s+/g, ' '), /this quarantine-only key may not do that; it takes a read-only or full-admin key/);
 });

@@ -145,7 +145,7 @@ onTerminal('[tmux] a key of one domain sees and edits that one, and is told why 
   const terminal = await startScreen(t, node, [], env);
 
   await terminal.keys('n');
-  const refused = await terminal.shows('the key ops is domain-admin and may not do this');
+  const refused = await terminal.shows('this domain-admin key may not do that');
   await terminal.keys('e');
   await typeSetting(terminal, quarantineAt, '5');
   await terminal.shows('6 → 5');
