@@ -53,6 +53,7 @@ const kinds: Record<string, ValueKind | ValueList> = {
   '--reject-threshold': 'free',
   '--tenant-id': 'free',
   '<file>': 'file',
+  'domain apply --file': 'file',
   'domain filters <id>': 'filter',
   '--score': 'free',
   '--sender-domain': 'free',
