@@ -343,7 +343,7 @@ test('every command says which fields it prints, but those that print no records
     'domain dkim delete',
     'domain export',
     'domain filters remove',
-    'help',
+    'events',
     'key delete',
     'login',
     'metrics',
