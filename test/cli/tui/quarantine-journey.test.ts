@@ -22,7 +22,7 @@ const open = (t: ExecutionContext, node: TestNode, args: string[] = [], options:
   startDashboard(t, node, ['--screen', 'quarantine', '--undo-delay', '1', ...args], options);
 
 /** Escape alone: with another key right after it, it would be a part of that. */
-const escape = async (terminal: TestTerminal, shows: RegExp | string): Promise<void> => {
+const leave = async (terminal: TestTerminal, shows: RegExp | string): Promise<void> => {
   await terminal.keys('Escape');
   await terminal.shows(shows);
 };
@@ -39,7 +39,7 @@ onTerminal('[tmux] ten mails are found by a filter, read, selected, released and
   await terminal.shows('/ domain:example.com from:sender@sender.example since:1h invoi');
   await terminal.keys('Enter');
   await terminal.shows('Dear customer');
-  await escape(terminal, 'ARRIVED');
+  await leave(terminal, 'ARRIVED');
   for (let count = 0; count < 10; count += 1) await terminal.keys('Space');
   await terminal.shows('✓ 10 selected');
   await terminal.keys('R');
@@ -49,7 +49,7 @@ onTerminal('[tmux] ten mails are found by a filter, read, selected, released and
 
   await terminal.shows('10 mails released');
   await terminal.shows('Nothing matches this filter');
-  await escape(terminal, 'of 5 mails');
+  await leave(terminal, 'of 5 mails');
   t.deepEqual(
     sink.mails.map(({content}) => /^Subject: (.*)\r$/m.exec(content.toString())?.[1]).sort(),
     numbered(10, 'invoice').sort(),
@@ -159,7 +159,7 @@ onTerminal('[tmux] a view that is saved can be chosen again, and deleted', async
   await terminal.type(':save the news');
   await terminal.keys('Enter');
   await terminal.shows('Saved as the news');
-  await escape(terminal, '1 of 2 mails');
+  await leave(terminal, '1 of 2 mails');
   await terminal.keys('v');
   await terminal.shows(/the news +saved +newsl/);
   await terminal.keys('Enter');
