@@ -341,7 +341,6 @@ test('every command says which fields it prints, but those that print no records
     'domain delete',
     'domain dkim delete',
     'domain filters remove',
-    'events',
     'help',
     'key delete',
     'metrics',
