@@ -49,9 +49,12 @@ const runExample = async (t: ExecutionContext, place: Place, line: string): Prom
   await writeFile(join(folder, 'admin.key'), node.api_key);
   await cp(node.ca_file, join(folder, 'ca.pem'));
 
-  let text = agreed(await prepared(place, line));
+  let text = agreed(await prepared(place, line)).replace(/ -c \w+/g, ` -c ${node.node_id}`);
   while (text.includes('NODE/QUEUE')) text = text.replace('NODE/QUEUE', await heldMail(node));
   if (text.includes('ids.txt')) await writeFile(join(folder, 'ids.txt'), `${await heldMail(node)}\n`);
+
+  if (text.includes('-f domains.yaml'))
+    await writeFile(join(folder, 'domains.yaml'), (await node.mfctl(['domain', 'export'])).stdout);
 
   const path = `${bin}:${dirname(mfctlFile)}:${process.env.PATH}`;
   const env = {...cleanEnvironment(), HOME: home, XDG_CONFIG_HOME: config, PATH: path};

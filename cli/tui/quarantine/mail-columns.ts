@@ -14,7 +14,7 @@ export const mailColumns = (width: number, thresholds: Thresholds): TuiColumn<He
     : {title: 'ARRIVED', cell: mail => briefTimeText(mail.arrived_at), width: 12},
   {title: 'SCORE', cell: scoreText, width: 6, align: 'right', style: mail => toneOfScore(mail, thresholds)},
   {title: 'REASON', cell: mail => mail.reason, width: 8, dropRank: 5},
-  {title: 'FROM', cell: mail => senderText(mail.sender), width: width >= easyFrom ? 20 : 12, grow: 3},
+  {title: 'FROM', cell: mail => senderText(mail.sender), width: width >= easyFrom ? 20 : 12, grow: 3, dropRank: 7},
   {title: 'TO', cell: mail => firstOf(mail.recipients), width: width >= easyFrom ? 18 : 12, grow: 2, dropRank: 6},
   {title: 'SUBJECT', cell: mail => mail.subject, width: width >= easyFrom ? 36 : 16, grow: 5},
   {title: 'SIZE', cell: mail => sizeText(mail.size_bytes), width: 10, align: 'right', dropRank: 4},
