@@ -22,9 +22,9 @@ export const helpExamples = async (): Promise<Example[]> => {
 /** Command lines in the code of a page, without prompts, comments and what else stands in them. */
 export const pageExamples = async (page: string): Promise<Example[]> => {
   const text = await readFile(new URL(`../../${page}`, import.meta.url), 'utf8');
-  const blocks = [...text.matchAll(/^```(?:sh|console|cron)\n(.*?)^```/gms)].map(([, block = '']) => block);
+  const blocks = [...text.matchAll(/^```(sh|console|cron)\n(.*?)^```/gms)];
   return blocks
-    .flatMap(block => block.split('\n'))
+    .flatMap(([, kind, block = '']) => block.split('\n').filter(line => kind !== 'console' || /^\w*\$ /.test(line)))
     .flatMap(line =>
       line
         .replace(/(^|\s)# .*$/, '')
