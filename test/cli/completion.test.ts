@@ -48,7 +48,7 @@ test('what is hidden is offered nowhere', async t => {
 });
 
 test('options are offered after a hyphen, or where no argument can come', async t => {
-  t.deepEqual(await offered('quarantine', 'list', '--re'), ['--recipient', '--reason']);
+  t.deepEqual(await offered('quarantine', 'list', '--re'), ['--recipient', '--reason', '--retry-for']);
   t.deepEqual(await offered('quarantine', 'list', '--cac'), ['--cacert']);
   t.true((await offered('quarantine', 'list', '')).includes('--reason'));
   t.false((await offered('quarantine', 'list', '')).includes('--cacert'));

@@ -156,7 +156,7 @@ test.serial('a key is made, used, refused what it may not do, and ended', async 
 test.serial('a node that is away, or allows no more requests, exits 7', async t => {
   const node = await startNode(t);
   const {stdout: key} = await node.mfctl(['key', 'create', '--name', 'slow', '--scope', 'read-only', '--rate-limit', '1', '-q']);
-  const env = {MFCTL_API_KEY: key};
+  const env = {MFCTL_API_KEY: key, MFCTL_RETRY_FOR: '0s'};
   await node.mfctl(['whoami'], {env});
 
   const limited = await node.mfctl(['whoami'], {env});
@@ -164,7 +164,7 @@ test.serial('a node that is away, or allows no more requests, exits 7', async t 
   const away = await node.mfctl(['whoami']);
 
   t.is(limited.code, 7);
-  t.regex(limited.stderr, /\(rate_limited, .*\nhint: repeat it in \d+ s\n$/);
+  t.regex(limited.stderr, /\(rate_limited, .*\nhint: repeat it in \d+ s, or let it wait for that: --retry-for \d+s\n$/);
   t.is(away.code, 7);
   t.regex(away.stderr, /^error: cannot reach .*: nothing listens there \(unreachable\)\nhint: .*mfd start/);
 });
