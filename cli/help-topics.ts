@@ -42,6 +42,7 @@ const environment: readonly Entry[] = [
   ['MFCTL_API_KEY', 'the API key itself'],
   ['MFCTL_API_KEY_FILE', 'file that holds the API key, as --api-key-file'],
   ['MFCTL_CACERT', 'certificate to trust, as --cacert'],
+  ['MFCTL_RETRY_FOR', 'how long to repeat what a node has no time for, as --retry-for (default: 30s)'],
   ['MFCTL_OUTPUT', 'output format, as --output'],
   ['MFCTL_METRICS_URL', 'address of the metrics listener, as --metrics-url'],
   ['NO_COLOR', 'any value but the empty one means no colours, as --no-color'],

@@ -66,9 +66,11 @@ export const addDkimCommands = (domain: Command, session: Session): void => {
     .description('remove a DKIM key; mail signed with it that is still under way will not verify once its record is gone')
     .argument('<domain>', 'name or id')
     .argument('<selector>', 'of the key')
-    .action(async (nameOrId: string, selector: string) => {
+    .option('--yes', 'do not ask')
+    .action(async (nameOrId: string, selector: string, {yes}: {yes?: boolean}) => {
       const client = await session.client();
       const {data} = await findDomain(client, nameOrId);
+      await session.confirm(`Delete the DKIM key ${selector} of ${data.name}? No other one will ever fit its DNS record.`, yes);
       await client.send<null>({method: 'DELETE', path: `domains/${data.id}/dkim-keys/${encodeURIComponent(selector)}`});
       session.printer().done(`deleted DKIM key ${selector}`);
       await warnOfUnsigned(session, client, data);
