@@ -88,7 +88,7 @@ test.serial('a domain is changed, filtered, signed and deleted by name', async t
   const keyless = await node.mfctl(['domain', 'update', 'example.com', '--dkim']);
   const dkim = await node.mfctl(['domain', 'dkim', 'create', 'example.com', '--selector', 'mfd2026']);
   const signed = await node.mfctl(['domain', 'update', 'example.com', '--dkim']);
-  const unsigned = await node.mfctl(['domain', 'dkim', 'delete', 'example.com', 'mfd2026']);
+  const unsigned = await node.mfctl(['domain', 'dkim', 'delete', 'example.com', 'mfd2026', '--yes']);
   const wrong = await node.mfctl(['domain', 'update', 'example.com', '--quarantine-threshold', '20000', '--backend', 'nonsense']);
   const silent = await node.mfctl(['domain', 'delete', 'example.com']);
   const deleted = await node.mfctl(['domain', 'delete', 'example.com', '--yes']);
@@ -97,7 +97,11 @@ test.serial('a domain is changed, filtered, signed and deleted by name', async t
   t.like(JSON.parse(updated.stdout), {active: false, tenant_id: 7});
   t.like(JSON.parse(cleared.stdout), {active: true, tenant_id: null});
   t.like(JSON.parse(filter.stdout), {action: 'score', score: -2.5, match: 'header', header: 'List-Id', pattern: '*x*'});
-  t.is(unfiltered.code, 0);
+  t.deepEqual(unfiltered, {
+    code: 0,
+    stdout: '',
+    stderr: `removed filter ${JSON.parse(filter.stdout).id}\nto have it again: mfctl domain filters add example.com --score -2.5 --header 'List-Id: *x*'\n`,
+  });
   t.regex(dkim.stdout, /mfd2026\._domainkey\.example\.com\. IN TXT "v=DKIM1;/);
   t.is(unsigned.code, 0);
   for (const {stderr} of [keyless, unsigned])
