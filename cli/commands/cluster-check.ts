@@ -36,7 +36,7 @@ Times are seconds, or durations such as 10m. A node is stale after a minute with
 
 Examples:
   mfctl cluster check
-  mfctl --context mx1 cluster check --backlog 500 --drift-age 20m --timeout 5`;
+  mfctl cluster check --backlog 500 --drift-age 20m`;
 
 const check = async (session: Session, {backlog, driftAge, timeout}: CheckFlags): Promise<void> => {
   const startedAt = performance.now();
