@@ -3,8 +3,8 @@ import type {HoldAction} from '../../../shared/held-mail.ts';
 import {plural} from '../../cell-text.ts';
 import {CliError} from '../../cli-error.ts';
 import {mailId} from '../../mail-id.ts';
-import type {Desk} from '../desk.ts';
 import type {Frame} from '../frame.ts';
+import {isRefused} from '../why-not.ts';
 import {questionLines} from './act-question.ts';
 import {actOnMails, resultText} from './held-mail-actions.ts';
 import {mailUnderCursor} from './list-state.ts';
@@ -13,12 +13,8 @@ import {type PickedMail, pickedMail} from './screen-state.ts';
 
 /** Of what is selected, or else of the mail under the cursor. */
 export const askToAct = (frame: Frame, quarantine: QuarantineDesk, action: HoldAction): void => {
-  const {desk, say, open, size} = frame;
-  const reason = whyNot(desk);
-  if (reason !== undefined) {
-    say(reason, 'warn');
-    return;
-  }
+  const {say, open, size} = frame;
+  if (isRefused(frame, 'quarantine:act')) return;
   const {screen, list, acting} = quarantine;
   const {picked, whole, collecting, rangeStart} = screen.get();
   if (collecting || rangeStart) {
@@ -48,13 +44,6 @@ export const askToAct = (frame: Frame, quarantine: QuarantineDesk, action: HoldA
     yes: action,
     onYes: () => deferAction(frame, quarantine, {action, mails, isSelection}),
   });
-};
-
-export const whyNot = ({isReadOnly, me, may}: Desk): string | undefined => {
-  if (may('quarantine:act')) return undefined;
-  return isReadOnly
-    ? 'the dashboard was started with --read-only: it changes nothing'
-    : `this key is ${me.scope}: it may look, not release or discard (c: another context)`;
 };
 
 interface ConfirmedAction {

@@ -1,4 +1,5 @@
 // What the list is of, and what there is to know about it.
+import {safeLine} from '../../../shared/safe-text.ts';
 import {countText, plural} from '../../cell-text.ts';
 import {displayWidth} from '../../display-width.ts';
 import {fitText} from '../fit-text.ts';
@@ -21,9 +22,12 @@ export interface BarFacts {
 export const filterLine = ({list, width, theme}: BarFacts): string => {
   const {total, order, position} = list;
   const place = total === undefined || total === 0 ? '' : `${countText(position.cursor + 1)} of ${plural(total, 'mail')} · `;
-  const right = ` ${place}${orderLabels[order]} `;
-  const rightWidth = Math.min(displayWidth(right), Math.floor(width * 0.6));
   const query = isEmptyQuery(list.query) ? 'all held mail' : printQuery(list.query);
+  // What is filtered is worth more than how it is sorted.
+  const room = width - 3 - displayWidth(safeLine(query));
+  const right =
+    [` ${place}${orderLabels[order]} `, ` ${place}${order} `].find(text => displayWidth(text) <= room) ?? ` ${place}${order} `;
+  const rightWidth = Math.min(displayWidth(right), Math.floor(width * 0.6));
   const left =
     theme(' / ', 'accent', 'bold') + theme(fitText(query, width - rightWidth - 3), isEmptyQuery(list.query) ? 'dim' : 'bold');
   return left + theme(fitText(right, rightWidth, 'right'), 'dim');

@@ -57,7 +57,7 @@ export const setOrder = (quarantine: QuarantineDesk, name: string): void => {
 };
 
 export const openViews = async (frame: Frame, quarantine: QuarantineDesk): Promise<void> => {
-  const {fail, say, open} = frame;
+  const {fail, say, openLater} = frame;
   try {
     const picker = await viewPicker({
       store: quarantine.views,
@@ -66,7 +66,7 @@ export const openViews = async (frame: Frame, quarantine: QuarantineDesk): Promi
       say,
       reopen: () => void openViews(frame, quarantine),
     });
-    open(picker);
+    openLater(picker);
   } catch (error) {
     fail(error);
   }

@@ -5,6 +5,7 @@ import {safeLine} from '../../../shared/safe-text.ts';
 import {sizeText} from '../../cell-text.ts';
 import {mailId, mailPath} from '../../mail-id.ts';
 import {saveMail} from '../../save-mail.ts';
+import {copyToClipboard} from '../clipboard.ts';
 import {wrapText} from '../fit-text.ts';
 import type {Frame} from '../frame.ts';
 import {mailUnderCursor} from './list-state.ts';
@@ -37,20 +38,22 @@ const fileOf = (text: string, {HOME}: Frame['desk']['terminal']['env']): string 
 
 const mostIds = 10_000;
 
-/** To be copied with the mouse: nothing but ids, each on a line that is not broken. */
-export const openIds = ({open, desk}: Frame, {list, screen}: QuarantineDesk): void => {
+/** Nothing but ids, each on a line that is not broken. */
+export const openIds = ({open, desk, say}: Frame, {list, screen}: QuarantineDesk): void => {
   const under = mailUnderCursor(list.get());
   const ids = [...screen.get().picked.keys()].slice(0, mostIds);
   if (ids.length === 0 && under) ids.push(mailId(under));
   if (ids.length === 0) return;
+  const copy = (): void => {
+    if (copyToClipboard(desk.terminal.stdout, ids.join(' ')))
+      say('Sent to the clipboard, if the terminal takes that (OSC 52)', 'good');
+    else say('too long for the clipboard of a terminal: select fewer', 'warn');
+  };
   open({
     kind: 'page',
     title: ids.length === 1 ? 'Id' : 'Ids',
-    lines: () => [
-      ...ids.map(id => safeLine(id)),
-      '',
-      desk.theme('mfctl quarantine show ID, and release, discard, body, take them', 'dim'),
-    ],
+    lines: () => [...ids.map(id => safeLine(id)), '', desk.theme('for mfctl quarantine show, release, discard, body', 'dim')],
+    keys: [{key: 'c', label: 'copy', run: copy}],
   });
 };
 

@@ -4,13 +4,13 @@ import type {Domain} from '../../../shared/domain.ts';
 import {createViewStore, type ViewStore} from '../../view-store.ts';
 import type {Desk} from '../desk.ts';
 import type {Source} from '../source.ts';
+import {createStore, type Store} from '../store.ts';
 import {type ActingMails, createActingMails} from './acting-mails.ts';
 import {createMailList, type MailList} from './mail-list.ts';
 import {createMailPreviews, type MailPreviews} from './mail-previews.ts';
 import type {KnownNames} from './query-completion.ts';
 import type {Thresholds} from './score-tone.ts';
 import {afterScreenEvent, type ScreenEvent, type ScreenState, screenBegin} from './screen-state.ts';
-import {createStateStore, type StateStore} from './state-store.ts';
 
 export interface QuarantineNames extends KnownNames {
   thresholds: Thresholds;
@@ -20,11 +20,11 @@ export interface QuarantineDesk {
   list: MailList;
   acting: ActingMails;
   previews: MailPreviews;
-  screen: StateStore<ScreenState, ScreenEvent>;
+  screen: Store<ScreenState, ScreenEvent>;
   views: ViewStore;
   names: Source<QuarantineNames>;
   /** Of what is being selected at the moment. */
-  collecting: {abort(): void} | undefined;
+  collecting: AbortController | undefined;
 }
 
 const name = 'quarantine';
@@ -38,7 +38,7 @@ export const quarantineDesk = (desk: Desk): QuarantineDesk => {
     list: createMailList({client, live, now}),
     acting: createActingMails(),
     previews: createMailPreviews({client, live}),
-    screen: createStateStore(afterScreenEvent, screenBegin),
+    screen: createStore(afterScreenEvent, screenBegin),
     views: createViewStore(desk.terminal),
     names: desk.source('quarantine-names', {load: () => loadNames(desk), refreshOn: ['domain'], everyMs: namesEveryMs}),
     collecting: undefined,

@@ -4,6 +4,7 @@ import {useFrame} from '../frame.ts';
 import {useNow, useOffer, useSource} from '../hooks.ts';
 import {Lines} from '../lines.tsx';
 import {mailUnderCursor} from './list-state.ts';
+import {goneText} from './mail-previews.ts';
 import {previewLines} from './preview-lines.ts';
 import {quarantineDesk} from './quarantine-desk.ts';
 import {quarantineBindings, quarantineCommands} from './quarantine-keys.ts';
@@ -15,8 +16,8 @@ const noThresholds: Thresholds = new Map();
 
 export const QuarantineScreen = (): ReactElement => {
   const frame = useFrame();
-  const {desk, size, isActive} = frame;
-  const {theme} = desk;
+  const {desk, size, isActive, say} = frame;
+  const {theme, live, me} = desk;
   const quarantine = quarantineDesk(desk);
   const {list: mails, acting: actions, previews, screen: kept} = quarantine;
   const list = useSyncExternalStore(mails.subscribe, mails.get);
@@ -45,6 +46,15 @@ export const QuarantineScreen = (): ReactElement => {
     const [node_id = '', queue_id = ''] = id.split('/');
     previews.want(isPreviewed && id !== '' ? {node_id, queue_id} : undefined);
   }, [kept, previews, id, isPreviewed]);
+
+  // The cursor is about to stand on another mail, under the eyes of somebody who reads this one.
+  useEffect(() => {
+    if (!isPreviewed) return undefined;
+    return live.on(['released', 'discarded'], event => {
+      if (event?.type !== 'released' && event?.type !== 'discarded') return;
+      if (mailId(event) === id && event.acted_by_key_id !== me.id) say(`${goneText(event)} This is another mail.`, 'warn');
+    });
+  }, [live, me, say, id, isPreviewed]);
 
   const {columns: width} = layout.preview;
   const lines = useMemo(

@@ -1,11 +1,11 @@
 // Selecting more than is on the screen: a range, and all that match.
 import type {HeldMail} from '../../../shared/held-mail.ts';
 import {plural} from '../../cell-text.ts';
+import {heldMailPages} from '../../held-mail-pages.ts';
 import {mailId} from '../../mail-id.ts';
 import type {Frame} from '../frame.ts';
 import {type ListState, mailUnderCursor} from './list-state.ts';
 import {isByTime} from './mail-order.ts';
-import {justAfter, matchingMails} from './matching-mails.ts';
 import type {QuarantineDesk} from './quarantine-desk.ts';
 import {parametersOf, type QueryParameters, queryWords} from './query-meaning.ts';
 import {mostPicked, type PickedMail, pickedMail} from './screen-state.ts';
@@ -68,6 +68,9 @@ const betweenMails = (one: string, other: string): ((mail: HeldMail) => boolean)
   };
 };
 
+/** `until` leaves out its own millisecond. */
+const justAfter = (timestamp: string): string => new Date(Date.parse(timestamp) + 1).toISOString();
+
 interface Collection {
   what: string;
   whole: string | undefined;
@@ -82,20 +85,18 @@ const collect = async (
 ): Promise<void> => {
   const {desk, say, fail} = frame;
   const {screen} = quarantine;
-  if (screen.get().collecting) return say('another selection is being made: escape stops it', 'warn');
-  let isStopped = false;
-  quarantine.collecting = {
-    abort: () => {
-      isStopped = true;
-    },
-  };
+  if (quarantine.collecting) return say('another selection is being made: escape stops it', 'warn');
+  const running = new AbortController();
+  quarantine.collecting = running;
   const mails: PickedMail[] = [];
-  screen.dispatch({type: 'collecting', progress: {what, done: 0, total: 0}});
+  let total = 0;
+  screen.dispatch({type: 'collecting', progress: {what, done: 0, total}});
   try {
-    for await (const chunk of matchingMails(desk.client, parameters)) {
-      if (isStopped) return say('nothing was selected', 'warn');
-      mails.push(...chunk.mails.filter(isWanted).map(pickedMail));
-      screen.dispatch({type: 'collecting', progress: {what, done: mails.length, total: chunk.total}});
+    for await (const page of heldMailPages(desk.client, parameters, running.signal)) {
+      mails.push(...page.mails.filter(isWanted).map(pickedMail));
+      // Later pages count only what is older.
+      total ||= page.totalCount ?? 0;
+      screen.dispatch({type: 'collecting', progress: {what, done: mails.length, total}});
       if (mails.length >= mostPicked) break;
     }
     const isAll = mails.length < mostPicked;
@@ -107,7 +108,8 @@ const collect = async (
       isAll ? undefined : 'warn',
     );
   } catch (error) {
-    fail(error);
+    if (running.signal.aborted) say('stopped: nothing more is selected', 'warn');
+    else fail(error);
   } finally {
     quarantine.collecting = undefined;
     screen.dispatch({type: 'collecting', progress: undefined});

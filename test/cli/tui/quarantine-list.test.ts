@@ -1,12 +1,10 @@
 import test, {type ExecutionContext} from 'ava';
-import fc from 'fast-check';
 import {CliError} from '../../../cli/cli-error.ts';
 import {mailId} from '../../../cli/mail-id.ts';
 import {moved} from '../../../cli/tui/list-window.ts';
 import {mailAt, mailUnderCursor, rowCount} from '../../../cli/tui/quarantine/list-state.ts';
 import {createMailList} from '../../../cli/tui/quarantine/mail-list.ts';
 import {type MailOrder, sortMails} from '../../../cli/tui/quarantine/mail-order.ts';
-import {matchingMails} from '../../../cli/tui/quarantine/matching-mails.ts';
 import type {ClusterEvent} from '../../../shared/cluster-event.ts';
 import {eventually} from '../../helpers/eventually.ts';
 import {createMailApi, heldMail, heldMails, type MailApi} from './held-mails.ts';
@@ -248,27 +246,4 @@ test('a sorted list takes up what arrives and lets go what leaves, with the curs
   t.is(list.get().sorted[0]?.subject, best.subject);
   t.is(rowCount(list.get()), 300);
   t.is(mailUnderCursor(list.get()), mail);
-});
-
-test('all that match are found once, whatever arrives, leaves or shares a millisecond meanwhile', async t => {
-  const sameTime = {arrived_at: heldMail(40).arrived_at};
-  await fc.assert(
-    fc.asyncProperty(
-      fc.integer({min: 1, max: 90}),
-      fc.integer({min: 2, max: 20}),
-      fc.integer({min: 0, max: 30}),
-      async (count, size, ties) => {
-        const mails = [...heldMails(count), ...Array.from({length: ties}, (_, at) => heldMail(1000 + at, sameTime))];
-        const api = createMailApi(mails);
-        const found: string[] = [];
-        for await (const chunk of matchingMails(api, {}, size)) {
-          found.push(...chunk.mails.map(mailId));
-          // One that was found leaves, and another arrives.
-          api.mails = [...api.mails.filter(mail => mailId(mail) !== found[0]), heldMail(5000 + found.length)];
-        }
-        t.deepEqual(found.toSorted(), mails.map(mailId).toSorted());
-      },
-    ),
-    {numRuns: 60},
-  );
 });
