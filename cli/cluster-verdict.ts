@@ -26,7 +26,7 @@ export const judgeCluster = (status: ClusterStatus, limits: CheckLimits): Verdic
     ...licenseFindings(peers),
   ].sort((a, b) => b.status - a.status);
   const worst = findings[0]?.status ?? checkStatuses.ok;
-  const text = findings.length > 0 ? findings.map(finding => finding.text).join(', ') : wellText(peers);
+  const text = findings.length > 0 ? findings.map(finding => finding.text).join(', ') : wellText(status);
   return {status: worst, text, figures: figuresOf(status, limits)};
 };
 
@@ -73,8 +73,11 @@ const namesOf = (peers: readonly Peer[]): string => {
   return `${names.join(', ')}${rest > 0 ? ` and ${countText(rest)} more` : ''}`;
 };
 
-const wellText = (peers: readonly Peer[]): string =>
-  peers.length === 1 ? '1 node, online' : `${countText(peers.length)} nodes, all online and configured alike`;
+const wellText = ({peers, local_node_id}: ClusterStatus): string => {
+  if (peers.length === 1) return '1 node, online';
+  const config = driftOf(peers, local_node_id) ? ', a change of configuration is under way' : ' and configured alike';
+  return `${countText(peers.length)} nodes, all online${config}`;
+};
 
 const figuresOf = ({peers, local_node_id}: ClusterStatus, {backlog, driftAgeSeconds}: CheckLimits): Figure[] => {
   const max = peers.length;

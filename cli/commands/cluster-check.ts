@@ -41,7 +41,7 @@ Examples:
 const check = async (session: Session, {backlog, driftAge, timeout}: CheckFlags): Promise<void> => {
   const startedAt = performance.now();
   // What goes wrong before anything is asked is wrong usage.
-  const client = await session.client();
+  const client = await session.clientFor(await session.connection());
   const limits = {backlog, driftAgeSeconds: driftAge};
   const verdict = await sendWithin<ClusterStatus>(client, {path: 'cluster/status'}, timeout * 1000).then(
     ({data}) => judge(data, limits),
