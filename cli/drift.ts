@@ -8,6 +8,8 @@ export interface Drift {
   oddNodes: string[];
   /** They differ for so long at least: no hash has changed since. */
   ageSeconds: number;
+  /** What is held against the limit: the age of the oldest hash, once they have differed for more than a moment. */
+  hashAgeSeconds: number;
 }
 
 export const usualDriftSeconds = 600;
@@ -32,8 +34,10 @@ export const driftOf = (
   );
   const ages = peers.map(({config_hash_age_s}) => config_hash_age_s);
   const ageSeconds = Math.max(seenSeconds, Math.min(...ages));
+  const hashAgeSeconds = ageSeconds >= Math.min(graceSeconds, alarmAfterSeconds) ? Math.max(...ages) : ageSeconds;
   return {
-    isAlarm: ageSeconds >= Math.min(graceSeconds, alarmAfterSeconds) && Math.max(...ages) > alarmAfterSeconds,
+    isAlarm: hashAgeSeconds > alarmAfterSeconds,
+    hashAgeSeconds,
     oddNodes: peers.filter(({node_id}) => !most.includes(node_id)).map(({node_id}) => node_id),
     ageSeconds,
   };

@@ -1,5 +1,6 @@
 import {Command, CommanderError, Option} from 'commander';
 import manifest from '../package.json' with {type: 'json'};
+import {reportUnknown} from './check-line.ts';
 import {asCliError, CliError, ExitStatus, exitCodes, usageError} from './cli-error.ts';
 import {addApiCommand} from './commands/api.ts';
 import {addAuditCommand} from './commands/audit.ts';
@@ -40,8 +41,9 @@ export const run = async (argv: readonly string[], terminal: Terminal): Promise<
     if (thrown instanceof CommanderError && thrown.exitCode === 0) return exitCodes.ok;
     if (thrown instanceof CommanderError && thrown.code === 'commander.help') return exitCodes.usage;
     const error = errorOf(thrown, program, argv);
-    terminal.stderr.write(failureReport(error, reportStyle(terminal, program.opts<GlobalFlags>())));
     if (error.code === 'bug') session.log((error.cause as Error).stack ?? '');
+    if (commandPath(program, argv) === 'mfctl cluster check') return reportUnknown(terminal, error);
+    terminal.stderr.write(failureReport(error, reportStyle(terminal, program.opts<GlobalFlags>())));
     return error.exitCode;
   }
 };

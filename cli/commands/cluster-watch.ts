@@ -70,7 +70,7 @@ const watchCluster = (session: Session, streamed: Streamed<NodeLine>, flags: Wat
   let shown = 0;
 
   return keepWatching(session.terminal, flags.for, async ({signal, stop}) =>
-    pollStatus(await session.client(), {
+    pollStatus(await session.clientFor(await session.connection()), {
       signal,
       intervalMs: flags.interval,
       onFailure: contact.lost,

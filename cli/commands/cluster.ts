@@ -6,6 +6,7 @@ import {driftOf} from '../drift.ts';
 import type {Fields, Listed} from '../resource.ts';
 import type {Session} from '../session.ts';
 import {healthTones} from '../tone.ts';
+import {addCheckCommand} from './cluster-check.ts';
 import {addDriftCommand} from './cluster-drift.ts';
 import {addRemoveCommand} from './cluster-remove.ts';
 import {addTokenCommand} from './cluster-token.ts';
@@ -35,6 +36,7 @@ export const addClusterCommands = (program: Command, session: Session): void => 
         printer.warn('configuration drift: the nodes are not configured alike; mfctl cluster drift shows what differs');
     });
 
+  addCheckCommand(cluster, session);
   addWatchCommand(cluster, session, peerFields);
   addDriftCommand(cluster, session);
 

@@ -40,7 +40,7 @@ const showEvents = (session: Session, {type: types, limit, for: forMs}: EventFla
   const contact = createContact(session.printer(), 'what happened in between is not shown');
   return keepWatching(session.terminal, forMs, async ({signal, stop}) => {
     let shown = 0;
-    await followEvents(await session.client(), {
+    await followEvents(await session.clientFor(await session.connection()), {
       types,
       signal,
       onConnected: contact.found,

@@ -45,8 +45,8 @@ only what failed is listed then. Ctrl-C ends it after what is under way.
 Examples:
   mfctl quarantine ${action} NODE/QUEUE NODE/QUEUE
   mfctl quarantine ${action} - < ids.txt
-  mfctl quarantine ${action} --all-matching --domain example.com --reason spam --since 2h
-  mfctl quarantine ${action} --all-matching --sender news@example.org --expect-count 12 --yes`;
+  mfctl quarantine ${action} --all-matching --sender news@example.org --since 2h
+  mfctl quarantine ${action} --all-matching --domain example.com --min-score 20 --dry-run`;
 
 const act = async (session: Session, action: HoldAction, {ids, flags}: {ids: string[]; flags: ActFlags}): Promise<void> => {
   const {allMatching, yes, dryRun, expectCount, strict, ...filter} = flags;

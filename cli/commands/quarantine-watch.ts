@@ -87,7 +87,7 @@ const watchQuarantine = (session: Session, {last, limit, for: forMs, ...filter}:
       shown += 1;
       if (shown === limit) stop();
     };
-    await watchHeldMail(await session.client(), {
+    await watchHeldMail(await session.clientFor(await session.connection()), {
       query: mailQuery(filter),
       firstCount: last,
       signal,

@@ -332,6 +332,7 @@ test('every command says which fields it prints, but those that print no records
 
   t.deepEqual(without.sort(), [
     'api',
+    'cluster check',
     'cluster remove',
     'completion',
     'context add',
