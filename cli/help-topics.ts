@@ -1,6 +1,6 @@
 // What is true of every command: for `mfctl help TOPIC` and the manual.
 import {exitCodes} from './cli-error.ts';
-import {outputFormats} from './printer.ts';
+import {outputFormats} from './output-format.ts';
 
 /** A term and what it means. */
 export type Entry = readonly [term: string, meaning: string];
@@ -44,6 +44,7 @@ const environment: readonly Entry[] = [
   ['MFCTL_CACERT', 'certificate to trust, as --cacert'],
   ['MFCTL_RETRY_FOR', 'how long to repeat what a node has no time for, as --retry-for (default: 30s)'],
   ['MFCTL_OUTPUT', 'output format, as --output'],
+  ['MFCTL_RETRY_FOR', 'how long a request is repeated that a node has no time for, as --retry-for'],
   ['MFCTL_METRICS_URL', 'address of the metrics listener, as --metrics-url'],
   ['NO_COLOR', 'any value but the empty one means no colours, as --no-color'],
   ['XDG_CONFIG_HOME', 'folder of mfctl/config.yaml and mfctl/keys.yaml (default: ~/.config)'],

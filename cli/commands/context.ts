@@ -54,8 +54,10 @@ export const addContextCommands = (program: Command, session: Session): void => 
     });
 
   context
-    .command('use <name>')
+    .command('use')
     .description('make a context the one in use')
+    .argument('<name>', 'as context list shows it')
+    .addHelpText('after', '\nExample:\n  mfctl context use mx1')
     .action(async (name: string) => {
       const {contexts} = await session.contexts.read();
       if (!contexts.some(known => known.name === name)) throw noSuchContext(name);
@@ -64,8 +66,9 @@ export const addContextCommands = (program: Command, session: Session): void => 
     });
 
   context
-    .command('add <name>')
+    .command('add')
     .description('add a context, or replace the one of that name')
+    .argument('<name>', 'to call it by')
     .usage('<name> --url <url> [--cacert <file>] [--api-key-file <file>] [options]')
     .option('--metrics-url <url>', 'address of the metrics listener, such as http://127.0.0.1:9090')
     .option('--use', 'make it the one in use')
@@ -73,8 +76,9 @@ export const addContextCommands = (program: Command, session: Session): void => 
     .action((name: string, flags: AddFlags) => add(session, name, flags));
 
   context
-    .command('remove <name>')
+    .command('remove')
     .description('remove a context, its key and its certificate')
+    .argument('<name>', 'as context list shows it')
     .action(async (name: string) => {
       if (!(await session.contexts.remove(name))) throw noSuchContext(name);
       session.printer().note(`removed ${name}`);

@@ -70,7 +70,7 @@ export const addFilterCommands = (domain: Command, session: Session): void => {
     .option('--sender-domain <domain>', 'from this domain or one below it')
     .option('--subject <pattern>', 'with such a subject; * is any text, ? one character')
     .option('--header <name: pattern>', 'with such a header')
-    .option('--comment <text>', 'why')
+    .option('--comment <text>', 'why the filter is there')
     .addHelpText('after', addHelp)
     .action(async (nameOrId: string, flags: FilterFlags) => {
       const filter = filterOf(flags);
@@ -84,7 +84,8 @@ export const addFilterCommands = (domain: Command, session: Session): void => {
     .command('remove')
     .description('remove a mail filter, and say how to add it again')
     .argument('<domain>', 'name or id')
-    .argument('<id>', 'of the filter', wholeNumber)
+    .argument('<id>', 'as filters list shows it', wholeNumber)
+    .addHelpText('after', '\nExample:\n  mfctl domain filters remove example.com 1000000001')
     .action(async (nameOrId: string, id: number) => {
       const client = await session.client();
       const path = `domains/${await findDomainId(client, nameOrId)}/filters`;

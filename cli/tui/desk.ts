@@ -30,7 +30,7 @@ export interface Desk {
   theme: Theme;
   isReadOnly: boolean;
   /** What to say first. */
-  greeting?: CliError;
+  greeting?: CliError | string;
   now(): number;
   /** Whether the key may do it, and the dashboard was not started to look only. */
   may(permission: Permission): boolean;

@@ -48,8 +48,8 @@ export interface Frame {
   /** Does it after a short delay in which `u` takes it back. */
   defer(action: DeferredAction): void;
   offer(offer: ScreenOffer): void;
-  /** Goes on as another key, from the beginning. */
-  reconnect(connection: Connection): void;
+  /** Goes on as another key, from the beginning, and says that. */
+  reconnect(connection: Connection, greeting: string): void;
 }
 
 export const FrameContext = createContext<Frame | undefined>(undefined);

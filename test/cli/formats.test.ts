@@ -342,7 +342,7 @@ test('every command says which fields it prints, but those that print no records
     'domain dkim delete',
     'domain export',
     'domain filters remove',
-    'events',
+    'help',
     'key delete',
     'metrics',
     'openapi',
