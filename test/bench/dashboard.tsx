@@ -119,15 +119,19 @@ const measure = async (count: number): Promise<void> => {
   out(`${count} held mails`);
   for (const [name, turns, times] of keys) {
     const taken: number[] = [];
+    const worked: number[] = [];
     for (let time = 0; time < times; time += 1) {
       const written = frame();
       const startedAt = performance.now();
+      const before = process.cpuUsage();
       stdin.write(turns[time % turns.length] ?? '');
       await written;
       taken.push(performance.now() - startedAt);
+      const {user, system} = process.cpuUsage(before);
+      worked.push((user + system) / 1000);
       await sleep(pauseMs);
     }
-    out(`  ${name.padEnd(20)} ${shown(quantilesOf(taken))}`);
+    out(`  ${name.padEnd(20)} ${shown(quantilesOf(taken))}; of the processor: ${shown(quantilesOf(worked))}`);
   }
   linesAlone(desk);
   app.unmount();
