@@ -6,6 +6,7 @@ import {CliError, usageError} from './cli-error.ts';
 import type {Connection} from './connection.ts';
 import {openEventStream} from './event-stream.ts';
 import {answerFailure, connectionFailure} from './request-failure.ts';
+import {once, type Retry} from './retry.ts';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
@@ -58,9 +59,11 @@ export interface ClientNeeds {
   version: string;
   /** One line about each request. */
   log: (line: string) => void;
+  /** What becomes of a request that the node has no time for; without it, it fails. Streams and downloads are not repeated. */
+  retry?: Retry;
 }
 
-export const createClient = async ({connection, version, log}: ClientNeeds): Promise<Client> => {
+export const createClient = async ({connection, version, log, retry = once}: ClientNeeds): Promise<Client> => {
   const {got} = await import('got');
   const {baseUrl, apiKey, ca, fingerprint} = connection;
   const http = got.extend({
@@ -79,7 +82,7 @@ export const createClient = async ({connection, version, log}: ClientNeeds): Pro
     ...(fingerprint !== undefined && (await trusting(fingerprint))),
   });
 
-  const sendRaw = async (request: Request): Promise<RawAnswer> => {
+  const attempt = async (request: Request): Promise<RawAnswer> => {
     const url = requestUrl(baseUrl, request);
     const response = await perform(http, url, request);
     log(describe(request.method ?? 'GET', url, response));
@@ -87,6 +90,8 @@ export const createClient = async ({connection, version, log}: ClientNeeds): Pro
     if (statusCode < 200 || statusCode > 299) throw answerFailure({status: statusCode, headers, body, url});
     return {body, headers, contentType: headers['content-type'] ?? ''};
   };
+
+  const sendRaw = (request: Request): Promise<RawAnswer> => retry(() => attempt(request), request.signal);
 
   return {
     sendRaw,

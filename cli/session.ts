@@ -1,5 +1,6 @@
 // One run of the program: what the flags and the environment say, and what commands do their work with.
 import type {Command} from 'commander';
+import {safeLine} from '../shared/safe-text.ts';
 import type {Client} from './client.ts';
 import {type Connection, type ConnectionFlags, resolveConnection} from './connection.ts';
 import {type ContextStore, createContextStore} from './context-store.ts';
@@ -8,9 +9,11 @@ import {type OutputFlags, outputFormat} from './output-format.ts';
 import {createPrinter, type Printer} from './printer.ts';
 import {confirm} from './question.ts';
 import type {Fields} from './resource.ts';
+import {createRetry, type Retry} from './retry.ts';
+import {type RetryFlags, retryBudgetMs, sleepUnlessInterrupted} from './retry-wait.ts';
 import type {Terminal} from './terminal.ts';
 
-export interface GlobalFlags extends ConnectionFlags, OutputFlags {
+export interface GlobalFlags extends ConnectionFlags, OutputFlags, RetryFlags {
   color: boolean;
   quiet?: boolean;
   verbose?: boolean;
@@ -37,8 +40,10 @@ export interface Session {
   /** Of another context, whatever flags and the environment say. */
   connectionOf(context: string): Promise<Connection>;
   client(): Promise<Client>;
-  /** For another connection than that of the flags, the environment and the context. */
-  clientFor(connection: Connection): Promise<Client>;
+  /** For another connection than that of the flags, the environment and the context. Without `retry` it never waits. */
+  clientFor(connection: Connection, retry?: Retry): Promise<Client>;
+  /** Waits as long as `--retry-for` says, and says so. */
+  patience(): Retry;
   /** Rejects unless the answer is yes. */
   confirm(question: string, isAgreed: boolean | undefined): Promise<void>;
   /** A line about what is being done, for `--verbose`. */
@@ -72,10 +77,19 @@ export const createSession = ({terminal, version, argv, flags}: SessionNeeds): S
     resolved ??= resolveConnection(terminal, flags(), contexts);
     return resolved;
   };
-  const clientFor = async (to: Connection): Promise<Client> => {
+  const clientFor = async (to: Connection, retry?: Retry): Promise<Client> => {
     const {createClient} = await import('./client.ts');
-    return createClient({connection: to, version, log});
+    return createClient({connection: to, version, log, ...(retry && {retry})});
   };
+  const patience = (): Retry =>
+    createRetry({
+      budgetMs: retryBudgetMs(terminal, flags()),
+      now: Date.now,
+      sleep: (ms, signal) => sleepUnlessInterrupted(terminal, ms, signal),
+      say: text => {
+        if (flags().verbose || (terminal.stderr.isTTY && !flags().quiet)) terminal.stderr.write(`${safeLine(text)}\n`);
+      },
+    });
 
   return {
     terminal,
@@ -98,7 +112,8 @@ export const createSession = ({terminal, version, argv, flags}: SessionNeeds): S
     connection,
     connectionOf: context => resolveConnection({...terminal, env: {}}, {context}, contexts),
     clientFor,
-    client: async () => clientFor(await connection()),
+    patience,
+    client: async () => clientFor(await connection(), patience()),
   };
 };
 

@@ -66,10 +66,12 @@ export const addDkimCommands = (domain: Command, session: Session): void => {
     .description('remove a DKIM key; mail signed with it that is still under way will not verify once its record is gone')
     .argument('<domain>', 'name or id')
     .argument('<selector>', 'as dkim list shows it')
+    .option('--yes', 'do not ask')
     .addHelpText('after', '\nExample:\n  mfctl domain dkim delete example.com mfd2026')
-    .action(async (nameOrId: string, selector: string) => {
+    .action(async (nameOrId: string, selector: string, {yes}: {yes?: boolean}) => {
       const client = await session.client();
       const {data} = await findDomain(client, nameOrId);
+      await session.confirm(`Delete the DKIM key ${selector} of ${data.name}? No other one will ever fit its DNS record.`, yes);
       await client.send<null>({method: 'DELETE', path: `domains/${data.id}/dkim-keys/${encodeURIComponent(selector)}`});
       session.printer().done(`deleted DKIM key ${selector}`);
       await warnOfUnsigned(session, client, data);

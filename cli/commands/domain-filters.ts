@@ -3,6 +3,7 @@ import type {CreateMailFilter, MailFilter} from '../../shared/mail-filter.ts';
 import {dateText, timeText} from '../cell-text.ts';
 import {usageError} from '../cli-error.ts';
 import type {Column} from '../column.ts';
+import {quoted} from '../command-line.ts';
 import {findDomainId} from '../find-domain.ts';
 import {decimal, wholeNumber} from '../option-values.ts';
 import type {Listed, Shown} from '../resource.ts';
@@ -81,16 +82,31 @@ export const addFilterCommands = (domain: Command, session: Session): void => {
 
   filters
     .command('remove')
-    .description('remove a mail filter')
+    .description('remove a mail filter, and say how to add it again')
     .argument('<domain>', 'name or id')
     .argument('<id>', 'as filters list shows it', wholeNumber)
     .addHelpText('after', '\nExample:\n  mfctl domain filters remove example.com 1000000001')
     .action(async (nameOrId: string, id: number) => {
       const client = await session.client();
-      await client.send<null>({method: 'DELETE', path: `domains/${await findDomainId(client, nameOrId)}/filters/${id}`});
+      const path = `domains/${await findDomainId(client, nameOrId)}/filters`;
+      const {data} = await client.send<MailFilter[]>({path});
+      await client.send<null>({method: 'DELETE', path: `${path}/${id}`});
       session.printer().done(`removed filter ${id}`);
+      const removed = data.find(filter => filter.id === id);
+      if (removed) session.printer().note(`to have it again: ${addingCommand(nameOrId, removed)}`);
     });
 };
+
+/** What `add` would have to be told. */
+const addingCommand = (nameOrId: string, {action, match, header, pattern, score, comment}: MailFilter): string =>
+  [
+    'mfctl domain filters add',
+    quoted(nameOrId),
+    action === 'score' ? `--score ${score}` : `--${action}`,
+    `--${match.replace('_', '-')}`,
+    quoted(match === 'header' ? `${header}: ${pattern}` : pattern),
+    ...(comment === null ? [] : ['--comment', quoted(comment)]),
+  ].join(' ');
 
 const addHelp = `
 Examples:

@@ -8,6 +8,7 @@ import {apiUrl, type Connection, checkedCaFile, checkedKey, checkedUrl, givenKey
 import {type Context, isContextName} from '../context-store.ts';
 import {canonicalFingerprint, fingerprintOf} from '../fingerprint.ts';
 import {askHidden} from '../question.ts';
+import type {Shown} from '../resource.ts';
 import type {SeenServer} from '../server-certificate.ts';
 import type {Session} from '../session.ts';
 import {type Detail, renderDetails} from '../table.ts';
@@ -19,8 +20,8 @@ interface LoginFlags {
 }
 
 export const addLoginCommand = (program: Command, session: Session): void => {
-  program
-    .command('login')
+  session
+    .prints(program.command('login'), loginShown)
     .description('look at a server, trust it, and keep a key for it as the context in use')
     .argument('<url>', 'address of a node, such as https://mx1.example.com:8443')
     .option('--name <name>', 'of the context (the id of the node)')
@@ -52,7 +53,7 @@ const login = async (session: Session, address: string, flags: LoginFlags): Prom
   const trust = await trustedBy(session, {url, cacert, expected, isAgreed: flags.yes});
   const apiKey = given ?? checkedKey(await askHidden(terminal, 'API key: '), 'what was typed');
   const connection: Connection = {baseUrl: apiUrl(url), apiKey, ca: trust.ca, fingerprint: trust.context.fingerprint};
-  const client = await session.clientFor(connection);
+  const client = await session.clientFor(connection, session.patience());
   const {data: me} = await client.send<Me>({path: 'auth/me'});
 
   const name = flags.name ?? me.node_id;
@@ -63,7 +64,7 @@ const login = async (session: Session, address: string, flags: LoginFlags): Prom
   const context: Context = {name, url, ...trust.context, ...(metricsUrl !== undefined && {metricsUrl})};
   await session.contexts.put(context, {key: apiKey, makeCurrent: true, ca: trust.isKeptHere ? trust.ca : undefined});
 
-  session.printer().record(loginRecord(context, me), loginDetails);
+  session.printer().record(loginRecord(context, me), loginShown);
   session.printer().note(`now using ${name}`);
 };
 
@@ -182,7 +183,7 @@ const expectedFingerprint = (text: string | undefined): string | undefined => {
 const badName = (name: string): CliError =>
   usageError(`${JSON.stringify(name)} cannot name a context: use letters, digits, dots, hyphens`, 'choose one: --name NAME');
 
-const loginRecord = ({name, url, fingerprint}: Context, me: Me) => ({
+const loginRecord = ({name, url, fingerprint}: Context, me: Me): Login => ({
   context: name,
   url,
   fingerprint: fingerprint ?? null,
@@ -192,7 +193,17 @@ const loginRecord = ({name, url, fingerprint}: Context, me: Me) => ({
   scope: me.scope,
 });
 
-const loginDetails = (record: ReturnType<typeof loginRecord>): Detail[] => [
+interface Login {
+  context: string;
+  url: string;
+  fingerprint: string | null;
+  node_id: string;
+  key_id: number;
+  key_name: string;
+  scope: string;
+}
+
+const loginDetails = (record: Login): Detail[] => [
   ['Context', record.context],
   ['URL', record.url],
   ['Node', record.node_id],
@@ -200,3 +211,9 @@ const loginDetails = (record: ReturnType<typeof loginRecord>): Detail[] => [
   ['Scope', record.scope],
   ['Trusts', record.fingerprint ?? 'what the system or --cacert trusts'],
 ];
+
+const loginShown: Shown<Login> = {
+  fields: ['context', 'url', 'fingerprint', 'node_id', 'key_id', 'key_name', 'scope'],
+  nameOf: ({context}) => context,
+  details: loginDetails,
+};

@@ -52,6 +52,7 @@ const kinds: Record<string, ValueKind | ValueList> = {
   '--reject-threshold': 'free',
   '--tenant-id': 'free',
   '<file>': 'file',
+  '--file': 'file',
   'domain filters <id>': 'filter',
   '--score': 'free',
   '--sender-domain': 'free',

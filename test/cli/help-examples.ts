@@ -1,4 +1,5 @@
 // The command lines that the help shows, as a shell would read them.
+import {readFile} from 'node:fs/promises';
 import {allCommands, commandLine, helpOf, mfctlCommands} from './command-tree.ts';
 
 export interface Example {
@@ -16,6 +17,22 @@ export const helpExamples = async (): Promise<Example[]> => {
     examples.push(...lines.filter(line => /^ {2}(?:\S.*(?:\| |<\())?mfctl /.test(line)).map(line => ({from, line: line.trim()})));
   }
   return examples;
+};
+
+/** Command lines in the code of a page, without prompts, comments and what else stands in them. */
+export const pageExamples = async (page: string): Promise<Example[]> => {
+  const text = await readFile(new URL(`../../${page}`, import.meta.url), 'utf8');
+  const blocks = [...text.matchAll(/^```(sh|console|cron)\n(.*?)^```/gms)];
+  return blocks
+    .flatMap(([, kind, block = '']) => block.split('\n').filter(line => kind !== 'console' || /^\w*\$ /.test(line)))
+    .flatMap(line =>
+      line
+        .replace(/(^|\s)# .*$/, '')
+        .replace(/\$\([^)]*\)/g, 'X')
+        .split(/&&|\|\||;/),
+    )
+    .filter(line => /(^|\s|\()mfctl /.test(line))
+    .map(line => ({from: page, line: line.trim()}));
 };
 
 /** The arguments of each mfctl in the line, without quotes and redirections. */

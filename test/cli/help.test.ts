@@ -6,7 +6,7 @@ import {outputFormats} from '../../cli/output-format.ts';
 import {createCommands} from '../../cli/program.ts';
 import {allCommands, commandLine, helpOf, mfctlCommands} from './command-tree.ts';
 import {createFakeTerminal, runCli} from './fake-terminal.ts';
-import {argumentsIn, helpExamples} from './help-examples.ts';
+import {argumentsIn, helpExamples, pageExamples} from './help-examples.ts';
 
 const env = {XDG_CONFIG_HOME: '/nonexistent'};
 
@@ -31,6 +31,18 @@ test('every example in the help is accepted', async t => {
   }
   t.true(examples.length > 30);
 });
+
+for (const [page, least] of [
+  ['README.md', 20],
+  ['docs/one-liners.md', 40],
+] as const)
+  test(`every command line of ${page} is accepted`, async t => {
+    const examples = await pageExamples(page);
+
+    for (const {line} of examples)
+      for (const argv of argumentsIn(line)) await t.notThrowsAsync(accept(argv), `${line}: ${argv.join(' ')}`);
+    t.true(examples.length > least, String(examples.length));
+  });
 
 test('an example with an option that is not there would be noticed', async t => {
   await t.throwsAsync(accept(['quarantine', 'list', '--rason', 'spam']));

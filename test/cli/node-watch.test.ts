@@ -8,10 +8,14 @@ import {heldIds, send, startHoldingNode} from './holding-node.ts';
 /** Runs a command until it is ended, and shows what it has printed so far. */
 const startMfctl = (node: TestNode, args: string[]) => {
   let text = '';
+  let said = '';
   let child: ChildProcess | undefined;
   const ended = node.mfctl(args, {
     onStart: started => {
       child = started;
+      started.stderr?.on('data', (chunk: string) => {
+        said += chunk;
+      });
       started.stdout?.on('data', (chunk: string) => {
         text += chunk;
       });
@@ -19,6 +23,7 @@ const startMfctl = (node: TestNode, args: string[]) => {
   });
   return {
     ended,
+    said: () => said,
     count: () => text.split('\n').length - 1,
     interrupt: () => void child?.kill('SIGINT'),
     lines: async (count: number): Promise<Record<string, unknown>[]> =>
@@ -74,5 +79,26 @@ test('events tells of changes, arrivals and acts alike', async t => {
   t.is(`${last.node_id}/${last.queue_id}`, id);
   t.like((await watch.lines(3)).at(-2), {type: 'held', subject: 'one'});
   t.like((await watch.lines(3))[0], {type: 'domain', change: 'updated', name: 'example.com'});
+  t.is((await watch.ended).code, 130);
+});
+
+test('cluster watch tells of a changed configuration, and outlives the node it asks', async t => {
+  const {node} = await startHoldingNode(t);
+  const watch = startMfctl(node, ['cluster', 'watch', '--interval', '1s']);
+  await watch.lines(1);
+
+  await node.mfctl(['domain', 'update', 'example.com', '--quarantine-threshold', '-7']);
+  await watch.lines(2);
+  await node.stop();
+  await eventually(() => watch.said().includes('no answer since'));
+  await node.start();
+  await eventually(() => watch.said().includes('answers again'));
+  await node.mfctl(['domain', 'update', 'example.com', '--quarantine-threshold', '-8']);
+  const [seen, changed] = await watch.lines(3);
+  watch.interrupt();
+
+  t.like(seen, {node_id: node.node_id, healthy: 'online', drift: 'none', changed: ['seen']});
+  t.like(changed, {changed: ['config']});
+  t.not(changed?.config_hash, seen?.config_hash);
   t.is((await watch.ended).code, 130);
 });

@@ -77,7 +77,7 @@ export const startApi = async (t: ExecutionContext, answers: Record<string, Answ
   const caFile = join(folder, 'ca.pem');
   await writeFile(caFile, cert);
   const url = `https://localhost:${(server.address() as AddressInfo).port}`;
-  const env = {XDG_CONFIG_HOME: folder, MFCTL_URL: url, MFCTL_API_KEY: 'mfk_test', MFCTL_CACERT: caFile};
+  const env = {XDG_CONFIG_HOME: folder, MFCTL_URL: url, MFCTL_API_KEY: 'mfk_test', MFCTL_CACERT: caFile, MFCTL_RETRY_FOR: '0s'};
 
   return {
     url,

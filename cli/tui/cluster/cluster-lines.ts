@@ -4,6 +4,7 @@ import type {Peer} from '../../../shared/cluster-status.ts';
 import {healthStates} from '../../../shared/health.ts';
 import {plural, sizeText} from '../../cell-text.ts';
 import {displayWidth} from '../../display-width.ts';
+import {shortHash} from '../../drift.ts';
 import {fitText} from '../fit-text.ts';
 import type {Size} from '../frame.ts';
 import {ageText} from '../frame-lines.ts';
@@ -14,7 +15,6 @@ import type {Style, Theme} from '../theme.ts';
 import {driftText, healthTone} from './alarms.ts';
 import type {Arrivals} from './arrivals.ts';
 import type {HeldNow, MetricsReading} from './cluster-sources.ts';
-import {shortHash} from './drift.ts';
 import {recordText} from './drift-page.ts';
 import {arrivalsLine, barLines, heldLine, verdictLines} from './figures.ts';
 import type {History} from './history.ts';
@@ -73,9 +73,7 @@ const totalsLine = ({loadedAtMs, nowMs}: ClusterView, {status, drift}: NodeFacts
     const count = peers.filter(({healthy}) => healthy === state).length;
     return count === 0 ? [] : [{text: `${count} ${state}`, style: healthTone[state]}];
   });
-  const hash = drift
-    ? {text: 'configuration differs', style: driftStyle(drift)}
-    : {text: 'configuration equal', style: undefined};
+  const hash = drift ? {text: 'config differs', style: driftStyle(drift)} : {text: 'config equal', style: undefined};
   const parts = [
     {text: plural(peers.length, 'node'), style: 'bold' as const},
     ...states,
@@ -83,10 +81,11 @@ const totalsLine = ({loadedAtMs, nowMs}: ClusterView, {status, drift}: NodeFacts
     hash,
   ];
   const left = ` ${parts.map(({text}) => text).join(' · ')}`;
-  const age = loadedAtMs === undefined ? '' : `read ${ageText(nowMs - loadedAtMs)} `;
   const rest = size.columns - displayWidth(left);
+  const age = loadedAtMs === undefined ? '' : `${ageText(nowMs - loadedAtMs)} `;
+  const readAge = rest > age.length + 5 && age !== '' ? `read ${age}` : age;
   if (rest < 1) return fitText(left, size.columns);
-  return ` ${parts.map(({text, style}) => theme(text, style)).join(' · ')}${theme(fitText(age, rest, 'right'), 'dim')}`;
+  return ` ${parts.map(({text, style}) => theme(text, style)).join(' · ')}${theme(fitText(readAge, rest, 'right'), 'dim')}`;
 };
 
 const driftLines = ({driftReport}: ClusterView, {drift, status}: NodeFacts, {size, theme}: Canvas): string[] => {

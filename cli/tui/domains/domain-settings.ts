@@ -1,6 +1,15 @@
 // The settings of a domain as a form has them, text for text, and what was changed in it.
 import type {Domain} from '../../../shared/domain.ts';
 import {canonicalDomain} from '../../../shared/domain-name.ts';
+import {
+  areThresholdsInOrder,
+  directions,
+  domainDefaults,
+  hasBackend,
+  maxBackends,
+  maxTenantChars,
+  scoreRange,
+} from '../../../shared/domain-rules.ts';
 import {parseHostPort} from '../../../shared/host-port.ts';
 import type {FormField, FormValues} from '../modal.ts';
 
@@ -17,20 +26,10 @@ export const settingNames = [
 export type SettingName = (typeof settingNames)[number];
 export type Settings = Pick<Domain, SettingName>;
 
-const directions = ['inbound', 'outbound', 'both'] as const satisfies readonly Domain['direction'][];
 const yesNo = ['yes', 'no'] as const;
 
 /** What a new domain is, unless told otherwise. */
-export const newSettings: Settings = {
-  direction: 'inbound',
-  active: true,
-  backend_servers: [],
-  quarantine_threshold: 6,
-  reject_threshold: 15,
-  dkim_active: false,
-  dmarc_reporting: false,
-  tenant_id: null,
-};
+export const newSettings: Settings = domainDefaults;
 
 export const valuesOf = (settings: Partial<Settings>): FormValues =>
   Object.fromEntries(settingNames.flatMap(name => (name in settings ? [[name, settingText(settings, name)]] : [])));
@@ -63,30 +62,29 @@ export const settingFields = (values: FormValues): FormField[] => {
   ];
 };
 
-const least = -1000;
-const most = 10_000;
 const number = /^[+-]?\d{1,9}(\.\d{1,20})?$/;
 
 /** By field; what the node would say too, as far as it can be known here. */
 export const settingFaults = (values: FormValues): Record<string, string> => {
   const faults: Record<string, string> = {};
-  const servers = serversOf(values.backend_servers);
+  const {direction, backend_servers: servers, tenant_id: tenant} = typedSettings(values);
   const wrong = servers.find(server => !parseHostPort(server));
   if (wrong !== undefined) faults.backend_servers = `${wrong} is no host:port such as mail.example.com:25; IPv6 in brackets`;
-  else if (servers.length === 0 && values.direction !== 'outbound')
+  else if (!hasBackend({direction, backend_servers: servers}))
     faults.backend_servers = 'needs at least one host:port, unless the direction is outbound';
-  else if (servers.length > 32) faults.backend_servers = 'must be at most 32';
+  else if (servers.length > maxBackends) faults.backend_servers = `must be at most ${maxBackends}`;
 
+  const {min, max} = scoreRange;
   for (const name of ['quarantine_threshold', 'reject_threshold'] as const) {
     const score = scoreOf(values[name]);
-    if (score === undefined || score < least || score > most) faults[name] = `must be a number from ${least} to ${most}`;
+    if (score === undefined || score < min || score > max) faults[name] = `must be a number from ${min} to ${max}`;
   }
-  const [hold = least, reject = most] = [scoreOf(values.quarantine_threshold), scoreOf(values.reject_threshold)];
-  if (hold > reject) {
+  const [hold = min, reject = max] = [scoreOf(values.quarantine_threshold), scoreOf(values.reject_threshold)];
+  if (!areThresholdsInOrder({quarantine_threshold: hold, reject_threshold: reject})) {
     faults.quarantine_threshold ??= `must not be above the score mail is rejected at (${reject})`;
     faults.reject_threshold ??= `must not be below the score mail is held at (${hold})`;
   }
-  if ((values.tenant_id ?? '').trim().length > 100) faults.tenant_id = 'must be at most 100 characters';
+  if (String(tenant ?? '').length > maxTenantChars) faults.tenant_id = `must be at most ${maxTenantChars} characters`;
   return faults;
 };
 

@@ -1,14 +1,19 @@
 // Mail filters and DKIM keys of a domain: made by a form, removed after a question.
 import type {DkimKey} from '../../../shared/dkim-key.ts';
 import type {Domain} from '../../../shared/domain.ts';
+import {
+  filterActions,
+  filterMatches,
+  headerName,
+  maxCommentChars,
+  maxPoints,
+  patternFault,
+} from '../../../shared/filter-rules.ts';
 import type {MailFilter} from '../../../shared/mail-filter.ts';
 import {asCliError} from '../../cli-error.ts';
 import type {FormField, FormValues} from '../modal.ts';
 import type {DomainNeeds} from './domain-actions.ts';
 import {withFields} from './edit-domain.ts';
-
-const filterActions = ['allow', 'block', 'score'] as const satisfies readonly MailFilter['action'][];
-const filterMatches = ['sender', 'sender_domain', 'subject', 'header'] as const satisfies readonly MailFilter['match'][];
 
 type Name = Pick<Domain, 'id' | 'name'>;
 
@@ -47,22 +52,25 @@ const filterFields = (values: FormValues): FormField[] => [
   {name: 'comment', label: 'Comment', value: values.comment ?? '', hint: 'why; for whoever reads it next year'},
 ];
 
-/** What can be told without asking; the node looks at the rest. */
+/** By field; what the node would say too. */
 export const filterFaults = (values: FormValues): Record<string, string> => {
-  const {action, match} = values;
+  const {action} = values;
+  const match = filterMatches.find(one => one === values.match);
   const [score, header, pattern] = [trimmed(values.score), trimmed(values.header), trimmed(values.pattern)];
   const faults: Record<string, string> = {};
-  if (action === 'score' && !isScore(score)) faults.score = 'must be a number from -1000 to 1000';
+  if (action === 'score' && !isScore(score)) faults.score = `must be a number from -${maxPoints} to ${maxPoints}`;
   if (action !== 'score' && score !== '') faults.score = 'belongs to action score only; remove it';
-  if (match === 'header' && !/^[!-9;-~]{1,76}$/.test(header)) faults.header = 'must be a header name such as List-Id';
+  if (match === 'header' && !headerName.test(header)) faults.header = 'must be a header name such as List-Id';
   if (match !== 'header' && header !== '') faults.header = 'belongs to match header only; remove it';
-  if (pattern === '') faults.pattern = 'is required';
+  const wrong = pattern === '' ? 'is required' : patternFault({match, pattern});
+  if (wrong !== undefined) faults.pattern = wrong;
+  if (trimmed(values.comment).length > maxCommentChars) faults.comment = `must be at most ${maxCommentChars} characters`;
   return faults;
 };
 
 const trimmed = (text: string | undefined): string => (text ?? '').trim();
 
-const isScore = (text: string): boolean => /^[+-]?\d+(\.\d+)?$/.test(text) && Math.abs(Number(text)) <= 1000;
+const isScore = (text: string): boolean => /^[+-]?\d+(\.\d+)?$/.test(text) && Math.abs(Number(text)) <= maxPoints;
 
 const addFilter = async (needs: DomainNeeds, domain: Name, values: FormValues): Promise<void> => {
   const {desk, frame} = needs;

@@ -2,8 +2,7 @@ import type {CreatedApiKey} from '../../../shared/api-key.ts';
 import {scopes} from '../../../shared/scopes.ts';
 import {countText, timeText} from '../../cell-text.ts';
 import {asCliError} from '../../cli-error.ts';
-import {exactMoment} from '../../moment.ts';
-import {parseDuration} from '../../time-text.ts';
+import {isoMoment, momentAt, parseDuration} from '../../time-text.ts';
 import type {Frame} from '../frame.ts';
 import type {Form, FormValues} from '../modal.ts';
 import {secretPage} from '../secret-page.ts';
@@ -60,11 +59,7 @@ export const checkKeyForm = (values: FormValues, nowMs: number): Record<string, 
 /** A duration from now, a date or a time, as ISO 8601; undefined when it is none. */
 export const momentOf = (text: string, nowMs: number): string | undefined => {
   const durationMs = parseDuration(text.trim());
-  try {
-    return durationMs === undefined ? exactMoment(text.trim()) : new Date(nowMs + durationMs).toISOString();
-  } catch {
-    return undefined;
-  }
+  return durationMs === undefined ? isoMoment(text.trim()) : momentAt(nowMs + durationMs);
 };
 
 const create = async (frame: Frame, values: FormValues, onCreated: () => void): Promise<void> => {
