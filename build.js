@@ -1,5 +1,6 @@
 // Builds dist/: the daemon as one module beside its installed packages, mfctl as one file that starts fast, and its dashboard
 // as another one, which is read only when it is opened.
+import {execFileSync} from 'node:child_process';
 import {chmod, rm} from 'node:fs/promises';
 
 const {build} = await import('esbuild').catch(() => {
@@ -54,5 +55,8 @@ await Promise.all([
     banner: {js: requireForPackages},
   }),
 ]);
+
+// With what it takes to begin compiled. The process that does it is another one, as it leaves the bundle loaded behind.
+execFileSync(process.execPath, ['bin/compile.js'], {stdio: 'ignore'});
 
 await Promise.all(['bin/mfd', 'bin/mfctl'].map(file => chmod(file, 0o755)));

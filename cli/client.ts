@@ -1,11 +1,12 @@
 // The API over HTTPS. Loaded when a command first needs it: the help must not wait for an HTTP library.
-import type {Got, Response} from 'got';
+import type {Got, RequestError, Response} from 'got';
 import type {ClusterEvent, EventType} from '../shared/cluster-event.ts';
 import type {Envelope} from '../shared/envelope.ts';
 import {CliError, usageError} from './cli-error.ts';
 import type {Connection} from './connection.ts';
 import {openEventStream} from './event-stream.ts';
 import {answerFailure, connectionFailure} from './request-failure.ts';
+import {once, type Retry} from './retry.ts';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
@@ -58,11 +59,13 @@ export interface ClientNeeds {
   version: string;
   /** One line about each request. */
   log: (line: string) => void;
+  /** What becomes of a request that the node has no time for; without it, it fails. Streams and downloads are not repeated. */
+  retry?: Retry;
 }
 
-export const createClient = async ({connection, version, log}: ClientNeeds): Promise<Client> => {
+export const createClient = async ({connection, version, log, retry = once}: ClientNeeds): Promise<Client> => {
   const {got} = await import('got');
-  const {baseUrl, apiKey, ca} = connection;
+  const {baseUrl, apiKey, ca, fingerprint} = connection;
   const http = got.extend({
     // The caller decides about repeating; and a key follows no redirect to somewhere else.
     retry: {limit: 0},
@@ -76,9 +79,10 @@ export const createClient = async ({connection, version, log}: ClientNeeds): Pro
       ...(apiKey !== undefined && {'x-api-key': apiKey}),
     },
     https: {...(ca !== undefined && {certificateAuthority: ca})},
+    ...(fingerprint !== undefined && (await trusting(fingerprint))),
   });
 
-  const sendRaw = async (request: Request): Promise<RawAnswer> => {
+  const attempt = async (request: Request): Promise<RawAnswer> => {
     const url = requestUrl(baseUrl, request);
     const response = await perform(http, url, request);
     log(describe(request.method ?? 'GET', url, response));
@@ -86,6 +90,8 @@ export const createClient = async ({connection, version, log}: ClientNeeds): Pro
     if (statusCode < 200 || statusCode > 299) throw answerFailure({status: statusCode, headers, body, url});
     return {body, headers, contentType: headers['content-type'] ?? ''};
   };
+
+  const sendRaw = (request: Request): Promise<RawAnswer> => retry(() => attempt(request), request.signal);
 
   return {
     sendRaw,
@@ -124,6 +130,18 @@ export const createClient = async ({connection, version, log}: ClientNeeds): Pro
       const url = requestUrl(baseUrl, {path: 'events', query: {type: types.length > 0 ? types.join(',') : undefined}});
       return openEventStream({http, url, signal, onResponse: response => log(describe('GET', url, response))});
     },
+  };
+};
+
+/**
+ * What a person trusted counts, whatever kind of certificate it is; and when another one is shown, the error says whose it is
+ * not. All of that is decided in the handshake: no key has been sent then.
+ */
+const trusting = async (fingerprint: string) => {
+  const {Agent} = await import('node:https');
+  return {
+    agent: {https: new Agent({keepAlive: true, allowPartialTrustChain: true})},
+    hooks: {beforeError: [(error: RequestError) => Object.assign(error, {trusted: fingerprint})]},
   };
 };
 

@@ -4,6 +4,7 @@ import {resolve} from 'node:path';
 import {CliError, exitCodes, usageError} from './cli-error.ts';
 import type {Context, ContextStore} from './context-store.ts';
 import {fileFailure} from './file-failure.ts';
+import {fingerprintOfPem} from './fingerprint.ts';
 import {readStdin, type Terminal} from './terminal.ts';
 
 export interface ConnectionFlags {
@@ -19,6 +20,8 @@ export interface Connection {
   apiKey: string | undefined;
   /** PEM; undefined trusts what the system trusts. */
   ca: string | undefined;
+  /** `ca` was looked at and trusted by a person, whatever kind of certificate it is: `sha256:` and hexadecimal digits. */
+  fingerprint?: string | undefined;
 }
 
 export const resolveConnection = async (terminal: Terminal, flags: ConnectionFlags, store: ContextStore): Promise<Connection> => {
@@ -28,13 +31,26 @@ export const resolveConnection = async (terminal: Terminal, flags: ConnectionFla
   const url = flags.url ?? (env.MFCTL_URL || undefined) ?? context?.url;
   if (url === undefined)
     throw usageError('no node to talk to', 'mfctl context add NAME --url https://HOST:8443 --api-key-file FILE --cacert FILE');
-  const caFile = flags.cacert ?? (env.MFCTL_CACERT || undefined) ?? context?.cacert;
+  const givenCa = flags.cacert ?? (env.MFCTL_CACERT || undefined);
+  const caFile = givenCa ?? context?.cacert;
 
-  return {
+  const connection: Connection = {
     baseUrl: apiUrl(url),
     apiKey: (await givenKey(terminal, flags)) ?? (context && (await store.keyOf(context.name))),
     ca: caFile === undefined ? undefined : await readCa(caFile),
   };
+  if (givenCa !== undefined || context?.fingerprint === undefined) return connection;
+  requirePinned(connection.ca, context);
+  return {...connection, fingerprint: context.fingerprint};
+};
+
+/** The file is beside the fingerprint, and who can write the one may not be who can write the other. */
+const requirePinned = (ca: string | undefined, {name, cacert, fingerprint}: Context): void => {
+  if (ca !== undefined && fingerprintOfPem(ca) === fingerprint) return;
+  throw new CliError('tls_changed', `${cacert ?? 'the certificate'} is not what was trusted for the context ${name}`, {
+    exitCode: exitCodes.unreachable,
+    hint: 'look at the server again and trust it anew: mfctl login URL',
+  });
 };
 
 /** The context that was asked for, or else the current one, if any. */
@@ -96,7 +112,7 @@ export const checkedCaFile = async (file: string): Promise<string> => {
   return resolve(file);
 };
 
-const readCa = async (file: string): Promise<string> => {
+export const readCa = async (file: string): Promise<string> => {
   const pem = await readFile(file, 'utf8').catch(error => {
     throw fileFailure(file, error, 'read');
   });
@@ -108,7 +124,7 @@ const readCa = async (file: string): Promise<string> => {
 };
 
 /** Anything else could not be sent in a header, and is most often the wrong file. */
-const checkedKey = (text: string, source: string): string => {
+export const checkedKey = (text: string, source: string): string => {
   const key = text.trim();
   if (!/^[!-~]{1,200}$/.test(key))
     throw usageError(`${source} holds no API key`, 'a key is one line that begins with mfk_; mfctl key create makes one');

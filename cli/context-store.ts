@@ -1,5 +1,5 @@
 // Contexts are in config.yaml, which may be shown around; their keys are in keys.yaml beside it, which may not.
-import {mkdir, readFile} from 'node:fs/promises';
+import {mkdir, readFile, rm} from 'node:fs/promises';
 import {homedir} from 'node:os';
 import {isAbsolute, join} from 'node:path';
 import type {Document} from 'yaml';
@@ -15,6 +15,8 @@ export interface Context {
   /** Absolute path of the certificate to trust. */
   cacert?: string;
   metricsUrl?: string;
+  /** Of `cacert`, when a person has looked at it and trusted it: `sha256:` and hexadecimal digits. */
+  fingerprint?: string;
 }
 
 export interface Contexts {
@@ -22,19 +24,26 @@ export interface Contexts {
   contexts: Context[];
 }
 
+export interface PutOptions {
+  key: string | undefined;
+  makeCurrent: boolean;
+  /** PEM, kept beside the contexts, and `cacert` of this one from then on. */
+  ca?: string | undefined;
+}
+
 export interface ContextStore {
   read(): Promise<Contexts>;
   keyOf(name: string): Promise<string | undefined>;
   /** Replaces the one of that name; without a `key` the old one stays, unless the address is another. */
-  put(context: Context, options: {key: string | undefined; makeCurrent: boolean}): Promise<void>;
+  put(context: Context, options: PutOptions): Promise<void>;
   /** In one change, in those of the named contexts whose key is still an old one; resolves with their names. */
   replaceKey(names: readonly string[], {isOld, key}: {isOld(key: string): boolean; key: string}): Promise<string[]>;
   use(name: string): Promise<void>;
-  /** The key goes too. False when there was no such context. */
+  /** Its key goes too, and a certificate that is kept here. False when there was no such context. */
   remove(name: string): Promise<boolean>;
 }
 
-/** A name is part of no path, but it is typed, listed and completed. */
+/** A name is typed, listed and completed, and part of the name of a file. */
 export const isContextName = (text: string): boolean => /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/.test(text);
 
 export const createContextStore = ({env}: Pick<Terminal, 'env'>): ContextStore => {
@@ -42,13 +51,19 @@ export const createContextStore = ({env}: Pick<Terminal, 'env'>): ContextStore =
   const configFile = join(folder, 'config.yaml');
   const keysFile = join(folder, 'keys.yaml');
 
-  const change = async (edit: (config: Document, keys: Document) => void): Promise<void> => {
+  const caFile = (name: string) => join(folder, `${name}.ca.pem`);
+  /** What was written into the file by hand may be called anything. */
+  const removeCa = async (name: string) => {
+    if (isContextName(name)) await rm(caFile(name), {force: true});
+  };
+
+  const change = async (edit: (config: Document, keys: Document) => void | Promise<void>): Promise<void> => {
     try {
       await mkdir(folder, {recursive: true, mode: 0o700});
       await withLock(join(folder, 'lock'), async () => {
         const [config, keys] = await Promise.all([load(configFile), load(keysFile)]);
         contextsOf(config, configFile);
-        edit(config, keys);
+        await edit(config, keys);
         // The key first: a context without its key would be noticed only when it is used.
         await writeAtomically(keysFile, String(keys));
         await writeAtomically(configFile, String(config));
@@ -66,16 +81,24 @@ export const createContextStore = ({env}: Pick<Terminal, 'env'>): ContextStore =
       return typeof key === 'string' ? key : undefined;
     },
 
-    put: ({name, url, cacert, metricsUrl}, {key, makeCurrent}) =>
-      change((config, keys) => {
+    put: async (context, {key, makeCurrent, ca}) => {
+      const {name, url, metricsUrl, fingerprint} = context;
+      const cacert = ca === undefined ? context.cacert : caFile(name);
+      await change(async (config, keys) => {
+        if (ca !== undefined) await writeAtomically(caFile(name), ca);
         if (key !== undefined) keys.set(name, key);
         else if (config.getIn(['contexts', name, 'url']) !== url) keys.delete(name);
-        config.setIn(
-          ['contexts', name],
-          config.createNode({url, ...(cacert && {cacert}), ...(metricsUrl && {metrics_url: metricsUrl})}),
-        );
+        const members = {
+          url,
+          ...(cacert && {cacert}),
+          ...(fingerprint && {fingerprint}),
+          ...(metricsUrl && {metrics_url: metricsUrl}),
+        };
+        config.setIn(['contexts', name], config.createNode(members));
         if (makeCurrent || config.get('current') === undefined) config.set('current', name);
-      }),
+      });
+      if (cacert !== caFile(name)) await removeCa(name);
+    },
 
     replaceKey: async (names, {isOld, key}) => {
       let replaced: string[] = [];
@@ -98,6 +121,7 @@ export const createContextStore = ({env}: Pick<Terminal, 'env'>): ContextStore =
         hadOne = config.deleteIn(['contexts', name]);
         if (config.get('current') === name) config.delete('current');
       });
+      await removeCa(name);
       return hadOne;
     },
   };
@@ -138,9 +162,15 @@ const contextsOf = (config: Document, file: string): Contexts => {
 
 const contextOf = (name: string, value: unknown, file: string): Context => {
   if (!isMapping(value)) throw broken(file, `contexts.${name} must be a mapping with url`);
-  const {url, cacert, metrics_url: metricsUrl} = value;
+  const {url, cacert, fingerprint, metrics_url: metricsUrl} = value;
   if (typeof url !== 'string') throw broken(file, `contexts.${name}.url must be the address of a node`);
-  return {name, url, ...(typeof cacert === 'string' && {cacert}), ...(typeof metricsUrl === 'string' && {metricsUrl})};
+  return {
+    name,
+    url,
+    ...(typeof cacert === 'string' && {cacert}),
+    ...(typeof fingerprint === 'string' && {fingerprint}),
+    ...(typeof metricsUrl === 'string' && {metricsUrl}),
+  };
 };
 
 const isMapping = (value: unknown): value is Record<string, unknown> =>

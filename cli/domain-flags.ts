@@ -28,10 +28,10 @@ export const addSettingOptions = (command: Command): Command =>
     .option('--quarantine-threshold <score>', 'hold mail from this score on', decimal)
     .option('--reject-threshold <score>', 'refuse mail from this score on', decimal)
     .option('--dkim', 'sign outbound mail')
-    .option('--no-dkim', 'do not sign')
+    .option('--no-dkim', 'do not sign outbound mail')
     .option('--dmarc-reporting', 'send DMARC reports')
-    .option('--no-dmarc-reporting', 'send none')
-    .option('--tenant-id <id>', 'whose it is');
+    .option('--no-dmarc-reporting', 'send no DMARC reports')
+    .option('--tenant-id <id>', 'tenant it belongs to');
 
 /** The members of a domain that were mentioned. */
 export const settingsOf = (flags: SettingFlags): Record<string, unknown> => {

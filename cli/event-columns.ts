@@ -1,10 +1,11 @@
 import type {ClusterEvent} from '../shared/cluster-event.ts';
 import {firstOf, senderText, timeText} from './cell-text.ts';
+import {mailFields} from './held-mail-columns.ts';
 import {mailId} from './mail-id.ts';
-import type {StreamColumn} from './stream-printer.ts';
+import type {StreamColumn, Streamed} from './stream-printer.ts';
 import {healthTones} from './tone.ts';
 
-export const eventColumns: StreamColumn<ClusterEvent>[] = [
+const columns: StreamColumn<ClusterEvent>[] = [
   {title: 'AT', cell: event => timeText(event.at), width: 20, brief: event => timeOfDay(event.at), briefWidth: 9},
   {title: 'NODE', cell: event => event.node_id, width: 8, dropRank: 1},
   {
@@ -15,6 +16,20 @@ export const eventColumns: StreamColumn<ClusterEvent>[] = [
   },
   {title: 'ABOUT', cell: event => aboutText(event), width: 20, isFlexible: true},
 ];
+
+/** What every event has, and then what some have. */
+export const clusterEvents: Streamed<ClusterEvent> = {
+  fields: [
+    ...['type', 'at', 'node_id', ...mailFields.filter(field => field !== 'node_id')],
+    ...['state', 'acted_at', 'acted_by_key_id', 'id', 'name', 'change', 'from', 'to'],
+  ],
+  nameOf: event => {
+    if ('queue_id' in event) return mailId(event);
+    if (event.type === 'health') return event.node_id;
+    return event.type === 'domain' ? event.name : String(event.id);
+  },
+  columns,
+};
 
 /** What came from a mail stands last, where it can pass for nothing else. */
 export const aboutText = (event: ClusterEvent): string => {

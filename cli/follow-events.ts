@@ -1,7 +1,7 @@
 // Events for as long as somebody watches, over as many connections as that takes.
 import {setTimeout as sleep} from 'node:timers/promises';
 import type {ClusterEvent, EventType} from '../shared/cluster-event.ts';
-import {CliError, type ExitCode, exitCodes} from './cli-error.ts';
+import {CliError, exitCodes} from './cli-error.ts';
 import type {Client} from './client.ts';
 
 export interface Disconnection {
@@ -61,7 +61,7 @@ export const followEvents = async (
       }
     }
     if (signal.aborted) return;
-    if (error && hopeless.has(error.exitCode)) throw error;
+    if (error && isHopeless(error)) throw error;
 
     // A node that takes connections only to end them is asked less and less often, too.
     if (pace.now() - connectedAt >= maxDelayMs) failures = 0;
@@ -90,7 +90,9 @@ async function* oneConnection(
   }
 }
 
-const hopeless = new Set<ExitCode>([exitCodes.usage, exitCodes.notAuthorised, exitCodes.notFound]);
+/** Asking again cannot help. */
+export const isHopeless = ({exitCode}: CliError): boolean =>
+  exitCode === exitCodes.usage || exitCode === exitCodes.notAuthorised || exitCode === exitCodes.notFound;
 
 /** 1 to 2 s, 2 to 4, … up to 30 s, at random: after the restart of a node not everybody comes back at once. */
 const delayMs = (failures: number, error: CliError | undefined, random: number): number => {

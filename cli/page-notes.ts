@@ -12,7 +12,7 @@ export const notePage = (session: Session, {data, totalCount}: Answer<unknown[]>
   session.printer().note(`${countText(data.length)} of ${countText(totalCount)} ${noun}${next}`);
 };
 
-export const warnOfPartialList = (session: Session, {unreachableNodes}: Answer<unknown>): void => {
+export const warnOfPartialList = (session: Session, {unreachableNodes}: Pick<Answer<unknown>, 'unreachableNodes'>): void => {
   if (unreachableNodes.length > 0)
     session.printer().warn(`the list is incomplete: ${unreachableNodes.join(', ')} did not answer`);
 };

@@ -11,6 +11,7 @@ import {addDomainCommands} from './commands/domain.ts';
 import {addEventsCommand} from './commands/events.ts';
 import {addHelpCommand} from './commands/help.ts';
 import {addKeyCommands} from './commands/key.ts';
+import {addLoginCommand} from './commands/login.ts';
 import {addMetricsCommand} from './commands/metrics.ts';
 import {addOpenapiCommand} from './commands/openapi.ts';
 import {addQuarantineCommands} from './commands/quarantine.ts';
@@ -18,6 +19,7 @@ import {addWhoamiCommand} from './commands/whoami.ts';
 import {failureReport} from './failure-report.ts';
 import {groupCommands} from './help-groups.ts';
 import {helpTopics} from './help-topics.ts';
+import {durationOrNone} from './moment.ts';
 import {type OutputFormat, outputFormat, outputFormats} from './output-format.ts';
 import {createSession, type GlobalFlags, isColour, type Session} from './session.ts';
 import type {Terminal} from './terminal.ts';
@@ -66,6 +68,11 @@ const createProgram = (terminal: Terminal): Command =>
     .option('--cacert <file>', 'certificate to trust, PEM (MFCTL_CACERT)')
     .addOption(new Option('-o, --output <format>', 'output format (MFCTL_OUTPUT, else table)').choices(outputFormats))
     .option('--json <fields>', 'print these fields only, as JSON, such as id,name; the help of a command lists its fields')
+    .option(
+      '--retry-for <duration>',
+      'repeat what a node has no time for, for so long; 0s for not at all (MFCTL_RETRY_FOR, else 30s)',
+      durationOrNone,
+    )
     .option('--no-color', 'no colours (NO_COLOR)')
     .option('-q, --quiet', 'print data, warnings and errors only')
     .option('-v, --verbose', 'tell on standard error what is requested')
@@ -80,6 +87,7 @@ const createProgram = (terminal: Terminal): Command =>
     });
 
 const addCommands = (program: Command, session: Session): void => {
+  addLoginCommand(program, session);
   addContextCommands(program, session);
   addWhoamiCommand(program, session);
   addKeyCommands(program, session);

@@ -2,6 +2,7 @@
 import type {IncomingHttpHeaders} from 'node:http';
 import type {ErrorValue} from '../shared/envelope.ts';
 import {CliError, type ExitCode, exitCodes} from './cli-error.ts';
+import {isForGood} from './retry.ts';
 
 export interface FailedAnswer {
   status: number;
@@ -13,7 +14,7 @@ export interface FailedAnswer {
 export const answerFailure = ({status, headers, body, url}: FailedAnswer): CliError => {
   const error = errorValue(body);
   const requestId = error?.request_id ?? headers['x-request-id']?.toString();
-  const retryAfterSeconds = /^\d{1,9}$/.test(headers['retry-after'] ?? '') ? Number(headers['retry-after']) : undefined;
+  const retryAfterSeconds = secondsUntil(headers['retry-after']);
   if (!error)
     return new CliError(`http_${status}`, `${url.origin} answered ${status}, and not as mfd does`, {
       exitCode: exitCodeOf(status),
@@ -23,23 +24,36 @@ export const answerFailure = ({status, headers, body, url}: FailedAnswer): CliEr
     });
   return new CliError(error.code, error.detail, {
     exitCode: error.code === 'invalid_parameter' ? exitCodes.usage : exitCodeOf(status),
-    hint: hintOf(error, headers, url.pathname),
+    hint: hintOf(error, retryAfterSeconds, url.pathname),
     fields: error.fields,
     requestId,
     retryAfterSeconds,
   });
 };
 
+/** Retry-After has seconds or a date (RFC 9110 section 10.2.3). */
+const secondsUntil = (retryAfter: string | undefined): number | undefined => {
+  if (retryAfter === undefined || /^\d{1,9}$/.test(retryAfter)) return retryAfter === undefined ? undefined : Number(retryAfter);
+  const at = Date.parse(retryAfter);
+  return Number.isNaN(at) ? undefined : Math.max(0, Math.ceil((at - Date.now()) / 1000));
+};
+
 export const connectionFailure = (error: unknown, url: URL): CliError => {
-  const {code = 'unknown', message} = error as NodeJS.ErrnoException;
+  const {code = 'unknown', message, trusted} = error as NodeJS.ErrnoException & {trusted?: string};
   const failure = (name: string, detail: string, hint: string) =>
     new CliError(name, detail, {exitCode: exitCodes.unreachable, hint, cause: error});
 
+  if (untrusted.has(code) && trusted !== undefined)
+    return failure(
+      'tls_changed',
+      `${url.host} shows a certificate that is not of the authority trusted at login (${trusted}); the key was not sent`,
+      `find out why: a cluster that was made anew has a new one (mfctl login ${url.origin}), or somebody is in between`,
+    );
   if (untrusted.has(code))
     return failure(
       'tls_untrusted',
       `the certificate of ${url.host} is signed by nobody this machine trusts`,
-      'name the CA of the cluster: --cacert FILE, or mfctl context add NAME --cacert FILE …',
+      `name the CA of the cluster: --cacert FILE; or look at it and trust it: mfctl login ${url.origin}`,
     );
   if (code === 'ERR_TLS_CERT_ALTNAME_INVALID')
     return failure(
@@ -102,8 +116,7 @@ const errorValue = (body: Buffer): ErrorValue | undefined => {
   }
 };
 
-const hintOf = (error: ErrorValue, headers: IncomingHttpHeaders, path: string): string | undefined => {
-  const wait = headers['retry-after'];
+const hintOf = (error: ErrorValue, wait: number | undefined, path: string): string | undefined => {
   switch (error.code) {
     case 'key_missing':
       return 'give a key: --api-key-file FILE, MFCTL_API_KEY, or mfctl context add NAME --api-key-file FILE …';
@@ -121,7 +134,10 @@ const hintOf = (error: ErrorValue, headers: IncomingHttpHeaders, path: string): 
     case 'rate_limited':
       return wait ? `repeat it in ${wait} s` : 'repeat it in a minute';
     case 'unavailable':
+      if (wait !== undefined && isForGood(wait)) return otherNode;
       return wait ? `repeat it in ${wait} s; mfctl cluster status` : 'mfctl cluster status';
+    case 'node_removed':
+      return otherNode;
     case 'outcome_unknown':
       return 'repeat it: that is safe';
     case 'delivery_failed':
@@ -135,7 +151,6 @@ const hintOf = (error: ErrorValue, headers: IncomingHttpHeaders, path: string): 
     case 'malformed_json':
     case 'invalid_parameter':
     case 'method_not_allowed':
-    case 'node_removed':
     case 'payload_too_large':
     case 'unsupported_media_type':
     case 'validation_failed':
@@ -146,6 +161,8 @@ const hintOf = (error: ErrorValue, headers: IncomingHttpHeaders, path: string): 
       return undefined;
   }
 };
+
+const otherNode = 'waiting does not help; ask another node: mfctl context list, or --url URL';
 
 const listCommand = (path: string): string | undefined => {
   if (path.includes('/dkim-keys')) return 'mfctl domain dkim list DOMAIN';

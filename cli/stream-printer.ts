@@ -1,17 +1,15 @@
 // What comes one by one goes to standard output one by one: there is no whole table to lay out, and no end to wait for.
-import {usageError} from './cli-error.ts';
 import type {Column} from './column.ts';
+import {toCsv} from './csv.ts';
+import {dataText, picked} from './data-text.ts';
+import type {OutputPlan} from './declared-output.ts';
 import {displayWidth, truncate} from './display-width.ts';
-import {safeJson} from './safe-json.ts';
-import {type GlobalFlags, isColour} from './session.ts';
+import type {OutputFormat} from './output-format.ts';
+import type {Fields} from './resource.ts';
+import {isColour, type Session} from './session.ts';
 import {cellText} from './table.ts';
 import {gap} from './table-fit.ts';
-import type {Terminal} from './terminal.ts';
 import {paint} from './tone.ts';
-
-/** In `json` and `ndjson` alike every entry is an object on a line of its own. */
-export const streamFormats = ['table', 'json', 'ndjson'] as const;
-export type StreamFormat = (typeof streamFormats)[number];
 
 export interface StreamColumn<T> extends Column<T> {
   /** Cells it is expected to need. A wider one widens the column from there on, or is cut when it is flexible. */
@@ -20,41 +18,51 @@ export interface StreamColumn<T> extends Column<T> {
   briefWidth?: number;
 }
 
+/** What is known of the records before the first of them has come. */
+export interface Streamed<T> extends Fields<T> {
+  columns: readonly StreamColumn<T>[];
+}
+
 export interface StreamPrinter<T> {
-  readonly format: StreamFormat;
   /** Resolves once standard output has taken it, so that a slow reader slows down what writes. */
   print(row: T): Promise<void>;
 }
 
-/** A person at a terminal gets lines to read, and a program at the end of a pipe objects, unless told otherwise. */
-export const streamFormat = (terminal: Terminal, {output}: Pick<GlobalFlags, 'output'>): StreamFormat => {
-  const asked = output ?? (terminal.env.MFCTL_OUTPUT || (terminal.stdout.isTTY ? 'table' : 'ndjson'));
-  const format = streamFormats.find(name => name === asked);
-  if (format === undefined)
-    throw usageError(
-      `what comes one by one cannot be printed as ${JSON.stringify(asked)}: it must be one of ${streamFormats.join(', ')}`,
-      'repeat with -o ndjson',
-    );
-  return format;
+export const createStreamPrinter = <T>(session: Session, streamed: Streamed<T>): StreamPrinter<T> => {
+  const {stdout} = session.terminal;
+  const textOf = createText(session, streamed);
+  return {
+    print: row => new Promise(resolve => void stdout.write(textOf(row), () => resolve())),
+  };
 };
 
-export const createStreamPrinter = <T>(
-  terminal: Terminal,
-  flags: GlobalFlags,
-  columns: readonly StreamColumn<T>[],
-): StreamPrinter<T> => {
-  const {stdout} = terminal;
-  const format = streamFormat(terminal, flags);
-  const lines = createLines(columns, isColour(stdout, terminal, flags));
-  const asText: Record<StreamFormat, (row: T) => string> = {
-    table: row => lines.render(row, stdout.isTTY ? (stdout.columns ?? 80) : undefined),
-    json: row => `${safeJson(row)}\n`,
-    ndjson: row => `${safeJson(row)}\n`,
-  };
+/** A person at a terminal gets lines to read, and a program at the end of a pipe objects, unless told otherwise. */
+const formatOf = ({terminal: {env, stdout}, flags}: Session, plan: OutputPlan): OutputFormat => {
+  const {output, json} = flags();
+  return output === undefined && json === undefined && !env.MFCTL_OUTPUT && !stdout.isTTY ? 'ndjson' : plan.format;
+};
 
-  return {
-    format,
-    print: row => new Promise(resolve => void stdout.write(asText[format](row), () => resolve())),
+const createText = <T>(session: Session, {columns, fields, nameOf}: Streamed<T>): ((row: T) => string) => {
+  const {stdout} = session.terminal;
+  const plan = session.outputPlan();
+  const format = formatOf(session, plan);
+  if (format === 'table' || format === 'wide') {
+    const shown = format === 'wide' ? columns.map(column => ({...column, cell: column.wide ?? column.cell})) : columns;
+    const lines = createLines(shown, isColour(stdout, session.terminal, session.flags()));
+    return row => lines.render(row, stdout.isTTY && format === 'table' ? stdout.columns || 80 : undefined);
+  }
+
+  const {choice, toYaml = () => ''} = plan;
+  let hasHeader = false;
+  return row => {
+    const record = {value: row, records: [row], fields, nameOf};
+    const data = choice === undefined ? record : picked(record, choice);
+    // There is no list to put them in, so every record is a line, or a document, of its own.
+    const text = dataText(data as typeof record, format === 'json' ? 'ndjson' : format, toYaml);
+    if (format === 'yaml') return `---\n${text}`;
+    const isRepeated = format === 'csv' && hasHeader;
+    hasHeader = true;
+    return isRepeated ? text.slice(toCsv(data.fields ?? fields, []).length) : text;
   };
 };
 

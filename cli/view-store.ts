@@ -46,7 +46,8 @@ export const createViewStore = ({env}: Pick<Terminal, 'env'>): ViewStore => {
 
   return {
     read: async () => viewsOf(await load(file), file),
-    put: ({name, query, order}) => change(views => views.set(name, views.createNode({query, ...(order !== undefined && {order})}))),
+    put: ({name, query, order}) =>
+      change(views => views.set(name, views.createNode({query, ...(order !== undefined && {order})}))),
     remove: name => change(views => void views.delete(name)),
   };
 };

@@ -44,10 +44,10 @@ export const addAuditCommand = (program: Command, session: Session): void => {
     .prints(program.command('audit'), auditEntries)
     .description('list who did what, newest first')
     .option('--since <time>', 'at or after this time: 2026-03-01T00:00:00Z, or 2h and 3d before now', pastMoment)
-    .option('--key-id <id>', 'done with this key', wholeNumber)
-    .option('--action <action>', 'such as quarantine.release')
-    .option('--limit <number>', 'at most so many, up to 1000 (100)', pageLimit)
-    .option('--offset <number>', 'leave out so many', wholeNumber)
+    .option('--key-id <id>', 'done with the key of this id', wholeNumber)
+    .option('--action <action>', 'only this action, such as quarantine.release')
+    .option('--limit <number>', 'at most so many, up to 1000 (default: 100)', pageLimit)
+    .option('--offset <number>', 'leave out so many at the beginning', wholeNumber)
     .addHelpText('after', '\nExample:\n  mfctl audit --since 1d --action quarantine.release')
     .action(async ({keyId, ...flags}: AuditFlags) => {
       const client = await session.client();

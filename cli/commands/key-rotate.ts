@@ -61,8 +61,9 @@ Examples:
   mfctl key rotate 1000000001 --yes`;
 
 const rotate = async (session: Session, id: number, flags: RotateFlags): Promise<void> => {
-  const {contexts, clientFor} = session;
+  const {contexts} = session;
   const connection = await session.connection();
+  const clientFor: RotationNeeds['clientFor'] = to => session.clientFor(to, session.patience());
   const needs: RotationNeeds = {client: await session.client(), connection, clientFor, contexts};
   const plan = await planRotation(needs, id, {
     expiresAt: flags.expiresAt ?? flags.expiresIn,

@@ -38,7 +38,7 @@ export const addShowCommand = (quarantine: Command, session: Session): void => {
   session
     .prints(quarantine.command('show'), heldMail)
     .description('show a held mail: why it is held, its headers, its attachments and how it begins')
-    .argument('<id>', 'NODE/QUEUE')
+    .argument('<id>', 'NODE/QUEUE, as quarantine list shows it')
     .addHelpText('after', '\nExample:\n  mfctl quarantine show NODE/QUEUE')
     .action(async (id: string) => {
       const path = mailPath(parseMailId(id));

@@ -113,7 +113,7 @@ test('context list marks the current one and gives absolute certificate paths', 
 
   t.regex(table.stdout, /^CURRENT {2}NAME {2}URL .*\n\* {8}mx1 {3}https:\/\/mx1\.example:8443/);
   t.deepEqual(JSON.parse(json.stdout), [
-    {name: 'mx1', current: true, url: 'https://mx1.example:8443', cacert: join(pem), metrics_url: null},
+    {name: 'mx1', current: true, url: 'https://mx1.example:8443', cacert: join(pem), fingerprint: null, metrics_url: null},
   ]);
 });
 

@@ -46,6 +46,20 @@ test('a rate limit says when to come back', t => {
   t.is(answered('rate_limited', {'retry-after': '17'}).hint, 'repeat it in 17 s');
 });
 
+test('the time to come back may be a date, and is kept for whoever can wait', t => {
+  const inAMinute = new Date(Date.now() + 60_000).toUTCString();
+
+  t.is(answered('unavailable', {'retry-after': '17'}).retryAfterSeconds, 17);
+  t.true((answered('unavailable', {'retry-after': inAMinute}).retryAfterSeconds ?? 0) > 55);
+  t.is(answered('unavailable', {'retry-after': 'Thu, 01 Jan 1970 00:00:00 GMT'}).retryAfterSeconds, 0);
+  t.is(answered('unavailable', {'retry-after': 'soon'}).retryAfterSeconds, undefined);
+});
+
+test('a node that has been removed is not waited for: another one has to be asked', t => {
+  for (const error of [answered('node_removed'), answered('unavailable', {'retry-after': '3600'})])
+    t.is(error.hint, 'waiting does not help; ask another node: mfctl context list, or --url URL');
+});
+
 test('an answer that is not of mfd is an error of its own and shows none of it', t => {
   const error = answerFailure({status: 502, headers: {}, body: Buffer.from('<html>\x1b[2J'), url});
 

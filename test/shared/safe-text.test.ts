@@ -73,6 +73,9 @@ test('plain text of many scripts passes unchanged', t => {
     '📧 🚀',
     'cafe\u0301',
     'Tiếng Việt',
+    'မြို့',
+    '한국어'.normalize('NFD'),
+    '🇩🇪 🏳',
   ];
   for (const text of texts) {
     t.is(safeLine(text), text);
@@ -92,13 +95,17 @@ test('each trick is shown instead of done', t => {
     ['\x7f', '␡'],
     ['\ud83d', '\ufffd'],
     ['\u0301x', '\u25cc\u0301x'],
-    [`z${'\u0300'.repeat(500)}`, 'z\u0300\u0300\u0300'],
+    [`z${'\u0300'.repeat(500)}`, 'z\u0300\u0300\u0300\u0300'],
+    ['1\ufe0f\u20e3 #\u20e3', '1 #'],
+    ['👍🏽 ☝\ufe0f🏿 x🏽', '👍 ☝ x\ufffd'],
+    ['☰ ䷀ ㉈', '\ufffd \ufffd \ufffd'],
+    ['a\u1161 \u1100\u11a8 \u1100\u1161\u1161 \uac01\u11a8', 'a\ufffd \u1100\ufffd \u1100\u1161\ufffd \uac01\ufffd'],
   ];
   for (const [text, shown] of tricks) t.is(safeLine(text), shown, JSON.stringify(text));
 });
 
 test('a long text is made safe too', t => {
-  t.is(safeLine('\u0300'.repeat(200_000)).length, 4);
+  t.is(safeLine('\u0300'.repeat(200_000)).length, 5);
   t.is(safeLine('a\u0300\u0300\u0300'.repeat(50_000)).length, 200_000);
   t.false(safeBlock('\r\n\t\x1b'.repeat(100_000)).includes('\x1b'));
 });

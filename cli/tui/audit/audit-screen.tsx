@@ -59,7 +59,7 @@ const AuditTailScreen = (): ReactElement => {
   };
   useEffect(readOlder);
 
-  const narrow = (query: TailQuery): void => dispatch({kind: 'narrowed', query, parameters: auditParameters(query)});
+  const narrow = (query: TailQuery): void => dispatch({kind: 'narrowed', query, parameters: auditParameters(query, desk.now())});
   const needs: TailNeeds<AuditRow> = {
     frame,
     tail,

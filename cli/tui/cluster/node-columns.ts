@@ -1,10 +1,10 @@
 import type {ClusterStatus, License, Peer} from '../../../shared/cluster-status.ts';
 import {countText, durationText} from '../../cell-text.ts';
+import {type Drift, shortHash} from '../../drift.ts';
 import type {TuiColumn} from '../table-lines.ts';
 import type {Style} from '../theme.ts';
 import {healthMark, healthTone, seenSecondsAgo} from './alarms.ts';
 import type {CertificateEnd} from './certificate-end.ts';
-import {type Drift, shortHash} from './drift.ts';
 
 export interface NodeFacts {
   status: ClusterStatus;

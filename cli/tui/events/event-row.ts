@@ -4,9 +4,6 @@ import type {Permission} from '../../../shared/scopes.ts';
 import {senderText} from '../../cell-text.ts';
 import {hasWords, isOneOf, type TailQuery} from '../tail/tail-query.ts';
 
-/** The schema's list, without the schema. */
-export const eventTypes = ['held', 'released', 'discarded', 'domain', 'key', 'health'] as const satisfies readonly EventType[];
-
 /** Who may hear of what. */
 export const permissionFor: Record<EventType, Permission> = {
   held: 'quarantine:read',

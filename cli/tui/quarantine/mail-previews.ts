@@ -1,6 +1,7 @@
 // What is in the mail under the cursor. Read once the cursor rests, one mail at a time, and nothing but the mail itself.
 import type {ClusterEvent} from '../../../shared/cluster-event.ts';
-import type {HeldMailDetail, MailReference} from '../../../shared/held-mail.ts';
+import type {ActionOutcome, HeldMailDetail, MailReference} from '../../../shared/held-mail.ts';
+import {timeText} from '../../cell-text.ts';
 import {asCliError, type CliError} from '../../cli-error.ts';
 import type {Client} from '../../client.ts';
 import {mailId, mailPath} from '../../mail-id.ts';
@@ -81,7 +82,7 @@ export const createMailPreviews = ({client, live, restMs = 150}: MailPreviewNeed
     const id = mailId(event);
     const known = previews.get(id);
     if (!known) return;
-    const gone = `It has been ${event.state} at ${event.acted_at.replace(/\.\d+Z$/, 'Z')}${event.acted_by_key_id === null ? '' : ` by key ${event.acted_by_key_id}`}.`;
+    const gone = goneText(event);
     set(id, known.state === 'ready' ? {...known, gone} : {state: 'gone', gone});
   };
 
@@ -109,6 +110,9 @@ export const createMailPreviews = ({client, live, restMs = 150}: MailPreviewNeed
     },
   };
 };
+
+export const goneText = ({state, acted_at: at, acted_by_key_id: by}: ActionOutcome): string =>
+  `It has been ${state} at ${timeText(at)}${by === null ? '' : ` by key ${by}`}.`;
 
 const readPreview = async (client: Pick<Client, 'send' | 'download'>, mail: MailReference) => {
   const path = mailPath(mail);

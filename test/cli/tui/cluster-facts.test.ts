@@ -1,7 +1,7 @@
 import test from 'ava';
+import {driftOf} from '../../../cli/drift.ts';
 import {alarmsOf, changesBetween, changeText} from '../../../cli/tui/cluster/alarms.ts';
 import {createArrivals} from '../../../cli/tui/cluster/arrivals.ts';
-import {driftOf} from '../../../cli/tui/cluster/drift.ts';
 import {createHistory} from '../../../cli/tui/cluster/history.ts';
 import {parseMetrics} from '../../../cli/tui/cluster/metrics-text.ts';
 import {bar, sparkline} from '../../../cli/tui/cluster/sparkline.ts';
@@ -14,28 +14,28 @@ const drifted = (ages: [number, number, number]) => [
 ];
 
 test('the node whose configuration is not that of most is the odd one, whoever answers', t => {
-  t.deepEqual(driftOf(drifted([50, 50, 50]), 'mx2', 0)?.oddNodes, ['mx2']);
-  t.is(driftOf([peer('mx1'), peer('mx2')], 'mx1', 0), undefined);
+  t.deepEqual(driftOf(drifted([50, 50, 50]), 'mx2', {seenSeconds: 0})?.oddNodes, ['mx2']);
+  t.is(driftOf([peer('mx1'), peer('mx2')], 'mx1', {seenSeconds: 0}), undefined);
 });
 
 test('of two nodes that differ, the other one is the odd one', t => {
   const two = [peer('mx1'), peer('mx2', {config_hash: otherHash})];
 
-  t.deepEqual(driftOf(two, 'mx1', 0)?.oddNodes, ['mx2']);
-  t.deepEqual(driftOf(two, 'mx2', 0)?.oddNodes, ['mx1']);
+  t.deepEqual(driftOf(two, 'mx1', {seenSeconds: 0})?.oddNodes, ['mx2']);
+  t.deepEqual(driftOf(two, 'mx2', {seenSeconds: 0})?.oddNodes, ['mx1']);
 });
 
 test('drift is an alarm after ten minutes, and not for a change that is on its way', t => {
-  t.false(driftOf(drifted([100, 100, 100]), 'mx1', 90)?.isAlarm);
-  t.true(driftOf(drifted([700, 700, 700]), 'mx1', 0)?.isAlarm);
+  t.false(driftOf(drifted([100, 100, 100]), 'mx1', {seenSeconds: 90})?.isAlarm);
+  t.true(driftOf(drifted([700, 700, 700]), 'mx1', {seenSeconds: 0})?.isAlarm);
   // Unchanged for days, and one node was changed a second ago.
-  t.false(driftOf(drifted([1, 90_000, 90_000]), 'mx1', 1)?.isAlarm);
-  t.true(driftOf(drifted([1, 90_000, 90_000]), 'mx1', 20)?.isAlarm);
+  t.false(driftOf(drifted([1, 90_000, 90_000]), 'mx1', {seenSeconds: 1})?.isAlarm);
+  t.true(driftOf(drifted([1, 90_000, 90_000]), 'mx1', {seenSeconds: 20})?.isAlarm);
 });
 
 test('drift is as old as the newest change, or as it has been seen', t => {
-  t.is(driftOf(drifted([40, 700, 900]), 'mx1', 0)?.ageSeconds, 40);
-  t.is(driftOf(drifted([1, 700, 900]), 'mx1', 300)?.ageSeconds, 300);
+  t.is(driftOf(drifted([40, 700, 900]), 'mx1', {seenSeconds: 0})?.ageSeconds, 40);
+  t.is(driftOf(drifted([1, 700, 900]), 'mx1', {seenSeconds: 300})?.ageSeconds, 300);
 });
 
 test('a change of health is told once, with nodes that came and went', t => {
@@ -54,13 +54,13 @@ test('a change of health is told once, with nodes that came and went', t => {
 
 test('what is wrong is an alarm for as long as it is, by the clock of the node', t => {
   const status = clusterOf(peer('mx1'), peer('mx2', {healthy: 'offline', last_seen: '2026-03-01T11:50:00.000Z'}));
-  const drift = driftOf(drifted([700, 800, 900]), 'mx1', 0);
+  const drift = driftOf(drifted([700, 800, 900]), 'mx1', {seenSeconds: 0});
 
   t.deepEqual(alarmsOf(status, drift), [
     {text: '≠ configuration drift: mx2 differs from the rest for 11m at least', tone: 'bad'},
     {text: '✗ mx2 is offline, last seen 10m ago', tone: 'bad'},
   ]);
-  t.deepEqual(alarmsOf(clusterOf(peer('mx1')), driftOf(drifted([5, 5, 5]), 'mx1', 0)), []);
+  t.deepEqual(alarmsOf(clusterOf(peer('mx1')), driftOf(drifted([5, 5, 5]), 'mx1', {seenSeconds: 0})), []);
 });
 
 test('a sparkline tells one from none, and what is not known from both', t => {

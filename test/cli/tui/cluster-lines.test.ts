@@ -1,6 +1,6 @@
 import test from 'ava';
+import {driftOf} from '../../../cli/drift.ts';
 import {type ClusterView, clusterLines} from '../../../cli/tui/cluster/cluster-lines.ts';
-import {driftOf} from '../../../cli/tui/cluster/drift.ts';
 import {driftPage} from '../../../cli/tui/cluster/drift-page.ts';
 import {createHistory} from '../../../cli/tui/cluster/history.ts';
 import {nodePage} from '../../../cli/tui/cluster/node-page.ts';
@@ -10,7 +10,7 @@ import type {ClusterStatus} from '../../../shared/cluster-status.ts';
 import type {Summary} from '../../../shared/held-mail.ts';
 import {hostile} from '../sample-records.ts';
 import {clusterOf, generatedAt, otherHash, peer} from './cluster-records.ts';
-import {isDrawable, plain} from './drawn.ts';
+import {fits, withoutStyle} from './drawn.ts';
 
 const nowMs = Date.parse(generatedAt);
 const theme = createTheme(true);
@@ -37,7 +37,7 @@ const summary = (groups: Partial<Summary['groups'][number]>[]): Summary => ({
 });
 
 const view = (status: ClusterStatus | undefined, changes: Partial<ClusterView> = {}): ClusterView => ({
-  facts: status && {status, drift: driftOf(status.peers, 'mx1', 20), certificates: new Map(), nowMs},
+  facts: status && {status, drift: driftOf(status.peers, 'mx1', {seenSeconds: 20}), certificates: new Map(), nowMs},
   loadedAtMs: nowMs - 3000,
   isOld: false,
   driftReport: undefined,
@@ -59,14 +59,14 @@ const view = (status: ClusterStatus | undefined, changes: Partial<ClusterView> =
 });
 
 const shown = (drawn: ClusterView, size = {columns: 80, rows: 19}): string =>
-  clusterLines(drawn, {size, theme}).map(plain).join('\n');
+  clusterLines(drawn, {size, theme}).map(withoutStyle).join('\n');
 
 test('whatever nodes say, the screen is as large as it is', t => {
   const many = Array.from({length: 100}, (_, n) => peer(`mx${n}`, {fqdn: hostile, api_url: hostile, config_hash: hostile + n}));
   const odd = [peer(hostile, {license: {valid: false, type: hostile, status: hostile, expires_at: 'never'}, last_seen: 'x'})];
   for (const size of sizes)
     for (const peers of [many, odd, [peer('mx1'), peer('mx2', {config_hash: otherHash})], []])
-      isDrawable(t, clusterLines(view(clusterOf(...peers)), {size, theme}), size);
+      fits(t, clusterLines(view(clusterOf(...peers)), {size, theme}), size);
 });
 
 test('a row says the state of a node with a glyph and a word', t => {
@@ -142,8 +142,8 @@ test('drift names the odd node and what differs, and is an alarm only when it la
 test('the page of a drift shows both values, and nodes that were not compared', t => {
   const lines = driftPage(report, theme).lines(78);
 
-  isDrawable(t, lines, {columns: 78, rows: 100});
-  const text = lines.map(plain).join('\n');
+  fits(t, lines, {columns: 78, rows: 100});
+  const text = lines.map(withoutStyle).join('\n');
   t.regex(text, /≠ mx2 differs in 2 records since 2026-03-01T12:00:00Z/);
   t.regex(text, /\? mx3 did not answer, and was not compared/);
   t.regex(text, /quarantine_threshold.*\n +mx1 +6 +\n +mx2 +4\.5/);
@@ -164,8 +164,8 @@ test('the page of a node says everything about it, in lines that have room', t =
   );
   const lines = page.lines(58);
 
-  isDrawable(t, lines, {columns: 58, rows: 100});
-  const text = lines.map(plain).join('\n');
+  fits(t, lines, {columns: 58, rows: 100});
+  const text = lines.map(withoutStyle).join('\n');
   for (const part of ['● online', '1.2.3', '30 mails', 'community, active: no end', '◐ mx1 is stale; it was online'])
     t.true(text.includes(part), part);
 });

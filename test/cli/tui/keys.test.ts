@@ -7,7 +7,7 @@ import {afterKeysEvent, chosenIn, type KeysState, keysStart, shownKeys} from '..
 import {createTheme} from '../../../cli/tui/theme.ts';
 import type {ApiKey} from '../../../shared/api-key.ts';
 import {hostile, key as sampleKey} from '../sample-records.ts';
-import {isDrawable, plain} from './drawn.ts';
+import {fits, withoutStyle} from './drawn.ts';
 
 const nowMs = Date.parse('2026-03-01T12:00:00Z');
 const dayMs = 86_400_000;
@@ -105,12 +105,12 @@ test('the list fits, whatever keys are called and however many there are', t => 
     {columns: 80, rows: 19},
     {columns: 200, rows: 55},
   ])
-    for (const all of [many, [], undefined]) isDrawable(t, keysLines(view(all), {size, theme}), size);
+    for (const all of [many, [], undefined]) fits(t, keysLines(view(all), {size, theme}), size);
 });
 
 test('the key in use is marked, and how many want to be looked at is said', t => {
   const text = keysLines(view(keys), {size: {columns: 80, rows: 19}, theme})
-    .map(plain)
+    .map(withoutStyle)
     .join('\n');
 
   t.regex(text, /4 keys · ▲ 2 to look at · by name +read now/);
@@ -121,8 +121,8 @@ test('the key in use is marked, and how many want to be looked at is said', t =>
 test('the page of a key says all of its record, and that it is the one in use', t => {
   const lines = keyPage(key(7, hostile, {domain: hostile}), {isOwn: true, nowMs, theme}).lines(58);
 
-  isDrawable(t, lines, {columns: 58, rows: 100});
-  t.true(lines.map(plain).includes('This is the key in use here.'));
+  fits(t, lines, {columns: 58, rows: 100});
+  t.true(lines.map(withoutStyle).includes('This is the key in use here.'));
 });
 
 const form = {name: 'a', scope: 'read-only', domain: '', rate_limit_per_minute: '600', expires_at: ''};
