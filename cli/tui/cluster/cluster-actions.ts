@@ -91,5 +91,6 @@ const remove = (frame: Frame, node: string, isForced: boolean): void =>
     },
   });
 
+/** For the end of a sentence that has to have room in one line. */
 export const silentText = (nodes: readonly string[]): string =>
-  nodes.length === 0 ? '' : `. Did not answer and will follow when reachable: ${nodes.join(', ')}`;
+  nodes.length === 0 ? '' : `, but ${nodes.join(', ')} did not answer and will follow`;

@@ -110,6 +110,7 @@ export const ClusterScreen = (): ReactElement => {
     {
       facts,
       loadedAtMs,
+      isOld: failure !== undefined,
       driftReport,
       held,
       arrivals,

@@ -59,7 +59,7 @@ const end = (frame: Frame, key: ApiKey, {verb, isForced}: Ending): void =>
         verb === 'revoke' ? ({method: 'POST', path: `${path}/revoke`} as const) : ({method: 'DELETE', path} as const);
       try {
         const {unreachableNodes} = await frame.desk.client.send({...request, query: {force: isForced || undefined}});
-        return `${verb === 'revoke' ? 'Revoked' : 'Deleted'} key ${nameOf(key)}${silentText(unreachableNodes)}`;
+        return `${verb === 'revoke' ? 'Revoked' : 'Deleted'} key ${key.id}${silentText(unreachableNodes)}`;
       } catch (error) {
         const {code, detail} = asCliError(error);
         if (code !== 'conflict' || isForced) throw error;

@@ -21,7 +21,7 @@ export const askToRotate = (frame: Frame, key: ApiKey): void => {
   if (isRefused(frame, 'keys:write')) return;
   frame.open({
     kind: 'choice',
-    title: `Rotate key ${nameOf(key)}: how long is the old one good?`,
+    title: `Rotate key ${key.id}: how long is the old one good?`,
     items: overlaps,
     onChoose: index => void plan(frame, key, overlaps[index]?.overlapMs ?? 0),
   });
@@ -86,5 +86,5 @@ const shown = (frame: Frame, {key, ...record}: CreatedApiKey, kept: readonly str
 
 const endText = ({old: before}: RotationPlan, {old, unreachableNodes}: Rotation): string => {
   const ended = old.revoked_at === null ? `ends at ${timeText(old.expires_at)}` : 'is refused from now on';
-  return `Rotated: the old key ${nameOf(before)} ${ended}${silentText(unreachableNodes)}`;
+  return `Rotated: key ${before.id} ${ended}${silentText(unreachableNodes)}`;
 };

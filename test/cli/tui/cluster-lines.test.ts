@@ -39,6 +39,7 @@ const summary = (groups: Partial<Summary['groups'][number]>[]): Summary => ({
 const view = (status: ClusterStatus | undefined, changes: Partial<ClusterView> = {}): ClusterView => ({
   facts: status && {status, drift: driftOf(status.peers, 'mx1', {seenSeconds: 20}), certificates: new Map(), nowMs},
   loadedAtMs: nowMs - 3000,
+  isOld: false,
   driftReport: undefined,
   held: {
     value: {summary: summary([{count: 30}, {reason: 'rbl', domain: hostile, count: 7}]), unreachableNodes: []},
