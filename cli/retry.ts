@@ -37,8 +37,10 @@ export const createRetry = ({budgetMs, now, sleep, say}: RetryNeeds): Retry => {
         const waitMs = waitBefore(error);
         if (waitMs === undefined) throw error;
         if (now() + waitMs > deadline) throw tooLong(error as CliError, waitMs);
+        // It can be interrupted before anybody reads that it waits.
+        const waited = sleep(waitMs, signal);
         tell(error as CliError, waitMs);
-        await sleep(waitMs, signal);
+        await waited;
       }
     }
   };
