@@ -3,7 +3,7 @@ import {readFileSync} from 'node:fs';
 import {createRequire, Module} from 'node:module';
 import {dirname} from 'node:path';
 import {fileURLToPath} from 'node:url';
-import {constants, Script} from 'node:vm';
+import {Script} from 'node:vm';
 
 const file = fileURLToPath(new URL('../dist/mfctl.cjs', import.meta.url));
 const cacheFile = fileURLToPath(new URL('../dist/mfctl.cache', import.meta.url));
@@ -20,7 +20,6 @@ const cached = () => {
 const script = new Script(Module.wrap(readFileSync(file, 'utf8')), {
   filename: file,
   cachedData: cached(),
-  importModuleDynamically: constants.USE_MAIN_CONTEXT_DEFAULT_LOADER,
 });
 
 const bundle = {exports: {}};

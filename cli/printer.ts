@@ -32,6 +32,8 @@ export interface Printer {
   readonly isQuiet: boolean;
   /** A table, or `Label: value`; every other format is for programs. */
   readonly isForPeople: boolean;
+  /** Cells of the terminal; undefined where there is none. */
+  readonly maxWidth: number | undefined;
   /** Whether the output has this member of a record. */
   shows(field: string): boolean;
   list<T>(rows: readonly T[], columns: readonly Column<T>[], options?: ListOptions): void;
@@ -57,8 +59,9 @@ export const createPrinter = ({stdout, stderr}: Terminal, options: PrinterOption
   const data = <T>(answer: Data<T>): void => {
     stdout.write(dataText(choice === undefined ? answer : picked(answer, choice), dataFormat ?? 'json', toYaml));
   };
+  // A terminal that does not know its width says 0.
+  const maxWidth = stdout.isTTY ? stdout.columns || 80 : undefined;
   const table = <L>(lines: readonly L[], columns: readonly Column<L>[]): void => {
-    const maxWidth = stdout.isTTY ? stdout.columns || 80 : undefined;
     stdout.write(renderTable(lines, columns, {isColour, maxWidth, isWide: format === 'wide'}));
   };
   const note = (text: string): void => {
@@ -69,6 +72,7 @@ export const createPrinter = ({stdout, stderr}: Terminal, options: PrinterOption
     format,
     isQuiet,
     isForPeople: dataFormat === undefined,
+    maxWidth,
     shows: field => format !== 'name' && (choice === undefined || choice.names.includes(field)),
     list: <T, L>(rows: readonly T[], shape: Listed<T, L> | readonly Column<L>[], {none, value = rows}: ListOptions = {}) => {
       const listed: Partial<Listed<T, L>> & Pick<Listed<T, L>, 'columns' | 'nameOf'> = isColumns(shape)

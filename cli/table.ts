@@ -1,4 +1,3 @@
-import Layout from 'cli-table3';
 import {safeLine} from '../shared/safe-text.ts';
 import type {Cell, Column} from './column.ts';
 import {displayWidth, truncate} from './display-width.ts';
@@ -27,20 +26,18 @@ export const renderTable = <T>(rows: readonly T[], columns: readonly Column<T>[]
 };
 
 const renderLines = <T>(rows: readonly T[], {columns, cells, widths}: FittedTable<T>, {isColour}: TableStyle): string => {
-  const layout = new Layout({
-    chars: noBorders,
-    style: {'padding-left': 0, 'padding-right': 0, head: [], border: [], compact: true},
-    colAligns: columns.map(({align}) => align ?? 'left'),
-  });
-  const masks = createMasks();
-  const line = (texts: readonly string[], row?: T): string[] =>
-    columns.map((column, at) => {
-      const text = masks.put(truncate(texts[at] ?? '', widths[at] ?? 0));
-      const tone = row !== undefined && isColour ? column.tone?.(row) : undefined;
-      return tone ? paint(text, tone) : text;
-    });
-  layout.push(line(columns.map(({title}) => title)), ...cells.map((texts, at) => line(texts, rows[at])));
-  return asLines(masks.take(layout.toString()).split('\n'));
+  const line = (texts: readonly string[], row?: T): string =>
+    columns
+      .map(({align, tone: toneOf}, at) => {
+        const width = widths[at] ?? 0;
+        const text = truncate(texts[at] ?? '', width);
+        const padding = ' '.repeat(width - displayWidth(text));
+        const tone = row !== undefined && isColour ? toneOf?.(row) : undefined;
+        const painted = tone ? paint(text, tone) : text;
+        return align === 'right' ? padding + painted : painted + padding;
+      })
+      .join(gap);
+  return asLines([line(columns.map(({title}) => title)), ...cells.map((texts, at) => line(texts, rows[at]))]);
 };
 
 /** `TITLE: value` for every column. Only what may be cut is cut; an id that is too long for its line has one to itself. */
@@ -59,37 +56,6 @@ const renderBlocks = <T>(rows: readonly T[], columns: readonly Column<T>[], {max
 };
 
 const asLines = (texts: readonly string[]): string => texts.map(text => `${text.trimEnd()}\n`).join('');
-
-const noBorders = {
-  ...{
-    top: '',
-    'top-mid': '',
-    'top-left': '',
-    'top-right': '',
-    bottom: '',
-    'bottom-mid': '',
-    'bottom-left': '',
-    'bottom-right': '',
-  },
-  ...{left: '', 'left-mid': '', mid: '', 'mid-mid': '', right: '', 'right-mid': '', middle: gap},
-};
-
-/**
- * The layout counts cells by an old Unicode table: Thai vowels take one, new emoji too few. So it is given a stand-in of the
- * right width for every character that is not ASCII, and the characters take their places again, in order, when it is done.
- */
-const createMasks = () => {
-  const standIns = ['\u0300', '\u00b7', '\u4e00'];
-  const waiting: string[] = [];
-  return {
-    put: (text: string): string =>
-      text.replace(/[^\x00-\x7f]/gu, char => {
-        waiting.push(char);
-        return standIns[displayWidth(char)] ?? '\u00b7';
-      }),
-    take: (text: string): string => text.replace(/[\u0300\u00b7\u4e00]/gu, () => waiting.shift() ?? ''),
-  };
-};
 
 export type Detail = readonly [label: string, value: Cell | readonly string[]];
 

@@ -4,6 +4,8 @@ import {safeBlock, safeLine} from '../../shared/safe-text.ts';
 import {senderText, sizeText, timeText} from '../cell-text.ts';
 import type {Client} from '../client.ts';
 import type {Column} from '../column.ts';
+import {truncate} from '../display-width.ts';
+import {fold} from '../fold.ts';
 import {mailId, mailPath, parseMailId} from '../mail-id.ts';
 import type {MailContents} from '../mail-reader.ts';
 import type {Shown} from '../resource.ts';
@@ -12,14 +14,17 @@ import {type Detail, renderDetails, renderTable} from '../table.ts';
 
 type Attachment = MailContents['attachments'][number];
 
+/** As long as a name of a file can be. One longer cell would make every line of its table as long. */
+const maxNameWidth = 255;
+
 const attachmentColumns: Column<Attachment>[] = [
-  {title: 'NAME', cell: attachment => attachment.filename},
-  {title: 'TYPE', cell: attachment => attachment.content_type},
+  {title: 'NAME', cell: attachment => truncate(attachment.filename ?? '', maxNameWidth)},
+  {title: 'TYPE', cell: attachment => truncate(attachment.content_type, maxNameWidth)},
   {title: 'SIZE', cell: attachment => sizeText(attachment.size_bytes), align: 'right'},
 ];
 
 const symbolColumns: Column<HeldMailDetail['symbol_scores'][number]>[] = [
-  {title: 'SYMBOL', cell: symbol => symbol.name},
+  {title: 'SYMBOL', cell: symbol => truncate(symbol.name, maxNameWidth)},
   {title: 'SCORE', cell: symbol => symbol.score, align: 'right'},
 ];
 
@@ -48,7 +53,7 @@ export const addShowCommand = (quarantine: Command, session: Session): void => {
 
       const printer = session.printer();
       const {headers, attachments} = contents;
-      if (printer.isForPeople) printer.text(asText(mail, contents));
+      if (printer.isForPeople) printer.text(asText(mail, contents, printer.maxWidth));
       else printer.record({...mail, headers, attachments}, heldMail);
       if (contents.limitation !== undefined) printer.warn(contents.limitation);
     });
@@ -59,16 +64,16 @@ const readContents = async (client: Client, path: string): Promise<MailContents>
   return readMail(body);
 };
 
-const asText = (mail: HeldMailDetail, contents: MailContents): string => {
+const asText = (mail: HeldMailDetail, contents: MailContents, maxWidth = Number.POSITIVE_INFINITY): string => {
   const symbols = [...mail.symbol_scores].sort((a, b) => b.score - a.score || a.name.localeCompare(b.name));
   const sections = [
     renderDetails(envelopeDetails(mail)),
     section('Headers', contents.headers.map(({name, value}) => `${safeLine(name)}: ${safeLine(value)}\n`).join('')),
     section('Symbols', symbols.length > 0 ? renderTable(symbols, symbolColumns) : ''),
     section('Attachments', contents.attachments.length > 0 ? renderTable(contents.attachments, attachmentColumns) : ''),
-    section('Text', contents.preview === '' ? '' : `${safeBlock(contents.preview)}\n`),
+    section('Text', contents.preview === '' ? '' : `${safeBlock(contents.preview).replaceAll('\t', '    ')}\n`),
   ];
-  return sections.filter(text => text !== '').join('\n');
+  return fold(sections.filter(text => text !== '').join('\n'), maxWidth);
 };
 
 const envelopeDetails = (mail: HeldMailDetail): Detail[] => [
