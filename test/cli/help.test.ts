@@ -2,7 +2,7 @@ import test from 'ava';
 import type {Command} from 'commander';
 import {commandGroups} from '../../cli/help-groups.ts';
 import {helpTopics} from '../../cli/help-topics.ts';
-import {outputFormats} from '../../cli/output-format.ts';
+import {outputFormats} from '../../cli/output/output-format.ts';
 import {createCommands} from '../../cli/program.ts';
 import {allCommands, commandLine, helpOf, mfctlCommands} from './command-tree.ts';
 import {createFakeTerminal, runCli} from './fake-terminal.ts';

@@ -1,6 +1,7 @@
 // What can be done to the cluster from its screen.
-import {timeText} from '../../cell-text.ts';
+
 import {asCliError} from '../../cli-error.ts';
+import {timeText} from '../../output/cell-text.ts';
 import type {Frame} from '../frame.ts';
 import type {Prompt} from '../modal.ts';
 import {secretPage} from '../secret-page.ts';

@@ -2,9 +2,9 @@
 import type {ClusterDrift} from '../../../shared/cluster-drift.ts';
 import type {Peer} from '../../../shared/cluster-status.ts';
 import {healthStates} from '../../../shared/health.ts';
-import {plural, sizeText} from '../../cell-text.ts';
-import {displayWidth} from '../../display-width.ts';
-import {shortHash} from '../../drift.ts';
+import {shortHash} from '../../cluster/drift.ts';
+import {plural, sizeText} from '../../output/cell-text.ts';
+import {displayWidth} from '../../output/display-width.ts';
 import {fitText} from '../fit-text.ts';
 import type {Size} from '../frame.ts';
 import {ageText} from '../frame-lines.ts';

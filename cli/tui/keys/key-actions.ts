@@ -1,7 +1,7 @@
 // What ends a key.
 import type {ApiKey} from '../../../shared/api-key.ts';
-import {timeText} from '../../cell-text.ts';
 import {asCliError} from '../../cli-error.ts';
+import {timeText} from '../../output/cell-text.ts';
 import {silentText} from '../cluster/cluster-actions.ts';
 import type {Frame} from '../frame.ts';
 import {isRefused} from '../why-not.ts';

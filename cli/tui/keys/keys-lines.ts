@@ -1,6 +1,6 @@
 import type {ApiKey} from '../../../shared/api-key.ts';
-import {countText, plural, timeText} from '../../cell-text.ts';
-import {displayWidth} from '../../display-width.ts';
+import {countText, plural, timeText} from '../../output/cell-text.ts';
+import {displayWidth} from '../../output/display-width.ts';
 import {fitText} from '../fit-text.ts';
 import type {Size} from '../frame.ts';
 import {ageText} from '../frame-lines.ts';

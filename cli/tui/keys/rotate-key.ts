@@ -1,7 +1,7 @@
 // Replacing a key by a successor. The old one ends only after the new one has been seen and taken.
 import type {ApiKey, CreatedApiKey} from '../../../shared/api-key.ts';
-import {durationText, timeText} from '../../cell-text.ts';
-import {planRotation, type Rotation, type RotationNeeds, type RotationPlan, rotateKey} from '../../key-rotation.ts';
+import {planRotation, type Rotation, type RotationNeeds, type RotationPlan, rotateKey} from '../../keys/key-rotation.ts';
+import {durationText, timeText} from '../../output/cell-text.ts';
 import {silentText} from '../cluster/cluster-actions.ts';
 import type {Frame} from '../frame.ts';
 import {secretPage} from '../secret-page.ts';

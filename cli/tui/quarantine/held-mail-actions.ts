@@ -1,12 +1,12 @@
 // Releases and discards many mails, with patience, and counts what became of them.
 import {setTimeout as sleep} from 'node:timers/promises';
 import type {BulkResult, HoldAction, MailReference} from '../../../shared/held-mail.ts';
-import {pastTense} from '../../action-report.ts';
-import {actOn} from '../../bulk-action.ts';
-import {countText, plural} from '../../cell-text.ts';
+import type {Client} from '../../api/client.ts';
 import type {CliError} from '../../cli-error.ts';
-import type {Client} from '../../client.ts';
-import {mailId} from '../../mail-id.ts';
+import {actOn} from '../../mail/bulk-action.ts';
+import {mailId} from '../../mail/mail-id.ts';
+import {pastTense} from '../../output/action-report.ts';
+import {countText, plural} from '../../output/cell-text.ts';
 import type {ActionReport} from '../deferred-actions.ts';
 
 export interface ActionFailure {

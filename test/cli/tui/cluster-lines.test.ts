@@ -1,5 +1,5 @@
 import test from 'ava';
-import {driftOf} from '../../../cli/drift.ts';
+import {driftOf} from '../../../cli/cluster/drift.ts';
 import {type ClusterView, clusterLines} from '../../../cli/tui/cluster/cluster-lines.ts';
 import {driftPage} from '../../../cli/tui/cluster/drift-page.ts';
 import {createHistory} from '../../../cli/tui/cluster/history.ts';
