@@ -1,6 +1,6 @@
 // What is true of every command: for `mfctl help TOPIC` and the manual.
 import {exitCodes} from './cli-error.ts';
-import {outputFormats} from './printer.ts';
+import {outputFormats} from './output/output-format.ts';
 
 /** A term and what it means. */
 export type Entry = readonly [term: string, meaning: string];
@@ -42,7 +42,9 @@ const environment: readonly Entry[] = [
   ['MFCTL_API_KEY', 'the API key itself'],
   ['MFCTL_API_KEY_FILE', 'file that holds the API key, as --api-key-file'],
   ['MFCTL_CACERT', 'certificate to trust, as --cacert'],
+  ['MFCTL_RETRY_FOR', 'how long to repeat what a node has no time for, as --retry-for (default: 30s)'],
   ['MFCTL_OUTPUT', 'output format, as --output'],
+  ['MFCTL_RETRY_FOR', 'how long a request is repeated that a node has no time for, as --retry-for'],
   ['MFCTL_METRICS_URL', 'address of the metrics listener, as --metrics-url'],
   ['NO_COLOR', 'any value but the empty one means no colours, as --no-color'],
   ['XDG_CONFIG_HOME', 'folder of mfctl/config.yaml and mfctl/keys.yaml (default: ~/.config)'],
@@ -60,7 +62,7 @@ export const helpTopics: readonly HelpTopic[] = [
       ['context', 'the current one, which mfctl context use chooses; mfctl context list shows all'],
     ],
     closing:
-      'The connection is HTTPS, and the certificate of the node must be signed by the authority of --cacert, or else by one that the system trusts. The authority of a cluster is tls/ca.crt in the data directory of each node. Whoever makes a node with mfd init gets a context for it. A key is never an argument, as those are seen by every user of a machine.',
+      'The connection is HTTPS, and the certificate of the node must be signed by the authority of --cacert, or else by one that the system trusts. The authority of a cluster is tls/ca.crt in the data directory of each node; mfctl login shows it and asks whether to trust it from then on. Whoever makes a node with mfd init gets a context for it. A key is never an argument, as those are seen by every user of a machine.',
   },
   {
     name: 'formats',

@@ -8,6 +8,13 @@ export const durationMs = (text: string): number => {
   return ms;
 };
 
+/** The same, and 0s is one of them. */
+export const durationOrNone = (text: string): number => {
+  const ms = parseDuration(text);
+  if (ms === undefined) throw new InvalidArgumentError('Must be a duration such as 30s or 5m, or 0s.');
+  return ms;
+};
+
 /** An option's value as ISO 8601 UTC: a timestamp, a date (from 00:00 UTC), or a duration that lies back from now. */
 export const pastMoment = (text: string): string => {
   const moment = isoMomentBefore(text, Date.now());

@@ -1,6 +1,7 @@
 import {Command, CommanderError, Option} from 'commander';
 import manifest from '../package.json' with {type: 'json'};
 import {asCliError, CliError, ExitStatus, exitCodes, usageError} from './cli-error.ts';
+import {reportUnknown} from './cluster/check-line.ts';
 import {addApiCommand} from './commands/api.ts';
 import {addAuditCommand} from './commands/audit.ts';
 import {addClusterCommands} from './commands/cluster.ts';
@@ -11,14 +12,16 @@ import {addDomainCommands} from './commands/domain.ts';
 import {addEventsCommand} from './commands/events.ts';
 import {addHelpCommand} from './commands/help.ts';
 import {addKeyCommands} from './commands/key.ts';
+import {addLoginCommand} from './commands/login.ts';
 import {addMetricsCommand} from './commands/metrics.ts';
 import {addOpenapiCommand} from './commands/openapi.ts';
 import {addQuarantineCommands} from './commands/quarantine.ts';
 import {addWhoamiCommand} from './commands/whoami.ts';
-import {failureReport} from './failure-report.ts';
 import {groupCommands} from './help-groups.ts';
 import {helpTopics} from './help-topics.ts';
-import {type OutputFormat, outputFormat, outputFormats} from './output-format.ts';
+import {durationOrNone} from './moment.ts';
+import {failureReport} from './output/failure-report.ts';
+import {type OutputFormat, outputFormat, outputFormats} from './output/output-format.ts';
 import {createSession, type GlobalFlags, isColour, type Session} from './session.ts';
 import type {Terminal} from './terminal.ts';
 
@@ -38,8 +41,9 @@ export const run = async (argv: readonly string[], terminal: Terminal): Promise<
     if (thrown instanceof CommanderError && thrown.exitCode === 0) return exitCodes.ok;
     if (thrown instanceof CommanderError && thrown.code === 'commander.help') return exitCodes.usage;
     const error = errorOf(thrown, program, argv);
-    terminal.stderr.write(failureReport(error, reportStyle(terminal, program.opts<GlobalFlags>())));
     if (error.code === 'bug') session.log((error.cause as Error).stack ?? '');
+    if (commandPath(program, argv) === 'mfctl cluster check') return reportUnknown(terminal, error);
+    terminal.stderr.write(failureReport(error, reportStyle(terminal, program.opts<GlobalFlags>())));
     return error.exitCode;
   }
 };
@@ -66,6 +70,11 @@ const createProgram = (terminal: Terminal): Command =>
     .option('--cacert <file>', 'certificate to trust, PEM (MFCTL_CACERT)')
     .addOption(new Option('-o, --output <format>', 'output format (MFCTL_OUTPUT, else table)').choices(outputFormats))
     .option('--json <fields>', 'print these fields only, as JSON, such as id,name; the help of a command lists its fields')
+    .option(
+      '--retry-for <duration>',
+      'repeat what a node has no time for, for so long; 0s for not at all (MFCTL_RETRY_FOR, else 30s)',
+      durationOrNone,
+    )
     .option('--no-color', 'no colours (NO_COLOR)')
     .option('-q, --quiet', 'print data, warnings and errors only')
     .option('-v, --verbose', 'tell on standard error what is requested')
@@ -80,6 +89,7 @@ const createProgram = (terminal: Terminal): Command =>
     });
 
 const addCommands = (program: Command, session: Session): void => {
+  addLoginCommand(program, session);
   addContextCommands(program, session);
   addWhoamiCommand(program, session);
   addKeyCommands(program, session);

@@ -10,9 +10,16 @@ export const confirm = async (terminal: Terminal, question: string, isAgreed: bo
   if (!/^y(es)?$/i.test(answer.trim())) throw new CliError('cancelled', 'nothing was changed', {exitCode: exitCodes.cancelled});
 };
 
-const ask = async ({stdin, stderr}: Terminal, prompt: string): Promise<string> => {
-  const {createInterface} = await import('node:readline');
-  const lines = createInterface({input: stdin, output: stderr});
+/** What is typed is not shown. The end of input is an empty answer. */
+export const askHidden = (terminal: Terminal, prompt: string): Promise<string> => ask(terminal, prompt, true);
+
+const ask = async ({stdin, stderr}: Terminal, prompt: string, isHidden = false): Promise<string> => {
+  const [{createInterface}, {Writable}] = await Promise.all([import('node:readline'), import('node:stream')]);
+  // A terminal leaves the echo to whoever edits the line, and this one's goes nowhere.
+  const nowhere = new Writable({write: (_chunk, _encoding, done) => done()});
+  const hiding = {output: nowhere, terminal: true, historySize: 0};
+  const lines = createInterface({input: stdin, ...(isHidden ? hiding : {output: stderr})});
+  if (isHidden) stderr.write(prompt);
   try {
     return await new Promise<string>((resolve, reject) => {
       // The end of input is no answer, hence no; like an interrupt it leaves the cursor behind the question.
@@ -22,8 +29,9 @@ const ask = async ({stdin, stderr}: Terminal, prompt: string): Promise<string> =
       };
       lines.once('close', end);
       lines.once('SIGINT', () => reject(new CliError('interrupted', 'nothing was changed', {exitCode: exitCodes.interrupted})));
-      lines.question(prompt, answer => {
+      lines.question(isHidden ? '' : prompt, answer => {
         lines.off('close', end);
+        if (isHidden) stderr.write('\n');
         resolve(answer);
       });
     });

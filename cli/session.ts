@@ -1,16 +1,19 @@
 // One run of the program: what the flags and the environment say, and what commands do their work with.
 import type {Command} from 'commander';
-import type {Client} from './client.ts';
-import {type Connection, type ConnectionFlags, resolveConnection} from './connection.ts';
-import {type ContextStore, createContextStore} from './context-store.ts';
-import {type DeclaredOutput, fieldsHelp, type OutputPlan, planOutput} from './declared-output.ts';
-import {type OutputFlags, outputFormat} from './output-format.ts';
-import {createPrinter, type Printer} from './printer.ts';
+import {safeLine} from '../shared/safe-text.ts';
+import type {Client} from './api/client.ts';
+import {type Connection, type ConnectionFlags, resolveConnection} from './api/connection.ts';
+import {createRetry, type Retry} from './api/retry.ts';
+import {type RetryFlags, retryBudgetMs, sleepUnlessInterrupted} from './api/retry-wait.ts';
+import {type ContextStore, createContextStore} from './files/context-store.ts';
+import {type DeclaredOutput, fieldsHelp, type OutputPlan, planOutput} from './output/declared-output.ts';
+import {type OutputFlags, outputFormat} from './output/output-format.ts';
+import {createPrinter, type Printer} from './output/printer.ts';
+import type {Fields} from './output/resource.ts';
 import {confirm} from './question.ts';
-import type {Fields} from './resource.ts';
 import type {Terminal} from './terminal.ts';
 
-export interface GlobalFlags extends ConnectionFlags, OutputFlags {
+export interface GlobalFlags extends ConnectionFlags, OutputFlags, RetryFlags {
   color: boolean;
   quiet?: boolean;
   verbose?: boolean;
@@ -25,16 +28,22 @@ export interface Session {
   flags(): GlobalFlags;
   /** Says of a command, when it is defined, what it prints. Returns the command. */
   prints(command: Command, fields: Fields<never>): Command;
+  /** What a command was said to print. */
+  fieldsOf(command: Command): Fields<never> | undefined;
   /** Before a command is run: refuses what cannot be printed, while nothing has been done. */
   prepareOutput(command: Command): Promise<void>;
+  /** As it was prepared, for what does not print with a printer. */
+  outputPlan(): OutputPlan;
   printer(): Printer;
   /** Read once: the key may come from standard input. */
   connection(): Promise<Connection>;
   /** Of another context, whatever flags and the environment say. */
   connectionOf(context: string): Promise<Connection>;
   client(): Promise<Client>;
-  /** For another connection than that of the flags, the environment and the context. */
-  clientFor(connection: Connection): Promise<Client>;
+  /** For another connection than that of the flags, the environment and the context. Without `retry` it never waits. */
+  clientFor(connection: Connection, retry?: Retry): Promise<Client>;
+  /** Waits as long as `--retry-for` says, and says so. */
+  patience(): Retry;
   /** Rejects unless the answer is yes. */
   confirm(question: string, isAgreed: boolean | undefined): Promise<void>;
   /** A line about what is being done, for `--verbose`. */
@@ -68,10 +77,19 @@ export const createSession = ({terminal, version, argv, flags}: SessionNeeds): S
     resolved ??= resolveConnection(terminal, flags(), contexts);
     return resolved;
   };
-  const clientFor = async (to: Connection): Promise<Client> => {
-    const {createClient} = await import('./client.ts');
-    return createClient({connection: to, version, log});
+  const clientFor = async (to: Connection, retry?: Retry): Promise<Client> => {
+    const {createClient} = await import('./api/client.ts');
+    return createClient({connection: to, version, log, ...(retry && {retry})});
   };
+  const patience = (): Retry =>
+    createRetry({
+      budgetMs: retryBudgetMs(terminal, flags()),
+      now: Date.now,
+      sleep: (ms, signal) => sleepUnlessInterrupted(terminal, ms, signal),
+      say: text => {
+        if (flags().verbose || (terminal.stderr.isTTY && !flags().quiet)) terminal.stderr.write(`${safeLine(text)}\n`);
+      },
+    });
 
   return {
     terminal,
@@ -83,16 +101,19 @@ export const createSession = ({terminal, version, argv, flags}: SessionNeeds): S
       declared.set(command, fields);
       return command.addHelpText('after', () => fieldsHelp(command, fields));
     },
+    fieldsOf: command => declared.get(command),
     prepareOutput: async command => {
       plan = await planOutput(terminal, flags(), {command, declared});
     },
+    outputPlan: () => plan ?? {format: outputFormat(terminal, flags()), choice: undefined, toYaml: undefined},
     printer,
     log,
     confirm: (question, isAgreed) => confirm(terminal, question, isAgreed),
     connection,
     connectionOf: context => resolveConnection({...terminal, env: {}}, {context}, contexts),
     clientFor,
-    client: async () => clientFor(await connection()),
+    patience,
+    client: async () => clientFor(await connection(), patience()),
   };
 };
 

@@ -9,7 +9,7 @@ import type {DataFolder} from './data-folder.ts';
 import type {Authority} from './services/authority.ts';
 import type {CertificateRequests, Certificates} from './services/join-protocol.ts';
 import type {NodeIdentity} from './services/ports.ts';
-import {expiryOf, type NodePairs, operatorPair, readPairs, requireOurs, writePairs} from './tls-files.ts';
+import {expiryOf, type NodePairs, operatorPair, readPairs, requireOurs, withAuthority, writePairs} from './tls-files.ts';
 
 export interface CertificateKeeper {
   /** What new connections are shown. */
@@ -52,7 +52,10 @@ export const openCertificates = async (needs: Needs): Promise<CertificateKeeper>
       needsRenewal(cluster.cert, {hosts, uris: identityUris(identity)}, now())
     );
   };
-  const shown = async (pairs: NodePairs): Promise<NodePairs> => ({...pairs, api: (await operatorPair(config())) ?? pairs.api});
+  const shown = async (pairs: NodePairs): Promise<NodePairs> => ({
+    ...pairs,
+    api: (await operatorPair(config())) ?? withAuthority(pairs.api, await readText(folder.caCert, folder.caCert)),
+  });
   const renew = async (found: Partial<NodePairs>, certify: Authority['certify']) =>
     makePairs({folder, identity, hosts: hostsWith(found), certify});
 

@@ -63,6 +63,12 @@ export const requireOurs = (pairs: NodePairs, caCert: string): void => {
       throw new Error('the certificates that were given are not of this cluster’s authority, or for other keys');
 };
 
+/** The authority is sent along: who trusts it by its fingerprint, as `mfctl login` does, goes on doing so when the leaf is renewed. */
+export const withAuthority = ({key, cert}: KeyAndCertificate, caCert: string): KeyAndCertificate => ({
+  key,
+  cert: new X509Certificate(cert).verify(new X509Certificate(caCert).publicKey) ? `${cert}\n${caCert}` : cert,
+});
+
 /**
  * Key and certificate are two files, and a node that has no authority of its own must not be left with the one of the new
  * pair and the other of the old. So both are written down beside them first; `readPair` finishes what was begun.

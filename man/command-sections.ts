@@ -69,12 +69,15 @@ const paragraphs = (text: string): string[] => {
     else parts.push({isVerbatim, lines: [line]});
     if (line !== '') isNew = false;
   }
-  return parts.map(({isVerbatim, lines}) =>
-    isVerbatim
-      ? `.PP\n.RS 4\n${verbatim(lines.map(line => line.slice(2)).join('\n'))}\n.RE`
-      : `.PP\n${filled(plain(lines.join(' ')))}`,
-  );
+  return parts.map(({isVerbatim, lines}) => {
+    if (!isVerbatim) return `.PP\n${filled(plain(lines.join(' ')))}`;
+    const block = isNameList(lines) ? filled(plain(lines.join(' '))) : verbatim(lines.map(line => line.slice(2)).join('\n'));
+    return `.PP\n.RS 4\n${block}\n.RE`;
+  });
 };
+
+/** Such as the fields for --json, which the help folds to the width of the terminal. */
+const isNameList = (lines: readonly string[]): boolean => lines.every(line => /^ {2}\w+(, \w+)*,?$/.test(line));
 
 const isGroup = (command: Command): boolean => command.commands.length > 0;
 

@@ -1,11 +1,11 @@
 import type {Command} from 'commander';
 import type {AuditEntry} from '../../shared/audit-entry.ts';
-import {briefTimeText, timeText} from '../cell-text.ts';
-import type {Column} from '../column.ts';
 import {pastMoment} from '../moment.ts';
 import {pageLimit, wholeNumber} from '../option-values.ts';
-import {notePage, warnOfPartialList} from '../page-notes.ts';
-import type {Listed} from '../resource.ts';
+import {briefTimeText, timeText} from '../output/cell-text.ts';
+import type {Column} from '../output/column.ts';
+import {notePage, warnOfPartialList} from '../output/page-notes.ts';
+import type {Listed} from '../output/resource.ts';
 import type {Session} from '../session.ts';
 
 interface AuditFlags {
@@ -44,10 +44,10 @@ export const addAuditCommand = (program: Command, session: Session): void => {
     .prints(program.command('audit'), auditEntries)
     .description('list who did what, newest first')
     .option('--since <time>', 'at or after this time: 2026-03-01T00:00:00Z, or 2h and 3d before now', pastMoment)
-    .option('--key-id <id>', 'done with this key', wholeNumber)
-    .option('--action <action>', 'such as quarantine.release')
-    .option('--limit <number>', 'at most so many, up to 1000 (100)', pageLimit)
-    .option('--offset <number>', 'leave out so many', wholeNumber)
+    .option('--key-id <id>', 'done with the key of this id', wholeNumber)
+    .option('--action <action>', 'only this action, such as quarantine.release')
+    .option('--limit <number>', 'at most so many, up to 1000 (default: 100)', pageLimit)
+    .option('--offset <number>', 'leave out so many at the beginning', wholeNumber)
     .addHelpText('after', '\nExample:\n  mfctl audit --since 1d --action quarantine.release')
     .action(async ({keyId, ...flags}: AuditFlags) => {
       const client = await session.client();

@@ -19,7 +19,10 @@ export const addRemoveCommand = (cluster: Command, session: Session): void => {
 
 const help = `
 Stop the node first: it goes on by itself, and mail that it holds can then be reached through it alone. It does not come
-back by being started again; to have it back, make a token and join with an empty folder.`;
+back by being started again; to have it back, make a token and join with an empty folder.
+
+Example:
+  mfctl cluster remove mx2`;
 
 const remove = async (session: Session, node: string, {force, yes}: RemoveFlags): Promise<void> => {
   await session.confirm(`Remove node ${node}? The others refuse it from now on, and no longer show the mail it holds.`, yes);

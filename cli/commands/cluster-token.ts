@@ -1,6 +1,6 @@
 import {type Command, InvalidArgumentError} from 'commander';
-import {timeText} from '../cell-text.ts';
-import type {Shown} from '../resource.ts';
+import {timeText} from '../output/cell-text.ts';
+import type {Shown} from '../output/resource.ts';
 import type {Session} from '../session.ts';
 import {parseDuration} from '../time-text.ts';
 
@@ -33,8 +33,10 @@ export const addTokenCommand = (cluster: Command, session: Session): void => {
 
 const help = `
 Examples:
-  mfctl cluster token > token          and on the new machine: mfd join - --data /var/lib/mfd < token
-  mfctl cluster token --expires-in 10m -q | ssh mx2 mfd join - --data /var/lib/mfd --fqdn mx2.example.com`;
+  mfctl cluster token > token
+  mfctl cluster token --expires-in 10m -q | ssh mx2 mfd join - --data /var/lib/mfd --fqdn mx2.example.com
+
+On the new machine, with the token of the first one: mfd join - --data /var/lib/mfd < token`;
 
 /** The token alone is data: a pipe to the new machine gets nothing else. */
 const createToken = async (session: Session, expiresInS: number | undefined): Promise<void> => {

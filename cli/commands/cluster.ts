@@ -1,16 +1,16 @@
 import type {Command} from 'commander';
 import type {ClusterStatus, Peer} from '../../shared/cluster-status.ts';
-import {briefTimeText, durationText, timeText} from '../cell-text.ts';
-import type {Column} from '../column.ts';
-import type {Fields, Listed} from '../resource.ts';
+import {driftOf} from '../cluster/drift.ts';
+import {briefTimeText, durationText, timeText} from '../output/cell-text.ts';
+import type {Column} from '../output/column.ts';
+import type {Fields, Listed} from '../output/resource.ts';
+import {healthTones} from '../output/tone.ts';
 import type {Session} from '../session.ts';
-import {healthTones} from '../tone.ts';
+import {addCheckCommand} from './cluster-check.ts';
 import {addDriftCommand} from './cluster-drift.ts';
 import {addRemoveCommand} from './cluster-remove.ts';
 import {addTokenCommand} from './cluster-token.ts';
-
-/** Hashes differ for a moment after every change; for longer they should not (specification section 3.3). */
-const driftAfterSeconds = 600;
+import {addWatchCommand} from './cluster-watch.ts';
 
 const peerFields: Fields<Peer> = {
   fields: [
@@ -32,9 +32,12 @@ export const addClusterCommands = (program: Command, session: Session): void => 
       const {data} = await client.send<ClusterStatus>({path: 'cluster/status'});
       const printer = session.printer();
       printer.list(data.peers, peersOf(data), {value: data});
-      if (hasDrift(data.peers)) printer.warn('configuration drift: the hashes have differed for more than 10 minutes');
+      if (driftOf(data.peers, data.local_node_id)?.isAlarm)
+        printer.warn('configuration drift: the nodes are not configured alike; mfctl cluster drift shows what differs');
     });
 
+  addCheckCommand(cluster, session);
+  addWatchCommand(cluster, session, peerFields);
   addDriftCommand(cluster, session);
 
   addTokenCommand(cluster, session);
@@ -65,6 +68,3 @@ const columnsFor = ({local_node_id}: ClusterStatus): Column<Peer>[] => [
   {title: 'API', cell: peer => peer.api_url, isFlexible: true, dropRank: 1},
   {title: 'LICENSE EXPIRES', cell: ({license}) => timeText(license.expires_at), isWideOnly: true},
 ];
-
-const hasDrift = (peers: readonly Peer[]): boolean =>
-  new Set(peers.map(peer => peer.config_hash)).size > 1 && peers.some(peer => peer.config_hash_age_s > driftAfterSeconds);

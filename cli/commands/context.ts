@@ -1,11 +1,11 @@
 import type {Command} from 'commander';
 import {isApiKeyValue} from '../../shared/api-key-value.ts';
+import {checkedCaFile, checkedUrl, readKey} from '../api/connection.ts';
+import {checkedMetricsUrl} from '../api/metrics-address.ts';
 import {CliError, exitCodes, usageError} from '../cli-error.ts';
-import type {Column} from '../column.ts';
-import {checkedCaFile, checkedUrl, readKey} from '../connection.ts';
-import {type Context, isContextName} from '../context-store.ts';
-import {checkedMetricsUrl} from '../metrics-address.ts';
-import type {Listed} from '../resource.ts';
+import {type Context, isContextName} from '../files/context-store.ts';
+import type {Column} from '../output/column.ts';
+import type {Listed} from '../output/resource.ts';
 import type {Session} from '../session.ts';
 
 interface AddFlags {
@@ -19,6 +19,7 @@ interface ContextRecord {
   current: boolean;
   url: string;
   cacert: string | null;
+  fingerprint: string | null;
   metrics_url: string | null;
 }
 
@@ -27,11 +28,12 @@ const columns: Column<ContextRecord>[] = [
   {title: 'NAME', cell: ({name}) => name},
   {title: 'URL', cell: ({url}) => url},
   {title: 'CACERT', cell: ({cacert}) => cacert, isFlexible: true},
+  {title: 'FINGERPRINT', cell: ({fingerprint}) => fingerprint, isWideOnly: true},
   {title: 'METRICS URL', cell: ({metrics_url}) => metrics_url, isWideOnly: true},
 ];
 
 const contextRecords: Listed<ContextRecord> = {
-  fields: ['name', 'current', 'url', 'cacert', 'metrics_url'],
+  fields: ['name', 'current', 'url', 'cacert', 'fingerprint', 'metrics_url'],
   nameOf: ({name}) => name,
   columns,
   none: 'no contexts; add one: mfctl context add --help',
@@ -52,8 +54,10 @@ export const addContextCommands = (program: Command, session: Session): void => 
     });
 
   context
-    .command('use <name>')
+    .command('use')
     .description('make a context the one in use')
+    .argument('<name>', 'as context list shows it')
+    .addHelpText('after', '\nExample:\n  mfctl context use mx1')
     .action(async (name: string) => {
       const {contexts} = await session.contexts.read();
       if (!contexts.some(known => known.name === name)) throw noSuchContext(name);
@@ -62,8 +66,9 @@ export const addContextCommands = (program: Command, session: Session): void => 
     });
 
   context
-    .command('add <name>')
+    .command('add')
     .description('add a context, or replace the one of that name')
+    .argument('<name>', 'to call it by')
     .usage('<name> --url <url> [--cacert <file>] [--api-key-file <file>] [options]')
     .option('--metrics-url <url>', 'address of the metrics listener, such as http://127.0.0.1:9090')
     .option('--use', 'make it the one in use')
@@ -71,8 +76,9 @@ export const addContextCommands = (program: Command, session: Session): void => 
     .action((name: string, flags: AddFlags) => add(session, name, flags));
 
   context
-    .command('remove <name>')
-    .description('remove a context and its key')
+    .command('remove')
+    .description('remove a context, its key and its certificate')
+    .argument('<name>', 'as context list shows it')
     .action(async (name: string) => {
       if (!(await session.contexts.remove(name))) throw noSuchContext(name);
       session.printer().note(`removed ${name}`);
@@ -112,10 +118,11 @@ const add = async (session: Session, name: string, {metricsUrl, use}: AddFlags):
 const noSuchContext = (name: string): CliError =>
   new CliError('not_found', `no context is called ${name}`, {exitCode: exitCodes.notFound, hint: 'mfctl context list'});
 
-const recordOf = ({name, url, cacert, metricsUrl}: Context, current: string | undefined): ContextRecord => ({
+const recordOf = ({name, url, cacert, fingerprint, metricsUrl}: Context, current: string | undefined): ContextRecord => ({
   name,
   current: name === current,
   url,
   cacert: cacert ?? null,
+  fingerprint: fingerprint ?? null,
   metrics_url: metricsUrl ?? null,
 });

@@ -1,12 +1,13 @@
 import type {Command} from 'commander';
 import type {Domain} from '../../shared/domain.ts';
-import {countText, plural} from '../cell-text.ts';
+import type {Client} from '../api/client.ts';
 import {CliError, exitCodes, usageError} from '../cli-error.ts';
-import type {Client} from '../client.ts';
-import {applyDomainChanges, type ChangeOutcome} from '../domain-changes.ts';
-import {changeRecord, renderDomainDiff} from '../domain-diff.ts';
-import {readDomainFile} from '../domain-file.ts';
-import {type DomainChange, planDomainChanges} from '../domain-plan.ts';
+import {applyDomainChanges, type ChangeOutcome} from '../domains/domain-changes.ts';
+import {changeRecord, renderDomainDiff} from '../domains/domain-diff.ts';
+import {readDomainFile} from '../domains/domain-file.ts';
+import {type DomainChange, planDomainChanges} from '../domains/domain-plan.ts';
+import {countText, plural} from '../output/cell-text.ts';
+import type {Listed} from '../output/resource.ts';
 import {isColour, type Session} from '../session.ts';
 import {warnOfUnsigned} from './domain-dkim.ts';
 
@@ -18,8 +19,8 @@ interface ApplyFlags {
 }
 
 export const addApplyCommand = (domain: Command, session: Session): void => {
-  domain
-    .command('apply')
+  session
+    .prints(domain.command('apply'), changeRecords)
     .description('make the domains as a file says: shows what would change, asks, changes it')
     .requiredOption('-f, --file <file>', 'YAML or JSON as domain export prints it, - for standard input')
     .option('--prune', 'delete the domains that the file does not name')
@@ -27,6 +28,15 @@ export const addApplyCommand = (domain: Command, session: Session): void => {
     .option('--yes', 'do not ask')
     .addHelpText('after', help)
     .action((flags: ApplyFlags) => apply(session, flags));
+};
+
+type ChangeRecord = ReturnType<typeof outcomeRecord>;
+
+/** For programs; people get the diff. */
+const changeRecords: Listed<ChangeRecord> = {
+  fields: ['domain', 'change', 'fields', 'error'],
+  nameOf: ({domain}) => domain,
+  columns: [],
 };
 
 const help = `
@@ -46,19 +56,24 @@ const apply = async (session: Session, {file, prune = false, dryRun = false, yes
   const planned = await planDomainChanges(client, wanted, prune);
   const changes = planned.filter(({kind}) => kind !== 'unchanged');
   const printer = session.printer();
-  const isTable = printer.format === 'table';
+  const {isForPeople} = printer;
 
-  if (isTable) terminal.stdout.write(renderDomainDiff(changes, isColour(terminal.stdout, terminal, session.flags())));
+  if (isForPeople) terminal.stdout.write(renderDomainDiff(changes, isColour(terminal.stdout, terminal, session.flags())));
   if (changes.length === 0 || dryRun) {
-    if (!isTable) printer.value(planned.map(changeRecord));
+    if (!isForPeople) printer.list(planned.map(changeRecord), changeRecords);
     return printer.note(changes.length === 0 ? 'no changes' : `nothing was changed; this would ${sentence(changes)}`);
   }
   // What is asked about has to be seen, where standard output is for a program.
-  if (!isTable && !yes) terminal.stderr.write(renderDomainDiff(changes, isColour(terminal.stderr, terminal, session.flags())));
+  if (!isForPeople && !yes)
+    terminal.stderr.write(renderDomainDiff(changes, isColour(terminal.stderr, terminal, session.flags())));
   await session.confirm(question(changes), yes);
 
   const {outcomes, end} = await applyDomainChanges(client, changes);
-  if (!isTable) printer.value(planned.map(change => outcomeRecord(change, outcomes)));
+  if (!isForPeople)
+    printer.list(
+      planned.map(change => outcomeRecord(change, outcomes)),
+      changeRecords,
+    );
   const failure = failureOf(changes, outcomes, end);
   report(session, changes, {outcomes, told: failure?.outcome});
   if (!end) await warnOfAllUnsigned(session, client, outcomes);

@@ -1,13 +1,13 @@
 import {type Command, Option} from 'commander';
 import type {DkimAlgorithm, DkimKey} from '../../shared/dkim-key.ts';
 import type {Domain} from '../../shared/domain.ts';
-import {dateText, timeText} from '../cell-text.ts';
-import type {Client} from '../client.ts';
-import type {Column} from '../column.ts';
-import {findDomain, findDomainId} from '../find-domain.ts';
-import type {Listed, Shown} from '../resource.ts';
+import type {Client} from '../api/client.ts';
+import {findDomain, findDomainId} from '../api/find-domain.ts';
+import {dateText, timeText} from '../output/cell-text.ts';
+import type {Column} from '../output/column.ts';
+import type {Listed, Shown} from '../output/resource.ts';
+import {zoneLine} from '../output/zone-line.ts';
 import type {Session} from '../session.ts';
-import {zoneLine} from '../zone-line.ts';
 
 const algorithms = ['rsa-2048', 'ed25519'] as const satisfies readonly DkimAlgorithm[];
 
@@ -50,8 +50,8 @@ export const addDkimCommands = (domain: Command, session: Session): void => {
     .prints(dkim.command('create'), dkimKeys)
     .description('make a DKIM key and show the DNS record to publish')
     .argument('<domain>', 'name or id')
-    .requiredOption('--selector <selector>', 'such as mfd2026')
-    .addOption(new Option('--algorithm <algorithm>', 'kind of key (rsa-2048)').choices(algorithms))
+    .requiredOption('--selector <selector>', 'name of the key in DNS, such as mfd2026')
+    .addOption(new Option('--algorithm <algorithm>', 'kind of key (default: rsa-2048)').choices(algorithms))
     .addHelpText('after', '\nExample:\n  mfctl domain dkim create example.com --selector mfd2026')
     .action(async (nameOrId: string, flags: {selector: string; algorithm?: string}) => {
       const client = await session.client();
@@ -65,10 +65,13 @@ export const addDkimCommands = (domain: Command, session: Session): void => {
     .command('delete')
     .description('remove a DKIM key; mail signed with it that is still under way will not verify once its record is gone')
     .argument('<domain>', 'name or id')
-    .argument('<selector>', 'of the key')
-    .action(async (nameOrId: string, selector: string) => {
+    .argument('<selector>', 'as dkim list shows it')
+    .option('--yes', 'do not ask')
+    .addHelpText('after', '\nExample:\n  mfctl domain dkim delete example.com mfd2026')
+    .action(async (nameOrId: string, selector: string, {yes}: {yes?: boolean}) => {
       const client = await session.client();
       const {data} = await findDomain(client, nameOrId);
+      await session.confirm(`Delete the DKIM key ${selector} of ${data.name}? No other one will ever fit its DNS record.`, yes);
       await client.send<null>({method: 'DELETE', path: `domains/${data.id}/dkim-keys/${encodeURIComponent(selector)}`});
       session.printer().done(`deleted DKIM key ${selector}`);
       await warnOfUnsigned(session, client, data);

@@ -2,10 +2,10 @@ import type {Command} from 'commander';
 import type {Domain} from '../../shared/domain.ts';
 import {canonicalDomain} from '../../shared/domain-name.ts';
 import type {MailFilter} from '../../shared/mail-filter.ts';
+import {inParallel} from '../api/in-parallel.ts';
 import {CliError, exitCodes} from '../cli-error.ts';
-import {type FilterRule, settingsOf, sortedRules} from '../domain-entry.ts';
-import {parallelRequests} from '../domain-plan.ts';
-import {inParallel} from '../in-parallel.ts';
+import {type FilterRule, settingsOf, sortedRules} from '../domains/domain-entry.ts';
+import {parallelRequests} from '../domains/domain-plan.ts';
 import type {Session} from '../session.ts';
 
 export const addExportCommand = (domain: Command, session: Session): void => {
@@ -35,8 +35,9 @@ const exportDomains = async (session: Session, namesOrIds: readonly string[]): P
   });
 
   const printer = session.printer();
-  if (printer.format === 'table') printer.text(await asYaml({domains}));
-  else printer.value({domains});
+  if (!printer.isForPeople) return printer.value({domains});
+  const {safeYaml} = await import('../output/safe-yaml.ts');
+  printer.text(safeYaml({domains}));
 };
 
 const choose = (domains: readonly Domain[], namesOrIds: readonly string[]): readonly Domain[] => {
@@ -53,9 +54,3 @@ const choose = (domains: readonly Domain[], namesOrIds: readonly string[]): read
 /** What does not belong to the kind of filter is left out. */
 const written = (rule: FilterRule): Partial<FilterRule> =>
   Object.fromEntries(Object.entries(rule).filter(([, value]) => value !== null));
-
-/** One line for each value, and texts quoted where an older YAML would read something else. */
-const asYaml = async (value: unknown): Promise<string> => {
-  const {stringify} = await import('yaml');
-  return stringify(value, {lineWidth: 0, aliasDuplicateObjects: false, compat: 'yaml-1.1'});
-};

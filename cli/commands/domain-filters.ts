@@ -1,11 +1,12 @@
 import {type Command, Option} from 'commander';
 import type {CreateMailFilter, MailFilter} from '../../shared/mail-filter.ts';
-import {dateText, timeText} from '../cell-text.ts';
+import {findDomainId} from '../api/find-domain.ts';
 import {usageError} from '../cli-error.ts';
-import type {Column} from '../column.ts';
-import {findDomainId} from '../find-domain.ts';
+import {quoted} from '../command-line.ts';
 import {decimal, wholeNumber} from '../option-values.ts';
-import type {Listed, Shown} from '../resource.ts';
+import {dateText, timeText} from '../output/cell-text.ts';
+import type {Column} from '../output/column.ts';
+import type {Listed, Shown} from '../output/resource.ts';
 import type {Session} from '../session.ts';
 
 interface FilterFlags {
@@ -69,7 +70,7 @@ export const addFilterCommands = (domain: Command, session: Session): void => {
     .option('--sender-domain <domain>', 'from this domain or one below it')
     .option('--subject <pattern>', 'with such a subject; * is any text, ? one character')
     .option('--header <name: pattern>', 'with such a header')
-    .option('--comment <text>', 'why')
+    .option('--comment <text>', 'why the filter is there')
     .addHelpText('after', addHelp)
     .action(async (nameOrId: string, flags: FilterFlags) => {
       const filter = filterOf(flags);
@@ -81,15 +82,31 @@ export const addFilterCommands = (domain: Command, session: Session): void => {
 
   filters
     .command('remove')
-    .description('remove a mail filter')
+    .description('remove a mail filter, and say how to add it again')
     .argument('<domain>', 'name or id')
-    .argument('<id>', 'of the filter', wholeNumber)
+    .argument('<id>', 'as filters list shows it', wholeNumber)
+    .addHelpText('after', '\nExample:\n  mfctl domain filters remove example.com 1000000001')
     .action(async (nameOrId: string, id: number) => {
       const client = await session.client();
-      await client.send<null>({method: 'DELETE', path: `domains/${await findDomainId(client, nameOrId)}/filters/${id}`});
+      const path = `domains/${await findDomainId(client, nameOrId)}/filters`;
+      const {data} = await client.send<MailFilter[]>({path});
+      await client.send<null>({method: 'DELETE', path: `${path}/${id}`});
       session.printer().done(`removed filter ${id}`);
+      const removed = data.find(filter => filter.id === id);
+      if (removed) session.printer().note(`to have it again: ${addingCommand(nameOrId, removed)}`);
     });
 };
+
+/** What `add` would have to be told. */
+const addingCommand = (nameOrId: string, {action, match, header, pattern, score, comment}: MailFilter): string =>
+  [
+    'mfctl domain filters add',
+    quoted(nameOrId),
+    action === 'score' ? `--score ${score}` : `--${action}`,
+    `--${match.replace('_', '-')}`,
+    quoted(match === 'header' ? `${header}: ${pattern}` : pattern),
+    ...(comment === null ? [] : ['--comment', quoted(comment)]),
+  ].join(' ');
 
 const addHelp = `
 Examples:

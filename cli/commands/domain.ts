@@ -1,9 +1,9 @@
 import type {Command} from 'commander';
 import type {Domain} from '../../shared/domain.ts';
+import {findDomain} from '../api/find-domain.ts';
 import {usageError} from '../cli-error.ts';
-import {domains} from '../domain-columns.ts';
-import {addSettingOptions, type SettingFlags, settingsOf} from '../domain-flags.ts';
-import {findDomain} from '../find-domain.ts';
+import {addSettingOptions, type SettingFlags, settingsOf} from '../domains/domain-flags.ts';
+import {domains} from '../output/domain-columns.ts';
 import type {Session} from '../session.ts';
 import {addApplyCommand} from './domain-apply.ts';
 import {addDkimCommands, warnOfUnsigned} from './domain-dkim.ts';
@@ -35,7 +35,7 @@ export const addDomainCommands = (program: Command, session: Session): void => {
   create.description('protect a domain').argument('<name>', 'such as example.com');
   addSettingOptions(create)
     .option('--inactive', 'take no mail for it yet')
-    .addHelpText('after', '\nExample:\n  mfctl domain create example.com --backend mail.example.com:25 --quarantine-threshold 6')
+    .addHelpText('after', createHelp)
     .action(async (name: string, flags: SettingFlags) => {
       const client = await session.client();
       const {data} = await client.send<Domain>({method: 'POST', path: 'domains', json: {name, ...settingsOf(flags)}});
@@ -49,7 +49,7 @@ export const addDomainCommands = (program: Command, session: Session): void => {
     .option('--no-tenant-id', 'belongs to no tenant')
     .option('--active', 'take mail for it')
     .option('--inactive', 'take no mail for it')
-    .addHelpText('after', '\nExample:\n  mfctl domain update example.com --reject-threshold 12 --dkim')
+    .addHelpText('after', updateHelp)
     .action((nameOrId: string, flags: SettingFlags) => updateDomain(session, nameOrId, flags));
 
   domain
@@ -57,6 +57,7 @@ export const addDomainCommands = (program: Command, session: Session): void => {
     .description('remove a domain with its DKIM keys and mail filters; its held mail stays until it expires')
     .argument('<domain>', 'name or id')
     .option('--yes', 'do not ask')
+    .addHelpText('after', '\nExample:\n  mfctl domain delete example.com')
     .action(async (nameOrId: string, {yes}: {yes?: boolean}) => {
       const client = await session.client();
       const {data} = await findDomain(client, nameOrId);
@@ -70,6 +71,20 @@ export const addDomainCommands = (program: Command, session: Session): void => {
   addFilterCommands(domain, session);
   addDkimCommands(domain, session);
 };
+
+const createHelp = `
+Unless you say otherwise, inbound mail is held from a score of 6 on and refused from 15 on.
+
+Examples:
+  mfctl domain create example.com --backend mail.example.com:25
+  mfctl domain create example.com --backend '[2001:db8::25]:25' --backend backup.example.com:25 --quarantine-threshold 5`;
+
+const updateHelp = `
+What is not mentioned stays as it is; the backends that are given take the place of all there were.
+
+Examples:
+  mfctl domain update example.com --reject-threshold 12 --dkim
+  mfctl domain update example.com --inactive`;
 
 /** Sends what was mentioned, against the version it was looked up in: nobody else's change is undone unseen. */
 const updateDomain = async (session: Session, nameOrId: string, flags: SettingFlags): Promise<void> => {

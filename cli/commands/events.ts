@@ -1,14 +1,14 @@
 import {type Command, InvalidArgumentError} from 'commander';
 import type {EventType} from '../../shared/cluster-event.ts';
-import {createContact} from '../contact.ts';
-import {eventColumns} from '../event-columns.ts';
-import {eventTypes} from '../event-parser.ts';
-import {followEvents} from '../follow-events.ts';
+import {createContact} from '../api/contact.ts';
+import {eventTypes} from '../api/event-parser.ts';
+import {followEvents} from '../api/follow-events.ts';
+import {keepWatching} from '../api/watching.ts';
 import {durationMs} from '../moment.ts';
 import {countOfAtLeastOne} from '../option-values.ts';
+import {clusterEvents} from '../output/event-columns.ts';
+import {createStreamPrinter} from '../output/stream-printer.ts';
 import type {Session} from '../session.ts';
-import {createStreamPrinter} from '../stream-printer.ts';
-import {keepWatching} from '../watching.ts';
 
 interface EventFlags {
   type?: EventType[];
@@ -17,8 +17,8 @@ interface EventFlags {
 }
 
 export const addEventsCommand = (program: Command, session: Session): void => {
-  program
-    .command('events')
+  session
+    .prints(program.command('events'), clusterEvents)
     .description('show what happens in the cluster, as it happens, until Ctrl-C')
     .option('--type <types>', `only these, with commas between them: ${eventTypes.join(', ')}`, typesOf)
     .option('--limit <number>', 'end after so many', countOfAtLeastOne)
@@ -36,11 +36,11 @@ Examples:
   mfctl events -o ndjson | grep '"type":"released"'`;
 
 const showEvents = (session: Session, {type: types, limit, for: forMs}: EventFlags): Promise<void> => {
-  const events = createStreamPrinter(session.terminal, session.flags(), eventColumns);
+  const events = createStreamPrinter(session, clusterEvents);
   const contact = createContact(session.printer(), 'what happened in between is not shown');
   return keepWatching(session.terminal, forMs, async ({signal, stop}) => {
     let shown = 0;
-    await followEvents(await session.client(), {
+    await followEvents(await session.clientFor(await session.connection()), {
       types,
       signal,
       onConnected: contact.found,

@@ -1,13 +1,13 @@
 import {type Command, Option} from 'commander';
 import type {ApiKey, CreatedApiKey} from '../../shared/api-key.ts';
 import {scopes} from '../../shared/scopes.ts';
-import {timeText} from '../cell-text.ts';
 import {usageError} from '../cli-error.ts';
-import {apiKeys, createdKey, filedKey} from '../key-columns.ts';
-import {openKeyFile, writeKeyFile} from '../key-file.ts';
+import {openKeyFile, writeKeyFile} from '../files/key-file.ts';
 import {exactMoment, momentAfter} from '../moment.ts';
 import {wholeNumber} from '../option-values.ts';
-import {warnOfSilentNodes} from '../page-notes.ts';
+import {timeText} from '../output/cell-text.ts';
+import {apiKeys, createdKey, filedKey} from '../output/key-columns.ts';
+import {warnOfSilentNodes} from '../output/page-notes.ts';
 import type {Session} from '../session.ts';
 import {addRotateCommand} from './key-rotate.ts';
 
@@ -45,7 +45,7 @@ export const addKeyCommands = (program: Command, session: Session): void => {
     .description('create an API key and show it, this once')
     .requiredOption('--name <name>', 'what it is for')
     .addOption(new Option('--scope <scope>', 'what it may do').choices(scopes).makeOptionMandatory())
-    .option('--rate-limit <number>', 'requests a minute', wholeNumber)
+    .option('--rate-limit <number>', 'requests a minute (default: 600)', wholeNumber)
     .addOption(
       new Option('--expires-at <time>', 'its end, such as 2027-01-31T00:00:00Z').argParser(exactMoment).conflicts('expiresIn'),
     )
@@ -63,6 +63,7 @@ export const addKeyCommands = (program: Command, session: Session): void => {
     .option('--in <duration>', 'its end from now on, such as 12h', momentAfter)
     .option('--force', 'even the last full-admin key')
     .option('--yes', 'do not ask')
+    .addHelpText('after', revokeHelp)
     .action(async (id: number, {force, yes, ...flags}: EndFlags) => {
       const at = flags.at ?? flags.in;
       const from = at === undefined ? 'now on' : timeText(at);
@@ -91,7 +92,18 @@ export const addKeyCommands = (program: Command, session: Session): void => {
     });
 };
 
+const revokeHelp = `
+Examples:
+  mfctl key revoke 1000000002
+  mfctl key revoke 1000000002 --in 12h`;
+
 const createHelp = `
+Scopes:
+  read-only        sees mail, domains, keys, the audit log and the cluster, and changes nothing
+  quarantine-only  sees, releases and discards held mail
+  domain-admin     the same for the mail of one domain, and changes that domain
+  full-admin       everything
+
 Examples:
   mfctl key create --name monitoring --scope read-only --key-file monitoring.key
   mfctl key create --name 'Example Ltd.' --scope domain-admin --domain example.com --expires-in 90d`;

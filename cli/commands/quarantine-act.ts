@@ -1,65 +1,95 @@
 import type {Command} from 'commander';
-import type {ActionOutcome, BulkResult, HoldAction, MailReference} from '../../shared/held-mail.ts';
-import {countText, plural, timeText} from '../cell-text.ts';
-import {CliError, exitCodes, usageError} from '../cli-error.ts';
-import type {Client} from '../client.ts';
-import type {Column} from '../column.ts';
-import {mailId, mailPath, parseMailId, parseMailIds} from '../mail-id.ts';
-import type {Listed} from '../resource.ts';
+import type {ActionOutcome, HoldAction, MailReference} from '../../shared/held-mail.ts';
+import {usageError} from '../cli-error.ts';
+import {addFilterOptions, addStrictOption, type MailFilter, type StrictFlag} from '../mail/mail-filter.ts';
+import {mailId, mailPath, parseMailId, parseMailIds} from '../mail/mail-id.ts';
+import {wholeNumber} from '../option-values.ts';
+import {actionOutcomes, bulkResults} from '../output/action-report.ts';
+import type {Listed} from '../output/resource.ts';
 import type {Session} from '../session.ts';
 import {readStdin} from '../terminal.ts';
+import {actOnMany, checkExpectedCount} from './quarantine-act-many.ts';
+import {actOnMatching} from './quarantine-act-matching.ts';
 
-/** The most one bulk request may name. */
-const chunkSize = 1000;
-
-const columns: Column<ActionOutcome>[] = [
-  {title: 'ID', cell: mailId},
-  {title: 'STATE', cell: outcome => outcome.state},
-  {title: 'AT', cell: outcome => timeText(outcome.acted_at)},
-  {title: 'BY KEY', cell: outcome => outcome.acted_by_key_id, align: 'right'},
-  {title: 'NOTE', cell: outcome => (outcome.already ? 'was done before' : '')},
-];
-
-const outcomes: Listed<ActionOutcome> = {
-  fields: ['node_id', 'queue_id', 'state', 'acted_at', 'acted_by_key_id', 'already'],
-  nameOf: mailId,
-  columns,
-};
-
-/** What could not be done stands among the rest, but in the table. */
-const results: Listed<BulkResult, ActionOutcome> = {
-  ...outcomes,
-  fields: [...outcomes.fields, 'error'],
-  linesOf: all => all.filter(result => 'state' in result),
-  none: 'nothing was done',
-};
+export interface ActFlags extends MailFilter, StrictFlag {
+  allMatching?: boolean;
+  yes?: boolean;
+  dryRun?: boolean;
+  expectCount?: number;
+}
 
 export const addActCommands = (quarantine: Command, session: Session): void => {
-  session
-    .prints(quarantine.command('release'), results)
-    .description('deliver held mail')
-    .argument('<id...>', 'NODE/QUEUE, or - for ids on standard input')
-    .addHelpText('after', '\nExamples:\n  mfctl quarantine release NODE/QUEUE NODE/QUEUE\n  mfctl quarantine release - < ids.txt')
-    .action((ids: string[]) => act(session, 'release', ids));
-
-  session
-    .prints(quarantine.command('discard'), results)
-    .description('delete held mail for good, without delivering it')
-    .argument('<id...>', 'NODE/QUEUE, or - for ids on standard input')
-    .addHelpText('after', '\nExamples:\n  mfctl quarantine discard NODE/QUEUE\n  mfctl quarantine discard - < ids.txt')
-    .action((ids: string[]) => act(session, 'discard', ids));
+  addActCommand(quarantine, session, 'release').description('deliver held mail: by its ids, or all that matches filters');
+  addActCommand(quarantine, session, 'discard').description(
+    'delete held mail for good, without delivering it: by its ids, or all that matches filters',
+  );
 };
 
-const act = async (session: Session, action: HoldAction, ids: string[]): Promise<void> => {
+const addActCommand = (quarantine: Command, session: Session, action: HoldAction): Command => {
+  const command = session
+    .prints(quarantine.command(action), bulkResults)
+    .argument('[id...]', 'NODE/QUEUE, or - for ids on standard input')
+    .option('--all-matching', 'all held mail that matches the filters below, in place of ids');
+  return addStrictOption(addFilterOptions(command))
+    .option('--expect-count <number>', 'do nothing unless it is exactly so many mails', wholeNumber)
+    .option('--dry-run', 'print what would be dealt with, and change nothing')
+    .option('--yes', 'do not ask')
+    .addHelpText('after', helpOf(action))
+    .action((ids: string[], flags: ActFlags) => act(session, action, {ids, flags}));
+};
+
+const helpOf = (action: HoldAction): string => `
+With --all-matching the mails are counted first, then it is asked, and mail that arrives meanwhile is left alone. In a terminal
+only what failed is listed then. Ctrl-C ends it after what is under way.
+
+Examples:
+  mfctl quarantine ${action} NODE/QUEUE NODE/QUEUE
+  mfctl quarantine ${action} - < ids.txt
+  mfctl quarantine ${action} --all-matching --sender news@example.org --since 2h
+  mfctl quarantine ${action} --all-matching --domain example.com --min-score 20 --dry-run`;
+
+const act = async (session: Session, action: HoldAction, {ids, flags}: {ids: string[]; flags: ActFlags}): Promise<void> => {
+  const {allMatching, yes, dryRun, expectCount, strict, ...filter} = flags;
+  const help = `mfctl quarantine ${action} --help`;
+  const hasFilters = strict !== undefined || Object.keys(filter).length > 0;
+  if (ids.length > 0 && (allMatching || hasFilters))
+    throw usageError('ids and filters do not go together: name the mails, or say with --all-matching which ones are meant', help);
+  if (allMatching) return actOnMatching(session, action, {filter, yes, dryRun, expectCount, strict});
+  if (hasFilters) throw usageError(`filters alone ${action} nothing: add --all-matching if all that matches is meant`, help);
+  if (ids.length === 0)
+    throw usageError('name the mails: by ids, by - for ids on standard input, or by filters with --all-matching', help);
+
+  return actOnNamed(session, action, {ids, dryRun, expectCount});
+};
+
+interface Named {
+  ids: string[];
+  dryRun: boolean | undefined;
+  expectCount: number | undefined;
+}
+
+const actOnNamed = async (session: Session, action: HoldAction, {ids, dryRun, expectCount}: Named): Promise<void> => {
+  const printer = session.printer();
   const mails = await mailsOf(session, ids);
+  checkExpectedCount(mails.length, expectCount, 'ids are named');
   const [mail] = mails;
-  if (mail === undefined) return session.printer().note(`no ids on standard input, nothing to ${action}`);
+  if (mail === undefined) return printer.note(`no ids on standard input, nothing to ${action}`);
+
+  if (dryRun) {
+    printer.list(mails, references);
+    return printer.note(`a dry run: nothing was changed`);
+  }
+  if (mails.length > 1) return actOnMany(session, action, {mails, isListed: true});
 
   const client = await session.client();
-  if (mails.length === 1) {
-    const {data} = await client.send<ActionOutcome>({method: 'POST', path: `${mailPath(mail)}/${action}`});
-    session.printer().record(data, outcomes);
-  } else await actOnMany(session, client, {action, mails});
+  const {data} = await client.send<ActionOutcome>({method: 'POST', path: `${mailPath(mail)}/${action}`});
+  printer.record(data, actionOutcomes);
+};
+
+const references: Listed<MailReference> = {
+  fields: ['node_id', 'queue_id'],
+  nameOf: mailId,
+  columns: [{title: 'ID', cell: mailId}],
 };
 
 /** Nothing is done unless every id reads as one. An id that is named twice is meant once. */
@@ -67,52 +97,4 @@ const mailsOf = async (session: Session, ids: string[]): Promise<MailReference[]
   if (ids.includes('-') && ids.length > 1) throw usageError('- stands for all ids, and goes with no other');
   const mails = ids[0] === '-' ? parseMailIds(await readStdin(session.terminal)) : ids.map(parseMailId);
   return [...new Map(mails.map(mail => [mailId(mail), mail])).values()];
-};
-
-const actOnMany = async (
-  session: Session,
-  client: Client,
-  {action, mails}: {action: HoldAction; mails: MailReference[]},
-): Promise<void> => {
-  const answers: BulkResult[] = [];
-  try {
-    for (let at = 0; at < mails.length; at += chunkSize) {
-      const items = mails.slice(at, at + chunkSize);
-      const {data} = await client.send<BulkResult[]>({method: 'POST', path: `mail/quarantine/${action}`, json: {items}});
-      answers.push(...data);
-    }
-  } catch (error) {
-    // What was done before the failure has been done, and is told.
-    if (answers.length > 0) printResults(session, answers);
-    if (answers.length > 0)
-      session.printer().warn(`${countText(mails.length - answers.length)} of ${countText(mails.length)} ids were not dealt with`);
-    throw error;
-  }
-
-  const failed = printResults(session, answers);
-  if (failed > 0)
-    throw new CliError(
-      'partial_failure',
-      `${countText(failed)} of ${plural(mails.length, 'mail')} could not be ${pastTense[action]}`,
-      {
-        exitCode: exitCodes.partial,
-        hint: 'mfctl quarantine list shows what is held',
-      },
-    );
-};
-
-const pastTense: Record<HoldAction, string> = {release: 'released', discard: 'discarded'};
-
-const printResults = (session: Session, answers: readonly BulkResult[]): number => {
-  const printer = session.printer();
-  const failed = answers.filter(result => 'error' in result);
-  // A name says that it was done; the other formats for programs have room for what was not.
-  printer.list(printer.format === 'name' ? answers.filter(result => 'state' in result) : answers, results);
-  if (printer.isForPeople || printer.format === 'name')
-    for (const result of failed) {
-      const {code, detail, fields = []} = result.error;
-      const replies = fields.map(({path, detail: reply}) => `; ${path}: ${reply}`).join('');
-      printer.warn(`${mailId(result)}: ${detail} (${code})${replies}`);
-    }
-  return failed.length;
 };

@@ -1,64 +1,28 @@
-import {type Command, Option} from 'commander';
-import type {HeldMail, Reason, Summary, SummaryGroup} from '../../shared/held-mail.ts';
-import {briefTimeText, countText, firstOf, plural, senderText, sizeText, timeText} from '../cell-text.ts';
-import {CliError, exitCodes} from '../cli-error.ts';
-import type {Answer, Request} from '../client.ts';
-import type {Column} from '../column.ts';
-import {mailId} from '../mail-id.ts';
-import {pastMoment} from '../moment.ts';
-import {decimal, pageLimit, wholeNumber} from '../option-values.ts';
-import {notePage, warnOfPartialList} from '../page-notes.ts';
-import type {Listed} from '../resource.ts';
+import type {Command} from 'commander';
+import type {HeldMail, Summary, SummaryGroup} from '../../shared/held-mail.ts';
+import {
+  addFilterOptions,
+  addStrictOption,
+  askStrictly,
+  type MailFilter,
+  mailQuery,
+  reportPartial,
+  type StrictFlag,
+} from '../mail/mail-filter.ts';
+import {pageLimit, wholeNumber} from '../option-values.ts';
+import {briefTimeText, countText, plural, sizeText, timeText} from '../output/cell-text.ts';
+import type {Column} from '../output/column.ts';
+import {heldMails} from '../output/held-mail-columns.ts';
+import {notePage} from '../output/page-notes.ts';
+import type {Listed} from '../output/resource.ts';
 import type {Session} from '../session.ts';
 
-interface FilterFlags {
-  domain?: string;
-  sender?: string;
-  recipient?: string;
-  subject?: string;
-  since?: string;
-  until?: string;
-  minScore?: number;
-  maxScore?: number;
-  reason?: Reason;
-  node?: string;
-  strict?: boolean;
-}
+interface SummaryFlags extends MailFilter, StrictFlag {}
 
-interface ListFlags extends FilterFlags {
+interface ListFlags extends SummaryFlags {
   limit?: number;
   offset?: number;
 }
-
-const reasons = ['spam', 'phishing', 'sandbox', 'rbl'] as const satisfies readonly Reason[];
-
-const mailColumns: Column<HeldMail>[] = [
-  {title: 'ID', cell: mailId},
-  {title: 'ARRIVED', cell: mail => timeText(mail.arrived_at), brief: mail => briefTimeText(mail.arrived_at)},
-  {title: 'SCORE', cell: mail => mail.score, align: 'right'},
-  {title: 'REASON', cell: mail => mail.reason, dropRank: 1},
-  {title: 'FROM', cell: mail => senderText(mail.sender), isFlexible: true},
-  {
-    title: 'TO',
-    cell: mail => firstOf(mail.recipients),
-    wide: mail => mail.recipients.join(', '),
-    isFlexible: true,
-    dropRank: 2,
-  },
-  {title: 'SUBJECT', cell: mail => mail.subject, isFlexible: true},
-  {title: 'SIZE', cell: mail => sizeText(mail.size_bytes), align: 'right', isWideOnly: true},
-  {title: 'SYMBOLS', cell: mail => mail.symbols.join(' '), isWideOnly: true},
-];
-
-const heldMails: Listed<HeldMail> = {
-  fields: [
-    ...['node_id', 'queue_id', 'sender', 'recipients', 'subject', 'score', 'symbols', 'reason'],
-    ...['size_bytes', 'arrived_at'],
-  ],
-  nameOf: mailId,
-  columns: mailColumns,
-  none: 'no held mail',
-};
 
 const groupColumns: Column<SummaryGroup>[] = [
   {title: 'DOMAIN', cell: group => group.domain, isFlexible: true},
@@ -79,30 +43,30 @@ const summaryGroups: Listed<SummaryGroup> = {
 
 export const addListCommands = (quarantine: Command, session: Session): void => {
   const list = session.prints(quarantine.command('list'), heldMails).description('list held mail of all nodes, newest first');
-  addFilterOptions(list)
-    .option('--limit <number>', 'at most so many, up to 1000 (100)', pageLimit)
-    .option('--offset <number>', 'leave out so many', wholeNumber)
+  addStrictOption(addFilterOptions(list))
+    .option('--limit <number>', 'at most so many, up to 1000 (default: 100)', pageLimit)
+    .option('--offset <number>', 'leave out so many at the beginning', wholeNumber)
     .addHelpText('after', listHelp)
-    .action(async ({limit, offset, ...filter}: ListFlags) => {
-      const answer = await ask<HeldMail[]>(
-        session,
-        {path: 'mail/quarantine', query: {...queryOf(filter), limit, offset}},
-        filter,
-      );
+    .action(async ({limit, offset, strict, ...filter}: ListFlags) => {
+      const client = await session.client();
+      const query = {...mailQuery(filter), strict, limit, offset};
+      const answer = await askStrictly(client.send<HeldMail[]>({path: 'mail/quarantine', query}), {strict});
       session.printer().list(answer.data, heldMails);
       notePage(session, answer, offset, 'held mails');
-      reportPartial(session, answer, filter);
+      reportPartial(session, answer, {strict});
     });
 
   const summary = session
     .prints(quarantine.command('summary'), summaryGroups)
     .description('count held mail by domain, reason and node');
-  addFilterOptions(summary)
+  addStrictOption(addFilterOptions(summary))
     .addHelpText('after', '\nExample:\n  mfctl quarantine summary --since 1d')
-    .action(async (filter: FilterFlags) => {
-      const answer = await ask<Summary>(session, {path: 'mail/quarantine/summary', query: queryOf(filter)}, filter);
+    .action(async ({strict, ...filter}: SummaryFlags) => {
+      const client = await session.client();
+      const query = {...mailQuery(filter), strict};
+      const answer = await askStrictly(client.send<Summary>({path: 'mail/quarantine/summary', query}), {strict});
       printSummary(session, answer.data);
-      reportPartial(session, answer, filter);
+      reportPartial(session, answer, {strict});
     });
 };
 
@@ -111,47 +75,6 @@ Examples:
   mfctl quarantine list --domain example.com --since 2h --min-score 10
   mfctl quarantine list --sender '<>' --reason spam -o ndjson
   mfctl quarantine list --subject invoice | grep -v example.org | mfctl quarantine release -`;
-
-const addFilterOptions = (command: Command): Command =>
-  command
-    .option('--domain <domain>', 'of this recipient domain')
-    .option('--sender <sender>', "from this address or domain; '<>' for bounces")
-    .option('--recipient <address>', 'to this address')
-    .option('--subject <text>', 'with this text in the subject')
-    .option('--since <time>', 'at or after this time: 2026-03-01T00:00:00Z, or 2h and 3d before now', pastMoment)
-    .option('--until <time>', 'before this time, in the same forms', pastMoment)
-    .option('--min-score <score>', 'with at least this score', decimal)
-    .option('--max-score <score>', 'with at most this score', decimal)
-    .addOption(new Option('--reason <reason>', 'held for this reason').choices(reasons))
-    .option('--node <node>', 'held by this node')
-    .option('--strict', 'fail when a node does not answer');
-
-const queryOf = ({minScore, maxScore, ...filter}: FilterFlags): NonNullable<Request['query']> => ({
-  ...filter,
-  min_score: minScore,
-  max_score: maxScore,
-});
-
-/** Under `--strict` a node that does not answer makes the whole list fail: that is a partial list, not an unreachable node. */
-const ask = async <T>(session: Session, request: Request, {strict}: FilterFlags): Promise<Answer<T>> => {
-  const client = await session.client();
-  try {
-    return await client.send<T>(request);
-  } catch (error) {
-    if (!strict || !(error instanceof CliError) || !['node_unreachable', 'unavailable'].includes(error.code)) throw error;
-    const {code, detail, hint, requestId} = error;
-    throw new CliError(code, detail, {exitCode: exitCodes.partial, hint, requestId, cause: error});
-  }
-};
-
-const reportPartial = (session: Session, answer: Answer<unknown>, {strict}: FilterFlags): void => {
-  if (strict && answer.unreachableNodes.length > 0)
-    throw new CliError('partial_list', `the list is incomplete: ${answer.unreachableNodes.join(', ')} did not answer`, {
-      exitCode: exitCodes.partial,
-      hint: 'mfctl cluster status',
-    });
-  warnOfPartialList(session, answer);
-};
 
 const printSummary = (session: Session, summary: Summary): void => {
   const printer = session.printer();

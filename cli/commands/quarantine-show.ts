@@ -1,16 +1,16 @@
 import type {Command} from 'commander';
 import type {HeldMailDetail} from '../../shared/held-mail.ts';
 import {safeBlock, safeLine} from '../../shared/safe-text.ts';
-import {senderText, sizeText, timeText} from '../cell-text.ts';
-import type {Client} from '../client.ts';
-import type {Column} from '../column.ts';
-import {truncate} from '../display-width.ts';
-import {fold} from '../fold.ts';
-import {mailId, mailPath, parseMailId} from '../mail-id.ts';
-import type {MailContents} from '../mail-reader.ts';
-import type {Shown} from '../resource.ts';
+import type {Client} from '../api/client.ts';
+import {mailId, mailPath, parseMailId} from '../mail/mail-id.ts';
+import type {MailContents} from '../mail/mail-reader.ts';
+import {senderText, sizeText, timeText} from '../output/cell-text.ts';
+import type {Column} from '../output/column.ts';
+import {truncate} from '../output/display-width.ts';
+import {fold} from '../output/fold.ts';
+import type {Shown} from '../output/resource.ts';
+import {type Detail, renderDetails, renderTable} from '../output/table.ts';
 import type {Session} from '../session.ts';
-import {type Detail, renderDetails, renderTable} from '../table.ts';
 
 type Attachment = MailContents['attachments'][number];
 
@@ -43,7 +43,7 @@ export const addShowCommand = (quarantine: Command, session: Session): void => {
   session
     .prints(quarantine.command('show'), heldMail)
     .description('show a held mail: why it is held, its headers, its attachments and how it begins')
-    .argument('<id>', 'NODE/QUEUE')
+    .argument('<id>', 'NODE/QUEUE, as quarantine list shows it')
     .addHelpText('after', '\nExample:\n  mfctl quarantine show NODE/QUEUE')
     .action(async (id: string) => {
       const path = mailPath(parseMailId(id));
@@ -60,7 +60,7 @@ export const addShowCommand = (quarantine: Command, session: Session): void => {
 };
 
 const readContents = async (client: Client, path: string): Promise<MailContents> => {
-  const [{readMail}, body] = await Promise.all([import('../mail-reader.ts'), client.download(`${path}/body`)]);
+  const [{readMail}, body] = await Promise.all([import('../mail/mail-reader.ts'), client.download(`${path}/body`)]);
   return readMail(body);
 };
 

@@ -2,12 +2,13 @@ import {createWriteStream} from 'node:fs';
 import {pipeline} from 'node:stream/promises';
 import type {Command} from 'commander';
 import {CliError, usageError} from '../cli-error.ts';
-import {fileFailure} from '../file-failure.ts';
-import {mailPath, parseMailId} from '../mail-id.ts';
+import {fileFailure} from '../files/file-failure.ts';
+import {mailPath, parseMailId} from '../mail/mail-id.ts';
 import type {Session} from '../session.ts';
 import {addActCommands} from './quarantine-act.ts';
 import {addListCommands} from './quarantine-list.ts';
 import {addShowCommand} from './quarantine-show.ts';
+import {addWatchCommand} from './quarantine-watch.ts';
 
 interface BodyFlags {
   outputFile?: string;
@@ -23,13 +24,14 @@ export const addQuarantineCommands = (program: Command, session: Session): void 
   quarantine
     .command('body')
     .description('write a held mail as it is, byte for byte')
-    .argument('<id>', 'NODE/QUEUE')
+    .argument('<id>', 'NODE/QUEUE, as quarantine list shows it')
     .option('--output-file <file>', 'write it to this file')
     .option('--force', 'write it to a terminal all the same')
     .addHelpText('after', '\n-o changes nothing here.\n\nExample:\n  mfctl quarantine body NODE/QUEUE --output-file mail.eml')
     .action((id: string, flags: BodyFlags) => writeBody(session, id, flags));
 
   addActCommands(quarantine, session);
+  addWatchCommand(quarantine, session);
 };
 
 const writeBody = async (session: Session, id: string, {outputFile, force}: BodyFlags): Promise<void> => {

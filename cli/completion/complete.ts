@@ -1,13 +1,13 @@
 // What may stand in the place of the last word, which is being typed.
 import type {Argument, Command, Option} from 'commander';
-import type {ConnectionFlags} from '../connection.ts';
+import type {ConnectionFlags} from '../api/connection.ts';
 import {helpTopics} from '../help-topics.ts';
 import {collected} from '../option-values.ts';
 import type {Session} from '../session.ts';
 import {type Candidate, liveValues, maxValues} from './live-values.ts';
 import {createAsk} from './quick-ask.ts';
 import {isOptionWord, optionsOf, optionWord, readWords, subcommandOf, type TypedWords, takesValue} from './typed-words.ts';
-import {type LiveKind, pathOf, type ValueKind, type ValueList, valueKindOf} from './value-kinds.ts';
+import {type LiveKind, type ValueKind, type ValueList, valueKindOf} from './value-kinds.ts';
 
 export interface Completion {
   /** Whole words, with what of the word stands in front of the value, such as `--reason=`. */
@@ -18,7 +18,7 @@ export interface Completion {
 
 export interface CompletionNeeds {
   program: Command;
-  session: Pick<Session, 'terminal' | 'contexts'>;
+  session: Pick<Session, 'terminal' | 'contexts' | 'fieldsOf'>;
   signal: AbortSignal;
 }
 
@@ -89,13 +89,17 @@ const valuesOf = async (
   if (kind === 'free') return [];
   if (isList(kind)) return kind.map(value => ({value, about: ''}));
   if (kind === 'command') return commandsBelow(program, typed.operands);
+  if (kind === 'field') {
+    const {fields = [], answerFields = []} = session.fieldsOf(typed.command) ?? {};
+    return [...fields, ...answerFields].map(value => ({value, about: ''}));
+  }
   if (kind === 'context') {
     const {contexts} = await session.contexts.read();
     return contexts.map(({name, url}) => ({value: name, about: url}));
   }
   kind satisfies LiveKind;
   const ask = await createAsk({...session, signal, flags: connectionFlags(typed)});
-  return liveValues(kind, {ask, prefix: place.part, path: pathOf(typed.command), operands: typed.operands});
+  return liveValues(kind, {ask, prefix: place.part, operands: typed.operands});
 };
 
 const isList = (kind: ValueKind): kind is readonly string[] => Array.isArray(kind);

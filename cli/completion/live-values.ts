@@ -7,8 +7,8 @@ import type {Domain} from '../../shared/domain.ts';
 import {canonicalDomain} from '../../shared/domain-name.ts';
 import type {HeldMail} from '../../shared/held-mail.ts';
 import type {MailFilter} from '../../shared/mail-filter.ts';
-import {senderText} from '../cell-text.ts';
-import {mailId} from '../mail-id.ts';
+import {mailId} from '../mail/mail-id.ts';
+import {senderText} from '../output/cell-text.ts';
 import type {Ask} from './quick-ask.ts';
 import type {LiveKind} from './value-kinds.ts';
 
@@ -22,8 +22,7 @@ export interface LiveQuestion {
   ask: Ask;
   /** What is typed of the value. */
   prefix: string;
-  /** The path of the command, and the arguments that are typed already. */
-  path: readonly string[];
+  /** The arguments that are typed already. */
   operands: readonly string[];
 }
 
@@ -66,24 +65,6 @@ const askers: Record<LiveKind, (question: LiveQuestion) => Promise<Candidate[]>>
     const entries = await ask<AuditEntry[]>('audit?limit=1000');
     return [...new Set(entries.map(({action}) => action))].toSorted().map(value => ({value, about: ''}));
   },
-  field: async ({ask, path}) => {
-    const source = recordPaths[path.join(' ')];
-    if (source === undefined) return [];
-    const data = await ask<unknown>(source);
-    const [record] = Array.isArray(data) ? data : [(data as Partial<ClusterStatus>).peers?.[0] ?? data];
-    return Object.keys((record as object | undefined) ?? {}).map(value => ({value, about: ''}));
-  },
-};
-
-/** Where a record is to be had whose fields are those that the command can be asked for. */
-const recordPaths: Record<string, string> = {
-  whoami: 'auth/me',
-  'key list': 'auth/api-keys',
-  'domain list': 'domains',
-  'quarantine list': 'mail/quarantine?limit=1',
-  'quarantine summary': 'mail/quarantine/summary',
-  'cluster status': 'cluster/status',
-  audit: 'audit?limit=1',
 };
 
 const typedDomainId = async ({ask, operands: [typed = '']}: LiveQuestion): Promise<number | string> => {

@@ -1,8 +1,8 @@
 // A question to a node while somebody waits for the Tab key: once, for a moment, and never for more than is useful. The client
 // of the commands is made for the opposite.
 import {stat} from 'node:fs/promises';
-import {type ConnectionFlags, resolveConnection} from '../connection.ts';
-import type {ContextStore} from '../context-store.ts';
+import {type ConnectionFlags, resolveConnection} from '../api/connection.ts';
+import type {ContextStore} from '../files/context-store.ts';
 import type {Terminal} from '../terminal.ts';
 
 /** The `data` of the answer; rejects for anything but success. */
@@ -22,7 +22,7 @@ export const createAsk = async ({terminal, flags, contexts, signal}: AskNeeds): 
     regularFile(flags.apiKeyFile, terminal.env, 'MFCTL_API_KEY_FILE'),
     regularFile(flags.cacert, terminal.env, 'MFCTL_CACERT'),
   ]);
-  const {baseUrl, apiKey, ca} = await resolveConnection(
+  const {baseUrl, apiKey, ca, fingerprint} = await resolveConnection(
     terminal,
     {...flags, ...(apiKeyFile !== undefined && {apiKeyFile}), ...(cacert !== undefined && {cacert})},
     contexts,
@@ -32,7 +32,9 @@ export const createAsk = async ({terminal, flags, contexts, signal}: AskNeeds): 
   return async <T>(path: string): Promise<T> => {
     const body = await new Promise<Buffer>((resolve, reject) => {
       const headers = {accept: 'application/json', ...(apiKey !== undefined && {'x-api-key': apiKey})};
-      const request = get(new URL(path, baseUrl), {headers, signal, ...(ca !== undefined && {ca})}, response => {
+      // A certificate that a person trusted counts, whatever kind it is.
+      const tls = {...(ca !== undefined && {ca}), allowPartialTrustChain: fingerprint !== undefined};
+      const request = get(new URL(path, baseUrl), {headers, signal, ...tls}, response => {
         const chunks: Buffer[] = [];
         let bytes = 0;
         response.on('error', reject);

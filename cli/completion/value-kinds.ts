@@ -1,18 +1,17 @@
 // What may stand where: the one place that says it, by the names of arguments and options. A test finds what is missing here.
 import type {Command} from 'commander';
+import {eventTypes} from '../api/event-parser.ts';
 
 /** Kinds that only a node can tell the values of. */
-export type LiveKind = 'node' | 'mail' | 'domain' | 'key' | 'filter' | 'selector' | 'action' | 'field';
+export type LiveKind = 'node' | 'mail' | 'domain' | 'key' | 'filter' | 'selector' | 'action';
 
 /** `free` is what only a person knows. A list is all there is to choose from. `@file` is a file after an @. */
-export type ValueKind = LiveKind | 'context' | 'command' | 'file' | '@file' | 'free' | readonly string[];
+export type ValueKind = LiveKind | 'context' | 'command' | 'field' | 'file' | '@file' | 'free' | readonly string[];
 
 /** Several of them, separated by commas. */
 export interface ValueList {
   listOf: ValueKind;
 }
-
-const eventTypes = ['held', 'released', 'discarded', 'domain', 'key', 'health'];
 
 /**
  * By the name of an argument or option, after as much of the command's path as it takes to tell it from its namesakes. What
@@ -53,6 +52,7 @@ const kinds: Record<string, ValueKind | ValueList> = {
   '--reject-threshold': 'free',
   '--tenant-id': 'free',
   '<file>': 'file',
+  '--file': 'file',
   'domain filters <id>': 'filter',
   '--score': 'free',
   '--sender-domain': 'free',
@@ -71,6 +71,7 @@ const kinds: Record<string, ValueKind | ValueList> = {
   '--min-score': 'free',
   '--max-score': 'free',
   '--limit': 'free',
+  '--last': 'free',
   '--offset': 'free',
   '--expect-count': 'free',
   '--interval': 'free',
@@ -100,4 +101,4 @@ export const valueKindOf = (command: Command, name: string): ValueKind | ValueLi
 };
 
 /** Without the program's own name. */
-export const pathOf = (command: Command): string[] => (command.parent ? [...pathOf(command.parent), command.name()] : []);
+const pathOf = (command: Command): string[] => (command.parent ? [...pathOf(command.parent), command.name()] : []);

@@ -1,8 +1,8 @@
 // The frame around the screens: header, screen, modal, message, footer; and where keys go.
 import {Box, useApp} from 'ink';
 import {type ReactElement, useEffect, useMemo, useRef, useState, useSyncExternalStore} from 'react';
+import type {Connection} from '../api/connection.ts';
 import {asCliError} from '../cli-error.ts';
-import type {Connection} from '../connection.ts';
 import {ClusterWatch} from './cluster/cluster-watch.tsx';
 import {createDeferredActions} from './deferred-actions.ts';
 import type {Desk} from './desk.ts';
@@ -28,9 +28,9 @@ export interface DashboardProps {
   terminal: NodeJS.WriteStream;
   guard: ScreenGuard;
   onQuit(isInterrupted: boolean): void;
-  onSwitch(context: string): void;
+  onSwitch(context: string, screen: ScreenName): void;
   /** As another key, to the node that is shown. */
-  onReconnect(connection: Connection): void;
+  onReconnect(connection: Connection, screen: ScreenName, greeting: string): void;
 }
 
 /** Lines above and below the screen. */
@@ -108,7 +108,7 @@ export const Dashboard = (props: DashboardProps): ReactElement => {
     quit: leave,
     suspend: guard.suspend,
     switchTo: (name: string) => {
-      onSwitch(name);
+      onSwitch(name, screen);
       exit();
     },
   };
@@ -118,15 +118,16 @@ export const Dashboard = (props: DashboardProps): ReactElement => {
   });
 
   useEffect(() => {
-    if (desk.greeting) services.fail(desk.greeting);
+    if (typeof desk.greeting === 'string') services.say(desk.greeting, 'good');
+    else if (desk.greeting) services.fail(desk.greeting);
   }, [desk, services]);
 
   const {theme} = desk;
   const width = size.columns;
   const room = {width, height: modalHeight, theme};
   const body = {columns: width, rows: size.rows - frameRows - modalHeight};
-  const reconnect = (connection: Connection): void => {
-    onReconnect(connection);
+  const reconnect: Frame['reconnect'] = (connection, greeting) => {
+    onReconnect(connection, screen, greeting);
     exit();
   };
   const frame: Frame = {...services, reconnect, desk, size: body, isActive: modal === undefined};

@@ -1,7 +1,7 @@
 // Text cut and filled to an exact number of cells. A line of the dashboard is made of such pieces, so that nothing has to be measured
 // or wrapped when it is drawn.
 import {safeLine} from '../../shared/safe-text.ts';
-import {displayWidth, truncate} from '../display-width.ts';
+import {displayWidth, truncate} from '../output/display-width.ts';
 
 /** Hostile text in exactly `width` cells. */
 export const fitText = (text: string, width: number, align: 'left' | 'right' = 'left'): string => {
@@ -11,11 +11,17 @@ export const fitText = (text: string, width: number, align: 'left' | 'right' = '
   return align === 'left' ? cut + filling : filling + cut;
 };
 
-/** Hostile text broken into lines of at most `width` cells, at spaces where there are any. */
+/** Hostile text broken into lines of at most `width` cells, at spaces where there are any, all indented as it begins. */
 export const wrapText = (text: string, width: number): string[] => {
+  const safe = safeLine(text);
+  const indentation = (/^ */.exec(safe)?.[0] ?? '').slice(0, Math.floor(width / 2));
+  return brokenText(safe.trimStart(), width - indentation.length).map(line => indentation + line);
+};
+
+const brokenText = (text: string, width: number): string[] => {
   const lines: string[] = [];
   let line = '';
-  for (const word of safeLine(text).split(' ')) {
+  for (const word of text.split(' ')) {
     const longer = line === '' ? word : `${line} ${word}`;
     if (displayWidth(longer) <= width) {
       line = longer;

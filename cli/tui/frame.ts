@@ -1,7 +1,7 @@
 // What the frame around the screens does for them.
 import {createContext, useContext} from 'react';
-import type {Connection} from '../connection.ts';
-import type {Tone} from '../tone.ts';
+import type {Connection} from '../api/connection.ts';
+import type {Tone} from '../output/tone.ts';
 import type {DeferredAction} from './deferred-actions.ts';
 import type {Desk} from './desk.ts';
 import type {Binding} from './keys.ts';
@@ -48,8 +48,8 @@ export interface Frame {
   /** Does it after a short delay in which `u` takes it back. */
   defer(action: DeferredAction): void;
   offer(offer: ScreenOffer): void;
-  /** Goes on as another key, from the beginning. */
-  reconnect(connection: Connection): void;
+  /** Goes on as another key, from the beginning, and says that. */
+  reconnect(connection: Connection, greeting: string): void;
 }
 
 export const FrameContext = createContext<Frame | undefined>(undefined);

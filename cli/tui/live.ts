@@ -1,8 +1,8 @@
 // Whether the dashboard hears of changes as they happen, asks from time to time, or cannot reach the node.
 import type {ClusterEvent, EventType} from '../../shared/cluster-event.ts';
+import type {Client} from '../api/client.ts';
+import {followEvents} from '../api/follow-events.ts';
 import {asCliError, type CliError, exitCodes} from '../cli-error.ts';
-import type {Client} from '../client.ts';
-import {followEvents} from '../follow-events.ts';
 
 /**
  * connecting → live ⇄ polling ⇄ offline. Live: events arrive. Polling: they do not, and requests are answered. Offline: neither.
@@ -39,15 +39,15 @@ export const startLive = (client: Pick<Client, 'events'>, now: () => number): Li
   let state: LiveState = {standing: 'connecting', heardAtMs: undefined, reason: undefined};
 
   const update = (heardAtMs = state.heardAtMs): void => {
-    const standing = standingOf();
+    const standing = standingOf(heardAtMs);
     const reason = standing === 'offline' || standing === 'polling' ? failure?.detail : undefined;
     state = {standing, heardAtMs, reason};
     for (const listener of listeners) listener();
   };
-  const standingOf = (): Standing => {
+  const standingOf = (heardAtMs: number | undefined): Standing => {
     if (isOpen) return 'live';
     if (failure?.exitCode === exitCodes.unreachable && isUnanswered) return 'offline';
-    return state.heardAtMs === undefined && !wasOpen ? 'connecting' : 'polling';
+    return heardAtMs === undefined && !wasOpen ? 'connecting' : 'polling';
   };
   /** Of the last request: whether it had no answer. */
   let isUnanswered = false;

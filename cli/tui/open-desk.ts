@@ -1,6 +1,6 @@
 import type {Me} from '../../shared/api-key.ts';
+import {type Connection, chosenContext} from '../api/connection.ts';
 import {asCliError} from '../cli-error.ts';
-import {type Connection, chosenContext} from '../connection.ts';
 import type {Session} from '../session.ts';
 import {createDesk, type Desk} from './desk.ts';
 import {startLive} from './live.ts';
@@ -10,6 +10,8 @@ export interface DeskPlace {
   /** Of the context, or the address of the node where there is none. */
   name: string;
   connection: Connection;
+  /** What to say first. */
+  greeting?: string;
 }
 
 export interface DeskOpening {
@@ -19,23 +21,16 @@ export interface DeskOpening {
 }
 
 /** Rejects with a CliError when the node does not answer or refuses the key. */
-export const openDesk = async (opening: DeskOpening, {name, connection}: DeskPlace): Promise<Desk> => {
+export const openDesk = async (opening: DeskOpening, {name, connection, greeting}: DeskPlace): Promise<Desk> => {
   const {session, isReadOnly, isColour} = opening;
   const {terminal, contexts, clientFor} = session;
   const client = await clientFor(connection);
   const {data: me} = await client.send<Me>({path: 'auth/me'});
   const live = startLive(client, Date.now);
+  const theme = createTheme(isColour);
   return createDesk({
-    client,
-    connection,
-    clientFor,
-    name,
-    terminal,
-    contexts,
-    live,
-    me,
-    theme: createTheme(isColour),
-    isReadOnly,
+    ...{client, connection, clientFor, name, terminal, contexts, live, me, theme, isReadOnly},
+    ...(greeting !== undefined && {greeting}),
   });
 };
 

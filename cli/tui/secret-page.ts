@@ -38,7 +38,7 @@ export const secretPage = ({desk, say}: Pick<Frame, 'desk' | 'say'>, {title, bef
           return;
         }
         desk.terminal.stdout.write(sequence);
-        say('sent to the clipboard of the terminal: paste it somewhere before you go on, not every terminal takes it', 'good');
+        say('sent to the clipboard of the terminal: see that it can be pasted before you go on', 'good');
       },
     },
   ],

@@ -17,7 +17,7 @@ type Ending =
   | {kind: 'quit'}
   | {kind: 'interrupted'}
   | {kind: 'crashed'; error: unknown}
-  | {kind: 'move'; to: () => Promise<DeskPlace>};
+  | {kind: 'move'; to: () => Promise<DeskPlace>; screen: ScreenName};
 
 /**
  * Resolves when it was left; true when that was by an interrupt or a signal. Rejects with a CliError before anything is drawn, and with
@@ -25,13 +25,15 @@ type Ending =
  */
 export const startDashboard = async (needs: DashboardNeeds): Promise<boolean> => {
   let desk = await openDesk(needs, await firstPlace(needs.session));
+  let {startScreen} = needs;
   const guard = guardScreen({fd: 1, stdin: process.stdin});
   try {
     for (;;) {
-      const ending = await show(needs, desk, guard);
+      const ending = await show({...needs, startScreen}, desk, guard);
       desk.live.stop();
       if (ending.kind === 'crashed') throw ending.error;
       if (ending.kind !== 'move') return ending.kind === 'interrupted';
+      startScreen = ending.screen;
       desk = await movedDesk(needs, desk, ending.to);
     }
   } finally {
@@ -52,11 +54,11 @@ const show = async ({startScreen, undoMs, session}: DashboardNeeds, desk: Desk, 
       onQuit={isInterrupted => {
         ending = {kind: isInterrupted ? 'interrupted' : 'quit'};
       }}
-      onSwitch={name => {
-        ending = {kind: 'move', to: async () => ({name, connection: await session.connectionOf(name)})};
+      onSwitch={(name, screen) => {
+        ending = {kind: 'move', screen, to: async () => ({name, connection: await session.connectionOf(name)})};
       }}
-      onReconnect={connection => {
-        ending = {kind: 'move', to: async () => ({name: desk.name, connection})};
+      onReconnect={(connection, screen, greeting) => {
+        ending = {kind: 'move', screen, to: async () => ({name: desk.name, connection, greeting})};
       }}
     />,
     {stdout: inkOutput(process.stdout), exitOnCtrlC: false, patchConsole: false},

@@ -18,3 +18,8 @@ export const isRefused = ({desk, say}: Pick<Frame, 'desk' | 'say'>, permission: 
   if (reason !== undefined) say(reason, 'warn');
   return reason !== undefined;
 };
+
+/** Does it, or says why it cannot be done. */
+export const ifMay = (frame: Pick<Frame, 'desk' | 'say'>, permission: Permission, act: () => void): void => {
+  if (!isRefused(frame, permission)) act();
+};

@@ -25,7 +25,7 @@ export const wordsOf = (command: Command): string[] => commandLine(command).spli
 /** The words of the commands that do something: `['domain', 'dkim', 'create']`. */
 export const commandWords = (): string[][] =>
   allCommands(mfctlCommands())
-    .filter(command => command.commands.length === 0 && command.name() !== 'help')
+    .filter(command => command.commands.length === 0)
     .map(wordsOf);
 
 export const helpOf = async (words: readonly string[], options: FakeTerminalOptions = {}): Promise<string> =>

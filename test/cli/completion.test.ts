@@ -2,9 +2,11 @@ import test from 'ava';
 import {kindOfArgument, kindOfOption} from '../../cli/completion/complete.ts';
 import {unquoted} from '../../cli/completion/shell-words.ts';
 import {takesValue} from '../../cli/completion/typed-words.ts';
+import {createAuthority, issueLeaf} from '../../daemon/cluster/certificates.ts';
 import {safeLine} from '../../shared/safe-text.ts';
 import {allCommands, commandLine, mfctlCommands} from './command-tree.ts';
 import {runCli} from './fake-terminal.ts';
+import {me} from './sample-answers.ts';
 import {startApi} from './scripted-api.ts';
 
 const env = {XDG_CONFIG_HOME: '/nonexistent'};
@@ -46,7 +48,7 @@ test('what is hidden is offered nowhere', async t => {
 });
 
 test('options are offered after a hyphen, or where no argument can come', async t => {
-  t.deepEqual(await offered('quarantine', 'list', '--re'), ['--recipient', '--reason']);
+  t.deepEqual(await offered('quarantine', 'list', '--re'), ['--recipient', '--reason', '--retry-for']);
   t.deepEqual(await offered('quarantine', 'list', '--cac'), ['--cacert']);
   t.true((await offered('quarantine', 'list', '')).includes('--reason'));
   t.false((await offered('quarantine', 'list', '')).includes('--cacert'));
@@ -70,6 +72,12 @@ test('choices are offered as values, behind an equals sign too', async t => {
   t.deepEqual(await offered('-oj'), ['-ojson']);
   t.deepEqual(await offered('completion', ''), ['bash', 'zsh', 'fish']);
   t.deepEqual(await offered('quarantine', 'list', '--subject', ''), []);
+});
+
+test('of a list with commas the last is completed', async t => {
+  t.deepEqual(await offered('events', '--type', 'held,dis'), ['held,discarded']);
+  t.deepEqual(await offered('domain', 'list', '--json=name,act'), ['--json=name,active']);
+  t.deepEqual(await offered('domain', 'delete', '--json', ''), []);
 });
 
 test('help is offered commands at any depth, and its topics', async t => {
@@ -179,6 +187,23 @@ test('the connection that is typed is the one that is asked', async t => {
 
   t.is(stdout, '5\tmonitoring (read-only)\n');
   t.is(first.requests.length, 0);
+});
+
+test('a certificate that was trusted by itself is trusted for completion, and no other one is', async t => {
+  const ca = await createAuthority(Date.now());
+  const leaf = () => issueLeaf(ca, {commonName: 'mx1', hosts: ['localhost']}, Date.now());
+  const answers = {'GET /auth/me': {data: {...me, node_id: 'mx1'}}, 'GET /auth/api-keys': {data: [{...me, id: 7}]}};
+  const api = await startApi(t, answers, await leaf());
+  const login = {XDG_CONFIG_HOME: api.folder, MFCTL_CACERT: '', MFCTL_URL: '', MFCTL_API_KEY: `mfk_${'0'.repeat(38)}`};
+  t.is((await api.mfctl(['login', api.url, '--yes'], {env: login})).code, 0);
+  const keys = async () =>
+    valuesIn((await api.mfctl(['__complete', '--', 'key', 'revoke', ''], {env: {...login, MFCTL_API_KEY: ''}})).stdout);
+
+  const trusted = await keys();
+  api.setCertificate(await leaf());
+
+  t.deepEqual(trusted, ['7']);
+  t.deepEqual(await keys(), []);
 });
 
 test('words lose their quotes as in a shell, and nothing in them is expanded', t => {

@@ -3,7 +3,7 @@ import {chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, utimes, wri
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import test, {type ExecutionContext} from 'ava';
-import {createContextStore} from '../../cli/context-store.ts';
+import {createContextStore} from '../../cli/files/context-store.ts';
 import {runCli} from './fake-terminal.ts';
 
 const mfctl = join(import.meta.dirname, '../../bin/mfctl');
@@ -113,7 +113,7 @@ test('context list marks the current one and gives absolute certificate paths', 
 
   t.regex(table.stdout, /^CURRENT {2}NAME {2}URL .*\n\* {8}mx1 {3}https:\/\/mx1\.example:8443/);
   t.deepEqual(JSON.parse(json.stdout), [
-    {name: 'mx1', current: true, url: 'https://mx1.example:8443', cacert: join(pem), metrics_url: null},
+    {name: 'mx1', current: true, url: 'https://mx1.example:8443', cacert: join(pem), fingerprint: null, metrics_url: null},
   ]);
 });
 

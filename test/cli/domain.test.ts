@@ -169,3 +169,44 @@ test('dkim create shows the record to publish', async t => {
 
   t.true(stdout.includes('s1._domainkey.example.com. IN TXT "v=DKIM1; k=ed25519; p=AAA"'));
 });
+
+test('a DKIM key is deleted for good, so it is asked about', async t => {
+  const api = await startApi(t, {
+    [`GET /domains/${domain.id}`]: {data: domain},
+    [`DELETE /domains/${domain.id}/dkim-keys/s1`]: {data: null},
+  });
+  const remove = ['domain', 'dkim', 'delete', String(domain.id), 's1'];
+
+  const nobody = await api.mfctl(remove);
+  const refused = await api.mfctl(remove, {columns: 200, input: 'n\n'});
+  const agreed = await api.mfctl([...remove, '--yes']);
+
+  t.deepEqual([nobody.code, refused.code, agreed.code], [2, 3, 0]);
+  t.regex(refused.stderr, /Delete the DKIM key s1 of example\.com\?/);
+  t.is(api.requests.filter(({method}) => method === 'DELETE').length, 1);
+});
+
+test('a mail filter that is removed can be added again as it was', async t => {
+  const filter = {
+    id: 9,
+    domain_id: domain.id,
+    action: 'block',
+    match: 'sender_domain',
+    header: null,
+    pattern: 'spam.example',
+    score: null,
+    comment: "it's spam",
+    created_at: key.created_at,
+  };
+  const api = await startApi(t, {
+    [`GET /domains/${domain.id}/filters`]: {data: [filter]},
+    [`DELETE /domains/${domain.id}/filters/9`]: {data: null},
+  });
+
+  const {code, stderr} = await api.mfctl(['domain', 'filters', 'remove', String(domain.id), '9']);
+
+  t.is(code, 0);
+  t.true(
+    stderr.endsWith(`mfctl domain filters add ${domain.id} --block --sender-domain spam.example --comment 'it'\\''s spam'\n`),
+  );
+});

@@ -1,6 +1,6 @@
 import test from 'ava';
-import {displayWidth} from '../../cli/display-width.ts';
-import {fold} from '../../cli/fold.ts';
+import {displayWidth} from '../../cli/output/display-width.ts';
+import {fold} from '../../cli/output/fold.ts';
 import {safeLine} from '../../shared/safe-text.ts';
 import {hostileTexts} from './hostile-text.ts';
 

@@ -332,13 +332,16 @@ test('every command says which fields it prints, but those that print no records
 
   t.deepEqual(without.sort(), [
     'api',
+    'cluster check',
     'cluster remove',
+    'completion',
     'context add',
     'context remove',
     'context use',
     'dashboard',
     'domain delete',
     'domain dkim delete',
+    'domain export',
     'domain filters remove',
     'help',
     'key delete',

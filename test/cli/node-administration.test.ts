@@ -5,7 +5,7 @@ import {join} from 'node:path';
 import {promisify} from 'node:util';
 import test from 'ava';
 import {parse} from 'yaml';
-import {outputFormats} from '../../cli/output-format.ts';
+import {outputFormats} from '../../cli/output/output-format.ts';
 import {mfctlFile, startNode} from '../helpers/node.ts';
 import {heldIds, send, startHoldingNode} from './holding-node.ts';
 
@@ -88,7 +88,7 @@ test.serial('a domain is changed, filtered, signed and deleted by name', async t
   const keyless = await node.mfctl(['domain', 'update', 'example.com', '--dkim']);
   const dkim = await node.mfctl(['domain', 'dkim', 'create', 'example.com', '--selector', 'mfd2026']);
   const signed = await node.mfctl(['domain', 'update', 'example.com', '--dkim']);
-  const unsigned = await node.mfctl(['domain', 'dkim', 'delete', 'example.com', 'mfd2026']);
+  const unsigned = await node.mfctl(['domain', 'dkim', 'delete', 'example.com', 'mfd2026', '--yes']);
   const wrong = await node.mfctl(['domain', 'update', 'example.com', '--quarantine-threshold', '20000', '--backend', 'nonsense']);
   const silent = await node.mfctl(['domain', 'delete', 'example.com']);
   const deleted = await node.mfctl(['domain', 'delete', 'example.com', '--yes']);
@@ -97,7 +97,11 @@ test.serial('a domain is changed, filtered, signed and deleted by name', async t
   t.like(JSON.parse(updated.stdout), {active: false, tenant_id: 7});
   t.like(JSON.parse(cleared.stdout), {active: true, tenant_id: null});
   t.like(JSON.parse(filter.stdout), {action: 'score', score: -2.5, match: 'header', header: 'List-Id', pattern: '*x*'});
-  t.is(unfiltered.code, 0);
+  t.deepEqual(unfiltered, {
+    code: 0,
+    stdout: '',
+    stderr: `removed filter ${JSON.parse(filter.stdout).id}\nto have it again: mfctl domain filters add example.com --score -2.5 --header 'List-Id: *x*'\n`,
+  });
   t.regex(dkim.stdout, /mfd2026\._domainkey\.example\.com\. IN TXT "v=DKIM1;/);
   t.is(unsigned.code, 0);
   for (const {stderr} of [keyless, unsigned])
@@ -156,7 +160,7 @@ test.serial('a key is made, used, refused what it may not do, and ended', async 
 test.serial('a node that is away, or allows no more requests, exits 7', async t => {
   const node = await startNode(t);
   const {stdout: key} = await node.mfctl(['key', 'create', '--name', 'slow', '--scope', 'read-only', '--rate-limit', '1', '-q']);
-  const env = {MFCTL_API_KEY: key};
+  const env = {MFCTL_API_KEY: key, MFCTL_RETRY_FOR: '0s'};
   await node.mfctl(['whoami'], {env});
 
   const limited = await node.mfctl(['whoami'], {env});
@@ -164,7 +168,7 @@ test.serial('a node that is away, or allows no more requests, exits 7', async t 
   const away = await node.mfctl(['whoami']);
 
   t.is(limited.code, 7);
-  t.regex(limited.stderr, /\(rate_limited, .*\nhint: repeat it in \d+ s\n$/);
+  t.regex(limited.stderr, /\(rate_limited, .*\nhint: repeat it in \d+ s, or let it wait for that: --retry-for \d+s\n$/);
   t.is(away.code, 7);
   t.regex(away.stderr, /^error: cannot reach .*: nothing listens there \(unreachable\)\nhint: .*mfd start/);
 });

@@ -1,7 +1,7 @@
 import test from 'ava';
+import {answerFailure, connectionFailure} from '../../cli/api/request-failure.ts';
 import {CliError, type ExitCode, exitCodes} from '../../cli/cli-error.ts';
-import {failureReport} from '../../cli/failure-report.ts';
-import {answerFailure, connectionFailure} from '../../cli/request-failure.ts';
+import {failureReport} from '../../cli/output/failure-report.ts';
 import {failure} from '../../shared/envelope.ts';
 import {Fault, type FaultCode, statusOfCode} from '../../shared/fault.ts';
 
@@ -44,6 +44,20 @@ test('an error keeps its code, its words and its request id', t => {
 
 test('a rate limit says when to come back', t => {
   t.is(answered('rate_limited', {'retry-after': '17'}).hint, 'repeat it in 17 s');
+});
+
+test('the time to come back may be a date, and is kept for whoever can wait', t => {
+  const inAMinute = new Date(Date.now() + 60_000).toUTCString();
+
+  t.is(answered('unavailable', {'retry-after': '17'}).retryAfterSeconds, 17);
+  t.true((answered('unavailable', {'retry-after': inAMinute}).retryAfterSeconds ?? 0) > 55);
+  t.is(answered('unavailable', {'retry-after': 'Thu, 01 Jan 1970 00:00:00 GMT'}).retryAfterSeconds, 0);
+  t.is(answered('unavailable', {'retry-after': 'soon'}).retryAfterSeconds, undefined);
+});
+
+test('a node that has been removed is not waited for: another one has to be asked', t => {
+  for (const error of [answered('node_removed'), answered('unavailable', {'retry-after': '3600'})])
+    t.is(error.hint, 'waiting does not help; ask another node: mfctl context list, or --url URL');
 });
 
 test('an answer that is not of mfd is an error of its own and shows none of it', t => {

@@ -1,6 +1,7 @@
 // Records as the API sends them.
 import type {ApiKey} from '../../shared/api-key.ts';
 import type {ClusterEvent} from '../../shared/cluster-event.ts';
+import type {ClusterStatus, Peer} from '../../shared/cluster-status.ts';
 import type {Domain} from '../../shared/domain.ts';
 import type {ActionOutcome, HeldMail, HeldMailDetail} from '../../shared/held-mail.ts';
 
@@ -87,3 +88,22 @@ export const healthEvent: ClusterEvent = {
   from: 'online',
   to: 'stale',
 };
+
+export const peer = (node_id: string): Peer => ({
+  node_id,
+  fqdn: `${node_id}.example.com`,
+  api_url: `https://${node_id}.example.com:8443`,
+  last_seen: '2026-03-01T09:29:55.000Z',
+  healthy: 'online',
+  config_hash: `sha256:${'a'.repeat(64)}`,
+  config_hash_age_s: 86_400,
+  outbox_backlog_to_us: 0,
+  license: {valid: true, type: 'community', status: 'active', expires_at: '9999-12-31T23:59:59Z'},
+});
+
+export const clusterStatus = (peers: Peer[]): ClusterStatus => ({
+  local_node_id: 'mx1',
+  local_hostname: 'mx1.example.com',
+  peers,
+  generated_at: '2026-03-01T09:30:00.000Z',
+});

@@ -32,9 +32,9 @@ export interface Reply {
 
 type Answer = Reply | ((request: Received) => Reply | Promise<Reply>);
 
-/** Answers by `METHOD /path` below `/api/v1`; anything else is 404. */
-export const startApi = async (t: ExecutionContext, answers: Record<string, Answer>) => {
-  const {key, cert} = await selfSigned('localhost');
+/** Answers by `METHOD /path` below `/api/v1`; anything else is 404. Its certificate, unless given, vouches for itself. */
+export const startApi = async (t: ExecutionContext, answers: Record<string, Answer>, tls?: {key: string; cert: string}) => {
+  const {key, cert} = tls ?? (await selfSigned('localhost'));
   const requests: Received[] = [];
 
   const server = createServer({key, cert}, async (request, response) => {
@@ -77,13 +77,18 @@ export const startApi = async (t: ExecutionContext, answers: Record<string, Answ
   const caFile = join(folder, 'ca.pem');
   await writeFile(caFile, cert);
   const url = `https://localhost:${(server.address() as AddressInfo).port}`;
-  const env = {XDG_CONFIG_HOME: folder, MFCTL_URL: url, MFCTL_API_KEY: 'mfk_test', MFCTL_CACERT: caFile};
+  const env = {XDG_CONFIG_HOME: folder, MFCTL_URL: url, MFCTL_API_KEY: 'mfk_test', MFCTL_CACERT: caFile, MFCTL_RETRY_FOR: '0s'};
 
   return {
     url,
     folder,
     env,
     requests,
+    /** From the next connection on. */
+    setCertificate: (next: {key: string; cert: string}) => {
+      server.setSecureContext(next);
+      server.closeAllConnections();
+    },
     mfctl: (argv: string[], options: FakeTerminalOptions = {}) => runCli(argv, {...options, env: {...env, ...options.env}}),
   };
 };

@@ -1,6 +1,8 @@
 import test from 'ava';
-import type {GlobalFlags} from '../../cli/session.ts';
-import {createStreamPrinter, type StreamColumn} from '../../cli/stream-printer.ts';
+import {Command} from 'commander';
+import {parseAllDocuments} from 'yaml';
+import {createStreamPrinter, type Streamed} from '../../cli/output/stream-printer.ts';
+import {createSession, type GlobalFlags} from '../../cli/session.ts';
 import {createFakeTerminal, type FakeTerminalOptions} from './fake-terminal.ts';
 
 interface Row {
@@ -9,11 +11,15 @@ interface Row {
   about: string;
 }
 
-const columns: StreamColumn<Row>[] = [
-  {title: 'AT', cell: row => `2026-${row.at}`, width: 10, brief: row => row.at, briefWidth: 5, dropRank: 1},
-  {title: 'ID', cell: row => row.id, width: 4, tone: row => (row.id === 'bad' ? 'bad' : undefined)},
-  {title: 'ABOUT', cell: row => row.about, width: 8, isFlexible: true},
-];
+const streamed: Streamed<Row> = {
+  fields: ['at', 'id', 'about'],
+  nameOf: row => row.id,
+  columns: [
+    {title: 'AT', cell: row => `2026-${row.at}`, width: 10, brief: row => row.at, briefWidth: 5, dropRank: 1},
+    {title: 'ID', cell: row => row.id, width: 4, tone: row => (row.id === 'bad' ? 'bad' : undefined)},
+    {title: 'ABOUT', cell: row => row.about, wide: row => `${row.about}!`, width: 8, isFlexible: true},
+  ],
+};
 
 const rows: Row[] = [
   {at: '03-01', id: 'a', about: 'x\x1b[2J\r\ny'},
@@ -23,7 +29,10 @@ const rows: Row[] = [
 
 const printed = async (options: FakeTerminalOptions = {}, flags: Partial<GlobalFlags> = {}): Promise<string> => {
   const terminal = createFakeTerminal(options);
-  const printer = createStreamPrinter(terminal, {color: true, ...flags}, columns);
+  const session = createSession({terminal, version: '1', argv: [], flags: () => ({color: true, ...flags})});
+  const command = session.prints(new Command(), streamed);
+  await session.prepareOutput(command);
+  const printer = createStreamPrinter(session, streamed);
   for (const row of rows) await printer.print(row);
   return terminal.out();
 };
@@ -62,10 +71,20 @@ test('colour goes to a terminal that wants it', async t => {
   t.false((await printed({}, {output: 'table'})).includes('\x1b[31m'));
 });
 
-test('a format that no stream has is refused before anything is printed', t => {
-  const terminal = createFakeTerminal({env: {MFCTL_OUTPUT: 'xml'}});
+test('every other format has its stream, with one header and one document each', async t => {
+  t.is(await printed({}, {output: 'name'}), 'a\nabcdef\nbad\n');
+  t.is(
+    await printed({}, {output: 'csv'}),
+    'at,id,about\r\n03-01,a,x␛[2J y\r\n03-02,abcdef,a long story that has no end\r\n03-03,bad,\r\n',
+  );
+  t.deepEqual(
+    parseAllDocuments(await printed({}, {output: 'yaml'})).map(document => document.toJSON()),
+    rows,
+  );
+  t.true((await printed({columns: 30}, {output: 'wide'})).includes('a long story that has no end!\n'));
+});
 
-  t.throws(() => createStreamPrinter(terminal, {color: true}, columns), {
-    message: /"xml": it must be one of table, json, ndjson/,
-  });
+test('--json picks fields in every format that has some', async t => {
+  t.is(await printed({columns: 80}, {json: 'id'}), '{"id":"a"}\n{"id":"abcdef"}\n{"id":"bad"}\n');
+  t.is(await printed({}, {json: 'id,at', output: 'csv'}), 'id,at\r\na,03-01\r\nabcdef,03-02\r\nbad,03-03\r\n');
 });

@@ -1,5 +1,5 @@
 // What of a filter the node can sort out, so that it need not send the rest.
-import {pastMoment} from '../../moment.ts';
+import {isoMomentBefore} from '../../time-text.ts';
 import type {TailQuery} from '../tail/tail-query.ts';
 
 export interface AuditParameters {
@@ -8,11 +8,14 @@ export interface AuditParameters {
   action?: string;
 }
 
-export const auditParameters = ({terms}: TailQuery): AuditParameters => ({
-  ...(terms.since !== undefined && {since: pastMoment(terms.since)}),
-  ...(isKeyId(terms.key) && {key_id: Number(terms.key)}),
-  ...(isWholeAction(terms.action) && {action: terms.action}),
-});
+export const auditParameters = ({terms}: TailQuery, nowMs: number): AuditParameters => {
+  const since = terms.since === undefined ? undefined : isoMomentBefore(terms.since, nowMs);
+  return {
+    ...(since !== undefined && {since}),
+    ...(isKeyId(terms.key) && {key_id: Number(terms.key)}),
+    ...(isWholeAction(terms.action) && {action: terms.action}),
+  };
+};
 
 const isKeyId = (key: string | undefined): key is string => /^[1-9]\d{0,14}$/.test(key ?? '');
 
@@ -28,12 +31,7 @@ export const isNarrowedHere = ({terms, words}: TailQuery): boolean =>
   (terms.action !== undefined && !isWholeAction(terms.action));
 
 /** Why it cannot be used. */
-export const auditFault = ({terms}: TailQuery): string | undefined => {
-  if (terms.since === undefined) return undefined;
-  try {
-    pastMoment(terms.since);
-    return undefined;
-  } catch {
-    return 'since: must be a time such as 2026-03-01T00:00:00Z, 2026-03-01, 2h or 3d';
-  }
-};
+export const auditFault = ({terms}: TailQuery): string | undefined =>
+  terms.since === undefined || isoMomentBefore(terms.since, 0) !== undefined
+    ? undefined
+    : 'since: must be a time such as 2026-03-01T00:00:00Z, 2026-03-01, 2h or 3d';

@@ -1,6 +1,6 @@
 import {type ReactElement, useEffect} from 'react';
 import type {AuditEntry} from '../../../shared/audit-entry.ts';
-import type {Client} from '../../client.ts';
+import type {Client} from '../../api/client.ts';
 import {useFrame} from '../frame.ts';
 import {useKeptReducer, useNow, useOffer, useSource} from '../hooks.ts';
 import {Lines} from '../lines.tsx';
@@ -59,7 +59,7 @@ const AuditTailScreen = (): ReactElement => {
   };
   useEffect(readOlder);
 
-  const narrow = (query: TailQuery): void => dispatch({kind: 'narrowed', query, parameters: auditParameters(query)});
+  const narrow = (query: TailQuery): void => dispatch({kind: 'narrowed', query, parameters: auditParameters(query, desk.now())});
   const needs: TailNeeds<AuditRow> = {
     frame,
     tail,

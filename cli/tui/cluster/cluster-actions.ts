@@ -1,7 +1,9 @@
 // What can be done to the cluster from its screen.
-import {timeText} from '../../cell-text.ts';
+
 import {asCliError} from '../../cli-error.ts';
+import {timeText} from '../../output/cell-text.ts';
 import type {Frame} from '../frame.ts';
+import type {Prompt} from '../modal.ts';
 import {secretPage} from '../secret-page.ts';
 import {isRefused} from '../why-not.ts';
 
@@ -56,16 +58,17 @@ export const askToRemove = (
       ...(isOnline && !isLocal ? ['It is online. Stop it first: it would go on by itself.'] : []),
     ],
     yes: 'go on',
-    onYes: () =>
-      frame.open({
-        kind: 'prompt',
-        label: `Type ${node} to remove it:`,
-        text: '',
-        check: text => (text.trim() === node ? undefined : `type ${node} exactly, or escape to do nothing`),
-        onSubmit: () => remove(frame, node, false),
-      }),
+    onYes: () => frame.open(nameTyped(node, () => remove(frame, node, false), `Type ${node} to remove it:`)),
   });
 };
+
+const nameTyped = (node: string, onSubmit: () => void, label: string): Prompt => ({
+  kind: 'prompt',
+  label,
+  text: '',
+  check: text => (text.trim() === node ? undefined : `type ${node} exactly, or escape to do nothing`),
+  onSubmit,
+});
 
 const remove = (frame: Frame, node: string, isForced: boolean): void =>
   frame.defer({
@@ -79,16 +82,16 @@ const remove = (frame: Frame, node: string, isForced: boolean): void =>
       } catch (error) {
         const {code, detail} = asCliError(error);
         if (code !== 'conflict' || isForced) throw error;
+        // It comes up by itself, some seconds after the first question, so that no single key press may be a yes.
         frame.open({
-          kind: 'question',
-          lines: [`${node} was not removed: ${detail}.`, 'Remove it all the same?'],
-          yes: 'remove it by force',
-          onYes: () => remove(frame, node, true),
+          ...nameTyped(node, () => remove(frame, node, true), `Not done. Type ${node} to remove it by force:`),
+          hint: () => detail,
         });
         return `${node} was not removed`;
       }
     },
   });
 
+/** For the end of a sentence that has to have room in one line. */
 export const silentText = (nodes: readonly string[]): string =>
-  nodes.length === 0 ? '' : `. Did not answer and will follow when reachable: ${nodes.join(', ')}`;
+  nodes.length === 0 ? '' : `, but ${nodes.join(', ')} did not answer and will follow`;

@@ -2,19 +2,19 @@
 import type {ClusterDrift} from '../../../shared/cluster-drift.ts';
 import type {Peer} from '../../../shared/cluster-status.ts';
 import {healthStates} from '../../../shared/health.ts';
-import {plural, sizeText} from '../../cell-text.ts';
-import {displayWidth} from '../../display-width.ts';
+import {shortHash} from '../../cluster/drift.ts';
+import {plural, sizeText} from '../../output/cell-text.ts';
+import {displayWidth} from '../../output/display-width.ts';
 import {fitText} from '../fit-text.ts';
 import type {Size} from '../frame.ts';
 import {ageText} from '../frame-lines.ts';
 import {type ListPosition, within} from '../list-window.ts';
 import type {Loaded} from '../source.ts';
 import {headerLine, placeColumns, rowLine} from '../table-lines.ts';
-import type {Theme} from '../theme.ts';
+import type {Style, Theme} from '../theme.ts';
 import {driftText, healthTone} from './alarms.ts';
 import type {Arrivals} from './arrivals.ts';
 import type {HeldNow, MetricsReading} from './cluster-sources.ts';
-import {shortHash} from './drift.ts';
 import {recordText} from './drift-page.ts';
 import {arrivalsLine, barLines, heldLine, verdictLines} from './figures.ts';
 import type {History} from './history.ts';
@@ -23,6 +23,8 @@ import {driftStyle, type NodeFacts, nodeColumns} from './node-columns.ts';
 export interface ClusterView {
   facts: NodeFacts | undefined;
   loadedAtMs: number | undefined;
+  /** The last reading failed: what is shown is from before. */
+  isOld: boolean;
   driftReport: ClusterDrift | undefined;
   held: Loaded<HeldNow>;
   arrivals: Arrivals | undefined;
@@ -66,16 +68,14 @@ const nodeLines = (view: ClusterView, facts: NodeFacts, canvas: Canvas): string[
   return [totalsLine(view, facts, canvas), headerLine(columns, theme), ...rows, ...driftLines(view, facts, canvas)];
 };
 
-const totalsLine = ({loadedAtMs, nowMs}: ClusterView, {status, drift}: NodeFacts, {size, theme}: Canvas): string => {
+const totalsLine = ({loadedAtMs, isOld, nowMs}: ClusterView, {status, drift}: NodeFacts, {size, theme}: Canvas): string => {
   const {peers} = status;
   const backlog = peers.reduce((sum, peer) => sum + peer.outbox_backlog_to_us, 0);
   const states = healthStates.flatMap(state => {
     const count = peers.filter(({healthy}) => healthy === state).length;
     return count === 0 ? [] : [{text: `${count} ${state}`, style: healthTone[state]}];
   });
-  const hash = drift
-    ? {text: 'configuration differs', style: driftStyle(drift)}
-    : {text: 'configuration equal', style: undefined};
+  const hash = drift ? {text: 'config differs', style: driftStyle(drift)} : {text: 'config equal', style: undefined};
   const parts = [
     {text: plural(peers.length, 'node'), style: 'bold' as const},
     ...states,
@@ -83,10 +83,11 @@ const totalsLine = ({loadedAtMs, nowMs}: ClusterView, {status, drift}: NodeFacts
     hash,
   ];
   const left = ` ${parts.map(({text}) => text).join(' · ')}`;
-  const age = loadedAtMs === undefined ? '' : `read ${ageText(nowMs - loadedAtMs)} `;
   const rest = size.columns - displayWidth(left);
+  const age = loadedAtMs === undefined ? '' : `${ageText(nowMs - loadedAtMs)} `;
+  const readAge = rest > age.length + 5 && age !== '' ? `read ${age}` : age;
   if (rest < 1) return fitText(left, size.columns);
-  return ` ${parts.map(({text, style}) => theme(text, style)).join(' · ')}${theme(fitText(age, rest, 'right'), 'dim')}`;
+  return ` ${parts.map(({text, style}) => theme(text, style)).join(' · ')}${theme(fitText(readAge, rest, 'right'), isOld ? 'warn' : 'dim')}`;
 };
 
 const driftLines = ({driftReport}: ClusterView, {drift, status}: NodeFacts, {size, theme}: Canvas): string[] => {
@@ -110,6 +111,7 @@ const driftLines = ({driftReport}: ClusterView, {drift, status}: NodeFacts, {siz
 
 interface Panel {
   title: string;
+  style?: Style;
   lines: readonly string[];
 }
 
@@ -121,6 +123,7 @@ const panels = (view: ClusterView, {size, theme}: Canvas, rows: number): string[
   const flow = flowPanel(view, room);
   const figures: Panel = {
     title: heldTitle(view),
+    ...((view.held.value?.unreachableNodes.length ?? 0) > 0 && {style: 'warn' as const}),
     lines: [arrivalsLine(view.arrivals, room), heldLine(view.history.held(), room)],
   };
   const groups = view.held.value?.summary.groups ?? [];
@@ -163,8 +166,8 @@ const flowPanel = ({history, metrics}: ClusterView, room: {width: number; theme:
   return {title: `By the minute: ${source}${why}`, lines: verdictLines(byVerdict, room)};
 };
 
-const titled = ({title, lines}: Panel, width: number, theme: Theme): string[] => [
-  theme(fitText(` ${title}`, width), 'dim'),
+const titled = ({title, lines, style = 'dim'}: Panel, width: number, theme: Theme): string[] => [
+  theme(fitText(` ${title}`, width), style),
   ...lines,
 ];
 

@@ -1,5 +1,6 @@
 import {type ReactElement, useEffect} from 'react';
 import type {ClusterDrift} from '../../../shared/cluster-drift.ts';
+import {driftSeen} from '../../cluster/drift.ts';
 import {useFrame} from '../frame.ts';
 import {useKeptReducer, useNow, useOffer, useSource} from '../hooks.ts';
 import type {KeyName} from '../keys.ts';
@@ -18,7 +19,6 @@ import {
   metricsSource,
   statusSource,
 } from './cluster-sources.ts';
-import {driftSeen} from './drift.ts';
 import {driftPage} from './drift-page.ts';
 import type {NodeFacts} from './node-columns.ts';
 import {nodePage} from './node-page.ts';
@@ -110,6 +110,7 @@ export const ClusterScreen = (): ReactElement => {
     {
       facts,
       loadedAtMs,
+      isOld: failure !== undefined,
       driftReport,
       held,
       arrivals,

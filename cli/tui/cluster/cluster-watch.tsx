@@ -2,11 +2,11 @@
 // figures over time have no holes.
 import {useEffect, useRef} from 'react';
 import type {ClusterStatus} from '../../../shared/cluster-status.ts';
+import {driftOf, driftSeen} from '../../cluster/drift.ts';
 import {useFrame} from '../frame.ts';
 import {useSource} from '../hooks.ts';
 import {alarmsOf, changesBetween, changeText} from './alarms.ts';
 import {heldSource, historyOf, metricsSource, statusSource} from './cluster-sources.ts';
-import {driftOf, driftSeen} from './drift.ts';
 
 export const ClusterWatch = (): null => {
   const {desk, say} = useFrame();
@@ -24,13 +24,14 @@ export const ClusterWatch = (): null => {
     const [latest] = changes.map(changeText).reverse();
     if (latest) say(latest.text, latest.tone);
 
-    const drift = driftOf(status.peers, status.local_node_id, 0);
+    const drift = driftOf(status.peers, status.local_node_id);
     history.driftSinceMs = drift && (history.driftSinceMs ?? desk.now());
     desk.notices.set('cluster', alarmsOf(status, driftSeen(status, history, desk.now())));
   }, [desk, status, say, history]);
 
   useEffect(() => {
-    if (held) history.addHeld(held.summary.count);
+    // Without a node it would seem that mails are gone.
+    if (held?.unreachableNodes.length === 0) history.addHeld(held.summary.count);
   }, [held, history]);
 
   useEffect(() => {

@@ -1,10 +1,10 @@
 import type {ClusterStatus, License, Peer} from '../../../shared/cluster-status.ts';
-import {countText, durationText} from '../../cell-text.ts';
+import {type Drift, shortHash} from '../../cluster/drift.ts';
+import {countText, durationText} from '../../output/cell-text.ts';
 import type {TuiColumn} from '../table-lines.ts';
 import type {Style} from '../theme.ts';
 import {healthMark, healthTone, seenSecondsAgo} from './alarms.ts';
 import type {CertificateEnd} from './certificate-end.ts';
-import {type Drift, shortHash} from './drift.ts';
 
 export interface NodeFacts {
   status: ClusterStatus;
@@ -55,6 +55,7 @@ export const nodeColumns = ({status, drift, certificates, nowMs}: NodeFacts): Tu
       title: 'CERT',
       width: 7,
       align: 'right',
+      dropRank: 6,
       cell: peer => certificateText(endOf(peer), nowMs),
       style: peer => daysStyle(endOf(peer)?.endsAtMs, nowMs, certificateDays),
     },
@@ -62,6 +63,7 @@ export const nodeColumns = ({status, drift, certificates, nowMs}: NodeFacts): Tu
       title: 'LICENCE',
       width: 7,
       align: 'right',
+      dropRank: 5,
       cell: ({license}) => licenseText(license, nowMs),
       style: ({license}) => (license.valid ? daysStyle(Date.parse(license.expires_at), nowMs, licenseDays) : 'bad'),
     },

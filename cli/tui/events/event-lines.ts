@@ -1,6 +1,8 @@
 // How events look, one to a line and one to a page.
-import {plural} from '../../cell-text.ts';
-import type {Tone} from '../../tone.ts';
+
+import {eventTypes} from '../../api/event-parser.ts';
+import {plural} from '../../output/cell-text.ts';
+import type {Tone} from '../../output/tone.ts';
 import type {Desk} from '../desk.ts';
 import type {Size} from '../frame.ts';
 import type {LiveState} from '../live.ts';
@@ -9,7 +11,7 @@ import {clockText, dayText} from '../tail/moment-cells.ts';
 import {type Banner, type TailView, tailLines} from '../tail/tail-lines.ts';
 import type {Style, Theme} from '../theme.ts';
 import {type EventTail, eventLimit} from './event-log.ts';
-import {type EventRow, eventTypes, type LogRow, matchesEvent, permissionFor} from './event-row.ts';
+import {type EventRow, type LogRow, matchesEvent, permissionFor} from './event-row.ts';
 
 export const typeMarks: Record<EventRow['type'], string> = {
   held: '■',
@@ -64,9 +66,7 @@ const emptyTexts = (tail: EventTail, {live, heardSinceMs, lostAtMs}: EventFacts)
   if (heardSinceMs !== undefined || live.standing === 'connecting') return [];
   return [
     `There is no event stream${because(live)}`,
-    'The other screens ask from time to time instead. To get it: use a node that tells of events (mfctl events shows',
-    'whether it does), a key that may hear some, and no proxy in between that holds back answers (buffering) or cuts',
-    'them off when they are silent for less than 15 seconds.',
+    'The other screens ask from time to time instead. To get it: use a node that tells of events (mfctl events shows whether it does), a key that may hear some, and no proxy in between that holds back answers or cuts them off after 15 silent seconds.',
   ];
 };
 

@@ -1,10 +1,11 @@
 // All events that the dashboard has heard since it was opened, whichever screen is shown, as far as there is room.
 import type {ClusterEvent} from '../../../shared/cluster-event.ts';
+import {eventTypes} from '../../api/event-parser.ts';
 import type {Live} from '../live.ts';
 import {createStore, type Store} from '../store.ts';
 import {createTailReducer, emptyTail, type Tail, type TailEvent} from '../tail/tail.ts';
 import {noQuery, type TailQuery} from '../tail/tail-query.ts';
-import {eventRow, eventTypes, type LogRow, matchesEvent} from './event-row.ts';
+import {eventRow, type LogRow, matchesEvent} from './event-row.ts';
 
 export type EventTail = Tail<LogRow, TailQuery>;
 export type EventTailEvent = TailEvent<LogRow, TailQuery>;

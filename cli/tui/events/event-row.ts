@@ -1,11 +1,8 @@
 // What is kept of an event: enough to tell what happened. A held mail may have a thousand recipients, and thousands of events are kept.
 import type {ClusterEvent, EventType} from '../../../shared/cluster-event.ts';
 import type {Permission} from '../../../shared/scopes.ts';
-import {senderText} from '../../cell-text.ts';
+import {senderText} from '../../output/cell-text.ts';
 import {hasWords, isOneOf, type TailQuery} from '../tail/tail-query.ts';
-
-/** The schema's list, without the schema. */
-export const eventTypes = ['held', 'released', 'discarded', 'domain', 'key', 'health'] as const satisfies readonly EventType[];
 
 /** Who may hear of what. */
 export const permissionFor: Record<EventType, Permission> = {

@@ -1,4 +1,5 @@
 import {type ReactElement, useSyncExternalStore} from 'react';
+import {eventTypes} from '../../api/event-parser.ts';
 import {useFrame} from '../frame.ts';
 import {useOffer} from '../hooks.ts';
 import {Lines} from '../lines.tsx';
@@ -7,7 +8,7 @@ import {tailHeight} from '../tail/tail-lines.ts';
 import {parseQuery, type TailQuery} from '../tail/tail-query.ts';
 import {eventBanners, eventLines} from './event-lines.ts';
 import {eventPage} from './event-page.ts';
-import {type EventRow, eventTerms, eventTypes, type LogRow} from './event-row.ts';
+import {type EventRow, eventTerms, type LogRow} from './event-row.ts';
 
 export const EventsScreen = (): ReactElement => {
   const frame = useFrame();
@@ -75,6 +76,6 @@ const typesFault = ({terms}: TailQuery): string | undefined => {
 /** What else is looked for stays. */
 const nextType = ({text, terms}: TailQuery): TailQuery => {
   const others = text.replace(/(^|\s)type:\S+/g, '').trim();
-  const next = eventTypes[(eventTypes as readonly (string | undefined)[]).indexOf(terms.type) + 1];
+  const next = eventTypes[eventTypes.indexOf(terms.type as EventRow['type']) + 1];
   return parseQuery(next === undefined ? others : `type:${next} ${others}`, eventTerms);
 };

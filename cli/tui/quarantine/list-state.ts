@@ -2,7 +2,7 @@
 // apart by their number in the list as it was read last; the cursor stays on its mail when that number changes.
 import type {HeldMail} from '../../../shared/held-mail.ts';
 import type {CliError} from '../../cli-error.ts';
-import {mailId} from '../../mail-id.ts';
+import {mailId} from '../../mail/mail-id.ts';
 import {type ListPosition, listStart, within} from '../list-window.ts';
 import type {HoldQuery} from './hold-query.ts';
 import {isByTime, type MailOrder, sortMails} from './mail-order.ts';
@@ -129,7 +129,8 @@ const withWindow = (state: ListState, event: Extract<ListEvent, {type: 'window'}
   const {mails, offset, total, isAnew, isLast = false} = event;
   const numberOf = (at: number): number => (state.order === 'oldest' ? total - 1 - offset - at : offset + at);
   const read = new Map(mails.map((mail, at) => [numberOf(at), mail]));
-  if (!isAnew && state.total === total) return {...state, ...facts(event), rows: bounded(joined(state.rows, read), state.position)};
+  if (!isAnew && state.total === total)
+    return {...state, ...facts(event), rows: bounded(joined(state.rows, read), state.position)};
 
   const next = {...state, ...facts(event), rows: read, isLost: false};
   if (isAtTop(state) || !mailUnderCursor(state)) return placed(next, state.position);

@@ -1,12 +1,12 @@
 // Reads the held mail that is looked at, and again when something happens, for as long as somebody looks.
 import type {HeldMail} from '../../../shared/held-mail.ts';
+import type {Client} from '../../api/client.ts';
 import {asCliError} from '../../cli-error.ts';
-import type {Client} from '../../client.ts';
-import {mailId} from '../../mail-id.ts';
+import {heldMailPages} from '../../mail/held-mail-pages.ts';
+import {mailId} from '../../mail/mail-id.ts';
 import type {Live} from '../live.ts';
 import {afterEvent, type ListEvent, type ListState, listBegin, mailUnderCursor, type Reading, rowCount} from './list-state.ts';
 import {isByTime, mostSorted} from './mail-order.ts';
-import {matchingMails} from './matching-mails.ts';
 import {parametersOf} from './query-meaning.ts';
 import {type Extract, missingRows, pageSize, rowsAroundCursor} from './wanted-rows.ts';
 
@@ -33,6 +33,10 @@ const liveMs = 30_000;
 /** A burst of events is read once. */
 const burstMs = 300;
 const longestRetryMs = 15_000;
+/** Between two readings that events cause: a key may ask so and so often in a minute. */
+const leastGapMs = 1500;
+/** What is not wanted any more ends between two pages. */
+const noEnd = new AbortController().signal;
 /** Between two times that a whole sorted list is read again. */
 const gatherAgainMs = 30_000;
 
@@ -53,6 +57,7 @@ export const createMailList = ({client, live, now}: MailListNeeds): MailList => 
   let lastRead = '';
   let timer: NodeJS.Timeout | undefined;
   let burst: NodeJS.Timeout | undefined;
+  let wokenAtMs = 0;
 
   const dispatch = (event: ListEvent): void => {
     const next = afterEvent(state, event);
@@ -79,7 +84,11 @@ export const createMailList = ({client, live, now}: MailListNeeds): MailList => 
     const {position, total = 0, order} = state;
     const arrivedAt = mailUnderCursor(state)?.arrived_at ?? '';
     const {since} = parameters();
-    const {total: newer, version} = await read({offset: 0, limit: 1, since: [arrivedAt, String(since ?? '')].sort().at(-1) ?? ''});
+    const {total: newer, version} = await read({
+      offset: 0,
+      limit: 1,
+      since: [arrivedAt, String(since ?? '')].sort().at(-1) ?? '',
+    });
     const to = order === 'oldest' ? total - newer : newer - 1;
     dispatch({type: 'shifted', version, by: to - position.cursor, total});
     await readWindow(rowsAroundCursor(state), {isAnew: true, isLast: true});
@@ -92,12 +101,14 @@ export const createMailList = ({client, live, now}: MailListNeeds): MailList => 
     const isAgain = sorted.length > 0;
     const all: HeldMail[] = [];
     let latest: Reading = {version, mails: [], total: 0, unreachableNodes: [], atMs: now()};
-    for await (const {mails, total, unreachableNodes} of matchingMails(client, parameters())) {
+    for await (const {mails, totalCount, unreachableNodes} of heldMailPages(client, parameters(), noEnd)) {
       if (state.version !== version || !isShown) {
         if (state.version === version) gatheredVersion = 0;
         return;
       }
       all.push(...mails);
+      // Later pages count only what is older.
+      const total = latest.total || (totalCount ?? mails.length);
       latest = {version, mails, total, unreachableNodes, atMs: now()};
       if (!isAgain) dispatch({type: 'gathered', isAll: false, isEnd: false, ...latest});
       if (all.length >= mostSorted) break;
@@ -162,6 +173,7 @@ export const createMailList = ({client, live, now}: MailListNeeds): MailList => 
     isResting = false;
     isStale = true;
     lastRead = '';
+    wokenAtMs = now();
     void work();
   };
   const schedule = (ms: number): void => {
@@ -170,10 +182,13 @@ export const createMailList = ({client, live, now}: MailListNeeds): MailList => 
   };
   /** Not put off by what follows: under a steady stream it would never be read. */
   const wake = (): void => {
-    burst ??= setTimeout(() => {
-      burst = undefined;
-      refresh();
-    }, burstMs);
+    burst ??= setTimeout(
+      () => {
+        burst = undefined;
+        refresh();
+      },
+      Math.max(burstMs, wokenAtMs + leastGapMs - now()),
+    );
   };
 
   return {

@@ -1,10 +1,11 @@
 // What is in the mail under the cursor. Read once the cursor rests, one mail at a time, and nothing but the mail itself.
 import type {ClusterEvent} from '../../../shared/cluster-event.ts';
-import type {HeldMailDetail, MailReference} from '../../../shared/held-mail.ts';
+import type {ActionOutcome, HeldMailDetail, MailReference} from '../../../shared/held-mail.ts';
+import type {Client} from '../../api/client.ts';
 import {asCliError, type CliError} from '../../cli-error.ts';
-import type {Client} from '../../client.ts';
-import {mailId, mailPath} from '../../mail-id.ts';
-import type {MailContents} from '../../mail-reader.ts';
+import {mailId, mailPath} from '../../mail/mail-id.ts';
+import type {MailContents} from '../../mail/mail-reader.ts';
+import {timeText} from '../../output/cell-text.ts';
 import type {Live} from '../live.ts';
 
 /** loading → ready or failed; each of them → gone. */
@@ -67,7 +68,10 @@ export const createMailPreviews = ({client, live, restMs = 150}: MailPreviewNeed
     } catch (error) {
       const failure = asCliError(error);
       const isGone = failure.code === 'not_found';
-      set(id, isGone ? {state: 'gone', gone: 'It is not held any more: released, discarded or expired.'} : {state: 'failed', failure});
+      set(
+        id,
+        isGone ? {state: 'gone', gone: 'It is not held any more: released, discarded or expired.'} : {state: 'failed', failure},
+      );
     } finally {
       isReading = false;
     }
@@ -78,7 +82,7 @@ export const createMailPreviews = ({client, live, restMs = 150}: MailPreviewNeed
     const id = mailId(event);
     const known = previews.get(id);
     if (!known) return;
-    const gone = `It has been ${event.state} at ${event.acted_at.replace(/\.\d+Z$/, 'Z')}${event.acted_by_key_id === null ? '' : ` by key ${event.acted_by_key_id}`}.`;
+    const gone = goneText(event);
     set(id, known.state === 'ready' ? {...known, gone} : {state: 'gone', gone});
   };
 
@@ -107,10 +111,13 @@ export const createMailPreviews = ({client, live, restMs = 150}: MailPreviewNeed
   };
 };
 
+export const goneText = ({state, acted_at: at, acted_by_key_id: by}: ActionOutcome): string =>
+  `It has been ${state} at ${timeText(at)}${by === null ? '' : ` by key ${by}`}.`;
+
 const readPreview = async (client: Pick<Client, 'send' | 'download'>, mail: MailReference) => {
   const path = mailPath(mail);
   const {data: detail} = await client.send<HeldMailDetail>({path});
-  const [{readMail}, body] = await Promise.all([import('../../mail-reader.ts'), client.download(`${path}/body`)]);
+  const [{readMail}, body] = await Promise.all([import('../../mail/mail-reader.ts'), client.download(`${path}/body`)]);
   const contents = await readMail(body);
   const headers = contents.headers
     .slice(0, mostHeaders)

@@ -1,9 +1,9 @@
 // A held mail to read: why it is held, what it says, what is in it. All that is the mail's own is indented, so that no line of it can
 // pass for one of ours.
 import type {HeldMail, HeldMailDetail} from '../../../shared/held-mail.ts';
-import {firstOf, plural, senderText, sizeText, timeText} from '../../cell-text.ts';
-import {mailId} from '../../mail-id.ts';
-import type {MailContents} from '../../mail-reader.ts';
+import {mailId} from '../../mail/mail-id.ts';
+import type {MailContents} from '../../mail/mail-reader.ts';
+import {firstOf, plural, senderText, sizeText, timeText} from '../../output/cell-text.ts';
 import {fitText, wrapText} from '../fit-text.ts';
 import type {Theme} from '../theme.ts';
 import type {Preview} from './mail-previews.ts';
@@ -76,14 +76,17 @@ const contentsLines = (mail: HeldMailDetail, contents: MailContents, {width, the
     const lines = wrapText(text, inner);
     return [...lines.slice(0, most), ...(lines.length > most ? ['…'] : [])].map(line => indent + line);
   };
-  const section = (title: string, lines: readonly string[]): string[] => (lines.length === 0 ? [] : ['', theme(title, 'title'), ...lines]);
+  const section = (title: string, lines: readonly string[]): string[] =>
+    lines.length === 0 ? [] : ['', theme(title, 'title'), ...lines];
 
   const symbols = [...mail.symbol_scores].sort((a, b) => b.score - a.score || (a.name < b.name ? -1 : 1));
   const moreSymbols = symbols.length - mostSymbols;
   return [
     ...(contents.limitation === undefined ? [] : ['', ...wrapText(contents.limitation, width).map(line => theme(line, 'warn'))]),
     ...section('Symbols', [
-      ...symbols.slice(0, mostSymbols).map(({name, score}) => `${indent}${fitText(score.toFixed(2), 8, 'right')}  ${fitText(name, inner - 10).trimEnd()}`),
+      ...symbols
+        .slice(0, mostSymbols)
+        .map(({name, score}) => `${indent}${fitText(score.toFixed(2), 8, 'right')}  ${fitText(name, inner - 10).trimEnd()}`),
       ...(moreSymbols > 0 ? [`${indent}and ${plural(moreSymbols, 'more symbol')}`] : []),
     ]),
     ...section(

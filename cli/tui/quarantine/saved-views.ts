@@ -1,6 +1,6 @@
 // The views there are from the start, and those somebody saved.
 import {CliError, usageError} from '../../cli-error.ts';
-import {isViewName, type SavedView, type ViewStore} from '../../view-store.ts';
+import {isViewName, type SavedView, type ViewStore} from '../../files/view-store.ts';
 import type {Choice} from '../modal.ts';
 import {type HoldQuery, parseQuery, printQuery} from './hold-query.ts';
 import {type MailOrder, mailOrders, orderLabels} from './mail-order.ts';
@@ -57,12 +57,14 @@ export const viewPicker = async ({store, onChoose, fail, say, reopen}: ViewPicke
 };
 
 export const saveView = async (store: ViewStore, name: string, {query, order}: View): Promise<void> => {
-  if (!isViewName(name)) throw usageError('a view needs a name of at most 40 letters, digits, spaces, dots or hyphens: :save NAME');
+  if (!isViewName(name))
+    throw usageError('a view needs a name of at most 40 letters, digits, spaces, dots or hyphens: :save NAME');
   await store.put({name, query: printQuery(query), order});
 };
 
 const viewOf = (view: SavedView | undefined): View => {
   const order = mailOrders.find(name => name === view?.order);
-  if (view?.order !== undefined && !order) throw usageError(`the view has no order ${view.order}: ${Object.keys(orderLabels).join(', ')}`);
+  if (view?.order !== undefined && !order)
+    throw usageError(`the view has no order ${view.order}: ${Object.keys(orderLabels).join(', ')}`);
   return {query: parseQuery(view?.query ?? ''), order: order ?? 'newest'};
 };

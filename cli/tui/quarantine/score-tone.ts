@@ -1,5 +1,5 @@
 import type {HeldMail} from '../../../shared/held-mail.ts';
-import type {Tone} from '../../tone.ts';
+import type {Tone} from '../../output/tone.ts';
 
 export interface Range {
   quarantine: number;
@@ -13,7 +13,10 @@ export type Thresholds = ReadonlyMap<string, Range>;
 const usual: Range = {quarantine: 6, reject: 15};
 
 /** How near it came to being refused: in the last third of the way, in the second, or hardly held at all. */
-export const toneOfScore = ({recipients, score}: Pick<HeldMail, 'recipients' | 'score'>, thresholds: Thresholds): Tone | undefined => {
+export const toneOfScore = (
+  {recipients, score}: Pick<HeldMail, 'recipients' | 'score'>,
+  thresholds: Thresholds,
+): Tone | undefined => {
   const address = recipients[0] ?? '';
   const domain = address.slice(address.lastIndexOf('@') + 1).toLowerCase();
   const {quarantine, reject} = thresholds.get(domain) ?? usual;

@@ -1,7 +1,7 @@
 // What the screen remembers besides the list: what is selected, how the preview is shown, what was typed.
 import type {HeldMail, MailReference} from '../../../shared/held-mail.ts';
-import {senderText} from '../../cell-text.ts';
-import {mailId} from '../../mail-id.ts';
+import {mailId} from '../../mail/mail-id.ts';
+import {senderText} from '../../output/cell-text.ts';
 
 /** As much of a mail as is needed to act on it and to say which it is; of many mails at once. */
 export interface PickedMail extends MailReference {
@@ -21,6 +21,8 @@ export interface Collecting {
 export interface ScreenState {
   /** By id, in the order in which they were selected. */
   picked: ReadonlyMap<string, PickedMail>;
+  /** What was selected as a whole, in words; undefined once it has been added to or taken from. */
+  whole: string | undefined;
   /** Where a range begins whose end is the cursor. */
   rangeStart: HeldMail | undefined;
   preview: PreviewMode;
@@ -34,7 +36,7 @@ export interface ScreenState {
 
 export type ScreenEvent =
   | {type: 'toggled'; mail: HeldMail}
-  | {type: 'picked'; mails: readonly PickedMail[]}
+  | {type: 'picked'; mails: readonly PickedMail[]; whole?: string}
   | {type: 'dropped'}
   | {type: 'range-begun'; mail: HeldMail}
   | {type: 'range-left'}
@@ -51,6 +53,7 @@ const mostHistory = 50;
 
 export const screenBegin: ScreenState = {
   picked: new Map(),
+  whole: undefined,
   rangeStart: undefined,
   preview: 'off',
   scroll: 0,
@@ -64,15 +67,15 @@ export const afterScreenEvent = (state: ScreenState, event: ScreenEvent): Screen
       const picked = new Map(state.picked);
       const id = mailId(event.mail);
       if (!picked.delete(id) && picked.size < mostPicked) picked.set(id, pickedMail(event.mail));
-      return {...state, picked};
+      return {...state, picked, whole: undefined};
     }
     case 'picked': {
       const picked = new Map(state.picked);
       for (const mail of event.mails) if (picked.size < mostPicked) picked.set(mailId(mail), mail);
-      return {...state, picked};
+      return {...state, picked, whole: picked.size === event.mails.length ? event.whole : undefined};
     }
     case 'dropped':
-      return {...state, picked: new Map()};
+      return {...state, picked: new Map(), whole: undefined};
     case 'range-begun':
       return {...state, rangeStart: event.mail};
     case 'range-left':

@@ -1,7 +1,7 @@
 // How a tail looks: a line that says what it is, what is wrong if something is, the columns, the rows.
-import {countText} from '../../cell-text.ts';
-import type {Tone} from '../../tone.ts';
-import {fitText} from '../fit-text.ts';
+import {countText} from '../../output/cell-text.ts';
+import type {Tone} from '../../output/tone.ts';
+import {fitText, wrapText} from '../fit-text.ts';
 import type {Size} from '../frame.ts';
 import {within} from '../list-window.ts';
 import {headerLine, type PlacedColumn, rowLine} from '../table-lines.ts';
@@ -50,7 +50,8 @@ export const tailLines = <R extends TailRow, Q>(
     return rowLine(row, columns, theme, style);
   };
   const shown = tail.shown.slice(top, top + height).map((row, at) => line(row, top + at));
-  const body = tail.shown.length === 0 ? view.empty.map(text => theme(fitText(text, width), 'dim')) : shown;
+  const body =
+    tail.shown.length === 0 ? view.empty.flatMap(text => wrapText(text, width)).map(text => theme(text, 'dim')) : shown;
   const end = ending !== undefined && body.length < height ? [theme(fitText(ending, width), 'dim')] : [];
 
   return [

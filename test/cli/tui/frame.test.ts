@@ -30,3 +30,12 @@ onTerminal('[tmux] a command is completed by tab, however fast it is typed', asy
   await terminal.shows(': quarantine');
   t.pass();
 });
+
+onTerminal('[tmux] a long line may be pasted', async t => {
+  const terminal = await startDashboard(t, await startNode(t));
+
+  await terminal.type(`:${'quarantine '.repeat(30)}!`);
+
+  await terminal.shows(/quarantine !/);
+  t.pass();
+});

@@ -1,0 +1,24 @@
+// What tells one certificate from all others.
+import {X509Certificate} from 'node:crypto';
+
+/** `sha256:` and 64 hexadecimal digits, the way a cluster tells that of its authority; undefined when it is none. */
+export const canonicalFingerprint = (text: string): string | undefined => {
+  const digits = text
+    .trim()
+    .replace(/^sha-?256(:| fingerprint=)/i, '')
+    .replaceAll(':', '')
+    .toLowerCase();
+  return /^[0-9a-f]{64}$/.test(digits) ? `sha256:${digits}` : undefined;
+};
+
+export const fingerprintOf = ({fingerprint256}: X509Certificate): string =>
+  `sha256:${fingerprint256.replaceAll(':', '').toLowerCase()}`;
+
+/** Of the first certificate in a PEM file; undefined when there is none that can be read. */
+export const fingerprintOfPem = (pem: string): string | undefined => {
+  try {
+    return fingerprintOf(new X509Certificate(pem));
+  } catch {
+    return undefined;
+  }
+};

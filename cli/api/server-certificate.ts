@@ -1,0 +1,67 @@
+// A look at who answers at an address. Nothing is sent but the handshake, and nothing is trusted: that is decided by who looks.
+import {X509Certificate} from 'node:crypto';
+import {isIP} from 'node:net';
+import {checkServerIdentity, connect, type DetailedPeerCertificate, type TLSSocket} from 'node:tls';
+import {connectionFailure} from './request-failure.ts';
+
+export interface SeenServer {
+  leaf: X509Certificate;
+  /** The last of those who vouch for the leaf that the server has sent; the leaf itself when it sent none. */
+  anchor: X509Certificate;
+  /** The system, or the authority that was named, vouches for it already, under this name and at this time. */
+  isTrusted: boolean;
+  /** The address is among the names of the leaf. */
+  isNamed: boolean;
+}
+
+const deadlineMs = 10_000;
+
+/** `ca` in PEM; undefined is what the system trusts. Rejects with a CliError when there is no TLS to be had. */
+export const lookAtServer = async (url: URL, ca: string | undefined): Promise<SeenServer> => {
+  const host = url.hostname.replace(/^\[|\]$/g, '');
+  const socket = connect({
+    host,
+    port: Number(url.port || 443),
+    // Whatever it shows is to be looked at. No key is sent here.
+    rejectUnauthorized: false,
+    ALPNProtocols: ['http/1.1'],
+    ...(isIP(host) === 0 && {servername: host}),
+    ...(ca !== undefined && {ca}),
+  });
+  try {
+    await handshake(socket);
+    const shown = socket.getPeerCertificate(true);
+    const leaf = new X509Certificate(shown.raw);
+    return {
+      leaf,
+      anchor: topOf(leaf, shown),
+      isTrusted: socket.authorized,
+      isNamed: checkServerIdentity(host, shown) === undefined,
+    };
+  } catch (error) {
+    throw connectionFailure(error, url);
+  } finally {
+    socket.destroy();
+  }
+};
+
+const handshake = (socket: TLSSocket): Promise<void> =>
+  new Promise((resolve, reject) => {
+    socket.once('secureConnect', resolve);
+    socket.once('error', reject);
+    socket.once('close', () => reject(Object.assign(new Error('closed during the handshake'), {code: 'ECONNRESET'})));
+    socket.setTimeout(deadlineMs, () => reject(Object.assign(new Error('no handshake'), {code: 'ETIMEDOUT'})));
+  });
+
+/** Up the chain as far as each has signed the one below: a certificate that was merely put there vouches for nobody. */
+const topOf = (leaf: X509Certificate, shown: DetailedPeerCertificate): X509Certificate => {
+  let top = leaf;
+  let next: DetailedPeerCertificate | undefined = shown.issuerCertificate;
+  while (next && !top.verify(top.publicKey)) {
+    const issuer = new X509Certificate(next.raw);
+    if (!top.verify(issuer.publicKey)) break;
+    top = issuer;
+    next = next.issuerCertificate;
+  }
+  return top;
+};

@@ -1,0 +1,81 @@
+import {type Command, InvalidArgumentError} from 'commander';
+import type {ClusterStatus} from '../../shared/cluster-status.ts';
+import {sendWithin} from '../api/timed-request.ts';
+import {CliError, checkStatuses, ExitStatus, exitCodes} from '../cli-error.ts';
+import {checkLine, type Verdict} from '../cluster/check-line.ts';
+import {type CheckLimits, judgeCluster} from '../cluster/cluster-verdict.ts';
+import {usualDriftSeconds} from '../cluster/drift.ts';
+import {wholeNumber} from '../option-values.ts';
+import type {Session} from '../session.ts';
+import {parseDuration} from '../time-text.ts';
+
+interface CheckFlags {
+  backlog: number;
+  driftAge: number;
+  timeout: number;
+}
+
+export const addCheckCommand = (cluster: Command, session: Session): void => {
+  cluster
+    .command('check')
+    .description('tell a monitoring system whether the cluster is well, as its plugins do')
+    .option('--backlog <number>', 'warn when more changes of a node than this are not applied yet', wholeNumber, 100)
+    .option('--drift-age <seconds>', 'critical when configurations differ for longer than this', seconds, usualDriftSeconds)
+    .option('--timeout <seconds>', 'critical when the node has not answered after this', timeoutSeconds, 10)
+    .addHelpText('after', help)
+    .action((flags: CheckFlags) => check(session, flags));
+};
+
+const help = `
+It prints one line, with figures after the bar, in whatever format is asked for, and has exit statuses of its own:
+  0 OK        every node is online
+  1 WARNING   a node is stale, has a backlog, or no valid licence
+  2 CRITICAL  a node is offline, configurations differ, or nobody answers
+  3 UNKNOWN   it was typed wrong, or the key is not good for it
+Times are seconds, or durations such as 10m. A node is stale after a minute without a heartbeat, and offline after five.
+
+Examples:
+  mfctl cluster check
+  mfctl cluster check --backlog 500 --drift-age 20m`;
+
+const check = async (session: Session, {backlog, driftAge, timeout}: CheckFlags): Promise<void> => {
+  const startedAt = performance.now();
+  // What goes wrong before anything is asked is wrong usage.
+  const client = await session.clientFor(await session.connection());
+  const limits = {backlog, driftAgeSeconds: driftAge};
+  const verdict = await sendWithin<ClusterStatus>(client, {path: 'cluster/status'}, timeout * 1000).then(
+    ({data}) => judge(data, limits),
+    verdictOfFailure,
+  );
+  const time = {label: 'time', value: (performance.now() - startedAt) / 1000, unit: 's', criticalAbove: timeout} as const;
+  session.terminal.stdout.write(checkLine({...verdict, figures: [...verdict.figures, time]}));
+  throw new ExitStatus(verdict.status);
+};
+
+const judge = (status: ClusterStatus, limits: CheckLimits): Verdict => {
+  try {
+    return judgeCluster(status, limits);
+  } catch {
+    return {status: checkStatuses.critical, text: 'the answer is not that of an mfd node', figures: []};
+  }
+};
+
+/** Who may not ask, or asks too often, knows nothing of the cluster. */
+const verdictOfFailure = (error: unknown): Verdict => {
+  if (!(error instanceof CliError)) throw error;
+  const {code, detail, exitCode} = error;
+  const isUnknown = exitCode === exitCodes.notAuthorised || exitCode === exitCodes.usage || code === 'rate_limited';
+  return {status: isUnknown ? checkStatuses.unknown : checkStatuses.critical, text: `${detail} (${code})`, figures: []};
+};
+
+const seconds = (text: string): number => {
+  const ms = /^\d{1,9}$/.test(text) ? Number(text) * 1000 : parseDuration(text);
+  if (ms === undefined) throw new InvalidArgumentError('Must be seconds, or a duration such as 10m.');
+  return ms / 1000;
+};
+
+const timeoutSeconds = (text: string): number => {
+  const limit = seconds(text);
+  if (limit === 0 || limit > 86_400) throw new InvalidArgumentError('Must be 1 second to 1 day.');
+  return limit;
+};

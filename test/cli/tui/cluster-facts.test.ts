@@ -1,0 +1,221 @@
+import test from 'ava';
+import {driftOf} from '../../../cli/cluster/drift.ts';
+import {alarmsOf, changesBetween, changeText} from '../../../cli/tui/cluster/alarms.ts';
+import {createArrivals} from '../../../cli/tui/cluster/arrivals.ts';
+import {createHistory} from '../../../cli/tui/cluster/history.ts';
+import {parseMetrics} from '../../../cli/tui/cluster/metrics-text.ts';
+import {bar, sparkline} from '../../../cli/tui/cluster/sparkline.ts';
+import {clusterOf, otherHash, peer} from './cluster-records.ts';
+
+const drifted = (ages: [number, number, number]) => [
+  peer('mx1', {config_hash_age_s: ages[0]}),
+  peer('mx2', {config_hash: otherHash, config_hash_age_s: ages[1]}),
+  peer('mx3', {config_hash_age_s: ages[2]}),
+];
+
+test('the node whose configuration is not that of most is the odd one, whoever answers', t => {
+  t.deepEqual(driftOf(drifted([50, 50, 50]), 'mx2', {seenSeconds: 0})?.oddNodes, ['mx2']);
+  t.is(driftOf([peer('mx1'), peer('mx2')], 'mx1', {seenSeconds: 0}), undefined);
+});
+
+test('of two nodes that differ, the other one is the odd one', t => {
+  const two = [peer('mx1'), peer('mx2', {config_hash: otherHash})];
+
+  t.deepEqual(driftOf(two, 'mx1', {seenSeconds: 0})?.oddNodes, ['mx2']);
+  t.deepEqual(driftOf(two, 'mx2', {seenSeconds: 0})?.oddNodes, ['mx1']);
+});
+
+test('drift is an alarm after ten minutes, and not for a change that is on its way', t => {
+  t.false(driftOf(drifted([100, 100, 100]), 'mx1', {seenSeconds: 90})?.isAlarm);
+  t.true(driftOf(drifted([700, 700, 700]), 'mx1', {seenSeconds: 0})?.isAlarm);
+  // Unchanged for days, and one node was changed a second ago.
+  t.false(driftOf(drifted([1, 90_000, 90_000]), 'mx1', {seenSeconds: 1})?.isAlarm);
+  t.true(driftOf(drifted([1, 90_000, 90_000]), 'mx1', {seenSeconds: 20})?.isAlarm);
+});
+
+test('drift is as old as the newest change, or as it has been seen', t => {
+  t.is(driftOf(drifted([40, 700, 900]), 'mx1', {seenSeconds: 0})?.ageSeconds, 40);
+  t.is(driftOf(drifted([1, 700, 900]), 'mx1', {seenSeconds: 300})?.ageSeconds, 300);
+});
+
+test('a change of health is told once, with nodes that came and went', t => {
+  const before = clusterOf(peer('mx1'), peer('mx2'), peer('mx3'));
+  const after = clusterOf(peer('mx1'), peer('mx2', {healthy: 'stale'}), peer('mx4'));
+
+  const texts = changesBetween(before, after, 0).map(change => changeText(change).text);
+
+  t.deepEqual(texts, [
+    '◐ mx2 is stale; it was online',
+    'mx3 is no longer in the cluster',
+    'mx4 has joined the cluster and is online',
+  ]);
+  t.deepEqual(changesBetween(after, after, 0), []);
+});
+
+test('what is wrong is an alarm for as long as it is, by the clock of the node', t => {
+  const status = clusterOf(peer('mx1'), peer('mx2', {healthy: 'offline', last_seen: '2026-03-01T11:50:00.000Z'}));
+  const drift = driftOf(drifted([700, 800, 900]), 'mx1', {seenSeconds: 0});
+
+  t.deepEqual(alarmsOf(status, drift), [
+    {text: '≠ configuration drift: mx2 differs from the rest for 11m at least', tone: 'bad'},
+    {text: '✗ mx2 is offline, last seen 10m ago', tone: 'bad'},
+  ]);
+  t.deepEqual(alarmsOf(clusterOf(peer('mx1')), driftOf(drifted([5, 5, 5]), 'mx1', {seenSeconds: 0})), []);
+});
+
+test('a sparkline tells one from none, and what is not known from both', t => {
+  t.is(sparkline([0, 1, 1000, undefined, 500], 7), '  ·▁█ ▄');
+  t.is(sparkline([1, 2, 3, 4], 2), '▆█');
+  t.is(sparkline([], 3), '   ');
+  t.is(sparkline([0, 0], 2), '··');
+  t.is(sparkline([1], 0), '');
+});
+
+test('a bar is never longer than its room, and something is never nothing', t => {
+  t.is(bar(1, 10_000, 4), '█   ');
+  t.is(bar(10, 10, 4), '████');
+  t.is(bar(0, 10, 4), '    ');
+  t.is(bar(0, 0, 4), '    ');
+});
+
+const minute = 60_000;
+const clockAt = (startMs: number) => {
+  let nowMs = startMs;
+  return {
+    now: () => nowMs,
+    pass: (ms: number) => {
+      nowMs += ms;
+    },
+  };
+};
+
+test('verdicts are counted by the minute from totals, across a restart of the node', t => {
+  const clock = clockAt(0);
+  const history = createHistory(clock.now);
+
+  history.addTotals({held: 100});
+  clock.pass(minute);
+  history.addTotals({held: 107});
+  clock.pass(minute);
+  history.addTotals({held: 2});
+  clock.pass(2 * minute);
+
+  const {from, byVerdict} = history.verdicts();
+  t.is(from, 'metrics');
+  t.deepEqual(byVerdict.get('held'), [0, 7, 2, 0, 0]);
+});
+
+test('without metrics, events are counted', t => {
+  const history = createHistory(() => 0);
+  history.addTotals({held: 100});
+  history.loseTotals();
+
+  history.addEvent('released');
+  history.addEvent('released');
+
+  const {from, byVerdict} = history.verdicts();
+  t.is(from, 'events');
+  t.deepEqual(
+    [...byVerdict],
+    [
+      ['held', [0]],
+      ['released', [2]],
+      ['discarded', [0]],
+    ],
+  );
+});
+
+test('what is held stays as it was in minutes that nobody has asked in', t => {
+  const clock = clockAt(0);
+  const history = createHistory(clock.now);
+
+  history.addHeld(5);
+  history.addHeld(6);
+  clock.pass(3 * minute);
+  history.addHeld(2);
+
+  t.deepEqual(history.held(), [6, 6, 6, 2]);
+});
+
+test('a dashboard that is open for weeks remembers three hours', t => {
+  const clock = clockAt(0);
+  const history = createHistory(clock.now);
+
+  for (let n = 0; n < 21 * 24 * 60; n += 1) {
+    clock.pass(minute);
+    history.addHeld(n);
+    history.addTotals({held: n});
+    history.addChange({atMs: n, node: 'mx1', from: 'online', to: 'stale'});
+  }
+
+  t.is(history.held().length, 180);
+  t.is(history.held().at(-1), 21 * 24 * 60 - 1);
+  t.is(history.verdicts().byVerdict.get('held')?.length, 180);
+  t.is(history.changes().length, 100);
+});
+
+test('each hour is asked for once, and the newest again', async t => {
+  const clock = clockAt(Date.parse('2026-03-01T12:34:00Z'));
+  const asked: string[] = [];
+  const read = createArrivals({
+    client: {
+      send: async <T>({query}: {query?: Record<string, unknown> | undefined}) => {
+        asked.push(`${query?.since} ${query?.until} ${query?.limit}`);
+        return {data: [] as T, etag: undefined, totalCount: asked.length, unreachableNodes: []};
+      },
+    },
+    now: clock.now,
+    pause: async () => undefined,
+  });
+  const {signal} = new AbortController();
+
+  const {hours} = await read(signal);
+  t.is(asked.length, 24);
+  t.is(asked[0], '2026-03-01T12:00:00.000Z undefined 1');
+  t.is(asked[1], '2026-03-01T11:00:00.000Z 2026-03-01T12:00:00.000Z 1');
+  t.deepEqual([hours.length, hours.at(-1)?.count, hours[0]?.count], [24, 1, 24]);
+
+  clock.pass(minute);
+  await read(signal);
+  t.is(asked.length, 25);
+
+  clock.pass(30 * minute);
+  await read(signal);
+  t.deepEqual(asked.slice(25), ['2026-03-01T13:00:00.000Z undefined 1', '2026-03-01T12:00:00.000Z 2026-03-01T13:00:00.000Z 1']);
+});
+
+test('hours that could not be read are asked for the next time', async t => {
+  let isAway = true;
+  let asked = 0;
+  const read = createArrivals({
+    client: {
+      send: async <T>() => {
+        asked += 1;
+        if (isAway && asked > 5) throw new Error('away');
+        return {data: [] as T, etag: undefined, totalCount: 1, unreachableNodes: []};
+      },
+    },
+    now: () => Date.parse('2026-03-01T12:34:00Z'),
+    pause: async () => undefined,
+  });
+  const {signal} = new AbortController();
+  await t.throwsAsync(read(signal));
+  isAway = false;
+
+  await read(signal);
+
+  // The newest is asked for twice, and the one that failed.
+  t.is(asked, 24 + 2);
+});
+
+test('the figures of the metrics are found among the others', t => {
+  const text = `# HELP mfd_build_info x
+mfd_build_info{version="1.2.3"} 1
+mfd_intake_verdicts_total{verdict="held"} 12
+mfd_intake_verdicts_total{verdict="relayed"} 3456
+mfd_held_mails{reason="spam"} 7
+`;
+
+  t.deepEqual(parseMetrics(text), {version: '1.2.3', verdicts: {held: 12, relayed: 3456}});
+  t.deepEqual(parseMetrics('<html>'), {version: undefined, verdicts: {}});
+});

@@ -1,0 +1,109 @@
+import {Readable} from 'node:stream';
+import test from 'ava';
+import {CliError, exitCodes} from '../../../cli/cli-error.ts';
+import {startLive} from '../../../cli/tui/live.ts';
+import type {ClusterEvent} from '../../../shared/cluster-event.ts';
+import {eventually} from '../../helpers/eventually.ts';
+import {healthEvent, heldEvent} from '../sample-records.ts';
+
+const away = new CliError('unreachable', 'cannot reach it', {exitCode: exitCodes.unreachable});
+const busy = new CliError('unavailable', 'too many listen', {exitCode: exitCodes.unreachable});
+const forbidden = new CliError('insufficient_scope', 'not for this key', {exitCode: exitCodes.notAuthorised});
+const unknown = new CliError('not_found', 'no events here', {exitCode: exitCodes.notFound});
+
+/** Each attempt to connect gets the next of `answers`; the last one goes on for ever. */
+const streams = (...answers: (CliError | 'open')[]) => {
+  const open: {end(error?: CliError): void; tell(event: ClusterEvent): void}[] = [];
+  let attempts = 0;
+  const events = async (_types: readonly string[], signal: AbortSignal): Promise<AsyncIterable<ClusterEvent>> => {
+    const answer = answers[Math.min(attempts, answers.length - 1)];
+    attempts += 1;
+    if (answer instanceof CliError) throw answer;
+    const stream = new Readable({objectMode: true, read: () => undefined});
+    signal.addEventListener('abort', () => stream.push(null));
+    open.push({end: error => void (error ? stream.destroy(error) : stream.push(null)), tell: event => void stream.push(event)});
+    return stream;
+  };
+  return {client: {events}, open};
+};
+
+const start = (t: {teardown(run: () => void): void}, ...answers: (CliError | 'open')[]) => {
+  const {client, open} = streams(...answers);
+  const live = startLive(client, () => 1000);
+  t.teardown(live.stop);
+  return {live, open, stands: (standing: string) => eventually(() => live.state().standing === standing)};
+};
+
+test('it is connecting until something is known, and live when the events come', async t => {
+  const {live, stands} = start(t, 'open');
+
+  t.is(live.state().standing, 'connecting');
+  await stands('live');
+  t.is(live.state().heardAtMs, 1000);
+});
+
+test('events reach those who listen for their type, until they stop', async t => {
+  const {live, open, stands} = start(t, 'open');
+  const heard: unknown[] = [];
+  const leave = live.on(['held'], event => void heard.push(event?.type));
+  await stands('live');
+
+  open[0]?.tell(heldEvent);
+  open[0]?.tell(healthEvent);
+  open[0]?.tell(heldEvent);
+  await eventually(() => heard.length === 2);
+  leave();
+  open[0]?.tell(heldEvent);
+  await new Promise(resolve => setTimeout(resolve, 20));
+
+  t.deepEqual(heard, ['held', 'held']);
+});
+
+for (const refusal of [forbidden, unknown, busy])
+  test(`a node that answers requests and not for events (${refusal.code}) is polled`, async t => {
+    const {live, stands} = start(t, refusal);
+    await new Promise(resolve => setTimeout(resolve, 20));
+
+    live.answered();
+
+    await stands('polling');
+    t.is(live.state().reason, refusal.detail);
+  });
+
+test('a node that goes away is named so, and one that is back is told of with what happened meanwhile unknown', async t => {
+  const {live, open, stands} = start(t, 'open', away, 'open');
+  const heard: unknown[] = [];
+  live.on(['held'], event => void heard.push(event));
+  await stands('live');
+
+  open[0]?.end(away);
+  await stands('polling');
+  live.failed(away);
+  t.is(live.state().standing, 'offline');
+  t.is(live.state().reason, 'cannot reach it');
+  await stands('live');
+
+  t.deepEqual(heard, [undefined]);
+  t.is(live.state().reason, undefined);
+});
+
+test('a request that is answered ends what was said of a node that does not answer', async t => {
+  const {live, stands} = start(t, away);
+  await new Promise(resolve => setTimeout(resolve, 20));
+  live.failed(away);
+  await stands('offline');
+
+  live.answered();
+
+  t.is(live.state().standing, 'polling');
+});
+
+test('an answer that refuses is an answer', async t => {
+  const {live} = start(t, 'open');
+  live.failed(away);
+
+  live.failed(forbidden);
+
+  await new Promise(resolve => setTimeout(resolve, 20));
+  t.not(live.state().standing, 'offline');
+});

@@ -1,0 +1,53 @@
+// A clock that stands still until a test lets it go on. It is the one of the whole process: such tests are serial.
+import {setImmediate as turn} from 'node:timers/promises';
+import type {ExecutionContext} from 'ava';
+
+export interface FakeClock {
+  now(): number;
+  /** Runs what becomes due, in order, each with what it leads to at once. */
+  advance(ms: number): Promise<void>;
+}
+
+interface Timer {
+  id: number;
+  atMs: number;
+  run(): void;
+}
+
+export const useFakeClock = (t: ExecutionContext, startMs = Date.parse('2026-03-01T12:00:00Z')): FakeClock => {
+  const real = {setTimeout: globalThis.setTimeout, clearTimeout: globalThis.clearTimeout};
+  let nowMs = startMs;
+  let lastId = 0;
+  let timers: Timer[] = [];
+
+  const set = (run: (...args: unknown[]) => void, ms = 0, ...args: unknown[]): number => {
+    lastId += 1;
+    timers.push({id: lastId, atMs: nowMs + ms, run: () => run(...args)});
+    return lastId;
+  };
+  const clear = (id: number | undefined): void => {
+    timers = timers.filter(timer => timer.id !== id);
+  };
+  Object.assign(globalThis, {setTimeout: set, clearTimeout: clear});
+  t.teardown(() => Object.assign(globalThis, real));
+
+  const settle = async (): Promise<void> => {
+    for (let turns = 0; turns < 5; turns += 1) await turn();
+  };
+  return {
+    now: () => nowMs,
+    advance: async ms => {
+      const untilMs = nowMs + ms;
+      await settle();
+      for (;;) {
+        const [next] = timers.filter(({atMs}) => atMs <= untilMs).sort((a, b) => a.atMs - b.atMs || a.id - b.id);
+        if (!next) break;
+        nowMs = Math.max(nowMs, next.atMs);
+        clear(next.id);
+        next.run();
+        await settle();
+      }
+      nowMs = untilMs;
+    },
+  };
+};
