@@ -104,7 +104,7 @@ for (const batch of batches) {
     await assertAligned(t, [header, ...some].join('\n'), {titles: ['FROM', 'TO', 'SUBJECT', 'SYMBOLS'], maxWidth: 600});
   });
 
-  onTerminal(`a mail that is shown stays within its labels, batch ${batch} ${needsScript}`, async t => {
+  onMeasuredTerminal(`a mail that is shown stays within its labels, batch ${batch} ${needsBoth}`, async t => {
     const texts = textsOf(batch);
     const [subject = '', helo = '', sender = ''] = texts;
     const symbol_scores = texts.slice(0, batchSize / 2).map(name => ({name, score: 1}));
@@ -124,7 +124,8 @@ for (const batch of batches) {
     });
 
     assertHarmless(t, text);
-    const labels = text.split('\n').filter(line => /^[^ ]/.test(line));
+    const lines = text.split('\n');
+    const labels = lines.filter(line => /^[^ ]/.test(line));
     t.deepEqual(
       labels.map(line => line.replace(/:.*/, '')),
       [
@@ -132,6 +133,9 @@ for (const batch of batches) {
         ...['Headers', 'Symbols', 'Attachments', 'Text'],
       ],
     );
+    // What is wider would go on at the edge.
+    const widths = await measureInTerminal(await known(lines));
+    t.true(widths.every(width => width <= 200));
   });
 
   onTerminal(`an error says it and does nothing, batch ${batch} ${needsScript}`, async t => {
