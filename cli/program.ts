@@ -124,7 +124,7 @@ Exit status:
 
 More: mfctl help COMMAND, and on ${helpTopics.map(({name}) => name).join(', ')}: mfctl help TOPIC`;
 
-const helpWidth = ({isTTY, columns}: Terminal['stdout']): number => (isTTY ? (columns ?? 80) : 100);
+const helpWidth = ({isTTY, columns}: Terminal['stdout']): number => (isTTY ? columns || 80 : 100);
 
 const errorOf = (thrown: unknown, program: Command, argv: readonly string[]): CliError => {
   if (thrown instanceof CliError)
