@@ -1,3 +1,4 @@
+import type {ChildProcess} from 'node:child_process';
 // One test for every exit status, of the built program: what a script sees.
 import test from 'ava';
 import {mfctlFile, run} from '../helpers/program.ts';
@@ -109,6 +110,25 @@ onTerminal('130: Ctrl-C while the node has yet to answer (needs script of util-l
     env,
     onStart: (_, type) => {
       interrupt = () => type('\x03');
+    },
+  });
+
+  t.is(code, 130);
+});
+
+test('130: a script that interrupts it sees a status, and not a signal', async t => {
+  let child: ChildProcess | undefined;
+  const {env} = await startApi(t, {
+    'GET /domains': () => {
+      child?.kill('SIGINT');
+      return {isHeld: true};
+    },
+  });
+
+  const {code} = await run(mfctlFile, ['domain', 'list'], {
+    env,
+    onStart: started => {
+      child = started;
     },
   });
 
