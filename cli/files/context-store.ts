@@ -1,5 +1,5 @@
 // Contexts are in config.yaml, which may be shown around; their keys are in keys.yaml beside it, which may not.
-import {mkdir, readFile, rm} from 'node:fs/promises';
+import {mkdir, rm} from 'node:fs/promises';
 import {homedir} from 'node:os';
 import {isAbsolute, join} from 'node:path';
 import type {Document} from 'yaml';
@@ -8,6 +8,7 @@ import type {Terminal} from '../terminal.ts';
 import {writeAtomically} from './atomic-file.ts';
 import {fileFailure} from './file-failure.ts';
 import {withLock} from './file-lock.ts';
+import {loadOwnYaml} from './own-yaml.ts';
 
 export interface Context {
   name: string;
@@ -133,25 +134,7 @@ export const configHome = (env: Terminal['env']): string => {
   return configured && isAbsolute(configured) ? configured : join(env.HOME || homedir(), '.config');
 };
 
-/** The file as a document, so that comments and unknown members survive a change. An absent file is an empty one. */
-const load = async (file: string): Promise<Document> => {
-  const [text, {parseDocument, Document, isMap}] = await Promise.all([readIfThere(file), import('yaml')]);
-  const document = text === undefined ? new Document({}) : parseDocument(text);
-  const [error] = document.errors;
-  if (error) throw broken(file, error.message.split('\n', 1)[0] ?? '');
-  if (document.contents === null) return new Document({});
-  if (!isMap(document.contents)) throw broken(file, 'must be a mapping');
-  return document;
-};
-
-const readIfThere = async (file: string): Promise<string | undefined> => {
-  try {
-    return await readFile(file, 'utf8');
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-    throw fileFailure(file, error, 'read');
-  }
-};
+const load = (file: string): Promise<Document> => loadOwnYaml(file, detail => broken(file, detail));
 
 const contextsOf = (config: Document, file: string): Contexts => {
   const {current, contexts = {}}: Record<string, unknown> = config.toJS();

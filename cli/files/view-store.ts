@@ -1,5 +1,5 @@
 // Searches for held mail that somebody wants to make again, in views.yaml beside the contexts.
-import {mkdir, readFile} from 'node:fs/promises';
+import {mkdir} from 'node:fs/promises';
 import {join} from 'node:path';
 import type {Document} from 'yaml';
 import {CliError} from '../cli-error.ts';
@@ -8,6 +8,7 @@ import {writeAtomically} from './atomic-file.ts';
 import {configHome} from './context-store.ts';
 import {fileFailure} from './file-failure.ts';
 import {withLock} from './file-lock.ts';
+import {loadOwnYaml} from './own-yaml.ts';
 
 export interface SavedView {
   name: string;
@@ -52,25 +53,7 @@ export const createViewStore = ({env}: Pick<Terminal, 'env'>): ViewStore => {
   };
 };
 
-/** As a document, so that comments survive a change. An absent file is an empty one. */
-const load = async (file: string): Promise<Document> => {
-  const [text, {parseDocument, Document, isMap}] = await Promise.all([readIfThere(file), import('yaml')]);
-  const document = text === undefined ? new Document({}) : parseDocument(text);
-  const [error] = document.errors;
-  if (error) throw broken(file, error.message.split('\n', 1)[0] ?? '');
-  if (document.contents === null) return new Document({});
-  if (!isMap(document.contents)) throw broken(file, 'must be a mapping from names to views');
-  return document;
-};
-
-const readIfThere = async (file: string): Promise<string | undefined> => {
-  try {
-    return await readFile(file, 'utf8');
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-    throw fileFailure(file, error, 'read');
-  }
-};
+const load = (file: string): Promise<Document> => loadOwnYaml(file, detail => broken(file, detail));
 
 const viewsOf = (document: Document, file: string): SavedView[] =>
   Object.entries(document.toJS() as Record<string, unknown>).map(([name, value]) => {

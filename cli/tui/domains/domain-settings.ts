@@ -1,5 +1,4 @@
 // The settings of a domain as a form has them, text for text, and what was changed in it.
-import type {Domain} from '../../../shared/domain.ts';
 import {canonicalDomain} from '../../../shared/domain-name.ts';
 import {
   areThresholdsInOrder,
@@ -11,20 +10,8 @@ import {
   scoreRange,
 } from '../../../shared/domain-rules.ts';
 import {parseHostPort} from '../../../shared/host-port.ts';
+import {type SettingName, type Settings, settingNames} from '../../domains/domain-entry.ts';
 import type {FormField, FormValues} from '../modal.ts';
-
-export const settingNames = [
-  'direction',
-  'active',
-  'backend_servers',
-  'quarantine_threshold',
-  'reject_threshold',
-  'dkim_active',
-  'dmarc_reporting',
-  'tenant_id',
-] as const satisfies readonly (keyof Domain)[];
-export type SettingName = (typeof settingNames)[number];
-export type Settings = Pick<Domain, SettingName>;
 
 const yesNo = ['yes', 'no'] as const;
 

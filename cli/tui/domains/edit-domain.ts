@@ -4,17 +4,9 @@ import type {DkimKey} from '../../../shared/dkim-key.ts';
 import type {Domain} from '../../../shared/domain.ts';
 import type {Client} from '../../api/client.ts';
 import {asCliError, CliError} from '../../cli-error.ts';
+import {type Settings, settingNames} from '../../domains/domain-entry.ts';
 import type {Frame} from '../frame.ts';
-import {
-  changesOf,
-  differences,
-  diffLines,
-  type Settings,
-  settingFaults,
-  settingFields,
-  settingNames,
-  valuesOf,
-} from './domain-settings.ts';
+import {changesOf, differences, diffLines, settingFaults, settingFields, valuesOf} from './domain-settings.ts';
 
 export interface EditNeeds {
   client: Pick<Client, 'send'>;
