@@ -1,6 +1,7 @@
 // Builds dist/: the daemon as one module beside its installed packages, mfctl as one file that starts fast, and its dashboard
 // as another one, which is read only when it is opened.
-import {chmod, rm} from 'node:fs/promises';
+import {execFileSync} from 'node:child_process';
+import {chmod, rm, writeFile} from 'node:fs/promises';
 
 const {build} = await import('esbuild').catch(() => {
   console.error('dist/ is left as it is: esbuild is not installed, as after npm ci --omit=dev');
@@ -9,14 +10,19 @@ const {build} = await import('esbuild').catch(() => {
 
 const common = {bundle: true, platform: 'node', target: 'node20.19', sourcemap: 'linked', logLevel: 'warning'};
 
-/** What mfctl loads by `import('../tui/…')` is a bundle of its own: ink and react are ten times the size of all the rest. */
+/**
+ * What mfctl loads by `import('../tui/…')` is a bundle of its own: ink and react are ten times the size of all the rest. A script that
+ * runs from what V8 has compiled before cannot import, so that a file beside it does.
+ */
 const dashboardApart = {
   name: 'dashboard-apart',
   setup: ({onResolve}) =>
     onResolve({filter: /\/tui\/start-dashboard\.tsx$/}, ({kind}) =>
-      kind === 'dynamic-import' ? {path: './mfctl-dashboard.js', external: true} : undefined,
+      kind === 'dynamic-import' ? {path: './load-dashboard.cjs', external: true} : undefined,
     ),
 };
+
+const loadDashboard = `exports.startDashboard = async needs => (await import('./mfctl-dashboard.js')).startDashboard(needs);\n`;
 
 /** Ink loads `react-devtools-core` when DEV is set, which is not installed; and with CI set it would draw nothing. */
 const forTerminals = {
@@ -40,6 +46,7 @@ await Promise.all([
     format: 'cjs',
     outExtension: {'.js': '.cjs'},
     minifySyntax: true,
+    supported: {'dynamic-import': false},
     plugins: [dashboardApart],
   }),
   build({
@@ -54,5 +61,9 @@ await Promise.all([
     banner: {js: requireForPackages},
   }),
 ]);
+await writeFile('dist/load-dashboard.cjs', loadDashboard);
+
+// With what it takes to begin compiled. The process that does it is another one, as it leaves the bundle loaded behind.
+execFileSync(process.execPath, ['bin/compile.js'], {stdio: 'ignore'});
 
 await Promise.all(['bin/mfd', 'bin/mfctl'].map(file => chmod(file, 0o755)));

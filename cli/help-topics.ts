@@ -1,6 +1,6 @@
 // What is true of every command: for `mfctl help TOPIC` and the manual.
 import {exitCodes} from './cli-error.ts';
-import {outputFormats} from './output-format.ts';
+import {outputFormats} from './output/output-format.ts';
 
 /** A term and what it means. */
 export type Entry = readonly [term: string, meaning: string];

@@ -1,7 +1,7 @@
 import {Command, CommanderError, Option} from 'commander';
 import manifest from '../package.json' with {type: 'json'};
-import {reportUnknown} from './check-line.ts';
 import {asCliError, CliError, ExitStatus, exitCodes, usageError} from './cli-error.ts';
+import {reportUnknown} from './cluster/check-line.ts';
 import {addApiCommand} from './commands/api.ts';
 import {addAuditCommand} from './commands/audit.ts';
 import {addClusterCommands} from './commands/cluster.ts';
@@ -17,11 +17,11 @@ import {addMetricsCommand} from './commands/metrics.ts';
 import {addOpenapiCommand} from './commands/openapi.ts';
 import {addQuarantineCommands} from './commands/quarantine.ts';
 import {addWhoamiCommand} from './commands/whoami.ts';
-import {failureReport} from './failure-report.ts';
 import {groupCommands} from './help-groups.ts';
 import {helpTopics} from './help-topics.ts';
 import {durationOrNone} from './moment.ts';
-import {type OutputFormat, outputFormat, outputFormats} from './output-format.ts';
+import {failureReport} from './output/failure-report.ts';
+import {type OutputFormat, outputFormat, outputFormats} from './output/output-format.ts';
 import {createSession, type GlobalFlags, isColour, type Session} from './session.ts';
 import type {Terminal} from './terminal.ts';
 

@@ -1,16 +1,16 @@
 // One run of the program: what the flags and the environment say, and what commands do their work with.
 import type {Command} from 'commander';
 import {safeLine} from '../shared/safe-text.ts';
-import type {Client} from './client.ts';
-import {type Connection, type ConnectionFlags, resolveConnection} from './connection.ts';
-import {type ContextStore, createContextStore} from './context-store.ts';
-import {type DeclaredOutput, fieldsHelp, type OutputPlan, planOutput} from './declared-output.ts';
-import {type OutputFlags, outputFormat} from './output-format.ts';
-import {createPrinter, type Printer} from './printer.ts';
+import type {Client} from './api/client.ts';
+import {type Connection, type ConnectionFlags, resolveConnection} from './api/connection.ts';
+import {createRetry, type Retry} from './api/retry.ts';
+import {type RetryFlags, retryBudgetMs, sleepUnlessInterrupted} from './api/retry-wait.ts';
+import {type ContextStore, createContextStore} from './files/context-store.ts';
+import {type DeclaredOutput, fieldsHelp, type OutputPlan, planOutput} from './output/declared-output.ts';
+import {type OutputFlags, outputFormat} from './output/output-format.ts';
+import {createPrinter, type Printer} from './output/printer.ts';
+import type {Fields} from './output/resource.ts';
 import {confirm} from './question.ts';
-import type {Fields} from './resource.ts';
-import {createRetry, type Retry} from './retry.ts';
-import {type RetryFlags, retryBudgetMs, sleepUnlessInterrupted} from './retry-wait.ts';
 import type {Terminal} from './terminal.ts';
 
 export interface GlobalFlags extends ConnectionFlags, OutputFlags, RetryFlags {
@@ -78,7 +78,7 @@ export const createSession = ({terminal, version, argv, flags}: SessionNeeds): S
     return resolved;
   };
   const clientFor = async (to: Connection, retry?: Retry): Promise<Client> => {
-    const {createClient} = await import('./client.ts');
+    const {createClient} = await import('./api/client.ts');
     return createClient({connection: to, version, log, ...(retry && {retry})});
   };
   const patience = (): Retry =>

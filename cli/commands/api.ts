@@ -1,8 +1,8 @@
 import {readFile} from 'node:fs/promises';
 import {type Command, InvalidArgumentError} from 'commander';
+import type {Method} from '../api/client.ts';
 import {usageError} from '../cli-error.ts';
-import type {Method} from '../client.ts';
-import {fileFailure} from '../file-failure.ts';
+import {fileFailure} from '../files/file-failure.ts';
 import type {Session} from '../session.ts';
 import {readStdin} from '../terminal.ts';
 

@@ -1,11 +1,11 @@
 import type {Command} from 'commander';
 import type {AuditEntry} from '../../shared/audit-entry.ts';
-import {briefTimeText, timeText} from '../cell-text.ts';
-import type {Column} from '../column.ts';
 import {pastMoment} from '../moment.ts';
 import {pageLimit, wholeNumber} from '../option-values.ts';
-import {notePage, warnOfPartialList} from '../page-notes.ts';
-import type {Listed} from '../resource.ts';
+import {briefTimeText, timeText} from '../output/cell-text.ts';
+import type {Column} from '../output/column.ts';
+import {notePage, warnOfPartialList} from '../output/page-notes.ts';
+import type {Listed} from '../output/resource.ts';
 import type {Session} from '../session.ts';
 
 interface AuditFlags {

@@ -1,13 +1,13 @@
 import {type Command, InvalidArgumentError} from 'commander';
 import type {ClusterStatus} from '../../shared/cluster-status.ts';
-import {checkLine, type Verdict} from '../check-line.ts';
+import {sendWithin} from '../api/timed-request.ts';
 import {CliError, checkStatuses, ExitStatus, exitCodes} from '../cli-error.ts';
-import {type CheckLimits, judgeCluster} from '../cluster-verdict.ts';
-import {usualDriftSeconds} from '../drift.ts';
+import {checkLine, type Verdict} from '../cluster/check-line.ts';
+import {type CheckLimits, judgeCluster} from '../cluster/cluster-verdict.ts';
+import {usualDriftSeconds} from '../cluster/drift.ts';
 import {wholeNumber} from '../option-values.ts';
 import type {Session} from '../session.ts';
 import {parseDuration} from '../time-text.ts';
-import {sendWithin} from '../timed-request.ts';
 
 interface CheckFlags {
   backlog: number;

@@ -1,8 +1,8 @@
 import type {Command} from 'commander';
 import type {ClusterDrift, DriftRecord} from '../../shared/cluster-drift.ts';
-import {plural, timeText} from '../cell-text.ts';
-import type {Column} from '../column.ts';
-import type {Listed} from '../resource.ts';
+import {plural, timeText} from '../output/cell-text.ts';
+import type {Column} from '../output/column.ts';
+import type {Listed} from '../output/resource.ts';
 import type {Session} from '../session.ts';
 
 export const addDriftCommand = (cluster: Command, session: Session): void => {

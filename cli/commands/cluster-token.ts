@@ -1,6 +1,6 @@
 import {type Command, InvalidArgumentError} from 'commander';
-import {timeText} from '../cell-text.ts';
-import type {Shown} from '../resource.ts';
+import {timeText} from '../output/cell-text.ts';
+import type {Shown} from '../output/resource.ts';
 import type {Session} from '../session.ts';
 import {parseDuration} from '../time-text.ts';
 

@@ -1,16 +1,16 @@
 import {type Command, InvalidArgumentError} from 'commander';
-import {timeText} from '../cell-text.ts';
-import {createClusterChanges, type NodeChange, type NodeState} from '../cluster-changes.ts';
-import {createContact} from '../contact.ts';
-import {timeOfDay} from '../event-columns.ts';
+import {createContact} from '../api/contact.ts';
+import {keepWatching} from '../api/watching.ts';
+import {createClusterChanges, type NodeChange, type NodeState} from '../cluster/cluster-changes.ts';
+import {pollStatus} from '../cluster/status-poll.ts';
 import {durationMs} from '../moment.ts';
 import {countOfAtLeastOne} from '../option-values.ts';
-import type {Fields} from '../resource.ts';
+import {timeText} from '../output/cell-text.ts';
+import {timeOfDay} from '../output/event-columns.ts';
+import type {Fields} from '../output/resource.ts';
+import {createStreamPrinter, type Streamed} from '../output/stream-printer.ts';
+import {healthTones, type Tone} from '../output/tone.ts';
 import type {Session} from '../session.ts';
-import {pollStatus} from '../status-poll.ts';
-import {createStreamPrinter, type Streamed} from '../stream-printer.ts';
-import {healthTones, type Tone} from '../tone.ts';
-import {keepWatching} from '../watching.ts';
 
 interface WatchFlags {
   interval: number;

@@ -1,11 +1,11 @@
 import type {Command} from 'commander';
 import type {ClusterStatus, Peer} from '../../shared/cluster-status.ts';
-import {briefTimeText, durationText, timeText} from '../cell-text.ts';
-import type {Column} from '../column.ts';
-import {driftOf} from '../drift.ts';
-import type {Fields, Listed} from '../resource.ts';
+import {driftOf} from '../cluster/drift.ts';
+import {briefTimeText, durationText, timeText} from '../output/cell-text.ts';
+import type {Column} from '../output/column.ts';
+import type {Fields, Listed} from '../output/resource.ts';
+import {healthTones} from '../output/tone.ts';
 import type {Session} from '../session.ts';
-import {healthTones} from '../tone.ts';
 import {addCheckCommand} from './cluster-check.ts';
 import {addDriftCommand} from './cluster-drift.ts';
 import {addRemoveCommand} from './cluster-remove.ts';

@@ -3,7 +3,7 @@ import {safeLine} from '../../shared/safe-text.ts';
 import {type Completion, complete} from '../completion/complete.ts';
 import {type Shell, shellScripts, shells} from '../completion/shell-scripts.ts';
 import {unquoted} from '../completion/shell-words.ts';
-import {truncate} from '../display-width.ts';
+import {truncate} from '../output/display-width.ts';
 import type {Session} from '../session.ts';
 
 /** Whoever pressed the Tab key waits. */

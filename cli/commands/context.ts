@@ -1,11 +1,11 @@
 import type {Command} from 'commander';
 import {isApiKeyValue} from '../../shared/api-key-value.ts';
+import {checkedCaFile, checkedUrl, readKey} from '../api/connection.ts';
+import {checkedMetricsUrl} from '../api/metrics-address.ts';
 import {CliError, exitCodes, usageError} from '../cli-error.ts';
-import type {Column} from '../column.ts';
-import {checkedCaFile, checkedUrl, readKey} from '../connection.ts';
-import {type Context, isContextName} from '../context-store.ts';
-import {checkedMetricsUrl} from '../metrics-address.ts';
-import type {Listed} from '../resource.ts';
+import {type Context, isContextName} from '../files/context-store.ts';
+import type {Column} from '../output/column.ts';
+import type {Listed} from '../output/resource.ts';
 import type {Session} from '../session.ts';
 
 interface AddFlags {

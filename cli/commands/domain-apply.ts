@@ -1,13 +1,13 @@
 import type {Command} from 'commander';
 import type {Domain} from '../../shared/domain.ts';
-import {countText, plural} from '../cell-text.ts';
+import type {Client} from '../api/client.ts';
 import {CliError, exitCodes, usageError} from '../cli-error.ts';
-import type {Client} from '../client.ts';
-import {applyDomainChanges, type ChangeOutcome} from '../domain-changes.ts';
-import {changeRecord, renderDomainDiff} from '../domain-diff.ts';
-import {readDomainFile} from '../domain-file.ts';
-import {type DomainChange, planDomainChanges} from '../domain-plan.ts';
-import type {Listed} from '../resource.ts';
+import {applyDomainChanges, type ChangeOutcome} from '../domains/domain-changes.ts';
+import {changeRecord, renderDomainDiff} from '../domains/domain-diff.ts';
+import {readDomainFile} from '../domains/domain-file.ts';
+import {type DomainChange, planDomainChanges} from '../domains/domain-plan.ts';
+import {countText, plural} from '../output/cell-text.ts';
+import type {Listed} from '../output/resource.ts';
 import {isColour, type Session} from '../session.ts';
 import {warnOfUnsigned} from './domain-dkim.ts';
 

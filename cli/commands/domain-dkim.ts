@@ -1,13 +1,13 @@
 import {type Command, Option} from 'commander';
 import type {DkimAlgorithm, DkimKey} from '../../shared/dkim-key.ts';
 import type {Domain} from '../../shared/domain.ts';
-import {dateText, timeText} from '../cell-text.ts';
-import type {Client} from '../client.ts';
-import type {Column} from '../column.ts';
-import {findDomain, findDomainId} from '../find-domain.ts';
-import type {Listed, Shown} from '../resource.ts';
+import type {Client} from '../api/client.ts';
+import {findDomain, findDomainId} from '../api/find-domain.ts';
+import {dateText, timeText} from '../output/cell-text.ts';
+import type {Column} from '../output/column.ts';
+import type {Listed, Shown} from '../output/resource.ts';
+import {zoneLine} from '../output/zone-line.ts';
 import type {Session} from '../session.ts';
-import {zoneLine} from '../zone-line.ts';
 
 const algorithms = ['rsa-2048', 'ed25519'] as const satisfies readonly DkimAlgorithm[];
 

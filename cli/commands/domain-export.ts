@@ -2,10 +2,10 @@ import type {Command} from 'commander';
 import type {Domain} from '../../shared/domain.ts';
 import {canonicalDomain} from '../../shared/domain-name.ts';
 import type {MailFilter} from '../../shared/mail-filter.ts';
+import {inParallel} from '../api/in-parallel.ts';
 import {CliError, exitCodes} from '../cli-error.ts';
-import {type FilterRule, settingsOf, sortedRules} from '../domain-entry.ts';
-import {parallelRequests} from '../domain-plan.ts';
-import {inParallel} from '../in-parallel.ts';
+import {type FilterRule, settingsOf, sortedRules} from '../domains/domain-entry.ts';
+import {parallelRequests} from '../domains/domain-plan.ts';
 import type {Session} from '../session.ts';
 
 export const addExportCommand = (domain: Command, session: Session): void => {
@@ -36,7 +36,7 @@ const exportDomains = async (session: Session, namesOrIds: readonly string[]): P
 
   const printer = session.printer();
   if (!printer.isForPeople) return printer.value({domains});
-  const {safeYaml} = await import('../safe-yaml.ts');
+  const {safeYaml} = await import('../output/safe-yaml.ts');
   printer.text(safeYaml({domains}));
 };
 

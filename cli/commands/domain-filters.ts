@@ -1,12 +1,12 @@
 import {type Command, Option} from 'commander';
 import type {CreateMailFilter, MailFilter} from '../../shared/mail-filter.ts';
-import {dateText, timeText} from '../cell-text.ts';
+import {findDomainId} from '../api/find-domain.ts';
 import {usageError} from '../cli-error.ts';
-import type {Column} from '../column.ts';
 import {quoted} from '../command-line.ts';
-import {findDomainId} from '../find-domain.ts';
 import {decimal, wholeNumber} from '../option-values.ts';
-import type {Listed, Shown} from '../resource.ts';
+import {dateText, timeText} from '../output/cell-text.ts';
+import type {Column} from '../output/column.ts';
+import type {Listed, Shown} from '../output/resource.ts';
 import type {Session} from '../session.ts';
 
 interface FilterFlags {

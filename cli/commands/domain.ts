@@ -1,9 +1,9 @@
 import type {Command} from 'commander';
 import type {Domain} from '../../shared/domain.ts';
+import {findDomain} from '../api/find-domain.ts';
 import {usageError} from '../cli-error.ts';
-import {domains} from '../domain-columns.ts';
-import {addSettingOptions, type SettingFlags, settingsOf} from '../domain-flags.ts';
-import {findDomain} from '../find-domain.ts';
+import {addSettingOptions, type SettingFlags, settingsOf} from '../domains/domain-flags.ts';
+import {domains} from '../output/domain-columns.ts';
 import type {Session} from '../session.ts';
 import {addApplyCommand} from './domain-apply.ts';
 import {addDkimCommands, warnOfUnsigned} from './domain-dkim.ts';

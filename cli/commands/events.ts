@@ -1,14 +1,14 @@
 import {type Command, InvalidArgumentError} from 'commander';
 import type {EventType} from '../../shared/cluster-event.ts';
-import {createContact} from '../contact.ts';
-import {clusterEvents} from '../event-columns.ts';
-import {eventTypes} from '../event-parser.ts';
-import {followEvents} from '../follow-events.ts';
+import {createContact} from '../api/contact.ts';
+import {eventTypes} from '../api/event-parser.ts';
+import {followEvents} from '../api/follow-events.ts';
+import {keepWatching} from '../api/watching.ts';
 import {durationMs} from '../moment.ts';
 import {countOfAtLeastOne} from '../option-values.ts';
+import {clusterEvents} from '../output/event-columns.ts';
+import {createStreamPrinter} from '../output/stream-printer.ts';
 import type {Session} from '../session.ts';
-import {createStreamPrinter} from '../stream-printer.ts';
-import {keepWatching} from '../watching.ts';
 
 interface EventFlags {
   type?: EventType[];

@@ -1,14 +1,14 @@
 import {type Command, Option} from 'commander';
 import type {CreatedApiKey} from '../../shared/api-key.ts';
-import {durationText, timeText} from '../cell-text.ts';
-import {givenKeySource} from '../connection.ts';
-import {createdKey, filedKey} from '../key-columns.ts';
-import {openKeyFile, writeKeyFile} from '../key-file.ts';
-import {planRotation, type RotationNeeds, type RotationPlan, rotateKey} from '../key-rotation.ts';
+import {givenKeySource} from '../api/connection.ts';
+import {openKeyFile, writeKeyFile} from '../files/key-file.ts';
+import {planRotation, type RotationNeeds, type RotationPlan, rotateKey} from '../keys/key-rotation.ts';
 import {durationMs, exactMoment, momentAfter} from '../moment.ts';
 import {wholeNumber} from '../option-values.ts';
-import {warnOfSilentNodes} from '../page-notes.ts';
-import type {Shown} from '../resource.ts';
+import {durationText, timeText} from '../output/cell-text.ts';
+import {createdKey, filedKey} from '../output/key-columns.ts';
+import {warnOfSilentNodes} from '../output/page-notes.ts';
+import type {Shown} from '../output/resource.ts';
 import type {Session} from '../session.ts';
 
 interface RotateFlags {

@@ -1,13 +1,13 @@
 import {type Command, Option} from 'commander';
 import type {ApiKey, CreatedApiKey} from '../../shared/api-key.ts';
 import {scopes} from '../../shared/scopes.ts';
-import {timeText} from '../cell-text.ts';
 import {usageError} from '../cli-error.ts';
-import {apiKeys, createdKey, filedKey} from '../key-columns.ts';
-import {openKeyFile, writeKeyFile} from '../key-file.ts';
+import {openKeyFile, writeKeyFile} from '../files/key-file.ts';
 import {exactMoment, momentAfter} from '../moment.ts';
 import {wholeNumber} from '../option-values.ts';
-import {warnOfSilentNodes} from '../page-notes.ts';
+import {timeText} from '../output/cell-text.ts';
+import {apiKeys, createdKey, filedKey} from '../output/key-columns.ts';
+import {warnOfSilentNodes} from '../output/page-notes.ts';
 import type {Session} from '../session.ts';
 import {addRotateCommand} from './key-rotate.ts';
 

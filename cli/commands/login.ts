@@ -2,16 +2,16 @@ import type {X509Certificate} from 'node:crypto';
 import type {Command} from 'commander';
 import type {Me} from '../../shared/api-key.ts';
 import {canonicalHost} from '../../shared/host-port.ts';
-import {dateText} from '../cell-text.ts';
+import {apiUrl, type Connection, checkedCaFile, checkedKey, checkedUrl, givenKey, readCa} from '../api/connection.ts';
+import {canonicalFingerprint, fingerprintOf} from '../api/fingerprint.ts';
+import type {SeenServer} from '../api/server-certificate.ts';
 import {CliError, exitCodes, usageError} from '../cli-error.ts';
-import {apiUrl, type Connection, checkedCaFile, checkedKey, checkedUrl, givenKey, readCa} from '../connection.ts';
-import {type Context, isContextName} from '../context-store.ts';
-import {canonicalFingerprint, fingerprintOf} from '../fingerprint.ts';
+import {type Context, isContextName} from '../files/context-store.ts';
+import {dateText} from '../output/cell-text.ts';
+import type {Shown} from '../output/resource.ts';
+import {type Detail, renderDetails} from '../output/table.ts';
 import {askHidden} from '../question.ts';
-import type {Shown} from '../resource.ts';
-import type {SeenServer} from '../server-certificate.ts';
 import type {Session} from '../session.ts';
-import {type Detail, renderDetails} from '../table.ts';
 
 interface LoginFlags {
   name?: string;
@@ -86,7 +86,7 @@ interface TrustRequest {
 /** Rejects unless somebody vouches for the server: the system, the authority that was named, the fingerprint or the answer. */
 const trustedBy = async (session: Session, {url, cacert, expected, isAgreed}: TrustRequest): Promise<Trust> => {
   const named = cacert === undefined ? undefined : await readCa(cacert);
-  const {lookAtServer} = await import('../server-certificate.ts');
+  const {lookAtServer} = await import('../api/server-certificate.ts');
   const server = await lookAtServer(new URL(url), named);
   const {leaf, anchor, isTrusted} = server;
   const show = () => session.terminal.stderr.write(describe(url, server));

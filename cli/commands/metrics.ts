@@ -1,8 +1,8 @@
 import type {Command} from 'commander';
+import {chosenContext} from '../api/connection.ts';
+import {checkedMetricsUrl, defaultMetricsUrl} from '../api/metrics-address.ts';
+import {answerFailure, connectionFailure} from '../api/request-failure.ts';
 import {CliError} from '../cli-error.ts';
-import {chosenContext} from '../connection.ts';
-import {checkedMetricsUrl, defaultMetricsUrl} from '../metrics-address.ts';
-import {answerFailure, connectionFailure} from '../request-failure.ts';
 import type {Session} from '../session.ts';
 
 export const addMetricsCommand = (program: Command, session: Session): void => {

@@ -1,10 +1,10 @@
 // Many mails at once: progress, Ctrl-C, and what became of each.
 import type {HoldAction, MailReference} from '../../shared/held-mail.ts';
-import {countResults, pastTense, printResults, warnOfFailures} from '../action-report.ts';
-import {actOn, type BulkOutcome} from '../bulk-action.ts';
-import {countText, plural} from '../cell-text.ts';
 import {CliError, exitCodes} from '../cli-error.ts';
-import {createProgressBar} from '../progress-bar.ts';
+import {actOn, type BulkOutcome} from '../mail/bulk-action.ts';
+import {countResults, pastTense, printResults, warnOfFailures} from '../output/action-report.ts';
+import {countText, plural} from '../output/cell-text.ts';
+import {createProgressBar} from '../output/progress-bar.ts';
 import type {Session} from '../session.ts';
 
 export interface Many {

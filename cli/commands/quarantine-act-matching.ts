@@ -1,16 +1,16 @@
 // All that matches filters: collected first, shown, asked about, and then dealt with.
 import type {HeldMail, HoldAction} from '../../shared/held-mail.ts';
 import {safeLine} from '../../shared/safe-text.ts';
-import {collectMatching, type Matching, type Progress} from '../bulk-action.ts';
-import {countText, plural} from '../cell-text.ts';
 import {CliError, exitCodes} from '../cli-error.ts';
 import {quoted} from '../command-line.ts';
-import {heldMails} from '../held-mail-columns.ts';
-import {askStrictly, type MailFilter, mailQuery, partialList} from '../mail-filter.ts';
-import {warnOfPartialList} from '../page-notes.ts';
-import {createProgressBar} from '../progress-bar.ts';
+import {collectMatching, type Matching, type Progress} from '../mail/bulk-action.ts';
+import {askStrictly, type MailFilter, mailQuery, partialList} from '../mail/mail-filter.ts';
+import {countText, plural} from '../output/cell-text.ts';
+import {heldMails} from '../output/held-mail-columns.ts';
+import {warnOfPartialList} from '../output/page-notes.ts';
+import {createProgressBar} from '../output/progress-bar.ts';
+import {renderTable} from '../output/table.ts';
 import {isColour, type Session} from '../session.ts';
-import {renderTable} from '../table.ts';
 import {actOnMany, checkExpectedCount} from './quarantine-act-many.ts';
 
 export interface MatchingAction {

@@ -1,11 +1,11 @@
 import type {Command} from 'commander';
 import type {ActionOutcome, HoldAction, MailReference} from '../../shared/held-mail.ts';
-import {actionOutcomes, bulkResults} from '../action-report.ts';
 import {usageError} from '../cli-error.ts';
-import {addFilterOptions, addStrictOption, type MailFilter, type StrictFlag} from '../mail-filter.ts';
-import {mailId, mailPath, parseMailId, parseMailIds} from '../mail-id.ts';
+import {addFilterOptions, addStrictOption, type MailFilter, type StrictFlag} from '../mail/mail-filter.ts';
+import {mailId, mailPath, parseMailId, parseMailIds} from '../mail/mail-id.ts';
 import {wholeNumber} from '../option-values.ts';
-import type {Listed} from '../resource.ts';
+import {actionOutcomes, bulkResults} from '../output/action-report.ts';
+import type {Listed} from '../output/resource.ts';
 import type {Session} from '../session.ts';
 import {readStdin} from '../terminal.ts';
 import {actOnMany, checkExpectedCount} from './quarantine-act-many.ts';

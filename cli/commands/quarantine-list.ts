@@ -1,8 +1,5 @@
 import type {Command} from 'commander';
 import type {HeldMail, Summary, SummaryGroup} from '../../shared/held-mail.ts';
-import {briefTimeText, countText, plural, sizeText, timeText} from '../cell-text.ts';
-import type {Column} from '../column.ts';
-import {heldMails} from '../held-mail-columns.ts';
 import {
   addFilterOptions,
   addStrictOption,
@@ -11,10 +8,13 @@ import {
   mailQuery,
   reportPartial,
   type StrictFlag,
-} from '../mail-filter.ts';
+} from '../mail/mail-filter.ts';
 import {pageLimit, wholeNumber} from '../option-values.ts';
-import {notePage} from '../page-notes.ts';
-import type {Listed} from '../resource.ts';
+import {briefTimeText, countText, plural, sizeText, timeText} from '../output/cell-text.ts';
+import type {Column} from '../output/column.ts';
+import {heldMails} from '../output/held-mail-columns.ts';
+import {notePage} from '../output/page-notes.ts';
+import type {Listed} from '../output/resource.ts';
 import type {Session} from '../session.ts';
 
 interface SummaryFlags extends MailFilter, StrictFlag {}

@@ -1,25 +1,30 @@
 import type {Command} from 'commander';
 import type {HeldMailDetail} from '../../shared/held-mail.ts';
 import {safeBlock, safeLine} from '../../shared/safe-text.ts';
-import {senderText, sizeText, timeText} from '../cell-text.ts';
-import type {Client} from '../client.ts';
-import type {Column} from '../column.ts';
-import {mailId, mailPath, parseMailId} from '../mail-id.ts';
-import type {MailContents} from '../mail-reader.ts';
-import type {Shown} from '../resource.ts';
+import type {Client} from '../api/client.ts';
+import {mailId, mailPath, parseMailId} from '../mail/mail-id.ts';
+import type {MailContents} from '../mail/mail-reader.ts';
+import {senderText, sizeText, timeText} from '../output/cell-text.ts';
+import type {Column} from '../output/column.ts';
+import {truncate} from '../output/display-width.ts';
+import {fold} from '../output/fold.ts';
+import type {Shown} from '../output/resource.ts';
+import {type Detail, renderDetails, renderTable} from '../output/table.ts';
 import type {Session} from '../session.ts';
-import {type Detail, renderDetails, renderTable} from '../table.ts';
 
 type Attachment = MailContents['attachments'][number];
 
+/** As long as a name of a file can be. One longer cell would make every line of its table as long. */
+const maxNameWidth = 255;
+
 const attachmentColumns: Column<Attachment>[] = [
-  {title: 'NAME', cell: attachment => attachment.filename},
-  {title: 'TYPE', cell: attachment => attachment.content_type},
+  {title: 'NAME', cell: attachment => truncate(attachment.filename ?? '', maxNameWidth)},
+  {title: 'TYPE', cell: attachment => truncate(attachment.content_type, maxNameWidth)},
   {title: 'SIZE', cell: attachment => sizeText(attachment.size_bytes), align: 'right'},
 ];
 
 const symbolColumns: Column<HeldMailDetail['symbol_scores'][number]>[] = [
-  {title: 'SYMBOL', cell: symbol => symbol.name},
+  {title: 'SYMBOL', cell: symbol => truncate(symbol.name, maxNameWidth)},
   {title: 'SCORE', cell: symbol => symbol.score, align: 'right'},
 ];
 
@@ -48,27 +53,27 @@ export const addShowCommand = (quarantine: Command, session: Session): void => {
 
       const printer = session.printer();
       const {headers, attachments} = contents;
-      if (printer.isForPeople) printer.text(asText(mail, contents));
+      if (printer.isForPeople) printer.text(asText(mail, contents, printer.maxWidth));
       else printer.record({...mail, headers, attachments}, heldMail);
       if (contents.limitation !== undefined) printer.warn(contents.limitation);
     });
 };
 
 const readContents = async (client: Client, path: string): Promise<MailContents> => {
-  const [{readMail}, body] = await Promise.all([import('../mail-reader.ts'), client.download(`${path}/body`)]);
+  const [{readMail}, body] = await Promise.all([import('../mail/mail-reader.ts'), client.download(`${path}/body`)]);
   return readMail(body);
 };
 
-const asText = (mail: HeldMailDetail, contents: MailContents): string => {
+const asText = (mail: HeldMailDetail, contents: MailContents, maxWidth = Number.POSITIVE_INFINITY): string => {
   const symbols = [...mail.symbol_scores].sort((a, b) => b.score - a.score || a.name.localeCompare(b.name));
   const sections = [
     renderDetails(envelopeDetails(mail)),
     section('Headers', contents.headers.map(({name, value}) => `${safeLine(name)}: ${safeLine(value)}\n`).join('')),
     section('Symbols', symbols.length > 0 ? renderTable(symbols, symbolColumns) : ''),
     section('Attachments', contents.attachments.length > 0 ? renderTable(contents.attachments, attachmentColumns) : ''),
-    section('Text', contents.preview === '' ? '' : `${safeBlock(contents.preview)}\n`),
+    section('Text', contents.preview === '' ? '' : `${safeBlock(contents.preview).replaceAll('\t', '    ')}\n`),
   ];
-  return sections.filter(text => text !== '').join('\n');
+  return fold(sections.filter(text => text !== '').join('\n'), maxWidth);
 };
 
 const envelopeDetails = (mail: HeldMailDetail): Detail[] => [

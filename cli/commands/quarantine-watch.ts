@@ -1,20 +1,20 @@
 import type {Command} from 'commander';
 import type {ClusterEvent} from '../../shared/cluster-event.ts';
-import {firstOf, senderText, timeText} from '../cell-text.ts';
+import {createContact} from '../api/contact.ts';
+import {isHopeless} from '../api/follow-events.ts';
+import {keepWatching} from '../api/watching.ts';
 import type {CliError} from '../cli-error.ts';
-import {createContact} from '../contact.ts';
-import {actorText, timeOfDay} from '../event-columns.ts';
-import {isHopeless} from '../follow-events.ts';
-import {mailFields} from '../held-mail-columns.ts';
-import {type ActedEvent, type Standing, watchHeldMail} from '../held-mail-watch.ts';
-import {addFilterOptions, type MailFilter, mailQuery} from '../mail-filter.ts';
-import {mailId} from '../mail-id.ts';
+import {type ActedEvent, type Standing, watchHeldMail} from '../mail/held-mail-watch.ts';
+import {addFilterOptions, type MailFilter, mailQuery} from '../mail/mail-filter.ts';
+import {mailId} from '../mail/mail-id.ts';
 import {durationMs} from '../moment.ts';
 import {countOfAtLeastOne, pageLimit, wholeNumber} from '../option-values.ts';
-import {warnOfPartialList} from '../page-notes.ts';
+import {firstOf, senderText, timeText} from '../output/cell-text.ts';
+import {actorText, timeOfDay} from '../output/event-columns.ts';
+import {mailFields} from '../output/held-mail-columns.ts';
+import {warnOfPartialList} from '../output/page-notes.ts';
+import {createStreamPrinter, type StreamColumn, type Streamed} from '../output/stream-printer.ts';
 import type {Session} from '../session.ts';
-import {createStreamPrinter, type StreamColumn, type Streamed} from '../stream-printer.ts';
-import {keepWatching} from '../watching.ts';
 
 interface WatchFlags extends MailFilter {
   last: number;

@@ -1,6 +1,6 @@
 import type {Command} from 'commander';
 import type {Me} from '../../shared/api-key.ts';
-import {ownKey} from '../key-columns.ts';
+import {ownKey} from '../output/key-columns.ts';
 import type {Session} from '../session.ts';
 
 export const addWhoamiCommand = (program: Command, session: Session): void => {

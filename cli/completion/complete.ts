@@ -1,6 +1,6 @@
 // What may stand in the place of the last word, which is being typed.
 import type {Argument, Command, Option} from 'commander';
-import type {ConnectionFlags} from '../connection.ts';
+import type {ConnectionFlags} from '../api/connection.ts';
 import {helpTopics} from '../help-topics.ts';
 import {collected} from '../option-values.ts';
 import type {Session} from '../session.ts';

@@ -1,8 +1,8 @@
 // A question to a node while somebody waits for the Tab key: once, for a moment, and never for more than is useful. The client
 // of the commands is made for the opposite.
 import {stat} from 'node:fs/promises';
-import {type ConnectionFlags, resolveConnection} from '../connection.ts';
-import type {ContextStore} from '../context-store.ts';
+import {type ConnectionFlags, resolveConnection} from '../api/connection.ts';
+import type {ContextStore} from '../files/context-store.ts';
 import type {Terminal} from '../terminal.ts';
 
 /** The `data` of the answer; rejects for anything but success. */

@@ -1,8 +1,8 @@
 // The frame around the screens: header, screen, modal, message, footer; and where keys go.
 import {Box, useApp} from 'ink';
 import {type ReactElement, useEffect, useMemo, useRef, useState, useSyncExternalStore} from 'react';
+import type {Connection} from '../api/connection.ts';
 import {asCliError} from '../cli-error.ts';
-import type {Connection} from '../connection.ts';
 import {ClusterWatch} from './cluster/cluster-watch.tsx';
 import {createDeferredActions} from './deferred-actions.ts';
 import type {Desk} from './desk.ts';

@@ -1,10 +1,10 @@
 // What the screens of one context work with.
 import type {Me} from '../../shared/api-key.ts';
 import type {Permission} from '../../shared/scopes.ts';
+import type {Client} from '../api/client.ts';
+import type {Connection} from '../api/connection.ts';
 import type {CliError} from '../cli-error.ts';
-import type {Client} from '../client.ts';
-import type {Connection} from '../connection.ts';
-import type {ContextStore} from '../context-store.ts';
+import type {ContextStore} from '../files/context-store.ts';
 import type {Terminal} from '../terminal.ts';
 import {type EventLog, startEventLog} from './events/event-log.ts';
 import type {Live} from './live.ts';

@@ -1,4 +1,4 @@
-import {displayWidth} from '../display-width.ts';
+import {displayWidth} from '../output/display-width.ts';
 import {fitText, wrapText} from './fit-text.ts';
 import type {Style, Theme} from './theme.ts';
 

@@ -1,7 +1,7 @@
 // Text cut and filled to an exact number of cells. A line of the dashboard is made of such pieces, so that nothing has to be measured
 // or wrapped when it is drawn.
 import {safeLine} from '../../shared/safe-text.ts';
-import {displayWidth, truncate} from '../display-width.ts';
+import {displayWidth, truncate} from '../output/display-width.ts';
 
 /** Hostile text in exactly `width` cells. */
 export const fitText = (text: string, width: number, align: 'left' | 'right' = 'left'): string => {

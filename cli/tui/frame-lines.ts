@@ -1,8 +1,8 @@
 // The lines around a screen: which screen of which node, how fresh it is, what was said last, and which keys there are.
 import {safeLine} from '../../shared/safe-text.ts';
-import {durationText, plural} from '../cell-text.ts';
-import {displayWidth} from '../display-width.ts';
-import type {Tone} from '../tone.ts';
+import {durationText, plural} from '../output/cell-text.ts';
+import {displayWidth} from '../output/display-width.ts';
+import type {Tone} from '../output/tone.ts';
 import type {DeferredState} from './deferred-actions.ts';
 import {fitText, wrapText} from './fit-text.ts';
 import {type ScreenName, type Size, screenNames} from './frame.ts';

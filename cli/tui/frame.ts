@@ -1,7 +1,7 @@
 // What the frame around the screens does for them.
 import {createContext, useContext} from 'react';
-import type {Connection} from '../connection.ts';
-import type {Tone} from '../tone.ts';
+import type {Connection} from '../api/connection.ts';
+import type {Tone} from '../output/tone.ts';
 import type {DeferredAction} from './deferred-actions.ts';
 import type {Desk} from './desk.ts';
 import type {Binding} from './keys.ts';

@@ -1,7 +1,7 @@
 // Keys and commands that every screen has.
 import type {RefObject} from 'react';
-import {plural} from '../cell-text.ts';
 import {CliError} from '../cli-error.ts';
+import {plural} from '../output/cell-text.ts';
 import type {DeferredActions} from './deferred-actions.ts';
 import type {Desk} from './desk.ts';
 import {type Frame, type ScreenCommand, type ScreenName, type ScreenOffer, screenNames} from './frame.ts';

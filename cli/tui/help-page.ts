@@ -1,4 +1,4 @@
-import {displayWidth} from '../display-width.ts';
+import {displayWidth} from '../output/display-width.ts';
 import {fitText} from './fit-text.ts';
 import type {ScreenCommand} from './frame.ts';
 import type {Binding} from './keys.ts';

@@ -1,8 +1,8 @@
 // Whether the dashboard hears of changes as they happen, asks from time to time, or cannot reach the node.
 import type {ClusterEvent, EventType} from '../../shared/cluster-event.ts';
+import type {Client} from '../api/client.ts';
+import {followEvents} from '../api/follow-events.ts';
 import {asCliError, type CliError, exitCodes} from '../cli-error.ts';
-import type {Client} from '../client.ts';
-import {followEvents} from '../follow-events.ts';
 
 /**
  * connecting → live ⇄ polling ⇄ offline. Live: events arrive. Polling: they do not, and requests are answered. Offline: neither.

@@ -1,6 +1,6 @@
 // How a modal looks. The last line says which keys it takes.
 import {safeLine} from '../../shared/safe-text.ts';
-import {displayWidth} from '../display-width.ts';
+import {displayWidth} from '../output/display-width.ts';
 import {fitText, wrapText} from './fit-text.ts';
 import type {Line} from './line-editor.ts';
 import {within} from './list-window.ts';

@@ -1,5 +1,5 @@
 // What is wrong for as long as it is: shown in the message line of every screen while nothing else is said there.
-import type {Tone} from '../tone.ts';
+import type {Tone} from '../output/tone.ts';
 
 export interface Notice {
   text: string;

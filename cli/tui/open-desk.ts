@@ -1,6 +1,6 @@
 import type {Me} from '../../shared/api-key.ts';
+import {type Connection, chosenContext} from '../api/connection.ts';
 import {asCliError} from '../cli-error.ts';
-import {type Connection, chosenContext} from '../connection.ts';
 import type {Session} from '../session.ts';
 import {createDesk, type Desk} from './desk.ts';
 import {startLive} from './live.ts';

@@ -1,5 +1,5 @@
 // Rows of a table in columns that keep their place while one scrolls: their width follows from the screen, not from what is shown.
-import type {Cell} from '../column.ts';
+import type {Cell} from '../output/column.ts';
 import {fitText} from './fit-text.ts';
 import type {Style, Theme} from './theme.ts';
 

@@ -1,5 +1,5 @@
 // How the dashboard marks things. Colour is never the only mark: a glyph or a word says the same.
-import type {Tone} from '../tone.ts';
+import type {Tone} from '../output/tone.ts';
 
 export type Style = Tone | 'title' | 'dim' | 'bold' | 'accent' | 'cursor' | 'picked';
 

@@ -1,8 +1,8 @@
 import test from 'ava';
-import {actOn} from '../../cli/bulk-action.ts';
+import type {Answer, Request} from '../../cli/api/client.ts';
 import {CliError, exitCodes} from '../../cli/cli-error.ts';
-import type {Answer, Request} from '../../cli/client.ts';
-import {createProgressBar} from '../../cli/progress-bar.ts';
+import {actOn} from '../../cli/mail/bulk-action.ts';
+import {createProgressBar} from '../../cli/output/progress-bar.ts';
 import type {BulkResult, MailReference} from '../../shared/held-mail.ts';
 import {createFakeTerminal} from './fake-terminal.ts';
 import {outcome} from './sample-records.ts';

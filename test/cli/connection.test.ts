@@ -2,8 +2,8 @@ import {mkdtemp, rm, writeFile} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import test from 'ava';
-import {type ConnectionFlags, checkedUrl, resolveConnection} from '../../cli/connection.ts';
-import {createContextStore} from '../../cli/context-store.ts';
+import {type ConnectionFlags, checkedUrl, resolveConnection} from '../../cli/api/connection.ts';
+import {createContextStore} from '../../cli/files/context-store.ts';
 import {createFakeTerminal} from './fake-terminal.ts';
 
 const pem = (name: string) => `-----BEGIN CERTIFICATE-----\n${name}\n`;

@@ -1,6 +1,6 @@
 import test from 'ava';
 import fc from 'fast-check';
-import {fieldsOf, toCsv} from '../../cli/csv.ts';
+import {fieldsOf, toCsv} from '../../cli/output/csv.ts';
 import {safeLine} from '../../shared/safe-text.ts';
 import {parseCsv} from './csv-reader.ts';
 

@@ -1,7 +1,7 @@
 import {createRequire} from 'node:module';
 import {pathToFileURL} from 'node:url';
 import test from 'ava';
-import {displayWidth} from '../../cli/display-width.ts';
+import {displayWidth} from '../../cli/output/display-width.ts';
 import {safeLine} from '../../shared/safe-text.ts';
 import {hostileTexts} from './hostile-text.ts';
 

@@ -4,7 +4,7 @@ import {join} from 'node:path';
 import test from 'ava';
 import fc from 'fast-check';
 import {CliError} from '../../cli/cli-error.ts';
-import {readDomainFile} from '../../cli/domain-file.ts';
+import {readDomainFile} from '../../cli/domains/domain-file.ts';
 import {createDomainSchema} from '../../shared/domain.ts';
 import {createMailFilterSchema} from '../../shared/mail-filter.ts';
 import {createFakeTerminal} from './fake-terminal.ts';

@@ -1,5 +1,5 @@
 import test from 'ava';
-import {createEventParser} from '../../cli/event-parser.ts';
+import {createEventParser} from '../../cli/api/event-parser.ts';
 import type {ClusterEvent} from '../../shared/cluster-event.ts';
 import {discardedEvent, healthEvent, heldEvent} from './sample-records.ts';
 

@@ -1,6 +1,6 @@
 import test from 'ava';
+import {followEvents, type Pace} from '../../cli/api/follow-events.ts';
 import {CliError, exitCodes} from '../../cli/cli-error.ts';
-import {followEvents, type Pace} from '../../cli/follow-events.ts';
 import type {ClusterEvent, EventType} from '../../shared/cluster-event.ts';
 import {discardedEvent, healthEvent, heldEvent} from './sample-records.ts';
 

@@ -1,8 +1,8 @@
 import test from 'ava';
+import type {Answer, Request} from '../../cli/api/client.ts';
 import {CliError, exitCodes} from '../../cli/cli-error.ts';
-import type {Answer, Request} from '../../cli/client.ts';
-import {heldMailPages} from '../../cli/held-mail-pages.ts';
-import {createHeldMailReader} from '../../cli/held-mail-reader.ts';
+import {heldMailPages} from '../../cli/mail/held-mail-pages.ts';
+import {createHeldMailReader} from '../../cli/mail/held-mail-reader.ts';
 import type {HeldMail} from '../../shared/held-mail.ts';
 import {mail} from './sample-records.ts';
 

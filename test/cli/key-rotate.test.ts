@@ -2,7 +2,7 @@
 import {mkdir, readFile, rm} from 'node:fs/promises';
 import {join} from 'node:path';
 import test, {type ExecutionContext} from 'ava';
-import {createContextStore} from '../../cli/context-store.ts';
+import {createContextStore} from '../../cli/files/context-store.ts';
 import {key} from './sample-records.ts';
 import {type Reply, startApi} from './scripted-api.ts';
 

@@ -1,6 +1,6 @@
 import test from 'ava';
 import {CliError} from '../../cli/cli-error.ts';
-import {mailId, mailPath, parseMailId, parseMailIds} from '../../cli/mail-id.ts';
+import {mailId, mailPath, parseMailId, parseMailIds} from '../../cli/mail/mail-id.ts';
 
 test('a mail id is a node and a queue id', t => {
   const mail = parseMailId('mx-1.example/5fJk2LmQ0a');

@@ -1,6 +1,6 @@
 import {Readable} from 'node:stream';
 import test from 'ava';
-import {readMail} from '../../cli/mail-reader.ts';
+import {readMail} from '../../cli/mail/mail-reader.ts';
 
 const read = (...parts: (string | Buffer)[]) => readMail(Readable.from([Buffer.concat(parts.map(part => Buffer.from(part)))]));
 

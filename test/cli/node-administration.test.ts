@@ -5,7 +5,7 @@ import {join} from 'node:path';
 import {promisify} from 'node:util';
 import test from 'ava';
 import {parse} from 'yaml';
-import {outputFormats} from '../../cli/output-format.ts';
+import {outputFormats} from '../../cli/output/output-format.ts';
 import {mfctlFile, startNode} from '../helpers/node.ts';
 import {heldIds, send, startHoldingNode} from './holding-node.ts';
 

@@ -1,8 +1,8 @@
 // The event stream of a real node, through the client of mfctl.
 import {readFile} from 'node:fs/promises';
 import test from 'ava';
-import {createClient} from '../../cli/client.ts';
-import {followEvents} from '../../cli/follow-events.ts';
+import {createClient} from '../../cli/api/client.ts';
+import {followEvents} from '../../cli/api/follow-events.ts';
 import type {ClusterEvent} from '../../shared/cluster-event.ts';
 import {eventually} from '../helpers/eventually.ts';
 import {heldIds, send, startHoldingNode} from './holding-node.ts';

@@ -31,6 +31,36 @@ test('show gives why a mail is held, its headers, symbols by score, attachments 
   t.regex(stdout, /\nText:\n {2}Hello ␛\[31mred\n {2}Errors:\n$/);
 });
 
+test('no name of an attachment is so long that it makes its table long', async t => {
+  const part = (name: string) => `--b\r\nContent-Type: application/zip; name="${name}"\r\n\r\nx\r\n`;
+  const parts = [part('a.zip'), part('x'.repeat(50_000)), ...Array.from({length: 300}, () => part('b.zip'))];
+  const api = await startApi(t, {
+    'GET /mail/quarantine/mx1/aaaaaa': {data: detail},
+    'GET /mail/quarantine/mx1/aaaaaa/body': {
+      raw: `Content-Type: multipart/mixed; boundary=b\r\n\r\n${parts.join('')}--b--\r\n`,
+    },
+  });
+
+  const {stdout} = await api.mfctl(['quarantine', 'show', 'mx1/aaaaaa']);
+
+  t.regex(stdout, /\n {2}x{254}… +application\/zip +\d B\n/);
+  t.true(stdout.length < 200_000);
+});
+
+test('on a terminal, what a mail says never begins a line', async t => {
+  const subject = `${'x'.repeat(100)}Reason: none`;
+  const api = await startApi(t, {
+    'GET /mail/quarantine/mx1/aaaaaa': {data: {...detail, subject}},
+    'GET /mail/quarantine/mx1/aaaaaa/body': {raw: `Subject: ${subject}\r\n\r\n\t${subject}\r\n`},
+  });
+
+  const {stdout} = await api.mfctl(['quarantine', 'show', 'mx1/aaaaaa'], {columns: 50});
+
+  t.regex(stdout, /\nSubject: {5}x{37}\n {13}x{37}\n {13}x{26}Reason: non\n {13}e\nClient: /);
+  for (const line of stdout.split('\n')) t.true(line.length <= 50);
+  t.false(stdout.includes('\t'));
+});
+
 test('show as JSON is the record with headers and attachments', async t => {
   const api = await startApi(t, {
     'GET /mail/quarantine/mx1/aaaaaa': {data: detail},

@@ -1,7 +1,7 @@
 import test from 'ava';
+import {answerFailure, connectionFailure} from '../../cli/api/request-failure.ts';
 import {CliError, type ExitCode, exitCodes} from '../../cli/cli-error.ts';
-import {failureReport} from '../../cli/failure-report.ts';
-import {answerFailure, connectionFailure} from '../../cli/request-failure.ts';
+import {failureReport} from '../../cli/output/failure-report.ts';
 import {failure} from '../../shared/envelope.ts';
 import {Fault, type FaultCode, statusOfCode} from '../../shared/fault.ts';
 

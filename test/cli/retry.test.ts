@@ -1,6 +1,6 @@
 import test from 'ava';
+import {createRetry} from '../../cli/api/retry.ts';
 import {CliError, type CliErrorDetails, exitCodes} from '../../cli/cli-error.ts';
-import {createRetry} from '../../cli/retry.ts';
 import {mfctlFile} from '../helpers/program.ts';
 import {hasScript, runInTerminal} from '../helpers/pseudo-terminal.ts';
 import {domain} from './sample-records.ts';

@@ -1,7 +1,7 @@
 import {isDeepStrictEqual} from 'node:util';
 import test from 'ava';
 import fc from 'fast-check';
-import {safeJson} from '../../cli/safe-json.ts';
+import {safeJson} from '../../cli/output/safe-json.ts';
 import {safeBlock} from '../../shared/safe-text.ts';
 
 const text = fc.string({unit: 'binary'});

@@ -2,7 +2,7 @@ import {isDeepStrictEqual} from 'node:util';
 import test from 'ava';
 import fc from 'fast-check';
 import {parse} from 'yaml';
-import {safeYaml} from '../../cli/safe-yaml.ts';
+import {safeYaml} from '../../cli/output/safe-yaml.ts';
 import {safeBlock} from '../../shared/safe-text.ts';
 
 const text = fc.string({unit: 'binary'});

@@ -1,6 +1,6 @@
 import {readdir} from 'node:fs/promises';
 import test, {type ExecutionContext} from 'ava';
-import {outputFormats} from '../../cli/output-format.ts';
+import {outputFormats} from '../../cli/output/output-format.ts';
 import {allCommands, mfctlCommands, wordsOf} from './command-tree.ts';
 import {type FakeTerminalOptions, runCli} from './fake-terminal.ts';
 import {auditEntry, createdKey, dkimKey, drift, filter, me, status, summary, token} from './sample-answers.ts';

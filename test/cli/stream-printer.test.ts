@@ -1,8 +1,8 @@
 import test from 'ava';
 import {Command} from 'commander';
 import {parseAllDocuments} from 'yaml';
+import {createStreamPrinter, type Streamed} from '../../cli/output/stream-printer.ts';
 import {createSession, type GlobalFlags} from '../../cli/session.ts';
-import {createStreamPrinter, type Streamed} from '../../cli/stream-printer.ts';
 import {createFakeTerminal, type FakeTerminalOptions} from './fake-terminal.ts';
 
 interface Row {

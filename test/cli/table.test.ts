@@ -1,8 +1,8 @@
 import test from 'ava';
 import fc from 'fast-check';
-import type {Column} from '../../cli/column.ts';
-import {displayWidth, truncate} from '../../cli/display-width.ts';
-import {renderDetails, renderTable} from '../../cli/table.ts';
+import type {Column} from '../../cli/output/column.ts';
+import {displayWidth, truncate} from '../../cli/output/display-width.ts';
+import {renderDetails, renderTable} from '../../cli/output/table.ts';
 import {safeLine} from '../../shared/safe-text.ts';
 
 interface Row {

@@ -1,7 +1,7 @@
 // The mfctl contexts of whoever runs the demo, for as long as it runs.
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
-import {withLock} from '../../cli/file-lock.ts';
+import {withLock} from '../../cli/files/file-lock.ts';
 import type {Owner} from '../helpers/daemon.ts';
 import type {TestNode} from '../helpers/node.ts';
 import {mfctlFile, type Ran, run} from '../helpers/program.ts';

@@ -27,6 +27,8 @@ export interface TestTerminal {
   resize(columns: number, rows: number): Promise<void>;
   /** Of the program. */
   pid(): Promise<number>;
+  /** The window goes away under the program. */
+  close(): Promise<void>;
 }
 
 export const isTmuxInstalled = (): boolean => {
@@ -82,6 +84,9 @@ export const startTerminal = async (
     },
     resize: async (width, height) => {
       await call('resize-window', '-x', String(width), '-y', String(height));
+    },
+    close: async () => {
+      await call('kill-server');
     },
     pid: async () => {
       const shell = (await call('list-panes', '-F', '#{pane_pid}')).trim();

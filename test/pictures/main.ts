@@ -3,8 +3,10 @@ import {mkdir, writeFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import {createClosers} from '../../daemon/closers.ts';
 import {createSampleDomains} from '../demo/sample-domains.ts';
-import {sampleCount, sendSample} from '../demo/sample-mail.ts';
+import {sendSample} from '../demo/sample-mail.ts';
 import {startCluster} from '../helpers/cluster.ts';
+import type {Owner} from '../helpers/daemon.ts';
+import type {TestNode} from '../helpers/node.ts';
 import {startDashboard, type TestTerminal} from '../helpers/terminal.ts';
 import {screenPicture} from './svg.ts';
 
@@ -52,6 +54,20 @@ const take = async (terminal: TestTerminal, {steps}: Shot): Promise<void> => {
     else await terminal.shows(step.shows);
 };
 
+const trickleMs = 5 * 60_000;
+
+const pause = async (ms: number): Promise<void> => new Promise(resolve => setTimeout(resolve, ms));
+
+const open = async (owner: Owner, node: TestNode, shot: Shot): Promise<TestTerminal> => {
+  const {columns, rows, screen} = shot;
+  const terminal = await startDashboard(owner, node, ['--screen', screen], {columns, rows});
+  await take(terminal, shot);
+  return terminal;
+};
+
+const develop = async (terminal: TestTerminal, {name, title, columns}: Shot, folder: string): Promise<void> =>
+  writeFile(join(folder, `${name}.svg`), screenPicture(await terminal.screen(true), {columns, title}));
+
 const main = async (folder: string): Promise<void> => {
   const closers = createClosers(error => void process.stderr.write(`pictures: ${String(error)}\n`));
   const owner = {teardown: (close: () => unknown) => closers.add(async () => void (await close()))};
@@ -60,18 +76,25 @@ const main = async (folder: string): Promise<void> => {
     const all = Object.values(nodes);
     await createSampleDomains(all);
     await converged();
-    for (let n = 0; n < 4 * sampleCount; n += 1) await sendSample(n, all[n % all.length]?.smtpPort ?? 0);
-
     await mkdir(folder, {recursive: true});
-    for (const shot of shots) {
-      const {name, title, columns, rows, screen} = shot;
-      const terminal = await startDashboard(owner, nodes.alpha, ['--screen', screen], {columns, rows});
-      await take(terminal, shot);
-      // What comes a moment later, such as the licence and a sparkline.
-      await new Promise(resolve => setTimeout(resolve, 2000));
-      await writeFile(join(folder, `${name}.svg`), screenPicture(await terminal.screen(true), {columns, title}));
-      await terminal.keys('q');
+
+    // The first one shows how things went, so it is open while they do.
+    const [first, ...others] = shots;
+    const watching = first && (await open(owner, nodes.alpha, first));
+    const end = Date.now() + trickleMs;
+    for (let n = 0; Date.now() < end; n += 1) {
+      await sendSample(n, all[n % all.length]?.smtpPort ?? 0);
+      // More of it now, less of it then.
+      await pause(300 + 2500 * Math.sin(n / 9) ** 2);
     }
+
+    for (const shot of others) {
+      const terminal = await open(owner, nodes.alpha, shot);
+      // What comes a moment later, such as counts.
+      await pause(2000);
+      await develop(terminal, shot, folder);
+    }
+    if (first && watching) await develop(watching, first, folder);
   } finally {
     await closers.closeAll();
   }

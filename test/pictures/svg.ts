@@ -1,5 +1,5 @@
 // A terminal's screen as a picture. Text stays text: it can be searched and read aloud.
-import {displayWidth} from '../../cli/display-width.ts';
+import {displayWidth} from '../../cli/output/display-width.ts';
 
 interface Style {
   bold: boolean;

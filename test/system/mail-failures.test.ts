@@ -3,7 +3,7 @@ import {readFileSync, writeFileSync} from 'node:fs';
 import {request} from 'node:http';
 import {join} from 'node:path';
 import test from 'ava';
-import {outputFormats} from '../../cli/printer.ts';
+import {outputFormats} from '../../cli/output/printer.ts';
 import {formatHostPort} from '../../shared/host-port.ts';
 import {eventually, type Held, holdAll, type MailNode, relayAll, splitTrace, startMailNode} from '../helpers/mail-node.ts';
 import {closedPort, politeScript, startScriptedServer} from '../helpers/scripted-server.ts';

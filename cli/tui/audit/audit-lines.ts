@@ -1,6 +1,6 @@
 // How the audit looks, one entry to a line and one to a page.
 import type {AuditEntry} from '../../../shared/audit-entry.ts';
-import {countText} from '../../cell-text.ts';
+import {countText} from '../../output/cell-text.ts';
 import {detailLines} from '../detail-lines.ts';
 import type {Size} from '../frame.ts';
 import {ageText} from '../frame-lines.ts';

@@ -1,6 +1,6 @@
 import {type ReactElement, useEffect} from 'react';
 import type {AuditEntry} from '../../../shared/audit-entry.ts';
-import type {Client} from '../../client.ts';
+import type {Client} from '../../api/client.ts';
 import {useFrame} from '../frame.ts';
 import {useKeptReducer, useNow, useOffer, useSource} from '../hooks.ts';
 import {Lines} from '../lines.tsx';

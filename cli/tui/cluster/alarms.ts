@@ -1,8 +1,8 @@
 // What has become of nodes, in words: once when it happens, and for as long as it is so.
 import type {ClusterStatus, Peer} from '../../../shared/cluster-status.ts';
-import {durationText} from '../../cell-text.ts';
-import type {Drift} from '../../drift.ts';
-import type {Tone} from '../../tone.ts';
+import type {Drift} from '../../cluster/drift.ts';
+import {durationText} from '../../output/cell-text.ts';
+import type {Tone} from '../../output/tone.ts';
 import type {Notice} from '../notices.ts';
 import type {HealthChange} from './history.ts';
 

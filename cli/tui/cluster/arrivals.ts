@@ -1,6 +1,6 @@
 // How many of the mails that are held now arrived in which hour. One small request for each hour at the beginning, and from then on
 // for the newest hour alone.
-import type {Client} from '../../client.ts';
+import type {Client} from '../../api/client.ts';
 
 export interface ArrivalHour {
   fromMs: number;

@@ -1,6 +1,7 @@
 // What can be done to the cluster from its screen.
-import {timeText} from '../../cell-text.ts';
+
 import {asCliError} from '../../cli-error.ts';
+import {timeText} from '../../output/cell-text.ts';
 import type {Frame} from '../frame.ts';
 import type {Prompt} from '../modal.ts';
 import {secretPage} from '../secret-page.ts';
@@ -91,5 +92,6 @@ const remove = (frame: Frame, node: string, isForced: boolean): void =>
     },
   });
 
+/** For the end of a sentence that has to have room in one line. */
 export const silentText = (nodes: readonly string[]): string =>
-  nodes.length === 0 ? '' : `. Did not answer and will follow when reachable: ${nodes.join(', ')}`;
+  nodes.length === 0 ? '' : `, but ${nodes.join(', ')} did not answer and will follow`;

@@ -2,9 +2,9 @@
 import type {ClusterDrift} from '../../../shared/cluster-drift.ts';
 import type {Peer} from '../../../shared/cluster-status.ts';
 import {healthStates} from '../../../shared/health.ts';
-import {plural, sizeText} from '../../cell-text.ts';
-import {displayWidth} from '../../display-width.ts';
-import {shortHash} from '../../drift.ts';
+import {shortHash} from '../../cluster/drift.ts';
+import {plural, sizeText} from '../../output/cell-text.ts';
+import {displayWidth} from '../../output/display-width.ts';
 import {fitText} from '../fit-text.ts';
 import type {Size} from '../frame.ts';
 import {ageText} from '../frame-lines.ts';
@@ -23,6 +23,8 @@ import {driftStyle, type NodeFacts, nodeColumns} from './node-columns.ts';
 export interface ClusterView {
   facts: NodeFacts | undefined;
   loadedAtMs: number | undefined;
+  /** The last reading failed: what is shown is from before. */
+  isOld: boolean;
   driftReport: ClusterDrift | undefined;
   held: Loaded<HeldNow>;
   arrivals: Arrivals | undefined;
@@ -66,7 +68,7 @@ const nodeLines = (view: ClusterView, facts: NodeFacts, canvas: Canvas): string[
   return [totalsLine(view, facts, canvas), headerLine(columns, theme), ...rows, ...driftLines(view, facts, canvas)];
 };
 
-const totalsLine = ({loadedAtMs, nowMs}: ClusterView, {status, drift}: NodeFacts, {size, theme}: Canvas): string => {
+const totalsLine = ({loadedAtMs, isOld, nowMs}: ClusterView, {status, drift}: NodeFacts, {size, theme}: Canvas): string => {
   const {peers} = status;
   const backlog = peers.reduce((sum, peer) => sum + peer.outbox_backlog_to_us, 0);
   const states = healthStates.flatMap(state => {
@@ -85,7 +87,7 @@ const totalsLine = ({loadedAtMs, nowMs}: ClusterView, {status, drift}: NodeFacts
   const age = loadedAtMs === undefined ? '' : `${ageText(nowMs - loadedAtMs)} `;
   const readAge = rest > age.length + 5 && age !== '' ? `read ${age}` : age;
   if (rest < 1) return fitText(left, size.columns);
-  return ` ${parts.map(({text, style}) => theme(text, style)).join(' · ')}${theme(fitText(readAge, rest, 'right'), 'dim')}`;
+  return ` ${parts.map(({text, style}) => theme(text, style)).join(' · ')}${theme(fitText(readAge, rest, 'right'), isOld ? 'warn' : 'dim')}`;
 };
 
 const driftLines = ({driftReport}: ClusterView, {drift, status}: NodeFacts, {size, theme}: Canvas): string[] => {

@@ -1,6 +1,6 @@
 import {type ReactElement, useEffect} from 'react';
 import type {ClusterDrift} from '../../../shared/cluster-drift.ts';
-import {driftSeen} from '../../drift.ts';
+import {driftSeen} from '../../cluster/drift.ts';
 import {useFrame} from '../frame.ts';
 import {useKeptReducer, useNow, useOffer, useSource} from '../hooks.ts';
 import type {KeyName} from '../keys.ts';
@@ -110,6 +110,7 @@ export const ClusterScreen = (): ReactElement => {
     {
       facts,
       loadedAtMs,
+      isOld: failure !== undefined,
       driftReport,
       held,
       arrivals,

@@ -2,7 +2,7 @@
 // figures over time have no holes.
 import {useEffect, useRef} from 'react';
 import type {ClusterStatus} from '../../../shared/cluster-status.ts';
-import {driftOf, driftSeen} from '../../drift.ts';
+import {driftOf, driftSeen} from '../../cluster/drift.ts';
 import {useFrame} from '../frame.ts';
 import {useSource} from '../hooks.ts';
 import {alarmsOf, changesBetween, changeText} from './alarms.ts';

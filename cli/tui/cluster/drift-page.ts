@@ -1,5 +1,5 @@
 import type {ClusterDrift, DriftRecord} from '../../../shared/cluster-drift.ts';
-import {plural, timeText} from '../../cell-text.ts';
+import {plural, timeText} from '../../output/cell-text.ts';
 import {fitText, wrapText} from '../fit-text.ts';
 import type {Page} from '../modal.ts';
 import type {Theme} from '../theme.ts';

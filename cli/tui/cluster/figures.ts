@@ -1,6 +1,6 @@
 // Figures over time and by kind, as lines: each says in words what its highest and its last value are, and over how long.
 import type {SummaryGroup} from '../../../shared/held-mail.ts';
-import {countText} from '../../cell-text.ts';
+import {countText} from '../../output/cell-text.ts';
 import {fitText} from '../fit-text.ts';
 import type {Style, Theme} from '../theme.ts';
 import type {Arrivals} from './arrivals.ts';

@@ -1,6 +1,6 @@
 import type {ClusterStatus, License, Peer} from '../../../shared/cluster-status.ts';
-import {countText, durationText} from '../../cell-text.ts';
-import {type Drift, shortHash} from '../../drift.ts';
+import {type Drift, shortHash} from '../../cluster/drift.ts';
+import {countText, durationText} from '../../output/cell-text.ts';
 import type {TuiColumn} from '../table-lines.ts';
 import type {Style} from '../theme.ts';
 import {healthMark, healthTone, seenSecondsAgo} from './alarms.ts';

@@ -1,6 +1,6 @@
 import type {Peer} from '../../../shared/cluster-status.ts';
 import type {Summary} from '../../../shared/held-mail.ts';
-import {countText, durationText, plural, sizeText, timeText} from '../../cell-text.ts';
+import {countText, durationText, plural, sizeText, timeText} from '../../output/cell-text.ts';
 import {fitText, wrapText} from '../fit-text.ts';
 import type {Page} from '../modal.ts';
 import type {Style, Theme} from '../theme.ts';

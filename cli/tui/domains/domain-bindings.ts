@@ -1,6 +1,6 @@
 // Keys of the screen of one domain, and of the DNS record of one of its keys.
 import type {DkimKey} from '../../../shared/dkim-key.ts';
-import {zoneLine} from '../../zone-line.ts';
+import {zoneLine} from '../../output/zone-line.ts';
 import {copyToClipboard} from '../clipboard.ts';
 import type {Frame} from '../frame.ts';
 import type {Binding} from '../keys.ts';

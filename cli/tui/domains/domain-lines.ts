@@ -2,8 +2,8 @@
 import type {DkimKey} from '../../../shared/dkim-key.ts';
 import type {Domain} from '../../../shared/domain.ts';
 import type {MailFilter} from '../../../shared/mail-filter.ts';
-import {briefTimeText, timeText} from '../../cell-text.ts';
-import {displayWidth} from '../../display-width.ts';
+import {briefTimeText, timeText} from '../../output/cell-text.ts';
+import {displayWidth} from '../../output/display-width.ts';
 import {detailLines} from '../detail-lines.ts';
 import {fitText} from '../fit-text.ts';
 import type {Size} from '../frame.ts';

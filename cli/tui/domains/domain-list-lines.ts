@@ -1,6 +1,6 @@
 // How the list of domains looks; where there is room, beside it what is set for the one under the cursor.
 import type {Domain} from '../../../shared/domain.ts';
-import {briefTimeText, countText, firstOf, timeText} from '../../cell-text.ts';
+import {briefTimeText, countText, firstOf, timeText} from '../../output/cell-text.ts';
 import {type DetailPair, detailLines} from '../detail-lines.ts';
 import {fitText} from '../fit-text.ts';
 import type {Size} from '../frame.ts';

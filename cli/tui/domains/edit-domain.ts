@@ -2,8 +2,8 @@
 // that the form was opened with, so that nobody's change is undone unseen.
 import type {DkimKey} from '../../../shared/dkim-key.ts';
 import type {Domain} from '../../../shared/domain.ts';
+import type {Client} from '../../api/client.ts';
 import {asCliError, CliError} from '../../cli-error.ts';
-import type {Client} from '../../client.ts';
 import type {Frame} from '../frame.ts';
 import {
   changesOf,

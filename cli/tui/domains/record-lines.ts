@@ -1,8 +1,8 @@
 // The DNS record of a DKIM key, for a mouse to copy: in the form of a zone file that is as good on several lines.
 import type {DkimKey} from '../../../shared/dkim-key.ts';
 import {safeLine} from '../../../shared/safe-text.ts';
-import {timeText} from '../../cell-text.ts';
-import {displayWidth} from '../../display-width.ts';
+import {timeText} from '../../output/cell-text.ts';
+import {displayWidth} from '../../output/display-width.ts';
 import {fitText, wrapText} from '../fit-text.ts';
 import type {Size} from '../frame.ts';
 import type {Theme} from '../theme.ts';

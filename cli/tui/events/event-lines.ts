@@ -1,7 +1,8 @@
 // How events look, one to a line and one to a page.
-import {plural} from '../../cell-text.ts';
-import {eventTypes} from '../../event-parser.ts';
-import type {Tone} from '../../tone.ts';
+
+import {eventTypes} from '../../api/event-parser.ts';
+import {plural} from '../../output/cell-text.ts';
+import type {Tone} from '../../output/tone.ts';
 import type {Desk} from '../desk.ts';
 import type {Size} from '../frame.ts';
 import type {LiveState} from '../live.ts';

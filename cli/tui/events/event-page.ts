@@ -1,9 +1,9 @@
 // All of one event. Of a held mail the event says little, so the mail itself is looked up.
 import type {HeldMailDetail} from '../../../shared/held-mail.ts';
-import {senderText, sizeText, timeText} from '../../cell-text.ts';
+import type {Client} from '../../api/client.ts';
 import {asCliError} from '../../cli-error.ts';
-import type {Client} from '../../client.ts';
-import {mailPath} from '../../mail-id.ts';
+import {mailPath} from '../../mail/mail-id.ts';
+import {senderText, sizeText, timeText} from '../../output/cell-text.ts';
 import {type DetailPair, detailLines} from '../detail-lines.ts';
 import type {Page} from '../modal.ts';
 import type {Theme} from '../theme.ts';

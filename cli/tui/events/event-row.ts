@@ -1,7 +1,7 @@
 // What is kept of an event: enough to tell what happened. A held mail may have a thousand recipients, and thousands of events are kept.
 import type {ClusterEvent, EventType} from '../../../shared/cluster-event.ts';
 import type {Permission} from '../../../shared/scopes.ts';
-import {senderText} from '../../cell-text.ts';
+import {senderText} from '../../output/cell-text.ts';
 import {hasWords, isOneOf, type TailQuery} from '../tail/tail-query.ts';
 
 /** Who may hear of what. */

@@ -1,7 +1,7 @@
 // What ends a key.
 import type {ApiKey} from '../../../shared/api-key.ts';
-import {timeText} from '../../cell-text.ts';
 import {asCliError} from '../../cli-error.ts';
+import {timeText} from '../../output/cell-text.ts';
 import {silentText} from '../cluster/cluster-actions.ts';
 import type {Frame} from '../frame.ts';
 import {isRefused} from '../why-not.ts';
@@ -59,7 +59,7 @@ const end = (frame: Frame, key: ApiKey, {verb, isForced}: Ending): void =>
         verb === 'revoke' ? ({method: 'POST', path: `${path}/revoke`} as const) : ({method: 'DELETE', path} as const);
       try {
         const {unreachableNodes} = await frame.desk.client.send({...request, query: {force: isForced || undefined}});
-        return `${verb === 'revoke' ? 'Revoked' : 'Deleted'} key ${nameOf(key)}${silentText(unreachableNodes)}`;
+        return `${verb === 'revoke' ? 'Revoked' : 'Deleted'} key ${key.id}${silentText(unreachableNodes)}`;
       } catch (error) {
         const {code, detail} = asCliError(error);
         if (code !== 'conflict' || isForced) throw error;

@@ -1,7 +1,7 @@
 // What an administrator wants to know of a key at a glance.
 import type {ApiKey} from '../../../shared/api-key.ts';
-import {durationText} from '../../cell-text.ts';
-import type {Tone} from '../../tone.ts';
+import {durationText} from '../../output/cell-text.ts';
+import type {Tone} from '../../output/tone.ts';
 
 export type KeyState = 'active' | 'revoked' | 'expired';
 

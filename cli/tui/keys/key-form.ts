@@ -1,7 +1,7 @@
 import type {CreatedApiKey} from '../../../shared/api-key.ts';
 import {scopes} from '../../../shared/scopes.ts';
-import {countText, timeText} from '../../cell-text.ts';
 import {asCliError} from '../../cli-error.ts';
+import {countText, timeText} from '../../output/cell-text.ts';
 import {isoMoment, momentAt, parseDuration} from '../../time-text.ts';
 import type {Frame} from '../frame.ts';
 import type {Form, FormValues} from '../modal.ts';

@@ -1,5 +1,5 @@
 import type {ApiKey} from '../../../shared/api-key.ts';
-import {countText, timeText} from '../../cell-text.ts';
+import {countText, timeText} from '../../output/cell-text.ts';
 import {fitText, wrapText} from '../fit-text.ts';
 import type {Page} from '../modal.ts';
 import type {Theme} from '../theme.ts';

@@ -1,6 +1,6 @@
 import type {ApiKey} from '../../../shared/api-key.ts';
-import {countText, plural, timeText} from '../../cell-text.ts';
-import {displayWidth} from '../../display-width.ts';
+import {countText, plural, timeText} from '../../output/cell-text.ts';
+import {displayWidth} from '../../output/display-width.ts';
 import {fitText} from '../fit-text.ts';
 import type {Size} from '../frame.ts';
 import {ageText} from '../frame-lines.ts';
@@ -17,6 +17,8 @@ export interface KeysView {
   /** The key that asks. */
   ownId: number;
   loadedAtMs: number | undefined;
+  /** The last reading failed: what is shown is from before. */
+  isOld: boolean;
   /** In place of the list. */
   instead: string;
   isActive: boolean;
@@ -65,7 +67,7 @@ export const keysLines = (view: KeysView, {size, theme}: {size: Size; theme: The
   ];
 };
 
-const totalsLine = ({all = [], shown, state, loadedAtMs, nowMs}: KeysView, {columns}: Size, theme: Theme): string => {
+const totalsLine = ({all = [], shown, state, loadedAtMs, isOld, nowMs}: KeysView, {columns}: Size, theme: Theme): string => {
   const count =
     shown.length === all.length ? plural(all.length, 'key') : `${countText(shown.length)} of ${plural(all.length, 'key')}`;
   const warned = all.filter(key => standingOf(key, nowMs).rank < 4).length;
@@ -77,7 +79,7 @@ const totalsLine = ({all = [], shown, state, loadedAtMs, nowMs}: KeysView, {colu
   ];
   const left = fitText(` ${parts.join(' · ')}`, columns - 14);
   const age = loadedAtMs === undefined ? '' : `read ${ageText(nowMs - loadedAtMs)} `;
-  return theme(left, warned > 0 ? 'warn' : 'bold') + theme(fitText(age, 14, 'right'), 'dim');
+  return theme(left, warned > 0 ? 'warn' : 'bold') + theme(fitText(age, 14, 'right'), isOld ? 'warn' : 'dim');
 };
 
 /** What has no room in the row. */

@@ -91,6 +91,7 @@ export const KeysScreen = (): ReactElement => {
       state,
       ownId: desk.me.id,
       loadedAtMs,
+      isOld: failure !== undefined,
       instead: whyNot(desk, 'keys:read') ?? failure?.detail ?? 'asking …',
       isActive,
       nowMs,

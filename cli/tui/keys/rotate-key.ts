@@ -1,7 +1,7 @@
 // Replacing a key by a successor. The old one ends only after the new one has been seen and taken.
 import type {ApiKey, CreatedApiKey} from '../../../shared/api-key.ts';
-import {durationText, timeText} from '../../cell-text.ts';
-import {planRotation, type Rotation, type RotationNeeds, type RotationPlan, rotateKey} from '../../key-rotation.ts';
+import {planRotation, type Rotation, type RotationNeeds, type RotationPlan, rotateKey} from '../../keys/key-rotation.ts';
+import {durationText, timeText} from '../../output/cell-text.ts';
 import {silentText} from '../cluster/cluster-actions.ts';
 import type {Frame} from '../frame.ts';
 import {secretPage} from '../secret-page.ts';
@@ -21,7 +21,7 @@ export const askToRotate = (frame: Frame, key: ApiKey): void => {
   if (isRefused(frame, 'keys:write')) return;
   frame.open({
     kind: 'choice',
-    title: `Rotate key ${nameOf(key)}: how long is the old one good?`,
+    title: `Rotate key ${key.id}: how long is the old one good?`,
     items: overlaps,
     onChoose: index => void plan(frame, key, overlaps[index]?.overlapMs ?? 0),
   });
@@ -86,5 +86,5 @@ const shown = (frame: Frame, {key, ...record}: CreatedApiKey, kept: readonly str
 
 const endText = ({old: before}: RotationPlan, {old, unreachableNodes}: Rotation): string => {
   const ended = old.revoked_at === null ? `ends at ${timeText(old.expires_at)}` : 'is refused from now on';
-  return `Rotated: the old key ${nameOf(before)} ${ended}${silentText(unreachableNodes)}`;
+  return `Rotated: key ${before.id} ${ended}${silentText(unreachableNodes)}`;
 };

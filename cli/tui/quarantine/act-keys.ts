@@ -1,8 +1,8 @@
 // Releasing and discarding, from the key press to what became of it.
 import type {HoldAction} from '../../../shared/held-mail.ts';
-import {plural} from '../../cell-text.ts';
 import {CliError} from '../../cli-error.ts';
-import {mailId} from '../../mail-id.ts';
+import {mailId} from '../../mail/mail-id.ts';
+import {plural} from '../../output/cell-text.ts';
 import type {Frame} from '../frame.ts';
 import {isRefused} from '../why-not.ts';
 import {questionLines} from './act-question.ts';

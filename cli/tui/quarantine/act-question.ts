@@ -1,6 +1,6 @@
 // What is asked before mail is released or discarded.
 import type {HoldAction} from '../../../shared/held-mail.ts';
-import {countText, plural} from '../../cell-text.ts';
+import {countText, plural} from '../../output/cell-text.ts';
 import {fitText} from '../fit-text.ts';
 import type {PickedMail} from './screen-state.ts';
 

@@ -1,6 +1,6 @@
 // Mails that something has been confirmed for. It goes on while other screens are shown.
 import type {HoldAction, MailReference} from '../../../shared/held-mail.ts';
-import {mailId} from '../../mail-id.ts';
+import {mailId} from '../../mail/mail-id.ts';
 import type {ActionFailure} from './held-mail-actions.ts';
 
 export interface Acting {

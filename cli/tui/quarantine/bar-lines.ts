@@ -1,7 +1,7 @@
 // What the list is of, and what there is to know about it.
 import {safeLine} from '../../../shared/safe-text.ts';
-import {countText, plural} from '../../cell-text.ts';
-import {displayWidth} from '../../display-width.ts';
+import {countText, plural} from '../../output/cell-text.ts';
+import {displayWidth} from '../../output/display-width.ts';
 import {fitText} from '../fit-text.ts';
 import {ageText, progressBar} from '../frame-lines.ts';
 import type {Style, Theme} from '../theme.ts';

@@ -1,10 +1,12 @@
-// Releases and discards many mails, some at a time, so that one sees it go on and what is done is told even when it ends early.
+// Releases and discards many mails, with patience, and counts what became of them.
 import {setTimeout as sleep} from 'node:timers/promises';
 import type {BulkResult, HoldAction, MailReference} from '../../../shared/held-mail.ts';
-import {countText, plural} from '../../cell-text.ts';
-import {asCliError, type CliError} from '../../cli-error.ts';
-import type {Client} from '../../client.ts';
-import {mailId} from '../../mail-id.ts';
+import type {Client} from '../../api/client.ts';
+import type {CliError} from '../../cli-error.ts';
+import {actOn} from '../../mail/bulk-action.ts';
+import {mailId} from '../../mail/mail-id.ts';
+import {pastTense} from '../../output/action-report.ts';
+import {countText, plural} from '../../output/cell-text.ts';
 import type {ActionReport} from '../deferred-actions.ts';
 
 export interface ActionFailure {
@@ -18,8 +20,10 @@ export interface ActionResult {
   /** Somebody had done the same before. */
   already: number;
   failures: ActionFailure[];
-  /** Why it ended before all mails were asked for. */
+  /** Why it ended before all mails were dealt with. */
   ended: CliError | undefined;
+  /** Asked for, without an answer. */
+  uncertain: number;
   untried: number;
 }
 
@@ -30,48 +34,41 @@ export interface ActionNeeds {
   onDone(mails: readonly MailReference[]): void;
 }
 
-const chunkSize = 100;
+const attempts = 3;
 /** What a node that is asked too often may want us to wait. */
 const longestWaitSeconds = 90;
 
+/** No request acts twice, so one without an answer is repeated. */
 export const actOnMails = async (
   action: HoldAction,
   mails: readonly MailReference[],
   {client, onProgress, onDone}: ActionNeeds,
 ): Promise<ActionResult> => {
-  const result: ActionResult = {done: 0, already: 0, failures: [], ended: undefined, untried: 0};
-  for (let at = 0; at < mails.length; at += chunkSize) {
-    onProgress({done: at, total: mails.length});
-    const items = mails.slice(at, at + chunkSize).map(({node_id, queue_id}) => ({node_id, queue_id}));
-    try {
-      count(result, await askPatiently(client, {action, items}));
-    } catch (error) {
-      result.ended = asCliError(error);
-      result.untried = mails.length - at;
-      break;
-    }
-    onDone(items);
+  const result: ActionResult = {done: 0, already: 0, failures: [], ended: undefined, uncertain: 0, untried: 0};
+  let left = mails;
+  for (let attempt = 1; ; attempt += 1) {
+    const before = mails.length - left.length;
+    let told = 0;
+    const outcome = await actOn(client, action, left, {
+      onProgress: ({done}) => {
+        onProgress({done: before + done, total: mails.length});
+        if (done > told) onDone(left.slice(told, done));
+        told = done;
+      },
+    });
+    count(result, outcome.results);
+    const {failure, uncertain, untried} = outcome;
+    if (!failure || attempt === attempts || !isWorthRepeating(failure))
+      return {...result, ended: failure, uncertain: uncertain.length, untried: untried.length};
+    // Attempts are for what does not go on at all.
+    if (outcome.results.length > 0) attempt = 0;
+    await sleep((failure.retryAfterSeconds ?? 1) * 1000);
+    left = [...uncertain, ...untried];
   }
-  onProgress({done: mails.length - result.untried, total: mails.length});
-  return result;
 };
 
-/** No request acts twice, so one without an answer may be repeated. */
-const askPatiently = async (
-  client: Pick<Client, 'send'>,
-  {action, items}: {action: HoldAction; items: MailReference[]},
-): Promise<BulkResult[]> => {
-  const request = {method: 'POST', path: `mail/quarantine/${action}`, json: {items}} as const;
-  for (let attempts = 3; ; attempts -= 1)
-    try {
-      return (await client.send<BulkResult[]>(request)).data;
-    } catch (error) {
-      const {code, retryAfterSeconds = 1} = asCliError(error);
-      const isWorthRepeating = ['rate_limited', 'unavailable', 'outcome_unknown', 'timeout'].includes(code);
-      if (!isWorthRepeating || attempts === 1 || retryAfterSeconds > longestWaitSeconds) throw error;
-      await sleep(retryAfterSeconds * 1000);
-    }
-};
+const isWorthRepeating = ({code, retryAfterSeconds = 1}: CliError): boolean =>
+  ['rate_limited', 'unavailable', 'outcome_unknown', 'timeout'].includes(code) && retryAfterSeconds <= longestWaitSeconds;
 
 const count = (total: ActionResult, results: readonly BulkResult[]): void => {
   for (const result of results)
@@ -83,15 +80,15 @@ const count = (total: ActionResult, results: readonly BulkResult[]): void => {
     else total.done += 1;
 };
 
-const pastTense: Record<HoldAction, string> = {release: 'released', discard: 'discarded'};
-
 /** `990 mails released, 8 were released already, 2 failed (e shows why)`. */
-export const resultText = (action: HoldAction, {done, already, failures, ended, untried}: ActionResult): string =>
-  [
+export const resultText = (action: HoldAction, result: ActionResult): string => {
+  const {done, already, failures, ended, uncertain, untried} = result;
+  const counts = [
     `${plural(done, 'mail')} ${pastTense[action]}`,
     already > 0 && `${countText(already)} had been ${pastTense[action]} already`,
     failures.length > 0 && `${countText(failures.length)} failed (e shows why)`,
-    ended && `${countText(untried)} not dealt with: ${ended.detail}`,
-  ]
-    .filter(Boolean)
-    .join(', ');
+    uncertain > 0 && `${countText(uncertain)} perhaps (no answer; repeating is safe)`,
+    untried > 0 && `${countText(untried)} not dealt with`,
+  ];
+  return counts.filter(Boolean).join(', ') + (ended ? `: ${ended.detail}` : '');
+};

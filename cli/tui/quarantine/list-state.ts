@@ -2,7 +2,7 @@
 // apart by their number in the list as it was read last; the cursor stays on its mail when that number changes.
 import type {HeldMail} from '../../../shared/held-mail.ts';
 import type {CliError} from '../../cli-error.ts';
-import {mailId} from '../../mail-id.ts';
+import {mailId} from '../../mail/mail-id.ts';
 import {type ListPosition, listStart, within} from '../list-window.ts';
 import type {HoldQuery} from './hold-query.ts';
 import {isByTime, type MailOrder, sortMails} from './mail-order.ts';

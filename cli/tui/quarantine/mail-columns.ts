@@ -1,5 +1,5 @@
 import type {HeldMail} from '../../../shared/held-mail.ts';
-import {briefTimeText, firstOf, senderText, sizeText, timeText} from '../../cell-text.ts';
+import {briefTimeText, firstOf, senderText, sizeText, timeText} from '../../output/cell-text.ts';
 import type {TuiColumn} from '../table-lines.ts';
 import {type Thresholds, toneOfScore} from './score-tone.ts';
 

@@ -2,9 +2,9 @@
 import {homedir} from 'node:os';
 import {join, resolve} from 'node:path';
 import {safeLine} from '../../../shared/safe-text.ts';
-import {sizeText} from '../../cell-text.ts';
-import {mailId, mailPath} from '../../mail-id.ts';
-import {saveMail} from '../../save-mail.ts';
+import {mailId, mailPath} from '../../mail/mail-id.ts';
+import {saveMail} from '../../mail/save-mail.ts';
+import {sizeText} from '../../output/cell-text.ts';
 import {copyToClipboard} from '../clipboard.ts';
 import {wrapText} from '../fit-text.ts';
 import type {Frame} from '../frame.ts';

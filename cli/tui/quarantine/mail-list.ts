@@ -1,9 +1,9 @@
 // Reads the held mail that is looked at, and again when something happens, for as long as somebody looks.
 import type {HeldMail} from '../../../shared/held-mail.ts';
+import type {Client} from '../../api/client.ts';
 import {asCliError} from '../../cli-error.ts';
-import type {Client} from '../../client.ts';
-import {heldMailPages} from '../../held-mail-pages.ts';
-import {mailId} from '../../mail-id.ts';
+import {heldMailPages} from '../../mail/held-mail-pages.ts';
+import {mailId} from '../../mail/mail-id.ts';
 import type {Live} from '../live.ts';
 import {afterEvent, type ListEvent, type ListState, listBegin, mailUnderCursor, type Reading, rowCount} from './list-state.ts';
 import {isByTime, mostSorted} from './mail-order.ts';

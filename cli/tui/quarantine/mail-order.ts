@@ -1,6 +1,6 @@
 // In which order held mail is shown. The API lists by time; by anything else the mails have to be here first.
 import type {HeldMail} from '../../../shared/held-mail.ts';
-import {mailId} from '../../mail-id.ts';
+import {mailId} from '../../mail/mail-id.ts';
 
 export const mailOrders = ['newest', 'oldest', 'score', 'size', 'sender', 'subject'] as const;
 export type MailOrder = (typeof mailOrders)[number];

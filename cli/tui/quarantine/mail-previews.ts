@@ -1,11 +1,11 @@
 // What is in the mail under the cursor. Read once the cursor rests, one mail at a time, and nothing but the mail itself.
 import type {ClusterEvent} from '../../../shared/cluster-event.ts';
 import type {ActionOutcome, HeldMailDetail, MailReference} from '../../../shared/held-mail.ts';
-import {timeText} from '../../cell-text.ts';
+import type {Client} from '../../api/client.ts';
 import {asCliError, type CliError} from '../../cli-error.ts';
-import type {Client} from '../../client.ts';
-import {mailId, mailPath} from '../../mail-id.ts';
-import type {MailContents} from '../../mail-reader.ts';
+import {mailId, mailPath} from '../../mail/mail-id.ts';
+import type {MailContents} from '../../mail/mail-reader.ts';
+import {timeText} from '../../output/cell-text.ts';
 import type {Live} from '../live.ts';
 
 /** loading → ready or failed; each of them → gone. */
@@ -117,7 +117,7 @@ export const goneText = ({state, acted_at: at, acted_by_key_id: by}: ActionOutco
 const readPreview = async (client: Pick<Client, 'send' | 'download'>, mail: MailReference) => {
   const path = mailPath(mail);
   const {data: detail} = await client.send<HeldMailDetail>({path});
-  const [{readMail}, body] = await Promise.all([import('../../mail-reader.ts'), client.download(`${path}/body`)]);
+  const [{readMail}, body] = await Promise.all([import('../../mail/mail-reader.ts'), client.download(`${path}/body`)]);
   const contents = await readMail(body);
   const headers = contents.headers
     .slice(0, mostHeaders)

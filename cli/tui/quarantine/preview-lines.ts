@@ -1,9 +1,9 @@
 // A held mail to read: why it is held, what it says, what is in it. All that is the mail's own is indented, so that no line of it can
 // pass for one of ours.
 import type {HeldMail, HeldMailDetail} from '../../../shared/held-mail.ts';
-import {firstOf, plural, senderText, sizeText, timeText} from '../../cell-text.ts';
-import {mailId} from '../../mail-id.ts';
-import type {MailContents} from '../../mail-reader.ts';
+import {mailId} from '../../mail/mail-id.ts';
+import type {MailContents} from '../../mail/mail-reader.ts';
+import {firstOf, plural, senderText, sizeText, timeText} from '../../output/cell-text.ts';
 import {fitText, wrapText} from '../fit-text.ts';
 import type {Theme} from '../theme.ts';
 import type {Preview} from './mail-previews.ts';

@@ -1,7 +1,7 @@
 // What the quarantine screen works with, for as long as the dashboard is with one node.
 import type {ClusterStatus} from '../../../shared/cluster-status.ts';
 import type {Domain} from '../../../shared/domain.ts';
-import {createViewStore, type ViewStore} from '../../view-store.ts';
+import {createViewStore, type ViewStore} from '../../files/view-store.ts';
 import type {Desk} from '../desk.ts';
 import type {Source} from '../source.ts';
 import {createStore, type Store} from '../store.ts';

@@ -1,5 +1,5 @@
 import {type ReactElement, useEffect, useLayoutEffect, useMemo, useSyncExternalStore} from 'react';
-import {mailId} from '../../mail-id.ts';
+import {mailId} from '../../mail/mail-id.ts';
 import {useFrame} from '../frame.ts';
 import {useNow, useOffer, useSource} from '../hooks.ts';
 import {Lines} from '../lines.tsx';

@@ -1,7 +1,7 @@
 // The screen as lines. What it costs depends on what is on the screen, never on how many mails there are.
 import type {HeldMail} from '../../../shared/held-mail.ts';
-import {displayWidth} from '../../display-width.ts';
-import {mailId} from '../../mail-id.ts';
+import {mailId} from '../../mail/mail-id.ts';
+import {displayWidth} from '../../output/display-width.ts';
 import {fitText, wrapText} from '../fit-text.ts';
 import type {Size} from '../frame.ts';
 import {headerLine, type PlacedColumn, placeColumns, rowLine} from '../table-lines.ts';

@@ -1,5 +1,5 @@
 // What a query means: to the API, and in words.
-import type {Request} from '../../client.ts';
+import type {Request} from '../../api/client.ts';
 import {isoMomentBefore, parseDuration} from '../../time-text.ts';
 import {type HoldQuery, isEmptyQuery, type ScoreBound} from './hold-query.ts';
 

@@ -1,6 +1,6 @@
 // The views there are from the start, and those somebody saved.
 import {CliError, usageError} from '../../cli-error.ts';
-import {isViewName, type SavedView, type ViewStore} from '../../view-store.ts';
+import {isViewName, type SavedView, type ViewStore} from '../../files/view-store.ts';
 import type {Choice} from '../modal.ts';
 import {type HoldQuery, parseQuery, printQuery} from './hold-query.ts';
 import {type MailOrder, mailOrders, orderLabels} from './mail-order.ts';

@@ -1,5 +1,5 @@
 import type {HeldMail} from '../../../shared/held-mail.ts';
-import type {Tone} from '../../tone.ts';
+import type {Tone} from '../../output/tone.ts';
 
 export interface Range {
   quarantine: number;

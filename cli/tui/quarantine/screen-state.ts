@@ -1,7 +1,7 @@
 // What the screen remembers besides the list: what is selected, how the preview is shown, what was typed.
 import type {HeldMail, MailReference} from '../../../shared/held-mail.ts';
-import {senderText} from '../../cell-text.ts';
-import {mailId} from '../../mail-id.ts';
+import {mailId} from '../../mail/mail-id.ts';
+import {senderText} from '../../output/cell-text.ts';
 
 /** As much of a mail as is needed to act on it and to say which it is; of many mails at once. */
 export interface PickedMail extends MailReference {

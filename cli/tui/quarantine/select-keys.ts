@@ -1,8 +1,8 @@
 // Selecting more than is on the screen: a range, and all that match.
 import type {HeldMail} from '../../../shared/held-mail.ts';
-import {plural} from '../../cell-text.ts';
-import {heldMailPages} from '../../held-mail-pages.ts';
-import {mailId} from '../../mail-id.ts';
+import {heldMailPages} from '../../mail/held-mail-pages.ts';
+import {mailId} from '../../mail/mail-id.ts';
+import {plural} from '../../output/cell-text.ts';
 import type {Frame} from '../frame.ts';
 import {type ListState, mailUnderCursor} from './list-state.ts';
 import {isByTime} from './mail-order.ts';

@@ -1,6 +1,6 @@
 // How a tail looks: a line that says what it is, what is wrong if something is, the columns, the rows.
-import {countText} from '../../cell-text.ts';
-import type {Tone} from '../../tone.ts';
+import {countText} from '../../output/cell-text.ts';
+import type {Tone} from '../../output/tone.ts';
 import {fitText, wrapText} from '../fit-text.ts';
 import type {Size} from '../frame.ts';
 import {within} from '../list-window.ts';

@@ -1,5 +1,5 @@
 import test from 'ava';
-import {driftOf} from '../../../cli/drift.ts';
+import {driftOf} from '../../../cli/cluster/drift.ts';
 import {alarmsOf, changesBetween, changeText} from '../../../cli/tui/cluster/alarms.ts';
 import {createArrivals} from '../../../cli/tui/cluster/arrivals.ts';
 import {createHistory} from '../../../cli/tui/cluster/history.ts';

@@ -1,5 +1,5 @@
 import test from 'ava';
-import {driftOf} from '../../../cli/drift.ts';
+import {driftOf} from '../../../cli/cluster/drift.ts';
 import {type ClusterView, clusterLines} from '../../../cli/tui/cluster/cluster-lines.ts';
 import {driftPage} from '../../../cli/tui/cluster/drift-page.ts';
 import {createHistory} from '../../../cli/tui/cluster/history.ts';
@@ -39,6 +39,7 @@ const summary = (groups: Partial<Summary['groups'][number]>[]): Summary => ({
 const view = (status: ClusterStatus | undefined, changes: Partial<ClusterView> = {}): ClusterView => ({
   facts: status && {status, drift: driftOf(status.peers, 'mx1', {seenSeconds: 20}), certificates: new Map(), nowMs},
   loadedAtMs: nowMs - 3000,
+  isOld: false,
   driftReport: undefined,
   held: {
     value: {summary: summary([{count: 30}, {reason: 'rbl', domain: hostile, count: 7}]), unreachableNodes: []},

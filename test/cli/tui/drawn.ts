@@ -1,6 +1,6 @@
 // What every view of the dashboard has to keep to.
 import type {ExecutionContext} from 'ava';
-import {displayWidth} from '../../../cli/display-width.ts';
+import {displayWidth} from '../../../cli/output/display-width.ts';
 import type {Size} from '../../../cli/tui/frame.ts';
 import {createTheme} from '../../../cli/tui/theme.ts';
 import {safeLine} from '../../../shared/safe-text.ts';

@@ -1,8 +1,8 @@
 // A frame that only remembers, for what leads from one modal to the next.
 
 import {readFile} from 'node:fs/promises';
+import {type Client, createClient} from '../../../cli/api/client.ts';
 import {asCliError, type CliError} from '../../../cli/cli-error.ts';
-import {type Client, createClient} from '../../../cli/client.ts';
 import type {DeferredAction} from '../../../cli/tui/deferred-actions.ts';
 import type {Frame} from '../../../cli/tui/frame.ts';
 import type {Form, FormValues, Modal, Question} from '../../../cli/tui/modal.ts';

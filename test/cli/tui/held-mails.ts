@@ -1,6 +1,6 @@
 // Held mails by number, and an API that has them: for tests of the list without a node.
 
-import type {Answer, Client, Request} from '../../../cli/client.ts';
+import type {Answer, Client, Request} from '../../../cli/api/client.ts';
 import type {HeldMail} from '../../../shared/held-mail.ts';
 
 const newest = Date.parse('2026-03-01T12:00:00.000Z');

@@ -91,6 +91,7 @@ const view = (all: readonly ApiKey[] | undefined, changes: Partial<KeysView> = {
   state: keysStart,
   ownId: 2,
   loadedAtMs: nowMs,
+  isOld: false,
   instead: 'asking …',
   isActive: true,
   nowMs,

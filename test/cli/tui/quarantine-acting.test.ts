@@ -2,14 +2,15 @@ import {mkdtemp, readFile, rm, stat, writeFile} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import test, {type ExecutionContext} from 'ava';
+import type {Answer, Request} from '../../../cli/api/client.ts';
 import {CliError} from '../../../cli/cli-error.ts';
-import type {Answer, Request} from '../../../cli/client.ts';
-import {mailId} from '../../../cli/mail-id.ts';
-import {saveMail} from '../../../cli/save-mail.ts';
+import {createViewStore} from '../../../cli/files/view-store.ts';
+import {mailId} from '../../../cli/mail/mail-id.ts';
+import {saveMail} from '../../../cli/mail/save-mail.ts';
+import {createActingMails} from '../../../cli/tui/quarantine/acting-mails.ts';
 import {actOnMails, resultText} from '../../../cli/tui/quarantine/held-mail-actions.ts';
 import {createMailPreviews} from '../../../cli/tui/quarantine/mail-previews.ts';
 import {afterScreenEvent, type ScreenEvent, screenBegin} from '../../../cli/tui/quarantine/screen-state.ts';
-import {createViewStore} from '../../../cli/view-store.ts';
 import type {MailReference} from '../../../shared/held-mail.ts';
 import {eventually} from '../../helpers/eventually.ts';
 import {detail, outcome} from '../sample-records.ts';
@@ -34,16 +35,37 @@ const act = async (count: number, respond: (items: MailReference[], request: num
   return {result, asked, dealtWith, progress};
 };
 
-test('many mails are acted on a hundred at a time, with progress', async t => {
+test('many mails are acted on some at a time, with progress', async t => {
   const {result, asked, progress, dealtWith} = await act(250, items => items.map(({queue_id}) => outcome(queue_id)));
+
+  t.is(asked[0]?.length, 100);
+  t.deepEqual(asked.flat().map(mailId), heldMails(250).map(mailId));
+  t.is(progress.at(-1), 250);
+  t.deepEqual(dealtWith, heldMails(250).map(mailId));
+  t.is(resultText('release', result), '250 mails released');
+});
+
+test('what is under way is so until it ends', t => {
+  const [one = heldMail(0), two = heldMail(1)] = heldMails(2);
+  const acting = createActingMails();
+
+  acting.begin('release', [one, two]);
+  acting.end([one]);
+
+  t.deepEqual([...acting.get().actions], [[mailId(two), 'release']]);
+});
+
+test('mails of which it is not known are asked for again, as nothing is done twice', async t => {
+  const {result, asked} = await act(150, (items, request) => {
+    if (request === 2) throw new CliError('outcome_unknown', 'no answer', {retryAfterSeconds: 0});
+    return items.map(({queue_id}) => outcome(queue_id));
+  });
 
   t.deepEqual(
     asked.map(items => items.length),
-    [100, 100, 50],
+    [100, 50, 50],
   );
-  t.deepEqual(progress, [0, 100, 200, 250]);
-  t.is(dealtWith.length, 250);
-  t.is(resultText('release', result), '250 mails released');
+  t.is(resultText('release', result), '150 mails released');
 });
 
 test('what was done before and what failed is counted apart, and told why', async t => {
@@ -59,7 +81,7 @@ test('what was done before and what failed is counted apart, and told why', asyn
 
 test('when the node goes away in the middle, what was done is told and the rest is not asked for', async t => {
   const {result, asked, dealtWith} = await act(300, (items, request) => {
-    if (request === 2) throw new CliError('unreachable', 'nothing listens there');
+    if (request === 2) throw new CliError('unreachable', 'nothing listens there', {cause: {code: 'ECONNREFUSED'}});
     return items.map(({queue_id}) => outcome(queue_id));
   });
 

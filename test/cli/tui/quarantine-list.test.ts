@@ -1,6 +1,6 @@
 import test, {type ExecutionContext} from 'ava';
 import {CliError} from '../../../cli/cli-error.ts';
-import {mailId} from '../../../cli/mail-id.ts';
+import {mailId} from '../../../cli/mail/mail-id.ts';
 import {moved} from '../../../cli/tui/list-window.ts';
 import {mailAt, mailUnderCursor, rowCount} from '../../../cli/tui/quarantine/list-state.ts';
 import {createMailList} from '../../../cli/tui/quarantine/mail-list.ts';

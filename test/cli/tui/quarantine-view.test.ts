@@ -1,7 +1,7 @@
 import test from 'ava';
 import {CliError} from '../../../cli/cli-error.ts';
-import {displayWidth} from '../../../cli/display-width.ts';
-import {mailId} from '../../../cli/mail-id.ts';
+import {mailId} from '../../../cli/mail/mail-id.ts';
+import {displayWidth} from '../../../cli/output/display-width.ts';
 import type {Size} from '../../../cli/tui/frame.ts';
 import {questionLines} from '../../../cli/tui/quarantine/act-question.ts';
 import {parseQuery} from '../../../cli/tui/quarantine/hold-query.ts';

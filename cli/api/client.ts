@@ -1,0 +1,206 @@
+// The API over HTTPS. Loaded when a command first needs it: the help must not wait for an HTTP library.
+import type {Got, RequestError, Response} from 'got';
+import type {ClusterEvent, EventType} from '../../shared/cluster-event.ts';
+import type {Envelope} from '../../shared/envelope.ts';
+import {CliError, usageError} from '../cli-error.ts';
+import type {Connection} from './connection.ts';
+import {openEventStream} from './event-stream.ts';
+import {answerFailure, connectionFailure} from './request-failure.ts';
+import {once, type Retry} from './retry.ts';
+
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+
+export interface Request {
+  method?: Method;
+  /** Below `/api/v1/`. */
+  path: string;
+  /** Members that are undefined are left out. */
+  query?: Record<string, string | number | boolean | undefined> | undefined;
+  /** Sent as JSON. */
+  json?: unknown;
+  /** Sent as it is, in place of `json`. */
+  body?: string | undefined;
+  headers?: Record<string, string>;
+  /** When it aborts, the request is given up and rejects with its reason. */
+  signal?: AbortSignal | undefined;
+}
+
+export interface Answer<T> {
+  data: T;
+  etag: string | undefined;
+  /** Of a list: all matches, not only this page. */
+  totalCount: number | undefined;
+  unreachableNodes: string[];
+}
+
+/** An answer as it came: status 2xx, whatever its type. */
+export interface RawAnswer {
+  body: Buffer;
+  contentType: string;
+  headers: Response['headers'];
+}
+
+export interface Client {
+  /** Rejects with a CliError for everything but success. */
+  send<T>(request: Request): Promise<Answer<T>>;
+  sendRaw(request: Request): Promise<RawAnswer>;
+  /** Resolves once the answer has begun and is a success; reading on may still reject with a CliError. */
+  download(path: string): Promise<AsyncIterable<Buffer>>;
+  /**
+   * What happens in the cluster from the moment this resolves, over one connection: it ends when that does, and when `signal`
+   * aborts. No types are all that the key may see. Rejects, or throws while it is read, with a CliError when the node refuses
+   * or the connection breaks. `followEvents` connects again.
+   */
+  events(types: readonly EventType[], signal: AbortSignal): Promise<AsyncIterable<ClusterEvent>>;
+}
+
+export interface ClientNeeds {
+  connection: Connection;
+  version: string;
+  /** One line about each request. */
+  log: (line: string) => void;
+  /** What becomes of a request that the node has no time for; without it, it fails. Streams and downloads are not repeated. */
+  retry?: Retry;
+}
+
+export const createClient = async ({connection, version, log, retry = once}: ClientNeeds): Promise<Client> => {
+  const {got} = await import('got');
+  const {baseUrl, apiKey, ca, fingerprint} = connection;
+  const http = got.extend({
+    // The caller decides about repeating; and a key follows no redirect to somewhere else.
+    retry: {limit: 0},
+    followRedirect: false,
+    throwHttpErrors: false,
+    responseType: 'buffer',
+    timeout: {lookup: 5000, connect: 5000, secureConnect: 10_000, response: 90_000, socket: 90_000},
+    headers: {
+      'user-agent': `mfctl/${version}`,
+      accept: 'application/json, */*',
+      ...(apiKey !== undefined && {'x-api-key': apiKey}),
+    },
+    https: {...(ca !== undefined && {certificateAuthority: ca})},
+    ...(fingerprint !== undefined && (await trusting(fingerprint))),
+  });
+
+  const attempt = async (request: Request): Promise<RawAnswer> => {
+    const url = requestUrl(baseUrl, request);
+    const response = await perform(http, url, request);
+    log(describe(request.method ?? 'GET', url, response));
+    const {body, headers, statusCode} = response;
+    if (statusCode < 200 || statusCode > 299) throw answerFailure({status: statusCode, headers, body, url});
+    return {body, headers, contentType: headers['content-type'] ?? ''};
+  };
+
+  const sendRaw = (request: Request): Promise<RawAnswer> => retry(() => attempt(request), request.signal);
+
+  return {
+    sendRaw,
+
+    send: async <T>(request: Request) => {
+      const {body, headers} = await sendRaw(request);
+      const {data} = parseEnvelope<T>(body, baseUrl);
+      const total = Number(headers['x-total-count'] ?? Number.NaN);
+      return {
+        data,
+        etag: headers.etag,
+        totalCount: Number.isInteger(total) ? total : undefined,
+        unreachableNodes: listOf(headers['x-unreachable-nodes']),
+      };
+    },
+
+    download: async path => {
+      const url = requestUrl(baseUrl, {path});
+      const stream = http.stream(url);
+      const response = await new Promise<Response>((resolve, reject) => {
+        stream.once('response', resolve);
+        stream.once('error', reject);
+      }).catch(error => {
+        throw connectionFailure(error, url);
+      });
+      log(describe('GET', url, response));
+      const {statusCode: status, headers} = response;
+      if (status >= 200 && status <= 299) return read(stream, url);
+
+      const chunks: Buffer[] = [];
+      for await (const chunk of stream) chunks.push(chunk);
+      throw answerFailure({status, headers, body: Buffer.concat(chunks), url});
+    },
+
+    events: async (types, signal) => {
+      const url = requestUrl(baseUrl, {path: 'events', query: {type: types.length > 0 ? types.join(',') : undefined}});
+      return openEventStream({http, url, signal, onResponse: response => log(describe('GET', url, response))});
+    },
+  };
+};
+
+/**
+ * What a person trusted counts, whatever kind of certificate it is; and when another one is shown, the error says whose it is
+ * not. All of that is decided in the handshake: no key has been sent then.
+ */
+const trusting = async (fingerprint: string) => {
+  const {Agent} = await import('node:https');
+  return {
+    agent: {https: new Agent({keepAlive: true, allowPartialTrustChain: true})},
+    hooks: {beforeError: [(error: RequestError) => Object.assign(error, {trusted: fingerprint})]},
+  };
+};
+
+async function* read(stream: AsyncIterable<Buffer>, url: URL): AsyncIterable<Buffer> {
+  try {
+    yield* stream;
+  } catch (error) {
+    throw connectionFailure(error, url);
+  }
+}
+
+const perform = async (
+  http: Got,
+  url: URL,
+  {method = 'GET', json, body, headers = {}, signal}: Request,
+): Promise<Response<Buffer>> => {
+  const text = body ?? (json === undefined ? undefined : JSON.stringify(json));
+  try {
+    return await http(url, {
+      method,
+      responseType: 'buffer',
+      headers: {...(text !== undefined && {'content-type': 'application/json'}), ...headers},
+      ...(text !== undefined && {body: text, allowGetBody: true}),
+      ...(signal !== undefined && {signal}),
+    });
+  } catch (error) {
+    if (signal?.aborted) throw signal.reason;
+    throw connectionFailure(error, url);
+  }
+};
+
+/** `api` takes a path from the command line: it must not lead the key to another host or out of the API. */
+const requestUrl = (baseUrl: URL, {path, query = {}}: Request): URL => {
+  const url = new URL(baseUrl.href + path.replace(/^\/+/, ''));
+  if (url.origin !== baseUrl.origin || !url.pathname.startsWith(baseUrl.pathname))
+    throw usageError(`${JSON.stringify(path)} leads out of ${baseUrl.pathname}`);
+  for (const [name, value] of Object.entries(query)) if (value !== undefined) url.searchParams.set(name, String(value));
+  return url;
+};
+
+const parseEnvelope = <T>(body: Buffer, baseUrl: URL): Envelope<T> => {
+  try {
+    const envelope: unknown = JSON.parse(body.toString('utf8'));
+    if (typeof envelope === 'object' && envelope !== null && 'data' in envelope) return envelope as Envelope<T>;
+  } catch {}
+  throw new CliError('unexpected_answer', `${baseUrl.origin} answered, but not as mfd does`, {
+    hint: 'check the address: mfctl context list',
+  });
+};
+
+const describe = (method: string, url: URL, {statusCode, headers, timings}: Response): string => {
+  const ms = Math.round(timings.phases.total ?? (timings.response ?? Date.now()) - timings.start);
+  return `${method} ${url.pathname}${url.search} ${statusCode} ${ms} ms, request ${headers['x-request-id'] ?? '-'}`;
+};
+
+const listOf = (header: string | string[] | undefined): string[] =>
+  [header ?? []]
+    .flat()
+    .join(',')
+    .split(',')
+    .map(name => name.trim())
+    .filter(name => name !== '');

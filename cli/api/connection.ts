@@ -1,0 +1,132 @@
+// Where to talk to and as whom: flags before environment before context, for each setting by itself.
+import {readFile} from 'node:fs/promises';
+import {resolve} from 'node:path';
+import {CliError, exitCodes, usageError} from '../cli-error.ts';
+import type {Context, ContextStore} from '../files/context-store.ts';
+import {fileFailure} from '../files/file-failure.ts';
+import {readStdin, type Terminal} from '../terminal.ts';
+import {fingerprintOfPem} from './fingerprint.ts';
+
+export interface ConnectionFlags {
+  context?: string;
+  url?: string;
+  apiKeyFile?: string;
+  cacert?: string;
+}
+
+export interface Connection {
+  /** Ends in `/api/v1/`. */
+  baseUrl: URL;
+  apiKey: string | undefined;
+  /** PEM; undefined trusts what the system trusts. */
+  ca: string | undefined;
+  /** `ca` was looked at and trusted by a person, whatever kind of certificate it is: `sha256:` and hexadecimal digits. */
+  fingerprint?: string | undefined;
+}
+
+export const resolveConnection = async (terminal: Terminal, flags: ConnectionFlags, store: ContextStore): Promise<Connection> => {
+  const {env} = terminal;
+  const context = await chosenContext(terminal, flags, store);
+
+  const url = flags.url ?? (env.MFCTL_URL || undefined) ?? context?.url;
+  if (url === undefined)
+    throw usageError('no node to talk to', 'mfctl context add NAME --url https://HOST:8443 --api-key-file FILE --cacert FILE');
+  const givenCa = flags.cacert ?? (env.MFCTL_CACERT || undefined);
+  const caFile = givenCa ?? context?.cacert;
+
+  const connection: Connection = {
+    baseUrl: apiUrl(url),
+    apiKey: (await givenKey(terminal, flags)) ?? (context && (await store.keyOf(context.name))),
+    ca: caFile === undefined ? undefined : await readCa(caFile),
+  };
+  if (givenCa !== undefined || context?.fingerprint === undefined) return connection;
+  requirePinned(connection.ca, context);
+  return {...connection, fingerprint: context.fingerprint};
+};
+
+/** The file is beside the fingerprint, and who can write the one may not be who can write the other. */
+const requirePinned = (ca: string | undefined, {name, cacert, fingerprint}: Context): void => {
+  if (ca !== undefined && fingerprintOfPem(ca) === fingerprint) return;
+  throw new CliError('tls_changed', `${cacert ?? 'the certificate'} is not what was trusted for the context ${name}`, {
+    exitCode: exitCodes.unreachable,
+    hint: 'look at the server again and trust it anew: mfctl login URL',
+  });
+};
+
+/** The context that was asked for, or else the current one, if any. */
+export const chosenContext = async (
+  {env}: Pick<Terminal, 'env'>,
+  flags: ConnectionFlags,
+  store: ContextStore,
+): Promise<Context | undefined> => {
+  const {current, contexts} = await store.read();
+  const asked = flags.context ?? (env.MFCTL_CONTEXT || undefined);
+  const context = contexts.find(({name}) => name === (asked ?? current));
+  if (asked !== undefined && context === undefined)
+    throw new CliError('unknown_context', `no context is called ${asked}`, {
+      exitCode: exitCodes.usage,
+      hint: 'mfctl context list',
+    });
+  return context;
+};
+
+/** A key named on the command line or in the environment, without asking any context. */
+export const givenKey = async (terminal: Terminal, flags: ConnectionFlags): Promise<string | undefined> => {
+  const {env} = terminal;
+  if (flags.apiKeyFile !== undefined) return readKey(flags.apiKeyFile, terminal);
+  if (env.MFCTL_API_KEY) return checkedKey(env.MFCTL_API_KEY, 'MFCTL_API_KEY');
+  return env.MFCTL_API_KEY_FILE ? readKey(env.MFCTL_API_KEY_FILE, terminal) : undefined;
+};
+
+/** From a file, or from standard input for `-`. */
+export const readKey = async (file: string, terminal: Terminal): Promise<string> => {
+  if (file === '-') return checkedKey(await readStdin(terminal), 'standard input');
+  return checkedKey(
+    await readFile(file, 'utf8').catch(error => {
+      throw fileFailure(file, error, 'read');
+    }),
+    file,
+  );
+};
+
+/** Of the API at an address as people write it. */
+export const apiUrl = (address: string): URL => new URL('api/v1/', `${checkedUrl(address)}/`);
+
+/** Where `givenKey` takes a key from, in the words to say so. */
+export const givenKeySource = ({env}: Pick<Terminal, 'env'>, {apiKeyFile}: ConnectionFlags): string | undefined => {
+  if (apiKeyFile !== undefined) return apiKeyFile === '-' ? 'standard input' : apiKeyFile;
+  return env.MFCTL_API_KEY ? 'MFCTL_API_KEY' : env.MFCTL_API_KEY_FILE || undefined;
+};
+
+/** The base address without a trailing slash. Plain HTTP would show the key to everyone on the way. */
+export const checkedUrl = (text: string): string => {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url?.protocol !== 'https:' || url.username || url.password || url.search || url.hash)
+    throw usageError(`${JSON.stringify(text)} is no address of a node`, 'it looks like https://mx1.example.com:8443');
+  return (url.origin + url.pathname).replace(/(\/api\/v1)?\/*$/, '');
+};
+
+/** The absolute path of a certificate file that can be read. */
+export const checkedCaFile = async (file: string): Promise<string> => {
+  await readCa(file);
+  return resolve(file);
+};
+
+export const readCa = async (file: string): Promise<string> => {
+  const pem = await readFile(file, 'utf8').catch(error => {
+    throw fileFailure(file, error, 'read');
+  });
+  if (!pem.includes('-----BEGIN CERTIFICATE-----'))
+    throw new CliError('invalid_cacert', `${file} holds no PEM certificate`, {
+      hint: 'the CA of a cluster is the ca_file that mfd init names',
+    });
+  return pem;
+};
+
+/** Anything else could not be sent in a header, and is most often the wrong file. */
+export const checkedKey = (text: string, source: string): string => {
+  const key = text.trim();
+  if (!/^[!-~]{1,200}$/.test(key))
+    throw usageError(`${source} holds no API key`, 'a key is one line that begins with mfk_; mfctl key create makes one');
+  return key;
+};

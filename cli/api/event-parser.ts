@@ -1,0 +1,98 @@
+// Server-sent events (WHATWG HTML, section 9.2) as GET /events writes them. All that counts is in the JSON of `data`, so names,
+// ids and waiting times are passed over.
+import type {ClusterEvent, EventType} from '../../shared/cluster-event.ts';
+
+export interface EventParser {
+  /** The events that are complete with this chunk, wherever it was cut. What is no event is left out, and so is what is too long. */
+  push(chunk: Uint8Array): ClusterEvent[];
+}
+
+/** A held mail with a thousand long recipients is a third of this. */
+const maxEventChars = 1024 * 1024;
+
+export const createEventParser = (): EventParser => {
+  const decoder = new TextDecoder();
+  let unfinished = '';
+  let data: string[] = [];
+  let chars = 0;
+
+  const takeData = (text: string): void => {
+    chars += text.length;
+    if (chars <= maxEventChars) data.push(text);
+  };
+  const endEvent = (): ClusterEvent[] => {
+    const event = chars > maxEventChars || data.length === 0 ? undefined : asEvent(data.join('\n'));
+    data = [];
+    chars = 0;
+    return event ? [event] : [];
+  };
+  const take = (line: string): ClusterEvent[] => {
+    if (line === '') return endEvent();
+    if (line.startsWith('data:')) takeData(line.slice(line[5] === ' ' ? 6 : 5));
+    return [];
+  };
+
+  return {
+    push(chunk) {
+      // A carriage return at the end may be the first half of a line end.
+      const lines = (unfinished + decoder.decode(chunk, {stream: true})).split(/\r\n|\n|\r(?!$)/);
+      unfinished = lines.pop() ?? '';
+      const events = lines.flatMap(take);
+      if (unfinished.length > maxEventChars) {
+        chars += unfinished.length;
+        // What follows on this line is a comment now.
+        unfinished = ':';
+      }
+      return events;
+    },
+  };
+};
+
+type Kind = 'string' | 'number' | 'strings';
+
+const base: Record<string, Kind> = {at: 'string', node_id: 'string'};
+const acted: Record<string, Kind> = {...base, queue_id: 'string', state: 'string', acted_at: 'string'};
+const changed: Record<string, Kind> = {...base, id: 'number', name: 'string', change: 'string'};
+
+/** What an event must have to be shown at all; the schemas themselves would take longer to load than the rest of the program. */
+const members: Record<EventType, Record<string, Kind>> = {
+  held: {
+    ...base,
+    queue_id: 'string',
+    sender: 'string',
+    recipients: 'strings',
+    subject: 'string',
+    symbols: 'strings',
+    reason: 'string',
+    arrived_at: 'string',
+    score: 'number',
+    size_bytes: 'number',
+  },
+  released: acted,
+  discarded: acted,
+  domain: changed,
+  key: changed,
+  health: {...base, from: 'string', to: 'string'},
+};
+
+export const eventTypes = Object.keys(members) as EventType[];
+
+const asEvent = (text: string): ClusterEvent | undefined => {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isEvent(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+};
+
+/** A newer node may tell of more than this program knows. */
+const isEvent = (value: unknown): value is ClusterEvent => {
+  if (typeof value !== 'object' || value === null || !('type' in value) || !Object.hasOwn(members, String(value.type)))
+    return false;
+  const needed = members[value.type as EventType];
+  return Object.entries(needed).every(([name, kind]) => isOfKind((value as Record<string, unknown>)[name], kind));
+};
+
+const isOfKind = (value: unknown, kind: Kind): boolean =>
+  kind === 'strings' ? Array.isArray(value) && value.every(entry => typeof entry === 'string') : typeof value === kind;

@@ -1,0 +1,83 @@
+// One connection to GET /events.
+import {once} from 'node:events';
+import type {Got, Response} from 'got';
+import type {ClusterEvent} from '../../shared/cluster-event.ts';
+import {CliError} from '../cli-error.ts';
+import {createEventParser} from './event-parser.ts';
+import {answerFailure, connectionFailure} from './request-failure.ts';
+
+export interface EventStreamNeeds {
+  http: Got;
+  url: URL;
+  signal: AbortSignal;
+  onResponse(response: Response): void;
+  /** A node pings every 15 s, so a connection that is silent for longer than this is broken. */
+  silenceMs?: number;
+}
+
+/**
+ * Resolves once the node has begun to answer: what happens from then on is told. Ends when the connection does, and silently
+ * when `signal` aborts. Rejects, or throws while it is read, with a CliError when the node refuses or the connection breaks.
+ */
+export const openEventStream = async ({
+  http,
+  url,
+  signal,
+  onResponse,
+  silenceMs = 45_000,
+}: EventStreamNeeds): Promise<AsyncIterable<ClusterEvent>> => {
+  if (signal.aborted) return nothing();
+  const stream = http.stream(url, {headers: {accept: 'text/event-stream'}, timeout: {response: silenceMs, socket: silenceMs}});
+  const abort = () => void stream.destroy();
+  signal.addEventListener('abort', abort);
+  stream.once('close', () => signal.removeEventListener('abort', abort));
+  // What breaks while nobody reads is thrown by the next read.
+  stream.on('error', () => undefined);
+
+  try {
+    const [response] = (await once(stream, 'response', {signal})) as [Response];
+    onResponse(response);
+    const {statusCode: status, headers} = response;
+    if (status < 200 || status > 299) throw answerFailure({status, headers, body: await bodyOf(stream), url});
+    if (!headers['content-type']?.startsWith('text/event-stream')) throw noEvents(url);
+  } catch (error) {
+    stream.destroy();
+    if (signal.aborted) return nothing();
+    throw error instanceof CliError ? error : connectionFailure(error, url);
+  }
+  return eventsOf(stream, url, signal);
+};
+
+async function* eventsOf(stream: AsyncIterable<Buffer>, url: URL, signal: AbortSignal): AsyncIterable<ClusterEvent> {
+  const parser = createEventParser();
+  try {
+    for await (const chunk of stream) {
+      for (const event of parser.push(chunk)) {
+        if (signal.aborted) return;
+        yield event;
+      }
+    }
+  } catch (error) {
+    if (!signal.aborted) throw connectionFailure(error, url);
+  }
+}
+
+async function* nothing(): AsyncIterable<never> {}
+
+const maxBodyBytes = 64 * 1024;
+
+const bodyOf = async (stream: AsyncIterable<Buffer>): Promise<Buffer> => {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of stream) {
+    chunks.push(chunk);
+    bytes += chunk.length;
+    if (bytes > maxBodyBytes) break;
+  }
+  return Buffer.concat(chunks);
+};
+
+const noEvents = (url: URL): CliError =>
+  new CliError('unexpected_answer', `${url.origin} answered, but not as mfd does`, {
+    hint: 'check the address: mfctl context list',
+  });

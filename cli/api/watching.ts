@@ -1,0 +1,48 @@
+// What ends a command that has no end of its own.
+import {ExitStatus, exitCodes} from '../cli-error.ts';
+import type {Terminal} from '../terminal.ts';
+
+export interface Watching {
+  /** Aborts when it is over. */
+  signal: AbortSignal;
+  /** It is over: there is nothing more to show. */
+  stop(): void;
+}
+
+/** A timer that is set to more than this goes off at once. */
+const maxTimerMs = 2 ** 31 - 1;
+
+/**
+ * Runs `work` until it is done, `forMs` have passed, Ctrl-C is pressed (which rejects with an ExitStatus), or nobody reads
+ * standard output any more, as with `| head`. What `work` throws once it is over counts for nothing.
+ */
+export const keepWatching = async (
+  terminal: Terminal,
+  forMs: number | undefined,
+  work: (watching: Watching) => Promise<void>,
+): Promise<void> => {
+  const end = new AbortController();
+  const stop = (): void => end.abort();
+  let isInterrupted = false;
+  const ignoreInterrupts = terminal.onInterrupt(() => {
+    isInterrupted = true;
+    stop();
+  });
+  const timer = forMs === undefined ? undefined : setTimeout(stop, Math.min(forMs, maxTimerMs));
+  terminal.stdout.on('error', stop);
+
+  try {
+    await work({signal: end.signal, stop});
+  } catch (error) {
+    if (!end.signal.aborted) throw error;
+  } finally {
+    clearTimeout(timer);
+    terminal.stdout.off('error', stop);
+    ignoreInterrupts();
+    stop();
+  }
+  if (!isInterrupted) return;
+  // Behind the ^C that the terminal shows.
+  if (terminal.stderr.isTTY) terminal.stderr.write('\n');
+  throw new ExitStatus(exitCodes.interrupted);
+};

@@ -1,0 +1,95 @@
+// Whether the cluster is well, from its status alone.
+import type {ClusterStatus, Peer} from '../../shared/cluster-status.ts';
+import {type CheckStatus, checkStatuses} from '../cli-error.ts';
+import {countText, plural} from '../output/cell-text.ts';
+import type {Figure, Verdict} from './check-line.ts';
+import {driftOf} from './drift.ts';
+
+export interface CheckLimits {
+  /** More replication events than this that a node has yet to be heard of are a warning. */
+  backlog: number;
+  driftAgeSeconds: number;
+}
+
+interface Finding {
+  status: CheckStatus;
+  text: string;
+}
+
+/** The worst first, and every node that is not well by its name. */
+export const judgeCluster = (status: ClusterStatus, limits: CheckLimits): Verdict => {
+  const {peers} = status;
+  const findings = [
+    ...healthFindings(peers),
+    ...driftFindings(status, limits),
+    ...backlogFindings(peers, limits),
+    ...licenseFindings(peers),
+  ].sort((a, b) => b.status - a.status);
+  const worst = findings[0]?.status ?? checkStatuses.ok;
+  const text = findings.length > 0 ? findings.map(finding => finding.text).join(', ') : wellText(status);
+  return {status: worst, text, figures: figuresOf(status, limits)};
+};
+
+const {warning, critical} = checkStatuses;
+
+const healthFindings = (peers: readonly Peer[]): Finding[] => {
+  const inState = (state: string) => peers.filter(({healthy}) => healthy === state);
+  const odd = peers.filter(({healthy}) => healthy !== 'online' && healthy !== 'stale' && healthy !== 'offline');
+  return [
+    ...(peers.length === 0 ? [{status: critical, text: 'the node knows of no nodes, not even itself'}] : []),
+    ...finding(critical, inState('offline'), 'offline'),
+    ...finding(warning, inState('stale'), 'stale'),
+    ...finding(warning, odd, 'in a state that this program does not know'),
+  ];
+};
+
+const driftFindings = ({peers, local_node_id}: ClusterStatus, {driftAgeSeconds}: CheckLimits): Finding[] => {
+  const drift = driftOf(peers, local_node_id, {alarmAfterSeconds: driftAgeSeconds});
+  if (!drift?.isAlarm) return [];
+  const odd = peers.filter(({node_id}) => drift.oddNodes.includes(node_id));
+  return finding(critical, odd, 'configured unlike the rest');
+};
+
+const backlogFindings = (peers: readonly Peer[], {backlog}: CheckLimits): Finding[] =>
+  peers
+    .filter(peer => peer.outbox_backlog_to_us > backlog)
+    .map(peer => ({status: warning, text: `${plural(peer.outbox_backlog_to_us, 'change')} of ${peer.node_id} not applied yet`}));
+
+const licenseFindings = (peers: readonly Peer[]): Finding[] =>
+  finding(
+    warning,
+    peers.filter(({license}) => !license.valid),
+    'without a valid licence',
+  );
+
+const finding = (status: CheckStatus, peers: readonly Peer[], what: string): Finding[] =>
+  peers.length === 0 ? [] : [{status, text: `${namesOf(peers)} ${what}`}];
+
+const namedNodes = 5;
+
+const namesOf = (peers: readonly Peer[]): string => {
+  const names = peers.slice(0, namedNodes).map(({node_id}) => node_id);
+  const rest = peers.length - names.length;
+  return `${names.join(', ')}${rest > 0 ? ` and ${countText(rest)} more` : ''}`;
+};
+
+const wellText = ({peers, local_node_id}: ClusterStatus): string => {
+  if (peers.length === 1) return '1 node, online';
+  const config = driftOf(peers, local_node_id) ? ', a change of configuration is under way' : ' and configured alike';
+  return `${countText(peers.length)} nodes, all online${config}`;
+};
+
+const figuresOf = ({peers, local_node_id}: ClusterStatus, {backlog, driftAgeSeconds}: CheckLimits): Figure[] => {
+  const max = peers.length;
+  const count = (isCounted: (peer: Peer) => boolean): number => peers.filter(isCounted).length;
+  const drift = driftOf(peers, local_node_id, {alarmAfterSeconds: driftAgeSeconds});
+  return [
+    {label: 'nodes', value: max},
+    {label: 'online', value: count(peer => peer.healthy === 'online'), max},
+    {label: 'stale', value: count(peer => peer.healthy === 'stale'), warnAbove: 0, max},
+    {label: 'offline', value: count(peer => peer.healthy === 'offline'), criticalAbove: 0, max},
+    {label: 'backlog', value: Math.max(0, ...peers.map(peer => peer.outbox_backlog_to_us)), warnAbove: backlog},
+    {label: 'drift_age', value: drift?.hashAgeSeconds ?? 0, unit: 's', criticalAbove: driftAgeSeconds},
+    {label: 'invalid_licenses', value: count(peer => !peer.license.valid), warnAbove: 0, max},
+  ];
+};

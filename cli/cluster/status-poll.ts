@@ -1,0 +1,41 @@
+// The status of the cluster, asked for again and again.
+import {setTimeout as sleep} from 'node:timers/promises';
+import type {ClusterStatus} from '../../shared/cluster-status.ts';
+import type {Client} from '../api/client.ts';
+import {isHopeless} from '../api/follow-events.ts';
+import {sendWithin} from '../api/timed-request.ts';
+import {CliError} from '../cli-error.ts';
+
+export interface StatusPoll {
+  signal: AbortSignal;
+  intervalMs: number;
+  onStatus(status: ClusterStatus): Promise<void>;
+  /** The node did not answer well, and is asked again. What is thrown here ends it. */
+  onFailure(error: CliError): void;
+}
+
+/** A node that hangs is told from one that is slow by this. */
+const answerWithinMs = 10_000;
+const longestWaitMs = 60_000;
+
+/** Goes on until `signal` aborts, and rejects then with its reason; with a CliError when asking again cannot help. */
+export const pollStatus = async (
+  client: Pick<Client, 'send'>,
+  {signal, intervalMs, onStatus, onFailure}: StatusPoll,
+): Promise<never> => {
+  for (;;) {
+    const answer = await sendWithin<ClusterStatus>(client, {path: 'cluster/status', signal}, answerWithinMs).catch(asFailure);
+    let waitMs = intervalMs;
+    if (answer instanceof CliError) {
+      if (isHopeless(answer)) throw answer;
+      onFailure(answer);
+      waitMs = Math.max(waitMs, Math.min((answer.retryAfterSeconds ?? 0) * 1000, longestWaitMs));
+    } else await onStatus(answer.data);
+    await sleep(waitMs, undefined, {signal});
+  }
+};
+
+const asFailure = (error: unknown): CliError => {
+  if (error instanceof CliError) return error;
+  throw error;
+};

@@ -1,0 +1,83 @@
+// What `domain apply` is about to do, for eyes and for programs.
+import {safeLine} from '../../shared/safe-text.ts';
+import {paint, type Tone} from '../output/tone.ts';
+import {type FilterRule, sortedRules} from './domain-entry.ts';
+import type {DomainChange, FilterChanges, SettingChange} from './domain-plan.ts';
+
+const tones: Record<string, Tone> = {'+': 'good', '~': 'warn', '-': 'bad'};
+
+/** A line per domain that changes, then a line per setting and filter of it. */
+export const renderDomainDiff = (changes: readonly DomainChange[], isColour: boolean): string =>
+  changes
+    .flatMap(linesOf)
+    .map(([sign, indent, text]) => {
+      const line = `${indent}${sign} ${safeLine(text)}`;
+      return `${isColour ? paint(line, tones[sign] ?? 'warn') : line}\n`;
+    })
+    .join('');
+
+type Line = [sign: '+' | '~' | '-', indent: string, text: string];
+
+const linesOf = (change: DomainChange): Line[] => {
+  const inner = '    ';
+  switch (change.kind) {
+    case 'unchanged':
+      return [];
+    case 'created':
+      return [
+        ['+', '', change.name],
+        ...change.settings.map(({name, to}): Line => ['+', inner, `${name}: ${valueText(to)}`]),
+        ...change.filters.map((rule): Line => ['+', inner, ruleText(rule)]),
+      ];
+    case 'updated':
+      return [
+        ['~', '', change.name],
+        ...change.settings.map(({name, from, to}): Line => ['~', inner, `${name}: ${valueText(from)} -> ${valueText(to)}`]),
+        ...(change.filters?.remove ?? []).map((rule): Line => ['-', inner, ruleText(rule)]),
+        ...(change.filters?.add ?? []).map((rule): Line => ['+', inner, ruleText(rule)]),
+      ];
+    case 'deleted':
+      return [['-', '', `${change.name} with its DKIM keys and mail filters`]];
+    default:
+      return change satisfies never;
+  }
+};
+
+/** As JSON, where a text and a number would look alike. */
+const valueText = (value: unknown): string => {
+  if (Array.isArray(value)) return value.length > 0 ? value.join(', ') : 'none';
+  return typeof value === 'string' && /^[a-z]+$/.test(value) ? value : JSON.stringify(value);
+};
+
+export const ruleText = ({action, match, header, pattern, score, comment}: FilterRule): string => {
+  const doing = action === 'score' ? `score ${score}` : action;
+  const what = match === 'header' ? `header ${header}:` : match;
+  return `filter: ${doing} ${what} ${pattern}${comment === null ? '' : ` (${comment})`}`;
+};
+
+/** For JSON: the names of what changes with the values before and after. */
+export const changeRecord = (change: DomainChange) => ({domain: change.name, change: change.kind, fields: fieldsOf(change)});
+
+interface FieldRecord {
+  name: string;
+  from: unknown;
+  to: unknown;
+}
+
+const fieldsOf = (change: DomainChange): FieldRecord[] => {
+  const ofSettings = (settings: readonly SettingChange[]): FieldRecord[] =>
+    settings.map(({name, from = null, to}) => ({name, from, to}));
+  if (change.kind === 'created')
+    return [
+      ...ofSettings(change.settings),
+      ...(change.filters.length > 0 ? [{name: 'filters', from: null, to: change.filters}] : []),
+    ];
+  if (change.kind !== 'updated') return [];
+  return [...ofSettings(change.settings), ...(change.filters ? [filtersRecord(change.filters)] : [])];
+};
+
+const filtersRecord = ({seen, add, remove}: FilterChanges): FieldRecord => ({
+  name: 'filters',
+  from: sortedRules(seen),
+  to: sortedRules([...seen.filter(filter => !remove.includes(filter)), ...add]),
+});

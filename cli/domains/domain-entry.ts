@@ -1,0 +1,54 @@
+// A domain as `domain export` writes it and `domain apply` reads it: what people decide, without ids and times.
+import type {Domain} from '../../shared/domain.ts';
+import type {CreateMailFilter, MailFilter} from '../../shared/mail-filter.ts';
+
+/** In the order of the file. */
+export const settingNames = [
+  'direction',
+  'active',
+  'backend_servers',
+  'quarantine_threshold',
+  'reject_threshold',
+  'dkim_active',
+  'dmarc_reporting',
+  'tenant_id',
+] as const satisfies readonly (keyof Domain)[];
+export type SettingName = (typeof settingNames)[number];
+export type Settings = Pick<Domain, SettingName>;
+
+export const ruleNames = [
+  'action',
+  'match',
+  'header',
+  'pattern',
+  'score',
+  'comment',
+] as const satisfies readonly (keyof MailFilter)[];
+/** A mail filter in the form that is stored. */
+export type FilterRule = Pick<CreateMailFilter, (typeof ruleNames)[number]>;
+
+export interface DomainEntry {
+  name: string;
+  /** What the file mentions. */
+  settings: Partial<Settings>;
+  /** Undefined when the file says nothing of them. */
+  filters: FilterRule[] | undefined;
+}
+
+export const settingsOf = (domain: Domain): Settings =>
+  Object.fromEntries(settingNames.map(name => [name, domain[name]])) as unknown as Settings;
+
+export const ruleOf = (filter: FilterRule): FilterRule =>
+  Object.fromEntries(ruleNames.map(name => [name, filter[name]])) as unknown as FilterRule;
+
+/** Equal exactly for filters that do the same and say the same. */
+export const ruleKey = (rule: FilterRule): string => JSON.stringify(ruleNames.map(name => rule[name]));
+
+const sortKey = ({match, header, pattern, action, score, comment}: FilterRule): string =>
+  JSON.stringify([match, header, pattern, action, score, comment]);
+
+/** Their order means nothing to the node; in a file it must not change by itself. */
+export const sortedRules = (filters: readonly FilterRule[]): FilterRule[] =>
+  filters.map(ruleOf).sort((a, b) => compare(sortKey(a), sortKey(b)));
+
+const compare = (a: string, b: string): number => (a < b ? -1 : Number(a > b));

@@ -1,0 +1,54 @@
+// What became of mails that were released or discarded, as it is printed.
+import type {ActionOutcome, BulkResult, HoldAction} from '../../shared/held-mail.ts';
+import {mailId} from '../mail/mail-id.ts';
+import {countText, plural, timeText} from './cell-text.ts';
+import type {Column} from './column.ts';
+import type {Printer} from './printer.ts';
+import type {Listed} from './resource.ts';
+
+const columns: Column<ActionOutcome>[] = [
+  {title: 'ID', cell: mailId},
+  {title: 'STATE', cell: outcome => outcome.state},
+  {title: 'AT', cell: outcome => timeText(outcome.acted_at)},
+  {title: 'BY KEY', cell: outcome => outcome.acted_by_key_id, align: 'right'},
+  {title: 'NOTE', cell: outcome => (outcome.already ? 'was done before' : '')},
+];
+
+export const actionOutcomes: Listed<ActionOutcome> = {
+  fields: ['node_id', 'queue_id', 'state', 'acted_at', 'acted_by_key_id', 'already'],
+  nameOf: mailId,
+  columns,
+};
+
+/** What could not be done stands among the rest, but in the table. */
+export const bulkResults: Listed<BulkResult, ActionOutcome> = {
+  ...actionOutcomes,
+  fields: [...actionOutcomes.fields, 'error'],
+  linesOf: all => all.filter(result => 'state' in result),
+  none: 'nothing was done',
+};
+
+export const pastTense: Record<HoldAction, string> = {release: 'released', discard: 'discarded'};
+
+/** A name says that it was done; the other formats for programs have room for what was not. */
+export const printResults = (printer: Printer, results: readonly BulkResult[]): void =>
+  printer.list(printer.format === 'name' ? results.filter(result => 'state' in result) : results, bulkResults);
+
+/** Where the output has no room for them. Returns how many there are. */
+export const warnOfFailures = (printer: Printer, results: readonly BulkResult[]): number => {
+  const failed = results.filter(result => 'error' in result);
+  if (printer.isForPeople || printer.format === 'name')
+    for (const result of failed) {
+      const {code, detail, fields = []} = result.error;
+      const replies = fields.map(({path, detail: reply}) => `; ${path}: ${reply}`).join('');
+      printer.warn(`${mailId(result)}: ${detail} (${code})${replies}`);
+    }
+  return failed.length;
+};
+
+/** `990 mails released, 8 of them before by somebody else`. */
+export const countResults = (action: HoldAction, results: readonly BulkResult[]): string => {
+  const done = results.filter(result => 'state' in result);
+  const before = done.filter(({already}) => already).length;
+  return `${plural(done.length, 'mail')} ${pastTense[action]}${before > 0 ? `, ${countText(before)} of them before this` : ''}`;
+};

@@ -1,0 +1,44 @@
+// An answer in the formats that programs read.
+import {safeLine} from '../../shared/safe-text.ts';
+import {fieldsOf, toCsv} from './csv.ts';
+import {type FieldChoice, type OutputFormat, pick} from './output-format.ts';
+import {safeJson} from './safe-json.ts';
+
+export interface Data<T> {
+  /** What JSON and YAML get: the data of the envelope. */
+  value: unknown;
+  /** What the formats that have a line for each record get. */
+  records: readonly T[];
+  /** Undefined where the records themselves have to be asked. */
+  fields?: readonly string[] | undefined;
+  nameOf(record: T): string;
+}
+
+export type DataFormat = Exclude<OutputFormat, 'table' | 'wide'>;
+
+export const dataText = <T>({value, records, fields, nameOf}: Data<T>, format: DataFormat, toYaml: ToYaml): string => {
+  switch (format) {
+    case 'json':
+      return `${safeJson(value, 2)}\n`;
+    case 'ndjson':
+      return records.map(record => `${safeJson(record)}\n`).join('');
+    case 'yaml':
+      return toYaml(value);
+    case 'csv':
+      return toCsv(fields ?? fieldsOf(records), records);
+    case 'name':
+      return records.map(record => `${safeLine(nameOf(record))}\n`).join('');
+    default:
+      return format satisfies never;
+  }
+};
+
+export type ToYaml = (value: unknown) => string;
+
+/** The same with the fields that were chosen, and no others. An answer that is one record stays one. */
+export const picked = <T>(data: Data<T>, choice: FieldChoice): Data<unknown> => {
+  const {value, records} = data;
+  const isRecord = records.length === 1 && records[0] === value;
+  const rows = choice.isOfAnswer ? [pick(value, choice)] : records.map(record => pick(record, choice));
+  return {...data, value: choice.isOfAnswer || isRecord ? rows[0] : rows, records: rows, fields: choice.names, nameOf: String};
+};

@@ -1,0 +1,58 @@
+// What each command prints is said when it is defined: its help names the fields, and what was asked for of its output is checked
+// before anything is done.
+import type {Command} from 'commander';
+import {usageError} from '../cli-error.ts';
+import type {Terminal} from '../terminal.ts';
+import type {ToYaml} from './data-text.ts';
+import {chooseFields, type FieldChoice, type OutputFlags, type OutputFormat, outputFormat} from './output-format.ts';
+import type {Fields} from './resource.ts';
+
+/** What `-o`, `--json` and the environment come to for one command. */
+export interface OutputPlan {
+  format: OutputFormat;
+  choice: FieldChoice | undefined;
+  toYaml: ToYaml | undefined;
+}
+
+export type DeclaredOutput = Map<Command, Fields<never>>;
+
+export const planOutput = async (
+  terminal: Terminal,
+  flags: OutputFlags,
+  {command, declared}: {command: Command; declared: DeclaredOutput},
+): Promise<OutputPlan> => {
+  const format = outputFormat(terminal, flags);
+  const {json} = flags;
+  const fields = declared.get(command);
+  if (json !== undefined && fields === undefined)
+    throw usageError(`${pathOf(command)} prints no records with fields that --json could pick`);
+  return {
+    format,
+    choice: json === undefined || fields === undefined ? undefined : chooseFields(json, fields),
+    toYaml: format === 'yaml' ? (await import('./safe-yaml.ts')).safeYaml : undefined,
+  };
+};
+
+/** For the help of a command, as wide as the rest of it. */
+export const fieldsHelp = (command: Command, {fields, answerFields = []}: Fields<never>): string => {
+  const width = command.configureOutput().getOutHelpWidth?.() ?? 80;
+  const lines = (names: readonly string[]): string =>
+    wrapped(
+      names.map((name, at) => (at < names.length - 1 ? `${name},` : name)),
+      width,
+    );
+  const ofAnswer = answerFields.length === 0 ? '' : `\nor, of the whole answer:\n${lines(answerFields)}`;
+  return `\nFields for --json:\n${lines(fields)}${ofAnswer}`;
+};
+
+const wrapped = (words: readonly string[], width: number): string => {
+  const lines: string[] = [];
+  for (const word of words) {
+    const longer = `${lines.at(-1) ?? ''} ${word}`;
+    if (lines.length > 0 && longer.length <= width) lines[lines.length - 1] = longer;
+    else lines.push(`  ${word}`);
+  }
+  return lines.join('\n');
+};
+
+const pathOf = (command: Command): string => (command.parent ? `${pathOf(command.parent)} ${command.name()}` : command.name());

@@ -1,0 +1,34 @@
+import {safeLine} from '../../shared/safe-text.ts';
+import type {CliError} from '../cli-error.ts';
+import type {OutputFormat} from './output-format.ts';
+import {safeJson} from './safe-json.ts';
+import {paint} from './tone.ts';
+
+/** What standard error gets: lines for a person, or one JSON object for a script that reads JSON or YAML, which JSON is too. */
+export const failureReport = (error: CliError, {format, isColour}: {format: OutputFormat; isColour: boolean}): string => {
+  const isObject = format === 'json' || format === 'ndjson' || format === 'yaml';
+  if (!isObject) return asLines(error, isColour);
+  return `${safeJson({error: asObject(error)}, format === 'ndjson' ? undefined : 2)}\n`;
+};
+
+const asLines = ({code, detail, requestId, fields, hint}: CliError, isColour: boolean): string => {
+  const origin = requestId === undefined ? code : `${code}, request ${requestId}`;
+  const lines = [
+    `${isColour ? paint('error:', 'bad') : 'error:'} ${safeLine(`${detail} (${origin})`)}`,
+    // With one wrong field the node says it in the detail already.
+    ...fields
+      .filter(field => `${field.path} ${field.detail}` !== detail)
+      .map(field => safeLine(`  ${field.path || 'body'}: ${field.detail}`)),
+    ...(hint === undefined ? [] : [safeLine(`hint: ${hint}`)]),
+  ];
+  return lines.map(line => `${line}\n`).join('');
+};
+
+const asObject = ({code, detail, fields, requestId, hint, exitCode}: CliError) => ({
+  code,
+  detail,
+  ...(fields.length > 0 && {fields}),
+  ...(requestId !== undefined && {request_id: requestId}),
+  ...(hint !== undefined && {hint}),
+  exit_code: exitCode,
+});

@@ -1,0 +1,30 @@
+import {displayWidth} from './display-width.ts';
+
+/**
+ * Safe text with no line wider than `width` cells. What a terminal would wrap by itself would begin at its edge, where a line of
+ * ours begins; here it goes on below, further in, under what follows the label if there is one.
+ */
+export const fold = (text: string, width: number): string =>
+  text
+    .split('\n')
+    .map(line => (displayWidth(line) <= width ? line : foldLine(line, width)))
+    .join('\n');
+
+const foldLine = (line: string, width: number): string => {
+  const label = /^ *(?:[\w-]{1,40}: +)?/.exec(line)?.[0] ?? '';
+  const indent = ' '.repeat(Math.min(Math.max(label.length, 4), Math.floor(width / 2)));
+  const lines: string[] = [];
+  let current = '';
+  let used = 0;
+  for (const char of line) {
+    const cells = displayWidth(char);
+    if (used + cells > width) {
+      lines.push(current);
+      current = indent;
+      used = indent.length;
+    }
+    current += char;
+    used += cells;
+  }
+  return [...lines, current].join('\n');
+};

@@ -1,0 +1,25 @@
+// What there is to say about an answer besides its data.
+
+import type {Answer} from '../api/client.ts';
+import {withOffset} from '../command-line.ts';
+import type {Session} from '../session.ts';
+import {countText} from './cell-text.ts';
+
+/** How much there is, and how to see what comes next. Says nothing when everything was shown. */
+export const notePage = (session: Session, {data, totalCount}: Answer<unknown[]>, offset = 0, noun = 'entries'): void => {
+  if (totalCount === undefined || data.length >= totalCount) return;
+  const end = offset + data.length;
+  const next = data.length > 0 && end < totalCount ? `; next: ${withOffset(session.argv, end)}` : '';
+  session.printer().note(`${countText(data.length)} of ${countText(totalCount)} ${noun}${next}`);
+};
+
+export const warnOfPartialList = (session: Session, {unreachableNodes}: Pick<Answer<unknown>, 'unreachableNodes'>): void => {
+  if (unreachableNodes.length > 0)
+    session.printer().warn(`the list is incomplete: ${unreachableNodes.join(', ')} did not answer`);
+};
+
+/** Of a change that waits for all nodes. */
+export const warnOfSilentNodes = (session: Session, {unreachableNodes}: Pick<Answer<unknown>, 'unreachableNodes'>): void => {
+  if (unreachableNodes.length > 0)
+    session.printer().warn(`did not answer and will follow when reachable: ${unreachableNodes.join(', ')}`);
+};

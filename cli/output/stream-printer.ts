@@ -1,0 +1,131 @@
+// What comes one by one goes to standard output one by one: there is no whole table to lay out, and no end to wait for.
+
+import {isColour, type Session} from '../session.ts';
+import type {Column} from './column.ts';
+import {toCsv} from './csv.ts';
+import {dataText, picked} from './data-text.ts';
+import type {OutputPlan} from './declared-output.ts';
+import {displayWidth, truncate} from './display-width.ts';
+import type {OutputFormat} from './output-format.ts';
+import type {Fields} from './resource.ts';
+import {cellText} from './table.ts';
+import {gap} from './table-fit.ts';
+import {paint} from './tone.ts';
+
+export interface StreamColumn<T> extends Column<T> {
+  /** Cells it is expected to need. A wider one widens the column from there on, or is cut when it is flexible. */
+  width: number;
+  /** Of `brief`. */
+  briefWidth?: number;
+}
+
+/** What is known of the records before the first of them has come. */
+export interface Streamed<T> extends Fields<T> {
+  columns: readonly StreamColumn<T>[];
+}
+
+export interface StreamPrinter<T> {
+  /** Resolves once standard output has taken it, so that a slow reader slows down what writes. */
+  print(row: T): Promise<void>;
+}
+
+export const createStreamPrinter = <T>(session: Session, streamed: Streamed<T>): StreamPrinter<T> => {
+  const {stdout} = session.terminal;
+  const textOf = createText(session, streamed);
+  return {
+    print: row => new Promise(resolve => void stdout.write(textOf(row), () => resolve())),
+  };
+};
+
+/** A person at a terminal gets lines to read, and a program at the end of a pipe objects, unless told otherwise. */
+const formatOf = ({terminal: {env, stdout}, flags}: Session, plan: OutputPlan): OutputFormat => {
+  const {output, json} = flags();
+  return output === undefined && json === undefined && !env.MFCTL_OUTPUT && !stdout.isTTY ? 'ndjson' : plan.format;
+};
+
+const createText = <T>(session: Session, {columns, fields, nameOf}: Streamed<T>): ((row: T) => string) => {
+  const {stdout} = session.terminal;
+  const plan = session.outputPlan();
+  const format = formatOf(session, plan);
+  if (format === 'table' || format === 'wide') {
+    const shown = format === 'wide' ? columns.map(column => ({...column, cell: column.wide ?? column.cell})) : columns;
+    const lines = createLines(shown, isColour(stdout, session.terminal, session.flags()));
+    return row => lines.render(row, stdout.isTTY && format === 'table' ? stdout.columns || 80 : undefined);
+  }
+
+  const {choice, toYaml = () => ''} = plan;
+  let hasHeader = false;
+  return row => {
+    const record = {value: row, records: [row], fields, nameOf};
+    const data = choice === undefined ? record : picked(record, choice);
+    // There is no list to put them in, so every record is a line, or a document, of its own.
+    const text = dataText(data as typeof record, format === 'json' ? 'ndjson' : format, toYaml);
+    if (format === 'yaml') return `---\n${text}`;
+    const isRepeated = format === 'csv' && hasHeader;
+    hasHeader = true;
+    return isRepeated ? text.slice(toCsv(data.fields ?? fields, []).length) : text;
+  };
+};
+
+/** Lines of a table whose later rows are not known yet: widths are declared, and grow where they must. */
+const createLines = <T>(allColumns: readonly StreamColumn<T>[], hasColour: boolean) => {
+  const grown = new Map<string, number>();
+  let hasHeader = false;
+
+  const widthOf = ({title, width, isFlexible}: StreamColumn<T>, text: string): number => {
+    const least = Math.max(width, displayWidth(title), grown.get(title) ?? 0);
+    if (isFlexible) return least;
+    grown.set(title, Math.max(least, displayWidth(text)));
+    return Math.max(least, displayWidth(text));
+  };
+  const lineOf = (
+    columns: readonly StreamColumn<T>[],
+    texts: readonly string[],
+    maxWidth: number | undefined,
+    row?: T,
+  ): string => {
+    const widths = columns.map((column, at) => widthOf(column, texts[at] ?? ''));
+    const rest = (maxWidth ?? 0) - totalWidth(widths.slice(0, -1)) - gap.length;
+    widths.push(Math.max(widths.pop() ?? 0, rest));
+    const cells = columns.map((column, at) => {
+      const width = widths[at] ?? 0;
+      const text = maxWidth !== undefined && column.isFlexible ? truncate(texts[at] ?? '', width) : (texts[at] ?? '');
+      const padding = ' '.repeat(Math.max(0, width - displayWidth(text)));
+      const tone = row !== undefined && hasColour ? column.tone?.(row) : undefined;
+      const painted = tone ? paint(text, tone) : text;
+      return column.align === 'right' ? padding + painted : painted + padding;
+    });
+    return `${cells.join(gap).trimEnd()}\n`;
+  };
+
+  return {
+    render(row: T, maxWidth: number | undefined): string {
+      const columns = fitting(allColumns, maxWidth);
+      const texts = columns.map(({cell}) => cellText(cell(row)));
+      if (hasHeader) return lineOf(columns, texts, maxWidth, row);
+
+      hasHeader = true;
+      // The row first: it may need more room than its titles.
+      const line = lineOf(columns, texts, maxWidth, row);
+      const titles = columns.map(({title}) => title);
+      return lineOf(columns, titles, maxWidth) + line;
+    },
+  };
+};
+
+/** First by shorter cells, then without the columns that matter least. */
+const fitting = <T>(columns: readonly StreamColumn<T>[], maxWidth: number | undefined): readonly StreamColumn<T>[] => {
+  const fits = (shown: readonly StreamColumn<T>[]) =>
+    maxWidth === undefined || totalWidth(shown.map(({width}) => width)) <= maxWidth;
+  if (fits(columns)) return columns;
+
+  let shown: readonly StreamColumn<T>[] = columns.map(column =>
+    column.brief ? {...column, cell: column.brief, width: column.briefWidth ?? column.width} : column,
+  );
+  const ranks = [...new Set(columns.flatMap(({dropRank}) => dropRank ?? []))].sort((a, b) => a - b);
+  for (const rank of ranks) if (!fits(shown)) shown = shown.filter(({dropRank}) => dropRank !== rank);
+  return shown;
+};
+
+const totalWidth = (widths: readonly number[]): number =>
+  widths.reduce((sum, width) => sum + width, gap.length * (widths.length - 1));

@@ -1,0 +1,78 @@
+import {safeLine} from '../../shared/safe-text.ts';
+import type {Cell, Column} from './column.ts';
+import {displayWidth, truncate} from './display-width.ts';
+import {type FittedTable, fitTable, gap} from './table-fit.ts';
+import {paint} from './tone.ts';
+
+export interface TableStyle {
+  /** Cells of the terminal; undefined where there is none and nothing is ever cut. */
+  maxWidth?: number | undefined;
+  isColour?: boolean;
+  /** Every column, and nothing cut, however narrow the terminal. */
+  isWide?: boolean;
+}
+
+/**
+ * Rows under a header in capitals, aligned, without borders. Every cell passes through `safeLine`. Where a terminal is too narrow
+ * for that, each row becomes a block of lines.
+ */
+export const renderTable = <T>(rows: readonly T[], columns: readonly Column<T>[], style: TableStyle = {}): string => {
+  const {isWide = false, maxWidth} = style;
+  const shown = isWide
+    ? columns.map(column => ({...column, cell: column.wide ?? column.cell}))
+    : columns.filter(column => !column.isWideOnly);
+  const fitted = fitTable({rows, columns: shown, maxWidth: isWide ? undefined : maxWidth, toText: cellText});
+  return fitted === undefined ? renderBlocks(rows, shown, style) : renderLines(rows, fitted, style);
+};
+
+const renderLines = <T>(rows: readonly T[], {columns, cells, widths}: FittedTable<T>, {isColour}: TableStyle): string => {
+  const line = (texts: readonly string[], row?: T): string =>
+    columns
+      .map(({align, tone: toneOf}, at) => {
+        const width = widths[at] ?? 0;
+        const text = truncate(texts[at] ?? '', width);
+        const padding = ' '.repeat(width - displayWidth(text));
+        const tone = row !== undefined && isColour ? toneOf?.(row) : undefined;
+        const painted = tone ? paint(text, tone) : text;
+        return align === 'right' ? padding + painted : painted + padding;
+      })
+      .join(gap);
+  return asLines([line(columns.map(({title}) => title)), ...cells.map((texts, at) => line(texts, rows[at]))]);
+};
+
+/** `TITLE: value` for every column. Only what may be cut is cut; an id that is too long for its line has one to itself. */
+const renderBlocks = <T>(rows: readonly T[], columns: readonly Column<T>[], {maxWidth = 80, isColour}: TableStyle): string => {
+  const labelWidth = Math.max(...columns.map(({title}) => displayWidth(title))) + 1 + gap.length;
+  const room = Math.max(1, maxWidth - labelWidth);
+  const lines = (row: T): string[] =>
+    columns.flatMap(({title, cell, isFlexible, tone: toneOf}) => {
+      const whole = cellText(cell(row));
+      const text = isFlexible ? truncate(whole, room) : whole;
+      const tone = isColour ? toneOf?.(row) : undefined;
+      const value = tone ? paint(text, tone) : text;
+      return displayWidth(text) > room ? [`${title}:`, value] : [`${title}:`.padEnd(labelWidth) + value];
+    });
+  return rows.map(row => asLines(lines(row))).join('\n');
+};
+
+const asLines = (texts: readonly string[]): string => texts.map(text => `${text.trimEnd()}\n`).join('');
+
+export type Detail = readonly [label: string, value: Cell | readonly string[]];
+
+/** One record as `Label:  value` lines; a list takes a line per entry. */
+export const renderDetails = (details: readonly Detail[]): string => {
+  const width = Math.max(...details.map(([label]) => displayWidth(label))) + 1;
+  const lines = details.flatMap(([label, value]) => {
+    const texts = isList(value) ? value.map(cellText) : [cellText(value)];
+    return (texts.length === 0 ? ['-'] : texts).map((text, at) => (at === 0 ? `${label}:` : '').padEnd(width) + gap + text);
+  });
+  return asLines(lines);
+};
+
+const isList = (value: Detail[1]): value is readonly string[] => Array.isArray(value);
+
+export const cellText = (value: Cell): string => {
+  if (value === null || value === undefined || value === '') return '-';
+  if (typeof value === 'boolean') return value ? 'yes' : 'no';
+  return safeLine(String(value));
+};

@@ -1,0 +1,64 @@
+// A dashboard on a scripted API, for what healthy nodes do not do.
+import type {ServerResponse} from 'node:http';
+import type {ExecutionContext} from 'ava';
+import type {Me} from '../../../shared/api-key.ts';
+import type {ClusterEvent} from '../../../shared/cluster-event.ts';
+import type {ClusterStatus} from '../../../shared/cluster-status.ts';
+import {permissionsOf, type Scope} from '../../../shared/scopes.ts';
+import {startDashboard, type TerminalOptions} from '../../helpers/terminal.ts';
+import {key} from '../sample-records.ts';
+import {startApi} from '../scripted-api.ts';
+import {clusterOf, peer} from './cluster-records.ts';
+
+type Answers = Parameters<typeof startApi>[1];
+
+export const me = (scope: Scope): Me => ({...key, scope, node_id: 'mx1', permissions: [...permissionsOf(scope, {kind: 'all'})]});
+
+export interface ScriptedNode {
+  answers: Answers;
+  /** To all who listen. */
+  tell(event: ClusterEvent): void;
+  /** What the next request for the status gets. */
+  setStatus(status: ClusterStatus): void;
+}
+
+/** Answers as a healthy cluster does. */
+export const scriptedNode = (scope: Scope = 'full-admin'): ScriptedNode => {
+  const listeners = new Set<ServerResponse>();
+  let status = clusterOf(peer('mx1'), peer('mx2'), peer('mx3'));
+  return {
+    answers: {
+      'GET /auth/me': {data: me(scope)},
+      'GET /cluster/status': () => ({data: status}),
+      'GET /mail/quarantine/summary': {data: {count: 0, size_bytes: 0, oldest_arrived_at: null, groups: []}},
+      'GET /mail/quarantine': {data: [], headers: {'x-total-count': '0'}},
+      'GET /auth/api-keys': {data: [key]},
+      'GET /events': {
+        headers: {'content-type': 'text/event-stream'},
+        stream: response => {
+          response.flushHeaders();
+          listeners.add(response);
+          response.on('close', () => listeners.delete(response));
+        },
+      },
+    },
+    tell: event => {
+      for (const response of listeners) response.write(`event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`);
+    },
+    setStatus: next => {
+      status = next;
+    },
+  };
+};
+
+export const startScripted = async (
+  t: ExecutionContext,
+  answers: Answers,
+  args: readonly string[] = [],
+  options: TerminalOptions = {},
+) => {
+  const api = await startApi(t, answers);
+  const env = {...api.env, ...options.env};
+  const terminal = await startDashboard(t, {xdgConfigHome: api.folder}, args, {...options, env});
+  return {api, terminal};
+};

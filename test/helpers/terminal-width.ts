@@ -1,0 +1,30 @@
+// How many cells text takes, measured by a terminal: tmux is asked where its cursor is after each of them.
+import {execFileSync, spawnSync} from 'node:child_process';
+import {mkdtemp, readFile, rm, writeFile} from 'node:fs/promises';
+import {tmpdir} from 'node:os';
+import {join} from 'node:path';
+import {cleanEnvironment} from './program.ts';
+
+export const hasTmux = spawnSync('tmux', ['-V']).status === 0;
+
+const main = join(import.meta.dirname, 'terminal-width-main.ts');
+
+/** Of texts on one line each, and of fewer cells than the terminal has. */
+export const measureInTerminal = async (texts: readonly string[], columns = 400): Promise<number[]> => {
+  const folder = await mkdtemp(join(tmpdir(), 'mfd-tmux-'));
+  const tmux = (...args: string[]): Buffer =>
+    execFileSync('tmux', ['-S', join(folder, 'socket'), '-f', '/dev/null', ...args], {
+      env: {...cleanEnvironment(), LC_ALL: 'C.UTF-8', TERM: 'xterm-256color'},
+      stdio: ['ignore', 'pipe', 'ignore'],
+      timeout: 120_000,
+    });
+  try {
+    await writeFile(join(folder, 'texts'), JSON.stringify(texts));
+    const command = `'${process.execPath}' --import=tsx '${main}' '${folder}'; tmux wait-for -S measured`;
+    tmux('new-session', '-d', '-x', String(columns), '-y', '5', command, ';', 'wait-for', 'measured');
+    return JSON.parse(await readFile(join(folder, 'widths'), 'utf8')) as number[];
+  } finally {
+    spawnSync('tmux', ['-S', join(folder, 'socket'), 'kill-server']);
+    await rm(folder, {recursive: true, force: true});
+  }
+};
