@@ -27,7 +27,7 @@ const nodeLines = ({fields}: Fields<never>): Streamed<NodeLine> => ({
   nameOf: line => line.node_id,
   columns: [
     {title: 'AT', cell: line => timeText(line.at), width: 20, brief: line => timeOfDay(line.at), briefWidth: 9},
-    {title: 'NODE', cell: line => line.node_id, width: 8},
+    {title: 'NODE', cell: line => line.node_id, width: 10},
     {title: 'HEALTH', cell: line => line.healthy, width: 7, tone: line => healthTones[line.healthy]},
     {title: 'CONFIG', cell: line => shortHash(line.config_hash), wide: line => line.config_hash, width: 12, dropRank: 2},
     {title: 'DRIFT', cell: line => (line.drift === 'none' ? null : line.drift), width: 7, tone: line => driftTones[line.drift]},

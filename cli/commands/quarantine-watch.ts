@@ -28,13 +28,13 @@ type MailNews = ActedEvent | Extract<ClusterEvent, {type: 'held'}>;
 const columns: StreamColumn<MailNews>[] = [
   {title: 'AT', cell: news => timeText(news.at), width: 20, brief: news => timeOfDay(news.at), briefWidth: 9},
   {title: 'EVENT', cell: news => news.type, width: 9},
-  {title: 'ID', cell: mailId, width: 20},
+  {title: 'ID', cell: mailId, width: 26},
   {title: 'SCORE', cell: news => (news.type === 'held' ? news.score : null), width: 5, align: 'right'},
   {title: 'REASON', cell: news => (news.type === 'held' ? news.reason : null), width: 8, dropRank: 1},
   {
     title: 'FROM',
     cell: news => (news.type === 'held' ? senderText(news.sender) : null),
-    width: 24,
+    width: 20,
     isFlexible: true,
     dropRank: 3,
   },
@@ -42,11 +42,11 @@ const columns: StreamColumn<MailNews>[] = [
     title: 'TO',
     cell: news => (news.type === 'held' ? firstOf(news.recipients) : null),
     wide: news => (news.type === 'held' ? news.recipients.join(', ') : null),
-    width: 24,
+    width: 20,
     isFlexible: true,
     dropRank: 2,
   },
-  {title: 'SUBJECT', cell: news => (news.type === 'held' ? news.subject : actorText(news)), width: 16, isFlexible: true},
+  {title: 'SUBJECT', cell: news => (news.type === 'held' ? news.subject : actorText(news)), width: 20, isFlexible: true},
 ];
 
 const mailNews: Streamed<MailNews> = {

@@ -7,14 +7,14 @@ import {healthTones} from './tone.ts';
 
 const columns: StreamColumn<ClusterEvent>[] = [
   {title: 'AT', cell: event => timeText(event.at), width: 20, brief: event => timeOfDay(event.at), briefWidth: 9},
-  {title: 'NODE', cell: event => event.node_id, width: 8, dropRank: 1},
+  {title: 'NODE', cell: event => event.node_id, width: 10, dropRank: 1},
   {
     title: 'EVENT',
     cell: event => event.type,
     width: 9,
     tone: event => (event.type === 'health' ? healthTones[event.to] : undefined),
   },
-  {title: 'ABOUT', cell: event => aboutText(event), width: 20, isFlexible: true},
+  {title: 'ABOUT', cell: event => aboutText(event), width: 40, isFlexible: true},
 ];
 
 /** What every event has, and then what some have. */

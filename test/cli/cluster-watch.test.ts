@@ -66,10 +66,10 @@ test('a terminal gets a row for each node, and one for each change', async t => 
   t.is(
     stdout,
     [
-      'AT                    NODE      HEALTH   CONFIG        DRIFT    BACKLOG  LICENSE           CHANGE',
-      '2026-03-01T09:30:00Z  mx1       online   aaaaaaaaaaaa  -              0  community active  -',
-      '2026-03-01T09:30:00Z  mx2       online   aaaaaaaaaaaa  -              0  community active  -',
-      '2026-03-01T09:30:00Z  mx2       offline  aaaaaaaaaaaa  -              7  community active  health online -> offline, backlog 0 -> 7',
+      'AT                    NODE        HEALTH   CONFIG        DRIFT    BACKLOG  LICENSE           CHANGE',
+      '2026-03-01T09:30:00Z  mx1         online   aaaaaaaaaaaa  -              0  community active  -',
+      '2026-03-01T09:30:00Z  mx2         online   aaaaaaaaaaaa  -              0  community active  -',
+      '2026-03-01T09:30:00Z  mx2         offline  aaaaaaaaaaaa  -              7  community active  health online -> offline, backlog 0 -> 7',
       '',
     ].join('\n'),
   );

@@ -30,13 +30,13 @@ test('a terminal gets a line for each event, and the end at the limit', async t 
   t.regex(lines[0] ?? '', /^AT +NODE +EVENT +ABOUT$/);
   t.regex(
     lines[1] ?? '',
-    /^2026-03-01T09:30:01Z {2}mx1 {7}held {7}mx1\/aaaaaa 12\.5 spam from <> to a@example\.com \+1: Win␛\]0;owned/,
+    /^2026-03-01T09:30:01Z {2}mx1 {9}held {7}mx1\/aaaaaa 12\.5 spam from <> to a@example\.com \+1: Win␛\]0;owned/,
   );
-  t.is(lines[2], '2026-03-01T10:00:01Z  mx1       released   mx1/aaaaaa by key 7');
-  t.is(lines[3], '2026-03-01T10:00:02Z  mx1       discarded  mx1/bbbbbb by key 7');
-  t.is(lines[4], '2026-03-01T11:00:00Z  mx2       health     online -> stale');
-  t.is(lines[5], '2026-03-01T11:00:00Z  mx1       domain     updated 7 example.com');
-  t.is(lines[6], '2026-03-01T11:00:00Z  mx1       key        revoked 8 monitoring');
+  t.is(lines[2], '2026-03-01T10:00:01Z  mx1         released   mx1/aaaaaa by key 7');
+  t.is(lines[3], '2026-03-01T10:00:02Z  mx1         discarded  mx1/bbbbbb by key 7');
+  t.is(lines[4], '2026-03-01T11:00:00Z  mx2         health     online -> stale');
+  t.is(lines[5], '2026-03-01T11:00:00Z  mx1         domain     updated 7 example.com');
+  t.is(lines[6], '2026-03-01T11:00:00Z  mx1         key        revoked 8 monitoring');
 });
 
 test('a pipe gets each event as the node tells it, on a line of its own', async t => {
