@@ -7,13 +7,13 @@ import {ClusterWatch} from './cluster/cluster-watch.tsx';
 import {createDeferredActions} from './deferred-actions.ts';
 import type {Desk} from './desk.ts';
 import {type Frame, FrameContext, type ScreenName, type ScreenOffer, type Size} from './frame.ts';
-import {type Message, messageLine, statusLine, tabsLine, tooSmallLines, usableSize} from './frame-lines.ts';
+import {footerLine, type Message, messageLine, statusLine, tabsLine, tooSmallLines, usableSize} from './frame-lines.ts';
 import {globalBindings, handleKey} from './global-keys.ts';
 import {useNow} from './hooks.ts';
 import type {Binding, KeyName} from './keys.ts';
 import {Lines} from './lines.tsx';
 import type {Modal} from './modal.ts';
-import {keysLine, modalBorder, questionText} from './modal-lines.ts';
+import {modalBorder, questionText} from './modal-lines.ts';
 import {ModalView} from './modal-view.tsx';
 import type {ScreenGuard} from './screen-guard.ts';
 import {screens} from './screens.ts';
@@ -170,7 +170,7 @@ export const Dashboard = (props: DashboardProps): ReactElement => {
           </Box>
         )}
         <Lines
-          lines={[messageLine(said, waiting, {nowMs, width, theme, notices}), modal ? '' : keysLine(theme, width, keys)]}
+          lines={[messageLine(said, waiting, {nowMs, width, theme, notices}), modal ? '' : footerLine(theme, width, keys)]}
           width={width}
           height={2}
         />

@@ -7,6 +7,7 @@ import type {DeferredState} from './deferred-actions.ts';
 import {fitText, wrapText} from './fit-text.ts';
 import {type ScreenName, type Size, screenNames} from './frame.ts';
 import type {LiveState, Standing} from './live.ts';
+import {keysLine} from './modal-lines.ts';
 import type {Notice} from './notices.ts';
 import type {Theme} from './theme.ts';
 
@@ -101,6 +102,14 @@ const noticeLine = (notices: readonly Notice[], {width, theme}: {width: number; 
   const rest = isRoomy || texts.length === 1 ? '' : ` (and ${texts.length - 1} more)`;
   const shown = isRoomy ? all : fitText(worst.text, Math.max(0, width - 2 - rest.length)).trimEnd() + rest;
   return theme(` ${fitText(shown, width - 2)}`, worst.tone, 'bold');
+};
+
+/** As many keys as have room, and in any case the one that shows all of them. */
+export const footerLine = (theme: Theme, width: number, keys: readonly (readonly [key: string, label: string])[]): string => {
+  const help = keys.filter(([key]) => key === '?');
+  const helpWidth = help.reduce((sum, [key, label]) => sum + displayWidth(` ${key} ${label} `), 0);
+  const others = keys.filter(([key]) => key !== '?');
+  return keysLine(theme, width - helpWidth, others) + keysLine(theme, width, help);
 };
 
 export const progressBar = (part: number, width: number): string => {

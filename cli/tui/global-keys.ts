@@ -152,6 +152,7 @@ const askToQuit = (globals: Globals): void => {
     kind: 'question',
     lines: ['Leave now? This is not done then, or not to its end:', ...actions.map(({what}) => `  ${what}`)],
     yes: 'leave',
+    no: 'stay',
     onYes: () => {
       globals.deferred.dropAll();
       globals.quit(false);

@@ -1,5 +1,5 @@
 import {displayWidth} from '../output/display-width.ts';
-import {fitText} from './fit-text.ts';
+import {fitText, wrapText} from './fit-text.ts';
 import type {ScreenCommand} from './frame.ts';
 import type {Binding} from './keys.ts';
 import type {Page} from './modal.ts';
@@ -24,14 +24,19 @@ export const helpPage = ({title, screen, everywhere, commands}: HelpSections, th
     ...bindingLines(everywhere, width, theme),
     '',
     theme('Commands', 'bold'),
-    ...commands.map(({name, help}) => entry(`:${name}`, help, width, theme)),
+    ...commands.flatMap(({name, help}) => entry(`:${name}`, help, width, theme)),
   ],
 });
 
 const bindingLines = (bindings: readonly Binding[], width: number, theme: Theme): string[] =>
-  bindings.map(({keys, help}) => entry(keys.join(' '), help, width, theme));
+  bindings.flatMap(({keys, help}) => entry(keys.join(' '), help, width, theme));
 
-const entry = (keys: string, help: string, width: number, theme: Theme): string => {
-  const keysWidth = Math.max(20, displayWidth(keys));
-  return `${theme(fitText(keys, keysWidth), 'accent')}  ${fitText(help, width - keysWidth - 2).trimEnd()}`;
+/** On a line of their own, many keys leave the room to what they do. */
+const entry = (keys: string, help: string, width: number, theme: Theme): string[] => {
+  const keysWidth = 20;
+  const [first = '', ...rest] = wrapText(help, width - keysWidth - 2);
+  const indent = ' '.repeat(keysWidth + 2);
+  const more = rest.map(line => indent + line);
+  if (displayWidth(keys) <= keysWidth) return [`${theme(fitText(keys, keysWidth), 'accent')}  ${first}`, ...more];
+  return [...wrapText(keys, width).map(line => theme(line, 'accent')), indent + first, ...more];
 };

@@ -38,9 +38,7 @@ export const settingFields = (values: FormValues): FormField[] => {
   return [
     field('direction', 'Direction', {choices: directions, hint: 'which mail is filtered: to the domain, from it, or both'}),
     field('active', 'Active', {choices: yesNo, hint: 'no: mail for it is answered 450, so that senders try again later'}),
-    field('backend_servers', 'Backends', {
-      hint: 'host:port of the servers that take its mail, tried in order, with commas between',
-    }),
+    field('backend_servers', 'Backends', {hint: 'host:port of its mail servers, tried in order, with commas between'}),
     field('quarantine_threshold', 'Quarantine at', {hint: 'mail is held from this score on'}),
     field('reject_threshold', 'Reject at', {hint: 'mail is refused from this score on; not below the one above'}),
     field('dkim_active', 'DKIM', {choices: yesNo, hint: 'sign outbound mail with every DKIM key of the domain'}),
