@@ -1,3 +1,4 @@
+import {safeLine} from '../shared/safe-text.ts';
 import {CliError, exitCodes, usageError} from './cli-error.ts';
 import type {Terminal} from './terminal.ts';
 
@@ -6,7 +7,7 @@ export const confirm = async (terminal: Terminal, question: string, isAgreed: bo
   if (isAgreed) return;
   if (!terminal.stdin.isTTY) throw usageError(`${question} There is no terminal to answer on`, 'repeat with --yes');
 
-  const answer = await ask(terminal, `${question} [y/N] `);
+  const answer = await ask(terminal, `${safeLine(question)} [y/N] `);
   if (!/^y(es)?$/i.test(answer.trim())) throw new CliError('cancelled', 'nothing was changed', {exitCode: exitCodes.cancelled});
 };
 

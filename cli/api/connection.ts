@@ -5,7 +5,7 @@ import {CliError, exitCodes, usageError} from '../cli-error.ts';
 import type {Context, ContextStore} from '../files/context-store.ts';
 import {fileFailure} from '../files/file-failure.ts';
 import {readStdin, type Terminal} from '../terminal.ts';
-import {fingerprintOfPem} from './fingerprint.ts';
+import {pinnedIn} from './fingerprint.ts';
 
 export interface ConnectionFlags {
   context?: string;
@@ -40,13 +40,13 @@ export const resolveConnection = async (terminal: Terminal, flags: ConnectionFla
     ca: caFile === undefined ? undefined : await readCa(caFile),
   };
   if (givenCa !== undefined || context?.fingerprint === undefined) return connection;
-  requirePinned(connection.ca, context);
-  return {...connection, fingerprint: context.fingerprint};
+  return {...connection, ca: pinnedCa(connection.ca, context), fingerprint: context.fingerprint};
 };
 
 /** The file is beside the fingerprint, and who can write the one may not be who can write the other. */
-const requirePinned = (ca: string | undefined, {name, cacert, fingerprint}: Context): void => {
-  if (ca !== undefined && fingerprintOfPem(ca) === fingerprint) return;
+const pinnedCa = (ca: string | undefined, {name, cacert, fingerprint = ''}: Context): string => {
+  const pinned = ca && pinnedIn(ca, fingerprint);
+  if (pinned) return pinned;
   throw new CliError('tls_changed', `${cacert ?? 'the certificate'} is not what was trusted for the context ${name}`, {
     exitCode: exitCodes.unreachable,
     hint: 'look at the server again and trust it anew: mfctl login URL',

@@ -14,10 +14,11 @@ export const canonicalFingerprint = (text: string): string | undefined => {
 export const fingerprintOf = ({fingerprint256}: X509Certificate): string =>
   `sha256:${fingerprint256.replaceAll(':', '').toLowerCase()}`;
 
-/** Of the first certificate in a PEM file; undefined when there is none that can be read. */
-export const fingerprintOfPem = (pem: string): string | undefined => {
+/** The first certificate of a PEM file, alone, if it is that one: whatever else there is in the file, nobody has trusted it. */
+export const pinnedIn = (pem: string, fingerprint: string): string | undefined => {
   try {
-    return fingerprintOf(new X509Certificate(pem));
+    const certificate = new X509Certificate(pem);
+    return fingerprintOf(certificate) === fingerprint ? certificate.toString() : undefined;
   } catch {
     return undefined;
   }

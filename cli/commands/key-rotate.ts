@@ -1,13 +1,16 @@
 import {type Command, Option} from 'commander';
 import type {CreatedApiKey} from '../../shared/api-key.ts';
 import {givenKeySource} from '../api/connection.ts';
+import {usageError} from '../cli-error.ts';
 import {openKeyFile, writeKeyFile} from '../files/key-file.ts';
 import {planRotation, type RotationNeeds, type RotationPlan, rotateKey} from '../keys/key-rotation.ts';
 import {durationMs, exactMoment, momentAfter} from '../moment.ts';
 import {wholeNumber} from '../option-values.ts';
 import {durationText, timeText} from '../output/cell-text.ts';
+import {flushed} from '../output/flushed.ts';
 import {createdKey, filedKey} from '../output/key-columns.ts';
 import {warnOfSilentNodes} from '../output/page-notes.ts';
+import type {Printer} from '../output/printer.ts';
 import type {Shown} from '../output/resource.ts';
 import type {Session} from '../session.ts';
 
@@ -69,15 +72,17 @@ const rotate = async (session: Session, id: number, flags: RotateFlags): Promise
     expiresAt: flags.expiresAt ?? flags.expiresIn,
     overlapMs: flags.overlap,
   });
-  await session.confirm(question(plan, flags.keyFile), flags.yes);
-
   const {keyFile} = flags;
+  if (keyFile === undefined && plan.contexts.length === 0) requireShown(session.printer());
+  await session.confirm(question(plan, keyFile), flags.yes);
+
   const file = keyFile === undefined ? undefined : await openKeyFile(keyFile);
   let isWritten = false;
   const rotation = await rotateKey(needs, plan, async (successor, kept) => {
     isWritten = true;
     if (file && keyFile !== undefined) await writeKeyFile(successor, file, keyFile);
-    show(session, {plan, successor, contexts: kept, keyFile});
+    const isShown = show(session, {plan, successor, contexts: kept, keyFile});
+    if (isShown) await flushed(session.terminal, 'the new key');
   }).catch(async error => {
     if (!isWritten) await file?.abandon();
     throw error;
@@ -104,6 +109,12 @@ const question = ({old, successor, overlapMs, contexts}: RotationPlan, keyFile: 
   return `Rotate key ${old.id} (${old.name}, ${who})? ${then}. The new one ${where}${until}.`;
 };
 
+/** Without it the old key would end, and nobody would have the new one. */
+const requireShown = (printer: Printer): void => {
+  if (!printer.shows('key'))
+    throw usageError('the new key would never be shown', 'add --key-file FILE, or name the field key in --json');
+};
+
 interface NewKey {
   plan: RotationPlan;
   successor: CreatedApiKey;
@@ -111,12 +122,13 @@ interface NewKey {
   keyFile: string | undefined;
 }
 
-/** Before the old key is ended: whatever happens then, the new one has been seen. */
-const show = (session: Session, {plan, successor, contexts, keyFile}: NewKey): void => {
+/** Before the old key is ended: whatever happens then, the new one has been seen. True when it is nowhere but on standard output. */
+const show = (session: Session, {plan, successor, contexts, keyFile}: NewKey): boolean => {
   const printer = session.printer();
   const {key, ...record} = successor;
   const isKept = keyFile !== undefined || contexts.length > 0;
   const replaces = {replaces: plan.old.id, contexts};
+  if (!isKept) requireShown(printer);
   if (isKept) printer.record({...record, ...replaces}, keptKey);
   else if (printer.isQuiet && printer.isForPeople) printer.text(`${key}\n`);
   else printer.record({...successor, ...replaces}, rotatedKey);
@@ -124,4 +136,5 @@ const show = (session: Session, {plan, successor, contexts, keyFile}: NewKey): v
   if (!isKept) printer.note('Keep the key now: it is not shown again.');
   if (keyFile !== undefined) printer.note(`the new key is in ${keyFile}`);
   if (contexts.length > 0) printer.note(`the new key is in use by ${contexts.map(name => `the context ${name}`).join(', ')}`);
+  return !isKept;
 };

@@ -7,6 +7,7 @@ import {confirmKey, isInUse} from '../keys/key-in-question.ts';
 import {exactMoment, momentAfter} from '../moment.ts';
 import {wholeNumber} from '../option-values.ts';
 import {timeText} from '../output/cell-text.ts';
+import {flushed} from '../output/flushed.ts';
 import {apiKeys, createdKey, filedKey} from '../output/key-columns.ts';
 import {warnOfSilentNodes} from '../output/page-notes.ts';
 import type {Session} from '../session.ts';
@@ -120,12 +121,11 @@ const create = async (session: Session, flags: CreateFlags): Promise<void> => {
   if (!printer.shows('key'))
     throw usageError('the key would never be shown', 'add --key-file FILE, or name the field key in --json');
   const data = await send(session, flags);
-  if (printer.isQuiet && printer.isForPeople) {
-    printer.text(`${data.key}\n`);
-  } else {
-    printer.record(data, createdKey);
-    printer.note('Keep the key now: it is not shown again.');
-  }
+  const isAlone = printer.isQuiet && printer.isForPeople;
+  if (isAlone) printer.text(`${data.key}\n`);
+  else printer.record(data, createdKey);
+  await flushed(session.terminal, `key ${data.id}, which is lost; remove it: mfctl key delete ${data.id}`);
+  if (!isAlone) printer.note('Keep the key now: it is not shown again.');
 };
 
 const send = async (session: Session, flags: CreateFlags): Promise<CreatedApiKey> => {

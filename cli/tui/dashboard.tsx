@@ -1,6 +1,6 @@
 // The frame around the screens: header, screen, modal, message, footer; and where keys go.
 import {Box, useApp} from 'ink';
-import {type ReactElement, useEffect, useMemo, useRef, useState, useSyncExternalStore} from 'react';
+import {type ReactElement, useEffect, useLayoutEffect, useMemo, useRef, useState, useSyncExternalStore} from 'react';
 import type {Connection} from '../api/connection.ts';
 import {asCliError} from '../cli-error.ts';
 import {ClusterWatch} from './cluster/cluster-watch.tsx';
@@ -92,6 +92,8 @@ export const Dashboard = (props: DashboardProps): ReactElement => {
       },
     };
   }, [desk, undoMs]);
+  // However it is left: nothing begins behind the back of who has left it.
+  useLayoutEffect(() => () => void services.deferred.dropAll(), [services]);
   const waiting = useSyncExternalStore(services.deferred.subscribe, services.deferred.list);
   const notices = useSyncExternalStore(desk.notices.subscribe, desk.notices.list);
 
@@ -127,7 +129,8 @@ export const Dashboard = (props: DashboardProps): ReactElement => {
   const room = {width, height: modalHeight, theme};
   const body = {columns: width, rows: size.rows - frameRows - modalHeight};
   const reconnect: Frame['reconnect'] = (connection, greeting) => {
-    onReconnect(connection, screen, greeting);
+    const undone = services.deferred.dropAll();
+    onReconnect(connection, screen, [greeting, ...undone.map(what => `not done: ${what}`)].join('; '));
     exit();
   };
   const frame: Frame = {...services, reconnect, desk, size: body, isActive: modal === undefined};

@@ -15,6 +15,9 @@ export interface ModalRoom {
   theme: Theme;
 }
 
+/** Cells for what a no does, and for both keys. */
+const longestNo = 24;
+
 /** Rows of its own around the list, the text or the fields. */
 export const modalBorder = 3;
 
@@ -28,7 +31,8 @@ export const modalLines = (modal: Modal, state: ModalState, room: ModalRoom): st
         rule,
         ...text.map(line => ` ${line}`),
         keysLine(theme, width, [
-          ['y', modal.yes],
+          // A long name must not take the place of the keys.
+          ['y', fitText(modal.yes, Math.min(displayWidth(safeLine(modal.yes)), width - longestNo))],
           ['n', modal.no ?? 'do nothing'],
         ]),
       ];
@@ -83,7 +87,8 @@ const titled = (title: string, {width, theme}: ModalRoom): string => {
 export const keysLine = (theme: Theme, width: number, keys: readonly (readonly [key: string, label: string])[]): string => {
   let line = '';
   let used = 0;
-  for (const [key, label] of keys) {
+  for (const [key, named] of keys) {
+    const label = safeLine(named);
     const text = ` ${key} ${label} `;
     if (used + displayWidth(text) > width) break;
     line += ` ${theme(key, 'accent', 'bold')} ${label} `;

@@ -1,9 +1,13 @@
 // What can go wrong between the first and the last step of a rotation, and which keys and contexts there are then.
 import {mkdir, readFile, rm} from 'node:fs/promises';
 import {join} from 'node:path';
+import {Writable} from 'node:stream';
 import test, {type ExecutionContext} from 'ava';
 import {createContextStore} from '../../cli/files/context-store.ts';
-import {key} from './sample-records.ts';
+import {run} from '../../cli/program.ts';
+import {safeLine} from '../../shared/safe-text.ts';
+import {createFakeTerminal} from './fake-terminal.ts';
+import {hostile, key} from './sample-records.ts';
 import {type Reply, startApi} from './scripted-api.ts';
 
 const oldKey = `${key.key_prefix}${'0'.repeat(30)}`;
@@ -186,6 +190,46 @@ test('a key in no context is shown once, before the old one is ended', async t =
   t.regex(shown.stderr, /Keep the key now/);
   t.is(alone.stdout, `${newKey}\n`);
   t.like(JSON.parse(json.stdout), {id: 12, key: newKey, replaces: 7, contexts: []});
+});
+
+test('a key that nobody has read on standard output does not end the old one', async t => {
+  const api = await arrange(t);
+  await api.store.remove('mine');
+  const terminal = createFakeTerminal({env: {...api.env, MFCTL_API_KEY: oldKey}});
+  const broken = new Writable({write: (_chunk, _encoding, done) => done(Object.assign(new Error('broken'), {code: 'EPIPE'}))});
+  broken.on('error', () => undefined);
+
+  const code = await run(['key', 'rotate', '7', '--yes'], {...terminal, stdout: broken});
+
+  t.is(code, 1);
+  t.regex(terminal.err(), /has not taken the new key \(EPIPE\); key 7 is as it was; .*\nhint: mfctl key revoke 12\n/);
+  t.false(terminal.err().includes(newKey));
+  t.deepEqual(
+    api.changes().map(([path]) => path),
+    ['/auth/api-keys'],
+  );
+});
+
+test('a key that no format would show is not made', async t => {
+  const api = await arrange(t);
+  await api.store.remove('mine');
+  const env = {MFCTL_API_KEY: oldKey};
+
+  const named = await api.rotate(['--yes', '-o', 'name'], env);
+  const picked = await api.rotate(['--yes', '--json', 'id'], env);
+
+  t.deepEqual([named.code, picked.code], [2, 2]);
+  t.regex(named.stderr, /the new key would never be shown .*\nhint: add --key-file FILE/);
+  t.deepEqual(api.changes(), []);
+});
+
+test('no name of a key says anything to the terminal in a question', async t => {
+  const api = await arrange(t, {'GET /auth/api-keys': {data: [{...key, name: hostile}]}});
+
+  const {stderr} = await api.mfctl(['key', 'rotate', '7'], {env: {MFCTL_API_KEY: ''}, columns: 200, input: 'n\n'});
+
+  t.regex(stderr, /Rotate key 7 \(Win/);
+  t.true(stderr.includes(safeLine(hostile)));
 });
 
 test('a key file takes the key, is not overwritten, and goes again when there is no key', async t => {

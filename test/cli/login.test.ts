@@ -240,6 +240,23 @@ test('a stored authority goes with its context, and one that was exchanged is no
   t.deepEqual((await readdir(api.folder)).sort(), ['config.yaml', 'keys.yaml']);
 });
 
+test('an authority that somebody added to the file of the trusted one vouches for nobody', async t => {
+  const chain = await newChain();
+  const api = await arrange(t, withCa(chain));
+  await api.login('--yes');
+  const other = await newChain();
+  const file = join(api.folder, 'mx1.ca.pem');
+  await writeFile(file, `${await readFile(file, 'utf8')}\n${other.ca.cert}`);
+
+  const same = await api.mfctl('whoami');
+  api.setCertificate(withCa(other));
+  const added = await api.mfctl('whoami');
+
+  t.is(same.code, 0, same.stderr);
+  t.is(added.code, 7);
+  t.regex(added.stderr, /tls_changed/);
+});
+
 test('removing a context by an odd name removes no other file', async t => {
   const api = await arrange(t, withCa(await newChain()));
   await api.login('--yes');
