@@ -144,6 +144,16 @@ test('a mail that is told of before the first reading has not been held before',
   t.deepEqual((await reader.next()).mails, [added]);
 });
 
+test('a mail that the first reading took for an old one is new once it is told of', async t => {
+  const list = createList();
+  const added = list.add(6);
+  const {reader} = await startReader(list, 0);
+
+  reader.expect(added);
+
+  t.deepEqual((await reader.next()).mails, [added]);
+});
+
 test('what was missed is found a minute back, and each mail once', async t => {
   const list = createList();
   list.add(100_000);
@@ -193,6 +203,22 @@ test('a reading that fails is made up for by the next', async t => {
   list.failure = undefined;
 
   t.deepEqual((await reader.next()).mails, [late]);
+});
+
+test('what may have been missed is looked for again after a reading that fails', async t => {
+  const list = createList();
+  list.add(100_000);
+  const {reader} = await startReader(list);
+  const told = list.add(101_000);
+  const missed = list.add(90_000);
+  reader.missSomething();
+  list.failure = new CliError('unavailable', 'later', {exitCode: exitCodes.unreachable});
+
+  await t.throwsAsync(reader.next(), {is: list.failure});
+  list.failure = undefined;
+  reader.expect(told);
+
+  t.deepEqual((await reader.next()).mails, [missed, told]);
 });
 
 test('a filter for a time of its own is kept', async t => {
