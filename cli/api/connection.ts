@@ -30,7 +30,7 @@ export const resolveConnection = async (terminal: Terminal, flags: ConnectionFla
 
   const url = flags.url ?? (env.MFCTL_URL || undefined) ?? context?.url;
   if (url === undefined)
-    throw usageError('no node to talk to', 'mfctl context add NAME --url https://HOST:8443 --api-key-file FILE --cacert FILE');
+    throw usageError('no node to talk to', 'mfctl login https://HOST:8443');
   const givenCa = flags.cacert ?? (env.MFCTL_CACERT || undefined);
   const caFile = givenCa ?? context?.cacert;
 

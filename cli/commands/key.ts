@@ -3,6 +3,7 @@ import type {ApiKey, CreatedApiKey} from '../../shared/api-key.ts';
 import {scopes} from '../../shared/scopes.ts';
 import {usageError} from '../cli-error.ts';
 import {openKeyFile, writeKeyFile} from '../files/key-file.ts';
+import {confirmKey, isInUse} from '../keys/key-in-question.ts';
 import {exactMoment, momentAfter} from '../moment.ts';
 import {wholeNumber} from '../option-values.ts';
 import {timeText} from '../output/cell-text.ts';
@@ -67,11 +68,14 @@ export const addKeyCommands = (program: Command, session: Session): void => {
     .action(async (id: number, {force, yes, ...flags}: EndFlags) => {
       const at = flags.at ?? flags.in;
       const from = at === undefined ? 'now on' : timeText(at);
-      await session.confirm(`Revoke key ${id}? Whoever uses it is refused from ${from}.`, yes);
+      const question = (key: string) => `Revoke ${key}? Whoever uses it is refused from ${from}.`;
+      await confirmKey(session, {id, question, isAgreed: yes});
       const client = await session.client();
       const path = `auth/api-keys/${id}/revoke`;
       const answer = await client.send<ApiKey>({method: 'POST', path, query: {force}, ...(at !== undefined && {json: {at}})});
       session.printer().record(answer.data, apiKeys);
+      if (answer.data.revoked_at !== null && (await isInUse(session, answer.data)))
+        session.printer().warn('this was the key in use: mfctl login URL takes another one');
       warnOfSilentNodes(session, answer);
     });
 
@@ -84,7 +88,8 @@ export const addKeyCommands = (program: Command, session: Session): void => {
     .option('--force', 'even the last full-admin key')
     .option('--yes', 'do not ask')
     .action(async (id: number, {force, yes}: EndFlags) => {
-      await session.confirm(`Delete key ${id}? The audit log will no longer say whose it was.`, yes);
+      const question = (key: string) => `Delete ${key}? The audit log will no longer say whose it was.`;
+      await confirmKey(session, {id, question, isAgreed: yes});
       const client = await session.client();
       const answer = await client.send<null>({method: 'DELETE', path: `auth/api-keys/${id}`, query: {force}});
       session.printer().done(`deleted key ${id}`);

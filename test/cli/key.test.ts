@@ -136,3 +136,33 @@ test('the last full-admin key leads to --force', async t => {
   t.is(code, 1);
   t.regex(stderr, /--force/);
 });
+
+test('revoke and delete ask by name and scope, and say that it is the key in use', async t => {
+  const own = {...key, id: 8, key_prefix: 'mfk_test', name: 'desk', scope: 'full-admin' as const};
+  const api = await startApi(t, {'GET /auth/api-keys': {data: [key, own]}});
+
+  const other = await api.mfctl(['key', 'revoke', '7'], {columns: 80, input: 'n\n'});
+  const mine = await api.mfctl(['key', 'delete', '8'], {columns: 80, input: 'n\n'});
+  const unknown = await api.mfctl(['key', 'delete', '9'], {columns: 80, input: 'y\n'});
+
+  t.true(other.stderr.includes(`Revoke key 7 (${key.name}, ${key.scope})?`), other.stderr);
+  t.false(other.stderr.includes('that this command uses'));
+  t.true(mine.stderr.includes('Delete key 8 (desk, full-admin)?'), mine.stderr);
+  t.true(mine.stderr.includes('It is the key that this command uses.'));
+  t.deepEqual([other.code, mine.code, unknown.code], [3, 3, 5]);
+  t.true(api.requests.every(({method}) => method === 'GET'));
+});
+
+test('a key that was the one in use is warned of once it is revoked', async t => {
+  const own = {...key, id: 8, key_prefix: 'mfk_test'};
+  const api = await startApi(t, {
+    'POST /auth/api-keys/7/revoke': {data: {...key, revoked_at: key.created_at}},
+    'POST /auth/api-keys/8/revoke': {data: {...own, revoked_at: key.created_at}},
+  });
+
+  const other = await api.mfctl(['key', 'revoke', '7', '--yes']);
+  const mine = await api.mfctl(['key', 'revoke', '8', '--yes']);
+
+  t.is(other.stderr, '');
+  t.regex(mine.stderr, /^warning: this was the key in use: mfctl login/);
+});
