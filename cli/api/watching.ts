@@ -1,5 +1,5 @@
 // What ends a command that has no end of its own.
-import {ExitStatus, exitCodes} from '../cli-error.ts';
+import {CliError, ExitStatus, exitCodes} from '../cli-error.ts';
 import type {Terminal} from '../terminal.ts';
 
 export interface Watching {
@@ -9,26 +9,38 @@ export interface Watching {
   stop(): void;
 }
 
+export interface WatchEnd {
+  /** How long it goes on. */
+  for?: number | undefined;
+  /** Of lines. Both together wait for so many, and the time may be up first. */
+  limit?: number | undefined;
+}
+
 /** A timer that is set to more than this goes off at once. */
 const maxTimerMs = 2 ** 31 - 1;
 
 /**
- * Runs `work` until it is done, `forMs` have passed, Ctrl-C is pressed (which rejects with an ExitStatus), or nobody reads
+ * Runs `work` until it is done, the time is up (a CliError when so many were waited for), Ctrl-C is pressed (which rejects with an ExitStatus), or nobody reads
  * standard output any more, as with `| head`. What `work` throws once it is over counts for nothing.
  */
 export const keepWatching = async (
   terminal: Terminal,
-  forMs: number | undefined,
+  {for: forMs, limit}: WatchEnd,
   work: (watching: Watching) => Promise<void>,
 ): Promise<void> => {
   const end = new AbortController();
   const stop = (): void => end.abort();
   let isInterrupted = false;
+  let isTimeUp = false;
   const ignoreInterrupts = terminal.onInterrupt(() => {
     isInterrupted = true;
     stop();
   });
-  const timer = forMs === undefined ? undefined : setTimeout(stop, Math.min(forMs, maxTimerMs));
+  const endOfTime = (): void => {
+    isTimeUp = !end.signal.aborted;
+    stop();
+  };
+  const timer = forMs === undefined ? undefined : setTimeout(endOfTime, Math.min(forMs, maxTimerMs));
   terminal.stdout.on('error', stop);
 
   try {
@@ -41,6 +53,8 @@ export const keepWatching = async (
     ignoreInterrupts();
     stop();
   }
+  if (isTimeUp && limit !== undefined)
+    throw new CliError('timed_out', 'the time is up, and not so many have come', {exitCode: exitCodes.cancelled});
   if (!isInterrupted) return;
   // Behind the ^C that the terminal shows.
   if (terminal.stderr.isTTY) terminal.stderr.write('\n');

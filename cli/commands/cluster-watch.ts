@@ -13,7 +13,7 @@ import {healthTones, type Tone} from '../output/tone.ts';
 import type {Session} from '../session.ts';
 
 interface WatchFlags {
-  interval: number;
+  interval?: number;
   limit?: number;
   for?: number;
 }
@@ -48,8 +48,8 @@ export const addWatchCommand = (cluster: Command, session: Session, peerFields: 
   session
     .prints(cluster.command('watch'), streamed)
     .description('show every node, and each again when something about it changes, until Ctrl-C')
-    .option('--interval <duration>', 'time between two looks, at least 1s', intervalMs, 5000)
-    .option('--limit <number>', 'end after so many lines', countOfAtLeastOne)
+    .option('--interval <duration>', 'time between two looks, at least 1s (default: 5s)', intervalMs)
+    .option('--limit <number>', 'end after so many lines; with --for, 3 is the exit status when fewer came', countOfAtLeastOne)
     .option('--for <duration>', 'end after this time, such as 30s or 10m', durationMs)
     .addHelpText('after', help)
     .action((flags: WatchFlags) => watchCluster(session, streamed, flags));
@@ -69,10 +69,10 @@ const watchCluster = (session: Session, streamed: Streamed<NodeLine>, flags: Wat
   const changes = createClusterChanges();
   let shown = 0;
 
-  return keepWatching(session.terminal, flags.for, async ({signal, stop}) =>
+  return keepWatching(session.terminal, flags, async ({signal, stop}) =>
     pollStatus(await session.clientFor(await session.connection()), {
       signal,
-      intervalMs: flags.interval,
+      intervalMs: flags.interval ?? 5000,
       onFailure: contact.lost,
       async onStatus(status) {
         contact.found();

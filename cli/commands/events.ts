@@ -21,7 +21,7 @@ export const addEventsCommand = (program: Command, session: Session): void => {
     .prints(program.command('events'), clusterEvents)
     .description('show what happens in the cluster, as it happens, until Ctrl-C')
     .option('--type <types>', `only these, with commas between them: ${eventTypes.join(', ')}`, typesOf)
-    .option('--limit <number>', 'end after so many', countOfAtLeastOne)
+    .option('--limit <number>', 'end after so many; with --for, 3 is the exit status when fewer came', countOfAtLeastOne)
     .option('--for <duration>', 'end after this time, such as 30s or 10m', durationMs)
     .addHelpText('after', help)
     .action((flags: EventFlags) => showEvents(session, flags));
@@ -35,10 +35,10 @@ Examples:
   mfctl events --type held --limit 1 --for 10m
   mfctl events -o ndjson | grep '"type":"released"'`;
 
-const showEvents = (session: Session, {type: types, limit, for: forMs}: EventFlags): Promise<void> => {
+const showEvents = (session: Session, {type: types, ...end}: EventFlags): Promise<void> => {
   const events = createStreamPrinter(session, clusterEvents);
   const contact = createContact(session.printer(), 'what happened in between is not shown');
-  return keepWatching(session.terminal, forMs, async ({signal, stop}) => {
+  return keepWatching(session.terminal, end, async ({signal, stop}) => {
     let shown = 0;
     await followEvents(await session.clientFor(await session.connection()), {
       types,
@@ -48,7 +48,7 @@ const showEvents = (session: Session, {type: types, limit, for: forMs}: EventFla
       async onEvent(event) {
         await events.print(event);
         shown += 1;
-        if (shown === limit) stop();
+        if (shown === end.limit) stop();
       },
     });
   });

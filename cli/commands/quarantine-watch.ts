@@ -61,7 +61,7 @@ export const addWatchCommand = (quarantine: Command, session: Session): void => 
     .description('show held mail as it arrives, and what becomes of it, until Ctrl-C');
   addFilterOptions(watch)
     .option('--last <number>', 'begin with so many that are held already', lastCount, 10)
-    .option('--limit <number>', 'end after so many lines', countOfAtLeastOne)
+    .option('--limit <number>', 'end after so many lines; with --for, 3 is the exit status when fewer came', countOfAtLeastOne)
     .option('--for <duration>', 'end after this time, such as 30s or 10m', durationMs)
     .addHelpText('after', help)
     .action((flags: WatchFlags) => watchQuarantine(session, flags));
@@ -79,7 +79,7 @@ const watchQuarantine = (session: Session, {last, limit, for: forMs, ...filter}:
   const lines = createStreamPrinter(session, mailNews);
   const {onAnswer, onFailure, onEvents} = createNotes(session);
 
-  return keepWatching(session.terminal, forMs, async ({signal, stop}) => {
+  return keepWatching(session.terminal, {for: forMs, limit}, async ({signal, stop}) => {
     let shown = 0;
     const show = async (news: MailNews): Promise<void> => {
       if (signal.aborted) return;

@@ -8,6 +8,8 @@ export const confirmKey = async (
   {id, question, isAgreed}: {id: number; question: (key: string) => string; isAgreed: boolean | undefined},
 ): Promise<void> => {
   if (isAgreed) return;
+  // Nobody is there to be told more.
+  if (!session.terminal.stdin.isTTY) return session.confirm(question(`key ${id}`), isAgreed);
   const client = await session.client();
   const {data: keys} = await client.send<ApiKey[]>({path: 'auth/api-keys'});
   const key = keys.find(one => one.id === id);

@@ -124,5 +124,6 @@ test('it ends with 130 at Ctrl-C and with 0 after --for, also while a request is
 
   t.is((await api.mfctl(['cluster', 'watch'], {interrupts})).code, 130);
   t.is((await api.mfctl(['cluster', 'watch', '--for', '1s'])).code, 0);
+  t.is((await api.mfctl(['cluster', 'watch', '--for', '1s', '--limit', '1'])).code, 3);
   t.is((await api.mfctl(['cluster', 'watch', '--interval', '0s'])).code, 2);
 });

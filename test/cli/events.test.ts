@@ -56,6 +56,18 @@ test('a pipe gets each event as the node tells it, on a line of its own', async 
   t.is(api.requests[0]?.query.get('type'), 'held,health');
 });
 
+test('a wait for so many that takes too long is told from one that was not in vain', async t => {
+  const api = await startApi(t, {'GET /events': told([healthEvent])});
+
+  const enough = await api.mfctl(['events', '--limit', '1', '--for', '30s']);
+  const tooFew = await api.mfctl(['events', '--limit', '2', '--for', '1s']);
+
+  t.deepEqual([enough.code, enough.stderr], [0, '']);
+  t.is(tooFew.code, 3);
+  t.regex(tooFew.stderr, /timed_out/);
+  t.is(tooFew.stdout, enough.stdout);
+});
+
 test('it ends with 0 after --for, and with 130 at Ctrl-C', async t => {
   const interrupts = new EventTarget();
   const api = await startApi(t, {'GET /events': told([healthEvent], () => interrupts.dispatchEvent(new Event('interrupt')))});

@@ -118,7 +118,7 @@ test('a key never goes on the command line', async t => {
 
 test('a question answered with anything but yes cancels', async t => {
   for (const input of ['n\n', '\n', 'yep\n']) {
-    const {code, stderr} = await runCli(['key', 'delete', '5'], {env, input, columns: 80});
+    const {code, stderr} = await runCli(['cluster', 'remove', 'mx3'], {env, input, columns: 80});
 
     t.is(code, 3);
     t.regex(stderr, /nothing was changed \(cancelled\)/);
@@ -126,11 +126,11 @@ test('a question answered with anything but yes cancels', async t => {
 });
 
 test('a question answered with yes goes on', async t => {
-  const {stderr} = await runCli(['key', 'delete', '5'], {env, input: 'yes\n', columns: 80});
+  const {stderr} = await runCli(['cluster', 'remove', 'mx3'], {env, input: 'yes\n', columns: 80});
 
   t.regex(stderr, /no node to talk to/);
 });
 
 test('the end of input is no consent', async t => {
-  t.is((await runCli(['key', 'delete', '5'], {env, columns: 80})).code, 3);
+  t.is((await runCli(['cluster', 'remove', 'mx3'], {env, columns: 80})).code, 3);
 });

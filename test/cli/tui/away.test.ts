@@ -38,6 +38,8 @@ onTerminal('[tmux] c goes to another context, and comes back with a message from
   await terminal.keys('c');
   await terminal.shows('── Context');
   await terminal.keys('Escape');
+  // With another key right after it, it would be a part of that.
+  await terminal.shows('R rotate');
   await terminal.type(':context there\r');
 
   // It stays on its screen.
