@@ -1,6 +1,6 @@
 // One run of the program: what the flags and the environment say, and what commands do their work with.
 import type {Command} from 'commander';
-import {safeLine} from '../shared/safe-text.ts';
+import {safeBlock, safeLine} from '../shared/safe-text.ts';
 import type {Client} from './api/client.ts';
 import {type Connection, type ConnectionFlags, resolveConnection} from './api/connection.ts';
 import {createRetry, type Retry} from './api/retry.ts';
@@ -70,7 +70,7 @@ export const createSession = ({terminal, version, argv, flags}: SessionNeeds): S
       isQuiet: flags().quiet ?? false,
     });
   const log = (line: string): void => {
-    if (flags().verbose) terminal.stderr.write(`${line}\n`);
+    if (flags().verbose) terminal.stderr.write(`${safeBlock(line)}\n`);
   };
   let resolved: Promise<Connection> | undefined;
   const connection = (): Promise<Connection> => {

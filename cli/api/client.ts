@@ -4,7 +4,7 @@ import type {ClusterEvent, EventType} from '../../shared/cluster-event.ts';
 import type {Envelope} from '../../shared/envelope.ts';
 import {CliError, usageError} from '../cli-error.ts';
 import type {Connection} from './connection.ts';
-import {openEventStream} from './event-stream.ts';
+import {bodyOf, openEventStream} from './event-stream.ts';
 import {answerFailure, connectionFailure} from './request-failure.ts';
 import {once, type Retry} from './retry.ts';
 
@@ -99,11 +99,11 @@ export const createClient = async ({connection, version, log, retry = once}: Cli
     send: async <T>(request: Request) => {
       const {body, headers} = await sendRaw(request);
       const {data} = parseEnvelope<T>(body, baseUrl);
-      const total = Number(headers['x-total-count'] ?? Number.NaN);
+      const total = /^\d{1,15}$/.test(String(headers['x-total-count'])) ? Number(headers['x-total-count']) : undefined;
       return {
         data,
         etag: headers.etag,
-        totalCount: Number.isInteger(total) ? total : undefined,
+        totalCount: total,
         unreachableNodes: listOf(headers['x-unreachable-nodes']),
       };
     },
@@ -121,9 +121,7 @@ export const createClient = async ({connection, version, log, retry = once}: Cli
       const {statusCode: status, headers} = response;
       if (status >= 200 && status <= 299) return read(stream, url);
 
-      const chunks: Buffer[] = [];
-      for await (const chunk of stream) chunks.push(chunk);
-      throw answerFailure({status, headers, body: Buffer.concat(chunks), url});
+      throw answerFailure({status, headers, body: await bodyOf(read(stream, url)), url});
     },
 
     events: async (types, signal) => {
@@ -153,22 +151,36 @@ async function* read(stream: AsyncIterable<Buffer>, url: URL): AsyncIterable<Buf
   }
 }
 
+/** A thousand mails with a thousand recipients each have room in it. */
+const maxBodyBytes = 256 * 1024 * 1024;
+/** Of a whole answer, as one that comes byte by byte would never be too late for any of its bytes. */
+const wholeAnswerMs = 5 * 60_000;
+
 const perform = async (
   http: Got,
   url: URL,
   {method = 'GET', json, body, headers = {}, signal}: Request,
 ): Promise<Response<Buffer>> => {
   const text = body ?? (json === undefined ? undefined : JSON.stringify(json));
+  let isTooLong = false;
   try {
-    return await http(url, {
+    const answer = http(url, {
       method,
       responseType: 'buffer',
       headers: {...(text !== undefined && {'content-type': 'application/json'}), ...headers},
       ...(text !== undefined && {body: text, allowGetBody: true}),
+      timeout: {request: wholeAnswerMs},
       ...(signal !== undefined && {signal}),
     });
+    answer.on('downloadProgress', ({transferred}) => {
+      if (transferred <= maxBodyBytes) return;
+      isTooLong = true;
+      answer.cancel();
+    });
+    return await answer;
   } catch (error) {
     if (signal?.aborted) throw signal.reason;
+    if (isTooLong) throw unexpectedAnswer(url.origin);
     throw connectionFailure(error, url);
   }
 };
@@ -187,10 +199,11 @@ const parseEnvelope = <T>(body: Buffer, baseUrl: URL): Envelope<T> => {
     const envelope: unknown = JSON.parse(body.toString('utf8'));
     if (typeof envelope === 'object' && envelope !== null && 'data' in envelope) return envelope as Envelope<T>;
   } catch {}
-  throw new CliError('unexpected_answer', `${baseUrl.origin} answered, but not as mfd does`, {
-    hint: 'check the address: mfctl context list',
-  });
+  throw unexpectedAnswer(baseUrl.origin);
 };
+
+const unexpectedAnswer = (origin: string): CliError =>
+  new CliError('unexpected_answer', `${origin} answered, but not as mfd does`, {hint: 'check the address: mfctl context list'});
 
 const describe = (method: string, url: URL, {statusCode, headers, timings}: Response): string => {
   const ms = Math.round(timings.phases.total ?? (timings.response ?? Date.now()) - timings.start);

@@ -102,9 +102,14 @@ export const givenKeySource = ({env}: Pick<Terminal, 'env'>, {apiKeyFile}: Conne
 export const checkedUrl = (text: string): string => {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url?.protocol !== 'https:' || url.username || url.password || url.search || url.hash)
-    throw usageError(`${JSON.stringify(text)} is no address of a node`, 'it looks like https://mx1.example.com:8443');
+    throw usageError(
+      `${JSON.stringify(withoutPassword(text))} is no address of a node`,
+      'it looks like https://mx1.example.com:8443',
+    );
   return (url.origin + url.pathname).replace(/(\/api\/v1)?\/*$/, '');
 };
+
+const withoutPassword = (address: string): string => address.replace(/\/\/[^/]*@/, '//…@');
 
 /** The absolute path of a certificate file that can be read. */
 export const checkedCaFile = async (file: string): Promise<string> => {

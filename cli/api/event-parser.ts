@@ -17,7 +17,8 @@ export const createEventParser = (): EventParser => {
   let chars = 0;
 
   const takeData = (text: string): void => {
-    chars += text.length;
+    // Its end of line too: there may be any number of empty ones.
+    chars += text.length + 1;
     if (chars <= maxEventChars) data.push(text);
   };
   const endEvent = (): ClusterEvent[] => {

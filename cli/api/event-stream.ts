@@ -66,7 +66,8 @@ async function* nothing(): AsyncIterable<never> {}
 
 const maxBodyBytes = 64 * 1024;
 
-const bodyOf = async (stream: AsyncIterable<Buffer>): Promise<Buffer> => {
+/** Of an answer that says what is wrong; as much of it as anybody wants to read. */
+export const bodyOf = async (stream: AsyncIterable<Buffer>): Promise<Buffer> => {
   const chunks: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of stream) {

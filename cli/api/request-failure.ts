@@ -110,11 +110,27 @@ const exitCodeOf = (status: number): ExitCode => {
 const errorValue = (body: Buffer): ErrorValue | undefined => {
   try {
     const {error} = JSON.parse(body.toString('utf8')) as {error?: ErrorValue | null};
-    return typeof error?.code === 'string' && typeof error.detail === 'string' ? error : undefined;
+    if (typeof error?.code !== 'string' || typeof error.detail !== 'string') return undefined;
+    const {fields, required_scopes: scopes, request_id: id, ...known} = error;
+    return {
+      ...known,
+      ...(typeof id === 'string' && {request_id: id}),
+      ...(isListOf(fields, isField) && {fields}),
+      ...(isListOf(scopes, isText) && {required_scopes: scopes}),
+    } as ErrorValue;
   } catch {
     return undefined;
   }
 };
+
+const isText = (value: unknown): boolean => typeof value === 'string';
+
+const isField = (value: unknown): boolean => {
+  const {path, detail} = (value ?? {}) as {path?: unknown; detail?: unknown};
+  return isText(path) && isText(detail);
+};
+
+const isListOf = (value: unknown, isEntry: (entry: unknown) => boolean): boolean => Array.isArray(value) && value.every(isEntry);
 
 const hintOf = (error: ErrorValue, wait: number | undefined, path: string): string | undefined => {
   switch (error.code) {

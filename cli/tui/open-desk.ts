@@ -35,10 +35,11 @@ export const openDesk = async (opening: DeskOpening, {name, connection, greeting
 };
 
 /** What the flags, the environment and the contexts say. */
-export const firstPlace = async (session: Session): Promise<DeskPlace> => ({
-  name: await nameOf(session),
-  connection: await session.connection(),
-});
+export const firstPlace = async (session: Session): Promise<DeskPlace> => {
+  // The address is checked by that.
+  const connection = await session.connection();
+  return {name: await nameOf(session), connection};
+};
 
 /** The one that was left again, with what to say, when the other does not work. */
 export const movedDesk = async (opening: DeskOpening, left: Desk, place: () => Promise<DeskPlace>): Promise<Desk> => {

@@ -79,3 +79,9 @@ test('an address may have a path and a slash at its end, and must be HTTPS witho
   for (const url of ['mx1:8443', 'http://mx1:8443', 'https://user:pw@mx1', 'https://mx1?x=1', 'ftp://mx1', ''])
     t.throws(() => checkedUrl(url));
 });
+
+test('a password in an address is not told on', t => {
+  const error = t.throws(() => checkedUrl('https://admin:secret@mx1.example.com:8443'));
+
+  t.regex(error?.message ?? '', /"https:\/\/…@mx1\.example\.com:8443" is no address of a node/);
+});

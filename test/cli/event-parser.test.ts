@@ -65,6 +65,17 @@ test('an event beyond a mebibyte is left out without being kept, on one line or 
   t.deepEqual(parse(`data: ${JSON.stringify({...heldEvent, subject: long})}\n\n`).length, 1);
 });
 
+test('an event of lines without end is let go, though there is nothing on them', t => {
+  const parser = createEventParser();
+  const lines = Buffer.from('data:\n'.repeat(100_000));
+  const before = process.memoryUsage().heapUsed;
+
+  for (let n = 0; n < 200; n += 1) parser.push(lines);
+
+  t.true(process.memoryUsage().heapUsed - before < 100 * 1024 * 1024);
+  t.deepEqual(parser.push(Buffer.from(`\n${framed(healthEvent)}`)), [healthEvent]);
+});
+
 test('an event that the connection ended in is not told', t => {
   t.deepEqual(parse(framed(healthEvent).slice(0, -1)), []);
 });

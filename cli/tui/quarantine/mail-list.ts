@@ -33,6 +33,8 @@ const liveMs = 30_000;
 /** A burst of events is read once. */
 const burstMs = 300;
 const longestRetryMs = 15_000;
+/** What a node may ask for with Retry-After. A timer that is set to more than 24 days goes off at once. */
+const longestWaitMs = 60_000;
 /** Between two readings that events cause: a key may ask so and so often in a minute. */
 const leastGapMs = 1500;
 /** What is not wanted any more ends between two pages. */
@@ -49,8 +51,8 @@ export const createMailList = ({client, live, now}: MailListNeeds): MailList => 
   /** That list has all been read, or is being read. */
   let gatheredVersion = 0;
   let gatheredAtMs = 0;
-  /** Left while a list was being read, in which they may still be. */
-  let goneMeanwhile = new Set<string>();
+  /** Left while a list is being read, in which they may still be; undefined while none is. */
+  let goneMeanwhile: Set<string> | undefined;
   let failures = 0;
   let isResting = false;
   /** Of the extract read last, to notice one that does not help. */
@@ -58,6 +60,8 @@ export const createMailList = ({client, live, now}: MailListNeeds): MailList => 
   let timer: NodeJS.Timeout | undefined;
   let burst: NodeJS.Timeout | undefined;
   let wokenAtMs = 0;
+  /** As the node has asked for, which tells of events all the same. */
+  let notBeforeMs = 0;
 
   const dispatch = (event: ListEvent): void => {
     const next = afterEvent(state, event);
@@ -97,7 +101,8 @@ export const createMailList = ({client, live, now}: MailListNeeds): MailList => 
     const {version, sorted} = state;
     gatheredVersion = version;
     gatheredAtMs = now();
-    goneMeanwhile = new Set();
+    const gone = new Set<string>();
+    goneMeanwhile = gone;
     const isAgain = sorted.length > 0;
     const all: HeldMail[] = [];
     let latest: Reading = {version, mails: [], total: 0, unreachableNodes: [], atMs: now()};
@@ -113,7 +118,7 @@ export const createMailList = ({client, live, now}: MailListNeeds): MailList => 
       if (!isAgain) dispatch({type: 'gathered', isAll: false, isEnd: false, ...latest});
       if (all.length >= mostSorted) break;
     }
-    const held = all.filter(mail => !goneMeanwhile.has(mailId(mail)));
+    const held = all.filter(mail => !gone.has(mailId(mail)));
     dispatch({type: 'gathered', isAll: true, isEnd: true, ...latest, mails: held.slice(0, mostSorted)});
   };
   /** What is new is added; what has gone was told by events, and shows in the number if it was not. */
@@ -163,9 +168,12 @@ export const createMailList = ({client, live, now}: MailListNeeds): MailList => 
       gatheredVersion = 0;
       live.failed(failure);
       dispatch({type: 'failed', failure});
-      schedule(Math.max(Math.min(longestRetryMs, 1000 * 2 ** failures), (failure.retryAfterSeconds ?? 0) * 1000));
+      const askedMs = Math.min(longestWaitMs, (failure.retryAfterSeconds ?? 0) * 1000);
+      notBeforeMs = now() + askedMs;
+      schedule(Math.max(Math.min(longestRetryMs, 1000 * 2 ** failures), askedMs));
     } finally {
       isBusy = false;
+      goneMeanwhile = undefined;
     }
     void work();
   };
@@ -187,7 +195,7 @@ export const createMailList = ({client, live, now}: MailListNeeds): MailList => 
         burst = undefined;
         refresh();
       },
-      Math.max(burstMs, wokenAtMs + leastGapMs - now()),
+      Math.max(burstMs, wokenAtMs + leastGapMs - now(), notBeforeMs - now()),
     );
   };
 
@@ -203,7 +211,7 @@ export const createMailList = ({client, live, now}: MailListNeeds): MailList => 
       isShown = true;
       const unhear = live.on(['held', 'released', 'discarded'], event => {
         if (event?.type === 'released' || event?.type === 'discarded') {
-          goneMeanwhile.add(mailId(event));
+          goneMeanwhile?.add(mailId(event));
           dispatch({type: 'gone', ids: new Set([mailId(event)])});
         }
         if (event === undefined) gatheredVersion = 0;

@@ -1,6 +1,7 @@
 // What was confirmed and has not begun when the dashboard is left.
 import test from 'ava';
-import {isTmuxInstalled} from '../../helpers/terminal.ts';
+import {mfctlFile} from '../../helpers/program.ts';
+import {isTmuxInstalled, startTerminal} from '../../helpers/terminal.ts';
 import {clusterOf} from './cluster-records.ts';
 import {scriptedNode, startScripted} from './scripted-dashboard.ts';
 
@@ -26,6 +27,14 @@ const confirmRevocation = async (t: Parameters<typeof startScripted>[0]) => {
   await terminal.shows(/In \d s: revoke/);
   return {terminal, api, node};
 };
+
+onTerminal('[tmux] an address that is none is told before anything is drawn', async t => {
+  const terminal = await startTerminal(t, [process.execPath, mfctlFile, 'dashboard', '--url', 'mx1'], {
+    env: {XDG_CONFIG_HOME: '/nonexistent'},
+  });
+
+  t.regex(await terminal.shows('exit status 2'), /"mx1" is no address of a node/);
+});
 
 for (const [name, leave] of Object.entries(ways))
   onTerminal(`[tmux] what was confirmed and could be taken back is not done after ${name}`, async t => {

@@ -3,7 +3,10 @@ import {Writable} from 'node:stream';
 import {setFlagsFromString} from 'node:v8';
 import {runInNewContext} from 'node:vm';
 import test from 'ava';
+import {createMailList} from '../../../cli/tui/quarantine/mail-list.ts';
 import {createTheme} from '../../../cli/tui/theme.ts';
+import type {ClusterEvent} from '../../../shared/cluster-event.ts';
+import {createMailApi} from './held-mails.ts';
 
 // As it is built: in development react keeps a record of every drawing.
 process.env.NODE_ENV = 'production';
@@ -45,5 +48,34 @@ test.serial('two thousand screens that differ in every line leave nothing behind
 
   // The text of these screens alone would be 10 MiB.
   t.log(`${Math.round(after - before)} KiB more after ${redraws} redraws`);
+  t.true(after - before < 2048, `${Math.round(after - before)} KiB more`);
+});
+
+test.serial('mail that is released and discarded under a list leaves nothing behind', async t => {
+  let hear: (event: ClusterEvent) => void = () => undefined;
+  const list = createMailList({
+    client: createMailApi([]),
+    live: {
+      on: (_types, listener) => {
+        hear = listener;
+        return () => undefined;
+      },
+      state: () => ({standing: 'live', heardAtMs: undefined, reason: undefined}),
+      answered: () => undefined,
+      failed: () => undefined,
+    },
+    now: Date.now,
+  });
+  t.teardown(list.show());
+  const release = (from: number, count: number) => {
+    for (let n = from; n < from + count; n += 1)
+      hear({type: 'released', node_id: 'mx1', queue_id: `mail${n}`} as unknown as ClusterEvent);
+  };
+  release(0, 1000);
+  const before = heapKiB();
+
+  release(1000, 200_000);
+  const after = heapKiB();
+
   t.true(after - before < 2048, `${Math.round(after - before)} KiB more`);
 });

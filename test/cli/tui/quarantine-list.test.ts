@@ -197,6 +197,22 @@ test('what was read stays when the node is away, with what is wrong', async t =>
   t.pass();
 });
 
+test('a node that asks for time is left alone, however much time it asks for and whatever it tells of', async t => {
+  const api = createMailApi(heldMails(10));
+  const {list, hear} = await startList(t, api);
+  for (const retryAfterSeconds of [60, 999_999_999]) {
+    api.failure = new CliError('rate_limited', 'too many requests', {retryAfterSeconds});
+    list.refresh();
+    await eventually(() => list.get().failure?.retryAfterSeconds === retryAfterSeconds);
+    const before = api.asked.length;
+
+    hear(undefined);
+    await new Promise(resolve => setTimeout(resolve, 500));
+
+    t.is(api.asked.length, before);
+  }
+});
+
 test('an answer about a filter that is not in force any more is dropped', async t => {
   const api = createMailApi(heldMails(10));
   const {list, settled} = await startList(t, api);
