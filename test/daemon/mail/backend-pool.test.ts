@@ -254,4 +254,4 @@ test('a connection that is logged in is not lent to a route without login', asyn
   );
 });
 
-const untilIdle = () => new Promise(resolve => setTimeout(resolve, 50));
+const untilIdle = () => new Promise(resolve => setTimeout(resolve, 500));
