@@ -86,7 +86,10 @@ const createLines = <T>(allColumns: readonly StreamColumn<T>[], hasColour: boole
   ): string => {
     const widths = columns.map((column, at) => widthOf(column, texts[at] ?? ''));
     const rest = (maxWidth ?? 0) - totalWidth(widths.slice(0, -1)) - gap.length;
-    widths.push(Math.max(widths.pop() ?? 0, rest));
+    const last = widths.pop() ?? 0;
+    // A little less of the last cell is better read than a line that is broken in two.
+    const isCut = maxWidth !== undefined && columns.at(-1)?.isFlexible && rest >= leastFlexibleWidth;
+    widths.push(isCut ? rest : Math.max(last, rest));
     const cells = columns.map((column, at) => {
       const width = widths[at] ?? 0;
       const text = maxWidth !== undefined && column.isFlexible ? truncate(texts[at] ?? '', width) : (texts[at] ?? '');
@@ -112,6 +115,8 @@ const createLines = <T>(allColumns: readonly StreamColumn<T>[], hasColour: boole
     },
   };
 };
+
+const leastFlexibleWidth = 6;
 
 /** First by shorter cells, then without the columns that matter least. */
 const fitting = <T>(columns: readonly StreamColumn<T>[], maxWidth: number | undefined): readonly StreamColumn<T>[] => {

@@ -57,6 +57,12 @@ test('a narrow terminal gets shorter cells, then fewer columns', async t => {
   t.regex(await printed({columns: 18}), /^ID +ABOUT\na {5}x␛\[2J y\n/);
 });
 
+test('a line is not broken for a last cell that could be a little shorter', async t => {
+  const text = await printed({columns: 15, env: {NO_COLOR: '1'}});
+
+  t.is(text, ['ID    ABOUT', 'a     x␛[2J y', 'abcdef  a long…', 'bad     -', ''].join('\n'));
+});
+
 test('a pipe gets an object a line, unless a table was asked for, which is not cut then', async t => {
   const lines = rows.map(row => JSON.stringify(row).replaceAll('\x1b', '\\u001b')).join('\n');
 

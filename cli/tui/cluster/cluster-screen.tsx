@@ -128,4 +128,4 @@ export const ClusterScreen = (): ReactElement => {
 };
 
 const outOfSight = (scope: string, mayReadMail: boolean): string =>
-  `This ${scope} key may not see the nodes of the cluster${mayReadMail ? '; what is held for it is below' : ', nor held mail'}.`;
+  `This ${scope} key may not see the nodes${mayReadMail ? '; what is held for it is below' : ', nor held mail'}.`;

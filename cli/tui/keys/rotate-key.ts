@@ -19,6 +19,10 @@ const overlaps = [
 
 export const askToRotate = (frame: Frame, key: ApiKey): void => {
   if (isRefused(frame, 'keys:write')) return;
+  if (key.revoked_at !== null) {
+    frame.say(`key ${key.id} is revoked, so there is nothing to replace: n makes a new one`, 'warn');
+    return;
+  }
   frame.open({
     kind: 'choice',
     title: `Rotate key ${key.id}: how long is the old one good?`,

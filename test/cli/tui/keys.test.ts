@@ -1,13 +1,16 @@
 import test from 'ava';
+import type {Frame} from '../../../cli/tui/frame.ts';
 import {standingOf} from '../../../cli/tui/keys/key-facts.ts';
 import {checkKeyForm} from '../../../cli/tui/keys/key-form.ts';
 import {keyPage} from '../../../cli/tui/keys/key-page.ts';
 import {type KeysView, keysLines} from '../../../cli/tui/keys/keys-lines.ts';
 import {afterKeysEvent, chosenIn, type KeysState, keysStart, shownKeys} from '../../../cli/tui/keys/keys-state.ts';
+import {askToRotate} from '../../../cli/tui/keys/rotate-key.ts';
 import {createTheme} from '../../../cli/tui/theme.ts';
 import type {ApiKey} from '../../../shared/api-key.ts';
 import {hostile, key as sampleKey} from '../sample-records.ts';
 import {fits, withoutStyle} from './drawn.ts';
+import {createFakeFrame} from './fake-frame.ts';
 
 const nowMs = Date.parse('2026-03-01T12:00:00Z');
 const dayMs = 86_400_000;
@@ -123,6 +126,16 @@ test('the page of a key says all of its record, and that it is the one in use', 
 
   fits(t, lines, {columns: 58, rows: 100});
   t.true(lines.map(withoutStyle).includes('This is the key in use here.'));
+});
+
+test('a revoked key has nothing to replace, and is not asked how long it is good', t => {
+  const frame = createFakeFrame();
+  const desk = {may: () => true};
+
+  askToRotate({...frame, desk} as unknown as Frame, key(4, 'gone', {revoked_at: at(-1)}));
+
+  t.false(frame.isAnythingOpen());
+  t.regex(frame.said.join(), /key 4 is revoked/);
 });
 
 const form = {name: 'a', scope: 'read-only', domain: '', rate_limit_per_minute: '600', expires_at: ''};
