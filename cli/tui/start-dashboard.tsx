@@ -95,11 +95,13 @@ const show = async ({startScreen, undoMs, session}: DashboardNeeds, desk: Desk, 
   const crash = (error: unknown) => endWith(isTerminalGone(error) ? {kind: 'interrupted'} : {kind: 'crashed', error});
   for (const signal of signals) process.on(signal, stop);
   process.on('uncaughtException', crash);
+  process.stdout.on('error', crash);
   try {
     await app.waitUntilExit();
   } finally {
     for (const signal of signals) process.off(signal, stop);
     process.off('uncaughtException', crash);
+    process.stdout.off('error', crash);
   }
   return ending;
 };
