@@ -1,5 +1,21 @@
+import {setImmediate as nextTurn} from 'node:timers/promises';
+import {exitCodes} from './cli-error.ts';
+import {fileFailure} from './files/file-failure.ts';
+import {failureReport} from './output/failure-report.ts';
 import {run} from './program.ts';
 import {processTerminal} from './terminal.ts';
 
 /** Runs one command line (without node and script) and resolves with the exit code. */
-export const main = (argv: string[]): Promise<number> => run(argv, processTerminal());
+export const main = async (argv: string[]): Promise<number> => {
+  let lost: NodeJS.ErrnoException | undefined;
+  const terminal = processTerminal(error => {
+    lost ??= error;
+  });
+  const code = await run(argv, terminal);
+  // What could not be written is told of only then.
+  await nextTurn();
+  if (lost === undefined) return code;
+  const failure = fileFailure('standard output', lost, 'write to');
+  terminal.stderr.write(failureReport(failure, {format: 'table', isColour: false}));
+  return code === exitCodes.ok ? failure.exitCode : code;
+};

@@ -15,14 +15,14 @@ export interface Terminal {
   onInterrupt(listener: () => void): () => void;
 }
 
-export const processTerminal = (): Terminal => {
+/** `onLost` hears of what standard output has no room for; with standard error there is nobody left to tell. */
+export const processTerminal = (onLost: (error: NodeJS.ErrnoException) => void = () => undefined): Terminal => {
   const {env, stdin, stdout, stderr} = process;
+  stderr.on('error', () => undefined);
   // `mfctl … | head` closes the pipe while there is still something to say; that is no failure.
-  for (const stream of [stdout, stderr]) {
-    stream.on('error', (error: NodeJS.ErrnoException) => {
-      if (error.code !== 'EPIPE') throw error;
-    });
-  }
+  stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') onLost(error);
+  });
   return {
     env,
     stdin,

@@ -44,8 +44,11 @@ export interface Client {
   /** Rejects with a CliError for everything but success. */
   send<T>(request: Request): Promise<Answer<T>>;
   sendRaw(request: Request): Promise<RawAnswer>;
-  /** Resolves once the answer has begun and is a success; reading on may still reject with a CliError. */
-  download(path: string): Promise<AsyncIterable<Buffer>>;
+  /**
+   * Resolves once the answer has begun and is a success; reading on may still reject with a CliError. When `signal` aborts
+   * before that, it rejects with its reason.
+   */
+  download(path: string, signal?: AbortSignal): Promise<AsyncIterable<Buffer>>;
   /**
    * What happens in the cluster from the moment this resolves, over one connection: it ends when that does, and when `signal`
    * aborts. No types are all that the key may see. Rejects, or throws while it is read, with a CliError when the node refuses
@@ -108,15 +111,19 @@ export const createClient = async ({connection, version, log, retry = once}: Cli
       };
     },
 
-    download: async path => {
+    download: async (path, signal) => {
       const url = requestUrl(baseUrl, {path});
       const stream = http.stream(url);
+      const abort = (): void => void stream.destroy(new Error('given up'));
+      signal?.addEventListener('abort', abort);
       const response = await new Promise<Response>((resolve, reject) => {
         stream.once('response', resolve);
         stream.once('error', reject);
-      }).catch(error => {
-        throw connectionFailure(error, url);
-      });
+      })
+        .catch(error => {
+          throw signal?.aborted ? signal.reason : connectionFailure(error, url);
+        })
+        .finally(() => signal?.removeEventListener('abort', abort));
       log(describe('GET', url, response));
       const {statusCode: status, headers} = response;
       if (status >= 200 && status <= 299) return read(stream, url);

@@ -1,5 +1,6 @@
 // Which contexts hold a key. The node tells only how a key begins, and a key must never be given to another cluster.
 import type {ApiKey} from '../../shared/api-key.ts';
+import {keyPrefixLength} from '../../shared/api-key-value.ts';
 import type {ClusterStatus} from '../../shared/cluster-status.ts';
 import type {Client} from '../api/client.ts';
 import {apiUrl, type Connection} from '../api/connection.ts';
@@ -17,13 +18,14 @@ interface Needs {
   contexts: Pick<ContextStore, 'read' | 'keyOf'>;
 }
 
-/** `isOwn`: the key is the one that `client` asks with, so all of it can be compared. */
+/** A shorter beginning could be that of any key, and so could the address that a node tells of. `isOwn`: the key is the one that `client` asks with, so all of it can be compared. */
 export const findKeyHolders = async (needs: Needs, {key_prefix}: ApiKey, isOwn: boolean): Promise<KeyHolders> => {
   const {contexts} = await needs.contexts.read();
   const alike: {name: string; url: string; isSame: boolean}[] = [];
   for (const {name, url} of contexts) {
     const key = await needs.contexts.keyOf(name);
-    if (key?.startsWith(key_prefix)) alike.push({name, url, isSame: isOwn && key === needs.connection.apiKey});
+    if (key?.startsWith(key_prefix) && key_prefix.length >= keyPrefixLength)
+      alike.push({name, url, isSame: isOwn && key === needs.connection.apiKey});
   }
 
   const here = needs.connection.baseUrl.href;

@@ -1,6 +1,7 @@
 // All held mail that matches, however much that is.
 import type {HeldMail} from '../../shared/held-mail.ts';
 import type {Client, Request} from '../api/client.ts';
+import {CliError} from '../cli-error.ts';
 
 export type MailQuery = NonNullable<Request['query']>;
 
@@ -28,11 +29,14 @@ export async function* heldMailPages(
   const seen = new Set<string>();
   let {until} = query;
   let offset = 0;
+  let knownPages = 0;
   for (;;) {
     const asked = {...query, until, limit: maxPageSize, offset: offset || undefined};
     const {data, totalCount, unreachableNodes} = await client.send<HeldMail[]>({path: 'mail/quarantine', query: asked, signal});
     const mails = data.filter(({node_id, queue_id}) => !seen.has(`${node_id}/${queue_id}`));
     for (const {node_id, queue_id} of mails) seen.add(`${node_id}/${queue_id}`);
+    knownPages = mails.length === 0 ? knownPages + 1 : 0;
+    if (seen.size > mostMails || (data.length >= maxPageSize && knownPages > mostKnownPages)) throw endlessList();
     yield {mails, totalCount, unreachableNodes};
     if (data.length < maxPageSize) return;
 
@@ -42,6 +46,16 @@ export async function* heldMailPages(
     until = next ?? until;
   }
 }
+
+/** No list of people's mail, and more than there is memory for. */
+const mostMails = 1_000_000;
+/** One after the other in which there is nothing new: there may be one, of mail that has arrived in the same millisecond. */
+const mostKnownPages = 3;
+
+const endlessList = (): CliError =>
+  new CliError('unexpected_answer', 'the list has no end, or more than a million mails', {
+    hint: 'narrow it by filters, such as --since or --domain; nothing was changed',
+  });
 
 const justAfter = (timestamp: string | undefined): string | undefined => {
   const ms = Date.parse(timestamp ?? '');

@@ -29,6 +29,9 @@ export interface Live {
   stop(): void;
 }
 
+/** That something was heard once more is no news: a burst of events must not draw a screen for each of them. */
+const newsEveryMs = 250;
+
 export const startLive = (client: Pick<Client, 'events'>, now: () => number): Live => {
   const ended = new AbortController();
   const listeners = new Set<() => void>();
@@ -41,6 +44,8 @@ export const startLive = (client: Pick<Client, 'events'>, now: () => number): Li
   const update = (heardAtMs = state.heardAtMs): void => {
     const standing = standingOf(heardAtMs);
     const reason = standing === 'offline' || standing === 'polling' ? failure?.detail : undefined;
+    const isNews = standing !== state.standing || reason !== state.reason || heardAtMs === undefined;
+    if (!isNews && heardAtMs - (state.heardAtMs ?? 0) < newsEveryMs) return;
     state = {standing, heardAtMs, reason};
     for (const listener of listeners) listener();
   };

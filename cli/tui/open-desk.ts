@@ -1,9 +1,11 @@
 import type {Me} from '../../shared/api-key.ts';
+import type {Client} from '../api/client.ts';
 import {type Connection, chosenContext} from '../api/connection.ts';
-import {asCliError} from '../cli-error.ts';
+import {asCliError, CliError} from '../cli-error.ts';
 import type {Session} from '../session.ts';
 import {createDesk, type Desk} from './desk.ts';
-import {startLive} from './live.ts';
+import {endingClient} from './ending-client.ts';
+import {type Live, startLive} from './live.ts';
 import {createTheme} from './theme.ts';
 
 export interface DeskPlace {
@@ -20,18 +22,34 @@ export interface DeskOpening {
   isColour: boolean;
 }
 
-/** Rejects with a CliError when the node does not answer or refuses the key. */
-export const openDesk = async (opening: DeskOpening, {name, connection, greeting}: DeskPlace): Promise<Desk> => {
+/** Rejects with a CliError when the node does not answer or refuses the key, and with the reason of `ended` when that aborts. */
+export const openDesk = async (
+  opening: DeskOpening,
+  {name, connection, greeting}: DeskPlace,
+  ended = new AbortController(),
+): Promise<Desk> => {
   const {session, isReadOnly, isColour} = opening;
   const {terminal, contexts, clientFor} = session;
-  const client = await clientFor(connection);
+  const client = endingClient(await clientFor(connection), ended.signal);
   const {data: me} = await client.send<Me>({path: 'auth/me'});
-  const live = startLive(client, Date.now);
+  const live = startEndingLive(client, ended);
   const theme = createTheme(isColour);
   return createDesk({
     ...{client, connection, clientFor, name, terminal, contexts, live, me, theme, isReadOnly},
     ...(greeting !== undefined && {greeting}),
   });
+};
+
+/** What ends it ends the requests of the desk, too. */
+const startEndingLive = (client: Client, ended: AbortController): Live => {
+  const live = startLive(client, Date.now);
+  return {
+    ...live,
+    stop: () => {
+      live.stop();
+      ended.abort(new CliError('ended', 'the dashboard has been left'));
+    },
+  };
 };
 
 /** What the flags, the environment and the contexts say. */
@@ -41,13 +59,19 @@ export const firstPlace = async (session: Session): Promise<DeskPlace> => {
   return {name: await nameOf(session), connection};
 };
 
-/** The one that was left again, with what to say, when the other does not work. */
-export const movedDesk = async (opening: DeskOpening, left: Desk, place: () => Promise<DeskPlace>): Promise<Desk> => {
+/** The one that was left again, with what to say, when the other does not work. Rejects when `ended` aborts. */
+export const movedDesk = async (
+  opening: DeskOpening,
+  left: Desk,
+  {to, ended}: {to: () => Promise<DeskPlace>; ended: AbortController},
+): Promise<Desk> => {
   try {
-    return await openDesk(opening, await place());
+    return await openDesk(opening, await to(), ended);
   } catch (error) {
-    const live = startLive(left.client, Date.now);
-    return {...createDesk({...left, live}), greeting: asCliError(error)};
+    if (ended.signal.aborted) throw error;
+    const again = new AbortController();
+    const client = endingClient(await left.clientFor(left.connection), again.signal);
+    return {...createDesk({...left, client, live: startEndingLive(client, again)}), greeting: asCliError(error)};
   }
 };
 

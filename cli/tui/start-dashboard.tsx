@@ -1,5 +1,6 @@
 // From the terminal as it was to the dashboard, and back.
 import {render} from 'ink';
+import {CliError} from '../cli-error.ts';
 import {Dashboard} from './dashboard.tsx';
 import type {Desk} from './desk.ts';
 import type {ScreenName} from './frame.ts';
@@ -34,13 +35,35 @@ export const startDashboard = async (needs: DashboardNeeds): Promise<boolean> =>
       if (ending.kind === 'crashed') throw ending.error;
       if (ending.kind !== 'move') return ending.kind === 'interrupted';
       startScreen = ending.screen;
-      desk = await movedDesk(needs, desk, ending.to);
+      const next = await move(needs, desk, ending.to);
+      if (!next) return true;
+      desk = next;
     }
   } finally {
     desk.live.stop();
     guard.leave();
   }
 };
+
+/** Undefined when it was interrupted: nothing is drawn meanwhile that could take a key. */
+const move = async (needs: DashboardNeeds, desk: Desk, to: () => Promise<DeskPlace>): Promise<Desk | undefined> => {
+  const ended = new AbortController();
+  const interrupt = (): void => ended.abort(new CliError('interrupted', 'the dashboard was left'));
+  for (const signal of signals) process.on(signal, interrupt);
+  try {
+    const next = await movedDesk(needs, desk, {to, ended});
+    if (!ended.signal.aborted) return next;
+    next.live.stop();
+    return undefined;
+  } catch (error) {
+    if (ended.signal.aborted) return undefined;
+    throw error;
+  } finally {
+    for (const signal of signals) process.off(signal, interrupt);
+  }
+};
+
+const signals = ['SIGTERM', 'SIGHUP', 'SIGINT'] as const;
 
 const show = async ({startScreen, undoMs, session}: DashboardNeeds, desk: Desk, guard: ScreenGuard): Promise<Ending> => {
   let ending: Ending = {kind: 'quit'};
@@ -70,14 +93,15 @@ const show = async ({startScreen, undoMs, session}: DashboardNeeds, desk: Desk, 
   const stop = () => endWith({kind: 'interrupted'});
   /** What is thrown outside of drawing; on what is thrown while it draws, ink ends by itself. */
   const crash = (error: unknown) => endWith(isTerminalGone(error) ? {kind: 'interrupted'} : {kind: 'crashed', error});
-  const signals = ['SIGTERM', 'SIGHUP', 'SIGINT'] as const;
   for (const signal of signals) process.on(signal, stop);
   process.on('uncaughtException', crash);
+  process.stdout.on('error', crash);
   try {
     await app.waitUntilExit();
   } finally {
     for (const signal of signals) process.off(signal, stop);
     process.off('uncaughtException', crash);
+    process.stdout.off('error', crash);
   }
   return ending;
 };

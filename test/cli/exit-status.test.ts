@@ -1,12 +1,17 @@
 import type {ChildProcess} from 'node:child_process';
 // One test for every exit status, of the built program: what a script sees.
+import {spawn} from 'node:child_process';
+import {once} from 'node:events';
+import {existsSync} from 'node:fs';
+import {text} from 'node:stream/consumers';
 import test from 'ava';
-import {mfctlFile, run} from '../helpers/program.ts';
+import {cleanEnvironment, mfctlFile, run} from '../helpers/program.ts';
 import {hasScript, runInTerminal} from '../helpers/pseudo-terminal.ts';
 import {domain, outcome} from './sample-records.ts';
 import {type Reply, startApi} from './scripted-api.ts';
 
 const onTerminal = hasScript ? test : test.skip;
+const onFullDisk = existsSync('/dev/full') ? test : test.skip;
 const failure = (status: number, code: string): Reply => ({status, error: {code, detail: 'as scripted'}});
 
 test('0: it is done', async t => {
@@ -21,6 +26,20 @@ test('1: it failed', async t => {
 
   t.is((await run(mfctlFile, ['domain', 'create', 'example.com', '--backend', 'a.example:25'], {env})).code, 1);
   t.is((await run(mfctlFile, ['domain', 'list'], {env})).code, 1);
+});
+
+onFullDisk('1: what is printed has no room (needs /dev/full)', async t => {
+  const {env} = await startApi(t, {'GET /domains': {data: [domain]}});
+
+  for (const argv of [['domain', 'list'], ['--help']]) {
+    const shell = spawn('sh', ['-c', '"$@" > /dev/full', 'sh', process.execPath, mfctlFile, ...argv], {
+      env: {...cleanEnvironment(), ...env},
+    });
+    const [stderr, [code]] = await Promise.all([text(shell.stderr), once(shell, 'close')]);
+
+    t.is(stderr, 'error: cannot write to standard output: no space left on the disk (file_failed)\n');
+    t.is(code, 1);
+  }
 });
 
 test('2: it was typed wrong', async t => {

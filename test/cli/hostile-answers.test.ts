@@ -74,3 +74,17 @@ test('a total that is no count is none', async t => {
       t.false(stderr.includes('--offset'), `${total}: ${stderr}`);
     }
 });
+
+test('a list that begins again and again is given up', async t => {
+  const data = Array.from({length: 1000}, (_, at) => ({...mail, queue_id: `mail${at}`}));
+  const api = await startApi(t, {'GET /mail/quarantine': {data}});
+
+  const {code, stderr} = await api.mfctl(['quarantine', 'discard', '--all-matching', '--yes']);
+
+  t.is(code, 1);
+  t.regex(stderr, /the list has no end/);
+  t.deepEqual(
+    api.requests.filter(({method}) => method !== 'GET'),
+    [],
+  );
+});

@@ -265,6 +265,19 @@ test('a context of another cluster is never given the key, however alike the old
   t.regex(stderr, /warning: the context foreign has a key that begins alike/);
 });
 
+test('a node that says every key begins like the one to rotate gets at no context', async t => {
+  const api = await arrange(t, {
+    'GET /auth/api-keys': {data: [{...key, key_prefix: ''}]},
+    'GET /cluster/status': {data: {peers: [{api_url: 'https://mx1.other.example:8443/'}]}},
+  });
+  await api.store.remove('mine');
+  await api.store.put({name: 'other', url: 'https://mx1.other.example:8443'}, {key: 'mfk_other', makeCurrent: false});
+
+  await api.rotate(['--yes'], {MFCTL_API_KEY: oldKey});
+
+  t.is(await api.store.keyOf('other'), 'mfk_other');
+});
+
 test('the very key in use is replaced under any address', async t => {
   const api = await arrange(t);
   await api.store.put({name: 'tunnel', url: 'https://localhost:9'}, {key: oldKey, makeCurrent: false});

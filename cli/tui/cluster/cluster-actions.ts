@@ -29,7 +29,7 @@ export const askForToken = (frame: Frame): void => {
 const createToken = async (frame: Frame): Promise<void> => {
   try {
     const {data} = await frame.desk.client.send<CreatedToken>({method: 'POST', path: 'cluster/tokens', json: {}});
-    frame.open(
+    frame.openLater(
       secretPage(frame, {
         title: 'Join token',
         before: [`It lets one node join through ${data.address}, until ${timeText(data.expires_at)}.`],

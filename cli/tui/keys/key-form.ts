@@ -73,13 +73,14 @@ const create = async (frame: Frame, values: FormValues, onCreated: () => void): 
   };
   try {
     const {data} = await frame.desk.client.send<CreatedApiKey>({method: 'POST', path: 'auth/api-keys', json});
-    frame.open(newKeyPage(frame, data));
+    // Later: enter, which is typed elsewhere meanwhile, would close it for good.
+    frame.openLater(newKeyPage(frame, data));
     onCreated();
   } catch (error) {
     const {fields} = asCliError(error);
     const wrong = Object.fromEntries(fields.map(({path, detail}) => [path, detail]));
     frame.fail(error);
-    if (fields.length > 0) frame.open(keyForm(frame, values, onCreated, wrong));
+    if (fields.length > 0) frame.openLater(keyForm(frame, values, onCreated, wrong));
   }
 };
 

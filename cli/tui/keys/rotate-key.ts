@@ -42,7 +42,7 @@ const needsOf = ({desk: {client, connection, clientFor, contexts, now}}: Frame):
 const plan = async (frame: Frame, {id}: ApiKey, overlapMs: number): Promise<void> => {
   try {
     const found = await planRotation(needsOf(frame), id, {overlapMs});
-    frame.open({kind: 'question', lines: questionLines(found), yes: 'rotate', onYes: () => void rotate(frame, found)});
+    frame.openLater({kind: 'question', lines: questionLines(found), yes: 'rotate', onYes: () => void rotate(frame, found)});
   } catch (error) {
     frame.fail(error);
   }
@@ -85,7 +85,7 @@ const shown = (frame: Frame, {key, ...record}: CreatedApiKey, kept: readonly str
       secret: key,
       after: ['Nothing has happened to the old key so far. Put the new one where the old one is used, and go on.'],
     });
-    frame.open({...page, onClose: resolve});
+    frame.openLater({...page, onClose: resolve});
   });
 
 const endText = ({old: before}: RotationPlan, {old, unreachableNodes}: Rotation): string => {

@@ -70,6 +70,24 @@ for (const refusal of [forbidden, unknown, busy])
     t.is(live.state().reason, refusal.detail);
   });
 
+test('a burst of events is drawn a few times and not for each of them', async t => {
+  const {live, open, stands} = start(t, 'open');
+  let heard = 0;
+  let drawn = 0;
+  live.on(['held'], () => {
+    heard += 1;
+  });
+  await stands('live');
+  live.subscribe(() => {
+    drawn += 1;
+  });
+
+  for (let n = 0; n < 1000; n += 1) open[0]?.tell(heldEvent);
+  await eventually(() => heard === 1000);
+
+  t.true(drawn < 10, `drawn ${drawn} times`);
+});
+
 test('a node that goes away is named so, and one that is back is told of with what happened meanwhile unknown', async t => {
   const {live, open, stands} = start(t, 'open', away, 'open');
   const heard: unknown[] = [];

@@ -1,0 +1,25 @@
+// Nothing that a screen has asked for keeps the program from ending when the screen is left.
+import type {Client, Request} from '../api/client.ts';
+
+/** The same client, whose requests are given up when `end` aborts. A download that has begun goes on. */
+export const endingClient = (client: Client, end: AbortSignal): Client => {
+  /** By hand: what `AbortSignal.any` makes would be remembered by `end` for as long as that is there. */
+  const until = async <T>(signal: AbortSignal | undefined, ask: (signal: AbortSignal) => Promise<T>): Promise<T> => {
+    const either = new AbortController();
+    const sources = signal ? [end, signal] : [end];
+    const abort = (): void => either.abort(sources.find(({aborted}) => aborted)?.reason);
+    if (sources.some(({aborted}) => aborted)) abort();
+    for (const source of sources) source.addEventListener('abort', abort);
+    try {
+      return await ask(either.signal);
+    } finally {
+      for (const source of sources) source.removeEventListener('abort', abort);
+    }
+  };
+  return {
+    ...client,
+    send: <T>(request: Request) => until(request.signal, signal => client.send<T>({...request, signal})),
+    sendRaw: request => until(request.signal, signal => client.sendRaw({...request, signal})),
+    download: (path, given) => until(given, signal => client.download(path, signal)),
+  };
+};
