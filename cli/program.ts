@@ -146,7 +146,9 @@ const usageFailure = ({message}: CommanderError, program: Command, argv: readonl
   const help = `${commandPath(program, argv)} --help`;
   const meant = /^\((Did you mean .*)\)$/.exec(suggestion ?? '')?.[1];
   return usageError(
-    what.replace(/\.$/, ''),
+    what
+      .replace(/\.$/, '')
+      .replace(/^command-argument value '(.*)' is invalid for argument '([^']+)'/s, "'$1' is not valid as '$2'"),
     meant === undefined ? help : `${meant.charAt(0).toLowerCase()}${meant.slice(1)} See ${help}`,
   );
 };

@@ -33,7 +33,7 @@ export const actOnMatching = async (session: Session, action: HoldAction, needs:
 
   if (dryRun || mails.length === 0) {
     warnOfPartialList(session, matching);
-    printer.list(mails, {...heldMails, none: `no held mail matches ${filterText(filter)}`});
+    printer.list(mails, {...heldMails, none: isAll(filter) ? 'no held mail' : `no held mail matches ${filterText(filter)}`});
     if (dryRun) printer.note(`a dry run: nothing was changed, ${plural(mails.length, 'mail')} would have been dealt with`);
     return;
   }
@@ -71,9 +71,9 @@ const showSample = (session: Session, mails: readonly HeldMail[], filter: MailFi
     maxWidth,
   });
   const rest = mails.length - sampleSize;
-  stderr.write(
-    `${plural(mails.length, 'held mail')} ${mails.length === 1 ? 'matches' : 'match'} ${safeLine(filterText(filter))}:\n\n${table}`,
-  );
+  const match = mails.length === 1 ? 'matches' : 'match';
+  const why = isAll(filter) ? 'without a filter: this is ALL held mail' : `${match} ${safeLine(filterText(filter))}`;
+  stderr.write(`${plural(mails.length, 'held mail')} ${why}:\n\n${table}`);
   stderr.write(rest > 0 ? `and ${countText(rest)} more\n\n` : '\n');
 };
 
@@ -89,5 +89,7 @@ const filterText = (filter: MailFilter): string => {
     `--${name.replace(/[A-Z]/g, letter => `-${letter.toLowerCase()}`)}`,
     quoted(String(value)),
   ]);
-  return words.length === 0 ? 'no filter, that is to say all' : words.join(' ');
+  return words.join(' ');
 };
+
+const isAll = (filter: MailFilter): boolean => filterText(filter) === '';

@@ -97,6 +97,19 @@ test('a dry run prints what is meant, and changes nothing', async t => {
   t.is(acted().length, 0);
 });
 
+test('without a filter it says that this is all held mail', async t => {
+  const mails = held(2);
+  const {run, acted} = await startQuarantine(t, mails);
+
+  const asked = await run(['discard', '--all-matching'], {columns: 100, input: 'n\n'});
+  mails.splice(0);
+  const none = await run(['discard', '--all-matching', '--yes']);
+
+  t.regex(asked.stderr, /^2 held mails without a filter: this is ALL held mail:\n/);
+  t.is(none.stderr, 'no held mail\n');
+  t.is(acted().length, 0);
+});
+
 test('another number than the one expected stops it before anything is done, by filter and by id', async t => {
   const {run, acted} = await startQuarantine(t, held(3));
 

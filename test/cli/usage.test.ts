@@ -20,7 +20,7 @@ test('wrong usage exits 2 and says what to type', async t => {
     [['quarantine', 'release', '-', 'mx1/aaaaaa'], /goes with no other/],
     [['key', 'create', '--name', 'x'], /--scope/],
     [['key', 'create', '--name', 'x', '--scope', 'all'], /Allowed choices are read-only/],
-    [['key', 'revoke', 'x'], /whole number/],
+    [['key', 'revoke', 'x'], /^error: 'x' is not valid as 'id'. Must be a whole number/],
     [['key', 'delete', '5'], /hint: repeat with --yes/],
     [['key', 'revoke', '5'], /hint: repeat with --yes/],
     [['domain', 'update', 'example.com'], /there is nothing to change/],
