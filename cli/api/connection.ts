@@ -29,8 +29,7 @@ export const resolveConnection = async (terminal: Terminal, flags: ConnectionFla
   const context = await chosenContext(terminal, flags, store);
 
   const url = flags.url ?? (env.MFCTL_URL || undefined) ?? context?.url;
-  if (url === undefined)
-    throw usageError('no node to talk to', 'mfctl login https://HOST:8443');
+  if (url === undefined) throw usageError('no node to talk to', 'mfctl login https://HOST:8443');
   const givenCa = flags.cacert ?? (env.MFCTL_CACERT || undefined);
   const caFile = givenCa ?? context?.cacert;
 

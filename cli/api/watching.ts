@@ -54,7 +54,9 @@ export const keepWatching = async (
     stop();
   }
   if (isTimeUp && limit !== undefined)
-    throw new CliError('timed_out', 'the time of --for is up, and fewer lines than --limit have come', {exitCode: exitCodes.cancelled});
+    throw new CliError('timed_out', 'the time of --for is up, and fewer lines than --limit have come', {
+      exitCode: exitCodes.cancelled,
+    });
   if (!isInterrupted) return;
   // Behind the ^C that the terminal shows.
   if (terminal.stderr.isTTY) terminal.stderr.write('\n');
