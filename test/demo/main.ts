@@ -40,6 +40,7 @@ const welcome = (nodes: ClusterNode[], contexts: string[]): string => {
   const [first = '', second = '', third = ''] = contexts;
   const last = nodes.at(-1);
   const hints = [
+    [`bin/mfctl -c ${first} dashboard`, 'the cluster, the quarantine and the rest, full screen'],
     [`bin/mfctl -c ${second} quarantine list`, 'what all nodes hold, asked of any of them'],
     [`bin/mfctl -c ${third} quarantine release NODE/QUEUE-ID`, 'by the node that holds it'],
     [`bin/mfctl -c ${first} domain update school.example --quarantine-threshold 5`, 'on every node at once'],
@@ -52,7 +53,7 @@ const welcome = (nodes: ClusterNode[], contexts: string[]): string => {
       [node_id.padEnd(10), `API ${api_url}`, `SMTP ${smtp}`, `process ${pid()}`].join('  '),
     ),
     '',
-    'Every second one of them gets a mail for bakery.example, clinic.example or school.example. In another terminal:',
+    'Every second, one of them gets a mail for bakery.example, clinic.example or school.example. In another terminal:',
     ...hints.map(([command, what]) => `  ${command.padEnd(78)}  ${what}`),
     '',
     'Ctrl-C ends the demo; nothing of it is left then.',
