@@ -58,7 +58,7 @@ test('2: it was typed wrong', async t => {
 onTerminal('3: the question was answered with no (needs script of util-linux)', async t => {
   const {env, requests} = await startApi(t, {});
 
-  const {code, output} = await runInTerminal(mfctlFile, ['key', 'delete', '5'], {
+  const {code, output} = await runInTerminal(mfctlFile, ['cluster', 'remove', 'mx2'], {
     env,
     answer: {to: '[y/N]', keys: 'n\r'},
   });
@@ -106,7 +106,7 @@ test('7: nobody answers, or not at this rate', async t => {
 onTerminal('130: Ctrl-C at a question (needs script of util-linux)', async t => {
   const {env, requests} = await startApi(t, {});
 
-  const {code, output} = await runInTerminal(mfctlFile, ['key', 'delete', '5'], {
+  const {code, output} = await runInTerminal(mfctlFile, ['cluster', 'remove', 'mx2'], {
     env,
     answer: {to: '[y/N]', keys: '\x03'},
   });

@@ -1,0 +1,33 @@
+// What starting mfctl costs is what it reads.
+import {readFile, writeFile} from 'node:fs/promises';
+import {join} from 'node:path';
+import test from 'ava';
+import {mfctlFile, run} from '../helpers/program.ts';
+import {mail} from './sample-records.ts';
+import {startApi} from './scripted-api.ts';
+
+const dist = async (name: string): Promise<string> => readFile(new URL(`../../dist/${name}`, import.meta.url), 'utf8');
+
+test('ink and react are in the bundle of the dashboard, and not in that of the commands', async t => {
+  const drawing = /react-reconciler|yoga-layout/;
+
+  t.notRegex(await dist('mfctl.cjs'), drawing);
+  t.regex(await dist('mfctl-dashboard.js'), drawing);
+});
+
+test('quarantine list does not load the dashboard', async t => {
+  const api = await startApi(t, {'GET /mail/quarantine': {data: [mail]}});
+  const [recorder, record] = [join(api.folder, 'recorder.cjs'), join(api.folder, 'loaded')];
+  await writeFile(
+    recorder,
+    `process.on('exit', () => require('node:fs').writeFileSync(${JSON.stringify(record)}, Object.keys(require.cache).join('\\n')));`,
+  );
+
+  const {code, stdout} = await run(mfctlFile, ['quarantine', 'list'], {env: {...api.env, NODE_OPTIONS: `--require ${recorder}`}});
+
+  t.is(code, 0);
+  t.regex(stdout, /mx1\/aaaaaa/);
+  const loaded = await readFile(record, 'utf8');
+  t.regex(loaded, /recorder\.cjs/);
+  t.notRegex(loaded, /dashboard/);
+});
