@@ -1,16 +1,14 @@
 // The frame around the screens: header, screen, modal, message, footer; and where keys go.
 import {Box, useApp} from 'ink';
-import {type ReactElement, useEffect, useLayoutEffect, useMemo, useRef, useState, useSyncExternalStore} from 'react';
+import {type ReactElement, useRef, useState, useSyncExternalStore} from 'react';
 import type {Connection} from '../api/connection.ts';
-import {asCliError} from '../cli-error.ts';
 import {ClusterWatch} from './cluster/cluster-watch.tsx';
-import {createDeferredActions} from './deferred-actions.ts';
 import type {Desk} from './desk.ts';
-import {type Frame, FrameContext, type ScreenName, type ScreenOffer, type Size} from './frame.ts';
-import {footerLine, type Message, messageLine, statusLine, tabsLine, tooSmallLines, usableSize} from './frame-lines.ts';
+import {type Frame, FrameContext, type ScreenName, type Size} from './frame.ts';
+import {footerLine, messageLine, statusLine, tabsLine, tooSmallLines, usableSize} from './frame-lines.ts';
 import {globalBindings, handleKey} from './global-keys.ts';
 import {useNow} from './hooks.ts';
-import type {Binding, KeyName} from './keys.ts';
+import type {KeyName} from './keys.ts';
 import {Lines} from './lines.tsx';
 import type {Modal} from './modal.ts';
 import {modalBorder, questionText} from './modal-lines.ts';
@@ -19,6 +17,7 @@ import type {ScreenGuard} from './screen-guard.ts';
 import {screens} from './screens.ts';
 import {useRedraw, useTerminalSize} from './terminal-size.ts';
 import {useKeys} from './use-keys.ts';
+import {labelsOf, useServices} from './use-services.ts';
 
 export interface DashboardProps {
   desk: Desk;
@@ -35,7 +34,6 @@ export interface DashboardProps {
 
 /** Lines above and below the screen. */
 const frameRows = 4;
-const messageMs = 10_000;
 
 export const Dashboard = (props: DashboardProps): ReactElement => {
   const {desk, undoMs, startScreen, terminal, guard, onQuit, onSwitch, onReconnect} = props;
@@ -46,54 +44,8 @@ export const Dashboard = (props: DashboardProps): ReactElement => {
   const nowMs = useNow(desk);
   const live = useSyncExternalStore(desk.live.subscribe, desk.live.state);
   const [screen, setScreen] = useState<ScreenName>(startScreen);
-  // The first one is shown.
-  const [modals, setModals] = useState<readonly {modal: Modal; id: number}[]>([]);
-  const [modal] = modals;
-  const [message, setMessage] = useState<Message & {untilMs: number}>();
-  const [footer, setFooter] = useState('');
-  const offer = useRef<ScreenOffer>({bindings: []});
+  const {services, modal, message, footer, offer} = useServices(desk, undoMs);
   const modalKeys = useRef<(key: KeyName) => void>(undefined);
-
-  const services = useMemo(() => {
-    const say: Frame['say'] = (text, tone) => setMessage({text, tone, untilMs: desk.now() + messageMs});
-    const fail: Frame['fail'] = error => {
-      const {detail, code, hint} = asCliError(error);
-      say(`${detail} (${code})${hint === undefined ? '' : `; ${hint}`}`, 'bad');
-    };
-    const deferred = createDeferredActions({
-      delayMs: undoMs,
-      now: desk.now,
-      onDone: text => say(text, 'good'),
-      onFailed: fail,
-    });
-    let lastId = 0;
-    const numbered = (next: Modal) => {
-      lastId += 1;
-      return {modal: next, id: lastId};
-    };
-    return {
-      deferred,
-      say,
-      fail,
-      open: (next: Modal): void => {
-        const opened = numbered(next);
-        setModals(others => [opened, ...others]);
-      },
-      openLater: (next: Modal): void => {
-        const opened = numbered(next);
-        setModals(others => [...others, opened]);
-      },
-      close: () => setModals(([, ...others]) => others),
-      goTo: (next: ScreenName) => setScreen(next),
-      defer: deferred.add,
-      offer: (next: ScreenOffer): void => {
-        offer.current = next;
-        setFooter(labelsOf(next.bindings));
-      },
-    };
-  }, [desk, undoMs]);
-  // However it is left: nothing begins behind the back of who has left it.
-  useLayoutEffect(() => () => void services.deferred.dropAll(), [services]);
   const waiting = useSyncExternalStore(services.deferred.subscribe, services.deferred.list);
   const notices = useSyncExternalStore(desk.notices.subscribe, desk.notices.list);
 
@@ -104,6 +56,7 @@ export const Dashboard = (props: DashboardProps): ReactElement => {
   };
   const globals = {
     ...services,
+    goTo: setScreen,
     desk,
     screen,
     offer,
@@ -119,11 +72,6 @@ export const Dashboard = (props: DashboardProps): ReactElement => {
     else handleKey(key, globals);
   });
 
-  useEffect(() => {
-    if (typeof desk.greeting === 'string') services.say(desk.greeting, 'good');
-    else if (desk.greeting) services.fail(desk.greeting);
-  }, [desk, services]);
-
   const {theme} = desk;
   const width = size.columns;
   const room = {width, height: modalHeight, theme};
@@ -133,7 +81,7 @@ export const Dashboard = (props: DashboardProps): ReactElement => {
     onReconnect(connection, screen, [greeting, ...undone.map(what => `not done: ${what}`)].join('; '));
     exit();
   };
-  const frame: Frame = {...services, reconnect, desk, size: body, isActive: modal === undefined};
+  const frame: Frame = {...services, goTo: setScreen, reconnect, desk, size: body, isActive: modal === undefined};
   const isSmall = size !== terminalSize;
   const Screen = screens[screen];
   const said = message && message.untilMs > nowMs ? message : undefined;
@@ -181,12 +129,6 @@ export const Dashboard = (props: DashboardProps): ReactElement => {
     </FrameContext>
   );
 };
-
-/** As one text, which is drawn anew only when it is another one. */
-const labelsOf = (bindings: readonly Binding[]): string =>
-  bindings.flatMap(({keys, label}) => (label === undefined ? [] : [`${shownKey(keys[0] ?? '')}\t${label}`])).join('\n');
-
-const shownKey = (key: string): string => (key === 'escape' ? 'esc' : key);
 
 const heightOf = (modal: Modal, {columns, rows: available}: Size): number => {
   const rows = Math.max(0, available);
