@@ -1,8 +1,8 @@
 // What of the configuration can change while the node runs. Listeners and sizes are fixed at start.
 import {hostname} from 'node:os';
-import type {Reason} from '../shared/held-mail.ts';
-import {reasons} from '../shared/held-mail.ts';
 import {parseHostPort} from '../shared/host-port.ts';
+import type {Reason} from '../shared/reason.ts';
+import {reasons} from '../shared/reason.ts';
 import {ConfigError, type LoadedConfig} from './config/load.ts';
 import type {Config} from './config/schema.ts';
 import {createBuiltinScorer} from './mail/builtin-scorer.ts';

@@ -3,10 +3,6 @@ import {z} from 'zod';
 import {id, nodeId, timestamp} from './fields.ts';
 import {healthStates} from './health.ts';
 import {actionOutcomeSchema, heldMailSchema} from './held-mail.ts';
-import type {Permission} from './scopes.ts';
-
-export const eventTypes = ['held', 'released', 'discarded', 'domain', 'key', 'health'] as const;
-export type EventType = (typeof eventTypes)[number];
 
 const base = {at: timestamp, node_id: nodeId};
 
@@ -47,13 +43,3 @@ export const clusterEventSchema = z.discriminatedUnion('type', [
   healthEventSchema,
 ]);
 export type ClusterEvent = z.infer<typeof clusterEventSchema>;
-
-/** Who may hear of what. */
-export const permissionFor: Record<EventType, Permission> = {
-  held: 'quarantine:read',
-  released: 'quarantine:read',
-  discarded: 'quarantine:read',
-  domain: 'domains:read',
-  key: 'keys:read',
-  health: 'cluster:read',
-};

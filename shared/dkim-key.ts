@@ -1,8 +1,6 @@
 import {z} from 'zod';
+import {dkimAlgorithms} from './dkim-algorithm.ts';
 import {id, timestamp} from './fields.ts';
-
-export const dkimAlgorithms = ['rsa-2048', 'ed25519'] as const;
-export type DkimAlgorithm = (typeof dkimAlgorithms)[number];
 
 /** A selector is one or more DNS labels (RFC 6376 section 3.1). */
 const selector = z

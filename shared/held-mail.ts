@@ -1,9 +1,7 @@
 import {z} from 'zod';
 import type {ErrorValue} from './envelope.ts';
 import {nodeId, queueId, timestamp} from './fields.ts';
-
-export const reasons = ['spam', 'phishing', 'sandbox', 'rbl'] as const;
-export type Reason = (typeof reasons)[number];
+import {reasons} from './reason.ts';
 
 export const heldMailSchema = z
   .strictObject({

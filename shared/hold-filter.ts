@@ -1,8 +1,8 @@
 import {z} from 'zod';
 import {canonicalDomain} from './domain-name.ts';
 import {moment, nodeId} from './fields.ts';
-import {reasons} from './held-mail.ts';
 import {comparableAddress, parseMailAddress} from './mail-address.ts';
+import {reasons} from './reason.ts';
 
 // Query parameters arrive as text; each schema says how that text must look and what it means. The types in `meta` are for
 // the interface description, which tells clients what to write, not how it travels.

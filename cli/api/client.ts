@@ -1,7 +1,8 @@
 // The API over HTTPS. Loaded when a command first needs it: the help must not wait for an HTTP library.
 import type {Got, RequestError, Response} from 'got';
-import type {ClusterEvent, EventType} from '../../shared/cluster-event.ts';
+import type {ClusterEvent} from '../../shared/cluster-event.ts';
 import type {Envelope} from '../../shared/envelope.ts';
+import type {EventType} from '../../shared/event-type.ts';
 import {CliError, usageError} from '../cli-error.ts';
 import type {Connection} from './connection.ts';
 import {bodyOf, openEventStream} from './event-stream.ts';

@@ -1,6 +1,7 @@
 // Server-sent events (WHATWG HTML, section 9.2) as GET /events writes them. All that counts is in the JSON of `data`, so names,
 // ids and waiting times are passed over.
-import type {ClusterEvent, EventType} from '../../shared/cluster-event.ts';
+import type {ClusterEvent} from '../../shared/cluster-event.ts';
+import type {EventType} from '../../shared/event-type.ts';
 
 export interface EventParser {
   /** The events that are complete with this chunk, wherever it was cut. What is no event is left out, and so is what is too long. */
@@ -75,8 +76,6 @@ const members: Record<EventType, Record<string, Kind>> = {
   key: changed,
   health: {...base, from: 'string', to: 'string'},
 };
-
-export const eventTypes = Object.keys(members) as EventType[];
 
 const asEvent = (text: string): ClusterEvent | undefined => {
   try {

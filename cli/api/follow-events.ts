@@ -1,6 +1,7 @@
 // Events for as long as somebody watches, over as many connections as that takes.
 import {setTimeout as sleep} from 'node:timers/promises';
-import type {ClusterEvent, EventType} from '../../shared/cluster-event.ts';
+import type {ClusterEvent} from '../../shared/cluster-event.ts';
+import type {EventType} from '../../shared/event-type.ts';
 import {CliError, exitCodes} from '../cli-error.ts';
 import type {Client} from './client.ts';
 

@@ -51,4 +51,4 @@ export const driftSeen = (
 ): Drift | undefined =>
   driftOf(peers, local_node_id, {seenSeconds: driftSinceMs === undefined ? 0 : Math.floor((nowMs - driftSinceMs) / 1000)});
 
-export const shortHash = (hash: string): string => hash.replace(/^sha256:/, '').slice(0, 8);
+export const shortHash = (hash: string, length = 8): string => hash.replace(/^sha256:/, '').slice(0, length);

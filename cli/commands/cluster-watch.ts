@@ -2,6 +2,7 @@ import {type Command, InvalidArgumentError} from 'commander';
 import {createContact} from '../api/contact.ts';
 import {keepWatching} from '../api/watching.ts';
 import {createClusterChanges, type NodeChange, type NodeState} from '../cluster/cluster-changes.ts';
+import {shortHash} from '../cluster/drift.ts';
 import {pollStatus} from '../cluster/status-poll.ts';
 import {durationMs} from '../moment.ts';
 import {countOfAtLeastOne} from '../option-values.ts';
@@ -29,7 +30,7 @@ const nodeLines = ({fields}: Fields<never>): Streamed<NodeLine> => ({
     {title: 'AT', cell: line => timeText(line.at), width: 20, brief: line => timeOfDay(line.at), briefWidth: 9},
     {title: 'NODE', cell: line => line.node_id, width: 10},
     {title: 'HEALTH', cell: line => line.healthy, width: 7, tone: line => healthTones[line.healthy]},
-    {title: 'CONFIG', cell: line => shortHash(line.config_hash), wide: line => line.config_hash, width: 12, dropRank: 2},
+    {title: 'CONFIG', cell: line => shortHash(line.config_hash, 12), wide: line => line.config_hash, width: 12, dropRank: 2},
     {title: 'DRIFT', cell: line => (line.drift === 'none' ? null : line.drift), width: 7, tone: line => driftTones[line.drift]},
     {title: 'BACKLOG', cell: line => line.outbox_backlog_to_us, width: 7, align: 'right'},
     {
@@ -98,14 +99,12 @@ const changeText = (before: NodeState | undefined, {changed, ...now}: Omit<NodeC
 
 const valueTexts: Record<Exclude<NodeChange['changed'][number], 'seen' | 'removed'>, (state: NodeState) => string | number> = {
   health: state => state.healthy,
-  config: state => shortHash(state.config_hash).slice(0, 8),
+  config: state => shortHash(state.config_hash),
   drift: state => state.drift,
   backlog: state => state.outbox_backlog_to_us,
   license: ({license}) =>
     `${license.type} ${license.status} ${license.valid ? 'valid' : 'invalid'} until ${timeText(license.expires_at)}`,
 };
-
-const shortHash = (hash: string): string => hash.replace(/^sha256:/, '').slice(0, 12);
 
 const intervalMs = (text: string): number => {
   const ms = durationMs(text);

@@ -1,6 +1,6 @@
 import type {Command} from 'commander';
 import type {ClusterStatus, Peer} from '../../shared/cluster-status.ts';
-import {driftOf} from '../cluster/drift.ts';
+import {driftOf, shortHash} from '../cluster/drift.ts';
 import {briefTimeText, durationText, timeText} from '../output/cell-text.ts';
 import type {Column} from '../output/column.ts';
 import type {Fields, Listed} from '../output/resource.ts';
@@ -54,7 +54,7 @@ const columnsFor = ({local_node_id}: ClusterStatus): Column<Peer>[] => [
   {title: 'LAST SEEN', cell: peer => timeText(peer.last_seen), brief: peer => briefTimeText(peer.last_seen)},
   {
     title: 'CONFIG',
-    cell: peer => peer.config_hash.replace(/^sha256:/, '').slice(0, 12),
+    cell: peer => shortHash(peer.config_hash, 12),
     wide: peer => peer.config_hash,
   },
   {title: 'SINCE', cell: peer => durationText(peer.config_hash_age_s), align: 'right', dropRank: 3},

@@ -1,5 +1,6 @@
 import {type Command, Option} from 'commander';
-import type {DkimAlgorithm, DkimKey} from '../../shared/dkim-key.ts';
+import {dkimAlgorithms} from '../../shared/dkim-algorithm.ts';
+import type {DkimKey} from '../../shared/dkim-key.ts';
 import type {Domain} from '../../shared/domain.ts';
 import type {Client} from '../api/client.ts';
 import {findDomain, findDomainId} from '../api/find-domain.ts';
@@ -8,8 +9,6 @@ import type {Column} from '../output/column.ts';
 import type {Listed, Shown} from '../output/resource.ts';
 import {zoneLine} from '../output/zone-line.ts';
 import type {Session} from '../session.ts';
-
-const algorithms = ['rsa-2048', 'ed25519'] as const satisfies readonly DkimAlgorithm[];
 
 const columns: Column<DkimKey>[] = [
   {title: 'SELECTOR', cell: key => key.selector},
@@ -51,7 +50,7 @@ export const addDkimCommands = (domain: Command, session: Session): void => {
     .description('make a DKIM key and show the DNS record to publish')
     .argument('<domain>', 'name or id')
     .requiredOption('--selector <selector>', 'name of the key in DNS, such as mfd2026')
-    .addOption(new Option('--algorithm <algorithm>', 'kind of key (default: rsa-2048)').choices(algorithms))
+    .addOption(new Option('--algorithm <algorithm>', 'kind of key (default: rsa-2048)').choices(dkimAlgorithms))
     .addHelpText('after', '\nExample:\n  mfctl domain dkim create example.com --selector mfd2026')
     .action(async (nameOrId: string, flags: {selector: string; algorithm?: string}) => {
       const client = await session.client();

@@ -1,7 +1,7 @@
 import {type Command, InvalidArgumentError} from 'commander';
-import type {EventType} from '../../shared/cluster-event.ts';
+import type {EventType} from '../../shared/event-type.ts';
+import {eventTypes} from '../../shared/event-type.ts';
 import {createContact} from '../api/contact.ts';
-import {eventTypes} from '../api/event-parser.ts';
 import {followEvents} from '../api/follow-events.ts';
 import {keepWatching} from '../api/watching.ts';
 import {durationMs} from '../moment.ts';

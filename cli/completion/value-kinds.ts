@@ -1,6 +1,6 @@
 // What may stand where: the one place that says it, by the names of arguments and options. A test finds what is missing here.
 import type {Command} from 'commander';
-import {eventTypes} from '../api/event-parser.ts';
+import {eventTypes} from '../../shared/event-type.ts';
 
 /** Kinds that only a node can tell the values of. */
 export type LiveKind = 'node' | 'mail' | 'domain' | 'key' | 'filter' | 'selector' | 'action';

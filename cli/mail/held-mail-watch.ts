@@ -1,6 +1,7 @@
 // New held mail as it arrives, whatever the filter: events only say when to ask, and what matches is what the list says.
 import {setTimeout as sleep} from 'node:timers/promises';
-import type {ClusterEvent, EventType} from '../../shared/cluster-event.ts';
+import type {ClusterEvent} from '../../shared/cluster-event.ts';
+import type {EventType} from '../../shared/event-type.ts';
 import type {HeldMail} from '../../shared/held-mail.ts';
 import type {Client} from '../api/client.ts';
 import {followEvents} from '../api/follow-events.ts';

@@ -1,6 +1,6 @@
 // The filters of held mail: what is typed, what the API is asked, and what is said when not all nodes have answered it.
 import {type Command, Option} from 'commander';
-import type {Reason} from '../../shared/held-mail.ts';
+import {type Reason, reasons} from '../../shared/reason.ts';
 import type {Answer} from '../api/client.ts';
 import {CliError, exitCodes} from '../cli-error.ts';
 import {pastMoment} from '../moment.ts';
@@ -25,8 +25,6 @@ export interface MailFilter {
 export interface StrictFlag {
   strict?: boolean | undefined;
 }
-
-const reasons = ['spam', 'phishing', 'sandbox', 'rbl'] as const satisfies readonly Reason[];
 
 export const addFilterOptions = (command: Command): Command =>
   command

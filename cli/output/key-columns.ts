@@ -18,13 +18,19 @@ const columns: Column<ApiKey>[] = [
   {title: 'CREATED', cell: key => timeText(key.created_at), isWideOnly: true},
 ];
 
-const keyDetails = (key: ApiKey): Detail[] => [
+const grantDetails = (
+  key: Pick<ApiKey, 'id' | 'name' | 'key_prefix' | 'scope' | 'domain' | 'rate_limit_per_minute'>,
+): Detail[] => [
   ['ID', key.id],
   ['Name', key.name],
   ['Prefix', key.key_prefix],
   ['Scope', key.scope],
   ['Domain', key.domain],
   ['Per minute', countText(key.rate_limit_per_minute)],
+];
+
+const keyDetails = (key: ApiKey): Detail[] => [
+  ...grantDetails(key),
   ['State', stateOf(key)],
   ['Last used', timeText(key.last_used_at)],
   ['Expires', timeText(key.expires_at)],
@@ -33,12 +39,7 @@ const keyDetails = (key: ApiKey): Detail[] => [
 ];
 
 const createdDetails = (key: Omit<CreatedApiKey, 'key'>): Detail[] => [
-  ['ID', key.id],
-  ['Name', key.name],
-  ['Prefix', key.key_prefix],
-  ['Scope', key.scope],
-  ['Domain', key.domain],
-  ['Per minute', countText(key.rate_limit_per_minute)],
+  ...grantDetails(key),
   ['Expires', timeText(key.expires_at)],
 ];
 

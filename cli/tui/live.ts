@@ -1,5 +1,6 @@
 // Whether the dashboard hears of changes as they happen, asks from time to time, or cannot reach the node.
-import type {ClusterEvent, EventType} from '../../shared/cluster-event.ts';
+import type {ClusterEvent} from '../../shared/cluster-event.ts';
+import type {EventType} from '../../shared/event-type.ts';
 import type {Client} from '../api/client.ts';
 import {followEvents} from '../api/follow-events.ts';
 import {asCliError, type CliError, exitCodes} from '../cli-error.ts';

@@ -1,6 +1,6 @@
 // Something read from the API and kept fresh as long as somebody looks: at once after an event that concerns it, otherwise from time to
 // time. What was read last stays while the node is away, with its age.
-import type {EventType} from '../../shared/cluster-event.ts';
+import type {EventType} from '../../shared/event-type.ts';
 import {asCliError, type CliError} from '../cli-error.ts';
 import type {Live} from './live.ts';
 

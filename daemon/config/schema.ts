@@ -1,8 +1,8 @@
 import {z} from 'zod';
 import {licenseSchema} from '../../shared/cluster-status.ts';
 import {nodeIdPattern} from '../../shared/fields.ts';
-import {reasons} from '../../shared/held-mail.ts';
 import {parseHostPort} from '../../shared/host-port.ts';
+import {reasons} from '../../shared/reason.ts';
 import {createNetworkSet} from '../mail/networks.ts';
 
 export const isHostName = (text: string): boolean => /^[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?$/.test(text);

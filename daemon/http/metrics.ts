@@ -2,7 +2,7 @@ import {X509Certificate} from 'node:crypto';
 import {Counter, collectDefaultMetrics, Gauge, Histogram, Registry} from 'prom-client';
 import type {ClusterStatus} from '../../shared/cluster-status.ts';
 import {healthStates} from '../../shared/health.ts';
-import {type Reason, reasons} from '../../shared/held-mail.ts';
+import {type Reason, reasons} from '../../shared/reason.ts';
 
 export interface HeldTotal {
   reason: Reason;

@@ -1,7 +1,7 @@
 // Server-sent events (WHATWG HTML, section 9.2).
 import type Router from '@koa/router';
 import {z} from 'zod';
-import {type EventType, eventTypes, permissionFor} from '../../shared/cluster-event.ts';
+import {type EventType, eventTypes, permissionFor} from '../../shared/event-type.ts';
 import type {BusEvent} from '../services/event-bus.ts';
 import type {Events} from '../services/events.ts';
 import {needsOneOf} from './guard.ts';

@@ -1,6 +1,6 @@
 import {Readable} from 'node:stream';
 import {dkimSign} from 'mailauth/lib/dkim/sign.js';
-import type {DkimAlgorithm} from '../../shared/dkim-key.ts';
+import type {DkimAlgorithm} from '../../shared/dkim-algorithm.ts';
 import {Fault} from '../../shared/fault.ts';
 import {createHeaderReader} from '../services/header-block.ts';
 import type {MailContent} from '../services/mail.ts';

@@ -1,5 +1,6 @@
 // Why a mail would be held, told from the rules that matched.
-import type {Reason, SymbolScore} from '../../shared/held-mail.ts';
+import type {SymbolScore} from '../../shared/held-mail.ts';
+import type {Reason} from '../../shared/reason.ts';
 import {groupOfSymbol} from './symbol-group.ts';
 
 /** Score by group, as Rspamd reports it when asked with `Flags: groups`. */

@@ -1,6 +1,6 @@
 import {generateKeyPair as generate, type KeyObject} from 'node:crypto';
 import {promisify} from 'node:util';
-import type {DkimAlgorithm} from '../../shared/dkim-key.ts';
+import type {DkimAlgorithm} from '../../shared/dkim-algorithm.ts';
 
 const generateKeyPair = promisify(generate);
 

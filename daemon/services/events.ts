@@ -1,5 +1,5 @@
 // Who watches what happens in the cluster, and what of it each may see.
-import {type EventType, eventTypes, permissionFor} from '../../shared/cluster-event.ts';
+import {type EventType, eventTypes, permissionFor} from '../../shared/event-type.ts';
 import {Fault} from '../../shared/fault.ts';
 import {isWithinReach, permissionsOf, type Reach, type Scope, scopesWith} from '../../shared/scopes.ts';
 import {createAdmission} from './admission.ts';

@@ -1,7 +1,8 @@
 // A mail on its way through this node, as the services see it: no sockets, no files.
 import type {Readable} from 'node:stream';
 import type {Domain} from '../../shared/domain.ts';
-import type {Reason, SymbolScore} from '../../shared/held-mail.ts';
+import type {SymbolScore} from '../../shared/held-mail.ts';
+import type {Reason} from '../../shared/reason.ts';
 
 /** Who is sending. `isTrusted`: the address lies in `smtp.trusted_networks`. */
 export interface Client {

@@ -10,12 +10,12 @@ import {
   heldMailDetailSchema,
   heldMailSchema,
   holdActions,
-  reasons,
   summaryGroupSchema,
   summarySchema,
   symbolSchema,
 } from '../../shared/held-mail.ts';
 import type {HoldFilter} from '../../shared/hold-filter.ts';
+import {reasons} from '../../shared/reason.ts';
 import {type Reach, scopes} from '../../shared/scopes.ts';
 import type {Actor, AuditFilter} from './ports.ts';
 

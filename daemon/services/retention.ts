@@ -1,4 +1,4 @@
-import {type Reason, reasons} from '../../shared/held-mail.ts';
+import {type Reason, reasons} from '../../shared/reason.ts';
 import type {Database} from '../store/database.ts';
 import {forgetEnded, listArrivedBefore} from '../store/held-mail.ts';
 

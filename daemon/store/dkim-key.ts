@@ -1,4 +1,4 @@
-import type {DkimAlgorithm} from '../../shared/dkim-key.ts';
+import type {DkimAlgorithm} from '../../shared/dkim-algorithm.ts';
 import type {Db} from './database.ts';
 import {chunksOf, recordTable} from './rows.ts';
 

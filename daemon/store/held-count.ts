@@ -1,7 +1,7 @@
 // Running totals of what is held, so that a count costs the same at ten thousand mails and at a million.
 
-import type {Reason} from '../../shared/held-mail.ts';
 import type {HoldFilter} from '../../shared/hold-filter.ts';
+import type {Reason} from '../../shared/reason.ts';
 import type {Reach} from '../../shared/scopes.ts';
 import type {Db} from './database.ts';
 

@@ -1,7 +1,8 @@
 // Reading the hold queue: filters to SQL. Every filter has an index over what is still held (see migrations).
 import type {Knex} from 'knex';
-import type {HeldMail, Reason, SymbolScore} from '../../shared/held-mail.ts';
+import type {HeldMail, SymbolScore} from '../../shared/held-mail.ts';
 import type {HoldFilter, Page} from '../../shared/hold-filter.ts';
+import type {Reason} from '../../shared/reason.ts';
 import type {Reach} from '../../shared/scopes.ts';
 import type {Db} from './database.ts';
 import {isCounted, readCounts} from './held-count.ts';

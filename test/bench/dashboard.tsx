@@ -15,7 +15,8 @@ import {quarantineDesk} from '../../cli/tui/quarantine/quarantine-desk.ts';
 import {quarantineLines} from '../../cli/tui/quarantine/quarantine-view.ts';
 import {createTheme} from '../../cli/tui/theme.ts';
 import type {Me} from '../../shared/api-key.ts';
-import {type HeldMail, reasons} from '../../shared/held-mail.ts';
+import type {HeldMail} from '../../shared/held-mail.ts';
+import {reasons} from '../../shared/reason.ts';
 import {permissions} from '../../shared/scopes.ts';
 import {quantilesOf, shown} from './quantiles.ts';
 

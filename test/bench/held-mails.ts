@@ -1,7 +1,7 @@
 // Held mails for measuring lists: put straight into the database of a running node, as the bytes play no part in a list.
 import type {Database} from '../../daemon/store/database.ts';
 import {insertHeldMails, type NewHeldMail} from '../../daemon/store/held-mail.ts';
-import {reasons} from '../../shared/held-mail.ts';
+import {reasons} from '../../shared/reason.ts';
 
 export const heldMail = (at: number): NewHeldMail => ({
   queue_id: `bench${String(at).padStart(9, '0')}`,

@@ -1,7 +1,8 @@
 import test from 'ava';
 import {followEvents, type Pace} from '../../cli/api/follow-events.ts';
 import {CliError, exitCodes} from '../../cli/cli-error.ts';
-import type {ClusterEvent, EventType} from '../../shared/cluster-event.ts';
+import type {ClusterEvent} from '../../shared/cluster-event.ts';
+import type {EventType} from '../../shared/event-type.ts';
 import {discardedEvent, healthEvent, heldEvent} from './sample-records.ts';
 
 type Connection = CliError | ClusterEvent[];

@@ -7,7 +7,7 @@ import type {Judgement, Ownership} from '../../daemon/services/mail.ts';
 import type {Actor, RecipientResult} from '../../daemon/services/ports.ts';
 import type {Database} from '../../daemon/store/database.ts';
 import type {Domain} from '../../shared/domain.ts';
-import type {Reason} from '../../shared/held-mail.ts';
+import type {Reason} from '../../shared/reason.ts';
 import {type Teardown, testDatabase} from './database.ts';
 import {type MailParts, receivedMail} from './received-mail.ts';
 

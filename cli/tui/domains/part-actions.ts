@@ -1,4 +1,5 @@
 // Mail filters and DKIM keys of a domain: made by a form, removed after a question.
+import {dkimAlgorithms} from '../../../shared/dkim-algorithm.ts';
 import type {DkimKey} from '../../../shared/dkim-key.ts';
 import type {Domain} from '../../../shared/domain.ts';
 import {
@@ -144,7 +145,7 @@ export const openNewDkimKey = (needs: DkimNeeds, domain: Name, keys: readonly Dk
         name: 'algorithm',
         label: 'Algorithm',
         value: values.algorithm ?? 'rsa-2048',
-        choices: ['rsa-2048', 'ed25519'] satisfies DkimKey['algorithm'][],
+        choices: dkimAlgorithms,
         hint: 'every receiver knows rsa-2048; ed25519 is shorter, and best had beside it',
       },
     ],

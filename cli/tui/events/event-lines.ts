@@ -1,6 +1,6 @@
 // How events look, one to a line and one to a page.
 
-import {eventTypes} from '../../api/event-parser.ts';
+import {eventTypes, permissionFor} from '../../../shared/event-type.ts';
 import {plural} from '../../output/cell-text.ts';
 import type {Tone} from '../../output/tone.ts';
 import type {Desk} from '../desk.ts';
@@ -11,7 +11,7 @@ import {clockText, dayText} from '../tail/moment-cells.ts';
 import {type Banner, type TailView, tailLines} from '../tail/tail-lines.ts';
 import type {Style, Theme} from '../theme.ts';
 import {type EventTail, eventLimit} from './event-log.ts';
-import {type EventRow, type LogRow, matchesEvent, permissionFor} from './event-row.ts';
+import {type EventRow, type LogRow, matchesEvent} from './event-row.ts';
 
 export const typeMarks: Record<EventRow['type'], string> = {
   held: '■',

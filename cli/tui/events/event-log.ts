@@ -1,6 +1,6 @@
 // All events that the dashboard has heard since it was opened, whichever screen is shown, as far as there is room.
 import type {ClusterEvent} from '../../../shared/cluster-event.ts';
-import {eventTypes} from '../../api/event-parser.ts';
+import {eventTypes} from '../../../shared/event-type.ts';
 import type {Live} from '../live.ts';
 import {createStore, type Store} from '../store.ts';
 import {createTailReducer, emptyTail, type Tail, type TailEvent} from '../tail/tail.ts';

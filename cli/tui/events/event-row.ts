@@ -1,18 +1,8 @@
 // What is kept of an event: enough to tell what happened. A held mail may have a thousand recipients, and thousands of events are kept.
-import type {ClusterEvent, EventType} from '../../../shared/cluster-event.ts';
-import type {Permission} from '../../../shared/scopes.ts';
+import type {ClusterEvent} from '../../../shared/cluster-event.ts';
+import type {EventType} from '../../../shared/event-type.ts';
 import {senderText} from '../../output/cell-text.ts';
 import {hasWords, isOneOf, type TailQuery} from '../tail/tail-query.ts';
-
-/** Who may hear of what. */
-export const permissionFor: Record<EventType, Permission> = {
-  held: 'quarantine:read',
-  released: 'quarantine:read',
-  discarded: 'quarantine:read',
-  domain: 'domains:read',
-  key: 'keys:read',
-  health: 'cluster:read',
-};
 
 export interface EventRow {
   key: string;

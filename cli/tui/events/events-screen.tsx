@@ -1,5 +1,5 @@
 import {type ReactElement, useSyncExternalStore} from 'react';
-import {eventTypes} from '../../api/event-parser.ts';
+import {eventTypes} from '../../../shared/event-type.ts';
 import {useFrame} from '../frame.ts';
 import {useOffer} from '../hooks.ts';
 import {Lines} from '../lines.tsx';

@@ -1,8 +1,8 @@
 // What is typed to find held mail, in one line: `domain:example.com since:2h score>=8 march invoice`. Each part narrows; words that
 // are no filter are looked for in the subject. What was typed is kept as it is, so that `since:2h` stays two hours before now.
 import {canonicalDomain} from '../../../shared/domain-name.ts';
-import type {Reason} from '../../../shared/held-mail.ts';
 import {parseMailAddress} from '../../../shared/mail-address.ts';
+import {type Reason, reasons} from '../../../shared/reason.ts';
 import {usageError} from '../../cli-error.ts';
 import {isoMomentBefore} from '../../time-text.ts';
 
@@ -26,8 +26,6 @@ export interface HoldQuery {
 }
 
 type TextMember = Exclude<keyof HoldQuery, 'least' | 'most' | 'reason'>;
-
-export const reasonNames = ['spam', 'phishing', 'sandbox', 'rbl'] as const satisfies readonly Reason[];
 
 /** By what is typed. The names of the API mean the same. */
 export const filterNames: Record<string, TextMember | 'reason'> = {
@@ -187,7 +185,7 @@ const faultOf: Record<TextMember | 'reason', (value: string) => string | undefin
   subject: value => (value === '' ? 'there is nothing to look for' : undefined),
   since: timeFault,
   until: timeFault,
-  reason: value => ((reasonNames as readonly string[]).includes(value) ? undefined : `the reasons are ${reasonNames.join(', ')}`),
+  reason: value => ((reasons as readonly string[]).includes(value) ? undefined : `the reasons are ${reasons.join(', ')}`),
   node: value =>
     /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/.test(value) ? undefined : `${JSON.stringify(value)} is no node id`,
 };

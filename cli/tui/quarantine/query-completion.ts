@@ -1,4 +1,5 @@
-import {filterNames, reasonNames} from './hold-query.ts';
+import {reasons} from '../../../shared/reason.ts';
+import {filterNames} from './hold-query.ts';
 
 /** What there is in the cluster, as far as it is known. */
 export interface KnownNames {
@@ -30,7 +31,7 @@ const valuesOf = (name: string, {domains, nodes}: KnownNames): readonly string[]
     case 'node':
       return nodes;
     case 'reason':
-      return reasonNames;
+      return reasons;
     case 'since':
     case 'until':
       return durations;

@@ -3,11 +3,10 @@ import {CliError} from '../../../cli/cli-error.ts';
 import {type EventFacts, eventBanners, eventLines} from '../../../cli/tui/events/event-lines.ts';
 import {type EventLog, eventLimit, startEventLog} from '../../../cli/tui/events/event-log.ts';
 import {eventPage} from '../../../cli/tui/events/event-page.ts';
-import {permissionFor} from '../../../cli/tui/events/event-row.ts';
 import type {Live, LiveState} from '../../../cli/tui/live.ts';
 import {parseQuery} from '../../../cli/tui/tail/tail-query.ts';
 import type {Me} from '../../../shared/api-key.ts';
-import * as shared from '../../../shared/cluster-event.ts';
+import type {ClusterEvent} from '../../../shared/cluster-event.ts';
 import {permissionsOf, type Scope} from '../../../shared/scopes.ts';
 import {eventually} from '../../helpers/eventually.ts';
 import {detail, discardedEvent, healthEvent, heldEvent, hostile, key, releasedEvent} from '../sample-records.ts';
@@ -36,7 +35,7 @@ const startLog = () => {
   });
   return {
     log,
-    hear: (event: shared.ClusterEvent | undefined) => hear(event),
+    hear: (event: ClusterEvent | undefined) => hear(event),
     at: (time: string) => {
       nowMs = Date.parse(`2026-03-01T${time}Z`);
     },
@@ -66,7 +65,7 @@ const facts = (log: EventLog, change: Partial<EventFacts> = {}): EventFacts => (
 const textOf = (log: EventLog, change: Partial<EventFacts> = {}, size = sizes[0] ?? {columns: 80, rows: 19}): string =>
   eventLines(log.get(), facts(log, change), {size, theme: plainTheme, isActive: true}).map(withoutStyle).join('\n');
 
-const domainEvent: shared.ClusterEvent = {
+const domainEvent: ClusterEvent = {
   type: 'domain',
   at: '2026-03-01T12:00:00.000Z',
   node_id: 'mx1',
@@ -74,10 +73,6 @@ const domainEvent: shared.ClusterEvent = {
   name: 'example.com',
   change: 'updated',
 };
-
-test('permissions are those of the events, which have a schema that is not loaded', t => {
-  t.deepEqual(permissionFor, shared.permissionFor);
-});
 
 test('hostile events fit the screen at every size', async t => {
   const {log, hear, is, count} = startLog();
@@ -88,7 +83,7 @@ test('hostile events fit the screen at every size', async t => {
     sender: hostile,
     recipients: [hostile.repeat(20), 'b@x.example'],
   };
-  const events = [heldEvent, wide as shared.ClusterEvent, releasedEvent, discardedEvent, healthEvent, domainEvent, undefined];
+  const events = [heldEvent, wide as ClusterEvent, releasedEvent, discardedEvent, healthEvent, domainEvent, undefined];
   for (const event of events) hear(event);
   await count(events.length);
 
@@ -98,8 +93,7 @@ test('hostile events fit the screen at every size', async t => {
 test('each event says what happened to what, with a glyph and a word', async t => {
   const {log, hear, is, count} = startLog();
   is('live');
-  for (const event of [{...heldEvent, subject: 'Invoice'} as shared.ClusterEvent, releasedEvent, healthEvent, domainEvent])
-    hear(event);
+  for (const event of [{...heldEvent, subject: 'Invoice'} as ClusterEvent, releasedEvent, healthEvent, domainEvent]) hear(event);
   await count(4);
 
   const narrow = textOf(log);
@@ -150,8 +144,7 @@ test('no more events are kept than there is room for, and of each no more than a
   is('live');
   const recipients = Array.from({length: 1000}, (_, at) => `${at}@example.com`);
 
-  for (let at = 0; at < eventLimit + 10; at += 1)
-    hear({...heldEvent, subject: 'x'.repeat(5000), recipients} as shared.ClusterEvent);
+  for (let at = 0; at < eventLimit + 10; at += 1) hear({...heldEvent, subject: 'x'.repeat(5000), recipients} as ClusterEvent);
 
   await count(eventLimit);
   t.true(JSON.stringify(log.get().rows[0]).length < 1000);

@@ -5,7 +5,7 @@ import {dkimVerify} from 'mailauth/lib/dkim/verify.js';
 import {createDkimSigner, type SigningKey} from '../../../daemon/mail/dkim.ts';
 import {traceHeader} from '../../../daemon/mail/trace-header.ts';
 import {dkimRecord, generateDkimKey} from '../../../daemon/services/dkim-key-pair.ts';
-import {type DkimAlgorithm, dkimAlgorithms} from '../../../shared/dkim-key.ts';
+import {type DkimAlgorithm, dkimAlgorithms} from '../../../shared/dkim-algorithm.ts';
 import {Fault} from '../../../shared/fault.ts';
 import {contentOf, headersOf, receivedMail, sample} from '../../helpers/received-mail.ts';
 

@@ -8,7 +8,7 @@ import {createEvents} from '../../../daemon/services/events.ts';
 import {createKeyDirectory} from '../../../daemon/services/key-directory.ts';
 import {createKeys} from '../../../daemon/services/keys.ts';
 import type {Actor} from '../../../daemon/services/ports.ts';
-import {type EventType, eventTypes} from '../../../shared/cluster-event.ts';
+import {type EventType, eventTypes} from '../../../shared/event-type.ts';
 import {Fault} from '../../../shared/fault.ts';
 import type {Scope} from '../../../shared/scopes.ts';
 import {testConfiguration, testDatabase} from '../../helpers/database.ts';

@@ -1,7 +1,7 @@
 import test, {type ExecutionContext} from 'ava';
 import {createRetention} from '../../../daemon/services/retention.ts';
 import {findHeldMail, insertHeldMails} from '../../../daemon/store/held-mail.ts';
-import type {Reason} from '../../../shared/held-mail.ts';
+import type {Reason} from '../../../shared/reason.ts';
 import {operator, testQueue} from '../../helpers/hold-queue.ts';
 
 const dayMs = 24 * 3600 * 1000;

@@ -4,7 +4,7 @@ import type {Database} from '../../../daemon/store/database.ts';
 import {type HeldCount, readCounts} from '../../../daemon/store/held-count.ts';
 import {claim, endLife, insertHeldMails, type NewHeldMail, strikeRecipients, unclaim} from '../../../daemon/store/held-mail.ts';
 import {groupHeld, listHeld} from '../../../daemon/store/held-query.ts';
-import {reasons} from '../../../shared/held-mail.ts';
+import {reasons} from '../../../shared/reason.ts';
 import {testDatabase} from '../../helpers/database.ts';
 
 const all = {kind: 'all'} as const;

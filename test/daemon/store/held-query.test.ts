@@ -3,8 +3,8 @@ import fc from 'fast-check';
 import {openDatabase} from '../../../daemon/store/database.ts';
 import {insertHeldMails, type NewHeldMail} from '../../../daemon/store/held-mail.ts';
 import {listHeld, markHeld, rankHeld} from '../../../daemon/store/held-query.ts';
-import {reasons} from '../../../shared/held-mail.ts';
 import type {HoldFilter} from '../../../shared/hold-filter.ts';
+import {reasons} from '../../../shared/reason.ts';
 import type {Reach} from '../../../shared/scopes.ts';
 import {testDatabase} from '../../helpers/database.ts';
 

@@ -1,0 +1,15 @@
+// Apart from the schemas of events, which mfctl does not load.
+import type {Permission} from './scopes.ts';
+
+export const eventTypes = ['held', 'released', 'discarded', 'domain', 'key', 'health'] as const;
+export type EventType = (typeof eventTypes)[number];
+
+/** Who may hear of what. */
+export const permissionFor: Record<EventType, Permission> = {
+  held: 'quarantine:read',
+  released: 'quarantine:read',
+  discarded: 'quarantine:read',
+  domain: 'domains:read',
+  key: 'keys:read',
+  health: 'cluster:read',
+};
