@@ -47,6 +47,7 @@ export const fixedChanges = (started: Config, read: Config): string[] => {
     ['smtp.max_connections_per_client', config => config.smtp.max_connections_per_client],
     ['smtp.max_recipients', config => config.smtp.max_recipients],
     ['smtp.reverse_lookup', config => config.smtp.reverse_lookup],
+    ['postfix', config => config.postfix],
     ['retention.sweep_interval', config => config.retention.sweep_interval],
     ['spool', config => config.spool],
   ];

@@ -3,6 +3,7 @@ import {licenseSchema} from '../../shared/cluster-status.ts';
 import {nodeIdPattern} from '../../shared/fields.ts';
 import {parseHostPort} from '../../shared/host-port.ts';
 import {reasons} from '../../shared/reason.ts';
+import {parseLocalAddress} from '../mail/local-listener.ts';
 import {createNetworkSet} from '../mail/networks.ts';
 
 export const isHostName = (text: string): boolean => /^[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?$/.test(text);
@@ -25,6 +26,7 @@ const route = z
     'must be NODE=HOST:PORT, IPv6 in brackets',
   );
 
+const absolutePath = z.string().regex(/^\/[^\0]*$/, 'must be an absolute path');
 const filePath = z.string().min(1, 'must name a file');
 
 /** Bytes: a plain number, or one with K, M or G (binary). */
@@ -54,6 +56,14 @@ const network = z.string().refine(text => {
   }
 }, 'must be an address or a network, such as 192.0.2.1 or 2001:db8::/32');
 
+/** A unix socket or a TCP address for a program of this host. */
+const localListen = z
+  .string()
+  .refine(
+    text => parseLocalAddress(text) !== undefined,
+    'must be unix:/PATH of at most 107 bytes, or HOST:PORT with IPv6 in brackets',
+  );
+
 /** Keys of which one is nothing without the other. */
 const pairs = [
   ['api', 'cert_file', 'key_file'],
@@ -70,6 +80,13 @@ const checkPairs = (config: Record<string, unknown>, context: z.RefinementCtx): 
       path: [name, given],
       message: `is nothing without ${name}.${missing}; give both or neither`,
     });
+  }
+};
+
+const checkPostfix = ({postfix}: {postfix: Record<string, unknown>}, context: z.RefinementCtx): void => {
+  for (const key of ['milter_listen', 'helper_socket']) {
+    if (postfix[key] === undefined || postfix.config_dir !== undefined) continue;
+    context.addIssue({code: 'custom', path: ['postfix', key], message: 'needs postfix.config_dir, such as /etc/postfix'});
   }
 };
 
@@ -155,6 +172,21 @@ const everyKey = z.strictObject({
     rspamd_password_file: filePath.optional().meta({description: 'File that holds the password of that worker'}),
     rspamd_timeout: seconds(15).meta({description: 'Seconds that Rspamd may take for one mail'}),
   }),
+  postfix: section({
+    config_dir: absolutePath.optional().meta({
+      description: 'Folder of Postfix’s main.cf, such as /etc/postfix: its hold queue then is part of the quarantine',
+    }),
+    milter_listen: localListen.optional().meta({
+      description: 'Milter for Postfix, as unix:/PATH or HOST:PORT; mail that it has held needs config_dir',
+    }),
+    socketmap_listen: localListen.optional().meta({
+      description: 'Lookup tables for Postfix (socketmap), as unix:/PATH or HOST:PORT',
+    }),
+    helper_socket: absolutePath.optional().meta({
+      description: 'Socket of mfd-postfix.socket, which runs postsuper and postcat for this node; without it: sudo',
+    }),
+    reconcile_interval: seconds(10).meta({description: 'Seconds between two looks at Postfix’s hold queue'}),
+  }),
   retention: section({
     days: days.default(30).meta({description: 'Days that mail is held'}),
     by_reason: section(
@@ -188,5 +220,5 @@ const everyKey = z.strictObject({
 });
 
 /** `mfd.yaml`. Every key has a default; what is not listed here is an error. */
-export const configSchema = everyKey.superRefine(checkPairs);
+export const configSchema = everyKey.superRefine(checkPairs).superRefine(checkPostfix);
 export type Config = z.output<typeof configSchema>;

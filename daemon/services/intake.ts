@@ -7,10 +7,18 @@ import type {DomainDirectory} from './domain-directory.ts';
 import type {Client, Judgement, Ownership, ReceivedMail, Score} from './mail.ts';
 import type {Keep, Route, Scorer, SmtpReply} from './ports.ts';
 
+/** Whose mail it would be. `foreign`: nobody's here, `inactive`: of a domain that takes none at present. */
+export type Claim =
+  | {kind: 'owned'; ownership: Ownership}
+  | {kind: 'foreign'; reply: SmtpReply}
+  | {kind: 'inactive'; reply: SmtpReply};
+
 export type Routing = {kind: 'accept'; ownership: Ownership; route: Route} | {kind: 'refuse'; reply: SmtpReply};
 
 export interface Intake {
-  /** Whose mail from `sender` to `recipient` would be and where it would go, or why it is not taken. Asks memory only. */
+  /** Whose mail from `sender` to `recipient` would be. Asks memory only. */
+  claim(client: Client, sender: string, recipient: string): Claim;
+  /** The same, and where it would go, or why it is not taken. */
   routing(client: Client, sender: string, recipient: string): Routing;
   /** A reply when no mail can be taken now. */
   canTakeMail(): SmtpReply | undefined;
@@ -45,6 +53,17 @@ export const createIntake = (needs: Needs): Intake => {
     return servers.length > 0 ? {servers} : undefined;
   };
 
+  const claim: Intake['claim'] = (client, sender, recipient) => {
+    const from = domains.findByName(domainOf(sender) ?? '');
+    const mayBeOutbound = client.isTrusted && from !== undefined && from.direction !== 'inbound';
+    if (mayBeOutbound && from.active) return {kind: 'owned', ownership: {direction: 'outbound', domain: from}};
+
+    const to = domains.findByName(domainOf(recipient) ?? '');
+    if (!to || to.direction === 'outbound')
+      return mayBeOutbound ? {kind: 'inactive', reply: inactive} : {kind: 'foreign', reply: relayingDenied};
+    return to.active ? {kind: 'owned', ownership: {direction: 'inbound', domain: to}} : {kind: 'inactive', reply: inactive};
+  };
+
   const scoreOf = async (mail: ReceivedMail): Promise<Score> => {
     try {
       return await needs.scorer.score(mail);
@@ -66,26 +85,15 @@ export const createIntake = (needs: Needs): Intake => {
       await keep.hold(mail, ownership, judgement);
     },
 
-    routing(client, sender, recipient) {
-      const from = domains.findByName(domainOf(sender) ?? '');
-      const mayBeOutbound = client.isTrusted && from !== undefined && from.direction !== 'inbound';
-      if (mayBeOutbound && from.active) {
-        const ownership: Ownership = {direction: 'outbound', domain: from};
-        const route = routeOf(ownership);
-        return route
-          ? {kind: 'accept', ownership, route}
-          : {kind: 'refuse', reply: refusal(550, '5.7.1 No outbound relay is configured here')};
-      }
+    claim,
 
-      const to = domains.findByName(domainOf(recipient) ?? '');
-      if (!to || to.direction === 'outbound')
-        return {kind: 'refuse', reply: mayBeOutbound ? inactive : refusal(550, '5.7.1 Relaying denied')};
-      if (!to.active) return {kind: 'refuse', reply: inactive};
-      const ownership: Ownership = {direction: 'inbound', domain: to};
+    routing(client, sender, recipient) {
+      const claimed = claim(client, sender, recipient);
+      if (claimed.kind !== 'owned') return {kind: 'refuse', reply: claimed.reply};
+      const {ownership} = claimed;
       const route = routeOf(ownership);
-      return route
-        ? {kind: 'accept', ownership, route}
-        : {kind: 'refuse', reply: refusal(451, '4.4.4 No server for this domain')};
+      if (route) return {kind: 'accept', ownership, route};
+      return {kind: 'refuse', reply: ownership.direction === 'outbound' ? noSmarthost : noServer};
     },
 
     async judge(mail, ownership) {
@@ -104,4 +112,7 @@ const actionFor = (score: number, domain: Domain): Judgement['action'] => {
 
 const refusal = (code: number, text: string): SmtpReply => ({code, text});
 
+const relayingDenied = refusal(550, '5.7.1 Relaying denied');
+const noSmarthost = refusal(550, '5.7.1 No outbound relay is configured here');
+const noServer = refusal(451, '4.4.4 No server for this domain');
 const inactive = refusal(450, '4.7.1 Mail of this domain is not taken at present');
