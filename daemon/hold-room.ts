@@ -1,7 +1,9 @@
 // The hold queue of this node and what leads into it and out of it again.
 import {Fault} from '../shared/fault.ts';
 import type {HostPort} from '../shared/host-port.ts';
-import {createSpoolHoldQueue} from './hold/spool-hold-queue.ts';
+import {createHoldQueue} from './hold/hold-queue.ts';
+import {createSpoolKeep} from './hold/spool-keep.ts';
+import {createSpoolKeeper} from './hold/spool-keeper.ts';
 import type {Metrics} from './http/metrics.ts';
 import {createBackendPool} from './mail/backend-pool.ts';
 import {createDeliver} from './mail/deliver.ts';
@@ -10,7 +12,7 @@ import {traceHeader} from './mail/trace-header.ts';
 import type {NodeParts} from './node-parts.ts';
 import type {EventBus} from './services/event-bus.ts';
 import {createIntake} from './services/intake.ts';
-import type {Deliver, Keep} from './services/ports.ts';
+import type {Deliver} from './services/ports.ts';
 
 interface Needs extends NodeParts {
   bus: EventBus;
@@ -35,18 +37,9 @@ export const openHold = (node: Needs) => {
   });
   const deliver = counted(createDeliver({pool, sign}), metrics);
 
-  const queue = createSpoolHoldQueue({
-    nodeId,
-    database,
+  const spoolKeeper = createSpoolKeeper({
     spool: node.spool,
     deliver,
-    withRoom,
-    onHeld: (mail, domainId) => bus.publish({type: 'held', ...mail}, domainId),
-    onActed: (outcome, domainId) => bus.publish({type: outcome.state, ...outcome}, domainId),
-    onLeftover: (queueId, error) =>
-      log.error({queue_id: queueId, err: error}, 'a file of the spool could not be removed; the next start tries again'),
-    now,
-    traceHeader: mail => traceHeader(mail, fqdn),
     routeOf({domain_id, domain: name, direction}) {
       const domain = domainDirectory.findById(domain_id) ?? domainDirectory.findByName(name);
       // Outbound mail outlives its domain too; what it was to be signed with does not.
@@ -59,7 +52,23 @@ export const openHold = (node: Needs) => {
       throw new Fault('delivery_failed', detail);
     },
   });
-  const keep: Keep = queue;
+  const queue = createHoldQueue({
+    nodeId,
+    database,
+    keeperOf: () => spoolKeeper,
+    withRoom,
+    onActed: (outcome, domainId) => bus.publish({type: outcome.state, ...outcome}, domainId),
+    onLeftover: (queueId, error) =>
+      log.error({queue_id: queueId, err: error}, 'a file of the spool could not be removed; the next start tries again'),
+    now,
+  });
+  const keep = createSpoolKeep({
+    nodeId,
+    database,
+    spool: node.spool,
+    traceHeader: mail => traceHeader(mail, fqdn),
+    onHeld: (mail, domainId) => bus.publish({type: 'held', ...mail}, domainId),
+  });
   const intake = createIntake({
     domains: domainDirectory,
     scorer: {score: async mail => settings().scorer.score(mail)},

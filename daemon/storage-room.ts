@@ -11,7 +11,7 @@ import {reconcile} from './hold/reconcile.ts';
 import {createSpool, type Spool} from './hold/spool.ts';
 import {readIdentity} from './identity.ts';
 import {acquireLock, type Database, openDatabase} from './store/database.ts';
-import {readCounts} from './store/held-count.ts';
+import {countHeldBy} from './store/held-mail.ts';
 
 export interface Storage {
   nodeId: string;
@@ -59,7 +59,7 @@ export const openStorage = async ({folder, config, log, now, closers}: Needs): P
 const requireSpool = async (folder: DataFolder, database: Database): Promise<void> => {
   const held = join(folder.spool, 'held');
   if (await stat(held).catch(() => undefined)) return;
-  const count = (await readCounts(database.read, {}, {kind: 'all'})).reduce((sum, each) => sum + each.count, 0);
+  const count = await countHeldBy(database.read, 'spool');
   if (count > 0)
     throw new CommandError(
       `${held} is not there, while the database counts ${count} held: mount or restore the spool, or make that folder to go on without them`,

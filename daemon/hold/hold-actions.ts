@@ -1,15 +1,14 @@
 // What may happen to a held mail, and that it happens once:
-//   held → releasing → released     held → discarded     held → expired
+//   held → releasing → released     held → (discarding →) discarded or expired     held → gone, by another hand
 import {Fault} from '../../shared/fault.ts';
 import type {ActedState, ActionOutcome, HoldAction} from '../../shared/held-mail.ts';
 import {isWithinReach, type Reach} from '../../shared/scopes.ts';
-import type {Actor, Deliver, Route} from '../services/ports.ts';
+import type {Actor} from '../services/ports.ts';
 import {appendAudit} from '../store/audit.ts';
 import type {Database, Db} from '../store/database.ts';
-import {claim, endLife, findHeldMail, type StoredHeldMail, strikeRecipients, unclaim} from '../store/held-mail.ts';
-import {deliveryFailed, failureToAudit} from './delivery-failure.ts';
-import {openForDelivery} from './held-file.ts';
-import type {Spool} from './spool.ts';
+import {claim, type Ending, endLife, findHeldMail, type StoredHeldMail, strikeRecipients, unclaim} from '../store/held-mail.ts';
+import {failureToAudit} from './delivery-failure.ts';
+import {type Keeper, LeftQueue} from './keeper.ts';
 
 export interface HoldActions {
   act(action: HoldAction, queueId: string, actor: Actor): Promise<ActionOutcome>;
@@ -22,6 +21,8 @@ export interface HoldActions {
     actor: Pick<Actor, 'keyId' | 'remoteAddress'>,
     entry: {action: string; queueId: string; result?: string; detail?: string},
   ): Promise<void>;
+  /** Whether something is being done to a mail at this moment, or was done and could not be written down yet. */
+  isUnderWay(queueId: string): boolean;
   /** Resolves once no action is under way. */
   idle(): Promise<void>;
 }
@@ -29,38 +30,36 @@ export interface HoldActions {
 export interface HoldActionsNeeds {
   nodeId: string;
   database: Database;
-  spool: Spool;
-  deliver: Deliver;
-  /** Where a released mail goes now; a Fault `delivery_failed` when it has nowhere to go. */
-  routeOf(mail: StoredHeldMail): Route;
+  keeperOf(mail: StoredHeldMail): Keeper;
   withRoom<T>(write: () => Promise<T>): Promise<T>;
   /** Told of every release and discard once it is on stable storage. */
   onActed(outcome: ActionOutcome, domainId: number): void;
-  /** Told of a file that could not be removed after its mail's life had ended. */
+  /** Told of what could not be freed after a mail's life had ended. */
   onLeftover(queueId: string, error: unknown): void;
   now: () => number;
 }
 
-/** The node itself, when retention is over. */
-const nobody = {keyId: null, remoteAddress: null};
+type Doer = Pick<Actor, 'keyId' | 'remoteAddress'>;
+type Act = HoldAction | 'expire';
 
-const endState = {release: 'released', discard: 'discarded'} as const satisfies Record<HoldAction, ActedState>;
+/** The node itself, when retention is over. */
+const nobody: Doer = {keyId: null, remoteAddress: null};
+
+const endState = {release: 'released', discard: 'discarded', expire: 'expired'} as const satisfies Record<Act, Ending['state']>;
 
 export const createHoldActions = ({
   nodeId,
   database,
-  spool,
-  deliver,
-  routeOf,
+  keeperOf,
   withRoom,
   onActed,
   onLeftover,
   now,
 }: HoldActionsNeeds): HoldActions => {
-  const underWay = new Map<string, Promise<ActionOutcome>>();
-  /** Mails that were delivered, and for whom, while the database does not say so yet: nobody may get them again. */
-  const delivered = new Map<string, Actor>();
-  /** The same for mails that only some recipients have had. */
+  const underWay = new Map<string, Promise<unknown>>();
+  /** What was done while the database does not say so yet: it must not be done again. */
+  const done = new Map<string, {action: Act; doer: Doer}>();
+  /** Recipients who have had a mail that others have not, while the database does not say so yet. */
   const served = new Map<string, string[]>();
   const timestamp = () => new Date(now()).toISOString();
   const write = async <T>(work: (tx: Db) => Promise<T>): Promise<T> => withRoom(async () => database.write.transaction(work));
@@ -91,22 +90,26 @@ export const createHoldActions = ({
     already,
   });
 
-  /** What cannot be removed now is removed at the next start; the mail's life is over all the same. */
-  const removeFile = async (queueId: string): Promise<void> => spool.remove(queueId).catch(error => onLeftover(queueId, error));
-
-  /** The end and its audit entry are one commit; the bytes go after it, and a crash between the two is tidied at start. */
-  const end = async (mail: StoredHeldMail, from: 'held' | 'releasing', actor: Actor, action: HoldAction) => {
-    const ending = {state: endState[action], at: timestamp(), keyId: actor.keyId};
+  /** The end and its audit entry are one commit; what is freed is freed after it, and a crash between the two is tidied at start. */
+  const end = async (
+    mail: StoredHeldMail,
+    from: 'held' | 'releasing' | 'discarding',
+    {action, doer}: {action: Act; doer: Doer},
+  ) => {
+    const ending = {state: endState[action], at: timestamp(), keyId: doer.keyId};
     const isEnded = await write(async tx => {
       const changed = await endLife(tx, mail.queue_id, from, ending);
-      if (changed) await audit(tx, actor, {action, queueId: mail.queue_id});
+      if (changed) await audit(tx, doer, {action, queueId: mail.queue_id});
       return changed;
     });
+    done.delete(mail.queue_id);
     if (!isEnded) return undefined;
-    const done = outcome({...mail, acted_at: ending.at, acted_by_key_id: ending.keyId}, ending.state, false);
-    onActed(done, mail.domain_id);
-    await removeFile(mail.queue_id);
-    return done;
+    const ended = {...mail, acted_at: ending.at, acted_by_key_id: ending.keyId};
+    if (ending.state !== 'expired') onActed(outcome(ended, ending.state, false), mail.domain_id);
+    await keeperOf(mail)
+      .forget(mail.queue_id)
+      .catch(error => onLeftover(mail.queue_id, error));
+    return ended;
   };
 
   /** Back into the queue, for those who have not had it, in one commit with what else there is to say. */
@@ -120,82 +123,110 @@ export const createHoldActions = ({
     served.delete(queueId);
   };
 
-  const deliverAll = async (mail: StoredHeldMail): Promise<void> => {
-    const content = await openForDelivery(spool, mail);
-    const envelope = {sender: mail.sender, recipients: mail.recipients, isUtf8: mail.is_utf8, isEightBit: mail.is_eight_bit};
-    const results = await deliver.deliver(routeOf(mail), envelope, content);
-    if (results.every(({outcome}) => outcome === 'delivered')) return;
-
-    const reached = results.filter(({outcome}) => outcome === 'delivered').map(({recipient}) => recipient);
-    served.set(mail.queue_id, reached);
-    throw deliveryFailed(results);
+  /** Somebody took it out of the queue by hand: nobody here knows what became of it. */
+  const markGone = async (mail: StoredHeldMail, from: 'releasing' | 'discarding'): Promise<never> => {
+    await write(async tx => {
+      await endLife(tx, mail.queue_id, from, {state: 'gone', at: timestamp(), keyId: null});
+      await audit(tx, nobody, {action: 'gone', queueId: mail.queue_id, detail: leftByHand});
+    });
+    throw unknownMail(nodeId, mail.queue_id);
   };
 
-  const release = async (mail: StoredHeldMail, actor: Actor): Promise<ActionOutcome> => {
+  const fail = async (mail: StoredHeldMail, {action, doer}: {action: Act; doer: Doer}, error: unknown): Promise<never> => {
+    if (error instanceof LeftQueue) return markGone(mail, claimedState(action));
+    await takeBack(mail.queue_id, async tx => {
+      // Retention comes again and again.
+      if (action !== 'expire') await audit(tx, doer, {action, queueId: mail.queue_id, ...failureToAudit(error)});
+    });
+    throw error;
+  };
+
+  /** Undefined when another one was first. */
+  const perform = async (mail: StoredHeldMail, deed: {action: Act; doer: Doer}) => {
+    const {queue_id: queueId} = mail;
+    const {action, doer} = deed;
+    const keeper = keeperOf(mail);
+    if (action !== 'release' && !keeper.discard) return end(mail, 'held', deed);
+
+    const state = claimedState(action);
+    if (!(await write(async tx => claim(tx, queueId, {state, keyId: doer.keyId})))) return undefined;
     try {
-      await deliverAll(mail);
+      if (action === 'release') await keeper.release(mail, recipients => void served.set(queueId, recipients));
+      else await keeper.discard?.(mail);
     } catch (error) {
-      await takeBack(mail.queue_id, async tx =>
-        audit(tx, actor, {action: 'release', queueId: mail.queue_id, ...failureToAudit(error)}),
-      );
-      throw error;
+      return fail(mail, deed, error);
     }
-    delivered.set(mail.queue_id, actor);
-    return finishRelease(mail, actor);
+    done.set(queueId, deed);
+    return end(mail, state, deed);
   };
 
-  const finishRelease = async (mail: StoredHeldMail, actor: Actor): Promise<ActionOutcome> => {
-    const done = await end(mail, 'releasing', actor, 'release');
-    if (!done) throw new Error(`${mail.queue_id} left the state releasing while it was delivered`);
-    delivered.delete(mail.queue_id);
-    return done;
+  /** Whoever claimed a mail could not write down how that ended. */
+  const catchUp = async (mail: StoredHeldMail): Promise<void> => {
+    const deed = done.get(mail.queue_id);
+    if (deed) await end(mail, claimedState(deed.action), deed);
+    else await takeBack(mail.queue_id);
   };
 
-  /** Nobody else acts on this mail, but for retention: it may expire between any two steps. */
+  /** In turn, so that nobody else acts on this mail; but an action that could not be written down may come first. */
   const attempt = async (action: HoldAction, queueId: string, actor: Actor): Promise<ActionOutcome> => {
     const mail = await find(queueId, actor.reach);
-    if (mail.state === endState[action]) return outcome(mail, mail.state, true);
-    if (mail.state === 'released' || mail.state === 'discarded')
-      throw new Fault('conflict', `${nodeId}/${queueId} was ${mail.state} at ${mail.acted_at}; that cannot be undone`);
-    if (mail.state === 'expired' || mail.state === 'lost') throw unknownMail(nodeId, queueId);
-    // Whoever claimed it could not write down how that ended.
-    const releasedBy = delivered.get(queueId);
-    if (releasedBy) return finishRelease(mail, releasedBy).then(async () => attempt(action, queueId, actor));
-    if (mail.state === 'releasing') return takeBack(queueId).then(async () => attempt(action, queueId, actor));
+    switch (mail.state) {
+      case 'released':
+      case 'discarded':
+        if (mail.state === endState[action]) return outcome(mail, mail.state, true);
+        throw new Fault('conflict', `${nodeId}/${queueId} was ${mail.state} at ${mail.acted_at}; that cannot be undone`);
+      case 'expired':
+      case 'lost':
+      case 'gone':
+        throw unknownMail(nodeId, queueId);
+      case 'releasing':
+      case 'discarding':
+        return catchUp(mail).then(async () => attempt(action, queueId, actor));
+      case 'held': {
+        const ended = await perform(mail, {action, doer: actor});
+        return ended ? outcome(ended, endState[action], false) : attempt(action, queueId, actor);
+      }
+      default:
+        return mail.state satisfies never;
+    }
+  };
 
-    if (action === 'discard') return (await end(mail, 'held', actor, action)) ?? attempt(action, queueId, actor);
-    return (await write(async tx => claim(tx, queueId))) ? release(mail, actor) : attempt(action, queueId, actor);
+  /** Whoever wants the same mail waits for the outcome of the one before. */
+  const inTurn = async <T>(queueId: string, work: () => Promise<T>): Promise<T> => {
+    const before = underWay.get(queueId)?.catch(() => {});
+    const own = Promise.resolve(before).then(work);
+    underWay.set(queueId, own);
+    return own.finally(() => {
+      if (underWay.get(queueId) === own) underWay.delete(queueId);
+    });
   };
 
   return {
     find,
     audit,
-
-    async act(action, queueId, actor) {
-      // Whoever wants the same mail waits for the outcome of the one before.
-      const before = underWay.get(queueId)?.catch(() => {});
-      const own = Promise.resolve(before).then(async () => attempt(action, queueId, actor));
-      underWay.set(queueId, own);
-      return own.finally(() => {
-        if (underWay.get(queueId) === own) underWay.delete(queueId);
-      });
-    },
+    act: async (action, queueId, actor) => inTurn(queueId, async () => attempt(action, queueId, actor)),
 
     async expire(queueId) {
-      const isEnded = await write(async tx => {
-        const changed = await endLife(tx, queueId, 'held', {state: 'expired', at: timestamp(), keyId: null});
-        if (changed) await audit(tx, nobody, {action: 'expire', queueId});
-        return changed;
+      // What somebody is deciding about may be there at the next sweep.
+      if (underWay.has(queueId)) return false;
+      return inTurn(queueId, async () => {
+        const mail = await findHeldMail(database.read, queueId);
+        if (mail?.state !== 'held') return false;
+        return (await perform(mail, {action: 'expire', doer: nobody})) !== undefined;
       });
-      if (isEnded) await removeFile(queueId);
-      return isEnded;
     },
+
+    isUnderWay: queueId => underWay.has(queueId) || done.has(queueId),
 
     async idle() {
       await Promise.allSettled(underWay.values());
     },
   };
 };
+
+export const leftByHand = 'it had left Postfix’s hold queue by another hand';
+
+const claimedState = (action: Act) => (action === 'release' ? 'releasing' : 'discarding');
 
 export const unknownMail = (nodeId: string, queueId: string): Fault =>
   new Fault('not_found', `there is no held mail ${nodeId}/${queueId}; GET /mail/quarantine lists them`);

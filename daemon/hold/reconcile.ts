@@ -6,13 +6,13 @@ import {
   findHeldMail,
   type HeldState,
   insertHeldMails,
-  listReleasing,
-  listStates,
+  listClaimed,
+  listSpooledStates,
   recoverLost,
   unclaim,
 } from '../store/held-mail.ts';
+import {spoolEntry} from './held-facts.ts';
 import type {Spool, SpooledMail} from './spool.ts';
-import {indexEntry} from './spool-hold-queue.ts';
 
 export interface Reconciliation {
   /** Files that had no row and are in the list again. */
@@ -44,13 +44,13 @@ export const reconcile = async (needs: Needs): Promise<Reconciliation> => {
   const {database, spool} = needs;
   const report: Reconciliation = {indexed: 0, lost: [], recovered: [], damaged: [], unclaimed: 0, removed: 0, leftover: []};
 
-  const releasing = await listReleasing(database.write);
+  const releasing = await listClaimed(database.write, 'spool');
   await database.write.transaction(async tx => unclaim(tx, releasing));
   report.unclaimed = releasing.length;
 
   const files = new Set(await spool.names());
   for (let after = ''; ; ) {
-    const rows = await listStates(database.read, after, batchSize);
+    const rows = await listSpooledStates(database.read, after, batchSize);
     for (const {queue_id, state} of rows)
       await settle(needs, {queueId: queue_id, state, hasFile: files.delete(queue_id)}, report);
     const last = rows.at(-1);
@@ -69,6 +69,7 @@ const settle = async (
   switch (state) {
     case 'held':
     case 'releasing':
+    case 'discarding':
       return hasFile ? undefined : markLost(needs, queueId, report);
     case 'lost':
       return hasFile ? recover(needs, queueId, report) : undefined;
@@ -76,6 +77,7 @@ const settle = async (
     case 'released':
     case 'discarded':
     case 'expired':
+    case 'gone':
       return hasFile ? removeFile(needs, queueId, report) : undefined;
     default:
       return state satisfies never;
@@ -125,7 +127,7 @@ const indexAgain = async ({database, spool}: Needs, queueId: string, report: Rec
     return;
   }
   await database.write.transaction(async tx =>
-    insertHeldMails(tx, [indexEntry(mail.facts, mail.content.sizeBytes, mail.sha256)]),
+    insertHeldMails(tx, [spoolEntry(mail.facts, mail.content.sizeBytes, mail.sha256)]),
   );
   report.indexed += 1;
 };

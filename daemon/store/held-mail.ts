@@ -3,14 +3,24 @@ import {comparableAddress, domainOf} from '../../shared/mail-address.ts';
 import type {Db} from './database.ts';
 import {adjustCounts} from './held-count.ts';
 
-/** held → releasing → released, held → discarded, held → expired; held → lost → held when the bytes go, and come, without our doing. */
-export type HeldState = 'held' | 'releasing' | 'released' | 'discarded' | 'expired' | 'lost';
+/**
+ * held → releasing → released; held → discarding → discarded or expired, in one step from held where nothing has to be done before.
+ * held → lost → held when bytes of the spool go, and come, without our doing; held → gone when a mail has left Postfix's hold queue so.
+ */
+export type HeldState = 'held' | 'releasing' | 'discarding' | 'released' | 'discarded' | 'expired' | 'lost' | 'gone';
+
+/** Who has the bytes: this node's spool, or the hold queue of its Postfix. */
+export type KeeperName = 'spool' | 'postfix';
 
 export interface StoredHeldMail extends Omit<HeldMailDetail, 'node_id' | 'symbols'> {
   state: HeldState;
   domain_id: number;
   is_utf8: boolean;
   is_eight_bit: boolean;
+  keeper: KeeperName;
+  /** Seconds since 1970 at which Postfix made its queue file; null in the spool, and until Postfix was asked. */
+  queued_at: number | null;
+  /** Of the bytes in the spool, else empty. */
   sha256: string;
   acted_at: string | null;
   acted_by_key_id: number | null;
@@ -47,25 +57,49 @@ export const insertHeldMails = async (tx: Db, mails: NewHeldMail[]): Promise<voi
   }
 };
 
+/** Forgets a mail, whatever its state, as Postfix without long queue ids gives an id again. */
+export const forgetHeldMail = async (tx: Db, queueId: string): Promise<void> => {
+  const mail = await findHeldMail(tx, queueId);
+  if (!mail) return;
+  if (isHeld(mail)) await adjustCounts(tx, mail, -1);
+  await tx<HeldMailRow>('held_mail').where({queue_id: queueId}).delete();
+};
+
+/** In our keeping, and in the list. */
+export const isHeld = ({state}: Pick<StoredHeldMail, 'state'>): boolean =>
+  state === 'held' || state === 'releasing' || state === 'discarding';
+
 export const findHeldMail = async (db: Db, queueId: string): Promise<StoredHeldMail | undefined> => {
   const row = await db<HeldMailRow>('held_mail').where({queue_id: queueId}).first();
   return row && fromRow(row);
 };
 
-/** Of many callers that want the same mail, the UPDATE lets exactly one through. */
-export const claim = async (tx: Db, queueId: string): Promise<boolean> =>
-  (await tx<HeldMailRow>('held_mail').where({queue_id: queueId, state: 'held'}).update({state: 'releasing'})) === 1;
+export interface Claim {
+  state: ClaimedState;
+  keyId: number | null;
+}
 
-/** Back into the queue: after a delivery that failed, or by the node that finds the claim of its former life. */
+type ClaimedState = 'releasing' | 'discarding';
+const claimedStates: ClaimedState[] = ['releasing', 'discarding'];
+
+/** Of many callers that want the same mail, the UPDATE lets exactly one through. */
+export const claim = async (tx: Db, queueId: string, {state, keyId}: Claim): Promise<boolean> =>
+  (await tx<HeldMailRow>('held_mail').where({queue_id: queueId, state: 'held'}).update({state, acted_by_key_id: keyId})) === 1;
+
+/** Back into the queue: after an action that failed, or by the node that finds the claim of its former life. */
 export const unclaim = async (tx: Db, queueIds: string[]): Promise<void> => {
-  await tx<HeldMailRow>('held_mail').whereIn('queue_id', queueIds).where({state: 'releasing'}).update({state: 'held'});
+  await tx<HeldMailRow>('held_mail')
+    .whereIn('queue_id', queueIds)
+    .whereIn('state', claimedStates)
+    .update({state: 'held', acted_by_key_id: null});
 };
 
-export const listReleasing = async (db: Db): Promise<string[]> =>
-  db<HeldMailRow>('held_mail').whereRaw('is_held').where({state: 'releasing'}).pluck('queue_id');
+/** Mails that somebody has begun to act on. */
+export const listClaimed = async (db: Db, keeper: KeeperName): Promise<string[]> =>
+  db<HeldMailRow>('held_mail').whereRaw('is_held').where({keeper}).whereIn('state', claimedStates).pluck('queue_id');
 
 export interface Ending {
-  state: ActedState | 'expired' | 'lost';
+  state: ActedState | 'expired' | 'lost' | 'gone';
   at: string;
   keyId: number | null;
 }
@@ -74,7 +108,7 @@ export interface Ending {
 export const endLife = async (
   tx: Db,
   queueId: string,
-  from: 'held' | 'releasing',
+  from: 'held' | ClaimedState,
   {state, at, keyId}: Ending,
 ): Promise<boolean> => {
   const mail = await findHeldMail(tx, queueId);
@@ -126,9 +160,19 @@ export const forgetEnded = async (tx: Db, before: string, limit: number): Promis
   return old.length;
 };
 
-/** All mails by queue id in ascending order, from after `after`. */
-export const listStates = async (db: Db, after: string, limit: number): Promise<{queue_id: string; state: HeldState}[]> =>
-  db<HeldMailRow>('held_mail').where('queue_id', '>', after).orderBy('queue_id').limit(limit).select('queue_id', 'state');
+/** Mails of the spool, whatever became of them, by queue id in ascending order, from after `after`. */
+export const listSpooledStates = async (db: Db, after: string, limit: number): Promise<{queue_id: string; state: HeldState}[]> =>
+  db<HeldMailRow>('held_mail')
+    .where('queue_id', '>', after)
+    .where({keeper: 'spool'})
+    .orderBy('queue_id')
+    .limit(limit)
+    .select('queue_id', 'state');
+
+export const countHeldBy = async (db: Db, keeper: KeeperName): Promise<number> => {
+  const row = await db<HeldMailRow>('held_mail').whereRaw('is_held').where({keeper}).count({count: '*'}).first();
+  return Number((row as {count: number | string} | undefined)?.count ?? 0);
+};
 
 const toRow = ({recipients, symbol_scores, ...mail}: NewHeldMail): HeldMailRow => ({
   ...mail,
@@ -164,6 +208,8 @@ const fromRow = (row: HeldMailRow): StoredHeldMail => ({
   is_eight_bit: Boolean(row.is_eight_bit),
   client_ip: row.client_ip,
   helo: row.helo,
+  keeper: row.keeper,
+  queued_at: row.queued_at === null ? null : Number(row.queued_at),
   sha256: row.sha256,
   acted_at: row.acted_at,
   acted_by_key_id: row.acted_by_key_id === null ? null : Number(row.acted_by_key_id),

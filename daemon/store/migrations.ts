@@ -9,6 +9,7 @@ interface Migration {
 const all: Migration[] = [
   {name: '0001_first', up: first},
   {name: '0002_cluster', up: cluster},
+  {name: '0003_keepers', up: keepers},
 ];
 
 export const migrations: Knex.MigrationSource<Migration> = {
@@ -188,4 +189,13 @@ async function cluster(db: Knex): Promise<void> {
     await db('local_state').insert({name: 'sequence:outbox', value: String(row.last)});
     await db('local_state').insert({name: 'outbox_floor', value: String(Number(row.first) - 1)});
   }
+}
+
+/** Held mail may be in Postfix's hold queue. */
+async function keepers(db: Knex): Promise<void> {
+  await db.schema.alterTable('held_mail', table => {
+    table.text('keeper').notNullable().defaultTo('spool');
+    table.bigInteger('queued_at');
+  });
+  await db.raw("CREATE INDEX held_mail_in_postfix ON held_mail (queue_id) WHERE is_held AND keeper = 'postfix'");
 }

@@ -24,6 +24,8 @@ export const heldMail = (at: number): NewHeldMail => ({
   helo: 'mail.example',
   is_utf8: false,
   is_eight_bit: false,
+  keeper: 'spool',
+  queued_at: null,
   sha256: '0'.repeat(64),
 });
 

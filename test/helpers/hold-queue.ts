@@ -1,10 +1,12 @@
 // A hold queue on a real spool and a real database; where mail is delivered to is an object that a test can change.
 import {join} from 'node:path';
 import {buffer} from 'node:stream/consumers';
+import {createHoldQueue, type OwnHoldQueue} from '../../daemon/hold/hold-queue.ts';
 import {createSpool} from '../../daemon/hold/spool.ts';
-import {createSpoolHoldQueue, type SpoolHoldQueue} from '../../daemon/hold/spool-hold-queue.ts';
+import {createSpoolKeep} from '../../daemon/hold/spool-keep.ts';
+import {createSpoolKeeper} from '../../daemon/hold/spool-keeper.ts';
 import type {Judgement, Ownership} from '../../daemon/services/mail.ts';
-import type {Actor, RecipientResult} from '../../daemon/services/ports.ts';
+import type {Actor, Deliver, Keep, RecipientResult} from '../../daemon/services/ports.ts';
 import type {Database} from '../../daemon/store/database.ts';
 import type {Domain} from '../../shared/domain.ts';
 import type {Reason} from '../../shared/reason.ts';
@@ -21,7 +23,7 @@ export interface Delivery {
 }
 
 export interface TestQueue {
-  queue: SpoolHoldQueue;
+  queue: OwnHoldQueue & Keep;
   database: Database;
   filename: string;
   spool: Awaited<ReturnType<typeof createSpool>>;
@@ -71,29 +73,27 @@ export const openQueue = async (
       await queue.hold(mail, ownership, judgement);
     },
   };
-  const queue = createSpoolHoldQueue({
+  const deliver: Deliver = {
+    async deliver(_route, {recipients}, content) {
+      const outcomes = await Promise.all(recipients.map(async recipient => ({recipient, outcome: await test.answer(recipient)})));
+      const reached = outcomes.filter(({outcome}) => outcome === 'delivered').map(({recipient}) => recipient);
+      if (reached.length > 0)
+        test.deliveries.push({recipients: reached, content: (await buffer(content.open())).toString('latin1')});
+      return outcomes.map(({recipient, outcome}) => ({recipient, outcome, reply: {code: replies[outcome], text: outcome}}));
+    },
+  };
+  const keeper = createSpoolKeeper({spool, deliver, routeOf: () => ({servers: [{host: '127.0.0.1', port: 25}]})});
+  const own = createHoldQueue({
     nodeId,
     database,
-    spool,
+    keeperOf: () => keeper,
     now: () => test.now,
-    traceHeader: () => trace,
-    routeOf: () => ({servers: [{host: '127.0.0.1', port: 25}]}),
     withRoom: async write => test.withRoom(write),
-    onHeld: mail => test.told.push(`held ${mail.queue_id}`),
     onActed: ({state, queue_id}) => test.told.push(`${state} ${queue_id}`),
     onLeftover: queueId => test.leftovers.push(queueId),
-    deliver: {
-      async deliver(_route, {recipients}, content) {
-        const outcomes = await Promise.all(
-          recipients.map(async recipient => ({recipient, outcome: await test.answer(recipient)})),
-        );
-        const reached = outcomes.filter(({outcome}) => outcome === 'delivered').map(({recipient}) => recipient);
-        if (reached.length > 0)
-          test.deliveries.push({recipients: reached, content: (await buffer(content.open())).toString('latin1')});
-        return outcomes.map(({recipient, outcome}) => ({recipient, outcome, reply: {code: replies[outcome], text: outcome}}));
-      },
-    },
   });
+  const onHeld = ({queue_id}: {queue_id: string}) => test.told.push(`held ${queue_id}`);
+  const queue = {...own, ...createSpoolKeep({nodeId, database, spool, traceHeader: () => trace, onHeld})};
   return Object.assign(test, {queue});
 };
 

@@ -140,7 +140,7 @@ test('a file that cannot be removed does not keep the node from starting', async
 test('a mail that was being released when the node died is held again, and can be released', async t => {
   const test = await testQueue(t);
   await test.hold(id);
-  await test.database.write.transaction(async tx => claim(tx, id));
+  await test.database.write.transaction(async tx => claim(tx, id, {state: 'releasing', keyId: 7}));
 
   const {report, queue, deliveries} = await restart(test);
 
@@ -152,7 +152,7 @@ test('a mail that was being released when the node died is held again, and can b
 test('a mail that was being released and whose file is gone is lost', async t => {
   const test = await testQueue(t);
   await test.hold(id);
-  await test.database.write.transaction(async tx => claim(tx, id));
+  await test.database.write.transaction(async tx => claim(tx, id, {state: 'releasing', keyId: 7}));
   await rm(fileOf(test, id));
 
   const {report} = await restart(test);

@@ -27,6 +27,8 @@ const mail = (n: number): NewHeldMail => ({
   is_eight_bit: false,
   client_ip: '192.0.2.1',
   helo: 'x',
+  keeper: 'spool',
+  queued_at: null,
   sha256: '',
 });
 
@@ -45,7 +47,7 @@ const take = async ({write}: Database, {n, what}: Step, isRolledBack: boolean): 
   const ending = {state: 'released', at: '2026-03-01T00:00:00.000Z', keyId: null} as const;
   const work = write.transaction(async tx => {
     if (what === 'hold') await insertHeldMails(tx, [mail(n)]);
-    else if (what === 'claim') await claim(tx, queue_id);
+    else if (what === 'claim') await claim(tx, queue_id, {state: 'releasing', keyId: 7});
     else if (what === 'unclaim') await unclaim(tx, [queue_id]);
     else if (what === 'strike') await strikeRecipients(tx, queue_id, ['a@one.test']);
     else await endLife(tx, queue_id, what === 'end held' ? 'held' : 'releasing', ending);

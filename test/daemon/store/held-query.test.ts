@@ -25,6 +25,8 @@ const mailWith = (at: number, second: number): NewHeldMail => ({
   helo: 'x',
   is_utf8: false,
   is_eight_bit: false,
+  keeper: 'spool',
+  queued_at: null,
   sha256: '',
 });
 

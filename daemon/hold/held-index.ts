@@ -1,0 +1,74 @@
+// The list of what is held here, read from the database: it is the same whoever has the bytes.
+import type {HeldMailDetail} from '../../shared/held-mail.ts';
+import type {HoldQueue} from '../services/ports.ts';
+import type {Database} from '../store/database.ts';
+import {isHeld, type StoredHeldMail} from '../store/held-mail.ts';
+import {groupHeld, listHeld, markHeld, rankHeld} from '../store/held-query.ts';
+import {type HoldActions, unknownMail} from './hold-actions.ts';
+
+type HeldIndex = Pick<HoldQueue, 'list' | 'marks' | 'rank' | 'summary' | 'get'>;
+
+interface Needs {
+  nodeId: string;
+  database: Database;
+  find: HoldActions['find'];
+}
+
+export const createHeldIndex = ({nodeId, database, find}: Needs): HeldIndex => {
+  const isHere = (node: string | undefined) => node === undefined || node === nodeId;
+
+  return {
+    async list(filter, page, {reach}) {
+      if (!isHere(filter.node)) return {mails: [], total: 0};
+      const {mails, total} = await listHeld(database.read, filter, reach, page);
+      return {mails: mails.map(mail => ({node_id: nodeId, ...mail})), total};
+    },
+
+    async marks(filter, steps, {reach}) {
+      if (!isHere(filter.node)) return {marks: [], total: 0};
+      const {marks, total} = await markHeld(database.read, filter, reach, steps);
+      return {marks: marks.map(mark => ({...mark, node_id: nodeId})), total};
+    },
+
+    async rank(filter, {arrived_at, node_id, queue_id}, {reach}) {
+      if (!isHere(filter.node)) return 0;
+      // Of mails that arrived at the same time those of one node come before those of the next.
+      const among = nodeId === node_id ? {before: queue_id} : nodeId < node_id ? 'all' : 'none';
+      return rankHeld(database.read, filter, reach, {arrived_at, among});
+    },
+
+    async summary(filter, {reach}) {
+      const groups = isHere(filter.node) ? await groupHeld(database.read, filter, reach) : [];
+      return {
+        count: groups.reduce((sum, {count}) => sum + count, 0),
+        size_bytes: groups.reduce((sum, {size_bytes}) => sum + size_bytes, 0),
+        oldest_arrived_at: groups.map(({oldest_arrived_at}) => oldest_arrived_at).sort()[0] ?? null,
+        groups: groups.map(({domain, reason, ...group}) => ({domain, reason, node_id: nodeId, ...group})),
+      };
+    },
+
+    async get(queueId, {reach}) {
+      const mail = await find(queueId, reach);
+      if (!isHeld(mail)) throw unknownMail(nodeId, queueId);
+      return toDetail(nodeId, mail);
+    },
+  };
+};
+
+const toDetail = (nodeId: string, mail: StoredHeldMail): HeldMailDetail => ({
+  node_id: nodeId,
+  queue_id: mail.queue_id,
+  sender: mail.sender,
+  recipients: mail.recipients,
+  subject: mail.subject,
+  score: mail.score,
+  symbols: mail.symbol_scores.map(({name}) => name),
+  reason: mail.reason,
+  size_bytes: mail.size_bytes,
+  arrived_at: mail.arrived_at,
+  domain: mail.domain,
+  direction: mail.direction,
+  symbol_scores: mail.symbol_scores,
+  client_ip: mail.client_ip,
+  helo: mail.helo,
+});

@@ -1,0 +1,39 @@
+// Takes mail into this node's spool: its bytes first, then its row.
+import type {HeldMail} from '../../shared/held-mail.ts';
+import type {ReceivedMail} from '../services/mail.ts';
+import type {Keep} from '../services/ports.ts';
+import type {Database} from '../store/database.ts';
+import {insertHeldMails, type NewHeldMail} from '../store/held-mail.ts';
+import {createBatch} from './batch.ts';
+import {factsOf, spoolEntry, toListEntry} from './held-facts.ts';
+import type {Spool} from './spool.ts';
+
+export interface SpoolKeepNeeds {
+  nodeId: string;
+  database: Database;
+  spool: Spool;
+  traceHeader(mail: ReceivedMail): Buffer;
+  /** Told of every mail that has come into the queue, once it is on stable storage. */
+  onHeld(mail: HeldMail, domainId: number): void;
+}
+
+export const createSpoolKeep = ({nodeId, database, spool, traceHeader, onHeld}: SpoolKeepNeeds): Keep => {
+  const index = createBatch<NewHeldMail>(async mails => {
+    await database.write.transaction(async tx => insertHeldMails(tx, mails));
+  });
+
+  return {
+    async hold(mail, ownership, judgement) {
+      const facts = factsOf(mail, ownership, judgement);
+      const {sizeBytes, sha256} = await spool.place(facts, traceHeader(mail), mail.content);
+      const entry = spoolEntry(facts, sizeBytes, sha256);
+      try {
+        await index(entry);
+      } catch (error) {
+        await spool.remove(mail.queueId);
+        throw error;
+      }
+      onHeld(toListEntry(nodeId, entry), facts.domain_id);
+    },
+  };
+};

@@ -1,0 +1,32 @@
+import type {Deliver, Route} from '../services/ports.ts';
+import type {StoredHeldMail} from '../store/held-mail.ts';
+import {deliveryFailed} from './delivery-failure.ts';
+import {openForDelivery, openHeldFile} from './held-file.ts';
+import type {Keeper} from './keeper.ts';
+import type {Spool} from './spool.ts';
+
+export interface SpoolKeeperNeeds {
+  spool: Spool;
+  deliver: Deliver;
+  /** Where a released mail goes now; a Fault `delivery_failed` when it has nowhere to go. */
+  routeOf(mail: StoredHeldMail): Route;
+}
+
+export const createSpoolKeeper = ({spool, deliver, routeOf}: SpoolKeeperNeeds): Keeper => ({
+  async release(mail, onServed) {
+    const content = await openForDelivery(spool, mail);
+    const envelope = {sender: mail.sender, recipients: mail.recipients, isUtf8: mail.is_utf8, isEightBit: mail.is_eight_bit};
+    const results = await deliver.deliver(routeOf(mail), envelope, content);
+    if (results.every(({outcome}) => outcome === 'delivered')) return;
+
+    onServed(results.filter(({outcome}) => outcome === 'delivered').map(({recipient}) => recipient));
+    throw deliveryFailed(results);
+  },
+
+  forget: spool.remove,
+
+  async body(mail) {
+    const {content} = await openHeldFile(spool, mail, 'internal');
+    return {sizeBytes: content.sizeBytes, stream: content.open()};
+  },
+});
