@@ -2,6 +2,7 @@
 import {Fault} from '../shared/fault.ts';
 import type {HostPort} from '../shared/host-port.ts';
 import {createHoldQueue} from './hold/hold-queue.ts';
+import type {Keeper} from './hold/keeper.ts';
 import {createSpoolKeep} from './hold/spool-keep.ts';
 import {createSpoolKeeper} from './hold/spool-keeper.ts';
 import type {Metrics} from './http/metrics.ts';
@@ -10,8 +11,10 @@ import {createDeliver} from './mail/deliver.ts';
 import {createDkimSigner} from './mail/dkim.ts';
 import {traceHeader} from './mail/trace-header.ts';
 import type {NodeParts} from './node-parts.ts';
+import {openPostfix} from './postfix-room.ts';
 import type {EventBus} from './services/event-bus.ts';
 import {createIntake} from './services/intake.ts';
+import type {ReceivedMail} from './services/mail.ts';
 import type {Deliver} from './services/ports.ts';
 
 interface Needs extends NodeParts {
@@ -52,10 +55,11 @@ export const openHold = (node: Needs) => {
       throw new Fault('delivery_failed', detail);
     },
   });
+  const postfix = openPostfix({...node, config: node.postfix});
   const queue = createHoldQueue({
     nodeId,
     database,
-    keeperOf: () => spoolKeeper,
+    keeperOf: ({keeper}) => (keeper === 'spool' ? spoolKeeper : (postfix?.keeper ?? noPostfix)),
     withRoom,
     onActed: (outcome, domainId) => bus.publish({type: outcome.state, ...outcome}, domainId),
     onLeftover: (queueId, error) =>
@@ -69,19 +73,29 @@ export const openHold = (node: Needs) => {
     traceHeader: mail => traceHeader(mail, fqdn),
     onHeld: (mail, domainId) => bus.publish({type: 'held', ...mail}, domainId),
   });
-  const intake = createIntake({
+  const needs = {
     domains: domainDirectory,
-    scorer: {score: async mail => settings().scorer.score(mail)},
-    keep,
+    scorer: {score: async (mail: ReceivedMail) => settings().scorer.score(mail)},
     smarthost: () => settings().smarthost,
     hasRoom: ballast.hasRoom,
     isRemoved: standing.isRemoved,
     onScorerFailure: () => settings().onScorerFailure,
-    onUnscored: error => log.error({err: error}, 'mail could not be scored'),
-  });
+    onUnscored: (error: unknown) => log.error({err: error}, 'mail could not be scored'),
+  };
+  const intake = createIntake({...needs, keep});
+  // What comes by the milter stays with Postfix.
+  const milterIntake = createIntake({...needs, keep: postfix?.keep ?? keep});
 
-  return {queue, intake, pool, sign};
+  return {queue, intake, milterIntake, pool, sign, lookAtPostfix: postfix?.createLook(queue.isUnderWay)};
 };
+
+/** There are mails in Postfix's hold queue, and this node has been told no more where that is. */
+const noPostfix: Keeper = (() => {
+  const fail = async () => {
+    throw new Fault('unavailable', 'this mail is in the hold queue of Postfix; set postfix.config_dir on its node again');
+  };
+  return {release: fail, discard: fail, forget: async () => {}, body: fail};
+})();
 
 const counted = (deliver: Deliver, metrics: Metrics): Deliver => ({
   async deliver(route, envelope, content) {

@@ -1,5 +1,6 @@
 import type {Logger} from 'pino';
 import type {Peers} from './cluster/peers.ts';
+import type {Config} from './config/schema.ts';
 import type {Ballast} from './hold/ballast.ts';
 import type {Spool} from './hold/spool.ts';
 import type {Metrics} from './http/metrics.ts';
@@ -14,8 +15,9 @@ export interface NodeParts {
   nodeNo: number;
   fqdn: string;
   database: Database;
-  spool: Spool;
+  spool: Spool & {tmpDir: string};
   ballast: Ballast;
+  postfix: Config['postfix'];
   log: Logger;
   metrics: Metrics;
   now: () => number;

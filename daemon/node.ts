@@ -1,6 +1,7 @@
 // The composition root: everything opened in order, closed in reverse, doors last and first.
 import {readFile} from 'node:fs/promises';
 import {hostname} from 'node:os';
+import {setTimeout as delay} from 'node:timers/promises';
 import type {Logger} from 'pino';
 import type {HostPort} from '../shared/host-port.ts';
 import {apiUrl, clusterUrl, listenOf} from './addresses.ts';
@@ -42,6 +43,7 @@ interface Needs {
 }
 
 const graceMs = 7000;
+const firstLookMs = 5000;
 
 export const startNode = async ({data, loaded, log, version, now = Date.now}: Needs): Promise<RunningNode> => {
   const closers = createClosers(error => log.error({err: error}, 'closing failed'));
@@ -96,6 +98,7 @@ export const startNode = async ({data, loaded, log, version, now = Date.now}: Ne
       metrics,
       now,
       settings: () => settings,
+      postfix: config.postfix,
       records,
       peers,
       version,
@@ -148,6 +151,8 @@ export const startNode = async ({data, loaded, log, version, now = Date.now}: Ne
       cluster_url: clusterUrl(config, fqdn, cluster.address),
     });
     await clustered.greet();
+    // What was under way when this node ended is settled before anybody can act again; a queue that takes long is not waited for.
+    await Promise.race([services.lookAtPostfix?.(), delay(firstLookMs, undefined, {ref: false})]);
     const api = await listenHttps(
       listenOf(config.api.listen),
       certificates.current().api,

@@ -44,7 +44,7 @@ export const createServices = (node: NodeParts & {apiUrl(): string; smtpAddress(
   standing.onRemoved(events.close);
   const auditLog = createAuditLog({database, nodeId});
 
-  const {queue, intake, pool, sign} = openHold({...node, bus});
+  const {queue, intake, milterIntake, pool, sign, lookAtPostfix} = openHold({...node, bus});
 
   return {
     keys: createKeys({database, configuration, directory: keyDirectory, domains: domainDirectory, nodeId, spread, now}),
@@ -93,6 +93,8 @@ export const createServices = (node: NodeParts & {apiUrl(): string; smtpAddress(
       now,
     }),
     intake,
+    milterIntake,
+    lookAtPostfix,
     pool,
     sign,
     flushKeyUses: keyDirectory.flush,

@@ -45,6 +45,7 @@ export const startTimers = ({
       if (expired > 0) log.info({expired}, 'held mail removed by retention');
       metrics.expired(expired);
     }),
+    ...postfixLook(),
     every(60_000, 'certificate renewal', async () => renewCertificates()),
   ];
   return {
@@ -52,6 +53,12 @@ export const startTimers = ({
       await Promise.all(stops.map(async stop => stop()));
     },
   };
+
+  function postfixLook(): (() => Promise<void>)[] {
+    const look = services.lookAtPostfix;
+    if (!look) return [];
+    return [every(config().postfix.reconcile_interval * 1000, 'looking at Postfix’s queue', look)];
+  }
 
   function every(ms: number, what: string, job: () => Promise<unknown>): () => Promise<void> {
     let timer: NodeJS.Timeout;

@@ -9,6 +9,7 @@ import type {Database, Db} from '../store/database.ts';
 import {claim, type Ending, endLife, findHeldMail, type StoredHeldMail, strikeRecipients, unclaim} from '../store/held-mail.ts';
 import {failureToAudit} from './delivery-failure.ts';
 import {type Keeper, LeftQueue} from './keeper.ts';
+import {createSharedWrites} from './shared-writes.ts';
 
 export interface HoldActions {
   act(action: HoldAction, queueId: string, actor: Actor): Promise<ActionOutcome>;
@@ -62,7 +63,7 @@ export const createHoldActions = ({
   /** Recipients who have had a mail that others have not, while the database does not say so yet. */
   const served = new Map<string, string[]>();
   const timestamp = () => new Date(now()).toISOString();
-  const write = async <T>(work: (tx: Db) => Promise<T>): Promise<T> => withRoom(async () => database.write.transaction(work));
+  const write = createSharedWrites(database, withRoom);
 
   const find: HoldActions['find'] = async (queueId, reach) => {
     const mail = await findHeldMail(database.read, queueId);

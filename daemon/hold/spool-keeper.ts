@@ -4,6 +4,7 @@ import {deliveryFailed} from './delivery-failure.ts';
 import {openForDelivery, openHeldFile} from './held-file.ts';
 import type {Keeper} from './keeper.ts';
 import type {Spool} from './spool.ts';
+import {createTickets} from './tickets.ts';
 
 export interface SpoolKeeperNeeds {
   spool: Spool;
@@ -12,8 +13,13 @@ export interface SpoolKeeperNeeds {
   routeOf(mail: StoredHeldMail): Route;
 }
 
-export const createSpoolKeeper = ({spool, deliver, routeOf}: SpoolKeeperNeeds): Keeper => ({
-  async release(mail, onServed) {
+/** Many mails released at once must not take all the connections that a backend allows us. */
+const maxDeliveries = 16;
+
+export const createSpoolKeeper = ({spool, deliver, routeOf}: SpoolKeeperNeeds): Keeper => {
+  const delivering = createTickets(maxDeliveries);
+
+  const release: Keeper['release'] = async (mail, onServed) => {
     const content = await openForDelivery(spool, mail);
     const envelope = {sender: mail.sender, recipients: mail.recipients, isUtf8: mail.is_utf8, isEightBit: mail.is_eight_bit};
     const results = await deliver.deliver(routeOf(mail), envelope, content);
@@ -21,12 +27,15 @@ export const createSpoolKeeper = ({spool, deliver, routeOf}: SpoolKeeperNeeds): 
 
     onServed(results.filter(({outcome}) => outcome === 'delivered').map(({recipient}) => recipient));
     throw deliveryFailed(results);
-  },
+  };
 
-  forget: spool.remove,
+  return {
+    release: async (mail, onServed) => delivering(async () => release(mail, onServed)),
+    forget: spool.remove,
 
-  async body(mail) {
-    const {content} = await openHeldFile(spool, mail, 'internal');
-    return {sizeBytes: content.sizeBytes, stream: content.open()};
-  },
-});
+    async body(mail) {
+      const {content} = await openHeldFile(spool, mail, 'internal');
+      return {sizeBytes: content.sizeBytes, stream: content.open()};
+    },
+  };
+};

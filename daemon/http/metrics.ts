@@ -28,6 +28,9 @@ export interface Metrics {
   verdict(verdict: string): void;
   delivery(kind: 'relay' | 'release', outcome: string): void;
   expired(count: number): void;
+  /** Postfix's hold queue was looked at, at this time in milliseconds. */
+  postfixReconciled(at: number): void;
+  postfixFailed(): void;
   /** The health of another node is no longer what it was. */
   healthChanged(): void;
 }
@@ -73,6 +76,7 @@ export const createMetrics = (version: string): Metrics => {
     help: 'Changes of a node’s health seen here',
     registers,
   });
+  const postfix = createPostfixMetrics(registers);
   const source = createSourceGauges(registers);
 
   return {
@@ -86,7 +90,32 @@ export const createMetrics = (version: string): Metrics => {
     verdict: verdict => verdicts.inc({verdict}),
     delivery: (kind, outcome) => deliveries.inc({kind, outcome}),
     expired: count => expired.inc(count),
+    ...postfix,
     healthChanged: () => transitions.inc(),
+  };
+};
+
+/** Without labels they would be there, as nothing, on a node that has no Postfix: they come with the first look. */
+const createPostfixMetrics = (registers: Registry[]): Pick<Metrics, 'postfixReconciled' | 'postfixFailed'> => {
+  let made: {failures: Counter; last: Gauge} | undefined;
+  const metrics = () => {
+    made ??= {
+      failures: new Counter({
+        name: 'mfd_postfix_reconcile_failures_total',
+        help: 'Looks at the hold queue of Postfix that failed',
+        registers,
+      }),
+      last: new Gauge({
+        name: 'mfd_postfix_reconciled_timestamp_seconds',
+        help: 'When the hold queue of Postfix was last looked at, 0 for never',
+        registers,
+      }),
+    };
+    return made;
+  };
+  return {
+    postfixReconciled: at => metrics().last.set(at / 1000),
+    postfixFailed: () => metrics().failures.inc(),
   };
 };
 

@@ -17,6 +17,7 @@ test('items that come while a flush runs share the next one', async t => {
   const submit = createBatch(flush);
 
   const first = submit(1);
+  await turn();
   const others = [submit(2), submit(3)];
   batches[0]?.succeed();
   await first;
@@ -30,12 +31,28 @@ test('items that come while a flush runs share the next one', async t => {
   );
 });
 
+test('items of one turn share a flush', async t => {
+  const {batches, flush} = heldFlush();
+  const submit = createBatch(flush);
+
+  const all = [submit(1), submit(2), submit(3)];
+  await turn();
+  batches[0]?.succeed();
+  await Promise.all(all);
+
+  t.deepEqual(
+    batches.map(({items}) => items),
+    [[1, 2, 3]],
+  );
+});
+
 test('an item is not done before its own flush is', async t => {
   const {batches, flush} = heldFlush();
   const submit = createBatch(flush);
   const done: number[] = [];
 
   void submit(1).then(() => done.push(1));
+  await turn();
   const second = submit(2).then(() => done.push(2));
   await turn();
   t.deepEqual(done, []);
@@ -53,6 +70,7 @@ test('a failed flush fails all of its items and no other', async t => {
   const submit = createBatch(flush);
 
   const first = submit(1);
+  await turn();
   const doomed = Promise.allSettled([submit(2), submit(3)]);
   batches[0]?.succeed();
   await first;

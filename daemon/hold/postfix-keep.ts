@@ -1,0 +1,56 @@
+// Mail that the milter has Postfix hold: its row is written first, so that nothing is on hold whose score nobody knows.
+import type {HeldMail} from '../../shared/held-mail.ts';
+import type {Keep} from '../services/ports.ts';
+import type {Database} from '../store/database.ts';
+import {forgetHeldMail, insertHeldMails, type NewHeldMail} from '../store/held-mail.ts';
+import {createBatch} from './batch.ts';
+import {factsOf, toListEntry} from './held-facts.ts';
+
+export interface PostfixKeep extends Keep {
+  /** Whether Postfix may still be about to put this mail on hold. */
+  isArriving(queueId: string): boolean;
+  /** It is there. */
+  hasArrived(queueId: string): void;
+}
+
+interface Needs {
+  nodeId: string;
+  database: Database;
+  onHeld(mail: HeldMail, domainId: number): void;
+  now: () => number;
+}
+
+/** Other milters may have their say after this one. Longer, and Postfix has not kept the mail. */
+const arrivalMs = 60_000;
+
+export const createPostfixKeep = ({nodeId, database, onHeld, now}: Needs): PostfixKeep => {
+  const arriving = new Map<string, number>();
+  const index = createBatch<NewHeldMail>(async mails => {
+    await database.write.transaction(async tx => {
+      // Without long queue ids Postfix gives the id of a mail that is gone to another one.
+      for (const {queue_id} of mails) await forgetHeldMail(tx, queue_id);
+      await insertHeldMails(tx, mails);
+    });
+  });
+
+  return {
+    async hold(mail, ownership, judgement) {
+      const {symbols, ...facts} = factsOf(mail, ownership, judgement);
+      const postfix = {keeper: 'postfix', queued_at: null, sha256: ''} as const;
+      const entry: NewHeldMail = {...facts, ...postfix, symbol_scores: symbols, size_bytes: mail.content.sizeBytes};
+      arriving.set(mail.queueId, now() + arrivalMs);
+      await index(entry);
+      onHeld(toListEntry(nodeId, entry), facts.domain_id);
+    },
+
+    isArriving(queueId) {
+      const until = arriving.get(queueId);
+      if (until === undefined) return false;
+      if (now() < until) return true;
+      arriving.delete(queueId);
+      return false;
+    },
+
+    hasArrived: queueId => void arriving.delete(queueId),
+  };
+};

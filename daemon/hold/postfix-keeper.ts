@@ -1,0 +1,81 @@
+// Held mails whose bytes are in Postfix's hold queue.
+import {setTimeout as delay} from 'node:timers/promises';
+import {Fault} from '../../shared/fault.ts';
+import type {StoredHeldMail} from '../store/held-mail.ts';
+import {createBatch} from './batch.ts';
+import {type Keeper, LeftQueue} from './keeper.ts';
+import {readBody} from './postfix-body.ts';
+import type {PostfixPrograms, QueueVerb} from './postfix-programs.ts';
+import {createTickets} from './tickets.ts';
+
+interface Needs {
+  programs: PostfixPrograms;
+  isArriving(queueId: string): boolean;
+  /** `maximal_queue_lifetime`: what is older and cannot be delivered at once is bounced. */
+  lifetimeMs(): Promise<number>;
+  tmpDir: string;
+  /** Told of a released mail that Postfix could not be asked to deliver at once; it does so at its next queue run. */
+  onNotFlushed(queueId: string, error: unknown): void;
+  now: () => number;
+}
+
+interface Asked {
+  queueId: string;
+  isDone: boolean;
+}
+
+/** Postfix answers a batch of this many in a quarter of a second. */
+const maxBatch = 1000;
+const flushConcurrency = 4;
+const arrivalPauseMs = 100;
+const arrivalTries = 20;
+
+export const createPostfixKeeper = ({programs, isArriving, lifetimeMs, tmpDir, onNotFlushed, now}: Needs): Keeper => {
+  const changer = (verb: QueueVerb) =>
+    createBatch<Asked>(async mails => {
+      for (let from = 0; from < mails.length; from += maxBatch) {
+        const some = mails.slice(from, from + maxBatch);
+        const changed = await programs.change(
+          verb,
+          some.map(({queueId}) => queueId),
+        );
+        for (const mail of some) mail.isDone = changed.has(mail.queueId);
+      }
+    });
+  const changers = {release: changer('release'), requeue: changer('requeue'), discard: changer('discard')};
+  const flushing = createTickets(flushConcurrency);
+
+  /** Rejects with LeftQueue when the mail is not on hold. */
+  const change = async (verb: QueueVerb, queueId: string): Promise<void> => {
+    for (let tries = arrivalTries; ; tries -= 1) {
+      const asked = {queueId, isDone: false};
+      await changers[verb](asked);
+      if (asked.isDone) return;
+      if (!isArriving(queueId)) throw new LeftQueue();
+      if (tries === 0)
+        throw new Fault('unavailable', 'Postfix has not put this mail on hold yet; try again in a minute', {
+          retryAfterSeconds: 60,
+        });
+      await delay(arrivalPauseMs);
+    }
+  };
+
+  /** Postfix would bounce it at the first delay, as its time in the queue counts from its arrival. */
+  const isOld = async ({queued_at, arrived_at}: StoredHeldMail): Promise<boolean> => {
+    const since = queued_at === null ? Date.parse(arrived_at) : queued_at * 1000;
+    return now() - since > (await lifetimeMs()) / 2;
+  };
+
+  return {
+    async release(mail) {
+      // Requeued it is another mail to Postfix, with a time and an id of its own, and delivered at once.
+      if (await isOld(mail)) return change('requeue', mail.queue_id);
+      await change('release', mail.queue_id);
+      await flushing(async () => programs.flush(mail.queue_id)).catch(error => onNotFlushed(mail.queue_id, error));
+    },
+
+    discard: async mail => change('discard', mail.queue_id),
+    forget: async () => {},
+    body: async mail => readBody(programs, mail.queue_id, tmpDir),
+  };
+};

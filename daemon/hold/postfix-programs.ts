@@ -1,0 +1,143 @@
+// The programs of Postfix that a hold queue needs (postqueue(1), postsuper(1), postcat(1), postconf(1)).
+// postqueue is for everybody; postsuper and postcat are root's, and run directly, by sudo, or by the helper.
+import {buffer, text} from 'node:stream/consumers';
+import {Fault} from '../../shared/fault.ts';
+import {queueIdPattern} from '../../shared/fields.ts';
+import {type QueuedMail, queuedMails} from './postqueue.ts';
+import {runAsHelper} from './run-as-helper.ts';
+import {type Ran, type Running, runProgram} from './run-program.ts';
+
+export type QueueVerb = 'release' | 'requeue' | 'discard';
+
+export interface PostfixPrograms {
+  /** Everything in Postfix's queues, from one look at them. */
+  queue(): AsyncIterable<QueuedMail>;
+  /** Does it to all of `ids` that are on hold, in one call; resolves with those. */
+  change(verb: QueueVerb, ids: string[]): Promise<Set<string>>;
+  /** Has Postfix try to deliver a mail that is not on hold (any more) now. */
+  flush(id: string): Promise<void>;
+  /** What postcat says of the envelopes and headers of mails, up to the first that is not there. */
+  headers(ids: string[]): Promise<string>;
+  /** Headers and body as Postfix has them, lines ending in LF. `ended` resolves with status 0 when that was all of it. */
+  body(id: string): Running;
+  /** The value of a parameter of main.cf. */
+  parameter(name: string): Promise<string>;
+}
+
+export interface PostfixProgramsNeeds {
+  configDir: string;
+  /** Socket of the helper; without it root runs the programs itself, and everybody else by sudo. */
+  helperSocket?: string | undefined;
+  isRoot?: boolean;
+}
+
+const folder = '/usr/sbin';
+const defaultConfigDir = '/etc/postfix';
+const timeoutMs = 60_000;
+const maxHeaderBytes = 64 * 1024 * 1024;
+
+const superArgs: Record<QueueVerb, string> = {release: '-H', requeue: '-r', discard: '-d'};
+
+export const createPostfixPrograms = ({
+  configDir,
+  helperSocket,
+  isRoot = process.getuid?.() === 0,
+}: PostfixProgramsNeeds): PostfixPrograms => {
+  // The lines for sudo name the usual folder by not naming one.
+  const config = configDir === defaultConfigDir ? [] : ['-c', configDir];
+  const own = (name: string, args: string[]) => runProgram({file: `${folder}/${name}`, args: [...config, ...args]}, timeoutMs);
+
+  const asRoot = (name: string, args: string[], {verb, ids}: {verb: string; ids: string[]}): Running => {
+    if (!ids.every(id => queueIdPattern.test(id))) throw new Error('no queue id');
+    const lines = ids.map(id => `${id}\n`).join('');
+    if (helperSocket !== undefined) return runAsHelper(helperSocket, `${verb}\n${lines}`, timeoutMs);
+    const input = name === 'postsuper' ? lines : '';
+    const file = `${folder}/${name}`;
+    const all = [...config, ...args];
+    return isRoot ? runProgram({file, args: all, input}, timeoutMs) : runProgram(bySudo(file, all, input), timeoutMs);
+  };
+
+  return {
+    async *queue() {
+      const {stdout, ended} = own('postqueue', ['-j']);
+      yield* queuedMails(stdout);
+      await insist(ended, 'postqueue');
+    },
+
+    async change(verb, ids) {
+      const {stdout, ended} = asRoot('postsuper', [superArgs[verb], '-', 'hold'], {verb, ids});
+      const [said, ran] = await Promise.all([text(stdout), settled(ended)]);
+      const changed = changedIds(`${said}\n${ran.stderr}`);
+      // It fails as a whole only before it has done anything, and says of each what it did.
+      if (ran.code !== 0 && changed.size === 0) throw refused('postsuper', {...ran, stderr: `${ran.stderr}${said}`});
+      return changed;
+    },
+
+    async flush(id) {
+      const {stdout, ended} = own('postqueue', ['-i', id]);
+      stdout.resume();
+      await insist(ended, 'postqueue');
+    },
+
+    async headers(ids) {
+      const {stdout, ended} = asRoot('postcat', ['-ehq', ...ids], {verb: 'headers', ids});
+      const [said, ran] = await Promise.all([buffer(limited(stdout, maxHeaderBytes)), settled(ended)]);
+      if (ran.code !== 0 && said.length === 0 && !isMissing(ran)) throw refused('postcat', ran);
+      return said.toString('latin1');
+    },
+
+    body: id => asRoot('postcat', ['-bhq', id], {verb: 'body', ids: [id]}),
+
+    async parameter(name) {
+      const {stdout, ended} = own('postconf', ['-h', name]);
+      const [said] = await Promise.all([text(stdout), insist(ended, 'postconf')]);
+      return said.trim();
+    },
+  };
+};
+
+/** -n: it never asks for a password. */
+const bySudo = (file: string, args: string[], input: string) => ({file: '/usr/bin/sudo', args: ['-n', file, ...args], input});
+
+/** A program that could not even be started is one that failed. */
+const settled = async (ended: Promise<Ran>): Promise<Ran> =>
+  ended.catch((error: NodeJS.ErrnoException) => ({code: 127, stderr: error.message}));
+
+const insist = async (ended: Promise<Ran>, name: string): Promise<void> => {
+  const ran = await settled(ended);
+  if (ran.code !== 0) throw refused(name, ran);
+};
+
+async function* limited(source: AsyncIterable<Buffer>, maxBytes: number): AsyncGenerator<Buffer> {
+  let left = maxBytes;
+  for await (const chunk of source) {
+    left -= chunk.length;
+    if (left < 0) throw new Error(`more than ${maxBytes} bytes of headers`);
+    yield chunk;
+  }
+}
+
+const isMissing = ({stderr}: Ran): boolean => /: open queue file \S+: No such file or directory/.test(stderr);
+
+const changedIds = (said: string): Set<string> =>
+  new Set(
+    [...said.matchAll(/^\S*postsuper: ([0-9A-Za-z]+): (?:released from hold|requeued|removed)$/gm)].map(([, id = '']) => id),
+  );
+
+/** A caller is told whom to ask; what the program said is for the log of the node. */
+export class PostfixRefusal extends Fault {
+  constructor(program: string, {code, stderr}: Ran) {
+    const said = stderr.trim().split('\n')[0]?.slice(0, 300) ?? '';
+    const isForbidden = /^sudo:|reserved for the superuser|Permission denied|EACCES|ENOENT|exit status 64/.test(said);
+    const cause = new Error(`${program} ended with status ${code}: ${said}${isForbidden ? `; ${rightMissing}` : ''}`);
+    super('unavailable', 'Postfix’s queue could not be used; the log of this node says why. Nothing was done', {
+      cause,
+      retryAfterSeconds: 30,
+    });
+  }
+}
+
+export const rightMissing =
+  'mfd may not run it as root: install the lines of deploy/sudoers as /etc/sudoers.d/mfd, or set postfix.helper_socket (see man mfd)';
+
+const refused = (program: string, ran: Ran): PostfixRefusal => new PostfixRefusal(program, ran);

@@ -1,0 +1,46 @@
+// Runs a program of Postfix: without a shell, what it reads on standard input, with an end in sight.
+import {spawn} from 'node:child_process';
+import type {Readable} from 'node:stream';
+
+export interface Program {
+  file: string;
+  args: string[];
+  input?: string;
+}
+
+export interface Ran {
+  code: number;
+  /** Cut at 64 KiB from the front. */
+  stderr: string;
+}
+
+export interface Running {
+  /** Has to be read to its end, or destroyed. */
+  stdout: Readable;
+  /** Rejects when the program cannot be started, or takes longer than it may. */
+  ended: Promise<Ran>;
+}
+
+const maxStderrChars = 64 * 1024;
+
+export const runProgram = ({file, args, input = ''}: Program, timeoutMs: number): Running => {
+  // No variable of ours is for Postfix to read: MAIL_CONFIG would name another configuration than the one we were told of.
+  const env = {PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C'};
+  const child = spawn(file, args, {stdio: ['pipe', 'pipe', 'pipe'], env, cwd: '/', timeout: timeoutMs, killSignal: 'SIGKILL'});
+  let stderr = '';
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    if (stderr.length < maxStderrChars) stderr += text;
+  });
+  // One that ends before it has read everything says why on its own.
+  child.stdin.on('error', () => undefined).end(input);
+  const ended = new Promise<Ran>((resolve, reject) => {
+    child.once('error', reject);
+    child.once('close', (code, signal) => {
+      if (code !== null) resolve({code, stderr: stderr.slice(0, maxStderrChars)});
+      else reject(new Error(`${file} was ended by ${signal}, after ${timeoutMs} ms at most`));
+    });
+  });
+  // Whoever reads the output first must not be too late to hear of it.
+  ended.catch(() => undefined);
+  return {stdout: child.stdout, ended};
+};

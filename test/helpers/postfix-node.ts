@@ -1,0 +1,53 @@
+// A real node beside a real Postfix, whose hold queue is part of the node's.
+import type {ExecutionContext} from 'ava';
+import {eventually} from './eventually.ts';
+import {type Held, type MailNode, type MailNodeOptions, startMailNode} from './mail-node.ts';
+import {type PostfixOptions, type PrivatePostfix, startPostfix} from './postfix.ts';
+import {sendMail} from './smtp-client.ts';
+import {startSmtpSink} from './smtp-sink.ts';
+
+export interface PostfixNode extends MailNode {
+  postfix: PrivatePostfix;
+  /** To Postfix, from ada@example.net to ben@example.com. */
+  sendToPostfix(raw: string | Buffer, sending?: {from?: string; to?: string | string[]}): ReturnType<typeof sendMail>;
+  /** Ids of what is on hold in Postfix. */
+  onHold(): Promise<string[]>;
+  /** Waits until so many mails are in the list. */
+  untilHeld(count: number): Promise<Held[]>;
+}
+
+/** Every mail is put on hold by Postfix itself, as `header_checks` may do. */
+export const holdEverything = {smtpd_data_restrictions: 'check_client_access static:HOLD'};
+
+export const startPostfixNode = async (
+  t: ExecutionContext,
+  {settings, ...options}: MailNodeOptions & Pick<PostfixOptions, 'settings'> = {},
+): Promise<PostfixNode> => {
+  const backend = await startSmtpSink(t);
+  const postfix = await startPostfix(t, {
+    settings: {
+      relay_domains: 'example.com, example.org',
+      relay_transport: `relay:[127.0.0.1]:${backend.server.port}`,
+      ...settings,
+    },
+  });
+  const config = {
+    ...options.config,
+    postfix: {config_dir: postfix.configDir, reconcile_interval: 0.3, ...(options.config?.postfix as object | undefined)},
+  };
+  const node = await startMailNode(t, {...options, config});
+
+  return {
+    ...node,
+    sink: backend,
+    postfix,
+    sendToPostfix: async (raw, {from = 'ada@example.net', to = 'ben@example.com'} = {}) =>
+      sendMail({port: postfix.port, from, to, raw}),
+    onHold: async () => (await postfix.queue()).filter(({queue_name}) => queue_name === 'hold').map(({queue_id}) => queue_id),
+    untilHeld: async count =>
+      eventually(async () => {
+        const mails = await node.held();
+        return mails.length === count && mails;
+      }),
+  };
+};

@@ -1,0 +1,175 @@
+// The hold queue of a real Postfix as part of a node's quarantine, without a milter: whatever is put on hold there.
+import test from 'ava';
+import {eventually} from '../helpers/eventually.ts';
+import {splitTrace} from '../helpers/mail-node.ts';
+import {postfixMissing} from '../helpers/postfix.ts';
+import {holdEverything, startPostfixNode} from '../helpers/postfix-node.ts';
+
+const missing = postfixMissing();
+const ifPostfix = missing === undefined ? test.serial : test.serial.skip;
+const named = (title: string) => `[Postfix] ${title}${missing === undefined ? '' : ` (skipped: ${missing})`}`;
+
+const mail = (subject: string, body = 'Hello.\r\n.dot\r\n') =>
+  `From: <ada@example.net>\r\nTo: <ben@example.com>\r\nSubject: ${subject}\r\nMessage-Id: <1@example.net>\r\nDate: Sun, 1 Mar 2026 12:00:00 +0000\r\n\r\n${body}`;
+
+/** What Postfix puts in front of a mail, and all that follows. */
+const rest = (bytes: Buffer) => splitTrace(bytes).rest.toString('latin1');
+
+ifPostfix(named('a mail put on hold by Postfix is listed with subject, sender and client, and shown with CRLF'), async t => {
+  const node = await startPostfixNode(t, {settings: holdEverything});
+  const raw = mail('=?utf-8?q?Gr=C3=BC=C3=9Fe?=\r\n from afar');
+
+  await node.sendToPostfix(raw);
+
+  const [held] = await node.untilHeld(1);
+  t.like(held, {sender: 'ada@example.net', recipients: ['ben@example.com'], subject: 'Grüße from afar', score: 0});
+  t.deepEqual(held?.symbols, ['POSTFIX_HOLD']);
+  t.deepEqual(await node.onHold(), [held?.queue_id ?? '']);
+  const {json} = await node.api('GET', `mail/quarantine/${held?.node_id}/${held?.queue_id}`);
+  t.like(json.data, {domain: 'example.com', direction: 'inbound', client_ip: '127.0.0.1', helo: 'client.test'});
+  t.is(rest(await node.body(held as never)), raw);
+});
+
+ifPostfix(named('a released mail is delivered by Postfix byte for byte, and a second release says already'), async t => {
+  const node = await startPostfixNode(t, {settings: holdEverything});
+  await node.sendToPostfix(mail('Release me'));
+  const [held] = await node.untilHeld(1);
+
+  const first = await node.act('release', held as never);
+  const second = await node.act('release', held as never);
+  const opposite = await node.act('discard', held as never);
+
+  t.is(first.status, 200);
+  t.like(first.json.data, {state: 'released', already: false});
+  t.like(second.json.data, {state: 'released', already: true});
+  t.is(opposite.status, 409);
+  await eventually(() => node.sink.mails.length === 1);
+  t.is(rest(node.sink.mails[0]?.content ?? Buffer.alloc(0)), mail('Release me'));
+  t.deepEqual(node.sink.mails[0]?.recipients, ['ben@example.com']);
+  t.deepEqual(await node.held(), []);
+});
+
+ifPostfix(named('a discarded mail is gone from Postfix, and nobody gets it'), async t => {
+  const node = await startPostfixNode(t, {settings: holdEverything});
+  await node.sendToPostfix(mail('Discard me'));
+  const [held] = await node.untilHeld(1);
+
+  const {status, json} = await node.act('discard', held as never);
+
+  t.is(status, 200);
+  t.like(json.data, {state: 'discarded', already: false});
+  t.deepEqual(await node.postfix.queue(), []);
+  t.is(node.sink.mails.length, 0);
+});
+
+ifPostfix(named('a mail released or deleted by hand disappears, and one held again by hand is back'), async t => {
+  const node = await startPostfixNode(t, {settings: holdEverything});
+  for (const subject of ['one', 'two', 'three']) await node.sendToPostfix(mail(subject));
+  const [three, two, one] = (await node.untilHeld(3)).toSorted((a, b) => (a.subject < b.subject ? 1 : -1));
+  const idOf = (held: typeof one) => held?.queue_id ?? '';
+  const [released, deleted, kept] = [one, three, two];
+
+  await node.postfix.command('postsuper', ['-H', '-', 'hold'], `${idOf(released)}\n`);
+  await node.postfix.command('postsuper', ['-d', '-', 'hold'], `${idOf(deleted)}\n`);
+
+  const [left] = await node.untilHeld(1);
+  t.is(left?.queue_id, idOf(kept));
+  t.is((await node.act('release', released as never)).status, 404);
+  const {json} = await node.api('GET', 'audit?action=quarantine.gone');
+  t.deepEqual(json.data.map(({target}: {target: string}) => target.split('/')[1]).sort(), [idOf(released), idOf(deleted)].sort());
+});
+
+ifPostfix(named('a mail that was released here and put on hold again by hand is in the list again'), async t => {
+  const node = await startPostfixNode(t, {settings: {...holdEverything, relay_transport: 'relay:[127.0.0.1]:1'}});
+  await node.sendToPostfix(mail('To and fro'));
+  const [held] = await node.untilHeld(1);
+  await node.act('release', held as never);
+  await node.untilHeld(0);
+
+  await eventually(async () => {
+    await node.postfix.command('postsuper', ['-h', '-', 'deferred'], `${held?.queue_id}\n`);
+    return (await node.onHold()).length === 1;
+  });
+
+  const [again] = await node.untilHeld(1);
+  t.like(again, {queue_id: held?.queue_id, subject: 'To and fro'});
+  t.is((await node.act('discard', again as never)).status, 200);
+});
+
+ifPostfix(named('a mail that was held for long is requeued, so that a first delay does not bounce it'), async t => {
+  const node = await startPostfixNode(t, {settings: {...holdEverything, maximal_queue_lifetime: '1s'}});
+  await node.sendToPostfix(mail('Old'));
+  const [held] = await node.untilHeld(1);
+  await eventually(() => Date.now() - Date.parse((held as unknown as {arrived_at: string}).arrived_at) > 2000);
+
+  const {status} = await node.act('release', held as never);
+
+  t.is(status, 200);
+  await eventually(() => node.sink.mails.length === 1);
+  t.regex(await node.postfix.log(), /postsuper\[\d+\]: \w+: requeued/);
+  t.regex(node.sink.mails[0]?.content.toString() ?? '', /Subject: Old\r\n/);
+});
+
+ifPostfix(named('a mail of no domain of ours, and one for two of them, is nobody’s in particular'), async t => {
+  const node = await startPostfixNode(t, {settings: holdEverything});
+  await node.createDomain({name: 'example.org', backend_servers: ['127.0.0.1:1']});
+  await node.sendToPostfix(mail('Both'), {to: ['ben@example.com', 'cyd@example.org']});
+  await node.sendToPostfix(mail('Elsewhere'), {to: 'dan@elsewhere.test'});
+  await node.untilHeld(2);
+
+  const {json} = await node.api('POST', 'auth/api-keys', {body: {name: 'com', scope: 'domain-admin', domain: 'example.com'}});
+  const seen = await node.api('GET', 'mail/quarantine', {key: json.data.key});
+
+  t.is(seen.status, 200);
+  t.deepEqual(seen.json.data, []);
+});
+
+ifPostfix(named('hundreds of mails are released by few calls of postsuper, each of them once'), async t => {
+  const node = await startPostfixNode(t, {settings: holdEverything});
+  for (let n = 0; n < 120; n += 1) await node.sendToPostfix(mail(`No ${n}`));
+  const held = await node.untilHeld(120);
+
+  const {json} = await node.api('POST', 'mail/quarantine/release', {
+    body: {items: held.map(({node_id, queue_id}) => ({node_id, queue_id}))},
+  });
+
+  t.true(json.data.every(({state}: {state: string}) => state === 'released'));
+  await eventually(() => node.sink.mails.length === 120);
+  const subjects = node.sink.mails.map(({content}) => /^Subject: (.*)\r$/m.exec(content.toString())?.[1]);
+  t.is(new Set(subjects).size, 120);
+  const calls = (await node.postfix.log()).match(/Released from hold: /g)?.length ?? 0;
+  t.log(`${calls} calls of postsuper for 120 mails`);
+  t.true(calls < 60);
+});
+
+ifPostfix(named('a node that ended between Postfix’s act and its own record finds it done'), async t => {
+  const node = await startPostfixNode(t, {settings: holdEverything});
+  await node.sendToPostfix(mail('Twice'));
+  const [held] = await node.untilHeld(1);
+  await node.stop('SIGKILL');
+  await node.postfix.command('postsuper', ['-d', '-', 'hold'], `${held?.queue_id}\n`);
+
+  await node.start();
+
+  t.deepEqual(await node.held(), []);
+  t.is((await node.act('release', held as never)).status, 404);
+});
+
+ifPostfix(named('queue ids that Postfix gives again are warned of at the start'), async t => {
+  const node = await startPostfixNode(t, {settings: {...holdEverything, enable_long_queue_ids: 'no'}});
+
+  t.true(await eventually(() => node.log().includes('enable_long_queue_ids')));
+});
+
+ifPostfix(named('with Postfix stopped the list stays, and a release says to try again'), async t => {
+  const node = await startPostfixNode(t, {settings: holdEverything});
+  await node.sendToPostfix(mail('Still here'));
+  const [held] = await node.untilHeld(1);
+  await node.postfix.stop();
+
+  await node.stop();
+  await node.start();
+
+  const [still] = await node.held();
+  t.is(still?.queue_id, held?.queue_id);
+});
