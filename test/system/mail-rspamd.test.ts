@@ -4,7 +4,7 @@ import {createServer, type Socket} from 'node:net';
 import test, {type ExecutionContext} from 'ava';
 import {formatHostPort} from '../../shared/host-port.ts';
 import {onTheWire, splitTrace, startMailNode} from '../helpers/mail-node.ts';
-import {isRspamdInstalled, startRspamd} from '../helpers/rspamd.ts';
+import {demandingRules, isRspamdInstalled, startRspamd} from '../helpers/rspamd.ts';
 import {closedPort} from '../helpers/scripted-server.ts';
 
 const sample = (name: string) => onTheWire(readFileSync(new URL(`../samples/${name}`, import.meta.url)));
@@ -41,6 +41,24 @@ withRspamd('[Rspamd] what it finds in a phishing mail is listed, and an innocent
   const mail = await node.onlyHeld();
   t.is(mail.reason, 'phishing', mail.symbols.join());
   t.true(mail.symbols.length > 3);
+});
+
+withRspamd('[Rspamd] what its rules demand is done, unless a filter or the score has decided', async t => {
+  const node = await startMailNode(t, scanner(await startRspamd(t, {rules: demandingRules})));
+  const demanding = (action: string) => Buffer.from(`Subject: ${action}\r\n\r\ntext\r\n`);
+  const codes = async () => [(await node.send(demanding('soft reject'))).code, (await node.send(demanding('reject'))).code];
+
+  t.deepEqual(await codes(), [451, 550]);
+  await node.updateDomain({quarantine_threshold: 1, reject_threshold: 20});
+  t.deepEqual(await codes(), [451, 250]);
+  t.is((await node.onlyHeld()).score, 15);
+  await node.updateDomain({reject_threshold: 1});
+  t.deepEqual(await codes(), [550, 550]);
+  const allow = {action: 'allow', match: 'sender', pattern: 'ada@example.net'};
+  t.is((await node.api('POST', `domains/${node.domainId}/filters`, {body: allow})).status, 201);
+  t.deepEqual(await codes(), [250, 250]);
+
+  t.is(node.sink.mails.length, 2);
 });
 
 test('with the scanner down mail is to come again', async t => {
