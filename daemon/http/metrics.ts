@@ -28,6 +28,8 @@ export interface Metrics {
   verdict(verdict: string): void;
   delivery(kind: 'relay' | 'release', outcome: string): void;
   expired(count: number): void;
+  /** What became of a mail that Rspamd was to learn from. */
+  lesson(lesson: 'ham' | 'spam', outcome: 'learned' | 'known' | 'failed'): void;
   /** The health of another node is no longer what it was. */
   healthChanged(): void;
 }
@@ -67,6 +69,13 @@ export const createMetrics = (version: string): Metrics => {
   });
   for (const outcome of ['delivered', 'refused', 'deferred'])
     for (const kind of ['relay', 'release']) deliveries.inc({kind, outcome}, 0);
+  const lessons = new Counter({
+    name: 'mfd_rspamd_lessons_total',
+    help: 'Mails that Rspamd was to learn from, as ham when released and as spam when discarded, by outcome',
+    labelNames: ['lesson', 'outcome'],
+    registers,
+  });
+  for (const outcome of ['learned', 'known', 'failed']) for (const lesson of ['ham', 'spam']) lessons.inc({lesson, outcome}, 0);
   const expired = new Counter({name: 'mfd_held_mails_expired_total', help: 'Mails removed by retention', registers});
   const transitions = new Counter({
     name: 'mfd_cluster_health_transitions_total',
@@ -86,6 +95,7 @@ export const createMetrics = (version: string): Metrics => {
     verdict: verdict => verdicts.inc({verdict}),
     delivery: (kind, outcome) => deliveries.inc({kind, outcome}),
     expired: count => expired.inc(count),
+    lesson: (lesson, outcome) => lessons.inc({lesson, outcome}),
     healthChanged: () => transitions.inc(),
   };
 };

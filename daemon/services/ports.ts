@@ -28,6 +28,30 @@ export interface Scorer {
   score(mail: ReceivedMail): Promise<Score>;
 }
 
+export type Lesson = 'ham' | 'spam';
+
+export interface LessonMail {
+  queueId: string;
+  sender: string;
+  recipients: readonly string[];
+  content: MailContent;
+}
+
+/** `known`: it wants no more of this. `refused`: it answered, and did not learn. */
+export type Learnt = {kind: 'learned' | 'known'} | {kind: 'refused' | 'unreachable'; detail: string};
+
+/** Learns from mail what ham and spam look like. Never rejects; ends within 5 s. */
+export interface Classifier {
+  learn(lesson: Lesson, mail: LessonMail): Promise<Learnt>;
+}
+
+/** Told of what people decide about held mail. Never rejects, and takes 5 s at most. */
+export interface Learner {
+  /** While false, mail need not be read for it. */
+  isOn(): boolean;
+  learn(lesson: Lesson, mail: LessonMail): Promise<void>;
+}
+
 /** A reply of an SMTP server: the code and all of its text, enhanced status code included, lines joined by a space. */
 export interface SmtpReply {
   code: number;

@@ -1,0 +1,45 @@
+// Hands on to a classifier what people decided, and keeps its troubles away from them.
+import type {Classifier, Learner, Learnt, Lesson, LessonMail} from './ports.ts';
+
+interface Needs {
+  /** Undefined while nobody is to be taught. */
+  classifier(): Classifier | undefined;
+  onLesson(lesson: Lesson, outcome: 'learned' | 'known' | 'failed'): void;
+  /** Told once when lessons begin to fail, and once when one is taken again. */
+  onOutage(detail: string): void;
+  onRecovery(missedLessons: number): void;
+  now: () => number;
+}
+
+/** After silence nobody is asked for so long: of a thousand mails that are discarded not each is to wait for the deadline. */
+const pauseMs = 30_000;
+
+export const createLearner = ({classifier, onLesson, onOutage, onRecovery, now}: Needs): Learner => {
+  let missed = 0;
+  let pause: {of: Classifier; until: number} | undefined;
+
+  const teach = async (pupil: Classifier, lesson: Lesson, mail: LessonMail): Promise<Learnt> => {
+    if (pause?.of === pupil && now() < pause.until) return {kind: 'unreachable', detail: ''};
+    const learnt = await pupil.learn(lesson, mail);
+    pause = learnt.kind === 'unreachable' ? {of: pupil, until: now() + pauseMs} : undefined;
+    return learnt;
+  };
+
+  return {
+    isOn: () => classifier() !== undefined,
+    async learn(lesson, mail) {
+      const pupil = classifier();
+      if (!pupil) return;
+      const learnt = await teach(pupil, lesson, mail);
+      if ('detail' in learnt) {
+        onLesson(lesson, 'failed');
+        missed += 1;
+        if (missed === 1) onOutage(learnt.detail);
+        return;
+      }
+      onLesson(lesson, learnt.kind);
+      if (missed > 0) onRecovery(missed);
+      missed = 0;
+    },
+  };
+};
