@@ -12,6 +12,7 @@ import {traceHeader} from './mail/trace-header.ts';
 import type {NodeParts} from './node-parts.ts';
 import type {EventBus} from './services/event-bus.ts';
 import {createIntake} from './services/intake.ts';
+import {createLearner} from './services/learner.ts';
 import type {Deliver} from './services/ports.ts';
 
 interface Needs extends NodeParts {
@@ -56,6 +57,13 @@ export const openHold = (node: Needs) => {
     nodeId,
     database,
     keeperOf: () => spoolKeeper,
+    learner: createLearner({
+      classifier: () => settings().classifier,
+      onLesson: metrics.lesson,
+      onOutage: detail => log.warn({detail}, 'Rspamd does not learn: what people decide meanwhile is lost on it'),
+      onRecovery: missed => log.info({missed}, 'Rspamd learns again'),
+      now,
+    }),
     withRoom,
     onActed: (outcome, domainId) => bus.publish({type: outcome.state, ...outcome}, domainId),
     onLeftover: (queueId, error) =>

@@ -13,6 +13,8 @@ export interface SpoolKeeperNeeds {
 }
 
 export const createSpoolKeeper = ({spool, deliver, routeOf}: SpoolKeeperNeeds): Keeper => ({
+  isReadableToTheEnd: true,
+
   async release(mail, onServed) {
     const content = await openForDelivery(spool, mail);
     const envelope = {sender: mail.sender, recipients: mail.recipients, isUtf8: mail.is_utf8, isEightBit: mail.is_eight_bit};

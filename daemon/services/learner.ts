@@ -1,5 +1,6 @@
 // Hands on to a classifier what people decided, and keeps its troubles away from them.
-import type {Classifier, Learner, Learnt, Lesson, LessonMail} from './ports.ts';
+import type {MailContent} from './mail.ts';
+import type {Classifier, Learner, Learnt, Lesson, MailBody} from './ports.ts';
 
 interface Needs {
   /** Undefined while nobody is to be taught. */
@@ -18,19 +19,21 @@ export const createLearner = ({classifier, onLesson, onOutage, onRecovery, now}:
   let missed = 0;
   let pause: {of: Classifier; until: number} | undefined;
 
-  const teach = async (pupil: Classifier, lesson: Lesson, mail: LessonMail): Promise<Learnt> => {
+  const teach = async (pupil: Classifier, ...[lesson, mail, read]: Parameters<Learner['learn']>): Promise<Learnt> => {
     if (pause?.of === pupil && now() < pause.until) return {kind: 'unreachable', detail: ''};
-    const learnt = await pupil.learn(lesson, mail);
+    const body = await read().catch(() => undefined);
+    if (!body) return {kind: 'refused', detail: 'the mail could not be read'};
+    const learnt = await pupil.learn(lesson, {...mail, content: contentOf(body)});
+    body.stream.destroy();
     pause = learnt.kind === 'unreachable' ? {of: pupil, until: now() + pauseMs} : undefined;
     return learnt;
   };
 
   return {
-    isOn: () => classifier() !== undefined,
-    async learn(lesson, mail) {
+    async learn(lesson, mail, read) {
       const pupil = classifier();
       if (!pupil) return;
-      const learnt = await teach(pupil, lesson, mail);
+      const learnt = await teach(pupil, lesson, mail, read);
       if ('detail' in learnt) {
         onLesson(lesson, 'failed');
         missed += 1;
@@ -42,4 +45,10 @@ export const createLearner = ({classifier, onLesson, onOutage, onRecovery, now}:
       missed = 0;
     },
   };
+};
+
+const contentOf = ({sizeBytes, stream}: MailBody): MailContent => {
+  // Whoever does not read it does not hear of its errors either.
+  stream.on('error', () => undefined);
+  return {sizeBytes, open: () => stream, discard: async () => void stream.destroy()};
 };

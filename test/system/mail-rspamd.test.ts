@@ -1,9 +1,9 @@
 // Mail judged by the real Rspamd, and by one that is down or mute.
 import {readFileSync} from 'node:fs';
-import {createServer, type Socket} from 'node:net';
-import test, {type ExecutionContext} from 'ava';
+import test from 'ava';
 import {formatHostPort} from '../../shared/host-port.ts';
 import {onTheWire, splitTrace, startMailNode} from '../helpers/mail-node.ts';
+import {startMute} from '../helpers/mute-server.ts';
 import {demandingRules, isRspamdInstalled, startRspamd} from '../helpers/rspamd.ts';
 import {closedPort} from '../helpers/scripted-server.ts';
 
@@ -85,19 +85,3 @@ test('a scanner that says nothing is waited for no longer than its timeout', asy
   t.is((await node.send(sample('plain.eml'))).code, 451);
   t.is(node.sink.mails.length, 0);
 });
-
-/** Takes connections and says nothing. */
-const startMute = async (t: ExecutionContext): Promise<string> => {
-  const sockets = new Set<Socket>();
-  const server = createServer(socket => {
-    sockets.add(socket.on('error', () => undefined));
-    socket.resume();
-  });
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
-  t.teardown(() => {
-    for (const socket of sockets) socket.destroy();
-    server.close();
-  });
-  const address = server.address();
-  return `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`;
-};
