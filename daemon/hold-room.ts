@@ -14,6 +14,7 @@ import type {NodeParts} from './node-parts.ts';
 import {openPostfix} from './postfix-room.ts';
 import type {EventBus} from './services/event-bus.ts';
 import {createIntake} from './services/intake.ts';
+import {createLearner} from './services/learner.ts';
 import type {ReceivedMail} from './services/mail.ts';
 import type {Deliver} from './services/ports.ts';
 
@@ -60,6 +61,13 @@ export const openHold = (node: Needs) => {
     nodeId,
     database,
     keeperOf: ({keeper}) => (keeper === 'spool' ? spoolKeeper : (postfix?.keeper ?? noPostfix)),
+    learner: createLearner({
+      classifier: () => settings().classifier,
+      onLesson: metrics.lesson,
+      onOutage: detail => log.warn({detail}, 'Rspamd does not learn: what people decide meanwhile is lost on it'),
+      onRecovery: missed => log.info({missed}, 'Rspamd learns again'),
+      now,
+    }),
     withRoom,
     onActed: (outcome, domainId) => bus.publish({type: outcome.state, ...outcome}, domainId),
     onLeftover: (queueId, error) =>
@@ -94,7 +102,7 @@ const noPostfix: Keeper = (() => {
   const fail = async () => {
     throw new Fault('unavailable', 'this mail is in the hold queue of Postfix; set postfix.config_dir on its node again');
   };
-  return {release: fail, discard: fail, forget: async () => {}, body: fail};
+  return {isReadableToTheEnd: false, release: fail, discard: fail, forget: async () => {}, body: fail};
 })();
 
 const counted = (deliver: Deliver, metrics: Metrics): Deliver => ({

@@ -7,13 +7,16 @@ import {ConfigError, type LoadedConfig} from './config/load.ts';
 import type {Config} from './config/schema.ts';
 import {createBuiltinScorer} from './mail/builtin-scorer.ts';
 import {createNetworkSet, type NetworkSet} from './mail/networks.ts';
+import {createRspamdLearner} from './mail/rspamd-learner.ts';
 import {createRspamdScorer} from './mail/rspamd-scorer.ts';
-import type {Route, Scorer} from './services/ports.ts';
+import type {Classifier, Route, Scorer} from './services/ports.ts';
 
 export interface LiveSettings {
   trusted: NetworkSet;
   scorer: Scorer;
   closeScorer(): void;
+  /** Who learns from releases and discards, if anybody does. */
+  classifier: Classifier | undefined;
   onScorerFailure: Config['scanner']['on_failure'];
   smarthost: Omit<Route, 'signFor'> | undefined;
   keepMs: Record<Reason, number>;
@@ -23,9 +26,10 @@ export interface LiveSettings {
 const dayMs = 24 * 3600 * 1000;
 
 /** Throws a ConfigError for what only a closer look shows to be wrong. */
-export const liveSettings = ({config, smarthostPassword, smarthostCa, rspamdPassword}: LoadedConfig): LiveSettings => ({
+export const liveSettings = ({config, smarthostPassword, smarthostCa, ...loaded}: LoadedConfig): LiveSettings => ({
   trusted: trustedNetworks(config),
-  ...scorerFrom(config, rspamdPassword),
+  ...scorerFrom(config, loaded.rspamdPassword),
+  classifier: classifierFrom(config, loaded.rspamdControllerPassword),
   onScorerFailure: config.scanner.on_failure,
   smarthost: smarthostFrom(config, smarthostPassword, smarthostCa),
   keepMs: Object.fromEntries(
@@ -74,6 +78,11 @@ const scorerFrom = ({scanner}: Config, password: string | undefined): Pick<LiveS
   });
   return {scorer, closeScorer: () => scorer.close()};
 };
+
+const classifierFrom = ({scanner}: Config, password: string | undefined): Classifier | undefined =>
+  scanner.rspamd_learn
+    ? createRspamdLearner({url: scanner.rspamd_controller_url, ...(password !== undefined && {password})})
+    : undefined;
 
 const smarthostFrom = ({smtp}: Config, password: string | undefined, ca: string | undefined): LiveSettings['smarthost'] => {
   const server = smtp.smarthost === undefined ? undefined : parseHostPort(smtp.smarthost);

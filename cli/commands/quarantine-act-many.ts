@@ -1,5 +1,5 @@
 // Many mails at once: progress, Ctrl-C, and what became of each.
-import type {HoldAction, MailReference} from '../../shared/held-mail.ts';
+import type {BulkResult, HoldAction, MailReference} from '../../shared/held-mail.ts';
 import {CliError, exitCodes} from '../cli-error.ts';
 import {actOn, type BulkOutcome} from '../mail/bulk-action.ts';
 import {countResults, pastTense, printResults, warnOfFailures} from '../output/action-report.ts';
@@ -11,9 +11,11 @@ export interface Many {
   mails: readonly MailReference[];
   /** Whether what was done is printed mail by mail. */
   isListed: boolean;
+  /** Told of what was done, however it ended. What it resolves with is thrown, unless there is worse to tell. */
+  afterwards(results: readonly BulkResult[]): Promise<CliError | undefined>;
 }
 
-export const actOnMany = async (session: Session, action: HoldAction, {mails, isListed}: Many): Promise<void> => {
+export const actOnMany = async (session: Session, action: HoldAction, {mails, isListed, afterwards}: Many): Promise<void> => {
   const printer = session.printer();
   const client = await session.client();
   const bar = createProgressBar(session.terminal, underWay[action], printer.isQuiet);
@@ -35,7 +37,9 @@ export const actOnMany = async (session: Session, action: HoldAction, {mails, is
   if (isPrinted) printResults(printer, outcome.results);
   const failed = warnOfFailures(printer, outcome.results);
   if (!isListed) printer.note(countResults(action, outcome.results));
+  const unfinished = await afterwards(outcome.results);
   throwUnlessDone(session, action, {outcome, failed, total: mails.length});
+  if (unfinished) throw unfinished;
 };
 
 const underWay: Record<HoldAction, string> = {release: 'releasing', discard: 'discarding'};

@@ -12,6 +12,7 @@ import {createProgressBar} from '../output/progress-bar.ts';
 import {renderTable} from '../output/table.ts';
 import {isColour, type Session} from '../session.ts';
 import {actOnMany, checkExpectedCount} from './quarantine-act-many.ts';
+import {allowSenders, planAllowing, sayAllowances} from './quarantine-allow-sender.ts';
 
 export interface MatchingAction {
   filter: MailFilter;
@@ -19,28 +20,36 @@ export interface MatchingAction {
   dryRun: boolean | undefined;
   expectCount: number | undefined;
   strict: boolean | undefined;
+  allowSender: boolean | undefined;
 }
 
 const sampleSize = 5;
 
 export const actOnMatching = async (session: Session, action: HoldAction, needs: MatchingAction): Promise<void> => {
-  const {filter, yes, dryRun, expectCount, strict} = needs;
+  const {filter, yes, dryRun, expectCount, strict, allowSender} = needs;
   const printer = session.printer();
   const matching = await collect(session, {filter, strict});
   const {mails, unreachableNodes} = matching;
   if (strict && unreachableNodes.length > 0) throw partialList(unreachableNodes);
   checkExpectedCount(mails.length, expectCount, `held ${mails.length === 1 ? 'mail matches' : 'mails match'}`);
+  const plan = await planAllowing(session, mails, allowSender);
 
   if (dryRun || mails.length === 0) {
     warnOfPartialList(session, matching);
     printer.list(mails, {...heldMails, none: isAll(filter) ? 'no held mail' : `no held mail matches ${filterText(filter)}`});
+    sayAllowances(session, plan);
     if (dryRun) printer.note(`a dry run: nothing was changed, ${plural(mails.length, 'mail')} would have been dealt with`);
     return;
   }
   if (!yes || !printer.isQuiet) showSample(session, mails, filter);
-  await session.confirm(question(action, matching), yes);
+  if (!yes) sayAllowances(session, plan);
+  await session.confirm(question(action, matching, plan.wanted.length), yes);
   if (yes) warnOfPartialList(session, matching);
-  await actOnMany(session, action, {mails, isListed: !printer.isForPeople || !session.terminal.stdout.isTTY});
+  await actOnMany(session, action, {
+    mails,
+    isListed: !printer.isForPeople || !session.terminal.stdout.isTTY,
+    afterwards: async results => allowSenders(session, plan, results),
+  });
 };
 
 const collect = async (session: Session, {filter, strict}: Pick<MatchingAction, 'filter' | 'strict'>): Promise<Matching> => {
@@ -77,10 +86,11 @@ const showSample = (session: Session, mails: readonly HeldMail[], filter: MailFi
   stderr.write(rest > 0 ? `and ${countText(rest)} more\n\n` : '\n');
 };
 
-const question = (action: HoldAction, {mails, unreachableNodes}: Matching): string => {
+const question = (action: HoldAction, {mails, unreachableNodes}: Matching, senders: number): string => {
   const what = mails.length === 1 ? 'this mail' : `these ${countText(mails.length)} mails`;
   const missing = unreachableNodes.length === 0 ? '' : `, without those of ${unreachableNodes.join(', ')}, which did not answer`;
-  return `${action === 'release' ? 'Release' : 'Discard'} ${what}${action === 'discard' ? ' for good' : ''}${missing}?`;
+  const allowing = senders === 0 ? '' : `, and allow ${plural(senders, 'sender')} from now on`;
+  return `${action === 'release' ? 'Release' : 'Discard'} ${what}${action === 'discard' ? ' for good' : ''}${missing}${allowing}?`;
 };
 
 /** As the flags say it: `--domain example.com --min-score 10`. */

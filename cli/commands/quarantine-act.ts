@@ -1,5 +1,5 @@
 import type {Command} from 'commander';
-import type {ActionOutcome, HoldAction, MailReference} from '../../shared/held-mail.ts';
+import type {ActionOutcome, BulkResult, HoldAction, MailReference} from '../../shared/held-mail.ts';
 import {usageError} from '../cli-error.ts';
 import {addFilterOptions, addStrictOption, type MailFilter, type StrictFlag} from '../mail/mail-filter.ts';
 import {mailId, mailPath, parseMailId, parseMailIds} from '../mail/mail-id.ts';
@@ -10,16 +10,20 @@ import type {Session} from '../session.ts';
 import {readStdin} from '../terminal.ts';
 import {actOnMany, checkExpectedCount} from './quarantine-act-many.ts';
 import {actOnMatching} from './quarantine-act-matching.ts';
+import {allowSenders, planAllowing, sayAllowances} from './quarantine-allow-sender.ts';
 
 export interface ActFlags extends MailFilter, StrictFlag {
   allMatching?: boolean;
   yes?: boolean;
   dryRun?: boolean;
   expectCount?: number;
+  allowSender?: boolean;
 }
 
 export const addActCommands = (quarantine: Command, session: Session): void => {
-  addActCommand(quarantine, session, 'release').description('deliver held mail: by its ids, or all that matches filters');
+  addActCommand(quarantine, session, 'release')
+    .description('deliver held mail: by its ids, or all that matches filters')
+    .option('--allow-sender', 'let later mail of its sender through: add a filter to the domain, for inbound mail only');
   addActCommand(quarantine, session, 'discard').description(
     'delete held mail for good, without delivering it: by its ids, or all that matches filters',
   );
@@ -44,46 +48,56 @@ only what failed is listed then. Ctrl-C ends it after what is under way.
 
 Examples:
   mfctl quarantine ${action} NODE/QUEUE NODE/QUEUE
-  mfctl quarantine ${action} - < ids.txt
+  mfctl quarantine ${action} - < ids.txt${action === 'release' ? '\n  mfctl quarantine release NODE/QUEUE --allow-sender' : ''}
   mfctl quarantine ${action} --all-matching --sender news@example.org --since 2h
   mfctl quarantine ${action} --all-matching --domain example.com --min-score 20 --dry-run`;
 
 const act = async (session: Session, action: HoldAction, {ids, flags}: {ids: string[]; flags: ActFlags}): Promise<void> => {
-  const {allMatching, yes, dryRun, expectCount, strict, ...filter} = flags;
+  const {allMatching, yes, dryRun, expectCount, strict, allowSender, ...filter} = flags;
   const help = `mfctl quarantine ${action} --help`;
   const hasFilters = strict !== undefined || Object.keys(filter).length > 0;
   if (ids.length > 0 && (allMatching || hasFilters))
     throw usageError('ids and filters do not go together: name the mails, or say with --all-matching which ones are meant', help);
-  if (allMatching) return actOnMatching(session, action, {filter, yes, dryRun, expectCount, strict});
+  if (allMatching) return actOnMatching(session, action, {filter, yes, dryRun, expectCount, strict, allowSender});
   if (hasFilters) throw usageError(`filters alone ${action} nothing: add --all-matching if all that matches is meant`, help);
   if (ids.length === 0)
     throw usageError('name the mails: by ids, by - for ids on standard input, or by filters with --all-matching', help);
 
-  return actOnNamed(session, action, {ids, dryRun, expectCount});
+  return actOnNamed(session, action, {ids, dryRun, expectCount, allowSender});
 };
 
 interface Named {
   ids: string[];
   dryRun: boolean | undefined;
   expectCount: number | undefined;
+  allowSender: boolean | undefined;
 }
 
-const actOnNamed = async (session: Session, action: HoldAction, {ids, dryRun, expectCount}: Named): Promise<void> => {
+const actOnNamed = async (
+  session: Session,
+  action: HoldAction,
+  {ids, dryRun, expectCount, allowSender}: Named,
+): Promise<void> => {
   const printer = session.printer();
   const mails = await mailsOf(session, ids);
   checkExpectedCount(mails.length, expectCount, 'ids are named');
   const [mail] = mails;
   if (mail === undefined) return printer.note(`no ids on standard input, nothing to ${action}`);
 
+  const plan = await planAllowing(session, mails, allowSender);
   if (dryRun) {
     printer.list(mails, references);
+    sayAllowances(session, plan);
     return printer.note(`a dry run: nothing was changed`);
   }
-  if (mails.length > 1) return actOnMany(session, action, {mails, isListed: true});
+  const afterwards = async (results: readonly BulkResult[]) => allowSenders(session, plan, results);
+  if (mails.length > 1) return actOnMany(session, action, {mails, isListed: true, afterwards});
 
   const client = await session.client();
   const {data} = await client.send<ActionOutcome>({method: 'POST', path: `${mailPath(mail)}/${action}`});
   printer.record(data, actionOutcomes);
+  const unfinished = await afterwards([data]);
+  if (unfinished) throw unfinished;
 };
 
 const references: Listed<MailReference> = {

@@ -22,6 +22,7 @@ export interface LoadedConfig {
   smarthostPassword: string | undefined;
   smarthostCa: string | undefined;
   rspamdPassword: string | undefined;
+  rspamdControllerPassword: string | undefined;
   /** `MFD_…` variables that name no key. */
   unknownVariables: string[];
   /** Where a key, such as `api.cert_file`, has its value from: file and line, or a variable. */
@@ -62,6 +63,7 @@ export const readConfig = async (text: string, file: string, environment: Enviro
       smarthostPassword: await secret(smtp.smarthost_password_file, 'smtp.smarthost_password_file'),
       smarthostCa: await secret(smtp.smarthost_ca_file, 'smtp.smarthost_ca_file'),
       rspamdPassword: await secret(scanner.rspamd_password_file, 'scanner.rspamd_password_file'),
+      rspamdControllerPassword: await secret(scanner.rspamd_controller_password_file, 'scanner.rspamd_controller_password_file'),
       unknownVariables: overrides.unknown,
       whereIs,
     };

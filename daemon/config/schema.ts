@@ -171,6 +171,17 @@ const everyKey = z.strictObject({
       .meta({description: 'A normal worker of Rspamd; plain HTTP, so keep it on this host or behind a tunnel'}),
     rspamd_password_file: filePath.optional().meta({description: 'File that holds the password of that worker'}),
     rspamd_timeout: seconds(15).meta({description: 'Seconds that Rspamd may take for one mail'}),
+    rspamd_learn: z
+      .boolean('must be true or false')
+      .default(false)
+      .meta({description: 'Teach Rspamd what people decide: held inbound mail that is released as ham, discarded as spam'}),
+    rspamd_controller_url: z
+      .url({protocol: /^http$/, error: 'must be an http:// URL'})
+      .default('http://127.0.0.1:11334')
+      .meta({description: 'The controller worker of Rspamd, which learns; plain HTTP like rspamd_url'}),
+    rspamd_controller_password_file: filePath
+      .optional()
+      .meta({description: 'File that holds the controller’s password: its enable_password, where it has one'}),
   }),
   postfix: section({
     config_dir: absolutePath.optional().meta({

@@ -3,7 +3,7 @@
 import {Fault} from '../../shared/fault.ts';
 import type {ActedState, ActionOutcome, HoldAction} from '../../shared/held-mail.ts';
 import {isWithinReach, type Reach} from '../../shared/scopes.ts';
-import type {Actor} from '../services/ports.ts';
+import type {Actor, Learner} from '../services/ports.ts';
 import {appendAudit} from '../store/audit.ts';
 import type {Database, Db} from '../store/database.ts';
 import {claim, type Ending, endLife, findHeldMail, type StoredHeldMail, strikeRecipients, unclaim} from '../store/held-mail.ts';
@@ -32,6 +32,7 @@ export interface HoldActionsNeeds {
   nodeId: string;
   database: Database;
   keeperOf(mail: StoredHeldMail): Keeper;
+  learner: Learner;
   withRoom<T>(write: () => Promise<T>): Promise<T>;
   /** Told of every release and discard once it is on stable storage. */
   onActed(outcome: ActionOutcome, domainId: number): void;
@@ -52,6 +53,7 @@ export const createHoldActions = ({
   nodeId,
   database,
   keeperOf,
+  learner,
   withRoom,
   onActed,
   onLeftover,
@@ -91,6 +93,14 @@ export const createHoldActions = ({
     already,
   });
 
+  /** Of what people decide, by whoever was first, while the bytes are there. */
+  const teach = async (mail: StoredHeldMail, action: Act): Promise<void> => {
+    if (action === 'expire' || !isLesson(mail)) return;
+    const {queue_id: queueId, sender, recipients} = mail;
+    const read = async () => keeperOf(mail).body(mail);
+    await learner.learn(action === 'release' ? 'ham' : 'spam', {queueId, sender, recipients}, read);
+  };
+
   /** The end and its audit entry are one commit; what is freed is freed after it, and a crash between the two is tidied at start. */
   const end = async (
     mail: StoredHeldMail,
@@ -107,9 +117,9 @@ export const createHoldActions = ({
     if (!isEnded) return undefined;
     const ended = {...mail, acted_at: ending.at, acted_by_key_id: ending.keyId};
     if (ending.state !== 'expired') onActed(outcome(ended, ending.state, false), mail.domain_id);
-    await keeperOf(mail)
-      .forget(mail.queue_id)
-      .catch(error => onLeftover(mail.queue_id, error));
+    const keeper = keeperOf(mail);
+    if (keeper.isReadableToTheEnd) await teach(mail, action);
+    await keeper.forget(mail.queue_id).catch(error => onLeftover(mail.queue_id, error));
     return ended;
   };
 
@@ -151,6 +161,7 @@ export const createHoldActions = ({
 
     const state = claimedState(action);
     if (!(await write(async tx => claim(tx, queueId, {state, keyId: doer.keyId})))) return undefined;
+    if (!keeper.isReadableToTheEnd) await teach(mail, action);
     try {
       if (action === 'release') await keeper.release(mail, recipients => void served.set(queueId, recipients));
       else await keeper.discard?.(mail);
@@ -224,6 +235,12 @@ export const createHoldActions = ({
     },
   };
 };
+
+/**
+ * Inbound mail that was held for what it is. Outbound mail is released and discarded for other reasons, and its words are those of
+ * the answers to it; and what nobody judged was put on hold by hand.
+ */
+const isLesson = ({direction, symbol_scores}: StoredHeldMail): boolean => direction === 'inbound' && symbol_scores.length > 0;
 
 export const leftByHand = 'it had left Postfix’s hold queue by another hand';
 

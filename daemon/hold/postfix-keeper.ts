@@ -67,6 +67,8 @@ export const createPostfixKeeper = ({programs, isArriving, lifetimeMs, tmpDir, o
   };
 
   return {
+    isReadableToTheEnd: false,
+
     async release(mail) {
       // Requeued it is another mail to Postfix, with a time and an id of its own, and delivered at once.
       if (await isOld(mail)) return change('requeue', mail.queue_id);

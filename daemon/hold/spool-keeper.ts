@@ -30,6 +30,7 @@ export const createSpoolKeeper = ({spool, deliver, routeOf}: SpoolKeeperNeeds): 
   };
 
   return {
+    isReadableToTheEnd: true,
     release: async (mail, onServed) => delivering(async () => release(mail, onServed)),
     forget: spool.remove,
 

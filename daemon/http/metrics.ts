@@ -31,6 +31,8 @@ export interface Metrics {
   /** Postfix's hold queue was looked at, at this time in milliseconds. */
   postfixReconciled(at: number): void;
   postfixFailed(): void;
+  /** What became of a mail that Rspamd was to learn from. */
+  lesson(lesson: 'ham' | 'spam', outcome: 'learned' | 'known' | 'failed'): void;
   /** The health of another node is no longer what it was. */
   healthChanged(): void;
 }
@@ -70,6 +72,13 @@ export const createMetrics = (version: string): Metrics => {
   });
   for (const outcome of ['delivered', 'refused', 'deferred'])
     for (const kind of ['relay', 'release']) deliveries.inc({kind, outcome}, 0);
+  const lessons = new Counter({
+    name: 'mfd_rspamd_lessons_total',
+    help: 'Mails that Rspamd was to learn from, as ham when released and as spam when discarded, by outcome',
+    labelNames: ['lesson', 'outcome'],
+    registers,
+  });
+  for (const outcome of ['learned', 'known', 'failed']) for (const lesson of ['ham', 'spam']) lessons.inc({lesson, outcome}, 0);
   const expired = new Counter({name: 'mfd_held_mails_expired_total', help: 'Mails removed by retention', registers});
   const transitions = new Counter({
     name: 'mfd_cluster_health_transitions_total',
@@ -91,6 +100,7 @@ export const createMetrics = (version: string): Metrics => {
     delivery: (kind, outcome) => deliveries.inc({kind, outcome}),
     expired: count => expired.inc(count),
     ...postfix,
+    lesson: (lesson, outcome) => lessons.inc({lesson, outcome}),
     healthChanged: () => transitions.inc(),
   };
 };

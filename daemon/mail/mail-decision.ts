@@ -42,6 +42,8 @@ export const decide = async (
       return {verdict: 'rejected', reply: replies.spam, judgement};
     case 'block':
       return {verdict: 'rejected', reply: replies.blocked, judgement};
+    case 'defer':
+      return {verdict: 'deferred', reply: replies.comeAgain, judgement};
     case 'hold':
       return hold(intake, mail, {ownership, judgement});
     case 'relay':

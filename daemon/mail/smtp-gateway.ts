@@ -202,5 +202,6 @@ const clientOf = ({isTrusted}: SmtpGatewayNeeds, session: SMTPServerSession, {is
   hostname: session.clientHostname.startsWith('[') ? null : session.clientHostname,
   helo: session.hostNameAppearsAs,
   isTrusted: isTrusted(session.remoteAddress),
+  user: null,
   protocol: isUtf8 ? `UTF8SMTP${session.secure ? 'S' : ''}` : session.transmissionType,
 });

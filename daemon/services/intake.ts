@@ -100,13 +100,15 @@ export const createIntake = (needs: Needs): Intake => {
       // A client may take minutes for its mail: what counts is the domain as it is now.
       const domain = domains.findById(ownership.domain.id) ?? ownership.domain;
       const {score, override} = await domains.filtersOf(domain.id).apply(mail, await scoreOf(mail));
-      return {...score, action: override ?? actionFor(score.score, domain)};
+      return {...score, action: override ?? actionFor(score, domain)};
     },
   };
 };
 
-const actionFor = (score: number, domain: Domain): Judgement['action'] => {
+const actionFor = ({score, wantsRetry}: Score, domain: Domain): Judgement['action'] => {
   if (score >= domain.reject_threshold) return 'reject';
+  // Before holding: what comes again is judged by all rules then, and what does not was not worth anybody's time.
+  if (wantsRetry) return 'defer';
   return score >= domain.quarantine_threshold ? 'hold' : 'relay';
 };
 

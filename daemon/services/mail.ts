@@ -11,6 +11,8 @@ export interface Client {
   hostname: string | null;
   helo: string;
   isTrusted: boolean;
+  /** Who it has proved to be (RFC 4954); null for a client that has not logged in. */
+  user: string | null;
   /** For the Received header (RFC 3848): SMTP, ESMTP, ESMTPS, UTF8SMTPS… */
   protocol: string;
 }
@@ -58,6 +60,8 @@ export interface Score {
   symbols: SymbolScore[];
   /** Why the mail would be held, should it be. */
   reason: Reason;
+  /** The mail is to come again later, as greylisting asks: the scorer has not made up its mind. */
+  wantsRetry?: boolean;
 }
 
 /** Whom a mail belongs to: the recipients' domain for inbound, the sender's for outbound. */
@@ -67,8 +71,8 @@ export interface Ownership {
 }
 
 export interface Judgement extends Score {
-  /** `reject` for its score, `block` for a filter. */
-  action: 'relay' | 'hold' | 'reject' | 'block';
+  /** `reject` for its score, `block` for a filter, `defer` for a scorer that wants it to come again. */
+  action: 'relay' | 'hold' | 'reject' | 'block' | 'defer';
 }
 
 /** What a held mail is, on disk beside its bytes and in its row. */

@@ -28,6 +28,29 @@ export interface Scorer {
   score(mail: ReceivedMail): Promise<Score>;
 }
 
+export type Lesson = 'ham' | 'spam';
+
+export interface LessonMail {
+  queueId: string;
+  sender: string;
+  recipients: readonly string[];
+  content: MailContent;
+}
+
+/** `known`: it wants no more of this. `refused`: it answered, and did not learn. */
+export type Learnt = {kind: 'learned' | 'known'} | {kind: 'refused' | 'unreachable'; detail: string};
+
+/** Learns from mail what ham and spam look like. Never rejects; ends within 5 s. */
+export interface Classifier {
+  learn(lesson: Lesson, mail: LessonMail): Promise<Learnt>;
+}
+
+/** Told of what people decide about held mail. Never rejects, and takes 5 s at most beside the reading. */
+export interface Learner {
+  /** Calls `read` only when there is somebody to teach. */
+  learn(lesson: Lesson, mail: Omit<LessonMail, 'content'>, read: () => Promise<MailBody>): Promise<void>;
+}
+
 /** A reply of an SMTP server: the code and all of its text, enhanced status code included, lines joined by a space. */
 export interface SmtpReply {
   code: number;
@@ -68,6 +91,12 @@ export interface HoldList {
 /** A place in the list of held mails, which is by `arrived_at` descending, then `node_id`, then `queue_id`. */
 export type HoldPlace = Pick<HeldMail, 'arrived_at' | 'node_id' | 'queue_id'>;
 
+/** To be read once, or destroyed. */
+export interface MailBody {
+  sizeBytes: number;
+  stream: Readable;
+}
+
 /** One node's hold queue: its own spool, its Postfix, or a peer's behind mutual TLS. The actor's reach narrows to one domain. */
 export interface HoldQueue {
   readonly nodeId: string;
@@ -78,7 +107,7 @@ export interface HoldQueue {
   rank(filter: HoldFilter, place: HoldPlace, actor: Actor): Promise<number>;
   summary(filter: HoldFilter, actor: Actor): Promise<Summary>;
   get(queueId: string, actor: Actor): Promise<HeldMailDetail>;
-  body(queueId: string, actor: Actor): Promise<{sizeBytes: number; stream: Readable}>;
+  body(queueId: string, actor: Actor): Promise<MailBody>;
   /** Released means the backend has answered 250 for every recipient. */
   act(action: HoldAction, queueId: string, actor: Actor): Promise<ActionOutcome>;
 }

@@ -108,7 +108,7 @@ const createFakeIntake = (
 
 export const judgement = (action: Judgement['action']): Judgement => ({
   action,
-  score: {relay: 0, hold: 8, reject: 20, block: 0}[action],
+  score: {relay: 0, hold: 8, reject: 20, block: 0, defer: 2}[action],
   symbols: [{name: 'SECRET_SYMBOL', score: 8}],
   reason: 'spam',
 });

@@ -6,7 +6,7 @@ import {createSpool} from '../../daemon/hold/spool.ts';
 import {createSpoolKeep} from '../../daemon/hold/spool-keep.ts';
 import {createSpoolKeeper} from '../../daemon/hold/spool-keeper.ts';
 import type {Judgement, Ownership} from '../../daemon/services/mail.ts';
-import type {Actor, Deliver, Keep, RecipientResult} from '../../daemon/services/ports.ts';
+import type {Actor, Deliver, Keep, Learner, RecipientResult} from '../../daemon/services/ports.ts';
 import type {Database} from '../../daemon/store/database.ts';
 import type {Domain} from '../../shared/domain.ts';
 import type {Reason} from '../../shared/reason.ts';
@@ -37,6 +37,8 @@ export interface TestQueue {
   answer: (recipient: string) => Promise<RecipientResult['outcome']>;
   /** Replaces the writes that make room or administer. */
   withRoom: <T>(write: () => Promise<T>) => Promise<T>;
+  /** Told of every lesson; nobody learns unless a test does. */
+  learn: Learner['learn'];
   now: number;
   hold(queueId: string, parts?: HeldParts): Promise<void>;
 }
@@ -65,6 +67,7 @@ export const openQueue = async (
     told: [],
     answer: async () => 'delivered',
     withRoom: async write => write(),
+    learn: async () => {},
     now: Date.parse('2026-03-01T12:00:00.000Z'),
     async hold(queueId, {domainId = 1, domain = 'example.com', reason = 'spam', score = 8, arrivedAt = test.now, ...parts} = {}) {
       const mail = {...receivedMail(parts), queueId, receivedAt: new Date(arrivedAt)};
@@ -87,6 +90,7 @@ export const openQueue = async (
     nodeId,
     database,
     keeperOf: () => keeper,
+    learner: {learn: async (...lesson) => test.learn(...lesson)},
     now: () => test.now,
     withRoom: async write => test.withRoom(write),
     onActed: ({state, queue_id}) => test.told.push(`${state} ${queue_id}`),

@@ -39,7 +39,15 @@ export const receivedMail = ({
 }: MailParts = {}): ReceivedMail => ({
   queueId: 'Q1w2E3r4T5',
   receivedAt: new Date('2025-11-04T08:12:45Z'),
-  client: {ip: '192.0.2.5', hostname: 'mx.example.net', helo: 'mx.example.net', isTrusted: false, protocol: 'ESMTP', ...client},
+  client: {
+    ip: '192.0.2.5',
+    hostname: 'mx.example.net',
+    helo: 'mx.example.net',
+    isTrusted: false,
+    user: null,
+    protocol: 'ESMTP',
+    ...client,
+  },
   envelope: {sender: 'ada@example.net', recipients: ['ben@example.com'], isUtf8: false, isEightBit: false, ...envelope},
   headers: headersOf(bytes),
   content: contentOf(bytes),

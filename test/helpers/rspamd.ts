@@ -1,25 +1,97 @@
 // A real Rspamd with the configuration it was installed with, private to one test.
 import {type ChildProcess, spawn, spawnSync} from 'node:child_process';
-import {chmod, mkdtemp, rm, writeFile} from 'node:fs/promises';
+import {chmod, mkdir, mkdtemp, rm, writeFile} from 'node:fs/promises';
 import {createServer} from 'node:net';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {setTimeout as sleep} from 'node:timers/promises';
 import type {ExecutionContext} from 'ava';
-import {startDnsStub} from './dns-stub.ts';
+import {type KnownNames, startDnsStub} from './dns-stub.ts';
 
 export const isRspamdInstalled = (): boolean => spawnSync('rspamd', ['--version']).status === 0;
 
+export interface PrivateRspamdOptions {
+  /** Rules besides its own, in Lua. */
+  rules?: string;
+  /** What there is in DNS; nothing, unless told otherwise. */
+  addressOf?: KnownNames;
+}
+
+/** Every subject that is an action demands it, before the rules are asked. */
+export const demandingRules = `
+for _, action in ipairs({'reject', 'soft reject', 'greylist', 'no action'}) do
+  local name = 'DEMANDS_' .. action:gsub(' ', '_'):upper()
+  rspamd_config:register_symbol({name = name, type = 'prefilter', score = 1.5, callback = function(task)
+    if task:get_subject() ~= action then return end
+    task:set_pre_result(action, 'because', 'demanding')
+    task:insert_result(name, 1.0)
+  end})
+end
+`;
+
 /** Starts Rspamd on loopback and resolves with its URL once it answers; the first start takes up to 10 s. */
-export const startRspamd = async (t: ExecutionContext): Promise<string> => {
+export const startRspamd = async (t: ExecutionContext, options: PrivateRspamdOptions = {}): Promise<string> => {
+  const port = await freePort();
+  const workers = `worker "normal" { bind_socket = "127.0.0.1:${port}"; count = 1; }\n`;
+  return startWorkers(t, {...options, port, workers});
+};
+
+export interface Lessons {
+  ham: number;
+  spam: number;
+}
+
+export interface TeachableRspamd {
+  /** Of its normal worker. */
+  url: string;
+  controllerUrl: string;
+  password: string;
+  /** How many mails it has learned by now. */
+  lessons(): Promise<Lessons>;
+}
+
+/** The same with a controller and a Bayes classifier that keeps what it learns in files, where the usual one needs a Redis. */
+export const startTeachableRspamd = async (t: ExecutionContext): Promise<TeachableRspamd> => {
+  const [port, controllerPort] = [await freePort(), await freePort()];
+  // It takes its default password from nobody, not even from loopback.
+  const password = 'open sesame';
+  const workers = `
+worker "normal" { bind_socket = "127.0.0.1:${port}"; count = 1; }
+worker "controller" { bind_socket = "127.0.0.1:${controllerPort}"; count = 1; password = "${password}"; }
+`;
+  const url = await startWorkers(t, {port, workers, classifier});
+  const controllerUrl = `http://127.0.0.1:${controllerPort}`;
+  return {
+    url,
+    controllerUrl,
+    password,
+    async lessons() {
+      const response = await fetch(`${controllerUrl}/stat`, {headers: {Password: password}});
+      const {statfiles} = (await response.json()) as {statfiles: {symbol: string; revision: number}[]};
+      const learned = (symbol: string) => statfiles.find(file => file.symbol === symbol)?.revision ?? Number.NaN;
+      return {ham: learned('BAYES_HAM'), spam: learned('BAYES_SPAM')};
+    },
+  };
+};
+
+interface Workers extends PrivateRspamdOptions {
+  /** Of the normal worker. */
+  port: number;
+  workers: string;
+  classifier?: string;
+}
+
+const startWorkers = async (t: ExecutionContext, {port, workers, rules, addressOf, classifier}: Workers): Promise<string> => {
   const folder = await mkdtemp(join(tmpdir(), 'mfd-rspamd-'));
   // Rspamd gives up root and must still get in.
   await chmod(folder, 0o777);
-  const port = await freePort();
-  await writeFile(join(folder, 'rspamd.conf'), configuration(port));
-  await writeFile(join(folder, 'options.conf'), dnsOptions(await startDnsStub(t)));
+  await writeFile(join(folder, 'rspamd.conf'), configuration(workers));
+  await writeFile(join(folder, 'options.conf'), dnsOptions(await startDnsStub(t, addressOf)));
+  await mkdir(join(folder, 'override.d'));
+  if (rules !== undefined) await writeFile(join(folder, 'rspamd.local.lua'), rules);
+  if (classifier !== undefined) await writeFile(join(folder, 'override.d', 'classifier-bayes.conf'), classifier);
 
-  const places = ['DBDIR', 'RUNDIR', 'LOGDIR'].flatMap(name => ['--var', `${name}=${folder}`]);
+  const places = ['DBDIR', 'RUNDIR', 'LOGDIR', 'LOCAL_CONFDIR'].flatMap(name => ['--var', `${name}=${folder}`]);
   const user = process.getuid?.() === 0 ? ['-u', '_rspamd', '-g', '_rspamd'] : ['-i'];
   const child = spawn('rspamd', ['-f', ...user, '-c', join(folder, 'rspamd.conf'), ...places], {
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -38,7 +110,7 @@ export const startRspamd = async (t: ExecutionContext): Promise<string> => {
   return url;
 };
 
-const configuration = (port: number): string => `
+const configuration = (workers: string): string => `
 .include "$CONFDIR/common.conf"
 options {
   pidfile = "$RUNDIR/rspamd.pid";
@@ -46,9 +118,14 @@ options {
   .include(priority=1,duplicate=merge) "$DBDIR/options.conf"
 }
 logging { type = "console"; level = "warning"; }
-worker "normal" { bind_socket = "127.0.0.1:${port}"; count = 1; }
-`;
+${workers}`;
 
+const classifier = `
+backend = "sqlite3";
+cache { type = "sqlite3"; path = "\${DBDIR}/learned.sqlite"; }
+statfile { symbol = "BAYES_HAM"; spam = false; path = "\${DBDIR}/ham.sqlite"; }
+statfile { symbol = "BAYES_SPAM"; spam = true; path = "\${DBDIR}/spam.sqlite"; }
+`;
 /** Merged from a file of its own: a second `dns` section in one file is not looked at, and the machine's name server asked. */
 const dnsOptions = (dnsPort: number): string => `dns { nameserver = ["127.0.0.1:${dnsPort}"]; timeout = 1s; retransmits = 1; }\n`;
 

@@ -1,10 +1,10 @@
 // Mail judged by the real Rspamd, and by one that is down or mute.
 import {readFileSync} from 'node:fs';
-import {createServer, type Socket} from 'node:net';
-import test, {type ExecutionContext} from 'ava';
+import test from 'ava';
 import {formatHostPort} from '../../shared/host-port.ts';
 import {onTheWire, splitTrace, startMailNode} from '../helpers/mail-node.ts';
-import {isRspamdInstalled, startRspamd} from '../helpers/rspamd.ts';
+import {startMute} from '../helpers/mute-server.ts';
+import {demandingRules, isRspamdInstalled, startRspamd} from '../helpers/rspamd.ts';
 import {closedPort} from '../helpers/scripted-server.ts';
 
 const sample = (name: string) => onTheWire(readFileSync(new URL(`../samples/${name}`, import.meta.url)));
@@ -43,6 +43,24 @@ withRspamd('[Rspamd] what it finds in a phishing mail is listed, and an innocent
   t.true(mail.symbols.length > 3);
 });
 
+withRspamd('[Rspamd] what its rules demand is done, unless a filter or the score has decided', async t => {
+  const node = await startMailNode(t, scanner(await startRspamd(t, {rules: demandingRules})));
+  const demanding = (action: string) => Buffer.from(`Subject: ${action}\r\n\r\ntext\r\n`);
+  const codes = async () => [(await node.send(demanding('soft reject'))).code, (await node.send(demanding('reject'))).code];
+
+  t.deepEqual(await codes(), [451, 550]);
+  await node.updateDomain({quarantine_threshold: 1, reject_threshold: 20});
+  t.deepEqual(await codes(), [451, 250]);
+  t.is((await node.onlyHeld()).score, 15);
+  await node.updateDomain({reject_threshold: 1});
+  t.deepEqual(await codes(), [550, 550]);
+  const allow = {action: 'allow', match: 'sender', pattern: 'ada@example.net'};
+  t.is((await node.api('POST', `domains/${node.domainId}/filters`, {body: allow})).status, 201);
+  t.deepEqual(await codes(), [250, 250]);
+
+  t.is(node.sink.mails.length, 2);
+});
+
 test('with the scanner down mail is to come again', async t => {
   const node = await startMailNode(t, scanner(`http://${formatHostPort(await closedPort())}`));
 
@@ -67,19 +85,3 @@ test('a scanner that says nothing is waited for no longer than its timeout', asy
   t.is((await node.send(sample('plain.eml'))).code, 451);
   t.is(node.sink.mails.length, 0);
 });
-
-/** Takes connections and says nothing. */
-const startMute = async (t: ExecutionContext): Promise<string> => {
-  const sockets = new Set<Socket>();
-  const server = createServer(socket => {
-    sockets.add(socket.on('error', () => undefined));
-    socket.resume();
-  });
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
-  t.teardown(() => {
-    for (const socket of sockets) socket.destroy();
-    server.close();
-  });
-  const address = server.address();
-  return `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`;
-};

@@ -225,10 +225,13 @@ test('a secret is read from its file, without the line end', async t => {
   const file = join(await testFolder(t), 'password');
   await writeFile(file, 'hunter2 with spaces \n');
 
-  const {rspamdPassword, smarthostPassword} = await load(t, `scanner:\n  rspamd_password_file: ${file}\n`);
+  const worker = await load(t, `scanner:\n  rspamd_password_file: ${file}\n`);
+  const controller = await load(t, `scanner:\n  rspamd_controller_password_file: ${file}\n`);
 
-  t.is(rspamdPassword, 'hunter2 with spaces');
-  t.is(smarthostPassword, undefined);
+  t.is(worker.rspamdPassword, 'hunter2 with spaces');
+  t.is(worker.smarthostPassword, undefined);
+  t.is(controller.rspamdControllerPassword, 'hunter2 with spaces');
+  t.is(controller.rspamdPassword, undefined);
 });
 
 test('a secret whose file is missing is named by its key, and a secret is in no error', async t => {

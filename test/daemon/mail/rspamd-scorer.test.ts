@@ -4,8 +4,8 @@ import test, {type ExecutionContext} from 'ava';
 import {scoreOfAnswer} from '../../../daemon/mail/rspamd-answer.ts';
 import {createRspamdScorer, type RspamdOptions} from '../../../daemon/mail/rspamd-scorer.ts';
 import {Fault} from '../../../shared/fault.ts';
+import {eventually} from '../../helpers/eventually.ts';
 import {contentOf, receivedMail, sample} from '../../helpers/received-mail.ts';
-import {isRspamdInstalled, startRspamd} from '../../helpers/rspamd.ts';
 
 interface Seen {
   rawHeaders: string[];
@@ -119,6 +119,100 @@ test('a connection is used again', async t => {
   t.is(connections.count, 1);
 });
 
+test('who has logged in is told, and nobody else', async t => {
+  const {scorer, seen} = await startFake(t, json({score: 1}));
+
+  await scorer.score(receivedMail({client: {user: 'zoë@example.com'}}));
+  await scorer.score(receivedMail());
+
+  t.is(Buffer.from(valuesOf(seen[0], 'User')[0] ?? '', 'latin1').toString(), 'zoë@example.com');
+  t.deepEqual(valuesOf(seen[1], 'User'), []);
+});
+
+test('what a rule demands to be rejected scores what rejecting requires; other actions leave the score alone', async t => {
+  const scoreOf = (answer: object) => scoreOfAnswer(JSON.stringify({score: 2.4, required_score: 15, ...answer})).score;
+
+  t.is(scoreOf({action: 'reject'}), 15);
+  t.is(scoreOf({action: 'reject', score: 18}), 18);
+  t.is(scoreOf({action: 'reject', required_score: null}), 2.4);
+  for (const action of ['no action', 'greylist', 'add header', 'rewrite subject', 'soft reject', undefined, 5])
+    t.is(scoreOf({action}), 2.4, String(action));
+});
+
+test('only a soft reject asks for the mail to come again', t => {
+  const answer = (action: string) => scoreOfAnswer(JSON.stringify({score: 4.5, action}));
+
+  t.true(answer('soft reject').wantsRetry);
+  for (const action of ['greylist', 'reject', 'no action']) t.is(answer(action).wantsRetry, undefined, action);
+});
+
+test('a mail that Rspamd skips scores nothing', async t => {
+  const {scorer} = await startFake(t, json({is_skipped: true, score: 0, required_score: 0, action: 'no action'}));
+
+  t.deepEqual(await scorer.score(receivedMail()), {score: 0, symbols: [], reason: 'spam'});
+});
+
+test('an answer that breaks off is asked for once more, and no third time', async t => {
+  const {scorer, seen} = await startFake(t, (request, response) => {
+    response.writeHead(200, {'Content-Length': '100'}).write('{"score": 1');
+    setTimeout(() => request.socket.resetAndDestroy(), 20);
+  });
+
+  await t.throwsAsync(scorer.score(receivedMail()), {message: 'unavailable: Rspamd cannot be reached'});
+
+  t.is(seen.length, 2);
+});
+
+test('the deadline holds for both tries together', async t => {
+  const {scorer, seen} = await startFake(
+    t,
+    request => {
+      if (seen.length === 1) setTimeout(() => request.socket.destroy(), 200);
+    },
+    {timeoutMs: 500},
+  );
+
+  await t.throwsAsync(scorer.score(receivedMail()), {message: 'unavailable: Rspamd gave no answer within 500 ms'});
+
+  t.is(seen.length, 2);
+});
+
+test('mail that waits for a free connection does not wait longer than its deadline', async t => {
+  const {scorer, seen} = await startFake(t, () => undefined, {timeoutMs: 300, maxConnections: 1});
+
+  const results = await Promise.allSettled([scorer.score(receivedMail()), scorer.score(receivedMail())]);
+
+  t.deepEqual(
+    results.map(({status}) => status),
+    ['rejected', 'rejected'],
+  );
+  t.is(seen.length, 1);
+});
+
+test('closing ends what is under way, and it is not tried again', async t => {
+  const {scorer, seen, connections} = await startFake(t, () => undefined, {timeoutMs: 20_000});
+  const asking = scorer.score(receivedMail());
+  await eventually(() => seen.length === 1);
+
+  scorer.close();
+
+  await t.throwsAsync(asking, unavailable);
+  t.is(connections.count, 1);
+});
+
+test('an answer as deep as it is long is unavailable, and the scorer lives on', async t => {
+  const depth = 500_000;
+  let asked = 0;
+  const {scorer} = await startFake(t, (request, response) => {
+    asked += 1;
+    if (asked === 1) response.end(`{"score": 1, "symbols": ${'['.repeat(depth)}${']'.repeat(depth)}}`);
+    else json({score: 1})(request, response);
+  });
+
+  await t.throwsAsync(scorer.score(receivedMail()), unavailable);
+  t.is((await scorer.score(receivedMail())).score, 1);
+});
+
 test('a connection that fails is tried once more with the whole mail', async t => {
   let asked = 0;
   const {scorer, seen} = await startFake(t, (request, response) => {
@@ -215,25 +309,4 @@ test('content that cannot be read is unavailable, and the scorer lives on', asyn
 
 test('an address that is no http address is refused at once', t => {
   t.throws(() => createRspamdScorer({url: 'https://rspamd.example.com'}), {instanceOf: Fault});
-});
-
-test('a real Rspamd judges the samples', async t => {
-  if (!isRspamdInstalled()) {
-    t.log('skipped: rspamd is not installed');
-    return t.pass();
-  }
-  const scorer = createRspamdScorer({url: await startRspamd(t), timeoutMs: 20_000});
-  t.teardown(() => scorer.close());
-
-  const trial = await scorer.score(receivedMail({bytes: sample('gtube.eml')}));
-  const phishing = await scorer.score(receivedMail({bytes: sample('phishing.eml')}));
-  const plain = await scorer.score(
-    receivedMail({client: {helo: 'bücher.example'}, envelope: {sender: 'zoë@example.net', isUtf8: true}}),
-  );
-
-  t.deepEqual(trial, {score: 15, symbols: [{name: 'GTUBE', score: 0}], reason: 'spam'});
-  t.is(phishing.reason, 'phishing');
-  t.true(phishing.symbols.some(symbol => symbol.name === 'PHISHING' && symbol.score > 0));
-  t.is(plain.reason, 'spam');
-  t.true(plain.symbols.length > 0 && plain.score < 15);
 });

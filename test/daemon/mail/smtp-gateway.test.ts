@@ -269,6 +269,20 @@ test('mail that a filter blocks is not said to have scored too high', async t =>
   t.deepEqual(gateway.verdicts, ['rejected']);
 });
 
+test('mail that the scorer wants to see again is neither held nor relayed, and its sender told to come again', async t => {
+  const {gateway, client, sink} = await open(t);
+  gateway.intake.judge = async () => judgement('defer');
+  await client.cmd('MAIL FROM:<a@strange.test>');
+  await client.cmd('RCPT TO:<ben@one.test>');
+
+  const reply = await client.data(raw);
+
+  t.is(line(reply), '451 4.7.1 Message is not taken yet, try again later');
+  t.deepEqual(gateway.held, []);
+  t.false(sink.steps.includes('DATA'));
+  t.deepEqual(gateway.verdicts, ['deferred']);
+});
+
 test('trouble of ours is never a 250 and never for good', async t => {
   const {gateway, client, sink} = await open(t);
   const {intake} = gateway;

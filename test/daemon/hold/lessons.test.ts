@@ -1,0 +1,109 @@
+// What is taught of releases and discards.
+import {buffer} from 'node:stream/consumers';
+import test, {type ExecutionContext} from 'ava';
+import {createHoldQueue} from '../../../daemon/hold/hold-queue.ts';
+import type {Keeper} from '../../../daemon/hold/keeper.ts';
+import {operator, type TestQueue, testQueue, trace} from '../../helpers/hold-queue.ts';
+import {sample} from '../../helpers/received-mail.ts';
+
+/** A queue, and the lessons it gives, each with what was delivered before and whether the mail could be read. */
+const startTaught = async (t: ExecutionContext): Promise<{mails: TestQueue; lessons: string[]}> => {
+  const mails = await testQueue(t);
+  const lessons: string[] = [];
+  mails.learn = async (lesson, {queueId, sender, recipients}, read) => {
+    const bytes = await buffer((await read()).stream);
+    const isWhole = bytes.equals(Buffer.concat([trace, sample('plain.eml')]));
+    lessons.push([lesson, queueId, sender, recipients, `${mails.deliveries.length} delivered`, isWhole].join(' '));
+  };
+  return {mails, lessons};
+};
+
+test('a release teaches ham after the delivery, a discard spam, each once and while the bytes are there', async t => {
+  const {mails, lessons} = await startTaught(t);
+  await mails.hold('Q00001');
+  await mails.hold('Q00002');
+
+  await Promise.all(Array.from({length: 5}, async () => mails.queue.act('release', 'Q00001', operator)));
+  await Promise.all(Array.from({length: 5}, async () => mails.queue.act('discard', 'Q00002', operator)));
+
+  t.deepEqual(lessons, [
+    'ham Q00001 ada@example.net ben@example.com 1 delivered true',
+    'spam Q00002 ada@example.net ben@example.com 1 delivered true',
+  ]);
+  t.deepEqual(mails.leftovers, []);
+  await t.throwsAsync(mails.spool.open('Q00002'));
+});
+
+test('of a release against a discard only the winner teaches', async t => {
+  const {mails, lessons} = await startTaught(t);
+
+  for (let n = 0; n < 20; n += 1) {
+    await mails.hold(`Q1000${n}`);
+    const [released] = await Promise.allSettled([
+      mails.queue.act(n % 2 ? 'release' : 'discard', `Q1000${n}`, operator),
+      mails.queue.act(n % 2 ? 'discard' : 'release', `Q1000${n}`, operator),
+    ]);
+    t.is(released.status, 'fulfilled');
+  }
+
+  t.is(lessons.length, 20);
+  t.is(lessons.filter(lesson => lesson.startsWith('ham')).length, 10);
+});
+
+test('a release that fails, and the end of retention, teach nothing', async t => {
+  const {mails, lessons} = await startTaught(t);
+  mails.answer = async () => 'refused';
+  await mails.hold('Q00001');
+
+  await t.throwsAsync(mails.queue.act('release', 'Q00001', operator));
+  t.true(await mails.queue.expire('Q00001'));
+
+  t.deepEqual(lessons, []);
+});
+
+test('outbound mail, and mail that nobody judged, teach nothing', async t => {
+  const {mails, lessons} = await startTaught(t);
+  await mails.hold('Q00001', {direction: 'outbound'});
+  await mails.hold('Q00002');
+  await mails.database.write('held_mail').where({queue_id: 'Q00002'}).update({symbols: '[]'});
+
+  await mails.queue.act('discard', 'Q00001', operator);
+  await mails.queue.act('release', 'Q00002', operator);
+
+  t.deepEqual(lessons, []);
+});
+
+test('where the act takes the bytes away, its lesson comes before it', async t => {
+  const {mails, lessons} = await startTaught(t);
+  await mails.hold('Q00001');
+  const {body} = mails.queue;
+  const steps: string[] = [];
+  mails.learn = async (lesson, {queueId}, read) => {
+    steps.push(`${lesson} ${queueId}`);
+    (await read()).stream.destroy();
+  };
+  const keeper: Keeper = {
+    isReadableToTheEnd: false,
+    release: async ({queue_id}) => void steps.push(`release ${queue_id}`),
+    discard: async ({queue_id}) => void steps.push(`discard ${queue_id}`),
+    forget: async () => {},
+    body: async ({queue_id}) => body(queue_id, operator),
+  };
+  const queue = createHoldQueue({
+    nodeId: 'alpha',
+    database: mails.database,
+    keeperOf: () => keeper,
+    learner: {learn: async (...lesson) => mails.learn(...lesson)},
+    withRoom: async write => write(),
+    onActed: () => {},
+    onLeftover: () => {},
+    now: () => mails.now,
+  });
+  await mails.hold('Q00002');
+
+  await queue.act('discard', 'Q00001', operator);
+  await queue.act('release', 'Q00002', operator);
+
+  t.deepEqual(steps, ['spam Q00001', 'discard Q00001', 'ham Q00002', 'release Q00002']);
+  t.deepEqual(lessons, []);
+});
