@@ -216,8 +216,8 @@ const uint32 = (value: number): Buffer => {
   return bytes;
 };
 
-/** A NUL would begin the next text. */
-const text = (value: string): Buffer => Buffer.from(`${value.replaceAll('\0', '')}\0`, 'latin1');
+/** One byte per character, so none above U+00FF: its lower half may be a NUL, and a NUL would begin the next text. */
+const text = (value: string): Buffer => Buffer.from(`${value.replace(/[^\x01-\xff]/g, '?')}\0`, 'latin1');
 
 const foldedText = (value: string): Buffer => text(value.replaceAll('\r\n', '\n'));
 
