@@ -14,8 +14,10 @@ import {dataFolder} from './data-folder.ts';
 import {createApi} from './http/app.ts';
 import {createMetrics} from './http/metrics.ts';
 import {listenHttps} from './listen.ts';
+import type {LocalAddress} from './mail/local-listener.ts';
 import {startMail} from './mail-room.ts';
 import {openMetricsDoor} from './metrics-door.ts';
+import {openMilter} from './milter-room.ts';
 import {openPeerDoor} from './peer-door.ts';
 import {openRecords} from './records-room.ts';
 import {createServices} from './service-room.ts';
@@ -27,7 +29,7 @@ import {apiHosts, authorityIn, operatorPair} from './tls-files.ts';
 
 export interface RunningNode {
   nodeId: string;
-  addresses: {api: HostPort; cluster: HostPort; metrics: HostPort; smtp: HostPort};
+  addresses: {api: HostPort; cluster: HostPort; metrics: HostPort; smtp: HostPort; milter: LocalAddress | undefined};
   /** Takes over what can change while running; logs what cannot. Throws, changing nothing, when `loaded` cannot be used. */
   reload(loaded: LoadedConfig): Promise<void>;
   /** Finishes what is under way, for at most 7 s. */
@@ -164,6 +166,8 @@ export const startNode = async ({data, loaded, log, version, now = Date.now}: Ne
     const mail = await startMail({...node, config, services, tls: certificates.current().api, tmpDir: spool.tmpDir, graceMs});
     closers.add(mail.stop);
     smtpAddress = mail.address;
+    const milter = await openMilter({...node, config, services, tmpDir: spool.tmpDir, graceMs});
+    closers.add(milter.stop);
     phase = 'open';
     // What was due, and could not be had before the peers were there.
     void renewCertificates().catch(error => log.error({err: error}, 'certificate renewal failed'));
@@ -182,7 +186,13 @@ export const startNode = async ({data, loaded, log, version, now = Date.now}: Ne
 
     return {
       nodeId,
-      addresses: {api: api.address, cluster: cluster.address, metrics: metricsListener.address, smtp: mail.address},
+      addresses: {
+        api: api.address,
+        cluster: cluster.address,
+        metrics: metricsListener.address,
+        smtp: mail.address,
+        milter: milter.address,
+      },
       async reload(next) {
         // All that can be wrong is tried before anything is taken over.
         await operatorPair(next.config);
@@ -202,8 +212,8 @@ export const startNode = async ({data, loaded, log, version, now = Date.now}: Ne
         // These would never finish by themselves.
         services.events.close();
         services.forPeers.bus.close();
-        // Both doors close at once, or the grace of one would be added to that of the other.
-        await Promise.all([mail.stop(), api.stop(graceMs), cluster.stop(graceMs)]);
+        // All doors close at once, or the grace of one would be added to that of the other.
+        await Promise.all([milter.stop(), mail.stop(), api.stop(graceMs), cluster.stop(graceMs)]);
         await closers.closeAll();
       },
     };

@@ -4,6 +4,7 @@ import {formatHostPort} from '../shared/host-port.ts';
 import {type LoadedConfig, loadConfig, located} from './config/load.ts';
 import {dataFolder} from './data-folder.ts';
 import {createLog} from './log.ts';
+import {formatLocalAddress} from './mail/local-listener.ts';
 import {type RunningNode, startNode} from './node.ts';
 
 interface Needs {
@@ -42,8 +43,15 @@ export const run = async ({data, environment, version, beforeReady}: Needs): Pro
   log.info('stopped');
 };
 
-const readyLine = ({nodeId, addresses: {api, cluster, metrics, smtp}}: RunningNode): string =>
-  `mfd ready node=${nodeId} api=https://${formatHostPort(api)} cluster=https://${formatHostPort(cluster)} metrics=http://${formatHostPort(metrics)} smtp=${formatHostPort(smtp)}`;
+const readyLine = ({nodeId, addresses: {api, cluster, metrics, smtp, milter}}: RunningNode): string =>
+  [
+    `mfd ready node=${nodeId}`,
+    `api=https://${formatHostPort(api)}`,
+    `cluster=https://${formatHostPort(cluster)}`,
+    `metrics=http://${formatHostPort(metrics)}`,
+    `smtp=${formatHostPort(smtp)}`,
+    ...(milter ? [`milter=${formatLocalAddress(milter)}`] : []),
+  ].join(' ');
 
 const rereadInto = async (node: Promise<RunningNode>, reread: () => Promise<LoadedConfig>, log: Logger): Promise<void> => {
   try {

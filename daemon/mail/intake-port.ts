@@ -1,6 +1,8 @@
-// What the gateway asks of the services while a mail comes in.
+// What the doors for mail ask of the services while a mail comes in.
+
+import type {Domain} from '../../shared/domain.ts';
 import type {Intake} from '../services/intake.ts';
-import type {Ownership, ReceivedMail} from '../services/mail.ts';
+import type {MailContent, Ownership, ReceivedMail} from '../services/mail.ts';
 import type {RecipientResult} from '../services/ports.ts';
 
 /** `refused`: for its form or size, or by the backend. `rejected`: for its score. `deferred`: the sender was told to try again. */
@@ -14,4 +16,12 @@ export interface IntakePort extends Pick<Intake, 'routing' | 'canTakeMail' | 'ju
   recordVerdict(verdict: Verdict): void;
   /** Told what came of every mail that was to be relayed. */
   recordRelay(outcome: RecipientResult['outcome']): void;
+}
+
+/** The same for the milter, whose mail Postfix keeps and delivers. */
+export interface MilterIntake extends Pick<Intake, 'claim' | 'canTakeMail' | 'judge' | 'hold'> {
+  /** The DKIM-Signature fields for outbound mail, each with its line end; empty without a key. Rejects when a key does not sign. */
+  sign(domain: Domain, content: MailContent): Promise<Buffer>;
+  /** Told once for every mail that was taken in whole and is of a domain of ours. */
+  recordVerdict(verdict: Verdict): void;
 }

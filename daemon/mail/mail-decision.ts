@@ -2,10 +2,9 @@
 import {Fault} from '../../shared/fault.ts';
 import type {Judgement, Ownership, ReceivedMail} from '../services/mail.ts';
 import type {SmtpReply} from '../services/ports.ts';
-import type {BackendTransaction} from './backend-transaction.ts';
 import type {IntakePort, Verdict} from './intake-port.ts';
 import {replyToStorageError} from './message-intake.ts';
-import {isPermanent, isPositive, outcomeOf, passedOn, replies} from './smtp-reply.ts';
+import {isPermanent, replies} from './smtp-reply.ts';
 
 /** What is said to the client, and what is written down. */
 export interface Decision {
@@ -16,16 +15,19 @@ export interface Decision {
   cause?: unknown;
 }
 
-export interface Delivery {
+export interface Door {
   ownership: Ownership;
-  backend: BackendTransaction;
+  /** The client is gone, or wants no answer any more. */
+  isAbandoned(): boolean;
+  /** What this door does with a mail that nothing is wrong with. */
+  relay(judgement: Judgement): Promise<Decision>;
 }
 
-/** Judges a mail and rejects, holds or relays it. A positive reply means that it is held durably or the backend's. */
+/** Judges a mail and rejects, holds or relays it. A positive reply means that it is held durably, or relayed. */
 export const decide = async (
-  intake: IntakePort,
+  intake: Pick<IntakePort, 'judge' | 'hold'>,
   mail: ReceivedMail,
-  {ownership, backend, isAbandoned}: Delivery & {isAbandoned(): boolean},
+  {ownership, isAbandoned, relay}: Door,
 ): Promise<Decision> => {
   let judgement: Judgement;
   try {
@@ -47,7 +49,7 @@ export const decide = async (
     case 'hold':
       return hold(intake, mail, {ownership, judgement});
     case 'relay':
-      return {...(await relay(intake, mail, {ownership, backend})), judgement};
+      return {...(await relay(judgement)), judgement};
     default:
       return judgement.action satisfies never;
   }
@@ -56,7 +58,7 @@ export const decide = async (
 export const verdictOf = (refusal: SmtpReply): Verdict => (isPermanent(refusal) ? 'refused' : 'deferred');
 
 const hold = async (
-  intake: IntakePort,
+  intake: Pick<IntakePort, 'hold'>,
   mail: ReceivedMail,
   {ownership, judgement}: {ownership: Ownership; judgement: Judgement},
 ): Promise<Decision> => {
@@ -68,15 +70,5 @@ const hold = async (
   }
 };
 
-const relay = async (intake: IntakePort, mail: ReceivedMail, {ownership, backend}: Delivery): Promise<Decision> => {
-  const prefix = await intake.relayPrefix(mail, ownership);
-  const reply = await backend.data(mail.content, prefix);
-  intake.recordRelay(outcomeOf(reply));
-  if (isPositive(reply)) return {verdict: 'relayed', reply: queuedAs(mail.queueId)};
-
-  const passed = passedOn(reply);
-  return {verdict: verdictOf(passed), reply: passed};
-};
-
 /** The same for relayed and held mail: a stranger is not told that a mail is in quarantine. */
-const queuedAs = (queueId: string): SmtpReply => ({code: 250, text: `2.0.0 Ok: queued as ${queueId}`});
+export const queuedAs = (queueId: string): SmtpReply => ({code: 250, text: `2.0.0 Ok: queued as ${queueId}`});

@@ -2,21 +2,17 @@
 // user is refused there and then and no bounce is ever ours to send.
 //
 // MAIL → rcpt … → data: take → judge → reject | hold | relay → over;   RSET, EHLO, QUIT, a lost client: abort → over
-import type {Client, Ownership} from '../services/mail.ts';
+import {isSameOwner} from '../services/intake.ts';
+import type {Client, Ownership, ReceivedMail} from '../services/mail.ts';
 import type {SmtpReply} from '../services/ports.ts';
 import type {EnvelopeStart} from './backend-connection.ts';
 import type {BackendPool} from './backend-pool.ts';
+import type {BackendTransaction} from './backend-transaction.ts';
 import type {IntakePort} from './intake-port.ts';
-import {type Decision, type Delivery, decide, verdictOf} from './mail-decision.ts';
+import {type Decision, decide, queuedAs, verdictOf} from './mail-decision.ts';
+import {logDecision, type MailLog} from './mail-log.ts';
 import type {MessageIntake} from './message-intake.ts';
-import {isPositive, passedOn, replies} from './smtp-reply.ts';
-
-/** Pino's, as far as it is used. */
-export interface MailLog {
-  info(fields: object, message: string): void;
-  warn(fields: object, message: string): void;
-  error(fields: object, message: string): void;
-}
+import {isPositive, outcomeOf, passedOn, replies} from './smtp-reply.ts';
 
 export interface MailTransactionNeeds {
   intake: IntakePort;
@@ -33,6 +29,11 @@ export interface MailTransaction {
   data(stream: AsyncIterable<Buffer>): Promise<SmtpReply>;
   /** Doing it twice, or after the end, is harmless. What is on its way to the backend is let through. */
   abort(): void;
+}
+
+interface Delivery {
+  ownership: Ownership;
+  backend: BackendTransaction;
 }
 
 export const createMailTransaction = (needs: MailTransactionNeeds, client: Client, start: EnvelopeStart): MailTransaction => {
@@ -69,7 +70,11 @@ export const createMailTransaction = (needs: MailTransactionNeeds, client: Clien
     const envelope = {sender, recipients: [...recipients], isUtf8, isEightBit};
     const mail = {queueId, receivedAt: new Date(), client, envelope, headers, content, hasTestString};
     try {
-      return await decide(needs.intake, mail, {...from, isAbandoned: () => isOver});
+      return await decide(needs.intake, mail, {
+        ownership: from.ownership,
+        isAbandoned: () => isOver,
+        relay: async () => relay(needs.intake, mail, from),
+      });
     } catch (cause) {
       return {verdict: 'deferred', reply: replies.internal, cause};
     } finally {
@@ -84,16 +89,9 @@ export const createMailTransaction = (needs: MailTransactionNeeds, client: Clien
     const decision = await take(queueId, stream, delivery);
     isOver = true;
     delivery.backend.abort();
-    record(queueId, decision);
+    logDecision(needs.log, {queueId, clientIp: client.ip, sender: start.sender, recipients: recipients.size}, decision);
+    needs.intake.recordVerdict(decision.verdict);
     return decision.reply;
-  };
-
-  const record = (queueId: string, {verdict, reply, judgement, cause}: Decision): void => {
-    const facts = {queue_id: queueId, client_ip: client.ip, sender: start.sender, recipients: recipients.size, verdict};
-    const outcome = {...facts, reply: `${reply.code} ${reply.text}`, ...(judgement && {score: judgement.score})};
-    if (cause) needs.log.error({...outcome, err: cause}, 'mail could not be taken');
-    else needs.log.info(outcome, 'mail');
-    needs.intake.recordVerdict(verdict);
   };
 
   return {
@@ -108,5 +106,12 @@ export const createMailTransaction = (needs: MailTransactionNeeds, client: Clien
 
 const accepted: SmtpReply = {code: 250, text: '2.1.5 Ok'};
 
-const isSameOwner = (one: Ownership, other: Ownership): boolean =>
-  one.direction === other.direction && one.domain.id === other.domain.id;
+const relay = async (intake: IntakePort, mail: ReceivedMail, {ownership, backend}: Delivery): Promise<Decision> => {
+  const prefix = await intake.relayPrefix(mail, ownership);
+  const reply = await backend.data(mail.content, prefix);
+  intake.recordRelay(outcomeOf(reply));
+  if (isPositive(reply)) return {verdict: 'relayed', reply: queuedAs(mail.queueId)};
+
+  const passed = passedOn(reply);
+  return {verdict: verdictOf(passed), reply: passed};
+};

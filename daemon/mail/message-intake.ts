@@ -14,6 +14,8 @@ export interface MessageIntakeNeeds {
   maxSizeBytes: number;
   /** What is bigger goes to a file. */
   maxMemoryBytes?: number;
+  /** False: whoever hands the mail on has looked at its form (RFC 5321) and taken it. */
+  isFormChecked?: boolean;
 }
 
 export type Taken =
@@ -28,9 +30,14 @@ export interface MessageIntake {
   take(stream: AsyncIterable<Buffer>, name: string): Promise<Taken>;
 }
 
-export const createMessageIntake = ({tmpDir, maxSizeBytes, maxMemoryBytes = 256 * 1024}: MessageIntakeNeeds): MessageIntake => ({
+export const createMessageIntake = ({
+  tmpDir,
+  maxSizeBytes,
+  maxMemoryBytes = 256 * 1024,
+  isFormChecked = true,
+}: MessageIntakeNeeds): MessageIntake => ({
   take: async (stream, name) => {
-    const checker = createContentChecker();
+    const checker = createContentChecker({isFormChecked});
     const content = createGrowingContent(join(tmpDir, `${name}.in`), maxMemoryBytes);
     let refused: {reply: SmtpReply; cause?: unknown} | undefined;
     try {

@@ -11,7 +11,8 @@ import type {BackendPool} from './backend-pool.ts';
 import {type ClientLimitNeeds, createClientLimits} from './client-limits.ts';
 import {GatewayServer} from './gateway-server.ts';
 import type {IntakePort} from './intake-port.ts';
-import {createMailTransaction, type MailLog, type MailTransaction} from './mail-transaction.ts';
+import type {MailLog} from './mail-log.ts';
+import {createMailTransaction, type MailTransaction} from './mail-transaction.ts';
 import {createMessageIntake} from './message-intake.ts';
 import {isPositive, replies} from './smtp-reply.ts';
 

@@ -50,6 +50,7 @@ export const replies = {
   needsUtf8: {code: 553, text: '5.6.7 This address needs SMTPUTF8'},
   unknownParameter: {code: 555, text: '5.5.4 Unsupported parameter'},
   anotherDomain: {code: 452, text: '4.5.3 One recipient domain per transaction, send this recipient apart'},
+  tooManyRecipients: {code: 452, text: '4.5.3 Too many recipients'},
   noBackend: {code: 451, text: '4.4.1 No mail server of this domain can be reached, try again later'},
   backendLost: {code: 451, text: '4.4.2 Connection to the mail server of this domain was lost, try again later'},
   backendChanged: {code: 451, text: '4.4.2 The mail server of this domain changed its mind about a recipient, try again later'},

@@ -13,6 +13,10 @@ export type Claim =
   | {kind: 'foreign'; reply: SmtpReply}
   | {kind: 'inactive'; reply: SmtpReply};
 
+/** A mail belongs to one owner: recipients of several owners need a mail each. */
+export const isSameOwner = (one: Ownership, other: Ownership): boolean =>
+  one.direction === other.direction && one.domain.id === other.domain.id;
+
 export type Routing = {kind: 'accept'; ownership: Ownership; route: Route} | {kind: 'refuse'; reply: SmtpReply};
 
 export interface Intake {

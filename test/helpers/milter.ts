@@ -1,0 +1,234 @@
+// A milter with the services played by an object a test can change, and the other end of it: what Postfix says to one.
+import {mkdtemp, readdir, rm} from 'node:fs/promises';
+import {connect, type Socket} from 'node:net';
+import {tmpdir} from 'node:os';
+import {join} from 'node:path';
+import {buffer} from 'node:stream/consumers';
+import type {MilterIntake, Verdict} from '../../daemon/mail/intake-port.ts';
+import type {LocalAddress} from '../../daemon/mail/local-listener.ts';
+import {type MilterServer, type MilterServerNeeds, startMilterServer} from '../../daemon/mail/milter-server.ts';
+import type {MailDirection, ReceivedMail} from '../../daemon/services/mail.ts';
+import type {Domain} from '../../shared/domain.ts';
+import {domainOf} from '../../shared/mail-address.ts';
+import type {Owner} from './daemon.ts';
+import {judgement} from './gateway.ts';
+
+export interface TestMilter extends MilterServer {
+  /** What the services do; a test replaces what it needs to. */
+  intake: MilterIntake;
+  /** Everything that was judged, and everything held, with its content. */
+  judged: {mail: ReceivedMail; content: string}[];
+  held: ReceivedMail[];
+  verdicts: Verdict[];
+  logged: string[];
+  /** Names of the files that are in the folder for big mails now. */
+  spilled(): Promise<string[]>;
+}
+
+const domains: Record<string, {id: number; direction: MailDirection}> = {
+  'one.test': {id: 1, direction: 'inbound'},
+  'two.test': {id: 2, direction: 'inbound'},
+  'out.test': {id: 3, direction: 'outbound'},
+};
+
+/** Whose mail is whose: one.test and two.test are inbound, out.test is outbound and signed, closed.test is inactive. */
+export const claim: MilterIntake['claim'] = (client, sender, recipient) => {
+  if (domainOf(recipient) === 'closed.test') return {kind: 'inactive', reply: {code: 450, text: '4.7.1 Not at present'}};
+  const from = domains[domainOf(sender) ?? ''];
+  const to = domains[domainOf(recipient) ?? ''];
+  const owner = client.isTrusted && from?.direction === 'outbound' ? from : to;
+  if (!owner) return {kind: 'foreign', reply: {code: 550, text: '5.7.1 Relaying denied'}};
+  return {kind: 'owned', ownership: {direction: owner.direction, domain: {id: owner.id, dkim_active: true} as Domain}};
+};
+
+/** Everything scores 0 and is let pass. Listens on loopback. */
+export const startTestMilter = async (owner: Owner, needs: Partial<MilterServerNeeds> = {}): Promise<TestMilter> => {
+  const tmpDir = await mkdtemp(join(tmpdir(), 'mfd-milter-'));
+  owner.teardown(async () => rm(tmpDir, {recursive: true}));
+  const record = {judged: [], held: [], verdicts: [], logged: []} as Pick<TestMilter, 'judged' | 'held' | 'verdicts' | 'logged'>;
+  const intake: MilterIntake = {
+    claim,
+    canTakeMail: () => undefined,
+    judge: async mail => {
+      record.judged.push({mail, content: (await buffer(mail.content.open())).toString('latin1')});
+      return judgement('relay');
+    },
+    hold: async mail => void record.held.push(mail),
+    sign: async () => Buffer.alloc(0),
+    recordVerdict: verdict => void record.verdicts.push(verdict),
+  };
+  const log = (fields: object, message: string) => void record.logged.push(`${message} ${JSON.stringify(fields)}`);
+
+  const server = await startMilterServer({
+    listen: {host: '127.0.0.1', port: 0},
+    maxSize: 100_000_000,
+    maxConnections: 100,
+    isTrusted: () => false,
+    intake,
+    tmpDir,
+    log: {info: log, warn: log, error: log},
+    ...needs,
+  });
+  owner.teardown(server.stop);
+  return {...server, ...record, intake, spilled: async () => readdir(tmpDir)};
+};
+
+export interface MilterAnswer {
+  letter: string;
+  data: Buffer;
+}
+
+export const frame = (letter: string, ...parts: (string | Buffer)[]): Buffer => {
+  const data = Buffer.concat(parts.map(part => Buffer.from(part as string)));
+  const length = Buffer.alloc(4);
+  length.writeUInt32BE(data.length + 1);
+  return Buffer.concat([length, Buffer.from(letter), data]);
+};
+
+/** Texts as the protocol has them: each with a NUL at its end. */
+export const texts = (...values: string[]): string => values.map(value => `${value}\0`).join('');
+
+export const uint32 = (...values: number[]): Buffer => {
+  const bytes = Buffer.alloc(4 * values.length);
+  for (const [n, value] of values.entries()) bytes.writeUInt32BE(value, 4 * n);
+  return bytes;
+};
+
+/** What Postfix 3.7 offers. */
+export const offered = {version: 6, actions: 0x1ff, protocol: 0x1f_ffff};
+
+export interface MilterMailParts {
+  from?: string;
+  parameters?: string[];
+  to?: string[];
+  queueId?: string | null;
+  headers?: [name: string, value: string][];
+  body?: string | Buffer;
+  macros?: string[];
+}
+
+/** Frames of one mail, without those that come before the content when `to` is empty. As Postfix sends them. */
+export const framesOf = (mail: MilterMailParts) => {
+  const {from = 'ada@example.net', to = ['ben@one.test'], queueId = '4jX9jr51JCzJFFG', headers = [['Subject', ' hi']]} = mail;
+  const {body = 'text\r\n', parameters = [], macros = []} = mail;
+  const id = queueId === null ? [] : ['i', queueId];
+  const bytes = Buffer.from(body as string);
+  const chunks = Array.from({length: Math.ceil(bytes.length / 65_535)}, (_, n) => bytes.subarray(n * 65_535, (n + 1) * 65_535));
+  return {
+    start: Buffer.concat([frame('D', 'M', texts('{mail_addr}', from, ...macros)), frame('M', texts(`<${from}>`, ...parameters))]),
+    recipients: to.map(rcpt => Buffer.concat([frame('D', 'R', texts('{rcpt_addr}', rcpt)), frame('R', texts(`<${rcpt}>`))])),
+    data: Buffer.concat([frame('D', 'T', texts(...id)), frame('T')]),
+    content: Buffer.concat([
+      ...headers.flatMap(([name, value]) => [frame('D', 'L', texts(...id)), frame('L', texts(name, value))]),
+      ...chunks.flatMap(chunk => [frame('D', 'B', texts(...id)), frame('B', chunk)]),
+    ]),
+    end: Buffer.concat([frame('D', 'E', texts(...id)), frame('E')]),
+  };
+};
+
+export interface MilterPeer {
+  write(bytes: Buffer): void;
+  /** The next answer; rejects when the milter closes. */
+  answer(): Promise<MilterAnswer>;
+  /** Answers up to one that decides: continue, accept, a reply code. */
+  decision(): Promise<MilterAnswer[]>;
+  /** The whole dialogue of one mail; answers to its recipients, and to its end, or to what ended it before. */
+  mail(parts?: MilterMailParts): Promise<{recipients: MilterAnswer[]; answers: MilterAnswer[]}>;
+  /** All dialogue up to the first content. */
+  untilContent(parts?: MilterMailParts): Promise<void>;
+  closed: Promise<unknown>;
+  destroy(): void;
+}
+
+/** Connects as Postfix does for a client at 192.0.2.5, unless told to say nothing yet. */
+export const connectPeer = async (address: LocalAddress, {isSilent = false} = {}): Promise<MilterPeer> => {
+  const socket: Socket = connect({...address, noDelay: true});
+  const answers = createAnswerReader(socket);
+  const closed = new Promise(resolve => socket.once('close', resolve));
+  const write = (bytes: Buffer) => void socket.write(bytes);
+  const decision = async () => {
+    const all: MilterAnswer[] = [];
+    do all.push(await answers.next());
+    while (!'cay'.includes(all.at(-1)?.letter ?? ''));
+    return all;
+  };
+
+  const envelope = async (parts: MilterMailParts): Promise<MilterAnswer[]> => {
+    const {start, recipients} = framesOf(parts);
+    write(start);
+    const replies: MilterAnswer[] = [];
+    for (const recipient of recipients) {
+      write(recipient);
+      replies.push(await answers.next());
+    }
+    return replies;
+  };
+
+  if (!isSilent) {
+    write(frame('O', uint32(offered.version, offered.actions, offered.protocol)));
+    await answers.next();
+    write(frame('C', texts('mx.example.net'), '4', Buffer.from([0x30, 0x39]), texts('192.0.2.5')));
+    write(frame('H', texts('mx.example.net')));
+  }
+  return {
+    write,
+    answer: answers.next,
+    decision,
+    async mail(parts = {}) {
+      const {data, content, end} = framesOf(parts);
+      const recipients = await envelope(parts);
+      write(data);
+      const first = await answers.next();
+      if (first.letter !== 'c') return {recipients, answers: [first]};
+      write(Buffer.concat([content, end]));
+      return {recipients, answers: await decision()};
+    },
+    async untilContent(parts = {}) {
+      await envelope(parts);
+      write(framesOf(parts).data);
+      await answers.next();
+    },
+    closed,
+    destroy: () => socket.destroy(),
+  };
+};
+
+/** The text of a reply code, such as `550 5.7.1 …`. */
+export const replyText = ({letter, data}: MilterAnswer): string => (letter === 'y' ? data.toString().slice(0, -1) : letter);
+
+const createAnswerReader = (socket: Socket) => {
+  let buffered = Buffer.alloc(0);
+  let failure: Error | undefined;
+  const ready: MilterAnswer[] = [];
+  const waiting: {resolve(answer: MilterAnswer): void; reject(error: Error): void}[] = [];
+
+  socket.on('data', (chunk: Buffer) => {
+    buffered = Buffer.concat([buffered, chunk]);
+    for (let size = sizeOf(buffered); size !== undefined; size = sizeOf(buffered)) {
+      const answer = {letter: String.fromCharCode(buffered[4] ?? 0), data: buffered.subarray(5, 4 + size)};
+      buffered = buffered.subarray(4 + size);
+      const next = waiting.shift();
+      if (next) next.resolve(answer);
+      else ready.push(answer);
+    }
+  });
+  socket.on('error', () => undefined);
+  socket.on('close', () => {
+    failure = new Error('the milter closed the connection');
+    for (const {reject} of waiting.splice(0)) reject(failure);
+  });
+
+  return {
+    next: async (): Promise<MilterAnswer> => {
+      const answer = ready.shift();
+      if (answer) return answer;
+      if (failure) throw failure;
+      return new Promise((resolve, reject) => waiting.push({resolve, reject}));
+    },
+  };
+};
+
+const sizeOf = (bytes: Buffer): number | undefined => {
+  const size = bytes.length >= 4 ? bytes.readUInt32BE(0) : undefined;
+  return size !== undefined && bytes.length >= 4 + size ? size : undefined;
+};
