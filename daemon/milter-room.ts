@@ -7,7 +7,7 @@ import type {Services} from './service-room.ts';
 
 interface Needs extends Pick<NodeParts, 'settings' | 'metrics' | 'log'> {
   config: Config;
-  services: Pick<Services, 'intake' | 'sign'>;
+  services: Pick<Services, 'milterIntake' | 'sign'>;
   tmpDir: string;
   graceMs: number;
 }
@@ -30,7 +30,7 @@ export const openMilter = async ({config, services, tmpDir, graceMs, settings, m
     drainMs: graceMs,
     isTrusted: ip => settings().trusted.contains(ip),
     log,
-    intake: {...services.intake, sign: services.sign, recordVerdict: metrics.verdict},
+    intake: {...services.milterIntake, sign: services.sign, recordVerdict: metrics.verdict},
   });
   log.info({address: formatLocalAddress(server.address)}, 'milter open');
   return {address: server.address, stop: server.stop};

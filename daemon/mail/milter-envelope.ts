@@ -57,14 +57,15 @@ export const createMilterEnvelope = (
   const upper = parameters.map(parameter => parameter.toUpperCase());
   const isUtf8 = upper.includes('SMTPUTF8');
   const isEightBit = upper.includes('BODY=8BITMIME');
-  const isLoggedIn = Boolean(macros.get('{auth_authen}'));
+  const user = macros.get('{auth_authen}') || null;
   const sender = withoutBrackets(address) === '' ? '' : canonicalAddress(macros.get('{mail_addr}'), address);
   const client: Client = {
     ip: peer.ip,
     hostname: peer.hostname,
     helo: helo.slice(0, 255),
-    isTrusted: peer.isLocal || isLoggedIn || isTrusted(peer.ip),
-    protocol: `${isUtf8 ? 'UTF8SMTP' : 'ESMTP'}${isSecure ? 'S' : ''}${isLoggedIn ? 'A' : ''}`,
+    isTrusted: peer.isLocal || user !== null || isTrusted(peer.ip),
+    protocol: `${isUtf8 ? 'UTF8SMTP' : 'ESMTP'}${isSecure ? 'S' : ''}${user === null ? '' : 'A'}`,
+    user,
   };
   const recipients = new Set<string>();
   let owner: Ownership | 'foreign' | undefined;
