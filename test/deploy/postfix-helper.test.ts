@@ -1,7 +1,11 @@
 // The helper that acts on Postfix's hold queue for mfd, as systemd would run it: a request on standard input, the answer on the output.
 import {spawnSync} from 'node:child_process';
+import {readFile} from 'node:fs/promises';
 import {fileURLToPath} from 'node:url';
-import test from 'ava';
+import test, {type ExecutionContext} from 'ava';
+import {isInstalled} from '../helpers/installed.ts';
+import {type PrivatePostfix, postfixMissing, startPostfix} from '../helpers/postfix.ts';
+import {sendMail} from '../helpers/smtp-client.ts';
 
 const helper = fileURLToPath(new URL('../../daemon/deploy/postfix-helper', import.meta.url));
 
@@ -57,4 +61,79 @@ test('the last line is the exit status of the command, also when it cannot run',
   for (const verb of ['release', 'requeue', 'discard', 'headers', 'body'])
     t.regex(ask(`${verb}\n4jX9d90rF0z`).stdout, /\n\nexit (1|127)\n$|^\nexit (1|127)\n$/, verb);
   t.regex(ask(`release\n${`${'A'.repeat(64)}\n`.repeat(1000)}`).stdout, /\nexit (1|127)\n$/);
+});
+
+const missing = postfixMissing() ?? (isInstalled('setpriv') ? undefined : 'setpriv is not installed');
+const withPostfix = missing === undefined ? test : test.skip;
+const titleOf = (title: string): string => (missing === undefined ? title : `${title} (${missing})`);
+
+/** A Postfix that holds all mail. */
+const startHolding = async (t: ExecutionContext): Promise<PrivatePostfix> =>
+  startPostfix(t, {
+    settings: {
+      smtpd_recipient_restrictions: 'check_client_access static:HOLD, permit_mynetworks, reject',
+      defer_transports: 'smtp',
+    },
+  });
+
+const hold = async ({port, queue}: PrivatePostfix, subject: string): Promise<string> => {
+  const before = new Set((await queue()).map(({queue_id}) => queue_id));
+  await sendMail({port, from: 'a@outside.test', to: 'b@inside.test', raw: `Subject: ${subject}\r\n\r\n${subject} and all\r\n`});
+  return (await queue()).find(({queue_id}) => !before.has(queue_id))?.queue_id ?? '';
+};
+
+/** With the rights of mfd-postfix@.service, and no others. */
+const askAsUnit = async ({configDir}: PrivatePostfix, request: string): Promise<string> => {
+  const unit = await readFile(new URL('../../daemon/deploy/systemd/mfd-postfix@.service', import.meta.url), 'utf8');
+  const rights = /^CapabilityBoundingSet=(.+)$/m.exec(unit)?.[1]?.toLowerCase().replaceAll('cap_', '+').split(' ') ?? [];
+  const {stdout} = spawnSync('setpriv', ['--no-new-privs', `--bounding-set=-all,${rights}`, helper], {
+    input: request,
+    encoding: 'utf8',
+    env: {MAIL_CONFIG: configDir, PATH: process.env.PATH},
+  });
+  return stdout;
+};
+
+withPostfix(titleOf('mail on hold is released, queued anew and discarded by its queue id'), async t => {
+  const postfix = await startHolding(t);
+  const [released, requeued, discarded, kept] = [
+    await hold(postfix, 'one'),
+    await hold(postfix, 'two'),
+    await hold(postfix, 'three'),
+    await hold(postfix, 'four'),
+  ];
+
+  const answers = [
+    await askAsUnit(postfix, `release\n${released}\n4jX9d90rF0zNONE\n`),
+    await askAsUnit(postfix, `requeue\n${requeued}\n`),
+    await askAsUnit(postfix, `discard\n${discarded}\n`),
+  ];
+
+  t.deepEqual(answers, [
+    `postsuper: ${released}: released from hold\npostsuper: Released from hold: 1 message\n\nexit 0\n`,
+    `postsuper: ${requeued}: requeued\npostsuper: Requeued: 1 message\n\nexit 0\n`,
+    `postsuper: ${discarded}: removed\npostsuper: Deleted: 1 message\n\nexit 0\n`,
+  ]);
+  const held = (await postfix.queue()).filter(({queue_name}) => queue_name === 'hold');
+  t.deepEqual(
+    held.map(({queue_id}) => queue_id),
+    [kept],
+  );
+});
+
+withPostfix(titleOf('headers are shown of many mails, the body of one, to the byte'), async t => {
+  const postfix = await startHolding(t);
+  const [first, second] = [await hold(postfix, 'one'), await hold(postfix, 'two')];
+
+  const headers = await askAsUnit(postfix, `headers\n${first}\n${second}\n`);
+  const body = await askAsUnit(postfix, `body\n${second}\n`);
+  const absent = await askAsUnit(postfix, 'body\n4jX9d90rF0zNONE\n');
+
+  t.deepEqual(headers.match(/^Subject: .*$/gm), ['Subject: one', 'Subject: two']);
+  t.false(headers.includes('and all'));
+  t.true(headers.endsWith('\n\nexit 0\n'));
+  const {stdout} = await postfix.command('postcat', ['-bhq', second]);
+  t.is(body, `${stdout}\nexit 0\n`);
+  t.true(body.includes('two and all'));
+  t.is(absent, '\nexit 1\n');
 });
