@@ -1,13 +1,15 @@
 // What the shipped sudoers allows the user mfd, as the real sudo reads it.
 import {spawnSync} from 'node:child_process';
+import {dirname} from 'node:path';
 import {fileURLToPath} from 'node:url';
 import test from 'ava';
 import {isInstalled} from '../helpers/installed.ts';
-import {mayUnshare, runUnshared} from '../helpers/mount-namespace.ts';
+import {mayScratch, startScratchSystem} from '../helpers/scratch-system.ts';
 
 const sudoers = fileURLToPath(new URL('../../daemon/deploy/sudoers', import.meta.url));
 const hasSudo = isInstalled('sudo') && isInstalled('visudo');
-const titleOf = (title: string, isPossible: boolean): string => (isPossible ? title : `${title} (needs sudo, and root)`);
+const titleOf = (title: string, isPossible: boolean): string =>
+  isPossible ? title : `${title} (needs sudo, and root with an overlay)`;
 
 const allowed = [
   '/usr/sbin/postsuper -H - hold',
@@ -35,14 +37,9 @@ const refused = [
   '/bin/sh',
 ];
 
-/** The machine has no user mfd and takes over no file of a test: passwd and sudoers.d are this namespace's own. */
 const asked = `
-mount -t tmpfs -o mode=755 tmpfs /etc/sudoers.d
-cp /etc/passwd /etc/sudoers.d/passwd~
-grep -q '^mfd:' /etc/passwd || echo 'mfd:x:64990:64990::/nonexistent:/bin/sh' >> /etc/sudoers.d/passwd~
-mount --bind /etc/sudoers.d/passwd~ /etc/passwd
-install -m 440 "$1" /etc/sudoers.d/mfd
-shift
+getent passwd mfd > /dev/null || useradd --system mfd
+install -m 440 /mnt/sudoers /etc/sudoers.d/mfd
 for command; do
   if sudo -l -U mfd $command > /dev/null; then echo "yes $command"; else echo "no $command"; fi
 done
@@ -54,13 +51,11 @@ done
   t.is(status, 0, stdout + stderr);
 });
 
-const canAsk = hasSudo && mayUnshare;
+const canAsk = hasSudo && mayScratch;
 (canAsk ? test : test.skip)(titleOf('sudo lets mfd act on the hold queue by queue id, and do nothing else', canAsk), async t => {
-  const {stdout, stderr} = await runUnshared(asked, {args: [sudoers, ...allowed, ...refused]});
+  const system = await startScratchSystem(t, dirname(sudoers));
 
-  t.deepEqual(
-    stdout.trim().split('\n'),
-    [...allowed.map(command => `yes ${command}`), ...refused.map(command => `no ${command}`)],
-    stderr,
-  );
+  const answers = await system.insist(asked, ...allowed, ...refused);
+
+  t.deepEqual(answers.split('\n'), [...allowed.map(command => `yes ${command}`), ...refused.map(command => `no ${command}`)]);
 });
