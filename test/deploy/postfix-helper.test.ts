@@ -1,8 +1,16 @@
 // The helper that acts on Postfix's hold queue for mfd, as systemd would run it: a request on standard input, the answer on the output.
-import {spawnSync} from 'node:child_process';
+
+import {spawn, spawnSync} from 'node:child_process';
+import {once} from 'node:events';
+import {existsSync} from 'node:fs';
 import {readFile} from 'node:fs/promises';
+import {connect} from 'node:net';
+import {join} from 'node:path';
+import {text} from 'node:stream/consumers';
 import {fileURLToPath} from 'node:url';
 import test, {type ExecutionContext} from 'ava';
+import {testFolder} from '../helpers/database.ts';
+import {eventually} from '../helpers/eventually.ts';
 import {isInstalled} from '../helpers/installed.ts';
 import {type PrivatePostfix, postfixMissing, startPostfix} from '../helpers/postfix.ts';
 import {sendMail} from '../helpers/smtp-client.ts';
@@ -62,6 +70,33 @@ test('the last line is the exit status of the command, also when it cannot run',
     t.regex(ask(`${verb}\n4jX9d90rF0z`).stdout, /\n\nexit (1|127)\n$|^\nexit (1|127)\n$/, verb);
   t.regex(ask(`release\n${`${'A'.repeat(64)}\n`.repeat(1000)}`).stdout, /\nexit (1|127)\n$/);
 });
+
+const hasActivation = isInstalled('systemd-socket-activate');
+
+(hasActivation ? test : test.skip)(
+  `a request ends with the caller’s half of the connection${hasActivation ? '' : ' (systemd-socket-activate is not installed)'}`,
+  async t => {
+    const socket = join(await testFolder(t), 'helper.sock');
+    const listener = spawn('systemd-socket-activate', ['--listen', socket, '--accept', '--inetd', helper], {stdio: 'ignore'});
+    t.teardown(async () => {
+      listener.kill();
+      await once(listener, 'close');
+    });
+    await eventually(() => existsSync(socket));
+
+    const answers: string[] = [];
+    for (const request of ['hold\n4jX9d90rF0z\n', 'body\n-ABCDEF\n']) {
+      const client = connect({path: socket, allowHalfOpen: true});
+      client.end(request);
+      answers.push(await text(client));
+    }
+
+    t.deepEqual(answers, [
+      refusal('unknown verb; known are release, requeue, discard, headers and body').stdout,
+      refusal('a queue id is made of letters and digits').stdout,
+    ]);
+  },
+);
 
 const missing = postfixMissing() ?? (isInstalled('setpriv') ? undefined : 'setpriv is not installed');
 const withPostfix = missing === undefined ? test : test.skip;
