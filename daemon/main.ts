@@ -3,6 +3,7 @@ import {Command, CommanderError} from 'commander';
 import packageJson from '../package.json' with {type: 'json'};
 import {formatHostPort} from '../shared/host-port.ts';
 import {safeLine} from '../shared/safe-text.ts';
+import {asOwnerOf} from './as-owner.ts';
 import {bootstrapKey} from './bootstrap-key.ts';
 import {checkConfig} from './check-config.ts';
 import {CommandError} from './command-error.ts';
@@ -47,7 +48,9 @@ export const program = (): Command => {
     .option('--json', 'print one JSON object')
     .action(async (options: NewNodeOptions & {json?: boolean}) => {
       const {isConfigured} = (await awaitsNode(options.data)) ?? {isConfigured: true};
-      const made = await initialise({...(!isConfigured && listensFrom(process.env)), ...options});
+      const made = await asOwnerOf(options.data, async () =>
+        initialise({...(!isConfigured && listensFrom(process.env)), ...options}),
+      );
       const note = await addMfctlContext(made);
       print(options.json ? JSON.stringify(made) : welcome(made));
       process.stderr.write(`${note}\n`);
@@ -63,11 +66,13 @@ export const program = (): Command => {
     .action(async (token: string, options: NewNodeOptions & {json?: boolean}) => {
       const {isConfigured} = (await awaitsNode(options.data)) ?? {isConfigured: true};
       const text = token === '-' ? await standardInput() : token;
-      const joined = await joinCluster(text, {
-        ...(!isConfigured && listensFrom(process.env)),
-        ...options,
-        version: packageJson.version,
-      });
+      const joined = await asOwnerOf(options.data, async () =>
+        joinCluster(text, {
+          ...(!isConfigured && listensFrom(process.env)),
+          ...options,
+          version: packageJson.version,
+        }),
+      );
       print(options.json ? JSON.stringify(joined) : joinedText(joined));
     });
 

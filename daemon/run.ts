@@ -6,6 +6,7 @@ import {dataFolder} from './data-folder.ts';
 import {createLog} from './log.ts';
 import {formatLocalAddress} from './mail/local-listener.ts';
 import {type RunningNode, startNode} from './node.ts';
+import {createServiceManager, type ServiceManager} from './service-manager.ts';
 
 interface Needs {
   data: string;
@@ -22,30 +23,33 @@ export const run = async ({data, environment, version, beforeReady}: Needs): Pro
   const loaded = await reread();
   const log = createLog(loaded.config.log.level);
   for (const variable of loaded.unknownVariables) log.warn({variable}, 'this MFD_ variable names no configuration key');
-
+  const manager = createServiceManager({environment, log});
   const ended = new Promise<NodeJS.Signals>(resolve => {
     process.once('SIGTERM', resolve).once('SIGINT', resolve);
   });
   // From the first moment: a SIGHUP nobody listens for ends the process.
   const starting = startNode({data, loaded, log, version});
-  const reload = () => void rereadInto(starting, reread, log);
+  const reload = () => void rereadInto(starting, reread, {log, manager});
   process.on('SIGHUP', reload);
   const node = await starting.catch(error => {
     throw located(loaded, error);
   });
 
   beforeReady?.(node);
-  process.stdout.write(`${readyLine(node)}\n`);
+  process.stdout.write(`mfd ready ${summary(node)}\n`);
+  manager.tell('READY=1', `STATUS=${summary(node)}`);
   const signal = await ended;
   log.info({signal}, 'stopping');
+  manager.tell('STOPPING=1', 'STATUS=finishing what is under way');
   process.off('SIGHUP', reload);
   await node.stop();
+  await manager.settled();
   log.info('stopped');
 };
 
-const readyLine = ({nodeId, addresses: {api, cluster, metrics, smtp, milter}}: RunningNode): string =>
+const summary = ({nodeId, addresses: {api, cluster, metrics, smtp, milter}}: RunningNode): string =>
   [
-    `mfd ready node=${nodeId}`,
+    `node=${nodeId}`,
     `api=https://${formatHostPort(api)}`,
     `cluster=https://${formatHostPort(cluster)}`,
     `metrics=http://${formatHostPort(metrics)}`,
@@ -53,10 +57,21 @@ const readyLine = ({nodeId, addresses: {api, cluster, metrics, smtp, milter}}: R
     ...(milter ? [`milter=${formatLocalAddress(milter)}`] : []),
   ].join(' ');
 
-const rereadInto = async (node: Promise<RunningNode>, reread: () => Promise<LoadedConfig>, log: Logger): Promise<void> => {
+const rereadInto = async (
+  starting: Promise<RunningNode>,
+  reread: () => Promise<LoadedConfig>,
+  {log, manager}: {log: Logger; manager: ServiceManager},
+): Promise<void> => {
+  // One that cannot start has been reported by whoever started it.
+  const node = await starting.catch(() => undefined);
+  if (!node) return;
+  manager.tell('RELOADING=1', 'STATUS=rereading the configuration');
+  let problem = '';
   try {
-    await (await node).reload(await reread());
+    await node.reload(await reread());
   } catch (error) {
+    problem = 'configuration not taken over, see the log: ';
     log.error({err: error}, 'configuration not taken over; the node goes on with the one it has');
   }
+  manager.tell('READY=1', `STATUS=${problem}${summary(node)}`);
 };

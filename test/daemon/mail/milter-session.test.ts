@@ -159,6 +159,7 @@ test('what is judged has envelope, client and queue id', t => {
     helo: 'laptop',
     isTrusted: false,
     protocol: 'UTF8SMTPS',
+    user: null,
   });
   t.deepEqual(envelope, {
     sender: 'ada@example.net',

@@ -1,0 +1,16 @@
+// A package makes the data directory for a user of its own, and root makes the node in it.
+import {stat} from 'node:fs/promises';
+
+/** Does `work` with the rights of whoever owns the folder, where root may choose: what it writes there is theirs to read later. */
+export const asOwnerOf = async <T>(folder: string, work: () => Promise<T>): Promise<T> => {
+  const owner = process.geteuid?.() === 0 ? await stat(folder).catch(() => undefined) : undefined;
+  if (!owner || owner.uid === 0) return work();
+  process.setegid?.(owner.gid);
+  process.seteuid?.(owner.uid);
+  try {
+    return await work();
+  } finally {
+    process.seteuid?.(0);
+    process.setegid?.(0);
+  }
+};

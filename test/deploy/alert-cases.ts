@@ -1,0 +1,209 @@
+// For each alert the figures at which it fires and others, close to them, at which it stays silent. In promtool's notation, a figure a
+// minute: `1x60` stands still, `0+5x60` grows by five.
+
+export interface AlertCase {
+  /** When it is looked, since the first figure. */
+  at: string;
+  fires: Record<string, string>;
+  silent: Record<string, string>;
+  /** Of the alert, beside its name and severity. */
+  labels: Record<string, string>;
+  summary: string;
+}
+
+const mx1 = 'job="mfd",instance="mx1:9090"';
+const mx2 = 'job="mfd",instance="mx2:9090"';
+
+const health = (stale: string, offline: string) => ({
+  [`mfd_cluster_node_health{${mx1},node="mx2",health="online"}`]: '0x60',
+  [`mfd_cluster_node_health{${mx1},node="mx2",health="stale"}`]: stale,
+  [`mfd_cluster_node_health{${mx1},node="mx2",health="offline"}`]: offline,
+  [`mfd_cluster_node_health{${mx2},node="mx2",health="stale"}`]: '0x60',
+  [`mfd_cluster_node_health{${mx2},node="mx2",health="offline"}`]: '0x60',
+});
+
+const verdicts = (relayed: string, deferred: string) => ({
+  [`mfd_intake_verdicts_total{${mx1},verdict="relayed"}`]: relayed,
+  [`mfd_intake_verdicts_total{${mx1},verdict="deferred"}`]: deferred,
+});
+
+const deliveries = (kind: string, delivered: string, deferred: string) => ({
+  [`mfd_deliveries_total{${mx1},kind="${kind}",outcome="delivered"}`]: delivered,
+  [`mfd_deliveries_total{${mx1},kind="${kind}",outcome="deferred"}`]: deferred,
+});
+
+const requests = (ok: string, failed: string) => ({
+  [`mfd_http_request_duration_seconds_count{${mx1},status="200"}`]: ok,
+  [`mfd_http_request_duration_seconds_count{${mx1},status="503"}`]: failed,
+});
+
+const ofInstance = {instance: 'mx1:9090'};
+const ofTarget = {...ofInstance, job: 'mfd'};
+const ofNode = {node: 'mx2'};
+
+export const alertCases: Record<string, AlertCase> = {
+  MfdDown: {
+    at: '4m',
+    fires: {[`up{${mx1}}`]: '1 0x10', 'up{job="other",instance="mx1:80"}': '0x10'},
+    silent: {[`up{${mx1}}`]: '1 0 0 1x10', 'up{job="other",instance="mx1:80"}': '0x10'},
+    labels: ofTarget,
+    summary: 'mfd on mx1:9090 does not answer',
+  },
+  MfdNodeStale: {
+    at: '5m',
+    fires: health('0 0 1x10', '0x20'),
+    silent: health('0 0 0 0 0 1x10', '0x20'),
+    labels: ofNode,
+    summary: 'node mx2 has not been heard of for more than a minute',
+  },
+  MfdNodeOffline: {
+    at: '5m',
+    fires: health('0x10', '0 0 1x10'),
+    silent: health('1x10', '0x10'),
+    labels: ofNode,
+    summary: 'node mx2 is offline',
+  },
+  MfdRestarting: {
+    at: '1h',
+    fires: {[`process_start_time_seconds{${mx1}}`]: '100x20 1300x10 1900x10 2500x30'},
+    silent: {[`process_start_time_seconds{${mx1}}`]: '100x20 1300x10 1900x40', 'process_start_time_seconds{job="x"}': '0+1x60'},
+    labels: ofTarget,
+    summary: 'mfd on mx1:9090 has been started 3 times within an hour',
+  },
+  MfdEventLoopBlocked: {
+    at: '12m',
+    fires: {[`nodejs_eventloop_lag_p99_seconds{${mx1}}`]: '1.5x20'},
+    silent: {[`nodejs_eventloop_lag_p99_seconds{${mx1}}`]: '0.4x20'},
+    labels: ofTarget,
+    summary: 'mfd on mx1:9090 answers 1.5s late',
+  },
+  MfdFewFilesLeft: {
+    at: '10m',
+    fires: {[`process_open_fds{${mx1}}`]: '900x20', [`process_max_fds{${mx1}}`]: '1000x20'},
+    silent: {[`process_open_fds{${mx1}}`]: '700x20', [`process_max_fds{${mx1}}`]: '1000x20'},
+    labels: ofTarget,
+    summary: 'mfd on mx1:9090 has 90% of its files and connections in use',
+  },
+  MfdVersionsDiffer: {
+    at: '25h',
+    fires: {[`mfd_build_info{${mx1},version="1"}`]: '1x1600', [`mfd_build_info{${mx2},version="2"}`]: '1x1600'},
+    silent: {[`mfd_build_info{${mx1},version="1"}`]: '1x1600', [`mfd_build_info{${mx2},version="1"}`]: '1x1600'},
+    labels: {},
+    summary: '2 versions of mfd run in one cluster',
+  },
+  MfdConfigDrift: {
+    at: '20m',
+    fires: {[`mfd_cluster_config_drift{${mx1}}`]: '1x30', [`mfd_cluster_config_drift{${mx2}}`]: '0x30'},
+    silent: {[`mfd_cluster_config_drift{${mx1}}`]: '1x9 0 1x20'},
+    labels: {},
+    summary: 'the nodes of the cluster have been configured differently for 10 minutes',
+  },
+  MfdReplicationBacklog: {
+    at: '20m',
+    fires: {[`mfd_cluster_node_outbox_backlog{${mx1},node="mx2"}`]: '250x30'},
+    silent: {[`mfd_cluster_node_outbox_backlog{${mx1},node="mx2"}`]: '250x9 3 250x3 100x20'},
+    labels: {...ofInstance, ...ofNode},
+    summary: 'mx1:9090 has 250 changes of node mx2 still to apply',
+  },
+  MfdOutboxFilling: {
+    at: '20m',
+    fires: {[`mfd_outbox_events{${mx1}}`]: '60000x30'},
+    silent: {[`mfd_outbox_events{${mx1}}`]: '40000x30'},
+    labels: ofTarget,
+    summary: 'mx1:9090 keeps 60000 changes for a node that is away',
+  },
+  MfdClockSkew: {
+    at: '20m',
+    fires: {[`mfd_cluster_clock_skew_seconds{${mx1},node="mx2"}`]: '-30x30'},
+    silent: {[`mfd_cluster_clock_skew_seconds{${mx1},node="mx2"}`]: '-4x30'},
+    labels: ofNode,
+    summary: 'the clock of node mx2 is 30 seconds off',
+  },
+  MfdLicenceInvalid: {
+    at: '10m',
+    fires: {
+      [`mfd_cluster_node_license_valid{${mx1},node="mx1"}`]: '1x20',
+      [`mfd_cluster_node_license_valid{${mx1},node="mx2"}`]: '0x20',
+    },
+    silent: {[`mfd_cluster_node_license_valid{${mx1},node="mx2"}`]: '1x20'},
+    labels: ofNode,
+    summary: 'the licence of node mx2 is not valid',
+  },
+  MfdLicenceEnding: {
+    at: '2h',
+    fires: {[`mfd_cluster_node_license_expiry_timestamp_seconds{${mx1},node="mx2"}`]: `${2 * 3600 + 20 * 86_400}x150`},
+    silent: {[`mfd_cluster_node_license_expiry_timestamp_seconds{${mx1},node="mx2"}`]: `${40 * 86_400}x150`},
+    labels: ofNode,
+    summary: 'the licence of node mx2 ends in 20d 0h 0m 0s',
+  },
+  MfdCertificateEnding: {
+    at: '2h',
+    fires: {[`mfd_certificate_expiry_timestamp_seconds{${mx1},listener="api"}`]: `${2 * 3600 + 5 * 86_400}x150`},
+    silent: {[`mfd_certificate_expiry_timestamp_seconds{${mx1},listener="api"}`]: `${20 * 86_400}x150`},
+    labels: {...ofTarget, listener: 'api'},
+    summary: 'the api certificate of mx1:9090 ends in 5d 0h 0m 0s',
+  },
+  MfdDiskFull: {
+    at: '5m',
+    fires: {[`mfd_spool_has_room{${mx1}}`]: '1 0x10'},
+    silent: {[`mfd_spool_has_room{${mx1}}`]: '0 0 1x10'},
+    labels: ofTarget,
+    summary: 'mx1:9090 refuses mail for want of disk space',
+  },
+  MfdIntakeDeferred: {
+    at: '30m',
+    fires: verdicts('0+60x60', '0+20x60'),
+    silent: verdicts('0+60x60', '0+3x60'),
+    labels: ofInstance,
+    summary: 'mx1:9090 puts 25% of all mail off',
+  },
+  MfdDeliveriesFailing: {
+    at: '30m',
+    fires: deliveries('relay', '0+60x60', '0+20x60'),
+    silent: {...deliveries('relay', '0x60', '0x20 2x60'), ...deliveries('release', '0x60', '0+20x60')},
+    labels: ofInstance,
+    summary: 'the backends put 25% of the mail off that mx1:9090 relays',
+  },
+  MfdReleasesFailing: {
+    at: '50m',
+    fires: deliveries('release', '0x60', '0+1x60'),
+    silent: {...deliveries('release', '0+20x60', '0x30 2x30'), ...deliveries('relay', '0x60', '0+1x60')},
+    labels: ofInstance,
+    summary: 'mail that was released on mx1:9090 is not taken by the backends',
+  },
+  MfdHeldSurge: {
+    at: '26h',
+    fires: {[`mfd_intake_verdicts_total{${mx1},verdict="held"}`]: '0+1x1499 1500+20x120'},
+    silent: {[`mfd_intake_verdicts_total{${mx1},verdict="held"}`]: '0+1x1499 1500+4x120'},
+    labels: ofInstance,
+    summary: 'mx1:9090 has held 1.2k mails within an hour, far more than on the day before',
+  },
+  MfdNoMail: {
+    at: '170h',
+    fires: {[`mfd_intake_verdicts_total{${mx1},verdict="relayed"}`]: '0+1x9000 9000x1300'},
+    silent: {[`mfd_intake_verdicts_total{${mx1},verdict="relayed"}`]: '0x10300'},
+    labels: ofInstance,
+    summary: 'no mail has come to mx1:9090 for an hour',
+  },
+  MfdPostfixQueueUnread: {
+    at: '15m',
+    fires: {[`mfd_postfix_reconciled_timestamp_seconds{${mx1}}`]: '60x30'},
+    silent: {[`mfd_postfix_reconciled_timestamp_seconds{${mx1}}`]: '0+60x30'},
+    labels: ofTarget,
+    summary: 'mx1:9090 has not read the hold queue of Postfix for 14m 0s',
+  },
+  MfdPostfixReconcileFailing: {
+    at: '30m',
+    fires: {[`mfd_postfix_reconcile_failures_total{${mx1}}`]: '0+1x60'},
+    silent: {[`mfd_postfix_reconcile_failures_total{${mx1}}`]: '0x20 2x40'},
+    labels: ofTarget,
+    summary: 'mx1:9090 often fails to read the hold queue of Postfix',
+  },
+  MfdApiFailing: {
+    at: '30m',
+    fires: requests('0+60x60', '0+20x60'),
+    silent: requests('0+600x60', '0+20x60'),
+    labels: ofInstance,
+    summary: '25% of the requests to mx1:9090 fail',
+  },
+};

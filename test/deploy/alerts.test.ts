@@ -1,0 +1,86 @@
+// The shipped alert rules, as the real promtool reads and tries them, against the metrics of a real node.
+import {spawnSync} from 'node:child_process';
+import {mkdtemp, readFile, rm, writeFile} from 'node:fs/promises';
+import {tmpdir} from 'node:os';
+import {join} from 'node:path';
+import {fileURLToPath} from 'node:url';
+import test, {type ExecutionContext} from 'ava';
+import {parse, stringify} from 'yaml';
+import {isInstalled} from '../helpers/installed.ts';
+import {type AlertCase, alertCases} from './alert-cases.ts';
+
+interface Rule {
+  alert: string;
+  labels: {severity: string};
+  annotations: {summary: string; description: string};
+}
+
+const rulesFile = fileURLToPath(new URL('../../daemon/deploy/prometheus/mfd.rules.yml', import.meta.url));
+const {groups} = parse(await readFile(rulesFile, 'utf8')) as {groups: {rules: Rule[]}[]};
+const rules = groups.flatMap(group => group.rules);
+
+const hasPromtool = isInstalled('promtool');
+const withPromtool = hasPromtool ? test : test.skip;
+const titleOf = (title: string): string => (hasPromtool ? title : `${title} (promtool is not installed)`);
+
+const promtool = (...args: string[]) => {
+  const {status, stdout, stderr} = spawnSync('promtool', args, {encoding: 'utf8'});
+  return {status, output: stdout + stderr};
+};
+
+test('every alert has a case, and says what to do', t => {
+  t.deepEqual(
+    Object.keys(alertCases),
+    rules.map(({alert}) => alert),
+  );
+  for (const {alert, labels, annotations} of rules) {
+    t.true(['info', 'warning', 'critical'].includes(labels.severity), alert);
+    t.regex(annotations.description, /[.?]$/, alert);
+  }
+});
+
+withPromtool(titleOf('promtool has nothing to say against the rules'), t => {
+  const {status, output} = promtool('check', 'rules', rulesFile);
+
+  t.is(status, 0, output);
+  t.false(output.includes('duplicate'), output);
+});
+
+withPromtool(titleOf('every alert fires when it should, and is silent when it nearly should'), async t => {
+  const [short, long] = [await writeCases(t, isShort, '1m'), await writeCases(t, rule => !isShort(rule), '10m')];
+
+  const {status, output} = promtool('test', 'rules', short, long);
+
+  t.is(status, 0, output);
+});
+
+/** What takes days to fire need not be looked at every minute. */
+const isShort = ({alert}: Rule): boolean => !/^\d{2,}h$/.test(alertCases[alert]?.at ?? '');
+
+const writeCases = async (t: ExecutionContext, which: (rule: Rule) => boolean, interval: string): Promise<string> => {
+  const folder = await mkdtemp(join(tmpdir(), 'mfd-rules-'));
+  t.teardown(async () => rm(folder, {recursive: true}));
+  const file = join(folder, 'cases.yml');
+  const tests = rules.filter(which).flatMap(rule => {
+    const one = alertCases[rule.alert];
+    return one ? [inPromtool(rule, one, 'fires'), inPromtool(rule, one, 'silent')] : [];
+  });
+  await writeFile(file, stringify({rule_files: [rulesFile], evaluation_interval: interval, tests}));
+  return file;
+};
+
+const inPromtool = ({alert, labels, annotations}: Rule, one: AlertCase, outcome: 'fires' | 'silent') => ({
+  name: `${alert} ${outcome}`,
+  interval: '1m',
+  input_series: Object.entries(one[outcome]).map(([series, values]) => ({series, values})),
+  alert_rule_test: [
+    {
+      alertname: alert,
+      eval_time: one.at,
+      exp_alerts:
+        outcome === 'silent'
+          ? []
+          : [{exp_labels: {...one.labels, ...labels}, exp_annotations: {...annotations, summary: one.summary}}],
+    },
+  ],
+});

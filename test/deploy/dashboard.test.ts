@@ -1,0 +1,95 @@
+// The shipped Grafana dashboard and alert rules against the metrics of a real node; every expression is read by the real promtool.
+import {spawnSync} from 'node:child_process';
+import {mkdtemp, readFile, rm, writeFile} from 'node:fs/promises';
+import {tmpdir} from 'node:os';
+import {join} from 'node:path';
+import test from 'ava';
+import {stringify} from 'yaml';
+import {useApiNode} from '../helpers/api-node.ts';
+import {isInstalled} from '../helpers/installed.ts';
+
+interface Panel {
+  id: number;
+  type: string;
+  title: string;
+  gridPos: {x: number; y: number; w: number; h: number};
+  datasource?: {uid: string};
+  targets?: {expr: string; datasource: {uid: string}}[];
+}
+
+interface Dashboard {
+  panels: Panel[];
+  templating: {list: {name: string; type: string}[]};
+}
+
+const read = async (file: string) => readFile(new URL(`../../daemon/deploy/${file}`, import.meta.url), 'utf8');
+const dashboard = JSON.parse(await read('grafana/mfd.json')) as Dashboard;
+const charts = dashboard.panels.filter(({type}) => type !== 'row');
+const expressions = charts.flatMap(({targets = []}) => targets.map(({expr}) => expr));
+
+/** As Grafana writes a variable. */
+const chosenSource = ['$', '{datasource}'].join('');
+
+const node = useApiNode();
+
+/** Only where Postfix is configured. */
+const withPostfixOnly = ['mfd_postfix_reconciled_timestamp_seconds', 'mfd_postfix_reconcile_failures_total'];
+
+const hasPromtool = isInstalled('promtool');
+
+(hasPromtool ? test : test.skip)(
+  hasPromtool ? 'promtool reads every expression of the dashboard' : 'promtool reads every expression (it is not installed)',
+  async t => {
+    const folder = await mkdtemp(join(tmpdir(), 'mfd-dashboard-'));
+    t.teardown(async () => rm(folder, {recursive: true}));
+    const file = join(folder, 'rules.yml');
+    const rules = expressions.map((expr, n) => ({record: `panel:${n}`, expr: filledIn(expr)}));
+    await writeFile(file, stringify({groups: [{name: 'dashboard', rules}]}));
+
+    const {status, stdout, stderr} = spawnSync('promtool', ['check', 'rules', file], {encoding: 'utf8'});
+
+    t.is(status, 0, stdout + stderr);
+    t.true(stdout.includes(`${expressions.length} rules found`), stdout);
+  },
+);
+
+test('every metric in the dashboard and the alerts is one of a node', async t => {
+  const metrics = await (await fetch(new URL('/metrics', node().metrics_url))).text();
+  const known = new Set(
+    [...metrics.matchAll(/^# TYPE (\S+) (\S+)$/gm)].flatMap(([, name = '', type = '']) => samplesOf(name, type)),
+  );
+  const rules = (await read('prometheus/mfd.rules.yml')).replace(/^\s*(#|summary:|description:).*$/gm, '');
+
+  for (const text of [rules, ...expressions])
+    for (const name of text.match(/\b(mfd|process|nodejs)_\w+/g) ?? [])
+      t.true(known.has(name) || withPostfixOnly.includes(name), name);
+  t.true(known.has('mfd_http_request_duration_seconds_bucket'));
+});
+
+test('a panel of the dashboard asks the data source that was chosen, and covers no other', t => {
+  t.deepEqual(
+    dashboard.templating.list.map(({name, type}) => [name, type]),
+    [
+      ['datasource', 'datasource'],
+      ['job', 'query'],
+      ['instance', 'query'],
+    ],
+  );
+  for (const {title, datasource, targets = []} of charts) {
+    t.true(targets.length > 0, title);
+    for (const {uid} of [datasource ?? {uid: ''}, ...targets.map(target => target.datasource)]) t.is(uid, chosenSource, title);
+    for (const {expr} of targets) t.true(expr.includes('job="$job", instance=~"$instance"'), expr);
+  }
+  const cells = dashboard.panels.flatMap(({gridPos}) => cellsOf(gridPos));
+  t.is(new Set(cells).size, cells.length);
+  t.is(new Set(dashboard.panels.map(({id}) => id)).size, dashboard.panels.length);
+});
+
+const filledIn = (expr: string): string =>
+  expr.replaceAll('$__rate_interval', '5m').replaceAll('$job', 'mfd').replaceAll('$instance', '.*');
+
+const samplesOf = (name: string, type: string): string[] =>
+  type === 'histogram' ? [`${name}_bucket`, `${name}_sum`, `${name}_count`] : [name];
+
+const cellsOf = ({x, y, w, h}: Panel['gridPos']): string[] =>
+  Array.from({length: w * h}, (_, n) => `${x + (n % w)},${y + Math.floor(n / w)}`);

@@ -1,0 +1,124 @@
+// The Debian package on a system of its own: installed, run as its unit runs it, removed, purged.
+import {execFile} from 'node:child_process';
+import {readdir, readFile} from 'node:fs/promises';
+import {join} from 'node:path';
+import {fileURLToPath} from 'node:url';
+import {promisify} from 'node:util';
+import test from 'ava';
+import packageJson from '../../package.json' with {type: 'json'};
+import {testFolder} from '../helpers/database.ts';
+import {eventually} from '../helpers/eventually.ts';
+import {isInstalled} from '../helpers/installed.ts';
+import {freeListens} from '../helpers/node.ts';
+import {mayScratch, type ScratchSystem, startScratchSystem} from '../helpers/scratch-system.ts';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const runFile = promisify(execFile);
+
+const missing = await (async (): Promise<string | undefined> => {
+  if (!isInstalled('dpkg-deb')) return 'dpkg is not installed';
+  if (!mayScratch) return 'needs root with an overlay';
+  const isPackaged = await runFile('dpkg-query', ['--show', 'nodejs']).catch(() => undefined);
+  return isPackaged ? undefined : 'Node is not installed as the package nodejs';
+})();
+const withDpkg = missing === undefined ? test : test.skip;
+const titleOf = (title: string): string => (missing === undefined ? title : `${title} (${missing})`);
+
+/** As its unit would start it, up to what a container of tests cannot do: as its user, without a capability, with new rights for nobody. */
+const startUnit = async (system: ScratchSystem) => {
+  const commandLine = await system.insist('sed -n "s/^ExecStart=//p" /usr/lib/systemd/system/mfd.service');
+  const asUser = [
+    'setpriv',
+    '--reuid=mfd',
+    '--regid=mfd',
+    '--init-groups',
+    '--no-new-privs',
+    '--inh-caps=-all',
+    '--bounding-set=-all',
+  ];
+  const child = system.spawn([...asUser, ...commandLine.split(' ')], {HOME: '/var/lib/mfd', USER: 'mfd'});
+  const ended = new Promise<number | null>(resolve => child.once('close', resolve));
+  let output = '';
+  for (const stream of [child.stdout, child.stderr])
+    stream?.on('data', (chunk: Buffer) => {
+      output += chunk.toString();
+    });
+  return {
+    ended,
+    signal: (signal: NodeJS.Signals) => child.kill(signal),
+    ready: async () => eventually(() => /^mfd ready .*$/m.exec(output)?.[0] ?? (child.exitCode !== null && output)),
+  };
+};
+
+withDpkg(titleOf('the package is installed, makes a node that runs, and is removed without a trace but the data'), async t => {
+  const folder = await testFolder(t);
+  await runFile(process.execPath, ['--import=tsx', join(root, 'package/deb.ts'), folder], {cwd: root});
+  const system = await startScratchSystem(t, folder);
+  const [name = ''] = await readdir(folder);
+  t.regex(name, /^mfd_[\d.]+_[a-z0-9]+\.deb$/);
+  await system.insist('touch /tmp/before');
+  const newInUsr = async () => system.insist('find /usr -xdev -cnewer /tmp/before "(" ! -type d -o -name "mfd*" ")" | head');
+
+  const installed = await system.insist('dpkg --force-unsafe-io --install /mnt/*.deb');
+  t.regex(installed, /mfd init --data \/var\/lib\/mfd/);
+  t.is(await system.insist('dpkg --verify mfd'), '');
+  t.not(await newInUsr(), '');
+  t.is(await system.insist('mfd --version'), packageJson.version);
+  t.is(await system.insist('stat -c "%U:%G %a" /var/lib/mfd'), 'mfd:mfd 700');
+  t.is(await system.insist('find /usr/lib/mfd /usr/share/mfd -perm /022 ! -type l'), '');
+  t.regex(await system.insist('getent passwd mfd'), /:\/var\/lib\/mfd:\/usr\/sbin\/nologin$/);
+  t.regex(
+    await system.insist('readlink /etc/systemd/system/multi-user.target.wants/mfd.service'),
+    /systemd\/system\/mfd\.service$/,
+  );
+  await system.insist('test -s /usr/share/bash-completion/completions/mfctl && test -x /usr/lib/mfd/postfix-helper');
+  if (isInstalled('man')) await system.insist('man -w mfctl && man -w mfd && man -w mfd.yaml');
+  if (isInstalled('systemd-analyze')) t.is(await system.insist('systemd-analyze verify mfd.service mfd-postfix.socket 2>&1'), '');
+
+  await system.insist('mfd init --data /var/lib/mfd "$@"', ...freeListens);
+  const unit = await startUnit(system);
+  t.regex(String(await unit.ready()), /^mfd ready node=/);
+  t.like(JSON.parse(await system.insist('mfctl whoami -o json')), {name: 'admin', scope: 'full-admin'});
+  t.is(await system.insist('find /var/lib/mfd ! -user mfd'), '');
+  unit.signal('SIGTERM');
+  t.is(await unit.ended, 0);
+
+  await system.insist('dpkg --force-unsafe-io --remove mfd');
+  t.is(await newInUsr(), '');
+  await system.insist('test -s /var/lib/mfd/mfd.db && getent passwd mfd');
+  await system.insist('dpkg --purge mfd');
+  t.is(
+    await system.insist(
+      'find /etc /var /run -xdev -cnewer /tmp/before -name "*mfd*" ! -path "/var/cache/man/*" ! -path "/var/log/*"',
+    ),
+    '',
+  );
+  t.not((await system.sh('getent passwd mfd || getent group mfd')).code, 0);
+});
+
+const withPostfix = missing === undefined && isInstalled('postsuper') ? test : test.skip;
+
+withPostfix(
+  missing === undefined && !isInstalled('postsuper')
+    ? 'Postfix that is installed later is joined (Postfix is not installed)'
+    : titleOf('mfd joins a Postfix that is there, and one that is installed later'),
+  async t => {
+    const system = await startScratchSystem(t, join(root, 'package/debian'));
+    const groups = async () => (await system.insist('id -nG mfd')).split(' ');
+
+    await system.insist('sh /mnt/postinst configure');
+    const first = await groups();
+    const sockets = await system.insist('stat -c "%U:%G %a" /var/spool/postfix/mfd');
+    await system.insist(
+      'deluser --quiet mfd postdrop && rmdir /var/spool/postfix/mfd && sh /mnt/postinst triggered /usr/sbin/postsuper',
+    );
+    await system.insist('sh /mnt/postinst triggered /usr/sbin/postsuper');
+
+    t.true(first.includes('postdrop'));
+    t.is(sockets, 'mfd:postfix 2750');
+    t.deepEqual(await groups(), first);
+    t.is(await system.insist('stat -c "%U:%G %a" /var/spool/postfix/mfd'), sockets);
+    const triggers = await readFile(join(root, 'package/debian/triggers'), 'utf8');
+    t.regex(triggers, /^interest-noawait \/usr\/sbin\/postsuper$/m);
+  },
+);

@@ -1,0 +1,79 @@
+// The shipped units, as systemd reads and rates them.
+import {spawnSync} from 'node:child_process';
+import {mkdir, mkdtemp, readdir, readFile, rm, writeFile} from 'node:fs/promises';
+import {tmpdir} from 'node:os';
+import {join} from 'node:path';
+import {fileURLToPath} from 'node:url';
+import test, {type ExecutionContext} from 'ava';
+import {isInstalled} from '../helpers/installed.ts';
+
+const shipped = fileURLToPath(new URL('../../daemon/deploy/systemd/', import.meta.url));
+const hasSystemd = isInstalled('systemd-analyze');
+const withSystemd = hasSystemd ? test : test.skip;
+const titleOf = (title: string): string => (hasSystemd ? title : `${title} (systemd-analyze is not installed)`);
+
+/** Of 10, as tenths: what a unit may be exposed to at most. */
+const highestExposure = 20;
+
+/** The units, with programs that are there; what mfd installs is installed nowhere yet. */
+const installUnits = async (t: ExecutionContext): Promise<string> => {
+  const folder = await mkdtemp(join(tmpdir(), 'mfd-units-'));
+  t.teardown(async () => rm(folder, {recursive: true}));
+  for (const name of await readdir(shipped)) {
+    const text = await readFile(join(shipped, name), 'utf8');
+    await writeFile(join(folder, name), text.replace(/^ExecStart=\S+/m, 'ExecStart=/bin/true'));
+  }
+  return folder;
+};
+
+const analyze = (...args: string[]) => {
+  const {status, stdout, stderr} = spawnSync('systemd-analyze', args, {encoding: 'utf8'});
+  return {status, output: stdout + stderr};
+};
+
+const rate = (unit: string) => analyze('security', '--no-pager', '--offline=yes', `--threshold=${highestExposure}`, unit);
+
+withSystemd(titleOf('systemd has nothing to say against the units'), async t => {
+  const folder = await installUnits(t);
+
+  for (const name of await readdir(shipped))
+    t.deepEqual(analyze('verify', '--man=no', join(folder, name)), {status: 0, output: ''}, name);
+});
+
+withSystemd(titleOf('the services are exposed to 2.0 or less'), async t => {
+  const folder = await installUnits(t);
+
+  for (const name of (await readdir(shipped)).filter(unit => unit.endsWith('.service'))) {
+    const {status, output} = rate(join(folder, name));
+    t.regex(output, /Overall exposure level for /);
+    t.is(status, 0, output);
+  }
+});
+
+withSystemd(titleOf('the drop-in for port 25 that the unit tells of leaves the service at 2.0 or less'), async t => {
+  const folder = await installUnits(t);
+  const unit = join(folder, 'mfd.service');
+  const dropIn = [...(await readFile(unit, 'utf8')).matchAll(/^# {3}(\S.*)$/gm)].map(([, line]) => line);
+  await mkdir(`${unit}.d`);
+  await writeFile(join(`${unit}.d`, 'port-25.conf'), `${dropIn.join('\n')}\n`);
+
+  t.deepEqual(dropIn.slice(0, 2), ['[Service]', 'PrivateUsers=no']);
+  t.deepEqual(analyze('verify', '--man=no', unit), {status: 0, output: ''});
+  const {status, output} = rate(unit);
+  t.regex(output, /✗ CapabilityBoundingSet=~CAP_NET_/);
+  t.is(status, 0, output);
+});
+
+test('the user, the data and the programs are the ones that the package makes', async t => {
+  const service = await readFile(join(shipped, 'mfd.service'), 'utf8');
+  const socket = await readFile(join(shipped, 'mfd-postfix.socket'), 'utf8');
+  const setting = (text: string, name: string) => new RegExp(`^${name}=(.*)$`, 'm').exec(text)?.[1];
+
+  t.is(setting(service, 'User'), 'mfd');
+  t.is(setting(service, 'StateDirectory'), 'mfd');
+  t.is(setting(service, 'ExecStart'), '/usr/bin/mfd start --data /var/lib/mfd');
+  t.is(setting(service, 'MemoryDenyWriteExecute'), undefined, 'V8 compiles to memory');
+  t.is(setting(service, 'IPAddressDeny'), undefined, 'peers, backends and Rspamd are anywhere');
+  t.is(setting(socket, 'SocketMode'), '0660');
+  t.is(setting(socket, 'SocketGroup'), 'mfd');
+});
