@@ -1,0 +1,68 @@
+// A real Postfix whose milter is a real node; what it relays comes to the node's sink.
+import {chmod, chown, mkdtemp, rm, stat} from 'node:fs/promises';
+import {tmpdir} from 'node:os';
+import {join} from 'node:path';
+import type {ExecutionContext} from 'ava';
+import {eventually} from './eventually.ts';
+import {type MailNode, type MailNodeOptions, type Sending, startMailNode} from './mail-node.ts';
+import {type PrivatePostfix, startPostfix} from './postfix.ts';
+import {closedPort} from './scripted-server.ts';
+import {type Reply, sendMail} from './smtp-client.ts';
+import type {SinkMail} from './smtp-sink.ts';
+
+export interface MilterNode extends MailNode {
+  postfix: PrivatePostfix;
+  /** The milter as Postfix's configuration has it. */
+  milter: string;
+  /** To Postfix; from ada@example.net to ben@example.com, unless told otherwise. */
+  mail(raw: string | Buffer, sending?: Sending): Promise<{reply: Reply; recipients: Reply[]}>;
+  /** Resolves once the sink has had so many mails. */
+  sunk(count: number): Promise<SinkMail[]>;
+  /** Queue ids in Postfix's hold queue. */
+  onHold(): Promise<string[]>;
+}
+
+export interface MilterNodeOptions extends MailNodeOptions {
+  /** Parameters of main.cf. */
+  settings?: Record<string, string>;
+  isOverTcp?: boolean;
+}
+
+/** Postfix relays mail for example.com and example.org, and from loopback to anybody. */
+export const startMilterNode = async (t: ExecutionContext, options: MilterNodeOptions = {}): Promise<MilterNode> => {
+  const {settings, isOverTcp, ...mailOptions} = options;
+  const postfix = await startPostfix(t, {isStarted: false});
+  const listen = isOverTcp ? `127.0.0.1:${(await closedPort()).port}` : `unix:${await socketFor(t, postfix)}`;
+  const config = {...mailOptions.config, postfix: {milter_listen: listen, config_dir: postfix.configDir}};
+  const node = await startMailNode(t, {...mailOptions, config});
+  const milter = isOverTcp ? `inet:${listen}` : listen;
+  const toSink = `relay:[127.0.0.1]:${node.sink.server.port}`;
+  await postfix.configure({
+    relay_domains: 'example.com, example.org',
+    relay_transport: toSink,
+    default_transport: toSink,
+    smtpd_milters: milter,
+    ...settings,
+  });
+  await postfix.start();
+
+  return {
+    ...node,
+    postfix,
+    milter,
+    mail: async (raw, {from = 'ada@example.net', to = 'ben@example.com', parameters} = {}) =>
+      sendMail({port: postfix.port, from, to, raw, ...(parameters !== undefined && {parameters})}),
+    sunk: async count => eventually(() => node.sink.mails.length >= count && node.sink.mails),
+    onHold: async () => (await postfix.queue()).filter(mail => mail.queue_name === 'hold').map(mail => mail.queue_id),
+  };
+};
+
+/** In a folder whose group hands itself on: Postfix's, which alone may connect. */
+const socketFor = async (t: ExecutionContext, postfix: PrivatePostfix): Promise<string> => {
+  const folder = await mkdtemp(join(tmpdir(), 'mfd-milter-'));
+  t.teardown(async () => rm(folder, {recursive: true, force: true}));
+  const {gid} = await stat(join(postfix.configDir, '..', 'data'));
+  await chown(folder, 0, gid);
+  await chmod(folder, 0o2750);
+  return join(folder, 'milter.sock');
+};
