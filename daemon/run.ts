@@ -43,7 +43,7 @@ export const run = async ({data, environment, version, beforeReady}: Needs): Pro
   log.info('stopped');
 };
 
-const readyLine = ({nodeId, addresses: {api, cluster, metrics, smtp, milter}}: RunningNode): string =>
+const readyLine = ({nodeId, addresses: {api, cluster, metrics, smtp, milter, socketmap}}: RunningNode): string =>
   [
     `mfd ready node=${nodeId}`,
     `api=https://${formatHostPort(api)}`,
@@ -51,6 +51,7 @@ const readyLine = ({nodeId, addresses: {api, cluster, metrics, smtp, milter}}: R
     `metrics=http://${formatHostPort(metrics)}`,
     `smtp=${formatHostPort(smtp)}`,
     ...(milter ? [`milter=${formatLocalAddress(milter)}`] : []),
+    ...(socketmap ? [`socketmap=${formatLocalAddress(socketmap)}`] : []),
   ].join(' ');
 
 const rereadInto = async (node: Promise<RunningNode>, reread: () => Promise<LoadedConfig>, log: Logger): Promise<void> => {
