@@ -15,6 +15,7 @@ import {addMfctlContext} from './mfctl-context.ts';
 import {awaitsNode, type NewNodeOptions} from './new-node.ts';
 import type {RunningNode} from './node.ts';
 import {run} from './run.ts';
+import {addSetupCommand} from './setup-command.ts';
 import {databaseErrorText} from './store/database.ts';
 
 export const main = async (args: string[]): Promise<number> => {
@@ -114,6 +115,7 @@ export const program = (): Command => {
     .option('--force', 'even though an active full-admin key exists')
     .action(async ({data, force}: {data: string; force?: boolean}) => print(await bootstrapKey(data, force ?? false)));
 
+  addSetupCommand(mfd, print);
   return mfd;
 };
 

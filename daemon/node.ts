@@ -24,12 +24,20 @@ import {createServices} from './service-room.ts';
 import {ownNames} from './services/own-names.ts';
 import {fixedChanges, liveSettings} from './settings.ts';
 import {openStorage} from './storage-room.ts';
+import {openTables} from './tables-room.ts';
 import {startTimers} from './timers.ts';
 import {apiHosts, authorityIn, operatorPair} from './tls-files.ts';
 
 export interface RunningNode {
   nodeId: string;
-  addresses: {api: HostPort; cluster: HostPort; metrics: HostPort; smtp: HostPort; milter: LocalAddress | undefined};
+  addresses: {
+    api: HostPort;
+    cluster: HostPort;
+    metrics: HostPort;
+    smtp: HostPort;
+    milter: LocalAddress | undefined;
+    socketmap: LocalAddress | undefined;
+  };
   /** Takes over what can change while running; logs what cannot. Throws, changing nothing, when `loaded` cannot be used. */
   reload(loaded: LoadedConfig): Promise<void>;
   /** Finishes what is under way, for at most 7 s. */
@@ -168,6 +176,8 @@ export const startNode = async ({data, loaded, log, version, now = Date.now}: Ne
     smtpAddress = mail.address;
     const milter = await openMilter({...node, config, services, tmpDir: spool.tmpDir, graceMs});
     closers.add(milter.stop);
+    const tables = await openTables({...node, config, services, graceMs});
+    closers.add(tables.stop);
     phase = 'open';
     // What was due, and could not be had before the peers were there.
     void renewCertificates().catch(error => log.error({err: error}, 'certificate renewal failed'));
@@ -192,6 +202,7 @@ export const startNode = async ({data, loaded, log, version, now = Date.now}: Ne
         metrics: metricsListener.address,
         smtp: mail.address,
         milter: milter.address,
+        socketmap: tables.address,
       },
       async reload(next) {
         // All that can be wrong is tried before anything is taken over.
@@ -213,7 +224,7 @@ export const startNode = async ({data, loaded, log, version, now = Date.now}: Ne
         services.events.close();
         services.forPeers.bus.close();
         // All doors close at once, or the grace of one would be added to that of the other.
-        await Promise.all([milter.stop(), mail.stop(), api.stop(graceMs), cluster.stop(graceMs)]);
+        await Promise.all([milter.stop(), tables.stop(), mail.stop(), api.stop(graceMs), cluster.stop(graceMs)]);
         await closers.closeAll();
       },
     };

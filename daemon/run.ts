@@ -47,7 +47,7 @@ export const run = async ({data, environment, version, beforeReady}: Needs): Pro
   log.info('stopped');
 };
 
-const summary = ({nodeId, addresses: {api, cluster, metrics, smtp, milter}}: RunningNode): string =>
+const summary = ({nodeId, addresses: {api, cluster, metrics, smtp, milter, socketmap}}: RunningNode): string =>
   [
     `node=${nodeId}`,
     `api=https://${formatHostPort(api)}`,
@@ -55,6 +55,7 @@ const summary = ({nodeId, addresses: {api, cluster, metrics, smtp, milter}}: Run
     `metrics=http://${formatHostPort(metrics)}`,
     `smtp=${formatHostPort(smtp)}`,
     ...(milter ? [`milter=${formatLocalAddress(milter)}`] : []),
+    ...(socketmap ? [`socketmap=${formatLocalAddress(socketmap)}`] : []),
   ].join(' ');
 
 const rereadInto = async (

@@ -17,6 +17,7 @@ const mayImport: Record<string, string[]> = {
   'daemon/http': ['shared', 'daemon/services'],
   // The composition root: the files that wire everything to everything, and the configuration they read.
   'daemon/config': ['shared', 'daemon/mail'],
+  'daemon/setup': ['shared', 'daemon/mail', 'daemon/config'],
   daemon: [
     'shared',
     'daemon/store',
@@ -26,6 +27,7 @@ const mayImport: Record<string, string[]> = {
     'daemon/cluster',
     'daemon/http',
     'daemon/config',
+    'daemon/setup',
   ],
   'cli/tui': ['shared', 'cli'],
   'cli/commands': ['shared', 'cli', 'cli/tui'],

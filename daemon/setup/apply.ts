@@ -1,0 +1,150 @@
+// Writes a plan, or leaves everything as it was.
+//
+// copies → record → folder, files, settings → postfix check → record with what the files have become
+import {chmod, chown, mkdir, rm, rmdir, stat} from 'node:fs/promises';
+import {dirname, join} from 'node:path';
+import {backUp, bytesOf, createFile, hashOf, hashOfText, replaceFile} from './kept-files.ts';
+import {withKeys} from './node-config.ts';
+import type {Plan} from './plan.ts';
+import type {PostfixTool} from './postfix-tool.ts';
+import {SetupError} from './setup-error.ts';
+import {type EditedFile, recordPath, type Setting, type SetupRecord} from './setup-record.ts';
+
+interface Needs {
+  postfix: PostfixTool;
+  data: string;
+  /** mfd.yaml */
+  nodeFile: string;
+  record: SetupRecord | undefined;
+}
+
+type Undoing = (() => Promise<void>)[];
+
+/** Returns the copies that were made. Throws a SetupError in Postfix's words, with nothing changed, when it does not take it. */
+export const applyPlan = async (plan: Plan, needs: Needs): Promise<string[]> => {
+  const undoing: Undoing = [];
+  try {
+    return await write(plan, needs, undoing);
+  } catch (error) {
+    for (const undo of undoing.reverse()) await undo();
+    throw error;
+  }
+};
+
+const write = async (plan: Plan, needs: Needs, undoing: Undoing): Promise<string[]> => {
+  const {postfix, data, nodeFile, record} = needs;
+  const keys = plan.node.map(({key, value}) => ({name: key, before: null, after: value, entry: null}));
+  const files = {
+    main: await prepare(
+      record?.main ?? null,
+      {path: join(postfix.configDir, 'main.cf'), suffix: 'before-mfd', settings: plan.main},
+      undoing,
+    ),
+    master: await prepare(
+      record?.master ?? null,
+      {path: join(postfix.configDir, 'master.cf'), suffix: 'before-mfd', settings: plan.master},
+      undoing,
+    ),
+    node: await prepare(record?.node ?? null, {path: nodeFile, suffix: 'before-setup', settings: keys}, undoing),
+  };
+  const isFolderNew = plan.folder !== undefined && !(await isThere(plan.folder.path));
+  const done: SetupRecord = {
+    data,
+    main: files.main.edited,
+    master: files.master.edited,
+    node: files.node.edited,
+    created: [...(record?.created ?? []), ...plan.created.map(({path, text}) => ({path, hash: hashOfText(text)}))],
+    folder: record?.folder ?? (isFolderNew ? (plan.folder?.path ?? null) : null),
+  };
+  // First, so that what was written can be taken back even if this ends in the middle.
+  await keepRecord(done, postfix, undoing);
+
+  if (plan.folder) await makeFolder(plan.folder, undoing);
+  for (const {path, text} of plan.created) await makeFile(path, text, undoing);
+  await postfix.edit(plan.main.map(({name, after}) => ({name, value: after})));
+  await postfix.editServices(plan.master.map(({name, after}) => ({name, value: after})));
+  if (plan.node.length > 0) await replaceFile(nodeFile, withKeys((await bytesOf(nodeFile))?.toString() ?? '', plan.node));
+
+  await requireTaken(plan, postfix);
+  const complaint = await postfix.complaint();
+  if (complaint !== undefined) throw new SetupError(`Postfix does not take this, and all is as it was before:\n${complaint}`);
+  await writeRecord(
+    {...done, main: await files.main.finish(), master: await files.master.finish(), node: await files.node.finish()},
+    postfix,
+  );
+  return Object.values(files).flatMap(({copy}) => copy ?? []);
+};
+
+interface Prepared {
+  edited: EditedFile | null;
+  /** What it is once it has been changed. */
+  finish(): Promise<EditedFile | null>;
+  /** Undefined where none was made. */
+  copy: string | undefined;
+}
+
+/** A file that was edited before keeps its first copy; what others did to it since is theirs, and is not lost by going back. */
+const prepare = async (
+  edited: EditedFile | null,
+  {path, suffix, settings}: {path: string; suffix: string; settings: Setting[]},
+  undoing: Undoing,
+): Promise<Prepared> => {
+  if (settings.length === 0) return {edited, finish: async () => edited, copy: undefined};
+  const before = await bytesOf(path);
+  if (!before) throw new SetupError(`${path} does not exist`);
+  undoing.push(async () => replaceFile(path, before));
+  const isOurs = edited === null || (await hashOf(path)) === edited.hash;
+  const copy = edited ? undefined : await backUp(path, suffix);
+  if (copy !== undefined) undoing.push(async () => rm(copy, {force: true}));
+  const next = {path, backup: edited?.backup ?? copy ?? '', hash: null, settings: merged(edited?.settings ?? [], settings)};
+  return {edited: next, finish: async () => ({...next, hash: isOurs ? ((await hashOf(path)) ?? null) : null}), copy};
+};
+
+/** What was there before the first time is what undoing goes back to. */
+const merged = (former: Setting[], settings: Setting[]): Setting[] => {
+  const first = new Map(former.map(setting => [setting.name, setting]));
+  const again = settings.map(setting => ({...setting, before: (first.get(setting.name) ?? setting).before}));
+  return [...former.filter(({name}) => !settings.some(setting => setting.name === name)), ...again];
+};
+
+const keepRecord = async (record: SetupRecord, postfix: PostfixTool, undoing: Undoing): Promise<void> => {
+  const path = recordPath(postfix.configDir);
+  const before = await bytesOf(path);
+  undoing.push(async () => (before ? replaceFile(path, before) : rm(path, {force: true})));
+  await writeRecord(record, postfix);
+};
+
+const writeRecord = async (record: SetupRecord, {configDir}: PostfixTool): Promise<void> =>
+  createFile(recordPath(configDir), `${JSON.stringify(record, null, 2)}\n`, 0o600);
+
+const makeFolder = async ({path, uid, gid}: NonNullable<Plan['folder']>, undoing: Undoing): Promise<void> => {
+  if (!(await isThere(path))) {
+    await mkdir(path, {mode: 0o700});
+    undoing.push(async () => rmdir(path));
+  }
+  await chown(path, uid, gid);
+  // Set-gid: Postfix gets into the sockets that are made in it.
+  await chmod(path, 0o2750);
+};
+
+const makeFile = async (path: string, text: string, undoing: Undoing): Promise<void> => {
+  const folder = dirname(path);
+  if (!(await isThere(folder))) {
+    await mkdir(folder);
+    undoing.push(async () => rmdir(folder));
+    await chmod(folder, 0o755);
+  }
+  undoing.push(async () => rm(path, {force: true}));
+  await createFile(path, text, 0o644);
+};
+
+const isThere = async (path: string): Promise<boolean> => (await stat(path).catch(() => undefined)) !== undefined;
+
+const requireTaken = async ({main}: Plan, postfix: PostfixTool): Promise<void> => {
+  const explicit = await postfix.explicit();
+  const [wrong] = main.filter(({name, after}) => explicit.get(name) !== after);
+  if (wrong)
+    throw new SetupError(
+      `main.cf sets ${wrong.name} in a way that postconf cannot change; make it ${wrong.name} = ${wrong.after} there, and run this again`,
+    );
+};

@@ -1,0 +1,75 @@
+// What there is on this machine: Postfix as it is configured, and Rspamd.
+import {execFile} from 'node:child_process';
+import {stat} from 'node:fs/promises';
+import {join} from 'node:path';
+import {promisify} from 'node:util';
+import {bytesOf} from './kept-files.ts';
+import type {PostfixService, PostfixTool} from './postfix-tool.ts';
+import {rspamdOptions} from './rspamd-options.ts';
+
+export interface MailSystem {
+  configDir: string;
+  queueDir: string;
+  /** The group that Postfix's own programs run as. */
+  gid: number;
+  /** What main.cf says, one line each. */
+  explicit: Map<string, string>;
+  /** Default of `relay_domains`: empty, except in the compatibility mode of old versions. */
+  defaultRelayDomains: string;
+  /** With `$name` replaced. */
+  restrictions: string;
+  destinations: string;
+  milterProtocol: string;
+  services: PostfixService[];
+  /** Undefined where Rspamd is not installed. */
+  rspamd: {optionsFile: string; options: 'none' | 'ours' | 'foreign'} | undefined;
+  /** The socket of the helper that systemd runs, where its unit is installed. */
+  helperSocket: string | undefined;
+}
+
+export interface Places {
+  rspamdDir: string;
+  unitDirs: string[];
+}
+
+export const standardPlaces: Places = {
+  rspamdDir: '/etc/rspamd',
+  unitDirs: ['/etc/systemd/system', '/usr/lib/systemd/system', '/lib/systemd/system'],
+};
+
+export const surveyMailSystem = async (postfix: PostfixTool, {rspamdDir, unitDirs}: Places): Promise<MailSystem> => {
+  const [relayed, recipients, owner] = [
+    await postfix.expanded('smtpd_relay_restrictions'),
+    await postfix.expanded('smtpd_recipient_restrictions'),
+    await postfix.expanded('mail_owner'),
+  ];
+  const explicit = await postfix.explicit();
+  const isDefaultEmpty = explicit.has('relay_domains') || (await postfix.expanded('relay_domains')) === '';
+  const optionsFile = join(rspamdDir, 'local.d', 'options.inc');
+  const hasUnit = (await Promise.all(unitDirs.map(async folder => isThere(join(folder, 'mfd-postfix.socket'))))).includes(true);
+  return {
+    configDir: postfix.configDir,
+    queueDir: await postfix.expanded('queue_directory'),
+    gid: Number((await promisify(execFile)('id', ['-g', '--', owner])).stdout),
+    explicit,
+    defaultRelayDomains: isDefaultEmpty ? '' : await postfix.value('relay_domains'),
+    restrictions: `${relayed} ${recipients}`,
+    destinations: await postfix.expanded('mydestination'),
+    milterProtocol: await postfix.expanded('milter_protocol'),
+    services: await postfix.services(),
+    rspamd: (await isThere(join(rspamdDir, 'rspamd.conf'))) ? {optionsFile, options: await ownerOf(optionsFile)} : undefined,
+    helperSocket: hasUnit ? '/run/mfd-postfix.sock' : undefined,
+  };
+};
+
+const ownerOf = async (optionsFile: string): Promise<'none' | 'ours' | 'foreign'> => {
+  const bytes = await bytesOf(optionsFile);
+  if (bytes === undefined) return 'none';
+  return bytes.toString() === rspamdOptions ? 'ours' : 'foreign';
+};
+
+const isThere = async (path: string): Promise<boolean> =>
+  stat(path).then(
+    () => true,
+    () => false,
+  );

@@ -1,0 +1,65 @@
+// Adds keys to mfd.yaml, and takes them out again, leaving everything else as somebody wrote it.
+import {isDeepStrictEqual} from 'node:util';
+import {isMap, parseDocument, stringify} from 'yaml';
+
+/** A key such as `postfix.config_dir`, and its value. */
+export interface ConfigKey {
+  key: string;
+  value: string;
+}
+
+/** Keys that are there already are not changed. */
+export const missingKeys = (text: string, wanted: ConfigKey[]): ConfigKey[] => {
+  const document = parseDocument(text);
+  return wanted.filter(({key}) => !document.hasIn(key.split('.')));
+};
+
+export const withKeys = (text: string, keys: ConfigKey[]): string => {
+  let result = text;
+  for (const [section, values] of Object.entries(sectionsOf(keys))) {
+    const appended = `${result === '' || result.endsWith('\n') ? result : `${result}\n`}\n${stringify({[section]: values})}`;
+    result =
+      saysOf(appended, section, values) && !parseDocument(result).has(section) ? appended : within(result, section, values);
+  }
+  return result;
+};
+
+export const withoutKeys = (text: string, keys: string[]): string => {
+  const document = parseDocument(text);
+  for (const key of keys) {
+    const path = key.split('.');
+    document.deleteIn(path);
+    const section = document.getIn(path.slice(0, -1));
+    if (isMap(section) && section.items.length === 0) document.deleteIn(path.slice(0, -1));
+  }
+  return document.toString({lineWidth: 0});
+};
+
+export const valueIn = (text: string, key: string): string | null => {
+  const value = parseDocument(text).getIn(key.split('.'));
+  return value === undefined || value === null ? null : String(value);
+};
+
+type Sections = Record<string, Record<string, string>>;
+
+const sectionsOf = (keys: ConfigKey[]): Sections => {
+  const sections: Sections = {};
+  for (const {key, value} of keys) {
+    const [section = '', name = ''] = key.split('.');
+    sections[section] = {...sections[section], [name]: value};
+  }
+  return sections;
+};
+
+/** Text at the end is a section only where the file is a plain list of sections: it may be in braces, or end in `...`. */
+const saysOf = (text: string, section: string, values: Record<string, string>): boolean => {
+  const document = parseDocument(text);
+  return document.errors.length === 0 && isDeepStrictEqual((document.toJS() as Sections | null)?.[section], values);
+};
+
+const within = (text: string, section: string, values: Record<string, string>): string => {
+  const document = parseDocument(text);
+  if (!isMap(document.get(section))) document.set(section, document.createNode({}));
+  for (const [name, value] of Object.entries(values)) document.setIn([section, name], value);
+  return document.toString({lineWidth: 0});
+};

@@ -1,0 +1,66 @@
+// What an administrator should know before Postfix asks mfd.
+import type {MailSystem} from './mail-system.ts';
+import {listEntries, subjectOf} from './postfix-list.ts';
+
+export const planNotes = (system: MailSystem, wanted: {hasRecipients: boolean}, milter: string): string[] => [
+  ...relayNotes(system),
+  ...milterNotes(system, milter),
+  ...(system.destinations === ''
+    ? []
+    : [
+        `Postfix delivers mail for mydestination itself (${system.destinations}); keep the domains that mfd protects out of there.`,
+      ]),
+  ...(wanted.hasRecipients
+    ? []
+    : ['With --recipients Postfix refuses recipients that the server of their domain does not know.']),
+  ...(system.helperSocket === undefined
+    ? [
+        'Releasing held mail takes root: install the sudoers file of mfd, or mfd-postfix.socket under systemd; see POSTFIX in mfd(8).',
+      ]
+    : []),
+  ...rspamdNotes(system),
+];
+
+const relayNotes = ({restrictions}: MailSystem): string[] => {
+  const words = new Set(restrictions.split(/[\s,]+/));
+  if (words.has('reject_unauth_destination') || words.has('reject') || words.has('defer')) return [];
+  if (words.has('defer_unauth_destination'))
+    return [
+      'smtpd_relay_restrictions has defer_unauth_destination: mail to domains of nobody here is told to come again. With reject_unauth_destination it is refused.',
+    ];
+  return ['WARNING: smtpd_relay_restrictions has no reject_unauth_destination: Postfix would relay for anybody. Add it.'];
+};
+
+const milterNotes = ({explicit, services, milterProtocol}: MailSystem, milter: string): string[] => {
+  const entries = listEntries(explicit.get('smtpd_milters') ?? '').map(subjectOf);
+  const own = services.filter(
+    ({program, overrides}) =>
+      program === 'smtpd' &&
+      overrides.get('content_filter') === undefined &&
+      overrides.has('smtpd_milters') &&
+      !listEntries(overrides.get('smtpd_milters') ?? '').some(entry => subjectOf(entry) === subjectOf(milter)),
+  );
+  return [
+    ...entries
+      .filter(entry => /rspamd|:11332$/.test(entry))
+      .map(
+        entry =>
+          `${entry} in smtpd_milters looks like Rspamd’s own milter: with mfd asking Rspamd too, each mail is scanned twice. To have mfd alone: take it out of smtpd_milters, then postfix reload.`,
+      ),
+    ...own.map(({name}) => `${name} has smtpd_milters of its own in master.cf: its mail does not come to mfd.`),
+    ...(milterProtocol === '6' ? [] : [`milter_protocol is ${milterProtocol}: mfd speaks version 6; set it to that.`]),
+  ];
+};
+
+const rspamdNotes = ({rspamd}: MailSystem): string[] => {
+  if (!rspamd)
+    return [
+      'Rspamd is not installed: mfd judges with its built-in scanner, which is for trying things out. Install it, and run this again.',
+    ];
+  return [
+    'mfd asks Rspamd’s normal worker on 127.0.0.1:11333, which Rspamd has by default, for this host alone.',
+    ...(rspamd.options === 'foreign'
+      ? [`${rspamd.optionsFile} is yours: see that dns { timeout } is about 1s there, with few retransmits.`]
+      : []),
+  ];
+};

@@ -1,0 +1,109 @@
+// Postfix's own programs, run without a shell on one configuration.
+import {execFile} from 'node:child_process';
+import {SetupError} from './setup-error.ts';
+
+/** A line of master.cf. */
+export interface PostfixService {
+  /** `NAME/TYPE`, such as `smtp/inet`. */
+  name: string;
+  program: string;
+  isChrooted: boolean;
+  /** Its own values of parameters, from `-o`. */
+  overrides: Map<string, string>;
+}
+
+/** A value, or null for none: that of main.cf, or the default. */
+export type Edits = {name: string; value: string | null}[];
+
+export interface PostfixTool {
+  configDir: string;
+  /** What main.cf says, each value on one line, with `$name` as it stands there. */
+  explicit(): Promise<Map<string, string>>;
+  /** What is in force, with `$name` as it stands there. */
+  value(name: string): Promise<string>;
+  /** What is in force, with `$name` replaced. */
+  expanded(name: string): Promise<string>;
+  edit(edits: Edits): Promise<void>;
+  services(): Promise<PostfixService[]>;
+  /** Names are `NAME/TYPE/PARAMETER`. */
+  editServices(edits: Edits): Promise<void>;
+  /** What `postfix check` complains of; undefined when it does not. */
+  complaint(): Promise<string | undefined>;
+}
+
+interface Ran {
+  code: number;
+  stdout: string;
+  stderr: string;
+}
+
+export const openPostfix = (configDir: string): PostfixTool => {
+  const insist = async (program: string, args: string[]): Promise<string> => {
+    const {code, stdout, stderr} = await run(program, ['-c', configDir, ...args]);
+    if (code !== 0) throw new SetupError(complaintIn(stderr) || `${program} failed with exit status ${code}`);
+    return stdout;
+  };
+  const change = async (edits: Edits, [set, unset]: [string, string]): Promise<void> => {
+    const given = edits.flatMap(({name, value}) => (value === null ? [] : [`${name}=${value}`]));
+    const gone = edits.flatMap(({name, value}) => (value === null ? [name] : []));
+    if (given.length > 0) await insist('postconf', [set, ...given]);
+    if (gone.length > 0) await insist('postconf', [unset, ...gone]);
+  };
+
+  return {
+    configDir,
+    explicit: async () => settingsIn(await insist('postconf', ['-n'])),
+    value: async name => (await insist('postconf', ['-h', name])).trimEnd(),
+    expanded: async name => (await insist('postconf', ['-xh', name])).trim(),
+    edit: async edits => change(edits, ['-e', '-X']),
+    async services() {
+      const overrides = settingsIn(await insist('postconf', ['-P']));
+      return (await insist('postconf', ['-M'])).split('\n').flatMap(line => serviceIn(line, overrides));
+    },
+    editServices: async edits => change(edits, ['-Pe', '-PX']),
+    async complaint() {
+      const {code, stderr} = await run('postfix', ['-c', configDir, 'check']);
+      if (code === 0) return undefined;
+      // Off a terminal `postfix` tells nobody but the mail log. What it could not even read, other programs say aloud.
+      const aloud = await run('postmap', ['-c', configDir, '-q', 'x', 'static:x']);
+      return complaintIn(stderr) || complaintIn(aloud.stderr) || 'postfix check failed; the mail log says why';
+    },
+  };
+};
+
+const run = async (program: string, args: string[]): Promise<Ran> => {
+  const {MAIL_CONFIG: _, ...environment} = process.env;
+  const env = {...environment, LC_ALL: 'C', PATH: `${environment.PATH ?? ''}:/usr/sbin:/usr/local/sbin`};
+  return new Promise((resolve, reject) => {
+    execFile(program, args, {env, maxBuffer: 16 * 1024 * 1024}, (error, stdout, stderr) => {
+      if (error?.code === 'ENOENT') reject(new SetupError(`Postfix is not installed: there is no ${program}`));
+      else resolve({code: error ? Number(error.code ?? 1) : 0, stdout, stderr});
+    });
+  });
+};
+
+/** Without the warnings, which are about all sorts of things, if there is more. */
+const complaintIn = (stderr: string): string => {
+  const lines = stderr.split('\n').filter(Boolean);
+  const fatal = lines.filter(line => !line.includes(' warning: '));
+  return (fatal.length > 0 ? fatal : lines).map(line => line.replace(/^\S*postconf: |^\S*postmap: /, '')).join('\n');
+};
+
+const settingsIn = (stdout: string): Map<string, string> =>
+  new Map(
+    stdout.split('\n').flatMap(line => {
+      const match = /^(\S+) =\s*(.*)$/.exec(line);
+      return match ? [[match[1] ?? '', match[2] ?? ''] as const] : [];
+    }),
+  );
+
+/** `name type private unpriv chroot wakeup maxproc command`, see master(5). */
+const serviceIn = (line: string, overrides: Map<string, string>): PostfixService[] => {
+  const [name, type, , , chroot, , , program] = line.split(/\s+/);
+  if (name === undefined || type === undefined || program === undefined) return [];
+  const prefix = `${name}/${type}/`;
+  const own = [...overrides]
+    .filter(([key]) => key.startsWith(prefix))
+    .map(([key, value]) => [key.slice(prefix.length), value] as const);
+  return [{name: `${name}/${type}`, program, isChrooted: chroot === 'y', overrides: new Map(own)}];
+};

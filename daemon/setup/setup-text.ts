@@ -1,0 +1,71 @@
+// Plans for people to read.
+import {safeBlock} from '../../shared/safe-text.ts';
+import {withKeys} from './node-config.ts';
+import type {Plan} from './plan.ts';
+
+export interface Named {
+  configDir: string;
+  nodeFile: string;
+  /** How to run this again, without `--apply`. */
+  command: string;
+}
+
+export const isNothing = ({main, master, node, folder, created}: Plan): boolean =>
+  main.length + master.length + node.length + created.length === 0 && folder === undefined;
+
+export const planText = (plan: Plan, {configDir, nodeFile}: Named): string => {
+  const parts = [
+    section(
+      `${configDir}/main.cf`,
+      plan.main.flatMap(({name, before, after}) => [
+        ...(before === null ? [] : [`- ${name} = ${before}`]),
+        `+ ${name} = ${after}`,
+      ]),
+    ),
+    section(
+      `${configDir}/master.cf`,
+      plan.master.map(
+        ({name, after}) => `+ ${name.slice(0, name.lastIndexOf('/'))}: -o ${name.slice(name.lastIndexOf('/') + 1)}=${after}`,
+      ),
+    ),
+    plan.folder
+      ? `${plan.folder.path}: a folder for the sockets, owner ${plan.folder.uid}, group ${plan.folder.gid}, mode 2750\n`
+      : '',
+    section(nodeFile, addedLines(withKeys('', plan.node))),
+    ...plan.created.map(({path, text}) => section(`${path} (new)`, addedLines(text))),
+    plan.notes.length > 0 ? `Note:\n${plan.notes.map(note => `  * ${note}\n`).join('')}` : '',
+  ];
+  return safeBlock(parts.filter(Boolean).join('\n'));
+};
+
+export const printedText = (plan: Plan, named: Named): string =>
+  isNothing(plan)
+    ? `Nothing to change.\n\n${planText(plan, named)}`
+    : `${planText(plan, named)}\nNothing has been written. To write it, keeping copies:\n  ${named.command} --apply`;
+
+export const appliedText = (plan: Plan, named: Named, copies: string[]): string =>
+  isNothing(plan)
+    ? `Nothing to change.\n\n${planText(plan, named)}`
+    : `${planText(plan, named)}
+Written${copies.length > 0 ? `; what was there is kept in ${copies.join(', ')}` : ''}.
+Go on in this order, as Postfix has all mail wait while it cannot ask mfd:
+  1. restart mfd, such as with systemctl restart mfd${plan.created.length > 0 ? ', and Rspamd' : ''}
+  2. postfix${named.configDir === '/etc/postfix' ? '' : ` -c ${named.configDir}`} reload
+To take it back:
+  ${named.command} --undo`;
+
+export const undoneText = (said: string[], {configDir}: Named): string =>
+  safeBlock(`${said.join('\n')}
+Mail that is held stays in Postfix’s hold queue.
+Go on in this order, as Postfix has all mail wait while it cannot ask mfd:
+  1. postfix${configDir === '/etc/postfix' ? '' : ` -c ${configDir}`} reload
+  2. restart mfd`);
+
+const section = (title: string, lines: string[]): string =>
+  lines.length === 0 ? '' : `${title}\n${lines.map(line => `  ${line}\n`).join('')}`;
+
+const addedLines = (text: string): string[] =>
+  text
+    .split('\n')
+    .filter(Boolean)
+    .map(line => `+ ${line}`);

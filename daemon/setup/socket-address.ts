@@ -1,0 +1,33 @@
+// Where Postfix finds what mfd listens on.
+import {relative} from 'node:path';
+import {formatHostPort, isWildcard} from '../../shared/host-port.ts';
+import {type LocalAddress, parseLocalAddress} from '../mail/local-listener.ts';
+import type {MailSystem} from './mail-system.ts';
+import {SetupError} from './setup-error.ts';
+
+/** Programs of Postfix that connect to mfd. */
+const askers = ['smtpd', 'trivial-rewrite', 'cleanup', 'flush', 'verify'];
+
+/**
+ * `unix:PATH` or `inet:HOST:PORT`. A path in Postfix's queue directory is told relative to that, where all of Postfix's programs
+ * are at home: within a chroot and without.
+ */
+export const postfixAddress = (key: string, listen: string, {queueDir, services}: MailSystem): string => {
+  const address = parseLocalAddress(listen);
+  if (!address) throw new SetupError(`${key}: ${listen} is too long for a socket; set ${key} to another one, or to HOST:PORT`);
+  if (!('path' in address)) return inetAddress(key, address);
+
+  const inQueue = relative(queueDir, address.path);
+  if (!inQueue.startsWith('..')) return `unix:${inQueue}`;
+  const caged = services.find(({program, isChrooted}) => isChrooted && askers.includes(program));
+  if (!caged) return `unix:${address.path}`;
+  throw new SetupError(
+    `${key}: ${address.path} cannot be reached by ${caged.name}, which is chrooted in ${queueDir}; set ${key} to a path in there, or remove it`,
+  );
+};
+
+const inetAddress = (key: string, {host, port}: Exclude<LocalAddress, {path: string}>): string => {
+  if (port === 0) throw new SetupError(`${key}: Postfix must be told a port; set ${key} to one that is not 0`);
+  const reached = isWildcard(host) ? '127.0.0.1' : host;
+  return `inet:${formatHostPort({host: reached, port})}`;
+};

@@ -1,0 +1,88 @@
+// Takes back what was set up. What somebody else has changed since stays, without our part where that can be told apart.
+import {readFile, rm, rmdir} from 'node:fs/promises';
+import {basename} from 'node:path';
+import {bytesOf, hashOf, replaceFile} from './kept-files.ts';
+import {valueIn, withoutKeys} from './node-config.ts';
+import {hasEntry, withoutEntry} from './postfix-list.ts';
+import type {Edits, PostfixTool} from './postfix-tool.ts';
+import {type EditedFile, recordPath, type Setting, type SetupRecord} from './setup-record.ts';
+
+/** Returns what was done, and what was left, in sentences. */
+export const undoSetup = async (record: SetupRecord, postfix: PostfixTool): Promise<string[]> => {
+  const {main, master, node, created, folder} = record;
+  const said: string[] = [];
+  const restore = async (file: EditedFile | null, takeBack: (settings: Setting[]) => Promise<string[]>): Promise<void> => {
+    if (!file) return;
+    const original = await bytesOf(file.backup);
+    if (original && file.hash !== null && (await hashOf(file.path)) === file.hash) {
+      await replaceFile(file.path, original);
+      await rm(file.backup, {force: true});
+      said.push(`${file.path} is what it was, byte for byte.`);
+    } else {
+      said.push(`${file.path} was changed since; its other changes stay.`, ...(await takeBack(file.settings)));
+      if (original) said.push(`How it was before mfd is kept in ${basename(file.backup)}.`);
+    }
+  };
+
+  await restore(main, async settings => takeBack(settings, await postfix.explicit(), postfix.edit));
+  await restore(master, async settings => takeBack(settings, await overridesOf(postfix), postfix.editServices));
+  if (node) await restore(node, async settings => takeBackKeys(node.path, settings));
+  for (const {path, hash} of created) {
+    if ((await hashOf(path)) === hash) await rm(path);
+    else said.push(`${path} was changed since, and stays.`);
+  }
+  if (folder !== null) said.push(...(await removeFolder(folder)));
+  await rm(recordPath(postfix.configDir));
+  return said;
+};
+
+const takeBack = async (
+  settings: Setting[],
+  now: Map<string, string>,
+  edit: (edits: Edits) => Promise<void>,
+): Promise<string[]> => {
+  const said: string[] = [];
+  const edits: Edits = [];
+  for (const {name, before, after, entry} of settings) {
+    const value = now.get(name);
+    if (value === after) edits.push({name, value: before});
+    else if (value !== undefined && entry !== null && hasEntry(value, entry)) {
+      const rest = withoutEntry(value, entry);
+      edits.push({name, value: rest === '' && before === null ? null : rest});
+      said.push(`${name} was changed since: only the entry of mfd was taken out of it.`);
+    } else said.push(`${name} was changed since, and stays${value === undefined ? ' unset' : `: ${value}`}.`);
+  }
+  await edit(edits);
+  return said;
+};
+
+const overridesOf = async (postfix: PostfixTool): Promise<Map<string, string>> =>
+  new Map(
+    (await postfix.services()).flatMap(({name, overrides}) =>
+      [...overrides].map(([key, value]) => [`${name}/${key}`, value] as const),
+    ),
+  );
+
+const takeBackKeys = async (path: string, settings: Setting[]): Promise<string[]> => {
+  const text = await readFile(path, 'utf8');
+  const isOurs = ({name, after}: Setting) => valueIn(text, name) === after;
+  await replaceFile(
+    path,
+    withoutKeys(
+      text,
+      settings.filter(isOurs).map(({name}) => name),
+    ),
+  );
+  return settings.filter(setting => !isOurs(setting)).map(({name}) => `${name} was changed since, and stays.`);
+};
+
+const removeFolder = async (folder: string): Promise<string[]> => {
+  try {
+    await rmdir(folder);
+    return [];
+  } catch (error) {
+    const {code} = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT') return [];
+    return [`${folder} is not empty, and stays: remove it when mfd has been restarted.`];
+  }
+};
