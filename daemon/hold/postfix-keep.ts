@@ -20,8 +20,11 @@ interface Needs {
   now: () => number;
 }
 
-/** Other milters may have their say after this one. Longer, and Postfix has not kept the mail. */
-const arrivalMs = 60_000;
+/**
+ * Postfix takes a moment to put on hold what it was asked to, longer where other milters have their say after this one. What
+ * comes later is found by reconciling, with what is known of it.
+ */
+const arrivalMs = 10_000;
 
 export const createPostfixKeep = ({nodeId, database, onHeld, now}: Needs): PostfixKeep => {
   const arriving = new Map<string, number>();

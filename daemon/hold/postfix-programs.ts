@@ -34,7 +34,6 @@ export interface PostfixProgramsNeeds {
 const folder = '/usr/sbin';
 const defaultConfigDir = '/etc/postfix';
 const timeoutMs = 60_000;
-const maxHeaderBytes = 64 * 1024 * 1024;
 
 const superArgs: Record<QueueVerb, string> = {release: '-H', requeue: '-r', discard: '-d'};
 
@@ -66,7 +65,7 @@ export const createPostfixPrograms = ({
 
     async change(verb, ids) {
       const {stdout, ended} = asRoot('postsuper', [superArgs[verb], '-', 'hold'], {verb, ids});
-      const [said, ran] = await Promise.all([text(stdout), settled(ended)]);
+      const [said, ran] = await Promise.all([readable(text(stdout), ''), settled(ended)]);
       const changed = changedIds(`${said}\n${ran.stderr}`);
       // It fails as a whole only before it has done anything, and says of each what it did.
       if (ran.code !== 0 && changed.size === 0) throw refused('postsuper', {...ran, stderr: `${ran.stderr}${said}`});
@@ -81,7 +80,7 @@ export const createPostfixPrograms = ({
 
     async headers(ids) {
       const {stdout, ended} = asRoot('postcat', ['-ehq', ...ids], {verb: 'headers', ids});
-      const [said, ran] = await Promise.all([buffer(limited(stdout, maxHeaderBytes)), settled(ended)]);
+      const [said, ran] = await Promise.all([readable(buffer(stdout), Buffer.alloc(0)), settled(ended)]);
       if (ran.code !== 0 && said.length === 0 && !isMissing(ran)) throw refused('postcat', ran);
       return said.toString('latin1');
     },
@@ -103,21 +102,17 @@ const bySudo = (file: string, args: string[], input: string) => ({file: '/usr/bi
 const settled = async (ended: Promise<Ran>): Promise<Ran> =>
   ended.catch((error: NodeJS.ErrnoException) => ({code: 127, stderr: error.message}));
 
+/** What it says breaks off when it fails, which `ended` has to say. */
+const readable = async <T>(said: Promise<T>, nothing: T): Promise<T> => said.catch(() => nothing);
+
 const insist = async (ended: Promise<Ran>, name: string): Promise<void> => {
   const ran = await settled(ended);
   if (ran.code !== 0) throw refused(name, ran);
 };
 
-async function* limited(source: AsyncIterable<Buffer>, maxBytes: number): AsyncGenerator<Buffer> {
-  let left = maxBytes;
-  for await (const chunk of source) {
-    left -= chunk.length;
-    if (left < 0) throw new Error(`more than ${maxBytes} bytes of headers`);
-    yield chunk;
-  }
-}
-
-const isMissing = ({stderr}: Ran): boolean => /: open queue file \S+: No such file or directory/.test(stderr);
+/** The helper keeps what postcat says of its errors to its own log. */
+const isMissing = ({code, stderr}: Ran): boolean =>
+  code === 1 && (stderr === '' || /: open queue file \S+: No such file or directory/.test(stderr));
 
 const changedIds = (said: string): Set<string> =>
   new Set(

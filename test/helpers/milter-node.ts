@@ -33,7 +33,10 @@ export const startMilterNode = async (t: ExecutionContext, options: MilterNodeOp
   const {settings, isOverTcp, ...mailOptions} = options;
   const postfix = await startPostfix(t, {isStarted: false});
   const listen = isOverTcp ? `127.0.0.1:${(await closedPort()).port}` : `unix:${await socketFor(t, postfix)}`;
-  const config = {...mailOptions.config, postfix: {milter_listen: listen, config_dir: postfix.configDir}};
+  const config = {
+    ...mailOptions.config,
+    postfix: {milter_listen: listen, config_dir: postfix.configDir, reconcile_interval: 0.3},
+  };
   const node = await startMailNode(t, {...mailOptions, config});
   const milter = isOverTcp ? `inet:${listen}` : listen;
   const toSink = `relay:[127.0.0.1]:${node.sink.server.port}`;

@@ -19,9 +19,14 @@ export interface PostfixNode extends MailNode {
 /** Every mail is put on hold by Postfix itself, as `header_checks` may do. */
 export const holdEverything = {smtpd_data_restrictions: 'check_client_access static:HOLD'};
 
+export interface PostfixNodeOptions extends MailNodeOptions, Pick<PostfixOptions, 'settings'> {
+  /** Starts the helper that runs programs as root; resolves with its socket. */
+  helper?(t: ExecutionContext, postfix: PrivatePostfix): Promise<string>;
+}
+
 export const startPostfixNode = async (
   t: ExecutionContext,
-  {settings, ...options}: MailNodeOptions & Pick<PostfixOptions, 'settings'> = {},
+  {settings, helper, ...options}: PostfixNodeOptions = {},
 ): Promise<PostfixNode> => {
   const backend = await startSmtpSink(t);
   const postfix = await startPostfix(t, {
@@ -33,7 +38,11 @@ export const startPostfixNode = async (
   });
   const config = {
     ...options.config,
-    postfix: {config_dir: postfix.configDir, reconcile_interval: 0.3, ...(options.config?.postfix as object | undefined)},
+    postfix: {
+      config_dir: postfix.configDir,
+      reconcile_interval: 0.3,
+      ...(helper && {helper_socket: await helper(t, postfix)}),
+    },
   };
   const node = await startMailNode(t, {...options, config});
 

@@ -1,0 +1,86 @@
+// mfd is killed while Postfix asks it about mail, again and again: what Postfix has on hold and what mfd lists are the same in the end.
+import {setTimeout as delay} from 'node:timers/promises';
+import test from 'ava';
+import {eventually} from '../helpers/eventually.ts';
+import {holdAll} from '../helpers/mail-node.ts';
+import {startMilterNode} from '../helpers/milter-node.ts';
+import {postfixMissing} from '../helpers/postfix.ts';
+
+const missing = postfixMissing();
+const ifPostfix = missing === undefined ? test.serial : test.serial.skip;
+const titled = (title: string) => `[Postfix] ${title}${missing === undefined ? '' : ` (skipped: ${missing})`}`;
+
+const kills = 8;
+
+/** Sends until it is told to end; resolves with the queue ids of all mails that were acknowledged. */
+const startSender = (mail: (raw: string) => Promise<{reply: {code: number; text: string}}>) => {
+  const acknowledged: string[] = [];
+  let isOver = false;
+  const send = async (): Promise<void> => {
+    for (let n = 0; !isOver; n += 1) {
+      const {reply} = await mail(`Subject: mail ${n}\r\nFrom: <a@example.net>\r\n\r\nbody\r\n`);
+      if (reply.code === 250) acknowledged.push(/ queued as (\w+)$/.exec(reply.text)?.[1] ?? reply.text);
+      // With Postfix taking mail by itself there would soon be more of it than one page of the list shows.
+      await delay(30);
+    }
+  };
+  const running = Promise.all(Array.from({length: 4}, send));
+  return async (): Promise<string[]> => {
+    isOver = true;
+    await running;
+    return acknowledged;
+  };
+};
+
+for (const action of ['tempfail', 'quarantine'])
+  ifPostfix(
+    titled(`killed between hold and row, nothing on hold is missing from the list (${action} while mfd is down)`),
+    async t => {
+      const node = await startMilterNode(t, {domain: holdAll, settings: {milter_default_action: action}});
+      const stop = startSender(async raw => node.mail(raw));
+
+      for (let n = 0; n < kills; n += 1) {
+        await delay(150 + Math.random() * 300);
+        await node.stop('SIGKILL');
+        await node.start();
+      }
+      const acknowledged = await stop();
+
+      const listed = await eventually(async () => {
+        const [onHold, held] = await Promise.all([node.onHold(), node.held()]);
+        return onHold.length === held.length && held;
+      });
+      const onHold = new Set(await node.onHold());
+      t.log(`${kills} kills, ${acknowledged.length} acknowledged, ${onHold.size} on hold`);
+      t.true(acknowledged.length > 0);
+      t.deepEqual(
+        acknowledged.filter(id => !onHold.has(id)),
+        [],
+      );
+      t.deepEqual(
+        listed.filter(({queue_id}) => !onHold.has(queue_id)),
+        [],
+      );
+      const unjudged = listed.filter(({symbols}) => symbols.includes('POSTFIX_HOLD'));
+      // The row is written first, so that only mail that Postfix held without asking has no score.
+      if (action === 'tempfail') t.deepEqual(unjudged, []);
+      else t.log(`${unjudged.length} were put on hold by Postfix alone`);
+      t.true(listed.every(({subject}) => /^mail \d+$/.test(subject)));
+    },
+  );
+
+ifPostfix(titled('with mfd down mail is answered as milter_default_action says, and nothing is lost'), async t => {
+  const node = await startMilterNode(t, {settings: {milter_default_action: 'tempfail'}});
+  await node.stop();
+
+  const refused = (await node.mail('Subject: x\r\n\r\nbody\r\n')).reply;
+  await node.postfix.configure({milter_default_action: 'accept'});
+  const taken = await eventually(async () => {
+    const {reply} = await node.mail('Subject: y\r\n\r\nbody\r\n');
+    return reply.code === 250 && reply;
+  });
+
+  t.is(refused.code, 451, refused.text);
+  t.is(taken.code, 250);
+  await node.sunk(1);
+});

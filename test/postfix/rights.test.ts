@@ -1,0 +1,112 @@
+// How a node gets at what Postfix allows root alone: through the helper, through sudo, or not at all.
+import {spawn} from 'node:child_process';
+import {once} from 'node:events';
+import {join} from 'node:path';
+import {buffer} from 'node:stream/consumers';
+import {fileURLToPath} from 'node:url';
+import test, {type ExecutionContext} from 'ava';
+import {createPostfixPrograms, PostfixRefusal} from '../../daemon/hold/postfix-programs.ts';
+import {testFolder} from '../helpers/database.ts';
+import {eventually} from '../helpers/eventually.ts';
+import {isInstalled} from '../helpers/installed.ts';
+import {type PrivatePostfix, postfixMissing, startPostfix} from '../helpers/postfix.ts';
+import {holdEverything, startPostfixNode} from '../helpers/postfix-node.ts';
+import {sendMail} from '../helpers/smtp-client.ts';
+
+const absent = (program: string) => (isInstalled(program) ? undefined : `${program} is not installed`);
+const serialUnless = (missing: string | undefined, title: string): [typeof test.serial, string] =>
+  missing === undefined
+    ? [test.serial, `[Postfix] ${title}`]
+    : [test.serial.skip as unknown as typeof test.serial, `[Postfix] ${title} (skipped: ${missing})`];
+
+const raw =
+  'Subject: rights\r\nFrom: <a@example.net>\r\nMessage-Id: <1@example.net>\r\nDate: Sun, 1 Mar 2026 12:00:00 +0000\r\n\r\nbody\r\n';
+
+/** As systemd hands connections to the helper. */
+const startHelper = async (t: ExecutionContext, {configDir}: Pick<PrivatePostfix, 'configDir'>): Promise<string> => {
+  const socket = join(await testFolder(t), 'helper.sock');
+  const helper = fileURLToPath(new URL('../../daemon/deploy/postfix-helper', import.meta.url));
+  const args = ['--listen', socket, '--accept', '--inetd', `--setenv=MAIL_CONFIG=${configDir}`, helper];
+  const listener = spawn('systemd-socket-activate', args, {stdio: ['ignore', 'ignore', 'pipe']});
+  t.teardown(async () => {
+    const ended = once(listener, 'exit');
+    listener.kill('SIGTERM');
+    await ended;
+  });
+  await once(listener.stderr, 'data');
+  return socket;
+};
+
+const [withHelper, helperTitle] = serialUnless(
+  postfixMissing() ?? absent('systemd-socket-activate'),
+  'through the helper a node reads, shows, releases and discards',
+);
+withHelper(helperTitle, async t => {
+  // The helper is there before the node is, as systemd has it.
+  const node = await startPostfixNode(t, {
+    settings: {...holdEverything, smtpd_recipient_restrictions: 'permit'},
+    helper: startHelper,
+  });
+  for (let n = 0; n < 3; n += 1) await node.sendToPostfix(raw);
+  const [one, two, three] = await node.untilHeld(3);
+
+  const released = await node.act('release', one as never);
+  const discarded = await node.act('discard', two as never);
+
+  t.deepEqual([one?.subject, released.status, discarded.status], ['rights', 200, 200]);
+  t.true((await node.body(three as never)).toString().endsWith('\r\n\r\nbody\r\n'));
+  await eventually(() => node.sink.mails.length === 1);
+  t.deepEqual(await node.onHold(), [three?.queue_id ?? '']);
+});
+
+const [withPostfix, deafTitle] = serialUnless(
+  postfixMissing(),
+  'without the right mail is listed, an action is answered 503, and the log says what is to be installed',
+);
+withPostfix(deafTitle, async t => {
+  const node = await startPostfixNode(t, {settings: holdEverything, helper: async () => '/nonexistent/helper.sock'});
+  await node.sendToPostfix(raw);
+  const [held] = await node.untilHeld(1);
+
+  const {status, json} = await node.act('release', held as never);
+
+  t.deepEqual([held?.subject, held?.sender], ['', 'ada@example.net']);
+  t.is(status, 503);
+  t.is(json.error.code, 'unavailable');
+  t.regex(json.error.detail, /Nothing was done/);
+  t.notRegex(json.error.detail, /nonexistent/);
+  t.regex(node.log(), /mfd may not run it as root: install the lines of deploy\/sudoers/);
+  t.is((await node.held()).length, 1);
+});
+
+const [withSudo, sudoTitle] = serialUnless(postfixMissing() ?? absent('sudo'), 'sudo runs postsuper and postcat, and never asks');
+withSudo(sudoTitle, async t => {
+  const postfix = await startPostfix(t, {settings: {relay_domains: 'example.com', ...holdEverything}});
+  const programs = createPostfixPrograms({configDir: postfix.configDir, isRoot: false});
+  await sendMail({port: postfix.port, from: 'a@example.net', to: 'b@example.com', raw});
+  const [mail] = await eventually(async () => {
+    const queue = await postfix.queue();
+    return queue.length === 1 && queue;
+  });
+  const id = mail?.queue_id ?? '';
+
+  const body = programs.body(id);
+  const [shown, headers] = [await buffer(body.stdout), await programs.headers([id])];
+  const [changed, unknown] = [
+    await programs.change('discard', [id, 'BCDFGHJKLM']),
+    await programs.change('release', ['BCDFGHJKLM']),
+  ];
+
+  t.true(shown.toString().endsWith('\n\nbody\n'));
+  t.regex(headers, /^Subject: rights$/m);
+  t.deepEqual([...changed], [id]);
+  t.deepEqual([...unknown], []);
+  await t.throwsAsync(async () => programs.change('discard', ['ALL']), {message: /no queue id/});
+});
+
+withPostfix('[Postfix] a Postfix that is none is said to be', async t => {
+  const programs = createPostfixPrograms({configDir: '/nonexistent'});
+
+  const error = await t.throwsAsync(async () => programs.change('release', ['BCDFGHJKLM']), {instanceOf: PostfixRefusal});
+  t.regex(String((error.details.cause as Error).message), /^postsuper ended with status 1: /);
+});
