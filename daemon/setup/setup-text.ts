@@ -29,7 +29,7 @@ export const planText = (plan: Plan, {configDir, nodeFile}: Named): string => {
       ),
     ),
     plan.folder
-      ? `${plan.folder.path}: a folder for the sockets, owner ${plan.folder.uid}, group ${plan.folder.gid}, mode 2750\n`
+      ? `${plan.folder.path}\n  a folder for the sockets: owner as the data directory has, group of Postfix, mode 2750\n`
       : '',
     section(nodeFile, addedLines(withKeys('', plan.node))),
     ...plan.created.map(({path, text}) => section(`${path} (new)`, addedLines(text))),
