@@ -2,8 +2,8 @@
 import {setTimeout as delay} from 'node:timers/promises';
 import test from 'ava';
 import {eventually} from '../helpers/eventually.ts';
-import {holdAll} from '../helpers/mail-node.ts';
-import {startMilterNode} from '../helpers/milter-node.ts';
+import {type Held, holdAll} from '../helpers/mail-node.ts';
+import {type MilterNode, startMilterNode} from '../helpers/milter-node.ts';
 import {postfixMissing} from '../helpers/postfix.ts';
 
 const missing = postfixMissing();
@@ -20,7 +20,6 @@ const startSender = (mail: (raw: string) => Promise<{reply: {code: number; text:
     for (let n = 0; !isOver; n += 1) {
       const {reply} = await mail(`Subject: mail ${n}\r\nFrom: <a@example.net>\r\n\r\nbody\r\n`);
       if (reply.code === 250) acknowledged.push(/ queued as (\w+)$/.exec(reply.text)?.[1] ?? reply.text);
-      // With Postfix taking mail by itself there would soon be more of it than one page of the list shows.
       await delay(30);
     }
   };
@@ -30,6 +29,16 @@ const startSender = (mail: (raw: string) => Promise<{reply: {code: number; text:
     await running;
     return acknowledged;
   };
+};
+
+/** The list goes by pages. */
+const allHeld = async (node: MilterNode): Promise<Held[]> => {
+  const all: Held[] = [];
+  for (;;) {
+    const page = await node.held(`limit=1000&offset=${all.length}`);
+    all.push(...page);
+    if (page.length < 1000) return all;
+  }
 };
 
 for (const action of ['tempfail', 'quarantine'])
@@ -47,7 +56,7 @@ for (const action of ['tempfail', 'quarantine'])
       const acknowledged = await stop();
 
       const listed = await eventually(async () => {
-        const [onHold, held] = await Promise.all([node.onHold(), node.held()]);
+        const [onHold, held] = await Promise.all([node.onHold(), allHeld(node)]);
         return onHold.length === held.length && held;
       });
       const onHold = new Set(await node.onHold());
