@@ -21,10 +21,13 @@ export const addScore = ({score, symbols}: Judgement): MilterReply[] => {
     .map(({name}) => name.replace(/[^A-Za-z0-9_.-]/g, '?').slice(0, maxNameChars))
     .slice(0, maxSymbols);
   return [
-    {kind: 'add-header', name: scoreField, value: score.toFixed(2)},
+    {kind: 'add-header', name: scoreField, value: twoDigits(score)},
     ...(names.length > 0 ? [{kind: 'add-header' as const, name: symbolsField, value: foldList(names)}] : []),
   ];
 };
+
+/** What rounds to zero has no sign. */
+const twoDigits = (score: number): string => (Math.round(score * 100) / 100 || 0).toFixed(2);
 
 const maxNameChars = 60;
 const maxSymbols = 100;

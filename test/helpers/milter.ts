@@ -57,7 +57,10 @@ export const startTestMilter = async (owner: Owner, needs: Partial<MilterServerN
     sign: async () => Buffer.alloc(0),
     recordVerdict: verdict => void record.verdicts.push(verdict),
   };
-  const log = (fields: object, message: string) => void record.logged.push(`${message} ${JSON.stringify(fields)}`);
+  const log = (fields: object, message: string) =>
+    void record.logged.push(
+      `${message} ${JSON.stringify(fields, (_, value) => (value instanceof Error ? value.message : value))}`,
+    );
 
   const server = await startMilterServer({
     listen: {host: '127.0.0.1', port: 0},

@@ -18,7 +18,7 @@ test('score and symbols are added, the strongest first', t => {
     'X-Spam-Score: 8.50',
     'X-Spam-Symbols: URIBL, BAYES_SPAM, R_WHITE',
   ]);
-  t.deepEqual(values(addScore({...judgement('relay'), score: -0.004, symbols: []})), ['X-Spam-Score: -0.00']);
+  t.deepEqual(values(addScore({...judgement('relay'), score: -0.004, symbols: []})), ['X-Spam-Score: 0.00']);
 });
 
 test('however many symbols matched, and whatever they are called, they are a field of short lines in ASCII', t => {

@@ -119,6 +119,7 @@ test('a mail without a usable queue id is not held, and the log says what to do'
   }
 
   t.is(milter.held.length, 0);
+  t.true(milter.logged.every(line => line.includes('keep i in its milter_end_of_data_macros')));
   milter.intake.judge = judgeAs('relay');
   t.is((await peer.mail({queueId: null})).answers.at(-1)?.letter, 'a');
   const relayed = milter.logged.at(-1);

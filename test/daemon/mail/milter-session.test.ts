@@ -207,7 +207,7 @@ test('trusted is who is in a trusted network, has logged in, or is a program of 
   const local = {hostname: 'localhost', port: 0, address: '127.0.0.1'};
 
   t.true(clientOf({isTrusted: true}).isTrusted);
-  t.like(clientOf({}, ['{auth_authen}', 'ada']), {isTrusted: true, protocol: 'ESMTPA'});
+  t.like(clientOf({}, ['{auth_authen}', 'ada']), {isTrusted: true, protocol: 'ESMTPA', user: 'ada'});
   t.like(clientOf({client: local}), {isTrusted: true, ip: '127.0.0.1'});
   t.like(clientOf({client: {family: 'L', address: '/run/x'}}), {isTrusted: true, ip: '127.0.0.1'});
   t.false(clientOf({}, ['{auth_authen}', '']).isTrusted);
