@@ -18,7 +18,10 @@ export interface VerdictNeeds {
 /** As Postfix writes it in its log where it has given none. */
 const noQueueId = 'NOQUEUE';
 
-/** Judges the mail, holds it in the index where it is to be held, and writes down what came of it. Never rejects. */
+/**
+ * Judges the mail, holds it in the index where it is to be held, and writes down what came of it. Never rejects. The content
+ * is the caller's to discard.
+ */
 export const answerMail = async (
   {intake, log}: VerdictNeeds,
   {queueId, client, envelope, ownership}: JudgedMail,
@@ -47,8 +50,6 @@ export const answerMail = async (
       return await decide({judge: intake.judge, hold}, mail, {ownership, isAbandoned, relay});
     } catch (cause) {
       return {verdict: 'deferred', reply: replies.internal, cause};
-    } finally {
-      await content.discard();
     }
   };
 

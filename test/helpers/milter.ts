@@ -139,6 +139,8 @@ export interface MilterPeer {
   mail(parts?: MilterMailParts): Promise<{recipients: MilterAnswer[]; answers: MilterAnswer[]}>;
   /** All dialogue up to the first content. */
   untilContent(parts?: MilterMailParts): Promise<void>;
+  /** What it has not been able to send yet. */
+  unsentBytes(): number;
   closed: Promise<unknown>;
   destroy(): void;
 }
@@ -191,6 +193,7 @@ export const connectPeer = async (address: LocalAddress, {isSilent = false} = {}
       write(framesOf(parts).data);
       await answers.next();
     },
+    unsentBytes: () => socket.writableLength,
     closed,
     destroy: () => socket.destroy(),
   };

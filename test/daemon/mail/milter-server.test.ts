@@ -280,6 +280,31 @@ test('a mail whose peer goes, or gives it up, while it is judged is not held, fo
   }
 });
 
+test('a connection has one mail at a time, also when it gives up one after another while they are judged', async t => {
+  const {milter, peer} = await open(t);
+  let judged = () => {};
+  milter.intake.judge = () =>
+    new Promise(resolve => {
+      judged = () => resolve(judgement('relay'));
+    });
+  const {content, end} = framesOf({body: big(30_000_000)});
+  await peer.untilContent();
+  peer.write(Buffer.concat([framesOf({body: big(700_000)}).content, end]));
+  await eventually(async () => (await milter.spilled()).length === 1);
+  peer.write(frame('A'));
+
+  await peer.untilContent();
+  peer.write(Buffer.concat([content, end]));
+  await sleep(1000);
+
+  t.is((await milter.spilled()).length, 1);
+  t.true(peer.unsentBytes() > 10_000_000);
+  milter.intake.judge = judgeAs('relay');
+  judged();
+  t.is((await peer.decision()).at(-1)?.letter, 'a');
+  t.deepEqual(milter.verdicts, ['deferred', 'relayed']);
+});
+
 test('what is not the protocol ends its connection and no other one', async t => {
   const {milter, peer} = await open(t);
 
