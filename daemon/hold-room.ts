@@ -88,7 +88,10 @@ export const openHold = (node: Needs) => {
     hasRoom: ballast.hasRoom,
     isRemoved: standing.isRemoved,
     onScorerFailure: () => settings().onScorerFailure,
-    onUnscored: (error: unknown) => log.error({err: error}, 'mail could not be scored'),
+    onUnscored: (error: unknown) => {
+      metrics.unscored();
+      log.error({err: error}, 'mail could not be scored');
+    },
   };
   const intake = createIntake({...needs, keep});
   // What comes by the milter stays with Postfix.

@@ -27,6 +27,8 @@ export interface Metrics {
   httpRequest(request: {method: string; route: string; status: number; seconds: number}): void;
   verdict(verdict: string): void;
   delivery(kind: 'relay' | 'release', outcome: string): void;
+  /** A mail could not be scored. */
+  unscored(): void;
   expired(count: number): void;
   /** Postfix's hold queue was looked at, at this time in milliseconds. */
   postfixReconciled(at: number): void;
@@ -79,6 +81,11 @@ export const createMetrics = (version: string): Metrics => {
     registers,
   });
   for (const outcome of ['learned', 'known', 'failed']) for (const lesson of ['ham', 'spam']) lessons.inc({lesson, outcome}, 0);
+  const unscored = new Counter({
+    name: 'mfd_scanner_failures_total',
+    help: 'Mails that the scanner gave no score',
+    registers,
+  });
   const expired = new Counter({name: 'mfd_held_mails_expired_total', help: 'Mails removed by retention', registers});
   const transitions = new Counter({
     name: 'mfd_cluster_health_transitions_total',
@@ -98,6 +105,7 @@ export const createMetrics = (version: string): Metrics => {
     },
     verdict: verdict => verdicts.inc({verdict}),
     delivery: (kind, outcome) => deliveries.inc({kind, outcome}),
+    unscored: () => unscored.inc(),
     expired: count => expired.inc(count),
     ...postfix,
     lesson: (lesson, outcome) => lessons.inc({lesson, outcome}),

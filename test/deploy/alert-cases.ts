@@ -157,6 +157,13 @@ export const alertCases: Record<string, AlertCase> = {
     labels: ofInstance,
     summary: 'mx1:9090 puts 25% of all mail off',
   },
+  MfdScannerFailing: {
+    at: '30m',
+    fires: {[`mfd_scanner_failures_total{${mx1}}`]: '0+2x60'},
+    silent: {[`mfd_scanner_failures_total{${mx1}}`]: '0x20 4x40'},
+    labels: ofInstance,
+    summary: 'the scanner of mx1:9090 gives no scores',
+  },
   MfdDeliveriesFailing: {
     at: '30m',
     fires: deliveries('relay', '0+60x60', '0+20x60'),

@@ -77,6 +77,7 @@ test('with the scanner down and on_failure pass mail is relayed', async t => {
 
   t.is((await node.send(sample('plain.eml'))).code, 250);
   t.is(node.sink.mails.length, 1);
+  t.regex(await (await fetch(`${node.metrics_url}/metrics`)).text(), /^mfd_scanner_failures_total 1$/m);
 });
 
 test('a scanner that says nothing is waited for no longer than its timeout', async t => {
