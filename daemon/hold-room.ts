@@ -101,12 +101,10 @@ export const openHold = (node: Needs) => {
 };
 
 /** There are mails in Postfix's hold queue, and this node has been told no more where that is. */
-const noPostfix: Keeper = (() => {
-  const fail = async () => {
-    throw new Fault('unavailable', 'this mail is in the hold queue of Postfix; set postfix.config_dir on its node again');
-  };
-  return {isReadableToTheEnd: false, release: fail, discard: fail, forget: async () => {}, body: fail};
-})();
+const refuse = async (): Promise<never> => {
+  throw new Fault('unavailable', 'this mail is in the hold queue of Postfix; set postfix.config_dir on its node again');
+};
+const noPostfix: Keeper = {isReadableToTheEnd: false, release: refuse, discard: refuse, forget: async () => {}, body: refuse};
 
 const counted = (deliver: Deliver, metrics: Metrics): Deliver => ({
   async deliver(route, envelope, content) {
