@@ -143,8 +143,15 @@ export const createHoldActions = ({
     throw unknownMail(nodeId, mail.queue_id);
   };
 
+  /** Its keeper finds out at its next look; until then the claim stands, so that it is known whose it was. */
+  const leaveOpen = async (mail: StoredHeldMail, {action, doer}: {action: Act; doer: Doer}, error: Fault): Promise<never> => {
+    await write(async tx => audit(tx, doer, {action, queueId: mail.queue_id, ...failureToAudit(error)}));
+    throw error;
+  };
+
   const fail = async (mail: StoredHeldMail, {action, doer}: {action: Act; doer: Doer}, error: unknown): Promise<never> => {
     if (error instanceof LeftQueue) return markGone(mail, claimedState(action));
+    if (error instanceof Fault && error.code === 'outcome_unknown') return leaveOpen(mail, {action, doer}, error);
     await takeBack(mail.queue_id, async tx => {
       // Retention comes again and again.
       if (action !== 'expire') await audit(tx, doer, {action, queueId: mail.queue_id, ...failureToAudit(error)});

@@ -8,10 +8,11 @@ export interface MailOnHold {
   helo: string;
 }
 
-// Nothing of a mail can look like one of these: a header field has no blank before its colon, and what continues one begins with a blank.
-const envelopeMark = /^\*\*\* ENVELOPE RECORDS (?:\S*\/)?([0-9A-Za-z]+) \*\*\*$/m;
-const contentMark = /^\*\*\* MESSAGE CONTENTS .*\*\*\*$/m;
-const extractedMark = /^\*\*\* HEADER EXTRACTED .*\*\*\*$/m;
+// Nothing of a mail can look like one of these lines: a header field has no blank before its colon, and what continues one begins with
+// a blank. A line ends at LF alone: a mail may have a CR anywhere, where `^` and `$` with the flag m would see another line.
+const envelopeMark = /(?<![^\n])\*\*\* ENVELOPE RECORDS (?:[^\s/]*\/)*([0-9A-Za-z]+) \*\*\*(?![^\n])/;
+const contentMark = /(?<![^\n])\*\*\* MESSAGE CONTENTS [^\s]* \*\*\*(?![^\n])/;
+const extractedMark = /(?<![^\n])\*\*\* HEADER EXTRACTED [^\s]* \*\*\*(?![^\n])/;
 
 /** Those that `said`, one character a byte, has whole: the last may have been cut off. */
 export const mailsIn = (said: string): MailOnHold[] => {
@@ -41,6 +42,11 @@ const subjectIn = (header: string): string => {
 };
 
 const attribute = (envelope: string, name: string): string => {
-  const value = new RegExp(`^named_attribute: ${name}=(.*)$`, 'm').exec(envelope)?.[1] ?? '';
+  const start = `named_attribute: ${name}=`;
+  const value =
+    envelope
+      .split('\n')
+      .find(line => line.startsWith(start))
+      ?.slice(start.length) ?? '';
   return value === 'unknown' ? '' : Buffer.from(value, 'latin1').toString('utf8').slice(0, 255);
 };

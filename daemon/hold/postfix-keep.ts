@@ -1,8 +1,16 @@
 // Mail that the milter has Postfix hold: its row is written first, so that nothing is on hold whose score nobody knows.
+import {Fault} from '../../shared/fault.ts';
 import type {HeldMail} from '../../shared/held-mail.ts';
 import type {Keep} from '../services/ports.ts';
 import type {Database} from '../store/database.ts';
-import {forgetHeldMail, insertHeldMails, type NewHeldMail} from '../store/held-mail.ts';
+import {
+  findHeldMail,
+  forgetHeldMail,
+  insertHeldMails,
+  isHeld,
+  type NewHeldMail,
+  type StoredHeldMail,
+} from '../store/held-mail.ts';
 import {createBatch} from './batch.ts';
 import {factsOf, toListEntry} from './held-facts.ts';
 
@@ -20,6 +28,17 @@ interface Needs {
   now: () => number;
 }
 
+interface Waiting {
+  entry: NewHeldMail;
+  isTaken: boolean;
+}
+
+/**
+ * Without long queue ids Postfix gives the id of a mail that is gone to another one. Of one that is in a queue it does not: whoever
+ * says so is not our Postfix, and would have that mail shown and released as another one.
+ */
+const isReusable = (known: StoredHeldMail): boolean => known.keeper === 'postfix' && (!isHeld(known) || known.queued_at === null);
+
 /**
  * Postfix takes a moment to put on hold what it was asked to, longer where other milters have their say after this one. What
  * comes later is found by reconciling, with what is known of it.
@@ -28,11 +47,15 @@ const arrivalMs = 10_000;
 
 export const createPostfixKeep = ({nodeId, database, onHeld, now}: Needs): PostfixKeep => {
   const arriving = new Map<string, number>();
-  const index = createBatch<NewHeldMail>(async mails => {
+  const index = createBatch<Waiting>(async mails => {
     await database.write.transaction(async tx => {
-      // Without long queue ids Postfix gives the id of a mail that is gone to another one.
-      for (const {queue_id} of mails) await forgetHeldMail(tx, queue_id);
-      await insertHeldMails(tx, mails);
+      for (const mail of mails) {
+        const known = await findHeldMail(tx, mail.entry.queue_id);
+        mail.isTaken = known !== undefined && !isReusable(known);
+        if (mail.isTaken) continue;
+        await forgetHeldMail(tx, mail.entry.queue_id);
+        await insertHeldMails(tx, [mail.entry]);
+      }
     });
   });
 
@@ -42,7 +65,9 @@ export const createPostfixKeep = ({nodeId, database, onHeld, now}: Needs): Postf
       const postfix = {keeper: 'postfix', queued_at: null, sha256: ''} as const;
       const entry: NewHeldMail = {...facts, ...postfix, symbol_scores: symbols, size_bytes: mail.content.sizeBytes};
       arriving.set(mail.queueId, now() + arrivalMs);
-      await index(entry);
+      const waiting = {entry, isTaken: false};
+      await index(waiting);
+      if (waiting.isTaken) throw new Fault('unavailable', `another mail is held under the queue id ${mail.queueId}`);
       onHeld(toListEntry(nodeId, entry), facts.domain_id);
     },
 

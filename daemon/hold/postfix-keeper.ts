@@ -5,7 +5,7 @@ import type {StoredHeldMail} from '../store/held-mail.ts';
 import {createBatch} from './batch.ts';
 import {type Keeper, LeftQueue} from './keeper.ts';
 import {readBody} from './postfix-body.ts';
-import type {PostfixPrograms, QueueVerb} from './postfix-programs.ts';
+import {type PostfixPrograms, PostfixRefusal, type QueueVerb} from './postfix-programs.ts';
 import {createTickets} from './tickets.ts';
 
 interface Needs {
@@ -22,10 +22,13 @@ interface Needs {
 interface Asked {
   queueId: string;
   isDone: boolean;
+  /** Why nobody knows whether it is still on hold. */
+  failure?: unknown;
 }
 
 /** Postfix answers a batch of this many in a quarter of a second. */
 const maxBatch = 1000;
+const none: ReadonlySet<string> = new Set();
 const flushConcurrency = 4;
 const arrivalPauseMs = 100;
 const arrivalTries = 20;
@@ -35,11 +38,13 @@ export const createPostfixKeeper = ({programs, isArriving, lifetimeMs, tmpDir, o
     createBatch<Asked>(async mails => {
       for (let from = 0; from < mails.length; from += maxBatch) {
         const some = mails.slice(from, from + maxBatch);
-        const changed = await programs.change(
-          verb,
-          some.map(({queueId}) => queueId),
+        const ids = some.map(({queueId}) => queueId);
+        // What was done to some stands, whatever becomes of the others.
+        const {done, failure} = await programs.change(verb, ids).then(
+          done => ({done, failure: undefined}),
+          failure => ({done: failure instanceof PostfixRefusal ? failure.done : none, failure}),
         );
-        for (const mail of some) mail.isDone = changed.has(mail.queueId);
+        for (const mail of some) Object.assign(mail, {isDone: done.has(mail.queueId), failure});
       }
     });
   const changers = {release: changer('release'), requeue: changer('requeue'), discard: changer('discard')};
@@ -48,9 +53,10 @@ export const createPostfixKeeper = ({programs, isArriving, lifetimeMs, tmpDir, o
   /** Rejects with LeftQueue when the mail is not on hold. */
   const change = async (verb: QueueVerb, queueId: string): Promise<void> => {
     for (let tries = arrivalTries; ; tries -= 1) {
-      const asked = {queueId, isDone: false};
+      const asked: Asked = {queueId, isDone: false};
       await changers[verb](asked);
       if (asked.isDone) return;
+      if (asked.failure !== undefined) throw asked.failure;
       if (!isArriving(queueId)) throw new LeftQueue();
       if (tries === 0)
         throw new Fault('unavailable', 'Postfix has not put this mail on hold yet; try again in a minute', {

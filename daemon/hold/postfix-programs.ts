@@ -5,14 +5,17 @@ import {Fault} from '../../shared/fault.ts';
 import {queueIdPattern} from '../../shared/fields.ts';
 import {type QueuedMail, queuedMails} from './postqueue.ts';
 import {runAsHelper} from './run-as-helper.ts';
-import {type Ran, type Running, runProgram} from './run-program.ts';
+import {CutOff, type Ran, type Running, runProgram} from './run-program.ts';
 
 export type QueueVerb = 'release' | 'requeue' | 'discard';
 
 export interface PostfixPrograms {
   /** Everything in Postfix's queues, from one look at them. */
   queue(): AsyncIterable<QueuedMail>;
-  /** Does it to all of `ids` that are on hold, in one call; resolves with those. */
+  /**
+   * Does it to all of `ids` that are on hold, in one call; resolves with those. Rejects with a PostfixRefusal, which names those it
+   * was done to all the same, where others may still be on hold.
+   */
   change(verb: QueueVerb, ids: string[]): Promise<Set<string>>;
   /** Has Postfix try to deliver a mail that is not on hold (any more) now. */
   flush(id: string): Promise<void>;
@@ -59,16 +62,25 @@ export const createPostfixPrograms = ({
   return {
     async *queue() {
       const {stdout, ended} = own('postqueue', ['-j']);
-      yield* queuedMails(stdout);
+      try {
+        yield* queuedMails(stdout);
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code === 'ERR_STREAM_PREMATURE_CLOSE') await insist(ended, 'postqueue');
+        throw error;
+      } finally {
+        stdout.destroy();
+      }
       await insist(ended, 'postqueue');
     },
 
     async change(verb, ids) {
       const {stdout, ended} = asRoot('postsuper', [superArgs[verb], '-', 'hold'], {verb, ids});
       const [said, ran] = await Promise.all([readable(text(stdout), ''), settled(ended)]);
+      const all = `${ran.stderr}${said}`;
       const changed = changedIds(`${said}\n${ran.stderr}`);
-      // It fails as a whole only before it has done anything, and says of each what it did.
-      if (ran.code !== 0 && changed.size === 0) throw refused('postsuper', {...ran, stderr: `${ran.stderr}${said}`});
+      // It says of each what it did, and nothing of those that are not there; but it may end, or be ended, before it has come to all.
+      const hasTriedAll = ran.code === 0 && !unableTo.test(all);
+      if (changed.size < ids.length && !hasTriedAll) throw new PostfixRefusal('postsuper', {...ran, stderr: all}, changed);
       return changed;
     },
 
@@ -99,8 +111,10 @@ export const createPostfixPrograms = ({
 const bySudo = (file: string, args: string[], input: string) => ({file: '/usr/bin/sudo', args: ['-n', file, ...args], input});
 
 /** A program that could not even be started is one that failed. */
-const settled = async (ended: Promise<Ran>): Promise<Ran> =>
-  ended.catch((error: NodeJS.ErrnoException) => ({code: 127, stderr: error.message}));
+const settled = async (ended: Promise<Ran>): Promise<Ran & {cutOff?: string}> =>
+  ended.catch((error: Error) =>
+    error instanceof CutOff ? {code: 127, stderr: error.stderr, cutOff: error.message} : {code: 127, stderr: error.message},
+  );
 
 /** What it says breaks off when it fails, which `ended` has to say. */
 const readable = async <T>(said: Promise<T>, nothing: T): Promise<T> => said.catch(() => nothing);
@@ -119,20 +133,30 @@ const changedIds = (said: string): Set<string> =>
     [...said.matchAll(/^\S*postsuper: ([0-9A-Za-z]+): (?:released from hold|requeued|removed)$/gm)].map(([, id = '']) => id),
   );
 
+/** As of a file that it may not remove. */
+const unableTo = /^\S*postsuper: warning: (?:remove|rename|requeue) /m;
+
 /** A caller is told whom to ask; what the program said is for the log of the node. */
 export class PostfixRefusal extends Fault {
-  constructor(program: string, {code, stderr}: Ran) {
-    const said = stderr.trim().split('\n')[0]?.slice(0, 300) ?? '';
+  /** What it was asked to do and did all the same. */
+  readonly done: ReadonlySet<string>;
+
+  constructor(program: string, {code, stderr, cutOff}: Ran & {cutOff?: string}, done: ReadonlySet<string> = new Set()) {
+    const trouble = stderr.split('\n').filter(line => line.trim() !== '' && changedIds(line).size === 0);
+    const said = (cutOff ?? trouble[0]?.trim() ?? '').slice(0, 300);
     const isForbidden = /^sudo:|reserved for the superuser|Permission denied|EACCES|ENOENT|exit status 64/.test(said);
     const cause = new Error(`${program} ended with status ${code}: ${said}${isForbidden ? `; ${rightMissing}` : ''}`);
-    super('unavailable', 'Postfix’s queue could not be used; the log of this node says why. Nothing was done', {
-      cause,
-      retryAfterSeconds: 30,
-    });
+    if (cutOff === undefined) super('unavailable', nothingDone, {cause, retryAfterSeconds: 30});
+    else super('outcome_unknown', mayBeDone, {cause});
+    this.done = done;
   }
 }
+
+const nothingDone = 'Postfix’s queue could not be used; the log of this node says why. Nothing was done';
+const mayBeDone =
+  'Postfix did not say in time what became of it; the log of this node says why. GET /mail/quarantine shows in a minute whether the mail is still held';
 
 export const rightMissing =
   'mfd may not run it as root: install the lines of deploy/sudoers as /etc/sudoers.d/mfd, or set postfix.helper_socket (see man mfd)';
 
-const refused = (program: string, ran: Ran): PostfixRefusal => new PostfixRefusal(program, ran);
+const refused = (program: string, ran: Ran & {cutOff?: string}): PostfixRefusal => new PostfixRefusal(program, ran);

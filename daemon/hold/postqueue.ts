@@ -1,6 +1,6 @@
 // What `postqueue -j` says (postqueue(1), JSON OBJECT FORMAT): one object a line for each mail in a queue.
-import {createInterface} from 'node:readline';
 import type {Readable} from 'node:stream';
+import {StringDecoder} from 'node:string_decoder';
 import {z} from 'zod';
 import {queueIdPattern} from '../../shared/fields.ts';
 
@@ -27,7 +27,7 @@ export interface QueuedMail {
 
 /** Ends early, with an error, at a line that is none of postqueue's: half a list would make the rest look released. */
 export async function* queuedMails(stdout: Readable): AsyncGenerator<QueuedMail> {
-  for await (const line of createInterface({input: stdout, crlfDelay: Number.POSITIVE_INFINITY})) {
+  for await (const line of linesOf(stdout)) {
     if (line === '') continue;
     const mail = queuedMailSchema.parse(JSON.parse(line));
     yield {
@@ -39,4 +39,16 @@ export async function* queuedMails(stdout: Readable): AsyncGenerator<QueuedMail>
       recipients: mail.recipients.map(({address}) => address),
     };
   }
+}
+
+/** Unlike node:readline it ends, with an error, when what it reads is broken off. */
+async function* linesOf(source: Readable): AsyncGenerator<string> {
+  const decoder = new StringDecoder('utf8');
+  let rest = '';
+  for await (const chunk of source as AsyncIterable<Buffer>) {
+    const lines = `${rest}${decoder.write(chunk)}`.split('\n');
+    rest = lines.pop() ?? '';
+    yield* lines;
+  }
+  yield rest + decoder.end();
 }

@@ -1,7 +1,7 @@
 // Asks the helper that runs programs of Postfix as root, one connection for each (deploy/postfix-helper says what it takes).
 import {connect} from 'node:net';
 import {PassThrough} from 'node:stream';
-import type {Ran, Running} from './run-program.ts';
+import {CutOff, type Ran, type Running} from './run-program.ts';
 
 /** What the helper says last: exit status of the program, on a line of its own after a line end of its own. */
 const trailer = /\nexit (\d{1,3})\n$/;
@@ -18,7 +18,7 @@ export const runAsHelper = (path: string, input: string, timeoutMs: number): Run
       stdout.destroy();
       reject(error);
     };
-    const timer = setTimeout(() => fail(new Error(`the helper at ${path} did not answer within ${timeoutMs} ms`)), timeoutMs);
+    const timer = setTimeout(() => fail(new CutOff(`the helper at ${path} did not answer within ${timeoutMs} ms`)), timeoutMs);
     let last: Buffer = Buffer.alloc(0);
     socket.on('error', fail);
     socket.on('data', (chunk: Buffer) => {
@@ -37,7 +37,7 @@ export const runAsHelper = (path: string, input: string, timeoutMs: number): Run
       clearTimeout(timer);
       socket.end();
       const code = trailer.exec(last.toString('latin1'))?.[1];
-      if (code === undefined) return fail(new Error(`the helper at ${path} broke off`));
+      if (code === undefined) return fail(new CutOff(`the helper at ${path} broke off`));
       stdout.end(last.subarray(0, last.toString('latin1').search(trailer)));
       return resolve({code: Number(code), stderr: ''});
     });

@@ -21,12 +21,23 @@ export interface Running {
   ended: Promise<Ran>;
 }
 
+/** It was ended, or given up, before it had said everything: what it had to do may be done or not. */
+export class CutOff extends Error {
+  override name = 'CutOff';
+  readonly stderr: string;
+
+  constructor(message: string, stderr = '') {
+    super(message);
+    this.stderr = stderr;
+  }
+}
+
 const maxStderrChars = 64 * 1024;
 
 export const runProgram = ({file, args, input = ''}: Program, timeoutMs: number): Running => {
   // No variable of ours is for Postfix to read: MAIL_CONFIG would name another configuration than the one we were told of.
   const env = {PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C'};
-  const child = spawn(file, args, {stdio: ['pipe', 'pipe', 'pipe'], env, cwd: '/', timeout: timeoutMs, killSignal: 'SIGKILL'});
+  const child = spawn(file, args, {stdio: ['pipe', 'pipe', 'pipe'], env, cwd: '/'});
   let stderr = '';
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     if (stderr.length < maxStderrChars) stderr += text;
@@ -34,10 +45,19 @@ export const runProgram = ({file, args, input = ''}: Program, timeoutMs: number)
   // One that ends before it has read everything says why on its own.
   child.stdin.on('error', () => undefined).end(input);
   const ended = new Promise<Ran>((resolve, reject) => {
-    child.once('error', reject);
+    const fail = (why: string) => reject(new CutOff(`${file} ${why}`, stderr));
+    const timer = setTimeout(() => {
+      // It may be root's, as with sudo, which cannot be killed from here; and what it has started would keep its output open.
+      child.kill('SIGKILL');
+      fail(`did not end within ${timeoutMs} ms`);
+      for (const stream of [child.stdin, child.stdout, child.stderr]) stream.destroy();
+    }, timeoutMs);
+    // Stays: a second error, as of a kill that is not allowed, would end the process.
+    child.on('error', reject);
     child.once('close', (code, signal) => {
+      clearTimeout(timer);
       if (code !== null) resolve({code, stderr: stderr.slice(0, maxStderrChars)});
-      else reject(new Error(`${file} was ended by ${signal}, after ${timeoutMs} ms at most`));
+      else fail(`was ended by ${signal}`);
     });
   });
   // Whoever reads the output first must not be too late to hear of it.

@@ -46,14 +46,16 @@ test('what breaks off within a mail gives the mails before it', t => {
 });
 
 test('whatever a subject holds, mails keep their own', t => {
-  // A header field may hold anything but a line end that is not followed by a blank.
+  // A header field may hold anything but a line end, which is LF to Postfix, that is not followed by a blank.
   const value = fc
     .string({unit: 'binary', maxLength: 60})
-    .map(text => Buffer.from(text.replace(/[\r\n]/g, '\n ')).toString('latin1'));
+    .map(text => Buffer.from(text.replace(/\n/g, '\n ')).toString('latin1'));
   const forged = fc.constantFrom(
     '\n *** ENVELOPE RECORDS hold/GHIJKL ***\n *** MESSAGE CONTENTS hold/GHIJKL ***',
     '\n\t*** HEADER EXTRACTED hold/ABCDEF ***',
     '\n named_attribute: client_address=198.51.100.9',
+    '\r*** ENVELOPE RECORDS hold/GHIJKL ***\r*** MESSAGE CONTENTS hold/GHIJKL ***\r*** HEADER EXTRACTED hold/GHIJKL ***\r',
+    '\r*** HEADER EXTRACTED hold/ABCDEF ***\r',
   );
 
   fc.assert(

@@ -1,6 +1,7 @@
 import {text} from 'node:stream/consumers';
 import test from 'ava';
-import {runProgram} from '../../../daemon/hold/run-program.ts';
+import {queuedMails} from '../../../daemon/hold/postqueue.ts';
+import {CutOff, runProgram} from '../../../daemon/hold/run-program.ts';
 
 const run = async (program: Parameters<typeof runProgram>[0], timeoutMs = 20_000) => {
   const {stdout, ended} = runProgram(program, timeoutMs);
@@ -28,7 +29,21 @@ test('a program that fails says how, and one that reads nothing is no error', as
 
 test('a program that is not there, or does not end, is an error', async t => {
   await t.throwsAsync(run({file: '/nonexistent/postsuper', args: []}), {code: 'ENOENT'});
-  await t.throwsAsync(run({file: '/bin/sleep', args: ['600']}, 100), {message: /\/bin\/sleep was ended by SIGKILL/});
+  await t.throwsAsync(run({file: '/bin/sleep', args: ['600']}, 100), {message: /\/bin\/sleep did not end within 100 ms/});
+});
+
+test('a program is given up in time also while another one that it has started keeps its output open', async t => {
+  const script = 'echo begun; echo half >&2; sleep 600 & echo $! >&2; wait';
+  const {stdout, ended} = runProgram({file: '/bin/sh', args: ['-c', script]}, 300);
+
+  await t.throwsAsync(async () => {
+    for await (const _ of queuedMails(stdout));
+  });
+  const error = await t.throwsAsync(ended, {instanceOf: CutOff});
+
+  const [half, pid] = error?.stderr.split('\n') ?? [];
+  process.kill(Number(pid));
+  t.is(half, 'half');
 });
 
 test('what it says of its errors is bounded', async t => {
