@@ -8,6 +8,7 @@ import {appendAudit} from '../store/audit.ts';
 import type {Database, Db} from '../store/database.ts';
 import {claim, type Ending, endLife, findHeldMail, type StoredHeldMail, strikeRecipients, unclaim} from '../store/held-mail.ts';
 import {failureToAudit} from './delivery-failure.ts';
+import {unjudged} from './held-facts.ts';
 import {type Keeper, LeftQueue} from './keeper.ts';
 import {createSharedWrites} from './shared-writes.ts';
 
@@ -247,7 +248,8 @@ export const createHoldActions = ({
  * Inbound mail that was held for what it is. Outbound mail is released and discarded for other reasons, and its words are those of
  * the answers to it; and what nobody judged was put on hold by hand.
  */
-const isLesson = ({direction, symbol_scores}: StoredHeldMail): boolean => direction === 'inbound' && symbol_scores.length > 0;
+const isLesson = ({direction, symbol_scores}: StoredHeldMail): boolean =>
+  direction === 'inbound' && symbol_scores.some(({name}) => name !== unjudged);
 
 export const leftByHand = 'it had left Postfix’s hold queue by another hand';
 

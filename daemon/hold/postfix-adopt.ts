@@ -6,7 +6,7 @@ import type {Database} from '../store/database.ts';
 import {insertHeldMails, type NewHeldMail} from '../store/held-mail.ts';
 import {describe, listWithoutSubject} from '../store/postfix-mail.ts';
 import {chunksOf} from '../store/rows.ts';
-import {toListEntry} from './held-facts.ts';
+import {toListEntry, unjudged} from './held-facts.ts';
 import {type MailOnHold, mailsIn} from './postcat.ts';
 import type {PostfixPrograms} from './postfix-programs.ts';
 import type {QueuedMail} from './postqueue.ts';
@@ -21,8 +21,7 @@ interface Needs {
   onUnreadable(error: unknown): void;
 }
 
-/** Nobody here has given it a score. */
-const symbols = [{name: 'POSTFIX_HOLD', score: 0}];
+const symbols = [{name: unjudged, score: 0}];
 
 export const createPostfixAdopt = ({nodeId, database, programs, domains, onHeld, onUnreadable}: Needs) => {
   let unread: Set<string> | undefined;
