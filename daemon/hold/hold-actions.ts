@@ -25,6 +25,8 @@ export interface HoldActions {
   ): Promise<void>;
   /** Whether something is being done to a mail at this moment, or was done and could not be written down yet. */
   isUnderWay(queueId: string): boolean;
+  /** Writes down what was done and could not be written down then. */
+  catchUp(): Promise<void>;
   /** Resolves once no action is under way. */
   idle(): Promise<void>;
 }
@@ -236,6 +238,15 @@ export const createHoldActions = ({
       });
     },
 
+    async catchUp() {
+      for (const queueId of done.keys())
+        await inTurn(queueId, async () => {
+          const mail = await findHeldMail(database.read, queueId);
+          if (mail && isClaimed(mail)) await catchUp(mail);
+          else done.delete(queueId);
+        });
+    },
+
     isUnderWay: queueId => underWay.has(queueId) || done.has(queueId),
 
     async idle() {
@@ -252,6 +263,8 @@ const isLesson = ({direction, symbol_scores}: StoredHeldMail): boolean =>
   direction === 'inbound' && symbol_scores.some(({name}) => name !== unjudged);
 
 export const leftByHand = 'it had left Postfix’s hold queue by another hand';
+
+const isClaimed = ({state}: StoredHeldMail): boolean => state === 'releasing' || state === 'discarding';
 
 const claimedState = (action: Act) => (action === 'release' ? 'releasing' : 'discarding');
 
