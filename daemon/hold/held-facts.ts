@@ -4,9 +4,6 @@ import {subjectOf} from '../services/header-block.ts';
 import type {HeldMailFacts, Judgement, Ownership, ReceivedMail} from '../services/mail.ts';
 import type {NewHeldMail} from '../store/held-mail.ts';
 
-/** The only symbol of what Postfix put on hold by itself, or somebody by hand: nobody here has given it a score. */
-export const unjudged = 'POSTFIX_HOLD';
-
 export const factsOf = (
   mail: ReceivedMail,
   {direction, domain}: Ownership,

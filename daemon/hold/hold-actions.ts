@@ -6,9 +6,17 @@ import {isWithinReach, type Reach} from '../../shared/scopes.ts';
 import type {Actor, Learner} from '../services/ports.ts';
 import {appendAudit} from '../store/audit.ts';
 import type {Database, Db} from '../store/database.ts';
-import {claim, type Ending, endLife, findHeldMail, type StoredHeldMail, strikeRecipients, unclaim} from '../store/held-mail.ts';
+import {
+  claim,
+  type Ending,
+  endLife,
+  findHeldMail,
+  type StoredHeldMail,
+  strikeRecipients,
+  unclaim,
+  unjudged,
+} from '../store/held-mail.ts';
 import {failureToAudit} from './delivery-failure.ts';
-import {unjudged} from './held-facts.ts';
 import {type Keeper, LeftQueue} from './keeper.ts';
 import {createSharedWrites} from './shared-writes.ts';
 

@@ -3,10 +3,10 @@ import type {HeldMail} from '../../shared/held-mail.ts';
 import {domainOf} from '../../shared/mail-address.ts';
 import type {DomainDirectory} from '../services/domain-directory.ts';
 import type {Database} from '../store/database.ts';
-import {insertHeldMails, type NewHeldMail} from '../store/held-mail.ts';
+import {insertHeldMails, type NewHeldMail, unjudgedSymbols} from '../store/held-mail.ts';
 import {describe, listWithoutSubject} from '../store/postfix-mail.ts';
 import {chunksOf} from '../store/rows.ts';
-import {toListEntry, unjudged} from './held-facts.ts';
+import {toListEntry} from './held-facts.ts';
 import {type MailOnHold, mailsIn} from './postcat.ts';
 import type {PostfixPrograms} from './postfix-programs.ts';
 import type {QueuedMail} from './postqueue.ts';
@@ -20,8 +20,6 @@ interface Needs {
   /** Told when headers could not be read; the mails are listed without their subjects, and read when that is possible. */
   onUnreadable(error: unknown): void;
 }
-
-const symbols = [{name: unjudged, score: 0}];
 
 export const createPostfixAdopt = ({nodeId, database, programs, domains, onHeld, onUnreadable}: Needs) => {
   let unread: Set<string> | undefined;
@@ -53,7 +51,7 @@ export const createPostfixAdopt = ({nodeId, database, programs, domains, onHeld,
     is_eight_bit: false,
     subject: found?.subject ?? '',
     score: 0,
-    symbol_scores: symbols,
+    symbol_scores: unjudgedSymbols,
     reason: 'spam',
     client_ip: found?.clientIp ?? '',
     helo: found?.helo ?? '',
@@ -65,7 +63,7 @@ export const createPostfixAdopt = ({nodeId, database, programs, domains, onHeld,
 
   /** Reads again what could not be read before. */
   const readUnread = async (): Promise<void> => {
-    unread ??= new Set(await listWithoutSubject(database.read, JSON.stringify(symbols)));
+    unread ??= new Set(await listWithoutSubject(database.read, JSON.stringify(unjudgedSymbols)));
     for (const ids of chunksOf([...unread])) {
       const found = await read(ids).catch(() => undefined);
       if (!found) return;
