@@ -1,5 +1,6 @@
 // Postfix's hold queue as part of this node's: who keeps its mails, and what is found in it.
 import type {Config} from './config/schema.ts';
+import type {OwnHoldQueue} from './hold/hold-queue.ts';
 import type {Keeper} from './hold/keeper.ts';
 import {createPostfixAdopt} from './hold/postfix-adopt.ts';
 import {createPostfixKeep, type PostfixKeep} from './hold/postfix-keep.ts';
@@ -14,7 +15,7 @@ export interface PostfixRoom {
   keep: PostfixKeep;
   keeper: Keeper;
   /** Looks at Postfix's queue, and at whether it is set up as it should be. Rejects never: it logs. */
-  createLook(isUnderWay: (queueId: string) => boolean): () => Promise<void>;
+  createLook(queue: Pick<OwnHoldQueue, 'isUnderWay' | 'catchUp'>): () => Promise<void>;
 }
 
 interface Needs extends Pick<NodeParts, 'nodeId' | 'database' | 'records' | 'log' | 'metrics' | 'now' | 'spool'> {
@@ -52,16 +53,18 @@ export const openPostfix = (node: Needs): PostfixRoom | undefined => {
   });
   const refusals = createFailureLog(log);
 
-  const createLook = (isUnderWay: (queueId: string) => boolean) => {
+  const createLook: PostfixRoom['createLook'] = ({isUnderWay, catchUp}) => {
     const reconcile = createPostfixReconcile({nodeId, database, programs, keep, isUnderWay, adopt, now});
     const looks = createFailureLog(log);
-    let notBefore = 0;
+    let last = {at: 0, pauseMs: 0};
     let isFirst = true;
 
     return async () => {
-      if (now() < notBefore) return;
       const startedAt = now();
+      // A clock that was put back must not end the looking.
+      if (startedAt >= last.at && startedAt < last.at + last.pauseMs) return;
       try {
+        await catchUp();
         if (isFirst) await warnOfShortIds();
         isFirst = false;
         const found = await reconcile();
@@ -72,7 +75,8 @@ export const openPostfix = (node: Needs): PostfixRoom | undefined => {
         metrics.postfixFailed();
         looks.failed(error, 'Postfix’s queue could not be looked at; what is held there is listed as it last was');
       }
-      notBefore = now() + (now() - startedAt) / maxShare;
+      const at = now();
+      last = {at, pauseMs: (at - startedAt) / maxShare};
     };
   };
 

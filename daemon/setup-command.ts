@@ -1,6 +1,7 @@
 // `mfd setup`: the command line of daemon/setup.
 import {resolve} from 'node:path';
 import {type Command, Option} from 'commander';
+import {asOwnerOf} from './as-owner.ts';
 import {CommandError} from './command-error.ts';
 import {loadConfig} from './config/load.ts';
 import {dataFolder} from './data-folder.ts';
@@ -61,6 +62,7 @@ const run = async (options: Options): Promise<string> => {
       configDir: options.configDir === undefined ? undefined : resolve(options.configDir),
       hasRecipients: options.recipients ?? false,
       action,
+      asOwner: async work => asOwnerOf(folder.root, work),
       places: {...standardPlaces, ...(options.rspamdDir !== undefined && {rspamdDir: resolve(options.rspamdDir)})},
     });
   } catch (error) {

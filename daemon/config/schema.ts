@@ -199,7 +199,9 @@ const everyKey = z.strictObject({
     reconcile_interval: seconds(10).meta({description: 'Seconds between two looks at Postfix’s hold queue'}),
   }),
   retention: section({
-    days: days.default(30).meta({description: 'Days that mail is held'}),
+    days: days
+      .default(30)
+      .meta({description: 'Days that mail is held; what Postfix or somebody by hand put on hold stays until somebody acts'}),
     by_reason: section(
       Object.fromEntries(reasons.map(reason => [reason, days.optional().meta({description: keptDays(reason)})])) as Record<
         (typeof reasons)[number],

@@ -6,7 +6,16 @@ import {isWithinReach, type Reach} from '../../shared/scopes.ts';
 import type {Actor, Learner} from '../services/ports.ts';
 import {appendAudit} from '../store/audit.ts';
 import type {Database, Db} from '../store/database.ts';
-import {claim, type Ending, endLife, findHeldMail, type StoredHeldMail, strikeRecipients, unclaim} from '../store/held-mail.ts';
+import {
+  claim,
+  type Ending,
+  endLife,
+  findHeldMail,
+  type StoredHeldMail,
+  strikeRecipients,
+  unclaim,
+  unjudged,
+} from '../store/held-mail.ts';
 import {failureToAudit} from './delivery-failure.ts';
 import {type Keeper, LeftQueue} from './keeper.ts';
 import {createSharedWrites} from './shared-writes.ts';
@@ -24,6 +33,8 @@ export interface HoldActions {
   ): Promise<void>;
   /** Whether something is being done to a mail at this moment, or was done and could not be written down yet. */
   isUnderWay(queueId: string): boolean;
+  /** Writes down what was done and could not be written down then. */
+  catchUp(): Promise<void>;
   /** Resolves once no action is under way. */
   idle(): Promise<void>;
 }
@@ -235,6 +246,15 @@ export const createHoldActions = ({
       });
     },
 
+    async catchUp() {
+      for (const queueId of done.keys())
+        await inTurn(queueId, async () => {
+          const mail = await findHeldMail(database.read, queueId);
+          if (mail && isClaimed(mail)) await catchUp(mail);
+          else done.delete(queueId);
+        });
+    },
+
     isUnderWay: queueId => underWay.has(queueId) || done.has(queueId),
 
     async idle() {
@@ -247,9 +267,12 @@ export const createHoldActions = ({
  * Inbound mail that was held for what it is. Outbound mail is released and discarded for other reasons, and its words are those of
  * the answers to it; and what nobody judged was put on hold by hand.
  */
-const isLesson = ({direction, symbol_scores}: StoredHeldMail): boolean => direction === 'inbound' && symbol_scores.length > 0;
+const isLesson = ({direction, symbol_scores}: StoredHeldMail): boolean =>
+  direction === 'inbound' && symbol_scores.some(({name}) => name !== unjudged);
 
 export const leftByHand = 'it had left Postfix’s hold queue by another hand';
+
+const isClaimed = ({state}: StoredHeldMail): boolean => state === 'releasing' || state === 'discarding';
 
 const claimedState = (action: Act) => (action === 'release' ? 'releasing' : 'discarding');
 

@@ -4,11 +4,11 @@ import {isHeld} from '../store/held-mail.ts';
 import {createHeldIndex} from './held-index.ts';
 import {createHoldActions, type HoldActions, type HoldActionsNeeds, unknownMail} from './hold-actions.ts';
 
-export type OwnHoldQueue = HoldQueue & Pick<HoldActions, 'expire' | 'idle' | 'isUnderWay'>;
+export type OwnHoldQueue = HoldQueue & Pick<HoldActions, 'expire' | 'idle' | 'isUnderWay' | 'catchUp'>;
 
 export const createHoldQueue = (needs: HoldActionsNeeds): OwnHoldQueue => {
   const {nodeId, database, keeperOf, withRoom} = needs;
-  const {act, expire, idle, isUnderWay, find, audit} = createHoldActions(needs);
+  const {act, expire, idle, isUnderWay, catchUp, find, audit} = createHoldActions(needs);
 
   return {
     nodeId,
@@ -16,6 +16,7 @@ export const createHoldQueue = (needs: HoldActionsNeeds): OwnHoldQueue => {
     expire,
     idle,
     isUnderWay,
+    catchUp,
     ...createHeldIndex({nodeId, database, find}),
 
     async body(queueId, actor) {

@@ -3,7 +3,7 @@ import type {HeldMail} from '../../shared/held-mail.ts';
 import {domainOf} from '../../shared/mail-address.ts';
 import type {DomainDirectory} from '../services/domain-directory.ts';
 import type {Database} from '../store/database.ts';
-import {insertHeldMails, type NewHeldMail} from '../store/held-mail.ts';
+import {insertHeldMails, type NewHeldMail, unjudgedSymbols} from '../store/held-mail.ts';
 import {describe, listWithoutSubject} from '../store/postfix-mail.ts';
 import {chunksOf} from '../store/rows.ts';
 import {toListEntry} from './held-facts.ts';
@@ -20,9 +20,6 @@ interface Needs {
   /** Told when headers could not be read; the mails are listed without their subjects, and read when that is possible. */
   onUnreadable(error: unknown): void;
 }
-
-/** Nobody here has given it a score. */
-const symbols = [{name: 'POSTFIX_HOLD', score: 0}];
 
 export const createPostfixAdopt = ({nodeId, database, programs, domains, onHeld, onUnreadable}: Needs) => {
   let unread: Set<string> | undefined;
@@ -54,7 +51,7 @@ export const createPostfixAdopt = ({nodeId, database, programs, domains, onHeld,
     is_eight_bit: false,
     subject: found?.subject ?? '',
     score: 0,
-    symbol_scores: symbols,
+    symbol_scores: unjudgedSymbols,
     reason: 'spam',
     client_ip: found?.clientIp ?? '',
     helo: found?.helo ?? '',
@@ -66,7 +63,7 @@ export const createPostfixAdopt = ({nodeId, database, programs, domains, onHeld,
 
   /** Reads again what could not be read before. */
   const readUnread = async (): Promise<void> => {
-    unread ??= new Set(await listWithoutSubject(database.read, JSON.stringify(symbols)));
+    unread ??= new Set(await listWithoutSubject(database.read, JSON.stringify(unjudgedSymbols)));
     for (const ids of chunksOf([...unread])) {
       const found = await read(ids).catch(() => undefined);
       if (!found) return;

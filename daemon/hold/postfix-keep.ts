@@ -47,6 +47,14 @@ const arrivalMs = 10_000;
 
 export const createPostfixKeep = ({nodeId, database, onHeld, now}: Needs): PostfixKeep => {
   const arriving = new Map<string, number>();
+  /** A clock that was put back must not make it longer. */
+  const isAhead = (until: number): boolean => now() < until && until <= now() + arrivalMs;
+  const forgetArrived = () => {
+    for (const [queueId, until] of arriving) {
+      if (isAhead(until)) return;
+      arriving.delete(queueId);
+    }
+  };
   const index = createBatch<Waiting>(async mails => {
     await database.write.transaction(async tx => {
       for (const mail of mails) {
@@ -64,6 +72,7 @@ export const createPostfixKeep = ({nodeId, database, onHeld, now}: Needs): Postf
       const {symbols, ...facts} = factsOf(mail, ownership, judgement);
       const postfix = {keeper: 'postfix', queued_at: null, sha256: ''} as const;
       const entry: NewHeldMail = {...facts, ...postfix, symbol_scores: symbols, size_bytes: mail.content.sizeBytes};
+      forgetArrived();
       arriving.set(mail.queueId, now() + arrivalMs);
       const waiting = {entry, isTaken: false};
       await index(waiting);
@@ -74,7 +83,7 @@ export const createPostfixKeep = ({nodeId, database, onHeld, now}: Needs): Postf
     isArriving(queueId) {
       const until = arriving.get(queueId);
       if (until === undefined) return false;
-      if (now() < until) return true;
+      if (isAhead(until)) return true;
       arriving.delete(queueId);
       return false;
     },

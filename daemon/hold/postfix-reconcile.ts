@@ -47,7 +47,7 @@ export const createPostfixReconcile = (needs: Needs): (() => Promise<PostfixReco
   /** On hold according to the index, and not there. */
   const settleMissing = async (row: PostfixMail): Promise<boolean> => {
     const {queue_id: queueId, state, acted_by_key_id: keyId} = row;
-    if (isUnderWay(queueId) || keep.isArriving(queueId)) return false;
+    if (isUnderWay(queueId)) return false;
     const at = new Date(now()).toISOString();
     // Whoever had begun died between the act and writing it down.
     if (state === 'releasing' || state === 'discarding') {
@@ -113,6 +113,8 @@ export const createPostfixReconcile = (needs: Needs): (() => Promise<PostfixReco
   return async () => {
     const startedAt = new Date(now()).toISOString();
     const missing = new Map((await listInPostfix(database.read)).map(row => [row.queue_id, row]));
+    // As it is before the queue is looked at, which may take longer than an arrival.
+    const arriving = new Set([...missing.keys()].filter(keep.isArriving));
     const strangers: QueuedMail[] = [];
     const present: [PostfixMail, QueuedMail][] = [];
     for await (const mail of programs.queue()) {
@@ -127,7 +129,7 @@ export const createPostfixReconcile = (needs: Needs): (() => Promise<PostfixReco
     for (const [row, mail] of present) if (row.queued_at === null || row.state !== 'held') await settlePresent(row, mail);
 
     const gone: string[] = [];
-    for (const row of missing.values()) if (await settleMissing(row)) gone.push(row.queue_id);
+    for (const row of missing.values()) if (!arriving.has(row.queue_id) && (await settleMissing(row))) gone.push(row.queue_id);
 
     const reopened: string[] = [];
     const unknown = await settleStrangers(strangers, startedAt, reopened);

@@ -16,6 +16,8 @@ interface Needs {
   /** mfd.yaml */
   nodeFile: string;
   record: SetupRecord | undefined;
+  /** With the rights of whoever owns `data`. */
+  asOwner<T>(work: () => Promise<T>): Promise<T>;
 }
 
 type Undoing = (() => Promise<void>)[];
@@ -26,13 +28,16 @@ export const applyPlan = async (plan: Plan, needs: Needs): Promise<string[]> => 
   try {
     return await write(plan, needs, undoing);
   } catch (error) {
-    for (const undo of undoing.reverse()) await undo();
-    throw error;
+    // What cannot be put back is no reason to leave the rest.
+    const failures: string[] = [];
+    for (const undo of undoing.reverse()) await undo().catch(failure => failures.push(String(failure)));
+    if (failures.length === 0) throw error;
+    throw new SetupError(`${(error as Error).message}\nNot everything could be put back: ${failures.join('; ')}`, {cause: error});
   }
 };
 
 const write = async (plan: Plan, needs: Needs, undoing: Undoing): Promise<string[]> => {
-  const {postfix, data, nodeFile, record} = needs;
+  const {postfix, data, nodeFile, record, asOwner} = needs;
   const keys = plan.node.map(({key, value}) => ({name: key, before: null, after: value, entry: null}));
   const files = {
     main: await prepare(
@@ -45,7 +50,7 @@ const write = async (plan: Plan, needs: Needs, undoing: Undoing): Promise<string
       {path: join(postfix.configDir, 'master.cf'), suffix: 'before-mfd', settings: plan.master},
       undoing,
     ),
-    node: await prepare(record?.node ?? null, {path: nodeFile, suffix: 'before-setup', settings: keys}, undoing),
+    node: await prepareNode(needs, keys, undoing),
   };
   const isFolderNew = plan.folder !== undefined && !(await isThere(plan.folder.path));
   const done: SetupRecord = {
@@ -63,7 +68,10 @@ const write = async (plan: Plan, needs: Needs, undoing: Undoing): Promise<string
   for (const {path, text} of plan.created) await makeFile(path, text, undoing);
   await postfix.edit(plan.main.map(({name, after}) => ({name, value: after})));
   await postfix.editServices(plan.master.map(({name, after}) => ({name, value: after})));
-  if (plan.node.length > 0) await replaceFile(nodeFile, withKeys((await bytesOf(nodeFile))?.toString() ?? '', plan.node));
+  if (plan.node.length > 0)
+    await asOwner(async () => replaceFile(nodeFile, withKeys((await bytesOf(nodeFile))?.toString() ?? '', plan.node))).catch(
+      asAdvice(nodeFile, data),
+    );
 
   await requireTaken(plan, postfix);
   const complaint = await postfix.complaint();
@@ -74,6 +82,28 @@ const write = async (plan: Plan, needs: Needs, undoing: Undoing): Promise<string
   );
   return Object.values(files).flatMap(({copy}) => copy ?? []);
 };
+
+/** Its folder is another user's than root. */
+const prepareNode = async ({nodeFile, record, asOwner, data}: Needs, keys: Setting[], undoing: Undoing): Promise<Prepared> => {
+  const own: Undoing = [];
+  // Before it is known what there will be to undo.
+  undoing.push(async () => {
+    for (const undo of own.reverse()) await asOwner(undo);
+  });
+  const file = {path: nodeFile, suffix: 'before-setup', settings: keys};
+  const prepared = await asOwner(async () => prepare(record?.node ?? null, file, own)).catch(asAdvice(nodeFile, data));
+  return {...prepared, finish: async () => asOwner(prepared.finish)};
+};
+
+const asAdvice =
+  (nodeFile: string, data: string) =>
+  (error: NodeJS.ErrnoException): never => {
+    if (error.code !== 'EACCES' && error.code !== 'EPERM') throw error;
+    throw new SetupError(
+      `${nodeFile} is not for the owner of ${data} to change: add by hand what is shown for it without --apply, and run this again`,
+      {cause: error},
+    );
+  };
 
 interface Prepared {
   edited: EditedFile | null;
@@ -92,9 +122,9 @@ const prepare = async (
   if (settings.length === 0) return {edited, finish: async () => edited, copy: undefined};
   const before = await bytesOf(path);
   if (!before) throw new SetupError(`${path} does not exist`);
-  undoing.push(async () => replaceFile(path, before));
   const isOurs = edited === null || (await hashOf(path)) === edited.hash;
   const copy = edited ? undefined : await backUp(path, suffix);
+  undoing.push(async () => replaceFile(path, before));
   if (copy !== undefined) undoing.push(async () => rm(copy, {force: true}));
   const next = {path, backup: edited?.backup ?? copy ?? '', hash: null, settings: merged(edited?.settings ?? [], settings)};
   return {edited: next, finish: async () => ({...next, hash: isOurs ? ((await hashOf(path)) ?? null) : null}), copy};

@@ -1,5 +1,6 @@
 // `mfd setup postfix`: shows, writes or takes back what makes a Postfix that is there already ask mfd.
-import {stat} from 'node:fs/promises';
+import {lstat, realpath, stat} from 'node:fs/promises';
+import {dirname, join} from 'node:path';
 import type {LoadedConfig} from '../config/load.ts';
 import {applyPlan} from './apply.ts';
 import {bytesOf} from './kept-files.ts';
@@ -22,17 +23,24 @@ export interface SetupOptions {
   hasRecipients: boolean;
   action: 'print' | 'apply' | 'undo';
   places: Places;
+  /**
+   * Does `work` with the rights of whoever owns the data directory, and no others: what is in there is theirs, and may be a link to
+   * what is root's.
+   */
+  asOwner<T>(work: () => Promise<T>): Promise<T>;
 }
 
 /** Returns what to print. */
 export const setupPostfix = async (options: SetupOptions): Promise<string> => {
-  const {data, nodeFile, config, action} = options;
+  const {data, nodeFile, config, action, asOwner} = options;
   const configDir = options.configDir ?? config.postfix.config_dir ?? '/etc/postfix';
   if (config.postfix.config_dir !== undefined && config.postfix.config_dir !== configDir)
     throw new SetupError(
       `--config-dir is ${configDir}, and postfix.config_dir in ${nodeFile} is ${config.postfix.config_dir}; make them one`,
     );
 
+  // Postfix runs what its configuration names. Who owns mfd.yaml must not name one of their own to root.
+  if (action !== 'print' && options.configDir === undefined) await requireRoots(configDir);
   const postfix = openPostfix(configDir);
   const named: Named = {configDir, nodeFile, command: commandOf(options, configDir)};
   const record = await readRecord(configDir);
@@ -42,10 +50,10 @@ export const setupPostfix = async (options: SetupOptions): Promise<string> => {
     );
   if (action === 'undo') {
     if (!record) throw new SetupError(`there is nothing to undo: ${recordPath(configDir)} is not there`);
-    return undoneText(await undoSetup(record, postfix), named);
+    return undoneText(await undoSetup(record, postfix, asOwner), named);
   }
 
-  const nodeText = (await bytesOf(nodeFile))?.toString() ?? '';
+  const nodeText = (await asOwner(async () => bytesOf(nodeFile)))?.toString() ?? '';
   const {milter_listen: milterListen, socketmap_listen: socketmapListen} = config.postfix;
   const system = await surveyMailSystem(postfix, options.places);
   const wanted = {
@@ -58,8 +66,21 @@ export const setupPostfix = async (options: SetupOptions): Promise<string> => {
   };
   const plan = await withoutFolderThatIs(planSetup(system, wanted, record));
   if (action === 'print') return printedText(plan, named);
-  const copies = isNothing(plan) ? [] : await applyPlan(plan, {postfix, data, nodeFile, record});
+  const copies = isNothing(plan) ? [] : await applyPlan(plan, {postfix, data, nodeFile, record, asOwner});
   return appliedText(plan, named, copies);
+};
+
+const requireRoots = async (configDir: string): Promise<void> => {
+  for (const file of ['main.cf', 'master.cf']) {
+    const path = join(configDir, file);
+    for (const start of [path, await realpath(path)])
+      for (let one = start; one !== dirname(one); one = dirname(one)) {
+        if ((await lstat(one)).uid === 0) continue;
+        throw new SetupError(
+          `${one} belongs to another user than root, who would run what ${path} says: if it is right, name the folder with --config-dir`,
+        );
+      }
+  }
 };
 
 const withoutFolderThatIs = async (plan: Plan): Promise<Plan> => {

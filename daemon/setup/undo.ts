@@ -8,7 +8,11 @@ import type {Edits, PostfixTool} from './postfix-tool.ts';
 import {type EditedFile, recordPath, type Setting, type SetupRecord} from './setup-record.ts';
 
 /** Returns what was done, and what was left, in sentences. */
-export const undoSetup = async (record: SetupRecord, postfix: PostfixTool): Promise<string[]> => {
+export const undoSetup = async (
+  record: SetupRecord,
+  postfix: PostfixTool,
+  asOwner: <T>(work: () => Promise<T>) => Promise<T>,
+): Promise<string[]> => {
   const {main, master, node, created, folder} = record;
   const said: string[] = [];
   const restore = async (file: EditedFile | null, takeBack: (settings: Setting[]) => Promise<string[]>): Promise<void> => {
@@ -26,7 +30,7 @@ export const undoSetup = async (record: SetupRecord, postfix: PostfixTool): Prom
 
   await restore(main, async settings => takeBack(settings, await postfix.explicit(), postfix.edit));
   await restore(master, async settings => takeBack(settings, await overridesOf(postfix), postfix.editServices));
-  if (node) await restore(node, async settings => takeBackKeys(node.path, settings));
+  if (node) await asOwner(async () => restore(node, async settings => takeBackKeys(node.path, settings)));
   for (const {path, hash} of created) {
     if ((await hashOf(path)) === hash) await rm(path);
     else said.push(`${path} was changed since, and stays.`);

@@ -139,11 +139,19 @@ export const strikeRecipients = async (tx: Db, queueId: string, delivered: strin
   await tx('held_recipient').where({queue_id: queueId}).whereNotIn('recipient', left.map(comparableAddress)).delete();
 };
 
-/** Mail that arrived before `before`, oldest first: what the retention sweep looks at. */
+/** The only symbol of what Postfix's rules, or somebody by hand, put on hold: nobody here has given it a score. */
+export const unjudged = 'POSTFIX_HOLD';
+export const unjudgedSymbols = [{name: unjudged, score: 0}];
+
+/**
+ * Mail that arrived before `before`, oldest first: what the retention sweep looks at. Whoever put on hold what nobody here has judged
+ * had their reasons, long before this node came perhaps, and in Postfix it stays until they say otherwise.
+ */
 export const listArrivedBefore = async (db: Db, reason: string, before: string, limit: number): Promise<string[]> =>
   db<HeldMailRow>('held_mail')
     .whereRaw('is_held')
     .where({reason: reason as HeldMail['reason'], state: 'held'})
+    .whereNot({symbols: JSON.stringify(unjudgedSymbols)})
     .where('arrived_at', '<', before)
     .orderBy('arrived_at')
     .limit(limit)

@@ -1,7 +1,7 @@
 // Rows of mails whose bytes are in Postfix's hold queue, held against what is there.
 import type {Db} from './database.ts';
 import {adjustCounts} from './held-count.ts';
-import {findHeldMail, foldSubject, type HeldMailRow, type HeldState, type StoredHeldMail} from './held-mail.ts';
+import {findHeldMail, foldSubject, type HeldMailRow, type HeldState, isHeld, type StoredHeldMail} from './held-mail.ts';
 import {chunksOf} from './rows.ts';
 
 export interface PostfixMail {
@@ -49,6 +49,7 @@ export const confirmInPostfix = async (
   const mail = await findHeldMail(tx, queueId);
   if (!mail) return;
   await tx<HeldMailRow>('held_mail').where({queue_id: queueId}).update({queued_at: queuedAt, size_bytes: sizeBytes});
+  if (!isHeld(mail)) return;
   await adjustCounts(tx, mail, -1);
   await adjustCounts(tx, {...mail, size_bytes: sizeBytes}, 1);
 };

@@ -1,7 +1,8 @@
 // `mfd setup postfix` on a real Postfix, as an administrator has configured it.
 import {execFile} from 'node:child_process';
-import {appendFile, chmod, mkdir, readdir, readFile, rm, stat, writeFile} from 'node:fs/promises';
+import {appendFile, chmod, mkdir, readdir, readFile, rm, stat, symlink, writeFile} from 'node:fs/promises';
 import {dirname, join} from 'node:path';
+import {promisify} from 'node:util';
 import test, {type ExecutionContext} from 'ava';
 import {parse} from 'yaml';
 import {mfdFile, nodeFolder, run} from '../helpers/node.ts';
@@ -272,3 +273,48 @@ const asNobody = async (args: string[]): Promise<{code: number; stderr: string}>
       resolve({code: error ? Number(error.code ?? 128) : 0, stderr}),
     );
   });
+
+withPostfix('[Postfix] whoever owns the data directory cannot have root write or show what is not theirs', async t => {
+  const {setup, postfix, data} = await start(t);
+  const folder = dirname(data);
+  const [victim, secret] = [join(folder, 'victim'), join(folder, 'secret')];
+  await writeFile(victim, 'root’s', {mode: 0o600});
+  await writeFile(secret, 'secret: 1\n', {mode: 0o600});
+  await chmod(folder, 0o755);
+  await promisify(execFile)('chown', ['-R', '12345:12345', data]);
+  await symlink(victim, join(data, 'mfd.yaml.mfd-new'));
+
+  const written = await setup('--apply');
+
+  t.is(written.code, 1);
+  t.regex(written.stderr, /mfd\.yaml is not for the owner of \S+ to change: add by hand/);
+  t.is(await readFile(victim, 'utf8'), 'root’s');
+  t.is((await stat(victim)).uid, 0);
+  t.false((await readFile(join(postfix.configDir, 'main.cf'), 'utf8')).includes('mfd/milter.sock'));
+
+  await rm(join(data, 'mfd.yaml.mfd-new'));
+  t.is((await setup('--apply')).code, 0);
+  t.is((await stat(join(data, 'mfd.yaml'))).uid, 12345);
+  const [copy] = (await readdir(data)).filter(name => name.startsWith('mfd.yaml.'));
+  await rm(join(data, copy ?? ''));
+  await symlink(secret, join(data, copy ?? ''));
+
+  const undone = await setup('--undo');
+
+  t.not(undone.code, 0);
+  t.false((await readFile(join(data, 'mfd.yaml'), 'utf8')).includes('secret'));
+});
+
+withPostfix('[Postfix] a configuration of Postfix that is not root’s is not taken from mfd.yaml', async t => {
+  const {postfix, data} = await start(t);
+  const own = join(data, 'postfix');
+  await promisify(execFile)('cp', ['-r', postfix.configDir, own]);
+  await promisify(execFile)('chown', ['-R', '12345:12345', data]);
+  await chmod(dirname(data), 0o755);
+  await appendFile(join(data, 'mfd.yaml'), `\npostfix:\n  config_dir: ${own}\n`);
+
+  const {code, stderr} = await run(mfdFile, ['setup', 'postfix', '--data', data, '--apply']);
+
+  t.is(code, 1);
+  t.regex(stderr, /belongs to another user than root, who would run what \S+main\.cf says/);
+});

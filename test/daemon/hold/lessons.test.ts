@@ -65,10 +65,19 @@ test('outbound mail, and mail that nobody judged, teach nothing', async t => {
   const {mails, lessons} = await startTaught(t);
   await mails.hold('Q00001', {direction: 'outbound'});
   await mails.hold('Q00002');
-  await mails.database.write('held_mail').where({queue_id: 'Q00002'}).update({symbols: '[]'});
+  await mails.hold('Q00003');
+  const setSymbols = async (queue_id: string, symbols: object[]) =>
+    mails.database
+      .write('held_mail')
+      .where({queue_id})
+      .update({symbols: JSON.stringify(symbols)});
+  await setSymbols('Q00002', []);
+  // As Postfix's own rules and administrators put mail on hold.
+  await setSymbols('Q00003', [{name: 'POSTFIX_HOLD', score: 0}]);
 
   await mails.queue.act('discard', 'Q00001', operator);
   await mails.queue.act('release', 'Q00002', operator);
+  await mails.queue.act('discard', 'Q00003', operator);
 
   t.deepEqual(lessons, []);
 });

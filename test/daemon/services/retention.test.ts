@@ -39,6 +39,23 @@ test('a mail is held for as long as is set, to the millisecond, and no longer th
   t.deepEqual(await test.spool.names(), []);
 });
 
+test('what others put on hold in Postfix is not removed, and keeps nothing else from being so', async t => {
+  const test = await arrange(t);
+  await test.hold('Foreign0000');
+  const {database} = test;
+  await database.write('held_mail').update({keeper: 'postfix', symbols: JSON.stringify([{name: 'POSTFIX_HOLD', score: 0}])});
+  const {rowid: _, ...row} = {rowid: 0, ...(await database.read('held_mail').first())};
+  for (let n = 1; n <= 500; n += 1) await database.write('held_mail').insert({...row, queue_id: `Foreign${1000 + n}`});
+  await test.hold('Mail000001', {arrivedAt: arrived + 1});
+  test.now = arrived + 100 * dayMs;
+
+  const expired = await test.retention.sweep();
+
+  t.is(expired, 1);
+  t.is(await test.stateOf('Foreign0000'), 'held');
+  t.is(await test.stateOf('Mail000001'), 'expired');
+});
+
 test('while nobody can see what is held nothing is removed', async t => {
   const test = await arrange(t);
   await test.hold('Mail000001');
