@@ -42,7 +42,7 @@ export const setupPostfix = async (options: SetupOptions): Promise<string> => {
     );
   if (action === 'undo') {
     if (!record) throw new SetupError(`there is nothing to undo: ${recordPath(configDir)} is not there`);
-    return undoneText(await undoSetup(record, postfix), named);
+    return undoneText(await undoSetup(record, postfix), record, named);
   }
 
   const nodeText = (await bytesOf(nodeFile))?.toString() ?? '';
