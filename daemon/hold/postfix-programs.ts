@@ -56,6 +56,8 @@ export const createPostfixPrograms = ({
     return isRoot ? runProgram({file, args: all, input}, timeoutMs) : runProgram(bySudo(file, all, input), timeoutMs);
   };
 
+  const refusedAsRoot = (name: string, ran: Ran) => new PostfixRefusal(name, ran, rightMissing(helperSocket));
+
   return {
     async *queue() {
       const {stdout, ended} = own('postqueue', ['-j']);
@@ -68,7 +70,7 @@ export const createPostfixPrograms = ({
       const [said, ran] = await Promise.all([readable(text(stdout), ''), settled(ended)]);
       const changed = changedIds(`${said}\n${ran.stderr}`);
       // It fails as a whole only before it has done anything, and says of each what it did.
-      if (ran.code !== 0 && changed.size === 0) throw refused('postsuper', {...ran, stderr: `${ran.stderr}${said}`});
+      if (ran.code !== 0 && changed.size === 0) throw refusedAsRoot('postsuper', {...ran, stderr: `${ran.stderr}${said}`});
       return changed;
     },
 
@@ -81,7 +83,7 @@ export const createPostfixPrograms = ({
     async headers(ids) {
       const {stdout, ended} = asRoot('postcat', ['-ehq', ...ids], {verb: 'headers', ids});
       const [said, ran] = await Promise.all([readable(buffer(stdout), Buffer.alloc(0)), settled(ended)]);
-      if (ran.code !== 0 && said.length === 0 && !isMissing(ran)) throw refused('postcat', ran);
+      if (ran.code !== 0 && said.length === 0 && !isMissing(ran)) throw refusedAsRoot('postcat', ran);
       return said.toString('latin1');
     },
 
@@ -107,7 +109,7 @@ const readable = async <T>(said: Promise<T>, nothing: T): Promise<T> => said.cat
 
 const insist = async (ended: Promise<Ran>, name: string): Promise<void> => {
   const ran = await settled(ended);
-  if (ran.code !== 0) throw refused(name, ran);
+  if (ran.code !== 0) throw new PostfixRefusal(name, ran, queueUnreadable);
 };
 
 /** The helper keeps what postcat says of its errors to its own log. */
@@ -119,12 +121,14 @@ const changedIds = (said: string): Set<string> =>
     [...said.matchAll(/^\S*postsuper: ([0-9A-Za-z]+): (?:released from hold|requeued|removed)$/gm)].map(([, id = '']) => id),
   );
 
-/** A caller is told whom to ask; what the program said is for the log of the node. */
+/** A caller is told whom to ask; what the program said, and what helps, is for the log of the node. */
 export class PostfixRefusal extends Fault {
-  constructor(program: string, {code, stderr}: Ran) {
+  constructor(program: string, {code, stderr}: Ran, remedy: string) {
     const said = stderr.trim().split('\n')[0]?.slice(0, 300) ?? '';
-    const isForbidden = /^sudo:|reserved for the superuser|Permission denied|EACCES|ENOENT|exit status 64/.test(said);
-    const cause = new Error(`${program} ended with status ${code}: ${said}${isForbidden ? `; ${rightMissing}` : ''}`);
+    const isForbidden = /^sudo:|reserved for the superuser|Permission denied|EACCES|ENOENT|ECONNREFUSED|exit status 64/.test(
+      said,
+    );
+    const cause = new Error(`${program} ended with status ${code}: ${said}${isForbidden ? `; ${remedy}` : ''}`);
     super('unavailable', 'Postfix’s queue could not be used; the log of this node says why. Nothing was done', {
       cause,
       retryAfterSeconds: 30,
@@ -132,7 +136,10 @@ export class PostfixRefusal extends Fault {
   }
 }
 
-export const rightMissing =
-  'mfd may not run it as root: install the lines of deploy/sudoers as /etc/sudoers.d/mfd, or set postfix.helper_socket (see man mfd)';
+/** What to do about a program that is root's. */
+const rightMissing = (helperSocket: string | undefined): string =>
+  helperSocket === undefined
+    ? 'mfd may not run it as root: install its file sudoers as /etc/sudoers.d/mfd, or set postfix.helper_socket (see man mfd)'
+    : `nobody runs it as root at ${helperSocket}: systemctl start mfd-postfix.socket, or see postfix.helper_socket (man mfd)`;
 
-const refused = (program: string, ran: Ran): PostfixRefusal => new PostfixRefusal(program, ran);
+const queueUnreadable = 'the user of mfd has to be in the group postdrop, and Postfix installed (see man mfd)';
