@@ -1,5 +1,6 @@
 // JSON lines on stderr. What a mail or a key says stays out of them, also where an error repeats it.
 import pino, {type Logger} from 'pino';
+import {Fault} from '../shared/fault.ts';
 import {databaseErrorText} from './store/database.ts';
 
 export const createLog = (level: string): Logger =>
@@ -13,7 +14,8 @@ export const describeError = (error: unknown, depth = 0): unknown => {
   if (!(error instanceof Error)) return String(error);
   const {code} = error as NodeJS.ErrnoException;
   const message = databaseErrorText(error) ?? error.message;
-  const stack = error.stack ?? '';
+  // What is for a caller to hear is no bug of ours: where it was thrown says nothing that the message does not.
+  const stack = error instanceof Fault ? '' : (error.stack ?? '');
   // The stack begins with the message, of any number of lines.
   const start = stack.indexOf(error.message);
   const frames = start < 0 ? '' : stack.slice(start + error.message.length);
@@ -21,7 +23,7 @@ export const describeError = (error: unknown, depth = 0): unknown => {
     type: error.name,
     message,
     ...(code !== undefined && {code}),
-    stack: `${error.name}: ${message}${frames}`,
+    ...(stack !== '' && {stack: `${error.name}: ${message}${frames}`}),
     ...(error.cause !== undefined && depth < maxCauses && {cause: describeError(error.cause, depth + 1)}),
   };
 };

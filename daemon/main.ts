@@ -189,8 +189,12 @@ const report = (error: unknown): number => {
 /** Errors of the system, in words; one line, no stack. */
 const describe = (error: unknown, text: string): string => {
   const {code, address, port} = error as {code?: string; address?: string; port?: number};
-  const where = address === undefined ? '' : ` ${address}${port === undefined ? '' : `:${port}`}`;
+  // Of a unix socket the port is -1.
+  const isPath = address?.startsWith('/') ?? false;
+  const where = address === undefined ? '' : ` ${address}${isPath || port === undefined ? '' : `:${port}`}`;
   if (code === 'EADDRINUSE') return `the address${where} is in use; stop what listens there, or choose another one in mfd.yaml`;
+  if (isPath && (code === 'EACCES' || code === 'ENOENT' || code === 'EROFS'))
+    return `cannot listen on${where}: its folder is not there, or not for this user to write to; for a Postfix on this host mfd setup postfix --apply makes it`;
   if (code === 'EACCES' && where) return `no permission to listen on${where}`;
   if (code === 'EADDRNOTAVAIL') return `the address${where} is not one of this machine`;
   const said = error instanceof Error ? databaseErrorText(error) : undefined;

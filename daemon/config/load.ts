@@ -84,8 +84,14 @@ export const readText = async (file: string, key: string): Promise<string> => {
   } catch (error) {
     const {code} = error as NodeJS.ErrnoException;
     const why = code === 'ENOENT' ? 'does not exist' : `cannot be read (${code})`;
-    throw key === file ? new ConfigError(`${file} ${why}`) : new ConfigError(`${key}: ${file} ${why}`, key);
+    throw key === file ? new ConfigError(`${file} ${why}${nodeAdvice(code)}`) : new ConfigError(`${key}: ${file} ${why}`, key);
   }
+};
+
+/** Who has no mfd.yaml has forgotten to make a node, or looks for it in another folder. */
+const nodeAdvice = (code: string | undefined): string => {
+  if (code === 'ENOENT') return '; make a node there with mfd init or mfd join first, or correct --data';
+  return code === 'EACCES' ? '; run this as root, or as the user who owns it' : '';
 };
 
 const valuesOf = (file: string, document: Document): unknown => {

@@ -207,8 +207,9 @@ export const createHoldActions = ({
         throw new Fault('conflict', `${nodeId}/${queueId} was ${mail.state} at ${mail.acted_at}; that cannot be undone`);
       case 'expired':
       case 'lost':
-      case 'gone':
         throw unknownMail(nodeId, queueId);
+      case 'gone':
+        throw new Fault('not_found', `${nodeId}/${queueId} left Postfix’s hold queue by another hand, before ${mail.acted_at}`);
       case 'releasing':
       case 'discarding':
         return catchUp(mail).then(async () => attempt(action, queueId, actor));

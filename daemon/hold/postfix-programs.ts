@@ -59,6 +59,9 @@ export const createPostfixPrograms = ({
     return isRoot ? runProgram({file, args: all, input}, timeoutMs) : runProgram(bySudo(file, all, input), timeoutMs);
   };
 
+  const refusedAsRoot = (name: string, ran: Ran, done?: ReadonlySet<string>) =>
+    new PostfixRefusal(name, ran, {remedy: rightMissing(helperSocket), ...(done && {done})});
+
   return {
     async *queue() {
       const {stdout, ended} = own('postqueue', ['-j']);
@@ -80,7 +83,7 @@ export const createPostfixPrograms = ({
       const changed = changedIds(`${said}\n${ran.stderr}`);
       // It says of each what it did, and nothing of those that are not there; but it may end, or be ended, before it has come to all.
       const hasTriedAll = ran.code === 0 && !unableTo.test(all);
-      if (changed.size < ids.length && !hasTriedAll) throw new PostfixRefusal('postsuper', {...ran, stderr: all}, changed);
+      if (changed.size < ids.length && !hasTriedAll) throw refusedAsRoot('postsuper', {...ran, stderr: all}, changed);
       return changed;
     },
 
@@ -93,7 +96,7 @@ export const createPostfixPrograms = ({
     async headers(ids) {
       const {stdout, ended} = asRoot('postcat', ['-ehq', ...ids], {verb: 'headers', ids});
       const [said, ran] = await Promise.all([readable(buffer(stdout), Buffer.alloc(0)), settled(ended)]);
-      if (ran.code !== 0 && said.length === 0 && !isMissing(ran)) throw refused('postcat', ran);
+      if (ran.code !== 0 && said.length === 0 && !isMissing(ran)) throw refusedAsRoot('postcat', ran);
       return said.toString('latin1');
     },
 
@@ -121,7 +124,7 @@ const readable = async <T>(said: Promise<T>, nothing: T): Promise<T> => said.cat
 
 const insist = async (ended: Promise<Ran>, name: string): Promise<void> => {
   const ran = await settled(ended);
-  if (ran.code !== 0) throw refused(name, ran);
+  if (ran.code !== 0) throw new PostfixRefusal(name, ran, {remedy: queueUnreadable});
 };
 
 /** The helper keeps what postcat says of its errors to its own log. */
@@ -136,16 +139,23 @@ const changedIds = (said: string): Set<string> =>
 /** As of a file that it may not remove. */
 const unableTo = /^\S*postsuper: warning: (?:remove|rename|requeue) /m;
 
-/** A caller is told whom to ask; what the program said is for the log of the node. */
+interface Circumstances {
+  remedy: string;
+  done?: ReadonlySet<string>;
+}
+
+/** A caller is told whom to ask; what the program said, and what helps, is for the log of the node. */
 export class PostfixRefusal extends Fault {
   /** What it was asked to do and did all the same. */
   readonly done: ReadonlySet<string>;
 
-  constructor(program: string, {code, stderr, cutOff}: Ran & {cutOff?: string}, done: ReadonlySet<string> = new Set()) {
+  constructor(program: string, {code, stderr, cutOff}: Ran & {cutOff?: string}, {remedy, done = new Set()}: Circumstances) {
     const trouble = stderr.split('\n').filter(line => line.trim() !== '' && changedIds(line).size === 0);
     const said = (cutOff ?? trouble[0]?.trim() ?? '').slice(0, 300);
-    const isForbidden = /^sudo:|reserved for the superuser|Permission denied|EACCES|ENOENT|exit status 64/.test(said);
-    const cause = new Error(`${program} ended with status ${code}: ${said}${isForbidden ? `; ${rightMissing}` : ''}`);
+    const isForbidden = /^sudo:|reserved for the superuser|Permission denied|EACCES|ENOENT|ECONNREFUSED|exit status 64/.test(
+      said,
+    );
+    const cause = new Error(`${program} ended with status ${code}: ${said}${isForbidden ? `; ${remedy}` : ''}`);
     if (cutOff === undefined) super('unavailable', nothingDone, {cause, retryAfterSeconds: 30});
     else super('outcome_unknown', mayBeDone, {cause});
     this.done = done;
@@ -156,7 +166,10 @@ const nothingDone = 'Postfix’s queue could not be used; the log of this node s
 const mayBeDone =
   'Postfix did not say in time what became of it; the log of this node says why. GET /mail/quarantine shows in a minute whether the mail is still held';
 
-export const rightMissing =
-  'mfd may not run it as root: install the lines of deploy/sudoers as /etc/sudoers.d/mfd, or set postfix.helper_socket (see man mfd)';
+/** What to do about a program that is root's. */
+const rightMissing = (helperSocket: string | undefined): string =>
+  helperSocket === undefined
+    ? 'mfd may not run it as root: install its file sudoers as /etc/sudoers.d/mfd, or set postfix.helper_socket (see man mfd)'
+    : `nobody runs it as root at ${helperSocket}: systemctl start mfd-postfix.socket, or see postfix.helper_socket (man mfd)`;
 
-const refused = (program: string, ran: Ran & {cutOff?: string}): PostfixRefusal => new PostfixRefusal(program, ran);
+const queueUnreadable = 'the user of mfd has to be in the group postdrop, and Postfix installed (see man mfd)';

@@ -4,6 +4,7 @@ import {stat} from 'node:fs/promises';
 import {join} from 'node:path';
 import {promisify} from 'node:util';
 import {bytesOf} from './kept-files.ts';
+import {listEntries} from './postfix-list.ts';
 import type {PostfixService, PostfixTool} from './postfix-tool.ts';
 import {rspamdOptions} from './rspamd-options.ts';
 
@@ -54,7 +55,7 @@ export const surveyMailSystem = async (postfix: PostfixTool, {rspamdDir, unitDir
     explicit,
     defaultRelayDomains: isDefaultEmpty ? '' : await postfix.value('relay_domains'),
     restrictions: `${relayed} ${recipients}`,
-    destinations: await postfix.expanded('mydestination'),
+    destinations: [...new Set(listEntries(await postfix.expanded('mydestination')))].join(', '),
     milterProtocol: await postfix.expanded('milter_protocol'),
     services: await postfix.services(),
     rspamd: (await isThere(join(rspamdDir, 'rspamd.conf'))) ? {optionsFile, options: await ownerOf(optionsFile)} : undefined,

@@ -40,7 +40,8 @@ interface Ran {
 export const openPostfix = (configDir: string): PostfixTool => {
   const insist = async (program: string, args: string[]): Promise<string> => {
     const {code, stdout, stderr} = await run(program, ['-c', configDir, ...args]);
-    if (code !== 0) throw new SetupError(complaintIn(stderr) || `${program} failed with exit status ${code}`);
+    if (code !== 0)
+      throw new SetupError(`${complaintIn(stderr) || `${program} failed with exit status ${code}`}${adviceOn(stderr)}`);
     return stdout;
   };
   const change = async (edits: Edits, [set, unset]: [string, string]): Promise<void> => {
@@ -88,6 +89,12 @@ const complaintIn = (stderr: string): string => {
   const fatal = lines.filter(line => !line.includes(' warning: '));
   return (fatal.length > 0 ? fatal : lines).map(line => line.replace(/^\S*postconf: |^\S*postmap: /, '')).join('\n');
 };
+
+/** Debian's package leaves it unconfigured where nobody was there to be asked. */
+const adviceOn = (stderr: string): string =>
+  /open \S+\/main\.cf: No such file or directory/.test(stderr)
+    ? '; configure Postfix first, on Debian with dpkg-reconfigure postfix, or correct --config-dir'
+    : '';
 
 const settingsIn = (stdout: string): Map<string, string> =>
   new Map(

@@ -50,7 +50,7 @@ export const setupPostfix = async (options: SetupOptions): Promise<string> => {
     );
   if (action === 'undo') {
     if (!record) throw new SetupError(`there is nothing to undo: ${recordPath(configDir)} is not there`);
-    return undoneText(await undoSetup(record, postfix, asOwner), named);
+    return undoneText(await undoSetup(record, postfix, asOwner), record, named);
   }
 
   const nodeText = (await asOwner(async () => bytesOf(nodeFile)))?.toString() ?? '';

@@ -2,6 +2,7 @@
 import {safeBlock} from '../../shared/safe-text.ts';
 import {withKeys} from './node-config.ts';
 import type {Plan} from './plan.ts';
+import type {SetupRecord} from './setup-record.ts';
 
 export interface Named {
   configDir: string;
@@ -49,17 +50,27 @@ export const appliedText = (plan: Plan, named: Named, copies: string[]): string 
     : `${planText(plan, named)}
 Written${copies.length > 0 ? `; what was there is kept in ${copies.join(', ')}` : ''}.
 Go on in this order, as Postfix has all mail wait while it cannot ask mfd:
-  1. restart mfd, such as with systemctl restart mfd${plan.created.length > 0 ? ', and Rspamd' : ''}
+  1. ${restart(plan.created.length > 0)}
   2. postfix${named.configDir === '/etc/postfix' ? '' : ` -c ${named.configDir}`} reload
 To take it back:
   ${named.command} --undo`;
 
-export const undoneText = (said: string[], {configDir}: Named): string =>
+export const undoneText = (said: string[], {created, main}: SetupRecord, {configDir}: Named): string =>
   safeBlock(`${said.join('\n')}
-Mail that is held stays in Postfix’s hold queue.
+Mail that is held stays in Postfix’s hold queue.${main?.settings.some(({name}) => name === 'enable_long_queue_ids') ? renamed : ''}
 Go on in this order, as Postfix has all mail wait while it cannot ask mfd:
   1. postfix${configDir === '/etc/postfix' ? '' : ` -c ${configDir}`} reload
-  2. restart mfd`);
+  2. ${restart(created.length > 0)}`);
+
+/** postsuper(1), which `postfix reload` runs, renames what has a long id once these are off. */
+const renamed = `
+As enable_long_queue_ids is what it was before, Postfix gives it other ids at the next reload, by which mfd does not know it:
+release or discard first what you would still decide about.`;
+
+const restart = (isRspamdChanged: boolean): string =>
+  isRspamdChanged
+    ? 'restart mfd and Rspamd, such as with systemctl restart rspamd mfd'
+    : 'restart mfd, such as with systemctl restart mfd';
 
 const section = (title: string, lines: string[]): string =>
   lines.length === 0 ? '' : `${title}\n${lines.map(line => `  ${line}\n`).join('')}`;

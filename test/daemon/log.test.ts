@@ -1,5 +1,6 @@
 import test from 'ava';
 import {describeError} from '../../daemon/log.ts';
+import {Fault} from '../../shared/fault.ts';
 import {testDatabase} from '../helpers/database.ts';
 
 test('an error of the database is told without the values of its statement', async t => {
@@ -21,4 +22,12 @@ test('what is no error, and an error that causes itself, are told too', t => {
 
   t.is(describeError('text'), 'text');
   t.regex(JSON.stringify(describeError(circular)), /round/);
+});
+
+test('what a caller is told has no stack in the log, and what caused it has', t => {
+  const told = describeError(new Fault('unavailable', 'Rspamd cannot be reached', {cause: new Error('ECONNREFUSED')}));
+
+  t.like(told, {type: 'Fault', message: 'unavailable: Rspamd cannot be reached', cause: {message: 'ECONNREFUSED'}});
+  t.false(Object.hasOwn(told as object, 'stack'));
+  t.regex((told as {cause: {stack: string}}).cause.stack, /log\.test\.ts/);
 });

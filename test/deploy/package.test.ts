@@ -118,6 +118,14 @@ withPostfix(
     t.is(sockets, 'mfd:postfix 2750');
     t.deepEqual(await groups(), first);
     t.is(await system.insist('stat -c "%U:%G %a" /var/spool/postfix/mfd'), sockets);
+    const quiet = await system.insist('sh /mnt/prerm remove 2>&1');
+    await system.insist('mkdir -p /etc/postfix && touch /etc/postfix/mfd-setup.json');
+    t.is(quiet, '');
+    t.is(await system.insist('sh /mnt/prerm upgrade 0.9.0 2>&1'), '');
+    t.regex(
+      await system.insist('sh /mnt/prerm remove 2>&1'),
+      /^WARNING: Postfix still asks mfd[\s\S]*mfd setup postfix .* --undo/,
+    );
     const triggers = await readFile(join(root, 'package/debian/triggers'), 'utf8');
     t.regex(triggers, /^interest-noawait \/usr\/sbin\/postsuper$/m);
   },

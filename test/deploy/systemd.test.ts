@@ -64,6 +64,13 @@ withSystemd(titleOf('the drop-in for port 25 that the unit tells of leaves the s
   t.is(status, 0, output);
 });
 
+test('the helper lets the programs of Postfix see that there is IPv4 and IPv6, and nobody beyond the host', async t => {
+  const helper = await readFile(join(shipped, 'mfd-postfix@.service'), 'utf8');
+
+  for (const line of ['RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6', 'PrivateNetwork=yes', 'IPAddressDeny=any'])
+    t.true(helper.split('\n').includes(line), line);
+});
+
 test('the user, the data and the programs are the ones that the package makes', async t => {
   const service = await readFile(join(shipped, 'mfd.service'), 'utf8');
   const socket = await readFile(join(shipped, 'mfd-postfix.socket'), 'utf8');

@@ -74,7 +74,9 @@ ifPostfix(named('a mail released or deleted by hand disappears, and one held aga
 
   const [left] = await node.untilHeld(1);
   t.is(left?.queue_id, idOf(kept));
-  t.is((await node.act('release', released as never)).status, 404);
+  const late = await node.act('release', released as never);
+  t.is(late.status, 404);
+  t.regex(late.json.error.detail, /left Postfix’s hold queue by another hand, before 20/);
   const {json} = await node.api('GET', 'audit?action=quarantine.gone');
   t.deepEqual(json.data.map(({target}: {target: string}) => target.split('/')[1]).sort(), [idOf(released), idOf(deleted)].sort());
 });

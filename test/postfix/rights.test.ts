@@ -61,7 +61,7 @@ withHelper(helperTitle, async t => {
 
 const [withPostfix, deafTitle] = serialUnless(
   postfixMissing(),
-  'without the right mail is listed, an action is answered 503, and the log says what is to be installed',
+  'without the right mail is listed, an action is answered 503, and the log says what is to be started',
 );
 withPostfix(deafTitle, async t => {
   const node = await startPostfixNode(t, {settings: holdEverything, helper: async () => '/nonexistent/helper.sock'});
@@ -75,7 +75,7 @@ withPostfix(deafTitle, async t => {
   t.is(json.error.code, 'unavailable');
   t.regex(json.error.detail, /Nothing was done/);
   t.notRegex(json.error.detail, /nonexistent/);
-  t.regex(node.log(), /mfd may not run it as root: install the lines of deploy\/sudoers/);
+  t.regex(node.log(), /nobody runs it as root at \/nonexistent\/helper\.sock: systemctl start mfd-postfix\.socket/);
   t.is((await node.held()).length, 1);
 });
 

@@ -134,7 +134,7 @@ withPostfix('[Postfix] doing it twice changes nothing, and undoing gives every f
   t.deepEqual(again, applied);
   t.deepEqual(await files(), before);
   t.false((await readdir(postfix.queueDir)).includes('mfd'));
-  t.regex(undone.stdout, /1\. postfix -c \S+ reload[\s\S]*2\. restart mfd/);
+  t.regex(undone.stdout, /other ids at the next reload[\s\S]*1\. postfix -c \S+ reload[\s\S]*2\. restart mfd/);
   const nothing = await setup('--undo');
   t.is(nothing.code, 1);
   t.regex(nothing.stderr, /^mfd: there is nothing to undo/);
@@ -212,6 +212,24 @@ withPostfix('[Postfix] what postfix check does not take is put back, and its wor
   t.false((await readdir(postfix.queueDir)).includes('mfd'));
 });
 
+withPostfix('[Postfix] the note on what Postfix delivers itself names a domain once', async t => {
+  const {setup} = await start(t, 'myhostname = mx1.example.com\nmydestination = $myhostname, mx1.example.com, , localhost\n');
+
+  const {stdout} = await setup();
+
+  t.regex(stdout, /for mydestination itself \(mx1\.example\.com, localhost\); keep/);
+});
+
+withPostfix('[Postfix] a Postfix without a main.cf is to be configured first', async t => {
+  const {setup, postfix} = await start(t);
+  await rm(join(postfix.configDir, 'main.cf'));
+
+  const {code, stderr} = await setup();
+
+  t.is(code, 1);
+  t.regex(stderr, /main\.cf: No such file or directory; configure Postfix first, on Debian with dpkg-reconfigure postfix/);
+});
+
 withPostfix('[Postfix] a main.cf that cannot be read is left alone, with the line that is wrong', async t => {
   const {setup, files} = await start(t, '\nno setting at all\n');
   const before = await files();
@@ -230,15 +248,17 @@ withPostfix(
     const options = join(rspamdDir, 'local.d', 'options.inc');
     await writeFile(join(rspamdDir, 'rspamd.conf'), '');
 
-    await setup('--apply');
+    const applied = await setup('--apply');
     const written = await readFile(options, 'utf8');
     const scanner = parse(await readFile(join(data, 'mfd.yaml'), 'utf8')).scanner;
-    await setup('--undo');
+    const undone = await setup('--undo');
     const isGone = !(await readdir(join(rspamdDir, 'local.d'))).includes('options.inc');
     await writeFile(options, 'dns { timeout = 5s; }\n');
     const {stdout} = await setup('--apply');
 
     t.regex(written, /retransmits = 2;/);
+    t.regex(applied.stdout, /1\. restart mfd and Rspamd, /);
+    t.regex(undone.stdout, /2\. restart mfd and Rspamd, /);
     t.is((await stat(options)).mode & 0o777, 0o644);
     t.deepEqual(scanner, {type: 'rspamd'});
     t.true(isGone);

@@ -54,6 +54,12 @@ test('the ready line names the milter, whose socket goes with the node', async t
   const second = startDaemon(t, join(folder, 'other'), env);
   t.is(await second.ended, 1);
   t.regex(second.stderr(), /is in use; stop what listens there, or choose another one in mfd\.yaml\n$/);
+  const third = startDaemon(t, join(folder, 'third'), {...env, MFD_POSTFIX_MILTER_LISTEN: `unix:${folder}/nowhere/milter.sock`});
+  t.is(await third.ended, 1);
+  t.regex(
+    third.stderr(),
+    /cannot listen on \S+\/nowhere\/milter\.sock: its folder is not there, .* mfd setup postfix --apply makes it\n$/,
+  );
   daemon.signal('SIGTERM');
   t.is(await daemon.ended, 0);
 

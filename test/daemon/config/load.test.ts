@@ -142,7 +142,7 @@ test('a file that is not there, or cannot be read, is named', async t => {
 
   await t.throwsAsync(loadConfig(join(folder, 'mfd.yaml'), {}), {
     instanceOf: ConfigError,
-    message: `${folder}/mfd.yaml does not exist`,
+    message: `${folder}/mfd.yaml does not exist; make a node there with mfd init or mfd join first, or correct --data`,
   });
   await t.throwsAsync(loadConfig(folder, {}), {instanceOf: ConfigError, message: `${folder} cannot be read (EISDIR)`});
 });
