@@ -59,7 +59,9 @@ export const openPostfix = (node: Needs): PostfixRoom | undefined => {
     let last = {at: 0, pauseMs: 0};
     let isFirst = true;
 
-    return async () => {
+    let running: Promise<void> | undefined;
+
+    const lookOnce = async () => {
       const startedAt = now();
       // A clock that was put back must not end the looking.
       if (startedAt >= last.at && startedAt < last.at + last.pauseMs) return;
@@ -77,6 +79,14 @@ export const openPostfix = (node: Needs): PostfixRoom | undefined => {
       }
       const at = now();
       last = {at, pauseMs: (at - startedAt) / maxShare};
+    };
+
+    // The first one is not waited for, and two at once would both find the same mails new.
+    return async () => {
+      running ??= lookOnce().finally(() => {
+        running = undefined;
+      });
+      return running;
     };
   };
 

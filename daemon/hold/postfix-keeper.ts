@@ -6,6 +6,7 @@ import {createBatch} from './batch.ts';
 import {type Keeper, LeftQueue} from './keeper.ts';
 import {readBody} from './postfix-body.ts';
 import {type PostfixPrograms, PostfixRefusal, type QueueVerb} from './postfix-programs.ts';
+import {queueIdTime} from './queue-id-time.ts';
 import {createTickets} from './tickets.ts';
 
 interface Needs {
@@ -30,6 +31,8 @@ interface Asked {
 const maxBatch = 1000;
 const none: ReadonlySet<string> = new Set();
 const flushConcurrency = 4;
+/** The helper takes 16 connections at a time and turns away all others (mfd-postfix.socket): bodies must not take the last. */
+const bodyConcurrency = 8;
 const arrivalPauseMs = 100;
 const arrivalTries = 20;
 
@@ -49,6 +52,7 @@ export const createPostfixKeeper = ({programs, isArriving, lifetimeMs, tmpDir, o
     });
   const changers = {release: changer('release'), requeue: changer('requeue'), discard: changer('discard')};
   const flushing = createTickets(flushConcurrency);
+  const reading = createTickets(bodyConcurrency);
 
   /** Rejects with LeftQueue when the mail is not on hold. */
   const change = async (verb: QueueVerb, queueId: string): Promise<void> => {
@@ -66,9 +70,13 @@ export const createPostfixKeeper = ({programs, isArriving, lifetimeMs, tmpDir, o
     }
   };
 
-  /** Postfix would bounce it at the first delay, as its time in the queue counts from its arrival. */
-  const isOld = async ({queued_at, arrived_at}: StoredHeldMail): Promise<boolean> => {
-    const since = queued_at === null ? Date.parse(arrived_at) : queued_at * 1000;
+  /**
+   * Postfix would bounce it at the first delay, as its time in the queue counts from when its queue file was made. One that was
+   * requeued keeps the time of its arrival: by that one it would be old for ever, and a rule that holds it each time would never let it go.
+   */
+  const isOld = async ({queue_id, queued_at, arrived_at}: StoredHeldMail): Promise<boolean> => {
+    const seconds = queueIdTime(queue_id) ?? queued_at;
+    const since = seconds === null ? Date.parse(arrived_at) : seconds * 1000;
     return now() - since > (await lifetimeMs()) / 2;
   };
 
@@ -76,7 +84,7 @@ export const createPostfixKeeper = ({programs, isArriving, lifetimeMs, tmpDir, o
     isReadableToTheEnd: false,
 
     async release(mail) {
-      // Requeued it is another mail to Postfix, with a time and an id of its own, and delivered at once.
+      // Requeued it is another mail to Postfix, with a queue file and an id of its own, and delivered at once.
       if (await isOld(mail)) return change('requeue', mail.queue_id);
       await change('release', mail.queue_id);
       await flushing(async () => programs.flush(mail.queue_id)).catch(error => onNotFlushed(mail.queue_id, error));
@@ -84,6 +92,6 @@ export const createPostfixKeeper = ({programs, isArriving, lifetimeMs, tmpDir, o
 
     discard: async mail => change('discard', mail.queue_id),
     forget: async () => {},
-    body: async mail => readBody(programs, mail.queue_id, tmpDir),
+    body: async mail => reading(async () => readBody(programs, mail.queue_id, tmpDir)),
   };
 };

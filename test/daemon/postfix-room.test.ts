@@ -2,7 +2,7 @@ import test from 'ava';
 import {openPostfix} from '../../daemon/postfix-room.ts';
 import {testQueue} from '../helpers/hold-queue.ts';
 
-test('with the clock put back Postfix’s queue is looked at as before', async t => {
+test('with the clock put back Postfix’s queue is looked at as before, once at a time', async t => {
   const mails = await testQueue(t);
   let failures = 0;
   const postfix = openPostfix({
@@ -28,7 +28,7 @@ test('with the clock put back Postfix’s queue is looked at as before', async t
   await look?.();
 
   mails.now -= 3_600_000;
-  await look?.();
+  await Promise.all([look?.(), look?.()]);
 
   t.is(failures, 2);
 });

@@ -112,6 +112,21 @@ ifPostfix(named('a mail that was held for long is requeued, so that a first dela
   t.regex(node.sink.mails[0]?.content.toString() ?? '', /Subject: Old\r\n/);
 });
 
+ifPostfix(named('a mail that a rule of Postfix holds again each time it is requeued can be released all the same'), async t => {
+  const node = await startPostfixNode(t, {settings: {header_checks: 'static:HOLD', maximal_queue_lifetime: '8s'}});
+  await node.sendToPostfix(mail('Round and round'));
+  const [first] = await node.untilHeld(1);
+  await eventually(() => Date.now() - Date.parse((first as unknown as {arrived_at: string}).arrived_at) > 5000);
+
+  await eventually(async () => {
+    for (const held of await node.held()) await node.act('release', held as never);
+    return node.sink.mails.length > 0;
+  });
+
+  t.regex(await node.postfix.log(), /requeued/);
+  t.regex(node.sink.mails[0]?.content.toString() ?? '', /Subject: Round and round\r\n/);
+});
+
 ifPostfix(named('a mail of no domain of ours, and one for two of them, is nobody’s in particular'), async t => {
   const node = await startPostfixNode(t, {settings: holdEverything});
   await node.createDomain({name: 'example.org', backend_servers: ['127.0.0.1:1']});

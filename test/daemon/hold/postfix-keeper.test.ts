@@ -1,6 +1,8 @@
 // What becomes of held mails when a program of Postfix does half of what it was asked to: the helper is played by a test.
 import {createServer} from 'node:net';
 import {join} from 'node:path';
+import {Readable} from 'node:stream';
+import {setTimeout as delay} from 'node:timers/promises';
 import test, {type ExecutionContext} from 'ava';
 import {createHoldQueue} from '../../../daemon/hold/hold-queue.ts';
 import {createPostfixKeeper} from '../../../daemon/hold/postfix-keeper.ts';
@@ -98,6 +100,32 @@ test('more mails than one call takes do not share what happens to another call',
     results.flatMap(({status}, n) => (status === 'rejected' ? ids[n] : [])),
     [ids[1000]],
   );
+});
+
+test('many bodies read at once leave the helper room for what else there is to do', async t => {
+  let [running, most] = [0, 0];
+  const body = () => {
+    running += 1;
+    most = Math.max(most, running);
+    const ended = delay(20).then(() => {
+      running -= 1;
+      return {code: 0, stderr: ''};
+    });
+    return {stdout: Readable.from([Buffer.from('Subject: x\n\n')]), ended};
+  };
+  const keeper = createPostfixKeeper({
+    programs: {...createPostfixPrograms({configDir: '/etc/postfix'}), body},
+    isArriving: () => false,
+    lifetimeMs: async () => 5 * 86_400_000,
+    tmpDir: await testFolder(t),
+    onNotFlushed: () => {},
+    now: Date.now,
+  });
+
+  const bodies = await Promise.all(Array.from({length: 64}, async () => keeper.body({queue_id: 'AAAAAA'} as StoredHeldMail)));
+
+  for (const {stream} of bodies) stream.destroy();
+  t.is(most, 8);
 });
 
 test('an act that nobody knows the outcome of is not called undone, and its claim stands until Postfix is looked at', async t => {

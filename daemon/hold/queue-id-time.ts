@@ -1,0 +1,10 @@
+// A long queue id of Postfix says when its queue file was made: seconds, four signs of microseconds, `z`, and the inode; all in base 52.
+const digits = '0123456789BCDFGHJKLMNPQRSTVWXYZbcdfghjklmnpqrstvwxyz';
+const longId =
+  /^([0-9B-DF-HJ-NP-TV-Zb-df-hj-np-tv-z]{6,7})[0-9B-DF-HJ-NP-TV-Zb-df-hj-np-tv-z]{4}z[0-9B-DF-HJ-NP-TV-Zb-df-hj-np-tv-y]+$/;
+
+/** Seconds since 1970; undefined for a short id. */
+export const queueIdTime = (queueId: string): number | undefined => {
+  const seconds = longId.exec(queueId)?.[1];
+  return seconds === undefined ? undefined : [...seconds].reduce((sum, sign) => sum * 52 + digits.indexOf(sign), 0);
+};
