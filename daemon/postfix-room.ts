@@ -8,22 +8,20 @@ import {createPostfixPrograms, PostfixRefusal} from './hold/postfix-programs.ts'
 import {createPostfixReconcile} from './hold/postfix-reconcile.ts';
 import {createLifetime, hasLongQueueIds} from './hold/postfix-settings.ts';
 import type {NodeParts} from './node-parts.ts';
+import {createPostfixLook, type PostfixLook} from './postfix-look.ts';
 import type {EventBus} from './services/event-bus.ts';
 
 export interface PostfixRoom {
   keep: PostfixKeep;
   keeper: Keeper;
-  /** Looks at Postfix's queue, and at whether it is set up as it should be. Rejects never: it logs. */
-  createLook(isUnderWay: (queueId: string) => boolean): () => Promise<void>;
+  /** Looks at Postfix's queue, and at whether it is set up as it should be. */
+  createLook(isUnderWay: (queueId: string) => boolean): PostfixLook;
 }
 
 interface Needs extends Pick<NodeParts, 'nodeId' | 'database' | 'records' | 'log' | 'metrics' | 'now' | 'spool'> {
   config: Config['postfix'];
   bus: EventBus;
 }
-
-/** Of the time between two looks at the queue, one may take this part. */
-const maxShare = 0.2;
 
 export const openPostfix = (node: Needs): PostfixRoom | undefined => {
   const {config, nodeId, database, records, log, metrics, now, bus} = node;
@@ -52,28 +50,28 @@ export const openPostfix = (node: Needs): PostfixRoom | undefined => {
   });
   const refusals = createFailureLog(log);
 
-  const createLook = (isUnderWay: (queueId: string) => boolean) => {
+  const createLook = (isUnderWay: (queueId: string) => boolean): PostfixLook => {
     const reconcile = createPostfixReconcile({nodeId, database, programs, keep, isUnderWay, adopt, now});
     const looks = createFailureLog(log);
-    let notBefore = 0;
     let isFirst = true;
 
-    return async () => {
-      if (now() < notBefore) return;
-      const startedAt = now();
-      try {
+    return createPostfixLook({
+      async reconcile(signal) {
         if (isFirst) await warnOfShortIds();
         isFirst = false;
-        const found = await reconcile();
+        return reconcile(signal);
+      },
+      onLooked({lookMs, ...found}) {
         looks.worked('Postfix’s queue can be looked at again');
         metrics.postfixReconciled(now());
         if (found.appeared + found.gone.length + found.reopened.length > 0) log.info(found, 'hold queue of Postfix reconciled');
-      } catch (error) {
+      },
+      onFailed(error) {
         metrics.postfixFailed();
         looks.failed(error, 'Postfix’s queue could not be looked at; what is held there is listed as it last was');
-      }
-      notBefore = now() + (now() - startedAt) / maxShare;
-    };
+      },
+      now,
+    });
   };
 
   const warnOfShortIds = async (): Promise<void> => {

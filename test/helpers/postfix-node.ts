@@ -22,11 +22,13 @@ export const holdEverything = {smtpd_data_restrictions: 'check_client_access sta
 export interface PostfixNodeOptions extends MailNodeOptions, Pick<PostfixOptions, 'settings'> {
   /** Starts the helper that runs programs as root; resolves with its socket. */
   helper?(t: ExecutionContext, postfix: PrivatePostfix): Promise<string>;
+  /** Between two looks at the queue. */
+  reconcileSeconds?: number;
 }
 
 export const startPostfixNode = async (
   t: ExecutionContext,
-  {settings, helper, ...options}: PostfixNodeOptions = {},
+  {settings, helper, reconcileSeconds = 0.3, ...options}: PostfixNodeOptions = {},
 ): Promise<PostfixNode> => {
   const backend = await startSmtpSink(t);
   const postfix = await startPostfix(t, {
@@ -40,7 +42,7 @@ export const startPostfixNode = async (
     ...options.config,
     postfix: {
       config_dir: postfix.configDir,
-      reconcile_interval: 0.3,
+      reconcile_interval: reconcileSeconds,
       ...(helper && {helper_socket: await helper(t, postfix)}),
     },
   };
