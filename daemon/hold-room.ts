@@ -97,7 +97,7 @@ export const openHold = (node: Needs) => {
   // What comes by the milter stays with Postfix.
   const milterIntake = createIntake({...needs, keep: postfix?.keep ?? keep});
 
-  return {queue, intake, milterIntake, pool, sign, lookAtPostfix: postfix?.createLook(queue)};
+  return {queue, intake, milterIntake, pool, sign, postfixLook: postfix?.createLook(queue)};
 };
 
 /** There are mails in Postfix's hold queue, and this node has been told no more where that is. */

@@ -162,7 +162,7 @@ export const startNode = async ({data, loaded, log, version, now = Date.now}: Ne
     });
     await clustered.greet();
     // What was under way when this node ended is settled before anybody can act again; a queue that takes long is not waited for.
-    await Promise.race([services.lookAtPostfix?.(), delay(firstLookMs, undefined, {ref: false})]);
+    await Promise.race([services.postfixLook?.run(), delay(firstLookMs, undefined, {ref: false})]);
     const api = await listenHttps(
       listenOf(config.api.listen),
       certificates.current().api,

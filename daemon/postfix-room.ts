@@ -9,22 +9,20 @@ import {createPostfixPrograms, PostfixRefusal} from './hold/postfix-programs.ts'
 import {createPostfixReconcile} from './hold/postfix-reconcile.ts';
 import {createLifetime, hasLongQueueIds} from './hold/postfix-settings.ts';
 import type {NodeParts} from './node-parts.ts';
+import {createPostfixLook, type PostfixLook} from './postfix-look.ts';
 import type {EventBus} from './services/event-bus.ts';
 
 export interface PostfixRoom {
   keep: PostfixKeep;
   keeper: Keeper;
-  /** Looks at Postfix's queue, and at whether it is set up as it should be. Rejects never: it logs. */
-  createLook(queue: Pick<OwnHoldQueue, 'isUnderWay' | 'catchUp'>): () => Promise<void>;
+  /** Looks at Postfix's queue, and at whether it is set up as it should be. */
+  createLook(queue: Pick<OwnHoldQueue, 'isUnderWay' | 'catchUp'>): PostfixLook;
 }
 
 interface Needs extends Pick<NodeParts, 'nodeId' | 'database' | 'records' | 'log' | 'metrics' | 'now' | 'spool'> {
   config: Config['postfix'];
   bus: EventBus;
 }
-
-/** Of the time between two looks at the queue, one may take this part. */
-const maxShare = 0.2;
 
 export const openPostfix = (node: Needs): PostfixRoom | undefined => {
   const {config, nodeId, database, records, log, metrics, now, bus} = node;
@@ -56,38 +54,26 @@ export const openPostfix = (node: Needs): PostfixRoom | undefined => {
   const createLook: PostfixRoom['createLook'] = ({isUnderWay, catchUp}) => {
     const reconcile = createPostfixReconcile({nodeId, database, programs, keep, isUnderWay, adopt, now});
     const looks = createFailureLog(log);
-    let last = {at: 0, pauseMs: 0};
     let isFirst = true;
 
-    let running: Promise<void> | undefined;
-
-    const lookOnce = async () => {
-      const startedAt = now();
-      // A clock that was put back must not end the looking.
-      if (startedAt >= last.at && startedAt < last.at + last.pauseMs) return;
-      try {
+    return createPostfixLook({
+      async reconcile(signal) {
         await catchUp();
         if (isFirst) await warnOfShortIds();
         isFirst = false;
-        const found = await reconcile();
+        return reconcile(signal);
+      },
+      onLooked({lookMs, ...found}) {
         looks.worked('Postfix’s queue can be looked at again');
         metrics.postfixReconciled(now());
         if (found.appeared + found.gone.length + found.reopened.length > 0) log.info(found, 'hold queue of Postfix reconciled');
-      } catch (error) {
+      },
+      onFailed(error) {
         metrics.postfixFailed();
         looks.failed(error, 'Postfix’s queue could not be looked at; what is held there is listed as it last was');
-      }
-      const at = now();
-      last = {at, pauseMs: (at - startedAt) / maxShare};
-    };
-
-    // The first one is not waited for, and two at once would both find the same mails new.
-    return async () => {
-      running ??= lookOnce().finally(() => {
-        running = undefined;
-      });
-      return running;
-    };
+      },
+      now,
+    });
   };
 
   const warnOfShortIds = async (): Promise<void> => {

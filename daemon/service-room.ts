@@ -44,7 +44,7 @@ export const createServices = (node: NodeParts & {apiUrl(): string; smtpAddress(
   standing.onRemoved(events.close);
   const auditLog = createAuditLog({database, nodeId});
 
-  const {queue, intake, milterIntake, pool, sign, lookAtPostfix} = openHold({...node, bus});
+  const {queue, intake, milterIntake, pool, sign, postfixLook} = openHold({...node, bus});
 
   return {
     keys: createKeys({database, configuration, directory: keyDirectory, domains: domainDirectory, nodeId, spread, now}),
@@ -94,7 +94,7 @@ export const createServices = (node: NodeParts & {apiUrl(): string; smtpAddress(
     }),
     intake,
     milterIntake,
-    lookAtPostfix,
+    postfixLook,
     pool,
     sign,
     flushKeyUses: keyDirectory.flush,

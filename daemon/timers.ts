@@ -55,9 +55,9 @@ export const startTimers = ({
   };
 
   function postfixLook(): (() => Promise<void>)[] {
-    const look = services.lookAtPostfix;
+    const look = services.postfixLook;
     if (!look) return [];
-    return [every(config().postfix.reconcile_interval * 1000, 'looking at Postfix’s queue', look)];
+    return [every(config().postfix.reconcile_interval * 1000, 'looking at Postfix’s queue', look.run), look.stop];
   }
 
   function every(ms: number, what: string, job: () => Promise<unknown>): () => Promise<void> {

@@ -74,9 +74,11 @@ export const createPostfixAdopt = ({nodeId, database, programs, domains, onHeld,
     }
   };
 
-  return async (mails: QueuedMail[]): Promise<number> => {
+  return async (mails: QueuedMail[], signal: AbortSignal): Promise<number> => {
     await readUnread();
+    let count = 0;
     for (const some of chunksOf(mails)) {
+      if (signal.aborted) break;
       const found = await tryRead(some.map(({queueId}) => queueId));
       const entries = some.map(mail => entryOf(mail, found.get(mail.queueId)));
       await database.write.transaction(async tx => insertHeldMails(tx, entries));
@@ -84,8 +86,9 @@ export const createPostfixAdopt = ({nodeId, database, programs, domains, onHeld,
         if (!found.has(entry.queue_id)) unread?.add(entry.queue_id);
         onHeld(toListEntry(nodeId, entry), entry.domain_id);
       }
+      count += some.length;
     }
-    return mails.length;
+    return count;
   };
 };
 

@@ -1,8 +1,9 @@
 // The index held against Postfix's hold queue: what others hold, release and remove there appears and disappears here too.
-import {appendAudit} from '../store/audit.ts';
+import {appendAudit, type NewAuditEntry} from '../store/audit.ts';
 import type {Database, Db} from '../store/database.ts';
 import {endLife, findHeldMail, forgetHeldMail, unclaim} from '../store/held-mail.ts';
 import {confirmInPostfix, findPostfixMails, listInPostfix, type PostfixMail, reopen} from '../store/postfix-mail.ts';
+import {chunksOf} from '../store/rows.ts';
 import {leftByHand} from './hold-actions.ts';
 import type {PostfixKeep} from './postfix-keep.ts';
 import type {PostfixPrograms} from './postfix-programs.ts';
@@ -15,6 +16,8 @@ export interface PostfixReconciliation {
   gone: string[];
   /** Mails whose life had ended here and that are on hold again. */
   reopened: string[];
+  /** How long Postfix took to say what is in its queue. */
+  lookMs: number;
 }
 
 interface Needs {
@@ -24,16 +27,19 @@ interface Needs {
   keep: Pick<PostfixKeep, 'isArriving' | 'hasArrived'>;
   /** Whether somebody is acting on the mail. */
   isUnderWay(queueId: string): boolean;
-  /** Takes mails into the index that nobody has judged here; resolves with how many there are of them. */
-  adopt(mails: QueuedMail[]): Promise<number>;
+  /** Takes mails into the index that nobody has judged here; resolves with how many it has taken. */
+  adopt(mails: QueuedMail[], signal: AbortSignal): Promise<number>;
   now: () => number;
 }
 
-/** Each run looks at the queue once. Rejects when Postfix does not say all that is in it: nothing is concluded from half a list. */
-export const createPostfixReconcile = (needs: Needs): (() => Promise<PostfixReconciliation>) => {
+/**
+ * Each run looks at the queue once. Rejects when Postfix does not say all that is in it: nothing is concluded from half a list.
+ * What is left to write when `signal` says so is found again by the next run.
+ */
+export const createPostfixReconcile = (needs: Needs): ((signal: AbortSignal) => Promise<PostfixReconciliation>) => {
   const {nodeId, database, programs, keep, isUnderWay, adopt, now} = needs;
 
-  const auditEntry = (queueId: string, entry: {action: string; keyId?: number | null; detail: string}) => ({
+  const auditEntry = (queueId: string, entry: {action: string; keyId?: number | null; detail: string}): NewAuditEntry => ({
     at: new Date(now()).toISOString(),
     key_id: entry.keyId ?? null,
     action: `quarantine.${entry.action}`,
@@ -44,46 +50,65 @@ export const createPostfixReconcile = (needs: Needs): (() => Promise<PostfixReco
   });
   const write = async <T>(work: (tx: Db) => Promise<T>): Promise<T> => database.write.transaction(work);
 
-  /** On hold according to the index, and not there. */
-  const settleMissing = async (row: PostfixMail): Promise<boolean> => {
-    const {queue_id: queueId, state, acted_by_key_id: keyId} = row;
-    if (isUnderWay(queueId)) return false;
+  /** On hold according to the index, and not there; resolves with what there is to say of it. */
+  const settleMissing = async (tx: Db, {queue_id: queueId, state, acted_by_key_id: keyId}: PostfixMail) => {
+    if (isUnderWay(queueId)) return undefined;
     const at = new Date(now()).toISOString();
     // Whoever had begun died between the act and writing it down.
     if (state === 'releasing' || state === 'discarding') {
       const ending = {state: state === 'releasing' ? 'released' : 'discarded', at, keyId} as const;
       const action = state === 'releasing' ? 'release' : 'discard';
-      await write(async tx => {
-        if (await endLife(tx, queueId, state, ending))
-          await appendAudit(tx, auditEntry(queueId, {action, keyId, detail: 'found done after a restart'}));
-      });
-      return false;
+      const entry = auditEntry(queueId, {action, keyId, detail: 'found done after a restart'});
+      return (await endLife(tx, queueId, state, ending)) ? {entry, gone: []} : undefined;
     }
-    return write(async tx => {
-      const isGone = await endLife(tx, queueId, 'held', {state: 'gone', at, keyId: null});
-      if (isGone) await appendAudit(tx, auditEntry(queueId, {action: 'gone', detail: leftByHand}));
-      return isGone;
-    });
+    const entry = auditEntry(queueId, {action: 'gone', detail: leftByHand});
+    const isGone = await endLife(tx, queueId, 'held', {state: 'gone', at, keyId: null});
+    return isGone ? {entry, gone: [queueId]} : undefined;
   };
 
-  const settlePresent = async (row: PostfixMail, {queuedAt, sizeBytes}: QueuedMail): Promise<void> => {
-    const {queue_id: queueId} = row;
-    keep.hasArrived(queueId);
-    if (row.state !== 'held' && isUnderWay(queueId)) return;
-    await write(async tx => {
-      if (row.queued_at === null) await confirmInPostfix(tx, queueId, {queuedAt, sizeBytes});
-      if (row.state !== 'held') await unclaim(tx, [queueId]);
-    });
+  /** Resolves with those that have left the queue by another hand. */
+  const settleAllMissing = async (rows: PostfixMail[], signal: AbortSignal): Promise<string[]> => {
+    const gone: string[] = [];
+    for (const some of chunksOf(rows)) {
+      if (signal.aborted) break;
+      const settled = await write(async tx => {
+        const all = [];
+        for (const row of some) all.push((await settleMissing(tx, row)) ?? []);
+        await appendAudit(tx, ...all.flat().map(({entry}) => entry));
+        return all.flat();
+      });
+      gone.push(...settled.flatMap(mail => mail.gone));
+    }
+    return gone;
+  };
+
+  /** What the index does not say of them yet. */
+  const settlePresent = async (present: [PostfixMail, QueuedMail][], signal: AbortSignal): Promise<void> => {
+    for (const [row] of present) keep.hasArrived(row.queue_id);
+    for (const some of chunksOf(present)) {
+      if (signal.aborted) return;
+      await write(async tx => {
+        const settled = some.filter(([row]) => row.state === 'held' || !isUnderWay(row.queue_id));
+        await confirmInPostfix(
+          tx,
+          settled.filter(([row]) => row.queued_at === null).map(([, mail]) => mail),
+        );
+        await unclaim(
+          tx,
+          settled.filter(([row]) => row.state !== 'held').map(([row]) => row.queue_id),
+        );
+      });
+    }
   };
 
   /** Its life had ended; true when it is held again. */
-  const settleEnded = async (row: PostfixMail, {queuedAt, sizeBytes}: QueuedMail): Promise<boolean> => {
+  const settleEnded = async (row: PostfixMail, queued: QueuedMail): Promise<boolean> => {
     const {queue_id: queueId} = row;
     return write(async tx => {
       const mail = await findHeldMail(tx, queueId);
       if (!mail || mail.state !== row.state) return false;
       await reopen(tx, mail);
-      if (row.queued_at === null) await confirmInPostfix(tx, queueId, {queuedAt, sizeBytes});
+      if (row.queued_at === null) await confirmInPostfix(tx, [queued]);
       await appendAudit(
         tx,
         auditEntry(queueId, {action: 'reopened', detail: `it was ${mail.state} and is on hold in Postfix again`}),
@@ -110,8 +135,9 @@ export const createPostfixReconcile = (needs: Needs): (() => Promise<PostfixReco
     return unknown;
   };
 
-  return async () => {
-    const startedAt = new Date(now()).toISOString();
+  return async signal => {
+    const startedAtMs = now();
+    const startedAt = new Date(startedAtMs).toISOString();
     const missing = new Map((await listInPostfix(database.read)).map(row => [row.queue_id, row]));
     // As it is before the queue is looked at, which may take longer than an arrival.
     const arriving = new Set([...missing.keys()].filter(keep.isArriving));
@@ -123,17 +149,19 @@ export const createPostfixReconcile = (needs: Needs): (() => Promise<PostfixReco
       if (!row || !isSame(row, mail)) strangers.push(mail);
       else {
         missing.delete(row.queue_id);
-        present.push([row, mail]);
+        if (row.queued_at === null || row.state !== 'held') present.push([row, mail]);
       }
     }
-    for (const [row, mail] of present) if (row.queued_at === null || row.state !== 'held') await settlePresent(row, mail);
-
-    const gone: string[] = [];
-    for (const row of missing.values()) if (!arriving.has(row.queue_id) && (await settleMissing(row))) gone.push(row.queue_id);
+    const lookMs = now() - startedAtMs;
+    await settlePresent(present, signal);
+    const gone = await settleAllMissing(
+      [...missing.values()].filter(({queue_id}) => !arriving.has(queue_id)),
+      signal,
+    );
 
     const reopened: string[] = [];
     const unknown = await settleStrangers(strangers, startedAt, reopened);
-    return {appeared: await adopt(unknown), gone, reopened};
+    return {appeared: await adopt(unknown, signal), gone, reopened, lookMs};
   };
 };
 

@@ -2,6 +2,7 @@ import {createHash} from 'node:crypto';
 import type {Knex} from 'knex';
 import type {AuditQuery, Page} from '../../shared/hold-filter.ts';
 import type {Db} from './database.ts';
+import {chunksOf} from './rows.ts';
 
 export interface NewAuditEntry {
   at: string;
@@ -17,9 +18,15 @@ export interface NewAuditEntry {
 export type StoredAuditEntry = NewAuditEntry & {seq: number; hash: string; key_name: string | null};
 
 /** Appends to this node's log, chained: each hash covers the entry and the hash before it. Call it inside a transaction. */
-export const appendAudit = async (db: Db, entry: NewAuditEntry): Promise<void> => {
+export const appendAudit = async (db: Db, ...entries: NewAuditEntry[]): Promise<void> => {
+  if (entries.length === 0) return;
   const last = await db<StoredAuditEntry>('audit').orderBy('seq', 'desc').first('hash');
-  await db('audit').insert({...entry, hash: auditHash(last?.hash ?? '', entry)});
+  let hash = last?.hash ?? '';
+  const rows = entries.map(entry => {
+    hash = auditHash(hash, entry);
+    return {...entry, hash};
+  });
+  for (const some of chunksOf(rows)) await db('audit').insert(some);
 };
 
 /** SHA-256, in hex, over the previous hash and the entry's values in the order of the record. */

@@ -15,9 +15,23 @@ export interface HeldCount {
 
 type Counted = Pick<HeldCount, 'domain_id' | 'domain' | 'reason' | 'size_bytes'>;
 
-export const adjustCounts = async (tx: Db, {domain_id, domain, reason, size_bytes}: Counted, sign: 1 | -1): Promise<void> => {
+export const adjustCounts = async (tx: Db, mail: Counted, sign: 1 | -1): Promise<void> =>
+  adjustSums(tx, [{...mail, count: sign, size_bytes: sign * mail.size_bytes}]);
+
+/** Many changes at once: of many mails few have a domain and a reason of their own, and each such pair takes one statement. */
+export const adjustSums = async (tx: Db, changes: readonly HeldCount[]): Promise<void> => {
+  const sums = new Map<string, HeldCount>();
+  for (const {domain_id, domain, reason, count, size_bytes} of changes) {
+    const pair = JSON.stringify([domain_id, domain, reason]);
+    const sum = sums.get(pair) ?? {domain_id, domain, reason, count: 0, size_bytes: 0};
+    sums.set(pair, {...sum, count: sum.count + count, size_bytes: sum.size_bytes + size_bytes});
+  }
+  for (const sum of sums.values()) await add(tx, sum);
+};
+
+const add = async (tx: Db, change: HeldCount): Promise<void> => {
   await tx<HeldCount>('held_count')
-    .insert({domain_id, domain, reason, count: sign, size_bytes: sign * size_bytes})
+    .insert(change)
     .onConflict(['domain_id', 'domain', 'reason'])
     .merge({
       count: tx.raw('held_count.count + excluded.count') as unknown as number,

@@ -1,7 +1,8 @@
 import type {ActedState, HeldMail, HeldMailDetail, SymbolScore} from '../../shared/held-mail.ts';
 import {comparableAddress, domainOf} from '../../shared/mail-address.ts';
 import type {Db} from './database.ts';
-import {adjustCounts} from './held-count.ts';
+import {adjustCounts, adjustSums} from './held-count.ts';
+import {chunksOf} from './rows.ts';
 
 /**
  * held → releasing → released; held → discarding → discarded or expired, in one step from held where nothing has to be done before.
@@ -40,22 +41,27 @@ export type HeldMailRow = Omit<StoredHeldMail, 'recipients' | 'symbol_scores' | 
 
 export type NewHeldMail = Omit<StoredHeldMail, 'state' | 'acted_at' | 'acted_by_key_id'>;
 
-/** SQLite takes at most 500 rows in the form that knex writes them in. */
-const rowsPerInsert = 250;
-
 /** Adds mails to the queue. A mail that is there already is left as it is: its bytes were indexed before. */
 export const insertHeldMails = async (tx: Db, mails: NewHeldMail[]): Promise<void> => {
-  for (const mail of mails) {
-    const added = await tx<HeldMailRow>('held_mail').insert(toRow(mail)).onConflict('queue_id').ignore().returning('queue_id');
-    if (added.length === 0) continue;
-    const recipients = [...new Set(mail.recipients.map(comparableAddress))];
-    for (let from = 0; from < recipients.length; from += rowsPerInsert) {
-      const rows = recipients.slice(from, from + rowsPerInsert).map(recipient => ({queue_id: mail.queue_id, recipient}));
-      await tx('held_recipient').insert(rows);
-    }
-    await adjustCounts(tx, mail, 1);
+  for (const some of chunksOf(mails)) {
+    const added = await tx<HeldMailRow>('held_mail')
+      .insert(some.map(toRow))
+      .onConflict('queue_id')
+      .ignore()
+      .returning('queue_id');
+    // Of two with one id the first was added.
+    const byId = new Map(some.toReversed().map(mail => [mail.queue_id, mail]));
+    const news = added.flatMap(({queue_id}) => byId.get(queue_id) ?? []);
+    for (const recipients of chunksOf(news.flatMap(recipientRows))) await tx('held_recipient').insert(recipients);
+    await adjustSums(
+      tx,
+      news.map(mail => ({...mail, count: 1})),
+    );
   }
 };
+
+const recipientRows = ({queue_id, recipients}: NewHeldMail) =>
+  [...new Set(recipients.map(comparableAddress))].map(recipient => ({queue_id, recipient}));
 
 /** Forgets a mail, whatever its state, as Postfix without long queue ids gives an id again. */
 export const forgetHeldMail = async (tx: Db, queueId: string): Promise<void> => {

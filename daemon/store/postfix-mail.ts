@@ -1,7 +1,7 @@
 // Rows of mails whose bytes are in Postfix's hold queue, held against what is there.
 import type {Db} from './database.ts';
-import {adjustCounts} from './held-count.ts';
-import {findHeldMail, foldSubject, type HeldMailRow, type HeldState, isHeld, type StoredHeldMail} from './held-mail.ts';
+import {adjustCounts, adjustSums} from './held-count.ts';
+import {foldSubject, type HeldMailRow, type HeldState, type StoredHeldMail} from './held-mail.ts';
 import {chunksOf} from './rows.ts';
 
 export interface PostfixMail {
@@ -40,18 +40,25 @@ const plain = (row: PostfixMail): PostfixMail => ({
   acted_by_key_id: row.acted_by_key_id === null ? null : Number(row.acted_by_key_id),
 });
 
-/** Writes down when Postfix queued it and how big it is there; what stays unknown to the milter. */
-export const confirmInPostfix = async (
-  tx: Db,
-  queueId: string,
-  {queuedAt, sizeBytes}: {queuedAt: number; sizeBytes: number},
-): Promise<void> => {
-  const mail = await findHeldMail(tx, queueId);
-  if (!mail) return;
-  await tx<HeldMailRow>('held_mail').where({queue_id: queueId}).update({queued_at: queuedAt, size_bytes: sizeBytes});
-  if (!isHeld(mail)) return;
-  await adjustCounts(tx, mail, -1);
-  await adjustCounts(tx, {...mail, size_bytes: sizeBytes}, 1);
+export interface Confirmation {
+  queueId: string;
+  queuedAt: number;
+  sizeBytes: number;
+}
+
+/** Writes down when Postfix queued held mails and how big they are there; what stays unknown to the milter. */
+export const confirmInPostfix = async (tx: Db, confirmations: readonly Confirmation[]): Promise<void> => {
+  for (const some of chunksOf(confirmations)) {
+    const ids = some.map(({queueId}) => queueId);
+    const rows = await tx<HeldMailRow>('held_mail').whereRaw('is_held').whereIn('queue_id', ids);
+    const sizes = new Map(some.map(({queueId, sizeBytes}) => [queueId, sizeBytes]));
+    for (const {queueId, queuedAt, sizeBytes} of some)
+      await tx<HeldMailRow>('held_mail').where({queue_id: queueId}).update({queued_at: queuedAt, size_bytes: sizeBytes});
+    await adjustSums(
+      tx,
+      rows.map(row => ({...row, count: 0, size_bytes: (sizes.get(row.queue_id) ?? 0) - Number(row.size_bytes)})),
+    );
+  }
 };
 
 /** A mail that had left the hold queue is in it again. */

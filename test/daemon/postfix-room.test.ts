@@ -25,10 +25,10 @@ test('with the clock put back Postfix’s queue is looked at as before, once at 
     bus: {publish() {}},
   } as unknown as Parameters<typeof openPostfix>[0]);
   const look = postfix?.createLook(mails.queue);
-  await look?.();
+  await look?.run();
 
   mails.now -= 3_600_000;
-  await Promise.all([look?.(), look?.()]);
+  await Promise.all([look?.run(), look?.run()]);
 
   t.is(failures, 2);
 });

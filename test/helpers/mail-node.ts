@@ -1,8 +1,8 @@
 // A real node with one domain and the backend it delivers to, and what tests of mail do with them.
 import {readdir} from 'node:fs/promises';
 import {join} from 'node:path';
-import type {ExecutionContext} from 'ava';
 import {formatHostPort} from '../../shared/host-port.ts';
+import type {Owner} from './daemon.ts';
 import {type ApiAnswer, type NodeOptions, startNode, type TestNode} from './node.ts';
 import {type Reply, sendMail} from './smtp-client.ts';
 import {type SinkOptions, type SmtpSink, startSmtpSink} from './smtp-sink.ts';
@@ -55,11 +55,11 @@ export interface MailNodeOptions extends NodeOptions {
 export const holdAll = {quarantine_threshold: -1000, reject_threshold: 10_000};
 export const relayAll = {quarantine_threshold: 10_000, reject_threshold: 10_000};
 
-export const startMailNode = async (t: ExecutionContext, options: MailNodeOptions = {}): Promise<MailNode> => {
-  const sink = await startSmtpSink(t, options.sink);
+export const startMailNode = async (owner: Owner, options: MailNodeOptions = {}): Promise<MailNode> => {
+  const sink = await startSmtpSink(owner, options.sink);
   // Nothing asks the name server of the machine.
   const smtp = {reverse_lookup: false, ...(options.config?.smtp as object | undefined)};
-  const node = await startNode(t, {...options, config: {...options.config, smtp}});
+  const node = await startNode(owner, {...options, config: {...options.config, smtp}});
 
   const createDomain = async (domain: object): Promise<number> => {
     const {status, json, body} = await node.api('POST', 'domains', {body: domain});

@@ -1,5 +1,5 @@
 // A real node beside a real Postfix, whose hold queue is part of the node's.
-import type {ExecutionContext} from 'ava';
+import type {Owner} from './daemon.ts';
 import {eventually} from './eventually.ts';
 import {type Held, type MailNode, type MailNodeOptions, startMailNode} from './mail-node.ts';
 import {type PostfixOptions, type PrivatePostfix, startPostfix} from './postfix.ts';
@@ -21,15 +21,17 @@ export const holdEverything = {smtpd_data_restrictions: 'check_client_access sta
 
 export interface PostfixNodeOptions extends MailNodeOptions, Pick<PostfixOptions, 'settings'> {
   /** Starts the helper that runs programs as root; resolves with its socket. */
-  helper?(t: ExecutionContext, postfix: PrivatePostfix): Promise<string>;
+  helper?(owner: Owner, postfix: PrivatePostfix): Promise<string>;
+  /** Between two looks at the queue. */
+  reconcileSeconds?: number;
 }
 
 export const startPostfixNode = async (
-  t: ExecutionContext,
-  {settings, helper, ...options}: PostfixNodeOptions = {},
+  owner: Owner,
+  {settings, helper, reconcileSeconds = 0.3, ...options}: PostfixNodeOptions = {},
 ): Promise<PostfixNode> => {
-  const backend = await startSmtpSink(t);
-  const postfix = await startPostfix(t, {
+  const backend = await startSmtpSink(owner);
+  const postfix = await startPostfix(owner, {
     settings: {
       relay_domains: 'example.com, example.org',
       relay_transport: `relay:[127.0.0.1]:${backend.server.port}`,
@@ -40,11 +42,11 @@ export const startPostfixNode = async (
     ...options.config,
     postfix: {
       config_dir: postfix.configDir,
-      reconcile_interval: 0.3,
-      ...(helper && {helper_socket: await helper(t, postfix)}),
+      reconcile_interval: reconcileSeconds,
+      ...(helper && {helper_socket: await helper(owner, postfix)}),
     },
   };
-  const node = await startMailNode(t, {...options, config});
+  const node = await startMailNode(owner, {...options, config});
 
   return {
     ...node,

@@ -2,15 +2,13 @@
 import {readFileSync, writeFileSync} from 'node:fs';
 import {request} from 'node:http';
 import {join} from 'node:path';
-import test from 'ava';
+import test, {type ExecutionContext as Context} from 'ava';
 import {outputFormats} from '../../cli/output/printer.ts';
 import {formatHostPort} from '../../shared/host-port.ts';
 import {eventually, type Held, holdAll, type MailNode, relayAll, splitTrace, startMailNode} from '../helpers/mail-node.ts';
 import {closedPort, politeScript, startScriptedServer} from '../helpers/scripted-server.ts';
 import {connect, type Reply} from '../helpers/smtp-client.ts';
 import type {SinkBehaviour} from '../helpers/smtp-sink.ts';
-
-type Context = Parameters<typeof startMailNode>[0];
 
 const line = ({code, text}: Reply) => `${code} ${text}`;
 const plain = 'Subject: plain\r\n\r\nhello\r\n';

@@ -42,7 +42,7 @@ test('a mail that came while a long look at the queue had begun is not gone beca
   });
   await hold('ARRIVING');
 
-  const {gone} = await look();
+  const {gone} = await look(new AbortController().signal);
 
   t.deepEqual(gone, []);
   t.is(await stateOf('ARRIVING'), 'held');
@@ -86,7 +86,7 @@ test('the size that Postfix says of a mail that has just ended is not counted', 
   await hold('ENDED1');
   await mails.database.write.transaction(async tx => {
     await endLife(tx, 'ENDED1', 'held', {state: 'released', at: '2026-03-01T12:00:00.000Z', keyId: null});
-    await confirmInPostfix(tx, 'ENDED1', {queuedAt: 1, sizeBytes: 99_999});
+    await confirmInPostfix(tx, [{queueId: 'ENDED1', queuedAt: 1, sizeBytes: 99_999}]);
   });
 
   t.like(await mails.database.read('held_count').first(), {count: 0, size_bytes: 0});

@@ -1,0 +1,39 @@
+// Many mails over a few sessions that are kept, as a mail server with much to say sends them.
+import {connect} from './smtp-client.ts';
+
+export interface NumberedMail {
+  to: string;
+  raw: string | Buffer;
+}
+
+export interface SendMany {
+  port: number;
+  count: number;
+  /** Number n, from 0. */
+  mail(n: number): NumberedMail;
+  sessions?: number;
+  from?: string;
+}
+
+/** Resolves once the last of them is accepted; rejects at the first that is not. */
+export const sendMany = async ({port, count, mail, sessions = 8, from = 'ada@example.net'}: SendMany): Promise<void> => {
+  let sent = 0;
+  const session = async (): Promise<void> => {
+    const client = await connect(port);
+    try {
+      await client.cmd('EHLO client.test');
+      while (sent < count) {
+        const {to, raw} = mail(sent);
+        sent += 1;
+        await client.cmd(`MAIL FROM:<${from}>`);
+        await client.cmd(`RCPT TO:<${to}>`);
+        const {code, text} = await client.data(raw);
+        if (code !== 250) throw new Error(`${code} ${text}`);
+      }
+      await client.cmd('QUIT');
+    } finally {
+      client.destroy();
+    }
+  };
+  await Promise.all(Array.from({length: sessions}, session));
+};
