@@ -147,11 +147,12 @@ export const createHoldActions = ({
 
   /** Somebody took it out of the queue by hand: nobody here knows what became of it. */
   const markGone = async (mail: StoredHeldMail, from: 'releasing' | 'discarding'): Promise<never> => {
+    const at = timestamp();
     await write(async tx => {
-      await endLife(tx, mail.queue_id, from, {state: 'gone', at: timestamp(), keyId: null});
+      await endLife(tx, mail.queue_id, from, {state: 'gone', at, keyId: null});
       await audit(tx, nobody, {action: 'gone', queueId: mail.queue_id, detail: leftByHand});
     });
-    throw unknownMail(nodeId, mail.queue_id);
+    throw goneMail(nodeId, {...mail, acted_at: at});
   };
 
   /** Its keeper finds out at its next look; until then the claim stands, so that it is known whose it was. */
@@ -209,7 +210,7 @@ export const createHoldActions = ({
       case 'lost':
         throw unknownMail(nodeId, queueId);
       case 'gone':
-        throw new Fault('not_found', `${nodeId}/${queueId} left Postfix’s hold queue by another hand, before ${mail.acted_at}`);
+        throw goneMail(nodeId, mail);
       case 'releasing':
       case 'discarding':
         return catchUp(mail).then(async () => attempt(action, queueId, actor));
@@ -279,3 +280,7 @@ const claimedState = (action: Act) => (action === 'release' ? 'releasing' : 'dis
 
 export const unknownMail = (nodeId: string, queueId: string): Fault =>
   new Fault('not_found', `there is no held mail ${nodeId}/${queueId}; GET /mail/quarantine lists them`);
+
+/** Noticed then; when it was, and what became of it, Postfix's log knows. */
+const goneMail = (nodeId: string, {queue_id, acted_at}: StoredHeldMail): Fault =>
+  new Fault('not_found', `${nodeId}/${queue_id} has left Postfix’s hold queue by another hand, before ${acted_at}`);

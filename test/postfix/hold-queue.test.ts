@@ -76,7 +76,7 @@ ifPostfix(named('a mail released or deleted by hand disappears, and one held aga
   t.is(left?.queue_id, idOf(kept));
   const late = await node.act('release', released as never);
   t.is(late.status, 404);
-  t.regex(late.json.error.detail, /left Postfix’s hold queue by another hand, before 20/);
+  t.regex(late.json.error.detail, /has left Postfix’s hold queue by another hand, before 20/);
   const {json} = await node.api('GET', 'audit?action=quarantine.gone');
   t.deepEqual(json.data.map(({target}: {target: string}) => target.split('/')[1]).sort(), [idOf(released), idOf(deleted)].sort());
 });

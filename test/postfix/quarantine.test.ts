@@ -73,6 +73,7 @@ ifBoth(titled('a mail released by hand with postsuper disappears from the list, 
   await eventually(async () => (await node.held()).length === 0);
   const again = await node.mfctl(['quarantine', 'release', `${held.node_id}/${held.queue_id}`, '--yes']);
   t.is(again.code, 5, again.stderr);
+  t.regex(again.stderr, /has left Postfix’s hold queue by another hand/);
 });
 
 ifBoth(titled('with Rspamd down mail is to come again, and comes when it is back'), async t => {
