@@ -30,6 +30,8 @@ export interface ClusterOptions<Name extends string> {
   spare?: readonly string[];
   /** Merged into every mfd.yaml, section by section. */
   config?: Record<string, Record<string, unknown>>;
+  /** Of single nodes: merged after that. */
+  configOf?: Partial<Record<string, Record<string, unknown>>>;
   /** Environment of single daemons. */
   env?: Record<string, Record<string, string>>;
   /** False: nodes talk to each other directly. */
@@ -83,6 +85,7 @@ export const startCluster = async <Name extends string = ThreeNodes>(
       },
       smtp: {reverse_lookup: false, ...config?.smtp},
     });
+    await addToConfig(report.data, options.configOf?.[name] ?? {});
     for (let attempts = 3; ; attempts -= 1) {
       addresses.set(name, report.cluster_url);
       const node = createApiNode(await openNode(owner, {report, xdgConfigHome, env}), sink);
