@@ -3,7 +3,7 @@ import {Fault} from '../shared/fault.ts';
 import type {HostPort} from '../shared/host-port.ts';
 import {createHoldQueue} from './hold/hold-queue.ts';
 import type {Keeper} from './hold/keeper.ts';
-import {createSpoolKeep} from './hold/spool-keep.ts';
+import {createSpoolKeep, type SpoolKeepNeeds} from './hold/spool-keep.ts';
 import {createSpoolKeeper} from './hold/spool-keeper.ts';
 import type {Metrics} from './http/metrics.ts';
 import {createBackendPool} from './mail/backend-pool.ts';
@@ -56,7 +56,8 @@ export const openHold = (node: Needs) => {
       throw new Fault('delivery_failed', detail);
     },
   });
-  const postfix = openPostfix({...node, config: node.postfix});
+  const onHeld: SpoolKeepNeeds['onHeld'] = (mail, domainId) => bus.publish({type: 'held', ...mail}, domainId);
+  const postfix = openPostfix({...node, config: node.postfix, onHeld});
   const queue = createHoldQueue({
     nodeId,
     database,
@@ -79,7 +80,7 @@ export const openHold = (node: Needs) => {
     database,
     spool: node.spool,
     traceHeader: mail => traceHeader(mail, fqdn),
-    onHeld: (mail, domainId) => bus.publish({type: 'held', ...mail}, domainId),
+    onHeld,
   });
   const needs = {
     domains: domainDirectory,

@@ -1,4 +1,5 @@
 // Postfix's hold queue as part of this node's: who keeps its mails, and what is found in it.
+import type {HeldMail} from '../shared/held-mail.ts';
 import type {Config} from './config/schema.ts';
 import type {OwnHoldQueue} from './hold/hold-queue.ts';
 import type {Keeper} from './hold/keeper.ts';
@@ -10,7 +11,6 @@ import {createPostfixReconcile} from './hold/postfix-reconcile.ts';
 import {createLifetime, hasLongQueueIds} from './hold/postfix-settings.ts';
 import type {NodeParts} from './node-parts.ts';
 import {createPostfixLook, type PostfixLook} from './postfix-look.ts';
-import type {EventBus} from './services/event-bus.ts';
 
 export interface PostfixRoom {
   keep: PostfixKeep;
@@ -21,16 +21,15 @@ export interface PostfixRoom {
 
 interface Needs extends Pick<NodeParts, 'nodeId' | 'database' | 'records' | 'log' | 'metrics' | 'now' | 'spool'> {
   config: Config['postfix'];
-  bus: EventBus;
+  /** Told of every mail that has come into the list. */
+  onHeld(mail: HeldMail, domainId: number): void;
 }
 
 export const openPostfix = (node: Needs): PostfixRoom | undefined => {
-  const {config, nodeId, database, records, log, metrics, now, bus} = node;
+  const {config, nodeId, database, records, log, metrics, now, onHeld} = node;
   if (config.config_dir === undefined) return undefined;
 
   const programs = createPostfixPrograms({configDir: config.config_dir, helperSocket: config.helper_socket});
-  const onHeld: Parameters<typeof createPostfixKeep>[0]['onHeld'] = (mail, domainId) =>
-    bus.publish({type: 'held', ...mail}, domainId);
   const keep = createPostfixKeep({nodeId, database, onHeld, now});
   const keeper = createPostfixKeeper({
     programs,

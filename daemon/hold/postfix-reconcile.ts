@@ -1,8 +1,8 @@
 // The index held against Postfix's hold queue: what others hold, release and remove there appears and disappears here too.
 import {appendAudit, type NewAuditEntry} from '../store/audit.ts';
 import type {Database, Db} from '../store/database.ts';
-import {endLife, findHeldMail, forgetHeldMail, unclaim} from '../store/held-mail.ts';
-import {confirmInPostfix, findPostfixMails, listInPostfix, type PostfixMail, reopen} from '../store/postfix-mail.ts';
+import {endLife, findHeldMail, forgetHeldMail, isHeld, reopen, unclaim} from '../store/held-mail.ts';
+import {confirmInPostfix, findPostfixMails, listInPostfix, type PostfixMail} from '../store/postfix-mail.ts';
 import {chunksOf} from '../store/rows.ts';
 import {leftByHand} from './hold-actions.ts';
 import type {PostfixKeep} from './postfix-keep.ts';
@@ -106,8 +106,7 @@ export const createPostfixReconcile = (needs: Needs): ((signal: AbortSignal) => 
     const {queue_id: queueId} = row;
     return write(async tx => {
       const mail = await findHeldMail(tx, queueId);
-      if (!mail || mail.state !== row.state) return false;
-      await reopen(tx, mail);
+      if (!mail || mail.state !== row.state || !(await reopen(tx, mail))) return false;
       if (row.queued_at === null) await confirmInPostfix(tx, [queued]);
       await appendAudit(
         tx,
@@ -129,7 +128,7 @@ export const createPostfixReconcile = (needs: Needs): ((signal: AbortSignal) => 
       if (row && !isSame(row, mail)) await write(async tx => forgetHeldMail(tx, queueId));
       if (!row || !isSame(row, mail)) unknown.push(mail);
       // What was ended after the look at the queue had begun was there when it was looked at.
-      else if (isEnded(row) && !isUnderWay(queueId) && (row.acted_at ?? '') < startedAt && (await settleEnded(row, mail)))
+      else if (!isHeld(row) && !isUnderWay(queueId) && (row.acted_at ?? '') < startedAt && (await settleEnded(row, mail)))
         reopened.push(queueId);
     }
     return unknown;
@@ -166,5 +165,3 @@ export const createPostfixReconcile = (needs: Needs): ((signal: AbortSignal) => 
 };
 
 const isSame = ({queued_at}: PostfixMail, {queuedAt}: QueuedMail): boolean => queued_at === null || queued_at === queuedAt;
-
-const isEnded = ({state}: PostfixMail): boolean => state !== 'held' && state !== 'releasing' && state !== 'discarding';

@@ -8,7 +8,7 @@ import {
   insertHeldMails,
   listClaimed,
   listSpooledStates,
-  recoverLost,
+  reopen,
   unclaim,
 } from '../store/held-mail.ts';
 import {spoolEntry} from './held-facts.ts';
@@ -113,7 +113,7 @@ const recover = async ({database, spool, nodeId, now}: Needs, queueId: string, r
   }
   const at = new Date(now()).toISOString();
   await database.write.transaction(async tx => {
-    await recoverLost(tx, row);
+    await reopen(tx, row);
     await audit(tx, {nodeId, at, queueId, action: 'recovered', detail: 'the file was there again when the node started'});
   });
   report.recovered.push(queueId);

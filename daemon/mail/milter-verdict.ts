@@ -1,5 +1,6 @@
 // What a milter answers to the end of a mail.
 import {Fault} from '../../shared/fault.ts';
+import {queueIdPattern} from '../../shared/fields.ts';
 import type {Judgement, Ownership, ReceivedMail} from '../services/mail.ts';
 import type {MilterIntake} from './intake-port.ts';
 import {type Decision, decide, queuedAs, verdictOf} from './mail-decision.ts';
@@ -36,6 +37,7 @@ export const answerMail = async (
     const {content, headers, hasTestString} = taken;
     const mail = {queueId: queueId ?? noQueueId, receivedAt: new Date(), client, envelope, headers, content, hasTestString};
     const hold: MilterIntake['hold'] = async (held, owner, judgement) => {
+      // It becomes a name in the index and a line for `postsuper`.
       if (queueId === undefined || !queueIdPattern.test(queueId)) throw new Fault('unavailable', noQueueIdDetail);
       // Released mail leaves as it is in Postfix's queue: with its signature, or not at all.
       edits = await editsFor(intake, held, {ownership: owner, judgement});
@@ -61,8 +63,6 @@ export const answerMail = async (
   return answerOf(decision, edits);
 };
 
-/** It becomes a name in the index and a line for `postsuper`. */
-const queueIdPattern = /^[0-9A-Za-z]{6,64}$/;
 const noQueueIdDetail = 'Postfix did not tell the queue id of a mail that is to be held; keep i in its milter_end_of_data_macros';
 
 const editsFor = async (

@@ -126,12 +126,13 @@ export const endLife = async (
   return true;
 };
 
-/** Back into the queue, for a mail whose bytes were missing and are there again. */
-export const recoverLost = async (tx: Db, mail: StoredHeldMail): Promise<void> => {
+/** Back into the queue, for a mail whose life had ended and that is there again; false if it is not in the state it was seen in. */
+export const reopen = async (tx: Db, mail: StoredHeldMail): Promise<boolean> => {
   const changed = await tx<HeldMailRow>('held_mail')
-    .where({queue_id: mail.queue_id, state: 'lost'})
+    .where({queue_id: mail.queue_id, state: mail.state})
     .update({state: 'held', is_held: true, acted_at: null, acted_by_key_id: null});
   if (changed === 1) await adjustCounts(tx, mail, 1);
+  return changed === 1;
 };
 
 /** Strikes recipients who have had the mail, so that nobody gets it twice. */

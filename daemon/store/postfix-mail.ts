@@ -1,7 +1,7 @@
 // Rows of mails whose bytes are in Postfix's hold queue, held against what is there.
 import type {Db} from './database.ts';
-import {adjustCounts, adjustSums} from './held-count.ts';
-import {foldSubject, type HeldMailRow, type HeldState, type StoredHeldMail} from './held-mail.ts';
+import {adjustSums} from './held-count.ts';
+import {foldSubject, type HeldMailRow, type HeldState} from './held-mail.ts';
 import {chunksOf} from './rows.ts';
 
 export interface PostfixMail {
@@ -59,14 +59,6 @@ export const confirmInPostfix = async (tx: Db, confirmations: readonly Confirmat
       rows.map(row => ({...row, count: 0, size_bytes: (sizes.get(row.queue_id) ?? 0) - Number(row.size_bytes)})),
     );
   }
-};
-
-/** A mail that had left the hold queue is in it again. */
-export const reopen = async (tx: Db, mail: StoredHeldMail): Promise<void> => {
-  await tx<HeldMailRow>('held_mail')
-    .where({queue_id: mail.queue_id})
-    .update({state: 'held', is_held: true, acted_at: null, acted_by_key_id: null});
-  await adjustCounts(tx, mail, 1);
 };
 
 /** Held mails with these symbols, written as JSON, and without a subject. */

@@ -22,7 +22,7 @@ test('with the clock put back Postfix’s queue is looked at as before, once at 
       return mails.now;
     },
     spool: mails.spool,
-    bus: {publish() {}},
+    onHeld() {},
   } as unknown as Parameters<typeof openPostfix>[0]);
   const look = postfix?.createLook(mails.queue);
   await look?.run();

@@ -1,6 +1,4 @@
 // A real Postfix whose milter is a real node; what it relays comes to the node's sink.
-import {chmod, chown, mkdtemp, rm, stat} from 'node:fs/promises';
-import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import type {ExecutionContext} from 'ava';
 import {eventually} from './eventually.ts';
@@ -9,6 +7,7 @@ import {type PrivatePostfix, startPostfix} from './postfix.ts';
 import {closedPort} from './scripted-server.ts';
 import {type Reply, sendMail} from './smtp-client.ts';
 import type {SinkMail} from './smtp-sink.ts';
+import {makeSocketFolder} from './socket-folder.ts';
 
 export interface MilterNode extends MailNode {
   postfix: PrivatePostfix;
@@ -32,7 +31,9 @@ export interface MilterNodeOptions extends MailNodeOptions {
 export const startMilterNode = async (t: ExecutionContext, options: MilterNodeOptions = {}): Promise<MilterNode> => {
   const {settings, isOverTcp, ...mailOptions} = options;
   const postfix = await startPostfix(t, {isStarted: false});
-  const listen = isOverTcp ? `127.0.0.1:${(await closedPort()).port}` : `unix:${await socketFor(t, postfix)}`;
+  const listen = isOverTcp
+    ? `127.0.0.1:${(await closedPort()).port}`
+    : `unix:${join(await makeSocketFolder(postfix), 'milter.sock')}`;
   const config = {
     ...mailOptions.config,
     postfix: {milter_listen: listen, config_dir: postfix.configDir, reconcile_interval: 0.3},
@@ -58,14 +59,4 @@ export const startMilterNode = async (t: ExecutionContext, options: MilterNodeOp
     sunk: async count => eventually(() => node.sink.mails.length >= count && node.sink.mails),
     onHold: async () => (await postfix.queue()).filter(mail => mail.queue_name === 'hold').map(mail => mail.queue_id),
   };
-};
-
-/** In a folder whose group hands itself on: Postfix's, which alone may connect. */
-const socketFor = async (t: ExecutionContext, postfix: PrivatePostfix): Promise<string> => {
-  const folder = await mkdtemp(join(tmpdir(), 'mfd-milter-'));
-  t.teardown(async () => rm(folder, {recursive: true, force: true}));
-  const {gid} = await stat(join(postfix.configDir, '..', 'data'));
-  await chown(folder, 0, gid);
-  await chmod(folder, 0o2750);
-  return join(folder, 'milter.sock');
 };
