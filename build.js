@@ -1,5 +1,6 @@
 // Builds dist/: the daemon as one module beside its installed packages, mfctl as one file that starts fast, and its dashboard
-// as another one, which is read only when it is opened.
+// as another one, which is read only when it is opened. With --test-build it builds a daemon that fault tests can end at its crash
+// points, in build/test/.
 import {execFileSync} from 'node:child_process';
 import {chmod, rm, writeFile} from 'node:fs/promises';
 
@@ -36,9 +37,23 @@ const forTerminals = {
 /** Packages in CommonJS ask for Node's modules by `require`, which a module does not have. */
 const requireForPackages = `import {createRequire} from 'node:module'; const require = createRequire(import.meta.url);`;
 
+/** What tests may do to a daemon from outside is decided here, and not by the environment that it runs in. */
+const daemon = isTestBuild => ({
+  ...common,
+  entryPoints: {mfd: 'daemon/main.ts'},
+  format: 'esm',
+  packages: 'external',
+  define: {TEST_BUILD: String(isTestBuild)},
+});
+
+if (process.argv.includes('--test-build')) {
+  await build({...daemon(true), outdir: 'build/test'});
+  process.exit(0);
+}
+
 await rm('dist', {recursive: true, force: true});
 await Promise.all([
-  build({...common, entryPoints: {mfd: 'daemon/main.ts'}, outdir: 'dist', format: 'esm', packages: 'external'}),
+  build({...daemon(false), outdir: 'dist'}),
   build({
     ...common,
     entryPoints: {mfctl: 'cli/main.ts'},

@@ -38,6 +38,8 @@ export interface ClusterOptions<Name extends string> {
   isProxied?: boolean;
   /** Where the folders of the nodes are made. */
   folder?: string;
+  /** Another build of mfd to run. */
+  program?: string;
 }
 
 export interface Cluster<Name extends string = string> {
@@ -88,7 +90,10 @@ export const startCluster = async <Name extends string = ThreeNodes>(
     await addToConfig(report.data, options.configOf?.[name] ?? {});
     for (let attempts = 3; ; attempts -= 1) {
       addresses.set(name, report.cluster_url);
-      const node = createApiNode(await openNode(owner, {report, xdgConfigHome, env}), sink);
+      const node = createApiNode(
+        await openNode(owner, {report, xdgConfigHome, env, ...(options.program && {program: options.program})}),
+        sink,
+      );
       try {
         await node.start();
         const member = createClusterNode(node);

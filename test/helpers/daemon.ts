@@ -21,8 +21,9 @@ export interface Daemon {
   logged(pattern: RegExp): Promise<void>;
 }
 
-export const startDaemon = (owner: Owner, data: string, env: Record<string, string> = {}): Daemon => {
-  const child: ChildProcess = spawn(process.execPath, [mfdFile, 'start', '--data', data], {
+/** `program` is mfd as built, or another build of it. */
+export const startDaemon = (owner: Owner, data: string, env: Record<string, string> = {}, program = mfdFile): Daemon => {
+  const child: ChildProcess = spawn(process.execPath, [program, 'start', '--data', data], {
     env: {...cleanEnvironment(), ...env},
     stdio: ['ignore', 'pipe', 'pipe'],
   });

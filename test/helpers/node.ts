@@ -29,8 +29,8 @@ export interface TestNode {
   mfctl(args: string[], options?: RunOptions): Promise<Ran>;
   /** Ends the daemon and waits; returns its exit code, or the signal that ended it. */
   stop(signal?: NodeJS.Signals): Promise<number | NodeJS.Signals | null>;
-  /** Starts the daemon of a stopped node again, on the same ports. */
-  start(): Promise<void>;
+  /** Starts the daemon of a stopped node again, on the same ports; `env` is added for this time. */
+  start(env?: Record<string, string>): Promise<void>;
   signal(signal: NodeJS.Signals): void;
   isRunning(): boolean;
   /** Of the daemon, while it runs. */
@@ -43,6 +43,8 @@ export interface NodeOptions {
   env?: Record<string, string>;
   /** Data directory, when it must be a special one. */
   data?: string;
+  /** Another build of mfd to run. */
+  program?: string;
 }
 
 /** What `mfd init --json` prints. */
@@ -66,7 +68,7 @@ export const startNode = async (owner: Owner, options: NodeOptions = {}): Promis
   for (let attempts = 3; ; attempts -= 1) {
     const report = await makeNode(['init', '--data', data], {env});
     if (options.config) await addToConfig(data, options.config);
-    const node = await openNode(owner, {report, xdgConfigHome, env});
+    const node = await openNode(owner, {report, xdgConfigHome, env, ...(options.program && {program: options.program})});
     try {
       await node.start();
       return node;
@@ -91,11 +93,15 @@ export const makeNode = async (args: string[], {env}: {env: Record<string, strin
   return JSON.parse(stdout) as NodeReport;
 };
 
+interface Making {
+  report: NodeReport;
+  xdgConfigHome: string;
+  env: Record<string, string>;
+  program?: string;
+}
+
 /** A node that has been made, not started yet. */
-export const openNode = async (
-  owner: Owner,
-  {report, xdgConfigHome, env}: {report: NodeReport; xdgConfigHome: string; env: Record<string, string>},
-): Promise<TestNode> => {
+export const openNode = async (owner: Owner, {report, xdgConfigHome, env, program}: Making): Promise<TestNode> => {
   const agent = new Agent({keepAlive: true, ca: await readFile(report.ca_file, 'utf8')});
   owner.teardown(() => agent.destroy());
   let daemon: Daemon | undefined;
@@ -107,8 +113,8 @@ export const openNode = async (
     log: () => daemon?.stderr() ?? '',
     api: async (method, path, apiRequest = {}) => callApi(agent, report, {method, path, ...apiRequest}),
     mfctl: async (args, runOptions = {}) => run(mfctlFile, args, {...runOptions, env: {...env, ...runOptions.env}}),
-    async start() {
-      daemon = startDaemon(owner, report.data, env);
+    async start(more = {}) {
+      daemon = startDaemon(owner, report.data, {...env, ...more}, program);
       await daemon.ready;
     },
     async stop(signal = 'SIGTERM') {

@@ -5,6 +5,9 @@ import {fileURLToPath} from 'node:url';
 export const mfdFile = fileURLToPath(new URL('../../bin/mfd', import.meta.url));
 export const mfctlFile = fileURLToPath(new URL('../../bin/mfctl', import.meta.url));
 
+/** mfd with crash points: npm run build:test makes what it runs. */
+export const mfdTestBuildFile = fileURLToPath(new URL('../fault/mfd-test-build.js', import.meta.url));
+
 export interface Ran {
   code: number;
   stdout: string;

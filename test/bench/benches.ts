@@ -1,0 +1,3 @@
+import type {Bench} from './bench.ts';
+
+export const benches: readonly Bench[] = [];

@@ -1,0 +1,27 @@
+// Every fault in its short form; npm run fault is the long one.
+import {randomBytes} from 'node:crypto';
+import test from 'ava';
+import {faults} from './faults.ts';
+import {runFault} from './run-fault.ts';
+
+for (const fault of faults)
+  test.serial(`${fault.title}: ${fault.pass}`, async t => {
+    t.timeout(240_000);
+    const missing = await fault.missing?.();
+    if (missing !== undefined) {
+      t.log(`skipped: ${missing}`);
+      t.pass();
+      return;
+    }
+    const seed = randomBytes(4).toString('hex');
+
+    const report = await runFault(fault, {seed, rounds: fault.shortRounds, isShort: true, say: () => {}});
+
+    t.log(
+      `seed ${seed}; ${Object.entries(report.figures)
+        .map(([name, value]) => `${name} ${value}`)
+        .join(', ')}`,
+    );
+    t.deepEqual(report.violations, []);
+    t.true(report.rounds >= fault.shortRounds);
+  });
