@@ -3,6 +3,7 @@
 import {Fault} from '../../shared/fault.ts';
 import type {ActedState, ActionOutcome, HoldAction} from '../../shared/held-mail.ts';
 import {isWithinReach, type Reach} from '../../shared/scopes.ts';
+import {crashPoint} from '../services/crash-point.ts';
 import type {Actor, Learner} from '../services/ports.ts';
 import {appendAudit} from '../store/audit.ts';
 import type {Database, Db} from '../store/database.ts';
@@ -119,11 +120,13 @@ export const createHoldActions = ({
     {action, doer}: {action: Act; doer: Doer},
   ) => {
     const ending = {state: endState[action], at: timestamp(), keyId: doer.keyId};
+    if (action !== 'expire') crashPoint(`${action}-row.before`);
     const isEnded = await write(async tx => {
       const changed = await endLife(tx, mail.queue_id, from, ending);
       if (changed) await audit(tx, doer, {action, queueId: mail.queue_id});
       return changed;
     });
+    if (action !== 'expire') crashPoint(`${action}-row.after`);
     done.delete(mail.queue_id);
     if (!isEnded) return undefined;
     const ended = {...mail, acted_at: ending.at, acted_by_key_id: ending.keyId};

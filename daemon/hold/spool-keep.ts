@@ -1,5 +1,6 @@
 // Takes mail into this node's spool: its bytes first, then its row.
 import type {HeldMail} from '../../shared/held-mail.ts';
+import {crashPoint} from '../services/crash-point.ts';
 import type {ReceivedMail} from '../services/mail.ts';
 import type {Keep} from '../services/ports.ts';
 import type {Database} from '../store/database.ts';
@@ -19,7 +20,9 @@ export interface SpoolKeepNeeds {
 
 export const createSpoolKeep = ({nodeId, database, spool, traceHeader, onHeld}: SpoolKeepNeeds): Keep => {
   const index = createBatch<NewHeldMail>(async mails => {
+    crashPoint('held-row.before');
     await database.write.transaction(async tx => insertHeldMails(tx, mails));
+    crashPoint('held-row.after');
   });
 
   return {

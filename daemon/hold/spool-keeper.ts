@@ -1,3 +1,4 @@
+import {crashPoint} from '../services/crash-point.ts';
 import type {Deliver, Route} from '../services/ports.ts';
 import type {StoredHeldMail} from '../store/held-mail.ts';
 import {deliveryFailed} from './delivery-failure.ts';
@@ -22,7 +23,9 @@ export const createSpoolKeeper = ({spool, deliver, routeOf}: SpoolKeeperNeeds): 
   const release: Keeper['release'] = async (mail, onServed) => {
     const content = await openForDelivery(spool, mail);
     const envelope = {sender: mail.sender, recipients: mail.recipients, isUtf8: mail.is_utf8, isEightBit: mail.is_eight_bit};
+    crashPoint('delivery.before');
     const results = await deliver.deliver(routeOf(mail), envelope, content);
+    crashPoint('delivery.after');
     if (results.every(({outcome}) => outcome === 'delivered')) return;
 
     onServed(results.filter(({outcome}) => outcome === 'delivered').map(({recipient}) => recipient));

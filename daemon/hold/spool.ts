@@ -7,6 +7,7 @@ import {join} from 'node:path';
 import {Readable} from 'node:stream';
 import {Fault} from '../../shared/fault.ts';
 import {queueIdPattern} from '../../shared/fields.ts';
+import {crashPoint} from '../services/crash-point.ts';
 import type {HeldMailFacts, MailContent} from '../services/mail.ts';
 import {createBatch} from './batch.ts';
 
@@ -59,7 +60,9 @@ export const createSpool = async (root: string): Promise<Spool & {tmpDir: string
       const tmp = join(tmpDir, facts.queue_id);
       try {
         const written = await writeFile(tmp, facts, traceHeader, content);
+        crashPoint('spool-rename.before');
         await rename(tmp, path);
+        crashPoint('spool-rename.after');
         await syncHeld(undefined);
         return written;
       } catch (error) {
@@ -115,7 +118,9 @@ const writeFile = async (path: string, facts: HeldMailFacts, traceHeader: Buffer
     }
     const sha256 = hash.digest('hex');
     await writeAll(file, [...pending, Buffer.from(`sha256:${sha256}\n`)]);
+    crashPoint('spool-sync.before');
     await file.sync();
+    crashPoint('spool-sync.after');
     return {sizeBytes, sha256};
   } finally {
     await file.close();

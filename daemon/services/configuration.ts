@@ -7,6 +7,7 @@ import {appendToOutbox} from '../store/outbox.ts';
 import {createAnnouncer} from './announcer.ts';
 import {apply, type Change, type Touched} from './apply.ts';
 import {laterThan, observe, tick} from './clock.ts';
+import {crashPoint} from './crash-point.ts';
 import {buryLosers} from './name-conflict.ts';
 import type {Actor} from './ports.ts';
 import type {FieldsOf} from './projection.ts';
@@ -115,7 +116,9 @@ export const createConfiguration = (needs: Needs): Configuration => {
 
   return {
     async change(work) {
+      crashPoint('change-row.before');
       const {result, ...committed} = await withRoom(async () => commit(work));
+      crashPoint('change-row.after');
       await announce(committed);
       return result;
     },

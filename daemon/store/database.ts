@@ -1,6 +1,7 @@
 // The one place that names the SQL driver. Everything else speaks knex, in SQL that PostgreSQL understands too.
 import knex, {type Knex} from 'knex';
 import {migrations} from './migrations.ts';
+import {synchronous} from './synchronous.ts';
 
 /** A database or a transaction: store functions cannot tell which they were given. */
 export type Db = Knex;
@@ -22,8 +23,7 @@ interface SqliteConnection {
  * `busy_timeout` covers a second process, such as `mfd bootstrap-key` beside a running node. `secure_delete` overwrites what
  * is deleted: private keys must not stay readable in unused space.
  */
-const writerSettings =
-  'PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA busy_timeout = 5000; PRAGMA foreign_keys = ON; PRAGMA secure_delete = FAST;';
+const writerSettings = `PRAGMA journal_mode = WAL; PRAGMA synchronous = ${synchronous}; PRAGMA busy_timeout = 5000; PRAGMA foreign_keys = ON; PRAGMA secure_delete = FAST;`;
 const readerSettings = 'PRAGMA busy_timeout = 5000; PRAGMA query_only = ON; PRAGMA mmap_size = 268435456;';
 
 const readers = 4;
