@@ -1,3 +1,5 @@
+import {crashPointsFault} from './crash-points.ts';
 import type {Fault} from './fault.ts';
+import {kill} from './kill.ts';
 
-export const faults: readonly Fault[] = [];
+export const faults: readonly Fault[] = [kill, crashPointsFault];
