@@ -16,7 +16,8 @@ const open = promisify(fs.open);
 const writev = promisify(fs.writev);
 const write = promisify(fs.write);
 const fsync = promisify(fs.fsync);
-const close = promisify(fs.close);
+/** At once: after the sync there is nothing left that it could wait for. */
+const close = fs.closeSync;
 export const rename = promisify(fs.rename);
 
 /** Resolved means that the bytes are on stable storage; that of the name is the folder's. */
@@ -46,7 +47,7 @@ export const writeSpoolFile = async (path: string, facts: HeldMailFacts, traceHe
     crashPoint('spool-sync.after');
     return {sizeBytes, sha256};
   } finally {
-    await close(file);
+    close(file);
   }
 };
 
@@ -66,6 +67,6 @@ export const syncFolder = async (path: string): Promise<void> => {
   try {
     await fsync(folder);
   } finally {
-    await close(folder);
+    close(folder);
   }
 };
