@@ -4,7 +4,8 @@ import {crashPoint} from '../services/crash-point.ts';
 import type {ReceivedMail} from '../services/mail.ts';
 import type {Keep} from '../services/ports.ts';
 import type {Database} from '../store/database.ts';
-import {insertHeldMails, type NewHeldMail} from '../store/held-mail.ts';
+import {insertArrivals} from '../store/held-arrival.ts';
+import type {NewHeldMail} from '../store/held-mail.ts';
 import {createBatch} from './batch.ts';
 import {factsOf, spoolEntry, toListEntry} from './held-facts.ts';
 import type {Spool} from './spool.ts';
@@ -21,7 +22,7 @@ export interface SpoolKeepNeeds {
 export const createSpoolKeep = ({nodeId, database, spool, traceHeader, onHeld}: SpoolKeepNeeds): Keep => {
   const index = createBatch<NewHeldMail>(async mails => {
     crashPoint('held-row.before');
-    await database.write.transaction(async tx => insertHeldMails(tx, mails));
+    await insertArrivals(database, mails);
     crashPoint('held-row.after');
   });
 

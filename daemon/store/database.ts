@@ -1,6 +1,7 @@
 // The one place that names the SQL driver. Everything else speaks knex, in SQL that PostgreSQL understands too.
 import knex, {type Knex} from 'knex';
 import {migrations} from './migrations.ts';
+import {createPrepared, type Prepared} from './prepared.ts';
 import {synchronous} from './synchronous.ts';
 
 /** A database or a transaction: store functions cannot tell which they were given. */
@@ -11,6 +12,8 @@ export interface Database {
   write: Knex;
   /** Readers that never wait for the writer (WAL snapshots). */
   read: Knex;
+  /** On the writer's connection too. */
+  prepared: Prepared;
   close(): Promise<void>;
 }
 
@@ -23,7 +26,7 @@ interface SqliteConnection {
  * `busy_timeout` covers a second process, such as `mfd bootstrap-key` beside a running node. `secure_delete` overwrites what
  * is deleted: private keys must not stay readable in unused space.
  */
-const writerSettings = `PRAGMA journal_mode = WAL; PRAGMA synchronous = ${synchronous}; PRAGMA busy_timeout = 5000; PRAGMA foreign_keys = ON; PRAGMA secure_delete = FAST;`;
+const writerSettings = `PRAGMA journal_mode = WAL; PRAGMA synchronous = ${synchronous}; PRAGMA busy_timeout = 5000; PRAGMA foreign_keys = ON; PRAGMA secure_delete = FAST; PRAGMA temp_store = MEMORY;`;
 const readerSettings = 'PRAGMA busy_timeout = 5000; PRAGMA query_only = ON; PRAGMA mmap_size = 268435456;';
 
 const readers = 4;
@@ -78,7 +81,9 @@ const connect = (filename: string, settings: string, pool: {min: number; max: nu
 export const openDatabase = async (filename: string): Promise<Database> => {
   const write = withWriteTransactions(connect(filename, writerSettings, {min: 1, max: 1}));
   const read = connect(filename, readerSettings, {min: 0, max: readers});
+  const prepared = createPrepared(write);
   const close = async () => {
+    await prepared.close();
     await read.destroy();
     await write.destroy();
   };
@@ -88,7 +93,7 @@ export const openDatabase = async (filename: string): Promise<Database> => {
     await close();
     throw error;
   }
-  return {write, read, close};
+  return {write, read, prepared, close};
 };
 
 /** Runs `look` on one moment of the database: what is committed meanwhile is in none of its answers. */

@@ -60,7 +60,7 @@ export const insertHeldMails = async (tx: Db, mails: NewHeldMail[]): Promise<voi
   }
 };
 
-const recipientRows = ({queue_id, recipients}: NewHeldMail) =>
+export const recipientRows = ({queue_id, recipients}: NewHeldMail) =>
   [...new Set(recipients.map(comparableAddress))].map(recipient => ({queue_id, recipient}));
 
 /** Forgets a mail, whatever its state, as Postfix without long queue ids gives an id again. */
@@ -189,7 +189,7 @@ export const countHeldBy = async (db: Db, keeper: KeeperName): Promise<number> =
   return Number((row as {count: number | string} | undefined)?.count ?? 0);
 };
 
-const toRow = ({recipients, symbol_scores, ...mail}: NewHeldMail): HeldMailRow => ({
+export const toRow = ({recipients, symbol_scores, ...mail}: NewHeldMail): HeldMailRow => ({
   ...mail,
   state: 'held',
   is_held: true,
