@@ -2,7 +2,8 @@
 import type {HoldQueue} from '../services/ports.ts';
 import {isHeld} from '../store/held-mail.ts';
 import {createHeldIndex} from './held-index.ts';
-import {createHoldActions, type HoldActions, type HoldActionsNeeds, unknownMail} from './hold-actions.ts';
+import {unknownMail} from './held-life.ts';
+import {createHoldActions, type HoldActions, type HoldActionsNeeds} from './hold-actions.ts';
 
 export type OwnHoldQueue = HoldQueue & Pick<HoldActions, 'expire' | 'idle' | 'isUnderWay' | 'catchUp'>;
 
