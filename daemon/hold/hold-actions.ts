@@ -24,6 +24,7 @@ import {
 import {createHeldLookup} from './held-lookup.ts';
 import {type AuditedAct, createHoldWrites, type Say} from './hold-writes.ts';
 import {type Keeper, LeftQueue} from './keeper.ts';
+import {createTickets} from './tickets.ts';
 
 export interface HoldActions {
   act(action: HoldAction, queueId: string, actor: Actor): Promise<ActionOutcome>;
@@ -36,7 +37,7 @@ export interface HoldActions {
   isUnderWay(queueId: string): boolean;
   /** Writes down what was done and could not be written down then. */
   catchUp(): Promise<void>;
-  /** Resolves once no action is under way. */
+  /** Resolves once no action is under way, and what they have freed is gone. */
   idle(): Promise<void>;
 }
 
@@ -53,6 +54,10 @@ export interface HoldActionsNeeds {
   now: () => number;
 }
 
+/** The database works on the same few threads. */
+const freeAtOnce = 2;
+const awaitedAtMost = 16;
+
 export const createHoldActions = ({
   nodeId,
   database,
@@ -68,6 +73,8 @@ export const createHoldActions = ({
   const done = new Map<string, Deed>();
   /** Recipients who have had a mail that others have not, while the database does not say so yet. */
   const served = new Map<string, string[]>();
+  const beingFreed = new Set<Promise<void>>();
+  const freeing = createTickets(freeAtOnce);
   const writes = createHoldWrites({nodeId, database, withRoom, now});
   const lookUp = createHeldLookup(database);
 
@@ -104,8 +111,17 @@ export const createHoldActions = ({
     if (state !== 'expired') onActed(outcome(ended, state, false), mail.domain_id);
     const keeper = keeperOf(mail);
     if (keeper.isReadableToTheEnd) await teach(mail, action);
-    await keeper.forget(mail.queue_id).catch(error => onLeftover(mail.queue_id, error));
+    await free(keeper, mail.queue_id);
     return ended;
+  };
+
+  /** Of many at once nobody waits for it: it makes no difference to what became of the mails. */
+  const free = async (keeper: Keeper, queueId: string): Promise<void> => {
+    const freed = freeing(async () => keeper.forget(queueId))
+      .catch(error => onLeftover(queueId, error))
+      .finally(() => beingFreed.delete(freed));
+    beingFreed.add(freed);
+    if (beingFreed.size <= awaitedAtMost) await freed;
   };
 
   /** Back into the queue, for those who have not had it, in one commit with what else there is to say. */
@@ -235,6 +251,7 @@ export const createHoldActions = ({
 
     async idle() {
       await Promise.allSettled(underWay.values());
+      await Promise.all(beingFreed);
     },
   };
 };

@@ -2,7 +2,7 @@ import type {ActedState, HeldMail, HeldMailDetail, SymbolScore} from '../../shar
 import {comparableAddress, domainOf} from '../../shared/mail-address.ts';
 import type {Db} from './database.ts';
 import {adjustCounts, adjustSums} from './held-count.ts';
-import {chunksOf} from './rows.ts';
+import {chunksOf, idsPerStatement} from './rows.ts';
 
 /**
  * held → releasing → released; held → discarding → discarded or expired, in one step from held where nothing has to be done before.
@@ -83,7 +83,7 @@ export const findHeldMail = async (db: Db, queueId: string): Promise<StoredHeldM
 /** Those that are there, in no order. */
 export const findHeldMails = async (db: Db, queueIds: string[]): Promise<StoredHeldMail[]> => {
   const found: StoredHeldMail[] = [];
-  for (const some of chunksOf(queueIds))
+  for (const some of chunksOf(queueIds, idsPerStatement))
     found.push(...(await db<HeldMailRow>('held_mail').whereIn('queue_id', some)).map(fromRow));
   return found;
 };
@@ -99,7 +99,7 @@ const claimedStates: ClaimedState[] = ['releasing', 'discarding'];
 /** Of many callers that want the same mail, the UPDATE lets exactly one through: the ids of those that nobody had claimed. */
 export const claimAll = async (tx: Db, queueIds: string[], {state, keyId}: Claim): Promise<Set<string>> => {
   const won = new Set<string>();
-  for (const some of chunksOf(queueIds)) {
+  for (const some of chunksOf(queueIds, idsPerStatement)) {
     const claimed = await tx<HeldMailRow>('held_mail')
       .whereIn('queue_id', some)
       .where({state: 'held'})
@@ -139,7 +139,7 @@ export const endLives = async (
   {state, at, keyId}: Ending,
 ): Promise<Set<string>> => {
   const ended: Ended[] = [];
-  for (const some of chunksOf(queueIds))
+  for (const some of chunksOf(queueIds, idsPerStatement))
     ended.push(
       ...(await tx<HeldMailRow>('held_mail')
         .whereIn('queue_id', some)
