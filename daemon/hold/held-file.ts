@@ -26,6 +26,8 @@ export const openHeldFile = async (
 export const openForDelivery = async (spool: Spool, mail: Row): Promise<MailContent> => {
   const file = await openHeldFile(spool, mail, 'delivery_failed');
   if (!(await spool.isIntact(file))) throw damaged('delivery_failed');
+  // What is in memory stays as it is.
+  if (file.bytes) return file.content;
   const {sizeBytes, open, discard} = file.content;
   return {sizeBytes, discard, open: () => Readable.from(checked(open(), file.sha256), {objectMode: false})};
 };

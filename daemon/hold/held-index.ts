@@ -4,7 +4,8 @@ import type {HoldQueue} from '../services/ports.ts';
 import type {Database} from '../store/database.ts';
 import {isHeld, type StoredHeldMail} from '../store/held-mail.ts';
 import {groupHeld, listHeld, markHeld, rankHeld} from '../store/held-query.ts';
-import {type HoldActions, unknownMail} from './hold-actions.ts';
+import {unknownMail} from './held-life.ts';
+import type {HoldActions} from './hold-actions.ts';
 
 type HeldIndex = Pick<HoldQueue, 'list' | 'marks' | 'rank' | 'summary' | 'get'>;
 

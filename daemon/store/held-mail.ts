@@ -2,7 +2,7 @@ import type {ActedState, HeldMail, HeldMailDetail, SymbolScore} from '../../shar
 import {comparableAddress, domainOf} from '../../shared/mail-address.ts';
 import type {Db} from './database.ts';
 import {adjustCounts, adjustSums} from './held-count.ts';
-import {chunksOf} from './rows.ts';
+import {chunksOf, idsPerStatement} from './rows.ts';
 
 /**
  * held → releasing → released; held → discarding → discarded or expired, in one step from held where nothing has to be done before.
@@ -80,6 +80,14 @@ export const findHeldMail = async (db: Db, queueId: string): Promise<StoredHeldM
   return row && fromRow(row);
 };
 
+/** Those that are there, in no order. */
+export const findHeldMails = async (db: Db, queueIds: string[]): Promise<StoredHeldMail[]> => {
+  const found: StoredHeldMail[] = [];
+  for (const some of chunksOf(queueIds, idsPerStatement))
+    found.push(...(await db<HeldMailRow>('held_mail').whereIn('queue_id', some)).map(fromRow));
+  return found;
+};
+
 export interface Claim {
   state: ClaimedState;
   keyId: number | null;
@@ -88,9 +96,22 @@ export interface Claim {
 type ClaimedState = 'releasing' | 'discarding';
 const claimedStates: ClaimedState[] = ['releasing', 'discarding'];
 
-/** Of many callers that want the same mail, the UPDATE lets exactly one through. */
-export const claim = async (tx: Db, queueId: string, {state, keyId}: Claim): Promise<boolean> =>
-  (await tx<HeldMailRow>('held_mail').where({queue_id: queueId, state: 'held'}).update({state, acted_by_key_id: keyId})) === 1;
+/** Of many callers that want the same mail, the UPDATE lets exactly one through: the ids of those that nobody had claimed. */
+export const claimAll = async (tx: Db, queueIds: string[], {state, keyId}: Claim): Promise<Set<string>> => {
+  const won = new Set<string>();
+  for (const some of chunksOf(queueIds, idsPerStatement)) {
+    const claimed = await tx<HeldMailRow>('held_mail')
+      .whereIn('queue_id', some)
+      .where({state: 'held'})
+      .update({state, acted_by_key_id: keyId})
+      .returning('queue_id');
+    for (const {queue_id} of claimed) won.add(queue_id);
+  }
+  return won;
+};
+
+export const claim = async (tx: Db, queueId: string, wanted: Claim): Promise<boolean> =>
+  (await claimAll(tx, [queueId], wanted)).size === 1;
 
 /** Back into the queue: after an action that failed, or by the node that finds the claim of its former life. */
 export const unclaim = async (tx: Db, queueIds: string[]): Promise<void> => {
@@ -110,21 +131,39 @@ export interface Ending {
   keyId: number | null;
 }
 
-/** The end of a mail's life in the queue; the row stays so that "who released this" has an answer. False if it was not in `from`. */
-export const endLife = async (
+/** The ends of mails' lives in the queue; the rows stay so that "who released this" has an answer. Returns the ids of those that were in `from`. */
+export const endLives = async (
   tx: Db,
-  queueId: string,
+  queueIds: string[],
   from: 'held' | ClaimedState,
   {state, at, keyId}: Ending,
-): Promise<boolean> => {
-  const mail = await findHeldMail(tx, queueId);
-  if (!mail || mail.state !== from) return false;
-  await tx<HeldMailRow>('held_mail')
-    .where({queue_id: queueId})
-    .update({state, is_held: false, acted_at: at, acted_by_key_id: keyId});
-  await adjustCounts(tx, mail, -1);
-  return true;
+): Promise<Set<string>> => {
+  const ended: Ended[] = [];
+  for (const some of chunksOf(queueIds, idsPerStatement))
+    ended.push(
+      ...(await tx<HeldMailRow>('held_mail')
+        .whereIn('queue_id', some)
+        .where({state: from})
+        .update({state, is_held: false, acted_at: at, acted_by_key_id: keyId})
+        .returning(['queue_id', 'domain_id', 'domain', 'reason', 'size_bytes'])),
+    );
+  await adjustSums(
+    tx,
+    ended.map(({queue_id, ...mail}) => ({
+      ...mail,
+      domain_id: Number(mail.domain_id),
+      count: -1,
+      size_bytes: -Number(mail.size_bytes),
+    })),
+  );
+  return new Set(ended.map(({queue_id}) => queue_id));
 };
+
+type Ended = Pick<HeldMailRow, 'queue_id' | 'domain_id' | 'domain' | 'reason' | 'size_bytes'>;
+
+/** False if it was not in `from`. */
+export const endLife = async (tx: Db, queueId: string, from: 'held' | ClaimedState, ending: Ending): Promise<boolean> =>
+  (await endLives(tx, [queueId], from, ending)).size === 1;
 
 /** Back into the queue, for a mail whose life had ended and that is there again; false if it is not in the state it was seen in. */
 export const reopen = async (tx: Db, mail: StoredHeldMail): Promise<boolean> => {
