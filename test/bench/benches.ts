@@ -1,3 +1,6 @@
+import {authBench} from './auth.ts';
 import type {Bench} from './bench.ts';
+import {coldBench} from './cold.ts';
+import {memoryBench} from './memory.ts';
 
-export const benches: readonly Bench[] = [];
+export const benches: readonly Bench[] = [coldBench, authBench, memoryBench];
