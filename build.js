@@ -2,7 +2,7 @@
 // as another one, which is read only when it is opened. With --test-build it builds a daemon that fault tests can end at its crash
 // points, in build/test/.
 import {execFileSync} from 'node:child_process';
-import {chmod, rm, writeFile} from 'node:fs/promises';
+import {chmod, mkdir, rm, writeFile} from 'node:fs/promises';
 
 const {build} = await import('esbuild').catch(() => {
   console.error('dist/ is left as it is: esbuild is not installed, as after npm ci --omit=dev');
@@ -37,6 +37,27 @@ const forTerminals = {
 /** Packages in CommonJS ask for Node's modules by `require`, which a module does not have. */
 const requireForPackages = `import {createRequire} from 'node:module'; const require = createRequire(import.meta.url);`;
 
+/** What never changes while a node runs is made once, here: the packages that make it are ten times what a request takes. */
+const descriptionAsText = {
+  name: 'description-as-text',
+  setup: ({onLoad}) =>
+    onLoad({filter: /\/daemon\/http\/openapi-text\.ts$/}, async () => {
+      const {outputFiles} = await build({
+        ...common,
+        entryPoints: ['daemon/http/openapi.ts'],
+        format: 'esm',
+        packages: 'external',
+        sourcemap: false,
+        write: false,
+      });
+      const file = new URL(`build/openapi-${process.pid}.mjs`, import.meta.url);
+      await mkdir(new URL('.', file), {recursive: true});
+      await writeFile(file, outputFiles[0].text);
+      const {openApiDocument} = await import(file.href).finally(() => rm(file));
+      return {contents: `export const openApiText = ${JSON.stringify(openApiDocument())};`, loader: 'js'};
+    }),
+};
+
 /** What tests may do to a daemon from outside is decided here, and not by the environment that it runs in. */
 const daemon = isTestBuild => ({
   ...common,
@@ -44,6 +65,7 @@ const daemon = isTestBuild => ({
   format: 'esm',
   packages: 'external',
   define: {TEST_BUILD: String(isTestBuild)},
+  plugins: [descriptionAsText],
 });
 
 if (process.argv.includes('--test-build')) {
