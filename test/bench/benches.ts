@@ -1,3 +1,4 @@
 import type {Bench} from './bench.ts';
+import {lists} from './lists.ts';
 
-export const benches: readonly Bench[] = [];
+export const benches: readonly Bench[] = [lists];
