@@ -3,7 +3,8 @@ import {authBench} from './auth.ts';
 import type {Bench} from './bench.ts';
 import {changes} from './changes.ts';
 import {coldBench} from './cold.ts';
+import {lists} from './lists.ts';
 import {memoryBench} from './memory.ts';
 import {smtp} from './smtp.ts';
 
-export const benches: readonly Bench[] = [authBench, smtp, actions, changes, coldBench, memoryBench];
+export const benches: readonly Bench[] = [lists, authBench, smtp, actions, changes, coldBench, memoryBench];
