@@ -1,3 +1,4 @@
+import {diskFull} from './disk-full.ts';
 import type {Fault} from './fault.ts';
 
-export const faults: readonly Fault[] = [];
+export const faults: readonly Fault[] = [diskFull];
