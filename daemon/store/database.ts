@@ -14,6 +14,8 @@ export interface Database {
   read: Knex;
   /** On the writer's connection too. */
   prepared: Prepared;
+  /** What SQLite said when it met a page that is not what it was; undefined while all is well. */
+  damage(): string | undefined;
   close(): Promise<void>;
 }
 
@@ -87,14 +89,22 @@ export const openDatabase = async (filename: string): Promise<Database> => {
     await read.destroy();
     await write.destroy();
   };
+  let damage: string | undefined;
+  for (const db of [write, read])
+    db.on('query-error', error => {
+      if (isDamaged(error)) damage ??= databaseErrorText(error);
+    });
   try {
     await write.migrate.latest({migrationSource: migrations, tableName: 'schema_migration'});
   } catch (error) {
     await close();
     throw error;
   }
-  return {write, read, prepared, close};
+  return {write, read, prepared, close, damage: () => damage};
 };
+
+/** For looking into a file that may be anything: it is neither made nor brought up to date. */
+export const openForReading = (filename: string): Knex => connect(filename, 'PRAGMA query_only = ON;', {min: 0, max: 1});
 
 /** Runs `look` on one moment of the database: what is committed meanwhile is in none of its answers. */
 export const readTogether = async <T>({read}: Database, look: (db: Db) => Promise<T>): Promise<T> =>
@@ -113,6 +123,10 @@ export const isDiskFull = (error: unknown): boolean => {
   const code = error instanceof Error && 'code' in error ? error.code : undefined;
   return code === 'SQLITE_FULL' || code === 'ENOSPC' || code === 'EDQUOT';
 };
+
+/** Whether SQLite has found the file to be none of its own making. */
+export const isDamaged = (error: unknown): error is Error =>
+  error instanceof Error && 'code' in error && (error.code === 'SQLITE_CORRUPT' || error.code === 'SQLITE_NOTADB');
 
 /**
  * Keeps a second process out of a data directory for as long as this one lives: a lock that the system itself gives up,

@@ -1,5 +1,7 @@
+import {bitFlips} from './bit-flips.ts';
 import {crashPointsFault} from './crash-points.ts';
+import {diskFull} from './disk-full.ts';
 import type {Fault} from './fault.ts';
 import {kill} from './kill.ts';
 
-export const faults: readonly Fault[] = [kill, crashPointsFault];
+export const faults: readonly Fault[] = [kill, crashPointsFault, diskFull, bitFlips];
