@@ -1,3 +1,5 @@
 import type {Fault} from './fault.ts';
+import {hostileSmtp} from './hostile-smtp.ts';
+import {matrix} from './matrix.ts';
 
-export const faults: readonly Fault[] = [];
+export const faults: readonly Fault[] = [hostileSmtp, matrix];
