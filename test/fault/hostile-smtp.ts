@@ -6,6 +6,7 @@ import {connect} from '../helpers/smtp-client.ts';
 import type {Fault, FaultContext} from './fault.ts';
 import {createTally, runHostile} from './hostile.ts';
 import {type SmtpStep, smtpSteps} from './hostile-smtp-input.ts';
+import {memoryFolder} from './memory-folder.ts';
 import type {Random} from './random.ts';
 
 export const hostileSmtp: Fault = {
@@ -16,6 +17,7 @@ export const hostileSmtp: Fault = {
   pass: 'no crash, no internal error, no undeclared code, memory flat, a good client served',
   run: async context => {
     const node = await startMailNode(context.owner, {
+      data: await memoryFolder(context.owner),
       config: {log: {level: 'warn'}, smtp: {max_size: '256K', max_recipients: 20}},
       domain: {quarantine_threshold: 6},
     });

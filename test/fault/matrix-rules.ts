@@ -113,8 +113,12 @@ export const rules: Record<string, Rule> = {
   'GET /events': {permitted: everyone, answers: ofNothing},
 };
 
+const keysOfNobody = ['none', 'malformed', 'unissued'] as const;
+const keysOfOld = ['deleted', 'revoked', 'expired'] as const;
+
 export const callers: Caller[] = [
-  ...scopes.flatMap(scope => (Object.keys(badKeys) as BadKey[]).map((why): Caller => ({kind: 'bad', why, scope}))),
+  ...keysOfNobody.map((why): Caller => ({kind: 'bad', why, scope: 'full-admin'})),
+  ...scopes.flatMap(scope => keysOfOld.map((why): Caller => ({kind: 'bad', why, scope}))),
   ...scopes.map((scope): Caller => ({kind: 'good', scope})),
   {kind: 'orphan', hasSuccessor: false},
   {kind: 'orphan', hasSuccessor: true},

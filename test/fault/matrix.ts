@@ -10,6 +10,7 @@ import type {Fault} from './fault.ts';
 import {createTally, percentile} from './hostile.ts';
 import {type Caller, callers, expectedOf, type Rule, refusal, rules, type Target, targets} from './matrix-rules.ts';
 import {createWorld, type DomainThings, type World} from './matrix-world.ts';
+import {memoryFolder} from './memory-folder.ts';
 
 interface Cell {
   route: ApiRoute;
@@ -69,6 +70,9 @@ const allCells = (): Cell[] => {
   return [...cells, ...headsOf(cells), ...otherMethodsOf(routes)];
 };
 
+/** Of keys that are no good only some. */
+const shortCells = (): Cell[] => allCells().filter(({caller}, n) => caller.kind !== 'bad' || n % 8 === 0);
+
 const lanes = 12;
 
 export const matrix: Fault = {
@@ -78,13 +82,13 @@ export const matrix: Fault = {
     return allCells().length;
   },
   get shortRounds() {
-    return allCells().length;
+    return shortCells().length;
   },
   pass: 'deny by default, every cell answered as the contract says',
 
-  async run({owner, rounds, say}) {
+  async run({owner, rounds, isShort, say}) {
     const node = createApiNode(
-      await startNode(owner, {config: {log: {level: 'warn'}, smtp: {reverse_lookup: false}}}),
+      await startNode(owner, {data: await memoryFolder(owner), config: {log: {level: 'warn'}, smtp: {reverse_lookup: false}}}),
       await startSmtpSink(owner),
     );
     const world = await createWorld(node);
@@ -92,7 +96,7 @@ export const matrix: Fault = {
     const violations = [...(await unlikeRunning(node))];
     const outcomes = createTally();
     const tookMs: number[] = [];
-    const waiting = allCells().slice(0, rounds);
+    const waiting = (isShort ? shortCells() : allCells()).slice(0, rounds);
     const count = waiting.length;
     say(`${count} cells`);
 
