@@ -2,6 +2,23 @@ import {bitFlips} from './bit-flips.ts';
 import {crashPointsFault} from './crash-points.ts';
 import {diskFull} from './disk-full.ts';
 import type {Fault} from './fault.ts';
+import {hostileHttp} from './hostile-http.ts';
+import {hostileMilter} from './hostile-milter.ts';
+import {hostilePeer} from './hostile-peer.ts';
+import {hostileSmtp} from './hostile-smtp.ts';
 import {kill} from './kill.ts';
+import {matrix} from './matrix.ts';
+import {slowloris} from './slowloris.ts';
 
-export const faults: readonly Fault[] = [kill, crashPointsFault, diskFull, bitFlips];
+export const faults: readonly Fault[] = [
+  kill,
+  crashPointsFault,
+  diskFull,
+  bitFlips,
+  hostileSmtp,
+  hostileHttp,
+  hostileMilter,
+  hostilePeer,
+  slowloris,
+  matrix,
+];
