@@ -54,10 +54,14 @@ export const isEdit = (kind: Step['kind']): kind is EditKind => (editKinds as re
 /** The last moments are for answers. */
 const marginMs = 300;
 
+/** From 5 to 120 s, more often short than long. */
 export const planOf = (random: Random, names: readonly string[], isShort: boolean): Plan => {
   const seconds = isShort ? random.between(2, 3) : Math.round(5 + 115 * random.next() ** 1.5);
-  const {name, cuts} = cutsOf(random, names);
-  const count = isShort ? 30 : random.between(40, 120);
+  const steps = stepsOf(random, names, {seconds, count: isShort ? 30 : random.between(40, 120)});
+  return {...cutsOf(random, names), names, seconds, steps};
+};
+
+export const stepsOf = (random: Random, names: readonly string[], {seconds, count}: {seconds: number; count: number}): Step[] => {
   const steps = Array.from(
     {length: count},
     (): Step => ({
@@ -67,7 +71,7 @@ export const planOf = (random: Random, names: readonly string[], isShort: boolea
       pick: {which: random.between(0, 1_000_000), how: random.between(0, 1_000_000)},
     }),
   );
-  return {name, names, seconds, cuts, steps: steps.sort((a, b) => a.afterMs - b.afterMs)};
+  return steps.sort((a, b) => a.afterMs - b.afterMs);
 };
 
 const cutsOf = (random: Random, names: readonly string[]): {name: string; cuts: Cut[]} => {

@@ -21,7 +21,12 @@ const withinMs = 10_000;
 /** How long a round waits for what comes too late. */
 const patienceMs = 60_000;
 
-export const playRound = async (bench: CutCluster, plan: Plan, round: number): Promise<RoundReport> => {
+/** `meanwhile` goes on while lines are cut. */
+export const playRound = async (
+  bench: CutCluster,
+  plan: Plan,
+  {round, meanwhile}: {round: number; meanwhile?(): Promise<void>},
+): Promise<RoundReport> => {
   const {nodes, edits, book, cuts} = bench;
   await prepare(bench, round);
   const faults: string[] = [];
@@ -39,12 +44,13 @@ export const playRound = async (bench: CutCluster, plan: Plan, round: number): P
 
   cuts.set(plan.cuts);
   const cutAt = performance.now();
+  const other = meanwhile?.();
   const underWay: {isEdit: boolean; done: Promise<void>}[] = [];
   for (const [n, step] of plan.steps.entries()) {
     await until(cutAt + step.afterMs);
     underWay.push({isEdit: isEdit(step.kind), done: play(step, n)});
   }
-  await until(cutAt + plan.seconds * 1000);
+  await Promise.all([until(cutAt + plan.seconds * 1000), other]);
 
   cuts.set([]);
   const healedAt = performance.now();

@@ -56,7 +56,7 @@ export const partition: Fault = {
       for (; turn; turn = next()) {
         const {round, plan} = turn;
         const what = `round ${round} (${plan.name}, ${plan.seconds} s)`;
-        const report = await playRound(bench, plan, round);
+        const report = await playRound(bench, plan, {round});
         reports.push(report);
         violations.push(...report.faults.map(fault => `${what}: ${fault}`));
         say(`${what}: alike after ${report.alikeMs} ms, ${report.faults.length} violations`);
