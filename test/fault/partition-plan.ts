@@ -57,8 +57,9 @@ const marginMs = 300;
 /** From 5 to 120 s, more often short than long. */
 export const planOf = (random: Random, names: readonly string[], isShort: boolean): Plan => {
   const seconds = isShort ? random.between(2, 3) : Math.round(5 + 115 * random.next() ** 1.5);
+  const {name, cuts} = cutsOf(random, names);
   const steps = stepsOf(random, names, {seconds, count: isShort ? 30 : random.between(40, 120)});
-  return {...cutsOf(random, names), names, seconds, steps};
+  return {name, names, seconds, cuts, steps};
 };
 
 export const stepsOf = (random: Random, names: readonly string[], {seconds, count}: {seconds: number; count: number}): Step[] => {

@@ -57,8 +57,8 @@ export const playRound = async (
   const since = () => Math.round(performance.now() - healedAt);
   await Promise.all(underWay.filter(one => one.isEdit).map(({done}) => done));
   const [alikeMs, completeMs] = await Promise.all([
-    bench.alike(patienceMs).then(since),
-    eventually(async () => (await Promise.all(nodes.map(isComplete(bench)))).every(Boolean), patienceMs).then(since),
+    bench.alike(patienceMs).then(since, error => noteLate(faults, error)),
+    untilComplete(bench, patienceMs).then(since, error => noteLate(faults, error)),
   ]);
   await Promise.all(underWay.map(({done}) => done));
 
@@ -94,10 +94,27 @@ const prepare = async ({nodes, edits, book, alike}: CutCluster, round: number): 
   edits.seen();
 };
 
-const isComplete =
-  ({key}: CutCluster) =>
-  async (node: ClusterNode): Promise<boolean> =>
-    (await node.api('GET', 'mail/quarantine?limit=1', {key})).json.message === 'OK';
+const noteLate = (faults: string[], error: unknown): number => {
+  faults.push(String(error));
+  return patienceMs;
+};
+
+/** Until every node's list has the mail of all. */
+export const untilComplete = async ({nodes, key}: CutCluster, forMs: number): Promise<void> => {
+  let partial: string[] = [];
+  const look = async (node: ClusterNode): Promise<string[]> => {
+    const named = namedIn(await node.api('GET', 'mail/quarantine?limit=1', {key}));
+    return named.length === 0 ? [] : [`${node.node_id} without ${named.join(', ')}`];
+  };
+  try {
+    await eventually(async () => {
+      partial = (await Promise.all(nodes.map(look))).flat();
+      return partial.length === 0;
+    }, forMs);
+  } catch (error) {
+    throw new Error(`lists were still partial: ${partial.join('; ')}`, {cause: error});
+  }
+};
 
 const nothing = {faults: [] as string[], listMs: 0};
 

@@ -59,6 +59,7 @@ export const partition: Fault = {
         const report = await playRound(bench, plan, {round});
         reports.push(report);
         violations.push(...report.faults.map(fault => `${what}: ${fault}`));
+        for (const fault of report.faults) say(`${what}: ${fault}`);
         say(`${what}: alike after ${report.alikeMs} ms, ${report.faults.length} violations`);
       }
       return bench;
