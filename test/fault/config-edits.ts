@@ -70,10 +70,10 @@ export const createConfigEdits = ({nodes, key, cuts, precedes}: Needs): ConfigEd
     const when: Made = {node: at.node_id, from, to: Date.now(), epoch};
     return {answer, when};
   };
-  /** True for a success; a refusal with one of `statuses` is nobody's fault. */
+  /** True for a success; a refusal with one of `statuses`, or for want of time, is nobody's fault. */
   const isDone = ({status, body}: ApiAnswer, what: string, ...statuses: number[]): boolean => {
     if (status < 300) return true;
-    if (!statuses.includes(status)) throw new Error(`${what} was answered ${status} ${body}`);
+    if (status !== 503 && !statuses.includes(status)) throw new Error(`${what} was answered ${status} ${body}`);
     return false;
   };
   const known = (kind: keyof typeof live, at: ClusterNode, {which}: Pick): Live | undefined => {

@@ -28,7 +28,7 @@ export interface BookedMail {
 }
 
 export interface MailBook {
-  /** A mail that `node` holds; resolves with how long it took it. */
+  /** A mail that `node` holds, or is too busy to take; resolves with how long that took. */
   hold(node: ClusterNode, token: string): Promise<number>;
   readonly mails: readonly BookedMail[];
   act(by: ClusterNode, action: 'release' | 'discard', mail: BookedMail): Promise<ApiAnswer>;
@@ -36,7 +36,15 @@ export interface MailBook {
   list(by: ClusterNode, query?: string): Promise<ListSeen>;
   /** After everything: nothing lost, nothing twice. */
   judge(by: ClusterNode): Promise<string[]>;
-  readonly counts: {held: number; lists: number; partial: number; needlessly: number; acts: number; unknown: number};
+  readonly counts: {
+    held: number;
+    deferred: number;
+    lists: number;
+    partial: number;
+    needlessly: number;
+    acts: number;
+    unknown: number;
+  };
 }
 
 export interface ListSeen {
@@ -57,7 +65,7 @@ interface Needs {
 export const createMailBook = ({key, domain, sink, cuts}: Needs): MailBook => {
   const ledger = createLedger();
   const mails: BookedMail[] = [];
-  const counts = {held: 0, lists: 0, partial: 0, needlessly: 0, acts: 0, unknown: 0};
+  const counts = {held: 0, deferred: 0, lists: 0, partial: 0, needlessly: 0, acts: 0, unknown: 0};
 
   const list: MailBook['list'] = async (by, query = '') => {
     const version = cuts.version();
@@ -91,6 +99,10 @@ export const createMailBook = ({key, domain, sink, cuts}: Needs): MailBook => {
       const {reply} = await sendMail({port: node.smtpPort, from: 'sender@outside.test', to: `someone@${domain}`, raw});
       const acceptedAt = performance.now();
       const queue_id = / queued as (\w+)$/.exec(reply.text)?.[1];
+      if (reply.code >= 400 && reply.code < 500) {
+        counts.deferred += 1;
+        return acceptedAt - from;
+      }
       if (!queue_id) throw new Error(`${node.node_id} did not hold ${token}: ${reply.code} ${reply.text}`);
       if (mails.some(mail => mail.queue_id === queue_id)) throw new Error(`${queue_id} was given twice`);
       ledger.accepted(token, queue_id);

@@ -56,7 +56,7 @@ export const partition: Fault = {
       for (; turn; turn = next()) {
         const {round, plan} = turn;
         const what = `round ${round} (${plan.name}, ${plan.seconds} s)`;
-        const report = await playRound(bench, plan, {round});
+        const report = await playRound(bench, plan, {round}).catch(brokenOff);
         reports.push(report);
         violations.push(...report.faults.map(fault => `${what}: ${fault}`));
         for (const fault of report.faults) say(`${what}: ${fault}`);
@@ -76,6 +76,13 @@ export const partition: Fault = {
   },
 };
 
+const brokenOff = (error: unknown): RoundReport => ({
+  faults: [error instanceof Error ? (error.stack ?? error.message) : String(error)],
+  alikeMs: 0,
+  completeMs: 0,
+  listMs: 0,
+});
+
 const take = (due: Due[], names: string[]): Due | undefined => {
   const at = due.findIndex(({plan}) => plan.names === names);
   return at < 0 ? undefined : due.splice(at, 1)[0];
@@ -87,6 +94,7 @@ const figuresOf = (reports: RoundReport[], benches: CutCluster[]): FaultReport['
   return {
     changes: benches.reduce((total, {edits}) => total + edits.ledger.acknowledged, 0),
     mails: sum('held'),
+    deferred: sum('deferred'),
     lists: sum('lists'),
     partial: sum('partial'),
     'needlessly partial': sum('needlessly'),
