@@ -34,7 +34,7 @@ export const bitFlips: Fault = {
   name: 'bit-flips',
   title: 'bits flip in database, log and spool',
   rounds: 200,
-  shortRounds: 8,
+  shortRounds: 6,
   pass: 'found or rebuilt, 0 silent losses',
 
   async run(context) {
