@@ -1,11 +1,11 @@
 // Something changes on the disk of a node that is not running. It is found, or it makes no difference; what it has taken is named.
-import {cp, mkdtemp, rm} from 'node:fs/promises';
-import {tmpdir} from 'node:os';
+import {cp, rm} from 'node:fs/promises';
 import {join} from 'node:path';
 import {setTimeout as delay} from 'node:timers/promises';
 import {mfdFile, run} from '../helpers/program.ts';
 import {damage, type Target} from './damage.ts';
 import type {Fault, FaultContext} from './fault.ts';
+import {memoryFolder} from './memory-folder.ts';
 import type {Random} from './random.ts';
 import {startWorld, type World} from './world.ts';
 
@@ -34,7 +34,7 @@ export const bitFlips: Fault = {
   name: 'bit-flips',
   title: 'bits flip in database, log and spool',
   rounds: 200,
-  shortRounds: 8,
+  shortRounds: 6,
   pass: 'found or rebuilt, 0 silent losses',
 
   async run(context) {
@@ -42,9 +42,10 @@ export const bitFlips: Fault = {
     const rounds = Array.from({length: context.rounds}, (_, n) => n + 1);
     const violations: string[] = [];
     const lane = async () => {
-      const world = await startWorld(context.owner, {domains, config: {spool: {ballast: '1M', min_free: '1M'}}});
-      const kept = await mkdtemp(join(tmpdir(), 'mfd-kept-'));
-      context.owner.teardown(async () => rm(kept, {recursive: true, force: true}));
+      const folder = await memoryFolder(context.owner);
+      const config = {spool: {ballast: '1M', min_free: '1M'}};
+      const world = await startWorld(context.owner, {domains, config, data: join(folder, 'data')});
+      const kept = join(folder, 'kept');
       const own = {context, world, kept, figures};
       for (let life = rounds.splice(0, roundsPerLife); life.length > 0; life = rounds.splice(0, roundsPerLife)) {
         await live(own, context.randomOf(life[0] ?? 0));

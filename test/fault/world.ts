@@ -124,7 +124,11 @@ export const startWorld = async (owner: Owner, {domains = ['changed.example'], .
 
     async judge() {
       const values = new Map<string, number>();
-      for (const name of ids.keys()) values.set(name, await world.valueOf(name));
+      for (const name of ids.keys()) {
+        // One that is not there any more is the ledger's to complain of.
+        const value = await world.valueOf(name).catch(() => undefined);
+        if (value !== undefined) values.set(name, value);
+      }
       const delivered = node.sink.mails.map(({content}) => /^Subject: (\w+)/m.exec(content.toString('latin1'))?.[1] ?? '?');
       return ledger.judge({held: await eventually(world.heldMails), delivered, values});
     },
