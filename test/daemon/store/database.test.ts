@@ -98,7 +98,10 @@ test('a lock is had by one, and free again once it is given up', async t => {
 
 test('whoever waits too long for the writer is told to come again, and nothing was done', async t => {
   const folder = await testFolder(t);
-  const database = await openDatabase(join(folder, 'mfd.db'), {waitMs: 50});
+  const file = join(folder, 'mfd.db');
+  // Its tables are made while nobody is in a hurry.
+  await (await openDatabase(file)).close();
+  const database = await openDatabase(file, {waitMs: 500});
   t.teardown(database.close);
   const holder = await database.write.transaction();
 
