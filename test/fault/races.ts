@@ -27,7 +27,7 @@ export const races: Fault = {
   name: 'races',
   title: 'release and discard, single and in bulk, of the same mails over 3 nodes',
   rounds: 2000,
-  shortRounds: 80,
+  shortRounds: 40,
   pass: 'one winner each, at most one delivery, one audit entry, all are told the same',
 
   async run({rounds, owner, randomOf, say}) {
