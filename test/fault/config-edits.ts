@@ -56,6 +56,8 @@ interface Needs {
 export const createConfigEdits = ({nodes, key, cuts, precedes}: Needs): ConfigEdits => {
   const ledger = createConfigLedger(precedes);
   let live: Record<'domain' | 'filter' | 'key', Live[]> = {domain: [], filter: [], key: []};
+  /** Values of the keys that were revoked or deleted in this round. */
+  let ended: string[] = [];
   let round = 0;
   let made = 0;
   let epoch = 0;
@@ -153,6 +155,7 @@ export const createConfigEdits = ({nodes, key, cuts, precedes}: Needs): ConfigEd
       end === 'delete' ? await remove(at, 'key', record) : (await ask(at, ['POST', `auth/api-keys/${record.id}/revoke`])).answer;
     if (!isDone(answer, `${end} of key ${record.id}`, 404)) return;
     if (end === 'revoke') ledger.revoked(`key/${record.id}`);
+    ended.push(record.value ?? '');
     const named = namedIn(answer);
     const unnamed = cuts.of(at.node_id).filter(node => version === cuts.version() && !named.includes(node));
     if (unnamed.length > 0) throw new Error(`${end} of a key does not name ${unnamed}, which cannot be reached`);
@@ -212,8 +215,12 @@ export const createConfigEdits = ({nodes, key, cuts, precedes}: Needs): ConfigEd
       live = {domain: [], filter: [], key: []};
     },
     async judge(all) {
+      const heard = all.flatMap(node => ended.map(value => ({node, value})));
+      const answers = await Promise.all(heard.map(async ({node, value}) => node.api('GET', 'auth/me', {key: value})));
+      const admitted = heard.filter((_, n) => answers[n]?.status !== 401);
+      ended = [];
       const found = await Promise.all(all.map(async node => [node.node_id, await readRecords(node, key)] as const));
-      return ledger.judge(new Map(found));
+      return [...admitted.map(({node}) => `${node.node_id} still knows a key that was ended`), ...ledger.judge(new Map(found))];
     },
   };
 };

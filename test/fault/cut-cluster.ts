@@ -6,6 +6,7 @@ import type {ProxyMode} from '../helpers/tcp-proxy.ts';
 import {type ConfigEdits, createConfigEdits} from './config-edits.ts';
 import type {Precedes} from './config-ledger.ts';
 import {type Cuts, createMailBook, type MailBook} from './mail-book.ts';
+import {patient} from './patient-node.ts';
 
 export interface Cut {
   from: string;
@@ -44,7 +45,7 @@ export const startCutCluster = async (owner: Owner, {names, precedes, config, en
     config: {log: {level: 'warn'}, ...config},
     ...(env && {env}),
   });
-  const nodes = Object.values(cluster.nodes);
+  const nodes = Object.values(cluster.nodes).map(patient);
   const [founder] = nodes as [ClusterNode];
   const {key} = await founder.createKey('full-admin', {rate_limit_per_minute: 1_000_000});
   await founder.createDomain({name: heldDomain, quarantine_threshold: -1000, reject_threshold: 10_000});
@@ -62,7 +63,7 @@ export const startCutCluster = async (owner: Owner, {names, precedes, config, en
     cluster,
     nodes,
     node: name => {
-      const found = cluster.nodes[name];
+      const found = nodes.find(({node_id}) => node_id === name);
       if (!found) throw new Error(`there is no node ${name}`);
       return found;
     },

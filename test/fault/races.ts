@@ -4,6 +4,7 @@ import type {ActionOutcome, HoldAction, MailReference} from '../../shared/held-m
 import {type Cluster, type ClusterNode, startCluster} from '../helpers/cluster.ts';
 import {connect} from '../helpers/smtp-client.ts';
 import type {Fault, FaultContext} from './fault.ts';
+import {patient} from './patient-node.ts';
 import {judgeAudit, judgeRace, type Told} from './race-judge.ts';
 
 const batchSize = 20;
@@ -27,7 +28,7 @@ export const races: Fault = {
   name: 'races',
   title: 'release and discard, single and in bulk, of the same mails over 3 nodes',
   rounds: 2000,
-  shortRounds: 80,
+  shortRounds: 40,
   pass: 'one winner each, at most one delivery, one audit entry, all are told the same',
 
   async run({rounds, owner, randomOf, say}) {
@@ -72,7 +73,7 @@ export const races: Fault = {
 
 const openArena = async (owner: FaultContext['owner']): Promise<Arena> => {
   const cluster = await startCluster(owner, {isProxied: false, config: {log: {level: 'warn'}}});
-  const nodes = Object.values(cluster.nodes);
+  const nodes = Object.values(cluster.nodes).map(patient);
   const [first] = nodes as [ClusterNode];
   const keys = [];
   for (const _ of nodes) keys.push(await first.createKey('full-admin', {rate_limit_per_minute: 1_000_000}));

@@ -18,7 +18,7 @@ const mostListMs = 3000;
 const recoveryMs = 10_000;
 /** What has nothing to do with the slow node may take this long, or three times what it took before. */
 const unaffectedMs = 1000;
-const heldBefore = 150;
+const heldBefore = 60;
 
 /** Milliseconds that each kind of call took. */
 type Times = Record<'list' | 'mail' | 'own' | 'put', number[]>;
@@ -58,7 +58,7 @@ export const slowPeer: Fault = {
 
       const end = begin(bench, victim, trouble);
       try {
-        await callFor(calls, others, isShort ? 2500 : 5000);
+        await callFor(calls, others, isShort ? 1500 : 5000);
       } finally {
         end();
       }
