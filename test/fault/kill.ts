@@ -52,5 +52,7 @@ const killRound = async (lane: Lane, random: Random): Promise<string[]> => {
   await lane.died(victims);
 
   const late = await lane.restart(victims);
-  return [...late, ...(await lane.judge(random))];
+  const wrong = [...late, ...(await lane.judge(random))];
+  if (lane.isFull) await lane.clear();
+  return wrong;
 };

@@ -12,12 +12,17 @@ import {createTrial} from './trial.ts';
 export interface Lane {
   site: Site;
   startTraffic(random: Random): Traffic;
+  /** From here until they have died, the nodes may answer anything but that it is done. */
+  mayRefuse(): void;
   /** Before their start: what ended with them, and what their clients lost. */
   died(nodes: readonly ClusterNode[]): Promise<void>;
   /** Starts nodes that have ended; `env` is added for this time. Resolves with a line for each that was not ready soon enough. */
   restart(nodes: readonly ClusterNode[], env?: Record<string, string>): Promise<string[]>;
   /** Holds the site against the ledger. Resolves with a line for all that is wrong. */
   judge(random: Random): Promise<string[]>;
+  readonly isFull: boolean;
+  /** What was judged goes, so that the rounds to come do not look at all of it again. All nodes must be up. */
+  clear(): Promise<void>;
   readonly figures: LaneFigures;
 }
 
@@ -38,8 +43,8 @@ export const createLane = (name: string, site: Site): Lane => {
   let trial = nextTrial();
   const figures: LaneFigures = {accepted: 0, relayed: 0, acted: 0, changed: 0, doubled: 0, slowestStartMs: 0};
   let lost: string[] = [];
+  let expected = Number.POSITIVE_INFINITY;
 
-  /** What was judged goes, so that the rounds to come do not look at all of it again. */
   const clear = async () => {
     addTo(figures, trial.ledger.counts);
     const [node] = site.nodes;
@@ -57,7 +62,12 @@ export const createLane = (name: string, site: Site): Lane => {
   return {
     site,
     startTraffic: random => startTraffic({site, trial, random}),
+    mayRefuse() {
+      expected = trial.strange.length;
+    },
     async died(nodes) {
+      trial.strange.splice(expected);
+      expected = Number.POSITIVE_INFINITY;
       await delay(arrivalMs);
       trial.noteDeliveries(site);
       const ids = nodes.map(({node_id}) => node_id);
@@ -72,9 +82,12 @@ export const createLane = (name: string, site: Site): Lane => {
     async judge(random) {
       const wrong = [...lost.map(id => `${id} was up and lost a connection`), ...(await inspect({site, trial, random}))];
       lost = [];
-      if (trial.held.length > mostHeld) await clear();
       return wrong;
     },
+    get isFull() {
+      return trial.held.length > mostHeld;
+    },
+    clear,
     get figures() {
       const all = {...figures};
       addTo(all, trial.ledger.counts);
