@@ -5,6 +5,7 @@ import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {promisify} from 'node:util';
 import type {Owner} from '../helpers/daemon.ts';
+import {eventually} from '../helpers/eventually.ts';
 
 const run = promisify(execFile);
 
@@ -39,7 +40,8 @@ export const startPoweredDisk = async (owner: Owner, megabytes: number): Promise
     path,
     cut: async () => void (await run('perl', ['-e', shutDown, path])),
     async powerOn() {
-      await run('umount', [path]);
+      // Whoever looks around below /tmp keeps it busy for a moment.
+      await eventually(async () => run('umount', [path]).catch(() => undefined));
       await powerOn();
     },
   };
