@@ -14,7 +14,7 @@ export const kill: Fault = {
   name: 'kill',
   title: 'nodes killed at random under load, one node and three',
   rounds: 300,
-  shortRounds: 6,
+  shortRounds: 4,
   pass: 'nothing acknowledged is lost, no database corrupt, ready again ≤ 5 s',
 
   async run({rounds, isShort, owner, randomOf, say}) {

@@ -21,7 +21,7 @@ export const powerCut: Fault = {
   name: 'power-cut',
   title: 'power cut under load, ext4 shut down underneath',
   rounds: 30,
-  shortRounds: 3,
+  shortRounds: 2,
   pass: 'nothing acknowledged is lost; with synchronous=NORMAL something is',
   missing: poweredDiskMissing,
 
