@@ -10,6 +10,7 @@ import {hostileSmtp} from './hostile-smtp.ts';
 import {kill} from './kill.ts';
 import {matrix} from './matrix.ts';
 import {partition} from './partition.ts';
+import {powerCut} from './power-cut.ts';
 import {races} from './races.ts';
 import {slowPeer} from './slow-peer.ts';
 import {slowloris} from './slowloris.ts';
@@ -17,6 +18,7 @@ import {slowloris} from './slowloris.ts';
 export const faults: readonly Fault[] = [
   kill,
   crashPointsFault,
+  powerCut,
   partition,
   clocks,
   diskFull,

@@ -3,6 +3,7 @@ import {readdir} from 'node:fs/promises';
 import {join} from 'node:path';
 import {openDatabase} from '../../daemon/store/database.ts';
 import type {HeldMail} from '../../shared/held-mail.ts';
+import type {ApiAnswer} from '../helpers/api-call.ts';
 import type {ClusterNode} from '../helpers/cluster.ts';
 import {eventually} from '../helpers/eventually.ts';
 import {splitTrace} from '../helpers/mail-node.ts';
@@ -111,10 +112,18 @@ const wrongDatabase = async ({data, node_id}: ClusterNode): Promise<string[]> =>
 const some = <T>(random: Random, items: readonly T[]): T[] =>
   items.length === 0 ? [] : Array.from({length: samples}, () => random.pick(items));
 
+/** A node whose owner has no time for it says so, and to try again. */
+const patiently = async (ask: () => Promise<ApiAnswer>): Promise<ApiAnswer> =>
+  eventually(async () => {
+    const answer = await ask();
+    return answer.status !== 503 && answer;
+  }, settleMs);
+
 const wrongBodies = async ({site, trial, random}: Needs, held: readonly HeldMail[]): Promise<string[]> => {
   const wrong: string[] = [];
   for (const {node_id, queue_id, subject} of some(random, held)) {
-    const {status, body} = await site.ask(random.pick(site.nodes), 'GET', `mail/quarantine/${node_id}/${queue_id}/body`);
+    const node = random.pick(site.nodes);
+    const {status, body} = await patiently(async () => site.ask(node, 'GET', `mail/quarantine/${node_id}/${queue_id}/body`));
     const isRight = status === 200 && splitTrace(body).rest.equals(Buffer.from(trial.ledger.rawOf(subject) ?? ''));
     if (!isRight) wrong.push(`the body of ${node_id}/${queue_id} (${subject}) is not what was sent: ${status}`);
   }
@@ -126,8 +135,11 @@ const wrongEnds = async ({site, trial, random}: Needs): Promise<string[]> => {
   const wrong: string[] = [];
   for (const {queueId, nodeId, action} of some(random, trial.ledger.ends())) {
     const path = `mail/quarantine/${nodeId}/${queueId}`;
-    const again = await site.ask(random.pick(site.nodes), 'POST', `${path}/${action}`);
-    const opposite = await site.ask(random.pick(site.nodes), 'POST', `${path}/${action === 'release' ? 'discard' : 'release'}`);
+    const node = random.pick(site.nodes);
+    const again = await patiently(async () => site.ask(node, 'POST', `${path}/${action}`));
+    const opposite = await patiently(async () =>
+      site.ask(node, 'POST', `${path}/${action === 'release' ? 'discard' : 'release'}`),
+    );
     if (again.status !== 200 || again.json.data.already !== true || opposite.status !== 409)
       wrong.push(`after its ${action}, ${nodeId}/${queueId} answers ${again.status} ${again.body} and ${opposite.status}`);
   }
