@@ -1,9 +1,8 @@
 import type {Fault} from './fault.ts';
 import {hostileHttp} from './hostile-http.ts';
 import {hostileMilter} from './hostile-milter.ts';
-import {hostilePeer} from './hostile-peer.ts';
 import {hostileSmtp} from './hostile-smtp.ts';
 import {matrix} from './matrix.ts';
 import {slowloris} from './slowloris.ts';
 
-export const faults: readonly Fault[] = [hostileSmtp, hostileHttp, hostileMilter, hostilePeer, slowloris, matrix];
+export const faults: readonly Fault[] = [hostileSmtp, hostileHttp, hostileMilter, slowloris, matrix];
