@@ -51,7 +51,7 @@ const answer = (random: Random, path: string, response: ServerResponse): void =>
   const failure = {
     data: null,
     error: {
-      code: random.pick(['internal', 'not_found', 'conflict', '__proto__', 'node_removed', 'rate_limited']),
+      code: random.pick(['internal', 'not_found', 'conflict', '__proto__', 'rate_limited']),
       detail: 'x',
       request_id: 'x',
     },

@@ -44,7 +44,11 @@ export const hostilePeer: Fault = {
 
     const ask = async (random: Random): Promise<void> => {
       const input = peerInput(random, targets);
-      const {status, json} = await caller(input);
+      const {status, json} = await caller(input).catch((error: Error) => {
+        // What is far too long is answered before it has been read, and its connection ended.
+        if ((input.body?.length ?? 0) > tooLong) return {status: 413, json: undefined};
+        throw new Error(`${error.message} ${shown(input)}`);
+      });
       tally.add(String(status));
       if (input.path === 'events' && status === 200) targets.applied = Number(json?.data?.applied);
       if (!declared.has(status)) throw new Error(`answered ${status} ${JSON.stringify(json)} ${shown(input)}`);
@@ -88,6 +92,7 @@ export const hostilePeer: Fault = {
 const declared = new Set<number>([200, 201, ...Object.values(statusOfCode)].filter(status => status !== 500));
 
 const patienceMs = 20_000;
+const tooLong = 8 * 1024 * 1024;
 
 const shown = ({method, path, body}: PeerInput) => `in "${method} ${path}" ${String(body).slice(0, 700)}`;
 

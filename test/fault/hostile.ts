@@ -27,7 +27,7 @@ export const runHostile = async (
   {rounds, isShort, randomOf, say}: FaultContext,
   {node, lanes, session, good, expectedErrors, figures}: Hostility,
 ): Promise<FaultReport> => {
-  const violations = createViolations();
+  const violations = createViolations(say);
   const memory: MemorySample[] = [];
   const servedMs: number[] = [];
   let inputs = 0;
@@ -39,7 +39,7 @@ export const runHostile = async (
       const number = begun;
       begun += 1;
       try {
-        const sent = await session(randomOf(number));
+        const sent = await within(session(randomOf(number)), 'the session hung');
         inputs += sent;
       } catch (error) {
         inputs += 1;
@@ -50,7 +50,7 @@ export const runHostile = async (
   const beGood = async (): Promise<void> => {
     while (!isOver) {
       const startedAt = performance.now();
-      await good().catch(error => violations.add(`the good client was not served: ${String(error)}`));
+      await within(good(), 'it hung').catch(error => violations.add(`the good client was not served: ${String(error)}`));
       servedMs.push(performance.now() - startedAt);
       await delay(goodPauseMs);
     }
@@ -86,6 +86,20 @@ export const runHostile = async (
   };
 };
 
+/** Longer than anything a node may take; what has no end would keep the whole run from its own. */
+const longestMs = 60_000;
+
+const within = async <T>(work: Promise<T>, otherwise: string): Promise<T> => {
+  const over = new AbortController();
+  const late = delay(longestMs, undefined, {signal: over.signal}).then(() => Promise.reject(new Error(otherwise)));
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    over.abort();
+    late.catch(() => undefined);
+  }
+};
+
 export const percentile = (values: readonly number[], share: number): number => {
   const sorted = [...values].sort((a, b) => a - b);
   return Math.round(sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0);
@@ -105,12 +119,13 @@ export const createTally = () => {
 };
 
 /** One kind of violation may happen ten thousand times: each is told once, with how often. */
-const createViolations = () => {
+const createViolations = (say: (line: string) => void) => {
   const counts = new Map<string, {first: string; count: number}>();
   return {
     add(text: string) {
       const kind = (text.split(' in "')[0] ?? '').replace(/\d+/g, '#').slice(0, 200);
       const seen = counts.get(kind) ?? {first: text.slice(0, 1000), count: 0};
+      if (seen.count === 0) say(seen.first);
       seen.count += 1;
       counts.set(kind, seen);
     },
