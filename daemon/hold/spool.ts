@@ -7,8 +7,8 @@ import {join} from 'node:path';
 import {Readable} from 'node:stream';
 import {Fault} from '../../shared/fault.ts';
 import {queueIdPattern} from '../../shared/fields.ts';
+import {createBatch} from '../services/batch.ts';
 import type {HeldMailFacts, MailContent} from '../services/mail.ts';
-import {createBatch} from './batch.ts';
 
 const magic = 'mfd-spool 1';
 /** Far above what the limits on recipients and symbols let come together. */
