@@ -139,8 +139,8 @@ const readSpoolFile = async (path: string): Promise<SpooledMail> => {
     throw error;
   });
   try {
-    const {size} = await file.stat();
-    const first = await readAt(file, 0, size <= wholeFileBytes ? size : 128);
+    const first = await readAt(file, 0, wholeFileBytes);
+    const size = first.length < wholeFileBytes ? first.length : (await file.stat()).size;
     const isWhole = first.length === size;
     const read = async (position: number, length: number) =>
       isWhole ? first.subarray(position, position + length) : readAt(file, position, length);
@@ -179,7 +179,7 @@ const memoryContent = (bytes: Buffer): MailContent => ({
 const digestOf = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex');
 
 const readAt = async (file: FileHandle, position: number, length: number): Promise<Buffer> => {
-  const {buffer, bytesRead} = await file.read(Buffer.alloc(length), 0, length, position);
+  const {buffer, bytesRead} = await file.read(Buffer.allocUnsafe(length), 0, length, position);
   return buffer.subarray(0, bytesRead);
 };
 

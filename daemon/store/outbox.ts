@@ -35,6 +35,7 @@ export const outboxAfter = async (
   after: number,
   {limit, maxChars}: {limit: number; maxChars: number},
 ): Promise<OutboxEntry[]> => {
+  if (limit === 0) return [];
   const rows = await db<OutboxRow>('outbox').where('seq', '>', after).orderBy('seq').limit(limit);
   const entries: OutboxEntry[] = [];
   let chars = 0;
