@@ -1,5 +1,11 @@
 import {domainToASCII} from 'node:url';
 
+/**
+ * Nothing that IDNA would change but its case: no A-label, which would have to be checked, and no last label that could be taken
+ * for a number. Most domains are such, and are asked for several times a mail.
+ */
+const plainName = /^(?!.*xn--)[a-z0-9.-]+\.[a-z][a-z0-9-]*$/i;
+
 const label = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 
 /**
@@ -9,7 +15,8 @@ const label = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
 export const canonicalDomain = (text: string): string | undefined => {
   if (text.length === 0 || text.length > 1000 || /[\s/\\@:?#%[\]<>\x00-\x1f\x7f]/.test(text)) return undefined;
 
-  const name = domainToASCII(text.endsWith('.') ? text.slice(0, -1) : text);
+  const given = text.endsWith('.') ? text.slice(0, -1) : text;
+  const name = plainName.test(given) ? given.toLowerCase() : domainToASCII(given);
   if (name.length === 0 || name.length > 253) return undefined;
   const labels = name.split('.');
   if (labels.length < 2 || !labels.every(part => label.test(part))) return undefined;

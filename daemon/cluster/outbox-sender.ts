@@ -1,6 +1,7 @@
 // Tells one peer what this node has changed, in order, from wherever the peer says that it is.
 
 import {Fault} from '../../shared/fault.ts';
+import {crashPoint} from '../services/crash-point.ts';
 import {eventsAnswerSchema} from '../services/peer-protocol.ts';
 import type {Replication} from '../services/replication.ts';
 import type {PeerClient} from './peer-client.ts';
@@ -58,12 +59,14 @@ export const startOutboxSender = ({client, replication, onGoneBack, onFailure}: 
         ? {...(await replication.batchAfter(0, {limit: 0, maxChars: 0})), events: []}
         : await replication.batchAfter(after, {limit: size, maxChars: batch.maxChars});
     if (after !== undefined && events.length === 0 && after >= floor) return undefined;
+    if (events.length > 0) crashPoint('outbox-send.before');
     const {applied} = await client.ask(eventsAnswerSchema, {
       method: 'POST',
       path: 'events',
       body: {floor, events},
       deadlineMs: answerMs,
     });
+    if (events.length > 0) crashPoint('outbox-send.after');
     if (after === undefined && onGoneBack && (await replication.firstWord(applied))) onGoneBack();
     acknowledged = applied;
     size = Math.min(batch.most, Math.ceil(size * 1.1));

@@ -3,6 +3,7 @@
 import {Fault} from '../../shared/fault.ts';
 import type {ActedState, ActionOutcome, HoldAction} from '../../shared/held-mail.ts';
 import {isWithinReach, type Reach} from '../../shared/scopes.ts';
+import {crashPoint} from '../services/crash-point.ts';
 import type {Actor, Learner} from '../services/ports.ts';
 import {appendAudit} from '../store/audit.ts';
 import type {Database, Db} from '../store/database.ts';
@@ -104,7 +105,9 @@ export const createHoldActions = ({
   /** The end and its audit entry are one commit; what is freed is freed after it, and a crash between the two is tidied at start. */
   const end = async (mail: StoredHeldMail, from: 'held' | 'releasing' | 'discarding', {action, doer}: Deed) => {
     const state = endState[action];
+    if (action !== 'expire') crashPoint(`${action}-row.before`);
     const endedAt = await writes.end(mail.queue_id, {from, state, doer, action});
+    if (action !== 'expire') crashPoint(`${action}-row.after`);
     done.delete(mail.queue_id);
     if (endedAt === undefined) return undefined;
     const ended = {...mail, acted_at: endedAt, acted_by_key_id: doer.keyId};

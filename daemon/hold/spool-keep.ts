@@ -1,10 +1,12 @@
 // Takes mail into this node's spool: its bytes first, then its row.
 import type {HeldMail} from '../../shared/held-mail.ts';
 import {createBatch} from '../services/batch.ts';
+import {crashPoint} from '../services/crash-point.ts';
 import type {ReceivedMail} from '../services/mail.ts';
 import type {Keep} from '../services/ports.ts';
 import type {Database} from '../store/database.ts';
-import {insertHeldMails, type NewHeldMail} from '../store/held-mail.ts';
+import {insertArrivals} from '../store/held-arrival.ts';
+import type {NewHeldMail} from '../store/held-mail.ts';
 import {factsOf, spoolEntry, toListEntry} from './held-facts.ts';
 import type {Spool} from './spool.ts';
 
@@ -19,7 +21,9 @@ export interface SpoolKeepNeeds {
 
 export const createSpoolKeep = ({nodeId, database, spool, traceHeader, onHeld}: SpoolKeepNeeds): Keep => {
   const index = createBatch<NewHeldMail>(async mails => {
-    await database.write.transaction(async tx => insertHeldMails(tx, mails));
+    crashPoint('held-row.before');
+    await insertArrivals(database, mails);
+    crashPoint('held-row.after');
   });
 
   return {

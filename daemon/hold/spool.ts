@@ -2,20 +2,18 @@
 // the index can be rebuilt from the files alone.
 import {createHash} from 'node:crypto';
 import {createReadStream} from 'node:fs';
-import {type FileHandle, mkdir, open, readdir, rename, rm, unlink} from 'node:fs/promises';
+import {type FileHandle, mkdir, open, readdir, rm, unlink} from 'node:fs/promises';
 import {join} from 'node:path';
 import {Readable} from 'node:stream';
 import {Fault} from '../../shared/fault.ts';
 import {queueIdPattern} from '../../shared/fields.ts';
 import {createBatch} from '../services/batch.ts';
+import {crashPoint} from '../services/crash-point.ts';
 import type {HeldMailFacts, MailContent} from '../services/mail.ts';
+import {digestOf, magic, maxFactsBytes, rename, syncFolder, trailerBytes, writeSpoolFile} from './spool-file.ts';
 
-const magic = 'mfd-spool 1';
-/** Far above what the limits on recipients and symbols let come together. */
-const maxFactsBytes = 8 * 1024 * 1024;
 /** What is no longer than this is read at once: opening it again and again costs more than the reading. */
 const wholeFileBytes = 64 * 1024;
-const trailerBytes = 'sha256:'.length + 64 + 1;
 
 export interface SpooledMail {
   facts: HeldMailFacts;
@@ -62,8 +60,10 @@ export const createSpool = async (root: string): Promise<Spool & {tmpDir: string
       const path = join(held, fileName(facts.queue_id));
       const tmp = join(tmpDir, facts.queue_id);
       try {
-        const written = await writeFile(tmp, facts, traceHeader, content);
+        const written = await writeSpoolFile(tmp, facts, traceHeader, content);
+        crashPoint('spool-rename.before');
         await rename(tmp, path);
+        crashPoint('spool-rename.after');
         await syncHeld(undefined);
         return written;
       } catch (error) {
@@ -96,41 +96,6 @@ export const createSpool = async (root: string): Promise<Spool & {tmpDir: string
 const fileName = (queueId: string): string => {
   if (!queueIdPattern.test(queueId)) throw new Fault('not_found', 'there is no such mail');
   return queueId;
-};
-
-const writeFile = async (path: string, facts: HeldMailFacts, traceHeader: Buffer, content: MailContent) => {
-  const json = Buffer.from(JSON.stringify(facts));
-  if (json.length > maxFactsBytes)
-    throw new Error(`${json.length} bytes of facts about one mail; a spool file takes ${maxFactsBytes}`);
-  const hash = createHash('sha256').update(traceHeader);
-  let sizeBytes = traceHeader.length;
-  const file = await open(path, 'wx', 0o600);
-  try {
-    // Small mails go out in one write; streams of large ones in their own chunks.
-    let pending = [Buffer.from(`${magic} ${json.length} ${digestOf(json)}\n`), json, Buffer.from('\n'), traceHeader];
-    for await (const chunk of content.open()) {
-      const bytes = chunk as Buffer;
-      hash.update(bytes);
-      sizeBytes += bytes.length;
-      pending.push(bytes);
-      if (sizeBytes < 1024 * 1024 && pending.length < 64) continue;
-      await writeAll(file, pending);
-      pending = [];
-    }
-    const sha256 = hash.digest('hex');
-    await writeAll(file, [...pending, Buffer.from(`sha256:${sha256}\n`)]);
-    await file.sync();
-    return {sizeBytes, sha256};
-  } finally {
-    await file.close();
-  }
-};
-
-/** writev may write less than it was given, as on a disk that is about to be full. */
-const writeAll = async (file: FileHandle, buffers: Buffer[]): Promise<void> => {
-  const wanted = buffers.reduce((sum, {length}) => sum + length, 0);
-  const {bytesWritten} = await file.writev(buffers);
-  if (bytesWritten < wanted) await file.appendFile(Buffer.concat(buffers).subarray(bytesWritten));
 };
 
 const readSpoolFile = async (path: string): Promise<SpooledMail> => {
@@ -176,20 +141,9 @@ const memoryContent = (bytes: Buffer): MailContent => ({
   discard: async () => {},
 });
 
-const digestOf = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex');
-
 const readAt = async (file: FileHandle, position: number, length: number): Promise<Buffer> => {
   const {buffer, bytesRead} = await file.read(Buffer.allocUnsafe(length), 0, length, position);
   return buffer.subarray(0, bytesRead);
-};
-
-const syncFolder = async (path: string): Promise<void> => {
-  const folder = await open(path, 'r');
-  try {
-    await folder.sync();
-  } finally {
-    await folder.close();
-  }
 };
 
 const ignoreMissing = (error: NodeJS.ErrnoException): void => {

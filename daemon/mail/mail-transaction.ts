@@ -2,6 +2,7 @@
 // user is refused there and then and no bounce is ever ours to send.
 //
 // MAIL → rcpt … → data: take → judge → reject | hold | relay → over;   RSET, EHLO, QUIT, a lost client: abort → over
+import {crashPoint} from '../services/crash-point.ts';
 import {isSameOwner} from '../services/intake.ts';
 import type {Client, Ownership, ReceivedMail} from '../services/mail.ts';
 import type {SmtpReply} from '../services/ports.ts';
@@ -108,7 +109,9 @@ const accepted: SmtpReply = {code: 250, text: '2.1.5 Ok'};
 
 const relay = async (intake: IntakePort, mail: ReceivedMail, {ownership, backend}: Delivery): Promise<Decision> => {
   const prefix = await intake.relayPrefix(mail, ownership);
+  crashPoint('relay.before');
   const reply = await backend.data(mail.content, prefix);
+  crashPoint('relay.after');
   intake.recordRelay(outcomeOf(reply));
   if (isPositive(reply)) return {verdict: 'relayed', reply: queuedAs(mail.queueId)};
 

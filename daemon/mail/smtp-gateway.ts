@@ -4,6 +4,7 @@ import {createSecureContext} from 'node:tls';
 import type {SMTPServerAddress, SMTPServerDataStream, SMTPServerSession} from 'smtp-server';
 import type {HostPort} from '../../shared/host-port.ts';
 import {parseMailAddress} from '../../shared/mail-address.ts';
+import {crashPoint} from '../services/crash-point.ts';
 import type {Client} from '../services/mail.ts';
 import type {SmtpReply} from '../services/ports.ts';
 import type {EnvelopeStart} from './backend-connection.ts';
@@ -166,7 +167,7 @@ const createSessions = (needs: SmtpGatewayNeeds) => {
     onRcptTo: (address: SMTPServerAddress, session: SMTPServerSession, callback: Callback) =>
       answer(rcptTo(address, session), callback),
     onData: (stream: SMTPServerDataStream, session: SMTPServerSession, callback: Callback) =>
-      answer(data(stream, session), callback),
+      answer(data(stream, session), betweenCrashPoints(callback)),
     onReset: end,
     onClose: end,
     /** Everything under way has come to its end, cleaning up included. */
@@ -175,6 +176,15 @@ const createSessions = (needs: SmtpGatewayNeeds) => {
     },
   };
 };
+
+/** Of a mail that was taken. */
+const betweenCrashPoints =
+  (callback: Callback): Callback =>
+  (error, message) => {
+    if (!error) crashPoint('reply.before');
+    callback(error, message);
+    if (!error) crashPoint('reply.after');
+  };
 
 /** smtp-server sends `responseCode` and the message; its connection leaves our status code alone. */
 const refusal = ({code, text}: SmtpReply): Error => Object.assign(new Error(text), {responseCode: code});

@@ -5,6 +5,7 @@ import {createAnnouncer} from './announcer.ts';
 import {type Change, type Touched, touchedBy} from './apply.ts';
 import {laterThan} from './clock.ts';
 import {type ConfigSession, openSession} from './config-session.ts';
+import {crashPoint} from './crash-point.ts';
 import {buryLosers} from './name-conflict.ts';
 import type {Actor} from './ports.ts';
 import {type FieldsOf, type ReadableOf, readableOf} from './projection.ts';
@@ -135,7 +136,12 @@ export const createConfiguration = (needs: Needs): Configuration => {
 
   const share = createSharedChanges({
     announce,
-    transaction: async work => withRoom(async () => database.write.transaction(async tx => work(openSession(tx, nodeNo)))),
+    async transaction(work) {
+      crashPoint('change-row.before');
+      const result = await withRoom(async () => database.write.transaction(async tx => work(openSession(tx, nodeNo))));
+      crashPoint('change-row.after');
+      return result;
+    },
   });
 
   const known = (changes: Change[]): Change[] => {

@@ -16,6 +16,7 @@ import {raiseSequence, readSequence} from '../store/local-state.ts';
 import {lastOutboxSeq, outboxAfter, outboxFloor, pruneOutbox, renumberOutbox} from '../store/outbox.ts';
 import type {Change} from './apply.ts';
 import type {Configuration} from './configuration.ts';
+import {crashPoint} from './crash-point.ts';
 import {type DigestsPage, type EventsRequest, type RecordsPage, type ReplicationEvent, vectorOf} from './peer-protocol.ts';
 
 export interface Replication {
@@ -104,10 +105,12 @@ export const createReplication = ({
       const isNext = fresh.every(({seq}, n) => seq === before + 1 + n);
       const last = fresh.at(-1)?.seq;
       if (!isNext || last === undefined) return {applied: before, hasGap: false};
+      crashPoint('apply.before');
       await configuration.absorb(
         fresh.flatMap(({event}) => event.changes),
         async tx => writeApplied(tx, origin, last),
       );
+      crashPoint('apply.after');
       return {applied: last, hasGap: false};
     },
 

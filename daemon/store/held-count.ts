@@ -20,13 +20,17 @@ export const adjustCounts = async (tx: Db, mail: Counted, sign: 1 | -1): Promise
 
 /** Many changes at once: of many mails few have a domain and a reason of their own, and each such pair takes one statement. */
 export const adjustSums = async (tx: Db, changes: readonly HeldCount[]): Promise<void> => {
+  for (const sum of sumsOf(changes)) await add(tx, sum);
+};
+
+export const sumsOf = (changes: readonly HeldCount[]): HeldCount[] => {
   const sums = new Map<string, HeldCount>();
   for (const {domain_id, domain, reason, count, size_bytes} of changes) {
     const pair = JSON.stringify([domain_id, domain, reason]);
     const sum = sums.get(pair) ?? {domain_id, domain, reason, count: 0, size_bytes: 0};
     sums.set(pair, {...sum, count: sum.count + count, size_bytes: sum.size_bytes + size_bytes});
   }
-  for (const sum of sums.values()) await add(tx, sum);
+  return [...sums.values()];
 };
 
 const add = async (tx: Db, change: HeldCount): Promise<void> => {
@@ -37,6 +41,13 @@ const add = async (tx: Db, change: HeldCount): Promise<void> => {
       count: tx.raw('held_count.count + excluded.count') as unknown as number,
       size_bytes: tx.raw('held_count.size_bytes + excluded.size_bytes') as unknown as number,
     });
+};
+
+/** Works the totals out anew, for rows that were changed without them. */
+export const recountHeld = async (tx: Db): Promise<void> => {
+  await tx('held_count').delete();
+  await tx.raw(`INSERT INTO held_count (domain_id, domain, reason, count, size_bytes)
+    SELECT domain_id, domain, reason, count(*), sum(size_bytes) FROM held_mail WHERE is_held GROUP BY domain_id, domain, reason`);
 };
 
 /** Filters that the totals can answer without looking at the mails. */

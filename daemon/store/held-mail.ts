@@ -9,6 +9,16 @@ import {chunksOf, idsPerStatement} from './rows.ts';
  * held → lost → held when bytes of the spool go, and come, without our doing; held → gone when a mail has left Postfix's hold queue so.
  */
 export type HeldState = 'held' | 'releasing' | 'discarding' | 'released' | 'discarded' | 'expired' | 'lost' | 'gone';
+export const heldStates: readonly string[] = [
+  'held',
+  'releasing',
+  'discarding',
+  'released',
+  'discarded',
+  'expired',
+  'lost',
+  'gone',
+] satisfies HeldState[];
 
 /** Who has the bytes: this node's spool, or the hold queue of its Postfix. */
 export type KeeperName = 'spool' | 'postfix';
@@ -60,7 +70,7 @@ export const insertHeldMails = async (tx: Db, mails: NewHeldMail[]): Promise<voi
   }
 };
 
-const recipientRows = ({queue_id, recipients}: NewHeldMail) =>
+export const recipientRows = ({queue_id, recipients}: NewHeldMail) =>
   [...new Set(recipients.map(comparableAddress))].map(recipient => ({queue_id, recipient}));
 
 /** Forgets a mail, whatever its state, as Postfix without long queue ids gives an id again. */
@@ -77,14 +87,14 @@ export const isHeld = ({state}: Pick<StoredHeldMail, 'state'>): boolean =>
 
 export const findHeldMail = async (db: Db, queueId: string): Promise<StoredHeldMail | undefined> => {
   const row = await db<HeldMailRow>('held_mail').where({queue_id: queueId}).first();
-  return row && fromRow(row);
+  return row && rowToHeldMail(row);
 };
 
 /** Those that are there, in no order. */
 export const findHeldMails = async (db: Db, queueIds: string[]): Promise<StoredHeldMail[]> => {
   const found: StoredHeldMail[] = [];
   for (const some of chunksOf(queueIds, idsPerStatement))
-    found.push(...(await db<HeldMailRow>('held_mail').whereIn('queue_id', some)).map(fromRow));
+    found.push(...(await db<HeldMailRow>('held_mail').whereIn('queue_id', some)).map(rowToHeldMail));
   return found;
 };
 
@@ -214,21 +224,36 @@ export const forgetEnded = async (tx: Db, before: string, limit: number): Promis
   return old.length;
 };
 
+export interface SpooledState {
+  queue_id: string;
+  state: HeldState;
+  /** The row contradicts itself, as none does that was written so. */
+  is_odd: boolean | number;
+}
+
 /** Mails of the spool, whatever became of them, by queue id in ascending order, from after `after`. */
-export const listSpooledStates = async (db: Db, after: string, limit: number): Promise<{queue_id: string; state: HeldState}[]> =>
+export const listSpooledStates = async (db: Db, after: string, limit: number): Promise<SpooledState[]> =>
   db<HeldMailRow>('held_mail')
     .where('queue_id', '>', after)
     .where({keeper: 'spool'})
     .orderBy('queue_id')
     .limit(limit)
-    .select('queue_id', 'state');
+    .select<SpooledState[]>('queue_id', 'state', db.raw(`(${oddRow}) AS is_odd`));
+
+const oddRow = `is_held <> (state IN ('held', 'releasing', 'discarding')) OR NOT (json_valid(recipients) AND json_valid(symbols))
+  OR state NOT IN (${heldStates.map(state => `'${state}'`).join(', ')})`;
+
+/** Takes a row out that may say anything; whether it was counted is for `recountHeld` to find out. */
+export const dropHeldRow = async (tx: Db, queueId: string): Promise<void> => {
+  await tx<HeldMailRow>('held_mail').where({queue_id: queueId}).delete();
+};
 
 export const countHeldBy = async (db: Db, keeper: KeeperName): Promise<number> => {
   const row = await db<HeldMailRow>('held_mail').whereRaw('is_held').where({keeper}).count({count: '*'}).first();
   return Number((row as {count: number | string} | undefined)?.count ?? 0);
 };
 
-const toRow = ({recipients, symbol_scores, ...mail}: NewHeldMail): HeldMailRow => ({
+export const toRow = ({recipients, symbol_scores, ...mail}: NewHeldMail): HeldMailRow => ({
   ...mail,
   state: 'held',
   is_held: true,
@@ -244,7 +269,7 @@ const toRow = ({recipients, symbol_scores, ...mail}: NewHeldMail): HeldMailRow =
 /** Subjects are compared without regard to case, in the form the filter is folded to as well. */
 export const foldSubject = (text: string): string => text.normalize('NFC').toLowerCase();
 
-const fromRow = (row: HeldMailRow): StoredHeldMail => ({
+export const rowToHeldMail = (row: HeldMailRow): StoredHeldMail => ({
   queue_id: row.queue_id,
   state: row.state,
   direction: row.direction,

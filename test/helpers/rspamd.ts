@@ -7,7 +7,7 @@ import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {setTimeout as sleep} from 'node:timers/promises';
 import {fileURLToPath} from 'node:url';
-import type {ExecutionContext} from 'ava';
+import type {Owner} from './daemon.ts';
 import {type KnownNames, startDnsStub} from './dns-stub.ts';
 
 export const isRspamdInstalled = (): boolean => spawnSync('rspamd', ['--version']).status === 0;
@@ -32,7 +32,7 @@ end
 `;
 
 /** Starts Rspamd on loopback and resolves with its URL once it answers; the first start takes up to 10 s. */
-export const startRspamd = async (t: ExecutionContext, options: PrivateRspamdOptions = {}): Promise<string> => {
+export const startRspamd = async (t: Owner, options: PrivateRspamdOptions = {}): Promise<string> => {
   const port = await freePort();
   const workers = `worker "normal" { bind_socket = "127.0.0.1:${port}"; count = 1; }\n`;
   return startWorkers(t, {...options, port, workers});
@@ -53,7 +53,7 @@ export interface TeachableRspamd {
 }
 
 /** The same with a controller and a Bayes classifier that keeps what it learns in files, where the usual one needs a Redis. */
-export const startTeachableRspamd = async (t: ExecutionContext): Promise<TeachableRspamd> => {
+export const startTeachableRspamd = async (t: Owner): Promise<TeachableRspamd> => {
   const [port, controllerPort] = [await freePort(), await freePort()];
   // It takes its default password from nobody, not even from loopback.
   const password = 'open sesame';
@@ -83,7 +83,7 @@ interface Workers extends PrivateRspamdOptions {
   classifier?: string;
 }
 
-const startWorkers = async (t: ExecutionContext, {port, workers, rules, addressOf, classifier}: Workers): Promise<string> => {
+const startWorkers = async (t: Owner, {port, workers, rules, addressOf, classifier}: Workers): Promise<string> => {
   const folder = await mkdtemp(join(tmpdir(), 'mfd-rspamd-'));
   // Rspamd gives up root and must still get in.
   await chmod(folder, 0o777);
