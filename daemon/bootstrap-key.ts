@@ -20,7 +20,7 @@ export const bootstrapKey = async (data: string, isForced: boolean): Promise<str
     const {nodeNo} = await readIdentity(database, folder.database);
     const configuration = createConfiguration({database, nodeNo, now: Date.now, withRoom: async write => write()});
     const created = await configuration.change(async draft => {
-      const active = (await listApiKeys(draft.tx)).filter(key => isActiveAdmin(key, Date.now()));
+      const active = (await listApiKeys(await draft.tables())).filter(key => isActiveAdmin(key, Date.now()));
       if (active.length > 0 && !isForced)
         throw new CommandError(`${active.length} active full-admin key(s) exist; use one of them, or repeat with --force`);
       const wanted = {name: 'bootstrap', scope: 'full-admin', rate_limit_per_minute: 6000} as const;

@@ -1,10 +1,10 @@
 // What is written about held mails. Whoever waits for the disk at the same time shares a transaction, in which the claims, the ends
 // and the audit entries of all are a few statements each: one for each of a thousand mails took seconds.
 import {groupBy} from '../../shared/group-by.ts';
+import {createBatch} from '../services/batch.ts';
 import {appendAudit, type NewAuditEntry} from '../store/audit.ts';
 import type {Database, Db} from '../store/database.ts';
 import {type Claim, claimAll, type Ending, endLives} from '../store/held-mail.ts';
-import {createBatch} from './batch.ts';
 import type {Doer} from './held-life.ts';
 
 export interface AuditedAct {

@@ -1,6 +1,7 @@
 // Mail that the milter has Postfix hold: its row is written first, so that nothing is on hold whose score nobody knows.
 import {Fault} from '../../shared/fault.ts';
 import type {HeldMail} from '../../shared/held-mail.ts';
+import {createBatch} from '../services/batch.ts';
 import type {Keep} from '../services/ports.ts';
 import type {Database} from '../store/database.ts';
 import {
@@ -11,7 +12,6 @@ import {
   type NewHeldMail,
   type StoredHeldMail,
 } from '../store/held-mail.ts';
-import {createBatch} from './batch.ts';
 import {factsOf, toListEntry} from './held-facts.ts';
 
 export interface PostfixKeep extends Keep {

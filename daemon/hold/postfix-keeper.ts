@@ -1,8 +1,8 @@
 // Held mails whose bytes are in Postfix's hold queue.
 import {setTimeout as delay} from 'node:timers/promises';
 import {Fault} from '../../shared/fault.ts';
+import {createBatch} from '../services/batch.ts';
 import type {StoredHeldMail} from '../store/held-mail.ts';
-import {createBatch} from './batch.ts';
 import {type Keeper, LeftQueue} from './keeper.ts';
 import {readBody} from './postfix-body.ts';
 import {type PostfixPrograms, PostfixRefusal, type QueueVerb} from './postfix-programs.ts';

@@ -1,12 +1,12 @@
 // Takes mail into this node's spool: its bytes first, then its row.
 import type {HeldMail} from '../../shared/held-mail.ts';
+import {createBatch} from '../services/batch.ts';
 import {crashPoint} from '../services/crash-point.ts';
 import type {ReceivedMail} from '../services/mail.ts';
 import type {Keep} from '../services/ports.ts';
 import type {Database} from '../store/database.ts';
 import {insertArrivals} from '../store/held-arrival.ts';
 import type {NewHeldMail} from '../store/held-mail.ts';
-import {createBatch} from './batch.ts';
 import {factsOf, spoolEntry, toListEntry} from './held-facts.ts';
 import type {Spool} from './spool.ts';
 

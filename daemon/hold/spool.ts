@@ -7,9 +7,9 @@ import {join} from 'node:path';
 import {Readable} from 'node:stream';
 import {Fault} from '../../shared/fault.ts';
 import {queueIdPattern} from '../../shared/fields.ts';
+import {createBatch} from '../services/batch.ts';
 import {crashPoint} from '../services/crash-point.ts';
 import type {HeldMailFacts, MailContent} from '../services/mail.ts';
-import {createBatch} from './batch.ts';
 import {digestOf, magic, maxFactsBytes, rename, syncFolder, trailerBytes, writeSpoolFile} from './spool-file.ts';
 
 /** What is no longer than this is read at once: opening it again and again costs more than the reading. */
@@ -104,8 +104,8 @@ const readSpoolFile = async (path: string): Promise<SpooledMail> => {
     throw error;
   });
   try {
-    const {size} = await file.stat();
-    const first = await readAt(file, 0, size <= wholeFileBytes ? size : 128);
+    const first = await readAt(file, 0, wholeFileBytes);
+    const size = first.length < wholeFileBytes ? first.length : (await file.stat()).size;
     const isWhole = first.length === size;
     const read = async (position: number, length: number) =>
       isWhole ? first.subarray(position, position + length) : readAt(file, position, length);
@@ -142,7 +142,7 @@ const memoryContent = (bytes: Buffer): MailContent => ({
 });
 
 const readAt = async (file: FileHandle, position: number, length: number): Promise<Buffer> => {
-  const {buffer, bytesRead} = await file.read(Buffer.alloc(length), 0, length, position);
+  const {buffer, bytesRead} = await file.read(Buffer.allocUnsafe(length), 0, length, position);
   return buffer.subarray(0, bytesRead);
 };
 

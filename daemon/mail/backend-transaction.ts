@@ -152,6 +152,6 @@ const sayEnvelope = async (connection: BackendConnection, start: EnvelopeStart, 
 };
 
 async function* bytesOf(content: MailContent, prefix: Buffer): AsyncGenerator<Buffer> {
-  yield prefix;
+  if (prefix.length > 0) yield prefix;
   yield* content.open();
 }

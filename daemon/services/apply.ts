@@ -1,18 +1,10 @@
 // The one way configuration changes, whether the change comes from this node's API, a peer, a snapshot or a repair.
-import {
-  type ConfigRecord,
-  childrenOf,
-  findRecords,
-  type RecordKey,
-  recordsWithUniqueKeys,
-  type StoredRecord,
-  saveRecords,
-} from '../store/config-record.ts';
+import type {ConfigRecord, RecordKey, StoredRecord} from '../store/config-record.ts';
 import type {Db} from '../store/database.ts';
 import {readState, writeState} from '../store/local-state.ts';
-import {hexNumber, mergeChanges} from './merge-changes.ts';
-import {project} from './projection.ts';
-import {type ChangedRecord, childKinds, loadWorkingSet, type RecordSource} from './working-set.ts';
+import {openSession} from './config-session.ts';
+import {hexNumber} from './merge-changes.ts';
+import type {ChangedRecord} from './working-set.ts';
 
 /** Part of a record's state: the fields that were written, or the deletion. Applying it twice changes nothing. */
 export type Change = ConfigRecord;
@@ -26,15 +18,9 @@ export type Touched = RecordKey & Pick<StoredRecord, 'parent_id'>;
  * children of a domain.
  */
 export const apply = async (tx: Db, changes: Change[], nowMs: number): Promise<Touched[]> => {
-  const set = await loadWorkingSet(sourceIn(tx), changes);
-  const difference = mergeChanges(set, changes);
-  const changed = set.changed();
-  await saveRecords(
-    tx,
-    changed.map(({after}) => after),
-  );
-  await project(tx, changed);
-  if (difference !== 0n) await writeHash(tx, (await readSum(tx)) + difference, nowMs);
+  const session = openSession(tx);
+  const changed = await session.put(changes, nowMs);
+  await session.flush();
   return changed.flatMap(touchedBy);
 };
 
@@ -56,9 +42,3 @@ export const touchedBy = ({before, after: {kind, id, parent_id}}: ChangedRecord)
   const hasMoved = before && before.parent_id !== null && before.parent_id !== parent_id;
   return [{kind, id, parent_id}, ...(hasMoved ? [{kind, id, parent_id: before.parent_id}] : [])];
 };
-
-export const sourceIn = (db: Db): RecordSource => ({
-  find: async keys => findRecords(db, keys),
-  withUniqueKeys: async (kind, uniqueKeys) => recordsWithUniqueKeys(db, kind, uniqueKeys),
-  childrenOf: async parentIds => childrenOf(db, childKinds, parentIds),
-});

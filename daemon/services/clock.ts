@@ -2,8 +2,6 @@
 // later write always has the greater stamp, even on a node whose wall clock jumps back.
 
 import type {Stamp} from '../store/config-record.ts';
-import type {Db} from '../store/database.ts';
-import {readState, writeState} from '../store/local-state.ts';
 
 const maxCounter = 0xffff;
 
@@ -22,26 +20,16 @@ export const nextStamp = (last: Stamp | undefined, nowMs: number, nodeNo: number
   return counter > maxCounter ? formatStamp(lastMs + 1, 0, nodeNo) : formatStamp(lastMs, counter, nodeNo);
 };
 
-/** Moves this node's persistent clock on and reads it. The write comes first in its transaction, so it also takes the lock. */
-export const tick = async (tx: Db, nowMs: number, nodeNo: number): Promise<Stamp> => {
-  const stamp = nextStamp(await readState(tx, 'clock'), nowMs, nodeNo);
-  await writeState(tx, 'clock', stamp);
-  return stamp;
-};
-
 /** Beyond this, a clock is not ahead but wrong. */
 const believedAheadMs = 24 * 3600 * 1000;
 
 /**
- * Moves the clock to the latest of stamps that came from elsewhere: what is written here from now on is later than that. One
- * of a clock that is wrong by years moves nothing; what it was put on is written over with a later one all the same, see
- * `laterThan`.
+ * The latest of stamps that came from elsewhere: what is written here from now on is later than that. One of a clock that is wrong
+ * by years moves nothing; what it was put on is written over with a later one all the same, see `laterThan`. Empty for none.
  */
-export const observe = async (tx: Db, stamps: Stamp[], nowMs: number): Promise<void> => {
+export const latestOf = (stamps: Stamp[], nowMs: number): Stamp => {
   const bound = formatStamp(nowMs + believedAheadMs, 0, 0);
-  const latest = stamps.filter(stamp => stamp < bound).reduce((a, b) => (a > b ? a : b), '');
-  const own = await readState(tx, 'clock');
-  if (latest !== '' && (own === undefined || own < latest)) await writeState(tx, 'clock', latest);
+  return stamps.filter(stamp => stamp < bound).reduce((a, b) => (a > b ? a : b), '');
 };
 
 /** `stamp`, or the one after the latest of `others` when that is not earlier: a write is later than what it is put upon. */

@@ -1,22 +1,23 @@
 import type {Json} from '../../shared/merge-patch.ts';
-import {appendAudit} from '../store/audit.ts';
-import {findRecord, idsPerNode, isKind, type Kind, type StampedFields} from '../store/config-record.ts';
+import {idsPerNode, isKind, type Kind, type RecordKey, type StampedFields} from '../store/config-record.ts';
 import type {Database, Db} from '../store/database.ts';
-import {nextInSequence} from '../store/local-state.ts';
-import {appendToOutbox} from '../store/outbox.ts';
 import {createAnnouncer} from './announcer.ts';
-import {apply, type Change, type Touched} from './apply.ts';
-import {laterThan, observe, tick} from './clock.ts';
+import {type Change, type Touched, touchedBy} from './apply.ts';
+import {laterThan} from './clock.ts';
+import {type ConfigSession, openSession} from './config-session.ts';
 import {crashPoint} from './crash-point.ts';
 import {buryLosers} from './name-conflict.ts';
 import type {Actor} from './ports.ts';
-import type {FieldsOf} from './projection.ts';
+import {type FieldsOf, type ReadableOf, readableOf} from './projection.ts';
 import {recount} from './recount.ts';
+import {type Committed, createSharedChanges, type Drawn} from './shared-changes.ts';
 
 /** One change of configuration on its way: everything in it commits together, or nothing does. */
 export interface Draft {
-  /** For reading inside the change; what was put is there to be read. */
-  tx: Db;
+  /** For looking beyond single records inside the change; what was put is there to be read. */
+  tables(): Promise<Db>;
+  /** A live record as it reads, with what was put. */
+  find<K extends Kind>(kind: K, id: number): Promise<ReadableOf[K] | undefined>;
   /** When it happens by this node's clock, ISO 8601. */
   at: string;
   nextId(kind: Kind): Promise<number>;
@@ -28,8 +29,12 @@ export interface Draft {
 }
 
 export interface Configuration {
-  /** Runs `work` in one transaction with its outbox row, then tells the listeners, then resolves. */
-  change<T>(work: (draft: Draft) => Promise<T>): Promise<T>;
+  /**
+   * Runs `work` in one transaction with its outbox row, then tells the listeners, then resolves. Changes that wait for the disk at the
+   * same time share the transaction, each as if it came after the others; when that fails each is tried alone, so `work` may run twice.
+   * What `reads` names is read together.
+   */
+  change<T>(work: (draft: Draft) => Promise<T>, reads?: RecordKey[]): Promise<T>;
   /**
    * Takes over what was written elsewhere, in one transaction with what `note` writes down about it, then tells the
    * listeners. No outbox row: whoever wrote it tells the others. Records of kinds that this version does not know are left out.
@@ -62,51 +67,82 @@ export const createConfiguration = (needs: Needs): Configuration => {
   const announcer = createAnnouncer(error => needs.onListenerFailure?.(error));
   const outboxListeners: ((seq: number) => void)[] = [];
 
-  const commit = async <T>(work: (draft: Draft) => Promise<T>): Promise<Committed & {result: T}> =>
-    database.write.transaction(async tx => {
-      const nowMs = now();
-      const stamp = await tick(tx, nowMs, nodeNo);
-      const changes: Change[] = [];
-      const touched: Touched[] = [];
-      const put = async (change: Change) => {
-        changes.push(change);
-        touched.push(...(await apply(tx, [change], now())));
-      };
-      const at = new Date(nowMs).toISOString();
-      const write = async (kind: Kind, id: number, {fields, at: written}: {fields: object; at: string}) =>
-        put({kind, id, deleted: null, fields: stamped(fields as Record<string, Json>, written)});
+  /** Writes what `work` does; when that throws before it has done anything, nothing of it is left. */
+  const draw = async <T>(session: ConfigSession, work: (draft: Draft) => Promise<T>, onBegun: () => void): Promise<Drawn<T>> => {
+    const nowMs = now();
+    const at = new Date(nowMs).toISOString();
+    const changes: Change[] = [];
+    const touched: Touched[] = [];
+    let own: Promise<string> | undefined;
+    const stamp = async () => {
+      onBegun();
+      own ??= session.tick(nowMs);
+      return own;
+    };
+    const put = async (change: Change) => {
+      changes.push(change);
+      touched.push(...(await session.put([change], now())).flatMap(touchedBy));
+    };
+    const write = async (kind: Kind, id: number, {fields, at: written}: {fields: object; at: string}) =>
+      put({kind, id, deleted: null, fields: stamped(fields as Record<string, Json>, written)});
 
-      const result = await work({
-        tx,
-        at,
-        nextId: async kind => nodeNo * idsPerNode + (await nextInSequence(tx, kind)),
-        create: async (kind, id, fields) => write(kind, id, {fields, at: stamp}),
-        async update(kind, id, fields) {
-          const known = await findRecord(tx, {kind, id});
-          const before = Object.values(known?.fields ?? {}).map(([, written]) => written);
-          await write(kind, id, {fields, at: laterThan(before, stamp, nodeNo)});
-        },
-        remove: async (kind, id) => put({kind, id, deleted: stamp, fields: {}}),
-        audit: async ({keyId, remoteAddress}, action, target, detail = '') =>
-          appendAudit(tx, {at, key_id: keyId, action, target, remote_address: remoteAddress, result: 'ok', detail}),
-      });
-      const seq = changes.length > 0 ? await appendToOutbox(tx, {stamp, changes}) : undefined;
-      return {result, touched, seq};
+    const result = await work({
+      at,
+      async tables() {
+        onBegun();
+        await session.flush();
+        return session.tx;
+      },
+      async find(kind, id) {
+        const [record] = await session.find([{kind, id}]);
+        return record && readableOf(kind, record);
+      },
+      async nextId(kind) {
+        onBegun();
+        return nodeNo * idsPerNode + (await session.nextId(kind));
+      },
+      create: async (kind, id, fields) => write(kind, id, {fields, at: await stamp()}),
+      async update(kind, id, fields) {
+        const [known] = await session.find([{kind, id}]);
+        const before = Object.values(known?.fields ?? {}).map(([, written]) => written);
+        await write(kind, id, {fields, at: laterThan(before, await stamp(), nodeNo)});
+      },
+      remove: async (kind, id) => put({kind, id, deleted: await stamp(), fields: {}}),
+      async audit({keyId, remoteAddress}, action, target, detail = '') {
+        onBegun();
+        session.audit({at, key_id: keyId, action, target, remote_address: remoteAddress, result: 'ok', detail});
+      },
     });
+    const seq = changes.length > 0 ? await session.tell({stamp: await stamp(), changes}) : undefined;
+    return {result, touched, seq};
+  };
 
   const takeOver = async (changes: Change[], note: (tx: Db) => Promise<void>): Promise<Committed> =>
     database.write.transaction(async tx => {
-      await observe(tx, changes.flatMap(stampsOf), now());
-      const touched = await apply(tx, changes, now());
-      const seq = await buryLosers({tx, touched, nodeNo, now});
+      const session = openSession(tx, nodeNo);
+      await session.observe(changes.flatMap(stampsOf), now());
+      const touched = (await session.put(changes, now())).flatMap(touchedBy);
+      const seq = await buryLosers({session, touched, nodeNo, now});
+      await session.flush();
       await note(tx);
-      return {touched, seq};
+      return {touched, seqs: seq === undefined ? [] : [seq]};
     });
 
-  const announce = async ({touched, seq}: Committed): Promise<void> => {
-    if (seq !== undefined) for (const listener of outboxListeners) listener(seq);
+  const announce = async ({touched, seqs}: Committed): Promise<void> => {
+    const last = seqs.at(-1);
+    if (last !== undefined) for (const listener of outboxListeners) listener(last);
     await announcer.tell(touched);
   };
+
+  const share = createSharedChanges({
+    announce,
+    async transaction(work) {
+      crashPoint('change-row.before');
+      const result = await withRoom(async () => database.write.transaction(async tx => work(openSession(tx, nodeNo))));
+      crashPoint('change-row.after');
+      return result;
+    },
+  });
 
   const known = (changes: Change[]): Change[] => {
     const unknown = new Set(changes.map(({kind}) => kind).filter(kind => !isKind(kind)));
@@ -115,13 +151,7 @@ export const createConfiguration = (needs: Needs): Configuration => {
   };
 
   return {
-    async change(work) {
-      crashPoint('change-row.before');
-      const {result, ...committed} = await withRoom(async () => commit(work));
-      crashPoint('change-row.after');
-      await announce(committed);
-      return result;
-    },
+    change: async (work, reads = []) => share({reads, draw: async (session, onBegun) => draw(session, work, onBegun)}),
     async absorb(changes, note) {
       await announce(await withRoom(async () => takeOver(known(changes), note)));
     },
@@ -137,12 +167,6 @@ export const createConfiguration = (needs: Needs): Configuration => {
     onOutbox: listener => void outboxListeners.push(listener),
   };
 };
-
-interface Committed {
-  touched: Touched[];
-  /** Of the event this left in the outbox, if any. */
-  seq: number | undefined;
-}
 
 const stampsOf = ({fields, deleted}: Change): string[] => [
   ...Object.values(fields).map(([, stamp]) => stamp),

@@ -5,7 +5,6 @@ import {maxFilters} from '../../shared/filter-rules.ts';
 import {createMailFilterSchema, type MailFilter} from '../../shared/mail-filter.ts';
 import type {Database} from '../store/database.ts';
 import {listDkimKeys, type StoredDkimKey} from '../store/dkim-key.ts';
-import {findDomain} from '../store/domain.ts';
 import {listMailFilters} from '../store/mail-filter.ts';
 import type {Configuration, Draft} from './configuration.ts';
 import {dkimRecord, generateDkimKey} from './dkim-key-pair.ts';
@@ -42,7 +41,7 @@ export const createDomainParts = ({database, configuration, domains}: Needs): Do
     const wanted = validate(createMailFilterSchema, body);
     return configuration.change(async draft => {
       await requireDomain(draft, domainId);
-      if ((await listMailFilters(draft.tx, domainId)).length >= maxFilters)
+      if ((await listMailFilters(await draft.tables(), domainId)).length >= maxFilters)
         throw new Fault('conflict', `the domain has ${maxFilters} filters, which is the most it may have; delete one first`);
       const id = await draft.nextId('mail_filter');
       const fields = {domain_id: domainId, ...wanted, created_at: draft.at};
@@ -55,7 +54,7 @@ export const createDomainParts = ({database, configuration, domains}: Needs): Do
   async removeFilter(actor, domainId, filterId) {
     const {name} = domains.get(actor, domainId);
     await configuration.change(async draft => {
-      const filter = (await listMailFilters(draft.tx, domainId)).find(({id}) => id === filterId);
+      const filter = (await listMailFilters(await draft.tables(), domainId)).find(({id}) => id === filterId);
       if (!filter) throw new Fault('not_found', `the domain ${name} has no filter ${filterId}`);
       await draft.remove('mail_filter', filterId);
       await draft.audit(actor, 'filter.delete', `${name}/${filterId}`);
@@ -73,7 +72,7 @@ export const createDomainParts = ({database, configuration, domains}: Needs): Do
     const pair = await generateDkimKey(algorithm);
     return configuration.change(async draft => {
       await requireDomain(draft, domainId);
-      const existing = await listDkimKeys(draft.tx, domainId);
+      const existing = await listDkimKeys(await draft.tables(), domainId);
       if (existing.some(key => key.selector === selector))
         throw new Fault('conflict', `the domain ${name} has a DKIM key with selector ${selector}; choose another selector`);
       if (existing.length >= maxDkimKeys)
@@ -89,7 +88,7 @@ export const createDomainParts = ({database, configuration, domains}: Needs): Do
   async removeDkimKey(actor, domainId, selector) {
     const {name} = domains.get(actor, domainId);
     await configuration.change(async draft => {
-      const key = (await listDkimKeys(draft.tx, domainId)).find(candidate => candidate.selector === selector);
+      const key = (await listDkimKeys(await draft.tables(), domainId)).find(candidate => candidate.selector === selector);
       if (!key) throw new Fault('not_found', `the domain ${name} has no DKIM key with selector ${selector}`);
       await draft.remove('dkim_key', key.id);
       await draft.audit(actor, 'dkim.delete', `${name}/${selector}`);
@@ -98,8 +97,8 @@ export const createDomainParts = ({database, configuration, domains}: Needs): Do
 });
 
 /** The domain may have been deleted between the look at memory and the transaction. */
-const requireDomain = async ({tx}: Draft, id: number): Promise<void> => {
-  if (!(await findDomain(tx, id))) throw new Fault('not_found', `there is no domain ${id}; GET /domains lists them`);
+const requireDomain = async (draft: Draft, id: number): Promise<void> => {
+  if (!(await draft.find('domain', id))) throw new Fault('not_found', `there is no domain ${id}; GET /domains lists them`);
 };
 
 /** In the order of the record, whatever the order of the columns. */

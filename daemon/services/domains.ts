@@ -4,9 +4,7 @@ import {canonicalDomain} from '../../shared/domain-name.ts';
 import {Fault} from '../../shared/fault.ts';
 import {type Json, mergePatch} from '../../shared/merge-patch.ts';
 import {isWithinReach} from '../../shared/scopes.ts';
-import type {Db} from '../store/database.ts';
-import {findDomain} from '../store/domain.ts';
-import type {Configuration} from './configuration.ts';
+import type {Configuration, Draft} from './configuration.ts';
 import type {DomainDirectory} from './domain-directory.ts';
 import type {Actor} from './ports.ts';
 import {invalidFields, validate} from './validate.ts';
@@ -48,7 +46,7 @@ export const createDomains = ({configuration, directory}: Needs): Domains => {
         const id = await draft.nextId('domain');
         await draft.create('domain', id, {...wanted, created_at: draft.at});
         await draft.audit(actor, 'domain.create', wanted.name);
-        const created = await findDomain(draft.tx, id);
+        const created = await draft.find('domain', id);
         // Somebody else's creation was committed while memory did not know it yet.
         if (!created) throw taken(wanted.name);
         return created;
@@ -57,26 +55,32 @@ export const createDomains = ({configuration, directory}: Needs): Domains => {
 
     async update(actor, id, body, ifMatch) {
       get(actor, id);
-      return configuration.change(async draft => {
-        const current = await readBack(draft.tx, id);
-        requireMatch(ifMatch, current);
-        const changed = changedFields(current, updated(current, body));
-        if (Object.keys(changed).length === 0) return current;
-        await draft.update('domain', id, changed);
-        await draft.audit(actor, 'domain.update', current.name, Object.keys(changed).join(' '));
-        return readBack(draft.tx, id);
-      });
+      return configuration.change(
+        async draft => {
+          const current = await readBack(draft, id);
+          requireMatch(ifMatch, current);
+          const changed = changedFields(current, updated(current, body));
+          if (Object.keys(changed).length === 0) return current;
+          await draft.update('domain', id, changed);
+          await draft.audit(actor, 'domain.update', current.name, Object.keys(changed).join(' '));
+          return readBack(draft, id);
+        },
+        [{kind: 'domain', id}],
+      );
     },
 
     async remove(actor, id, ifMatch) {
       get(actor, id);
-      await configuration.change(async draft => {
-        const current = await readBack(draft.tx, id);
-        requireMatch(ifMatch, current);
-        // What belongs to it goes with it, here and on every node that hears of this.
-        await draft.remove('domain', id);
-        await draft.audit(actor, 'domain.delete', current.name);
-      });
+      await configuration.change(
+        async draft => {
+          const current = await readBack(draft, id);
+          requireMatch(ifMatch, current);
+          // What belongs to it goes with it, here and on every node that hears of this.
+          await draft.remove('domain', id);
+          await draft.audit(actor, 'domain.delete', current.name);
+        },
+        [{kind: 'domain', id}],
+      );
     },
   };
 };
@@ -112,8 +116,8 @@ const requireMatch = (ifMatch: string | undefined, current: Domain): void => {
     throw new Fault('precondition_failed', 'the domain has changed since it was read; read it again and repeat the change');
 };
 
-const readBack = async (db: Db, id: number): Promise<Domain> => {
-  const domain = await findDomain(db, id);
+const readBack = async (draft: Draft, id: number): Promise<Domain> => {
+  const domain = await draft.find('domain', id);
   if (!domain) throw unknown(id);
   return domain;
 };

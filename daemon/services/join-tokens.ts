@@ -51,8 +51,8 @@ export const createJoinTokens = (needs: Needs): JoinTokens => {
     const expires_at = new Date(expiresMs).toISOString();
     const token = await authority.issueToken({id, endMs: expiresMs + graceMs, address});
     await configuration.change(async draft => {
-      await forgetJoinTokens(draft.tx, new Date(now() - keptMs).toISOString());
-      await insertJoinToken(draft.tx, {id, created_at: new Date(now()).toISOString(), expires_at, used_at: null});
+      await forgetJoinTokens(await draft.tables(), new Date(now() - keptMs).toISOString());
+      await insertJoinToken(await draft.tables(), {id, created_at: new Date(now()).toISOString(), expires_at, used_at: null});
       await draft.audit(actor, 'cluster.token', id, `until ${expires_at}${detail}`);
     });
     return {token, expires_at, address, ca_fingerprint: authority.fingerprint};

@@ -77,12 +77,12 @@ export const createJoining = ({configuration, authorities, directory, neighbours
         throw new Fault('unavailable', 'another node lets nodes in now; make a new token');
       const answer = await configuration.change(async draft => {
         const at = new Date(now()).toISOString();
-        if (!(await useJoinToken(draft.tx, tokenId, at))) throw await whyUseless(draft.tx, tokenId);
-        const nodes = await listNodes(draft.tx);
+        if (!(await useJoinToken(await draft.tables(), tokenId, at))) throw await whyUseless(await draft.tables(), tokenId);
+        const nodes = await listNodes(await draft.tables());
         requireFreeId(nodes, request.node_id);
         const claimant = asking(request.node_id, remoteAddress, []);
         requireFreeName(request.fqdn, ownerOf(request.fqdn, nodes, claimant));
-        const node_no = Math.max(await greatestNodeNo(draft.tx), greatestSeen) + distance + 1;
+        const node_no = Math.max(await greatestNodeNo(await draft.tables()), greatestSeen) + distance + 1;
         if (node_no > maxNodeNo)
           throw new Fault('conflict', `this cluster has had its ${maxNodeNo} nodes; no more can be let in`);
 

@@ -127,13 +127,13 @@ export const createKeys = ({database, configuration, directory, domains, nodeId,
       const {at} = validate(revokeApiKeySchema, body, pastEnd(body, 'at'));
       const end = at === undefined ? undefined : new Date(at).toISOString();
       await configuration.change(async draft => {
-        const key = await byId(draft.tx, id);
+        const key = await byId(await draft.tables(), id);
         // Written once more, so that who waits for the others waits for this as well: it may have come from elsewhere.
         if (key.revoked_at !== null) return draft.update('api_key', id, {revoked_at: key.revoked_at});
         if (end !== undefined && key.expires_at !== null && key.expires_at <= end)
           return draft.update('api_key', id, {expires_at: key.expires_at});
 
-        await guardLastAdmin(draft.tx, key, {isForced, endMs: end === undefined ? now() : Date.parse(end)});
+        await guardLastAdmin(await draft.tables(), key, {isForced, endMs: end === undefined ? now() : Date.parse(end)});
         await draft.update('api_key', id, end === undefined ? {revoked_at: draft.at} : {expires_at: end});
         const details = [...(end === undefined ? [] : [`ends ${end}`]), ...(isForced ? ['forced'] : [])];
         await draft.audit(actor, 'key.revoke', String(id), details.join(', '));
@@ -144,8 +144,8 @@ export const createKeys = ({database, configuration, directory, domains, nodeId,
 
     async remove(actor, id, isForced) {
       await configuration.change(async draft => {
-        const key = await byId(draft.tx, id);
-        await guardLastAdmin(draft.tx, key, {isForced, endMs: now()});
+        const key = await byId(await draft.tables(), id);
+        await guardLastAdmin(await draft.tables(), key, {isForced, endMs: now()});
         await draft.remove('api_key', id);
         await draft.audit(actor, 'key.delete', String(id), isForced ? 'forced' : '');
       });

@@ -15,7 +15,7 @@ interface Needs {
 export const createMembership = ({configuration, nodeNo}: Needs): Membership => ({
   async announce(addresses) {
     await configuration.change(async draft => {
-      const known = await findNode(draft.tx, nodeNo);
+      const known = await findNode(await draft.tables(), nodeNo);
       // A node that has been removed does not come back by starting again.
       if (!known) return;
       const changed = Object.entries(addresses).filter(([name, value]) => known[name as keyof StoredNode] !== value);

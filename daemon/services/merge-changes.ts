@@ -7,8 +7,16 @@ import {concernsOthers, type WorkingSet} from './working-set.ts';
 /** Merges `changes` into the set and brings the digests in step; returns what the sum of all digests moves by. */
 export const mergeChanges = (set: WorkingSet, changes: ConfigRecord[]): bigint => {
   const touched = new Map<string, RecordKey>();
-  for (const change of changes) for (const key of merge(set, change)) touched.set(`${key.kind}/${key.id}`, key);
+  const edited = new Map<string, RecordKey>();
+  for (const change of changes) {
+    const {affected, isAlone} = merge(set, change);
+    for (const key of affected) (isAlone ? edited : touched).set(`${key.kind}/${key.id}`, key);
+  }
   settleAll(set, [...touched.values()]);
+  settleEdited(
+    set,
+    [...edited].flatMap(([name, key]) => (touched.has(name) ? [] : [key])),
+  );
   return set.changed().reduce((sum, {before, after}) => sum + hexNumber(after.digest) - hexNumber(before?.digest ?? ''), 0n);
 };
 
@@ -19,6 +27,14 @@ export const settleAll = (set: WorkingSet, keys: RecordKey[]): void => {
     const record = known(set, key);
     const digest = isLive(record) ? digestOf(record) : '';
     if (digest !== record.digest) set.put({...record, digest});
+  }
+};
+
+/** Those that are as live as they were: nobody has looked whose name they have. */
+const settleEdited = (set: WorkingSet, keys: RecordKey[]): void => {
+  for (const key of keys) {
+    const record = known(set, key);
+    if (record.digest !== '') set.put({...record, digest: digestOf(record)});
   }
 };
 
@@ -34,16 +50,17 @@ export const digestOf = ({kind, id, fields}: ConfigRecord): string => {
 
 export const hexNumber = (hex: string): bigint => (hex === '' ? 0n : BigInt(`0x${hex}`));
 
-/** Returns the records that may be live now and were not, or the other way round. */
-const merge = (set: WorkingSet, change: ConfigRecord): RecordKey[] => {
+/** The records that may be live now and were not, or the other way round; or the one that was only edited. */
+const merge = (set: WorkingSet, change: ConfigRecord): {affected: RecordKey[]; isAlone: boolean} => {
   const before = set.find(change);
   const merged = mergeInto(set, change);
-  if (!merged) return [];
-  if (!concernsOthers(change.kind, before ?? {fields: {}, deleted: null}, merged)) return [keyOf(merged)];
+  if (!merged) return {affected: [], isAlone: true};
+  if (!concernsOthers(change.kind, before ?? {fields: {}, deleted: null}, merged))
+    return {affected: [keyOf(merged)], isAlone: true};
 
   const affected = affectedBy(set, merged, before?.unique_key ?? null);
   if (merged.deleted !== null) for (const key of affected) mergeInto(set, {...key, fields: {}, deleted: null});
-  return affected;
+  return {affected, isAlone: false};
 };
 
 const mergeInto = (set: WorkingSet, change: ConfigRecord): StoredRecord | undefined => {

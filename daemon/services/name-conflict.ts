@@ -1,16 +1,13 @@
 // Two records that were created with one name on two sides of a partition: the earlier creation stays (see config-merge.ts).
 // Every node sees that at once; the node that made the later one turns it into a tombstone, so that its secrets go, and says so.
-import {appendAudit} from '../store/audit.ts';
-import {findRecord, type Kind, makerOf, recordsWithUniqueKeys, type StoredRecord} from '../store/config-record.ts';
-import type {Db} from '../store/database.ts';
-import {appendToOutbox} from '../store/outbox.ts';
-import {apply, type Change, type Touched} from './apply.ts';
-import {tick} from './clock.ts';
+import {type Kind, makerOf, type StoredRecord} from '../store/config-record.ts';
+import type {Change, Touched} from './apply.ts';
 import {losersOf} from './config-merge.ts';
+import type {ConfigSession} from './config-session.ts';
 import {claimsIn} from './merge-changes.ts';
 
 interface Needs {
-  tx: Db;
+  session: ConfigSession;
   touched: Touched[];
   nodeNo: number;
   now: () => number;
@@ -19,19 +16,19 @@ interface Needs {
 const contested: readonly Kind[] = ['domain', 'dkim_key'];
 
 /** Inside the transaction that brought the rivals together. Returns the number of the event this left in the outbox, if any. */
-export const buryLosers = async ({tx, touched, nodeNo, now}: Needs): Promise<number | undefined> => {
+export const buryLosers = async ({session, touched, nodeNo, now}: Needs): Promise<number | undefined> => {
   const changes: Change[] = [];
   for (const key of touched) {
     if (!contested.includes(key.kind) || makerOf(key) !== nodeNo) continue;
-    const record = await findRecord(tx, key);
-    const rival = record && (await rivalOf(tx, record));
+    const [record] = await session.find([key]);
+    const rival = record && (await rivalOf(session, record));
     if (!rival) continue;
-    const stamp = await tick(tx, now(), nodeNo);
+    const stamp = await session.tick(now());
     const change: Change = {kind: key.kind, id: key.id, fields: {}, deleted: stamp};
     // What its deletion touches is what was touched already: it was not live any more.
-    await apply(tx, [change], now());
+    await session.put([change], now());
     changes.push(change);
-    await appendAudit(tx, {
+    session.audit({
       at: new Date(now()).toISOString(),
       key_id: null,
       action: `${record.kind === 'domain' ? 'domain' : 'dkim'}.conflict`,
@@ -42,13 +39,13 @@ export const buryLosers = async ({tx, touched, nodeNo, now}: Needs): Promise<num
     });
   }
   const last = changes.at(-1)?.deleted;
-  return last ? appendToOutbox(tx, {stamp: last, changes}) : undefined;
+  return last ? session.tell({stamp: last, changes}) : undefined;
 };
 
 /** The record that keeps the name, if this one has lost it. */
-const rivalOf = async (tx: Db, record: StoredRecord): Promise<StoredRecord | undefined> => {
+const rivalOf = async (session: ConfigSession, record: StoredRecord): Promise<StoredRecord | undefined> => {
   if (record.deleted !== null || record.unique_key === null || record.digest !== '') return undefined;
-  const claims = await recordsWithUniqueKeys(tx, record.kind, [record.unique_key]);
+  const claims = await session.withUniqueKey(record.kind, record.unique_key);
   const losers = losersOf(claimsIn(claims));
   return losers.has(record.id) ? claims.find(({id}) => !losers.has(id)) : undefined;
 };

@@ -23,7 +23,7 @@ export interface FieldsOf {
   dkim_key: Omit<StoredDkimKey, 'id'>;
 }
 
-interface ReadableOf {
+export interface ReadableOf {
   node: StoredNode;
   domain: Domain;
   api_key: StoredApiKey;
@@ -75,6 +75,10 @@ const isLive = ({digest}: StoredRecord): boolean => digest !== '';
 
 /** What is put into the table of a kind was made from records of that kind. */
 const tableOf = (kind: Kind): RecordTable<Readable> => tables[kind] as unknown as RecordTable<Readable>;
+
+/** As it would be read from its table; undefined while it is not live. */
+export const readableOf = <K extends Kind>(kind: K, record: StoredRecord): ReadableOf[K] | undefined =>
+  isLive(record) ? tables[kind].read(toReadable(record) as ReadableOf[K]) : undefined;
 
 /** Of a live record, whose values are right. */
 const toReadable = ({kind, id, fields}: StoredRecord): Readable => {

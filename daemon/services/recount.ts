@@ -3,9 +3,10 @@
 // who wait for the one writer, wait for a slice at most.
 import {digestsAfter, type Kind, kinds, recordsOfKind, saveRecords} from '../store/config-record.ts';
 import {type Database, type Db, readTogether} from '../store/database.ts';
-import {readSum, sourceIn, type Touched, touchedBy, writeHash} from './apply.ts';
+import {readSum, type Touched, touchedBy, writeHash} from './apply.ts';
 import {hexNumber, settleAll} from './merge-changes.ts';
 import {compareTable, mendTable} from './projection.ts';
+import {sourceIn} from './record-source.ts';
 import {loadAround} from './working-set.ts';
 
 interface Needs {

@@ -21,7 +21,7 @@ export const createRemoval = ({configuration, authorities, nodeNo, spread}: Need
   async remove(actor, nodeId, isForced) {
     const holders = await authorities.holders();
     await configuration.change(async draft => {
-      const node = (await listNodes(draft.tx)).find(({node_id}) => node_id === nodeId);
+      const node = (await listNodes(await draft.tables())).find(({node_id}) => node_id === nodeId);
       if (!node) throw new Fault('unknown_node', `there is no node ${nodeId} in this cluster`);
       if (node.id === nodeNo) throw new Fault('conflict', `${nodeId} is the node you ask; have another node remove it`);
       const isLastHolder = holders.length === 1 && holders[0]?.id === node.id;

@@ -33,7 +33,7 @@ const nothing: RecordState = {fields: {}, deleted: null};
 
 export const loadWorkingSet = async (source: RecordSource, changes: (RecordKey & RecordState)[]): Promise<WorkingSet> => {
   const loader = createLoader(source);
-  await loader.load(changes);
+  await loader.loadAlone(changes);
 
   const {set} = loader;
   const states = new Map<string, RecordState>();
@@ -44,8 +44,10 @@ export const loadWorkingSet = async (source: RecordSource, changes: (RecordKey &
     const before = states.get(nameOf(change)) ?? set.find(change) ?? nothing;
     const state = mergeStates(kind, before, change);
     states.set(nameOf(change), state);
+    if (!concernsOthers(kind, before, state)) continue;
+    loader.follow(change, before);
     loader.follow(change, state);
-    if (!hasChildren(kind) || !concernsOthers(kind, before, state)) continue;
+    if (!hasChildren(kind)) continue;
     parents.add(id);
     for (const key of [uniqueKeyOf(kind, before), uniqueKeyOf(kind, state)])
       if (key !== null) claimed.set(`${kind} ${key}`, {kind, uniqueKey: key});
@@ -71,16 +73,19 @@ export const concernsOthers = (kind: Kind, before: RecordState, after: RecordSta
   before.deleted !== after.deleted ||
   before.fields.created_at?.[1] !== after.fields.created_at?.[1] ||
   uniqueKeyOf(kind, before) !== uniqueKeyOf(kind, after) ||
+  parentIdOf(kind, before) !== parentIdOf(kind, after) ||
   isComplete(kind, before) !== isComplete(kind, after);
 
 const createLoader = (source: RecordSource) => {
   const set = createWorkingSet();
   const asked = {keys: new Set<string>(), unique: new Set<string>()};
+  const alone = new Set<string>();
   const wantedKeys = new Map<string, RecordKey>();
   const wantedUnique = new Map<Kind, Set<string>>();
 
   const wantKey = (key: RecordKey) => {
     if (!asked.keys.has(nameOf(key))) wantedKeys.set(nameOf(key), key);
+    else followAlone(key);
   };
   /** What else has to be known once this is. */
   const follow = ({kind}: RecordKey, state: RecordState) => {
@@ -91,9 +96,17 @@ const createLoader = (source: RecordSource) => {
     const parentId = parentIdOf(kind, state);
     if (parent && parentId !== null) wantKey({kind: parent.kind, id: parentId});
   };
+  /** What was loaded without whom it has to do with turns out to matter to somebody. */
+  const followAlone = (key: RecordKey) => {
+    const record = set.find(key);
+    if (alone.delete(nameOf(key)) && record) follow(record, record);
+  };
   const take = (records: StoredRecord[]) => {
     for (const record of records) {
-      if (set.find(record)) continue;
+      if (set.find(record)) {
+        followAlone(record);
+        continue;
+      }
       set.load(record);
       asked.keys.add(nameOf(record));
       follow(record, record);
@@ -121,6 +134,14 @@ const createLoader = (source: RecordSource) => {
     follow,
     take,
     load,
+    /** Without whom else they have to do with: an edit has nothing to do with anybody. */
+    async loadAlone(keys: RecordKey[]): Promise<void> {
+      for (const record of await source.find(keys)) {
+        set.load(record);
+        alone.add(nameOf(record));
+      }
+      for (const key of keys) asked.keys.add(nameOf(key));
+    },
     async loadChildren(parentIds: number[]): Promise<void> {
       if (parentIds.length > 0) take(await source.childrenOf(parentIds));
       await load();

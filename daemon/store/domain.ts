@@ -13,11 +13,14 @@ type DomainRow = Omit<Domain, 'active' | 'backend_servers' | 'dkim_active' | 'dm
 export const domainTable = recordTable<Domain>({
   name: 'domain',
   unique: ['name'],
-  toRow: domain => ({
-    ...domain,
-    backend_servers: JSON.stringify(domain.backend_servers),
-    tenant_id: JSON.stringify(domain.tenant_id),
-  }),
+  toRow: domain => toRow(domain),
+  read: domain => toDomain(toRow(domain)),
+});
+
+const toRow = (domain: Domain): DomainRow => ({
+  ...domain,
+  backend_servers: JSON.stringify(domain.backend_servers),
+  tenant_id: JSON.stringify(domain.tenant_id),
 });
 
 export const findDomain = async (db: Db, id: number): Promise<Domain | undefined> => {

@@ -15,6 +15,17 @@ export const writeState = async (db: Db, name: string, value: string): Promise<v
   await db<LocalStateRow>('local_state').insert({name, value}).onConflict('name').merge();
 };
 
+/** Those that are there. */
+export const readStates = async (db: Db, names: readonly string[]): Promise<Map<string, string>> => {
+  const rows = await db<LocalStateRow>('local_state').whereIn('name', [...names]);
+  return new Map(rows.map(({name, value}) => [name, value]));
+};
+
+export const writeStates = async (db: Db, states: ReadonlyMap<string, string>): Promise<void> => {
+  const rows = [...states].map(([name, value]) => ({name, value}));
+  if (rows.length > 0) await db<LocalStateRow>('local_state').insert(rows).onConflict('name').merge();
+};
+
 /** The latest number of a sequence; 0 before the first. */
 export const readSequence = async (db: Db, sequence: string): Promise<number> =>
   Number((await readState(db, `sequence:${sequence}`)) ?? 0);

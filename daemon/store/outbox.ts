@@ -1,6 +1,7 @@
 // What this node has changed and its peers are to hear: one row per change, numbered without a gap from `outbox_floor` on.
 import type {Db} from './database.ts';
-import {nextInSequence, readSequence, readState, writeState} from './local-state.ts';
+import {readSequence, readState, writeState} from './local-state.ts';
+import {chunksOf} from './rows.ts';
 
 export interface OutboxEntry {
   seq: number;
@@ -12,18 +13,18 @@ interface OutboxRow {
   event: string;
 }
 
-const sequence = 'outbox';
+/** Numbers events from 1. */
+export const outboxSequence = 'outbox';
 const floorName = 'outbox_floor';
 
-/** Queues one replication event for every peer and gives it this node's next number, which it returns. */
-export const appendToOutbox = async (tx: Db, event: unknown): Promise<number> => {
-  const seq = await nextInSequence(tx, sequence);
-  await tx('outbox').insert({seq, event: JSON.stringify(event)});
-  return seq;
+/** Queues replication events for every peer, with this node's next numbers. */
+export const appendToOutbox = async (tx: Db, entries: readonly OutboxEntry[]): Promise<void> => {
+  for (const some of chunksOf(entries))
+    await tx('outbox').insert(some.map(({seq, event}) => ({seq, event: JSON.stringify(event)})));
 };
 
 /** The number of the newest event there has been; 0 before the first. */
-export const lastOutboxSeq = async (db: Db): Promise<number> => readSequence(db, sequence);
+export const lastOutboxSeq = async (db: Db): Promise<number> => readSequence(db, outboxSequence);
 
 /** Events up to this number are gone. */
 export const outboxFloor = async (db: Db): Promise<number> => Number((await readState(db, floorName)) ?? 0);
@@ -34,6 +35,7 @@ export const outboxAfter = async (
   after: number,
   {limit, maxChars}: {limit: number; maxChars: number},
 ): Promise<OutboxEntry[]> => {
+  if (limit === 0) return [];
   const rows = await db<OutboxRow>('outbox').where('seq', '>', after).orderBy('seq').limit(limit);
   const entries: OutboxEntry[] = [];
   let chars = 0;
@@ -64,7 +66,7 @@ export const renumberOutbox = async (tx: Db, seq: number): Promise<void> => {
   const floor = Math.max(seq, last);
   const delta = floor + 1 - Number(row?.first ?? last + 1);
   await tx('outbox').update({seq: tx.raw('seq + ?', [delta])});
-  await writeState(tx, `sequence:${sequence}`, String(last + delta));
+  await writeState(tx, `sequence:${outboxSequence}`, String(last + delta));
   await writeState(tx, floorName, String(floor));
 };
 

@@ -11,6 +11,8 @@ export const chunksOf = <T>(items: readonly T[], size = rowsPerStatement): T[][]
 /** A table that shows live configuration records of one kind in the shape they are read in. */
 export interface RecordTable<R extends {id: number}> {
   put(db: Db, records: readonly R[]): Promise<void>;
+  /** What reading the row of `record` gives. */
+  read(record: R): R;
   remove(db: Db, ids: readonly number[]): Promise<void>;
   /** Where the rows with ids after `after`, up to `upTo` where that is given, do not say what `records` say. */
   compare(db: Db, range: IdRange, records: readonly R[]): Promise<Differences<R>>;
@@ -36,12 +38,21 @@ export type Row = Record<string, Value> & {id: number};
 interface Needs<R> {
   name: string;
   toRow(record: R): Row;
+  /** Where a row reads in another order, or otherwise, than the record that it was made of. */
+  read?(record: R): R;
   /** The columns whose values together only one row may have. */
   unique?: (keyof R & string)[];
 }
 
-export const recordTable = <R extends {id: number}>({name, toRow, unique = []}: Needs<R>): RecordTable<R> => {
+export const recordTable = <R extends {id: number}>({
+  name,
+  toRow,
+  read = record => record,
+  unique = [],
+}: Needs<R>): RecordTable<R> => {
   const table: RecordTable<R> = {
+    read,
+
     async put(db, records) {
       for (const some of chunksOf(records)) await db(name).insert(some.map(toRow)).onConflict('id').merge();
     },

@@ -131,18 +131,80 @@ test('a listener is never overtaken by the next change', async t => {
   const {database} = await testDatabase(t);
   const configuration = testConfiguration(database);
   const steps: string[] = [];
-  configuration.onChange(async ([touched]) => {
-    steps.push(`begin ${touched?.id}`);
+  const create = async (name: string) => configuration.change(async draft => createDomain(draft, name));
+  configuration.onChange(async touched => {
+    steps.push(`begin ${touched.map(({id}) => id)}`);
     // The first takes longest.
     await new Promise(resolve => setTimeout(resolve, steps.length === 1 ? 60 : 1));
-    steps.push(`end ${touched?.id}`);
+    steps.push(`end ${touched.map(({id}) => id)}`);
   });
 
-  const [a, b, c] = await Promise.all(
-    ['a.test', 'b.test', 'c.test'].map(name => configuration.change(async d => createDomain(d, name))),
-  );
+  const first = create('a.test');
+  await eventually(() => steps.length > 0);
+  const [b, c] = await Promise.all(['b.test', 'c.test'].map(create));
 
-  t.deepEqual(steps, [`begin ${a}`, `end ${a}`, `begin ${b}`, `end ${b}`, `begin ${c}`, `end ${c}`]);
+  t.deepEqual(steps, [`begin ${await first}`, `end ${await first}`, `begin ${b},${c}`, `end ${b},${c}`]);
+});
+
+test('changes that come together are one transaction, in which each sees those before it', async t => {
+  const {database} = await testDatabase(t);
+  let transactions = 0;
+  const configuration = createConfiguration({
+    database,
+    nodeNo: 1,
+    now: Date.now,
+    async withRoom(write) {
+      transactions += 1;
+      return write();
+    },
+  });
+  const id = await configuration.change(async draft => createDomain(draft, 'one.test'));
+  transactions = 0;
+  const addOne = async () =>
+    configuration.change(async draft => {
+      const {quarantine_threshold = 0} = (await draft.find('domain', id)) ?? {};
+      await draft.update('domain', id, {quarantine_threshold: quarantine_threshold + 1});
+      await draft.audit(someone, 'domain.update', 'one.test');
+    });
+
+  await Promise.all(Array.from({length: 20}, addOne));
+
+  t.is(transactions, 1);
+  t.like(await database.read('domain').first(), {quarantine_threshold: newFields.domain('one.test').quarantine_threshold + 20});
+  const rows = await outbox(database);
+  t.deepEqual(
+    rows.map(({seq}) => seq),
+    Array.from({length: 21}, (_, n) => n + 1),
+  );
+  t.is(new Set(rows.map(({event}) => event.stamp)).size, 21);
+  t.is((await database.read('audit')).length, 20);
+});
+
+test('of changes that come together one that fails fails alone, and leaves nothing', async t => {
+  const {database} = await testDatabase(t);
+  const configuration = testConfiguration(database);
+  const refuse = async (hasBegun: boolean) =>
+    configuration.change(async draft => {
+      if (hasBegun) await createDomain(draft, 'never.test');
+      throw new Error('second thoughts');
+    });
+
+  const outcomes = await Promise.allSettled([
+    configuration.change(async draft => createDomain(draft, 'one.test')),
+    refuse(false),
+    refuse(true),
+    configuration.change(async draft => createDomain(draft, 'two.test')),
+  ]);
+
+  t.deepEqual(
+    outcomes.map(({status}) => status),
+    ['fulfilled', 'rejected', 'rejected', 'fulfilled'],
+  );
+  t.deepEqual(
+    (await database.read('domain').orderBy('name')).map(({name}) => name),
+    ['one.test', 'two.test'],
+  );
+  t.is((await outbox(database)).length, 2);
 });
 
 /** A configuration with a listener that fails as often as it is told to, and one behind it. */

@@ -1,13 +1,22 @@
 import test from 'ava';
+import type {Db} from '../../../daemon/store/database.ts';
+import {nextInSequence} from '../../../daemon/store/local-state.ts';
 import {
   appendToOutbox,
   lastOutboxSeq,
   outboxAfter,
   outboxFloor,
+  outboxSequence,
   pruneOutbox,
   renumberOutbox,
 } from '../../../daemon/store/outbox.ts';
 import {testDatabase} from '../../helpers/database.ts';
+
+const append = async (tx: Db, event: object): Promise<number> => {
+  const seq = await nextInSequence(tx, outboxSequence);
+  await appendToOutbox(tx, [{seq, event}]);
+  return seq;
+};
 
 const everything = {limit: 1000, maxChars: Number.MAX_SAFE_INTEGER};
 
@@ -21,12 +30,12 @@ for (const {seq, first} of [
   test(`events 5 to 10 that are to come after ${seq} are numbered from ${first} on, in their order and without a gap`, async t => {
     const {database} = await testDatabase(t);
     await database.write.transaction(async tx => {
-      for (let n = 1; n <= 10; n += 1) await appendToOutbox(tx, {n});
+      for (let n = 1; n <= 10; n += 1) await append(tx, {n});
       await pruneOutbox(tx, 4);
     });
 
     await database.write.transaction(async tx => renumberOutbox(tx, seq));
-    const next = await database.write.transaction(async tx => appendToOutbox(tx, {n: 11}));
+    const next = await database.write.transaction(async tx => append(tx, {n: 11}));
 
     t.deepEqual(
       await outboxAfter(database.read, 0, everything),
@@ -43,5 +52,5 @@ test('an outbox without events goes on after the number it is told', async t => 
 
   t.is(await lastOutboxSeq(database.read), 7);
   t.is(await outboxFloor(database.read), 7);
-  t.is(await database.write.transaction(async tx => appendToOutbox(tx, {})), 8);
+  t.is(await database.write.transaction(async tx => append(tx, {})), 8);
 });

@@ -1,6 +1,6 @@
 import {setImmediate as turn} from 'node:timers/promises';
 import test from 'ava';
-import {createBatch} from '../../../daemon/hold/batch.ts';
+import {createBatch} from '../../../daemon/services/batch.ts';
 
 /** A flush that a test ends, well or badly. */
 const heldFlush = () => {
