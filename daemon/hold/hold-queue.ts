@@ -1,10 +1,10 @@
 // This node's own hold queue: the list from the database, the bytes where their keeper has them.
-import type {HoldQueue} from '../services/ports.ts';
+import type {LocalHoldQueue} from '../services/ports.ts';
 import {isHeld} from '../store/held-mail.ts';
 import {createHeldIndex} from './held-index.ts';
 import {createHoldActions, type HoldActions, type HoldActionsNeeds, unknownMail} from './hold-actions.ts';
 
-export type OwnHoldQueue = HoldQueue & Pick<HoldActions, 'expire' | 'idle' | 'isUnderWay' | 'catchUp'>;
+export type OwnHoldQueue = LocalHoldQueue & Pick<HoldActions, 'expire' | 'idle' | 'isUnderWay' | 'catchUp'>;
 
 export const createHoldQueue = (needs: HoldActionsNeeds): OwnHoldQueue => {
   const {nodeId, database, keeperOf, withRoom} = needs;

@@ -1,6 +1,7 @@
 // The one place that names the SQL driver. Everything else speaks knex, in SQL that PostgreSQL understands too.
 import knex, {type Knex} from 'knex';
 import {migrations} from './migrations.ts';
+import {finalizeOnClose} from './prepared.ts';
 
 /** A database or a transaction: store functions cannot tell which they were given. */
 export type Db = Knex;
@@ -76,8 +77,8 @@ const connect = (filename: string, settings: string, pool: {min: number; max: nu
 
 /** Opens (creating and migrating where needed) the database in `filename`. */
 export const openDatabase = async (filename: string): Promise<Database> => {
-  const write = withWriteTransactions(connect(filename, writerSettings, {min: 1, max: 1}));
-  const read = connect(filename, readerSettings, {min: 0, max: readers});
+  const write = finalizeOnClose(withWriteTransactions(connect(filename, writerSettings, {min: 1, max: 1})));
+  const read = finalizeOnClose(connect(filename, readerSettings, {min: 0, max: readers}));
   const close = async () => {
     await read.destroy();
     await write.destroy();

@@ -1,5 +1,6 @@
 // Running totals of what is held, so that a count costs the same at ten thousand mails and at a million.
 
+import type {Knex} from 'knex';
 import type {HoldFilter} from '../../shared/hold-filter.ts';
 import type {Reason} from '../../shared/reason.ts';
 import type {Reach} from '../../shared/scopes.ts';
@@ -45,12 +46,15 @@ export const isCounted = (filter: HoldFilter): boolean =>
     ([name, value]) => value === undefined || name === 'domain' || name === 'reason' || name === 'node',
   );
 
+/** The sum of the totals as a query. */
+export const totalOf = (db: Db, filter: HoldFilter, reach: Reach) =>
+  db<HeldCount>('held_count').modify(counting, filter, reach).select(db.raw('coalesce(sum(count), 0)'));
+
 export const readCounts = async (db: Db, filter: HoldFilter, reach: Reach): Promise<HeldCount[]> =>
-  db<HeldCount>('held_count')
-    .where('count', '>', 0)
-    .modify(query => {
-      if (filter.domain !== undefined) void query.where({domain: filter.domain});
-      if (filter.reason !== undefined) void query.where({reason: filter.reason});
-      if (reach.kind !== 'all') void query.where({domain_id: reach.kind === 'domain' ? reach.domainId : -1});
-    })
-    .orderBy(['domain', 'reason', 'domain_id']);
+  db<HeldCount>('held_count').where('count', '>', 0).modify(counting, filter, reach).orderBy(['domain', 'reason', 'domain_id']);
+
+const counting = (query: Knex.QueryBuilder, filter: HoldFilter, reach: Reach): void => {
+  if (filter.domain !== undefined) void query.where({domain: filter.domain});
+  if (filter.reason !== undefined) void query.where({reason: filter.reason});
+  if (reach.kind !== 'all') void query.where({domain_id: reach.kind === 'domain' ? reach.domainId : -1});
+};
