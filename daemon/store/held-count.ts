@@ -46,10 +46,6 @@ export const isCounted = (filter: HoldFilter): boolean =>
     ([name, value]) => value === undefined || name === 'domain' || name === 'reason' || name === 'node',
   );
 
-/** The sum of the totals as a query. */
-export const totalOf = (db: Db, filter: HoldFilter, reach: Reach) =>
-  db<HeldCount>('held_count').modify(counting, filter, reach).select(db.raw('coalesce(sum(count), 0)'));
-
 export const readCounts = async (db: Db, filter: HoldFilter, reach: Reach): Promise<HeldCount[]> =>
   db<HeldCount>('held_count').where('count', '>', 0).modify(counting, filter, reach).orderBy(['domain', 'reason', 'domain_id']);
 
@@ -57,4 +53,18 @@ const counting = (query: Knex.QueryBuilder, filter: HoldFilter, reach: Reach): v
   if (filter.domain !== undefined) void query.where({domain: filter.domain});
   if (filter.reason !== undefined) void query.where({reason: filter.reason});
   if (reach.kind !== 'all') void query.where({domain_id: reach.kind === 'domain' ? reach.domainId : -1});
+};
+
+/** The sum of the totals as a query. */
+export const totalOf = ({domain, reason}: HoldFilter, reach: Reach): {sql: string; bindings: (string | number)[]} => {
+  const wanted = Object.entries({
+    domain,
+    reason,
+    domain_id: reach.kind === 'domain' ? reach.domainId : reach.kind === 'none' ? -1 : undefined,
+  });
+  const given = wanted.flatMap(([column, value]) => (value === undefined ? [] : [{sql: ` AND ${column} = ?`, value}]));
+  return {
+    sql: `SELECT coalesce(sum(count), 0) FROM held_count WHERE count > 0${given.map(({sql}) => sql).join('')}`,
+    bindings: given.map(({value}) => value),
+  };
 };

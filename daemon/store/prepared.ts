@@ -21,8 +21,10 @@ const maxStatements = 64;
 const statements = new WeakMap<Connection, Map<string, Promise<Statement>>>();
 
 /** The rows of a query; `db` is no transaction. */
-export const readPrepared = async <R>(db: Knex, query: Knex.QueryBuilder): Promise<R[]> => {
-  const {sql, bindings} = query.toSQL().toNative();
+export const readPrepared = async <R>(
+  db: Knex,
+  {sql, bindings}: {sql: string; bindings: readonly (string | number)[]},
+): Promise<R[]> => {
   const client = db.client as Client;
   const connection = await client.acquireConnection();
   try {
