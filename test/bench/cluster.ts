@@ -1,10 +1,7 @@
-// What a cluster costs, on real nodes over loopback: npm run bench:cluster -- visibility | list | partition | scale [nodes]
+// What a cluster costs, on real nodes over loopback: npm run bench:cluster -- visibility | partition | scale [nodes]
 import {readFile} from 'node:fs/promises';
-import {join} from 'node:path';
 import {setTimeout as delay} from 'node:timers/promises';
-import {openDatabase} from '../../daemon/store/database.ts';
 import {type Cluster, type ClusterNode, startCluster} from '../helpers/cluster.ts';
-import {fillHeld} from './held-mails.ts';
 import {quantilesOf, shown} from './quantiles.ts';
 
 const teardowns: (() => unknown)[] = [];
@@ -58,35 +55,6 @@ const measureVisibility = async (cluster: Cluster<string>, rounds: number): Prom
   }
   out(`PUT until answered:                    ${shown(quantilesOf(answered))}`);
   out(`PUT until visible on ${others.length} other nodes:    ${shown(quantilesOf(visible))}   (${rounds} rounds)`);
-};
-
-const measureList = async (cluster: Cluster<string>): Promise<void> => {
-  const nodes = Object.values(cluster.nodes);
-  const [first] = nodes as [ClusterNode];
-  const databases = await Promise.all(nodes.map(async node => openDatabase(join(node.data, 'mfd.db'))));
-  for (const database of databases) owner.teardown(database.close);
-  let filled = 0;
-  for (const size of [10_000, 100_000]) {
-    for (const [share, database] of databases.entries()) await fillHeld(database, filled, size, {share, of: databases.length});
-    filled = size;
-    const queries: [string, string][] = [
-      [`newest 100 of ${nodes.length} nodes`, 'limit=100'],
-      [`newest 100 of one of them`, `limit=100&node=${first.node_id}`],
-      ['by domain', 'limit=100&domain=d7.example'],
-      ['by reason', 'limit=100&reason=phishing'],
-      ['subject contains', 'limit=100&subject=number%204242'],
-      ['offset 5,000', 'limit=100&offset=5000'],
-      [`offset ${size - 1000}`, `limit=100&offset=${size - 1000}`],
-    ];
-    out(`${size} held on ${nodes.length} nodes, 200 requests each, in alternation`);
-    const times = queries.map((): number[] => []);
-    for (let round = -10; round < 200; round += 1)
-      for (const [n, [, query]] of queries.entries()) {
-        const took = await timed(async () => list(first, query));
-        if (round >= 0) times[n]?.push(took);
-      }
-    for (const [n, [name]] of queries.entries()) out(`  ${name.padEnd(26)} ${shown(quantilesOf(times[n] ?? []))}`);
-  }
 };
 
 /** Changes on both sides of a partition, and how long after it all nodes are alike. */
@@ -159,7 +127,6 @@ try {
   await makeKey(cluster);
   out(`${what}, ${nodes.length} nodes on one machine`);
   if (what === 'visibility') await measureVisibility(cluster, 500);
-  else if (what === 'list') await measureList(cluster);
   else if (what === 'partition') await measurePartition(cluster, 60, 1000);
   else await measureScale(cluster, nodes.length === 3 ? 10_000 : 0);
 } finally {
