@@ -48,7 +48,7 @@ export const createHeldQuery = (db: Db, nodeId: string): HeldQuery => {
   return {
     async list(filter, reach, page) {
       const search = await searchFor(db, filter, reach);
-      const mails = pageOf(nodeId, search, page);
+      const mails = pageOf(nodeId, walked(search), page);
       const counted = isCounted(filter) ? totalOf(filter, reach) : {sql: 'SELECT NULL', bindings: []};
       const [[row], total] = await Promise.all([
         readPrepared<{mails: string; total: number | null}>(db, {
@@ -62,7 +62,7 @@ export const createHeldQuery = (db: Db, nodeId: string): HeldQuery => {
 
     async marks(filter, reach, steps) {
       const search = await searchFor(db, filter, reach);
-      const [marks, total] = await Promise.all([readMarks(db, search, steps), totals.of(search)]);
+      const [marks, total] = await Promise.all([readMarks(db, walked(search), steps), totals.of(search)]);
       return {marks, total};
     },
 
@@ -81,6 +81,8 @@ export const createHeldQuery = (db: Db, nodeId: string): HeldQuery => {
     groups: async (filter, reach) => readGroups(db, await searchFor(db, filter, reach)),
   };
 };
+
+const walked = (search: HeldSearch): HeldSearch => ({...search, isWalked: search.candidates === undefined});
 
 const narrowedTo = (search: HeldSearch, {since}: {since: string}): HeldSearch => ({
   ...search,

@@ -8,8 +8,10 @@ import {foldSubject, type HeldMailRow} from './held-mail.ts';
 export interface HeldSearch {
   filter: HoldFilter;
   reach: Reach;
-  /** Where few subjects have what is looked for in them: the queue ids of those that may, as a JSON array. */
+  /** Where few mails have that subject, or that recipient: the queue ids of those that may, as a JSON array. */
   candidates?: string;
+  /** Newest first until there are enough: what matches is not gathered before, as it may be much. */
+  isWalked?: boolean;
   /** Narrower still, beyond what can be asked for: score strictly between. */
   aboveScore?: number;
   belowScore?: number;
@@ -20,8 +22,32 @@ const fewCandidates = 1500;
 const maxTrigrams = 12;
 
 export const searchFor = async (db: Db, filter: HoldFilter, reach: Reach): Promise<HeldSearch> => {
-  const trigrams = filter.subject === undefined ? [] : trigramsOf(foldSubject(filter.subject));
-  if (trigrams.length === 0) return {filter, reach};
+  const candidates = (await withRecipient(db, filter)) ?? (await withSubject(db, filter));
+  return candidates === undefined ? {filter, reach} : {filter, reach, candidates};
+};
+
+interface Found {
+  ids: string;
+  count: number;
+}
+
+const fewOf = ([found]: Found[]): string | undefined => (found && found.count <= fewCandidates ? found.ids : undefined);
+
+const withRecipient = async (db: Db, {recipient}: HoldFilter): Promise<string | undefined> => {
+  if (recipient === undefined) return undefined;
+  const some = db
+    .from('held_recipient')
+    .where({recipient})
+    .select('queue_id')
+    .limit(fewCandidates + 1);
+  return fewOf(
+    await db.from(some.as('some')).select<Found[]>(db.raw('json_group_array(queue_id) AS ids'), db.raw('count(*) AS count')),
+  );
+};
+
+const withSubject = async (db: Db, {subject}: HoldFilter): Promise<string | undefined> => {
+  const trigrams = subject === undefined ? [] : trigramsOf(foldSubject(subject));
+  if (trigrams.length === 0) return undefined;
   const rows = await db
     .with('found', inner =>
       inner
@@ -32,9 +58,8 @@ export const searchFor = async (db: Db, filter: HoldFilter, reach: Reach): Promi
     )
     .from('held_subject')
     .whereIn('id', inner => inner.from('found').select('rowid'))
-    .select<{ids: string; count: number}[]>(db.raw('json_group_array(queue_id) AS ids'), db.raw('count(*) AS count'));
-  const [found] = rows;
-  return found && found.count <= fewCandidates ? {filter, reach, candidates: found.ids} : {filter, reach};
+    .select<Found[]>(db.raw('json_group_array(queue_id) AS ids'), db.raw('count(*) AS count'));
+  return fewOf(rows);
 };
 
 /** Some of every three characters in a row, quoted for FTS5; none of a text that is too short, or that it would not take whole. */
@@ -86,7 +111,12 @@ const conditionOf = ({filter, reach, ...narrower}: HeldSearch): Condition => {
   add('score <= ?', filter.max_score);
   add('score > ?', narrower.aboveScore);
   add('score < ?', narrower.belowScore);
-  add('held_mail.queue_id IN (SELECT queue_id FROM held_recipient WHERE recipient = ?)', filter.recipient);
+  add(
+    narrower.isWalked
+      ? '(SELECT true FROM held_recipient AS r WHERE r.recipient = ? AND r.queue_id = held_mail.queue_id)'
+      : 'held_mail.queue_id IN (SELECT queue_id FROM held_recipient WHERE recipient = ?)',
+    filter.recipient,
+  );
   add('held_mail.queue_id IN (SELECT value FROM json_each(?))', narrower.candidates);
   if (filter.subject !== undefined) add("folded_subject LIKE ? ESCAPE '!'", `%${escapeLike(foldSubject(filter.subject))}%`);
   return {sql: parts.length === 0 ? '1' : parts.join(' AND '), bindings};

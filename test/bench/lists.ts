@@ -106,7 +106,7 @@ const listsASecond = async (listers: Lister[], seconds: number): Promise<number>
   return count / ((performance.now() - startedAt) / 1000);
 };
 
-export const measureMillion = async ({isQuick, report}: BenchContext, small: ListedCluster, large: ListedCluster): Promise<void> => {
+const measureMillion = async ({isQuick, report}: BenchContext, small: ListedCluster, large: ListedCluster): Promise<void> => {
   const [own, anchor] = [listerOf(large), listerOf(small)];
   await requireTotal(own, large.size);
   const figures = await alternate(
@@ -122,7 +122,7 @@ const requireTotal = async (list: Lister, wanted: number): Promise<void> => {
   if (total !== wanted) throw new Error(`${total} mails are listed, not ${wanted}`);
 };
 
-export const measureOffset = async ({isQuick, report}: BenchContext, large: ListedCluster): Promise<void> => {
+const measureOffset = async ({isQuick, report}: BenchContext, large: ListedCluster): Promise<void> => {
   const list = listerOf(large);
   const deep = large.size / 10;
   let round = 0;
