@@ -1,13 +1,15 @@
 // The list of what is held here, read from the database: it is the same whoever has the bytes.
-import type {HeldMailDetail} from '../../shared/held-mail.ts';
-import type {HoldQueue} from '../services/ports.ts';
+import type {HeldMail, HeldMailDetail} from '../../shared/held-mail.ts';
+import type {HoldFilter, Page} from '../../shared/hold-filter.ts';
+import type {Reach} from '../../shared/scopes.ts';
+import type {LocalHoldQueue} from '../services/ports.ts';
 import type {Database} from '../store/database.ts';
 import {isHeld, type StoredHeldMail} from '../store/held-mail.ts';
 import {createHeldQuery} from '../store/held-query.ts';
 import {unknownMail} from './held-life.ts';
 import type {HoldActions} from './hold-actions.ts';
 
-type HeldIndex = Pick<HoldQueue, 'list' | 'marks' | 'rank' | 'summary' | 'get'>;
+type HeldIndex = Pick<LocalHoldQueue, 'list' | 'listJson' | 'marks' | 'rank' | 'summary' | 'get'>;
 
 interface Needs {
   nodeId: string;
@@ -16,14 +18,21 @@ interface Needs {
 }
 
 export const createHeldIndex = ({nodeId, database, find}: Needs): HeldIndex => {
-  const query = createHeldQuery(database.read);
+  const query = createHeldQuery(database, nodeId);
   const isHere = (node: string | undefined) => node === undefined || node === nodeId;
+
+  const pageOf = async (filter: HoldFilter, page: Page, reach: Reach) =>
+    isHere(filter.node) ? query.list(filter, reach, page) : {mails: '[]', total: 0};
 
   return {
     async list(filter, page, {reach}) {
-      if (!isHere(filter.node)) return {mails: [], total: 0};
-      const {mails, total} = await query.list(filter, reach, page);
-      return {mails: mails.map(mail => ({node_id: nodeId, ...mail})), total};
+      const {mails, total} = await pageOf(filter, page, reach);
+      return {mails: JSON.parse(mails) as HeldMail[], total};
+    },
+
+    async listJson(filter, page, {reach}) {
+      const {mails, total} = await pageOf(filter, page, reach);
+      return `{"mails":${mails},"total":${total}}`;
     },
 
     async marks(filter, steps, {reach}) {

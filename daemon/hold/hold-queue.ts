@@ -1,5 +1,5 @@
 // This node's own hold queue: the list from the database, the bytes where their keeper has them.
-import type {HoldQueue} from '../services/ports.ts';
+import type {LocalHoldQueue} from '../services/ports.ts';
 import {isHeld} from '../store/held-mail.ts';
 import {createHeldIndex} from './held-index.ts';
 import {unknownMail} from './held-life.ts';
@@ -8,7 +8,7 @@ import {createHoldActions, type HoldActions, type HoldActionsNeeds} from './hold
 /** What waits for the disk together is one commit; what bears less of it, such as a backend, is spared where it is met. */
 const actsAtOnce = 1000;
 
-export type OwnHoldQueue = HoldQueue & Pick<HoldActions, 'expire' | 'idle' | 'isUnderWay' | 'catchUp'>;
+export type OwnHoldQueue = LocalHoldQueue & Pick<HoldActions, 'expire' | 'idle' | 'isUnderWay' | 'catchUp'>;
 
 export const createHoldQueue = (needs: HoldActionsNeeds): OwnHoldQueue => {
   const {nodeId, database, keeperOf, withRoom} = needs;

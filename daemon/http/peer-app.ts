@@ -72,5 +72,10 @@ export const createPeerApi = ({identityIn, isMember, wasRemoved, heard, routes, 
 };
 
 /** Of the client certificate, verified in the handshake. */
-export const subjectAltNameOf = ({req}: Pick<Koa.Context, 'req'>): string | undefined =>
-  (req.socket as TLSSocket).getPeerCertificate().subjectaltname;
+export const subjectAltNameOf = ({req}: Pick<Koa.Context, 'req'>): string | undefined => {
+  // A connection shows one certificate, and taking it apart is a part of what a question costs.
+  if (!shownNames.has(req.socket)) shownNames.set(req.socket, (req.socket as TLSSocket).getPeerCertificate().subjectaltname);
+  return shownNames.get(req.socket);
+};
+
+const shownNames = new WeakMap<object, string | undefined>();

@@ -37,9 +37,14 @@ interface Depth {
   shallow: number;
   /** How many places each part names in one round. */
   marks: number;
+  /** A guess that is as close before the page as that is good enough. */
+  near: number;
 }
 
-const usualDepth: Depth = {shallow: 1000, marks: 1000};
+const usualDepth: Depth = {shallow: 300, marks: 1000, near: 60};
+
+/** Each costs one question to all parts. Parts that grow alike need two. */
+const maxGuesses = 4;
 
 /** Each takes the distance to a page down to the `parts / marks`-th of it; parts that fall silent add some. */
 const maxRounds = 20;
@@ -58,6 +63,34 @@ export const readMerged = async <E extends K, K>(
     unreachable.push(...asked.unreachable);
     cut = asked.answers.map(({from}) => from);
     return asked.answers;
+  };
+
+  /**
+   * Moves the cut towards the page by where the first part would have it, were all parts alike. Marks find every page whatever
+   * the parts are like, but for each of them all that they are taken from is walked.
+   */
+  const guess = async (before: number): Promise<void> => {
+    let wanted = Math.max(0, Math.floor((before - depth.near / 2) / cut.length));
+    let best = {left: before, cut};
+    for (let guesses = 0; guesses < maxGuesses && cut.length > 1; guesses += 1) {
+      const [first] = cut as [(typeof cut)[number]];
+      const skipped = first.start + wanted;
+      const {answers, unreachable: silent} = await ask([first], async ({part}) =>
+        part.marks({offset: skipped, stride: 1, limit: 1}),
+      );
+      const place = answers[0]?.answer.marks[0];
+      // A part that is silent is found to be so by the questions to all.
+      if (silent.length > 0 || place === undefined) break;
+      const ranks = await askCut(async ({part}) => part.rank(place));
+      // Without a part that has fallen silent, the page lies further down in the others.
+      if (distance() !== before) return;
+      const found = sum(ranks.map(({answer, from}) => answer - from.start));
+      const left = before - found;
+      if (left >= 0 && left < best.left) best = {left, cut: ranks.map(({from, answer}) => ({...from, start: answer}))};
+      if (left >= 0 && left <= depth.near) break;
+      wanted = Math.max(0, Math.floor(wanted + ((left - depth.near / 2) * Math.max(1, wanted)) / Math.max(1, found)));
+    }
+    ({cut} = best);
   };
 
   /** Moves the cut towards the page. Resolves with the length of the whole list when the page lies beyond it. */
@@ -81,6 +114,10 @@ export const readMerged = async <E extends K, K>(
   for (let round = 0; ; round += 1) {
     const skip = distance();
     const isAlone = cut.length < 2;
+    if (!isAlone && skip > depth.shallow && round === 0) {
+      await guess(skip);
+      if (distance() !== skip) continue;
+    }
     if (!isAlone && skip > depth.shallow && round < maxRounds) {
       const total = await approach(skip);
       if (total !== undefined) return {result: {entries: [], total}, unreachable};

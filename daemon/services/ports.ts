@@ -114,6 +114,12 @@ export interface HoldQueue {
   act(action: HoldAction, queueId: string, actor: Actor): Promise<ActionOutcome>;
 }
 
+/** A node's own. */
+export interface LocalHoldQueue extends HoldQueue {
+  /** What `list` resolves with, as the JSON that goes to whoever asks. */
+  listJson(filter: HoldFilter, page: Page, actor: Actor): Promise<string>;
+}
+
 /** A place in the audit log of all nodes: by `at` descending, then `node_id`, then `seq` descending. */
 export type AuditPlace = Pick<AuditEntry, 'at' | 'node_id' | 'seq'>;
 

@@ -13,8 +13,8 @@ export interface Database {
   write: Knex;
   /** Readers that never wait for the writer (WAL snapshots). */
   read: Knex;
-  /** On the writer's connection too. */
-  prepared: Prepared;
+  /** On the connections of each. */
+  prepared: {write: Prepared; read: Prepared};
   /** What SQLite said when it met a page that is not what it was; undefined while all is well. */
   damage(): string | undefined;
   close(): Promise<void>;
@@ -104,24 +104,28 @@ const tooBusy = (error: unknown): never => {
 export const openDatabase = async (filename: string, {waitMs = 30_000} = {}): Promise<Database> => {
   const write = withWriteTransactions(connect(filename, {settings: writerSettings, pool: {min: 1, max: 1}, waitMs}));
   const read = connect(filename, {settings: readerSettings, pool: {min: 0, max: readers}, waitMs});
-  const prepared = createPrepared(write);
   const close = async () => {
-    await prepared.close();
     await read.destroy();
     await write.destroy();
   };
   let damage: string | undefined;
-  for (const db of [write, read])
-    db.on('query-error', error => {
-      if (isDamaged(error)) damage ??= databaseErrorText(error);
-    });
+  const onError = (error: unknown) => {
+    if (isDamaged(error)) damage ??= databaseErrorText(error);
+  };
+  for (const db of [write, read]) db.on('query-error', onError);
   try {
     await write.migrate.latest({migrationSource: migrations, tableName: 'schema_migration'});
   } catch (error) {
     await close();
     throw error;
   }
-  return {write, read, prepared, close, damage: () => damage};
+  return {
+    write,
+    read,
+    prepared: {write: createPrepared(write, onError), read: createPrepared(read, onError)},
+    close,
+    damage: () => damage,
+  };
 };
 
 /** For looking into a file that may be anything: it is neither made nor brought up to date. */

@@ -45,13 +45,13 @@ CREATE TEMP TRIGGER IF NOT EXISTS held_arrives INSTEAD OF INSERT ON held_arrival
     ON CONFLICT (domain_id, domain, reason)
     DO UPDATE SET count = count + excluded.count, size_bytes = size_bytes + excluded.size_bytes;
 END;`,
-  call: 'INSERT INTO held_arrival (mails, recipients, sums) VALUES (?, ?, ?)',
+  sql: 'INSERT INTO held_arrival (mails, recipients, sums) VALUES (?, ?, ?)',
 };
 
 /** Adds mails whose queue ids nobody has yet. All of them or, when it rejects, none. */
 export const insertArrivals = async ({prepared}: Database, mails: NewHeldMail[]): Promise<void> => {
   const sums = sumsOf(mails.map(mail => ({...mail, count: 1})));
-  await prepared.run(arrival, [
+  await prepared.write.run(arrival, [
     JSON.stringify(mails.map(toRow)),
     JSON.stringify(mails.flatMap(recipientRows)),
     JSON.stringify(sums),

@@ -8,8 +8,10 @@ import {foldSubject, type HeldMailRow} from './held-mail.ts';
 export interface HeldSearch {
   filter: HoldFilter;
   reach: Reach;
-  /** Where few subjects have what is looked for in them: the queue ids of those that may, as a JSON array. */
+  /** Where few mails have that subject, or that recipient: the queue ids of those that may, as a JSON array. */
   candidates?: string;
+  /** Newest first until there are enough: what matches is not gathered before, as it may be much. */
+  isWalked?: boolean;
   /** Narrower still, beyond what can be asked for: score strictly between. */
   aboveScore?: number;
   belowScore?: number;
@@ -20,8 +22,32 @@ const fewCandidates = 1500;
 const maxTrigrams = 12;
 
 export const searchFor = async (db: Db, filter: HoldFilter, reach: Reach): Promise<HeldSearch> => {
-  const trigrams = filter.subject === undefined ? [] : trigramsOf(foldSubject(filter.subject));
-  if (trigrams.length === 0) return {filter, reach};
+  const candidates = (await withRecipient(db, filter)) ?? (await withSubject(db, filter));
+  return candidates === undefined ? {filter, reach} : {filter, reach, candidates};
+};
+
+interface Found {
+  ids: string;
+  count: number;
+}
+
+const fewOf = ([found]: Found[]): string | undefined => (found && found.count <= fewCandidates ? found.ids : undefined);
+
+const withRecipient = async (db: Db, {recipient}: HoldFilter): Promise<string | undefined> => {
+  if (recipient === undefined) return undefined;
+  const some = db
+    .from('held_recipient')
+    .where({recipient})
+    .select('queue_id')
+    .limit(fewCandidates + 1);
+  return fewOf(
+    await db.from(some.as('some')).select<Found[]>(db.raw('json_group_array(queue_id) AS ids'), db.raw('count(*) AS count')),
+  );
+};
+
+const withSubject = async (db: Db, {subject}: HoldFilter): Promise<string | undefined> => {
+  const trigrams = subject === undefined ? [] : trigramsOf(foldSubject(subject));
+  if (trigrams.length === 0) return undefined;
   const rows = await db
     .with('found', inner =>
       inner
@@ -32,9 +58,8 @@ export const searchFor = async (db: Db, filter: HoldFilter, reach: Reach): Promi
     )
     .from('held_subject')
     .whereIn('id', inner => inner.from('found').select('rowid'))
-    .select<{ids: string; count: number}[]>(db.raw('json_group_array(queue_id) AS ids'), db.raw('count(*) AS count'));
-  const [found] = rows;
-  return found && found.count <= fewCandidates ? {filter, reach, candidates: found.ids} : {filter, reach};
+    .select<Found[]>(db.raw('json_group_array(queue_id) AS ids'), db.raw('count(*) AS count'));
+  return fewOf(rows);
 };
 
 /** Some of every three characters in a row, quoted for FTS5; none of a text that is too short, or that it would not take whole. */
@@ -46,35 +71,58 @@ const trigramsOf = (folded: string): string[] => {
   return [...all].filter((_, at) => at % step === 0).map(trigram => `"${trigram.replaceAll('"', '""')}"`);
 };
 
+export interface Condition {
+  sql: string;
+  bindings: (string | number)[];
+}
+
 /** `is_held` is written out, never bound: a partial index is used only when the query says its condition. */
+export const heldCondition = (search: HeldSearch): Condition => {
+  const {sql, bindings} = conditionOf(search);
+  return {sql: `is_held AND ${sql}`, bindings};
+};
+
 export const matching = (query: Knex.QueryBuilder, search: HeldSearch): void => {
-  void query.whereRaw('is_held').modify(resembling, search);
+  const {sql, bindings} = heldCondition(search);
+  void query.whereRaw(sql, bindings);
 };
 
 /** The same of mails whether they are held or not. */
-export const resembling = (query: Knex.QueryBuilder, {filter, reach, ...narrower}: HeldSearch): void => {
-  if (reach.kind !== 'all') void query.where('domain_id', reach.kind === 'domain' ? reach.domainId : -1);
-  if (filter.domain !== undefined) void query.where('domain', filter.domain);
-  if (filter.reason !== undefined) void query.where('reason', filter.reason);
-  if (filter.sender !== undefined)
-    void query.where(filter.sender === '' || filter.sender.includes('@') ? 'folded_sender' : 'sender_domain', filter.sender);
-  if (filter.since !== undefined) void query.where('arrived_at', '>=', filter.since);
-  if (filter.until !== undefined) void query.where('arrived_at', '<', filter.until);
-  if (filter.min_score !== undefined) void query.where('score', '>=', filter.min_score);
-  if (filter.max_score !== undefined) void query.where('score', '<=', filter.max_score);
-  if (narrower.aboveScore !== undefined) void query.where('score', '>', narrower.aboveScore);
-  if (narrower.belowScore !== undefined) void query.where('score', '<', narrower.belowScore);
-  if (filter.recipient !== undefined)
-    void query.whereIn('held_mail.queue_id', inner =>
-      inner.from('held_recipient').where('recipient', filter.recipient).select('queue_id'),
-    );
-  if (narrower.candidates !== undefined)
-    void query.whereRaw('held_mail.queue_id IN (SELECT value FROM json_each(?))', [narrower.candidates]);
-  if (filter.subject !== undefined)
-    void query.whereRaw("folded_subject LIKE ? ESCAPE '\\'", [`%${escapeLike(foldSubject(filter.subject))}%`]);
+export const resembling = (query: Knex.QueryBuilder, search: HeldSearch): void => {
+  const {sql, bindings} = conditionOf(search);
+  void query.whereRaw(sql, bindings);
 };
 
-const escapeLike = (text: string): string => text.replace(/[\\%_]/g, '\\$&');
+const conditionOf = ({filter, reach, ...narrower}: HeldSearch): Condition => {
+  const parts: string[] = [];
+  const bindings: Condition['bindings'] = [];
+  const add = (sql: string, value: string | number | undefined) => {
+    if (value === undefined) return;
+    parts.push(sql);
+    bindings.push(value);
+  };
+  if (reach.kind !== 'all') add('domain_id = ?', reach.kind === 'domain' ? reach.domainId : -1);
+  add('domain = ?', filter.domain);
+  add('reason = ?', filter.reason);
+  add(filter.sender === '' || filter.sender?.includes('@') ? 'folded_sender = ?' : 'sender_domain = ?', filter.sender);
+  add('arrived_at >= ?', filter.since);
+  add('arrived_at < ?', filter.until);
+  add('score >= ?', filter.min_score);
+  add('score <= ?', filter.max_score);
+  add('score > ?', narrower.aboveScore);
+  add('score < ?', narrower.belowScore);
+  add(
+    narrower.isWalked
+      ? '(SELECT true FROM held_recipient AS r WHERE r.recipient = ? AND r.queue_id = held_mail.queue_id)'
+      : 'held_mail.queue_id IN (SELECT queue_id FROM held_recipient WHERE recipient = ?)',
+    filter.recipient,
+  );
+  add('held_mail.queue_id IN (SELECT value FROM json_each(?))', narrower.candidates);
+  if (filter.subject !== undefined) add("folded_subject LIKE ? ESCAPE '!'", `%${escapeLike(foldSubject(filter.subject))}%`);
+  return {sql: parts.length === 0 ? '1' : parts.join(' AND '), bindings};
+};
+
+const escapeLike = (text: string): string => text.replace(/[!%_]/g, '!$&');
 
 export const countMatching = async (db: Db, search: HeldSearch): Promise<number> => {
   const row = await db<HeldMailRow>('held_mail').modify(matching, search).count({count: '*'}).first();

@@ -1,21 +1,24 @@
-// Statements that are made once and run often: knex takes longer to make one than SQLite takes to run it.
+// Statements that connections keep prepared: knex takes longer to make one than SQLite takes to answer it.
 import type {Knex} from 'knex';
 
-/** One statement, which commits by itself, and what has to be made on a connection before it can be prepared there. */
+/** One statement, and what has to be made on a connection before it can be prepared there. */
 export interface Procedure {
-  schema: string;
-  call: string;
+  schema?: string;
+  sql: string;
 }
 
+type Values = readonly (string | number | null)[];
+
 export interface Prepared {
-  /** Runs it on the writer's connection as soon as that is free. */
-  run(procedure: Procedure, values: readonly (string | number | null)[]): Promise<void>;
-  /** What is still prepared would keep its connection open. */
-  close(): Promise<void>;
+  /** The rows of a query, outside of any transaction. */
+  all<R>(procedure: Procedure, values: Values): Promise<R[]>;
+  /** Runs a statement that commits by itself. */
+  run(procedure: Procedure, values: Values): Promise<void>;
 }
 
 interface Statement {
-  run(values: readonly unknown[], done: (error: Error | null) => void): void;
+  all(values: Values, done: (error: Error | null, rows: unknown[]) => void): void;
+  run(values: Values, done: (error: Error | null) => void): void;
   finalize(done: () => void): void;
 }
 
@@ -24,47 +27,85 @@ interface Connection {
   prepare(sql: string, done: (error: Error | null) => void): Statement;
 }
 
-interface Pool {
+interface Client {
   acquireConnection(): Promise<Connection>;
   releaseConnection(connection: Connection): Promise<void>;
+  destroyRawConnection(connection: Connection): Promise<void>;
 }
 
-export const createPrepared = (db: Knex): Prepared => {
-  const pool = db.client as Pool;
-  const statements = new Map<Connection, Map<Procedure, Statement>>();
+/** For each connection. */
+const maxStatements = 64;
 
-  const statementFor = async (connection: Connection, procedure: Procedure): Promise<Statement> => {
-    const ofConnection = statements.get(connection) ?? new Map<Procedure, Statement>();
-    statements.set(connection, ofConnection);
-    const found = ofConnection.get(procedure);
-    if (found) return found;
+/** `onError` is told of what statements reject with, as knex does not see it. */
+export const createPrepared = (db: Knex, onError: (error: unknown) => void = () => {}): Prepared => {
+  const client = db.client as Client;
+  const statements = new WeakMap<Connection, Map<string, Promise<Statement>>>();
 
-    await new Promise<void>((resolve, reject) => {
-      connection.exec(procedure.schema, error => (error ? reject(error) : resolve()));
-    });
-    const statement = await new Promise<Statement>((resolve, reject) => {
-      const made = connection.prepare(procedure.call, error => (error ? reject(error) : resolve(made)));
-    });
-    ofConnection.set(procedure, statement);
+  const statementOf = async (connection: Connection, procedure: Procedure): Promise<Statement> => {
+    const {sql} = procedure;
+    const kept = statements.get(connection) ?? new Map<string, Promise<Statement>>();
+    statements.set(connection, kept);
+    const statement = kept.get(sql) ?? prepare(connection, procedure);
+    // The one used last is at the end.
+    kept.delete(sql);
+    kept.set(sql, statement);
+    statement.catch(() => kept.delete(sql));
+    const [oldest] = kept;
+    if (kept.size > maxStatements && oldest) {
+      kept.delete(oldest[0]);
+      (await oldest[1]).finalize(() => {});
+    }
     return statement;
   };
 
-  return {
-    async run(procedure, values) {
-      const connection = await pool.acquireConnection();
-      try {
-        const statement = await statementFor(connection, procedure);
-        await new Promise<void>((resolve, reject) => {
-          statement.run(values, error => (error ? reject(error) : resolve()));
-        });
-      } finally {
-        await pool.releaseConnection(connection);
-      }
-    },
-    async close() {
-      const all = [...statements.values()].flatMap(ofConnection => [...ofConnection.values()]);
-      statements.clear();
-      await Promise.all(all.map(statement => new Promise<void>(resolve => statement.finalize(resolve))));
-    },
+  const using = async <T>(procedure: Procedure, use: (statement: Statement) => Promise<T>): Promise<T> => {
+    const connection = await client.acquireConnection();
+    try {
+      return await use(await statementOf(connection, procedure));
+    } catch (error) {
+      onError(error);
+      throw error;
+    } finally {
+      await client.releaseConnection(connection);
+    }
   };
+
+  // A connection with statements that were not given back refuses to be closed.
+  const destroy = client.destroyRawConnection.bind(client);
+  client.destroyRawConnection = async connection => {
+    const kept = statements.get(connection);
+    statements.delete(connection);
+    for (const statement of await Promise.allSettled(kept?.values() ?? []))
+      if (statement.status === 'fulfilled') await new Promise<void>(resolve => statement.value.finalize(resolve));
+    return destroy(connection);
+  };
+
+  return {
+    all: async <R>(procedure: Procedure, values: Values) =>
+      using<R[]>(
+        procedure,
+        async statement =>
+          new Promise((resolve, reject) => {
+            statement.all(values, (error, rows) => (error ? reject(error) : resolve(rows as R[])));
+          }),
+      ),
+    run: async (procedure, values) =>
+      using(
+        procedure,
+        async statement =>
+          new Promise<void>((resolve, reject) => {
+            statement.run(values, error => (error ? reject(error) : resolve()));
+          }),
+      ),
+  };
+};
+
+const prepare = async (connection: Connection, {schema, sql}: Procedure): Promise<Statement> => {
+  if (schema !== undefined)
+    await new Promise<void>((resolve, reject) => {
+      connection.exec(schema, error => (error ? reject(error) : resolve()));
+    });
+  return new Promise((resolve, reject) => {
+    const statement = connection.prepare(sql, error => (error ? reject(error) : resolve(statement)));
+  });
 };

@@ -53,7 +53,7 @@ const partOf = ({node, entries}: {node: string; entries: Entry[]}, asked: Asked,
   };
 };
 
-const depth = {shallow: 5, marks: 10};
+const depth = {shallow: 5, marks: 10, near: 2};
 
 test('a page is the same as of one sorted list, however deep it lies', async t => {
   await fc.assert(

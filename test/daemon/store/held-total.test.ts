@@ -1,5 +1,6 @@
 import test from 'ava';
 import fc from 'fast-check';
+import type {Db} from '../../../daemon/store/database.ts';
 import {
   endLife,
   findHeldMail,
@@ -9,8 +10,9 @@ import {
   reopen,
   strikeRecipients,
 } from '../../../daemon/store/held-mail.ts';
-import {createHeldQuery} from '../../../daemon/store/held-query.ts';
+import {createHeldQuery, type ListedPage} from '../../../daemon/store/held-query.ts';
 import {describe} from '../../../daemon/store/postfix-mail.ts';
+import type {HeldMail} from '../../../shared/held-mail.ts';
 import type {HoldFilter} from '../../../shared/hold-filter.ts';
 import {testDatabase} from '../../helpers/database.ts';
 
@@ -41,6 +43,8 @@ const mail = (n: number): NewHeldMail => ({
   sha256: '',
 });
 
+const parsed = ({mails, total}: ListedPage) => ({mails: JSON.parse(mails) as HeldMail[], total});
+
 const at = (minutes: number) => new Date(start + minutes * 60_000).toISOString();
 
 /** With what each has to find. */
@@ -61,46 +65,75 @@ const searches: [filter: HoldFilter, matches: (mail: NewHeldMail) => boolean][] 
   [{subject: 'o'}, ({subject}) => subject.toLowerCase().includes('o')],
 ];
 
+/** What is held, and what has been, as far as one can tell without a database. */
+interface Model {
+  held: Map<string, NewHeldMail>;
+  ended: Map<string, NewHeldMail>;
+}
+
+const move = (id: string, from: Model['held'], to: Model['held']): void => {
+  const known = from.get(id);
+  if (known) to.set(id, known);
+  from.delete(id);
+};
+
+const steps: Record<string, (tx: Db, one: NewHeldMail, model: Model) => Promise<void>> = {
+  async hold(tx, one, {held, ended}) {
+    await insertHeldMails(tx, [one]);
+    if (!held.has(one.queue_id) && !ended.has(one.queue_id)) held.set(one.queue_id, one);
+  },
+  async end(tx, {queue_id}, {held, ended}) {
+    await endLife(tx, queue_id, 'held', {state: 'discarded', at: at(0), keyId: 1});
+    move(queue_id, held, ended);
+  },
+  async reopen(tx, {queue_id}, {held, ended}) {
+    const stored = await findHeldMail(tx, queue_id);
+    if (stored?.state === 'discarded') await reopen(tx, stored);
+    move(queue_id, ended, held);
+  },
+  async strike(tx, {queue_id}, {held, ended}) {
+    await strikeRecipients(tx, queue_id, ['b@one.test']);
+    const known = held.get(queue_id) ?? ended.get(queue_id);
+    if (known) known.recipients = known.recipients.filter(name => name !== 'b@one.test');
+  },
+  async forget(tx, {queue_id}, {held, ended}) {
+    await forgetHeldMail(tx, queue_id);
+    held.delete(queue_id);
+    ended.delete(queue_id);
+  },
+  async describe(tx, {queue_id}, {held, ended}) {
+    await describe(tx, queue_id, {subject: 'invoice', client_ip: '', helo: ''});
+    const known = held.get(queue_id) ?? ended.get(queue_id);
+    if (known) known.subject = 'invoice';
+  },
+  async 'roll back'(tx, one) {
+    await insertHeldMails(tx, [one]);
+    throw rolledBack;
+  },
+};
+const rolledBack = new Error('rolled back');
+
 test('a total that was counted before is right after whatever has happened since', async t => {
   const {database} = await testDatabase(t, {isDurable: false});
-  const query = createHeldQuery(database.read);
+  const query = createHeldQuery(database, 'alpha');
   const step = fc.record({
     n: fc.nat(11),
-    what: fc.constantFrom('hold', 'hold', 'hold', 'end', 'reopen', 'strike', 'forget', 'describe', 'roll back'),
-    search: fc.nat(searches.length - 1),
+    what: fc.constantFrom('hold', 'hold', ...Object.keys(steps)),
+    search: fc.constantFrom(...searches),
   });
 
   await fc.assert(
-    fc.asyncProperty(fc.array(step, {minLength: 5, maxLength: 25}), async steps => {
+    fc.asyncProperty(fc.array(step, {minLength: 5, maxLength: 25}), async history => {
       await database.write('held_mail').delete();
-      const held = new Map<string, NewHeldMail>();
-      const ended = new Map<string, NewHeldMail>();
-      for (const {n, what, search} of steps) {
-        const one = mail(n);
-        const id = one.queue_id;
-        await database.write
-          .transaction(async tx => {
-            if (what === 'hold' || what === 'roll back') await insertHeldMails(tx, [one]);
-            if (what === 'end') await endLife(tx, id, 'held', {state: 'discarded', at: at(0), keyId: 1});
-            if (what === 'reopen' && ended.has(id)) await reopen(tx, (await findHeldMail(tx, id)) as never);
-            if (what === 'strike') await strikeRecipients(tx, id, ['b@one.test']);
-            if (what === 'forget') await forgetHeldMail(tx, id);
-            if (what === 'describe') await describe(tx, id, {subject: 'invoice', client_ip: '', helo: ''});
-            if (what === 'roll back') throw new Error('rolled back');
-          })
-          .catch(error => what === 'roll back' || Promise.reject(error));
-        const known = held.get(id) ?? ended.get(id);
-        if (what === 'hold' && !known) held.set(id, one);
-        if (what === 'end' && held.delete(id) && known) ended.set(id, known);
-        if (what === 'reopen' && ended.delete(id) && known) held.set(id, known);
-        if (what === 'strike' && known) known.recipients = known.recipients.filter(name => name !== 'b@one.test');
-        if (what === 'describe' && known) known.subject = 'invoice';
-        if (what === 'forget') void (held.delete(id) || ended.delete(id));
+      const model: Model = {held: new Map(), ended: new Map()};
+      for (const {n, what, search} of history) {
+        const work = database.write.transaction(async tx => steps[what]?.(tx, mail(n), model));
+        await work.catch(error => t.is(error, rolledBack));
 
-        const [filter, matches] = searches[search] ?? [{}, () => true];
-        const {total, mails} = await query.list(filter, all, {limit: 100, offset: 0});
+        const [filter, matches] = search;
+        const {total, mails} = parsed(await query.list(filter, all, {limit: 100, offset: 0}));
 
-        t.is(total, [...held.values()].filter(matches).length, JSON.stringify(filter));
+        t.is(total, [...model.held.values()].filter(matches).length, JSON.stringify(filter));
         t.is(mails.length, total);
       }
     }),
@@ -110,7 +143,7 @@ test('a total that was counted before is right after whatever has happened since
 
 test('a total that has not been asked for while more has changed than is remembered is right all the same', async t => {
   const {database} = await testDatabase(t, {isDurable: false});
-  const query = createHeldQuery(database.read);
+  const query = createHeldQuery(database, 'alpha');
   const total = async () => (await query.list({sender: 'from.test'}, all, {limit: 1, offset: 0})).total;
   await database.write.transaction(async tx => insertHeldMails(tx, [mail(1)]));
   t.is(await total(), 1);
@@ -129,7 +162,7 @@ test('a total that has not been asked for while more has changed than is remembe
 
 test('a subject is found by any part of it, whatever characters there are', async t => {
   const {database} = await testDatabase(t, {isDurable: false});
-  const query = createHeldQuery(database.read);
+  const query = createHeldQuery(database, 'alpha');
   await database.write.transaction(async tx =>
     insertHeldMails(
       tx,
@@ -143,7 +176,7 @@ test('a subject is found by any part of it, whatever characters there are', asyn
 
   for (const part of new Set([...parts, 'ÜBERWEISUNG', 'u\u0308ber', '%', '_', '\\', '"', 'OR', 'a*b', 'zzz', '100%%'])) {
     const folded = part.normalize('NFC').toLowerCase();
-    const {mails, total} = await query.list({subject: part}, all, {limit: 100, offset: 0});
+    const {mails, total} = parsed(await query.list({subject: part}, all, {limit: 100, offset: 0}));
 
     const expected = Array.from({length: 30}, (_, n) => mail(n)).filter(({subject}) =>
       subject.normalize('NFC').toLowerCase().includes(folded),
@@ -155,11 +188,11 @@ test('a subject is found by any part of it, whatever characters there are', asyn
 
 test('a subject that very many mails have is found as one that few have', async t => {
   const {database} = await testDatabase(t, {isDurable: false});
-  const query = createHeldQuery(database.read);
+  const query = createHeldQuery(database, 'alpha');
   const many = Array.from({length: 2000}, (_, n) => ({...mail(n), subject: n % 2 === 0 ? `Offer ${n}` : `offers of ${n}`}));
   await database.write.transaction(async tx => insertHeldMails(tx, many));
 
-  const common = await query.list({subject: 'OFFER'}, all, {limit: 2, offset: 0});
+  const common = parsed(await query.list({subject: 'OFFER'}, all, {limit: 2, offset: 0}));
   const rare = await query.list({subject: 'offers of 77'}, all, {limit: 2, offset: 0});
 
   t.is(common.total, 2000);
@@ -168,4 +201,26 @@ test('a subject that very many mails have is found as one that few have', async 
     ['offers of 1999', 'Offer 1998'],
   );
   t.is(rare.total, 6);
+});
+
+test('a recipient who has very many mails gets the newest first, and all of them are counted', async t => {
+  const {database} = await testDatabase(t, {isDurable: false});
+  const query = createHeldQuery(database, 'alpha');
+  await database.write.transaction(async tx =>
+    insertHeldMails(
+      tx,
+      Array.from({length: 2000}, (_, n) => mail(n)),
+    ),
+  );
+
+  const {mails, total} = parsed(
+    await query.list({recipient: 'b@one.test', sender: 'sender1@from.test'}, all, {limit: 2, offset: 1}),
+  );
+
+  t.is(total, 667);
+  t.deepEqual(
+    mails.map(({queue_id}) => queue_id),
+    ['Mail001996', 'Mail001993'],
+  );
+  t.is((await query.marks({recipient: 'b@one.test'}, all, {offset: 0, stride: 500, limit: 9})).marks.length, 4);
 });
