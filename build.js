@@ -2,7 +2,7 @@
 // as another one, which is read only when it is opened. With --test-build it builds a daemon that fault tests can end at its crash
 // points, in build/test/.
 import {execFileSync} from 'node:child_process';
-import {chmod, rm, writeFile} from 'node:fs/promises';
+import {chmod, mkdir, readFile, rm, writeFile} from 'node:fs/promises';
 
 const {build} = await import('esbuild').catch(() => {
   console.error('dist/ is left as it is: esbuild is not installed, as after npm ci --omit=dev');
@@ -34,8 +34,42 @@ const forTerminals = {
   },
 };
 
+/** Got speaks HTTP/2 when told to, which nobody does; what it would take makes a TLS socket, with all that the system trusts, to be read. */
+const withoutHttp2 = {
+  name: 'without-http2',
+  setup: ({onResolve, onLoad}) => {
+    onResolve({filter: /^http2-wrapper$/}, ({path}) => ({path, namespace: 'unused'}));
+    onLoad({filter: /./, namespace: 'unused'}, () => ({contents: 'export default {}'}));
+  },
+};
+
+/** Most commands use few of the modules of Node that the bundle names, and each takes its time: they are loaded when they are used. */
+const lazyBuiltIns = `var lazily = name => { let it; return new Proxy({}, {get: (_, key) => (it ??= require(name))[key]}); };`;
+const builtIn = /\b((?:import_[\w$]+|childProcess) = )require\("(node:[\w/]+)"\)/g;
+
 /** Packages in CommonJS ask for Node's modules by `require`, which a module does not have. */
 const requireForPackages = `import {createRequire} from 'node:module'; const require = createRequire(import.meta.url);`;
+
+/** What never changes while a node runs is made once, here: the packages that make it are ten times what a request takes. */
+const descriptionAsText = {
+  name: 'description-as-text',
+  setup: ({onLoad}) =>
+    onLoad({filter: /\/daemon\/http\/openapi-text\.ts$/}, async () => {
+      const {outputFiles} = await build({
+        ...common,
+        entryPoints: ['daemon/http/openapi.ts'],
+        format: 'esm',
+        packages: 'external',
+        sourcemap: false,
+        write: false,
+      });
+      const file = new URL(`build/openapi-${process.pid}.mjs`, import.meta.url);
+      await mkdir(new URL('.', file), {recursive: true});
+      await writeFile(file, outputFiles[0].text);
+      const {openApiDocument} = await import(file.href).finally(() => rm(file));
+      return {contents: `export const openApiText = ${JSON.stringify(openApiDocument())};`, loader: 'js'};
+    }),
+};
 
 /** What tests may do to a daemon from outside is decided here, and not by the environment that it runs in. */
 const daemon = isTestBuild => ({
@@ -44,6 +78,7 @@ const daemon = isTestBuild => ({
   format: 'esm',
   packages: 'external',
   define: {TEST_BUILD: String(isTestBuild)},
+  plugins: [descriptionAsText],
 });
 
 if (process.argv.includes('--test-build')) {
@@ -62,7 +97,8 @@ await Promise.all([
     outExtension: {'.js': '.cjs'},
     minifySyntax: true,
     supported: {'dynamic-import': false},
-    plugins: [dashboardApart],
+    plugins: [dashboardApart, withoutHttp2],
+    banner: {js: lazyBuiltIns},
   }),
   build({
     ...common,
@@ -77,6 +113,7 @@ await Promise.all([
   }),
 ]);
 await writeFile('dist/load-dashboard.cjs', loadDashboard);
+await writeFile('dist/mfctl.cjs', (await readFile('dist/mfctl.cjs', 'utf8')).replace(builtIn, '$1lazily("$2")'));
 
 // With what it takes to begin compiled. The process that does it is another one, as it leaves the bundle loaded behind.
 execFileSync(process.execPath, ['bin/compile.js'], {stdio: 'ignore'});

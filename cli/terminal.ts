@@ -17,7 +17,7 @@ export interface Terminal {
 
 /** `onLost` hears of what standard output has no room for; with standard error there is nobody left to tell. */
 export const processTerminal = (onLost: (error: NodeJS.ErrnoException) => void = () => undefined): Terminal => {
-  const {env, stdin, stdout, stderr} = process;
+  const {env, stdout, stderr} = process;
   stderr.on('error', () => undefined);
   // `mfctl … | head` closes the pipe while there is still something to say; that is no failure.
   stdout.on('error', (error: NodeJS.ErrnoException) => {
@@ -25,7 +25,10 @@ export const processTerminal = (onLost: (error: NodeJS.ErrnoException) => void =
   });
   return {
     env,
-    stdin,
+    // Most commands read none, and to open it takes a tenth of what they take.
+    get stdin() {
+      return process.stdin;
+    },
     stdout,
     stderr,
     onInterrupt: listener => {

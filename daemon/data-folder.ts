@@ -1,5 +1,6 @@
 // Where everything of a node lies below its data directory.
-import {join} from 'node:path';
+import {open} from 'node:fs/promises';
+import {dirname, join} from 'node:path';
 
 export interface DataFolder {
   root: string;
@@ -32,3 +33,19 @@ export const dataFolder = (root: string): DataFolder => ({
   nodeCert: join(root, 'tls', 'node.crt'),
   nodeKey: join(root, 'tls', 'node.key'),
 });
+
+/** The names of the files too are on stable storage then: whoever made a node is told so, and may pull the plug. */
+export const syncFolders = async ({root, tls}: DataFolder): Promise<void> => {
+  for (const path of [tls, root]) await syncFolder(path);
+  // This one may be somebody else's, who lets nobody read it.
+  await syncFolder(dirname(root)).catch(() => {});
+};
+
+const syncFolder = async (path: string): Promise<void> => {
+  const folder = await open(path, 'r');
+  try {
+    await folder.sync();
+  } finally {
+    await folder.close();
+  }
+};

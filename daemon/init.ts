@@ -3,6 +3,7 @@ import {chmod, mkdir, writeFile} from 'node:fs/promises';
 import {makePairs} from './certificate-keeper.ts';
 import {createClusterAuthority} from './cluster/authority.ts';
 import {createAuthority} from './cluster/certificates.ts';
+import {syncFolders} from './data-folder.ts';
 import {writeIdentity} from './identity.ts';
 import {localAddresses, type NewNodeOptions, planNode} from './new-node.ts';
 import {createConfiguration} from './services/configuration.ts';
@@ -34,13 +35,14 @@ export const initialise = async (options: NewNodeOptions): Promise<InitReport> =
   await chmod(folder.root, 0o700);
   await mkdir(folder.tls, {mode: 0o700});
   const authority = await createAuthority(Date.now());
-  await writeFile(folder.caKey, authority.key, {mode: 0o600});
-  await writeFile(folder.caCert, authority.cert, {mode: 0o644});
+  await writeFile(folder.caKey, authority.key, {mode: 0o600, flush: true});
+  await writeFile(folder.caCert, authority.cert, {mode: 0o644, flush: true});
   const api_key = await createDatabase(folder.database, nodeId, fqdn);
   // Last: one that mfd writes is what says that a node lives here.
-  if (configText !== undefined) await writeFile(folder.config, configText, {mode: 0o600});
+  if (configText !== undefined) await writeFile(folder.config, configText, {mode: 0o600, flush: true});
   const {certify} = createClusterAuthority(authority, Date.now);
   await makePairs({folder, identity: {nodeId, nodeNo: founderNo}, hosts: apiHosts(config), certify});
+  await syncFolders(folder);
 
   return {node_id: nodeId, ...localAddresses(config), api_key, ca_file: folder.caCert, data: folder.root};
 };

@@ -12,6 +12,7 @@ import {type FirstContact, lookAt} from './cluster/first-contact.ts';
 import {decodeJoinToken, type JoinToken} from './cluster/join-token.ts';
 import {createPeerClient, type PeerClient, type PeerCredentials} from './cluster/peer-client.ts';
 import {CommandError} from './command-error.ts';
+import {syncFolders} from './data-folder.ts';
 import {writeIdentity} from './identity.ts';
 import {localAddresses, type NewNode, type NewNodeOptions, planNode} from './new-node.ts';
 import {createConfiguration} from './services/configuration.ts';
@@ -189,7 +190,7 @@ const settle = async ({
   aborted.throwIfAborted();
   await chmod(folder.root, 0o700);
   await mkdir(folder.tls, {mode: 0o700});
-  await writeFile(folder.caCert, contact.ca, {mode: 0o644});
+  await writeFile(folder.caCert, contact.ca, {mode: 0o644, flush: true});
   const pairs = {
     api: {key: keys.api.key, cert: answer.api_cert},
     cluster: {key: keys.node.key, cert: answer.node_cert},
@@ -216,7 +217,8 @@ const settle = async ({
     client.close();
   }
   // Last: one that mfd writes is what says that a node lives here.
-  if (configText !== undefined) await writeFile(folder.config, configText, {mode: 0o600});
+  if (configText !== undefined) await writeFile(folder.config, configText, {mode: 0o600, flush: true});
+  await syncFolders(folder);
 };
 
 const takeOver = async (client: PeerClient, filename: string, identity: NodeIdentity): Promise<void> => {

@@ -5,7 +5,7 @@ import type {Socket} from 'node:net';
 import type {TLSSocket} from 'node:tls';
 import type {HostPort} from '../shared/host-port.ts';
 import type {KeyAndCertificate} from './cluster/certificates.ts';
-import {answerBrokenRequest} from './http/broken-request.ts';
+import {answerBrokenRequest, refuseBrokenTargets} from './http/broken-request.ts';
 
 export interface Listener {
   address: HostPort;
@@ -28,7 +28,7 @@ const hearingMs = 2000;
 const lastRequestMs = 500;
 
 export const listenHttps = async (listen: HostPort, pair: KeyAndCertificate, handler: RequestListener): Promise<Listener> => {
-  const server = createHttpsServer({...pair, ...limits, minVersion: 'TLSv1.2'}, handler);
+  const server = createHttpsServer({...pair, ...limits, minVersion: 'TLSv1.2'}, refuseBrokenTargets(handler));
   return {...(await open(server, listen)), setCertificate: next => server.setSecureContext({...next, minVersion: 'TLSv1.2'})};
 };
 
@@ -51,7 +51,7 @@ export const listenMutualTls = async (listen: HostPort, tls: MutualTls, handler:
   const {ca, admits, mayHearWhy} = tls;
   const demands = {ca, requestCert: true, rejectUnauthorized: true, minVersion: 'TLSv1.3'} as const;
   const shown = ({key, cert}: KeyAndCertificate) => ({key, cert: `${cert}\n${ca}`, ...demands});
-  const server = createHttpsServer({...shown(tls), ...limits}, handler);
+  const server = createHttpsServer({...shown(tls), ...limits}, refuseBrokenTargets(handler));
 
   const guests = new Map<TLSSocket, string | undefined>();
   server.prependListener('secureConnection', (socket: TLSSocket) => {
@@ -74,7 +74,7 @@ export const listenMutualTls = async (listen: HostPort, tls: MutualTls, handler:
 };
 
 export const listenHttp = async (listen: HostPort, handler: RequestListener): Promise<Listener> => ({
-  ...(await open(createHttpServer(limits, handler), listen)),
+  ...(await open(createHttpServer(limits, refuseBrokenTargets(handler)), listen)),
   setCertificate: () => {},
 });
 

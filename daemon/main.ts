@@ -14,9 +14,10 @@ import {type JoinReport, joinCluster} from './join.ts';
 import {addMfctlContext} from './mfctl-context.ts';
 import {awaitsNode, type NewNodeOptions} from './new-node.ts';
 import type {RunningNode} from './node.ts';
+import {repair} from './repair.ts';
 import {run} from './run.ts';
 import {addSetupCommand} from './setup-command.ts';
-import {databaseErrorText} from './store/database.ts';
+import {databaseErrorText, isDamaged} from './store/database.ts';
 
 export const main = async (args: string[]): Promise<number> => {
   // Databases, keys and mail are nobody else's to read, whatever the caller's umask.
@@ -115,6 +116,12 @@ export const program = (): Command => {
     .option('--force', 'even though an active full-admin key exists')
     .action(async ({data, force}: {data: string; force?: boolean}) => print(await bootstrapKey(data, force ?? false)));
 
+  mfd
+    .command('repair')
+    .description('make a damaged database whole out of what can be read of it and of the spool, for a node that is stopped')
+    .requiredOption('--data <dir>', 'data directory')
+    .action(async ({data}: {data: string}) => asOwnerOf(data, async () => repair(data, print)));
+
   addSetupCommand(mfd, print);
   return mfd;
 };
@@ -198,6 +205,7 @@ const describe = (error: unknown, text: string): string => {
   if (code === 'EACCES' && where) return `no permission to listen on${where}`;
   if (code === 'EADDRNOTAVAIL') return `the address${where} is not one of this machine`;
   const said = error instanceof Error ? databaseErrorText(error) : undefined;
-  if (said !== undefined) return `the database cannot be used: ${said}`;
+  if (said !== undefined)
+    return `the database cannot be used: ${said}${isDamaged(error) ? '; mfd repair makes a whole one of what can be read' : ''}`;
   return text.split('\n')[0] ?? text;
 };

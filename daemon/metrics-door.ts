@@ -32,6 +32,7 @@ export const openMetricsDoor = async (needs: Needs): Promise<Listener> => {
     unready: async () => [
       ...(needs.phase() === 'open' ? [] : [`the node is ${needs.phase()}`]),
       ...[records.standing.advice()].filter(advice => advice !== undefined),
+      ...[database.damage()].filter(said => said !== undefined).map(said => `the database is damaged: ${said}`),
       ...(ballast.hasRoom() ? [] : ['the disk is nearly full: new mail is answered 452']),
     ],
   });

@@ -1,11 +1,13 @@
 // What is replicated, and the parts of it that are kept in memory.
 import type {Logger} from 'pino';
+import {CommandError} from './command-error.ts';
 import type {Ballast} from './hold/ballast.ts';
 import {createConfiguration} from './services/configuration.ts';
 import {createDomainDirectory} from './services/domain-directory.ts';
 import {createKeyDirectory} from './services/key-directory.ts';
 import {createNodeDirectory} from './services/node-directory.ts';
 import {openPeerStates} from './services/peer-states.ts';
+import {findDamagedRecords} from './services/record-check.ts';
 import {openStanding} from './services/standing.ts';
 import type {Database} from './store/database.ts';
 import {lastOutboxSeq} from './store/outbox.ts';
@@ -20,6 +22,11 @@ interface Needs {
 export type Records = Awaited<ReturnType<typeof openRecords>>;
 
 export const openRecords = async ({database, nodeNo, ballast, log}: Needs, now: () => number) => {
+  const damaged = await findDamagedRecords(database.read);
+  if (damaged.length > 0)
+    throw new CommandError(
+      `the configuration has changed on the disk (${damaged.map(({kind, id}) => `${kind} ${id}`).join(', ')}); mfd repair takes these records out, or restore the database from a backup`,
+    );
   const configuration = createConfiguration({
     database,
     nodeNo,
@@ -32,6 +39,8 @@ export const openRecords = async ({database, nodeNo, ballast, log}: Needs, now: 
         'another node tells of records that this version does not know and leaves out; upgrade this node',
       ),
   });
+  // The tables that are read follow from the records, which are what they should be.
+  await configuration.recount();
   const nodeDirectory = await createNodeDirectory(database, configuration);
   const standing = await openStanding({
     database,

@@ -12,6 +12,8 @@ import {createSpool, type Spool} from './hold/spool.ts';
 import {readIdentity} from './identity.ts';
 import {acquireLock, type Database, openDatabase} from './store/database.ts';
 import {countHeldBy} from './store/held-mail.ts';
+import {findDamage} from './store/integrity.ts';
+import {findLostCommits} from './store/wal-file.ts';
 
 export interface Storage {
   nodeId: string;
@@ -44,8 +46,10 @@ export const openStorage = async ({folder, config, log, now, closers}: Needs): P
     onFull: () => log.error('the disk is full: the ballast has been given up, new mail is answered 452'),
   });
   const {withRoom} = ballast;
+  await requireWholeLog(folder);
   const database = await withRoom(async () => openDatabase(folder.database));
   closers.add(database.close);
+  await requireWholeDatabase(folder, database);
   const identity = await readIdentity(database, folder.database);
   await requireSpool(folder, database);
   const spool = await withRoom(async () => createSpool(folder.spool));
@@ -53,6 +57,23 @@ export const openStorage = async ({folder, config, log, now, closers}: Needs): P
   const isWhole = reconciled.lost.length + reconciled.damaged.length + reconciled.leftover.length === 0;
   log[isWhole ? 'info' : 'error']({...reconciled}, 'spool and index reconciled');
   return {...identity, database, spool, ballast};
+};
+
+/** Before SQLite opens it, which would take what it can read for all there was, and overwrite the rest. */
+const requireWholeLog = async ({database, root}: DataFolder): Promise<void> => {
+  const lost = await findLostCommits(database);
+  if (!lost) return;
+  throw new CommandError(
+    `${database}-wal is damaged at byte ${lost.atByte}: changes that were acknowledged would be forgotten; mfd repair --data ${root} saves what can be saved, and says what is lost`,
+  );
+};
+
+const requireWholeDatabase = async ({database: path, root}: DataFolder, database: Database): Promise<void> => {
+  const problem = await findDamage(database);
+  if (problem === undefined) return;
+  throw new CommandError(
+    `${path} is damaged (${problem}); mfd repair --data ${root} makes a whole one of what can be read, or restore it from a backup`,
+  );
 };
 
 /** A spool that is not mounted looks like one whose mails have all been lost. */

@@ -49,6 +49,7 @@ const programs = async (root: string, version: string): Promise<Entry[]> => {
     await launcher('mfd'),
     await launcher('mfctl'),
     file(`${home}/bin/bundle.js`, join(root, 'bin/bundle.js')),
+    file(`${home}/bin/package.json`, join(root, 'bin/package.json')),
     ...built.map(name => file(`${home}/dist/${name}`, join(root, 'dist', name))),
     made(`${home}/package.json`, `${JSON.stringify(manifest, null, 2)}\n`),
     file(`${home}/postfix-helper`, join(root, 'daemon/deploy/postfix-helper'), 0o755),

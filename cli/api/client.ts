@@ -1,11 +1,13 @@
 // The API over HTTPS. Loaded when a command first needs it: the help must not wait for an HTTP library.
-import type {Got, RequestError, Response} from 'got';
+import type {IncomingHttpHeaders} from 'node:http';
+import type {RequestError, Response} from 'got';
 import type {ClusterEvent} from '../../shared/cluster-event.ts';
 import type {Envelope} from '../../shared/envelope.ts';
 import type {EventType} from '../../shared/event-type.ts';
 import {CliError, usageError} from '../cli-error.ts';
 import type {Connection} from './connection.ts';
 import {bodyOf, openEventStream} from './event-stream.ts';
+import {createExchange, type Incoming, TooLongAnswer} from './exchange.ts';
 import {answerFailure, connectionFailure} from './request-failure.ts';
 import {once, type Retry} from './retry.ts';
 
@@ -38,7 +40,7 @@ export interface Answer<T> {
 export interface RawAnswer {
   body: Buffer;
   contentType: string;
-  headers: Response['headers'];
+  headers: IncomingHttpHeaders;
 }
 
 export interface Client {
@@ -68,31 +70,50 @@ export interface ClientNeeds {
 }
 
 export const createClient = async ({connection, version, log, retry = once}: ClientNeeds): Promise<Client> => {
-  const {got} = await import('got');
   const {baseUrl, apiKey, ca, fingerprint} = connection;
-  const http = got.extend({
-    // The caller decides about repeating; and a key follows no redirect to somewhere else.
-    retry: {limit: 0},
-    followRedirect: false,
-    throwHttpErrors: false,
-    responseType: 'buffer',
-    timeout: {lookup: 5000, connect: 5000, secureConnect: 10_000, response: 90_000, socket: 90_000},
-    headers: {
-      'user-agent': `mfctl/${version}`,
-      accept: 'application/json, */*',
-      ...(apiKey !== undefined && {'x-api-key': apiKey}),
-    },
-    https: {...(ca !== undefined && {certificateAuthority: ca})},
-    ...(fingerprint !== undefined && (await trusting(fingerprint))),
-  });
+  const trust = {...(ca !== undefined && {ca}), ...(fingerprint !== undefined && {allowPartialTrustChain: true})};
+  const headers = {
+    'user-agent': `mfctl/${version}`,
+    accept: 'application/json, */*',
+    ...(apiKey !== undefined && {'x-api-key': apiKey}),
+  };
+  const exchange = await createExchange(trust);
+  /** For what is read as it comes. */
+  const streaming = async () => {
+    const {got} = await import('got');
+    return got.extend({
+      // The caller decides about repeating; and a key follows no redirect to somewhere else.
+      retry: {limit: 0},
+      followRedirect: false,
+      throwHttpErrors: false,
+      timeout: {lookup: 5000, connect: 5000, secureConnect: 10_000, response: 90_000, socket: 90_000},
+      headers,
+      https: {...(ca !== undefined && {certificateAuthority: ca})},
+      ...(fingerprint !== undefined && (await trusting(fingerprint))),
+    });
+  };
+
+  const perform = async (url: URL, {method = 'GET', json, body, headers: more, signal}: Request): Promise<Incoming> => {
+    const text = body ?? (json === undefined ? undefined : JSON.stringify(json));
+    const type = text !== undefined && {'content-type': 'application/json'};
+    if (signal?.aborted) throw signal.reason;
+    try {
+      return await exchange(url, {method, headers: {...headers, ...type, ...more}, body: text, signal});
+    } catch (error) {
+      if (signal?.aborted) throw signal.reason;
+      if (error instanceof TooLongAnswer) throw unexpectedAnswer(url.origin);
+      // Said of it when it is not trusted.
+      throw connectionFailure(fingerprint === undefined ? error : Object.assign(error as Error, {trusted: fingerprint}), url);
+    }
+  };
 
   const attempt = async (request: Request): Promise<RawAnswer> => {
     const url = requestUrl(baseUrl, request);
-    const response = await perform(http, url, request);
-    log(describe(request.method ?? 'GET', url, response));
-    const {body, headers, statusCode} = response;
-    if (statusCode < 200 || statusCode > 299) throw answerFailure({status: statusCode, headers, body, url});
-    return {body, headers, contentType: headers['content-type'] ?? ''};
+    const answer = await perform(url, request);
+    log(describe(request.method ?? 'GET', url, answer));
+    const {body, headers: received, status} = answer;
+    if (status < 200 || status > 299) throw answerFailure({status, headers: received, body, url});
+    return {body, headers: received, contentType: received['content-type'] ?? ''};
   };
 
   const sendRaw = (request: Request): Promise<RawAnswer> => retry(() => attempt(request), request.signal);
@@ -114,7 +135,7 @@ export const createClient = async ({connection, version, log, retry = once}: Cli
 
     download: async (path, signal) => {
       const url = requestUrl(baseUrl, {path});
-      const stream = http.stream(url);
+      const stream = (await streaming()).stream(url);
       const abort = (): void => void stream.destroy(new Error('given up'));
       signal?.addEventListener('abort', abort);
       const response = await new Promise<Response>((resolve, reject) => {
@@ -125,7 +146,7 @@ export const createClient = async ({connection, version, log, retry = once}: Cli
           throw signal?.aborted ? signal.reason : connectionFailure(error, url);
         })
         .finally(() => signal?.removeEventListener('abort', abort));
-      log(describe('GET', url, response));
+      log(describe('GET', url, streamed(response)));
       const {statusCode: status, headers} = response;
       if (status >= 200 && status <= 299) return read(stream, url);
 
@@ -134,7 +155,12 @@ export const createClient = async ({connection, version, log, retry = once}: Cli
 
     events: async (types, signal) => {
       const url = requestUrl(baseUrl, {path: 'events', query: {type: types.length > 0 ? types.join(',') : undefined}});
-      return openEventStream({http, url, signal, onResponse: response => log(describe('GET', url, response))});
+      return openEventStream({
+        http: await streaming(),
+        url,
+        signal,
+        onResponse: response => log(describe('GET', url, streamed(response))),
+      });
     },
   };
 };
@@ -159,40 +185,6 @@ async function* read(stream: AsyncIterable<Buffer>, url: URL): AsyncIterable<Buf
   }
 }
 
-/** A thousand mails with a thousand recipients each have room in it. */
-const maxBodyBytes = 256 * 1024 * 1024;
-/** Of a whole answer, as one that comes byte by byte would never be too late for any of its bytes. */
-const wholeAnswerMs = 5 * 60_000;
-
-const perform = async (
-  http: Got,
-  url: URL,
-  {method = 'GET', json, body, headers = {}, signal}: Request,
-): Promise<Response<Buffer>> => {
-  const text = body ?? (json === undefined ? undefined : JSON.stringify(json));
-  let isTooLong = false;
-  try {
-    const answer = http(url, {
-      method,
-      responseType: 'buffer',
-      headers: {...(text !== undefined && {'content-type': 'application/json'}), ...headers},
-      ...(text !== undefined && {body: text, allowGetBody: true}),
-      timeout: {request: wholeAnswerMs},
-      ...(signal !== undefined && {signal}),
-    });
-    answer.on('downloadProgress', ({transferred}) => {
-      if (transferred <= maxBodyBytes) return;
-      isTooLong = true;
-      answer.cancel();
-    });
-    return await answer;
-  } catch (error) {
-    if (signal?.aborted) throw signal.reason;
-    if (isTooLong) throw unexpectedAnswer(url.origin);
-    throw connectionFailure(error, url);
-  }
-};
-
 /** `api` takes a path from the command line: it must not lead the key to another host or out of the API. */
 const requestUrl = (baseUrl: URL, {path, query = {}}: Request): URL => {
   const url = new URL(baseUrl.href + path.replace(/^\/+/, ''));
@@ -213,10 +205,14 @@ const parseEnvelope = <T>(body: Buffer, baseUrl: URL): Envelope<T> => {
 const unexpectedAnswer = (origin: string): CliError =>
   new CliError('unexpected_answer', `${origin} answered, but not as mfd does`, {hint: 'check the address: mfctl context list'});
 
-const describe = (method: string, url: URL, {statusCode, headers, timings}: Response): string => {
-  const ms = Math.round(timings.phases.total ?? (timings.response ?? Date.now()) - timings.start);
-  return `${method} ${url.pathname}${url.search} ${statusCode} ${ms} ms, request ${headers['x-request-id'] ?? '-'}`;
-};
+const describe = (method: string, url: URL, {status, headers, ms}: Omit<Incoming, 'body'>): string =>
+  `${method} ${url.pathname}${url.search} ${status} ${Math.round(ms)} ms, request ${headers['x-request-id'] ?? '-'}`;
+
+const streamed = ({statusCode: status, headers, timings: {phases, response, start}}: Response): Omit<Incoming, 'body'> => ({
+  status,
+  headers,
+  ms: phases.total ?? (response ?? Date.now()) - start,
+});
 
 const listOf = (header: string | string[] | undefined): string[] =>
   [header ?? []]

@@ -5,12 +5,16 @@ import type {HoldPlace, HoldQueue} from '../services/ports.ts';
 import type {PeerClient} from './peer-client.ts';
 import {actionMs, askPart, look, lookAtStream, translating, unreachable} from './peer-question.ts';
 
+/** Each is a request of its own. */
+const actsAtOnce = 64;
+
 export const createPeerHoldQueue = (client: PeerClient): HoldQueue => {
   const {nodeId} = client;
   const answers = holdAnswersOf(nodeId);
 
   return {
     nodeId,
+    actsAtOnce,
     ...askPart<HoldFilter, HoldPlace, typeof answers.list, typeof answers.marks>(client, {
       path: 'hold',
       list: answers.list,

@@ -6,29 +6,30 @@ import type {MailContent} from '../services/mail.ts';
 import type {StoredHeldMail} from '../store/held-mail.ts';
 import type {Spool, SpooledMail} from './spool.ts';
 
-type Row = Pick<StoredHeldMail, 'queue_id' | 'sha256'>;
+type Row = Pick<StoredHeldMail, 'queue_id' | 'sha256' | 'sender' | 'recipients'>;
 
-/** A Fault `not_found` when there is no file, and of `code` when it is not the one of this mail. */
-export const openHeldFile = async (
-  spool: Spool,
-  {queue_id, sha256}: Row,
-  code: 'delivery_failed' | 'internal',
-): Promise<SpooledMail> => {
-  const file = await spool.open(queue_id).catch(error => {
+/**
+ * The bytes of a mail: a Fault `not_found` when there is no file, one of `code` when it is not the one of this mail or a byte of it
+ * has changed, and content that breaks off when one does meanwhile.
+ */
+export const openHeldFile = async (spool: Spool, row: Row, code: 'delivery_failed' | 'internal'): Promise<MailContent> => {
+  const file = await spool.open(row.queue_id).catch(error => {
     if (error instanceof Fault) throw error;
     throw damaged(code, error);
   });
-  if (file.facts.queue_id !== queue_id || file.sha256 !== sha256) throw damaged(code);
-  return file;
-};
-
-/** To be delivered: a Fault `delivery_failed` when a byte has changed, and content that breaks off when one does meanwhile. */
-export const openForDelivery = async (spool: Spool, mail: Row): Promise<MailContent> => {
-  const file = await openHeldFile(spool, mail, 'delivery_failed');
-  if (!(await spool.isIntact(file))) throw damaged('delivery_failed');
+  if (!isOf(row, file) || !(await spool.isIntact(file))) throw damaged(code);
+  // What is in memory stays as it is.
+  if (file.bytes) return file.content;
   const {sizeBytes, open, discard} = file.content;
   return {sizeBytes, discard, open: () => Readable.from(checked(open(), file.sha256), {objectMode: false})};
 };
+
+/** The row has no checksum of its own: where it has changed, the mail would go to somebody else. Recipients who had the mail are struck from it. */
+const isOf = ({queue_id, sha256, sender, recipients}: Row, file: SpooledMail): boolean =>
+  file.facts.queue_id === queue_id &&
+  file.sha256 === sha256 &&
+  file.facts.sender === sender &&
+  recipients.every(recipient => file.facts.recipients.includes(recipient));
 
 /** The last bytes are kept back until all of them are known to be right. */
 async function* checked(source: AsyncIterable<Buffer>, sha256: string): AsyncGenerator<Buffer> {

@@ -3,8 +3,9 @@ import type {HeldMailDetail} from '../../shared/held-mail.ts';
 import type {HoldQueue} from '../services/ports.ts';
 import type {Database} from '../store/database.ts';
 import {isHeld, type StoredHeldMail} from '../store/held-mail.ts';
-import {groupHeld, listHeld, markHeld, rankHeld} from '../store/held-query.ts';
-import {type HoldActions, unknownMail} from './hold-actions.ts';
+import {createHeldQuery} from '../store/held-query.ts';
+import {unknownMail} from './held-life.ts';
+import type {HoldActions} from './hold-actions.ts';
 
 type HeldIndex = Pick<HoldQueue, 'list' | 'marks' | 'rank' | 'summary' | 'get'>;
 
@@ -15,18 +16,19 @@ interface Needs {
 }
 
 export const createHeldIndex = ({nodeId, database, find}: Needs): HeldIndex => {
+  const query = createHeldQuery(database.read);
   const isHere = (node: string | undefined) => node === undefined || node === nodeId;
 
   return {
     async list(filter, page, {reach}) {
       if (!isHere(filter.node)) return {mails: [], total: 0};
-      const {mails, total} = await listHeld(database.read, filter, reach, page);
+      const {mails, total} = await query.list(filter, reach, page);
       return {mails: mails.map(mail => ({node_id: nodeId, ...mail})), total};
     },
 
     async marks(filter, steps, {reach}) {
       if (!isHere(filter.node)) return {marks: [], total: 0};
-      const {marks, total} = await markHeld(database.read, filter, reach, steps);
+      const {marks, total} = await query.marks(filter, reach, steps);
       return {marks: marks.map(mark => ({...mark, node_id: nodeId})), total};
     },
 
@@ -34,11 +36,11 @@ export const createHeldIndex = ({nodeId, database, find}: Needs): HeldIndex => {
       if (!isHere(filter.node)) return 0;
       // Of mails that arrived at the same time those of one node come before those of the next.
       const among = nodeId === node_id ? {before: queue_id} : nodeId < node_id ? 'all' : 'none';
-      return rankHeld(database.read, filter, reach, {arrived_at, among});
+      return query.rank(filter, reach, {arrived_at, among});
     },
 
     async summary(filter, {reach}) {
-      const groups = isHere(filter.node) ? await groupHeld(database.read, filter, reach) : [];
+      const groups = isHere(filter.node) ? await query.groups(filter, reach) : [];
       return {
         count: groups.reduce((sum, {count}) => sum + count, 0),
         size_bytes: groups.reduce((sum, {size_bytes}) => sum + size_bytes, 0),

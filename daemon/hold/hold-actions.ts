@@ -7,19 +7,25 @@ import {crashPoint} from '../services/crash-point.ts';
 import type {Actor, Learner} from '../services/ports.ts';
 import {appendAudit} from '../store/audit.ts';
 import type {Database, Db} from '../store/database.ts';
-import {
-  claim,
-  type Ending,
-  endLife,
-  findHeldMail,
-  type StoredHeldMail,
-  strikeRecipients,
-  unclaim,
-  unjudged,
-} from '../store/held-mail.ts';
+import {endLives, type StoredHeldMail, strikeRecipients, unclaim} from '../store/held-mail.ts';
 import {failureToAudit} from './delivery-failure.ts';
+import {
+  type Act,
+  claimedState,
+  type Deed,
+  type Doer,
+  endState,
+  goneMail,
+  isClaimed,
+  isLesson,
+  leftByHand,
+  nobody,
+  unknownMail,
+} from './held-life.ts';
+import {createHeldLookup} from './held-lookup.ts';
+import {type AuditedAct, createHoldWrites, type Say} from './hold-writes.ts';
 import {type Keeper, LeftQueue} from './keeper.ts';
-import {createSharedWrites} from './shared-writes.ts';
+import {createTickets} from './tickets.ts';
 
 export interface HoldActions {
   act(action: HoldAction, queueId: string, actor: Actor): Promise<ActionOutcome>;
@@ -27,16 +33,12 @@ export interface HoldActions {
   expire(queueId: string): Promise<boolean>;
   /** The mail, whatever its state; a Fault `not_found` outside `reach`. */
   find(queueId: string, reach: Reach): Promise<StoredHeldMail>;
-  audit(
-    tx: Db,
-    actor: Pick<Actor, 'keyId' | 'remoteAddress'>,
-    entry: {action: string; queueId: string; result?: string; detail?: string},
-  ): Promise<void>;
+  audit(tx: Db, doer: Doer, act: AuditedAct): Promise<void>;
   /** Whether something is being done to a mail at this moment, or was done and could not be written down yet. */
   isUnderWay(queueId: string): boolean;
   /** Writes down what was done and could not be written down then. */
   catchUp(): Promise<void>;
-  /** Resolves once no action is under way. */
+  /** Resolves once no action is under way, and what they have freed is gone. */
   idle(): Promise<void>;
 }
 
@@ -53,13 +55,9 @@ export interface HoldActionsNeeds {
   now: () => number;
 }
 
-type Doer = Pick<Actor, 'keyId' | 'remoteAddress'>;
-type Act = HoldAction | 'expire';
-
-/** The node itself, when retention is over. */
-const nobody: Doer = {keyId: null, remoteAddress: null};
-
-const endState = {release: 'released', discard: 'discarded', expire: 'expired'} as const satisfies Record<Act, Ending['state']>;
+/** The database works on the same few threads. */
+const freeAtOnce = 2;
+const awaitedAtMost = 16;
 
 export const createHoldActions = ({
   nodeId,
@@ -73,28 +71,19 @@ export const createHoldActions = ({
 }: HoldActionsNeeds): HoldActions => {
   const underWay = new Map<string, Promise<unknown>>();
   /** What was done while the database does not say so yet: it must not be done again. */
-  const done = new Map<string, {action: Act; doer: Doer}>();
+  const done = new Map<string, Deed>();
   /** Recipients who have had a mail that others have not, while the database does not say so yet. */
   const served = new Map<string, string[]>();
-  const timestamp = () => new Date(now()).toISOString();
-  const write = createSharedWrites(database, withRoom);
+  const beingFreed = new Set<Promise<void>>();
+  const freeing = createTickets(freeAtOnce);
+  const writes = createHoldWrites({nodeId, database, withRoom, now});
+  const lookUp = createHeldLookup(database);
 
   const find: HoldActions['find'] = async (queueId, reach) => {
-    const mail = await findHeldMail(database.read, queueId);
+    const mail = await lookUp(queueId);
     if (!mail || !isWithinReach(reach, mail.domain_id)) throw unknownMail(nodeId, queueId);
     return mail;
   };
-
-  const audit: HoldActions['audit'] = async (tx, {keyId, remoteAddress}, {action, queueId, result = 'ok', detail = ''}) =>
-    appendAudit(tx, {
-      at: timestamp(),
-      key_id: keyId,
-      action: `quarantine.${action}`,
-      target: `${nodeId}/${queueId}`,
-      remote_address: remoteAddress,
-      result,
-      detail,
-    });
 
   const outcome = (mail: StoredHeldMail, state: ActedState, already: boolean): ActionOutcome => ({
     node_id: nodeId,
@@ -114,75 +103,76 @@ export const createHoldActions = ({
   };
 
   /** The end and its audit entry are one commit; what is freed is freed after it, and a crash between the two is tidied at start. */
-  const end = async (
-    mail: StoredHeldMail,
-    from: 'held' | 'releasing' | 'discarding',
-    {action, doer}: {action: Act; doer: Doer},
-  ) => {
-    const ending = {state: endState[action], at: timestamp(), keyId: doer.keyId};
+  const end = async (mail: StoredHeldMail, from: 'held' | 'releasing' | 'discarding', {action, doer}: Deed) => {
+    const state = endState[action];
     if (action !== 'expire') crashPoint(`${action}-row.before`);
-    const isEnded = await write(async tx => {
-      const changed = await endLife(tx, mail.queue_id, from, ending);
-      if (changed) await audit(tx, doer, {action, queueId: mail.queue_id});
-      return changed;
-    });
+    const endedAt = await writes.end(mail.queue_id, {from, state, doer, action});
     if (action !== 'expire') crashPoint(`${action}-row.after`);
     done.delete(mail.queue_id);
-    if (!isEnded) return undefined;
-    const ended = {...mail, acted_at: ending.at, acted_by_key_id: ending.keyId};
-    if (ending.state !== 'expired') onActed(outcome(ended, ending.state, false), mail.domain_id);
+    if (endedAt === undefined) return undefined;
+    const ended = {...mail, acted_at: endedAt, acted_by_key_id: doer.keyId};
+    if (state !== 'expired') onActed(outcome(ended, state, false), mail.domain_id);
     const keeper = keeperOf(mail);
     if (keeper.isReadableToTheEnd) await teach(mail, action);
-    await keeper.forget(mail.queue_id).catch(error => onLeftover(mail.queue_id, error));
+    await free(keeper, mail.queue_id);
     return ended;
   };
 
+  /** Of many at once nobody waits for it: it makes no difference to what became of the mails. */
+  const free = async (keeper: Keeper, queueId: string): Promise<void> => {
+    const freed = freeing(async () => keeper.forget(queueId))
+      .catch(error => onLeftover(queueId, error))
+      .finally(() => beingFreed.delete(freed));
+    beingFreed.add(freed);
+    if (beingFreed.size <= awaitedAtMost) await freed;
+  };
+
   /** Back into the queue, for those who have not had it, in one commit with what else there is to say. */
-  const takeBack = async (queueId: string, say: (tx: Db) => Promise<void> = async () => {}): Promise<void> => {
+  const takeBack = async (queueId: string, tell: (say: Say) => void = () => {}): Promise<void> => {
     const recipients = served.get(queueId) ?? [];
-    await write(async tx => {
+    await writes.write(async (tx, say) => {
       if (recipients.length > 0) await strikeRecipients(tx, queueId, recipients);
       await unclaim(tx, [queueId]);
-      await say(tx);
+      tell(say);
     });
     served.delete(queueId);
   };
 
   /** Somebody took it out of the queue by hand: nobody here knows what became of it. */
   const markGone = async (mail: StoredHeldMail, from: 'releasing' | 'discarding'): Promise<never> => {
-    const at = timestamp();
-    await write(async tx => {
-      await endLife(tx, mail.queue_id, from, {state: 'gone', at, keyId: null});
-      await audit(tx, nobody, {action: 'gone', queueId: mail.queue_id, detail: leftByHand});
+    const at = new Date(now()).toISOString();
+    await writes.write(async (tx, say) => {
+      await endLives(tx, [mail.queue_id], from, {state: 'gone', at, keyId: null});
+      say(nobody, {action: 'gone', queueId: mail.queue_id, detail: leftByHand});
     });
     throw goneMail(nodeId, {...mail, acted_at: at});
   };
 
   /** Its keeper finds out at its next look; until then the claim stands, so that it is known whose it was. */
-  const leaveOpen = async (mail: StoredHeldMail, {action, doer}: {action: Act; doer: Doer}, error: Fault): Promise<never> => {
-    await write(async tx => audit(tx, doer, {action, queueId: mail.queue_id, ...failureToAudit(error)}));
+  const leaveOpen = async (mail: StoredHeldMail, {action, doer}: Deed, error: Fault): Promise<never> => {
+    await writes.write(async (_tx, say) => say(doer, {action, queueId: mail.queue_id, ...failureToAudit(error)}));
     throw error;
   };
 
-  const fail = async (mail: StoredHeldMail, {action, doer}: {action: Act; doer: Doer}, error: unknown): Promise<never> => {
+  const fail = async (mail: StoredHeldMail, {action, doer}: Deed, error: unknown): Promise<never> => {
     if (error instanceof LeftQueue) return markGone(mail, claimedState(action));
     if (error instanceof Fault && error.code === 'outcome_unknown') return leaveOpen(mail, {action, doer}, error);
-    await takeBack(mail.queue_id, async tx => {
+    await takeBack(mail.queue_id, say => {
       // Retention comes again and again.
-      if (action !== 'expire') await audit(tx, doer, {action, queueId: mail.queue_id, ...failureToAudit(error)});
+      if (action !== 'expire') say(doer, {action, queueId: mail.queue_id, ...failureToAudit(error)});
     });
     throw error;
   };
 
   /** Undefined when another one was first. */
-  const perform = async (mail: StoredHeldMail, deed: {action: Act; doer: Doer}) => {
+  const perform = async (mail: StoredHeldMail, deed: Deed) => {
     const {queue_id: queueId} = mail;
     const {action, doer} = deed;
     const keeper = keeperOf(mail);
     if (action !== 'release' && !keeper.discard) return end(mail, 'held', deed);
 
     const state = claimedState(action);
-    if (!(await write(async tx => claim(tx, queueId, {state, keyId: doer.keyId})))) return undefined;
+    if (!(await writes.claim(queueId, {state, keyId: doer.keyId}))) return undefined;
     if (!keeper.isReadableToTheEnd) await teach(mail, action);
     try {
       if (action === 'release') await keeper.release(mail, recipients => void served.set(queueId, recipients));
@@ -238,14 +228,14 @@ export const createHoldActions = ({
 
   return {
     find,
-    audit,
+    audit: async (tx, doer, act) => appendAudit(tx, writes.entryOf(doer, act)),
     act: async (action, queueId, actor) => inTurn(queueId, async () => attempt(action, queueId, actor)),
 
     async expire(queueId) {
       // What somebody is deciding about may be there at the next sweep.
       if (underWay.has(queueId)) return false;
       return inTurn(queueId, async () => {
-        const mail = await findHeldMail(database.read, queueId);
+        const mail = await lookUp(queueId);
         if (mail?.state !== 'held') return false;
         return (await perform(mail, {action: 'expire', doer: nobody})) !== undefined;
       });
@@ -254,7 +244,7 @@ export const createHoldActions = ({
     async catchUp() {
       for (const queueId of done.keys())
         await inTurn(queueId, async () => {
-          const mail = await findHeldMail(database.read, queueId);
+          const mail = await lookUp(queueId);
           if (mail && isClaimed(mail)) await catchUp(mail);
           else done.delete(queueId);
         });
@@ -264,26 +254,7 @@ export const createHoldActions = ({
 
     async idle() {
       await Promise.allSettled(underWay.values());
+      await Promise.all(beingFreed);
     },
   };
 };
-
-/**
- * Inbound mail that was held for what it is. Outbound mail is released and discarded for other reasons, and its words are those of
- * the answers to it; and what nobody judged was put on hold by hand.
- */
-const isLesson = ({direction, symbol_scores}: StoredHeldMail): boolean =>
-  direction === 'inbound' && symbol_scores.some(({name}) => name !== unjudged);
-
-export const leftByHand = 'it had left Postfix’s hold queue by another hand';
-
-const isClaimed = ({state}: StoredHeldMail): boolean => state === 'releasing' || state === 'discarding';
-
-const claimedState = (action: Act) => (action === 'release' ? 'releasing' : 'discarding');
-
-export const unknownMail = (nodeId: string, queueId: string): Fault =>
-  new Fault('not_found', `there is no held mail ${nodeId}/${queueId}; GET /mail/quarantine lists them`);
-
-/** Noticed then; when it was, and what became of it, Postfix's log knows. */
-const goneMail = (nodeId: string, {queue_id, acted_at}: StoredHeldMail): Fault =>
-  new Fault('not_found', `${nodeId}/${queue_id} has left Postfix’s hold queue by another hand, before ${acted_at}`);

@@ -2,7 +2,11 @@
 import type {HoldQueue} from '../services/ports.ts';
 import {isHeld} from '../store/held-mail.ts';
 import {createHeldIndex} from './held-index.ts';
-import {createHoldActions, type HoldActions, type HoldActionsNeeds, unknownMail} from './hold-actions.ts';
+import {unknownMail} from './held-life.ts';
+import {createHoldActions, type HoldActions, type HoldActionsNeeds} from './hold-actions.ts';
+
+/** What waits for the disk together is one commit; what bears less of it, such as a backend, is spared where it is met. */
+const actsAtOnce = 1000;
 
 export type OwnHoldQueue = HoldQueue & Pick<HoldActions, 'expire' | 'idle' | 'isUnderWay' | 'catchUp'>;
 
@@ -12,6 +16,7 @@ export const createHoldQueue = (needs: HoldActionsNeeds): OwnHoldQueue => {
 
   return {
     nodeId,
+    actsAtOnce,
     act,
     expire,
     idle,

@@ -4,7 +4,7 @@ import type {Database, Db} from '../store/database.ts';
 import {endLife, findHeldMail, forgetHeldMail, isHeld, reopen, unclaim} from '../store/held-mail.ts';
 import {confirmInPostfix, findPostfixMails, listInPostfix, type PostfixMail} from '../store/postfix-mail.ts';
 import {chunksOf} from '../store/rows.ts';
-import {leftByHand} from './hold-actions.ts';
+import {leftByHand} from './held-life.ts';
 import type {PostfixKeep} from './postfix-keep.ts';
 import type {PostfixPrograms} from './postfix-programs.ts';
 import type {QueuedMail} from './postqueue.ts';

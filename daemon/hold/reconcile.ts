@@ -1,7 +1,9 @@
 // At start the spool and its index are held against each other: a crash may have come between any two steps.
 import {appendAudit} from '../store/audit.ts';
 import type {Database, Db} from '../store/database.ts';
+import {recountHeld} from '../store/held-count.ts';
 import {
+  dropHeldRow,
   endLife,
   findHeldMail,
   type HeldState,
@@ -21,6 +23,8 @@ export interface Reconciliation {
   lost: string[];
   /** Mails that were marked lost, whose file is there again: held again, and audited. */
   recovered: string[];
+  /** Rows that contradicted themselves or their files, made anew from these. */
+  remade: string[];
   /** Files that are not the whole mail they should be: put into the folder `damaged`. */
   damaged: string[];
   /** Mails that were being released when the node died, and are held again. */
@@ -36,13 +40,24 @@ interface Needs {
   spool: Spool;
   nodeId: string;
   now: () => number;
+  /** Every row is held against the header of its file, which takes a moment for each. */
+  isThorough?: boolean;
 }
 
 const batchSize = 5000;
 
 export const reconcile = async (needs: Needs): Promise<Reconciliation> => {
   const {database, spool} = needs;
-  const report: Reconciliation = {indexed: 0, lost: [], recovered: [], damaged: [], unclaimed: 0, removed: 0, leftover: []};
+  const report: Reconciliation = {
+    indexed: 0,
+    lost: [],
+    recovered: [],
+    remade: [],
+    damaged: [],
+    unclaimed: 0,
+    removed: 0,
+    leftover: [],
+  };
 
   const releasing = await listClaimed(database.write, 'spool');
   await database.write.transaction(async tx => unclaim(tx, releasing));
@@ -51,26 +66,32 @@ export const reconcile = async (needs: Needs): Promise<Reconciliation> => {
   const files = new Set(await spool.names());
   for (let after = ''; ; ) {
     const rows = await listSpooledStates(database.read, after, batchSize);
-    for (const {queue_id, state} of rows)
-      await settle(needs, {queueId: queue_id, state, hasFile: files.delete(queue_id)}, report);
+    for (const {queue_id, state, is_odd} of rows)
+      await settle(needs, {queueId: queue_id, state, isOdd: Boolean(is_odd), hasFile: files.delete(queue_id)}, report);
     const last = rows.at(-1);
     if (!last) break;
     after = last.queue_id;
   }
   for (const queueId of files) await indexAgain(needs, queueId, report);
+  if (report.remade.length > 0) await database.write.transaction(recountHeld);
   return report;
 };
 
-const settle = async (
-  needs: Needs,
-  {queueId, state, hasFile}: {queueId: string; state: HeldState; hasFile: boolean},
-  report: Reconciliation,
-): Promise<void> => {
+interface Seen {
+  queueId: string;
+  state: HeldState;
+  isOdd: boolean;
+  hasFile: boolean;
+}
+
+const settle = async (needs: Needs, {queueId, state, isOdd, hasFile}: Seen, report: Reconciliation): Promise<void> => {
+  if (isOdd) return remake(needs, queueId, report);
   switch (state) {
     case 'held':
     case 'releasing':
     case 'discarding':
-      return hasFile ? undefined : markLost(needs, queueId, report);
+      if (!hasFile) return markLost(needs, queueId, report);
+      return needs.isThorough ? compareWithFile(needs, queueId, report) : undefined;
     case 'lost':
       return hasFile ? recover(needs, queueId, report) : undefined;
     // Only what somebody has ended is ever deleted.
@@ -103,6 +124,37 @@ const markLost = async ({database, nodeId, now}: Needs, queueId: string, report:
   report.lost.push(queueId);
 };
 
+/** The row may say anything; the file's header has a checksum. */
+const remake = async (needs: Needs, queueId: string, report: Reconciliation): Promise<void> => {
+  const {database, spool, nodeId, now} = needs;
+  const mail = await wholeFile(spool, queueId);
+  await database.write.transaction(async tx => {
+    await dropHeldRow(tx, queueId);
+    if (mail) await insertHeldMails(tx, [entryOf(mail)]);
+    const at = new Date(now()).toISOString();
+    if (!mail) await audit(tx, {nodeId, at, queueId, action: 'lost', detail: 'what was known of it had changed on the disk'});
+  });
+  report.remade.push(queueId);
+  if (!mail) report.lost.push(queueId);
+};
+
+const compareWithFile = async (needs: Needs, queueId: string, report: Reconciliation): Promise<void> => {
+  const [row, file] = await Promise.all([
+    findHeldMail(needs.database.read, queueId),
+    needs.spool.open(queueId).catch(() => undefined),
+  ]);
+  // A file that is damaged says so when it is read, and its row is all that is known of it.
+  if (!row || file?.facts.queue_id !== queueId) return;
+  const wanted = entryOf(file);
+  const isStruck = row.recipients.every(recipient => wanted.recipients.includes(recipient));
+  const isSame = Object.entries(wanted).every(
+    ([name, value]) => name === 'recipients' || JSON.stringify(row[name as keyof typeof row]) === JSON.stringify(value),
+  );
+  if (!isSame || !isStruck) await remake(needs, queueId, report);
+};
+
+const entryOf = ({facts, content, sha256}: SpooledMail) => spoolEntry(facts, content.sizeBytes, sha256);
+
 const recover = async ({database, spool, nodeId, now}: Needs, queueId: string, report: Reconciliation): Promise<void> => {
   const row = await findHeldMail(database.read, queueId);
   const file = await wholeFile(spool, queueId);
@@ -126,9 +178,7 @@ const indexAgain = async ({database, spool}: Needs, queueId: string, report: Rec
     report.damaged.push(queueId);
     return;
   }
-  await database.write.transaction(async tx =>
-    insertHeldMails(tx, [spoolEntry(mail.facts, mail.content.sizeBytes, mail.sha256)]),
-  );
+  await database.write.transaction(async tx => insertHeldMails(tx, [entryOf(mail)]));
   report.indexed += 1;
 };
 

@@ -2,7 +2,7 @@ import {crashPoint} from '../services/crash-point.ts';
 import type {Deliver, Route} from '../services/ports.ts';
 import type {StoredHeldMail} from '../store/held-mail.ts';
 import {deliveryFailed} from './delivery-failure.ts';
-import {openForDelivery, openHeldFile} from './held-file.ts';
+import {openHeldFile} from './held-file.ts';
 import type {Keeper} from './keeper.ts';
 import type {Spool} from './spool.ts';
 import {createTickets} from './tickets.ts';
@@ -21,7 +21,7 @@ export const createSpoolKeeper = ({spool, deliver, routeOf}: SpoolKeeperNeeds): 
   const delivering = createTickets(maxDeliveries);
 
   const release: Keeper['release'] = async (mail, onServed) => {
-    const content = await openForDelivery(spool, mail);
+    const content = await openHeldFile(spool, mail, 'delivery_failed');
     const envelope = {sender: mail.sender, recipients: mail.recipients, isUtf8: mail.is_utf8, isEightBit: mail.is_eight_bit};
     crashPoint('delivery.before');
     const results = await deliver.deliver(routeOf(mail), envelope, content);
@@ -38,7 +38,7 @@ export const createSpoolKeeper = ({spool, deliver, routeOf}: SpoolKeeperNeeds): 
     forget: spool.remove,
 
     async body(mail) {
-      const {content} = await openHeldFile(spool, mail, 'internal');
+      const content = await openHeldFile(spool, mail, 'internal');
       return {sizeBytes: content.sizeBytes, stream: content.open()};
     },
   };

@@ -13,11 +13,16 @@ import {createBatch} from './batch.ts';
 import {factsJson, magic, maxFactsBytes, rename, sha256Of, syncFolder, trailerBytes, writeSpoolFile} from './spool-file.ts';
 import {createSpoolWriter} from './spool-writer.ts';
 
+/** What is no longer than this is read at once: opening it again and again costs more than the reading. */
+const wholeFileBytes = 64 * 1024;
+
 export interface SpooledMail {
   facts: HeldMailFacts;
   /** Trace header and mail as received. */
   content: MailContent;
   sha256: string;
+  /** All of `content`, where it is short enough to have been read together with the rest. */
+  bytes?: Buffer;
 }
 
 export interface Spool {
@@ -107,20 +112,25 @@ const readSpoolFile = async (path: string): Promise<SpooledMail> => {
   });
   try {
     const {size} = await file.stat();
-    const first = await readAt(file, 0, 128);
-    const [line = ''] = first.toString('latin1').split('\n', 1);
+    const first = await readAt(file, 0, size <= wholeFileBytes ? size : 128);
+    const isWhole = first.length === size;
+    const read = async (position: number, length: number) =>
+      isWhole ? first.subarray(position, position + length) : readAt(file, position, length);
+    const [line = ''] = first.toString('latin1', 0, 128).split('\n', 1);
     const [, length = '0', factsDigest] = new RegExp(`^${magic} (\\d{1,7}) ([0-9a-f]{64})$`).exec(line) ?? [];
     const factsBytes = Number(length);
     const start = line.length + 1 + factsBytes + 1;
     const end = size - trailerBytes;
     if (factsBytes === 0 || factsBytes > maxFactsBytes || end < start) throw new Error('no spool file');
 
-    const json = await readAt(file, line.length + 1, factsBytes);
+    const json = await read(line.length + 1, factsBytes);
     if (sha256Of(json) !== factsDigest) throw new Error('spool file with a damaged header block');
     const facts = JSON.parse(json.toString()) as HeldMailFacts;
-    const sha256 = /^sha256:([0-9a-f]{64})\n$/.exec((await readAt(file, end, trailerBytes)).toString('latin1'))?.[1];
+    const sha256 = /^sha256:([0-9a-f]{64})\n$/.exec((await read(end, trailerBytes)).toString('latin1'))?.[1];
     if (sha256 === undefined) throw new Error('spool file without its checksum');
-    return {facts, sha256, content: fileContent(path, start, end)};
+    if (!isWhole) return {facts, sha256, content: fileContent(path, start, end)};
+    const bytes = first.subarray(start, end);
+    return {facts, sha256, bytes, content: memoryContent(bytes)};
   } finally {
     await file.close();
   }
@@ -129,6 +139,12 @@ const readSpoolFile = async (path: string): Promise<SpooledMail> => {
 const fileContent = (path: string, start: number, end: number): MailContent => ({
   sizeBytes: end - start,
   open: () => (end === start ? Readable.from([]) : createReadStream(path, {start, end: end - 1})),
+  discard: async () => {},
+});
+
+const memoryContent = (bytes: Buffer): MailContent => ({
+  sizeBytes: bytes.length,
+  open: () => Readable.from(bytes.length === 0 ? [] : [bytes]),
   discard: async () => {},
 });
 

@@ -1,9 +1,9 @@
 // The one place that writes envelopes: from a service's answer, or from its fault.
-import {randomBytes} from 'node:crypto';
 import type {Middleware} from 'koa';
 import type {Logger} from 'pino';
 import {failure, type SuccessMessage, success} from '../../shared/envelope.ts';
 import {Fault} from '../../shared/fault.ts';
+import {createRequestIds} from './request-ids.ts';
 import type {Ctx, RequestState} from './state.ts';
 
 export const reply = (ctx: Pick<Ctx, 'status' | 'body'>, data: unknown, message: SuccessMessage = 'OK'): void => {
@@ -17,10 +17,10 @@ export const nameUnreachable = (ctx: Pick<Ctx, 'set'>, nodeIds: readonly string[
 };
 
 /** Gives every request an id, every answer the safe headers, and every error its envelope. */
-export const answerErrors =
-  <S extends Pick<RequestState, 'requestId'>>(log: Logger): Middleware<S> =>
-  async (ctx, next) => {
-    ctx.state.requestId = randomBytes(10).toString('hex');
+export const answerErrors = <S extends Pick<RequestState, 'requestId'>>(log: Logger): Middleware<S> => {
+  const nextId = createRequestIds();
+  return async (ctx, next) => {
+    ctx.state.requestId = nextId();
     ctx.set({'X-Request-Id': ctx.state.requestId, 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff'});
     try {
       await next();
@@ -32,6 +32,7 @@ export const answerErrors =
       ctx.body = failure(fault, ctx.state.requestId);
     }
   };
+};
 
 const faultFrom = (error: unknown): Fault => {
   if (error instanceof Fault) return error;

@@ -19,7 +19,7 @@ import {answerErrors} from './answer.ts';
 import {authenticate} from './guard.ts';
 import type {Metrics} from './metrics.ts';
 import {observe} from './observe.ts';
-import {openApiDocument} from './openapi.ts';
+import {openApiText} from './openapi-text.ts';
 import {routeCluster} from './routes-cluster.ts';
 import {routeClusterNodes} from './routes-cluster-nodes.ts';
 import {routeDomains} from './routes-domains.ts';
@@ -47,15 +47,9 @@ export interface ApiNeeds {
 }
 
 const prefix = '/api/v1';
+const descriptionPath = `${prefix}/openapi.yaml`;
 
 export const createApi = (needs: ApiNeeds): Koa<RequestState> => {
-  const document = openApiDocument();
-  const open = new Router<RequestState>({prefix, sensitive: true});
-  open.get('/openapi.yaml', async ctx => {
-    ctx.set('Content-Type', 'application/yaml; charset=utf-8');
-    ctx.body = document;
-  });
-
   const router = new Router<RequestState>({prefix, sensitive: true});
   routeKeys(router, needs.keys);
   routeDomains(router, needs.domains, needs.domainParts);
@@ -67,8 +61,7 @@ export const createApi = (needs: ApiNeeds): Koa<RequestState> => {
   const app = new Koa<RequestState>();
   app.use(observe(needs.metrics, needs.log));
   app.use(answerErrors(needs.log));
-  app.use(open.routes());
-  app.use(refuseOtherMethods(open));
+  app.use(describeInterface);
   app.use(async (_ctx, next) => {
     needs.standing.requireMember();
     await next();
@@ -82,6 +75,16 @@ export const createApi = (needs: ApiNeeds): Koa<RequestState> => {
   });
   app.on('error', error => needs.log.debug({err: error as Error}, 'answer broken off'));
   return app;
+};
+
+/** The one answer that takes no key. */
+const describeInterface: Middleware<RequestState> = async (ctx, next) => {
+  if (ctx.path !== descriptionPath) return next();
+  if (ctx.method !== 'GET' && ctx.method !== 'HEAD')
+    throw new Fault('method_not_allowed', `${ctx.method} is not possible here`, {allow: ['GET', 'HEAD']});
+  Object.assign(ctx, {_matchedRoute: descriptionPath});
+  ctx.set('Content-Type', 'application/yaml; charset=utf-8');
+  ctx.body = openApiText;
 };
 
 /** For what fell through the routes of `router`: a path it knows, asked in a method that path does not have. */

@@ -59,6 +59,8 @@ export const createMetrics = (version: string): Metrics => {
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10],
     registers,
   });
+  // Found once for each kind of request: there are as many as routes, methods and statuses.
+  const requestSeries = new Map<string, Histogram.Internal<'method' | 'route' | 'status'>>();
   const verdicts = new Counter({
     name: 'mfd_intake_verdicts_total',
     help: 'Mails by what became of them',
@@ -101,7 +103,13 @@ export const createMetrics = (version: string): Metrics => {
       return {contentType: registry.contentType, text: await registry.metrics()};
     },
     httpRequest({method, route, status, seconds}) {
-      requests.observe({method, route, status: String(status)}, seconds);
+      const kind = `${method} ${route} ${status}`;
+      let series = requestSeries.get(kind);
+      if (!series) {
+        series = requests.labels({method, route, status: String(status)});
+        requestSeries.set(kind, series);
+      }
+      series.observe(seconds);
     },
     verdict: verdict => verdicts.inc({verdict}),
     delivery: (kind, outcome) => deliveries.inc({kind, outcome}),

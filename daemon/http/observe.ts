@@ -7,9 +7,9 @@ import type {RequestState} from './state.ts';
 export const observe =
   (metrics: Metrics, log: Logger): Middleware<RequestState> =>
   async (ctx, next) => {
-    const startedAt = process.hrtime.bigint();
+    const startedAt = performance.now();
     ctx.res.once('close', () => {
-      const seconds = Number(process.hrtime.bigint() - startedAt) / 1e9;
+      const seconds = (performance.now() - startedAt) / 1000;
       const route = (ctx as {_matchedRoute?: unknown})._matchedRoute;
       // What is watched for hours took no hours to answer.
       if (ctx.type !== 'text/event-stream')

@@ -17,7 +17,7 @@ export const queryOf = <S extends z.ZodType>(ctx: Ctx, schema: S): z.output<S> =
 };
 
 export const requireNoQuery = (ctx: Ctx): void => {
-  queryOf(ctx, noQuerySchema);
+  if (ctx.querystring !== '') queryOf(ctx, noQuerySchema);
 };
 
 /** A path id such as `{id}`: a whole number from 1 below 2^53. */

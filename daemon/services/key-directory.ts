@@ -1,5 +1,5 @@
 // All API keys in memory, found by hash: a request is authenticated without a query.
-import {createHash} from 'node:crypto';
+import {hash} from 'node:crypto';
 import {findApiKey, findApiKeys, listApiKeys, listKeyUses, recordKeyUses, type StoredApiKey} from '../store/api-key.ts';
 import type {Database} from '../store/database.ts';
 import type {Configuration} from './configuration.ts';
@@ -21,7 +21,7 @@ export interface KeyDirectory {
   flush(): Promise<void>;
 }
 
-export const hashKey = (value: string): string => createHash('sha256').update(value).digest('hex');
+export const hashKey = (value: string): string => hash('sha256', value);
 
 export const createKeyDirectory = async (database: Database, configuration: Configuration): Promise<KeyDirectory> => {
   const byHash = new Map<string, StoredApiKey>();

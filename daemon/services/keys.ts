@@ -54,8 +54,17 @@ interface Needs {
 
 export const createKeys = ({database, configuration, directory, domains, nodeId, spread, now}: Needs): Keys => {
   const {requireActive, reachOf} = createAdmission({domains, now});
-  const toRecord = ({key_hash, domain_id, ...key}: StoredApiKey): ApiKey => ({
-    ...key,
+  // Named one by one: to leave some out of a row takes longer than all the rest of an answer from memory.
+  const toRecord = (key: StoredApiKey): ApiKey => ({
+    id: key.id,
+    name: key.name,
+    key_prefix: key.key_prefix,
+    scope: key.scope,
+    rate_limit_per_minute: key.rate_limit_per_minute,
+    domain: key.domain,
+    created_at: key.created_at,
+    expires_at: key.expires_at,
+    revoked_at: key.revoked_at,
     last_used_at: directory.lastUsedAt(key.id),
   });
 
@@ -100,7 +109,8 @@ export const createKeys = ({database, configuration, directory, domains, nodeId,
     },
 
     async me(keyId) {
-      const key = await byId(database.read, keyId);
+      // Whoever asks has been found in memory a moment ago.
+      const key = directory.findById(keyId) ?? (await byId(database.read, keyId));
       return {...toRecord(key), permissions: [...permissionsOf(key.scope, reachOf(key))], node_id: nodeId};
     },
 

@@ -64,18 +64,21 @@ const auditFilter: z.ZodType<AuditFilter> = z.strictObject({
   action: text.optional(),
 });
 
+/** More mails than any node holds; with a `limit` times that, SQLite would have a number that is no integer to it. */
+const place = z.int().min(0).max(1e11);
+
 /** A whole page and what lies before it, see `readMerged`. */
-const page = {limit: z.int().min(1).max(100_000), offset: count};
-const steps = {offset: count, stride: z.int().min(1), limit: z.int().min(1).max(10_000)};
+const page = {limit: z.int().min(1).max(100_000), offset: place};
+const steps = {offset: place, stride: place.min(1), limit: z.int().min(1).max(10_000)};
 
 export const holdPlaceSchema = z.object({arrived_at: timestamp, node_id: nodeId, queue_id: queueId});
 export const auditPlaceSchema = z.object({at: timestamp, node_id: nodeId, seq: z.int()});
 
 /** What is asked of one part of a merged list. */
-const partRequests = <F extends z.ZodType, P extends z.ZodType>(partFilter: F, place: P) => ({
+const partRequests = <F extends z.ZodType, P extends z.ZodType>(partFilter: F, partPlace: P) => ({
   list: z.object({actor, filter: partFilter, page: z.object(page)}),
   marks: z.object({actor, filter: partFilter, steps: z.object(steps)}),
-  rank: z.object({actor, filter: partFilter, place}),
+  rank: z.object({actor, filter: partFilter, place: partPlace}),
 });
 
 export const holdRequests = partRequests(filter, holdPlaceSchema);

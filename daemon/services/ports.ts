@@ -100,6 +100,8 @@ export interface MailBody {
 /** One node's hold queue: its own spool, its Postfix, or a peer's behind mutual TLS. The actor's reach narrows to one domain. */
 export interface HoldQueue {
   readonly nodeId: string;
+  /** How many acts it takes at the same time. */
+  readonly actsAtOnce: number;
   list(filter: HoldFilter, page: Page, actor: Actor): Promise<HoldList>;
   /** Places of some of the matches, see `readMerged`. */
   marks(filter: HoldFilter, steps: Steps, actor: Actor): Promise<Marks<HoldPlace>>;

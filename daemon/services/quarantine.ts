@@ -1,5 +1,6 @@
 // The quarantine of the whole cluster: asks every hold queue and merges, or routes to the one that owns a mail.
 import {Fault} from '../../shared/fault.ts';
+import {groupBy} from '../../shared/group-by.ts';
 import type {
   ActionOutcome,
   BulkResult,
@@ -26,9 +27,6 @@ export interface Quarantine {
    */
   actOnAll(actor: Actor, action: HoldAction, mails: MailReference[]): Promise<BulkResult[]>;
 }
-
-/** Enough for owners that do many at a time; what bears less of it, such as a backend, is spared where it is met. */
-const bulkConcurrency = 64;
 
 interface Needs {
   /** All hold queues of the cluster, asked anew for every request. */
@@ -99,7 +97,6 @@ export const createQuarantine = ({queues, ask, isAway = () => false, onUnexpecte
 
     async actOnAll(actor, action, mails) {
       const results: BulkResult[] = [];
-      const waiting = [...mails.entries()];
       const silent = new Set(mails.map(({node_id}) => node_id).filter(isAway));
       const resultUnlessSilent = async (mail: MailReference): Promise<BulkResult> => {
         if (silent.has(mail.node_id)) return notAsked(mail);
@@ -108,10 +105,16 @@ export const createQuarantine = ({queues, ask, isAway = () => false, onUnexpecte
         if ('error' in result && isSilence(result.error)) silent.add(mail.node_id);
         return result;
       };
-      const worker = async () => {
-        for (let next = waiting.shift(); next; next = waiting.shift()) results[next[0]] = await resultUnlessSilent(next[1]);
+      const actsAtOnce = new Map(queues().map(queue => [queue.nodeId, queue.actsAtOnce]));
+      const ofOneOwner = async (nodeId: string, waiting: [number, MailReference][]) => {
+        const worker = async () => {
+          for (let next = waiting.shift(); next; next = waiting.shift()) results[next[0]] = await resultUnlessSilent(next[1]);
+        };
+        await Promise.all(Array.from({length: actsAtOnce.get(nodeId) ?? 1}, worker));
       };
-      await Promise.all(Array.from({length: bulkConcurrency}, worker));
+      // One that is slow keeps nobody from asking the others.
+      const byOwner = groupBy(mails.entries(), ([, {node_id}]) => node_id);
+      await Promise.all([...byOwner].map(async ([nodeId, some]) => ofOneOwner(nodeId, some)));
       return results;
     },
   };

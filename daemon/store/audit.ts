@@ -17,6 +17,9 @@ export interface NewAuditEntry {
 
 export type StoredAuditEntry = NewAuditEntry & {seq: number; hash: string; key_name: string | null};
 
+/** Eight values each. */
+const entriesPerStatement = 500;
+
 /** Appends to this node's log, chained: each hash covers the entry and the hash before it. Call it inside a transaction. */
 export const appendAudit = async (db: Db, ...entries: NewAuditEntry[]): Promise<void> => {
   if (entries.length === 0) return;
@@ -26,7 +29,7 @@ export const appendAudit = async (db: Db, ...entries: NewAuditEntry[]): Promise<
     hash = auditHash(hash, entry);
     return {...entry, hash};
   });
-  for (const some of chunksOf(rows)) await db('audit').insert(some);
+  for (const some of chunksOf(rows, entriesPerStatement)) await db('audit').insert(some);
 };
 
 /** SHA-256, in hex, over the previous hash and the entry's values in the order of the record. */

@@ -93,6 +93,11 @@ export const recordsOfKind = async (
 ): Promise<StoredRecord[]> =>
   (await db<ConfigRecordRow>('config_record').where({kind}).where('id', '>', after).orderBy('id').limit(limit)).map(toRecord);
 
+/** Takes records out that are not what was written: not a deletion, which is a tombstone and told to others. */
+export const dropRecord = async (tx: Db, {kind, id}: RecordKey): Promise<void> => {
+  await tx<ConfigRecordRow>('config_record').where({kind, id}).delete();
+};
+
 /** In the order of kind and id, without what the records say. */
 export const digestsAfter = async (db: Db, after: RecordKey | undefined, limit: number): Promise<RecordDigest[]> => {
   const rows: RecordDigest[] = await db<ConfigRecordRow>('config_record')

@@ -1,5 +1,6 @@
 // The one place that names the SQL driver. Everything else speaks knex, in SQL that PostgreSQL understands too.
 import knex, {type Knex} from 'knex';
+import {Fault} from '../../shared/fault.ts';
 import {migrations} from './migrations.ts';
 import {createPrepared, type Prepared} from './prepared.ts';
 import {synchronous} from './synchronous.ts';
@@ -14,6 +15,8 @@ export interface Database {
   read: Knex;
   /** On the writer's connection too. */
   prepared: Prepared;
+  /** What SQLite said when it met a page that is not what it was; undefined while all is well. */
+  damage(): string | undefined;
   close(): Promise<void>;
 }
 
@@ -61,40 +64,69 @@ interface WriteTransaction {
 /** Knex's sign for: after this statement the transaction is over and rejects. */
 const isFailed = 2;
 
-const connect = (filename: string, settings: string, pool: {min: number; max: number}): Knex =>
-  knex({
+interface ConnectOptions {
+  settings: string;
+  pool: {min: number; max: number};
+  waitMs?: number;
+}
+
+const connect = (filename: string, {settings, pool, waitMs = 30_000}: ConnectOptions): Knex => {
+  const db = knex({
     client: 'sqlite3',
     connection: {filename},
     useNullAsDefault: true,
     // What it would print is thrown as well, and told by whoever catches it.
     log: {warn: () => {}, error: () => {}},
     // A query that forgot its transaction would otherwise wait for itself for ever.
-    acquireConnectionTimeout: 30_000,
+    acquireConnectionTimeout: waitMs,
     pool: {
       ...pool,
       afterCreate: (connection: SqliteConnection, done: (error: Error | null, connection: SqliteConnection) => void) =>
         connection.exec(settings, error => done(error, connection)),
     },
   });
+  const client = db.client as {acquireConnection(): Promise<unknown>};
+  const acquire = client.acquireConnection.bind(client);
+  client.acquireConnection = async () => acquire().catch(tooBusy);
+  return db;
+};
 
-/** Opens (creating and migrating where needed) the database in `filename`. */
-export const openDatabase = async (filename: string): Promise<Database> => {
-  const write = withWriteTransactions(connect(filename, writerSettings, {min: 1, max: 1}));
-  const read = connect(filename, readerSettings, {min: 0, max: readers});
+/** Whoever waited so long for a disk that stalls has had nothing done, and may come again: no bug is to be looked for. */
+const tooBusy = (error: unknown): never => {
+  if (!(error instanceof Error && error.name === 'KnexTimeoutError')) throw error;
+  throw new Fault('unavailable', 'the disk of this node does not keep up; try again later', {cause: error, retryAfterSeconds: 5});
+};
+
+/**
+ * Opens (creating and migrating where needed) the database in `filename`. Whoever has waited `waitMs` for a connection gets a
+ * Fault `unavailable`.
+ */
+export const openDatabase = async (filename: string, {waitMs = 30_000} = {}): Promise<Database> => {
+  const write = withWriteTransactions(connect(filename, {settings: writerSettings, pool: {min: 1, max: 1}, waitMs}));
+  const read = connect(filename, {settings: readerSettings, pool: {min: 0, max: readers}, waitMs});
   const prepared = createPrepared(write);
   const close = async () => {
     await prepared.close();
     await read.destroy();
     await write.destroy();
   };
+  let damage: string | undefined;
+  for (const db of [write, read])
+    db.on('query-error', error => {
+      if (isDamaged(error)) damage ??= databaseErrorText(error);
+    });
   try {
     await write.migrate.latest({migrationSource: migrations, tableName: 'schema_migration'});
   } catch (error) {
     await close();
     throw error;
   }
-  return {write, read, prepared, close};
+  return {write, read, prepared, close, damage: () => damage};
 };
+
+/** For looking into a file that may be anything: it is neither made nor brought up to date. */
+export const openForReading = (filename: string): Knex =>
+  connect(filename, {settings: 'PRAGMA query_only = ON;', pool: {min: 0, max: 1}, waitMs: 30_000});
 
 /** Runs `look` on one moment of the database: what is committed meanwhile is in none of its answers. */
 export const readTogether = async <T>({read}: Database, look: (db: Db) => Promise<T>): Promise<T> =>
@@ -114,15 +146,17 @@ export const isDiskFull = (error: unknown): boolean => {
   return code === 'SQLITE_FULL' || code === 'ENOSPC' || code === 'EDQUOT';
 };
 
+/** Whether SQLite has found the file to be none of its own making. */
+export const isDamaged = (error: unknown): error is Error =>
+  error instanceof Error && 'code' in error && (error.code === 'SQLITE_CORRUPT' || error.code === 'SQLITE_NOTADB');
+
 /**
  * Keeps a second process out of a data directory for as long as this one lives: a lock that the system itself gives up,
  * however the process ends. Undefined when another process has it.
  */
 export const acquireLock = async (filename: string): Promise<{release(): Promise<void>} | undefined> => {
-  const lock = connect(filename, 'PRAGMA journal_mode = OFF; PRAGMA locking_mode = EXCLUSIVE; PRAGMA busy_timeout = 0;', {
-    min: 1,
-    max: 1,
-  });
+  const settings = 'PRAGMA journal_mode = OFF; PRAGMA locking_mode = EXCLUSIVE; PRAGMA busy_timeout = 0;';
+  const lock = connect(filename, {settings, pool: {min: 1, max: 1}});
   try {
     await lock.raw('BEGIN EXCLUSIVE');
     return {release: async () => lock.destroy()};

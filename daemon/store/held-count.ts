@@ -43,6 +43,13 @@ const add = async (tx: Db, change: HeldCount): Promise<void> => {
     });
 };
 
+/** Works the totals out anew, for rows that were changed without them. */
+export const recountHeld = async (tx: Db): Promise<void> => {
+  await tx('held_count').delete();
+  await tx.raw(`INSERT INTO held_count (domain_id, domain, reason, count, size_bytes)
+    SELECT domain_id, domain, reason, count(*), sum(size_bytes) FROM held_mail WHERE is_held GROUP BY domain_id, domain, reason`);
+};
+
 /** Filters that the totals can answer without looking at the mails. */
 export const isCounted = (filter: HoldFilter): boolean =>
   Object.entries(filter).every(

@@ -2,13 +2,23 @@ import type {ActedState, HeldMail, HeldMailDetail, SymbolScore} from '../../shar
 import {comparableAddress, domainOf} from '../../shared/mail-address.ts';
 import type {Db} from './database.ts';
 import {adjustCounts, adjustSums} from './held-count.ts';
-import {chunksOf} from './rows.ts';
+import {chunksOf, idsPerStatement} from './rows.ts';
 
 /**
  * held → releasing → released; held → discarding → discarded or expired, in one step from held where nothing has to be done before.
  * held → lost → held when bytes of the spool go, and come, without our doing; held → gone when a mail has left Postfix's hold queue so.
  */
 export type HeldState = 'held' | 'releasing' | 'discarding' | 'released' | 'discarded' | 'expired' | 'lost' | 'gone';
+export const heldStates: readonly string[] = [
+  'held',
+  'releasing',
+  'discarding',
+  'released',
+  'discarded',
+  'expired',
+  'lost',
+  'gone',
+] satisfies HeldState[];
 
 /** Who has the bytes: this node's spool, or the hold queue of its Postfix. */
 export type KeeperName = 'spool' | 'postfix';
@@ -77,7 +87,15 @@ export const isHeld = ({state}: Pick<StoredHeldMail, 'state'>): boolean =>
 
 export const findHeldMail = async (db: Db, queueId: string): Promise<StoredHeldMail | undefined> => {
   const row = await db<HeldMailRow>('held_mail').where({queue_id: queueId}).first();
-  return row && fromRow(row);
+  return row && rowToHeldMail(row);
+};
+
+/** Those that are there, in no order. */
+export const findHeldMails = async (db: Db, queueIds: string[]): Promise<StoredHeldMail[]> => {
+  const found: StoredHeldMail[] = [];
+  for (const some of chunksOf(queueIds, idsPerStatement))
+    found.push(...(await db<HeldMailRow>('held_mail').whereIn('queue_id', some)).map(rowToHeldMail));
+  return found;
 };
 
 export interface Claim {
@@ -88,9 +106,22 @@ export interface Claim {
 type ClaimedState = 'releasing' | 'discarding';
 const claimedStates: ClaimedState[] = ['releasing', 'discarding'];
 
-/** Of many callers that want the same mail, the UPDATE lets exactly one through. */
-export const claim = async (tx: Db, queueId: string, {state, keyId}: Claim): Promise<boolean> =>
-  (await tx<HeldMailRow>('held_mail').where({queue_id: queueId, state: 'held'}).update({state, acted_by_key_id: keyId})) === 1;
+/** Of many callers that want the same mail, the UPDATE lets exactly one through: the ids of those that nobody had claimed. */
+export const claimAll = async (tx: Db, queueIds: string[], {state, keyId}: Claim): Promise<Set<string>> => {
+  const won = new Set<string>();
+  for (const some of chunksOf(queueIds, idsPerStatement)) {
+    const claimed = await tx<HeldMailRow>('held_mail')
+      .whereIn('queue_id', some)
+      .where({state: 'held'})
+      .update({state, acted_by_key_id: keyId})
+      .returning('queue_id');
+    for (const {queue_id} of claimed) won.add(queue_id);
+  }
+  return won;
+};
+
+export const claim = async (tx: Db, queueId: string, wanted: Claim): Promise<boolean> =>
+  (await claimAll(tx, [queueId], wanted)).size === 1;
 
 /** Back into the queue: after an action that failed, or by the node that finds the claim of its former life. */
 export const unclaim = async (tx: Db, queueIds: string[]): Promise<void> => {
@@ -110,21 +141,39 @@ export interface Ending {
   keyId: number | null;
 }
 
-/** The end of a mail's life in the queue; the row stays so that "who released this" has an answer. False if it was not in `from`. */
-export const endLife = async (
+/** The ends of mails' lives in the queue; the rows stay so that "who released this" has an answer. Returns the ids of those that were in `from`. */
+export const endLives = async (
   tx: Db,
-  queueId: string,
+  queueIds: string[],
   from: 'held' | ClaimedState,
   {state, at, keyId}: Ending,
-): Promise<boolean> => {
-  const mail = await findHeldMail(tx, queueId);
-  if (!mail || mail.state !== from) return false;
-  await tx<HeldMailRow>('held_mail')
-    .where({queue_id: queueId})
-    .update({state, is_held: false, acted_at: at, acted_by_key_id: keyId});
-  await adjustCounts(tx, mail, -1);
-  return true;
+): Promise<Set<string>> => {
+  const ended: Ended[] = [];
+  for (const some of chunksOf(queueIds, idsPerStatement))
+    ended.push(
+      ...(await tx<HeldMailRow>('held_mail')
+        .whereIn('queue_id', some)
+        .where({state: from})
+        .update({state, is_held: false, acted_at: at, acted_by_key_id: keyId})
+        .returning(['queue_id', 'domain_id', 'domain', 'reason', 'size_bytes'])),
+    );
+  await adjustSums(
+    tx,
+    ended.map(({queue_id, ...mail}) => ({
+      ...mail,
+      domain_id: Number(mail.domain_id),
+      count: -1,
+      size_bytes: -Number(mail.size_bytes),
+    })),
+  );
+  return new Set(ended.map(({queue_id}) => queue_id));
 };
+
+type Ended = Pick<HeldMailRow, 'queue_id' | 'domain_id' | 'domain' | 'reason' | 'size_bytes'>;
+
+/** False if it was not in `from`. */
+export const endLife = async (tx: Db, queueId: string, from: 'held' | ClaimedState, ending: Ending): Promise<boolean> =>
+  (await endLives(tx, [queueId], from, ending)).size === 1;
 
 /** Back into the queue, for a mail whose life had ended and that is there again; false if it is not in the state it was seen in. */
 export const reopen = async (tx: Db, mail: StoredHeldMail): Promise<boolean> => {
@@ -175,14 +224,29 @@ export const forgetEnded = async (tx: Db, before: string, limit: number): Promis
   return old.length;
 };
 
+export interface SpooledState {
+  queue_id: string;
+  state: HeldState;
+  /** The row contradicts itself, as none does that was written so. */
+  is_odd: boolean | number;
+}
+
 /** Mails of the spool, whatever became of them, by queue id in ascending order, from after `after`. */
-export const listSpooledStates = async (db: Db, after: string, limit: number): Promise<{queue_id: string; state: HeldState}[]> =>
+export const listSpooledStates = async (db: Db, after: string, limit: number): Promise<SpooledState[]> =>
   db<HeldMailRow>('held_mail')
     .where('queue_id', '>', after)
     .where({keeper: 'spool'})
     .orderBy('queue_id')
     .limit(limit)
-    .select('queue_id', 'state');
+    .select<SpooledState[]>('queue_id', 'state', db.raw(`(${oddRow}) AS is_odd`));
+
+const oddRow = `is_held <> (state IN ('held', 'releasing', 'discarding')) OR NOT (json_valid(recipients) AND json_valid(symbols))
+  OR state NOT IN (${heldStates.map(state => `'${state}'`).join(', ')})`;
+
+/** Takes a row out that may say anything; whether it was counted is for `recountHeld` to find out. */
+export const dropHeldRow = async (tx: Db, queueId: string): Promise<void> => {
+  await tx<HeldMailRow>('held_mail').where({queue_id: queueId}).delete();
+};
 
 export const countHeldBy = async (db: Db, keeper: KeeperName): Promise<number> => {
   const row = await db<HeldMailRow>('held_mail').whereRaw('is_held').where({keeper}).count({count: '*'}).first();
@@ -205,7 +269,7 @@ export const toRow = ({recipients, symbol_scores, ...mail}: NewHeldMail): HeldMa
 /** Subjects are compared without regard to case, in the form the filter is folded to as well. */
 export const foldSubject = (text: string): string => text.normalize('NFC').toLowerCase();
 
-const fromRow = (row: HeldMailRow): StoredHeldMail => ({
+export const rowToHeldMail = (row: HeldMailRow): StoredHeldMail => ({
   queue_id: row.queue_id,
   state: row.state,
   direction: row.direction,

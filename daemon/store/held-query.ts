@@ -1,80 +1,30 @@
-// Reading the hold queue: filters to SQL. Every filter has an index over what is still held (see migrations).
-import type {Knex} from 'knex';
+// Reading the hold queue.
 import type {HeldMail, SymbolScore} from '../../shared/held-mail.ts';
 import type {HoldFilter, Page} from '../../shared/hold-filter.ts';
 import type {Reason} from '../../shared/reason.ts';
 import type {Reach} from '../../shared/scopes.ts';
 import type {Db} from './database.ts';
-import {isCounted, readCounts} from './held-count.ts';
-import {foldSubject, type HeldMailRow} from './held-mail.ts';
+import type {HeldMailRow} from './held-mail.ts';
+import {type HeldSearch, matching, searchFor} from './held-search.ts';
+import {createHeldTotals} from './held-total.ts';
 
-/** Newest first, then by queue id. `total` counts all matches. */
-export const listHeld = async (
-  db: Db,
-  filter: HoldFilter,
-  reach: Reach,
-  page: Page,
-): Promise<{mails: Omit<HeldMail, 'node_id'>[]; total: number}> => {
-  const [rows, total] = await Promise.all([
-    db<HeldMailRow>('held_mail')
-      .modify(matching, filter, reach)
-      .select('queue_id', 'sender', 'recipients', 'subject', 'score', 'symbols', 'reason', 'size_bytes', 'arrived_at')
-      .orderBy([{column: 'arrived_at', order: 'desc'}, {column: 'queue_id'}])
-      .limit(page.limit)
-      .offset(page.offset),
-    countHeld(db, filter, reach),
-  ]);
-  return {mails: rows.map(toListEntry), total};
-};
+export interface HeldQuery {
+  /** Newest first, then by queue id. `total` counts all matches. */
+  list(filter: HoldFilter, reach: Reach, page: Page): Promise<{mails: ListedMail[]; total: number}>;
+  /** The places of every `stride`-th match after the first `offset`, `limit` of them. `total` counts all matches. */
+  marks(filter: HoldFilter, reach: Reach, steps: Page & {stride: number}): Promise<{marks: Place[]; total: number}>;
+  /** How many matches come before a place: all that arrived later, and `among` those that arrived at the same time. */
+  rank(filter: HoldFilter, reach: Reach, place: RankedPlace): Promise<number>;
+  groups(filter: HoldFilter, reach: Reach): Promise<HeldGroup[]>;
+}
 
+type ListedMail = Omit<HeldMail, 'node_id'>;
 type Place = Pick<HeldMail, 'arrived_at' | 'queue_id'>;
 
-/** The places of every `stride`-th match after the first `offset`, `limit` of them, from the index. `total` counts all matches. */
-export const markHeld = async (
-  db: Db,
-  filter: HoldFilter,
-  reach: Reach,
-  {offset, stride, limit}: Page & {stride: number},
-): Promise<{marks: Place[]; total: number}> => {
-  // Cut off before they are numbered: a window is computed over all that it is given.
-  const inOrder = db<HeldMailRow>('held_mail')
-    .modify(matching, filter, reach)
-    .select('arrived_at', 'queue_id')
-    .orderBy([{column: 'arrived_at', order: 'desc'}, {column: 'queue_id'}])
-    .limit(stride * limit)
-    .offset(offset);
-  const numbered = db
-    .from(inOrder.as('part'))
-    .select('arrived_at', 'queue_id', db.raw('row_number() OVER (ORDER BY arrived_at DESC, queue_id) AS position'));
-  const [marks, total] = await Promise.all([
-    db
-      .from(numbered.as('numbered'))
-      .select<Place[]>('arrived_at', 'queue_id')
-      .whereRaw('position % ? = 0', [stride])
-      .orderBy('position'),
-    countHeld(db, filter, reach),
-  ]);
-  return {marks, total};
-};
-
-/** How many matches come before a place: all that arrived later, and `among` those that arrived at the same time. */
-export const rankHeld = async (
-  db: Db,
-  filter: HoldFilter,
-  reach: Reach,
-  {arrived_at, among}: {arrived_at: string; among: 'all' | 'none' | {before: string}},
-): Promise<number> => {
-  const row = await db<HeldMailRow>('held_mail')
-    .modify(matching, filter, reach)
-    .where('arrived_at', among === 'none' ? '>' : '>=', arrived_at)
-    .modify(query => {
-      if (typeof among === 'object')
-        void query.where(inner => inner.where('arrived_at', '>', arrived_at).orWhere('queue_id', '<', among.before));
-    })
-    .count({count: '*'})
-    .first();
-  return Number((row as {count: number | string} | undefined)?.count ?? 0);
-};
+export interface RankedPlace {
+  arrived_at: string;
+  among: 'all' | 'none' | {before: string};
+}
 
 export interface HeldGroup {
   domain: string;
@@ -84,9 +34,83 @@ export interface HeldGroup {
   oldest_arrived_at: string;
 }
 
-export const groupHeld = async (db: Db, filter: HoldFilter, reach: Reach): Promise<HeldGroup[]> => {
+export const createHeldQuery = (db: Db): HeldQuery => {
+  const totals = createHeldTotals(db);
+
+  return {
+    async list(filter, reach, page) {
+      const search = await searchFor(db, filter, reach);
+      const [mails, total] = await Promise.all([readPage(db, search, page), totals.of(search)]);
+      return {mails, total};
+    },
+
+    async marks(filter, reach, steps) {
+      const search = await searchFor(db, filter, reach);
+      const [marks, total] = await Promise.all([readMarks(db, search, steps), totals.of(search)]);
+      return {marks, total};
+    },
+
+    async rank(filter, reach, {arrived_at, among}) {
+      const search = await searchFor(db, filter, reach);
+      const later = totals.of(narrowedTo(search, {since: among === 'all' ? arrived_at : justAfter(arrived_at)}));
+      if (typeof among !== 'object') return later;
+      const same = db<HeldMailRow>('held_mail')
+        .modify(matching, search)
+        .where({arrived_at})
+        .where('queue_id', '<', among.before)
+        .count<{count: number | string}[]>({count: '*'});
+      return (await later) + Number((await same)[0]?.count ?? 0);
+    },
+
+    groups: async (filter, reach) => readGroups(db, await searchFor(db, filter, reach)),
+  };
+};
+
+const narrowedTo = (search: HeldSearch, {since}: {since: string}): HeldSearch => ({
+  ...search,
+  filter: {
+    ...search.filter,
+    since: search.filter.since !== undefined && search.filter.since > since ? search.filter.since : since,
+  },
+});
+
+/** Times are kept to the millisecond. */
+const justAfter = (time: string): string => new Date(Date.parse(time) + 1).toISOString();
+
+const inOrder = [{column: 'arrived_at', order: 'desc' as const}, {column: 'queue_id'}];
+
+const readPage = async (db: Db, search: HeldSearch, {limit, offset}: Page): Promise<ListedMail[]> => {
   const rows = await db<HeldMailRow>('held_mail')
-    .modify(matching, filter, reach)
+    .modify(matching, search)
+    .select('queue_id', 'sender', 'recipients', 'subject', 'score', 'symbols', 'reason', 'size_bytes', 'arrived_at')
+    .orderBy(inOrder)
+    .limit(limit)
+    .offset(offset);
+  return rows.map(toListEntry);
+};
+
+/** From the index alone. */
+const readMarks = async (db: Db, search: HeldSearch, {offset, stride, limit}: Page & {stride: number}): Promise<Place[]> => {
+  // Cut off before they are numbered: a window is computed over all that it is given.
+  const part = db<HeldMailRow>('held_mail')
+    .modify(matching, search)
+    .select('arrived_at', 'queue_id')
+    .orderBy(inOrder)
+    .limit(stride * limit)
+    .offset(offset);
+  const numbered = db
+    .from(part.as('part'))
+    .select('arrived_at', 'queue_id', db.raw('row_number() OVER (ORDER BY arrived_at DESC, queue_id) AS position'));
+  return db
+    .from(numbered.as('numbered'))
+    .select<Place[]>('arrived_at', 'queue_id')
+    .whereRaw('position % ? = 0', [stride])
+    .orderBy('position');
+};
+
+const readGroups = async (db: Db, search: HeldSearch): Promise<HeldGroup[]> => {
+  const rows = await db<HeldMailRow>('held_mail')
+    .modify(matching, search)
     .groupBy('domain', 'reason')
     .orderBy(['domain', 'reason'])
     .select('domain', 'reason')
@@ -96,33 +120,7 @@ export const groupHeld = async (db: Db, filter: HoldFilter, reach: Reach): Promi
   return (rows as unknown as HeldGroup[]).map(row => ({...row, count: Number(row.count), size_bytes: Number(row.size_bytes)}));
 };
 
-const countHeld = async (db: Db, filter: HoldFilter, reach: Reach): Promise<number> => {
-  if (isCounted(filter)) return (await readCounts(db, filter, reach)).reduce((sum, {count}) => sum + Number(count), 0);
-  const row = await db<HeldMailRow>('held_mail').modify(matching, filter, reach).count({count: '*'}).first();
-  return Number((row as {count: number | string} | undefined)?.count ?? 0);
-};
-
-/** `is_held` is written out, never bound: a partial index is used only when the query says its condition. */
-const matching = (query: Knex.QueryBuilder, filter: HoldFilter, reach: Reach): void => {
-  void query.whereRaw('is_held');
-  if (reach.kind !== 'all') void query.where('domain_id', reach.kind === 'domain' ? reach.domainId : -1);
-  if (filter.domain !== undefined) void query.where('domain', filter.domain);
-  if (filter.reason !== undefined) void query.where('reason', filter.reason);
-  if (filter.sender !== undefined)
-    void query.where(filter.sender === '' || filter.sender.includes('@') ? 'folded_sender' : 'sender_domain', filter.sender);
-  if (filter.since !== undefined) void query.where('arrived_at', '>=', filter.since);
-  if (filter.until !== undefined) void query.where('arrived_at', '<', filter.until);
-  if (filter.min_score !== undefined) void query.where('score', '>=', filter.min_score);
-  if (filter.max_score !== undefined) void query.where('score', '<=', filter.max_score);
-  if (filter.recipient !== undefined)
-    void query.whereIn('queue_id', inner => inner.from('held_recipient').where('recipient', filter.recipient).select('queue_id'));
-  if (filter.subject !== undefined)
-    void query.whereRaw("folded_subject LIKE ? ESCAPE '\\'", [`%${escapeLike(foldSubject(filter.subject))}%`]);
-};
-
-const escapeLike = (text: string): string => text.replace(/[\\%_]/g, '\\$&');
-
-const toListEntry = (row: Pick<HeldMailRow, Exclude<keyof HeldMail, 'node_id'>>): Omit<HeldMail, 'node_id'> => ({
+const toListEntry = (row: Pick<HeldMailRow, Exclude<keyof HeldMail, 'node_id'>>): ListedMail => ({
   queue_id: row.queue_id,
   sender: row.sender,
   recipients: JSON.parse(row.recipients) as string[],

@@ -1,4 +1,5 @@
 import type {Knex} from 'knex';
+import {addListIndexes} from './list-migration.ts';
 
 interface Migration {
   name: string;
@@ -10,6 +11,7 @@ const all: Migration[] = [
   {name: '0001_first', up: first},
   {name: '0002_cluster', up: cluster},
   {name: '0003_keepers', up: keepers},
+  {name: '0004_lists', up: addListIndexes},
 ];
 
 export const migrations: Knex.MigrationSource<Migration> = {

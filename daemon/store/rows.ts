@@ -2,11 +2,11 @@
 import type {Db} from './database.ts';
 
 const rowsPerStatement = 100;
+/** Of one value each. */
+export const idsPerStatement = 1000;
 
-export const chunksOf = <T>(items: readonly T[]): T[][] =>
-  Array.from({length: Math.ceil(items.length / rowsPerStatement)}, (_, n) =>
-    items.slice(n * rowsPerStatement, (n + 1) * rowsPerStatement),
-  );
+export const chunksOf = <T>(items: readonly T[], size = rowsPerStatement): T[][] =>
+  Array.from({length: Math.ceil(items.length / size)}, (_, n) => items.slice(n * size, (n + 1) * size));
 
 /** A table that shows live configuration records of one kind in the shape they are read in. */
 export interface RecordTable<R extends {id: number}> {

@@ -38,6 +38,8 @@ export interface Bench {
   rows: readonly Row[];
   /** Seconds that a whole run takes, about. */
   seconds: number;
+  /** Measured only when it is named: what is not held against a promise. */
+  isExtra?: boolean;
   run(context: BenchContext): Promise<void>;
 }
 

@@ -1,116 +1,109 @@
-// What a cluster costs, on real nodes over loopback: npm run bench:cluster -- visibility | list | partition | scale [nodes]
+// What more nodes cost, and how soon two sides of a partition are alike again. All nodes are on this one machine.
 import {readFile} from 'node:fs/promises';
-import {join} from 'node:path';
 import {setTimeout as delay} from 'node:timers/promises';
-import {openDatabase} from '../../daemon/store/database.ts';
 import {type Cluster, type ClusterNode, startCluster} from '../helpers/cluster.ts';
-import {fillHeld} from './held-mails.ts';
-import {quantilesOf, shown} from './quantiles.ts';
-
-const teardowns: (() => unknown)[] = [];
-const owner = {teardown: (end: () => unknown) => void teardowns.push(end)};
-const out = (line: string) => process.stdout.write(`${line}\n`);
-const quiet = {log: {level: 'warn'}};
+import {startOwner} from '../helpers/owner.ts';
+import {timed} from './alternate.ts';
+import type {Bench, BenchContext} from './bench.ts';
+import {quantilesOf} from './quantiles.ts';
 
 const names = ['alpha', 'beta', 'gamma', 'delta', 'epsilon', 'zeta', 'eta', 'theta', 'iota'];
+const quiet = {log: {level: 'warn'}};
 
-const timed = async (work: () => Promise<unknown>): Promise<number> => {
-  const startedAt = performance.now();
-  await work();
-  return performance.now() - startedAt;
+export const scale: Bench = {
+  name: 'scale',
+  seconds: 120,
+  isExtra: true,
+  rows: [
+    {
+      name: 'scale-visible',
+      title: 'PUT until visible on 8 others, p50',
+      anchor: 'on 2 others',
+      wanted: {atMost: 5},
+      unit: '×',
+    },
+    {name: 'scale-list', title: 'list of 100 over 9 nodes, p50', anchor: 'over 3 nodes', wanted: {atMost: 4}, unit: '×'},
+    {
+      name: 'scale-idle',
+      title: 'CPU a second of an idle node among 9, heartbeats every second',
+      anchor: '',
+      wanted: {atMost: 150},
+      unit: 'ms',
+    },
+  ],
+
+  async run({report, isQuick}: BenchContext) {
+    const few = await measureScale(3, isQuick);
+    const many = await measureScale(9, isQuick);
+
+    report('scale-visible', ratioOf(many.visibleMs, few.visibleMs));
+    report('scale-list', ratioOf(many.listMs, few.listMs));
+    report('scale-idle', {
+      value: many.idleMs,
+      own: `${many.idleMs.toFixed(0)} ms/s`,
+      anchor: `3 nodes: ${few.idleMs.toFixed(0)} ms/s`,
+    });
+  },
 };
+
+export const healing: Bench = {
+  name: 'healing',
+  seconds: 75,
+  isExtra: true,
+  rows: [
+    {
+      name: 'healing',
+      title: 'alike again after a partition with 1,000 changes on each side',
+      anchor: '',
+      wanted: {atMost: 10_000},
+      unit: 'ms',
+    },
+  ],
+
+  async run({owner, report, isQuick}: BenchContext) {
+    const cluster = await startCluster(owner, {nodes: names.slice(0, 3), config: {...quiet, cluster: {heartbeat_interval: 10}}});
+    const [seconds, changes] = isQuick ? [10, 100] : [60, 1000];
+    const tookMs = await measureHealing(cluster, await adminKey(cluster), {seconds, changes});
+    report('healing', {value: tookMs, own: `${Math.round(tookMs)} ms after ${seconds} s apart`});
+  },
+};
+
+const ratioOf = (own: number, anchor: number) => ({
+  value: own / anchor,
+  own: `${own.toFixed(1)} ms`,
+  anchor: `${anchor.toFixed(1)} ms`,
+});
 
 /** The first key's limit is for people, not for asking without a pause. */
-let key = '';
-const makeKey = async (cluster: Cluster<string>): Promise<void> => {
+const adminKey = async (cluster: Cluster<string>): Promise<string> => {
   const [first] = Object.values(cluster.nodes) as [ClusterNode];
-  key = (await first.createKey('full-admin', {rate_limit_per_minute: 1_000_000})).key;
+  const {key} = await first.createKey('full-admin', {rate_limit_per_minute: 1_000_000});
   await cluster.converged();
+  return key;
 };
 
-const put = async (node: ClusterNode, id: number, changes: object): Promise<void> => {
-  const {status} = await node.api('PUT', `domains/${id}`, {body: changes, key});
-  if (status !== 200) throw new Error(`PUT: ${status}`);
-};
-
-const list = async (node: ClusterNode, query: string): Promise<void> => {
-  const {status, json} = await node.api('GET', `mail/quarantine?${query}`, {key});
-  if (status !== 200 || json.message !== 'OK') throw new Error(`list: ${status} ${json?.message}`);
-};
-
-const seesThreshold = async (node: ClusterNode, id: number, value: number): Promise<void> => {
-  while ((await node.api('GET', `domains/${id}`, {key})).json.data?.quarantine_threshold !== value) await delay(1);
-};
-
-/** From sending a PUT to one node until every other one shows it, asked every other millisecond: without a pause the asking would be all that is measured. */
-const measureVisibility = async (cluster: Cluster<string>, rounds: number): Promise<void> => {
-  const [first, ...others] = Object.values(cluster.nodes) as [ClusterNode, ...ClusterNode[]];
-  const {id} = await first.createDomain();
-  await cluster.converged();
-  const visible: number[] = [];
-  const answered: number[] = [];
-  for (let round = 1; round <= rounds; round += 1) {
-    const value = (round % 50) / 10;
-    const startedAt = performance.now();
-    const own = put(first, id, {quarantine_threshold: value}).then(() => answered.push(performance.now() - startedAt));
-    await Promise.all([own, ...others.map(async node => seesThreshold(node, id, value))]);
-    visible.push(performance.now() - startedAt);
-  }
-  out(`PUT until answered:                    ${shown(quantilesOf(answered))}`);
-  out(`PUT until visible on ${others.length} other nodes:    ${shown(quantilesOf(visible))}   (${rounds} rounds)`);
-};
-
-const measureList = async (cluster: Cluster<string>): Promise<void> => {
-  const nodes = Object.values(cluster.nodes);
-  const [first] = nodes as [ClusterNode];
-  const databases = await Promise.all(nodes.map(async node => openDatabase(join(node.data, 'mfd.db'))));
-  for (const database of databases) owner.teardown(database.close);
-  let filled = 0;
-  for (const size of [10_000, 100_000]) {
-    for (const [share, database] of databases.entries()) await fillHeld(database, filled, size, {share, of: databases.length});
-    filled = size;
-    const queries: [string, string][] = [
-      [`newest 100 of ${nodes.length} nodes`, 'limit=100'],
-      [`newest 100 of one of them`, `limit=100&node=${first.node_id}`],
-      ['by domain', 'limit=100&domain=d7.example'],
-      ['by reason', 'limit=100&reason=phishing'],
-      ['subject contains', 'limit=100&subject=number%204242'],
-      ['offset 5,000', 'limit=100&offset=5000'],
-      [`offset ${size - 1000}`, `limit=100&offset=${size - 1000}`],
-    ];
-    out(`${size} held on ${nodes.length} nodes, 200 requests each, in alternation`);
-    const times = queries.map((): number[] => []);
-    for (let round = -10; round < 200; round += 1)
-      for (const [n, [, query]] of queries.entries()) {
-        const took = await timed(async () => list(first, query));
-        if (round >= 0) times[n]?.push(took);
-      }
-    for (const [n, [name]] of queries.entries()) out(`  ${name.padEnd(26)} ${shown(quantilesOf(times[n] ?? []))}`);
+/** A cluster for as long as it is measured: the next one is not to share the machine with it. */
+const measureScale = async (count: number, isQuick: boolean) => {
+  const owner = startOwner();
+  try {
+    const cluster = await startCluster(owner, {nodes: names.slice(0, count), isProxied: false, config: quiet});
+    const key = await adminKey(cluster);
+    const idleMs = await measureIdle(Object.values(cluster.nodes), isQuick ? 3 : 20);
+    const visibleMs = await measureVisibility(cluster, key, isQuick ? 20 : 100);
+    const [first] = Object.values(cluster.nodes) as [ClusterNode];
+    const lists: number[] = [];
+    for (let round = 0; round < (isQuick ? 40 : 200); round += 1) lists.push(await timed(async () => list(first, key)));
+    return {idleMs, visibleMs, listMs: quantilesOf(lists).p50};
+  } finally {
+    await owner.end();
   }
 };
 
-/** Changes on both sides of a partition, and how long after it all nodes are alike. */
-const measurePartition = async (cluster: Cluster<string>, seconds: number, changes: number): Promise<void> => {
-  const [alpha, beta] = Object.values(cluster.nodes) as [ClusterNode, ClusterNode];
-  const made: number[] = [];
-  for (let n = 0; n < 100; n += 1) made.push((await alpha.createDomain()).id);
-  await cluster.converged();
-  cluster.isolate(alpha.node_id);
-  const until = performance.now() + seconds * 1000;
-  const side = async (node: ClusterNode, field: string) => {
-    for (let n = 0; n < changes; n += 1)
-      await put(node, made[n % made.length] ?? 0, {[field]: field === 'reject_threshold' ? 20 + (n % 40) : (n % 40) / 10});
-  };
-  await Promise.all([side(alpha, 'quarantine_threshold'), side(beta, 'reject_threshold')]);
-  await delay(Math.max(0, until - performance.now()));
-  cluster.heal();
-  const ownHash = async (node: ClusterNode) =>
-    (await node.status()).peers.find(({node_id}) => node_id === node.node_id)?.config_hash;
-  const areAlike = async () => new Set(await Promise.all(Object.values(cluster.nodes).map(ownHash))).size === 1;
-  const took = await timed(async () => {
-    while (!(await areAlike())) await delay(20);
-  });
-  out(`${seconds} s partition, ${changes} changes on each side: all nodes alike ${Math.round(took)} ms after healing`);
+const measureIdle = async (nodes: ClusterNode[], seconds: number): Promise<number> => {
+  const before = await Promise.all(nodes.map(async ({pid}) => cpuMs(pid())));
+  await delay(seconds * 1000);
+  const after = await Promise.all(nodes.map(async ({pid}) => cpuMs(pid())));
+  return quantilesOf(after.map((ms, n) => (ms - (before[n] ?? 0)) / seconds)).p50;
 };
 
 /** CPU time of a process so far, in milliseconds; USER_HZ is 100. */
@@ -119,49 +112,58 @@ const cpuMs = async (pid: number): Promise<number> => {
   return (Number(fields[11]) + Number(fields[12])) * 10;
 };
 
-const measureScale = async (cluster: Cluster<string>, domains: number): Promise<void> => {
-  const nodes = Object.values(cluster.nodes);
-  const [first] = nodes as [ClusterNode];
-  const before = await Promise.all(nodes.map(async ({pid}) => cpuMs(pid())));
-  await delay(20_000);
-  const after = await Promise.all(nodes.map(async ({pid}) => cpuMs(pid())));
-  const idle = quantilesOf(after.map((ms, n) => (ms - (before[n] ?? 0)) / 20));
-  out(`idle, heartbeats every second: ${idle.p50.toFixed(1)} ms CPU a second and node (most: ${idle.worst.toFixed(1)})`);
-  await measureVisibility(cluster, 100);
-  const times: number[] = [];
-  for (let round = 0; round < 200; round += 1) times.push(await timed(async () => list(first, 'limit=100')));
-  out(`list of 100 over ${nodes.length} nodes:            ${shown(quantilesOf(times))}`);
-  if (domains === 0) return;
-  const creating = await timed(async () => {
-    let left = domains;
-    const worker = async () => {
-      while (left > 0) {
-        left -= 1;
-        const body = {name: `d${left}.example`, backend_servers: [first.backend]};
-        const {status} = await first.api('POST', 'domains', {body, key});
-        if (status !== 201) throw new Error(`POST: ${status}`);
-      }
-    };
-    await Promise.all(Array.from({length: 8}, worker));
-  });
-  const settling = await timed(async () => cluster.converged(300_000));
-  out(`${domains} domains made on one node in ${Math.round(creating)} ms, alike everywhere ${Math.round(settling)} ms later`);
-  await measureVisibility(cluster, 100);
-  const joining = await timed(async () => cluster.addNode('joiner'));
-  out(`one more node joined, with all of that, and was ready after ${Math.round(joining)} ms`);
+/** Asked every other millisecond: without a pause the asking would be all that is measured. */
+const measureVisibility = async (cluster: Cluster<string>, key: string, rounds: number): Promise<number> => {
+  const [first, ...others] = Object.values(cluster.nodes) as [ClusterNode, ...ClusterNode[]];
+  const {id} = await first.createDomain();
+  await cluster.converged();
+  const sees = async (node: ClusterNode, value: number) => {
+    while ((await node.api('GET', `domains/${id}`, {key})).json.data?.quarantine_threshold !== value) await delay(1);
+  };
+  const visible: number[] = [];
+  for (let round = 1; round <= rounds; round += 1) {
+    const value = (round % 50) / 10;
+    const change = async () => put(first, key, {id, changes: {quarantine_threshold: value}});
+    visible.push(await timed(async () => Promise.all([change(), ...others.map(async node => sees(node, value))])));
+  }
+  return quantilesOf(visible).p50;
 };
 
-const [what = 'visibility', size = '3'] = process.argv.slice(2);
-try {
-  const nodes = names.slice(0, Number(size));
-  const config = what === 'partition' ? {...quiet, cluster: {heartbeat_interval: 10}} : quiet;
-  const cluster = await startCluster(owner, {nodes, spare: ['joiner'], isProxied: what === 'partition', config});
-  await makeKey(cluster);
-  out(`${what}, ${nodes.length} nodes on one machine`);
-  if (what === 'visibility') await measureVisibility(cluster, 500);
-  else if (what === 'list') await measureList(cluster);
-  else if (what === 'partition') await measurePartition(cluster, 60, 1000);
-  else await measureScale(cluster, nodes.length === 3 ? 10_000 : 0);
-} finally {
-  for (const end of teardowns.reverse()) await end();
-}
+/** Changes on both sides of a partition, and how long after it all nodes are alike. */
+const measureHealing = async (
+  cluster: Cluster<string>,
+  key: string,
+  {seconds, changes}: {seconds: number; changes: number},
+): Promise<number> => {
+  const [alpha, beta] = Object.values(cluster.nodes) as [ClusterNode, ClusterNode];
+  const made: number[] = [];
+  for (let n = 0; n < 100; n += 1) made.push((await alpha.createDomain()).id);
+  await cluster.converged();
+  cluster.isolate(alpha.node_id);
+  const until = performance.now() + seconds * 1000;
+  const side = async (node: ClusterNode, changesOf: (n: number) => object) => {
+    for (let n = 0; n < changes; n += 1) await put(node, key, {id: made[n % made.length] ?? 0, changes: changesOf(n)});
+  };
+  await Promise.all([
+    side(alpha, n => ({quarantine_threshold: (n % 40) / 10})),
+    side(beta, n => ({reject_threshold: 20 + (n % 40)})),
+  ]);
+  await delay(Math.max(0, until - performance.now()));
+  cluster.heal();
+  const ownHash = async (node: ClusterNode) =>
+    (await node.status()).peers.find(({node_id}) => node_id === node.node_id)?.config_hash;
+  const areAlike = async () => new Set(await Promise.all(Object.values(cluster.nodes).map(ownHash))).size === 1;
+  return timed(async () => {
+    while (!(await areAlike())) await delay(20);
+  });
+};
+
+const put = async (node: ClusterNode, key: string, {id, changes}: {id: number; changes: object}): Promise<void> => {
+  const {status} = await node.api('PUT', `domains/${id}`, {body: changes, key});
+  if (status !== 200) throw new Error(`PUT: ${status}`);
+};
+
+const list = async (node: ClusterNode, key: string): Promise<void> => {
+  const {status, json} = await node.api('GET', 'mail/quarantine?limit=100', {key});
+  if (status !== 200 || json.message !== 'OK') throw new Error(`list: ${status} ${json?.message}`);
+};

@@ -4,7 +4,7 @@ import {connect, type Socket} from 'node:net';
 import {setTimeout as wait} from 'node:timers/promises';
 import {connect as connectTls} from 'node:tls';
 import test, {type ExecutionContext} from 'ava';
-import {listenHttps} from '../../daemon/listen.ts';
+import {listenHttp, listenHttps} from '../../daemon/listen.ts';
 import {selfSigned} from '../helpers/certificate.ts';
 
 const arrange = async (t: ExecutionContext) => {
@@ -80,4 +80,26 @@ test.serial('when the grace is over, everything is closed', async t => {
 
   await t.throwsAsync(answered);
   await idle;
+});
+
+test('a target that is a URL is one for its path, and one that nobody can read never comes to the handler', async t => {
+  const seen: string[] = [];
+  const listener = await listenHttp({host: '127.0.0.1', port: 0}, (request, response) => {
+    seen.push(request.url ?? '');
+    response.end('done');
+  });
+  t.teardown(async () => listener.stop(0));
+  const statusOf = async (target: string) =>
+    new Promise<string>(resolve => {
+      const socket = connect(listener.address.port, '127.0.0.1');
+      socket.on('data', chunk => resolve(String(chunk).slice(9, 12)));
+      socket.end(`GET ${target} HTTP/1.1\r\nHost: a.test\r\n\r\n`, 'latin1');
+    });
+
+  for (const target of ['/a?b=%C3%BC', '//a@b/', '*', 'http://a.test/b?c', 'HTTPS://a.test:1/b'])
+    t.is(await statusOf(target), '200');
+  for (const target of ['http://[::1/a', 'http://a.test:99999999/', 'ftp://a.test/b', '/a#b', '//a@[#b', '/\u00fc', 'a'])
+    t.is(await statusOf(target), '400', target);
+
+  t.deepEqual(seen, ['/a?b=%C3%BC', '//a@b/', '*', '/b?c', '/b']);
 });

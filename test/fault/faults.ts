@@ -1,3 +1,34 @@
+import {bitFlips} from './bit-flips.ts';
+import {clocks} from './clocks.ts';
+import {crashPointsFault} from './crash-points.ts';
+import {diskFull} from './disk-full.ts';
 import type {Fault} from './fault.ts';
+import {hostileHttp} from './hostile-http.ts';
+import {hostileMilter} from './hostile-milter.ts';
+import {hostilePeer} from './hostile-peer.ts';
+import {hostileSmtp} from './hostile-smtp.ts';
+import {kill} from './kill.ts';
+import {matrix} from './matrix.ts';
+import {partition} from './partition.ts';
+import {powerCut} from './power-cut.ts';
+import {races} from './races.ts';
+import {slowPeer} from './slow-peer.ts';
+import {slowloris} from './slowloris.ts';
 
-export const faults: readonly Fault[] = [];
+export const faults: readonly Fault[] = [
+  kill,
+  crashPointsFault,
+  powerCut,
+  partition,
+  clocks,
+  diskFull,
+  bitFlips,
+  slowPeer,
+  races,
+  hostileSmtp,
+  hostileHttp,
+  hostileMilter,
+  hostilePeer,
+  slowloris,
+  matrix,
+];

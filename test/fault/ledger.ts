@@ -1,147 +1,228 @@
 // The outside ledger: every 250, every acknowledgement of the API and every delivery, as the world outside was told. It is the
 // judge of what a node may have lost or doubled, and knows nothing of the node's files.
+import {type ConfigurationFound, type ConfigurationLedger, createConfigurationLedger} from './configuration-ledger.ts';
 
 export interface SentMail {
   /** What tells it from every other: its Message-ID and Subject. */
   token: string;
   /** As it was sent. */
   raw: string;
+  /** No backend may see it before somebody releases it. */
+  isToBeHeld?: boolean;
 }
 
 export interface HeldFound {
   queue_id: string;
   subject: string;
+  node_id?: string;
 }
 
 /** What nodes and backends have after a fault. */
-export interface Found {
+export interface Found extends ConfigurationFound {
   held: readonly HeldFound[];
   /** Tokens of the mails that the backend has had, one for each delivery. */
   delivered: readonly string[];
-  /** Values of what was changed, by name. */
-  values: ReadonlyMap<string, number>;
 }
 
-export interface Ledger {
-  /** Before its final dot: from here on the mail may exist. */
+export type Action = 'release' | 'discard';
+
+export interface Ledger extends Omit<ConfigurationLedger, 'judge' | 'counts'> {
+  /** From here until a node has died, whatever is acknowledged does not count. */
+  close(): void;
+  /** Before its final dot: from here on the mail may exist. Once more for the same mail: it was not answered, and is sent again. */
   sending(mail: SentMail): void;
-  /** A 250 that said the mail is held. */
-  accepted(token: string, queueId: string): void;
+  /** A 250 that said the mail is held, here by the node that said so. */
+  accepted(token: string, queueId: string, nodeId?: string): void;
   /** A 250 that came after the backend's own. */
   relayed(token: string): void;
+  /** A list told of these: what was sent without an answer may be held all the same, and then has to stay. */
+  listed(held: readonly HeldFound[]): void;
   /** Before an action is asked for: from here on it may have been done. */
-  acting(queueId: string, action: 'release' | 'discard'): void;
+  acting(queueId: string, action: Action): void;
   /** 200. */
-  acted(queueId: string, action: 'release' | 'discard'): void;
-  /** Before value `value` is written; values of one name only grow. */
-  changing(name: string, value: number): void;
-  /** 200. */
-  changed(name: string, value: number): void;
+  acted(queueId: string, action: Action): void;
+  /**
+   * These nodes ended. A release there that had reached the backend, and was not answered, may be done once more: its node died
+   * between the delivery and the row.
+   */
+  died(nodeIds: readonly string[], delivered: readonly string[]): void;
   /** What was sent with this token. */
   rawOf(token: string): string | undefined;
-  /**
-   * What was lost or doubled, a line each. `mayDouble` says of which mails a second delivery is allowed: those whose node ended between
-   * the backend's 250 and the row.
-   */
+  /** Mails whose action was acknowledged. */
+  ends(): {queueId: string; nodeId: string | undefined; action: Action}[];
+  /** What was lost or doubled, a line each. `mayDouble` says of which mails any number of deliveries is allowed. */
   judge(found: Found, mayDouble?: (token: string) => boolean): string[];
-  readonly counts: {readonly accepted: number; readonly relayed: number; readonly acted: number; readonly changed: number};
+  /** The same, of the configuration only: of another node that has it too. */
+  judgeConfiguration(found: ConfigurationFound): string[];
+  readonly counts: {
+    readonly accepted: number;
+    readonly relayed: number;
+    readonly acted: number;
+    readonly changed: number;
+    /** Second copies and second deliveries that were allowed: of mails whose end nobody had been told. */
+    readonly doubled: number;
+  };
 }
 
-interface Account {
-  token: string;
-  queueId?: string;
+/** What one attempt to send a mail came to. */
+interface Copy {
+  queueId: string;
+  nodeId: string | undefined;
+  asked: Set<Action>;
+  done?: Action;
+  /** How often its node died between its delivery and its row. */
+  interruptions: number;
+}
+
+interface Account extends SentMail {
+  attempts: number;
   isRelayed: boolean;
-  asked: Set<'release' | 'discard'>;
-  done?: 'release' | 'discard';
+  copies: Copy[];
 }
 
 export const createLedger = (): Ledger => {
-  const mails = new Map<string, Account & {raw: string}>();
-  const byQueueId = new Map<string, Account>();
-  const values = new Map<string, {asked: number; acknowledged: number}>();
-  const counts = {accepted: 0, relayed: 0, acted: 0, changed: 0};
+  const mails = new Map<string, Account>();
+  const copies = new Map<string, {copy: Copy; account: Account}>();
+  const {judge: judgeConfiguration, counts: configurationCounts, ...configuration} = createConfigurationLedger();
+  const counts = {accepted: 0, relayed: 0, acted: 0};
+  let doubled = 0;
+  let isClosed = false;
+  const ifOpen =
+    <Arguments extends unknown[]>(note: (...given: Arguments) => void) =>
+    (...given: Arguments): void => {
+      if (!isClosed) note(...given);
+    };
 
   const accountOf = (token: string): Account => {
     const account = mails.get(token);
     if (!account) throw new Error(`no mail ${token} was sent`);
     return account;
   };
-  const changeOf = (name: string) => {
-    const value = values.get(name) ?? {asked: 0, acknowledged: 0};
-    values.set(name, value);
-    return value;
+  const addCopy = (account: Account, queueId: string, nodeId: string | undefined) => {
+    const copy: Copy = {queueId, nodeId, asked: new Set(), interruptions: 0};
+    account.copies.push(copy);
+    copies.set(queueId, {copy, account});
   };
 
   return {
-    counts,
-    sending: ({token, raw}) => void mails.set(token, {token, raw, isRelayed: false, asked: new Set()}),
-    accepted(token, queueId) {
-      const account = accountOf(token);
-      account.queueId = queueId;
-      byQueueId.set(queueId, account);
-      counts.accepted += 1;
+    ...configuration,
+    changed: ifOpen(configuration.changed),
+    made: ifOpen(configuration.made),
+    ended: ifOpen(configuration.ended),
+    judgeConfiguration,
+    close() {
+      isClosed = true;
     },
-    relayed(token) {
+    get counts() {
+      return {...counts, ...configurationCounts, doubled};
+    },
+    sending(mail) {
+      const known = mails.get(mail.token);
+      if (known) known.attempts += 1;
+      else mails.set(mail.token, {...mail, attempts: 1, isRelayed: false, copies: []});
+    },
+    accepted: ifOpen((token, queueId, nodeId) => {
+      addCopy(accountOf(token), queueId, nodeId);
+      counts.accepted += 1;
+    }),
+    relayed: ifOpen(token => {
       accountOf(token).isRelayed = true;
       counts.relayed += 1;
+    }),
+    listed(held) {
+      for (const {queue_id, subject, node_id} of held) {
+        const account = mails.get(subject);
+        if (account && !copies.has(queue_id)) addCopy(account, queue_id, node_id);
+      }
     },
-    acting: (queueId, action) => void byQueueId.get(queueId)?.asked.add(action),
-    acted(queueId, action) {
-      const account = byQueueId.get(queueId);
-      if (account) account.done = action;
+    acting: (queueId, action) => void copies.get(queueId)?.copy.asked.add(action),
+    acted: ifOpen((queueId, action) => {
+      const found = copies.get(queueId);
+      if (found) found.copy.done = action;
       counts.acted += 1;
-    },
-    changing(name, value) {
-      changeOf(name).asked = value;
-    },
-    changed(name, value) {
-      changeOf(name).acknowledged = value;
-      counts.changed += 1;
+    }),
+    died(nodeIds, delivered) {
+      isClosed = false;
+      const deliveries = tallyOf(delivered);
+      for (const {copy, account} of copies.values()) {
+        const isInterrupted = copy.nodeId !== undefined && nodeIds.includes(copy.nodeId) && copy.done === undefined;
+        const wasDelivered = (deliveries.get(account.token) ?? 0) > copy.interruptions;
+        if (isInterrupted && wasDelivered && copy.asked.has('release')) copy.interruptions += 1;
+      }
     },
     rawOf: token => mails.get(token)?.raw,
+    ends: () => [...copies.values()].flatMap(({copy: {queueId, nodeId, done}}) => (done ? {queueId, nodeId, action: done} : [])),
 
     judge(found, mayDouble = () => false) {
       const held = new Set(found.held.map(({queue_id}) => queue_id));
-      const deliveries = new Map<string, number>();
-      for (const token of found.delivered) deliveries.set(token, (deliveries.get(token) ?? 0) + 1);
+      const deliveries = tallyOf(found.delivered);
+      const known = [...mails.values()];
+      doubled = known.reduce((sum, account) => sum + doublesOf(account, deliveries.get(account.token) ?? 0), 0);
 
-      const wrong = [...mails.values()].flatMap(account =>
-        violationsOf(account, {
-          isHeld: account.queueId !== undefined && held.has(account.queueId),
-          deliveries: deliveries.get(account.token) ?? 0,
-          mayDouble: mayDouble(account.token),
-        }),
-      );
+      const wrong = known.flatMap(account => {
+        const seen = {held, deliveries: deliveries.get(account.token) ?? 0, mayDouble: mayDouble(account.token)};
+        return [...account.copies.flatMap(copy => copyViolations(account, copy, seen)), ...mailViolations(account, seen)];
+      });
       if (held.size < found.held.length) wrong.push(`${found.held.length - held.size} mails are listed twice`);
+      for (const {queue_id, subject} of found.held)
+        if (!copies.has(queue_id) && !mails.has(subject)) wrong.push(`${queue_id} is held and was never sent: ${subject}`);
       for (const token of deliveries.keys()) if (!mails.has(token)) wrong.push(`${token} was delivered and never sent`);
-      for (const [name, {asked, acknowledged}] of values) {
-        const value = found.values.get(name);
-        if (value === undefined || value < acknowledged || value > asked)
-          wrong.push(`${name} is ${value}, where ${acknowledged} was acknowledged and ${asked} asked for`);
-      }
-      return wrong;
+      return [...wrong, ...judgeConfiguration(found)];
     },
   };
 };
 
+const tallyOf = (tokens: readonly string[]): Map<string, number> => {
+  const tally = new Map<string, number>();
+  for (const token of tokens) tally.set(token, (tally.get(token) ?? 0) + 1);
+  return tally;
+};
+
+const doublesOf = ({copies}: Account, deliveries: number): number => {
+  const released = copies.filter(({asked}) => asked.has('release')).length;
+  return Math.max(0, copies.length - 1) + Math.max(0, deliveries - Math.max(1, released));
+};
+
 interface Seen {
-  isHeld: boolean;
+  held: ReadonlySet<string>;
   deliveries: number;
   mayDouble: boolean;
 }
 
-const violationsOf = ({token, queueId, isRelayed, asked, done}: Account, {isHeld, deliveries, mayDouble}: Seen): string[] => {
-  const isGone = queueId !== undefined && !isHeld;
+type Rule = [isBroken: boolean, rule: string];
+
+const copyViolations = ({token}: Account, {queueId, asked, done}: Copy, {held, deliveries}: Seen): string[] => {
+  const isHeld = held.has(queueId);
   const isDelivered = deliveries > 0;
   const mustBeReleased = done === undefined && asked.size === 1 && asked.has('release');
-  const rules: [boolean, string][] = [
-    [isGone && asked.size === 0, 'was acknowledged and is not held'],
-    [isGone && mustBeReleased && !isDelivered, 'left the queue by a release and was not delivered'],
+  const rules: Rule[] = [
+    [!isHeld && asked.size === 0, 'was acknowledged or listed, and is not held'],
+    [!isHeld && mustBeReleased && !isDelivered, 'left the queue by a release and was not delivered'],
     [done !== undefined && isHeld, `is held after its ${done} was acknowledged`],
     [done === 'release' && !isDelivered, 'was released and not delivered'],
-    [done === 'discard' && isDelivered && !asked.has('release'), 'was discarded and delivered'],
-    [isRelayed && !isDelivered, 'was relayed and not delivered'],
-    [deliveries > 1 && !mayDouble, `was delivered ${deliveries} times`],
   ];
-  return rules.filter(([isBroken]) => isBroken).map(([, rule]) => `${token}${queueId ? ` (${queueId})` : ''} ${rule}`);
+  return broken(rules, `${token} (${queueId})`);
 };
+
+const mailViolations = (account: Account, {deliveries, mayDouble}: Seen): string[] => {
+  const {token, attempts, isRelayed, isToBeHeld, copies} = account;
+  const mayBeDelivered = deliveriesOf(account);
+  const isHeldBack = isToBeHeld === true || copies.length > 0;
+  const rules: Rule[] = [
+    [isRelayed && deliveries === 0, 'was relayed and not delivered'],
+    [isHeldBack && deliveries > 0 && mayBeDelivered === 0, 'was to be held, and was delivered though nobody released it'],
+    [deliveries > mayBeDelivered && mayBeDelivered > 0 && !mayDouble, `was delivered ${deliveries} times, not ${mayBeDelivered}`],
+    [copies.length > attempts, `is held ${copies.length} times, and was sent ${attempts} times`],
+  ];
+  return broken(rules, token);
+};
+
+/** How often at most: once for each copy that was to be released, or each time that it was sent. */
+const deliveriesOf = ({attempts, isToBeHeld, copies}: Account): number => {
+  if (!isToBeHeld && copies.length === 0) return attempts;
+  const released = copies.filter(({asked}) => asked.has('release'));
+  return released.reduce((sum, {interruptions}) => sum + 1 + interruptions, 0);
+};
+
+const broken = (rules: readonly Rule[], what: string): string[] =>
+  rules.filter(([isBroken]) => isBroken).map(([, rule]) => `${what} ${rule}`);

@@ -1,6 +1,6 @@
 // A real Postfix whose milter is a real node; what it relays comes to the node's sink.
 import {join} from 'node:path';
-import type {ExecutionContext} from 'ava';
+import type {Owner} from './daemon.ts';
 import {eventually} from './eventually.ts';
 import {type MailNode, type MailNodeOptions, type Sending, startMailNode} from './mail-node.ts';
 import {type PrivatePostfix, startPostfix} from './postfix.ts';
@@ -28,7 +28,7 @@ export interface MilterNodeOptions extends MailNodeOptions {
 }
 
 /** Postfix relays mail for example.com and example.org, and from loopback to anybody. */
-export const startMilterNode = async (t: ExecutionContext, options: MilterNodeOptions = {}): Promise<MilterNode> => {
+export const startMilterNode = async (t: Owner, options: MilterNodeOptions = {}): Promise<MilterNode> => {
   const {settings, isOverTcp, ...mailOptions} = options;
   const postfix = await startPostfix(t, {isStarted: false});
   const listen = isOverTcp

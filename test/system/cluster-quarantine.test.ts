@@ -148,42 +148,6 @@ test.serial('a refusal of the backend is told recipient by recipient on every no
   t.deepEqual((await alpha.api('GET', pathOf(mail))).json.data.recipients, [`bad@${name}`]);
 });
 
-test.serial(
-  'in two hundred races over three nodes exactly one caller acts on each mail, and it is delivered at most once',
-  async t => {
-    const {name} = await createDomain();
-    const counts = {released: 0, discarded: 0, already: 0, refused: 0};
-    const {key} = await cluster.nodes.alpha.createKey('full-admin', {rate_limit_per_minute: 100_000});
-    await cluster.converged();
-
-    const race = async (n: number) => {
-      const owner = nodes()[n % 3] as ClusterNode;
-      const mail = await owner.hold({to: `race${n}@${name}`});
-      // Who asks first has an advantage: in half of the races it is those who discard.
-      const actions = n % 2 === 0 ? ['release', 'discard'] : ['discard', 'release'];
-      const answers = await Promise.all(
-        actions.flatMap(action => nodes().map(async node => node.api('POST', `${pathOf(mail)}/${action}`, {key}))),
-      );
-      const winners = answers.filter(({status, json}) => status === 200 && !json.data.already);
-      t.is(winners.length, 1, `mail ${n}`);
-      const state: 'released' | 'discarded' = winners[0]?.json.data.state;
-      t.is(deliveredTo(`race${n}@${name}`), state === 'released' ? 1 : 0, `mail ${n}`);
-      for (const {status, json} of answers) {
-        t.true(status === 200 ? json.data.state === state : status === 409, `mail ${n}: ${status}`);
-        if (status !== 200) counts.refused += 1;
-        else if (json.data.already) counts.already += 1;
-      }
-      counts[state] += 1;
-    };
-    for (let from = 0; from < 200; from += 20) await Promise.all(Array.from({length: 20}, async (_, at) => race(from + at)));
-
-    t.log(JSON.stringify(counts));
-    t.is(counts.released + counts.discarded, 200);
-    t.is(counts.already + counts.refused, 1000);
-    t.is((await list(cluster.nodes.beta, `domain=${name}`)).headers['x-total-count'], '0');
-  },
-);
-
 test.serial('the audit log is that of all nodes, and each entry is by the node that did it', async t => {
   const {alpha, beta} = cluster.nodes;
   const {name} = await createDomain();

@@ -292,6 +292,7 @@ test('of many mails of a node that has fallen silent some wait for it, and the o
   const silent = (nodeId: string, code: FaultCode): HoldQueue => ({
     ...alpha.queue,
     nodeId,
+    actsAtOnce: 64,
     async act() {
       asked += 1;
       throw new Fault(code, 'silent');

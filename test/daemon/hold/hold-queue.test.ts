@@ -277,6 +277,7 @@ test('a file that cannot be removed is told of, and the mail has ended all the s
   await mkdir(file);
 
   t.is((await test.queue.act('discard', id, operator)).state, 'discarded');
+  await test.queue.idle();
 
   t.deepEqual(test.leftovers, [id]);
 });

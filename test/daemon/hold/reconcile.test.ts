@@ -8,7 +8,7 @@ import {openQueue, operator, type TestQueue, testQueue} from '../../helpers/hold
 
 const id = 'Q1w2E3r4T5';
 const all = {kind: 'all'} as const;
-const nothing = {indexed: 0, lost: [], recovered: [], damaged: [], unclaimed: 0, removed: 0, leftover: []};
+const nothing = {indexed: 0, lost: [], recovered: [], remade: [], damaged: [], unclaimed: 0, removed: 0, leftover: []};
 
 /** The spool opened and reconciled, as at a start. */
 const restart = async (test: TestQueue) => {
@@ -81,6 +81,23 @@ test('a row without a file is marked lost, audited, and not listed any more', as
   t.is((await findHeldMail(test.database.read, id))?.state, 'lost');
   t.like((await test.database.read('audit'))[0], {action: 'quarantine.lost', target: `alpha/${id}`, key_id: null});
   t.deepEqual((await restart(test)).report, nothing);
+});
+
+test('a row that contradicts itself is made anew from its file', async t => {
+  const test = await testQueue(t);
+  await test.hold(id);
+  await test.hold('Discarded1');
+  const before = await findHeldMail(test.database.read, id);
+  const counts = await readCounts(test.database.read, {}, all);
+  await test.database.write('held_mail').where({queue_id: id}).update({is_held: false});
+  await test.database.write('held_mail').where({queue_id: 'Discarded1'}).update({recipients: '["ben@exam'});
+
+  const {report, queue} = await restart(test);
+
+  t.deepEqual(report, {...nothing, remade: ['Discarded1', id]});
+  t.deepEqual(await findHeldMail(test.database.read, id), before);
+  t.deepEqual(await readCounts(test.database.read, {}, all), counts);
+  t.is((await queue.list({}, {limit: 10, offset: 0}, operator)).total, 2);
 });
 
 test('a mail whose file was missing for a while is held again, and nothing of it is deleted', async t => {

@@ -95,3 +95,20 @@ test('a lock is had by one, and free again once it is given up', async t => {
 
   t.truthy(lock);
 });
+
+test('whoever waits too long for the writer is told to come again, and nothing was done', async t => {
+  const folder = await testFolder(t);
+  const file = join(folder, 'mfd.db');
+  // Its tables are made while nobody is in a hurry.
+  await (await openDatabase(file)).close();
+  const database = await openDatabase(file, {waitMs: 500});
+  t.teardown(database.close);
+  const holder = await database.write.transaction();
+
+  const error = await t.throwsAsync(database.write.transaction(async tx => writeState(tx, 'clock', 'late')));
+  await holder.rollback();
+
+  t.like(error, {name: 'Fault', code: 'unavailable', details: {retryAfterSeconds: 5}});
+  await database.write.transaction(async tx => writeState(tx, 'clock', 'in time'));
+  t.is((await database.read('local_state').where({name: 'clock'}).first()).value, 'in time');
+});

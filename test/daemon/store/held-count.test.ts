@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import type {Database} from '../../../daemon/store/database.ts';
 import {type HeldCount, readCounts} from '../../../daemon/store/held-count.ts';
 import {claim, endLife, insertHeldMails, type NewHeldMail, strikeRecipients, unclaim} from '../../../daemon/store/held-mail.ts';
-import {groupHeld, listHeld} from '../../../daemon/store/held-query.ts';
+import {createHeldQuery} from '../../../daemon/store/held-query.ts';
 import {reasons} from '../../../shared/reason.ts';
 import {testDatabase} from '../../helpers/database.ts';
 
@@ -79,8 +79,8 @@ test('the running totals equal a count of the mails after any actions, rolled ba
 
       t.deepEqual(await readCounts(database.write, {}, all), await counted(database));
       t.is((await database.write('held_count').where('count', '<', 0)).length, 0);
-      const totals = await groupHeld(database.write, {}, all);
-      const {total} = await listHeld(database.write, {}, all, {limit: 1, offset: 0});
+      const totals = await createHeldQuery(database.write).groups({}, all);
+      const {total} = await createHeldQuery(database.write).list({}, all, {limit: 1, offset: 0});
       t.is(
         total,
         totals.reduce((sum, {count}) => sum + count, 0),
@@ -102,8 +102,8 @@ test('a total that the counts answer equals one that looks at the mails, for eve
 
   for (const reach of [all, {kind: 'domain', domainId: 1}, {kind: 'none'}] as const)
     for (const filter of [{}, {domain: 'one.test'}, {reason: 'rbl'}, {domain: 'two.test', reason: 'spam'}] as const) {
-      const fast = await listHeld(database.read, filter, reach, {limit: 100, offset: 0});
-      const slow = await listHeld(database.read, {...filter, ...everyone}, reach, {limit: 100, offset: 0});
+      const fast = await createHeldQuery(database.read).list(filter, reach, {limit: 100, offset: 0});
+      const slow = await createHeldQuery(database.read).list({...filter, ...everyone}, reach, {limit: 100, offset: 0});
       t.deepEqual(fast, slow);
       t.is(fast.total, fast.mails.length);
     }

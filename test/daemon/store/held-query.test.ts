@@ -2,7 +2,7 @@ import test from 'ava';
 import fc from 'fast-check';
 import {openDatabase} from '../../../daemon/store/database.ts';
 import {insertHeldMails, type NewHeldMail} from '../../../daemon/store/held-mail.ts';
-import {listHeld, markHeld, rankHeld} from '../../../daemon/store/held-query.ts';
+import {createHeldQuery, type RankedPlace} from '../../../daemon/store/held-query.ts';
 import type {HoldFilter} from '../../../shared/hold-filter.ts';
 import {reasons} from '../../../shared/reason.ts';
 import type {Reach} from '../../../shared/scopes.ts';
@@ -50,7 +50,7 @@ test('marks and ranks say of the list what the list itself says, for every filte
       Array.from({length: 150}, (_, at) => mailWith(at, (at * 13) % 8)),
     ),
   );
-  const db = database.read;
+  const query = createHeldQuery(database.read);
 
   await fc.assert(
     fc.asyncProperty(
@@ -58,16 +58,16 @@ test('marks and ranks say of the list what the list itself says, for every filte
       fc.constantFrom(...reaches),
       fc.record({offset: fc.nat(60), stride: fc.integer({min: 1, max: 20}), limit: fc.integer({min: 1, max: 12})}),
       async (filter, reach, steps) => {
-        const {mails, total} = await listHeld(db, filter, reach, {limit: 1000, offset: 0});
+        const {mails, total} = await query.list(filter, reach, {limit: 1000, offset: 0});
 
-        const marked = await markHeld(db, filter, reach, steps);
+        const marked = await query.marks(filter, reach, steps);
 
         const places = mails.map(({arrived_at, queue_id}) => ({arrived_at, queue_id}));
         const expected = places.slice(steps.offset).filter((_, index) => (index + 1) % steps.stride === 0);
         t.deepEqual(marked, {marks: expected.slice(0, steps.limit), total});
 
         for (const {arrived_at, queue_id} of places.slice(0, 5)) {
-          const rank = async (among: Parameters<typeof rankHeld>[3]['among']) => rankHeld(db, filter, reach, {arrived_at, among});
+          const rank = async (among: RankedPlace['among']) => query.rank(filter, reach, {arrived_at, among});
           const later = places.filter(place => place.arrived_at > arrived_at).length;
           t.is(await rank('none'), later);
           t.is(await rank('all'), places.filter(place => place.arrived_at >= arrived_at).length);
@@ -92,7 +92,8 @@ test('marks are read from an index alone, filter by filter', async t => {
     if (sql.includes('row_number')) seen.push(watched.read.raw(sql, bindings as never[]).toString());
   });
 
-  for (const filter of filters.slice(0, 4)) await markHeld(watched.read, filter, {kind: 'all'}, {offset: 0, stride: 2, limit: 5});
+  for (const filter of filters.slice(0, 4))
+    await createHeldQuery(watched.read).marks(filter, {kind: 'all'}, {offset: 0, stride: 2, limit: 5});
 
   for (const sql of seen) {
     const plan: {detail: string}[] = await database.read.raw(`EXPLAIN QUERY PLAN ${sql}`);

@@ -1,4 +1,4 @@
-// How long the quarantine screen takes from a key press until its frame is written, with 1,000 to 100,000 held mails: npm run bench:dashboard
+// How long the quarantine screen takes from a key press until its frame is written.
 // The whole dashboard in ink, drawn on a terminal of 200 × 60 that only takes the time; the API is a list in this process, so that
 // what is measured is the dashboard. Ink draws at most 30 frames a second, so the keys are pressed more slowly than that.
 import {EventEmitter} from 'node:events';
@@ -11,14 +11,11 @@ import {processTerminal} from '../../cli/terminal.ts';
 import {Dashboard} from '../../cli/tui/dashboard.tsx';
 import {createDesk} from '../../cli/tui/desk.ts';
 import {startLive} from '../../cli/tui/live.ts';
-import {quarantineDesk} from '../../cli/tui/quarantine/quarantine-desk.ts';
-import {quarantineLines} from '../../cli/tui/quarantine/quarantine-view.ts';
 import {createTheme} from '../../cli/tui/theme.ts';
 import type {Me} from '../../shared/api-key.ts';
 import type {HeldMail} from '../../shared/held-mail.ts';
 import {reasons} from '../../shared/reason.ts';
 import {permissions} from '../../shared/scopes.ts';
-import {quantilesOf, shown} from './quantiles.ts';
 
 const size = {columns: 200, rows: 60};
 const pauseMs = 50;
@@ -91,7 +88,8 @@ const keys: readonly (readonly [name: string, turns: readonly string[], times: n
   ['G and g', ['G', 'g'], 20],
 ];
 
-const measure = async (count: number): Promise<void> => {
+/** Milliseconds from each key press to its frame, by what was pressed, with so many mails held. */
+export const measureFrames = async (count: number, share = 1): Promise<Map<string, number[]>> => {
   const client = clientOf(Array.from({length: count}, (_, at) => heldMail(at)));
   const live = startLive(client, Date.now);
   const terminal = {...processTerminal(), env: {}};
@@ -117,45 +115,20 @@ const measure = async (count: number): Promise<void> => {
     {stdout, stdin: stdin as unknown as NodeJS.ReadStream, exitOnCtrlC: false, patchConsole: false},
   );
   await sleep(1500);
-  out(`${count} held mails`);
+  const all = new Map<string, number[]>();
   for (const [name, turns, times] of keys) {
     const taken: number[] = [];
-    const worked: number[] = [];
-    for (let time = 0; time < times; time += 1) {
+    for (let time = 0; time < times * share; time += 1) {
       const written = frame();
       const startedAt = performance.now();
-      const before = process.cpuUsage();
       stdin.write(turns[time % turns.length] ?? '');
       await written;
       taken.push(performance.now() - startedAt);
-      const {user, system} = process.cpuUsage(before);
-      worked.push((user + system) / 1000);
       await sleep(pauseMs);
     }
-    out(`  ${name.padEnd(20)} ${shown(quantilesOf(taken))}; of the processor: ${shown(quantilesOf(worked))}`);
+    all.set(name, taken);
   }
-  linesAlone(desk);
   app.unmount();
   live.stop();
+  return all;
 };
-
-/** From the state to the lines, without ink. */
-const linesAlone = (desk: ReturnType<typeof createDesk>): void => {
-  const {list, screen, acting} = quarantineDesk(desk);
-  const {theme} = desk;
-  const taken = Array.from({length: 500}, () => {
-    const startedAt = performance.now();
-    quarantineLines({
-      ...{list: list.get(), screen: screen.get(), acting: acting.get(), preview: [], thresholds: new Map()},
-      ...{size: {columns: size.columns, rows: size.rows - 5}, nowMs: Date.now(), isActive: true, theme},
-    });
-    return performance.now() - startedAt;
-  });
-  out(`  ${'lines, without ink'.padEnd(20)} ${shown(quantilesOf(taken))}`);
-};
-
-const out = (line: string) => process.stdout.write(`${line}\n`);
-
-out(`Node ${process.version}, ${size.columns} × ${size.rows}; from the key press to the frame being written`);
-for (const count of [1000, 10_000, 100_000]) await measure(count);
-process.exitCode = 0;

@@ -1,0 +1,93 @@
+// One request and its whole answer, over a connection that is kept for the next one. Node's own client, as it is there already:
+// what commands do once takes less time than a library for it takes to load.
+import type {IncomingHttpHeaders, IncomingMessage} from 'node:http';
+import type {AgentOptions} from 'node:https';
+import type {Socket} from 'node:net';
+
+export type Exchange = (url: URL, request: Outgoing) => Promise<Incoming>;
+
+export interface Outgoing {
+  method: string;
+  headers: Record<string, string>;
+  body: string | undefined;
+  /** When it aborts, so does the request, with an error of its own. */
+  signal: AbortSignal | undefined;
+}
+
+export interface Incoming {
+  status: number;
+  headers: IncomingHttpHeaders;
+  body: Buffer;
+  ms: number;
+}
+
+/** More than `maxBodyBytes` came. */
+export class TooLongAnswer extends Error {}
+
+/** A thousand mails with a thousand recipients each have room in it. */
+const maxBodyBytes = 256 * 1024 * 1024;
+
+/** A look-up and a connection, then the handshake, then the beginning of an answer; and how long nothing may come of it. */
+const deadlines = {connect: 10_000, handshake: 10_000, silence: 90_000};
+/** Of a whole answer, as one that comes byte by byte would never be too late for any of its bytes. */
+const wholeAnswerMs = 5 * 60_000;
+
+/** `ca` in PEM in place of what the system trusts. Rejects with what Node says, and `ETIMEDOUT` for what takes too long. */
+export const createExchange = async (tls: Pick<AgentOptions, 'ca' | 'allowPartialTrustChain'>): Promise<Exchange> => {
+  const {Agent, request} = await import('node:https');
+  const agent = new Agent({keepAlive: true, ...tls});
+
+  return async (url, {method, headers, body, signal}) => {
+    const startedAt = performance.now();
+    const answer = await new Promise<Omit<Incoming, 'ms'>>((resolve, reject) => {
+      const sent = request(url, {method, headers, agent, ...(signal && {signal})}, response => {
+        void wholeOf(response, deadline).then(resolve, reject);
+      });
+      const deadline = startDeadline(error => sent.destroy(error));
+      sent.once('error', reject).once('close', deadline.stop);
+      sent.once('socket', socket => watchOpening(socket, deadline));
+      sent.end(body);
+    });
+    return {...answer, ms: performance.now() - startedAt};
+  };
+};
+
+interface Deadline {
+  /** What is under way now may take so long from now on. */
+  next(ms: number): void;
+  stop(): void;
+}
+
+const startDeadline = (giveUp: (error: Error) => void): Deadline => {
+  const tooLate = () => giveUp(Object.assign(new Error('no answer in time'), {code: 'ETIMEDOUT'}));
+  const whole = setTimeout(tooLate, wholeAnswerMs);
+  let part: NodeJS.Timeout | undefined;
+  return {
+    next(ms) {
+      clearTimeout(part);
+      part = setTimeout(tooLate, ms);
+    },
+    stop() {
+      clearTimeout(whole);
+      clearTimeout(part);
+    },
+  };
+};
+
+const watchOpening = (socket: Socket, {next}: Deadline): void => {
+  next(socket.connecting ? deadlines.connect : deadlines.silence);
+  socket.once('connect', () => next(deadlines.handshake));
+  socket.once('secureConnect', () => next(deadlines.silence));
+};
+
+const wholeOf = async (response: IncomingMessage, {next}: Deadline): Promise<Omit<Incoming, 'ms'>> => {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of response) {
+    next(deadlines.silence);
+    bytes += (chunk as Buffer).length;
+    if (bytes > maxBodyBytes) throw new TooLongAnswer();
+    chunks.push(chunk as Buffer);
+  }
+  return {status: response.statusCode ?? 0, headers: response.headers, body: Buffer.concat(chunks)};
+};

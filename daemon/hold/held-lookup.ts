@@ -1,0 +1,20 @@
+// Held mails by their ids: those that are asked for at the same time are read together.
+import type {Database} from '../store/database.ts';
+import {findHeldMails, type StoredHeldMail} from '../store/held-mail.ts';
+import {createBatch} from './batch.ts';
+
+export type HeldLookup = (queueId: string) => Promise<StoredHeldMail | undefined>;
+
+export const createHeldLookup = ({read}: Database): HeldLookup => {
+  const submit = createBatch<{queueId: string; mail: StoredHeldMail | undefined}>(async wanted => {
+    const ids = [...new Set(wanted.map(({queueId}) => queueId))];
+    const found = new Map((await findHeldMails(read, ids)).map(mail => [mail.queue_id, mail]));
+    for (const one of wanted) one.mail = found.get(one.queueId);
+  });
+
+  return async queueId => {
+    const wanted = {queueId, mail: undefined};
+    await submit(wanted);
+    return wanted.mail;
+  };
+};

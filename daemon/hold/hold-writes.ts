@@ -1,0 +1,113 @@
+// What is written about held mails. Whoever waits for the disk at the same time shares a transaction, in which the claims, the ends
+// and the audit entries of all are a few statements each: one for each of a thousand mails took seconds.
+import {groupBy} from '../../shared/group-by.ts';
+import {appendAudit, type NewAuditEntry} from '../store/audit.ts';
+import type {Database, Db} from '../store/database.ts';
+import {type Claim, claimAll, type Ending, endLives} from '../store/held-mail.ts';
+import {createBatch} from './batch.ts';
+import type {Doer} from './held-life.ts';
+
+export interface AuditedAct {
+  action: string;
+  queueId: string;
+  result?: string;
+  detail?: string;
+}
+
+/** Writes down who did what, in the transaction at hand. */
+export type Say = (doer: Doer, act: AuditedAct) => void;
+
+export interface HoldWrites {
+  /** Of many callers that want the same mail exactly one gets true. */
+  claim(queueId: string, claim: Claim): Promise<boolean>;
+  /** When its life ended, in one commit with the audit entry; undefined when the mail was not in `from`. */
+  end(queueId: string, end: End): Promise<string | undefined>;
+  /** What `work` throws undoes everything that shares its transaction, and all of it rejects: for writes that fail when the database does. */
+  write(work: (tx: Db, say: Say) => Promise<void>): Promise<void>;
+  entryOf(doer: Doer, act: AuditedAct): NewAuditEntry;
+}
+
+interface End {
+  from: Parameters<typeof endLives>[2];
+  state: Ending['state'];
+  doer: Doer;
+  /** As the audit log is to name it. */
+  action: string;
+}
+
+type Wanted =
+  | {kind: 'claim'; queueId: string; claim: Claim; isDone: boolean}
+  | {kind: 'end'; queueId: string; end: End; endedAt: string | undefined}
+  | {kind: 'work'; work(tx: Db, say: Say): Promise<void>};
+
+interface Needs {
+  nodeId: string;
+  database: Database;
+  withRoom<T>(write: () => Promise<T>): Promise<T>;
+  now: () => number;
+}
+
+export const createHoldWrites = ({nodeId, database, withRoom, now}: Needs): HoldWrites => {
+  const entryOf: HoldWrites['entryOf'] = ({keyId, remoteAddress}, {action, queueId, result = 'ok', detail = ''}) => ({
+    at: new Date(now()).toISOString(),
+    key_id: keyId,
+    action: `quarantine.${action}`,
+    target: `${nodeId}/${queueId}`,
+    remote_address: remoteAddress,
+    result,
+    detail,
+  });
+
+  const claimTogether = async (tx: Db, wanted: Wanted[]): Promise<void> => {
+    const claims = wanted.flatMap(one => (one.kind === 'claim' ? [one] : []));
+    for (const some of groupBy(claims, ({claim: {state, keyId}}) => `${state} ${keyId}`).values()) {
+      const ids = some.map(({queueId}) => queueId);
+      const won = some[0] ? await claimAll(tx, ids, some[0].claim) : new Set();
+      // Once each: of two callers with one id the first has it.
+      for (const one of some) one.isDone = won.delete(one.queueId);
+    }
+  };
+
+  const endTogether = async (tx: Db, wanted: Wanted[], say: Say): Promise<void> => {
+    const ends = wanted.flatMap(one => (one.kind === 'end' ? [one] : []));
+    for (const some of groupBy(ends, ({end: {from, state, doer}}) => `${from} ${state} ${doer.keyId}`).values()) {
+      if (!some[0]) continue;
+      const {from, state, doer} = some[0].end;
+      const at = new Date(now()).toISOString();
+      const ids = some.map(({queueId}) => queueId);
+      const ended = await endLives(tx, ids, from, {state, at, keyId: doer.keyId});
+      for (const one of some) {
+        one.endedAt = ended.delete(one.queueId) ? at : undefined;
+        if (one.endedAt !== undefined) say(one.end.doer, {action: one.end.action, queueId: one.queueId});
+      }
+    }
+  };
+
+  const submit = createBatch<Wanted>(async wanted =>
+    withRoom(async () =>
+      database.write.transaction(async tx => {
+        const entries: NewAuditEntry[] = [];
+        const say: Say = (doer, act) => void entries.push(entryOf(doer, act));
+        await claimTogether(tx, wanted);
+        await endTogether(tx, wanted, say);
+        for (const one of wanted) if (one.kind === 'work') await one.work(tx, say);
+        await appendAudit(tx, ...entries);
+      }),
+    ),
+  );
+
+  return {
+    entryOf,
+    async claim(queueId, claim) {
+      const wanted: Wanted = {kind: 'claim', queueId, claim, isDone: false};
+      await submit(wanted);
+      return wanted.isDone;
+    },
+    async end(queueId, end) {
+      const wanted: Wanted = {kind: 'end', queueId, end, endedAt: undefined};
+      await submit(wanted);
+      return wanted.endedAt;
+    },
+    write: async work => submit({kind: 'work', work}),
+  };
+};

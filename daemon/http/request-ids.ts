@@ -1,0 +1,18 @@
+import {randomFillSync} from 'node:crypto';
+
+const idBytes = 10;
+const idsAtOnce = 512;
+
+/** Random ids in hexadecimal. To ask for the bytes of many at once costs what it costs to ask for those of one. */
+export const createRequestIds = (): (() => string) => {
+  const bytes = Buffer.alloc(idBytes * idsAtOnce);
+  let at = bytes.length;
+  return () => {
+    if (at === bytes.length) {
+      randomFillSync(bytes);
+      at = 0;
+    }
+    at += idBytes;
+    return bytes.toString('hex', at - idBytes, at);
+  };
+};

@@ -1,0 +1,133 @@
+// How many held mails match. What was counted once is not counted again: it is moved on by what has changed since, which the
+// database remembers (see list-migration.ts), and kept for round bounds, so that another `since` counts a part of an hour only.
+import type {Db} from './database.ts';
+import {isCounted, readCounts} from './held-count.ts';
+import {countMatching, type HeldSearch, matching, resembling} from './held-search.ts';
+
+export interface HeldTotals {
+  of(search: HeldSearch): Promise<number>;
+}
+
+interface Standing {
+  count: number;
+  /** The last change that is in it. */
+  seq: number;
+}
+
+const maxStandings = 2000;
+const hourMs = 3_600_000;
+
+export const createHeldTotals = (db: Db): HeldTotals => {
+  /** By search, the one asked for last at the end. */
+  const standings = new Map<string, Promise<Standing>>();
+
+  const keep = (key: string, standing: Promise<Standing>): void => {
+    standings.delete(key);
+    standings.set(key, standing);
+    standing.catch(() => standings.get(key) === standing && standings.delete(key));
+    for (const oldest of standings.keys())
+      if (standings.size > maxStandings) standings.delete(oldest);
+      else return;
+  };
+
+  const standingCount = async (search: HeldSearch): Promise<number> => {
+    const key = keyOf(search);
+    const known = standings.get(key);
+    const moved = known && (await moveOn(db, search, await known));
+    const standing = moved ? Promise.resolve(moved) : countAnew(db, search);
+    keep(key, standing);
+    return (await standing).count;
+  };
+
+  return {
+    async of(search) {
+      if (isCounted(search.filter))
+        return (await readCounts(db, search.filter, search.reach)).reduce((sum, {count}) => sum + Number(count), 0);
+      // Few, by what they are found with.
+      if (search.candidates !== undefined) return countMatching(db, search);
+      const {round, edges} = partsOf(search);
+      const counts = await Promise.all([standingCount(round), ...edges.map(async edge => countMatching(db, edge))]);
+      return counts.reduce((sum, count) => sum + count, 0);
+    },
+  };
+};
+
+const keyOf = ({filter, reach}: HeldSearch): string =>
+  JSON.stringify([
+    reach,
+    Object.entries(filter)
+      .filter(([, value]) => value !== undefined)
+      .sort(),
+  ]);
+
+/** One statement, so that the last change is that of the moment of the count. */
+const countAnew = async (db: Db, search: HeldSearch): Promise<Standing> => {
+  const [row] = await db('held_mail')
+    .modify(matching, search)
+    .select<{count: number; seq: number}[]>(
+      db.raw('count(*) AS count'),
+      db.raw('(SELECT coalesce(max(seq), 0) FROM held_change) AS seq'),
+    );
+  return {count: Number(row?.count ?? 0), seq: Number(row?.seq ?? 0)};
+};
+
+/** Undefined when what has changed since does not say how many match now. */
+const moveOn = async (db: Db, search: HeldSearch, {count, seq}: Standing): Promise<Standing | undefined> => {
+  const [row] = await db('held_change')
+    .where('seq', '>', seq)
+    .select<{first: number | null; last: number | null; resets: number; moved: number | null}[]>(
+      db.raw('min(seq) AS first'),
+      db.raw('max(seq) AS last'),
+      db.raw('count(*) FILTER (WHERE change = 0) AS resets'),
+      db('held_change')
+        .join('held_mail', 'held_mail.queue_id', 'held_change.queue_id')
+        .where('seq', '>', seq)
+        .modify(resembling, search)
+        .sum('change')
+        .as('moved') as never,
+    );
+  if (row?.first === undefined || row.first === null) return {count, seq};
+  if (Number(row.first) !== seq + 1 || Number(row.resets) > 0) return undefined;
+  return {count: count + Number(row.moved ?? 0), seq: Number(row.last)};
+};
+
+/** The search with round bounds, and what lies between those and its own. Together they match what it matches, each mail once. */
+const partsOf = (search: HeldSearch): {round: HeldSearch; edges: HeldSearch[]} => {
+  const edges: HeldSearch[] = [];
+  const narrowed = (part: HeldSearch, filter: Partial<HeldSearch['filter']>): HeldSearch => ({
+    ...part,
+    filter: {...part.filter, ...filter},
+  });
+
+  const {since, until, min_score: min, max_score: max} = search.filter;
+  let round = search;
+  const [firstHour, lastHour] = [since && roundHour(since, Math.ceil), until && roundHour(until, Math.floor)];
+  if (!(firstHour && lastHour && firstHour >= lastHour)) {
+    if (firstHour && firstHour !== since) {
+      edges.push(narrowed(search, {until: firstHour}));
+      round = narrowed(round, {since: firstHour});
+    }
+    if (lastHour && lastHour !== until) {
+      edges.push(narrowed(search, {since: lastHour}));
+      round = narrowed(round, {until: lastHour});
+    }
+  }
+  const [lowest, highest] = [min && Math.ceil(min * 10) / 10, max && Math.floor(max * 10) / 10];
+  if (lowest !== undefined && highest !== undefined && lowest > highest) return {round, edges};
+  const timely = round;
+  if (lowest !== undefined && lowest > (min ?? lowest)) {
+    edges.push({...timely, belowScore: lowest});
+    round = narrowed(round, {min_score: lowest});
+  }
+  if (highest !== undefined && highest < (max ?? highest)) {
+    edges.push({...timely, aboveScore: highest});
+    round = narrowed(round, {max_score: highest});
+  }
+  return {round, edges};
+};
+
+/** Undefined where such a time cannot be written. */
+const roundHour = (time: string, toWhole: (hours: number) => number): string | undefined => {
+  const rounded = new Date(toWhole(Date.parse(time) / hourMs) * hourMs);
+  return Number.isNaN(rounded.getTime()) || rounded.toISOString().length !== time.length ? undefined : rounded.toISOString();
+};

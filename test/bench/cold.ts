@@ -1,0 +1,50 @@
+// How long a person waits for mfctl that has not been read yet: against a Node that does nothing.
+import {spawnSync} from 'node:child_process';
+import {join} from 'node:path';
+import {openDatabase} from '../../daemon/store/database.ts';
+import {startNode} from '../helpers/node.ts';
+import {cleanEnvironment, mfctlFile} from '../helpers/program.ts';
+import {alternate, timed} from './alternate.ts';
+import type {Bench, BenchContext} from './bench.ts';
+import {fillHeld} from './held-mails.ts';
+import {quantilesOf} from './quantiles.ts';
+
+const held = 1000;
+
+export const coldBench: Bench = {
+  name: 'cold',
+  rows: [
+    {name: 'cold-version', title: 'mfctl --version', anchor: 'node -e 0', wanted: {atMost: 1.6}, unit: '×'},
+    {name: 'cold-list', title: 'mfctl quarantine list', anchor: 'node -e 0', wanted: {atMost: 3.5}, unit: '×'},
+  ],
+  seconds: 15,
+  async run({isQuick, owner, report}: BenchContext) {
+    const node = await startNode(owner);
+    const database = await openDatabase(join(node.data, 'mfd.db'));
+    await fillHeld(database, 0, held);
+    await database.close();
+    const env = {...cleanEnvironment(), XDG_CONFIG_HOME: node.xdgConfigHome};
+    const work = (command: string, args: string[], expected: RegExp) => async () =>
+      timed(async () => {
+        const {status, stdout, stderr} = spawnSync(command, args, {env, stdio: ['ignore', 'pipe', 'pipe'], encoding: 'utf8'});
+        if (status !== 0 || !expected.test(stdout))
+          throw new Error(`${command} ${args.join(' ')}: ${status} ${stdout} ${stderr}`);
+      });
+
+    // All of them as they are typed: found in the PATH, and mfctl by its first line.
+    const times = await alternate(
+      {
+        node: work('node', ['-e', '0'], /^$/),
+        'cold-version': work(mfctlFile, ['--version'], /^mfctl \d/),
+        'cold-list': work(mfctlFile, ['quarantine', 'list'], /bench000000000/),
+      },
+      {rounds: isQuick ? 10 : 40, warmUps: 3},
+    );
+
+    const anchor = quantilesOf(times.node).p50;
+    for (const row of ['cold-version', 'cold-list'] as const) {
+      const own = quantilesOf(times[row]).p50;
+      report(row, {value: own / anchor, own: `${own.toFixed(1)} ms`, anchor: `${anchor.toFixed(1)} ms`});
+    }
+  },
+};

@@ -1,0 +1,159 @@
+// A store of held mails as a gateway gathers them, for measuring lists of up to a million: put straight into the database of a
+// running node, as the bytes play no part in a list. A few thousand mails are made here, SQL multiplies them.
+import type {Database} from '../../daemon/store/database.ts';
+import {foldSubject} from '../../daemon/store/held-mail.ts';
+
+const shapes = 5000;
+const spreadMs = 28 * 24 * 3600 * 1000;
+
+/** Of mail number n; `#` in a text stands for n, `~` for one of 20,000 servers. */
+interface Shape {
+  domain: string;
+  domain_id: number;
+  sender: string;
+  recipients: string[];
+  subject: string;
+  score: number;
+  reason: string;
+  size_bytes: number;
+}
+
+/** The same numbers at every run. */
+const createRandom = (seed: number) => {
+  let state = seed;
+  return () => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return state / 2 ** 32;
+  };
+};
+
+/** With how many of a hundred mails each comes. */
+const subjects: [percent: number, subject: string][] = [
+  [22, 'Special offer # for you and everybody you know'],
+  [8, 'Your invoice # is overdue'],
+  [6, 'Re: Invoice # and remittance advice'],
+  [10, 'Account notice: unusual sign-in, case #'],
+  [9, 'You have (1) new voice message'],
+  [8, 'Last chance! Save 80 % on everything'],
+  [7, 'Ihre Bestellung Nr. # wurde versandt'],
+  [6, 'Urgent: wire transfer needed today'],
+  [6, 'Newsletter # – what is new this week'],
+  [5, 'DHL: parcel DK# could not be delivered'],
+  [5, 'RE: meeting notes #'],
+  [4, 'Ваш заказ # готов к отправке'],
+  [3.9, 'Cheap watches and pills'],
+  [0.1, 'Kündigung Ihres Vertrags #'],
+];
+
+const pick = <T>(weighted: readonly [percent: number, value: T][], at: number): T | undefined => {
+  let left = at * 100;
+  return weighted.find(([percent]) => {
+    left -= percent;
+    return left < 0;
+  })?.[1];
+};
+
+const shapeOf = (random: () => number): Shape => {
+  const number = random() < 0.2 ? 0 : Math.floor(random() * 50);
+  const domain = `d${number}.example`;
+  const recipient = random() < 0.15 && number === 0 ? 'sales@d0.example' : `user${Math.floor(random() * 2000)}@${domain}`;
+  const sender = pick(
+    [
+      [15, 'news#@letters.example'],
+      [4, 'offers@shop.example'],
+      [2, ''],
+      [79, 'info@s~.example'],
+    ],
+    random(),
+  );
+  return {
+    domain,
+    domain_id: number + 1,
+    sender: sender ?? '',
+    recipients: random() < 0.1 ? [recipient, `office@${domain}`] : [recipient],
+    subject: pick(subjects, random()) ?? 'Hello',
+    score: Math.round((6 + 9 * random() ** 2) * 10) / 10,
+    reason:
+      pick(
+        [
+          [60, 'spam'],
+          [20, 'phishing'],
+          [15, 'rbl'],
+          [5, 'sandbox'],
+        ],
+        random(),
+      ) ?? 'spam',
+    size_bytes: 2000 + Math.floor(40_000 * random()),
+  };
+};
+
+const symbols = JSON.stringify([
+  {name: 'RBL_EXAMPLE', score: 2.5},
+  {name: 'HTML_SHORT_LINK_IMG_1', score: 2},
+  {name: 'MISSING_MID', score: 1.5},
+]);
+
+const rowOf = ({recipients, ...shape}: Shape, id: number) => ({
+  id,
+  ...shape,
+  recipients: JSON.stringify(recipients),
+  sender_domain: shape.sender.split('@')[1] ?? '',
+  folded_subject: foldSubject(shape.subject),
+});
+
+/** Numbers `from` to `to`, newest first, of which this database gets every `of`-th; over four weeks where all are a million. */
+export interface Filling {
+  from: number;
+  to: number;
+  share: number;
+  of: number;
+  /** When mail number 0 arrived. */
+  newestMs: number;
+}
+
+const perTransaction = 20_000;
+
+export const fillStore = async ({write}: Database, {from, to, share, of, newestMs}: Filling): Promise<void> => {
+  const random = createRandom(1);
+  const rows = Array.from({length: shapes}, (_, id) => rowOf(shapeOf(random), id));
+  await write.raw("CREATE TEMP TABLE IF NOT EXISTS shape AS SELECT value AS shape, value ->> 'id' AS id FROM json_each(?)", [
+    JSON.stringify(rows),
+  ]);
+  await write.raw('CREATE INDEX IF NOT EXISTS temp.shape_id ON shape (id)');
+  // Built at the end, as the database would take half an hour to put a million rows into ten of them one by one.
+  const indexes: {name: string; sql: string}[] = await write.raw(
+    "SELECT name, sql FROM sqlite_master WHERE type = 'index' AND tbl_name = 'held_mail' AND sql IS NOT NULL",
+  );
+  for (const {name} of indexes) await write.raw('DROP INDEX ??', [name]);
+  const first = from + ((share - (from % of) + of) % of);
+  for (let start = first; start < to; start += perTransaction * of)
+    await write.transaction(async tx => {
+      const last = start + (Math.min(perTransaction, Math.ceil((to - start) / of)) - 1) * of;
+      const ids = [start, last].map(n => `bench${String(n).padStart(9, '0')}`);
+      await tx.raw(mailsSql, [start, of, last, newestMs / 1000, spreadMs / 1e9]);
+      await tx.raw(recipientsSql, ids);
+      await tx.raw(countsSql, ids);
+    });
+  for (const {sql} of indexes) await write.raw(sql);
+};
+
+const numbered = (text: string) => `replace(replace(shape ->> '${text}', '#', n), '~', n % 20000)`;
+
+const mailsSql = `
+  WITH RECURSIVE series(n) AS (SELECT ? UNION ALL SELECT n + ? FROM series WHERE n < ?)
+  INSERT INTO held_mail (queue_id, state, is_held, direction, domain, sender, recipients, subject, reason, symbols, client_ip, helo,
+    sha256, arrived_at, sender_domain, folded_sender, folded_subject, domain_id, is_utf8, is_eight_bit, score, size_bytes, keeper)
+  SELECT printf('bench%09d', n), 'held', 1, 'inbound', shape ->> 'domain', ${numbered('sender')}, shape ->> 'recipients',
+    ${numbered('subject')}, shape ->> 'reason', '${symbols}', '192.0.2.1', 'mail.example', '${'0'.repeat(64)}',
+    strftime('%Y-%m-%dT%H:%M:%fZ', ? - n * ?, 'unixepoch'), ${numbered('sender_domain')}, ${numbered('sender')},
+    ${numbered('folded_subject')}, shape ->> 'domain_id', 0, 0, shape ->> 'score', shape ->> 'size_bytes', 'spool'
+  FROM series CROSS JOIN shape ON shape.id = n * 7919 % ${shapes}`;
+
+const recipientsSql = `
+  INSERT INTO held_recipient (queue_id, recipient)
+  SELECT queue_id, value FROM held_mail, json_each(recipients) WHERE queue_id BETWEEN ? AND ?`;
+
+const countsSql = `
+  INSERT INTO held_count (domain_id, domain, reason, count, size_bytes)
+  SELECT domain_id, domain, reason, count(*), sum(size_bytes) FROM held_mail WHERE queue_id BETWEEN ? AND ? GROUP BY 1, 2, 3
+  ON CONFLICT DO UPDATE SET count = count + excluded.count, size_bytes = held_count.size_bytes + excluded.size_bytes`;

@@ -1,0 +1,49 @@
+// Three nodes with held mail in their databases, and a client that lists it.
+import {readFile} from 'node:fs/promises';
+import {Agent} from 'node:https';
+import {join} from 'node:path';
+import {openDatabase} from '../../daemon/store/database.ts';
+import {type ClusterNode, startCluster} from '../helpers/cluster.ts';
+import type {Owner} from '../helpers/daemon.ts';
+import {fillStore} from './held-store.ts';
+import {createLister, type Lister} from './lister.ts';
+
+export interface ListedCluster {
+  nodes: ClusterNode[];
+  /** Of each node, one. */
+  listers: Lister[];
+  /** Held on all nodes together. */
+  size: number;
+}
+
+export interface ListedOptions {
+  size: number;
+  newestMs: number;
+}
+
+export const startListedCluster = async (owner: Owner, {size, newestMs}: ListedOptions): Promise<ListedCluster> => {
+  const cluster = await startCluster(owner, {isProxied: false, config: {log: {level: 'warn'}}});
+  const nodes = Object.values(cluster.nodes);
+  const [first] = nodes as [ClusterNode];
+  // The first key's limit is for people, not for asking without a pause.
+  const {key} = await first.createKey('full-admin', {rate_limit_per_minute: 1_000_000});
+  await cluster.converged();
+  await Promise.all(
+    nodes.map(async ({data}, share) => {
+      const database = await openDatabase(join(data, 'mfd.db'));
+      // Filled by this process, beside the node: nothing of it has to outlive a power cut.
+      await database.write.raw('PRAGMA synchronous = OFF');
+      await database.write.raw('PRAGMA cache_size = -300000');
+      await fillStore(database, {from: 0, to: size, share, of: nodes.length, newestMs});
+      await database.close();
+    }),
+  );
+  const listers = await Promise.all(
+    nodes.map(async ({api_url, ca_file}) => {
+      const agent = new Agent({keepAlive: true, ca: await readFile(ca_file, 'utf8')});
+      owner.teardown(() => agent.destroy());
+      return createLister({agent, url: `${api_url}/api/v1/mail/quarantine`, headers: {'X-API-Key': key}});
+    }),
+  );
+  return {nodes, listers, size};
+};

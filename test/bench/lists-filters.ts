@@ -1,0 +1,81 @@
+// Each filter of the list, with values that match much and values that match little, and other values at every question where people
+// would ask for others: nothing that was looked up for the last one can be all that is measured.
+import {alternate, timed} from './alternate.ts';
+import type {BenchContext} from './bench.ts';
+import type {ListedCluster} from './listed-cluster.ts';
+import type {Lister} from './lister.ts';
+import {quantilesOf} from './quantiles.ts';
+
+const hourMs = 3_600_000;
+const dayMs = 24 * hourMs;
+
+type QueryOf = (round: number) => Record<string, string | number>;
+
+const ago = (ms: number): string => new Date(Date.now() - ms).toISOString();
+const oneOf = (values: string[], round: number): string => values[round % values.length] ?? '';
+
+/** See `held-store.ts` for what there is. */
+const filters: Record<string, QueryOf> = {
+  'no filter': () => ({}),
+  'domain, a quarter': () => ({domain: 'd0.example'}),
+  'domain, few': round => ({domain: `d${1 + (round % 49)}.example`}),
+  'sender domain, many': () => ({sender: 'letters.example'}),
+  'sender domain, few': round => ({sender: `s${round * 37}.example`}),
+  'sender, many': () => ({sender: 'offers@shop.example'}),
+  'sender, one': round => ({sender: `news${(round % 100) * 7}@letters.example`}),
+  bounces: () => ({sender: '<>'}),
+  'reason, many': () => ({reason: 'spam'}),
+  'reason, few': () => ({reason: 'sandbox'}),
+  'min_score, most': round => ({min_score: 6 + (round % 97) / 100}),
+  'min_score, few': round => ({min_score: 14 + (round % 97) / 100}),
+  'max_score, half': round => ({max_score: 8 + (round % 97) / 100}),
+  'since an hour': round => ({since: ago(hourMs + round * 1000)}),
+  'since three weeks': round => ({since: ago(21 * dayMs + round * 61_000)}),
+  'until an hour ago': round => ({until: ago(hourMs + round * 61_000)}),
+  'until three weeks ago': round => ({until: ago(21 * dayMs + round * 61_000)}),
+  'recipient, many': () => ({recipient: 'sales@d0.example'}),
+  'recipient, few': round => ({recipient: `user${round % 2000}@d${round % 50}.example`}),
+  'subject, common': round => ({subject: oneOf(['offer', 'invoice', 'voice', 'Save 80', 'urgent', 'parcel'], round)}),
+  'subject, one in a thousand': round => ({subject: oneOf(['Kündigung', 'KÜNDIGUNG ', 'Ihres Vertrags'], round)}),
+  'subject, few': round => ({subject: `parcel DK${4000 + round}`}),
+  'subject, none': round => ({subject: `zebra ${round}`}),
+};
+
+/** A page deep in a filtered list, and filters together, are beyond what is promised; the rows say what they cost all the same. */
+export const measureFilters = async ({isQuick, report, say}: BenchContext, {listers, nodes}: ListedCluster): Promise<void> => {
+  const [list] = listers as [Lister];
+  const all: Record<string, QueryOf> = {...filters, node: () => ({node: nodes[1]?.node_id ?? ''})};
+  const totals = new Map<string, number>();
+  const firsts = new Map<string, number>();
+  const works = Object.fromEntries(
+    Object.entries(all).map(([name, queryOf]) => {
+      let round = 0;
+      const ask = async () => {
+        const query = queryOf(round);
+        round += 1;
+        const parameters = Object.entries({limit: 100, ...query}).map(([key, value]): [string, string] => [key, String(value)]);
+        return timed(async () => totals.set(name, (await list(String(new URLSearchParams(parameters)))).total));
+      };
+      return [
+        name,
+        async () => {
+          const took = await ask();
+          if (!firsts.has(name)) firsts.set(name, took);
+          return took;
+        },
+      ];
+    }),
+  );
+  const figures = await alternate(works, {rounds: isQuick ? 12 : 60, warmUps: 2});
+  const anchor = quantilesOf(figures['no filter'] ?? []).p50;
+  const measured = Object.entries(figures).map(([name, times]) => ({name, ratio: quantilesOf(times).p50 / anchor}));
+  const line = ({name, ratio}: {name: string; ratio: number}) =>
+    `${name} ${ratio.toFixed(2)} × (${totals.get(name)} mails, first ${(firsts.get(name) ?? 0).toFixed(1)} ms)`;
+  for (const one of measured) say(line(one));
+  const worst = measured.reduce((a, b) => (a.ratio > b.ratio ? a : b));
+  report('filters', {
+    value: worst.ratio,
+    own: `slowest: ${worst.name}; ${measured.map(({name, ratio}) => `${name} ${ratio.toFixed(2)}`).join(', ')}`,
+    anchor: `${anchor.toFixed(2)} ms`,
+  });
+};

@@ -1,0 +1,139 @@
+// How long a list takes, and how many a cluster gives, whatever is held and whatever is asked for.
+import {alternate, timed} from './alternate.ts';
+import {heldInPostfixMissing, startHeldInPostfix} from './anchors/held-in-postfix.ts';
+import type {ListRow} from './anchors/koa-list-main.ts';
+import {startKoaLists} from './anchors/koa-lists.ts';
+import type {Bench, BenchContext} from './bench.ts';
+import {type ListedCluster, startListedCluster} from './listed-cluster.ts';
+import type {Lister} from './lister.ts';
+import {measureFilters} from './lists-filters.ts';
+import {quantilesOf} from './quantiles.ts';
+
+const clients = 8;
+
+export const lists: Bench = {
+  name: 'lists',
+  seconds: 120,
+  rows: [
+    {name: 'list', title: '100 newest of 10,000 on 3 nodes, p50', anchor: 'postqueue -j | jq', wanted: {atMost: 0.02}, unit: '×'},
+    {name: 'list-p99', title: 'the same, p99', anchor: '', wanted: {atMost: 30}, unit: 'ms'},
+    {name: 'list-million', title: 'the same of 1,000,000, p50', anchor: 'our own 10,000', wanted: {atMost: 1.3}, unit: '×'},
+    {
+      name: 'list-throughput',
+      title: 'lists a second, 8 clients',
+      anchor: 'three bare Koa nodes',
+      wanted: {atLeast: 0.5},
+      unit: '×',
+    },
+    {
+      name: 'filters',
+      title: 'each filter and the count of 1,000,000, p50 of the slowest',
+      anchor: 'no filter',
+      wanted: {atMost: 2},
+      unit: '×',
+    },
+    {name: 'offset', title: 'offset 100,000 of 1,000,000, p50', anchor: 'offset 0', wanted: {atMost: 5}, unit: '×'},
+  ],
+
+  async run(context) {
+    const {owner, isQuick, isWanted} = context;
+    const newestMs = Date.now();
+    const asksLarge = ['list-million', 'filters', 'offset'].some(isWanted);
+    const [small, large] = await Promise.all([
+      startListedCluster(owner, {size: isQuick ? 2000 : 10_000, newestMs}),
+      asksLarge ? startListedCluster(owner, {size: isQuick ? 60_000 : 1_000_000, newestMs}) : undefined,
+    ]);
+    context.say('the nodes are filled');
+    if (isWanted('list') || isWanted('list-p99')) await measureList(context, small);
+    if (isWanted('list-throughput')) await measureThroughput(context, small);
+    if (large && isWanted('list-million')) await measureMillion(context, small, large);
+    if (large && isWanted('filters')) await measureFilters(context, large);
+    if (large && isWanted('offset')) await measureOffset(context, large);
+  },
+};
+
+const listerOf = ({listers}: {listers: Lister[]}): Lister => listers[0] as Lister;
+const ms = (value: number): string => `${value.toFixed(2)} ms`;
+
+const measureList = async ({isQuick, owner, report}: BenchContext, small: ListedCluster): Promise<void> => {
+  const list = listerOf(small);
+  const times: number[] = [];
+  const ownP50 = async () => {
+    const some: number[] = [];
+    for (let n = 0; n < (isQuick ? 30 : 60); n += 1) some.push(await timed(list));
+    times.push(...some);
+    return quantilesOf(some).p50;
+  };
+  const missing = heldInPostfixMissing();
+  const postfix = missing === undefined ? await startHeldInPostfix(owner, small.size) : undefined;
+  await ownP50();
+  times.splice(0);
+  const figures = await alternate(
+    {own: ownP50, anchor: async () => (postfix ? timed(postfix.newest) : Number.NaN)},
+    {rounds: isQuick ? 5 : 10},
+  );
+  const [own, anchor] = [quantilesOf(figures.own).p50, quantilesOf(figures.anchor).p50];
+  report('list', missing === undefined ? {value: own / anchor, own: ms(own), anchor: ms(anchor)} : {missing});
+  const all = quantilesOf(times);
+  report('list-p99', {value: all.p99, own: `${times.length} lists, worst ${ms(all.worst)}`});
+};
+
+const measureThroughput = async ({isQuick, owner, report}: BenchContext, small: ListedCluster): Promise<void> => {
+  const rows = new Map<string, ListRow[]>();
+  for (const [n, {node_id}] of small.nodes.entries()) {
+    const {body} = await (small.listers[n] as Lister)(`limit=100&node=${node_id}`);
+    rows.set(['alpha', 'beta', 'gamma'][n] ?? '', (JSON.parse(body.toString()) as {data: ListRow[]}).data);
+  }
+  const bare = await startKoaLists(owner, name => rows.get(name) ?? []);
+  const seconds = isQuick ? 1 : 3;
+  const figures = await alternate(
+    {own: async () => listsASecond(small.listers, seconds), anchor: async () => listsASecond(bare, seconds)},
+    {rounds: isQuick ? 2 : 5},
+  );
+  const [own, anchor] = [quantilesOf(figures.own).p50, quantilesOf(figures.anchor).p50];
+  report('list-throughput', {value: own / anchor, own: `${Math.round(own)}/s`, anchor: `${Math.round(anchor)}/s`});
+};
+
+/** Each client stays with one node. */
+const listsASecond = async (listers: Lister[], seconds: number): Promise<number> => {
+  let count = 0;
+  const startedAt = performance.now();
+  const client = async (_: unknown, n: number) => {
+    const list = listers[n % listers.length] as Lister;
+    for (; performance.now() - startedAt < seconds * 1000; count += 1) await list();
+  };
+  await Promise.all(Array.from({length: clients}, client));
+  return count / ((performance.now() - startedAt) / 1000);
+};
+
+const measureMillion = async ({isQuick, report}: BenchContext, small: ListedCluster, large: ListedCluster): Promise<void> => {
+  const [own, anchor] = [listerOf(large), listerOf(small)];
+  await requireTotal(own, large.size);
+  const figures = await alternate(
+    {own: async () => timed(own), anchor: async () => timed(anchor)},
+    {rounds: isQuick ? 60 : 400, warmUps: 20},
+  );
+  const p50 = {own: quantilesOf(figures.own).p50, anchor: quantilesOf(figures.anchor).p50};
+  report('list-million', {value: p50.own / p50.anchor, own: ms(p50.own), anchor: ms(p50.anchor)});
+};
+
+const requireTotal = async (list: Lister, wanted: number): Promise<void> => {
+  const {total} = await list();
+  if (total !== wanted) throw new Error(`${total} mails are listed, not ${wanted}`);
+};
+
+const measureOffset = async ({isQuick, report}: BenchContext, large: ListedCluster): Promise<void> => {
+  const list = listerOf(large);
+  const deep = large.size / 10;
+  let round = 0;
+  const figures = await alternate(
+    {
+      // Never twice the same page.
+      own: async () => timed(async () => list(`limit=100&offset=${deep + (round++ % 50) * 100}`)),
+      anchor: async () => timed(list),
+    },
+    {rounds: isQuick ? 20 : 60, warmUps: 5},
+  );
+  const [own, anchor] = [quantilesOf(figures.own), quantilesOf(figures.anchor)];
+  report('offset', {value: own.p50 / anchor.p50, own: `${ms(own.p50)} (p99 ${ms(own.p99)})`, anchor: ms(anchor.p50)});
+};

@@ -1,0 +1,103 @@
+// What a node takes that has nothing to do, and what a full hold queue adds to it.
+import {mkdir, open, readFile} from 'node:fs/promises';
+import {request} from 'node:https';
+import {join} from 'node:path';
+import {setTimeout as delay} from 'node:timers/promises';
+import {openDatabase} from '../../daemon/store/database.ts';
+import {startNode, type TestNode} from '../helpers/node.ts';
+import {bareKoaFile} from './auth.ts';
+import type {Bench, BenchContext} from './bench.ts';
+import {fillHeld, heldMail} from './held-mails.ts';
+import {type ServerProcess, startNodeProcess, startServerProcess} from './server-process.ts';
+
+const requests = 10;
+
+export const memoryBench: Bench = {
+  name: 'memory',
+  rows: [
+    {
+      name: 'memory',
+      title: 'idle memory of a node',
+      anchor: 'bare Koa + knex + sqlite3',
+      wanted: {atMost: 1.4},
+      unit: '×',
+    },
+    {
+      name: 'memory-million',
+      title: 'the same with 1,000,000 held',
+      anchor: 'our own with none',
+      wanted: {atMost: 1.2},
+      unit: '×',
+    },
+  ],
+  seconds: 120,
+  async run({isQuick, owner, isWanted, report, say}: BenchContext) {
+    const node = await startNode(owner);
+    await node.stop();
+    const idleMs = isQuick ? 3000 : 15_000;
+    const inData = (name: string) => join(node.data, name);
+    const ask = async (url: string) => {
+      for (let count = 0; count < requests; count += 1) await statusOf(url, node.api_key);
+    };
+    const own = async () => {
+      const daemon = await startNodeProcess(owner, node.data, inData('mfd.log'));
+      await ask(`${node.api_url}/api/v1/mail/quarantine?limit=100`);
+      return daemon;
+    };
+    const bare = async () => {
+      const files = [inData('tls/api.key'), inData('tls/api.crt'), bareKoaFile.replace('bare-koa.js', 'answer.json')];
+      const started = await startServerProcess(owner, [bareKoaFile, ...files, inData('koa.db')], {
+        log: inData('koa.log'),
+        isReady: /^ready /,
+      });
+      await ask(started.ready.replace('ready ', ''));
+      return started;
+    };
+    const memoryOf = async (start: () => Promise<ServerProcess>) => {
+      const started = await start();
+      await delay(idleMs);
+      const memory = await residentMiB(started.pid);
+      await started.end();
+      return memory;
+    };
+
+    const idle = await memoryOf(own);
+    if (isWanted('memory')) {
+      const anchor = await memoryOf(bare);
+      report('memory', {value: idle / anchor, own: mib(idle), anchor: mib(anchor)});
+    }
+    if (isWanted('memory-million')) {
+      const held = isQuick ? 20_000 : 1_000_000;
+      say(`filling the hold queue with ${held} mails`);
+      await fill(node, held);
+      const full = await memoryOf(own);
+      report('memory-million', {value: full / idle, own: `${mib(full)} with ${held}`, anchor: mib(idle)});
+    }
+  },
+};
+
+/** Rows and files: a start finds each mail of the index in the spool. What is in the files it does not read. */
+const fill = async ({data}: TestNode, count: number): Promise<void> => {
+  const database = await openDatabase(join(data, 'mfd.db'));
+  await fillHeld(database, 0, count);
+  await database.close();
+  const folder = join(data, 'spool', 'held');
+  await mkdir(folder, {recursive: true});
+  for (let at = 0; at < count; at += 1) await (await open(join(folder, heldMail(at).queue_id), 'w', 0o600)).close();
+};
+
+/** All that is in memory of it, parts that it shares with other processes of the same program included. */
+const residentMiB = async (pid: number): Promise<number> => {
+  const kib = /^VmRSS:\s+(\d+) kB$/m.exec(await readFile(`/proc/${pid}/status`, 'utf8'))?.[1];
+  return Number(kib) / 1024;
+};
+
+const mib = (memory: number): string => `${memory.toFixed(1)} MiB`;
+
+const statusOf = async (url: string, key: string): Promise<number> =>
+  new Promise((resolve, reject) => {
+    const sent = request(url, {rejectUnauthorized: false, headers: {'X-API-Key': key}}, response => {
+      response.resume().once('end', () => resolve(response.statusCode ?? 0));
+    });
+    sent.once('error', reject).end();
+  });

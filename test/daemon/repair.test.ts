@@ -1,0 +1,75 @@
+// What `mfd repair` makes of a node that is stopped.
+import {readdir, readFile, writeFile} from 'node:fs/promises';
+import {join} from 'node:path';
+import test, {type ExecutionContext} from 'ava';
+import {readIdentity} from '../../daemon/identity.ts';
+import {repair} from '../../daemon/repair.ts';
+import {openDatabase} from '../../daemon/store/database.ts';
+import {listDomains} from '../../daemon/store/domain.ts';
+import {makeNode, nodeFolder} from '../helpers/node.ts';
+
+const stoppedNode = async (t: ExecutionContext) => {
+  const {root, xdgConfigHome} = await nodeFolder(t);
+  const report = await makeNode(['init', '--data', join(root, 'data')], {env: {XDG_CONFIG_HOME: xdgConfigHome}});
+  const said: string[] = [];
+  return {
+    ...report,
+    said,
+    database: join(report.data, 'mfd.db'),
+    repair: async () => repair(report.data, line => said.push(line)),
+  };
+};
+
+const identityOf = async (filename: string) => {
+  const database = await openDatabase(filename);
+  try {
+    return {
+      ...(await readIdentity(database, filename)),
+      keys: await database.read('api_key'),
+      domains: await listDomains(database.read),
+    };
+  } finally {
+    await database.close();
+  }
+};
+
+test('a node that is whole stays as it is', async t => {
+  const node = await stoppedNode(t);
+  const before = await identityOf(node.database);
+
+  await node.repair();
+
+  t.is(node.said.at(-1), 'nothing is damaged');
+  t.deepEqual(await identityOf(node.database), before);
+});
+
+test('a record that is not what was written is taken out and named, and all others stay', async t => {
+  const node = await stoppedNode(t);
+  const database = await openDatabase(node.database);
+  const [key] = await database.read('config_record').where({kind: 'api_key'});
+  await database
+    .write('config_record')
+    .where({kind: 'api_key'})
+    .update({fields: key.fields.replace('admin', 'odmin')});
+  await database.close();
+
+  await node.repair();
+
+  t.regex(node.said.join('\n'), new RegExp(`taken out.* api_key ${key.id};`));
+  const {keys, nodeId} = await identityOf(node.database);
+  t.deepEqual(keys, []);
+  t.is(nodeId, node.node_id);
+});
+
+test('of a database that is none any more the certificate still says whose it was, and what was there is kept', async t => {
+  const node = await stoppedNode(t);
+  const garbage = Buffer.alloc(50_000, 'no database');
+  await writeFile(node.database, garbage);
+
+  await node.repair();
+
+  const {nodeId, nodeNo} = await identityOf(node.database);
+  t.deepEqual({nodeId, nodeNo}, {nodeId: node.node_id, nodeNo: 1});
+  const aside = (await readdir(node.data)).find(name => name.startsWith('before-repair-')) ?? '';
+  t.deepEqual(await readFile(join(node.data, aside, 'mfd.db')), garbage);
+});

@@ -1,0 +1,141 @@
+// The outside ledger of configuration: every change that a node has acknowledged, and what may be left of them by the rules of
+// merging (daemon/services/DESIGN.md). It knows when and where each was made, and nothing of stamps.
+
+/** When and where somebody changed something, as whoever asked for it saw it. */
+export interface Made {
+  node: string;
+  /** Wall-clock milliseconds before it was asked for and after it was acknowledged. */
+  from: number;
+  to: number;
+  /** Grows each time that all nodes are seen alike. */
+  epoch: number;
+}
+
+/** Whether `a` is certainly the earlier write of the two. */
+export type Precedes = (a: Made, b: Made) => boolean;
+
+/** Where all clocks are one. */
+export const byTime: Precedes = (a, b) => a.to < b.from;
+
+/** Where clocks are anything: only what a node had seen, or done itself, came before. */
+export const bySight: Precedes = (a, b) => a.epoch < b.epoch || (a.node === b.node && a.to < b.from);
+
+export type RecordKind = 'domain' | 'filter' | 'dkim' | 'key';
+
+export interface NewRecord {
+  kind: RecordKind;
+  id: number;
+  /** Of the domain it belongs to. */
+  parentId?: number;
+  /** What only one live record of the kind may have. Nobody gives it up before all who want it have claimed it. */
+  name?: string;
+  fields?: Record<string, unknown>;
+}
+
+/** All records of one node, by `kind/id`. */
+export type FoundRecords = ReadonlyMap<string, Readonly<Record<string, unknown>>>;
+
+export interface ConfigLedger {
+  created(record: NewRecord, made: Made): void;
+  /** Field `field` of a record has been given a value that it never had before. */
+  wrote(record: string, write: {field: string; value: unknown}, made: Made): void;
+  deleted(record: string, made: Made): void;
+  revoked(record: string): void;
+  /** What was lost, or came back, or is not alike everywhere: a line each. */
+  judge(found: ReadonlyMap<string, FoundRecords>): string[];
+  readonly acknowledged: number;
+}
+
+interface Account extends NewRecord {
+  created: Made;
+  deleted: Made[];
+  isRevoked: boolean;
+  writes: Map<string, {value: unknown; made: Made}[]>;
+}
+
+export const createConfigLedger = (precedes: Precedes): ConfigLedger => {
+  const accounts = new Map<string, Account>();
+  let acknowledged = 0;
+  const accountOf = (record: string): Account => {
+    const account = accounts.get(record);
+    if (!account) throw new Error(`${record} was never created`);
+    return account;
+  };
+  /** Whether the rules leave it live; undefined where that cannot be told from outside. */
+  const isLive = (account: Account, records: FoundRecords): boolean | undefined => {
+    const {kind, name, parentId, created} = account;
+    if (account.deleted.length > 0 || (parentId !== undefined && !records.has(`domain/${parentId}`))) return false;
+    const rivals = [...accounts.values()].filter(other => other !== account && other.kind === kind && other.name === name);
+    const unbeaten = name === undefined ? [] : rivals.filter(rival => !precedes(created, rival.created));
+    if (unbeaten.some(rival => precedes(rival.created, created))) return false;
+    return unbeaten.length === 0 ? true : undefined;
+  };
+
+  const faultsOf = (record: string, account: Account, records: FoundRecords): string[] => {
+    const found = records.get(record);
+    const shouldLive = isLive(account, records);
+    if (shouldLive === false) return found ? [`${record} is back, or was never gone`] : [];
+    if (!found) return shouldLive ? [`${record} is lost`] : [];
+    const wrong = [...account.writes].flatMap(([field, writes]) => {
+      const last = writes.filter(one => !writes.some(other => precedes(one.made, other.made)));
+      const value = JSON.stringify(found[field]);
+      if (last.some(write => JSON.stringify(write.value) === value)) return [];
+      return [`${record} has ${field} ${value}, where ${last.map(write => JSON.stringify(write.value)).join(' or ')} was last`];
+    });
+    if (account.isRevoked && !found.revoked_at) wrong.push(`${record} was revoked and is not`);
+    return wrong;
+  };
+  /** Of many that claimed one name and were not deleted, one has it. */
+  const sharedNames = (records: FoundRecords): string[] => {
+    const claims = new Map<string, [string, Account][]>();
+    for (const [record, account] of accounts) {
+      const name = `${account.kind} ${account.name}`;
+      if (account.name !== undefined) claims.set(name, [...(claims.get(name) ?? []), [record, account]]);
+    }
+    return [...claims].flatMap(([name, claimed]) => {
+      const live = claimed.filter(([record]) => records.has(record)).length;
+      const mayBeNone = claimed.some(([, one]) => one.deleted.length > 0 || isLive(one, records) === false);
+      return live === 1 || (live === 0 && mayBeNone) ? [] : [`${name} is there ${live} times`];
+    });
+  };
+
+  return {
+    get acknowledged() {
+      return acknowledged;
+    },
+    created(record, made) {
+      const writes: Account['writes'] = new Map(
+        Object.entries(record.fields ?? {}).map(([field, value]) => [field, [{value, made}]]),
+      );
+      accounts.set(`${record.kind}/${record.id}`, {...record, created: made, deleted: [], isRevoked: false, writes});
+      acknowledged += 1;
+    },
+    wrote(record, {field, value}, made) {
+      const {writes} = accountOf(record);
+      writes.set(field, [...(writes.get(field) ?? []), {value, made}]);
+      acknowledged += 1;
+    },
+    deleted(record, made) {
+      accountOf(record).deleted.push(made);
+      acknowledged += 1;
+    },
+    revoked(record) {
+      accountOf(record).isRevoked = true;
+      acknowledged += 1;
+    },
+    judge(found) {
+      const [first, ...others] = [...found];
+      if (!first) return [];
+      const [node, records] = first;
+      const wrong = [...accounts].flatMap(([record, account]) => faultsOf(record, account, records));
+      const invented = [...records.keys()].filter(record => !accounts.has(record)).map(record => `${record} was made by nobody`);
+      const different = others.flatMap(([other, itsRecords]) => differences([node, records], [other, itsRecords]));
+      return [...wrong, ...invented, ...sharedNames(records), ...different];
+    },
+  };
+};
+
+const differences = ([one, a]: [string, FoundRecords], [other, b]: [string, FoundRecords]): string[] =>
+  [...new Set([...a.keys(), ...b.keys()])]
+    .filter(record => JSON.stringify(a.get(record)) !== JSON.stringify(b.get(record)))
+    .map(record => `${record} is ${JSON.stringify(a.get(record))} on ${one} and ${JSON.stringify(b.get(record))} on ${other}`);

@@ -1,0 +1,85 @@
+// Nodes that end themselves at every step that makes something durable or tells somebody: before it, and after it.
+import {type CrashPoint, crashPoints} from '../../daemon/services/crash-point.ts';
+import type {ClusterNode} from '../helpers/cluster.ts';
+import {eventually} from '../helpers/eventually.ts';
+import {mfdTestBuildFile} from '../helpers/program.ts';
+import type {Fault, FaultContext} from './fault.ts';
+import {createLane, figuresOf, type Lane} from './lane.ts';
+import type {Random} from './random.ts';
+import {startSite} from './site.ts';
+
+/** Only a node with a peer comes by these. */
+const isOfCluster = (point: CrashPoint): boolean => point.startsWith('outbox-send') || point.startsWith('apply');
+
+const alone = crashPoints.filter(point => !isOfCluster(point));
+/** Side by side: nodes that start leave time for others. */
+const shares = [
+  {names: ['solo'], points: alone.filter((_, n) => n % 2 === 0)},
+  {names: ['solo'], points: alone.filter((_, n) => n % 2 === 1)},
+  {names: ['alpha', 'beta'], points: crashPoints.filter(isOfCluster)},
+];
+const reachedWithinMs = 60_000;
+
+export const crashPointsFault: Fault = {
+  name: 'crash-points',
+  title: `nodes that end at each of ${crashPoints.length} crash points under load`,
+  rounds: 20,
+  shortRounds: 1,
+  pass: 'every point is reached, nothing acknowledged is lost, doubles only between delivery and row',
+
+  async run(context) {
+    const {owner, rounds} = context;
+    const violations: string[] = [];
+    const lanes = await Promise.all(
+      shares.map(async ({names, points}, n) => {
+        const lane = createLane(`c${n}`, await startSite(owner, {names, program: mfdTestBuildFile}));
+        violations.push(...(await allRounds(context, lane, points)));
+        return lane;
+      }),
+    );
+    return {rounds, violations, figures: {points: crashPoints.length, crashes: rounds * crashPoints.length, ...figuresOf(lanes)}};
+  },
+};
+
+const allRounds = async (context: FaultContext, lane: Lane, points: readonly CrashPoint[]): Promise<string[]> => {
+  const [victim] = lane.site.nodes;
+  if (!victim) return ['there is no node'];
+  const violations: string[] = [];
+  let what = 'the beginning';
+  const note = (wrong: string[]) => void violations.push(...wrong.map(line => `${what}: ${line}`));
+  const judgeUnarmed = async (random: Random) => {
+    note([...(await lane.restart([victim])), ...(await lane.judge(random))]);
+    if (lane.isFull) await lane.clear();
+    await victim.stop();
+  };
+
+  await victim.stop();
+  for (const point of points)
+    for (let round = 1; round <= context.rounds; round += 1) {
+      const random = context.randomOf(crashPoints.indexOf(point) * 1000 + round);
+      const mustBeUnarmed = isOfCluster(point) || lane.isFull;
+      if (mustBeUnarmed) await judgeUnarmed(random);
+      const armed = {FAULT_CRASH_AT: `${point}:${random.between(1, mostTimes(point))}`};
+      // What it has to tell its peers a node tells them at once, and then it ends before it is ready.
+      if (isOfCluster(point)) await victim.start(armed).catch(() => {});
+      else note(await lane.restart([victim], armed));
+      if (!mustBeUnarmed) note(await lane.judge(random));
+      what = `${point}, round ${round}`;
+      note(await crash(lane, victim, random));
+      if (round === context.rounds) context.say(`${point}, ${violations.length} violations`);
+    }
+  await judgeUnarmed(context.randomOf(0));
+  return violations;
+};
+
+const crash = async (lane: Lane, victim: ClusterNode, random: Random): Promise<string[]> => {
+  const traffic = lane.startTraffic(random);
+  const isReached = await eventually(() => !victim.isRunning(), reachedWithinMs).catch(() => false);
+  if (!isReached) await victim.stop('SIGKILL');
+  await traffic.stop();
+  await lane.died([victim]);
+  return isReached ? [] : ['the load never came by here'];
+};
+
+/** Of several mails and changes at once, not always the first; and soon all the same. */
+const mostTimes = (point: CrashPoint): number => (/^(spool|held|reply|change)/.test(point) ? 15 : 4);

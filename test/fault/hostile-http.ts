@@ -1,0 +1,156 @@
+// Requests of hostile clients with keys of every kind: each answer is one that the contract or the description declares.
+import {connect} from 'node:tls';
+import {statusOfCode} from '../../shared/fault.ts';
+import {scopes} from '../../shared/scopes.ts';
+import type {ApiAnswer} from '../helpers/api-call.ts';
+import {type ApiNode, createApiNode} from '../helpers/checked-node.ts';
+import {createJudge} from '../helpers/described.ts';
+import {startNode} from '../helpers/node.ts';
+import {startSmtpSink} from '../helpers/smtp-sink.ts';
+import type {Fault} from './fault.ts';
+import {createTally, runHostile} from './hostile.ts';
+import {httpBytes} from './hostile-http-bytes.ts';
+import {createHttpInputs, type PathValues} from './hostile-http-input.ts';
+import {memoryFolder} from './memory-folder.ts';
+import type {Random} from './random.ts';
+
+export const hostileHttp: Fault = {
+  name: 'hostile-http',
+  title: 'generated HTTP input of hostile clients, with keys of every scope',
+  rounds: 100_000,
+  shortRounds: 3000,
+  pass: 'no crash, no 500, no undeclared status, memory flat, a good client served',
+  async run(context) {
+    const config = {log: {level: 'warn'}, smtp: {reverse_lookup: false}};
+    const node = createApiNode(
+      await startNode(context.owner, {config, data: await memoryFolder(context.owner)}),
+      await startSmtpSink(context.owner),
+    );
+    const callers = await keysOf(node);
+    const judge = createJudge((await node.api('GET', 'openapi.yaml')).body.toString());
+    const inputOf = createHttpInputs(judge.document);
+    const victims = await createVictims(node);
+    const statuses = createTally();
+
+    const ask = async (random: Random): Promise<void> => {
+      const {method, path, ...request} = inputOf(random, victims.values);
+      const answer = await node.api(method, path, {key: random.pick(callers), ...request});
+      statuses.add(String(answer.status));
+      const told = `in "${method} ${path}" with ${String(request.body).slice(0, 300)} ${JSON.stringify(request.headers)}`;
+      if (!declared.has(answer.status)) throw new Error(`answered ${answer.status} ${told}`);
+      const {pathname} = new URL(`${node.api_url}/api/v1/${path.replace(/^\//, '')}`);
+      const name = method === 'HEAD' ? undefined : judge.nameOf(method, pathname.replace('/api/v1', ''), answer.status);
+      // Of methods and sizes that no operation has, the description says nothing.
+      const wrong = name === undefined ? '' : judge.faults(name, answer);
+      if (wrong !== '') throw new Error(`${wrong} ${told}`);
+      await victims.replace({method, path, answer});
+    };
+    return runHostile(context, {
+      node,
+      lanes: 24,
+      async session(random) {
+        if (random.chance(0.5)) {
+          const {bytes, inputs} = httpBytes(random, random.pick(callers) ?? '');
+          for (const status of statusesIn(await sendBytes(node, bytes), bytes)) statuses.add(status);
+          return inputs;
+        }
+        for (let left = asked; left > 0; left -= 1) await ask(random);
+        return asked;
+      },
+      good: createGoodReader(node),
+      figures: () => ({statuses: statuses.text()}),
+    });
+  },
+};
+
+/** Requests of one session that are well-formed. */
+const asked = 8;
+
+/** 500 is declared too, and yet never to be seen. */
+const declared = new Set<number>([200, 201, ...Object.values(statusOfCode)].filter(status => status !== 500));
+
+const patienceMs = 20_000;
+
+/** Of every scope, and of every other kind; those that may do most come most often. */
+const keysOf = async (node: ApiNode): Promise<(string | null)[]> => {
+  const {name} = await node.createDomain();
+  const unlimited = {rate_limit_per_minute: 1_000_000};
+  const good = await Promise.all(
+    scopes.map(async scope => node.createKey(scope, {...unlimited, ...(scope === 'domain-admin' && {domain: name})})),
+  );
+  const [revoked, slow] = [
+    await node.createKey('full-admin', unlimited),
+    await node.createKey('full-admin', {rate_limit_per_minute: 1}),
+  ];
+  await node.api('POST', `auth/api-keys/${revoked.id}/revoke`);
+  const full = good.find(({scope}) => scope === 'full-admin')?.key ?? '';
+  return [full, full, full, ...good.map(({key}) => key), revoked.key, slow.key, null, 'mfk_', `${full}x`];
+};
+
+/** What hostile clients may change and delete: there are always some, and never more. */
+const createVictims = async (node: ApiNode) => {
+  const {key: admin} = await node.createKey('full-admin', {rate_limit_per_minute: 1_000_000});
+  const domain = await node.createDomain();
+  const mail = await node.hold({to: `a@${domain.name}`});
+  const values: PathValues = {
+    domainId: domain.id,
+    keyId: (await node.createKey('read-only')).id,
+    nodeId: node.node_id,
+    queueId: mail.queue_id,
+  };
+
+  return {
+    values,
+    async replace({method, path, answer: {status, json}}: {method: string; path: string; answer: ApiAnswer}): Promise<void> {
+      const bare = path.split('?')[0] ?? '';
+      if (status === 201 && (bare === '/domains' || bare === '/auth/api-keys'))
+        await node.api('DELETE', `${bare}/${json.data.id}`, {key: admin});
+      if (status !== 200) return;
+      if (method === 'DELETE' && bare === `/domains/${values.domainId}`) values.domainId = (await node.createDomain()).id;
+      if (method === 'DELETE' && bare === `/auth/api-keys/${values.keyId}`) values.keyId = (await node.createKey('read-only')).id;
+    },
+  };
+};
+
+/** Asks, changes and takes back, as an operator's script does. */
+const createGoodReader = (node: ApiNode) => {
+  const prepared = Promise.all([node.createDomain(), node.createKey('full-admin', {rate_limit_per_minute: 1_000_000})]);
+  let threshold = 0;
+  return async (): Promise<void> => {
+    const [{id}, {key}] = await prepared;
+    threshold = (threshold + 1) % 10;
+    const put = await node.api('PUT', `domains/${id}`, {key, body: {quarantine_threshold: threshold}});
+    const got = await node.api('GET', `domains/${id}`, {key});
+    const list = await node.api('GET', 'mail/quarantine', {key});
+    if (put.status !== 200 || got.json.data?.quarantine_threshold !== threshold || list.status !== 200)
+      throw new Error(`${put.status} ${got.status} ${list.status} ${got.body}`);
+  };
+};
+
+/** One connection: all bytes, then the end. The server has to end it too. */
+const sendBytes = async ({api_url}: ApiNode, bytes: Buffer): Promise<string> =>
+  new Promise((resolve, reject) => {
+    const socket = connect({host: '127.0.0.1', port: Number(new URL(api_url).port), rejectUnauthorized: false});
+    let received = '';
+    const timer = setTimeout(() => {
+      reject(new Error(`hung ${shown(bytes)}: ${received.slice(-300)}`));
+      socket.destroy();
+    }, patienceMs);
+    socket.on('error', () => undefined);
+    socket.on('data', (chunk: Buffer) => {
+      received += chunk.toString('latin1');
+    });
+    socket.on('close', () => {
+      clearTimeout(timer);
+      resolve(received);
+    });
+    socket.end(bytes);
+  });
+
+const shown = (bytes: Buffer) => `in ${JSON.stringify(bytes.subarray(0, 600).toString('latin1'))}`;
+
+const statusesIn = (received: string, bytes: Buffer): string[] =>
+  [...received.matchAll(/^HTTP\/1\.1 (\d{3}) /gm)].map(([, status = '']) => {
+    if (status !== '100' && !declared.has(Number(status))) throw new Error(`answered ${status} ${shown(bytes)}`);
+    return status;
+  });

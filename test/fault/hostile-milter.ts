@@ -1,0 +1,116 @@
+// Packets that no Postfix would send to its milter, and lookups that it would not make: an answer, or the end of the connection.
+import {mkdir} from 'node:fs/promises';
+import {connect, type NetConnectOpts} from 'node:net';
+import {join} from 'node:path';
+import {createNetstringReader, netstring} from '../../daemon/mail/netstring.ts';
+import {startMailNode} from '../helpers/mail-node.ts';
+import {connectPeer} from '../helpers/milter.ts';
+import type {Fault} from './fault.ts';
+import {createTally, runHostile} from './hostile.ts';
+import {milterBytes, socketmapBytes} from './hostile-milter-input.ts';
+import {memoryFolder} from './memory-folder.ts';
+
+export const hostileMilter: Fault = {
+  name: 'hostile-milter',
+  title: 'generated milter packets and socketmap lookups',
+  rounds: 100_000,
+  shortRounds: 3000,
+  pass: 'no crash, no internal error, no undeclared answer, memory flat, a good client served',
+  async run(context) {
+    const folder = await memoryFolder(context.owner);
+    const [milter, tables, noPostfix] = ['milter.sock', 'tables.sock', 'postfix'].map(name => join(folder, name)) as [
+      string,
+      string,
+      string,
+    ];
+    await mkdir(noPostfix);
+    const node = await startMailNode(context.owner, {
+      data: join(folder, 'data'),
+      config: {
+        log: {level: 'error'},
+        smtp: {max_size: '128K'},
+        postfix: {
+          milter_listen: `unix:${milter}`,
+          socketmap_listen: `unix:${tables}`,
+          config_dir: noPostfix,
+          reconcile_interval: 86_400,
+        },
+      },
+    });
+    const answers = createTally();
+
+    return runHostile(context, {
+      node,
+      lanes: 24,
+      async session(random) {
+        const isLookup = random.chance(0.25);
+        const {bytes, inputs} = isLookup ? socketmapBytes(random) : milterBytes(random);
+        const received = await exchange({path: isLookup ? tables : milter}, bytes, random.chance(0.1));
+        for (const answer of isLookup ? lookupsIn(received) : repliesIn(received)) {
+          answers.add(answer);
+          if (/Local error|internal|SQLITE/.test(answer))
+            throw new Error(`answered ${answer} in ${JSON.stringify(bytes.subarray(0, 600).toString('latin1'))}`);
+        }
+        return inputs;
+      },
+      good: async () => {
+        const peer = await connectPeer({path: milter});
+        const {answers: said} = await peer.mail({to: ['ben@example.com']});
+        peer.destroy();
+        const found = lookupsIn(await exchange({path: tables}, netstring('relay_domains example.com'), false)).join();
+        if (said.at(-1)?.letter !== 'a' || found !== 'OK') throw new Error(`${JSON.stringify(said)} ${found}`);
+      },
+      // There is no Postfix where the configuration says: what is asked here is not asked of one.
+      expectedErrors: /queue could not be looked at/,
+      figures: () => ({answers: answers.text()}),
+    });
+  },
+};
+
+const patienceMs = 20_000;
+
+/** All bytes, then the end, or a break. The other side has to end it too. */
+const exchange = async (to: NetConnectOpts, bytes: Buffer, isBrokenOff: boolean): Promise<Buffer> =>
+  new Promise((resolve, reject) => {
+    const socket = connect(to);
+    const chunks: Buffer[] = [];
+    const timer = setTimeout(() => {
+      reject(new Error(`hung in ${JSON.stringify(bytes.subarray(0, 600).toString('latin1'))}`));
+      socket.destroy();
+    }, patienceMs);
+    socket.on('error', () => undefined);
+    socket.on('data', (chunk: Buffer) => chunks.push(chunk));
+    socket.on('close', () => {
+      clearTimeout(timer);
+      resolve(Buffer.concat(chunks));
+    });
+    if (isBrokenOff) socket.write(bytes, () => socket.destroy());
+    else socket.end(bytes);
+  });
+
+/** What a milter may say (libmilter's SMFIR_*), as letters; a reply code with its first word. */
+const repliesIn = (received: Buffer): string[] => {
+  const replies: string[] = [];
+  let rest = received;
+  while (rest.length >= 4 && rest.length >= 4 + rest.readUInt32BE(0)) {
+    const size = rest.readUInt32BE(0);
+    const letter = String.fromCharCode(rest[4] ?? 0);
+    const data = rest.subarray(5, 4 + size).toString('latin1');
+    if (!'Ocaydrthimq'.includes(letter)) throw new Error(`answered a frame ${JSON.stringify(letter + data)}`);
+    if (letter === 'y' && !/^[45]\d\d [45]\.\d+\.\d+ .*\0$/.test(data)) throw new Error(`answered ${JSON.stringify(data)}`);
+    replies.push(letter === 'y' ? (/Local error/.exec(data)?.[0] ?? data.slice(0, 3)) : letter);
+    rest = rest.subarray(4 + size);
+  }
+  return replies;
+};
+
+/** socketmap_table(5). */
+const lookupsIn = (received: Buffer): string[] =>
+  createNetstringReader(1_000_000)
+    .push(received)
+    .map(reply => {
+      const text = reply.toString();
+      const word = /^(OK|NOTFOUND|TEMP|TIMEOUT|PERM) /.exec(text)?.[1];
+      if (word === undefined) throw new Error(`answered ${JSON.stringify(text.slice(0, 200))}`);
+      return word === 'TEMP' ? text : word;
+    });

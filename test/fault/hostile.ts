@@ -1,0 +1,162 @@
+// What the faults of hostile input share: lanes that send it, a good client beside them, and what a daemon must not do meanwhile.
+import {readFile} from 'node:fs/promises';
+import {setTimeout as delay} from 'node:timers/promises';
+import type {TestNode} from '../helpers/node.ts';
+import type {FaultContext, FaultReport} from './fault.ts';
+import type {Random} from './random.ts';
+
+export interface Hostility {
+  node: Pick<TestNode, 'pid' | 'log' | 'isRunning'>;
+  /** Sessions under way at one time. */
+  lanes: number;
+  /** Sends some inputs, and says how many they were. What it throws is a violation. */
+  session(random: Random): Promise<number>;
+  /** What a client that means well asks for again and again; rejects when it does not get it. */
+  good(): Promise<void>;
+  /** Lines of the log that are errors and to be expected all the same. */
+  expectedErrors?: RegExp;
+  figures?(): Record<string, number | string>;
+}
+
+/** Who is asked all the time by everybody else may take a little longer, and must not be turned away. */
+const goodPauseMs = 50;
+const sampleMs = 250;
+const reportedViolations = 20;
+
+export const runHostile = async (
+  {rounds, isShort, randomOf, say}: FaultContext,
+  {node, lanes, session, good, expectedErrors, figures}: Hostility,
+): Promise<FaultReport> => {
+  const violations = createViolations(say);
+  const memory: MemorySample[] = [];
+  const servedMs: number[] = [];
+  let inputs = 0;
+  let begun = 0;
+  let isOver = false;
+
+  const attack = async (): Promise<void> => {
+    while (inputs < rounds && node.isRunning()) {
+      const number = begun;
+      begun += 1;
+      try {
+        const sent = await within(session(randomOf(number)), 'the session hung');
+        inputs += sent;
+      } catch (error) {
+        inputs += 1;
+        violations.add(`session ${number}: ${error instanceof Error ? error.message : String(error)}`);
+      }
+    }
+  };
+  const beGood = async (): Promise<void> => {
+    while (!isOver) {
+      const startedAt = performance.now();
+      await within(good(), 'it hung').catch(error => violations.add(`the good client was not served: ${String(error)}`));
+      servedMs.push(performance.now() - startedAt);
+      await delay(goodPauseMs);
+    }
+  };
+  const watch = async (): Promise<void> => {
+    for (let saidAt = 0; !isOver && node.isRunning(); await delay(sampleMs)) {
+      memory.push({inputs, mebibytes: await residentMebibytes(node.pid())});
+      if (inputs - saidAt < rounds / 10) continue;
+      saidAt = inputs;
+      say(`${inputs} inputs, ${memory.at(-1)?.mebibytes.toFixed(0)} MiB`);
+    }
+  };
+
+  const beside = Promise.all([beGood(), watch()]);
+  await Promise.all(Array.from({length: lanes}, attack));
+  isOver = true;
+  await beside;
+
+  if (!node.isRunning()) violations.add('the daemon ended');
+  for (const line of wrongLines(node.log(), expectedErrors)) violations.add(`logged: ${line}`);
+  const {growth, text} = growthOf(memory, rounds);
+  if (!isShort && growth > 1.2) violations.add(`memory is not flat: ${text}`);
+  return {
+    rounds: inputs,
+    violations: violations.all(),
+    figures: {
+      sessions: begun,
+      'MiB after warm-up and at the end': text,
+      'good client': `${servedMs.length} times`,
+      'p99 ms': percentile(servedMs, 0.99),
+      ...figures?.(),
+    },
+  };
+};
+
+/** Longer than anything a node may take; what has no end would keep the whole run from its own. */
+const longestMs = 60_000;
+
+const within = async <T>(work: Promise<T>, otherwise: string): Promise<T> => {
+  const over = new AbortController();
+  const late = delay(longestMs, undefined, {signal: over.signal}).then(() => Promise.reject(new Error(otherwise)));
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    over.abort();
+    late.catch(() => undefined);
+  }
+};
+
+export const percentile = (values: readonly number[], share: number): number => {
+  const sorted = [...values].sort((a, b) => a - b);
+  return Math.round(sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0);
+};
+
+/** How often something was seen, most often first, as one word of a table. */
+export const createTally = () => {
+  const counts = new Map<string, number>();
+  return {
+    add: (what: string) => void counts.set(what, (counts.get(what) ?? 0) + 1),
+    text: () =>
+      [...counts]
+        .sort(([, a], [, b]) => b - a)
+        .map(([what, count]) => `${what}×${count}`)
+        .join(' '),
+  };
+};
+
+/** One kind of violation may happen ten thousand times: each is told once, with how often. */
+const createViolations = (say: (line: string) => void) => {
+  const counts = new Map<string, {first: string; count: number}>();
+  return {
+    add(text: string) {
+      const kind = (text.split(' in "')[0] ?? '').replace(/\d+/g, '#').slice(0, 200);
+      const seen = counts.get(kind) ?? {first: text.slice(0, 1000), count: 0};
+      if (seen.count === 0) say(seen.first);
+      seen.count += 1;
+      counts.set(kind, seen);
+    },
+    all: () =>
+      [...counts.values()]
+        .slice(0, reportedViolations)
+        .map(({first, count}) => (count === 1 ? first : `${first} (and ${count - 1} more like it)`)),
+  };
+};
+
+/** Errors, and what no logger wrote: a warning of the runtime, a stack trace. */
+const wrongLines = (log: string, expected?: RegExp): string[] =>
+  log.split('\n').filter(line => line !== '' && (!line.startsWith('{') || /"level":[56]0/.test(line)) && !expected?.test(line));
+
+interface MemorySample {
+  inputs: number;
+  mebibytes: number;
+}
+
+const residentMebibytes = async (pid: number): Promise<number> => {
+  const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '');
+  return Number(/^VmRSS:\s+(\d+)/m.exec(status)?.[1] ?? 0) / 1024;
+};
+
+/** By the medians of the third and of the last tenth of all inputs: what comes before is the heap finding its size. */
+const growthOf = (samples: MemorySample[], rounds: number): {growth: number; text: string} => {
+  const within = (from: number, to: number) =>
+    percentile(
+      samples.filter(({inputs}) => inputs >= from * rounds && inputs < to * rounds).map(({mebibytes}) => mebibytes),
+      0.5,
+    );
+  const [warm, middle, end] = [within(0.2, 0.3), within(0.5, 0.6), within(0.9, 2)];
+  return {growth: warm > 0 ? end / warm : 1, text: `${warm} ${middle} ${end}`};
+};

@@ -1,0 +1,158 @@
+// Looks at all that a site has, after something was done to it, and holds it against what the world outside was told.
+import {readdir} from 'node:fs/promises';
+import {join} from 'node:path';
+import {openDatabase} from '../../daemon/store/database.ts';
+import type {HeldMail} from '../../shared/held-mail.ts';
+import type {ApiAnswer} from '../helpers/api-call.ts';
+import type {ClusterNode} from '../helpers/cluster.ts';
+import {eventually} from '../helpers/eventually.ts';
+import {splitTrace} from '../helpers/mail-node.ts';
+import type {ConfigurationFound} from './configuration-ledger.ts';
+import type {Random} from './random.ts';
+import type {Site} from './site.ts';
+import type {Trial} from './trial.ts';
+
+interface Needs {
+  site: Site;
+  trial: Trial;
+  random: Random;
+}
+
+/** What several nodes need to hear of each other again, on a busy machine. */
+const settleMs = 20_000;
+const samples = 3;
+
+/** Nothing may be under way. Resolves with a line for everything that is wrong. */
+export const inspect = async (needs: Needs): Promise<string[]> => {
+  const {site, trial, random} = needs;
+  const wrong = trial.strange.splice(0);
+  await site.converged(settleMs);
+  const held = await everythingHeld(site, random.pick(site.nodes));
+  trial.ledger.listed(held);
+  trial.noteDeliveries(site);
+  trial.held.splice(0, trial.held.length, ...held.map(({node_id, queue_id}) => ({node_id, queue_id})));
+
+  const found = await Promise.all(site.nodes.map(async node => configurationOf(site, trial, node)));
+  const [first = {values: new Map()}, ...others] = found;
+  wrong.push(
+    ...trial.ledger.judge({held, delivered: trial.delivered, ...first}),
+    ...others.flatMap(trial.ledger.judgeConfiguration),
+  );
+  for (const node of site.nodes) wrong.push(...(await wrongFiles(node, held)), ...(await wrongDatabase(node)));
+  wrong.push(...(await wrongBodies(needs, held)), ...(await wrongEnds(needs)), ...(await wrongKeys(needs, first)));
+  return wrong;
+};
+
+/** As this node tells of all nodes, and as many as each of them tells of. */
+const everythingHeld = async (site: Site, node: ClusterNode): Promise<HeldMail[]> => {
+  const page = async (from: ClusterNode, query: string) => {
+    const {status, json, headers, body} = await site.ask(from, 'GET', `mail/quarantine?${query}`);
+    if (status !== 200) throw new Error(`GET /mail/quarantine of ${from.node_id}: ${status} ${body}`);
+    return {mails: json.data as HeldMail[], total: Number(headers['x-total-count']), isWhole: json.message === 'OK'};
+  };
+
+  return eventually(async () => {
+    const totals = await Promise.all(site.nodes.map(async from => page(from, 'limit=1')));
+    const mails: HeldMail[] = [];
+    for (const {total} = totals[0] ?? {total: 0}; mails.length < total; ) {
+      const {mails: more, isWhole} = await page(node, `limit=1000&offset=${mails.length}`);
+      if (!isWhole || more.length === 0) return undefined;
+      mails.push(...more);
+    }
+    return totals.every(({total, isWhole}) => isWhole && total === mails.length) && mails;
+  }, settleMs);
+};
+
+const configurationOf = async (site: Site, {name}: Trial, node: ClusterNode): Promise<ConfigurationFound> => {
+  const list = async (path: string) => {
+    const {status, json, body} = await site.ask(node, 'GET', path);
+    if (status !== 200) throw new Error(`GET ${path} of ${node.node_id}: ${status} ${body}`);
+    return json.data as {id: number; name: string; revoked_at?: string | null; tenant_id?: number | null}[];
+  };
+  const domains = await list('domains');
+  const keys = await list('auth/api-keys');
+  const owners = new Map([...site.domainIds].map(([nodeId, id]) => [id, nodeId]));
+
+  const values = domains.flatMap(({id, tenant_id}): [string, number][] =>
+    owners.has(id) ? [[`tenant of ${owners.get(id)}`, tenant_id ?? 0]] : [],
+  );
+  const records = new Map<string, boolean>();
+  // What was asked for once and is there twice is there under a name that nobody asked for.
+  const add = (record: string, isGood: boolean) => records.set(records.has(record) ? `${record}, a second one,` : record, isGood);
+  for (const domain of domains) if (domain.name.endsWith(`.${name}.test`)) add(domain.name, true);
+  for (const key of keys) if (key.name.startsWith(`${name} `)) add(key.name, key.revoked_at === null);
+  return {values: new Map(values), records};
+};
+
+/** Every mail that is listed has a file, every file is listed, and nothing was left lying about. */
+const wrongFiles = async ({data, node_id}: ClusterNode, held: readonly HeldMail[]): Promise<string[]> => {
+  const listed = held.filter(mail => mail.node_id === node_id).map(({queue_id}) => queue_id);
+  const files = await readdir(join(data, 'spool', 'held'));
+  const left = [...(await readdir(join(data, 'spool', 'tmp'))), ...(await readdir(join(data, 'spool', 'damaged')))];
+  return [
+    ...listed.filter(id => !files.includes(id)).map(id => `${node_id}/${id} is listed and has no file`),
+    ...files.filter(id => !listed.includes(id)).map(id => `${node_id}/${id} has a file and is not listed`),
+    ...left.map(file => `${node_id} left ${file} in tmp or damaged`),
+  ];
+};
+
+const wrongDatabase = async ({data, node_id}: ClusterNode): Promise<string[]> => {
+  const database = await openDatabase(join(data, 'mfd.db'));
+  try {
+    const rows = (await database.read.raw('PRAGMA integrity_check')) as {integrity_check: string}[];
+    return rows
+      .map(row => row.integrity_check)
+      .filter(text => text !== 'ok')
+      .map(text => `${node_id}: integrity_check: ${text}`);
+  } finally {
+    await database.close();
+  }
+};
+
+const some = <T>(random: Random, items: readonly T[]): T[] =>
+  items.length === 0 ? [] : Array.from({length: samples}, () => random.pick(items));
+
+/** A node whose owner has no time for it says so, and to try again. */
+const patiently = async (ask: () => Promise<ApiAnswer>): Promise<ApiAnswer> =>
+  eventually(async () => {
+    const answer = await ask();
+    return answer.status !== 503 && answer;
+  }, settleMs);
+
+const wrongBodies = async ({site, trial, random}: Needs, held: readonly HeldMail[]): Promise<string[]> => {
+  const wrong: string[] = [];
+  for (const {node_id, queue_id, subject} of some(random, held)) {
+    const node = random.pick(site.nodes);
+    const {status, body} = await patiently(async () => site.ask(node, 'GET', `mail/quarantine/${node_id}/${queue_id}/body`));
+    const isRight = status === 200 && splitTrace(body).rest.equals(Buffer.from(trial.ledger.rawOf(subject) ?? ''));
+    if (!isRight) wrong.push(`the body of ${node_id}/${queue_id} (${subject}) is not what was sent: ${status}`);
+  }
+  return wrong;
+};
+
+/** What was done stays done: the same once more changes nothing, and the opposite is refused. */
+const wrongEnds = async ({site, trial, random}: Needs): Promise<string[]> => {
+  const wrong: string[] = [];
+  for (const {queueId, nodeId, action} of some(random, trial.ledger.ends())) {
+    const path = `mail/quarantine/${nodeId}/${queueId}`;
+    const node = random.pick(site.nodes);
+    const again = await patiently(async () => site.ask(node, 'POST', `${path}/${action}`));
+    const opposite = await patiently(async () =>
+      site.ask(node, 'POST', `${path}/${action === 'release' ? 'discard' : 'release'}`),
+    );
+    if (again.status !== 200 || again.json.data.already !== true || opposite.status !== 409)
+      wrong.push(`after its ${action}, ${nodeId}/${queueId} answers ${again.status} ${again.body} and ${opposite.status}`);
+  }
+  return wrong;
+};
+
+/** A key that is good opens the door at any node, and one that is not opens none. */
+const wrongKeys = async ({site, trial, random}: Needs, {records}: ConfigurationFound): Promise<string[]> => {
+  const wrong: string[] = [];
+  for (const [name, key] of some(random, [...trial.keys])) {
+    const {status} = await random.pick(site.nodes).api('GET', 'auth/me', {key});
+    if (status !== (records?.get(name) ? 200 : 401))
+      wrong.push(`${name} is ${records?.get(name) ? 'good' : 'ended'}, and answers ${status}`);
+  }
+  return wrong;
+};

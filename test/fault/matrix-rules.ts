@@ -1,0 +1,138 @@
+// The contract's tables of scopes and of errors, as what each caller has to be answered. A route that is not here is refused to
+// everybody, which no route is: it fails.
+import {type Scope, scopes} from '../../shared/scopes.ts';
+
+/** Whose the thing is that a request names. */
+export const targets = ['own', 'other', 'deleted', 'unknown'] as const;
+export type Target = (typeof targets)[number];
+
+/** What is in the way of a key, before its scope is. */
+export const badKeys = {
+  none: '401 key_missing',
+  malformed: '401 key_invalid',
+  unissued: '401 key_invalid',
+  deleted: '401 key_invalid',
+  revoked: '401 key_revoked',
+  expired: '401 key_expired',
+} as const;
+export type BadKey = keyof typeof badKeys;
+
+export type Caller =
+  | {kind: 'bad'; why: BadKey; scope: Scope}
+  | {kind: 'good'; scope: Scope}
+  /** A domain-admin key whose domain is gone, and one whose domain has a successor of the same name. */
+  | {kind: 'orphan'; hasSuccessor: boolean};
+
+export interface Rule {
+  permitted: readonly Scope[];
+  /** No key is asked for. */
+  isPublic?: true;
+  /** A domain-admin key whose domain is gone may do this, and nothing else. */
+  isForOrphans?: true;
+  /** To whoever may, and reaches all; only the targets that the request can name. */
+  answers: Partial<Record<Target, string>>;
+  /** To a key that reaches its own domain only, of what belongs to another. */
+  beyondReach?: string;
+  /** What is there before is not there after. */
+  isDestructive?: true;
+}
+
+const everyone = scopes;
+const readers: Scope[] = ['read-only', 'full-admin'];
+const domainReaders: Scope[] = ['read-only', 'domain-admin', 'full-admin'];
+const domainWriters: Scope[] = ['domain-admin', 'full-admin'];
+const admins: Scope[] = ['full-admin'];
+const actors: Scope[] = ['quarantine-only', 'domain-admin', 'full-admin'];
+
+const gone = '404 not_found';
+const ofNothing = {own: '200'};
+const ofDomain = {own: '200', other: '200', deleted: gone, unknown: gone};
+const inDomain = {own: '201', other: '201', deleted: gone, unknown: gone};
+/** Mail stays when its domain goes. */
+const ofMail = {own: '200', other: '200', deleted: '200', unknown: gone};
+const ofKey = {own: '200', unknown: gone};
+const ofLists = {own: '200 some', other: '200 some', deleted: '200 some', unknown: '200 none'};
+const bulk = (state: string) => ({own: `200 ${state}`, other: `200 ${state}`, deleted: `200 ${state}`, unknown: '200 not_found'});
+
+export const rules: Record<string, Rule> = {
+  'GET /openapi.yaml': {permitted: everyone, isPublic: true, answers: ofNothing},
+  'GET /auth/me': {permitted: everyone, isForOrphans: true, answers: ofNothing},
+  'GET /auth/api-keys': {permitted: readers, answers: ofNothing},
+  'POST /auth/api-keys': {permitted: admins, answers: {own: '201'}},
+  'POST /auth/api-keys/:id/revoke': {permitted: admins, answers: ofKey, isDestructive: true},
+  'DELETE /auth/api-keys/:id': {permitted: admins, answers: ofKey, isDestructive: true},
+  'GET /domains': {permitted: domainReaders, answers: ofNothing},
+  'POST /domains': {permitted: admins, answers: {own: '201'}},
+  'GET /domains/:id': {permitted: domainReaders, answers: ofDomain, beyondReach: gone},
+  'PUT /domains/:id': {permitted: domainWriters, answers: ofDomain, beyondReach: gone},
+  'DELETE /domains/:id': {permitted: domainWriters, answers: ofDomain, beyondReach: gone, isDestructive: true},
+  'GET /domains/:id/filters': {permitted: domainReaders, answers: ofDomain, beyondReach: gone},
+  'POST /domains/:id/filters': {permitted: domainWriters, answers: inDomain, beyondReach: gone},
+  'DELETE /domains/:id/filters/:filter_id': {permitted: domainWriters, answers: ofDomain, beyondReach: gone, isDestructive: true},
+  'GET /domains/:id/dkim-keys': {permitted: domainReaders, answers: ofDomain, beyondReach: gone},
+  'POST /domains/:id/dkim-keys': {permitted: domainWriters, answers: inDomain, beyondReach: gone},
+  'DELETE /domains/:id/dkim-keys/:selector': {
+    permitted: domainWriters,
+    answers: ofDomain,
+    beyondReach: gone,
+    isDestructive: true,
+  },
+  'GET /mail/quarantine': {permitted: everyone, answers: ofLists, beyondReach: '200 none'},
+  'GET /mail/quarantine/summary': {permitted: everyone, answers: ofLists, beyondReach: '200 none'},
+  'GET /mail/quarantine/:node_id/:queue_id': {permitted: everyone, answers: ofMail, beyondReach: gone},
+  'GET /mail/quarantine/:node_id/:queue_id/body': {permitted: everyone, answers: ofMail, beyondReach: gone},
+  'POST /mail/quarantine/release': {
+    permitted: actors,
+    answers: {...bulk('released'), deleted: '200 delivery_failed'},
+    beyondReach: '200 not_found',
+    isDestructive: true,
+  },
+  'POST /mail/quarantine/discard': {
+    permitted: actors,
+    answers: bulk('discarded'),
+    beyondReach: '200 not_found',
+    isDestructive: true,
+  },
+  'POST /mail/quarantine/:node_id/:queue_id/release': {
+    permitted: actors,
+    answers: {...ofMail, deleted: '502 delivery_failed'},
+    beyondReach: gone,
+    isDestructive: true,
+  },
+  'POST /mail/quarantine/:node_id/:queue_id/discard': {
+    permitted: actors,
+    answers: ofMail,
+    beyondReach: gone,
+    isDestructive: true,
+  },
+  'GET /cluster/status': {permitted: readers, answers: ofNothing},
+  'GET /cluster/drift': {permitted: readers, answers: ofNothing},
+  'POST /cluster/tokens': {permitted: admins, answers: {own: '201'}},
+  'DELETE /cluster/nodes/:node_id': {permitted: admins, answers: {own: '409 conflict', unknown: '404 unknown_node'}},
+  'GET /audit': {permitted: readers, answers: ofNothing},
+  'GET /events': {permitted: everyone, answers: ofNothing},
+};
+
+const keysOfNobody = ['none', 'malformed', 'unissued'] as const;
+const keysOfOld = ['deleted', 'revoked', 'expired'] as const;
+
+export const callers: Caller[] = [
+  ...keysOfNobody.map((why): Caller => ({kind: 'bad', why, scope: 'full-admin'})),
+  ...scopes.flatMap(scope => keysOfOld.map((why): Caller => ({kind: 'bad', why, scope}))),
+  ...scopes.map((scope): Caller => ({kind: 'good', scope})),
+  {kind: 'orphan', hasSuccessor: false},
+  {kind: 'orphan', hasSuccessor: true},
+];
+
+/** `403` is told apart by what it demands. */
+export const refusal = '403 insufficient_scope';
+
+export const expectedOf = (rule: Rule, caller: Caller, target: Target): string => {
+  const answer = rule.answers[target] ?? refusal;
+  if (rule.isPublic) return answer;
+  if (caller.kind === 'bad') return badKeys[caller.why];
+  if (caller.kind === 'orphan') return rule.isForOrphans ? answer : refusal;
+  if (!rule.permitted.includes(caller.scope)) return refusal;
+  const isBeyond = caller.scope === 'domain-admin' && target !== 'own' && rule.beyondReach !== undefined;
+  return isBeyond ? (rule.beyondReach ?? answer) : answer;
+};

@@ -1,0 +1,129 @@
+// What the cells of the matrix are about: domains with all that belongs to them, keys of every kind, and held mail.
+
+import {generateApiKey} from '../../shared/api-key-value.ts';
+import type {Domain} from '../../shared/domain.ts';
+import type {MailReference} from '../../shared/held-mail.ts';
+import {type Scope, scopes} from '../../shared/scopes.ts';
+import type {ApiNode} from '../helpers/checked-node.ts';
+import {connect} from '../helpers/smtp-client.ts';
+import type {BadKey, Caller, Target} from './matrix-rules.ts';
+
+export interface DomainThings {
+  domain: Domain;
+  filterId: number;
+  selector: string;
+  mail: MailReference;
+  /** A key that is nobody's caller. */
+  keyId: number;
+}
+
+export interface World {
+  things: Record<Target, DomainThings>;
+  keyOf(caller: Caller): string | null;
+  /** The same as `things[target]`, for a request that takes something away, and the key of a caller who may. */
+  fresh(target: Target, caller: Caller): Promise<{things: DomainThings; key: string | null}>;
+}
+
+/** As long as it takes for the keys that expire to expire. */
+const expiryMs = 2000;
+
+export const createWorld = async (node: ApiNode): Promise<World> => {
+  const post = createMailer(node);
+  const must = async (method: string, path: string, body?: unknown) => {
+    const {status, json} = await node.api(method, path, {body});
+    if (status >= 300) throw new Error(`${method} ${path}: ${status} ${JSON.stringify(json)}`);
+    return json.data;
+  };
+  const furnish = async (fields: Partial<Domain> = {}): Promise<DomainThings> => {
+    const domain = await node.createDomain(fields);
+    const [filter, mail, key] = await Promise.all([
+      must('POST', `domains/${domain.id}/filters`, {action: 'block', match: 'sender', pattern: 'x@bad.test'}),
+      post(domain.name),
+      node.createKey('read-only'),
+      must('POST', `domains/${domain.id}/dkim-keys`, {selector: 'standing', algorithm: 'ed25519'}),
+    ]);
+    return {domain, filterId: filter.id, selector: 'standing', mail, keyId: key.id};
+  };
+  const take = async (target: Target): Promise<DomainThings> => {
+    if (target === 'unknown') return unknown(node.node_id);
+    const things = await furnish();
+    if (target === 'deleted') await must('DELETE', `domains/${things.domain.id}`);
+    return things;
+  };
+
+  const expireAt = Date.now() + expiryMs;
+  const [own, other, deleted] = [await take('own'), await take('other'), await take('deleted')];
+  const things = {own, other, deleted, unknown: unknown(node.node_id)};
+  const boundTo = (scope: Scope, domain: Domain) => (scope === 'domain-admin' ? {domain: domain.name} : {});
+
+  const keys = new Map<string, string | null>();
+  const keep = (caller: Caller, key: string | null) => void keys.set(JSON.stringify(caller), key);
+  for (const scope of scopes) {
+    const create = async (more: object = {}) =>
+      node.createKey(scope, {...boundTo(scope, own.domain), rate_limit_per_minute: 1_000_000, ...more});
+    const bad = (why: BadKey, key: string | null) => keep({kind: 'bad', why, scope}, key);
+    keep({kind: 'good', scope}, (await create()).key);
+    const [revoked, removed] = [await create(), await create()];
+    await must('POST', `auth/api-keys/${revoked.id}/revoke`);
+    await must('DELETE', `auth/api-keys/${removed.id}`);
+    bad('none', null);
+    bad('malformed', `${removed.key.slice(0, -1)}${removed.key.endsWith('a') ? 'b' : 'a'}`);
+    bad('unissued', generateApiKey());
+    bad('deleted', removed.key);
+    bad('revoked', revoked.key);
+    bad('expired', (await create({expires_at: new Date(Math.max(expireAt, Date.now() + 500)).toISOString()})).key);
+  }
+  for (const hasSuccessor of [false, true]) {
+    const domain = await node.createDomain();
+    keep(
+      {kind: 'orphan', hasSuccessor},
+      (await node.createKey('domain-admin', {domain: domain.name, rate_limit_per_minute: 1_000_000})).key,
+    );
+    await must('DELETE', `domains/${domain.id}`);
+    if (hasSuccessor) await node.createDomain({name: domain.name});
+  }
+  await new Promise(resolve => setTimeout(resolve, Math.max(expireAt, Date.now() + 500) - Date.now() + 50));
+
+  const keyOf = (caller: Caller) => keys.get(JSON.stringify(caller)) ?? null;
+  return {
+    things,
+    keyOf,
+    async fresh(target, caller) {
+      const taken = await take(target);
+      const isBound = caller.kind === 'good' && caller.scope === 'domain-admin' && target === 'own';
+      const key = isBound ? (await node.createKey('domain-admin', {domain: taken.domain.name})).key : keyOf(caller);
+      return {things: taken, key};
+    },
+  };
+};
+
+const unknown = (node_id: string): DomainThings => ({
+  domain: {id: 4_000_000_042, name: 'never.test'} as Domain,
+  filterId: 4_000_000_042,
+  selector: 'never',
+  mail: {node_id, queue_id: 'neverKnown1'},
+  keyId: 4_000_000_042,
+});
+
+/** Mails that are held, all over one connection, in turns. */
+const createMailer = (node: ApiNode) => {
+  const client = connect(node.smtpPort).then(async opened => {
+    await opened.cmd('EHLO client.test');
+    return opened;
+  });
+  let turn: Promise<unknown> = client;
+  const send = async (name: string): Promise<MailReference> => {
+    const {cmd, data} = await client;
+    await cmd('MAIL FROM:<sender@outside.test>');
+    await cmd(`RCPT TO:<a@${name}>`);
+    const {code, text} = await data(`Subject: of ${name}\r\nX-Spam-Score: 8\r\n\r\nbody\r\n`);
+    const queue_id = / queued as (\w+)$/.exec(text)?.[1];
+    if (queue_id === undefined) throw new Error(`not held: ${code} ${text}`);
+    return {node_id: node.node_id, queue_id};
+  };
+  return async (name: string): Promise<MailReference> => {
+    const mine = turn.then(async () => send(name));
+    turn = mine.catch(() => undefined);
+    return mine;
+  };
+};

@@ -1,0 +1,217 @@
+// Who may do what to whose: every route of the real router, asked by every kind of key, about everything a request can name.
+import {isDeepStrictEqual} from 'node:util';
+import type {Scope} from '../../shared/scopes.ts';
+import type {ApiAnswer} from '../helpers/api-call.ts';
+import {type ApiRoute, apiRoutes} from '../helpers/api-routes.ts';
+import {type ApiNode, createApiNode} from '../helpers/checked-node.ts';
+import {startNode} from '../helpers/node.ts';
+import {startSmtpSink} from '../helpers/smtp-sink.ts';
+import type {Fault} from './fault.ts';
+import {createTally, percentile} from './hostile.ts';
+import {type Caller, callers, expectedOf, type Rule, refusal, rules, type Target, targets} from './matrix-rules.ts';
+import {createWorld, type DomainThings, type World} from './matrix-world.ts';
+import {memoryFolder} from './memory-folder.ts';
+
+interface Cell {
+  route: ApiRoute;
+  rule: Rule;
+  caller: Caller;
+  target: Target;
+  expected: string;
+}
+
+/** For a route without a rule: nobody may. */
+const denied: Rule = {permitted: [], answers: {own: refusal}};
+
+const nameOf = ({method, path}: ApiRoute) => `${method} ${path}`;
+
+const cellsOf = (routes: ApiRoute[]): Cell[] =>
+  routes.flatMap(route => {
+    const rule = rules[nameOf(route)] ?? denied;
+    const named = targets.filter(target => rule.answers[target] !== undefined);
+    return callers.flatMap(caller =>
+      named.map(target => ({route, rule, caller, target, expected: expectedOf(rule, caller, target)})),
+    );
+  });
+
+/** The same question without its answer, which a HEAD is: whoever may not GET must not learn that either. */
+const headsOf = (cells: Cell[]): Cell[] =>
+  cells
+    .filter(({route}) => route.method === 'GET')
+    .map(cell => ({...cell, route: {...cell.route, method: 'HEAD'}, expected: cell.expected.slice(0, 3)}));
+
+/** Methods that a path does not have are refused to whoever has a key, and not even named to whoever has none. */
+const otherMethodsOf = (routes: ApiRoute[]): Cell[] =>
+  [...new Set(routes.map(({path}) => path))].flatMap(path => {
+    const there = routes.filter(route => route.path === path).map(({method}) => method);
+    const isPublic = rules[`${there[0]} ${path}`]?.isPublic === true;
+    const rule: Rule = {
+      permitted: callers.flatMap(caller => ('scope' in caller ? [caller.scope] : [])),
+      isForOrphans: true,
+      answers: {own: '405 method_not_allowed'},
+      ...(isPublic && {isPublic}),
+    };
+    return ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
+      .filter(method => !there.includes(method))
+      .flatMap(method =>
+        callers.map(caller => ({
+          route: {method, path},
+          rule,
+          caller,
+          target: 'own' as const,
+          expected: expectedOf(rule, caller, 'own'),
+        })),
+      );
+  });
+
+const allCells = (): Cell[] => {
+  const routes = apiRoutes();
+  const cells = cellsOf(routes);
+  return [...cells, ...headsOf(cells), ...otherMethodsOf(routes)];
+};
+
+/** Of keys that are no good only some. */
+const shortCells = (): Cell[] => allCells().filter(({caller}, n) => caller.kind !== 'bad' || n % 8 === 0);
+
+const lanes = 12;
+
+export const matrix: Fault = {
+  name: 'matrix',
+  title: 'scope × endpoint × domain, generated from the router',
+  get rounds() {
+    return allCells().length;
+  },
+  get shortRounds() {
+    return shortCells().length;
+  },
+  pass: 'deny by default, every cell answered as the contract says',
+
+  async run({owner, rounds, isShort, say}) {
+    const node = createApiNode(
+      await startNode(owner, {data: await memoryFolder(owner), config: {log: {level: 'warn'}, smtp: {reverse_lookup: false}}}),
+      await startSmtpSink(owner),
+    );
+    const world = await createWorld(node);
+    const before = await standingOf(node, world);
+    const violations = [...(await unlikeRunning(node))];
+    const outcomes = createTally();
+    const tookMs: number[] = [];
+    const waiting = (isShort ? shortCells() : allCells()).slice(0, rounds);
+    const count = waiting.length;
+    say(`${count} cells`);
+
+    const ask = async (): Promise<void> => {
+      for (let cell = waiting.shift(); cell; cell = waiting.shift()) {
+        const startedAt = performance.now();
+        const seen = await outcomeOf(node, world, cell).catch((error: unknown) => [String(error)]);
+        tookMs.push(performance.now() - startedAt);
+        outcomes.add(cell.expected.slice(0, 3));
+        violations.push(
+          ...seen.map(text => `${nameOf(cell.route)} by ${JSON.stringify(cell.caller)} of ${cell.target}: ${text}`),
+        );
+      }
+    };
+    await Promise.all(Array.from({length: lanes}, ask));
+
+    const after = await standingOf(node, world);
+    for (const [name, was] of Object.entries(before))
+      if (!isDeepStrictEqual(was, after[name]))
+        violations.push(`${name} has changed: ${JSON.stringify(was)} ${JSON.stringify(after[name])}`);
+    if (/"level":[56]0/.test(node.log())) violations.push(`logged: ${node.log().slice(0, 1000)}`);
+    return {
+      rounds: count,
+      violations,
+      figures: {
+        routes: apiRoutes().length,
+        callers: callers.length,
+        outcomes: outcomes.text(),
+        'p99 ms': percentile(tookMs, 0.99),
+      },
+    };
+  },
+};
+
+/** Routes of the program that was built and runs which are not those of its source, by the methods that it allows. */
+const unlikeRunning = async (node: ApiNode): Promise<string[]> => {
+  const routes = apiRoutes();
+  const wrong = routes.filter(route => !rules[nameOf(route)]).map(route => `${nameOf(route)} has no expectation`);
+  for (const path of new Set(routes.map(route => route.path))) {
+    const {headers} = await node.api('OPTIONS', path.replace(/:\w+/g, 'abcdef1'));
+    const there = routes.filter(route =>
+      new RegExp(`^${route.path.replace(/:\w+/g, '[^/]+')}$`).test(path.replace(/:\w+/g, 'abcdef1')),
+    );
+    const wanted = [...new Set(there.flatMap(({method}) => (method === 'GET' ? ['GET', 'HEAD'] : [method])))].sort().join(', ');
+    if (headers.allow !== wanted) wrong.push(`${path} allows ${headers.allow}, and has ${wanted}`);
+  }
+  return wrong;
+};
+
+/** What no cell may have changed: all that take something away have something of their own to take. */
+const standingOf = async (node: ApiNode, {things: {own, other, deleted}}: World): Promise<Record<string, unknown>> => {
+  const get = async (path: string) => (await node.api('GET', path)).json;
+  const of = async ({domain: {id}, mail, keyId}: DomainThings) => ({
+    domain: (await get(`domains/${id}`)).data?.name,
+    filter: (await get(`domains/${id}/filters`)).data?.filter((filter: {pattern: string}) => filter.pattern === 'x@bad.test'),
+    dkim: (await get(`domains/${id}/dkim-keys`)).data?.filter(({selector}: {selector: string}) => selector === 'standing'),
+    mail: (await get(`mail/quarantine/${mail.node_id}/${mail.queue_id}`)).data,
+    key: (await get('auth/api-keys')).data.find(({id: one}: {id: number}) => one === keyId),
+  });
+  return {own: await of(own), other: await of(other), deleted: await of(deleted)};
+};
+
+/** What is wrong with the answer to a cell. */
+const outcomeOf = async (node: ApiNode, world: World, {route, rule, caller, target, expected}: Cell): Promise<string[]> => {
+  const takes = rule.isDestructive && !expected.startsWith('4') && !expected.endsWith('not_found');
+  const {things, key} = takes ? await world.fresh(target, caller) : {things: world.things[target], key: world.keyOf(caller)};
+  const answer = await node.api(route.method, pathOf(route, node, things), {key, ...bodyOf(route, things)});
+  const actual = route.method === 'HEAD' ? String(answer.status) : textOf(answer, nameOf(route));
+
+  const wrong = actual === expected ? [] : [`answered ${actual} instead of ${expected}`];
+  const {required_scopes} = answer.json?.error ?? {};
+  if (actual === refusal && !isDeepStrictEqual(required_scopes, rule.permitted)) wrong.push(`demands ${required_scopes}`);
+  const isBound = caller.kind === 'orphan' || (caller.kind === 'good' && caller.scope === 'domain-admin');
+  const {domain, mail} = world.things.other;
+  if (isBound && [domain.name, mail.queue_id].some(secret => String(answer.body).includes(secret) && target !== 'other'))
+    wrong.push(`shows what belongs to another domain: ${String(answer.body).slice(0, 300)}`);
+  return wrong;
+};
+
+const isBulk = (route: string) => /^POST \/mail\/quarantine\/(release|discard)$/.test(route);
+const isList = (route: string) => /^GET \/mail\/quarantine(\/summary)?$/.test(route);
+
+const textOf = ({status, headers, json}: ApiAnswer, route: string): string => {
+  if (status >= 400) return `${status} ${json.error.code}`;
+  if (isBulk(route)) return `${status} ${json.data[0].error?.code ?? json.data[0].state}`;
+  if (!isList(route)) return String(status);
+  return `${status} ${Number(headers['x-total-count'] ?? json.data.count) > 0 ? 'some' : 'none'}`;
+};
+
+const pathOf = ({path}: ApiRoute, node: ApiNode, {domain, filterId, selector, mail, keyId}: DomainThings): string => {
+  const values: Record<string, string> = {
+    ':filter_id': String(filterId),
+    ':selector': selector,
+    ':queue_id': mail.queue_id,
+    ':node_id': path.startsWith('/cluster') && domain.name === 'never.test' ? 'nobody' : node.node_id,
+    ':id': String(path.startsWith('/domains') ? domain.id : keyId),
+  };
+  const query = isList(`GET ${path}`) ? `?domain=${domain.name}` : '';
+  return `${path.replace(/:\w+/g, name => values[name] ?? name)}${query}`;
+};
+
+let made = 0;
+
+/** Something that each route accepts, so that nothing but the key can be in the way. */
+const bodyOf = (route: ApiRoute, {mail}: DomainThings): {body?: object} => {
+  made += 1;
+  const bodies: Record<string, object> = {
+    'POST /auth/api-keys': {name: 'made by the matrix', scope: 'read-only' satisfies Scope},
+    'POST /domains': {name: `made${made}.matrix.test`, direction: 'outbound'},
+    'PUT /domains/:id': {},
+    'POST /domains/:id/filters': {action: 'block', match: 'sender', pattern: 'a@b.test'},
+    'POST /domains/:id/dkim-keys': {selector: `made${made}`, algorithm: 'ed25519'},
+    'POST /mail/quarantine/release': {items: [mail]},
+    'POST /mail/quarantine/discard': {items: [mail]},
+  };
+  const body = bodies[nameOf(route)];
+  return body ? {body} : {};
+};

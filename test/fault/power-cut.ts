@@ -1,0 +1,90 @@
+// The power of the disk goes, at any moment of what a node does. And the same for a node whose database does not wait for the disk:
+// where that one loses nothing, the test could not have seen a loss.
+import {setTimeout as delay} from 'node:timers/promises';
+import {mfdTestBuildFile} from '../helpers/program.ts';
+import type {Fault, FaultContext} from './fault.ts';
+import {createLane, figuresOf, type Lane} from './lane.ts';
+import {type PoweredDisk, poweredDiskMissing, startPoweredDisk} from './powered-disk.ts';
+import type {Random} from './random.ts';
+import {startSite} from './site.ts';
+
+const megabytes = 192;
+/** A third of the rounds is the control's. */
+const controlShare = 1 / 3;
+
+interface Bench {
+  lane: Lane;
+  disk: PoweredDisk;
+}
+
+export const powerCut: Fault = {
+  name: 'power-cut',
+  title: 'power cut under load, ext4 shut down underneath',
+  rounds: 30,
+  shortRounds: 2,
+  pass: 'nothing acknowledged is lost; with synchronous=NORMAL something is',
+  missing: poweredDiskMissing,
+
+  async run(context) {
+    const {rounds, say} = context;
+    const controls = Math.max(2, Math.round(rounds * controlShare));
+    const [product, control] = await Promise.all([
+      startBench(context, {}),
+      startBench(context, {program: mfdTestBuildFile, env: {FAULT_SYNCHRONOUS: 'NORMAL'}}),
+    ]);
+    const [violations, losses] = await Promise.all([
+      cuts(context, product, {first: 1, rounds}),
+      // What it loses is no reason to stop, but what it does after that may be anything.
+      cuts(context, control, {first: 1001, rounds: controls, isOverAtFirst: true}),
+    ]);
+    say(`with synchronous=NORMAL: ${losses[0] ?? 'nothing was lost'}`);
+    if (losses.length === 0)
+      violations.push(`with synchronous=NORMAL nothing was lost in ${controls} rounds: this test sees no loss`);
+    return {rounds, violations, figures: {...figuresOf([product.lane]), 'lost with NORMAL': losses.length}};
+  },
+};
+
+const startBench = async ({owner}: FaultContext, options: {program?: string; env?: Record<string, string>}): Promise<Bench> => {
+  const disk = await startPoweredDisk(owner, megabytes);
+  const site = await startSite(owner, {names: ['solo'], folder: disk.path, ...options});
+  // A database that is closed is on the disk: what the control loses is to be what was done since.
+  for (const node of site.nodes) {
+    await node.stop();
+    await node.start();
+  }
+  return {disk, lane: createLane(options.env ? 'control' : 'power', site)};
+};
+
+const cuts = async (
+  {randomOf}: FaultContext,
+  bench: Bench,
+  {first, rounds, isOverAtFirst = false}: {first: number; rounds: number; isOverAtFirst?: boolean},
+): Promise<string[]> => {
+  const violations: string[] = [];
+  for (let round = first; round < first + rounds; round += 1) {
+    const wrong = await cutRound(bench, randomOf(round));
+    violations.push(...wrong.map(line => `round ${round}: ${line}`));
+    if (isOverAtFirst && wrong.length > 0) break;
+  }
+  return violations;
+};
+
+/**
+ * A cut lets no answer out after it, so those do not count: here the node goes on for a moment, and what an fsync that was under way
+ * comes back with while the file system is being shut down is nobody's promise.
+ */
+const cutRound = async ({lane, disk}: Bench, random: Random): Promise<string[]> => {
+  const traffic = lane.startTraffic(random);
+  await delay(random.between(200, 1200));
+  lane.close();
+  const over = traffic.stop();
+  await disk.cut();
+  await Promise.all(lane.site.nodes.map(async node => node.stop('SIGKILL')));
+  await over;
+  await disk.powerOn();
+  await lane.died(lane.site.nodes);
+  const late = await lane.restart(lane.site.nodes);
+  const wrong = [...late, ...(await lane.judge(random))];
+  if (lane.isFull) await lane.clear();
+  return wrong;
+};

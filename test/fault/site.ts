@@ -1,0 +1,67 @@
+// What the faults of durability are tried on: one node or several, a backend, and domains whose mail is held or relayed.
+import type {ApiAnswer} from '../helpers/api-call.ts';
+import {type ClusterNode, startCluster} from '../helpers/cluster.ts';
+import type {Owner} from '../helpers/daemon.ts';
+import {holdAll, relayAll} from '../helpers/mail-node.ts';
+import type {SinkMail} from '../helpers/smtp-sink.ts';
+
+export interface Site {
+  nodes: readonly ClusterNode[];
+  /** With a key that may ask as often as it likes. */
+  ask(node: ClusterNode, method: string, path: string, body?: unknown): Promise<ApiAnswer>;
+  /** Of the domain that each node changes, by node id. */
+  domainIds: ReadonlyMap<string, number>;
+  /** Greater each time. */
+  nextValue(): number;
+  /** What the backend has had since this was last asked. */
+  takeDeliveries(): SinkMail[];
+  /** Waits until all nodes have the same configuration, and know it. */
+  converged(withinMs: number): Promise<unknown>;
+}
+
+export interface SiteOptions {
+  names: readonly string[];
+  /** Another build of mfd to run. */
+  program?: string;
+  /** Of all daemons. */
+  env?: Record<string, string>;
+  /** Where the folders of the nodes are made. */
+  folder?: string;
+}
+
+export const heldDomain = 'held.test';
+export const relayedDomain = 'relayed.test';
+
+export const startSite = async (owner: Owner, {names, env, ...options}: SiteOptions): Promise<Site> => {
+  const {nodes, sink, converged} = await startCluster(owner, {
+    nodes: names,
+    isProxied: false,
+    ...(env && {env: Object.fromEntries(names.map(name => [name, env]))}),
+    ...options,
+  });
+  const all = Object.values(nodes);
+  const founder = all[0] as ClusterNode;
+  const {key} = await founder.createKey('full-admin', {rate_limit_per_minute: 1_000_000});
+  const domainIds = new Map<string, number>();
+  for (const {node_id} of all)
+    domainIds.set(
+      node_id,
+      (await founder.createDomain({name: `${node_id.toLowerCase()}.test`, backend_servers: [founder.backend]})).id,
+    );
+  await founder.createDomain({name: heldDomain, backend_servers: [founder.backend], ...holdAll});
+  await founder.createDomain({name: relayedDomain, backend_servers: [founder.backend], ...relayAll});
+  await converged();
+  let value = 0;
+
+  return {
+    nodes: all,
+    ask: async (node, method, path, body) => node.api(method, path, {key, ...(body !== undefined && {body})}),
+    domainIds,
+    nextValue() {
+      value += 1;
+      return value;
+    },
+    takeDeliveries: () => sink.mails.splice(0),
+    converged,
+  };
+};
