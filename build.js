@@ -74,7 +74,7 @@ const descriptionAsText = {
 /** What tests may do to a daemon from outside is decided here, and not by the environment that it runs in. */
 const daemon = isTestBuild => ({
   ...common,
-  entryPoints: {mfd: 'daemon/main.ts'},
+  entryPoints: {mfd: 'daemon/main.ts', 'spool-thread': 'daemon/hold/spool-thread.ts'},
   format: 'esm',
   packages: 'external',
   define: {TEST_BUILD: String(isTestBuild)},

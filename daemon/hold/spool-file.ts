@@ -22,15 +22,13 @@ export const rename = promisify(fs.rename);
 
 /** Resolved means that the bytes are on stable storage; that of the name is the folder's. */
 export const writeSpoolFile = async (path: string, facts: HeldMailFacts, traceHeader: Buffer, content: MailContent) => {
-  const json = Buffer.from(JSON.stringify(facts));
-  if (json.length > maxFactsBytes)
-    throw new Error(`${json.length} bytes of facts about one mail; a spool file takes ${maxFactsBytes}`);
+  const json = factsJson(facts);
   const digest = createHash('sha256').update(traceHeader);
   let sizeBytes = traceHeader.length;
   const file = await open(path, 'wx', 0o600);
   try {
     // Small mails go out in one write; streams of large ones in their own chunks.
-    let pending = [Buffer.from(`${magic} ${json.length} ${digestOf(json)}\n`), json, Buffer.from('\n'), traceHeader];
+    let pending = [headLine(json), json, Buffer.from('\n'), traceHeader];
     for await (const chunk of content.inMemory?.() ?? content.open()) {
       const bytes = chunk as Buffer;
       digest.update(bytes);
@@ -41,7 +39,7 @@ export const writeSpoolFile = async (path: string, facts: HeldMailFacts, traceHe
       pending = [];
     }
     const sha256 = digest.digest('hex');
-    await writeAll(file, [...pending, Buffer.from(`sha256:${sha256}\n`)]);
+    await writeAll(file, [...pending, trailer(sha256)]);
     crashPoint('spool-sync.before');
     await fsync(file);
     crashPoint('spool-sync.after');
@@ -59,7 +57,17 @@ const writeAll = async (file: number, buffers: Buffer[]): Promise<void> => {
   for (const rest = Buffer.concat(buffers); done < wanted; ) done += (await write(file, rest, done)).bytesWritten;
 };
 
-export const digestOf = (bytes: Buffer): string => hash('sha256', bytes, 'hex');
+export const factsJson = (facts: HeldMailFacts): Buffer => {
+  const json = Buffer.from(JSON.stringify(facts));
+  if (json.length > maxFactsBytes)
+    throw new Error(`${json.length} bytes of facts about one mail; a spool file takes ${maxFactsBytes}`);
+  return json;
+};
+
+export const headLine = (json: Uint8Array): Buffer => Buffer.from(`${magic} ${json.length} ${sha256Of(json)}\n`);
+export const trailer = (sha256: string): Buffer => Buffer.from(`sha256:${sha256}\n`);
+
+export const sha256Of = (bytes: Uint8Array): string => hash('sha256', bytes, 'hex');
 
 /** What happened to the names in it is on stable storage after that. */
 export const syncFolder = async (path: string): Promise<void> => {

@@ -10,7 +10,8 @@ import {queueIdPattern} from '../../shared/fields.ts';
 import {createBatch} from '../services/batch.ts';
 import {crashPoint} from '../services/crash-point.ts';
 import type {HeldMailFacts, MailContent} from '../services/mail.ts';
-import {digestOf, magic, maxFactsBytes, rename, syncFolder, trailerBytes, writeSpoolFile} from './spool-file.ts';
+import {factsJson, magic, maxFactsBytes, rename, sha256Of, syncFolder, trailerBytes, writeSpoolFile} from './spool-file.ts';
+import {createSpoolWriter} from './spool-writer.ts';
 
 /** What is no longer than this is read at once: opening it again and again costs more than the reading. */
 const wholeFileBytes = 64 * 1024;
@@ -52,11 +53,17 @@ export const createSpool = async (root: string): Promise<Spool & {tmpDir: string
 
   const syncHeld = createBatch<undefined>(async () => syncFolder(held));
   await syncFolder(root);
+  const writer = createSpoolWriter({held, tmp: tmpDir});
 
   return {
     tmpDir,
 
     async place(facts, traceHeader, content) {
+      const chunks = content.inMemory?.();
+      if (chunks) {
+        const sizeBytes = traceHeader.length + content.sizeBytes;
+        return {sizeBytes, sha256: await writer.place(fileName(facts.queue_id), factsJson(facts), [traceHeader, ...chunks])};
+      }
       const path = join(held, fileName(facts.queue_id));
       const tmp = join(tmpDir, facts.queue_id);
       try {
@@ -117,7 +124,7 @@ const readSpoolFile = async (path: string): Promise<SpooledMail> => {
     if (factsBytes === 0 || factsBytes > maxFactsBytes || end < start) throw new Error('no spool file');
 
     const json = await read(line.length + 1, factsBytes);
-    if (digestOf(json) !== factsDigest) throw new Error('spool file with a damaged header block');
+    if (sha256Of(json) !== factsDigest) throw new Error('spool file with a damaged header block');
     const facts = JSON.parse(json.toString()) as HeldMailFacts;
     const sha256 = /^sha256:([0-9a-f]{64})\n$/.exec((await read(end, trailerBytes)).toString('latin1'))?.[1];
     if (sha256 === undefined) throw new Error('spool file without its checksum');

@@ -6,6 +6,7 @@ import {type HostPort, isWildcard, plainAddress} from '../../shared/host-port.ts
 import {parseMailAddress} from '../../shared/mail-address.ts';
 import type {Route, SmtpReply} from '../services/ports.ts';
 import {type Answer, CommandConnection, isLost, type Lost} from './command-connection.ts';
+import {isPositive} from './smtp-reply.ts';
 
 export interface BackendTimeouts {
   connectMs: number;
@@ -45,8 +46,14 @@ export interface EnvelopeStart {
 
 export interface BackendConnection {
   readonly isOpen: boolean;
+  /** The server takes commands in groups, so that a transaction to be reset may wait for the next one. */
+  readonly canPipeline: boolean;
+  /** MAIL and these recipients: what was said to MAIL and, unless that was refused or lost, to each of them. */
+  begin(start: EnvelopeStart, recipients: readonly string[]): Promise<{mail: Answer; recipients: Answer[]}>;
   mail(start: EnvelopeStart): Promise<Answer>;
   rcpt(address: string): Promise<Answer>;
+  /** The transaction is given up: said to the server by `reset`, or with the next one. */
+  leave(): void;
   /** Sends what `open` gives, dot-stuffed, after the server's 354; not opened when there is none. */
   data(open: () => Readable): Promise<Answer>;
   reset(): Promise<Answer>;
@@ -69,34 +76,63 @@ export const connectBackend = async (target: BackendTarget): Promise<BackendConn
 
 const backendConnection = (connection: CommandConnection, timeouts: BackendTimeouts): BackendConnection => {
   let isUtf8 = false;
+  let isLeft = false;
+  const canPipeline = connection.offers('PIPELINING');
+
+  const rcptCommand = (recipient: string): string | SmtpReply => {
+    const address = wireAddress(recipient);
+    if (address === undefined) return {code: 553, text: '5.1.3 Bad recipient address syntax'};
+    return isUtf8 || isAscii(address) ? `RCPT TO:<${address}>` : utf8Needed;
+  };
+  /** The answers to `lines`, which are worth nothing where what had to be said before them was not taken. */
+  const group = async (before: string[], lines: string[]): Promise<Answer[]> => {
+    const answers = await connection.commands([...before, ...lines], timeouts.replyMs);
+    const failed = answers.slice(0, before.length).find(answer => isLost(answer) || !isPositive(answer));
+    isLeft = false;
+    if (!failed) return answers.slice(before.length);
+    connection.close();
+    return [isLost(failed) ? failed : {lost: `${failed.code} ${failed.text}`, stage: 'command'}];
+  };
+  const begin: BackendConnection['begin'] = async (start, recipients) => {
+    isUtf8 = start.isUtf8;
+    const mail = mailCommand(connection, start);
+    if (typeof mail !== 'string') return {mail, recipients: []};
+
+    const rcpts = recipients.map(rcptCommand);
+    const lines = rcpts.filter(rcpt => typeof rcpt === 'string');
+    if (isLeft || (canPipeline && lines.length > 0)) {
+      const [first = nothingSaid, ...rest] = await group(isLeft ? ['RSET'] : [], [mail, ...lines]);
+      return {mail: first, recipients: rcpts.map(rcpt => (typeof rcpt === 'string' ? (rest.shift() ?? first) : rcpt))};
+    }
+    const answer = await connection.command(mail, timeouts.replyMs);
+    const answers: Answer[] = [];
+    if (isLost(answer) || !isPositive(answer)) return {mail: answer, recipients: answers};
+    for (const rcpt of rcpts) answers.push(typeof rcpt === 'string' ? await connection.command(rcpt, timeouts.replyMs) : rcpt);
+    return {mail: answer, recipients: answers};
+  };
+
   return {
     get isOpen() {
       return !connection.destroyed;
     },
-    mail: async start => {
-      isUtf8 = start.isUtf8;
-      const address = start.sender === '' ? '' : wireAddress(start.sender);
-      if (address === undefined) return {code: 553, text: '5.1.7 Bad sender address syntax'};
-      if (isUtf8 ? !connection.offers('SMTPUTF8') : !isAscii(address)) return utf8Needed;
-
-      const parameters = [
-        ...(isUtf8 ? [' SMTPUTF8'] : []),
-        ...(start.isEightBit && connection.offers('8BITMIME') ? [' BODY=8BITMIME'] : []),
-        ...(start.sizeBytes !== undefined && connection.offers('SIZE') ? [` SIZE=${start.sizeBytes}`] : []),
-      ];
-      return connection.command(`MAIL FROM:<${address}>${parameters.join('')}`, timeouts.replyMs);
-    },
+    canPipeline,
+    begin,
+    mail: async start => (await begin(start, [])).mail,
     rcpt: async recipient => {
-      const address = wireAddress(recipient);
-      if (address === undefined) return {code: 553, text: '5.1.3 Bad recipient address syntax'};
-      if (!isUtf8 && !isAscii(address)) return utf8Needed;
-      return connection.command(`RCPT TO:<${address}>`, timeouts.replyMs);
+      const rcpt = rcptCommand(recipient);
+      return typeof rcpt === 'string' ? connection.command(rcpt, timeouts.replyMs) : rcpt;
+    },
+    leave: () => {
+      isLeft = true;
     },
     data: async open => {
       const answer = await connection.command('DATA', timeouts.replyMs);
       return !isLost(answer) && answer.code === 354 ? connection.stream(open(), timeouts.finalMs) : answer;
     },
-    reset: () => connection.command('RSET', timeouts.replyMs),
+    reset: async () => {
+      isLeft = false;
+      return connection.command('RSET', timeouts.replyMs);
+    },
     quit: async () => {
       await connection.command('QUIT', 2000);
       connection.close();
@@ -104,6 +140,22 @@ const backendConnection = (connection: CommandConnection, timeouts: BackendTimeo
     close: () => connection.close(),
     onClose: listener => void connection.once('end', listener),
   };
+};
+
+const nothingSaid: Lost = {lost: 'the server said nothing', stage: 'command'};
+
+const mailCommand = (connection: CommandConnection, start: EnvelopeStart): string | SmtpReply => {
+  const {isUtf8, isEightBit, sizeBytes} = start;
+  const address = start.sender === '' ? '' : wireAddress(start.sender);
+  if (address === undefined) return {code: 553, text: '5.1.7 Bad sender address syntax'};
+  if (isUtf8 ? !connection.offers('SMTPUTF8') : !isAscii(address)) return utf8Needed;
+
+  const parameters = [
+    ...(isUtf8 ? [' SMTPUTF8'] : []),
+    ...(isEightBit && connection.offers('8BITMIME') ? [' BODY=8BITMIME'] : []),
+    ...(sizeBytes !== undefined && connection.offers('SIZE') ? [` SIZE=${sizeBytes}`] : []),
+  ];
+  return `MAIL FROM:<${address}>${parameters.join('')}`;
 };
 
 const utf8Needed: SmtpReply = {code: 550, text: '5.6.7 The mail server of the recipient does not support SMTPUTF8'};

@@ -32,6 +32,9 @@ export interface BackendPool {
   close(): Promise<void>;
 }
 
+/** How long a transaction that was given up may stand open at the server. */
+const resetMs = 50;
+
 interface Borrowed {
   key: string;
   mails: number;
@@ -49,14 +52,38 @@ export const createBackendPool = (needs: BackendPoolNeeds): BackendPool => {
     clearTimeout(expiries.get(connection));
     expiries.delete(connection);
     borrowed.delete(connection);
+    takeOut(connection, key);
+  };
+
+  const keep = (
+    connection: BackendConnection,
+    key: string,
+    afterMs = idleMs,
+    then = () => void retire(connection, key),
+  ): void => {
+    idle.set(key, [...(idle.get(key) ?? []), connection]);
+    expiries.set(connection, setTimeout(then, afterMs).unref());
+  };
+
+  /** The next transaction may say RSET along with its MAIL; if none comes soon, the server is told alone. */
+  const keepLeft = (connection: BackendConnection, key: string): void => {
+    connection.leave();
+    keep(connection, key, resetMs, () => {
+      takeOut(connection, key);
+      void reset(connection, key);
+    });
+  };
+
+  const reset = async (connection: BackendConnection, key: string): Promise<void> => {
+    const answer = await connection.reset();
+    if (isLost(answer) || answer.code >= 400 || isClosed) connection.close();
+    else if (connection.isOpen) keep(connection, key);
+  };
+
+  const takeOut = (connection: BackendConnection, key: string): void => {
     const rest = (idle.get(key) ?? []).filter(other => other !== connection);
     if (rest.length > 0) idle.set(key, rest);
     else idle.delete(key);
-  };
-
-  const keep = (connection: BackendConnection, key: string): void => {
-    idle.set(key, [...(idle.get(key) ?? []), connection]);
-    expiries.set(connection, setTimeout(() => retire(connection, key), idleMs).unref());
   };
 
   const retire = (connection: BackendConnection, key: string): Promise<void> => {
@@ -71,11 +98,9 @@ export const createBackendPool = (needs: BackendPoolNeeds): BackendPool => {
     use.mails += 1;
     const isReusable = !isClosed && use.mails < maxMailsPerConnection && (idle.get(use.key)?.length ?? 0) < maxIdlePerServer;
     if (!isReusable) return retire(connection, use.key);
-    if (!isClean) {
-      const answer = await connection.reset();
-      if (isLost(answer) || answer.code >= 400 || isClosed) return connection.close();
-    }
-    if (connection.isOpen) keep(connection, use.key);
+    if (isClean) keep(connection, use.key);
+    else if (connection.canPipeline) keepLeft(connection, use.key);
+    else await reset(connection, use.key);
   };
 
   const lender: ConnectionLender = {

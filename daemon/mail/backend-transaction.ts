@@ -41,29 +41,38 @@ export const createBackendTransaction = (lender: ConnectionLender, route: Route,
   let isSending = false;
   let isOver = false;
 
-  const begin = async (): Promise<SmtpReply | undefined> => {
-    const begun = await beginOnFirst(lender, route, start, accepted);
-    if ('code' in begun) refusal = begun;
-    else if (isOver) begun.close();
-    else connection = begun;
-    return refusal;
+  /** MAIL with all recipients so far, and with `next`, whose answer it resolves with. */
+  const begin = async (next?: string): Promise<SmtpReply> => {
+    const begun = await beginOnFirst(lender, route, start, next === undefined ? accepted : [...accepted, next]);
+    if ('code' in begun) {
+      refusal = begun;
+      return begun;
+    }
+    if (isOver) {
+      begun.connection.close();
+      return replies.backendLost;
+    }
+    connection = begun.connection;
+    if (next !== undefined && isPositive(begun.last)) accepted.push(next);
+    return begun.last;
   };
 
-  const rcpt = async (address: string, isRepeated = false): Promise<SmtpReply> => {
-    if (refusal || (!connection && (await begin()))) return refusal ?? replies.noBackend;
+  const rcpt = async (address: string): Promise<SmtpReply> => {
+    if (refusal) return refusal;
+    if (!connection) return begin(address);
 
-    const answer = await connection?.rcpt(address);
-    if (answer && !isLost(answer)) {
+    const answer = await connection.rcpt(address);
+    if (!isLost(answer)) {
       if (isPositive(answer)) accepted.push(address);
       return answer;
     }
     connection = undefined;
-    if (isOver || isRepeated) return replies.backendLost;
-    return rcpt(address, true);
+    return isOver ? replies.backendLost : begin(address);
   };
 
   const data = async (content: MailContent, prefix: Buffer, isRepeated = false): Promise<SmtpReply> => {
-    if (refusal || (!connection && (await begin()))) return refusal ?? replies.noBackend;
+    if (!refusal && !connection && !isPositive(await begin())) refusal ??= replies.backendChanged;
+    if (refusal) return refusal;
 
     const answer = await connection?.data(() => Readable.from(bytesOf(content, prefix), {objectMode: false}));
     const used = connection;
@@ -109,13 +118,19 @@ export const createBackendTransaction = (lender: ConnectionLender, route: Route,
   };
 };
 
-/** MAIL, and the recipients a lost connection had accepted, on the first server that answers. */
+interface Begun {
+  connection: BackendConnection;
+  /** What was said to the last recipient. */
+  last: SmtpReply;
+}
+
+/** MAIL and recipients, of which a lost connection had accepted all but the last, on the first server that answers. */
 const beginOnFirst = async (
   lender: ConnectionLender,
   route: Route,
   start: EnvelopeStart,
-  accepted: readonly string[],
-): Promise<BackendConnection | SmtpReply> => {
+  recipients: readonly string[],
+): Promise<Begun | SmtpReply> => {
   for (const server of route.servers) {
     // Any idle connection may have gone stale since; only a fresh one tells that the server is down.
     for (let isFresh = false; !isFresh; ) {
@@ -126,8 +141,8 @@ const beginOnFirst = async (
         lender.report(server, connection.lost);
         continue;
       }
-      const begun = await sayEnvelope(connection, start, accepted);
-      if (begun === 'begun') return connection;
+      const begun = await sayEnvelope(connection, start, recipients);
+      if ('connection' in begun) return begun;
       if ('code' in begun) {
         lender.giveBack(connection, false);
         return begun;
@@ -139,16 +154,21 @@ const beginOnFirst = async (
   return replies.noBackend;
 };
 
-const sayEnvelope = async (connection: BackendConnection, start: EnvelopeStart, accepted: readonly string[]) => {
-  const answer = await connection.mail(start);
-  if (isLost(answer) || !isPositive(answer)) return answer;
+const sayEnvelope = async (
+  connection: BackendConnection,
+  start: EnvelopeStart,
+  recipients: readonly string[],
+): Promise<Begun | SmtpReply | Lost> => {
+  const {mail, recipients: answers} = await connection.begin(start, recipients);
+  if (isLost(mail) || !isPositive(mail)) return mail;
 
-  for (const address of accepted) {
-    const repeated = await connection.rcpt(address);
-    if (isLost(repeated)) return repeated;
-    if (!isPositive(repeated)) return replies.backendChanged;
+  let last: SmtpReply = mail;
+  for (const answer of answers) {
+    if (isLost(answer)) return answer;
+    if (!isPositive(last)) return replies.backendChanged;
+    last = answer;
   }
-  return 'begun' as const;
+  return {connection, last};
 };
 
 async function* bytesOf(content: MailContent, prefix: Buffer): AsyncGenerator<Buffer> {

@@ -73,6 +73,21 @@ export class CommandConnection extends SmtpConnection {
     });
   }
 
+  /** Commands in one piece, for a server that offers PIPELINING (RFC 2920). An answer for each; after the first that is lost all are. */
+  async commands(lines: readonly string[], withinMs: number): Promise<Answer[]> {
+    const answers: Answer[] = [];
+    const last = await this.#answer(withinMs, settle => {
+      const heard = (raw: string) => {
+        const answer = this.#read(raw);
+        answers.push(answer);
+        if (answers.length === lines.length || isLost(answer)) settle(answer);
+      };
+      for (const _ of lines) this._responseActions.push(heard);
+      this._sendCommand(lines.join('\r\n'));
+    });
+    return lines.map((_, n) => answers[n] ?? last);
+  }
+
   /** Sends the content after a 354. A reply before the end of the content ends the connection: the rest would be commands. */
   async stream(content: Readable, finalMs: number): Promise<Answer> {
     this.#stage = 'content';

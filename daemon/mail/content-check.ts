@@ -67,18 +67,20 @@ const LF = 10;
 const CR = 13;
 
 /**
- * A plain loop on purpose: 50 MB take 55 ms, and 100 ms when every line is empty. `indexOf` per line takes 16 ms, but 300 ms
- * for empty lines, and would have to be asked for CR and NUL too.
+ * A plain loop on purpose: `indexOf` per line is faster for usual lines, and ten times as slow when every line is empty. What the
+ * loop changes is local to it: kept in the closure, it took five times as long.
  */
 const createLineChecker = () => {
   let found: SmtpReply | undefined;
-  let previous = LF;
+  let last = LF;
   /** Bytes of the current line in earlier chunks. */
   let carried = 0;
 
   const check = (chunk: Buffer): SmtpReply | undefined => {
+    const {length} = chunk;
+    let previous = last;
     let start = -carried;
-    for (let at = 0; at < chunk.length; at += 1) {
+    for (let at = 0; at < length; at += 1) {
       const byte = chunk[at] ?? NUL;
       if (byte <= CR || previous === CR) {
         const violation = violationAt(byte, previous, at - 1 - start);
@@ -87,7 +89,8 @@ const createLineChecker = () => {
       }
       previous = byte;
     }
-    carried = chunk.length - start;
+    last = previous;
+    carried = length - start;
     return undefined;
   };
 
@@ -97,7 +100,7 @@ const createLineChecker = () => {
     },
     end(): SmtpReply | undefined {
       if (found) return found;
-      if (previous === CR) return violations.bareCr;
+      if (last === CR) return violations.bareCr;
       return carried > maxLineBytes ? violations.longLine : undefined;
     },
   };

@@ -186,7 +186,7 @@ const measureRspamd = async (stage: Stage): Promise<void> => {
   }
   const url = await startRspamd(context.owner);
   const node = await startFilter(stage, {backendPort, domain: relayAll, config: {scanner: {type: 'rspamd', rspamd_url: url}}});
-  const count = context.isQuick ? 300 : 1000;
+  const count = context.isQuick ? 200 : 600;
   const mail = mailTo(to, sizeBytes);
   await compare(stage, 'rspamd', {
     own: async () => load.rate({...kept, port: node.smtpPort, count}),

@@ -1,4 +1,5 @@
 // The names that come in from outside: domains, addresses, host:port, keys. What passes is canonical and can be passed on.
+import {domainToASCII} from 'node:url';
 import test from 'ava';
 import fc from 'fast-check';
 import {generateApiKey, isApiKeyValue, toBase62} from '../../shared/api-key-value.ts';
@@ -28,6 +29,18 @@ test('a domain that passes is lower-case ASCII labels with a dot, and its own ca
       t.is(canonicalDomain(name.toUpperCase()), name);
     }),
     {numRuns: 2000},
+  );
+});
+
+test('a plain name is what IDNA makes of it', t => {
+  const parts = fc.constantFrom('a', 'Z', '0', '0x1f', '12', '-', '.', 'xn--', 'xn--bcher-kva', 'test');
+  fc.assert(
+    fc.property(fc.array(parts, {minLength: 1, maxLength: 8}), all => {
+      const text = all.join('');
+      const name = canonicalDomain(text);
+      if (name !== undefined) t.is(name, domainToASCII(text.replace(/\.$/, '')));
+    }),
+    {numRuns: 5000},
   );
 });
 

@@ -1,5 +1,6 @@
 import test, {type ExecutionContext} from 'ava';
 import {type BackendPoolNeeds, createBackendPool} from '../../../daemon/mail/backend-pool.ts';
+import {eventually} from '../../helpers/eventually.ts';
 import {contentOf} from '../../helpers/received-mail.ts';
 import {closedPort, startScriptedServer} from '../../helpers/scripted-server.ts';
 import {startSmtpSink} from '../../helpers/smtp-sink.ts';
@@ -255,3 +256,61 @@ test('a connection that is logged in is not lent to a route without login', asyn
 });
 
 const untilIdle = () => new Promise(resolve => setTimeout(resolve, 500));
+
+const pipelining = (line: string) => (line.startsWith('EHLO') ? '250-scripted.test\r\n250 PIPELINING\r\n' : undefined);
+
+test('a transaction that was given up is reset along with the next one, before anything of that is taken', async t => {
+  const {server, lines} = await startScriptedServer(t, pipelining);
+  const pool = openPool(t);
+  const first = pool.openTransaction({servers: [server]}, start);
+  await first.rcpt('old@two.test');
+
+  first.abort();
+  const second = pool.openTransaction({servers: [server]}, start);
+  const answer = await second.rcpt('new@two.test');
+
+  t.like(answer, {code: 250});
+  t.deepEqual(
+    lines.filter(line => !line.startsWith('EHLO')),
+    ['MAIL FROM:<a@one.test>', 'RCPT TO:<old@two.test>', 'RSET', 'MAIL FROM:<a@one.test>', 'RCPT TO:<new@two.test>'],
+  );
+});
+
+test('a transaction that was given up is reset though no next one comes', async t => {
+  const {server, lines} = await startScriptedServer(t, pipelining);
+  const pool = openPool(t);
+  const only = pool.openTransaction({servers: [server]}, start);
+  await only.rcpt('old@two.test');
+
+  only.abort();
+
+  await eventually(async () => lines.at(-1) === 'RSET');
+  t.pass();
+});
+
+test('of commands in one piece each has its own reply: a refused sender, a refused recipient', async t => {
+  const refuseSender = (line: string) => (line.startsWith('MAIL') ? '550 5.7.1 not you\r\n' : undefined);
+  const refuseRecipient = (line: string) => (line.startsWith('RCPT') ? '550 5.1.1 who\r\n' : undefined);
+  const one = await startScriptedServer(t, line => pipelining(line) ?? refuseSender(line));
+  const other = await startScriptedServer(t, line => pipelining(line) ?? refuseRecipient(line));
+  const pool = openPool(t);
+
+  const sender = await pool.openTransaction({servers: [one.server]}, start).rcpt('b@two.test');
+  const recipient = await pool.openTransaction({servers: [other.server]}, start).rcpt('b@two.test');
+
+  t.deepEqual(sender, {code: 550, text: '5.7.1 not you'});
+  t.deepEqual(recipient, {code: 550, text: '5.1.1 who'});
+});
+
+test('a server that does not take the reset gets the mail on another connection', async t => {
+  const {server, lines} = await startScriptedServer(t, line => pipelining(line) ?? (line === 'RSET' ? '451 no\r\n' : undefined));
+  const pool = openPool(t);
+  const first = pool.openTransaction({servers: [server]}, start);
+  await first.rcpt('old@two.test');
+  first.abort();
+
+  const answer = await pool.openTransaction({servers: [server]}, start).rcpt('new@two.test');
+
+  t.like(answer, {code: 250});
+  t.is(lines.filter(line => line.startsWith('EHLO')).length, 2);
+});
