@@ -46,7 +46,9 @@ const withRecipient = async (db: Db, {recipient}: HoldFilter): Promise<string | 
 };
 
 const withSubject = async (db: Db, {subject}: HoldFilter): Promise<string | undefined> => {
-  const trigrams = subject === undefined ? [] : trigramsOf(foldSubject(subject));
+  if (subject === undefined) return undefined;
+  const folded = foldSubject(subject);
+  const trigrams = trigramsOf(folded);
   if (trigrams.length === 0) return undefined;
   const rows = await db
     .with('found', inner =>
@@ -56,8 +58,20 @@ const withSubject = async (db: Db, {subject}: HoldFilter): Promise<string | unde
         .whereRaw('held_trigram MATCH ?', [trigrams.join(' AND ')])
         .limit(fewCandidates + 1),
     )
-    .from('held_subject')
-    .whereIn('id', inner => inner.from('found').select('rowid'))
+    .with('some', inner =>
+      inner
+        .from('held_subject')
+        .whereIn('id', found => found.from('found').select('rowid'))
+        .select('queue_id')
+        .unionAll(late =>
+          late
+            .from('held_subject')
+            .where('id', '>', db('held_trigram_end').select('upto'))
+            .whereRaw(containsSql, [containing(folded)])
+            .select('queue_id'),
+        ),
+    )
+    .from('some')
     .select<Found[]>(db.raw('json_group_array(queue_id) AS ids'), db.raw('count(*) AS count'));
   return fewOf(rows);
 };
@@ -118,11 +132,12 @@ const conditionOf = ({filter, reach, ...narrower}: HeldSearch): Condition => {
     filter.recipient,
   );
   add('held_mail.queue_id IN (SELECT value FROM json_each(?))', narrower.candidates);
-  if (filter.subject !== undefined) add("folded_subject LIKE ? ESCAPE '!'", `%${escapeLike(foldSubject(filter.subject))}%`);
+  if (filter.subject !== undefined) add(containsSql, containing(foldSubject(filter.subject)));
   return {sql: parts.length === 0 ? '1' : parts.join(' AND '), bindings};
 };
 
-const escapeLike = (text: string): string => text.replace(/[!%_]/g, '!$&');
+const containsSql = "folded_subject LIKE ? ESCAPE '!'";
+const containing = (folded: string): string => `%${folded.replace(/[!%_]/g, '!$&')}%`;
 
 export const countMatching = async (db: Db, search: HeldSearch): Promise<number> => {
   const row = await db<HeldMailRow>('held_mail').modify(matching, search).count({count: '*'}).first();

@@ -76,3 +76,30 @@ const indexSubjects = async (db: Knex): Promise<void> => {
      BEGIN INSERT INTO held_trigram (held_trigram, rowid, folded_subject) VALUES ('delete', old.id, old.folded_subject); END`,
   );
 };
+
+/** How many subjects at once go into the index: one by one, each transaction would write a piece of it that has to be merged with others. */
+const indexedAtOnce = 256;
+
+/** Of subjects beyond `upto` the index knows nothing yet: they are looked through one by one. */
+export const indexSubjectsTogether = async (db: Knex): Promise<void> => {
+  await db.raw('CREATE TABLE held_trigram_end (upto INTEGER NOT NULL)');
+  await db.raw('INSERT INTO held_trigram_end (upto) SELECT coalesce(max(id), 0) FROM held_subject');
+  await db.raw('DROP TRIGGER held_trigram_in');
+  await db.raw('DROP TRIGGER held_trigram_out');
+  await db.raw(
+    `CREATE TRIGGER held_trigram_in AFTER INSERT ON held_subject WHEN new.id % ${indexedAtOnce} = 0 BEGIN
+       INSERT INTO held_trigram (rowid, folded_subject)
+         SELECT id, folded_subject FROM held_subject WHERE id > (SELECT upto FROM held_trigram_end);
+       UPDATE held_trigram_end SET upto = new.id;
+     END`,
+  );
+  // The id of the last subject is given again, to one that is not in the index.
+  const last = '(SELECT coalesce(max(id), 0) FROM held_subject)';
+  await db.raw(
+    `CREATE TRIGGER held_trigram_out AFTER DELETE ON held_subject BEGIN
+       INSERT INTO held_trigram (held_trigram, rowid, folded_subject)
+         SELECT 'delete', old.id, old.folded_subject FROM held_trigram_end WHERE old.id <= upto;
+       UPDATE held_trigram_end SET upto = ${last} WHERE upto > ${last};
+     END`,
+  );
+};

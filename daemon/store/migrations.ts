@@ -1,5 +1,5 @@
 import type {Knex} from 'knex';
-import {addListIndexes} from './list-migration.ts';
+import {addListIndexes, indexSubjectsTogether} from './list-migration.ts';
 
 interface Migration {
   name: string;
@@ -12,6 +12,7 @@ const all: Migration[] = [
   {name: '0002_cluster', up: cluster},
   {name: '0003_keepers', up: keepers},
   {name: '0004_lists', up: addListIndexes},
+  {name: '0005_subjects', up: indexSubjectsTogether},
 ];
 
 export const migrations: Knex.MigrationSource<Migration> = {

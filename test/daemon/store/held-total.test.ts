@@ -186,6 +186,41 @@ test('a subject is found by any part of it, whatever characters there are', asyn
   }
 });
 
+test('a subject is found before and after the index has it, and no more once its mail is gone', async t => {
+  const {database} = await testDatabase(t, {isDurable: false});
+  const query = createHeldQuery(database, 'alpha');
+  const step = fc.record({
+    arrive: fc.constantFrom(1, 2, 90, 300),
+    goNewest: fc.constantFrom(0, 0, 1, 5, 400),
+    goOldest: fc.nat(3),
+  });
+  let number = 0;
+
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, {minLength: 3, maxLength: 8}), async history => {
+      await database.write('held_mail').delete();
+      let held: NewHeldMail[] = [];
+      for (const {arrive, goNewest, goOldest} of history) {
+        const come = Array.from({length: arrive}, () => ({...mail(number++), subject: `Offer of ${number % 10}`}));
+        const gone = [...held.slice(0, goOldest), ...held.slice(Math.max(goOldest, held.length - goNewest))];
+        held = [...held.filter(one => !gone.includes(one)), ...come];
+        await database.write.transaction(async tx => {
+          for (const {queue_id} of gone) await forgetHeldMail(tx, queue_id);
+          await insertHeldMails(tx, come);
+        });
+
+        const {mails, total} = parsed(await query.list({subject: 'offer of 7'}, all, {limit: 1000, offset: 0}));
+
+        const expected = held.filter(({subject}) => subject === 'Offer of 7').map(({queue_id}) => queue_id);
+        t.is(total, expected.length);
+        t.deepEqual(mails.map(({queue_id}) => queue_id).sort(), expected.sort());
+      }
+    }),
+    {numRuns: 10},
+  );
+  await t.notThrowsAsync(async () => database.write.raw("INSERT INTO held_trigram (held_trigram) VALUES ('integrity-check')"));
+});
+
 test('a subject that very many mails have is found as one that few have', async t => {
   const {database} = await testDatabase(t, {isDurable: false});
   const query = createHeldQuery(database, 'alpha');
