@@ -1,4 +1,6 @@
 // The main thread's side of the thread that writes small mails, see spool-thread.ts. It starts with the first of them.
+import {rm} from 'node:fs/promises';
+import {join} from 'node:path';
 import {Worker} from 'node:worker_threads';
 import {createBatch} from '../services/batch.ts';
 import type {Placed, PlaceOrder, SpoolFolders} from './spool-thread.ts';
@@ -11,6 +13,8 @@ export interface SpoolWriter {
 interface Waiting {
   resolve(sha256: string): void;
   reject(error: Error): void;
+  /** Who was told to write it. */
+  thread?: Worker;
 }
 
 /** Beside this file, in the language that it is in. */
@@ -29,13 +33,24 @@ export const createSpoolWriter = (folders: SpoolFolders): SpoolWriter => {
     if (waiting.size === 0) thread?.unref();
   };
 
+  /** What was half done stays nowhere: its sender is told to come again. */
+  const giveUp = async (queueId: string, message: string): Promise<void> => {
+    await Promise.allSettled([folders.tmp, folders.held].map(async folder => rm(join(folder, queueId), {force: true})));
+    settle({queueId, failure: {message}});
+  };
+
   const start = (): Worker => {
     const started = new Worker(threadFile, {workerData: folders});
+    let why = '';
     started.on('message', (all: Placed[]) => all.forEach(settle));
     started.on('error', error => {
+      why = `: ${error.message}`;
+    });
+    // Whatever ended it, and after all that it has told.
+    started.on('exit', () => {
       if (thread === started) thread = undefined;
-      for (const queueId of [...waiting.keys()])
-        settle({queueId, failure: {message: `the thread of the spool ended: ${error.message}`}});
+      for (const [queueId, mail] of waiting)
+        if (mail.thread === started) void giveUp(queueId, `the thread of the spool ended${why}`);
     });
     return started;
   };
@@ -43,6 +58,10 @@ export const createSpoolWriter = (folders: SpoolFolders): SpoolWriter => {
   const send = createBatch<PlaceOrder>(async orders => {
     thread ??= start();
     thread.ref();
+    for (const {queueId} of orders) {
+      const mail = waiting.get(queueId);
+      if (mail) mail.thread = thread;
+    }
     thread.postMessage(
       orders,
       orders.map(({bytes}) => bytes.buffer as ArrayBuffer),

@@ -1,0 +1,12 @@
+// Loaded before a daemon: the thread that writes the spool ends where it would sync a file, while the named file exists.
+import fs from 'node:fs';
+import {syncBuiltinESMExports} from 'node:module';
+import {isMainThread} from 'node:worker_threads';
+
+const mayDie = process.env.TEST_SPOOL_THREAD_DIES;
+
+if (!isMainThread && mayDie !== undefined) {
+  const {fsync} = fs;
+  fs.fsync = (...needs) => (fs.existsSync(mayDie) ? process.exit(1) : fsync(...needs));
+  syncBuiltinESMExports();
+}
