@@ -1,13 +1,30 @@
 // JSON lines on stderr. What a mail or a key says stays out of them, also where an error repeats it.
-import pino, {type Logger} from 'pino';
+import pino, {type DestinationStream, type Logger} from 'pino';
 import {Fault} from '../shared/fault.ts';
 import {databaseErrorText} from './store/database.ts';
 
 export const createLog = (level: string): Logger =>
   pino(
     {level, timestamp: pino.stdTimeFunctions.isoTime, serializers: {err: describeError}},
-    pino.destination({dest: 2, sync: true}),
+    linesTogether(pino.destination({dest: 2, sync: true})),
   );
+
+/** Lines of one turn of the event loop are one write: mails are done with in groups, and a write takes longer than all else about a line. */
+const linesTogether = (destination: DestinationStream): DestinationStream => {
+  let lines = '';
+  const flush = () => {
+    if (lines !== '') destination.write(lines);
+    lines = '';
+  };
+  // However the process ends, short of being killed.
+  process.on('exit', flush);
+  return {
+    write(line) {
+      if (lines === '') setImmediate(flush);
+      lines += line;
+    },
+  };
+};
 
 /** An error and its causes. */
 export const describeError = (error: unknown, depth = 0): unknown => {
