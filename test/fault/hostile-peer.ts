@@ -3,7 +3,6 @@ import {randomUUID} from 'node:crypto';
 import {readFile} from 'node:fs/promises';
 import {Agent, request} from 'node:https';
 import {join} from 'node:path';
-import {setTimeout as delay} from 'node:timers/promises';
 import {createAuthority, issueLeaf} from '../../daemon/cluster/certificates.ts';
 import {identityUris} from '../../daemon/cluster/peer-identity.ts';
 import {statusOfCode} from '../../shared/fault.ts';
@@ -11,7 +10,7 @@ import type {ClusterNode} from '../helpers/cluster.ts';
 import {startCluster} from '../helpers/cluster.ts';
 import {type Credentials, nodeCredentials} from '../helpers/peer-call.ts';
 import type {Fault} from './fault.ts';
-import {createTally, runHostile} from './hostile.ts';
+import {createTally, runHostile, within} from './hostile.ts';
 import {type PeerInput, peerInput} from './hostile-peer-input.ts';
 import {startHostilePeer} from './hostile-peer-server.ts';
 import {memoryFolder} from './memory-folder.ts';
@@ -55,10 +54,7 @@ export const hostilePeer: Fault = {
     };
     const askForAnswers = async (random: Random): Promise<void> => {
       const [method, path] = random.pick(questionsForAll(targets.queueId));
-      const hung = delay(patienceMs, undefined, {ref: false}).then(() =>
-        Promise.reject(new Error(`hung in "${method} ${path}"`)),
-      );
-      const {status, body} = await Promise.race([alpha.api(method, path), hung]).finally(() => hung.catch(() => undefined));
+      const {status, body} = await within(alpha.api(method, path), `hung in "${method} ${path}"`, patienceMs);
       tally.add(`api ${status}`);
       if (!declared.has(status)) throw new Error(`answered ${status} ${body} in "${method} ${path}"`);
     };

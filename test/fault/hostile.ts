@@ -89,9 +89,9 @@ export const runHostile = async (
 /** Longer than anything a node may take; what has no end would keep the whole run from its own. */
 const longestMs = 60_000;
 
-const within = async <T>(work: Promise<T>, otherwise: string): Promise<T> => {
+export const within = async <T>(work: Promise<T>, otherwise: string, waitMs = longestMs): Promise<T> => {
   const over = new AbortController();
-  const late = delay(longestMs, undefined, {signal: over.signal}).then(() => Promise.reject(new Error(otherwise)));
+  const late = delay(waitMs, undefined, {signal: over.signal}).then(() => Promise.reject(new Error(otherwise)));
   try {
     return await Promise.race([work, late]);
   } finally {
