@@ -8,7 +8,7 @@ import {createJudge} from '../helpers/described.ts';
 import {startNode} from '../helpers/node.ts';
 import {startSmtpSink} from '../helpers/smtp-sink.ts';
 import type {Fault} from './fault.ts';
-import {createTally, runHostile} from './hostile.ts';
+import {createTally, runHostile, within} from './hostile.ts';
 import {httpBytes} from './hostile-http-bytes.ts';
 import {createHttpInputs, type PathValues} from './hostile-http-input.ts';
 import {memoryFolder} from './memory-folder.ts';
@@ -34,7 +34,8 @@ export const hostileHttp: Fault = {
 
     const ask = async (random: Random): Promise<void> => {
       const {method, path, ...request} = inputOf(random, victims.values);
-      const answer = await node.api(method, path, {key: random.pick(callers), ...request});
+      const sent = node.api(method, path, {key: random.pick(callers), ...request});
+      const answer = await within(sent, `hung in "${method} ${path}"`);
       statuses.add(String(answer.status));
       const told = `in "${method} ${path}" with ${String(request.body).slice(0, 300)} ${JSON.stringify(request.headers)}`;
       if (!declared.has(answer.status)) throw new Error(`answered ${answer.status} ${told}`);
