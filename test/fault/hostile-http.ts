@@ -18,7 +18,7 @@ export const hostileHttp: Fault = {
   name: 'hostile-http',
   title: 'generated HTTP input of hostile clients, with keys of every scope',
   rounds: 100_000,
-  shortRounds: 3000,
+  shortRounds: 1000,
   pass: 'no crash, no 500, no undeclared status, memory flat, a good client served',
   async run(context) {
     const config = {log: {level: 'warn'}, smtp: {reverse_lookup: false}};

@@ -20,7 +20,7 @@ export const hostilePeer: Fault = {
   name: 'hostile-peer',
   title: 'generated questions, events and answers of a peer that was taken over, and strangers without its certificate',
   rounds: 100_000,
-  shortRounds: 2000,
+  shortRounds: 800,
   pass: 'no crash, no 500, no undeclared status, memory flat, a good client served, no stranger let in',
 
   async run(context) {

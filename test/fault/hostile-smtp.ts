@@ -13,7 +13,7 @@ export const hostileSmtp: Fault = {
   name: 'hostile-smtp',
   title: 'generated SMTP input of a hostile client',
   rounds: 100_000,
-  shortRounds: 3000,
+  shortRounds: 1000,
   pass: 'no crash, no internal error, no undeclared code, memory flat, a good client served',
   run: async context => {
     const node = await startMailNode(context.owner, {

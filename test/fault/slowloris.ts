@@ -24,7 +24,7 @@ export const slowloris: Fault = {
   name: 'slowloris',
   title: 'sockets that dribble bytes, on every port',
   rounds: 2000,
-  shortRounds: 300,
+  shortRounds: 120,
   pass: `good clients p99 ≤ ${wantedP99Ms} ms on each port`,
 
   async run({owner, rounds, isShort, randomOf, say}) {
