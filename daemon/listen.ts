@@ -113,32 +113,42 @@ const open = async (server: HttpServer | HttpsServer, {host, port}: HostPort): P
   };
 };
 
-/** Node's own closeAllConnections does not know connections that never got through the TLS handshake or sent anything. */
+/**
+ * Node's own closeAllConnections does not know connections that never got through the TLS handshake or sent anything. What changes with
+ * each request are arrays: a map from which much is taken leaves old tables behind, and V8 keeps what those name, whole answers,
+ * until it has gone through all of its heap.
+ */
 const trackConnections = (server: HttpServer | HttpsServer) => {
-  const open = new Map<Socket, string>();
-  const answering = new Map<ServerResponse, string>();
+  const open = new Map<Socket, ServerResponse[]>();
+  const answersByEnd = new Map<string, ServerResponse[]>();
   // The bare socket of a TLS connection and the one its requests come on have the same other end.
   const otherEnd = ({remoteAddress, remotePort}: Socket) => `${remoteAddress} ${remotePort}`;
 
   server.on('connection', (socket: Socket) => {
-    open.set(socket, otherEnd(socket));
-    socket.once('close', () => open.delete(socket));
+    const end = otherEnd(socket);
+    const answers: ServerResponse[] = [];
+    open.set(socket, answers);
+    answersByEnd.set(end, answers);
+    socket.once('close', () => {
+      open.delete(socket);
+      if (answersByEnd.get(end) === answers) answersByEnd.delete(end);
+    });
   });
   let isLast = false;
   server.prependListener('request', ({socket}: IncomingMessage, response: ServerResponse) => {
     response.shouldKeepAlive &&= !isLast;
-    answering.set(response, otherEnd(socket));
-    response.once('close', () => answering.delete(response));
+    const answers = answersByEnd.get(otherEnd(socket));
+    answers?.push(response);
+    response.once('close', () => answers?.splice(answers.indexOf(response), 1));
   });
   return {
     /** Answers from now on say that the connection ends with them. */
     announceEnd: () => {
       isLast = true;
-      for (const response of answering.keys()) response.shouldKeepAlive = false;
+      for (const response of [...open.values()].flat()) response.shouldKeepAlive = false;
     },
     destroyUnused: () => {
-      const used = new Set(answering.values());
-      for (const [socket, end] of open) if (!used.has(end)) socket.destroy();
+      for (const [socket, answers] of open) if (answers.length === 0) socket.destroy();
     },
     destroyAll: () => {
       for (const socket of open.keys()) socket.destroy();

@@ -1,17 +1,31 @@
 // The cluster's certificate authority and the certificates it gives out. ECDSA P-256 throughout.
-import 'reflect-metadata';
-import {createPrivateKey, createPublicKey, generateKeyPairSync, randomBytes, webcrypto} from 'node:crypto';
+import {
+  createPrivateKey,
+  createPublicKey,
+  generateKeyPairSync,
+  KeyObject,
+  randomBytes,
+  webcrypto,
+  X509Certificate,
+} from 'node:crypto';
 import {isIP} from 'node:net';
-import * as x509 from '@peculiar/x509';
+import type * as x509Types from '@peculiar/x509';
 import {Fault} from '../../shared/fault.ts';
 import {canonicalHost} from '../../shared/host-port.ts';
+import {hostsIn, urisIn} from './peer-identity.ts';
 
 const algorithm = {name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256'};
 const dayMs = 24 * 3600 * 1000;
 const caYears = 20;
 const leafDays = 90;
 
-x509.cryptoProvider.set(webcrypto as never);
+/** Loaded when a certificate is made, once in months: it is a tenth of what a node that has nothing to do has in memory. */
+const loadX509 = async (): Promise<typeof x509Types> => {
+  await import('reflect-metadata');
+  const x509 = await import('@peculiar/x509');
+  x509.cryptoProvider.set(webcrypto as never);
+  return x509;
+};
 
 export interface KeyAndCertificate {
   /** PKCS #8, PEM. */
@@ -21,6 +35,7 @@ export interface KeyAndCertificate {
 }
 
 export const createAuthority = async (nowMs: number): Promise<KeyAndCertificate> => {
+  const x509 = await loadX509();
   const keys = await generateKeys();
   const cert = await x509.X509CertificateGenerator.createSelfSigned({
     serialNumber: serial(),
@@ -35,7 +50,7 @@ export const createAuthority = async (nowMs: number): Promise<KeyAndCertificate>
       await x509.SubjectKeyIdentifierExtension.create(keys.publicKey),
     ],
   });
-  return {key: await pemOf(keys.privateKey), cert: `${cert.toString('pem')}\n`};
+  return {key: pemOf(keys.privateKey), cert: `${cert.toString('pem')}\n`};
 };
 
 export interface LeafRequest {
@@ -53,14 +68,15 @@ export const issueLeaf = async (
   nowMs: number,
 ): Promise<KeyAndCertificate> => {
   const keys = await generateKeys();
-  return {key: await pemOf(keys.privateKey), cert: await certify(authority, {...request, publicKey: keys.publicKey}, nowMs)};
+  return {key: pemOf(keys.privateKey), cert: await certify(authority, {...request, publicKey: keys.publicKey}, nowMs)};
 };
 
 /** A key that never leaves the node, and the request (PKCS #10, PEM) for a certificate of it. */
 export const createRequest = async (): Promise<{key: string; request: string}> => {
+  const x509 = await loadX509();
   const keys = await generateKeys();
   const request = await x509.Pkcs10CertificateRequestGenerator.create({name: 'CN=mfd', keys, signingAlgorithm: algorithm});
-  return {key: await pemOf(keys.privateKey), request: `${request.toString('pem')}\n`};
+  return {key: pemOf(keys.privateKey), request: `${request.toString('pem')}\n`};
 };
 
 /**
@@ -89,7 +105,7 @@ export const issueTicket = async (
     {commonName: 'mfd join', hosts: [], uris: [uri], endMs, publicKey: publicKey.export({type: 'spki', format: 'der'})},
     nowMs,
   );
-  return {seed: Buffer.from(d, 'base64url'), certificate: Buffer.from(x509.PemConverter.decodeFirst(pem))};
+  return {seed: Buffer.from(d, 'base64url'), certificate: new X509Certificate(pem).raw};
 };
 
 /** The private key (PKCS #8, PEM) that has these 32 secret bytes. */
@@ -100,7 +116,7 @@ export const ticketKey = (seed: Buffer): string => {
 };
 
 interface Certification extends LeafRequest {
-  publicKey: webcrypto.CryptoKey | x509.PublicKey | Buffer;
+  publicKey: webcrypto.CryptoKey | x509Types.PublicKey | Buffer;
   /** For clients only, and until then, in place of 90 days. */
   endMs?: number;
 }
@@ -110,6 +126,7 @@ const certify = async (
   {commonName, hosts, uris = [], publicKey, endMs}: Certification,
   nowMs: number,
 ): Promise<string> => {
+  const x509 = await loadX509();
   const issuer = new x509.X509Certificate(authority.cert);
   const cert = await x509.X509CertificateGenerator.create({
     serialNumber: serial(),
@@ -141,7 +158,8 @@ const certify = async (
   return `${cert.toString('pem')}\n`;
 };
 
-const keyIn = async (pem: string): Promise<x509.PublicKey> => {
+const keyIn = async (pem: string): Promise<x509Types.PublicKey> => {
+  const x509 = await loadX509();
   const wrong = (cause?: unknown) =>
     new Fault('validation_failed', 'this is no certificate request (PKCS #10, PEM) for a P-256 key that it is signed with', {
       cause,
@@ -158,12 +176,11 @@ const keyIn = async (pem: string): Promise<x509.PublicKey> => {
 
 /** Whether a certificate is past two thirds of its life, or lacks one of the names it is to be for. */
 export const needsRenewal = (pem: string, {hosts, uris = []}: Omit<LeafRequest, 'commonName'>, nowMs: number): boolean => {
-  const cert = new x509.X509Certificate(pem);
-  const from = cert.notBefore.getTime();
-  const lifeMs = cert.notAfter.getTime() - from;
-  const shown = cert.getExtension(x509.SubjectAlternativeNameExtension)?.names.toJSON() ?? [];
-  const shownUris = shown.filter(({type}) => type === 'url').map(({value}) => value);
-  const shownHosts = shown.filter(({type}) => type !== 'url').map(({value}) => canonicalHost(value));
+  const {validFrom, validTo, subjectAltName} = new X509Certificate(pem);
+  const from = Date.parse(validFrom);
+  const lifeMs = Date.parse(validTo) - from;
+  const shownHosts = hostsIn(subjectAltName).map(canonicalHost);
+  const shownUris = urisIn(subjectAltName);
   const hasAll = hosts.every(host => shownHosts.includes(canonicalHost(host))) && uris.every(uri => shownUris.includes(uri));
   return nowMs > from + (lifeMs * 2) / 3 || !hasAll;
 };
@@ -178,10 +195,9 @@ const serial = (): string => {
   return bytes.toString('hex');
 };
 
-const pemOf = async (key: webcrypto.CryptoKey): Promise<string> =>
-  x509.PemConverter.encode(await webcrypto.subtle.exportKey('pkcs8', key), 'PRIVATE KEY').concat('\n');
+const pemOf = (key: webcrypto.CryptoKey): string => KeyObject.from(key).export({type: 'pkcs8', format: 'pem'}).toString();
 
-const importKey = async (pem: string): Promise<webcrypto.CryptoKey> =>
-  (await webcrypto.subtle.importKey('pkcs8', x509.PemConverter.decodeFirst(pem), algorithm, false, [
-    'sign',
-  ])) as webcrypto.CryptoKey;
+const importKey = async (pem: string): Promise<webcrypto.CryptoKey> => {
+  const der = createPrivateKey(pem).export({type: 'pkcs8', format: 'der'});
+  return (await webcrypto.subtle.importKey('pkcs8', der, algorithm, false, ['sign'])) as webcrypto.CryptoKey;
+};

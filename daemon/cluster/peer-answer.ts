@@ -1,17 +1,27 @@
 // What a peer has answered, or that it has not, in the words of this node.
 import type {IncomingMessage} from 'node:http';
-import type {Envelope} from '../../shared/envelope.ts';
+import {z} from 'zod';
 import {Fault, type FaultCode, statusOfCode} from '../../shared/fault.ts';
 import type {NodeIdentity} from '../services/ports.ts';
 
 const maxAnswerBytes = 64 * 1024 * 1024;
 
+/** What is read of an envelope. A peer may say anything, such as `null`; what it may have added is none of ours. */
+const envelopeSchema = z.object({
+  data: z.unknown(),
+  error: z
+    .object({
+      code: z.string(),
+      detail: z.string(),
+      fields: z.array(z.object({path: z.string(), detail: z.string()})).optional(),
+      required_scopes: z.array(z.string()).optional(),
+    })
+    .nullable(),
+});
+type PeerEnvelope = z.output<typeof envelopeSchema>;
+
 /** Rejects with `outcome_unknown` for what is no whole envelope before the deadline. */
-export const readEnvelope = async (
-  peer: NodeIdentity,
-  response: IncomingMessage,
-  deadlineMs: number,
-): Promise<Envelope<unknown>> => {
+export const readEnvelope = async (peer: NodeIdentity, response: IncomingMessage, deadlineMs: number): Promise<PeerEnvelope> => {
   const deadline = setTimeout(() => response.destroy(new Error('the answer took too long')), Math.max(1, deadlineMs));
   try {
     const chunks: Buffer[] = [];
@@ -21,7 +31,7 @@ export const readEnvelope = async (
       if (length > maxAnswerBytes) throw new Error('the answer is too long');
       chunks.push(chunk);
     }
-    return JSON.parse(Buffer.concat(chunks).toString('utf8')) as Envelope<unknown>;
+    return envelopeSchema.parse(JSON.parse(Buffer.concat(chunks).toString('utf8')));
   } catch (error) {
     throw unanswered(peer, error);
   } finally {
@@ -30,7 +40,7 @@ export const readEnvelope = async (
 };
 
 /** What a peer refuses for its own reasons is passed on; what only nodes say to each other is not for callers. */
-export const faultFrom = (peer: NodeIdentity, error: NonNullable<Envelope<unknown>['error']>): Fault => {
+export const faultFrom = (peer: NodeIdentity, error: NonNullable<PeerEnvelope['error']>): Fault => {
   const {code, detail, fields} = error;
   if (code === 'internal' || !Object.hasOwn(statusOfCode, code)) return unanswered(peer, new Error(`${code}: ${detail}`));
   return new Fault(code as FaultCode, detail, {

@@ -20,6 +20,9 @@ export const identityIn = (subjectAltName: string | undefined): NodeIdentity | u
 export const hostsIn = (subjectAltName: string | undefined): string[] =>
   namesIn(subjectAltName).flatMap(name => /^(?:DNS|IP Address):(.+)$/.exec(name)?.[1] ?? []);
 
+export const urisIn = (subjectAltName: string | undefined): string[] =>
+  namesIn(subjectAltName).flatMap(name => /^URI:(.+)$/.exec(name)?.[1] ?? []);
+
 /** What follows `prefix` in the first URI that begins with it. */
 export const uriIn = (subjectAltName: string | undefined, prefix: string): string | undefined => {
   const start = `URI:${prefix}`;

@@ -12,10 +12,14 @@ export interface GatewayHooks {
   leave(ip: string): void;
   /** The client's transaction, if any, is over: RSET, HELO, EHLO, STARTTLS, or after the reply to DATA. */
   onReset(session: SMTPServerSession): void;
+  handshakeMs?: number | undefined;
 }
 
 /** Clients that try addresses or commands at random are cut off after so many 5xx replies. */
 const maxErrors = 100;
+
+/** From `220 Ready to start TLS` to the end of the handshake: a few messages, none of which needs anybody to think. */
+const handshakeMs = 30_000;
 
 /** How long a client that was told to go may take to close its side. */
 const lingerMs = 1000;
@@ -43,6 +47,7 @@ export class GatewayServer extends SMTPServer {
     const connection = new GatewayConnection(this, socket, {
       ...options,
       onReset: this.#hooks.onReset,
+      handshakeMs: this.#hooks.handshakeMs ?? handshakeMs,
       onGone: () => this.#forget(connection, ip),
     });
     this.#open.add(connection);
@@ -69,6 +74,7 @@ export class GatewayServer extends SMTPServer {
 
 type ConnectionOptions = NonNullable<ConstructorParameters<typeof SMTPConnection>[2]> & {
   onReset(session: SMTPServerSession): void;
+  handshakeMs: number;
   onGone(): void;
 };
 
@@ -95,6 +101,16 @@ class GatewayConnection extends SMTPConnection {
     super._resetSession();
     this.#options.onReset(this.session);
     if (this.#server.isStopping) dismiss(this);
+  }
+
+  /** smtp-server gives a handshake the five minutes that a client has for its next command. */
+  override upgrade(callback: () => void, secureCallback?: () => void): void {
+    super.upgrade(callback, secureCallback);
+    const timer = setTimeout(() => {
+      // There is no word for it: what is said in the clear now would be taken for a part of the handshake.
+      if (this._upgrading) this._socket.destroy();
+    }, this.#options.handshakeMs);
+    timer.unref();
   }
 
   /** The socket's own close event would not do: STARTTLS takes its listeners away. */

@@ -32,6 +32,8 @@ export interface SmtpGatewayNeeds extends ClientLimitNeeds {
   maxMailsPerSession?: number;
   /** Idle time after which a client is let go (RFC 5321 section 4.5.3.2.7 asks for five minutes). */
   socketTimeoutMs?: number;
+  /** How long a handshake after STARTTLS may take: 30 s by default. */
+  handshakeMs?: number;
   /** How long `stop` lets mails on their way in finish. */
   drainMs?: number;
   /** Asks DNS for the client's name, for 1.5 s at most. */
@@ -80,7 +82,7 @@ export const startSmtpGateway = async (needs: SmtpGatewayNeeds): Promise<SmtpGat
       onData: sessions.onData,
       onClose: sessions.onClose,
     },
-    {...limits, onReset: sessions.onReset},
+    {...limits, onReset: sessions.onReset, handshakeMs: needs.handshakeMs},
   );
   // Before it listens: what nobody listens for is thrown.
   server.on('error', error => log.info({err: error}, 'smtp client failed'));

@@ -91,8 +91,9 @@ export const createKeyDirectory = async (database: Database, configuration: Conf
     lastUsedAt: keyId => uses.get(keyId) ?? null,
     touch(keyId, at) {
       note(keyId, at.toISOString());
+      // Taken out to become the last one, unless it is that: a map from which something is taken all the time is made anew all the time.
+      if (usedHere.get(keyId) !== useCount) usedHere.delete(keyId);
       useCount += 1;
-      usedHere.delete(keyId);
       usedHere.set(keyId, useCount);
     },
     hearUse: note,

@@ -14,7 +14,7 @@ export const hostileMilter: Fault = {
   name: 'hostile-milter',
   title: 'generated milter packets and socketmap lookups',
   rounds: 100_000,
-  shortRounds: 3000,
+  shortRounds: 1000,
   pass: 'no crash, no internal error, no undeclared answer, memory flat, a good client served',
   async run(context) {
     const folder = await memoryFolder(context.owner);

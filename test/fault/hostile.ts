@@ -9,7 +9,7 @@ export interface Hostility {
   node: Pick<TestNode, 'pid' | 'log' | 'isRunning'>;
   /** Sessions under way at one time. */
   lanes: number;
-  /** Sends some inputs, and says how many they were. What it throws is a violation. */
+  /** Sends some inputs, each with a limit of its own, and says how many they were. What it throws is a violation. */
   session(random: Random): Promise<number>;
   /** What a client that means well asks for again and again; rejects when it does not get it. */
   good(): Promise<void>;
@@ -39,7 +39,7 @@ export const runHostile = async (
       const number = begun;
       begun += 1;
       try {
-        const sent = await within(session(randomOf(number)), 'the session hung');
+        const sent = await within(session(randomOf(number)), 'the session hung', longestSessionMs);
         inputs += sent;
       } catch (error) {
         inputs += 1;
@@ -88,10 +88,12 @@ export const runHostile = async (
 
 /** Longer than anything a node may take; what has no end would keep the whole run from its own. */
 const longestMs = 60_000;
+/** Of many questions, each of which has a limit of its own. */
+const longestSessionMs = 8 * longestMs;
 
-const within = async <T>(work: Promise<T>, otherwise: string): Promise<T> => {
+export const within = async <T>(work: Promise<T>, otherwise: string, waitMs = longestMs): Promise<T> => {
   const over = new AbortController();
-  const late = delay(longestMs, undefined, {signal: over.signal}).then(() => Promise.reject(new Error(otherwise)));
+  const late = delay(waitMs, undefined, {signal: over.signal}).then(() => Promise.reject(new Error(otherwise)));
   try {
     return await Promise.race([work, late]);
   } finally {

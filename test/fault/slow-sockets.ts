@@ -9,8 +9,9 @@ export interface SlowTarget {
   tls?: ConnectionOptions;
   /** What they would say, if they ever came to its end; one is picked for each connection. */
   words: readonly string[];
-  /** Said at once. */
+  /** Said at once, or after the greeting of who speaks first. */
   openings?: readonly string[];
+  isGreeted?: boolean;
 }
 
 export interface SlowSockets {
@@ -24,7 +25,7 @@ const pauseTicks = 12;
 /** So many come in one tick: all at once would be another kind of attack. */
 const openedATick = 60;
 /** The first bytes of a ClientHello, whose length promises more. */
-const halfHandshake = '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03';
+export const halfHandshake = '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03';
 
 export const startSlowSockets = (random: Random, targets: readonly SlowTarget[], count: number): SlowSockets => {
   const seats = Array.from({length: count}, (_, n) => ({target: targets[n % targets.length] as SlowTarget, n}));
@@ -41,7 +42,8 @@ export const startSlowSockets = (random: Random, targets: readonly SlowTarget[],
       : connect(target.to);
     const text = target.tls && !isPast ? halfHandshake : random.pick(target.words);
     socket.on('error', () => undefined).resume();
-    socket.once(isPast ? 'secureConnect' : 'connect', () => {
+    const welcome = target.isGreeted ? 'data' : isPast ? 'secureConnect' : 'connect';
+    socket.once(welcome, () => {
       if (target.openings && (isPast || !target.tls)) socket.write(random.pick(target.openings));
     });
     socket.once('close', () => {

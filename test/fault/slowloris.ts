@@ -13,7 +13,7 @@ import {connect} from '../helpers/smtp-client.ts';
 import type {Fault} from './fault.ts';
 import {percentile} from './hostile.ts';
 import {memoryFolder} from './memory-folder.ts';
-import {type SlowTarget, startSlowSockets} from './slow-sockets.ts';
+import {halfHandshake, type SlowTarget, startSlowSockets} from './slow-sockets.ts';
 
 /** What a client that means well has to be served within, in 99 of 100 cases; in the short form only that it is served. */
 const wantedP99Ms = 200;
@@ -24,7 +24,7 @@ export const slowloris: Fault = {
   name: 'slowloris',
   title: 'sockets that dribble bytes, on every port',
   rounds: 2000,
-  shortRounds: 300,
+  shortRounds: 120,
   pass: `good clients p99 ≤ ${wantedP99Ms} ms on each port`,
 
   async run({owner, rounds, isShort, randomOf, say}) {
@@ -172,8 +172,15 @@ const slowTargets = async (node: MailNode, {milter, tables}: Sockets): Promise<S
     {to: metrics, words: ['X-A: b\r\n'], openings: ['GET /metrics HTTP/1.1\r\nHost: a\r\n', '']},
     {
       to: {host: '127.0.0.1', port: node.smtpPort},
+      isGreeted: true,
       words: ['NOOP\r\n', 'x', 'body\r\n'],
       openings: ['', 'EHLO a.test\r\nMAIL FROM:<a@b.test>\r\nRCPT TO:<ben@example.com>\r\nDATA\r\n'],
+    },
+    {
+      to: {host: '127.0.0.1', port: node.smtpPort},
+      isGreeted: true,
+      words: [halfHandshake],
+      openings: ['EHLO a.test\r\nSTARTTLS\r\n'],
     },
     {to: {path: milter}, words: ['\0\0\0\x0dO\0\0\0\x06\0\0\x01\xff\0\x1f\xff\xff', '\0\x01\0\0B'], openings: ['']},
     {to: {path: tables}, words: ['99999:x', '4:a b,']},

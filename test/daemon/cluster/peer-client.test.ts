@@ -203,3 +203,25 @@ test('a client that is closed waits for nothing any more and asks nothing', asyn
   await broken;
   t.is(await codeOf(ask(client)), 'node_unreachable');
 });
+
+test('an answer that is no envelope is no answer, whatever else it is', async t => {
+  const bodies = [
+    'null',
+    '[]',
+    '"x"',
+    '7',
+    '{}',
+    '{"data": "done", "error": "x"}',
+    '{"data": null, "error": {"code": ["conflict"], "detail": 1}}',
+  ];
+  const saying = (text: string, status: number) => (response: ServerResponse) => response.writeHead(status).end(text);
+  const {client} = await startPeer(
+    t,
+    bodies.flatMap(text => [saying(text, 200), saying(text, 500)]),
+  );
+
+  for (const text of bodies) {
+    t.is(await codeOf(ask(client)), 'outcome_unknown', text);
+    t.is(await codeOf(mail(client)), 'outcome_unknown', text);
+  }
+});

@@ -522,6 +522,29 @@ test('commands sent along with STARTTLS in the clear are never run', async t => 
   t.is(gateway.sink.connectionCount(), 0);
 });
 
+test('a client that asks for TLS and never finishes its handshake is cut off, whatever it says meanwhile, and its place is free', async t => {
+  const {gateway, client} = await open(t, {needs: {handshakeMs: 500, maxConnectionsPerClient: 3}});
+  const [silent, dribbling] = [await connect(gateway.port), await connect(gateway.port)];
+  for (const one of [silent, dribbling]) t.is((await one.cmd('STARTTLS')).code, 220);
+
+  dribbling.write(Buffer.from('\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03', 'latin1'));
+  const dribble = setInterval(() => dribbling.write('x'), 20);
+  t.teardown(() => clearInterval(dribble));
+  await Promise.all([silent.closed, dribbling.closed]);
+
+  t.is((await client.cmd('NOOP')).code, 250);
+  await until(async () => (await connect(gateway.port)).greeting.code === 220);
+});
+
+test('a handshake that was finished is not cut off later', async t => {
+  const {client} = await open(t, {needs: {handshakeMs: 200}});
+  await client.startTls();
+
+  await new Promise(resolve => setTimeout(resolve, 400));
+
+  t.is((await client.cmd('EHLO client.test')).code, 250);
+});
+
 test('too many recipients are told to come apart', async t => {
   const {client} = await open(t, {needs: {maxRecipients: 2}});
   await client.cmd('MAIL FROM:<a@strange.test>');
