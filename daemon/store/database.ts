@@ -154,6 +154,10 @@ export const isDiskFull = (error: unknown): boolean => {
 export const isDamaged = (error: unknown): error is Error =>
   error instanceof Error && 'code' in error && (error.code === 'SQLITE_CORRUPT' || error.code === 'SQLITE_NOTADB');
 
+/** Whether the tables are others than the migrations made: of a node that starts, a page that names them has changed. */
+export const isOtherSchema = (error: unknown): error is Error =>
+  error instanceof Error && 'code' in error && error.code === 'SQLITE_ERROR';
+
 /**
  * Keeps a second process out of a data directory for as long as this one lives: a lock that the system itself gives up,
  * however the process ends. Undefined when another process has it.

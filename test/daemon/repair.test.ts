@@ -6,7 +6,7 @@ import {readIdentity} from '../../daemon/identity.ts';
 import {repair} from '../../daemon/repair.ts';
 import {openDatabase} from '../../daemon/store/database.ts';
 import {listDomains} from '../../daemon/store/domain.ts';
-import {makeNode, nodeFolder} from '../helpers/node.ts';
+import {makeNode, mfdFile, nodeFolder, run} from '../helpers/node.ts';
 
 const stoppedNode = async (t: ExecutionContext) => {
   const {root, xdgConfigHome} = await nodeFolder(t);
@@ -72,4 +72,20 @@ test('of a database that is none any more the certificate still says whose it wa
   t.deepEqual({nodeId, nodeNo}, {nodeId: node.node_id, nodeNo: 1});
   const aside = (await readdir(node.data)).find(name => name.startsWith('before-repair-')) ?? '';
   t.deepEqual(await readFile(join(node.data, aside, 'mfd.db')), garbage);
+});
+
+test('a database that does not name its tables any more is refused with a word of what to do, and made whole by that', async t => {
+  const node = await stoppedNode(t);
+  const before = await identityOf(node.database);
+  const database = await openDatabase(node.database);
+  await database.write.raw('PRAGMA writable_schema = ON');
+  await database.write('sqlite_master').where({name: 'schema_migration'}).update({type: 'tabme'});
+  await database.close();
+
+  const {code, stderr} = await run(mfdFile, ['start', '--data', node.data]);
+  await node.repair();
+
+  t.is(code, 1);
+  t.regex(stderr, /^mfd: the database cannot be used: .*; mfd repair makes a whole one/);
+  t.deepEqual(await identityOf(node.database), before);
 });
