@@ -204,8 +204,9 @@ const describe = (error: unknown, text: string): string => {
     return `cannot listen on${where}: its folder is not there, or not for this user to write to; for a Postfix on this host mfd setup postfix --apply makes it`;
   if (code === 'EACCES' && where) return `no permission to listen on${where}`;
   if (code === 'EADDRNOTAVAIL') return `the address${where} is not one of this machine`;
+  const line = text.split('\n')[0] ?? text;
   const said = error instanceof Error ? databaseErrorText(error) : undefined;
-  if (said !== undefined)
-    return `the database cannot be used: ${said}${isDamaged(error) || isOtherSchema(error) ? '; mfd repair makes a whole one of what can be read' : ''}`;
-  return text.split('\n')[0] ?? text;
+  if (isDamaged(error) || isOtherSchema(error))
+    return `the database cannot be used: ${said ?? line}; mfd repair makes a whole one of what can be read`;
+  return said === undefined ? line : `the database cannot be used: ${said}`;
 };
