@@ -17,7 +17,7 @@ import type {RunningNode} from './node.ts';
 import {repair} from './repair.ts';
 import {run} from './run.ts';
 import {addSetupCommand} from './setup-command.ts';
-import {databaseErrorText, isDamaged} from './store/database.ts';
+import {databaseErrorText, isDamaged, isOtherSchema} from './store/database.ts';
 
 export const main = async (args: string[]): Promise<number> => {
   // Databases, keys and mail are nobody else's to read, whatever the caller's umask.
@@ -204,8 +204,9 @@ const describe = (error: unknown, text: string): string => {
     return `cannot listen on${where}: its folder is not there, or not for this user to write to; for a Postfix on this host mfd setup postfix --apply makes it`;
   if (code === 'EACCES' && where) return `no permission to listen on${where}`;
   if (code === 'EADDRNOTAVAIL') return `the address${where} is not one of this machine`;
+  const line = text.split('\n')[0] ?? text;
   const said = error instanceof Error ? databaseErrorText(error) : undefined;
-  if (said !== undefined)
-    return `the database cannot be used: ${said}${isDamaged(error) ? '; mfd repair makes a whole one of what can be read' : ''}`;
-  return text.split('\n')[0] ?? text;
+  if (isDamaged(error) || isOtherSchema(error))
+    return `the database cannot be used: ${said ?? line}; mfd repair makes a whole one of what can be read`;
+  return said === undefined ? line : `the database cannot be used: ${said}`;
 };

@@ -5,6 +5,7 @@ import type {Readable} from 'node:stream';
 import type {z} from 'zod';
 import {Fault} from '../../shared/fault.ts';
 import type {NodeIdentity} from '../services/ports.ts';
+import {createLaneWarmer} from './lane-warmer.ts';
 import {createPeerAgents, type Lane, type PeerCredentials} from './peer-agents.ts';
 import {faultFrom, readEnvelope, unanswered, unreachable} from './peer-answer.ts';
 
@@ -65,7 +66,7 @@ export const createPeerClient = ({peer, address, credentials, limits = usualLimi
   const underWay: Waiting['underWay'] = new Set();
   let isClosed = false;
 
-  const open = (lane: Lane, {method, path}: PeerRequest, text: string | undefined): ClientRequest => {
+  const open = (lane: Lane, {method, path}: Pick<PeerRequest, 'method' | 'path'>, text: string | undefined): ClientRequest => {
     if (isClosed) throw unreachable(peer, 'this node does not ask it any more');
     const at = address();
     if (!at) throw unreachable(peer, 'it has not said yet where it listens');
@@ -81,9 +82,11 @@ export const createPeerClient = ({peer, address, credentials, limits = usualLimi
     });
   };
 
+  const warmer = createLaneWarmer(lane => open(lane, {method: 'GET', path: ''}, undefined));
+
   const send = async (lane: Lane, wanted: PeerRequest, deadlineMs: number): Promise<IncomingMessage> => {
     const text = wanted.body === undefined ? undefined : JSON.stringify(wanted.body);
-    return answerTo(open(lane, wanted, text), text, {peer, deadlineMs, underWay});
+    return answerTo(open(lane, wanted, text), text, {peer, deadlineMs, underWay, onGivenUp: () => warmer.warm(lane)});
   };
 
   /** A kept-alive connection that the peer has closed meanwhile is no sign of anything: once more on another one. */
@@ -139,13 +142,15 @@ interface Waiting {
   deadlineMs: number;
   /** Everything that has to be broken off when the client is closed. */
   underWay: Set<{destroy(error: Error): unknown}>;
+  /** There was, or was to be, a connection of its own, which is gone with it. */
+  onGivenUp(): void;
 }
 
 /** Sends `text` and waits for the head of the answer. Rejects by itself at the deadline: what waits for a connection ends with no event. */
 const answerTo = async (
   sent: ClientRequest,
   text: string | undefined,
-  {peer, deadlineMs, underWay}: Waiting,
+  {peer, deadlineMs, underWay, onGivenUp}: Waiting,
 ): Promise<IncomingMessage> =>
   new Promise((resolve, reject) => {
     let isHeard = false;
@@ -161,8 +166,10 @@ const answerTo = async (
       },
     };
     const giveUp = () => {
+      const isConnected = Boolean(sent.socket);
       if (isHeard) waiting.destroy(new Error(`no answer within ${deadlineMs} ms`));
-      else waiting.destroy(new Error(sent.socket ? 'no connection in time' : 'all connections to it are in use'));
+      else waiting.destroy(new Error(isConnected ? 'no connection in time' : 'all connections to it are in use'));
+      if (isConnected) onGivenUp();
     };
     const deadline = setTimeout(giveUp, deadlineMs);
     const handshake = setTimeout(() => void (isHeard || giveUp()), Math.min(handshakeMs, deadlineMs));

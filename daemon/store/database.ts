@@ -128,9 +128,12 @@ export const openDatabase = async (filename: string, {waitMs = 30_000} = {}): Pr
   };
 };
 
-/** For looking into a file that may be anything: it is neither made nor brought up to date. */
+/**
+ * For looking into a file that may be anything: it is neither made nor brought up to date, and what SQLite cannot make out of its
+ * schema keeps nobody from the rest of it, which is what `writable_schema` is for here.
+ */
 export const openForReading = (filename: string): Knex =>
-  connect(filename, {settings: 'PRAGMA query_only = ON;', pool: {min: 0, max: 1}, waitMs: 30_000});
+  connect(filename, {settings: 'PRAGMA writable_schema = ON; PRAGMA query_only = ON;', pool: {min: 0, max: 1}, waitMs: 30_000});
 
 /** Runs `look` on one moment of the database: what is committed meanwhile is in none of its answers. */
 export const readTogether = async <T>({read}: Database, look: (db: Db) => Promise<T>): Promise<T> =>
@@ -153,6 +156,13 @@ export const isDiskFull = (error: unknown): boolean => {
 /** Whether SQLite has found the file to be none of its own making. */
 export const isDamaged = (error: unknown): error is Error =>
   error instanceof Error && 'code' in error && (error.code === 'SQLITE_CORRUPT' || error.code === 'SQLITE_NOTADB');
+
+/**
+ * Whether the tables are others than the migrations made and left: of a node that starts, a page of them has changed. Knex's lock is
+ * taken and given back in one transaction, and only by whoever has the data directory.
+ */
+export const isOtherSchema = (error: unknown): error is Error =>
+  error instanceof Error && (('code' in error && error.code === 'SQLITE_ERROR') || error.name === 'MigrationLocked');
 
 /**
  * Keeps a second process out of a data directory for as long as this one lives: a lock that the system itself gives up,

@@ -4,9 +4,9 @@ import {join} from 'node:path';
 import test, {type ExecutionContext} from 'ava';
 import {readIdentity} from '../../daemon/identity.ts';
 import {repair} from '../../daemon/repair.ts';
-import {openDatabase} from '../../daemon/store/database.ts';
+import {type Database, openDatabase} from '../../daemon/store/database.ts';
 import {listDomains} from '../../daemon/store/domain.ts';
-import {makeNode, nodeFolder} from '../helpers/node.ts';
+import {makeNode, mfdFile, nodeFolder, run} from '../helpers/node.ts';
 
 const stoppedNode = async (t: ExecutionContext) => {
   const {root, xdgConfigHome} = await nodeFolder(t);
@@ -73,3 +73,31 @@ test('of a database that is none any more the certificate still says whose it wa
   const aside = (await readdir(node.data)).find(name => name.startsWith('before-repair-')) ?? '';
   t.deepEqual(await readFile(join(node.data, aside, 'mfd.db')), garbage);
 });
+
+const changes: Record<string, (write: Database['write']) => Promise<unknown>> = {
+  'has a table by another name': async write => {
+    await write.raw('PRAGMA writable_schema = ON');
+    await write('sqlite_master').where({name: 'schema_migration'}).update({name: 'schema_migrbtion'});
+  },
+  'has something that is none of the things a schema has': async write => {
+    await write.raw('PRAGMA writable_schema = ON');
+    await write('sqlite_master').where({name: 'schema_migration'}).update({type: 'tabme'});
+  },
+  'says that somebody is migrating it': async write => write('schema_migration_lock').update({is_locked: 1}),
+};
+
+for (const [what, change] of Object.entries(changes))
+  test(`a database that ${what} is refused with a word of what to do, and made whole by that`, async t => {
+    const node = await stoppedNode(t);
+    const before = await identityOf(node.database);
+    const database = await openDatabase(node.database);
+    await change(database.write);
+    await database.close();
+
+    const {code, stderr} = await run(mfdFile, ['start', '--data', node.data]);
+    await node.repair();
+
+    t.is(code, 1);
+    t.regex(stderr, /^mfd: the database cannot be used: .*; mfd repair makes a whole one/);
+    t.deepEqual(await identityOf(node.database), before);
+  });

@@ -1,6 +1,8 @@
 // The disk of a node fills up, with mail and with what somebody else writes, and is emptied again.
+import {access} from 'node:fs/promises';
 import {join} from 'node:path';
 import {setTimeout as delay} from 'node:timers/promises';
+import {openForReading} from '../../daemon/store/database.ts';
 import {eventually} from '../helpers/eventually.ts';
 import {mayMount, type SmallDisk, smallDisk} from '../helpers/small-disk.ts';
 import type {Fault, FaultContext} from './fault.ts';
@@ -10,6 +12,10 @@ import {startWorld, type World} from './world.ts';
 const diskBytes = 40 * 1024 * 1024;
 const senders = 6;
 const changed = 'changed.example';
+/** Enough for what a round does on the full disk. */
+const reserveBytes = 1024 * 1024;
+const refusalsWanted = 3;
+const mostTries = 3000;
 
 interface Figures {
   acknowledged: number;
@@ -80,18 +86,21 @@ const runRound = async (round: Round): Promise<string[]> => {
   await load.stop();
   await disk.fill().catch(() => undefined);
 
-  wrong.push(...(await whileFull(round)));
+  // Under load the ballast may have been given up, and somebody else have taken that room as well.
+  wrong.push(...(await whileFull(round, !(await hasReserve(round)))));
   // What the ballast gave is taken as well: now even that which makes room may be refused.
   await disk.fill().catch(() => undefined);
-  wrong.push(...(await whileFull(round, true)));
+  wrong.push(...(await whileFull(round, true)), ...(await untilRefused(round)));
   if (random.chance(0.4)) {
     figures.kills += 1;
     await world.node.stop('SIGKILL');
-    await world.node.start();
-    wrong.push(...(await whileFull(round, true)));
+    const refusal = await startRefusal(world);
+    if (refusal === undefined) wrong.push(...(await whileFull(round, true)));
+    else if (!refusal.includes('the disk of this node is full')) wrong.push(`start on the full disk: ${refusal}`);
   }
 
   await disk.clear();
+  if (!world.node.isRunning()) await world.node.start();
   const held = await world.heldMails();
   // What mail has filled has to be discarded before there is room.
   await world.discardAll(held.slice(0, Math.floor(held.length * 0.9)).map(({queue_id}) => queue_id));
@@ -102,12 +111,30 @@ const runRound = async (round: Round): Promise<string[]> => {
   return [...wrong, ...(await world.judge()), ...(await countedChanges(world))];
 };
 
+/** Where neither room nor ballast is left a node may be unable to start, and says so; undefined when it has started. */
+const startRefusal = async ({node}: World): Promise<string | undefined> =>
+  node.start().then(
+    () => undefined,
+    () => node.log(),
+  );
+
+/** The ballast, or what it gave. */
+const hasReserve = async ({world, disk}: Round): Promise<boolean> =>
+  disk.freeBytes() >= reserveBytes ||
+  access(join(world.node.data, 'ballast')).then(
+    () => true,
+    () => false,
+  );
+
 /** Reads and discards work, mail is put off, changes are made or refused as a whole. */
-const whileFull = async ({world, figures, random}: Round, hasNoReserve = false): Promise<string[]> => {
+const whileFull = async (round: Round, hasNoReserve = false): Promise<string[]> => {
+  const {world, figures, random} = round;
   const wrong: string[] = [];
   const held = await world.heldMails();
   const looked = Array.from({length: Math.min(held.length, 10)}, () => random.pick(held));
-  wrong.push(...(await world.wrongBodies(looked)));
+  const bodies = await world.wrongBodies(looked);
+  // Nobody reads a mail without an audit entry.
+  wrong.push(...bodies.filter(line => !(hasNoReserve && /^body of \w+: 503 /.test(line))));
   for (const mail of new Set(looked.slice(0, 3))) {
     const status = await world.act('discard', mail.queue_id);
     if (status === 200) figures.discardedWhileFull += 1;
@@ -116,13 +143,44 @@ const whileFull = async ({world, figures, random}: Round, hasNoReserve = false):
   const code = await world.send({sizeBytes: 2000, to: random.pick(['held', 'relayed'])});
   if (code !== 452) wrong.push(`mail on the full disk: ${code}`);
 
+  wrong.push(...(await changeWhole(round)));
+  return [...wrong, ...(await world.judge())];
+};
+
+/**
+ * The log of the database has room that changes use again and again, unless somebody is reading what is in it. Then it has to grow,
+ * and each change is refused as a whole.
+ */
+const untilRefused = async (round: Round): Promise<string[]> => {
+  const {world, disk, figures} = round;
+  const reader = openForReading(join(world.node.data, 'mfd.db'));
+  try {
+    return await reader.transaction(async tx => {
+      await tx('domain').first();
+      const wrong: string[] = [];
+      const isEnough = figures.changesRefused + refusalsWanted;
+      for (let tries = 0; figures.changesRefused < isEnough; tries += 1) {
+        if (tries === mostTries) return [...wrong, `${mostTries} changes were made on a full disk: it was not full`];
+        await disk.fill().catch(() => undefined);
+        wrong.push(...(await changeWhole(round)));
+      }
+      return wrong;
+    });
+  } finally {
+    await reader.destroy();
+  }
+};
+
+const changeWhole = async ({world, figures}: Round): Promise<string[]> => {
   const before = await world.valueOf(changed);
   const status = await world.change(changed);
-  const after = await world.valueOf(changed);
+  if (status === 200) return [];
   if (status === 503) figures.changesRefused += 1;
-  else if (status !== 200) wrong.push(`change on the full disk: ${status}`);
-  if (status !== 200 && after !== before) wrong.push(`a change that was refused was made: ${before} became ${after}`);
-  return [...wrong, ...(await world.judge())];
+  const after = await world.valueOf(changed);
+  return [
+    ...(status === 503 ? [] : [`change on the full disk: ${status}`]),
+    ...(after === before ? [] : [`a change that was refused was made: ${before} became ${after}`]),
+  ];
 };
 
 /** A change and its audit entry are one: of what was refused neither is there. */

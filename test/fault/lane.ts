@@ -13,8 +13,6 @@ import {createTrial} from './trial.ts';
 export interface Lane {
   site: Site;
   startTraffic(random: Random): Traffic;
-  /** From here until they have died, whatever the nodes answer does not count. */
-  close(): void;
   /** Before their start: what ended with them, and what their clients lost. */
   died(nodes: readonly ClusterNode[]): Promise<void>;
   /** Starts nodes that have ended; `env` is added for this time. Resolves with a line for each that was not ready soon enough. */
@@ -44,7 +42,6 @@ export const createLane = (name: string, site: Site): Lane => {
   let trial = nextTrial();
   const figures: LaneFigures = {accepted: 0, relayed: 0, acted: 0, changed: 0, doubled: 0, slowestStartMs: 0};
   let lost: string[] = [];
-  let expected = Number.POSITIVE_INFINITY;
 
   const clear = async () => {
     addTo(figures, trial.ledger.counts);
@@ -63,13 +60,7 @@ export const createLane = (name: string, site: Site): Lane => {
   return {
     site,
     startTraffic: random => startTraffic({site, trial, random}),
-    close() {
-      trial.ledger.close();
-      expected = trial.strange.length;
-    },
     async died(nodes) {
-      trial.strange.splice(expected);
-      expected = Number.POSITIVE_INFINITY;
       await delay(arrivalMs);
       trial.noteDeliveries(site);
       const ids = nodes.map(({node_id}) => node_id);

@@ -132,18 +132,3 @@ test('a record that was acknowledged is there until its end is asked for, and no
   t.is(judged('key').length, 1);
   t.is(judged('other').length, 1, 'nobody asked for it');
 });
-
-test('what is acknowledged to a ledger that is closed does not count, until a node has died', t => {
-  const ledger = createLedger();
-  ledger.sending({token: 'one', raw: ''});
-  ledger.close();
-  ledger.accepted('one', 'Q1', 'alpha');
-  ledger.changing('tenant', 1);
-  ledger.changed('tenant', 1);
-  const before = {...nothing, values: new Map([['tenant', 0]])};
-
-  t.deepEqual(ledger.judge(before), []);
-  ledger.died([], []);
-  ledger.accepted('one', 'Q2', 'alpha');
-  t.is(ledger.judge(before).length, 1);
-});

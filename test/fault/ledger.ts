@@ -27,8 +27,6 @@ export interface Found extends ConfigurationFound {
 export type Action = 'release' | 'discard';
 
 export interface Ledger extends Omit<ConfigurationLedger, 'judge' | 'counts'> {
-  /** From here until a node has died, whatever is acknowledged does not count. */
-  close(): void;
   /** Before its final dot: from here on the mail may exist. Once more for the same mail: it was not answered, and is sent again. */
   sending(mail: SentMail): void;
   /** A 250 that said the mail is held, here by the node that said so. */
@@ -86,12 +84,6 @@ export const createLedger = (): Ledger => {
   const {judge: judgeConfiguration, counts: configurationCounts, ...configuration} = createConfigurationLedger();
   const counts = {accepted: 0, relayed: 0, acted: 0};
   let doubled = 0;
-  let isClosed = false;
-  const ifOpen =
-    <Arguments extends unknown[]>(note: (...given: Arguments) => void) =>
-    (...given: Arguments): void => {
-      if (!isClosed) note(...given);
-    };
 
   const accountOf = (token: string): Account => {
     const account = mails.get(token);
@@ -106,13 +98,7 @@ export const createLedger = (): Ledger => {
 
   return {
     ...configuration,
-    changed: ifOpen(configuration.changed),
-    made: ifOpen(configuration.made),
-    ended: ifOpen(configuration.ended),
     judgeConfiguration,
-    close() {
-      isClosed = true;
-    },
     get counts() {
       return {...counts, ...configurationCounts, doubled};
     },
@@ -121,14 +107,14 @@ export const createLedger = (): Ledger => {
       if (known) known.attempts += 1;
       else mails.set(mail.token, {...mail, attempts: 1, isRelayed: false, copies: []});
     },
-    accepted: ifOpen((token, queueId, nodeId) => {
+    accepted(token, queueId, nodeId) {
       addCopy(accountOf(token), queueId, nodeId);
       counts.accepted += 1;
-    }),
-    relayed: ifOpen(token => {
+    },
+    relayed(token) {
       accountOf(token).isRelayed = true;
       counts.relayed += 1;
-    }),
+    },
     listed(held) {
       for (const {queue_id, subject, node_id} of held) {
         const account = mails.get(subject);
@@ -136,13 +122,12 @@ export const createLedger = (): Ledger => {
       }
     },
     acting: (queueId, action) => void copies.get(queueId)?.copy.asked.add(action),
-    acted: ifOpen((queueId, action) => {
+    acted(queueId, action) {
       const found = copies.get(queueId);
       if (found) found.copy.done = action;
       counts.acted += 1;
-    }),
+    },
     died(nodeIds, delivered) {
-      isClosed = false;
       const deliveries = tallyOf(delivered);
       for (const {copy, account} of copies.values()) {
         const isInterrupted = copy.nodeId !== undefined && nodeIds.includes(copy.nodeId) && copy.done === undefined;

@@ -271,7 +271,10 @@ test('a database that is none is one line and exit status 1', async t => {
   const {code, stderr} = await run(mfdFile, ['start', '--data', data]);
 
   t.is(code, 1);
-  t.is(stderr, 'mfd: the database cannot be used: SQLITE_NOTADB: file is not a database; mfd repair makes a whole one of what can be read\n');
+  t.is(
+    stderr,
+    'mfd: the database cannot be used: SQLITE_NOTADB: file is not a database; mfd repair makes a whole one of what can be read\n',
+  );
 });
 
 test('a node whose spool is not mounted does not take its mails for lost', async t => {

@@ -9,6 +9,7 @@ import {identityUris} from '../../../daemon/cluster/peer-identity.ts';
 import {success} from '../../../shared/envelope.ts';
 import {Fault} from '../../../shared/fault.ts';
 import {eventually} from '../../helpers/eventually.ts';
+import {startProxy, type TcpProxy} from '../../helpers/tcp-proxy.ts';
 
 const peer = {nodeId: 'beta', nodeNo: 2};
 
@@ -22,7 +23,7 @@ const startPeer = async (
   t: ExecutionContext,
   handlers: ((answer: ServerResponse, request: IncomingMessage, stop: () => void) => void)[],
   {issuedAtMs = Date.now(), limits}: {issuedAtMs?: number; limits?: Limits} = {},
-): Promise<{client: PeerClient; connections(): number}> => {
+): Promise<{client: PeerClient; line: TcpProxy; connections(): number}> => {
   const authority = await createAuthority(Date.now());
   const leaf = async (identity: typeof peer, nowMs = Date.now()) =>
     issueLeaf(authority, {commonName: identity.nodeId, hosts: ['localhost'], uris: identityUris(identity)}, nowMs);
@@ -37,9 +38,10 @@ const startPeer = async (
   });
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
   const {port} = server.address() as AddressInfo;
+  const line = await startProxy(t, () => ({host: '127.0.0.1', port}));
   const client = createPeerClient({
     peer,
-    address: () => ({host: '127.0.0.1', port}),
+    address: () => ({host: '127.0.0.1', port: line.port}),
     credentials: {...(await leaf({nodeId: 'alpha', nodeNo: 1}, issuedAtMs)), ca: authority.cert},
     ...(limits && {limits}),
   });
@@ -48,7 +50,7 @@ const startPeer = async (
     server.closeAllConnections();
     server.close();
   });
-  return {client, connections: () => connections};
+  return {client, line, connections: () => connections};
 };
 
 const answer = (response: ServerResponse) => response.end(JSON.stringify(success('done')));
@@ -168,6 +170,16 @@ test('a request that is sent again because its connection was closed has no more
   t.is(await codeOf(ask(client, false, 1500)), 'outcome_unknown');
 
   t.false(isOverdue);
+});
+
+test('a line on which handshakes take longer than a question may, and questions do not, is used: what was given up leaves a connection', async t => {
+  const {client, line} = await startPeer(t, Array(100).fill(answer));
+  line.delay(300);
+
+  const first = await codeOf(ask(client, true, 1000));
+
+  t.not(first, 'done');
+  t.is(await eventually(async () => ask(client, true, 1000).catch(() => undefined)), 'done');
 });
 
 test('a node whose own certificate has ended asks nobody, and says so', async t => {
