@@ -1,8 +1,9 @@
 // The one place that names the SQL driver. Everything else speaks knex, in SQL that PostgreSQL understands too.
 import knex, {type Knex} from 'knex';
 import {Fault} from '../../shared/fault.ts';
+import {configWriting} from './config-write.ts';
 import {migrations} from './migrations.ts';
-import {createPrepared, type Prepared} from './prepared.ts';
+import {giveBackStatements, makeReady, type Prepared, preparedIn} from './prepared.ts';
 import {synchronous} from './synchronous.ts';
 
 /** A database or a transaction: store functions cannot tell which they were given. */
@@ -88,6 +89,7 @@ const connect = (filename: string, {settings, pool, waitMs = 30_000}: ConnectOpt
   const client = db.client as {acquireConnection(): Promise<unknown>};
   const acquire = client.acquireConnection.bind(client);
   client.acquireConnection = async () => acquire().catch(tooBusy);
+  giveBackStatements(db);
   return db;
 };
 
@@ -115,6 +117,7 @@ export const openDatabase = async (filename: string, {waitMs = 30_000} = {}): Pr
   for (const db of [write, read]) db.on('query-error', onError);
   try {
     await write.migrate.latest({migrationSource: migrations, tableName: 'schema_migration'});
+    await makeReady(write, configWriting);
   } catch (error) {
     await close();
     throw error;
@@ -122,7 +125,7 @@ export const openDatabase = async (filename: string, {waitMs = 30_000} = {}): Pr
   return {
     write,
     read,
-    prepared: {write: createPrepared(write, onError), read: createPrepared(read, onError)},
+    prepared: {write: preparedIn(write), read: preparedIn(read)},
     close,
     damage: () => damage,
   };
