@@ -45,7 +45,26 @@ const withWriteTransactions = (db: Knex): Knex => {
   const create = client.transaction.bind(client);
   client.transaction = (...needs) => {
     const transaction = create(...needs);
-    transaction.begin = connection => transaction.query(connection, 'BEGIN IMMEDIATE;');
+    const execute = async (connection: SqliteConnection, sql: string) =>
+      new Promise<void>((resolve, reject) => {
+        connection.exec(sql, error => {
+          if (error) transaction.trxClient.emit('query-error', error);
+          if (error) reject(error);
+          else resolve();
+        });
+      });
+    // One visit to the driver's threads each, where a query takes two.
+    transaction.begin = async connection => execute(connection, 'BEGIN IMMEDIATE;');
+    transaction.commit = async (connection, value) => {
+      transaction._completed = true;
+      try {
+        await execute(connection, 'COMMIT;');
+        transaction._resolver(value);
+      } catch (error) {
+        await execute(connection, 'ROLLBACK;').catch(() => {});
+        transaction._rejecter(error);
+      }
+    };
     transaction.rollback = async (connection, error) => {
       await transaction.trxClient.query(connection, 'ROLLBACK;').catch(() => {});
       return transaction.query(connection, 'SELECT 1;', isFailed, error);
@@ -57,8 +76,12 @@ const withWriteTransactions = (db: Knex): Knex => {
 
 /** The part of knex's transaction that talks to the driver. */
 interface WriteTransaction {
-  trxClient: {query(connection: unknown, sql: string): Promise<unknown>};
-  begin(connection: unknown): unknown;
+  trxClient: {query(connection: unknown, sql: string): Promise<unknown>; emit(event: 'query-error', error: unknown): void};
+  _completed: boolean;
+  _resolver(value: unknown): void;
+  _rejecter(error: unknown): void;
+  begin(connection: SqliteConnection): unknown;
+  commit(connection: SqliteConnection, value: unknown): unknown;
   rollback(connection: unknown, error: unknown): unknown;
   query(connection: unknown, sql: string, status?: typeof isFailed, error?: unknown): unknown;
 }
