@@ -27,10 +27,11 @@ interface SqliteConnection {
 
 /**
  * WAL with synchronous FULL: a commit that was acknowledged survives a power cut (NORMAL would lose the latest ones).
- * `busy_timeout` covers a second process, such as `mfd bootstrap-key` beside a running node. `secure_delete` overwrites what
- * is deleted: private keys must not stay readable in unused space.
+ * `busy_timeout` covers a second process, such as `mfd bootstrap-key` beside a running node, and comes first, as the others may
+ * have to wait as well: SQLite gives the lock to whoever looks at the right moment, and a node that writes without a pause leaves
+ * few of these. `secure_delete` overwrites what is deleted: private keys must not stay readable in unused space.
  */
-const writerSettings = `PRAGMA journal_mode = WAL; PRAGMA synchronous = ${synchronous}; PRAGMA busy_timeout = 5000; PRAGMA foreign_keys = ON; PRAGMA secure_delete = FAST; PRAGMA temp_store = MEMORY;`;
+const writerSettings = `PRAGMA busy_timeout = 15000; PRAGMA journal_mode = WAL; PRAGMA synchronous = ${synchronous}; PRAGMA foreign_keys = ON; PRAGMA secure_delete = FAST; PRAGMA temp_store = MEMORY;`;
 const readerSettings = 'PRAGMA busy_timeout = 5000; PRAGMA query_only = ON; PRAGMA mmap_size = 268435456;';
 
 const readers = 4;
