@@ -1,7 +1,7 @@
 // The one place that names the SQL driver. Everything else speaks knex, in SQL that PostgreSQL understands too.
 import knex, {type Knex} from 'knex';
 import {Fault} from '../../shared/fault.ts';
-import {configWriting} from './config-write.ts';
+import {configWriting} from './config-writing.ts';
 import {migrations} from './migrations.ts';
 import {giveBackStatements, makeReady, type Prepared, preparedIn} from './prepared.ts';
 import {synchronous} from './synchronous.ts';
