@@ -28,12 +28,16 @@ export const createHoldQueue = (needs: HoldActionsNeeds): OwnHoldQueue => {
       const mail = await find(queueId, actor.reach);
       if (!isHeld(mail)) throw unknownMail(nodeId, queueId);
       const body = await keeperOf(mail).body(mail);
+      // Nobody else hears of it yet, and a file may be gone by the time that it is opened: unheard, that would end the process.
+      body.stream.on('error', () => {});
       try {
         await withRoom(async () => database.write.transaction(async tx => audit(tx, actor, {action: 'body', queueId})));
       } catch (error) {
         body.stream.destroy();
         throw error;
       }
+      if (body.stream.errored)
+        throw isHeld(await find(queueId, actor.reach)) ? body.stream.errored : unknownMail(nodeId, queueId);
       return body;
     },
   };

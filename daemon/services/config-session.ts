@@ -1,16 +1,10 @@
 // One transaction of the configuration. What changes in it is merged in memory and written at its end, or before somebody looks into
 // the tables: many changes together cost little more than one.
-import {appendAudit, type NewAuditEntry} from '../store/audit.ts';
-import {
-  type ConfigRecord,
-  type Kind,
-  type RecordKey,
-  type Stamp,
-  type StoredRecord,
-  saveRecords,
-} from '../store/config-record.ts';
+import {chained, lastAuditHash, type NewAuditEntry} from '../store/audit.ts';
+import type {ConfigRecord, Kind, RecordKey, Stamp, StoredRecord} from '../store/config-record.ts';
+import {writeConfig} from '../store/config-write.ts';
 import type {Db} from '../store/database.ts';
-import {appendToOutbox, type OutboxEntry, outboxSequence} from '../store/outbox.ts';
+import {type OutboxEntry, outboxSequence} from '../store/outbox.ts';
 import {latestOf, nextStamp} from './clock.ts';
 import {createLocalCache} from './local-cache.ts';
 import {hexNumber, mergeChanges} from './merge-changes.ts';
@@ -20,6 +14,8 @@ import {type ChangedRecord, loadWorkingSet} from './working-set.ts';
 
 export interface ConfigSession {
   readonly tx: Db;
+  /** Reads in one go what is likely to be asked for; `isAudited` when there will be entries. Before anything else. */
+  prepare(keys: RecordKey[], expected: {isAudited: boolean}): Promise<void>;
   /** Moves this node's persistent clock on and reads it. */
   tick(nowMs: number): Promise<Stamp>;
   /** Moves the clock to the latest of stamps that came from elsewhere, see `latestOf`. */
@@ -45,21 +41,38 @@ export const openSession = (tx: Db, nodeNo = 0): ConfigSession => {
   const entries: NewAuditEntry[] = [];
   const events: OutboxEntry[] = [];
 
+  let lastHash: Promise<string> | undefined;
+
   const flush = async (): Promise<void> => {
     const changed = records.takeChanged();
-    await saveRecords(
-      tx,
-      changed.map(({after}) => after),
-    );
-    await project(tx, changed);
-    await appendToOutbox(tx, events.splice(0));
-    await appendAudit(tx, ...entries.splice(0));
-    await local.flush();
+    const fresh = entries.splice(0);
+    const rows = fresh.length === 0 ? [] : chained(await (lastHash ?? lastAuditHash(tx)), fresh);
+    // Somebody else may go on with the log before there is more.
+    lastHash = undefined;
+    const written = await Promise.allSettled([
+      writeConfig(tx, {
+        records: changed.map(({after}) => after),
+        events: events.splice(0),
+        entries: rows,
+        states: local.takeChanged(),
+      }),
+      project(tx, changed),
+    ]);
+    // Not before both are done: a statement that comes after the rollback would commit by itself.
+    for (const one of written) if (one.status === 'rejected') throw one.reason;
   };
 
   return {
     tx,
     flush,
+    async prepare(keys, {isAudited}) {
+      if (isAudited) {
+        lastHash = lastAuditHash(tx);
+        // Whoever waits for it hears of it.
+        lastHash.catch(() => {});
+      }
+      await Promise.all([records.source.find(keys), local.get(names.clock), lastHash]);
+    },
     find: records.source.find,
     withUniqueKey: async (kind, uniqueKey) => records.source.withUniqueKeys(kind, [uniqueKey]),
     nextId: async kind => local.next(kind),

@@ -120,6 +120,7 @@ export const createConfiguration = (needs: Needs): Configuration => {
   const takeOver = async (changes: Change[], note: (tx: Db) => Promise<void>): Promise<Committed> =>
     database.write.transaction(async tx => {
       const session = openSession(tx, nodeNo);
+      await session.prepare(changes, {isAudited: false});
       await session.observe(changes.flatMap(stampsOf), now());
       const touched = (await session.put(changes, now())).flatMap(touchedBy);
       const seq = await buryLosers({session, touched, nodeNo, now});

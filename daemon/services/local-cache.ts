@@ -1,13 +1,14 @@
 // Local state inside one transaction: read once, written once, however many changes there are in it.
 import type {Db} from '../store/database.ts';
-import {readStates, writeStates} from '../store/local-state.ts';
+import {readStates} from '../store/local-state.ts';
 
 export interface LocalCache {
   get(name: string): Promise<string | undefined>;
   set(name: string, value: string): void;
   /** The next number of a sequence, from 1. */
   next(sequence: string): Promise<number>;
-  flush(): Promise<void>;
+  /** What is to be written. */
+  takeChanged(): Map<string, string>;
 }
 
 /** `names` are read together with the first that is asked for. */
@@ -36,10 +37,10 @@ export const createLocalCache = (tx: Db, names: readonly string[]): LocalCache =
       set(name, String(number));
       return number;
     },
-    async flush() {
+    takeChanged() {
       const all = new Map(written);
       written.clear();
-      await writeStates(tx, all);
+      return all;
     },
   };
 };

@@ -90,9 +90,7 @@ export const createReplication = ({
     lastSeq: async () => lastOutboxSeq(database.read),
 
     async batchAfter(after, limits) {
-      // The floor first: what is pruned between the two reads is missed by the receiver, who then asks anew.
-      const floor = await outboxFloor(database.read);
-      const entries = await outboxAfter(database.read, after, limits);
+      const {floor, entries} = await outboxAfter(database.read, after, limits);
       return {floor, events: entries.map(entry => entry as ReplicationEvent)};
     },
 

@@ -43,7 +43,10 @@ const maxTogether = 128;
 export const createSharedChanges = ({transaction, announce}: Needs) => {
   /** Rejects when a change fails that has begun: what it has left cannot be taken out of the transaction again. */
   const drawAll = async (session: ConfigSession, waiting: Waiting[]): Promise<void> => {
-    await session.find(waiting.flatMap(({change}) => change.reads));
+    await session.prepare(
+      waiting.flatMap(({change}) => change.reads),
+      {isAudited: true},
+    );
     for (const one of waiting) {
       let hasBegun = false;
       const onBegun = () => {

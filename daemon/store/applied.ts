@@ -1,5 +1,6 @@
 // How far this node has applied the events of each other node.
 import type {Db} from './database.ts';
+import {type Procedure, preparedIn} from './prepared.ts';
 
 interface AppliedRow {
   /** Node number of the origin. */
@@ -7,8 +8,15 @@ interface AppliedRow {
   seq: number;
 }
 
+const reached: Procedure = {sql: 'SELECT seq FROM applied WHERE origin = ?'};
+const reach: Procedure = {
+  sql: `
+INSERT INTO applied (origin, seq) VALUES (?, ?)
+ON CONFLICT (origin) DO UPDATE SET seq = excluded.seq WHERE applied.seq < excluded.seq`,
+};
+
 export const readApplied = async (db: Db, origin: number): Promise<number> => {
-  const row = await db<AppliedRow>('applied').where({origin}).first('seq');
+  const [row] = await preparedIn(db).all<AppliedRow>(reached, [origin]);
   return Number(row?.seq ?? 0);
 };
 
@@ -20,5 +28,5 @@ export const listApplied = async (db: Db): Promise<Map<number, number>> => {
 
 /** Never goes back. */
 export const writeApplied = async (tx: Db, origin: number, seq: number): Promise<void> => {
-  await tx<AppliedRow>('applied').insert({origin, seq}).onConflict('origin').merge().where('applied.seq', '<', seq);
+  await preparedIn(tx).run(reach, [origin, seq]);
 };

@@ -2,7 +2,7 @@ import {createHash} from 'node:crypto';
 import type {Knex} from 'knex';
 import type {AuditQuery, Page} from '../../shared/hold-filter.ts';
 import type {Db} from './database.ts';
-import {chunksOf} from './rows.ts';
+import {type Procedure, preparedIn} from './prepared.ts';
 
 export interface NewAuditEntry {
   at: string;
@@ -17,19 +17,33 @@ export interface NewAuditEntry {
 
 export type StoredAuditEntry = NewAuditEntry & {seq: number; hash: string; key_name: string | null};
 
-/** Eight values each. */
-const entriesPerStatement = 500;
+const columns = ['at', 'key_id', 'action', 'target', 'remote_address', 'result', 'detail', 'hash'] as const;
+
+const newest: Procedure = {sql: 'SELECT hash FROM audit ORDER BY seq DESC LIMIT 1'};
+const appending: Procedure = {
+  sql: `INSERT INTO audit (${columns.join(', ')}) SELECT ${columns.map(name => `value->>'$.${name}'`).join(', ')} FROM json_each(?)`,
+};
+
+export type ChainedEntry = NewAuditEntry & {hash: string};
 
 /** Appends to this node's log, chained: each hash covers the entry and the hash before it. Call it inside a transaction. */
 export const appendAudit = async (db: Db, ...entries: NewAuditEntry[]): Promise<void> => {
-  if (entries.length === 0) return;
-  const last = await db<StoredAuditEntry>('audit').orderBy('seq', 'desc').first('hash');
-  let hash = last?.hash ?? '';
-  const rows = entries.map(entry => {
+  if (entries.length > 0) await preparedIn(db).run(appending, [JSON.stringify(chained(await lastAuditHash(db), entries))]);
+};
+
+/** Of the newest entry; empty before the first. */
+export const lastAuditHash = async (db: Db): Promise<string> => {
+  const [last] = await preparedIn(db).all<{hash: string}>(newest, []);
+  return last?.hash ?? '';
+};
+
+/** The rows that come after the one of hash `last`. */
+export const chained = (last: string, entries: readonly NewAuditEntry[]): ChainedEntry[] => {
+  let hash = last;
+  return entries.map(entry => {
     hash = auditHash(hash, entry);
     return {...entry, hash};
   });
-  for (const some of chunksOf(rows, entriesPerStatement)) await db('audit').insert(some);
 };
 
 /** SHA-256, in hex, over the previous hash and the entry's values in the order of the record. */

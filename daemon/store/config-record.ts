@@ -1,8 +1,8 @@
 // The mergeable truth behind every replicated record: each field with the stamp of its last write.
 import type {Knex} from 'knex';
-import {groupBy} from '../../shared/group-by.ts';
 import type {Json} from '../../shared/merge-patch.ts';
 import type {Db} from './database.ts';
+import {type Procedure, preparedIn} from './prepared.ts';
 import {chunksOf} from './rows.ts';
 
 export const kinds = ['node', 'domain', 'api_key', 'mail_filter', 'dkim_key'] as const;
@@ -56,13 +56,17 @@ export const saveRecords = async (db: Db, records: StoredRecord[]): Promise<void
       .merge();
 };
 
+const named: Procedure = {
+  sql: `
+SELECT r.* FROM json_each(?) AS wanted
+CROSS JOIN config_record AS r ON r.kind = wanted.value->>'$.kind' AND r.id = wanted.value->>'$.id'`,
+};
+
 /** Those that are there, in no order. */
 export const findRecords = async (db: Db, keys: RecordKey[]): Promise<StoredRecord[]> => {
-  const found: StoredRecord[] = [];
-  for (const [kind, some] of groupBy(keys, key => key.kind))
-    for (const ids of chunksOf(some.map(({id}) => id)))
-      found.push(...(await db<ConfigRecordRow>('config_record').where({kind}).whereIn('id', ids)).map(toRecord));
-  return found;
+  if (keys.length === 0) return [];
+  const wanted = new Map(keys.map(({kind, id}) => [`${kind}/${id}`, {kind, id}]));
+  return (await preparedIn(db).all<ConfigRecordRow>(named, [JSON.stringify([...wanted.values()])])).map(toRecord);
 };
 
 export const recordsWithUniqueKeys = async (db: Db, kind: Kind, uniqueKeys: string[]): Promise<StoredRecord[]> => {

@@ -1,8 +1,9 @@
 // The one place that names the SQL driver. Everything else speaks knex, in SQL that PostgreSQL understands too.
 import knex, {type Knex} from 'knex';
 import {Fault} from '../../shared/fault.ts';
+import {configWriting} from './config-writing.ts';
 import {migrations} from './migrations.ts';
-import {createPrepared, type Prepared} from './prepared.ts';
+import {giveBackStatements, makeReady, type Prepared, preparedIn} from './prepared.ts';
 import {synchronous} from './synchronous.ts';
 
 /** A database or a transaction: store functions cannot tell which they were given. */
@@ -26,10 +27,11 @@ interface SqliteConnection {
 
 /**
  * WAL with synchronous FULL: a commit that was acknowledged survives a power cut (NORMAL would lose the latest ones).
- * `busy_timeout` covers a second process, such as `mfd bootstrap-key` beside a running node. `secure_delete` overwrites what
- * is deleted: private keys must not stay readable in unused space.
+ * `busy_timeout` covers a second process, such as `mfd bootstrap-key` beside a running node, and comes first, as the others may
+ * have to wait as well: SQLite gives the lock to whoever looks at the right moment, and a node that writes without a pause leaves
+ * few of these. `secure_delete` overwrites what is deleted: private keys must not stay readable in unused space.
  */
-const writerSettings = `PRAGMA journal_mode = WAL; PRAGMA synchronous = ${synchronous}; PRAGMA busy_timeout = 5000; PRAGMA foreign_keys = ON; PRAGMA secure_delete = FAST; PRAGMA temp_store = MEMORY;`;
+const writerSettings = `PRAGMA busy_timeout = 15000; PRAGMA journal_mode = WAL; PRAGMA synchronous = ${synchronous}; PRAGMA foreign_keys = ON; PRAGMA secure_delete = FAST; PRAGMA temp_store = MEMORY;`;
 const readerSettings = 'PRAGMA busy_timeout = 5000; PRAGMA query_only = ON; PRAGMA mmap_size = 268435456;';
 
 const readers = 4;
@@ -44,7 +46,26 @@ const withWriteTransactions = (db: Knex): Knex => {
   const create = client.transaction.bind(client);
   client.transaction = (...needs) => {
     const transaction = create(...needs);
-    transaction.begin = connection => transaction.query(connection, 'BEGIN IMMEDIATE;');
+    const execute = async (connection: SqliteConnection, sql: string) =>
+      new Promise<void>((resolve, reject) => {
+        connection.exec(sql, error => {
+          if (error) transaction.trxClient.emit('query-error', error);
+          if (error) reject(error);
+          else resolve();
+        });
+      });
+    // One visit to the driver's threads each, where a query takes two.
+    transaction.begin = async connection => execute(connection, 'BEGIN IMMEDIATE;');
+    transaction.commit = async (connection, value) => {
+      transaction._completed = true;
+      try {
+        await execute(connection, 'COMMIT;');
+        transaction._resolver(value);
+      } catch (error) {
+        await execute(connection, 'ROLLBACK;').catch(() => {});
+        transaction._rejecter(error);
+      }
+    };
     transaction.rollback = async (connection, error) => {
       await transaction.trxClient.query(connection, 'ROLLBACK;').catch(() => {});
       return transaction.query(connection, 'SELECT 1;', isFailed, error);
@@ -56,8 +77,12 @@ const withWriteTransactions = (db: Knex): Knex => {
 
 /** The part of knex's transaction that talks to the driver. */
 interface WriteTransaction {
-  trxClient: {query(connection: unknown, sql: string): Promise<unknown>};
-  begin(connection: unknown): unknown;
+  trxClient: {query(connection: unknown, sql: string): Promise<unknown>; emit(event: 'query-error', error: unknown): void};
+  _completed: boolean;
+  _resolver(value: unknown): void;
+  _rejecter(error: unknown): void;
+  begin(connection: SqliteConnection): unknown;
+  commit(connection: SqliteConnection, value: unknown): unknown;
   rollback(connection: unknown, error: unknown): unknown;
   query(connection: unknown, sql: string, status?: typeof isFailed, error?: unknown): unknown;
 }
@@ -88,6 +113,7 @@ const connect = (filename: string, {settings, pool, waitMs = 30_000}: ConnectOpt
   const client = db.client as {acquireConnection(): Promise<unknown>};
   const acquire = client.acquireConnection.bind(client);
   client.acquireConnection = async () => acquire().catch(tooBusy);
+  giveBackStatements(db);
   return db;
 };
 
@@ -115,6 +141,7 @@ export const openDatabase = async (filename: string, {waitMs = 30_000} = {}): Pr
   for (const db of [write, read]) db.on('query-error', onError);
   try {
     await write.migrate.latest({migrationSource: migrations, tableName: 'schema_migration'});
+    await makeReady(write, configWriting);
   } catch (error) {
     await close();
     throw error;
@@ -122,7 +149,7 @@ export const openDatabase = async (filename: string, {waitMs = 30_000} = {}): Pr
   return {
     write,
     read,
-    prepared: {write: createPrepared(write, onError), read: createPrepared(read, onError)},
+    prepared: {write: preparedIn(write), read: preparedIn(read)},
     close,
     damage: () => damage,
   };

@@ -1,6 +1,7 @@
 import type {Domain} from '../../shared/domain.ts';
 import type {Db} from './database.ts';
-import {chunksOf, recordTable} from './rows.ts';
+import {type Procedure, preparedIn} from './prepared.ts';
+import {recordTable} from './rows.ts';
 
 type DomainRow = Omit<Domain, 'active' | 'backend_servers' | 'dkim_active' | 'dmarc_reporting' | 'tenant_id'> & {
   active: boolean | number;
@@ -28,12 +29,11 @@ export const findDomain = async (db: Db, id: number): Promise<Domain | undefined
   return row && toDomain(row);
 };
 
+const named: Procedure = {sql: 'SELECT * FROM domain WHERE id IN (SELECT value FROM json_each(?))'};
+
 /** Those that are there, in no order. */
-export const findDomains = async (db: Db, ids: number[]): Promise<Domain[]> => {
-  const found: Domain[] = [];
-  for (const some of chunksOf(ids)) found.push(...(await db<DomainRow>('domain').whereIn('id', some)).map(toDomain));
-  return found;
-};
+export const findDomains = async (db: Db, ids: number[]): Promise<Domain[]> =>
+  ids.length === 0 ? [] : (await preparedIn(db).all<DomainRow>(named, [JSON.stringify(ids)])).map(toDomain);
 
 /** All domains by name. */
 export const listDomains = async (db: Db): Promise<Domain[]> => (await db<DomainRow>('domain').orderBy('name')).map(toDomain);

@@ -1,5 +1,6 @@
 // What this node knows of itself and no other node is told: identity, clock, sequences, running sums.
 import type {Db} from './database.ts';
+import {type Procedure, preparedIn} from './prepared.ts';
 
 interface LocalStateRow {
   name: string;
@@ -15,15 +16,12 @@ export const writeState = async (db: Db, name: string, value: string): Promise<v
   await db<LocalStateRow>('local_state').insert({name, value}).onConflict('name').merge();
 };
 
+const named: Procedure = {sql: 'SELECT name, value FROM local_state WHERE name IN (SELECT value FROM json_each(?))'};
+
 /** Those that are there. */
 export const readStates = async (db: Db, names: readonly string[]): Promise<Map<string, string>> => {
-  const rows = await db<LocalStateRow>('local_state').whereIn('name', [...names]);
+  const rows = await preparedIn(db).all<LocalStateRow>(named, [JSON.stringify(names)]);
   return new Map(rows.map(({name, value}) => [name, value]));
-};
-
-export const writeStates = async (db: Db, states: ReadonlyMap<string, string>): Promise<void> => {
-  const rows = [...states].map(([name, value]) => ({name, value}));
-  if (rows.length > 0) await db<LocalStateRow>('local_state').insert(rows).onConflict('name').merge();
 };
 
 /** The latest number of a sequence; 0 before the first. */

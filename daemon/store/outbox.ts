@@ -1,7 +1,7 @@
 // What this node has changed and its peers are to hear: one row per change, numbered without a gap from `outbox_floor` on.
 import type {Db} from './database.ts';
 import {readSequence, readState, writeState} from './local-state.ts';
-import {chunksOf} from './rows.ts';
+import {type Procedure, preparedIn} from './prepared.ts';
 
 export interface OutboxEntry {
   seq: number;
@@ -17,34 +17,40 @@ interface OutboxRow {
 export const outboxSequence = 'outbox';
 const floorName = 'outbox_floor';
 
-/** Queues replication events for every peer, with this node's next numbers. */
-export const appendToOutbox = async (tx: Db, entries: readonly OutboxEntry[]): Promise<void> => {
-  for (const some of chunksOf(entries))
-    await tx('outbox').insert(some.map(({seq, event}) => ({seq, event: JSON.stringify(event)})));
-};
-
 /** The number of the newest event there has been; 0 before the first. */
 export const lastOutboxSeq = async (db: Db): Promise<number> => readSequence(db, outboxSequence);
 
 /** Events up to this number are gone. */
 export const outboxFloor = async (db: Db): Promise<number> => Number((await readState(db, floorName)) ?? 0);
 
-/** Events after `after` in order, at most `limit`, and no more than `maxChars` unless the first alone is longer. */
+const following: Procedure = {
+  sql: `
+SELECT (SELECT value FROM local_state WHERE name = '${floorName}') AS floor, outbox.seq, outbox.event
+FROM (SELECT 1) LEFT JOIN outbox ON outbox.seq > ? ORDER BY outbox.seq LIMIT ?`,
+};
+
+/**
+ * Events after `after` in order, at most `limit`, and no more than `maxChars` unless the first alone is longer; and, of the same
+ * moment, up to where events are gone.
+ */
 export const outboxAfter = async (
   db: Db,
   after: number,
   {limit, maxChars}: {limit: number; maxChars: number},
-): Promise<OutboxEntry[]> => {
-  if (limit === 0) return [];
-  const rows = await db<OutboxRow>('outbox').where('seq', '>', after).orderBy('seq').limit(limit);
+): Promise<{floor: number; entries: OutboxEntry[]}> => {
+  const rows = await preparedIn(db).all<(OutboxRow | {seq: null}) & {floor: string | null}>(following, [
+    after,
+    Math.max(1, limit),
+  ]);
   const entries: OutboxEntry[] = [];
   let chars = 0;
-  for (const {seq, event} of rows) {
-    chars += event.length;
+  for (const row of rows) {
+    if (row.seq === null || entries.length === limit) break;
+    chars += row.event.length;
     if (entries.length > 0 && chars > maxChars) break;
-    entries.push({seq: Number(seq), event: JSON.parse(event)});
+    entries.push({seq: Number(row.seq), event: JSON.parse(row.event)});
   }
-  return entries;
+  return {floor: Number(rows[0]?.floor ?? 0), entries};
 };
 
 /** Forgets events up to `seq`; returns how many there were. */

@@ -9,10 +9,9 @@ export interface Procedure {
 
 type Values = readonly (string | number | null)[];
 
+/** Of a database outside of any transaction, where each statement commits by itself; or of one transaction. */
 export interface Prepared {
-  /** The rows of a query, outside of any transaction. */
   all<R>(procedure: Procedure, values: Values): Promise<R[]>;
-  /** Runs a statement that commits by itself. */
   run(procedure: Procedure, values: Values): Promise<void>;
 }
 
@@ -31,53 +30,35 @@ interface Client {
   acquireConnection(): Promise<Connection>;
   releaseConnection(connection: Connection): Promise<void>;
   destroyRawConnection(connection: Connection): Promise<void>;
+  emit(event: 'query-error', error: unknown): void;
 }
+
+type Statements = Map<string, Promise<Statement>>;
 
 /** For each connection. */
 const maxStatements = 64;
 
-/** `onError` is told of what statements reject with, as knex does not see it. */
-export const createPrepared = (db: Knex, onError: (error: unknown) => void = () => {}): Prepared => {
-  const client = db.client as Client;
-  const statements = new WeakMap<Connection, Map<string, Promise<Statement>>>();
+/** They live as long as the connection, whichever transaction is on it. */
+const statements = new WeakMap<Connection, Statements>();
 
-  const statementOf = async (connection: Connection, procedure: Procedure): Promise<Statement> => {
-    const {sql} = procedure;
-    const kept = statements.get(connection) ?? new Map<string, Promise<Statement>>();
-    statements.set(connection, kept);
-    const statement = kept.get(sql) ?? prepare(connection, procedure);
-    // The one used last is at the end.
-    kept.delete(sql);
-    kept.set(sql, statement);
-    statement.catch(() => kept.delete(sql));
-    const [oldest] = kept;
-    if (kept.size > maxStatements && oldest) {
-      kept.delete(oldest[0]);
-      (await oldest[1]).finalize(() => {});
-    }
-    return statement;
-  };
+/** The database or transaction hears of what statements reject with as `query-error`, as of its own queries. */
+export const preparedIn = (db: Knex): Prepared => {
+  const client = db.client as Client;
+  const transaction = db.isTransaction ? (db as Knex.Transaction) : undefined;
 
   const using = async <T>(procedure: Procedure, use: (statement: Statement) => Promise<T>): Promise<T> => {
     const connection = await client.acquireConnection();
     try {
-      return await use(await statementOf(connection, procedure));
+      const statement = await statementOf(connection, procedure);
+      // On the connection of a transaction that is over it would be somebody else's, or nobody's.
+      if (transaction?.isCompleted()) throw new Error('a statement comes after the end of its transaction');
+      return await use(statement);
     } catch (error) {
-      onError(error);
+      client.emit('query-error', error);
       throw error;
     } finally {
       await client.releaseConnection(connection);
     }
-  };
-
-  // A connection with statements that were not given back refuses to be closed.
-  const destroy = client.destroyRawConnection.bind(client);
-  client.destroyRawConnection = async connection => {
-    const kept = statements.get(connection);
-    statements.delete(connection);
-    for (const statement of await Promise.allSettled(kept?.values() ?? []))
-      if (statement.status === 'fulfilled') await new Promise<void>(resolve => statement.value.finalize(resolve));
-    return destroy(connection);
   };
 
   return {
@@ -98,6 +79,47 @@ export const createPrepared = (db: Knex, onError: (error: unknown) => void = () 
           }),
       ),
   };
+};
+
+/** Outside of any transaction: what is made in one that is rolled back is gone, and the statement with it. */
+export const makeReady = async (db: Knex, procedure: Procedure): Promise<void> => {
+  const client = db.client as Client;
+  const connection = await client.acquireConnection();
+  try {
+    await statementOf(connection, procedure);
+  } finally {
+    await client.releaseConnection(connection);
+  }
+};
+
+/** A connection with statements that were not given back refuses to be closed. */
+export const giveBackStatements = (db: Knex): void => {
+  const client = db.client as Client;
+  const destroy = client.destroyRawConnection.bind(client);
+  client.destroyRawConnection = async connection => {
+    const kept = statements.get(connection);
+    statements.delete(connection);
+    for (const statement of await Promise.allSettled(kept?.values() ?? []))
+      if (statement.status === 'fulfilled') await new Promise<void>(resolve => statement.value.finalize(resolve));
+    return destroy(connection);
+  };
+};
+
+const statementOf = async (connection: Connection, procedure: Procedure): Promise<Statement> => {
+  const {sql} = procedure;
+  const kept: Statements = statements.get(connection) ?? new Map();
+  statements.set(connection, kept);
+  const statement = kept.get(sql) ?? prepare(connection, procedure);
+  // The one used last is at the end.
+  kept.delete(sql);
+  kept.set(sql, statement);
+  statement.catch(() => kept.delete(sql));
+  const [oldest] = kept;
+  if (kept.size > maxStatements && oldest) {
+    kept.delete(oldest[0]);
+    (await oldest[1]).finalize(() => {});
+  }
+  return statement;
 };
 
 const prepare = async (connection: Connection, {schema, sql}: Procedure): Promise<Statement> => {

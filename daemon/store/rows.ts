@@ -1,5 +1,6 @@
 // Many rows at a time: SQLite takes a limited number of values in one statement.
 import type {Db} from './database.ts';
+import {type Procedure, preparedIn} from './prepared.ts';
 
 const rowsPerStatement = 100;
 /** Of one value each. */
@@ -54,7 +55,18 @@ export const recordTable = <R extends {id: number}>({
     read,
 
     async put(db, records) {
-      for (const some of chunksOf(records)) await db(name).insert(some.map(toRow)).onConflict('id').merge();
+      const rows = records.map(toRow);
+      const columns = Object.keys(rows[0] ?? {});
+      const prepared = preparedIn(db);
+      for (let from = 0; from < rows.length; ) {
+        const size = rowsTogether.find(one => one <= rows.length - from) ?? 1;
+        const some = rows.slice(from, from + size);
+        await prepared.run(
+          putting(name, columns, size),
+          some.flatMap(row => columns.map(column => bound(row[column]))),
+        );
+        from += size;
+      }
     },
 
     async remove(db, ids) {
@@ -88,6 +100,22 @@ export const recordTable = <R extends {id: number}>({
   };
   return table;
 };
+
+/** Few sizes, so that each is prepared once. */
+const rowsTogether = [64, 8, 1];
+
+/** Values are bound one by one: a number that goes through SQLite's JSON may come out as its neighbour. */
+const putting = (name: string, columns: readonly string[], size: number): Procedure => ({
+  sql: `
+INSERT INTO "${name}" (${columns.map(column => `"${column}"`).join(', ')})
+VALUES ${Array(size)
+    .fill(`(${columns.map(() => '?').join(', ')})`)
+    .join(', ')}
+ON CONFLICT (id) DO UPDATE SET ${columns.map(column => `"${column}" = excluded."${column}"`).join(', ')}`,
+});
+
+const bound = (value: Value | undefined): string | number | null =>
+  typeof value === 'boolean' ? Number(value) : (value ?? null);
 
 /** SQLite has no booleans, and PostgreSQL gives whole numbers as text. */
 const isSame = (wanted: Row, found: Row): boolean =>

@@ -1,10 +1,12 @@
+import {createReadStream} from 'node:fs';
 import {copyFile, mkdir, rm, stat, truncate} from 'node:fs/promises';
 import {join} from 'node:path';
 import {buffer} from 'node:stream/consumers';
 import {setTimeout as wait} from 'node:timers/promises';
 import test from 'ava';
+import {createHoldQueue} from '../../../daemon/hold/hold-queue.ts';
 import {createSpool} from '../../../daemon/hold/spool.ts';
-import {claim, findHeldMail} from '../../../daemon/store/held-mail.ts';
+import {claim, endLives, findHeldMail} from '../../../daemon/store/held-mail.ts';
 import {Fault, type FaultCode} from '../../../shared/fault.ts';
 import {operator, type TestQueue, testQueue, trace} from '../../helpers/hold-queue.ts';
 import {contentOf, sample} from '../../helpers/received-mail.ts';
@@ -24,6 +26,35 @@ const codeOf = async (work: Promise<unknown>): Promise<FaultCode | 'done'> =>
       throw error;
     },
   );
+
+test('a mail whose file is gone when it is opened for reading is unknown once its life has ended, and ends no process', async t => {
+  const {database, hold} = await testQueue(t);
+  await hold(id);
+  const queue = createHoldQueue({
+    nodeId: 'alpha',
+    database,
+    keeperOf: () => ({
+      isReadableToTheEnd: true,
+      release: async () => {},
+      forget: async () => {},
+      body: async () => ({sizeBytes: 1, stream: createReadStream('/nonexistent/mail')}),
+    }),
+    learner: {learn: async () => {}},
+    withRoom: async write => {
+      const done = await write();
+      await claim(database.write, id, {state: 'releasing', keyId: 7});
+      await endLives(database.write, [id], 'releasing', {state: 'released', at: new Date().toISOString(), keyId: 7});
+      return done;
+    },
+    onActed: () => {},
+    onLeftover: () => {},
+    now: Date.now,
+  });
+
+  const code = await codeOf(queue.body(id, operator));
+
+  t.is(code, 'not_found');
+});
 
 test('what is held can be listed, looked at and read, byte for byte after the trace header', async t => {
   const test = await testQueue(t);

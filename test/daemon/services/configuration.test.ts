@@ -4,7 +4,8 @@ import {promisify} from 'node:util';
 import test, {type ExecutionContext} from 'ava';
 import {readConfigHash} from '../../../daemon/services/apply.ts';
 import {stampMs} from '../../../daemon/services/clock.ts';
-import {createConfiguration, type Draft} from '../../../daemon/services/configuration.ts';
+import {type Configuration, createConfiguration, type Draft} from '../../../daemon/services/configuration.ts';
+import {auditHash} from '../../../daemon/store/audit.ts';
 import type {Kind} from '../../../daemon/store/config-record.ts';
 import {type Database, openDatabase} from '../../../daemon/store/database.ts';
 import {change, newFields, stampOf} from '../../helpers/config-history.ts';
@@ -359,6 +360,76 @@ test('two connections that change the configuration at once take turns, and noth
 });
 
 const writer = fileURLToPath(new URL('../../helpers/config-writer-main.ts', import.meta.url));
+
+test('changes from two openings of one database go on from each other: records, ids, events, stamps, log and hash', async t => {
+  const {database, filename} = await testDatabase(t);
+  const beside = await openDatabase(filename);
+  t.teardown(beside.close);
+  const [here, there] = [testConfiguration(database), testConfiguration(beside)];
+  const make = async (configuration: Configuration, name: string) =>
+    configuration.change(async draft => {
+      await draft.audit(someone, 'domain.create', name);
+      return createDomain(draft, name);
+    });
+
+  const first = await make(here, 'first.test');
+  const second = await make(there, 'second.test');
+  await there.change(async draft => draft.update('domain', first, {quarantine_threshold: 3}));
+  const seen = await here.change(async draft => {
+    const domain = await draft.find('domain', first);
+    await draft.update('domain', first, {reject_threshold: 30});
+    return domain;
+  });
+  const third = await make(here, 'third.test');
+
+  t.is(seen?.quarantine_threshold, 3);
+  t.like(await database.read('domain').where({id: first}).first(), {quarantine_threshold: 3, reject_threshold: 30});
+  t.deepEqual([second, third], [first + 1, first + 2]);
+  const events = await outbox(database);
+  t.deepEqual(
+    events.map(({seq}) => seq),
+    [1, 2, 3, 4, 5],
+  );
+  const stamps = events.map(({event}) => event.stamp);
+  t.deepEqual(stamps, [...new Set(stamps)].sort());
+  let hash = '';
+  for (const entry of await database.read('audit').orderBy('seq')) {
+    hash = auditHash(hash, entry);
+    t.is(entry.hash, hash);
+  }
+  const {config_hash} = await readConfigHash(database.read);
+  await database.write('local_state').where({name: 'config_sum'}).delete();
+  await here.recount();
+  t.is((await readConfigHash(database.read)).config_hash, config_hash);
+});
+
+test('the first change of a database that is rolled back keeps none of the later ones from being written', async t => {
+  const {database} = await testDatabase(t);
+  const configuration = testConfiguration(database);
+
+  await t.throwsAsync(
+    configuration.change(async draft => {
+      await createDomain(draft, 'never.test');
+      await draft.tables();
+      throw new Error('changed its mind');
+    }),
+    {message: 'changed its mind'},
+  );
+  const id = await configuration.change(async draft => createDomain(draft, 'one.test'));
+
+  t.like(await database.read('domain').first(), {id, name: 'one.test'});
+  t.is((await outbox(database)).length, 1);
+});
+
+test('a threshold of seventeen digits is read as it was written', async t => {
+  const {database} = await testDatabase(t);
+
+  await testConfiguration(database).change(async draft =>
+    draft.update('domain', await createDomain(draft, 'one.test'), {quarantine_threshold: 5.602871201592174}),
+  );
+
+  t.is((await database.read('domain').first()).quarantine_threshold, 5.602871201592174);
+});
 
 test('a second process that changes the configuration beside a busy writer fails nowhere', async t => {
   const {database, filename} = await testDatabase(t);
