@@ -6,12 +6,8 @@ import type {NodeIdentity} from '../services/ports.ts';
 
 const maxAnswerBytes = 64 * 1024 * 1024;
 
-/** Rejects with `outcome_unknown` for what is no whole envelope before the deadline. */
-export const readEnvelope = async (
-  peer: NodeIdentity,
-  response: IncomingMessage,
-  deadlineMs: number,
-): Promise<Envelope<unknown>> => {
+/** Rejects with `outcome_unknown` for what is no whole answer before the deadline. */
+export const readText = async (peer: NodeIdentity, response: IncomingMessage, deadlineMs: number): Promise<string> => {
   const deadline = setTimeout(() => response.destroy(new Error('the answer took too long')), Math.max(1, deadlineMs));
   try {
     const chunks: Buffer[] = [];
@@ -21,11 +17,20 @@ export const readEnvelope = async (
       if (length > maxAnswerBytes) throw new Error('the answer is too long');
       chunks.push(chunk);
     }
-    return JSON.parse(Buffer.concat(chunks).toString('utf8')) as Envelope<unknown>;
+    return Buffer.concat(chunks).toString('utf8');
   } catch (error) {
     throw unanswered(peer, error);
   } finally {
     clearTimeout(deadline);
+  }
+};
+
+/** Throws `outcome_unknown` for what is no envelope. */
+export const envelopeIn = (peer: NodeIdentity, text: string): Envelope<unknown> => {
+  try {
+    return JSON.parse(text) as Envelope<unknown>;
+  } catch (error) {
+    throw unanswered(peer, error);
   }
 };
 
