@@ -20,8 +20,8 @@ const envelopeSchema = z.object({
 });
 type PeerEnvelope = z.output<typeof envelopeSchema>;
 
-/** Rejects with `outcome_unknown` for what is no whole envelope before the deadline. */
-export const readEnvelope = async (peer: NodeIdentity, response: IncomingMessage, deadlineMs: number): Promise<PeerEnvelope> => {
+/** Rejects with `outcome_unknown` for what is no whole answer before the deadline. */
+export const readText = async (peer: NodeIdentity, response: IncomingMessage, deadlineMs: number): Promise<string> => {
   const deadline = setTimeout(() => response.destroy(new Error('the answer took too long')), Math.max(1, deadlineMs));
   try {
     const chunks: Buffer[] = [];
@@ -31,11 +31,20 @@ export const readEnvelope = async (peer: NodeIdentity, response: IncomingMessage
       if (length > maxAnswerBytes) throw new Error('the answer is too long');
       chunks.push(chunk);
     }
-    return envelopeSchema.parse(JSON.parse(Buffer.concat(chunks).toString('utf8')));
+    return Buffer.concat(chunks).toString('utf8');
   } catch (error) {
     throw unanswered(peer, error);
   } finally {
     clearTimeout(deadline);
+  }
+};
+
+/** Throws `outcome_unknown` for what is no envelope. */
+export const envelopeIn = (peer: NodeIdentity, text: string): PeerEnvelope => {
+  try {
+    return envelopeSchema.parse(JSON.parse(text));
+  } catch (error) {
+    throw unanswered(peer, error);
   }
 };
 

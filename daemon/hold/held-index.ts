@@ -2,6 +2,7 @@
 import type {HeldMail, HeldMailDetail} from '../../shared/held-mail.ts';
 import type {HoldFilter, Page} from '../../shared/hold-filter.ts';
 import type {Reach} from '../../shared/scopes.ts';
+import {createReadHeldRows, heldRowOf} from '../services/held-rows.ts';
 import type {LocalHoldQueue} from '../services/ports.ts';
 import type {Database} from '../store/database.ts';
 import {isHeld, type StoredHeldMail} from '../store/held-mail.ts';
@@ -19,6 +20,7 @@ interface Needs {
 
 export const createHeldIndex = ({nodeId, database, find}: Needs): HeldIndex => {
   const query = createHeldQuery(database, nodeId);
+  const read = createReadHeldRows(nodeId);
   const isHere = (node: string | undefined) => node === undefined || node === nodeId;
 
   const pageOf = async (filter: HoldFilter, page: Page, reach: Reach) =>
@@ -27,7 +29,7 @@ export const createHeldIndex = ({nodeId, database, find}: Needs): HeldIndex => {
   return {
     async list(filter, page, {reach}) {
       const {mails, total} = await pageOf(filter, page, reach);
-      return {mails: JSON.parse(mails) as HeldMail[], total};
+      return {mails: read(mails, 0)?.rows ?? (JSON.parse(mails) as HeldMail[]).map(heldRowOf), total};
     },
 
     async listJson(filter, page, {reach}) {
@@ -72,7 +74,8 @@ const toDetail = (nodeId: string, mail: StoredHeldMail): HeldMailDetail => ({
   sender: mail.sender,
   recipients: mail.recipients,
   subject: mail.subject,
-  score: mail.score,
+  // As in the list, where the database writes it.
+  score: Number(mail.score.toPrecision(15)),
   symbols: mail.symbol_scores.map(({name}) => name),
   reason: mail.reason,
   size_bytes: mail.size_bytes,

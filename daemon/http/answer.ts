@@ -12,10 +12,10 @@ export const reply = (ctx: Pick<Ctx, 'status' | 'body'>, data: unknown, message:
 };
 
 /** The same for data that is JSON already. */
-export const replyJson = (ctx: Pick<Ctx, 'status' | 'body' | 'type'>, data: string): void => {
+export const replyJson = (ctx: Pick<Ctx, 'status' | 'body' | 'type'>, data: string, message: 'OK' | 'Partial' = 'OK'): void => {
   ctx.status = 200;
   ctx.type = 'application/json; charset=utf-8';
-  ctx.body = successJson(data);
+  ctx.body = successJson(data, message);
 };
 
 /** The nodes whose part is missing from an answer, or who have yet to hear of what was done. */

@@ -42,10 +42,11 @@ export const createPeerApi = ({identityIn, isMember, wasRemoved, heard, routes, 
     return router;
   };
 
+  const shownNameOf = createShownNames();
   const app = new Koa<PeerState>();
   app.use(answerErrors(log));
   app.use(async (ctx, next) => {
-    const peer = identityIn(subjectAltNameOf(ctx));
+    const peer = identityIn(shownNameOf(ctx));
     if (peer && wasRemoved(peer)) {
       ctx.set('Connection', 'close');
       throw new Fault(
@@ -57,7 +58,7 @@ export const createPeerApi = ({identityIn, isMember, wasRemoved, heard, routes, 
   });
   app.use(routerWith(openRoutes).routes());
   app.use(async (ctx, next) => {
-    const peer = identityIn(subjectAltNameOf(ctx));
+    const peer = identityIn(shownNameOf(ctx));
     if (!peer || !isMember(peer)) throw new Fault('insufficient_scope', 'the client certificate names no node of this cluster');
     heard(peer, ctx.req.socket.remoteAddress ?? null);
     ctx.state.peer = peer;
@@ -72,10 +73,15 @@ export const createPeerApi = ({identityIn, isMember, wasRemoved, heard, routes, 
 };
 
 /** Of the client certificate, verified in the handshake. */
-export const subjectAltNameOf = ({req}: Pick<Koa.Context, 'req'>): string | undefined => {
-  // A connection shows one certificate, and taking it apart is a part of what a question costs.
-  if (!shownNames.has(req.socket)) shownNames.set(req.socket, (req.socket as TLSSocket).getPeerCertificate().subjectaltname);
-  return shownNames.get(req.socket);
-};
+export const subjectAltNameOf = ({req}: Pick<Koa.Context, 'req'>): string | undefined =>
+  (req.socket as TLSSocket).getPeerCertificate().subjectaltname;
 
-const shownNames = new WeakMap<object, string | undefined>();
+/** A connection shows one certificate, and taking it apart is a part of what a question costs. */
+const createShownNames = (): typeof subjectAltNameOf => {
+  const shown = new WeakMap<object, string | undefined>();
+  return ctx => {
+    const {socket} = ctx.req;
+    if (!shown.has(socket)) shown.set(socket, subjectAltNameOf(ctx));
+    return shown.get(socket);
+  };
+};

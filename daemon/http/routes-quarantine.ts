@@ -1,10 +1,11 @@
 import type Router from '@koa/router';
 import {bulkRequestSchema, holdActions} from '../../shared/held-mail.ts';
 import {holdListQuerySchema, holdSummaryQuerySchema} from '../../shared/hold-filter.ts';
+import {heldRowsJson} from '../services/held-rows.ts';
 import type {Quarantine} from '../services/quarantine.ts';
 import {validate} from '../services/validate.ts';
 import {reply} from './answer.ts';
-import {complete, replyGathered} from './gathered-answer.ts';
+import {complete, replyGathered, replyGatheredJson} from './gathered-answer.ts';
 import {needs} from './guard.ts';
 import {bulkJsonBody} from './json-body.ts';
 import {setPaging} from './paging.ts';
@@ -16,7 +17,7 @@ export const routeQuarantine = (router: Router<RequestState>, quarantine: Quaran
     const {limit, offset, strict, ...filter} = queryOf(ctx, holdListQuerySchema);
     const {result, unreachable} = complete(await quarantine.list(ctx.state.actor, filter, {limit, offset}), strict);
     setPaging(ctx, {limit, offset}, result.total);
-    replyGathered(ctx, result.mails, unreachable);
+    replyGatheredJson(ctx, heldRowsJson(result.mails), unreachable);
   });
 
   router.get('/mail/quarantine/summary', needs('quarantine:read'), async ctx => {

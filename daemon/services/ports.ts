@@ -82,14 +82,19 @@ export interface Keep {
   hold(mail: ReceivedMail, ownership: Ownership, judgement: Judgement): Promise<void>;
 }
 
-export interface HoldList {
-  mails: HeldMail[];
+/** A place in the list of held mails, which is by `arrived_at` descending, then `node_id`, then `queue_id`. */
+export type HoldPlace = Pick<HeldMail, 'arrived_at' | 'node_id' | 'queue_id'>;
+
+/** A held mail in a list: where it stands there, and the JSON of the whole. */
+export interface HeldRow extends HoldPlace {
+  json: string;
+}
+
+export interface HeldRows {
+  mails: HeldRow[];
   /** All matches, not only this page. */
   total: number;
 }
-
-/** A place in the list of held mails, which is by `arrived_at` descending, then `node_id`, then `queue_id`. */
-export type HoldPlace = Pick<HeldMail, 'arrived_at' | 'node_id' | 'queue_id'>;
 
 /** To be read once, or destroyed. */
 export interface MailBody {
@@ -102,7 +107,7 @@ export interface HoldQueue {
   readonly nodeId: string;
   /** How many acts it takes at the same time. */
   readonly actsAtOnce: number;
-  list(filter: HoldFilter, page: Page, actor: Actor): Promise<HoldList>;
+  list(filter: HoldFilter, page: Page, actor: Actor): Promise<HeldRows>;
   /** Places of some of the matches, see `readMerged`. */
   marks(filter: HoldFilter, steps: Steps, actor: Actor): Promise<Marks<HoldPlace>>;
   /** How many matches come before a place. */

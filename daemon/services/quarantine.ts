@@ -13,10 +13,10 @@ import type {
 import type {HoldFilter, Page} from '../../shared/hold-filter.ts';
 import type {AskAll, Gathered} from './gather.ts';
 import {readMerged, type Steps} from './merged-list.ts';
-import type {Actor, HoldList, HoldPlace, HoldQueue} from './ports.ts';
+import type {Actor, HeldRows, HoldPlace, HoldQueue} from './ports.ts';
 
 export interface Quarantine {
-  list(actor: Actor, filter: HoldFilter, page: Page): Promise<Gathered<HoldList>>;
+  list(actor: Actor, filter: HoldFilter, page: Page): Promise<Gathered<HeldRows>>;
   summary(actor: Actor, filter: HoldFilter): Promise<Gathered<Summary>>;
   get(actor: Actor, mail: MailReference): Promise<HeldMailDetail>;
   body(actor: Actor, mail: MailReference): ReturnType<HoldQueue['body']>;

@@ -102,7 +102,7 @@ const pageOf = (nodeId: string, search: HeldSearch, {limit, offset}: Page): Cond
   return {
     sql: `SELECT json_group_array(json(entry)) FROM (
       SELECT json_object('node_id', ?, 'queue_id', queue_id, 'sender', sender, 'recipients', json(recipients), 'subject', subject,
-        'score', score, 'symbols', (SELECT json_group_array(value ->> 'name') FROM json_each(symbols)), 'reason', reason,
+        'score', iif(score = round(score), CAST(score AS INTEGER), score), 'symbols', (SELECT json_group_array(value ->> 'name') FROM json_each(symbols)), 'reason', reason,
         'size_bytes', size_bytes, 'arrived_at', arrived_at) AS entry
       FROM held_mail WHERE ${sql} ORDER BY arrived_at DESC, queue_id LIMIT ? OFFSET ?)`,
     bindings: [nodeId, ...bindings, limit, offset],

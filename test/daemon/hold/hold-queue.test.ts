@@ -8,6 +8,7 @@ import {createHoldQueue} from '../../../daemon/hold/hold-queue.ts';
 import {createSpool} from '../../../daemon/hold/spool.ts';
 import {claim, endLives, findHeldMail} from '../../../daemon/store/held-mail.ts';
 import {Fault, type FaultCode} from '../../../shared/fault.ts';
+import type {HeldMail} from '../../../shared/held-mail.ts';
 import {operator, type TestQueue, testQueue, trace} from '../../helpers/hold-queue.ts';
 import {contentOf, sample} from '../../helpers/received-mail.ts';
 
@@ -65,7 +66,7 @@ test('what is held can be listed, looked at and read, byte for byte after the tr
   const body = await test.queue.body(id, operator);
 
   t.is(total, 1);
-  t.like(mails[0], {
+  t.like(JSON.parse(mails[0]?.json ?? '') as HeldMail, {
     node_id: 'alpha',
     queue_id: id,
     sender: 'ada@example.net',
@@ -393,6 +394,21 @@ test('closing waits for the release that is under way', async t => {
 
   t.is(await stateOf(test), 'released');
   await released;
+});
+
+test('a score is the same number in the list and of the mail alone', async t => {
+  const test = await testQueue(t);
+  const scores = [0.1 + 0.2, 14, -7.3, 1e-7, 9999.999, 10_000, 1.005 * 3];
+  for (const [n, score] of scores.entries()) await test.hold(`${id}${n}`, {score, arrivedAt: n * 1000});
+
+  const {mails} = await test.queue.list({}, page, operator);
+  const alone = await Promise.all(mails.map(async ({queue_id}) => (await test.queue.get(queue_id, operator)).score));
+
+  t.deepEqual(
+    mails.map(({json}) => /"score":([^,]*),/.exec(json)?.[1]),
+    alone.map(score => (score === 1e-7 ? '1.0e-07' : JSON.stringify(score))),
+  );
+  t.is(alone.at(-1), 0.3);
 });
 
 test('many mails held at once are all listed, newest first', async t => {
