@@ -1,4 +1,4 @@
-// Builds dist/: the daemon as one module beside its installed packages, mfctl as one file that starts fast, and its dashboard
+// Builds dist/: the daemon as one module beside the few installed packages that it does not contain, mfctl as one file that starts fast, and its dashboard
 // as another one, which is read only when it is opened. With --test-build it builds a daemon that fault tests can end at its crash
 // points, in build/test/.
 import {execFileSync} from 'node:child_process';
@@ -71,14 +71,33 @@ const descriptionAsText = {
     }),
 };
 
+/** Drivers that nobody has installed, which knex would load for databases of another kind. */
+const otherDrivers = [
+  'better-sqlite3',
+  'mariadb/callback',
+  'mysql',
+  'mysql2',
+  'oracledb',
+  'pg',
+  'pg-native',
+  'pg-query-stream',
+  'tedious',
+];
+
+/**
+ * A thousand small files are most of what a start costs. Apart stay what is no JavaScript, and what is loaded when it is used.
+ */
+const external = ['sqlite3', 'mailauth/*', ...otherDrivers];
+
 /** What tests may do to a daemon from outside is decided here, and not by the environment that it runs in. */
 const daemon = isTestBuild => ({
   ...common,
   entryPoints: {mfd: 'daemon/main.ts', 'spool-thread': 'daemon/hold/spool-thread.ts'},
   format: 'esm',
-  packages: 'external',
+  external,
   define: {TEST_BUILD: String(isTestBuild)},
   plugins: [descriptionAsText],
+  banner: {js: requireForPackages},
 });
 
 if (process.argv.includes('--test-build')) {

@@ -11,14 +11,14 @@ export const copyrightText = async (root: string, modules: ProductionModule[]): 
     await readFile(join(root, 'LICENSE'), 'utf8'),
     'Below /usr/lib/mfd/node_modules, each with its licence in its folder:\n',
     ...modules.map(({folder, version, license}) => `  ${folder.replace(/^node_modules\//, '')} ${version}: ${license}`),
-    '\nPart of mfctl:\n',
+    '\nPart of the programs:\n',
     ...notices,
   ].join('\n');
 };
 
-/** What the bundler has put into mfctl stands in the maps that it writes beside it. */
+/** What the bundler has put into the programs stands in the maps that it writes beside it. */
 const bundledFolders = async (root: string): Promise<string[]> => {
-  const maps = (await readdir(join(root, 'dist'))).filter(name => /^mfctl.*\.map$/.test(name));
+  const maps = (await readdir(join(root, 'dist'))).filter(name => /^(mfctl|mfd|spool-thread).*\.map$/.test(name));
   const sources = await Promise.all(
     maps.map(async name => (JSON.parse(await readFile(join(root, 'dist', name), 'utf8')) as {sources: string[]}).sources),
   );

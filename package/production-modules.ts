@@ -1,6 +1,7 @@
 // Which installed packages the daemon runs on, and which of their files. Nothing is fetched: what is installed here is copied.
 import {existsSync} from 'node:fs';
 import {readFile} from 'node:fs/promises';
+import {isBuiltin} from 'node:module';
 import {dirname, join, relative} from 'node:path';
 
 export interface ProductionModule {
@@ -44,7 +45,7 @@ const importsOf = async (file: string): Promise<Set<string>> => {
   const specifiers = [...source.matchAll(/^import (?:[^'"]*? from )?"([^"]+)"|\bimport\("([^"]+)"\)/gm)].map(
     ([, named, dynamic]) => named ?? dynamic ?? '',
   );
-  const packages = specifiers.filter(name => !name.startsWith('.') && !name.startsWith('node:'));
+  const packages = specifiers.filter(name => !name.startsWith('.') && !isBuiltin(name));
   return new Set([...packages.map(name => /^(@[^/]+\/[^/]+|[^/]+)/.exec(name)?.[0] ?? name), 'sqlite3']);
 };
 
