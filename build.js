@@ -1,6 +1,6 @@
-// Builds dist/: the daemon as one module beside the few installed packages that it does not contain, mfctl as one file that starts fast, and its dashboard
-// as another one, which is read only when it is opened. With --test-build it builds a daemon that fault tests can end at its crash
-// points, in build/test/.
+// Builds dist/: the daemon as one module beside the few installed packages that it does not contain, mfctl as one file that starts
+// fast, and its dashboard as another one, which is read only when it is opened. With --test-build it builds a daemon that fault tests
+// can end at its crash points, in build/test/.
 import {execFileSync} from 'node:child_process';
 import {chmod, mkdir, readFile, rm, writeFile} from 'node:fs/promises';
 
