@@ -10,6 +10,8 @@ import {startSite} from './site.ts';
 
 /** Only a node with a peer comes by these. */
 const isOfCluster = (point: CrashPoint): boolean => point.startsWith('outbox-send') || point.startsWith('apply');
+/** A node that starts has things to say of itself, and tells its peers at once: it may end before it is ready. */
+const isPassedAtStart = (point: CrashPoint): boolean => isOfCluster(point) || point.startsWith('change-row');
 
 const alone = crashPoints.filter(point => !isOfCluster(point));
 /** Side by side: nodes that start leave time for others. */
@@ -57,11 +59,10 @@ const allRounds = async (context: FaultContext, lane: Lane, points: readonly Cra
   for (const point of points)
     for (let round = 1; round <= context.rounds; round += 1) {
       const random = context.randomOf(crashPoints.indexOf(point) * 1000 + round);
-      const mustBeUnarmed = isOfCluster(point) || lane.isFull;
+      const mustBeUnarmed = isPassedAtStart(point) || lane.isFull;
       if (mustBeUnarmed) await judgeUnarmed(random);
       const armed = {FAULT_CRASH_AT: `${point}:${random.between(1, mostTimes(point))}`};
-      // What it has to tell its peers a node tells them at once, and then it ends before it is ready.
-      if (isOfCluster(point)) await victim.start(armed).catch(() => {});
+      if (isPassedAtStart(point)) await victim.start(armed).catch(() => {});
       else note(await lane.restart([victim], armed));
       if (!mustBeUnarmed) note(await lane.judge(random));
       what = `${point}, round ${round}`;
