@@ -6,7 +6,7 @@ import {startNode} from '../helpers/node.ts';
 import {cleanEnvironment, mfctlFile} from '../helpers/program.ts';
 import {alternate, timed} from './alternate.ts';
 import type {Bench, BenchContext} from './bench.ts';
-import {fillHeld} from './held-mails.ts';
+import {fillStore} from './held-store.ts';
 import {quantilesOf} from './quantiles.ts';
 
 const held = 1000;
@@ -21,7 +21,7 @@ export const coldBench: Bench = {
   async run({isQuick, owner, report}: BenchContext) {
     const node = await startNode(owner);
     const database = await openDatabase(join(node.data, 'mfd.db'));
-    await fillHeld(database, 0, held);
+    await fillStore(database, {from: 0, to: held, share: 0, of: 1, newestMs: Date.now()});
     await database.close();
     const env = {...cleanEnvironment(), XDG_CONFIG_HOME: node.xdgConfigHome};
     const work = (command: string, args: string[], expected: RegExp) => async () =>

@@ -111,6 +111,9 @@ export interface Filling {
   newestMs: number;
 }
 
+/** As SQL writes it too. */
+export const queueIdOf = (n: number): string => `bench${String(n).padStart(9, '0')}`;
+
 const perTransaction = 20_000;
 
 export const fillStore = async ({write}: Database, {from, to, share, of, newestMs}: Filling): Promise<void> => {
@@ -129,7 +132,7 @@ export const fillStore = async ({write}: Database, {from, to, share, of, newestM
   for (let start = first; start < to; start += perTransaction * of)
     await write.transaction(async tx => {
       const last = start + (Math.min(perTransaction, Math.ceil((to - start) / of)) - 1) * of;
-      const ids = [start, last].map(n => `bench${String(n).padStart(9, '0')}`);
+      const ids = [start, last].map(queueIdOf);
       await tx.raw(mailsSql, [start, of, last, newestMs / 1000, spreadMs / 1e9]);
       await tx.raw(recipientsSql, ids);
       await tx.raw(countsSql, ids);

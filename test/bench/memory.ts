@@ -7,7 +7,7 @@ import {openDatabase} from '../../daemon/store/database.ts';
 import {startNode, type TestNode} from '../helpers/node.ts';
 import {bareKoaFile} from './auth.ts';
 import type {Bench, BenchContext} from './bench.ts';
-import {fillHeld, heldMail} from './held-mails.ts';
+import {fillStore, queueIdOf} from './held-store.ts';
 import {type ServerProcess, startNodeProcess, startServerProcess} from './server-process.ts';
 
 const requests = 10;
@@ -79,11 +79,11 @@ export const memoryBench: Bench = {
 /** Rows and files: a start finds each mail of the index in the spool. What is in the files it does not read. */
 const fill = async ({data}: TestNode, count: number): Promise<void> => {
   const database = await openDatabase(join(data, 'mfd.db'));
-  await fillHeld(database, 0, count);
+  await fillStore(database, {from: 0, to: count, share: 0, of: 1, newestMs: Date.now()});
   await database.close();
   const folder = join(data, 'spool', 'held');
   await mkdir(folder, {recursive: true});
-  for (let at = 0; at < count; at += 1) await (await open(join(folder, heldMail(at).queue_id), 'w', 0o600)).close();
+  for (let at = 0; at < count; at += 1) await (await open(join(folder, queueIdOf(at)), 'w', 0o600)).close();
 };
 
 /** All that is in memory of it, parts that it shares with other processes of the same program included. */

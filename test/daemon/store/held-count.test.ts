@@ -6,31 +6,24 @@ import {claim, endLife, insertHeldMails, type NewHeldMail, strikeRecipients, unc
 import {createHeldQuery} from '../../../daemon/store/held-query.ts';
 import {reasons} from '../../../shared/reason.ts';
 import {testDatabase} from '../../helpers/database.ts';
+import {storedMail} from '../../helpers/stored-mail.ts';
 
 const all = {kind: 'all'} as const;
 
-const mail = (n: number): NewHeldMail => ({
-  queue_id: `Mail${String(n).padStart(6, '0')}`,
-  direction: 'inbound',
-  domain: n % 3 === 0 ? 'one.test' : 'two.test',
-  // Two domains of one name: the second was created after the first had gone.
-  domain_id: n % 3,
-  sender: `sender${n % 2}@example.net`,
-  recipients: ['a@one.test', 'b@one.test'],
-  subject: `mail ${n}`,
-  score: n,
-  symbol_scores: [],
-  reason: reasons[n % reasons.length] ?? 'spam',
-  size_bytes: 100 + n,
-  arrived_at: new Date(1_767_225_600_000 + n).toISOString(),
-  is_utf8: false,
-  is_eight_bit: false,
-  client_ip: '192.0.2.1',
-  helo: 'x',
-  keeper: 'spool',
-  queued_at: null,
-  sha256: '',
-});
+const mail = (n: number): NewHeldMail =>
+  storedMail({
+    queue_id: `Mail${String(n).padStart(6, '0')}`,
+    domain: n % 3 === 0 ? 'one.test' : 'two.test',
+    // Two domains of one name: the second was created after the first had gone.
+    domain_id: n % 3,
+    sender: `sender${n % 2}@example.net`,
+    recipients: ['a@one.test', 'b@one.test'],
+    subject: `mail ${n}`,
+    score: n,
+    reason: reasons[n % reasons.length] ?? 'spam',
+    size_bytes: 100 + n,
+    arrived_at: new Date(1_767_225_600_000 + n).toISOString(),
+  });
 
 type Step = {n: number; what: 'hold' | 'claim' | 'unclaim' | 'end held' | 'end releasing' | 'strike'};
 

@@ -15,33 +15,24 @@ import {describe} from '../../../daemon/store/postfix-mail.ts';
 import type {HeldMail} from '../../../shared/held-mail.ts';
 import type {HoldFilter} from '../../../shared/hold-filter.ts';
 import {testDatabase} from '../../helpers/database.ts';
+import {storedMail} from '../../helpers/stored-mail.ts';
 
 const all = {kind: 'all'} as const;
 const start = Date.UTC(2026, 2, 1, 10, 30);
 
 const subjects = ['Überweisung 100% sicher', 'a_b "quoted" \\ text', 'INVOICE 4711', 'Счёт-фактура', '特別なお知らせ', 'x', ''];
 
-const mail = (n: number): NewHeldMail => ({
-  queue_id: `Mail${String(n).padStart(6, '0')}`,
-  direction: 'inbound',
-  domain: `d${n % 2}.test`,
-  domain_id: n % 2,
-  sender: `sender${n % 3}@from.test`,
-  recipients: [`a${n % 2}@one.test`, 'b@one.test'],
-  subject: subjects[n % subjects.length] ?? '',
-  score: n + (n % 10) / 20,
-  symbol_scores: [],
-  reason: 'spam',
-  size_bytes: 100,
-  arrived_at: new Date(start + n * 20 * 60_000).toISOString(),
-  is_utf8: false,
-  is_eight_bit: false,
-  client_ip: '192.0.2.1',
-  helo: 'x',
-  keeper: 'spool',
-  queued_at: null,
-  sha256: '',
-});
+const mail = (n: number): NewHeldMail =>
+  storedMail({
+    queue_id: `Mail${String(n).padStart(6, '0')}`,
+    domain: `d${n % 2}.test`,
+    domain_id: n % 2,
+    sender: `sender${n % 3}@from.test`,
+    recipients: [`a${n % 2}@one.test`, 'b@one.test'],
+    subject: subjects[n % subjects.length] ?? '',
+    score: n + (n % 10) / 20,
+    arrived_at: new Date(start + n * 20 * 60_000).toISOString(),
+  });
 
 const parsed = ({mails, total}: ListedPage) => ({mails: JSON.parse(mails) as HeldMail[], total});
 

@@ -8,30 +8,18 @@ import {migrations} from '../../../daemon/store/migrations.ts';
 import type {HeldMail} from '../../../shared/held-mail.ts';
 import type {HoldFilter} from '../../../shared/hold-filter.ts';
 import {type Teardown, testFolder} from '../../helpers/database.ts';
+import {storedMail} from '../../helpers/stored-mail.ts';
 
 const all = {kind: 'all'} as const;
 
-const mail = (n: number): NewHeldMail => ({
-  queue_id: `Mail${String(n).padStart(6, '0')}`,
-  direction: 'inbound',
-  domain: 'one.test',
-  domain_id: 1,
-  sender: `sender${n % 3}@from.test`,
-  recipients: ['a@one.test'],
-  subject: n % 2 === 0 ? `ÜBERWEISUNG ${n}` : `Invoice ${n}`,
-  score: 8,
-  symbol_scores: [],
-  reason: 'spam',
-  size_bytes: 100,
-  arrived_at: new Date(Date.UTC(2026, 2, 1) + n * 1000).toISOString(),
-  is_utf8: false,
-  is_eight_bit: false,
-  client_ip: '192.0.2.1',
-  helo: 'x',
-  keeper: 'spool',
-  queued_at: null,
-  sha256: '',
-});
+const mail = (n: number): NewHeldMail =>
+  storedMail({
+    queue_id: `Mail${String(n).padStart(6, '0')}`,
+    sender: `sender${n % 3}@from.test`,
+    subject: n % 2 === 0 ? `ÜBERWEISUNG ${n}` : `Invoice ${n}`,
+    score: 8,
+    arrived_at: new Date(Date.UTC(2026, 2, 1) + n * 1000).toISOString(),
+  });
 
 const discarded = {state: 'discarded', at: '2026-03-02T00:00:00.000Z', keyId: 7} as const;
 

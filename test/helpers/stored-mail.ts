@@ -1,0 +1,23 @@
+import type {NewHeldMail} from '../../daemon/store/held-mail.ts';
+
+/** A row of the hold queue for tests of the store: what a test does not say plays no part in it. */
+export const storedMail = (
+  given: Pick<NewHeldMail, 'queue_id' | 'arrived_at' | 'subject' | 'score'> & Partial<NewHeldMail>,
+): NewHeldMail => ({
+  direction: 'inbound',
+  domain: 'one.test',
+  domain_id: 1,
+  sender: 'sender@from.test',
+  recipients: ['a@one.test'],
+  symbol_scores: [],
+  reason: 'spam',
+  size_bytes: 100,
+  is_utf8: false,
+  is_eight_bit: false,
+  client_ip: '192.0.2.1',
+  helo: 'x',
+  keeper: 'spool',
+  queued_at: null,
+  sha256: '',
+  ...given,
+});
