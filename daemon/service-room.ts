@@ -36,7 +36,15 @@ export const createServices = (node: NodeParts & {apiUrl(): string; smtpAddress(
   const {configuration, keyDirectory, domainDirectory, standing} = records;
   const {limiter, replication, drift, talk} = openReplication(node);
   const neighbours = createNeighbours({nodeNo, ownAddresses});
-  const trust = {configuration, directory: records.nodeDirectory, nodeNo, now, neighbours, authorities: authoritiesOf(node)};
+  const trust = {
+    database,
+    configuration,
+    directory: records.nodeDirectory,
+    nodeNo,
+    now,
+    neighbours,
+    authorities: authoritiesOf(node),
+  };
   const domains = createDomains({configuration, directory: domainDirectory});
   const actors = createPeerActors({database, keys: keyDirectory, domains: domainDirectory, now});
   const others = followPeers(node);

@@ -1,4 +1,5 @@
 // Tokens, admission and certificates, as nodes ask each other for them.
+import type {RouterMiddleware} from '@koa/router';
 import {Fault} from '../../shared/fault.ts';
 import {certificateRequestsSchema, joinRequestSchema} from '../services/join-protocol.ts';
 import type {JoinTokens} from '../services/join-tokens.ts';
@@ -6,7 +7,7 @@ import type {Joining} from '../services/joining.ts';
 import {validate} from '../services/validate.ts';
 import {reply} from './answer.ts';
 import {peerJsonBody} from './json-body.ts';
-import {type PeerRouter, subjectAltNameOf} from './peer-app.ts';
+import {type PeerCtx, type PeerRouter, type PeerState, subjectAltNameOf} from './peer-app.ts';
 
 interface AdmissionNeeds {
   joining: Joining;
@@ -18,9 +19,19 @@ interface AdmissionNeeds {
 export const routePeerAdmission =
   ({joining, tokenIdIn}: AdmissionNeeds) =>
   (router: PeerRouter): void => {
-    router.post('/join', peerJsonBody, async ctx => {
+    const tokenOf = (ctx: Pick<PeerCtx, 'req'>): string => {
       const tokenId = tokenIdIn(subjectAltNameOf(ctx));
       if (tokenId === undefined) throw new Fault('insufficient_scope', 'joining takes the certificate of a join token');
+      return tokenId;
+    };
+    // Of a stranger not even the body is read.
+    const requireToken: RouterMiddleware<PeerState> = async (ctx, next) => {
+      await joining.requireToken(tokenOf(ctx));
+      await next();
+    };
+
+    router.post('/join', requireToken, peerJsonBody, async ctx => {
+      const tokenId = tokenOf(ctx);
       const bearer = {tokenId, remoteAddress: ctx.req.socket.remoteAddress ?? null};
       reply(ctx, await joining.admit(bearer, validate(joinRequestSchema, ctx.state.body)));
     });

@@ -1,7 +1,8 @@
 // Letting a node into the cluster, and giving its certificates again when they grow old.
 import {Fault} from '../../shared/fault.ts';
 import {greatestNodeNo} from '../store/config-record.ts';
-import {findJoinToken, useJoinToken} from '../store/join-token.ts';
+import type {Database} from '../store/database.ts';
+import {findJoinToken, type StoredJoinToken, useJoinToken} from '../store/join-token.ts';
 import {listNodes, type StoredNode} from '../store/node.ts';
 import type {Authorities, Authority} from './authority.ts';
 import type {Configuration} from './configuration.ts';
@@ -13,6 +14,8 @@ import {type Claimant, ownerOf, ownNames} from './own-names.ts';
 import type {NodeIdentity} from './ports.ts';
 
 export interface Joining {
+  /** A Fault that says why not where a token is unknown here, used or past its end. */
+  requireToken(tokenId: string): Promise<void>;
   /** Lets the bearer of a token in, once. A Fault that says why not otherwise; the token remains good then. */
   admit(bearer: {tokenId: string; remoteAddress: string | null}, request: JoinRequest): Promise<JoinAnswer>;
   /** New certificates for a node of the cluster, which it has proven to be with one for the names `given`. */
@@ -32,6 +35,7 @@ export interface RenewingPeer extends NodeIdentity {
 }
 
 interface Needs {
+  database: Database;
   configuration: Configuration;
   authorities: Authorities;
   directory: NodeDirectory;
@@ -45,7 +49,7 @@ const maxNodeNo = 0xffff;
 /** More than are likely to have joined since the last backup. */
 const skippedNos = 16;
 
-export const createJoining = ({configuration, authorities, directory, neighbours, nodeNo, now}: Needs): Joining => {
+export const createJoining = ({database, configuration, authorities, directory, neighbours, nodeNo, now}: Needs): Joining => {
   let hasBegun = false;
   let greatestSeen = 0;
   /** Of the first number that is given after a start without word from everybody. */
@@ -63,6 +67,11 @@ export const createJoining = ({configuration, authorities, directory, neighbours
   });
 
   return {
+    async requireToken(tokenId) {
+      const token = await findJoinToken(database.read, tokenId);
+      if (!token || token.used_at !== null || Date.parse(token.expires_at) <= now()) throw whyUseless(token);
+    },
+
     async admit({tokenId, remoteAddress}, request) {
       const authority = await ownAuthority();
       if (!hasBegun)
@@ -77,7 +86,8 @@ export const createJoining = ({configuration, authorities, directory, neighbours
         throw new Fault('unavailable', 'another node lets nodes in now; make a new token');
       const answer = await configuration.change(async draft => {
         const at = new Date(now()).toISOString();
-        if (!(await useJoinToken(await draft.tables(), tokenId, at))) throw await whyUseless(await draft.tables(), tokenId);
+        if (!(await useJoinToken(await draft.tables(), tokenId, at)))
+          throw whyUseless(await findJoinToken(await draft.tables(), tokenId));
         const nodes = await listNodes(await draft.tables());
         requireFreeId(nodes, request.node_id);
         const claimant = asking(request.node_id, remoteAddress, []);
@@ -119,8 +129,7 @@ export const createJoining = ({configuration, authorities, directory, neighbours
   };
 };
 
-const whyUseless = async (tx: Parameters<typeof findJoinToken>[0], tokenId: string): Promise<Fault> => {
-  const token = await findJoinToken(tx, tokenId);
+const whyUseless = (token: StoredJoinToken | undefined): Fault => {
   if (!token) return new Fault('insufficient_scope', 'this join token is not known here any more; make a new one');
   if (token.used_at !== null)
     return new Fault('conflict', `this join token was used at ${token.used_at}; make a new one for every node`);

@@ -225,6 +225,9 @@ test.serial('strangers get nothing at all, and a token nothing but to join', asy
     t.is(status, path === 'join' ? 422 : 403, path);
   }
   t.is((await callPeer(node, await nodeCredentials(node), {method: 'POST', path: 'join', body: {}})).status, 403);
+  // Not even whether the body is right is said to who has a token that nobody has given out.
+  const invented = await issueLeaf(authority, {commonName: 'x', hosts: ['localhost'], uris: ['urn:mfd:join:1f0e']}, Date.now());
+  t.is((await callPeer(node, invented, {method: 'POST', path: 'join', body: {}})).status, 403);
 });
 
 test.serial('a node speaks for itself only', async t => {

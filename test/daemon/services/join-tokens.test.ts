@@ -78,7 +78,7 @@ const arrange = async (
     nodeNo,
   });
   const neighbours = createNeighbours({nodeNo, ownAddresses: () => ['192.0.2.1']});
-  const needs = {configuration, authorities, directory, neighbours, nodeNo, now: Date.now};
+  const needs = {database, configuration, authorities, directory, neighbours, nodeNo, now: Date.now};
   const joining = createJoining(needs);
   if (!isStarting) joining.begin(true);
   const actors = createPeerActors({
