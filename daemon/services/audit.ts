@@ -6,6 +6,7 @@ import {listAudit, markAudit, rankAudit} from '../store/audit.ts';
 import type {Database} from '../store/database.ts';
 import type {AskAll, Gathered} from './gather.ts';
 import {readMerged, type Steps} from './merged-list.ts';
+import {createPageShares} from './page-shares.ts';
 import type {Actor, AuditLog, AuditPlace} from './ports.ts';
 
 export interface Audit {
@@ -20,6 +21,7 @@ interface Needs {
 }
 
 export const createAudit = ({logs, ask}: Needs): Audit => {
+  const shares = createPageShares();
   return {
     async list(actor, {limit, offset, ...filter}) {
       const parts = logs().map(log => ({
@@ -28,7 +30,7 @@ export const createAudit = ({logs, ask}: Needs): Audit => {
         marks: async (steps: Steps) => log.marks(filter, steps, actor),
         rank: async (place: AuditPlace) => log.rank(filter, place, actor),
       }));
-      return readMerged({parts, compare: newestFirst, ask}, {limit, offset});
+      return readMerged({parts, compare: newestFirst, ask, shares}, {limit, offset});
     },
   };
 };

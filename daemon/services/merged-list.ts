@@ -2,6 +2,7 @@
 // found by fetching all that comes before it: the parts first agree on a place before the page, and are listed from there.
 import type {Page} from '../../shared/hold-filter.ts';
 import type {AskAll, Gathered} from './gather.ts';
+import {createPageShares, type PageShares} from './page-shares.ts';
 
 /** `K`: what entries are ordered by, which every entry `E` shows too. */
 export interface Part<E extends K, K> {
@@ -29,6 +30,8 @@ interface Needs<E extends K, K> {
   parts: Part<E, K>[];
   compare(a: K, b: K): number;
   ask: AskAll;
+  /** Kept from one list to the next: parts are seldom alike. */
+  shares?: PageShares;
   depth?: Depth;
 }
 
@@ -50,7 +53,7 @@ const maxGuesses = 4;
 const maxRounds = 20;
 
 export const readMerged = async <E extends K, K>(
-  {parts, compare, ask, depth = usualDepth}: Needs<E, K>,
+  {parts, compare, ask, shares = createPageShares(), depth = usualDepth}: Needs<E, K>,
   {limit, offset}: Page,
 ): Promise<Gathered<{entries: E[]; total: number}>> => {
   const unreachable: string[] = [];
@@ -123,20 +126,60 @@ export const readMerged = async <E extends K, K>(
       if (total !== undefined) return {result: {entries: [], total}, unreachable};
       continue;
     }
-    // Any of the next `skip + limit` may come from one part, so each is asked for all of them.
-    const listed = await askCut(async ({part, start}) =>
-      part.list(isAlone ? {offset: start + skip, limit} : {offset: start, limit: skip + limit}),
-    );
+    const count = skip + limit;
+    const listed = await askCut(async ({part, nodeId, start}) => {
+      const page = isAlone ? {offset: start + skip, limit} : {offset: start, limit: shares.guess(nodeId, count, cut.length)};
+      return {...(await part.list(page)), asked: page.limit};
+    });
     if (distance() !== skip) continue;
-    const entries = listed.flatMap(({answer}) => answer.entries);
-    return {
-      result: {
-        entries: isAlone ? entries : entries.toSorted(compare).slice(skip, skip + limit),
-        total: sum(listed.map(({answer}) => answer.total)),
-      },
-      unreachable,
-    };
+    if (isAlone) return {result: joined(listed), unreachable};
+    const first = await firstOf({count, compare, ask, shares}, listed);
+    if ('silent' in first) {
+      unreachable.push(...first.silent);
+      cut = cut.filter(({nodeId}) => !first.silent.includes(nodeId));
+      continue;
+    }
+    return {result: {...first, entries: first.entries.slice(skip)}, unreachable};
   }
+};
+
+interface Listed<E extends K, K> {
+  from: {nodeId: string; part: Part<E, K>; start: number};
+  answer: {entries: E[]; total: number /** The most that it may have been. */; asked: number};
+}
+
+const joined = <E extends K, K>(listed: Listed<E, K>[]): {entries: E[]; total: number} => ({
+  entries: listed.flatMap(({answer}) => answer.entries),
+  total: sum(listed.map(({answer}) => answer.total)),
+});
+
+/**
+ * The first `count` entries of all parts. Any of them may come from one part: who was asked for less, and may have more of them than
+ * that, is asked for all. Resolves with who does not answer that.
+ */
+const firstOf = async <E extends K, K>(
+  {count, compare, ask, shares}: {count: number; compare(a: K, b: K): number; ask: AskAll; shares: PageShares},
+  listed: Listed<E, K>[],
+): Promise<{entries: E[]; total: number} | {silent: string[]}> => {
+  const all = joined(listed);
+  const entries = all.entries.toSorted(compare).slice(0, count);
+  const last = entries.length < count ? undefined : entries.at(-1);
+  const isWithin = (entry: E) => last === undefined || compare(entry, last) <= 0;
+  const short = listed.filter(
+    ({answer}) => answer.asked < count && answer.entries.length >= answer.asked && answer.entries.every(isWithin),
+  );
+  if (short.length > 0) {
+    const {answers, unreachable} = await ask(
+      short.map(({from}) => from),
+      async ({part, start}) => ({...(await part.list({offset: start, limit: count})), asked: count}),
+    );
+    if (unreachable.length > 0) return {silent: unreachable};
+    const rest = listed.filter(one => !short.includes(one));
+    return firstOf({count, compare, ask, shares}, [...rest, ...answers]);
+  }
+  if (last !== undefined)
+    for (const {from, answer} of listed) shares.learn(from.nodeId, answer.entries.filter(isWithin).length / count);
+  return {entries, total: all.total};
 };
 
 /**

@@ -13,6 +13,7 @@ import type {
 import type {HoldFilter, Page} from '../../shared/hold-filter.ts';
 import type {AskAll, Gathered} from './gather.ts';
 import {readMerged, type Steps} from './merged-list.ts';
+import {createPageShares} from './page-shares.ts';
 import type {Actor, HeldRows, HoldPlace, HoldQueue} from './ports.ts';
 
 export interface Quarantine {
@@ -38,6 +39,7 @@ interface Needs {
 }
 
 export const createQuarantine = ({queues, ask, isAway = () => false, onUnexpected}: Needs): Quarantine => {
+  const shares = createPageShares();
   const ownerOf = (nodeId: string): HoldQueue => {
     const owner = queues().find(queue => queue.nodeId === nodeId);
     if (!owner) throw new Fault('unknown_node', `there is no node ${nodeId}; GET /cluster/status lists the nodes`);
@@ -77,7 +79,7 @@ export const createQuarantine = ({queues, ask, isAway = () => false, onUnexpecte
         marks: async (steps: Steps) => queue.marks(filter, steps, actor),
         rank: async (place: HoldPlace) => queue.rank(filter, place, actor),
       }));
-      const {result, unreachable} = await readMerged({parts, compare: newestFirst, ask}, page);
+      const {result, unreachable} = await readMerged({parts, compare: newestFirst, ask, shares}, page);
       return {result: {mails: result.entries, total: result.total}, unreachable};
     },
 

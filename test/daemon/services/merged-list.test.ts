@@ -2,6 +2,7 @@ import test from 'ava';
 import fc from 'fast-check';
 import {createAskAll} from '../../../daemon/services/gather.ts';
 import {lastMarkWithin, type Part, readMerged} from '../../../daemon/services/merged-list.ts';
+import {createPageShares, type PageShares} from '../../../daemon/services/page-shares.ts';
 import {Fault} from '../../../shared/fault.ts';
 
 interface Entry {
@@ -53,16 +54,25 @@ const partOf = ({node, entries}: {node: string; entries: Entry[]}, asked: Asked,
   };
 };
 
+/** How many entries each node is asked for first: right or wrong, it changes nothing of what is answered. */
+const guesses = fc.array(fc.integer({min: 1, max: 25}), {minLength: 5, maxLength: 5});
+
+const sharesOf = (guessed: number[]): PageShares => ({
+  guess: (nodeId, count) => Math.min(count, guessed[names.indexOf(nodeId)] ?? count),
+  learn() {},
+});
+
 const depth = {shallow: 5, marks: 10, near: 2};
 
 test('a page is the same as of one sorted list, however deep it lies', async t => {
   await fc.assert(
-    fc.asyncProperty(clusters, fc.nat(320), fc.integer({min: 1, max: 20}), async (nodes, offset, limit) => {
+    fc.asyncProperty(clusters, fc.nat(320), fc.integer({min: 1, max: 20}), guesses, async (nodes, offset, limit, guessed) => {
       const asked = {most: 0, questions: 0};
+      const shares = sharesOf(guessed);
       const parts = nodes.map(node => partOf(node, asked));
 
       const {result, unreachable} = await readMerged(
-        {parts, compare, ask: createAskAll({onSilent: () => {}}), depth},
+        {parts, compare, ask: createAskAll({onSilent: () => {}}), shares, depth},
         {limit, offset},
       );
 
@@ -82,11 +92,13 @@ test('a node that falls silent at any question is named, and the page is that of
       clusters,
       fc.array(fc.option(fc.integer({min: 1, max: 6}))),
       fc.nat(320),
-      async (nodes, failures, offset) => {
+      guesses,
+      async (nodes, failures, offset, guessed) => {
+        const shares = sharesOf(guessed);
         const parts = nodes.map((node, index) => partOf(node, {most: 0, questions: 0}, failures[index] ?? undefined));
 
         const {result, unreachable} = await readMerged(
-          {parts, compare, ask: createAskAll({onSilent: () => {}}), depth},
+          {parts, compare, ask: createAskAll({onSilent: () => {}}), shares, depth},
           {limit: 7, offset},
         );
 
@@ -138,6 +150,37 @@ test('a page a million entries down costs each node a few thousand entries and a
   t.is(result.total, 1_200_000);
   t.true(asked.most <= 1100);
   t.true(asked.questions <= 3 * 9, `${asked.questions} questions`);
+});
+
+test('nodes are asked for what they are likely to have of a page, as the pages before it show', async t => {
+  const shares = createPageShares();
+  const list = async (counts: number[]) => {
+    const asked: number[] = [];
+    const parts = counts.map((count, index) => {
+      const node = names[index] ?? '';
+      const entries = Array.from({length: count}, (_, seq) => ({at: seq, node, seq})).toSorted(compare);
+      const part = partOf({node, entries}, {most: 0, questions: 0});
+      return {
+        ...part,
+        async list(page: {offset: number; limit: number}) {
+          asked.push(page.limit);
+          return part.list(page);
+        },
+      };
+    });
+    const {result} = await readMerged({parts, compare, ask: createAskAll({onSilent: () => {}}), shares}, {limit: 99, offset: 0});
+    t.is(result.entries.length, 99);
+    return asked;
+  };
+
+  const alike = await list([500, 500, 500]);
+  const backup = await list([500, 2, 2]);
+  for (let n = 0; n < 9; n += 1) await list([500, 2, 2]);
+  const known = await list([500, 2, 2]);
+
+  t.deepEqual(alike, [50, 50, 50]);
+  t.deepEqual(backup, [50, 50, 50, 99]);
+  t.deepEqual(known, [99, 3, 3]);
 });
 
 test('the mark that is chosen never has more entries before it than allowed', t => {
