@@ -23,7 +23,7 @@ export const openMetricsDoor = async (needs: Needs): Promise<Listener> => {
     log,
     source: {
       clusterStatus: services.cluster.status,
-      held: async () => readCounts(database.read, {}, {kind: 'all'}),
+      held: async () => readCounts(database.read),
       outboxDepth: async () => outboxDepth(database.read),
       clockSkews: records.peerStates.skews,
       hasRoom: ballast.hasRoom,

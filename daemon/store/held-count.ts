@@ -1,6 +1,5 @@
 // Running totals of what is held, so that a count costs the same at ten thousand mails and at a million.
 
-import type {Knex} from 'knex';
 import type {HoldFilter} from '../../shared/hold-filter.ts';
 import type {Reason} from '../../shared/reason.ts';
 import type {Reach} from '../../shared/scopes.ts';
@@ -57,14 +56,8 @@ export const isCounted = (filter: HoldFilter): boolean =>
     ([name, value]) => value === undefined || name === 'domain' || name === 'reason' || name === 'node',
   );
 
-export const readCounts = async (db: Db, filter: HoldFilter, reach: Reach): Promise<HeldCount[]> =>
-  db<HeldCount>('held_count').where('count', '>', 0).modify(counting, filter, reach).orderBy(['domain', 'reason', 'domain_id']);
-
-const counting = (query: Knex.QueryBuilder, filter: HoldFilter, reach: Reach): void => {
-  if (filter.domain !== undefined) void query.where({domain: filter.domain});
-  if (filter.reason !== undefined) void query.where({reason: filter.reason});
-  if (reach.kind !== 'all') void query.where({domain_id: reach.kind === 'domain' ? reach.domainId : -1});
-};
+export const readCounts = async (db: Db): Promise<HeldCount[]> =>
+  db<HeldCount>('held_count').where('count', '>', 0).orderBy(['domain', 'reason', 'domain_id']);
 
 /** The sum of the totals as a query. */
 export const totalOf = ({domain, reason}: HoldFilter, reach: Reach): {sql: string; bindings: (string | number)[]} => {
@@ -75,7 +68,7 @@ export const totalOf = ({domain, reason}: HoldFilter, reach: Reach): {sql: strin
   });
   const given = wanted.flatMap(([column, value]) => (value === undefined ? [] : [{sql: ` AND ${column} = ?`, value}]));
   return {
-    sql: `SELECT coalesce(sum(count), 0) FROM held_count WHERE count > 0${given.map(({sql}) => sql).join('')}`,
+    sql: `SELECT coalesce(sum(count), 0) AS total FROM held_count WHERE count > 0${given.map(({sql}) => sql).join('')}`,
     bindings: given.map(({value}) => value),
   };
 };

@@ -3,11 +3,11 @@ import type {HeldMail} from '../../shared/held-mail.ts';
 import type {HoldFilter, Page} from '../../shared/hold-filter.ts';
 import type {Reason} from '../../shared/reason.ts';
 import type {Reach} from '../../shared/scopes.ts';
-import type {Database, Db} from './database.ts';
+import type {Database} from './database.ts';
 import {isCounted, totalOf} from './held-count.ts';
-import type {HeldMailRow} from './held-mail.ts';
-import {type Condition, type HeldSearch, heldCondition, matching, searchFor} from './held-search.ts';
+import {type Condition, countOf, type HeldSearch, heldCondition, searchFor} from './held-search.ts';
 import {createHeldTotals} from './held-total.ts';
+import type {Prepared} from './prepared.ts';
 
 export interface HeldQuery {
   /** Newest first, then by queue id. `total` counts all matches. */
@@ -41,44 +41,50 @@ export interface HeldGroup {
 }
 
 /** `nodeId` is the node of all mails here. */
-export const createHeldQuery = ({read: db, prepared}: Pick<Database, 'read' | 'prepared'>, nodeId: string): HeldQuery => {
-  const totals = createHeldTotals(db);
+export const createHeldQuery = ({prepared: {read}}: Pick<Database, 'prepared'>, nodeId: string): HeldQuery => {
+  const totals = createHeldTotals(read);
 
   return {
     async list(filter, reach, page) {
-      const search = await searchFor(db, filter, reach);
+      const search = await searchFor(read, filter, reach);
       const mails = pageOf(nodeId, walked(search), page);
-      const counted = isCounted(filter) ? totalOf(filter, reach) : {sql: 'SELECT NULL', bindings: []};
+      const counted = quicklyCounted(search);
       const [[row], total] = await Promise.all([
-        prepared.read.all<{mails: string; total: number | null}>(
-          {sql: `SELECT (${mails.sql}) AS mails, (${counted.sql}) AS total`},
-          [...mails.bindings, ...counted.bindings],
+        read.all<{mails: string; total: number | null}>(
+          {sql: `SELECT (${mails.sql}) AS mails, (${counted?.sql ?? 'SELECT NULL'}) AS total`},
+          [...mails.bindings, ...(counted?.bindings ?? [])],
         ),
-        isCounted(filter) ? undefined : totals.of(search),
+        counted ? undefined : totals.of(search),
       ]);
-      return {mails: row?.mails ?? '[]', total: total ?? Number(row?.total ?? 0)};
+      return {mails: row?.mails ?? '[]', total: total ?? row?.total ?? 0};
     },
 
     async marks(filter, reach, steps) {
-      const search = await searchFor(db, filter, reach);
-      const [marks, total] = await Promise.all([readMarks(db, walked(search), steps), totals.of(search)]);
+      const search = await searchFor(read, filter, reach);
+      const [marks, total] = await Promise.all([readMarks(read, walked(search), steps), totals.of(search)]);
       return {marks, total};
     },
 
     async rank(filter, reach, {arrived_at, among}) {
-      const search = await searchFor(db, filter, reach);
+      const search = await searchFor(read, filter, reach);
       const later = totals.of(narrowedTo(search, {since: among === 'all' ? arrived_at : justAfter(arrived_at)}));
       if (typeof among !== 'object') return later;
-      const same = db<HeldMailRow>('held_mail')
-        .modify(matching, search)
-        .where({arrived_at})
-        .where('queue_id', '<', among.before)
-        .count<{count: number | string}[]>({count: '*'});
-      return (await later) + Number((await same)[0]?.count ?? 0);
+      const {sql, bindings} = heldCondition(search);
+      const same = read.all<{count: number}>(
+        {sql: `SELECT count(*) AS count FROM held_mail WHERE ${sql} AND arrived_at = ? AND queue_id < ?`},
+        [...bindings, arrived_at, among.before],
+      );
+      return (await later) + ((await same)[0]?.count ?? 0);
     },
 
-    groups: async (filter, reach) => readGroups(db, await searchFor(db, filter, reach)),
+    groups: async (filter, reach) => readGroups(read, await searchFor(read, filter, reach)),
   };
+};
+
+/** The count of what needs no count that is kept and moved on. */
+const quicklyCounted = (search: HeldSearch): Condition | undefined => {
+  if (isCounted(search.filter)) return totalOf(search.filter, search.reach);
+  return search.candidates === undefined ? undefined : countOf(search);
 };
 
 const walked = (search: HeldSearch): HeldSearch => ({...search, isWalked: search.candidates === undefined});
@@ -94,8 +100,6 @@ const narrowedTo = (search: HeldSearch, {since}: {since: string}): HeldSearch =>
 /** Times are kept to the millisecond. */
 const justAfter = (time: string): string => new Date(Date.parse(time) + 1).toISOString();
 
-const inOrder = [{column: 'arrived_at', order: 'desc' as const}, {column: 'queue_id'}];
-
 /** Written out: compiling it anew for each page took longer than reading the page. */
 const pageOf = (nodeId: string, search: HeldSearch, {limit, offset}: Page): Condition => {
   const {sql, bindings} = heldCondition(search);
@@ -109,33 +113,34 @@ const pageOf = (nodeId: string, search: HeldSearch, {limit, offset}: Page): Cond
   };
 };
 
-/** From the index alone. */
-const readMarks = async (db: Db, search: HeldSearch, {offset, stride, limit}: Page & {stride: number}): Promise<Place[]> => {
-  // Cut off before they are numbered: a window is computed over all that it is given.
-  const part = db<HeldMailRow>('held_mail')
-    .modify(matching, search)
-    .select('arrived_at', 'queue_id')
-    .orderBy(inOrder)
-    .limit(stride * limit)
-    .offset(offset);
-  const numbered = db
-    .from(part.as('part'))
-    .select('arrived_at', 'queue_id', db.raw('row_number() OVER (ORDER BY arrived_at DESC, queue_id) AS position'));
-  return db
-    .from(numbered.as('numbered'))
-    .select<Place[]>('arrived_at', 'queue_id')
-    .whereRaw('position % ? = 0', [stride])
-    .orderBy('position');
+/** From the index alone; cut off before they are numbered, as a window is computed over all that it is given. */
+const readMarks = async (
+  read: Prepared,
+  search: HeldSearch,
+  {offset, stride, limit}: Page & {stride: number},
+): Promise<Place[]> => {
+  const {sql, bindings} = heldCondition(search);
+  return read.all<Place>(
+    {
+      sql: `
+        SELECT arrived_at, queue_id FROM (
+          SELECT arrived_at, queue_id, row_number() OVER (ORDER BY arrived_at DESC, queue_id) AS position FROM (
+            SELECT arrived_at, queue_id FROM held_mail WHERE ${sql} ORDER BY arrived_at DESC, queue_id LIMIT ? OFFSET ?
+          )
+        ) WHERE position % ? = 0 ORDER BY position`,
+    },
+    [...bindings, stride * limit, offset, stride],
+  );
 };
 
-const readGroups = async (db: Db, search: HeldSearch): Promise<HeldGroup[]> => {
-  const rows = await db<HeldMailRow>('held_mail')
-    .modify(matching, search)
-    .groupBy('domain', 'reason')
-    .orderBy(['domain', 'reason'])
-    .select('domain', 'reason')
-    .count({count: '*'})
-    .sum({size_bytes: 'size_bytes'})
-    .min({oldest_arrived_at: 'arrived_at'});
-  return (rows as unknown as HeldGroup[]).map(row => ({...row, count: Number(row.count), size_bytes: Number(row.size_bytes)}));
+const readGroups = async (read: Prepared, search: HeldSearch): Promise<HeldGroup[]> => {
+  const {sql, bindings} = heldCondition(search);
+  return read.all<HeldGroup>(
+    {
+      sql: `
+        SELECT domain, reason, count(*) AS count, sum(size_bytes) AS size_bytes, min(arrived_at) AS oldest_arrived_at
+        FROM held_mail WHERE ${sql} GROUP BY domain, reason ORDER BY domain, reason`,
+    },
+    bindings,
+  );
 };

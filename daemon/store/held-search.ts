@@ -1,9 +1,8 @@
 // Which held mails are asked for, in SQL. Every filter has an index over what is still held (see migrations).
-import type {Knex} from 'knex';
 import type {HoldFilter} from '../../shared/hold-filter.ts';
 import type {Reach} from '../../shared/scopes.ts';
-import type {Db} from './database.ts';
-import {foldSubject, type HeldMailRow} from './held-mail.ts';
+import {foldSubject} from './held-mail.ts';
+import type {Prepared} from './prepared.ts';
 
 export interface HeldSearch {
   filter: HoldFilter;
@@ -19,61 +18,50 @@ export interface HeldSearch {
 
 /** With more of them the list itself comes upon enough. */
 const fewCandidates = 1500;
-const maxTrigrams = 12;
+/** What more of them would leave out is left out by a look at the subject; each is a list of its own to go through. */
+const maxTrigrams = 5;
 
-export const searchFor = async (db: Db, filter: HoldFilter, reach: Reach): Promise<HeldSearch> => {
-  const candidates = (await withRecipient(db, filter)) ?? (await withSubject(db, filter));
+export const searchFor = async (read: Prepared, filter: HoldFilter, reach: Reach): Promise<HeldSearch> => {
+  const candidates = (await withRecipient(read, filter)) ?? (await withSubject(read, filter));
   return candidates === undefined ? {filter, reach} : {filter, reach, candidates};
 };
 
+const few = `<= ${fewCandidates}`;
+const enough = `LIMIT ${fewCandidates + 1}`;
+
+const recipientSql = `
+  WITH some AS MATERIALIZED (SELECT queue_id FROM held_recipient WHERE recipient = ? ${enough})
+  SELECT iif((SELECT count(*) FROM some) ${few}, (SELECT json_group_array(queue_id) FROM some), NULL) AS ids`;
+
+const withRecipient = async (read: Prepared, {recipient}: HoldFilter): Promise<string | undefined> =>
+  recipient === undefined ? undefined : idsOf(await read.all<Found>({sql: recipientSql}, [recipient]));
+
 interface Found {
-  ids: string;
-  count: number;
+  ids: string | null;
 }
 
-const fewOf = ([found]: Found[]): string | undefined => (found && found.count <= fewCandidates ? found.ids : undefined);
+const idsOf = ([found]: Found[]): string | undefined => found?.ids ?? undefined;
 
-const withRecipient = async (db: Db, {recipient}: HoldFilter): Promise<string | undefined> => {
-  if (recipient === undefined) return undefined;
-  const some = db
-    .from('held_recipient')
-    .where({recipient})
-    .select('queue_id')
-    .limit(fewCandidates + 1);
-  return fewOf(
-    await db.from(some.as('some')).select<Found[]>(db.raw('json_group_array(queue_id) AS ids'), db.raw('count(*) AS count')),
-  );
-};
+const containsSql = "folded_subject LIKE ? ESCAPE '!'";
+const containing = (folded: string): string => `%${folded.replace(/[!%_]/g, '!$&')}%`;
 
-const withSubject = async (db: Db, {subject}: HoldFilter): Promise<string | undefined> => {
+const subjectSql = `
+  WITH found AS MATERIALIZED (SELECT rowid AS id FROM held_trigram WHERE held_trigram MATCH ? ${enough}),
+  late AS MATERIALIZED (
+    SELECT queue_id FROM held_subject WHERE id > (SELECT upto FROM held_trigram_end) AND ${containsSql} ${enough}
+  )
+  SELECT iif((SELECT count(*) FROM found) + (SELECT count(*) FROM late) ${few}, (
+    SELECT json_group_array(queue_id) FROM (
+      SELECT queue_id FROM held_subject WHERE id IN (SELECT id FROM found) UNION ALL SELECT queue_id FROM late
+    )
+  ), NULL) AS ids`;
+
+const withSubject = async (read: Prepared, {subject}: HoldFilter): Promise<string | undefined> => {
   if (subject === undefined) return undefined;
   const folded = foldSubject(subject);
   const trigrams = trigramsOf(folded);
   if (trigrams.length === 0) return undefined;
-  const rows = await db
-    .with('found', inner =>
-      inner
-        .from('held_trigram')
-        .select('rowid')
-        .whereRaw('held_trigram MATCH ?', [trigrams.join(' AND ')])
-        .limit(fewCandidates + 1),
-    )
-    .with('some', inner =>
-      inner
-        .from('held_subject')
-        .whereIn('id', found => found.from('found').select('rowid'))
-        .select('queue_id')
-        .unionAll(late =>
-          late
-            .from('held_subject')
-            .where('id', '>', db('held_trigram_end').select('upto'))
-            .whereRaw(containsSql, [containing(folded)])
-            .select('queue_id'),
-        ),
-    )
-    .from('some')
-    .select<Found[]>(db.raw('json_group_array(queue_id) AS ids'), db.raw('count(*) AS count'));
-  return fewOf(rows);
+  return idsOf(await read.all<Found>({sql: subjectSql}, [trigrams.join(' AND '), containing(folded)]));
 };
 
 /** Some of every three characters in a row, quoted for FTS5; none of a text that is too short, or that it would not take whole. */
@@ -96,16 +84,8 @@ export const heldCondition = (search: HeldSearch): Condition => {
   return {sql: `is_held AND ${sql}`, bindings};
 };
 
-export const matching = (query: Knex.QueryBuilder, search: HeldSearch): void => {
-  const {sql, bindings} = heldCondition(search);
-  void query.whereRaw(sql, bindings);
-};
-
 /** The same of mails whether they are held or not. */
-export const resembling = (query: Knex.QueryBuilder, search: HeldSearch): void => {
-  const {sql, bindings} = conditionOf(search);
-  void query.whereRaw(sql, bindings);
-};
+export const likenessTo = (search: HeldSearch): Condition => conditionOf(search);
 
 const conditionOf = ({filter, reach, ...narrower}: HeldSearch): Condition => {
   const parts: string[] = [];
@@ -138,10 +118,14 @@ const conditionOf = ({filter, reach, ...narrower}: HeldSearch): Condition => {
   return {sql: parts.length === 0 ? '1' : parts.join(' AND '), bindings};
 };
 
-const containsSql = "folded_subject LIKE ? ESCAPE '!'";
-const containing = (folded: string): string => `%${folded.replace(/[!%_]/g, '!$&')}%`;
+/** How many match, as a query. */
+export const countOf = (search: HeldSearch): Condition => {
+  const {sql, bindings} = heldCondition(search);
+  return {sql: `SELECT count(*) AS count FROM held_mail WHERE ${sql}`, bindings};
+};
 
-export const countMatching = async (db: Db, search: HeldSearch): Promise<number> => {
-  const row = await db<HeldMailRow>('held_mail').modify(matching, search).count({count: '*'}).first();
-  return Number((row as {count: number | string} | undefined)?.count ?? 0);
+export const countMatching = async (read: Prepared, search: HeldSearch): Promise<number> => {
+  const counted = countOf(search);
+  const [row] = await read.all<{count: number}>(counted, counted.bindings);
+  return row?.count ?? 0;
 };

@@ -1,8 +1,8 @@
 // How many held mails match. What was counted once is not counted again: it is moved on by what has changed since, which the
 // database remembers (see list-migration.ts), and kept for round bounds, so that another `since` counts a part of an hour only.
-import type {Db} from './database.ts';
-import {isCounted, readCounts} from './held-count.ts';
-import {countMatching, type HeldSearch, matching, resembling} from './held-search.ts';
+import {isCounted, totalOf} from './held-count.ts';
+import {countMatching, type HeldSearch, heldCondition, likenessTo} from './held-search.ts';
+import type {Prepared} from './prepared.ts';
 
 export interface HeldTotals {
   of(search: HeldSearch): Promise<number>;
@@ -17,7 +17,7 @@ interface Standing {
 const maxStandings = 2000;
 const hourMs = 3_600_000;
 
-export const createHeldTotals = (db: Db): HeldTotals => {
+export const createHeldTotals = (read: Prepared): HeldTotals => {
   /** By search, the one asked for last at the end. */
   const standings = new Map<string, Promise<Standing>>();
 
@@ -33,20 +33,23 @@ export const createHeldTotals = (db: Db): HeldTotals => {
   const standingCount = async (search: HeldSearch): Promise<number> => {
     const key = keyOf(search);
     const known = standings.get(key);
-    const moved = known && (await moveOn(db, search, await known));
-    const standing = moved ? Promise.resolve(moved) : countAnew(db, search);
+    const moved = known && (await moveOn(read, search, await known));
+    const standing = moved ? Promise.resolve(moved) : countAnew(read, search);
     keep(key, standing);
     return (await standing).count;
   };
 
   return {
     async of(search) {
-      if (isCounted(search.filter))
-        return (await readCounts(db, search.filter, search.reach)).reduce((sum, {count}) => sum + Number(count), 0);
+      if (isCounted(search.filter)) {
+        const total = totalOf(search.filter, search.reach);
+        const [row] = await read.all<{total: number}>(total, total.bindings);
+        return row?.total ?? 0;
+      }
       // Few, by what they are found with.
-      if (search.candidates !== undefined) return countMatching(db, search);
+      if (search.candidates !== undefined) return countMatching(read, search);
       const {round, edges} = partsOf(search);
-      const counts = await Promise.all([standingCount(round), ...edges.map(async edge => countMatching(db, edge))]);
+      const counts = await Promise.all([standingCount(round), ...edges.map(async edge => countMatching(read, edge))]);
       return counts.reduce((sum, count) => sum + count, 0);
     },
   };
@@ -61,34 +64,31 @@ const keyOf = ({filter, reach}: HeldSearch): string =>
   ]);
 
 /** One statement, so that the last change is that of the moment of the count. */
-const countAnew = async (db: Db, search: HeldSearch): Promise<Standing> => {
-  const [row] = await db('held_mail')
-    .modify(matching, search)
-    .select<{count: number; seq: number}[]>(
-      db.raw('count(*) AS count'),
-      db.raw('(SELECT coalesce(max(seq), 0) FROM held_change) AS seq'),
-    );
-  return {count: Number(row?.count ?? 0), seq: Number(row?.seq ?? 0)};
+const countAnew = async (read: Prepared, search: HeldSearch): Promise<Standing> => {
+  const {sql, bindings} = heldCondition(search);
+  const [row] = await read.all<Standing>(
+    {sql: `SELECT count(*) AS count, (SELECT coalesce(max(seq), 0) FROM held_change) AS seq FROM held_mail WHERE ${sql}`},
+    bindings,
+  );
+  return row ?? {count: 0, seq: 0};
 };
 
 /** Undefined when what has changed since does not say how many match now. */
-const moveOn = async (db: Db, search: HeldSearch, {count, seq}: Standing): Promise<Standing | undefined> => {
-  const [row] = await db('held_change')
-    .where('seq', '>', seq)
-    .select<{first: number | null; last: number | null; resets: number; moved: number | null}[]>(
-      db.raw('min(seq) AS first'),
-      db.raw('max(seq) AS last'),
-      db.raw('count(*) FILTER (WHERE change = 0) AS resets'),
-      db('held_change')
-        .join('held_mail', 'held_mail.queue_id', 'held_change.queue_id')
-        .where('seq', '>', seq)
-        .modify(resembling, search)
-        .sum('change')
-        .as('moved') as never,
-    );
+const moveOn = async (read: Prepared, search: HeldSearch, {count, seq}: Standing): Promise<Standing | undefined> => {
+  const {sql, bindings} = likenessTo(search);
+  const [row] = await read.all<{first: number | null; last: number; resets: number; moved: number | null}>(
+    {
+      sql: `
+        SELECT min(seq) AS first, max(seq) AS last, count(*) FILTER (WHERE change = 0) AS resets, (
+          SELECT sum(change) FROM held_change JOIN held_mail ON held_mail.queue_id = held_change.queue_id WHERE seq > ? AND ${sql}
+        ) AS moved
+        FROM held_change WHERE seq > ?`,
+    },
+    [seq, ...bindings, seq],
+  );
   if (row?.first === undefined || row.first === null) return {count, seq};
-  if (Number(row.first) !== seq + 1 || Number(row.resets) > 0) return undefined;
-  return {count: count + Number(row.moved ?? 0), seq: Number(row.last)};
+  if (row.first !== seq + 1 || row.resets > 0) return undefined;
+  return {count: count + (row.moved ?? 0), seq: row.last};
 };
 
 /** The search with round bounds, and what lies between those and its own. Together they match what it matches, each mail once. */

@@ -20,7 +20,8 @@ export interface KoaListSettings {
 export type KoaListOrder = {settings: KoaListSettings} | {peers: number[]};
 
 const listen = async (app: Koa, options: object): Promise<number> => {
-  const server = createServer(options, app.callback());
+  // Kept for as long as ours are, however long the others take their turn.
+  const server = createServer({...options, keepAliveTimeout: 65_000}, app.callback());
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
   return (server.address() as AddressInfo).port;
 };

@@ -1,8 +1,8 @@
 import test from 'ava';
 import fc from 'fast-check';
-import {openDatabase} from '../../../daemon/store/database.ts';
 import {insertHeldMails, type NewHeldMail} from '../../../daemon/store/held-mail.ts';
 import {createHeldQuery, type ListedPage, type RankedPlace} from '../../../daemon/store/held-query.ts';
+import type {Prepared} from '../../../daemon/store/prepared.ts';
 import type {HeldMail} from '../../../shared/held-mail.ts';
 import type {HoldFilter} from '../../../shared/hold-filter.ts';
 import {reasons} from '../../../shared/reason.ts';
@@ -86,20 +86,27 @@ test('marks and ranks say of the list what the list itself says, for every filte
 });
 
 test('marks are read from an index alone, filter by filter', async t => {
-  const {database, filename} = await testDatabase(t, {isDurable: false});
+  const {database} = await testDatabase(t, {isDurable: false});
   await database.write.transaction(async tx => insertHeldMails(tx, [mailWith(1, 1)]));
-  const seen: string[] = [];
-  const watched = await openDatabase(filename);
-  t.teardown(watched.close);
-  watched.read.on('query', ({sql, bindings}: {sql: string; bindings: unknown[]}) => {
-    if (sql.includes('row_number')) seen.push(watched.read.raw(sql, bindings as never[]).toString());
-  });
+  const {read} = database.prepared;
+  const seen: [sql: string, values: Parameters<Prepared['all']>[1]][] = [];
+  const watched: Prepared = {
+    ...read,
+    all: async (procedure, values) => {
+      if (procedure.sql.includes('row_number')) seen.push([procedure.sql, values]);
+      return read.all(procedure, values);
+    },
+  };
 
   for (const filter of filters.slice(0, 4))
-    await createHeldQuery(watched, 'alpha').marks(filter, {kind: 'all'}, {offset: 0, stride: 2, limit: 5});
+    await createHeldQuery({prepared: {...database.prepared, read: watched}}, 'alpha').marks(
+      filter,
+      {kind: 'all'},
+      {offset: 0, stride: 2, limit: 5},
+    );
 
-  for (const sql of seen) {
-    const plan: {detail: string}[] = await database.read.raw(`EXPLAIN QUERY PLAN ${sql}`);
+  for (const [sql, values] of seen) {
+    const plan = await read.all<{detail: string}>({sql: `EXPLAIN QUERY PLAN ${sql}`}, values);
     t.true(
       plan.some(({detail}) => /held_mail USING (COVERING )?INDEX held_mail_by_/.test(detail)),
       JSON.stringify(plan),
