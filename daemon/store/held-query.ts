@@ -5,7 +5,7 @@ import type {Reason} from '../../shared/reason.ts';
 import type {Reach} from '../../shared/scopes.ts';
 import type {Database} from './database.ts';
 import {isCounted, totalOf} from './held-count.ts';
-import {type Condition, countOf, type HeldSearch, heldCondition, searchFor} from './held-search.ts';
+import {type Condition, type HeldSearch, heldCondition, searchFor} from './held-search.ts';
 import {createHeldTotals} from './held-total.ts';
 import type {Prepared} from './prepared.ts';
 
@@ -47,16 +47,13 @@ export const createHeldQuery = ({prepared: {read}}: Pick<Database, 'prepared'>, 
   return {
     async list(filter, reach, page) {
       const search = await searchFor(read, filter, reach);
-      const mails = pageOf(nodeId, walked(search), page);
-      const counted = quicklyCounted(search);
-      const [[row], total] = await Promise.all([
-        read.all<{mails: string; total: number | null}>(
-          {sql: `SELECT (${mails.sql}) AS mails, (${counted?.sql ?? 'SELECT NULL'}) AS total`},
-          [...mails.bindings, ...(counted?.bindings ?? [])],
-        ),
-        counted ? undefined : totals.of(search),
+      if (isCounted(filter)) return pageAnd(read, pageOf(nodeId, search, page), totalOf(filter, reach));
+      if (search.candidates !== undefined) return pageAnd(read, pageOfFew(nodeId, search, page), foundCount);
+      const [{mails}, total] = await Promise.all([
+        pageAnd(read, pageOf(nodeId, {...search, isWalked: true}, page), noCount),
+        totals.of(search),
       ]);
-      return {mails: row?.mails ?? '[]', total: total ?? row?.total ?? 0};
+      return {mails, total};
     },
 
     async marks(filter, reach, steps) {
@@ -81,12 +78,6 @@ export const createHeldQuery = ({prepared: {read}}: Pick<Database, 'prepared'>, 
   };
 };
 
-/** The count of what needs no count that is kept and moved on. */
-const quicklyCounted = (search: HeldSearch): Condition | undefined => {
-  if (isCounted(search.filter)) return totalOf(search.filter, search.reach);
-  return search.candidates === undefined ? undefined : countOf(search);
-};
-
 const walked = (search: HeldSearch): HeldSearch => ({...search, isWalked: search.candidates === undefined});
 
 const narrowedTo = (search: HeldSearch, {since}: {since: string}): HeldSearch => ({
@@ -100,17 +91,52 @@ const narrowedTo = (search: HeldSearch, {since}: {since: string}): HeldSearch =>
 /** Times are kept to the millisecond. */
 const justAfter = (time: string): string => new Date(Date.parse(time) + 1).toISOString();
 
-/** Written out: compiling it anew for each page took longer than reading the page. */
-const pageOf = (nodeId: string, search: HeldSearch, {limit, offset}: Page): Condition => {
+/** A list as its node's JSON, in the order of lists. `source` says which rows. */
+const entriesOf = (source: string): string => `
+  SELECT json_group_array(json(entry)) FROM (
+    SELECT json_object('node_id', ?, 'queue_id', queue_id, 'sender', sender, 'recipients', json(recipients), 'subject', subject,
+      'score', iif(score = round(score), CAST(score AS INTEGER), score), 'symbols', (SELECT json_group_array(value ->> 'name') FROM json_each(symbols)), 'reason', reason,
+      'size_bytes', size_bytes, 'arrived_at', arrived_at) AS entry
+    FROM held_mail WHERE ${source})`;
+
+interface PageQuery extends Condition {
+  /** What comes before the query. */
+  found?: Condition;
+}
+
+const pageOf = (nodeId: string, search: HeldSearch, {limit, offset}: Page): PageQuery => {
   const {sql, bindings} = heldCondition(search);
   return {
-    sql: `SELECT json_group_array(json(entry)) FROM (
-      SELECT json_object('node_id', ?, 'queue_id', queue_id, 'sender', sender, 'recipients', json(recipients), 'subject', subject,
-        'score', iif(score = round(score), CAST(score AS INTEGER), score), 'symbols', (SELECT json_group_array(value ->> 'name') FROM json_each(symbols)), 'reason', reason,
-        'size_bytes', size_bytes, 'arrived_at', arrived_at) AS entry
-      FROM held_mail WHERE ${sql} ORDER BY arrived_at DESC, queue_id LIMIT ? OFFSET ?)`,
+    sql: entriesOf(`${sql} ORDER BY arrived_at DESC, queue_id LIMIT ? OFFSET ?`),
     bindings: [nodeId, ...bindings, limit, offset],
   };
+};
+
+/** All that match are looked up anyway, once for the page and the count. */
+const pageOfFew = (nodeId: string, search: HeldSearch, {limit, offset}: Page): PageQuery => {
+  const {sql, bindings} = heldCondition(search);
+  return {
+    found: {
+      sql: `WITH found AS MATERIALIZED (SELECT rowid AS id, arrived_at, queue_id FROM held_mail WHERE ${sql})`,
+      bindings,
+    },
+    sql: entriesOf(
+      `rowid IN (SELECT id FROM found ORDER BY arrived_at DESC, queue_id LIMIT ? OFFSET ?) ORDER BY arrived_at DESC, queue_id`,
+    ),
+    bindings: [nodeId, limit, offset],
+  };
+};
+
+const foundCount: Condition = {sql: 'SELECT count(*) FROM found', bindings: []};
+const noCount: Condition = {sql: 'SELECT 0', bindings: []};
+
+/** One statement, so that both are of one moment. */
+const pageAnd = async (read: Prepared, {found, ...page}: PageQuery, counted: Condition): Promise<ListedPage> => {
+  const [row] = await read.all<ListedPage>(
+    {sql: `${found?.sql ?? ''} SELECT (${page.sql}) AS mails, (${counted.sql}) AS total`},
+    [...(found?.bindings ?? []), ...page.bindings, ...counted.bindings],
+  );
+  return row ?? {mails: '[]', total: 0};
 };
 
 /** From the index alone; cut off before they are numbered, as a window is computed over all that it is given. */

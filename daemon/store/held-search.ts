@@ -18,8 +18,8 @@ export interface HeldSearch {
 
 /** With more of them the list itself comes upon enough. */
 const fewCandidates = 1500;
-/** What more of them would leave out is left out by a look at the subject; each is a list of its own to go through. */
-const maxTrigrams = 5;
+/** Each is a list to go through: few are asked for first, and more where those leave too many. */
+const trigramCounts = [3, 12];
 
 export const searchFor = async (read: Prepared, filter: HoldFilter, reach: Reach): Promise<HeldSearch> => {
   const candidates = (await withRecipient(read, filter)) ?? (await withSubject(read, filter));
@@ -52,25 +52,37 @@ const subjectSql = `
   )
   SELECT iif((SELECT count(*) FROM found) + (SELECT count(*) FROM late) ${few}, (
     SELECT json_group_array(queue_id) FROM (
-      SELECT queue_id FROM held_subject WHERE id IN (SELECT id FROM found) UNION ALL SELECT queue_id FROM late
+      SELECT queue_id FROM held_subject WHERE id IN (SELECT id FROM found) AND ${containsSql}
+      UNION ALL SELECT queue_id FROM late
     )
   ), NULL) AS ids`;
 
 const withSubject = async (read: Prepared, {subject}: HoldFilter): Promise<string | undefined> => {
   if (subject === undefined) return undefined;
   const folded = foldSubject(subject);
-  const trigrams = trigramsOf(folded);
-  if (trigrams.length === 0) return undefined;
-  return idsOf(await read.all<Found>({sql: subjectSql}, [trigrams.join(' AND '), containing(folded)]));
+  const all = trigramsOf(folded);
+  if (all.length === 0) return undefined;
+  const contained = containing(folded);
+  for (const most of trigramCounts) {
+    const some = spreadOver(all, most);
+    const found = await read.all<Found>({sql: subjectSql}, [some.join(' AND '), contained, contained]);
+    const ids = idsOf(found);
+    if (ids !== undefined || some.length === all.length) return ids;
+  }
+  return undefined;
 };
 
-/** Some of every three characters in a row, quoted for FTS5; none of a text that is too short, or that it would not take whole. */
+/** Every three characters in a row, quoted for FTS5; none of a text that is too short, or that it would not take whole. */
 const trigramsOf = (folded: string): string[] => {
   const characters = [...folded];
   if (folded.includes('\0')) return [];
   const all = new Set(characters.slice(2).map((_, at) => characters.slice(at, at + 3).join('')));
-  const step = Math.ceil(all.size / maxTrigrams);
-  return [...all].filter((_, at) => at % step === 0).map(trigram => `"${trigram.replaceAll('"', '""')}"`);
+  return [...all].map(trigram => `"${trigram.replaceAll('"', '""')}"`);
+};
+
+const spreadOver = <T>(all: readonly T[], most: number): T[] => {
+  const step = Math.ceil(all.length / most);
+  return all.filter((_, at) => at % step === 0);
 };
 
 export interface Condition {
@@ -118,14 +130,8 @@ const conditionOf = ({filter, reach, ...narrower}: HeldSearch): Condition => {
   return {sql: parts.length === 0 ? '1' : parts.join(' AND '), bindings};
 };
 
-/** How many match, as a query. */
-export const countOf = (search: HeldSearch): Condition => {
-  const {sql, bindings} = heldCondition(search);
-  return {sql: `SELECT count(*) AS count FROM held_mail WHERE ${sql}`, bindings};
-};
-
 export const countMatching = async (read: Prepared, search: HeldSearch): Promise<number> => {
-  const counted = countOf(search);
-  const [row] = await read.all<{count: number}>(counted, counted.bindings);
+  const {sql, bindings} = heldCondition(search);
+  const [row] = await read.all<{count: number}>({sql: `SELECT count(*) AS count FROM held_mail WHERE ${sql}`}, bindings);
   return row?.count ?? 0;
 };
