@@ -62,6 +62,17 @@ test('of two with one name the earlier stays, and exactly one', t => {
   t.true(judged(ledger, records()).length > 0);
 });
 
+test('a name is free once it was given up, and not for who claimed it before', t => {
+  const ledger = withDomain();
+  ledger.created({kind: 'domain', id: 2, name: 'one.test'}, at(10, 'beta'));
+  ledger.deleted('domain/1', at(20));
+  ledger.created({kind: 'domain', id: 3, name: 'one.test'}, at(30, 'gamma'));
+
+  t.deepEqual(judged(ledger, records(['domain/3', {}])), []);
+  t.true(judged(ledger, records(['domain/2', {}])).length > 0);
+  t.true(judged(ledger, records()).length > 0);
+});
+
 test('a revocation cannot be undone', t => {
   const ledger = createConfigLedger(byTime);
   ledger.created({kind: 'key', id: 7}, at(0));

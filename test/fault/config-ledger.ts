@@ -27,7 +27,7 @@ export interface NewRecord {
   id: number;
   /** Of the domain it belongs to. */
   parentId?: number;
-  /** What only one live record of the kind may have. Nobody gives it up before all who want it have claimed it. */
+  /** What only one live record of the kind may have. */
   name?: string;
   fields?: Record<string, unknown>;
 }
@@ -61,14 +61,30 @@ export const createConfigLedger = (precedes: Precedes): ConfigLedger => {
     if (!account) throw new Error(`${record} was never created`);
     return account;
   };
+  /** Whether its name was nobody's when it claimed it; undefined where that cannot be told from outside. */
+  const hasName = (account: Account): boolean | undefined => {
+    const {kind, name, created} = account;
+    if (name === undefined) return true;
+    const rivals = [...accounts.values()].filter(
+      other =>
+        other !== account &&
+        other.kind === kind &&
+        other.name === name &&
+        !precedes(created, other.created) &&
+        !other.deleted.some(deletion => precedes(deletion, created)),
+    );
+    const holds = rivals.map(rival => {
+      const isFirst = precedes(rival.created, created) && rival.deleted.every(deletion => precedes(created, deletion));
+      return isFirst ? hasName(rival) : undefined;
+    });
+    if (holds.includes(true)) return false;
+    return holds.includes(undefined) ? undefined : true;
+  };
   /** Whether the rules leave it live; undefined where that cannot be told from outside. */
   const isLive = (account: Account, records: FoundRecords): boolean | undefined => {
-    const {kind, name, parentId, created} = account;
+    const {parentId} = account;
     if (account.deleted.length > 0 || (parentId !== undefined && !records.has(`domain/${parentId}`))) return false;
-    const rivals = [...accounts.values()].filter(other => other !== account && other.kind === kind && other.name === name);
-    const unbeaten = name === undefined ? [] : rivals.filter(rival => !precedes(created, rival.created));
-    if (unbeaten.some(rival => precedes(rival.created, created))) return false;
-    return unbeaten.length === 0 ? true : undefined;
+    return hasName(account);
   };
 
   const faultsOf = (record: string, account: Account, records: FoundRecords): string[] => {
