@@ -28,13 +28,6 @@ export const readStates = async (db: Db, names: readonly string[]): Promise<Map<
 export const readSequence = async (db: Db, sequence: string): Promise<number> =>
   Number((await readState(db, `sequence:${sequence}`)) ?? 0);
 
-/** The next number of a sequence, from 1. A number that was handed out and rolled back is handed out again. */
-export const nextInSequence = async (db: Db, sequence: string): Promise<number> => {
-  const next = (await readSequence(db, sequence)) + 1;
-  await writeState(db, `sequence:${sequence}`, String(next));
-  return next;
-};
-
 /** A sequence goes on from `reached` at least. */
 export const raiseSequence = async (db: Db, sequence: string, reached: number): Promise<void> => {
   if (reached > (await readSequence(db, sequence))) await writeState(db, `sequence:${sequence}`, String(reached));

@@ -1,8 +1,8 @@
 // People who change the configuration at any node, whatever it can reach, and the ledger of what they were told.
 import type {ApiAnswer} from '../helpers/api-call.ts';
 import type {ClusterNode} from '../helpers/cluster.ts';
-import {type ConfigLedger, createConfigLedger, type FoundRecords, type Made, type Precedes} from './config-ledger.ts';
 import {type Cuts, namedIn} from './mail-book.ts';
+import {createMergeLedger, type FoundRecords, type Made, type MergeLedger, type Precedes} from './merge-ledger.ts';
 
 export const editKinds = [
   'set-field',
@@ -35,7 +35,7 @@ export interface ConfigEdits {
   /** Deletes the domains and keys of the round, by way of `at`. */
   clear(at: ClusterNode): Promise<void>;
   judge(nodes: readonly ClusterNode[]): Promise<string[]>;
-  readonly ledger: ConfigLedger;
+  readonly ledger: MergeLedger;
 }
 
 interface Live {
@@ -54,7 +54,7 @@ interface Needs {
 }
 
 export const createConfigEdits = ({nodes, key, cuts, precedes}: Needs): ConfigEdits => {
-  const ledger = createConfigLedger(precedes);
+  const ledger = createMergeLedger(precedes);
   let live: Record<'domain' | 'filter' | 'key', Live[]> = {domain: [], filter: [], key: []};
   /** Values of the keys that were revoked or deleted in this round. */
   let ended: string[] = [];

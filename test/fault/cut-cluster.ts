@@ -4,8 +4,8 @@ import type {Owner} from '../helpers/daemon.ts';
 import {eventually} from '../helpers/eventually.ts';
 import type {ProxyMode} from '../helpers/tcp-proxy.ts';
 import {type ConfigEdits, createConfigEdits} from './config-edits.ts';
-import type {Precedes} from './config-ledger.ts';
 import {type Cuts, createMailBook, type MailBook} from './mail-book.ts';
+import type {Precedes} from './merge-ledger.ts';
 import {patient} from './patient-node.ts';
 
 export interface Cut {

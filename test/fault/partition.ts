@@ -1,8 +1,9 @@
 // Nodes that cannot reach each other, and people who do not know it.
-import {byTime} from './config-ledger.ts';
+
 import {type CutCluster, startCutCluster} from './cut-cluster.ts';
 import type {Fault, FaultReport} from './fault.ts';
 import type {MailBook} from './mail-book.ts';
+import {byTime} from './merge-ledger.ts';
 import {type Plan, planOf} from './partition-plan.ts';
 import {playRound, type RoundReport} from './partition-round.ts';
 

@@ -1,10 +1,10 @@
 // A node that hangs, or is at the end of a bad line, and the others, who must not wait for it.
 import {setTimeout as delay} from 'node:timers/promises';
 import type {ClusterNode} from '../helpers/cluster.ts';
-import {byTime} from './config-ledger.ts';
 import {type CutCluster, startCutCluster} from './cut-cluster.ts';
 import type {Fault} from './fault.ts';
 import {namedIn} from './mail-book.ts';
+import {byTime} from './merge-ledger.ts';
 import {untilComplete} from './partition-round.ts';
 import type {Random} from './random.ts';
 

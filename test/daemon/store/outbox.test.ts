@@ -1,7 +1,7 @@
 import test from 'ava';
 import {writeConfig} from '../../../daemon/store/config-write.ts';
 import type {Db} from '../../../daemon/store/database.ts';
-import {nextInSequence} from '../../../daemon/store/local-state.ts';
+import {raiseSequence, readSequence} from '../../../daemon/store/local-state.ts';
 import {
   lastOutboxSeq,
   outboxAfter,
@@ -13,7 +13,8 @@ import {
 import {testDatabase} from '../../helpers/database.ts';
 
 const append = async (tx: Db, event: object): Promise<number> => {
-  const seq = await nextInSequence(tx, outboxSequence);
+  const seq = (await readSequence(tx, outboxSequence)) + 1;
+  await raiseSequence(tx, outboxSequence, seq);
   await writeConfig(tx, {records: [], events: [{seq, event}], entries: [], states: new Map()});
   return seq;
 };

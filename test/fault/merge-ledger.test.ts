@@ -1,13 +1,13 @@
 import test from 'ava';
-import {bySight, byTime, type ConfigLedger, createConfigLedger, type FoundRecords, type Made} from './config-ledger.ts';
+import {bySight, byTime, createMergeLedger, type FoundRecords, type Made, type MergeLedger} from './merge-ledger.ts';
 
 const at = (from: number, node = 'alpha', epoch = 0): Made => ({node, from, to: from + 5, epoch});
 const records = (...all: [string, Record<string, unknown>][]): FoundRecords => new Map(all);
-const judged = (ledger: ConfigLedger, ...nodes: FoundRecords[]) =>
+const judged = (ledger: MergeLedger, ...nodes: FoundRecords[]) =>
   ledger.judge(new Map(nodes.map((found, n) => [`node${n}`, found])));
 
-const withDomain = (precedes = byTime): ConfigLedger => {
-  const ledger = createConfigLedger(precedes);
+const withDomain = (precedes = byTime): MergeLedger => {
+  const ledger = createMergeLedger(precedes);
   ledger.created({kind: 'domain', id: 1, name: 'one.test', fields: {tenant_id: 'first'}}, at(0));
   return ledger;
 };
@@ -16,7 +16,7 @@ const one = records(['domain/1', {tenant_id: 'first'}]);
 test('a record that was acknowledged and is nowhere is lost, one that nobody made is an invention', t => {
   t.deepEqual(judged(withDomain(), one), []);
   t.deepEqual(judged(withDomain(), records()).length, 2, 'it, and its name');
-  t.is(judged(createConfigLedger(byTime), one).length, 1);
+  t.is(judged(createMergeLedger(byTime), one).length, 1);
 });
 
 test('nodes that are not alike are a violation', t => {
@@ -74,7 +74,7 @@ test('a name is free once it was given up, and not for who claimed it before', t
 });
 
 test('a revocation cannot be undone', t => {
-  const ledger = createConfigLedger(byTime);
+  const ledger = createMergeLedger(byTime);
   ledger.created({kind: 'key', id: 7}, at(0));
   ledger.revoked('key/7');
 

@@ -35,7 +35,7 @@ export interface NewRecord {
 /** All records of one node, by `kind/id`. */
 export type FoundRecords = ReadonlyMap<string, Readonly<Record<string, unknown>>>;
 
-export interface ConfigLedger {
+export interface MergeLedger {
   created(record: NewRecord, made: Made): void;
   /** Field `field` of a record has been given a value that it never had before. */
   wrote(record: string, write: {field: string; value: unknown}, made: Made): void;
@@ -53,7 +53,7 @@ interface Account extends NewRecord {
   writes: Map<string, {value: unknown; made: Made}[]>;
 }
 
-export const createConfigLedger = (precedes: Precedes): ConfigLedger => {
+export const createMergeLedger = (precedes: Precedes): MergeLedger => {
   const accounts = new Map<string, Account>();
   let acknowledged = 0;
   const accountOf = (record: string): Account => {
