@@ -1,4 +1,5 @@
 // `mfd start`: a node until a signal ends it.
+import {setFlagsFromString} from 'node:v8';
 import type {Logger} from 'pino';
 import {formatHostPort} from '../shared/host-port.ts';
 import {type LoadedConfig, loadConfig, located} from './config/load.ts';
@@ -38,6 +39,8 @@ export const run = async ({data, environment, version, beforeReady}: Needs): Pro
   beforeReady?.(node);
   process.stdout.write(`mfd ready ${summary(node)}\n`);
   manager.tell('READY=1', `STATUS=${summary(node)}`);
+  // See bin/mfd.
+  setFlagsFromString('--semi-space-growth-factor=2');
   const signal = await ended;
   log.info({signal}, 'stopping');
   manager.tell('STOPPING=1', 'STATUS=finishing what is under way');

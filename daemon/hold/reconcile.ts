@@ -9,10 +9,10 @@ import {
   type HeldState,
   insertHeldMails,
   listClaimed,
-  listSpooledStates,
   reopen,
   unclaim,
 } from '../store/held-mail.ts';
+import {listSpooled, overviewOfSpool, spooledStates} from '../store/spooled-mail.ts';
 import {spoolEntry} from './held-facts.ts';
 import type {Spool, SpooledMail} from './spool.ts';
 
@@ -44,8 +44,9 @@ interface Needs {
   isThorough?: boolean;
 }
 
-const batchSize = 5000;
+const batchSize = 500;
 
+/** However many mails there are, few of their names are in memory at a time, unless one is missing. */
 export const reconcile = async (needs: Needs): Promise<Reconciliation> => {
   const {database, spool} = needs;
   const report: Reconciliation = {
@@ -63,45 +64,58 @@ export const reconcile = async (needs: Needs): Promise<Reconciliation> => {
   await database.write.transaction(async tx => unclaim(tx, releasing));
   report.unclaimed = releasing.length;
 
-  const files = new Set(await spool.names());
-  for (let after = ''; ; ) {
-    const rows = await listSpooledStates(database.read, after, batchSize);
-    for (const {queue_id, state, is_odd} of rows)
-      await settle(needs, {queueId: queue_id, state, isOdd: Boolean(is_odd), hasFile: files.delete(queue_id)}, report);
-    const last = rows.at(-1);
-    if (!last) break;
-    after = last.queue_id;
+  const {odd, held} = await overviewOfSpool(database.write);
+  for (const queueId of odd) await remake(needs, queueId, report);
+  const isRemade = new Set(odd);
+  let found = 0;
+  for await (const names of spool.batches(batchSize)) {
+    const states = await spooledStates(database.write, names);
+    for (const name of names.filter(one => !isRemade.has(one))) {
+      const state = states.get(name);
+      if (state !== undefined && isSpooled(state)) found += 1;
+      await settle(needs, {queueId: name, state}, report);
+    }
   }
-  for (const queueId of files) await indexAgain(needs, queueId, report);
+  if (found !== held) await findLost(needs, isRemade, report);
   if (report.remade.length > 0) await database.write.transaction(recountHeld);
   return report;
 };
 
-interface Seen {
-  queueId: string;
-  state: HeldState;
-  isOdd: boolean;
-  hasFile: boolean;
-}
+const isSpooled = (state: HeldState): boolean => state === 'held' || state === 'releasing' || state === 'discarding';
 
-const settle = async (needs: Needs, {queueId, state, isOdd, hasFile}: Seen, report: Reconciliation): Promise<void> => {
-  if (isOdd) return remake(needs, queueId, report);
+/** Of a file. */
+const settle = async (
+  needs: Needs,
+  {queueId, state}: {queueId: string; state: HeldState | undefined},
+  report: Reconciliation,
+): Promise<void> => {
   switch (state) {
+    case undefined:
+      return indexAgain(needs, queueId, report);
     case 'held':
     case 'releasing':
     case 'discarding':
-      if (!hasFile) return markLost(needs, queueId, report);
       return needs.isThorough ? compareWithFile(needs, queueId, report) : undefined;
     case 'lost':
-      return hasFile ? recover(needs, queueId, report) : undefined;
+      return recover(needs, queueId, report);
     // Only what somebody has ended is ever deleted.
     case 'released':
     case 'discarded':
     case 'expired':
     case 'gone':
-      return hasFile ? removeFile(needs, queueId, report) : undefined;
+      return removeFile(needs, queueId, report);
     default:
       return state satisfies never;
+  }
+};
+
+const findLost = async (needs: Needs, isRemade: ReadonlySet<string>, report: Reconciliation): Promise<void> => {
+  const {database, spool} = needs;
+  const files = new Set(await spool.names());
+  for (let after: string | undefined = ''; after !== undefined; ) {
+    const rows: string[] = await listSpooled(database.write, after, batchSize);
+    for (const queueId of rows) if (!files.has(queueId) && !isRemade.has(queueId)) await markLost(needs, queueId, report);
+    after = rows.at(-1);
   }
 };
 

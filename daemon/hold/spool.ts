@@ -2,7 +2,7 @@
 // the index can be rebuilt from the files alone.
 import {createHash} from 'node:crypto';
 import {createReadStream} from 'node:fs';
-import {type FileHandle, mkdir, open, readdir, rm, unlink} from 'node:fs/promises';
+import {type FileHandle, mkdir, open, opendir, readdir, rm, unlink} from 'node:fs/promises';
 import {join} from 'node:path';
 import {Readable} from 'node:stream';
 import {Fault} from '../../shared/fault.ts';
@@ -39,6 +39,8 @@ export interface Spool {
   remove(queueId: string): Promise<void>;
   /** Queue ids of all files, ascending. */
   names(): Promise<string[]>;
+  /** The same in no order, `size` at a time. */
+  batches(size: number): AsyncIterable<string[]>;
   /** Takes a file that cannot be read out of the way, without deleting it. */
   setAside(queueId: string): Promise<void>;
 }
@@ -89,6 +91,18 @@ export const createSpool = async (root: string): Promise<Spool & {tmpDir: string
 
     async remove(queueId) {
       await unlink(join(held, fileName(queueId))).catch(ignoreMissing);
+    },
+
+    async *batches(size) {
+      let names: string[] = [];
+      for await (const {name} of await opendir(held, {bufferSize: 1024})) {
+        if (!queueIdPattern.test(name)) continue;
+        names.push(name);
+        if (names.length < size) continue;
+        yield names;
+        names = [];
+      }
+      if (names.length > 0) yield names;
     },
 
     names: async () => (await readdir(held)).filter(name => queueIdPattern.test(name)).sort(),

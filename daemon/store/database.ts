@@ -32,7 +32,7 @@ interface SqliteConnection {
  * few of these. `secure_delete` overwrites what is deleted: private keys must not stay readable in unused space.
  */
 const writerSettings = `PRAGMA busy_timeout = 15000; PRAGMA journal_mode = WAL; PRAGMA synchronous = ${synchronous}; PRAGMA foreign_keys = ON; PRAGMA secure_delete = FAST; PRAGMA temp_store = MEMORY;`;
-const readerSettings = 'PRAGMA busy_timeout = 5000; PRAGMA query_only = ON; PRAGMA mmap_size = 1073741824;';
+const readerSettings = 'PRAGMA busy_timeout = 5000; PRAGMA query_only = ON; PRAGMA mmap_size = 268435456;';
 
 const readers = 4;
 

@@ -224,25 +224,6 @@ export const forgetEnded = async (tx: Db, before: string, limit: number): Promis
   return old.length;
 };
 
-export interface SpooledState {
-  queue_id: string;
-  state: HeldState;
-  /** The row contradicts itself, as none does that was written so. */
-  is_odd: boolean | number;
-}
-
-/** Mails of the spool, whatever became of them, by queue id in ascending order, from after `after`. */
-export const listSpooledStates = async (db: Db, after: string, limit: number): Promise<SpooledState[]> =>
-  db<HeldMailRow>('held_mail')
-    .where('queue_id', '>', after)
-    .where({keeper: 'spool'})
-    .orderBy('queue_id')
-    .limit(limit)
-    .select<SpooledState[]>('queue_id', 'state', db.raw(`(${oddRow}) AS is_odd`));
-
-const oddRow = `is_held <> (state IN ('held', 'releasing', 'discarding')) OR NOT (json_valid(recipients) AND json_valid(symbols))
-  OR state NOT IN (${heldStates.map(state => `'${state}'`).join(', ')})`;
-
 /** Takes a row out that may say anything; whether it was counted is for `recountHeld` to find out. */
 export const dropHeldRow = async (tx: Db, queueId: string): Promise<void> => {
   await tx<HeldMailRow>('held_mail').where({queue_id: queueId}).delete();

@@ -46,7 +46,7 @@ export const authBench: Bench = {
     );
     const anchorUrl = anchor.ready.replace('ready ', '');
 
-    const seconds = isQuick ? 1 : 4;
+    const seconds = isQuick ? 1 : 3;
     const rates = await alternate(
       {
         own: async () => requestsPerSecond(`${node.api_url}/api/v1/auth/me`, key, seconds),

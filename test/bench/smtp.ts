@@ -96,7 +96,7 @@ interface Rates {
 /** How ours relates to the anchor, in mails a second, both in turn. */
 const compare = async ({context}: Stage, row: string, rates: Rates): Promise<void> => {
   if (!context.isWanted(row)) return;
-  const measured = await alternate({...rates}, {rounds: context.isQuick ? 2 : 5});
+  const measured = await alternate({...rates}, {rounds: context.isQuick ? 2 : 4});
   const [own, anchor] = [quantilesOf(measured.own).p50, quantilesOf(measured.anchor).p50];
   context.report(row, {value: own / anchor, own: perSecond(own), anchor: perSecond(anchor)});
 };
@@ -109,7 +109,7 @@ const measureHeld = async (stage: Stage): Promise<void> => {
   const why = postfixMissing();
   if (why === undefined) {
     const postfix = await startHoldingPostfix(context.owner);
-    const count = context.isQuick ? 1000 : 2500;
+    const count = context.isQuick ? 1000 : 2000;
     const rates = (order: typeof kept, count: number): Rates => ({
       own: async () => load.rate({...order, port: node.smtpPort, count}),
       anchor: async () => load.rate({...order, port: postfix.port, count}),

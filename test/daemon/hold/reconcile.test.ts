@@ -93,7 +93,7 @@ test('a row that contradicts itself is made anew from its file', async t => {
 
   const {report, queue} = await restart(test);
 
-  t.deepEqual(report, {...nothing, remade: ['Discarded1', id]});
+  t.deepEqual({...report, remade: report.remade.toSorted()}, {...nothing, remade: ['Discarded1', id]});
   t.deepEqual(await findHeldMail(test.database.read, id), before);
   t.deepEqual(await readCounts(test.database.read), counts);
   t.is((await queue.list({}, {limit: 10, offset: 0}, operator)).total, 2);
