@@ -48,6 +48,7 @@ export const createHeldQuery = ({prepared: {read}}: Pick<Database, 'prepared'>, 
     async list(filter, reach, page) {
       const search = await searchFor(read, filter, reach);
       if (isCounted(filter)) return pageAnd(read, pageOf(nodeId, search, page), totalOf(filter, reach));
+      if (search.newest) return pageAnd(read, ...newestOf(nodeId, {...search, newest: search.newest}, page));
       if (search.candidates !== undefined) return pageAnd(read, pageOfFew(nodeId, search, page), foundCount);
       const [{mails}, total] = await Promise.all([
         pageAnd(read, pageOf(nodeId, {...search, isWalked: true}, page), noCount),
@@ -110,6 +111,16 @@ const pageOf = (nodeId: string, search: HeldSearch, {limit, offset}: Page): Page
     sql: entriesOf(`${sql} ORDER BY arrived_at DESC, queue_id LIMIT ? OFFSET ?`),
     bindings: [nodeId, ...bindings, limit, offset],
   };
+};
+
+/** Only what is in the page is looked up. */
+const newestOf = (
+  nodeId: string,
+  {newest, ...search}: HeldSearch & {newest: string[]},
+  {limit, offset}: Page,
+): [PageQuery, Condition] => {
+  const candidates = JSON.stringify(newest.slice(offset, offset + limit));
+  return [pageOf(nodeId, {...search, candidates}, {limit, offset: 0}), {sql: 'SELECT ?', bindings: [newest.length]}];
 };
 
 /** All that match are looked up anyway, once for the page and the count. */

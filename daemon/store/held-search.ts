@@ -9,6 +9,8 @@ export interface HeldSearch {
   reach: Reach;
   /** Where few mails have that subject, or that recipient: the queue ids of those that may, as a JSON array. */
   candidates?: string;
+  /** The same newest first, where all of them match: nothing but that subject is asked for. */
+  newest?: string[];
   /** Newest first until there are enough: what matches is not gathered before, as it may be much. */
   isWalked?: boolean;
   /** Narrower still, beyond what can be asked for: score strictly between. */
@@ -22,9 +24,16 @@ const fewCandidates = 1500;
 const trigramCounts = [3, 12];
 
 export const searchFor = async (read: Prepared, filter: HoldFilter, reach: Reach): Promise<HeldSearch> => {
-  const candidates = (await withRecipient(read, filter)) ?? (await withSubject(read, filter));
-  return candidates === undefined ? {filter, reach} : {filter, reach, candidates};
+  const byRecipient = await withRecipient(read, filter);
+  if (byRecipient !== undefined) return {filter, reach, candidates: byRecipient};
+  const bySubject = await withSubject(read, filter);
+  if (bySubject === undefined) return {filter, reach};
+  return {filter, reach, candidates: bySubject, ...(isSubjectAll(filter, reach) && {newest: JSON.parse(bySubject) as string[]})};
 };
+
+const isSubjectAll = (filter: HoldFilter, reach: Reach): boolean =>
+  reach.kind === 'all' &&
+  Object.entries(filter).every(([name, value]) => value === undefined || name === 'subject' || name === 'node');
 
 const few = `<= ${fewCandidates}`;
 const enough = `LIMIT ${fewCandidates + 1}`;
@@ -48,12 +57,14 @@ const containing = (folded: string): string => `%${folded.replace(/[!%_]/g, '!$&
 const subjectSql = `
   WITH found AS MATERIALIZED (SELECT rowid AS id FROM held_trigram WHERE held_trigram MATCH ? ${enough}),
   late AS MATERIALIZED (
-    SELECT queue_id FROM held_subject WHERE id > (SELECT upto FROM held_trigram_end) AND ${containsSql} ${enough}
+    SELECT queue_id, arrived_at FROM held_subject
+    WHERE id > (SELECT upto FROM held_trigram_end) AND ${containsSql} ${enough}
   )
   SELECT iif((SELECT count(*) FROM found) + (SELECT count(*) FROM late) ${few}, (
     SELECT json_group_array(queue_id) FROM (
-      SELECT queue_id FROM held_subject WHERE id IN (SELECT id FROM found) AND ${containsSql}
-      UNION ALL SELECT queue_id FROM late
+      SELECT queue_id, arrived_at FROM held_subject WHERE id IN (SELECT id FROM found) AND ${containsSql}
+      UNION ALL SELECT queue_id, arrived_at FROM late
+      ORDER BY arrived_at DESC, queue_id
     )
   ), NULL) AS ids`;
 

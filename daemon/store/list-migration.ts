@@ -42,29 +42,37 @@ const rememberChanges = async (db: Knex): Promise<void> => {
   );
 };
 
-/** Which subjects have which three characters in a row. Ids of their own: those of held_mail are SQLite's to change. */
+/**
+ * Which subjects have which three characters in a row. Ids of their own: those of held_mail are SQLite's to change. With the time
+ * beside them, the newest of many that were found are known before a row is read.
+ */
 const indexSubjects = async (db: Knex): Promise<void> => {
-  await db.raw('CREATE TABLE held_subject (id INTEGER PRIMARY KEY, queue_id TEXT NOT NULL UNIQUE, folded_subject TEXT NOT NULL)');
+  await db.raw(
+    `CREATE TABLE held_subject (
+       id INTEGER PRIMARY KEY, queue_id TEXT NOT NULL UNIQUE, arrived_at TEXT NOT NULL, folded_subject TEXT NOT NULL
+     )`,
+  );
   // Folded already, so it takes characters as they are.
   await db.raw(
     `CREATE VIRTUAL TABLE held_trigram USING fts5(folded_subject, content='held_subject', content_rowid='id',
      detail=none, columnsize=0, tokenize='trigram case_sensitive 1')`,
   );
   const add = (mail: string) =>
-    `INSERT INTO held_subject (queue_id, folded_subject) VALUES (${mail}.queue_id, ${mail}.folded_subject);`;
+    `INSERT INTO held_subject (queue_id, arrived_at, folded_subject) VALUES (${mail}.queue_id, ${mail}.arrived_at, ${mail}.folded_subject);`;
   const remove = (mail: string) => `DELETE FROM held_subject WHERE queue_id = ${mail}.queue_id;`;
   const changes: [name: string, event: string, actions: string][] = [
     ['in', 'INSERT ON held_mail WHEN new.is_held', add('new')],
     ['again', 'UPDATE OF is_held ON held_mail WHEN new.is_held AND NOT old.is_held', add('new')],
     ['out', 'UPDATE OF is_held ON held_mail WHEN old.is_held AND NOT new.is_held', remove('old')],
-    ['other', 'UPDATE OF folded_subject ON held_mail WHEN old.is_held AND new.is_held', remove('old') + add('new')],
+    ['other', 'UPDATE OF folded_subject, arrived_at ON held_mail WHEN old.is_held AND new.is_held', remove('old') + add('new')],
     ['gone', 'DELETE ON held_mail WHEN old.is_held', remove('old')],
   ];
   for (const [name, event, actions] of changes)
     await db.raw(`CREATE TRIGGER held_subject_${name} AFTER ${event} BEGIN ${actions} END`);
 
   await db.raw(
-    'INSERT INTO held_subject (queue_id, folded_subject) SELECT queue_id, folded_subject FROM held_mail WHERE is_held',
+    `INSERT INTO held_subject (queue_id, arrived_at, folded_subject)
+     SELECT queue_id, arrived_at, folded_subject FROM held_mail WHERE is_held`,
   );
   await db.raw("INSERT INTO held_trigram (held_trigram) VALUES ('rebuild')");
   await db.raw(
