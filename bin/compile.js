@@ -1,15 +1,54 @@
-// Part of the build: runs mfctl and keeps what V8 has compiled for it. One command is the help, the other asks a node for its
-// held mail as far as that is possible without one: nothing listens on port 1.
-const {writeFileSync} = require('node:fs');
+// Part of the build: runs mfctl and keeps what V8 has compiled for it. One command is the help, the other lists held mail, from a context
+// as people have one and of a node that is none: it answers without TLS, as there is no certificate while things are built.
+const {mkdirSync, mkdtempSync, rmSync, writeFileSync} = require('node:fs');
+const http = require('node:http');
+const https = require('node:https');
+const {tmpdir} = require('node:os');
 const {join} = require('node:path');
 const {compiledSoFar, main} = require('./bundle.js');
 
+const mail = {
+  node_id: 'mx1',
+  queue_id: 'aaaaaa',
+  sender: 'ada@example.net',
+  recipients: ['ben@example.com', 'cleo@example.com'],
+  subject: 'Zürich – lunch',
+  score: 7.5,
+  symbols: ['RULE'],
+  reason: 'spam',
+  size_bytes: 2000,
+  arrived_at: '2026-01-01T00:00:00.000Z',
+};
+const answer = JSON.stringify({data: [mail, {...mail, queue_id: 'bbbbbb'}], error: null, message: 'OK'});
+
+const withContext = (home, port) => {
+  const folder = join(home, 'mfctl');
+  mkdirSync(folder);
+  writeFileSync(join(folder, 'ca.crt'), '-----BEGIN CERTIFICATE-----\n');
+  const context = `{url: 'https://127.0.0.1:${port}', cacert: '${join(folder, 'ca.crt')}'}`;
+  writeFileSync(join(folder, 'config.yaml'), `contexts: {mx1: ${context}}\ncurrent: mx1\n`, {mode: 0o600});
+  writeFileSync(join(folder, 'keys.yaml'), `mx1: mfk_${'a'.repeat(38)}\n`, {mode: 0o600});
+  process.env.XDG_CONFIG_HOME = home;
+};
+
 const compile = async () => {
-  process.env.XDG_CONFIG_HOME = '/nonexistent';
-  process.env.MFCTL_API_KEY = 'mfk_none';
-  await main(['--help']);
-  await main(['quarantine', 'list', '--url', 'https://127.0.0.1:1']);
-  writeFileSync(join(__dirname, '../dist/mfctl.cache'), compiledSoFar());
+  for (const name of Object.keys(process.env)) if (name.startsWith('MFCTL_')) delete process.env[name];
+  const server = http.createServer((_request, response) =>
+    response.writeHead(200, {'Content-Type': 'application/json', 'X-Total-Count': '102', Connection: 'close'}).end(answer),
+  );
+  await new Promise(resolve => server.listen(0, '127.0.0.1', resolve));
+  https.request = (url, {method, headers}, onAnswer) =>
+    http.request({host: url.hostname, port: url.port, path: url.pathname + url.search, method, headers}, onAnswer);
+  const home = mkdtempSync(join(tmpdir(), 'mfctl-compile-'));
+  try {
+    withContext(home, server.address().port);
+    await main(['--help']);
+    if ((await main(['quarantine', 'list'])) !== 0) throw new Error('the list that is to be compiled was not listed');
+    writeFileSync(join(__dirname, '../dist/mfctl.cache'), compiledSoFar());
+  } finally {
+    rmSync(home, {recursive: true});
+    server.close();
+  }
 };
 
 void compile();
