@@ -101,6 +101,7 @@ export class CommandConnection extends SmtpConnection {
         this.#fail(`the mail could not be read: ${error.message}`);
         this.close();
       });
+      this.#writeTogether();
       content.pipe(sink);
     });
     const isComplete = this.#stageNow() === 'final-dot';
@@ -112,6 +113,14 @@ export class CommandConnection extends SmtpConnection {
     return isLost(answer) || answer.code >= 400
       ? answer
       : {lost: 'the server answered before the end of the mail', stage: 'content'};
+  }
+
+  /** What this turn of the event loop has to say: header, content and final dot of a mail in memory are one packet, and wake the server once. */
+  #writeTogether(): void {
+    const socket = this._socket;
+    if (!socket) return;
+    socket.cork();
+    setImmediate(() => socket.uncork());
   }
 
   /** TypeScript would take the stage for unchanged across the wait. */
