@@ -441,7 +441,7 @@ test('a client that goes away within its mail leaves nothing behind', async t =>
 test('a mail whose client went away while it was judged is neither held nor delivered, for it will come again', async t => {
   for (const action of ['relay', 'hold'] as const) {
     const {gateway, client, sink} = await open(t);
-    let judged = () => {};
+    let judged: (() => void) | undefined;
     gateway.intake.judge = () =>
       new Promise(resolve => {
         judged = () => resolve(judgement(action));
@@ -450,11 +450,11 @@ test('a mail whose client went away while it was judged is neither held nor deli
     await client.cmd('RCPT TO:<ben@one.test>');
     await client.cmd('DATA');
     client.write(`${raw}.\r\n`);
-    await new Promise(resolve => setTimeout(resolve, 50));
+    await until(async () => judged !== undefined);
 
     client.destroy();
-    await new Promise(resolve => setTimeout(resolve, 50));
-    judged();
+    await new Promise(resolve => setTimeout(resolve, 500));
+    judged?.();
     await until(async () => gateway.verdicts.length === 1);
 
     t.deepEqual(gateway.verdicts, ['deferred'], action);
@@ -537,10 +537,10 @@ test('a client that asks for TLS and never finishes its handshake is cut off, wh
 });
 
 test('a handshake that was finished is not cut off later', async t => {
-  const {client} = await open(t, {needs: {handshakeMs: 200}});
+  const {client} = await open(t, {needs: {handshakeMs: 1000}});
   await client.startTls();
 
-  await new Promise(resolve => setTimeout(resolve, 400));
+  await new Promise(resolve => setTimeout(resolve, 1300));
 
   t.is((await client.cmd('EHLO client.test')).code, 250);
 });
