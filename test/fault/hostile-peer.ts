@@ -198,7 +198,8 @@ const strangersOf = async (alpha: ClusterNode): Promise<[who: string, credential
     ['nobody', {}],
     ['a node of another cluster', await leaf(foreign, identityUris({nodeId: 'beta', nodeNo: 2}))],
     ['who is no node', await leaf(authority, ['urn:other:node:x'])],
-    ['a node that never was', await leaf(authority, identityUris({nodeId: 'gamma', nodeNo: 3}))],
+    // Of no name and number that a member may tell of.
+    ['a node that never was', await leaf(authority, identityUris({nodeId: 'omega', nodeNo: 77}))],
     ['a node with the number of another', await leaf(authority, identityUris({nodeId: 'gamma', nodeNo: 2}))],
     ['a token that was never given', await leaf(authority, [`urn:mfd:join:${randomUUID()}`])],
     ['the certificate of the API', {key: await fileOf('api.key'), cert: await fileOf('api.crt')}],

@@ -101,7 +101,9 @@ const checkAnswer = ({data}: TestNode, what: string, {status, headers, json, bod
   if (headers['content-type'] === 'text/rfc822') return;
 
   const text = body.toString();
-  if (leaks.some(leak => leak.test(text)) || text.includes(data)) fail('with something internal');
+  // A drift names the field, and says no more of it.
+  const told = text.replaceAll('{"name":"key_hash","here":"(secret)","there":"(another)"}', '');
+  if (leaks.some(leak => leak.test(told)) || told.includes(data)) fail('with something internal');
   if (/mfk_\w{38}/.test(text) && status !== 201) fail('with the value of a key');
   if (json) checkEnvelope(json, {status, requestId: String(headers['x-request-id'])}, fail);
 };
