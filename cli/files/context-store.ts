@@ -8,7 +8,7 @@ import type {Terminal} from '../terminal.ts';
 import {writeAtomically} from './atomic-file.ts';
 import {fileFailure} from './file-failure.ts';
 import {withLock} from './file-lock.ts';
-import {loadOwnYaml} from './own-yaml.ts';
+import {loadOwnYaml, readOwnYaml} from './own-yaml.ts';
 
 export interface Context {
   name: string;
@@ -63,7 +63,7 @@ export const createContextStore = ({env}: Pick<Terminal, 'env'>): ContextStore =
       await mkdir(folder, {recursive: true, mode: 0o700});
       await withLock(join(folder, 'lock'), async () => {
         const [config, keys] = await Promise.all([load(configFile), load(keysFile)]);
-        contextsOf(config, configFile);
+        contextsOf(config.toJS(), configFile);
         await edit(config, keys);
         // The key first: a context without its key would be noticed only when it is used.
         await writeAtomically(keysFile, String(keys));
@@ -75,10 +75,10 @@ export const createContextStore = ({env}: Pick<Terminal, 'env'>): ContextStore =
   };
 
   return {
-    read: async () => contextsOf(await load(configFile), configFile),
+    read: async () => contextsOf(await read(configFile), configFile),
 
     keyOf: async name => {
-      const key: unknown = (await load(keysFile)).get(name);
+      const {[name]: key} = await read(keysFile);
       return typeof key === 'string' ? key : undefined;
     },
 
@@ -135,9 +135,9 @@ export const configHome = (env: Terminal['env']): string => {
 };
 
 const load = (file: string): Promise<Document> => loadOwnYaml(file, detail => broken(file, detail));
+const read = (file: string) => readOwnYaml(file, detail => broken(file, detail));
 
-const contextsOf = (config: Document, file: string): Contexts => {
-  const {current, contexts = {}}: Record<string, unknown> = config.toJS();
+const contextsOf = ({current, contexts = {}}: Record<string, unknown>, file: string): Contexts => {
   if (current !== undefined && typeof current !== 'string') throw broken(file, 'current must be the name of a context');
   if (!isMapping(contexts)) throw broken(file, 'contexts must be a mapping from names to contexts');
   return {current, contexts: Object.entries(contexts).map(([name, value]) => contextOf(name, value, file))};

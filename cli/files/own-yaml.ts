@@ -3,6 +3,7 @@ import {readFile} from 'node:fs/promises';
 import type {Document} from 'yaml';
 import type {CliError} from '../cli-error.ts';
 import {fileFailure} from './file-failure.ts';
+import {parsePlainYaml} from './plain-yaml.ts';
 
 /** An absent file is an empty one. Rejects with what `broken` makes of a file that is no mapping. */
 export const loadOwnYaml = async (file: string, broken: (detail: string) => CliError): Promise<Document> => {
@@ -13,6 +14,12 @@ export const loadOwnYaml = async (file: string, broken: (detail: string) => CliE
   if (document.contents === null) return new Document({});
   if (!isMap(document.contents)) throw broken('must be a mapping');
   return document;
+};
+
+/** The same as plain values, for who changes nothing of it. */
+export const readOwnYaml = async (file: string, broken: (detail: string) => CliError): Promise<Record<string, unknown>> => {
+  const plain = parsePlainYaml((await readIfThere(file)) ?? '');
+  return plain ?? ((await loadOwnYaml(file, broken)).toJS() as Record<string, unknown>);
 };
 
 const readIfThere = async (file: string): Promise<string | undefined> => {
