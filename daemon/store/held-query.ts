@@ -5,7 +5,7 @@ import type {Reason} from '../../shared/reason.ts';
 import type {Reach} from '../../shared/scopes.ts';
 import type {Database} from './database.ts';
 import {isCounted, totalOf} from './held-count.ts';
-import {type Condition, type HeldSearch, heldCondition, searchFor} from './held-search.ts';
+import {type Condition, createSearchFor, type HeldSearch, heldCondition} from './held-search.ts';
 import {createHeldTotals} from './held-total.ts';
 import type {Prepared} from './prepared.ts';
 
@@ -43,10 +43,11 @@ export interface HeldGroup {
 /** `nodeId` is the node of all mails here. */
 export const createHeldQuery = ({prepared: {read}}: Pick<Database, 'prepared'>, nodeId: string): HeldQuery => {
   const totals = createHeldTotals(read);
+  const searchFor = createSearchFor(read);
 
   return {
     async list(filter, reach, page) {
-      const search = await searchFor(read, filter, reach);
+      const search = await searchFor(filter, reach);
       if (isCounted(filter)) return pageAnd(read, pageOf(nodeId, search, page), totalOf(filter, reach));
       if (search.newest) return pageAnd(read, ...newestOf(nodeId, {...search, newest: search.newest}, page));
       if (search.candidates !== undefined) return pageAnd(read, pageOfFew(nodeId, search, page), foundCount);
@@ -58,13 +59,13 @@ export const createHeldQuery = ({prepared: {read}}: Pick<Database, 'prepared'>, 
     },
 
     async marks(filter, reach, steps) {
-      const search = await searchFor(read, filter, reach);
+      const search = await searchFor(filter, reach);
       const [marks, total] = await Promise.all([readMarks(read, walked(search), steps), totals.of(search)]);
       return {marks, total};
     },
 
     async rank(filter, reach, {arrived_at, among}) {
-      const search = await searchFor(read, filter, reach);
+      const search = await searchFor(filter, reach);
       const later = totals.of(narrowedTo(search, {since: among === 'all' ? arrived_at : justAfter(arrived_at)}));
       if (typeof among !== 'object') return later;
       const {sql, bindings} = heldCondition(search);
@@ -75,7 +76,7 @@ export const createHeldQuery = ({prepared: {read}}: Pick<Database, 'prepared'>, 
       return (await later) + ((await same)[0]?.count ?? 0);
     },
 
-    groups: async (filter, reach) => readGroups(read, await searchFor(read, filter, reach)),
+    groups: async (filter, reach) => readGroups(read, await searchFor(filter, reach)),
   };
 };
 

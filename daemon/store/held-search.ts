@@ -23,12 +23,39 @@ const fewCandidates = 1500;
 /** Each is a list to go through: few are asked for first, and more where those leave too many. */
 const trigramCounts = [3, 12];
 
-export const searchFor = async (read: Prepared, filter: HoldFilter, reach: Reach): Promise<HeldSearch> => {
-  const byRecipient = await withRecipient(read, filter);
-  if (byRecipient !== undefined) return {filter, reach, candidates: byRecipient};
-  const bySubject = await withSubject(read, filter);
-  if (bySubject === undefined) return {filter, reach};
-  return {filter, reach, candidates: bySubject, ...(isSubjectAll(filter, reach) && {newest: JSON.parse(bySubject) as string[]})};
+export type SearchFor = (filter: HoldFilter, reach: Reach) => Promise<HeldSearch>;
+
+/** How long a recipient or a subject that many mails had is not looked for again: whoever turns pages has the same all the time. */
+const manyForMs = 60_000;
+const maxKnown = 1000;
+
+export const createSearchFor = (read: Prepared): SearchFor => {
+  /** By what is looked for, until when. */
+  const many = new Map<string, number>();
+  const unlessMany = async (wanted: [string, string | undefined], find: (text: string) => Promise<string | undefined>) => {
+    const [, text] = wanted;
+    const key = wanted.join(' ');
+    if (text === undefined || performance.now() < (many.get(key) ?? 0)) return undefined;
+    many.delete(key);
+    const ids = await find(text);
+    if (ids !== undefined) return ids;
+    if (many.size >= maxKnown) many.clear();
+    many.set(key, performance.now() + manyForMs);
+    return undefined;
+  };
+
+  return async (filter, reach) => {
+    const byRecipient = await unlessMany(['recipient', filter.recipient], async text => withRecipient(read, text));
+    if (byRecipient !== undefined) return {filter, reach, candidates: byRecipient};
+    const bySubject = await unlessMany(['subject', filter.subject], async text => withSubject(read, text));
+    if (bySubject === undefined) return {filter, reach};
+    return {
+      filter,
+      reach,
+      candidates: bySubject,
+      ...(isSubjectAll(filter, reach) && {newest: JSON.parse(bySubject) as string[]}),
+    };
+  };
 };
 
 const isSubjectAll = (filter: HoldFilter, reach: Reach): boolean =>
@@ -42,8 +69,8 @@ const recipientSql = `
   WITH some AS MATERIALIZED (SELECT queue_id FROM held_recipient WHERE recipient = ? ${enough})
   SELECT iif((SELECT count(*) FROM some) ${few}, (SELECT json_group_array(queue_id) FROM some), NULL) AS ids`;
 
-const withRecipient = async (read: Prepared, {recipient}: HoldFilter): Promise<string | undefined> =>
-  recipient === undefined ? undefined : idsOf(await read.all<Found>({sql: recipientSql}, [recipient]));
+const withRecipient = async (read: Prepared, recipient: string): Promise<string | undefined> =>
+  idsOf(await read.all<Found>({sql: recipientSql}, [recipient]));
 
 interface Found {
   ids: string | null;
@@ -68,8 +95,7 @@ const subjectSql = `
     )
   ), NULL) AS ids`;
 
-const withSubject = async (read: Prepared, {subject}: HoldFilter): Promise<string | undefined> => {
-  if (subject === undefined) return undefined;
+const withSubject = async (read: Prepared, subject: string): Promise<string | undefined> => {
   const folded = foldSubject(subject);
   const all = trigramsOf(folded);
   if (all.length === 0) return undefined;
