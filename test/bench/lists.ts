@@ -40,7 +40,7 @@ export const lists: Bench = {
     const newestMs = Date.now();
     const asksLarge = ['list-million', 'filters', 'offset'].some(isWanted);
     const [small, large] = await Promise.all([
-      startListedCluster(owner, {size: isQuick ? 2000 : 10_000, newestMs}),
+      startListedCluster(owner, {size: 10_000, newestMs}),
       asksLarge ? startListedCluster(owner, {size: isQuick ? 60_000 : 1_000_000, newestMs}) : undefined,
     ]);
     context.say('the nodes are filled');

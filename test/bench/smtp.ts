@@ -109,7 +109,7 @@ const measureHeld = async (stage: Stage): Promise<void> => {
   const why = postfixMissing();
   if (why === undefined) {
     const postfix = await startHoldingPostfix(context.owner);
-    const count = context.isQuick ? 1000 : 2000;
+    const count = context.isQuick ? 600 : 2000;
     const rates = (order: typeof kept, count: number): Rates => ({
       own: async () => load.rate({...order, port: node.smtpPort, count}),
       anchor: async () => load.rate({...order, port: postfix.port, count}),
@@ -124,7 +124,7 @@ const measureHeld = async (stage: Stage): Promise<void> => {
 
 /** Of what the daemon says about itself: the histogram behind it begins anew at each look. */
 const eventLoopDelay = async ({context, load}: Stage, node: TestNode): Promise<Measured> => {
-  const seconds = context.isQuick ? 5 : 20;
+  const seconds = context.isQuick ? 4 : 20;
   await readDelay(node);
   const lists = listing(node, 100, seconds);
   const {accepted, failure} = await load.run({
@@ -169,7 +169,7 @@ const measureRelayed = async (stage: Stage): Promise<void> => {
   }
   const postfix = await startDiscardingPostfix(context.owner);
   const node = await startFilter(stage, {backendPort: postfix.port, domain: relayAll});
-  const count = context.isQuick ? 700 : 2000;
+  const count = context.isQuick ? 400 : 2000;
   await compare(stage, 'relayed', {
     own: async () => load.rate({...kept, port: node.smtpPort, count}),
     anchor: async () => load.rate({...kept, port: postfix.port, count}),
@@ -186,7 +186,7 @@ const measureRspamd = async (stage: Stage): Promise<void> => {
   }
   const url = await startRspamd(context.owner);
   const node = await startFilter(stage, {backendPort, domain: relayAll, config: {scanner: {type: 'rspamd', rspamd_url: url}}});
-  const count = context.isQuick ? 200 : 600;
+  const count = context.isQuick ? 120 : 600;
   const mail = mailTo(to, sizeBytes);
   await compare(stage, 'rspamd', {
     own: async () => load.rate({...kept, port: node.smtpPort, count}),
