@@ -145,7 +145,8 @@ export const readMerged = async <E extends K, K>(
 
 interface Listed<E extends K, K> {
   from: {nodeId: string; part: Part<E, K>; start: number};
-  answer: {entries: E[]; total: number /** The most that it may have been. */; asked: number};
+  /** Of at most `asked` entries. */
+  answer: {entries: E[]; total: number; asked: number};
 }
 
 const joined = <E extends K, K>(listed: Listed<E, K>[]): {entries: E[]; total: number} => ({
