@@ -37,7 +37,8 @@ export const startApi = async (t: ExecutionContext, answers: Record<string, Answ
   const {key, cert} = tls ?? (await selfSigned('localhost'));
   const requests: Received[] = [];
 
-  const server = createServer({key, cert}, async (request, response) => {
+  // As long as mfd keeps a connection: one that ends in the moment it is used again is another matter.
+  const server = createServer({key, cert, keepAliveTimeout: 65_000}, async (request, response) => {
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk);
     const {pathname, searchParams: query} = new URL(request.url ?? '', 'https://node');
