@@ -11,7 +11,8 @@ export interface SpoolOverview {
 
 export const overviewOfSpool = async (db: Db): Promise<SpoolOverview> => {
   const [row] = await db.raw<{odd: string; held: number}[]>(
-    `SELECT json_group_array(queue_id) FILTER (WHERE ${oddRow}) AS odd, count(*) FILTER (WHERE is_held AND NOT (${oddRow})) AS held
+    `SELECT json_group_array(CAST(queue_id AS TEXT)) FILTER (WHERE ${oddRow}) AS odd,
+       count(*) FILTER (WHERE is_held AND NOT (${oddRow})) AS held
      FROM held_mail WHERE keeper = 'spool'`,
   );
   return {odd: JSON.parse(row?.odd ?? '[]') as string[], held: row?.held ?? 0};
