@@ -25,8 +25,8 @@ const withContext = (home, port) => {
   const folder = join(home, 'mfctl');
   mkdirSync(folder);
   writeFileSync(join(folder, 'ca.crt'), '-----BEGIN CERTIFICATE-----\n');
-  const context = `{url: 'https://127.0.0.1:${port}', cacert: '${join(folder, 'ca.crt')}'}`;
-  writeFileSync(join(folder, 'config.yaml'), `contexts: {mx1: ${context}}\ncurrent: mx1\n`, {mode: 0o600});
+  const context = `    url: https://127.0.0.1:${port}\n    cacert: ${join(folder, 'ca.crt')}\n`;
+  writeFileSync(join(folder, 'config.yaml'), `contexts:\n  mx1:\n${context}current: mx1\n`, {mode: 0o600});
   writeFileSync(join(folder, 'keys.yaml'), `mx1: mfk_${'a'.repeat(38)}\n`, {mode: 0o600});
   process.env.XDG_CONFIG_HOME = home;
 };

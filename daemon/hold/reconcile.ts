@@ -8,6 +8,7 @@ import {
   findHeldMail,
   type HeldState,
   insertHeldMails,
+  isHeld,
   listClaimed,
   reopen,
   unclaim,
@@ -72,7 +73,7 @@ export const reconcile = async (needs: Needs): Promise<Reconciliation> => {
     const states = await spooledStates(database.write, names);
     for (const name of names.filter(one => !isRemade.has(one))) {
       const state = states.get(name);
-      if (state !== undefined && isSpooled(state)) found += 1;
+      if (state !== undefined && isHeld({state})) found += 1;
       await settle(needs, {queueId: name, state}, report);
     }
   }
@@ -80,8 +81,6 @@ export const reconcile = async (needs: Needs): Promise<Reconciliation> => {
   if (report.remade.length > 0) await database.write.transaction(recountHeld);
   return report;
 };
-
-const isSpooled = (state: HeldState): boolean => state === 'held' || state === 'releasing' || state === 'discarding';
 
 /** Of a file. */
 const settle = async (

@@ -129,14 +129,12 @@ export interface Condition {
 
 /** `is_held` is written out, never bound: a partial index is used only when the query says its condition. */
 export const heldCondition = (search: HeldSearch): Condition => {
-  const {sql, bindings} = conditionOf(search);
+  const {sql, bindings} = likenessTo(search);
   return {sql: `is_held AND ${sql}`, bindings};
 };
 
 /** The same of mails whether they are held or not. */
-export const likenessTo = (search: HeldSearch): Condition => conditionOf(search);
-
-const conditionOf = ({filter, reach, ...narrower}: HeldSearch): Condition => {
+export const likenessTo = ({filter, reach, ...narrower}: HeldSearch): Condition => {
   const parts: string[] = [];
   const bindings: Condition['bindings'] = [];
   const add = (sql: string, value: string | number | undefined) => {
