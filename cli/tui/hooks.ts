@@ -1,9 +1,25 @@
-import {useEffect, useLayoutEffect, useReducer, useState, useSyncExternalStore} from 'react';
+import {useEffect, useEffectEvent, useLayoutEffect, useReducer, useState, useSyncExternalStore} from 'react';
 import type {Desk} from './desk.ts';
 import {type ScreenOffer, useFrame} from './frame.ts';
 import type {Loaded, Source} from './source.ts';
 
 export const useSource = <T>(source: Source<T>): Loaded<T> => useSyncExternalStore(source.subscribe, source.get);
+
+/** Hears each new value before it is drawn: what is made of it is drawn together with it. */
+export const useValues = <T>(source: Source<T>, listener: (value: T) => void): void => {
+  const tell = useEffectEvent(listener);
+  useEffect(() => {
+    let last: T | undefined;
+    const look = (): void => {
+      const {value} = source.get();
+      if (value === undefined || value === last) return;
+      last = value;
+      tell(value);
+    };
+    look();
+    return source.subscribe(look);
+  }, [source]);
+};
 
 /** The present, again after each interval. */
 export const useNow = ({now}: Pick<Desk, 'now'>, everyMs = 1000): number => {

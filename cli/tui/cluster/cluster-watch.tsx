@@ -4,20 +4,16 @@ import {useEffect, useRef} from 'react';
 import type {ClusterStatus} from '../../../shared/cluster-status.ts';
 import {driftOf, driftSeen} from '../../cluster/drift.ts';
 import {useFrame} from '../frame.ts';
-import {useSource} from '../hooks.ts';
+import {useValues} from '../hooks.ts';
 import {alarmsOf, changesBetween, changeText} from './alarms.ts';
 import {heldSource, historyOf, metricsSource, statusSource} from './cluster-sources.ts';
 
 export const ClusterWatch = (): null => {
   const {desk, say} = useFrame();
-  const {value: status} = useSource(statusSource(desk));
-  const {value: held} = useSource(heldSource(desk));
-  const {value: reading} = useSource(metricsSource(desk));
   const before = useRef<ClusterStatus>(undefined);
   const history = historyOf(desk);
 
-  useEffect(() => {
-    if (!status) return;
+  useValues(statusSource(desk), status => {
     const changes = before.current ? changesBetween(before.current, status, desk.now()) : [];
     before.current = status;
     for (const change of changes) history.addChange(change);
@@ -27,17 +23,15 @@ export const ClusterWatch = (): null => {
     const drift = driftOf(status.peers, status.local_node_id);
     history.driftSinceMs = drift && (history.driftSinceMs ?? desk.now());
     desk.notices.set('cluster', alarmsOf(status, driftSeen(status, history, desk.now())));
-  }, [desk, status, say, history]);
-
-  useEffect(() => {
+  });
+  useValues(heldSource(desk), held => {
     // Without a node it would seem that mails are gone.
-    if (held?.unreachableNodes.length === 0) history.addHeld(held.summary.count);
-  }, [held, history]);
-
-  useEffect(() => {
-    if (reading?.metrics) history.addTotals(reading.metrics.verdicts);
-    else if (reading) history.loseTotals();
-  }, [reading, history]);
+    if (held.unreachableNodes.length === 0) history.addHeld(held.summary.count);
+  });
+  useValues(metricsSource(desk), ({metrics}) => {
+    if (metrics) history.addTotals(metrics.verdicts);
+    else history.loseTotals();
+  });
 
   useEffect(
     () => desk.live.on(['held', 'released', 'discarded'], event => event && history.addEvent(event.type)),
