@@ -32,7 +32,7 @@ const deadlines = {connect: 10_000, handshake: 10_000, silence: 90_000};
 /** Of a whole answer, as one that comes byte by byte would never be too late for any of its bytes. */
 const wholeAnswerMs = 5 * 60_000;
 
-/** `ca` in PEM in place of what the system trusts. Rejects with what Node says, and `ETIMEDOUT` for what takes too long. */
+/** `ca` in PEM in place of what Node trusts. Rejects with what Node says, and `ETIMEDOUT` for what takes too long. */
 export const createExchange = async (tls: Pick<AgentOptions, 'ca' | 'allowPartialTrustChain'>): Promise<Exchange> => {
   const {Agent, request} = await import('node:https');
   const agent = new Agent({keepAlive: true, ...tls});
@@ -76,6 +76,8 @@ const startDeadline = (giveUp: (error: Error) => void): Deadline => {
 
 const watchOpening = (socket: Socket, {next}: Deadline): void => {
   next(socket.connecting ? deadlines.connect : deadlines.silence);
+  // Kept from the request before, it would keep these too: nothing of its opening comes again.
+  if (!socket.connecting) return;
   socket.once('connect', () => next(deadlines.handshake));
   socket.once('secureConnect', () => next(deadlines.silence));
 };
