@@ -62,7 +62,7 @@ export const helpTopics: readonly HelpTopic[] = [
       ['context', 'the current one, which mfctl context use chooses; mfctl context list shows all'],
     ],
     closing:
-      'The connection is HTTPS, and the certificate of the node must be signed by the authority of --cacert, or else by one that the system trusts. The authority of a cluster is tls/ca.crt in the data directory of each node; mfctl login shows it and asks whether to trust it from then on. Whoever makes a node with mfd init gets a context for it. A key is never an argument, as those are seen by every user of a machine.',
+      'The connection is HTTPS, and the certificate of the node must be signed by the authority of --cacert, or else by one that Node trusts: those it brings along, and the file of NODE_EXTRA_CA_CERTS. The authority of a cluster is tls/ca.crt in the data directory of each node; mfctl login shows it and asks whether to trust it from then on. Whoever makes a node with mfd init gets a context for it. A key is never an argument, as those are seen by every user of a machine.',
   },
   {
     name: 'formats',

@@ -41,7 +41,11 @@ const packed = async (path: string, from: string): Promise<Entry> => made(path, 
 const programs = async (root: string, version: string): Promise<Entry[]> => {
   const launcher = async (name: string) => {
     const text = await readFile(join(root, 'bin', name), 'utf8');
-    return made(`${home}/bin/${name}`, text.replace(/^#!.*node$/m, '#!/usr/bin/node'), 0o755);
+    return made(
+      `${home}/bin/${name}`,
+      text.replace(/^#!.*node$/m, '#!/usr/bin/node').replaceAll('exec node ', 'exec /usr/bin/node '),
+      0o755,
+    );
   };
   const built = (await readdir(join(root, 'dist'))).filter(name => !name.endsWith('.map'));
   const manifest = {name: 'mfd', version, private: true, type: 'module'};

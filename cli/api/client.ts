@@ -10,6 +10,7 @@ import {bodyOf, openEventStream} from './event-stream.ts';
 import {createExchange, type Incoming, TooLongAnswer} from './exchange.ts';
 import {answerFailure, connectionFailure} from './request-failure.ts';
 import {once, type Retry} from './retry.ts';
+import {trusting} from './trust.ts';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
@@ -71,7 +72,11 @@ export interface ClientNeeds {
 
 export const createClient = async ({connection, version, log, retry = once}: ClientNeeds): Promise<Client> => {
   const {baseUrl, apiKey, ca, fingerprint} = connection;
-  const trust = {...(ca !== undefined && {ca}), ...(fingerprint !== undefined && {allowPartialTrustChain: true})};
+  const {ca: authority} = trusting(ca);
+  const trust = {
+    ...(authority !== undefined && {ca: authority}),
+    ...(fingerprint !== undefined && {allowPartialTrustChain: true}),
+  };
   const headers = {
     'user-agent': `mfctl/${version}`,
     accept: 'application/json, */*',
@@ -88,8 +93,8 @@ export const createClient = async ({connection, version, log, retry = once}: Cli
       throwHttpErrors: false,
       timeout: {lookup: 5000, connect: 5000, secureConnect: 10_000, response: 90_000, socket: 90_000},
       headers,
-      https: {...(ca !== undefined && {certificateAuthority: ca})},
-      ...(fingerprint !== undefined && (await trusting(fingerprint))),
+      https: {...(authority !== undefined && {certificateAuthority: authority})},
+      ...(fingerprint !== undefined && (await pinning(fingerprint))),
     });
   };
 
@@ -169,7 +174,7 @@ export const createClient = async ({connection, version, log, retry = once}: Cli
  * What a person trusted counts, whatever kind of certificate it is; and when another one is shown, the error says whose it is
  * not. All of that is decided in the handshake: no key has been sent then.
  */
-const trusting = async (fingerprint: string) => {
+const pinning = async (fingerprint: string) => {
   const {Agent} = await import('node:https');
   return {
     agent: {https: new Agent({keepAlive: true, allowPartialTrustChain: true})},

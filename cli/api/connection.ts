@@ -18,7 +18,7 @@ export interface Connection {
   /** Ends in `/api/v1/`. */
   baseUrl: URL;
   apiKey: string | undefined;
-  /** PEM; undefined trusts what the system trusts. */
+  /** PEM; undefined trusts what Node trusts. */
   ca: string | undefined;
   /** `ca` was looked at and trusted by a person, whatever kind of certificate it is: `sha256:` and hexadecimal digits. */
   fingerprint?: string | undefined;

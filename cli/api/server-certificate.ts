@@ -3,6 +3,7 @@ import {X509Certificate} from 'node:crypto';
 import {isIP} from 'node:net';
 import {checkServerIdentity, connect, type DetailedPeerCertificate, type TLSSocket} from 'node:tls';
 import {connectionFailure} from './request-failure.ts';
+import {trusting} from './trust.ts';
 
 export interface SeenServer {
   leaf: X509Certificate;
@@ -16,7 +17,7 @@ export interface SeenServer {
 
 const deadlineMs = 10_000;
 
-/** `ca` in PEM; undefined is what the system trusts. Rejects with a CliError when there is no TLS to be had. */
+/** `ca` in PEM; undefined is what Node trusts. Rejects with a CliError when there is no TLS to be had. */
 export const lookAtServer = async (url: URL, ca: string | undefined): Promise<SeenServer> => {
   const host = url.hostname.replace(/^\[|\]$/g, '');
   const socket = connect({
@@ -26,7 +27,7 @@ export const lookAtServer = async (url: URL, ca: string | undefined): Promise<Se
     rejectUnauthorized: false,
     ALPNProtocols: ['http/1.1'],
     ...(isIP(host) === 0 && {servername: host}),
-    ...(ca !== undefined && {ca}),
+    ...trusting(ca),
   });
   try {
     await handshake(socket);

@@ -69,7 +69,7 @@ const login = async (session: Session, address: string, flags: LoginFlags): Prom
 };
 
 interface Trust {
-  /** PEM; undefined is what the system trusts. */
+  /** PEM; undefined is what Node trusts. */
   ca: string | undefined;
   context: Pick<Context, 'cacert' | 'fingerprint'>;
   /** `ca` was sent by the server, so there is no file of it yet. */

@@ -2,6 +2,7 @@
 // of the commands is made for the opposite.
 import {stat} from 'node:fs/promises';
 import {type ConnectionFlags, resolveConnection} from '../api/connection.ts';
+import {trusting} from '../api/trust.ts';
 import type {ContextStore} from '../files/context-store.ts';
 import type {Terminal} from '../terminal.ts';
 
@@ -33,7 +34,7 @@ export const createAsk = async ({terminal, flags, contexts, signal}: AskNeeds): 
     const body = await new Promise<Buffer>((resolve, reject) => {
       const headers = {accept: 'application/json', ...(apiKey !== undefined && {'x-api-key': apiKey})};
       // A certificate that a person trusted counts, whatever kind it is.
-      const tls = {...(ca !== undefined && {ca}), allowPartialTrustChain: fingerprint !== undefined};
+      const tls = {...trusting(ca), allowPartialTrustChain: fingerprint !== undefined};
       const request = get(new URL(path, baseUrl), {headers, signal, ...tls}, response => {
         const chunks: Buffer[] = [];
         let bytes = 0;

@@ -1,5 +1,6 @@
 // The built programs as child processes.
 import {type ChildProcess, execFile} from 'node:child_process';
+import {dirname} from 'node:path';
 import {fileURLToPath} from 'node:url';
 
 export const mfdFile = fileURLToPath(new URL('../../bin/mfd', import.meta.url));
@@ -21,18 +22,20 @@ export interface RunOptions {
   onStart?(child: ChildProcess): void;
 }
 
-/** Runs a program to its end; never rejects for an exit status. */
-export const run = async (file: string, args: string[], {input, env, onStart}: RunOptions = {}): Promise<Ran> =>
+/** Runs a program with this Node to its end; never rejects for an exit status. */
+export const run = async (file: string, args: string[], options: RunOptions = {}): Promise<Ran> =>
+  execute(process.execPath, [file, ...args], options);
+
+/** The same as from a shell, where the program's own first lines start Node, which is to be found in the PATH. */
+export const runTyped = async (file: string, args: string[], {env, ...options}: RunOptions = {}): Promise<Ran> =>
+  execute(file, args, {...options, env: {PATH: `${dirname(process.execPath)}:${process.env.PATH}`, ...env}});
+
+const execute = async (command: string, args: string[], {input, env, onStart}: RunOptions): Promise<Ran> =>
   new Promise(resolve => {
     const environment = {...cleanEnvironment(), ...env};
-    const child = execFile(
-      process.execPath,
-      [file, ...args],
-      {env: environment, maxBuffer: 64 * 1024 * 1024},
-      (error, stdout, stderr) => {
-        resolve({code: error ? Number(error.code ?? 128) : 0, stdout, stderr});
-      },
-    );
+    const child = execFile(command, args, {env: environment, maxBuffer: 64 * 1024 * 1024}, (error, stdout, stderr) => {
+      resolve({code: error ? Number(error.code ?? 128) : 0, stdout, stderr});
+    });
     onStart?.(child);
     child.stdin?.on('error', () => {});
     child.stdin?.end(input ?? '');

@@ -1,6 +1,7 @@
 // When the certificate of an address ends, by a TLS handshake: no request is made and no key is sent.
 import {isIP} from 'node:net';
 import {connect} from 'node:tls';
+import {trusting} from '../../api/trust.ts';
 
 export interface CertificateEnd {
   /** Undefined when it could not be read. */
@@ -11,7 +12,7 @@ export interface CertificateEnd {
 
 const deadlineMs = 4000;
 
-/** Never rejects. `ca` is PEM; undefined trusts what the system trusts. */
+/** Never rejects. `ca` is PEM; undefined trusts what Node trusts. */
 export const readCertificateEnd = (apiUrl: string, ca: string | undefined): Promise<CertificateEnd> => {
   const url = URL.canParse(apiUrl) ? new URL(apiUrl) : undefined;
   if (url?.protocol !== 'https:') return Promise.resolve(unread('its address is no https address'));
@@ -24,7 +25,7 @@ export const readCertificateEnd = (apiUrl: string, ca: string | undefined): Prom
       port: Number(url.port || 443),
       rejectUnauthorized: false,
       ...(isIP(host) === 0 && {servername: host}),
-      ...(ca !== undefined && {ca}),
+      ...trusting(ca),
     });
     const timer = setTimeout(() => done(unread('no answer in time')), deadlineMs);
     const done = (end: CertificateEnd): void => {

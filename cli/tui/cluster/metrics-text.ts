@@ -1,6 +1,7 @@
 // What a node tells at its metrics listener, as far as the dashboard wants it.
 import {get as getHttp} from 'node:http';
 import {get as getHttps} from 'node:https';
+import {trusting} from '../../api/trust.ts';
 import {CliError} from '../../cli-error.ts';
 
 export interface NodeMetrics {
@@ -25,7 +26,7 @@ export const parseMetrics = (text: string): NodeMetrics => {
 const read = (url: URL, ca: string | undefined): Promise<string> =>
   new Promise((resolve, reject) => {
     const fail = (why: string) => reject(new CliError('metrics', `${url.origin} tells no metrics: ${why}`));
-    const options = {signal: AbortSignal.timeout(deadlineMs), ...(ca !== undefined && url.protocol === 'https:' && {ca})};
+    const options = {signal: AbortSignal.timeout(deadlineMs), ...(url.protocol === 'https:' && trusting(ca))};
     const request = (url.protocol === 'https:' ? getHttps : getHttp)(url, options, response => {
       const chunks: Buffer[] = [];
       let bytes = 0;

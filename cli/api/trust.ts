@@ -1,0 +1,44 @@
+// Which certificates count when mfctl connects to a node: the one that was named, or those that Node brings along.
+import {readFileSync} from 'node:fs';
+import {createSecureContext, rootCertificates} from 'node:tls';
+
+/**
+ * TLS options that trust `ca`, in PEM, and nothing else; what Node trusts without it, which is its own list and that of
+ * NODE_EXTRA_CA_CERTS.
+ */
+export const trusting = (ca: string | undefined): {ca?: string | string[]} => {
+  if (!process.execArgv.includes(withoutList)) return ca === undefined ? {} : {ca};
+  forgetSystem();
+  return {ca: ca ?? [...rootCertificates, ...extraCertificates()]};
+};
+
+/** What bin/mfctl starts Node with, so that Node does not parse its list for nothing. */
+const withoutList = '--use-openssl-ca';
+
+let hasForgotten = false;
+/** In place of its list Node would now read that of the system, which is as long; it reads either once, when it is first needed. */
+const forgetSystem = (): void => {
+  if (hasForgotten) return;
+  hasForgotten = true;
+  const {SSL_CERT_FILE, SSL_CERT_DIR} = process.env;
+  Object.assign(process.env, {SSL_CERT_FILE: '/dev/null', SSL_CERT_DIR: '/dev/null'});
+  createSecureContext();
+  putBack({SSL_CERT_FILE, SSL_CERT_DIR});
+};
+
+/** An editor that mfctl starts may want them. */
+const putBack = (environment: Record<string, string | undefined>): void => {
+  for (const [name, value] of Object.entries(environment))
+    if (value === undefined) delete process.env[name];
+    else process.env[name] = value;
+};
+
+/** Where they cannot be read, Node has said so when it was started. */
+const extraCertificates = (): string[] => {
+  const {NODE_EXTRA_CA_CERTS: file} = process.env;
+  try {
+    return file ? [readFileSync(file, 'utf8')] : [];
+  } catch {
+    return [];
+  }
+};
