@@ -2,6 +2,7 @@ import type {Command} from 'commander';
 import {chosenContext} from '../api/connection.ts';
 import {checkedMetricsUrl, defaultMetricsUrl} from '../api/metrics-address.ts';
 import {answerFailure, connectionFailure} from '../api/request-failure.ts';
+import {trusting} from '../api/trust.ts';
 import {CliError} from '../cli-error.ts';
 import type {Session} from '../session.ts';
 
@@ -28,7 +29,14 @@ const metricsUrl = async ({terminal, flags, contexts}: Session, given: string | 
 /** A listener of its own, with neither key nor envelope. */
 const fetchText = async (url: URL, log: (line: string) => void): Promise<Buffer> => {
   const {got} = await import('got');
-  const options = {retry: {limit: 0}, followRedirect: false, throwHttpErrors: false, responseType: 'buffer'} as const;
+  const {ca} = url.protocol === 'https:' ? trusting(undefined) : {};
+  const options = {
+    retry: {limit: 0},
+    followRedirect: false,
+    throwHttpErrors: false,
+    responseType: 'buffer',
+    https: {...(ca !== undefined && {certificateAuthority: ca})},
+  } as const;
   const {
     statusCode: status,
     headers,

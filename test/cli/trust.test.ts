@@ -1,6 +1,6 @@
 // Which certificates count for mfctl as it is typed: bin/mfctl starts Node without the list that Node brings along.
 import {execFile} from 'node:child_process';
-import {readFile, writeFile} from 'node:fs/promises';
+import {readdir, readFile, writeFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import {promisify} from 'node:util';
 import test, {type ExecutionContext} from 'ava';
@@ -8,10 +8,13 @@ import {cleanEnvironment, mfctlFile, runTyped} from '../helpers/program.ts';
 import {mail} from './sample-records.ts';
 import {startApi} from './scripted-api.ts';
 
+const cli = new URL('../../cli/', import.meta.url);
+
 const startList = async (t: ExecutionContext) => {
   const api = await startApi(t, {
     'GET /mail/quarantine': {data: [mail]},
     'GET /mail/quarantine/mx1/aaaaaa/body': {raw: 'Subject: hello\r\n\r\n'},
+    'GET /metrics': {raw: 'up 1\n'},
   });
   const {MFCTL_CACERT: caFile, ...untold} = api.env;
   const list = (env: Record<string, string>) => runTyped(mfctlFile, ['quarantine', 'list'], {env: {...untold, ...env}});
@@ -41,6 +44,32 @@ test('without one those count that Node trusts, with NODE_EXTRA_CA_CERTS and not
   t.is((await list({NODE_EXTRA_CA_CERTS: caFile})).code, 0);
 });
 
+test('the same counts for a metrics listener behind HTTPS', async t => {
+  const {api, caFile} = await startList(t);
+  const {MFCTL_CACERT: _, ...env} = api.env;
+  const metrics = (more: Record<string, string>) =>
+    runTyped(mfctlFile, ['metrics', '--metrics-url', `${api.url}/metrics`], {env: {...env, ...more}});
+
+  t.is((await metrics({SSL_CERT_FILE: caFile})).code, 7);
+  t.is(api.requests.length, 0);
+  t.deepEqual(await metrics({NODE_EXTRA_CA_CERTS: caFile}), {code: 0, stdout: 'up 1\n', stderr: ''});
+});
+
+test('whatever connects by TLS asks which certificates count', async t => {
+  const connects = /from 'node:(tls|https)'|import\('(node:https|got)'\)/;
+  const isTold = ['api/trust.ts', 'api/exchange.ts'];
+  const files = await readdir(cli, {recursive: true});
+
+  const connecting = [];
+  for (const file of files.filter(name => /\.tsx?$/.test(name) && !isTold.includes(name))) {
+    const text = await readFile(new URL(file, cli), 'utf8');
+    if (!connects.test(text.replace(/^import type .*$/gm, ''))) continue;
+    connecting.push(file);
+    t.regex(text, /\btrusting\(/, file);
+  }
+  t.true(connecting.length >= 6);
+});
+
 test('what NODE_OPTIONS says of the list of certificates holds', async t => {
   const {caFile, list} = await startList(t);
 
@@ -60,7 +89,7 @@ test('Node is started without its list', async t => {
 });
 
 test('what Node brings along is named where no other certificate is, and the environment stays as it was', async t => {
-  const trust = new URL('../../cli/api/trust.ts', import.meta.url);
+  const trust = new URL('api/trust.ts', cli);
   const script = `
     import {rootCertificates} from 'node:tls';
     import {trusting} from ${JSON.stringify(trust.href)};
