@@ -37,19 +37,34 @@ export const createExchange = async (tls: Pick<AgentOptions, 'ca' | 'allowPartia
   const {Agent, request} = await import('node:https');
   const agent = new Agent({keepAlive: true, ...tls});
 
-  return async (url, {method, headers, body, signal}) => {
+  const exchange: Exchange = async (url, outgoing) => {
+    const {method, headers, body, signal} = outgoing;
     const startedAt = performance.now();
-    const answer = await new Promise<Omit<Incoming, 'ms'>>((resolve, reject) => {
-      const sent = request(url, {method, headers, agent, ...(signal && {signal})}, response => {
-        void wholeOf(response, deadline).then(resolve, reject);
+    let isKept = false;
+    try {
+      const answer = await new Promise<Omit<Incoming, 'ms'>>((resolve, reject) => {
+        const sent = request(url, {method, headers, agent, ...(signal && {signal})}, response => {
+          isKept = false;
+          void wholeOf(response, deadline).then(resolve, reject);
+        });
+        const deadline = startDeadline(error => sent.destroy(error));
+        sent.once('error', reject).once('close', deadline.stop);
+        sent.once('socket', socket => {
+          isKept = sent.reusedSocket;
+          watchOpening(socket, deadline);
+        });
+        sent.end(body);
       });
-      const deadline = startDeadline(error => sent.destroy(error));
-      sent.once('error', reject).once('close', deadline.stop);
-      sent.once('socket', socket => watchOpening(socket, deadline));
-      sent.end(body);
-    });
-    return {...answer, ms: performance.now() - startedAt};
+      return {...answer, ms: performance.now() - startedAt};
+    } catch (error) {
+      // What was kept from before may be ended by the other side at any time, which says nothing of the node. To ask once more does no
+      // harm; what changes something may have been heard (RFC 9110, section 9.2.2).
+      if (isKept && method === 'GET' && ['ECONNRESET', 'EPIPE'].includes((error as NodeJS.ErrnoException).code ?? ''))
+        return exchange(url, outgoing);
+      throw error;
+    }
   };
+  return exchange;
 };
 
 interface Deadline {

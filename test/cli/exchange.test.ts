@@ -1,8 +1,8 @@
 import {readFile} from 'node:fs/promises';
 import {setImmediate as nextTurn} from 'node:timers/promises';
-import test from 'ava';
+import test, {type ExecutionContext} from 'ava';
 import {createExchange} from '../../cli/api/exchange.ts';
-import {startApi} from './scripted-api.ts';
+import {type Reply, startApi} from './scripted-api.ts';
 
 test('a connection is kept for a hundred requests, and nothing of them stays with it', async t => {
   const api = await startApi(t, {'GET /things': {data: []}});
@@ -19,4 +19,44 @@ test('a connection is kept for a hundred requests, and nothing of them stays wit
   await nextTurn();
 
   t.deepEqual(warnings, []);
+});
+
+/** A connection is kept, and ended while the next request is on its way; `next` is that request. */
+const afterEnd = async (t: ExecutionContext, next: {method: string}) => {
+  let count = 0;
+  const endsSecond = (): Reply => {
+    count += 1;
+    return count === 2 ? {stream: response => void response.socket?.destroy()} : {data: count};
+  };
+  const api = await startApi(t, {'GET /things': endsSecond, 'POST /things': endsSecond});
+  const exchange = await createExchange({ca: await readFile(api.env.MFCTL_CACERT, 'utf8')});
+  const ask = (method: string) =>
+    exchange(new URL('/api/v1/things', api.url), {method, headers: {}, body: undefined, signal: undefined});
+  await ask('GET');
+  // The connection is free for the next one only then.
+  await nextTurn();
+  return {answer: ask(next.method), api};
+};
+
+test('what is asked on a kept connection that ends is asked again', async t => {
+  const {answer, api} = await afterEnd(t, {method: 'GET'});
+
+  t.is(JSON.parse((await answer).body.toString()).data, 3);
+  t.is(api.requests.length, 3);
+});
+
+test('what changes something is never sent twice', async t => {
+  const {answer, api} = await afterEnd(t, {method: 'POST'});
+
+  await t.throwsAsync(answer, {code: 'ECONNRESET'});
+  t.is(api.requests.length, 2);
+});
+
+test('a connection that ends at its first request is an error', async t => {
+  const api = await startApi(t, {'GET /things': {stream: response => void response.socket?.destroy()}});
+  const exchange = await createExchange({ca: await readFile(api.env.MFCTL_CACERT, 'utf8')});
+  const request = {method: 'GET', headers: {}, body: undefined, signal: undefined};
+
+  await t.throwsAsync(exchange(new URL('/api/v1/things', api.url), request), {code: 'ECONNRESET'});
+  t.is(api.requests.length, 1);
 });
