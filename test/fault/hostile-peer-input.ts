@@ -36,6 +36,9 @@ const anyId = (random: Random, {domainIds}: PeerTargets): number =>
 /** Ids of keys count by themselves: the domain's may be that of the key which the good client has. */
 const nobodys = (targets: PeerTargets): PeerTargets => ({...targets, domainIds: []});
 
+/** As whom it tells of nodes. The name of a member, created before it, would remove that member. */
+export const joinedNodes: readonly string[] = ['gamma', 'delta', '__proto__'];
+
 const fieldsOf = (random: Random, kind: string, domainId: number): Record<string, unknown> => {
   const at = '2026-01-01T00:00:00.000Z';
   const all: Record<string, Record<string, unknown>> = {
@@ -75,8 +78,7 @@ const fieldsOf = (random: Random, kind: string, domainId: number): Record<string
     },
     dkim_key: {domain_id: domainId, selector: 's1', algorithm: 'ed25519', public_key: 'x', private_key_pem: 'x', created_at: at},
     node: {
-      // The name of a member, created before it, would remove that member.
-      node_id: random.pick(['gamma', 'delta', '__proto__']),
+      node_id: random.pick(joinedNodes),
       fqdn: 'a.test',
       cluster_url: 'https://127.0.0.1:1',
       api_url: null,
