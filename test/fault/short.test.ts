@@ -1,8 +1,10 @@
-// Every fault in its short form; npm run fault is the long one.
-import {randomBytes} from 'node:crypto';
+// Every fault in its short form; npm run fault is the long one, and looks for something new. This does the same each time, so that what fails
+// here is what was changed.
 import test from 'ava';
 import {faults} from './faults.ts';
 import {runFault} from './run-fault.ts';
+
+const seed = 'short';
 
 for (const fault of faults)
   test.serial(`${fault.title}: ${fault.pass}`, async t => {
@@ -13,8 +15,6 @@ for (const fault of faults)
       t.pass();
       return;
     }
-    const seed = randomBytes(4).toString('hex');
-
     const report = await runFault(fault, {seed, rounds: fault.shortRounds, isShort: true, say: () => {}});
 
     t.log(
