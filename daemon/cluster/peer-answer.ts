@@ -21,7 +21,7 @@ const envelopeSchema = z.object({
 type PeerEnvelope = z.output<typeof envelopeSchema>;
 
 /** Rejects with `outcome_unknown` for what is no whole answer before the deadline. */
-export const readText = async (peer: NodeIdentity, response: IncomingMessage, deadlineMs: number): Promise<string> => {
+export const readBytes = async (peer: NodeIdentity, response: IncomingMessage, deadlineMs: number): Promise<Buffer> => {
   const deadline = setTimeout(() => response.destroy(new Error('the answer took too long')), Math.max(1, deadlineMs));
   try {
     const chunks: Buffer[] = [];
@@ -31,7 +31,7 @@ export const readText = async (peer: NodeIdentity, response: IncomingMessage, de
       if (length > maxAnswerBytes) throw new Error('the answer is too long');
       chunks.push(chunk);
     }
-    return Buffer.concat(chunks).toString('utf8');
+    return Buffer.concat(chunks);
   } catch (error) {
     throw unanswered(peer, error);
   } finally {
@@ -40,9 +40,9 @@ export const readText = async (peer: NodeIdentity, response: IncomingMessage, de
 };
 
 /** Throws `outcome_unknown` for what is no envelope. */
-export const envelopeIn = (peer: NodeIdentity, text: string): PeerEnvelope => {
+export const envelopeIn = (peer: NodeIdentity, bytes: Buffer): PeerEnvelope => {
   try {
-    return envelopeSchema.parse(JSON.parse(text));
+    return envelopeSchema.parse(JSON.parse(bytes.toString('utf8')));
   } catch (error) {
     throw unanswered(peer, error);
   }

@@ -7,7 +7,7 @@ import {Fault} from '../../shared/fault.ts';
 import type {NodeIdentity} from '../services/ports.ts';
 import {createLaneWarmer} from './lane-warmer.ts';
 import {createPeerAgents, type Lane, type PeerCredentials} from './peer-agents.ts';
-import {envelopeIn, faultFrom, readText, unanswered, unreachable} from './peer-answer.ts';
+import {envelopeIn, faultFrom, readBytes, unanswered, unreachable} from './peer-answer.ts';
 
 export type {PeerCredentials} from './peer-agents.ts';
 
@@ -33,7 +33,7 @@ export interface PeerClient {
   ask<S extends z.ZodType>(
     schema: S,
     request: PeerRequest,
-    quick?: (text: string) => z.output<S> | undefined,
+    quick?: (bytes: Buffer) => z.output<S> | undefined,
   ): Promise<z.output<S>>;
   /** The answer's bytes as they come. Breaking off the reading ends the request; a caller that reads too slowly is broken off. */
   stream(request: PeerRequest): Promise<{sizeBytes: number | undefined; stream: Readable}>;
@@ -113,10 +113,10 @@ export const createPeerClient = ({peer, address, credentials, limits = usualLimi
     async ask(schema, wanted, quick) {
       const left = leftOf(wanted);
       const response = await sendTwice(wanted.isForCaller ? 'callers' : 'own', wanted, left);
-      const text = await readText(peer, response, left());
-      const read = quick?.(text);
+      const bytes = await readBytes(peer, response, left());
+      const read = quick?.(bytes);
       if (read !== undefined) return read;
-      const {data, error} = envelopeIn(peer, text);
+      const {data, error} = envelopeIn(peer, bytes);
       if (error) throw faultFrom(peer, error);
       const parsed = schema.safeParse(data);
       if (!parsed.success) throw unanswered(peer, new Error('the answer has another shape than expected', {cause: parsed.error}));
@@ -131,7 +131,7 @@ export const createPeerClient = ({peer, address, credentials, limits = usualLimi
         const size = Number(response.headers['content-length'] ?? Number.NaN);
         return {sizeBytes: Number.isInteger(size) ? size : undefined, stream: response};
       }
-      const {error} = envelopeIn(peer, await readText(peer, response, left()));
+      const {error} = envelopeIn(peer, await readBytes(peer, response, left()));
       throw error ? faultFrom(peer, error) : unanswered(peer, new Error(`status ${response.statusCode}`));
     },
 

@@ -33,7 +33,7 @@ interface Look<S extends z.ZodType> {
   schema: S;
   body: unknown;
   /** See `PeerClient`. */
-  quick?: ((text: string) => z.output<S> | undefined) | undefined;
+  quick?: ((bytes: Buffer) => z.output<S> | undefined) | undefined;
 }
 
 /** The same for an answer of any length. */
@@ -63,7 +63,7 @@ interface PartNeeds<P, L extends z.ZodType, M extends z.ZodType> {
   path: string;
   list: L;
   /** Reads a list in the form in which it usually comes. */
-  quickList?: (text: string) => z.output<L> | undefined;
+  quickList?: (bytes: Buffer) => z.output<L> | undefined;
   marks: M;
   /** The place alone, of what may be a whole entry. */
   placeOf(place: P): P;

@@ -2,6 +2,7 @@
 import type {HeldMail, HeldMailDetail} from '../../shared/held-mail.ts';
 import type {HoldFilter, Page} from '../../shared/hold-filter.ts';
 import type {Reach} from '../../shared/scopes.ts';
+import {type ByteText, byteTextIn, toByteText} from '../services/byte-text.ts';
 import {createReadHeldRows, heldRowOf} from '../services/held-rows.ts';
 import type {LocalHoldQueue} from '../services/ports.ts';
 import type {Database} from '../store/database.ts';
@@ -24,17 +25,19 @@ export const createHeldIndex = ({nodeId, database, find}: Needs): HeldIndex => {
   const isHere = (node: string | undefined) => node === undefined || node === nodeId;
 
   const pageOf = async (filter: HoldFilter, page: Page, reach: Reach) =>
-    isHere(filter.node) ? query.list(filter, reach, page) : {mails: '[]', total: 0};
+    isHere(filter.node) ? query.list(filter, reach, page) : {mails: none, total: 0};
 
   return {
     async list(filter, page, {reach}) {
       const {mails, total} = await pageOf(filter, page, reach);
-      return {mails: read(mails, 0)?.rows ?? (JSON.parse(mails) as HeldMail[]).map(heldRowOf), total};
+      const text = byteTextIn(mails);
+      const rows = text && read(text, 0)?.rows;
+      return {mails: rows ?? (JSON.parse(mails.toString()) as HeldMail[]).map(heldRowOf), total};
     },
 
     async listJson(filter, page, {reach}) {
       const {mails, total} = await pageOf(filter, page, reach);
-      return `{"mails":${mails},"total":${total}}`;
+      return `{"mails":${byteTextIn(mails) ?? toByteText(mails.toString())},"total":${total}}` as ByteText;
     },
 
     async marks(filter, steps, {reach}) {
@@ -67,6 +70,8 @@ export const createHeldIndex = ({nodeId, database, find}: Needs): HeldIndex => {
     },
   };
 };
+
+const none = Buffer.from('[]');
 
 const toDetail = (nodeId: string, mail: StoredHeldMail): HeldMailDetail => ({
   node_id: nodeId,

@@ -3,6 +3,7 @@ import type {Middleware} from 'koa';
 import type {Logger} from 'pino';
 import {failure, type SuccessMessage, success, successJson} from '../../shared/envelope.ts';
 import {Fault} from '../../shared/fault.ts';
+import {type ByteText, bytesOf} from '../services/byte-text.ts';
 import {createRequestIds} from './request-ids.ts';
 import type {Ctx, RequestState} from './state.ts';
 
@@ -12,10 +13,10 @@ export const reply = (ctx: Pick<Ctx, 'status' | 'body'>, data: unknown, message:
 };
 
 /** The same for data that is JSON already. */
-export const replyJson = (ctx: Pick<Ctx, 'status' | 'body' | 'type'>, data: string, message: 'OK' | 'Partial' = 'OK'): void => {
+export const replyJson = (ctx: Pick<Ctx, 'status' | 'body' | 'type'>, data: ByteText, message: 'OK' | 'Partial' = 'OK'): void => {
   ctx.status = 200;
   ctx.type = 'application/json; charset=utf-8';
-  ctx.body = successJson(data, message);
+  ctx.body = bytesOf(successJson(data, message) as ByteText);
 };
 
 /** The nodes whose part is missing from an answer, or who have yet to hear of what was done. */

@@ -1,5 +1,6 @@
 // Answers that many nodes had a part in, and some perhaps had not.
 import {Fault} from '../../shared/fault.ts';
+import type {ByteText} from '../services/byte-text.ts';
 import type {Gathered} from '../services/gather.ts';
 import {nameUnreachable, reply, replyJson} from './answer.ts';
 import type {Ctx} from './state.ts';
@@ -21,7 +22,7 @@ export const replyGathered = (ctx: Ctx, data: unknown, unreachable: string[]): v
 };
 
 /** The same for data that is JSON already. */
-export const replyGatheredJson = (ctx: Ctx, data: string, unreachable: string[]): void => {
+export const replyGatheredJson = (ctx: Ctx, data: ByteText, unreachable: string[]): void => {
   nameUnreachable(ctx, unreachable);
   replyJson(ctx, data, messageFor(unreachable));
 };

@@ -2,6 +2,7 @@
 import type {z} from 'zod';
 import type {Page} from '../../shared/hold-filter.ts';
 import type {Permission} from '../../shared/scopes.ts';
+import type {ByteText} from '../services/byte-text.ts';
 import type {Steps} from '../services/merged-list.ts';
 import type {PeerActors} from '../services/peer-actors.ts';
 import {
@@ -58,7 +59,7 @@ export const routePeerHold =
 interface ListPart<F, P> {
   list(filter: F, page: Page, actor: Actor): Promise<unknown>;
   /** The same as JSON, where that costs less. */
-  listJson?(filter: F, page: Page, actor: Actor): Promise<string>;
+  listJson?(filter: F, page: Page, actor: Actor): Promise<ByteText>;
   marks(filter: F, steps: Steps, actor: Actor): Promise<unknown>;
   rank(filter: F, place: P, actor: Actor): Promise<number>;
 }

@@ -4,31 +4,32 @@
 import {z} from 'zod';
 import {type HeldMail, heldMailSchema} from '../../shared/held-mail.ts';
 import {reasons} from '../../shared/reason.ts';
+import {type ByteText, byteTextIn, toByteText} from './byte-text.ts';
 import type {HeldRow, HeldRows} from './ports.ts';
 
 export const heldRowOf = (mail: HeldMail): HeldRow => ({
   arrived_at: mail.arrived_at,
   node_id: mail.node_id,
   queue_id: mail.queue_id,
-  json: JSON.stringify(mail),
+  json: toByteText(JSON.stringify(mail)),
 });
 
 /** A JSON array of the rows. */
-export const heldRowsJson = (rows: readonly HeldRow[]): string => `[${rows.map(({json}) => json).join(',')}]`;
+export const heldRowsJson = (rows: readonly HeldRow[]): ByteText => `[${rows.map(({json}) => json).join(',')}]` as ByteText;
 
 /** The rows of a JSON array of held mails of `nodeId`, and where the text goes on behind it. Undefined where the form is another. */
-export type ReadHeldRows = (text: string, from: number) => {rows: HeldRow[]; end: number} | undefined;
+export type ReadHeldRows = (text: ByteText, from: number) => {rows: HeldRow[]; end: number} | undefined;
 
 /** An expression keeps its way back for every escape of a text, and the room for that is not endless. */
 const maxTextLength = 4 * 1024 * 1024;
 
 export const createReadHeldRows = (nodeId: string): ReadHeldRows => {
   const row = rowPattern(nodeId);
-  const rowAt = (text: string, at: number): HeldRow | undefined => {
+  const rowAt = (text: ByteText, at: number): HeldRow | undefined => {
     row.lastIndex = at;
     const [json, queue_id, arrived_at] = row.exec(text) ?? [];
     if (json === undefined || queue_id === undefined || arrived_at === undefined) return undefined;
-    return {arrived_at, node_id: nodeId, queue_id, json};
+    return {arrived_at, node_id: nodeId, queue_id, json: json as ByteText};
   };
 
   return (text, from) => {
@@ -54,12 +55,13 @@ export const heldRowsAnswer = (nodeId: string) =>
   });
 
 /** The same, quickly: of a whole envelope in the form in which nodes write it. */
-export const createReadHeldAnswer = (nodeId: string): ((text: string) => HeldRows | undefined) => {
+export const createReadHeldAnswer = (nodeId: string): ((bytes: Buffer) => HeldRows | undefined) => {
   const read = createReadHeldRows(nodeId);
   const [before, behind] = ['{"data":{"mails":', /^,"total":(0|[1-9]\d{0,14})\},"error":null,"message":"OK"\}$/];
-  return text => {
-    const found = text.startsWith(before) ? read(text, before.length) : undefined;
-    const total = found && behind.exec(text.slice(found.end))?.[1];
+  return bytes => {
+    const text = byteTextIn(bytes);
+    const found = text?.startsWith(before) ? read(text, before.length) : undefined;
+    const total = found && behind.exec(text?.slice(found.end) ?? '')?.[1];
     return found && total !== undefined ? {mails: found.rows, total: Number(total)} : undefined;
   };
 };

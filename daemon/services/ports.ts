@@ -6,6 +6,7 @@ import type {ActionOutcome, HeldMail, HeldMailDetail, HoldAction, Summary} from 
 import type {AuditQuery, HoldFilter, Page} from '../../shared/hold-filter.ts';
 import type {HostPort} from '../../shared/host-port.ts';
 import type {Reach, Scope} from '../../shared/scopes.ts';
+import type {ByteText} from './byte-text.ts';
 import type {Envelope, Judgement, MailContent, Ownership, ReceivedMail, Score} from './mail.ts';
 import type {Marks, Steps} from './merged-list.ts';
 
@@ -87,7 +88,7 @@ export type HoldPlace = Pick<HeldMail, 'arrived_at' | 'node_id' | 'queue_id'>;
 
 /** A held mail in a list: where it stands there, and the JSON of the whole. */
 export interface HeldRow extends HoldPlace {
-  json: string;
+  json: ByteText;
 }
 
 export interface HeldRows {
@@ -122,7 +123,7 @@ export interface HoldQueue {
 /** A node's own. */
 export interface LocalHoldQueue extends HoldQueue {
   /** What `list` resolves with, as the JSON that goes to whoever asks. */
-  listJson(filter: HoldFilter, page: Page, actor: Actor): Promise<string>;
+  listJson(filter: HoldFilter, page: Page, actor: Actor): Promise<ByteText>;
 }
 
 /** A place in the audit log of all nodes: by `at` descending, then `node_id`, then `seq` descending. */

@@ -20,8 +20,8 @@ export interface HeldQuery {
 }
 
 export interface ListedPage {
-  /** A JSON array of `HeldMail`, as the database has written it: made there it costs a third. */
-  mails: string;
+  /** A JSON array of `HeldMail` in UTF-8, as the database has written it: made there it costs a third. */
+  mails: Buffer;
   total: number;
 }
 
@@ -145,10 +145,10 @@ const noCount: Condition = {sql: 'SELECT 0', bindings: []};
 /** One statement, so that both are of one moment. */
 const pageAnd = async (read: Prepared, {found, ...page}: PageQuery, counted: Condition): Promise<ListedPage> => {
   const [row] = await read.all<ListedPage>(
-    {sql: `${found?.sql ?? ''} SELECT (${page.sql}) AS mails, (${counted.sql}) AS total`},
+    {sql: `${found?.sql ?? ''} SELECT CAST((${page.sql}) AS BLOB) AS mails, (${counted.sql}) AS total`},
     [...(found?.bindings ?? []), ...page.bindings, ...counted.bindings],
   );
-  return row ?? {mails: '[]', total: 0};
+  return row ?? {mails: Buffer.from('[]'), total: 0};
 };
 
 /** From the index alone; cut off before they are numbered, as a window is computed over all that it is given. */

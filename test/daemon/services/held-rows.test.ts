@@ -1,5 +1,7 @@
+import {isUtf8} from 'node:buffer';
 import test from 'ava';
 import fc from 'fast-check';
+import {bytesOf, toByteText} from '../../../daemon/services/byte-text.ts';
 import {createReadHeldAnswer, createReadHeldRows, heldRowOf, heldRowsAnswer} from '../../../daemon/services/held-rows.ts';
 import type {HeldMail} from '../../../shared/held-mail.ts';
 import {reasons} from '../../../shared/reason.ts';
@@ -18,7 +20,8 @@ const mail: HeldMail = {
 };
 
 const read = createReadHeldRows(mail.node_id);
-const readAnswer = createReadHeldAnswer(mail.node_id);
+const readBytes = createReadHeldAnswer(mail.node_id);
+const readAnswer = (text: string) => readBytes(Buffer.from(text));
 const schema = heldRowsAnswer(mail.node_id);
 
 const envelope = (data: unknown) => JSON.stringify({data, error: null, message: 'OK'});
@@ -59,10 +62,10 @@ test('every list of held mails is read as the schema reads it', t => {
 test('the rows of the database, with escapes and numbers of its own, keep the form they have', t => {
   const row = JSON.stringify(mail).replace('-8.25', '1.0e-07').replace('Straße', String.raw`Stra\u00dfe\/`);
 
-  const found = read(`${'x'.repeat(7)}[${row},${row}] and more`, 7);
+  const found = read(toByteText(`${'x'.repeat(7)}[${row},${row}] and more`), 7);
 
-  t.is(found?.rows[1]?.json, row);
-  t.is(found?.end, 7 + 2 * row.length + 3);
+  t.is(found?.rows[1]?.json, toByteText(row));
+  t.is(found?.end, 7 + 2 * toByteText(row).length + 3);
 });
 
 const broken: [title: string, change: object][] = [
@@ -100,7 +103,9 @@ test('what is written in another way, or says more, is left to the schema, which
   for (const text of [spaced, more, turned]) {
     t.is(readAnswer(text), undefined);
     t.deepEqual(
-      schema.parse((JSON.parse(text) as {data: unknown}).data).mails.map(({json}) => JSON.parse(json) as unknown),
+      schema
+        .parse((JSON.parse(text) as {data: unknown}).data)
+        .mails.map(({json}) => JSON.parse(bytesOf(json).toString()) as unknown),
       [mail],
     );
   }
@@ -125,4 +130,22 @@ test('a text that is nothing but escapes does not break the reading, however lon
 
   t.is(readAnswer(long ?? '')?.mails.length, 1);
   t.is(readAnswer(endless ?? ''), undefined);
+});
+
+test('bytes that are no UTF-8 are left to the schema, which reads them as characters that nobody wrote', t => {
+  const bytes = Buffer.from(answerWith([mail]));
+  const [first, second] = [bytes.indexOf('ß'), bytes.indexOf('ß') + 1];
+
+  for (const [at, byte] of [
+    [first, 0xff],
+    [second, 0x20],
+    [second, 0xc3],
+  ] as const) {
+    const broken = Buffer.from(bytes);
+    broken[at] = byte;
+    t.is(readBytes(broken), undefined);
+    const {data} = JSON.parse(broken.toString()) as {data: unknown};
+    const [{json} = {json: toByteText('')}] = schema.parse(data).mails;
+    t.true(isUtf8(bytesOf(json)));
+  }
 });

@@ -31,7 +31,7 @@ const mailWith = (at: number, second: number): NewHeldMail => ({
   sha256: '',
 });
 
-const parsed = ({mails, total}: ListedPage) => ({mails: JSON.parse(mails) as HeldMail[], total});
+const parsed = ({mails, total}: ListedPage) => ({mails: JSON.parse(mails.toString()) as HeldMail[], total});
 
 const filters: HoldFilter[] = [
   {},

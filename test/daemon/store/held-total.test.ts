@@ -34,7 +34,7 @@ const mail = (n: number): NewHeldMail =>
     arrived_at: new Date(start + n * 20 * 60_000).toISOString(),
   });
 
-const parsed = ({mails, total}: ListedPage) => ({mails: JSON.parse(mails) as HeldMail[], total});
+const parsed = ({mails, total}: ListedPage) => ({mails: JSON.parse(mails.toString()) as HeldMail[], total});
 
 const at = (minutes: number) => new Date(start + minutes * 60_000).toISOString();
 

@@ -50,7 +50,7 @@ test('mail that was held before lists had tables of their own is found, counted 
   const query = createHeldQuery(database, 'alpha');
   const found = async (filter: HoldFilter) => {
     const {mails, total} = await query.list(filter, all, {limit: 100, offset: 0});
-    return [total, ...(JSON.parse(mails) as HeldMail[]).map(({queue_id}) => Number(queue_id.slice(4)))];
+    return [total, ...(JSON.parse(mails.toString()) as HeldMail[]).map(({queue_id}) => Number(queue_id.slice(4)))];
   };
 
   const invoices = await found({subject: 'invoice'});
