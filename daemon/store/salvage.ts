@@ -68,10 +68,16 @@ const walk = async (
     else if (rows.length === 0) return {isEnd: true, last};
     else {
       await take(rows.map(({row_number: _, ...row}) => row));
-      last = Number(rows.at(-1)?.row_number);
+      const next = Number(rows.at(-1)?.row_number);
+      // Where the number of a row is damaged, the order is too, and what comes behind it may be what has been read before.
+      if (!isBeyond(next, last, order)) return {isEnd: false, last};
+      last = next;
     }
   }
 };
+
+const isBeyond = (row: number, last: number | undefined, order: Walk['order']): boolean =>
+  last === undefined || (order === 'asc' ? row > last : row < last);
 
 /** A row that the new table does not take is one that was damaged. */
 const putAll = async (into: Database, rows: Row[], put: (tx: Db, row: Row) => Promise<void>): Promise<number> => {
