@@ -72,11 +72,7 @@ export interface ClientNeeds {
 
 export const createClient = async ({connection, version, log, retry = once}: ClientNeeds): Promise<Client> => {
   const {baseUrl, apiKey, ca, fingerprint} = connection;
-  const {ca: authority} = trusting(ca);
-  const trust = {
-    ...(authority !== undefined && {ca: authority}),
-    ...(fingerprint !== undefined && {allowPartialTrustChain: true}),
-  };
+  const trust = {...trusting(ca), ...(fingerprint !== undefined && {allowPartialTrustChain: true})};
   const headers = {
     'user-agent': `mfctl/${version}`,
     accept: 'application/json, */*',
@@ -93,7 +89,7 @@ export const createClient = async ({connection, version, log, retry = once}: Cli
       throwHttpErrors: false,
       timeout: {lookup: 5000, connect: 5000, secureConnect: 10_000, response: 90_000, socket: 90_000},
       headers,
-      https: {...(authority !== undefined && {certificateAuthority: authority})},
+      https: {...(trust.ca !== undefined && {certificateAuthority: trust.ca})},
       ...(fingerprint !== undefined && (await pinning(fingerprint))),
     });
   };

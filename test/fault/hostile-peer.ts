@@ -144,8 +144,9 @@ const createGoodCaller = async (alpha: ClusterNode, queueId: string) => {
  */
 const damages = async (alpha: ClusterNode): Promise<string[]> => {
   const {peers} = await alpha.status();
-  const ids = peers.map(({node_id}) => node_id).filter(id => !joinedNodes.includes(id));
-  return ids.sort().join(' ') === 'alpha beta' ? [] : [`the cluster consists of ${peers.map(({node_id}) => node_id).join(' ')}`];
+  const ids = peers.map(({node_id}) => node_id).sort();
+  const members = ids.filter(id => !joinedNodes.includes(id)).join(' ');
+  return members === 'alpha beta' ? [] : [`the cluster consists of ${ids.join(' ')}`];
 };
 
 const createCaller = async (teardown: (close: () => void) => void, target: ClusterNode, own: Credentials) => {

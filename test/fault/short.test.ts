@@ -15,6 +15,7 @@ for (const fault of faults)
       t.pass();
       return;
     }
+
     const report = await runFault(fault, {seed, rounds: fault.shortRounds, isShort: true, say: () => {}});
 
     t.log(
