@@ -75,7 +75,7 @@ withDpkg(titleOf('the package is installed, makes a node that runs, and is remov
   if (isInstalled('man')) await system.insist('man -w mfctl && man -w mfd && man -w mfd.yaml');
   if (isInstalled('systemd-analyze')) t.is(await system.insist('systemd-analyze verify mfd.service mfd-postfix.socket 2>&1'), '');
 
-  await system.insist('mfd init --data /var/lib/mfd "$@"', ...freeListens);
+  await system.insist('mfd init --data /var/lib/mfd "$@"', ...(await freeListens()));
   const unit = await startUnit(system);
   t.regex(String(await unit.ready()), /^mfd ready node=/);
   t.like(JSON.parse(await system.insist('mfctl whoami -o json')), {name: 'admin', scope: 'full-admin'});

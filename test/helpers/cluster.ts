@@ -3,14 +3,13 @@ import {join} from 'node:path';
 import type {AuditEntry} from '../../shared/audit-entry.ts';
 import type {ClusterStatus} from '../../shared/cluster-status.ts';
 import type {Domain} from '../../shared/domain.ts';
-import {formatHostPort, parseHostPort} from '../../shared/host-port.ts';
+import {parseHostPort} from '../../shared/host-port.ts';
 import {type ApiNode, createApiNode} from './checked-node.ts';
 import {type Lines, startLines} from './cluster-lines.ts';
 import type {Owner} from './daemon.ts';
 import {eventually} from './eventually.ts';
 import {addToConfig, makeNode, type NodeReport, nodeFolder, openNode} from './node.ts';
 import {mfctlFile, run} from './program.ts';
-import {closedPort} from './scripted-server.ts';
 import {type SmtpSink, startSmtpSink} from './smtp-sink.ts';
 import type {ProxyMode} from './tcp-proxy.ts';
 
@@ -77,7 +76,7 @@ export const startCluster = async <Name extends string = ThreeNodes>(
     const {root, xdgConfigHome} = await nodeFolder(owner, options.folder);
     const env = {XDG_CONFIG_HOME: xdgConfigHome, ...options.env?.[name]};
     const {config} = options;
-    let report = await foundOrJoin(runningOf(members)[0], ['--data', join(root, 'data'), '--node-id', name], env);
+    const report = await foundOrJoin(runningOf(members)[0], ['--data', join(root, 'data'), '--node-id', name], env);
     await addToConfig(report.data, {
       ...config,
       cluster: {
@@ -88,22 +87,12 @@ export const startCluster = async <Name extends string = ThreeNodes>(
       smtp: {reverse_lookup: false, ...config?.smtp},
     });
     await addToConfig(report.data, options.configOf?.[name] ?? {});
-    for (let attempts = 3; ; attempts -= 1) {
-      addresses.set(name, report.cluster_url);
-      const node = createApiNode(
-        await openNode(owner, {report, xdgConfigHome, env, ...(options.program && {program: options.program})}),
-        sink,
-      );
-      try {
-        await node.start();
-        const member = createClusterNode(node);
-        members.set(name, member);
-        return member;
-      } catch (error) {
-        if (attempts === 1 || !node.log().includes('is in use')) throw error;
-        report = await moveAway(report);
-      }
-    }
+    addresses.set(name, report.cluster_url);
+    const node = await openNode(owner, {report, xdgConfigHome, env, ...(options.program && {program: options.program})});
+    await node.start();
+    const member = createClusterNode(createApiNode(node, sink));
+    members.set(name, member);
+    return member;
   };
 
   for (const name of names) await addNode(name);
@@ -132,15 +121,6 @@ const foundOrJoin = async (
   const joined = await makeNode(['join', json.data.token, ...args], {env});
   // The keys of the cluster are good on every node; a node that joins makes none of its own.
   return {...joined, api_key: founder.api_key};
-};
-
-/** Another program has taken one of the ports since they were chosen. */
-const moveAway = async (report: NodeReport): Promise<NodeReport> => {
-  const ports = await Promise.all([1, 2, 3, 4].map(closedPort));
-  const [api, cluster, metrics, smtp] = ports.map(formatHostPort) as [string, string, string, string];
-  const listens = Object.entries({api, cluster, metrics, smtp}).map(([section, listen]) => [section, {listen}]);
-  await addToConfig(report.data, Object.fromEntries(listens));
-  return {...report, api_url: `https://${api}`, cluster_url: `https://${cluster}`, metrics_url: `http://${metrics}`, smtp};
 };
 
 const createClusterNode = (node: ApiNode): ClusterNode => {

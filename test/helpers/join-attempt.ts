@@ -23,7 +23,7 @@ export const attemptJoin = async (
   t.teardown(async () => rm(root, {recursive: true, force: true}));
   const data = join(root, 'data');
   const args = [
-    ...['join', '-', '--data', data, '--json', ...freeListens],
+    ...['join', '-', '--data', data, '--json', ...(await freeListens())],
     ...(options.nodeId === undefined ? [] : ['--node-id', options.nodeId]),
   ];
   const ran = await run(mfdFile, [...args, ...(options.args ?? [])], {

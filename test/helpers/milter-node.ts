@@ -3,8 +3,8 @@ import {join} from 'node:path';
 import type {Owner} from './daemon.ts';
 import {eventually} from './eventually.ts';
 import {type MailNode, type MailNodeOptions, type Sending, startMailNode} from './mail-node.ts';
+import {freePort} from './ports.ts';
 import {type PrivatePostfix, startPostfix} from './postfix.ts';
-import {closedPort} from './scripted-server.ts';
 import {type Reply, sendMail} from './smtp-client.ts';
 import type {SinkMail} from './smtp-sink.ts';
 import {makeSocketFolder} from './socket-folder.ts';
@@ -31,9 +31,7 @@ export interface MilterNodeOptions extends MailNodeOptions {
 export const startMilterNode = async (t: Owner, options: MilterNodeOptions = {}): Promise<MilterNode> => {
   const {settings, isOverTcp, ...mailOptions} = options;
   const postfix = await startPostfix(t, {isStarted: false});
-  const listen = isOverTcp
-    ? `127.0.0.1:${(await closedPort()).port}`
-    : `unix:${join(await makeSocketFolder(postfix), 'milter.sock')}`;
+  const listen = isOverTcp ? `127.0.0.1:${await freePort()}` : `unix:${join(await makeSocketFolder(postfix), 'milter.sock')}`;
   const config = {
     ...mailOptions.config,
     postfix: {milter_listen: listen, config_dir: postfix.configDir, reconcile_interval: 0.3},

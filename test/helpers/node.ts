@@ -1,11 +1,12 @@
 // A real node for tests: the built programs as child processes, on free ports, in a folder that goes away.
-import {mkdtemp, readdir, readFile, rm, writeFile} from 'node:fs/promises';
+import {mkdtemp, readFile, rm, writeFile} from 'node:fs/promises';
 import {Agent} from 'node:https';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {parse, stringify} from 'yaml';
 import {type ApiAnswer, type ApiRequest, callApi} from './api-call.ts';
 import {type Daemon, type Owner, startDaemon} from './daemon.ts';
+import {freePort} from './ports.ts';
 import {mfctlFile, mfdFile, type Ran, type RunOptions, run} from './program.ts';
 
 export type {ApiAnswer, ApiRequest} from './api-call.ts';
@@ -54,29 +55,22 @@ export type NodeReport = Pick<
 >;
 
 /** Options of `mfd init` for ports that are free. */
-export const freeListens = ['--api-listen', '--cluster-listen', '--metrics-listen', '--smtp-listen'].flatMap(option => [
-  option,
-  '127.0.0.1:0',
-]);
+export const freeListens = async (): Promise<string[]> => {
+  const options: string[] = [];
+  for (const option of ['--api-listen', '--cluster-listen', '--metrics-listen', '--smtp-listen'])
+    options.push(option, `127.0.0.1:${await freePort()}`);
+  return options;
+};
 
 export const startNode = async (owner: Owner, options: NodeOptions = {}): Promise<TestNode> => {
   const {root, xdgConfigHome} = await nodeFolder(owner);
   const data = options.data ?? join(root, 'data');
   const env = {XDG_CONFIG_HOME: xdgConfigHome, ...options.env};
-
-  // The ports were free when init chose them; another node that starts at this moment may have taken one since.
-  for (let attempts = 3; ; attempts -= 1) {
-    const report = await makeNode(['init', '--data', data], {env});
-    if (options.config) await addToConfig(data, options.config);
-    const node = await openNode(owner, {report, xdgConfigHome, env, ...(options.program && {program: options.program})});
-    try {
-      await node.start();
-      return node;
-    } catch (error) {
-      if (attempts === 1 || !node.log().includes('is in use')) throw error;
-      for (const name of await readdir(data)) await rm(join(data, name), {recursive: true});
-    }
-  }
+  const report = await makeNode(['init', '--data', data], {env});
+  if (options.config) await addToConfig(data, options.config);
+  const node = await openNode(owner, {report, xdgConfigHome, env, ...(options.program && {program: options.program})});
+  await node.start();
+  return node;
 };
 
 /** A folder for one node, which goes away, and the mfctl configuration of whoever made the node. */
@@ -88,7 +82,7 @@ export const nodeFolder = async (owner: Owner, parent = tmpdir()): Promise<{root
 
 /** `mfd init` or `mfd join` with ports that are free. */
 export const makeNode = async (args: string[], {env}: {env: Record<string, string>}): Promise<NodeReport> => {
-  const {code, stdout, stderr} = await run(mfdFile, [...args, '--json', ...freeListens], {env});
+  const {code, stdout, stderr} = await run(mfdFile, [...args, '--json', ...(await freeListens())], {env});
   if (code !== 0) throw new Error(`mfd ${args[0]} failed: ${stderr}`);
   return JSON.parse(stdout) as NodeReport;
 };

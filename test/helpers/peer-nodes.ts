@@ -18,6 +18,7 @@ import type {StoredApiKey} from '../../daemon/store/api-key.ts';
 import type {Domain} from '../../shared/domain.ts';
 import type {Teardown} from './database.ts';
 import {type TestQueue, testQueue} from './hold-queue.ts';
+import {freePort} from './ports.ts';
 
 export interface PeerNode extends TestQueue {
   nodeId: string;
@@ -76,14 +77,13 @@ const startPeerNode = async (
     log: pino({level: 'silent'}),
   });
   let listener: Listener | undefined;
-  let port = 0;
+  const port = await freePort();
   const start = async () => {
     listener = await listenMutualTls(
       {host: '127.0.0.1', port},
       {...own, admits: () => true, mayHearWhy: () => false},
       api.callback(),
     );
-    ({port} = listener.address);
   };
   const stop = async () => listener?.stop(0);
   await start();

@@ -5,7 +5,7 @@ import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {promisify} from 'node:util';
 import type {Owner} from './daemon.ts';
-import {closedPort} from './scripted-server.ts';
+import {freePort} from './ports.ts';
 
 const runFile = promisify(execFile);
 
@@ -55,7 +55,7 @@ export const startPostfix = async (
   // Postfix gives up root and must still get in.
   await chmod(root, 0o755);
   const [configDir, queueDir, dataDir] = ['conf', 'queue', 'data'].map(name => join(root, name)) as [string, string, string];
-  const {port} = await closedPort();
+  const port = await freePort();
   for (const dir of [configDir, queueDir, dataDir]) await mkdir(dir, {mode: 0o755});
   const {uid, gid} = await userIds('postfix');
   await chown(dataDir, uid, gid);

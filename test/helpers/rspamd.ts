@@ -2,13 +2,13 @@
 import {type ChildProcess, spawn, spawnSync} from 'node:child_process';
 import {randomUUID} from 'node:crypto';
 import {chmod, copyFile, mkdir, mkdtemp, readdir, rename, rm, writeFile} from 'node:fs/promises';
-import {createServer} from 'node:net';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {setTimeout as sleep} from 'node:timers/promises';
 import {fileURLToPath} from 'node:url';
 import type {Owner} from './daemon.ts';
 import {type KnownNames, startDnsStub} from './dns-stub.ts';
+import {freePort} from './ports.ts';
 
 export const isRspamdInstalled = (): boolean => spawnSync('rspamd', ['--version']).status === 0;
 
@@ -132,15 +132,6 @@ statfile { symbol = "BAYES_SPAM"; spam = true; path = "\${DBDIR}/spam.sqlite"; }
 `;
 /** Merged from a file of its own: a second `dns` section in one file is not looked at, and the machine's name server asked. */
 const dnsOptions = (dnsPort: number): string => `dns { nameserver = ["127.0.0.1:${dnsPort}"]; timeout = 1s; retransmits = 1; }\n`;
-
-const freePort = async (): Promise<number> => {
-  const server = createServer();
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
-  const address = server.address();
-  await new Promise(resolve => server.close(resolve));
-  if (address === null || typeof address === 'string') throw new Error('no port');
-  return address.port;
-};
 
 /** What Rspamd has compiled of its patterns, which takes seconds at each first start. The files are named after what is in them. */
 const compiled = fileURLToPath(new URL('../../node_modules/.cache/mfd-rspamd', import.meta.url));

@@ -1,5 +1,4 @@
 // An SMTP server that says exactly what a test tells it to, for what no proper server would say.
-import {randomInt} from 'node:crypto';
 import {once} from 'node:events';
 import {type AddressInfo, createServer, type Socket} from 'node:net';
 import type {HostPort} from '../../shared/host-port.ts';
@@ -51,16 +50,4 @@ export const startScriptedServer = async (
     server.close();
   });
   return {server: {host: '127.0.0.1', port: (server.address() as AddressInfo).port}, lines};
-};
-
-/** A port of this machine nobody listens on, nor will by chance: the system gives out none below 32768. */
-export const closedPort = async (): Promise<HostPort> => {
-  for (;;) {
-    const port = randomInt(10_000, 32_768);
-    const server = createServer();
-    const isFree = await new Promise<boolean>(resolve => {
-      server.once('error', () => resolve(false)).listen(port, '127.0.0.1', () => server.close(() => resolve(true)));
-    });
-    if (isFree) return {host: '127.0.0.1', port};
-  }
 };

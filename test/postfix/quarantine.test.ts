@@ -3,10 +3,10 @@ import test, {type ExecutionContext} from 'ava';
 import {formatHostPort} from '../../shared/host-port.ts';
 import {eventually} from '../helpers/eventually.ts';
 import {type MilterNodeOptions, startMilterNode} from '../helpers/milter-node.ts';
+import {closedPort} from '../helpers/ports.ts';
 import {postfixMissing} from '../helpers/postfix.ts';
 import {sample} from '../helpers/received-mail.ts';
 import {isRspamdInstalled, startRspamd} from '../helpers/rspamd.ts';
-import {closedPort} from '../helpers/scripted-server.ts';
 
 const missing = postfixMissing() ?? (isRspamdInstalled() ? undefined : 'Rspamd is not installed');
 const ifBoth = missing === undefined ? test.serial : test.serial.skip;

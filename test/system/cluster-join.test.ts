@@ -158,7 +158,7 @@ test.serial('what cannot be done is found before the cluster is asked, and what 
   await mkdir(provisioned.data);
   const own = 'fqdn: mx2.example.com\nlog: {level: warn}\n';
   await writeFile(join(provisioned.data, 'mfd.yaml'), own);
-  const twice = await run(mfdFile, ['join', '-', '--data', provisioned.data, ...freeListens], {input: token});
+  const twice = await run(mfdFile, ['join', '-', '--data', provisioned.data, ...(await freeListens())], {input: token});
   await node.stop();
 
   const away = await run(mfdFile, ['join', '-', '--data', provisioned.data], {input: token});

@@ -2,7 +2,7 @@ import test from 'ava';
 import {startCluster} from '../helpers/cluster.ts';
 import {eventually} from '../helpers/eventually.ts';
 import {addToConfig} from '../helpers/node.ts';
-import {closedPort} from '../helpers/scripted-server.ts';
+import {freePort} from '../helpers/ports.ts';
 
 test('two nodes that moved while both were away find each other by way of a third', async t => {
   const {nodes, converged} = await startCluster(t, {isProxied: false});
@@ -10,8 +10,7 @@ test('two nodes that moved while both were away find each other by way of a thir
   await converged();
   await Promise.all([beta.stop(), gamma.stop()]);
   for (const {data} of [beta, gamma]) {
-    const {port} = await closedPort();
-    await addToConfig(data, {cluster: {listen: `127.0.0.1:${port}`}});
+    await addToConfig(data, {cluster: {listen: `127.0.0.1:${await freePort()}`}});
   }
 
   await Promise.all([beta.start(), gamma.start()]);

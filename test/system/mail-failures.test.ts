@@ -7,7 +7,8 @@ import {outputFormats} from '../../cli/output/printer.ts';
 import {formatHostPort} from '../../shared/host-port.ts';
 import {testFolder} from '../helpers/database.ts';
 import {eventually, type Held, holdAll, type MailNode, relayAll, splitTrace, startMailNode} from '../helpers/mail-node.ts';
-import {closedPort, politeScript, startScriptedServer} from '../helpers/scripted-server.ts';
+import {closedPort} from '../helpers/ports.ts';
+import {politeScript, startScriptedServer} from '../helpers/scripted-server.ts';
 import {connect, type Reply} from '../helpers/smtp-client.ts';
 import type {SinkBehaviour} from '../helpers/smtp-sink.ts';
 

@@ -3,7 +3,7 @@ import test from 'ava';
 import {dkimVerify} from 'mailauth/lib/dkim/verify.js';
 import {formatHostPort} from '../../shared/host-port.ts';
 import {holdAll, type MailNode, type MailNodeOptions, relayAll, startMailNode} from '../helpers/mail-node.ts';
-import {closedPort} from '../helpers/scripted-server.ts';
+import {closedPort} from '../helpers/ports.ts';
 import {connect, type Reply, type SmtpClient} from '../helpers/smtp-client.ts';
 import {startSmtpSink} from '../helpers/smtp-sink.ts';
 

@@ -7,8 +7,8 @@ import {formatHostPort} from '../../shared/host-port.ts';
 import {eventually, type Held, holdAll, type MailNode, onTheWire, startMailNode} from '../helpers/mail-node.ts';
 import {startMute} from '../helpers/mute-server.ts';
 import {addToConfig} from '../helpers/node.ts';
+import {closedPort} from '../helpers/ports.ts';
 import {isRspamdInstalled, startTeachableRspamd} from '../helpers/rspamd.ts';
-import {closedPort} from '../helpers/scripted-server.ts';
 
 const sample = async (name: string) => onTheWire(await readFile(new URL(`../samples/${name}`, import.meta.url)));
 

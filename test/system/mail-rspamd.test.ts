@@ -4,8 +4,8 @@ import test from 'ava';
 import {formatHostPort} from '../../shared/host-port.ts';
 import {onTheWire, splitTrace, startMailNode} from '../helpers/mail-node.ts';
 import {startMute} from '../helpers/mute-server.ts';
+import {closedPort} from '../helpers/ports.ts';
 import {demandingRules, isRspamdInstalled, startRspamd} from '../helpers/rspamd.ts';
-import {closedPort} from '../helpers/scripted-server.ts';
 
 const sample = (name: string) => onTheWire(readFileSync(new URL(`../samples/${name}`, import.meta.url)));
 const withRspamd = isRspamdInstalled() ? test.serial : test.serial.skip;

@@ -8,7 +8,7 @@ import {testString} from '../../daemon/mail/content-check.ts';
 import {startDaemon} from '../helpers/daemon.ts';
 import {startMailNode} from '../helpers/mail-node.ts';
 import {connectPeer, replyText} from '../helpers/milter.ts';
-import {closedPort} from '../helpers/scripted-server.ts';
+import {closedPort} from '../helpers/ports.ts';
 
 const emptyFolder = async (t: ExecutionContext): Promise<string> => {
   const folder = await mkdtemp(join(tmpdir(), 'mfd-milter-'));

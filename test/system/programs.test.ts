@@ -10,21 +10,21 @@ import test, {type ExecutionContext} from 'ava';
 import {parse, stringify} from 'yaml';
 import {startDaemon} from '../helpers/daemon.ts';
 import {testFolder} from '../helpers/database.ts';
-import {mfctlFile, mfdFile, run, startNode, type TestNode} from '../helpers/node.ts';
-import {closedPort} from '../helpers/scripted-server.ts';
+import {freeListens, mfctlFile, mfdFile, run, startNode, type TestNode} from '../helpers/node.ts';
+import {freePort} from '../helpers/ports.ts';
 import {connect, sendMail} from '../helpers/smtp-client.ts';
 import {startSmtpSink} from '../helpers/smtp-sink.ts';
 
-const anywhere = ['--api-listen', '--cluster-listen', '--metrics-listen', '--smtp-listen'].flatMap(option => [
+const anyPort = ['--api-listen', '--cluster-listen', '--metrics-listen', '--smtp-listen'].flatMap(option => [
   option,
   '127.0.0.1:0',
 ]);
-const anywhereEnv = Object.fromEntries(
+const anyPortEnv = Object.fromEntries(
   ['API', 'CLUSTER', 'METRICS', 'SMTP'].map(section => [`MFD_${section}_LISTEN`, '127.0.0.1:0']),
 );
 
-const init = async (data: string, home: string, extra: string[] = []) =>
-  run(mfdFile, ['init', '--data', data, '--json', ...anywhere, ...extra], {env: {XDG_CONFIG_HOME: home}});
+const init = async (data: string, home: string, options?: string[]) =>
+  run(mfdFile, ['init', '--data', data, '--json', ...(options ?? (await freeListens()))], {env: {XDG_CONFIG_HOME: home}});
 
 const arrangeFolder = async (t: ExecutionContext) => {
   const root = await testFolder(t);
@@ -57,10 +57,10 @@ const everythingIn = async (folder: string): Promise<string> => {
 
 const isOneLine = (text: string) => text.split('\n').length === 2 && text.endsWith('\n') && !/^ +at /m.test(text);
 
-test('init prints one JSON object, and what it says is so', async t => {
+test('init prints one JSON object, and what it says is so, with ports in place of port 0', async t => {
   const {data, home} = await arrangeFolder(t);
 
-  const {code, stdout, stderr} = await init(data, home, ['--node-id', 'alpha', '--fqdn', 'mx1.example.com']);
+  const {code, stdout, stderr} = await init(data, home, ['--node-id', 'alpha', '--fqdn', 'mx1.example.com', ...anyPort]);
 
   const report = JSON.parse(stdout);
   t.is(code, 0);
@@ -113,11 +113,11 @@ test('init refuses a folder that holds a node, and changes nothing', async t => 
 
 test('a configuration that was there first is kept, and init and start make the node it describes', async t => {
   const {data, home, root} = await arrangeFolder(t);
-  const [port, metrics] = [await closedPort(), await closedPort()];
+  const [api, cluster, metrics] = [await freePort(), await freePort(), await freePort()];
   const own = `fqdn: mx3.example.com
-api: {listen: "127.0.0.1:${port.port}"}
-cluster: {listen: "127.0.0.1:${(await closedPort()).port}"}
-metrics: {listen: "127.0.0.1:${metrics.port}"}
+api: {listen: "127.0.0.1:${api}"}
+cluster: {listen: "127.0.0.1:${cluster}"}
+metrics: {listen: "127.0.0.1:${metrics}"}
 smtp: {listen: 127.0.0.1:0, max_size: 1M}
 `;
   const other = join(root, 'other');
@@ -135,10 +135,10 @@ smtp: {listen: 127.0.0.1:0, max_size: 1M}
   t.is(contradicted.code, 1);
   t.regex(contradicted.stderr, /mfd\.yaml is there already/);
   t.is(made.code, 0, made.stderr);
-  t.is(JSON.parse(made.stdout).api_url, `https://127.0.0.1:${port.port}`);
+  t.is(JSON.parse(made.stdout).api_url, `https://127.0.0.1:${api}`);
   t.is(await readFile(join(data, 'mfd.yaml'), 'utf8'), own);
   t.is(await readFile(join(other, 'mfd.yaml'), 'utf8'), own);
-  t.true(line.includes(`api=https://127.0.0.1:${port.port} `), line);
+  t.true(line.includes(`api=https://127.0.0.1:${api} `), line);
   t.regex(daemon.stdout(), /API key +mfk_/);
 });
 
@@ -179,7 +179,7 @@ test('init refuses a folder that holds anything else, and options it cannot use,
 
 test('start on a folder that is not there makes a node, shows its key, and is ready', async t => {
   const {data, home} = await arrangeFolder(t);
-  const daemon = startDaemon(t, data, {XDG_CONFIG_HOME: home, ...anywhereEnv, MFD_FQDN: 'mx7.example.com'});
+  const daemon = startDaemon(t, data, {XDG_CONFIG_HOME: home, ...anyPortEnv, MFD_FQDN: 'mx7.example.com'});
 
   const line = await daemon.ready;
 
@@ -297,7 +297,7 @@ test('a node whose spool is not mounted does not take its mails for lost', async
 
 test('a node that is made by being started keeps the ports it prints, also where the environment says port 0', async t => {
   const {data, home} = await arrangeFolder(t);
-  const daemon = startDaemon(t, data, {XDG_CONFIG_HOME: home, ...anywhereEnv});
+  const daemon = startDaemon(t, data, {XDG_CONFIG_HOME: home, ...anyPortEnv});
 
   const line = await daemon.ready;
   const whoami = await run(mfctlFile, ['whoami', '-o', 'json'], {env: {XDG_CONFIG_HOME: home}});

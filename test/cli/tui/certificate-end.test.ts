@@ -4,7 +4,7 @@ import test, {type ExecutionContext} from 'ava';
 import {readCertificateEnd} from '../../../cli/tui/cluster/certificate-end.ts';
 import {formatHostPort} from '../../../shared/host-port.ts';
 import {selfSigned} from '../../helpers/certificate.ts';
-import {closedPort} from '../../helpers/scripted-server.ts';
+import {closedPort} from '../../helpers/ports.ts';
 
 const listen = async (t: ExecutionContext) => {
   const {key, cert} = await selfSigned('localhost');

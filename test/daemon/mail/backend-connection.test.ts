@@ -4,7 +4,8 @@ import {createAuthority, issueLeaf} from '../../../daemon/cluster/certificates.t
 import {type BackendTimeouts, connectBackend, defaultBackendTimeouts} from '../../../daemon/mail/backend-connection.ts';
 import type {Route} from '../../../daemon/services/ports.ts';
 import type {HostPort} from '../../../shared/host-port.ts';
-import {closedPort, startScriptedServer} from '../../helpers/scripted-server.ts';
+import {closedPort} from '../../helpers/ports.ts';
+import {startScriptedServer} from '../../helpers/scripted-server.ts';
 import {startSmtpSink} from '../../helpers/smtp-sink.ts';
 
 interface Options {

@@ -1,8 +1,9 @@
 import test, {type ExecutionContext} from 'ava';
 import {type BackendPoolNeeds, createBackendPool} from '../../../daemon/mail/backend-pool.ts';
 import {eventually} from '../../helpers/eventually.ts';
+import {closedPort} from '../../helpers/ports.ts';
 import {contentOf} from '../../helpers/received-mail.ts';
-import {closedPort, startScriptedServer} from '../../helpers/scripted-server.ts';
+import {startScriptedServer} from '../../helpers/scripted-server.ts';
 import {startSmtpSink} from '../../helpers/smtp-sink.ts';
 
 const openPool = (t: ExecutionContext, needs: Partial<BackendPoolNeeds> = {}) => {

@@ -2,8 +2,8 @@ import test, {type ExecutionContext} from 'ava';
 import {createBackendPool} from '../../../daemon/mail/backend-pool.ts';
 import {createDeliver, type DeliverNeeds} from '../../../daemon/mail/deliver.ts';
 import type {Domain} from '../../../shared/domain.ts';
+import {closedPort} from '../../helpers/ports.ts';
 import {contentOf} from '../../helpers/received-mail.ts';
-import {closedPort} from '../../helpers/scripted-server.ts';
 import {startSmtpSink} from '../../helpers/smtp-sink.ts';
 
 const openDeliver = (t: ExecutionContext, sign?: DeliverNeeds['sign']) => {

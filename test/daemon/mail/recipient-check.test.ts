@@ -1,7 +1,7 @@
 import test, {type ExecutionContext} from 'ava';
 import {createBackendPool} from '../../../daemon/mail/backend-pool.ts';
 import {createRecipientCheck} from '../../../daemon/mail/recipient-check.ts';
-import {closedPort} from '../../helpers/scripted-server.ts';
+import {closedPort} from '../../helpers/ports.ts';
 import {type SinkOptions, startSmtpSink} from '../../helpers/smtp-sink.ts';
 
 const start = async (t: ExecutionContext, options: SinkOptions & {maxRemembered?: number; deadlineMs?: number} = {}) => {

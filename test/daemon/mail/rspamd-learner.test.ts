@@ -4,9 +4,9 @@ import test, {type ExecutionContext} from 'ava';
 import {createRspamdLearner, type RspamdLearnerOptions} from '../../../daemon/mail/rspamd-learner.ts';
 import type {Classifier, Lesson} from '../../../daemon/services/ports.ts';
 import {Fault} from '../../../shared/fault.ts';
+import {closedPort} from '../../helpers/ports.ts';
 import {contentOf, sample} from '../../helpers/received-mail.ts';
 import {isRspamdInstalled, startTeachableRspamd} from '../../helpers/rspamd.ts';
-import {closedPort} from '../../helpers/scripted-server.ts';
 
 interface Asked {
   url: string | undefined;

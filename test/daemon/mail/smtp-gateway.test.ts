@@ -2,7 +2,8 @@ import test, {type ExecutionContext} from 'ava';
 import {Fault} from '../../../shared/fault.ts';
 import {selfSigned} from '../../helpers/certificate.ts';
 import {judgement, startTestGateway, type TestGatewayOptions} from '../../helpers/gateway.ts';
-import {closedPort, startScriptedServer} from '../../helpers/scripted-server.ts';
+import {closedPort} from '../../helpers/ports.ts';
+import {startScriptedServer} from '../../helpers/scripted-server.ts';
 import {connect, sendMail} from '../../helpers/smtp-client.ts';
 import {startSmtpSink} from '../../helpers/smtp-sink.ts';
 
