@@ -96,7 +96,7 @@ interface Rates {
 /** How ours relates to the anchor, in mails a second, both in turn. */
 const compare = async ({context}: Stage, row: string, rates: Rates): Promise<void> => {
   if (!context.isWanted(row)) return;
-  const measured = await alternate({...rates}, {rounds: context.isQuick ? 2 : 4});
+  const measured = await alternate({...rates}, {rounds: context.isQuick ? 2 : 4, warmUps: context.isQuick ? 1 : 2});
   const [own, anchor] = [quantilesOf(measured.own).p50, quantilesOf(measured.anchor).p50];
   context.report(row, {value: own / anchor, own: perSecond(own), anchor: perSecond(anchor)});
 };
