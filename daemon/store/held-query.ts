@@ -5,7 +5,7 @@ import type {Reason} from '../../shared/reason.ts';
 import type {Reach} from '../../shared/scopes.ts';
 import type {Database} from './database.ts';
 import {isCounted, totalOf} from './held-count.ts';
-import {type Condition, createSearchFor, type HeldSearch, heldCondition} from './held-search.ts';
+import {type Condition, createHeldSearches, type HeldSearch, heldCondition, onlySubjectOf} from './held-search.ts';
 import {createHeldTotals} from './held-total.ts';
 import type {Prepared} from './prepared.ts';
 
@@ -43,13 +43,15 @@ export interface HeldGroup {
 /** `nodeId` is the node of all mails here. */
 export const createHeldQuery = ({prepared: {read}}: Pick<Database, 'prepared'>, nodeId: string): HeldQuery => {
   const totals = createHeldTotals(read);
-  const searchFor = createSearchFor(read);
+  const searches = createHeldSearches(read);
 
   return {
     async list(filter, reach, page) {
-      const search = await searchFor(filter, reach);
+      const subject = onlySubjectOf(filter, reach);
+      const listed = subject !== undefined && (await searches.amongFew<ListedPage>(subject, pageOfMatching(nodeId, page)));
+      if (listed) return listed;
+      const search = await searches.of(filter, reach);
       if (isCounted(filter)) return pageAnd(read, pageOf(nodeId, search, page), totalOf(filter, reach));
-      if (search.newest) return pageAnd(read, ...newestOf(nodeId, {...search, newest: search.newest}, page));
       if (search.candidates !== undefined) return pageAnd(read, pageOfFew(nodeId, search, page), foundCount);
       const [{mails}, total] = await Promise.all([
         pageAnd(read, pageOf(nodeId, {...search, isWalked: true}, page), noCount),
@@ -59,13 +61,13 @@ export const createHeldQuery = ({prepared: {read}}: Pick<Database, 'prepared'>, 
     },
 
     async marks(filter, reach, steps) {
-      const search = await searchFor(filter, reach);
+      const search = await searches.of(filter, reach);
       const [marks, total] = await Promise.all([readMarks(read, walked(search), steps), totals.of(search)]);
       return {marks, total};
     },
 
     async rank(filter, reach, {arrived_at, among}) {
-      const search = await searchFor(filter, reach);
+      const search = await searches.of(filter, reach);
       const later = totals.of(narrowedTo(search, {since: among === 'all' ? arrived_at : justAfter(arrived_at)}));
       if (typeof among !== 'object') return later;
       const {sql, bindings} = heldCondition(search);
@@ -76,7 +78,7 @@ export const createHeldQuery = ({prepared: {read}}: Pick<Database, 'prepared'>, 
       return (await later) + ((await same)[0]?.count ?? 0);
     },
 
-    groups: async (filter, reach) => readGroups(read, await searchFor(filter, reach)),
+    groups: async (filter, reach) => readGroups(read, await searches.of(filter, reach)),
   };
 };
 
@@ -115,13 +117,13 @@ const pageOf = (nodeId: string, search: HeldSearch, {limit, offset}: Page): Page
 };
 
 /** Only what is in the page is looked up. */
-const newestOf = (
-  nodeId: string,
-  {newest, ...search}: HeldSearch & {newest: string[]},
-  {limit, offset}: Page,
-): [PageQuery, Condition] => {
-  const candidates = JSON.stringify(newest.slice(offset, offset + limit));
-  return [pageOf(nodeId, {...search, candidates}, {limit, offset: 0}), {sql: 'SELECT ?', bindings: [newest.length]}];
+const pageOfMatching = (nodeId: string, {limit, offset}: Page): Condition => {
+  const order = 'ORDER BY arrived_at DESC, queue_id';
+  const inPage = `is_held AND queue_id IN (SELECT queue_id FROM matching ${order} LIMIT ? OFFSET ?) ${order}`;
+  return {
+    sql: `CAST((${entriesOf(inPage)}) AS BLOB) AS mails, (SELECT count(*) FROM matching) AS total`,
+    bindings: [nodeId, limit, offset],
+  };
 };
 
 /** All that match are looked up anyway, once for the page and the count. */

@@ -9,8 +9,6 @@ export interface HeldSearch {
   reach: Reach;
   /** Where few mails have that subject, or that recipient: the queue ids of those that may, as a JSON array. */
   candidates?: string;
-  /** The same newest first, where all of them match: nothing but that subject is asked for. */
-  newest?: string[];
   /** Newest first until there are enough: what matches is not gathered before, as it may be much. */
   isWalked?: boolean;
   /** Narrower still, beyond what can be asked for: score strictly between. */
@@ -23,44 +21,52 @@ const fewCandidates = 1500;
 /** Each is a list to go through: few are asked for first, and more where those leave too many. */
 const trigramCounts = [3, 12];
 
-export type SearchFor = (filter: HoldFilter, reach: Reach) => Promise<HeldSearch>;
+export interface HeldSearches {
+  of(filter: HoldFilter, reach: Reach): Promise<HeldSearch>;
+  /**
+   * What `columns` say of all mails with a subject, which are in a table `matching` (`queue_id`, `arrived_at`). Undefined where
+   * many may have it.
+   */
+  amongFew<Row>(subject: string, columns: Condition): Promise<Row | undefined>;
+}
 
 /** How long a recipient or a subject that many mails had is not looked for again: whoever turns pages has the same all the time. */
 const manyForMs = 60_000;
 const maxKnown = 1000;
 
-export const createSearchFor = (read: Prepared): SearchFor => {
+export const createHeldSearches = (read: Prepared): HeldSearches => {
   /** By what is looked for, until when. */
   const many = new Map<string, number>();
-  const unlessMany = async (wanted: [string, string | undefined], find: (text: string) => Promise<string | undefined>) => {
-    const [, text] = wanted;
-    const key = wanted.join(' ');
-    if (text === undefined || performance.now() < (many.get(key) ?? 0)) return undefined;
+  const unlessMany = async <Found>(key: string, find: () => Promise<Found | undefined>): Promise<Found | undefined> => {
+    if (performance.now() < (many.get(key) ?? 0)) return undefined;
     many.delete(key);
-    const ids = await find(text);
-    if (ids !== undefined) return ids;
+    const found = await find();
+    if (found !== undefined) return found;
     if (many.size >= maxKnown) many.clear();
     many.set(key, performance.now() + manyForMs);
     return undefined;
   };
+  const amongFew: HeldSearches['amongFew'] = async (subject, columns) =>
+    unlessMany(`subject ${subject}`, async () => withSubject(read, subject, columns));
 
-  return async (filter, reach) => {
-    const byRecipient = await unlessMany(['recipient', filter.recipient], async text => withRecipient(read, text));
-    if (byRecipient !== undefined) return {filter, reach, candidates: byRecipient};
-    const bySubject = await unlessMany(['subject', filter.subject], async text => withSubject(read, text));
-    if (bySubject === undefined) return {filter, reach};
-    return {
-      filter,
-      reach,
-      candidates: bySubject,
-      ...(isSubjectAll(filter, reach) && {newest: JSON.parse(bySubject) as string[]}),
-    };
+  return {
+    amongFew,
+    async of(filter, reach) {
+      const {recipient, subject} = filter;
+      const byRecipient =
+        recipient !== undefined && (await unlessMany(`recipient ${recipient}`, async () => withRecipient(read, recipient)));
+      if (byRecipient) return {filter, reach, candidates: byRecipient};
+      const bySubject = subject !== undefined && (await amongFew<{ids: string}>(subject, allIds));
+      return bySubject ? {filter, reach, candidates: bySubject.ids} : {filter, reach};
+    },
   };
 };
 
-const isSubjectAll = (filter: HoldFilter, reach: Reach): boolean =>
-  reach.kind === 'all' &&
-  Object.entries(filter).every(([name, value]) => value === undefined || name === 'subject' || name === 'node');
+/** Whether nothing is asked for but a subject. */
+export const onlySubjectOf = (filter: HoldFilter, reach: Reach): string | undefined => {
+  const others = Object.entries(filter).filter(([name, value]) => value !== undefined && name !== 'subject' && name !== 'node');
+  return reach.kind === 'all' && others.length === 0 ? filter.subject : undefined;
+};
 
 const few = `<= ${fewCandidates}`;
 const enough = `LIMIT ${fewCandidates + 1}`;
@@ -69,42 +75,39 @@ const recipientSql = `
   WITH some AS MATERIALIZED (SELECT queue_id FROM held_recipient WHERE recipient = ? ${enough})
   SELECT iif((SELECT count(*) FROM some) ${few}, (SELECT json_group_array(queue_id) FROM some), NULL) AS ids`;
 
-const withRecipient = async (read: Prepared, recipient: string): Promise<string | undefined> =>
-  idsOf(await read.all<Found>({sql: recipientSql}, [recipient]));
-
-interface Found {
-  ids: string | null;
-}
-
-const idsOf = ([found]: Found[]): string | undefined => found?.ids ?? undefined;
+const withRecipient = async (read: Prepared, recipient: string): Promise<string | undefined> => {
+  const [found] = await read.all<{ids: string | null}>({sql: recipientSql}, [recipient]);
+  return found?.ids ?? undefined;
+};
 
 const containsSql = "folded_subject LIKE ? ESCAPE '!'";
 const containing = (folded: string): string => `%${folded.replace(/[!%_]/g, '!$&')}%`;
 
-const subjectSql = `
+/** No row where there are too many. */
+const ofFewSql = (columns: string): string => `
   WITH found AS MATERIALIZED (SELECT rowid AS id FROM held_trigram WHERE held_trigram MATCH ? ${enough}),
   late AS MATERIALIZED (
     SELECT queue_id, arrived_at FROM held_subject
     WHERE id > (SELECT upto FROM held_trigram_end) AND ${containsSql} ${enough}
+  ),
+  matching AS MATERIALIZED (
+    SELECT queue_id, arrived_at FROM held_subject WHERE id IN (SELECT id FROM found) AND ${containsSql}
+    UNION ALL SELECT queue_id, arrived_at FROM late
   )
-  SELECT iif((SELECT count(*) FROM found) + (SELECT count(*) FROM late) ${few}, (
-    SELECT json_group_array(queue_id) FROM (
-      SELECT queue_id, arrived_at FROM held_subject WHERE id IN (SELECT id FROM found) AND ${containsSql}
-      UNION ALL SELECT queue_id, arrived_at FROM late
-      ORDER BY arrived_at DESC, queue_id
-    )
-  ), NULL) AS ids`;
+  SELECT ${columns} WHERE (SELECT count(*) FROM found) + (SELECT count(*) FROM late) ${few}`;
 
-const withSubject = async (read: Prepared, subject: string): Promise<string | undefined> => {
+const allIds: Condition = {sql: '(SELECT json_group_array(queue_id) FROM matching) AS ids', bindings: []};
+
+const withSubject = async <Row>(read: Prepared, subject: string, columns: Condition): Promise<Row | undefined> => {
   const folded = foldSubject(subject);
   const all = trigramsOf(folded);
   if (all.length === 0) return undefined;
   const contained = containing(folded);
   for (const most of trigramCounts) {
     const some = spreadOver(all, most);
-    const found = await read.all<Found>({sql: subjectSql}, [some.join(' AND '), contained, contained]);
-    const ids = idsOf(found);
-    if (ids !== undefined || some.length === all.length) return ids;
+    const bindings = [some.join(' AND '), contained, contained, ...columns.bindings];
+    const [row] = await read.all<Row>({sql: ofFewSql(columns.sql)}, bindings);
+    if (row !== undefined || some.length === all.length) return row;
   }
   return undefined;
 };

@@ -1,4 +1,4 @@
-import test from 'ava';
+import test, {type ExecutionContext} from 'ava';
 import fc from 'fast-check';
 import {insertHeldMails, type NewHeldMail} from '../../../daemon/store/held-mail.ts';
 import {createHeldQuery, type ListedPage, type RankedPlace} from '../../../daemon/store/held-query.ts';
@@ -44,16 +44,37 @@ const filters: HoldFilter[] = [
 ];
 const reaches: Reach[] = [{kind: 'all'}, {kind: 'domain', domainId: 2}, {kind: 'none'}];
 
-test('marks and ranks say of the list what the list itself says, for every filter and reach', async t => {
+/** Many mails arrive at the same time: then the queue id decides. */
+const queryOfMany = async (t: ExecutionContext) => {
   const {database} = await testDatabase(t, {isDurable: false});
-  // Many mails arrive at the same time: then the queue id decides.
-  await database.write.transaction(async tx =>
-    insertHeldMails(
-      tx,
-      Array.from({length: 150}, (_, at) => mailWith(at, (at * 13) % 8)),
-    ),
-  );
-  const query = createHeldQuery(database, 'alpha');
+  const mails = Array.from({length: 150}, (_, at) => mailWith(at, (at * 13) % 8));
+  await database.write.transaction(async tx => insertHeldMails(tx, mails));
+  return createHeldQuery(database, 'alpha');
+};
+
+test('pages are the whole list in parts, for every filter and reach', async t => {
+  const query = await queryOfMany(t);
+
+  for (const filter of filters)
+    for (const reach of reaches) {
+      const whole = parsed(await query.list(filter, reach, {limit: 1000, offset: 0}));
+      const offsets = Array.from({length: Math.ceil(150 / 7)}, (_, page) => page * 7);
+      const pages = await Promise.all(offsets.map(async offset => parsed(await query.list(filter, reach, {limit: 7, offset}))));
+
+      t.deepEqual(
+        pages.flatMap(({mails}) => mails),
+        whole.mails,
+      );
+      t.true(pages.every(({total}) => total === whole.mails.length));
+      t.deepEqual(
+        whole.mails,
+        whole.mails.toSorted((a, b) => b.arrived_at.localeCompare(a.arrived_at) || a.queue_id.localeCompare(b.queue_id)),
+      );
+    }
+});
+
+test('marks and ranks say of the list what the list itself says, for every filter and reach', async t => {
+  const query = await queryOfMany(t);
 
   await fc.assert(
     fc.asyncProperty(
