@@ -29,6 +29,8 @@ export interface MailApi extends Pick<Client, 'send'> {
   unreachableNodes: string[];
   /** Queries asked, oldest first. */
   asked: NonNullable<Request['query']>[];
+  /** Requests that have not been answered yet. */
+  underWay: number;
   /** Rejects each request with that while it is set. */
   failure: Error | undefined;
 }
@@ -39,10 +41,13 @@ export const createMailApi = (mails: HeldMail[]): MailApi => {
     mails,
     unreachableNodes: [],
     asked: [],
+    underWay: 0,
     failure: undefined,
     send: async <T>({query = {}}: Request): Promise<Answer<T>> => {
       api.asked.push(query);
+      api.underWay += 1;
       await new Promise(resolve => setImmediate(resolve));
+      api.underWay -= 1;
       if (api.failure) throw api.failure;
       const {limit = 100, offset = 0, since, until} = query;
       const matching = api.mails

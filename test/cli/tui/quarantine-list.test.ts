@@ -40,13 +40,11 @@ const startList = async (t: ExecutionContext, api: MailApi, order: MailOrder = '
     }
     await settled();
   };
-  /** Reads the list again and waits until what is shown is what there is. */
+  /** Reads the list again and waits until what is shown is what there is: one reading asks for the next as soon as it is answered. */
   const reread = async () => {
     const before = api.asked.length;
     list.refresh();
-    await eventually(() => api.asked.length > before);
-    await settled();
-    await new Promise(resolve => setTimeout(resolve, 20));
+    await eventually(() => api.asked.length > before && api.underWay === 0);
     await settled();
   };
   await settled();
