@@ -55,9 +55,8 @@ export const createHeldSearches = (read: Prepared): HeldSearches => {
       const {recipient, subject} = filter;
       const byRecipient =
         recipient !== undefined && (await unlessMany(`recipient ${recipient}`, async () => withRecipient(read, recipient)));
-      if (byRecipient) return {filter, reach, candidates: byRecipient};
-      const bySubject = subject !== undefined && (await amongFew<{ids: string}>(subject, allIds));
-      return bySubject ? {filter, reach, candidates: bySubject.ids} : {filter, reach};
+      const found = byRecipient || (subject !== undefined && (await amongFew<Ids>(subject, allIds)));
+      return found ? {filter, reach, candidates: found.ids} : {filter, reach};
     },
   };
 };
@@ -71,19 +70,24 @@ export const onlySubjectOf = (filter: HoldFilter, reach: Reach): string | undefi
 const few = `<= ${fewCandidates}`;
 const enough = `LIMIT ${fewCandidates + 1}`;
 
+interface Ids {
+  ids: string;
+}
+
+/** No row where there are too many. */
 const recipientSql = `
   WITH some AS MATERIALIZED (SELECT queue_id FROM held_recipient WHERE recipient = ? ${enough})
-  SELECT iif((SELECT count(*) FROM some) ${few}, (SELECT json_group_array(queue_id) FROM some), NULL) AS ids`;
+  SELECT (SELECT json_group_array(queue_id) FROM some) AS ids WHERE (SELECT count(*) FROM some) ${few}`;
 
-const withRecipient = async (read: Prepared, recipient: string): Promise<string | undefined> => {
-  const [found] = await read.all<{ids: string | null}>({sql: recipientSql}, [recipient]);
-  return found?.ids ?? undefined;
+const withRecipient = async (read: Prepared, recipient: string): Promise<Ids | undefined> => {
+  const [found] = await read.all<Ids>({sql: recipientSql}, [recipient]);
+  return found;
 };
 
 const containsSql = "folded_subject LIKE ? ESCAPE '!'";
 const containing = (folded: string): string => `%${folded.replace(/[!%_]/g, '!$&')}%`;
 
-/** No row where there are too many. */
+/** The same. */
 const ofFewSql = (columns: string): string => `
   WITH found AS MATERIALIZED (SELECT rowid AS id FROM held_trigram WHERE held_trigram MATCH ? ${enough}),
   late AS MATERIALIZED (

@@ -54,11 +54,13 @@ export type NodeReport = Pick<
   'node_id' | 'api_url' | 'api_key' | 'ca_file' | 'metrics_url' | 'cluster_url' | 'smtp' | 'data'
 >;
 
-/** Options of `mfd init` for ports that are free. */
+/** Options of `mfd init` and `mfd join`. */
+export const listenOptions = ['--api-listen', '--cluster-listen', '--metrics-listen', '--smtp-listen'];
+
+/** The same with ports that are free. */
 export const freeListens = async (): Promise<string[]> => {
   const options: string[] = [];
-  for (const option of ['--api-listen', '--cluster-listen', '--metrics-listen', '--smtp-listen'])
-    options.push(option, `127.0.0.1:${await freePort()}`);
+  for (const option of listenOptions) options.push(option, `127.0.0.1:${await freePort()}`);
   return options;
 };
 

@@ -10,15 +10,12 @@ import test, {type ExecutionContext} from 'ava';
 import {parse, stringify} from 'yaml';
 import {startDaemon} from '../helpers/daemon.ts';
 import {testFolder} from '../helpers/database.ts';
-import {freeListens, mfctlFile, mfdFile, run, startNode, type TestNode} from '../helpers/node.ts';
+import {freeListens, listenOptions, mfctlFile, mfdFile, run, startNode, type TestNode} from '../helpers/node.ts';
 import {freePort} from '../helpers/ports.ts';
 import {connect, sendMail} from '../helpers/smtp-client.ts';
 import {startSmtpSink} from '../helpers/smtp-sink.ts';
 
-const anyPort = ['--api-listen', '--cluster-listen', '--metrics-listen', '--smtp-listen'].flatMap(option => [
-  option,
-  '127.0.0.1:0',
-]);
+const anyPort = listenOptions.flatMap(option => [option, '127.0.0.1:0']);
 const anyPortEnv = Object.fromEntries(
   ['API', 'CLUSTER', 'METRICS', 'SMTP'].map(section => [`MFD_${section}_LISTEN`, '127.0.0.1:0']),
 );
