@@ -46,7 +46,7 @@ export const startTestGateway = async (t: Teardown, options: TestGatewayOptions 
   const sink = await startSmtpSink(t, options.sink);
   const tmpDir = await mkdtemp(join(tmpdir(), 'mfd-gateway-'));
   t.teardown(async () => rm(tmpDir, {recursive: true}));
-  const pool = createBackendPool({hostname: 'gate.test', timeouts: {connectMs: 1000, replyMs: 2000, finalMs: 2000}});
+  const pool = createBackendPool({hostname: 'gate.test', timeouts: {connectMs: 5000, replyMs: 2000, finalMs: 2000}});
   const record = {held: [], judged: [], verdicts: [], logged: []} as Pick<TestGateway, 'held' | 'judged' | 'verdicts' | 'logged'>;
   const intake = createFakeIntake(options.servers ?? [sink.server], record);
   const log = (fields: object, message: string) => void record.logged.push(`${message} ${JSON.stringify(fields)}`);

@@ -1,6 +1,8 @@
+import type {Socket} from 'node:net';
 import test, {type ExecutionContext} from 'ava';
 import {type BackendPoolNeeds, createBackendPool} from '../../../daemon/mail/backend-pool.ts';
 import {eventually} from '../../helpers/eventually.ts';
+import {pause} from '../../helpers/pause.ts';
 import {closedPort} from '../../helpers/ports.ts';
 import {contentOf} from '../../helpers/received-mail.ts';
 import {startScriptedServer} from '../../helpers/scripted-server.ts';
@@ -61,15 +63,22 @@ test('an aborted transaction leaves a connection the next mail can use, without 
 });
 
 test('aborting while a reply is awaited does not hand its reply to the next mail', async t => {
-  const sink = await startSmtpSink(t, {delayMs: 100});
+  let asking: Socket | undefined;
+  const {server} = await startScriptedServer(t, (line, socket) => {
+    if (!line.includes('old@two.test')) return undefined;
+    asking = socket;
+    return '';
+  });
   const pool = openPool(t);
-  const first = pool.openTransaction({servers: [sink.server]}, start);
+  const first = pool.openTransaction({servers: [server]}, start);
   const asked = first.rcpt('old@two.test');
-  await new Promise(resolve => setTimeout(resolve, 250));
+  const socket = await eventually(() => asking);
   first.abort();
 
+  socket.write('550 5.1.1 the old one is not here\r\n');
+
   t.like(await asked, {code: 451});
-  const second = pool.openTransaction({servers: [sink.server]}, start);
+  const second = pool.openTransaction({servers: [server]}, start);
   t.like(await second.rcpt('new@two.test'), {code: 250});
 });
 
@@ -225,8 +234,7 @@ test('idle connections end after a while, beyond their number and when the pool 
 
   const brief = openPool(t, {idleMs: 50});
   (await use(brief)).abort();
-  await new Promise(resolve => setTimeout(resolve, 150));
-  t.is(quits(), 1);
+  await eventually(() => quits() === 1);
 
   const single = openPool(t, {maxIdlePerServer: 1});
   const both = [await use(single), await use(single)];
@@ -256,7 +264,7 @@ test('a connection that is logged in is not lent to a route without login', asyn
   );
 });
 
-const untilIdle = () => new Promise(resolve => setTimeout(resolve, 500));
+const untilIdle = () => pause(500);
 
 const pipelining = (line: string) => (line.startsWith('EHLO') ? '250-scripted.test\r\n250 PIPELINING\r\n' : undefined);
 

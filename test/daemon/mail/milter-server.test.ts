@@ -12,6 +12,7 @@ import {Fault} from '../../../shared/fault.ts';
 import {eventually} from '../../helpers/eventually.ts';
 import {judgement} from '../../helpers/gateway.ts';
 import {connectPeer, frame, framesOf, type MilterAnswer, replyText, startTestMilter, texts} from '../../helpers/milter.ts';
+import {pause} from '../../helpers/pause.ts';
 
 const open = async (t: ExecutionContext, needs: Partial<MilterServerNeeds> = {}) => {
   const milter = await startTestMilter(t, needs);
@@ -248,7 +249,7 @@ test('a peer that vanishes, at whatever stage, leaves nothing', async t => {
 test('a mail whose peer goes, or gives it up, while it is judged is not held, for it will come again', async t => {
   for (const leaving of ['vanishes', 'aborts'] as const) {
     const {milter, peer} = await open(t);
-    let judged = () => {};
+    let judged: (() => void) | undefined;
     milter.intake.judge = () =>
       new Promise(resolve => {
         judged = () => resolve(judgement('hold'));
@@ -256,13 +257,12 @@ test('a mail whose peer goes, or gives it up, while it is judged is not held, fo
     await peer.untilContent();
     const {content, end} = framesOf({body: big(700_000)});
     peer.write(Buffer.concat([content, end]));
-    await eventually(async () => (await milter.spilled()).length === 1);
-    await sleep(20);
+    await eventually(() => judged !== undefined);
 
     if (leaving === 'vanishes') peer.destroy();
     else peer.write(Buffer.concat([frame('A'), frame('D', 'H'), frame('D', 'M', texts())]));
-    await sleep(100);
-    judged();
+    await pause(100);
+    judged?.();
     await eventually(() => milter.verdicts.length === 1);
 
     t.deepEqual(milter.verdicts, ['deferred'], leaving);
@@ -295,7 +295,7 @@ test('a connection has one mail at a time, also when it gives up one after anoth
 
   await peer.untilContent();
   peer.write(Buffer.concat([content, end]));
-  await sleep(1000);
+  await pause(1000);
 
   t.is((await milter.spilled()).length, 1);
   t.true(peer.unsentBytes() > 10_000_000);
@@ -330,7 +330,7 @@ test('a connection too many is refused, until another one ends', async t => {
 });
 
 test('a connection that is silent for too long ends', async t => {
-  const {peer} = await open(t, {idleMs: 100});
+  const {peer} = await open(t, {idleMs: 1000});
 
   await peer.closed;
 
@@ -341,7 +341,7 @@ test('stopping ends idle connections and waits for the mail under way', async t 
   const {milter, peer} = await open(t);
   const idle = await connectPeer(milter.address);
   await peer.untilContent();
-  let judged = () => {};
+  let judged: (() => void) | undefined;
   milter.intake.judge = () =>
     new Promise(resolve => {
       judged = () => resolve(judgement('relay'));
@@ -351,8 +351,8 @@ test('stopping ends idle connections and waits for the mail under way', async t 
   await idle.closed;
   const {content, end} = framesOf({});
   peer.write(Buffer.concat([content, end]));
-  await sleep(50);
-  judged();
+  await eventually(() => judged !== undefined);
+  judged?.();
   const answers = await peer.decision();
   await stopping;
 

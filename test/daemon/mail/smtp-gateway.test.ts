@@ -2,6 +2,7 @@ import test, {type ExecutionContext} from 'ava';
 import {Fault} from '../../../shared/fault.ts';
 import {selfSigned} from '../../helpers/certificate.ts';
 import {judgement, startTestGateway, type TestGatewayOptions} from '../../helpers/gateway.ts';
+import {pause} from '../../helpers/pause.ts';
 import {closedPort} from '../../helpers/ports.ts';
 import {startScriptedServer} from '../../helpers/scripted-server.ts';
 import {connect, sendMail} from '../../helpers/smtp-client.ts';
@@ -454,7 +455,7 @@ test('a mail whose client went away while it was judged is neither held nor deli
     await until(async () => judged !== undefined);
 
     client.destroy();
-    await new Promise(resolve => setTimeout(resolve, 500));
+    await pause(500);
     judged?.();
     await until(async () => gateway.verdicts.length === 1);
 
@@ -518,7 +519,7 @@ test('commands sent along with STARTTLS in the clear are never run', async t => 
   const {gateway, client} = await open(t);
   client.write('STARTTLS\r\nMAIL FROM:<evil@x.test>\r\nRCPT TO:<ben@one.test>\r\n');
   t.is((await client.reply()).code, 220);
-  await new Promise(resolve => setTimeout(resolve, 50));
+  await pause(50);
 
   t.is(gateway.sink.connectionCount(), 0);
 });

@@ -101,7 +101,7 @@ test('whoever waits too long for the writer is told to come again, and nothing w
   const file = join(folder, 'mfd.db');
   // Its tables are made while nobody is in a hurry.
   await (await openDatabase(file)).close();
-  const database = await openDatabase(file, {waitMs: 500});
+  const database = await openDatabase(file, {waitMs: 2000});
   t.teardown(database.close);
   const holder = await database.write.transaction();
 
