@@ -21,7 +21,15 @@ export const openHeldFile = async (spool: Spool, row: Row, code: 'delivery_faile
   // What is in memory stays as it is.
   if (file.bytes) return file.content;
   const {sizeBytes, open, discard} = file.content;
-  return {sizeBytes, discard, open: () => Readable.from(checked(open(), file.sha256), {objectMode: false})};
+  return {sizeBytes, discard, open: () => checkedStream(open(), file.sha256)};
+};
+
+/** Whether it is read or not: what befalls `source` befalls it, and its end is the end of both. */
+const checkedStream = (source: Readable, sha256: string): Readable => {
+  const stream = Readable.from(checked(source, sha256), {objectMode: false});
+  source.once('error', error => stream.destroy(error));
+  stream.once('close', () => source.destroy());
+  return stream;
 };
 
 /** The row has no checksum of its own: where it has changed, the mail would go to somebody else. Recipients who had the mail are struck from it. */

@@ -1,6 +1,6 @@
 // This node's own hold queue: the list from the database, the bytes where their keeper has them.
-import type {LocalHoldQueue} from '../services/ports.ts';
-import {isHeld} from '../store/held-mail.ts';
+import type {Actor, LocalHoldQueue, MailBody} from '../services/ports.ts';
+import {isHeld, type StoredHeldMail} from '../store/held-mail.ts';
 import {createHeldIndex} from './held-index.ts';
 import {unknownMail} from './held-life.ts';
 import {createHoldActions, type HoldActions, type HoldActionsNeeds} from './hold-actions.ts';
@@ -13,6 +13,22 @@ export type OwnHoldQueue = LocalHoldQueue & Pick<HoldActions, 'expire' | 'idle' 
 export const createHoldQueue = (needs: HoldActionsNeeds): OwnHoldQueue => {
   const {nodeId, database, keeperOf, withRoom} = needs;
   const {act, expire, idle, isUnderWay, catchUp, find, audit} = createHoldActions(needs);
+
+  const openBody = async (mail: StoredHeldMail, actor: Actor): Promise<MailBody> => {
+    const body = await keeperOf(mail).body(mail);
+    // Nobody else hears of it yet, and a file may be gone by the time that it is opened: unheard, that would end the process.
+    body.stream.on('error', () => {});
+    try {
+      await withRoom(async () =>
+        database.write.transaction(async tx => audit(tx, actor, {action: 'body', queueId: mail.queue_id})),
+      );
+    } catch (error) {
+      body.stream.destroy();
+      throw error;
+    }
+    if (body.stream.errored) throw body.stream.errored;
+    return body;
+  };
 
   return {
     nodeId,
@@ -27,18 +43,13 @@ export const createHoldQueue = (needs: HoldActionsNeeds): OwnHoldQueue => {
     async body(queueId, actor) {
       const mail = await find(queueId, actor.reach);
       if (!isHeld(mail)) throw unknownMail(nodeId, queueId);
-      const body = await keeperOf(mail).body(mail);
-      // Nobody else hears of it yet, and a file may be gone by the time that it is opened: unheard, that would end the process.
-      body.stream.on('error', () => {});
       try {
-        await withRoom(async () => database.write.transaction(async tx => audit(tx, actor, {action: 'body', queueId})));
+        return await openBody(mail, actor);
       } catch (error) {
-        body.stream.destroy();
-        throw error;
+        // Its file goes as soon as its life has ended, at whatever step of this.
+        if (isHeld(await find(queueId, actor.reach))) throw error;
+        throw unknownMail(nodeId, queueId);
       }
-      if (body.stream.errored)
-        throw isHeld(await find(queueId, actor.reach)) ? body.stream.errored : unknownMail(nodeId, queueId);
-      return body;
     },
   };
 };

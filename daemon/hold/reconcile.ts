@@ -198,7 +198,7 @@ const indexAgain = async ({database, spool}: Needs, queueId: string, report: Rec
 /** The file, if it is whole and of the mail it is named after. */
 const wholeFile = async (spool: Spool, queueId: string): Promise<SpooledMail | undefined> => {
   const mail = await spool.open(queueId).catch(() => undefined);
-  return mail && mail.facts.queue_id === queueId && (await spool.isIntact(mail)) ? mail : undefined;
+  return mail && mail.facts.queue_id === queueId && (await spool.isIntact(mail).catch(() => false)) ? mail : undefined;
 };
 
 interface Entry {

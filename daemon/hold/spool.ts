@@ -83,11 +83,7 @@ export const createSpool = async (root: string): Promise<Spool & {tmpDir: string
 
     open: async queueId => readSpoolFile(join(held, fileName(queueId))),
 
-    async isIntact({content, sha256}) {
-      const hash = createHash('sha256');
-      for await (const chunk of content.open()) hash.update(chunk as Buffer);
-      return hash.digest('hex') === sha256;
-    },
+    isIntact: async ({content, sha256}) => (await sha256OfAll(content).catch(tellMissing)) === sha256,
 
     async remove(queueId) {
       await unlink(join(held, fileName(queueId))).catch(ignoreMissing);
@@ -120,10 +116,7 @@ const fileName = (queueId: string): string => {
 };
 
 const readSpoolFile = async (path: string): Promise<SpooledMail> => {
-  const file = await open(path, 'r').catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') throw new Fault('not_found', 'the bytes of this mail are not on this node any more');
-    throw error;
-  });
+  const file = await open(path, 'r').catch(tellMissing);
   try {
     const first = await readAt(file, 0, wholeFileBytes);
     const size = first.length < wholeFileBytes ? first.length : (await file.stat()).size;
@@ -165,6 +158,17 @@ const memoryContent = (bytes: Buffer): MailContent => ({
 const readAt = async (file: FileHandle, position: number, length: number): Promise<Buffer> => {
   const {buffer, bytesRead} = await file.read(Buffer.allocUnsafe(length), 0, length, position);
   return buffer.subarray(0, bytesRead);
+};
+
+const sha256OfAll = async (content: MailContent): Promise<string> => {
+  const hash = createHash('sha256');
+  for await (const chunk of content.open()) hash.update(chunk as Buffer);
+  return hash.digest('hex');
+};
+
+const tellMissing = (error: NodeJS.ErrnoException): never => {
+  if (error.code === 'ENOENT') throw new Fault('not_found', 'the bytes of this mail are not on this node any more');
+  throw error;
 };
 
 const ignoreMissing = (error: NodeJS.ErrnoException): void => {

@@ -34,12 +34,11 @@ export const post = async (question: Question): Promise<Answer> => {
 
 const send = ({target, agent, headers, content, signal}: Question): Promise<IncomingMessage> =>
   new Promise((resolve, reject) => {
-    const source = content.open();
     const outgoing = request(target, {method: 'POST', agent, signal, headers: {...headers, 'Content-Length': content.sizeBytes}});
     outgoing.on('response', resolve);
     // Stays after the response too: an error without a listener would end the process.
     outgoing.on('error', reject);
-    pipeline(source, outgoing, error => {
+    pipeline(content.open(), outgoing, error => {
       if (error) reject(error);
     });
   });
