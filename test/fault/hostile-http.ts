@@ -93,12 +93,12 @@ const keysOf = async (node: ApiNode): Promise<(string | null)[]> => {
 const createVictims = async (node: ApiNode) => {
   const {key: admin} = await node.createKey('full-admin', {rate_limit_per_minute: 1_000_000});
   const domain = await node.createDomain();
-  const mail = await node.hold({to: `a@${domain.name}`});
+  const {name: recipients} = await node.createDomain({name: 'held.test'});
   const values: PathValues = {
     domainId: domain.id,
     keyId: (await node.createKey('read-only')).id,
     nodeId: node.node_id,
-    queueId: mail.queue_id,
+    queueId: await holdLarge(node, recipients),
   };
 
   return {
@@ -108,10 +108,18 @@ const createVictims = async (node: ApiNode) => {
       if (status === 201 && (bare === '/domains' || bare === '/auth/api-keys'))
         await node.api('DELETE', `${bare}/${json.data.id}`, {key: admin});
       if (status !== 200) return;
+      if (method === 'POST' && bare.startsWith(`/mail/quarantine/${values.nodeId}/${values.queueId}/`))
+        values.queueId = await holdLarge(node, recipients);
       if (method === 'DELETE' && bare === `/domains/${values.domainId}`) values.domainId = (await node.createDomain()).id;
       if (method === 'DELETE' && bare === `/auth/api-keys/${values.keyId}`) values.keyId = (await node.createKey('read-only')).id;
     },
   };
+};
+
+/** More than is kept in memory, so that its file is open while it is read. */
+const holdLarge = async (node: ApiNode, domain: string): Promise<string> => {
+  const headers = `X-Filler: ${Array(2500).fill('x'.repeat(60)).join('\r\n ')}\r\n`;
+  return (await node.hold({to: `a@${domain}`, headers})).queue_id;
 };
 
 /** Asks, changes and takes back, as an operator's script does. */

@@ -1,6 +1,7 @@
 // What the faults of hostile input share: lanes that send it, a good client beside them, and what a daemon must not do meanwhile.
-import {readFile} from 'node:fs/promises';
+import {readdir, readFile, readlink} from 'node:fs/promises';
 import {setTimeout as delay} from 'node:timers/promises';
+import {eventually} from '../helpers/eventually.ts';
 import type {TestNode} from '../helpers/node.ts';
 import type {FaultContext, FaultReport} from './fault.ts';
 import type {Random} from './random.ts';
@@ -34,6 +35,7 @@ export const runHostile = async (
   let begun = 0;
   let isOver = false;
   const endsAt = performance.now() + (isShort ? 0 : leastMs);
+  const filesBefore = (await openFiles(node.pid())).length;
 
   const attack = async (): Promise<void> => {
     while ((inputs < rounds || performance.now() < endsAt) && node.isRunning()) {
@@ -71,6 +73,8 @@ export const runHostile = async (
   await beside;
 
   if (!node.isRunning()) violations.add('the daemon ended');
+  const files = await filesLeft(node.pid(), filesBefore);
+  if (files.length > filesBefore) violations.add(`files are left open: ${files.slice(0, 10).join(' ')}`);
   for (const line of wrongLines(node.log(), expectedErrors)) violations.add(`logged: ${line}`);
   const {growth, text} = growthOf(memory);
   if (!isShort && growth > 1.2) violations.add(`memory is not flat: ${text}`);
@@ -80,6 +84,7 @@ export const runHostile = async (
     figures: {
       sessions: begun,
       'least MiB in the middle and at the end': text,
+      'open files before and after': `${filesBefore} then ${files.length}`,
       'good client': `${servedMs.length} times`,
       'p99 ms': percentile(servedMs, 0.99),
       ...figures?.(),
@@ -149,6 +154,24 @@ const wrongLines = (log: string, expected?: RegExp): string[] =>
 const residentMebibytes = async (pid: number): Promise<number> => {
   const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '');
   return Number(/^RssAnon:\s+(\d+)/m.exec(status)?.[1] ?? 0) / 1024;
+};
+
+/** But for the database, whose connections come and go. */
+const openFiles = async (pid: number): Promise<string[]> => {
+  const names = await readdir(`/proc/${pid}/fd`).catch(() => []);
+  const paths = await Promise.all(names.map(async name => readlink(`/proc/${pid}/fd/${name}`).catch(() => '')));
+  return paths.filter(path => /^\/(?!dev\/(?!shm\/))/.test(path) && !/\.db(-\w+)?$/.test(path));
+};
+
+/** Once what is under way has had its time to end. */
+const filesLeft = async (pid: number, wanted: number): Promise<string[]> => {
+  let files: string[] = [];
+  const look = async () => {
+    files = await openFiles(pid);
+    return files.length <= wanted;
+  };
+  await eventually(look, longestMs).catch(() => undefined);
+  return files;
 };
 
 /** Of what is left once garbage was collected, in the middle third of the time and in the last: before, the heap finds its size. */
