@@ -34,6 +34,8 @@ export interface BulkNeeds {
   signal?: AbortSignal | undefined;
   /** When it aborts, what is under way is given up, and becomes `uncertain`. */
   abandon?: AbortSignal | undefined;
+  /** Milliseconds from any beginning. */
+  now?(): number;
 }
 
 /** All mail that matches the filters of the list. Rejects with a CliError, or with the reason of `signal` when that aborts. */
@@ -69,7 +71,7 @@ export const actOn = async (
   client: Pick<Client, 'send'>,
   action: HoldAction,
   mails: readonly MailReference[],
-  {onProgress, signal, abandon}: BulkNeeds = {},
+  {onProgress, signal, abandon, now = () => performance.now()}: BulkNeeds = {},
 ): Promise<BulkOutcome> => {
   const items = mails.map(({node_id, queue_id}) => ({node_id, queue_id}));
   const results: BulkResult[] = [];
@@ -78,7 +80,7 @@ export const actOn = async (
   onProgress?.({done: 0, total: items.length});
   while (at < items.length && !signal?.aborted && !abandon?.aborted) {
     const chunk = items.slice(at, at + size);
-    const startedAt = Date.now();
+    const startedAt = now();
     try {
       const {data} = await client.send<BulkResult[]>({
         method: 'POST',
@@ -97,7 +99,7 @@ export const actOn = async (
     }
     at += chunk.length;
     onProgress?.({done: at, total: items.length});
-    size = nextSize(size, Date.now() - startedAt);
+    size = nextSize(size, now() - startedAt);
   }
   return {results, uncertain: [], untried: items.slice(at), failure: undefined};
 };

@@ -242,9 +242,10 @@ test('Ctrl-C says how much was done and exits 130, whether it counts, acts or wa
   const counted = await counting.mfctl(['quarantine', ...all, '--yes'], {interrupts});
 
   t.deepEqual([acted.code, abandoned.code, counted.code], [130, 130, 130]);
-  t.is(acted.stdout.trimEnd().split('\n').length, 300);
-  t.regex(acted.stderr, /"detail":"300 of 1,000 mails were released"/);
   t.is(acting.acted().length, 2);
+  const done = acting.acted().flatMap(itemsOf).length;
+  t.is(acted.stdout.trimEnd().split('\n').length, done);
+  t.true(acted.stderr.includes(`"detail":"${done} of 1,000 mails were released"`), acted.stderr);
   t.regex(abandoned.stderr, /0 of 1,000 mails were released, and of 100 it is not known \(interrupted\)/);
   t.regex(counted.stderr, /nothing was changed \(interrupted\)/);
 });
