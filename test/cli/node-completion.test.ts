@@ -49,7 +49,7 @@ const inShell = async (
     XDG_CONFIG_HOME: node.xdgConfigHome,
     PATH: `${dirname(mfctlFile)}:${process.env.PATH}`,
   };
-  const offers = (...words: string[]): Promise<string[]> =>
+  const ask = (words: string[]): Promise<string[]> =>
     new Promise((resolve, reject) => {
       const args = [...(shell === 'bash' ? ['--norc'] : shell === 'zsh' ? ['-f'] : ['--no-config']), '-c', script(words)];
       const child = execFile(shell, args, {env, cwd: folder}, (error, stdout, stderr) => {
@@ -58,6 +58,14 @@ const inShell = async (
       });
       child.stdin?.end('for nobody\n');
     });
+  // Nobody who types waits long for the node: on a busy machine it may have nothing to offer the first time.
+  const offers = async (...words: string[]): Promise<string[]> => {
+    for (let tries = 1; tries < 3; tries += 1) {
+      const offered = await ask(words);
+      if (offered.length > 0) return offered;
+    }
+    return ask(words);
+  };
   return {offers, pwned: join(folder, 'pwned')};
 };
 
