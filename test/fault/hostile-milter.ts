@@ -15,7 +15,7 @@ export const hostileMilter: Fault = {
   title: 'generated milter packets and socketmap lookups',
   rounds: 100_000,
   shortRounds: 1000,
-  pass: 'no crash, no internal error, no undeclared answer, memory flat, a good client served',
+  pass: 'no crash, no internal error, no undeclared answer, memory and open files flat, a good client served',
   async run(context) {
     const folder = await memoryFolder(context.owner);
     const [milter, tables, noPostfix] = ['milter.sock', 'tables.sock', 'postfix'].map(name => join(folder, name)) as [

@@ -21,7 +21,7 @@ export const hostilePeer: Fault = {
   title: 'generated questions, events and answers of a peer that was taken over, and strangers without its certificate',
   rounds: 100_000,
   shortRounds: 800,
-  pass: 'no crash, no 500, no undeclared status, memory flat, a good client served, no stranger let in',
+  pass: 'no crash, no 500, no undeclared status, memory and open files flat, a good client served, no stranger let in',
 
   async run(context) {
     const {owner} = context;
