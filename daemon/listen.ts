@@ -21,6 +21,8 @@ const limits = {handshakeTimeout: 10_000, headersTimeout: 10_000, requestTimeout
 /** A client that reads nothing of its answer, or a request that nothing comes of, ends then. Longer than any release takes. */
 const silenceMs = 600_000;
 const maxConnections = 2000;
+/** On one connection, the one that is being answered among them; whoever sends more ahead is cut off. */
+const maxRequestsAhead = 100;
 /** For one request and its answer. */
 const hearingMs = 2000;
 
@@ -28,7 +30,7 @@ const hearingMs = 2000;
 const lastRequestMs = 500;
 
 export const listenHttps = async (listen: HostPort, pair: KeyAndCertificate, handler: RequestListener): Promise<Listener> => {
-  const server = createHttpsServer({...pair, ...limits, minVersion: 'TLSv1.2'}, refuseBrokenTargets(handler));
+  const server = createHttpsServer({...pair, ...limits, minVersion: 'TLSv1.2'}, oneByOne(handler));
   return {...(await open(server, listen)), setCertificate: next => server.setSecureContext({...next, minVersion: 'TLSv1.2'})};
 };
 
@@ -51,7 +53,7 @@ export const listenMutualTls = async (listen: HostPort, tls: MutualTls, handler:
   const {ca, admits, mayHearWhy} = tls;
   const demands = {ca, requestCert: true, rejectUnauthorized: true, minVersion: 'TLSv1.3'} as const;
   const shown = ({key, cert}: KeyAndCertificate) => ({key, cert: `${cert}\n${ca}`, ...demands});
-  const server = createHttpsServer({...shown(tls), ...limits}, refuseBrokenTargets(handler));
+  const server = createHttpsServer({...shown(tls), ...limits}, oneByOne(handler));
 
   const guests = new Map<TLSSocket, string | undefined>();
   server.prependListener('secureConnection', (socket: TLSSocket) => {
@@ -74,9 +76,22 @@ export const listenMutualTls = async (listen: HostPort, tls: MutualTls, handler:
 };
 
 export const listenHttp = async (listen: HostPort, handler: RequestListener): Promise<Listener> => ({
-  ...(await open(createHttpServer(limits, refuseBrokenTargets(handler)), listen)),
+  ...(await open(createHttpServer(limits, oneByOne(handler)), listen)),
   setCertificate: () => {},
 });
+
+/**
+ * A request that was sent ahead (RFC 9112 section 9.3.2) waits for the answer to the one before it. Node would have it answered at
+ * once, and were the connection to end first, tell nobody: what that answer was to be read from stayed open for ever.
+ */
+const oneByOne = (handler: RequestListener): RequestListener => {
+  const begin = refuseBrokenTargets(handler);
+  return (request, response) => {
+    if (response.socket) begin(request, response);
+    // Node goes on with this answer after that event: it must not have an end by then.
+    else response.once('socket', () => process.nextTick(begin, request, response));
+  };
+};
 
 const open = async (server: HttpServer | HttpsServer, {host, port}: HostPort): Promise<Pick<Listener, 'address' | 'stop'>> => {
   server.on('clientError', answerBrokenRequest);
@@ -139,6 +154,7 @@ const trackConnections = (server: HttpServer | HttpsServer) => {
     response.shouldKeepAlive &&= !isLast;
     const answers = answersByEnd.get(otherEnd(socket));
     answers?.push(response);
+    if (answers && answers.length > maxRequestsAhead) socket.destroy();
     response.once('close', () => answers?.splice(answers.indexOf(response), 1));
   });
   return {

@@ -6,6 +6,7 @@ import {connect as connectTls} from 'node:tls';
 import test, {type ExecutionContext} from 'ava';
 import {listenHttp, listenHttps} from '../../daemon/listen.ts';
 import {selfSigned} from '../helpers/certificate.ts';
+import {eventually} from '../helpers/eventually.ts';
 
 const arrange = async (t: ExecutionContext) => {
   const pair = await selfSigned('localhost');
@@ -102,4 +103,51 @@ test('a target that is a URL is one for its path, and one that nobody can read n
     t.is(await statusOf(target), '400', target);
 
   t.deepEqual(seen, ['/a?b=%C3%BC', '//a@b/', '*', '/b?c', '/b']);
+});
+
+const requestOf = (target: string) => `GET ${target} HTTP/1.1\r\nHost: a.test\r\n\r\n`;
+
+test('requests that were sent ahead are answered one by one, and never begun when their connection ends before', async t => {
+  const begun: string[] = [];
+  const ends: (() => void)[] = [];
+  const listener = await listenHttp({host: '127.0.0.1', port: 0}, (request, response) => {
+    begun.push(request.url ?? '');
+    ends.push(() => response.end('done'));
+  });
+  t.teardown(async () => listener.stop(0));
+  const socket = connect(listener.address.port, '127.0.0.1').on('error', () => {});
+
+  socket.write(['/a', '/b', '/c'].map(requestOf).join(''));
+  await eventually(() => begun.length > 0);
+  await wait(100);
+  t.deepEqual(begun, ['/a']);
+  ends[0]?.();
+  await eventually(() => begun.length > 1);
+  socket.destroy();
+  await wait(100);
+  ends[1]?.();
+  await wait(100);
+
+  t.deepEqual(begun, ['/a', '/b']);
+});
+
+test('whoever sends any number of requests ahead is cut off, and nobody else', async t => {
+  let begun = 0;
+  const listener = await listenHttp({host: '127.0.0.1', port: 0}, () => {
+    begun += 1;
+  });
+  t.teardown(async () => listener.stop(0));
+  const ahead = (count: number) => {
+    const socket = connect(listener.address.port, '127.0.0.1').on('error', () => {});
+    t.teardown(() => socket.destroy());
+    socket.write(requestOf('/').repeat(count));
+    return socket;
+  };
+
+  const [some, many] = [ahead(100), ahead(101)];
+  await eventually(() => many.closed);
+  await wait(100);
+
+  t.false(some.closed);
+  t.true(begun <= 2);
 });
