@@ -1,6 +1,6 @@
 // Runs a program of Postfix: without a shell, what it reads on standard input, with an end in sight.
-import {spawn} from 'node:child_process';
-import type {Readable} from 'node:stream';
+import {type ChildProcess, spawn} from 'node:child_process';
+import {Readable} from 'node:stream';
 
 export interface Program {
   file: string;
@@ -38,6 +38,7 @@ export const runProgram = ({file, args, input = ''}: Program, timeoutMs: number)
   // No variable of ours is for Postfix to read: MAIL_CONFIG would name another configuration than the one we were told of.
   const env = {PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C'};
   const child = spawn(file, args, {stdio: ['pipe', 'pipe', 'pipe'], env, cwd: '/'});
+  if (!child.stdout) return neverBegun(child);
   let stderr = '';
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     if (stderr.length < maxStderrChars) stderr += text;
@@ -63,4 +64,11 @@ export const runProgram = ({file, args, input = ''}: Program, timeoutMs: number)
   // Whoever reads the output first must not be too late to hear of it.
   ended.catch(() => undefined);
   return {stdout: child.stdout, ended};
+};
+
+/** Where no file descriptor is left a program has no streams either. Why is told a moment later, and would end the process unheard. */
+const neverBegun = (child: ChildProcess): Running => {
+  const ended = new Promise<never>((_resolve, reject) => child.on('error', reject));
+  ended.catch(() => undefined);
+  return {stdout: Readable.from([]), ended};
 };

@@ -51,3 +51,20 @@ test('what it says of its errors is bounded', async t => {
 
   t.true(stderr.length <= 64 * 1024);
 });
+
+test('a program for which there is no file descriptor left is an error, and ends nobody', async t => {
+  const script = `
+    import {openSync} from 'node:fs';
+    import {runProgram} from '${import.meta.resolve('../../../daemon/hold/run-program.ts')}';
+    try { for (;;) openSync('/dev/null'); } catch {}
+    const {stdout, ended} = runProgram({file: '/bin/true', args: []}, 20_000);
+    stdout.resume();
+    ended.catch(error => process.exit(error.code === 'EMFILE' ? 42 : 1));
+  `;
+  const command = 'ulimit -n 100; exec "$0" --import="$1" --input-type=module --eval="$2"';
+  const args = ['-c', command, process.execPath, import.meta.resolve('tsx'), script];
+
+  const {code, stderr} = await run({file: '/bin/sh', args});
+
+  t.is(code, 42, stderr);
+});
