@@ -7,6 +7,7 @@ import test, {type ExecutionContext} from 'ava';
 import {listenHttp, listenHttps} from '../../daemon/listen.ts';
 import {selfSigned} from '../helpers/certificate.ts';
 import {eventually} from '../helpers/eventually.ts';
+import {pause} from '../helpers/pause.ts';
 
 const arrange = async (t: ExecutionContext) => {
   const pair = await selfSigned('localhost');
@@ -119,14 +120,14 @@ test('requests that were sent ahead are answered one by one, and never begun whe
 
   socket.write(['/a', '/b', '/c'].map(requestOf).join(''));
   await eventually(() => begun.length > 0);
-  await wait(100);
+  await pause(100);
   t.deepEqual(begun, ['/a']);
   ends[0]?.();
   await eventually(() => begun.length > 1);
   socket.destroy();
-  await wait(100);
+  await pause(100);
   ends[1]?.();
-  await wait(100);
+  await pause(100);
 
   t.deepEqual(begun, ['/a', '/b']);
 });
@@ -146,7 +147,7 @@ test('whoever sends any number of requests ahead is cut off, and nobody else', a
 
   const [some, many] = [ahead(100), ahead(101)];
   await eventually(() => many.closed);
-  await wait(100);
+  await pause(100);
 
   t.false(some.closed);
   t.true(begun <= 2);
