@@ -5,6 +5,7 @@ import type {Readable} from 'node:stream';
 import type {z} from 'zod';
 import {Fault} from '../../shared/fault.ts';
 import type {NodeIdentity} from '../services/ports.ts';
+import {parseUntrusted} from '../services/untrusted.ts';
 import {createLaneWarmer} from './lane-warmer.ts';
 import {createPeerAgents, type Lane, type PeerCredentials} from './peer-agents.ts';
 import {envelopeIn, faultFrom, readBytes, unanswered, unreachable} from './peer-answer.ts';
@@ -118,7 +119,7 @@ export const createPeerClient = ({peer, address, credentials, limits = usualLimi
       if (read !== undefined) return read;
       const {data, error} = envelopeIn(peer, bytes);
       if (error) throw faultFrom(peer, error);
-      const parsed = schema.safeParse(data);
+      const parsed = parseUntrusted(schema, data);
       if (!parsed.success) throw unanswered(peer, new Error('the answer has another shape than expected', {cause: parsed.error}));
       return parsed.data;
     },

@@ -18,6 +18,7 @@ import type {Configuration, Draft} from './configuration.ts';
 import type {DomainDirectory} from './domain-directory.ts';
 import {hashKey, type KeyDirectory} from './key-directory.ts';
 import type {Actor, Spread} from './ports.ts';
+import {parseUntrusted} from './untrusted.ts';
 import {validate} from './validate.ts';
 
 export interface Keys {
@@ -81,7 +82,7 @@ export const createKeys = ({database, configuration, directory, domains, nodeId,
   };
 
   const pastEnd = (body: unknown, path: 'expires_at' | 'at'): FieldFault[] => {
-    const end = moment.safeParse(membersOf(body)[path]);
+    const end = parseUntrusted(moment, membersOf(body)[path]);
     return end.success && Date.parse(end.data) <= now() ? [{path, detail: 'must lie in the future'}] : [];
   };
 

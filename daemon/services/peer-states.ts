@@ -7,6 +7,7 @@ import type {StoredNode} from '../store/node.ts';
 import {keepPeerReports, listPeerReports, savePeerReports} from '../store/peer-report.ts';
 import type {NodeDirectory} from './node-directory.ts';
 import {type Heartbeat, heartbeatSchema} from './peer-protocol.ts';
+import {parseUntrusted} from './untrusted.ts';
 
 export interface PeerStates {
   /** A heartbeat has come from a node, or the answer to one. */
@@ -58,7 +59,7 @@ export const openPeerStates = async ({database, directory, nodeNo, now, monotoni
   const listeners: ((change: HealthChange) => void)[] = [];
 
   for (const {node_no, last_seen, report} of await listPeerReports(database.read)) {
-    const parsed = heartbeatSchema.safeParse(report);
+    const parsed = parseUntrusted(heartbeatSchema, report);
     if (!parsed.success) continue;
     const ageMs = Math.max(0, now() - Date.parse(last_seen));
     states.set(node_no, {heartbeat: parsed.data, heardAtMs: monotonic() - ageMs, isWritten: true});

@@ -156,6 +156,7 @@ export const oddValues: unknown[] = [
   [[[[]]]],
   ['mx.test:25', 5],
   {toString: 1},
+  {length: {toString: 1}},
   {length: 3},
 ];
 

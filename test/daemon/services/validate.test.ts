@@ -1,0 +1,23 @@
+import test from 'ava';
+import {validate} from '../../../daemon/services/validate.ts';
+import {createApiKeySchema} from '../../../shared/api-key.ts';
+import {createDomainSchema} from '../../../shared/domain.ts';
+import {Fault} from '../../../shared/fault.ts';
+import {bulkRequestSchema} from '../../../shared/held-mail.ts';
+
+/** What JSON can make of a length, and nobody can compare with a number. */
+const incomparable: object[] = [{toString: 1}, {toString: null, valueOf: null}];
+
+test('whatever a body calls its length, it is told what is wrong', t => {
+  for (const length of incomparable)
+    for (const [schema, body] of [
+      [bulkRequestSchema, {items: {length}}],
+      [createApiKeySchema, {name: {length}, scope: 'read-only'}],
+      [createDomainSchema, {name: {length}, backend_servers: {length}}],
+    ] as const) {
+      const fault = t.throws(() => validate(schema, body), {instanceOf: Fault});
+
+      t.is(fault?.code, 'validation_failed');
+      t.regex(fault?.detail ?? '', /an object where a text or a list is expected/);
+    }
+});
