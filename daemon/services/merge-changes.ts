@@ -48,7 +48,11 @@ export const digestOf = ({kind, id, fields}: ConfigRecord): string => {
     .digest('hex');
 };
 
-export const hexNumber = (hex: string): bigint => (hex === '' ? 0n : BigInt(`0x${hex}`));
+/** What a disk has made of a number is taken for one that no sum is: the next count finds it wrong, and makes it anew. */
+export const hexNumber = (hex: string): bigint => {
+  if (hex === '') return 0n;
+  return /^[0-9a-f]+$/.test(hex) ? BigInt(`0x${hex}`) : -1n;
+};
 
 /** The records that may be live now and were not, or the other way round; or the one that was only edited. */
 const merge = (set: WorkingSet, change: ConfigRecord): {affected: RecordKey[]; isAlone: boolean} => {

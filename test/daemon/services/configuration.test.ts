@@ -314,6 +314,23 @@ test('a recount tells of what was wrong and of nothing else, and takes away rows
   );
 });
 
+test('a sum that a disk has made something else of keeps nobody from writing, and is made anew', async t => {
+  const {database} = await testDatabase(t, {isDurable: false});
+  const configuration = testConfiguration(database);
+  const {database: other} = await testDatabase(t, {isDurable: false});
+  const all = [101, 102].map((id, n) => change('domain', id, stampOf(n), newFields.domain(`d${n}.test`)));
+  await testConfiguration(other).absorb(all, async () => {});
+  for (const [n, value] of ['["ben@example.com"]', '-1', ' '].entries()) {
+    await database.write.transaction(async tx => tx('local_state').where({name: 'config_sum'}).delete());
+    await database.write.transaction(async tx => tx('local_state').insert({name: 'config_sum', value}));
+
+    await configuration.absorb(all.slice(0, n + 1), async () => {});
+    await configuration.recount();
+  }
+
+  t.deepEqual((await readConfigHash(database.read)).config_hash, (await readConfigHash(other.read)).config_hash);
+});
+
 test('a recount that finds nothing wrong keeps nobody from writing', async t => {
   const {database} = await testDatabase(t);
   const configuration = testConfiguration(database);
