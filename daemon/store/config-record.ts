@@ -99,7 +99,9 @@ export const recordsOfKind = async (
 
 /** Takes records out that are not what was written: not a deletion, which is a tombstone and told to others. */
 export const dropRecord = async (tx: Db, {kind, id}: RecordKey): Promise<void> => {
-  await tx<ConfigRecordRow>('config_record').where({kind, id}).delete();
+  const ofKind = tx<ConfigRecordRow>('config_record').where({kind});
+  // What a disk has put in the place of an id is no number.
+  await (Number.isSafeInteger(id) ? ofKind.where({id}) : ofKind.whereRaw("typeof(id) <> 'integer'")).delete();
 };
 
 /** In the order of kind and id, without what the records say. */

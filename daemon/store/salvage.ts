@@ -10,7 +10,7 @@ const truths = ['local_state', 'config_record', 'outbox', 'applied', 'audit', 'k
 export interface Salvage {
   /** Rows that were read, by table. */
   rows: Record<string, number>;
-  /** Tables of which some rows could not be read. */
+  /** Tables of which some rows could not be read, or were none. */
   holed: string[];
 }
 
@@ -18,18 +18,35 @@ export interface Salvage {
 export const salvage = async (from: Knex, into: Database): Promise<Salvage> => {
   const report: Salvage = {rows: {}, holed: []};
   for (const table of [...truths, 'held_mail']) {
-    const put = table === 'held_mail' ? putHeldMail : async (tx: Db, row: Row) => putRow(tx, table, row);
-    let rows = 0;
+    const isOfTable = await rowCheck(into.read, table);
+    const put = async (tx: Db, row: Row): Promise<void> => {
+      if (!isOfTable(row)) throw new Error(`no row of ${table}`);
+      await (table === 'held_mail' ? putHeldMail(tx, row) : putRow(tx, table, row));
+    };
+    let [read, taken] = [0, 0];
     const isWhole = await eachRow(from, table, async some => {
-      rows += await putAll(into, some, put);
+      read += some.length;
+      taken += await putAll(into, some, put);
     });
-    report.rows[table] = rows;
-    if (!isWhole) report.holed.push(table);
+    report.rows[table] = taken;
+    if (!isWhole || taken < read) report.holed.push(table);
   }
   return report;
 };
 
 type Row = Record<string, unknown>;
+
+/** Of a page in the place of another one the rows are those of another table, and SQLite takes any value in any column. */
+const rowCheck = async (db: Db, table: string): Promise<(row: Row) => boolean> => {
+  const columns = await db.raw<{name: string; type: string}[]>(`PRAGMA table_info(${table})`);
+  return row => columns.every(({name, type}) => row[name] === null || row[name] === undefined || isOfType(type, row[name]));
+};
+
+const isOfType = (type: string, value: unknown): boolean => {
+  if (/int/i.test(type)) return Number.isInteger(value);
+  if (/char|text/i.test(type)) return typeof value === 'string';
+  return /real|float|double/i.test(type) ? typeof value === 'number' : true;
+};
 
 const rowsAtOnce = 500;
 

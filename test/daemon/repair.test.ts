@@ -61,6 +61,39 @@ test('a record that is not what was written is taken out and named, and all othe
   t.is(nodeId, node.node_id);
 });
 
+/** As a page of another table leaves it. */
+const foreignRow = {kind: 'Q1w2E3r4T5', id: 'ben@example.com', fields: '["ben@example.com"]', digest: 'spam'};
+
+test('what is no record at all is taken out and named', async t => {
+  const node = await stoppedNode(t);
+  const database = await openDatabase(node.database);
+  await database.write('config_record').insert(foreignRow);
+  await database.close();
+
+  await node.repair();
+  await node.repair();
+
+  t.regex(node.said.join('\n'), /taken out.* Q1w2E3r4T5 NaN;/);
+  t.is(node.said.at(-1), 'nothing is damaged');
+});
+
+test('a row of another table is not copied into a new database', async t => {
+  const node = await stoppedNode(t);
+  const database = await openDatabase(node.database);
+  const records = (await database.read('config_record')).length;
+  await database.write('config_record').insert(foreignRow);
+  await database.write.raw('PRAGMA writable_schema = ON');
+  await database.write('sqlite_master').where({name: 'schema_migration'}).update({name: 'schema_migrbtion'});
+  await database.close();
+
+  await node.repair();
+
+  const said = node.said.join('\n');
+  t.true(said.includes(`config_record ${records},`), said);
+  t.regex(said, /rows are lost of: config_record$/m);
+  t.notRegex(said, /taken out/);
+});
+
 test('of a database that is none any more the certificate still says whose it was, and what was there is kept', async t => {
   const node = await stoppedNode(t);
   const garbage = Buffer.alloc(50_000, 'no database');
