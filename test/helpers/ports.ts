@@ -2,10 +2,10 @@
 import {createServer, type Server} from 'node:net';
 import type {HostPort} from '../../shared/host-port.ts';
 
-// Below the range from which systems take ports for outgoing connections: none of those is in the way.
-const first = 10_000;
+// Below the range from which systems take ports for outgoing connections, and below that from which mfd takes one in place of port 0.
+const first = 4000;
 const perProcess = 256;
-const shares = Math.floor((32_768 - first) / perProcess);
+const shares = Math.floor((10_000 - first) / perProcess);
 
 /** The first port of the share of this process: who listens there owns the others, until it ends. */
 let mine: Promise<number> | undefined;
