@@ -2,6 +2,8 @@
 import {parseHostPort} from '../shared/host-port.ts';
 import type {KeyAndCertificate} from './cluster/certificates.ts';
 import type {Config} from './config/schema.ts';
+import {createClientNames} from './mail/client-names.ts';
+import {clusterKeyword} from './mail/cluster-keyword.ts';
 import {startSmtpGateway} from './mail/smtp-gateway.ts';
 import {traceHeader} from './mail/trace-header.ts';
 import type {NodeParts} from './node-parts.ts';
@@ -16,17 +18,31 @@ interface Needs extends NodeParts {
   graceMs: number;
 }
 
-export const startMail = async ({config, services, tls, tmpDir, graceMs, fqdn, nodeNo, now, log, metrics, settings}: Needs) => {
+export const startMail = async ({
+  config,
+  services,
+  tls,
+  tmpDir,
+  graceMs,
+  fqdn,
+  ca,
+  nodeNo,
+  now,
+  log,
+  metrics,
+  settings,
+}: Needs) => {
   const {smtp} = config;
   const gateway = await startSmtpGateway({
     listen: parseHostPort(smtp.listen, {allowZero: true}) ?? {host: '127.0.0.1', port: 0},
     hostname: fqdn,
+    keyword: clusterKeyword(ca),
     tls,
     maxSize: smtp.max_size,
     maxConnections: smtp.max_connections,
     maxConnectionsPerClient: smtp.max_connections_per_client,
     maxRecipients: smtp.max_recipients,
-    reverseLookup: smtp.reverse_lookup,
+    clientNames: smtp.reverse_lookup ? createClientNames() : undefined,
     drainMs: graceMs,
     isTrusted: ip => settings().trusted.contains(ip),
     pool: services.pool,

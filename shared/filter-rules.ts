@@ -1,6 +1,6 @@
 // What a mail filter has to be, apart from the schemas: mfctl compares files with what is stored, and does not load these.
 import {canonicalDomain} from './domain-name.ts';
-import {isGlob} from './glob.ts';
+import {globCost, isGlob} from './glob.ts';
 import {comparableAddress, parseMailAddress} from './mail-address.ts';
 
 export const filterActions = ['allow', 'block', 'score'] as const;
@@ -36,6 +36,29 @@ export const patternFault = ({
     default:
       return undefined;
   }
+};
+
+/** What one pattern may cost at most, so that a thousand of them cost a mail little. */
+const maxStars = 20;
+const maxCharsWithAnyOne = 32;
+
+/**
+ * Why a new filter may not have this pattern, beside `patternFault`. Filters that were stored before there were these bounds stay, and
+ * are applied like all others.
+ */
+export const patternCostFault = ({
+  match,
+  pattern,
+}: {
+  match?: FilterMatch | undefined;
+  pattern?: string | undefined;
+}): string | undefined => {
+  if (typeof pattern !== 'string' || (match !== 'subject' && match !== 'header')) return undefined;
+  const {stars, longestWithAnyOne} = globCost(pattern);
+  if (stars > maxStars) return `has more than ${maxStars} *; take some out`;
+  return longestWithAnyOne > maxCharsWithAnyOne
+    ? `has a ? among more than ${maxCharsWithAnyOne} characters between two *; write the character that is meant, or a shorter part`
+    : undefined;
 };
 
 /** The form that is stored. */

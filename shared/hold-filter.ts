@@ -94,15 +94,22 @@ export const holdSummaryQuerySchema = z.strictObject({...holdFilterShape, strict
 export const auditQuerySchema = z.strictObject({
   ...pageShape,
   ...sinceShape,
-  key_id: wholeNumber(1, Number.MAX_SAFE_INTEGER).optional(),
+  key_id: wholeNumber(1, Number.MAX_SAFE_INTEGER)
+    .optional()
+    .meta({type: 'integer', minimum: 1, maximum: Number.MAX_SAFE_INTEGER, description: 'Only what was done with this key'}),
   action: z
     .string()
     .regex(/^[a-z]+(\.[a-z-]+)?$/, 'must be an action such as domain.update')
-    .optional(),
+    .optional()
+    .meta({description: 'Only this action', example: 'domain.update'}),
 });
 export type AuditQuery = z.infer<typeof auditQuerySchema>;
 
 export const forceQuerySchema = z.strictObject({force: flag('Even if no full-admin key is left')});
+export const removeNodeQuerySchema = z.strictObject({
+  force: flag('Even if no node is left that has the CA key'),
+  revoke_keys: flag('Also revoke the keys that were made on the node'),
+});
 export const noQuerySchema = z.strictObject({});
 
 export interface Page {

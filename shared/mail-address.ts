@@ -8,8 +8,11 @@ export interface MailAddress {
   domain: string;
 }
 
-/** No controls, spaces or angle brackets outside a quoted string: such text could end a command and begin another. */
-const localPart = /^(?:[^\s"<>()[\]\\,;:@\x00-\x20\x7f]+|"(?:[^"\\<>\x00-\x1f\x7f]|\\[\x20-\x7e])*")$/u;
+/**
+ * No controls, spaces or angle brackets outside a quoted string: such text could end a command and begin another. No U+FFFD either:
+ * it stands where bytes were no UTF-8, so the text is not what the client sent.
+ */
+const localPart = /^(?:[^\s"<>()[\]\\,;:@\x00-\x20\x7f\ufffd]+|"(?:[^"\\<>\x00-\x1f\x7f\ufffd]|\\[\x20-\x7e])*")$/u;
 
 /** RFC 5321 section 4.5.3.1.1 says 64, but bounce addresses that carry another address are longer and everywhere. */
 const maxLocalBytes = 255;
@@ -27,6 +30,38 @@ export const parseMailAddress = (text: string): MailAddress | undefined => {
   if (domain === undefined || Buffer.byteLength(local) > maxLocalBytes || !localPart.test(local)) return undefined;
   return {local, domain};
 };
+
+/**
+ * The domain that owns an address, canonical: what follows the last `@`, whether or not the rest can be parsed. Takes an SMTP path
+ * too, in angle brackets and with a source route. Undefined where that is no domain name, so that no domain here can have it.
+ */
+export const owningDomain = (text: string): string | undefined => {
+  const {domain} = atLastSign(text);
+  return domain === undefined ? undefined : canonicalDomain(domain);
+};
+
+/**
+ * Whether a mail server may take the local part for an instruction: to send the mail on to another host (`user%host`, `host!user`,
+ * `user@host`), or into a program or a file (`|program`, `/file`). Quoting does not hide it from such a server, nor from this.
+ */
+export const hasInstruction = (text: string): boolean => {
+  const {local} = atLastSign(text);
+  const unquoted = local.replace(/\\(.)|"/gs, '$1');
+  return /[%!@]|^[|/]/.test(unquoted);
+};
+
+const atLastSign = (text: string): {local: string; domain: string | undefined} => {
+  const path = withoutBrackets(text);
+  const at = path.lastIndexOf('@');
+  return at < 0 ? {local: path, domain: undefined} : {local: path.slice(0, at), domain: path.slice(at + 1).trim()};
+};
+
+/** The address in an SMTP path; a source route is to be ignored (RFC 5321 section 4.1.1.3). */
+export const withoutBrackets = (path: string): string =>
+  path
+    .trim()
+    .replace(/^<(.*)>$/s, '$1')
+    .replace(/^@[^:]*:/, '');
 
 const localHost = (text: string): string | undefined => {
   const host = text.toLowerCase();

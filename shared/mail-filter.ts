@@ -8,6 +8,7 @@ import {
   maxCommentChars,
   maxPatternChars,
   maxPoints,
+  patternCostFault,
   patternFault,
 } from './filter-rules.ts';
 
@@ -23,7 +24,7 @@ const fields = {
     .meta({description: 'With match `header`: the name of the header'}),
   pattern: label(maxPatternChars).meta({
     description:
-      'An address for `sender`, a domain (with all below it) for `sender_domain`, else a pattern in which * stands for any text and ? for one character; \\ takes the next character literally',
+      'An address for `sender`, a domain (with all below it) for `sender_domain`, else a pattern in which * stands for any text and ? for one character; \\ takes the next character literally; at most 20 *, and at most 32 characters between two of them where there is a ? among these',
   }),
   score: z
     .number()
@@ -69,6 +70,11 @@ export const createMailFilterSchema = z
   .refine(filter => patternFault(filter) === undefined, {
     path: ['pattern'],
     error: ({input}) => patternFault(input as Partial<MailFilter>),
+    when: isObject,
+  })
+  .refine(filter => patternCostFault(filter) === undefined, {
+    path: ['pattern'],
+    error: ({input}) => patternCostFault(input as Partial<MailFilter>),
     when: isObject,
   })
   .transform(filter => ({...filter, pattern: canonicalPattern(filter.match, filter.pattern)}))

@@ -1,8 +1,7 @@
 // One SMTP client connection to a backend: a mail's envelope step by step, its content, and then the next mail's.
-import {connect as connectSocket, isIPv4, type Socket} from 'node:net';
-import {networkInterfaces} from 'node:os';
+import {connect as connectSocket, type Socket} from 'node:net';
 import type {Readable} from 'node:stream';
-import {type HostPort, isWildcard, plainAddress} from '../../shared/host-port.ts';
+import {type HostPort, isLoopback} from '../../shared/host-port.ts';
 import {parseMailAddress} from '../../shared/mail-address.ts';
 import type {Route, SmtpReply} from '../services/ports.ts';
 import {type Answer, CommandConnection, isLost, type Lost} from './command-connection.ts';
@@ -33,8 +32,8 @@ export interface BackendTarget {
   /** Our name for EHLO. */
   hostname: string;
   timeouts: BackendTimeouts;
-  /** Where this gateway itself listens, which is nobody's backend. */
-  ownAddress?: HostPort | undefined;
+  /** The EHLO keyword of this cluster, whose nodes are nobody's backend. */
+  ownKeyword?: string | undefined;
 }
 
 export interface EnvelopeStart {
@@ -179,12 +178,13 @@ const tryConnection = async (
   target: BackendTarget,
   ignoreTLS: boolean,
 ): Promise<CommandConnection | (Lost & {isTlsFailure: boolean})> => {
-  const {server, hostname, timeouts, auth} = target;
+  const {server, hostname, timeouts, auth, ownKeyword} = target;
   const needsTls = auth !== undefined && (auth.ca !== undefined || !isLoopback(server.host));
   const socket = await openSocket(target);
   if (typeof socket === 'string') return {lost: socket, stage: 'command', isTlsFailure: false};
 
   const connection = new CommandConnection({
+    ownKeyword,
     connection: socket,
     host: server.host,
     port: server.port,
@@ -202,10 +202,8 @@ const tryConnection = async (
   return failure ? {...failure, isTlsFailure: connection.isTlsFailure} : connection;
 };
 
-const isLoopback = (host: string): boolean => host === 'localhost' || host === '::1' || (isIPv4(host) && host.startsWith('127.'));
-
 /** The socket is opened here and not by smtp-connection, which asks DNS past the hosts file. A string says what failed. */
-const openSocket = ({server: {host, port}, timeouts: {connectMs}, ownAddress}: BackendTarget): Promise<Socket | string> =>
+const openSocket = ({server: {host, port}, timeouts: {connectMs}}: BackendTarget): Promise<Socket | string> =>
   new Promise(resolve => {
     const socket = connectSocket({host, port});
     const timer = setTimeout(() => socket.destroy(new Error(`no connection within ${connectMs} ms`)), connectMs);
@@ -216,19 +214,6 @@ const openSocket = ({server: {host, port}, timeouts: {connectMs}, ownAddress}: B
     socket.once('error', onError);
     socket.once('connect', () => {
       clearTimeout(timer);
-      if (ownAddress && leadsTo(ownAddress, socket))
-        socket.destroy(new Error('it is this gateway itself: its mail would never arrive'));
-      else resolve(socket.off('error', onError));
+      resolve(socket.off('error', onError));
     });
   });
-
-const leadsTo = ({host, port}: HostPort, {remoteAddress = '', remotePort}: Socket): boolean => {
-  const address = plainAddress(remoteAddress);
-  return remotePort === port && (isWildcard(host) ? isOfThisHost(address) : address === plainAddress(host));
-};
-
-const isOfThisHost = (address: string): boolean =>
-  isLoopback(address) ||
-  Object.values(networkInterfaces())
-    .flat()
-    .some(own => own?.address === address);

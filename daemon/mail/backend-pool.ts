@@ -14,8 +14,8 @@ import {isLost, type Lost} from './command-connection.ts';
 export interface BackendPoolNeeds {
   /** Our name for EHLO. */
   hostname: string;
-  /** Where this gateway itself listens; a connection that leads there is not used. */
-  ownAddress?(): HostPort;
+  /** The EHLO keyword of this cluster; a server that offers it is not used. */
+  ownKeyword?: string;
   timeouts?: Partial<BackendTimeouts>;
   maxIdlePerServer?: number;
   idleMs?: number;
@@ -114,7 +114,7 @@ export const createBackendPool = (needs: BackendPoolNeeds): BackendPool => {
         server,
         hostname: needs.hostname,
         timeouts,
-        ownAddress: needs.ownAddress?.(),
+        ownKeyword: needs.ownKeyword,
         ...(route.auth && {auth: route.auth}),
       };
       const connection = await connectBackend(target);

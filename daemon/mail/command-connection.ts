@@ -4,6 +4,7 @@
 import type {Readable} from 'node:stream';
 import SmtpConnection from 'nodemailer/lib/smtp-connection';
 import type {Route, SmtpReply} from '../services/ports.ts';
+import {hasKeyword} from './cluster-keyword.ts';
 import {parseReply} from './smtp-reply.ts';
 
 /**
@@ -21,6 +22,8 @@ export const isLost = (answer: Answer): answer is Lost => 'lost' in answer;
 
 type Settle = (answer: Answer) => void;
 
+type ConnectionOptions = NonNullable<ConstructorParameters<typeof SmtpConnection>[0]>;
+
 /** What smtp-connection does not declare, as it is in the pinned version. */
 export class CommandConnection extends SmtpConnection {
   declare private readonly _responseActions: ((raw: string) => void)[];
@@ -34,14 +37,27 @@ export class CommandConnection extends SmtpConnection {
   #settle: Settle | undefined;
   #timer: NodeJS.Timeout | undefined;
   #stage: Lost['stage'] = 'command';
+  readonly #ownKeyword: string | undefined;
 
-  constructor(options: ConstructorParameters<typeof SmtpConnection>[0]) {
+  /** `ownKeyword`: a server that offers it is a node of this cluster, and is hung up on. */
+  constructor({ownKeyword, ...options}: ConnectionOptions & {ownKeyword?: string | undefined}) {
     super(options);
+    this.#ownKeyword = ownKeyword;
     this.on('error', (error: Error & {code?: string}) => {
       this.isTlsFailure ||= this.upgrading === true || error.code === 'ETLS';
       this.#fail(error.message);
     });
     this.on('end', () => this.#fail('the server closed the connection'));
+  }
+
+  /** Called for every answer to EHLO: that before STARTTLS, and that after it. */
+  _actionEHLO(answer: string): void {
+    if (this.#ownKeyword === undefined || !hasKeyword(answer, this.#ownKeyword)) {
+      inherited._actionEHLO.call(this, answer);
+      return;
+    }
+    this.#fail('it is a node of this cluster: its mail would go in circles');
+    this.close();
   }
 
   offers(extension: string): boolean {
@@ -164,3 +180,5 @@ export class CommandConnection extends SmtpConnection {
     this.#settle?.({lost: detail, stage: this.#stage});
   }
 }
+
+const inherited = SmtpConnection.prototype as unknown as {_actionEHLO(answer: string): void};

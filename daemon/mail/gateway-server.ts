@@ -1,9 +1,10 @@
 // smtp-server with what it has no hooks for: our own enhanced status codes, the end of a transaction, and who may connect.
 import type {Socket} from 'node:net';
 import {SMTPServer, type SMTPServerOptions, type SMTPServerSession} from 'smtp-server';
-import {SMTPConnection} from 'smtp-server/lib/smtp-connection.js';
+import type {SMTPConnection} from 'smtp-server/lib/smtp-connection.js';
 import {plainAddress} from '../../shared/host-port.ts';
 import type {SmtpReply} from '../services/ports.ts';
+import {KeywordConnection} from './keyword-connection.ts';
 import {hasEnhancedCode, replies} from './smtp-reply.ts';
 
 export interface GatewayHooks {
@@ -12,7 +13,11 @@ export interface GatewayHooks {
   leave(ip: string): void;
   /** The client's transaction, if any, is over: RSET, HELO, EHLO, STARTTLS, or after the reply to DATA. */
   onReset(session: SMTPServerSession): void;
+  /** Why the recipient in this SMTP path is refused, asked before smtp-server looks whether it can parse it. */
+  refuseRecipient(path: string, session: SMTPServerSession): SmtpReply | undefined;
   handshakeMs?: number | undefined;
+  /** Offered to every client, before and after STARTTLS. */
+  keyword?: string | undefined;
 }
 
 /** Clients that try addresses or commands at random are cut off after so many 5xx replies. */
@@ -47,6 +52,8 @@ export class GatewayServer extends SMTPServer {
     const connection = new GatewayConnection(this, socket, {
       ...options,
       onReset: this.#hooks.onReset,
+      refuseRecipient: this.#hooks.refuseRecipient,
+      keyword: this.#hooks.keyword,
       handshakeMs: this.#hooks.handshakeMs ?? handshakeMs,
       onGone: () => this.#forget(connection, ip),
     });
@@ -72,13 +79,13 @@ export class GatewayServer extends SMTPServer {
   }
 }
 
-type ConnectionOptions = NonNullable<ConstructorParameters<typeof SMTPConnection>[2]> & {
-  onReset(session: SMTPServerSession): void;
-  handshakeMs: number;
-  onGone(): void;
-};
+type ConnectionOptions = NonNullable<ConstructorParameters<typeof SMTPConnection>[2]> &
+  Pick<GatewayHooks, 'onReset' | 'refuseRecipient' | 'keyword'> & {
+    handshakeMs: number;
+    onGone(): void;
+  };
 
-class GatewayConnection extends SMTPConnection {
+class GatewayConnection extends KeywordConnection {
   readonly #server: GatewayServer;
   readonly #options: ConnectionOptions;
   #errors = 0;
@@ -101,6 +108,18 @@ class GatewayConnection extends SMTPConnection {
     super._resetSession();
     this.#options.onReset(this.session);
     if (this.#server.isStopping) dismiss(this);
+  }
+
+  /** smtp-server answers 501 to what it cannot parse, and takes `"victim@other.example"@example.com` for such. */
+  override handler_RCPT(command: Buffer, callback: () => void): void {
+    const path = /^[^:]*:\s*(<[^<>]*>)/.exec(command.toString())?.[1];
+    const refusal = path === undefined ? undefined : this.#options.refuseRecipient(path, this.session);
+    if (!refusal) {
+      super.handler_RCPT(command, callback);
+      return;
+    }
+    this.send(refusal.code, refusal.text);
+    callback();
   }
 
   /** smtp-server gives a handshake the five minutes that a client has for its next command. */

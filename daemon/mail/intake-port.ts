@@ -9,7 +9,7 @@ import type {RecipientResult} from '../services/ports.ts';
 export type Verdict = 'relayed' | 'held' | 'rejected' | 'refused' | 'deferred';
 
 /** `hold` rejects with the error of the disk or the database when it cannot keep the mail. Addresses given are canonical. */
-export interface IntakePort extends Pick<Intake, 'routing' | 'canTakeMail' | 'judge' | 'hold'> {
+export interface IntakePort extends Pick<Intake, 'claim' | 'routing' | 'canTakeMail' | 'judge' | 'hold'> {
   /** What goes before the content when it is relayed: the Received field, a DKIM signature when outbound. */
   relayPrefix(mail: ReceivedMail, ownership: Ownership): Promise<Buffer>;
   /** Told once for every mail that came as far as DATA. */

@@ -24,6 +24,8 @@ export interface MailTransactionNeeds {
 }
 
 export interface MailTransaction {
+  /** Why a recipient of a domain of ours is refused, whether or not its SMTP path can be parsed. Asks memory only. */
+  refuse(path: string): SmtpReply | undefined;
   /** A 2xx reply means that the backend has accepted this recipient. */
   rcpt(recipient: string): Promise<SmtpReply>;
   /** Takes the mail to its end: only after a 2xx reply is it somebody else's or safely held. */
@@ -96,6 +98,10 @@ export const createMailTransaction = (needs: MailTransactionNeeds, client: Clien
   };
 
   return {
+    refuse(path) {
+      const claim = needs.intake.claim(client, start.sender, path);
+      return claim.kind === 'refused' ? claim.reply : undefined;
+    },
     rcpt,
     data,
     abort: () => {

@@ -1,6 +1,6 @@
 // Who sends a mail, from whom and to whom, as a milter is told it: by commands, and by macros that go with them.
 import {isIP} from 'node:net';
-import {parseMailAddress} from '../../shared/mail-address.ts';
+import {owningDomain, parseMailAddress, withoutBrackets} from '../../shared/mail-address.ts';
 import {isSameOwner} from '../services/intake.ts';
 import type {Client, Envelope, Ownership} from '../services/mail.ts';
 import type {SmtpReply} from '../services/ports.ts';
@@ -19,7 +19,11 @@ export interface Peer extends Pick<Client, 'ip' | 'hostname'> {
 /** Also what stands for a client whose address Postfix does not know, and whom it would be wrong to trust. */
 const noAddress = '0.0.0.0';
 
-/** Throws MilterError for what is no address. */
+/**
+ * Throws MilterError for what is no address. The name is confirmed: Postfix tells a milter its `client_name`, which is `unknown`
+ * unless the name leads back to the address (postconf(5), reject_unknown_client_hostname; src/smtpd/smtpd_peer.c), and never its
+ * `reverse_client_name`, which only the macros `_` and `{client_ptr}` have (src/smtpd/smtpd_milter.c).
+ */
 export const peerOf = ({hostname, family, port, address}: CommandOf<'connect'>): Peer => {
   if (family === 'U') return {ip: noAddress, hostname: null, isLocal: false};
   if (family === 'L') return {ip: '127.0.0.1', hostname: null, isLocal: true};
@@ -86,12 +90,12 @@ export const createMilterEnvelope = (
   const rcpt = (command: CommandOf<'rcpt'>, rcptMacros: Macros): SmtpReply | undefined => {
     // Postfix refuses it itself and only shows it.
     if (rcptMacros.get('{rcpt_mailer}') === 'error') return undefined;
-    const recipient = canonicalAddress(rcptMacros.get('{rcpt_addr}'), command.address);
-    if (recipient !== undefined && recipients.has(recipient)) return undefined;
+    const recipient = recipientOf(rcptMacros.get('{rcpt_addr}'), command.address);
+    if (recipients.has(recipient)) return undefined;
 
-    const claim = recipient === undefined ? undefined : intake.claim(client, sender ?? '', recipient);
-    if (recipient === undefined || !claim || claim.kind === 'foreign') return keepApart('foreign');
-    if (claim.kind === 'inactive') return claim.reply;
+    const claim = intake.claim(client, sender ?? '', recipient);
+    if (claim.kind === 'foreign') return keepApart('foreign');
+    if (claim.kind === 'refused') return claim.reply;
     if (sender === undefined) return replies.badSender;
     if (recipients.size >= maxRecipients) return replies.tooManyRecipients;
     const refusal = intake.canTakeMail() ?? keepApart(claim.ownership);
@@ -110,17 +114,21 @@ export const createMilterEnvelope = (
 /** Postfix's own limit is 1000 unless raised; this one bounds what a connection may cost. */
 const maxRecipients = 10_000;
 
-/**
- * The macro has the address as Postfix has rewritten it, as it will be in its queue, such as `user@its.own.domain` for `user`.
- * U+FFFD stands where bytes were no UTF-8.
- */
+/** The macro has the address as Postfix has rewritten it, as it will be in its queue, such as `user@its.own.domain` for `user`. */
 const canonicalAddress = (macro: string | undefined, argument: string): string | undefined => {
-  for (const text of [macro ?? '', withoutBrackets(argument)]) {
-    const address = text.includes('\ufffd') ? undefined : parseMailAddress(text);
+  for (const text of [macro ?? '', argument]) {
+    const address = parseMailAddress(withoutBrackets(text));
     if (address) return `${address.local}@${address.domain}`;
   }
   return undefined;
 };
 
-/** Also without a source route, which is to be ignored (RFC 5321 section 4.1.1.3). */
-const withoutBrackets = (argument: string): string => argument.replace(/^<(.*)>$/s, '$1').replace(/^@[^:]*:/, '');
+/**
+ * Canonical where it can be parsed, else as it came. Postfix leaves the quoting out of the macro: an address that cannot be parsed
+ * without it is taken from the argument, unless Postfix has given it another owner.
+ */
+const recipientOf = (macro: string | undefined, argument: string): string => {
+  const queued = macro?.includes('@') ? macro : argument;
+  const address = canonicalAddress(queued, argument);
+  return address !== undefined && owningDomain(address) === owningDomain(queued) ? address : queued;
+};

@@ -2,7 +2,7 @@
 import type {Domain} from '../../shared/domain.ts';
 import {canonicalDomain} from '../../shared/domain-name.ts';
 import type {HostPort} from '../../shared/host-port.ts';
-import {parseMailAddress} from '../../shared/mail-address.ts';
+import {hasInstruction, owningDomain, parseMailAddress} from '../../shared/mail-address.ts';
 import type {Route} from '../services/ports.ts';
 import type {RecipientCheck} from './recipient-check.ts';
 import type {TableAnswer} from './socketmap-server.ts';
@@ -23,8 +23,9 @@ export const tableNames = ['relay_domains', 'transport_maps', 'relay_recipient_m
  * taken because `example.com` is.
  */
 export const createRoutingTables = ({domains, routeTo, recipients, standstill}: Needs) => {
-  const findInbound = (name: string): Domain | undefined => {
-    const domain = domains.findByName(canonicalDomain(name) ?? '');
+  /** `key`: a domain, or an address, which has an owner whether or not it can be parsed. */
+  const findInbound = (key: string): Domain | undefined => {
+    const domain = domains.findByName((key.includes('@') ? owningDomain(key) : canonicalDomain(key)) ?? '');
     return domain?.direction === 'outbound' ? undefined : domain;
   };
 
@@ -36,7 +37,7 @@ export const createRoutingTables = ({domains, routeTo, recipients, standstill}: 
 
   /** Absent: Postfix goes by its own settings, such as relayhost. */
   const transportOf = (key: string): TableAnswer => {
-    const domain = findInbound(key.slice(key.lastIndexOf('@') + 1));
+    const domain = findInbound(key);
     if (!domain) return absent;
     if (!domain.active) return inactive;
     const route = routeTo(domain);
@@ -47,8 +48,8 @@ export const createRoutingTables = ({domains, routeTo, recipients, standstill}: 
     // `@example.com`, the key for everybody in a domain, is no address.
     const address = parseMailAddress(key);
     const domain = address && findInbound(address.domain);
-    // Its bytes were no UTF-8: it is not the one that the server would be asked for.
-    if (!domain || key.includes('\ufffd')) return absent;
+    // Postfix does not say who sends, and the server would route such an address for this node.
+    if (!domain || hasInstruction(key)) return absent;
     const route = routeTo(domain);
     // Who sends to an inactive domain hears of that from `transportOf`.
     if (!route || !domain.active) return {kind: 'found', value: domain.name};

@@ -10,6 +10,7 @@ import type {SmtpReply} from '../services/ports.ts';
 import type {EnvelopeStart} from './backend-connection.ts';
 import type {BackendPool} from './backend-pool.ts';
 import {type ClientLimitNeeds, createClientLimits} from './client-limits.ts';
+import type {ClientNames} from './client-names.ts';
 import {GatewayServer} from './gateway-server.ts';
 import type {IntakePort} from './intake-port.ts';
 import type {MailLog} from './mail-log.ts';
@@ -36,8 +37,10 @@ export interface SmtpGatewayNeeds extends ClientLimitNeeds {
   handshakeMs?: number;
   /** How long `stop` lets mails on their way in finish. */
   drainMs?: number;
-  /** Asks DNS for the client's name, for 1.5 s at most. */
-  reverseLookup?: boolean;
+  /** Asked for the client's name before the greeting, for 1.5 s at most; without them no client has one. */
+  clientNames?: ClientNames | undefined;
+  /** Offered in every answer to EHLO. */
+  keyword?: string;
   intake: IntakePort;
   pool: BackendPool;
   tmpDir: string;
@@ -76,13 +79,24 @@ export const startSmtpGateway = async (needs: SmtpGatewayNeeds): Promise<SmtpGat
       maxCommandLength: 4096,
       socketTimeout: needs.socketTimeoutMs ?? 300_000,
       closeTimeout: drainMs,
-      disableReverseLookup: needs.reverseLookup === false,
+      disableReverseLookup: needs.clientNames === undefined,
+      resolver: {
+        // smtp-server takes the first of several names, none of which it confirms.
+        reverse: (ip, callback) =>
+          void needs.clientNames?.find(ip).then(name => callback(null, name === undefined ? [] : [name])),
+      },
       onMailFrom: sessions.onMailFrom,
       onRcptTo: sessions.onRcptTo,
       onData: sessions.onData,
       onClose: sessions.onClose,
     },
-    {...limits, onReset: sessions.onReset, handshakeMs: needs.handshakeMs},
+    {
+      ...limits,
+      onReset: sessions.onReset,
+      refuseRecipient: sessions.refuseRecipient,
+      keyword: needs.keyword,
+      handshakeMs: needs.handshakeMs,
+    },
   );
   // Before it listens: what nobody listens for is thrown.
   server.on('error', error => log.info({err: error}, 'smtp client failed'));
@@ -171,6 +185,7 @@ const createSessions = (needs: SmtpGatewayNeeds) => {
     onData: (stream: SMTPServerDataStream, session: SMTPServerSession, callback: Callback) =>
       answer(data(stream, session), betweenCrashPoints(callback)),
     onReset: end,
+    refuseRecipient: (path: string, session: SMTPServerSession) => transactions.get(session.id)?.refuse(path),
     onClose: end,
     /** Everything under way has come to its end, cleaning up included. */
     settled: async () => {
@@ -204,9 +219,8 @@ const envelopeStart = ({address, args}: SMTPServerAddress): EnvelopeStart | Smtp
   return {sender, isUtf8, isEightBit, ...(typeof parameters.SIZE === 'string' && {sizeBytes: Number(parameters.SIZE)})};
 };
 
-/** U+FFFD stands where smtp-server met bytes that are no UTF-8: the address is not what the client sent. */
 const canonicalAddress = (text: string): string | undefined => {
-  const address = text.includes('\ufffd') ? undefined : parseMailAddress(text);
+  const address = parseMailAddress(text);
   return address && `${address.local}@${address.domain}`;
 };
 

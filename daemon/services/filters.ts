@@ -90,6 +90,10 @@ const maxAddresses = 100;
 interface MailView {
   sender: string;
   authors(): string[];
+  /** The sender's domain and those that it is part of. */
+  senderDomains(): ReadonlySet<string>;
+  /** The same of the sender and all authors. */
+  allDomains(): ReadonlySet<string>;
   subject(): GlobText;
   header(name: string): GlobText[];
 }
@@ -98,9 +102,13 @@ const viewOf = ({envelope, headers}: FilteredMail): MailView => {
   const byName = once(() => groupBy(headers, ({name}) => name.toLowerCase()));
   const valuesOf = (name: string) => (byName().get(name) ?? []).slice(0, maxHeaderValues).map(({value}) => value);
   const texts = new Map<string, GlobText[]>();
+  const sender = comparableAddress(envelope.sender);
+  const authors = once(() => addressesIn(valuesOf('from')).map(comparableAddress));
   return {
-    sender: comparableAddress(envelope.sender),
-    authors: once(() => addressesIn(valuesOf('from')).map(comparableAddress)),
+    sender,
+    authors,
+    senderDomains: once(() => new Set(domainsOf(sender))),
+    allDomains: once(() => new Set([sender, ...authors()].flatMap(domainsOf))),
     subject: once(() => globText(subjectOf(headers))),
     header(name) {
       const known = texts.get(name);
@@ -131,8 +139,10 @@ const compile = (filter: MailFilter): ((view: MailView) => boolean) => {
   switch (match) {
     case 'sender':
       return view => senders(view).includes(pattern);
-    case 'sender_domain':
-      return view => senders(view).some(address => isWithin(address, pattern));
+    case 'sender_domain': {
+      const domains = (view: MailView) => (letsIn(filter) ? view.senderDomains() : view.allDomains());
+      return view => domains(view).has(pattern);
+    }
     case 'subject': {
       const matches = compileGlob(pattern);
       return view => matches(view.subject());
@@ -149,10 +159,13 @@ const compile = (filter: MailFilter): ((view: MailView) => boolean) => {
 
 const letsIn = ({action, score}: MailFilter): boolean => action === 'allow' || (action === 'score' && (score ?? 0) < 0);
 
-/** The whole text after the @ is looked at, so that an odd local part does not get an address past its domain's filter. */
-const isWithin = (address: string, domain: string): boolean => {
-  const own = canonicalDomain(address.slice(address.lastIndexOf('@') + 1));
-  return own !== undefined && (own === domain || own.endsWith(`.${domain}`));
+/**
+ * The domain of an address and those that it is part of. The whole text after the @ is looked at, so that an odd local part does not get
+ * an address past its domain's filter.
+ */
+const domainsOf = (address: string): string[] => {
+  const labels = canonicalDomain(address.slice(address.lastIndexOf('@') + 1))?.split('.') ?? [];
+  return labels.map((_, at) => labels.slice(at).join('.'));
 };
 
 /** Parsed before encoded words are decoded: a decoded name may look like an address, or hide one. */

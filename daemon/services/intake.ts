@@ -2,16 +2,10 @@
 import type {Domain} from '../../shared/domain.ts';
 import {Fault} from '../../shared/fault.ts';
 import {parseHostPort} from '../../shared/host-port.ts';
-import {domainOf} from '../../shared/mail-address.ts';
 import type {DomainDirectory} from './domain-directory.ts';
 import type {Client, Judgement, Ownership, ReceivedMail, Score} from './mail.ts';
+import {createClaim, type MailClaim} from './mail-claim.ts';
 import type {Keep, Route, Scorer, SmtpReply} from './ports.ts';
-
-/** Whose mail it would be. `foreign`: nobody's here, `inactive`: of a domain that takes none at present. */
-export type Claim =
-  | {kind: 'owned'; ownership: Ownership}
-  | {kind: 'foreign'; reply: SmtpReply}
-  | {kind: 'inactive'; reply: SmtpReply};
 
 /** A mail belongs to one owner: recipients of several owners need a mail each. */
 export const isSameOwner = (one: Ownership, other: Ownership): boolean =>
@@ -20,8 +14,8 @@ export const isSameOwner = (one: Ownership, other: Ownership): boolean =>
 export type Routing = {kind: 'accept'; ownership: Ownership; route: Route} | {kind: 'refuse'; reply: SmtpReply};
 
 export interface Intake {
-  /** Whose mail from `sender` to `recipient` would be. Asks memory only. */
-  claim(client: Client, sender: string, recipient: string): Claim;
+  /** Who owns mail from `sender` to `recipient`. Asks memory only. */
+  claim: MailClaim;
   /** The same, and where it would go, or why it is not taken. */
   routing(client: Client, sender: string, recipient: string): Routing;
   /** A reply when no mail can be taken now. */
@@ -57,16 +51,7 @@ export const createIntake = (needs: Needs): Intake => {
     return servers.length > 0 ? {servers} : undefined;
   };
 
-  const claim: Intake['claim'] = (client, sender, recipient) => {
-    const from = domains.findByName(domainOf(sender) ?? '');
-    const mayBeOutbound = client.isTrusted && from !== undefined && from.direction !== 'inbound';
-    if (mayBeOutbound && from.active) return {kind: 'owned', ownership: {direction: 'outbound', domain: from}};
-
-    const to = domains.findByName(domainOf(recipient) ?? '');
-    if (!to || to.direction === 'outbound')
-      return mayBeOutbound ? {kind: 'inactive', reply: inactive} : {kind: 'foreign', reply: relayingDenied};
-    return to.active ? {kind: 'owned', ownership: {direction: 'inbound', domain: to}} : {kind: 'inactive', reply: inactive};
-  };
+  const claim = createClaim(domains);
 
   const scoreOf = async (mail: ReceivedMail): Promise<Score> => {
     try {
@@ -118,7 +103,5 @@ const actionFor = ({score, wantsRetry}: Score, domain: Domain): Judgement['actio
 
 const refusal = (code: number, text: string): SmtpReply => ({code, text});
 
-const relayingDenied = refusal(550, '5.7.1 Relaying denied');
 const noSmarthost = refusal(550, '5.7.1 No outbound relay is configured here');
 const noServer = refusal(451, '4.4.4 No server for this domain');
-const inactive = refusal(450, '4.7.1 Mail of this domain is not taken at present');

@@ -7,7 +7,7 @@ import type {Reason} from '../../shared/reason.ts';
 /** Who is sending. `isTrusted`: the address lies in `smtp.trusted_networks`. */
 export interface Client {
   ip: string;
-  /** Reverse-resolved name, null when there is none. */
+  /** Name from DNS that leads back to the address; null when there is none. */
   hostname: string | null;
   helo: string;
   isTrusted: boolean;

@@ -6,10 +6,10 @@ import {buffer} from 'node:stream/consumers';
 import {createBackendPool} from '../../daemon/mail/backend-pool.ts';
 import type {IntakePort, Verdict} from '../../daemon/mail/intake-port.ts';
 import {type SmtpGateway, type SmtpGatewayNeeds, startSmtpGateway} from '../../daemon/mail/smtp-gateway.ts';
-import type {Judgement, MailDirection, ReceivedMail} from '../../daemon/services/mail.ts';
+import type {Judgement, ReceivedMail} from '../../daemon/services/mail.ts';
+import {createClaim} from '../../daemon/services/mail-claim.ts';
 import type {Domain} from '../../shared/domain.ts';
 import type {HostPort} from '../../shared/host-port.ts';
-import {domainOf} from '../../shared/mail-address.ts';
 import {selfSigned} from './certificate.ts';
 import {type SinkOptions, type SmtpSink, startSmtpSink} from './smtp-sink.ts';
 
@@ -41,7 +41,7 @@ export interface TestGatewayOptions {
 
 const tls = await selfSigned('gate.test');
 
-/** Domains one.test and two.test are inbound, out.test is outbound; everything scores 0 and is relayed. */
+/** Domains as `claim` has them; everything scores 0 and is relayed. */
 export const startTestGateway = async (t: Teardown, options: TestGatewayOptions = {}): Promise<TestGateway> => {
   const sink = await startSmtpSink(t, options.sink);
   const tmpDir = await mkdtemp(join(tmpdir(), 'mfd-gateway-'));
@@ -60,7 +60,6 @@ export const startTestGateway = async (t: Teardown, options: TestGatewayOptions 
     maxConnections: 500,
     maxConnectionsPerClient: 300,
     maxRecipients: 20,
-    reverseLookup: false,
     isTrusted: () => false,
     intake,
     pool,
@@ -76,22 +75,25 @@ export const startTestGateway = async (t: Teardown, options: TestGatewayOptions 
   return {...gateway, ...record, port: gateway.address.port, sink, intake, spilled: () => readdir(tmpDir)};
 };
 
-const domains: Record<string, {id: number; direction: MailDirection}> = {
-  'one.test': {id: 1, direction: 'inbound'},
-  'two.test': {id: 2, direction: 'inbound'},
-  'out.test': {id: 3, direction: 'outbound'},
-};
+const domains = [
+  {id: 1, name: 'one.test', direction: 'inbound', active: true},
+  {id: 2, name: 'two.test', direction: 'inbound', active: true},
+  {id: 3, name: 'out.test', direction: 'outbound', active: true, dkim_active: true},
+  {id: 4, name: 'closed.test', direction: 'inbound', active: false},
+] as Domain[];
+
+/** Who owns which mail: one.test and two.test are inbound, out.test is outbound and signed, closed.test is inactive. */
+export const claim = createClaim({findByName: name => domains.find(domain => domain.name === name)});
 
 const createFakeIntake = (
   servers: HostPort[],
   {held, judged, verdicts}: Pick<TestGateway, 'held' | 'judged' | 'verdicts'>,
 ): IntakePort => ({
-  routing: (_client, sender, recipient) => {
-    const from = domains[domainOf(sender) ?? ''];
-    const to = domains[domainOf(recipient) ?? ''];
-    const domain = from?.direction === 'outbound' ? from : to;
-    if (!domain) return {kind: 'refuse', reply: {code: 550, text: '5.7.1 Relaying denied'}};
-    return {kind: 'accept', ownership: {direction: domain.direction, domain: {id: domain.id} as Domain}, route: {servers}};
+  claim,
+  routing: (client, sender, recipient) => {
+    const claimed = claim(client, sender, recipient);
+    if (claimed.kind !== 'owned') return {kind: 'refuse', reply: claimed.reply};
+    return {kind: 'accept', ownership: claimed.ownership, route: {servers}};
   },
   canTakeMail: () => undefined,
   judge: async mail => {

@@ -7,11 +7,9 @@ import {buffer} from 'node:stream/consumers';
 import type {MilterIntake, Verdict} from '../../daemon/mail/intake-port.ts';
 import type {LocalAddress} from '../../daemon/mail/local-listener.ts';
 import {type MilterServer, type MilterServerNeeds, startMilterServer} from '../../daemon/mail/milter-server.ts';
-import type {MailDirection, ReceivedMail} from '../../daemon/services/mail.ts';
-import type {Domain} from '../../shared/domain.ts';
-import {domainOf} from '../../shared/mail-address.ts';
+import type {ReceivedMail} from '../../daemon/services/mail.ts';
 import type {Owner} from './daemon.ts';
-import {judgement} from './gateway.ts';
+import {claim, judgement} from './gateway.ts';
 
 export interface TestMilter extends MilterServer {
   /** What the services do; a test replaces what it needs to. */
@@ -24,22 +22,6 @@ export interface TestMilter extends MilterServer {
   /** Names of the files that are in the folder for big mails now. */
   spilled(): Promise<string[]>;
 }
-
-const domains: Record<string, {id: number; direction: MailDirection}> = {
-  'one.test': {id: 1, direction: 'inbound'},
-  'two.test': {id: 2, direction: 'inbound'},
-  'out.test': {id: 3, direction: 'outbound'},
-};
-
-/** Whose mail is whose: one.test and two.test are inbound, out.test is outbound and signed, closed.test is inactive. */
-export const claim: MilterIntake['claim'] = (client, sender, recipient) => {
-  if (domainOf(recipient) === 'closed.test') return {kind: 'inactive', reply: {code: 450, text: '4.7.1 Not at present'}};
-  const from = domains[domainOf(sender) ?? ''];
-  const to = domains[domainOf(recipient) ?? ''];
-  const owner = client.isTrusted && from?.direction === 'outbound' ? from : to;
-  if (!owner) return {kind: 'foreign', reply: {code: 550, text: '5.7.1 Relaying denied'}};
-  return {kind: 'owned', ownership: {direction: owner.direction, domain: {id: owner.id, dkim_active: true} as Domain}};
-};
 
 /** Everything scores 0 and is let pass. Listens on loopback. */
 export const startTestMilter = async (owner: Owner, needs: Partial<MilterServerNeeds> = {}): Promise<TestMilter> => {

@@ -141,6 +141,20 @@ ifPostfix(named('a mail of no domain of ours, and one for two of them, is nobody
   t.deepEqual(seen.json.data, []);
 });
 
+ifPostfix(named('a mail to an address that cannot be parsed belongs to its domain like any other'), async t => {
+  const node = await startPostfixNode(t, {settings: holdEverything});
+  await node.sendToPostfix(mail('Odd'), {to: '"ben+<"@example.com'});
+  await node.untilHeld(1);
+
+  const {json} = await node.api('POST', 'auth/api-keys', {body: {name: 'com', scope: 'domain-admin', domain: 'example.com'}});
+  const seen = await node.api('GET', 'mail/quarantine', {key: json.data.key});
+
+  t.deepEqual(
+    seen.json.data.map(({subject}: {subject: string}) => subject),
+    ['Odd'],
+  );
+});
+
 ifPostfix(named('hundreds of mails are released by few calls of postsuper, each of them once'), async t => {
   const node = await startPostfixNode(t, {settings: holdEverything});
   for (let n = 0; n < 120; n += 1) await node.sendToPostfix(mail(`No ${n}`));

@@ -5,14 +5,17 @@ import {createServer, type ServerResponse} from 'node:http';
 import test, {type ExecutionContext} from 'ava';
 import {dkimVerify} from 'mailauth/lib/dkim/verify.js';
 import {testString} from '../../daemon/mail/content-check.ts';
+import {formatLocalAddress} from '../../daemon/mail/local-listener.ts';
 import {eventually} from '../helpers/eventually.ts';
+import {programsMissing} from '../helpers/installed.ts';
 import {holdAll, relayAll} from '../helpers/mail-node.ts';
+import {startTestMilter} from '../helpers/milter.ts';
 import {startMilterNode} from '../helpers/milter-node.ts';
-import {postfixMissing} from '../helpers/postfix.ts';
+import {postfixMissing, startPostfix} from '../helpers/postfix.ts';
 import {sample} from '../helpers/received-mail.ts';
 import {connect} from '../helpers/smtp-client.ts';
 
-const missing = postfixMissing();
+const missing = postfixMissing() ?? programsMissing(['/usr/sbin/sendmail']);
 const ifPostfix = missing === undefined ? test.serial : test.serial.skip;
 const titled = (title: string) => (missing === undefined ? `[Postfix] ${title}` : `[Postfix] ${title} (skipped: ${missing})`);
 
@@ -106,6 +109,60 @@ ifPostfix(titled('mail of strangers is left alone, even where it would be spam')
   const [mail] = await node.sunk(1);
   t.is(withoutTrace(mail?.content), raw);
   t.notRegex(node.log(), /"msg":"mail"/);
+});
+
+ifPostfix(
+  titled('an address of ours that cannot be parsed, or that a backend might obey, is refused, and the others get the mail'),
+  async t => {
+    const node = await startMilterNode(t, {config: {smtp: {trusted_networks: []}}});
+    const to = [
+      '"ben+<"@example.com',
+      `${'x'.repeat(260)}@example.com`,
+      'someone%outside.net@example.com',
+      'victim!me@example.com',
+      '"victim@outside.net"@example.com',
+      '"|prog"@Example.COM',
+      'cyd@example.com',
+      'ben@example.com',
+    ];
+
+    const {reply, recipients} = await node.mail(mailOf('x'), {to});
+
+    t.deepEqual(
+      recipients.map(({code, text}) => `${code} ${text.slice(0, 5)}`),
+      ['501 5.1.3', '501 5.1.3', '550 5.1.3', '550 5.1.3', '550 5.1.3', '550 5.1.3', '250 2.1.5', '250 2.1.5'],
+    );
+    t.is(reply.code, 250);
+    const [mail] = await node.sunk(1);
+    t.deepEqual(mail?.recipients.toSorted(), ['ben@example.com', 'cyd@example.com']);
+    t.regex(node.log(), /"recipients":2,"verdict":"relayed"/);
+  },
+);
+
+ifPostfix(titled('the client has the name that leads back to it, and not the one that it gives itself'), async t => {
+  const milter = await startTestMilter(t);
+  const postfix = await startPostfix(t, {
+    settings: {
+      smtpd_milters: `inet:${formatLocalAddress(milter.address)}`,
+      smtpd_authorized_xclient_hosts: '127.0.0.0/8',
+      relay_domains: 'one.test',
+      relay_transport: 'discard:',
+    },
+  });
+  const hostnameOf = async (names: string) => {
+    const client = await connect(postfix.port);
+    await client.cmd('EHLO client.test');
+    t.is((await client.cmd(`XCLIENT ADDR=192.0.2.5 ${names}`)).code, 220);
+    await client.cmd('EHLO client.test');
+    await client.cmd('MAIL FROM:<ada@example.net>');
+    t.is((await client.cmd('RCPT TO:<ben@one.test>')).code, 250);
+    t.is((await client.data(mailOf('x'))).code, 250);
+    client.destroy();
+    return milter.judged.at(-1)?.mail.client.hostname;
+  };
+
+  t.is(await hostnameOf('NAME=[UNAVAILABLE] REVERSE_NAME=mail-ed1-f41.google.com'), null);
+  t.is(await hostnameOf('NAME=mx.example.net REVERSE_NAME=mx.example.net'), 'mx.example.net');
 });
 
 ifPostfix(titled('an inactive domain is answered 450'), async t => {

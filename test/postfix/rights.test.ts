@@ -8,12 +8,11 @@ import test, {type ExecutionContext} from 'ava';
 import {createPostfixPrograms, PostfixRefusal} from '../../daemon/hold/postfix-programs.ts';
 import {testFolder} from '../helpers/database.ts';
 import {eventually} from '../helpers/eventually.ts';
-import {isInstalled} from '../helpers/installed.ts';
+import {programsMissing} from '../helpers/installed.ts';
 import {type PrivatePostfix, postfixMissing, startPostfix} from '../helpers/postfix.ts';
 import {holdEverything, startPostfixNode} from '../helpers/postfix-node.ts';
 import {sendMail} from '../helpers/smtp-client.ts';
 
-const absent = (program: string) => (isInstalled(program) ? undefined : `${program} is not installed`);
 const serialUnless = (missing: string | undefined, title: string): [typeof test.serial, string] =>
   missing === undefined
     ? [test.serial, `[Postfix] ${title}`]
@@ -38,7 +37,7 @@ const startHelper = async (t: ExecutionContext, {configDir}: Pick<PrivatePostfix
 };
 
 const [withHelper, helperTitle] = serialUnless(
-  postfixMissing() ?? absent('systemd-socket-activate'),
+  postfixMissing() ?? programsMissing(['systemd-socket-activate']),
   'through the helper a node reads, shows, releases and discards',
 );
 withHelper(helperTitle, async t => {
@@ -79,7 +78,10 @@ withPostfix(deafTitle, async t => {
   t.is((await node.held()).length, 1);
 });
 
-const [withSudo, sudoTitle] = serialUnless(postfixMissing() ?? absent('sudo'), 'sudo runs postsuper and postcat, and never asks');
+const [withSudo, sudoTitle] = serialUnless(
+  postfixMissing() ?? programsMissing(['/usr/bin/sudo']),
+  'sudo runs postsuper and postcat, and never asks',
+);
 withSudo(sudoTitle, async t => {
   const postfix = await startPostfix(t, {settings: {relay_domains: 'example.com', ...holdEverything}});
   const programs = createPostfixPrograms({configDir: postfix.configDir, isRoot: false});
@@ -90,7 +92,7 @@ withSudo(sudoTitle, async t => {
   });
   const id = mail?.queue_id ?? '';
 
-  const body = programs.body(id);
+  const body = await programs.body(id);
   const [shown, headers] = [await buffer(body.stdout), await programs.headers([id])];
   const [changed, unknown] = [
     await programs.change('discard', [id, 'BCDFGHJKLM']),

@@ -2,6 +2,7 @@
 import {execFile} from 'node:child_process';
 import {appendFile, chmod, mkdir, readdir, readFile, rm, stat, symlink, writeFile} from 'node:fs/promises';
 import {dirname, join} from 'node:path';
+import {fileURLToPath} from 'node:url';
 import {promisify} from 'node:util';
 import test, {type ExecutionContext} from 'ava';
 import {parse} from 'yaml';
@@ -287,9 +288,18 @@ withPostfix('[Postfix] who is not root is told so, and so is who asks for what c
   t.regex(noNode.stderr, /^mfd: \S+mfd\.yaml does not exist/);
 });
 
+/** The program is loaded first, as the folder it is in may be readable for root alone. */
+const asNobodyText = `
+const {main} = await import(process.argv[1]);
+process.setgroups([]);
+process.setgid(65534);
+process.setuid(65534);
+process.exit(await main(process.argv.slice(2)));`;
+
 const asNobody = async (args: string[]): Promise<{code: number; stderr: string}> =>
   new Promise(resolve => {
-    execFile(process.execPath, [mfdFile, ...args], {uid: 65_534, gid: 65_534}, (error, _stdout, stderr) =>
+    const program = fileURLToPath(new URL('../../dist/mfd.js', import.meta.url));
+    execFile(process.execPath, ['--input-type=module', '-e', asNobodyText, program, ...args], (error, _stdout, stderr) =>
       resolve({code: error ? Number(error.code ?? 128) : 0, stderr}),
     );
   });

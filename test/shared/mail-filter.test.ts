@@ -1,4 +1,5 @@
 import test from 'ava';
+import {ZodError} from 'zod';
 import {fieldFaults} from '../../shared/fields.ts';
 import {createMailFilterSchema} from '../../shared/mail-filter.ts';
 
@@ -56,6 +57,33 @@ test('a pattern must be what its match compares with', t => {
     ['subject', 'two\nlines'],
   ])
     t.is(faultsOf({action: 'allow', match, pattern})[0], 'pattern', pattern);
+});
+
+test('what a pattern may cost is bounded, and what costs little may be as long as ever', t => {
+  const messages = (pattern: string, match = 'subject') =>
+    fieldFaults(
+      createMailFilterSchema.safeParse({action: 'block', match, pattern, ...(match === 'header' && {header: 'X-A'})}).error ??
+        new ZodError([]),
+    );
+  const refused: [string, string][] = [
+    ['*a'.repeat(21), 'has more than 20 *; take some out'],
+    [
+      `*a${'?'.repeat(32)}*`,
+      'has a ? among more than 32 characters between two *; write the character that is meant, or a shorter part',
+    ],
+  ];
+
+  for (const [pattern, detail] of refused)
+    for (const match of ['subject', 'header']) t.deepEqual(messages(pattern, match), [{path: 'pattern', detail}]);
+  for (const pattern of [
+    '*a'.repeat(20),
+    `*${'?'.repeat(32)}*`,
+    `*${'a'.repeat(253)}*`,
+    '?'.repeat(255),
+    `a?${'b'.repeat(100)}*`,
+  ])
+    t.deepEqual(messages(pattern), [], pattern);
+  t.deepEqual(messages(`${'\\*'.repeat(30)}*`), []);
 });
 
 test('all that is wrong is told at once, unknown members included', t => {

@@ -1,21 +1,30 @@
 import {Readable} from 'node:stream';
+import {TLSSocket} from 'node:tls';
 import test, {type ExecutionContext} from 'ava';
 import {createAuthority, issueLeaf} from '../../../daemon/cluster/certificates.ts';
 import {type BackendTimeouts, connectBackend, defaultBackendTimeouts} from '../../../daemon/mail/backend-connection.ts';
 import type {Route} from '../../../daemon/services/ports.ts';
 import type {HostPort} from '../../../shared/host-port.ts';
+import {selfSigned} from '../../helpers/certificate.ts';
 import {pause} from '../../helpers/pause.ts';
 import {closedPort} from '../../helpers/ports.ts';
 import {startScriptedServer} from '../../helpers/scripted-server.ts';
 import {startSmtpSink} from '../../helpers/smtp-sink.ts';
 
 interface Options {
+  ownKeyword?: string;
   auth?: Route['auth'];
   timeouts?: Partial<BackendTimeouts>;
 }
 
-const connect = (server: HostPort, {auth, timeouts}: Options = {}) =>
-  connectBackend({server, hostname: 'gate.test', timeouts: {...defaultBackendTimeouts, ...timeouts}, ...(auth && {auth})});
+const connect = (server: HostPort, {auth, timeouts, ownKeyword}: Options = {}) =>
+  connectBackend({
+    server,
+    hostname: 'gate.test',
+    timeouts: {...defaultBackendTimeouts, ...timeouts},
+    ownKeyword,
+    ...(auth && {auth}),
+  });
 
 const open = async (t: ExecutionContext, server: HostPort, options: Options = {}) => {
   const connection = await connect(server, options);
@@ -272,4 +281,36 @@ test('content that cannot be read never ends in a dot', async t => {
 
   t.deepEqual(answer, {lost: 'the mail could not be read: EIO', stage: 'content'});
   t.false(seen.includes('.'));
+});
+
+test('a node of the own cluster is known by its keyword, said before STARTTLS or after it', async t => {
+  const keyword = 'X-MFD-0123456789abcdef';
+  const tls = await selfSigned('member.test');
+  const member = async (before: string, after: string) => {
+    const {server, lines} = await startScriptedServer(t, (line, socket) => {
+      if (line.startsWith('EHLO')) return `250-member.test\r\n250-${before}\r\n250 STARTTLS\r\n`;
+      if (line !== 'STARTTLS') return undefined;
+      socket.write('220 go\r\n');
+      socket.removeAllListeners('data');
+      const secured = new TLSSocket(socket, {isServer: true, ...tls});
+      secured.on('error', () => undefined);
+      secured.on('data', data => {
+        lines.push(`secured ${data.toString().trim()}`);
+        secured.write(`250-member.test\r\n250 ${after}\r\n`);
+      });
+      return undefined;
+    });
+    return {server, lines};
+  };
+
+  const early = await member(keyword, 'SIZE');
+  const late = await member('SIZE', keyword);
+  const stranger = await member('SIZE', 'X-MFD-fedcba9876543210');
+
+  const lost = {lost: 'it is a node of this cluster: its mail would go in circles', stage: 'command'};
+  t.like(await connect(early.server, {ownKeyword: keyword}), lost);
+  t.deepEqual(early.lines, ['EHLO gate.test']);
+  t.like(await connect(late.server, {ownKeyword: keyword}), lost);
+  t.deepEqual(late.lines, ['EHLO gate.test', 'STARTTLS', 'secured EHLO gate.test']);
+  t.true((await open(t, stranger.server, {ownKeyword: keyword})).isOpen);
 });

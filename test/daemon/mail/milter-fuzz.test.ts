@@ -15,7 +15,8 @@ import {
 import {negotiate} from '../../../daemon/mail/milter-options.ts';
 import {createMilterSession, type SessionAction} from '../../../daemon/mail/milter-session.ts';
 import {eventually} from '../../helpers/eventually.ts';
-import {claim, connectPeer, frame, framesOf, offered, startTestMilter, texts, uint32} from '../../helpers/milter.ts';
+import {claim} from '../../helpers/gateway.ts';
+import {connectPeer, frame, framesOf, offered, startTestMilter, texts, uint32} from '../../helpers/milter.ts';
 import {chunksOf} from '../../helpers/received-mail.ts';
 
 const newSession = () => createMilterSession({isTrusted: () => false, intake: {claim, canTakeMail: () => undefined}});

@@ -2,7 +2,8 @@ import test from 'ava';
 import {type MilterCommand, MilterError, type MilterReply} from '../../../daemon/mail/milter-codec.ts';
 import type {JudgedMail} from '../../../daemon/mail/milter-mail.ts';
 import {createMilterSession, type MilterSession, type SessionAction} from '../../../daemon/mail/milter-session.ts';
-import {claim, offered} from '../../helpers/milter.ts';
+import {claim} from '../../helpers/gateway.ts';
+import {offered} from '../../helpers/milter.ts';
 
 const connect: MilterCommand = {kind: 'connect', hostname: 'mx.example.net', family: '4', port: 25, address: '192.0.2.5'};
 
@@ -268,6 +269,70 @@ test('a program of the host, which cannot send a recipient apart, is not asked t
 
   t.deepEqual(answersTo(session, 'a@one.test', 'b@two.test', 'c@strange.test'), ['continue', 'continue', 'continue']);
   t.deepEqual(repliesIn(say(session, data)), [{kind: 'accept'}]);
+});
+
+const long = 'x'.repeat(260);
+
+test('an address of a domain of ours that cannot be parsed is refused, and the other recipients get the mail', t => {
+  const session = open();
+  say(session, mail());
+  const bad = [
+    '<"ben+<"@one.test>',
+    `<${long}@one.test>`,
+    '<a b@ONE.test.>',
+    '<@one.test>',
+    '<b\ufffdn@one.test>',
+    '<b\x01n@one.test>',
+  ];
+  const routed = ['<@x.test,@y.test:a b@one.test>', '<"unfinished@one.test >', '<"ben+<"@closed.test>'];
+
+  t.deepEqual(answersTo(session, ...bad, ...routed), Array(bad.length + routed.length).fill(501));
+  t.deepEqual(answersTo(session, '<ben@one.test>', '<"ben+<"@one.test>'), ['continue', 501]);
+  t.deepEqual(answersTo(session, '<"ben+<"@strange.test>', '<ben>', '<ben@>', '<ben@[192.0.2.1]>'), Array(4).fill(452));
+  t.deepEqual(judgedIn(say(session, data, end)).envelope.recipients, ['ben@one.test']);
+});
+
+test('the owner is that of the address in the queue, whatever of it can be parsed', t => {
+  const session = open();
+  say(session, mail());
+  const answer = (macro: string, argument: string) => {
+    say(session, macros('R', ['{rcpt_addr}', macro]));
+    return answersTo(session, argument)[0];
+  };
+
+  t.is(answer('ben+<@one.test', '<"ben+<"@one.test>'), 501);
+  t.is(answer('ben+<@one.test', '<ben@strange.test>'), 501);
+  t.is(answer('a@b@one.test', '<"a@b"@one.test>'), 550);
+  t.is(answer('x y@one.test', '<"x y"@one.test>'), 'continue');
+  t.is(answer('ben', '<ben@one.test>'), 'continue');
+  t.deepEqual(judgedIn(say(session, data, end)).envelope.recipients, ['"x y"@one.test', 'ben@one.test']);
+});
+
+test('outbound mail needs recipients that can be parsed too', t => {
+  const session = open({isTrusted: true});
+  say(session, mail('<ada@out.test>'));
+
+  t.deepEqual(answersTo(session, '<a b@strange.test>', '<x%y@strange.test>', '<x%y@one.test>'), [501, 'continue', 'continue']);
+});
+
+test('a local part that a backend might obey is refused from strangers, and taken from clients that are trusted', t => {
+  const addresses = ['<a%b.test@one.test>', '<b!a@one.test>', '<"a@b.test"@one.test>', '<"\\|a"@one.test>', '</a@one.test>'];
+  const answers = (opening: Opening, ...auth: [string, string][]) => {
+    const session = open(opening);
+    say(session, macros('M', ...auth), mail());
+    return answersTo(session, ...addresses);
+  };
+
+  t.deepEqual(answers({}), Array(addresses.length).fill(550));
+  t.deepEqual(answers({isTrusted: true}), Array(addresses.length).fill('continue'));
+  t.deepEqual(answers({}, ['{auth_authen}', 'ada']), Array(addresses.length).fill('continue'));
+  const session = open();
+  t.deepEqual(repliesIn(say(session, mail(), rcpt('<a%b@one.test>'))).at(-1), {
+    kind: 'reply',
+    code: 550,
+    text: '5.1.3 Routing in the local part of an address is not allowed',
+  });
+  t.deepEqual(answersTo(session, '<a%b@strange.test>'), ['continue']);
 });
 
 test('a recipient that Postfix refuses itself is none', t => {

@@ -111,6 +111,26 @@ test('no server is asked about what is no address of ours', async t => {
   t.deepEqual(asked, ['Ben@example.com']);
 });
 
+test('an address of ours that cannot be parsed is of a relay domain, has a server, and is no recipient', async t => {
+  const {lookUp, asked} = create();
+
+  for (const local of ['"ben+<"', 'ben+<', 'x'.repeat(260), 'a b', '', '\ufffd', '<@a.test:x', 'a@b']) {
+    const key = `${local}@example.com`;
+    t.deepEqual(lookUp('relay_domains', key), found('example.com'), key);
+    t.deepEqual(lookUp('transport_maps', key), found('relay:[192.0.2.1]:25'), key);
+    t.deepEqual(await lookUp('relay_recipient_maps', key), absent, key);
+  }
+  t.deepEqual(asked, []);
+});
+
+test('no server is asked about a local part that it might obey', async t => {
+  const {lookUp, asked} = create();
+
+  for (const local of ['a%b.test', 'b.test!a', '"a@b.test"', '"a\\%b"', '|prog', '"\\|prog"', '/file'])
+    t.deepEqual(await lookUp('relay_recipient_maps', `${local}@example.com`), absent, local);
+  t.deepEqual(asked, []);
+});
+
 test('a node that was removed says nothing of any table, least of all that something is not there', t => {
   const {lookUp} = create({isRemoved: true});
 

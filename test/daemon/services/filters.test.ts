@@ -178,6 +178,15 @@ test('a thousand filters on a mail made to be slow leave other work its turns', 
   t.true(turns > 5, `${turns} turns`);
 });
 
+test('a filter that was stored before patterns had bounds is applied', async t => {
+  const stored = (pattern: string): MailFilter => ({...filter({action: 'block', match: 'subject', pattern: 'x'}), pattern});
+  const to = mail('ada@example.net', `Subject: ${'ab'.repeat(60)}, ${'xy'.repeat(50)}, end`);
+
+  t.is(await overrideOf([stored('*a'.repeat(50).concat('*'))], to), 'block');
+  t.is(await overrideOf([stored(`*,?${'x?'.repeat(50)},*`)], to), 'block');
+  t.is(await overrideOf([stored(`*,?${'x?'.repeat(51)},*`)], to), undefined);
+});
+
 test('only the beginning of headers without measure is looked at', async t => {
   const padding = Array.from({length: 8}, () => `From: ${'x'.repeat(900)}@example.com`);
   const byHeader = [filter({action: 'block', match: 'header', header: 'From', pattern: '*@example.net'})];
