@@ -117,7 +117,7 @@ export const makePairs = async ({folder, identity, hosts, certify}: Making): Pro
     api_hosts: hosts,
   });
   const pairs = {api: {key: api.key, cert: api_cert}, cluster: {key: cluster.key, cert: node_cert}};
-  requireOurs(pairs, await readText(folder.caCert, folder.caCert));
+  requireOurs(pairs, await readText(folder.caCert, folder.caCert), identity);
   await writePairs(folder, pairs);
   return pairs;
 };

@@ -25,7 +25,7 @@ const spreadMs = 2000;
 const farewellMs = 500;
 
 export const startCluster = ({nodeNo, config, records, services, peers, log}: Needs) => {
-  const {replication, talk, limiter} = services;
+  const {replication, talk, limiter, refusals} = services;
   const {standing} = records;
   let lastSeq = 0;
   let changes = 0;
@@ -34,6 +34,8 @@ export const startCluster = ({nodeNo, config, records, services, peers, log}: Ne
     peers,
     talk,
     replication,
+    refusals,
+    peerStates: records.peerStates,
     intervalMs: config.cluster.heartbeat_interval * 1000,
     news: () => `${changes} ${limiter.taken}`,
     onRemoved: standing.removedBy,
@@ -76,6 +78,7 @@ export const startCluster = ({nodeNo, config, records, services, peers, log}: Ne
     async stop() {
       // What was acknowledged here last should not wait for this node to come back.
       await links.settled(await replication.lastSeq(), farewellMs);
+      await links.sayGoodbye(farewellMs);
       const stopped = links.stop();
       // A peer that hangs would keep us for as long as its answers may take.
       peers.close();

@@ -18,6 +18,7 @@ import {localAddresses, type NewNode, type NewNodeOptions, planNode} from './new
 import {createConfiguration} from './services/configuration.ts';
 import {type JoinAnswer, joinAnswerSchema} from './services/join-protocol.ts';
 import type {NodeIdentity} from './services/ports.ts';
+import type {ChangeSource} from './services/remote-changes.ts';
 import {createReplication} from './services/replication.ts';
 import {openDatabase} from './store/database.ts';
 import {apiHosts, requireOurs, writePairs} from './tls-files.ts';
@@ -195,7 +196,7 @@ const settle = async ({
     api: {key: keys.api.key, cert: answer.api_cert},
     cluster: {key: keys.node.key, cert: answer.node_cert},
   };
-  requireOurs(pairs, contact.ca);
+  requireOurs(pairs, contact.ca, {nodeId, nodeNo: answer.node_no});
   await writePairs(folder, pairs);
 
   const client = createPeerClient({
@@ -212,7 +213,8 @@ const settle = async ({
     },
   };
   try {
-    await takeOver(interruptible, folder.database, {nodeId, nodeNo: answer.node_no});
+    const source = {node: contact.peer, path: 'join'} as const;
+    await takeOver({client: interruptible, source}, folder.database, {nodeId, nodeNo: answer.node_no});
   } finally {
     client.close();
   }
@@ -221,7 +223,11 @@ const settle = async ({
   await syncFolders(folder);
 };
 
-const takeOver = async (client: PeerClient, filename: string, identity: NodeIdentity): Promise<void> => {
+const takeOver = async (
+  from: {client: PeerClient; source: ChangeSource},
+  filename: string,
+  identity: NodeIdentity,
+): Promise<void> => {
   const {nodeNo} = identity;
   const database = await openDatabase(filename);
   try {
@@ -230,7 +236,7 @@ const takeOver = async (client: PeerClient, filename: string, identity: NodeIden
     const replication = createReplication({database, configuration, nodeNo});
     for (let left = snapshotAttempts - 1; ; left -= 1)
       try {
-        await catchUp(client, replication, nodeNo);
+        await catchUp(from, replication, nodeNo);
         return;
       } catch (error) {
         if (left === 0) throw error;

@@ -23,6 +23,8 @@ interface Needs extends Pick<NodeParts, 'log' | 'records' | 'nodeNo'> {
 
 export const openPeerDoor = async ({config, credentials, records: {nodeDirectory, standing}, nodeNo, services, log}: Needs) => {
   const isMember = ({nodeId, nodeNo}: NodeIdentity) => nodeDirectory.findByNo(nodeNo)?.node_id === nodeId;
+  const noteNames = (no: number, hosts: string[]) =>
+    void services.issuedNames.shown(no, hosts).catch(error => log.error({err: error}, 'names of a certificate were not noted'));
   const wasRemoved = ({nodeNo: no}: NodeIdentity) => nodeDirectory.wasRemoved(no);
   const api = createPeerApi({
     identityIn,
@@ -46,6 +48,7 @@ export const openPeerDoor = async ({config, credentials, records: {nodeDirectory
       admits(subjectAltName) {
         const shown = identityIn(subjectAltName);
         if (shown) services.joining.seen(shown.nodeNo);
+        if (shown && isMember(shown)) noteNames(shown.nodeNo, hostsIn(subjectAltName));
         return !shown || isMember(shown);
       },
       mayHearWhy(subjectAltName) {

@@ -8,6 +8,7 @@ import {createKeyDirectory} from './services/key-directory.ts';
 import {createNodeDirectory} from './services/node-directory.ts';
 import {openPeerStates} from './services/peer-states.ts';
 import {findDamagedRecords} from './services/record-check.ts';
+import {restampFuture} from './services/restamp.ts';
 import {openStanding} from './services/standing.ts';
 import type {Database} from './store/database.ts';
 import {lastOutboxSeq} from './store/outbox.ts';
@@ -27,6 +28,9 @@ export const openRecords = async ({database, nodeNo, ballast, log}: Needs, now: 
     throw new CommandError(
       `the configuration has changed on the disk (${damaged.map(({kind, id}) => `${kind} ${id}`).join(', ')}); mfd repair takes these records out, or restore the database from a backup`,
     );
+  const restampedCount = await ballast.withRoom(async () => restampFuture(database, now()));
+  if (restampedCount > 0)
+    log.warn({count: restampedCount}, 'configuration was dated more than a day ahead of this clock; it has other dates now');
   const configuration = createConfiguration({
     database,
     nodeNo,

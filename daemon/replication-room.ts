@@ -3,18 +3,26 @@ import type {NodeParts} from './node-parts.ts';
 import {createDrift} from './services/drift.ts';
 import {createPeerTalk} from './services/peer-talk.ts';
 import {createRateLimiter} from './services/rate-limit.ts';
+import {createRefusals} from './services/refusals.ts';
 import {createReplication} from './services/replication.ts';
 
 export const openReplication = (node: NodeParts) => {
   const {database, nodeId, nodeNo, now, log, settings, records} = node;
   const {configuration, nodeDirectory: directory, peerStates, keyDirectory} = records;
   const limiter = createRateLimiter(now);
+  const nameOf = (no: number) => directory.findByNo(no)?.node_id ?? `node number ${no}`;
+  const refusals = createRefusals(({peer, why}) => {
+    if (why === undefined) log.info({node: nameOf(peer)}, 'the node takes the changes of this one again');
+    else log.error({node: nameOf(peer), detail: why}, 'the node refuses changes of this one; they are not on every node');
+  });
   const replication = createReplication({
     database,
     configuration,
     nodeNo,
     begunAt: records.begunAt,
     lastSeqOf: no => peerStates.latest(no)?.last_seq,
+    now,
+    nameOf,
   });
   const drift = createDrift({
     database,
@@ -22,6 +30,7 @@ export const openReplication = (node: NodeParts) => {
     replication,
     directory,
     peerStates,
+    refusals,
     nodeId,
     afterMs: () => node.driftAfterMs,
     now,
@@ -35,6 +44,8 @@ export const openReplication = (node: NodeParts) => {
     limiter,
     keyDirectory,
     drift,
+    directory,
+    refusals,
     nodeId,
     nodeNo,
     version: node.version,
@@ -42,5 +53,5 @@ export const openReplication = (node: NodeParts) => {
     hasAuthority: node.hasAuthority,
     now,
   });
-  return {limiter, replication, drift, talk};
+  return {limiter, replication, drift, talk, refusals};
 };

@@ -1,7 +1,6 @@
 // The services and the hold queue of one node, wired to each other.
 import {networkInterfaces} from 'node:os';
 import {setTimeout as delay} from 'node:timers/promises';
-import type {HostPort} from '../shared/host-port.ts';
 import {followPeers, openEvents} from './across-room.ts';
 import {isTokenFor} from './cluster/authority.ts';
 import {openHold} from './hold-room.ts';
@@ -9,9 +8,11 @@ import type {NodeParts} from './node-parts.ts';
 import {openReplication} from './replication-room.ts';
 import {createAudit, createAuditLog} from './services/audit.ts';
 import {createAuthorities} from './services/authority.ts';
+import {createBackendRules} from './services/backend-rules.ts';
 import {createCluster} from './services/cluster.ts';
 import {createDomainParts} from './services/domain-parts.ts';
 import {createDomains} from './services/domains.ts';
+import {createIssuedNames} from './services/issued-names.ts';
 import {createJoinTokens} from './services/join-tokens.ts';
 import {createJoining} from './services/joining.ts';
 import {createKeys} from './services/keys.ts';
@@ -31,10 +32,10 @@ const lastCallMs = 500;
 
 export type Services = ReturnType<typeof createServices>;
 
-export const createServices = (node: NodeParts & {apiUrl(): string; smtpAddress(): HostPort; spread: Spread}) => {
+export const createServices = (node: NodeParts & {apiUrl(): string; spread: Spread}) => {
   const {database, nodeId, nodeNo, fqdn, now, log, settings, records, spread} = node;
   const {configuration, keyDirectory, domainDirectory, standing} = records;
-  const {limiter, replication, drift, talk} = openReplication(node);
+  const {limiter, replication, drift, talk, refusals} = openReplication(node);
   const neighbours = createNeighbours({nodeNo, ownAddresses});
   const trust = {
     database,
@@ -43,9 +44,15 @@ export const createServices = (node: NodeParts & {apiUrl(): string; smtpAddress(
     nodeNo,
     now,
     neighbours,
+    issuedNames: createIssuedNames({database, hasAuthority: node.hasAuthority, nodes: records.nodeDirectory.list}),
     authorities: authoritiesOf(node),
   };
-  const domains = createDomains({configuration, directory: domainDirectory});
+  const domains = createDomains({
+    configuration,
+    directory: domainDirectory,
+    backendFaults: createBackendRules({nodes: records.nodeDirectory, nodeNo, networks: () => settings().backendNetworks}),
+  });
+  const keys = createKeys({database, configuration, directory: keyDirectory, domains: domainDirectory, nodeId, spread, now});
   const actors = createPeerActors({database, keys: keyDirectory, domains: domainDirectory, now});
   const others = followPeers(node);
   const {bus, events} = openEvents(node);
@@ -55,15 +62,17 @@ export const createServices = (node: NodeParts & {apiUrl(): string; smtpAddress(
   const {queue, intake, milterIntake, pool, sign, postfixLook} = openHold({...node, bus});
 
   return {
-    keys: createKeys({database, configuration, directory: keyDirectory, domains: domainDirectory, nodeId, spread, now}),
+    keys,
     limiter,
     replication,
+    refusals,
     drift,
     membership: createMembership({configuration, nodeNo}),
     joinTokens: createJoinTokens({...trust, actors, isOurs: token => isTokenFor(node.ca, token)}),
     joining: createJoining(trust),
     neighbours,
-    removal: createRemoval({...trust, spread}),
+    issuedNames: trust.issuedNames,
+    removal: createRemoval({...trust, keys, spread}),
     askForCertificates: trust.authorities.askForCertificates,
     talk,
     domains,
@@ -78,6 +87,7 @@ export const createServices = (node: NodeParts & {apiUrl(): string; smtpAddress(
       database,
       directory: records.nodeDirectory,
       peerStates: records.peerStates,
+      refusals,
       nodeId,
       nodeNo,
       hostname: fqdn,

@@ -4,6 +4,9 @@ import {id, nodeId, timestamp} from './fields.ts';
 /** What is known of a record at one node: `absent` when it was never heard of there, or not all of it yet. */
 export const recordPresences = ['live', 'deleted', 'absent'] as const;
 
+/** The types are for the description: JSON contains itself, which its generator cannot write down. */
+const fieldValue = z.json().meta({type: ['null', 'boolean', 'number', 'string', 'array', 'object']});
+
 export const driftRecordSchema = z.strictObject({
   node_id: nodeId.meta({description: 'The node it was compared with'}),
   kind: z.string().meta({example: 'domain'}),
@@ -12,7 +15,7 @@ export const driftRecordSchema = z.strictObject({
   here: z.enum(recordPresences),
   there: z.enum(recordPresences),
   fields: z
-    .array(z.strictObject({name: z.string(), here: z.json(), there: z.json()}))
+    .array(z.strictObject({name: z.string(), here: fieldValue, there: fieldValue}))
     .meta({description: 'The fields whose values differ; secrets are not shown'}),
 });
 export type DriftRecord = z.infer<typeof driftRecordSchema>;

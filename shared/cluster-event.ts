@@ -1,5 +1,6 @@
-// What GET /events tells, one JSON object each.
+// What GET /events tells, one JSON object each, and what it can be asked for.
 import {z} from 'zod';
+import {type EventType, eventTypes} from './event-type.ts';
 import {id, nodeId, timestamp} from './fields.ts';
 import {healthStates} from './health.ts';
 import {actionOutcomeSchema, heldMailSchema} from './held-mail.ts';
@@ -7,39 +8,68 @@ import {actionOutcomeSchema, heldMailSchema} from './held-mail.ts';
 const base = {at: timestamp, node_id: nodeId};
 
 /** The entry of the list. */
-export const heldEventSchema = heldMailSchema.extend({...base, type: z.literal('held')});
+export const heldEventSchema = heldMailSchema.extend({...base, type: z.literal('held')}).meta({id: 'HeldEvent'});
 /** What the action answered. */
-export const releasedEventSchema = actionOutcomeSchema.extend({...base, type: z.literal('released')});
-export const discardedEventSchema = actionOutcomeSchema.extend({...base, type: z.literal('discarded')});
+export const releasedEventSchema = actionOutcomeSchema.extend({...base, type: z.literal('released')}).meta({id: 'ReleasedEvent'});
+export const discardedEventSchema = actionOutcomeSchema
+  .extend({...base, type: z.literal('discarded')})
+  .meta({id: 'DiscardedEvent'});
 
-export const domainEventSchema = z.strictObject({
-  ...base,
-  type: z.literal('domain'),
-  id,
-  name: z.string(),
-  change: z.enum(['created', 'updated', 'deleted']),
-});
-export const keyEventSchema = z.strictObject({
-  ...base,
-  type: z.literal('key'),
-  id,
-  name: z.string(),
-  change: z.enum(['created', 'updated', 'revoked', 'deleted']),
-});
+export const domainEventSchema = z
+  .strictObject({
+    ...base,
+    type: z.literal('domain'),
+    id,
+    name: z.string(),
+    change: z.enum(['created', 'updated', 'deleted']),
+  })
+  .meta({id: 'DomainEvent'});
+export const keyEventSchema = z
+  .strictObject({
+    ...base,
+    type: z.literal('key'),
+    id,
+    name: z.string(),
+    change: z.enum(['created', 'updated', 'revoked', 'deleted']),
+  })
+  .meta({id: 'KeyEvent'});
 /** `node_id` is the node whose health has changed, as the answering node sees it. */
-export const healthEventSchema = z.strictObject({
-  ...base,
-  type: z.literal('health'),
-  from: z.enum(healthStates),
-  to: z.enum(healthStates),
-});
+export const healthEventSchema = z
+  .strictObject({
+    ...base,
+    type: z.literal('health'),
+    from: z.enum(healthStates),
+    to: z.enum(healthStates),
+  })
+  .meta({id: 'HealthEvent'});
 
-export const clusterEventSchema = z.discriminatedUnion('type', [
-  heldEventSchema,
-  releasedEventSchema,
-  discardedEventSchema,
-  domainEventSchema,
-  keyEventSchema,
-  healthEventSchema,
-]);
+export const clusterEventSchema = z
+  .discriminatedUnion('type', [
+    heldEventSchema,
+    releasedEventSchema,
+    discardedEventSchema,
+    domainEventSchema,
+    keyEventSchema,
+    healthEventSchema,
+  ])
+  .meta({id: 'ClusterEvent', description: 'One event, as the `data` of a server-sent event'});
 export type ClusterEvent = z.infer<typeof clusterEventSchema>;
+
+export const eventsQuerySchema = z.strictObject({
+  type: z
+    .string()
+    .transform((text, context): EventType[] => {
+      const types = text.split(',');
+      const known = eventTypes.filter(type => types.includes(type));
+      if (types.every(type => known.includes(type as EventType))) return known;
+      context.addIssue({code: 'custom', message: `must be some of ${eventTypes.join(', ')}, with commas between them`});
+      return z.NEVER;
+    })
+    .optional()
+    .meta({
+      type: 'array',
+      items: {type: 'string', enum: [...eventTypes]},
+      description: 'Only these types; without it, all that the key may see',
+      param: {style: 'form', explode: false},
+    }),
+});

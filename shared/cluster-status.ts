@@ -18,6 +18,11 @@ export const peerSchema = z
     config_hash_age_s: z.int().meta({description: 'Seconds since that node’s hash last changed'}),
     outbox_backlog_to_us: z.int().meta({description: 'Replication events of that node the answering node has yet to apply'}),
     license: licenseSchema,
+    unanswered_since: timestamp.nullable().meta({
+      description:
+        'Since when that node has not answered the answering one: two heartbeats at least, or it has said that it stops',
+    }),
+    outbox_refused: z.boolean().meta({description: 'Whether a node refuses to take what was changed on this one'}),
   })
   .meta({id: 'ClusterPeer'});
 export type Peer = z.infer<typeof peerSchema>;

@@ -1,5 +1,6 @@
 // Takes everything that is replicated from one peer: for a node that is new, was away too long, or has gone back in time.
 import {recordsPageSchema} from '../services/peer-protocol.ts';
+import type {ChangeSource} from '../services/remote-changes.ts';
 import type {Replication} from '../services/replication.ts';
 import type {PeerClient} from './peer-client.ts';
 
@@ -9,7 +10,11 @@ const pageMs = 30_000;
  * Merges all records of the peer, tombstones included, page by page. What changes meanwhile comes from the outboxes, as the
  * peer says how far it had come before the first page. Returns how many records there were.
  */
-export const catchUp = async (client: PeerClient, replication: Replication, nodeNo: number): Promise<number> => {
+export const catchUp = async (
+  {client, source}: {client: PeerClient; source: ChangeSource},
+  replication: Replication,
+  nodeNo: number,
+): Promise<number> => {
   let applied: Record<string, number> | undefined;
   let query = '';
   let count = 0;
@@ -18,7 +23,7 @@ export const catchUp = async (client: PeerClient, replication: Replication, node
     applied ??= page.applied;
     // Before anything new is told: it would go by numbers that peers have seen already.
     if (count === 0) await replication.recover(applied[nodeNo] ?? 0);
-    await replication.merge(page.records);
+    await replication.merge(page.records, source);
     count += page.records.length;
     query = page.next ? `?kind=${page.next.kind}&id=${page.next.id}` : '';
   } while (query !== '');

@@ -29,9 +29,10 @@ export const createCatchUps = ({nodeNo, replication, onDone, log}: Needs): Catch
   const underWay = new Map<number, Promise<boolean>>();
   const stopped = new AbortController();
 
-  const take = async ({nodeId, client}: Peer): Promise<boolean> => {
+  const take = async (peer: Peer): Promise<boolean> => {
+    const {nodeId, client} = peer;
     try {
-      const records = await catchUp(client, replication, nodeNo);
+      const records = await catchUp({client, source: {node: peer, path: 'snapshot'}}, replication, nodeNo);
       log.info({node: nodeId, records}, 'configuration taken from another node');
       onDone();
       return true;

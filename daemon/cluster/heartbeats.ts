@@ -38,7 +38,7 @@ export const startHeartbeats = ({peer, talk, intervalMs, news, onAnswer, onFailu
     sentAt = performance.now();
     const current = news();
     try {
-      const {heartbeat, usesUpTo} = await talk.heartbeat(usesTold);
+      const {heartbeat, usesUpTo} = await talk.heartbeat(peer.nodeNo, usesTold);
       const heard = await peer.client.ask(heartbeatSchema, {
         method: 'POST',
         path: 'heartbeat',

@@ -27,6 +27,8 @@ interface Needs {
    */
   onGoneBack: (() => void) | undefined;
   onFailure(error: unknown): void;
+  /** Why the peer refuses what this node has changed, or some of it; undefined when it has taken a batch whole. */
+  onAnswer(why: string | undefined): void;
 }
 
 /** Backing off from a peer that is away must not keep it waiting once it is back. */
@@ -35,7 +37,7 @@ const answerMs = 5000;
 const gapPauseMs = 300;
 const batch = {most: 500, maxChars: 256 * 1024};
 
-export const startOutboxSender = ({client, replication, onGoneBack, onFailure}: Needs): OutboxSender => {
+export const startOutboxSender = ({client, replication, onGoneBack, onFailure, onAnswer}: Needs): OutboxSender => {
   let acknowledged: number | undefined;
   let isStopped = false;
   let failures = 0;
@@ -60,18 +62,29 @@ export const startOutboxSender = ({client, replication, onGoneBack, onFailure}: 
         : await replication.batchAfter(after, {limit: size, maxChars: batch.maxChars});
     if (after !== undefined && events.length === 0 && after >= floor) return undefined;
     if (events.length > 0) crashPoint('outbox-send.before');
-    const {applied} = await client.ask(eventsAnswerSchema, {
+    const {applied, left_out} = await client.ask(eventsAnswerSchema, {
       method: 'POST',
       path: 'events',
       body: {floor, events},
       deadlineMs: answerMs,
     });
     if (events.length > 0) crashPoint('outbox-send.after');
+    if (events.length > 0) onAnswer(left_out);
     if (after === undefined && onGoneBack && (await replication.firstWord(applied))) onGoneBack();
     acknowledged = applied;
     size = Math.min(batch.most, Math.ceil(size * 1.1));
     // What is gone here the peer has to fetch by itself.
     return applied < floor ? gapPauseMs : 0;
+  };
+
+  /** Settles what waits; returns how long to wait before the next attempt. */
+  const afterFailure = (error: unknown): number => {
+    failures += 1;
+    if (mayBeTooMuch(error)) size = Math.max(1, Math.floor(size / 2));
+    if (!isStopped) onFailure(error);
+    if (!isStopped && isRefusal(error)) onAnswer(error.detail);
+    settleWaiting(true);
+    return Math.min(backoff.mostMs, backoff.firstMs * 2 ** Math.min(failures, 10)) * (0.5 + Math.random() / 2);
   };
 
   const work = async (): Promise<void> => {
@@ -86,11 +99,7 @@ export const startOutboxSender = ({client, replication, onGoneBack, onFailure}: 
         settleWaiting(false);
       } while ((pauseMs === 0 || (isWoken && pauseMs === undefined)) && !isStopped);
     } catch (error) {
-      failures += 1;
-      if (mayBeTooMuch(error)) size = Math.max(1, Math.floor(size / 2));
-      pauseMs = Math.min(backoff.mostMs, backoff.firstMs * 2 ** Math.min(failures, 10)) * (0.5 + Math.random() / 2);
-      if (!isStopped) onFailure(error);
-      settleWaiting(true);
+      pauseMs = afterFailure(error);
     }
     isBusy = false;
     if (pauseMs !== undefined) arm(pauseMs);
@@ -144,6 +153,9 @@ export const startOutboxSender = ({client, replication, onGoneBack, onFailure}: 
     },
   };
 };
+
+/** The peer has read the batch and does not take it: sending it again changes nothing. */
+const isRefusal = (error: unknown): error is Fault => error instanceof Fault && error.code === 'validation_failed';
 
 /** A batch that went out and was not answered in time may be too much for the line; a peer that is away says nothing of that. */
 const mayBeTooMuch = (error: unknown): boolean => !(error instanceof Fault && error.code === 'node_unreachable');

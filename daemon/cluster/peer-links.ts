@@ -1,7 +1,10 @@
 // Everything this node does with each of its peers by itself: heartbeats, telling changes, catching up.
 import {setTimeout as delay} from 'node:timers/promises';
 import type {Logger} from 'pino';
+import {z} from 'zod';
+import type {PeerStates} from '../services/peer-states.ts';
 import type {PeerTalk} from '../services/peer-talk.ts';
+import type {Refusals} from '../services/refusals.ts';
 import type {Replication} from '../services/replication.ts';
 import {createCatchUps} from './catch-ups.ts';
 import {createFailureLog} from './failure-log.ts';
@@ -19,6 +22,8 @@ export interface PeerLinks {
   leastAcknowledged(): number | undefined;
   /** One heartbeat to everybody, and what follows from it; resolves with whether all have answered before the deadline. */
   greet(deadlineMs: number): Promise<boolean>;
+  /** Tells every peer that this node stops. */
+  sayGoodbye(deadlineMs: number): Promise<void>;
   /** Begins nothing more, and waits for what is under way; that ends soon only once the peers are closed. */
   stop(): Promise<void>;
 }
@@ -28,6 +33,8 @@ interface Needs {
   peers: Peers;
   talk: PeerTalk;
   replication: Replication;
+  refusals: Pick<Refusals, 'byPeer'>;
+  peerStates: Pick<PeerStates, 'answered' | 'unanswered'>;
   intervalMs: number;
   news(): string;
   /** A peer says that this node has been removed from the cluster. */
@@ -43,7 +50,8 @@ interface Link {
 
 const patienceMs = 1000;
 
-export const startPeerLinks = ({nodeNo, peers, talk, replication, intervalMs, news, onRemoved, log}: Needs): PeerLinks => {
+export const startPeerLinks = (needs: Needs): PeerLinks => {
+  const {nodeNo, peers, talk, replication, refusals, peerStates, intervalMs, news, onRemoved, log} = needs;
   const links = new Map<number, Link>();
   const all = () => [...links.values()];
   const startedAt = new Date().toISOString();
@@ -64,6 +72,7 @@ export const startPeerLinks = ({nodeNo, peers, talk, replication, intervalMs, ne
       // What one knows that has joined since, it has from others.
       onGoneBack: peer.joinedAt > startedAt ? undefined : () => catchUps.start(peer),
       onFailure: failures.failed,
+      onAnswer: why => refusals.byPeer(peer.nodeNo, 'events', why),
     });
     const heartbeats = startHeartbeats({
       peer,
@@ -73,9 +82,13 @@ export const startPeerLinks = ({nodeNo, peers, talk, replication, intervalMs, ne
       nodeNo,
       onAnswer(appliedOfUs) {
         failures.worked();
+        peerStates.answered(peer.nodeNo);
         sender.heardApplied(appliedOfUs);
       },
-      onFailure: failures.failed,
+      onFailure(error) {
+        peerStates.unanswered(peer.nodeNo);
+        failures.failed(error);
+      },
     });
     links.set(peer.nodeNo, {peer, sender, heartbeats});
     void heartbeats.beat();
@@ -87,8 +100,9 @@ export const startPeerLinks = ({nodeNo, peers, talk, replication, intervalMs, ne
   });
 
   const lost = lookForLostPeers({
-    replication,
-    peers: () => all().map(({peer, heartbeats}) => ({peer, misses: heartbeats.misses})),
+    talk,
+    peers,
+    states: () => all().map(({peer, heartbeats}) => ({peer, misses: heartbeats.misses})),
   });
 
   return {
@@ -117,6 +131,11 @@ export const startPeerLinks = ({nodeNo, peers, talk, replication, intervalMs, ne
         return everybody();
       };
       return Promise.race([everybody(), delay(deadlineMs, false, {ref: false})]);
+    },
+    async sayGoodbye(deadlineMs) {
+      const request = {method: 'POST', path: 'stopping', deadlineMs} as const;
+      // A peer that does not hear it notices by itself, later.
+      await Promise.all(all().map(async ({peer}) => peer.client.ask(z.null(), request).catch(() => {})));
     },
     async stop() {
       catchUps.stop();

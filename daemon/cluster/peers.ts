@@ -2,6 +2,7 @@
 import {z} from 'zod';
 import {parseHostPort} from '../../shared/host-port.ts';
 import type {NodeDirectory} from '../services/node-directory.ts';
+import type {NodeIdentity} from '../services/ports.ts';
 import type {StoredNode} from '../store/node.ts';
 import {createPeerClient, type PeerClient, type PeerCredentials} from './peer-client.ts';
 
@@ -18,6 +19,8 @@ export interface Peers {
   list(): readonly Peer[];
   /** Told of every peer there is and will be; what it returns is called when the peer has left, or at `close`. */
   follow(welcome: (peer: Peer) => () => void): void;
+  /** A client for a node at an address that somebody else has named; to be closed by the caller. */
+  clientAt(node: NodeIdentity, clusterUrl: string): PeerClient;
   setCertificate(pair: PeerCredentials): void;
   close(): void;
 }
@@ -85,6 +88,8 @@ export const startPeers = ({nodeNo, directory, credentials, routes}: Needs): Pee
       welcomes.push(welcome);
       for (const peer of known.values()) peer.farewells.push(welcome(peer));
     },
+    clientAt: (node, clusterUrl) =>
+      createPeerClient({peer: node, address: () => addressOf(routeTo.get(node.nodeId) ?? clusterUrl), credentials: shown}),
     setCertificate(pair) {
       shown = pair;
       for (const {client} of known.values()) client.setCertificate(pair);

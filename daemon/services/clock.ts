@@ -11,6 +11,9 @@ export const formatStamp = (ms: number, counter: number, nodeNo: number): Stamp 
 /** Milliseconds since 1970 of a stamp. */
 export const stampMs = (stamp: Stamp): number => Number.parseInt(stamp.slice(0, 12), 16);
 
+/** The number of the node that wrote it. */
+export const stampNodeNo = (stamp: Stamp): number => Number.parseInt(stamp.slice(18), 16);
+
 /** The stamp after `last`, not before wall time `nowMs`. */
 export const nextStamp = (last: Stamp | undefined, nowMs: number, nodeNo: number): Stamp => {
   const lastMs = last === undefined ? -1 : stampMs(last);
@@ -20,13 +23,24 @@ export const nextStamp = (last: Stamp | undefined, nowMs: number, nodeNo: number
   return counter > maxCounter ? formatStamp(lastMs + 1, 0, nodeNo) : formatStamp(lastMs, counter, nodeNo);
 };
 
-/** Beyond this, a clock is not ahead but wrong. */
-const believedAheadMs = 24 * 3600 * 1000;
+const hourMs = 3_600_000;
 
-/**
- * The latest of stamps that came from elsewhere: what is written here from now on is later than that. One of a clock that is wrong
- * by years moves nothing; what it was put on is written over with a later one all the same, see `laterThan`. Empty for none.
- */
+/** Stamps of other nodes move this node's clock up to this far ahead of its wall clock. Beyond, a clock is not ahead but wrong. */
+const believedAheadMs = 24 * hourMs;
+
+/** Writes of other nodes that are dated further ahead than this are left out. */
+const acceptedAheadMs = 25 * hourMs;
+
+/** Between the two: what this node writes is accepted by every node whose wall clock is at most half an hour behind its own. */
+const writableAheadMs = 24.5 * hourMs;
+
+/** Whether nodes whose wall clocks say `nowMs` leave out what is dated `stamp`. */
+export const isTooFarAhead = (stamp: Stamp, nowMs: number): boolean => stampMs(stamp) > nowMs + acceptedAheadMs;
+
+/** Whether this node may date a write of its own `stamp`. */
+export const mayWriteAt = (stamp: Stamp, nowMs: number): boolean => stampMs(stamp) <= nowMs + writableAheadMs;
+
+/** The latest of stamps that came from elsewhere: what is written here from now on is later than that. Empty for none. */
 export const latestOf = (stamps: Stamp[], nowMs: number): Stamp => {
   const bound = formatStamp(nowMs + believedAheadMs, 0, 0);
   return stamps.filter(stamp => stamp < bound).reduce((a, b) => (a > b ? a : b), '');

@@ -1,9 +1,11 @@
 import type {ClusterStatus, License, Peer} from '../../shared/cluster-status.ts';
 import {healthOf} from '../../shared/health.ts';
 import type {Database} from '../store/database.ts';
+import type {StoredNode} from '../store/node.ts';
 import {readConfigHash} from './apply.ts';
 import type {NodeDirectory} from './node-directory.ts';
 import type {PeerStates} from './peer-states.ts';
+import type {Refusals} from './refusals.ts';
 
 export interface Cluster {
   status(): Promise<ClusterStatus>;
@@ -13,6 +15,7 @@ interface Needs {
   database: Database;
   directory: NodeDirectory;
   peerStates: PeerStates;
+  refusals: Pick<Refusals, 'whyOfPeer' | 'peersThatRefuse'>;
   nodeId: string;
   nodeNo: number;
   hostname: string;
@@ -24,7 +27,10 @@ interface Needs {
 
 /** The cluster as this node sees it. */
 export const createCluster = (needs: Needs): Cluster => {
-  const {database, directory, peerStates, nodeId, nodeNo, hostname, now} = needs;
+  const {database, directory, peerStates, refusals, nodeId, nodeNo, hostname, now} = needs;
+
+  const isRefused = (node: StoredNode): boolean =>
+    refusals.whyOfPeer(node.id) !== undefined || peerStates.latest(node.id)?.outbox_refused === true;
 
   const own = async (generatedAt: string): Promise<Peer> => {
     const {config_hash, changed_at_ms} = await readConfigHash(database.read);
@@ -38,6 +44,8 @@ export const createCluster = (needs: Needs): Cluster => {
       config_hash_age_s: Math.max(0, Math.floor((now() - changed_at_ms) / 1000)),
       outbox_backlog_to_us: 0,
       license: licenseAt(needs.license(), now()),
+      unanswered_since: null,
+      outbox_refused: refusals.peersThatRefuse().some(no => directory.findByNo(no)),
     };
   };
 
@@ -47,7 +55,7 @@ export const createCluster = (needs: Needs): Cluster => {
       const peers: Peer[] = [];
       for (const node of directory.list())
         if (node.id === nodeNo) peers.push(await own(generated_at));
-        else peers.push(await peerStates.entryOf(node));
+        else peers.push({...(await peerStates.entryOf(node)), outbox_refused: isRefused(node)});
       // A node that has been removed still knows itself.
       if (!directory.findByNo(nodeNo)) peers.unshift(await own(generated_at));
       return {local_node_id: nodeId, local_hostname: hostname, peers, generated_at};

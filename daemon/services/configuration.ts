@@ -1,16 +1,20 @@
+import {Fault} from '../../shared/fault.ts';
 import type {Json} from '../../shared/merge-patch.ts';
-import {idsPerNode, isKind, type Kind, type RecordKey, type StampedFields} from '../store/config-record.ts';
+import type {NewAuditEntry} from '../store/audit.ts';
+import {idsPerNode, isKind, type Kind, type RecordKey, type Stamp, type StampedFields} from '../store/config-record.ts';
 import type {Database, Db} from '../store/database.ts';
 import {createAnnouncer} from './announcer.ts';
 import {type Change, type Touched, touchedBy} from './apply.ts';
-import {laterThan} from './clock.ts';
+import {laterThan, mayWriteAt} from './clock.ts';
 import {type ConfigSession, openSession} from './config-session.ts';
 import {crashPoint} from './crash-point.ts';
 import {buryLosers} from './name-conflict.ts';
 import type {Actor} from './ports.ts';
 import {type FieldsOf, type ReadableOf, readableOf} from './projection.ts';
 import {recount} from './recount.ts';
+import {stampsOf} from './remote-changes.ts';
 import {type Committed, createSharedChanges, type Drawn} from './shared-changes.ts';
+import type {ChangedRecord} from './working-set.ts';
 
 /** One change of configuration on its way: everything in it commits together, or nothing does. */
 export interface Draft {
@@ -36,10 +40,11 @@ export interface Configuration {
    */
   change<T>(work: (draft: Draft) => Promise<T>, reads?: RecordKey[]): Promise<T>;
   /**
-   * Takes over what was written elsewhere, in one transaction with what `note` writes down about it, then tells the
-   * listeners. No outbox row: whoever wrote it tells the others. Records of kinds that this version does not know are left out.
+   * Applies what was written elsewhere, in one transaction with its audit entries and with what `note` writes, then tells the
+   * listeners. No outbox row: the node that wrote it tells the others. Records of kinds that this version does not know are left
+   * out. Resolves with the records that have changed.
    */
-  absorb(changes: Change[], note: (tx: Db) => Promise<void>): Promise<void>;
+  applyRemote(remote: RemoteChanges): Promise<ChangedRecord[]>;
   /** Works out hash and readable tables anew from the records; only what was wrong is written and told. */
   recount(): Promise<void>;
   /**
@@ -49,6 +54,14 @@ export interface Configuration {
   onChange(listener: (touched: Touched[]) => Promise<void>): void;
   /** Called after each commit that left an event in the outbox, with its number. */
   onOutbox(listener: (seq: number) => void): void;
+}
+
+export interface RemoteChanges {
+  changes: Change[];
+  /** Of everything that was sent, also of what is not among `changes`: what this node writes from now on is later. */
+  stamps?: Stamp[];
+  audit?(changed: ChangedRecord[]): NewAuditEntry[];
+  note?(tx: Db): Promise<void>;
 }
 
 interface Needs {
@@ -80,6 +93,7 @@ export const createConfiguration = (needs: Needs): Configuration => {
       return own;
     };
     const put = async (change: Change) => {
+      requireAcceptable(change, nowMs);
       changes.push(change);
       touched.push(...(await session.put([change], now())).flatMap(touchedBy));
     };
@@ -117,16 +131,18 @@ export const createConfiguration = (needs: Needs): Configuration => {
     return {result, touched, seq};
   };
 
-  const takeOver = async (changes: Change[], note: (tx: Db) => Promise<void>): Promise<Committed> =>
+  const merge = async ({changes, stamps = changes.flatMap(stampsOf), audit, note}: RemoteChanges) =>
     database.write.transaction(async tx => {
       const session = openSession(tx, nodeNo);
       await session.prepare(changes, {isAudited: false});
-      await session.observe(changes.flatMap(stampsOf), now());
-      const touched = (await session.put(changes, now())).flatMap(touchedBy);
+      await session.observe(stamps, now());
+      const changed = await session.put(changes, now());
+      const touched = changed.flatMap(touchedBy);
       const seq = await buryLosers({session, touched, nodeNo, now});
+      for (const entry of audit?.(changed) ?? []) session.audit(entry);
       await session.flush();
-      await note(tx);
-      return {touched, seqs: seq === undefined ? [] : [seq]};
+      await note?.(tx);
+      return {changed, committed: {touched, seqs: seq === undefined ? [] : [seq]}};
     });
 
   const announce = async ({touched, seqs}: Committed): Promise<void> => {
@@ -153,8 +169,10 @@ export const createConfiguration = (needs: Needs): Configuration => {
 
   return {
     change: async (work, reads = []) => share({reads, draw: async (session, onBegun) => draw(session, work, onBegun)}),
-    async absorb(changes, note) {
-      await announce(await withRoom(async () => takeOver(known(changes), note)));
+    async applyRemote(remote) {
+      const {changed, committed} = await withRoom(async () => merge({...remote, changes: known(remote.changes)}));
+      await announce(committed);
+      return changed;
     },
     async recount() {
       await recount({
@@ -169,10 +187,15 @@ export const createConfiguration = (needs: Needs): Configuration => {
   };
 };
 
-const stampsOf = ({fields, deleted}: Change): string[] => [
-  ...Object.values(fields).map(([, stamp]) => stamp),
-  ...(deleted === null ? [] : [deleted]),
-];
+/** What other nodes leave out must not be acknowledged here. */
+const requireAcceptable = (change: Change, nowMs: number): void => {
+  if (stampsOf(change).every(stamp => mayWriteAt(stamp, nowMs))) return;
+  throw new Fault(
+    'unavailable',
+    'this node has written with a clock that was more than a day ahead, and the other nodes would leave out what it writes now; nothing was changed: set its clock right and restart mfd on it',
+    {retryAfterSeconds: 60},
+  );
+};
 
 const stamped = (fields: Record<string, Json>, stamp: string): StampedFields =>
   Object.fromEntries(

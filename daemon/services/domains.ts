@@ -1,9 +1,10 @@
 import {createHash} from 'node:crypto';
 import {createDomainSchema, type Domain, immutableDomainFields, updatedDomainSchema} from '../../shared/domain.ts';
 import {canonicalDomain} from '../../shared/domain-name.ts';
-import {Fault} from '../../shared/fault.ts';
+import {Fault, type FieldFault} from '../../shared/fault.ts';
 import {type Json, mergePatch} from '../../shared/merge-patch.ts';
 import {isWithinReach} from '../../shared/scopes.ts';
+import type {BackendRules} from './backend-rules.ts';
 import type {Configuration, Draft} from './configuration.ts';
 import type {DomainDirectory} from './domain-directory.ts';
 import type {Actor} from './ports.ts';
@@ -26,9 +27,10 @@ export const etagOf = (domain: Domain): string =>
 interface Needs {
   configuration: Configuration;
   directory: DomainDirectory;
+  backendFaults: BackendRules;
 }
 
-export const createDomains = ({configuration, directory}: Needs): Domains => {
+export const createDomains = ({configuration, directory, backendFaults}: Needs): Domains => {
   const get: Domains['get'] = (actor, id) => {
     const domain = directory.findById(id);
     if (!domain || !isWithinReach(actor.reach, id)) throw unknown(id);
@@ -40,7 +42,7 @@ export const createDomains = ({configuration, directory}: Needs): Domains => {
     get,
 
     async create(actor, body) {
-      const wanted = validate(createDomainSchema, body);
+      const wanted = validate(createDomainSchema, body, backendFaults(actor, memberOf(body, 'backend_servers'), []));
       return configuration.change(async draft => {
         if (directory.findByName(wanted.name)) throw taken(wanted.name);
         const id = await draft.nextId('domain');
@@ -59,7 +61,10 @@ export const createDomains = ({configuration, directory}: Needs): Domains => {
         async draft => {
           const current = await readBack(draft, id);
           requireMatch(ifMatch, current);
-          const changed = changedFields(current, updated(current, body));
+          const changed = changedFields(
+            current,
+            updated(current, body, servers => backendFaults(actor, servers, current.backend_servers)),
+          );
           if (Object.keys(changed).length === 0) return current;
           await draft.update('domain', id, changed);
           await draft.audit(actor, 'domain.update', current.name, Object.keys(changed).join(' '));
@@ -85,7 +90,10 @@ export const createDomains = ({configuration, directory}: Needs): Domains => {
   };
 };
 
-const updated = (current: Domain, body: unknown): Domain => {
+const memberOf = (body: unknown, name: string): unknown =>
+  typeof body === 'object' && body !== null && Object.hasOwn(body, name) ? (body as Record<string, unknown>)[name] : undefined;
+
+const updated = (current: Domain, body: unknown, faultsOf: (servers: unknown) => FieldFault[]): Domain => {
   if (typeof body !== 'object' || body === null || Array.isArray(body))
     throw invalidFields([{path: '', detail: 'the body must be a JSON object: a complete domain, or the fields to change'}]);
 
@@ -96,11 +104,10 @@ const updated = (current: Domain, body: unknown): Domain => {
   const merged = {...(mergePatch(current, patch) as object), ...(patch.tenant_id === null && {tenant_id: null})};
   const moved = immutableDomainFields.filter(name => Object.hasOwn(patch, name) && patch[name] !== current[name]);
   const {id, name, created_at, updated_at} = current;
-  return validate(
-    updatedDomainSchema,
-    {...merged, id, name, created_at, updated_at},
-    moved.map(path => ({path, detail: 'cannot change; leave it out or send the value it has'})),
-  );
+  return validate(updatedDomainSchema, {...merged, id, name, created_at, updated_at}, [
+    ...moved.map(path => ({path, detail: 'cannot change; leave it out or send the value it has'})),
+    ...faultsOf(patch.backend_servers),
+  ]);
 };
 
 const changedFields = (current: Domain, next: Domain): Partial<Domain> =>

@@ -7,9 +7,11 @@ import type {Database} from '../store/database.ts';
 import {readConfigHash} from './apply.ts';
 import {isComplete} from './config-merge.ts';
 import type {Configuration} from './configuration.ts';
+import {keepAnswer} from './kept-answer.ts';
 import type {NodeDirectory} from './node-directory.ts';
 import type {Heartbeat} from './peer-protocol.ts';
 import type {PeerStates} from './peer-states.ts';
+import type {Refusals} from './refusals.ts';
 import type {Replication} from './replication.ts';
 
 /** Another node's records, asked for over the wire. */
@@ -28,10 +30,12 @@ export interface Drift {
    * tried, when that failed with some: these are tried again when as much time has passed once more.
    */
   look(peers: readonly RemoteRecords[]): Promise<void>;
+  /** Reads every record of every node: one comparison at a time, whose answer is given to all who ask within some seconds. */
   explain(peers: readonly RemoteRecords[]): Promise<ClusterDrift>;
 }
 
 interface Needs {
+  refusals: Pick<Refusals, 'ofPeer'>;
   database: Database;
   configuration: Configuration;
   replication: Replication;
@@ -47,9 +51,10 @@ interface Needs {
 const shownPerNode = 100;
 const keptRepairs = 20;
 const recordsPerRequest = 250;
+const explainedForMs = 3000;
 
 export const createDrift = (needs: Needs): Drift => {
-  const {database, configuration, replication, directory, peerStates, nodeId, now, monotonic} = needs;
+  const {database, configuration, replication, directory, peerStates, refusals, nodeId, now, monotonic} = needs;
   const since = new Map<number, number>();
   /** When a repair last failed. */
   const failedAt = new Map<number, number>();
@@ -68,6 +73,7 @@ export const createDrift = (needs: Needs): Drift => {
   };
 
   const agree = (nodeNo: number): void => {
+    refusals.ofPeer(nodeNo, 'records', undefined);
     since.delete(nodeNo);
     failedAt.delete(nodeNo);
   };
@@ -80,11 +86,14 @@ export const createDrift = (needs: Needs): Drift => {
   const repair = async (peer: RemoteRecords): Promise<void> => {
     const keys = await differing(peer);
     const taken: RecordKey[] = [];
+    const left: string[] = [];
     for (let from = 0; from < keys.length; from += recordsPerRequest) {
       const records = await peer.records(keys.slice(from, from + recordsPerRequest));
-      await replication.merge(records);
-      taken.push(...records.map(({kind, id}) => ({kind, id})));
+      const {changed, leftOut} = await replication.merge(records, {node: peer, path: 'repair'});
+      taken.push(...changed.map(({after: {kind, id}}) => ({kind, id})));
+      if (leftOut !== '') left.push(leftOut);
     }
+    refusals.ofPeer(peer.nodeNo, 'records', left.length === 0 ? undefined : left.join(', '));
     // What is missing there is for the other node to take over.
     if (taken.length === 0) return;
     repairs.unshift({at: new Date(now()).toISOString(), node_id: peer.nodeId, records: taken.length});
@@ -99,6 +108,27 @@ export const createDrift = (needs: Needs): Drift => {
     const [here, there] = shown.length === 0 ? [[], []] : await Promise.all([replication.records(shown), peer.records(shown)]);
     const records = shown.map(key => differenceOf({key, nodeId: peer.nodeId, here: find(here, key), there: find(there, key)}));
     return {count: keys.length, records};
+  };
+
+  const explain: Drift['explain'] = async peers => {
+    const {config_hash} = await readConfigHash(database.read);
+    const compared = await Promise.all(peers.map(async peer => explainOne(peer).catch(() => undefined)));
+    return {
+      local_node_id: nodeId,
+      config_hash,
+      nodes: peers.map((peer, n) => {
+        const began = since.get(peer.nodeNo);
+        return {
+          node_id: peer.nodeId,
+          config_hash: peerStates.latest(peer.nodeNo)?.config_hash ?? '',
+          differs_since: began === undefined ? null : new Date(now() - (monotonic() - began)).toISOString(),
+          differing_records: compared[n]?.count ?? null,
+        };
+      }),
+      records: compared.flatMap(one => one?.records ?? []),
+      repairs: [...repairs],
+      generated_at: new Date(now()).toISOString(),
+    };
   };
 
   return {
@@ -132,26 +162,7 @@ export const createDrift = (needs: Needs): Drift => {
       if (worst !== undefined) throw worst;
     },
 
-    async explain(peers) {
-      const {config_hash} = await readConfigHash(database.read);
-      const compared = await Promise.all(peers.map(async peer => explainOne(peer).catch(() => undefined)));
-      return {
-        local_node_id: nodeId,
-        config_hash,
-        nodes: peers.map((peer, n) => {
-          const began = since.get(peer.nodeNo);
-          return {
-            node_id: peer.nodeId,
-            config_hash: peerStates.latest(peer.nodeNo)?.config_hash ?? '',
-            differs_since: began === undefined ? null : new Date(now() - (monotonic() - began)).toISOString(),
-            differing_records: compared[n]?.count ?? null,
-          };
-        }),
-        records: compared.flatMap(one => one?.records ?? []),
-        repairs: [...repairs],
-        generated_at: new Date(now()).toISOString(),
-      };
-    },
+    explain: keepAnswer(explain, {keptMs: explainedForMs, monotonic}),
   };
 };
 

@@ -48,16 +48,25 @@ export const joinAnswerSchema = z.object({...certificatesSchema.shape, node_no: 
 export type JoinAnswer = z.infer<typeof joinAnswerSchema>;
 
 /** Body of POST /cluster/tokens, all of it optional. */
-export const tokenOrderSchema = z.strictObject({
-  expires_in_s: z.int().min(60, 'must be at least 60').max(86_400, 'must be at most 86400').default(3600),
-});
+export const tokenOrderSchema = z
+  .strictObject({
+    expires_in_s: z
+      .int()
+      .min(60, 'must be at least 60')
+      .max(86_400, 'must be at most 86400')
+      .default(3600)
+      .meta({description: 'How long the token is valid'}),
+  })
+  .meta({id: 'CreateJoinToken'});
 
-export const createdTokenSchema = z.object({
-  token: z.string().max(4096),
-  expires_at: timestamp,
-  address: z.string(),
-  ca_fingerprint: z.string(),
-});
+export const createdTokenSchema = z
+  .object({
+    token: z.string().max(4096).meta({description: 'What `mfd join` takes; it admits one node'}),
+    expires_at: timestamp,
+    address: z.string().meta({description: 'Where the new node asks to be admitted'}),
+    ca_fingerprint: z.string().meta({description: 'SHA-256 of the certificate of the cluster’s authority'}),
+  })
+  .meta({id: 'JoinToken'});
 export type CreatedToken = z.infer<typeof createdTokenSchema>;
 
 /** POST /tokens: a node without the CA key passes on what one of its callers asked for. */

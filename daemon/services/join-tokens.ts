@@ -22,7 +22,7 @@ interface Needs {
   configuration: Configuration;
   authorities: Authorities;
   directory: NodeDirectory;
-  actors: Pick<PeerActors, 'admitKnown'>;
+  actors: PeerActors;
   /** Whether a token is for this cluster; may throw for what is none. */
   isOurs(token: string): boolean;
   nodeNo: number;
@@ -81,7 +81,7 @@ export const createJoinTokens = (needs: Needs): JoinTokens => {
       const first = holders.find(({id}) => mayAdmit(id, holders));
       if (first && first.id !== nodeNo) throw elsewhere(first.node_id);
       // That a node asks is not enough: it would be all that is needed to let any number of others in.
-      const actor = await actors.admitKnown(told, 'cluster:write');
+      const actor = await actors.admit(told, 'cluster:write', {nodeId});
       return issue(own, {expiresInS: expires_in_s, actor, detail: `, asked through ${nodeId}`});
     },
   };

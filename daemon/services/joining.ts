@@ -6,6 +6,7 @@ import {findJoinToken, type StoredJoinToken, useJoinToken} from '../store/join-t
 import {listNodes, type StoredNode} from '../store/node.ts';
 import type {Authorities, Authority} from './authority.ts';
 import type {Configuration} from './configuration.ts';
+import type {IssuedNames} from './issued-names.ts';
 import type {CertificateRequests, Certificates, JoinAnswer, JoinRequest} from './join-protocol.ts';
 import {mayAdmit} from './join-tokens.ts';
 import type {Neighbours} from './neighbours.ts';
@@ -39,6 +40,7 @@ interface Needs {
   configuration: Configuration;
   authorities: Authorities;
   directory: NodeDirectory;
+  issuedNames: Pick<IssuedNames, 'prepare' | 'holders' | 'issued'>;
   neighbours: Neighbours;
   nodeNo: number;
   now: () => number;
@@ -49,7 +51,8 @@ const maxNodeNo = 0xffff;
 /** More than are likely to have joined since the last backup. */
 const skippedNos = 16;
 
-export const createJoining = ({database, configuration, authorities, directory, neighbours, nodeNo, now}: Needs): Joining => {
+export const createJoining = (needs: Needs): Joining => {
+  const {database, configuration, authorities, directory, issuedNames, neighbours, nodeNo, now} = needs;
   let hasBegun = false;
   let greatestSeen = 0;
   /** Of the first number that is given after a start without word from everybody. */
@@ -84,6 +87,7 @@ export const createJoining = ({database, configuration, authorities, directory, 
         );
       if (!mayAdmit(nodeNo, await authorities.holders()))
         throw new Fault('unavailable', 'another node lets nodes in now; make a new token');
+      await issuedNames.prepare();
       const answer = await configuration.change(async draft => {
         const at = new Date(now()).toISOString();
         if (!(await useJoinToken(await draft.tables(), tokenId, at)))
@@ -91,7 +95,8 @@ export const createJoining = ({database, configuration, authorities, directory, 
         const nodes = await listNodes(await draft.tables());
         requireFreeId(nodes, request.node_id);
         const claimant = asking(request.node_id, remoteAddress, []);
-        requireFreeName(request.fqdn, ownerOf(request.fqdn, nodes, claimant));
+        const holders = await issuedNames.holders(await draft.tables(), nodes);
+        requireFreeName(request.fqdn, ownerOf(request.fqdn, holders, claimant));
         const node_no = Math.max(await greatestNodeNo(await draft.tables()), greatestSeen) + distance + 1;
         if (node_no > maxNodeNo)
           throw new Fault('conflict', `this cluster has had its ${maxNodeNo} nodes; no more can be let in`);
@@ -101,10 +106,9 @@ export const createJoining = ({database, configuration, authorities, directory, 
         const detail = `number ${node_no}, token ${tokenId}, mfd ${request.version}`;
         await draft.audit({keyId: null, remoteAddress}, 'cluster.join', node_id, detail);
         // Last: what is wrong with the requests rolls all of it back.
-        const certificates = await authority.certify(
-          {nodeId: node_id, nodeNo: node_no},
-          {...request, api_hosts: ownNames(request.api_hosts, nodes, claimant)},
-        );
+        const api_hosts = ownNames(request.api_hosts, holders, claimant);
+        const certificates = await authority.certify({nodeId: node_id, nodeNo: node_no}, {...request, api_hosts});
+        await issuedNames.issued(await draft.tables(), node_no, api_hosts);
         return {node_no, ...certificates};
       });
       distance = 0;
@@ -115,7 +119,13 @@ export const createJoining = ({database, configuration, authorities, directory, 
     async renew(peer, requests) {
       const authority = await ownAuthority();
       const claimant = asking(peer.nodeId, peer.remoteAddress, peer.given);
-      return authority.certify(peer, {...requests, api_hosts: ownNames(requests.api_hosts, directory.list(), claimant)});
+      await issuedNames.prepare();
+      const holders = await issuedNames.holders(database.read, directory.list());
+      const api_hosts = ownNames(requests.api_hosts, holders, claimant);
+      const certificates = await authority.certify(peer, {...requests, api_hosts});
+      // Before they are handed out: what is not noted could be issued to another node as well.
+      await database.write.transaction(async tx => issuedNames.issued(tx, peer.nodeNo, api_hosts));
+      return certificates;
     },
 
     seen(no) {

@@ -4,7 +4,7 @@ import type {Configuration} from './configuration.ts';
 
 export interface Membership {
   /** Tells the others where this node is, when that has changed. */
-  announce(addresses: Partial<Pick<StoredNode, 'fqdn' | 'cluster_url' | 'api_url'>>): Promise<void>;
+  announce(addresses: Partial<Pick<StoredNode, 'fqdn' | 'cluster_url' | 'api_url' | 'smtp_listen'>>): Promise<void>;
 }
 
 interface Needs {

@@ -6,13 +6,8 @@ import {id, nodeId} from '../../shared/fields.ts';
 import type {Json} from '../../shared/merge-patch.ts';
 import {isKind, type Kind, type RecordKey} from '../store/config-record.ts';
 
-/** Some years before the time that a stamp has no more digits for, or an ISO 8601 date: what follows it must be possible. */
-const lastStamp = 'e60000000000';
-
-export const stampSchema = z
-  .string()
-  .regex(/^[0-9a-f]{12}\.[0-9a-f]{4}\.[0-9a-f]{4}$/)
-  .refine(stamp => stamp < lastStamp, 'is not of this era');
+/** Of any time: what is dated too far ahead is left out where it is applied, as a refusal would end replication from its sender. */
+const stampSchema = z.string().regex(/^[0-9a-f]{12}\.[0-9a-f]{4}\.[0-9a-f]{4}$/);
 
 export const nodeNo = z.int().min(1).max(0xffff);
 /** More events than there will ever be, and room to go on counting. */
@@ -46,8 +41,9 @@ export type ReplicationEvent = z.infer<typeof eventSchema>;
 export const eventsRequestSchema = z.object({floor: seq, events: z.array(eventSchema).max(1000)});
 export type EventsRequest = z.infer<typeof eventsRequestSchema>;
 
-/** How far the receiver has come with the sender's events. */
-export const eventsAnswerSchema = z.object({applied: seq});
+/** How far the receiver has come with the sender's events, and what of this batch it has left out. */
+export const eventsAnswerSchema = z.object({applied: seq, left_out: z.string().max(2000).optional()});
+export type EventsAnswer = z.infer<typeof eventsAnswerSchema>;
 
 /** POST /removed: the node that is asked has been removed. Its number, as its name may be another node's by now. */
 export const removedSchema = z.strictObject({node_no: nodeNo});
@@ -112,6 +108,13 @@ export const heartbeatSchema = z.object({
   key_counts: keyCountsSchema,
   /** Latest uses of keys there, ISO 8601: those that are new since its last heartbeat to this node. */
   key_uses: z.array(z.tuple([id, z.iso.datetime()])),
+  // Since 0.5:
+  /** The sender's own node record: its names and addresses are believed from itself alone. */
+  self: changeSchema.optional(),
+  /** Some node refuses what the sender has changed. */
+  outbox_refused: z.boolean().optional(),
+  /** Why the sender does not take what the receiver has changed. */
+  refuses_yours: z.string().max(1000).optional(),
 });
 export type Heartbeat = z.infer<typeof heartbeatSchema>;
 

@@ -12,11 +12,16 @@ import {parseUntrusted} from './untrusted.ts';
 export interface PeerStates {
   /** A heartbeat has come from a node, or the answer to one. */
   heard(heartbeat: Heartbeat): void;
+  /** The node has answered a heartbeat of this one, or has not. */
+  answered(nodeNo: number): void;
+  unanswered(nodeNo: number): void;
+  /** The node says that it stops. */
+  stopped(nodeNo: number): void;
   /** The last heartbeat, undefined when none ever came. */
   latest(nodeNo: number): Heartbeat | undefined;
   healthOf(node: StoredNode): Health;
   /** The node's entry of the cluster status. */
-  entryOf(node: StoredNode): Promise<Peer>;
+  entryOf(node: StoredNode): Promise<Omit<Peer, 'outbox_refused'>>;
   /** Seconds by which the clocks of the nodes that were heard since the start are ahead of this one's, by node id. */
   skews(): Record<string, number>;
   /** Looks at every node's health again and tells of what has changed. */
@@ -51,12 +56,21 @@ interface Needs {
 
 const neverHeard: License = {valid: false, type: 'unknown', status: 'unknown', expires_at: '1970-01-01T00:00:00.000Z'};
 const overtakenMs = 5000;
+/** One may be lost on its way. */
+const missesUntilSilent = 2;
 const noHash = `sha256:${'0'.repeat(64)}`;
 
 export const openPeerStates = async ({database, directory, nodeNo, now, monotonic}: Needs): Promise<PeerStates> => {
   const states = new Map<number, State>();
   const healthBefore = new Map<number, Health>();
   const listeners: ((change: HealthChange) => void)[] = [];
+  /** By node number: how many heartbeats in a row have no answer, and when the first of them was sent. */
+  const silences = new Map<number, {misses: number; sinceMs: number}>();
+  const agoText = (ms: number): string => new Date(now() - (monotonic() - ms)).toISOString();
+  const unansweredSince = (no: number): string | null => {
+    const silence = silences.get(no);
+    return silence && silence.misses >= missesUntilSilent ? agoText(silence.sinceMs) : null;
+  };
 
   for (const {node_no, last_seen, report} of await listPeerReports(database.read)) {
     const parsed = parseUntrusted(heartbeatSchema, report);
@@ -81,6 +95,12 @@ export const openPeerStates = async ({database, directory, nodeNo, now, monotoni
       const skewSeconds = (heartbeat.clock_ms - now()) / 1000;
       states.set(heartbeat.node_no, {heartbeat: latest, heardAtMs: monotonic(), skewSeconds, isWritten: false});
     },
+    answered: no => void silences.delete(no),
+    unanswered(no) {
+      const {misses, sinceMs} = silences.get(no) ?? {misses: 0, sinceMs: monotonic()};
+      silences.set(no, {misses: misses + 1, sinceMs});
+    },
+    stopped: no => void silences.set(no, {misses: missesUntilSilent, sinceMs: monotonic()}),
     latest: no => states.get(no)?.heartbeat,
     healthOf: health,
     skews: () =>
@@ -99,13 +119,15 @@ export const openPeerStates = async ({database, directory, nodeNo, now, monotoni
       return {
         node_id: node.node_id,
         fqdn: node.fqdn,
-        api_url: node.api_url ?? '',
+        // Before a node has spoken for itself, where it is was said by others.
+        api_url: (heartbeat && node.api_url) ?? '',
         last_seen: new Date(now() - ageMs).toISOString(),
         healthy: healthOf(ageMs / 1000),
         config_hash: heartbeat?.config_hash ?? noHash,
         config_hash_age_s: heartbeat ? heartbeat.config_hash_age_s + Math.floor(ageMs / 1000) : 0,
         outbox_backlog_to_us: Math.max(0, (heartbeat?.last_seq ?? 0) - applied),
         license: heartbeat?.license ?? neverHeard,
+        unanswered_since: unansweredSince(node.id),
       };
     },
 
@@ -117,6 +139,7 @@ export const openPeerStates = async ({database, directory, nodeNo, now, monotoni
         healthBefore.set(node.id, to);
         if (from !== undefined && from !== to) for (const listener of listeners) listener({node_id: node.node_id, from, to});
       }
+      for (const id of [...silences.keys()]) if (!directory.findByNo(id)) silences.delete(id);
       for (const id of [...healthBefore.keys()]) if (!nodes.some(node => node.id === id)) healthBefore.delete(id);
     },
     onHealth: listener => void listeners.push(listener),
@@ -126,7 +149,7 @@ export const openPeerStates = async ({database, directory, nodeNo, now, monotoni
       if (unwritten.length === 0) return;
       const reports = unwritten.map(([node_no, {heartbeat, heardAtMs}]) => ({
         node_no,
-        last_seen: new Date(now() - (monotonic() - heardAtMs)).toISOString(),
+        last_seen: agoText(heardAtMs),
         report: heartbeat,
       }));
       await database.write.transaction(async tx => {

@@ -2,26 +2,31 @@
 import type {License} from '../../shared/cluster-status.ts';
 import {Fault} from '../../shared/fault.ts';
 import {listApplied} from '../store/applied.ts';
+import {type ConfigRecord, findRecord} from '../store/config-record.ts';
 import {type Database, readTogether} from '../store/database.ts';
 import {lastOutboxSeq} from '../store/outbox.ts';
 import {readConfigHash} from './apply.ts';
 import {licenseAt} from './cluster.ts';
 import type {Drift} from './drift.ts';
 import type {KeyDirectory} from './key-directory.ts';
-import {type EventsRequest, type Heartbeat, vectorOf} from './peer-protocol.ts';
+import type {NodeDirectory} from './node-directory.ts';
+import {type EventsAnswer, type EventsRequest, type Heartbeat, vectorOf} from './peer-protocol.ts';
 import type {PeerStates} from './peer-states.ts';
 import type {NodeIdentity} from './ports.ts';
 import type {RateLimiter} from './rate-limit.ts';
+import type {Refusals} from './refusals.ts';
 import type {Replication} from './replication.ts';
 
 export interface PeerTalk {
-  /** This node's heartbeat, with the key uses after the `usesAfter`-th; `usesUpTo` is for the next one. */
-  heartbeat(usesAfter: number): Promise<{heartbeat: Heartbeat; usesUpTo: number}>;
+  /** This node's heartbeat for the node `to`, with the key uses after the `usesAfter`-th; `usesUpTo` is for the next one. */
+  heartbeat(to: number, usesAfter: number): Promise<{heartbeat: Heartbeat; usesUpTo: number}>;
   /** Takes in a heartbeat and answers with this node's own. */
   answer(from: NodeIdentity, heartbeat: Heartbeat): Promise<Heartbeat>;
   /** Takes in a heartbeat. A Fault `validation_failed` when it speaks for another node than the one it came from. */
   hear(from: NodeIdentity, heartbeat: Heartbeat): Promise<void>;
-  receive(from: NodeIdentity, request: EventsRequest): Promise<{applied: number}>;
+  /** The node says that it stops. */
+  hearStop(from: NodeIdentity): void;
+  receive(from: NodeIdentity, request: EventsRequest): Promise<EventsAnswer>;
   /** Something has to be fetched from that node: events are gone there, or it knows more of this node than the node itself. */
   onBehind(listener: (nodeNo: number) => void): void;
 }
@@ -33,6 +38,8 @@ interface Needs {
   limiter: RateLimiter;
   keyDirectory: KeyDirectory;
   drift: Drift;
+  directory: Pick<NodeDirectory, 'findByNo'>;
+  refusals: Refusals;
   nodeId: string;
   nodeNo: number;
   version: string;
@@ -42,18 +49,22 @@ interface Needs {
 }
 
 export const createPeerTalk = (needs: Needs): PeerTalk => {
-  const {database, replication, peerStates, limiter, keyDirectory, drift, nodeId, nodeNo, now} = needs;
+  const {database, replication, peerStates, limiter, keyDirectory, drift, directory, refusals, nodeId, nodeNo, now} = needs;
   const listeners: ((nodeNo: number) => void)[] = [];
   const tellBehind = (from: number) => {
     for (const listener of listeners) listener(from);
   };
 
-  const heartbeat: PeerTalk['heartbeat'] = async usesAfter => {
+  const isRefused = (): boolean => refusals.peersThatRefuse().some(no => directory.findByNo(no));
+
+  const heartbeat: PeerTalk['heartbeat'] = async (to, usesAfter) => {
     // Of one moment: a hash beside the numbers of other events looks like a drift to whoever has just these events.
-    const {config_hash, changed_at_ms, applied} = await readTogether(database, async db => {
+    const {config_hash, changed_at_ms, applied, self} = await readTogether(database, async db => {
       const others = await listApplied(db);
-      return {...(await readConfigHash(db)), applied: others.set(nodeNo, await lastOutboxSeq(db))};
+      const own = await findRecord(db, {kind: 'node', id: nodeNo});
+      return {...(await readConfigHash(db)), applied: others.set(nodeNo, await lastOutboxSeq(db)), self: own};
     });
+    const refused = refusals.whyOfPeer(to);
     const {uses, upTo} = keyDirectory.usesAfter(usesAfter);
     return {
       usesUpTo: upTo,
@@ -70,16 +81,33 @@ export const createPeerTalk = (needs: Needs): PeerTalk => {
         has_authority: needs.hasAuthority,
         key_counts: limiter.counts(),
         key_uses: uses,
+        ...(self && {self: {kind: self.kind, id: self.id, fields: self.fields, deleted: self.deleted}}),
+        outbox_refused: isRefused(),
+        ...(refused !== undefined && {refuses_yours: refused}),
       },
     };
+  };
+
+  /** Where a node says it is, over its own certificate, when that is not what is known here. */
+  const believe = async (from: NodeIdentity, self: ConfigRecord): Promise<void> => {
+    const known: object | undefined = directory.findByNo(from.nodeNo);
+    if (self.kind !== 'node' || self.id !== from.nodeNo || self.deleted !== null || !known) return;
+    const isNews = Object.entries(known).some(([name, value]) => {
+      const told = self.fields[name]?.[0];
+      return told !== undefined && told !== value;
+    });
+    if (isNews) await replication.merge([self], {node: from, path: 'heartbeat'});
   };
 
   const hear: PeerTalk['hear'] = async (from, heard) => {
     if (heard.node_no !== from.nodeNo || heard.node_id !== from.nodeId)
       throw new Fault('validation_failed', `node ${from.nodeId} speaks for ${heard.node_id}, which it is not`);
-    peerStates.heard(heard);
+    const {self, refuses_yours, ...report} = heard;
+    peerStates.heard(report);
+    refusals.byPeer(from.nodeNo, 'records', refuses_yours);
     limiter.hear(heard.node_no, heard.key_counts, heard.clock_ms);
     for (const [keyId, at] of heard.key_uses) keyDirectory.hearUse(keyId, at);
+    if (self) await believe(from, self);
     await drift.compare(heard);
     if ((heard.applied[nodeNo] ?? 0) > (await replication.lastSeq())) tellBehind(from.nodeNo);
   };
@@ -90,12 +118,19 @@ export const createPeerTalk = (needs: Needs): PeerTalk => {
     async answer(from, heard) {
       await hear(from, heard);
       // Uses of keys go out with this node's own heartbeats, each once.
-      return (await heartbeat(Number.POSITIVE_INFINITY)).heartbeat;
+      return (await heartbeat(from.nodeNo, Number.POSITIVE_INFINITY)).heartbeat;
     },
-    async receive({nodeNo: origin}, request) {
-      const {applied, hasGap} = await replication.receive(origin, request);
-      if (hasGap) tellBehind(origin);
-      return {applied};
+    hearStop: ({nodeNo: no}) => peerStates.stopped(no),
+    async receive(from, request) {
+      try {
+        const {applied, hasGap, leftOut} = await replication.receive(from, request);
+        if (request.events.length > 0) refusals.ofPeer(from.nodeNo, 'events', leftOut === '' ? undefined : leftOut);
+        if (hasGap) tellBehind(from.nodeNo);
+        return {applied, ...(leftOut !== '' && {left_out: leftOut})};
+      } catch (error) {
+        if (error instanceof Fault && error.code === 'validation_failed') refusals.ofPeer(from.nodeNo, 'events', error.detail);
+        throw error;
+      }
     },
     onBehind: listener => void listeners.push(listener),
   };

@@ -16,6 +16,8 @@ export interface Actor {
   scope: Scope;
   reach: Reach;
   remoteAddress: string | null;
+  /** The node that passes the request on, and says who asks; undefined where the caller was heard itself. */
+  relayedBy?: string;
 }
 
 /** A node, by its name and by the number that no other node ever had: the first part of every id made there. */

@@ -16,7 +16,8 @@ import type {ChangedRecord} from './working-set.ts';
 
 /** Fields of every kind as they are stored; `id` and what follows from stamps are added here. */
 export interface FieldsOf {
-  node: Omit<StoredNode, 'id'>;
+  /** A node says where it listens once it does. */
+  node: Omit<StoredNode, 'id' | 'smtp_listen'> & Partial<Pick<StoredNode, 'smtp_listen'>>;
   domain: Omit<Domain, 'id' | 'updated_at'>;
   api_key: Omit<StoredApiKey, 'id'>;
   mail_filter: Omit<MailFilter, 'id'>;

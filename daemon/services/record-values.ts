@@ -18,7 +18,7 @@ const url = z.string().max(300).nullable().optional();
  * together, and a domain that vanished for that would be worse. A schema that is made narrower takes away records that are live.
  */
 const schemas = {
-  node: z.object({created_at: timestamp, node_id: nodeId, fqdn: text(300), cluster_url: url, api_url: url}),
+  node: z.object({created_at: timestamp, node_id: nodeId, fqdn: text(300), cluster_url: url, api_url: url, smtp_listen: url}),
   domain: z.object({
     ...domainSchema.omit({id: true, updated_at: true}).shape,
     name: z.string().refine(name => canonicalDomain(name) === name),

@@ -11,13 +11,16 @@ import {
   type RecordKey,
   recordsAfter,
 } from '../store/config-record.ts';
-import type {Database} from '../store/database.ts';
+import type {Database, Db} from '../store/database.ts';
 import {raiseSequence, readSequence} from '../store/local-state.ts';
 import {lastOutboxSeq, outboxAfter, outboxFloor, pruneOutbox, renumberOutbox} from '../store/outbox.ts';
 import type {Change} from './apply.ts';
+import {type Applied, createApplyRemote} from './apply-remote.ts';
 import type {Configuration} from './configuration.ts';
 import {crashPoint} from './crash-point.ts';
 import {type DigestsPage, type EventsRequest, type RecordsPage, type ReplicationEvent, vectorOf} from './peer-protocol.ts';
+import type {NodeIdentity} from './ports.ts';
+import type {ChangeSource} from './remote-changes.ts';
 
 export interface Replication {
   /** The number of this node's newest event. */
@@ -26,16 +29,17 @@ export interface Replication {
   batchAfter(after: number, limits: {limit: number; maxChars: number}): Promise<EventsRequest>;
   /**
    * Applies what `origin` has changed, in one transaction with the note of how far that goes. What was applied before is
-   * acknowledged again. Resolves with how far that is; `hasGap` when older events are gone there.
+   * acknowledged again. Resolves with how far that is; `hasGap` when older events are gone there; `leftOut` names the writes that
+   * were dated too far ahead and not applied.
    */
-  receive(origin: number, request: EventsRequest): Promise<{applied: number; hasGap: boolean}>;
+  receive(origin: NodeIdentity, request: EventsRequest): Promise<{applied: number; hasGap: boolean; leftOut: string}>;
   /** How far this node has applied the events of each node, itself included. */
   applied(): Promise<Map<number, number>>;
   recordsPage(after: RecordKey | undefined): Promise<RecordsPage>;
   digestsPage(after: RecordKey | undefined): Promise<DigestsPage>;
   records(keys: RecordKey[]): Promise<Change[]>;
-  /** Merges records as another node has them. */
-  merge(records: Change[]): Promise<void>;
+  /** Merges records as another node serves them, as far as it is believed. */
+  merge(records: Change[], source: ChangeSource): Promise<Applied>;
   /** After a whole snapshot: notes how far the node it came from had applied the others, and goes on counting after all of it. */
   caughtUp(applied: Record<string, number>): Promise<void>;
   /**
@@ -65,6 +69,9 @@ interface Needs {
   begunAt?: number;
   /** What another node last said of its own newest event; undefined when it was never heard. */
   lastSeqOf?(nodeNo: number): number | undefined;
+  now?: () => number;
+  /** For people: the name of a node, or its number where it has none here. */
+  nameOf?(nodeNo: number): string;
 }
 
 const skippedIds = 100_000;
@@ -79,7 +86,11 @@ export const createReplication = ({
   nodeNo,
   begunAt = Number.MAX_SAFE_INTEGER,
   lastSeqOf = () => undefined,
+  now = Date.now,
+  nameOf = no => `node number ${no}`,
 }: Needs): Replication => {
+  const applyRemote = createApplyRemote({database, configuration, nodeNo, now, nameOf});
+
   const requirePossible = async (told: number): Promise<void> => {
     const last = await lastOutboxSeq(database.read);
     if (told - last > mostForgotten)
@@ -94,22 +105,24 @@ export const createReplication = ({
       return {floor, events: entries.map(entry => entry as ReplicationEvent)};
     },
 
-    async receive(origin, {floor, events}) {
+    async receive(node, {floor, events}) {
+      const {nodeNo: origin} = node;
       requireOwnChanges(origin, events);
       await requireNewNodes(database, origin, events);
       const before = await readApplied(database.read, origin);
-      if (before < floor) return {applied: before, hasGap: true};
+      if (before < floor) return {applied: before, hasGap: true, leftOut: ''};
       const fresh = events.filter(({seq}) => seq > before);
       const isNext = fresh.every(({seq}, n) => seq === before + 1 + n);
       const last = fresh.at(-1)?.seq;
-      if (!isNext || last === undefined) return {applied: before, hasGap: false};
+      if (!isNext || last === undefined) return {applied: before, hasGap: false, leftOut: ''};
       crashPoint('apply.before');
-      await configuration.absorb(
+      const {leftOut} = await applyRemote(
         fresh.flatMap(({event}) => event.changes),
+        {node, path: 'events'},
         async tx => writeApplied(tx, origin, last),
       );
       crashPoint('apply.after');
-      return {applied: last, hasGap: false};
+      return {applied: last, hasGap: false, leftOut};
     },
 
     async applied() {
@@ -144,12 +157,10 @@ export const createReplication = ({
       });
     },
 
-    async merge(records) {
-      if (records.length > 0) await configuration.absorb(records, async () => {});
-    },
+    merge: async (records, source) => (records.length > 0 ? applyRemote(records, source) : {changed: [], leftOut: ''}),
 
     async caughtUp(applied) {
-      await configuration.absorb([], async tx => {
+      const note = async (tx: Db): Promise<void> => {
         for (const [origin, seq] of Object.entries(applied)) {
           // Nobody knows better how far a node has come than the node itself; what is missing then comes from there again.
           const most = lastSeqOf(Number(origin)) ?? seq;
@@ -160,7 +171,8 @@ export const createReplication = ({
           const greatest = ((await greatestId(tx, kind, nodeNo)) ?? 0) % idsPerNode;
           if (greatest - (await readSequence(tx, kind)) < mostForgotten) await raiseSequence(tx, kind, greatest);
         }
-      });
+      };
+      await configuration.applyRemote({changes: [], note});
     },
 
     async recover(told) {

@@ -13,6 +13,8 @@ const all: Migration[] = [
   {name: '0003_keepers', up: keepers},
   {name: '0004_lists', up: addListIndexes},
   {name: '0005_subjects', up: indexSubjectsTogether},
+  {name: '0006_issued_names', up: issuedNames},
+  {name: '0007_smtp_listen', up: smtpListen},
 ];
 
 export const migrations: Knex.MigrationSource<Migration> = {
@@ -201,4 +203,20 @@ async function keepers(db: Knex): Promise<void> {
     table.bigInteger('queued_at');
   });
   await db.raw("CREATE INDEX held_mail_in_postfix ON held_mail (queue_id) WHERE is_held AND keeper = 'postfix'");
+}
+
+/** What the authority has put into certificates. */
+async function issuedNames(db: Knex): Promise<void> {
+  await db.schema.createTable('issued_name', table => {
+    table.bigInteger('node_no').notNullable();
+    table.text('host').notNullable();
+    table.primary(['node_no', 'host']);
+  });
+}
+
+/** Where the SMTP gateway of each node listens. */
+async function smtpListen(db: Knex): Promise<void> {
+  await db.schema.alterTable('node', table => {
+    table.text('smtp_listen');
+  });
 }

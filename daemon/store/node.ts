@@ -9,6 +9,8 @@ export interface StoredNode {
   /** Where the others reach it, `https://host:port`; null until it has said so itself. */
   cluster_url: string | null;
   api_url: string | null;
+  /** Where its SMTP gateway really listens, `host:port`; null until it has said so itself, as nodes of 0.4 never do. */
+  smtp_listen: string | null;
   created_at: string;
 }
 

@@ -53,6 +53,18 @@ export const outboxAfter = async (
   return {floor: Number(rows[0]?.floor ?? 0), entries};
 };
 
+/** All there are. */
+export const eventsIn = async (db: Db): Promise<OutboxEntry[]> =>
+  (await db<OutboxRow>('outbox').orderBy('seq')).map(({seq, event}) => ({seq: Number(seq), event: JSON.parse(event)}));
+
+/** Puts other events in the place of those that have their numbers. */
+export const rewriteEvents = async (tx: Db, entries: OutboxEntry[]): Promise<void> => {
+  for (const {seq, event} of entries)
+    await tx<OutboxRow>('outbox')
+      .where({seq})
+      .update({event: JSON.stringify(event)});
+};
+
 /** Forgets events up to `seq`; returns how many there were. */
 export const pruneOutbox = async (tx: Db, seq: number): Promise<number> => {
   if (seq <= (await outboxFloor(tx))) return 0;

@@ -10,6 +10,7 @@ import {CommandError} from '../../daemon/command-error.ts';
 import {ConfigError} from '../../daemon/config/load.ts';
 import {type Config, configSchema} from '../../daemon/config/schema.ts';
 import {dataFolder} from '../../daemon/data-folder.ts';
+import type {NodeIdentity} from '../../daemon/services/ports.ts';
 import {apiHosts, authorityIn} from '../../daemon/tls-files.ts';
 import {selfSigned} from '../helpers/certificate.ts';
 import {testFolder} from '../helpers/database.ts';
@@ -25,7 +26,7 @@ interface Arranged {
   giveAwayKey(): Promise<void>;
   /** A keeper as at a start `days` from now; the peer can be asked if it has been given the key. */
   open(days: number, config?: Config): Promise<CertificateKeeper>;
-  peer: {isAway: boolean; asked: number};
+  peer: {isAway: boolean; asked: number; certifies: NodeIdentity};
 }
 
 const arrange = async (t: ExecutionContext): Promise<Arranged> => {
@@ -37,7 +38,7 @@ const arrange = async (t: ExecutionContext): Promise<Arranged> => {
   const config = configSchema.parse({fqdn: 'mx1.example.com', api: {listen: '192.0.2.7:8443'}});
   const clock = {days: 0};
   const now = () => start + clock.days * dayMs;
-  const peer = {isAway: false, asked: 0};
+  const peer = {isAway: false, asked: 0, certifies: beta};
   return {
     folder,
     config,
@@ -54,7 +55,7 @@ const arrange = async (t: ExecutionContext): Promise<Arranged> => {
         async askPeers(requests) {
           peer.asked += 1;
           if (peer.isAway) throw new Error('nobody answers');
-          return createClusterAuthority(pair, now).certify(beta, requests);
+          return createClusterAuthority(pair, now).certify(peer.certifies, requests);
         },
         now,
       });
@@ -118,6 +119,24 @@ test('without it a start goes on with what is due, and a peer gives new ones for
   t.not(keeper.current().cluster.key, old.cluster.key);
   t.is(new X509Certificate(keeper.current().cluster.cert).validTo, new X509Certificate(keeper.current().api.cert).validTo);
   t.deepEqual((await open(62)).current(), keeper.current());
+});
+
+test('a certificate that names another node, or another number, is not taken', async t => {
+  const {giveAwayKey, open, peer} = await arrange(t);
+  const old = (await open(0)).current();
+  await giveAwayKey();
+  const keeper = await open(61);
+
+  for (const other of [
+    {nodeId: 'alpha', nodeNo: 2},
+    {nodeId: 'beta', nodeNo: 1},
+  ]) {
+    peer.certifies = other;
+    await t.throwsAsync(keeper.refresh(true), {message: /not for node beta, number 2/});
+  }
+
+  t.deepEqual(keeper.current(), old);
+  t.deepEqual((await open(61)).current(), old);
 });
 
 test('while no peer can give new ones the old ones stay, and it is not tried again at once unless somebody insists', async t => {

@@ -39,6 +39,8 @@ export interface ClusterOptions<Name extends string> {
   folder?: string;
   /** Another build of mfd to run. */
   program?: string;
+  /** Another build of mfd that makes the nodes, with `mfd init` and `mfd join`. */
+  maker?: string;
 }
 
 export interface Cluster<Name extends string = string> {
@@ -76,7 +78,8 @@ export const startCluster = async <Name extends string = ThreeNodes>(
     const {root, xdgConfigHome} = await nodeFolder(owner, options.folder);
     const env = {XDG_CONFIG_HOME: xdgConfigHome, ...options.env?.[name]};
     const {config} = options;
-    const report = await foundOrJoin(runningOf(members)[0], ['--data', join(root, 'data'), '--node-id', name], env);
+    const made = {env, program: options.maker};
+    const report = await foundOrJoin(runningOf(members)[0], ['--data', join(root, 'data'), '--node-id', name], made);
     await addToConfig(report.data, {
       ...config,
       cluster: {
@@ -113,12 +116,12 @@ const runningOf = (members: Map<string, ClusterNode>) => [...members.values()].f
 const foundOrJoin = async (
   founder: ClusterNode | undefined,
   args: string[],
-  env: Record<string, string>,
+  made: Parameters<typeof makeNode>[1],
 ): Promise<NodeReport> => {
-  if (!founder) return makeNode(['init', ...args], {env});
+  if (!founder) return makeNode(['init', ...args], made);
   const {status, json, body} = await founder.api('POST', 'cluster/tokens', {body: {}});
   if (status !== 201) throw new Error(`POST /cluster/tokens: ${status} ${body}`);
-  const joined = await makeNode(['join', json.data.token, ...args], {env});
+  const joined = await makeNode(['join', json.data.token, ...args], made);
   // The keys of the cluster are good on every node; a node that joins makes none of its own.
   return {...joined, api_key: founder.api_key};
 };

@@ -17,7 +17,7 @@ import type {AuditLog} from '../../daemon/services/ports.ts';
 import type {StoredApiKey} from '../../daemon/store/api-key.ts';
 import type {Domain} from '../../shared/domain.ts';
 import type {Teardown} from './database.ts';
-import {type TestQueue, testQueue} from './hold-queue.ts';
+import {operator, type TestQueue, testQueue} from './hold-queue.ts';
 import {freePort} from './ports.ts';
 
 export interface PeerNode extends TestQueue {
@@ -35,6 +35,22 @@ export interface PeerNode extends TestQueue {
   start(): Promise<void>;
 }
 
+/** The key of `operator`. */
+export const storedKey = (fields: Partial<StoredApiKey> = {}): StoredApiKey => ({
+  id: operator.keyId ?? 0,
+  name: 'operator',
+  key_prefix: 'mfk_00000000',
+  key_hash: '',
+  scope: 'full-admin',
+  rate_limit_per_minute: 600,
+  domain: null,
+  domain_id: null,
+  expires_at: null,
+  revoked_at: null,
+  created_at: '2026-01-01T00:00:00.000Z',
+  ...fields,
+});
+
 export const startPeerNodes = async (t: Teardown, names: string[]): Promise<PeerNode[]> => {
   const authority = await createAuthority(Date.now());
   const nodes: PeerNode[] = [];
@@ -51,7 +67,7 @@ const startPeerNode = async (
   const pair = await issueLeaf(authority, {commonName: name, hosts: ['localhost'], uris: identityUris(identity)}, Date.now());
   const own = {...pair, ca: authority.cert};
   const held = await testQueue(t, {nodeId: name, isDurable: false});
-  const keys = new Map<number, StoredApiKey>();
+  const keys = new Map([[operator.keyId ?? 0, storedKey()]]);
   const domainIds = new Set<number>();
   const bus = createEventBus({
     nodeId: name,
@@ -66,6 +82,7 @@ const startPeerNode = async (
     keys: {findById: id => keys.get(id)} as KeyDirectory,
     domains: {findById: id => (domainIds.has(id) ? ({id} as Domain) : undefined)} as DomainDirectory,
     now: Date.now,
+    patienceMs: 200,
   });
   const api = createPeerApi({
     identityIn,

@@ -117,7 +117,7 @@ const servesNothing = async (t: ExecutionContext, node: ClusterNode) => {
   const errors = node
     .log()
     .split('\n')
-    .filter(line => line.includes('"level":50'));
+    .filter(line => line.includes('"level":"error"'));
   t.is(errors.length, 1, errors.join('\n'));
   t.regex(errors[0] ?? '', /this node was removed from its cluster/);
 };

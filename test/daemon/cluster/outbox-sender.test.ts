@@ -44,6 +44,7 @@ const arrange = ({last, applied = 0, floor = 0}: {last: number; applied?: number
     },
   } as unknown as PeerClient;
   const failures: unknown[] = [];
+  const refusals: (string | undefined)[] = [];
   const start = () =>
     startOutboxSender({
       client,
@@ -52,8 +53,9 @@ const arrange = ({last, applied = 0, floor = 0}: {last: number; applied?: number
         state.goneBack += 1;
       },
       onFailure: error => failures.push(error),
+      onAnswer: why => refusals.push(why),
     });
-  return {state, start, failures};
+  return {state, start, failures, refusals};
 };
 
 const until = async (condition: () => boolean): Promise<void> => {

@@ -9,29 +9,13 @@ import {createAudit} from '../../../daemon/services/audit.ts';
 import {createAskAll} from '../../../daemon/services/gather.ts';
 import type {Actor, HoldQueue} from '../../../daemon/services/ports.ts';
 import {createQuarantine} from '../../../daemon/services/quarantine.ts';
-import type {StoredApiKey} from '../../../daemon/store/api-key.ts';
 import {saveRecords} from '../../../daemon/store/config-record.ts';
 import {Fault, type FaultCode} from '../../../shared/fault.ts';
 import {operator} from '../../helpers/hold-queue.ts';
-import {type PeerNode, startPeerNodes} from '../../helpers/peer-nodes.ts';
+import {type PeerNode, startPeerNodes, storedKey} from '../../helpers/peer-nodes.ts';
 
 const id = 'Q1w2E3r4T5';
 const page = {limit: 100, offset: 0};
-
-const storedKey = (fields: Partial<StoredApiKey> = {}): StoredApiKey => ({
-  id: operator.keyId ?? 0,
-  name: 'operator',
-  key_prefix: 'mfk_00000000',
-  key_hash: '',
-  scope: 'full-admin',
-  rate_limit_per_minute: 600,
-  domain: null,
-  domain_id: null,
-  expires_at: null,
-  revoked_at: null,
-  created_at: '2026-01-01T00:00:00.000Z',
-  ...fields,
-});
 
 const faultOf = async (work: Promise<unknown>): Promise<Fault> =>
   work.then(
@@ -90,10 +74,15 @@ test('a hold queue behind mutual TLS says and does what the queue itself would',
   t.is(await codeOf(remote.act('discard', 'NeverKnown', operator)), 'not_found');
   t.is((await remote.act('discard', 'Discarded1', operator)).state, 'discarded');
   t.deepEqual(
-    (await beta.database.read('audit').orderBy('seq')).map(({action, remote_address}) => `${action} ${remote_address}`),
-    ['quarantine.body', 'quarantine.body', 'quarantine.release', 'quarantine.discard'].map(
-      action => `${action} ${operator.remoteAddress}`,
+    (await beta.database.read('audit').orderBy('seq')).map(
+      ({action, remote_address, detail}) => `${action} ${remote_address} ${detail}`,
     ),
+    [
+      `quarantine.body ${operator.remoteAddress} asked through alpha`,
+      `quarantine.body ${operator.remoteAddress} `,
+      `quarantine.release ${operator.remoteAddress} asked through alpha`,
+      `quarantine.discard ${operator.remoteAddress} asked through alpha`,
+    ],
   );
 });
 
@@ -118,18 +107,37 @@ test('the reach of a domain-admin is kept by the owner, who narrows it further b
   const inDomain = (domainId: number): Actor => ({...operator, scope: 'domain-admin', reach: {kind: 'domain', domainId}});
   const seenBy = async (actor: Actor) => (await remote.list({}, page, actor)).mails.map(({queue_id}) => queue_id);
 
-  t.deepEqual(await seenBy(inDomain(1)), ['OfDomain01'], 'a key that has not come here yet is taken as told');
-  t.is((await remote.summary({}, inDomain(2))).count, 1);
+  const keyOf = (domain_id: number) => beta.keys.set(7, storedKey({scope: 'domain-admin', domain_id}));
+  for (const domainId of [1, 2]) beta.domainIds.add(domainId);
+
+  keyOf(1);
+  t.deepEqual(await seenBy(inDomain(1)), ['OfDomain01']);
   t.is(await codeOf(remote.act('discard', 'OfDomain02', inDomain(1))), 'not_found');
   t.is(await codeOf(remote.get('OfDomain02', inDomain(1))), 'not_found');
-
-  beta.keys.set(7, storedKey({scope: 'domain-admin', domain_id: 1}));
-  beta.domainIds.add(1);
-  t.deepEqual(await seenBy(operator), ['OfDomain01'], 'told to reach everything');
+  t.deepEqual(await seenBy({...inDomain(1), reach: {kind: 'all'}}), ['OfDomain01'], 'told to reach everything');
   t.deepEqual(await seenBy(inDomain(2)), [], 'told of another domain');
   t.is(await codeOf(remote.body('OfDomain02', inDomain(2))), 'not_found');
+  keyOf(2);
+  t.is((await remote.summary({}, inDomain(2))).count, 1);
+  t.is(await codeOf(remote.list({}, page, operator)), 'node_unreachable', 'told of another scope');
+  keyOf(1);
   beta.domainIds.delete(1);
   t.deepEqual(await seenBy(inDomain(1)), [], 'the domain is gone here');
+});
+
+test('a key that the owner does not know yet is waited for, and one that nobody made does nothing', async t => {
+  const {beta, remote} = await startTwo(t);
+  await beta.hold(id);
+  beta.keys.clear();
+
+  const invented = await codeOf(remote.act('discard', id, operator));
+  const waiting = remote.list({}, page, operator);
+  await beta.database.write('api_key').insert(storedKey({key_hash: 'hash'}));
+  const {total} = await waiting;
+
+  t.is(invented, 'unavailable');
+  t.is(total, 1);
+  t.is((await beta.database.read('audit')).length, 0);
 });
 
 test('a key that the owner knows as revoked, expired or deleted does nothing there, whatever the asking node says', async t => {

@@ -272,7 +272,7 @@ test('records of a kind that only a newer version knows are left out and told of
   });
   const stranger = {...change('domain', 1, stampOf(1), {name: 'x'}), kind: 'listener' as Kind};
 
-  await configuration.absorb([stranger, change('domain', 2, stampOf(1), newFields.domain('one.test'))], async () => {});
+  await configuration.applyRemote({changes: [stranger, change('domain', 2, stampOf(1), newFields.domain('one.test'))]});
 
   t.deepEqual(await database.read('domain').pluck('id'), [2]);
   t.deepEqual(await database.read('config_record').pluck('kind'), ['domain']);
@@ -284,7 +284,7 @@ test('a recount tells of what was wrong and of nothing else, and takes away rows
   const configuration = testConfiguration(database);
   const [first, second, third, last] = [101, 102, 103, 1200];
   const all = Array.from({length: 1100}, (_, n) => change('domain', first + n, stampOf(n), newFields.domain(`d${n}.test`)));
-  await configuration.absorb(all, async () => {});
+  await configuration.applyRemote({changes: all});
   const right = await database.read('domain').orderBy('id');
   const {config_hash} = await readConfigHash(database.read);
   await database.write.transaction(async tx => {
@@ -319,12 +319,12 @@ test('a sum that a disk has made something else of keeps nobody from writing, an
   const configuration = testConfiguration(database);
   const {database: other} = await testDatabase(t, {isDurable: false});
   const all = [101, 102].map((id, n) => change('domain', id, stampOf(n), newFields.domain(`d${n}.test`)));
-  await testConfiguration(other).absorb(all, async () => {});
+  await testConfiguration(other).applyRemote({changes: all});
   for (const [n, value] of ['["ben@example.com"]', '-1', ' '].entries()) {
     await database.write.transaction(async tx => tx('local_state').where({name: 'config_sum'}).delete());
     await database.write.transaction(async tx => tx('local_state').insert({name: 'config_sum', value}));
 
-    await configuration.absorb(all.slice(0, n + 1), async () => {});
+    await configuration.applyRemote({changes: all.slice(0, n + 1)});
     await configuration.recount();
   }
 

@@ -19,7 +19,7 @@ const arrange = async (t: ExecutionContext) => {
   const configuration = testConfiguration(database);
   const keyDirectory = await createKeyDirectory(database, configuration);
   const domainDirectory = await createDomainDirectory(database, configuration);
-  const domains = createDomains({configuration, directory: domainDirectory});
+  const domains = createDomains({configuration, directory: domainDirectory, backendFaults: () => []});
   const parts = createDomainParts({database, configuration, domains});
   const keys = createKeys({
     database,
@@ -157,7 +157,7 @@ test('many domains that change at once are read in a few queries', async t => {
     queries += 1;
   });
 
-  await node.configuration.absorb([...domains, ...keys], async () => {});
+  await node.configuration.applyRemote({changes: [...domains, ...keys]});
 
   t.is(node.domainDirectory.list().length, 300);
   t.is(node.keyDirectory.list().length, 300);

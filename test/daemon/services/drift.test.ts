@@ -5,6 +5,7 @@ import {collectDigests, createDrift, type RemoteRecords} from '../../../daemon/s
 import {createNodeDirectory} from '../../../daemon/services/node-directory.ts';
 import type {Heartbeat} from '../../../daemon/services/peer-protocol.ts';
 import {openPeerStates} from '../../../daemon/services/peer-states.ts';
+import {createRefusals} from '../../../daemon/services/refusals.ts';
 import {createReplication} from '../../../daemon/services/replication.ts';
 import {writeState} from '../../../daemon/store/local-state.ts';
 import {newFields} from '../../helpers/config-history.ts';
@@ -26,6 +27,7 @@ const arrangeNode = async (t: ExecutionContext, nodeNo: number) => {
     configuration,
     replication,
     directory,
+    refusals: createRefusals(() => {}),
     nodeId,
     monotonic,
     peerStates: await openPeerStates({database, directory, nodeNo, now: Date.now, monotonic}),
@@ -50,7 +52,7 @@ type Node = Awaited<ReturnType<typeof arrangeNode>>;
 
 const tell = async (from: Node, to: Node) => {
   const after = (await to.replication.applied()).get(from.nodeNo) ?? 0;
-  await to.replication.receive(from.nodeNo, await from.replication.batchAfter(after, {limit: 1000, maxChars: 1e9}));
+  await to.replication.receive(from.remote, await from.replication.batchAfter(after, {limit: 1000, maxChars: 1e9}));
 };
 
 const arrange = async (t: ExecutionContext) => {
@@ -118,7 +120,10 @@ test('a drift that ends by itself is none any more', async t => {
   await loseOnTheWay(alpha, beta, async draft => draft.update('domain', 1_000_000_001, {quarantine_threshold: 3}));
   await beta.drift.compare(await alpha.heartbeat());
 
-  await beta.replication.merge(await alpha.replication.records([{kind: 'domain', id: 1_000_000_001}]));
+  await beta.replication.merge(await alpha.replication.records([{kind: 'domain', id: 1_000_000_001}]), {
+    node: alpha.remote,
+    path: 'repair',
+  });
   await beta.drift.compare(await alpha.heartbeat());
   beta.time.steady = 3_600_000;
   await beta.drift.look([alpha.remote]);
@@ -235,4 +240,30 @@ test('a node that does not answer is said to be uncompared', async t => {
   const silent: RemoteRecords = {...alpha.remote, digests: async () => Promise.reject(new Error('away'))};
 
   t.like(await beta.drift.explain([silent]), {nodes: [{node_id: 'alpha', differing_records: null}], records: []});
+});
+
+test('configurations are compared once for all who ask at the same time and in the seconds after', async t => {
+  const {alpha, beta} = await arrange(t);
+  let compared = 0;
+  const counting: RemoteRecords = {
+    ...alpha.remote,
+    async digests() {
+      compared += 1;
+      return alpha.remote.digests();
+    },
+  };
+  const explain = async () => beta.drift.explain([counting]);
+
+  const together = await Promise.all([explain(), explain(), explain()]);
+  await beta.configuration.change(async draft => draft.update('domain', 1_000_000_001, {quarantine_threshold: 3}));
+  beta.time.steady = 2999;
+  const soon = await explain();
+  const comparedSoon = compared;
+  beta.time.steady = 3000;
+  const later = await explain();
+
+  t.deepEqual([...together, soon], Array(4).fill(together[0]));
+  t.is(comparedSoon, 1);
+  t.is(compared, 2);
+  t.deepEqual([together[0]?.records.length, later.records.length], [0, 1]);
 });

@@ -20,7 +20,7 @@ const arrange = async (t: ExecutionContext) => {
   const configuration = testConfiguration(database);
   const keyDirectory = await createKeyDirectory(database, configuration);
   const domainDirectory = await createDomainDirectory(database, configuration);
-  const domains = createDomains({configuration, directory: domainDirectory});
+  const domains = createDomains({configuration, directory: domainDirectory, backendFaults: () => []});
   const keys = createKeys({
     database,
     configuration,

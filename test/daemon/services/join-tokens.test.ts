@@ -1,13 +1,14 @@
 import test, {type ExecutionContext} from 'ava';
 import {type AskablePeer, createAuthorities} from '../../../daemon/services/authority.ts';
 import {createDomainDirectory} from '../../../daemon/services/domain-directory.ts';
+import {createIssuedNames} from '../../../daemon/services/issued-names.ts';
 import {createJoinTokens} from '../../../daemon/services/join-tokens.ts';
 import {createJoining} from '../../../daemon/services/joining.ts';
 import {createKeyDirectory} from '../../../daemon/services/key-directory.ts';
 import {insertKey} from '../../../daemon/services/keys.ts';
 import {createNeighbours} from '../../../daemon/services/neighbours.ts';
 import {createNodeDirectory} from '../../../daemon/services/node-directory.ts';
-import {ownNames} from '../../../daemon/services/own-names.ts';
+import {describedNames, ownNames} from '../../../daemon/services/own-names.ts';
 import {createPeerActors} from '../../../daemon/services/peer-actors.ts';
 import {Fault} from '../../../shared/fault.ts';
 import type {Scope} from '../../../shared/scopes.ts';
@@ -78,7 +79,8 @@ const arrange = async (
     nodeNo,
   });
   const neighbours = createNeighbours({nodeNo, ownAddresses: () => ['192.0.2.1']});
-  const needs = {database, configuration, authorities, directory, neighbours, nodeNo, now: Date.now};
+  const issuedNames = createIssuedNames({database, hasAuthority: holders.includes(nodeNo), nodes: directory.list});
+  const needs = {database, configuration, authorities, directory, issuedNames, neighbours, nodeNo, now: Date.now};
   const joining = createJoining(needs);
   if (!isStarting) joining.begin(true);
   const actors = createPeerActors({
@@ -86,6 +88,7 @@ const arrange = async (
     keys: await createKeyDirectory(database, configuration),
     domains: await createDomainDirectory(database, configuration),
     now: Date.now,
+    patienceMs: 0,
   });
   return {
     asked,
@@ -94,6 +97,8 @@ const arrange = async (
     authorities,
     tokens: createJoinTokens({...needs, actors, isOurs: token => token.startsWith('ours')}),
     joining,
+    issuedNames,
+    database,
     certified,
   };
 };
@@ -206,12 +211,12 @@ const at = (node_id: string, host: string, fqdn = host) => ({
 });
 
 test('no name or address of another node is in a certificate, but what is the machine’s own, and what was given before', t => {
-  const nodes = [
+  const nodes = describedNames([
     at('alpha', '192.0.2.1', 'mx1.test'),
     at('beta', '[2001:DB8::1]', 'mx2.test'),
     {...at('gamma', '127.0.0.1', 'localhost'), cluster_url: 'https://c.mx3.test:1', api_url: null},
     at('delta', '[::ffff:192.0.2.4]', 'mx4.test'),
-  ];
+  ]);
   const ours = ['mx2.test', '2001:db8:0::1'];
   const theirs = ['MX1.test', '192.0.2.1', '::ffff:192.0.2.1', 'C.mx3.Test', '192.0.2.4'];
   const everybodys = ['localhost', '127.0.0.1', '127.1.2.3', '::1', '0:0:0:0:0:0:0:1'];
@@ -220,6 +225,59 @@ test('no name or address of another node is in a certificate, but what is the ma
   t.deepEqual(ownNames([...ours, ...theirs, ...everybodys, 'free.test'], nodes, beta), [...ours, ...everybodys, 'free.test']);
   t.deepEqual(ownNames(theirs, nodes, {...beta, given: ['mx1.TEST', '192.0.2.4']}), ['MX1.test', '192.0.2.4']);
   t.deepEqual(ownNames(theirs, nodes, {...beta, isBeside: ({node_id}) => node_id === 'gamma'}), ['C.mx3.Test']);
+});
+
+const renewalOf = async ({joining, certified}: Awaited<ReturnType<typeof arrange>>, nodeNo: number, hosts: string[]) => {
+  const peer = {nodeId: ['alpha', 'beta', 'gamma'][nodeNo - 1] ?? '', nodeNo, given: [], remoteAddress: '192.0.2.77'};
+  await joining.renew(peer, {node_csr: '', api_csr: '', api_hosts: hosts});
+  return certified.at(-1);
+};
+
+test('the authority judges names by what it has issued, whatever the records say since', async t => {
+  const alpha = await arrange(t, {nodeNo: 1, holders: [1]});
+  const first = await renewalOf(alpha, 2, ['beta.test', 'mx.beta.test']);
+  // A taken-over node has moved the others' names out of its way.
+  await alpha.configuration.change(async draft =>
+    draft.update('node', 2, {fqdn: 'elsewhere.test', cluster_url: 'https://x.test:1'}),
+  );
+
+  const stolen = await renewalOf(alpha, 3, ['gamma.test', 'beta.test', 'mx.beta.test', 'alpha.test', 'free.test']);
+
+  t.deepEqual(first, ['beta.test', 'mx.beta.test']);
+  t.deepEqual(stolen, ['gamma.test', 'free.test']);
+});
+
+test('a node that has a certificate with other names gives the old ones up, and so does one that is removed', async t => {
+  const alpha = await arrange(t, {nodeNo: 1, holders: [1]});
+  await renewalOf(alpha, 2, ['old.test', 'beta.test']);
+
+  const early = await renewalOf(alpha, 3, ['old.test']);
+  await renewalOf(alpha, 2, ['new.test']);
+  const given = await renewalOf(alpha, 3, ['old.test', 'new.test']);
+  await alpha.configuration.change(async draft => draft.remove('node', 2));
+  const free = await renewalOf(alpha, 3, ['old.test', 'new.test']);
+
+  t.deepEqual([early, given, free], [[], ['old.test'], ['old.test', 'new.test']]);
+});
+
+test('a certificate that is shown counts as issued, where the list is an older one', async t => {
+  const alpha = await arrange(t, {nodeNo: 1, holders: [1]});
+  await alpha.issuedNames.prepare();
+  await alpha.issuedNames.shown(2, ['Since.Beta.test']);
+
+  t.deepEqual(await renewalOf(alpha, 3, ['since.beta.test', 'gamma.test']), ['gamma.test']);
+});
+
+test('a name that is written down for a node in the list is refused to one that joins by it', async t => {
+  const alpha = await arrange(t, {nodeNo: 1, holders: [1]});
+  await renewalOf(alpha, 2, ['mx.beta.test']);
+  const {token} = await alpha.tokens.create(actor, {});
+
+  const refused = await faultOf(
+    alpha.joining.admit({tokenId: token.slice(5), remoteAddress: '192.0.2.77'}, {...joiner, fqdn: 'mx.beta.test'}),
+  );
+
+  t.regex(refused, /^conflict: mx\.beta\.test is the name of node beta/);
 });
 
 test('two are on one machine when their connections come from one address, whatever they say', t => {

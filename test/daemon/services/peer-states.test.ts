@@ -88,6 +88,7 @@ test('the entry says what the node said, and when by the clock of this one', asy
     config_hash_age_s: 37,
     outbox_backlog_to_us: 3,
     license,
+    unanswered_since: null,
   });
   t.deepEqual(states.skews(), {beta: 600});
 });
@@ -112,6 +113,45 @@ test('a wall clock that jumps makes nobody stale', async t => {
   time.wall -= 7_200_000;
   t.is(states.healthOf(beta), 'online');
   t.is((await states.entryOf(beta)).last_seen, new Date(time.wall).toISOString());
+});
+
+test('two heartbeats without an answer are told with the time of the first, and an answer ends it', async t => {
+  const {states, beta, pass} = await arrange(t);
+  const told = async () => (await states.entryOf(beta)).unanswered_since;
+  states.heard(heartbeat());
+
+  states.unanswered(2);
+  pass(10);
+  const afterOne = await told();
+  states.unanswered(2);
+  pass(10);
+  const afterTwo = await told();
+  states.heard(heartbeat());
+  const whileHeard = await told();
+  states.answered(2);
+
+  t.deepEqual([afterOne, afterTwo, whileHeard], [null, '2026-06-01T12:00:00.000Z', '2026-06-01T12:00:00.000Z']);
+  t.is(await told(), null);
+});
+
+test('a node that says it stops is without an answer at once, and online by its age', async t => {
+  const {states, beta, pass} = await arrange(t);
+  states.heard(heartbeat());
+  pass(5);
+
+  states.stopped(2);
+  pass(5);
+
+  t.like(await states.entryOf(beta), {healthy: 'online', unanswered_since: '2026-06-01T12:00:05.000Z'});
+});
+
+test('where a node is reached is not shown before it has spoken for itself', async t => {
+  const {states, beta} = await arrange(t);
+  const before = (await states.entryOf(beta)).api_url;
+
+  states.heard(heartbeat());
+
+  t.deepEqual([before, (await states.entryOf(beta)).api_url], ['', 'https://beta.test:8443']);
 });
 
 test('a node that was never heard is as old as its record', async t => {

@@ -1,0 +1,24 @@
+import {z} from 'zod';
+import {apiKeySchema} from './api-key.ts';
+import {id, nodeId} from './fields.ts';
+
+/** `GET /cluster/nodes/{node_id}`: a node of the cluster, with the keys that say they were made there. */
+export const clusterNodeSchema = z
+  .strictObject({
+    node_id: nodeId,
+    node_no: z.int().meta({description: 'The first part of every id that is made on the node; never reused'}),
+    fqdn: z.string(),
+    joined_at: z.string(),
+    keys: z.array(apiKeySchema).meta({description: 'API keys that were made on the node, revoked ones included'}),
+  })
+  .meta({id: 'ClusterNode'});
+export type ClusterNode = z.infer<typeof clusterNodeSchema>;
+
+/** `DELETE /cluster/nodes/{node_id}?revoke_keys=true`. */
+export const removedNodeSchema = z
+  .strictObject({
+    revoked_key_ids: z.array(id),
+    kept_key_ids: z.array(id).meta({description: 'The key of the request itself, where it was made on that node'}),
+  })
+  .meta({id: 'RemovedNode'});
+export type RemovedNode = z.infer<typeof removedNodeSchema>;

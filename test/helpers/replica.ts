@@ -1,0 +1,48 @@
+// Configurations of several nodes in one process that replicate without the wire.
+import {readConfigHash} from '../../daemon/services/apply.ts';
+import {type Configuration, createConfiguration, type Draft} from '../../daemon/services/configuration.ts';
+import {createReplication, type Replication} from '../../daemon/services/replication.ts';
+import type {Database} from '../../daemon/store/database.ts';
+import {newFields} from './config-history.ts';
+import {type Teardown, testDatabase} from './database.ts';
+
+export interface Replica {
+  nodeNo: number;
+  database: Database;
+  configuration: Configuration;
+  replication: Replication;
+}
+
+export const everything = {limit: 1000, maxChars: Number.MAX_SAFE_INTEGER};
+
+/** Who a replica is when it sends something. */
+export const sender = (nodeNo: number) => ({nodeId: `mx${nodeNo}`, nodeNo});
+
+export const createReplica = async (t: Teardown, nodeNo: number, now = Date.now): Promise<Replica> => {
+  const {database} = await testDatabase(t, {isDurable: false});
+  const configuration = createConfiguration({database, nodeNo, now, withRoom: async write => write()});
+  const nameOf = (no: number) => sender(no).nodeId;
+  return {nodeNo, database, configuration, replication: createReplication({database, configuration, nodeNo, now, nameOf})};
+};
+
+export const addDomain = async ({configuration}: Replica, name: string): Promise<number> =>
+  configuration.change(async (draft: Draft) => {
+    const id = await draft.nextId('domain');
+    await draft.create('domain', id, {...newFields.domain(name), backend_servers: ['127.0.0.1:25'], created_at: draft.at});
+    return id;
+  });
+
+/** Everything `from` has that `to` has not applied; resolves with what `to` says of it. */
+export const send = async (from: Replica, to: Replica, after?: number) => {
+  const applied = (await to.replication.applied()).get(from.nodeNo) ?? 0;
+  return to.replication.receive(sender(from.nodeNo), await from.replication.batchAfter(after ?? applied, everything));
+};
+
+export const catchUp = async (from: Replica, to: Replica): Promise<void> => {
+  const page = await from.replication.recordsPage(undefined);
+  await to.replication.recover(page.applied[to.nodeNo] ?? 0);
+  await to.replication.merge(page.records, {node: sender(from.nodeNo), path: 'snapshot'});
+  await to.replication.caughtUp(page.applied);
+};
+
+export const hashOf = async ({database}: Replica): Promise<string> => (await readConfigHash(database.read)).config_hash;

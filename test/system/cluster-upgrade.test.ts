@@ -1,0 +1,75 @@
+// From every release that is named in released-build.ts to this one: nothing is lost, and there is a way back.
+import {cp, rm} from 'node:fs/promises';
+import {join} from 'node:path';
+import {setTimeout as delay} from 'node:timers/promises';
+import test from 'ava';
+import {startCluster} from '../helpers/cluster.ts';
+import {testFolder} from '../helpers/database.ts';
+import {mfdFile, run} from '../helpers/node.ts';
+import {buildRelease, releaseMissing, releases} from '../helpers/released-build.ts';
+import {underLoad} from '../helpers/rolling-load.ts';
+
+for (const release of releases) {
+  const {version} = release;
+  const missing = releaseMissing(release);
+  const upgrade = missing === undefined ? test.serial : test.serial.skip;
+  if (missing !== undefined) test.serial.skip(`[${version}] ${missing}`, () => undefined);
+
+  upgrade(`a cluster of ${version} is upgraded node by node under load, and nothing is lost`, async t => {
+    const former = await buildRelease(t, release);
+    const cluster = await startCluster(t, {program: former, maker: former});
+
+    await underLoad(t, cluster, async all => {
+      for (const node of all) {
+        await delay(1000);
+        t.is(await node.stop(), 0, `${node.node_id} ended well`);
+        node.runWith(mfdFile);
+        await node.start();
+      }
+    });
+  });
+
+  upgrade(`a node of ${version} has everything after its upgrade, and goes back to a backup from before it`, async t => {
+    const former = await buildRelease(t, release);
+    const {nodes} = await startCluster(t, {nodes: ['alpha'], isProxied: false, program: former, maker: former});
+    const {alpha} = nodes;
+    const domain = await alpha.createDomain({name: 'held.test'});
+    const filter = {action: 'block', match: 'sender_domain', pattern: 'spam.test'};
+    await alpha.api('POST', `domains/${domain.id}/filters`, {body: filter});
+    await alpha.api('POST', `domains/${domain.id}/dkim-keys`, {body: {selector: 's1', algorithm: 'ed25519'}});
+    const {key} = await alpha.createKey('read-only');
+    const mail = await alpha.hold({to: 'b@held.test'});
+    const everything = async () => ({
+      domain: await alpha.domain(domain.id),
+      filters: (await alpha.api('GET', `domains/${domain.id}/filters`)).json.data,
+      keys: (await alpha.api('GET', `domains/${domain.id}/dkim-keys`)).json.data,
+      scope: (await alpha.api('GET', 'auth/me', {key})).json.data.scope,
+      mail: (await alpha.api('GET', `mail/quarantine/alpha/${mail.queue_id}`)).json.data,
+      body: (await alpha.api('GET', `mail/quarantine/alpha/${mail.queue_id}/body`)).body.toString(),
+      created: (await alpha.audit('domain.create')).map(({at, target}) => ({at, target})),
+      hash: (await alpha.status()).peers[0]?.config_hash,
+    });
+    const before = await everything();
+    await alpha.stop();
+    const backup = join(await testFolder(t), 'backup');
+    await cp(alpha.data, backup, {recursive: true, preserveTimestamps: true});
+
+    alpha.runWith(mfdFile);
+    await alpha.start();
+    const after = await everything();
+    await alpha.hold({to: 'later@held.test'});
+    await alpha.stop();
+    const refused = await run(former, ['start', '--data', alpha.data]);
+    await rm(alpha.data, {recursive: true});
+    await cp(backup, alpha.data, {recursive: true, preserveTimestamps: true});
+    alpha.runWith(former);
+    await alpha.start();
+
+    t.deepEqual([before.filters.length, before.keys.length, before.scope], [1, 1, 'read-only']);
+    t.deepEqual(after, before);
+    t.not(refused.code, 0);
+    t.is(refused.stderr.trim().split('\n').length, 1, refused.stderr);
+    t.deepEqual(await everything(), before);
+    t.is((await alpha.api('GET', 'mail/quarantine')).headers['x-total-count'], '1');
+  });
+}
