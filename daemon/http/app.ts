@@ -15,11 +15,13 @@ import type {Quarantine} from '../services/quarantine.ts';
 import type {RateLimiter} from '../services/rate-limit.ts';
 import type {Removal} from '../services/removal.ts';
 import type {Standing} from '../services/standing.ts';
+import {announceDeprecations} from './announce-deprecations.ts';
 import {answerErrors} from './answer.ts';
+import type {DeprecatedUse} from './deprecations.ts';
 import {authenticate} from './guard.ts';
 import type {Metrics} from './metrics.ts';
 import {observe} from './observe.ts';
-import {openApiText} from './openapi-text.ts';
+import {adminText, curatedText} from './openapi-text.ts';
 import {routeCluster} from './routes-cluster.ts';
 import {routeClusterNodes} from './routes-cluster-nodes.ts';
 import {routeDomains} from './routes-domains.ts';
@@ -42,12 +44,18 @@ export interface ApiNeeds {
   explainDrift(): Promise<ClusterDrift>;
   joinTokens: JoinTokens;
   removal: Removal;
+  /** What the description calls deprecated. */
+  deprecations: readonly DeprecatedUse[];
   metrics: Metrics;
   log: Logger;
 }
 
 const prefix = '/api/v1';
-const descriptionPath = `${prefix}/openapi.yaml`;
+/** The answers that take no key. */
+const descriptions = new Map([
+  [`${prefix}/openapi.yaml`, curatedText],
+  [`${prefix}/openapi-admin.yaml`, adminText],
+]);
 
 export const createApi = (needs: ApiNeeds): Koa<RequestState> => {
   const router = new Router<RequestState>({prefix, sensitive: true});
@@ -68,6 +76,7 @@ export const createApi = (needs: ApiNeeds): Koa<RequestState> => {
   });
   // A path nobody knows still needs a key: what exists here is no stranger's business.
   app.use(authenticate(needs.keys, needs.limiter));
+  app.use(announceDeprecations({...needs, prefix}));
   app.use(router.routes());
   app.use(refuseOtherMethods(router));
   app.use(async () => {
@@ -77,14 +86,14 @@ export const createApi = (needs: ApiNeeds): Koa<RequestState> => {
   return app;
 };
 
-/** The one answer that takes no key. */
 const describeInterface: Middleware<RequestState> = async (ctx, next) => {
-  if (ctx.path !== descriptionPath) return next();
+  const description = descriptions.get(ctx.path);
+  if (description === undefined) return next();
   if (ctx.method !== 'GET' && ctx.method !== 'HEAD')
     throw new Fault('method_not_allowed', `${ctx.method} is not possible here`, {allow: ['GET', 'HEAD']});
-  Object.assign(ctx, {_matchedRoute: descriptionPath});
+  Object.assign(ctx, {_matchedRoute: ctx.path});
   ctx.set('Content-Type', 'application/yaml; charset=utf-8');
-  ctx.body = openApiText;
+  ctx.body = description;
 };
 
 /** For what fell through the routes of `router`: a path it knows, asked in a method that path does not have. */

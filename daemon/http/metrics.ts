@@ -37,6 +37,8 @@ export interface Metrics {
   lesson(lesson: 'ham' | 'spam', outcome: 'learned' | 'known' | 'failed'): void;
   /** The health of another node is no longer what it was. */
   healthChanged(): void;
+  /** Requests have used a deprecated part of an operation: the labels are names of the description. */
+  deprecatedRequest(use: {operation: string; part: string}, count?: number): void;
 }
 
 /** These carry a name or a type that `promtool check metrics` objects to. */
@@ -94,6 +96,12 @@ export const createMetrics = (version: string): Metrics => {
     help: 'Changes of a node’s health seen here',
     registers,
   });
+  const deprecatedRequests = new Counter({
+    name: 'mfd_api_deprecated_requests_total',
+    help: 'Requests that used something deprecated, by operation of the API and what of it',
+    labelNames: ['operation', 'part'],
+    registers,
+  });
   const postfix = createPostfixMetrics(registers);
   const source = createSourceGauges(registers);
 
@@ -118,6 +126,7 @@ export const createMetrics = (version: string): Metrics => {
     ...postfix,
     lesson: (lesson, outcome) => lessons.inc({lesson, outcome}),
     healthChanged: () => transitions.inc(),
+    deprecatedRequest: (use, count = 1) => deprecatedRequests.inc(use, count),
   };
 };
 
@@ -153,6 +162,10 @@ const createSourceGauges = (registers: Registry[]) => {
   const lastSeen = gauge('mfd_cluster_node_last_seen_timestamp_seconds', 'When this node last heard from a node', ['node']);
   const hashAge = gauge('mfd_cluster_node_config_hash_age_seconds', 'Age of a node’s configuration hash', ['node']);
   const backlog = gauge('mfd_cluster_node_outbox_backlog', 'Replication events of a node still to be applied here', ['node']);
+  const refused = gauge('mfd_cluster_outbox_refused', 'Whether a node refuses to take what was changed on this node', ['node']);
+  const unanswered = gauge('mfd_cluster_node_unanswered_seconds', 'For how long a node has not answered, 0 while it does', [
+    'node',
+  ]);
   const licensed = gauge('mfd_cluster_node_license_valid', 'Whether a node’s licence is valid', ['node']);
   const licenseEnd = gauge('mfd_cluster_node_license_expiry_timestamp_seconds', 'When a node’s licence ends', ['node']);
   const skew = gauge('mfd_cluster_clock_skew_seconds', 'Seconds by which the clock of another node is ahead', ['node']);
@@ -166,14 +179,17 @@ const createSourceGauges = (registers: Registry[]) => {
     'listener',
   ]);
 
-  const updateCluster = ({peers}: ClusterStatus) => {
-    for (const each of [health, lastSeen, hashAge, backlog, licensed, licenseEnd]) each.reset();
+  const updateCluster = ({peers, generated_at}: ClusterStatus) => {
+    for (const each of [health, lastSeen, hashAge, backlog, refused, unanswered, licensed, licenseEnd]) each.reset();
     for (const peer of peers) {
       const node = peer.node_id;
       for (const state of healthStates) health.set({node, health: state}, Number(peer.healthy === state));
       lastSeen.set({node}, Date.parse(peer.last_seen) / 1000);
       hashAge.set({node}, peer.config_hash_age_s);
       backlog.set({node}, peer.outbox_backlog_to_us);
+      refused.set({node}, Number(peer.outbox_refused));
+      const silenceMs = peer.unanswered_since === null ? 0 : Date.parse(generated_at) - Date.parse(peer.unanswered_since);
+      unanswered.set({node}, Math.max(0, silenceMs / 1000));
       licensed.set({node}, Number(peer.license.valid));
       licenseEnd.set({node}, Date.parse(peer.license.expires_at) / 1000);
     }

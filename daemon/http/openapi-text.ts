@@ -1,4 +1,13 @@
-// The description as text. The build makes it and puts it in the place of this file: a node neither waits for that nor loads what it takes.
-import {openApiDocument} from './openapi.ts';
+// The descriptions as text, and what they call deprecated. The build runs this module and puts its values in its place: a node
+// neither waits for that nor loads what it takes.
+import {stringify} from 'yaml';
+import {deprecationsIn} from './deprecations.ts';
+import {adminDescription, curatedDescription, type Description} from './openapi.ts';
 
-export const openApiText = openApiDocument();
+const yamlOf = (description: Description): string => stringify(description, {aliasDuplicateObjects: false, lineWidth: 120});
+
+const admin = adminDescription();
+
+export const curatedText = yamlOf(curatedDescription());
+export const adminText = yamlOf(admin);
+export const deprecations = deprecationsIn(admin);

@@ -1,6 +1,6 @@
 // Which nodes belong to the cluster.
 import type Router from '@koa/router';
-import {forceQuerySchema} from '../../shared/hold-filter.ts';
+import {removeNodeQuerySchema} from '../../shared/hold-filter.ts';
 import type {JoinTokens} from '../services/join-tokens.ts';
 import type {Removal} from '../services/removal.ts';
 import {nameUnreachable, reply} from './answer.ts';
@@ -15,10 +15,16 @@ export const routeClusterNodes = (router: Router<RequestState>, joinTokens: Join
     reply(ctx, await joinTokens.create(ctx.state.actor, ctx.state.body), 'Created');
   });
 
+  router.get('/cluster/nodes/:node_id', needs('cluster:write'), async ctx => {
+    requireNoQuery(ctx);
+    reply(ctx, await removal.describe(nodeIdOf(ctx)));
+  });
+
   router.delete('/cluster/nodes/:node_id', needs('cluster:write'), async ctx => {
-    const {force} = queryOf(ctx, forceQuerySchema);
-    const {unreachable} = await removal.remove(ctx.state.actor, nodeIdOf(ctx), force);
+    const {force, revoke_keys} = queryOf(ctx, removeNodeQuerySchema);
+    const options = {isForced: force, revokesKeys: revoke_keys};
+    const {unreachable, removed} = await removal.remove(ctx.state.actor, nodeIdOf(ctx), options);
     nameUnreachable(ctx, unreachable);
-    reply(ctx, null);
+    reply(ctx, removed);
   });
 };

@@ -1,7 +1,7 @@
 // Server-sent events (WHATWG HTML, section 9.2).
 import type Router from '@koa/router';
-import {z} from 'zod';
-import {type EventType, eventTypes, permissionFor} from '../../shared/event-type.ts';
+import {eventsQuerySchema} from '../../shared/cluster-event.ts';
+import {permissionFor} from '../../shared/event-type.ts';
 import type {BusEvent} from '../services/event-bus.ts';
 import type {Events} from '../services/events.ts';
 import {needsOneOf} from './guard.ts';
@@ -9,22 +9,9 @@ import {queryOf} from './parameters.ts';
 import type {RequestState} from './state.ts';
 import {createTextStream} from './text-stream.ts';
 
-const querySchema = z.strictObject({
-  type: z
-    .string()
-    .transform((text, context): EventType[] => {
-      const types = text.split(',');
-      const known = eventTypes.filter(type => types.includes(type));
-      if (types.every(type => known.includes(type as EventType))) return known;
-      context.addIssue({code: 'custom', message: `must be some of ${eventTypes.join(', ')}, with commas between them`});
-      return z.NEVER;
-    })
-    .optional(),
-});
-
 export const routeEvents = (router: Router<RequestState>, events: Events): void => {
   router.get('/events', needsOneOf(Object.values(permissionFor)), async ctx => {
-    const {type} = queryOf(ctx, querySchema);
+    const {type} = queryOf(ctx, eventsQuerySchema);
     const stream = createTextStream();
     if (ctx.method !== 'HEAD') {
       const watch = events.watch(ctx.state.actor, type, {

@@ -34,6 +34,11 @@ export const routePeerCluster =
       reply(ctx, await talk.receive(ctx.state.peer, validate(eventsRequestSchema, ctx.state.body)));
     });
 
+    router.post('/stopping', async ctx => {
+      talk.hearStop(ctx.state.peer);
+      reply(ctx, null);
+    });
+
     router.post('/removed', peerJsonBody, async ctx => {
       const {node_no} = validate(removedSchema, ctx.state.body);
       if (node_no !== nodeNo) throw new Fault('validation_failed', `this is node number ${nodeNo}`);

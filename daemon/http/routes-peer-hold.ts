@@ -13,7 +13,7 @@ import {
   holdSummaryRequest,
   type ToldActor,
 } from '../services/peer-hold-protocol.ts';
-import type {Actor, AuditLog, LocalHoldQueue} from '../services/ports.ts';
+import type {Actor, AuditLog, LocalHoldQueue, NodeIdentity} from '../services/ports.ts';
 import {validate} from '../services/validate.ts';
 import {reply, replyJson} from './answer.ts';
 import {peerJsonBody} from './json-body.ts';
@@ -33,17 +33,17 @@ export const routePeerHold =
 
     router.post('/hold/summary', peerJsonBody, async ctx => {
       const {actor, filter} = validate(holdSummaryRequest, ctx.state.body);
-      reply(ctx, await queue.summary(filter, await actors.admit(actor, 'quarantine:read')));
+      reply(ctx, await queue.summary(filter, await actors.admit(actor, 'quarantine:read', ctx.state.peer)));
     });
 
     router.post('/hold/get', peerJsonBody, async ctx => {
       const {actor, queue_id} = validate(heldMailRequest, ctx.state.body);
-      reply(ctx, await queue.get(queue_id, await actors.admit(actor, 'quarantine:read')));
+      reply(ctx, await queue.get(queue_id, await actors.admit(actor, 'quarantine:read', ctx.state.peer)));
     });
 
     router.post('/hold/body', peerJsonBody, async ctx => {
       const {actor, queue_id} = validate(heldMailRequest, ctx.state.body);
-      const {sizeBytes, stream} = await queue.body(queue_id, await actors.admit(actor, 'quarantine:read'));
+      const {sizeBytes, stream} = await queue.body(queue_id, await actors.admit(actor, 'quarantine:read', ctx.state.peer));
       ctx.status = 200;
       ctx.body = stream;
       ctx.set({'Content-Type': 'text/rfc822', 'Content-Length': String(sizeBytes)});
@@ -51,7 +51,7 @@ export const routePeerHold =
 
     router.post('/hold/act', peerJsonBody, async ctx => {
       const {actor, queue_id, action} = validate(holdActRequest, ctx.state.body);
-      reply(ctx, await queue.act(action, queue_id, await actors.admit(actor, 'quarantine:act')));
+      reply(ctx, await queue.act(action, queue_id, await actors.admit(actor, 'quarantine:act', ctx.state.peer)));
     });
   };
 
@@ -72,29 +72,29 @@ interface PartNeeds<F, P> {
     marks: z.ZodType<{actor: ToldActor; filter: F; steps: Steps}>;
     rank: z.ZodType<{actor: ToldActor; filter: F; place: P}>;
   };
-  admit(told: ToldActor): Promise<Actor>;
+  admit(told: ToldActor, relay: NodeIdentity): Promise<Actor>;
 }
 
 const routePart = <F, P>(router: PeerRouter, {path, part, requests, admit}: PartNeeds<F, P>): void => {
   router.post(`${path}/list`, peerJsonBody, async ctx => {
     const {actor, filter, page} = validate(requests.list, ctx.state.body);
-    const admitted = await admit(actor);
+    const admitted = await admit(actor, ctx.state.peer);
     if (part.listJson) replyJson(ctx, await part.listJson(filter, page, admitted));
     else reply(ctx, await part.list(filter, page, admitted));
   });
 
   router.post(`${path}/marks`, peerJsonBody, async ctx => {
     const {actor, filter, steps} = validate(requests.marks, ctx.state.body);
-    reply(ctx, await part.marks(filter, steps, await admit(actor)));
+    reply(ctx, await part.marks(filter, steps, await admit(actor, ctx.state.peer)));
   });
 
   router.post(`${path}/rank`, peerJsonBody, async ctx => {
     const {actor, filter, place} = validate(requests.rank, ctx.state.body);
-    reply(ctx, {rank: await part.rank(filter, place, await admit(actor))});
+    reply(ctx, {rank: await part.rank(filter, place, await admit(actor, ctx.state.peer))});
   });
 };
 
 const admitFor =
   (actors: PeerActors, permission: Permission) =>
-  async (told: ToldActor): Promise<Actor> =>
-    actors.admit(told, permission);
+  async (told: ToldActor, relay: NodeIdentity): Promise<Actor> =>
+    actors.admit(told, permission, relay);

@@ -7,4 +7,9 @@ import {startSmtpSink} from './smtp-sink.ts';
 export type {ApiNode} from './checked-node.ts';
 
 export const useApiNode = (options: NodeOptions = {}): (() => ApiNode) =>
-  forFile(async owner => createApiNode(await startNode(owner, options), await startSmtpSink(owner)));
+  forFile(async owner => {
+    const node = createApiNode(await startNode(owner, options), await startSmtpSink(owner));
+    // Reading the description that answers are held to takes a moment, in which no test should wait for its first answer.
+    await node.api('HEAD', 'openapi-admin.yaml', {key: null});
+    return node;
+  });

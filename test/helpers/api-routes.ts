@@ -19,6 +19,8 @@ export const apiRoutes = (): ApiRoute[] =>
 /** With services that must never be asked. */
 export const apiLayers = (): Router['stack'] => {
   const nobody: unknown = new Proxy({}, {get: () => () => Promise.reject(new Error('a service was asked'))});
-  const needs = new Proxy({}, {get: () => nobody}) as Parameters<typeof createApi>[0];
-  return createApi(needs).middleware.flatMap(part => ('router' in part ? (part.router as Router).stack : []));
+  const needs = new Proxy({deprecations: []}, {get: (known, name) => Reflect.get(known, name) ?? nobody});
+  return createApi(needs as unknown as Parameters<typeof createApi>[0]).middleware.flatMap(part =>
+    'router' in part ? (part.router as Router).stack : [],
+  );
 };

@@ -1,11 +1,12 @@
 // A node with short ways to make what tests need. Whatever it is asked, every answer is held to the promises that all answers
-// share.
+// share, and to the administrators' description.
 import {connect} from 'node:tls';
 import type {CreatedApiKey} from '../../shared/api-key.ts';
 import type {Domain} from '../../shared/domain.ts';
 import type {MailReference} from '../../shared/held-mail.ts';
 import type {Scope} from '../../shared/scopes.ts';
 import type {ApiAnswer} from './api-call.ts';
+import {createDescriptionCheck} from './description-check.ts';
 import type {TestNode} from './node.ts';
 import {sendMail} from './smtp-client.ts';
 import type {SmtpSink} from './smtp-sink.ts';
@@ -39,9 +40,13 @@ export const createApiNode = (node: TestNode, sink: SmtpSink): ApiNode => {
     return made;
   };
 
-  const api: TestNode['api'] = async (method, path, request) => {
+  const description = createDescriptionCheck(node);
+  const api: TestNode['api'] = async (method, path, request = {}) => {
     const answer = await node.api(method, path, request);
     checkAnswer(node, `${method} ${path}`, answer);
+    const faults = await description.faults({method, path, request}, answer);
+    if (faults !== '')
+      throw new Error(`${method} ${path} answered ${answer.status}: ${faults}: ${answer.body.toString().slice(0, 500)}`);
     return answer;
   };
   const create = async (path: string, body: object) => {

@@ -1,17 +1,25 @@
-// The interface description as a judge of real answers.
+// An interface description as a judge of real answers, and of requests that were accepted.
 import {Ajv2020, type ValidateFunction} from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import {parse} from 'yaml';
-import type {ApiAnswer} from './node.ts';
+import type {ApiAnswer, ApiRequest} from './api-call.ts';
 
 interface Operation {
   operationId: string;
+  summary?: string;
   tags: string[];
   deprecated?: boolean;
   security?: object[];
-  parameters?: {name: string; in: string; schema: Record<string, unknown>}[];
-  requestBody?: {required?: boolean; content: Record<string, {schema: object}>};
-  responses: Record<string, {headers?: Record<string, object>; content?: Record<string, {schema: object}>}>;
+  parameters?: {name: string; in: string; required?: boolean; schema: Record<string, unknown>}[];
+  requestBody?: {required?: boolean; content: Content};
+  responses: Record<string, Response | {$ref: string}>;
+}
+
+type Content = Record<string, {schema: object}>;
+
+interface Response {
+  headers?: Record<string, {required?: boolean; schema: {type: string}}>;
+  content?: Content;
 }
 
 export interface Description {
@@ -20,6 +28,7 @@ export interface Description {
   security?: object[];
   tags: {name: string}[];
   paths: Record<string, Record<string, Operation>>;
+  components: Record<string, Record<string, object>>;
 }
 
 export interface Judge {
@@ -28,42 +37,101 @@ export interface Judge {
   nameOf(method: string, path: string, status: number): string | undefined;
   /** What is wrong with the answer by the description, as text; empty when nothing is. */
   faults(name: string, answer: ApiAnswer): string;
+  /** The same for a request that the node has accepted. */
+  requestFaults(name: string, path: string, request: ApiRequest): string;
+  /** The same for a value by a schema of the components. */
+  componentFaults(schema: string, value: unknown): string;
 }
 
-export const createJudge = (yaml: string): Judge => {
+/** HTTP's own, and those that every answer has for the sake of browsers and proxies. */
+const undescribedHeaders = new Set([
+  ...['date', 'connection', 'keep-alive', 'content-type', 'content-length', 'transfer-encoding'],
+  ...['cache-control', 'x-content-type-options', 'x-accel-buffering'],
+]);
+
+/** With `namesAllHeaders` an answer has no header that the description does not name. */
+export const createJudge = (yaml: string, {namesAllHeaders = false} = {}): Judge => {
   const document = parse(yaml) as Description;
   const ajv = new Ajv2020({strict: false, allErrors: true});
   addFormats.default(ajv);
   ajv.addSchema(document, 'description');
   const validators = new Map<string, ValidateFunction>();
 
-  const validatorOf = (pointer: string): ValidateFunction => {
-    const validator = validators.get(pointer) ?? ajv.compile({$ref: `description#${pointer}`});
-    validators.set(pointer, validator);
-    return validator;
+  const schemaFaults = (steps: string[], value: unknown): string => {
+    const pointer = steps.map(step => `/${encodeURIComponent(step.replaceAll('~', '~0').replaceAll('/', '~1'))}`).join('');
+    const validate = validators.get(pointer) ?? ajv.compile({$ref: `description#${pointer}`});
+    validators.set(pointer, validate);
+    return validate(value) ? '' : ajv.errorsText(validate.errors);
   };
-  const templates = Object.keys(document.paths).map(template => ({
+  const templates = Object.entries(document.paths).map(([template, operations]) => ({
     template,
-    pattern: new RegExp(`^${template.replace(/\{\w+\}/g, '[^/]+')}$`),
+    operations,
+    pattern: new RegExp(`^${template.replace(/\{\w+\}/g, '[^/]+')}/?$`),
   }));
+  const operationOf = (name: string) => {
+    const [method = '', template = '', status = ''] = name.split(' ');
+    const steps = ['paths', template, method.toLowerCase()];
+    return {steps, operation: document.paths[template]?.[method.toLowerCase()], status};
+  };
+  /** A response is described where it is used, or as a component. */
+  const responseOf = (name: string): {steps: string[]; response: Response} | undefined => {
+    const {steps, operation, status} = operationOf(name);
+    const response = operation?.responses[status];
+    if (response === undefined || !('$ref' in response)) return response && {steps: [...steps, 'responses', status], response};
+    const component = response.$ref.split('/').at(-1) ?? '';
+    return {steps: ['components', 'responses', component], response: document.components.responses?.[component] as Response};
+  };
+
+  const headerFaults = ({headers: described = {}}: Response, {headers}: ApiAnswer): string[] => {
+    const known = new Map(Object.entries(described).map(([name, header]) => [name.toLowerCase(), header]));
+    const missing = [...known].filter(([name, {required}]) => required && headers[name] === undefined);
+    const wrong = [...known].filter(
+      ([name, {schema}]) => schema.type === 'integer' && headers[name] !== undefined && !/^\d+$/.test(String(headers[name])),
+    );
+    const unknown = Object.keys(headers).filter(name => namesAllHeaders && !known.has(name) && !undescribedHeaders.has(name));
+    return [
+      ...missing.map(([name]) => `the header ${name} is missing`),
+      ...wrong.map(([name]) => `the header ${name} is no integer`),
+      ...unknown.map(name => `the header ${name} is not described`),
+    ];
+  };
+  const contentFaults = ({response: {content = {}}, steps}: {steps: string[]; response: Response}, answer: ApiAnswer): string => {
+    const type = String(answer.headers['content-type']).split(';')[0] ?? '';
+    if (content[type] === undefined) return `${type} is not described`;
+    return type === 'application/json' ? schemaFaults([...steps, 'content', type, 'schema'], answer.json) : '';
+  };
 
   return {
     document,
 
     nameOf(method, path, status) {
       const bare = `/${path.replace(/^\//, '').split('?')[0]}`;
-      const found = templates.find(({pattern}) => pattern.test(bare))?.template;
-      return found && document.paths[found]?.[method.toLowerCase()] ? `${method} ${found} ${status}` : undefined;
+      const found = templates.find(({pattern, operations}) => pattern.test(bare) && operations[method.toLowerCase()]);
+      return found && `${method} ${found.template} ${status}`;
     },
 
-    faults(name, {json}) {
-      const [method = '', template = '', status = ''] = name.split(' ');
-      const response = document.paths[template]?.[method.toLowerCase()]?.responses[status];
-      if (!response?.content?.['application/json']) return `${name} is not described`;
-      const steps = ['paths', template, method.toLowerCase(), 'responses', status, 'content', 'application/json', 'schema'];
-      const pointer = steps.map(step => `/${encodeURIComponent(step.replaceAll('~', '~0').replaceAll('/', '~1'))}`).join('');
-      const validate = validatorOf(pointer);
-      return validate(json) ? '' : `${name}: ${ajv.errorsText(validate.errors)}`;
+    faults(name, answer) {
+      const found = responseOf(name);
+      if (found === undefined) return `${name} is not described`;
+      const faults = [...headerFaults(found.response, answer), contentFaults(found, answer)].filter(fault => fault !== '');
+      return faults.length === 0 ? '' : `${name}: ${faults.join('; ')}`;
     },
+
+    requestFaults(name, path, {body, headers = {}}) {
+      const {steps, operation} = operationOf(name);
+      const known = operation?.parameters?.flatMap(parameter => (parameter.in === 'query' ? [parameter.name] : [])) ?? [];
+      const faults = [...new URL(path, 'https://node/').searchParams.keys()]
+        .filter(parameter => !known.includes(parameter))
+        .map(parameter => `the parameter ${parameter} is not described`);
+      const type = (headers['Content-Type'] ?? 'application/json').split(';')[0] ?? '';
+      if (body !== undefined && body !== '' && operation?.requestBody?.content[type] !== undefined) {
+        const value: unknown = typeof body === 'string' || Buffer.isBuffer(body) ? JSON.parse(String(body)) : body;
+        faults.push(schemaFaults([...steps, 'requestBody', 'content', type, 'schema'], JSON.parse(JSON.stringify(value))));
+      } else if (operation?.requestBody?.required) faults.push(`a body of type ${type} is not described`);
+      const told = faults.filter(fault => fault !== '');
+      return told.length === 0 ? '' : `${name} took what is not described: ${told.join('; ')}`;
+    },
+
+    componentFaults: (schema, value) => schemaFaults(['components', 'schemas', schema], value),
   };
 };

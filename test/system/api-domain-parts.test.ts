@@ -58,6 +58,8 @@ test('a filter with wrong fields is refused with all of them listed', async t =>
     [{action: 'block', match: 'subject', pattern: 'lone \\'}, ['pattern']],
     [{action: 'block', match: 'subject', pattern: 'a\r\nb'}, ['pattern']],
     [{action: 'block', match: 'subject', pattern: 'x'.repeat(256)}, ['pattern']],
+    [{action: 'block', match: 'subject', pattern: '*x'.repeat(21)}, ['pattern']],
+    [{action: 'block', match: 'header', header: 'X-A', pattern: `*?${'x'.repeat(32)}*`}, ['pattern']],
     [{action: 'block', match: 'subject', pattern: 'x', comment: 'c'.repeat(201)}, ['comment']],
     [{action: 'block', match: 'subject', pattern: 'x', domain_id: 1, id: 2}, ['domain_id', 'id']],
   ];

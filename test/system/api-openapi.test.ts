@@ -1,12 +1,8 @@
-import {execFile} from 'node:child_process';
-import {mkdtemp, rm, writeFile} from 'node:fs/promises';
-import {tmpdir} from 'node:os';
-import {join} from 'node:path';
-import {fileURLToPath} from 'node:url';
 import test from 'ava';
 import {useApiNode} from '../helpers/api-node.ts';
 import {createJudge} from '../helpers/described.ts';
 import type {ApiAnswer, ApiRequest} from '../helpers/node.ts';
+import {lint} from '../helpers/redocly.ts';
 
 const node = useApiNode();
 
@@ -69,22 +65,7 @@ test('revoke is described with a body that may be left out', async t => {
 });
 
 test('redocly lint has neither errors nor warnings', async t => {
-  const folder = await mkdtemp(join(tmpdir(), 'mfd-openapi-'));
-  t.teardown(() => rm(folder, {recursive: true}));
-  const file = join(folder, 'openapi.yaml');
-  await writeFile(file, await description());
-  const redocly = fileURLToPath(new URL('../../node_modules/@redocly/cli/bin/cli.js', import.meta.url));
-
-  const {code, output} = await new Promise<{code: number; output: string}>(resolve => {
-    const env = {...process.env, REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true', NO_COLOR: '1'};
-    execFile(process.execPath, [redocly, 'lint', '--format=json', file], {env, cwd: folder}, (error, stdout) => {
-      resolve({code: error ? Number(error.code) : 0, output: stdout});
-    });
-  });
-
-  const {totals, problems} = JSON.parse(output);
-  t.like(totals, {errors: 0, warnings: 0}, JSON.stringify(problems, undefined, 1));
-  t.is(code, 0);
+  t.deepEqual(await lint(t, await description()), {code: 0, problems: []});
 });
 
 test('every answer of a described operation, success or failure, is as described', async t => {

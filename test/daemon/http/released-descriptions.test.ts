@@ -1,0 +1,86 @@
+// What the descriptions promise to clients of earlier releases. docs/openapi/README.md says how a release updates the files.
+import {readdir, readFile} from 'node:fs/promises';
+import test from 'ava';
+import {parse} from 'yaml';
+import {adminText, curatedText} from '../../../daemon/http/openapi-text.ts';
+import manifest from '../../../package.json' with {type: 'json'};
+import {
+  breakingDifferences,
+  changeBetween,
+  type DescribedApi,
+  deprecationFaults,
+  earlyRemovals,
+  hasGrown,
+} from '../../helpers/description-differences.ts';
+
+const root = new URL('../../../', import.meta.url);
+const folder = new URL('docs/openapi/', root);
+
+/** Of mfd, newest first: the first heading of the changelog is that of what is not released yet. */
+const headings = [...(await readFile(new URL('CHANGELOG.md', root), 'utf8')).matchAll(/^## (\S+)/gm)].map(
+  ([, heading]) => heading,
+);
+const releases = headings.filter(heading => heading !== 'Unreleased');
+const files = await readdir(folder);
+
+const kinds = [
+  {kind: 'curated', suffix: '.yaml', served: curatedText},
+  {kind: 'administrators’', suffix: '-admin.yaml', served: adminText},
+];
+
+/** The newest release of a kind; a draft where there has been none. */
+const newest = (suffix: string): string => {
+  const versions = files
+    .map(file => file.slice(0, -suffix.length))
+    .filter((version, n) => /^\d+\.\d+\.\d+$/.test(version) && files[n] === version + suffix)
+    .toSorted((a, b) => a.localeCompare(b, 'en', {numeric: true}));
+  return versions.findLast(version => releases.includes(version)) ?? versions.at(-1) ?? '';
+};
+const kept = async (file: string) => parse(await readFile(new URL(file, folder), 'utf8')) as DescribedApi;
+
+for (const {kind, suffix, served} of kinds) {
+  const version = newest(suffix);
+  const now = parse(served) as DescribedApi;
+
+  test(`the ${kind} description breaks no client of ${version}, unless its major version has grown`, async t => {
+    const old = await kept(version + suffix);
+
+    t.true(Object.keys(old.paths).length > 5);
+    const differences = breakingDifferences(old, now);
+    if (!hasGrown(old.info.version, now.info.version, 'major'))
+      t.deepEqual(
+        differences.map(({what}) => what),
+        [],
+        'breaks clients; if no release has had this, write the draft again: npm run openapi -- VERSION',
+      );
+    t.deepEqual(earlyRemovals(differences, new Date().toISOString().slice(0, 10)), []);
+  });
+
+  if (releases.includes(version))
+    test(`the version of the ${kind} description has grown as its differences from ${version} ask for`, async t => {
+      const old = await kept(version + suffix);
+
+      const change = changeBetween(old, now);
+      t.true(
+        hasGrown(old.info.version, now.info.version, change),
+        `${old.info.version} → ${now.info.version} is no ${change} version`,
+      );
+    });
+
+  test(`whatever the ${kind} description calls deprecated is announced six months before it goes away`, t => {
+    t.deepEqual(deprecationFaults(parse(served)), []);
+  });
+}
+
+test('every release since 0.4.0 has kept the descriptions that it serves', async t => {
+  const since = releases.slice(0, releases.indexOf('0.4.0'));
+  const expected = ['0.4.0.yaml', ...since.flatMap(version => kinds.map(({suffix}) => version + suffix))];
+
+  t.deepEqual(
+    expected.filter(file => !files.includes(file)),
+    [],
+  );
+  if (headings[0] === 'Unreleased') return;
+  for (const {suffix, served} of kinds)
+    t.is(await readFile(new URL(manifest.version + suffix, folder), 'utf8'), served, 'npm run openapi');
+});

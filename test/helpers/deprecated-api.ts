@@ -1,0 +1,129 @@
+// An API of a test's own in which things are deprecated, as no operation of mfd may be for a test's sake: the middleware and the
+// descriptions are the real ones.
+import {createServer} from 'node:http';
+import type {AddressInfo} from 'node:net';
+import Router from '@koa/router';
+import Koa from 'koa';
+import pino from 'pino';
+import {z} from 'zod';
+import {announceDeprecations} from '../../daemon/http/announce-deprecations.ts';
+import {answerErrors, reply} from '../../daemon/http/answer.ts';
+import {deprecationsIn} from '../../daemon/http/deprecations.ts';
+import {jsonBody} from '../../daemon/http/json-body.ts';
+import {createMetrics, type MetricsSource} from '../../daemon/http/metrics.ts';
+import {adminDescription} from '../../daemon/http/openapi.ts';
+import {body, idParameter, type Operation, ok} from '../../daemon/http/operation.ts';
+import {setPaging} from '../../daemon/http/paging.ts';
+import {idOf, queryOf} from '../../daemon/http/parameters.ts';
+import type {RequestState} from '../../daemon/http/state.ts';
+import {validate} from '../../daemon/services/validate.ts';
+import {deprecated} from '../../shared/deprecation.ts';
+import type {Owner} from './daemon.ts';
+
+const operationMark = {since: '2027-01-01', sunset: '2027-07-01', page: 'https://mfd.test/old'};
+const parameterMark = {since: '2027-02-01', sunset: '2027-08-15'};
+const fieldMark = {since: '2027-01-15', sunset: '2027-09-01'};
+
+const querySchema = z.strictObject({
+  colour: z
+    .string()
+    .optional()
+    .meta({description: 'A colour', param: {allowReserved: true}})
+    .meta(deprecated(parameterMark)),
+  size: z.string().optional(),
+});
+const thingSchema = z
+  .strictObject({
+    name: z.string(),
+    weight: z.int().default(1).meta(deprecated(fieldMark)),
+    parts: z.array(z.strictObject({no: z.int(), kind: z.string().nullish().meta(deprecated(fieldMark))})).default([]),
+  })
+  .meta({id: 'Thing'});
+
+export const operations: Operation[] = [
+  {
+    method: 'get',
+    path: '/old/{id}',
+    operationId: 'getOld',
+    tag: 'Cluster',
+    summary: 'Deprecated altogether',
+    request: {params: idParameter},
+    success: ok(z.null()),
+    failures: [404],
+    deprecated: operationMark,
+  },
+  {
+    method: 'get',
+    path: '/things',
+    operationId: 'listThings',
+    tag: 'Cluster',
+    summary: 'With a deprecated parameter',
+    request: {query: querySchema},
+    success: ok(z.null()),
+  },
+  {
+    method: 'post',
+    path: '/things',
+    operationId: 'createThing',
+    tag: 'Cluster',
+    summary: 'With deprecated fields',
+    request: body(thingSchema),
+    success: ok(z.null()),
+    failures: [413, 415, 422],
+  },
+];
+
+export const description = () => adminDescription(operations);
+export const deprecations = () => deprecationsIn(description());
+
+/** Serves the operations over HTTP. */
+export const startDeprecatedApi = async (owner: Owner) => {
+  const metrics = createMetrics('1.0.0');
+  const router = new Router<RequestState>({prefix: '/v1'});
+  router.get('/old/:id', async ctx => {
+    idOf(ctx);
+    setPaging(ctx, {limit: 1, offset: 0}, 2);
+    reply(ctx, null);
+  });
+  router.get('/things', async ctx => {
+    queryOf(ctx, querySchema);
+    reply(ctx, null);
+  });
+  router.post('/things', jsonBody, async ctx => {
+    validate(thingSchema, ctx.state.body);
+    reply(ctx, null);
+  });
+  const app = new Koa<RequestState>();
+  app.use(answerErrors(pino({level: 'silent'})));
+  app.use(announceDeprecations({deprecations: deprecations(), prefix: '/v1', metrics}));
+  app.use(router.routes());
+
+  const server = createServer(app.callback());
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
+  owner.teardown(async () => {
+    server.close();
+    server.closeAllConnections();
+  });
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;
+  const send = async (method: string, path: string, json?: string) => {
+    const headers = {'Content-Type': 'application/json'};
+    const answer = await fetch(`${url}${path}`, {method, ...(json !== undefined && {body: json, headers})});
+    await answer.arrayBuffer();
+    return answer;
+  };
+  return {send, metricsText: async () => (await metrics.expose(nothing)).text};
+};
+
+const nothing: MetricsSource = {
+  clusterStatus: async () => ({
+    local_node_id: 'alpha',
+    local_hostname: 'alpha',
+    peers: [],
+    generated_at: '2027-01-01T00:00:00.000Z',
+  }),
+  held: async () => [],
+  outboxDepth: async () => 0,
+  clockSkews: () => ({}),
+  hasRoom: () => true,
+  certificates: () => ({}),
+};

@@ -1,0 +1,211 @@
+import test from 'ava';
+import {inParallel} from '../../cli/api/in-parallel.ts';
+import {maxFilters} from '../../shared/filter-rules.ts';
+import {useApiNode} from '../helpers/api-node.ts';
+import {apiRoutes} from '../helpers/api-routes.ts';
+import {createApiNode} from '../helpers/checked-node.ts';
+import {createJudge, type Judge} from '../helpers/described.ts';
+import type {ApiAnswer, ApiRequest} from '../helpers/node.ts';
+import {lint} from '../helpers/redocly.ts';
+
+const node = useApiNode();
+
+const textOf = async (name: string) => (await node().api('GET', name, {key: null})).body.toString();
+const admin = async () => createJudge(await textOf('openapi-admin.yaml'));
+
+/** `GET /domains/{id}` with its operation. */
+const operationsOf = ({document}: Judge) =>
+  Object.entries(document.paths).flatMap(([path, operations]) =>
+    Object.entries(operations).map(([method, operation]) => ({name: `${method.toUpperCase()} ${path}`, ...operation})),
+  );
+
+test('the administrators’ description is public, OpenAPI 3.1 in YAML, with a version of its own', async t => {
+  const {status, headers, body} = await node().api('GET', 'openapi-admin.yaml', {key: null});
+
+  t.is(status, 200);
+  t.regex(String(headers['content-type']), /^application\/yaml/);
+  const {document} = createJudge(body.toString());
+  t.regex(document.openapi, /^3\.1\.\d+$/);
+  t.regex(document.info.version, /^\d+\.\d+\.\d+$/);
+  t.is((await node().api('HEAD', 'openapi-admin.yaml', {key: null})).status, 200);
+  const refused = await node().api('POST', 'openapi-admin.yaml', {key: null});
+  t.is(refused.status, 405);
+  t.is(refused.headers.allow, 'GET, HEAD');
+});
+
+test('every route of the router is in the administrators’ description, and nothing else', async t => {
+  const described = operationsOf(await admin()).map(({name}) => name);
+
+  const routes = apiRoutes().map(({method, path}) => `${method} ${path.replace(/:(\w+)/g, '{$1}')}`);
+  t.true(routes.length > 20);
+  t.deepEqual(described.toSorted(), routes.toSorted());
+});
+
+test('every operation has what a client is generated from, and the curated ones are called the same there', async t => {
+  const judge = await admin();
+  const operations = operationsOf(judge);
+
+  t.is(new Set(operations.map(({operationId}) => operationId)).size, operations.length, 'names are given once');
+  for (const {name, operationId, summary, tags, security, responses} of operations) {
+    t.regex(operationId, /^[a-z][A-Za-z]+$/, name);
+    t.truthy(summary, name);
+    t.true(
+      judge.document.tags.some(({name: tag}) => tags.includes(tag)),
+      name,
+    );
+    t.deepEqual(security, [{ApiKey: []}], name);
+    for (const status of ['400', '401', '403', '429', '500', '503']) t.truthy(responses[status], `${name} ${status}`);
+  }
+  const named = new Map(operations.map(({name, operationId}) => [name, operationId]));
+  for (const {name, operationId} of operationsOf(createJudge(await textOf('openapi.yaml')))) t.is(named.get(name), operationId);
+});
+
+test('redocly lint finds neither errors nor warnings in the administrators’ description', async t => {
+  t.deepEqual(await lint(t, await textOf('openapi-admin.yaml')), {code: 0, problems: []});
+});
+
+test('an answer that is not as described ends the test that asked', async t => {
+  const {id} = await node().createDomain();
+  const bent = (bend: (answer: ApiAnswer) => ApiAnswer) =>
+    createApiNode(
+      {
+        ...node(),
+        api: async (method, path, request) => {
+          const answer = await node().api(method, path, request);
+          return path.startsWith('openapi') ? answer : bend(answer);
+        },
+      },
+      node().sink,
+    );
+  const withData = (data: object) =>
+    bent(answer => ({...answer, json: {...answer.json, data}, body: Buffer.from(JSON.stringify({...answer.json, data}))}));
+  const refusals: [string, RegExp, Promise<ApiAnswer>][] = [
+    ['a member too many', /must NOT have additional properties/, withData({id, more: 1}).api('GET', `domains/${id}`)],
+    [
+      'an undescribed status',
+      /GET \/domains 206 is not described/,
+      bent(answer => ({...answer, status: 206})).api('GET', 'domains'),
+    ],
+    [
+      'an undescribed header',
+      /the header x-more is not described/,
+      bent(answer => ({...answer, headers: {...answer.headers, 'x-more': '1'}})).api('GET', 'domains'),
+    ],
+    [
+      'a missing header',
+      /the header ratelimit is missing/,
+      bent(({headers: {ratelimit, ...headers}, ...answer}) => ({...answer, headers})).api('GET', 'domains'),
+    ],
+    [
+      'another content type',
+      /text\/html is not described/,
+      bent(answer => ({...answer, headers: {...answer.headers, 'content-type': 'text/html'}})).api('GET', 'domains'),
+    ],
+    [
+      'an undescribed operation',
+      /is not described/,
+      bent(answer => ({...answer, status: 200, json: {data: null, error: null, message: 'OK'}})).api('GET', 'nothing'),
+    ],
+  ];
+
+  for (const [what, message, refused] of refusals) await t.throwsAsync(refused, {message}, what);
+});
+
+test('a request that a node takes, and the description does not, ends the test that asked', async t => {
+  const judge = await admin();
+
+  t.is(judge.requestFaults('POST /domains 201', '/domains', {body: {name: 'a.test'}}), '');
+  t.regex(judge.requestFaults('POST /domains 201', '/domains', {body: {name: 1}}), /must be string/);
+  t.regex(judge.requestFaults('POST /domains 201', '/domains', {}), /a body of type application\/json is not described/);
+  t.regex(judge.requestFaults('GET /domains 200', '/domains?more=1', {}), /the parameter more is not described/);
+});
+
+test('every status that is described for the operations that are not curated comes, and as described', async t => {
+  const judge = await admin();
+  const seen = new Set<string>();
+  const ask = async (method: string, path: string, request: ApiRequest = {}): Promise<ApiAnswer> => {
+    const answer = await node().api(method, path, request);
+    seen.add(judge.nameOf(method, path, answer.status) ?? '');
+    return answer;
+  };
+  const curated = new Set(operationsOf(createJudge(await textOf('openapi.yaml'))).map(({name}) => name));
+  const operations = operationsOf(judge).filter(({name}) => !curated.has(name));
+
+  const domain = await node().createDomain();
+  const refusing = await node().createDomain();
+  const held = await Promise.all(['a', 'b', 'c', 'd'].map(local => node().hold({to: `${local}@${domain.name}`})));
+  const undeliverable = await node().hold({to: `nobody@${refusing.name}`});
+  const pathOf = ({node_id, queue_id}: {node_id: string; queue_id: string}) => `mail/quarantine/${node_id}/${queue_id}`;
+  const badBodies: ApiRequest[] = [
+    {body: '{'},
+    {body: 'x'.repeat(300_000)},
+    {body: '{}', headers: {'Content-Type': 'text/plain'}},
+    {body: {more: 1}},
+  ];
+
+  const filters = `domains/${domain.id}/filters`;
+  const filter = {action: 'block', match: 'subject', pattern: 'x*'};
+  const {id: filterId} = (await ask('POST', filters, {body: filter})).json.data;
+  await ask('GET', filters);
+  await ask('DELETE', `${filters}/${filterId}`);
+  await ask('DELETE', `${filters}/${filterId}`);
+  const dkimKeys = `domains/${domain.id}/dkim-keys`;
+  for (const selector of ['s1', 's1']) await ask('POST', dkimKeys, {body: {selector, algorithm: 'ed25519'}});
+  await ask('GET', dkimKeys);
+  for (const selector of ['s1', 's1']) await ask('DELETE', `${dkimKeys}/${selector}`);
+  for (const part of ['filters', 'dkim-keys']) {
+    await ask('GET', `domains/4242/${part}`);
+    await ask('POST', `domains/4242/${part}`, {body: {...filter, selector: 's1'}});
+    for (const bad of badBodies) await ask('POST', `domains/${domain.id}/${part}`, bad);
+  }
+  const full = await node().createDomain();
+  const tooMany = Array.from({length: maxFilters + 1});
+  await inParallel(tooMany, 20, () => ask('POST', `domains/${full.id}/filters`, {body: filter}));
+
+  await ask('GET', 'mail/quarantine/summary');
+  const [released, discarded, many] = [held[0], held[1], held.slice(2)] as [(typeof held)[0], (typeof held)[0], typeof held];
+  await ask('GET', pathOf(released));
+  await ask('GET', `${pathOf(released)}/body`);
+  for (const action of ['release', 'discard']) await ask('POST', `${pathOf(released)}/${action}`);
+  for (const action of ['discard', 'release']) await ask('POST', `${pathOf(discarded)}/${action}`);
+  const gone = pathOf({node_id: released.node_id, queue_id: 'neverknown'});
+  await ask('GET', gone);
+  await ask('GET', `${gone}/body`);
+  for (const action of ['release', 'discard']) {
+    await ask('POST', `${gone}/${action}`);
+    for (const bad of badBodies) await ask('POST', `mail/quarantine/${action}`, bad);
+    await ask('POST', `mail/quarantine/${action}`, {body: {items: [...many, {node_id: 'nobody', queue_id: 'neverknown'}]}});
+  }
+  await node().api('DELETE', `domains/${refusing.id}`);
+  await ask('POST', `${pathOf(undeliverable)}/release`);
+
+  await ask('GET', 'cluster/drift');
+  await ask('POST', 'cluster/tokens', {body: {expires_in_s: 60}});
+  await ask('POST', 'cluster/tokens');
+  await ask('GET', `cluster/nodes/${node().node_id}`);
+  await ask('GET', 'cluster/nodes/unknown');
+  for (const bad of badBodies) await ask('POST', 'cluster/tokens', bad);
+  for (const id of [node().node_id, 'nobody']) await ask('DELETE', `cluster/nodes/${id}`);
+  await ask('GET', 'audit?action=domain.create&limit=2');
+  await ask('GET', 'events?type=held,domain');
+
+  const limited = (await node().createKey('full-admin', {rate_limit_per_minute: 1})).key;
+  await node().api('GET', 'auth/me', {key: limited});
+  const orphan = (await node().createKey('domain-admin', {domain: full.name})).key;
+  await node().api('DELETE', `domains/${full.id}`);
+  for (const {name} of operations) {
+    const [method = '', template = ''] = name.split(' ');
+    const path = template.replace(/\{node_id\}\/\{queue_id\}/, `${released.node_id}/neverknown`).replace(/\{\w+\}/g, '1');
+    for (const key of [null, orphan, limited]) await ask(method, path, {key});
+    await ask(method, `${path}?more=1`, {body: method === 'POST' ? {} : undefined});
+  }
+
+  const described = operations.flatMap(({name, responses}) => Object.keys(responses).map(status => `${name} ${status}`));
+  // 500 takes a bug, 503 a full disk or a node that is away, 504 one that hangs; and a node is removed by another one.
+  const isElsewhere = (name: string) => / 50[034]$/.test(name) || name === 'DELETE /cluster/nodes/{node_id} 200';
+  t.deepEqual(
+    described.filter(name => !seen.has(name) && !isElsewhere(name)),
+    [],
+    'described and not seen',
+  );
+});
