@@ -1,11 +1,14 @@
-// Part of the build: runs mfctl and keeps what V8 has compiled for it. One command is the help, the other lists held mail, from a context
+// Part of the build: runs the mfctl in the folder that it is told, and keeps there what V8 has compiled for it. One command is the help, the other lists held mail, from a context
 // as people have one and of a node that is none: it answers without TLS, as there is no certificate while things are built.
 const {mkdirSync, mkdtempSync, rmSync, writeFileSync} = require('node:fs');
 const http = require('node:http');
 const https = require('node:https');
 const {tmpdir} = require('node:os');
-const {join} = require('node:path');
-const {compiledSoFar, main} = require('./bundle.js');
+const {join, resolve} = require('node:path');
+const {loadBundle} = require('./bundle.js');
+
+const folder = resolve(process.argv[2]);
+const {compiledSoFar, main} = loadBundle(folder);
 
 const mail = {
   node_id: 'mx1',
@@ -44,7 +47,7 @@ const compile = async () => {
     withContext(home, server.address().port);
     await main(['--help']);
     if ((await main(['quarantine', 'list'])) !== 0) throw new Error('the list that is to be compiled was not listed');
-    writeFileSync(join(__dirname, '../dist/mfctl.cache'), compiledSoFar());
+    writeFileSync(join(folder, 'mfctl.cache'), compiledSoFar());
   } finally {
     rmSync(home, {recursive: true});
     server.close();

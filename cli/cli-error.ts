@@ -21,11 +21,16 @@ export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
 export const checkStatuses = {ok: 0, warning: 1, critical: 2, unknown: 3} as const;
 export type CheckStatus = (typeof checkStatuses)[keyof typeof checkStatuses];
 
+/** A wrong member of a request. `typed` is the option or argument that it was typed as. */
+export interface ToldField extends FieldFault {
+  typed?: string;
+}
+
 export interface CliErrorDetails {
   exitCode?: ExitCode | undefined;
   /** What to type or do next. */
   hint?: string | undefined;
-  fields?: FieldFault[] | undefined;
+  fields?: ToldField[] | undefined;
   requestId?: string | undefined;
   /** How long the node asks to be left alone. */
   retryAfterSeconds?: number | undefined;
@@ -43,7 +48,7 @@ export class CliError extends Error {
   readonly detail: string;
   readonly exitCode: ExitCode;
   readonly hint: string | undefined;
-  readonly fields: FieldFault[];
+  readonly fields: ToldField[];
   readonly requestId: string | undefined;
   readonly retryAfterSeconds: number | undefined;
 

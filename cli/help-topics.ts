@@ -17,10 +17,10 @@ export interface HelpTopic {
 const exitMeanings: Record<keyof typeof exitCodes, string> = {
   ok: 'done',
   failed: 'failed',
-  usage: 'wrong usage: the command line, a variable or the configuration says something that cannot be',
+  usage: 'wrong usage: the command line, a variable or the configuration says something that cannot be, or names no context',
   cancelled: 'cancelled at a question, or waited for too long',
   notAuthorised: 'not authorised: the key is missing, wrong or revoked, or may not do this',
-  notFound: 'not found: no such domain, key, mail, node or context',
+  notFound: 'not found: no such domain, key, mail or node',
   partial: 'a part of a bulk action failed, or a list is incomplete under --strict',
   unreachable: 'unreachable, or rate-limited for too long; nothing is wrong with the request',
   interrupted: 'interrupted with Ctrl-C',
@@ -62,7 +62,7 @@ export const helpTopics: readonly HelpTopic[] = [
       ['context', 'the current one, which mfctl context use chooses; mfctl context list shows all'],
     ],
     closing:
-      'The connection is HTTPS, and the certificate of the node must be signed by the authority of --cacert, or else by one that Node trusts: those it brings along, and the file of NODE_EXTRA_CA_CERTS. The authority of a cluster is tls/ca.crt in the data directory of each node; mfctl login shows it and asks whether to trust it from then on. Whoever makes a node with mfd init gets a context for it. A key is never an argument, as those are seen by every user of a machine.',
+      'A context may have the addresses of several nodes of one cluster. When a node does not answer, mfctl asks the next one and says so on standard error. It sends a request that changes something to another node only if nothing of it was sent before, or if repeating it is safe (release, discard, key revoke). mfctl login learns the addresses; log in again to update them, for example after a node was removed. --url and MFCTL_URL mean that one node only. The connection is HTTPS, and the certificate of the node must be signed by the authority of --cacert, or else by one that Node trusts: those it brings along, and the file of NODE_EXTRA_CA_CERTS. The authority of a cluster is tls/ca.crt in the data directory of each node; mfctl login shows it and asks whether to trust it from then on. Whoever makes a node with mfd init gets a context for it. A key is never an argument, as those are seen by every user of a machine.',
   },
   {
     name: 'formats',

@@ -1,5 +1,5 @@
 // Parsers of option values.
-import {InvalidArgumentError} from 'commander';
+import {type Command, InvalidArgumentError, Option} from 'commander';
 
 export const wholeNumber = (text: string): number => {
   if (!/^\d{1,15}$/.test(text)) throw new InvalidArgumentError('Must be a whole number.');
@@ -15,9 +15,23 @@ export const countOfAtLeastOne = (text: string): number => {
 /** Of one page of a list. */
 export const pageLimit = (text: string): number => {
   const limit = wholeNumber(text);
-  if (limit < 1 || limit > 1000) throw new InvalidArgumentError('Must be 1 to 1000; --offset has the rest.');
+  if (limit < 1 || limit > 1000)
+    throw new InvalidArgumentError('Must be 1 to 1000; --offset has the rest, and --all everything.');
   return limit;
 };
+
+/** For lists that the API returns in pages. */
+export interface PageFlags {
+  limit?: number;
+  offset?: number;
+  all?: boolean;
+}
+
+export const addPageOptions = (command: Command): Command =>
+  command
+    .option('--limit <number>', 'at most so many, up to 1000 (default: 100)', pageLimit)
+    .option('--offset <number>', 'leave out so many at the beginning', wholeNumber)
+    .addOption(new Option('--all', 'print the whole list').conflicts(['limit', 'offset']));
 
 export const decimal = (text: string): number => {
   if (!/^[+-]?\d{1,9}(\.\d{1,9})?$/.test(text)) throw new InvalidArgumentError('Must be a number such as 6.5.');

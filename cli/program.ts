@@ -1,7 +1,8 @@
 import {Command, CommanderError, Option} from 'commander';
 import manifest from '../package.json' with {type: 'json'};
-import {asCliError, CliError, ExitStatus, exitCodes, usageError} from './cli-error.ts';
+import {asCliError, CliError, ExitStatus, exitCodes} from './cli-error.ts';
 import {reportUnknown} from './cluster/check-line.ts';
+import {addAliases} from './command-aliases.ts';
 import {addApiCommand} from './commands/api.ts';
 import {addAuditCommand} from './commands/audit.ts';
 import {addClusterCommands} from './commands/cluster.ts';
@@ -17,6 +18,7 @@ import {addMetricsCommand} from './commands/metrics.ts';
 import {addOpenapiCommand} from './commands/openapi.ts';
 import {addQuarantineCommands} from './commands/quarantine.ts';
 import {addWhoamiCommand} from './commands/whoami.ts';
+import {readWords} from './completion/typed-words.ts';
 import {groupCommands} from './help-groups.ts';
 import {helpTopics} from './help-topics.ts';
 import {durationOrNone} from './moment.ts';
@@ -24,6 +26,8 @@ import {failureReport} from './output/failure-report.ts';
 import {type OutputFormat, outputFormat, outputFormats} from './output/output-format.ts';
 import {createSession, type GlobalFlags, isColour, type Session} from './session.ts';
 import type {Terminal} from './terminal.ts';
+import {withTypedFields} from './typed-fields.ts';
+import {commandPath, usageFailure} from './usage-failure.ts';
 
 export const run = async (argv: readonly string[], terminal: Terminal): Promise<number> => {
   const {program, session} = createCommands(argv, terminal);
@@ -45,27 +49,36 @@ export const run = async (argv: readonly string[], terminal: Terminal): Promise<
     if (commandPath(program, argv) === 'mfctl cluster check') return reportUnknown(terminal, error);
     terminal.stderr.write(failureReport(error, reportStyle(terminal, program.opts<GlobalFlags>())));
     return error.exitCode;
+  } finally {
+    session.warnOfDeprecations();
   }
 };
 
 /** All there is to type, as commander knows it, and what the commands work with. Nothing runs yet. */
 export const createCommands = (argv: readonly string[], terminal: Terminal): {program: Command; session: Session} => {
-  const program = createProgram(terminal);
-  const session = createSession({terminal, version: manifest.version, argv, flags: () => program.opts<GlobalFlags>()});
+  const urls: string[] = [];
+  const program = createProgram(terminal, urls);
+  const flags = () => ({...program.opts<GlobalFlags>(), urls});
+  const session = createSession({terminal, version: manifest.version, argv, flags});
   addCommands(program, session);
+  addAliases(program);
   groupCommands(program);
   program.hook('preAction', (_, command) => session.prepareOutput(command));
   return {program, session};
 };
 
-const createProgram = (terminal: Terminal): Command =>
+/** Every --url is added to `urls`. Commands other than `context add` use the last one. */
+const createProgram = (terminal: Terminal, urls: string[]): Command =>
   new Command('mfctl')
     .description('Manage a cluster of mail-filtering gateways: its quarantine, domains and keys')
-    .version(`mfctl ${manifest.version}`, '--version', 'print the version')
+    .version(`mfctl ${manifest.version}`, '-V, --version', 'print the version')
     .helpOption('-h, --help', 'show help')
     .helpCommand('help [command]', 'show help for a command')
     .option('-c, --context <name>', 'the context to use in place of the current one (MFCTL_CONTEXT)')
-    .option('--url <url>', 'address of a node, such as https://mx1.example.com:8443 (MFCTL_URL)')
+    .option('--url <url>', 'address of a node, such as https://mx1.example.com:8443 (MFCTL_URL)', url => {
+      urls.push(url);
+      return url;
+    })
     .option('--api-key-file <file>', 'file that holds the API key, - for standard input (MFCTL_API_KEY_FILE, MFCTL_API_KEY)')
     .option('--cacert <file>', 'certificate to trust, PEM (MFCTL_CACERT)')
     .addOption(new Option('-o, --output <format>', 'output format (MFCTL_OUTPUT, else table)').choices(outputFormats))
@@ -127,8 +140,11 @@ More: mfctl help COMMAND, and on ${helpTopics.map(({name}) => name).join(', ')}:
 const helpWidth = ({isTTY, columns}: Terminal['stdout']): number => (isTTY ? columns || 80 : 100);
 
 const errorOf = (thrown: unknown, program: Command, argv: readonly string[]): CliError => {
-  if (thrown instanceof CliError)
-    return isAboutArguments(thrown) ? withHint(thrown, `${commandPath(program, argv)} --help`) : thrown;
+  if (thrown instanceof CliError) {
+    const typed = readWords(program, argv);
+    const error = typed.command.name() === 'api' ? thrown : withTypedFields(thrown, typed);
+    return isAboutArguments(error) ? withHint(error, `${commandPath(program, argv)} --help`) : error;
+  }
   if (thrown instanceof CommanderError) return usageFailure(thrown, program, argv);
   return asCliError(thrown);
 };
@@ -139,32 +155,6 @@ const isAboutArguments = ({code, hint}: CliError): boolean =>
 
 const withHint = ({code, detail, exitCode, fields, requestId}: CliError, hint: string): CliError =>
   new CliError(code, detail, {exitCode, fields, requestId, hint});
-
-/** Commander says `error: unknown option '--foo'` and, on a line of its own, `(Did you mean --food?)`. */
-const usageFailure = ({message}: CommanderError, program: Command, argv: readonly string[]): CliError => {
-  const [what = '', suggestion] = message.replace(/^error: /, '').split('\n');
-  const help = `${commandPath(program, argv)} --help`;
-  const meant = /^\((Did you mean .*)\)$/.exec(suggestion ?? '')?.[1];
-  return usageError(
-    what
-      .replace(/\.$/, '')
-      .replace(/^command-argument value '(.*)' is invalid for argument '([^']+)'/s, "'$1' is not valid as '$2'"),
-    meant === undefined ? help : `${meant.charAt(0).toLowerCase()}${meant.slice(1)} See ${help}`,
-  );
-};
-
-/** The command that was typed as far as it exists: `mfctl domain dkim`. */
-const commandPath = (program: Command, argv: readonly string[]): string => {
-  let command = program;
-  const path = [program.name()];
-  for (const word of argv) {
-    const next = command.commands.find(candidate => candidate.name() === word || candidate.aliases().includes(word));
-    if (!next) continue;
-    command = next;
-    path.push(next.name());
-  }
-  return path.join(' ');
-};
 
 /** Wrong usage may be a wrong format, which then cannot be used to say so. */
 const reportStyle = (terminal: Terminal, flags: GlobalFlags): {format: OutputFormat; isColour: boolean} => {

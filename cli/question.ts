@@ -7,9 +7,12 @@ export const confirm = async (terminal: Terminal, question: string, isAgreed: bo
   if (isAgreed) return;
   if (!terminal.stdin.isTTY) throw usageError(`${question} There is no terminal to answer on`, 'repeat with --yes');
 
-  const answer = await ask(terminal, `${safeLine(question)} [y/N] `);
-  if (!/^y(es)?$/i.test(answer.trim())) throw new CliError('cancelled', 'nothing was changed', {exitCode: exitCodes.cancelled});
+  if (!(await agree(terminal, question))) throw new CliError('cancelled', 'nothing was changed', {exitCode: exitCodes.cancelled});
 };
+
+/** A question whose "no" is an answer like any other. */
+export const agree = async (terminal: Terminal, question: string): Promise<boolean> =>
+  /^y(es)?$/i.test((await ask(terminal, `${safeLine(question)} [y/N] `)).trim());
 
 /** What is typed is not shown. The end of input is an empty answer. */
 export const askHidden = (terminal: Terminal, prompt: string): Promise<string> => ask(terminal, prompt, true);
@@ -32,6 +35,8 @@ const ask = async ({stdin, stderr}: Terminal, prompt: string, isHidden = false):
       lines.once('SIGINT', () => reject(new CliError('interrupted', 'nothing was changed', {exitCode: exitCodes.interrupted})));
       lines.question(isHidden ? '' : prompt, answer => {
         lines.off('close', end);
+        // At once: what comes next is the answer to the next question.
+        lines.close();
         if (isHidden) stderr.write('\n');
         resolve(answer);
       });

@@ -1,6 +1,7 @@
 // One run of the program: what the flags and the environment say, and what commands do their work with.
 import type {Command} from 'commander';
 import {safeBlock, safeLine} from '../shared/safe-text.ts';
+import type {Move} from './api/addresses.ts';
 import type {Client} from './api/client.ts';
 import {type Connection, type ConnectionFlags, resolveConnection} from './api/connection.ts';
 import {createRetry, type Retry} from './api/retry.ts';
@@ -10,10 +11,12 @@ import {type DeclaredOutput, fieldsHelp, type OutputPlan, planOutput} from './ou
 import {type OutputFlags, outputFormat} from './output/output-format.ts';
 import {createPrinter, type Printer} from './output/printer.ts';
 import type {Fields} from './output/resource.ts';
-import {confirm} from './question.ts';
+import {agree, confirm} from './question.ts';
 import type {Terminal} from './terminal.ts';
 
 export interface GlobalFlags extends ConnectionFlags, OutputFlags, RetryFlags {
+  /** Every `--url`, in order. */
+  urls?: readonly string[];
   color: boolean;
   quiet?: boolean;
   verbose?: boolean;
@@ -40,14 +43,21 @@ export interface Session {
   /** Of another context, whatever flags and the environment say. */
   connectionOf(context: string): Promise<Connection>;
   client(): Promise<Client>;
-  /** For another connection than that of the flags, the environment and the context. Without `retry` it never waits. */
-  clientFor(connection: Connection, retry?: Retry): Promise<Client>;
+  /**
+   * For another connection than that of the flags, the environment and the context. Without `retry` it never waits. Without `onMove` it prints
+   * a note when it moves to another node.
+   */
+  clientFor(connection: Connection, retry?: Retry, onMove?: (move: Move) => void): Promise<Client>;
   /** Waits as long as `--retry-for` says, and says so. */
   patience(): Retry;
   /** Rejects unless the answer is yes. */
   confirm(question: string, isAgreed: boolean | undefined): Promise<void>;
+  /** Asks what may be answered with no; for a terminal only. */
+  agree(question: string): Promise<boolean>;
   /** A line about what is being done, for `--verbose`. */
   log(line: string): void;
+  /** At the end of a command: one line about what it used that will be removed, unless `--quiet`. */
+  warnOfDeprecations(): void;
 }
 
 export interface SessionNeeds {
@@ -57,6 +67,9 @@ export interface SessionNeeds {
   /** Known only once commander has read the command line. */
   flags: () => GlobalFlags;
 }
+
+/** Some commands ask for hours, and it is the node that decides what its headers say. */
+const mostDeprecations = 10;
 
 export const createSession = ({terminal, version, argv, flags}: SessionNeeds): Session => {
   const contexts = createContextStore(terminal);
@@ -72,14 +85,22 @@ export const createSession = ({terminal, version, argv, flags}: SessionNeeds): S
   const log = (line: string): void => {
     if (flags().verbose) terminal.stderr.write(`${safeBlock(line)}\n`);
   };
+  const deprecations = new Set<string>();
+  const onDeprecated = (text: string): void => {
+    if (deprecations.size < mostDeprecations) deprecations.add(text);
+  };
   let resolved: Promise<Connection> | undefined;
   const connection = (): Promise<Connection> => {
     resolved ??= resolveConnection(terminal, flags(), contexts);
     return resolved;
   };
-  const clientFor = async (to: Connection, retry?: Retry): Promise<Client> => {
+  const sayMove = ({from, to, why, detail}: Move): void => {
+    log(detail);
+    printer().note(`${from} ${why}, asking ${to}`);
+  };
+  const clientFor = async (to: Connection, retry?: Retry, onMove = sayMove): Promise<Client> => {
     const {createClient} = await import('./api/client.ts');
-    return createClient({connection: to, version, log, ...(retry && {retry})});
+    return createClient({connection: to, version, log, onDeprecated, onMove, ...(retry && {retry})});
   };
   const patience = (): Retry =>
     createRetry({
@@ -108,12 +129,16 @@ export const createSession = ({terminal, version, argv, flags}: SessionNeeds): S
     outputPlan: () => plan ?? {format: outputFormat(terminal, flags()), choice: undefined, toYaml: undefined},
     printer,
     log,
+    agree: async question => agree(terminal, question),
     confirm: (question, isAgreed) => confirm(terminal, question, isAgreed),
     connection,
     connectionOf: context => resolveConnection({...terminal, env: {}}, {context}, contexts),
     clientFor,
     patience,
     client: async () => clientFor(await connection(), patience()),
+    warnOfDeprecations: () => {
+      if (deprecations.size > 0 && !flags().quiet) terminal.stderr.write(`warning: ${safeLine([...deprecations].join('; '))}\n`);
+    },
   };
 };
 

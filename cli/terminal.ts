@@ -38,9 +38,14 @@ export const processTerminal = (onLost: (error: NodeJS.ErrnoException) => void =
   };
 };
 
-/** Everything on standard input, as text. */
-export const readStdin = async (terminal: Terminal): Promise<string> => {
+/** Everything on standard input, as text; nothing is read beyond `mostBytes` and the chunk that they end in. */
+export const readStdin = async (terminal: Terminal, mostBytes = Number.POSITIVE_INFINITY): Promise<string> => {
   const chunks: Buffer[] = [];
-  for await (const chunk of terminal.stdin) chunks.push(typeof chunk === 'string' ? Buffer.from(chunk) : chunk);
+  let size = 0;
+  for await (const chunk of terminal.stdin) {
+    chunks.push(typeof chunk === 'string' ? Buffer.from(chunk) : chunk);
+    size += chunk.length;
+    if (size > mostBytes) break;
+  }
   return Buffer.concat(chunks).toString('utf8');
 };

@@ -1,25 +1,24 @@
 // The API over HTTPS. Loaded when a command first needs it: the help must not wait for an HTTP library.
 import type {IncomingHttpHeaders} from 'node:http';
-import type {RequestError, Response} from 'got';
 import type {ClusterEvent} from '../../shared/cluster-event.ts';
 import type {Envelope} from '../../shared/envelope.ts';
 import type {EventType} from '../../shared/event-type.ts';
-import {CliError, usageError} from '../cli-error.ts';
+import {CliError} from '../cli-error.ts';
+import {type Attempt, createAddresses, type Move} from './addresses.ts';
+import {inApiWords, inMfctlWords} from './api-words.ts';
 import type {Connection} from './connection.ts';
-import {bodyOf, openEventStream} from './event-stream.ts';
+import {deprecationIn} from './deprecation.ts';
 import {createExchange, type Incoming, TooLongAnswer} from './exchange.ts';
-import {answerFailure, connectionFailure} from './request-failure.ts';
+import {answerFailure, connectionFailure, type FailedAnswer} from './request-failure.ts';
+import {describe, type RequestTarget, requestUrl} from './request-line.ts';
 import {once, type Retry} from './retry.ts';
+import {createStreams} from './streams.ts';
 import {trusting} from './trust.ts';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
-export interface Request {
+export interface Request extends RequestTarget {
   method?: Method;
-  /** Below `/api/v1/`. */
-  path: string;
-  /** Members that are undefined are left out. */
-  query?: Record<string, string | number | boolean | undefined> | undefined;
   /** Sent as JSON. */
   json?: unknown;
   /** Sent as it is, in place of `json`. */
@@ -44,9 +43,15 @@ export interface RawAnswer {
   headers: IncomingHttpHeaders;
 }
 
+interface Answered extends RawAnswer {
+  /** Of the node that has answered. */
+  origin: string;
+}
+
 export interface Client {
   /** Rejects with a CliError for everything but success. */
   send<T>(request: Request): Promise<Answer<T>>;
+  /** Errors keep the words of the API. */
   sendRaw(request: Request): Promise<RawAnswer>;
   /**
    * Resolves once the answer has begun and is a success; reading on may still reject with a CliError. When `signal` aborts
@@ -66,12 +71,18 @@ export interface ClientNeeds {
   version: string;
   /** One line about each request. */
   log: (line: string) => void;
+  /** Half a sentence about what a request has used that will be removed. */
+  onDeprecated?: ((text: string) => void) | undefined;
   /** What becomes of a request that the node has no time for; without it, it fails. Streams and downloads are not repeated. */
   retry?: Retry;
+  /** Another node is asked from now on. */
+  onMove?: (move: Move) => void;
 }
 
-export const createClient = async ({connection, version, log, retry = once}: ClientNeeds): Promise<Client> => {
-  const {baseUrl, apiKey, ca, fingerprint} = connection;
+export const createClient = async (needs: ClientNeeds): Promise<Client> => {
+  const {connection, version, log, onDeprecated, retry = once, onMove = ignore} = needs;
+  const {baseUrl, others = [], apiKey, ca, fingerprint} = connection;
+  const addresses = createAddresses([baseUrl, ...others], onMove);
   const trust = {...trusting(ca), ...(fingerprint !== undefined && {allowPartialTrustChain: true})};
   const headers = {
     'user-agent': `mfctl/${version}`,
@@ -79,27 +90,20 @@ export const createClient = async ({connection, version, log, retry = once}: Cli
     ...(apiKey !== undefined && {'x-api-key': apiKey}),
   };
   const exchange = await createExchange(trust);
-  /** For what is read as it comes. */
-  const streaming = async () => {
-    const {got} = await import('got');
-    return got.extend({
-      // The caller decides about repeating; and a key follows no redirect to somewhere else.
-      retry: {limit: 0},
-      followRedirect: false,
-      throwHttpErrors: false,
-      timeout: {lookup: 5000, connect: 5000, secureConnect: 10_000, response: 90_000, socket: 90_000},
-      headers,
-      https: {...(trust.ca !== undefined && {certificateAuthority: trust.ca})},
-      ...(fingerprint !== undefined && (await pinning(fingerprint))),
-    });
+  const note = (method: string, url: URL, answer: Omit<Incoming, 'body'>): void => {
+    log(describe(method, url, answer));
+    const deprecation = deprecationIn(answer.headers, `${method} ${url.pathname.replace(baseUrl.pathname, '/')}`);
+    if (deprecation !== undefined) onDeprecated?.(deprecation);
   };
+  const streams = createStreams({headers, ca, fingerprint, note});
 
-  const perform = async (url: URL, {method = 'GET', json, body, headers: more, signal}: Request): Promise<Incoming> => {
+  const perform = async (url: URL, request: Request, isHurried: boolean): Promise<Incoming> => {
+    const {method = 'GET', json, body, headers: more, signal} = request;
     const text = body ?? (json === undefined ? undefined : JSON.stringify(json));
     const type = text !== undefined && {'content-type': 'application/json'};
     if (signal?.aborted) throw signal.reason;
     try {
-      return await exchange(url, {method, headers: {...headers, ...type, ...more}, body: text, signal});
+      return await exchange(url, {method, headers: {...headers, ...type, ...more}, body: text, signal, isHurried});
     } catch (error) {
       if (signal?.aborted) throw signal.reason;
       if (error instanceof TooLongAnswer) throw unexpectedAnswer(url.origin);
@@ -108,112 +112,61 @@ export const createClient = async ({connection, version, log, retry = once}: Cli
     }
   };
 
-  const attempt = async (request: Request): Promise<RawAnswer> => {
-    const url = requestUrl(baseUrl, request);
-    const answer = await perform(url, request);
-    log(describe(request.method ?? 'GET', url, answer));
+  const attempt = async (request: Request, {baseUrl: base, isHurried}: Attempt, words = inMfctlWords): Promise<Answered> => {
+    const url = requestUrl(base, request);
+    const answer = await perform(url, request, isHurried);
+    note(request.method ?? 'GET', url, answer);
     const {body, headers: received, status} = answer;
-    if (status < 200 || status > 299) throw answerFailure({status, headers: received, body, url});
-    return {body, headers: received, contentType: received['content-type'] ?? ''};
+    if (status < 200 || status > 299) throw answerFailure({status, headers: received, body, url, words});
+    return {body, headers: received, contentType: received['content-type'] ?? '', origin: url.origin};
   };
 
-  const sendRaw = (request: Request): Promise<RawAnswer> => retry(() => attempt(request), request.signal);
+  const ask = (request: Request, words?: FailedAnswer['words']): Promise<Answered> => {
+    const options = {isRepeatable: isRepeatable(request), signal: request.signal};
+    return retry(() => addresses.ask(at => attempt(request, at, words), options), request.signal);
+  };
 
   return {
-    sendRaw,
+    sendRaw: request => ask(request, inApiWords),
 
     send: async <T>(request: Request) => {
-      const {body, headers} = await sendRaw(request);
-      const {data} = parseEnvelope<T>(body, baseUrl);
-      const total = /^\d{1,15}$/.test(String(headers['x-total-count'])) ? Number(headers['x-total-count']) : undefined;
+      const {body, headers: received, origin} = await ask(request);
+      const {data} = parseEnvelope<T>(body, origin);
+      const total = /^\d{1,15}$/.test(String(received['x-total-count'])) ? Number(received['x-total-count']) : undefined;
       return {
         data,
-        etag: headers.etag,
+        etag: received.etag,
         totalCount: total,
-        unreachableNodes: listOf(headers['x-unreachable-nodes']),
+        unreachableNodes: listOf(received['x-unreachable-nodes']),
       };
     },
 
-    download: async (path, signal) => {
-      const url = requestUrl(baseUrl, {path});
-      const stream = (await streaming()).stream(url);
-      const abort = (): void => void stream.destroy(new Error('given up'));
-      signal?.addEventListener('abort', abort);
-      const response = await new Promise<Response>((resolve, reject) => {
-        stream.once('response', resolve);
-        stream.once('error', reject);
-      })
-        .catch(error => {
-          throw signal?.aborted ? signal.reason : connectionFailure(error, url);
-        })
-        .finally(() => signal?.removeEventListener('abort', abort));
-      log(describe('GET', url, streamed(response)));
-      const {statusCode: status, headers} = response;
-      if (status >= 200 && status <= 299) return read(stream, url);
+    download: (path, signal) =>
+      addresses.ask(({baseUrl: base}) => streams.download(base, path, signal), {isRepeatable: true, signal}),
 
-      throw answerFailure({status, headers, body: await bodyOf(read(stream, url)), url});
-    },
-
-    events: async (types, signal) => {
-      const url = requestUrl(baseUrl, {path: 'events', query: {type: types.length > 0 ? types.join(',') : undefined}});
-      return openEventStream({
-        http: await streaming(),
-        url,
-        signal,
-        onResponse: response => log(describe('GET', url, streamed(response))),
-      });
-    },
+    events: (types, signal) =>
+      addresses.ask(({baseUrl: base}) => streams.events(base, types, signal), {isRepeatable: true, signal}),
   };
 };
 
-/**
- * What a person trusted counts, whatever kind of certificate it is; and when another one is shown, the error says whose it is
- * not. All of that is decided in the handshake: no key has been sent then.
- */
-const pinning = async (fingerprint: string) => {
-  const {Agent} = await import('node:https');
-  return {
-    agent: {https: new Agent({keepAlive: true, allowPartialTrustChain: true})},
-    hooks: {beforeError: [(error: RequestError) => Object.assign(error, {trusted: fingerprint})]},
-  };
-};
+const ignore = (): void => undefined;
 
-async function* read(stream: AsyncIterable<Buffer>, url: URL): AsyncIterable<Buffer> {
-  try {
-    yield* stream;
-  } catch (error) {
-    throw connectionFailure(error, url);
-  }
-}
+/** Reads, and the changes that the API promises to do only once, however often they are requested. */
+const isRepeatable = ({method = 'GET', path}: Request): boolean =>
+  method === 'GET' ||
+  (method === 'POST' &&
+    /^\/*(?:mail\/quarantine\/(?:[^/]+\/[^/]+\/)?(?:release|discard)|auth\/api-keys\/[^/]+\/revoke)$/.test(path));
 
-/** `api` takes a path from the command line: it must not lead the key to another host or out of the API. */
-const requestUrl = (baseUrl: URL, {path, query = {}}: Request): URL => {
-  const url = new URL(baseUrl.href + path.replace(/^\/+/, ''));
-  if (url.origin !== baseUrl.origin || !url.pathname.startsWith(baseUrl.pathname))
-    throw usageError(`${JSON.stringify(path)} leads out of ${baseUrl.pathname}`);
-  for (const [name, value] of Object.entries(query)) if (value !== undefined) url.searchParams.set(name, String(value));
-  return url;
-};
-
-const parseEnvelope = <T>(body: Buffer, baseUrl: URL): Envelope<T> => {
+const parseEnvelope = <T>(body: Buffer, origin: string): Envelope<T> => {
   try {
     const envelope: unknown = JSON.parse(body.toString('utf8'));
     if (typeof envelope === 'object' && envelope !== null && 'data' in envelope) return envelope as Envelope<T>;
   } catch {}
-  throw unexpectedAnswer(baseUrl.origin);
+  throw unexpectedAnswer(origin);
 };
 
 const unexpectedAnswer = (origin: string): CliError =>
   new CliError('unexpected_answer', `${origin} answered, but not as mfd does`, {hint: 'check the address: mfctl context list'});
-
-const describe = (method: string, url: URL, {status, headers, ms}: Omit<Incoming, 'body'>): string =>
-  `${method} ${url.pathname}${url.search} ${status} ${Math.round(ms)} ms, request ${headers['x-request-id'] ?? '-'}`;
-
-const streamed = ({statusCode: status, headers, timings: {phases, response, start}}: Response): Omit<Incoming, 'body'> => ({
-  status,
-  headers,
-  ms: phases.total ?? (response ?? Date.now()) - start,
-});
 
 const listOf = (header: string | string[] | undefined): string[] =>
   [header ?? []]

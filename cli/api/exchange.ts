@@ -12,6 +12,8 @@ export interface Outgoing {
   body: string | undefined;
   /** When it aborts, so does the request, with an error of its own. */
   signal: AbortSignal | undefined;
+  /** There is another node to ask: a slow connection is given up sooner. */
+  isHurried?: boolean;
 }
 
 export interface Incoming {
@@ -29,18 +31,23 @@ const maxBodyBytes = 256 * 1024 * 1024;
 
 /** A look-up and a connection, then the handshake, then the beginning of an answer; and how long nothing may come of it. */
 const deadlines = {connect: 10_000, handshake: 10_000, silence: 90_000};
+const hurriedDeadlines = {...deadlines, connect: 3000, handshake: 5000};
 /** Of a whole answer, as one that comes byte by byte would never be too late for any of its bytes. */
 const wholeAnswerMs = 5 * 60_000;
 
-/** `ca` in PEM in place of what Node trusts. Rejects with what Node says, and `ETIMEDOUT` for what takes too long. */
+/**
+ * `ca` in PEM in place of what Node trusts. Rejects with the error of Node, and with `ETIMEDOUT` for what takes too long. The error has
+ * `isUnsent` when nothing of the request was sent, which begins after the TLS handshake.
+ */
 export const createExchange = async (tls: Pick<AgentOptions, 'ca' | 'allowPartialTrustChain'>): Promise<Exchange> => {
   const {Agent, request} = await import('node:https');
   const agent = new Agent({keepAlive: true, ...tls});
 
   const exchange: Exchange = async (url, outgoing) => {
-    const {method, headers, body, signal} = outgoing;
+    const {method, headers, body, signal, isHurried} = outgoing;
     const startedAt = performance.now();
     let isKept = false;
+    let isSent = false;
     try {
       const answer = await new Promise<Omit<Incoming, 'ms'>>((resolve, reject) => {
         const sent = request(url, {method, headers, agent, ...(signal && {signal})}, response => {
@@ -51,7 +58,11 @@ export const createExchange = async (tls: Pick<AgentOptions, 'ca' | 'allowPartia
         sent.once('error', reject).once('close', deadline.stop);
         sent.once('socket', socket => {
           isKept = sent.reusedSocket;
-          watchOpening(socket, deadline);
+          isSent = !socket.connecting;
+          const onOpen = () => {
+            isSent = true;
+          };
+          watchOpening(socket, deadline, {...(isHurried ? hurriedDeadlines : deadlines), onOpen});
         });
         sent.end(body);
       });
@@ -61,7 +72,7 @@ export const createExchange = async (tls: Pick<AgentOptions, 'ca' | 'allowPartia
       // harm; what changes something may have been heard (RFC 9110, section 9.2.2).
       if (isKept && method === 'GET' && ['ECONNRESET', 'EPIPE'].includes((error as NodeJS.ErrnoException).code ?? ''))
         return exchange(url, outgoing);
-      throw error;
+      throw isSent ? error : Object.assign(error as Error, {isUnsent: true});
     }
   };
   return exchange;
@@ -89,12 +100,17 @@ const startDeadline = (giveUp: (error: Error) => void): Deadline => {
   };
 };
 
-const watchOpening = (socket: Socket, {next}: Deadline): void => {
-  next(socket.connecting ? deadlines.connect : deadlines.silence);
+type Opening = typeof deadlines & {onOpen(): void};
+
+const watchOpening = (socket: Socket, {next}: Deadline, {connect, handshake, silence, onOpen}: Opening): void => {
+  next(socket.connecting ? connect : silence);
   // Kept from the request before, it would keep these too: nothing of its opening comes again.
   if (!socket.connecting) return;
-  socket.once('connect', () => next(deadlines.handshake));
-  socket.once('secureConnect', () => next(deadlines.silence));
+  socket.once('connect', () => next(handshake));
+  socket.once('secureConnect', () => {
+    onOpen();
+    next(silence);
+  });
 };
 
 const wholeOf = async (response: IncomingMessage, {next}: Deadline): Promise<Omit<Incoming, 'ms'>> => {

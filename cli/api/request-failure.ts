@@ -2,6 +2,7 @@
 import type {IncomingHttpHeaders} from 'node:http';
 import type {ErrorValue} from '../../shared/envelope.ts';
 import {CliError, type ExitCode, exitCodes} from '../cli-error.ts';
+import {inMfctlWords} from './api-words.ts';
 import {isForGood} from './retry.ts';
 
 export interface FailedAnswer {
@@ -9,9 +10,11 @@ export interface FailedAnswer {
   headers: IncomingHttpHeaders;
   body: Buffer;
   url: URL;
+  /** Translates the detail. */
+  words?: (detail: string) => string;
 }
 
-export const answerFailure = ({status, headers, body, url}: FailedAnswer): CliError => {
+export const answerFailure = ({status, headers, body, url, words = inMfctlWords}: FailedAnswer): CliError => {
   const error = errorValue(body);
   const requestId = error?.request_id ?? headers['x-request-id']?.toString();
   const retryAfterSeconds = secondsUntil(headers['retry-after']);
@@ -22,7 +25,7 @@ export const answerFailure = ({status, headers, body, url}: FailedAnswer): CliEr
       requestId,
       retryAfterSeconds,
     });
-  return new CliError(error.code, error.detail, {
+  return new CliError(error.code, words(error.detail), {
     exitCode: error.code === 'invalid_parameter' ? exitCodes.usage : exitCodeOf(status),
     hint: hintOf(error, retryAfterSeconds, url.pathname),
     fields: error.fields,
@@ -75,7 +78,12 @@ export const connectionFailure = (error: unknown, url: URL): CliError => {
     );
   if (code === 'ENOTFOUND' || code === 'EAI_AGAIN')
     return failure('unknown_host', `no address is known for ${url.hostname}`, 'check the address: mfctl context list');
-  if (code === 'ETIMEDOUT') return failure('timeout', `${url.host} did not answer in time`, 'repeat it: no request acts twice');
+  if (code === 'ETIMEDOUT')
+    return failure(
+      'timeout',
+      `${url.host} did not answer in time`,
+      'repeat it; if it creates something, check first whether that exists already',
+    );
   return failure(
     'unreachable',
     `cannot reach ${url.host}: ${reasons[code] ?? message}`,

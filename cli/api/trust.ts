@@ -1,4 +1,5 @@
 // Which certificates count when mfctl connects to a node: the one that was named, or those that Node brings along.
+import type {X509Certificate} from 'node:crypto';
 import {readFileSync} from 'node:fs';
 import {createSecureContext, rootCertificates} from 'node:tls';
 
@@ -11,6 +12,12 @@ export const trusting = (ca: string | undefined): {ca?: string | string[]} => {
   forgetSystem();
   return {ca: ca ?? [...rootCertificates, ...extraCertificates()]};
 };
+
+/** One of the root certificates that Node ships. */
+export const isPublicRoot = (certificate: X509Certificate): boolean =>
+  rootCertificates.some(pem => base64Of(pem) === base64Of(certificate.toString()));
+
+const base64Of = (pem: string): string => pem.replace(/-----[A-Z ]+-----|\s/g, '');
 
 /** What bin/mfctl starts Node with, so that Node does not parse its list for nothing. */
 const withoutList = '--use-openssl-ca';

@@ -10,7 +10,7 @@ export interface NodeState extends Peer {
 }
 
 /** What a change is told of. `seen` and `removed` are about the node as a whole. */
-export const changeKinds = ['seen', 'removed', 'health', 'config', 'drift', 'backlog', 'license'] as const;
+export const changeKinds = ['seen', 'removed', 'health', 'config', 'drift', 'backlog', 'license', 'answer', 'refusal'] as const;
 export type ChangeKind = (typeof changeKinds)[number];
 
 export interface NodeChange extends NodeState {
@@ -55,6 +55,8 @@ const changesOf = (before: NodeState, now: NodeState): ChangeKind[] => {
     ['config', state => state.config_hash],
     ['drift', state => state.drift],
     ['backlog', state => state.outbox_backlog_to_us],
+    ['answer', state => (state.unanswered_since ?? null) === null],
+    ['refusal', state => state.outbox_refused === true],
     ['license', ({license}) => [license.valid, license.type, license.status, license.expires_at].join()],
   ];
   return watched.filter(([, of]) => of(before) !== of(now)).map(([kind]) => kind);

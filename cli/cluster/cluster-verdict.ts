@@ -1,9 +1,10 @@
 // Whether the cluster is well, from its status alone.
 import type {ClusterStatus, Peer} from '../../shared/cluster-status.ts';
 import {type CheckStatus, checkStatuses} from '../cli-error.ts';
-import {countText, plural} from '../output/cell-text.ts';
+import {countText, durationWords, plural} from '../output/cell-text.ts';
 import type {Figure, Verdict} from './check-line.ts';
 import {driftOf} from './drift.ts';
+import {unansweredSeconds} from './node-condition.ts';
 
 export interface CheckLimits {
   /** More replication events than this that a node has yet to be heard of are a warning. */
@@ -21,6 +22,8 @@ export const judgeCluster = (status: ClusterStatus, limits: CheckLimits): Verdic
   const {peers} = status;
   const findings = [
     ...healthFindings(peers),
+    ...refusalFindings(peers),
+    ...silenceFindings(status),
     ...driftFindings(status, limits),
     ...backlogFindings(peers, limits),
     ...licenseFindings(peers),
@@ -42,6 +45,22 @@ const healthFindings = (peers: readonly Peer[]): Finding[] => {
     ...finding(warning, odd, 'in a state that this program does not know'),
   ];
 };
+
+/** What was changed there is not everywhere, a revoked key for example. */
+const refusalFindings = (peers: readonly Peer[]): Finding[] =>
+  finding(
+    critical,
+    peers.filter(({outbox_refused}) => outbox_refused),
+    'has changes that another node refuses',
+  );
+
+/** Before the health says so. */
+const silenceFindings = (status: ClusterStatus): Finding[] =>
+  status.peers.flatMap(peer => {
+    const seconds = unansweredSeconds(peer, status);
+    if (seconds === undefined || peer.healthy !== 'online') return [];
+    return [{status: warning, text: `no answer from ${peer.node_id} for ${durationWords(seconds)}`}];
+  });
 
 const driftFindings = ({peers, local_node_id}: ClusterStatus, {driftAgeSeconds}: CheckLimits): Finding[] => {
   const drift = driftOf(peers, local_node_id, {alarmAfterSeconds: driftAgeSeconds});
@@ -79,7 +98,8 @@ const wellText = ({peers, local_node_id}: ClusterStatus): string => {
   return `${countText(peers.length)} nodes, all online${config}`;
 };
 
-const figuresOf = ({peers, local_node_id}: ClusterStatus, {backlog, driftAgeSeconds}: CheckLimits): Figure[] => {
+const figuresOf = (status: ClusterStatus, {backlog, driftAgeSeconds}: CheckLimits): Figure[] => {
+  const {peers, local_node_id} = status;
   const max = peers.length;
   const count = (isCounted: (peer: Peer) => boolean): number => peers.filter(isCounted).length;
   const drift = driftOf(peers, local_node_id, {alarmAfterSeconds: driftAgeSeconds});
@@ -91,5 +111,7 @@ const figuresOf = ({peers, local_node_id}: ClusterStatus, {backlog, driftAgeSeco
     {label: 'backlog', value: Math.max(0, ...peers.map(peer => peer.outbox_backlog_to_us)), warnAbove: backlog},
     {label: 'drift_age', value: drift?.hashAgeSeconds ?? 0, unit: 's', criticalAbove: driftAgeSeconds},
     {label: 'invalid_licenses', value: count(peer => !peer.license.valid), warnAbove: 0, max},
+    {label: 'unanswered', value: count(peer => unansweredSeconds(peer, status) !== undefined), warnAbove: 0, max},
+    {label: 'refused', value: count(peer => peer.outbox_refused), criticalAbove: 0, max},
   ];
 };

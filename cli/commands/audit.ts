@@ -1,17 +1,21 @@
-import type {Command} from 'commander';
+import {type Command, Option} from 'commander';
 import type {AuditEntry} from '../../shared/audit-entry.ts';
+import type {Client, Request} from '../api/client.ts';
+import {CliError} from '../cli-error.ts';
+import {findKey} from '../keys/find-key.ts';
 import {pastMoment} from '../moment.ts';
-import {pageLimit, wholeNumber} from '../option-values.ts';
+import {addPageOptions, type PageFlags, wholeNumber} from '../option-values.ts';
 import {briefTimeText, timeText} from '../output/cell-text.ts';
 import type {Column} from '../output/column.ts';
-import {notePage, warnOfPartialList} from '../output/page-notes.ts';
+import {notePage, noteSortedPage, warnOfPartialList} from '../output/page-notes.ts';
+import {type ListPage, printAll} from '../output/print-all.ts';
 import type {Listed} from '../output/resource.ts';
+import {addSortOption, createSorter, type SortFlag} from '../output/sort-rows.ts';
 import type {Session} from '../session.ts';
 
-interface AuditFlags {
-  limit?: number;
-  offset?: number;
+interface AuditFlags extends PageFlags, SortFlag {
   since?: string;
+  key?: string;
   keyId?: number;
   action?: string;
 }
@@ -40,22 +44,54 @@ const auditEntries: Listed<AuditEntry> = {
 };
 
 export const addAuditCommand = (program: Command, session: Session): void => {
-  session
-    .prints(program.command('audit'), auditEntries)
-    .description('list who did what, newest first')
+  const audit = session.prints(program.command('audit'), auditEntries).description('list who did what, newest first');
+  audit
     .option('--since <time>', 'at or after this time: 2026-03-01T00:00:00Z, or 2h and 3d before now', pastMoment)
-    .option('--key-id <id>', 'done with the key of this id', wholeNumber)
-    .option('--action <action>', 'only this action, such as quarantine.release')
-    .option('--limit <number>', 'at most so many, up to 1000 (default: 100)', pageLimit)
-    .option('--offset <number>', 'leave out so many at the beginning', wholeNumber)
+    .addOption(new Option('--key <key>', 'done with this key: name or id').conflicts('keyId'))
+    .option('--key-id <id>', 'the same, by id alone', wholeNumber)
+    .option('--action <action>', 'only this action, such as quarantine.release');
+  addSortOption(addPageOptions(audit))
     .addHelpText('after', '\nExample:\n  mfctl audit --since 1d --action quarantine.release')
-    .action(async ({keyId, ...flags}: AuditFlags) => {
-      const client = await session.client();
-      const answer = await client.send<AuditEntry[]>({path: 'audit', query: {...flags, key_id: keyId}});
-      session.printer().list(answer.data, auditEntries);
-      notePage(session, answer, flags.offset, 'audit entries');
-      warnOfPartialList(session, answer);
-    });
+    .action((flags: AuditFlags) => listAudit(session, flags));
+};
+
+const listAudit = async (session: Session, {key, keyId, all, sort, ...flags}: AuditFlags): Promise<void> => {
+  const sorter = createSorter(auditEntries, {sort});
+  const client = await session.client();
+  const query = {...flags, key_id: key === undefined ? keyId : await idOfKey(client, key)};
+  if (all) {
+    const pages = auditPages(client, query);
+    return warnOfPartialList(session, await printAll(session, auditEntries, {pages, ...(sort !== undefined && {sorter})}));
+  }
+  const answer = await client.send<AuditEntry[]>({path: 'audit', query});
+  session.printer().list(sorter(answer.data), auditEntries);
+  notePage(session, answer, flags.offset, 'audit entries');
+  noteSortedPage(session, answer, {sort});
+  warnOfPartialList(session, answer);
+};
+
+const pageSize = 1000;
+
+/** New entries shift the others back, so a page may begin with entries of the page before. */
+async function* auditPages(client: Client, query: NonNullable<Request['query']>): AsyncIterable<ListPage<AuditEntry>> {
+  let before = new Set<string>();
+  for (let offset = 0; ; offset += pageSize) {
+    const {data, unreachableNodes} = await client.send<AuditEntry[]>({path: 'audit', query: {...query, limit: pageSize, offset}});
+    const seen = before;
+    yield {rows: data.filter(entry => !seen.has(auditEntries.nameOf(entry))), unreachableNodes};
+    if (data.length < pageSize) return;
+    before = new Set(data.map(auditEntries.nameOf));
+  }
+}
+
+/** A deleted key has no record and no name, but its entries remain. */
+const idOfKey = async (client: Client, named: string): Promise<number | string> => {
+  try {
+    return (await findKey(client, {named})).id;
+  } catch (error) {
+    if (/^\d{1,15}$/.test(named) && error instanceof CliError && error.code === 'not_found') return named;
+    throw error;
+  }
 };
 
 const keyText = ({key_id, key_name}: AuditEntry): string | null => (key_id === null ? null : (key_name ?? String(key_id)));

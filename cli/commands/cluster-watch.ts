@@ -57,8 +57,9 @@ export const addWatchCommand = (cluster: Command, session: Session, peerFields: 
 };
 
 const help = `
-A change is one of health, configuration, drift, backlog and licence, as the answering node sees them. When that node does not
-answer, this is said on standard error, and the watch goes on.
+A change is one of health, configuration, drift, backlog, licence, answer (whether the node answers heartbeats) and refusal (whether
+another node refuses its changes), as the answering node sees them. When that node does not answer, this is said on standard error,
+and the watch goes on.
 
 Examples:
   mfctl cluster watch
@@ -102,6 +103,8 @@ const valueTexts: Record<Exclude<NodeChange['changed'][number], 'seen' | 'remove
   config: state => shortHash(state.config_hash),
   drift: state => state.drift,
   backlog: state => state.outbox_backlog_to_us,
+  answer: state => ((state.unanswered_since ?? null) === null ? 'yes' : 'none'),
+  refusal: state => (state.outbox_refused ? 'refused' : 'none'),
   license: ({license}) =>
     `${license.type} ${license.status} ${license.valid ? 'valid' : 'invalid'} until ${timeText(license.expires_at)}`,
 };

@@ -1,11 +1,12 @@
 import type {Command} from 'commander';
 import {isApiKeyValue} from '../../shared/api-key-value.ts';
-import {checkedCaFile, checkedUrl, readKey} from '../api/connection.ts';
+import {checkedCaFile, checkedUrl, readKey, unknownContext} from '../api/connection.ts';
 import {checkedMetricsUrl} from '../api/metrics-address.ts';
-import {CliError, exitCodes, usageError} from '../cli-error.ts';
+import {usageError} from '../cli-error.ts';
 import {type Context, isContextName} from '../files/context-store.ts';
 import type {Column} from '../output/column.ts';
 import type {Listed} from '../output/resource.ts';
+import {addSortOption, createSorter, type SortFlag} from '../output/sort-rows.ts';
 import type {Session} from '../session.ts';
 
 interface AddFlags {
@@ -18,6 +19,7 @@ interface ContextRecord {
   name: string;
   current: boolean;
   url: string;
+  urls: readonly string[];
   cacert: string | null;
   fingerprint: string | null;
   metrics_url: string | null;
@@ -26,14 +28,14 @@ interface ContextRecord {
 const columns: Column<ContextRecord>[] = [
   {title: 'CURRENT', cell: ({current}) => (current ? '*' : ' ')},
   {title: 'NAME', cell: ({name}) => name},
-  {title: 'URL', cell: ({url}) => url},
+  {title: 'URL', cell: ({url}) => url, wide: ({urls}) => urls.join(', ')},
   {title: 'CACERT', cell: ({cacert}) => cacert, isFlexible: true},
   {title: 'FINGERPRINT', cell: ({fingerprint}) => fingerprint, isWideOnly: true},
   {title: 'METRICS URL', cell: ({metrics_url}) => metrics_url, isWideOnly: true},
 ];
 
 const contextRecords: Listed<ContextRecord> = {
-  fields: ['name', 'current', 'url', 'cacert', 'fingerprint', 'metrics_url'],
+  fields: ['name', 'current', 'url', 'urls', 'cacert', 'fingerprint', 'metrics_url'],
   nameOf: ({name}) => name,
   columns,
   none: 'no contexts; add one: mfctl context add --help',
@@ -42,15 +44,12 @@ const contextRecords: Listed<ContextRecord> = {
 export const addContextCommands = (program: Command, session: Session): void => {
   const context = program.command('context').description('manage the nodes and keys that mfctl knows');
 
-  session
-    .prints(context.command('list'), contextRecords)
+  addSortOption(session.prints(context.command('list'), contextRecords))
     .description('list the contexts; * marks the one in use')
-    .action(async () => {
+    .action(async (flags: SortFlag) => {
+      const sorter = createSorter(contextRecords, flags);
       const {current, contexts} = await session.contexts.read();
-      session.printer().list(
-        contexts.map(known => recordOf(known, current)),
-        contextRecords,
-      );
+      session.printer().list(sorter(contexts.map(known => recordOf(known, current))), contextRecords);
     });
 
   context
@@ -60,7 +59,7 @@ export const addContextCommands = (program: Command, session: Session): void => 
     .addHelpText('after', '\nExample:\n  mfctl context use mx1')
     .action(async (name: string) => {
       const {contexts} = await session.contexts.read();
-      if (!contexts.some(known => known.name === name)) throw noSuchContext(name);
+      if (!contexts.some(known => known.name === name)) throw unknownContext(name);
       await session.contexts.use(name);
       session.printer().note(`now using ${name}`);
     });
@@ -69,7 +68,7 @@ export const addContextCommands = (program: Command, session: Session): void => 
     .command('add')
     .description('add a context, or replace the one of that name')
     .argument('<name>', 'to call it by')
-    .usage('<name> --url <url> [--cacert <file>] [--api-key-file <file>] [options]')
+    .usage('<name> --url <url>... [--cacert <file>] [--api-key-file <file>] [options]')
     .option('--metrics-url <url>', 'address of the metrics listener, such as http://127.0.0.1:9090')
     .option('--use', 'make it the one in use')
     .addHelpText('after', addHelp)
@@ -80,7 +79,7 @@ export const addContextCommands = (program: Command, session: Session): void => 
     .description('remove a context, its key and its certificate')
     .argument('<name>', 'as context list shows it')
     .action(async (name: string) => {
-      if (!(await session.contexts.remove(name))) throw noSuchContext(name);
+      if (!(await session.contexts.remove(name))) throw unknownContext(name);
       session.printer().note(`removed ${name}`);
     });
 };
@@ -89,19 +88,24 @@ const addHelp = `
 The key is read from a file, or from standard input with --api-key-file -, and kept in keys.yaml (mode 0600)
 beside config.yaml in $XDG_CONFIG_HOME/mfctl. The first context that is added becomes the one in use.
 
+Repeat --url for other nodes of the same cluster: when one does not answer, the next one is asked. mfctl login finds them
+itself.
+
 Examples:
   mfctl context add mx1 --url https://mx1.example.com:8443 --cacert ca.pem --api-key-file admin.key --use
   pass show mx1 | mfctl context add mx1 --url https://mx1.example.com:8443 --api-key-file -`;
 
 const add = async (session: Session, name: string, {metricsUrl, use}: AddFlags): Promise<void> => {
-  const {url, cacert, apiKeyFile} = session.flags();
+  const {urls = [], cacert, apiKeyFile} = session.flags();
   if (!isContextName(name)) throw usageError(`${JSON.stringify(name)} cannot name a context: use letters, digits, dots, hyphens`);
+  const [url, ...others] = new Set(urls.map(one => checkedUrl(one, '--url')));
   if (url === undefined) throw usageError('a context needs --url', 'mfctl context add --help');
 
   const context: Context = {
     name,
-    url: checkedUrl(url),
-    ...(cacert !== undefined && {cacert: await checkedCaFile(cacert)}),
+    url,
+    others,
+    ...(cacert !== undefined && {cacert: await checkedCaFile({value: cacert, source: '--cacert'})}),
     ...(metricsUrl !== undefined && {metricsUrl: checkedMetricsUrl(metricsUrl).origin}),
   };
   const key = apiKeyFile === undefined ? undefined : await readKey(apiKeyFile, session.terminal);
@@ -115,13 +119,14 @@ const add = async (session: Session, name: string, {metricsUrl, use}: AddFlags):
   if (key !== undefined && !isApiKeyValue(key)) printer.warn('the key does not look like one: its checksum is wrong');
 };
 
-const noSuchContext = (name: string): CliError =>
-  new CliError('not_found', `no context is called ${name}`, {exitCode: exitCodes.notFound, hint: 'mfctl context list'});
-
-const recordOf = ({name, url, cacert, fingerprint, metricsUrl}: Context, current: string | undefined): ContextRecord => ({
+const recordOf = (
+  {name, url, others = [], cacert, fingerprint, metricsUrl}: Context,
+  current: string | undefined,
+): ContextRecord => ({
   name,
   current: name === current,
   url,
+  urls: [url, ...others],
   cacert: cacert ?? null,
   fingerprint: fingerprint ?? null,
   metrics_url: metricsUrl ?? null,

@@ -7,6 +7,7 @@ import {findDomain, findDomainId} from '../api/find-domain.ts';
 import {dateText, timeText} from '../output/cell-text.ts';
 import type {Column} from '../output/column.ts';
 import type {Listed, Shown} from '../output/resource.ts';
+import {addSortOption, createSorter, type SortFlag} from '../output/sort-rows.ts';
 import {zoneLine} from '../output/zone-line.ts';
 import type {Session} from '../session.ts';
 
@@ -35,14 +36,14 @@ const dkimKeys: Listed<DkimKey> & Shown<DkimKey> = {
 export const addDkimCommands = (domain: Command, session: Session): void => {
   const dkim = domain.command('dkim').description('manage the DKIM keys of a domain');
 
-  session
-    .prints(dkim.command('list'), dkimKeys)
+  addSortOption(session.prints(dkim.command('list'), dkimKeys))
     .description('list the DKIM keys of a domain; -o wide has their DNS records')
     .argument('<domain>', 'name or id')
-    .action(async (nameOrId: string) => {
+    .action(async (nameOrId: string, flags: SortFlag) => {
+      const sorter = createSorter(dkimKeys, flags);
       const client = await session.client();
       const {data} = await client.send<DkimKey[]>({path: `domains/${await findDomainId(client, nameOrId)}/dkim-keys`});
-      session.printer().list(data, dkimKeys);
+      session.printer().list(sorter(data), dkimKeys);
     });
 
   session

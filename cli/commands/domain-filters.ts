@@ -7,6 +7,7 @@ import {decimal, wholeNumber} from '../option-values.ts';
 import {dateText, timeText} from '../output/cell-text.ts';
 import type {Column} from '../output/column.ts';
 import type {Listed, Shown} from '../output/resource.ts';
+import {addSortOption, createSorter, type SortFlag} from '../output/sort-rows.ts';
 import type {Session} from '../session.ts';
 
 interface FilterFlags {
@@ -49,14 +50,14 @@ const mailFilters: Listed<MailFilter> & Shown<MailFilter> = {
 export const addFilterCommands = (domain: Command, session: Session): void => {
   const filters = domain.command('filters').description('manage the mail filters of a domain');
 
-  session
-    .prints(filters.command('list'), mailFilters)
+  addSortOption(session.prints(filters.command('list'), mailFilters))
     .description('list the mail filters of a domain')
     .argument('<domain>', 'name or id')
-    .action(async (nameOrId: string) => {
+    .action(async (nameOrId: string, flags: SortFlag) => {
+      const sorter = createSorter(mailFilters, flags);
       const client = await session.client();
       const {data} = await client.send<MailFilter[]>({path: `domains/${await findDomainId(client, nameOrId)}/filters`});
-      session.printer().list(data, mailFilters);
+      session.printer().list(sorter(data), mailFilters);
     });
 
   session

@@ -4,6 +4,7 @@ import {findDomain} from '../api/find-domain.ts';
 import {usageError} from '../cli-error.ts';
 import {addSettingOptions, type SettingFlags, settingsOf} from '../domains/domain-flags.ts';
 import {domains} from '../output/domain-columns.ts';
+import {addSortOption, createSorter, type SortFlag} from '../output/sort-rows.ts';
 import type {Session} from '../session.ts';
 import {addApplyCommand} from './domain-apply.ts';
 import {addDkimCommands, warnOfUnsigned} from './domain-dkim.ts';
@@ -13,13 +14,13 @@ import {addFilterCommands} from './domain-filters.ts';
 export const addDomainCommands = (program: Command, session: Session): void => {
   const domain = program.command('domain').description('manage the protected domains');
 
-  session
-    .prints(domain.command('list'), domains)
+  addSortOption(session.prints(domain.command('list'), domains))
     .description('list the domains')
-    .action(async () => {
+    .action(async (flags: SortFlag) => {
+      const sorter = createSorter(domains, flags);
       const client = await session.client();
       const {data} = await client.send<Domain[]>({path: 'domains'});
-      session.printer().list(data, domains);
+      session.printer().list(sorter(data), domains);
     });
 
   session

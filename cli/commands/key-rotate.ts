@@ -5,7 +5,6 @@ import {usageError} from '../cli-error.ts';
 import {openKeyFile, writeKeyFile} from '../files/key-file.ts';
 import {planRotation, type RotationNeeds, type RotationPlan, rotateKey} from '../keys/key-rotation.ts';
 import {durationMs, exactMoment, momentAfter} from '../moment.ts';
-import {wholeNumber} from '../option-values.ts';
 import {durationText, timeText} from '../output/cell-text.ts';
 import {flushed} from '../output/flushed.ts';
 import {createdKey, filedKey} from '../output/key-columns.ts';
@@ -25,7 +24,7 @@ interface RotateFlags {
 export const addRotateCommand = (key: Command, session: Session): void => {
   session
     .prints(key.command('rotate'), rotatedKey)
-    .argument('<id>', 'as key list shows it', wholeNumber)
+    .argument('<key>', 'name or id')
     .description('replace a key by a new one that may do the same, also in the contexts that use it')
     .option('--overlap <duration>', 'let the old key be good for so long, such as 24h (else it is refused at once)', durationMs)
     .addOption(
@@ -41,7 +40,7 @@ export const addRotateCommand = (key: Command, session: Session): void => {
     .option('--key-file <file>', 'write the new key to this new file (mode 0600) and do not show it')
     .option('--yes', 'do not ask')
     .addHelpText('after', help)
-    .action((id: number, flags: RotateFlags) => rotate(session, id, flags));
+    .action((named: string, flags: RotateFlags) => rotate(session, named, flags));
 };
 
 interface Replacing {
@@ -60,15 +59,15 @@ The new key has the name, scope, limit and domain of the old one. It is tried ou
 the old one, before that one ends. When no context does, it is shown, this once.
 
 Examples:
-  mfctl key rotate 1000000001 --overlap 24h --key-file monitoring.key
+  mfctl key rotate monitoring --overlap 24h --key-file monitoring.key
   mfctl key rotate 1000000001 --yes`;
 
-const rotate = async (session: Session, id: number, flags: RotateFlags): Promise<void> => {
+const rotate = async (session: Session, named: string, flags: RotateFlags): Promise<void> => {
   const {contexts} = session;
   const connection = await session.connection();
   const clientFor: RotationNeeds['clientFor'] = to => session.clientFor(to, session.patience());
   const needs: RotationNeeds = {client: await session.client(), connection, clientFor, contexts};
-  const plan = await planRotation(needs, id, {
+  const plan = await planRotation(needs, named, {
     expiresAt: flags.expiresAt ?? flags.expiresIn,
     overlapMs: flags.overlap,
   });
@@ -91,7 +90,9 @@ const rotate = async (session: Session, id: number, flags: RotateFlags): Promise
   const printer = session.printer();
   const {old} = rotation;
   printer.note(
-    old.revoked_at === null ? `key ${id} ends at ${timeText(old.expires_at)}` : `key ${id} is revoked: it is refused from now on`,
+    old.revoked_at === null
+      ? `key ${old.id} ends at ${timeText(old.expires_at)}`
+      : `key ${old.id} is revoked: it is refused from now on`,
   );
   const source = plan.isOwn ? givenKeySource(session.terminal, session.flags()) : undefined;
   if (source !== undefined) printer.warn(`${source} gave the old key: put the new one there`);

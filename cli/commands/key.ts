@@ -10,6 +10,7 @@ import {timeText} from '../output/cell-text.ts';
 import {flushed} from '../output/flushed.ts';
 import {apiKeys, createdKey, filedKey} from '../output/key-columns.ts';
 import {warnOfSilentNodes} from '../output/page-notes.ts';
+import {addSortOption, createSorter, type SortFlag} from '../output/sort-rows.ts';
 import type {Session} from '../session.ts';
 import {addRotateCommand} from './key-rotate.ts';
 
@@ -33,13 +34,13 @@ interface EndFlags {
 export const addKeyCommands = (program: Command, session: Session): void => {
   const key = program.command('key').description('manage API keys');
 
-  session
-    .prints(key.command('list'), apiKeys)
+  addSortOption(session.prints(key.command('list'), apiKeys))
     .description('list the API keys; a key itself is never shown again')
-    .action(async () => {
+    .action(async (flags: SortFlag) => {
+      const sorter = createSorter(apiKeys, flags);
       const client = await session.client();
       const {data} = await client.send<ApiKey[]>({path: 'auth/api-keys'});
-      session.printer().list(data, apiKeys);
+      session.printer().list(sorter(data), apiKeys);
     });
 
   session
@@ -59,18 +60,18 @@ export const addKeyCommands = (program: Command, session: Session): void => {
 
   session
     .prints(key.command('revoke'), apiKeys)
-    .argument('<id>', 'as key list shows it', wholeNumber)
+    .argument('<key>', 'name or id')
     .description('make a key invalid, at once or at a time to come, on every node; its record stays for the audit')
     .addOption(new Option('--at <time>', 'its end, such as 2027-01-31T00:00:00Z').argParser(exactMoment).conflicts('in'))
     .option('--in <duration>', 'its end from now on, such as 12h', momentAfter)
     .option('--force', 'even the last full-admin key')
     .option('--yes', 'do not ask')
     .addHelpText('after', revokeHelp)
-    .action(async (id: number, {force, yes, ...flags}: EndFlags) => {
+    .action(async (named: string, {force, yes, ...flags}: EndFlags) => {
       const at = flags.at ?? flags.in;
       const from = at === undefined ? 'now on' : timeText(at);
       const question = (key: string) => `Revoke ${key}? Whoever uses it is refused from ${from}.`;
-      await confirmKey(session, {id, question, isAgreed: yes});
+      const {id} = await confirmKey(session, {named, isActiveMeant: true, question, isAgreed: yes});
       const client = await session.client();
       const path = `auth/api-keys/${id}/revoke`;
       const answer = await client.send<ApiKey>({method: 'POST', path, query: {force}, ...(at !== undefined && {json: {at}})});
@@ -84,23 +85,23 @@ export const addKeyCommands = (program: Command, session: Session): void => {
 
   key
     .command('delete')
-    .argument('<id>', 'as key list shows it', wholeNumber)
+    .argument('<key>', 'name or id')
     .description('remove a key and its name in the audit log; revoke keeps both')
     .option('--force', 'even the last full-admin key')
     .option('--yes', 'do not ask')
-    .action(async (id: number, {force, yes}: EndFlags) => {
+    .action(async (named: string, {force, yes}: EndFlags) => {
       const question = (key: string) => `Delete ${key}? The audit log will no longer say whose it was.`;
-      await confirmKey(session, {id, question, isAgreed: yes});
+      const {id, name} = await confirmKey(session, {named, question, isAgreed: yes});
       const client = await session.client();
       const answer = await client.send<null>({method: 'DELETE', path: `auth/api-keys/${id}`, query: {force}});
-      session.printer().done(`deleted key ${id}`);
+      session.printer().done(`deleted key ${id} (${name})`);
       warnOfSilentNodes(session, answer);
     });
 };
 
 const revokeHelp = `
 Examples:
-  mfctl key revoke 1000000002
+  mfctl key revoke monitoring
   mfctl key revoke 1000000002 --in 12h`;
 
 const createHelp = `

@@ -1,11 +1,24 @@
 import type {X509Certificate} from 'node:crypto';
 import type {Command} from 'commander';
 import type {Me} from '../../shared/api-key.ts';
+import type {ClusterStatus} from '../../shared/cluster-status.ts';
 import {canonicalHost} from '../../shared/host-port.ts';
-import {apiUrl, type Connection, checkedCaFile, checkedKey, checkedUrl, givenKey, readCa} from '../api/connection.ts';
+import type {Client} from '../api/client.ts';
+import {
+  apiUrl,
+  type Connection,
+  checkedCaFile,
+  checkedKey,
+  checkedUrl,
+  type Given,
+  givenCaFile,
+  givenKey,
+  readCa,
+} from '../api/connection.ts';
 import {canonicalFingerprint, fingerprintOf} from '../api/fingerprint.ts';
 import type {SeenServer} from '../api/server-certificate.ts';
 import {CliError, exitCodes, usageError} from '../cli-error.ts';
+import {isOwnAuthority, otherAddresses} from '../cluster/other-addresses.ts';
 import {type Context, isContextName} from '../files/context-store.ts';
 import {dateText} from '../output/cell-text.ts';
 import type {Shown} from '../output/resource.ts';
@@ -36,6 +49,10 @@ The key is asked for once the server is trusted, and is not shown; --api-key-fil
 question. What is trusted from then on is the authority that the server shows, so its certificates may be renewed; when
 another authority is shown one day, no key is sent. --cacert FILE names an authority that is trusted already.
 
+The addresses of the other nodes are kept too, if the key may read the cluster's status and the authority is the cluster's own.
+When a node does not answer, the next one is asked, which must show a certificate of the same authority. Log in again to
+update the addresses, for example after a node was removed.
+
 On a node of the cluster, this shows the fingerprint to compare with, or to give as --fingerprint:
   openssl x509 -noout -fingerprint -sha256 -in DATA/tls/ca.crt`;
 
@@ -45,7 +62,7 @@ const login = async (session: Session, address: string, flags: LoginFlags): Prom
   const expected = expectedFingerprint(flags.fingerprint);
   if (flags.name !== undefined && !isContextName(flags.name)) throw badName(flags.name);
   // What is wrong with files is told before anything is asked.
-  const cacert = session.flags().cacert ?? (terminal.env.MFCTL_CACERT || undefined);
+  const cacert = givenCaFile(terminal, session.flags());
   const given = await givenKey(terminal, session.flags());
   if (given === undefined && !terminal.stdin.isTTY)
     throw usageError('there is no key, and no terminal to type it on', 'give it with --api-key-file FILE, - or MFCTL_API_KEY');
@@ -55,17 +72,35 @@ const login = async (session: Session, address: string, flags: LoginFlags): Prom
   const connection: Connection = {baseUrl: apiUrl(url), apiKey, ca: trust.ca, fingerprint: trust.context.fingerprint};
   const client = await session.clientFor(connection, session.patience());
   const {data: me} = await client.send<Me>({path: 'auth/me'});
+  const others = await learnOthers(session, client, {url, ca: trust.ca, me});
 
   const name = flags.name ?? me.node_id;
   if (!isContextName(name)) throw badName(name);
   const old = (await session.contexts.read()).contexts.find(known => known.name === name);
   if (old && old.url !== url) await session.confirm(`There is a context ${name} already, for ${old.url}. Replace it?`, flags.yes);
   const metricsUrl = old?.url === url ? old.metricsUrl : undefined;
-  const context: Context = {name, url, ...trust.context, ...(metricsUrl !== undefined && {metricsUrl})};
+  const context: Context = {name, url, others, ...trust.context, ...(metricsUrl !== undefined && {metricsUrl})};
   await session.contexts.put(context, {key: apiKey, makeCurrent: true, ca: trust.isKeptHere ? trust.ca : undefined});
 
   session.printer().record(loginRecord(context, me), loginShown);
   session.printer().note(`now using ${name}`);
+};
+
+/** The addresses of the other nodes; none where a server that is not of the cluster could have a trusted certificate. */
+const learnOthers = async (
+  session: Session,
+  client: Client,
+  {url, ca, me}: {url: string; ca: string | undefined; me: Me},
+): Promise<string[]> => {
+  if (ca === undefined || !isOwnAuthority(ca) || !me.permissions.includes('cluster:read')) return [];
+  try {
+    const {data} = await client.send<ClusterStatus>({path: 'cluster/status'});
+    return otherAddresses(data, url);
+  } catch (error) {
+    if (!(error instanceof CliError)) throw error;
+    session.printer().warn(`the addresses of the other nodes could not be read: ${error.detail}`);
+    return [];
+  }
 };
 
 interface Trust {
@@ -78,7 +113,7 @@ interface Trust {
 
 interface TrustRequest {
   url: string;
-  cacert: string | undefined;
+  cacert: Given | undefined;
   expected: string | undefined;
   isAgreed: boolean | undefined;
 }
@@ -92,12 +127,13 @@ const trustedBy = async (session: Session, {url, cacert, expected, isAgreed}: Tr
   const show = () => session.terminal.stderr.write(describe(url, server));
   const isExpected = expected === undefined || [leaf, anchor].some(certificate => fingerprintOf(certificate) === expected);
   const isWrongAuthority = cacert !== undefined && !isTrusted;
-  const fault = isUsable(server) && isExpected && !isWrongAuthority ? undefined : faultOf(url, server, {isExpected, cacert});
+  const fault =
+    isUsable(server) && isExpected && !isWrongAuthority ? undefined : faultOf(url, server, {isExpected, cacert: cacert?.value});
   if (fault || expected === undefined || !session.printer().isQuiet) show();
   if (fault) throw fault;
 
   if (isTrusted) {
-    session.printer().note(`It is trusted already, by ${cacert ?? 'this system'}.`);
+    session.printer().note(`It is trusted already, by ${cacert?.value ?? 'this system'}.`);
     return {ca: named, context: cacert === undefined ? {} : {cacert: await checkedCaFile(cacert)}, isKeptHere: false};
   }
   if (expected === undefined) await askToTrust(session, anchor, isAgreed);
@@ -183,9 +219,10 @@ const expectedFingerprint = (text: string | undefined): string | undefined => {
 const badName = (name: string): CliError =>
   usageError(`${JSON.stringify(name)} cannot name a context: use letters, digits, dots, hyphens`, 'choose one: --name NAME');
 
-const loginRecord = ({name, url, fingerprint}: Context, me: Me): Login => ({
+const loginRecord = ({name, url, others = [], fingerprint}: Context, me: Me): Login => ({
   context: name,
   url,
+  urls: [url, ...others],
   fingerprint: fingerprint ?? null,
   node_id: me.node_id,
   key_id: me.id,
@@ -196,6 +233,7 @@ const loginRecord = ({name, url, fingerprint}: Context, me: Me): Login => ({
 interface Login {
   context: string;
   url: string;
+  urls: string[];
   fingerprint: string | null;
   node_id: string;
   key_id: number;
@@ -205,7 +243,7 @@ interface Login {
 
 const loginDetails = (record: Login): Detail[] => [
   ['Context', record.context],
-  ['URL', record.url],
+  ['URL', record.urls],
   ['Node', record.node_id],
   ['Key', `${record.key_name} (${record.key_id})`],
   ['Scope', record.scope],
@@ -213,7 +251,7 @@ const loginDetails = (record: Login): Detail[] => [
 ];
 
 const loginShown: Shown<Login> = {
-  fields: ['context', 'url', 'fingerprint', 'node_id', 'key_id', 'key_name', 'scope'],
+  fields: ['context', 'url', 'urls', 'fingerprint', 'node_id', 'key_id', 'key_name', 'scope'],
   nameOf: ({context}) => context,
   details: loginDetails,
 };

@@ -5,6 +5,7 @@ import {CliError, exitCodes} from '../cli-error.ts';
 import {quoted} from '../command-line.ts';
 import {collectMatching, type Matching, type Progress} from '../mail/bulk-action.ts';
 import {askStrictly, type MailFilter, mailQuery, partialList} from '../mail/mail-filter.ts';
+import {reportUnknownFilter} from '../mail/unknown-filter.ts';
 import {countText, plural} from '../output/cell-text.ts';
 import {heldMails} from '../output/held-mail-columns.ts';
 import {warnOfPartialList} from '../output/page-notes.ts';
@@ -31,6 +32,7 @@ export const actOnMatching = async (session: Session, action: HoldAction, needs:
   const matching = await collect(session, {filter, strict});
   const {mails, unreachableNodes} = matching;
   if (strict && unreachableNodes.length > 0) throw partialList(unreachableNodes);
+  if (mails.length === 0) await reportUnknownFilter(await session.client(), filter, printer);
   checkExpectedCount(mails.length, expectCount, `held ${mails.length === 1 ? 'mail matches' : 'mails match'}`);
   const plan = await planAllowing(session, mails, allowSender);
 

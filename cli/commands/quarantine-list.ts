@@ -1,5 +1,7 @@
 import type {Command} from 'commander';
 import type {HeldMail, Summary, SummaryGroup} from '../../shared/held-mail.ts';
+import type {Client} from '../api/client.ts';
+import {heldMailPages, type MailQuery} from '../mail/held-mail-pages.ts';
 import {
   addFilterOptions,
   addStrictOption,
@@ -9,27 +11,27 @@ import {
   reportPartial,
   type StrictFlag,
 } from '../mail/mail-filter.ts';
-import {pageLimit, wholeNumber} from '../option-values.ts';
+import {reportUnknownFilter} from '../mail/unknown-filter.ts';
+import {addPageOptions, type PageFlags} from '../option-values.ts';
 import {briefTimeText, countText, plural, sizeText, timeText} from '../output/cell-text.ts';
 import type {Column} from '../output/column.ts';
 import {heldMails} from '../output/held-mail-columns.ts';
-import {notePage} from '../output/page-notes.ts';
+import {notePage, noteSortedPage} from '../output/page-notes.ts';
+import {type ListPage, printAll} from '../output/print-all.ts';
 import type {Listed} from '../output/resource.ts';
+import {addSortOption, createSorter, type SortFlag} from '../output/sort-rows.ts';
 import type {Session} from '../session.ts';
 
-interface SummaryFlags extends MailFilter, StrictFlag {}
+interface SummaryFlags extends MailFilter, StrictFlag, SortFlag {}
 
-interface ListFlags extends SummaryFlags {
-  limit?: number;
-  offset?: number;
-}
+interface ListFlags extends SummaryFlags, PageFlags {}
 
 const groupColumns: Column<SummaryGroup>[] = [
   {title: 'DOMAIN', cell: group => group.domain, isFlexible: true},
   {title: 'REASON', cell: group => group.reason},
   {title: 'NODE', cell: group => group.node_id, dropRank: 1},
   {title: 'COUNT', cell: group => countText(group.count), align: 'right'},
-  {title: 'SIZE', cell: group => sizeText(group.size_bytes), align: 'right'},
+  {title: 'SIZE', cell: group => sizeText(group.size_bytes), sortBy: group => group.size_bytes, align: 'right'},
   {title: 'OLDEST', cell: group => timeText(group.oldest_arrived_at), brief: group => briefTimeText(group.oldest_arrived_at)},
 ];
 
@@ -43,37 +45,56 @@ const summaryGroups: Listed<SummaryGroup> = {
 
 export const addListCommands = (quarantine: Command, session: Session): void => {
   const list = session.prints(quarantine.command('list'), heldMails).description('list held mail of all nodes, newest first');
-  addStrictOption(addFilterOptions(list))
-    .option('--limit <number>', 'at most so many, up to 1000 (default: 100)', pageLimit)
-    .option('--offset <number>', 'leave out so many at the beginning', wholeNumber)
+  addSortOption(addPageOptions(addStrictOption(addFilterOptions(list))))
     .addHelpText('after', listHelp)
-    .action(async ({limit, offset, strict, ...filter}: ListFlags) => {
-      const client = await session.client();
-      const query = {...mailQuery(filter), strict, limit, offset};
-      const answer = await askStrictly(client.send<HeldMail[]>({path: 'mail/quarantine', query}), {strict});
-      session.printer().list(answer.data, heldMails);
-      notePage(session, answer, offset, 'held mails');
-      reportPartial(session, answer, {strict});
-    });
+    .action(({all, ...flags}: ListFlags) => (all ? listAll(session, flags) : listPage(session, flags)));
 
   const summary = session
     .prints(quarantine.command('summary'), summaryGroups)
     .description('count held mail by domain, reason and node');
-  addStrictOption(addFilterOptions(summary))
+  addSortOption(addStrictOption(addFilterOptions(summary)))
     .addHelpText('after', '\nExample:\n  mfctl quarantine summary --since 1d')
-    .action(async ({strict, ...filter}: SummaryFlags) => {
+    .action(async ({strict, sort, ...filter}: SummaryFlags) => {
+      const sorter = createSorter(summaryGroups, {sort});
       const client = await session.client();
       const query = {...mailQuery(filter), strict};
       const answer = await askStrictly(client.send<Summary>({path: 'mail/quarantine/summary', query}), {strict});
-      printSummary(session, answer.data);
+      printSummary(session, {...answer.data, groups: [...sorter(answer.data.groups)]});
+      if (answer.data.count === 0) await reportUnknownFilter(client, filter, session.printer());
       reportPartial(session, answer, {strict});
     });
 };
+
+const listPage = async (session: Session, {limit, offset, strict, sort, ...filter}: ListFlags): Promise<void> => {
+  const sorter = createSorter(heldMails, {sort});
+  const client = await session.client();
+  const query = {...mailQuery(filter), strict, limit, offset};
+  const answer = await askStrictly(client.send<HeldMail[]>({path: 'mail/quarantine', query}), {strict});
+  session.printer().list(sorter(answer.data), heldMails);
+  if ((answer.totalCount ?? answer.data.length) === 0) await reportUnknownFilter(client, filter, session.printer());
+  notePage(session, answer, offset, 'held mails');
+  noteSortedPage(session, answer, {sort});
+  reportPartial(session, answer, {strict});
+};
+
+const listAll = async (session: Session, {strict, sort, ...filter}: SummaryFlags): Promise<void> => {
+  const sorter = createSorter(heldMails, {sort});
+  const client = await session.client();
+  const pages = pagesOf(client, {...mailQuery(filter), strict});
+  const printed = await askStrictly(printAll(session, heldMails, {pages, ...(sort !== undefined && {sorter})}), {strict});
+  if (printed.count === 0) await reportUnknownFilter(client, filter, session.printer());
+  reportPartial(session, printed, {strict});
+};
+
+async function* pagesOf(client: Client, query: MailQuery): AsyncIterable<ListPage<HeldMail>> {
+  for await (const {mails: rows, unreachableNodes} of heldMailPages(client, query)) yield {rows, unreachableNodes};
+}
 
 const listHelp = `
 Examples:
   mfctl quarantine list --domain example.com --since 2h --min-score 10
   mfctl quarantine list --sender '<>' --reason spam -o ndjson
+  mfctl quarantine list --all --sort=-score --since 1d
   mfctl quarantine list --subject invoice | grep -v example.org | mfctl quarantine release -`;
 
 const printSummary = (session: Session, summary: Summary): void => {

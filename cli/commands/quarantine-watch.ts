@@ -7,6 +7,7 @@ import type {CliError} from '../cli-error.ts';
 import {type ActedEvent, type Standing, watchHeldMail} from '../mail/held-mail-watch.ts';
 import {addFilterOptions, type MailFilter, mailQuery} from '../mail/mail-filter.ts';
 import {mailId} from '../mail/mail-id.ts';
+import {reportUnknownFilter} from '../mail/unknown-filter.ts';
 import {durationMs} from '../moment.ts';
 import {countOfAtLeastOne, pageLimit, wholeNumber} from '../option-values.ts';
 import {firstOf, senderText, timeText} from '../output/cell-text.ts';
@@ -87,7 +88,9 @@ const watchQuarantine = (session: Session, {last, limit, for: forMs, ...filter}:
       shown += 1;
       if (shown === limit) stop();
     };
-    await watchHeldMail(await session.clientFor(await session.connection()), {
+    const client = await session.clientFor(await session.connection());
+    await reportUnknownFilter(client, filter, session.printer());
+    await watchHeldMail(client, {
       query: mailQuery(filter),
       firstCount: last,
       signal,

@@ -93,6 +93,7 @@ const valuesOf = async (
     const {fields = [], answerFields = []} = session.fieldsOf(typed.command) ?? {};
     return [...fields, ...answerFields].map(value => ({value, about: ''}));
   }
+  if (kind === 'recordField') return (session.fieldsOf(typed.command)?.fields ?? []).map(value => ({value, about: ''}));
   if (kind === 'context') {
     const {contexts} = await session.contexts.read();
     return contexts.map(({name, url}) => ({value: name, about: url}));

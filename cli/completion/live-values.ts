@@ -46,12 +46,15 @@ const askers: Record<LiveKind, (question: LiveQuestion) => Promise<Candidate[]>>
     const domains = await ask<Domain[]>('domains');
     return domains.map(({name, direction, active}) => ({value: name, about: active ? direction : `${direction}, inactive`}));
   },
-  key: async ({ask}) => {
+  key: async ({ask, prefix}) => {
     const keys = await ask<ApiKey[]>('auth/api-keys');
-    return keys.map(({id, name, scope, revoked_at}) => ({
-      value: String(id),
-      about: `${name} (${scope}${revoked_at === null ? '' : ', revoked'})`,
-    }));
+    const isOnlyOne = ({name}: ApiKey) => keys.filter(key => key.name === name).length === 1;
+    const about = ({scope, revoked_at}: ApiKey) => `${scope}${revoked_at === null ? '' : ', revoked'}`;
+    return [
+      ...keys.map(key => ({value: String(key.id), about: `${key.name} (${about(key)})`})),
+      // Names are offered once something is typed; until then each key appears once.
+      ...keys.filter(key => prefix !== '' && isOnlyOne(key)).map(key => ({value: key.name, about: about(key)})),
+    ];
   },
   filter: async question => {
     const filters = await question.ask<MailFilter[]>(`domains/${await typedDomainId(question)}/filters`);

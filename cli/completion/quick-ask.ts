@@ -1,7 +1,9 @@
 // A question to a node while somebody waits for the Tab key: once, for a moment, and never for more than is useful. The client
 // of the commands is made for the opposite.
 import {stat} from 'node:fs/promises';
+import {createAddresses} from '../api/addresses.ts';
 import {type ConnectionFlags, resolveConnection} from '../api/connection.ts';
+import {connectionFailure} from '../api/request-failure.ts';
 import {trusting} from '../api/trust.ts';
 import type {ContextStore} from '../files/context-store.ts';
 import type {Terminal} from '../terminal.ts';
@@ -23,19 +25,25 @@ export const createAsk = async ({terminal, flags, contexts, signal}: AskNeeds): 
     regularFile(flags.apiKeyFile, terminal.env, 'MFCTL_API_KEY_FILE'),
     regularFile(flags.cacert, terminal.env, 'MFCTL_CACERT'),
   ]);
-  const {baseUrl, apiKey, ca, fingerprint} = await resolveConnection(
+  const {
+    baseUrl,
+    others = [],
+    apiKey,
+    ca,
+    fingerprint,
+  } = await resolveConnection(
     terminal,
     {...flags, ...(apiKeyFile !== undefined && {apiKeyFile}), ...(cacert !== undefined && {cacert})},
     contexts,
   );
   const {get} = await import('node:https');
 
-  return async <T>(path: string): Promise<T> => {
-    const body = await new Promise<Buffer>((resolve, reject) => {
+  const bodyFrom = (url: URL): Promise<Buffer> =>
+    new Promise((resolve, reject) => {
       const headers = {accept: 'application/json', ...(apiKey !== undefined && {'x-api-key': apiKey})};
       // A certificate that a person trusted counts, whatever kind it is.
       const tls = {...trusting(ca), allowPartialTrustChain: fingerprint !== undefined};
-      const request = get(new URL(path, baseUrl), {headers, signal, ...tls}, response => {
+      const request = get(url, {headers, signal, ...tls}, response => {
         const chunks: Buffer[] = [];
         let bytes = 0;
         response.on('error', reject);
@@ -48,8 +56,12 @@ export const createAsk = async ({terminal, flags, contexts, signal}: AskNeeds): 
           response.statusCode === 200 ? resolve(Buffer.concat(chunks)) : reject(new Error(`status ${response.statusCode}`)),
         );
       });
-      request.on('error', reject);
+      request.on('error', error => reject(connectionFailure(error, url)));
     });
+  const addresses = createAddresses([baseUrl, ...others], () => undefined);
+
+  return async <T>(path: string): Promise<T> => {
+    const body = await addresses.ask(at => bodyFrom(new URL(path, at.baseUrl)), {isRepeatable: true, signal});
     return (JSON.parse(body.toString('utf8')) as {data: T}).data;
   };
 };

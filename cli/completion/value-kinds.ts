@@ -6,7 +6,16 @@ import {eventTypes} from '../../shared/event-type.ts';
 export type LiveKind = 'node' | 'mail' | 'domain' | 'key' | 'filter' | 'selector' | 'action';
 
 /** `free` is what only a person knows. A list is all there is to choose from. `@file` is a file after an @. */
-export type ValueKind = LiveKind | 'context' | 'command' | 'field' | 'file' | '@file' | 'free' | readonly string[];
+export type ValueKind =
+  | LiveKind
+  | 'context'
+  | 'command'
+  | 'field'
+  | 'recordField'
+  | 'file'
+  | '@file'
+  | 'free'
+  | readonly string[];
 
 /** Several of them, separated by commas. */
 export interface ValueList {
@@ -24,6 +33,7 @@ const kinds: Record<string, ValueKind | ValueList> = {
   '--api-key-file': 'file',
   '--cacert': 'file',
   '--json': {listOf: 'field'},
+  '--sort': 'recordField',
 
   '<command>': 'command',
   '<name>': 'free',
@@ -43,7 +53,8 @@ const kinds: Record<string, ValueKind | ValueList> = {
   '--fingerprint': 'free',
   '--overlap': 'free',
   '--key-file': 'file',
-  'key <id>': 'key',
+  '<key>': 'key',
+  '--key': 'key',
 
   '<domain>': 'domain',
   '--domain': 'domain',

@@ -2,7 +2,8 @@
 import {canonicalDomain} from '../../shared/domain-name.ts';
 import {directions, maxBackends, maxTenantChars, scoreRange} from '../../shared/domain-rules.ts';
 import {parseHostPort} from '../../shared/host-port.ts';
-import {type LineFault, readYamlFile, wrongFile} from '../files/yaml-file.ts';
+import type {LineFault} from '../files/bounded-yaml.ts';
+import {readYamlFile, wrongFile} from '../files/yaml-file.ts';
 import type {Terminal} from '../terminal.ts';
 import {type DomainEntry, type SettingName, type Settings, settingNames} from './domain-entry.ts';
 import {type Complain, complainOfUnknown, isMapping, labelFault, type Path} from './file-checks.ts';

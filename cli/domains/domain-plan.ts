@@ -1,11 +1,12 @@
 // What has to be changed so that the domains are as a file says. Reads, and changes nothing.
 import type {Domain} from '../../shared/domain.ts';
 import {areThresholdsInOrder, domainDefaults, hasBackend} from '../../shared/domain-rules.ts';
+import {patternCostFault} from '../../shared/filter-rules.ts';
 import type {MailFilter} from '../../shared/mail-filter.ts';
 import type {Client} from '../api/client.ts';
 import {inParallel} from '../api/in-parallel.ts';
 import {CliError} from '../cli-error.ts';
-import type {LineFault} from '../files/yaml-file.ts';
+import type {LineFault} from '../files/bounded-yaml.ts';
 import {
   type DomainEntry,
   type FilterRule,
@@ -54,6 +55,7 @@ export const planDomainChanges = async (client: Client, file: DomainFile, isPrun
     const domain = byName.get(entry.name);
     return domain ? planUpdate(client, entry, domain) : planCreation(entry);
   });
+  requireCheapFilters(file, changes);
   const wanted = new Set(file.entries.map(({name}) => name));
   const others = isPruning ? domains.filter(({name}) => !wanted.has(name)) : [];
   const deletions = await inParallel(others, parallelRequests, async ({id, name}): Promise<DomainChange> => {
@@ -79,6 +81,22 @@ const requireRules = ({entries, fault, wrong}: DomainFile, byName: ReadonlyMap<s
       );
   }
   if (faults.length > 0) throw wrong(faults);
+};
+
+/** Only of filters that are new: those that the node has may stay. `changes` are in the order of the file. */
+const requireCheapFilters = ({fault, wrong}: DomainFile, changes: readonly DomainChange[]): void => {
+  const faults = changes.flatMap((change, at) =>
+    addedFilters(change).flatMap(rule => {
+      const detail = patternCostFault(rule);
+      return detail === undefined ? [] : [fault(at, `has a filter whose pattern ${detail}: ${rule.pattern}`)];
+    }),
+  );
+  if (faults.length > 0) throw wrong(faults);
+};
+
+const addedFilters = (change: DomainChange): readonly FilterRule[] => {
+  if (change.kind === 'created') return change.filters;
+  return change.kind === 'updated' ? (change.filters?.add ?? []) : [];
 };
 
 const planCreation = ({name, settings, filters = []}: DomainEntry): DomainChange => ({

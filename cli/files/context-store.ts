@@ -13,6 +13,8 @@ import {loadOwnYaml, readOwnYaml} from './own-yaml.ts';
 export interface Context {
   name: string;
   url: string;
+  /** Addresses of other nodes of the cluster, asked when `url` does not answer. */
+  others?: readonly string[];
   /** Absolute path of the certificate to trust. */
   cacert?: string;
   metricsUrl?: string;
@@ -83,14 +85,16 @@ export const createContextStore = ({env}: Pick<Terminal, 'env'>): ContextStore =
     },
 
     put: async (context, {key, makeCurrent, ca}) => {
-      const {name, url, metricsUrl, fingerprint} = context;
+      const {name, url, others = [], metricsUrl, fingerprint} = context;
       const cacert = ca === undefined ? context.cacert : caFile(name);
       await change(async (config, keys) => {
         if (ca !== undefined) await writeAtomically(caFile(name), ca);
         if (key !== undefined) keys.set(name, key);
         else if (config.getIn(['contexts', name, 'url']) !== url) keys.delete(name);
         const members = {
+          // mfctl 0.4 reads this one only.
           url,
+          ...(others.length > 0 && {urls: [url, ...others]}),
           ...(cacert && {cacert}),
           ...(fingerprint && {fingerprint}),
           ...(metricsUrl && {metrics_url: metricsUrl}),
@@ -119,7 +123,7 @@ export const createContextStore = ({env}: Pick<Terminal, 'env'>): ContextStore =
       let hadOne = false;
       await change((config, keys) => {
         keys.delete(name);
-        hadOne = config.deleteIn(['contexts', name]);
+        hadOne = config.hasIn(['contexts', name]) && config.deleteIn(['contexts', name]);
         if (config.get('current') === name) config.delete('current');
       });
       await removeCa(name);
@@ -145,11 +149,15 @@ const contextsOf = ({current, contexts = {}}: Record<string, unknown>, file: str
 
 const contextOf = (name: string, value: unknown, file: string): Context => {
   if (!isMapping(value)) throw broken(file, `contexts.${name} must be a mapping with url`);
-  const {url, cacert, fingerprint, metrics_url: metricsUrl} = value;
+  const {url, urls = [], cacert, fingerprint, metrics_url: metricsUrl} = value;
   if (typeof url !== 'string') throw broken(file, `contexts.${name}.url must be the address of a node`);
+  if (!isTexts(urls)) throw broken(file, `contexts.${name}.urls must be a list of addresses that begins with url`);
+  const [first, ...others] = urls;
   return {
     name,
     url,
+    // When somebody changed `url` by hand, the other addresses belong to the old cluster.
+    ...(first === url && others.length > 0 && {others}),
     ...(typeof cacert === 'string' && {cacert}),
     ...(typeof fingerprint === 'string' && {fingerprint}),
     ...(typeof metricsUrl === 'string' && {metricsUrl}),
@@ -158,6 +166,8 @@ const contextOf = (name: string, value: unknown, file: string): Context => {
 
 const isMapping = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
+
+const isTexts = (value: unknown): value is string[] => Array.isArray(value) && value.every(text => typeof text === 'string');
 
 const broken = (file: string, detail: string): CliError =>
   new CliError('invalid_config', `${file}: ${detail}`, {hint: 'mend the file, or move it away and run mfctl context add'});

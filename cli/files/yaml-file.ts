@@ -2,83 +2,26 @@
 import {readFile, stat} from 'node:fs/promises';
 import {CliError, exitCodes} from '../cli-error.ts';
 import {readStdin, type Terminal} from '../terminal.ts';
+import {type BoundedYaml, type LineFault, readBoundedYaml} from './bounded-yaml.ts';
 import {fileFailure} from './file-failure.ts';
 
-export interface LineFault {
-  line: number;
-  detail: string;
-}
-
-export interface YamlFile {
+export interface YamlFile extends BoundedYaml {
   /** As messages call it. */
   name: string;
-  value: unknown;
-  /** Of the member or entry at a path, or of the nearest one above it. */
-  lineOf(path: readonly (string | number)[]): number;
 }
 
 const maxBytes = 16 * 1024 * 1024;
-/** One anchor may be meant this often. Anchors within anchors count for more, so that a small file stays a small value. */
-const maxAliasCount = 10_000;
 const maxFaults = 50;
 
 /** `-` is standard input. Rejects with a CliError that names every line on which it is no YAML. */
 export const readYamlFile = async (file: string, terminal: Terminal): Promise<YamlFile> => {
   const name = file === '-' ? 'standard input' : file;
-  const text = file === '-' ? await readStdin(terminal) : await readText(file);
+  const text = file === '-' ? await readStdin(terminal, maxBytes) : await readText(file);
   if (Buffer.byteLength(text) > maxBytes) throw tooLarge(name);
 
-  const {LineCounter, isAlias, isMap, isScalar, isSeq, parseDocument, visit} = await import('yaml');
-  const lines = new LineCounter();
-  const document = parseDocument(text, {lineCounter: lines, prettyErrors: false, logLevel: 'error'});
-  const lineAt = (offset = 0): number => lines.linePos(offset).line;
-  const lineOfNode = (node: unknown): number => lineAt((node as {range?: [number, number, number] | null} | null)?.range?.[0]);
-
-  const faults: LineFault[] = [...document.errors, ...document.warnings].map(({message, pos}) => ({
-    line: lineAt(pos[0]),
-    detail: message,
-  }));
-  visit(document, {
-    Pair(_, {key}) {
-      if (!isScalar(key)) faults.push({line: lineOfNode(key), detail: 'a list or mapping cannot be a name'});
-    },
-  });
-  if (faults.length > 0) throw wrongFile(name, faults);
-
-  /** Only here it is found what aliases stand for, and how much they come to. */
-  const readValue = (): unknown => {
-    try {
-      return document.toJS({maxAliasCount});
-    } catch (error) {
-      let line = 1;
-      visit(document, {
-        Alias(_, alias) {
-          if (alias.resolve(document)) return;
-          line = lineOfNode(alias);
-          return visit.BREAK;
-        },
-      });
-      throw wrongFile(name, [{line, detail: error instanceof Error ? error.message : String(error)}]);
-    }
-  };
-
-  return {
-    name,
-    value: readValue(),
-    lineOf(path) {
-      let node: unknown = document.contents;
-      let line = lineOfNode(node);
-      for (const step of path) {
-        if (isAlias(node)) node = node.resolve(document);
-        const pair = isMap(node) ? node.items.find(({key}) => isScalar(key) && key.value === step) : undefined;
-        const found: unknown = pair?.key ?? (isSeq(node) ? node.items[Number(step)] : undefined);
-        if (found === undefined) break;
-        line = lineOfNode(found);
-        node = pair ? pair.value : found;
-      }
-      return line;
-    },
-  };
+  const read = await readBoundedYaml(text);
+  if ('faults' in read) throw wrongFile(name, read.faults);
+  return {name, ...read};
 };
 
 /** What is wrong with a file, line by line. */

@@ -1,23 +1,22 @@
 import type {ApiKey} from '../../shared/api-key.ts';
-import {CliError, exitCodes} from '../cli-error.ts';
 import type {Session} from '../session.ts';
+import {findKey, type KeyWish} from './find-key.ts';
 
-/** Asks `question` of the key by its name and scope: an id alone is easily that of another key, or of the one in use. */
-export const confirmKey = async (
-  session: Session,
-  {id, question, isAgreed}: {id: number; question: (key: string) => string; isAgreed: boolean | undefined},
-): Promise<void> => {
-  if (isAgreed) return;
-  // Nobody is there to be told more.
-  if (!session.terminal.stdin.isTTY) return session.confirm(question(`key ${id}`), isAgreed);
-  const client = await session.client();
-  const {data: keys} = await client.send<ApiKey[]>({path: 'auth/api-keys'});
-  const key = keys.find(one => one.id === id);
-  if (!key) throw new CliError('not_found', `there is no key ${id}`, {exitCode: exitCodes.notFound, hint: 'mfctl key list'});
+interface KeyQuestion extends KeyWish {
+  question(key: string): string;
+  isAgreed: boolean | undefined;
+}
+
+/** Finds the key and asks `question` with its name and scope: an id alone is easily that of another key, or of the one in use. */
+export const confirmKey = async (session: Session, {question, isAgreed, ...wish}: KeyQuestion): Promise<ApiKey> => {
+  // Without a terminal the question fails, so there is no need to look up the key first.
+  if (!isAgreed && !session.terminal.stdin.isTTY) await session.confirm(question(`key ${wish.named}`), isAgreed);
+  const key = await findKey(await session.client(), wish);
 
   const what = [key.name, ...(key.domain === null ? [key.scope] : [`${key.scope} for ${key.domain}`])].join(', ');
   const own = (await isInUse(session, key)) ? ' It is the key that this command uses.' : '';
-  await session.confirm(`${question(`key ${id} (${what})`)}${own}`, isAgreed);
+  await session.confirm(`${question(`key ${key.id} (${what})`)}${own}`, isAgreed);
+  return key;
 };
 
 /** The node never shows a key again, and a beginning that two keys share would be a rare chance. */

@@ -5,6 +5,7 @@ import type {Answer, Client} from '../api/client.ts';
 import type {Connection} from '../api/connection.ts';
 import {CliError, exitCodes, usageError} from '../cli-error.ts';
 import type {ContextStore} from '../files/context-store.ts';
+import {chooseKey} from './find-key.ts';
 import {findKeyHolders} from './key-holders.ts';
 
 export interface RotationNeeds {
@@ -46,13 +47,16 @@ export interface Rotation {
 }
 
 /** Looks everything up and changes nothing. A CliError for a key that is unknown or revoked. */
-export const planRotation = async (needs: RotationNeeds, id: number, wishes: RotationWishes = {}): Promise<RotationPlan> => {
+export const planRotation = async (
+  needs: RotationNeeds,
+  nameOrId: string | number,
+  wishes: RotationWishes = {},
+): Promise<RotationPlan> => {
   const {client, now = Date.now} = needs;
   const {data: keys} = await forAdmins(client.send<ApiKey[]>({path: 'auth/api-keys'}));
-  const old = keys.find(key => key.id === id);
-  if (!old) throw new CliError('not_found', `there is no key ${id}`, {exitCode: exitCodes.notFound, hint: 'mfctl key list'});
+  const old = chooseKey(keys, {named: String(nameOrId), isActiveMeant: true});
   if (old.revoked_at !== null)
-    throw new CliError('conflict', `key ${id} is revoked, so there is nothing to replace`, {hint: 'mfctl key create --help'});
+    throw new CliError('conflict', `key ${old.id} is revoked, so there is nothing to replace`, {hint: 'mfctl key create --help'});
 
   const {expiresAt, overlapMs = 0} = wishes;
   const expires_at = expiresAt ?? endAfterSameLife(old, now());
@@ -69,8 +73,8 @@ export const planRotation = async (needs: RotationNeeds, id: number, wishes: Rot
     old,
     successor: {name, scope, rate_limit_per_minute, expires_at, domain},
     overlapMs,
-    isOwn: me.id === id,
-    ...(await findKeyHolders(needs, old, me.id === id)),
+    isOwn: me.id === old.id,
+    ...(await findKeyHolders(needs, old, me.id === old.id)),
   };
 };
 

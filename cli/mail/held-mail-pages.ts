@@ -2,6 +2,7 @@
 import type {HeldMail} from '../../shared/held-mail.ts';
 import type {Client, Request} from '../api/client.ts';
 import {CliError} from '../cli-error.ts';
+import {mailId} from './mail-id.ts';
 
 export type MailQuery = NonNullable<Request['query']>;
 
@@ -24,26 +25,30 @@ export const maxPageSize = 1000;
 export async function* heldMailPages(
   client: Pick<Client, 'send'>,
   query: MailQuery,
-  signal: AbortSignal,
+  signal?: AbortSignal,
 ): AsyncGenerator<HeldMailPage, void, undefined> {
-  const seen = new Set<string>();
+  /** Ids of the last page, and of earlier pages that ended in the same millisecond. Other mails cannot come again. */
+  let seen = new Set<string>();
   let {until} = query;
   let offset = 0;
+  let count = 0;
   let knownPages = 0;
   for (;;) {
     const asked = {...query, until, limit: maxPageSize, offset: offset || undefined};
     const {data, totalCount, unreachableNodes} = await client.send<HeldMail[]>({path: 'mail/quarantine', query: asked, signal});
-    const mails = data.filter(({node_id, queue_id}) => !seen.has(`${node_id}/${queue_id}`));
-    for (const {node_id, queue_id} of mails) seen.add(`${node_id}/${queue_id}`);
+    const mails = data.filter(mail => !seen.has(mailId(mail)));
+    count += mails.length;
     knownPages = mails.length === 0 ? knownPages + 1 : 0;
-    if (seen.size > mostMails || (data.length >= maxPageSize && knownPages > mostKnownPages)) throw endlessList();
+    if (count > mostMails || (data.length >= maxPageSize && knownPages > mostKnownPages)) throw endlessList();
     yield {mails, totalCount, unreachableNodes};
     if (data.length < maxPageSize) return;
 
     // `until` leaves out its own millisecond, in which there may be more.
     const next = justAfter(data.at(-1)?.arrived_at);
-    offset = next === undefined || next === until ? offset + maxPageSize : 0;
+    const isSameMoment = next === undefined || next === until;
+    offset = isSameMoment ? offset + maxPageSize : 0;
     until = next ?? until;
+    seen = new Set([...(isSameMoment ? seen : []), ...data.map(mailId)]);
   }
 }
 

@@ -1,5 +1,6 @@
 // What became of mails that were released or discarded, as it is printed.
 import type {ActionOutcome, BulkResult, HoldAction} from '../../shared/held-mail.ts';
+import {inMfctlWords} from '../api/api-words.ts';
 import {mailId} from '../mail/mail-id.ts';
 import {countText, plural, timeText} from './cell-text.ts';
 import type {Column} from './column.ts';
@@ -41,7 +42,7 @@ export const warnOfFailures = (printer: Printer, results: readonly BulkResult[])
     for (const result of failed) {
       const {code, detail, fields = []} = result.error;
       const replies = fields.map(({path, detail: reply}) => `; ${path}: ${reply}`).join('');
-      printer.warn(`${mailId(result)}: ${detail} (${code})${replies}`);
+      printer.warn(`${mailId(result)}: ${inMfctlWords(detail)} (${code})${replies}`);
     }
   return failed.length;
 };

@@ -27,6 +27,12 @@ export const durationText = (seconds: number): string => {
   return seconds < 2 * 86_400 ? `${Math.floor(seconds / 3600)}h` : `${Math.floor(seconds / 86_400)}d`;
 };
 
+/** The same in a sentence: `32 s`, `5 min`. */
+export const durationWords = (seconds: number): string => {
+  const text = durationText(seconds);
+  return `${text.slice(0, -1)} ${text.endsWith('m') ? 'min' : text.slice(-1)}`;
+};
+
 /** An envelope sender is empty for a bounce (RFC 5321 section 4.5.5). */
 export const senderText = (sender: string): string => sender || '<>';
 

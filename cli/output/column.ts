@@ -18,4 +18,6 @@ export interface Column<T> {
   /** With `-o wide` only. */
   isWideOnly?: boolean;
   tone?: (row: T) => Tone | undefined;
+  /** The value that --sort compares, where that is not the cell. */
+  sortBy?: (row: T) => Cell;
 }

@@ -1,5 +1,6 @@
 import {safeLine} from '../../shared/safe-text.ts';
 import type {CliError} from '../cli-error.ts';
+import {fieldText} from '../typed-fields.ts';
 import type {OutputFormat} from './output-format.ts';
 import {safeJson} from './safe-json.ts';
 import {paint} from './tone.ts';
@@ -17,8 +18,8 @@ const asLines = ({code, detail, requestId, fields, hint}: CliError, isColour: bo
     `${isColour ? paint('error:', 'bad') : 'error:'} ${safeLine(`${detail} (${origin})`)}`,
     // With one wrong field the node says it in the detail already.
     ...fields
-      .filter(field => `${field.path} ${field.detail}` !== detail)
-      .map(field => safeLine(`  ${field.path || 'body'}: ${field.detail}`)),
+      .filter(field => fieldText(field) !== detail)
+      .map(field => safeLine(`  ${(field.typed ?? field.path) || 'body'}: ${field.detail}`)),
     ...(hint === undefined ? [] : [safeLine(`hint: ${hint}`)]),
   ];
   return lines.map(line => `${line}\n`).join('');
@@ -27,7 +28,8 @@ const asLines = ({code, detail, requestId, fields, hint}: CliError, isColour: bo
 const asObject = ({code, detail, fields, requestId, hint, exitCode}: CliError) => ({
   code,
   detail,
-  ...(fields.length > 0 && {fields}),
+  // As the API names them: a script has sent no options.
+  ...(fields.length > 0 && {fields: fields.map(field => ({path: field.path, detail: field.detail}))}),
   ...(requestId !== undefined && {request_id: requestId}),
   ...(hint !== undefined && {hint}),
   exit_code: exitCode,

@@ -18,7 +18,7 @@ const mailColumns: Column<HeldMail>[] = [
     dropRank: 2,
   },
   {title: 'SUBJECT', cell: mail => mail.subject, isFlexible: true},
-  {title: 'SIZE', cell: mail => sizeText(mail.size_bytes), align: 'right', isWideOnly: true},
+  {title: 'SIZE', cell: mail => sizeText(mail.size_bytes), sortBy: mail => mail.size_bytes, align: 'right', isWideOnly: true},
   {title: 'SYMBOLS', cell: mail => mail.symbols.join(' '), isWideOnly: true},
 ];
 

@@ -10,8 +10,14 @@ const columns: Column<ApiKey>[] = [
   {title: 'PREFIX', cell: key => key.key_prefix, dropRank: 2},
   {title: 'SCOPE', cell: key => key.scope},
   {title: 'DOMAIN', cell: key => key.domain, isFlexible: true},
-  {title: 'PER MINUTE', cell: key => countText(key.rate_limit_per_minute), align: 'right', dropRank: 1},
-  {title: 'STATE', cell: key => stateOf(key), tone: key => (stateOf(key) === 'active' ? undefined : 'warn')},
+  {
+    title: 'PER MINUTE',
+    cell: key => countText(key.rate_limit_per_minute),
+    sortBy: key => key.rate_limit_per_minute,
+    align: 'right',
+    dropRank: 1,
+  },
+  {title: 'STATE', cell: key => keyState(key), tone: key => (keyState(key) === 'active' ? undefined : 'warn')},
   {title: 'LAST USED', cell: key => timeText(key.last_used_at), brief: key => dateText(key.last_used_at), dropRank: 4},
   {title: 'EXPIRES', cell: key => timeText(key.expires_at), brief: key => dateText(key.expires_at), dropRank: 3},
   {title: 'REVOKED', cell: key => timeText(key.revoked_at), isWideOnly: true},
@@ -31,7 +37,7 @@ const grantDetails = (
 
 const keyDetails = (key: ApiKey): Detail[] => [
   ...grantDetails(key),
-  ['State', stateOf(key)],
+  ['State', keyState(key)],
   ['Last used', timeText(key.last_used_at)],
   ['Expires', timeText(key.expires_at)],
   ['Revoked', timeText(key.revoked_at)],
@@ -70,7 +76,7 @@ export const filedKey: Shown<Omit<CreatedApiKey, 'key'>> = {
   details: createdDetails,
 };
 
-const stateOf = ({revoked_at, expires_at}: ApiKey): 'active' | 'revoked' | 'expired' => {
+export const keyState = ({revoked_at, expires_at}: ApiKey): 'active' | 'revoked' | 'expired' => {
   if (revoked_at !== null) return 'revoked';
   return expires_at !== null && Date.parse(expires_at) <= Date.now() ? 'expired' : 'active';
 };

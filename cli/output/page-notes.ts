@@ -4,6 +4,7 @@ import type {Answer} from '../api/client.ts';
 import {withOffset} from '../command-line.ts';
 import type {Session} from '../session.ts';
 import {countText} from './cell-text.ts';
+import type {SortFlag} from './sort-rows.ts';
 
 /** How much there is, and how to see what comes next. Says nothing when everything was shown. */
 export const notePage = (session: Session, {data, totalCount}: Answer<unknown[]>, offset = 0, noun = 'entries'): void => {
@@ -11,6 +12,12 @@ export const notePage = (session: Session, {data, totalCount}: Answer<unknown[]>
   const end = offset + data.length;
   const next = data.length > 0 && end < totalCount ? `; next: ${withOffset(session.argv, end)}` : '';
   session.printer().note(`${countText(data.length)} of ${countText(totalCount)} ${noun}${next}`);
+};
+
+/** Otherwise a sorted page could be mistaken for the first page of the sorted list. */
+export const noteSortedPage = (session: Session, {data, totalCount}: Answer<unknown[]>, {sort}: SortFlag): void => {
+  if (sort !== undefined && totalCount !== undefined && data.length < totalCount)
+    session.printer().note('only this page is sorted; --all sorts the whole list');
 };
 
 export const warnOfPartialList = (session: Session, {unreachableNodes}: Pick<Answer<unknown>, 'unreachableNodes'>): void => {

@@ -68,7 +68,7 @@ const createText = <T>(session: Session, {columns, fields, nameOf}: Streamed<T>)
 };
 
 /** Lines of a table whose later rows are not known yet: widths are declared, and grow where they must. */
-const createLines = <T>(allColumns: readonly StreamColumn<T>[], hasColour: boolean) => {
+export const createLines = <T>(allColumns: readonly StreamColumn<T>[], hasColour: boolean) => {
   const grown = new Map<string, number>();
   let hasHeader = false;
 

@@ -5,16 +5,17 @@ import type {Connection} from '../api/connection.ts';
 import {ClusterWatch} from './cluster/cluster-watch.tsx';
 import type {Desk} from './desk.ts';
 import {type Frame, FrameContext, type ScreenName, type Size} from './frame.ts';
-import {footerLine, messageLine, statusLine, tabsLine, tooSmallLines, usableSize} from './frame-lines.ts';
+import {briefCue, cutCue, footerLine, messageLine, statusLine, tabsLine, tooSmallLines, usableSize} from './frame-lines.ts';
 import {globalBindings, handleKey} from './global-keys.ts';
 import {useNow} from './hooks.ts';
-import type {KeyName} from './keys.ts';
 import {Lines} from './lines.tsx';
 import type {Modal} from './modal.ts';
 import {modalBorder, questionText} from './modal-lines.ts';
-import {ModalView} from './modal-view.tsx';
+import {type ModalKeys, ModalView} from './modal-view.tsx';
+import {pasteIgnored} from './pasted-text.ts';
 import type {ScreenGuard} from './screen-guard.ts';
 import {screens} from './screens.ts';
+import type {TerminalInput} from './terminal-input.ts';
 import {useRedraw, useTerminalSize} from './terminal-size.ts';
 import {useKeys} from './use-keys.ts';
 import {labelsOf, useServices} from './use-services.ts';
@@ -25,6 +26,7 @@ export interface DashboardProps {
   undoMs: number;
   startScreen: ScreenName;
   terminal: NodeJS.WriteStream;
+  input: TerminalInput;
   guard: ScreenGuard;
   onQuit(isInterrupted: boolean): void;
   onSwitch(context: string, screen: ScreenName): void;
@@ -36,7 +38,7 @@ export interface DashboardProps {
 const frameRows = 4;
 
 export const Dashboard = (props: DashboardProps): ReactElement => {
-  const {desk, undoMs, startScreen, terminal, guard, onQuit, onSwitch, onReconnect} = props;
+  const {desk, undoMs, startScreen, terminal, input, guard, onQuit, onSwitch, onReconnect} = props;
   const {exit} = useApp();
   const terminalSize = useTerminalSize(terminal);
   useRedraw(terminalSize, guard);
@@ -45,7 +47,7 @@ export const Dashboard = (props: DashboardProps): ReactElement => {
   const live = useSyncExternalStore(desk.live.subscribe, desk.live.state);
   const [screen, setScreen] = useState<ScreenName>(startScreen);
   const {services, modal, message, footer, offer} = useServices(desk, undoMs);
-  const modalKeys = useRef<(key: KeyName) => void>(undefined);
+  const modalKeys = useRef<ModalKeys>(undefined);
   const waiting = useSyncExternalStore(services.deferred.subscribe, services.deferred.list);
   const notices = useSyncExternalStore(desk.notices.subscribe, desk.notices.list);
 
@@ -67,9 +69,18 @@ export const Dashboard = (props: DashboardProps): ReactElement => {
       exit();
     },
   };
-  useKeys(key => {
-    if (modal) modalKeys.current?.(key);
-    else handleKey(key, globals);
+  useKeys(input, {
+    onKey: (key, isFirst) => {
+      // A yes to a question is the yes of somebody who has seen it.
+      if (modal?.modal.kind === 'question' && !isFirst)
+        services.say('Typed before the question was shown: it is no answer', 'warn');
+      else if (modal) modalKeys.current?.onKey(key);
+      else handleKey(key, globals);
+    },
+    onPaste: paste => {
+      if (modal) modalKeys.current?.onPaste(paste);
+      else services.say(pasteIgnored(paste), 'warn');
+    },
   });
 
   const {theme} = desk;
@@ -85,6 +96,8 @@ export const Dashboard = (props: DashboardProps): ReactElement => {
   const isSmall = size !== terminalSize;
   const Screen = screens[screen];
   const said = message && message.untilMs > nowMs ? message : undefined;
+  /** A modal takes the key. */
+  const hasCue = modal === undefined;
   const keys = `${footer}\n${labelsOf(globalBindings(globals))}`
     .split('\n')
     .filter(Boolean)
@@ -99,7 +112,15 @@ export const Dashboard = (props: DashboardProps): ReactElement => {
         <Lines
           lines={[
             tabsLine(screen, desk.name, {width, theme}),
-            statusLine({live, isReadOnly: desk.isReadOnly, nowMs, node: desk.me.node_id, width, theme}),
+            statusLine({
+              live,
+              isReadOnly: desk.isReadOnly,
+              nowMs,
+              node: desk.me.node_id,
+              width,
+              theme,
+              cue: hasCue ? briefCue : '',
+            }),
           ]}
           width={width}
           height={2}
@@ -113,15 +134,19 @@ export const Dashboard = (props: DashboardProps): ReactElement => {
               key={modal.id}
               modal={modal.modal}
               room={room}
-              takeKeys={handler => {
-                modalKeys.current = handler;
+              takeKeys={keys => {
+                modalKeys.current = keys;
               }}
+              say={services.say}
               onClose={services.close}
             />
           </Box>
         )}
         <Lines
-          lines={[messageLine(said, waiting, {nowMs, width, theme, notices}), modal ? '' : footerLine(theme, width, keys)]}
+          lines={[
+            messageLine(said, waiting, {nowMs, width, theme, notices, cue: hasCue ? cutCue : ''}),
+            modal ? '' : footerLine(theme, width, keys),
+          ]}
           width={width}
           height={2}
         />

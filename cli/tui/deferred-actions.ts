@@ -20,6 +20,8 @@ export interface DeferredState {
   state: 'waiting' | 'running';
   /** When it starts. */
   startsAtMs: number;
+  /** How long it waits in all. */
+  delayMs: number;
   progress: ActionReport | undefined;
 }
 
@@ -84,7 +86,7 @@ export const createDeferredActions = ({delayMs, now, onDone, onFailed}: Deferred
       lastId += 1;
       const id = lastId;
       actions.set(id, {action, timer: setTimeout(() => void start(id, action), delayMs)});
-      set([...states, {id, what: action.what, state: 'waiting', startsAtMs: now() + delayMs, progress: undefined}]);
+      set([...states, {id, what: action.what, state: 'waiting', startsAtMs: now() + delayMs, delayMs, progress: undefined}]);
     },
     takeBack: () => {
       const latest = states.findLast(({state}) => state === 'waiting');

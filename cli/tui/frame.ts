@@ -36,7 +36,7 @@ export interface Frame {
   size: Size;
   /** False while a modal has the keys: its cursor is drawn faint then. */
   isActive: boolean;
-  /** In the message line, until the next key or for some seconds. */
+  /** In the message line, for some seconds. */
   say(text: string, tone?: Tone): void;
   /** Anything thrown, in the message line. */
   fail(error: unknown): void;

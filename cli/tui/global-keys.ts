@@ -5,14 +5,18 @@ import {plural} from '../output/cell-text.ts';
 import type {DeferredActions} from './deferred-actions.ts';
 import type {Desk} from './desk.ts';
 import {type Frame, type ScreenCommand, type ScreenName, type ScreenOffer, screenNames} from './frame.ts';
+import {statusText} from './frame-lines.ts';
 import {helpPage} from './help-page.ts';
 import type {Binding, KeyName} from './keys.ts';
+import {messagesPage, type SaidMessage} from './messages-page.ts';
 
 export interface Globals extends Pick<Frame, 'say' | 'fail' | 'open' | 'goTo'> {
   desk: Desk;
   screen: ScreenName;
   offer: RefObject<ScreenOffer>;
   deferred: DeferredActions;
+  /** Oldest first. */
+  said(): readonly SaidMessage[];
   quit(isInterrupted: boolean): void;
   suspend(): void;
   switchTo(context: string): void;
@@ -39,6 +43,7 @@ export const globalBindings = (globals: Globals): Binding[] => [
   {keys: [':'], label: 'command', help: 'type a command; tab completes it', run: () => openCommandLine(globals)},
   {keys: ['c'], label: 'context', help: 'another context', run: () => void openContexts(globals)},
   {keys: ['u'], help: 'take back what was confirmed last and has not begun', run: () => takeBack(globals)},
+  {keys: ['!'], help: 'messages in full, also those of before', run: () => globals.open(messagesOf(globals))},
   {keys: ['?'], label: 'help', help: 'this page', run: () => globals.open(helpOf(globals))},
   {keys: ['q'], label: 'quit', help: 'leave', run: () => askToQuit(globals)},
   {keys: ['ctrl+z'], help: 'back to the shell for a while; fg comes back', run: () => globals.suspend()},
@@ -58,6 +63,7 @@ export const globalCommands = (globals: Globals): ScreenCommand[] => [
     run: (name: string) => (name === '' ? void openContexts(globals) : switchContext(globals, name)),
   },
   {name: 'help', help: 'keys and commands of this screen', run: () => globals.open(helpOf(globals))},
+  {name: 'messages', help: 'messages in full, also those of before', run: () => globals.open(messagesOf(globals))},
   {name: 'quit', help: 'leave', run: () => askToQuit(globals)},
 ];
 
@@ -78,8 +84,26 @@ const helpOf = (globals: Globals) =>
       screen: globals.offer.current.bindings,
       everywhere: globalBindings(globals),
       commands: commandsOf(globals),
+      refused: ({needs}) => (needs === undefined || globals.desk.may(needs) ? undefined : refusal(globals.desk)),
     },
     globals.desk.theme,
+  );
+
+const refusal = ({isReadOnly}: Desk): string => (isReadOnly ? 'not with --read-only' : 'not with this key');
+
+const messagesOf = ({desk, deferred, said}: Globals) =>
+  messagesPage(
+    {
+      status: statusText(desk.live.state(), desk.now()),
+      present: [
+        ...deferred
+          .list()
+          .map(({what, state}) => ({text: `${state === 'waiting' ? 'Waiting' : 'Under way'}: ${what}`, tone: undefined})),
+        ...desk.notices.list(),
+      ],
+      said: said(),
+    },
+    desk.theme,
   );
 
 const openCommandLine = (globals: Globals): void => {

@@ -1,18 +1,17 @@
-// Keys one at a time: each is handled when what the one before has changed is drawn.
-import type {KeyName} from './keys.ts';
+// Keys and pastes one at a time: each is handled when what the one before has changed is drawn.
 
-export interface KeyQueue {
-  add(keys: readonly KeyName[]): void;
+export interface KeyQueue<T> {
+  add(keys: readonly T[]): void;
   /** The key before has taken effect. */
   next(): void;
 }
 
-/** More than anybody types ahead; a long paste where no text is taken is dropped. */
+/** More than anybody types ahead. */
 const longest = 5000;
 
 /** `handle` is followed by a call of `next`, sooner or later. */
-export const createKeyQueue = (handle: (key: KeyName) => void): KeyQueue => {
-  const waiting: KeyName[] = [];
+export const createKeyQueue = <T>(handle: (key: T) => void): KeyQueue<T> => {
+  const waiting: T[] = [];
   let isBusy = false;
   const next = (): void => {
     const key = waiting.shift();

@@ -1,5 +1,6 @@
 // What is pressed, by name: `j`, `G`, `/`, `space`, `enter`, `escape`, `up`, `pagedown`, `ctrl+d`, `shift+tab`…
 import type {Key as InkKey} from 'ink';
+import type {Permission} from '../../shared/scopes.ts';
 
 export type KeyName = string;
 
@@ -19,7 +20,7 @@ const named = [
   ['delete', 'backspace'],
 ] as const satisfies readonly (readonly [keyof InkKey, KeyName])[];
 
-/** A chunk of input may be many keys: typed ahead, repeated or pasted. */
+/** A chunk of input may be many keys: typed ahead or repeated. */
 export const keyNames = (input: string, key: InkKey): KeyName[] => {
   if (key.tab) return [key.shift ? 'shift+tab' : 'tab'];
   const name = named.find(([flag]) => key[flag])?.[1];
@@ -42,8 +43,14 @@ const nameOf = (char: string): KeyName[] => {
   const known = controls[char];
   if (known !== undefined) return [known];
   if (char >= '\x01' && char <= '\x1a') return [`ctrl+${String.fromCharCode(char.charCodeAt(0) + 0x60)}`];
-  return char < ' ' ? [] : [char];
+  return isControl(char) ? [] : [char];
 };
+
+/** No key and no text: C0, DEL, C1, and half of a character. */
+const isControl = (char: string): boolean => /[\p{Cc}\p{Cs}]/u.test(char);
+
+/** What is left of a text when it is typed. */
+export const typedCharacters = (text: string): string[] => [...text].filter(char => !isControl(char));
 
 /** The character a key stands for, if it stands for one. */
 export const characterOf = (name: KeyName): string | undefined => {
@@ -58,5 +65,7 @@ export interface Binding {
   help: string;
   /** A word for the footer. */
   label?: string;
+  /** The footer does not offer it to a key that may not do it. */
+  needs?: Permission;
   run(key: KeyName): void;
 }

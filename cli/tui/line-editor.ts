@@ -49,6 +49,12 @@ export const edited = (line: Line, key: KeyName): Line | undefined => {
   }
 };
 
+/** The line with text at its cursor. */
+export const inserted = ({text, cursor}: Line, added: readonly string[]): Line => {
+  const chars = [...text];
+  return {text: [...chars.slice(0, cursor), ...added, ...chars.slice(cursor)].join(''), cursor: cursor + added.length};
+};
+
 const wordStart = (chars: readonly string[], cursor: number): number => {
   let at = cursor;
   while (at > 0 && chars[at - 1] === ' ') at -= 1;

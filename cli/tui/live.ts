@@ -4,6 +4,7 @@ import type {EventType} from '../../shared/event-type.ts';
 import type {Client} from '../api/client.ts';
 import {followEvents} from '../api/follow-events.ts';
 import {asCliError, type CliError, exitCodes} from '../cli-error.ts';
+import type {Route} from './route.ts';
 
 /**
  * connecting → live ⇄ polling ⇄ offline. Live: events arrive. Polling: they do not, and requests are answered. Offline: neither.
@@ -16,6 +17,8 @@ export interface LiveState {
   heardAtMs: number | undefined;
   /** Why it is not live. */
   reason: string | undefined;
+  /** `mx2:8443 in place of mx1:8443`, when the first node of the context does not answer. */
+  detour?: string | undefined;
 }
 
 export interface Live {
@@ -33,21 +36,22 @@ export interface Live {
 /** That something was heard once more is no news: a burst of events must not draw a screen for each of them. */
 const newsEveryMs = 250;
 
-export const startLive = (client: Pick<Client, 'events'>, now: () => number): Live => {
+export const startLive = (client: Pick<Client, 'events'>, now: () => number, route?: Route): Live => {
   const ended = new AbortController();
   const listeners = new Set<() => void>();
   const hearers = new Set<{types: readonly EventType[]; hear(event: ClusterEvent | undefined): void}>();
   let isOpen = false;
   let wasOpen = false;
   let failure: CliError | undefined;
-  let state: LiveState = {standing: 'connecting', heardAtMs: undefined, reason: undefined};
+  let state: LiveState = {standing: 'connecting', heardAtMs: undefined, reason: undefined, detour: route?.detour()};
 
   const update = (heardAtMs = state.heardAtMs): void => {
     const standing = standingOf(heardAtMs);
     const reason = standing === 'offline' || standing === 'polling' ? failure?.detail : undefined;
-    const isNews = standing !== state.standing || reason !== state.reason || heardAtMs === undefined;
-    if (!isNews && heardAtMs - (state.heardAtMs ?? 0) < newsEveryMs) return;
-    state = {standing, heardAtMs, reason};
+    const detour = route?.detour();
+    const isOther = standing !== state.standing || reason !== state.reason || detour !== state.detour;
+    if (!isOther && heardAtMs !== undefined && heardAtMs - (state.heardAtMs ?? 0) < newsEveryMs) return;
+    state = {standing, heardAtMs, reason, detour};
     for (const listener of listeners) listener();
   };
   const standingOf = (heardAtMs: number | undefined): Standing => {
@@ -58,6 +62,7 @@ export const startLive = (client: Pick<Client, 'events'>, now: () => number): Li
   /** Of the last request: whether it had no answer. */
   let isUnanswered = false;
 
+  route?.subscribe(() => update());
   void followEvents(client, {
     signal: ended.signal,
     onEvent: event => {

@@ -26,14 +26,18 @@ export const modalLines = (modal: Modal, state: ModalState, room: ModalRoom): st
   const rule = theme('─'.repeat(width), 'dim');
   switch (modal.kind) {
     case 'question': {
-      const text = questionText(modal.lines, width).slice(0, room.height - modalBorder);
+      const text = questionText(modal.lines, width);
+      const height = room.height - modalBorder;
+      const {top} = state.position;
       return [
         rule,
-        ...text.map(line => ` ${line}`),
+        ...text.slice(top, top + height).map(line => ` ${line}`),
         keysLine(theme, width, [
           // A long name must not take the place of the keys.
           ['y', fitText(modal.yes, Math.min(displayWidth(safeLine(modal.yes)), width - longestNo))],
           ['n', modal.no ?? 'do nothing'],
+          // Nobody should say yes to what is cut off.
+          ...(text.length > height ? ([['j k', 'scroll']] as const) : []),
         ]),
       ];
     }
@@ -74,7 +78,6 @@ export const modalLines = (modal: Modal, state: ModalState, room: ModalRoom): st
   }
 };
 
-/** What is asked, as long as it is: nobody should say yes to what is cut off. */
 export const questionText = (lines: readonly string[], width: number): string[] =>
   lines.flatMap(line => wrapText(line, width - 2));
 
@@ -103,10 +106,14 @@ const completionsText = ({completions, completion}: ModalState): string | undefi
 /** The end of a long line is shown up to its cursor. */
 const editedText = ({text, cursor}: Line, width: number, theme: Theme): string => {
   const chars = [...text].map(char => safeLine(char) || ' ');
-  let from = 0;
-  while (displayWidth(chars.slice(from, cursor).join('')) >= width && from < cursor) from += 1;
-  let shown = '';
+  let from = cursor;
   let used = 0;
+  while (from > 0 && used + displayWidth(chars[from - 1] ?? '') < width) {
+    from -= 1;
+    used += displayWidth(chars[from] ?? '');
+  }
+  let shown = '';
+  used = 0;
   for (let at = from; at <= chars.length; at += 1) {
     const char = chars[at] ?? ' ';
     used += displayWidth(char);

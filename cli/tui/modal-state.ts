@@ -2,12 +2,14 @@
 import type {KeyName} from './keys.ts';
 import {edited, type Line, lineOf} from './line-editor.ts';
 import {type ListPosition, listStart, moved, movedTo} from './list-window.ts';
-import type {Choice, Form, FormValues, Modal, Page, Prompt} from './modal.ts';
+import type {Choice, Form, FormField, FormValues, Modal, Page, Prompt} from './modal.ts';
+import type {Paste} from './paste-reader.ts';
+import {pastedInto} from './pasted-text.ts';
 
 export interface ModalState {
   /** Of a prompt, or of the form's field under the cursor. */
   line: Line;
-  /** Of a choice or a page; of a form: the field. */
+  /** Of a choice, a page or a question; of a form: the field. */
   position: ListPosition;
   values: FormValues;
   errors: Readonly<Record<string, string>>;
@@ -49,16 +51,16 @@ const plainStartOf = (modal: Modal): ModalState => {
 };
 
 export interface Extent {
-  /** Rows of a choice or a page that have room. */
+  /** Rows of a choice, a page or a question that have room. */
   height: number;
-  /** Rows of a page at its present width. */
+  /** Rows of a page or a question at its present width. */
   count: number;
 }
 
 export const afterKey = (modal: Modal, state: ModalState, key: KeyName, extent: Extent): Outcome => {
   switch (modal.kind) {
     case 'question':
-      return inQuestion(state, key);
+      return inQuestion(state, key, extent);
     case 'prompt':
       return inPrompt(modal, state, key);
     case 'choice':
@@ -72,11 +74,28 @@ export const afterKey = (modal: Modal, state: ModalState, key: KeyName, extent: 
   }
 };
 
+/** Undefined where no text is taken. */
+export const afterPaste = (
+  modal: Modal,
+  state: ModalState,
+  paste: Paste,
+): {state: ModalState; warning: string | undefined} | undefined => {
+  const field = modal.kind === 'form' ? modal.fields[state.position.cursor] : modal.kind === 'prompt' ? modal : undefined;
+  if (!field || ('choices' in field && field.choices)) return undefined;
+  const {line, warning} = pastedInto(state.line, paste, field.separator);
+  return {
+    state: modal.kind === 'form' && 'name' in field ? formWith(modal, state, field, line) : promptWith(state, line),
+    warning,
+  };
+};
+
 const closing: readonly KeyName[] = ['escape', 'q', 'ctrl+c'];
 
-const inQuestion = (state: ModalState, key: KeyName): Outcome => {
+const inQuestion = (state: ModalState, key: KeyName, extent: Extent): Outcome => {
   if (key === 'y' || key === 'Y') return {kind: 'done', state};
-  return key === 'n' || key === 'N' || closing.includes(key) ? {kind: 'closed'} : {kind: 'stay', state};
+  return key === 'n' || key === 'N' || closing.includes(key)
+    ? {kind: 'closed'}
+    : {kind: 'stay', state: scrolled(state, key, extent)};
 };
 
 const inChoice = ({items, keys = []}: Choice, state: ModalState, key: KeyName, height: number): Outcome => {
@@ -88,14 +107,18 @@ const inChoice = ({items, keys = []}: Choice, state: ModalState, key: KeyName, h
 };
 
 /** A page has no cursor: its top moves. One that must be confirmed is left by enter alone. */
-const inPage = ({mustConfirm, keys = []}: Page, state: ModalState, key: KeyName, {height, count}: Extent): Outcome => {
+const inPage = ({mustConfirm, keys = []}: Page, state: ModalState, key: KeyName, extent: Extent): Outcome => {
   if (keys.some(extra => extra.key === key)) return {kind: 'pageKey'};
   if (key === 'enter') return {kind: 'done', state};
   if (closing.includes(key) || key === '?') return mustConfirm === undefined ? {kind: 'closed'} : {kind: 'stay', state};
+  return {kind: 'stay', state: scrolled(state, key, extent)};
+};
+
+const scrolled = (state: ModalState, key: KeyName, {height, count}: Extent): ModalState => {
   const tops = Math.max(1, count - height + 1);
   const top = {cursor: state.position.top, top: state.position.top};
   const next = moved(top, key === 'space' ? 'pagedown' : key, {count: tops, height}) ?? top;
-  return {kind: 'stay', state: {...state, position: {cursor: next.cursor, top: next.cursor}}};
+  return {...state, position: {cursor: next.cursor, top: next.cursor}};
 };
 
 const inPrompt = (prompt: Prompt, state: ModalState, key: KeyName): Outcome => {
@@ -107,9 +130,10 @@ const inPrompt = (prompt: Prompt, state: ModalState, key: KeyName): Outcome => {
   if (key === 'tab' || key === 'shift+tab') return {kind: 'stay', state: completed(prompt, state, key === 'tab' ? 1 : -1)};
   if (key === 'up' || key === 'down') return {kind: 'stay', state: recalled(prompt, state, key === 'up' ? -1 : 1)};
   const line = edited(state.line, key);
-  if (!line) return {kind: 'stay', state};
-  return {kind: 'stay', state: {...state, line, errors: {}, completions: [], completion: 0}};
+  return {kind: 'stay', state: line ? promptWith(state, line) : state};
 };
+
+const promptWith = (state: ModalState, line: Line): ModalState => ({...state, line, errors: {}, completions: [], completion: 0});
 
 /** The first tab takes the first of the ways to go on, further ones go through them. */
 const completed = (prompt: Prompt, state: ModalState, step: number): ModalState => {
@@ -140,10 +164,13 @@ const inForm = (form: Form, state: ModalState, key: KeyName): Outcome => {
   if (key === 'shift+tab' || key === 'up') return {kind: 'stay', state: leftField(form, state, state.position.cursor - 1)};
 
   const line = field.choices ? chosen(field.choices, state.line.text, key) : edited(state.line, key);
-  if (!line) return {kind: 'stay', state};
+  return {kind: 'stay', state: line ? formWith(form, state, field, line) : state};
+};
+
+const formWith = (form: Form, state: ModalState, field: FormField, line: Line): ModalState => {
   const values = {...state.values, [field.name]: line.text};
   const {[field.name]: _typed, ...others} = state.errors;
-  return {kind: 'stay', state: {...state, line, values, errors: stillWrong(form, values, Object.keys(others))}};
+  return {...state, line, values, errors: stillWrong(form, values, Object.keys(others))};
 };
 
 /** Of these fields. What has not been looked at yet is not complained of. */

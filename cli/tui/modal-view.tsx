@@ -1,44 +1,67 @@
 import {type ReactElement, useLayoutEffect, useState} from 'react';
+import type {Frame} from './frame.ts';
 import type {KeyName} from './keys.ts';
 import {Lines} from './lines.tsx';
 import type {Modal} from './modal.ts';
-import {type ModalRoom, modalBorder, modalLines} from './modal-lines.ts';
-import {afterKey, type ModalState, startOf} from './modal-state.ts';
+import {type ModalRoom, modalBorder, modalLines, questionText} from './modal-lines.ts';
+import {afterKey, afterPaste, type ModalState, startOf} from './modal-state.ts';
+import type {Paste} from './paste-reader.ts';
+import {pasteIgnored} from './pasted-text.ts';
+
+export interface ModalKeys {
+  onKey(key: KeyName): void;
+  onPaste(paste: Paste): void;
+}
 
 export interface ModalViewProps {
   modal: Modal;
   room: ModalRoom;
   /** Hands over what takes the keys from now on. */
-  takeKeys(handler: (key: KeyName) => void): void;
+  takeKeys(keys: ModalKeys): void;
+  say: Frame['say'];
   /** Called before what the modal leads to, so that this can open another one. */
   onClose(): void;
 }
 
 /** Mounted anew for each modal. */
-export const ModalView = ({modal, room, takeKeys, onClose}: ModalViewProps): ReactElement => {
+export const ModalView = ({modal, room, takeKeys, say, onClose}: ModalViewProps): ReactElement => {
   const [state, setState] = useState(() => startOf(modal));
-  const count = modal.kind === 'page' ? modal.lines(room.width - 2).length : 0;
+  const count = rowsOf(modal, room.width);
 
+  const onPaste = (paste: Paste): void => {
+    const pasted = afterPaste(modal, state, paste);
+    if (pasted) setState(pasted.state);
+    const warning = pasted ? pasted.warning : pasteIgnored(paste);
+    if (warning !== undefined) say(warning, 'warn');
+  };
   useLayoutEffect(() =>
-    takeKeys(key => {
-      const outcome = afterKey(modal, state, key, {height: room.height - modalBorder, count});
-      if (outcome.kind === 'stay') {
-        setState(outcome.state);
-        return;
-      }
-      if (outcome.kind === 'pageKey') {
-        if (modal.kind === 'page') modal.keys?.find(extra => extra.key === key)?.run();
-        return;
-      }
-      onClose();
-      if (outcome.kind === 'closed') cancelled(modal);
-      if (outcome.kind === 'done') done(modal, outcome.state);
-      if (outcome.kind === 'key' && modal.kind === 'choice') modal.keys?.find(extra => extra.key === key)?.run(outcome.index);
+    takeKeys({
+      onPaste,
+      onKey: key => {
+        const outcome = afterKey(modal, state, key, {height: room.height - modalBorder, count});
+        if (outcome.kind === 'stay') {
+          setState(outcome.state);
+          return;
+        }
+        if (outcome.kind === 'pageKey') {
+          if (modal.kind === 'page') modal.keys?.find(extra => extra.key === key)?.run();
+          return;
+        }
+        onClose();
+        if (outcome.kind === 'closed') cancelled(modal);
+        if (outcome.kind === 'done') done(modal, outcome.state);
+        if (outcome.kind === 'key' && modal.kind === 'choice') modal.keys?.find(extra => extra.key === key)?.run(outcome.index);
+      },
     }),
   );
 
   const lines = modalLines(modal, state, room);
   return <Lines lines={lines} width={room.width} height={lines.length} />;
+};
+
+const rowsOf = (modal: Modal, width: number): number => {
+  if (modal.kind === 'page') return modal.lines(width - 2).length;
+  return modal.kind === 'question' ? questionText(modal.lines, width).length : 0;
 };
 
 const cancelled = (modal: Modal): void => {

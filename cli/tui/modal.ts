@@ -27,6 +27,8 @@ export interface Prompt {
   complete?(text: string): readonly string[];
   /** What was submitted before, oldest first. */
   history?: readonly string[];
+  /** What a line break in pasted text becomes; a space where there is none. */
+  separator?: string;
   onSubmit(text: string): void;
   onCancel?(): void;
 }
@@ -74,6 +76,8 @@ export interface FormField {
   value: string;
   /** Only one of these; left and right go through them. */
   choices?: readonly string[];
+  /** What a line break in pasted text becomes; a space where there is none. */
+  separator?: string;
   hint?: string;
 }
 

@@ -6,6 +6,7 @@ import type {Session} from '../session.ts';
 import {createDesk, type Desk} from './desk.ts';
 import {endingClient} from './ending-client.ts';
 import {type Live, startLive} from './live.ts';
+import {createRoute} from './route.ts';
 import {createTheme} from './theme.ts';
 
 export interface DeskPlace {
@@ -29,10 +30,11 @@ export const openDesk = async (
   ended = new AbortController(),
 ): Promise<Desk> => {
   const {session, isReadOnly, isColour} = opening;
-  const {terminal, contexts, clientFor} = session;
-  const client = endingClient(await clientFor(connection), ended.signal);
+  const {terminal, contexts} = session;
+  const {client, startLive: start} = await connect(session, connection, ended);
   const {data: me} = await client.send<Me>({path: 'auth/me'});
-  const live = startEndingLive(client, ended);
+  const live = start();
+  const clientFor: Desk['clientFor'] = to => session.clientFor(to, undefined, unsaid);
   const theme = createTheme(isColour);
   return createDesk({
     ...{client, connection, clientFor, name, terminal, contexts, live, me, theme, isReadOnly},
@@ -40,17 +42,31 @@ export const openDesk = async (
   });
 };
 
-/** What ends it ends the requests of the desk, too. */
-const startEndingLive = (client: Client, ended: AbortController): Live => {
-  const live = startLive(client, Date.now);
+/** Stopping it also ends the requests of the desk. A move to another node shows in the status line: text on stderr would damage the screen. */
+const connect = async (
+  session: Session,
+  connection: Connection,
+  ended: AbortController,
+): Promise<{client: Client; startLive(): Live}> => {
+  const route = createRoute(connection.baseUrl);
+  const client = endingClient(await session.clientFor(connection, undefined, route.move), ended.signal);
   return {
-    ...live,
-    stop: () => {
-      live.stop();
-      ended.abort(new CliError('ended', 'the dashboard has been left'));
+    client,
+    startLive: () => {
+      const live = startLive(client, Date.now, route);
+      return {
+        ...live,
+        stop: () => {
+          live.stop();
+          ended.abort(new CliError('ended', 'the dashboard has been left'));
+        },
+      };
     },
   };
 };
+
+/** For clients beside those of the screens. */
+const unsaid = (): void => undefined;
 
 /** What the flags, the environment and the contexts say. */
 export const firstPlace = async (session: Session): Promise<DeskPlace> => {
@@ -70,8 +86,8 @@ export const movedDesk = async (
   } catch (error) {
     if (ended.signal.aborted) throw error;
     const again = new AbortController();
-    const client = endingClient(await left.clientFor(left.connection), again.signal);
-    return {...createDesk({...left, client, live: startEndingLive(client, again)}), greeting: asCliError(error)};
+    const {client, startLive: start} = await connect(opening.session, left.connection, again);
+    return {...createDesk({...left, client, live: start()}), greeting: asCliError(error)};
   }
 };
 

@@ -1,11 +1,11 @@
-// The terminal while the dashboard has it: the alternate screen. However the dashboard ends, or when it is suspended, the terminal is
+// The terminal while the dashboard has it: the alternate screen, and bracketed paste. However the dashboard ends, or when it is suspended, the terminal is
 // left as it was found.
 import {writeSync} from 'node:fs';
 
-/** Alternate screen, cleared, no line wrapping, no cursor. */
-const enter = '\x1b[?1049h\x1b[2J\x1b[H\x1b[?7l\x1b[?25l';
-/** Wrapping, the cursor, plain text, and the screen from before. */
-const leave = '\x1b[?7h\x1b[?25h\x1b[0m\x1b[?1049l';
+/** Alternate screen, cleared, no line wrapping, no cursor, pastes between markers. */
+const enter = '\x1b[?1049h\x1b[2J\x1b[H\x1b[?7l\x1b[?25l\x1b[?2004h';
+/** Pastes as they are, wrapping, the cursor, plain text, and the screen from before. */
+const leave = '\x1b[?2004l\x1b[?7h\x1b[?25h\x1b[0m\x1b[?1049l';
 
 export interface ScreenGuard {
   /** Gives the terminal back; more than once does no harm. */

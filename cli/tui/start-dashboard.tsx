@@ -7,6 +7,7 @@ import type {ScreenName} from './frame.ts';
 import {inkOutput} from './ink-output.ts';
 import {type DeskOpening, type DeskPlace, firstPlace, movedDesk, openDesk} from './open-desk.ts';
 import {guardScreen, type ScreenGuard} from './screen-guard.ts';
+import {createTerminalInput, type TerminalInput} from './terminal-input.ts';
 
 export interface DashboardNeeds extends DeskOpening {
   startScreen: ScreenName;
@@ -28,9 +29,10 @@ export const startDashboard = async (needs: DashboardNeeds): Promise<boolean> =>
   let desk = await openDesk(needs, await firstPlace(needs.session));
   let {startScreen} = needs;
   const guard = guardScreen({fd: 1, stdin: process.stdin});
+  const input = createTerminalInput(process.stdin);
   try {
     for (;;) {
-      const ending = await show({...needs, startScreen}, desk, guard);
+      const ending = await show({...needs, startScreen}, desk, {guard, input});
       desk.live.stop();
       if (ending.kind === 'crashed') throw ending.error;
       if (ending.kind !== 'move') return ending.kind === 'interrupted';
@@ -65,7 +67,11 @@ const move = async (needs: DashboardNeeds, desk: Desk, to: () => Promise<DeskPla
 
 const signals = ['SIGTERM', 'SIGHUP', 'SIGINT'] as const;
 
-const show = async ({startScreen, undoMs, session}: DashboardNeeds, desk: Desk, guard: ScreenGuard): Promise<Ending> => {
+const show = async (
+  {startScreen, undoMs, session}: DashboardNeeds,
+  desk: Desk,
+  {guard, input}: {guard: ScreenGuard; input: TerminalInput},
+): Promise<Ending> => {
   let ending: Ending = {kind: 'quit'};
   const app = render(
     <Dashboard
@@ -73,6 +79,7 @@ const show = async ({startScreen, undoMs, session}: DashboardNeeds, desk: Desk, 
       undoMs={undoMs}
       startScreen={startScreen}
       terminal={process.stdout}
+      input={input}
       guard={guard}
       onQuit={isInterrupted => {
         ending = {kind: isInterrupted ? 'interrupted' : 'quit'};
@@ -84,7 +91,7 @@ const show = async ({startScreen, undoMs, session}: DashboardNeeds, desk: Desk, 
         ending = {kind: 'move', screen, to: async () => ({name: desk.name, connection, greeting})};
       }}
     />,
-    {stdout: inkOutput(process.stdout), exitOnCtrlC: false, patchConsole: false},
+    {stdin: input.stdin, stdout: inkOutput(process.stdout), exitOnCtrlC: false, patchConsole: false},
   );
   const endWith = (how: Ending): void => {
     ending = how;

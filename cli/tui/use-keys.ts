@@ -1,25 +1,46 @@
 import {useInput} from 'ink';
-import {useLayoutEffect, useMemo, useRef, useState} from 'react';
+import {useCallback, useLayoutEffect, useMemo, useRef, useState} from 'react';
 import {createKeyQueue} from './key-queue.ts';
 import {type KeyName, keyNames} from './keys.ts';
+import type {Paste} from './paste-reader.ts';
+import type {TerminalInput} from './terminal-input.ts';
 
 /** Keys handled one right after the other. */
 const longestChain = 10;
 
+export interface KeyHandlers {
+  /** `isFirst`: of those that were read in one piece. The others were sent before anybody saw what the first one did. */
+  onKey(key: KeyName, isFirst: boolean): void;
+  onPaste(paste: Paste): void;
+}
+
+type Pressed = {kind: 'key'; key: KeyName; isFirst: boolean} | {kind: 'paste'; paste: Paste};
+
 /** Each key is handled when what the one before has changed is drawn. */
-export const useKeys = (handle: (key: KeyName) => void): void => {
-  const latest = useRef(handle);
+export const useKeys = (input: TerminalInput, handlers: KeyHandlers): void => {
+  const latest = useRef(handlers);
   const [handled, setHandled] = useState(0);
   const queue = useMemo(
     () =>
-      createKeyQueue(key => {
-        latest.current(key);
+      createKeyQueue<Pressed>(pressed => {
+        if (pressed.kind === 'paste') latest.current.onPaste(pressed.paste);
+        else latest.current.onKey(pressed.key, pressed.isFirst);
         setHandled(count => count + 1);
       }),
     [],
   );
+  const lastRead = useRef(0);
+  const press = useCallback(
+    (keys: readonly KeyName[]): void => {
+      const read = input.readNumber();
+      queue.add(keys.map((key, at) => ({kind: 'key', key, isFirst: at === 0 && read !== lastRead.current})));
+      lastRead.current = read;
+    },
+    [input, queue],
+  );
+
   useLayoutEffect(() => {
-    latest.current = handle;
+    latest.current = handlers;
   });
   // Drawn together with what the key has changed, and after the effects of what is inside.
   useLayoutEffect(() => {
@@ -28,5 +49,13 @@ export const useKeys = (handle: (key: KeyName) => void): void => {
     if (handled % longestChain === 0) setImmediate(queue.next);
     else queue.next();
   }, [handled, queue]);
-  useInput((input, key) => queue.add(keyNames(input, key)));
+  useInput((text, key) => press(keyNames(text, key)));
+  useLayoutEffect(
+    () =>
+      input.listen(event => {
+        if (event.kind === 'escape') press(['escape']);
+        else queue.add([event]);
+      }),
+    [input, press, queue],
+  );
 };

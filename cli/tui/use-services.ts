@@ -6,6 +6,7 @@ import type {Desk} from './desk.ts';
 import type {Frame, ScreenOffer} from './frame.ts';
 import type {Message} from './frame-lines.ts';
 import type {Binding} from './keys.ts';
+import {mostMessages, type SaidMessage} from './messages-page.ts';
 import type {Modal} from './modal.ts';
 
 const messageMs = 10_000;
@@ -19,7 +20,12 @@ export const useServices = (desk: Desk, undoMs: number) => {
   const offer = useRef<ScreenOffer>({bindings: []});
 
   const services = useMemo(() => {
-    const say: Frame['say'] = (text, tone) => setMessage({text, tone, untilMs: desk.now() + messageMs});
+    let said: readonly SaidMessage[] = [];
+    const say: Frame['say'] = (text, tone) => {
+      const atMs = desk.now();
+      said = [...said, {text, tone, atMs}].slice(-mostMessages);
+      setMessage({text, tone, untilMs: atMs + messageMs});
+    };
     const fail: Frame['fail'] = error => {
       const {detail, code, hint} = asCliError(error);
       say(`${detail} (${code})${hint === undefined ? '' : `; ${hint}`}`, 'bad');
@@ -37,6 +43,7 @@ export const useServices = (desk: Desk, undoMs: number) => {
     };
     return {
       deferred,
+      said: () => said,
       say,
       fail,
       open: (next: Modal): void => {
@@ -51,7 +58,7 @@ export const useServices = (desk: Desk, undoMs: number) => {
       defer: deferred.add,
       offer: (next: ScreenOffer): void => {
         offer.current = next;
-        setFooter(labelsOf(next.bindings));
+        setFooter(labelsOf(next.bindings.filter(({needs}) => needs === undefined || desk.may(needs))));
       },
     };
   }, [desk, undoMs]);

@@ -11,6 +11,7 @@ import {processTerminal} from '../../cli/terminal.ts';
 import {Dashboard} from '../../cli/tui/dashboard.tsx';
 import {createDesk} from '../../cli/tui/desk.ts';
 import {startLive} from '../../cli/tui/live.ts';
+import {createTerminalInput} from '../../cli/tui/terminal-input.ts';
 import {createTheme} from '../../cli/tui/theme.ts';
 import type {Me} from '../../shared/api-key.ts';
 import type {HeldMail} from '../../shared/held-mail.ts';
@@ -100,6 +101,7 @@ export const measureFrames = async (count: number, share = 1): Promise<Map<strin
   });
   const {stdout, frame} = createStdout();
   const stdin = createStdin();
+  const input = createTerminalInput(stdin as unknown as NodeJS.ReadStream);
   const nothing = () => undefined;
   const app = render(
     <Dashboard
@@ -107,12 +109,13 @@ export const measureFrames = async (count: number, share = 1): Promise<Map<strin
       undoMs={5000}
       startScreen="quarantine"
       terminal={stdout}
+      input={input}
       guard={{leave: nothing, onResumed: () => nothing} as never}
       onQuit={nothing}
       onSwitch={nothing}
       onReconnect={nothing}
     />,
-    {stdout, stdin: stdin as unknown as NodeJS.ReadStream, exitOnCtrlC: false, patchConsole: false},
+    {stdout, stdin: input.stdin, exitOnCtrlC: false, patchConsole: false},
   );
   await sleep(1500);
   const all = new Map<string, number[]>();

@@ -29,7 +29,7 @@ test('a cluster that is well is OK, with its figures', async t => {
   t.is(code, 0);
   t.regex(
     stdout,
-    /^MFD CLUSTER OK: 3 nodes, all online and configured alike \| 'nodes'=3;;;0 'online'=3;;;0;3 'stale'=0;0;;0;3 'offline'=0;;0;0;3 'backlog'=0;100;;0 'drift_age'=0s;;600;0 'invalid_licenses'=0;0;;0;3 'time'=\d+\.\d+s;;10;0\n$/,
+    /^MFD CLUSTER OK: 3 nodes, all online and configured alike \| 'nodes'=3;;;0 'online'=3;;;0;3 'stale'=0;0;;0;3 'offline'=0;;0;0;3 'backlog'=0;100;;0 'drift_age'=0s;;600;0 'invalid_licenses'=0;0;;0;3 'unanswered'=0;0;;0;3 'refused'=0;;0;0;3 'time'=\d+\.\d+s;;10;0\n$/,
   );
 });
 
@@ -42,6 +42,28 @@ test('a stale node, a backlog and an invalid licence are warnings', async t => {
   t.regex(stale.stdout, /WARNING: mx2, mx3 stale \|.* 'stale'=2;0;;0;3 /);
   t.regex(backlog.stdout, /WARNING: 101 changes of mx2 not applied yet \|.* 'backlog'=101;100;;0 /);
   t.regex(license.stdout, /WARNING: mx1 without a valid licence \|/);
+});
+
+test('a node that does not answer is a warning before it is stale, and says since when', async t => {
+  const at = clusterStatus([]).generated_at;
+  const unanswered_since = new Date(Date.parse(at) - 32_000).toISOString();
+  const {code, stdout} = await check(t, [mx1, {...mx2, unanswered_since}, {...mx3, healthy: 'stale', unanswered_since}]);
+
+  t.is(code, 1);
+  t.regex(stdout, /WARNING: mx3 stale, no answer from mx2 for 32 s \|.* 'unanswered'=2;0;;0;3 /);
+});
+
+test('a node whose changes another one refuses is critical', async t => {
+  const {code, stdout} = await check(t, [mx1, {...mx2, outbox_refused: true}]);
+
+  t.is(code, 2);
+  t.regex(stdout, /CRITICAL: mx2 has changes that another node refuses \|.* 'refused'=1;;0;0;2 /);
+});
+
+test('a node of an older version says neither, and is well', async t => {
+  const {unanswered_since: _since, outbox_refused: _refused, ...older} = mx1;
+
+  t.is((await check(t, {data: clusterStatus([older as Peer])})).code, 0);
 });
 
 test('a backlog is measured against --backlog', async t => {

@@ -55,8 +55,55 @@ test('cluster remove asks first, names who was not told, and passes on --force',
   t.is(forced.stderr, 'removed node mx3\nwarning: did not answer and will follow when reachable: mx1, mx4\n');
   t.deepEqual(
     api.requests.map(({path, query}) => `${path}?${query}`),
-    ['/cluster/nodes/mx2?', '/cluster/nodes/mx3?force=true', '/cluster/nodes/..%2Fdomains%2F1?'],
+    [
+      '/cluster/nodes/mx2?',
+      '/cluster/nodes/mx2?',
+      '/cluster/nodes/mx2?',
+      '/cluster/nodes/mx3?',
+      '/cluster/nodes/mx3?force=true',
+      '/cluster/nodes/..%2Fdomains%2F1?',
+      '/cluster/nodes/..%2Fdomains%2F1?',
+    ],
   );
+});
+
+const keyOn = (id: number, name: string, changes: object = {}) => ({
+  id,
+  name,
+  scope: 'full-admin',
+  key_prefix: 'mfk_00000000',
+  rate_limit_per_minute: 600,
+  domain: null,
+  last_used_at: null,
+  expires_at: null,
+  revoked_at: null,
+  created_at: '2026-03-01T09:00:00.000Z',
+  ...changes,
+});
+
+test('cluster remove lists the keys that were made on the node, and revokes them when it is told to', async t => {
+  const keys = [
+    keyOn(2_000_000_001, 'planted'),
+    keyOn(2_000_000_002, 'old', {revoked_at: '2026-03-01T09:10:00.000Z'}),
+    keyOn(2_000_000_003, 'over', {expires_at: '2026-03-01T09:10:00.000Z'}),
+  ];
+  const removed = {revoked_key_ids: [2_000_000_001], kept_key_ids: [2_000_000_009]};
+  const api = await startApi(t, {
+    'GET /cluster/nodes/mx2': {data: {node_id: 'mx2', node_no: 2, fqdn: 'mx2.test', joined_at: '', keys}},
+    'DELETE /cluster/nodes/mx2': ({query}) => ({data: query.get('revoke_keys') === 'true' ? removed : null}),
+  });
+
+  const unasked = await api.mfctl(['cluster', 'remove', 'mx2', '--yes']);
+  const refused = await api.mfctl(['cluster', 'remove', 'mx2'], {input: ['y\n', 'n\n'], columns: 80});
+  const agreed = await api.mfctl(['cluster', 'remove', 'mx2'], {input: ['y\n', 'y\n'], columns: 80});
+  const told = await api.mfctl(['cluster', 'remove', 'mx2', '--yes', '--revoke-keys']);
+
+  for (const {code, stderr} of [unasked, refused, agreed, told]) {
+    t.is(code, 0);
+    t.regex(stderr, /1 active key made on mx2: 2000000001 planted \(full-admin\)/);
+  }
+  for (const {stderr} of [unasked, refused]) t.regex(stderr, /these keys stay good; mfctl key revoke ID/);
+  for (const {stderr} of [agreed, told]) t.regex(stderr, /revoked 1 key\n.*key 2000000009 was made on mx2 and stays/s);
 });
 
 const drift = {

@@ -80,6 +80,18 @@ test('an address may have a path and a slash at its end, and must be HTTPS witho
     t.throws(() => checkedUrl(url));
 });
 
+test('what cannot be used is told by where it was given', async t => {
+  const wrong: [ConnectionFlags, Record<string, string>, RegExp][] = [
+    [{url: 'nonsense'}, {}, /: --url: "nonsense" is no address of a node$/],
+    [{}, {MFCTL_URL: 'http://mx1'}, /: MFCTL_URL: "http:\/\/mx1" is no address of a node$/],
+    [{cacert: '/nonexistent'}, {}, /: --cacert: cannot read \/nonexistent: no such file or folder$/],
+    [{cacert: 'HOME/flag.key'}, {}, /: --cacert: \S+\/flag\.key holds no PEM certificate$/],
+    [{}, {MFCTL_CACERT: '/nonexistent'}, /: MFCTL_CACERT: cannot read \/nonexistent/],
+  ];
+
+  for (const [flags, env, message] of wrong) await t.throwsAsync(resolveWith(flags, env), {message});
+});
+
 test('a password in an address is not told on', t => {
   const error = t.throws(() => checkedUrl('https://admin:secret@mx1.example.com:8443'));
 

@@ -194,3 +194,24 @@ test('on a terminal the diff is coloured, and hostile text in it is marked', asy
 
   t.is(stdout, '\u001b[33m~ a.example\u001b[39m\n\u001b[33m    ~ tenant_id: "x\\u001b[2J" -> 5\u001b[39m\n');
 });
+
+test('a pattern that costs too much is refused before anything is changed, unless the node has it already', async t => {
+  const pattern = '*a'.repeat(21);
+  const api = await arrange(t, {'GET /domains/1/filters': {data: [{...filter, match: 'subject', pattern}]}});
+  const rule = `{action: block, match: subject, pattern: '${pattern}'}`;
+
+  const kept = await api.apply(`domains:\n  - {name: a.example, reject_threshold: 20, filters: [${rule}]}\n`);
+  const before = api.changes();
+  const added = await api.apply(
+    `domains:\n  - {name: a.example, reject_threshold: 21}\n  - {name: b.example, filters: [${rule}]}\n`,
+  );
+
+  t.is(kept.code, 0, kept.stderr);
+  t.deepEqual(before, ['PUT /domains/1']);
+  t.is(added.code, 2);
+  t.true(
+    added.stderr.includes(`b.example has a filter whose pattern has more than 20 *; take some out: ${pattern}`),
+    added.stderr,
+  );
+  t.deepEqual(api.changes(), before);
+});

@@ -64,7 +64,7 @@ test('wrong fields are listed one to a line', async t => {
   t.is(code, 1);
   t.regex(
     stderr,
-    /^error: some fields are wrong \(validation_failed, request r-1\)\n {2}name: must have a dot\n {2}backend_servers: needs one\n/,
+    /^error: some fields are wrong \(validation_failed, request r-1\)\n {2}x: must have a dot\n {2}--backend: needs one\n/,
   );
 });
 

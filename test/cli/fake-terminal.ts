@@ -4,7 +4,8 @@ import type {Terminal} from '../../cli/terminal.ts';
 
 export interface FakeTerminalOptions {
   env?: Record<string, string>;
-  input?: string;
+  /** Several texts are typed one after the other. */
+  input?: string | string[];
   /** Columns of a terminal; without it the streams are pipes. */
   columns?: number;
   /** Ctrl-C. */
@@ -21,7 +22,7 @@ export const createFakeTerminal = ({env = {}, input = '', columns, interrupts}: 
   const [stdout, stderr] = [createSink(), createSink()];
   return {
     env,
-    stdin: Object.assign(Readable.from(input === '' ? [] : [input]), {isTTY}),
+    stdin: Object.assign(Readable.from([input].flat().filter(text => text !== '')), {isTTY}),
     stdout: Object.assign(stdout.stream, {isTTY, columns}),
     stderr: Object.assign(stderr.stream, {isTTY, columns}),
     onInterrupt: listener => {

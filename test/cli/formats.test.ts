@@ -246,7 +246,7 @@ test('a key that goes to a file can be printed without it in any format', async 
 });
 
 test('an action without data prints null where a value is expected, and nothing else', async t => {
-  const api = await startApi(t, {'DELETE /auth/api-keys/7': {data: null}});
+  const api = await startApi(t, {'GET /auth/api-keys': {data: [key]}, 'DELETE /auth/api-keys/7': {data: null}});
   const out = async (format: string) => (await api.mfctl(['key', 'delete', '7', '--yes', '-q', '-o', format])).stdout;
 
   t.deepEqual(await Promise.all(['json', 'ndjson', 'yaml'].map(out)), ['null\n', 'null\n', 'null\n']);

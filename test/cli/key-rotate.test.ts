@@ -331,6 +331,6 @@ test('key revoke takes a time to come', async t => {
   await api.mfctl(['key', 'revoke', '7', '--yes', '--at', '2099-01-01']);
   const asked = await api.mfctl(['key', 'revoke', '7', '--in', '2h'], {columns: 200, input: 'n\n'});
 
-  t.deepEqual(JSON.parse(api.requests[0]?.body ?? ''), {at: '2099-01-01T00:00:00.000Z'});
+  t.deepEqual(JSON.parse(api.requests.find(({method}) => method === 'POST')?.body ?? ''), {at: '2099-01-01T00:00:00.000Z'});
   t.regex(asked.stderr, /is refused from \d{4}-/);
 });

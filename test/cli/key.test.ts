@@ -109,6 +109,7 @@ test('a key that could not be written is named, so that it can be removed', asyn
 test('revoke and delete name the nodes that have yet to hear of it', async t => {
   const headers = {'x-unreachable-nodes': 'mx2'};
   const api = await startApi(t, {
+    'GET /auth/api-keys': {data: [key]},
     'POST /auth/api-keys/7/revoke': {data: {...key, revoked_at: key.created_at}, headers},
     'DELETE /auth/api-keys/7': {data: null, headers},
   });
@@ -122,14 +123,14 @@ test('revoke and delete name the nodes that have yet to hear of it', async t => 
     t.regex(stderr, /warning: .*mx2/);
   }
   t.deepEqual(
-    api.requests.map(({query}) => query.get('force')),
+    api.requests.filter(({method}) => method !== 'GET').map(({query}) => query.get('force')),
     ['true', null],
   );
 });
 
 test('the last full-admin key leads to --force', async t => {
   const conflict = {status: 409, error: {code: 'conflict', detail: 'the last full-admin key'}};
-  const api = await startApi(t, {'POST /auth/api-keys/7/revoke': conflict});
+  const api = await startApi(t, {'GET /auth/api-keys': {data: [key]}, 'POST /auth/api-keys/7/revoke': conflict});
 
   const {code, stderr} = await api.mfctl(['key', 'revoke', '7', '--yes']);
 
@@ -156,6 +157,7 @@ test('revoke and delete ask by name and scope, and say that it is the key in use
 test('a key that was the one in use is warned of once it is revoked', async t => {
   const own = {...key, id: 8, key_prefix: 'mfk_test'};
   const api = await startApi(t, {
+    'GET /auth/api-keys': {data: [key, own]},
     'POST /auth/api-keys/7/revoke': {data: {...key, revoked_at: key.created_at}},
     'POST /auth/api-keys/8/revoke': {data: {...own, revoked_at: key.created_at}},
   });
@@ -165,4 +167,65 @@ test('a key that was the one in use is warned of once it is revoked', async t =>
 
   t.is(other.stderr, '');
   t.regex(mine.stderr, /^warning: this was the key in use: mfctl login/);
+});
+
+const ended = {...key, revoked_at: key.created_at};
+
+test('a key is taken by its name as well as by its id, and what reads as a number is an id first', async t => {
+  const keys = [key, {...key, id: 8, name: '7'}, {...key, id: 9, name: '2026'}];
+  const api = await startApi(t, {
+    'GET /auth/api-keys': {data: keys},
+    ...Object.fromEntries([7, 8, 9].map(id => [`DELETE /auth/api-keys/${id}`, {data: null}])),
+    'POST /auth/api-keys/7/revoke': {data: ended},
+    'GET /audit': {data: []},
+  });
+
+  const deleted = await api.mfctl(['key', 'delete', key.name, '--yes']);
+  for (const named of ['7', '2026']) await api.mfctl(['key', 'remove', named, '--yes']);
+  await api.mfctl(['key', 'revoke', key.name, '--yes']);
+  for (const named of [key.name, '2026', '12']) await api.mfctl(['audit', '--key', named]);
+  const unknown = await api.mfctl(['key', 'delete', 'nobody', '--yes']);
+
+  t.is(deleted.stderr, `deleted key 7 (${key.name})\n`);
+  t.deepEqual(
+    api.requests.filter(({path}) => path !== '/auth/api-keys').map(({path, query}) => path + (query.get('key_id') ?? '')),
+    [
+      ...['/auth/api-keys/7', '/auth/api-keys/7', '/auth/api-keys/9', '/auth/api-keys/7/revoke'],
+      // Of a key that was deleted there is no record left but these.
+      ...['/audit7', '/audit9', '/audit12'],
+    ],
+  );
+  t.is(unknown.code, 5);
+  t.regex(unknown.stderr, /^error: there is no key nobody \(not_found\)/);
+});
+
+test('of several keys of one name none is taken, and their ids are told', async t => {
+  const api = await startApi(t, {'GET /auth/api-keys': {data: [key, {...key, id: 8, scope: 'full-admin'}, {...ended, id: 9}]}});
+
+  for (const argv of [
+    ['key', 'revoke'],
+    ['key', 'delete'],
+    ['key', 'rotate'],
+    ['audit', '--key'],
+  ]) {
+    const {code, stderr} = await api.mfctl([...argv, key.name, ...(argv[0] === 'key' ? ['--yes'] : [])]);
+
+    t.is(code, 2, argv.join(' '));
+    t.regex(stderr, /several keys are called monitoring: 7 \(read-only, active\), 8 \(full-admin, active\)/);
+  }
+  t.true(api.requests.every(({path}) => path === '/auth/api-keys'));
+});
+
+test('a key that has ended is not meant where one of the same name is still good, unless it is to be deleted', async t => {
+  const api = await startApi(t, {
+    'GET /auth/api-keys': {data: [{...ended, id: 6}, key]},
+    'POST /auth/api-keys/7/revoke': {data: ended},
+  });
+
+  const revoked = await api.mfctl(['key', 'revoke', key.name, '--yes']);
+  const deleted = await api.mfctl(['key', 'delete', key.name, '--yes']);
+
+  t.is(revoked.code, 0);
+  t.is(deleted.code, 2);
+  t.regex(deleted.stderr, /6 \(read-only, revoked\), 7 \(read-only, active\)/);
 });

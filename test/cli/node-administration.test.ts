@@ -6,6 +6,7 @@ import {promisify} from 'node:util';
 import test from 'ava';
 import {parse} from 'yaml';
 import {outputFormats} from '../../cli/output/output-format.ts';
+import {isInstalled} from '../helpers/installed.ts';
 import {mfctlFile, startNode} from '../helpers/node.ts';
 import {heldIds, send, startHoldingNode} from './holding-node.ts';
 
@@ -108,8 +109,8 @@ test.serial('a domain is changed, filtered, signed and deleted by name', async t
     t.regex(stderr, /^warning: example\.com has no DKIM key, so its mail leaves unsigned/m);
   t.is(signed.stderr, '');
   t.is(wrong.code, 1);
-  t.regex(wrong.stderr, /\n {2}quarantine_threshold: .*/);
-  t.regex(wrong.stderr, /\n {2}backend_servers.*\nhint: mfctl domain update --help\n$/s);
+  t.regex(wrong.stderr, /\n {2}--quarantine-threshold: must not be above --reject-threshold \(10000\)\n/);
+  t.regex(wrong.stderr, /\n {2}--backend nonsense: must be host:port.*\nhint: mfctl domain update --help\n$/s);
   t.is(silent.code, 2);
   t.is(deleted.code, 0);
   t.is(gone.code, 5);
@@ -184,14 +185,17 @@ test.serial('a certificate nobody vouches for is refused with a hint, before the
   t.regex(stderr, /\(tls_untrusted\)\nhint: .*--cacert/);
 });
 
-test.serial('a reader that closes the pipe early is no failure', async t => {
-  const node = await startNode(t);
-  const script = `set -o pipefail; "$0" "$1" openapi | head -1; "$0" "$1" audit -o json | true`;
+(isInstalled('bash') ? test.serial : test.serial.skip)(
+  'a reader that closes the pipe early is no failure (needs bash)',
+  async t => {
+    const node = await startNode(t);
+    const script = `set -o pipefail; "$0" "$1" openapi | head -1; "$0" "$1" audit -o json | true`;
 
-  const {stdout, stderr} = await promisify(execFile)('bash', ['-c', script, process.execPath, mfctlFile], {
-    env: {...process.env, XDG_CONFIG_HOME: node.xdgConfigHome},
-  });
+    const {stdout, stderr} = await promisify(execFile)('bash', ['-c', script, process.execPath, mfctlFile], {
+      env: {...process.env, XDG_CONFIG_HOME: node.xdgConfigHome},
+    });
 
-  t.regex(stdout, /^openapi: .*\n$/);
-  t.is(stderr, '');
-});
+    t.regex(stdout, /^openapi: .*\n$/);
+    t.is(stderr, '');
+  },
+);

@@ -102,7 +102,7 @@ const fishQuoted = (text: string): string => `'${text.replaceAll('\\', '\\\\').r
 
 const testIn = (shell: string) => (isInstalled(shell) ? test : test.skip);
 
-test('bash offers what there is on the node', async t => {
+testIn('bash')('bash offers what there is on the node', async t => {
   const node = await startPopulated(t);
   const [id = ''] = await heldIds(node);
   const {offers, pwned} = await inShell(t, node, {shell: 'bash', script: bash});
@@ -123,7 +123,7 @@ test('bash offers what there is on the node', async t => {
   t.false(existsSync(pwned));
 });
 
-test('bash completes commands, options, choices and files', async t => {
+testIn('bash')('bash completes commands, options, choices and files', async t => {
   const {offers} = await inShell(t, {xdgConfigHome: '/nonexistent'}, {shell: 'bash', script: bash});
 
   t.deepEqual(await offers('quarantine', 'su'), ['summary']);

@@ -108,3 +108,23 @@ test.serial('hostile mail reaches a terminal as plain text and a script as it wa
   }
   t.is(ids.length, names.length);
 });
+
+test.serial('a domain and a node that do not exist are told of, and a key that may not look is told nothing', async t => {
+  const {node} = await startHoldingNode(t);
+  await send(node, 'Subject: one\r\n\r\ntext\r\n');
+  const made = await node.mfctl(['key', 'create', '--name', 'desk', '--scope', 'quarantine-only', '-q']);
+  const release = ['quarantine', 'release', '--all-matching', '--yes'];
+
+  const domain = await node.mfctl([...release, '--domain', 'exmaple.com']);
+  const other = await node.mfctl([...release, '--node', 'mx9']);
+  const unseen = await node.mfctl([...release, '--node', 'mx9'], {env: {MFCTL_API_KEY: made.stdout.trim()}});
+
+  t.deepEqual([domain.code, other.code, unseen.code], [0, 5, 0]);
+  t.is(
+    domain.stderr,
+    'warning: there is no domain exmaple.com; mfctl domain list shows the domains\nno held mail matches --domain exmaple.com\n',
+  );
+  t.regex(other.stderr, /error: there is no node mx9 \(unknown_node\)/);
+  t.is(unseen.stderr, 'no held mail matches --node mx9\n');
+  t.is((await heldIds(node)).length, 1);
+});

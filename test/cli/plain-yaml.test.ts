@@ -12,6 +12,14 @@ test('what mfctl writes of contexts needs no more', t => {
     metrics_url: http://127.0.0.1:9090
   mx2.example.com:
     url: https://mx2.example.com:8443
+    urls:
+      - https://mx2.example.com:8443
+      - https://mx1.example.com:8443
+    cacert: /home/ada/.config/mfctl/mx2.ca.pem
+  mx3:
+    url: https://mx3.example.com:8443
+    urls:
+      - https://mx3.example.com:8443
 current: mx1
 `;
 
@@ -64,6 +72,7 @@ test('what it understands it understands as YAML does, and nothing that YAML ref
       ',',
     ],
     ...['https://mx1:8443', '/etc/ca.crt', '0x1f', '1e3', '.inf', 'sha256:00', 'a: b\n', 'c:\n  d: e\n', 'x@y', 'a:', '  f: g\n'],
+    ...['- x', '- ', '  - d\n', 'h:\n  - i\n', '    - j\n', '  k:\n', '- true\n'],
   );
   let understood = 0;
 

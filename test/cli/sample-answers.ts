@@ -55,6 +55,8 @@ const peer: Peer = {
   config_hash_age_s: 601,
   outbox_backlog_to_us: 0,
   license: {valid: true, type: 'community', status: 'active', expires_at: '9999-12-31T23:59:59Z'},
+  unanswered_since: null,
+  outbox_refused: false,
 };
 
 export const status: ClusterStatus = {

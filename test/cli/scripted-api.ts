@@ -7,6 +7,7 @@ import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import type {ExecutionContext} from 'ava';
 import {selfSigned} from '../helpers/certificate.ts';
+import {isDescribed} from './endpoints.ts';
 import {type FakeTerminalOptions, runCli} from './fake-terminal.ts';
 
 export interface Received {
@@ -32,10 +33,16 @@ export interface Reply {
 
 type Answer = Reply | ((request: Received) => Reply | Promise<Reply>);
 
-/** Answers by `METHOD /path` below `/api/v1`; anything else is 404. Its certificate, unless given, vouches for itself. */
+/**
+ * Answers by `METHOD /path` below `/api/v1`; anything else is 404. Its certificate, unless given, vouches for itself. A request that
+ * the administrators' description does not have fails the test, unless `mfctl api` was told to send it.
+ */
 export const startApi = async (t: ExecutionContext, answers: Record<string, Answer>, tls?: {key: string; cert: string}) => {
   const {key, cert} = tls ?? (await selfSigned('localhost'));
   const requests: Received[] = [];
+  const undescribed: string[] = [];
+  /** While `mfctl api` runs. */
+  let isFree = false;
 
   // As long as mfd keeps a connection: one that ends in the moment it is used again is another matter.
   const server = createServer({key, cert, keepAliveTimeout: 65_000}, async (request, response) => {
@@ -51,6 +58,9 @@ export const startApi = async (t: ExecutionContext, answers: Record<string, Answ
       body: Buffer.concat(chunks).toString(),
     };
     requests.push(received);
+    const isOfMfctl = pathname.startsWith('/api/v1/') && String(request.headers['user-agent']).startsWith('mfctl/');
+    if (isOfMfctl && !isFree && !isDescribed(path, received.method) && !path.startsWith('/openapi'))
+      undescribed.push(`${received.method} ${path}`);
 
     const answer = answers[`${received.method} ${path}`] ?? {status: 404, error: {code: 'not_found', detail: `no ${path}`}};
     const {
@@ -70,10 +80,14 @@ export const startApi = async (t: ExecutionContext, answers: Record<string, Answ
   });
   await new Promise<void>(resolve => server.listen(0, 'localhost', resolve));
   const folder = await mkdtemp(join(tmpdir(), 'mfctl-api-'));
-  t.teardown(async () => {
+  const stop = (): void => {
     server.close();
     server.closeAllConnections();
+  };
+  t.teardown(async () => {
+    stop();
     await rm(folder, {recursive: true});
+    if (undescribed.length > 0) throw new Error(`not in the administrators’ description: ${undescribed.join(', ')}`);
   });
   const caFile = join(folder, 'ca.pem');
   await writeFile(caFile, cert);
@@ -85,11 +99,18 @@ export const startApi = async (t: ExecutionContext, answers: Record<string, Answ
     folder,
     env,
     requests,
+    /** Nothing listens there any more. */
+    stop,
     /** From the next connection on. */
     setCertificate: (next: {key: string; cert: string}) => {
       server.setSecureContext(next);
       server.closeAllConnections();
     },
-    mfctl: (argv: string[], options: FakeTerminalOptions = {}) => runCli(argv, {...options, env: {...env, ...options.env}}),
+    mfctl: async (argv: string[], options: FakeTerminalOptions = {}) => {
+      isFree = argv.includes('api');
+      return runCli(argv, {...options, env: {...env, ...options.env}}).finally(() => {
+        isFree = false;
+      });
+    },
   };
 };

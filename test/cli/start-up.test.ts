@@ -2,17 +2,22 @@
 import {readFile, writeFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import test from 'ava';
-import {mfctlFile, run} from '../helpers/program.ts';
+import manifest from '../../package.json' with {type: 'json'};
+import {mfctlFile, mfdFile, run} from '../helpers/program.ts';
 import {mail} from './sample-records.ts';
 import {startApi} from './scripted-api.ts';
 
-const dist = async (name: string): Promise<string> => readFile(new URL(`../../dist/${name}`, import.meta.url), 'utf8');
+const folder = new URL('../../dist/', import.meta.url);
+const dist = async (name: RegExp): Promise<string> => {
+  const files = JSON.parse(await readFile(new URL('files.json', folder), 'utf8')) as string[];
+  return readFile(new URL(files.find(file => name.test(file)) ?? '', folder), 'utf8');
+};
 
 test('ink and react are in the bundle of the dashboard, and not in that of the commands', async t => {
   const drawing = /react-reconciler|yoga-layout/;
 
-  t.notRegex(await dist('mfctl.cjs'), drawing);
-  t.regex(await dist('mfctl-dashboard.js'), drawing);
+  t.notRegex(await dist(/^mfctl\.cjs$/), drawing);
+  t.regex(await dist(/^mfctl-dashboard-\w+\.js$/), drawing);
 });
 
 test('quarantine list does not load the dashboard', async t => {
@@ -30,4 +35,11 @@ test('quarantine list does not load the dashboard', async t => {
   const loaded = await readFile(record, 'utf8');
   t.regex(loaded, /recorder\.cjs/);
   t.notRegex(loaded, /dashboard/);
+});
+
+test('both programs print their version with -V and --version', async t => {
+  for (const flag of ['-V', '--version']) {
+    t.deepEqual(await run(mfctlFile, [flag]), {code: 0, stdout: `mfctl ${manifest.version}\n`, stderr: ''});
+    t.like(await run(mfdFile, [flag]), {code: 0, stdout: `${manifest.version}\n`});
+  }
 });

@@ -2,7 +2,9 @@ import {mkdtemp, rm} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import test from 'ava';
+import {allCommands, mfctlCommands} from './command-tree.ts';
 import {runCli} from './fake-terminal.ts';
+import {startApi} from './scripted-api.ts';
 
 const XDG_CONFIG_HOME = await mkdtemp(join(tmpdir(), 'mfctl-usage-'));
 const env = {XDG_CONFIG_HOME};
@@ -11,7 +13,11 @@ test.after.always(() => rm(XDG_CONFIG_HOME, {recursive: true}));
 
 test('wrong usage exits 2 and says what to type', async t => {
   const wrong: [string[], RegExp][] = [
-    [['quarantin'], /hint: did you mean quarantine\?/],
+    [['quarantin'], /hint: did you mean quarantine\? See mfctl --help/],
+    [['list'], /hint: did you mean quarantine list, domain list, key list or context list\? See mfctl --help/],
+    [['-c', 'list', 'release', 'mx1/aaaaaa', '--yes'], /hint: did you mean quarantine release\?/],
+    [['show'], /hint: did you mean quarantine show or domain show\?/],
+    [['add'], /hint: did you mean context add\?/],
     [['quarantine', 'list', '--rason', 'spam'], /hint: did you mean --reason\? See mfctl quarantine list --help/],
     [['quarantine', 'list', '--reason', 'dull'], /Allowed choices are spam, phishing/],
     [['quarantine', 'list', '--since', 'yesterday'], /Must be a time such as/],
@@ -20,7 +26,7 @@ test('wrong usage exits 2 and says what to type', async t => {
     [['quarantine', 'release', '-', 'mx1/aaaaaa'], /goes with no other/],
     [['key', 'create', '--name', 'x'], /--scope/],
     [['key', 'create', '--name', 'x', '--scope', 'all'], /Allowed choices are read-only/],
-    [['key', 'revoke', 'x'], /^error: 'x' is not valid as 'id'. Must be a whole number/],
+    [['domain', 'filters', 'remove', 'a.example', 'x'], /^error: 'x' is not valid as 'id'. Must be a whole number/],
     [['key', 'delete', '5'], /hint: repeat with --yes/],
     [['key', 'revoke', '5'], /hint: repeat with --yes/],
     [['domain', 'update', 'example.com'], /there is nothing to change/],
@@ -38,6 +44,8 @@ test('wrong usage exits 2 and says what to type', async t => {
     [['context', 'add', '__proto__', '--url', 'https://mx1:1'], /cannot name a context/],
     [['context', 'add', 'mx1', '--url', 'http://mx1:1'], /no address of a node/],
     [['-c', 'nosuch', 'whoami'], /no context is called nosuch/],
+    [['context', 'use', 'nosuch'], /no context is called nosuch/],
+    [['context', 'remove', 'nosuch'], /no context is called nosuch/],
     [['whoami'], /no node to talk to/],
     [['-o', 'xml', 'whoami'], /Allowed choices are table, wide, json, ndjson, yaml, csv, name/],
     [['api', 'FETCH', '/domains'], /Must be one of GET/],
@@ -84,8 +92,26 @@ test('a group without its command prints its help and is wrong usage', async t =
 });
 
 test('help and version exit 0', async t => {
-  for (const argv of [['--help'], ['help', 'domain'], ['domain', 'dkim', 'create', '--help'], ['--version']])
+  for (const argv of [['--help'], ['help', 'domain'], ['domain', 'dkim', 'create', '--help'], ['--version'], ['-V']])
     t.is((await runCli(argv, {env})).code, 0, argv.join(' '));
+});
+
+test('what a noun calls get it also calls show, and what it calls delete also remove', async t => {
+  const twins = [
+    ['get', 'show'],
+    ['delete', 'remove'],
+  ];
+  const names = allCommands(mfctlCommands()).map(command => [command.name(), ...command.aliases()]);
+
+  for (const pair of twins) {
+    const concerned = names.filter(all => all.some(name => pair.includes(name)));
+    t.true(concerned.length > 1);
+    for (const all of concerned)
+      t.true(
+        pair.every(name => all.includes(name)),
+        all.join(),
+      );
+  }
 });
 
 test('help shows the command that is named, however deep it is', async t => {
@@ -117,20 +143,25 @@ test('a key never goes on the command line', async t => {
 });
 
 test('a question answered with anything but yes cancels', async t => {
+  const api = await startApi(t, {});
+
   for (const input of ['n\n', '\n', 'yep\n']) {
-    const {code, stderr} = await runCli(['cluster', 'remove', 'mx3'], {env, input, columns: 80});
+    const {code, stderr} = await api.mfctl(['cluster', 'remove', 'mx3'], {input, columns: 80});
 
     t.is(code, 3);
     t.regex(stderr, /nothing was changed \(cancelled\)/);
   }
+  t.true(api.requests.every(({method}) => method === 'GET'));
 });
 
 test('a question answered with yes goes on', async t => {
-  const {stderr} = await runCli(['cluster', 'remove', 'mx3'], {env, input: 'yes\n', columns: 80});
+  const api = await startApi(t, {'DELETE /cluster/nodes/mx3': {data: null}});
 
-  t.regex(stderr, /no node to talk to/);
+  const {stderr} = await api.mfctl(['cluster', 'remove', 'mx3'], {input: 'yes\n', columns: 80});
+
+  t.regex(stderr, /removed node mx3/);
 });
 
 test('the end of input is no consent', async t => {
-  t.is((await runCli(['cluster', 'remove', 'mx3'], {env, columns: 80})).code, 3);
+  t.is((await (await startApi(t, {})).mfctl(['cluster', 'remove', 'mx3'], {columns: 80})).code, 3);
 });

@@ -77,11 +77,24 @@ export const ClusterScreen = (): ReactElement => {
     bindings: [
       {keys: movingKeys, help: 'move', run: key => dispatch({key, extent})},
       {keys: ['enter'], label: 'node', help: 'everything about the node under the cursor', run: openNode},
-      {keys: ['d'], label: 'drift', help: 'which records and fields differ between nodes', run: () => void openDrift()},
-      {keys: ['t'], label: 'join token', help: 'make a token that lets a node join', run: () => askForToken(frame)},
+      {
+        keys: ['d'],
+        label: 'drift',
+        needs: 'cluster:read',
+        help: 'which records and fields differ between nodes',
+        run: () => void openDrift(),
+      },
+      {
+        keys: ['t'],
+        label: 'join token',
+        needs: 'cluster:write',
+        help: 'make a token that lets a node join',
+        run: () => askForToken(frame),
+      },
       {
         keys: ['X'],
         label: 'remove',
+        needs: 'cluster:write',
         help: 'take the node under the cursor out of the cluster',
         run: () => {
           if (!peer || !status) return;

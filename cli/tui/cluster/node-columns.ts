@@ -1,5 +1,6 @@
 import type {ClusterStatus, License, Peer} from '../../../shared/cluster-status.ts';
 import {type Drift, shortHash} from '../../cluster/drift.ts';
+import {conditionTone} from '../../cluster/node-condition.ts';
 import {countText, durationText} from '../../output/cell-text.ts';
 import type {TuiColumn} from '../table-lines.ts';
 import type {Style} from '../theme.ts';
@@ -18,6 +19,10 @@ const dayMs = 86_400_000;
 const certificateDays = {warn: 21, bad: 7};
 const licenseDays = {warn: 30, bad: 7};
 
+/** That of a node that is going away, before its health says so. */
+const markOf = (peer: Peer): string =>
+  healthMark[peer.healthy === 'online' && (peer.unanswered_since ?? null) !== null ? 'stale' : peer.healthy];
+
 export const nodeColumns = ({status, drift, certificates, nowMs}: NodeFacts): TuiColumn<Peer>[] => {
   const isOdd = ({node_id}: Peer): boolean => drift?.oddNodes.includes(node_id) ?? false;
   const endOf = ({node_id}: Peer): CertificateEnd | undefined => certificates.get(node_id);
@@ -28,8 +33,8 @@ export const nodeColumns = ({status, drift, certificates, nowMs}: NodeFacts): Tu
     {
       title: 'HEALTH',
       width: 9,
-      cell: ({healthy}) => `${healthMark[healthy]} ${healthy}`,
-      style: ({healthy}) => healthTone[healthy],
+      cell: peer => `${markOf(peer)} ${peer.healthy}`,
+      style: peer => conditionTone(peer, status),
     },
     {
       title: 'SEEN',

@@ -1,10 +1,11 @@
 import type {Peer} from '../../../shared/cluster-status.ts';
 import type {Summary} from '../../../shared/held-mail.ts';
+import {conditionText, conditionTone} from '../../cluster/node-condition.ts';
 import {countText, durationText, plural, sizeText, timeText} from '../../output/cell-text.ts';
 import {fitText, wrapText} from '../fit-text.ts';
 import type {Page} from '../modal.ts';
 import type {Style, Theme} from '../theme.ts';
-import {changeText, healthMark, healthTone, seenSecondsAgo} from './alarms.ts';
+import {changeText, healthMark, seenSecondsAgo} from './alarms.ts';
 import type {HealthChange} from './history.ts';
 import {certificateText, driftStyle, licenseText, type NodeFacts} from './node-columns.ts';
 
@@ -50,7 +51,7 @@ const stateFacts = (peer: Peer, {status, drift}: NodeFacts): Fact[] => {
   const isOdd = drift?.oddNodes.includes(peer.node_id) ?? false;
   const isBehind = peer.outbox_backlog_to_us > 0;
   return [
-    ['Health', `${healthMark[peer.healthy]} ${peer.healthy}`, healthTone[peer.healthy]],
+    ['Health', `${healthMark[peer.healthy]} ${conditionText(peer, status)}`, conditionTone(peer, status)],
     ['Last seen', `${timeText(peer.last_seen)}, ${durationText(seenSecondsAgo(status, peer))} before it was asked`],
     ['FQDN', peer.fqdn],
     ['API', peer.api_url],

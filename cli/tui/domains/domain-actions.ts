@@ -9,7 +9,7 @@ import {countText, plural} from '../../output/cell-text.ts';
 import type {Desk} from '../desk.ts';
 import type {Frame} from '../frame.ts';
 import type {FormValues} from '../modal.ts';
-import {changesOf, nameFault, newSettings, settingFaults, settingFields, valuesOf} from './domain-settings.ts';
+import {changesOf, nameFault, newSettings, settingFaults, settingFields, settingLines, valuesOf} from './domain-settings.ts';
 import {withFields} from './edit-domain.ts';
 
 export interface DomainNeeds {
@@ -21,7 +21,11 @@ export interface DomainNeeds {
   onDeleted?(): void;
 }
 
-export const openNewDomain = (needs: DomainNeeds & {onCreated(domain: Domain): void}, values?: FormValues): void => {
+interface NewDomainNeeds extends DomainNeeds {
+  onCreated(domain: Domain): void;
+}
+
+export const openNewDomain = (needs: NewDomainNeeds, values?: FormValues): void => {
   const start = values ?? valuesOf(newSettings);
   needs.frame.openLater({
     kind: 'form',
@@ -31,15 +35,31 @@ export const openNewDomain = (needs: DomainNeeds & {onCreated(domain: Domain): v
       const fault = nameFault(typed.name ?? '');
       return {...settingFaults(typed), ...(fault !== undefined && {name: fault})};
     },
-    onSubmit: typed => void create(needs, typed),
+    onSubmit: typed => askToCreate(needs, typed),
   });
 };
 
-const create = async (needs: DomainNeeds & {onCreated(domain: Domain): void}, values: FormValues): Promise<void> => {
-  const {desk, frame} = needs;
+const askToCreate = (needs: NewDomainNeeds, values: FormValues): void => {
   const name = (values.name ?? '').trim();
+  const changes = changesOf(newSettings, values);
+  const settings = {...newSettings, ...changes};
+  needs.frame.openLater({
+    kind: 'question',
+    lines: [
+      `Create the domain ${name}?`,
+      ...settingLines(settings).map(line => `  ${line}`),
+      ...(settings.active ? [] : [`Mail for ${name} is answered 450: senders keep it and try again.`]),
+    ],
+    yes: 'create',
+    onYes: () => void create(needs, values, {name, ...changes}),
+    no: 'back to the form',
+    onNo: () => openNewDomain(needs, values),
+  });
+};
+
+const create = async (needs: NewDomainNeeds, values: FormValues, json: {name: string}): Promise<void> => {
+  const {desk, frame} = needs;
   try {
-    const json = {name, ...changesOf(newSettings, values)};
     const {data} = await desk.client.send<Domain>({method: 'POST', path: 'domains', json});
     const unsigned = data.dkim_active ? '; it has no DKIM key yet, so its mail leaves unsigned' : '';
     frame.say(`Created ${data.name}${unsigned}`, unsigned === '' ? 'good' : 'warn');

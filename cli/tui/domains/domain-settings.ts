@@ -29,7 +29,7 @@ export const settingText = (settings: Partial<Settings>, name: SettingName): str
 };
 
 export const settingFields = (values: FormValues): FormField[] => {
-  const field = (name: SettingName, label: string, rest: Pick<FormField, 'choices' | 'hint'>): FormField => ({
+  const field = (name: SettingName, label: string, rest: Pick<FormField, 'choices' | 'hint' | 'separator'>): FormField => ({
     name,
     label,
     value: values[name] ?? '',
@@ -38,7 +38,10 @@ export const settingFields = (values: FormValues): FormField[] => {
   return [
     field('direction', 'Direction', {choices: directions, hint: 'which mail is filtered: to the domain, from it, or both'}),
     field('active', 'Active', {choices: yesNo, hint: 'no: mail for it is answered 450, so that senders try again later'}),
-    field('backend_servers', 'Backends', {hint: 'host:port of its mail servers, tried in order, with commas between'}),
+    field('backend_servers', 'Backends', {
+      hint: 'host:port of its mail servers, tried in order, with commas between',
+      separator: ', ',
+    }),
     field('quarantine_threshold', 'Quarantine at', {hint: 'mail is held from this score on'}),
     field('reject_threshold', 'Reject at', {hint: 'mail is refused from this score on; not below the one above'}),
     field('dkim_active', 'DKIM', {choices: yesNo, hint: 'sign outbound mail with every DKIM key of the domain'}),
@@ -87,6 +90,12 @@ export const changesOf = (base: Settings, values: FormValues): Partial<Settings>
 /** What is not the same in both, as it is in the second. */
 export const differences = (base: Settings, other: Settings): Partial<Settings> =>
   Object.fromEntries(settingNames.filter(name => !isSame(base[name], other[name])).map(name => [name, other[name]]));
+
+/** One line for each setting: `quarantine_threshold  6`. */
+export const settingLines = (settings: Settings): string[] => {
+  const width = Math.max(...settingNames.map(name => name.length));
+  return settingNames.map(name => `${name.padEnd(width)}  ${shown(settings, name)}`);
+};
 
 /** One line for each change: `quarantine_threshold  6 → 4`. */
 export const diffLines = (base: Settings, changes: Partial<Settings>): string[] => {

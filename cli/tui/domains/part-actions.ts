@@ -24,7 +24,7 @@ export const openNewFilter = (needs: DomainNeeds, domain: Name, values: FormValu
     title: `New mail filter of ${domain.name}`,
     fields: filterFields(values),
     check: filterFaults,
-    onSubmit: typed => void addFilter(needs, domain, typed),
+    onSubmit: typed => askToAdd(needs, domain, typed),
   });
 
 const filterFields = (values: FormValues): FormField[] => [
@@ -73,10 +73,28 @@ const trimmed = (text: string | undefined): string => (text ?? '').trim();
 
 const isScore = (text: string): boolean => /^[+-]?\d+(\.\d+)?$/.test(text) && Math.abs(Number(text)) <= maxPoints;
 
-const addFilter = async (needs: DomainNeeds, domain: Name, values: FormValues): Promise<void> => {
-  const {desk, frame} = needs;
-  const {action, match} = values;
-  const json = {
+type NewFilter = Pick<MailFilter, 'action' | 'match' | 'pattern' | 'score' | 'header' | 'comment'>;
+
+const askToAdd = (needs: DomainNeeds, domain: Name, values: FormValues): void => {
+  const filter = newFilterOf(values);
+  needs.frame.openLater({
+    kind: 'question',
+    lines: [
+      `Add this mail filter to ${domain.name}?`,
+      `  ${filterText(filter)}`,
+      ...(filter.comment === null ? [] : [`  ${filter.comment}`]),
+    ],
+    yes: 'add',
+    onYes: () => void addFilter(needs, {domain, values}, filter),
+    no: 'back to the form',
+    onNo: () => openNewFilter(needs, domain, values),
+  });
+};
+
+const newFilterOf = (values: FormValues): NewFilter => {
+  const action = filterActions.find(one => one === values.action) ?? 'block';
+  const match = filterMatches.find(one => one === values.match) ?? 'sender';
+  return {
     action,
     match,
     pattern: trimmed(values.pattern),
@@ -84,6 +102,15 @@ const addFilter = async (needs: DomainNeeds, domain: Name, values: FormValues): 
     header: match === 'header' ? trimmed(values.header) : null,
     comment: trimmed(values.comment) || null,
   };
+};
+
+interface FilledForm {
+  domain: Name;
+  values: FormValues;
+}
+
+const addFilter = async (needs: DomainNeeds, {domain, values}: FilledForm, json: NewFilter): Promise<void> => {
+  const {desk, frame} = needs;
   try {
     const {data} = await desk.client.send<MailFilter>({method: 'POST', path: `domains/${domain.id}/filters`, json});
     frame.say(`Added to ${domain.name}: ${filterText(data)}`, 'good');
@@ -102,7 +129,8 @@ export const actionText = ({action, score}: Pick<MailFilter, 'action' | 'score'>
 export const matchText = ({match, header}: Pick<MailFilter, 'match' | 'header'>): string =>
   match === 'header' ? `header ${header ?? ''}` : match;
 
-export const filterText = (filter: MailFilter): string => `${actionText(filter)}, ${matchText(filter)}: ${filter.pattern}`;
+export const filterText = (filter: Pick<MailFilter, 'action' | 'score' | 'match' | 'header' | 'pattern'>): string =>
+  `${actionText(filter)}, ${matchText(filter)}: ${filter.pattern}`;
 
 export const askToRemoveFilter = ({desk, frame, onChange}: DomainNeeds, domain: Name, filter: MailFilter): void =>
   frame.openLater({
@@ -155,7 +183,17 @@ export const openNewDkimKey = (needs: DkimNeeds, domain: Name, keys: readonly Dk
         return {selector: 'must be lower-case letters, digits and hyphens, such as mfd2026'};
       return keys.some(key => key.selector === selector) ? {selector: 'is taken by another key of the domain'} : {};
     },
-    onSubmit: typed => void createKey(needs, domain, keys, typed),
+    onSubmit: typed => askToMakeKey(needs, domain, keys, typed),
+  });
+
+const askToMakeKey = (needs: DkimNeeds, domain: Name, keys: readonly DkimKey[], values: FormValues): void =>
+  needs.frame.openLater({
+    kind: 'question',
+    lines: [`Make a DKIM key of ${domain.name}?`, `  selector   ${trimmed(values.selector)}`, `  algorithm  ${values.algorithm}`],
+    yes: 'make it',
+    onYes: () => void createKey(needs, domain, keys, values),
+    no: 'back to the form',
+    onNo: () => openNewDkimKey(needs, domain, keys, values),
   });
 
 const createKey = async (needs: DkimNeeds, domain: Name, keys: readonly DkimKey[], values: FormValues): Promise<void> => {

@@ -37,7 +37,7 @@ const keyForm = (frame: Frame, values: FormValues, onCreated: () => void, errors
   ],
   ...(errors && {errors}),
   check: typed => checkKeyForm(typed, frame.desk.now()),
-  onSubmit: typed => void create(frame, typed, onCreated),
+  onSubmit: typed => askToMake(frame, typed, onCreated),
 });
 
 export const checkKeyForm = (values: FormValues, nowMs: number): Record<string, string> => {
@@ -62,15 +62,37 @@ export const momentOf = (text: string, nowMs: number): string | undefined => {
   return durationMs === undefined ? isoMoment(text.trim()) : momentAt(nowMs + durationMs);
 };
 
-const create = async (frame: Frame, values: FormValues, onCreated: () => void): Promise<void> => {
+type NewKey = Pick<CreatedApiKey, 'name' | 'scope' | 'domain' | 'rate_limit_per_minute' | 'expires_at'>;
+
+const askToMake = (frame: Frame, values: FormValues, onCreated: () => void): void => {
+  const key = newKeyOf(values, frame.desk.now());
+  frame.openLater({
+    kind: 'question',
+    lines: ['Make this API key?', `  ${aboutKey(key)}`],
+    yes: 'make it',
+    onYes: () => void create(frame, {values, onCreated}, key),
+    no: 'back to the form',
+    onNo: () => frame.openLater(keyForm(frame, values, onCreated)),
+  });
+};
+
+const newKeyOf = (values: FormValues, nowMs: number): NewKey => {
   const {name = '', scope, domain = '', rate_limit_per_minute, expires_at = ''} = values;
-  const json = {
+  return {
     name: name.trim(),
-    scope,
-    domain: domain.trim() || undefined,
+    scope: scopes.find(one => one === scope) ?? 'read-only',
+    domain: domain.trim() || null,
     rate_limit_per_minute: Number(rate_limit_per_minute),
-    expires_at: momentOf(expires_at, frame.desk.now()),
+    expires_at: momentOf(expires_at, nowMs) ?? null,
   };
+};
+
+const create = async (
+  frame: Frame,
+  {values, onCreated}: {values: FormValues; onCreated: () => void},
+  {domain, expires_at, ...key}: NewKey,
+): Promise<void> => {
+  const json = {...key, domain: domain ?? undefined, expires_at: expires_at ?? undefined};
   try {
     const {data} = await frame.desk.client.send<CreatedApiKey>({method: 'POST', path: 'auth/api-keys', json});
     // Later: enter, which is typed elsewhere meanwhile, would close it for good.
@@ -92,13 +114,7 @@ const newKeyPage = (frame: Frame, {key, ...record}: CreatedApiKey) =>
     after: ['Give it to whoever will use it, in the header X-API-Key of each request.'],
   });
 
-export const aboutKey = ({
-  name,
-  scope,
-  domain,
-  rate_limit_per_minute,
-  expires_at,
-}: Omit<CreatedApiKey, 'key' | 'id' | 'key_prefix'>): string =>
+export const aboutKey = ({name, scope, domain, rate_limit_per_minute, expires_at}: NewKey): string =>
   [
     name,
     `${scope}${domain === null ? '' : ` for ${domain}`}`,

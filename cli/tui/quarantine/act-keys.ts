@@ -62,10 +62,10 @@ const deferAction = (frame: Frame, {list, screen, acting}: QuarantineDesk, confi
     run: async onProgress => {
       hasBegun = true;
       const result = await actOnMails(action, mails, {client: frame.desk.client, onProgress, onDone: acting.end});
-      acting.fail(result.failures);
       const text = resultText(action, result);
-      if (result.failures.length > 0 || result.ended) throw new CliError('partial_failure', text);
-      return text;
+      if (result.failures.length === 0 && !result.ended) return text;
+      acting.fail({text: resultText(action, result, ''), failures: result.failures});
+      throw new CliError('partial_failure', text);
     },
     onSettled: () => {
       acting.end(mails);

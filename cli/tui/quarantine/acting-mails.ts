@@ -3,11 +3,18 @@ import type {HoldAction, MailReference} from '../../../shared/held-mail.ts';
 import {mailId} from '../../mail/mail-id.ts';
 import type {ActionFailure} from './held-mail-actions.ts';
 
+export interface FailedAction {
+  /** What became of it in all, and why it ended where it did not get to its end. */
+  text: string;
+  /** Mails that were dealt with in vain; oldest first. */
+  failures: readonly ActionFailure[];
+}
+
 export interface Acting {
   /** By id. */
   actions: ReadonlyMap<string, HoldAction>;
-  /** Of the actions that ended last with any; oldest first. */
-  failures: readonly ActionFailure[];
+  /** The last action that failed, or a part of which did; what succeeds later does not hide it. */
+  failed: FailedAction | undefined;
 }
 
 export interface ActingMails {
@@ -16,14 +23,14 @@ export interface ActingMails {
   subscribe(listener: () => void): () => void;
   begin(action: HoldAction, mails: readonly MailReference[]): void;
   end(mails: readonly MailReference[]): void;
-  fail(failures: readonly ActionFailure[]): void;
+  fail(failed: FailedAction): void;
 }
 
 const mostFailures = 10_000;
 
 export const createActingMails = (): ActingMails => {
   const listeners = new Set<() => void>();
-  let acting: Acting = {actions: new Map(), failures: []};
+  let acting: Acting = {actions: new Map(), failed: undefined};
   const set = (change: Partial<Acting>): void => {
     acting = {...acting, ...change};
     for (const listener of listeners) listener();
@@ -40,6 +47,6 @@ export const createActingMails = (): ActingMails => {
       for (const mail of mails) actions.delete(mailId(mail));
       set({actions});
     },
-    fail: failures => set({failures: failures.slice(-mostFailures)}),
+    fail: ({text, failures}) => set({failed: {text, failures: failures.slice(-mostFailures)}}),
   };
 };

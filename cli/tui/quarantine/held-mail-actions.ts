@@ -81,12 +81,12 @@ const count = (total: ActionResult, results: readonly BulkResult[]): void => {
 };
 
 /** `990 mails released, 8 were released already, 2 failed (e shows why)`. */
-export const resultText = (action: HoldAction, result: ActionResult): string => {
+export const resultText = (action: HoldAction, result: ActionResult, seeAlso = ' (e shows why)'): string => {
   const {done, already, failures, ended, uncertain, untried} = result;
   const counts = [
     `${plural(done, 'mail')} ${pastTense[action]}`,
     already > 0 && `${countText(already)} had been ${pastTense[action]} already`,
-    failures.length > 0 && `${countText(failures.length)} failed (e shows why)`,
+    failures.length > 0 && `${countText(failures.length)} failed${seeAlso}`,
     uncertain > 0 && `${countText(uncertain)} perhaps (no answer; repeating is safe)`,
     untried > 0 && `${countText(untried)} not dealt with`,
   ];

@@ -58,18 +58,21 @@ export const openIds = ({open, desk, say}: Frame, {list, screen}: QuarantineDesk
 };
 
 export const openFailures = ({open, say, desk}: Frame, {acting}: QuarantineDesk): void => {
-  const {failures} = acting.get();
-  if (failures.length === 0) {
-    say('nothing has failed the last time');
+  const {failed} = acting.get();
+  if (!failed) {
+    say('no release and no discard has failed since the dashboard was opened');
     return;
   }
   open({
     kind: 'page',
     title: 'What failed last',
-    lines: width =>
-      failures.flatMap(({id, code, detail}) => [
+    lines: width => [
+      ...wrapText(failed.text, width),
+      ...failed.failures.flatMap(({id, code, detail}) => [
+        '',
         desk.theme(safeLine(id), 'bold'),
         ...wrapText(`${detail} (${code})`, width - 2).map(line => `  ${line}`),
       ]),
+    ],
   });
 };

@@ -44,12 +44,14 @@ export const quarantineBindings = (frame: Frame, quarantine: QuarantineDesk, fac
     {
       keys: ['R'],
       label: 'release',
+      needs: 'quarantine:act',
       help: 'release what is selected, or else the mail under the cursor',
       run: () => askToAct(frame, quarantine, 'release'),
     },
     {
       keys: ['D'],
       label: 'discard',
+      needs: 'quarantine:act',
       help: 'discard what is selected, or else the mail under the cursor',
       run: () => askToAct(frame, quarantine, 'discard'),
     },

@@ -101,12 +101,9 @@ const collect = async (
     }
     const isAll = mails.length < mostPicked;
     screen.dispatch({type: 'picked', mails, ...(whole !== undefined && isAll && {whole})});
-    say(
-      isAll
-        ? `${plural(mails.length, 'mail')} selected`
-        : `only the newest ${plural(mostPicked, 'mail')} are selected: that is the most`,
-      isAll ? undefined : 'warn',
-    );
+    // How many are selected stands above the list for as long as they are; a message here would still stand when they are not.
+    if (mails.length === 0) say('nothing matches, so nothing more is selected');
+    else if (!isAll) say(`only the newest ${plural(mostPicked, 'mail')} are selected: that is the most`, 'warn');
   } catch (error) {
     if (running.signal.aborted) say('stopped: nothing more is selected', 'warn');
     else fail(error);

@@ -219,3 +219,13 @@ mfd_held_mails{reason="spam"} 7
   t.deepEqual(parseMetrics(text), {version: '1.2.3', verdicts: {held: 12, relayed: 3456}});
   t.deepEqual(parseMetrics('<html>'), {version: undefined, verdicts: {}});
 });
+
+test('a node that does not answer, and one whose changes are refused, are alarms while they are online', t => {
+  const since = new Date(Date.parse(clusterOf().generated_at) - 32_000).toISOString();
+  const status = clusterOf(peer('mx1', {outbox_refused: true}), peer('mx2', {unanswered_since: since}));
+
+  t.deepEqual(alarmsOf(status, undefined), [
+    {text: '✗ changes made on mx1 are refused by another node', tone: 'bad'},
+    {text: '◐ no answer from mx2 for 32 s', tone: 'warn'},
+  ]);
+});

@@ -101,7 +101,9 @@ onTerminal('[tmux] a node is removed by its name typed, after a delay in which i
   await terminal.shows('Taken back, nothing was done: remove node mx2');
   t.false(api.requests.some(({method}) => method === 'DELETE'));
 
-  await terminal.keys('X', 'y');
+  await terminal.keys('X');
+  await terminal.shows('Remove node mx2 from the cluster, for good?');
+  await terminal.keys('y');
   await terminal.type('mx2\r');
   await terminal.shows('Removed node mx2, but mx3 did not answer and will follow');
   t.is(api.requests.filter(({method}) => method === 'DELETE').length, 1);

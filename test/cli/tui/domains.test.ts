@@ -100,11 +100,17 @@ onTerminal('[tmux] a filter is added, and a DKIM key made whose record is on the
   await terminal.keys('Tab', 'Tab', 'Tab', 'Tab');
   await terminal.type('spam@bad.example');
   await terminal.keys('Enter');
+  await terminal.shows(/Add this mail filter to example\.com\?\s+✗ block, sender: spam@bad\.example/);
+  t.deepEqual(await data('/filters'), []);
+  await terminal.keys('y');
   await terminal.shows('Mail filters (1)');
   await terminal.keys('d');
   await terminal.shows('New DKIM key');
   await terminal.type('mfd2026');
   await terminal.keys('Enter');
+  await terminal.shows(/Make a DKIM key of example\.com\?\s+selector +mfd2026\s+algorithm +rsa-2048/);
+  t.deepEqual(await data('/dkim-keys'), []);
+  await terminal.keys('y');
 
   const screen = await terminal.shows(/ IN TXT \([\s\S]*\n\)/);
   const [filter] = await data('/filters');

@@ -225,6 +225,7 @@ test('a name that is taken leaves the form with all that was typed', async t => 
   });
   openNewDomain(needs);
   frame.fill(await frame.form(), {name: 'example.com', backend_servers: 'mx.example.com:25'});
+  (await frame.question()).onYes();
 
   const again = await frame.form();
 
@@ -233,6 +234,35 @@ test('a name that is taken leaves the form with all that was typed', async t => 
     backend_servers: 'mx.example.com:25',
   });
   t.is(frame.failures[0]?.detail, 'name is taken');
+});
+
+test('a domain is made after a question that names all of its settings; a no goes back to the form, with all that was typed', async t => {
+  const {frame, needs, api} = await startDomain(t, {
+    'POST /domains': ({body}) => ({status: 201, data: {...domain, ...JSON.parse(body)}}),
+  });
+  const posted = () => api.requests.filter(({method}) => method === 'POST').map(({body}) => JSON.parse(body));
+  openNewDomain(needs);
+  frame.fill(await frame.form(), {name: 'new.example', backend_servers: 'a.example:25, b.example:25', reject_threshold: '20'});
+
+  const question = await frame.question();
+  question.onNo?.();
+  const again = await frame.form();
+  frame.fill(again, {});
+  (await frame.question()).onYes();
+  await eventually(() => frame.said.length > 0);
+
+  t.deepEqual(question.lines, [
+    'Create the domain new.example?',
+    '  direction             inbound',
+    '  active                yes',
+    '  backend_servers       a.example:25, b.example:25',
+    '  quarantine_threshold  6',
+    '  reject_threshold      20',
+    '  dkim_active           no',
+    '  dmarc_reporting       no',
+    '  tenant_id             none',
+  ]);
+  t.deepEqual(posted(), [{name: 'new.example', backend_servers: ['a.example:25', 'b.example:25'], reject_threshold: 20}]);
 });
 
 test('a filter is sent with what belongs to it and null for the rest', async t => {
@@ -245,6 +275,7 @@ test('a filter is sent with what belongs to it and null for the rest', async t =
   t.throws(() => frame.fill(form, {action: 'score', pattern: 'x'}), {message: /must be a number from -1000 to 1000/});
   t.throws(() => frame.fill(form, {match: 'header', pattern: 'x'}), {message: /must be a header name/});
   frame.fill(form, {action: 'score', score: '-3', match: 'subject', pattern: ' *news* '});
+  (await frame.question()).onYes();
 
   await eventually(() => frame.said.length > 0);
   t.deepEqual(JSON.parse(api.requests.at(-1)?.body ?? ''), {

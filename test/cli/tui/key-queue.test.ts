@@ -4,7 +4,7 @@ import {keyNames} from '../../../cli/tui/keys.ts';
 
 test('a key waits until the one before has taken effect', t => {
   const handled: string[] = [];
-  const queue = createKeyQueue(key => void handled.push(key));
+  const queue = createKeyQueue<string>(key => void handled.push(key));
 
   queue.add(['a', 'b']);
   queue.add(['c']);
@@ -18,7 +18,7 @@ test('a key waits until the one before has taken effect', t => {
   t.deepEqual(handled, ['a', 'b', 'c', 'd']);
 });
 
-test('a paste of a whole book is cut, not kept', t => {
+test('more than anybody types ahead is dropped, not kept', t => {
   let handled = 0;
   const queue = createKeyQueue(() => {
     handled += 1;

@@ -24,6 +24,9 @@ onTerminal('[tmux] a key that is made works at once, and is not on the screen af
   await terminal.type('\t\t');
   await terminal.keys('C-u');
   await terminal.type('77\t90d\r');
+  await terminal.shows(/Make this API key\?\s+for the shop · quarantine-only · 77 requests a minute · ends\s/);
+  t.false((await node.api('GET', 'auth/api-keys')).json.data.some(({name}: {name: string}) => name === 'for the shop'));
+  await terminal.keys('y');
   const secret = await secretOn(terminal);
   const {status, json} = await whoIs(node, secret);
   await terminal.keys('Enter');
@@ -43,6 +46,8 @@ onTerminal('[tmux] what the node finds wrong with a new key is shown in the form
   await terminal.type('shop\t');
   await terminal.keys('Left', 'Left');
   await terminal.type('\tnowhere.example\r');
+  await terminal.shows('domain-admin for nowhere.example');
+  await terminal.keys('y');
 
   const screen = await terminal.shows(/!Domain +nowhere\.example/);
   t.regex(screen, /Name +shop/);
@@ -117,7 +122,9 @@ onTerminal('[tmux] nodes that did not hear of a revocation are named', async t =
   );
   await terminal.shows('shop');
 
-  await terminal.keys('X', 'y');
+  await terminal.keys('X');
+  await terminal.shows('Revoke key 9');
+  await terminal.keys('y');
 
   await terminal.shows('Revoked key 9, but mx2, mx3 did not answer and will follow');
   t.pass();

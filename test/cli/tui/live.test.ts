@@ -2,6 +2,7 @@ import {Readable} from 'node:stream';
 import test from 'ava';
 import {CliError, exitCodes} from '../../../cli/cli-error.ts';
 import {startLive} from '../../../cli/tui/live.ts';
+import {createRoute} from '../../../cli/tui/route.ts';
 import type {ClusterEvent} from '../../../shared/cluster-event.ts';
 import {eventually} from '../../helpers/eventually.ts';
 import {healthEvent, heldEvent} from '../sample-records.ts';
@@ -103,6 +104,21 @@ test('a node that goes away is named so, and one that is back is told of with wh
 
   t.deepEqual(heard, [undefined]);
   t.is(live.state().reason, undefined);
+});
+
+test('another node that is asked is told at once, and no more when it is the first one again', async t => {
+  const route = createRoute(new URL('https://mx1:8443/api/v1/'));
+  const live = startLive(streams('open').client, () => 1000, route);
+  t.teardown(live.stop);
+  const told: (string | undefined)[] = [];
+  live.subscribe(() => void told.push(live.state().detour));
+  await eventually(() => live.state().standing === 'live');
+  told.length = 0;
+
+  route.move({from: 'mx1:8443', to: 'mx2:8443', why: 'does not answer', detail: ''});
+  route.move({from: 'mx2:8443', to: 'mx1:8443', why: 'does not answer', detail: ''});
+
+  t.deepEqual(told, ['mx2:8443 in place of mx1:8443', undefined]);
 });
 
 test('a request that is answered ends what was said of a node that does not answer', async t => {

@@ -1,7 +1,7 @@
 import test from 'ava';
 import type {Modal} from '../../../cli/tui/modal.ts';
-import {modalLines} from '../../../cli/tui/modal-lines.ts';
-import {startOf} from '../../../cli/tui/modal-state.ts';
+import {modalBorder, modalLines} from '../../../cli/tui/modal-lines.ts';
+import {afterKey, startOf} from '../../../cli/tui/modal-state.ts';
 import {hostileTexts} from '../hostile-text.ts';
 import {fits, plainTheme, withoutStyle} from './drawn.ts';
 
@@ -31,4 +31,25 @@ test('a long name does not take the keys out of the question', t => {
   const last = modalLines(modal, startOf(modal), {width: 80, height: 12, theme: plainTheme}).at(-1);
 
   t.regex(withoutStyle(last ?? ''), /^ y delete x+… {2}n do nothing $/);
+});
+
+test('all of a question can be read before it is answered, however long it is', t => {
+  const lines = Array.from({length: 40}, (_, at) => `line ${at}`);
+  const modal: Modal = {kind: 'question', lines, yes: 'create', onYes: nothing};
+  const room = {width: 80, height: 12, theme: plainTheme};
+  const seen = new Set<string>();
+
+  let state = startOf(modal);
+  for (let key = 0; key < 60; key += 1) {
+    const shown = modalLines(modal, state, room).map(withoutStyle);
+    t.is(shown.at(-1), ' y create  n do nothing  j k scroll ');
+    for (const line of shown) seen.add(line.trim());
+    const outcome = afterKey(modal, state, 'j', {height: room.height - modalBorder, count: lines.length});
+    if (outcome.kind === 'stay') state = outcome.state;
+  }
+
+  t.deepEqual(
+    lines.filter(line => !seen.has(line)),
+    [],
+  );
 });

@@ -55,7 +55,7 @@ const ready: Preview = {
 const view = (size: Size, change: Partial<QuarantineView> = {}): QuarantineView => ({
   list: listed([mail, ...heldMails(30)], {height: layoutOf(size, 'off').list.rows}),
   screen: screenBegin,
-  acting: {actions: new Map(), failures: []},
+  acting: {actions: new Map(), failed: undefined},
   preview: [],
   thresholds,
   size,
@@ -116,7 +116,7 @@ test('what is selected and what is under way has a mark of its own', t => {
             [releasing ?? '', 'release'],
             [discarding ?? '', 'discard'],
           ]),
-          failures: [],
+          failed: undefined,
         },
       },
     ),

@@ -1,0 +1,22 @@
+// What a node says of a request that uses something deprecated: RFC 9745 and RFC 8594, and what it was by mfd's own header.
+import type {IncomingHttpHeaders} from 'node:http';
+
+/** Half a sentence for a person; undefined where nothing is deprecated. `asked` stands in where the answer does not name it. */
+export const deprecationIn = (headers: IncomingHttpHeaders, asked: string): string | undefined => {
+  if (headers.deprecation === undefined) return undefined;
+  const names = String(headers['x-deprecated'] ?? asked).split(', ');
+  const since = dayOf(Number(/^@(\d{1,12})$/.exec(headers.deprecation as string)?.[1]) * 1000);
+  const sunset = dayOf(Date.parse(String(headers.sunset)));
+  const [is, goes] = names.length > 1 ? ['are', 'go'] : ['is', 'goes'];
+  return [
+    `${names.join(' and ')} ${is} deprecated`,
+    ...(since === undefined ? [] : [` since ${since}`]),
+    ...(sunset === undefined ? [] : [`, and ${goes} away on ${sunset}`]),
+  ].join('');
+};
+
+/** In UTC, as the days of the description are. Undefined for what is no time, or one beyond the year 9999. */
+const dayOf = (ms: number): string | undefined => {
+  const date = new Date(ms);
+  return Number.isNaN(date.getTime()) ? undefined : /^\d{4}-\d\d-\d\d/.exec(date.toISOString())?.[0];
+};

@@ -1,0 +1,28 @@
+// The state of a node in words: its health, and what the health does not say yet.
+import type {ClusterStatus, Peer} from '../../shared/cluster-status.ts';
+import {durationWords} from '../output/cell-text.ts';
+import {healthTones, type Tone} from '../output/tone.ts';
+
+type Moment = Pick<ClusterStatus, 'generated_at'>;
+
+/** Undefined while it answers, by the clock of the node that was asked. A node of an older version does not say. */
+export const unansweredSeconds = (peer: Peer, {generated_at}: Moment): number | undefined => {
+  const since: string | null | undefined = peer.unanswered_since;
+  return since ? Math.max(0, Math.floor((Date.parse(generated_at) - Date.parse(since)) / 1000)) : undefined;
+};
+
+/** Such as `online, no answer for 32 s`. */
+export const conditionText = (peer: Peer, status: Moment): string => {
+  const silence = unansweredSeconds(peer, status);
+  return [
+    peer.healthy,
+    ...(silence === undefined ? [] : [`no answer for ${durationWords(silence)}`]),
+    ...(peer.outbox_refused ? ['changes refused'] : []),
+  ].join(', ');
+};
+
+export const conditionTone = (peer: Peer, status: Moment): Tone => {
+  if (peer.outbox_refused) return 'bad';
+  const isSilent = unansweredSeconds(peer, status) !== undefined;
+  return peer.healthy === 'online' && isSilent ? 'warn' : healthTones[peer.healthy];
+};

@@ -1,0 +1,121 @@
+// Prints a list of many pages as one list, while the pages arrive: at most two of them are in memory.
+import {CliError} from '../cli-error.ts';
+import {isColour, type Session} from '../session.ts';
+import {toCsv} from './csv.ts';
+import {dataText, picked} from './data-text.ts';
+import {displayWidth} from './display-width.ts';
+import type {Listed} from './resource.ts';
+import {safeJson} from './safe-json.ts';
+import type {Sorter} from './sort-rows.ts';
+import {createLines, type StreamColumn} from './stream-printer.ts';
+import {cellText} from './table.ts';
+
+export interface ListPage<T> {
+  rows: readonly T[];
+  /** Their part of the list is missing. */
+  unreachableNodes: readonly string[];
+}
+
+export interface AllNeeds<T> {
+  pages: AsyncIterable<ListPage<T>>;
+  /** Collects the whole list before anything is printed. */
+  sorter?: Sorter<T>;
+}
+
+export interface Printed {
+  count: number;
+  unreachableNodes: string[];
+}
+
+/** Ends early when standard output is closed. */
+export const printAll = async <T>(session: Session, listed: Listed<T>, {pages, sorter}: AllNeeds<T>): Promise<Printed> => {
+  const unreachable = new Set<string>();
+  const stream = createListStream(session, listed);
+  const toSort: T[] = [];
+  let count = 0;
+  let last: readonly T[] = [];
+  const printed = (): Printed => ({count, unreachableNodes: [...unreachable]});
+  for await (const {rows, unreachableNodes} of pages) {
+    for (const node of unreachableNodes) unreachable.add(node);
+    count += rows.length;
+    if (sorter) {
+      if (count > mostSorted) throw tooLong();
+      for (const row of rows) toSort.push(row);
+    } else {
+      if (last.length > 0 && !(await stream.print(last))) return printed();
+      last = rows;
+    }
+  }
+  // A single page is printed like any other list.
+  if (sorter) session.printer().list(sorter(toSort), listed);
+  else if (stream.hasBegun()) await stream.end(last);
+  else session.printer().list(last, listed);
+  return printed();
+};
+
+const mostSorted = 1_000_000;
+
+const tooLong = (): CliError =>
+  new CliError('too_long', 'the list has more than a million entries, which are too many to sort', {
+    hint: 'narrow it by filters, such as --since, or leave out --sort',
+  });
+
+/** Writes the text of one list in pieces. */
+const createListStream = <T>(session: Session, listed: Listed<T>) => {
+  const {stdout} = session.terminal;
+  let textOf: ((rows: readonly T[]) => string) | undefined;
+  const write = async (text: string): Promise<boolean> =>
+    new Promise(resolve => void stdout.write(text, (error?: Error | null) => resolve(!error)));
+  const isJson = (): boolean => session.outputPlan().format === 'json';
+
+  return {
+    hasBegun: () => textOf !== undefined,
+    /** Resolves once standard output has taken it; false when standard output is closed. */
+    print: async (rows: readonly T[]): Promise<boolean> => {
+      const isFirst = textOf === undefined;
+      textOf ??= createText(session, listed, rows);
+      const separator = isFirst ? '[\n' : ',\n';
+      return write(isJson() ? separator + textOf(rows) : textOf(rows));
+    },
+    async end(rows: readonly T[]): Promise<void> {
+      if (rows.length > 0) await this.print(rows);
+      if (isJson()) await write('\n]\n');
+    },
+  };
+};
+
+const createText = <T>(session: Session, listed: Listed<T>, first: readonly T[]): ((rows: readonly T[]) => string) => {
+  const {format, choice, toYaml = () => ''} = session.outputPlan();
+  if (format === 'table' || format === 'wide') return createTable(session, listed, first);
+  const {fields, nameOf} = listed;
+  let hasHeader = false;
+  return rows => {
+    const all = {value: rows, records: rows, fields, nameOf};
+    const data = choice === undefined ? all : picked(all, choice);
+    if (format === 'json') return data.records.map(record => safeJson(record, 2).replace(/^/gm, '  ')).join(',\n');
+    const text = dataText(data as typeof all, format, toYaml);
+    const isRepeated = format === 'csv' && hasHeader;
+    hasHeader = true;
+    return isRepeated ? text.slice(toCsv(data.fields ?? fields, []).length) : text;
+  };
+};
+
+/** Flexible columns on a terminal. The last one takes the rest of the line. */
+const flexibleWidth = 20;
+
+/** The first page decides how wide the columns are. */
+const createTable = <T>(session: Session, {columns}: Listed<T>, first: readonly T[]): ((rows: readonly T[]) => string) => {
+  const {stdout} = session.terminal;
+  const isWide = session.outputPlan().format === 'wide';
+  const isCut = stdout.isTTY && !isWide;
+  const widthOf = ({cell, isFlexible}: StreamColumn<T>): number => {
+    const natural = first.reduce((most, row) => Math.max(most, displayWidth(cellText(cell(row)))), 0);
+    return isFlexible && isCut ? Math.min(natural, flexibleWidth) : natural;
+  };
+  const shown = columns
+    .filter(column => isWide || !column.isWideOnly)
+    .map((column): StreamColumn<T> => ({...column, width: 0, ...(isWide && {cell: column.wide ?? column.cell})}))
+    .map(column => ({...column, width: widthOf(column)}));
+  const lines = createLines(shown, isColour(stdout, session.terminal, session.flags()));
+  return rows => rows.map(row => lines.render(row, isCut ? stdout.columns || 80 : undefined)).join('');
+};

@@ -1,0 +1,168 @@
+// Separates pastes from keys in what the terminal sends: pasted text never runs as keys.
+//
+// keys → paste (start marker) → keys (end marker, or two seconds without input)
+// keys → burst (text that nobody types in one piece) → keys (a tenth of a second without input)
+//
+// Terminals without bracketed paste send no markers. A read of several characters is then either a paste, or keys that were typed or
+// repeated while the connection or this program was busy, and nothing tells the two apart for certain. So only what no person types
+// ahead counts as a paste, see `isBurst`; the rest is keys. The dashboard makes that safe: only the first key of a read answers a
+// question, so that a pasted `Dy` opens the question and does not answer it.
+
+export interface Paste {
+  /** As it came, with all that a terminal would obey; at most `longestPaste` UTF-16 units. */
+  text: string;
+  /** UTF-16 units that came. */
+  length: number;
+  /** False when the end marker never came. */
+  isComplete: boolean;
+}
+
+/** Keys are as the terminal sends them. An escape that nothing follows is an event of its own: the parser of ink would join it to the next key. */
+export type TerminalEvent = {kind: 'keys'; text: string} | {kind: 'escape'} | {kind: 'paste'; paste: Paste};
+
+export interface PasteReader {
+  /** What one read has given. */
+  push(chunk: string): void;
+  /** Stops the clock while nobody reads; `resume` starts it again. */
+  pause(): void;
+  resume(): void;
+}
+
+const startMarker = '\x1b[200~';
+const endMarker = '\x1b[201~';
+const marker = /\x1b\[20[01]~/;
+/** A marker that the next read may complete. */
+const partOfMarker = /\x1b(?:\[(?:2(?:0[01]?)?)?)?$/;
+
+export const longestPaste = 100_000;
+/** A lone escape is most likely the key: too short to be noticed by somebody who presses it. */
+const escapeMs = 50;
+/** No key sends a longer part of a marker, so that there is time for one that a connection has split. */
+const markerMs = 1000;
+const pasteMs = 2000;
+const burstMs = 100;
+/** More than anybody types ahead. */
+const longestTyped = 500;
+const shortestLines = 20;
+
+interface OpenPaste {
+  text: string;
+  length: number;
+  hasMarkers: boolean;
+}
+
+export const createPasteReader = (deliver: (event: TerminalEvent) => void): PasteReader => {
+  /** The end of the last read, which may be a part of a marker. */
+  let held = '';
+  let open: OpenPaste | undefined;
+  let timer: NodeJS.Timeout | undefined;
+  let immediate: NodeJS.Immediate | undefined;
+
+  const begin = (hasMarkers: boolean): void => {
+    open = {text: '', length: 0, hasMarkers};
+  };
+  const add = (text: string): void => {
+    if (!open) return;
+    open.text += text.slice(0, longestPaste - open.text.length);
+    open.length += text.length;
+  };
+  const finish = (isComplete: boolean): void => {
+    const paste = open;
+    open = undefined;
+    if (paste && paste.length > 0) deliver({kind: 'paste', paste: {text: paste.text, length: paste.length, isComplete}});
+  };
+  const press = (text: string): void => {
+    let end = text.length;
+    while (text[end - 1] === '\x1b') end -= 1;
+    if (end > 0) deliver({kind: 'keys', text: text.slice(0, end)});
+    for (let at = end; at < text.length; at += 1) deliver({kind: 'escape'});
+  };
+
+  /** Returns what is left to separate. */
+  const collect = (text: string): string => {
+    const end = open?.hasMarkers ? text.indexOf(endMarker) : -1;
+    if (end === -1) {
+      held = open?.hasMarkers ? partAtEnd(text) : '';
+      add(text.slice(0, text.length - held.length));
+      return '';
+    }
+    add(text.slice(0, end));
+    finish(true);
+    return text.slice(end + endMarker.length);
+  };
+  /** Returns what is left to separate. */
+  const separate = (text: string): string => {
+    const at = text.search(marker);
+    if (at === -1) {
+      if (isBurst(text)) {
+        begin(false);
+        return text;
+      }
+      held = partAtEnd(text);
+      press(text.slice(0, text.length - held.length));
+      return '';
+    }
+    const before = text.slice(0, at);
+    if (text.startsWith(endMarker, at)) {
+      // An end without a beginning: the rest of a paste that was given up, or of one with an end marker hidden in it.
+      begin(true);
+      add(before);
+      finish(true);
+    } else {
+      press(before);
+      begin(true);
+    }
+    return text.slice(at + startMarker.length);
+  };
+
+  const expire = (): void => {
+    const rest = held;
+    held = '';
+    if (!open) {
+      press(rest);
+      return;
+    }
+    add(rest);
+    finish(!open.hasMarkers);
+  };
+  const disarm = (): void => {
+    clearTimeout(timer);
+    clearImmediate(immediate);
+  };
+  /** What arrived while the program stood still is read before the time is over. */
+  const expireAfter = (ms: number): void => {
+    timer = setTimeout(() => {
+      immediate = setImmediate(expire);
+    }, ms);
+  };
+  const arm = (): void => {
+    disarm();
+    if (open) expireAfter(open.hasMarkers ? pasteMs : burstMs);
+    else if (held !== '') expireAfter(held === '\x1b' ? escapeMs : markerMs);
+  };
+
+  return {
+    push: chunk => {
+      // In a paste ctrl+c is text: if it left the dashboard, the rest of the paste would run in the shell. But pressed again and again
+      // it does not keep a paste open whose end never comes.
+      const isImpatience = open !== undefined && chunk === '\x03';
+      const isKeyOfItsOwn = !open && held === '\x1b' && !/^[[O]/.test(chunk);
+      if (isKeyOfItsOwn) press(held);
+      let text = isKeyOfItsOwn ? chunk : held + chunk;
+      held = '';
+      while (text !== '') text = open ? collect(text) : separate(text);
+      if (!isImpatience) arm();
+    },
+    pause: disarm,
+    resume: arm,
+  };
+};
+
+const partAtEnd = (text: string): string => partOfMarker.exec(text.slice(-endMarker.length))?.[0] ?? '';
+
+/** Several lines, or more than anybody types ahead. A key that repeats is none, and no escape sequence counts. */
+const isBurst = (text: string): boolean => {
+  const typed = text.replace(/\x1b(?:\[[0-?]*[ -/]*[@-~]|O.|.)/gs, '');
+  if (typed.length > longestTyped) return [...typed].some(char => char !== typed[0]);
+  return typed.length >= shortestLines && /[^\r\n][\r\n]+[^\r\n]/.test(typed);
+};

@@ -1,0 +1,83 @@
+// What the terminal sends. Pastes are taken out of it before ink makes keys of the rest.
+import {createPasteReader, type TerminalEvent} from './paste-reader.ts';
+
+/** What does not go through the parser of ink. */
+export type OtherInput = Exclude<TerminalEvent, {kind: 'keys'}>;
+
+export interface TerminalInput {
+  /** For ink, in place of the terminal's own. */
+  stdin: NodeJS.ReadStream;
+  /** One listener at a time: the dashboard that is shown. */
+  listen(listener: (event: OtherInput) => void): () => void;
+  /** The number of the last read: keys with the same number came in one piece. */
+  readNumber(): number;
+}
+
+export const createTerminalInput = (terminal: NodeJS.ReadStream): TerminalInput => {
+  const inkListeners = new Set<() => void>();
+  let listener: ((event: OtherInput) => void) | undefined;
+  let forInk: string | null = null;
+  let reads = 0;
+
+  // Ink reads at once when it hears that there is something, so that keys and pastes keep their order.
+  const reader = createPasteReader(event => {
+    if (event.kind !== 'keys') {
+      listener?.(event);
+      return;
+    }
+    forInk = event.text;
+    for (const readable of inkListeners) readable();
+    forInk = null;
+  });
+  const onReadable = (): void => {
+    for (let chunk: unknown = terminal.read(); chunk !== null; chunk = terminal.read()) {
+      reads += 1;
+      reader.push(String(chunk));
+    }
+  };
+
+  /** The terminal is listened to while ink listens: between two dashboards nothing takes a key. */
+  const changes: Record<string, unknown> = {
+    addListener: (name: string, heard: () => void) => {
+      if (name !== 'readable') return terminal.addListener(name, heard);
+      if (inkListeners.size === 0) {
+        terminal.addListener('readable', onReadable);
+        reader.resume();
+      }
+      inkListeners.add(heard);
+      return terminal;
+    },
+    removeListener: (name: string, heard: () => void) => {
+      if (name !== 'readable') return terminal.removeListener(name, heard);
+      inkListeners.delete(heard);
+      if (inkListeners.size === 0) {
+        terminal.removeListener('readable', onReadable);
+        reader.pause();
+      }
+      return terminal;
+    },
+    read: () => {
+      const text = forInk;
+      forInk = null;
+      return text;
+    },
+  };
+  const stdin = new Proxy(terminal, {
+    get: (target, name) => {
+      if (typeof name === 'string' && name in changes) return changes[name];
+      const value: unknown = Reflect.get(target, name, target);
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });
+
+  return {
+    stdin,
+    listen: next => {
+      listener = next;
+      return () => {
+        if (listener === next) listener = undefined;
+      };
+    },
+    readNumber: () => reads,
+  };
+};
