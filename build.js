@@ -1,8 +1,13 @@
 // Builds dist/: the daemon as one module beside the few installed packages that it does not contain, mfctl as one file that starts
 // fast, and its dashboard as another one, which is read only when it is opened. With --test-build it builds a daemon that fault tests
 // can end at its crash points, in build/test/.
+//
+// All of it is built beside, and moved there file by file once all of it is right: programs that start or run meanwhile find what they
+// belong to. See `publish`.
 import {execFileSync} from 'node:child_process';
-import {chmod, mkdir, readFile, rm, writeFile} from 'node:fs/promises';
+import {createHash} from 'node:crypto';
+import {chmod, mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile} from 'node:fs/promises';
+import {join} from 'node:path';
 
 const {build} = await import('esbuild').catch(() => {
   console.error('dist/ is left as it is: esbuild is not installed, as after npm ci --omit=dev');
@@ -13,17 +18,16 @@ const common = {bundle: true, platform: 'node', target: 'node20.19', sourcemap: 
 
 /**
  * What mfctl loads by `import('../tui/…')` is a bundle of its own: ink and react are ten times the size of all the rest. A script that
- * runs from what V8 has compiled before cannot import, so that a file beside it does.
+ * runs from what V8 has compiled before cannot import, so that a file beside it does. Both are called after what is in them: a mfctl
+ * that was started before a build loads its own dashboard after it.
  */
-const dashboardApart = {
+const dashboardApart = loader => ({
   name: 'dashboard-apart',
   setup: ({onResolve}) =>
     onResolve({filter: /\/tui\/start-dashboard\.tsx$/}, ({kind}) =>
-      kind === 'dynamic-import' ? {path: './load-dashboard.cjs', external: true} : undefined,
+      kind === 'dynamic-import' ? {path: `./${loader}`, external: true} : undefined,
     ),
-};
-
-const loadDashboard = `exports.startDashboard = async needs => (await import('./mfctl-dashboard.js')).startDashboard(needs);\n`;
+});
 
 /** Ink loads `react-devtools-core` when DEV is set, which is not installed; and with CI set it would draw nothing. */
 const forTerminals = {
@@ -50,14 +54,17 @@ const builtIn = /\b((?:import_[\w$]+|childProcess) = )require\("(node:[\w/]+)"\)
 /** Packages in CommonJS ask for Node's modules by `require`, which a module does not have. */
 const requireForPackages = `import {createRequire} from 'node:module'; const require = createRequire(import.meta.url);`;
 
-/** What never changes while a node runs is made once, here: the packages that make it are ten times what a request takes. */
-const descriptionAsText = {
-  name: 'description-as-text',
+/**
+ * What never changes while a node runs is made once, here: the packages that make it are ten times what a request takes. All that
+ * the module exports is JSON.
+ */
+const descriptionsAsText = {
+  name: 'descriptions-as-text',
   setup: ({onLoad}) =>
     onLoad({filter: /\/daemon\/http\/openapi-text\.ts$/}, async () => {
       const {outputFiles} = await build({
         ...common,
-        entryPoints: ['daemon/http/openapi.ts'],
+        entryPoints: ['daemon/http/openapi-text.ts'],
         format: 'esm',
         packages: 'external',
         sourcemap: false,
@@ -66,10 +73,33 @@ const descriptionAsText = {
       const file = new URL(`build/openapi-${process.pid}.mjs`, import.meta.url);
       await mkdir(new URL('.', file), {recursive: true});
       await writeFile(file, outputFiles[0].text);
-      const {openApiDocument} = await import(file.href).finally(() => rm(file));
-      return {contents: `export const openApiText = ${JSON.stringify(openApiDocument())};`, loader: 'js'};
+      const values = await import(file.href).finally(() => rm(file));
+      const lines = Object.entries(values).map(([name, value]) => `export const ${name} = ${JSON.stringify(value)};`);
+      return {contents: lines.join('\n'), loader: 'js'};
     }),
 };
+
+/** The thread that writes the spool starts with the first mail, when another build may have taken the place of this one. */
+const spoolThreadAsText = isTestBuild => ({
+  name: 'spool-thread-as-text',
+  setup: ({onLoad}) =>
+    onLoad({filter: /\/daemon\/hold\/start-spool-thread\.ts$/}, async () => {
+      const {outputFiles} = await build({
+        ...common,
+        entryPoints: ['daemon/hold/spool-thread.ts'],
+        format: 'cjs',
+        minify: true,
+        sourcemap: false,
+        define: {TEST_BUILD: String(isTestBuild)},
+        write: false,
+      });
+      const started = `new Worker(${JSON.stringify(outputFiles[0].text)}, {eval: true, workerData})`;
+      return {
+        contents: `import {Worker} from 'node:worker_threads'; export const startSpoolThread = workerData => ${started};`,
+        loader: 'js',
+      };
+    }),
+});
 
 /** Drivers that nobody has installed, which knex would load for databases of another kind. */
 const otherDrivers = [
@@ -92,49 +122,89 @@ const external = ['sqlite3', 'mailauth/*', ...otherDrivers];
 /** What tests may do to a daemon from outside is decided here, and not by the environment that it runs in. */
 const daemon = isTestBuild => ({
   ...common,
-  entryPoints: {mfd: 'daemon/main.ts', 'spool-thread': 'daemon/hold/spool-thread.ts'},
+  entryPoints: {mfd: 'daemon/main.ts'},
   format: 'esm',
   external,
   define: {TEST_BUILD: String(isTestBuild)},
-  plugins: [descriptionAsText],
+  plugins: [descriptionsAsText, spoolThreadAsText(isTestBuild)],
   banner: {js: requireForPackages},
 });
 
-if (process.argv.includes('--test-build')) {
-  await build({...daemon(true), outdir: 'build/test'});
-  process.exit(0);
-}
-
-await rm('dist', {recursive: true, force: true});
-await Promise.all([
-  build({...daemon(false), outdir: 'dist'}),
-  build({
-    ...common,
-    entryPoints: {mfctl: 'cli/main.ts'},
-    outdir: 'dist',
-    format: 'cjs',
-    outExtension: {'.js': '.cjs'},
-    minifySyntax: true,
-    supported: {'dynamic-import': false},
-    plugins: [dashboardApart, withoutHttp2],
-    banner: {js: lazyBuiltIns},
-  }),
-  build({
+const buildDashboard = async outdir => {
+  const {metafile} = await build({
     ...common,
     entryPoints: {'mfctl-dashboard': 'cli/tui/start-dashboard.tsx'},
-    outdir: 'dist',
+    outdir,
+    entryNames: '[name]-[hash]',
     format: 'esm',
     jsx: 'automatic',
     minifySyntax: true,
     define: {'process.env.NODE_ENV': '"production"'},
     plugins: [forTerminals],
     banner: {js: requireForPackages},
-  }),
-]);
-await writeFile('dist/load-dashboard.cjs', loadDashboard);
-await writeFile('dist/mfctl.cjs', (await readFile('dist/mfctl.cjs', 'utf8')).replace(builtIn, '$1lazily("$2")'));
+    metafile: true,
+  });
+  const [name, hash] = /mfctl-dashboard-(\w+)\.js$/.exec(Object.keys(metafile.outputs).find(path => path.endsWith('.js')));
+  const loader = `load-dashboard-${hash}.cjs`;
+  const load = `exports.startDashboard = async needs => (await import('./${name}')).startDashboard(needs);\n`;
+  await writeFile(join(outdir, loader), load);
+  return loader;
+};
 
-// With what it takes to begin compiled. The process that does it is another one, as it leaves the bundle loaded behind.
-execFileSync(process.execPath, ['bin/compile.js'], {stdio: 'ignore'});
+const buildMfctl = async outdir => {
+  const loader = await buildDashboard(outdir);
+  await build({
+    ...common,
+    entryPoints: {mfctl: 'cli/main.ts'},
+    outdir,
+    format: 'cjs',
+    outExtension: {'.js': '.cjs'},
+    minifySyntax: true,
+    supported: {'dynamic-import': false},
+    plugins: [dashboardApart(loader), withoutHttp2],
+    banner: {js: lazyBuiltIns},
+  });
+  const file = join(outdir, 'mfctl.cjs');
+  const text = (await readFile(file, 'utf8')).replace(builtIn, '$1lazily("$2")');
+  // Its last line says which it is, see bin/bundle.js.
+  await writeFile(file, `${text}//${createHash('sha256').update(text).digest('hex').slice(0, 32)}`);
+  // With what it takes to begin compiled. The process that does it is another one, as it leaves the bundle loaded behind.
+  execFileSync(process.execPath, ['bin/compile.js', outdir], {stdio: ['ignore', 'ignore', 'pipe']});
+};
 
-await Promise.all(['bin/mfd', 'bin/mfctl'].map(file => chmod(file, 0o755)));
+/**
+ * Each file takes the place of the one before it at once. What no file of that name does stays until the next build, for programs that
+ * were started before this one and have yet to load it; files.json says what belongs to this build.
+ */
+const publish = async (staged, target) => {
+  const list = 'files.json';
+  await mkdir(target, {recursive: true});
+  const files = (await readdir(staged)).sort();
+  const there = await readdir(target);
+  const before = await readFile(join(target, list), 'utf8').then(JSON.parse, () => there);
+  for (const name of there)
+    if (name !== list && !files.includes(name) && !before.includes(name)) await rm(join(target, name), {recursive: true});
+  // What others load comes before them.
+  const isLoaded = name => /dashboard/.test(name);
+  for (const name of [...files.filter(isLoaded), ...files.filter(name => !isLoaded(name))])
+    await rename(join(staged, name), join(target, name));
+  await writeFile(join(staged, list), `${JSON.stringify(files)}\n`);
+  await rename(join(staged, list), join(target, list));
+};
+
+await mkdir('build', {recursive: true});
+const staged = await mkdtemp('build/staged-');
+try {
+  if (process.argv.includes('--test-build')) {
+    await build({...daemon(true), outdir: staged});
+    await publish(staged, 'build/test');
+  } else {
+    // Both have ended before their folder goes, also when one of them fails.
+    const ended = await Promise.allSettled([build({...daemon(false), outdir: staged}), buildMfctl(staged)]);
+    for (const {reason} of ended) if (reason !== undefined) throw reason;
+    await publish(staged, 'dist');
+    await Promise.all(['bin/mfd', 'bin/mfctl'].map(file => chmod(file, 0o755)));
+  }
+} finally {
+  await rm(staged, {recursive: true});
+}

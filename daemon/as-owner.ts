@@ -1,10 +1,16 @@
 // A package makes the data directory for a user of its own, and root makes the node in it.
 import {stat} from 'node:fs/promises';
 
-/** Does `work` with the rights of whoever owns the folder, where root may choose: what it writes there is theirs to read later. */
+/**
+ * Does `work` with the rights of whoever owns the folder, where root may choose: what it writes there is theirs to read later, and what
+ * they have put there, such as a link, gets at nothing that is not theirs.
+ */
 export const asOwnerOf = async <T>(folder: string, work: () => Promise<T>): Promise<T> => {
   const owner = process.geteuid?.() === 0 ? await stat(folder).catch(() => undefined) : undefined;
   if (!owner || owner.uid === 0) return work();
+  const groups = process.getgroups?.() ?? [];
+  // The groups first: only root may change them.
+  process.setgroups?.([owner.gid]);
   process.setegid?.(owner.gid);
   process.seteuid?.(owner.uid);
   try {
@@ -12,5 +18,6 @@ export const asOwnerOf = async <T>(folder: string, work: () => Promise<T>): Prom
   } finally {
     process.seteuid?.(0);
     process.setegid?.(0);
+    process.setgroups?.(groups);
   }
 };

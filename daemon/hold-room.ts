@@ -1,12 +1,13 @@
 // The hold queue of this node and what leads into it and out of it again.
 import {Fault} from '../shared/fault.ts';
-import type {HostPort} from '../shared/host-port.ts';
 import {createHoldQueue} from './hold/hold-queue.ts';
 import type {Keeper} from './hold/keeper.ts';
 import {createSpoolKeep, type SpoolKeepNeeds} from './hold/spool-keep.ts';
 import {createSpoolKeeper} from './hold/spool-keeper.ts';
 import type {Metrics} from './http/metrics.ts';
+import {createBackendFailures} from './mail/backend-failures.ts';
 import {createBackendPool} from './mail/backend-pool.ts';
+import {clusterKeyword} from './mail/cluster-keyword.ts';
 import {createDeliver} from './mail/deliver.ts';
 import {createDkimSigner} from './mail/dkim.ts';
 import {traceHeader} from './mail/trace-header.ts';
@@ -20,7 +21,6 @@ import type {Deliver} from './services/ports.ts';
 
 interface Needs extends NodeParts {
   bus: EventBus;
-  smtpAddress(): HostPort;
 }
 
 export const openHold = (node: Needs) => {
@@ -36,8 +36,8 @@ export const openHold = (node: Needs) => {
   };
   const pool = createBackendPool({
     hostname: fqdn,
-    ownAddress: node.smtpAddress,
-    onFailure: (server, detail) => log.warn({server, detail}, 'backend could not be used'),
+    ownKeyword: clusterKeyword(node.ca),
+    onFailure: createBackendFailures({log, now}),
   });
   const deliver = counted(createDeliver({pool, sign}), metrics);
 

@@ -5,7 +5,7 @@ import {createClusterAuthority} from './cluster/authority.ts';
 import {createAuthority} from './cluster/certificates.ts';
 import {syncFolders} from './data-folder.ts';
 import {writeIdentity} from './identity.ts';
-import {localAddresses, type NewNodeOptions, planNode} from './new-node.ts';
+import {localAddresses, type NewNode, type NewNodeOptions, planNode} from './new-node.ts';
 import {createConfiguration} from './services/configuration.ts';
 import {insertKey} from './services/keys.ts';
 import {openDatabase} from './store/database.ts';
@@ -27,9 +27,17 @@ export interface InitReport {
 const founderNo = 1;
 const firstKeyLimit = 6000;
 
-/** Refuses a folder with anything in it but a configuration, and leaves that as it was. */
-export const initialise = async (options: NewNodeOptions): Promise<InitReport> => {
-  const {folder, nodeId, fqdn, config, configText} = await planNode(options);
+/**
+ * Refuses a folder with anything in it but a configuration, and leaves that as it was. `beforeMaking` may refuse what is planned while
+ * nothing is there yet.
+ */
+export const initialise = async (
+  options: NewNodeOptions,
+  beforeMaking?: (planned: NewNode) => Promise<void>,
+): Promise<InitReport> => {
+  const planned = await planNode(options);
+  await beforeMaking?.(planned);
+  const {folder, nodeId, fqdn, config, configText} = planned;
 
   await mkdir(folder.root, {recursive: true, mode: 0o700});
   await chmod(folder.root, 0o700);

@@ -1,13 +1,25 @@
 // JSON lines on stderr. What a mail or a key says stays out of them, also where an error repeats it.
 import pino, {type DestinationStream, type Logger} from 'pino';
 import {Fault} from '../shared/fault.ts';
+import {type LogLevel, withPriority} from './journal.ts';
 import {databaseErrorText} from './store/database.ts';
 
-export const createLog = (level: string): Logger =>
-  pino(
-    {level, timestamp: pino.stdTimeFunctions.isoTime, serializers: {err: describeError}},
-    linesTogether(pino.destination({dest: 2, sync: true})),
+/** `isForJournal`: each line begins with its priority. */
+export const createLog = (level: string, isForJournal: boolean): Logger => {
+  const lines = linesTogether(pino.destination({dest: 2, sync: true}));
+  return pino(
+    {
+      level,
+      formatters: {level: label => ({level: label})},
+      timestamp: pino.stdTimeFunctions.isoTime,
+      serializers: {err: describeError},
+    },
+    isForJournal ? {write: line => lines.write(withPriority(levelOf(line), line))} : lines,
   );
+};
+
+/** It is the first member of each line. */
+const levelOf = (line: string): LogLevel => (/^\{"level":"(\w+)"/.exec(line)?.[1] ?? 'info') as LogLevel;
 
 /** Lines of one turn of the event loop are one write: mails are done with in groups, and a write takes longer than all else about a line. */
 const linesTogether = (destination: DestinationStream): DestinationStream => {

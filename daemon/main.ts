@@ -6,17 +6,18 @@ import {safeLine} from '../shared/safe-text.ts';
 import {asOwnerOf} from './as-owner.ts';
 import {bootstrapKey} from './bootstrap-key.ts';
 import {checkConfig} from './check-config.ts';
-import {CommandError} from './command-error.ts';
-import {ConfigError, loadConfig, readConfig} from './config/load.ts';
+import {CommandError, UsageError} from './command-error.ts';
+import {ConfigError, loadConfig} from './config/load.ts';
 import {dataFolder} from './data-folder.ts';
 import {type InitReport, initialise} from './init.ts';
 import {type JoinReport, joinCluster} from './join.ts';
+import {isJournal, withPriority} from './journal.ts';
 import {addMfctlContext} from './mfctl-context.ts';
-import {awaitsNode, type NewNodeOptions} from './new-node.ts';
+import {awaitsNode, listensFrom, type NewNodeOptions} from './new-node.ts';
 import type {RunningNode} from './node.ts';
 import {repair} from './repair.ts';
-import {run} from './run.ts';
 import {addSetupCommand} from './setup-command.ts';
+import {type StartOptions, start} from './start.ts';
 import {databaseErrorText, isDamaged, isOtherSchema} from './store/database.ts';
 
 export const main = async (args: string[]): Promise<number> => {
@@ -78,23 +79,18 @@ export const program = (): Command => {
       print(options.json ? JSON.stringify(joined) : joinedText(joined));
     });
 
-  mfd
+  const startCommand = mfd
     .command('start')
-    .description('run the node in the foreground; a folder without one, but for a mfd.yaml, is initialised first')
     .requiredOption('--data <dir>', 'data directory')
-    .action(async ({data}: {data: string}) => {
-      const vacancy = await awaitsNode(data);
-      if (vacancy) {
-        // A node is not made only to be found unable to start.
-        if (!vacancy.isConfigured) await checkConfig(await readConfig('', 'mfd.yaml', process.env));
-        const made = await initialise({data, ...(!vacancy.isConfigured && listensFrom(process.env))});
-        // The key is shown before anything else can fail: it is never shown again.
-        print(welcome(made));
-        print(await addMfctlContext(made));
-        const environment = vacancy.isConfigured ? process.env : withoutListens(process.env);
-        await run({data, environment, version: packageJson.version, beforeReady: node => print(firstSteps(node))});
-      } else await run({data, environment: process.env, version: packageJson.version});
-    });
+    .option(
+      '--init',
+      'make a node first, in a folder that is absent or empty, or has just your mfd.yaml; the options below are for it',
+    );
+  withNodeOptions(startCommand)
+    .description('run the node in the foreground')
+    .action(async (options: StartOptions) =>
+      start(options, {environment: process.env, version: packageJson.version, print, texts: {welcome, firstSteps}}),
+    );
 
   mfd
     .command('check-config')
@@ -114,7 +110,9 @@ export const program = (): Command => {
     .description('make a new full-admin key without the API, for its owner or root; a running node knows it at once')
     .requiredOption('--data <dir>', 'data directory')
     .option('--force', 'even though an active full-admin key exists')
-    .action(async ({data, force}: {data: string; force?: boolean}) => print(await bootstrapKey(data, force ?? false)));
+    .action(async ({data, force}: {data: string; force?: boolean}) =>
+      print(await asOwnerOf(data, async () => bootstrapKey(data, force ?? false))),
+    );
 
   mfd
     .command('repair')
@@ -127,8 +125,10 @@ export const program = (): Command => {
 };
 
 const withListenOptions = (command: Command): Command =>
+  withNodeOptions(command.requiredOption('--data <dir>', 'data directory, empty or absent'));
+
+const withNodeOptions = (command: Command): Command =>
   command
-    .requiredOption('--data <dir>', 'data directory, empty or absent')
     .option('--node-id <id>', 'name of the node in the cluster')
     .option('--fqdn <name>', 'host name of the node')
     .option('--api-listen <host:port>', 'HTTPS API (default: 0.0.0.0:8443)')
@@ -136,20 +136,6 @@ const withListenOptions = (command: Command): Command =>
     .option('--cluster-advertise <host:port>', 'where other nodes reach that (default: its name and port)')
     .option('--metrics-listen <host:port>', 'metrics over HTTP (default: 127.0.0.1:9090)')
     .option('--smtp-listen <host:port>', 'SMTP gateway (default: 127.0.0.1:2525)');
-
-/** A node that is made by being started listens where the environment says, also in the context that is made for it. */
-const listensFrom = (environment: NodeJS.ProcessEnv): Omit<NewNodeOptions, 'data'> => ({
-  fqdn: environment.MFD_FQDN,
-  apiListen: environment.MFD_API_LISTEN,
-  clusterListen: environment.MFD_CLUSTER_LISTEN,
-  clusterAdvertise: environment.MFD_CLUSTER_ADVERTISE,
-  metricsListen: environment.MFD_METRICS_LISTEN,
-  smtpListen: environment.MFD_SMTP_LISTEN,
-});
-
-/** They are in the new configuration, where port 0 has become the one that was printed and that the context has. */
-const withoutListens = (environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv =>
-  Object.fromEntries(Object.entries(environment).filter(([name]) => !/^MFD_(API|CLUSTER|METRICS|SMTP)_LISTEN$/.test(name)));
 
 const welcome = ({node_id, data, api_url, api_key, ca_file}: InitReport): string => `\
 Node ${node_id} created in ${data}
@@ -189,8 +175,9 @@ const report = (error: unknown): number => {
   const isExpected = error instanceof ConfigError || error instanceof CommandError;
   const text = error instanceof Error ? error.message : String(error);
   // A key of the configuration may be made of anything.
-  process.stderr.write(`mfd: ${safeLine(isExpected ? text : describe(error, text))}\n`);
-  return error instanceof ConfigError ? 2 : 1;
+  const line = `mfd: ${safeLine(isExpected ? text : describe(error, text))}\n`;
+  process.stderr.write(isJournal(process.env) ? withPriority('error', line) : line);
+  return error instanceof ConfigError || error instanceof UsageError ? 2 : 1;
 };
 
 /** Errors of the system, in words; one line, no stack. */

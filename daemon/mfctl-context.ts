@@ -4,6 +4,10 @@ import {execFile} from 'node:child_process';
 import {fileURLToPath} from 'node:url';
 import type {InitReport} from './init.ts';
 
+/** The same by hand, with the key in a file. */
+export const contextCommand = ({node_id, api_url, metrics_url, ca_file}: InitReport): string =>
+  `mfctl context add ${node_id} --url ${api_url} --metrics-url ${metrics_url} --cacert ${ca_file} --api-key-file KEY-FILE --use`;
+
 /** Resolves with a line that says what came of it; a home directory that cannot be written to is no reason to fail. */
 export const addMfctlContext = async ({node_id, api_url, metrics_url, ca_file, api_key}: InitReport): Promise<string> => {
   const mfctl = fileURLToPath(new URL('../bin/mfctl', import.meta.url));

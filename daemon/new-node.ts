@@ -151,5 +151,19 @@ const isVacant = (entries: string[]): boolean => entries.every(name => name === 
 export const awaitsNode = async (data: string): Promise<{isConfigured: boolean} | undefined> => {
   const entries = await entriesOf(resolve(data));
   const isConfigured = entries.includes('mfd.yaml');
-  return isConfigured && !isVacant(entries) ? undefined : {isConfigured};
+  return entries.includes('mfd.db') || (isConfigured && !isVacant(entries)) ? undefined : {isConfigured};
 };
+
+/** A node that is made where the environment says something of it listens there, also in the context that is made for it. */
+export const listensFrom = (environment: NodeJS.ProcessEnv): Omit<NewNodeOptions, 'data'> => ({
+  fqdn: environment.MFD_FQDN,
+  apiListen: environment.MFD_API_LISTEN,
+  clusterListen: environment.MFD_CLUSTER_LISTEN,
+  clusterAdvertise: environment.MFD_CLUSTER_ADVERTISE,
+  metricsListen: environment.MFD_METRICS_LISTEN,
+  smtpListen: environment.MFD_SMTP_LISTEN,
+});
+
+/** They are in the new configuration, where port 0 has become the one that was printed and that the context has. */
+export const withoutListens = (environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv =>
+  Object.fromEntries(Object.entries(environment).filter(([name]) => !/^MFD_(API|CLUSTER|METRICS|SMTP)_LISTEN$/.test(name)));

@@ -3,7 +3,7 @@ import {readFile} from 'node:fs/promises';
 import {hostname} from 'node:os';
 import {setTimeout as delay} from 'node:timers/promises';
 import type {Logger} from 'pino';
-import type {HostPort} from '../shared/host-port.ts';
+import {formatHostPort, type HostPort} from '../shared/host-port.ts';
 import {apiUrl, clusterUrl, listenOf} from './addresses.ts';
 import {openCertificates} from './certificate-keeper.ts';
 import {createClosers} from './closers.ts';
@@ -11,8 +11,10 @@ import {startPeers} from './cluster/peers.ts';
 import {startCluster} from './cluster-room.ts';
 import type {LoadedConfig} from './config/load.ts';
 import {dataFolder} from './data-folder.ts';
+import {requireFreeAddresses} from './free-addresses.ts';
 import {createApi} from './http/app.ts';
 import {createMetrics} from './http/metrics.ts';
+import {deprecations} from './http/openapi-text.ts';
 import {listenHttps} from './listen.ts';
 import type {LocalAddress} from './mail/local-listener.ts';
 import {startMail} from './mail-room.ts';
@@ -21,12 +23,12 @@ import {openMilter} from './milter-room.ts';
 import {openPeerDoor} from './peer-door.ts';
 import {openRecords} from './records-room.ts';
 import {createServices} from './service-room.ts';
-import {ownNames} from './services/own-names.ts';
+import {describedNames, ownNames} from './services/own-names.ts';
 import {fixedChanges, liveSettings} from './settings.ts';
 import {openStorage} from './storage-room.ts';
 import {openTables} from './tables-room.ts';
 import {startTimers} from './timers.ts';
-import {apiHosts, authorityIn, operatorPair} from './tls-files.ts';
+import {apiHosts, authorityIn, certificateHosts, operatorPair} from './tls-files.ts';
 
 export interface RunningNode {
   nodeId: string;
@@ -73,6 +75,7 @@ export const startNode = async ({data, loaded, log, version, now = Date.now}: Ne
 
     const storage = await openStorage({folder, config, log, now, closers});
     const {spool, ballast, nodeId} = storage;
+    await requireFreeAddresses(config, {file: folder.config});
 
     const metrics = createMetrics(version);
     const fqdn = config.fqdn ?? hostname();
@@ -87,7 +90,8 @@ export const startNode = async ({data, loaded, log, version, now = Date.now}: Ne
       folder,
       identity,
       config: () => config,
-      hosts: given => (hasAuthority ? apiHosts(config) : ownNames(apiHosts(config), nodeDirectory.list(), {...claimant, given})),
+      hosts: given =>
+        hasAuthority ? apiHosts(config) : ownNames(apiHosts(config), describedNames(nodeDirectory.list()), {...claimant, given}),
       authority,
       askPeers: async requests => services.askForCertificates(requests),
       now,
@@ -117,16 +121,17 @@ export const startNode = async ({data, loaded, log, version, now = Date.now}: Ne
       authority,
       ca,
     };
-    // As configured until they are open: the doors that open before them are asked already.
+    // As configured until it is open: the doors that open before it are asked already.
     let apiAddress = listenOf(config.api.listen);
-    let smtpAddress = listenOf(config.smtp.listen);
     const services = createServices({
       ...node,
       apiUrl: () => apiUrl(loaded.config, fqdn, apiAddress),
-      smtpAddress: () => smtpAddress,
       spread: async () => clustered.spread(),
     });
     closers.add(services.close);
+    const noteOwnNames = async () =>
+      services.issuedNames.shown(storage.nodeNo, certificateHosts(certificates.current().cluster.cert));
+    await noteOwnNames();
 
     const clustered = startCluster({nodeNo: storage.nodeNo, config, records, services, peers, log});
     const timers = startTimers({
@@ -166,14 +171,21 @@ export const startNode = async ({data, loaded, log, version, now = Date.now}: Ne
     const api = await listenHttps(
       listenOf(config.api.listen),
       certificates.current().api,
-      createApi({...services, standing: records.standing, explainDrift: clustered.explainDrift, metrics, log}).callback(),
+      createApi({
+        ...services,
+        standing: records.standing,
+        explainDrift: clustered.explainDrift,
+        deprecations,
+        metrics,
+        log,
+      }).callback(),
     );
     closers.add(async () => api.stop(graceMs));
     apiAddress = api.address;
     await services.membership.announce({api_url: apiUrl(config, fqdn, api.address)});
     const mail = await startMail({...node, config, services, tls: certificates.current().api, tmpDir: spool.tmpDir, graceMs});
     closers.add(mail.stop);
-    smtpAddress = mail.address;
+    await services.membership.announce({smtp_listen: formatHostPort(mail.address)});
     const milter = await openMilter({...node, config, services, tmpDir: spool.tmpDir, graceMs});
     closers.add(milter.stop);
     const tables = await openTables({...node, config, services, graceMs});
@@ -187,6 +199,7 @@ export const startNode = async ({data, loaded, log, version, now = Date.now}: Ne
       if (phase === 'starting') return;
       if (!(await certificates.refresh(isForced))) return;
       const pairs = certificates.current();
+      await noteOwnNames();
       api.setCertificate(pairs.api);
       mail.setCertificate(pairs.api);
       cluster.setCertificate(pairs.cluster);

@@ -4,6 +4,7 @@ import type {Logger} from 'pino';
 import {formatHostPort} from '../shared/host-port.ts';
 import {type LoadedConfig, loadConfig, located} from './config/load.ts';
 import {dataFolder} from './data-folder.ts';
+import {isJournal} from './journal.ts';
 import {createLog} from './log.ts';
 import {formatLocalAddress} from './mail/local-listener.ts';
 import {type RunningNode, startNode} from './node.ts';
@@ -14,7 +15,7 @@ interface Needs {
   /** Whose MFD_* variables override the configuration, now and at every SIGHUP. */
   environment: NodeJS.ProcessEnv;
   version: string;
-  beforeReady?: (node: RunningNode) => void;
+  beforeReady?: (node: RunningNode) => Promise<void>;
 }
 
 /** Resolves after a SIGTERM or SIGINT, once everything is closed. */
@@ -22,7 +23,7 @@ export const run = async ({data, environment, version, beforeReady}: Needs): Pro
   const folder = dataFolder(data);
   const reread = async () => loadConfig(folder.config, environment);
   const loaded = await reread();
-  const log = createLog(loaded.config.log.level);
+  const log = createLog(loaded.config.log.level, isJournal(environment));
   for (const variable of loaded.unknownVariables) log.warn({variable}, 'this MFD_ variable names no configuration key');
   const manager = createServiceManager({environment, log});
   const ended = new Promise<NodeJS.Signals>(resolve => {
@@ -36,7 +37,7 @@ export const run = async ({data, environment, version, beforeReady}: Needs): Pro
     throw located(loaded, error);
   });
 
-  beforeReady?.(node);
+  await beforeReady?.(node);
   process.stdout.write(`mfd ready ${summary(node)}\n`);
   manager.tell('READY=1', `STATUS=${summary(node)}`);
   // See bin/mfd.

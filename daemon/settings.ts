@@ -13,6 +13,8 @@ import type {Classifier, Route, Scorer} from './services/ports.ts';
 
 export interface LiveSettings {
   trusted: NetworkSet;
+  /** Where the backends that keys for one domain set have to be; undefined for anywhere. */
+  backendNetworks: NetworkSet | undefined;
   scorer: Scorer;
   closeScorer(): void;
   /** Who learns from releases and discards, if anybody does. */
@@ -27,7 +29,8 @@ const dayMs = 24 * 3600 * 1000;
 
 /** Throws a ConfigError for what only a closer look shows to be wrong. */
 export const liveSettings = ({config, smarthostPassword, smarthostCa, ...loaded}: LoadedConfig): LiveSettings => ({
-  trusted: trustedNetworks(config),
+  trusted: networkSet('smtp.trusted_networks', config.smtp.trusted_networks),
+  backendNetworks: config.smtp.backend_networks && networkSet('smtp.backend_networks', config.smtp.backend_networks),
   ...scorerFrom(config, loaded.rspamdPassword),
   classifier: classifierFrom(config, loaded.rspamdControllerPassword),
   onScorerFailure: config.scanner.on_failure,
@@ -58,14 +61,11 @@ export const fixedChanges = (started: Config, read: Config): string[] => {
   return fixed.filter(([, value]) => JSON.stringify(value(started)) !== JSON.stringify(value(read))).map(([key]) => key);
 };
 
-const trustedNetworks = (config: Config): NetworkSet => {
+const networkSet = (key: string, entries: readonly string[]): NetworkSet => {
   try {
-    return createNetworkSet(config.smtp.trusted_networks);
+    return createNetworkSet(entries);
   } catch (error) {
-    throw new ConfigError(
-      `smtp.trusted_networks: ${error instanceof Error ? error.message : String(error)}`,
-      'smtp.trusted_networks',
-    );
+    throw new ConfigError(`${key}: ${error instanceof Error ? error.message : String(error)}`, key);
   }
 };
 

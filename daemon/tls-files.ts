@@ -6,11 +6,13 @@ import {createSecureContext} from 'node:tls';
 import {canonicalHost, isWildcard, parseHostPort} from '../shared/host-port.ts';
 import {createClusterAuthority} from './cluster/authority.ts';
 import type {KeyAndCertificate} from './cluster/certificates.ts';
+import {hostsIn, identityIn} from './cluster/peer-identity.ts';
 import {ConfigError, readText} from './config/load.ts';
 import type {Config} from './config/schema.ts';
 import type {DataFolder} from './data-folder.ts';
 import type {Authority} from './services/authority.ts';
 import {isCertifiable} from './services/join-protocol.ts';
+import type {NodeIdentity} from './services/ports.ts';
 
 /** The certificates of one node: what clients of its API see, and what its peers do. */
 export interface NodePairs {
@@ -52,15 +54,21 @@ export const readPairs = async (folder: DataFolder): Promise<Partial<NodePairs>>
   return {...(api && {api}), ...(cluster && {cluster})};
 };
 
+/** The host names and addresses that a certificate is for. */
+export const certificateHosts = (cert: string): string[] => hostsIn(new X509Certificate(cert).subjectAltName);
+
 /**
  * Certificates that came from elsewhere are looked at before the old ones go: without an authority of its own a node could not
- * come back from a wrong one.
+ * come back from a wrong one, or from one that names another node.
  */
-export const requireOurs = (pairs: NodePairs, caCert: string): void => {
+export const requireOurs = (pairs: NodePairs, caCert: string, identity: NodeIdentity): void => {
   const ca = new X509Certificate(caCert);
   for (const pair of Object.values(pairs) as KeyAndCertificate[])
     if (!isPair(pair) || !new X509Certificate(pair.cert).verify(ca.publicKey))
       throw new Error('the certificates that were given are not of this cluster’s authority, or for other keys');
+  const named = identityIn(new X509Certificate(pairs.cluster.cert).subjectAltName);
+  if (named?.nodeId !== identity.nodeId || named.nodeNo !== identity.nodeNo)
+    throw new Error(`the certificate that was given is not for node ${identity.nodeId}, number ${identity.nodeNo}`);
 };
 
 /** The authority is sent along: who trusts it by its fingerprint, as `mfctl login` does, goes on doing so when the leaf is renewed. */

@@ -18,7 +18,7 @@ export const copyrightText = async (root: string, modules: ProductionModule[]): 
 
 /** What the bundler has put into the programs stands in the maps that it writes beside it. */
 const bundledFolders = async (root: string): Promise<string[]> => {
-  const maps = (await readdir(join(root, 'dist'))).filter(name => /^(mfctl|mfd|spool-thread).*\.map$/.test(name));
+  const maps = (await readdir(join(root, 'dist'))).filter(name => /^(mfctl|mfd).*\.map$/.test(name));
   const sources = await Promise.all(
     maps.map(async name => (JSON.parse(await readFile(join(root, 'dist', name), 'utf8')) as {sources: string[]}).sources),
   );

@@ -47,7 +47,9 @@ const programs = async (root: string, version: string): Promise<Entry[]> => {
       0o755,
     );
   };
-  const built = (await readdir(join(root, 'dist'))).filter(name => !name.endsWith('.map'));
+  // Beside these there may be files of the build before.
+  const files = JSON.parse(await readFile(join(root, 'dist/files.json'), 'utf8')) as string[];
+  const built = files.filter(name => !name.endsWith('.map'));
   const manifest = {name: 'mfd', version, private: true, type: 'module'};
   return [
     await launcher('mfd'),

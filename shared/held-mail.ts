@@ -1,5 +1,5 @@
 import {z} from 'zod';
-import type {ErrorValue} from './envelope.ts';
+import {type ErrorValue, errorSchema} from './envelope.ts';
 import {nodeId, queueId, timestamp} from './fields.ts';
 import {reasons} from './reason.ts';
 
@@ -55,9 +55,16 @@ export type ActionOutcome = z.infer<typeof actionOutcomeSchema>;
 export const mailReferenceSchema = z.strictObject({node_id: nodeId, queue_id: queueId});
 export type MailReference = z.infer<typeof mailReferenceSchema>;
 
-export const bulkRequestSchema = z.strictObject({
-  items: z.array(mailReferenceSchema).min(1, 'must name at least one mail').max(1000, 'must name at most 1000 mails'),
-});
+export const bulkRequestSchema = z
+  .strictObject({
+    items: z.array(mailReferenceSchema).min(1, 'must name at least one mail').max(1000, 'must name at most 1000 mails'),
+  })
+  .meta({id: 'BulkRequest'});
+
+/** What became of one mail of a bulk action that has failed. */
+export const bulkFailureSchema = mailReferenceSchema
+  .extend({error: errorSchema.shape.error.pick({code: true, detail: true, fields: true})})
+  .meta({id: 'BulkFailure', description: 'The error that the action on this mail alone would have had'});
 
 /** One entry of a bulk answer: what the single action would have said. */
 export type BulkResult = ActionOutcome | (MailReference & {error: Pick<ErrorValue, 'code' | 'detail' | 'fields'>});

@@ -38,6 +38,8 @@ smtp:
 ${indented({listen: smtpListen})}
   # Who may send outbound mail, and whose X-Spam headers the built-in scanner believes:
   # trusted_networks: [127.0.0.0/8, "::1/128"]
+  # The backends that a domain-admin key may set have to be inside these networks:
+  # backend_networks: [10.0.0.0/8]
   # max_size: 50M
   # smarthost: smtp.example.net:587
 

@@ -135,16 +135,19 @@ const everyKey = z.strictObject({
       .array(network)
       .default(['127.0.0.0/8', '::1/128'])
       .meta({description: 'Clients that may send outbound mail, and whose upstream spam headers are believed'}),
+    backend_networks: z.array(network).optional().meta({
+      description: 'Networks of the servers that a key for one domain may set as its backends; without it: anywhere',
+    }),
     max_size: size(50 * 1024 * 1024, 1024).meta({description: 'Largest mail, in bytes or with K, M, G'}),
     max_connections: count(1000).meta({description: 'SMTP connections at one time, in all'}),
     max_connections_per_client: count(50).meta({
       description: 'SMTP connections at one time from one address; trusted networks are exempt',
     }),
     max_recipients: count(100, 10_000).meta({description: 'Recipients of one transaction'}),
-    reverse_lookup: z
-      .boolean('must be true or false')
-      .default(true)
-      .meta({description: 'Look clients up in DNS for the Received header'}),
+    reverse_lookup: z.boolean('must be true or false').default(true).meta({
+      description:
+        'Look clients up in DNS for the Received header and the scanner; a name counts when it leads back to the client',
+    }),
     smarthost: server.optional().meta({description: 'HOST:PORT where outbound mail goes; without it outbound mail is refused'}),
     smarthost_username: z
       .string()

@@ -5,7 +5,7 @@ import type {Actor} from '../services/ports.ts';
 import {type Claim, type Ending, type StoredHeldMail, unjudged} from '../store/held-mail.ts';
 
 export type Act = HoldAction | 'expire';
-export type Doer = Pick<Actor, 'keyId' | 'remoteAddress'>;
+export type Doer = Pick<Actor, 'keyId' | 'remoteAddress' | 'relayedBy'>;
 
 /** What somebody does to a mail. */
 export interface Deed {

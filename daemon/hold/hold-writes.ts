@@ -48,14 +48,14 @@ interface Needs {
 }
 
 export const createHoldWrites = ({nodeId, database, withRoom, now}: Needs): HoldWrites => {
-  const entryOf: HoldWrites['entryOf'] = ({keyId, remoteAddress}, {action, queueId, result = 'ok', detail = ''}) => ({
+  const entryOf: HoldWrites['entryOf'] = ({keyId, remoteAddress, relayedBy}, {action, queueId, result = 'ok', detail}) => ({
     at: new Date(now()).toISOString(),
     key_id: keyId,
     action: `quarantine.${action}`,
     target: `${nodeId}/${queueId}`,
     remote_address: remoteAddress,
     result,
-    detail,
+    detail: [...(detail ? [detail] : []), ...(relayedBy === undefined ? [] : [`asked through ${relayedBy}`])].join('; '),
   });
 
   const claimTogether = async (tx: Db, wanted: Wanted[]): Promise<void> => {

@@ -1,4 +1,4 @@
-// What `postcat -ehq` says of mails: the records of the envelope, then the header block, lines ending in LF.
+// What `postcat -eh` says of mails: the records of the envelope, then the header block, lines ending in LF.
 import {createHeaderReader, subjectOf} from '../services/header-block.ts';
 
 export interface MailOnHold {
@@ -10,9 +10,9 @@ export interface MailOnHold {
 
 // Nothing of a mail can look like one of these lines: a header field has no blank before its colon, and what continues one begins with
 // a blank. A line ends at LF alone: a mail may have a CR anywhere, where `^` and `$` with the flag m would see another line.
-const envelopeMark = /(?<![^\n])\*\*\* ENVELOPE RECORDS (?:[^\s/]*\/)*([0-9A-Za-z]+) \*\*\*(?![^\n])/;
-const contentMark = /(?<![^\n])\*\*\* MESSAGE CONTENTS [^\s]* \*\*\*(?![^\n])/;
-const extractedMark = /(?<![^\n])\*\*\* HEADER EXTRACTED [^\s]* \*\*\*(?![^\n])/;
+const envelopeMark = /(?<![^\n])\*\*\* ENVELOPE RECORDS [^\n]*\/([0-9A-Za-z]+) \*\*\*(?![^\n])/;
+const contentMark = /(?<![^\n])\*\*\* MESSAGE CONTENTS [^\n]* \*\*\*(?![^\n])/;
+const extractedMark = /(?<![^\n])\*\*\* HEADER EXTRACTED [^\n]* \*\*\*(?![^\n])/;
 
 /** Those that `said`, one character a byte, has whole: the last may have been cut off. */
 export const mailsIn = (said: string): MailOnHold[] => {

@@ -1,6 +1,6 @@
 // Takes mails into the index that are on hold in Postfix without having been judged here: their headers are read, once.
 import type {HeldMail} from '../../shared/held-mail.ts';
-import {domainOf} from '../../shared/mail-address.ts';
+import {domainOf, owningDomain} from '../../shared/mail-address.ts';
 import type {DomainDirectory} from '../services/domain-directory.ts';
 import type {Database} from '../store/database.ts';
 import {insertHeldMails, type NewHeldMail, unjudgedSymbols} from '../store/held-mail.ts';
@@ -100,7 +100,7 @@ const ownerOf = (
   {sender, recipients}: QueuedMail,
   domains: Needs['domains'],
 ): Pick<NewHeldMail, 'domain' | 'domain_id' | 'direction'> => {
-  const names = new Set(recipients.map(recipient => domainOf(recipient) ?? ''));
+  const names = new Set(recipients.map(recipient => owningDomain(recipient) ?? ''));
   const [name = ''] = names;
   const to = names.size === 1 ? domains.findByName(name) : undefined;
   if (to && to.direction !== 'outbound') return {domain: to.name, domain_id: to.id, direction: 'inbound'};

@@ -15,7 +15,7 @@ export const readBody = async (
   tmpDir: string,
 ): Promise<{sizeBytes: number; stream: Readable}> => {
   const path = join(tmpDir, `${queueId}-${randomUUID()}.body`);
-  const {stdout, ended} = programs.body(queueId);
+  const {stdout, ended} = await programs.body(queueId);
   try {
     await pipeline(stdout, createLineEnds(), createWriteStream(path, {mode: 0o600, flags: 'wx'}));
     const {code, stderr} = await ended;

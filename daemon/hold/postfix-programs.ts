@@ -3,6 +3,7 @@
 import {buffer, text} from 'node:stream/consumers';
 import {Fault} from '../../shared/fault.ts';
 import {queueIdPattern} from '../../shared/fields.ts';
+import {holdFile, layoutParameters, queueLayout} from './hold-file.ts';
 import {type QueuedMail, queuedMails} from './postqueue.ts';
 import {runAsHelper} from './run-as-helper.ts';
 import {CutOff, type Ran, type Running, runProgram} from './run-program.ts';
@@ -19,10 +20,10 @@ export interface PostfixPrograms {
   change(verb: QueueVerb, ids: string[]): Promise<Set<string>>;
   /** Has Postfix try to deliver a mail that is not on hold (any more) now. */
   flush(id: string): Promise<void>;
-  /** What postcat says of the envelopes and headers of mails, up to the first that is not there. */
+  /** What postcat says of the envelopes and headers of mails on hold, up to the first that is not there. */
   headers(ids: string[]): Promise<string>;
-  /** Headers and body as Postfix has them, lines ending in LF. `ended` resolves with status 0 when that was all of it. */
-  body(id: string): Running;
+  /** Headers and body of a mail on hold as Postfix has them, lines ending in LF. `ended` resolves with status 0 when that was all. */
+  body(id: string): Promise<Running>;
   /** The value of a parameter of main.cf. */
   parameter(name: string): Promise<string>;
 }
@@ -57,6 +58,18 @@ export const createPostfixPrograms = ({
     const file = `${folder}/${name}`;
     const all = [...config, ...args];
     return isRoot ? runProgram({file, args: all, input}, timeoutMs) : runProgram(bySudo(file, all, input), timeoutMs);
+  };
+
+  const parameters = async (names: readonly string[]): Promise<string[]> => {
+    const {stdout, ended} = own('postconf', ['-xh', ...names]);
+    const [said] = await Promise.all([text(stdout), insist(ended, 'postconf')]);
+    return said.split('\n').map(line => line.trim());
+  };
+
+  /** The helper looks for the files itself. An operator may change where they are at any time. */
+  const postcat = async (flags: string, {verb, ids}: {verb: string; ids: string[]}): Promise<Running> => {
+    const layout = helperSocket === undefined ? queueLayout(await parameters(layoutParameters)) : undefined;
+    return asRoot('postcat', [flags, ...ids.map(id => (layout ? holdFile(layout, id) : id))], {verb, ids});
   };
 
   const refusedAsRoot = (name: string, ran: Ran, done?: ReadonlySet<string>) =>
@@ -94,18 +107,17 @@ export const createPostfixPrograms = ({
     },
 
     async headers(ids) {
-      const {stdout, ended} = asRoot('postcat', ['-ehq', ...ids], {verb: 'headers', ids});
+      const {stdout, ended} = await postcat('-eh', {verb: 'headers', ids});
       const [said, ran] = await Promise.all([readable(buffer(stdout), Buffer.alloc(0)), settled(ended)]);
       if (ran.code !== 0 && said.length === 0 && !isMissing(ran)) throw refusedAsRoot('postcat', ran);
       return said.toString('latin1');
     },
 
-    body: id => asRoot('postcat', ['-bhq', id], {verb: 'body', ids: [id]}),
+    body: async id => postcat('-bh', {verb: 'body', ids: [id]}),
 
     async parameter(name) {
-      const {stdout, ended} = own('postconf', ['-h', name]);
-      const [said] = await Promise.all([text(stdout), insist(ended, 'postconf')]);
-      return said.trim();
+      const [value = ''] = await parameters([name]);
+      return value;
     },
   };
 };
@@ -129,7 +141,7 @@ const insist = async (ended: Promise<Ran>, name: string): Promise<void> => {
 
 /** The helper keeps what postcat says of its errors to its own log. */
 const isMissing = ({code, stderr}: Ran): boolean =>
-  code === 1 && (stderr === '' || /: open queue file \S+: No such file or directory/.test(stderr));
+  code === 1 && (stderr === '' || /: open .*: No such file or directory/.test(stderr));
 
 const changedIds = (said: string): Set<string> =>
   new Set(

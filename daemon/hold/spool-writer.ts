@@ -1,9 +1,10 @@
 // The main thread's side of the thread that writes small mails, see spool-thread.ts. It starts with the first of them.
 import {rm} from 'node:fs/promises';
 import {join} from 'node:path';
-import {Worker} from 'node:worker_threads';
+import type {Worker} from 'node:worker_threads';
 import {createBatch} from '../services/batch.ts';
 import type {Placed, PlaceOrder, SpoolFolders} from './spool-thread.ts';
+import {startSpoolThread} from './start-spool-thread.ts';
 
 export interface SpoolWriter {
   /** Resolves with the SHA-256 of `mail` once bytes, name and folder are on stable storage. Rejects, leaving nothing behind. */
@@ -16,9 +17,6 @@ interface Waiting {
   /** Who was told to write it. */
   thread?: Worker;
 }
-
-/** Beside this file, in the language that it is in. */
-const threadFile = new URL(`./spool-thread${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`, import.meta.url);
 
 export const createSpoolWriter = (folders: SpoolFolders): SpoolWriter => {
   const waiting = new Map<string, Waiting>();
@@ -40,7 +38,7 @@ export const createSpoolWriter = (folders: SpoolFolders): SpoolWriter => {
   };
 
   const start = (): Worker => {
-    const started = new Worker(threadFile, {workerData: folders});
+    const started = startSpoolThread(folders);
     let why = '';
     started.on('message', (all: Placed[]) => all.forEach(settle));
     started.on('error', error => {

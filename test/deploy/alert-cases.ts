@@ -98,6 +98,19 @@ export const alertCases: Record<string, AlertCase> = {
     labels: {},
     summary: 'the nodes of the cluster have been configured differently for 10 minutes',
   },
+  MfdOutboxRefused: {
+    at: '5m',
+    fires: {
+      [`mfd_cluster_outbox_refused{${mx1},node="mx2"}`]: '0 1x10',
+      [`mfd_cluster_outbox_refused{${mx2},node="mx2"}`]: '0x20',
+    },
+    silent: {
+      [`mfd_cluster_outbox_refused{${mx1},node="mx2"}`]: '0 0 0 0 1x10',
+      [`mfd_cluster_outbox_refused{${mx2},node="mx2"}`]: '0x20',
+    },
+    labels: ofNode,
+    summary: 'changes made on node mx2 are refused by another node',
+  },
   MfdReplicationBacklog: {
     at: '20m',
     fires: {[`mfd_cluster_node_outbox_backlog{${mx1},node="mx2"}`]: '250x30'},

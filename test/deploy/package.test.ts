@@ -8,21 +8,37 @@ import test from 'ava';
 import packageJson from '../../package.json' with {type: 'json'};
 import {testFolder} from '../helpers/database.ts';
 import {eventually} from '../helpers/eventually.ts';
-import {isInstalled} from '../helpers/installed.ts';
+import {isInstalled, programsMissing, systemPath} from '../helpers/installed.ts';
 import {freeListens} from '../helpers/node.ts';
 import {mayScratch, type ScratchSystem, startScratchSystem} from '../helpers/scratch-system.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const runFile = promisify(execFile);
 
-const missing = await (async (): Promise<string | undefined> => {
-  if (!isInstalled('dpkg-deb')) return 'dpkg is not installed';
-  if (!mayScratch) return 'needs root with an overlay';
-  const isPackaged = await runFile('dpkg-query', ['--show', 'nodejs']).catch(() => undefined);
-  return isPackaged ? undefined : 'Node is not installed as the package nodejs';
-})();
+const control = await readFile(join(root, 'package/debian/control'), 'utf8');
+const triggers = await readFile(join(root, 'package/debian/triggers'), 'utf8');
+
+/** What mfd depends on has to be there as packages: dpkg installs mfd for them, and fetches nothing. */
+const packagesMissing = async (): Promise<string | undefined> => {
+  const needed = [...control.matchAll(/^(?:Pre-)?Depends: (.*)$/gm)]
+    .flatMap(([, list = '']) => list.split(', '))
+    .flatMap(item => /^[a-z][a-z0-9.+-]*/.exec(item)?.[0] ?? []);
+  const {stdout} = await runFile('dpkg-query', ['--list'], {maxBuffer: 16 * 1024 * 1024});
+  const installed = new Set([...stdout.matchAll(/^.i {2}([^\s:]+)/gm)].map(([, name]) => name));
+  const absent = needed.filter(name => !installed.has(name));
+  return absent.length === 0 ? undefined : `not installed as packages: ${absent.join(', ')}`;
+};
+
+/** Beside what every Debian has: what the package’s own scripts run, and its unit here. */
+const ownPrograms = ['adduser', 'deluser', 'getent', 'setpriv', 'deb-systemd-helper'];
+
+const missing =
+  programsMissing(['dpkg', 'dpkg-deb', 'dpkg-query']) ??
+  programsMissing(ownPrograms, systemPath) ??
+  (mayScratch ? undefined : 'needs root with an overlay') ??
+  (await packagesMissing());
 const withDpkg = missing === undefined ? test : test.skip;
-const titleOf = (title: string): string => (missing === undefined ? title : `${title} (${missing})`);
+const titleOf = (title: string, why = missing): string => (why === undefined ? title : `${title} (${why})`);
 
 /** As its unit would start it, up to what a container of tests cannot do: as its user, without a capability, with new rights for nobody. */
 const startUnit = async (system: ScratchSystem) => {
@@ -72,8 +88,11 @@ withDpkg(titleOf('the package is installed, makes a node that runs, and is remov
     /systemd\/system\/mfd\.service$/,
   );
   await system.insist('test -s /usr/share/bash-completion/completions/mfctl && test -x /usr/lib/mfd/postfix-helper');
-  if (isInstalled('man')) await system.insist('man -w mfctl && man -w mfd && man -w mfd.yaml');
-  if (isInstalled('systemd-analyze')) t.is(await system.insist('systemd-analyze verify mfd.service mfd-postfix.socket 2>&1'), '');
+  const hasMan = isInstalled('man', systemPath);
+  if (hasMan) await system.insist('man -w mfctl && man -w mfd && man -w mfd.yaml');
+  if (isInstalled('systemd-analyze', systemPath))
+    // With --man=yes it asks `man` for the pages that the units name.
+    t.is(await system.insist(`systemd-analyze verify --man=${hasMan ? 'yes' : 'no'} mfd.service mfd-postfix.socket 2>&1`), '');
 
   await system.insist('mfd init --data /var/lib/mfd "$@"', ...(await freeListens()));
   const unit = await startUnit(system);
@@ -96,12 +115,10 @@ withDpkg(titleOf('the package is installed, makes a node that runs, and is remov
   t.not((await system.sh('getent passwd mfd || getent group mfd')).code, 0);
 });
 
-const withPostfix = missing === undefined && isInstalled('postsuper') ? test : test.skip;
+const postfixAbsent = missing ?? (isInstalled('postsuper', systemPath) ? undefined : 'Postfix is not installed');
 
-withPostfix(
-  missing === undefined && !isInstalled('postsuper')
-    ? 'Postfix that is installed later is joined (Postfix is not installed)'
-    : titleOf('mfd joins a Postfix that is there, and one that is installed later'),
+(postfixAbsent === undefined ? test : test.skip)(
+  titleOf('mfd joins a Postfix that is there, and one that is installed later', postfixAbsent),
   async t => {
     const system = await startScratchSystem(t, join(root, 'package/debian'));
     const groups = async () => (await system.insist('id -nG mfd')).split(' ');
@@ -126,7 +143,6 @@ withPostfix(
       await system.insist('sh /mnt/prerm remove 2>&1'),
       /^WARNING: Postfix still asks mfd[\s\S]*mfd setup postfix .* --undo/,
     );
-    const triggers = await readFile(join(root, 'package/debian/triggers'), 'utf8');
     t.regex(triggers, /^interest-noawait \/usr\/sbin\/postsuper$/m);
   },
 );

@@ -3,12 +3,13 @@
 import {spawn, spawnSync} from 'node:child_process';
 import {once} from 'node:events';
 import {existsSync} from 'node:fs';
-import {readFile} from 'node:fs/promises';
+import {readFile, symlink} from 'node:fs/promises';
 import {connect} from 'node:net';
 import {join} from 'node:path';
 import {text} from 'node:stream/consumers';
 import {fileURLToPath} from 'node:url';
 import test, {type ExecutionContext} from 'ava';
+import {createPostfixPrograms} from '../../daemon/hold/postfix-programs.ts';
 import {testFolder} from '../helpers/database.ts';
 import {eventually} from '../helpers/eventually.ts';
 import {isInstalled} from '../helpers/installed.ts';
@@ -103,9 +104,10 @@ const withPostfix = missing === undefined ? test : test.skip;
 const titleOf = (title: string): string => (missing === undefined ? title : `${title} (${missing})`);
 
 /** A Postfix that holds all mail. */
-const startHolding = async (t: ExecutionContext): Promise<PrivatePostfix> =>
+const startHolding = async (t: ExecutionContext, settings: Record<string, string> = {}): Promise<PrivatePostfix> =>
   startPostfix(t, {
     settings: {
+      ...settings,
       smtpd_recipient_restrictions: 'check_client_access static:HOLD, permit_mynetworks, reject',
       defer_transports: 'smtp',
     },
@@ -172,3 +174,42 @@ withPostfix(titleOf('headers are shown of many mails, the body of one, to the by
   t.true(body.includes('two and all'));
   t.is(absent, '\nexit 1\n');
 });
+
+withPostfix(titleOf('mail of another queue is not shown, nor what a link in the hold queue leads to'), async t => {
+  const postfix = await startHolding(t);
+  const [kept, deferred] = [await hold(postfix, 'kept'), await hold(postfix, 'deferred')];
+  await postfix.command('postsuper', ['-H', '-', 'hold'], `${deferred}\n`);
+  await symlink(join(postfix.queueDir, 'hold', kept), join(postfix.queueDir, 'hold', 'LINKLINK'));
+  await symlink(join(postfix.queueDir, 'hold'), join(postfix.queueDir, 'hold', 'L'));
+  const isElsewhere = (await postfix.command('postcat', ['-bhq', deferred])).stdout.includes('deferred and all');
+
+  const answers = [
+    await askAsUnit(postfix, `body\n${deferred}\n`),
+    await askAsUnit(postfix, `headers\n${deferred}\n`),
+    await askAsUnit(postfix, 'body\nLINKLINK\n'),
+  ];
+  const both = await askAsUnit(postfix, `headers\n${deferred}\n${kept}\n`);
+
+  t.true(isElsewhere);
+  t.deepEqual(answers, Array(3).fill('\nexit 1\n'));
+  t.deepEqual(both.match(/^Subject: .*$/gm), ['Subject: kept']);
+});
+
+for (const [settings, title] of [
+  [{hash_queue_names: 'deferred, hold', hash_queue_depth: '3'}, 'long'],
+  [{hash_queue_names: 'hold', hash_queue_depth: '2', enable_long_queue_ids: 'no'}, 'short'],
+] as const)
+  withPostfix(titleOf(`mail in folders of the hold queue is shown as well, with ${title} ids`), async t => {
+    const postfix = await startHolding(t, settings);
+    const [first, second] = [await hold(postfix, 'one'), await hold(postfix, 'two')];
+
+    const headers = await askAsUnit(postfix, `headers\n${first}\n4jX9d90rF0zNONE\n${second}\n`);
+    const body = await askAsUnit(postfix, `body\n${second}\n`);
+
+    t.deepEqual(headers.match(/^Subject: .*$/gm)?.toSorted(), ['Subject: one', 'Subject: two']);
+    t.true(body.includes('two and all'));
+    // A node that runs the programs itself, or by sudo, finds them by their names.
+    const programs = createPostfixPrograms({configDir: postfix.configDir});
+    t.deepEqual((await programs.headers([first, second])).match(/^Subject: .*$/gm), ['Subject: one', 'Subject: two']);
+    t.true((await text((await programs.body(first)).stdout)).includes('one and all'));
+  });

@@ -12,6 +12,7 @@ import {createTally, runHostile, within} from './hostile.ts';
 import {httpBytes} from './hostile-http-bytes.ts';
 import {createHttpInputs, type PathValues} from './hostile-http-input.ts';
 import {memoryFolder} from './memory-folder.ts';
+import {createMemoryProbe} from './memory-probe.ts';
 import type {Random} from './random.ts';
 
 export const hostileHttp: Fault = {
@@ -22,8 +23,9 @@ export const hostileHttp: Fault = {
   pass: 'no crash, no 500, no undeclared status, memory and open files flat, a good client served',
   async run(context) {
     const config = {log: {level: 'warn'}, smtp: {reverse_lookup: false}};
+    const memory = await createMemoryProbe(context.owner);
     const node = createApiNode(
-      await startNode(context.owner, {config, data: await memoryFolder(context.owner)}),
+      await startNode(context.owner, {config, env: memory.env, data: await memoryFolder(context.owner)}),
       await startSmtpSink(context.owner),
     );
     const callers = await keysOf(node);
@@ -49,6 +51,7 @@ export const hostileHttp: Fault = {
     };
     return runHostile(context, {
       node,
+      memory,
       lanes: 24,
       async session(random) {
         if (random.chance(0.5)) {

@@ -9,6 +9,7 @@ import type {Fault} from './fault.ts';
 import {createTally, runHostile} from './hostile.ts';
 import {milterBytes, socketmapBytes} from './hostile-milter-input.ts';
 import {memoryFolder} from './memory-folder.ts';
+import {createMemoryProbe} from './memory-probe.ts';
 
 export const hostileMilter: Fault = {
   name: 'hostile-milter',
@@ -24,7 +25,9 @@ export const hostileMilter: Fault = {
       string,
     ];
     await mkdir(noPostfix);
+    const memory = await createMemoryProbe(context.owner);
     const node = await startMailNode(context.owner, {
+      env: memory.env,
       data: join(folder, 'data'),
       config: {
         log: {level: 'error'},
@@ -41,6 +44,7 @@ export const hostileMilter: Fault = {
 
     return runHostile(context, {
       node,
+      memory,
       lanes: 24,
       async session(random) {
         const isLookup = random.chance(0.25);

@@ -122,7 +122,7 @@ const events = (random: Random, targets: PeerTargets): object => {
 export const heartbeat = (random: Random, {applied, readerId}: PeerTargets): Record<string, unknown> => ({
   node_id: random.chance(0.95) ? 'beta' : random.pick(['alpha', 'gamma', '__proto__']),
   node_no: random.chance(0.95) ? 2 : random.pick([1, 3]),
-  version: '0.4.0',
+  version: '0.5.0',
   clock_ms: random.chance(0.9) ? Date.now() : random.pick([0, 2 ** 52]),
   config_hash: `sha256:${hex(random.between(0, 2 ** 30), 64)}`,
   config_hash_age_s: random.pick([0, 1, 2 ** 40]),

@@ -14,6 +14,7 @@ import {createTally, runHostile, within} from './hostile.ts';
 import {joinedNodes, type PeerInput, peerInput} from './hostile-peer-input.ts';
 import {startHostilePeer} from './hostile-peer-server.ts';
 import {memoryFolder} from './memory-folder.ts';
+import {createMemoryProbe} from './memory-probe.ts';
 import type {Random} from './random.ts';
 
 export const hostilePeer: Fault = {
@@ -25,11 +26,13 @@ export const hostilePeer: Fault = {
 
   async run(context) {
     const {owner} = context;
+    const memory = await createMemoryProbe(owner);
     const cluster = await startCluster(owner, {
       nodes: ['alpha', 'beta'],
       isProxied: false,
       folder: await memoryFolder(owner),
       config: {log: {level: 'error'}},
+      env: {alpha: memory.env},
     });
     const {alpha, beta} = cluster.nodes;
     await cluster.converged();
@@ -72,6 +75,7 @@ export const hostilePeer: Fault = {
 
     const report = await runHostile(context, {
       node: alpha,
+      memory,
       lanes: 16,
       async session(random) {
         if (random.chance(0.1)) {

@@ -7,6 +7,7 @@ import type {Fault, FaultContext} from './fault.ts';
 import {createTally, runHostile} from './hostile.ts';
 import {type SmtpStep, smtpSteps} from './hostile-smtp-input.ts';
 import {memoryFolder} from './memory-folder.ts';
+import {createMemoryProbe} from './memory-probe.ts';
 import type {Random} from './random.ts';
 
 export const hostileSmtp: Fault = {
@@ -16,7 +17,9 @@ export const hostileSmtp: Fault = {
   shortRounds: 1000,
   pass: 'no crash, no internal error, no undeclared code, memory and open files flat, a good client served',
   run: async context => {
+    const memory = await createMemoryProbe(context.owner);
     const node = await startMailNode(context.owner, {
+      env: memory.env,
       data: await memoryFolder(context.owner),
       config: {log: {level: 'warn'}, smtp: {max_size: '256K', max_recipients: 20}},
       domain: {quarantine_threshold: 6},
@@ -25,6 +28,7 @@ export const hostileSmtp: Fault = {
     const good = await createGoodSender(context, {port: node.smtpPort, arrived: () => node.sink.mails});
     const report = await runHostile(context, {
       node,
+      memory,
       lanes: 60,
       session: async random => {
         // In the short form nobody has the time to wait for the end of a handshake that never comes.

@@ -1,13 +1,17 @@
 // What the faults of hostile input share: lanes that send it, a good client beside them, and what a daemon must not do meanwhile.
-import {readdir, readFile, readlink} from 'node:fs/promises';
+import {readdir, readlink} from 'node:fs/promises';
 import {setTimeout as delay} from 'node:timers/promises';
 import {eventually} from '../helpers/eventually.ts';
 import type {TestNode} from '../helpers/node.ts';
 import type {FaultContext, FaultReport} from './fault.ts';
+import {judgeMemory} from './memory-judge.ts';
+import type {MemoryProbe} from './memory-probe.ts';
 import type {Random} from './random.ts';
 
 export interface Hostility {
   node: Pick<TestNode, 'pid' | 'log' | 'isRunning'>;
+  /** With whose environment the node was started. */
+  memory: MemoryProbe;
   /** Sessions under way at one time. */
   lanes: number;
   /** Sends some inputs, each with a limit of its own, and says how many they were. What it throws is a violation. */
@@ -26,19 +30,20 @@ const reportedViolations = 20;
 
 export const runHostile = async (
   {rounds, isShort, randomOf, say}: FaultContext,
-  {node, lanes, session, good, expectedErrors, figures}: Hostility,
+  {node, memory, lanes, session, good, expectedErrors, figures}: Hostility,
 ): Promise<FaultReport> => {
   const violations = createViolations(say);
-  const memory: number[] = [];
   const servedMs: number[] = [];
   let inputs = 0;
   let begun = 0;
   let isOver = false;
-  const endsAt = performance.now() + (isShort ? 0 : leastMs);
+  const startedAt = performance.now();
   const filesBefore = (await openFiles(node.pid())).length;
 
-  const attack = async (): Promise<void> => {
-    while ((inputs < rounds || performance.now() < endsAt) && node.isRunning()) {
+  /** Until so much of the whole has been sent, and answered. */
+  const attack = async (share: number): Promise<void> => {
+    const [wanted, endsAt] = [share * rounds, startedAt + (isShort ? 0 : share * leastMs)];
+    while ((inputs < wanted || performance.now() < endsAt) && node.isRunning()) {
       const number = begun;
       begun += 1;
       try {
@@ -52,38 +57,45 @@ export const runHostile = async (
   };
   const beGood = async (): Promise<void> => {
     while (!isOver) {
-      const startedAt = performance.now();
+      const askedAt = performance.now();
       await within(good(), 'it hung').catch(error => violations.add(`the good client was not served: ${String(error)}`));
-      servedMs.push(performance.now() - startedAt);
+      servedMs.push(performance.now() - askedAt);
       await delay(goodPauseMs);
     }
   };
   const watch = async (): Promise<void> => {
     for (let saidAt = 0; !isOver && node.isRunning(); await delay(sampleMs)) {
-      memory.push(await residentMebibytes(node.pid()));
       if (inputs - saidAt < rounds / 10) continue;
       saidAt = inputs;
-      say(`${inputs} inputs, ${memory.at(-1)?.toFixed(0)} MiB`);
+      say(`${inputs} inputs`);
     }
   };
 
   const beside = Promise.all([beGood(), watch()]);
-  await Promise.all(Array.from({length: lanes}, attack));
+  const attackAll = async (share: number) => Promise.all(Array.from({length: lanes}, async () => attack(share)));
+  await attackAll(1 / 3);
+  const judge = await judgeMemory(async () =>
+    memory.heldMebibytes(node.pid()).catch(error => {
+      if (node.isRunning()) throw error;
+      return 0;
+    }),
+  );
+  say(`${inputs} inputs, memory ${judge.text()}`);
+  await attackAll(1);
   isOver = true;
   await beside;
 
   if (!node.isRunning()) violations.add('the daemon ended');
+  if (!(await judge.isFlat())) violations.add(`memory is not flat: ${judge.text()}`);
   const files = await filesLeft(node.pid(), filesBefore);
   if (files.length > filesBefore) violations.add(`files are left open: ${files.slice(0, 10).join(' ')}`);
   for (const line of wrongLines(node.log(), expectedErrors)) violations.add(`logged: ${line}`);
-  const {growth, text} = growthOf(memory);
-  if (!isShort && growth > 1.2) violations.add(`memory is not flat: ${text}`);
   return {
     rounds: inputs,
     violations: violations.all(),
     figures: {
       sessions: begun,
-      'least MiB in the middle and at the end': text,
+      'MiB held after a third and at the end': judge.text(),
       'open files before and after': `${filesBefore} then ${files.length}`,
       'good client': `${servedMs.length} times`,
       'p99 ms': percentile(servedMs, 0.99),
@@ -92,7 +104,7 @@ export const runHostile = async (
   };
 };
 
-/** Until a heap has found its size, and what is given up after half a minute has been. */
+/** Until caches are full, and what is given up after half a minute has been. */
 const leastMs = 120_000;
 /** Longer than anything a node may take; what has no end would keep the whole run from its own. */
 const longestMs = 60_000;
@@ -148,13 +160,9 @@ const createViolations = (say: (line: string) => void) => {
 
 /** Errors, and what no logger wrote: a warning of the runtime, a stack trace. */
 const wrongLines = (log: string, expected?: RegExp): string[] =>
-  log.split('\n').filter(line => line !== '' && (!line.startsWith('{') || /"level":[56]0/.test(line)) && !expected?.test(line));
-
-/** Its own, without what is mapped of a database that grows with the mail that is held. */
-const residentMebibytes = async (pid: number): Promise<number> => {
-  const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '');
-  return Number(/^RssAnon:\s+(\d+)/m.exec(status)?.[1] ?? 0) / 1024;
-};
+  log
+    .split('\n')
+    .filter(line => line !== '' && (!line.startsWith('{') || /"level":"(error|fatal)"/.test(line)) && !expected?.test(line));
 
 /** But for the database, whose connections come and go. */
 const openFiles = async (pid: number): Promise<string[]> => {
@@ -172,12 +180,4 @@ const filesLeft = async (pid: number, wanted: number): Promise<string[]> => {
   };
   await eventually(look, longestMs).catch(() => undefined);
   return files;
-};
-
-/** Of what is left once garbage was collected, in the middle third of the time and in the last: before, the heap finds its size. */
-const growthOf = (samples: readonly number[]): {growth: number; text: string} => {
-  const least = (from: number, to: number) =>
-    Math.round(Math.min(...samples.slice(Math.floor(from * samples.length), Math.ceil(to * samples.length))));
-  const [middle, end] = [least(1 / 3, 2 / 3), least(2 / 3, 1)];
-  return {growth: middle > 0 ? end / middle : 1, text: `${middle} then ${end}, of ${Math.round(Math.max(...samples))} at most`};
 };

@@ -117,7 +117,7 @@ export const matrix: Fault = {
     for (const [name, was] of Object.entries(before))
       if (!isDeepStrictEqual(was, after[name]))
         violations.push(`${name} has changed: ${JSON.stringify(was)} ${JSON.stringify(after[name])}`);
-    if (/"level":[56]0/.test(node.log())) violations.push(`logged: ${node.log().slice(0, 1000)}`);
+    if (/"level":"(error|fatal)"/.test(node.log())) violations.push(`logged: ${node.log().slice(0, 1000)}`);
     return {
       rounds: count,
       violations,

@@ -22,8 +22,15 @@ export interface Daemon {
 }
 
 /** `program` is mfd as built, or another build of it. */
-export const startDaemon = (owner: Owner, data: string, env: Record<string, string> = {}, program = mfdFile): Daemon => {
-  const child: ChildProcess = spawn(process.execPath, [program, 'start', '--data', data], {
+export const startDaemon = (owner: Owner, data: string, env: Record<string, string> = {}, program = mfdFile): Daemon =>
+  startCommand(owner, [program, 'start', '--data', data], env);
+
+/** With a node that is made first, by `mfd start --init`; `options` are those of the new node. */
+export const startFirst = (owner: Owner, data: string, env: Record<string, string>, options: string[] = []): Daemon =>
+  startCommand(owner, [mfdFile, 'start', '--init', '--data', data, ...options], env);
+
+const startCommand = (owner: Owner, command: string[], env: Record<string, string>): Daemon => {
+  const child: ChildProcess = spawn(process.execPath, command, {
     env: {...cleanEnvironment(), ...env},
     stdio: ['ignore', 'pipe', 'pipe'],
   });

@@ -2,7 +2,7 @@
 import {readFile} from 'node:fs/promises';
 import type {IncomingHttpHeaders, IncomingMessage} from 'node:http';
 import {request} from 'node:https';
-import type {ClusterEvent} from '../../shared/cluster-event.ts';
+import {type ClusterEvent, clusterEventSchema} from '../../shared/cluster-event.ts';
 import type {Owner} from './daemon.ts';
 import {eventually} from './eventually.ts';
 import type {TestNode} from './node.ts';
@@ -76,5 +76,5 @@ const eventIn = (block: string): TestEvent[] => {
   const data = lineOf('data');
   return data === undefined
     ? []
-    : [{id: lineOf('id') ?? '', name: lineOf('event') ?? '', data: JSON.parse(data) as ClusterEvent}];
+    : [{id: lineOf('id') ?? '', name: lineOf('event') ?? '', data: clusterEventSchema.parse(JSON.parse(data))}];
 };

@@ -1,5 +1,16 @@
-// Programs that tests use where they are installed; elsewhere the tests say by name what they skip.
+// Programs that not every machine has. A test that runs one asks for it first, and is skipped by name where it is missing
+// (test/installed.test.ts checks that).
 import {spawnSync} from 'node:child_process';
 
-export const isInstalled = (program: string): boolean =>
-  spawnSync('sh', ['-c', 'command -v "$1"', 'sh', program], {stdio: 'ignore'}).status === 0;
+/** Where the system's own programs are, whatever the PATH of the caller has. */
+export const systemPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
+
+/** `program` is a path, or a name to look for in `path`: by default the PATH that a test would run it from. */
+export const isInstalled = (program: string, path = process.env.PATH): boolean =>
+  spawnSync('/bin/sh', ['-c', 'command -v "$1"', 'sh', program], {stdio: 'ignore', env: {PATH: path}}).status === 0;
+
+/** Why a test that runs these programs is skipped here; undefined where all of them are installed. */
+export const programsMissing = (programs: readonly string[], path?: string): string | undefined => {
+  const missing = programs.filter(program => !isInstalled(program, path));
+  return missing.length === 0 ? undefined : `not installed: ${missing.join(', ')}`;
+};

@@ -32,6 +32,8 @@ export interface TestNode {
   stop(signal?: NodeJS.Signals): Promise<number | NodeJS.Signals | null>;
   /** Starts the daemon of a stopped node again, on the same ports; `env` is added for this time. */
   start(env?: Record<string, string>): Promise<void>;
+  /** The build of mfd that `start` runs from now on. */
+  runWith(program: string): void;
   signal(signal: NodeJS.Signals): void;
   isRunning(): boolean;
   /** Of the daemon, while it runs. */
@@ -83,8 +85,11 @@ export const nodeFolder = async (owner: Owner, parent = tmpdir()): Promise<{root
 };
 
 /** `mfd init` or `mfd join` with ports that are free. */
-export const makeNode = async (args: string[], {env}: {env: Record<string, string>}): Promise<NodeReport> => {
-  const {code, stdout, stderr} = await run(mfdFile, [...args, '--json', ...(await freeListens())], {env});
+export const makeNode = async (
+  args: string[],
+  {env, program = mfdFile}: {env: Record<string, string>; program?: string | undefined},
+): Promise<NodeReport> => {
+  const {code, stdout, stderr} = await run(program, [...args, '--json', ...(await freeListens())], {env});
   if (code !== 0) throw new Error(`mfd ${args[0]} failed: ${stderr}`);
   return JSON.parse(stdout) as NodeReport;
 };
@@ -101,6 +106,7 @@ export const openNode = async (owner: Owner, {report, xdgConfigHome, env, progra
   const agent = new Agent({keepAlive: true, ca: await readFile(report.ca_file, 'utf8')});
   owner.teardown(() => agent.destroy());
   let daemon: Daemon | undefined;
+  let build = program;
 
   return {
     ...report,
@@ -110,8 +116,11 @@ export const openNode = async (owner: Owner, {report, xdgConfigHome, env, progra
     api: async (method, path, apiRequest = {}) => callApi(agent, report, {method, path, ...apiRequest}),
     mfctl: async (args, runOptions = {}) => run(mfctlFile, args, {...runOptions, env: {...env, ...runOptions.env}}),
     async start(more = {}) {
-      daemon = startDaemon(owner, report.data, {...env, ...more}, program);
+      daemon = startDaemon(owner, report.data, {...env, ...more}, build);
       await daemon.ready;
+    },
+    runWith(next) {
+      build = next;
     },
     async stop(signal = 'SIGTERM') {
       daemon?.signal(signal);

@@ -1,10 +1,11 @@
 // A real Postfix, private to one test: its own configuration, queue and port, no chroot, started and ended by the test.
-import {execFile, spawn, spawnSync} from 'node:child_process';
+import {execFile, spawn} from 'node:child_process';
 import {chmod, chown, mkdir, mkdtemp, readFile, rm, writeFile} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {promisify} from 'node:util';
 import type {Owner} from './daemon.ts';
+import {isInstalled} from './installed.ts';
 import {freePort} from './ports.ts';
 
 const runFile = promisify(execFile);
@@ -12,7 +13,7 @@ const runFile = promisify(execFile);
 /** Why these tests cannot run here, or undefined. Postfix starts as root only. */
 export const postfixMissing = (): string | undefined => {
   if (process.getuid?.() !== 0) return 'Postfix starts as root only';
-  return spawnSync('/usr/sbin/postconf', ['-d', 'mail_version']).status === 0 ? undefined : 'Postfix is not installed';
+  return isInstalled('/usr/sbin/postconf') ? undefined : 'Postfix is not installed';
 };
 
 export interface QueuedMail {

@@ -1,9 +1,10 @@
 // A real terminal for a program under test: util-linux' script, of which every byte that arrives at the master side is kept.
-import {type ChildProcess, spawn, spawnSync} from 'node:child_process';
+import {type ChildProcess, spawn} from 'node:child_process';
 import {quoted} from '../../cli/command-line.ts';
+import {isInstalled} from './installed.ts';
 import {cleanEnvironment} from './program.ts';
 
-export const hasScript = spawnSync('script', ['--version']).status === 0;
+export const hasScript = isInstalled('script');
 
 export interface PseudoTerminalOptions {
   columns?: number;

@@ -1,5 +1,5 @@
 // A real Rspamd with the configuration it was installed with, private to one test.
-import {type ChildProcess, spawn, spawnSync} from 'node:child_process';
+import {type ChildProcess, spawn} from 'node:child_process';
 import {randomUUID} from 'node:crypto';
 import {chmod, copyFile, mkdir, mkdtemp, readdir, rename, rm, writeFile} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
@@ -8,9 +8,10 @@ import {setTimeout as sleep} from 'node:timers/promises';
 import {fileURLToPath} from 'node:url';
 import type {Owner} from './daemon.ts';
 import {type KnownNames, startDnsStub} from './dns-stub.ts';
+import {isInstalled} from './installed.ts';
 import {freePort} from './ports.ts';
 
-export const isRspamdInstalled = (): boolean => spawnSync('rspamd', ['--version']).status === 0;
+export const isRspamdInstalled = (): boolean => isInstalled('rspamd');
 
 export interface PrivateRspamdOptions {
   /** Rules besides its own, in Lua. */

@@ -6,6 +6,7 @@ import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import type {Owner} from './daemon.ts';
 import {eventually} from './eventually.ts';
+import {programsMissing, systemPath} from './installed.ts';
 import type {Ran} from './program.ts';
 
 export interface ScratchSystem {
@@ -28,10 +29,9 @@ mount -t tmpfs -o mode=1777 tmpfs "$1/root/tmp"
 mount --bind "$2" "$1/root/mnt"
 `;
 
-const path = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
-
 /** Whether there can be one: root may mount, and the kernel lays one file system over the other. */
 export const mayScratch = await (async () => {
+  if (programsMissing(['unshare', 'nsenter']) || programsMissing(['chroot'], systemPath)) return false;
   const folder = await mkdtemp(join(tmpdir(), 'mfd-scratch-'));
   const {status} = spawnSync('unshare', ['--mount', 'sh', '-euc', setUp, 'sh', folder, folder], {stdio: 'ignore'});
   await rm(folder, {recursive: true});
@@ -59,7 +59,7 @@ export const startScratchSystem = async (owner: Owner, shared: string): Promise<
 
   const start = (command: string[], env: Record<string, string>) =>
     spawn('nsenter', [`--mount=/proc/${keeper.pid}/ns/mnt`, 'chroot', join(folder, 'root'), ...command], {
-      env: {PATH: path, ...env},
+      env: {PATH: systemPath, ...env},
       stdio: ['ignore', 'pipe', 'pipe'],
     });
   const sh: ScratchSystem['sh'] = async (script, ...args) => {

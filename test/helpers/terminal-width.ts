@@ -3,9 +3,10 @@ import {execFileSync, spawnSync} from 'node:child_process';
 import {mkdtemp, readFile, rm, writeFile} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
+import {isInstalled} from './installed.ts';
 import {cleanEnvironment} from './program.ts';
 
-export const hasTmux = spawnSync('tmux', ['-V']).status === 0;
+export const hasTmux = isInstalled('tmux');
 
 const main = join(import.meta.dirname, 'terminal-width-main.ts');
 

@@ -1,11 +1,13 @@
 // A real terminal for tests: tmux, with a server of its own.
-import {execFile, execFileSync} from 'node:child_process';
+import {execFile} from 'node:child_process';
 import {mkdtempSync, rmSync} from 'node:fs';
+import {readFile} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {promisify} from 'node:util';
 import type {Owner} from './daemon.ts';
 import {eventually} from './eventually.ts';
+import {isInstalled} from './installed.ts';
 import type {TestNode} from './node.ts';
 import {cleanEnvironment, mfctlFile} from './program.ts';
 
@@ -20,6 +22,8 @@ export interface TestTerminal {
   keys(...names: string[]): Promise<void>;
   /** Text as it is typed. */
   type(text: string): Promise<void>;
+  /** Text as a paste: between markers, when the program has asked for them. */
+  paste(text: string): Promise<void>;
   /** What is on the screen; with `isStyled` with its SGR sequences. */
   screen(isStyled?: boolean): Promise<string>;
   /** The screen once it shows that; rejects with the last screen. */
@@ -31,14 +35,7 @@ export interface TestTerminal {
   close(): Promise<void>;
 }
 
-export const isTmuxInstalled = (): boolean => {
-  try {
-    execFileSync('tmux', ['-V'], {stdio: 'ignore'});
-    return true;
-  } catch {
-    return false;
-  }
-};
+export const isTmuxInstalled = (): boolean => isInstalled('tmux');
 
 const tmux = promisify(execFile);
 
@@ -50,13 +47,21 @@ export const startTerminal = async (
 ): Promise<TestTerminal> => {
   const folder = mkdtempSync(join(tmpdir(), 'mfctl-terminal-'));
   const socket = join(folder, 'tmux');
-  const environment = {...cleanEnvironment(), ...env, TERM: 'xterm-256color', LANG: 'C.UTF-8', LC_ALL: 'C.UTF-8'};
+  const environment = {
+    ...cleanEnvironment(),
+    ...env,
+    SHELL: '/bin/sh',
+    TERM: 'xterm-256color',
+    LANG: 'C.UTF-8',
+    LC_ALL: 'C.UTF-8',
+  };
   const call = async (...command: string[]): Promise<string> =>
     (await tmux('tmux', ['-S', socket, '-f', '/dev/null', ...command], {env: environment})).stdout;
   const quoted = [file, ...args].map(word => `'${word.replaceAll("'", "'\\''")}'`).join(' ');
   const size = ['-x', String(columns), '-y', String(rows)];
-  // `exec` of the sleep: the pane stays for the test to read, and ends with the server.
-  await call('new-session', '-d', ...size, `${quoted}; echo "exit status $?"; exec sleep 600`);
+  // The trap: an interrupt is for the program, and some shells end with it. `exec` of the sleep: the pane stays for the test to read,
+  // and ends with the server.
+  await call('new-session', '-d', ...size, `trap : INT; ${quoted}; echo "exit status $?"; exec sleep 600`);
   owner.teardown(async () => {
     await call('kill-server').catch(() => undefined);
     rmSync(folder, {recursive: true, force: true});
@@ -70,6 +75,10 @@ export const startTerminal = async (
     },
     type: async text => {
       await call('send-keys', '-l', text);
+    },
+    paste: async text => {
+      await call('set-buffer', text);
+      await call('paste-buffer', '-p', '-d');
     },
     shows: async (what, withinMs = 20_000) => {
       let last = '';
@@ -90,8 +99,8 @@ export const startTerminal = async (
     },
     pid: async () => {
       const shell = (await call('list-panes', '-F', '#{pane_pid}')).trim();
-      const {stdout} = await tmux('pgrep', ['-P', shell]);
-      return Number(stdout.trim().split('\n')[0]);
+      const children = await readFile(`/proc/${shell}/task/${shell}/children`, 'utf8');
+      return Number(children.split(' ')[0]);
     },
   };
 };

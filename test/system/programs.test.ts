@@ -8,7 +8,7 @@ import {join} from 'node:path';
 import {connect as connectTls} from 'node:tls';
 import test, {type ExecutionContext} from 'ava';
 import {parse, stringify} from 'yaml';
-import {startDaemon} from '../helpers/daemon.ts';
+import {startDaemon, startFirst} from '../helpers/daemon.ts';
 import {testFolder} from '../helpers/database.ts';
 import {freeListens, listenOptions, mfctlFile, mfdFile, run, startNode, type TestNode} from '../helpers/node.ts';
 import {freePort} from '../helpers/ports.ts';
@@ -126,7 +126,7 @@ smtp: {listen: 127.0.0.1:0, max_size: 1M}
 
   const contradicted = await run(mfdFile, ['init', '--data', data, '--fqdn', 'mx4.example.com'], environment);
   const made = await run(mfdFile, ['init', '--data', data, '--json'], environment);
-  const daemon = startDaemon(t, other, {XDG_CONFIG_HOME: home});
+  const daemon = startFirst(t, other, {XDG_CONFIG_HOME: home});
   const line = await daemon.ready;
 
   t.is(contradicted.code, 1);
@@ -147,7 +147,7 @@ test('what cannot start is not made, so that its key is not lost', async t => {
   const other = join(root, 'other');
 
   const made = await run(mfdFile, ['init', '--data', data], {env});
-  const started = await run(mfdFile, ['start', '--data', other], {env: {...env, MFD_LOG_LEVEL: 'loud'}});
+  const started = await run(mfdFile, ['start', '--init', '--data', other], {env: {...env, MFD_LOG_LEVEL: 'loud'}});
 
   t.is(made.code, 2);
   t.is(made.stderr, `mfd: ${data}/mfd.yaml:2: api.cert_file: /nowhere/cert.pem does not exist\n`);
@@ -174,9 +174,9 @@ test('init refuses a folder that holds anything else, and options it cannot use,
   t.false((await readdir(root)).includes('other'));
 });
 
-test('start on a folder that is not there makes a node, shows its key, and is ready', async t => {
+test('start --init on a folder that is not there makes a node, shows its key, and is ready', async t => {
   const {data, home} = await arrangeFolder(t);
-  const daemon = startDaemon(t, data, {XDG_CONFIG_HOME: home, ...anyPortEnv, MFD_FQDN: 'mx7.example.com'});
+  const daemon = startFirst(t, data, {XDG_CONFIG_HOME: home, ...anyPortEnv, MFD_FQDN: 'mx7.example.com'});
 
   const line = await daemon.ready;
 
@@ -192,29 +192,6 @@ test('start on a folder that is not there makes a node, shows its key, and is re
   t.is(response.statusCode, 200);
   response.resume();
   for (const text of daemon.stderr().trim().split('\n')) t.notThrows(() => JSON.parse(text), text);
-});
-
-test('a port that is in use is one clear line and exit status 1', async t => {
-  const {data, config} = await arrangeNode(t);
-  const blocker = createServer().listen(0, '127.0.0.1');
-  await once(blocker, 'listening');
-  t.teardown(() => blocker.close());
-  const {port} = blocker.address() as AddressInfo;
-
-  for (const section of ['api', 'metrics', 'smtp', 'cluster']) {
-    const before = await readFile(config, 'utf8');
-    await editConfig(config, edited => {
-      edited[section] = {listen: `127.0.0.1:${port}`};
-    });
-    const {code, stdout, stderr} = await run(mfdFile, ['start', '--data', data]);
-    await writeFile(config, before);
-
-    t.is(code, 1, section);
-    t.is(stdout, '');
-    const last = `${stderr.trimEnd().split('\n').at(-1)}\n`;
-    t.regex(last, new RegExp(`^mfd: .*127\\.0\\.0\\.1:${port} is in use`), section);
-    t.notRegex(stderr, /^ +at /m);
-  }
 });
 
 test('a configuration that cannot be used is one line with key and line, and exit status 2, for start and check-config', async t => {
@@ -294,7 +271,7 @@ test('a node whose spool is not mounted does not take its mails for lost', async
 
 test('a node that is made by being started keeps the ports it prints, also where the environment says port 0', async t => {
   const {data, home} = await arrangeFolder(t);
-  const daemon = startDaemon(t, data, {XDG_CONFIG_HOME: home, ...anyPortEnv});
+  const daemon = startFirst(t, data, {XDG_CONFIG_HOME: home, ...anyPortEnv});
 
   const line = await daemon.ready;
   const whoami = await run(mfctlFile, ['whoami', '-o', 'json'], {env: {XDG_CONFIG_HOME: home}});

@@ -30,6 +30,7 @@ test('an empty file, and one of comments only, is all defaults', async t => {
     t.is(config.metrics.listen, '127.0.0.1:9090');
     t.is(config.smtp.listen, '127.0.0.1:2525');
     t.deepEqual(config.smtp.trusted_networks, ['127.0.0.0/8', '::1/128']);
+    t.is(config.smtp.backend_networks, undefined);
     t.is(config.retention.days, 30);
     t.is(config.scanner.on_failure, 'tempfail');
     t.like(config.license, {valid: true, type: 'community', status: 'active', expires_at: '9999-12-31T23:59:59Z'});
@@ -100,6 +101,10 @@ const wrong: Record<string, [yaml: string, fault: string | RegExp]> = {
     'smtp:\n  trusted_networks:\n    - 10.0.0.0/8\n    - 300.0.0.0/8\n',
     'mfd.yaml:2: smtp.trusted_networks.1 must be an address or a network, such as 192.0.2.1 or 2001:db8::/32',
   ],
+  'a network of backends that is a host name': [
+    'smtp:\n  backend_networks: [mail.example.com]\n',
+    'mfd.yaml:2: smtp.backend_networks.0 must be an address or a network, such as 192.0.2.1 or 2001:db8::/32',
+  ],
   'one network that is no list': [
     'smtp:\n  trusted_networks: 10.0.0.0/8\n',
     /^mfd\.yaml:2: smtp\.trusted_networks must be an array/,
@@ -154,6 +159,7 @@ test('a variable wins over the file: text, numbers, truth, lists, sizes, and key
     MFD_SMTP_MAX_CONNECTIONS: '7',
     MFD_SMTP_REVERSE_LOOKUP: 'false',
     MFD_SMTP_TRUSTED_NETWORKS: '10.0.0.0/8, 192.0.2.1',
+    MFD_SMTP_BACKEND_NETWORKS: '10.1.0.0/16,2001:db8::/32',
     MFD_SMTP_MAX_SIZE: '2M',
     MFD_RETENTION_DAYS: '0.5',
     MFD_RETENTION_BY_REASON_PHISHING: '90',
@@ -169,6 +175,7 @@ test('a variable wins over the file: text, numbers, truth, lists, sizes, and key
     max_size: 2 * 1024 * 1024,
   });
   t.deepEqual(config.smtp.trusted_networks, ['10.0.0.0/8', '192.0.2.1']);
+  t.deepEqual(config.smtp.backend_networks, ['10.1.0.0/16', '2001:db8::/32']);
   t.is(config.retention.days, 0.5);
   t.is(config.retention.by_reason.phishing, 90);
   t.deepEqual(unknownVariables, []);

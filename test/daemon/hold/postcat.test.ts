@@ -28,6 +28,15 @@ test('subject, client and greeting are read of each of several mails', t => {
   ]);
 });
 
+test('the file of a mail may be anywhere', t => {
+  for (const queue of ['/var/spool/postfix/hold', 'hold/8/D', '/srv/a queue/hold'])
+    t.deepEqual(
+      mailsIn(said('4jX9Tl6KhjzJ9s1', {queue})).map(({queueId, subject}) => `${queueId} ${subject}`),
+      ['4jX9Tl6KhjzJ9s1 hello'],
+      queue,
+    );
+});
+
 test('a mail without header, subject or known client has none', t => {
   t.deepEqual(mailsIn(said('ABCDEF', {header: '', client: 'unknown', helo: ''})), [
     {queueId: 'ABCDEF', subject: '', clientIp: '', helo: ''},

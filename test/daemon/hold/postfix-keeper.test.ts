@@ -104,7 +104,7 @@ test('more mails than one call takes do not share what happens to another call',
 
 test('many bodies read at once leave the helper room for what else there is to do', async t => {
   let [running, most] = [0, 0];
-  const body = () => {
+  const body = async () => {
     running += 1;
     most = Math.max(most, running);
     const ended = delay(20).then(() => {

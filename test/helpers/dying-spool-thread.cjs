@@ -1,7 +1,7 @@
 // Loaded before a daemon: the thread that writes the spool ends where it would sync a file, while the named file exists.
-import fs from 'node:fs';
-import {syncBuiltinESMExports} from 'node:module';
-import {isMainThread} from 'node:worker_threads';
+const fs = require('node:fs');
+const {syncBuiltinESMExports} = require('node:module');
+const {isMainThread} = require('node:worker_threads');
 
 const mayDie = process.env.TEST_SPOOL_THREAD_DIES;
 

@@ -1,0 +1,39 @@
+// Where Postfix has the file of a mail that is on hold. `postcat -q` would look for the mail in all queues.
+import {join} from 'node:path';
+
+/** As `postconf -xh` says them (postconf(5)). */
+export interface QueueLayout {
+  queueDirectory: string;
+  hashQueueNames: string;
+  hashQueueDepth: string;
+}
+
+/** Parameters of main.cf, in the order in which `queueLayout` takes their values. */
+export const layoutParameters = ['queue_directory', 'hash_queue_names', 'hash_queue_depth'] as const;
+
+export const queueLayout = (values: readonly string[]): QueueLayout => {
+  const [queueDirectory = '', hashQueueNames = '', hashQueueDepth = ''] = values;
+  return {queueDirectory, hashQueueNames, hashQueueDepth};
+};
+
+export const holdFile = ({queueDirectory, hashQueueNames, hashQueueDepth}: QueueLayout, queueId: string): string => {
+  const isHashed = hashQueueNames
+    .toLowerCase()
+    .split(/[\s,]+/)
+    .includes('hold');
+  return join(queueDirectory, 'hold', ...(isHashed ? foldersOf(queueId, Number(hashQueueDepth)) : []), queueId);
+};
+
+/** A folder for each of the first characters, of a long id for those of its microseconds (mail_queue_dir and dir_forest of Postfix). */
+const foldersOf = (queueId: string, depth: number): string[] =>
+  (microsecondsOf(queueId) ?? queueId).padEnd(depth, '_').slice(0, depth).split('');
+
+const digits = '0123456789BCDFGHJKLMNPQRSTVWXYZbcdfghjklmnpqrstvwxyz';
+
+/** A long id is seconds (six digits or more), microseconds (four) and, after a z, the inode. Undefined of a short one. */
+const microsecondsOf = (queueId: string): string | undefined => {
+  const [, text] = /^.{6,}(.{4})z[^z]*$/.exec(queueId) ?? [];
+  if (text === undefined) return undefined;
+  const value = [...text].reduce((sum, digit) => sum * digits.length + digits.indexOf(digit), 0);
+  return value.toString(16).toUpperCase().padStart(5, '0');
+};

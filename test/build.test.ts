@@ -1,0 +1,115 @@
+// A build takes nothing away from programs that start, or have started, while it is made.
+import {cp, mkdir, readdir, readFile, symlink, writeFile} from 'node:fs/promises';
+import {join} from 'node:path';
+import {pathToFileURL} from 'node:url';
+import test, {type ExecutionContext} from 'ava';
+import manifest from '../package.json' with {type: 'json'};
+import {testFolder} from './helpers/database.ts';
+import {type Ran, run} from './helpers/program.ts';
+
+const root = join(import.meta.dirname, '..');
+
+/** This repository, built nowhere yet, with a copy of what a test changes. */
+const arrange = async (t: ExecutionContext) => {
+  const folder = await testFolder(t);
+  for (const name of ['bin', 'cli', 'daemon', 'shared', 'package.json', 'build.js'])
+    await cp(join(root, name), join(folder, name), {recursive: true});
+  for (const name of ['node_modules', 'tsconfig.json']) await symlink(join(root, name), join(folder, name));
+  const file = (name: string) => join(folder, name);
+  const edit = async (name: string, from: string, to: string) => {
+    const text = await readFile(file(name), 'utf8');
+    if (!text.includes(from)) throw new Error(`${name} has no ${from}`);
+    await writeFile(file(name), text.replace(from, to));
+  };
+  return {
+    file,
+    edit,
+    dist: async () => (await readdir(file('dist')).catch(() => [])).sort(),
+    built: async () => JSON.parse(await readFile(file('dist/files.json'), 'utf8')) as string[],
+    build: async (...args: string[]) =>
+      run('-e', [`process.chdir(${JSON.stringify(folder)}); import('${pathToFileURL(file('build.js'))}')`, ...args]),
+    mfctl: async (...args: string[]) => run(file('bin/mfctl'), args, {env: {XDG_CONFIG_HOME: folder}}),
+    mfd: async (...args: string[]) => run(file('bin/mfd'), args),
+  };
+};
+
+const isWell = ({code, stderr}: Ran): boolean => code === 0 && stderr === '';
+
+test('programs that start while others are built, or were started before, find what they belong to', async t => {
+  const {file, build, edit, dist, built, mfctl, mfd} = await arrange(t);
+  const first = await build();
+  t.is(first.code, 0, first.stderr);
+  const versions = [manifest.version, '1.5.1', '2.6.2'];
+  const loaderOf = async () => /load-dashboard-\w+\.cjs/.exec(await readFile(file('dist/mfctl.cjs'), 'utf8'))?.[0] ?? '';
+  const [oldFiles, oldLoader, oldCache] = [await built(), await loaderOf(), await readFile(file('dist/mfctl.cache'))];
+  const started: Ran[] = [];
+  const told: string[] = [];
+  let isOver = false;
+  const startAll = async (): Promise<void> => {
+    while (!isOver) {
+      const [version, ...others] = [await mfd('--version'), await mfctl('completion', 'bash'), await mfctl('help', 'connection')];
+      started.push(version, ...others);
+      told.push(version.stdout.trim());
+    }
+  };
+
+  const starting = Promise.all([startAll(), startAll()]);
+  await edit('package.json', `"version": "${manifest.version}"`, '"version": "1.5.1"');
+  await edit(
+    'cli/tui/start-dashboard.tsx',
+    'export const startDashboard',
+    'export const isAnother = true;\nexport const startDashboard',
+  );
+  const second = await build();
+  const [secondLoader, secondDist] = [await loaderOf(), await dist()];
+  // As mfctl does it that was started before that build.
+  const load = `require(${JSON.stringify(file(`dist/${oldLoader}`))}).startDashboard(null).catch(error => console.log(error.name))`;
+  const loaded = await run('-e', [load]);
+  await edit('package.json', '"version": "1.5.1"', '"version": "2.6.2"');
+  // As long as it was, which is all that V8 asks of a source that it has compiled.
+  await edit('cli/program.ts', 'Manage a cluster', 'MANAGE A CLUSTER');
+  const third = await build();
+  isOver = true;
+  await starting;
+  const last = await mfd('--version');
+  await writeFile(file('dist/mfctl.cache'), oldCache);
+  const help = await mfctl('--help');
+
+  t.deepEqual([second.code, third.code], [0, 0]);
+  t.deepEqual(
+    started.filter(ran => !isWell(ran)),
+    [],
+  );
+  t.true(started.length > 10);
+  t.deepEqual(
+    told.filter(version => !versions.includes(version)),
+    [],
+  );
+  t.is(last.stdout.trim(), '2.6.2');
+  t.not(secondLoader, oldLoader);
+  t.deepEqual(
+    oldFiles.filter(name => !secondDist.includes(name)),
+    [],
+  );
+  t.is(loaded.stdout, 'TypeError\n', loaded.stderr);
+  t.deepEqual(await dist(), [...(await built()), 'files.json'].sort());
+  t.false((await dist()).includes(oldLoader));
+  t.regex(help.stdout, /MANAGE A CLUSTER/);
+  // The thread of the spool starts with the first mail: it is no file that could be another one by then.
+  t.false((await dist()).some(name => name.includes('thread')));
+});
+
+test('a build that fails leaves what is there, and nothing else', async t => {
+  const {file, build, edit, dist} = await arrange(t);
+  await mkdir(file('dist'));
+  await writeFile(file('dist/mfctl.cjs'), 'built before');
+  await edit('cli/main.ts', 'export const', 'export export const');
+
+  const {code, stderr} = await build();
+
+  t.not(code, 0);
+  t.regex(stderr, /cli\/main\.ts/);
+  t.deepEqual(await dist(), ['mfctl.cjs']);
+  t.is(await readFile(file('dist/mfctl.cjs'), 'utf8'), 'built before');
+  t.deepEqual(await readdir(file('build')), []);
+});

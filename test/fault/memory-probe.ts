@@ -1,0 +1,50 @@
+// What a process under test holds in memory once all of its garbage has been collected.
+//
+// Resident memory cannot tell a leak from garbage: a heap grows to the garbage that it meets between two collections, which is more the
+// less of the machine the process gets, and gives little of it back. What is left after a forced collection is what something refers to.
+import {once} from 'node:events';
+import {mkdtemp, readdir, rm} from 'node:fs/promises';
+import {connect} from 'node:net';
+import {tmpdir} from 'node:os';
+import {join} from 'node:path';
+import {text} from 'node:stream/consumers';
+import {fileURLToPath} from 'node:url';
+import type {Owner} from '../helpers/daemon.ts';
+
+export interface MemoryProbe {
+  /** What the process has to be started with. */
+  env: Record<string, string>;
+  /** Heap, and what it refers to outside of the heap, of all threads of the process. */
+  heldMebibytes(pid: number): Promise<number>;
+}
+
+const report = fileURLToPath(new URL('memory-report.cjs', import.meta.url));
+
+export const createMemoryProbe = async (owner: Owner): Promise<MemoryProbe> => {
+  const folder = await mkdtemp(join(tmpdir(), 'mfd-memory-'));
+  owner.teardown(async () => rm(folder, {recursive: true, force: true}));
+
+  return {
+    env: {NODE_OPTIONS: `--require ${JSON.stringify(report)}`, FAULT_MEMORY_FOLDER: folder},
+    async heldMebibytes(pid) {
+      const sockets = (await readdir(folder)).filter(name => name.startsWith(`${pid}-`));
+      const bytes = await Promise.all(sockets.map(async name => heldBytes(join(folder, name), name === `${pid}-0`)));
+      if (bytes.length === 0) throw new Error(`process ${pid} was not started with the environment of its memory probe`);
+      return bytes.reduce((sum, more) => sum + more, 0) / 1024 / 1024;
+    },
+  };
+};
+
+/** A thread that has ended leaves its socket behind; the main thread has to answer. */
+const heldBytes = async (path: string, isMain: boolean): Promise<number> => {
+  const socket = connect(path);
+  try {
+    await once(socket, 'connect');
+    return Number(await text(socket));
+  } catch (error) {
+    if (isMain) throw error;
+    return 0;
+  } finally {
+    socket.destroy();
+  }
+};

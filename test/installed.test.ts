@@ -1,0 +1,92 @@
+// No test takes it for granted that an optional program is there: `npm test` passes with any of them missing.
+import {readdir, readFile} from 'node:fs/promises';
+import {dirname, join} from 'node:path';
+import test from 'ava';
+import {isInstalled, programsMissing} from './helpers/installed.ts';
+
+/** What a Linux with Node has: a shell and the core utilities. */
+const everywhere = new Set(['sh', '/bin/sh', '/bin/true', 'cat', 'chgrp', 'chown', 'cp', 'id', 'mkfifo', 'truncate']);
+
+/** Modules that run an optional program for others, and how those ask whether they can. The last three find out by trying. */
+const asked: Record<string, string> = {
+  'test/helpers/postfix.ts': 'postfixMissing',
+  'test/helpers/promtool.ts': 'hasPromtool',
+  'test/helpers/released-build.ts': 'releaseMissing',
+  'test/helpers/rspamd.ts': 'isRspamdInstalled',
+  'test/helpers/terminal.ts': 'isTmuxInstalled',
+  'test/helpers/terminal-width.ts': 'hasTmux',
+  'test/helpers/pseudo-terminal.ts': 'hasScript',
+  'test/helpers/datagram-socket.ts': "'perl'",
+  'test/helpers/scratch-system.ts': 'mayScratch',
+  'test/helpers/small-disk.ts': 'mayMount',
+  'test/fault/powered-disk.ts': 'poweredDiskMissing',
+};
+
+const sources = async (): Promise<Map<string, string>> => {
+  const names = await readdir('test', {recursive: true});
+  const files = names
+    .map(name => join('test', name))
+    .filter(file => /\.tsx?$/.test(file) && !/^test\/(bench|pictures)\//.test(file));
+  return new Map(await Promise.all(files.map(async file => [file, await readFile(file, 'utf8')] as const)));
+};
+
+/** Programs that a module starts, where it names them in the call. */
+const programsIn = (text: string): string[] => {
+  if (!text.includes("from 'node:child_process'")) return [];
+  const aliases = [...text.matchAll(/const (\w+) = promisify\(execFile\)/g)].map(([, name]) => name);
+  const calls = `(?:spawn|spawnSync|execFile|execFileSync|promisify\\(execFile\\)|${aliases.join('|') || 'execFile'})`;
+  const found = [...text.matchAll(new RegExp(`\\b${calls}\\(\\s*'([^']+)'`, 'g'))].map(([, program = '']) => program);
+  return [...new Set(found)].filter(program => !everywhere.has(program));
+};
+
+const asksFor = (text: string, program: string): boolean =>
+  new RegExp(`\\b(?:isInstalled|programsMissing)\\([^)]*'${program}'`).test(text);
+
+const isFault = (text: string): boolean => / = \{\n {2}name: '/.test(text) && text.includes(': Fault = {');
+
+/** Modules of the tests that this one is made of; what a fault needs, the fault itself has to ask for. */
+const partsOf = (file: string, texts: Map<string, string>, seen = new Set<string>()): Set<string> => {
+  for (const [, path = ''] of (texts.get(file) ?? '').matchAll(/ from '(\.[^']+)'/g)) {
+    const part = join(dirname(file), path);
+    const text = texts.get(part);
+    if (text === undefined || seen.has(part) || isFault(text)) continue;
+    seen.add(part);
+    partsOf(part, texts, seen);
+  }
+  return seen;
+};
+
+test('whoever runs an optional program asks for it', async t => {
+  const texts = await sources();
+
+  const silent = [...texts].flatMap(([file, text]) =>
+    programsIn(text)
+      .filter(program => asked[file] === undefined && !asksFor(text, program))
+      .map(program => `${file} runs ${program}: see test/helpers/installed.ts`),
+  );
+
+  t.deepEqual(silent, []);
+  t.true([...texts.values()].flatMap(programsIn).length > 20);
+});
+
+test('whoever uses what runs an optional program asks whether it can', async t => {
+  const texts = await sources();
+  const roots = [...texts].filter(([file, text]) => /\.test\.tsx?$/.test(file) || isFault(text));
+
+  const silent = roots.flatMap(([file, text]) =>
+    [...partsOf(file, texts)]
+      .filter(part => asked[part] !== undefined && !text.includes(asked[part]))
+      .map(part => `${file} uses ${part}, and does not ask for ${asked[part]}`),
+  );
+
+  t.deepEqual(silent, []);
+  for (const file of Object.keys(asked)) t.true(texts.has(file), file);
+});
+
+test('a program that is missing is named', t => {
+  t.true(isInstalled('sh'));
+  t.true(isInstalled('/bin/sh', '/nonexistent'));
+  t.false(isInstalled('sh', '/nonexistent'));
+  t.is(programsMissing(['sh', 'cat']), undefined);
+  t.is(programsMissing(['no-such-a', 'sh', 'no-such-b']), 'not installed: no-such-a, no-such-b');
+});
