@@ -10,7 +10,18 @@ export interface NodeState extends Peer {
 }
 
 /** What a change is told of. `seen` and `removed` are about the node as a whole. */
-export const changeKinds = ['seen', 'removed', 'health', 'config', 'drift', 'backlog', 'license', 'answer', 'refusal'] as const;
+export const changeKinds = [
+  'seen',
+  'removed',
+  'health',
+  'config',
+  'drift',
+  'backlog',
+  'license',
+  'answer',
+  'reach',
+  'refusal',
+] as const;
 export type ChangeKind = (typeof changeKinds)[number];
 
 export interface NodeChange extends NodeState {
@@ -29,8 +40,9 @@ export interface ClusterChanges {
 export const createClusterChanges = (): ClusterChanges => {
   let known = new Map<string, NodeState>();
   return {
-    since({peers, local_node_id, generated_at: at}) {
-      const drift = driftOf(peers, local_node_id);
+    since(status) {
+      const {peers, generated_at: at} = status;
+      const drift = driftOf(status);
       const states = new Map(peers.map(peer => [peer.node_id, {...peer, drift: driftStateOf(peer, drift)}]));
       const changes = [...states.values()].flatMap(state => {
         const before = known.get(state.node_id);
@@ -56,6 +68,7 @@ const changesOf = (before: NodeState, now: NodeState): ChangeKind[] => {
     ['drift', state => state.drift],
     ['backlog', state => state.outbox_backlog_to_us],
     ['answer', state => (state.unanswered_since ?? null) === null],
+    ['reach', state => (state.unreachable_from ?? []).join()],
     ['refusal', state => state.outbox_refused === true],
     ['license', ({license}) => [license.valid, license.type, license.status, license.expires_at].join()],
   ];

@@ -11,18 +11,29 @@ export const unansweredSeconds = (peer: Peer, {generated_at}: Moment): number | 
   return since ? Math.max(0, Math.floor((Date.parse(generated_at) - Date.parse(since)) / 1000)) : undefined;
 };
 
+/**
+ * The nodes that do not reach one that is heard all the same. One that is neither heard nor answers may just have been stopped:
+ * its silence is told.
+ */
+export const unreachableFrom = ({healthy, last_seen, unanswered_since, unreachable_from}: Peer): string[] => {
+  const isHeard = !unanswered_since || Date.parse(last_seen) > Date.parse(unanswered_since);
+  return healthy === 'online' && isHeard ? ((unreachable_from as string[] | undefined) ?? []) : [];
+};
+
 /** Such as `online, no answer for 32 s`. */
 export const conditionText = (peer: Peer, status: Moment): string => {
   const silence = unansweredSeconds(peer, status);
+  const from = unreachableFrom(peer);
   return [
     peer.healthy,
-    ...(silence === undefined ? [] : [`no answer for ${durationWords(silence)}`]),
+    ...(from.length > 0 ? [`not reached from ${from.join(', ')}`] : []),
+    ...(silence === undefined || from.length > 0 ? [] : [`no answer for ${durationWords(silence)}`]),
     ...(peer.outbox_refused ? ['changes refused'] : []),
   ].join(', ');
 };
 
 export const conditionTone = (peer: Peer, status: Moment): Tone => {
   if (peer.outbox_refused) return 'bad';
-  const isSilent = unansweredSeconds(peer, status) !== undefined;
+  const isSilent = unansweredSeconds(peer, status) !== undefined || unreachableFrom(peer).length > 0;
   return peer.healthy === 'online' && isSilent ? 'warn' : healthTones[peer.healthy];
 };
