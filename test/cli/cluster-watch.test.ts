@@ -46,8 +46,13 @@ test('a node whose configuration is not that of most differs, and drifts when th
     changes.since(clusterStatus(peers)).map(({node_id, drift, changed}) => [node_id, drift, ...changed]);
   changes.since(clusterStatus([mx1, mx2, mx3]));
 
-  t.deepEqual(drifts(mx1, {...mx2, config_hash: other, config_hash_age_s: 0}, mx3), [['mx2', 'differs', 'config', 'drift']]);
-  t.deepEqual(drifts(mx1, {...mx2, config_hash: other, config_hash_age_s: 601}, mx3), [['mx2', 'drift', 'drift']]);
+  const differing = (seconds: number): Peer => {
+    const config_differs_since = new Date(Date.parse(clusterStatus([]).generated_at) - seconds * 1000).toISOString();
+    return {...mx2, config_hash: other, config_differs_since};
+  };
+
+  t.deepEqual(drifts(mx1, differing(0), mx3), [['mx2', 'differs', 'config', 'drift']]);
+  t.deepEqual(drifts(mx1, differing(601), mx3), [['mx2', 'drift', 'drift']]);
   t.deepEqual(drifts(mx1, mx2, mx3), [['mx2', 'none', 'config', 'drift']]);
 });
 
