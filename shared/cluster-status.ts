@@ -23,6 +23,10 @@ export const peerSchema = z
         'Since when that node has not answered the answering one: two heartbeats at least, or it has said that it stops',
     }),
     outbox_refused: z.boolean().meta({description: 'Whether a node refuses to take what was changed on this one'}),
+    cut_off_since: timestamp.nullable().meta({
+      description:
+        'When the certificate ended by which other nodes know the answering one: it takes mail and is heard by none of them. Null while it is good, and of other nodes',
+    }),
   })
   .meta({id: 'ClusterPeer'});
 export type Peer = z.infer<typeof peerSchema>;

@@ -15,6 +15,7 @@ export const peer = (node_id: string, changes: Partial<Peer> = {}): Peer => ({
   license: {valid: true, type: 'community', status: 'active', expires_at: '9999-12-31T23:59:59Z'},
   unanswered_since: null,
   outbox_refused: false,
+  cut_off_since: null,
   ...changes,
 });
 

@@ -20,6 +20,7 @@ const sourceWith = (healthy: Health): MetricsSource => ({
         license: {valid: true, type: 'community', status: 'active', expires_at: '9999-12-31T23:59:59.000Z'},
         unanswered_since: null,
         outbox_refused: false,
+        cut_off_since: null,
       },
     ],
   }),
