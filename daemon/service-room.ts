@@ -35,7 +35,7 @@ export type Services = ReturnType<typeof createServices>;
 export const createServices = (node: NodeParts & {apiUrl(): string; spread: Spread}) => {
   const {database, nodeId, nodeNo, fqdn, now, log, settings, records, spread} = node;
   const {configuration, keyDirectory, domainDirectory, standing} = records;
-  const {limiter, replication, drift, talk, refusals} = openReplication(node);
+  const {limiter, replication, drift, lateChanges, talk, refusals} = openReplication(node);
   const neighbours = createNeighbours({nodeNo, ownAddresses});
   const trust = {
     database,
@@ -67,6 +67,7 @@ export const createServices = (node: NodeParts & {apiUrl(): string; spread: Spre
     replication,
     refusals,
     drift,
+    lateChanges,
     membership: createMembership({configuration, nodeNo}),
     joinTokens: createJoinTokens({...trust, actors, isOurs: token => isTokenFor(node.ca, token)}),
     joining: createJoining(trust),

@@ -18,12 +18,23 @@ export const isCutOff = ({cut_off_since: since}: {cut_off_since?: string | null}
 export const cutOffText = ({node_id, cut_off_since}: Peer): string =>
   `${node_id} is cut off from the other nodes, its certificate ended at ${cut_off_since}: start the node that has tls/ca.key, or put that file into tls/ of ${node_id} for one start`;
 
+/**
+ * The nodes that do not reach one that is heard all the same. One that is neither heard nor answers may just have been stopped:
+ * its silence is told.
+ */
+export const unreachableFrom = ({healthy, last_seen, unanswered_since, unreachable_from}: Peer): string[] => {
+  const isHeard = !unanswered_since || Date.parse(last_seen) > Date.parse(unanswered_since);
+  return healthy === 'online' && isHeard ? ((unreachable_from as string[] | undefined) ?? []) : [];
+};
+
 /** Such as `online, no answer for 32 s`. */
 export const conditionText = (peer: Peer, status: Moment): string => {
   const silence = unansweredSeconds(peer, status);
+  const from = unreachableFrom(peer);
   return [
     peer.healthy,
-    ...(silence === undefined ? [] : [`no answer for ${durationWords(silence)}`]),
+    ...(from.length > 0 ? [`not reached from ${from.join(', ')}`] : []),
+    ...(silence === undefined || from.length > 0 ? [] : [`no answer for ${durationWords(silence)}`]),
     ...(peer.outbox_refused ? ['changes refused'] : []),
     ...(isCutOff(peer) ? ['cut off'] : []),
   ].join(', ');
@@ -31,6 +42,6 @@ export const conditionText = (peer: Peer, status: Moment): string => {
 
 export const conditionTone = (peer: Peer, status: Moment): Tone => {
   if (peer.outbox_refused || isCutOff(peer)) return 'bad';
-  const isSilent = unansweredSeconds(peer, status) !== undefined;
+  const isSilent = unansweredSeconds(peer, status) !== undefined || unreachableFrom(peer).length > 0;
   return peer.healthy === 'online' && isSilent ? 'warn' : healthTones[peer.healthy];
 };

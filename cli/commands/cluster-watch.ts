@@ -58,9 +58,9 @@ export const addWatchCommand = (cluster: Command, session: Session, peerFields: 
 };
 
 const help = `
-A change is one of health, configuration, drift, backlog, licence, answer (whether the node answers heartbeats), refusal (whether
-another node refuses its changes) and contact (whether its own certificate cuts it off), as the answering node sees them. When that node
-does not answer, this is said on standard error, and the watch goes on.
+A change is one of health, configuration, drift, backlog, licence, answer (whether the node answers heartbeats), reach (which nodes do
+not reach it), refusal (whether another node refuses its changes) and contact (whether its own certificate cuts it off), as the answering
+node sees them. When that node does not answer, this is said on standard error, and the watch goes on.
 
 Examples:
   mfctl cluster watch
@@ -104,6 +104,7 @@ const valueTexts: Record<Exclude<NodeChange['changed'][number], 'seen' | 'remove
   config: state => shortHash(state.config_hash),
   drift: state => state.drift,
   backlog: state => state.outbox_backlog_to_us,
+  reach: state => (state.unreachable_from ?? []).join(', ') || 'all',
   answer: state => ((state.unanswered_since ?? null) === null ? 'yes' : 'none'),
   refusal: state => (state.outbox_refused ? 'refused' : 'none'),
   contact: state => (isCutOff(state) ? 'cut off' : 'yes'),

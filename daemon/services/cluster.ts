@@ -47,6 +47,8 @@ export const createCluster = (needs: Needs): Cluster => {
       outbox_backlog_to_us: 0,
       license: licenseAt(needs.license(), now()),
       unanswered_since: null,
+      unreachable_from: peerStates.unreachableFrom(nodeNo),
+      config_differs_since: null,
       outbox_refused: refusals.peersThatRefuse().some(no => directory.findByNo(no)),
       cut_off_since: needs.cutOffSince() ?? null,
     };
