@@ -1,7 +1,7 @@
 // A node's certificates over the years: they last 90 days and are made anew at two thirds of that, without a restart.
-import {X509Certificate} from 'node:crypto';
+import {canonicalHost} from '../shared/host-port.ts';
 import {createRequest, needsRenewal} from './cluster/certificates.ts';
-import {hostsIn, identityUris} from './cluster/peer-identity.ts';
+import {identityUris} from './cluster/peer-identity.ts';
 import {CommandError} from './command-error.ts';
 import {readText} from './config/load.ts';
 import type {Config} from './config/schema.ts';
@@ -9,14 +9,26 @@ import type {DataFolder} from './data-folder.ts';
 import type {Authority} from './services/authority.ts';
 import type {CertificateRequests, Certificates} from './services/join-protocol.ts';
 import type {NodeIdentity} from './services/ports.ts';
-import {expiryOf, type NodePairs, operatorPair, readPairs, requireOurs, withAuthority, writePairs} from './tls-files.ts';
+import {
+  certificateHosts,
+  expiryOf,
+  type NodePairs,
+  operatorPair,
+  readPairs,
+  requireOurs,
+  withAuthority,
+  writePairs,
+} from './tls-files.ts';
 
 export interface CertificateKeeper {
   /** What new connections are shown. */
   current(): NodePairs;
+  /** Since when peers hear this node no more, as its certificate has ended; undefined while it is good. */
+  cutOffSince(): Date | undefined;
   /**
    * Reads the files again, and makes anew what has grown old or has other names now. Resolves with whether `current` is another.
-   * Rejects when that cannot be done yet: everything goes on as it was, and for a while nothing is tried unless `isForced`.
+   * Rejects when that cannot be done yet: everything goes on as it was, and for a while nothing is tried unless `isForced`, or this node is
+   * cut off.
    */
   refresh(isForced?: boolean): Promise<boolean>;
 }
@@ -36,15 +48,19 @@ interface Needs {
 
 const retry = {firstMs: 60_000, mostMs: 3_600_000};
 
-/** A CommandError when there is nothing that peers would accept, and no authority here to make it. */
+/**
+ * A CommandError when a file is missing or damaged, and there is no authority here to make it anew. A certificate that has ended is none:
+ * mail does not wait for the cluster.
+ */
 export const openCertificates = async (needs: Needs): Promise<CertificateKeeper> => {
   const {folder, identity, config, now} = needs;
 
-  const hostsWith = ({cluster}: Partial<NodePairs>): string[] =>
-    needs.hosts(hostsIn(cluster && new X509Certificate(cluster.cert).subjectAltName));
+  /** Names that the authority has left out, as they are another node's: they are asked for again at the next renewal only. */
+  let refused: string[] = [];
+  const hostsWith = ({cluster}: Partial<NodePairs>): string[] => needs.hosts(cluster ? certificateHosts(cluster.cert) : []);
   const isDue = (found: Partial<NodePairs>): boolean => {
     const {api, cluster} = found;
-    const hosts = hostsWith(found);
+    const hosts = hostsWith(found).filter(host => !refused.includes(host));
     return (
       !api ||
       !cluster ||
@@ -62,7 +78,7 @@ export const openCertificates = async (needs: Needs): Promise<CertificateKeeper>
   const begin = async (): Promise<NodePairs> => {
     const found = await readPairs(folder);
     const own = isDue(found) ? await needs.authority() : undefined;
-    return own ? renew(found, own.certify) : requireUsable(found, folder, now());
+    return own ? renew(found, own.certify) : requireWhole(found, folder);
   };
   const again = async (): Promise<NodePairs> => {
     const found = await readPairs(folder);
@@ -74,12 +90,18 @@ export const openCertificates = async (needs: Needs): Promise<CertificateKeeper>
   let current = await shown(await begin());
   let failures = 0;
   let tryAfter = 0;
-  const look = async (): Promise<boolean> => {
+  const look = async (isForced: boolean): Promise<boolean> => {
     try {
+      if (isForced) refused = [];
       const next = await shown(await again());
       const isOther = next.api.cert !== current.api.cert || next.cluster.cert !== current.cluster.cert;
-      // Whoever issues them may see other names in them than this node does: that must not become one renewal after another.
-      tryAfter = next.cluster.cert === current.cluster.cert ? 0 : performance.now() + retry.mostMs;
+      const isRenewed = next.cluster.cert !== current.cluster.cert;
+      // Whoever issues them may have another clock than this node: that must not become one renewal after another.
+      tryAfter = isRenewed ? performance.now() + retry.mostMs : 0;
+      if (isRenewed) {
+        const given = certificateHosts(next.cluster.cert).map(canonicalHost);
+        refused = hostsWith(current).filter(host => !given.includes(canonicalHost(host)));
+      }
       current = next;
       failures = 0;
       return isOther;
@@ -91,10 +113,16 @@ export const openCertificates = async (needs: Needs): Promise<CertificateKeeper>
   };
   // One at a time: the files of two would get mixed up.
   let looking: Promise<unknown> = Promise.resolve();
+  const cutOffSince = (): Date | undefined => {
+    const end = expiryOf(current.cluster);
+    return end.getTime() <= now() ? end : undefined;
+  };
+  const isTime = (): boolean => cutOffSince() !== undefined || performance.now() >= tryAfter;
   return {
     current: () => current,
+    cutOffSince,
     async refresh(isForced = false) {
-      const turn = looking.catch(() => {}).then(async () => (isForced || performance.now() >= tryAfter ? look() : false));
+      const turn = looking.catch(() => {}).then(async () => (isForced || isTime() ? look(isForced) : false));
       looking = turn;
       return turn;
     },
@@ -122,11 +150,9 @@ export const makePairs = async ({folder, identity, hosts, certify}: Making): Pro
   return pairs;
 };
 
-const requireUsable = ({api, cluster}: Partial<NodePairs>, folder: DataFolder, nowMs: number): NodePairs => {
-  const wayOut = `put the cluster’s ca.key into ${folder.tls} for one start, or join again with a new token`;
-  if (!api || !cluster) throw new CommandError(`a certificate or key in ${folder.tls} is missing or damaged; ${wayOut}`);
-  const expired = expiryOf(cluster);
-  if (expired.getTime() <= nowMs)
-    throw new CommandError(`its certificate expired on ${expired.toISOString().slice(0, 10)}; ${wayOut}`);
-  return {api, cluster};
+const requireWhole = ({api, cluster}: Partial<NodePairs>, {tls}: DataFolder): NodePairs => {
+  if (api && cluster) return {api, cluster};
+  throw new CommandError(
+    `a certificate or key in ${tls} is missing or damaged; put the cluster’s ca.key into ${tls} for one start, or join again with a new token`,
+  );
 };

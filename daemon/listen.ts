@@ -1,3 +1,4 @@
+import {X509Certificate} from 'node:crypto';
 import type {Server as HttpServer, IncomingMessage, RequestListener, ServerResponse} from 'node:http';
 import {createServer as createHttpServer} from 'node:http';
 import {createServer as createHttpsServer, type Server as HttpsServer} from 'node:https';
@@ -5,7 +6,9 @@ import type {Socket} from 'node:net';
 import type {TLSSocket} from 'node:tls';
 import type {HostPort} from '../shared/host-port.ts';
 import type {KeyAndCertificate} from './cluster/certificates.ts';
+import {verifiedCertificate} from './cluster/peer-certificate.ts';
 import {answerBrokenRequest, refuseBrokenTargets} from './http/broken-request.ts';
+import type {ShownCertificate} from './services/certificate-validity.ts';
 
 export interface Listener {
   address: HostPort;
@@ -35,42 +38,67 @@ export const listenHttps = async (listen: HostPort, pair: KeyAndCertificate, han
 };
 
 export interface MutualListener extends Listener {
-  /** Closes the connections of those who are not admitted any more. */
+  /** Closes the connections of clients that are not admitted any more, and those that have outlived a certificate they began with. */
   expel(): void;
 }
 
 interface MutualTls extends KeyAndCertificate {
-  /** Only clients with a certificate of this authority get past the handshake. */
+  /** Only clients with a certificate of this authority are heard. */
   ca: string;
-  /** Whether the bearer of such a certificate, with these subject alternative names, may be connected at all. */
-  admits(subjectAltName: string | undefined): boolean;
+  /** Whether the bearer of such a certificate, which may have ended, may be connected at all. */
+  admits(shown: ShownCertificate): boolean;
   /** Whether who is not admitted may ask once, to be told so. */
-  mayHearWhy(subjectAltName: string | undefined): boolean;
+  mayHearWhy(shown: ShownCertificate): boolean;
 }
 
-/** The authority is sent along: who comes with a join token knows no more of it than its fingerprint. */
+interface Guest {
+  shown: ShownCertificate;
+  isAdmitted: boolean;
+  /** When the certificate ends that this end has shown. */
+  ownEndMs: number;
+  /** When the first of both ends, unless the client began with one that had ended. */
+  outlivedMs: number;
+}
+
+/** For an answer that was begun in time. */
+const lastAnswerMs = 60_000;
+
+/**
+ * The authority is sent along: who comes with a join token knows no more of it than its fingerprint. TLS itself rejects no client, so that
+ * one whose certificate has ended can ask for a new one: each is looked at here before anything of it is read.
+ */
 export const listenMutualTls = async (listen: HostPort, tls: MutualTls, handler: RequestListener): Promise<MutualListener> => {
   const {ca, admits, mayHearWhy} = tls;
-  const demands = {ca, requestCert: true, rejectUnauthorized: true, minVersion: 'TLSv1.3'} as const;
-  const shown = ({key, cert}: KeyAndCertificate) => ({key, cert: `${cert}\n${ca}`, ...demands});
-  const server = createHttpsServer({...shown(tls), ...limits}, oneByOne(handler));
+  const authority = new X509Certificate(ca);
+  const demands = {ca, requestCert: true, rejectUnauthorized: false, minVersion: 'TLSv1.3'} as const;
+  const shownPair = ({key, cert}: KeyAndCertificate) => ({key, cert: `${cert}\n${ca}`, ...demands});
 
-  const guests = new Map<TLSSocket, string | undefined>();
+  const guests = new Map<TLSSocket, Guest>();
+  const hear: RequestListener = (request, response) => {
+    const guest = guests.get(request.socket as TLSSocket);
+    if (!guest || guest.ownEndMs <= Date.now()) request.socket.destroy();
+    else handler(request, response);
+  };
+  const server = createHttpsServer({...shownPair(tls), ...limits}, oneByOne(hear));
   server.prependListener('secureConnection', (socket: TLSSocket) => {
-    const {subjectaltname} = socket.getPeerCertificate();
-    if (!admits(subjectaltname)) {
-      if (mayHearWhy(subjectaltname)) setTimeout(() => socket.destroy(), hearingMs).unref();
-      else socket.destroy();
+    const shown = verifiedCertificate(socket, authority);
+    const isAdmitted = shown !== undefined && admits(shown);
+    if (!shown || !(isAdmitted || mayHearWhy(shown))) {
+      socket.destroy();
       return;
     }
-    guests.set(socket, subjectaltname);
+    if (!isAdmitted) setTimeout(() => socket.destroy(), hearingMs).unref();
+    const ownEndMs = Date.parse(socket.getX509Certificate()?.validTo ?? '');
+    const outlivedMs = shown.endMs <= Date.now() ? ownEndMs : Math.min(ownEndMs, shown.endMs);
+    guests.set(socket, {shown, isAdmitted, ownEndMs, outlivedMs});
     socket.once('close', () => guests.delete(socket));
   });
   return {
     ...(await open(server, listen)),
-    setCertificate: next => server.setSecureContext(shown(next)),
+    setCertificate: next => server.setSecureContext(shownPair(next)),
     expel() {
-      for (const [socket, subjectAltName] of guests) if (!admits(subjectAltName)) socket.destroy();
+      for (const [socket, {shown, isAdmitted, outlivedMs}] of guests)
+        if (isAdmitted && (!admits(shown) || outlivedMs + lastAnswerMs <= Date.now())) socket.destroy();
     },
   };
 };

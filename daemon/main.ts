@@ -5,7 +5,7 @@ import {formatHostPort} from '../shared/host-port.ts';
 import {safeLine} from '../shared/safe-text.ts';
 import {asOwnerOf} from './as-owner.ts';
 import {bootstrapKey} from './bootstrap-key.ts';
-import {checkConfig} from './check-config.ts';
+import {certificateWarnings, checkConfig} from './check-config.ts';
 import {CommandError, UsageError} from './command-error.ts';
 import {ConfigError, loadConfig} from './config/load.ts';
 import {dataFolder} from './data-folder.ts';
@@ -95,7 +95,7 @@ export const program = (): Command => {
 
   mfd
     .command('check-config')
-    .description('check mfd.yaml and the files it names')
+    .description('check mfd.yaml and the files it names, and warn of certificates that end')
     .requiredOption('--data <dir>', 'data directory')
     .action(async ({data}: {data: string}) => {
       const folder = dataFolder(data);
@@ -103,6 +103,8 @@ export const program = (): Command => {
       await checkConfig(loaded);
       for (const variable of loaded.unknownVariables)
         process.stderr.write(`mfd: warning: ${variable} names no configuration key, and has no effect\n`);
+      for (const warning of await certificateWarnings(folder, loaded, Date.now()))
+        process.stderr.write(`mfd: warning: ${warning}\n`);
       print(`${folder.config} is fine`);
     });
 

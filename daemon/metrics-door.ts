@@ -8,7 +8,7 @@ import type {Services} from './service-room.ts';
 import {readCounts} from './store/held-count.ts';
 import {outboxDepth} from './store/outbox.ts';
 
-interface Needs extends Pick<NodeParts, 'database' | 'ballast' | 'records' | 'metrics' | 'log'> {
+interface Needs extends Pick<NodeParts, 'database' | 'ballast' | 'records' | 'metrics' | 'cutOff' | 'log'> {
   config: Config;
   services: Services;
   /** PEM, by listener. */
@@ -17,7 +17,7 @@ interface Needs extends Pick<NodeParts, 'database' | 'ballast' | 'records' | 'me
 }
 
 export const openMetricsDoor = async (needs: Needs): Promise<Listener> => {
-  const {config, services, database, ballast, records, metrics, log} = needs;
+  const {config, services, database, ballast, records, metrics, cutOff, log} = needs;
   const app = createMetricsApp({
     metrics,
     log,
@@ -35,6 +35,8 @@ export const openMetricsDoor = async (needs: Needs): Promise<Listener> => {
       ...[database.damage()].filter(said => said !== undefined).map(said => `the database is damaged: ${said}`),
       ...(ballast.hasRoom() ? [] : ['the disk is nearly full: new mail is answered 452']),
     ],
+    // The rest of the cluster is no condition for mail.
+    remarks: () => [cutOff.advice()].filter(advice => advice !== undefined),
   });
   return listenHttp(listenOf(config.metrics.listen), app.callback());
 };

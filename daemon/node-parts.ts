@@ -1,6 +1,7 @@
 import type {Logger} from 'pino';
 import type {Peers} from './cluster/peers.ts';
 import type {Config} from './config/schema.ts';
+import type {CutOff} from './cut-off.ts';
 import type {Ballast} from './hold/ballast.ts';
 import type {Spool} from './hold/spool.ts';
 import type {Metrics} from './http/metrics.ts';
@@ -32,4 +33,5 @@ export interface NodeParts {
   authority(): Promise<Authority | undefined>;
   /** Certificate of the cluster's authority, PEM. */
   ca: string;
+  cutOff: CutOff;
 }

@@ -10,6 +10,7 @@ import {createClosers} from './closers.ts';
 import {startPeers} from './cluster/peers.ts';
 import {startCluster} from './cluster-room.ts';
 import type {LoadedConfig} from './config/load.ts';
+import {createCutOff} from './cut-off.ts';
 import {dataFolder} from './data-folder.ts';
 import {requireFreeAddresses} from './free-addresses.ts';
 import {createApi} from './http/app.ts';
@@ -97,6 +98,8 @@ export const startNode = async ({data, loaded, log, version, now = Date.now}: Ne
       now,
     });
     const ca = await readFile(folder.caCert, 'utf8');
+    const {isRemoved} = records.standing;
+    const cutOff = createCutOff({since: () => (isRemoved() ? undefined : certificates.cutOffSince()), log});
 
     const peers = startPeers({
       nodeNo: storage.nodeNo,
@@ -120,6 +123,7 @@ export const startNode = async ({data, loaded, log, version, now = Date.now}: Ne
       driftAfterMs: config.cluster.drift_after * 1000,
       authority,
       ca,
+      cutOff,
     };
     // As configured until it is open: the doors that open before it are asked already.
     let apiAddress = listenOf(config.api.listen);
@@ -197,7 +201,13 @@ export const startNode = async ({data, loaded, log, version, now = Date.now}: Ne
     async function renewCertificates(isForced = false): Promise<void> {
       // The doors that are not open yet could not be shown the new ones.
       if (phase === 'starting') return;
-      if (!(await certificates.refresh(isForced))) return;
+      cluster.expel();
+      const isOther = await certificates.refresh(isForced).catch(error => {
+        // Who was removed asks in vain, and has said so.
+        if (!isRemoved() && !cutOff.couldNotRenew(error)) throw error;
+        return false;
+      });
+      if (!isOther) return;
       const pairs = certificates.current();
       await noteOwnNames();
       api.setCertificate(pairs.api);

@@ -13,6 +13,7 @@ import {routePeerAdmission, routePeerTrust} from './http/routes-peer-join.ts';
 import {listenMutualTls} from './listen.ts';
 import type {NodeParts} from './node-parts.ts';
 import type {Services} from './service-room.ts';
+import {validityOf} from './services/certificate-validity.ts';
 import type {NodeIdentity} from './services/ports.ts';
 
 interface Needs extends Pick<NodeParts, 'log' | 'records' | 'nodeNo' | 'peers'> {
@@ -53,13 +54,17 @@ export const openPeerDoor = async ({
     {
       ...credentials,
       // Who is no node may still be joining.
-      admits(subjectAltName) {
+      admits({subjectAltName, endMs}) {
+        const validity = validityOf({endMs}, Date.now());
         const shown = identityIn(subjectAltName);
-        if (shown) services.joining.seen(shown.nodeNo);
-        if (shown && isMember(shown)) noteNames(shown.nodeNo, hostsIn(subjectAltName));
-        return !shown || isMember(shown);
+        if (!shown) return validity === 'valid';
+        services.joining.seen(shown.nodeNo);
+        if (!isMember(shown)) return false;
+        // What it had names for before it ended may be another's by now.
+        if (validity === 'valid') noteNames(shown.nodeNo, hostsIn(subjectAltName));
+        return validity !== 'outdated';
       },
-      mayHearWhy(subjectAltName) {
+      mayHearWhy({subjectAltName}) {
         const shown = identityIn(subjectAltName);
         return shown !== undefined && wasRemoved(shown);
       },

@@ -94,6 +94,7 @@ export const createServices = (node: NodeParts & {apiUrl(): string; spread: Spre
       hostname: fqdn,
       apiUrl: node.apiUrl,
       license: () => settings().license,
+      cutOffSince: node.cutOff.since,
       now,
     }),
     audit: createAudit({logs: () => [auditLog, ...others.auditLogs()], ask: others.ask}),
@@ -132,6 +133,7 @@ const authoritiesOf = ({authority, records, peers, nodeNo}: NodeParts) =>
     peerStates: records.peerStates,
     peers: peers.list,
     nodeNo,
+    onRemoved: records.standing.removedBy,
   });
 
 const ownAddresses = (): string[] => Object.values(networkInterfaces()).flatMap(all => (all ?? []).map(({address}) => address));

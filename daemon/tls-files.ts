@@ -103,7 +103,7 @@ const readPair = async (files: KeyAndCertificate): Promise<KeyAndCertificate | u
   return begun;
 };
 
-export const expiryOf = ({cert}: KeyAndCertificate): Date => new Date(new X509Certificate(cert).validTo);
+export const expiryOf = ({cert}: Pick<KeyAndCertificate, 'cert'>): Date => new Date(new X509Certificate(cert).validTo);
 
 const filesOf = ({apiCert, apiKey, nodeCert, nodeKey}: DataFolder): NodePairs => ({
   api: {cert: apiCert, key: apiKey},

@@ -31,6 +31,10 @@ export const peerSchema = z
         'Since when that node’s configuration differs from that of the answering one, while the two hear each other; null while it does not',
     }),
     outbox_refused: z.boolean().meta({description: 'Whether a node refuses to take what was changed on this one'}),
+    cut_off_since: timestamp.nullable().meta({
+      description:
+        'When the certificate ended by which other nodes know the answering one: it takes mail and is heard by none of them. Null while it is good, and of other nodes',
+    }),
   })
   .meta({id: 'ClusterPeer'});
 export type Peer = z.infer<typeof peerSchema>;

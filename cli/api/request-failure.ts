@@ -67,8 +67,8 @@ export const connectionFailure = (error: unknown, url: URL): CliError => {
   if (code === 'CERT_HAS_EXPIRED' || code === 'CERT_NOT_YET_VALID')
     return failure(
       'tls_expired',
-      `the certificate of ${url.host} is not valid at this time`,
-      'compare the clocks of both machines',
+      `the certificate of ${url.host} ${code === 'CERT_HAS_EXPIRED' ? 'has ended' : 'is not valid yet'}; the key was not sent`,
+      code === 'CERT_HAS_EXPIRED' ? endedHint : clocksHint,
     );
   if (code === 'EPROTO' || code.startsWith('ERR_SSL') || code.startsWith('ERR_TLS'))
     return failure(
@@ -90,6 +90,9 @@ export const connectionFailure = (error: unknown, url: URL): CliError => {
     'is mfd running there? mfd start --data DIR',
   );
 };
+
+export const clocksHint = 'compare the clocks of both machines';
+export const endedHint = `${clocksHint}; if they are right, ask another node for now. A certificate from the cluster is renewed once the node that has tls/ca.key runs, or with that file in tls/ of this node for one start; one of your own (api.cert_file) is yours to replace`;
 
 const reasons: Record<string, string> = {
   ECONNREFUSED: 'nothing listens there',

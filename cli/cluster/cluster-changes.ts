@@ -1,6 +1,7 @@
 // What of the nodes has changed from one status of the cluster to the next.
 import type {ClusterStatus, Peer} from '../../shared/cluster-status.ts';
 import {type Drift, driftOf} from './drift.ts';
+import {isCutOff} from './node-condition.ts';
 
 export type DriftState = 'none' | 'differs' | 'drift';
 
@@ -21,6 +22,7 @@ export const changeKinds = [
   'answer',
   'reach',
   'refusal',
+  'contact',
 ] as const;
 export type ChangeKind = (typeof changeKinds)[number];
 
@@ -70,6 +72,7 @@ const changesOf = (before: NodeState, now: NodeState): ChangeKind[] => {
     ['answer', state => (state.unanswered_since ?? null) === null],
     ['reach', state => (state.unreachable_from ?? []).join()],
     ['refusal', state => state.outbox_refused === true],
+    ['contact', isCutOff],
     ['license', ({license}) => [license.valid, license.type, license.status, license.expires_at].join()],
   ];
   return watched.filter(([, of]) => of(before) !== of(now)).map(([kind]) => kind);

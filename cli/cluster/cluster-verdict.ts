@@ -4,7 +4,7 @@ import {type CheckStatus, checkStatuses} from '../cli-error.ts';
 import {countText, durationWords, plural} from '../output/cell-text.ts';
 import type {Figure, Verdict} from './check-line.ts';
 import {type Drift, driftOf} from './drift.ts';
-import {unansweredSeconds, unreachableFrom} from './node-condition.ts';
+import {cutOffText, isCutOff, unansweredSeconds, unreachableFrom} from './node-condition.ts';
 
 export interface CheckLimits {
   /** More replication events than this that a node has yet to be heard of are a warning. */
@@ -22,6 +22,7 @@ export const judgeCluster = (status: ClusterStatus, limits: CheckLimits): Verdic
   const {peers} = status;
   const drift = driftOf(status, limits.driftAgeSeconds);
   const findings = [
+    ...cutOffFindings(peers),
     ...healthFindings(peers),
     ...refusalFindings(peers),
     ...silenceFindings(status),
@@ -47,6 +48,10 @@ const healthFindings = (peers: readonly Peer[]): Finding[] => {
     ...finding(warning, odd, 'in a state that this program does not know'),
   ];
 };
+
+/** First, as it is why all others seem to be away. */
+const cutOffFindings = (peers: readonly Peer[]): Finding[] =>
+  peers.filter(isCutOff).map(peer => ({status: critical, text: cutOffText(peer)}));
 
 /** What was changed there is not everywhere, a revoked key for example. */
 const refusalFindings = (peers: readonly Peer[]): Finding[] =>

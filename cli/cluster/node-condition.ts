@@ -11,6 +11,13 @@ export const unansweredSeconds = (peer: Peer, {generated_at}: Moment): number | 
   return since ? Math.max(0, Math.floor((Date.parse(generated_at) - Date.parse(since)) / 1000)) : undefined;
 };
 
+/** Its certificate has ended, so that no other node hears it. Nodes of an older version do not say. */
+export const isCutOff = ({cut_off_since: since}: {cut_off_since?: string | null}): boolean => Boolean(since);
+
+/** What that means, and the way out, for the peer that says so. */
+export const cutOffText = ({node_id, cut_off_since}: Peer): string =>
+  `${node_id} is cut off from the other nodes, its certificate ended at ${cut_off_since}: start the node that has tls/ca.key, or put that file into tls/ of ${node_id} for one start`;
+
 /**
  * The nodes that do not reach one that is heard all the same. One that is neither heard nor answers may just have been stopped:
  * its silence is told.
@@ -29,11 +36,12 @@ export const conditionText = (peer: Peer, status: Moment): string => {
     ...(from.length > 0 ? [`not reached from ${from.join(', ')}`] : []),
     ...(silence === undefined || from.length > 0 ? [] : [`no answer for ${durationWords(silence)}`]),
     ...(peer.outbox_refused ? ['changes refused'] : []),
+    ...(isCutOff(peer) ? ['cut off'] : []),
   ].join(', ');
 };
 
 export const conditionTone = (peer: Peer, status: Moment): Tone => {
-  if (peer.outbox_refused) return 'bad';
+  if (peer.outbox_refused || isCutOff(peer)) return 'bad';
   const isSilent = unansweredSeconds(peer, status) !== undefined || unreachableFrom(peer).length > 0;
   return peer.healthy === 'online' && isSilent ? 'warn' : healthTones[peer.healthy];
 };

@@ -30,7 +30,7 @@ const help = `
 It prints one line, with figures after the bar, in whatever format is asked for, and has exit statuses of its own:
   0 OK        every node is online
   1 WARNING   a node is stale, has a backlog, or no valid licence
-  2 CRITICAL  a node is offline, configurations differ, or nobody answers
+  2 CRITICAL  a node is offline or cut off, configurations differ, or nobody answers
   3 UNKNOWN   it was typed wrong, or the key is not good for it
 Times are seconds, or durations such as 10m. A node is stale after a minute without a heartbeat, and offline after five.
 
@@ -63,9 +63,13 @@ const judge = (status: ClusterStatus, limits: CheckLimits): Verdict => {
 /** Who may not ask, or asks too often, knows nothing of the cluster. */
 const verdictOfFailure = (error: unknown): Verdict => {
   if (!(error instanceof CliError)) throw error;
-  const {code, detail, exitCode} = error;
+  const {code, detail, hint, exitCode} = error;
   const isUnknown = exitCode === exitCodes.notAuthorised || exitCode === exitCodes.usage || code === 'rate_limited';
-  return {status: isUnknown ? checkStatuses.unknown : checkStatuses.critical, text: `${detail} (${code})`, figures: []};
+  return {
+    status: isUnknown ? checkStatuses.unknown : checkStatuses.critical,
+    text: `${detail} (${code})${code === 'tls_expired' ? `; ${hint}` : ''}`,
+    figures: [],
+  };
 };
 
 const seconds = (text: string): number => {

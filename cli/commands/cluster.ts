@@ -1,7 +1,7 @@
 import type {Command} from 'commander';
 import type {ClusterStatus, Peer} from '../../shared/cluster-status.ts';
 import {driftOf, shortHash} from '../cluster/drift.ts';
-import {conditionText, conditionTone} from '../cluster/node-condition.ts';
+import {conditionText, conditionTone, cutOffText, isCutOff} from '../cluster/node-condition.ts';
 import {briefTimeText, durationText, timeText} from '../output/cell-text.ts';
 import type {Column} from '../output/column.ts';
 import type {Fields, Listed} from '../output/resource.ts';
@@ -17,7 +17,7 @@ const peerFields: Fields<Peer> = {
   fields: [
     ...['node_id', 'fqdn', 'api_url', 'last_seen', 'healthy', 'config_hash', 'config_hash_age_s'],
     ...['outbox_backlog_to_us', 'license', 'unanswered_since', 'unreachable_from'],
-    ...['config_differs_since', 'outbox_refused'],
+    ...['config_differs_since', 'outbox_refused', 'cut_off_since'],
   ],
   answerFields: ['local_node_id', 'local_hostname', 'peers', 'generated_at'],
   nameOf: ({node_id}) => node_id,
@@ -36,6 +36,7 @@ export const addClusterCommands = (program: Command, session: Session): void => 
       const printer = session.printer();
       const peers = [...createSorter(peersOf(data), flags)(data.peers)];
       printer.list(peers, peersOf(data), {value: {...data, peers}});
+      for (const peer of data.peers.filter(isCutOff)) printer.warn(cutOffText(peer));
       if (driftOf(data)?.isAlarm)
         printer.warn('configuration drift: the nodes are not configured alike; mfctl cluster drift shows what differs');
       for (const {node_id} of data.peers.filter(({outbox_refused}) => outbox_refused))

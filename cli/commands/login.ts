@@ -16,6 +16,7 @@ import {
   readCa,
 } from '../api/connection.ts';
 import {canonicalFingerprint, fingerprintOf} from '../api/fingerprint.ts';
+import {clocksHint, endedHint} from '../api/request-failure.ts';
 import type {SeenServer} from '../api/server-certificate.ts';
 import {CliError, exitCodes, usageError} from '../cli-error.ts';
 import {isOwnAuthority, otherAddresses} from '../cluster/other-addresses.ts';
@@ -158,8 +159,10 @@ const askToTrust = async (session: Session, anchor: X509Certificate, isAgreed: b
 
 const compareCommand = 'openssl x509 -noout -fingerprint -sha256 -in DATA/tls/ca.crt';
 
-const isInTime = ({validFrom, validTo}: X509Certificate): boolean =>
-  Date.parse(validFrom) <= Date.now() && Date.now() < Date.parse(validTo);
+const hasEnded = ({validTo}: X509Certificate): boolean => Date.parse(validTo) <= Date.now();
+
+const isInTime = (certificate: X509Certificate): boolean =>
+  Date.parse(certificate.validFrom) <= Date.now() && !hasEnded(certificate);
 
 const isUsable = ({leaf, anchor, isNamed}: SeenServer): boolean => isNamed && isInTime(leaf) && isInTime(anchor);
 
@@ -175,7 +178,9 @@ const faultOf = (
   if (!isNamed)
     return fault('tls_wrong_name', `the certificate of ${host} is for other names`, 'use one of its names in the address');
   if (!isInTime(leaf) || !isInTime(anchor))
-    return fault('tls_expired', `the certificate of ${host} is not valid at this time`, 'compare the clocks of both machines');
+    return hasEnded(leaf)
+      ? fault('tls_expired', `the certificate of ${host} has ended`, endedHint)
+      : fault('tls_expired', `the certificate of ${host} is not valid at this time`, clocksHint);
   if (!isExpected)
     return fault(
       'tls_changed',

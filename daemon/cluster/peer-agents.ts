@@ -1,7 +1,7 @@
 // The connections to one peer, kept alive, in lanes: what waits in one keeps none from the others.
 import {X509Certificate} from 'node:crypto';
 import {Agent} from 'node:https';
-import type {PeerCertificate} from 'node:tls';
+import type {PeerCertificate, TLSSocket} from 'node:tls';
 import type {NodeIdentity} from '../services/ports.ts';
 import type {KeyAndCertificate} from './certificates.ts';
 import {identityIn} from './peer-identity.ts';
@@ -12,6 +12,7 @@ export type PeerCredentials = KeyAndCertificate & {ca: string};
 export type Lane = 'own' | 'callers' | 'mails';
 
 export interface PeerAgents {
+  /** None of its connections is to a certificate that has ended since. */
   of(lane: Lane): Agent;
   /** When the certificate that is shown ends. */
   endMs(): number;
@@ -41,26 +42,41 @@ export const createPeerAgents = ({peer, credentials, maxSockets}: Needs): PeerAg
         checkServerIdentity: (_host, certificate) => refuseStranger(peer, certificate),
       });
     const lanes: Record<Lane, Agent> = {own: agentOf('own'), callers: agentOf('callers'), mails: agentOf('mails')};
-    return {lanes, endMs: Date.parse(new X509Certificate(pair.cert).validTo)};
+    return {pair, lanes, endMs: Date.parse(new X509Certificate(pair.cert).validTo)};
   };
   let current = openAgents(credentials);
+  /** By connection: when the certificate of the peer ends. */
+  const peerEnds = new WeakMap<TLSSocket, number>();
+  const hasOutlivedPeer = (socket: TLSSocket): boolean => {
+    const endMs = peerEnds.get(socket) ?? Date.parse(socket.getPeerCertificate().valid_to);
+    peerEnds.set(socket, endMs);
+    return endMs <= Date.now();
+  };
+  const replace = (pair: PeerCredentials): void => {
+    const before = current;
+    current = openAgents(pair);
+    for (const agent of Object.values(before.lanes)) {
+      agent.maxFreeSockets = 0;
+      for (const socket of freeSocketsOf(agent)) socket.destroy();
+    }
+  };
 
   return {
-    of: lane => current.lanes[lane],
-    endMs: () => current.endMs,
-    setCertificate(pair) {
-      const before = current;
-      current = openAgents(pair);
-      for (const agent of Object.values(before.lanes)) {
-        agent.maxFreeSockets = 0;
-        for (const sockets of Object.values(agent.freeSockets)) for (const socket of sockets ?? []) socket.destroy();
-      }
+    of(lane) {
+      // The peer may have another one by now: new connections will tell.
+      if (freeSocketsOf(current.lanes[lane]).some(hasOutlivedPeer)) replace(current.pair);
+      return current.lanes[lane];
     },
+    endMs: () => current.endMs,
+    setCertificate: replace,
     close() {
       for (const agent of Object.values(current.lanes)) agent.destroy();
     },
   };
 };
+
+const freeSocketsOf = (agent: Agent): TLSSocket[] =>
+  Object.values(agent.freeSockets).flatMap(sockets => (sockets ?? []) as TLSSocket[]);
 
 const refuseStranger = ({nodeId, nodeNo}: NodeIdentity, certificate: PeerCertificate): Error | undefined => {
   const shown = identityIn(certificate.subjectaltname);

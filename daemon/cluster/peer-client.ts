@@ -22,6 +22,8 @@ export interface PeerRequest {
   deadlineMs: number;
   /** Asked for somebody else, who may be slow to read: keeps no connection from what the nodes say to each other. */
   isForCaller?: boolean;
+  /** Sent also with a certificate that has ended, to get a new one. */
+  isRenewal?: boolean;
 }
 
 /**
@@ -72,18 +74,22 @@ export const createPeerClient = ({peer, address, credentials, limits = usualLimi
   const underWay: Waiting['underWay'] = new Set();
   let isClosed = false;
 
-  const open = (lane: Lane, {method, path}: Pick<PeerRequest, 'method' | 'path'>, text: string | undefined): ClientRequest => {
+  const open = (
+    lane: Lane,
+    wanted: Pick<PeerRequest, 'method' | 'path' | 'isRenewal'>,
+    text: string | undefined,
+  ): ClientRequest => {
     if (isClosed) throw unreachable(peer, 'this node does not ask it any more');
     const at = address();
     if (!at) throw unreachable(peer, 'it has not said yet where it listens');
     // The other end looks at the certificate after this one has taken the handshake to be over, and then just hangs up.
-    if (agents.endMs() <= Date.now())
+    if (agents.endMs() <= Date.now() && !wanted.isRenewal)
       throw unreachable(peer, `the certificate of this node ended at ${new Date(agents.endMs()).toISOString()}`);
     return request({
       ...at,
       agent: agents.of(lane),
-      method,
-      path: `/peer/v1/${path}`,
+      method: wanted.method,
+      path: `/peer/v1/${wanted.path}`,
       headers: text === undefined ? {} : {'Content-Type': 'application/json', 'Content-Length': String(Buffer.byteLength(text))},
     });
   };

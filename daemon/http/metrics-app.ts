@@ -8,10 +8,12 @@ interface Needs {
   source: MetricsSource;
   /** Empty when the node can take requests and mail; otherwise one line for each thing that is in the way. */
   unready(): Promise<string[]>;
+  /** What is wrong with a node that can take them all the same, likewise. */
+  remarks(): string[];
   log: Logger;
 }
 
-export const createMetricsApp = ({metrics, source, unready, log}: Needs): Koa => {
+export const createMetricsApp = ({metrics, source, unready, remarks, log}: Needs): Koa => {
   const answers: Record<string, (ctx: Koa.Context) => Promise<void>> = {
     '/metrics': async ctx => {
       const {contentType, text} = await metrics.expose(source);
@@ -24,7 +26,7 @@ export const createMetricsApp = ({metrics, source, unready, log}: Needs): Koa =>
     '/readyz': async ctx => {
       const reasons = await unready();
       ctx.status = reasons.length === 0 ? 200 : 503;
-      ctx.body = reasons.length === 0 ? 'ready\n' : `${reasons.join('\n')}\n`;
+      ctx.body = `${[...(reasons.length === 0 ? ['ready'] : reasons), ...remarks()].join('\n')}\n`;
     },
   };
 

@@ -4,6 +4,7 @@ import Router, {type RouterContext} from '@koa/router';
 import Koa from 'koa';
 import type {Logger} from 'pino';
 import {Fault} from '../../shared/fault.ts';
+import {type ShownCertificate, validityOf} from '../services/certificate-validity.ts';
 import type {NodeIdentity} from '../services/ports.ts';
 import {answerErrors} from './answer.ts';
 
@@ -42,11 +43,12 @@ export const createPeerApi = ({identityIn, isMember, wasRemoved, heard, routes, 
     return router;
   };
 
-  const shownNameOf = createShownNames();
+  const shownBy = createShownCertificates();
   const app = new Koa<PeerState>();
   app.use(answerErrors(log));
   app.use(async (ctx, next) => {
-    const peer = identityIn(shownNameOf(ctx));
+    const shown = shownBy(ctx);
+    const peer = identityIn(shown.subjectAltName);
     if (peer && wasRemoved(peer)) {
       ctx.set('Connection', 'close');
       throw new Fault(
@@ -54,11 +56,19 @@ export const createPeerApi = ({identityIn, isMember, wasRemoved, heard, routes, 
         `node ${peer.nodeId}, number ${peer.nodeNo}, has been removed from the cluster; join it anew`,
       );
     }
+    const validity = validityOf(shown, Date.now());
+    if (validity === 'outdated' || (validity === 'ended' && !isRenewal(ctx))) {
+      ctx.set('Connection', 'close');
+      throw new Fault(
+        'insufficient_scope',
+        `the client certificate ended at ${new Date(shown.endMs).toISOString()}, by the clock of this node`,
+      );
+    }
     await next();
   });
   app.use(routerWith(openRoutes).routes());
   app.use(async (ctx, next) => {
-    const peer = identityIn(shownNameOf(ctx));
+    const peer = identityIn(shownBy(ctx).subjectAltName);
     if (!peer || !isMember(peer)) throw new Fault('insufficient_scope', 'the client certificate names no node of this cluster');
     heard(peer, ctx.req.socket.remoteAddress ?? null);
     ctx.state.peer = peer;
@@ -72,16 +82,23 @@ export const createPeerApi = ({identityIn, isMember, wasRemoved, heard, routes, 
   return app;
 };
 
-/** Of the client certificate, verified in the handshake. */
-export const subjectAltNameOf = ({req}: Pick<Koa.Context, 'req'>): string | undefined =>
-  (req.socket as TLSSocket).getPeerCertificate().subjectaltname;
+/** The one thing that a node may ask with a certificate that has ended. */
+const isRenewal = ({method, path}: Koa.Context): boolean => method === 'POST' && path === `${prefix}/certificates`;
+
+/** The client certificate, verified after the handshake. */
+export const shownCertificateOf = ({req}: Pick<Koa.Context, 'req'>): ShownCertificate => {
+  const {subjectaltname, valid_to} = (req.socket as TLSSocket).getPeerCertificate();
+  // A connection that is gone has none any more.
+  return {subjectAltName: subjectaltname, endMs: Date.parse(valid_to) || 0};
+};
 
 /** A connection shows one certificate, and taking it apart is a part of what a question costs. */
-const createShownNames = (): typeof subjectAltNameOf => {
-  const shown = new WeakMap<object, string | undefined>();
+const createShownCertificates = (): typeof shownCertificateOf => {
+  const certificates = new WeakMap<object, ShownCertificate>();
   return ctx => {
     const {socket} = ctx.req;
-    if (!shown.has(socket)) shown.set(socket, subjectAltNameOf(ctx));
-    return shown.get(socket);
+    const shown = certificates.get(socket) ?? shownCertificateOf(ctx);
+    certificates.set(socket, shown);
+    return shown;
   };
 };

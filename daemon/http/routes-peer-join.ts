@@ -7,7 +7,7 @@ import type {Joining} from '../services/joining.ts';
 import {validate} from '../services/validate.ts';
 import {reply} from './answer.ts';
 import {peerJsonBody} from './json-body.ts';
-import {type PeerCtx, type PeerRouter, type PeerState, subjectAltNameOf} from './peer-app.ts';
+import {type PeerCtx, type PeerRouter, type PeerState, shownCertificateOf} from './peer-app.ts';
 
 interface AdmissionNeeds {
   joining: Joining;
@@ -20,7 +20,7 @@ export const routePeerAdmission =
   ({joining, tokenIdIn}: AdmissionNeeds) =>
   (router: PeerRouter): void => {
     const tokenOf = (ctx: Pick<PeerCtx, 'req'>): string => {
-      const tokenId = tokenIdIn(subjectAltNameOf(ctx));
+      const tokenId = tokenIdIn(shownCertificateOf(ctx).subjectAltName);
       if (tokenId === undefined) throw new Fault('insufficient_scope', 'joining takes the certificate of a join token');
       return tokenId;
     };
@@ -52,9 +52,11 @@ export const routePeerTrust =
     });
 
     router.post('/certificates', peerJsonBody, async ctx => {
+      const {subjectAltName, endMs} = shownCertificateOf(ctx);
       const peer = {
         ...ctx.state.peer,
-        given: hostsIn(subjectAltNameOf(ctx)),
+        given: hostsIn(subjectAltName),
+        endMs,
         remoteAddress: ctx.req.socket.remoteAddress ?? null,
       };
       reply(ctx, await joining.renew(peer, validate(certificateRequestsSchema, ctx.state.body)));

@@ -23,7 +23,7 @@ export interface AskablePeer {
   client: {
     ask<S extends z.ZodType>(
       schema: S,
-      request: {method: 'GET' | 'POST'; path: string; body?: unknown; deadlineMs: number},
+      request: {method: 'GET' | 'POST'; path: string; body?: unknown; deadlineMs: number; isRenewal?: boolean},
     ): Promise<z.output<S>>;
   };
 }
@@ -35,7 +35,10 @@ export interface Authorities {
   holders(): Promise<StoredNode[]>;
   /** The way to ask a node; undefined for this node. */
   peer(nodeNo: number): AskablePeer | undefined;
-  /** Has another node that has the key give this node certificates; a Fault `unavailable` when none can be had now. */
+  /**
+   * Has another node that has the key give this node certificates, also when those of this node have ended. A Fault `unavailable` when
+   * none can be had now, `node_removed` when this node is none of the cluster any more.
+   */
   askForCertificates(requests: CertificateRequests): Promise<Certificates>;
 }
 
@@ -47,9 +50,11 @@ interface Needs {
   peerStates: Pick<PeerStates, 'latest'>;
   peers(): readonly AskablePeer[];
   nodeNo: number;
+  /** The named node says that this one has been removed from the cluster. */
+  onRemoved(by: string): void;
 }
 
-export const createAuthorities = ({own, directory, peerStates, peers, nodeNo}: Needs): Authorities => {
+export const createAuthorities = ({own, directory, peerStates, peers, nodeNo, onRemoved}: Needs): Authorities => {
   const peer = (no: number) => peers().find(one => one.nodeNo === no);
   const hasKey = (id: number) => peerStates.latest(id)?.has_authority ?? false;
   return {
@@ -61,19 +66,21 @@ export const createAuthorities = ({own, directory, peerStates, peers, nodeNo}: N
     },
 
     async askForCertificates(body) {
+      const others = directory.list().filter(({id}) => id !== nodeNo);
+      const holders = others.filter(({id}) => hasKey(id));
       let cause: unknown;
-      const holders = directory.list().filter(({id}) => id !== nodeNo && hasKey(id));
-      for (const {id} of holders)
+      // The key may have been moved while this node heard nothing: then it is with one of the rest.
+      for (const {id, node_id} of [...holders, ...others.filter(node => !holders.includes(node))])
         try {
-          const certificates = await peer(id)?.client.ask(certificatesSchema, {
-            method: 'POST',
-            path: 'certificates',
-            body,
-            deadlineMs: answerMs,
-          });
+          const request = {method: 'POST', path: 'certificates', body, deadlineMs: answerMs, isRenewal: true} as const;
+          const certificates = await peer(id)?.client.ask(certificatesSchema, request);
           if (certificates) return certificates;
         } catch (error) {
-          cause = error;
+          if (error instanceof Fault && error.code === 'node_removed') {
+            onRemoved(node_id);
+            throw error;
+          }
+          cause ??= error;
         }
       const which = holders.map(({node_id}) => node_id).join(', ') || 'the node that has tls/ca.key';
       throw new Fault('unavailable', `certificates cannot be renewed: ${which} does not answer or gives none`, {cause});

@@ -22,6 +22,8 @@ interface Needs {
   /** Known once the API listens. */
   apiUrl(): string;
   license(): License;
+  /** Since when no other node hears this one, ISO 8601; undefined while they do. */
+  cutOffSince(): string | undefined;
   now: () => number;
 }
 
@@ -48,6 +50,7 @@ export const createCluster = (needs: Needs): Cluster => {
       unreachable_from: peerStates.unreachableFrom(nodeNo),
       config_differs_since: null,
       outbox_refused: refusals.peersThatRefuse().some(no => directory.findByNo(no)),
+      cut_off_since: needs.cutOffSince() ?? null,
     };
   };
 
@@ -57,7 +60,7 @@ export const createCluster = (needs: Needs): Cluster => {
       const peers: Peer[] = [];
       for (const node of directory.list())
         if (node.id === nodeNo) peers.push(await own(generated_at));
-        else peers.push({...(await peerStates.entryOf(node)), outbox_refused: isRefused(node)});
+        else peers.push({...(await peerStates.entryOf(node)), outbox_refused: isRefused(node), cut_off_since: null});
       // A node that has been removed still knows itself.
       if (!directory.findByNo(nodeNo)) peers.unshift(await own(generated_at));
       return {local_node_id: nodeId, local_hostname: hostname, peers, generated_at};

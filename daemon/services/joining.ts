@@ -19,7 +19,7 @@ export interface Joining {
   requireToken(tokenId: string): Promise<void>;
   /** Lets the bearer of a token in, once. A Fault that says why not otherwise; the token remains good then. */
   admit(bearer: {tokenId: string; remoteAddress: string | null}, request: JoinRequest): Promise<JoinAnswer>;
-  /** New certificates for a node of the cluster, which it has proven to be with one for the names `given`. */
+  /** New certificates for a node of the cluster, which it has proven to be with one for the names `given`, also when that has ended. */
   renew(peer: RenewingPeer, requests: CertificateRequests): Promise<Certificates>;
   /** A certificate of the authority was shown for this node number: it has been given, whatever the records here say. */
   seen(nodeNo: number): void;
@@ -32,6 +32,8 @@ export interface Joining {
 
 export interface RenewingPeer extends NodeIdentity {
   given: string[];
+  /** When the certificate ends, or has ended, in milliseconds since 1970. */
+  endMs: number;
   remoteAddress: string | null;
 }
 
@@ -58,9 +60,9 @@ export const createJoining = (needs: Needs): Joining => {
   /** Of the first number that is given after a start without word from everybody. */
   let distance = 0;
 
-  const ownAuthority = async (): Promise<Authority> => {
+  const ownAuthority = async (advice: string): Promise<Authority> => {
     const own = await authorities.own();
-    if (!own) throw new Fault('unavailable', 'this node has no key of the cluster’s authority any more; make a new token');
+    if (!own) throw new Fault('unavailable', `this node has no key of the cluster’s authority; ${advice}`);
     return own;
   };
   const asking = (node_id: string, remoteAddress: string | null, given: string[]): Claimant<StoredNode> => ({
@@ -76,7 +78,7 @@ export const createJoining = (needs: Needs): Joining => {
     },
 
     async admit({tokenId, remoteAddress}, request) {
-      const authority = await ownAuthority();
+      const authority = await ownAuthority('make a new token');
       if (!hasBegun)
         throw new Fault(
           'unavailable',
@@ -117,14 +119,21 @@ export const createJoining = (needs: Needs): Joining => {
     },
 
     async renew(peer, requests) {
-      const authority = await ownAuthority();
-      const claimant = asking(peer.nodeId, peer.remoteAddress, peer.given);
+      const authority = await ownAuthority('ask the node that has tls/ca.key');
+      const hasEnded = peer.endMs <= now();
+      // What an ended one was for may have been given to another node since.
+      const claimant = asking(peer.nodeId, peer.remoteAddress, hasEnded ? [] : peer.given);
       await issuedNames.prepare();
       const holders = await issuedNames.holders(database.read, directory.list());
       const api_hosts = ownNames(requests.api_hosts, holders, claimant);
       const certificates = await authority.certify(peer, {...requests, api_hosts});
       // Before they are handed out: what is not noted could be issued to another node as well.
-      await database.write.transaction(async tx => issuedNames.issued(tx, peer.nodeNo, api_hosts));
+      await configuration.change(async draft => {
+        await issuedNames.issued(await draft.tables(), peer.nodeNo, api_hosts);
+        const ended = hasEnded ? `, its certificate had ended at ${new Date(peer.endMs).toISOString()}` : '';
+        const {nodeId, nodeNo: no, remoteAddress} = peer;
+        await draft.audit({keyId: null, remoteAddress}, 'cluster.renew', nodeId, `number ${no}${ended}`);
+      });
       return certificates;
     },
 

@@ -27,7 +27,7 @@ export interface PeerStates {
   latest(nodeNo: number): Heartbeat | undefined;
   healthOf(node: StoredNode): Health;
   /** The node's entry of the cluster status. */
-  entryOf(node: StoredNode): Promise<Omit<Peer, 'outbox_refused'>>;
+  entryOf(node: StoredNode): Promise<Omit<Peer, 'outbox_refused' | 'cut_off_since'>>;
   /** Seconds by which the clocks of the nodes that were heard since the start are ahead of this one's, by node id. */
   skews(): Record<string, number>;
   /** Looks at every node's health again and tells of what has changed. */

@@ -1,4 +1,7 @@
+import {writeFile} from 'node:fs/promises';
+import {join} from 'node:path';
 import test, {type ExecutionContext} from 'ava';
+import {createAuthority, issueLeaf} from '../../daemon/cluster/certificates.ts';
 import type {Peer} from '../../shared/cluster-status.ts';
 import {safeLine} from '../../shared/safe-text.ts';
 import {runCli} from './fake-terminal.ts';
@@ -61,8 +64,41 @@ test('a node whose changes another one refuses is critical', async t => {
   t.regex(stdout, /CRITICAL: mx2 has changes that another node refuses \|.* 'refused'=1;;0;0;2 /);
 });
 
-test('a node of an older version says neither, and is well', async t => {
-  const {unanswered_since: _since, outbox_refused: _refused, ...older} = mx1;
+test('a node that is cut off by its own certificate is critical, before all that it does not hear, and says what to do', async t => {
+  const cut_off_since = '2026-02-28T09:00:00.000Z';
+  const {code, stdout} = await check(t, [
+    {...mx1, cut_off_since},
+    {...mx2, healthy: 'offline'},
+  ]);
+
+  t.is(code, 2);
+  t.regex(
+    stdout,
+    /CRITICAL: mx1 is cut off .* ended at 2026-02-28T09:00:00\.000Z: start the node that has tls\/ca\.key, or put that file into tls\/ of mx1 for one start, mx2 offline \|/,
+  );
+});
+
+test('an API whose certificate has ended is critical, with what to do', async t => {
+  const issuedAtMs = Date.now() - 100 * 86_400_000;
+  const ca = await createAuthority(issuedAtMs);
+  const leaf = await issueLeaf(ca, {commonName: 'mx1', hosts: ['localhost']}, issuedAtMs);
+  const api = await startApi(t, {}, leaf);
+  const cacert = join(api.folder, 'ca.crt');
+  await writeFile(cacert, ca.cert);
+
+  const {code, stdout} = await api.mfctl(['cluster', 'check', '--cacert', cacert]);
+
+  t.is(code, 2);
+  t.regex(stdout, line);
+  t.regex(
+    stdout,
+    /CRITICAL: the certificate of localhost:\d+ has ended; the key was not sent \(tls_expired\); compare the clocks .*ca\.key/,
+  );
+  t.is(api.requests.length, 0);
+});
+
+test('a node of an older version says none of that, and is well', async t => {
+  const {unanswered_since: _since, outbox_refused: _refused, cut_off_since: _cutOff, ...older} = mx1;
 
   t.is((await check(t, {data: clusterStatus([older as Peer])})).code, 0);
 });

@@ -35,7 +35,15 @@ test('only what people watch for is a change, and each names what was before', t
   t.deepEqual(since({...mx1, last_seen: '2026-03-01T12:00:00.000Z', config_hash_age_s: 5}, mx2), []);
   t.deepEqual(since(mx1, {...mx2, healthy: 'stale', outbox_backlog_to_us: 3}), [['mx2', 'health', 'backlog']]);
   t.deepEqual(since(mx1, {...mx2, license: {...mx2.license, valid: false}}), [['mx2', 'health', 'backlog', 'license']]);
-  t.deepEqual(since(mx1), [['mx2', 'removed']]);
+  const cutOff = {...mx1, cut_off_since: '2026-03-01T09:00:00.000Z'};
+  t.deepEqual(since(cutOff, mx2), [
+    ['mx1', 'contact'],
+    ['mx2', 'license'],
+  ]);
+  t.deepEqual(since(mx1), [
+    ['mx1', 'contact'],
+    ['mx2', 'removed'],
+  ]);
   t.deepEqual(since(mx1, mx2), [['mx2', 'seen']]);
 });
 

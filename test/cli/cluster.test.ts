@@ -1,4 +1,5 @@
 import test from 'ava';
+import {clusterStatus, peer} from './sample-records.ts';
 import {startApi} from './scripted-api.ts';
 
 const created = {
@@ -161,4 +162,17 @@ test('without a difference cluster drift says so', async t => {
 
   t.is(stdout, '');
   t.is(stderr, 'no differences\n');
+});
+
+test('cluster status of a node that is cut off says so, and what to do', async t => {
+  const since = '2026-02-28T09:00:00.000Z';
+  const api = await startApi(t, {
+    'GET /cluster/status': {data: clusterStatus([{...peer('mx1'), cut_off_since: since}, peer('mx2')])},
+  });
+
+  const {code, stdout, stderr} = await api.mfctl(['cluster', 'status']);
+
+  t.is(code, 0);
+  t.regex(stdout, /mx1 .* online, cut off .*\n.* mx2 .* online {2}/);
+  t.regex(stderr, /^warning: mx1 is cut off .* ended at 2026-02-28T09:00:00\.000Z: start the node that has tls\/ca\.key/);
 });

@@ -76,6 +76,16 @@ test('an untrusted certificate leads to --cacert', t => {
   }
 });
 
+test('a certificate that has ended says what to do where both clocks are right', t => {
+  const failure = (code: string) => connectionFailure(Object.assign(new Error('tls'), {code}), url);
+  const [ended, early] = [failure('CERT_HAS_EXPIRED'), failure('CERT_NOT_YET_VALID')];
+
+  t.deepEqual([ended.code, early.code, ended.exitCode, early.exitCode], ['tls_expired', 'tls_expired', 7, 7]);
+  t.regex(ended.detail, /has ended; the key was not sent/);
+  t.regex(ended.hint ?? '', /compare the clocks.*another node.*tls\/ca\.key.*api\.cert_file/);
+  t.is(early.hint, 'compare the clocks of both machines');
+});
+
 test('nothing listening, no such host and silence are all unreachable', t => {
   for (const code of ['ECONNREFUSED', 'ENOTFOUND', 'ETIMEDOUT', 'ECONNRESET', 'EPROTO', 'ERR_TLS_CERT_ALTNAME_INVALID'])
     t.is(connectionFailure(Object.assign(new Error('x'), {code}), url).exitCode, 7, code);

@@ -59,6 +59,7 @@ const peer: Peer = {
   unreachable_from: [],
   config_differs_since: null,
   outbox_refused: false,
+  cut_off_since: null,
 };
 
 export const status: ClusterStatus = {

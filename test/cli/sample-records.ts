@@ -103,6 +103,7 @@ export const peer = (node_id: string): Peer => ({
   unreachable_from: [],
   config_differs_since: null,
   outbox_refused: false,
+  cut_off_since: null,
 });
 
 export const clusterStatus = (peers: Peer[]): ClusterStatus => ({

@@ -14,6 +14,7 @@ import type {NodeIdentity} from '../../daemon/services/ports.ts';
 import {apiHosts, authorityIn} from '../../daemon/tls-files.ts';
 import {selfSigned} from '../helpers/certificate.ts';
 import {testFolder} from '../helpers/database.ts';
+import {useMovedClock} from '../helpers/moved-clock.ts';
 
 const dayMs = 24 * 3600 * 1000;
 const start = Date.now();
@@ -26,7 +27,7 @@ interface Arranged {
   giveAwayKey(): Promise<void>;
   /** A keeper as at a start `days` from now; the peer can be asked if it has been given the key. */
   open(days: number, config?: Config): Promise<CertificateKeeper>;
-  peer: {isAway: boolean; asked: number; certifies: NodeIdentity};
+  peer: {isAway: boolean; asked: number; certifies: NodeIdentity; keeps: string[]};
 }
 
 const arrange = async (t: ExecutionContext): Promise<Arranged> => {
@@ -38,7 +39,7 @@ const arrange = async (t: ExecutionContext): Promise<Arranged> => {
   const config = configSchema.parse({fqdn: 'mx1.example.com', api: {listen: '192.0.2.7:8443'}});
   const clock = {days: 0};
   const now = () => start + clock.days * dayMs;
-  const peer = {isAway: false, asked: 0, certifies: beta};
+  const peer = {isAway: false, asked: 0, certifies: beta, keeps: [] as string[]};
   return {
     folder,
     config,
@@ -55,7 +56,8 @@ const arrange = async (t: ExecutionContext): Promise<Arranged> => {
         async askPeers(requests) {
           peer.asked += 1;
           if (peer.isAway) throw new Error('nobody answers');
-          return createClusterAuthority(pair, now).certify(peer.certifies, requests);
+          const api_hosts = requests.api_hosts.filter(host => !peer.keeps.includes(host));
+          return createClusterAuthority(pair, now).certify(peer.certifies, {...requests, api_hosts});
         },
         now,
       });
@@ -157,6 +159,30 @@ test('while no peer can give new ones the old ones stay, and it is not tried aga
   t.not(keeper.current().api.cert, old.api.cert);
 });
 
+test.serial(
+  'a name that the authority does not give is no reason for one renewal after another, and is asked for when somebody insists',
+  async t => {
+    const {config, giveAwayKey, open, peer} = await arrange(t);
+    const moveClock = useMovedClock(t);
+    await open(0, {...config, fqdn: 'old.example.com'});
+    await giveAwayKey();
+    peer.keeps = ['mx1.example.com'];
+    const keeper = await open(1);
+
+    const outcomes = [await keeper.refresh()];
+    for (const hours of [2, 24, 24]) {
+      moveClock(hours * 3_600_000);
+      outcomes.push(await keeper.refresh());
+    }
+    peer.keeps = [];
+    outcomes.push(await keeper.refresh(true));
+
+    t.deepEqual(outcomes, [true, false, false, false, true]);
+    t.is(peer.asked, 2);
+    t.true(new X509Certificate(keeper.current().cluster.cert).subjectAltName?.includes('DNS:mx1.example.com'));
+  },
+);
+
 test('an address is the same however the configuration spells it', async t => {
   const {config, open} = await arrange(t);
   for (const [n, listen] of ['[2001:DB8::1]:8443', '[2001:db8:0:0::1]:8443', '[::ffff:10.0.0.1]:8443'].entries()) {
@@ -181,14 +207,50 @@ test('two that renew at one moment leave one pair that belongs together', async 
   t.deepEqual((await open(61)).current(), keeper.current());
 });
 
-test('an expired or damaged certificate without the authority is one clear error', async t => {
+test('a damaged certificate without the authority is one clear error', async t => {
   const {folder, giveAwayKey, open} = await arrange(t);
   await open(0);
   await giveAwayKey();
-
-  await t.throwsAsync(open(91), {instanceOf: CommandError, message: /certificate expired on \d{4}-\d\d-\d\d; .*join again/});
   await rm(folder.nodeCert);
+
   await t.throwsAsync(open(1), {instanceOf: CommandError, message: /missing or damaged; .*join again/});
+  await t.throwsAsync(open(91), {instanceOf: CommandError, message: /missing or damaged; .*join again/});
+});
+
+test('one that has ended is no reason not to start: it is said since when, and a new one is asked for at every turn', async t => {
+  const {giveAwayKey, open, peer} = await arrange(t);
+  const old = (await open(0)).current();
+  await giveAwayKey();
+  const inTime = (await open(89)).cutOffSince();
+
+  const keeper = await open(200);
+  const atStart = [keeper.current(), keeper.cutOffSince()];
+  peer.isAway = true;
+  for (let turns = 0; turns < 3; turns += 1) await t.throwsAsync(keeper.refresh(), {message: 'nobody answers'});
+  peer.isAway = false;
+  const isOther = await keeper.refresh();
+
+  t.is(inTime, undefined);
+  t.deepEqual(atStart, [old, new Date(new X509Certificate(old.cluster.cert).validTo)]);
+  t.true(isOther);
+  t.is(peer.asked, 4);
+  t.is(keeper.cutOffSince(), undefined);
+  t.not(keeper.current().cluster.cert, old.cluster.cert);
+});
+
+test('with the authority’s key for one start, one that has ended is made anew before anybody is asked', async t => {
+  const {folder, giveAwayKey, open, peer} = await arrange(t);
+  await open(0);
+  const key = await readFile(folder.caKey, 'utf8');
+  await giveAwayKey();
+  await writeFile(folder.caKey, key);
+
+  const keeper = await open(200);
+  await giveAwayKey();
+
+  t.is(keeper.cutOffSince(), undefined);
+  t.deepEqual((await open(201)).current(), keeper.current());
+  t.is(peer.asked, 0);
 });
 
 test('a renewal that broke off between its two files is finished at the next start', async t => {

@@ -1,11 +1,8 @@
 // Wall clocks that are wrong, and change while nodes run: nobody is thought to be away, and who writes later wins.
-import {existsSync} from 'node:fs';
-import {mkdtemp, readdir, rm, writeFile} from 'node:fs/promises';
-import {tmpdir} from 'node:os';
-import {join} from 'node:path';
 import {setTimeout as delay} from 'node:timers/promises';
 import type {ClusterNode} from '../helpers/cluster.ts';
 import {eventually} from '../helpers/eventually.ts';
+import {startWallClocks, wallClocksMissing} from '../helpers/wall-clocks.ts';
 import {type CutCluster, startCutCluster} from './cut-cluster.ts';
 import type {Fault} from './fault.ts';
 import {bySight} from './merge-ledger.ts';
@@ -32,11 +29,10 @@ export const clocks: Fault = {
   rounds: 20,
   shortRounds: 1,
   pass: 'converges, later writes win, health does not flap',
-  missing: async () => ((await findLibrary()) === undefined ? 'faketime is not installed' : undefined),
+  missing: async () => wallClocksMissing,
 
   async run({rounds, isShort, owner, randomOf, say}) {
-    const wallClocks = await startClocks();
-    owner.teardown(wallClocks.remove);
+    const wallClocks = await startWallClocks(owner, names);
     const bench = await startCutCluster(owner, {names, precedes: bySight, env: wallClocks.env});
     const transitions = new Map(names.map(name => [name, 0]));
     const violations: string[] = [];
@@ -96,45 +92,6 @@ const planOf = (random: Random, isShort: boolean): ClockPlan => {
     restarted,
     cuts: lines.map(([from, to]) => ({from, to, mode: 'refuse'})),
     steps: stepsOf(random, names, {seconds, count: isShort ? 30 : 50}),
-  };
-};
-
-const libraries = '/usr/lib';
-const findLibrary = async (): Promise<string | undefined> => {
-  const folders = await readdir(libraries).catch(() => []);
-  return folders.map(name => join(libraries, name, 'faketime', 'libfaketime.so.1')).find(file => existsSync(file));
-};
-
-/** A file for each node from which its clock is set, read again every second by whatever asks for the time. */
-const startClocks = async () => {
-  const folder = await mkdtemp(join(tmpdir(), 'mfd-clocks-'));
-  const library = (await findLibrary()) ?? '';
-  const fileOf = (name: string) => join(folder, name);
-  const current: Offsets = {};
-  const set = async (offsets: Offsets): Promise<number> => {
-    const moved = Object.entries(offsets).filter(([name, seconds]) => current[name] !== seconds);
-    for (const [name, seconds] of moved) await writeFile(fileOf(name), `${seconds < 0 ? '' : '+'}${seconds}s\n`);
-    Object.assign(current, offsets);
-    return moved.length;
-  };
-  await set(Object.fromEntries(names.map(name => [name, 0])));
-
-  return {
-    set,
-    remove: async () => rm(folder, {recursive: true}),
-    env: Object.fromEntries(
-      names.map(name => [
-        name,
-        {
-          LD_PRELOAD: library,
-          FAKETIME_TIMESTAMP_FILE: fileOf(name),
-          FAKETIME_CACHE_DURATION: '1',
-          // A clock that somebody sets is the wall clock; the other one never jumps.
-          FAKETIME_DONT_FAKE_MONOTONIC: '1',
-          DONT_FAKE_MONOTONIC: '1',
-        },
-      ]),
-    ),
   };
 };
 

@@ -64,6 +64,8 @@ export const connect = async (port: number, host = '127.0.0.1'): Promise<SmtpCli
 
 export interface SendMail {
   port: number;
+  /** By default 127.0.0.1. */
+  host?: string;
   from: string;
   to: string | string[];
   raw: string | Buffer;
@@ -72,8 +74,15 @@ export interface SendMail {
 }
 
 /** One mail in one session. `reply` is the first refusal of MAIL, or of all recipients, or what DATA ended with. */
-export const sendMail = async ({port, from, to, raw, parameters}: SendMail): Promise<{reply: Reply; recipients: Reply[]}> => {
-  const client = await connect(port);
+export const sendMail = async ({
+  port,
+  host,
+  from,
+  to,
+  raw,
+  parameters,
+}: SendMail): Promise<{reply: Reply; recipients: Reply[]}> => {
+  const client = await connect(port, host);
   try {
     await client.cmd('EHLO client.test');
     const mail = await client.cmd(`MAIL FROM:<${from}>${parameters ? ` ${parameters}` : ''}`);

@@ -286,26 +286,75 @@ const shownAt = async (url: string): Promise<string> => {
 
 const fingerprintOf = (pem: string) => new X509Certificate(pem).fingerprint256;
 
+/** Gives a node that is stopped certificates that were made so many days ago. Resolves with them. */
+const age = async (founder: TestNode, node: TestNode, days: number): Promise<Record<'node' | 'api', string>> => {
+  const authority = await nodeCredentials(founder, 'ca');
+  const nodeNo = identityIn(new X509Certificate((await nodeCredentials(node)).cert).subjectAltName)?.nodeNo ?? 0;
+  const made = {} as Record<'node' | 'api', string>;
+  for (const [name, uris] of [
+    ['node', identityUris({nodeId: node.node_id, nodeNo})],
+    ['api', []],
+  ] as const) {
+    const leaf = {commonName: node.node_id, hosts: ['localhost', '127.0.0.1'], uris: [...uris]};
+    const pair = await issueLeaf(authority, leaf, Date.now() - days * dayMs);
+    await writeFile(join(node.data, 'tls', `${name}.key`), pair.key);
+    await writeFile(join(node.data, 'tls', `${name}.crt`), pair.cert);
+    made[name] = pair.cert;
+  }
+  return made;
+};
+
+test.serial(
+  'a node whose certificate has ended starts, and gets a new one and nothing else; one that was removed is told so',
+  async t => {
+    const {nodes} = await startCluster(t, {isProxied: false});
+    const {alpha, beta, gamma} = nodes;
+    await Promise.all([beta.stop(), gamma.stop()]);
+    const aged = await age(alpha, beta, 200);
+    await age(alpha, gamma, 200);
+    const asBeta = await nodeCredentials(beta);
+    const authority = await nodeCredentials(alpha, 'ca');
+    const leaf = async (identity: {nodeId: string; nodeNo: number}, days: number) =>
+      issueLeaf(authority, {commonName: 'x', hosts: ['localhost'], uris: identityUris(identity)}, Date.now() - days * dayMs);
+    const {request} = await createRequest();
+    const renewal = {method: 'POST', path: 'certificates', body: {node_csr: request, api_csr: request, api_hosts: ['localhost']}};
+
+    const otherPaths: typeof memberPaths = [...memberPaths.filter(([, path]) => path !== 'certificates'), ['POST', 'join']];
+    for (const [method, path] of otherPaths) {
+      const {status, json} = await callPeer(alpha, asBeta, {method, path, ...(method === 'POST' && {body: {}})});
+      t.is(status, 403, path);
+      t.regex(json.error.detail, /the client certificate ended at 20/);
+    }
+    const {status, json} = await callPeer(alpha, asBeta, renewal);
+    t.is(status, 200);
+    t.deepEqual(identityIn(new X509Certificate(json.data.node_cert).subjectAltName), {nodeId: 'beta', nodeNo: 2});
+    for (const shown of [await leaf({nodeId: 'beta', nodeNo: 2}, 460), await leaf({nodeId: 'beta', nodeNo: 9}, 200)])
+      await t.throwsAsync(callPeer(alpha, shown, renewal));
+
+    const {stdout} = await alpha.mfctl(['cluster', 'remove', 'gamma', '--yes', '-o', 'json']);
+    await gamma.start();
+    await beta.start();
+
+    const ready = await eventually(async () => {
+      const answer = await fetch(`${gamma.metrics_url}/readyz`);
+      return answer.status === 503 && answer.text();
+    });
+    t.regex(ready, /^this node was removed from its cluster/, stdout);
+    t.false(ready.includes('cut off'));
+    await eventually(async () => (await shownAt(beta.cluster_url)) !== fingerprintOf(aged.node));
+    await eventually(async () => (await nodesOf(beta)).length === 2);
+    t.true((await beta.status()).peers.every(({healthy}) => healthy === 'online'));
+    const renewals = (await alpha.audit('cluster.renew')).map(({detail}) => detail);
+    t.is(renewals.filter(detail => /^number 2, its certificate had ended at 20/.test(detail)).length, 2, renewals.join());
+  },
+);
+
 test.serial('certificates that grow old are renewed over a peer, without a restart and without a failed request', async t => {
   const {nodes} = await startCluster(t, {nodes: ['alpha', 'beta'], isProxied: false});
   const {alpha, beta} = nodes;
   await eventually(async () => (await beta.api('POST', 'cluster/tokens')).status === 201);
   await beta.stop();
-  const authority = await nodeCredentials(alpha, 'ca');
-  const aged = {} as Record<'node' | 'api', string>;
-  for (const [name, uris] of [
-    ['node', identityUris({nodeId: 'beta', nodeNo: 2})],
-    ['api', []],
-  ] as const) {
-    const pair = await issueLeaf(
-      authority,
-      {commonName: 'beta', hosts: ['localhost', '127.0.0.1'], uris: [...uris]},
-      Date.now() - 70 * dayMs,
-    );
-    await writeFile(join(beta.data, 'tls', `${name}.key`), pair.key);
-    await writeFile(join(beta.data, 'tls', `${name}.crt`), pair.cert);
-    aged[name] = pair.cert;
-  }
+  const aged = await age(alpha, beta, 70);
   await alpha.stop();
   await beta.start();
   const atStart = [await shownAt(beta.cluster_url), await shownAt(beta.api_url)];

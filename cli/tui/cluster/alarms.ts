@@ -1,7 +1,7 @@
 // What has become of nodes, in words: once when it happens, and for as long as it is so.
 import type {ClusterStatus, Peer} from '../../../shared/cluster-status.ts';
 import type {Drift} from '../../cluster/drift.ts';
-import {unansweredSeconds, unreachableFrom} from '../../cluster/node-condition.ts';
+import {cutOffText, isCutOff, unansweredSeconds, unreachableFrom} from '../../cluster/node-condition.ts';
 import {durationText, durationWords} from '../../output/cell-text.ts';
 import type {Tone} from '../../output/tone.ts';
 import type {Notice} from '../notices.ts';
@@ -45,11 +45,12 @@ export const alarmsOf = (status: ClusterStatus, drift: Drift | undefined): Notic
     if (seconds === undefined || peer.healthy !== 'online' || unreachableFrom(peer).length > 0) return [];
     return [{text: `${healthMark.stale} no answer from ${peer.node_id} for ${durationWords(seconds)}`, tone: 'warn'}];
   });
+  const cutOff = status.peers.filter(isCutOff).map((peer): Notice => ({text: `✗ ${cutOffText(peer)}`, tone: 'bad'}));
   const refused = status.peers
     .filter(({outbox_refused}) => outbox_refused)
     .map(({node_id}): Notice => ({text: `✗ changes made on ${node_id} are refused by another node`, tone: 'bad'}));
   const drifted: Notice[] = drift?.isAlarm ? [{text: `≠ configuration drift: ${driftText(drift)}`, tone: 'bad'}] : [];
-  return [...refused, ...drifted, ...away, ...unreached, ...silent];
+  return [...cutOff, ...refused, ...drifted, ...away, ...unreached, ...silent];
 };
 
 export const driftText = ({oddNodes, ageSeconds}: Drift): string =>

@@ -1,5 +1,6 @@
 import test from 'ava';
 import {driftOf} from '../../../cli/cluster/drift.ts';
+import {cutOffText} from '../../../cli/cluster/node-condition.ts';
 import {alarmsOf, changesBetween, changeText} from '../../../cli/tui/cluster/alarms.ts';
 import {createArrivals} from '../../../cli/tui/cluster/arrivals.ts';
 import {createHistory} from '../../../cli/tui/cluster/history.ts';
@@ -236,11 +237,13 @@ mfd_held_mails{reason="spam"} 7
   t.deepEqual(parseMetrics('<html>'), {version: undefined, verdicts: {}});
 });
 
-test('a node that does not answer, and one whose changes are refused, are alarms while they are online', t => {
+test('a node that does not answer, one whose changes are refused, and one that is cut off are alarms while they are online', t => {
   const since = new Date(Date.parse(clusterOf().generated_at) - 32_000).toISOString();
-  const status = clusterOf(peer('mx1', {outbox_refused: true}), peer('mx2', {unanswered_since: since}));
+  const cutOff = {cut_off_since: '2026-03-01T09:00:00.000Z'};
+  const status = clusterOf(peer('mx1', {outbox_refused: true}), peer('mx2', {unanswered_since: since}), peer('mx3', cutOff));
 
   t.deepEqual(alarmsOf(status, undefined), [
+    {text: `✗ ${cutOffText(peer('mx3', cutOff))}`, tone: 'bad'},
     {text: '✗ changes made on mx1 are refused by another node', tone: 'bad'},
     {text: '◐ no answer from mx2 for 32 s', tone: 'warn'},
   ]);

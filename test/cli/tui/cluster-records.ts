@@ -17,6 +17,7 @@ export const peer = (node_id: string, changes: Partial<Peer> = {}): Peer => ({
   unreachable_from: [],
   config_differs_since: null,
   outbox_refused: false,
+  cut_off_since: null,
   ...changes,
 });
 

@@ -9,6 +9,7 @@ import {identityUris} from '../../../daemon/cluster/peer-identity.ts';
 import {success} from '../../../shared/envelope.ts';
 import {Fault} from '../../../shared/fault.ts';
 import {eventually} from '../../helpers/eventually.ts';
+import {useMovedClock} from '../../helpers/moved-clock.ts';
 import {startProxy, type TcpProxy} from '../../helpers/tcp-proxy.ts';
 
 const peer = {nodeId: 'beta', nodeNo: 2};
@@ -22,13 +23,17 @@ const single: Limits = {maxSockets: {own: 1, callers: 1, mails: 1}, pace: {grace
 const startPeer = async (
   t: ExecutionContext,
   handlers: ((answer: ServerResponse, request: IncomingMessage, stop: () => void) => void)[],
-  {issuedAtMs = Date.now(), limits}: {issuedAtMs?: number; limits?: Limits} = {},
+  {
+    issuedAtMs = Date.now(),
+    limits,
+    rejectUnauthorized = true,
+  }: {issuedAtMs?: number; limits?: Limits; rejectUnauthorized?: boolean} = {},
 ): Promise<{client: PeerClient; line: TcpProxy; connections(): number}> => {
   const authority = await createAuthority(Date.now());
   const leaf = async (identity: typeof peer, nowMs = Date.now()) =>
     issueLeaf(authority, {commonName: identity.nodeId, hosts: ['localhost'], uris: identityUris(identity)}, nowMs);
   let connections = 0;
-  const demands = {ca: authority.cert, requestCert: true, rejectUnauthorized: true};
+  const demands = {ca: authority.cert, requestCert: true, rejectUnauthorized};
   const server = createServer({...(await leaf(peer)), ...demands}, (request, response) => {
     request.resume();
     request.once('end', () => handlers.shift()?.(response, request, () => server.close()));
@@ -182,14 +187,33 @@ test('a line on which handshakes take longer than a question may, and questions 
   t.is(await eventually(async () => ask(client, true, 1000).catch(() => undefined)), 'done');
 });
 
-test('a node whose own certificate has ended asks nobody, and says so', async t => {
-  const {client, connections} = await startPeer(t, [answer], {issuedAtMs: Date.now() - 200 * 24 * 3600 * 1000});
+test('a node whose own certificate has ended asks nobody anything but a new one, and says so', async t => {
+  const ended = {issuedAtMs: Date.now() - 200 * 24 * 3600 * 1000, rejectUnauthorized: false};
+  const {client, connections} = await startPeer(t, [answer], ended);
 
   const fault = await t.throwsAsync(ask(client), {instanceOf: Fault});
+  const before = connections();
+  const renewal = await client.ask(z.string(), {method: 'POST', path: 'x', body: {}, deadlineMs: 10_000, isRenewal: true});
 
   t.is(fault?.code, 'node_unreachable');
   t.regex(fault?.detail ?? '', /certificate of this node ended at 20/);
-  t.is(connections(), 0);
+  t.deepEqual([before, renewal, connections()], [0, 'done', 1]);
+});
+
+test.serial('a kept-alive connection to a peer whose certificate has ended since carries no request any more', async t => {
+  // Its own ends later.
+  const {client, connections} = await startPeer(t, [answer, answer, answer], {issuedAtMs: Date.now() + 12 * 3600 * 1000});
+  const moveClock = useMovedClock(t);
+  await ask(client);
+  moveClock(89 * 24 * 3600 * 1000);
+  await ask(client);
+  const before = connections();
+
+  moveClock(24 * 3600 * 1000 + 1000);
+  // By the clock of TLS, which nobody moves, the peer may still be met.
+  await ask(client);
+
+  t.deepEqual([before, connections()], [1, 2]);
 });
 
 test('a client that is closed waits for nothing any more and asks nothing', async t => {

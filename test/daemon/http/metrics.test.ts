@@ -22,6 +22,7 @@ const sourceWith = (healthy: Health): MetricsSource => ({
         unreachable_from: [],
         config_differs_since: null,
         outbox_refused: false,
+        cut_off_since: null,
       },
     ],
   }),

@@ -10,6 +10,7 @@ import {createNeighbours} from '../../../daemon/services/neighbours.ts';
 import {createNodeDirectory} from '../../../daemon/services/node-directory.ts';
 import {describedNames, ownNames} from '../../../daemon/services/own-names.ts';
 import {createPeerActors} from '../../../daemon/services/peer-actors.ts';
+import {listAudit} from '../../../daemon/store/audit.ts';
 import {Fault} from '../../../shared/fault.ts';
 import type {Scope} from '../../../shared/scopes.ts';
 import {testConfiguration, testDatabase} from '../../helpers/database.ts';
@@ -63,6 +64,7 @@ const arrange = async (
       },
     })) as unknown as AskablePeer[];
   const certified: string[][] = [];
+  const removedBy: string[] = [];
   const authority = {
     fingerprint: 'sha256:0',
     issueToken: async ({id}: {id: string}) => `ours ${id}`,
@@ -77,6 +79,7 @@ const arrange = async (
     peerStates: {latest: no => ({has_authority: holders.includes(no)}) as never},
     peers: () => peers,
     nodeNo,
+    onRemoved: by => removedBy.push(by),
   });
   const neighbours = createNeighbours({nodeNo, ownAddresses: () => ['192.0.2.1']});
   const issuedNames = createIssuedNames({database, hasAuthority: holders.includes(nodeNo), nodes: directory.list});
@@ -100,6 +103,7 @@ const arrange = async (
     issuedNames,
     database,
     certified,
+    removedBy,
   };
 };
 
@@ -228,7 +232,13 @@ test('no name or address of another node is in a certificate, but what is the ma
 });
 
 const renewalOf = async ({joining, certified}: Awaited<ReturnType<typeof arrange>>, nodeNo: number, hosts: string[]) => {
-  const peer = {nodeId: ['alpha', 'beta', 'gamma'][nodeNo - 1] ?? '', nodeNo, given: [], remoteAddress: '192.0.2.77'};
+  const peer = {
+    nodeId: ['alpha', 'beta', 'gamma'][nodeNo - 1] ?? '',
+    nodeNo,
+    given: [],
+    endMs: Date.now() + 60_000,
+    remoteAddress: '192.0.2.77',
+  };
   await joining.renew(peer, {node_csr: '', api_csr: '', api_hosts: hosts});
   return certified.at(-1);
 };
@@ -245,6 +255,66 @@ test('the authority judges names by what it has issued, whatever the records say
 
   t.deepEqual(first, ['beta.test', 'mx.beta.test']);
   t.deepEqual(stolen, ['gamma.test', 'free.test']);
+});
+
+test('a renewal is audited, also that the certificate had ended, and an ended one gives no right to a name of another', async t => {
+  const alpha = await arrange(t, {nodeNo: 1, holders: [1]});
+  const beta = {nodeId: 'beta', nodeNo: 2, remoteAddress: '192.0.2.2'};
+  const requests = {node_csr: '', api_csr: '', api_hosts: ['beta.test', 'old.test']};
+  const endMs = Date.now() + 60_000;
+  await alpha.joining.renew({...beta, given: [], endMs}, {...requests, api_hosts: ['beta.test']});
+  await renewalOf(alpha, 3, ['old.test']);
+
+  await alpha.joining.renew({...beta, given: ['beta.test', 'old.test'], endMs: Date.parse('2026-01-02T03:04:05Z')}, requests);
+  await alpha.joining.renew({...beta, given: ['beta.test', 'old.test'], endMs}, requests);
+
+  t.deepEqual(alpha.certified.slice(2), [['beta.test'], ['beta.test', 'old.test']]);
+  const {entries} = await listAudit(alpha.database.read, {action: 'cluster.renew'}, {limit: 10, offset: 0});
+  t.deepEqual(
+    entries.map(({target, detail, remote_address, key_id}) => [target, detail, remote_address, key_id]),
+    [
+      ['beta', 'number 2', '192.0.2.2', null],
+      ['beta', 'number 2, its certificate had ended at 2026-01-02T03:04:05.000Z', '192.0.2.2', null],
+      ['gamma', 'number 3', '192.0.2.77', null],
+      ['beta', 'number 2', '192.0.2.2', null],
+    ],
+  );
+});
+
+const certificates = {node_cert: 'node', api_cert: 'api'};
+const requests = {node_csr: '', api_csr: '', api_hosts: ['beta.test']};
+const refuse = (code: 'unavailable' | 'node_removed' | 'node_unreachable') => () => {
+  throw new Fault(code, `said ${code}`);
+};
+
+test('certificates are asked of the nodes known to have the key first, then of all others', async t => {
+  const known = await arrange(t, {nodeNo: 2, holders: [3], answers: {1: () => certificates, 3: () => certificates}});
+  const moved = await arrange(t, {nodeNo: 2, holders: [3], answers: {1: () => certificates, 3: refuse('unavailable')}});
+  const unheard = await arrange(t, {nodeNo: 2, holders: [], answers: {1: refuse('unavailable'), 3: () => certificates}});
+  const lost = await arrange(t, {nodeNo: 2, holders: [3], answers: {1: refuse('unavailable'), 3: refuse('node_unreachable')}});
+
+  for (const {authorities} of [known, moved, unheard]) t.deepEqual(await authorities.askForCertificates(requests), certificates);
+  const fault = await t.throwsAsync(lost.authorities.askForCertificates(requests), {instanceOf: Fault});
+
+  t.deepEqual(
+    [known, moved, unheard, lost].map(({asked}) => asked),
+    [
+      ['3 certificates'],
+      ['3 certificates', '1 certificates'],
+      ['1 certificates', '3 certificates'],
+      ['3 certificates', '1 certificates'],
+    ],
+  );
+  t.is(fault?.detail, 'certificates cannot be renewed: gamma does not answer or gives none');
+  t.like(fault?.cause, {code: 'node_unreachable'}, 'what the node with the key said counts');
+});
+
+test('a node that asks for certificates and is told that it was removed takes note of it, and asks no other', async t => {
+  const {authorities, asked, removedBy} = await arrange(t, {nodeNo: 2, holders: [], answers: {1: refuse('node_removed')}});
+
+  await t.throwsAsync(authorities.askForCertificates(requests), {instanceOf: Fault, message: /node_removed/});
+
+  t.deepEqual([asked, removedBy], [['1 certificates'], ['alpha']]);
 });
 
 test('a node that has a certificate with other names gives the old ones up, and so does one that is removed', async t => {
@@ -314,11 +384,11 @@ test('who would take the name of a node elsewhere is not let in, and nobody can 
     api_hosts: ['delta.test', 'beta.test', 'gamma.test', 'localhost'],
   });
   await alpha.joining.renew(
-    {nodeId: 'delta', nodeNo: 4, given: ['delta.test', 'localhost'], remoteAddress: '192.0.2.66'},
+    {nodeId: 'delta', nodeNo: 4, given: ['delta.test', 'localhost'], endMs: Date.now() + 60_000, remoteAddress: '192.0.2.66'},
     {...joiner, api_hosts: ['delta.test', 'beta.test', 'alpha.test', 'new.test']},
   );
   await alpha.joining.renew(
-    {nodeId: 'beta', nodeNo: 2, given: ['beta.test'], remoteAddress: '192.0.2.2'},
+    {nodeId: 'beta', nodeNo: 2, given: ['beta.test'], endMs: Date.now() + 60_000, remoteAddress: '192.0.2.2'},
     {...joiner, api_hosts: ['beta.test']},
   );
 
