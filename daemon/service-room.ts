@@ -18,6 +18,7 @@ import {createJoining} from './services/joining.ts';
 import {createKeys} from './services/keys.ts';
 import {createMembership} from './services/membership.ts';
 import {createNeighbours} from './services/neighbours.ts';
+import {createPatientLimits} from './services/patient-limits.ts';
 import {createPeerActors} from './services/peer-actors.ts';
 import type {Spread} from './services/ports.ts';
 import {createQuarantine} from './services/quarantine.ts';
@@ -32,7 +33,7 @@ const lastCallMs = 500;
 
 export type Services = ReturnType<typeof createServices>;
 
-export const createServices = (node: NodeParts & {apiUrl(): string; spread: Spread}) => {
+export const createServices = (node: NodeParts & {apiUrl(): string; spread: Spread; tellPeers(): Promise<void>}) => {
   const {database, nodeId, nodeNo, fqdn, now, log, settings, records, spread} = node;
   const {configuration, keyDirectory, domainDirectory, standing} = records;
   const {limiter, replication, drift, talk, refusals} = openReplication(node);
@@ -64,6 +65,7 @@ export const createServices = (node: NodeParts & {apiUrl(): string; spread: Spre
   return {
     keys,
     limiter,
+    limits: createPatientLimits({limiter, tellPeers: node.tellPeers}),
     replication,
     refusals,
     drift,

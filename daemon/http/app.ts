@@ -11,8 +11,8 @@ import type {Domains} from '../services/domains.ts';
 import type {Events} from '../services/events.ts';
 import type {JoinTokens} from '../services/join-tokens.ts';
 import type {Keys} from '../services/keys.ts';
+import type {PatientLimits} from '../services/patient-limits.ts';
 import type {Quarantine} from '../services/quarantine.ts';
-import type {RateLimiter} from '../services/rate-limit.ts';
 import type {Removal} from '../services/removal.ts';
 import type {Standing} from '../services/standing.ts';
 import {announceDeprecations} from './announce-deprecations.ts';
@@ -32,7 +32,7 @@ import type {RequestState} from './state.ts';
 
 export interface ApiNeeds {
   keys: Keys;
-  limiter: RateLimiter;
+  limits: PatientLimits;
   domains: Domains;
   domainParts: DomainParts;
   quarantine: Quarantine;
@@ -75,7 +75,7 @@ export const createApi = (needs: ApiNeeds): Koa<RequestState> => {
     await next();
   });
   // A path nobody knows still needs a key: what exists here is no stranger's business.
-  app.use(authenticate(needs.keys, needs.limiter));
+  app.use(authenticate(needs.keys, needs.limits));
   app.use(announceDeprecations({...needs, prefix}));
   app.use(router.routes());
   app.use(refuseOtherMethods(router));

@@ -4,21 +4,23 @@ import type {Middleware as KoaMiddleware} from 'koa';
 import {Fault} from '../../shared/fault.ts';
 import {type Permission, permissionsOf, scopesWith} from '../../shared/scopes.ts';
 import type {Keys} from '../services/keys.ts';
-import type {RateLimiter} from '../services/rate-limit.ts';
+import type {PatientLimits} from '../services/patient-limits.ts';
 import type {RequestState} from './state.ts';
 
 /** Authenticates and counts the request; the limit's headers go on every answer, refusals included. */
 export const authenticate =
-  (keys: Keys, limiter: RateLimiter): KoaMiddleware<RequestState> =>
+  (keys: Keys, limits: PatientLimits): KoaMiddleware<RequestState> =>
   async (ctx, next) => {
     const key = await keys.identify(ctx.get('X-API-Key') || undefined);
-    const {isAllowed, limit, remaining, resetSeconds} = limiter.take(key.id, key.rate_limit_per_minute);
+    const {isAllowed, awaitsPeers, limit, remaining, resetSeconds} = await limits.take(key.id, key.rate_limit_per_minute);
     ctx.set({'RateLimit-Policy': `"minute";q=${limit};w=60`, RateLimit: `"minute";r=${remaining};t=${resetSeconds}`});
     const reach = keys.admit(key);
-    if (!isAllowed)
-      throw new Fault('rate_limited', `the key's ${limit} requests of this minute are used up; wait ${resetSeconds} s`, {
-        retryAfterSeconds: resetSeconds,
-      });
+    if (!isAllowed) {
+      const why = awaitsPeers
+        ? 'other nodes have yet to hear of the latest requests of the key'
+        : `the key's ${limit} requests of the last minute are used up`;
+      throw new Fault('rate_limited', `${why}; wait ${resetSeconds} s`, {retryAfterSeconds: resetSeconds});
+    }
     ctx.state.actor = {keyId: key.id, scope: key.scope, reach, remoteAddress: ctx.req.socket.remoteAddress ?? null};
     await next();
   };
