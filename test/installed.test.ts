@@ -7,7 +7,7 @@ import {isInstalled, programsMissing} from './helpers/installed.ts';
 /** What a Linux with Node has: a shell and the core utilities. */
 const everywhere = new Set(['sh', '/bin/sh', '/bin/true', 'cat', 'chgrp', 'chown', 'cp', 'id', 'mkfifo', 'truncate']);
 
-/** Modules that run an optional program for others, and how those ask whether they can. The last three find out by trying. */
+/** Modules that run an optional program for others, and how those ask whether they can. The last four find out by trying. */
 const asked: Record<string, string> = {
   'test/helpers/postfix.ts': 'postfixMissing',
   'test/helpers/promtool.ts': 'hasPromtool',
@@ -18,6 +18,7 @@ const asked: Record<string, string> = {
   'test/helpers/pseudo-terminal.ts': 'hasScript',
   'test/helpers/datagram-socket.ts': "'perl'",
   'test/helpers/scratch-system.ts': 'mayScratch',
+  'test/helpers/network.ts': 'networkMissing',
   'test/helpers/small-disk.ts': 'mayMount',
   'test/fault/powered-disk.ts': 'poweredDiskMissing',
 };

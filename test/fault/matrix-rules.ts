@@ -108,6 +108,7 @@ export const rules: Record<string, Rule> = {
   'GET /cluster/status': {permitted: readers, answers: ofNothing},
   'GET /cluster/drift': {permitted: readers, answers: ofNothing},
   'POST /cluster/tokens': {permitted: admins, answers: {own: '201'}},
+  'GET /cluster/nodes/:node_id': {permitted: admins, answers: {own: '200', unknown: '404 unknown_node'}},
   'DELETE /cluster/nodes/:node_id': {permitted: admins, answers: {own: '409 conflict', unknown: '404 unknown_node'}},
   'GET /audit': {permitted: readers, answers: ofNothing},
   'GET /events': {permitted: everyone, answers: ofNothing},

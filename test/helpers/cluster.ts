@@ -8,6 +8,7 @@ import {type ApiNode, createApiNode} from './checked-node.ts';
 import {type Lines, startLines} from './cluster-lines.ts';
 import type {Owner} from './daemon.ts';
 import {eventually} from './eventually.ts';
+import type {Network} from './network.ts';
 import {addToConfig, makeNode, type NodeReport, nodeFolder, openNode} from './node.ts';
 import {mfctlFile, run} from './program.ts';
 import {type SmtpSink, startSmtpSink} from './smtp-sink.ts';
@@ -35,6 +36,8 @@ export interface ClusterOptions<Name extends string> {
   env?: Record<string, Record<string, string>>;
   /** False: nodes talk to each other directly. */
   isProxied?: boolean;
+  /** Where each node runs on a host of its own of that name; `isProxied` has to be false. */
+  network?: Network;
   /** Where the folders of the nodes are made. */
   folder?: string;
   /** Another build of mfd to run. */
@@ -69,7 +72,8 @@ export const startCluster = async <Name extends string = ThreeNodes>(
   const everybody = [...names, ...(options.spare ?? [])];
   const members = new Map<string, ClusterNode>();
   const addresses = new Map<string, string>();
-  const sink = await startSmtpSink(owner);
+  const {network} = options;
+  const sink = await startSmtpSink(owner, network && {listen: {host: network.address, port: 0}});
   const lines = await startLines(owner, options.isProxied === false ? [] : everybody, name =>
     parseHostPort((addresses.get(name) ?? '').replace('https://', '')),
   );
@@ -78,7 +82,8 @@ export const startCluster = async <Name extends string = ThreeNodes>(
     const {root, xdgConfigHome} = await nodeFolder(owner, options.folder);
     const env = {XDG_CONFIG_HOME: xdgConfigHome, ...options.env?.[name]};
     const {config} = options;
-    const made = {env, program: options.maker};
+    const host = network?.hosts[name];
+    const made = {env, program: options.maker, host};
     const report = await foundOrJoin(runningOf(members)[0], ['--data', join(root, 'data'), '--node-id', name], made);
     await addToConfig(report.data, {
       ...config,
@@ -91,7 +96,7 @@ export const startCluster = async <Name extends string = ThreeNodes>(
     });
     await addToConfig(report.data, options.configOf?.[name] ?? {});
     addresses.set(name, report.cluster_url);
-    const node = await openNode(owner, {report, xdgConfigHome, env, ...(options.program && {program: options.program})});
+    const node = await openNode(owner, {report, xdgConfigHome, env, program: options.program, host});
     await node.start();
     const member = createClusterNode(createApiNode(node, sink));
     members.set(name, member);

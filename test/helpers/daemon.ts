@@ -21,16 +21,26 @@ export interface Daemon {
   logged(pattern: RegExp): Promise<void>;
 }
 
-/** `program` is mfd as built, or another build of it. */
-export const startDaemon = (owner: Owner, data: string, env: Record<string, string> = {}, program = mfdFile): Daemon =>
-  startCommand(owner, [program, 'start', '--data', data], env);
+interface Program {
+  /** mfd as built, or another build of it. */
+  program?: string | undefined;
+  /** See `RunOptions`. */
+  within?: readonly string[] | undefined;
+}
+
+export const startDaemon = (
+  owner: Owner,
+  data: string,
+  env: Record<string, string> = {},
+  {program = mfdFile, within = []}: Program = {},
+): Daemon => startCommand(owner, [...within, process.execPath, program, 'start', '--data', data], env);
 
 /** With a node that is made first, by `mfd start --init`; `options` are those of the new node. */
 export const startFirst = (owner: Owner, data: string, env: Record<string, string>, options: string[] = []): Daemon =>
-  startCommand(owner, [mfdFile, 'start', '--init', '--data', data, ...options], env);
+  startCommand(owner, [process.execPath, mfdFile, 'start', '--init', '--data', data, ...options], env);
 
-const startCommand = (owner: Owner, command: string[], env: Record<string, string>): Daemon => {
-  const child: ChildProcess = spawn(process.execPath, command, {
+const startCommand = (owner: Owner, [command = '', ...args]: string[], env: Record<string, string>): Daemon => {
+  const child: ChildProcess = spawn(command, args, {
     env: {...cleanEnvironment(), ...env},
     stdio: ['ignore', 'pipe', 'pipe'],
   });

@@ -6,6 +6,7 @@ import {join} from 'node:path';
 import {parse, stringify} from 'yaml';
 import {type ApiAnswer, type ApiRequest, callApi} from './api-call.ts';
 import {type Daemon, type Owner, startDaemon} from './daemon.ts';
+import type {Host} from './network.ts';
 import {freePort} from './ports.ts';
 import {mfctlFile, mfdFile, type Ran, type RunOptions, run} from './program.ts';
 
@@ -60,9 +61,9 @@ export type NodeReport = Pick<
 export const listenOptions = ['--api-listen', '--cluster-listen', '--metrics-listen', '--smtp-listen'];
 
 /** The same with ports that are free. */
-export const freeListens = async (): Promise<string[]> => {
+export const freeListens = async (host = '127.0.0.1'): Promise<string[]> => {
   const options: string[] = [];
-  for (const option of listenOptions) options.push(option, `127.0.0.1:${await freePort()}`);
+  for (const option of listenOptions) options.push(option, `${host}:${await freePort()}`);
   return options;
 };
 
@@ -72,7 +73,7 @@ export const startNode = async (owner: Owner, options: NodeOptions = {}): Promis
   const env = {XDG_CONFIG_HOME: xdgConfigHome, ...options.env};
   const report = await makeNode(['init', '--data', data], {env});
   if (options.config) await addToConfig(data, options.config);
-  const node = await openNode(owner, {report, xdgConfigHome, env, ...(options.program && {program: options.program})});
+  const node = await openNode(owner, {report, xdgConfigHome, env, program: options.program});
   await node.start();
   return node;
 };
@@ -87,9 +88,10 @@ export const nodeFolder = async (owner: Owner, parent = tmpdir()): Promise<{root
 /** `mfd init` or `mfd join` with ports that are free. */
 export const makeNode = async (
   args: string[],
-  {env, program = mfdFile}: {env: Record<string, string>; program?: string | undefined},
+  {env, program = mfdFile, host}: Pick<Making, 'env' | 'program' | 'host'>,
 ): Promise<NodeReport> => {
-  const {code, stdout, stderr} = await run(program, [...args, '--json', ...(await freeListens())], {env});
+  const options = [...args, '--json', ...(await freeListens(host?.address))];
+  const {code, stdout, stderr} = await run(program, options, {env, ...(host && {within: host.within})});
   if (code !== 0) throw new Error(`mfd ${args[0]} failed: ${stderr}`);
   return JSON.parse(stdout) as NodeReport;
 };
@@ -98,11 +100,13 @@ interface Making {
   report: NodeReport;
   xdgConfigHome: string;
   env: Record<string, string>;
-  program?: string;
+  program?: string | undefined;
+  /** Where it runs, if not on the host of the tests. */
+  host?: Host | undefined;
 }
 
 /** A node that has been made, not started yet. */
-export const openNode = async (owner: Owner, {report, xdgConfigHome, env, program}: Making): Promise<TestNode> => {
+export const openNode = async (owner: Owner, {report, xdgConfigHome, env, program, host}: Making): Promise<TestNode> => {
   const agent = new Agent({keepAlive: true, ca: await readFile(report.ca_file, 'utf8')});
   owner.teardown(() => agent.destroy());
   let daemon: Daemon | undefined;
@@ -116,7 +120,7 @@ export const openNode = async (owner: Owner, {report, xdgConfigHome, env, progra
     api: async (method, path, apiRequest = {}) => callApi(agent, report, {method, path, ...apiRequest}),
     mfctl: async (args, runOptions = {}) => run(mfctlFile, args, {...runOptions, env: {...env, ...runOptions.env}}),
     async start(more = {}) {
-      daemon = startDaemon(owner, report.data, {...env, ...more}, build);
+      daemon = startDaemon(owner, report.data, {...env, ...more}, {program: build, within: host?.within});
       await daemon.ready;
     },
     runWith(next) {

@@ -18,6 +18,8 @@ export interface Ran {
 export interface RunOptions {
   input?: string;
   env?: Record<string, string>;
+  /** Begins the command line, such as where a host of a network is entered. */
+  within?: readonly string[];
   /** For signals while it runs. */
   onStart?(child: ChildProcess): void;
 }
@@ -30,9 +32,10 @@ export const run = async (file: string, args: string[], options: RunOptions = {}
 export const runTyped = async (file: string, args: string[], {env, ...options}: RunOptions = {}): Promise<Ran> =>
   execute(file, args, {...options, env: {PATH: `${dirname(process.execPath)}:${process.env.PATH}`, ...env}});
 
-const execute = async (command: string, args: string[], {input, env, onStart}: RunOptions): Promise<Ran> =>
+const execute = async (program: string, options: string[], {input, env, within = [], onStart}: RunOptions): Promise<Ran> =>
   new Promise(resolve => {
     const environment = {...cleanEnvironment(), ...env};
+    const [command = '', ...args] = [...within, program, ...options];
     const child = execFile(command, args, {env: environment, maxBuffer: 64 * 1024 * 1024}, (error, stdout, stderr) => {
       resolve({code: error ? Number(error.code ?? 128) : 0, stdout, stderr});
     });

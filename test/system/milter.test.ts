@@ -5,7 +5,7 @@ import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import test, {type ExecutionContext} from 'ava';
 import {testString} from '../../daemon/mail/content-check.ts';
-import {startDaemon} from '../helpers/daemon.ts';
+import {startFirst} from '../helpers/daemon.ts';
 import {startMailNode} from '../helpers/mail-node.ts';
 import {connectPeer, replyText} from '../helpers/milter.ts';
 import {closedPort} from '../helpers/ports.ts';
@@ -48,13 +48,16 @@ test('the ready line names the milter, whose socket goes with the node', async t
     MFD_POSTFIX_MILTER_LISTEN: `unix:${path}`,
     MFD_POSTFIX_CONFIG_DIR: folder,
   };
-  const daemon = startDaemon(t, join(folder, 'data'), env);
+  const daemon = startFirst(t, join(folder, 'data'), env);
 
   t.true((await daemon.ready).endsWith(` milter=unix:${path}`));
-  const second = startDaemon(t, join(folder, 'other'), env);
+  const second = startFirst(t, join(folder, 'other'), env);
   t.is(await second.ended, 1);
-  t.regex(second.stderr(), /is in use; stop what listens there, or choose another one in mfd\.yaml\n$/);
-  const third = startDaemon(t, join(folder, 'third'), {...env, MFD_POSTFIX_MILTER_LISTEN: `unix:${folder}/nowhere/milter.sock`});
+  t.regex(
+    second.stderr(),
+    / is in use \(\S+\/mfd\.yaml or MFD_POSTFIX_MILTER_LISTEN\); stop what listens there, or choose another address\n$/,
+  );
+  const third = startFirst(t, join(folder, 'third'), {...env, MFD_POSTFIX_MILTER_LISTEN: `unix:${folder}/nowhere/milter.sock`});
   t.is(await third.ended, 1);
   t.regex(
     third.stderr(),

@@ -1,0 +1,117 @@
+// Hosts with addresses of their own: network namespaces on one bridge. What one sends to another can be lost, in one direction too.
+import {execFile} from 'node:child_process';
+import {promisify} from 'node:util';
+import type {Owner} from './daemon.ts';
+
+const execute = promisify(execFile);
+const ip = async (...args: string[]) => execute('ip', args);
+
+export interface Host {
+  /** IPv4. */
+  address: string;
+  /** Begins the command line of a program that runs on this host. */
+  within: string[];
+}
+
+export interface Loss {
+  from: string;
+  to: string;
+  /** TCP packets to this port of `to` alone; otherwise all. */
+  port?: number;
+}
+
+export interface Network<Name extends string = string> {
+  hosts: Record<Name, Host>;
+  /** The address on this network of the machine that the tests run on, the host `tests`. */
+  address: string;
+  /** From now on such packets vanish without an answer. */
+  lose(...losses: Loss[]): Promise<void>;
+  /** Nothing gets from one to the other or back. */
+  cut(one: string, other: string): Promise<void>;
+  /** Nothing is lost any more. */
+  heal(): Promise<void>;
+}
+
+/** Networks at once on one machine. */
+const most = 200;
+
+export const startNetwork = async <Name extends string>(owner: Owner, names: readonly Name[]): Promise<Network<Name>> => {
+  const no = await addBridge(owner);
+  const address = `10.213.${no}.1`;
+  await ip('addr', 'add', `${address}/24`, 'dev', bridgeOf(no));
+  await ip('link', 'set', bridgeOf(no), 'up');
+
+  const hosts = new Map<string, Host>();
+  for (const [at, name] of names.entries()) {
+    const space = `mfd-test-${no}-${at}`;
+    const wire = `mfd${no}w${at}`;
+    await ip('netns', 'add', space);
+    owner.teardown(async () => void (await ip('netns', 'del', space)));
+    await ip('link', 'add', wire, 'type', 'veth', 'peer', 'name', 'eth0', 'netns', space);
+    await ip('link', 'set', wire, 'master', bridgeOf(no), 'up');
+    const host = {address: `10.213.${no}.${at + 10}`, within: ['ip', 'netns', 'exec', space]};
+    hosts.set(name, host);
+    await ip('-n', space, 'addr', 'add', `${host.address}/24`, 'dev', 'eth0');
+    await ip('-n', space, 'link', 'set', 'lo', 'up');
+    await ip('-n', space, 'link', 'set', 'eth0', 'up');
+    await nft(host, 'add table inet lost; add chain inet lost in { type filter hook input priority 0; }');
+    await nft(host, 'add chain inet lost out { type filter hook output priority 0; }');
+  }
+
+  const hostOf = (name: string): Host => {
+    const host = hosts.get(name);
+    if (!host) throw new Error(`no host ${name}`);
+    return host;
+  };
+  const addressOf = (name: string) => (name === 'tests' ? address : hostOf(name).address);
+  const lose = async ({from, to, port}: Loss) => {
+    const what = port === undefined ? '' : `tcp dport ${port} `;
+    // Where it is sent when it is sent to the tests, as these have no rules of their own.
+    if (to === 'tests') await nft(hostOf(from), `add rule inet lost out ip daddr ${address} ${what}drop`);
+    else await nft(hostOf(to), `add rule inet lost in ip saddr ${addressOf(from)} ${what}drop`);
+  };
+
+  return {
+    hosts: Object.fromEntries(hosts) as Record<Name, Host>,
+    address,
+    async lose(...losses) {
+      for (const loss of losses) await lose(loss);
+    },
+    async cut(one, other) {
+      await lose({from: one, to: other});
+      await lose({from: other, to: one});
+    },
+    async heal() {
+      for (const host of hosts.values()) await nft(host, 'flush chain inet lost in; flush chain inet lost out');
+    },
+  };
+};
+
+const bridgeOf = (no: number) => `mfdbr${no}`;
+
+/** Its number is the number of the network; no two processes get the same one. */
+const addBridge = async (owner: Owner): Promise<number> => {
+  for (let no = process.pid % most, tries = 1; ; no = (no + 1) % most, tries += 1)
+    try {
+      await ip('link', 'add', bridgeOf(no), 'type', 'bridge');
+      owner.teardown(async () => void (await ip('link', 'del', bridgeOf(no))));
+      return no;
+    } catch (error) {
+      if (!/File exists/.test(String(error)) || tries === most) throw error;
+    }
+};
+
+const nft = async ({within: [program = '', ...args]}: Host, rules: string) => execute(program, [...args, 'nft', rules]);
+
+/** Why there can be no such network here: a right or a program is missing. Undefined where there can be. */
+export const networkMissing: string | undefined = await (async () => {
+  const closers: (() => Promise<void> | void)[] = [];
+  try {
+    await startNetwork({teardown: close => void closers.unshift(close)}, ['one']);
+    return undefined;
+  } catch (error) {
+    return `no network namespaces: ${String(error).split('\n')[0]}`;
+  } finally {
+    for (const close of closers) await close();
+  }
+})();
