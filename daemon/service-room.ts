@@ -15,6 +15,7 @@ import {createDomains} from './services/domains.ts';
 import {createIssuedNames} from './services/issued-names.ts';
 import {createJoinTokens} from './services/join-tokens.ts';
 import {createJoining} from './services/joining.ts';
+import {createKeyFailures} from './services/key-failures.ts';
 import {createKeys} from './services/keys.ts';
 import {createMembership} from './services/membership.ts';
 import {createNeighbours} from './services/neighbours.ts';
@@ -62,8 +63,14 @@ export const createServices = (node: NodeParts & {apiUrl(): string; spread: Spre
 
   const {queue, intake, milterIntake, pool, sign, postfixLook} = openHold({...node, bus});
 
+  const keyFailures = createKeyFailures({
+    monotonic: () => performance.now(),
+    onCount: count => log.warn(count, 'requests without a valid API key'),
+  });
+
   return {
     keys,
+    keyFailures,
     limiter,
     limits: createPatientLimits({limiter, tellPeers: node.tellPeers}),
     replication,
@@ -119,6 +126,7 @@ export const createServices = (node: NodeParts & {apiUrl(): string; spread: Spre
     sign,
     flushKeyUses: keyDirectory.flush,
     async close() {
+      keyFailures.report(true);
       await Promise.race([queue.idle().then(pool.close), delay(lastCallMs)]);
       await keyDirectory.flush();
       await records.peerStates.flush();

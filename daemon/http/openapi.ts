@@ -110,7 +110,7 @@ const failures: Record<FailureStatus, {name: string; description: string}> = {
   413: {name: 'PayloadTooLarge', description: 'The body is larger than 64 KiB'},
   415: {name: 'UnsupportedMediaType', description: 'The body is not application/json or application/merge-patch+json'},
   422: {name: 'UnprocessableEntity', description: 'Fields of the body are wrong; all of them are listed'},
-  429: {name: 'TooManyRequests', description: 'The limit of the key is used up'},
+  429: {name: 'TooManyRequests', description: 'The limit of the key is used up, or too many unknown keys came from the address'},
   500: {name: 'InternalServerError', description: 'The node failed; its log says why under the request id'},
   502: {name: 'BadGateway', description: 'The mail could not be delivered to all recipients; it is still held for the others'},
   503: {name: 'ServiceUnavailable', description: 'A node did not answer, or the disk is full'},
@@ -119,7 +119,7 @@ const failures: Record<FailureStatus, {name: string; description: string}> = {
 
 const requestId: Headers = {'X-Request-Id': header('To quote to the operator')};
 const limits: Headers = {
-  'RateLimit-Policy': header('Requests a key may make in a window of seconds'),
+  'RateLimit-Policy': header('Requests a key may make in a window of seconds, or an address with unknown keys'),
   RateLimit: header('What is left of them, and the seconds until there are more'),
 };
 const retryAfter: Headers = {'Retry-After': header('Seconds', 'integer')};

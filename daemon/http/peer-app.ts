@@ -6,6 +6,7 @@ import type {Logger} from 'pino';
 import {Fault} from '../../shared/fault.ts';
 import type {NodeIdentity} from '../services/ports.ts';
 import {answerErrors} from './answer.ts';
+import {remoteAddressOf} from './remote-address.ts';
 
 export interface PeerState {
   requestId: string;
@@ -60,7 +61,7 @@ export const createPeerApi = ({identityIn, isMember, wasRemoved, heard, routes, 
   app.use(async (ctx, next) => {
     const peer = identityIn(shownNameOf(ctx));
     if (!peer || !isMember(peer)) throw new Fault('insufficient_scope', 'the client certificate names no node of this cluster');
-    heard(peer, ctx.req.socket.remoteAddress ?? null);
+    heard(peer, remoteAddressOf(ctx.req));
     ctx.state.peer = peer;
     await next();
   });
