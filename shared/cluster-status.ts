@@ -22,6 +22,9 @@ export const peerSchema = z
       description:
         'Since when that node has not answered the answering one: two heartbeats at least, or it has said that it stops',
     }),
+    clock_skew_s: z.number().nullable().meta({
+      description: 'Seconds by which the clock of that node is ahead of that of the answering one; null while that is not known',
+    }),
     outbox_refused: z.boolean().meta({description: 'Whether a node refuses to take what was changed on this one'}),
   })
   .meta({id: 'ClusterPeer'});

@@ -1,6 +1,7 @@
 // What of the nodes has changed from one status of the cluster to the next.
 import type {ClusterStatus, Peer} from '../../shared/cluster-status.ts';
 import {type Drift, driftOf} from './drift.ts';
+import {clockProblem} from './node-condition.ts';
 
 export type DriftState = 'none' | 'differs' | 'drift';
 
@@ -10,7 +11,18 @@ export interface NodeState extends Peer {
 }
 
 /** What a change is told of. `seen` and `removed` are about the node as a whole. */
-export const changeKinds = ['seen', 'removed', 'health', 'config', 'drift', 'backlog', 'license', 'answer', 'refusal'] as const;
+export const changeKinds = [
+  'seen',
+  'removed',
+  'health',
+  'config',
+  'drift',
+  'backlog',
+  'license',
+  'answer',
+  'clock',
+  'refusal',
+] as const;
 export type ChangeKind = (typeof changeKinds)[number];
 
 export interface NodeChange extends NodeState {
@@ -56,6 +68,7 @@ const changesOf = (before: NodeState, now: NodeState): ChangeKind[] => {
     ['drift', state => state.drift],
     ['backlog', state => state.outbox_backlog_to_us],
     ['answer', state => (state.unanswered_since ?? null) === null],
+    ['clock', clockProblem],
     ['refusal', state => state.outbox_refused === true],
     ['license', ({license}) => [license.valid, license.type, license.status, license.expires_at].join()],
   ];

@@ -1,10 +1,11 @@
 // Whether the cluster is well, from its status alone.
+import {clockBelievedSeconds, clockWarningSeconds} from '../../shared/clock-limits.ts';
 import type {ClusterStatus, Peer} from '../../shared/cluster-status.ts';
 import {type CheckStatus, checkStatuses} from '../cli-error.ts';
 import {countText, durationWords, plural} from '../output/cell-text.ts';
 import type {Figure, Verdict} from './check-line.ts';
 import {driftOf} from './drift.ts';
-import {unansweredSeconds} from './node-condition.ts';
+import {clockComparison, clockProblem, clockSkew, unansweredSeconds} from './node-condition.ts';
 
 export interface CheckLimits {
   /** More replication events than this that a node has yet to be heard of are a warning. */
@@ -24,6 +25,7 @@ export const judgeCluster = (status: ClusterStatus, limits: CheckLimits): Verdic
     ...healthFindings(peers),
     ...refusalFindings(peers),
     ...silenceFindings(status),
+    ...clockFindings(status),
     ...driftFindings(status, limits),
     ...backlogFindings(peers, limits),
     ...licenseFindings(peers),
@@ -60,6 +62,14 @@ const silenceFindings = (status: ClusterStatus): Finding[] =>
     const seconds = unansweredSeconds(peer, status);
     if (seconds === undefined || peer.healthy !== 'online') return [];
     return [{status: warning, text: `no answer from ${peer.node_id} for ${durationWords(seconds)}`}];
+  });
+
+/** Critical where the changes of the node that is ahead are about to be refused by the other one. */
+const clockFindings = ({peers, local_node_id}: ClusterStatus): Finding[] =>
+  peers.flatMap(peer => {
+    const problem = clockProblem(peer);
+    if (problem === undefined) return [];
+    return [{status: checkStatuses[problem], text: `the clock of ${peer.node_id} is ${clockComparison(peer, local_node_id)}`}];
   });
 
 const driftFindings = ({peers, local_node_id}: ClusterStatus, {driftAgeSeconds}: CheckLimits): Finding[] => {
@@ -112,6 +122,13 @@ const figuresOf = (status: ClusterStatus, {backlog, driftAgeSeconds}: CheckLimit
     {label: 'drift_age', value: drift?.hashAgeSeconds ?? 0, unit: 's', criticalAbove: driftAgeSeconds},
     {label: 'invalid_licenses', value: count(peer => !peer.license.valid), warnAbove: 0, max},
     {label: 'unanswered', value: count(peer => unansweredSeconds(peer, status) !== undefined), warnAbove: 0, max},
+    {
+      label: 'clock_skew',
+      value: Math.max(0, ...peers.map(peer => Math.abs(clockSkew(peer) ?? 0))),
+      unit: 's',
+      warnAbove: clockWarningSeconds,
+      criticalAbove: clockBelievedSeconds,
+    },
     {label: 'refused', value: count(peer => peer.outbox_refused), criticalAbove: 0, max},
   ];
 };

@@ -3,6 +3,7 @@ import {createContact} from '../api/contact.ts';
 import {keepWatching} from '../api/watching.ts';
 import {createClusterChanges, type NodeChange, type NodeState} from '../cluster/cluster-changes.ts';
 import {shortHash} from '../cluster/drift.ts';
+import {clockProblem, clockText} from '../cluster/node-condition.ts';
 import {pollStatus} from '../cluster/status-poll.ts';
 import {durationMs} from '../moment.ts';
 import {countOfAtLeastOne} from '../option-values.ts';
@@ -57,8 +58,8 @@ export const addWatchCommand = (cluster: Command, session: Session, peerFields: 
 };
 
 const help = `
-A change is one of health, configuration, drift, backlog, licence, answer (whether the node answers heartbeats) and refusal (whether
-another node refuses its changes), as the answering node sees them. When that node does not answer, this is said on standard error,
+A change is one of health, configuration, drift, backlog, licence, answer (whether the node answers heartbeats), clock (whether it is
+right) and refusal (whether another node refuses its changes), as the answering node sees them. When that node does not answer, this is said on standard error,
 and the watch goes on.
 
 Examples:
@@ -104,6 +105,7 @@ const valueTexts: Record<Exclude<NodeChange['changed'][number], 'seen' | 'remove
   drift: state => state.drift,
   backlog: state => state.outbox_backlog_to_us,
   answer: state => ((state.unanswered_since ?? null) === null ? 'yes' : 'none'),
+  clock: state => (clockProblem(state) === undefined ? 'right' : clockText(state)),
   refusal: state => (state.outbox_refused ? 'refused' : 'none'),
   license: ({license}) =>
     `${license.type} ${license.status} ${license.valid ? 'valid' : 'invalid'} until ${timeText(license.expires_at)}`,

@@ -16,7 +16,7 @@ import {addWatchCommand} from './cluster-watch.ts';
 const peerFields: Fields<Peer> = {
   fields: [
     ...['node_id', 'fqdn', 'api_url', 'last_seen', 'healthy', 'config_hash', 'config_hash_age_s'],
-    ...['outbox_backlog_to_us', 'license', 'unanswered_since', 'outbox_refused'],
+    ...['outbox_backlog_to_us', 'license', 'unanswered_since', 'clock_skew_s', 'outbox_refused'],
   ],
   answerFields: ['local_node_id', 'local_hostname', 'peers', 'generated_at'],
   nameOf: ({node_id}) => node_id,

@@ -45,6 +45,7 @@ export const createCluster = (needs: Needs): Cluster => {
       outbox_backlog_to_us: 0,
       license: licenseAt(needs.license(), now()),
       unanswered_since: null,
+      clock_skew_s: 0,
       outbox_refused: refusals.peersThatRefuse().some(no => directory.findByNo(no)),
     };
   };

@@ -128,6 +128,7 @@ export const openPeerStates = async ({database, directory, nodeNo, now, monotoni
         outbox_backlog_to_us: Math.max(0, (heartbeat?.last_seq ?? 0) - applied),
         license: heartbeat?.license ?? neverHeard,
         unanswered_since: unansweredSince(node.id),
+        clock_skew_s: state?.skewSeconds === undefined ? null : Math.round(state.skewSeconds * 10) / 10,
       };
     },
 

@@ -29,7 +29,7 @@ test('a cluster that is well is OK, with its figures', async t => {
   t.is(code, 0);
   t.regex(
     stdout,
-    /^MFD CLUSTER OK: 3 nodes, all online and configured alike \| 'nodes'=3;;;0 'online'=3;;;0;3 'stale'=0;0;;0;3 'offline'=0;;0;0;3 'backlog'=0;100;;0 'drift_age'=0s;;600;0 'invalid_licenses'=0;0;;0;3 'unanswered'=0;0;;0;3 'refused'=0;;0;0;3 'time'=\d+\.\d+s;;10;0\n$/,
+    /^MFD CLUSTER OK: 3 nodes, all online and configured alike \| 'nodes'=3;;;0 'online'=3;;;0;3 'stale'=0;0;;0;3 'offline'=0;;0;0;3 'backlog'=0;100;;0 'drift_age'=0s;;600;0 'invalid_licenses'=0;0;;0;3 'unanswered'=0;0;;0;3 'clock_skew'=0s;30;86400;0 'refused'=0;;0;0;3 'time'=\d+\.\d+s;;10;0\n$/,
   );
 });
 
@@ -60,8 +60,18 @@ test('a node whose changes another one refuses is critical', async t => {
   t.regex(stdout, /CRITICAL: mx2 has changes that another node refuses \|.* 'refused'=1;;0;0;2 /);
 });
 
+test('a clock that is off is a warning, and critical where changes are about to be refused', async t => {
+  const near = await check(t, [mx1, {...mx2, clock_skew_s: 29.9}]);
+  const off = await check(t, [mx1, {...mx2, clock_skew_s: 30}, {...mx3, clock_skew_s: -3700}]);
+  const wrong = await check(t, [mx1, {...mx2, clock_skew_s: -86_400}, {...mx3, clock_skew_s: null}]);
+
+  t.deepEqual([near.code, off.code, wrong.code], [0, 1, 2]);
+  t.regex(off.stdout, /WARNING: the clock of mx2 is 30 s ahead of that of mx1, the clock of mx3 is 61 min behind that of mx1 \|/);
+  t.regex(wrong.stdout, /CRITICAL: the clock of mx2 is 24 h behind that of mx1 \|.* 'clock_skew'=86400s;30;86400;0 /);
+});
+
 test('a node of an older version says neither, and is well', async t => {
-  const {unanswered_since: _since, outbox_refused: _refused, ...older} = mx1;
+  const {unanswered_since: _since, outbox_refused: _refused, clock_skew_s: _skew, ...older} = mx1;
 
   t.is((await check(t, {data: clusterStatus([older as Peer])})).code, 0);
 });

@@ -56,13 +56,24 @@ const peer: Peer = {
   outbox_backlog_to_us: 0,
   license: {valid: true, type: 'community', status: 'active', expires_at: '9999-12-31T23:59:59Z'},
   unanswered_since: null,
+  clock_skew_s: 0,
   outbox_refused: false,
 };
 
 export const status: ClusterStatus = {
   local_node_id: 'mx1',
   local_hostname: 'mx1',
-  peers: [peer, {...peer, node_id: 'mx2', fqdn: 'mx2.example.com', api_url: 'https://mx2.example.com:8443', healthy: 'stale'}],
+  peers: [
+    peer,
+    {
+      ...peer,
+      node_id: 'mx2',
+      fqdn: 'mx2.example.com',
+      api_url: 'https://mx2.example.com:8443',
+      healthy: 'stale',
+      clock_skew_s: -95.5,
+    },
+  ],
   generated_at: at,
 };
 

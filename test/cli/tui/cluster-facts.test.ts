@@ -4,8 +4,10 @@ import {alarmsOf, changesBetween, changeText} from '../../../cli/tui/cluster/ala
 import {createArrivals} from '../../../cli/tui/cluster/arrivals.ts';
 import {createHistory} from '../../../cli/tui/cluster/history.ts';
 import {parseMetrics} from '../../../cli/tui/cluster/metrics-text.ts';
+import {nodePage} from '../../../cli/tui/cluster/node-page.ts';
 import {bar, sparkline} from '../../../cli/tui/cluster/sparkline.ts';
 import {clusterOf, otherHash, peer} from './cluster-records.ts';
+import {plainTheme, withoutStyle} from './drawn.ts';
 
 const drifted = (ages: [number, number, number]) => [
   peer('mx1', {config_hash_age_s: ages[0]}),
@@ -218,6 +220,31 @@ mfd_held_mails{reason="spam"} 7
 
   t.deepEqual(parseMetrics(text), {version: '1.2.3', verdicts: {held: 12, relayed: 3456}});
   t.deepEqual(parseMetrics('<html>'), {version: undefined, verdicts: {}});
+});
+
+test('a clock that is off is an alarm, and stands on the page of the node', t => {
+  const nodes = [
+    peer('mx1'),
+    peer('mx2', {clock_skew_s: 45.2}),
+    peer('mx3', {clock_skew_s: -90_000}),
+    peer('mx4', {clock_skew_s: null}),
+  ];
+  const status = clusterOf(...nodes);
+  const facts = {status, drift: undefined, certificates: new Map(), nowMs: 0};
+  const more = {summary: undefined, changes: [], openedAtMs: 0, version: undefined};
+  const shown = nodes.map(node =>
+    nodePage(node, facts, more, plainTheme)
+      .lines(100)
+      .map(withoutStyle)
+      .filter(line => line.startsWith('Clock'))
+      .map(line => line.replace(/ +/g, ' ').trim()),
+  );
+
+  t.deepEqual(alarmsOf(status, undefined), [
+    {text: '! the clock of mx2 is 45 s ahead of that of mx1', tone: 'warn'},
+    {text: '! the clock of mx3 is 25 h behind that of mx1', tone: 'bad'},
+  ]);
+  t.deepEqual(shown, [[], ['Clock 45 s ahead of that of mx1'], ['Clock 25 h behind that of mx1'], ['Clock not known']]);
 });
 
 test('a node that does not answer, and one whose changes are refused, are alarms while they are online', t => {

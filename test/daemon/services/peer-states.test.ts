@@ -89,6 +89,7 @@ test('the entry says what the node said, and when by the clock of this one', asy
     outbox_backlog_to_us: 3,
     license,
     unanswered_since: null,
+    clock_skew_s: 600,
   });
   t.deepEqual(states.skews(), {beta: 600});
 });
