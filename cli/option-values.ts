@@ -33,6 +33,10 @@ export const addPageOptions = (command: Command): Command =>
     .option('--offset <number>', 'leave out so many at the beginning', wholeNumber)
     .addOption(new Option('--all', 'print the whole list').conflicts(['limit', 'offset']));
 
+/** For lists that the API returns whole: what every list takes is taken here, too, and is so anyway. */
+export const addWholeOption = (command: Command): Command =>
+  command.addOption(new Option('--all', 'print the whole list, as is done anyway').hideHelp());
+
 export const decimal = (text: string): number => {
   if (!/^[+-]?\d{1,9}(\.\d{1,9})?$/.test(text)) throw new InvalidArgumentError('Must be a number such as 6.5.');
   return Number(text);

@@ -71,6 +71,7 @@ export const startCluster = ({nodeNo, config, records, services, peers, log}: Ne
       if (seq !== lastSeq) links.wake();
       lastSeq = seq;
     },
+    fetchLate: async () => services.lateChanges.fetch(remotes()),
     compare: async () => services.drift.look(remotes()),
     explainDrift: async () => services.drift.explain(remotes()),
     async prune() {

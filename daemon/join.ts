@@ -11,6 +11,7 @@ import {createRequest, ticketKey} from './cluster/certificates.ts';
 import {type FirstContact, lookAt} from './cluster/first-contact.ts';
 import {decodeJoinToken, type JoinToken} from './cluster/join-token.ts';
 import {createPeerClient, type PeerClient, type PeerCredentials} from './cluster/peer-client.ts';
+import {findWhyUnreached} from './cluster/reach.ts';
 import {CommandError} from './command-error.ts';
 import {syncFolders} from './data-folder.ts';
 import {writeIdentity} from './identity.ts';
@@ -43,8 +44,14 @@ interface Keys {
 const answerMs = 15_000;
 const snapshotAttempts = 3;
 
-/** `token` as `mfctl cluster token` printed it. Every error is one line that says whether anything was done. */
-export const joinCluster = async (token: string, options: NewNodeOptions & {version: string}): Promise<JoinReport> => {
+/**
+ * `token` as `mfctl cluster token` printed it. Every error is one line that says whether anything was done. `warning` is for
+ * whoever starts the node.
+ */
+export const joinCluster = async (
+  token: string,
+  options: NewNodeOptions & {version: string},
+): Promise<{joined: JoinReport; warning: string | undefined}> => {
   const ticket = read(token);
   const node = await planNode(options);
   const address = parseHostPort(ticket.address) ?? {host: '', port: 0};
@@ -56,11 +63,11 @@ export const joinCluster = async (token: string, options: NewNodeOptions & {vers
     const contact = await meet(address, ticket, signals.aborted);
     const application = {node, keys, contact, address, aborted: signals.aborted};
     const answer = await apply({...application, ticket, version: options.version});
-    await settle({...application, answer}).catch(error => {
+    const unreached = await settle({...application, answer}).catch(error => {
       const why = signals.aborted.aborted ? 'interrupted' : textOf(error);
       throw withAdvice(node.nodeId, `the cluster has taken the node in, but it could not be set up here: ${why}`);
     });
-    return reportOf(node, answer);
+    return {joined: reportOf(node, answer), warning: unreached && warningOf(node, unreached)};
   } catch (error) {
     await folder.giveBack();
     throw error;
@@ -76,6 +83,9 @@ const reportOf = ({nodeId, config, folder: places}: NewNode, {node_no}: JoinAnsw
   ca_file: places.caCert,
   data: places.root,
 });
+
+const warningOf = ({folder}: NewNode, unreached: string): string =>
+  `${unreached}. Open the port for the other nodes, or correct cluster.advertise (or fqdn) in ${folder.config} before mfd start; until then what the others change comes late, and they do not see what this node holds`;
 
 /**
  * Once the cluster has been asked, a process that just ended would leave half a node here, and a whole one there that nobody
@@ -179,15 +189,15 @@ const apply = async ({node, keys, contact, address, ticket, version, aborted}: A
   }
 };
 
-/** Writes down what the cluster has answered, and takes over all that is replicated. */
+/** Writes down what the cluster has answered, takes over all that is replicated, and has the other node try to reach this one. */
 const settle = async ({
-  node: {folder, nodeId, configText},
+  node: {folder, nodeId, config, configText},
   keys,
   answer,
   contact,
   address,
   aborted,
-}: Omit<Application, 'ticket' | 'version'> & {answer: JoinAnswer}): Promise<void> => {
+}: Omit<Application, 'ticket' | 'version'> & {answer: JoinAnswer}): Promise<string | undefined> => {
   aborted.throwIfAborted();
   await chmod(folder.root, 0o700);
   await mkdir(folder.tls, {mode: 0o700});
@@ -212,15 +222,18 @@ const settle = async ({
       return client.ask(schema, request);
     },
   };
+  let unreached: string | undefined;
   try {
     const source = {node: contact.peer, path: 'join'} as const;
     await takeOver({client: interruptible, source}, folder.database, {nodeId, nodeNo: answer.node_no});
+    unreached = await findWhyUnreached(client, listenOf(config.cluster.listen));
   } finally {
     client.close();
   }
   // Last: one that mfd writes is what says that a node lives here.
   if (configText !== undefined) await writeFile(folder.config, configText, {mode: 0o600, flush: true});
   await syncFolders(folder);
+  return unreached;
 };
 
 const takeOver = async (

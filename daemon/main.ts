@@ -69,7 +69,7 @@ export const program = (): Command => {
     .action(async (token: string, options: NewNodeOptions & {json?: boolean}) => {
       const {isConfigured} = (await awaitsNode(options.data)) ?? {isConfigured: true};
       const text = token === '-' ? await standardInput() : token;
-      const joined = await asOwnerOf(options.data, async () =>
+      const {joined, warning} = await asOwnerOf(options.data, async () =>
         joinCluster(text, {
           ...(!isConfigured && listensFrom(process.env)),
           ...options,
@@ -77,6 +77,7 @@ export const program = (): Command => {
         }),
       );
       print(options.json ? JSON.stringify(joined) : joinedText(joined));
+      if (warning !== undefined) process.stderr.write(`warning: ${safeLine(warning)}\n`);
     });
 
   const startCommand = mfd

@@ -15,13 +15,21 @@ import type {NodeParts} from './node-parts.ts';
 import type {Services} from './service-room.ts';
 import type {NodeIdentity} from './services/ports.ts';
 
-interface Needs extends Pick<NodeParts, 'log' | 'records' | 'nodeNo'> {
+interface Needs extends Pick<NodeParts, 'log' | 'records' | 'nodeNo' | 'peers'> {
   config: Config;
   credentials: PeerCredentials;
   services: Services;
 }
 
-export const openPeerDoor = async ({config, credentials, records: {nodeDirectory, standing}, nodeNo, services, log}: Needs) => {
+export const openPeerDoor = async ({
+  config,
+  credentials,
+  records: {nodeDirectory, standing},
+  nodeNo,
+  peers,
+  services,
+  log,
+}: Needs) => {
   const isMember = ({nodeId, nodeNo}: NodeIdentity) => nodeDirectory.findByNo(nodeNo)?.node_id === nodeId;
   const noteNames = (no: number, hosts: string[]) =>
     void services.issuedNames.shown(no, hosts).catch(error => log.error({err: error}, 'names of a certificate were not noted'));
@@ -32,7 +40,7 @@ export const openPeerDoor = async ({config, credentials, records: {nodeDirectory
     wasRemoved,
     heard: ({nodeNo}, remoteAddress) => services.neighbours.heard(nodeNo, remoteAddress),
     routes: [
-      routePeerCluster({...services, standing, nodeNo}),
+      routePeerCluster({...services, standing, nodeNo, reach: peers.reach}),
       routePeerTrust({...services, hostsIn}),
       routePeerHold(services.forPeers),
       routePeerEvents(services.forPeers),

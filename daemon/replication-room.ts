@@ -1,10 +1,12 @@
 // What a node and its peers tell each other, and what it makes of that.
 import type {NodeParts} from './node-parts.ts';
 import {createDrift} from './services/drift.ts';
+import {createLateChanges} from './services/late-changes.ts';
 import {createPeerTalk} from './services/peer-talk.ts';
 import {createRateLimiter} from './services/rate-limit.ts';
 import {createRefusals} from './services/refusals.ts';
 import {createReplication} from './services/replication.ts';
+import {createTakeOver} from './services/take-over.ts';
 
 export const openReplication = (node: NodeParts) => {
   const {database, nodeId, nodeNo, now, log, settings, records} = node;
@@ -24,6 +26,16 @@ export const openReplication = (node: NodeParts) => {
     now,
     nameOf,
   });
+  const takeOver = createTakeOver({replication, refusals});
+  const lateChanges = createLateChanges({
+    replication,
+    directory,
+    peerStates,
+    takeOver,
+    nodeNo,
+    monotonic: () => performance.now(),
+    onFetched: fetched => log.info(fetched, 'changes that had not come were taken from another node'),
+  });
   const drift = createDrift({
     database,
     configuration,
@@ -31,6 +43,7 @@ export const openReplication = (node: NodeParts) => {
     directory,
     peerStates,
     refusals,
+    takeOver,
     nodeId,
     afterMs: () => node.driftAfterMs,
     now,
@@ -53,5 +66,5 @@ export const openReplication = (node: NodeParts) => {
     hasAuthority: node.hasAuthority,
     now,
   });
-  return {limiter, replication, drift, talk, refusals};
+  return {limiter, replication, drift, lateChanges, talk, refusals};
 };

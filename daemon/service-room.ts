@@ -37,7 +37,7 @@ export type Services = ReturnType<typeof createServices>;
 export const createServices = (node: NodeParts & {apiUrl(): string; spread: Spread; tellPeers(): Promise<void>}) => {
   const {database, nodeId, nodeNo, fqdn, now, log, settings, records, spread} = node;
   const {configuration, keyDirectory, domainDirectory, standing} = records;
-  const {limiter, replication, drift, talk, refusals} = openReplication(node);
+  const {limiter, replication, drift, lateChanges, talk, refusals} = openReplication(node);
   const neighbours = createNeighbours({nodeNo, ownAddresses});
   const trust = {
     database,
@@ -76,6 +76,7 @@ export const createServices = (node: NodeParts & {apiUrl(): string; spread: Spre
     replication,
     refusals,
     drift,
+    lateChanges,
     membership: createMembership({configuration, nodeNo}),
     joinTokens: createJoinTokens({...trust, actors, isOurs: token => isTokenFor(node.ca, token)}),
     joining: createJoining(trust),

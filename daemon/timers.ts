@@ -39,6 +39,7 @@ export const startTimers = ({
       records.peerStates.look();
       await cluster.look();
     }),
+    every(1_000, 'asking for changes that have not come', cluster.fetchLate),
     every(1_000, 'comparing configurations', cluster.compare),
     every(10_000, 'writing down what peers said', records.peerStates.flush),
     every(config().retention.sweep_interval * 1000, 'retention sweep', async () => {

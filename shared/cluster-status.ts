@@ -22,6 +22,14 @@ export const peerSchema = z
       description:
         'Since when that node has not answered the answering one: two heartbeats at least, or it has said that it stops',
     }),
+    unreachable_from: z.array(nodeId).meta({
+      description:
+        'The nodes that get no answer from that node, whether they hear it or not: the answering one, and those it hears',
+    }),
+    config_differs_since: timestamp.nullable().meta({
+      description:
+        'Since when that node’s configuration differs from that of the answering one, while the two hear each other; null while it does not',
+    }),
     clock_skew_s: z.number().nullable().meta({
       description: 'Seconds by which the clock of that node is ahead of that of the answering one; null while that is not known',
     }),

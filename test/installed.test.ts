@@ -47,7 +47,7 @@ const isFault = (text: string): boolean => / = \{\n {2}name: '/.test(text) && te
 
 /** Modules of the tests that this one is made of; what a fault needs, the fault itself has to ask for. */
 const partsOf = (file: string, texts: Map<string, string>, seen = new Set<string>()): Set<string> => {
-  for (const [, path = ''] of (texts.get(file) ?? '').matchAll(/ from '(\.[^']+)'/g)) {
+  for (const [, path = ''] of (texts.get(file) ?? '').matchAll(/^(?:import|export) (?!type\b)[^;]*? from '(\.[^']+)'/gm)) {
     const part = join(dirname(file), path);
     const text = texts.get(part);
     if (text === undefined || seen.has(part) || isFault(text)) continue;

@@ -20,6 +20,7 @@ export const changeKinds = [
   'backlog',
   'license',
   'answer',
+  'reach',
   'clock',
   'refusal',
 ] as const;
@@ -41,8 +42,9 @@ export interface ClusterChanges {
 export const createClusterChanges = (): ClusterChanges => {
   let known = new Map<string, NodeState>();
   return {
-    since({peers, local_node_id, generated_at: at}) {
-      const drift = driftOf(peers, local_node_id);
+    since(status) {
+      const {peers, generated_at: at} = status;
+      const drift = driftOf(status);
       const states = new Map(peers.map(peer => [peer.node_id, {...peer, drift: driftStateOf(peer, drift)}]));
       const changes = [...states.values()].flatMap(state => {
         const before = known.get(state.node_id);
@@ -68,6 +70,7 @@ const changesOf = (before: NodeState, now: NodeState): ChangeKind[] => {
     ['drift', state => state.drift],
     ['backlog', state => state.outbox_backlog_to_us],
     ['answer', state => (state.unanswered_since ?? null) === null],
+    ['reach', state => (state.unreachable_from ?? []).join()],
     ['clock', clockProblem],
     ['refusal', state => state.outbox_refused === true],
     ['license', ({license}) => [license.valid, license.type, license.status, license.expires_at].join()],

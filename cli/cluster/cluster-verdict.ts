@@ -4,8 +4,8 @@ import type {ClusterStatus, Peer} from '../../shared/cluster-status.ts';
 import {type CheckStatus, checkStatuses} from '../cli-error.ts';
 import {countText, durationWords, plural} from '../output/cell-text.ts';
 import type {Figure, Verdict} from './check-line.ts';
-import {driftOf} from './drift.ts';
-import {clockComparison, clockProblem, clockSkew, unansweredSeconds} from './node-condition.ts';
+import {type Drift, driftOf} from './drift.ts';
+import {clockComparison, clockProblem, clockSkew, unansweredSeconds, unreachableFrom} from './node-condition.ts';
 
 export interface CheckLimits {
   /** More replication events than this that a node has yet to be heard of are a warning. */
@@ -21,18 +21,20 @@ interface Finding {
 /** The worst first, and every node that is not well by its name. */
 export const judgeCluster = (status: ClusterStatus, limits: CheckLimits): Verdict => {
   const {peers} = status;
+  const drift = driftOf(status, limits.driftAgeSeconds);
   const findings = [
     ...healthFindings(peers),
     ...refusalFindings(peers),
     ...silenceFindings(status),
+    ...reachFindings(status),
     ...clockFindings(status),
-    ...driftFindings(status, limits),
+    ...driftFindings(peers, drift),
     ...backlogFindings(peers, limits),
     ...licenseFindings(peers),
   ].sort((a, b) => b.status - a.status);
   const worst = findings[0]?.status ?? checkStatuses.ok;
   const text = findings.length > 0 ? findings.map(finding => finding.text).join(', ') : wellText(status);
-  return {status: worst, text, figures: figuresOf(status, limits)};
+  return {status: worst, text, figures: figuresOf(status, limits, drift)};
 };
 
 const {warning, critical} = checkStatuses;
@@ -60,7 +62,7 @@ const refusalFindings = (peers: readonly Peer[]): Finding[] =>
 const silenceFindings = (status: ClusterStatus): Finding[] =>
   status.peers.flatMap(peer => {
     const seconds = unansweredSeconds(peer, status);
-    if (seconds === undefined || peer.healthy !== 'online') return [];
+    if (seconds === undefined || peer.healthy !== 'online' || unreachableFrom(peer).length > 0) return [];
     return [{status: warning, text: `no answer from ${peer.node_id} for ${durationWords(seconds)}`}];
   });
 
@@ -72,8 +74,21 @@ const clockFindings = ({peers, local_node_id}: ClusterStatus): Finding[] =>
     return [{status: checkStatuses[problem], text: `the clock of ${peer.node_id} is ${clockComparison(peer, local_node_id)}`}];
   });
 
-const driftFindings = ({peers, local_node_id}: ClusterStatus, {driftAgeSeconds}: CheckLimits): Finding[] => {
-  const drift = driftOf(peers, local_node_id, {alarmAfterSeconds: driftAgeSeconds});
+/** A node that speaks and gets no word: what changes elsewhere comes late there, and what it holds is out of sight. */
+const reachFindings = (status: ClusterStatus): Finding[] =>
+  status.peers.flatMap((peer): Finding[] => {
+    const {node_id} = peer;
+    const from = unreachableFrom(peer);
+    if (from.length === 0) return [];
+    const others = status.peers.filter(one => one.node_id !== node_id && one.healthy === 'online');
+    if (others.every(other => from.includes(other.node_id)))
+      return [
+        {status: critical, text: `no node can reach ${node_id} (open its port for nodes, or correct its cluster.advertise)`},
+      ];
+    return [{status: warning, text: `${node_id} cannot be reached from ${from.join(', ')}`}];
+  });
+
+const driftFindings = (peers: readonly Peer[], drift: Drift | undefined): Finding[] => {
   if (!drift?.isAlarm) return [];
   const odd = peers.filter(({node_id}) => drift.oddNodes.includes(node_id));
   return finding(critical, odd, 'configured unlike the rest');
@@ -102,26 +117,27 @@ const namesOf = (peers: readonly Peer[]): string => {
   return `${names.join(', ')}${rest > 0 ? ` and ${countText(rest)} more` : ''}`;
 };
 
-const wellText = ({peers, local_node_id}: ClusterStatus): string => {
+const wellText = (status: ClusterStatus): string => {
+  const {peers} = status;
   if (peers.length === 1) return '1 node, online';
-  const config = driftOf(peers, local_node_id) ? ', a change of configuration is under way' : ' and configured alike';
+  const config = driftOf(status) ? ', a change of configuration is under way' : ' and configured alike';
   return `${countText(peers.length)} nodes, all online${config}`;
 };
 
-const figuresOf = (status: ClusterStatus, {backlog, driftAgeSeconds}: CheckLimits): Figure[] => {
-  const {peers, local_node_id} = status;
+const figuresOf = (status: ClusterStatus, {backlog, driftAgeSeconds}: CheckLimits, drift: Drift | undefined): Figure[] => {
+  const {peers} = status;
   const max = peers.length;
   const count = (isCounted: (peer: Peer) => boolean): number => peers.filter(isCounted).length;
-  const drift = driftOf(peers, local_node_id, {alarmAfterSeconds: driftAgeSeconds});
   return [
     {label: 'nodes', value: max},
     {label: 'online', value: count(peer => peer.healthy === 'online'), max},
     {label: 'stale', value: count(peer => peer.healthy === 'stale'), warnAbove: 0, max},
     {label: 'offline', value: count(peer => peer.healthy === 'offline'), criticalAbove: 0, max},
     {label: 'backlog', value: Math.max(0, ...peers.map(peer => peer.outbox_backlog_to_us)), warnAbove: backlog},
-    {label: 'drift_age', value: drift?.hashAgeSeconds ?? 0, unit: 's', criticalAbove: driftAgeSeconds},
+    {label: 'drift_age', value: drift?.ageSeconds ?? 0, unit: 's', criticalAbove: driftAgeSeconds},
     {label: 'invalid_licenses', value: count(peer => !peer.license.valid), warnAbove: 0, max},
     {label: 'unanswered', value: count(peer => unansweredSeconds(peer, status) !== undefined), warnAbove: 0, max},
+    {label: 'unreachable', value: count(peer => unreachableFrom(peer).length > 0), warnAbove: 0, max},
     {
       label: 'clock_skew',
       value: Math.max(0, ...peers.map(peer => Math.abs(clockSkew(peer) ?? 0))),

@@ -12,12 +12,23 @@ export const unansweredSeconds = (peer: Peer, {generated_at}: Moment): number | 
   return since ? Math.max(0, Math.floor((Date.parse(generated_at) - Date.parse(since)) / 1000)) : undefined;
 };
 
+/**
+ * The nodes that do not reach one that is heard all the same. One that is neither heard nor answers may just have been stopped:
+ * its silence is told.
+ */
+export const unreachableFrom = ({healthy, last_seen, unanswered_since, unreachable_from}: Peer): string[] => {
+  const isHeard = !unanswered_since || Date.parse(last_seen) > Date.parse(unanswered_since);
+  return healthy === 'online' && isHeard ? ((unreachable_from as string[] | undefined) ?? []) : [];
+};
+
 /** Such as `online, no answer for 32 s`. */
 export const conditionText = (peer: Peer, status: Moment): string => {
   const silence = unansweredSeconds(peer, status);
+  const from = unreachableFrom(peer);
   return [
     peer.healthy,
-    ...(silence === undefined ? [] : [`no answer for ${durationWords(silence)}`]),
+    ...(from.length > 0 ? [`not reached from ${from.join(', ')}`] : []),
+    ...(silence === undefined || from.length > 0 ? [] : [`no answer for ${durationWords(silence)}`]),
     ...(clockProblem(peer) === undefined ? [] : [`clock ${clockText(peer)}`]),
     ...(peer.outbox_refused ? ['changes refused'] : []),
   ].join(', ');
@@ -52,6 +63,6 @@ export const clockComparison = (peer: Peer, nodeId: string): string => {
 export const conditionTone = (peer: Peer, status: Moment): Tone => {
   const clock = clockProblem(peer);
   if (peer.outbox_refused || clock === 'critical') return 'bad';
-  const isOdd = unansweredSeconds(peer, status) !== undefined || clock !== undefined;
+  const isOdd = unansweredSeconds(peer, status) !== undefined || unreachableFrom(peer).length > 0 || clock !== undefined;
   return peer.healthy === 'online' && isOdd ? 'warn' : healthTones[peer.healthy];
 };

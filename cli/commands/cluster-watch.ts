@@ -104,6 +104,7 @@ const valueTexts: Record<Exclude<NodeChange['changed'][number], 'seen' | 'remove
   config: state => shortHash(state.config_hash),
   drift: state => state.drift,
   backlog: state => state.outbox_backlog_to_us,
+  reach: state => (state.unreachable_from ?? []).join(', ') || 'all',
   answer: state => ((state.unanswered_since ?? null) === null ? 'yes' : 'none'),
   clock: state => (clockProblem(state) === undefined ? 'right' : clockText(state)),
   refusal: state => (state.outbox_refused ? 'refused' : 'none'),

@@ -16,7 +16,8 @@ import {addWatchCommand} from './cluster-watch.ts';
 const peerFields: Fields<Peer> = {
   fields: [
     ...['node_id', 'fqdn', 'api_url', 'last_seen', 'healthy', 'config_hash', 'config_hash_age_s'],
-    ...['outbox_backlog_to_us', 'license', 'unanswered_since', 'clock_skew_s', 'outbox_refused'],
+    ...['outbox_backlog_to_us', 'license', 'unanswered_since', 'unreachable_from'],
+    ...['config_differs_since', 'clock_skew_s', 'outbox_refused'],
   ],
   answerFields: ['local_node_id', 'local_hostname', 'peers', 'generated_at'],
   nameOf: ({node_id}) => node_id,
@@ -35,7 +36,7 @@ export const addClusterCommands = (program: Command, session: Session): void => 
       const printer = session.printer();
       const peers = [...createSorter(peersOf(data), flags)(data.peers)];
       printer.list(peers, peersOf(data), {value: {...data, peers}});
-      if (driftOf(data.peers, data.local_node_id)?.isAlarm)
+      if (driftOf(data)?.isAlarm)
         printer.warn('configuration drift: the nodes are not configured alike; mfctl cluster drift shows what differs');
       for (const {node_id} of data.peers.filter(({outbox_refused}) => outbox_refused))
         printer.warn(

@@ -4,6 +4,7 @@ import {checkedCaFile, checkedUrl, readKey, unknownContext} from '../api/connect
 import {checkedMetricsUrl} from '../api/metrics-address.ts';
 import {usageError} from '../cli-error.ts';
 import {type Context, isContextName} from '../files/context-store.ts';
+import {addWholeOption} from '../option-values.ts';
 import type {Column} from '../output/column.ts';
 import type {Listed} from '../output/resource.ts';
 import {addSortOption, createSorter, type SortFlag} from '../output/sort-rows.ts';
@@ -44,7 +45,7 @@ const contextRecords: Listed<ContextRecord> = {
 export const addContextCommands = (program: Command, session: Session): void => {
   const context = program.command('context').description('manage the nodes and keys that mfctl knows');
 
-  addSortOption(session.prints(context.command('list'), contextRecords))
+  addWholeOption(addSortOption(session.prints(context.command('list'), contextRecords)))
     .description('list the contexts; * marks the one in use')
     .action(async (flags: SortFlag) => {
       const sorter = createSorter(contextRecords, flags);

@@ -4,6 +4,7 @@ import type {DkimKey} from '../../shared/dkim-key.ts';
 import type {Domain} from '../../shared/domain.ts';
 import type {Client} from '../api/client.ts';
 import {findDomain, findDomainId} from '../api/find-domain.ts';
+import {addWholeOption} from '../option-values.ts';
 import {dateText, timeText} from '../output/cell-text.ts';
 import type {Column} from '../output/column.ts';
 import type {Listed, Shown} from '../output/resource.ts';
@@ -36,7 +37,7 @@ const dkimKeys: Listed<DkimKey> & Shown<DkimKey> = {
 export const addDkimCommands = (domain: Command, session: Session): void => {
   const dkim = domain.command('dkim').description('manage the DKIM keys of a domain');
 
-  addSortOption(session.prints(dkim.command('list'), dkimKeys))
+  addWholeOption(addSortOption(session.prints(dkim.command('list'), dkimKeys)))
     .description('list the DKIM keys of a domain; -o wide has their DNS records')
     .argument('<domain>', 'name or id')
     .action(async (nameOrId: string, flags: SortFlag) => {

@@ -3,7 +3,7 @@ import type {CreateMailFilter, MailFilter} from '../../shared/mail-filter.ts';
 import {findDomainId} from '../api/find-domain.ts';
 import {usageError} from '../cli-error.ts';
 import {quoted} from '../command-line.ts';
-import {decimal, wholeNumber} from '../option-values.ts';
+import {addWholeOption, decimal, wholeNumber} from '../option-values.ts';
 import {dateText, timeText} from '../output/cell-text.ts';
 import type {Column} from '../output/column.ts';
 import type {Listed, Shown} from '../output/resource.ts';
@@ -50,7 +50,7 @@ const mailFilters: Listed<MailFilter> & Shown<MailFilter> = {
 export const addFilterCommands = (domain: Command, session: Session): void => {
   const filters = domain.command('filters').description('manage the mail filters of a domain');
 
-  addSortOption(session.prints(filters.command('list'), mailFilters))
+  addWholeOption(addSortOption(session.prints(filters.command('list'), mailFilters)))
     .description('list the mail filters of a domain')
     .argument('<domain>', 'name or id')
     .action(async (nameOrId: string, flags: SortFlag) => {

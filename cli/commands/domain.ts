@@ -3,6 +3,7 @@ import type {Domain} from '../../shared/domain.ts';
 import {findDomain} from '../api/find-domain.ts';
 import {usageError} from '../cli-error.ts';
 import {addSettingOptions, type SettingFlags, settingsOf} from '../domains/domain-flags.ts';
+import {addWholeOption} from '../option-values.ts';
 import {domains} from '../output/domain-columns.ts';
 import {addSortOption, createSorter, type SortFlag} from '../output/sort-rows.ts';
 import type {Session} from '../session.ts';
@@ -14,7 +15,7 @@ import {addFilterCommands} from './domain-filters.ts';
 export const addDomainCommands = (program: Command, session: Session): void => {
   const domain = program.command('domain').description('manage the protected domains');
 
-  addSortOption(session.prints(domain.command('list'), domains))
+  addWholeOption(addSortOption(session.prints(domain.command('list'), domains)))
     .description('list the domains')
     .action(async (flags: SortFlag) => {
       const sorter = createSorter(domains, flags);

@@ -5,7 +5,7 @@ import {usageError} from '../cli-error.ts';
 import {openKeyFile, writeKeyFile} from '../files/key-file.ts';
 import {confirmKey, isInUse} from '../keys/key-in-question.ts';
 import {exactMoment, momentAfter} from '../moment.ts';
-import {wholeNumber} from '../option-values.ts';
+import {addWholeOption, wholeNumber} from '../option-values.ts';
 import {timeText} from '../output/cell-text.ts';
 import {flushed} from '../output/flushed.ts';
 import {apiKeys, createdKey, filedKey} from '../output/key-columns.ts';
@@ -34,7 +34,7 @@ interface EndFlags {
 export const addKeyCommands = (program: Command, session: Session): void => {
   const key = program.command('key').description('manage API keys');
 
-  addSortOption(session.prints(key.command('list'), apiKeys))
+  addWholeOption(addSortOption(session.prints(key.command('list'), apiKeys)))
     .description('list the API keys; a key itself is never shown again')
     .action(async (flags: SortFlag) => {
       const sorter = createSorter(apiKeys, flags);

@@ -5,6 +5,7 @@ import type {NodeDirectory} from '../services/node-directory.ts';
 import type {NodeIdentity} from '../services/ports.ts';
 import type {StoredNode} from '../store/node.ts';
 import {createPeerClient, type PeerClient, type PeerCredentials} from './peer-client.ts';
+import {type ReachAnswer, tryToReach} from './reach.ts';
 
 export interface Peer {
   readonly nodeNo: number;
@@ -21,6 +22,8 @@ export interface Peers {
   follow(welcome: (peer: Peer) => () => void): void;
   /** A client for a node at an address that somebody else has named; to be closed by the caller. */
   clientAt(node: NodeIdentity, clusterUrl: string): PeerClient;
+  /** Tries whether the node can be reached where it says it is, on a connection of its own. */
+  reach(nodeNo: number): Promise<ReachAnswer>;
   setCertificate(pair: PeerCredentials): void;
   close(): void;
 }
@@ -90,6 +93,10 @@ export const startPeers = ({nodeNo, directory, credentials, routes}: Needs): Pee
     },
     clientAt: (node, clusterUrl) =>
       createPeerClient({peer: node, address: () => addressOf(routeTo.get(node.nodeId) ?? clusterUrl), credentials: shown}),
+    async reach(no) {
+      const node = directory.findByNo(no);
+      return tryToReach(node && addressOf(routeTo.get(node.node_id) ?? node.cluster_url));
+    },
     setCertificate(pair) {
       shown = pair;
       for (const {client} of known.values()) client.setCertificate(pair);

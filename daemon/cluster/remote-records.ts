@@ -1,6 +1,6 @@
 import {z} from 'zod';
-import {collectDigests, type RemoteRecords} from '../services/drift.ts';
 import {changeSchema, digestsPageSchema} from '../services/peer-protocol.ts';
+import {collectDigests, type RemoteRecords} from '../services/take-over.ts';
 import type {Peer} from './peers.ts';
 
 const deadlineMs = 10_000;

@@ -170,7 +170,7 @@ const createSourceGauges = (registers: Registry[]) => {
   const licenseEnd = gauge('mfd_cluster_node_license_expiry_timestamp_seconds', 'When a node’s licence ends', ['node']);
   const skew = gauge('mfd_cluster_clock_skew_seconds', 'Seconds by which the clock of another node is ahead', ['node']);
   const nodes = gauge('mfd_cluster_nodes', 'Nodes by health', ['health']);
-  const drift = gauge('mfd_cluster_config_drift', '1 while configuration hashes differ between nodes');
+  const drift = gauge('mfd_cluster_config_drift', '1 while configuration hashes differ between this node and one that it hears');
   const heldMails = gauge('mfd_held_mails', 'Mails in the hold queue of this node', ['reason']);
   const heldBytes = gauge('mfd_held_bytes', 'Bytes in the hold queue of this node', ['reason']);
   const outbox = gauge('mfd_outbox_events', 'Replication events this node keeps for its peers');
@@ -194,7 +194,7 @@ const createSourceGauges = (registers: Registry[]) => {
       licenseEnd.set({node}, Date.parse(peer.license.expires_at) / 1000);
     }
     for (const state of healthStates) nodes.set({health: state}, peers.filter(({healthy}) => healthy === state).length);
-    drift.set(Number(new Set(peers.map(({config_hash}) => config_hash)).size > 1));
+    drift.set(Number(peers.some(({config_differs_since}) => config_differs_since !== null)));
   };
 
   return {

@@ -21,10 +21,12 @@ interface Needs {
   nodeNo: number;
   replication: Replication;
   talk: PeerTalk;
+  /** See `Peers`. */
+  reach(nodeNo: number): Promise<object>;
 }
 
 export const routePeerCluster =
-  ({replication, talk, standing, nodeNo}: Needs) =>
+  ({replication, talk, standing, nodeNo, reach}: Needs) =>
   (router: PeerRouter): void => {
     router.post('/heartbeat', peerJsonBody, async ctx => {
       reply(ctx, await talk.answer(ctx.state.peer, validate(heartbeatSchema, ctx.state.body)));
@@ -37,6 +39,10 @@ export const routePeerCluster =
     router.post('/stopping', async ctx => {
       talk.hearStop(ctx.state.peer);
       reply(ctx, null);
+    });
+
+    router.post('/reach', async ctx => {
+      reply(ctx, await reach(ctx.state.peer.nodeNo));
     });
 
     router.post('/removed', peerJsonBody, async ctx => {

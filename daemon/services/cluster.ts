@@ -45,6 +45,8 @@ export const createCluster = (needs: Needs): Cluster => {
       outbox_backlog_to_us: 0,
       license: licenseAt(needs.license(), now()),
       unanswered_since: null,
+      unreachable_from: peerStates.unreachableFrom(nodeNo),
+      config_differs_since: null,
       clock_skew_s: 0,
       outbox_refused: refusals.peersThatRefuse().some(no => directory.findByNo(no)),
     };

@@ -13,14 +13,7 @@ import type {Heartbeat} from './peer-protocol.ts';
 import type {PeerStates} from './peer-states.ts';
 import type {Refusals} from './refusals.ts';
 import type {Replication} from './replication.ts';
-
-/** Another node's records, asked for over the wire. */
-export interface RemoteRecords {
-  readonly nodeNo: number;
-  readonly nodeId: string;
-  digests(): Promise<Map<string, RecordKey & {digest: string}>>;
-  records(keys: RecordKey[]): Promise<ConfigRecord[]>;
-}
+import type {RemoteRecords, TakeOver} from './take-over.ts';
 
 export interface Drift {
   /** A heartbeat has come: holds it against what this node has. */
@@ -36,6 +29,7 @@ export interface Drift {
 
 interface Needs {
   refusals: Pick<Refusals, 'ofPeer'>;
+  takeOver: TakeOver;
   database: Database;
   configuration: Configuration;
   replication: Replication;
@@ -50,11 +44,10 @@ interface Needs {
 
 const shownPerNode = 100;
 const keptRepairs = 20;
-const recordsPerRequest = 250;
 const explainedForMs = 3000;
 
 export const createDrift = (needs: Needs): Drift => {
-  const {database, configuration, replication, directory, peerStates, refusals, nodeId, now, monotonic} = needs;
+  const {database, configuration, replication, directory, peerStates, refusals, takeOver, nodeId, now, monotonic} = needs;
   const since = new Map<number, number>();
   /** When a repair last failed. */
   const failedAt = new Map<number, number>();
@@ -64,12 +57,6 @@ export const createDrift = (needs: Needs): Drift => {
   const isComparable = async ({applied}: Heartbeat): Promise<boolean> => {
     const own = await replication.applied();
     return directory.list().every(({id}) => (own.get(id) ?? 0) === (applied[id] ?? 0));
-  };
-
-  const differing = async (peer: RemoteRecords): Promise<RecordKey[]> => {
-    const [own, theirs] = [await ownDigests(replication), await peer.digests()];
-    const keys = new Map([...own, ...theirs]);
-    return [...keys].filter(([name]) => own.get(name)?.digest !== theirs.get(name)?.digest).map(([, {kind, id}]) => ({kind, id}));
   };
 
   const agree = (nodeNo: number): void => {
@@ -84,16 +71,7 @@ export const createDrift = (needs: Needs): Drift => {
   };
 
   const repair = async (peer: RemoteRecords): Promise<void> => {
-    const keys = await differing(peer);
-    const taken: RecordKey[] = [];
-    const left: string[] = [];
-    for (let from = 0; from < keys.length; from += recordsPerRequest) {
-      const records = await peer.records(keys.slice(from, from + recordsPerRequest));
-      const {changed, leftOut} = await replication.merge(records, {node: peer, path: 'repair'});
-      taken.push(...changed.map(({after: {kind, id}}) => ({kind, id})));
-      if (leftOut !== '') left.push(leftOut);
-    }
-    refusals.ofPeer(peer.nodeNo, 'records', left.length === 0 ? undefined : left.join(', '));
+    const taken = await takeOver.from(peer, 'repair');
     // What is missing there is for the other node to take over.
     if (taken.length === 0) return;
     repairs.unshift({at: new Date(now()).toISOString(), node_id: peer.nodeId, records: taken.length});
@@ -103,7 +81,7 @@ export const createDrift = (needs: Needs): Drift => {
   };
 
   const explainOne = async (peer: RemoteRecords) => {
-    const keys = await differing(peer);
+    const keys = await takeOver.differing(peer);
     const shown = keys.slice(0, shownPerNode);
     const [here, there] = shown.length === 0 ? [[], []] : await Promise.all([replication.records(shown), peer.records(shown)]);
     const records = shown.map(key => differenceOf({key, nodeId: peer.nodeId, here: find(here, key), there: find(there, key)}));
@@ -136,6 +114,7 @@ export const createDrift = (needs: Needs): Drift => {
       const {node_no} = heartbeat;
       const wasComparable = await isComparable(heartbeat);
       const {config_hash} = await readConfigHash(database.read);
+      peerStates.compared(node_no, config_hash === heartbeat.config_hash);
       // Twice: a change that was committed between the two reads is in one of them only.
       const hasDrifted = wasComparable && (await isComparable(heartbeat)) && config_hash !== heartbeat.config_hash;
       // What is under way may be all the difference there is: it counts from when nothing is.
@@ -164,23 +143,6 @@ export const createDrift = (needs: Needs): Drift => {
 
     explain: keepAnswer(explain, {keptMs: explainedForMs, monotonic}),
   };
-};
-
-const ownDigests = async (replication: Replication): Promise<Map<string, RecordKey & {digest: string}>> =>
-  collectDigests(async after => replication.digestsPage(after));
-
-/** All pages of digests, by the name of the record. */
-export const collectDigests = async (
-  page: (after: RecordKey | undefined) => ReturnType<Replication['digestsPage']>,
-): Promise<Map<string, RecordKey & {digest: string}>> => {
-  const all = new Map<string, RecordKey & {digest: string}>();
-  let after: RecordKey | undefined;
-  do {
-    const {digests, next} = await page(after);
-    for (const [kind, id, digest] of digests) all.set(`${kind}/${id}`, {kind, id, digest});
-    after = next ?? undefined;
-  } while (after);
-  return all;
 };
 
 const find = (records: ConfigRecord[], {kind, id}: RecordKey): ConfigRecord | undefined =>

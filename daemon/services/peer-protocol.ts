@@ -118,6 +118,8 @@ export const heartbeatSchema = z.object({
   outbox_refused: z.boolean().optional(),
   /** Why the sender does not take what the receiver has changed. */
   refuses_yours: z.string().max(1000).optional(),
+  /** The nodes that do not answer the sender. */
+  unreached: z.array(nodeNo).max(1000).optional(),
 });
 export type Heartbeat = z.infer<typeof heartbeatSchema>;
 

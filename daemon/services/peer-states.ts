@@ -17,6 +17,12 @@ export interface PeerStates {
   unanswered(nodeNo: number): void;
   /** The node says that it stops. */
   stopped(nodeNo: number): void;
+  /** Whether a node that was just heard is configured as this one is. */
+  compared(nodeNo: number, isAlike: boolean): void;
+  /** The numbers of the nodes that do not answer this one. */
+  unreached(): number[];
+  /** The ids of the nodes that the node does not answer: this one, and those that are heard and say so. */
+  unreachableFrom(nodeNo: number): string[];
   /** The last heartbeat, undefined when none ever came. */
   latest(nodeNo: number): Heartbeat | undefined;
   healthOf(node: StoredNode): Health;
@@ -66,10 +72,13 @@ export const openPeerStates = async ({database, directory, nodeNo, now, monotoni
   const listeners: ((change: HealthChange) => void)[] = [];
   /** By node number: how many heartbeats in a row have no answer, and when the first of them was sent. */
   const silences = new Map<number, {misses: number; sinceMs: number}>();
+  /** By node number: since when it is configured otherwise than this node. */
+  const differing = new Map<number, number>();
   const agoText = (ms: number): string => new Date(now() - (monotonic() - ms)).toISOString();
+  const isSilent = (no: number): boolean => (silences.get(no)?.misses ?? 0) >= missesUntilSilent;
   const unansweredSince = (no: number): string | null => {
     const silence = silences.get(no);
-    return silence && silence.misses >= missesUntilSilent ? agoText(silence.sinceMs) : null;
+    return silence && isSilent(no) ? agoText(silence.sinceMs) : null;
   };
 
   for (const {node_no, last_seen, report} of await listPeerReports(database.read)) {
@@ -85,6 +94,16 @@ export const openPeerStates = async ({database, directory, nodeNo, now, monotoni
     return state ? monotonic() - state.heardAtMs : Math.max(0, now() - Date.parse(node.created_at));
   };
   const health = (node: StoredNode) => healthOf(silenceMs(node) / 1000);
+  /** What is not heard, or does not answer, has no say in how the nodes are configured. */
+  const isInTouch = (node: StoredNode): boolean => health(node) === 'online' && !isSilent(node.id);
+  const unreachableFrom = (no: number): string[] =>
+    directory
+      .list()
+      .filter(({id}) => id !== no)
+      .filter(node =>
+        node.id === nodeNo ? isSilent(no) : health(node) === 'online' && states.get(node.id)?.heartbeat.unreached?.includes(no),
+      )
+      .map(({node_id}) => node_id);
 
   return {
     heard(heartbeat) {
@@ -92,6 +111,8 @@ export const openPeerStates = async ({database, directory, nodeNo, now, monotoni
       // An answer may be overtaken by what was said after it. A clock that was set back looks like that too, but by more.
       const behindMs = (before?.clock_ms ?? 0) - heartbeat.clock_ms;
       const latest = before && behindMs > 0 && behindMs < overtakenMs ? before : heartbeat;
+      const node = directory.findByNo(heartbeat.node_no);
+      if (node && !isInTouch(node)) differing.delete(heartbeat.node_no);
       const skewSeconds = (heartbeat.clock_ms - now()) / 1000;
       states.set(heartbeat.node_no, {heartbeat: latest, heardAtMs: monotonic(), skewSeconds, isWritten: false});
     },
@@ -101,6 +122,12 @@ export const openPeerStates = async ({database, directory, nodeNo, now, monotoni
       silences.set(no, {misses: misses + 1, sinceMs});
     },
     stopped: no => void silences.set(no, {misses: missesUntilSilent, sinceMs: monotonic()}),
+    compared(no, isAlike) {
+      if (isAlike) differing.delete(no);
+      else if (!differing.has(no)) differing.set(no, monotonic());
+    },
+    unreached: () => [...silences.keys()].filter(isSilent),
+    unreachableFrom,
     latest: no => states.get(no)?.heartbeat,
     healthOf: health,
     skews: () =>
@@ -116,6 +143,7 @@ export const openPeerStates = async ({database, directory, nodeNo, now, monotoni
       const heartbeat = state?.heartbeat;
       const applied = await readApplied(database.read, node.id);
       const ageMs = silenceMs(node);
+      const differsSince = isInTouch(node) ? differing.get(node.id) : undefined;
       return {
         node_id: node.node_id,
         fqdn: node.fqdn,
@@ -128,6 +156,8 @@ export const openPeerStates = async ({database, directory, nodeNo, now, monotoni
         outbox_backlog_to_us: Math.max(0, (heartbeat?.last_seq ?? 0) - applied),
         license: heartbeat?.license ?? neverHeard,
         unanswered_since: unansweredSince(node.id),
+        unreachable_from: unreachableFrom(node.id),
+        config_differs_since: differsSince === undefined ? null : agoText(differsSince),
         clock_skew_s: state?.skewSeconds === undefined ? null : Math.round(state.skewSeconds * 10) / 10,
       };
     },
@@ -140,8 +170,9 @@ export const openPeerStates = async ({database, directory, nodeNo, now, monotoni
         healthBefore.set(node.id, to);
         if (from !== undefined && from !== to) for (const listener of listeners) listener({node_id: node.node_id, from, to});
       }
-      for (const id of [...silences.keys()]) if (!directory.findByNo(id)) silences.delete(id);
-      for (const id of [...healthBefore.keys()]) if (!nodes.some(node => node.id === id)) healthBefore.delete(id);
+      const isGone = (id: number) => !nodes.some(node => node.id === id);
+      for (const known of [silences, differing, healthBefore])
+        for (const id of [...known.keys()].filter(isGone)) known.delete(id);
     },
     onHealth: listener => void listeners.push(listener),
 

@@ -84,6 +84,7 @@ export const createPeerTalk = (needs: Needs): PeerTalk => {
         ...(self && {self: {kind: self.kind, id: self.id, fields: self.fields, deleted: self.deleted}}),
         outbox_refused: isRefused(),
         ...(refused !== undefined && {refuses_yours: refused}),
+        unreached: peerStates.unreached().slice(0, 1000),
       },
     };
   };

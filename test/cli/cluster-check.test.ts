@@ -6,6 +6,7 @@ import {clusterStatus, hostile, peer} from './sample-records.ts';
 import {type Reply, startApi} from './scripted-api.ts';
 
 const [mx1, mx2, mx3] = [peer('mx1'), peer('mx2'), peer('mx3')];
+const before = (seconds: number) => new Date(Date.parse(clusterStatus([]).generated_at) - seconds * 1000).toISOString();
 const other = `sha256:${'b'.repeat(64)}`;
 const figure = String.raw`'\w+'=-?\d+(\.\d+)?s?(;\d*(\.\d+)?){0,4}`;
 const line = new RegExp(`^MFD CLUSTER (OK|WARNING|CRITICAL|UNKNOWN): [^|\\n]+ \\| ${figure}( ${figure})*\\n$`);
@@ -18,9 +19,9 @@ const check = async (t: ExecutionContext, reply: Peer[] | Reply, args: string[] 
   return {code, stdout};
 };
 
-const drifted = (ages: [number, number]) => [
-  {...mx1, config_hash_age_s: ages[0]},
-  {...mx2, config_hash: other, config_hash_age_s: ages[1]},
+const drifted = (seconds: number) => [
+  {...mx1, config_hash_age_s: 86_400},
+  {...mx2, config_hash: other, config_differs_since: before(seconds)},
 ];
 
 test('a cluster that is well is OK, with its figures', async t => {
@@ -29,7 +30,7 @@ test('a cluster that is well is OK, with its figures', async t => {
   t.is(code, 0);
   t.regex(
     stdout,
-    /^MFD CLUSTER OK: 3 nodes, all online and configured alike \| 'nodes'=3;;;0 'online'=3;;;0;3 'stale'=0;0;;0;3 'offline'=0;;0;0;3 'backlog'=0;100;;0 'drift_age'=0s;;600;0 'invalid_licenses'=0;0;;0;3 'unanswered'=0;0;;0;3 'clock_skew'=0s;30;86400;0 'refused'=0;;0;0;3 'time'=\d+\.\d+s;;10;0\n$/,
+    /^MFD CLUSTER OK: 3 nodes, all online and configured alike \| 'nodes'=3;;;0 'online'=3;;;0;3 'stale'=0;0;;0;3 'offline'=0;;0;0;3 'backlog'=0;100;;0 'drift_age'=0s;;600;0 'invalid_licenses'=0;0;;0;3 'unanswered'=0;0;;0;3 'unreachable'=0;0;;0;3 'clock_skew'=0s;30;86400;0 'refused'=0;;0;0;3 'time'=\d+\.\d+s;;10;0\n$/,
   );
 });
 
@@ -91,17 +92,49 @@ test('an offline node is critical, and named before what is only a warning', asy
 });
 
 test('configurations that differ are critical once that is older than --drift-age', async t => {
-  const fresh = await check(t, drifted([86_400, 3]));
-  const young = await check(t, drifted([500, 400]));
-  const old = await check(t, drifted([601, 601]));
-  const one = await check(t, drifted([86_400, 60]));
-  const asked = await check(t, drifted([400, 400]), ['--drift-age', '5m']);
-  const patient = await check(t, drifted([601, 601]), ['--drift-age', '3600']);
+  const fresh = await check(t, drifted(3));
+  const young = await check(t, drifted(400));
+  const old = await check(t, drifted(601));
+  const asked = await check(t, drifted(400), ['--drift-age', '5m']);
+  const patient = await check(t, drifted(601), ['--drift-age', '3600']);
 
-  t.deepEqual([fresh.code, young.code, old.code, one.code, asked.code, patient.code], [0, 0, 2, 2, 2, 0]);
+  t.deepEqual([fresh.code, young.code, old.code, asked.code, patient.code], [0, 0, 2, 2, 0]);
   t.regex(fresh.stdout, /OK: 2 nodes, all online, a change of configuration is under way \|.* 'drift_age'=3s;;600;0 /);
   t.regex(old.stdout, /CRITICAL: mx2 configured unlike the rest \|.* 'drift_age'=601s;;600;0 /);
   t.regex(asked.stdout, /'drift_age'=400s;;300;0 /);
+});
+
+test('a node that is cut off is told as that, and not as one that is configured otherwise', async t => {
+  const silent = {config_hash: other, config_differs_since: before(700), unanswered_since: before(20)};
+
+  const {code, stdout} = await check(t, [mx1, {...mx2, ...silent}]);
+
+  t.is(code, 1);
+  t.regex(stdout, /WARNING: no answer from mx2 for 20 s \|.* 'drift_age'=0s;;600;0 /);
+});
+
+test('a node that some cannot reach is a warning, and one that nobody can reach is critical', async t => {
+  const some = await check(t, [
+    mx1,
+    mx2,
+    {...mx3, unreachable_from: ['mx1'], unanswered_since: before(60), last_seen: before(2)},
+  ]);
+  const all = await check(t, [mx1, mx2, {...mx3, unreachable_from: ['mx1', 'mx2']}]);
+  const itself = await check(t, [{...mx1, unreachable_from: ['mx2']}, mx2, {...mx3, healthy: 'offline'}]);
+
+  t.deepEqual([some.code, all.code], [1, 2]);
+  t.regex(some.stdout, /WARNING: mx3 cannot be reached from mx1 \|.* 'unreachable'=1;0;;0;3 /);
+  t.regex(all.stdout, /CRITICAL: no node can reach mx3 \(open its port for nodes, or correct its cluster\.advertise\) \|/);
+  t.regex(itself.stdout, /CRITICAL: mx3 offline, no node can reach mx1 /);
+});
+
+test('a node that is stopped is silent, and not one that cannot be reached', async t => {
+  const stopped = {unreachable_from: ['mx1', 'mx2'], unanswered_since: before(5), last_seen: before(6)};
+
+  const {code, stdout} = await check(t, [mx1, mx2, {...mx3, ...stopped}]);
+
+  t.is(code, 1);
+  t.regex(stdout, /WARNING: no answer from mx3 for 5 s \|.* 'unreachable'=0;0;;0;3 /);
 });
 
 test('a node that does not answer, or not as a node, is critical', async t => {

@@ -224,3 +224,13 @@ test('a sort that a person completes is one of the fields', async t => {
 
   t.is(stdout, 'quarantine_threshold\t\n');
 });
+
+test('--all is taken by lists that are whole anyway', async t => {
+  const api = await startApi(t, {'GET /domains': {data: [domain]}, 'GET /auth/api-keys': {data: [key]}});
+
+  for (const noun of ['domain', 'key']) {
+    const [all, plain] = [await api.mfctl([noun, 'list', '--all']), await api.mfctl([noun, 'list'])];
+    t.is(all.code, 0, all.stderr);
+    t.is(all.stdout, plain.stdout);
+  }
+});

@@ -56,6 +56,8 @@ const peer: Peer = {
   outbox_backlog_to_us: 0,
   license: {valid: true, type: 'community', status: 'active', expires_at: '9999-12-31T23:59:59Z'},
   unanswered_since: null,
+  unreachable_from: [],
+  config_differs_since: null,
   clock_skew_s: 0,
   outbox_refused: false,
 };

@@ -84,7 +84,9 @@ export const startCluster = async <Name extends string = ThreeNodes>(
     const {config} = options;
     const host = network?.hosts[name];
     const made = {env, program: options.maker, host};
-    const report = await foundOrJoin(runningOf(members)[0], ['--data', join(root, 'data'), '--node-id', name], made);
+    // Hosts of a network have no names.
+    const named = ['--node-id', name, ...(host ? ['--fqdn', host.address] : [])];
+    const report = await foundOrJoin(runningOf(members)[0], ['--data', join(root, 'data'), ...named], made);
     await addToConfig(report.data, {
       ...config,
       cluster: {

@@ -4,6 +4,7 @@ import {mkdtemp, readdir, rm} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import type {ExecutionContext} from 'ava';
+import type {Host} from './network.ts';
 import {freeListens, type TestNode} from './node.ts';
 import {mfdFile, type Ran, run} from './program.ts';
 
@@ -17,18 +18,19 @@ export interface Attempt extends Ran {
 export const attemptJoin = async (
   t: ExecutionContext<unknown>,
   token: string,
-  options: {nodeId?: string; args?: string[]; onStart?(child: ChildProcess): void} = {},
+  options: {nodeId?: string; args?: string[]; host?: Host; onStart?(child: ChildProcess): void} = {},
 ): Promise<Attempt> => {
   const root = await mkdtemp(join(tmpdir(), 'mfd-test-'));
   t.teardown(async () => rm(root, {recursive: true, force: true}));
   const data = join(root, 'data');
   const args = [
-    ...['join', '-', '--data', data, '--json', ...(await freeListens())],
+    ...['join', '-', '--data', data, '--json', ...(await freeListens(options.host?.address))],
     ...(options.nodeId === undefined ? [] : ['--node-id', options.nodeId]),
   ];
   const ran = await run(mfdFile, [...args, ...(options.args ?? [])], {
     input: `${token}\n`,
     env: {XDG_CONFIG_HOME: join(root, 'config')},
+    ...(options.host && {within: options.host.within}),
     ...(options.onStart && {onStart: options.onStart}),
   });
   return {...ran, data, left: await readdir(root, {recursive: true})};

@@ -2,9 +2,10 @@
 import {execFile} from 'node:child_process';
 import {promisify} from 'node:util';
 import type {Owner} from './daemon.ts';
+import {systemPath} from './installed.ts';
 
 const execute = promisify(execFile);
-const ip = async (...args: string[]) => execute('ip', args);
+const ip = async (...args: string[]) => execute('/sbin/ip', args);
 
 export interface Host {
   /** IPv4. */
@@ -49,7 +50,7 @@ export const startNetwork = async <Name extends string>(owner: Owner, names: rea
     owner.teardown(async () => void (await ip('netns', 'del', space)));
     await ip('link', 'add', wire, 'type', 'veth', 'peer', 'name', 'eth0', 'netns', space);
     await ip('link', 'set', wire, 'master', bridgeOf(no), 'up');
-    const host = {address: `10.213.${no}.${at + 10}`, within: ['ip', 'netns', 'exec', space]};
+    const host = {address: `10.213.${no}.${at + 10}`, within: ['/sbin/ip', 'netns', 'exec', space]};
     hosts.set(name, host);
     await ip('-n', space, 'addr', 'add', `${host.address}/24`, 'dev', 'eth0');
     await ip('-n', space, 'link', 'set', 'lo', 'up');
@@ -101,7 +102,9 @@ const addBridge = async (owner: Owner): Promise<number> => {
     }
 };
 
-const nft = async ({within: [program = '', ...args]}: Host, rules: string) => execute(program, [...args, 'nft', rules]);
+// A package that npm puts into the PATH has a program of that name, too.
+const nft = async ({within: [program = '', ...args]}: Host, rules: string) =>
+  execute(program, [...args, 'nft', rules], {env: {PATH: systemPath}});
 
 /** Why there can be no such network here: a right or a program is missing. Undefined where there can be. */
 export const networkMissing: string | undefined = await (async () => {

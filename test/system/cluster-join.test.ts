@@ -1,6 +1,8 @@
 // Joining, as operators and as strangers try it.
 import type {ChildProcess} from 'node:child_process';
+import {once} from 'node:events';
 import {mkdir, readdir, readFile, rm, writeFile} from 'node:fs/promises';
+import {type AddressInfo, createServer} from 'node:net';
 import {join} from 'node:path';
 import test, {type ExecutionContext} from 'ava';
 import {createClusterAuthority} from '../../daemon/cluster/authority.ts';
@@ -11,6 +13,7 @@ import {startCluster} from '../helpers/cluster.ts';
 import {eventually} from '../helpers/eventually.ts';
 import {attemptJoin, makeToken} from '../helpers/join-attempt.ts';
 import {freeListens, mfdFile, run, startNode, type TestNode} from '../helpers/node.ts';
+import {freePort} from '../helpers/ports.ts';
 import {startProxy} from '../helpers/tcp-proxy.ts';
 
 const nodesOf = async (node: Pick<TestNode, 'api'>): Promise<string[]> =>
@@ -53,6 +56,29 @@ test.serial('a node that joins has everything at once, and what is made on it re
     [1, 2],
     'ids begin with the number of the node that gave them',
   );
+});
+
+test.serial('a node that the cluster cannot reach where it says it is has joined, and is told so', async t => {
+  const node = await startNode(t);
+  const elsewhere = createServer(socket => socket.destroy()).listen(0, '127.0.0.1');
+  t.teardown(() => elsewhere.close());
+  await once(elsewhere, 'listening');
+  const join = async (nodeId: string, ...args: string[]) => attemptJoin(t, await makeToken(node), {nodeId, args});
+  const other = `127.0.0.1:${(elsewhere.address() as AddressInfo).port}`;
+
+  const well = await join('well');
+  const nameless = await join('nameless', '--cluster-advertise', 'no-such-host.invalid:8444');
+  const closed = await join('closed', '--cluster-advertise', `127.0.0.1:${await freePort()}`);
+  const misled = await join('misled', '--cluster-advertise', other);
+
+  t.deepEqual([well.code, nameless.code, closed.code, misled.code], [0, 0, 0, 0]);
+  t.is(well.stderr, '');
+  t.regex(
+    nameless.stderr,
+    /^warning: node \S+ cannot reach this one at no-such-host\.invalid:8444: that name cannot be looked up there\. Open the port .*, or correct cluster\.advertise \(or fqdn\) in \S+\/mfd\.yaml before mfd start; .*\n$/,
+  );
+  t.regex(closed.stderr, /^warning: node \S+ cannot reach this one at 127\.0\.0\.1:\d+: the connection is refused\. /);
+  t.true(misled.stderr.startsWith(`warning: at ${other} node ${node.node_id} reaches another machine than this one. `));
 });
 
 test.serial('mfctl prints the token alone, and mfd join tells how to go on', async t => {

@@ -1,7 +1,7 @@
 // What has become of nodes, in words: once when it happens, and for as long as it is so.
 import type {ClusterStatus, Peer} from '../../../shared/cluster-status.ts';
 import type {Drift} from '../../cluster/drift.ts';
-import {clockComparison, clockProblem, unansweredSeconds} from '../../cluster/node-condition.ts';
+import {clockComparison, clockProblem, unansweredSeconds, unreachableFrom} from '../../cluster/node-condition.ts';
 import {durationText, durationWords} from '../../output/cell-text.ts';
 import type {Tone} from '../../output/tone.ts';
 import type {Notice} from '../notices.ts';
@@ -35,9 +35,14 @@ export const alarmsOf = (status: ClusterStatus, drift: Drift | undefined): Notic
       text: `${healthMark[peer.healthy]} ${peer.node_id} is ${peer.healthy}, last seen ${durationText(seenSecondsAgo(status, peer))} ago`,
       tone: healthTone[peer.healthy],
     }));
+  const unreached = status.peers.flatMap((peer): Notice[] => {
+    const from = unreachableFrom(peer);
+    if (from.length === 0) return [];
+    return [{text: `${healthMark.stale} ${peer.node_id} cannot be reached from ${from.join(', ')}`, tone: 'warn'}];
+  });
   const silent = status.peers.flatMap((peer): Notice[] => {
     const seconds = unansweredSeconds(peer, status);
-    if (seconds === undefined || peer.healthy !== 'online') return [];
+    if (seconds === undefined || peer.healthy !== 'online' || unreachableFrom(peer).length > 0) return [];
     return [{text: `${healthMark.stale} no answer from ${peer.node_id} for ${durationWords(seconds)}`, tone: 'warn'}];
   });
   const refused = status.peers
@@ -50,8 +55,8 @@ export const alarmsOf = (status: ClusterStatus, drift: Drift | undefined): Notic
     const text = `! the clock of ${peer.node_id} is ${clockComparison(peer, status.local_node_id)}`;
     return [{text, tone: problem === 'critical' ? 'bad' : 'warn'}];
   });
-  return [...refused, ...drifted, ...away, ...silent, ...clocks];
+  return [...refused, ...drifted, ...away, ...unreached, ...silent, ...clocks];
 };
 
 export const driftText = ({oddNodes, ageSeconds}: Drift): string =>
-  `${oddNodes.join(', ')} ${oddNodes.length === 1 ? 'differs' : 'differ'} from the rest for ${durationText(ageSeconds)} at least`;
+  `${oddNodes.join(', ')} ${oddNodes.length === 1 ? 'differs' : 'differ'} from the rest for ${durationText(ageSeconds)}`;

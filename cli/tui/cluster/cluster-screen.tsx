@@ -1,6 +1,6 @@
 import {type ReactElement, useEffect} from 'react';
 import type {ClusterDrift} from '../../../shared/cluster-drift.ts';
-import {driftSeen} from '../../cluster/drift.ts';
+import {driftOf} from '../../cluster/drift.ts';
 import {useFrame} from '../frame.ts';
 import {useKeptReducer, useNow, useOffer, useSource} from '../hooks.ts';
 import type {KeyName} from '../keys.ts';
@@ -43,7 +43,7 @@ export const ClusterScreen = (): ReactElement => {
   const {value: metrics} = useSource(metricsSource(desk));
   const ends = status ? certificatesSource(desk) : noSource;
   const {value: certificates = new Map()} = useSource(ends);
-  const drift = status && driftSeen(status, history, nowMs);
+  const drift = status && driftOf(status);
   const {value: driftReport} = useSource(drift ? driftSource(desk) : noSource);
   const [position, dispatch] = useKeptReducer(desk, 'cluster.position', afterMove, listStart);
 

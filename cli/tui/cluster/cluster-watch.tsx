@@ -2,7 +2,7 @@
 // figures over time have no holes.
 import {useEffect, useRef} from 'react';
 import type {ClusterStatus} from '../../../shared/cluster-status.ts';
-import {driftOf, driftSeen} from '../../cluster/drift.ts';
+import {driftOf} from '../../cluster/drift.ts';
 import {useFrame} from '../frame.ts';
 import {useValues} from '../hooks.ts';
 import {alarmsOf, changesBetween, changeText} from './alarms.ts';
@@ -20,9 +20,7 @@ export const ClusterWatch = (): null => {
     const [latest] = changes.map(changeText).reverse();
     if (latest) say(latest.text, latest.tone);
 
-    const drift = driftOf(status.peers, status.local_node_id);
-    history.driftSinceMs = drift && (history.driftSinceMs ?? desk.now());
-    desk.notices.set('cluster', alarmsOf(status, driftSeen(status, history, desk.now())));
+    desk.notices.set('cluster', alarmsOf(status, driftOf(status)));
   });
   useValues(heldSource(desk), held => {
     // Without a node it would seem that mails are gone.

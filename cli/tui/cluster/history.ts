@@ -25,8 +25,6 @@ export interface History {
   loseTotals(): void;
   changes(): readonly HealthChange[];
   addChange(change: HealthChange): void;
-  /** Since when the configurations were seen to differ. */
-  driftSinceMs: number | undefined;
 }
 
 const minuteMs = 60_000;
@@ -75,7 +73,6 @@ export const createHistory = (now: () => number): History => {
       changes.unshift(change);
       changes.splice(maxChanges);
     },
-    driftSinceMs: undefined,
   };
 };
 

@@ -6,38 +6,54 @@ import {createHistory} from '../../../cli/tui/cluster/history.ts';
 import {parseMetrics} from '../../../cli/tui/cluster/metrics-text.ts';
 import {nodePage} from '../../../cli/tui/cluster/node-page.ts';
 import {bar, sparkline} from '../../../cli/tui/cluster/sparkline.ts';
+import type {ClusterStatus, Peer} from '../../../shared/cluster-status.ts';
 import {clusterOf, otherHash, peer} from './cluster-records.ts';
 import {plainTheme, withoutStyle} from './drawn.ts';
 
-const drifted = (ages: [number, number, number]) => [
-  peer('mx1', {config_hash_age_s: ages[0]}),
-  peer('mx2', {config_hash: otherHash, config_hash_age_s: ages[1]}),
-  peer('mx3', {config_hash_age_s: ages[2]}),
-];
+const drifted = (since: string, changes: Partial<Peer> = {}): ClusterStatus =>
+  clusterOf(peer('mx1'), peer('mx2', {config_hash: otherHash, config_differs_since: since, ...changes}), peer('mx3'));
 
 test('the node whose configuration is not that of most is the odd one, whoever answers', t => {
-  t.deepEqual(driftOf(drifted([50, 50, 50]), 'mx2', {seenSeconds: 0})?.oddNodes, ['mx2']);
-  t.is(driftOf([peer('mx1'), peer('mx2')], 'mx1', {seenSeconds: 0}), undefined);
+  const since = '2026-03-01T11:59:00.000Z';
+  const asked = clusterOf(
+    peer('mx1', {config_differs_since: since}),
+    peer('mx2', {config_hash: otherHash}),
+    peer('mx3', {config_differs_since: since}),
+  );
+
+  t.deepEqual(driftOf(drifted(since)), {isAlarm: false, oddNodes: ['mx2'], ageSeconds: 60});
+  t.deepEqual(driftOf({...asked, local_node_id: 'mx2'}), {isAlarm: false, oddNodes: ['mx2'], ageSeconds: 60});
+  t.is(driftOf(clusterOf(peer('mx1'), peer('mx2'))), undefined);
 });
 
 test('of two nodes that differ, the other one is the odd one', t => {
-  const two = [peer('mx1'), peer('mx2', {config_hash: otherHash})];
+  const two = clusterOf(peer('mx1'), peer('mx2', {config_hash: otherHash}));
 
-  t.deepEqual(driftOf(two, 'mx1', {seenSeconds: 0})?.oddNodes, ['mx2']);
-  t.deepEqual(driftOf(two, 'mx2', {seenSeconds: 0})?.oddNodes, ['mx1']);
+  t.deepEqual(driftOf(two)?.oddNodes, ['mx2']);
+  t.deepEqual(driftOf({...two, local_node_id: 'mx2'})?.oddNodes, ['mx1']);
 });
 
-test('drift is an alarm after ten minutes, and not for a change that is on its way', t => {
-  t.false(driftOf(drifted([100, 100, 100]), 'mx1', {seenSeconds: 90})?.isAlarm);
-  t.true(driftOf(drifted([700, 700, 700]), 'mx1', {seenSeconds: 0})?.isAlarm);
-  // Unchanged for days, and one node was changed a second ago.
-  t.false(driftOf(drifted([1, 90_000, 90_000]), 'mx1', {seenSeconds: 1})?.isAlarm);
-  t.true(driftOf(drifted([1, 90_000, 90_000]), 'mx1', {seenSeconds: 20})?.isAlarm);
+test('drift is an alarm after ten minutes, whenever a configuration last changed', t => {
+  t.false(driftOf(drifted('2026-03-01T11:50:00.000Z', {config_hash_age_s: 90_000}))?.isAlarm);
+  t.true(driftOf(drifted('2026-03-01T11:49:59.000Z', {config_hash_age_s: 1}))?.isAlarm);
+  t.true(driftOf(drifted('2026-03-01T11:59:49.000Z'), 10)?.isAlarm);
 });
 
-test('drift is as old as the newest change, or as it has been seen', t => {
-  t.is(driftOf(drifted([40, 700, 900]), 'mx1', {seenSeconds: 0})?.ageSeconds, 40);
-  t.is(driftOf(drifted([1, 700, 900]), 'mx1', {seenSeconds: 300})?.ageSeconds, 300);
+test('a node that is not heard, or does not answer, does not differ: nobody knows what it has', t => {
+  const since = '2026-03-01T11:00:00.000Z';
+
+  t.is(driftOf(drifted(since, {healthy: 'stale'})), undefined);
+  t.is(driftOf(drifted(since, {unanswered_since: '2026-03-01T11:59:50.000Z'})), undefined);
+});
+
+test('a node before 0.5 does not say since when: neither has changed for that long', t => {
+  const old = (ours: number, theirs: number): ClusterStatus => {
+    const {config_differs_since: _, ...mx2} = peer('mx2', {config_hash: otherHash, config_hash_age_s: theirs});
+    return clusterOf(peer('mx1', {config_hash_age_s: ours}), mx2 as Peer);
+  };
+
+  t.like(driftOf(old(90_000, 1)), {isAlarm: false, ageSeconds: 1});
+  t.like(driftOf(old(601, 700)), {isAlarm: true, ageSeconds: 601});
 });
 
 test('a change of health is told once, with nodes that came and went', t => {
@@ -56,13 +72,13 @@ test('a change of health is told once, with nodes that came and went', t => {
 
 test('what is wrong is an alarm for as long as it is, by the clock of the node', t => {
   const status = clusterOf(peer('mx1'), peer('mx2', {healthy: 'offline', last_seen: '2026-03-01T11:50:00.000Z'}));
-  const drift = driftOf(drifted([700, 800, 900]), 'mx1', {seenSeconds: 0});
+  const drift = driftOf(drifted('2026-03-01T11:49:00.000Z'));
 
   t.deepEqual(alarmsOf(status, drift), [
-    {text: '≠ configuration drift: mx2 differs from the rest for 11m at least', tone: 'bad'},
+    {text: '≠ configuration drift: mx2 differs from the rest for 11m', tone: 'bad'},
     {text: '✗ mx2 is offline, last seen 10m ago', tone: 'bad'},
   ]);
-  t.deepEqual(alarmsOf(clusterOf(peer('mx1')), driftOf(drifted([5, 5, 5]), 'mx1', {seenSeconds: 0})), []);
+  t.deepEqual(alarmsOf(clusterOf(peer('mx1')), driftOf(drifted('2026-03-01T11:59:55.000Z'))), []);
 });
 
 test('a sparkline tells one from none, and what is not known from both', t => {

@@ -45,7 +45,9 @@ onTerminal('[tmux] a drift that lasts is an alarm that stays until it is over, w
     repairs: [],
     generated_at: '2026-03-01T12:00:00.000Z',
   };
-  node.setStatus(clusterOf(peer('mx1'), peer('mx2', {config_hash: otherHash}), peer('mx3')));
+  node.setStatus(
+    clusterOf(peer('mx1'), peer('mx2', {config_hash: otherHash, config_differs_since: '2026-03-01T11:00:00.000Z'}), peer('mx3')),
+  );
   const {terminal} = await startScripted(t, {...node.answers, 'GET /cluster/drift': {data: drift}});
 
   const screen = await terminal.shows('domain example.com at mx2: reject_threshold');

@@ -1,12 +1,13 @@
 import test, {type ExecutionContext} from 'ava';
 import {readConfigHash} from '../../../daemon/services/apply.ts';
 import {createConfiguration} from '../../../daemon/services/configuration.ts';
-import {collectDigests, createDrift, type RemoteRecords} from '../../../daemon/services/drift.ts';
+import {createDrift} from '../../../daemon/services/drift.ts';
 import {createNodeDirectory} from '../../../daemon/services/node-directory.ts';
 import type {Heartbeat} from '../../../daemon/services/peer-protocol.ts';
 import {openPeerStates} from '../../../daemon/services/peer-states.ts';
 import {createRefusals} from '../../../daemon/services/refusals.ts';
 import {createReplication} from '../../../daemon/services/replication.ts';
+import {collectDigests, createTakeOver, type RemoteRecords} from '../../../daemon/services/take-over.ts';
 import {writeState} from '../../../daemon/store/local-state.ts';
 import {newFields} from '../../helpers/config-history.ts';
 import {testDatabase} from '../../helpers/database.ts';
@@ -22,12 +23,14 @@ const arrangeNode = async (t: ExecutionContext, nodeNo: number) => {
   const monotonic = () => time.steady;
   const nodeId = nodeIds[nodeNo - 1] ?? '';
   const repaired: string[][] = [];
+  const refusals = createRefusals(() => {});
   const drift = createDrift({
     database,
     configuration,
     replication,
     directory,
-    refusals: createRefusals(() => {}),
+    refusals,
+    takeOver: createTakeOver({replication, refusals}),
     nodeId,
     monotonic,
     peerStates: await openPeerStates({database, directory, nodeNo, now: Date.now, monotonic}),

@@ -89,6 +89,8 @@ test('the entry says what the node said, and when by the clock of this one', asy
     outbox_backlog_to_us: 3,
     license,
     unanswered_since: null,
+    unreachable_from: [],
+    config_differs_since: null,
     clock_skew_s: 600,
   });
   t.deepEqual(states.skews(), {beta: 600});
@@ -144,6 +146,45 @@ test('a node that says it stops is without an answer at once, and online by its 
   pass(5);
 
   t.like(await states.entryOf(beta), {healthy: 'online', unanswered_since: '2026-06-01T12:00:05.000Z'});
+});
+
+test('a node that does not answer is named with those that get no answer and say so', async t => {
+  const {states, beta, pass} = await arrange(t);
+  states.heard(heartbeat({unreached: [1]}));
+  const once = async () => ({...(await states.entryOf(beta)), told: states.unreached(), own: states.unreachableFrom(1)});
+
+  t.like(await once(), {unreachable_from: [], told: [], own: ['beta']});
+  states.unanswered(2);
+  states.unanswered(2);
+  t.like(await once(), {unreachable_from: ['alpha'], told: [2], own: ['beta']});
+  pass(60);
+  t.like(await once(), {own: []}, 'what was said long ago');
+});
+
+test('a configuration differs since it was heard to, and only between nodes in touch', async t => {
+  const {states, beta, pass} = await arrange(t);
+  const since = async () => (await states.entryOf(beta)).config_differs_since;
+  const differ = () => {
+    states.heard(heartbeat());
+    states.compared(2, false);
+  };
+
+  differ();
+  pass(20);
+  differ();
+  t.is(await since(), '2026-06-01T12:00:00.000Z');
+  pass(60);
+  t.is(await since(), null, 'it is stale');
+  differ();
+  t.is(await since(), '2026-06-01T12:01:20.000Z');
+  states.unanswered(2);
+  states.unanswered(2);
+  t.is(await since(), null, 'it does not answer');
+  differ();
+  states.answered(2);
+  t.is(await since(), '2026-06-01T12:01:20.000Z');
+  states.compared(2, true);
+  t.is(await since(), null);
 });
 
 test('where a node is reached is not shown before it has spoken for itself', async t => {
