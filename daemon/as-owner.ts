@@ -1,5 +1,6 @@
 // A package makes the data directory for a user of its own, and root makes the node in it.
 import {stat} from 'node:fs/promises';
+import {loadDriver} from './store/database.ts';
 
 /**
  * Does `work` with the rights of whoever owns the folder, where root may choose: what it writes there is theirs to read later, and what
@@ -8,6 +9,8 @@ import {stat} from 'node:fs/promises';
 export const asOwnerOf = async <T>(folder: string, work: () => Promise<T>): Promise<T> => {
   const owner = process.geteuid?.() === 0 ? await stat(folder).catch(() => undefined) : undefined;
   if (!owner || owner.uid === 0) return work();
+  // The program may lie where the owner may not look.
+  await loadDriver();
   const groups = process.getgroups?.() ?? [];
   // The groups first: only root may change them.
   process.setgroups?.([owner.gid]);

@@ -123,6 +123,9 @@ const tooBusy = (error: unknown): never => {
   throw new Fault('unavailable', 'the disk of this node does not keep up; try again later', {cause: error, retryAfterSeconds: 5});
 };
 
+/** Reads the driver's files now, for a caller who may not read them later. */
+export const loadDriver = async (): Promise<void> => connect(':memory:', {settings: '', pool: {min: 0, max: 1}}).destroy();
+
 /**
  * Opens (creating and migrating where needed) the database in `filename`. Whoever has waited `waitMs` for a connection gets a
  * Fault `unavailable`.

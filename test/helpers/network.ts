@@ -10,7 +10,10 @@ const ip = async (...args: string[]) => execute('/sbin/ip', args);
 export interface Host {
   /** IPv4. */
   address: string;
-  /** Begins the command line of a program that runs on this host. */
+  /**
+   * Begins the command line of a program that runs on this host. Not `ip netns exec`: that makes a mount namespace, too, which keeps
+   * disks of other tests that are unmounted meanwhile.
+   */
   within: string[];
 }
 
@@ -50,7 +53,7 @@ export const startNetwork = async <Name extends string>(owner: Owner, names: rea
     owner.teardown(async () => void (await ip('netns', 'del', space)));
     await ip('link', 'add', wire, 'type', 'veth', 'peer', 'name', 'eth0', 'netns', space);
     await ip('link', 'set', wire, 'master', bridgeOf(no), 'up');
-    const host = {address: `10.213.${no}.${at + 10}`, within: ['/sbin/ip', 'netns', 'exec', space]};
+    const host = {address: `10.213.${no}.${at + 10}`, within: ['nsenter', `--net=/run/netns/${space}`]};
     hosts.set(name, host);
     await ip('-n', space, 'addr', 'add', `${host.address}/24`, 'dev', 'eth0');
     await ip('-n', space, 'link', 'set', 'lo', 'up');
