@@ -14,6 +14,7 @@ import {clusterLines, nodeRows, peerAt} from './cluster-lines.ts';
 import {
   arrivalsSource,
   certificatesSource,
+  driftRequest,
   driftSource,
   heldSource,
   historyOf,
@@ -64,7 +65,7 @@ export const ClusterScreen = (): ReactElement => {
   const openDrift = async (): Promise<void> => {
     if (isRefused(frame, 'cluster:read')) return;
     try {
-      const {data} = await desk.client.send<ClusterDrift>({path: 'cluster/drift'});
+      const {data} = await desk.client.send<ClusterDrift>(driftRequest);
       frame.open(driftPage(data, desk.theme));
     } catch (error) {
       frame.fail(error);

@@ -1,6 +1,7 @@
 import test from 'ava';
 import {driftOf} from '../../../cli/cluster/drift.ts';
-import {alarmsOf, changesBetween, changeText} from '../../../cli/tui/cluster/alarms.ts';
+import {agedStatus} from '../../../cli/tui/cluster/aged-status.ts';
+import {alarmsOf, changesBetween, changeText, seenSecondsAgo} from '../../../cli/tui/cluster/alarms.ts';
 import {createArrivals} from '../../../cli/tui/cluster/arrivals.ts';
 import {createHistory} from '../../../cli/tui/cluster/history.ts';
 import {parseMetrics} from '../../../cli/tui/cluster/metrics-text.ts';
@@ -236,6 +237,22 @@ mfd_held_mails{reason="spam"} 7
 
   t.deepEqual(parseMetrics(text), {version: '1.2.3', verdicts: {held: 12, relayed: 3456}});
   t.deepEqual(parseMetrics('<html>'), {version: undefined, verdicts: {}});
+});
+
+test('ages in a status go on from when it was read', t => {
+  const since = new Date(Date.parse(clusterOf().generated_at) - 32_000).toISOString();
+  const status = clusterOf(peer('mx1', {config_hash_age_s: 7}), peer('mx2', {unanswered_since: since, last_seen: since}));
+
+  const aged = agedStatus(status, 65_900);
+
+  t.is(agedStatus(status, 900), status);
+  t.is(aged.peers[0]?.config_hash_age_s, 72);
+  t.deepEqual(
+    aged.peers.map(node => seenSecondsAgo(aged, node)),
+    status.peers.map(node => seenSecondsAgo(status, node) + 65),
+  );
+  t.deepEqual(alarmsOf(aged, undefined), [{text: '◐ no answer from mx2 for 97 s', tone: 'warn'}]);
+  t.is(agedStatus({...status, generated_at: 'never'}, 65_900).generated_at, 'never');
 });
 
 test('a clock that is off is an alarm, and stands on the page of the node', t => {
