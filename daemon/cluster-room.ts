@@ -36,6 +36,7 @@ export const startCluster = ({nodeNo, config, records, services, peers, log}: Ne
     replication,
     refusals,
     peerStates: records.peerStates,
+    limiter,
     intervalMs: config.cluster.heartbeat_interval * 1000,
     news: () => `${changes} ${limiter.taken}`,
     onRemoved: standing.removedBy,
@@ -62,6 +63,7 @@ export const startCluster = ({nodeNo, config, records, services, peers, log}: Ne
       log.warn('not every node has answered; ids go on at a distance, in case the database is an old one');
       await replication.skipIds();
     },
+    tellPeers: links.tell,
     spread: async () => links.settled(await replication.lastSeq(), spreadMs),
     /** `mfd bootstrap-key` writes to the database of a running node: nobody tells of that. */
     async look() {

@@ -135,6 +135,7 @@ const withNodeOptions = (command: Command): Command =>
     .option('--node-id <id>', 'name of the node in the cluster')
     .option('--fqdn <name>', 'host name of the node')
     .option('--api-listen <host:port>', 'HTTPS API (default: 0.0.0.0:8443)')
+    .option('--api-advertise <host:port>', 'where clients reach that, as behind NAT (default: its name and port)')
     .option('--cluster-listen <host:port>', 'mutual TLS between nodes (default: 0.0.0.0:8444)')
     .option('--cluster-advertise <host:port>', 'where other nodes reach that (default: its name and port)')
     .option('--metrics-listen <host:port>', 'metrics over HTTP (default: 127.0.0.1:9090)')

@@ -19,6 +19,7 @@ export interface NewNodeOptions {
   nodeId?: string | undefined;
   fqdn?: string | undefined;
   apiListen?: string | undefined;
+  apiAdvertise?: string | undefined;
   clusterListen?: string | undefined;
   clusterAdvertise?: string | undefined;
   metricsListen?: string | undefined;
@@ -75,14 +76,15 @@ const defaultNodeId = (): string => {
 const settingsFrom = async (options: NewNodeOptions): Promise<InitialSettings> => {
   if (options.fqdn !== undefined && !isHostName(options.fqdn))
     throw new CommandError(`--fqdn ${JSON.stringify(options.fqdn)}: must be a host name`);
-  if (options.clusterAdvertise !== undefined && !parseHostPort(options.clusterAdvertise))
-    throw new CommandError(
-      `--cluster-advertise ${JSON.stringify(options.clusterAdvertise)}: must be HOST:PORT, IPv6 in brackets`,
-    );
+  const advertised = {'--api-advertise': options.apiAdvertise, '--cluster-advertise': options.clusterAdvertise};
+  for (const [option, text] of Object.entries(advertised))
+    if (text !== undefined && !parseHostPort(text))
+      throw new CommandError(`${option} ${JSON.stringify(text)}: must be HOST:PORT, IPv6 in brackets`);
   return {
     // A machine may be called what no host name may be.
     fqdn: options.fqdn ?? (isHostName(hostname()) ? hostname() : 'localhost'),
     apiListen: await concrete('--api-listen', options.apiListen ?? '0.0.0.0:8443'),
+    apiAdvertise: options.apiAdvertise,
     clusterListen: await concrete('--cluster-listen', options.clusterListen ?? '0.0.0.0:8444'),
     clusterAdvertise: options.clusterAdvertise,
     metricsListen: await concrete('--metrics-listen', options.metricsListen ?? '127.0.0.1:9090'),
@@ -93,8 +95,9 @@ const settingsFrom = async (options: NewNodeOptions): Promise<InitialSettings> =
 /** A configuration that was put there first, as by a provisioning system, stays as it is. */
 const configIn = async (folder: DataFolder, options: NewNodeOptions): Promise<Config> => {
   const file = folder.config;
-  const {fqdn, apiListen, clusterListen, clusterAdvertise, metricsListen, smtpListen} = options;
-  if ([fqdn, apiListen, clusterListen, clusterAdvertise, metricsListen, smtpListen].some(option => option !== undefined))
+  const {fqdn, apiListen, apiAdvertise, clusterListen, clusterAdvertise, metricsListen, smtpListen} = options;
+  const addresses = [apiListen, apiAdvertise, clusterListen, clusterAdvertise, metricsListen, smtpListen];
+  if ([fqdn, ...addresses].some(option => option !== undefined))
     throw new CommandError(`${file} is there already: set the name and the addresses in it, and leave the options out`);
   const loaded = await loadConfig(file, process.env);
   await checkConfig(loaded);
@@ -158,6 +161,7 @@ export const awaitsNode = async (data: string): Promise<{isConfigured: boolean} 
 export const listensFrom = (environment: NodeJS.ProcessEnv): Omit<NewNodeOptions, 'data'> => ({
   fqdn: environment.MFD_FQDN,
   apiListen: environment.MFD_API_LISTEN,
+  apiAdvertise: environment.MFD_API_ADVERTISE,
   clusterListen: environment.MFD_CLUSTER_LISTEN,
   clusterAdvertise: environment.MFD_CLUSTER_ADVERTISE,
   metricsListen: environment.MFD_METRICS_LISTEN,

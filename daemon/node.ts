@@ -131,6 +131,7 @@ export const startNode = async ({data, loaded, log, version, now = Date.now}: Ne
       ...node,
       apiUrl: () => apiUrl(loaded.config, fqdn, apiAddress),
       spread: async () => clustered.spread(),
+      tellPeers: async () => clustered.tellPeers(),
     });
     closers.add(services.close);
     const noteOwnNames = async () =>

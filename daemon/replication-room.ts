@@ -11,7 +11,7 @@ import {createTakeOver} from './services/take-over.ts';
 export const openReplication = (node: NodeParts) => {
   const {database, nodeId, nodeNo, now, log, settings, records} = node;
   const {configuration, nodeDirectory: directory, peerStates, keyDirectory} = records;
-  const limiter = createRateLimiter(now);
+  const limiter = createRateLimiter({now, monotonic: () => performance.now()});
   const nameOf = (no: number) => directory.findByNo(no)?.node_id ?? `node number ${no}`;
   const refusals = createRefusals(({peer, why}) => {
     if (why === undefined) log.info({node: nameOf(peer)}, 'the node takes the changes of this one again');

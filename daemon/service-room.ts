@@ -15,9 +15,11 @@ import {createDomains} from './services/domains.ts';
 import {createIssuedNames} from './services/issued-names.ts';
 import {createJoinTokens} from './services/join-tokens.ts';
 import {createJoining} from './services/joining.ts';
+import {createKeyFailures} from './services/key-failures.ts';
 import {createKeys} from './services/keys.ts';
 import {createMembership} from './services/membership.ts';
 import {createNeighbours} from './services/neighbours.ts';
+import {createPatientLimits} from './services/patient-limits.ts';
 import {createPeerActors} from './services/peer-actors.ts';
 import type {Spread} from './services/ports.ts';
 import {createQuarantine} from './services/quarantine.ts';
@@ -32,7 +34,7 @@ const lastCallMs = 500;
 
 export type Services = ReturnType<typeof createServices>;
 
-export const createServices = (node: NodeParts & {apiUrl(): string; spread: Spread}) => {
+export const createServices = (node: NodeParts & {apiUrl(): string; spread: Spread; tellPeers(): Promise<void>}) => {
   const {database, nodeId, nodeNo, fqdn, now, log, settings, records, spread} = node;
   const {configuration, keyDirectory, domainDirectory, standing} = records;
   const {limiter, replication, drift, lateChanges, talk, refusals} = openReplication(node);
@@ -61,9 +63,16 @@ export const createServices = (node: NodeParts & {apiUrl(): string; spread: Spre
 
   const {queue, intake, milterIntake, pool, sign, postfixLook} = openHold({...node, bus});
 
+  const keyFailures = createKeyFailures({
+    monotonic: () => performance.now(),
+    onCount: count => log.warn(count, 'requests without a valid API key'),
+  });
+
   return {
     keys,
+    keyFailures,
     limiter,
+    limits: createPatientLimits({limiter, tellPeers: node.tellPeers}),
     replication,
     refusals,
     drift,
@@ -119,6 +128,7 @@ export const createServices = (node: NodeParts & {apiUrl(): string; spread: Spre
     sign,
     flushKeyUses: keyDirectory.flush,
     async close() {
+      keyFailures.report(true);
       await Promise.race([queue.idle().then(pool.close), delay(lastCallMs)]);
       await keyDirectory.flush();
       await records.peerStates.flush();

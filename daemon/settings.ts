@@ -46,6 +46,7 @@ export const fixedChanges = (started: Config, read: Config): string[] => {
   const fixed: [string, (config: Config) => unknown][] = [
     ['fqdn', config => config.fqdn ?? hostname()],
     ['api.listen', config => config.api.listen],
+    ['api.advertise', config => config.api.advertise],
     ['cluster', config => config.cluster],
     ['metrics', config => config.metrics],
     ['smtp.listen', config => config.smtp.listen],

@@ -32,6 +32,7 @@ export const startTimers = ({
 }: Needs): {stop(): Promise<void>} => {
   const stops = [
     every(2_000, 'looking at the disk', ballast.refresh),
+    every(5_000, 'counting requests without a valid key', async () => services.keyFailures.report()),
     every(20_000, 'writing down key use', services.flushKeyUses),
     every(10_000, 'pruning the outbox', cluster.prune),
     every(1_000, 'looking after the peers', async () => {

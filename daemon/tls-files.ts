@@ -23,7 +23,12 @@ export interface NodePairs {
 /** Names and addresses a client may reach this node by. */
 export const apiHosts = (config: Config): string[] => {
   const listen = parseHostPort(config.api.listen, {allowZero: true})?.host ?? '';
-  const names = [config.fqdn ?? hostname(), hostname(), 'localhost', '127.0.0.1', '::1', ...(isWildcard(listen) ? [] : [listen])];
+  const advertised = parseHostPort(config.api.advertise ?? '')?.host;
+  const names = [
+    ...[config.fqdn ?? hostname(), hostname(), 'localhost', '127.0.0.1', '::1'],
+    ...(isWildcard(listen) ? [] : [listen]),
+    ...(advertised === undefined ? [] : [advertised]),
+  ];
   return [...new Set(names.filter(isCertifiable).map(canonicalHost))];
 };
 

@@ -30,6 +30,9 @@ export const peerSchema = z
       description:
         'Since when that node’s configuration differs from that of the answering one, while the two hear each other; null while it does not',
     }),
+    clock_skew_s: z.number().nullable().meta({
+      description: 'Seconds by which the clock of that node is ahead of that of the answering one; null while that is not known',
+    }),
     outbox_refused: z.boolean().meta({description: 'Whether a node refuses to take what was changed on this one'}),
     cut_off_since: timestamp.nullable().meta({
       description:

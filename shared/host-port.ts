@@ -41,3 +41,16 @@ export const isLoopback = (host: string): boolean => {
   const canonical = canonicalHost(host);
   return canonical === 'localhost' || canonical === '::1' || (isIPv4(canonical) && canonical.startsWith('127.'));
 };
+
+/**
+ * What one client has, as far as its address tells: an IPv4 address, or the first 64 bits of an IPv6 address (`2001:db8:0:1::/64`), as
+ * everybody gets that many at least (RFC 6177 section 2).
+ */
+export const clientNetwork = (address: string): string => {
+  const plain = canonicalHost(address.split('%', 1)[0] ?? '');
+  if (!isIPv6(plain)) return plain;
+  const [before, after] = plain.split('::').map(part => part.split(':').filter(Boolean));
+  const missing = 8 - (before?.length ?? 0) - (after?.length ?? 0);
+  const groups = [...(before ?? []), ...Array<string>(missing).fill('0'), ...(after ?? [])];
+  return `${groups.slice(0, 4).join(':')}::/64`;
+};

@@ -26,6 +26,8 @@ export interface Request extends RequestTarget {
   headers?: Record<string, string>;
   /** When it aborts, the request is given up and rejects with its reason. */
   signal?: AbortSignal | undefined;
+  /** How long a node may say nothing before it counts as one that does not answer: 90 s by default. */
+  silenceMs?: number | undefined;
 }
 
 export interface Answer<T> {
@@ -98,12 +100,12 @@ export const createClient = async (needs: ClientNeeds): Promise<Client> => {
   const streams = createStreams({headers, ca, fingerprint, note});
 
   const perform = async (url: URL, request: Request, isHurried: boolean): Promise<Incoming> => {
-    const {method = 'GET', json, body, headers: more, signal} = request;
+    const {method = 'GET', json, body, headers: more, signal, silenceMs} = request;
     const text = body ?? (json === undefined ? undefined : JSON.stringify(json));
     const type = text !== undefined && {'content-type': 'application/json'};
     if (signal?.aborted) throw signal.reason;
     try {
-      return await exchange(url, {method, headers: {...headers, ...type, ...more}, body: text, signal, isHurried});
+      return await exchange(url, {method, headers: {...headers, ...type, ...more}, body: text, signal, isHurried, silenceMs});
     } catch (error) {
       if (signal?.aborted) throw signal.reason;
       if (error instanceof TooLongAnswer) throw unexpectedAnswer(url.origin);

@@ -1,6 +1,6 @@
 // One connection to GET /events.
 import {once} from 'node:events';
-import type {Got, Response} from 'got';
+import type {Got, Request, Response} from 'got';
 import type {ClusterEvent} from '../../shared/cluster-event.ts';
 import {CliError} from '../cli-error.ts';
 import {createEventParser} from './event-parser.ts';
@@ -11,9 +11,18 @@ export interface EventStreamNeeds {
   url: URL;
   signal: AbortSignal;
   onResponse(response: Response): void;
-  /** A node pings every 15 s, so a connection that is silent for longer than this is broken. */
-  silenceMs?: number;
 }
+
+/** The node answers at once; it is what happens after that which takes its time. */
+const answerMs = 10_000;
+/** Nodes before 0.5 ping every 15 s, and do not say so. */
+const unsaidSilenceMs = 45_000;
+
+/** One ping may be late, or lost with a moment of the line: two intervals and something for the way. */
+const silenceMsOf = ({headers}: Pick<Response, 'headers'>): number => {
+  const seconds = Number(headers['x-ping-interval']);
+  return seconds >= 1 && seconds <= 15 ? (2 * seconds + 2) * 1000 : unsaidSilenceMs;
+};
 
 /**
  * Resolves once the node has begun to answer: what happens from then on is told. Ends when the connection does, and silently
@@ -24,19 +33,20 @@ export const openEventStream = async ({
   url,
   signal,
   onResponse,
-  silenceMs = 45_000,
 }: EventStreamNeeds): Promise<AsyncIterable<ClusterEvent>> => {
   if (signal.aborted) return nothing();
-  const stream = http.stream(url, {headers: {accept: 'text/event-stream'}, timeout: {response: silenceMs, socket: silenceMs}});
+  const stream = http.stream(url, {headers: {accept: 'text/event-stream'}, timeout: {response: answerMs}});
   const abort = () => void stream.destroy();
   signal.addEventListener('abort', abort);
   stream.once('close', () => signal.removeEventListener('abort', abort));
   // What breaks while nobody reads is thrown by the next read.
   stream.on('error', () => undefined);
 
+  let silenceMs = unsaidSilenceMs;
   try {
     const [response] = (await once(stream, 'response', {signal})) as [Response];
     onResponse(response);
+    silenceMs = silenceMsOf(response);
     const {statusCode: status, headers} = response;
     if (status < 200 || status > 299) throw answerFailure({status, headers, body: await bodyOf(stream), url});
     if (!headers['content-type']?.startsWith('text/event-stream')) throw noEvents(url);
@@ -45,7 +55,7 @@ export const openEventStream = async ({
     if (signal.aborted) return nothing();
     throw error instanceof CliError ? error : connectionFailure(error, url);
   }
-  return eventsOf(stream, url, signal);
+  return eventsOf(whileHeard(stream, silenceMs), url, signal);
 };
 
 async function* eventsOf(stream: AsyncIterable<Buffer>, url: URL, signal: AbortSignal): AsyncIterable<ClusterEvent> {
@@ -59,6 +69,22 @@ async function* eventsOf(stream: AsyncIterable<Buffer>, url: URL, signal: AbortS
     }
   } catch (error) {
     if (!signal.aborted) throw connectionFailure(error, url);
+  }
+}
+
+/** Fails with `ETIMEDOUT` when nothing comes for so long. The time that somebody takes to deal with what has come does not count. */
+async function* whileHeard(stream: Request, silenceMs: number): AsyncIterable<Buffer> {
+  const chunks = stream[Symbol.asyncIterator]();
+  const tooLate = () => stream.destroy(Object.assign(new Error('silent'), {code: 'ETIMEDOUT'}));
+  try {
+    for (;;) {
+      const timer = setTimeout(tooLate, silenceMs);
+      const {done, value} = await chunks.next().finally(() => clearTimeout(timer));
+      if (done) return;
+      yield value as Buffer;
+    }
+  } finally {
+    stream.destroy();
   }
 }
 

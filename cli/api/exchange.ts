@@ -14,6 +14,8 @@ export interface Outgoing {
   signal: AbortSignal | undefined;
   /** There is another node to ask: a slow connection is given up sooner. */
   isHurried?: boolean;
+  /** How long the answer may take to begin, and then to go on: 90 s by default. */
+  silenceMs?: number | undefined;
 }
 
 export interface Incoming {
@@ -44,7 +46,7 @@ export const createExchange = async (tls: Pick<AgentOptions, 'ca' | 'allowPartia
   const agent = new Agent({keepAlive: true, ...tls});
 
   const exchange: Exchange = async (url, outgoing) => {
-    const {method, headers, body, signal, isHurried} = outgoing;
+    const {method, headers, body, signal, isHurried, silenceMs = deadlines.silence} = outgoing;
     const startedAt = performance.now();
     let isKept = false;
     let isSent = false;
@@ -52,7 +54,7 @@ export const createExchange = async (tls: Pick<AgentOptions, 'ca' | 'allowPartia
       const answer = await new Promise<Omit<Incoming, 'ms'>>((resolve, reject) => {
         const sent = request(url, {method, headers, agent, ...(signal && {signal})}, response => {
           isKept = false;
-          void wholeOf(response, deadline).then(resolve, reject);
+          void wholeOf(response, () => deadline.next(silenceMs)).then(resolve, reject);
         });
         const deadline = startDeadline(error => sent.destroy(error));
         sent.once('error', reject).once('close', deadline.stop);
@@ -62,7 +64,7 @@ export const createExchange = async (tls: Pick<AgentOptions, 'ca' | 'allowPartia
           const onOpen = () => {
             isSent = true;
           };
-          watchOpening(socket, deadline, {...(isHurried ? hurriedDeadlines : deadlines), onOpen});
+          watchOpening(socket, deadline, {...(isHurried ? hurriedDeadlines : deadlines), silence: silenceMs, onOpen});
         });
         sent.end(body);
       });
@@ -113,11 +115,11 @@ const watchOpening = (socket: Socket, {next}: Deadline, {connect, handshake, sil
   });
 };
 
-const wholeOf = async (response: IncomingMessage, {next}: Deadline): Promise<Omit<Incoming, 'ms'>> => {
+const wholeOf = async (response: IncomingMessage, onPart: () => void): Promise<Omit<Incoming, 'ms'>> => {
   const chunks: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of response) {
-    next(deadlines.silence);
+    onPart();
     bytes += (chunk as Buffer).length;
     if (bytes > maxBodyBytes) throw new TooLongAnswer();
     chunks.push(chunk as Buffer);

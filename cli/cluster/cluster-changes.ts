@@ -1,7 +1,7 @@
 // What of the nodes has changed from one status of the cluster to the next.
 import type {ClusterStatus, Peer} from '../../shared/cluster-status.ts';
 import {type Drift, driftOf} from './drift.ts';
-import {isCutOff} from './node-condition.ts';
+import {clockProblem, isCutOff} from './node-condition.ts';
 
 export type DriftState = 'none' | 'differs' | 'drift';
 
@@ -21,6 +21,7 @@ export const changeKinds = [
   'license',
   'answer',
   'reach',
+  'clock',
   'refusal',
   'contact',
 ] as const;
@@ -71,6 +72,7 @@ const changesOf = (before: NodeState, now: NodeState): ChangeKind[] => {
     ['backlog', state => state.outbox_backlog_to_us],
     ['answer', state => (state.unanswered_since ?? null) === null],
     ['reach', state => (state.unreachable_from ?? []).join()],
+    ['clock', clockProblem],
     ['refusal', state => state.outbox_refused === true],
     ['contact', isCutOff],
     ['license', ({license}) => [license.valid, license.type, license.status, license.expires_at].join()],

@@ -1,10 +1,19 @@
 // Whether the cluster is well, from its status alone.
+import {clockBelievedSeconds, clockWarningSeconds} from '../../shared/clock-limits.ts';
 import type {ClusterStatus, Peer} from '../../shared/cluster-status.ts';
 import {type CheckStatus, checkStatuses} from '../cli-error.ts';
 import {countText, durationWords, plural} from '../output/cell-text.ts';
 import type {Figure, Verdict} from './check-line.ts';
 import {type Drift, driftOf} from './drift.ts';
-import {cutOffText, isCutOff, unansweredSeconds, unreachableFrom} from './node-condition.ts';
+import {
+  clockComparison,
+  clockProblem,
+  clockSkew,
+  cutOffText,
+  isCutOff,
+  unansweredSeconds,
+  unreachableFrom,
+} from './node-condition.ts';
 
 export interface CheckLimits {
   /** More replication events than this that a node has yet to be heard of are a warning. */
@@ -27,6 +36,7 @@ export const judgeCluster = (status: ClusterStatus, limits: CheckLimits): Verdic
     ...refusalFindings(peers),
     ...silenceFindings(status),
     ...reachFindings(status),
+    ...clockFindings(status),
     ...driftFindings(peers, drift),
     ...backlogFindings(peers, limits),
     ...licenseFindings(peers),
@@ -67,6 +77,14 @@ const silenceFindings = (status: ClusterStatus): Finding[] =>
     const seconds = unansweredSeconds(peer, status);
     if (seconds === undefined || peer.healthy !== 'online' || unreachableFrom(peer).length > 0) return [];
     return [{status: warning, text: `no answer from ${peer.node_id} for ${durationWords(seconds)}`}];
+  });
+
+/** Critical where the changes of the node that is ahead are about to be refused by the other one. */
+const clockFindings = ({peers, local_node_id}: ClusterStatus): Finding[] =>
+  peers.flatMap(peer => {
+    const problem = clockProblem(peer);
+    if (problem === undefined) return [];
+    return [{status: checkStatuses[problem], text: `the clock of ${peer.node_id} is ${clockComparison(peer, local_node_id)}`}];
   });
 
 /** A node that speaks and gets no word: what changes elsewhere comes late there, and what it holds is out of sight. */
@@ -133,6 +151,13 @@ const figuresOf = (status: ClusterStatus, {backlog, driftAgeSeconds}: CheckLimit
     {label: 'invalid_licenses', value: count(peer => !peer.license.valid), warnAbove: 0, max},
     {label: 'unanswered', value: count(peer => unansweredSeconds(peer, status) !== undefined), warnAbove: 0, max},
     {label: 'unreachable', value: count(peer => unreachableFrom(peer).length > 0), warnAbove: 0, max},
+    {
+      label: 'clock_skew',
+      value: Math.max(0, ...peers.map(peer => Math.abs(clockSkew(peer) ?? 0))),
+      unit: 's',
+      warnAbove: clockWarningSeconds,
+      criticalAbove: clockBelievedSeconds,
+    },
     {label: 'refused', value: count(peer => peer.outbox_refused), criticalAbove: 0, max},
   ];
 };

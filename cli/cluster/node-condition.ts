@@ -1,4 +1,5 @@
 // The state of a node in words: its health, and what the health does not say yet.
+import {clockBelievedSeconds, clockWarningSeconds} from '../../shared/clock-limits.ts';
 import type {ClusterStatus, Peer} from '../../shared/cluster-status.ts';
 import {durationWords} from '../output/cell-text.ts';
 import {healthTones, type Tone} from '../output/tone.ts';
@@ -35,13 +36,41 @@ export const conditionText = (peer: Peer, status: Moment): string => {
     peer.healthy,
     ...(from.length > 0 ? [`not reached from ${from.join(', ')}`] : []),
     ...(silence === undefined || from.length > 0 ? [] : [`no answer for ${durationWords(silence)}`]),
+    ...(clockProblem(peer) === undefined ? [] : [`clock ${clockText(peer)}`]),
     ...(peer.outbox_refused ? ['changes refused'] : []),
     ...(isCutOff(peer) ? ['cut off'] : []),
   ].join(', ');
 };
 
+/** Undefined where it is not known: a node of an older version does not say. */
+export const clockSkew = ({clock_skew_s}: Pick<Peer, 'clock_skew_s'>): number | undefined =>
+  typeof clock_skew_s === 'number' ? clock_skew_s : undefined;
+
+export const clockProblem = (peer: Peer): 'warning' | 'critical' | undefined => {
+  const seconds = Math.abs(clockSkew(peer) ?? 0);
+  if (seconds < clockWarningSeconds) return undefined;
+  return seconds < clockBelievedSeconds ? 'warning' : 'critical';
+};
+
+/** Such as `45 s ahead`, in comparison with the clock of the node that was asked. */
+export const clockText = (peer: Peer): string => {
+  const seconds = clockSkew(peer);
+  if (seconds === undefined) return 'not known';
+  if (Math.abs(seconds) < 1) return 'right';
+  return `${durationWords(Math.floor(Math.abs(seconds)))} ${seconds > 0 ? 'ahead' : 'behind'}`;
+};
+
+/** Such as `45 s ahead of that of mx1`, where it is off. */
+export const clockComparison = (peer: Peer, nodeId: string): string => {
+  const text = clockText(peer);
+  return clockSkew(peer) === undefined || text === 'right'
+    ? text
+    : `${text}${text.endsWith('ahead') ? ' of' : ''} that of ${nodeId}`;
+};
+
 export const conditionTone = (peer: Peer, status: Moment): Tone => {
-  if (peer.outbox_refused || isCutOff(peer)) return 'bad';
-  const isSilent = unansweredSeconds(peer, status) !== undefined || unreachableFrom(peer).length > 0;
-  return peer.healthy === 'online' && isSilent ? 'warn' : healthTones[peer.healthy];
+  const clock = clockProblem(peer);
+  if (peer.outbox_refused || isCutOff(peer) || clock === 'critical') return 'bad';
+  const isOdd = unansweredSeconds(peer, status) !== undefined || unreachableFrom(peer).length > 0 || clock !== undefined;
+  return peer.healthy === 'online' && isOdd ? 'warn' : healthTones[peer.healthy];
 };

@@ -5,6 +5,7 @@ import {CliError} from '../cli-error.ts';
 import {findKey} from '../keys/find-key.ts';
 import {pastMoment} from '../moment.ts';
 import {addPageOptions, type PageFlags, wholeNumber} from '../option-values.ts';
+import {fromText} from '../output/audit-from.ts';
 import {briefTimeText, timeText} from '../output/cell-text.ts';
 import type {Column} from '../output/column.ts';
 import {notePage, noteSortedPage, warnOfPartialList} from '../output/page-notes.ts';
@@ -27,7 +28,7 @@ const columns: Column<AuditEntry>[] = [
   {title: 'ACTION', cell: entry => entry.action},
   {title: 'TARGET', cell: entry => entry.target, isFlexible: true},
   {title: 'RESULT', cell: entry => entry.result, tone: entry => (entry.result === 'ok' ? undefined : 'warn')},
-  {title: 'FROM', cell: entry => entry.remote_address, dropRank: 1},
+  {title: 'FROM', cell: fromText, dropRank: 1},
   {title: 'DETAIL', cell: entry => entry.detail, isFlexible: true, dropRank: 3},
   {title: 'SEQ', cell: entry => entry.seq, align: 'right', isWideOnly: true},
   {title: 'KEY ID', cell: entry => entry.key_id, align: 'right', isWideOnly: true},
@@ -51,9 +52,15 @@ export const addAuditCommand = (program: Command, session: Session): void => {
     .option('--key-id <id>', 'the same, by id alone', wholeNumber)
     .option('--action <action>', 'only this action, such as quarantine.release');
   addSortOption(addPageOptions(audit))
-    .addHelpText('after', '\nExample:\n  mfctl audit --since 1d --action quarantine.release')
+    .addHelpText('after', help)
     .action((flags: AuditFlags) => listAudit(session, flags));
 };
+
+const help = `
+NODE is the node that did it. When another one was asked, FROM names that too: 192.0.2.9 via mx2.
+
+Example:
+  mfctl audit --since 1d --action quarantine.release`;
 
 const listAudit = async (session: Session, {key, keyId, all, sort, ...flags}: AuditFlags): Promise<void> => {
   const sorter = createSorter(auditEntries, {sort});

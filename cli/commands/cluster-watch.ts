@@ -3,7 +3,7 @@ import {createContact} from '../api/contact.ts';
 import {keepWatching} from '../api/watching.ts';
 import {createClusterChanges, type NodeChange, type NodeState} from '../cluster/cluster-changes.ts';
 import {shortHash} from '../cluster/drift.ts';
-import {isCutOff} from '../cluster/node-condition.ts';
+import {clockProblem, clockText, isCutOff} from '../cluster/node-condition.ts';
 import {pollStatus} from '../cluster/status-poll.ts';
 import {durationMs} from '../moment.ts';
 import {countOfAtLeastOne} from '../option-values.ts';
@@ -59,8 +59,8 @@ export const addWatchCommand = (cluster: Command, session: Session, peerFields: 
 
 const help = `
 A change is one of health, configuration, drift, backlog, licence, answer (whether the node answers heartbeats), reach (which nodes do
-not reach it), refusal (whether another node refuses its changes) and contact (whether its own certificate cuts it off), as the answering
-node sees them. When that node does not answer, this is said on standard error, and the watch goes on.
+not reach it), clock (whether it is right), refusal (whether another node refuses its changes) and contact (whether its own certificate
+cuts it off), as the answering node sees them. When that node does not answer, this is said on standard error, and the watch goes on.
 
 Examples:
   mfctl cluster watch
@@ -106,6 +106,7 @@ const valueTexts: Record<Exclude<NodeChange['changed'][number], 'seen' | 'remove
   backlog: state => state.outbox_backlog_to_us,
   reach: state => (state.unreachable_from ?? []).join(', ') || 'all',
   answer: state => ((state.unanswered_since ?? null) === null ? 'yes' : 'none'),
+  clock: state => (clockProblem(state) === undefined ? 'right' : clockText(state)),
   refusal: state => (state.outbox_refused ? 'refused' : 'none'),
   contact: state => (isCutOff(state) ? 'cut off' : 'yes'),
   license: ({license}) =>

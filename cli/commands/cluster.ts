@@ -17,7 +17,7 @@ const peerFields: Fields<Peer> = {
   fields: [
     ...['node_id', 'fqdn', 'api_url', 'last_seen', 'healthy', 'config_hash', 'config_hash_age_s'],
     ...['outbox_backlog_to_us', 'license', 'unanswered_since', 'unreachable_from'],
-    ...['config_differs_since', 'outbox_refused', 'cut_off_since'],
+    ...['config_differs_since', 'clock_skew_s', 'outbox_refused', 'cut_off_since'],
   ],
   answerFields: ['local_node_id', 'local_hostname', 'peers', 'generated_at'],
   nameOf: ({node_id}) => node_id,

@@ -1,5 +1,9 @@
-// Nothing that a screen has asked for keeps the program from ending when the screen is left.
+// Requests of the screens: what they read is given up soon when the node says nothing, and nothing that a screen has asked for keeps
+// the program from ending when the screen is left.
 import type {Client, Request} from '../api/client.ts';
+
+/** A line that was cut says nothing, and what is on the screen is old then. A list of many nodes takes 3 s. */
+const readMs = 10_000;
 
 /** The same client, whose requests are given up when `end` aborts. A download that has begun goes on. */
 export const endingClient = (client: Client, end: AbortSignal): Client => {
@@ -18,8 +22,11 @@ export const endingClient = (client: Client, end: AbortSignal): Client => {
   };
   return {
     ...client,
-    send: <T>(request: Request) => until(request.signal, signal => client.send<T>({...request, signal})),
+    send: <T>(request: Request) =>
+      until(request.signal, signal => client.send<T>({...(isRead(request) && {silenceMs: readMs}), ...request, signal})),
     sendRaw: request => until(request.signal, signal => client.sendRaw({...request, signal})),
     download: (path, given) => until(given, signal => client.download(path, signal)),
   };
 };
+
+const isRead = ({method = 'GET'}: Request): boolean => method === 'GET';

@@ -81,6 +81,8 @@ export const startLive = (client: Pick<Client, 'events'>, now: () => number, rou
     onDisconnected: ({error}) => {
       isOpen = false;
       failure = error;
+      // A line that was cut says nothing, and neither would a request.
+      if (error?.code === 'timeout') isUnanswered = true;
       update();
     },
   }).catch(error => {

@@ -69,6 +69,7 @@ export const createSource = <T>(needs: SourceNeeds<T>): Source<T> => {
   let startedAtMs = Number.NEGATIVE_INFINITY;
   let dueAtMs = Number.POSITIVE_INFINITY;
   let unhear = (): void => undefined;
+  let wasLive = false;
 
   const set = (change: Partial<Loaded<T>>): void => {
     loaded = {...loaded, ...change};
@@ -125,6 +126,12 @@ export const createSource = <T>(needs: SourceNeeds<T>): Source<T> => {
     if (listeners.size > 0) schedule(isNextSoon ? soonMs() : pauseMs());
     else if (loaded.isLoading) set({isLoading: false});
   };
+  /** Nothing tells of events any more: what is shown may be old, and the node away. */
+  const lookAtLive = (): void => {
+    const isLive = live.state().standing === 'live';
+    if (wasLive && !isLive) wake();
+    wasLive = isLive;
+  };
   const wake = (): void => {
     if (running) isAgainWanted = true;
     else if (now() + soonMs() < dueAtMs) schedule(soonMs());
@@ -135,7 +142,11 @@ export const createSource = <T>(needs: SourceNeeds<T>): Source<T> => {
     subscribe: listener => {
       listeners.add(listener);
       if (listeners.size === 1) {
-        unhear = live.on(refreshOn, wake);
+        const stops = [live.on(refreshOn, wake), live.subscribe(lookAtLive)];
+        unhear = () => {
+          for (const stop of stops) stop();
+        };
+        wasLive = live.state().standing === 'live';
         void read();
       }
       return () => {

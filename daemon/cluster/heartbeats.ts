@@ -1,5 +1,5 @@
 // One peer's heartbeats: at the interval, and sooner when there is something that cannot wait so long.
-import {heartbeatSchema} from '../services/peer-protocol.ts';
+import {type Heartbeat, heartbeatSchema} from '../services/peer-protocol.ts';
 import type {PeerTalk} from '../services/peer-talk.ts';
 import type {Peer} from './peers.ts';
 
@@ -17,8 +17,8 @@ interface Needs {
   intervalMs: number;
   /** Changes when the peers should hear of it within a second: requests counted, configuration changed. */
   news(): string;
-  /** With how far the peer has applied this node's events. */
-  onAnswer(appliedOfUs: number): void;
+  /** With how far the peer has applied this node's events, and with what it was told. */
+  onAnswer(appliedOfUs: number, told: Heartbeat): void;
   onFailure(error: unknown): void;
   nodeNo: number;
 }
@@ -49,7 +49,7 @@ export const startHeartbeats = ({peer, talk, intervalMs, news, onAnswer, onFailu
       usesTold = usesUpTo;
       newsTold = current;
       await talk.hear(peer, heard);
-      if (!isStopped) onAnswer(heard.applied[nodeNo] ?? 0);
+      if (!isStopped) onAnswer(heard.applied[nodeNo] ?? 0, heartbeat);
       return true;
     } catch (error) {
       misses += 1;

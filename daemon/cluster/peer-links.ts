@@ -4,6 +4,7 @@ import type {Logger} from 'pino';
 import {z} from 'zod';
 import type {PeerStates} from '../services/peer-states.ts';
 import type {PeerTalk} from '../services/peer-talk.ts';
+import type {RateLimiter} from '../services/rate-limit.ts';
 import type {Refusals} from '../services/refusals.ts';
 import type {Replication} from '../services/replication.ts';
 import {createCatchUps} from './catch-ups.ts';
@@ -16,6 +17,8 @@ import type {Peer, Peers} from './peers.ts';
 export interface PeerLinks {
   /** There is a new event in the outbox. */
   wake(): void;
+  /** One heartbeat to everybody, or the one under way; resolves once each has been answered, or has failed. */
+  tell(): Promise<void>;
   /** Waits until the peers have applied event `seq`; resolves with the ids of those that could not be reached or did not in time. */
   settled(seq: number, deadlineMs: number): Promise<string[]>;
   /** The least that any peer has applied of this node's events; undefined while one has not said yet. */
@@ -35,6 +38,7 @@ interface Needs {
   replication: Replication;
   refusals: Pick<Refusals, 'byPeer'>;
   peerStates: Pick<PeerStates, 'answered' | 'unanswered'>;
+  limiter: Pick<RateLimiter, 'answered' | 'unanswered'>;
   intervalMs: number;
   news(): string;
   /** A peer says that this node has been removed from the cluster. */
@@ -51,7 +55,7 @@ interface Link {
 const patienceMs = 1000;
 
 export const startPeerLinks = (needs: Needs): PeerLinks => {
-  const {nodeNo, peers, talk, replication, refusals, peerStates, intervalMs, news, onRemoved, log} = needs;
+  const {nodeNo, peers, talk, replication, refusals, peerStates, limiter, intervalMs, news, onRemoved, log} = needs;
   const links = new Map<number, Link>();
   const all = () => [...links.values()];
   const startedAt = new Date().toISOString();
@@ -80,13 +84,15 @@ export const startPeerLinks = (needs: Needs): PeerLinks => {
       intervalMs,
       news,
       nodeNo,
-      onAnswer(appliedOfUs) {
+      onAnswer(appliedOfUs, told) {
         failures.worked();
         peerStates.answered(peer.nodeNo);
+        limiter.answered(peer.nodeNo, told.key_counts);
         sender.heardApplied(appliedOfUs);
       },
       onFailure(error) {
         peerStates.unanswered(peer.nodeNo);
+        limiter.unanswered(peer.nodeNo);
         failures.failed(error);
       },
     });
@@ -96,6 +102,7 @@ export const startPeerLinks = (needs: Needs): PeerLinks => {
       links.delete(peer.nodeNo);
       sender.stop();
       heartbeats.stop();
+      limiter.unanswered(peer.nodeNo);
     };
   });
 
@@ -107,6 +114,9 @@ export const startPeerLinks = (needs: Needs): PeerLinks => {
 
   return {
     wake,
+    async tell() {
+      await Promise.all(all().map(async ({heartbeats}) => heartbeats.beat()));
+    },
     async settled(seq, deadlineMs) {
       const outcomes = await Promise.all(
         all().map(async ({peer, sender}) => ((await sender.reached(seq, deadlineMs)) ? [] : [peer.nodeId])),

@@ -3,6 +3,7 @@ import {stringify} from 'yaml';
 export interface InitialSettings {
   fqdn: string;
   apiListen: string;
+  apiAdvertise?: string | undefined;
   clusterListen: string;
   clusterAdvertise?: string | undefined;
   metricsListen: string;
@@ -13,6 +14,7 @@ export interface InitialSettings {
 export const initialConfig = ({
   fqdn,
   apiListen,
+  apiAdvertise,
   clusterListen,
   clusterAdvertise,
   metricsListen,
@@ -23,7 +25,7 @@ export const initialConfig = ({
 
 ${stringify({fqdn})}
 api:
-${indented({listen: apiListen})}
+${indented({listen: apiListen, ...(apiAdvertise !== undefined && {advertise: apiAdvertise})})}
   # A certificate of your own instead of the one from the cluster CA:
   # cert_file: /etc/ssl/mfd/fullchain.pem
   # key_file: /etc/ssl/mfd/privkey.pem

@@ -101,6 +101,9 @@ const everyKey = z.strictObject({
   }),
   api: section({
     listen: listen('0.0.0.0:8443').meta({description: 'HTTPS API, as HOST:PORT; IPv6 in brackets, port 0 for any free one'}),
+    advertise: server.optional().meta({
+      description: 'HOST:PORT where clients reach the API, if not at fqdn and the port of api.listen, as behind NAT',
+    }),
     cert_file: filePath.optional().meta({
       description: 'Certificate chain (PEM) for the API and STARTTLS, instead of one from the cluster CA; needs key_file',
     }),

@@ -1,5 +1,6 @@
 // What is written about held mails. Whoever waits for the disk at the same time shares a transaction, in which the claims, the ends
 // and the audit entries of all are a few statements each: one for each of a thousand mails took seconds.
+import {relayText} from '../../shared/audit-relay.ts';
 import {groupBy} from '../../shared/group-by.ts';
 import {createBatch} from '../services/batch.ts';
 import {appendAudit, type NewAuditEntry} from '../store/audit.ts';
@@ -55,7 +56,7 @@ export const createHoldWrites = ({nodeId, database, withRoom, now}: Needs): Hold
     target: `${nodeId}/${queueId}`,
     remote_address: remoteAddress,
     result,
-    detail: [...(detail ? [detail] : []), ...(relayedBy === undefined ? [] : [`asked through ${relayedBy}`])].join('; '),
+    detail: [...(relayedBy === undefined ? [] : [relayText(relayedBy)]), ...(detail ? [detail] : [])].join('; '),
   });
 
   const claimTogether = async (tx: Db, wanted: Wanted[]): Promise<void> => {

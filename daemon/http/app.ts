@@ -10,15 +10,16 @@ import type {DomainParts} from '../services/domain-parts.ts';
 import type {Domains} from '../services/domains.ts';
 import type {Events} from '../services/events.ts';
 import type {JoinTokens} from '../services/join-tokens.ts';
+import type {KeyFailures} from '../services/key-failures.ts';
 import type {Keys} from '../services/keys.ts';
+import type {PatientLimits} from '../services/patient-limits.ts';
 import type {Quarantine} from '../services/quarantine.ts';
-import type {RateLimiter} from '../services/rate-limit.ts';
 import type {Removal} from '../services/removal.ts';
 import type {Standing} from '../services/standing.ts';
 import {announceDeprecations} from './announce-deprecations.ts';
 import {answerErrors} from './answer.ts';
 import type {DeprecatedUse} from './deprecations.ts';
-import {authenticate} from './guard.ts';
+import {authenticate, countKeyFailures} from './guard.ts';
 import type {Metrics} from './metrics.ts';
 import {observe} from './observe.ts';
 import {adminText, curatedText} from './openapi-text.ts';
@@ -32,7 +33,8 @@ import type {RequestState} from './state.ts';
 
 export interface ApiNeeds {
   keys: Keys;
-  limiter: RateLimiter;
+  limits: PatientLimits;
+  keyFailures: KeyFailures;
   domains: Domains;
   domainParts: DomainParts;
   quarantine: Quarantine;
@@ -75,7 +77,8 @@ export const createApi = (needs: ApiNeeds): Koa<RequestState> => {
     await next();
   });
   // A path nobody knows still needs a key: what exists here is no stranger's business.
-  app.use(authenticate(needs.keys, needs.limiter));
+  app.use(countKeyFailures(needs.keyFailures));
+  app.use(authenticate(needs.keys, needs.limits));
   app.use(announceDeprecations({...needs, prefix}));
   app.use(router.routes());
   app.use(refuseOtherMethods(router));

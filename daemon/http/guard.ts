@@ -3,25 +3,57 @@ import type {RouterMiddleware} from '@koa/router';
 import type {Middleware as KoaMiddleware} from 'koa';
 import {Fault} from '../../shared/fault.ts';
 import {type Permission, permissionsOf, scopesWith} from '../../shared/scopes.ts';
+import {guessLimit, type KeyFailures} from '../services/key-failures.ts';
 import type {Keys} from '../services/keys.ts';
-import type {RateLimiter} from '../services/rate-limit.ts';
+import type {PatientLimits} from '../services/patient-limits.ts';
+import type {RateLimitState} from '../services/rate-limit.ts';
+import {remoteAddressOf} from './remote-address.ts';
 import type {RequestState} from './state.ts';
+
+/** Counts requests whose key is refused. Who has sent too many unknown keys is told to wait instead. */
+export const countKeyFailures =
+  (failures: KeyFailures): KoaMiddleware<RequestState> =>
+  async (ctx, next) => {
+    try {
+      await next();
+    } catch (error) {
+      if (!(error instanceof Fault) || !error.code.startsWith('key_')) throw error;
+      const isGuess = error.code === 'key_invalid';
+      const {isLogged, isAllowed, ...rest} = failures.note(remoteAddressOf(ctx.req), isGuess);
+      ctx.state.isCounted = !isLogged;
+      if (isGuess) ctx.set(rateLimitHeaders('address', {limit: guessLimit, ...rest}));
+      throw isAllowed ? error : tooMany('too many unknown API keys have come from this address', rest);
+    }
+  };
 
 /** Authenticates and counts the request; the limit's headers go on every answer, refusals included. */
 export const authenticate =
-  (keys: Keys, limiter: RateLimiter): KoaMiddleware<RequestState> =>
+  (keys: Keys, limits: PatientLimits): KoaMiddleware<RequestState> =>
   async (ctx, next) => {
     const key = await keys.identify(ctx.get('X-API-Key') || undefined);
-    const {isAllowed, limit, remaining, resetSeconds} = limiter.take(key.id, key.rate_limit_per_minute);
-    ctx.set({'RateLimit-Policy': `"minute";q=${limit};w=60`, RateLimit: `"minute";r=${remaining};t=${resetSeconds}`});
+    const {isAllowed, awaitsPeers, ...state} = await limits.take(key.id, key.rate_limit_per_minute);
+    ctx.set(rateLimitHeaders('minute', state));
     const reach = keys.admit(key);
-    if (!isAllowed)
-      throw new Fault('rate_limited', `the key's ${limit} requests of this minute are used up; wait ${resetSeconds} s`, {
-        retryAfterSeconds: resetSeconds,
-      });
-    ctx.state.actor = {keyId: key.id, scope: key.scope, reach, remoteAddress: ctx.req.socket.remoteAddress ?? null};
+    if (!isAllowed) {
+      const why = awaitsPeers
+        ? 'other nodes have yet to hear of the latest requests of the key'
+        : `the key's ${state.limit} requests of the last minute are used up`;
+      throw tooMany(why, state);
+    }
+    ctx.state.actor = {keyId: key.id, scope: key.scope, reach, remoteAddress: remoteAddressOf(ctx.req)};
     await next();
   };
+
+type LimitState = Pick<RateLimitState, 'limit' | 'remaining' | 'resetSeconds'>;
+
+/** draft-ietf-httpapi-ratelimit-headers-08, section 3 and 4. */
+const rateLimitHeaders = (policy: string, {limit, remaining, resetSeconds}: LimitState): Record<string, string> => ({
+  'RateLimit-Policy': `"${policy}";q=${limit};w=60`,
+  RateLimit: `"${policy}";r=${remaining};t=${resetSeconds}`,
+});
+
+const tooMany = (why: string, {resetSeconds}: Pick<LimitState, 'resetSeconds'>): Fault =>
+  new Fault('rate_limited', `${why}; wait ${resetSeconds} s`, {retryAfterSeconds: resetSeconds});
 
 /** Lets through only keys whose scope grants `permission`. Every route names one. */
 export const needs = (permission: Permission): RouterMiddleware<RequestState> => needsOneOf([permission]);

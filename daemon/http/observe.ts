@@ -1,9 +1,10 @@
 import type {Middleware} from 'koa';
 import type {Logger} from 'pino';
 import type {Metrics} from './metrics.ts';
+import {remoteAddressOf} from './remote-address.ts';
 import type {RequestState} from './state.ts';
 
-/** One log line and one measurement per answer. The query string stays out: it may name people. */
+/** One log line and one measurement per answer, see `isCounted` for the exception. The query string stays out: it may name people. */
 export const observe =
   (metrics: Metrics, log: Logger): Middleware<RequestState> =>
   async (ctx, next) => {
@@ -19,7 +20,8 @@ export const observe =
           status: ctx.status,
           seconds,
         });
-      const {requestId, actor} = ctx.state as Partial<RequestState>;
+      const {requestId, actor, isCounted} = ctx.state as Partial<RequestState>;
+      if (isCounted) return;
       log.info(
         {
           request_id: requestId,
@@ -28,7 +30,7 @@ export const observe =
           status: ctx.status,
           ms: Math.round(seconds * 1e5) / 100,
           key_id: actor?.keyId ?? null,
-          remote_address: ctx.req.socket.remoteAddress ?? null,
+          remote_address: remoteAddressOf(ctx.req),
         },
         'request',
       );

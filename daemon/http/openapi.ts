@@ -17,11 +17,14 @@ const versions = {curated: '1.2.0', admin: '1.0.0'};
 const promise =
   'Any node answers for the whole cluster. Breaking changes come only with a new major version; what is to be removed is marked deprecated at least 6 months before.';
 
+const rateLimits =
+  'A key has its limit over all nodes: in any 60 seconds at most 1.5 times the limit passes (or the limit and one request for each other node, where that is more) while nodes hear one another. Nodes that are cut off from each other each let the limit pass.';
+
 export const curatedDescription = (): Description =>
   describe({
     title: 'Mail Filtering Service',
     version: versions.curated,
-    about: `External interface of the mail-filtering and quarantine service. ${promise}`,
+    about: `External interface of the mail-filtering and quarantine service. ${promise} ${rateLimits}`,
     tags: curatedTags,
     operations: curatedOperations,
     answers: inline,
@@ -31,7 +34,7 @@ export const adminDescription = (operations: readonly Operation[] = [...curatedO
   describe({
     title: 'Mail Filtering Service, all operations',
     version: versions.admin,
-    about: `Every operation of the mail-filtering and quarantine service, for clients that administer it, such as mfctl. ${promise}`,
+    about: `Every operation of the mail-filtering and quarantine service, for clients that administer it, such as mfctl. ${promise} ${rateLimits}`,
     tags: [...curatedTags, ...adminTags],
     operations,
     answers: byReference,
@@ -107,7 +110,7 @@ const failures: Record<FailureStatus, {name: string; description: string}> = {
   413: {name: 'PayloadTooLarge', description: 'The body is larger than 64 KiB'},
   415: {name: 'UnsupportedMediaType', description: 'The body is not application/json or application/merge-patch+json'},
   422: {name: 'UnprocessableEntity', description: 'Fields of the body are wrong; all of them are listed'},
-  429: {name: 'TooManyRequests', description: 'The limit of the key for this minute is used up'},
+  429: {name: 'TooManyRequests', description: 'The limit of the key is used up, or too many unknown keys came from the address'},
   500: {name: 'InternalServerError', description: 'The node failed; its log says why under the request id'},
   502: {name: 'BadGateway', description: 'The mail could not be delivered to all recipients; it is still held for the others'},
   503: {name: 'ServiceUnavailable', description: 'A node did not answer, or the disk is full'},
@@ -116,7 +119,7 @@ const failures: Record<FailureStatus, {name: string; description: string}> = {
 
 const requestId: Headers = {'X-Request-Id': header('To quote to the operator')};
 const limits: Headers = {
-  'RateLimit-Policy': header('Requests a key may make in a window of seconds'),
+  'RateLimit-Policy': header('Requests a key may make in a window of seconds, or an address with unknown keys'),
   RateLimit: header('What is left of them, and the seconds until there are more'),
 };
 const retryAfter: Headers = {'Retry-After': header('Seconds', 'integer')};

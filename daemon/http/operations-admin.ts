@@ -243,7 +243,16 @@ const otherOperations: Operation[] = [
     tag: 'Events',
     summary: 'Server-sent events, from now on; nothing is replayed',
     request: {query: eventsQuerySchema},
-    success: {status: 200, content: {'text/event-stream': {schema: eventStream}}},
+    success: {
+      status: 200,
+      content: {'text/event-stream': {schema: eventStream}},
+      headers: {
+        'X-Ping-Interval': header(
+          'Seconds after which a comment comes at the latest: a line that is silent for longer is cut',
+          'integer',
+        ),
+      },
+    },
   },
 ];
 

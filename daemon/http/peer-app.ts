@@ -7,6 +7,7 @@ import {Fault} from '../../shared/fault.ts';
 import {type ShownCertificate, validityOf} from '../services/certificate-validity.ts';
 import type {NodeIdentity} from '../services/ports.ts';
 import {answerErrors} from './answer.ts';
+import {remoteAddressOf} from './remote-address.ts';
 
 export interface PeerState {
   requestId: string;
@@ -70,7 +71,7 @@ export const createPeerApi = ({identityIn, isMember, wasRemoved, heard, routes, 
   app.use(async (ctx, next) => {
     const peer = identityIn(shownBy(ctx).subjectAltName);
     if (!peer || !isMember(peer)) throw new Fault('insufficient_scope', 'the client certificate names no node of this cluster');
-    heard(peer, ctx.req.socket.remoteAddress ?? null);
+    heard(peer, remoteAddressOf(ctx.req));
     ctx.state.peer = peer;
     await next();
   });

@@ -3,7 +3,7 @@ import type Router from '@koa/router';
 import {eventsQuerySchema} from '../../shared/cluster-event.ts';
 import {permissionFor} from '../../shared/event-type.ts';
 import type {BusEvent} from '../services/event-bus.ts';
-import type {Events} from '../services/events.ts';
+import {type Events, pingSeconds} from '../services/events.ts';
 import {needsOneOf} from './guard.ts';
 import {queryOf} from './parameters.ts';
 import type {RequestState} from './state.ts';
@@ -24,7 +24,11 @@ export const routeEvents = (router: Router<RequestState>, events: Events): void 
       void watch.silent.then(silent => stream.send(listening(silent)));
     }
     ctx.status = 200;
-    ctx.set({'Content-Type': 'text/event-stream; charset=utf-8', 'X-Accel-Buffering': 'no'});
+    ctx.set({
+      'Content-Type': 'text/event-stream; charset=utf-8',
+      'X-Accel-Buffering': 'no',
+      'X-Ping-Interval': String(pingSeconds),
+    });
     ctx.body = stream.body;
   });
 };

@@ -8,6 +8,7 @@ import {validate} from '../services/validate.ts';
 import {reply} from './answer.ts';
 import {peerJsonBody} from './json-body.ts';
 import {type PeerCtx, type PeerRouter, type PeerState, shownCertificateOf} from './peer-app.ts';
+import {remoteAddressOf} from './remote-address.ts';
 
 interface AdmissionNeeds {
   joining: Joining;
@@ -32,7 +33,7 @@ export const routePeerAdmission =
 
     router.post('/join', requireToken, peerJsonBody, async ctx => {
       const tokenId = tokenOf(ctx);
-      const bearer = {tokenId, remoteAddress: ctx.req.socket.remoteAddress ?? null};
+      const bearer = {tokenId, remoteAddress: remoteAddressOf(ctx.req)};
       reply(ctx, await joining.admit(bearer, validate(joinRequestSchema, ctx.state.body)));
     });
   };
@@ -57,7 +58,7 @@ export const routePeerTrust =
         ...ctx.state.peer,
         given: hostsIn(subjectAltName),
         endMs,
-        remoteAddress: ctx.req.socket.remoteAddress ?? null,
+        remoteAddress: remoteAddressOf(ctx.req),
       };
       reply(ctx, await joining.renew(peer, validate(certificateRequestsSchema, ctx.state.body)));
     });

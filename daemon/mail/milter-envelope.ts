@@ -1,5 +1,6 @@
 // Who sends a mail, from whom and to whom, as a milter is told it: by commands, and by macros that go with them.
 import {isIP} from 'node:net';
+import {plainAddress} from '../../shared/host-port.ts';
 import {owningDomain, parseMailAddress, withoutBrackets} from '../../shared/mail-address.ts';
 import {isSameOwner} from '../services/intake.ts';
 import type {Client, Envelope, Ownership} from '../services/mail.ts';
@@ -28,7 +29,7 @@ export const peerOf = ({hostname, family, port, address}: CommandOf<'connect'>):
   if (family === 'U') return {ip: noAddress, hostname: null, isLocal: false};
   if (family === 'L') return {ip: '127.0.0.1', hostname: null, isLocal: true};
 
-  const ip = address.replace(/^ipv6:/i, '');
+  const ip = plainAddress(address.replace(/^ipv6:/i, ''));
   if (isIP(ip) === 0) throw new MilterError('a client whose address is none');
   const isNameless = hostname === 'unknown' || hostname.startsWith('[') || hostname === '';
   // Postfix has its `pickup` look like this; a TCP connection always has a port.

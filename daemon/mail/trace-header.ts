@@ -1,4 +1,5 @@
 import {isIPv6} from 'node:net';
+import {plainAddress} from '../../shared/host-port.ts';
 import {parseMailAddress} from '../../shared/mail-address.ts';
 import type {ReceivedMail} from '../services/mail.ts';
 
@@ -45,9 +46,8 @@ const hostText = (text: string, isUtf8: boolean): string => {
 
 /** RFC 5321 section 4.1.3. */
 const addressLiteral = (ip: string): string => {
-  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(ip)?.[1];
-  if (mapped !== undefined) return mapped;
-  return isIPv6(ip) ? `IPv6:${ip.split('%', 1)[0] ?? ''}` : ip.replace(/[^0-9.]/g, '');
+  const address = plainAddress(ip);
+  return isIPv6(address) ? `IPv6:${address.split('%', 1)[0] ?? ''}` : address.replace(/[^0-9.]/g, '');
 };
 
 const forClause = (recipients: readonly string[], isUtf8: boolean): string[] => {

@@ -1,6 +1,7 @@
 // Hybrid logical clock (Kulkarni et al., 2014): wall time where it can be believed, a counter where it cannot, so that a
 // later write always has the greater stamp, even on a node whose wall clock jumps back.
 
+import {clockBelievedSeconds} from '../../shared/clock-limits.ts';
 import type {Stamp} from '../store/config-record.ts';
 
 const maxCounter = 0xffff;
@@ -26,13 +27,13 @@ export const nextStamp = (last: Stamp | undefined, nowMs: number, nodeNo: number
 const hourMs = 3_600_000;
 
 /** Stamps of other nodes move this node's clock up to this far ahead of its wall clock. Beyond, a clock is not ahead but wrong. */
-const believedAheadMs = 24 * hourMs;
+const believedAheadMs = clockBelievedSeconds * 1000;
 
 /** Writes of other nodes that are dated further ahead than this are left out. */
-const acceptedAheadMs = 25 * hourMs;
+const acceptedAheadMs = believedAheadMs + hourMs;
 
 /** Between the two: what this node writes is accepted by every node whose wall clock is at most half an hour behind its own. */
-const writableAheadMs = 24.5 * hourMs;
+const writableAheadMs = believedAheadMs + hourMs / 2;
 
 /** Whether nodes whose wall clocks say `nowMs` leave out what is dated `stamp`. */
 export const isTooFarAhead = (stamp: Stamp, nowMs: number): boolean => stampMs(stamp) > nowMs + acceptedAheadMs;

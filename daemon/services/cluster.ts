@@ -49,6 +49,7 @@ export const createCluster = (needs: Needs): Cluster => {
       unanswered_since: null,
       unreachable_from: peerStates.unreachableFrom(nodeNo),
       config_differs_since: null,
+      clock_skew_s: 0,
       outbox_refused: refusals.peersThatRefuse().some(no => directory.findByNo(no)),
       cut_off_since: needs.cutOffSince() ?? null,
     };

@@ -1,5 +1,6 @@
 // Giving out what lets one more node in.
 import {randomBytes} from 'node:crypto';
+import {relayText} from '../../shared/audit-relay.ts';
 import {Fault} from '../../shared/fault.ts';
 import {forgetJoinTokens, insertJoinToken} from '../store/join-token.ts';
 import type {Authorities, Authority} from './authority.ts';
@@ -32,7 +33,7 @@ interface Needs {
 interface Order {
   expiresInS: number;
   actor: Pick<Actor, 'keyId' | 'remoteAddress'>;
-  /** For the audit. */
+  /** For the audit: what comes before the rest. */
   detail: string;
 }
 
@@ -53,7 +54,7 @@ export const createJoinTokens = (needs: Needs): JoinTokens => {
     await configuration.change(async draft => {
       await forgetJoinTokens(await draft.tables(), new Date(now() - keptMs).toISOString());
       await insertJoinToken(await draft.tables(), {id, created_at: new Date(now()).toISOString(), expires_at, used_at: null});
-      await draft.audit(actor, 'cluster.token', id, `until ${expires_at}${detail}`);
+      await draft.audit(actor, 'cluster.token', id, `${detail}until ${expires_at}`);
     });
     return {token, expires_at, address, ca_fingerprint: authority.fingerprint};
   };
@@ -82,7 +83,7 @@ export const createJoinTokens = (needs: Needs): JoinTokens => {
       if (first && first.id !== nodeNo) throw elsewhere(first.node_id);
       // That a node asks is not enough: it would be all that is needed to let any number of others in.
       const actor = await actors.admit(told, 'cluster:write', {nodeId});
-      return issue(own, {expiresInS: expires_in_s, actor, detail: `, asked through ${nodeId}`});
+      return issue(own, {expiresInS: expires_in_s, actor, detail: `${relayText(nodeId)}; `});
     },
   };
 

@@ -1,6 +1,7 @@
 // Who stands behind a request that another node passes on. What that node says is believed only as far as this node knows no better.
 import {setTimeout as delay} from 'node:timers/promises';
 import {Fault} from '../../shared/fault.ts';
+import {plainAddress} from '../../shared/host-port.ts';
 import {narrower, type Permission, permissionsOf, scopesWith} from '../../shared/scopes.ts';
 import {findApiKey, type StoredApiKey} from '../store/api-key.ts';
 import {findRecord} from '../store/config-record.ts';
@@ -65,7 +66,8 @@ export const createPeerActors = ({database, keys, domains, now, patienceMs = 150
         keyId: key_id,
         scope: known.scope,
         reach: narrower(reach, reachOf(known)),
-        remoteAddress: remote_address,
+        // A node of 0.4 says what its dual-stack socket says.
+        remoteAddress: remote_address === null ? null : plainAddress(remote_address),
         relayedBy: nodeId,
       };
     },

@@ -81,12 +81,15 @@ export const digestsPageSchema = z.object({
 });
 export type DigestsPage = z.infer<typeof digestsPageSchema>;
 
-/** How often each key was used in the sender's running minute. */
-const keyCountsSchema = z.object({
-  /** Whole minutes since 1970 by the sender's clock. */
+/** How often each key was used in one minute of the sender's clock. */
+const minuteCountsSchema = z.object({
+  /** Whole minutes since 1970. */
   window: z.int().min(0),
   counts: z.array(z.tuple([id, z.int().min(0)])),
 });
+
+/** Of the running minute, and since 0.5 of the one before: what was counted last in it would not be heard of. */
+const keyCountsSchema = minuteCountsSchema.extend({before: minuteCountsSchema.optional()});
 export type KeyCounts = z.infer<typeof keyCountsSchema>;
 
 /** POST /heartbeat, and its answer: each tells the other how it is. */

@@ -158,6 +158,7 @@ export const openPeerStates = async ({database, directory, nodeNo, now, monotoni
         unanswered_since: unansweredSince(node.id),
         unreachable_from: unreachableFrom(node.id),
         config_differs_since: differsSince === undefined ? null : agoText(differsSince),
+        clock_skew_s: state?.skewSeconds === undefined ? null : Math.round(state.skewSeconds * 10) / 10,
       };
     },
 

@@ -33,7 +33,7 @@ test('a cluster that is well is OK, with its figures', async t => {
   t.is(code, 0);
   t.regex(
     stdout,
-    /^MFD CLUSTER OK: 3 nodes, all online and configured alike \| 'nodes'=3;;;0 'online'=3;;;0;3 'stale'=0;0;;0;3 'offline'=0;;0;0;3 'backlog'=0;100;;0 'drift_age'=0s;;600;0 'invalid_licenses'=0;0;;0;3 'unanswered'=0;0;;0;3 'unreachable'=0;0;;0;3 'refused'=0;;0;0;3 'time'=\d+\.\d+s;;10;0\n$/,
+    /^MFD CLUSTER OK: 3 nodes, all online and configured alike \| 'nodes'=3;;;0 'online'=3;;;0;3 'stale'=0;0;;0;3 'offline'=0;;0;0;3 'backlog'=0;100;;0 'drift_age'=0s;;600;0 'invalid_licenses'=0;0;;0;3 'unanswered'=0;0;;0;3 'unreachable'=0;0;;0;3 'clock_skew'=0s;30;86400;0 'refused'=0;;0;0;3 'time'=\d+\.\d+s;;10;0\n$/,
   );
 });
 
@@ -97,8 +97,18 @@ test('an API whose certificate has ended is critical, with what to do', async t 
   t.is(api.requests.length, 0);
 });
 
+test('a clock that is off is a warning, and critical where changes are about to be refused', async t => {
+  const near = await check(t, [mx1, {...mx2, clock_skew_s: 29.9}]);
+  const off = await check(t, [mx1, {...mx2, clock_skew_s: 30}, {...mx3, clock_skew_s: -3700}]);
+  const wrong = await check(t, [mx1, {...mx2, clock_skew_s: -86_400}, {...mx3, clock_skew_s: null}]);
+
+  t.deepEqual([near.code, off.code, wrong.code], [0, 1, 2]);
+  t.regex(off.stdout, /WARNING: the clock of mx2 is 30 s ahead of that of mx1, the clock of mx3 is 61 min behind that of mx1 \|/);
+  t.regex(wrong.stdout, /CRITICAL: the clock of mx2 is 24 h behind that of mx1 \|.* 'clock_skew'=86400s;30;86400;0 /);
+});
+
 test('a node of an older version says none of that, and is well', async t => {
-  const {unanswered_since: _since, outbox_refused: _refused, cut_off_since: _cutOff, ...older} = mx1;
+  const {unanswered_since: _since, outbox_refused: _refused, clock_skew_s: _skew, cut_off_since: _cutOff, ...older} = mx1;
 
   t.is((await check(t, {data: clusterStatus([older as Peer])})).code, 0);
 });
@@ -182,7 +192,7 @@ test('a node that takes too long is critical after --timeout', async t => {
   const {code, stdout} = await check(t, {isHeld: true}, ['--timeout', '1']);
 
   t.is(code, 2);
-  t.regex(stdout, /CRITICAL: no answer within 1 s \(timeout\) \| 'time'=1\.\d+s;;1;0\n/);
+  t.regex(stdout, /CRITICAL: no answer within 1 s \(timeout\) \| 'time'=\d+\.\d+s;;1;0\n/);
 });
 
 test('a key that is not good for it, and one that has asked too often, know nothing', async t => {

@@ -1,9 +1,7 @@
 import {readFile} from 'node:fs/promises';
 import type {ServerResponse} from 'node:http';
 import test, {type ExecutionContext} from 'ava';
-import {got} from 'got';
 import {createClient} from '../../cli/api/client.ts';
-import {openEventStream} from '../../cli/api/event-stream.ts';
 import {CliError} from '../../cli/cli-error.ts';
 import type {ClusterEvent} from '../../shared/cluster-event.ts';
 import {discardedEvent, healthEvent, heldEvent} from './sample-records.ts';
@@ -127,26 +125,59 @@ test('a connection that breaks, and a node that is not there, are failures of th
 
 test('a connection that is silent for too long is broken, and one that pings is not', async t => {
   let pings = 0;
-  const {url, ca} = await startStreaming(t, {
-    headers,
+  const {client} = await startStreaming(t, {
+    // Two intervals and two seconds.
+    headers: {...headers, 'x-ping-interval': '1'},
     stream: response => {
+      response.flushHeaders();
       const timer = setInterval(() => {
         response.write(': ping\n\n');
         pings += 1;
-        if (pings === 20) clearInterval(timer);
-      }, 100);
+        if (pings === 10) clearInterval(timer);
+      }, 500);
     },
   });
-  const http = got.extend({retry: {limit: 0}, throwHttpErrors: false, https: {certificateAuthority: ca}});
 
-  const events = await openEventStream({
-    http,
-    url: new URL(`${url}/api/v1/events`),
-    signal: never(),
-    onResponse: () => {},
-    silenceMs: 1500,
+  const failure = await failureOf(t, all(await client.events([], never())));
+
+  t.is(failure.code, 'timeout');
+  t.is(failure.exitCode, 7);
+  t.is(pings, 10);
+});
+
+test('who reads slowly loses nothing of a line that stands', async t => {
+  const {client} = await startStreaming(t, {
+    headers: {...headers, 'x-ping-interval': '1'},
+    stream: response => {
+      response.write(framed(heldEvent));
+      setTimeout(() => response.end(framed(healthEvent)), 1000);
+    },
   });
 
-  t.is((await failureOf(t, all(events))).code, 'timeout');
-  t.is(pings, 20);
+  const seen: string[] = [];
+  for await (const {type} of await client.events([], never())) {
+    seen.push(type);
+    if (seen.length === 1) await new Promise(resolve => setTimeout(resolve, 5000));
+  }
+
+  t.deepEqual(seen, ['held', 'health']);
+});
+
+test('who stops reading closes the connection', async t => {
+  let isClosed = () => {};
+  const closed = new Promise<void>(resolve => {
+    isClosed = resolve;
+  });
+  const {client} = await startStreaming(t, {
+    headers,
+    stream: response => {
+      response.once('close', isClosed);
+      response.write(framed(heldEvent));
+    },
+  });
+
+  for await (const _event of await client.events([], never())) break;
+
+  await closed;
+  t.pass();
 });

@@ -52,6 +52,23 @@ test('what changes something is never sent twice', async t => {
   t.is(api.requests.length, 2);
 });
 
+test('a node that says nothing for as long as it may is one that does not answer, on a kept connection too', async t => {
+  let count = 0;
+  const api = await startApi(t, {
+    'GET /things': () => {
+      count += 1;
+      return count === 1 ? {data: []} : {isHeld: true};
+    },
+  });
+  const exchange = await createExchange({ca: await readFile(api.env.MFCTL_CACERT, 'utf8')});
+  const request = {method: 'GET', headers: {}, body: undefined, signal: undefined, silenceMs: 300};
+  const url = new URL('/api/v1/things', api.url);
+  await exchange(url, request);
+  await nextTurn();
+
+  await t.throwsAsync(exchange(url, request), {code: 'ETIMEDOUT'});
+});
+
 test('a connection that ends at its first request is an error', async t => {
   const api = await startApi(t, {'GET /things': {stream: response => void response.socket?.destroy()}});
   const exchange = await createExchange({ca: await readFile(api.env.MFCTL_CACERT, 'utf8')});

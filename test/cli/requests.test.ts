@@ -17,7 +17,11 @@ test('cluster status marks the answering node and warns of drift that lasts', as
     outbox_backlog_to_us: 0,
     license: {valid: true, type: 'community', status: 'active', expires_at: '9999-12-31T23:59:59Z'},
   };
-  const peers = [peer, {...peer, node_id: 'mx2', healthy: 'offline', config_hash: `sha256:${'b'.repeat(64)}`}];
+  const peers = [
+    peer,
+    {...peer, node_id: 'mx2', config_hash: `sha256:${'b'.repeat(64)}`},
+    {...peer, node_id: 'mx3', healthy: 'offline'},
+  ];
   const status = {local_node_id: 'mx1', local_hostname: 'mx1', peers, generated_at: key.created_at};
   const api = await startApi(t, {'GET /cluster/status': {data: status}});
 

@@ -58,6 +58,7 @@ const peer: Peer = {
   unanswered_since: null,
   unreachable_from: [],
   config_differs_since: null,
+  clock_skew_s: 0,
   outbox_refused: false,
   cut_off_since: null,
 };
@@ -65,7 +66,17 @@ const peer: Peer = {
 export const status: ClusterStatus = {
   local_node_id: 'mx1',
   local_hostname: 'mx1',
-  peers: [peer, {...peer, node_id: 'mx2', fqdn: 'mx2.example.com', api_url: 'https://mx2.example.com:8443', healthy: 'stale'}],
+  peers: [
+    peer,
+    {
+      ...peer,
+      node_id: 'mx2',
+      fqdn: 'mx2.example.com',
+      api_url: 'https://mx2.example.com:8443',
+      healthy: 'stale',
+      clock_skew_s: -95.5,
+    },
+  ],
   generated_at: at,
 };
 

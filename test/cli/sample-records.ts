@@ -102,6 +102,7 @@ export const peer = (node_id: string): Peer => ({
   unanswered_since: null,
   unreachable_from: [],
   config_differs_since: null,
+  clock_skew_s: 0,
   outbox_refused: false,
   cut_off_since: null,
 });

@@ -128,7 +128,15 @@ const nouns = {
   },
   audit: {
     commands: [['audit']],
-    answers: {'GET /audit': {data: [auditEntry, {...auditEntry, seq: 40, key_id: null, key_name: null, remote_address: null}]}},
+    answers: {
+      'GET /audit': {
+        data: [
+          auditEntry,
+          {...auditEntry, seq: 40, key_id: null, key_name: null, remote_address: null},
+          {...auditEntry, seq: 39, action: 'quarantine.release', target: 'mx1/5fJk2LmQ0a', detail: 'asked through mx2'},
+        ],
+      },
+    },
   },
   api: {
     commands: [['api', 'GET', '/domains']],

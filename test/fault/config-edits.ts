@@ -1,6 +1,7 @@
 // People who change the configuration at any node, whatever it can reach, and the ledger of what they were told.
 import type {ApiAnswer} from '../helpers/api-call.ts';
 import type {ClusterNode} from '../helpers/cluster.ts';
+import {otherAddress} from '../helpers/other-address.ts';
 import {type Cuts, namedIn} from './mail-book.ts';
 import {createMergeLedger, type FoundRecords, type Made, type MergeLedger, type Precedes} from './merge-ledger.ts';
 
@@ -160,7 +161,7 @@ export const createConfigEdits = ({nodes, key, cuts, precedes}: Needs): ConfigEd
     const unnamed = cuts.of(at.node_id).filter(node => version === cuts.version() && !named.includes(node));
     if (unnamed.length > 0) throw new Error(`${end} of a key does not name ${unnamed}, which cannot be reached`);
     for (const node of nodes.filter(({node_id}) => !named.includes(node_id))) {
-      const {status} = await node.api('GET', 'auth/me', {key: record.value ?? ''});
+      const {status} = await node.api('GET', 'auth/me', {key: record.value ?? '', from: otherAddress()});
       if (status !== 401) throw new Error(`${node.node_id} answers ${status} to a key that it is said to refuse`);
     }
   };
@@ -216,7 +217,9 @@ export const createConfigEdits = ({nodes, key, cuts, precedes}: Needs): ConfigEd
     },
     async judge(all) {
       const heard = all.flatMap(node => ended.map(value => ({node, value})));
-      const answers = await Promise.all(heard.map(async ({node, value}) => node.api('GET', 'auth/me', {key: value})));
+      const answers = await Promise.all(
+        heard.map(async ({node, value}) => node.api('GET', 'auth/me', {key: value, from: otherAddress()})),
+      );
       const admitted = heard.filter((_, n) => answers[n]?.status !== 401);
       ended = [];
       const found = await Promise.all(all.map(async node => [node.node_id, await readRecords(node, key)] as const));

@@ -7,6 +7,7 @@ import type {ApiAnswer} from '../helpers/api-call.ts';
 import type {ClusterNode} from '../helpers/cluster.ts';
 import {eventually} from '../helpers/eventually.ts';
 import {splitTrace} from '../helpers/mail-node.ts';
+import {otherAddress} from '../helpers/other-address.ts';
 import type {ConfigurationFound} from './configuration-ledger.ts';
 import type {Random} from './random.ts';
 import type {Site} from './site.ts';
@@ -150,7 +151,7 @@ const wrongEnds = async ({site, trial, random}: Needs): Promise<string[]> => {
 const wrongKeys = async ({site, trial, random}: Needs, {records}: ConfigurationFound): Promise<string[]> => {
   const wrong: string[] = [];
   for (const [name, key] of some(random, [...trial.keys])) {
-    const {status} = await random.pick(site.nodes).api('GET', 'auth/me', {key});
+    const {status} = await random.pick(site.nodes).api('GET', 'auth/me', {key, from: otherAddress()});
     if (status !== (records?.get(name) ? 200 : 401))
       wrong.push(`${name} is ${records?.get(name) ? 'good' : 'ended'}, and answers ${status}`);
   }

@@ -5,6 +5,7 @@ import type {ApiAnswer} from '../helpers/api-call.ts';
 import {type ApiRoute, apiRoutes} from '../helpers/api-routes.ts';
 import {type ApiNode, createApiNode} from '../helpers/checked-node.ts';
 import {startNode} from '../helpers/node.ts';
+import {otherAddress} from '../helpers/other-address.ts';
 import {startSmtpSink} from '../helpers/smtp-sink.ts';
 import type {Fault} from './fault.ts';
 import {createTally, percentile} from './hostile.ts';
@@ -163,7 +164,8 @@ const standingOf = async (node: ApiNode, {things: {own, other, deleted}}: World)
 const outcomeOf = async (node: ApiNode, world: World, {route, rule, caller, target, expected}: Cell): Promise<string[]> => {
   const takes = rule.isDestructive && !expected.startsWith('4') && !expected.endsWith('not_found');
   const {things, key} = takes ? await world.fresh(target, caller) : {things: world.things[target], key: world.keyOf(caller)};
-  const answer = await node.api(route.method, pathOf(route, node, things), {key, ...bodyOf(route, things)});
+  const from = caller.kind === 'bad' ? {from: otherAddress()} : {};
+  const answer = await node.api(route.method, pathOf(route, node, things), {key, ...bodyOf(route, things), ...from});
   const actual = route.method === 'HEAD' ? String(answer.status) : textOf(answer, nameOf(route));
 
   const wrong = actual === expected ? [] : [`answered ${actual} instead of ${expected}`];

@@ -17,12 +17,14 @@ export interface ApiRequest {
   /** Undefined: the node's first key. Null: none. */
   key?: string | null;
   headers?: Record<string, string>;
+  /** The address of this machine to ask from. */
+  from?: string;
 }
 
 export const callApi = async (
   agent: Agent,
   {api_url, api_key}: {api_url: string; api_key: string},
-  {method, path, body, key = api_key, headers = {}}: ApiRequest & {method: string; path: string},
+  {method, path, body, key = api_key, headers = {}, from}: ApiRequest & {method: string; path: string},
 ): Promise<ApiAnswer> => {
   const bytes = body === undefined || typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body);
   return new Promise((resolve, reject) => {
@@ -32,7 +34,7 @@ export const callApi = async (
       ...(bytes !== undefined && {'Content-Type': 'application/json', 'Content-Length': String(Buffer.byteLength(bytes))}),
       ...headers,
     };
-    const sent = request(url, {method, agent, headers: all}, response => {
+    const sent = request(url, {method, agent, headers: all, ...(from !== undefined && {localAddress: from})}, response => {
       // This one has no end: that it begins is all there is to wait for.
       if (String(response.headers['content-type']).startsWith('text/event-stream')) {
         resolve({status: response.statusCode ?? 0, headers: response.headers, json: undefined as never, body: Buffer.alloc(0)});

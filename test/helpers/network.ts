@@ -52,6 +52,8 @@ export const startNetwork = async <Name extends string>(owner: Owner, names: rea
     await ip('netns', 'add', space);
     owner.teardown(async () => void (await ip('netns', 'del', space)));
     await ip('link', 'add', wire, 'type', 'veth', 'peer', 'name', 'eth0', 'netns', space);
+    // With the namespace it would go some time later, when another network may have its name.
+    owner.teardown(async () => void (await ip('link', 'del', wire)));
     await ip('link', 'set', wire, 'master', bridgeOf(no), 'up');
     const host = {address: `10.213.${no}.${at + 10}`, within: ['nsenter', `--net=/run/netns/${space}`]};
     hosts.set(name, host);

@@ -45,6 +45,15 @@ test('what happens comes as server-sent events, each one JSON object with an id 
   t.like(own[0]?.data, {type: 'domain', id: domain.id, name: domain.name, change: 'created', node_id: node().node_id});
 });
 
+test('a line on which nothing happens pings as often as it says', async t => {
+  const stream = await watchEvents(t, node());
+
+  const seconds = Number(stream.headers['x-ping-interval']);
+  await eventually(() => stream.text().includes(': ping\n\n'), (seconds + 2) * 1000);
+
+  t.is(seconds, 5);
+});
+
 test('only the types that are asked for come, and what is no type is refused by name', async t => {
   const stream = await watchEvents(t, node(), {query: '?type=released,domain'});
   const domain = await node().createDomain();

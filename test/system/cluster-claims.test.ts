@@ -94,6 +94,30 @@ test.serial('a node whose clock is years ahead is told that its changes are refu
   t.regex(lines, /refuses changes of this one/);
 });
 
+test.serial('a node whose clock is off is named by status and check', async t => {
+  const {nodes, converged} = await startCluster(t, {...isolated, nodes: ['alpha', 'beta']});
+  const {alpha, beta} = nodes;
+  await converged();
+  const right = await peerAt(alpha, 'beta');
+  await beta.stop();
+  const heartbeat = () => heartbeatOf(beta, 2, {has_authority: false, clock_ms: Date.now() - 45_000});
+  await startFalsePeer(t, beta, {heartbeat, events: () => ({applied: 1000})});
+
+  const wrong = await eventually(async () => {
+    const peer = await peerAt(alpha, 'beta');
+    return (peer?.clock_skew_s ?? 0) < -40 && peer;
+  });
+  const check = await alpha.mfctl(['cluster', 'check']);
+  const status = await alpha.mfctl(['cluster', 'status']);
+
+  t.true(Math.abs(right?.clock_skew_s ?? 99) < 5);
+  t.is((await peerAt(alpha, 'alpha'))?.clock_skew_s, 0);
+  t.true(wrong.clock_skew_s !== null && wrong.clock_skew_s >= -49);
+  t.is(check.code, 1);
+  t.regex(check.stdout, /the clock of beta is 4\d s behind that of alpha/);
+  t.regex(status.stdout, /online, .*clock 4\d s behind/);
+});
+
 test.serial(
   'what a member serves as records renames no node, moves no address, and leaves what it plants in the audit',
   async t => {

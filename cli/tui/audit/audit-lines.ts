@@ -1,5 +1,6 @@
 // How the audit looks, one entry to a line and one to a page.
 import type {AuditEntry} from '../../../shared/audit-entry.ts';
+import {fromText} from '../../output/audit-from.ts';
 import {countText} from '../../output/cell-text.ts';
 import {detailLines} from '../detail-lines.ts';
 import type {Size} from '../frame.ts';
@@ -84,7 +85,7 @@ const columns: TuiColumn<AuditRow>[] = [
     grow: 1,
     style: entry => (isOk(entry) ? 'good' : 'bad'),
   },
-  {title: 'FROM', cell: entry => entry.remote_address, width: 15, dropRank: 1},
+  {title: 'FROM', cell: fromText, width: 15, grow: 1, dropRank: 1},
   {title: 'DETAIL', cell: entry => entry.detail, width: 16, grow: 4, dropRank: 2},
 ];
 
@@ -102,7 +103,7 @@ export const auditPage = (entry: AuditEntry, theme: Theme): Page => ({
         ['Target', entry.target],
         ['Result', entry.result, isOk(entry) ? 'good' : 'bad'],
         ['Detail', entry.detail],
-        ['From', entry.remote_address],
+        ['From', fromText(entry)],
         ['Hash', entry.hash],
         ['', ''],
         ['', 'The hash is over this entry and the hash of the one before it on the same node.', 'dim'],

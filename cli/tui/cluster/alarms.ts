@@ -1,7 +1,14 @@
 // What has become of nodes, in words: once when it happens, and for as long as it is so.
 import type {ClusterStatus, Peer} from '../../../shared/cluster-status.ts';
 import type {Drift} from '../../cluster/drift.ts';
-import {cutOffText, isCutOff, unansweredSeconds, unreachableFrom} from '../../cluster/node-condition.ts';
+import {
+  clockComparison,
+  clockProblem,
+  cutOffText,
+  isCutOff,
+  unansweredSeconds,
+  unreachableFrom,
+} from '../../cluster/node-condition.ts';
 import {durationText, durationWords} from '../../output/cell-text.ts';
 import type {Tone} from '../../output/tone.ts';
 import type {Notice} from '../notices.ts';
@@ -50,7 +57,13 @@ export const alarmsOf = (status: ClusterStatus, drift: Drift | undefined): Notic
     .filter(({outbox_refused}) => outbox_refused)
     .map(({node_id}): Notice => ({text: `✗ changes made on ${node_id} are refused by another node`, tone: 'bad'}));
   const drifted: Notice[] = drift?.isAlarm ? [{text: `≠ configuration drift: ${driftText(drift)}`, tone: 'bad'}] : [];
-  return [...cutOff, ...refused, ...drifted, ...away, ...unreached, ...silent];
+  const clocks = status.peers.flatMap((peer): Notice[] => {
+    const problem = clockProblem(peer);
+    if (problem === undefined) return [];
+    const text = `! the clock of ${peer.node_id} is ${clockComparison(peer, status.local_node_id)}`;
+    return [{text, tone: problem === 'critical' ? 'bad' : 'warn'}];
+  });
+  return [...cutOff, ...refused, ...drifted, ...away, ...unreached, ...silent, ...clocks];
 };
 
 export const driftText = ({oddNodes, ageSeconds}: Drift): string =>

@@ -8,11 +8,13 @@ import {Lines} from '../lines.tsx';
 import {type ListExtent, type ListPosition, listStart, moved, movingKeys} from '../list-window.ts';
 import {noSource} from '../source.ts';
 import {isRefused} from '../why-not.ts';
+import {agedStatus} from './aged-status.ts';
 import {askForToken, askToRemove} from './cluster-actions.ts';
 import {clusterLines, nodeRows, peerAt} from './cluster-lines.ts';
 import {
   arrivalsSource,
   certificatesSource,
+  driftRequest,
   driftSource,
   heldSource,
   historyOf,
@@ -54,23 +56,27 @@ export const ClusterScreen = (): ReactElement => {
 
   const peers = status?.peers ?? [];
   const extent = {count: peers.length, height: nodeRows(peers.length, size)};
-  const facts: NodeFacts | undefined = status && {status, drift, certificates, nowMs};
+  const facts: NodeFacts | undefined = status && {
+    status: agedStatus(status, nowMs - (loadedAtMs ?? nowMs)),
+    ...{drift, certificates, nowMs},
+  };
   const peer = peerAt(peers, position);
 
   const openDrift = async (): Promise<void> => {
     if (isRefused(frame, 'cluster:read')) return;
     try {
-      const {data} = await desk.client.send<ClusterDrift>({path: 'cluster/drift'});
+      const {data} = await desk.client.send<ClusterDrift>(driftRequest);
       frame.open(driftPage(data, desk.theme));
     } catch (error) {
       frame.fail(error);
     }
   };
   const openNode = (): void => {
-    if (!peer || !facts) return;
+    if (!peer || !facts || !status) return;
     const {version} = metrics?.metrics ?? {version: undefined};
     const more = {summary: held.value?.summary, changes: history.changes(), openedAtMs: history.startedAtMs, version};
-    frame.open(nodePage(peer, facts, more, desk.theme));
+    // The page says how things were when the node was asked.
+    frame.open(nodePage(peer, {...facts, status}, more, desk.theme));
   };
 
   useOffer({

@@ -3,6 +3,7 @@ import {setTimeout as pause} from 'node:timers/promises';
 import type {ClusterDrift} from '../../../shared/cluster-drift.ts';
 import type {ClusterStatus} from '../../../shared/cluster-status.ts';
 import type {Summary} from '../../../shared/held-mail.ts';
+import type {Request} from '../../api/client.ts';
 import {checkedMetricsUrl} from '../../api/metrics-address.ts';
 import {asCliError} from '../../cli-error.ts';
 import type {Desk} from '../desk.ts';
@@ -39,10 +40,13 @@ export const heldSource = (desk: Desk): Source<HeldNow> =>
       })
     : noSource;
 
+/** The node reads all records of all others for it, in pages of which each may take half a minute. */
+export const driftRequest: Request = {path: 'cluster/drift', silenceMs: 60_000};
+
 export const driftSource = (desk: Desk): Source<ClusterDrift> =>
   desk.may('cluster:read')
     ? desk.source('cluster.drift', {
-        load: async () => (await desk.client.send<ClusterDrift>({path: 'cluster/drift'})).data,
+        load: async () => (await desk.client.send<ClusterDrift>(driftRequest)).data,
         refreshOn: ['domain', 'key'],
         everyMs: 10_000,
         whileLiveMs: 10_000,

@@ -4,7 +4,8 @@ import {useEffect, useRef} from 'react';
 import type {ClusterStatus} from '../../../shared/cluster-status.ts';
 import {driftOf} from '../../cluster/drift.ts';
 import {useFrame} from '../frame.ts';
-import {useValues} from '../hooks.ts';
+import {useNow, useSource, useValues} from '../hooks.ts';
+import {agedStatus} from './aged-status.ts';
 import {alarmsOf, changesBetween, changeText} from './alarms.ts';
 import {heldSource, historyOf, metricsSource, statusSource} from './cluster-sources.ts';
 
@@ -12,6 +13,8 @@ export const ClusterWatch = (): null => {
   const {desk, say} = useFrame();
   const before = useRef<ClusterStatus>(undefined);
   const history = historyOf(desk);
+  const nowMs = useNow(desk);
+  const {value: status, loadedAtMs} = useSource(statusSource(desk));
 
   useValues(statusSource(desk), status => {
     const changes = before.current ? changesBetween(before.current, status, desk.now()) : [];
@@ -19,9 +22,12 @@ export const ClusterWatch = (): null => {
     for (const change of changes) history.addChange(change);
     const [latest] = changes.map(changeText).reverse();
     if (latest) say(latest.text, latest.tone);
-
-    desk.notices.set('cluster', alarmsOf(status, driftOf(status)));
   });
+  useEffect(() => {
+    if (!status) return;
+    const aged = agedStatus(status, nowMs - (loadedAtMs ?? nowMs));
+    desk.notices.set('cluster', alarmsOf(aged, driftOf(status)));
+  }, [desk, status, loadedAtMs, nowMs]);
   useValues(heldSource(desk), held => {
     // Without a node it would seem that mails are gone.
     if (held.unreachableNodes.length === 0) history.addHeld(held.summary.count);

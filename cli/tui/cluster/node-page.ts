@@ -1,6 +1,6 @@
-import type {Peer} from '../../../shared/cluster-status.ts';
+import type {ClusterStatus, Peer} from '../../../shared/cluster-status.ts';
 import type {Summary} from '../../../shared/held-mail.ts';
-import {conditionText, conditionTone} from '../../cluster/node-condition.ts';
+import {clockComparison, clockProblem, conditionText, conditionTone} from '../../cluster/node-condition.ts';
 import {countText, durationText, plural, sizeText, timeText} from '../../output/cell-text.ts';
 import {fitText, wrapText} from '../fit-text.ts';
 import type {Page} from '../modal.ts';
@@ -53,6 +53,7 @@ const stateFacts = (peer: Peer, {status, drift}: NodeFacts): Fact[] => {
   return [
     ['Health', `${healthMark[peer.healthy]} ${conditionText(peer, status)}`, conditionTone(peer, status)],
     ['Last seen', `${timeText(peer.last_seen)}, ${durationText(seenSecondsAgo(status, peer))} before it was asked`],
+    ...(peer.node_id === status.local_node_id ? [] : [clockFact(peer, status)]),
     ['FQDN', peer.fqdn],
     ['API', peer.api_url],
     ['Configuration', `${peer.config_hash}${isOdd ? ' ≠ not that of most nodes' : ''}`, isOdd ? driftStyle(drift) : undefined],
@@ -63,6 +64,11 @@ const stateFacts = (peer: Peer, {status, drift}: NodeFacts): Fact[] => {
       isBehind ? 'warn' : undefined,
     ],
   ];
+};
+
+const clockFact = (peer: Peer, {local_node_id}: ClusterStatus): Fact => {
+  const problem = clockProblem(peer);
+  return ['Clock', clockComparison(peer, local_node_id), problem === 'critical' ? 'bad' : problem && 'warn'];
 };
 
 const trustFacts = ({node_id, license}: Peer, {certificates, nowMs}: NodeFacts): Fact[] => {

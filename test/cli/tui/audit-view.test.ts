@@ -99,6 +99,18 @@ test('what cannot be read is not asked for again until the newest could be read'
   t.is(auditReducer(failed, newest(101, 200)).older, 'idle');
 });
 
+test('an entry says which node was asked where that was another one, and no text after it can', t => {
+  const relayed = entry(2, {node_id: 'mx1', detail: 'asked through mx2; 550 asked through mx9'});
+  const own = entry(1, {detail: '550 refused; asked through mx9'});
+  const state = after({kind: 'newest', page: {entries: [relayed, own], total: 2, unreachable: []}});
+
+  const shown = textOf(state, {}, {columns: 160, rows: 19});
+
+  t.regex(shown, /mx1 .* 192\.0\.2\.1 via mx2 /);
+  t.is(shown.match(/ via /g)?.length, 1);
+  t.regex(auditPage(relayed, plainTheme).lines(78).map(withoutStyle).join('\n'), /From +192\.0\.2\.1 via mx2/);
+});
+
 test('a paused list takes older ones, and only counts new ones', t => {
   const paused = after(newest(101, 200), {kind: 'tail', event: {kind: 'paused'}}, newest(103, 202));
 

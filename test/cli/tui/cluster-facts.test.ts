@@ -1,13 +1,16 @@
 import test from 'ava';
 import {driftOf} from '../../../cli/cluster/drift.ts';
 import {cutOffText} from '../../../cli/cluster/node-condition.ts';
-import {alarmsOf, changesBetween, changeText} from '../../../cli/tui/cluster/alarms.ts';
+import {agedStatus} from '../../../cli/tui/cluster/aged-status.ts';
+import {alarmsOf, changesBetween, changeText, seenSecondsAgo} from '../../../cli/tui/cluster/alarms.ts';
 import {createArrivals} from '../../../cli/tui/cluster/arrivals.ts';
 import {createHistory} from '../../../cli/tui/cluster/history.ts';
 import {parseMetrics} from '../../../cli/tui/cluster/metrics-text.ts';
+import {nodePage} from '../../../cli/tui/cluster/node-page.ts';
 import {bar, sparkline} from '../../../cli/tui/cluster/sparkline.ts';
 import type {ClusterStatus, Peer} from '../../../shared/cluster-status.ts';
 import {clusterOf, otherHash, peer} from './cluster-records.ts';
+import {plainTheme, withoutStyle} from './drawn.ts';
 
 const drifted = (since: string, changes: Partial<Peer> = {}): ClusterStatus =>
   clusterOf(peer('mx1'), peer('mx2', {config_hash: otherHash, config_differs_since: since, ...changes}), peer('mx3'));
@@ -235,6 +238,47 @@ mfd_held_mails{reason="spam"} 7
 
   t.deepEqual(parseMetrics(text), {version: '1.2.3', verdicts: {held: 12, relayed: 3456}});
   t.deepEqual(parseMetrics('<html>'), {version: undefined, verdicts: {}});
+});
+
+test('ages in a status go on from when it was read', t => {
+  const since = new Date(Date.parse(clusterOf().generated_at) - 32_000).toISOString();
+  const status = clusterOf(peer('mx1', {config_hash_age_s: 7}), peer('mx2', {unanswered_since: since, last_seen: since}));
+
+  const aged = agedStatus(status, 65_900);
+
+  t.is(agedStatus(status, 900), status);
+  t.is(aged.peers[0]?.config_hash_age_s, 72);
+  t.deepEqual(
+    aged.peers.map(node => seenSecondsAgo(aged, node)),
+    status.peers.map(node => seenSecondsAgo(status, node) + 65),
+  );
+  t.deepEqual(alarmsOf(aged, undefined), [{text: '◐ no answer from mx2 for 97 s', tone: 'warn'}]);
+  t.is(agedStatus({...status, generated_at: 'never'}, 65_900).generated_at, 'never');
+});
+
+test('a clock that is off is an alarm, and stands on the page of the node', t => {
+  const nodes = [
+    peer('mx1'),
+    peer('mx2', {clock_skew_s: 45.2}),
+    peer('mx3', {clock_skew_s: -90_000}),
+    peer('mx4', {clock_skew_s: null}),
+  ];
+  const status = clusterOf(...nodes);
+  const facts = {status, drift: undefined, certificates: new Map(), nowMs: 0};
+  const more = {summary: undefined, changes: [], openedAtMs: 0, version: undefined};
+  const shown = nodes.map(node =>
+    nodePage(node, facts, more, plainTheme)
+      .lines(100)
+      .map(withoutStyle)
+      .filter(line => line.startsWith('Clock'))
+      .map(line => line.replace(/ +/g, ' ').trim()),
+  );
+
+  t.deepEqual(alarmsOf(status, undefined), [
+    {text: '! the clock of mx2 is 45 s ahead of that of mx1', tone: 'warn'},
+    {text: '! the clock of mx3 is 25 h behind that of mx1', tone: 'bad'},
+  ]);
+  t.deepEqual(shown, [[], ['Clock 45 s ahead of that of mx1'], ['Clock 25 h behind that of mx1'], ['Clock not known']]);
 });
 
 test('a node that does not answer, one whose changes are refused, and one that is cut off are alarms while they are online', t => {

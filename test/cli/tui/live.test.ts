@@ -8,6 +8,7 @@ import {eventually} from '../../helpers/eventually.ts';
 import {healthEvent, heldEvent} from '../sample-records.ts';
 
 const away = new CliError('unreachable', 'cannot reach it', {exitCode: exitCodes.unreachable});
+const silent = new CliError('timeout', 'it did not answer in time', {exitCode: exitCodes.unreachable});
 const busy = new CliError('unavailable', 'too many listen', {exitCode: exitCodes.unreachable});
 const forbidden = new CliError('insufficient_scope', 'not for this key', {exitCode: exitCodes.notAuthorised});
 const unknown = new CliError('not_found', 'no events here', {exitCode: exitCodes.notFound});
@@ -104,6 +105,18 @@ test('a node that goes away is named so, and one that is back is told of with wh
 
   t.deepEqual(heard, [undefined]);
   t.is(live.state().reason, undefined);
+});
+
+test('a node whose line fell silent does not answer, until a request says that it does', async t => {
+  const {live, open, stands} = start(t, 'open', silent);
+  await stands('live');
+
+  open[0]?.end(silent);
+  await stands('offline');
+  t.is(live.state().reason, 'it did not answer in time');
+
+  live.answered();
+  t.is(live.state().standing, 'polling');
 });
 
 test('another node that is asked is told at once, and no more when it is the first one again', async t => {

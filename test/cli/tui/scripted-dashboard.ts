@@ -7,7 +7,7 @@ import type {ClusterStatus} from '../../../shared/cluster-status.ts';
 import {permissionsOf, type Scope} from '../../../shared/scopes.ts';
 import {startDashboard, type TerminalOptions} from '../../helpers/terminal.ts';
 import {key} from '../sample-records.ts';
-import {startApi} from '../scripted-api.ts';
+import {type Received, startApi} from '../scripted-api.ts';
 import {clusterOf, peer} from './cluster-records.ts';
 
 type Answers = Parameters<typeof startApi>[1];
@@ -16,17 +16,26 @@ export const me = (scope: Scope): Me => ({...key, scope, node_id: 'mx1', permiss
 
 export interface ScriptedNode {
   answers: Answers;
+  /** Nothing comes from it any more, and nothing ends. */
+  isSilent: boolean;
   /** To all who listen. */
   tell(event: ClusterEvent): void;
   /** What the next request for the status gets. */
   setStatus(status: ClusterStatus): void;
 }
 
+export interface ScriptedNodeOptions {
+  scope?: Scope;
+  /** That it tells of its life so often; it says that it does so every second. */
+  pingMs?: number;
+}
+
 /** Answers as a healthy cluster does. */
-export const scriptedNode = (scope: Scope = 'full-admin'): ScriptedNode => {
+export const scriptedNode = ({scope = 'full-admin', pingMs}: ScriptedNodeOptions = {}): ScriptedNode => {
   const listeners = new Set<ServerResponse>();
   let status = clusterOf(peer('mx1'), peer('mx2'), peer('mx3'));
-  return {
+  const node: ScriptedNode = {
+    isSilent: false,
     answers: {
       'GET /auth/me': {data: me(scope)},
       'GET /cluster/status': () => ({data: status}),
@@ -34,11 +43,16 @@ export const scriptedNode = (scope: Scope = 'full-admin'): ScriptedNode => {
       'GET /mail/quarantine': {data: [], headers: {'x-total-count': '0'}},
       'GET /auth/api-keys': {data: [key]},
       'GET /events': {
-        headers: {'content-type': 'text/event-stream'},
+        headers: {'content-type': 'text/event-stream', ...(pingMs !== undefined && {'x-ping-interval': '1'})},
         stream: response => {
           response.flushHeaders();
           listeners.add(response);
-          response.on('close', () => listeners.delete(response));
+          const ping = () => void (node.isSilent || response.write(': ping\n\n'));
+          const timer = pingMs === undefined ? undefined : setInterval(ping, pingMs);
+          response.on('close', () => {
+            clearInterval(timer);
+            listeners.delete(response);
+          });
         },
       },
     },
@@ -49,6 +63,16 @@ export const scriptedNode = (scope: Scope = 'full-admin'): ScriptedNode => {
       status = next;
     },
   };
+  node.answers = Object.fromEntries(
+    Object.entries(node.answers).map(([name, answer]) => [
+      name,
+      (request: Received) => {
+        if (node.isSilent) return {isHeld: true};
+        return typeof answer === 'function' ? answer(request) : answer;
+      },
+    ]),
+  );
+  return node;
 };
 
 export const startScripted = async (

@@ -6,12 +6,17 @@ import type {ClusterEvent} from '../../../shared/cluster-event.ts';
 import {useFakeClock} from '../../helpers/fake-clock.ts';
 import {heldEvent} from '../sample-records.ts';
 
-const fakeLive = (standing: Standing = 'live') => {
+const fakeLive = (begun: Standing = 'live') => {
+  let standing = begun;
+  const listeners = new Set<() => void>();
   const hearers = new Set<(event: ClusterEvent | undefined) => void>();
   const told: string[] = [];
   const live: Live = {
     state: () => ({standing, heardAtMs: undefined, reason: undefined}),
-    subscribe: () => () => undefined,
+    subscribe: listener => {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
     on: (_types, hear) => {
       hearers.add(hear);
       return () => hearers.delete(hear);
@@ -23,7 +28,11 @@ const fakeLive = (standing: Standing = 'live') => {
   const tell = (event: ClusterEvent | undefined = heldEvent) => {
     for (const hear of hearers) hear(event);
   };
-  return {live, told, tell, hearers};
+  const become = (next: Standing) => {
+    standing = next;
+    for (const listener of listeners) listener();
+  };
+  return {live, told, tell, hearers, listeners, become};
 };
 
 const countingSource = (needs: Partial<SourceNeeds<number>> & Pick<SourceNeeds<number>, 'now' | 'live'>) => {
@@ -52,6 +61,23 @@ test.serial('a source is read while somebody looks, and not afterwards', async t
   t.is(reads.length, 3);
   t.is(source.get().value, 3);
   t.false(source.get().isLoading);
+});
+
+test.serial('what was kept fresh by events is read at once when there are no more of them, and once', async t => {
+  const clock = useFakeClock(t);
+  const {live, become, listeners} = fakeLive();
+  const {source, reads} = countingSource({live, now: clock.now});
+  const leave = source.subscribe(() => undefined);
+  await clock.advance(10_000);
+  t.is(reads.length, 1);
+
+  become('offline');
+  become('polling');
+  await clock.advance(1000);
+
+  t.is(reads.length, 2);
+  leave();
+  t.is(listeners.size, 0);
 });
 
 test.serial('a burst of events is read once', async t => {

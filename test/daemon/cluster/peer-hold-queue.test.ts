@@ -98,6 +98,18 @@ test('what the backend says to a release is told to the caller of another node, 
     {path: 'a@example.com', detail: '250 delivered'},
     {path: 'b@example.com', detail: '550 refused'},
   ]);
+  const [audited] = await beta.database.read('audit').select('detail');
+  t.regex(audited.detail, /^asked through alpha; .*550 refused/);
+});
+
+test('a node of 0.4 passes on the address of a dual-stack socket, which is written down as IPv4', async t => {
+  const {beta, remote} = await startTwo(t);
+  await beta.hold(id);
+
+  await remote.act('discard', id, {...operator, remoteAddress: '::ffff:192.0.2.9'});
+
+  const [audited] = await beta.database.read('audit').select('remote_address');
+  t.is(audited.remote_address, '192.0.2.9');
 });
 
 test('the reach of a domain-admin is kept by the owner, who narrows it further by what it knows itself', async t => {

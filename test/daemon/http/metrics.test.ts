@@ -21,6 +21,7 @@ const sourceWith = (healthy: Health): MetricsSource => ({
         unanswered_since: null,
         unreachable_from: [],
         config_differs_since: null,
+        clock_skew_s: 0,
         outbox_refused: false,
         cut_off_since: null,
       },

@@ -50,6 +50,15 @@ const answersTo = (session: MilterSession, ...recipients: string[]): (string | n
 
 const goOn: SessionAction = {kind: 'answer', replies: [{kind: 'continue'}]};
 
+test('a client with IPv4 is one, also where its address is written as IPv6', t => {
+  for (const address of ['IPv6:::ffff:192.0.2.5', '::ffff:192.0.2.5']) {
+    const session = open({client: {family: '6', address}});
+    say(session, mail(), rcpt('<ben@one.test>'), data);
+
+    t.is(judgedIn(say(session, end)).client.ip, '192.0.2.5');
+  }
+});
+
 test('only what decides something is answered, where the peer offers it', t => {
   const session = open();
 

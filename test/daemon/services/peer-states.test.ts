@@ -91,6 +91,7 @@ test('the entry says what the node said, and when by the clock of this one', asy
     unanswered_since: null,
     unreachable_from: [],
     config_differs_since: null,
+    clock_skew_s: 600,
   });
   t.deepEqual(states.skews(), {beta: 600});
 });

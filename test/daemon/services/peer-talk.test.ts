@@ -22,7 +22,7 @@ test('the hash in a heartbeat is that of the events it names, however much is be
     database,
     replication: createReplication({database, configuration, nodeNo: 1}),
     peerStates: await openPeerStates({database, directory, nodeNo: 1, now: Date.now, monotonic: () => performance.now()}),
-    limiter: createRateLimiter(Date.now),
+    limiter: createRateLimiter({now: Date.now, monotonic: () => performance.now()}),
     keyDirectory: await createKeyDirectory(database, configuration),
     drift: calm,
     directory,

@@ -34,7 +34,7 @@ const arrange = async (t: ExecutionContext, nodeNo: number) => {
     database,
     replication,
     peerStates,
-    limiter: createRateLimiter(Date.now),
+    limiter: createRateLimiter({now: Date.now, monotonic: () => performance.now()}),
     keyDirectory: await createKeyDirectory(database, configuration),
     drift: calm,
     directory,
