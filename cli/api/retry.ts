@@ -29,14 +29,15 @@ export const createRetry = ({budgetMs, now, sleep, say}: RetryNeeds): Retry => {
   };
 
   return async (ask, signal) => {
-    const deadline = now() + budgetMs;
+    const startedAt = now();
     for (;;) {
       try {
         return await ask();
       } catch (error) {
         const waitMs = waitBefore(error);
         if (waitMs === undefined) throw error;
-        if (now() + waitMs > deadline) throw tooLong(error as CliError, waitMs);
+        const neededMs = now() - startedAt + waitMs;
+        if (neededMs > budgetMs) throw tooLong(error as CliError, waitMs, neededMs);
         // It can be interrupted before anybody reads that it waits.
         const waited = sleep(waitMs, signal);
         tell(error as CliError, waitMs);
@@ -59,9 +60,9 @@ const waitBefore = (error: unknown): number | undefined => {
 };
 
 /** Says how to wait for it, and what else the hint has to say. */
-const tooLong = ({code, detail, hint = '', fields, requestId, retryAfterSeconds}: CliError, waitMs: number): CliError => {
-  const seconds = waitMs / 1000;
-  const ways = [`repeat it in ${seconds} s, or let it wait for that: --retry-for ${seconds + 1}s`];
+const tooLong = (error: CliError, waitMs: number, neededMs: number): CliError => {
+  const {code, detail, hint = '', fields, requestId, retryAfterSeconds} = error;
+  const ways = [`repeat it in ${waitMs / 1000} s, or let it wait for that: --retry-for ${Math.ceil(neededMs / 1000) + 1}s`];
   const others = hint.split('; ').filter(way => way !== '' && !way.startsWith('repeat it'));
   return new CliError(code, detail, {
     exitCode: exitCodes.unreachable,

@@ -81,28 +81,62 @@ export const actOn = async (
   while (at < items.length && !signal?.aborted && !abandon?.aborted) {
     const chunk = items.slice(at, at + size);
     const startedAt = now();
-    try {
-      const {data} = await client.send<BulkResult[]>({
-        method: 'POST',
-        path: `mail/quarantine/${action}`,
-        json: {items: chunk},
-        signal: abandon,
-      });
-      results.push(...data);
-    } catch (error) {
-      const isGivenUp = abandon?.aborted ?? false;
-      if (!isGivenUp && !(error instanceof CliError)) throw error;
-      const failure = error instanceof CliError && !isGivenUp ? error : undefined;
-      const isUncertain = isGivenUp || (failure !== undefined && hasNoAnswer(failure));
-      const [uncertain, rest] = isUncertain ? [chunk, at + chunk.length] : [[], at];
-      return {results, uncertain, untried: items.slice(rest), failure};
-    }
+    const outcome = await actOnChunk(client, action, chunk, {signal, abandon});
+    results.push(...outcome.answers);
+    if (outcome.error !== undefined)
+      return {results, ...brokenOff(outcome, items.slice(at + chunk.length), abandon?.aborted ?? false)};
     at += chunk.length;
     onProgress?.({done: at, total: items.length});
     size = nextSize(size, now() - startedAt);
   }
   return {results, uncertain: [], untried: items.slice(at), failure: undefined};
 };
+
+interface ChunkOutcome {
+  /** In the order of the mails. */
+  answers: BulkResult[];
+  /** Those that `error` is about. */
+  left: MailReference[];
+  error?: unknown;
+}
+
+/** A node answers within seconds, and what it had no time for is `unavailable`: asked for again as long as that gets anything done. */
+const actOnChunk = async (
+  client: Pick<Client, 'send'>,
+  action: HoldAction,
+  chunk: MailReference[],
+  {signal, abandon}: Pick<BulkNeeds, 'signal' | 'abandon'>,
+): Promise<ChunkOutcome> => {
+  const results: BulkResult[] = [];
+  let left = [...chunk.entries()];
+  for (;;)
+    try {
+      const json = {items: left.map(([, mail]) => mail)};
+      const {data} = await client.send<BulkResult[]>({method: 'POST', path: `mail/quarantine/${action}`, json, signal: abandon});
+      const late = left.filter((_, n) => isLate(data[n]));
+      left.forEach(([at], n) => {
+        const result = data[n];
+        if (result) results[at] = result;
+      });
+      if (late.length === 0 || late.length === left.length || signal?.aborted)
+        return {answers: results.filter(Boolean), left: []};
+      left = late;
+    } catch (error) {
+      for (const [at] of left) delete results[at];
+      return {answers: results.filter(Boolean), left: left.map(([, mail]) => mail), error};
+    }
+};
+
+/** Throws what is not the node's. */
+const brokenOff = ({left, error}: ChunkOutcome, rest: MailReference[], isGivenUp: boolean): Omit<BulkOutcome, 'results'> => {
+  if (isGivenUp) return {uncertain: left, untried: rest, failure: undefined};
+  if (!(error instanceof CliError)) throw error;
+  if (hasNoAnswer(error)) return {uncertain: left, untried: rest, failure: error};
+  return {uncertain: [], untried: [...left, ...rest], failure: error};
+};
+
+const isLate = (result: BulkResult | undefined): boolean =>
+  result !== undefined && 'error' in result && result.error.code === 'unavailable';
 
 const nextSize = (size: number, tookMs: number): number =>
   Math.round(Math.min(maxChunkSize, size * 2, Math.max(minChunkSize, (size * aimMs) / Math.max(tookMs, 1))));

@@ -14,6 +14,8 @@ export type Lane = 'own' | 'callers' | 'mails';
 export interface PeerAgents {
   /** None of its connections is to a certificate that has ended since. */
   of(lane: Lane): Agent;
+  /** Connections that are in no use end. */
+  endIdle(lane: Lane): void;
   /** When the certificate that is shown ends. */
   endMs(): number;
   /** Connections from now on show this certificate; those that are open end when they fall idle. */
@@ -57,7 +59,7 @@ export const createPeerAgents = ({peer, credentials, maxSockets}: Needs): PeerAg
     current = openAgents(pair);
     for (const agent of Object.values(before.lanes)) {
       agent.maxFreeSockets = 0;
-      for (const socket of freeSocketsOf(agent)) socket.destroy();
+      destroyIdle(agent);
     }
   };
 
@@ -67,6 +69,7 @@ export const createPeerAgents = ({peer, credentials, maxSockets}: Needs): PeerAg
       if (freeSocketsOf(current.lanes[lane]).some(hasOutlivedPeer)) replace(current.pair);
       return current.lanes[lane];
     },
+    endIdle: lane => destroyIdle(current.lanes[lane]),
     endMs: () => current.endMs,
     setCertificate: replace,
     close() {
@@ -75,8 +78,15 @@ export const createPeerAgents = ({peer, credentials, maxSockets}: Needs): PeerAg
   };
 };
 
+/** One that was destroyed stays among them for a moment, and has no certificate any more. */
 const freeSocketsOf = (agent: Agent): TLSSocket[] =>
-  Object.values(agent.freeSockets).flatMap(sockets => (sockets ?? []) as TLSSocket[]);
+  Object.values(agent.freeSockets)
+    .flatMap(sockets => (sockets ?? []) as TLSSocket[])
+    .filter(({destroyed}) => !destroyed);
+
+const destroyIdle = (agent: Agent): void => {
+  for (const socket of freeSocketsOf(agent)) socket.destroy();
+};
 
 const refuseStranger = ({nodeId, nodeNo}: NodeIdentity, certificate: PeerCertificate): Error | undefined => {
   const shown = identityIn(certificate.subjectaltname);

@@ -1,5 +1,5 @@
 // What a peer has answered, or that it has not, in the words of this node.
-import type {IncomingMessage} from 'node:http';
+import type {IncomingHttpHeaders, IncomingMessage} from 'node:http';
 import {z} from 'zod';
 import {Fault, type FaultCode, statusOfCode} from '../../shared/fault.ts';
 import type {NodeIdentity} from '../services/ports.ts';
@@ -49,15 +49,23 @@ export const envelopeIn = (peer: NodeIdentity, bytes: Buffer): PeerEnvelope => {
 };
 
 /** What a peer refuses for its own reasons is passed on; what only nodes say to each other is not for callers. */
-export const faultFrom = (peer: NodeIdentity, error: NonNullable<PeerEnvelope['error']>): Fault => {
+export const faultFrom = (
+  peer: NodeIdentity,
+  error: NonNullable<PeerEnvelope['error']>,
+  {'retry-after': retryAfter}: IncomingHttpHeaders,
+): Fault => {
   const {code, detail, fields} = error;
   if (code === 'internal' || !Object.hasOwn(statusOfCode, code)) return unanswered(peer, new Error(`${code}: ${detail}`));
   return new Fault(code as FaultCode, detail, {
     ...(fields && {fields}),
     ...(error.required_scopes && {requiredScopes: error.required_scopes}),
-    ...((code === 'unavailable' || code === 'node_unreachable') && {retryAfterSeconds: 5}),
+    ...((code === 'unavailable' || code === 'node_unreachable') && {retryAfterSeconds: wholeSeconds(retryAfter) ?? 5}),
   });
 };
+
+/** An hour or more would say that asking again is of no use, which is between the two nodes. */
+const wholeSeconds = (text: string | undefined): number | undefined =>
+  text !== undefined && /^\d{1,3}$/.test(text) ? Number(text) : undefined;
 
 export const unreachable = ({nodeId}: NodeIdentity, why: string, cause?: unknown): Fault =>
   new Fault('node_unreachable', `node ${nodeId} cannot be reached (${why}); nothing was done, try again later`, {

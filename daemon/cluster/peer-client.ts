@@ -22,6 +22,11 @@ export interface PeerRequest {
   deadlineMs: number;
   /** Asked for somebody else, who may be slow to read: keeps no connection from what the nodes say to each other. */
   isForCaller?: boolean;
+  /**
+   * The body is sent once the peer has said that it listens (RFC 9110 section 10.1.1). A peer that was cut off is `node_unreachable`
+   * within 5 s then, over a connection that is still open on this side too, however long an answer may take.
+   */
+  isAnnounced?: boolean;
   /** Sent also with a certificate that has ended, to get a new one. */
   isRenewal?: boolean;
 }
@@ -54,10 +59,10 @@ interface Needs {
   limits?: typeof usualLimits;
 }
 
-/** A kept-alive connection that turned out to be closed. A fresh one that breaks is another matter: the request may have been heard. */
+/** A kept-alive connection that turned out to be closed, or dead. A fresh one that breaks is another matter: the request may have been heard. */
 class StaleConnection extends Error {
   constructor(options: ErrorOptions) {
-    super('the connection had been closed', options);
+    super('the connection that was kept is of no use any more', options);
   }
 }
 
@@ -66,19 +71,17 @@ const usualLimits = {
   /** The slowest that a caller may read, once the grace is over. */
   pace: {graceMs: 60_000, bytesPerSecond: 8192},
 };
-/** For a free connection, or for TCP and TLS of a new one. */
+/** For a free connection, or for TCP and TLS of a new one, and until the peer says that it listens. */
 const handshakeMs = 3000;
+/** Until it says so over a kept connection. Another one may take as long as any. */
+const announcedMs = 1000;
 
 export const createPeerClient = ({peer, address, credentials, limits = usualLimits}: Needs): PeerClient => {
   const agents = createPeerAgents({peer, credentials, maxSockets: limits.maxSockets});
   const underWay: Waiting['underWay'] = new Set();
   let isClosed = false;
 
-  const open = (
-    lane: Lane,
-    wanted: Pick<PeerRequest, 'method' | 'path' | 'isRenewal'>,
-    text: string | undefined,
-  ): ClientRequest => {
+  const open = (lane: Lane, wanted: Omit<PeerRequest, 'deadlineMs'>, text: string | undefined): ClientRequest => {
     if (isClosed) throw unreachable(peer, 'this node does not ask it any more');
     const at = address();
     if (!at) throw unreachable(peer, 'it has not said yet where it listens');
@@ -90,7 +93,10 @@ export const createPeerClient = ({peer, address, credentials, limits = usualLimi
       agent: agents.of(lane),
       method: wanted.method,
       path: `/peer/v1/${wanted.path}`,
-      headers: text === undefined ? {} : {'Content-Type': 'application/json', 'Content-Length': String(Buffer.byteLength(text))},
+      headers: {
+        ...(text !== undefined && {'Content-Type': 'application/json', 'Content-Length': String(Buffer.byteLength(text))}),
+        ...(wanted.isAnnounced && {Expect: '100-continue'}),
+      },
     });
   };
 
@@ -98,18 +104,21 @@ export const createPeerClient = ({peer, address, credentials, limits = usualLimi
 
   const send = async (lane: Lane, wanted: PeerRequest, deadlineMs: number): Promise<IncomingMessage> => {
     const text = wanted.body === undefined ? undefined : JSON.stringify(wanted.body);
-    return answerTo(open(lane, wanted, text), text, {peer, deadlineMs, underWay, onGivenUp: () => warmer.warm(lane)});
+    return answerTo(open(lane, wanted, text), text, {peer, wanted, deadlineMs, underWay, onGivenUp: () => warmer.warm(lane)});
   };
 
-  /** A kept-alive connection that the peer has closed meanwhile is no sign of anything: once more on another one. */
+  /** A kept-alive connection that the peer has closed meanwhile, or that leads nowhere, is no sign of anything: once more on another one. */
   const sendTwice = async (lane: Lane, wanted: PeerRequest, left: () => number): Promise<IncomingMessage> => {
     try {
       return await send(lane, wanted, left());
     } catch (error) {
       if (!(error instanceof Fault) || !isStaleConnection(error)) throw error;
+      // What became of one became of the others, too.
+      agents.endIdle(lane);
       return send(lane, wanted, left()).catch(again => {
         // The first may have been heard by a node that is gone since.
-        throw again instanceof Fault && again.code === 'node_unreachable' ? error : again;
+        const isUnheard = again instanceof Fault && again.code === 'node_unreachable';
+        throw isUnheard && error.code === 'outcome_unknown' ? error : again;
       });
     }
   };
@@ -124,7 +133,7 @@ export const createPeerClient = ({peer, address, credentials, limits = usualLimi
       const read = quick?.(bytes);
       if (read !== undefined) return read;
       const {data, error} = envelopeIn(peer, bytes);
-      if (error) throw faultFrom(peer, error);
+      if (error) throw faultFrom(peer, error, response.headers);
       const parsed = parseUntrusted(schema, data);
       if (!parsed.success) throw unanswered(peer, new Error('the answer has another shape than expected', {cause: parsed.error}));
       return parsed.data;
@@ -139,7 +148,7 @@ export const createPeerClient = ({peer, address, credentials, limits = usualLimi
         return {sizeBytes: Number.isInteger(size) ? size : undefined, stream: response};
       }
       const {error} = envelopeIn(peer, await readBytes(peer, response, left()));
-      throw error ? faultFrom(peer, error) : unanswered(peer, new Error(`status ${response.statusCode}`));
+      throw error ? faultFrom(peer, error, response.headers) : unanswered(peer, new Error(`status ${response.statusCode}`));
     },
 
     setCertificate: agents.setCertificate,
@@ -154,6 +163,8 @@ export const createPeerClient = ({peer, address, credentials, limits = usualLimi
 
 interface Waiting {
   peer: NodeIdentity;
+  wanted: Pick<PeerRequest, 'deadlineMs' | 'isAnnounced'>;
+  /** What is left of that for this attempt. */
   deadlineMs: number;
   /** Everything that has to be broken off when the client is closed. */
   underWay: Set<{destroy(error: Error): unknown}>;
@@ -165,14 +176,15 @@ interface Waiting {
 const answerTo = async (
   sent: ClientRequest,
   text: string | undefined,
-  {peer, deadlineMs, underWay, onGivenUp}: Waiting,
+  {peer, wanted: {deadlineMs: withinMs, isAnnounced}, deadlineMs, underWay, onGivenUp}: Waiting,
 ): Promise<IncomingMessage> =>
   new Promise((resolve, reject) => {
     let isHeard = false;
     const fail = (error: NodeJS.ErrnoException) => {
       settle();
-      if (!isHeard || isRefusedCertificate(error)) reject(unreachable(peer, error.message, error));
-      else reject(unanswered(peer, sent.reusedSocket && isReset(error) ? new StaleConnection({cause: error}) : error));
+      const cause = sent.reusedSocket && isReset(error) ? new StaleConnection({cause: error}) : error;
+      if (!isHeard || isRefusedCertificate(error)) reject(unreachable(peer, error.message, cause));
+      else reject(unanswered(peer, cause));
     };
     const waiting = {
       destroy(error: Error) {
@@ -182,12 +194,13 @@ const answerTo = async (
     };
     const giveUp = () => {
       const isConnected = Boolean(sent.socket);
-      if (isHeard) waiting.destroy(new Error(`no answer within ${deadlineMs} ms`));
+      if (isHeard) waiting.destroy(new Error(`no answer within ${withinMs} ms`));
       else waiting.destroy(new Error(isConnected ? 'no connection in time' : 'all connections to it are in use'));
       if (isConnected) onGivenUp();
     };
     const deadline = setTimeout(giveUp, deadlineMs);
-    const handshake = setTimeout(() => void (isHeard || giveUp()), Math.min(handshakeMs, deadlineMs));
+    const giveUpUnheard = () => void (isHeard || giveUp());
+    let handshake = setTimeout(giveUpUnheard, Math.min(handshakeMs, deadlineMs));
     const settle = () => {
       clearTimeout(deadline);
       clearTimeout(handshake);
@@ -197,20 +210,31 @@ const answerTo = async (
 
     sent.once('socket', socket => {
       socket.setNoDelay(true);
-      if (sent.reusedSocket) isHeard = true;
+      if (isAnnounced) {
+        if (!sent.reusedSocket) return;
+        clearTimeout(handshake);
+        const silent = new StaleConnection({cause: new Error(`nothing came over it within ${announcedMs} ms`)});
+        handshake = setTimeout(() => void (isHeard || waiting.destroy(silent)), Math.min(announcedMs, deadlineMs));
+      } else if (sent.reusedSocket) isHeard = true;
       else
         socket.once('secureConnect', () => {
           isHeard = true;
         });
     });
+    sent.once('continue', () => {
+      isHeard = true;
+      sent.end(text);
+    });
     sent.once('response', response => {
       settle();
+      // Refused unheard: what is not sent to its end keeps the connection from the next.
+      if (!sent.writableEnded) sent.end(text);
       underWay.add(response);
       response.once('close', () => underWay.delete(response));
       resolve(response);
     });
     sent.on('error', fail);
-    sent.end(text);
+    if (!isAnnounced) sent.end(text);
   });
 
 /** What is left of the request's time, never nothing. */

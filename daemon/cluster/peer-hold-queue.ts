@@ -43,6 +43,7 @@ export const createPeerHoldQueue = (client: PeerClient): HoldQueue => {
           body: {actor: actorToTell(actor), queue_id: queueId, action},
           deadlineMs: actionMs,
           isForCaller: true,
+          isAnnounced: true,
         }),
       ),
   };

@@ -9,8 +9,8 @@ import type {PeerClient} from './peer-client.ts';
 
 /** For an answer that only has to be looked up. */
 export const lookUpMs = 2000;
-/** For a release: as long as a backend may take. */
-export const actionMs = 60_000;
+/** Longer than a caller waits, see `../services/answer-limit.ts`. */
+export const actionMs = 15_000;
 
 /** What the owner of a mail says that its caller is to know. All else it refuses is between the two nodes. */
 const forCallers: FaultCode[] = [

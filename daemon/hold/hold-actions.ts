@@ -3,6 +3,7 @@
 import {Fault} from '../../shared/fault.ts';
 import type {ActedState, ActionOutcome, HoldAction} from '../../shared/held-mail.ts';
 import {isWithinReach, type Reach} from '../../shared/scopes.ts';
+import {answerMs} from '../services/answer-limit.ts';
 import {crashPoint} from '../services/crash-point.ts';
 import type {Actor, Learner} from '../services/ports.ts';
 import {appendAudit} from '../store/audit.ts';
@@ -53,6 +54,8 @@ export interface HoldActionsNeeds {
   /** Told of what could not be freed after a mail's life had ended. */
   onLeftover(queueId: string, error: unknown): void;
   now: () => number;
+  /** How long the caller of an action waits. */
+  withinMs?: number;
 }
 
 /** The database works on the same few threads. */
@@ -68,6 +71,7 @@ export const createHoldActions = ({
   onActed,
   onLeftover,
   now,
+  withinMs = answerMs,
 }: HoldActionsNeeds): HoldActions => {
   const underWay = new Map<string, Promise<unknown>>();
   /** What was done while the database does not say so yet: it must not be done again. */
@@ -229,7 +233,14 @@ export const createHoldActions = ({
   return {
     find,
     audit: async (tx, doer, act) => appendAudit(tx, writes.entryOf(doer, act)),
-    act: async (action, queueId, actor) => inTurn(queueId, async () => attempt(action, queueId, actor)),
+    async act(action, queueId, actor) {
+      const askedAt = performance.now();
+      return inTurn(queueId, async () => {
+        if (performance.now() - askedAt < withinMs) return attempt(action, queueId, actor);
+        // The caller has been answered by now, and may have asked for something else since.
+        throw new Fault('outcome_unknown', `another action on ${nodeId}/${queueId} took too long; nothing was done by this one`);
+      });
+    },
 
     async expire(queueId) {
       // What somebody is deciding about may be there at the next sweep.

@@ -26,7 +26,7 @@ export const readBody = async (
     return {sizeBytes, stream};
   } catch (error) {
     await unlink(path).catch(() => undefined);
-    throw error instanceof Fault ? error : new Fault('unavailable', unreadable, {cause: error, retryAfterSeconds: 30});
+    throw error instanceof Fault ? error : new Fault('unavailable', unreadable, {cause: error, retryAfterSeconds: 60});
   }
 };
 

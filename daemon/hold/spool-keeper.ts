@@ -1,3 +1,4 @@
+import {Fault} from '../../shared/fault.ts';
 import {crashPoint} from '../services/crash-point.ts';
 import type {Deliver, Route} from '../services/ports.ts';
 import type {StoredHeldMail} from '../store/held-mail.ts';
@@ -12,13 +13,19 @@ export interface SpoolKeeperNeeds {
   deliver: Deliver;
   /** Where a released mail goes now; a Fault `delivery_failed` when it has nowhere to go. */
   routeOf(mail: StoredHeldMail): Route;
+  maxDeliveries?: number;
+  /** How long a release may wait for others, before anything of it is begun. */
+  patienceMs?: number;
 }
 
 /** Many mails released at once must not take all the connections that a backend allows us. */
-const maxDeliveries = 16;
+const usualMaxDeliveries = 16;
+/** Leaves time for a delivery before whoever asked is answered, see `../services/answer-limit.ts`. */
+const usualPatienceMs = 6000;
 
-export const createSpoolKeeper = ({spool, deliver, routeOf}: SpoolKeeperNeeds): Keeper => {
-  const delivering = createTickets(maxDeliveries);
+export const createSpoolKeeper = (needs: SpoolKeeperNeeds): Keeper => {
+  const {spool, deliver, routeOf, maxDeliveries = usualMaxDeliveries, patienceMs = usualPatienceMs} = needs;
+  const delivering = createTickets(maxDeliveries, {patienceMs, tooLate: tooManyDeliveries});
 
   const release: Keeper['release'] = async (mail, onServed) => {
     const content = await openHeldFile(spool, mail, 'delivery_failed');
@@ -43,3 +50,8 @@ export const createSpoolKeeper = ({spool, deliver, routeOf}: SpoolKeeperNeeds): 
     },
   };
 };
+
+const tooManyDeliveries = (): Fault =>
+  new Fault('unavailable', 'other mails are being delivered and take long; nothing was done, try again later', {
+    retryAfterSeconds: 10,
+  });

@@ -1,10 +1,31 @@
+interface Limit {
+  /** How long work may wait for its turn. */
+  patienceMs: number;
+  /** What it rejects with then, without having begun. */
+  tooLate(): Error;
+}
+
 /** Lets so many at a time through, in the order in which they came. */
-export const createTickets = (count: number) => {
+export const createTickets = (count: number, limit?: Limit) => {
   let free = count;
   const waiting: (() => void)[] = [];
 
+  const turn = async (): Promise<void> =>
+    new Promise((resolve, reject) => {
+      const begin = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+      const giveUp = () => {
+        waiting.splice(waiting.indexOf(begin), 1);
+        reject(limit?.tooLate());
+      };
+      const timer = limit && setTimeout(giveUp, limit.patienceMs);
+      waiting.push(begin);
+    });
+
   return async <T>(work: () => Promise<T>): Promise<T> => {
-    if (free === 0) await new Promise<void>(resolve => waiting.push(resolve));
+    if (free === 0) await turn();
     else free -= 1;
     try {
       return await work();

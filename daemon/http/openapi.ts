@@ -114,7 +114,10 @@ const failures: Record<FailureStatus, {name: string; description: string}> = {
   500: {name: 'InternalServerError', description: 'The node failed; its log says why under the request id'},
   502: {name: 'BadGateway', description: 'The mail could not be delivered to all recipients; it is still held for the others'},
   503: {name: 'ServiceUnavailable', description: 'A node did not answer, or the disk is full'},
-  504: {name: 'GatewayTimeout', description: 'The owner node was asked and did not answer; repeating the request is safe'},
+  504: {
+    name: 'GatewayTimeout',
+    description: 'It is not over yet, or the owner node was asked and did not answer; repeating the request is safe',
+  },
 };
 
 const requestId: Headers = {'X-Request-Id': header('To quote to the operator')};

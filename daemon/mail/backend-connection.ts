@@ -9,7 +9,11 @@ import {isPositive} from './smtp-reply.ts';
 
 export interface BackendTimeouts {
   connectMs: number;
+  /** The same where another server is left, or where this one did not answer a moment ago. */
+  hurriedConnectMs: number;
   greetingMs: number;
+  /** For a sign of life on a connection that was kept. */
+  checkMs: number;
   /** For one command, and for DATA up to the server's 354. */
   replyMs: number;
   /** Without any progress while the content is sent. */
@@ -20,7 +24,9 @@ export interface BackendTimeouts {
 
 export const defaultBackendTimeouts: BackendTimeouts = {
   connectMs: 10_000,
+  hurriedConnectMs: 3000,
   greetingMs: 30_000,
+  checkMs: 3000,
   replyMs: 60_000,
   blockMs: 180_000,
   finalMs: 120_000,
@@ -32,6 +38,7 @@ export interface BackendTarget {
   /** Our name for EHLO. */
   hostname: string;
   timeouts: BackendTimeouts;
+  isHurried?: boolean;
   /** The EHLO keyword of this cluster, whose nodes are nobody's backend. */
   ownKeyword?: string | undefined;
 }
@@ -56,6 +63,8 @@ export interface BackendConnection {
   /** Sends what `open` gives, dot-stuffed, after the server's 354; not opened when there is none. */
   data(open: () => Readable): Promise<Answer>;
   reset(): Promise<Answer>;
+  /** Asks the server for a sign of life, between transactions. */
+  check(): Promise<Answer>;
   quit(): Promise<void>;
   close(): void;
   onClose(listener: () => void): void;
@@ -91,6 +100,10 @@ const backendConnection = (connection: CommandConnection, timeouts: BackendTimeo
     if (!failed) return answers.slice(before.length);
     connection.close();
     return [isLost(failed) ? failed : {lost: `${failed.code} ${failed.text}`, stage: 'command'}];
+  };
+  const reset = (withinMs: number): Promise<Answer> => {
+    isLeft = false;
+    return connection.command('RSET', withinMs);
   };
   const begin: BackendConnection['begin'] = async (start, recipients) => {
     isUtf8 = start.isUtf8;
@@ -128,10 +141,8 @@ const backendConnection = (connection: CommandConnection, timeouts: BackendTimeo
       const answer = await connection.command('DATA', timeouts.replyMs);
       return !isLost(answer) && answer.code === 354 ? connection.stream(open(), timeouts.finalMs) : answer;
     },
-    reset: async () => {
-      isLeft = false;
-      return connection.command('RSET', timeouts.replyMs);
-    },
+    reset: () => reset(timeouts.replyMs),
+    check: () => (isLeft ? reset(timeouts.checkMs) : connection.command('NOOP', timeouts.checkMs)),
     quit: async () => {
       await connection.command('QUIT', 2000);
       connection.close();
@@ -181,7 +192,7 @@ const tryConnection = async (
   const {server, hostname, timeouts, auth, ownKeyword} = target;
   const needsTls = auth !== undefined && (auth.ca !== undefined || !isLoopback(server.host));
   const socket = await openSocket(target);
-  if (typeof socket === 'string') return {lost: socket, stage: 'command', isTlsFailure: false};
+  if (typeof socket === 'string') return {lost: socket, stage: 'command', isSilent: true, isTlsFailure: false};
 
   const connection = new CommandConnection({
     ownKeyword,
@@ -203,8 +214,9 @@ const tryConnection = async (
 };
 
 /** The socket is opened here and not by smtp-connection, which asks DNS past the hosts file. A string says what failed. */
-const openSocket = ({server: {host, port}, timeouts: {connectMs}}: BackendTarget): Promise<Socket | string> =>
+const openSocket = ({server: {host, port}, timeouts, isHurried = false}: BackendTarget): Promise<Socket | string> =>
   new Promise(resolve => {
+    const connectMs = isHurried ? Math.min(timeouts.hurriedConnectMs, timeouts.connectMs) : timeouts.connectMs;
     const socket = connectSocket({host, port});
     const timer = setTimeout(() => socket.destroy(new Error(`no connection within ${connectMs} ms`)), connectMs);
     const onError = (error: Error) => {

@@ -24,12 +24,16 @@ export interface BackendTransaction {
 
 /** What a transaction borrows connections from. */
 export interface ConnectionLender {
-  /** An idle connection to this server, if there is one. */
-  takeIdle(route: Route, server: HostPort): BackendConnection | undefined;
-  connect(route: Route, server: HostPort): Promise<BackendConnection | Lost>;
+  /** In the order in which to try them: those that did not answer a moment ago come last. */
+  serversOf(route: Route): HostPort[];
+  /** An idle connection to this server that answers, if there is one. */
+  takeIdle(route: Route, server: HostPort): Promise<BackendConnection | undefined>;
+  /** `isHurried`: another server is left. */
+  connect(route: Route, server: HostPort, isHurried: boolean): Promise<BackendConnection | Lost>;
   /** `isClean`: no transaction is open on it. */
   giveBack(connection: BackendConnection, isClean: boolean): void;
-  report(server: HostPort, detail: string): void;
+  /** The server could not be used. */
+  failed(server: HostPort, lost: Lost): void;
 }
 
 export const createBackendTransaction = (lender: ConnectionLender, route: Route, start: EnvelopeStart): BackendTransaction => {
@@ -131,14 +135,15 @@ const beginOnFirst = async (
   start: EnvelopeStart,
   recipients: readonly string[],
 ): Promise<Begun | SmtpReply> => {
-  for (const server of route.servers) {
+  const servers = lender.serversOf(route);
+  for (const server of servers) {
     // Any idle connection may have gone stale since; only a fresh one tells that the server is down.
     for (let isFresh = false; !isFresh; ) {
-      const idle = lender.takeIdle(route, server);
+      const idle = await lender.takeIdle(route, server);
       isFresh = idle === undefined;
-      const connection = idle ?? (await lender.connect(route, server));
+      const connection = idle ?? (await lender.connect(route, server, server !== servers.at(-1)));
       if ('lost' in connection) {
-        lender.report(server, connection.lost);
+        lender.failed(server, connection);
         continue;
       }
       const begun = await sayEnvelope(connection, start, recipients);
@@ -148,7 +153,7 @@ const beginOnFirst = async (
         return begun;
       }
       connection.close();
-      if (isFresh) lender.report(server, begun.lost);
+      if (isFresh) lender.failed(server, begun);
     }
   }
   return replies.noBackend;

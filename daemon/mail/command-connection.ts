@@ -14,6 +14,8 @@ import {parseReply} from './smtp-reply.ts';
 export interface Lost {
   lost: string;
   stage: 'command' | 'content' | 'final-dot';
+  /** Nothing was heard from the server, or not in time. */
+  isSilent?: boolean;
 }
 
 export type Answer = SmtpReply | Lost;
@@ -45,7 +47,7 @@ export class CommandConnection extends SmtpConnection {
     this.#ownKeyword = ownKeyword;
     this.on('error', (error: Error & {code?: string}) => {
       this.isTlsFailure ||= this.upgrading === true || error.code === 'ETLS';
-      this.#fail(error.message);
+      this.#fail(error.message, isTimeout(error));
     });
     this.on('end', () => this.#fail('the server closed the connection'));
   }
@@ -66,7 +68,9 @@ export class CommandConnection extends SmtpConnection {
 
   async open(withinMs: number): Promise<Lost | undefined> {
     const answer = await this.#answer(withinMs, settle =>
-      this.connect(error => settle(error ? {lost: error.message, stage: 'command'} : {code: 220, text: ''})),
+      this.connect(error =>
+        settle(error ? {lost: error.message, stage: 'command', isSilent: isTimeout(error)} : {code: 220, text: ''}),
+      ),
     );
     return isLost(answer) ? answer : undefined;
   }
@@ -161,7 +165,7 @@ export class CommandConnection extends SmtpConnection {
   #expectWithin(withinMs: number): void {
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => {
-      this.#fail(`no reply within ${withinMs} ms`);
+      this.#fail(`no reply within ${withinMs} ms`, true);
       this.close();
     }, withinMs);
   }
@@ -176,9 +180,11 @@ export class CommandConnection extends SmtpConnection {
     return {lost: reply ? `421 ${reply.text}` : 'the server sent what is no SMTP reply', stage};
   }
 
-  #fail(detail: string): void {
-    this.#settle?.({lost: detail, stage: this.#stage});
+  #fail(detail: string, isSilent = false): void {
+    this.#settle?.({lost: detail, stage: this.#stage, ...(isSilent && {isSilent})});
   }
 }
+
+const isTimeout = ({code}: {code?: string | undefined}): boolean => code === 'ETIMEDOUT';
 
 const inherited = SmtpConnection.prototype as unknown as {_actionEHLO(answer: string): void};

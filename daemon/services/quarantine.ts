@@ -11,6 +11,7 @@ import type {
   SummaryGroup,
 } from '../../shared/held-mail.ts';
 import type {HoldFilter, Page} from '../../shared/hold-filter.ts';
+import {type AnswerLimit, answerMs, startAnswerLimit} from './answer-limit.ts';
 import type {AskAll, Gathered} from './gather.ts';
 import {readMerged, type Steps} from './merged-list.ts';
 import {createPageShares} from './page-shares.ts';
@@ -21,10 +22,11 @@ export interface Quarantine {
   summary(actor: Actor, filter: HoldFilter): Promise<Gathered<Summary>>;
   get(actor: Actor, mail: MailReference): Promise<HeldMailDetail>;
   body(actor: Actor, mail: MailReference): ReturnType<HoldQueue['body']>;
+  /** `outcome_unknown` when it takes longer than a caller waits. It goes on then: the same request again waits for how it ends. */
   act(actor: Actor, action: HoldAction, mail: MailReference): Promise<ActionOutcome>;
   /**
    * Never rejects for what one mail says: each gets its own entry, in the order asked. Once an owner does not answer, nothing
-   * more is asked of it: its other mails are `node_unreachable`.
+   * more is asked of it: its other mails are `node_unreachable`. Mails that could not be begun in time are `unavailable`.
    */
   actOnAll(actor: Actor, action: HoldAction, mails: MailReference[]): Promise<BulkResult[]>;
 }
@@ -36,9 +38,16 @@ interface Needs {
   /** Whether a node has been away for long. */
   isAway?(nodeId: string): boolean;
   onUnexpected(error: unknown): void;
+  /** How long a caller waits for an action. */
+  withinMs?: number;
 }
 
-export const createQuarantine = ({queues, ask, isAway = () => false, onUnexpected}: Needs): Quarantine => {
+interface Wanted {
+  action: HoldAction;
+  mail: MailReference;
+}
+
+export const createQuarantine = ({queues, ask, isAway = () => false, onUnexpected, withinMs = answerMs}: Needs): Quarantine => {
   const shares = createPageShares();
   const ownerOf = (nodeId: string): HoldQueue => {
     const owner = queues().find(queue => queue.nodeId === nodeId);
@@ -47,11 +56,13 @@ export const createQuarantine = ({queues, ask, isAway = () => false, onUnexpecte
   };
   const queuesFor = ({node}: HoldFilter): HoldQueue[] => queues().filter(({nodeId}) => node === undefined || nodeId === node);
 
-  const act: Quarantine['act'] = async (actor, action, {node_id, queue_id}) => ownerOf(node_id).act(action, queue_id, actor);
+  const actWithin = async (limit: AnswerLimit, actor: Actor, {action, mail: {node_id, queue_id}}: Wanted) =>
+    limit.answer(ownerOf(node_id).act(action, queue_id, actor), `the ${action} of ${node_id}/${queue_id}`);
 
-  const resultOf = async (actor: Actor, action: HoldAction, mail: MailReference): Promise<BulkResult> => {
+  const resultOf = async (limit: AnswerLimit, actor: Actor, wanted: Wanted): Promise<BulkResult> => {
+    const {mail} = wanted;
     try {
-      return await act(actor, action, mail);
+      return await actWithin(limit, actor, wanted);
     } catch (error) {
       if (!(error instanceof Fault)) onUnexpected(error);
       const fault = error instanceof Fault ? error : new Fault('internal', 'the node failed; its log says why', {cause: error});
@@ -65,7 +76,14 @@ export const createQuarantine = ({queues, ask, isAway = () => false, onUnexpecte
   };
 
   return {
-    act,
+    async act(actor, action, mail) {
+      const limit = startAnswerLimit(withinMs);
+      try {
+        return await actWithin(limit, actor, {action, mail});
+      } finally {
+        limit.end();
+      }
+    },
     get: async (actor, {node_id, queue_id}) => ownerOf(node_id).get(queue_id, actor),
     body: async (actor, {node_id, queue_id}) => ownerOf(node_id).body(queue_id, actor),
 
@@ -99,10 +117,12 @@ export const createQuarantine = ({queues, ask, isAway = () => false, onUnexpecte
 
     async actOnAll(actor, action, mails) {
       const results: BulkResult[] = [];
+      const limit = startAnswerLimit(withinMs);
       const silent = new Set(mails.map(({node_id}) => node_id).filter(isAway));
       const resultUnlessSilent = async (mail: MailReference): Promise<BulkResult> => {
+        if (!limit.mayBegin()) return notBegun(mail);
         if (silent.has(mail.node_id)) return notAsked(mail);
-        const result = await resultOf(actor, action, mail);
+        const result = await resultOf(limit, actor, {action, mail});
         // A thousand mails of a node that hangs would take a thousand times its deadline.
         if ('error' in result && isSilence(result.error)) silent.add(mail.node_id);
         return result;
@@ -117,6 +137,7 @@ export const createQuarantine = ({queues, ask, isAway = () => false, onUnexpecte
       // One that is slow keeps nobody from asking the others.
       const byOwner = groupBy(mails.entries(), ([, {node_id}]) => node_id);
       await Promise.all([...byOwner].map(async ([nodeId, some]) => ofOneOwner(nodeId, some)));
+      limit.end();
       return results;
     },
   };
@@ -130,6 +151,15 @@ const notAsked = ({node_id, queue_id}: MailReference): BulkResult => ({
   error: {
     code: 'node_unreachable',
     detail: `node ${node_id} does not answer and was not asked for this mail; nothing was done, try again later`,
+  },
+});
+
+const notBegun = ({node_id, queue_id}: MailReference): BulkResult => ({
+  node_id,
+  queue_id,
+  error: {
+    code: 'unavailable',
+    detail: 'other mails of this request took too long; nothing was done, repeat the request for this one',
   },
 });
 

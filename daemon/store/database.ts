@@ -112,15 +112,18 @@ const connect = (filename: string, {settings, pool, waitMs = 30_000}: ConnectOpt
   });
   const client = db.client as {acquireConnection(): Promise<unknown>};
   const acquire = client.acquireConnection.bind(client);
-  client.acquireConnection = async () => acquire().catch(tooBusy);
+  client.acquireConnection = async () => acquire().catch(error => tooBusy(error, waitMs));
   giveBackStatements(db);
   return db;
 };
 
 /** Whoever waited so long for a disk that stalls has had nothing done, and may come again: no bug is to be looked for. */
-const tooBusy = (error: unknown): never => {
+const tooBusy = (error: unknown, waitedMs: number): never => {
   if (!(error instanceof Error && error.name === 'KnexTimeoutError')) throw error;
-  throw new Fault('unavailable', 'the disk of this node does not keep up; try again later', {cause: error, retryAfterSeconds: 5});
+  throw new Fault('unavailable', 'the disk of this node does not keep up; try again later', {
+    cause: error,
+    retryAfterSeconds: Math.ceil(waitedMs / 1000),
+  });
 };
 
 /** Reads the driver's files now, for a caller who may not read them later. */

@@ -61,6 +61,50 @@ test('requests become smaller when they are slow', async t => {
   t.deepEqual(node.sizes, [100, 50, 50]);
 });
 
+test('what a node had no time for is asked for again, as long as that gets anything done, and stands in its place', async t => {
+  const late = ({node_id, queue_id}: MailReference): BulkResult => ({
+    node_id,
+    queue_id,
+    error: {code: 'unavailable', detail: 'no time'},
+  });
+  const some = mails.slice(0, 8);
+  // Every other one, then none.
+  const node = createNode((items, request) =>
+    items.map((mail, n) => (request < 3 && n % 2 === 0 ? outcome(mail.queue_id) : late(mail))),
+  );
+
+  const {results, untried, uncertain, failure} = await actOn(node, 'release', some, {now});
+
+  t.deepEqual(node.sizes, [8, 4, 2]);
+  t.deepEqual(
+    results.map(({queue_id}) => queue_id),
+    some.map(({queue_id}) => queue_id),
+  );
+  t.deepEqual(
+    results.map(result => 'error' in result),
+    [false, false, false, true, false, false, false, true],
+  );
+  t.deepEqual([untried, uncertain, failure], [[], [], undefined]);
+});
+
+test('of a chunk that breaks off while some of it is asked for again, the rest is uncertain', async t => {
+  const broken = new CliError('timeout', 'no answer', {exitCode: exitCodes.unreachable});
+  const node = createNode((items, request) => {
+    if (request === 2) throw broken;
+    return items.map((mail, n) =>
+      n === 0 ? outcome(mail.queue_id) : {...mail, error: {code: 'unavailable', detail: 'no time'}},
+    );
+  });
+
+  const {results, untried, uncertain, failure} = await actOn(node, 'release', mails.slice(0, 102), {now});
+
+  t.deepEqual(
+    results.map(({queue_id}) => queue_id),
+    ['q000000'],
+  );
+  t.deepEqual([uncertain.length, untried.length, failure], [99, 2, broken]);
+});
+
 test('a stop waits for what is under way and begins nothing more', async t => {
   const stop = new AbortController();
   const node = createNode((items, request) => {

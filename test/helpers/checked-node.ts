@@ -4,6 +4,7 @@ import {connect} from 'node:tls';
 import type {CreatedApiKey} from '../../shared/api-key.ts';
 import type {Domain} from '../../shared/domain.ts';
 import type {MailReference} from '../../shared/held-mail.ts';
+import {formatHostPort, parseHostPort} from '../../shared/host-port.ts';
 import type {Scope} from '../../shared/scopes.ts';
 import type {ApiAnswer} from './api-call.ts';
 import {createDescriptionCheck} from './description-check.ts';
@@ -33,7 +34,7 @@ export interface ApiNode extends TestNode {
 }
 
 export const createApiNode = (node: TestNode, sink: SmtpSink): ApiNode => {
-  const backend = `127.0.0.1:${sink.server.port}`;
+  const backend = formatHostPort(sink.server);
   let made = 0;
   const next = () => {
     made += 1;
@@ -66,7 +67,7 @@ export const createApiNode = (node: TestNode, sink: SmtpSink): ApiNode => {
 
     async hold({to, from = 'sender@outside.test', subject = 'offer', score = 8, headers = ''}) {
       const raw = `Subject: ${subject}\r\nX-Spam-Score: ${score}\r\n${headers}\r\nbody\r\n`;
-      const {reply} = await sendMail({port: node.smtpPort, from, to, raw});
+      const {reply} = await sendMail({...parseHostPort(node.smtp), port: node.smtpPort, from, to, raw});
       const queue_id = / queued as (\w+)$/.exec(reply.text)?.[1];
       if (!queue_id) throw new Error(`not held: ${reply.code} ${reply.text}`);
       return {node_id: node.node_id, queue_id};

@@ -9,24 +9,23 @@ export interface FakeClock {
 }
 
 interface Timer {
-  id: number;
   atMs: number;
   run(): void;
+  unref(): Timer;
 }
 
 export const useFakeClock = (t: ExecutionContext, startMs = Date.parse('2026-03-01T12:00:00Z')): FakeClock => {
   const real = {setTimeout: globalThis.setTimeout, clearTimeout: globalThis.clearTimeout};
   let nowMs = startMs;
-  let lastId = 0;
   let timers: Timer[] = [];
 
-  const set = (run: (...args: unknown[]) => void, ms = 0, ...args: unknown[]): number => {
-    lastId += 1;
-    timers.push({id: lastId, atMs: nowMs + ms, run: () => run(...args)});
-    return lastId;
+  const set = (run: (...args: unknown[]) => void, ms = 0, ...args: unknown[]): Timer => {
+    const timer: Timer = {atMs: nowMs + ms, run: () => run(...args), unref: () => timer};
+    timers.push(timer);
+    return timer;
   };
-  const clear = (id: number | undefined): void => {
-    timers = timers.filter(timer => timer.id !== id);
+  const clear = (cleared: Timer | undefined): void => {
+    timers = timers.filter(timer => timer !== cleared);
   };
   Object.assign(globalThis, {setTimeout: set, clearTimeout: clear});
   t.teardown(() => Object.assign(globalThis, real));
@@ -40,10 +39,10 @@ export const useFakeClock = (t: ExecutionContext, startMs = Date.parse('2026-03-
       const untilMs = nowMs + ms;
       await settle();
       for (;;) {
-        const [next] = timers.filter(({atMs}) => atMs <= untilMs).sort((a, b) => a.atMs - b.atMs || a.id - b.id);
+        const [next] = timers.filter(({atMs}) => atMs <= untilMs).sort((a, b) => a.atMs - b.atMs);
         if (!next) break;
         nowMs = Math.max(nowMs, next.atMs);
-        clear(next.id);
+        clear(next);
         next.run();
         await settle();
       }

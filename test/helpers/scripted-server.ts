@@ -15,7 +15,7 @@ export const politeScript: Script = line => {
   if (line.startsWith('EHLO')) return '250-scripted.test\r\n250 8BITMIME\r\n';
   if (line === 'DATA') return '354 go\r\n';
   if (line === 'QUIT') return '221 bye\r\n';
-  return /^(MAIL|RCPT|RSET|\.$)/.test(line) ? '250 ok\r\n' : undefined;
+  return /^(MAIL|RCPT|RSET|NOOP|\.$)/.test(line) ? '250 ok\r\n' : undefined;
 };
 
 /** `script` comes first; what it says nothing to is answered politely. */
@@ -23,10 +23,12 @@ export const startScriptedServer = async (
   t: Teardown,
   script: Script,
   greeting = '220 scripted.test\r\n',
-): Promise<{server: HostPort; lines: string[]}> => {
+): Promise<{server: HostPort; lines: string[]; connectionCount(): number}> => {
   const lines: string[] = [];
   const sockets = new Set<Socket>();
+  let connections = 0;
   const server = createServer(socket => {
+    connections += 1;
     sockets.add(socket);
     socket.on('error', () => undefined);
     socket.write(greeting);
@@ -49,5 +51,5 @@ export const startScriptedServer = async (
     for (const socket of sockets) socket.destroy();
     server.close();
   });
-  return {server: {host: '127.0.0.1', port: (server.address() as AddressInfo).port}, lines};
+  return {server: {host: '127.0.0.1', port: (server.address() as AddressInfo).port}, lines, connectionCount: () => connections};
 };

@@ -20,6 +20,8 @@ export interface TcpProxy {
   delay(ms: number): void;
   /** Bytes per second, for each connection and direction; undefined for no limit. */
   throttle(bytesPerSecond: number | undefined): void;
+  /** What is open now leads nowhere from now on, as where a firewall has forgotten it. */
+  deafen(): void;
   /** RST to both ends of all that is open now. */
   reset(): void;
   readonly counts: {readonly connections: number; readonly open: number; readonly requests: number; readonly answers: number};
@@ -28,6 +30,7 @@ export interface TcpProxy {
 interface Line {
   ends: [Socket, Socket];
   hasMissed: boolean;
+  isDeaf: boolean;
 }
 
 /** `target` is asked anew for every connection: it may not be known yet, and is then as good as down. */
@@ -50,7 +53,7 @@ export const startProxy = async (owner: Owner, target: () => HostPort | undefine
     let inOrder = Promise.resolve();
     /** What is on its way keeps the time it was given when it came. */
     const later = (length: number, arrive: () => void) => {
-      if (swallows(direction)) {
+      if (swallows(direction) || line.isDeaf) {
         line.hasMissed = true;
         return;
       }
@@ -81,7 +84,7 @@ export const startProxy = async (owner: Owner, target: () => HostPort | undefine
       client.destroy();
       return;
     }
-    const line: Line = {ends: [client, connect({...to, allowHalfOpen: true})], hasMissed: false};
+    const line: Line = {ends: [client, connect({...to, allowHalfOpen: true})], hasMissed: false, isDeaf: false};
     lines.add(line);
     counts.open += 1;
     let openEnds = 2;
@@ -119,6 +122,9 @@ export const startProxy = async (owner: Owner, target: () => HostPort | undefine
     },
     throttle(next) {
       bytesPerSecond = next;
+    },
+    deafen() {
+      for (const line of lines) line.isDeaf = true;
     },
     reset() {
       for (const {ends} of lines) for (const end of ends) end.resetAndDestroy();

@@ -93,6 +93,68 @@ test('a request that broke off at a node which is gone since may have been heard
   t.is(await codeOf(ask(client)), 'node_unreachable', 'and this one cannot have been');
 });
 
+/** As in a bulk action: several connections, all of them kept. */
+const keepThree = async (client: PeerClient) => Promise.all([1, 2, 3].map(async () => ask(client, true)));
+const announced = async (client: PeerClient, deadlineMs = 10_000) =>
+  client.ask(z.string(), {method: 'POST', path: 'act', body: {}, deadlineMs, isForCaller: true, isAnnounced: true});
+
+test('a request that is announced is sent once, over a connection that is kept or a new one, and may take its time', async t => {
+  const paths: (string | undefined)[] = [];
+  const slow = (response: ServerResponse, {url}: IncomingMessage) => {
+    paths.push(url);
+    setTimeout(() => answer(response), 2000);
+  };
+  const {client, connections} = await startPeer(t, [slow, slow]);
+
+  t.is(await announced(client), 'done');
+  t.is(await announced(client), 'done');
+
+  t.deepEqual(paths, ['/peer/v1/act', '/peer/v1/act']);
+  t.is(connections(), 1);
+});
+
+test('kept connections that lead nowhere are left for a new one, and what is announced is done once', async t => {
+  let acts = 0;
+  const act = (response: ServerResponse) => {
+    acts += 1;
+    answer(response);
+  };
+  const {client, line, connections} = await startPeer(t, [answer, answer, answer, act]);
+  await keepThree(client);
+
+  line.deafen();
+
+  t.is(await announced(client), 'done');
+  t.is(acts, 1);
+  t.is(connections(), 4);
+});
+
+test('of a node that was cut off it is known that an announced request was not heard, long before its deadline', async t => {
+  for (const mode of ['blackhole', 'drop-answers', 'drop-requests'] as const) {
+    let acts = 0;
+    const {client, line} = await startPeer(t, [answer, answer, answer, () => (acts += 1)]);
+    await keepThree(client);
+
+    line.setMode(mode);
+
+    const fault = await t.throwsAsync(announced(client, 3_600_000), {instanceOf: Fault});
+    t.is(fault?.code, 'node_unreachable', mode);
+    t.regex(fault?.detail ?? '', /cannot be reached \(no connection in time\); nothing was done/, mode);
+    line.setMode('pass');
+    t.is(acts, 0, mode);
+  }
+});
+
+test('for how long a peer asks its caller to wait is passed on', async t => {
+  const busy = (retryAfter: string) => (response: ServerResponse) =>
+    response
+      .writeHead(503, {'Retry-After': retryAfter})
+      .end(JSON.stringify({data: null, error: {code: 'unavailable', detail: 'busy'}, message: 'Service Unavailable'}));
+  const {client} = await startPeer(t, [busy('17'), busy('soon')]);
+
+  for (const seconds of [17, 5]) t.like(await t.throwsAsync(ask(client)), {details: {retryAfterSeconds: seconds}});
+});
+
 test('what callers wait for keeps no connection from what the nodes say to each other', async t => {
   let caller: ServerResponse | undefined;
   let arrive = () => {};

@@ -1,6 +1,7 @@
 import type {AddressInfo} from 'node:net';
 import {createServer, type Server} from 'node:net';
 import {buffer} from 'node:stream/consumers';
+import {setTimeout as wait} from 'node:timers/promises';
 import test, {type ExecutionContext} from 'ava';
 import {createPeerAuditLog} from '../../../daemon/cluster/peer-audit-log.ts';
 import {createPeerClient} from '../../../daemon/cluster/peer-client.ts';
@@ -11,6 +12,7 @@ import type {Actor, HoldQueue} from '../../../daemon/services/ports.ts';
 import {createQuarantine} from '../../../daemon/services/quarantine.ts';
 import {saveRecords} from '../../../daemon/store/config-record.ts';
 import {Fault, type FaultCode} from '../../../shared/fault.ts';
+import {eventually} from '../../helpers/eventually.ts';
 import {operator} from '../../helpers/hold-queue.ts';
 import {type PeerNode, startPeerNodes, storedKey} from '../../helpers/peer-nodes.ts';
 
@@ -351,6 +353,48 @@ test('of many mails of a node that has fallen silent some wait for it, and the o
   t.deepEqual(await bulk('delta'), {node_unreachable: 100});
   t.is(asked, 0, 'a node that is away is not asked');
   t.deepEqual(await bulk('alpha', 'beta'), {discarded: 3, not_found: 97, node_unreachable: 100});
+});
+
+test('an action that takes longer than its caller waits goes on, and is told to be under way; of many nothing more is begun', async t => {
+  const {alpha} = await startTwo(t);
+  let finish = () => {};
+  let isFinished = false;
+  const hanging = new Promise<void>(resolve => {
+    finish = resolve;
+  });
+  const asked: string[] = [];
+  const slow: HoldQueue = {
+    ...alpha.queue,
+    nodeId: 'beta',
+    actsAtOnce: 2,
+    async act(_action, queueId) {
+      asked.push(queueId);
+      await (queueId === 'Quick0' ? wait(60) : hanging);
+      isFinished = queueId !== 'Quick0';
+      return {node_id: 'beta', queue_id: queueId, state: 'released', acted_at: '', acted_by_key_id: 7, already: false};
+    },
+  };
+  const quarantine = createQuarantine({
+    queues: () => [slow],
+    ask: createAskAll({onSilent: () => {}}),
+    onUnexpected: error => t.fail(String(error)),
+    withinMs: 100,
+  });
+  const mail = (queue_id: string) => ({node_id: 'beta', queue_id});
+
+  const single = await faultOf(quarantine.act(operator, 'release', mail('Hangs0')));
+  asked.length = 0;
+  const all = await quarantine.actOnAll(operator, 'release', ['Hangs1', 'Quick0', 'Later0', 'Later1'].map(mail));
+
+  t.is(single.code, 'outcome_unknown');
+  t.regex(single.detail, /^the release of beta\/Hangs0 is not over yet and goes on; /);
+  t.deepEqual(
+    all.map(result => ('error' in result ? result.error.code : result.state)),
+    ['outcome_unknown', 'released', 'unavailable', 'unavailable'],
+  );
+  t.deepEqual(asked, ['Hangs1', 'Quick0']);
+  finish();
+  await eventually(() => isFinished);
 });
 
 const countBy = (names: string[]): Record<string, number> => {

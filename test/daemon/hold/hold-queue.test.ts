@@ -9,6 +9,7 @@ import {createSpool} from '../../../daemon/hold/spool.ts';
 import {claim, endLives, findHeldMail} from '../../../daemon/store/held-mail.ts';
 import {Fault, type FaultCode} from '../../../shared/fault.ts';
 import type {HeldMail} from '../../../shared/held-mail.ts';
+import {eventually} from '../../helpers/eventually.ts';
 import {operator, type TestQueue, testQueue, trace} from '../../helpers/hold-queue.ts';
 import {contentOf, sample} from '../../helpers/received-mail.ts';
 
@@ -382,6 +383,41 @@ test('a mail whose claim could not be taken back can still be discarded', async 
 
   t.is(outcome.state, 'discarded');
   t.is(test.deliveries.length, 0);
+});
+
+test('an action that waited for another one longer than its caller is not begun', async t => {
+  const {database, hold} = await testQueue(t);
+  await hold(id);
+  let fail: ((error: Error) => void) | undefined;
+  const queue = createHoldQueue({
+    nodeId: 'alpha',
+    database,
+    keeperOf: () => ({
+      isReadableToTheEnd: true,
+      release: async () =>
+        new Promise((_, reject) => {
+          fail = reject;
+        }),
+      forget: async () => {},
+      body: async () => ({sizeBytes: 1, stream: createReadStream('/nonexistent/mail')}),
+    }),
+    learner: {learn: async () => {}},
+    withRoom: async write => write(),
+    onActed: () => {},
+    onLeftover: () => {},
+    now: Date.now,
+    withinMs: 100,
+  });
+  const released = codeOf(queue.act('release', id, operator));
+  const discarded = codeOf(queue.act('discard', id, operator));
+  const failRelease = await eventually(() => fail);
+  await wait(150);
+
+  failRelease(new Fault('delivery_failed', 'as scripted'));
+
+  t.deepEqual([await released, await discarded], ['delivery_failed', 'outcome_unknown']);
+  t.is((await findHeldMail(database.read, id))?.state, 'held');
+  t.is((await queue.act('discard', id, operator)).state, 'discarded');
 });
 
 test('closing waits for the release that is under way', async t => {

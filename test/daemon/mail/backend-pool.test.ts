@@ -1,6 +1,7 @@
 import type {Socket} from 'node:net';
 import test, {type ExecutionContext} from 'ava';
 import {type BackendPoolNeeds, createBackendPool} from '../../../daemon/mail/backend-pool.ts';
+import type {HostPort} from '../../../shared/host-port.ts';
 import {eventually} from '../../helpers/eventually.ts';
 import {pause} from '../../helpers/pause.ts';
 import {closedPort} from '../../helpers/ports.ts';
@@ -117,6 +118,133 @@ test('with no server to be reached every recipient and the content are answered 
   t.regex((await transaction.rcpt('c@two.test')).text, /^4\.4\.1 /);
   t.like(await transaction.data(content, prefix), {code: 451});
   t.regex((await pool.openTransaction({servers: []}, start).rcpt('b@two.test')).text, /^4\.4\.1 /);
+});
+
+const never = {firstMs: 3_600_000, mostMs: 3_600_000};
+const sendOne = async (pool: ReturnType<typeof openPool>, servers: HostPort[]) => {
+  const transaction = pool.openTransaction({servers}, start);
+  await transaction.rcpt('b@two.test');
+  return (await transaction.data(content, prefix)).code;
+};
+
+test('a server that does not answer is tried last by the mails that follow, until one has used it', async t => {
+  const first = await closedPort();
+  const second = await startSmtpSink(t);
+  const failures: number[] = [];
+  const pool = openPool(t, {retryPause: never, onFailure: ({port}) => failures.push(port)});
+  const servers = [first, second.server];
+
+  t.is(await sendOne(pool, servers), 250);
+  const late = await startSmtpSink(t, {listen: first});
+  t.is(await sendOne(pool, servers), 250);
+  t.deepEqual([late.mails.length, second.mails.length], [0, 2]);
+  t.deepEqual(failures, [first.port]);
+
+  t.is(await sendOne(pool, [first]), 250);
+  t.is(await sendOne(pool, servers), 250);
+  t.deepEqual([late.mails.length, second.mails.length], [2, 2], 'the one that answered is the first again');
+});
+
+test('a server that did not answer is tried when the others do not either', async t => {
+  const [first, second] = [await closedPort(), await closedPort()];
+  const pool = openPool(t, {retryPause: never});
+  t.is(await sendOne(pool, [first, second]), 451);
+
+  const late = await startSmtpSink(t, {listen: second});
+
+  t.is(await sendOne(pool, [first, second]), 250);
+  t.is(late.mails.length, 1);
+});
+
+test('a server that did not answer is used again once it does, without a mail that tries it', async t => {
+  const first = await closedPort();
+  const second = await startSmtpSink(t);
+  const pool = openPool(t, {retryPause: {firstMs: 10, mostMs: 10}});
+  await sendOne(pool, [first, second.server]);
+
+  const back = await startSmtpSink(t, {listen: first});
+
+  await eventually(async () => {
+    await sendOne(pool, [first, second.server]);
+    return back.mails.length > 0;
+  });
+  t.true(back.connectionCount() > 1, 'it was tried before');
+});
+
+test('a server that says why it takes no mail is asked again by the next one', async t => {
+  const busy = await startScriptedServer(t, line => (line.startsWith('MAIL') ? '421 4.3.2 too busy\r\n' : undefined));
+  const second = await startSmtpSink(t);
+  const pool = openPool(t, {retryPause: never});
+
+  for (const _ of [1, 2]) await sendOne(pool, [busy.server, second.server]);
+
+  t.is(busy.lines.filter(line => line.startsWith('MAIL')).length, 2);
+  t.is(second.mails.length, 2);
+});
+
+test('a server that accepts connections and says nothing is tried last from then on', async t => {
+  const mute = await startScriptedServer(t, () => undefined, '');
+  const second = await startScriptedServer(t, () => undefined);
+  const pool = openPool(t, {retryPause: never, timeouts: {greetingMs: 1000}});
+
+  for (const _ of [1, 2]) t.is(await sendOne(pool, [mute.server, second.server]), 250);
+
+  t.is(mute.connectionCount(), 1);
+});
+
+test('a kept connection is asked for a sign of life before it is used, unless it was used a moment ago', async t => {
+  const {server, lines} = await startScriptedServer(t, () => undefined);
+  const busy = openPool(t, {checkAfterMs: 60_000});
+  const calm = openPool(t, {checkAfterMs: 0});
+  const commands = () => lines.map(line => line.split(/[ :]/)[0]).filter(word => ['EHLO', 'NOOP', 'MAIL'].includes(word ?? ''));
+
+  for (const _ of [1, 2]) await sendOne(busy, [server]);
+  t.deepEqual(commands(), ['EHLO', 'MAIL', 'MAIL']);
+  lines.length = 0;
+  for (const _ of [1, 2]) await sendOne(calm, [server]);
+  t.deepEqual(commands(), ['EHLO', 'MAIL', 'NOOP', 'MAIL']);
+});
+
+test('of kept connections that lead nowhere one is asked, and none is used', async t => {
+  const mute = new Set<Socket>();
+  const sockets = new Set<Socket>();
+  const {server, lines} = await startScriptedServer(t, (line, socket) => {
+    if (line.startsWith('EHLO')) sockets.add(socket);
+    return mute.has(socket) ? '' : undefined;
+  });
+  const pool = openPool(t, {checkAfterMs: 0, timeouts: {checkMs: 1000}});
+  await Promise.all([1, 2, 3].map(async () => sendOne(pool, [server])));
+  const count = (word: string) => lines.filter(line => line.startsWith(word)).length;
+  t.deepEqual([count('EHLO'), count('NOOP')], [3, 0]);
+
+  for (const socket of sockets) mute.add(socket);
+
+  t.is(await sendOne(pool, [server]), 250);
+  t.deepEqual([count('EHLO'), count('NOOP'), count('MAIL')], [4, 1, 4]);
+  await Promise.all([1, 2].map(async () => sendOne(pool, [server])));
+  t.deepEqual([count('EHLO'), count('NOOP'), count('MAIL')], [5, 2, 6]);
+});
+
+test('a transaction that was given up and not reset yet is reset by the question', async t => {
+  const {server, lines} = await startScriptedServer(t, pipelining);
+  const pool = openPool(t, {checkAfterMs: 0});
+  const first = pool.openTransaction({servers: [server]}, start);
+  await first.rcpt('old@two.test');
+
+  first.abort();
+  t.is(await sendOne(pool, [server]), 250);
+
+  const between = lines.slice(lines.indexOf('RCPT TO:<old@two.test>') + 1, lines.indexOf('RCPT TO:<b@two.test>'));
+  t.deepEqual(between, ['RSET', 'MAIL FROM:<a@one.test>']);
+});
+
+test('signs of life count towards the mails of a connection: servers limit what comes between two', async t => {
+  const {server, lines} = await startScriptedServer(t, () => undefined);
+  const pool = openPool(t, {checkAfterMs: 0, maxMailsPerConnection: 3});
+
+  for (const _ of [1, 2, 3]) await sendOne(pool, [server]);
+
+  t.is(lines.filter(line => line.startsWith('EHLO')).length, 2);
 });
 
 test('a backend that is a node of the own cluster is passed over, and hears no more than EHLO', async t => {
