@@ -27,8 +27,8 @@ export interface CertificateKeeper {
   cutOffSince(): Date | undefined;
   /**
    * Reads the files again, and makes anew what has grown old or has other names now. Resolves with whether `current` is another.
-   * Rejects when that cannot be done yet: everything goes on as it was, and for a while nothing is tried unless `isForced`, or this node is
-   * cut off.
+   * Rejects when that cannot be done yet: all but the operator's own certificate goes on as it was, and for a while nothing is tried unless
+   * `isForced`, or this node is cut off.
    */
   refresh(isForced?: boolean): Promise<boolean>;
 }
@@ -87,13 +87,16 @@ export const openCertificates = async (needs: Needs): Promise<CertificateKeeper>
     return renew(found, own ? own.certify : async (_, requests) => needs.askPeers(requests));
   };
 
-  let current = await shown(await begin());
+  /** As they are on disk. */
+  let held = await begin();
+  let current = await shown(held);
   let failures = 0;
   let tryAfter = 0;
   const look = async (isForced: boolean): Promise<boolean> => {
     try {
       if (isForced) refused = [];
-      const next = await shown(await again());
+      held = await again();
+      const next = await shown(held);
       const isOther = next.api.cert !== current.api.cert || next.cluster.cert !== current.cluster.cert;
       const isRenewed = next.cluster.cert !== current.cluster.cert;
       // Whoever issues them may have another clock than this node: that must not become one renewal after another.
@@ -108,6 +111,8 @@ export const openCertificates = async (needs: Needs): Promise<CertificateKeeper>
     } catch (error) {
       tryAfter = performance.now() + Math.min(retry.mostMs, retry.firstMs * 2 ** failures);
       failures += 1;
+      // What the operator has put in its place is shown all the same.
+      current = await shown(held).catch(() => current);
       throw error;
     }
   };

@@ -203,19 +203,22 @@ export const startNode = async ({data, loaded, log, version, now = Date.now}: Ne
       // The doors that are not open yet could not be shown the new ones.
       if (phase === 'starting') return;
       cluster.expel();
-      const isOther = await certificates.refresh(isForced).catch(error => {
-        // Who was removed asks in vain, and has said so.
-        if (!isRemoved() && !cutOff.couldNotRenew(error)) throw error;
-        return false;
-      });
-      if (!isOther) return;
+      const before = certificates.current();
+      const failure = await certificates.refresh(isForced).then(
+        () => undefined,
+        (error: unknown) => ({error}),
+      );
       const pairs = certificates.current();
-      await noteOwnNames();
-      api.setCertificate(pairs.api);
-      mail.setCertificate(pairs.api);
-      cluster.setCertificate(pairs.cluster);
-      peers.setCertificate({...pairs.cluster, ca});
-      log.info('certificates renewed');
+      if (pairs.api.cert !== before.api.cert || pairs.cluster.cert !== before.cluster.cert) {
+        await noteOwnNames();
+        api.setCertificate(pairs.api);
+        mail.setCertificate(pairs.api);
+        cluster.setCertificate(pairs.cluster);
+        peers.setCertificate({...pairs.cluster, ca});
+        log.info('certificates renewed');
+      }
+      // Who was removed asks in vain, and has said so.
+      if (failure && !isRemoved() && !cutOff.couldNotRenew(failure.error)) throw failure.error;
     }
 
     return {

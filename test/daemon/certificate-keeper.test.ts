@@ -238,6 +238,24 @@ test('one that has ended is no reason not to start: it is said since when, and a
   t.not(keeper.current().cluster.cert, old.cluster.cert);
 });
 
+test('the operator’s certificate takes the place of one that nobody renews, without a restart', async t => {
+  const {folder, config, giveAwayKey, open, peer} = await arrange(t);
+  await open(0);
+  await giveAwayKey();
+  peer.isAway = true;
+  const used = {...config, api: {...config.api}};
+  const keeper = await open(200, used);
+  const {key, cert} = await selfSigned('own.test');
+  const [cert_file, key_file] = [join(folder.root, 'c.pem'), join(folder.root, 'k.pem')];
+  await writeFile(cert_file, cert);
+  await writeFile(key_file, key);
+
+  Object.assign(used.api, {cert_file, key_file});
+  await t.throwsAsync(keeper.refresh(true), {message: 'nobody answers'});
+
+  t.deepEqual(keeper.current().api, {key, cert});
+});
+
 test('with the authority’s key for one start, one that has ended is made anew before anybody is asked', async t => {
   const {folder, giveAwayKey, open, peer} = await arrange(t);
   await open(0);

@@ -1,5 +1,6 @@
 // Requests to a cluster port with whatever certificate a test likes to show.
 import {X509Certificate} from 'node:crypto';
+import {once} from 'node:events';
 import {readFile} from 'node:fs/promises';
 import {Agent, request} from 'node:https';
 import {join} from 'node:path';
@@ -51,6 +52,16 @@ export const callPeer = async (
   } finally {
     agent.destroy();
   }
+};
+
+/** Fingerprint of the certificate that a new connection is shown. */
+export const shownAt = async (url: string): Promise<string> => {
+  const {hostname: host, port} = new URL(url);
+  const socket = connect({host, port: Number(port), rejectUnauthorized: false}).on('error', () => {});
+  await once(socket, 'secureConnect');
+  const {fingerprint256} = socket.getPeerCertificate();
+  socket.destroy();
+  return fingerprint256;
 };
 
 export interface OpenConnection {

@@ -1,11 +1,9 @@
 // Who is let in on the cluster port, how far each is believed, and how that ends.
 import {X509Certificate} from 'node:crypto';
-import {once} from 'node:events';
 import {readdir, readFile, writeFile} from 'node:fs/promises';
 import {Agent, get} from 'node:https';
 import {join} from 'node:path';
 import {setTimeout as wait} from 'node:timers/promises';
-import {connect} from 'node:tls';
 import test, {type ExecutionContext} from 'ava';
 import {createAuthority, createRequest, issueLeaf} from '../../daemon/cluster/certificates.ts';
 import {identityIn, identityUris} from '../../daemon/cluster/peer-identity.ts';
@@ -14,7 +12,7 @@ import {type ClusterNode, startCluster} from '../helpers/cluster.ts';
 import {eventually} from '../helpers/eventually.ts';
 import {makeToken} from '../helpers/join-attempt.ts';
 import {startNode, type TestNode} from '../helpers/node.ts';
-import {type Credentials, callPeer, nodeCredentials, openConnection, tokenCredentials} from '../helpers/peer-call.ts';
+import {type Credentials, callPeer, nodeCredentials, openConnection, shownAt, tokenCredentials} from '../helpers/peer-call.ts';
 import {sendMail} from '../helpers/smtp-client.ts';
 
 const dayMs = 24 * 3600 * 1000;
@@ -273,16 +271,6 @@ test.serial('a node speaks for itself only', async t => {
     t.deepEqual(identityIn(given.subjectAltName), {nodeId: 'beta', nodeNo: 2});
   }
 });
-
-/** What a new connection to a port is shown. */
-const shownAt = async (url: string): Promise<string> => {
-  const {hostname: host, port} = new URL(url);
-  const socket = connect({host, port: Number(port), rejectUnauthorized: false}).on('error', () => {});
-  await once(socket, 'secureConnect');
-  const {fingerprint256} = socket.getPeerCertificate();
-  socket.destroy();
-  return fingerprint256;
-};
 
 const fingerprintOf = (pem: string) => new X509Certificate(pem).fingerprint256;
 

@@ -1,5 +1,7 @@
 // Certificates that end while the node is away that renews them, on hosts with addresses and clocks of their own.
 import {X509Certificate} from 'node:crypto';
+import {writeFile} from 'node:fs/promises';
+import {join} from 'node:path';
 import test from 'ava';
 import {createRequest, issueLeaf} from '../../daemon/cluster/certificates.ts';
 import {identityUris} from '../../daemon/cluster/peer-identity.ts';
@@ -7,7 +9,8 @@ import type {Peer} from '../../shared/cluster-status.ts';
 import {type ClusterNode, startCluster} from '../helpers/cluster.ts';
 import {eventually} from '../helpers/eventually.ts';
 import {networkMissing, startNetwork} from '../helpers/network.ts';
-import {callPeer, nodeCredentials} from '../helpers/peer-call.ts';
+import {addToConfig} from '../helpers/node.ts';
+import {callPeer, nodeCredentials, shownAt} from '../helpers/peer-call.ts';
 import {mfdFile, run} from '../helpers/program.ts';
 import {sendMail} from '../helpers/smtp-client.ts';
 import {startWallClocks, wallClocksMissing} from '../helpers/wall-clocks.ts';
@@ -62,8 +65,16 @@ onNetwork(
     await beta.stop();
     await clocks.set({beta: afterTheEnd + 10 * minute});
     await beta.start();
-    // As it would by itself, within a minute.
+    // Gamma asks when it is told to, as it would by itself within a minute, and shows what its operator has put there meanwhile.
+    const authority = await nodeCredentials(alpha, 'ca');
+    const ofOperator = await issueLeaf(authority, {commonName: 'gamma', hosts: [network.hosts.gamma.address]}, Date.now());
+    const [cert_file, key_file] = [join(gamma.data, 'own.crt'), join(gamma.data, 'own.key')];
+    await writeFile(cert_file, ofOperator.cert);
+    await writeFile(key_file, ofOperator.key);
+    await addToConfig(gamma.data, {api: {cert_file, key_file}});
     gamma.signal('SIGHUP');
+    const {fingerprint256} = new X509Certificate(ofOperator.cert);
+    await eventually(async () => (await shownAt(gamma.api_url)) === fingerprint256);
 
     for (const node of [beta, gamma]) {
       const [status, text] = await eventually(async () => {
@@ -123,7 +134,6 @@ onNetwork(
     t.is((await alpha.api('GET', 'mail/quarantine')).json.data.length, 1);
 
     // What an ended certificate was for is not kept from other nodes: this name could be another's by now.
-    const authority = await nodeCredentials(alpha, 'ca');
     const leaf = {commonName: 'beta', hosts: ['was-beta.test'], uris: identityUris({nodeId: 'beta', nodeNo: 2})};
     const old = await issueLeaf(authority, leaf, Date.now() - 100 * 24 * 3600 * 1000);
     const {status: refusal} = await callPeer(alpha, old, {method: 'POST', path: 'heartbeat', body: {}});
