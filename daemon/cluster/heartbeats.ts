@@ -20,13 +20,15 @@ interface Needs {
   /** With how far the peer has applied this node's events, and with what it was told. */
   onAnswer(appliedOfUs: number, told: Heartbeat): void;
   onFailure(error: unknown): void;
+  /** When the peer was last heard, by `performance.now()`. */
+  heardAtMs(): number | undefined;
   nodeNo: number;
 }
 
 const lookMs = 1000;
 const answerMs = 3000;
 
-export const startHeartbeats = ({peer, talk, intervalMs, news, onAnswer, onFailure, nodeNo}: Needs): Heartbeats => {
+export const startHeartbeats = ({peer, talk, intervalMs, news, onAnswer, onFailure, heardAtMs, nodeNo}: Needs): Heartbeats => {
   let usesTold = 0;
   let newsTold = '';
   let sentAt = Number.NEGATIVE_INFINITY;
@@ -66,7 +68,9 @@ export const startHeartbeats = ({peer, talk, intervalMs, news, onAnswer, onFailu
 
   const look = setInterval(() => {
     const isDue = performance.now() - sentAt >= intervalMs - lookMs / 2;
-    if (isDue || news() !== newsTold) void beat();
+    // A node that is back is asked at once, or it would seem that it cannot be reached.
+    const isBack = misses > 0 && (heardAtMs() ?? 0) > sentAt;
+    if (isDue || isBack || news() !== newsTold) void beat();
   }, lookMs).unref();
   return {
     beat,

@@ -37,7 +37,7 @@ interface Needs {
   talk: PeerTalk;
   replication: Replication;
   refusals: Pick<Refusals, 'byPeer'>;
-  peerStates: Pick<PeerStates, 'answered' | 'unanswered'>;
+  peerStates: Pick<PeerStates, 'answered' | 'unanswered' | 'heardAtMs'>;
   limiter: Pick<RateLimiter, 'answered' | 'unanswered'>;
   intervalMs: number;
   news(): string;
@@ -84,6 +84,7 @@ export const startPeerLinks = (needs: Needs): PeerLinks => {
       intervalMs,
       news,
       nodeNo,
+      heardAtMs: () => peerStates.heardAtMs(peer.nodeNo),
       onAnswer(appliedOfUs, told) {
         failures.worked();
         peerStates.answered(peer.nodeNo);

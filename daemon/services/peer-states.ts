@@ -15,6 +15,8 @@ export interface PeerStates {
   /** The node has answered a heartbeat of this one, or has not. */
   answered(nodeNo: number): void;
   unanswered(nodeNo: number): void;
+  /** When the node was last heard, by the clock that never jumps. */
+  heardAtMs(nodeNo: number): number | undefined;
   /** The node says that it stops. */
   stopped(nodeNo: number): void;
   /** Whether a node that was just heard is configured as this one is. */
@@ -121,6 +123,7 @@ export const openPeerStates = async ({database, directory, nodeNo, now, monotoni
       const {misses, sinceMs} = silences.get(no) ?? {misses: 0, sinceMs: monotonic()};
       silences.set(no, {misses: misses + 1, sinceMs});
     },
+    heardAtMs: no => states.get(no)?.heardAtMs,
     stopped: no => void silences.set(no, {misses: missesUntilSilent, sinceMs: monotonic()}),
     compared(no, isAlike) {
       if (isAlike) differing.delete(no);
