@@ -58,11 +58,9 @@ export const startTeachableRspamd = async (t: Owner): Promise<TeachableRspamd> =
   const [port, controllerPort] = [await freePort(), await freePort()];
   // It takes its default password from nobody, not even from loopback.
   const password = 'open sesame';
-  const workers = `
-worker "normal" { bind_socket = "127.0.0.1:${port}"; count = 1; }
-worker "controller" { bind_socket = "127.0.0.1:${controllerPort}"; count = 1; password = "${password}"; }
-`;
-  const url = await startWorkers(t, {port, workers, classifier});
+  const controller = `worker "controller" { bind_socket = "127.0.0.1:${controllerPort}"; count = 1; password = "${password}"; }\n`;
+  const workers = `worker "normal" { bind_socket = "127.0.0.1:${port}"; count = 1; }\n${controller}`;
+  const url = await startWorkers(t, {port, workers, classifier, before: {port: controllerPort, workers: controller}});
   const controllerUrl = `http://127.0.0.1:${controllerPort}`;
   return {
     url,
@@ -82,37 +80,42 @@ interface Workers extends PrivateRspamdOptions {
   port: number;
   workers: string;
   classifier?: string;
+  /** Started and ended first: workers that make the same files at the same time can leave one of them without these. */
+  before?: {port: number; workers: string};
 }
 
-const startWorkers = async (t: Owner, {port, workers, rules, addressOf, classifier}: Workers): Promise<string> => {
+const startWorkers = async (t: Owner, {port, workers, rules, addressOf, classifier, before}: Workers): Promise<string> => {
   const folder = await mkdtemp(join(tmpdir(), 'mfd-rspamd-'));
+  t.teardown(async () => rm(folder, {recursive: true, force: true}));
   // Rspamd gives up root and must still get in.
   await chmod(folder, 0o777);
   await copyCompiled(compiled, folder);
-  await writeFile(join(folder, 'rspamd.conf'), configuration(workers));
   await writeFile(join(folder, 'options.conf'), dnsOptions(await startDnsStub(t, addressOf)));
   await mkdir(join(folder, 'override.d'));
   if (rules !== undefined) await writeFile(join(folder, 'rspamd.local.lua'), rules);
   if (classifier !== undefined) await writeFile(join(folder, 'override.d', 'classifier-bayes.conf'), classifier);
 
+  if (before) await stop(await startIn(t, folder, before));
+  await startIn(t, folder, {port, workers});
+  await copyCompiled(folder, compiled);
+  return `http://127.0.0.1:${port}`;
+};
+
+/** Resolves once it answers on `port`. */
+const startIn = async (t: Owner, folder: string, {port, workers}: {port: number; workers: string}): Promise<ChildProcess> => {
+  await writeFile(join(folder, 'rspamd.conf'), configuration(workers));
   const places = ['DBDIR', 'RUNDIR', 'LOGDIR', 'LOCAL_CONFDIR'].flatMap(name => ['--var', `${name}=${folder}`]);
   const user = process.getuid?.() === 0 ? ['-u', '_rspamd', '-g', '_rspamd'] : ['-i'];
   const child = spawn('rspamd', ['-f', ...user, '-c', join(folder, 'rspamd.conf'), ...places], {
     stdio: ['ignore', 'pipe', 'pipe'],
   });
+  t.teardown(async () => stop(child));
   let log = '';
   for (const stream of [child.stdout, child.stderr]) stream.on('data', chunk => (log = (log + chunk).slice(-4000)));
-  t.teardown(async () => {
-    await stop(child);
-    await rm(folder, {recursive: true, force: true});
-  });
-
-  const url = `http://127.0.0.1:${port}`;
-  await untilReady(url, child).catch(error => {
+  await untilReady(`http://127.0.0.1:${port}`, child).catch(error => {
     throw new Error(`Rspamd did not start: ${log}`, {cause: error});
   });
-  await copyCompiled(folder, compiled);
-  return url;
+  return child;
 };
 
 const configuration = (workers: string): string => `
@@ -131,6 +134,7 @@ cache { type = "sqlite3"; path = "\${DBDIR}/learned.sqlite"; }
 statfile { symbol = "BAYES_HAM"; spam = false; path = "\${DBDIR}/ham.sqlite"; }
 statfile { symbol = "BAYES_SPAM"; spam = true; path = "\${DBDIR}/spam.sqlite"; }
 `;
+
 /** Merged from a file of its own: a second `dns` section in one file is not looked at, and the machine's name server asked. */
 const dnsOptions = (dnsPort: number): string => `dns { nameserver = ["127.0.0.1:${dnsPort}"]; timeout = 1s; retransmits = 1; }\n`;
 
@@ -161,7 +165,7 @@ const untilReady = async (url: string, child: ChildProcess): Promise<void> => {
 };
 
 const stop = async (child: ChildProcess): Promise<void> => {
-  if (child.exitCode !== null) return;
+  if (child.exitCode !== null || child.signalCode !== null) return;
   const ended = new Promise(resolve => child.once('exit', resolve));
   child.kill('SIGTERM');
   const timer = setTimeout(() => child.kill('SIGKILL'), 5000);

@@ -162,9 +162,10 @@ test('the order of the filters changes neither score nor override, and the given
   );
 });
 
-test('a thousand filters on a mail made to be slow leave other work its turns', async t => {
+test('many filters on a mail made to be slow leave other work its turns', async t => {
   const pattern = `*${'a'.repeat(253)}b`;
-  const filters = Array.from({length: 1000}, () => filter({action: 'block', match: 'header', header: 'X-Slow', pattern}));
+  // Ten times what a domain may have: a thousand are over within a few slices.
+  const filters = Array.from({length: 10_000}, () => filter({action: 'block', match: 'header', header: 'X-Slow', pattern}));
   const slow = mail('a@example.net', ...Array.from({length: 200}, () => `X-Slow: ${'a'.repeat(900)}`));
   let turns = 0;
   const others = setInterval(() => {
@@ -175,7 +176,8 @@ test('a thousand filters on a mail made to be slow leave other work its turns', 
   clearInterval(others);
 
   t.is(override, undefined);
-  t.true(turns > 5, `${turns} turns`);
+  t.log(`${turns} turns`);
+  t.true(turns > 5);
 });
 
 test('a filter that was stored before patterns had bounds is applied', async t => {
