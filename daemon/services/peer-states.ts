@@ -64,6 +64,8 @@ interface Needs {
 
 const neverHeard: License = {valid: false, type: 'unknown', status: 'unknown', expires_at: '1970-01-01T00:00:00.000Z'};
 const overtakenMs = 5000;
+/** What was on its way when a node was cut off, or stopped, still comes. */
+const stillHeardMs = 5000;
 /** One may be lost on its way. */
 const missesUntilSilent = 2;
 const noHash = `sha256:${'0'.repeat(64)}`;
@@ -98,12 +100,17 @@ export const openPeerStates = async ({database, directory, nodeNo, now, monotoni
   const health = (node: StoredNode) => healthOf(silenceMs(node) / 1000);
   /** What is not heard, or does not answer, has no say in how the nodes are configured. */
   const isInTouch = (node: StoredNode): boolean => health(node) === 'online' && !isSilent(node.id);
+  /** What a node that does not answer has said of others holds as long as it is heard all the same. */
+  const speaks = (node: StoredNode): boolean => {
+    const heardAtMs = states.get(node.id)?.heardAtMs ?? Number.NEGATIVE_INFINITY;
+    return health(node) === 'online' && (!isSilent(node.id) || heardAtMs - (silences.get(node.id)?.sinceMs ?? 0) >= stillHeardMs);
+  };
   const unreachableFrom = (no: number): string[] =>
     directory
       .list()
       .filter(({id}) => id !== no)
       .filter(node =>
-        node.id === nodeNo ? isSilent(no) : health(node) === 'online' && states.get(node.id)?.heartbeat.unreached?.includes(no),
+        node.id === nodeNo ? isSilent(no) : speaks(node) && states.get(node.id)?.heartbeat.unreached?.includes(no),
       )
       .map(({node_id}) => node_id);
 

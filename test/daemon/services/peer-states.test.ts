@@ -156,7 +156,10 @@ test('a node that does not answer is named with those that get no answer and say
   t.like(await once(), {unreachable_from: [], told: [], own: ['beta']});
   states.unanswered(2);
   states.unanswered(2);
-  t.like(await once(), {unreachable_from: ['alpha'], told: [2], own: ['beta']});
+  t.like(await once(), {unreachable_from: ['alpha'], told: [2], own: []}, 'it may have been stopped since');
+  pass(5);
+  states.heard(heartbeat({unreached: [1]}));
+  t.like(await once(), {unreachable_from: ['alpha'], told: [2], own: ['beta']}, 'it is heard all the same');
   pass(60);
   t.like(await once(), {own: []}, 'what was said long ago');
 });
