@@ -1,6 +1,7 @@
 // The state of a node in words: its health, and what the health does not say yet.
 import {clockBelievedSeconds, clockWarningSeconds} from '../../shared/clock-limits.ts';
 import type {ClusterStatus, Peer} from '../../shared/cluster-status.ts';
+import {isHeardDespite} from '../../shared/health.ts';
 import {durationWords} from '../output/cell-text.ts';
 import {healthTones, type Tone} from '../output/tone.ts';
 
@@ -19,15 +20,12 @@ export const isCutOff = ({cut_off_since: since}: {cut_off_since?: string | null}
 export const cutOffText = ({node_id, cut_off_since}: Peer): string =>
   `${node_id} is cut off from the other nodes, its certificate ended at ${cut_off_since}: start the node that has tls/ca.key, or put that file into tls/ of ${node_id} for one start`;
 
-/** What was on its way when a node was cut off, or stopped, still comes. */
-const stillHeardMs = 5000;
-
 /**
  * The nodes that do not reach one that is heard all the same. One that is neither heard nor answers may just have been stopped:
  * its silence is told.
  */
 export const unreachableFrom = ({healthy, last_seen, unanswered_since, unreachable_from}: Peer): string[] => {
-  const isHeard = !unanswered_since || Date.parse(last_seen) - Date.parse(unanswered_since) >= stillHeardMs;
+  const isHeard = !unanswered_since || isHeardDespite(Date.parse(unanswered_since), Date.parse(last_seen));
   return healthy === 'online' && isHeard ? ((unreachable_from as string[] | undefined) ?? []) : [];
 };
 

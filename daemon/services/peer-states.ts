@@ -1,6 +1,6 @@
 // What this node knows of each other node: what it last said, and when that was, by this node's own clock.
 import type {License, Peer} from '../../shared/cluster-status.ts';
-import {type Health, healthOf} from '../../shared/health.ts';
+import {type Health, healthOf, isHeardDespite} from '../../shared/health.ts';
 import {readApplied} from '../store/applied.ts';
 import type {Database} from '../store/database.ts';
 import type {StoredNode} from '../store/node.ts';
@@ -64,8 +64,6 @@ interface Needs {
 
 const neverHeard: License = {valid: false, type: 'unknown', status: 'unknown', expires_at: '1970-01-01T00:00:00.000Z'};
 const overtakenMs = 5000;
-/** What was on its way when a node was cut off, or stopped, still comes. */
-const stillHeardMs = 5000;
 /** One may be lost on its way. */
 const missesUntilSilent = 2;
 const noHash = `sha256:${'0'.repeat(64)}`;
@@ -80,10 +78,7 @@ export const openPeerStates = async ({database, directory, nodeNo, now, monotoni
   const differing = new Map<number, number>();
   const agoText = (ms: number): string => new Date(now() - (monotonic() - ms)).toISOString();
   const isSilent = (no: number): boolean => (silences.get(no)?.misses ?? 0) >= missesUntilSilent;
-  const unansweredSince = (no: number): string | null => {
-    const silence = silences.get(no);
-    return silence && isSilent(no) ? agoText(silence.sinceMs) : null;
-  };
+  const silentSinceMs = (no: number): number | undefined => (isSilent(no) ? silences.get(no)?.sinceMs : undefined);
 
   for (const {node_no, last_seen, report} of await listPeerReports(database.read)) {
     const parsed = parseUntrusted(heartbeatSchema, report);
@@ -100,18 +95,18 @@ export const openPeerStates = async ({database, directory, nodeNo, now, monotoni
   const health = (node: StoredNode) => healthOf(silenceMs(node) / 1000);
   /** What is not heard, or does not answer, has no say in how the nodes are configured. */
   const isInTouch = (node: StoredNode): boolean => health(node) === 'online' && !isSilent(node.id);
-  /** What a node that does not answer has said of others holds as long as it is heard all the same. */
-  const speaks = (node: StoredNode): boolean => {
-    const heardAtMs = states.get(node.id)?.heardAtMs ?? Number.NEGATIVE_INFINITY;
-    return health(node) === 'online' && (!isSilent(node.id) || heardAtMs - (silences.get(node.id)?.sinceMs ?? 0) >= stillHeardMs);
+  /** Whether a node says that another one does not answer it. While it does not answer itself, it has to be heard all the same. */
+  const saysUnreached = (node: StoredNode, no: number): boolean => {
+    const state = states.get(node.id);
+    if (!state?.heartbeat.unreached?.includes(no) || health(node) !== 'online') return false;
+    const sinceMs = silentSinceMs(node.id);
+    return sinceMs === undefined || isHeardDespite(sinceMs, state.heardAtMs);
   };
   const unreachableFrom = (no: number): string[] =>
     directory
       .list()
       .filter(({id}) => id !== no)
-      .filter(node =>
-        node.id === nodeNo ? isSilent(no) : speaks(node) && states.get(node.id)?.heartbeat.unreached?.includes(no),
-      )
+      .filter(node => (node.id === nodeNo ? isSilent(no) : saysUnreached(node, no)))
       .map(({node_id}) => node_id);
 
   return {
@@ -153,6 +148,7 @@ export const openPeerStates = async ({database, directory, nodeNo, now, monotoni
       const heartbeat = state?.heartbeat;
       const applied = await readApplied(database.read, node.id);
       const ageMs = silenceMs(node);
+      const silentSince = silentSinceMs(node.id);
       const differsSince = isInTouch(node) ? differing.get(node.id) : undefined;
       return {
         node_id: node.node_id,
@@ -165,7 +161,7 @@ export const openPeerStates = async ({database, directory, nodeNo, now, monotoni
         config_hash_age_s: heartbeat ? heartbeat.config_hash_age_s + Math.floor(ageMs / 1000) : 0,
         outbox_backlog_to_us: Math.max(0, (heartbeat?.last_seq ?? 0) - applied),
         license: heartbeat?.license ?? neverHeard,
-        unanswered_since: unansweredSince(node.id),
+        unanswered_since: silentSince === undefined ? null : agoText(silentSince),
         unreachable_from: unreachableFrom(node.id),
         config_differs_since: differsSince === undefined ? null : agoText(differsSince),
         clock_skew_s: state?.skewSeconds === undefined ? null : Math.round(state.skewSeconds * 10) / 10,
