@@ -18,6 +18,22 @@ const startStreaming = async (t: ExecutionContext, answer: Reply) => {
   return {...api, ca, lines, client: await createClient({connection, version: '1', log: line => lines.push(line)})};
 };
 
+/** A node that tells of one mail and goes on; `closed` resolves when the connection is. */
+const startEndless = async (t: ExecutionContext) => {
+  let isClosed = () => {};
+  const closed = new Promise<void>(resolve => {
+    isClosed = resolve;
+  });
+  const {client} = await startStreaming(t, {
+    headers,
+    stream: response => {
+      response.once('close', isClosed);
+      response.write(framed(heldEvent));
+    },
+  });
+  return {client, closed};
+};
+
 const failureOf = async (t: ExecutionContext, work: Promise<unknown>): Promise<CliError> => {
   const error = await t.throwsAsync(work);
   if (!(error instanceof CliError)) throw error;
@@ -63,17 +79,7 @@ test('no types ask for all', async t => {
 });
 
 test('an abort ends the reading without an error and closes the connection', async t => {
-  let isClosed = () => {};
-  const closed = new Promise<void>(resolve => {
-    isClosed = resolve;
-  });
-  const {client} = await startStreaming(t, {
-    headers,
-    stream: response => {
-      response.once('close', isClosed);
-      response.write(framed(heldEvent));
-    },
-  });
+  const {client, closed} = await startEndless(t);
   const abort = new AbortController();
 
   const seen: ClusterEvent[] = [];
@@ -164,17 +170,7 @@ test('who reads slowly loses nothing of a line that stands', async t => {
 });
 
 test('who stops reading closes the connection', async t => {
-  let isClosed = () => {};
-  const closed = new Promise<void>(resolve => {
-    isClosed = resolve;
-  });
-  const {client} = await startStreaming(t, {
-    headers,
-    stream: response => {
-      response.once('close', isClosed);
-      response.write(framed(heldEvent));
-    },
-  });
+  const {client, closed} = await startEndless(t);
 
   for await (const _event of await client.events([], never())) break;
 
