@@ -1,5 +1,5 @@
 // What `mfd check-config` checks, and what is checked before a node is made.
-import {access, readFile} from 'node:fs/promises';
+import {readFile, stat} from 'node:fs/promises';
 import {type LoadedConfig, located} from './config/load.ts';
 import type {DataFolder} from './data-folder.ts';
 import {liveSettings} from './settings.ts';
@@ -25,7 +25,7 @@ export const certificateWarnings = async (
   {config}: Pick<LoadedConfig, 'config'>,
   nowMs: number,
 ): Promise<string[]> => {
-  if (await isThere(caKey)) return [];
+  if (await stat(caKey).catch(() => undefined)) return [];
   const wayOut = `start the node that has tls/ca.key, or put that file into ${tls} for one start`;
   const warning = async (file: string, consequence: string): Promise<string[]> => {
     const end = await endOf(file);
@@ -39,12 +39,6 @@ export const certificateWarnings = async (
     ...(config.api.cert_file === undefined ? await warning(apiCert, 'clients of the API refuse it') : []),
   ];
 };
-
-const isThere = async (file: string): Promise<boolean> =>
-  access(file).then(
-    () => true,
-    () => false,
-  );
 
 /** Undefined where there is no certificate, as before a node is made. */
 const endOf = async (file: string): Promise<Date | undefined> => {

@@ -24,4 +24,4 @@ const isOursButEnded = ({authorizationError}: TLSSocket, shown: X509Certificate,
   (shown.keyUsage as string[] | undefined)?.includes(clientAuth) === true &&
   shown.verify(authority.publicKey);
 
-export const hasEnded = ({validTo}: Pick<X509Certificate, 'validTo'>): boolean => Date.parse(validTo) <= Date.now();
+const hasEnded = ({validTo}: Pick<X509Certificate, 'validTo'>): boolean => Date.parse(validTo) <= Date.now();

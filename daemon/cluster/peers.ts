@@ -44,13 +44,14 @@ export const startPeers = ({nodeNo, directory, credentials, routes}: Needs): Pee
   const known = new Map<number, Peer & {farewells: (() => void)[]}>();
   let shown = credentials;
 
+  const addressFor = (nodeId: string, clusterUrl: string | null) => addressOf(routeTo.get(nodeId) ?? clusterUrl);
   const add = ({id, node_id, cluster_url, created_at}: StoredNode) => {
     let lastUrl = cluster_url;
     const client = createPeerClient({
       peer: {nodeId: node_id, nodeNo: id},
       address() {
         lastUrl = directory.findByNo(id)?.cluster_url ?? lastUrl;
-        return addressOf(routeTo.get(node_id) ?? lastUrl);
+        return addressFor(node_id, lastUrl);
       },
       credentials: shown,
     });
@@ -92,10 +93,10 @@ export const startPeers = ({nodeNo, directory, credentials, routes}: Needs): Pee
       for (const peer of known.values()) peer.farewells.push(welcome(peer));
     },
     clientAt: (node, clusterUrl) =>
-      createPeerClient({peer: node, address: () => addressOf(routeTo.get(node.nodeId) ?? clusterUrl), credentials: shown}),
+      createPeerClient({peer: node, address: () => addressFor(node.nodeId, clusterUrl), credentials: shown}),
     async reach(no) {
       const node = directory.findByNo(no);
-      return tryToReach(node && addressOf(routeTo.get(node.node_id) ?? node.cluster_url));
+      return tryToReach(node && addressFor(node.node_id, node.cluster_url));
     },
     setCertificate(pair) {
       shown = pair;

@@ -1,9 +1,9 @@
 // Writes a plan, or leaves everything as it was.
 //
 // copies → record → folder, files, settings → postfix check → record with what the files have become
-import {chmod, chown, mkdir, rm, rmdir, stat} from 'node:fs/promises';
+import {chmod, chown, mkdir, rm, rmdir} from 'node:fs/promises';
 import {dirname, join} from 'node:path';
-import {backUp, bytesOf, createFile, hashOf, hashOfText, replaceFile} from './kept-files.ts';
+import {backUp, bytesOf, createFile, hashOf, hashOfText, isThere, replaceFile} from './kept-files.ts';
 import {withKeys} from './node-config.ts';
 import type {Plan} from './plan.ts';
 import type {PostfixTool} from './postfix-tool.ts';
@@ -167,8 +167,6 @@ const makeFile = async (path: string, text: string, undoing: Undoing): Promise<v
   undoing.push(async () => rm(path, {force: true}));
   await createFile(path, text, 0o644);
 };
-
-const isThere = async (path: string): Promise<boolean> => (await stat(path).catch(() => undefined)) !== undefined;
 
 const requireTaken = async ({main}: Plan, postfix: PostfixTool): Promise<void> => {
   const explicit = await postfix.explicit();

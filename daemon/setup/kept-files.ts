@@ -17,6 +17,8 @@ export const bytesOf = async (path: string): Promise<Buffer | undefined> =>
     throw error;
   });
 
+export const isThere = async (path: string): Promise<boolean> => (await stat(path).catch(() => undefined)) !== undefined;
+
 /** Owner and mode stay, and so does a link that leads to it. */
 export const replaceFile = async (path: string, content: Buffer | string): Promise<void> => {
   const target = await realpath(path);

@@ -1,9 +1,8 @@
 // What there is on this machine: Postfix as it is configured, and Rspamd.
 import {execFile} from 'node:child_process';
-import {stat} from 'node:fs/promises';
 import {join} from 'node:path';
 import {promisify} from 'node:util';
-import {bytesOf} from './kept-files.ts';
+import {bytesOf, isThere} from './kept-files.ts';
 import {listEntries} from './postfix-list.ts';
 import type {PostfixService, PostfixTool} from './postfix-tool.ts';
 import {rspamdOptions} from './rspamd-options.ts';
@@ -68,9 +67,3 @@ const ownerOf = async (optionsFile: string): Promise<'none' | 'ours' | 'foreign'
   if (bytes === undefined) return 'none';
   return bytes.toString() === rspamdOptions ? 'ours' : 'foreign';
 };
-
-const isThere = async (path: string): Promise<boolean> =>
-  stat(path).then(
-    () => true,
-    () => false,
-  );

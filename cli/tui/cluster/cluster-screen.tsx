@@ -58,7 +58,9 @@ export const ClusterScreen = (): ReactElement => {
   const extent = {count: peers.length, height: nodeRows(peers.length, size)};
   const facts: NodeFacts | undefined = status && {
     status: agedStatus(status, nowMs - (loadedAtMs ?? nowMs)),
-    ...{drift, certificates, nowMs},
+    drift,
+    certificates,
+    nowMs,
   };
   const peer = peerAt(peers, position);
 
