@@ -1,9 +1,9 @@
 import {setImmediate as nextTurn} from 'node:timers/promises';
-import {exitCodes} from './cli-error.ts';
+import {processTerminal} from './command-line/terminal.ts';
+import {exitCodes} from './errors.ts';
 import {fileFailure} from './files/file-failure.ts';
 import {failureReport} from './output/failure-report.ts';
 import {run} from './program.ts';
-import {processTerminal} from './terminal.ts';
 
 /** Runs one command line (without node and script) and resolves with the exit code. */
 export const main = async (argv: string[]): Promise<number> => {

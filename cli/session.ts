@@ -1,18 +1,18 @@
 // One run of the program: what the flags and the environment say, and what commands do their work with.
 import type {Command} from 'commander';
 import {safeBlock, safeLine} from '../shared/safe-text.ts';
-import type {Move} from './api/addresses.ts';
-import type {Client} from './api/client.ts';
-import {type Connection, type ConnectionFlags, resolveConnection} from './api/connection.ts';
-import {createRetry, type Retry} from './api/retry.ts';
-import {type RetryFlags, retryBudgetMs, sleepUnlessInterrupted} from './api/retry-wait.ts';
-import {type ContextStore, createContextStore} from './files/context-store.ts';
+import type {Move} from './client/addresses.ts';
+import type {Client} from './client/client.ts';
+import {type Connection, type ConnectionFlags, resolveConnection} from './client/connection.ts';
+import {createRetry, type Retry} from './client/retry.ts';
+import {type RetryFlags, retryBudgetMs, sleepUnlessInterrupted} from './client/retry-wait.ts';
+import {agree, confirm} from './command-line/question.ts';
+import type {Terminal} from './command-line/terminal.ts';
+import {type ContextStore, createContextStore} from './context/context-store.ts';
 import {type DeclaredOutput, fieldsHelp, type OutputPlan, planOutput} from './output/declared-output.ts';
 import {type OutputFlags, outputFormat} from './output/output-format.ts';
 import {createPrinter, type Printer} from './output/printer.ts';
 import type {Fields} from './output/resource.ts';
-import {agree, confirm} from './question.ts';
-import type {Terminal} from './terminal.ts';
 
 export interface GlobalFlags extends ConnectionFlags, OutputFlags, RetryFlags {
   /** Every `--url`, in order. */
@@ -99,7 +99,7 @@ export const createSession = ({terminal, version, argv, flags}: SessionNeeds): S
     printer().note(`${from} ${why}, asking ${to}`);
   };
   const clientFor = async (to: Connection, retry?: Retry, onMove = sayMove): Promise<Client> => {
-    const {createClient} = await import('./api/client.ts');
+    const {createClient} = await import('./client/client.ts');
     return createClient({connection: to, version, log, onDeprecated, onMove, ...(retry && {retry})});
   };
   const patience = (): Retry =>

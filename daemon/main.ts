@@ -3,22 +3,22 @@ import {Command, CommanderError} from 'commander';
 import packageJson from '../package.json' with {type: 'json'};
 import {formatHostPort} from '../shared/host-port.ts';
 import {safeLine} from '../shared/safe-text.ts';
-import {asOwnerOf} from './as-owner.ts';
-import {bootstrapKey} from './bootstrap-key.ts';
-import {certificateWarnings, checkConfig} from './check-config.ts';
-import {CommandError, UsageError} from './command-error.ts';
+import {asOwnerOf} from './commands/as-owner.ts';
+import {bootstrapKey} from './commands/bootstrap-key.ts';
+import {certificateWarnings, checkConfig} from './commands/check-config.ts';
+import {type InitReport, initialise} from './commands/init.ts';
+import {type JoinReport, joinCluster} from './commands/join.ts';
+import {addMfctlContext} from './commands/mfctl-context.ts';
+import {awaitsNode, listensFrom, type NewNodeOptions} from './commands/new-node.ts';
+import {repair} from './commands/repair.ts';
+import {addSetupCommand} from './commands/setup.ts';
+import {type StartOptions, start} from './commands/start.ts';
 import {ConfigError, loadConfig} from './config/load.ts';
-import {dataFolder} from './data-folder.ts';
-import {type InitReport, initialise} from './init.ts';
-import {type JoinReport, joinCluster} from './join.ts';
-import {isJournal, withPriority} from './journal.ts';
-import {addMfctlContext} from './mfctl-context.ts';
-import {awaitsNode, listensFrom, type NewNodeOptions} from './new-node.ts';
-import type {RunningNode} from './node.ts';
-import {repair} from './repair.ts';
-import {addSetupCommand} from './setup-command.ts';
-import {type StartOptions, start} from './start.ts';
-import {databaseErrorText, isDamaged, isOtherSchema} from './store/database.ts';
+import {CommandError, UsageError} from './node/command-error.ts';
+import {dataFolder} from './node/data-folder.ts';
+import {isJournal, withPriority} from './node/journal.ts';
+import type {RunningNode} from './node/node.ts';
+import {databaseErrorText, isDamaged, isOtherSchema} from './store/sqlite/database.ts';
 
 export const main = async (args: string[]): Promise<number> => {
   // Databases, keys and mail are nobody else's to read, whatever the caller's umask.

@@ -2,7 +2,7 @@
 import {z} from 'zod';
 import {leavesOf} from '../daemon/config/load.ts';
 import {type Config, configSchema} from '../daemon/config/schema.ts';
-import {fixedChanges} from '../daemon/settings.ts';
+import {fixedChanges} from '../daemon/node/live-settings.ts';
 import {groupBy} from '../shared/group-by.ts';
 import {bold, definition, italic, plain, sentence} from './roff.ts';
 

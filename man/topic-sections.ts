@@ -1,5 +1,5 @@
 // What `mfctl help TOPIC` says, as sections of a page.
-import {type HelpTopic, helpTopics} from '../cli/help-topics.ts';
+import {type HelpTopic, helpTopics} from '../cli/help/help-topics.ts';
 import {bold, definition, filled, plain, sentence} from './roff.ts';
 
 export const topicSection = (name: string): string => {

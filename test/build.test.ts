@@ -12,7 +12,7 @@ const root = join(import.meta.dirname, '..');
 /** This repository, built nowhere yet, with a copy of what a test changes. */
 const arrange = async (t: ExecutionContext) => {
   const folder = await testFolder(t);
-  for (const name of ['bin', 'cli', 'daemon', 'shared', 'package.json', 'build.js'])
+  for (const name of ['bin', 'cli', 'daemon', 'shared', 'package.json'])
     await cp(join(root, name), join(folder, name), {recursive: true});
   for (const name of ['node_modules', 'tsconfig.json']) await symlink(join(root, name), join(folder, name));
   const file = (name: string) => join(folder, name);
@@ -27,7 +27,7 @@ const arrange = async (t: ExecutionContext) => {
     dist: async () => (await readdir(file('dist')).catch(() => [])).sort(),
     built: async () => JSON.parse(await readFile(file('dist/files.json'), 'utf8')) as string[],
     build: async (...args: string[]) =>
-      run('-e', [`process.chdir(${JSON.stringify(folder)}); import('${pathToFileURL(file('build.js'))}')`, ...args]),
+      run('-e', [`process.chdir(${JSON.stringify(folder)}); import('${pathToFileURL(file('bin/build.mjs'))}')`, ...args]),
     mfctl: async (...args: string[]) => run(file('bin/mfctl'), args, {env: {XDG_CONFIG_HOME: folder}}),
     mfd: async (...args: string[]) => run(file('bin/mfd'), args),
   };
@@ -56,7 +56,7 @@ test('programs that start while others are built, or were started before, find w
   const starting = Promise.all([startAll(), startAll()]);
   await edit('package.json', `"version": "${manifest.version}"`, '"version": "1.5.1"');
   await edit(
-    'cli/tui/start-dashboard.tsx',
+    'cli/dashboard/start-dashboard.tsx',
     'export const startDashboard',
     'export const isAnother = true;\nexport const startDashboard',
   );

@@ -10,7 +10,7 @@ import {configSchema} from '../daemon/config/schema.ts';
 import {program as mfdProgram} from '../daemon/main.ts';
 import {makePage, pageNames, pagePath} from '../man/pages.ts';
 import {plain, syntax, verbatim} from '../man/roff.ts';
-import {allCommands, commandLine, mfctlCommands} from './cli/command-tree.ts';
+import {allCommands, commandLine, mfctlCommands} from './helpers/cli/command-tree.ts';
 import {isInstalled} from './helpers/installed.ts';
 
 /** A page as it is read. */

@@ -6,53 +6,143 @@ import test from 'ava';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
-/** Each room with the rooms it may import; its own files are always allowed. */
+const cliShared = ['shared', 'cli', 'cli/client', 'cli/command-line', 'cli/files', 'cli/output'];
+const screenShared = [...cliShared, 'cli/dashboard/shell', 'cli/dashboard/list'];
+const services = [
+  'daemon/services',
+  'daemon/services/access',
+  'daemon/services/audit',
+  'daemon/services/cluster',
+  'daemon/services/domains',
+  'daemon/services/events',
+  'daemon/services/intake',
+  'daemon/services/quarantine',
+];
+const configuration = ['daemon/replication', 'daemon/store/sqlite'];
+const serviceRules = Object.fromEntries(services.map(folder => [folder, ['shared', ...services, ...configuration]]));
+
+/** Each folder with the folders it may import; its own files are always allowed. */
 const mayImport: Record<string, string[]> = {
   shared: [],
-  'daemon/store': ['shared'],
-  'daemon/services': ['shared', 'daemon/store'],
-  'daemon/mail': ['shared', 'daemon/services'],
-  'daemon/hold': ['shared', 'daemon/services', 'daemon/store'],
-  'daemon/cluster': ['shared', 'daemon/services', 'daemon/store'],
-  'daemon/http': ['shared', 'daemon/services'],
-  // The composition root: the files that wire everything to everything, and the configuration they read.
-  'daemon/config': ['shared', 'daemon/mail'],
+  'daemon/store/sqlite': ['shared'],
+  ...serviceRules,
+  'daemon/replication': ['shared', 'daemon/services', 'daemon/services/access', 'daemon/services/cluster', 'daemon/store/sqlite'],
+  'daemon/mail': ['shared', ...services, 'daemon/mail/gateway'],
+  'daemon/mail/backend': ['shared', ...services, 'daemon/mail', 'daemon/mail/gateway'],
+  'daemon/mail/gateway': ['shared', ...services, 'daemon/mail', 'daemon/mail/backend'],
+  'daemon/mail/milter': ['shared', ...services, 'daemon/mail', 'daemon/mail/gateway'],
+  'daemon/mail/scan': ['shared', ...services],
+  'daemon/mail/sign': ['shared', ...services],
+  'daemon/mail/socketmap': ['shared', ...services, 'daemon/mail', 'daemon/mail/gateway'],
+  'daemon/hold': ['shared', ...services, 'daemon/hold/spool', 'daemon/store/sqlite'],
+  'daemon/hold/spool': ['shared', ...services, 'daemon/hold', 'daemon/store/sqlite'],
+  'daemon/hold/postfix': ['shared', ...services, 'daemon/hold', 'daemon/store/sqlite'],
+  'daemon/cluster': ['shared', ...services, ...configuration],
+  'daemon/http': ['shared', ...services, 'daemon/http/api', 'daemon/http/peer'],
+  'daemon/http/api': ['shared', ...services, 'daemon/http'],
+  'daemon/http/peer': ['shared', ...services, 'daemon/http', 'daemon/replication'],
+  'daemon/config': ['shared', 'daemon/mail', 'daemon/mail/scan'],
   'daemon/setup': ['shared', 'daemon/mail', 'daemon/config'],
-  daemon: [
+  // The composition root: it wires everything to everything.
+  'daemon/node': [
     'shared',
-    'daemon/store',
-    'daemon/services',
-    'daemon/mail',
-    'daemon/hold',
+    ...services,
+    ...configuration,
     'daemon/cluster',
-    'daemon/http',
     'daemon/config',
+    'daemon/hold',
+    'daemon/hold/postfix',
+    'daemon/hold/spool',
+    'daemon/http',
+    'daemon/http/api',
+    'daemon/http/peer',
+    'daemon/mail',
+    'daemon/mail/backend',
+    'daemon/mail/gateway',
+    'daemon/mail/milter',
+    'daemon/mail/scan',
+    'daemon/mail/sign',
+    'daemon/mail/socketmap',
+  ],
+  'daemon/commands': [
+    'shared',
+    ...services,
+    ...configuration,
+    'daemon/cluster',
+    'daemon/config',
+    'daemon/hold/spool',
+    'daemon/mail',
+    'daemon/node',
     'daemon/setup',
   ],
-  'cli/tui': ['shared', 'cli'],
-  'cli/commands': ['shared', 'cli', 'cli/tui'],
-  cli: ['shared', 'cli/commands', 'cli/tui'],
+  'daemon/deploy/debian': ['shared'],
+  daemon: ['shared', 'daemon/commands', 'daemon/config', 'daemon/node', 'daemon/store/sqlite'],
+  'cli/output': ['shared', 'cli', 'cli/client', 'cli/command-line', 'cli/quarantine'],
+  'cli/files': ['shared', 'cli', 'cli/command-line'],
+  'cli/client': ['shared', 'cli', 'cli/command-line', 'cli/context', 'cli/files', 'cli/output'],
+  'cli/command-line': ['shared', 'cli', 'cli/completion'],
+  'cli/completion': [...cliShared, 'cli/context', 'cli/help', 'cli/quarantine'],
+  'cli/help': cliShared,
+  'cli/api': cliShared,
+  'cli/audit': [...cliShared, 'cli/key'],
+  'cli/cluster': [...cliShared, 'cli/events'],
+  'cli/context': [...cliShared, 'cli/cluster'],
+  'cli/domain': cliShared,
+  'cli/events': [...cliShared, 'cli/quarantine'],
+  'cli/key': [...cliShared, 'cli/context'],
+  'cli/quarantine': [...cliShared, 'cli/domain', 'cli/events'],
+  'cli/dashboard/shell': [...cliShared, 'cli/context', 'cli/dashboard/list', 'cli/dashboard/screens/events'],
+  'cli/dashboard/list': ['shared', 'cli', 'cli/output', 'cli/dashboard/shell'],
+  'cli/dashboard/screens/audit': [...screenShared, 'cli/audit'],
+  'cli/dashboard/screens/cluster': [...screenShared, 'cli/cluster'],
+  'cli/dashboard/screens/domains': [...screenShared, 'cli/domain'],
+  'cli/dashboard/screens/events': [...screenShared, 'cli/quarantine'],
+  'cli/dashboard/screens/keys': [...screenShared, 'cli/key', 'cli/dashboard/screens/cluster'],
+  'cli/dashboard/screens/quarantine': [...screenShared, 'cli/context', 'cli/quarantine'],
+  'cli/dashboard': [
+    ...cliShared,
+    'cli/dashboard/shell',
+    'cli/dashboard/screens/audit',
+    'cli/dashboard/screens/cluster',
+    'cli/dashboard/screens/domains',
+    'cli/dashboard/screens/events',
+    'cli/dashboard/screens/keys',
+    'cli/dashboard/screens/quarantine',
+  ],
+  cli: [
+    ...cliShared,
+    'cli/api',
+    'cli/audit',
+    'cli/cluster',
+    'cli/completion',
+    'cli/context',
+    'cli/dashboard',
+    'cli/domain',
+    'cli/events',
+    'cli/help',
+    'cli/key',
+    'cli/quarantine',
+  ],
   // Writes the manual from what both programs say of themselves, and is part of neither.
-  man: ['shared', 'cli', 'daemon', 'daemon/config'],
+  man: ['shared', 'cli', 'cli/command-line', 'cli/help', 'daemon', 'daemon/config', 'daemon/node'],
 };
 
-/** Packages that only one room may know. */
-const keptIn: Record<string, string> = {
-  knex: 'daemon/store',
-  sqlite3: 'daemon/store',
-  koa: 'daemon/http',
-  '@koa/router': 'daemon/http',
-  'prom-client': 'daemon/http',
-  'smtp-server': 'daemon/mail',
-  nodemailer: 'daemon/mail',
-  '@peculiar/x509': 'daemon/cluster',
-  commander: 'cli',
-  got: 'cli',
-  ink: 'cli/tui',
-  react: 'cli/tui',
+/** Packages that only these folders, and those in them, may know. */
+const keptIn: Record<string, string[]> = {
+  knex: ['daemon/store/sqlite'],
+  sqlite3: ['daemon/store/sqlite'],
+  koa: ['daemon/http'],
+  '@koa/router': ['daemon/http'],
+  'prom-client': ['daemon/http'],
+  'smtp-server': ['daemon/mail'],
+  nodemailer: ['daemon/mail'],
+  '@peculiar/x509': ['daemon/cluster'],
+  // Both programs read their arguments with it.
+  commander: ['daemon/main.ts', 'daemon/commands', 'cli', 'man'],
+  got: ['cli/client', 'cli/api'],
+  ink: ['cli/dashboard'],
+  react: ['cli/dashboard'],
 };
-/** Both programs read their arguments with commander, and what is no JSON API is fetched by its command. */
-const alsoIn: Record<string, string[]> = {commander: ['daemon', 'cli/commands', 'man'], got: ['cli/commands']};
 
 const maxLines = 300;
 
@@ -88,14 +178,14 @@ const sourcesIn = async (...folders: string[]): Promise<Source[]> => {
 };
 
 const product = await sourcesIn('shared', 'daemon', 'cli', 'man');
-const rooms = Object.keys(mayImport).toSorted((a, b) => b.length - a.length);
-const roomOf = (path: string): string => rooms.find(room => path.startsWith(`${room}/`)) ?? '';
+const folders = Object.keys(mayImport).toSorted((a, b) => b.length - a.length);
+const folderOf = (path: string): string => folders.find(folder => path.startsWith(`${folder}/`)) ?? '';
 
-test('every import is found, and every file is in a room', t => {
+test('every import is found, and every file is in a folder of the map', t => {
   t.true(product.length > 100);
   t.true(product.reduce((sum, {imports}) => sum + imports.local.length, 0) > 300);
   t.deepEqual(
-    product.filter(({path}) => roomOf(path) === '').map(({path}) => path),
+    product.filter(({path}) => folderOf(path) === '').map(({path}) => path),
     [],
   );
   const known = new Set(product.map(({path}) => path));
@@ -107,23 +197,38 @@ test('every import is found, and every file is in a room', t => {
   );
 });
 
+test('the top level is what the map says, and daemon/ has no loose file but its command line', async t => {
+  const made = ['build', 'data', 'dist', 'node_modules'];
+  const top = (await readdir(root)).filter(name => !name.startsWith('.') && !made.includes(name));
+
+  t.deepEqual(
+    top.toSorted(),
+    // biome-ignore format: a list of names
+    ['CHANGELOG.md', 'LICENSE', 'README.md', 'bin', 'biome.json', 'cli', 'daemon', 'docs', 'man', 'package-lock.json', 'package.json', 'shared', 'test', 'tsconfig.json'],
+  );
+  t.deepEqual(
+    (await readdir(join(root, 'daemon'), {withFileTypes: true})).filter(entry => entry.isFile()).map(({name}) => name),
+    ['main.ts'],
+  );
+});
+
 test('imports point one way', t => {
   const wrong = product.flatMap(({path, imports}) =>
     imports.local
       .filter(to => to.endsWith('.ts') || to.endsWith('.tsx'))
-      .filter(to => roomOf(to) !== roomOf(path) && !mayImport[roomOf(path)]?.includes(roomOf(to)))
+      .filter(to => folderOf(to) !== folderOf(path) && !mayImport[folderOf(path)]?.includes(folderOf(to)))
       .map(to => `${path} → ${to}`),
   );
 
   t.deepEqual(wrong, []);
 });
 
-test('what only one room may know is known in that room only', t => {
+test('a package is known where it belongs only', t => {
   const wrong = product.flatMap(({path, imports}) =>
     imports.packages
       .filter(name => {
-        const room = keptIn[name];
-        return room !== undefined && ![room, ...(alsoIn[name] ?? [])].includes(roomOf(path));
+        const homes = keptIn[name];
+        return homes !== undefined && !homes.some(home => path === home || path.startsWith(`${home}/`));
       })
       .map(name => `${path} → ${name}`),
   );

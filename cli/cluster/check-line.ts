@@ -1,7 +1,7 @@
 // What a monitoring system reads: one line and a status (Monitoring Plugins Development Guidelines, "Plugin Output").
 import {safeLine} from '../../shared/safe-text.ts';
-import {type CheckStatus, type CliError, checkStatuses} from '../cli-error.ts';
-import type {Terminal} from '../terminal.ts';
+import type {Terminal} from '../command-line/terminal.ts';
+import {type CheckStatus, type CliError, checkStatuses} from '../errors.ts';
 
 export interface Figure {
   label: string;

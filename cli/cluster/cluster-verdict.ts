@@ -1,7 +1,7 @@
 // Whether the cluster is well, from its status alone.
 import {clockBelievedSeconds, clockWarningSeconds} from '../../shared/clock-limits.ts';
 import type {ClusterStatus, Peer} from '../../shared/cluster-status.ts';
-import {type CheckStatus, checkStatuses} from '../cli-error.ts';
+import {type CheckStatus, checkStatuses} from '../errors.ts';
 import {countText, durationWords, plural} from '../output/cell-text.ts';
 import type {Figure, Verdict} from './check-line.ts';
 import {type Drift, driftOf} from './drift.ts';

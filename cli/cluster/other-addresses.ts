@@ -3,8 +3,8 @@
 import {X509Certificate} from 'node:crypto';
 import type {ClusterStatus} from '../../shared/cluster-status.ts';
 import {isLoopback, parseHostPort} from '../../shared/host-port.ts';
-import {checkedUrl} from '../api/connection.ts';
-import {isPublicRoot} from '../api/trust.ts';
+import {checkedUrl} from '../client/connection.ts';
+import {isPublicRoot} from '../client/trust.ts';
 
 /**
  * Whether a CA file (PEM) holds private root certificates only. A public CA would also sign for the server of an attacker: that excludes the roots

@@ -1,10 +1,10 @@
 // The status of the cluster, asked for again and again.
 import {setTimeout as sleep} from 'node:timers/promises';
 import type {ClusterStatus} from '../../shared/cluster-status.ts';
-import type {Client} from '../api/client.ts';
-import {isHopeless} from '../api/follow-events.ts';
-import {sendWithin} from '../api/timed-request.ts';
-import {CliError} from '../cli-error.ts';
+import type {Client} from '../client/client.ts';
+import {isHopeless} from '../client/follow-events.ts';
+import {sendWithin} from '../client/timed-request.ts';
+import {CliError} from '../errors.ts';
 
 export interface StatusPoll {
   signal: AbortSignal;

@@ -1,8 +1,8 @@
 // What may stand in the place of the last word, which is being typed.
 import type {Argument, Command, Option} from 'commander';
-import type {ConnectionFlags} from '../api/connection.ts';
-import {helpTopics} from '../help-topics.ts';
-import {collected} from '../option-values.ts';
+import type {ConnectionFlags} from '../client/connection.ts';
+import {collected} from '../command-line/option-values.ts';
+import {helpTopics} from '../help/help-topics.ts';
 import type {Session} from '../session.ts';
 import {type Candidate, liveValues, maxValues} from './live-values.ts';
 import {createAsk} from './quick-ask.ts';

@@ -7,8 +7,8 @@ import type {Domain} from '../../shared/domain.ts';
 import {canonicalDomain} from '../../shared/domain-name.ts';
 import type {HeldMail} from '../../shared/held-mail.ts';
 import type {MailFilter} from '../../shared/mail-filter.ts';
-import {mailId} from '../mail/mail-id.ts';
 import {senderText} from '../output/cell-text.ts';
+import {mailId} from '../quarantine/mail-id.ts';
 import type {Ask} from './quick-ask.ts';
 import type {LiveKind} from './value-kinds.ts';
 

@@ -1,12 +1,12 @@
 // A question to a node while somebody waits for the Tab key: once, for a moment, and never for more than is useful. The client
 // of the commands is made for the opposite.
 import {stat} from 'node:fs/promises';
-import {createAddresses} from '../api/addresses.ts';
-import {type ConnectionFlags, resolveConnection} from '../api/connection.ts';
-import {connectionFailure} from '../api/request-failure.ts';
-import {trusting} from '../api/trust.ts';
-import type {ContextStore} from '../files/context-store.ts';
-import type {Terminal} from '../terminal.ts';
+import {createAddresses} from '../client/addresses.ts';
+import {type ConnectionFlags, resolveConnection} from '../client/connection.ts';
+import {connectionFailure} from '../client/request-failure.ts';
+import {trusting} from '../client/trust.ts';
+import type {Terminal} from '../command-line/terminal.ts';
+import type {ContextStore} from '../context/context-store.ts';
 
 /** The `data` of the answer; rejects for anything but success. */
 export type Ask = <T>(path: string) => Promise<T>;

@@ -1,4 +1,4 @@
-import {CliError} from '../cli-error.ts';
+import {CliError} from '../errors.ts';
 
 /** The message of an operating-system error, without the call and the errno that Node adds. */
 export const fileFailure = (file: string, error: unknown, doing: string, hint?: string): CliError => {

@@ -1,7 +1,7 @@
 import {randomUUID} from 'node:crypto';
 import {link, readFile, rename, rm, stat, writeFile} from 'node:fs/promises';
 import {setTimeout as sleep} from 'node:timers/promises';
-import {CliError} from '../cli-error.ts';
+import {CliError} from '../errors.ts';
 
 const patienceMs = 15_000;
 /** A lock is held for milliseconds: one this old was left by a process that died. */

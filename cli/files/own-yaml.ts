@@ -1,7 +1,7 @@
 // The YAML files that mfctl keeps for itself, as documents: comments and unknown members survive a change.
 import {readFile} from 'node:fs/promises';
 import type {Document} from 'yaml';
-import type {CliError} from '../cli-error.ts';
+import type {CliError} from '../errors.ts';
 import {fileFailure} from './file-failure.ts';
 import {parsePlainYaml} from './plain-yaml.ts';
 

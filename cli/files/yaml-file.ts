@@ -1,7 +1,7 @@
 // A YAML or JSON file that a person wrote, with the lines to point at.
 import {readFile, stat} from 'node:fs/promises';
-import {CliError, exitCodes} from '../cli-error.ts';
-import {readStdin, type Terminal} from '../terminal.ts';
+import {readStdin, type Terminal} from '../command-line/terminal.ts';
+import {CliError, exitCodes} from '../errors.ts';
 import {type BoundedYaml, type LineFault, readBoundedYaml} from './bounded-yaml.ts';
 import {fileFailure} from './file-failure.ts';
 

@@ -1,8 +1,8 @@
 // What each command prints is said when it is defined: its help names the fields, and what was asked for of its output is checked
 // before anything is done.
 import type {Command} from 'commander';
-import {usageError} from '../cli-error.ts';
-import type {Terminal} from '../terminal.ts';
+import type {Terminal} from '../command-line/terminal.ts';
+import {usageError} from '../errors.ts';
 import type {ToYaml} from './data-text.ts';
 import {chooseFields, type FieldChoice, type OutputFlags, type OutputFormat, outputFormat} from './output-format.ts';
 import type {Fields} from './resource.ts';

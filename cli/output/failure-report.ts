@@ -1,6 +1,6 @@
 import {safeLine} from '../../shared/safe-text.ts';
-import type {CliError} from '../cli-error.ts';
-import {fieldText} from '../typed-fields.ts';
+import {fieldText} from '../command-line/typed-fields.ts';
+import type {CliError} from '../errors.ts';
 import type {OutputFormat} from './output-format.ts';
 import {safeJson} from './safe-json.ts';
 import {paint} from './tone.ts';

@@ -1,6 +1,7 @@
 // For what is shown once: it counts as shown only when somebody has taken it.
-import {CliError} from '../cli-error.ts';
-import type {Terminal} from '../terminal.ts';
+
+import type {Terminal} from '../command-line/terminal.ts';
+import {CliError} from '../errors.ts';
 
 /** Right after the writing. Rejects with a CliError when nobody reads standard output any more, or it has no room. */
 export const flushed = ({stdout}: Pick<Terminal, 'stdout'>, what: string): Promise<void> =>

@@ -1,5 +1,5 @@
-import {usageError} from '../cli-error.ts';
-import type {Terminal} from '../terminal.ts';
+import type {Terminal} from '../command-line/terminal.ts';
+import {usageError} from '../errors.ts';
 import type {Fields} from './resource.ts';
 
 export const outputFormats = ['table', 'wide', 'json', 'ndjson', 'yaml', 'csv', 'name'] as const;

@@ -1,7 +1,7 @@
 // What there is to say about an answer besides its data.
 
-import type {Answer} from '../api/client.ts';
-import {withOffset} from '../command-line.ts';
+import type {Answer} from '../client/client.ts';
+import {withOffset} from '../command-line/quoting.ts';
 import type {Session} from '../session.ts';
 import {countText} from './cell-text.ts';
 import type {SortFlag} from './sort-rows.ts';

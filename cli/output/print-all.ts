@@ -1,5 +1,5 @@
 // Prints a list of many pages as one list, while the pages arrive: at most two of them are in memory.
-import {CliError} from '../cli-error.ts';
+import {CliError} from '../errors.ts';
 import {isColour, type Session} from '../session.ts';
 import {toCsv} from './csv.ts';
 import {dataText, picked} from './data-text.ts';

@@ -1,7 +1,7 @@
 // Where data goes: standard output gets it in the format that was asked for, standard error everything said about it.
 import {safeBlock, safeLine} from '../../shared/safe-text.ts';
-import {usageError} from '../cli-error.ts';
-import type {Terminal} from '../terminal.ts';
+import type {Terminal} from '../command-line/terminal.ts';
+import {usageError} from '../errors.ts';
 import type {Column} from './column.ts';
 import {type Data, dataText, picked, type ToYaml} from './data-text.ts';
 import type {FieldChoice, OutputFormat} from './output-format.ts';

@@ -1,4 +1,4 @@
-import type {Terminal} from '../terminal.ts';
+import type {Terminal} from '../command-line/terminal.ts';
 import {countText} from './cell-text.ts';
 
 export interface ProgressBar {

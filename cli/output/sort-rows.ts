@@ -1,5 +1,5 @@
 import type {Command} from 'commander';
-import {usageError} from '../cli-error.ts';
+import {usageError} from '../errors.ts';
 import type {Column} from './column.ts';
 import type {Listed} from './resource.ts';
 

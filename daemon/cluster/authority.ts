@@ -1,6 +1,6 @@
 // The cluster's authority as the services know it, around the CA's key and certificate.
 import {createHash, X509Certificate} from 'node:crypto';
-import type {Authority} from '../services/authority.ts';
+import type {Authority} from '../services/cluster/authority.ts';
 import {issueRequested, issueTicket, type KeyAndCertificate} from './certificates.ts';
 import {decodeJoinToken, encodeJoinToken, joinUri} from './join-token.ts';
 import {identityUris} from './peer-identity.ts';

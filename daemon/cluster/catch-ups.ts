@@ -2,7 +2,7 @@
 import {setTimeout as delay} from 'node:timers/promises';
 import type {Logger} from 'pino';
 import {Fault} from '../../shared/fault.ts';
-import type {Replication} from '../services/replication.ts';
+import type {Replication} from '../replication/replication.ts';
 import {catchUp} from './catch-up.ts';
 import {causeOf} from './failure-log.ts';
 import type {Peer} from './peers.ts';

@@ -1,6 +1,7 @@
 // One peer's heartbeats: at the interval, and sooner when there is something that cannot wait so long.
-import {type Heartbeat, heartbeatSchema} from '../services/peer-protocol.ts';
-import type {PeerTalk} from '../services/peer-talk.ts';
+
+import type {PeerTalk} from '../replication/heartbeat-exchange.ts';
+import {type Heartbeat, heartbeatSchema} from '../replication/peer-protocol.ts';
 import type {Peer} from './peers.ts';
 
 export interface Heartbeats {

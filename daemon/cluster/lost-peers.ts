@@ -1,8 +1,8 @@
 // Nodes that have moved while this one was away say so to an address of this one that may be an old one too. A third node that both
 // can reach knows where they are. What it says is tried, and believed once the node itself answers there.
 import {z} from 'zod';
-import {changeSchema, heartbeatSchema} from '../services/peer-protocol.ts';
-import type {PeerTalk} from '../services/peer-talk.ts';
+import type {PeerTalk} from '../replication/heartbeat-exchange.ts';
+import {changeSchema, heartbeatSchema} from '../replication/peer-protocol.ts';
 import type {Peer, Peers} from './peers.ts';
 
 interface Needs {

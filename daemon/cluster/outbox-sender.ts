@@ -1,9 +1,9 @@
 // Tells one peer what this node has changed, in order, from wherever the peer says that it is.
 
 import {Fault} from '../../shared/fault.ts';
+import {eventsAnswerSchema} from '../replication/peer-protocol.ts';
+import type {Replication} from '../replication/replication.ts';
 import {crashPoint} from '../services/crash-point.ts';
-import {eventsAnswerSchema} from '../services/peer-protocol.ts';
-import type {Replication} from '../services/replication.ts';
 import type {PeerClient} from './peer-client.ts';
 
 export interface OutboxSender {

@@ -1,6 +1,7 @@
 // The audit log of another node.
-import {auditAnswersOf} from '../services/peer-hold-protocol.ts';
+
 import type {AuditFilter, AuditLog, AuditPlace} from '../services/ports.ts';
+import {auditAnswersOf} from '../services/quarantine/peer-hold-protocol.ts';
 import type {PeerClient} from './peer-client.ts';
 import {askPart} from './peer-question.ts';
 

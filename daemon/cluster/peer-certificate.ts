@@ -1,7 +1,7 @@
 // Whether the authority vouches for the certificate that a client has shown on the cluster port, also when that has ended.
 import type {X509Certificate} from 'node:crypto';
 import type {TLSSocket} from 'node:tls';
-import type {ShownCertificate} from '../services/certificate-validity.ts';
+import type {ShownCertificate} from '../services/cluster/certificate-validity.ts';
 
 /** Extended key usage of TLS clients (RFC 5280 section 4.2.1.12). */
 const clientAuth = '1.3.6.1.5.5.7.3.2';

@@ -5,8 +5,8 @@ import type {Readable} from 'node:stream';
 import type {z} from 'zod';
 import {Fault} from '../../shared/fault.ts';
 import type {NodeIdentity} from '../services/ports.ts';
-import {parseUntrusted} from '../services/untrusted.ts';
-import {createLaneWarmer} from './lane-warmer.ts';
+import {parseUntrusted} from '../services/safe-parse.ts';
+import {createLaneWarmer} from './connection-prewarm.ts';
 import {createPeerAgents, type Lane, type PeerCredentials} from './peer-agents.ts';
 import {envelopeIn, faultFrom, readBytes, unanswered, unreachable} from './peer-answer.ts';
 

@@ -1,8 +1,8 @@
 // The hold queue of another node, as the cluster sees it: what is asked of it goes there, for the caller it is asked for.
 import type {HoldFilter} from '../../shared/hold-filter.ts';
-import {createReadHeldAnswer} from '../services/held-rows.ts';
-import {actorToTell, holdAnswersOf} from '../services/peer-hold-protocol.ts';
 import type {HoldPlace, HoldQueue} from '../services/ports.ts';
+import {createReadHeldAnswer} from '../services/quarantine/held-rows.ts';
+import {actorToTell, holdAnswersOf} from '../services/quarantine/peer-hold-protocol.ts';
 import type {PeerClient} from './peer-client.ts';
 import {actionMs, askPart, look, lookAtStream, translating, unreachable} from './peer-question.ts';
 

@@ -2,11 +2,11 @@
 import {setTimeout as delay} from 'node:timers/promises';
 import type {Logger} from 'pino';
 import {z} from 'zod';
-import type {PeerStates} from '../services/peer-states.ts';
-import type {PeerTalk} from '../services/peer-talk.ts';
-import type {RateLimiter} from '../services/rate-limit.ts';
-import type {Refusals} from '../services/refusals.ts';
-import type {Replication} from '../services/replication.ts';
+import type {PeerTalk} from '../replication/heartbeat-exchange.ts';
+import type {Refusals} from '../replication/refusals.ts';
+import type {Replication} from '../replication/replication.ts';
+import type {RateLimiter} from '../services/access/rate-limit.ts';
+import type {PeerStates} from '../services/cluster/peer-states.ts';
 import {createCatchUps} from './catch-ups.ts';
 import {createFailureLog} from './failure-log.ts';
 import {type Heartbeats, startHeartbeats} from './heartbeats.ts';

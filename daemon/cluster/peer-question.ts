@@ -2,14 +2,14 @@
 import type {z} from 'zod';
 import {Fault, type FaultCode} from '../../shared/fault.ts';
 import type {Page} from '../../shared/hold-filter.ts';
-import type {Steps} from '../services/merged-list.ts';
-import {actorToTell, rankAnswer} from '../services/peer-hold-protocol.ts';
 import type {Actor} from '../services/ports.ts';
+import type {Steps} from '../services/quarantine/merged-list.ts';
+import {actorToTell, rankAnswer} from '../services/quarantine/peer-hold-protocol.ts';
 import type {PeerClient} from './peer-client.ts';
 
 /** For an answer that only has to be looked up. */
 export const lookUpMs = 2000;
-/** Longer than a caller waits, see `../services/answer-limit.ts`. */
+/** Longer than a caller waits, see `../services/quarantine/answer-limit.ts`. */
 export const actionMs = 15_000;
 
 /** What the owner of a mail says that its caller is to know. All else it refuses is between the two nodes. */

@@ -1,11 +1,11 @@
 // The other nodes of the cluster, each with the one client that everything said to it goes through.
 import {z} from 'zod';
 import {parseHostPort} from '../../shared/host-port.ts';
-import type {NodeDirectory} from '../services/node-directory.ts';
+import type {NodeDirectory} from '../services/cluster/node-directory.ts';
 import type {NodeIdentity} from '../services/ports.ts';
-import type {StoredNode} from '../store/node.ts';
+import type {StoredNode} from '../store/sqlite/node.ts';
 import {createPeerClient, type PeerClient, type PeerCredentials} from './peer-client.ts';
-import {type ReachAnswer, tryToReach} from './reach.ts';
+import {type ReachAnswer, tryToReach} from './reachability.ts';
 
 export interface Peer {
   readonly nodeNo: number;

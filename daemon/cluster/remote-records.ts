@@ -1,6 +1,6 @@
 import {z} from 'zod';
-import {changeSchema, digestsPageSchema} from '../services/peer-protocol.ts';
-import {collectDigests, type RemoteRecords} from '../services/take-over.ts';
+import {changeSchema, digestsPageSchema} from '../replication/peer-protocol.ts';
+import {collectDigests, type RemoteRecords} from '../replication/snapshot.ts';
 import type {Peer} from './peers.ts';
 
 const deadlineMs = 10_000;

@@ -2,9 +2,9 @@
 import {createHash} from 'node:crypto';
 import {Readable} from 'node:stream';
 import {Fault} from '../../shared/fault.ts';
-import type {MailContent} from '../services/mail.ts';
-import type {StoredHeldMail} from '../store/held-mail.ts';
-import type {Spool, SpooledMail} from './spool.ts';
+import type {MailContent} from '../services/intake/mail.ts';
+import type {StoredHeldMail} from '../store/sqlite/held-mail.ts';
+import type {Spool, SpooledMail} from './spool/spool.ts';
 
 type Row = Pick<StoredHeldMail, 'queue_id' | 'sha256' | 'sender' | 'recipients'>;
 

@@ -2,14 +2,14 @@
 import type {HeldMail, HeldMailDetail} from '../../shared/held-mail.ts';
 import type {HoldFilter, Page} from '../../shared/hold-filter.ts';
 import type {Reach} from '../../shared/scopes.ts';
-import {type ByteText, byteTextIn, toByteText} from '../services/byte-text.ts';
-import {createReadHeldRows, heldRowOf} from '../services/held-rows.ts';
 import type {LocalHoldQueue} from '../services/ports.ts';
-import type {Database} from '../store/database.ts';
-import {isHeld, type StoredHeldMail} from '../store/held-mail.ts';
-import {createHeldQuery} from '../store/held-query.ts';
-import {unknownMail} from './held-life.ts';
+import {type ByteText, byteTextIn, toByteText} from '../services/quarantine/byte-text.ts';
+import {createReadHeldRows, heldRowOf} from '../services/quarantine/held-rows.ts';
+import type {Database} from '../store/sqlite/database.ts';
+import {isHeld, type StoredHeldMail} from '../store/sqlite/held-mail.ts';
+import {createHeldQuery} from '../store/sqlite/held-query.ts';
 import type {HoldActions} from './hold-actions.ts';
+import {unknownMail} from './hold-state.ts';
 
 type HeldIndex = Pick<LocalHoldQueue, 'list' | 'listJson' | 'marks' | 'rank' | 'summary' | 'get'>;
 

@@ -1,8 +1,8 @@
 // Held mails by their ids: those that are asked for at the same time are read together.
 
 import {createBatch} from '../services/batch.ts';
-import type {Database} from '../store/database.ts';
-import {findHeldMails, type StoredHeldMail} from '../store/held-mail.ts';
+import type {Database} from '../store/sqlite/database.ts';
+import {findHeldMails, type StoredHeldMail} from '../store/sqlite/held-mail.ts';
 
 export type HeldLookup = (queueId: string) => Promise<StoredHeldMail | undefined>;
 

@@ -3,13 +3,15 @@
 import {Fault} from '../../shared/fault.ts';
 import type {ActedState, ActionOutcome, HoldAction} from '../../shared/held-mail.ts';
 import {isWithinReach, type Reach} from '../../shared/scopes.ts';
-import {answerMs} from '../services/answer-limit.ts';
 import {crashPoint} from '../services/crash-point.ts';
 import type {Actor, Learner} from '../services/ports.ts';
-import {appendAudit} from '../store/audit.ts';
-import type {Database, Db} from '../store/database.ts';
-import {endLives, type StoredHeldMail, strikeRecipients, unclaim} from '../store/held-mail.ts';
+import {answerMs} from '../services/quarantine/answer-limit.ts';
+import {appendAudit} from '../store/sqlite/audit.ts';
+import type {Database, Db} from '../store/sqlite/database.ts';
+import {endLives, type StoredHeldMail, strikeRecipients, unclaim} from '../store/sqlite/held-mail.ts';
 import {failureToAudit} from './delivery-failure.ts';
+import {createHeldLookup} from './held-lookup.ts';
+import {type Keeper, LeftQueue} from './hold-backend.ts';
 import {
   type Act,
   claimedState,
@@ -22,11 +24,9 @@ import {
   leftByHand,
   nobody,
   unknownMail,
-} from './held-life.ts';
-import {createHeldLookup} from './held-lookup.ts';
+} from './hold-state.ts';
 import {type AuditedAct, createHoldWrites, type Say} from './hold-writes.ts';
-import {type Keeper, LeftQueue} from './keeper.ts';
-import {createTickets} from './tickets.ts';
+import {createTickets} from './semaphore.ts';
 
 export interface HoldActions {
   act(action: HoldAction, queueId: string, actor: Actor): Promise<ActionOutcome>;

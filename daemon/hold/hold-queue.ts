@@ -1,9 +1,9 @@
 // This node's own hold queue: the list from the database, the bytes where their keeper has them.
 import type {Actor, LocalHoldQueue, MailBody} from '../services/ports.ts';
-import {isHeld, type StoredHeldMail} from '../store/held-mail.ts';
+import {isHeld, type StoredHeldMail} from '../store/sqlite/held-mail.ts';
 import {createHeldIndex} from './held-index.ts';
-import {unknownMail} from './held-life.ts';
 import {createHoldActions, type HoldActions, type HoldActionsNeeds} from './hold-actions.ts';
+import {unknownMail} from './hold-state.ts';
 
 /** What waits for the disk together is one commit; what bears less of it, such as a backend, is spared where it is met. */
 const actsAtOnce = 1000;

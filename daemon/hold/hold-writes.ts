@@ -3,10 +3,10 @@
 import {relayText} from '../../shared/audit-relay.ts';
 import {groupBy} from '../../shared/group-by.ts';
 import {createBatch} from '../services/batch.ts';
-import {appendAudit, type NewAuditEntry} from '../store/audit.ts';
-import type {Database, Db} from '../store/database.ts';
-import {type Claim, claimAll, type Ending, endLives} from '../store/held-mail.ts';
-import type {Doer} from './held-life.ts';
+import {appendAudit, type NewAuditEntry} from '../store/sqlite/audit.ts';
+import type {Database, Db} from '../store/sqlite/database.ts';
+import {type Claim, claimAll, type Ending, endLives} from '../store/sqlite/held-mail.ts';
+import type {Doer} from './hold-state.ts';
 
 export interface AuditedAct {
   action: string;

@@ -3,9 +3,9 @@ import type {Middleware} from 'koa';
 import type {Logger} from 'pino';
 import {failure, type SuccessMessage, success, successJson} from '../../shared/envelope.ts';
 import {Fault} from '../../shared/fault.ts';
-import {type ByteText, bytesOf} from '../services/byte-text.ts';
+import {type ByteText, bytesOf} from '../services/quarantine/byte-text.ts';
+import type {Ctx, RequestState} from './api/state.ts';
 import {createRequestIds} from './request-ids.ts';
-import type {Ctx, RequestState} from './state.ts';
 
 export const reply = (ctx: Pick<Ctx, 'status' | 'body'>, data: unknown, message: SuccessMessage = 'OK'): void => {
   ctx.status = message === 'Created' ? 201 : 200;

@@ -1,8 +1,8 @@
 import type {IncomingMessage} from 'node:http';
 import type {RouterMiddleware} from '@koa/router';
 import {Fault} from '../../shared/fault.ts';
-import type {PeerState} from './peer-app.ts';
-import type {RequestState} from './state.ts';
+import type {RequestState} from './api/state.ts';
+import type {PeerState} from './peer/peer-app.ts';
 
 const maxBytes = 64 * 1024;
 /** A thousand mails with the longest node and queue ids, written with some room. */

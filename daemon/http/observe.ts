@@ -1,8 +1,8 @@
 import type {Middleware} from 'koa';
 import type {Logger} from 'pino';
+import type {RequestState} from './api/state.ts';
 import type {Metrics} from './metrics.ts';
 import {remoteAddressOf} from './remote-address.ts';
-import type {RequestState} from './state.ts';
 
 /** One log line and one measurement per answer, see `isCounted` for the exception. The query string stays out: it may name people. */
 export const observe =

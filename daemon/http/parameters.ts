@@ -4,7 +4,7 @@ import {nodeIdPattern, queueIdPattern} from '../../shared/fields.ts';
 import type {MailReference} from '../../shared/held-mail.ts';
 import {noQuerySchema} from '../../shared/hold-filter.ts';
 import {validateParameters} from '../services/validate.ts';
-import type {Ctx} from './state.ts';
+import type {Ctx} from './api/state.ts';
 
 /** The query string by `schema`: a parameter given twice, unknown or wrong is named in the Fault. */
 export const queryOf = <S extends z.ZodType>(ctx: Ctx, schema: S): z.output<S> => {

@@ -1,8 +1,8 @@
 // What the doors for mail ask of the services while a mail comes in.
 
 import type {Domain} from '../../shared/domain.ts';
-import type {Intake} from '../services/intake.ts';
-import type {MailContent, Ownership, ReceivedMail} from '../services/mail.ts';
+import type {Intake} from '../services/intake/intake.ts';
+import type {MailContent, Ownership, ReceivedMail} from '../services/intake/mail.ts';
 import type {RecipientResult} from '../services/ports.ts';
 
 /** `refused`: for its form or size, or by the backend. `rejected`: for its score. `deferred`: the sender was told to try again. */

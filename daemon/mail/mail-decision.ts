@@ -1,9 +1,9 @@
 // What becomes of a mail that has come in whole.
 import {Fault} from '../../shared/fault.ts';
-import type {Judgement, Ownership, ReceivedMail} from '../services/mail.ts';
+import type {Judgement, Ownership, ReceivedMail} from '../services/intake/mail.ts';
 import type {SmtpReply} from '../services/ports.ts';
+import {replyToStorageError} from './gateway/message-intake.ts';
 import type {IntakePort, Verdict} from './intake-port.ts';
-import {replyToStorageError} from './message-intake.ts';
 import {isPermanent, replies} from './smtp-reply.ts';
 
 /** What is said to the client, and what is written down. */

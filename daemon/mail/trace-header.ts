@@ -1,7 +1,7 @@
 import {isIPv6} from 'node:net';
 import {plainAddress} from '../../shared/host-port.ts';
 import {parseMailAddress} from '../../shared/mail-address.ts';
-import type {ReceivedMail} from '../services/mail.ts';
+import type {ReceivedMail} from '../services/intake/mail.ts';
 
 /** RFC 5322 section 2.1.1 asks for 78 characters at most. */
 const maxLineChars = 78;

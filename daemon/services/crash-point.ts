@@ -1,5 +1,5 @@
 // Where tests end the process at once, to see what is left: before and after each step that makes something durable or tells
-// somebody. In a normal build a crash point does nothing, whatever the environment says; see TEST_BUILD in build.js.
+// somebody. In a normal build a crash point does nothing, whatever the environment says; see TEST_BUILD in bin/build.mjs.
 import {z} from 'zod';
 
 export const crashPoints = [

@@ -6,9 +6,9 @@ import type {ActionOutcome, HeldMail, HeldMailDetail, HoldAction, Summary} from 
 import type {AuditQuery, HoldFilter, Page} from '../../shared/hold-filter.ts';
 import type {HostPort} from '../../shared/host-port.ts';
 import type {Reach, Scope} from '../../shared/scopes.ts';
-import type {ByteText} from './byte-text.ts';
-import type {Envelope, Judgement, MailContent, Ownership, ReceivedMail, Score} from './mail.ts';
-import type {Marks, Steps} from './merged-list.ts';
+import type {Envelope, Judgement, MailContent, Ownership, ReceivedMail, Score} from './intake/mail.ts';
+import type {ByteText} from './quarantine/byte-text.ts';
+import type {Marks, Steps} from './quarantine/merged-list.ts';
 
 /** Who asks. The node and its operator act with `keyId` null and reach everything. */
 export interface Actor {

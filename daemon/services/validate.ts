@@ -1,7 +1,7 @@
 import type {z} from 'zod';
 import {Fault, type FaultCode, type FieldFault} from '../../shared/fault.ts';
 import {fieldFaults} from '../../shared/fields.ts';
-import {parseUntrusted} from './untrusted.ts';
+import {parseUntrusted} from './safe-parse.ts';
 
 /**
  * What `schema` makes of a request body; a Fault `validation_failed` that lists every wrong field, `known` being those

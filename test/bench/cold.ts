@@ -1,7 +1,7 @@
 // How long a person waits for mfctl that has not been read yet: against a Node that does nothing.
 import {spawnSync} from 'node:child_process';
 import {join} from 'node:path';
-import {openDatabase} from '../../daemon/store/database.ts';
+import {openDatabase} from '../../daemon/store/sqlite/database.ts';
 import {startNode} from '../helpers/node.ts';
 import {cleanEnvironment, mfctlFile} from '../helpers/program.ts';
 import {alternate, timed} from './alternate.ts';

@@ -1,7 +1,7 @@
 // A store of held mails as a gateway gathers them, for measuring lists of up to a million: put straight into the database of a
 // running node, as the bytes play no part in a list. A few thousand mails are made here, SQL multiplies them.
-import type {Database} from '../../daemon/store/database.ts';
-import {foldSubject} from '../../daemon/store/held-mail.ts';
+import type {Database} from '../../daemon/store/sqlite/database.ts';
+import {foldSubject} from '../../daemon/store/sqlite/held-mail.ts';
 
 const shapes = 5000;
 const spreadMs = 28 * 24 * 3600 * 1000;

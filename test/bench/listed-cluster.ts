@@ -2,7 +2,7 @@
 import {readFile} from 'node:fs/promises';
 import {Agent} from 'node:https';
 import {join} from 'node:path';
-import {openDatabase} from '../../daemon/store/database.ts';
+import {openDatabase} from '../../daemon/store/sqlite/database.ts';
 import {type ClusterNode, startCluster} from '../helpers/cluster.ts';
 import type {Owner} from '../helpers/daemon.ts';
 import {fillStore} from './held-store.ts';

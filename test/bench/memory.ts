@@ -4,7 +4,7 @@ import {cp, mkdir, readFile, rm} from 'node:fs/promises';
 import {request} from 'node:https';
 import {join} from 'node:path';
 import {setTimeout as delay} from 'node:timers/promises';
-import {openDatabase} from '../../daemon/store/database.ts';
+import {openDatabase} from '../../daemon/store/sqlite/database.ts';
 import {startNode} from '../helpers/node.ts';
 import {bareKoaFile} from './auth.ts';
 import type {Bench, BenchContext} from './bench.ts';

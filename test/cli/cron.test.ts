@@ -2,10 +2,10 @@
 import {mkdir, readFile, symlink} from 'node:fs/promises';
 import {dirname, join} from 'node:path';
 import test from 'ava';
+import {domain} from '../helpers/cli/sample-records.ts';
+import {startApi} from '../helpers/cli/scripted-api.ts';
 import {isInstalled} from '../helpers/installed.ts';
 import {mfctlFile, runTyped} from '../helpers/program.ts';
-import {domain} from './sample-records.ts';
-import {startApi} from './scripted-api.ts';
 
 const withGit = isInstalled('git') ? test : test.skip;
 

@@ -1,11 +1,11 @@
 // Answers that are made to do harm: none may stop the program with a stack, make it eat memory, or reach the terminal raw.
 import type {ServerResponse} from 'node:http';
 import test from 'ava';
-import {answerFailure} from '../../cli/api/request-failure.ts';
+import {answerFailure} from '../../cli/client/request-failure.ts';
 import {failureReport} from '../../cli/output/failure-report.ts';
 import {safeBlock} from '../../shared/safe-text.ts';
-import {mail} from './sample-records.ts';
-import {startApi} from './scripted-api.ts';
+import {mail} from '../helpers/cli/sample-records.ts';
+import {startApi} from '../helpers/cli/scripted-api.ts';
 
 const url = new URL('https://mx1.example.com:8443/api/v1/domains/7');
 

@@ -1,12 +1,12 @@
 import {readdir} from 'node:fs/promises';
 import test, {type ExecutionContext} from 'ava';
 import {outputFormats} from '../../cli/output/output-format.ts';
-import {allCommands, mfctlCommands, wordsOf} from './command-tree.ts';
-import {type FakeTerminalOptions, runCli} from './fake-terminal.ts';
-import {auditEntry, createdKey, dkimKey, drift, filter, me, status, summary, token} from './sample-answers.ts';
-import {detail, domain, key, mail, outcome} from './sample-records.ts';
-import {type Reply, startApi} from './scripted-api.ts';
-import {asSession, matchSnapshot, snapshotFolder} from './snapshot.ts';
+import {allCommands, mfctlCommands, wordsOf} from '../helpers/cli/command-tree.ts';
+import {type FakeTerminalOptions, runCli} from '../helpers/cli/fake-terminal.ts';
+import {auditEntry, createdKey, dkimKey, drift, filter, me, status, summary, token} from '../helpers/cli/sample-answers.ts';
+import {detail, domain, key, mail, outcome} from '../helpers/cli/sample-records.ts';
+import {type Reply, startApi} from '../helpers/cli/scripted-api.ts';
+import {asSession, matchSnapshot, snapshotFolder} from '../helpers/cli/snapshot.ts';
 
 const nouns = {
   whoami: {

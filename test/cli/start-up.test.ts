@@ -3,9 +3,9 @@ import {readFile, writeFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import test from 'ava';
 import manifest from '../../package.json' with {type: 'json'};
+import {mail} from '../helpers/cli/sample-records.ts';
+import {startApi} from '../helpers/cli/scripted-api.ts';
 import {mfctlFile, mfdFile, run} from '../helpers/program.ts';
-import {mail} from './sample-records.ts';
-import {startApi} from './scripted-api.ts';
 
 const folder = new URL('../../dist/', import.meta.url);
 const dist = async (name: RegExp): Promise<string> => {

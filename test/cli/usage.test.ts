@@ -2,9 +2,9 @@ import {mkdtemp, rm} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import test from 'ava';
-import {allCommands, mfctlCommands} from './command-tree.ts';
-import {runCli} from './fake-terminal.ts';
-import {startApi} from './scripted-api.ts';
+import {allCommands, mfctlCommands} from '../helpers/cli/command-tree.ts';
+import {runCli} from '../helpers/cli/fake-terminal.ts';
+import {startApi} from '../helpers/cli/scripted-api.ts';
 
 const XDG_CONFIG_HOME = await mkdtemp(join(tmpdir(), 'mfctl-usage-'));
 const env = {XDG_CONFIG_HOME};

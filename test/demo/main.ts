@@ -3,7 +3,7 @@ import {mkdtemp, rm} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {setTimeout as delay} from 'node:timers/promises';
-import {createClosers} from '../../daemon/closers.ts';
+import {createClosers} from '../../daemon/node/closers.ts';
 import {safeLine} from '../../shared/safe-text.ts';
 import {type ClusterNode, startCluster} from '../helpers/cluster.ts';
 import type {Owner} from '../helpers/daemon.ts';

@@ -15,8 +15,8 @@ import {mayScratch, type ScratchSystem, startScratchSystem} from '../helpers/scr
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const runFile = promisify(execFile);
 
-const control = await readFile(join(root, 'package/debian/control'), 'utf8');
-const triggers = await readFile(join(root, 'package/debian/triggers'), 'utf8');
+const control = await readFile(join(root, 'daemon/deploy/debian/control'), 'utf8');
+const triggers = await readFile(join(root, 'daemon/deploy/debian/triggers'), 'utf8');
 
 /** What mfd depends on has to be there as packages: dpkg installs mfd for them, and fetches nothing. */
 const packagesMissing = async (): Promise<string | undefined> => {
@@ -68,7 +68,7 @@ const startUnit = async (system: ScratchSystem) => {
 
 withDpkg(titleOf('the package is installed, makes a node that runs, and is removed without a trace but the data'), async t => {
   const folder = await testFolder(t);
-  await runFile(process.execPath, ['--import=tsx', join(root, 'package/deb.ts'), folder], {cwd: root});
+  await runFile(process.execPath, ['--import=tsx', join(root, 'daemon/deploy/debian/deb.ts'), folder], {cwd: root});
   const system = await startScratchSystem(t, folder);
   const [name = ''] = await readdir(folder);
   t.regex(name, /^mfd_[\d.]+_[a-z0-9]+\.deb$/);
@@ -120,7 +120,7 @@ const postfixAbsent = missing ?? (isInstalled('postsuper', systemPath) ? undefin
 (postfixAbsent === undefined ? test : test.skip)(
   titleOf('mfd joins a Postfix that is there, and one that is installed later', postfixAbsent),
   async t => {
-    const system = await startScratchSystem(t, join(root, 'package/debian'));
+    const system = await startScratchSystem(t, join(root, 'daemon/deploy/debian'));
     const groups = async () => (await system.insist('id -nG mfd')).split(' ');
 
     await system.insist('sh /mnt/postinst configure');

@@ -9,7 +9,7 @@ import {join} from 'node:path';
 import {text} from 'node:stream/consumers';
 import {fileURLToPath} from 'node:url';
 import test, {type ExecutionContext} from 'ava';
-import {createPostfixPrograms} from '../../daemon/hold/postfix-programs.ts';
+import {createPostfixPrograms} from '../../daemon/hold/postfix/postfix-programs.ts';
 import {testFolder} from '../helpers/database.ts';
 import {eventually} from '../helpers/eventually.ts';
 import {isInstalled} from '../helpers/installed.ts';

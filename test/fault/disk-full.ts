@@ -2,7 +2,7 @@
 import {access} from 'node:fs/promises';
 import {join} from 'node:path';
 import {setTimeout as delay} from 'node:timers/promises';
-import {openForReading} from '../../daemon/store/database.ts';
+import {openForReading} from '../../daemon/store/sqlite/database.ts';
 import {eventually} from '../helpers/eventually.ts';
 import {mayMount, type SmallDisk, smallDisk} from '../helpers/small-disk.ts';
 import type {Fault, FaultContext} from './fault.ts';

@@ -1,5 +1,5 @@
 // What a Postfix would never say to a milter, nor to a lookup table.
-import {netstring} from '../../daemon/mail/netstring.ts';
+import {netstring} from '../../daemon/mail/socketmap/netstring.ts';
 import {frame, framesOf, offered, texts, uint32} from '../helpers/milter.ts';
 import type {Random} from './random.ts';
 

@@ -2,7 +2,7 @@
 import {mkdir} from 'node:fs/promises';
 import {connect, type NetConnectOpts} from 'node:net';
 import {join} from 'node:path';
-import {createNetstringReader, netstring} from '../../daemon/mail/netstring.ts';
+import {createNetstringReader, netstring} from '../../daemon/mail/socketmap/netstring.ts';
 import {startMailNode} from '../helpers/mail-node.ts';
 import {connectPeer} from '../helpers/milter.ts';
 import type {Fault} from './fault.ts';

@@ -1,7 +1,7 @@
 // Looks at all that a site has, after something was done to it, and holds it against what the world outside was told.
 import {readdir} from 'node:fs/promises';
 import {join} from 'node:path';
-import {openDatabase} from '../../daemon/store/database.ts';
+import {openDatabase} from '../../daemon/store/sqlite/database.ts';
 import type {HeldMail} from '../../shared/held-mail.ts';
 import type {ApiAnswer} from '../helpers/api-call.ts';
 import type {ClusterNode} from '../helpers/cluster.ts';

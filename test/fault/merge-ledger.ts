@@ -1,5 +1,5 @@
 // The outside ledger of configuration: every change that a node has acknowledged, and what may be left of them by the rules of
-// merging (daemon/services/DESIGN.md). It knows when and where each was made, and nothing of stamps.
+// merging (daemon/replication/DESIGN.md). It knows when and where each was made, and nothing of stamps.
 
 /** When and where somebody changed something, as whoever asked for it saw it. */
 export interface Made {

@@ -1,7 +1,7 @@
 // What a test build may be told by its environment, and that a normal build cannot be told.
 import test from 'ava';
 import {crashPoint, crashPoints} from '../../daemon/services/crash-point.ts';
-import {synchronous} from '../../daemon/store/synchronous.ts';
+import {synchronous} from '../../daemon/store/sqlite/synchronous.ts';
 import {testDatabase} from '../helpers/database.ts';
 import {eventually} from '../helpers/eventually.ts';
 import {holdAll, type MailNode, startMailNode} from '../helpers/mail-node.ts';

@@ -5,7 +5,7 @@ import {Agent, request} from 'node:https';
 import {connect as connectSocket} from 'node:net';
 import {join} from 'node:path';
 import {setTimeout as delay} from 'node:timers/promises';
-import {createNetstringReader, netstring} from '../../daemon/mail/netstring.ts';
+import {createNetstringReader, netstring} from '../../daemon/mail/socketmap/netstring.ts';
 import {type MailNode, startMailNode} from '../helpers/mail-node.ts';
 import {connectPeer} from '../helpers/milter.ts';
 import {nodeCredentials} from '../helpers/peer-call.ts';

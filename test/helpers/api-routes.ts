@@ -1,6 +1,6 @@
 // The routes of the public API, read from the router itself: what is added there is there.
 import type Router from '@koa/router';
-import {createApi} from '../../daemon/http/app.ts';
+import {createApi} from '../../daemon/http/api/app.ts';
 
 export interface ApiRoute {
   method: string;

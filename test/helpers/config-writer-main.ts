@@ -1,5 +1,5 @@
 // A second process on a node's database: node --import=tsx config-writer-main.ts DATABASE COUNT
-import {openDatabase} from '../../daemon/store/database.ts';
+import {openDatabase} from '../../daemon/store/sqlite/database.ts';
 import {newFields} from './config-history.ts';
 import {testConfiguration} from './database.ts';
 

@@ -2,8 +2,8 @@
 import {mkdtemp, rm} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
-import {type Configuration, createConfiguration} from '../../daemon/services/configuration.ts';
-import {type Database, openDatabase} from '../../daemon/store/database.ts';
+import {type Configuration, createConfiguration} from '../../daemon/replication/configuration.ts';
+import {type Database, openDatabase} from '../../daemon/store/sqlite/database.ts';
 
 export interface Teardown {
   teardown(close: () => Promise<void>): void;

@@ -1,6 +1,6 @@
 // Something that is started before the first test of a file and ends after the last.
 import test from 'ava';
-import {createClosers} from '../../daemon/closers.ts';
+import {createClosers} from '../../daemon/node/closers.ts';
 import type {Owner} from './daemon.ts';
 
 /** What `start` gives is there once tests run. */

@@ -2,12 +2,12 @@
 import {join} from 'node:path';
 import {buffer} from 'node:stream/consumers';
 import {createHoldQueue, type OwnHoldQueue} from '../../daemon/hold/hold-queue.ts';
-import {createSpool} from '../../daemon/hold/spool.ts';
-import {createSpoolKeep} from '../../daemon/hold/spool-keep.ts';
-import {createSpoolKeeper} from '../../daemon/hold/spool-keeper.ts';
-import type {Judgement, Ownership} from '../../daemon/services/mail.ts';
+import {createSpoolKeep} from '../../daemon/hold/spool/hold-mail.ts';
+import {createSpool} from '../../daemon/hold/spool/spool.ts';
+import {createSpoolKeeper} from '../../daemon/hold/spool/spool-backend.ts';
+import type {Judgement, Ownership} from '../../daemon/services/intake/mail.ts';
 import type {Actor, Deliver, Keep, Learner, RecipientResult} from '../../daemon/services/ports.ts';
-import type {Database} from '../../daemon/store/database.ts';
+import type {Database} from '../../daemon/store/sqlite/database.ts';
 import type {Domain} from '../../shared/domain.ts';
 import type {Reason} from '../../shared/reason.ts';
 import {type Teardown, testDatabase} from './database.ts';

@@ -1,5 +1,5 @@
 // Rate limiters of several nodes that tell each other their counts, in a time of their own: nothing waits, and all is in order.
-import {createRateLimiter, type RateLimiter} from '../../daemon/services/rate-limit.ts';
+import {createRateLimiter, type RateLimiter} from '../../daemon/services/access/rate-limit.ts';
 
 export interface LimitedNodesOptions {
   /** One for each node: how far its wall clock is ahead. */

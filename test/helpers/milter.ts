@@ -6,8 +6,8 @@ import {join} from 'node:path';
 import {buffer} from 'node:stream/consumers';
 import type {MilterIntake, Verdict} from '../../daemon/mail/intake-port.ts';
 import type {LocalAddress} from '../../daemon/mail/local-listener.ts';
-import {type MilterServer, type MilterServerNeeds, startMilterServer} from '../../daemon/mail/milter-server.ts';
-import type {ReceivedMail} from '../../daemon/services/mail.ts';
+import {type MilterServer, type MilterServerNeeds, startMilterServer} from '../../daemon/mail/milter/milter-server.ts';
+import type {ReceivedMail} from '../../daemon/services/intake/mail.ts';
 import type {Owner} from './daemon.ts';
 import {claim, judgement} from './gateway.ts';
 

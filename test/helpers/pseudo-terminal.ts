@@ -1,6 +1,6 @@
 // A real terminal for a program under test: util-linux' script, of which every byte that arrives at the master side is kept.
 import {type ChildProcess, spawn} from 'node:child_process';
-import {quoted} from '../../cli/command-line.ts';
+import {quoted} from '../../cli/command-line/quoting.ts';
 import {isInstalled} from './installed.ts';
 import {cleanEnvironment} from './program.ts';
 

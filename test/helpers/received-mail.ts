@@ -1,7 +1,7 @@
 import {readFileSync} from 'node:fs';
 import {Readable} from 'node:stream';
-import {createHeaderReader} from '../../daemon/services/header-block.ts';
-import type {Client, Envelope, HeaderField, MailContent, ReceivedMail} from '../../daemon/services/mail.ts';
+import {createHeaderReader} from '../../daemon/services/intake/header-block.ts';
+import type {Client, Envelope, HeaderField, MailContent, ReceivedMail} from '../../daemon/services/intake/mail.ts';
 
 export const sample = (name: string): Buffer => readFileSync(new URL(`../samples/${name}`, import.meta.url));
 

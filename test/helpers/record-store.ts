@@ -1,8 +1,8 @@
 // Configuration records in memory, for tests of many thousand histories: the merging is the product's, only the tables are not.
-import type {Change} from '../../daemon/services/apply.ts';
-import {hexNumber, mergeChanges} from '../../daemon/services/merge-changes.ts';
-import {childKinds, loadWorkingSet, type RecordSource} from '../../daemon/services/working-set.ts';
-import type {RecordKey, StoredRecord} from '../../daemon/store/config-record.ts';
+import type {Change} from '../../daemon/replication/apply.ts';
+import {hexNumber, mergeChanges} from '../../daemon/replication/merge-changes.ts';
+import {childKinds, loadWorkingSet, type RecordSource} from '../../daemon/replication/working-set.ts';
+import type {RecordKey, StoredRecord} from '../../daemon/store/sqlite/config-record.ts';
 
 export interface RecordStore {
   apply(changes: Change[]): Promise<void>;

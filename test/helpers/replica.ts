@@ -1,8 +1,8 @@
 // Configurations of several nodes in one process that replicate without the wire.
-import {readConfigHash} from '../../daemon/services/apply.ts';
-import {type Configuration, createConfiguration, type Draft} from '../../daemon/services/configuration.ts';
-import {createReplication, type Replication} from '../../daemon/services/replication.ts';
-import type {Database} from '../../daemon/store/database.ts';
+import {readConfigHash} from '../../daemon/replication/apply.ts';
+import {type Configuration, createConfiguration, type Draft} from '../../daemon/replication/configuration.ts';
+import {createReplication, type Replication} from '../../daemon/replication/replication.ts';
+import type {Database} from '../../daemon/store/sqlite/database.ts';
 import {newFields} from './config-history.ts';
 import {type Teardown, testDatabase} from './database.ts';
 

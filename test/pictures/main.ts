@@ -1,7 +1,7 @@
 // `npm run pictures`: takes the pictures of the README from the dashboard of a real cluster, in a real terminal.
 import {mkdir, writeFile} from 'node:fs/promises';
 import {join} from 'node:path';
-import {createClosers} from '../../daemon/closers.ts';
+import {createClosers} from '../../daemon/node/closers.ts';
 import {createSampleDomains} from '../demo/sample-domains.ts';
 import {sendSample} from '../demo/sample-mail.ts';
 import {startCluster} from '../helpers/cluster.ts';

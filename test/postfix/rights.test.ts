@@ -5,7 +5,7 @@ import {join} from 'node:path';
 import {buffer} from 'node:stream/consumers';
 import {fileURLToPath} from 'node:url';
 import test, {type ExecutionContext} from 'ava';
-import {createPostfixPrograms, PostfixRefusal} from '../../daemon/hold/postfix-programs.ts';
+import {createPostfixPrograms, PostfixRefusal} from '../../daemon/hold/postfix/postfix-programs.ts';
 import {testFolder} from '../helpers/database.ts';
 import {eventually} from '../helpers/eventually.ts';
 import {programsMissing} from '../helpers/installed.ts';

@@ -1,5 +1,5 @@
 import test from 'ava';
-import {inParallel} from '../../cli/api/in-parallel.ts';
+import {inParallel} from '../../cli/client/in-parallel.ts';
 import {maxFilters} from '../../shared/filter-rules.ts';
 import {useApiNode} from '../helpers/api-node.ts';
 import {apiRoutes} from '../helpers/api-routes.ts';

@@ -2,7 +2,7 @@
 import {chmod, chown, copyFile, readdir, rename, stat, symlink} from 'node:fs/promises';
 import {dirname, join} from 'node:path';
 import test, {type ExecutionContext} from 'ava';
-import {openDatabase} from '../../daemon/store/database.ts';
+import {openDatabase} from '../../daemon/store/sqlite/database.ts';
 import {testFolder} from '../helpers/database.ts';
 import {makeNode, mfdFile, nodeFolder, run} from '../helpers/node.ts';
 

@@ -2,7 +2,7 @@ import {text} from 'node:stream/consumers';
 import test, {type ExecutionContext} from 'ava';
 import {createHoldEventListener} from '../../../daemon/cluster/hold-event-listener.ts';
 import type {Peer, Peers} from '../../../daemon/cluster/peers.ts';
-import type {BusEvent} from '../../../daemon/services/event-bus.ts';
+import type {BusEvent} from '../../../daemon/services/events/event-bus.ts';
 import type {HeldMail} from '../../../shared/held-mail.ts';
 import {eventually} from '../../helpers/eventually.ts';
 import {type PeerNode, startPeerNodes} from '../../helpers/peer-nodes.ts';

@@ -3,8 +3,8 @@ import {setTimeout as delay, setImmediate as turn} from 'node:timers/promises';
 import test from 'ava';
 import {startOutboxSender} from '../../../daemon/cluster/outbox-sender.ts';
 import type {PeerClient} from '../../../daemon/cluster/peer-client.ts';
-import type {EventsRequest} from '../../../daemon/services/peer-protocol.ts';
-import type {Replication} from '../../../daemon/services/replication.ts';
+import type {EventsRequest} from '../../../daemon/replication/peer-protocol.ts';
+import type {Replication} from '../../../daemon/replication/replication.ts';
 import {Fault} from '../../../shared/fault.ts';
 
 /** An outbox of so many events, and a peer that has applied so many of them. */

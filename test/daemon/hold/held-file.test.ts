@@ -3,7 +3,7 @@ import {join} from 'node:path';
 import {finished} from 'node:stream/promises';
 import test from 'ava';
 import {openHeldFile} from '../../../daemon/hold/held-file.ts';
-import {findHeldMail} from '../../../daemon/store/held-mail.ts';
+import {findHeldMail} from '../../../daemon/store/sqlite/held-mail.ts';
 import {eventually} from '../../helpers/eventually.ts';
 import {operator, type TestQueue, testQueue} from '../../helpers/hold-queue.ts';
 

@@ -1,8 +1,8 @@
 // What is taught of releases and discards.
 import {buffer} from 'node:stream/consumers';
 import test, {type ExecutionContext} from 'ava';
+import type {Keeper} from '../../../daemon/hold/hold-backend.ts';
 import {createHoldQueue} from '../../../daemon/hold/hold-queue.ts';
-import type {Keeper} from '../../../daemon/hold/keeper.ts';
 import {operator, type TestQueue, testQueue, trace} from '../../helpers/hold-queue.ts';
 import {sample} from '../../helpers/received-mail.ts';
 

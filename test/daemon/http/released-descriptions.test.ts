@@ -2,7 +2,7 @@
 import {readdir, readFile} from 'node:fs/promises';
 import test from 'ava';
 import {parse} from 'yaml';
-import {adminText, curatedText} from '../../../daemon/http/openapi-text.ts';
+import {adminText, curatedText} from '../../../daemon/http/api/openapi-text.ts';
 import manifest from '../../../package.json' with {type: 'json'};
 import {
   breakingDifferences,

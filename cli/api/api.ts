@@ -1,0 +1,64 @@
+import {readFile} from 'node:fs/promises';
+import {type Command, InvalidArgumentError} from 'commander';
+import type {Method} from '../client/client.ts';
+import {readStdin} from '../command-line/terminal.ts';
+import {usageError} from '../errors.ts';
+import {fileFailure} from '../files/file-failure.ts';
+import type {Session} from '../session.ts';
+
+export const addApiCommand = (program: Command, session: Session): void => {
+  program
+    .command('api')
+    .description('send any request to the API and print the data of its answer')
+    .argument('<method>', 'GET, POST, PUT, PATCH or DELETE', method)
+    .argument('<path>', 'below /api/v1, such as /domains')
+    .option('--data <json>', 'the body: JSON, @FILE, or - for standard input')
+    .addHelpText('after', apiHelp)
+    .action(async (verb: Method, path: string, {data}: {data?: string}) => {
+      const printer = session.printer();
+      if (printer.format === 'name')
+        throw usageError('api does not know how to name what a request answers', 'use another format');
+      const body = data === undefined ? undefined : await bodyOf(data, session);
+      const client = await session.client();
+      const answer = await client.sendRaw({method: verb, path: path.replace(/^\/?api\/v1\//, ''), body});
+      const json = answer.contentType.startsWith('application/json') ? parsed(answer.body) : undefined;
+      if (json !== undefined) printer.value(dataOf(json));
+      else if (session.terminal.stdout.isTTY) printer.text(answer.body.toString('utf8'));
+      else printer.bytes(answer.body);
+    });
+};
+
+const apiHelp = `
+The data of an answer is printed as JSON; -o ndjson, yaml and csv print it in their way. Other answers are printed as they are.
+
+Examples:
+  mfctl api GET '/mail/quarantine?limit=5'
+  mfctl api PUT /domains/1000000001 --data '{"quarantine_threshold": 4}'`;
+
+const methods: readonly Method[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];
+
+const method = (text: string): Method => {
+  const found = methods.find(name => name === text.toUpperCase());
+  if (found === undefined) throw new InvalidArgumentError(`Must be one of ${methods.join(', ')}.`);
+  return found;
+};
+
+const bodyOf = async (data: string, session: Session): Promise<string> => {
+  if (data === '-') return readStdin(session.terminal);
+  if (!data.startsWith('@')) return data;
+  const file = data.slice(1);
+  return readFile(file, 'utf8').catch(error => {
+    throw fileFailure(file, error, 'read');
+  });
+};
+
+/** Undefined when it is no JSON, whatever it says it is. */
+const parsed = (body: Buffer): unknown => {
+  try {
+    return JSON.parse(body.toString('utf8'));
+  } catch {
+    return undefined;
+  }
+};
+
+const dataOf = (json: unknown): unknown => (typeof json === 'object' && json !== null && 'data' in json ? json.data : json);

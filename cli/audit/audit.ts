@@ -1,0 +1,104 @@
+import {type Command, Option} from 'commander';
+import type {AuditEntry} from '../../shared/audit-entry.ts';
+import type {Client, Request} from '../client/client.ts';
+import {pastMoment} from '../command-line/moment.ts';
+import {addPageOptions, type PageFlags, wholeNumber} from '../command-line/option-values.ts';
+import {CliError} from '../errors.ts';
+import {findKey} from '../key/find-key.ts';
+import {briefTimeText, timeText} from '../output/cell-text.ts';
+import type {Column} from '../output/column.ts';
+import {notePage, noteSortedPage, warnOfPartialList} from '../output/page-notes.ts';
+import {type ListPage, printAll} from '../output/print-all.ts';
+import type {Listed} from '../output/resource.ts';
+import {addSortOption, createSorter, type SortFlag} from '../output/sort-rows.ts';
+import type {Session} from '../session.ts';
+import {fromText} from './audit-from.ts';
+
+interface AuditFlags extends PageFlags, SortFlag {
+  since?: string;
+  key?: string;
+  keyId?: number;
+  action?: string;
+}
+
+const columns: Column<AuditEntry>[] = [
+  {title: 'AT', cell: entry => timeText(entry.at), brief: entry => briefTimeText(entry.at)},
+  {title: 'NODE', cell: entry => entry.node_id, dropRank: 2},
+  {title: 'KEY', cell: entry => keyText(entry)},
+  {title: 'ACTION', cell: entry => entry.action},
+  {title: 'TARGET', cell: entry => entry.target, isFlexible: true},
+  {title: 'RESULT', cell: entry => entry.result, tone: entry => (entry.result === 'ok' ? undefined : 'warn')},
+  {title: 'FROM', cell: fromText, dropRank: 1},
+  {title: 'DETAIL', cell: entry => entry.detail, isFlexible: true, dropRank: 3},
+  {title: 'SEQ', cell: entry => entry.seq, align: 'right', isWideOnly: true},
+  {title: 'KEY ID', cell: entry => entry.key_id, align: 'right', isWideOnly: true},
+];
+
+const auditEntries: Listed<AuditEntry> = {
+  fields: [
+    ...['node_id', 'seq', 'at', 'key_id', 'key_name', 'action', 'target'],
+    ...['remote_address', 'result', 'detail', 'hash'],
+  ],
+  nameOf: ({node_id, seq}) => `${node_id}:${seq}`,
+  columns,
+  none: 'no audit entries',
+};
+
+export const addAuditCommand = (program: Command, session: Session): void => {
+  const audit = session.prints(program.command('audit'), auditEntries).description('list who did what, newest first');
+  audit
+    .option('--since <time>', 'at or after this time: 2026-03-01T00:00:00Z, or 2h and 3d before now', pastMoment)
+    .addOption(new Option('--key <key>', 'done with this key: name or id').conflicts('keyId'))
+    .option('--key-id <id>', 'the same, by id alone', wholeNumber)
+    .option('--action <action>', 'only this action, such as quarantine.release');
+  addSortOption(addPageOptions(audit))
+    .addHelpText('after', help)
+    .action((flags: AuditFlags) => listAudit(session, flags));
+};
+
+const help = `
+NODE is the node that did it. When another one was asked, FROM names that too: 192.0.2.9 via mx2.
+
+Example:
+  mfctl audit --since 1d --action quarantine.release`;
+
+const listAudit = async (session: Session, {key, keyId, all, sort, ...flags}: AuditFlags): Promise<void> => {
+  const sorter = createSorter(auditEntries, {sort});
+  const client = await session.client();
+  const query = {...flags, key_id: key === undefined ? keyId : await idOfKey(client, key)};
+  if (all) {
+    const pages = auditPages(client, query);
+    return warnOfPartialList(session, await printAll(session, auditEntries, {pages, ...(sort !== undefined && {sorter})}));
+  }
+  const answer = await client.send<AuditEntry[]>({path: 'audit', query});
+  session.printer().list(sorter(answer.data), auditEntries);
+  notePage(session, answer, flags.offset, 'audit entries');
+  noteSortedPage(session, answer, {sort});
+  warnOfPartialList(session, answer);
+};
+
+const pageSize = 1000;
+
+/** New entries shift the others back, so a page may begin with entries of the page before. */
+async function* auditPages(client: Client, query: NonNullable<Request['query']>): AsyncIterable<ListPage<AuditEntry>> {
+  let before = new Set<string>();
+  for (let offset = 0; ; offset += pageSize) {
+    const {data, unreachableNodes} = await client.send<AuditEntry[]>({path: 'audit', query: {...query, limit: pageSize, offset}});
+    const seen = before;
+    yield {rows: data.filter(entry => !seen.has(auditEntries.nameOf(entry))), unreachableNodes};
+    if (data.length < pageSize) return;
+    before = new Set(data.map(auditEntries.nameOf));
+  }
+}
+
+/** A deleted key has no record and no name, but its entries remain. */
+const idOfKey = async (client: Client, named: string): Promise<number | string> => {
+  try {
+    return (await findKey(client, {named})).id;
+  } catch (error) {
+    if (/^\d{1,15}$/.test(named) && error instanceof CliError && error.code === 'not_found') return named;
+    throw error;
+  }
+};
+
+const keyText = ({key_id, key_name}: AuditEntry): string | null => (key_id === null ? null : (key_name ?? String(key_id)));

@@ -1,0 +1,165 @@
+// Where to talk to and as whom: flags before environment before context, for each setting by itself.
+import {readFile} from 'node:fs/promises';
+import {resolve} from 'node:path';
+import {readStdin, type Terminal} from '../command-line/terminal.ts';
+import type {Context, ContextStore} from '../context/context-store.ts';
+import {CliError, exitCodes, usageError} from '../errors.ts';
+import {fileFailure} from '../files/file-failure.ts';
+import {pinnedIn} from './fingerprint.ts';
+
+export interface ConnectionFlags {
+  context?: string;
+  url?: string;
+  apiKeyFile?: string;
+  cacert?: string;
+}
+
+export interface Connection {
+  /** Ends in `/api/v1/`. */
+  baseUrl: URL;
+  /** Of other nodes of the cluster, to be asked when that one does not answer. */
+  others?: readonly URL[];
+  apiKey: string | undefined;
+  /** PEM; undefined trusts what Node trusts. */
+  ca: string | undefined;
+  /** `ca` was looked at and trusted by a person, whatever kind of certificate it is: `sha256:` and hexadecimal digits. */
+  fingerprint?: string | undefined;
+}
+
+export const resolveConnection = async (terminal: Terminal, flags: ConnectionFlags, store: ContextStore): Promise<Connection> => {
+  const {env} = terminal;
+  const context = await chosenContext(terminal, flags, store);
+
+  const givenUrl = firstGiven(['--url', flags.url], ['MFCTL_URL', env.MFCTL_URL]);
+  const url = givenUrl ?? firstGiven([`url of the context ${context?.name}`, context?.url]);
+  if (url === undefined) throw usageError('no node to talk to', 'mfctl login https://HOST:8443');
+  const givenCa = givenCaFile(terminal, flags);
+  const caFile = givenCa ?? firstGiven([`cacert of the context ${context?.name}`, context?.cacert]);
+
+  const connection: Connection = {
+    baseUrl: apiUrl(url.value, url.source),
+    others: context && givenUrl === undefined ? otherUrls(context, givenCa) : [],
+    apiKey: (await givenKey(terminal, flags)) ?? (context && (await store.keyOf(context.name))),
+    ca: caFile === undefined ? undefined : await readCa(caFile),
+  };
+  if (givenCa !== undefined || context?.fingerprint === undefined) return connection;
+  return {...connection, ca: pinnedCa(connection.ca, context), fingerprint: context.fingerprint};
+};
+
+/**
+ * The other addresses of a context with a CA file of its own may be claims of a node. They are used only with that file: another CA may sign for
+ * any server.
+ */
+const otherUrls = ({name, others = [], cacert}: Context, givenCa: Given | undefined): URL[] => {
+  const isOwnCa = givenCa === undefined || cacert === undefined || resolve(givenCa.value) === cacert;
+  return isOwnCa ? others.map(url => apiUrl(url, `urls of the context ${name}`)) : [];
+};
+
+/** A setting, and what to call it when it cannot be used. */
+export interface Given {
+  value: string;
+  source: string;
+}
+
+/** An empty variable is none; an empty option is a mistake. */
+const firstGiven = (...all: [source: string, value: string | undefined][]): Given | undefined => {
+  const found = all.find(([source, value]) => value !== undefined && (value !== '' || source.startsWith('--')));
+  return found && {source: found[0], value: found[1] ?? ''};
+};
+
+/** The certificate file that is named on the command line or in the environment. */
+export const givenCaFile = ({env}: Pick<Terminal, 'env'>, {cacert}: ConnectionFlags): Given | undefined =>
+  firstGiven(['--cacert', cacert], ['MFCTL_CACERT', env.MFCTL_CACERT]);
+
+/** The file is beside the fingerprint, and who can write the one may not be who can write the other. */
+const pinnedCa = (ca: string | undefined, {name, cacert, fingerprint = ''}: Context): string => {
+  const pinned = ca && pinnedIn(ca, fingerprint);
+  if (pinned) return pinned;
+  throw new CliError('tls_changed', `${cacert ?? 'the certificate'} is not what was trusted for the context ${name}`, {
+    exitCode: exitCodes.unreachable,
+    hint: 'look at the server again and trust it anew: mfctl login URL',
+  });
+};
+
+/** The context that was asked for, or else the current one, if any. */
+export const chosenContext = async (
+  {env}: Pick<Terminal, 'env'>,
+  flags: ConnectionFlags,
+  store: ContextStore,
+): Promise<Context | undefined> => {
+  const {current, contexts} = await store.read();
+  const asked = flags.context ?? (env.MFCTL_CONTEXT || undefined);
+  const context = contexts.find(({name}) => name === (asked ?? current));
+  if (asked !== undefined && context === undefined) throw unknownContext(asked);
+  return context;
+};
+
+export const unknownContext = (name: string): CliError =>
+  new CliError('unknown_context', `no context is called ${name}`, {exitCode: exitCodes.usage, hint: 'mfctl context list'});
+
+/** A key named on the command line or in the environment, without asking any context. */
+export const givenKey = async (terminal: Terminal, flags: ConnectionFlags): Promise<string | undefined> => {
+  const {env} = terminal;
+  if (flags.apiKeyFile !== undefined) return readKey(flags.apiKeyFile, terminal);
+  if (env.MFCTL_API_KEY) return checkedKey(env.MFCTL_API_KEY, 'MFCTL_API_KEY');
+  return env.MFCTL_API_KEY_FILE ? readKey(env.MFCTL_API_KEY_FILE, terminal) : undefined;
+};
+
+/** From a file, or from standard input for `-`. */
+export const readKey = async (file: string, terminal: Terminal): Promise<string> => {
+  if (file === '-') return checkedKey(await readStdin(terminal), 'standard input');
+  return checkedKey(
+    await readFile(file, 'utf8').catch(error => {
+      throw fileFailure(file, error, 'read');
+    }),
+    file,
+  );
+};
+
+/** Of the API at an address as people write it. */
+export const apiUrl = (address: string, source?: string): URL => new URL('api/v1/', `${checkedUrl(address, source)}/`);
+
+/** Where `givenKey` takes a key from, in the words to say so. */
+export const givenKeySource = ({env}: Pick<Terminal, 'env'>, {apiKeyFile}: ConnectionFlags): string | undefined => {
+  if (apiKeyFile !== undefined) return apiKeyFile === '-' ? 'standard input' : apiKeyFile;
+  return env.MFCTL_API_KEY ? 'MFCTL_API_KEY' : env.MFCTL_API_KEY_FILE || undefined;
+};
+
+/** The base address without a trailing slash. Plain HTTP would show the key to everyone on the way. `source` is where it was given. */
+export const checkedUrl = (text: string, source?: string): string => {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url?.protocol !== 'https:' || url.username || url.password || url.search || url.hash)
+    throw usageError(
+      `${source === undefined ? '' : `${source}: `}${JSON.stringify(withoutPassword(text))} is no address of a node`,
+      'it looks like https://mx1.example.com:8443',
+    );
+  return (url.origin + url.pathname).replace(/(\/api\/v1)?\/*$/, '');
+};
+
+const withoutPassword = (address: string): string => address.replace(/\/\/[^/]*@/, '//…@');
+
+/** The absolute path of a certificate file that can be read. */
+export const checkedCaFile = async (given: Given): Promise<string> => {
+  await readCa(given);
+  return resolve(given.value);
+};
+
+export const readCa = async ({value: file, source}: Given): Promise<string> => {
+  const pem = await readFile(file, 'utf8').catch(error => {
+    const {code, detail, ...details} = fileFailure(file, error, 'read');
+    throw new CliError(code, `${source}: ${detail}`, details);
+  });
+  if (!pem.includes('-----BEGIN CERTIFICATE-----'))
+    throw new CliError('invalid_cacert', `${source}: ${file} holds no PEM certificate`, {
+      hint: 'the CA of a cluster is the ca_file that mfd init names',
+    });
+  return pem;
+};
+
+/** Anything else could not be sent in a header, and is most often the wrong file. */
+export const checkedKey = (text: string, source: string): string => {
+  const key = text.trim();
+  if (!/^[!-~]{1,200}$/.test(key))
+    throw usageError(`${source} holds no API key`, 'a key is one line that begins with mfk_; mfctl key create makes one');
+  return key;
+};

@@ -1,0 +1,109 @@
+// Events for as long as somebody watches, over as many connections as that takes.
+import {setTimeout as sleep} from 'node:timers/promises';
+import type {ClusterEvent} from '../../shared/cluster-event.ts';
+import type {EventType} from '../../shared/event-type.ts';
+import {CliError, exitCodes} from '../errors.ts';
+import type {Client} from './client.ts';
+
+export interface Disconnection {
+  /** Undefined when the node has ended the connection as it should: it is being stopped, or the key may see no more. */
+  error: CliError | undefined;
+  retryInMs: number;
+}
+
+export interface EventFollower {
+  /** Undefined follows all that the key may see. */
+  types?: readonly EventType[] | undefined;
+  signal: AbortSignal;
+  /** The next event waits until this is done. */
+  onEvent(event: ClusterEvent): void | Promise<void>;
+  /**
+   * From now on everything is told. What happened before is not, so this is the moment to read the list anew; events of this
+   * connection wait until it is done.
+   */
+  onConnected?(): void | Promise<void>;
+  /** There is no connection, or none yet, and the next attempt comes by itself. What is thrown here ends it all. */
+  onDisconnected?(disconnection: Disconnection): void | Promise<void>;
+}
+
+/** What is not the same in a test. */
+export interface Pace {
+  sleep(ms: number, signal: AbortSignal): Promise<void>;
+  /** As Math.random. */
+  random(): number;
+  now(): number;
+}
+
+const firstDelayMs = 1000;
+const maxDelayMs = 30_000;
+/** What Retry-After may ask for at most. */
+const maxWaitMs = 5 * 60_000;
+
+/**
+ * Resolves when `signal` aborts. Rejects with a CliError when asking again cannot help: the key is not good for it, or the
+ * node does not know of events; and with whatever a listener throws.
+ */
+export const followEvents = async (
+  client: Pick<Client, 'events'>,
+  {types = [], signal, onEvent, onConnected, onDisconnected}: EventFollower,
+  pace: Pace = usualPace,
+): Promise<void> => {
+  let failures = 0;
+  while (!signal.aborted) {
+    let connectedAt = Number.POSITIVE_INFINITY;
+    let error: CliError | undefined;
+    for await (const news of oneConnection(client, types, signal)) {
+      if (signal.aborted) return;
+      if (news.kind === 'event') await onEvent(news.event);
+      else if (news.kind === 'broken') error = news.error;
+      else {
+        connectedAt = pace.now();
+        await onConnected?.();
+      }
+    }
+    if (signal.aborted) return;
+    if (error && isHopeless(error)) throw error;
+
+    // A node that takes connections only to end them is asked less and less often, too.
+    if (pace.now() - connectedAt >= maxDelayMs) failures = 0;
+    const retryInMs = delayMs(failures, error, pace.random());
+    failures += 1;
+    await onDisconnected?.({error, retryInMs});
+    await pace.sleep(retryInMs, signal);
+  }
+};
+
+type News = {kind: 'connected'} | {kind: 'event'; event: ClusterEvent} | {kind: 'broken'; error: CliError};
+
+/** What the connection throws becomes its last news; what a listener throws does not come this way. */
+async function* oneConnection(
+  client: Pick<Client, 'events'>,
+  types: readonly EventType[],
+  signal: AbortSignal,
+): AsyncIterable<News> {
+  try {
+    const events = await client.events(types, signal);
+    yield {kind: 'connected'};
+    for await (const event of events) yield {kind: 'event', event};
+  } catch (error) {
+    if (!(error instanceof CliError)) throw error;
+    yield {kind: 'broken', error};
+  }
+}
+
+/** Asking again cannot help. */
+export const isHopeless = ({exitCode}: CliError): boolean =>
+  exitCode === exitCodes.usage || exitCode === exitCodes.notAuthorised || exitCode === exitCodes.notFound;
+
+/** 1 to 2 s, 2 to 4, … up to 30 s, at random: after the restart of a node not everybody comes back at once. */
+const delayMs = (failures: number, error: CliError | undefined, random: number): number => {
+  const leastMs = Math.min(maxDelayMs / 2, firstDelayMs * 2 ** failures);
+  const delay = Math.round(leastMs * (1 + random));
+  return error?.retryAfterSeconds === undefined ? delay : Math.min(maxWaitMs, Math.max(delay, error.retryAfterSeconds * 1000));
+};
+
+const usualPace: Pace = {
+  now: Date.now,
+  random: Math.random,
+  sleep: (ms, signal) => sleep(ms, undefined, {signal}).catch(() => undefined),
+};

@@ -1,0 +1,74 @@
+// Asking again when a node asks for time. It says so with 429 or 503, and has done nothing then, so any request may be repeated.
+import {CliError, exitCodes} from '../errors.ts';
+
+/** Asks until there is an answer, or none that is worth waiting for. */
+export type Retry = <T>(ask: () => Promise<T>, signal?: AbortSignal | undefined) => Promise<T>;
+
+export interface RetryNeeds {
+  /** How long one request may wait in all. */
+  budgetMs: number;
+  now(): number;
+  /** Rejects when `signal` aborts, or somebody interrupts. */
+  sleep(ms: number, signal: AbortSignal | undefined): Promise<void>;
+  /** That it waits. */
+  say(text: string): void;
+}
+
+/** What `--retry-for` is unless it is given. */
+export const usualBudgetMs = 30_000;
+
+export const once: Retry = async ask => ask();
+
+export const createRetry = ({budgetMs, now, sleep, say}: RetryNeeds): Retry => {
+  let toldUntil = 0;
+  const tell = (error: CliError, waitMs: number): void => {
+    const until = now() + waitMs;
+    // Of several requests that wait at one time, the one that waits longest is told.
+    if (until > toldUntil) say(`waiting ${waitMs / 1000} s, as the node asks: ${error.detail} (${error.code})`);
+    toldUntil = Math.max(toldUntil, until);
+  };
+
+  return async (ask, signal) => {
+    const startedAt = now();
+    for (;;) {
+      try {
+        return await ask();
+      } catch (error) {
+        const waitMs = waitBefore(error);
+        if (waitMs === undefined) throw error;
+        const neededMs = now() - startedAt + waitMs;
+        if (neededMs > budgetMs) throw tooLong(error as CliError, waitMs, neededMs);
+        // It can be interrupted before anybody reads that it waits.
+        const waited = sleep(waitMs, signal);
+        tell(error as CliError, waitMs);
+        await waited;
+      }
+    }
+  };
+};
+
+/** Whoever asks for this long does not expect to be asked again: a node says it that was removed from its cluster. */
+export const isForGood = (retryAfterSeconds: number): boolean => retryAfterSeconds >= 3600;
+
+/** Beside those of mfd, what a proxy in front of it says. */
+const worthWaiting = new Set(['rate_limited', 'unavailable', 'node_unreachable', 'http_429', 'http_503']);
+
+const waitBefore = (error: unknown): number | undefined => {
+  if (!(error instanceof CliError) || !worthWaiting.has(error.code)) return undefined;
+  const {retryAfterSeconds: seconds} = error;
+  return seconds === undefined || isForGood(seconds) ? undefined : Math.max(1, seconds) * 1000;
+};
+
+/** Says how to wait for it, and what else the hint has to say. */
+const tooLong = (error: CliError, waitMs: number, neededMs: number): CliError => {
+  const {code, detail, hint = '', fields, requestId, retryAfterSeconds} = error;
+  const ways = [`repeat it in ${waitMs / 1000} s, or let it wait for that: --retry-for ${Math.ceil(neededMs / 1000) + 1}s`];
+  const others = hint.split('; ').filter(way => way !== '' && !way.startsWith('repeat it'));
+  return new CliError(code, detail, {
+    exitCode: exitCodes.unreachable,
+    hint: [...ways, ...others].join('; '),
+    fields,
+    requestId,
+    retryAfterSeconds,
+  });
+};

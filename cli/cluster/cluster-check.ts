@@ -1,0 +1,87 @@
+import {type Command, InvalidArgumentError} from 'commander';
+import type {ClusterStatus} from '../../shared/cluster-status.ts';
+import {sendWithin} from '../client/timed-request.ts';
+import {wholeNumber} from '../command-line/option-values.ts';
+import {parseDuration} from '../command-line/time-text.ts';
+import {CliError, checkStatuses, ExitStatus, exitCodes} from '../errors.ts';
+import type {Session} from '../session.ts';
+import {checkLine, type Verdict} from './check-line.ts';
+import {type CheckLimits, judgeCluster} from './cluster-verdict.ts';
+import {usualDriftSeconds} from './drift.ts';
+
+interface CheckFlags {
+  backlog: number;
+  driftAge: number;
+  timeout: number;
+}
+
+export const addCheckCommand = (cluster: Command, session: Session): void => {
+  cluster
+    .command('check')
+    .description('tell a monitoring system whether the cluster is well, as its plugins do')
+    .option('--backlog <number>', 'warn when more changes of a node than this are not applied yet', wholeNumber, 100)
+    .option('--drift-age <seconds>', 'critical when configurations differ for longer than this', seconds, usualDriftSeconds)
+    .option('--timeout <seconds>', 'critical when the node has not answered after this', timeoutSeconds, 10)
+    .addHelpText('after', help)
+    .action((flags: CheckFlags) => check(session, flags));
+};
+
+const help = `
+It prints one line, with figures after the bar, in whatever format is asked for, and has exit statuses of its own:
+  0 OK        every node is online
+  1 WARNING   a node is stale, has a backlog, no valid licence, or a clock that
+              is off by 30 seconds
+  2 CRITICAL  a node is offline or cut off, or its clock off by a day,
+              configurations differ, or nobody answers
+  3 UNKNOWN   it was typed wrong, or the key is not good for it
+Times are seconds, or durations such as 10m. A node is stale after a minute without a heartbeat, and offline after five.
+
+Examples:
+  mfctl cluster check
+  mfctl cluster check --backlog 500 --drift-age 20m`;
+
+const check = async (session: Session, {backlog, driftAge, timeout}: CheckFlags): Promise<void> => {
+  const startedAt = performance.now();
+  // What goes wrong before anything is asked is wrong usage.
+  const client = await session.clientFor(await session.connection());
+  const limits = {backlog, driftAgeSeconds: driftAge};
+  const verdict = await sendWithin<ClusterStatus>(client, {path: 'cluster/status'}, timeout * 1000).then(
+    ({data}) => judge(data, limits),
+    verdictOfFailure,
+  );
+  const time = {label: 'time', value: (performance.now() - startedAt) / 1000, unit: 's', criticalAbove: timeout} as const;
+  session.terminal.stdout.write(checkLine({...verdict, figures: [...verdict.figures, time]}));
+  throw new ExitStatus(verdict.status);
+};
+
+const judge = (status: ClusterStatus, limits: CheckLimits): Verdict => {
+  try {
+    return judgeCluster(status, limits);
+  } catch {
+    return {status: checkStatuses.critical, text: 'the answer is not that of an mfd node', figures: []};
+  }
+};
+
+/** Who may not ask, or asks too often, knows nothing of the cluster. */
+const verdictOfFailure = (error: unknown): Verdict => {
+  if (!(error instanceof CliError)) throw error;
+  const {code, detail, hint, exitCode} = error;
+  const isUnknown = exitCode === exitCodes.notAuthorised || exitCode === exitCodes.usage || code === 'rate_limited';
+  return {
+    status: isUnknown ? checkStatuses.unknown : checkStatuses.critical,
+    text: `${detail} (${code})${code === 'tls_expired' ? `; ${hint}` : ''}`,
+    figures: [],
+  };
+};
+
+const seconds = (text: string): number => {
+  const ms = /^\d{1,9}$/.test(text) ? Number(text) * 1000 : parseDuration(text);
+  if (ms === undefined) throw new InvalidArgumentError('Must be seconds, or a duration such as 10m.');
+  return ms / 1000;
+};
+
+const timeoutSeconds = (text: string): number => {
+  const limit = seconds(text);
+  if (limit === 0 || limit > 86_400) throw new InvalidArgumentError('Must be 1 second to 1 day.');
+  return limit;
+};

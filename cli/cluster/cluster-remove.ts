@@ -1,0 +1,76 @@
+import type {Command} from 'commander';
+import type {ApiKey} from '../../shared/api-key.ts';
+import type {ClusterNode, RemovedNode} from '../../shared/cluster-node.ts';
+import type {Client} from '../client/client.ts';
+import {CliError, exitCodes} from '../errors.ts';
+import {plural} from '../output/cell-text.ts';
+import type {Session} from '../session.ts';
+
+interface RemoveFlags {
+  force?: boolean;
+  yes?: boolean;
+  revokeKeys?: boolean;
+}
+
+export const addRemoveCommand = (cluster: Command, session: Session): void => {
+  cluster
+    .command('remove')
+    .argument('<node>', 'as cluster status shows it')
+    .description('take a node out of the cluster: the others refuse it at once and for good')
+    .option('--force', 'even the only node that can let others join')
+    .option('--revoke-keys', 'also revoke the API keys that were made on it')
+    .option('--yes', 'do not ask')
+    .addHelpText('after', help)
+    .action((node: string, flags: RemoveFlags) => remove(session, node, flags));
+};
+
+const help = `
+Stop the node first: it goes on by itself, and mail that it holds can then be reached through it alone. It does not come
+back by being started again; to have it back, make a token and join with an empty folder.
+
+A node that was in the wrong hands may have made keys. They stay good on all other nodes unless they are revoked: the command
+lists them and asks, or revokes them with --revoke-keys. The key that you use is never revoked by this command.
+
+Example:
+  mfctl cluster remove mx2
+  mfctl cluster remove mx2 --revoke-keys --yes`;
+
+const remove = async (session: Session, node: string, flags: RemoveFlags): Promise<void> => {
+  const question = `Remove node ${node}? The others refuse it from now on, and no longer show the mail it holds.`;
+  // Without a terminal the question fails, so there is no need to ask the node first.
+  if (!session.terminal.stdin.isTTY) await session.confirm(question, flags.yes);
+  const client = await session.client();
+  const printer = session.printer();
+  const path = `cluster/nodes/${encodeURIComponent(node)}`;
+  const keys = await activeKeysOf(client, path);
+  if (keys.length > 0) printer.note(`${plural(keys.length, 'active key')} made on ${node}: ${keys.map(nameOf).join(', ')}`);
+  await session.confirm(question, flags.yes);
+  const revokesKeys = flags.revokeKeys ?? (keys.length > 0 && !flags.yes && (await session.agree('Revoke these keys too?')));
+
+  const query = {force: flags.force, revoke_keys: revokesKeys || undefined};
+  const {data, unreachableNodes} = await client.send<RemovedNode | null>({method: 'DELETE', path, query});
+  printer.done(`removed node ${node}`);
+  if (data && data.revoked_key_ids.length > 0) printer.done(`revoked ${plural(data.revoked_key_ids.length, 'key')}`);
+  if (data && data.kept_key_ids.length > 0)
+    printer.warn(
+      `key ${data.kept_key_ids.join(', ')} was made on ${node} and stays, as you use it; mfctl key rotate replaces it`,
+    );
+  if (!revokesKeys && keys.length > 0) printer.warn('these keys stay good; mfctl key revoke ID ends one of them');
+  if (unreachableNodes.length > 0) printer.warn(`did not answer and will follow when reachable: ${unreachableNodes.join(', ')}`);
+};
+
+/** A node of an older version does not say; of a node that is not there the removal tells. */
+const activeKeysOf = async (client: Client, path: string): Promise<ApiKey[]> => {
+  try {
+    const {data} = await client.send<ClusterNode>({path});
+    const now = Date.now();
+    return data.keys.filter(
+      ({revoked_at, expires_at}) => revoked_at === null && (expires_at === null || Date.parse(expires_at) > now),
+    );
+  } catch (error) {
+    if (error instanceof CliError && (error.exitCode === exitCodes.notFound || error.code === 'method_not_allowed')) return [];
+    throw error;
+  }
+};
+
+const nameOf = ({id, name, scope}: ApiKey): string => `${id} ${name} (${scope})`;

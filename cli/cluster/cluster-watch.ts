@@ -1,0 +1,120 @@
+import {type Command, InvalidArgumentError} from 'commander';
+import {createContact} from '../client/contact.ts';
+import {keepWatching} from '../client/watching.ts';
+import {durationMs} from '../command-line/moment.ts';
+import {countOfAtLeastOne} from '../command-line/option-values.ts';
+import {timeOfDay} from '../events/event-columns.ts';
+import {timeText} from '../output/cell-text.ts';
+import type {Fields} from '../output/resource.ts';
+import {createStreamPrinter, type Streamed} from '../output/stream-printer.ts';
+import {healthTones, type Tone} from '../output/tone.ts';
+import type {Session} from '../session.ts';
+import {createClusterChanges, type NodeChange, type NodeState} from './cluster-changes.ts';
+import {shortHash} from './drift.ts';
+import {clockProblem, clockText, isCutOff} from './node-condition.ts';
+import {pollStatus} from './status-poll.ts';
+
+interface WatchFlags {
+  interval?: number;
+  limit?: number;
+  for?: number;
+}
+
+type NodeLine = Omit<NodeChange, 'before'> & {change: string};
+
+const driftTones: Record<NodeState['drift'], Tone | undefined> = {none: undefined, differs: 'warn', drift: 'bad'};
+
+const nodeLines = ({fields}: Fields<never>): Streamed<NodeLine> => ({
+  fields: ['at', 'changed', 'change', ...fields, 'drift'],
+  nameOf: line => line.node_id,
+  columns: [
+    {title: 'AT', cell: line => timeText(line.at), width: 20, brief: line => timeOfDay(line.at), briefWidth: 9},
+    {title: 'NODE', cell: line => line.node_id, width: 10},
+    {title: 'HEALTH', cell: line => line.healthy, width: 7, tone: line => healthTones[line.healthy]},
+    {title: 'CONFIG', cell: line => shortHash(line.config_hash, 12), wide: line => line.config_hash, width: 12, dropRank: 2},
+    {title: 'DRIFT', cell: line => (line.drift === 'none' ? null : line.drift), width: 7, tone: line => driftTones[line.drift]},
+    {title: 'BACKLOG', cell: line => line.outbox_backlog_to_us, width: 7, align: 'right'},
+    {
+      title: 'LICENSE',
+      cell: ({license}) => `${license.type} ${license.status}`,
+      tone: ({license}) => (license.valid ? undefined : 'bad'),
+      width: 16,
+      dropRank: 1,
+    },
+    {title: 'CHANGE', cell: line => line.change, width: 16, isFlexible: true},
+  ],
+});
+
+export const addWatchCommand = (cluster: Command, session: Session, peerFields: Fields<never>): void => {
+  const streamed = nodeLines(peerFields);
+  session
+    .prints(cluster.command('watch'), streamed)
+    .description('show every node, and each again when something about it changes, until Ctrl-C')
+    .option('--interval <duration>', 'time between two looks, at least 1s (default: 5s)', intervalMs)
+    .option('--limit <number>', 'end after so many lines; with --for, 3 is the exit status when fewer came', countOfAtLeastOne)
+    .option('--for <duration>', 'end after this time, such as 30s or 10m', durationMs)
+    .addHelpText('after', help)
+    .action((flags: WatchFlags) => watchCluster(session, streamed, flags));
+};
+
+const help = `
+A change is one of health, configuration, drift, backlog, licence, answer (whether the node answers heartbeats), reach (which nodes do
+not reach it), clock (whether it is right), refusal (whether another node refuses its changes) and contact (whether its own certificate
+cuts it off), as the answering node sees them. When that node does not answer, this is said on standard error, and the watch goes on.
+
+Examples:
+  mfctl cluster watch
+  mfctl cluster watch --interval 1s --for 10m -o ndjson`;
+
+const watchCluster = (session: Session, streamed: Streamed<NodeLine>, flags: WatchFlags): Promise<void> => {
+  const lines = createStreamPrinter(session, streamed);
+  const contact = createContact(session.printer(), 'changes in between show now');
+  const changes = createClusterChanges();
+  let shown = 0;
+
+  return keepWatching(session.terminal, flags, async ({signal, stop}) =>
+    pollStatus(await session.clientFor(await session.connection()), {
+      signal,
+      intervalMs: flags.interval ?? 5000,
+      onFailure: contact.lost,
+      async onStatus(status) {
+        contact.found();
+        for (const {before, ...change} of changes.since(status)) {
+          if (signal.aborted) return;
+          await lines.print({...change, change: changeText(before, change)});
+          shown += 1;
+          if (shown === flags.limit) stop();
+        }
+      },
+    }),
+  );
+};
+
+/** `health online -> stale, backlog 0 -> 12`. */
+const changeText = (before: NodeState | undefined, {changed, ...now}: Omit<NodeChange, 'before'>): string =>
+  changed
+    .map(kind => {
+      if (before === undefined || kind === 'seen' || kind === 'removed') return kind === 'removed' ? kind : '';
+      return `${kind} ${valueTexts[kind](before)} -> ${valueTexts[kind](now)}`;
+    })
+    .join(', ');
+
+const valueTexts: Record<Exclude<NodeChange['changed'][number], 'seen' | 'removed'>, (state: NodeState) => string | number> = {
+  health: state => state.healthy,
+  config: state => shortHash(state.config_hash),
+  drift: state => state.drift,
+  backlog: state => state.outbox_backlog_to_us,
+  reach: state => (state.unreachable_from ?? []).join(', ') || 'all',
+  answer: state => ((state.unanswered_since ?? null) === null ? 'yes' : 'none'),
+  clock: state => (clockProblem(state) === undefined ? 'right' : clockText(state)),
+  refusal: state => (state.outbox_refused ? 'refused' : 'none'),
+  contact: state => (isCutOff(state) ? 'cut off' : 'yes'),
+  license: ({license}) =>
+    `${license.type} ${license.status} ${license.valid ? 'valid' : 'invalid'} until ${timeText(license.expires_at)}`,
+};
+
+const intervalMs = (text: string): number => {
+  const ms = durationMs(text);
+  if (ms < 1000 || ms > 86_400_000) throw new InvalidArgumentError('Must be 1s to 1d.');
+  return ms;
+};

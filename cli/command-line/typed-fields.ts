@@ -1,0 +1,72 @@
+// Names the options and arguments of a command in place of the request members that a node rejected.
+import type {FieldFault} from '../../shared/fault.ts';
+import {optionsOf, type TypedWords} from '../completion/typed-words.ts';
+import {CliError, type ToldField} from '../errors.ts';
+import {quoted} from './quoting.ts';
+
+/** Options that are not called like their member. Of several, the one on the command line is meant. */
+const options: Readonly<Record<string, readonly string[]>> = {
+  backend_servers: ['--backend'],
+  dkim_active: ['--dkim'],
+  active: ['--active', '--inactive'],
+  rate_limit_per_minute: ['--rate-limit'],
+  expires_at: ['--expires-at', '--expires-in'],
+  at: ['--at', '--in'],
+  expires_in_s: ['--expires-in'],
+  pattern: ['--sender', '--sender-domain', '--subject', '--header'],
+  key_id: ['--key-id', '--key'],
+};
+
+/** Members and path parameters that are arguments, with the names of these arguments. */
+const operands: Readonly<Record<string, readonly string[]>> = {
+  name: ['name'],
+  id: ['domain', 'id'],
+  node_id: ['node'],
+  filter_id: ['id'],
+  selector: ['selector'],
+};
+
+/** Adds `typed` to the fields of a validation error, and rebuilds its detail where that lists the fields. Other errors stay as they are. */
+export const withTypedFields = (error: CliError, typed: TypedWords): CliError => {
+  const {code, detail, exitCode, fields, requestId, hint} = error;
+  if (code !== 'validation_failed' && code !== 'invalid_parameter') return error;
+  const told = fields.map((field): ToldField => {
+    const name = typedName(typed, field.path);
+    return {path: field.path, detail: withOptions(typed, field.detail), ...(name !== undefined && {typed: name})};
+  });
+  const isOfFields = detail === fields.map(fieldText).join('; ');
+  return new CliError(code, isOfFields ? told.map(fieldText).join('; ') : detail, {
+    exitCode,
+    requestId,
+    hint,
+    fields: told,
+  });
+};
+
+export const fieldText = ({path, typed, detail}: ToldField): string => `${typed ?? path} ${detail}`;
+
+/** `--backend mail`, `--reject-threshold`, or the argument itself; undefined when the command has neither. */
+const typedName = (typed: TypedWords, path: FieldFault['path']): string | undefined => {
+  const [member = '', index] = path.split('.');
+  const option = optionFor(typed, member);
+  if (option === undefined) return operandFor(typed, member);
+  const value = index === undefined ? undefined : typed.given.get(option)?.[Number(index)];
+  const long = option.long ?? option.flags;
+  return value === undefined ? long : `${long} ${quoted(value)}`;
+};
+
+const optionFor = ({command, given}: TypedWords, member: string) => {
+  const names = Object.hasOwn(options, member) ? (options[member] ?? []) : [`--${member.replaceAll('_', '-')}`];
+  const known = optionsOf(command).filter(({long}) => names.includes(long ?? ''));
+  return known.find(option => given.has(option)) ?? known[0];
+};
+
+const operandFor = ({command, operands: typed}: TypedWords, member: string): string | undefined => {
+  const names = Object.hasOwn(operands, member) ? (operands[member] ?? []) : [];
+  const value = typed[command.registeredArguments.findIndex(argument => names.includes(argument.name()))];
+  return value === undefined ? undefined : quoted(value);
+};
+
+/** `must not be above reject_threshold (15)` */
+const withOptions = (typed: TypedWords, detail: string): string =>
+  detail.replace(/\b[a-z]+(?:_[a-z]+)+\b/g, member => optionFor(typed, member)?.long ?? member);

@@ -1,0 +1,173 @@
+// Contexts are in config.yaml, which may be shown around; their keys are in keys.yaml beside it, which may not.
+import {mkdir, rm} from 'node:fs/promises';
+import {homedir} from 'node:os';
+import {isAbsolute, join} from 'node:path';
+import type {Document} from 'yaml';
+import type {Terminal} from '../command-line/terminal.ts';
+import {CliError} from '../errors.ts';
+import {writeAtomically} from '../files/atomic-file.ts';
+import {fileFailure} from '../files/file-failure.ts';
+import {withLock} from '../files/file-lock.ts';
+import {loadOwnYaml, readOwnYaml} from '../files/own-yaml.ts';
+
+export interface Context {
+  name: string;
+  url: string;
+  /** Addresses of other nodes of the cluster, asked when `url` does not answer. */
+  others?: readonly string[];
+  /** Absolute path of the certificate to trust. */
+  cacert?: string;
+  metricsUrl?: string;
+  /** Of `cacert`, when a person has looked at it and trusted it: `sha256:` and hexadecimal digits. */
+  fingerprint?: string;
+}
+
+export interface Contexts {
+  current: string | undefined;
+  contexts: Context[];
+}
+
+export interface PutOptions {
+  key: string | undefined;
+  makeCurrent: boolean;
+  /** PEM, kept beside the contexts, and `cacert` of this one from then on. */
+  ca?: string | undefined;
+}
+
+export interface ContextStore {
+  read(): Promise<Contexts>;
+  keyOf(name: string): Promise<string | undefined>;
+  /** Replaces the one of that name; without a `key` the old one stays, unless the address is another. */
+  put(context: Context, options: PutOptions): Promise<void>;
+  /** In one change, in those of the named contexts whose key is still an old one; resolves with their names. */
+  replaceKey(names: readonly string[], {isOld, key}: {isOld(key: string): boolean; key: string}): Promise<string[]>;
+  use(name: string): Promise<void>;
+  /** Its key goes too, and a certificate that is kept here. False when there was no such context. */
+  remove(name: string): Promise<boolean>;
+}
+
+/** A name is typed, listed and completed, and part of the name of a file. */
+export const isContextName = (text: string): boolean => /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/.test(text);
+
+export const createContextStore = ({env}: Pick<Terminal, 'env'>): ContextStore => {
+  const folder = join(configHome(env), 'mfctl');
+  const configFile = join(folder, 'config.yaml');
+  const keysFile = join(folder, 'keys.yaml');
+
+  const caFile = (name: string) => join(folder, `${name}.ca.pem`);
+  /** What was written into the file by hand may be called anything. */
+  const removeCa = async (name: string) => {
+    if (isContextName(name)) await rm(caFile(name), {force: true});
+  };
+
+  const change = async (edit: (config: Document, keys: Document) => void | Promise<void>): Promise<void> => {
+    try {
+      await mkdir(folder, {recursive: true, mode: 0o700});
+      await withLock(join(folder, 'lock'), async () => {
+        const [config, keys] = await Promise.all([load(configFile), load(keysFile)]);
+        contextsOf(config.toJS(), configFile);
+        await edit(config, keys);
+        // The key first: a context without its key would be noticed only when it is used.
+        await writeAtomically(keysFile, String(keys));
+        await writeAtomically(configFile, String(config));
+      });
+    } catch (error) {
+      throw error instanceof CliError ? error : fileFailure(folder, error, 'write to');
+    }
+  };
+
+  return {
+    read: async () => contextsOf(await read(configFile), configFile),
+
+    keyOf: async name => {
+      const {[name]: key} = await read(keysFile);
+      return typeof key === 'string' ? key : undefined;
+    },
+
+    put: async (context, {key, makeCurrent, ca}) => {
+      const {name, url, others = [], metricsUrl, fingerprint} = context;
+      const cacert = ca === undefined ? context.cacert : caFile(name);
+      await change(async (config, keys) => {
+        if (ca !== undefined) await writeAtomically(caFile(name), ca);
+        if (key !== undefined) keys.set(name, key);
+        else if (config.getIn(['contexts', name, 'url']) !== url) keys.delete(name);
+        const members = {
+          // mfctl 0.4 reads this one only.
+          url,
+          ...(others.length > 0 && {urls: [url, ...others]}),
+          ...(cacert && {cacert}),
+          ...(fingerprint && {fingerprint}),
+          ...(metricsUrl && {metrics_url: metricsUrl}),
+        };
+        config.setIn(['contexts', name], config.createNode(members));
+        if (makeCurrent || config.get('current') === undefined) config.set('current', name);
+      });
+      if (cacert !== caFile(name)) await removeCa(name);
+    },
+
+    replaceKey: async (names, {isOld, key}) => {
+      let replaced: string[] = [];
+      await change((_config, keys) => {
+        replaced = names.filter(name => {
+          const kept: unknown = keys.get(name);
+          return typeof kept === 'string' && isOld(kept);
+        });
+        for (const name of replaced) keys.set(name, key);
+      });
+      return replaced;
+    },
+
+    use: name => change(config => config.set('current', name)),
+
+    remove: async name => {
+      let hadOne = false;
+      await change((config, keys) => {
+        keys.delete(name);
+        hadOne = config.hasIn(['contexts', name]) && config.deleteIn(['contexts', name]);
+        if (config.get('current') === name) config.delete('current');
+      });
+      await removeCa(name);
+      return hadOne;
+    },
+  };
+};
+
+/** A relative XDG_CONFIG_HOME is to be ignored (XDG Base Directory Specification). */
+export const configHome = (env: Terminal['env']): string => {
+  const {XDG_CONFIG_HOME: configured} = env;
+  return configured && isAbsolute(configured) ? configured : join(env.HOME || homedir(), '.config');
+};
+
+const load = (file: string): Promise<Document> => loadOwnYaml(file, detail => broken(file, detail));
+const read = (file: string) => readOwnYaml(file, detail => broken(file, detail));
+
+const contextsOf = ({current, contexts = {}}: Record<string, unknown>, file: string): Contexts => {
+  if (current !== undefined && typeof current !== 'string') throw broken(file, 'current must be the name of a context');
+  if (!isMapping(contexts)) throw broken(file, 'contexts must be a mapping from names to contexts');
+  return {current, contexts: Object.entries(contexts).map(([name, value]) => contextOf(name, value, file))};
+};
+
+const contextOf = (name: string, value: unknown, file: string): Context => {
+  if (!isMapping(value)) throw broken(file, `contexts.${name} must be a mapping with url`);
+  const {url, urls = [], cacert, fingerprint, metrics_url: metricsUrl} = value;
+  if (typeof url !== 'string') throw broken(file, `contexts.${name}.url must be the address of a node`);
+  if (!isTexts(urls)) throw broken(file, `contexts.${name}.urls must be a list of addresses that begins with url`);
+  const [first, ...others] = urls;
+  return {
+    name,
+    url,
+    // When somebody changed `url` by hand, the other addresses belong to the old cluster.
+    ...(first === url && others.length > 0 && {others}),
+    ...(typeof cacert === 'string' && {cacert}),
+    ...(typeof fingerprint === 'string' && {fingerprint}),
+    ...(typeof metricsUrl === 'string' && {metricsUrl}),
+  };
+};
+
+const isMapping = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+const isTexts = (value: unknown): value is string[] => Array.isArray(value) && value.every(text => typeof text === 'string');
+
+const broken = (file: string, detail: string): CliError =>
+  new CliError('invalid_config', `${file}: ${detail}`, {hint: 'mend the file, or move it away and run mfctl context add'});

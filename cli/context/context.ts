@@ -1,0 +1,134 @@
+import type {Command} from 'commander';
+import {isApiKeyValue} from '../../shared/api-key-value.ts';
+import {checkedCaFile, checkedUrl, readKey, unknownContext} from '../client/connection.ts';
+import {checkedMetricsUrl} from '../client/metrics-address.ts';
+import {addWholeOption} from '../command-line/option-values.ts';
+import {usageError} from '../errors.ts';
+import type {Column} from '../output/column.ts';
+import type {Listed} from '../output/resource.ts';
+import {addSortOption, createSorter, type SortFlag} from '../output/sort-rows.ts';
+import type {Session} from '../session.ts';
+import {type Context, isContextName} from './context-store.ts';
+
+interface AddFlags {
+  metricsUrl?: string;
+  use?: boolean;
+}
+
+/** As it is printed; the key stays where it is. */
+interface ContextRecord {
+  name: string;
+  current: boolean;
+  url: string;
+  urls: readonly string[];
+  cacert: string | null;
+  fingerprint: string | null;
+  metrics_url: string | null;
+}
+
+const columns: Column<ContextRecord>[] = [
+  {title: 'CURRENT', cell: ({current}) => (current ? '*' : ' ')},
+  {title: 'NAME', cell: ({name}) => name},
+  {title: 'URL', cell: ({url}) => url, wide: ({urls}) => urls.join(', ')},
+  {title: 'CACERT', cell: ({cacert}) => cacert, isFlexible: true},
+  {title: 'FINGERPRINT', cell: ({fingerprint}) => fingerprint, isWideOnly: true},
+  {title: 'METRICS URL', cell: ({metrics_url}) => metrics_url, isWideOnly: true},
+];
+
+const contextRecords: Listed<ContextRecord> = {
+  fields: ['name', 'current', 'url', 'urls', 'cacert', 'fingerprint', 'metrics_url'],
+  nameOf: ({name}) => name,
+  columns,
+  none: 'no contexts; add one: mfctl context add --help',
+};
+
+export const addContextCommands = (program: Command, session: Session): void => {
+  const context = program.command('context').description('manage the nodes and keys that mfctl knows');
+
+  addWholeOption(addSortOption(session.prints(context.command('list'), contextRecords)))
+    .description('list the contexts; * marks the one in use')
+    .action(async (flags: SortFlag) => {
+      const sorter = createSorter(contextRecords, flags);
+      const {current, contexts} = await session.contexts.read();
+      session.printer().list(sorter(contexts.map(known => recordOf(known, current))), contextRecords);
+    });
+
+  context
+    .command('use')
+    .description('make a context the one in use')
+    .argument('<name>', 'as context list shows it')
+    .addHelpText('after', '\nExample:\n  mfctl context use mx1')
+    .action(async (name: string) => {
+      const {contexts} = await session.contexts.read();
+      if (!contexts.some(known => known.name === name)) throw unknownContext(name);
+      await session.contexts.use(name);
+      session.printer().note(`now using ${name}`);
+    });
+
+  context
+    .command('add')
+    .description('add a context, or replace the one of that name')
+    .argument('<name>', 'to call it by')
+    .usage('<name> --url <url>... [--cacert <file>] [--api-key-file <file>] [options]')
+    .option('--metrics-url <url>', 'address of the metrics listener, such as http://127.0.0.1:9090')
+    .option('--use', 'make it the one in use')
+    .addHelpText('after', addHelp)
+    .action((name: string, flags: AddFlags) => add(session, name, flags));
+
+  context
+    .command('remove')
+    .description('remove a context, its key and its certificate')
+    .argument('<name>', 'as context list shows it')
+    .action(async (name: string) => {
+      if (!(await session.contexts.remove(name))) throw unknownContext(name);
+      session.printer().note(`removed ${name}`);
+    });
+};
+
+const addHelp = `
+The key is read from a file, or from standard input with --api-key-file -, and kept in keys.yaml (mode 0600)
+beside config.yaml in $XDG_CONFIG_HOME/mfctl. The first context that is added becomes the one in use.
+
+Repeat --url for other nodes of the same cluster: when one does not answer, the next one is asked. mfctl login finds them
+itself.
+
+Examples:
+  mfctl context add mx1 --url https://mx1.example.com:8443 --cacert ca.pem --api-key-file admin.key --use
+  pass show mx1 | mfctl context add mx1 --url https://mx1.example.com:8443 --api-key-file -`;
+
+const add = async (session: Session, name: string, {metricsUrl, use}: AddFlags): Promise<void> => {
+  const {urls = [], cacert, apiKeyFile} = session.flags();
+  if (!isContextName(name)) throw usageError(`${JSON.stringify(name)} cannot name a context: use letters, digits, dots, hyphens`);
+  const [url, ...others] = new Set(urls.map(one => checkedUrl(one, '--url')));
+  if (url === undefined) throw usageError('a context needs --url', 'mfctl context add --help');
+
+  const context: Context = {
+    name,
+    url,
+    others,
+    ...(cacert !== undefined && {cacert: await checkedCaFile({value: cacert, source: '--cacert'})}),
+    ...(metricsUrl !== undefined && {metricsUrl: checkedMetricsUrl(metricsUrl).origin}),
+  };
+  const key = apiKeyFile === undefined ? undefined : await readKey(apiKeyFile, session.terminal);
+  const old = (await session.contexts.read()).contexts.find(known => known.name === name);
+  await session.contexts.put(context, {key, makeCurrent: use ?? false});
+
+  const printer = session.printer();
+  printer.note(
+    old && old.url !== context.url ? `replaced ${name}, which was ${old.url}` : `${old ? 'updated' : 'added'} ${name}`,
+  );
+  if (key !== undefined && !isApiKeyValue(key)) printer.warn('the key does not look like one: its checksum is wrong');
+};
+
+const recordOf = (
+  {name, url, others = [], cacert, fingerprint, metricsUrl}: Context,
+  current: string | undefined,
+): ContextRecord => ({
+  name,
+  current: name === current,
+  url,
+  urls: [url, ...others],
+  cacert: cacert ?? null,
+  fingerprint: fingerprint ?? null,
+  metrics_url: metricsUrl ?? null,
+});

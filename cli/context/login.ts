@@ -1,0 +1,262 @@
+import type {X509Certificate} from 'node:crypto';
+import type {Command} from 'commander';
+import type {Me} from '../../shared/api-key.ts';
+import type {ClusterStatus} from '../../shared/cluster-status.ts';
+import {canonicalHost} from '../../shared/host-port.ts';
+import type {Client} from '../client/client.ts';
+import {
+  apiUrl,
+  type Connection,
+  checkedCaFile,
+  checkedKey,
+  checkedUrl,
+  type Given,
+  givenCaFile,
+  givenKey,
+  readCa,
+} from '../client/connection.ts';
+import {canonicalFingerprint, fingerprintOf} from '../client/fingerprint.ts';
+import {clocksHint, endedHint} from '../client/request-failure.ts';
+import type {SeenServer} from '../client/server-certificate.ts';
+import {isOwnAuthority, otherAddresses} from '../cluster/other-addresses.ts';
+import {askHidden} from '../command-line/question.ts';
+import {CliError, exitCodes, usageError} from '../errors.ts';
+import {dateText} from '../output/cell-text.ts';
+import type {Shown} from '../output/resource.ts';
+import {type Detail, renderDetails} from '../output/table.ts';
+import type {Session} from '../session.ts';
+import {type Context, isContextName} from './context-store.ts';
+
+interface LoginFlags {
+  name?: string;
+  fingerprint?: string;
+  yes?: boolean;
+}
+
+export const addLoginCommand = (program: Command, session: Session): void => {
+  session
+    .prints(program.command('login'), loginShown)
+    .description('look at a server, trust it, and keep a key for it as the context in use')
+    .argument('<url>', 'address of a node, such as https://mx1.example.com:8443')
+    .option('--name <name>', 'of the context (the id of the node)')
+    .option('--fingerprint <sha256>', 'trust the server exactly if its certificate, or the authority of it, is this one')
+    .option('--yes', 'do not ask: trust whoever answers')
+    .addHelpText('after', help)
+    .action((url: string, flags: LoginFlags) => login(session, url, flags));
+};
+
+const help = `
+The key is asked for once the server is trusted, and is not shown; --api-key-file FILE, - or MFCTL_API_KEY give it without a
+question. What is trusted from then on is the authority that the server shows, so its certificates may be renewed; when
+another authority is shown one day, no key is sent. --cacert FILE names an authority that is trusted already.
+
+The addresses of the other nodes are kept too, if the key may read the cluster's status and the authority is the cluster's own.
+When a node does not answer, the next one is asked, which must show a certificate of the same authority. Log in again to
+update the addresses, for example after a node was removed.
+
+On a node of the cluster, this shows the fingerprint to compare with, or to give as --fingerprint:
+  openssl x509 -noout -fingerprint -sha256 -in DATA/tls/ca.crt`;
+
+const login = async (session: Session, address: string, flags: LoginFlags): Promise<void> => {
+  const {terminal} = session;
+  const url = checkedUrl(address);
+  const expected = expectedFingerprint(flags.fingerprint);
+  if (flags.name !== undefined && !isContextName(flags.name)) throw badName(flags.name);
+  // What is wrong with files is told before anything is asked.
+  const cacert = givenCaFile(terminal, session.flags());
+  const given = await givenKey(terminal, session.flags());
+  if (given === undefined && !terminal.stdin.isTTY)
+    throw usageError('there is no key, and no terminal to type it on', 'give it with --api-key-file FILE, - or MFCTL_API_KEY');
+
+  const trust = await trustedBy(session, {url, cacert, expected, isAgreed: flags.yes});
+  const apiKey = given ?? checkedKey(await askHidden(terminal, 'API key: '), 'what was typed');
+  const connection: Connection = {baseUrl: apiUrl(url), apiKey, ca: trust.ca, fingerprint: trust.context.fingerprint};
+  const client = await session.clientFor(connection, session.patience());
+  const {data: me} = await client.send<Me>({path: 'auth/me'});
+  const others = await learnOthers(session, client, {url, ca: trust.ca, me});
+
+  const name = flags.name ?? me.node_id;
+  if (!isContextName(name)) throw badName(name);
+  const old = (await session.contexts.read()).contexts.find(known => known.name === name);
+  if (old && old.url !== url) await session.confirm(`There is a context ${name} already, for ${old.url}. Replace it?`, flags.yes);
+  const metricsUrl = old?.url === url ? old.metricsUrl : undefined;
+  const context: Context = {name, url, others, ...trust.context, ...(metricsUrl !== undefined && {metricsUrl})};
+  await session.contexts.put(context, {key: apiKey, makeCurrent: true, ca: trust.isKeptHere ? trust.ca : undefined});
+
+  session.printer().record(loginRecord(context, me), loginShown);
+  session.printer().note(`now using ${name}`);
+};
+
+/** The addresses of the other nodes; none where a server that is not of the cluster could have a trusted certificate. */
+const learnOthers = async (
+  session: Session,
+  client: Client,
+  {url, ca, me}: {url: string; ca: string | undefined; me: Me},
+): Promise<string[]> => {
+  if (ca === undefined || !isOwnAuthority(ca) || !me.permissions.includes('cluster:read')) return [];
+  try {
+    const {data} = await client.send<ClusterStatus>({path: 'cluster/status'});
+    return otherAddresses(data, url);
+  } catch (error) {
+    if (!(error instanceof CliError)) throw error;
+    session.printer().warn(`the addresses of the other nodes could not be read: ${error.detail}`);
+    return [];
+  }
+};
+
+interface Trust {
+  /** PEM; undefined is what Node trusts. */
+  ca: string | undefined;
+  context: Pick<Context, 'cacert' | 'fingerprint'>;
+  /** `ca` was sent by the server, so there is no file of it yet. */
+  isKeptHere: boolean;
+}
+
+interface TrustRequest {
+  url: string;
+  cacert: Given | undefined;
+  expected: string | undefined;
+  isAgreed: boolean | undefined;
+}
+
+/** Rejects unless somebody vouches for the server: the system, the authority that was named, the fingerprint or the answer. */
+const trustedBy = async (session: Session, {url, cacert, expected, isAgreed}: TrustRequest): Promise<Trust> => {
+  const named = cacert === undefined ? undefined : await readCa(cacert);
+  const {lookAtServer} = await import('../client/server-certificate.ts');
+  const server = await lookAtServer(new URL(url), named);
+  const {leaf, anchor, isTrusted} = server;
+  const show = () => session.terminal.stderr.write(describe(url, server));
+  const isExpected = expected === undefined || [leaf, anchor].some(certificate => fingerprintOf(certificate) === expected);
+  const isWrongAuthority = cacert !== undefined && !isTrusted;
+  const fault =
+    isUsable(server) && isExpected && !isWrongAuthority ? undefined : faultOf(url, server, {isExpected, cacert: cacert?.value});
+  if (fault || expected === undefined || !session.printer().isQuiet) show();
+  if (fault) throw fault;
+
+  if (isTrusted) {
+    session.printer().note(`It is trusted already, by ${cacert?.value ?? 'this system'}.`);
+    return {ca: named, context: cacert === undefined ? {} : {cacert: await checkedCaFile(cacert)}, isKeptHere: false};
+  }
+  if (expected === undefined) await askToTrust(session, anchor, isAgreed);
+  return {ca: anchor.toString(), context: {fingerprint: fingerprintOf(anchor)}, isKeptHere: true};
+};
+
+const askToTrust = async (session: Session, anchor: X509Certificate, isAgreed: boolean | undefined): Promise<void> => {
+  const {terminal} = session;
+  terminal.stderr.write(
+    anchor.ca
+      ? `To compare, on a node of the cluster:\n  ${compareCommand}\n`
+      : 'No authority was sent with it: it would be trusted until it is renewed. --cacert FILE names the authority.\n',
+  );
+  if (isAgreed) return session.printer().warn('it is trusted as it is, as --yes says: nothing was compared');
+  if (!terminal.stdin.isTTY)
+    throw usageError(
+      'nobody vouches for this server, and there is no terminal to ask on',
+      'compare, and repeat with --fingerprint SHA256',
+    );
+  await session.confirm('Trust it from now on?', false);
+};
+
+const compareCommand = 'openssl x509 -noout -fingerprint -sha256 -in DATA/tls/ca.crt';
+
+const hasEnded = ({validTo}: X509Certificate): boolean => Date.parse(validTo) <= Date.now();
+
+const isInTime = (certificate: X509Certificate): boolean =>
+  Date.parse(certificate.validFrom) <= Date.now() && !hasEnded(certificate);
+
+const isUsable = ({leaf, anchor, isNamed}: SeenServer): boolean => isNamed && isInTime(leaf) && isInTime(anchor);
+
+/** Nothing of this can be answered by trusting it. */
+const faultOf = (
+  url: string,
+  {leaf, anchor, isNamed}: SeenServer,
+  {isExpected, cacert}: {isExpected: boolean; cacert: string | undefined},
+): CliError => {
+  const {host} = new URL(url);
+  const fault = (code: string, detail: string, hint: string) =>
+    new CliError(code, `${detail}; no key was sent`, {exitCode: exitCodes.unreachable, hint});
+  if (!isNamed)
+    return fault('tls_wrong_name', `the certificate of ${host} is for other names`, 'use one of its names in the address');
+  if (!isInTime(leaf) || !isInTime(anchor))
+    return hasEnded(leaf)
+      ? fault('tls_expired', `the certificate of ${host} has ended`, endedHint)
+      : fault('tls_expired', `the certificate of ${host} is not valid at this time`, clocksHint);
+  if (!isExpected)
+    return fault(
+      'tls_changed',
+      `${host} does not show what --fingerprint names`,
+      'this is another server than the one meant, or the fingerprint is that of another certificate',
+    );
+  return fault(
+    'tls_untrusted',
+    `${host} shows a certificate that ${cacert} does not vouch for`,
+    'leave out --cacert to look at it',
+  );
+};
+
+const describe = (url: string, {leaf, anchor}: SeenServer): string => {
+  const signed =
+    leaf.fingerprint256 === anchor.fingerprint256 ? '' : `Signed by\n${indented(renderDetails(certificateDetails(anchor)))}`;
+  return `${new URL(url).host} shows this certificate:\n${indented(renderDetails(certificateDetails(leaf)))}${signed}`;
+};
+
+const indented = (text: string): string => text.replace(/^(?=.)/gm, '  ');
+
+const certificateDetails = (certificate: X509Certificate): Detail[] => [
+  ['Subject', certificate.subject.split('\n').join(', ')],
+  ...(certificate.ca ? [] : [['Names', namesIn(certificate)] as const]),
+  ['Valid', `${dayOf(certificate.validFrom)} to ${dayOf(certificate.validTo)}`],
+  ['SHA-256', certificate.fingerprint256],
+];
+
+const dayOf = (time: string): string | null => dateText(new Date(time).toISOString());
+
+const namesIn = ({subjectAltName}: X509Certificate): string[] =>
+  (subjectAltName ?? '').split(', ').flatMap(name => canonicalHost(name.replace(/^(DNS|IP Address):/, '')) || []);
+
+const expectedFingerprint = (text: string | undefined): string | undefined => {
+  if (text === undefined) return undefined;
+  const fingerprint = canonicalFingerprint(text);
+  if (fingerprint !== undefined) return fingerprint;
+  throw usageError(`${JSON.stringify(text)} is no SHA-256 fingerprint`, `it is what this prints: ${compareCommand}`);
+};
+
+const badName = (name: string): CliError =>
+  usageError(`${JSON.stringify(name)} cannot name a context: use letters, digits, dots, hyphens`, 'choose one: --name NAME');
+
+const loginRecord = ({name, url, others = [], fingerprint}: Context, me: Me): Login => ({
+  context: name,
+  url,
+  urls: [url, ...others],
+  fingerprint: fingerprint ?? null,
+  node_id: me.node_id,
+  key_id: me.id,
+  key_name: me.name,
+  scope: me.scope,
+});
+
+interface Login {
+  context: string;
+  url: string;
+  urls: string[];
+  fingerprint: string | null;
+  node_id: string;
+  key_id: number;
+  key_name: string;
+  scope: string;
+}
+
+const loginDetails = (record: Login): Detail[] => [
+  ['Context', record.context],
+  ['URL', record.urls],
+  ['Node', record.node_id],
+  ['Key', `${record.key_name} (${record.key_id})`],
+  ['Scope', record.scope],
+  ['Trusts', record.fingerprint ?? 'what the system or --cacert trusts'],
+];
+
+const loginShown: Shown<Login> = {
+  fields: ['context', 'url', 'urls', 'fingerprint', 'node_id', 'key_id', 'key_name', 'scope'],
+  nameOf: ({context}) => context,
+  details: loginDetails,
+};

@@ -1,0 +1,44 @@
+import {type Command, InvalidArgumentError, Option} from 'commander';
+import {CliError, exitCodes, usageError} from '../errors.ts';
+import {isColour, type Session} from '../session.ts';
+
+interface DashboardFlags {
+  readOnly?: boolean;
+  screen: (typeof screens)[number];
+  undoDelay: number;
+}
+
+const screens = ['cluster', 'quarantine', 'domains', 'keys', 'audit', 'events'] as const;
+
+export const addDashboardCommand = (program: Command, session: Session): void => {
+  program
+    .command('dashboard')
+    .alias('top')
+    .description('watch the cluster and work on it, full screen')
+    .option('--read-only', 'change nothing')
+    .addOption(new Option('--screen <screen>', 'the one to begin with').choices(screens).default('cluster'))
+    .option('--undo-delay <seconds>', 'how long a release or discard can be taken back', delaySeconds, 5)
+    .addHelpText('after', '\nExamples:\n  mfctl dashboard\n  mfctl top --read-only --screen quarantine')
+    .action((flags: DashboardFlags) => open(session, flags));
+};
+
+const open = async (session: Session, {readOnly, screen, undoDelay}: DashboardFlags): Promise<void> => {
+  const {terminal} = session;
+  if (!terminal.stdin.isTTY || !terminal.stdout.isTTY || terminal.env.TERM === 'dumb')
+    throw usageError('the dashboard needs a terminal', 'mfctl quarantine list, or mfctl quarantine watch, work without one');
+  const {startDashboard} = await import('./start-dashboard.tsx');
+  const isInterrupted = await startDashboard({
+    session,
+    isReadOnly: readOnly ?? false,
+    isColour: isColour(terminal.stdout, terminal, session.flags()),
+    startScreen: screen,
+    undoMs: undoDelay * 1000,
+  });
+  if (isInterrupted) throw new CliError('interrupted', 'the dashboard was left', {exitCode: exitCodes.interrupted});
+};
+
+const delaySeconds = (text: string): number => {
+  const seconds = Number(text);
+  if (!/^\d{1,3}(\.\d)?$/.test(text) || seconds > 60) throw new InvalidArgumentError('Must be 0 to 60.');
+  return seconds;
+};

@@ -1,0 +1,174 @@
+// The frame around the screens: header, screen, modal, message, footer; and where keys go.
+import {Box, useApp} from 'ink';
+import {type ReactElement, useRef, useState, useSyncExternalStore} from 'react';
+import type {Connection} from '../client/connection.ts';
+import {ClusterWatch} from './screens/cluster/cluster-watch.tsx';
+import {screens} from './screens.ts';
+import type {Desk} from './shell/app-context.ts';
+import {globalBindings, handleKey} from './shell/global-keys.ts';
+import {useNow} from './shell/hooks.ts';
+import {Lines} from './shell/lines.tsx';
+import type {Modal} from './shell/modal.ts';
+import {modalBorder, questionText} from './shell/modal-lines.ts';
+import {type ModalKeys, ModalView} from './shell/modal-view.tsx';
+import {pasteIgnored} from './shell/pasted-text.ts';
+import type {ScreenGuard} from './shell/screen-guard.ts';
+import {type Frame, FrameContext, type ScreenName, type Size} from './shell/shell.ts';
+import {briefCue, cutCue, footerLine, messageLine, statusLine, tabsLine, tooSmallLines, usableSize} from './shell/shell-lines.ts';
+import type {TerminalInput} from './shell/terminal-input.ts';
+import {useRedraw, useTerminalSize} from './shell/terminal-size.ts';
+import {useKeys} from './shell/use-keys.ts';
+import {labelsOf, useServices} from './shell/use-services.ts';
+
+export interface DashboardProps {
+  desk: Desk;
+  /** How long a confirmed action can be taken back. */
+  undoMs: number;
+  startScreen: ScreenName;
+  terminal: NodeJS.WriteStream;
+  input: TerminalInput;
+  guard: ScreenGuard;
+  onQuit(isInterrupted: boolean): void;
+  onSwitch(context: string, screen: ScreenName): void;
+  /** As another key, to the node that is shown. */
+  onReconnect(connection: Connection, screen: ScreenName, greeting: string): void;
+}
+
+/** Lines above and below the screen. */
+const frameRows = 4;
+
+export const Dashboard = (props: DashboardProps): ReactElement => {
+  const {desk, undoMs, startScreen, terminal, input, guard, onQuit, onSwitch, onReconnect} = props;
+  const {exit} = useApp();
+  const terminalSize = useTerminalSize(terminal);
+  useRedraw(terminalSize, guard);
+  const size = usableSize(terminalSize);
+  const nowMs = useNow(desk);
+  const live = useSyncExternalStore(desk.live.subscribe, desk.live.state);
+  const [screen, setScreen] = useState<ScreenName>(startScreen);
+  const {services, modal, message, footer, offer} = useServices(desk, undoMs);
+  const modalKeys = useRef<ModalKeys>(undefined);
+  const waiting = useSyncExternalStore(services.deferred.subscribe, services.deferred.list);
+  const notices = useSyncExternalStore(desk.notices.subscribe, desk.notices.list);
+
+  const modalHeight = modal ? heightOf(modal.modal, {columns: size.columns, rows: size.rows - frameRows}) : 0;
+  const leave = (isInterrupted: boolean): void => {
+    onQuit(isInterrupted);
+    exit();
+  };
+  const globals = {
+    ...services,
+    goTo: setScreen,
+    desk,
+    screen,
+    offer,
+    quit: leave,
+    suspend: guard.suspend,
+    switchTo: (name: string) => {
+      onSwitch(name, screen);
+      exit();
+    },
+  };
+  useKeys(input, {
+    onKey: (key, isFirst) => {
+      // A yes to a question is the yes of somebody who has seen it.
+      if (modal?.modal.kind === 'question' && !isFirst)
+        services.say('Typed before the question was shown: it is no answer', 'warn');
+      else if (modal) modalKeys.current?.onKey(key);
+      else handleKey(key, globals);
+    },
+    onPaste: paste => {
+      if (modal) modalKeys.current?.onPaste(paste);
+      else services.say(pasteIgnored(paste), 'warn');
+    },
+  });
+
+  const {theme} = desk;
+  const width = size.columns;
+  const room = {width, height: modalHeight, theme};
+  const body = {columns: width, rows: size.rows - frameRows - modalHeight};
+  const reconnect: Frame['reconnect'] = (connection, greeting) => {
+    const undone = services.deferred.dropAll();
+    onReconnect(connection, screen, [greeting, ...undone.map(what => `not done: ${what}`)].join('; '));
+    exit();
+  };
+  const frame: Frame = {...services, goTo: setScreen, reconnect, desk, size: body, isActive: modal === undefined};
+  const isSmall = size !== terminalSize;
+  const Screen = screens[screen];
+  const said = message && message.untilMs > nowMs ? message : undefined;
+  /** A modal takes the key. */
+  const hasCue = modal === undefined;
+  const keys = `${footer}\n${labelsOf(globalBindings(globals))}`
+    .split('\n')
+    .filter(Boolean)
+    .map(text => text.split('\t') as [string, string]);
+
+  return (
+    <FrameContext value={frame}>
+      <ClusterWatch />
+      {isSmall && <Lines lines={tooSmallLines(terminalSize)} width={terminalSize.columns} height={terminalSize.rows} />}
+      {/* Kept while it has no room, with what was typed. */}
+      <Box flexDirection="column" width={width} height={size.rows} display={isSmall ? 'none' : 'flex'}>
+        <Lines
+          lines={[
+            tabsLine(screen, desk.name, {width, theme}),
+            statusLine({
+              live,
+              isReadOnly: desk.isReadOnly,
+              nowMs,
+              node: desk.me.node_id,
+              width,
+              theme,
+              cue: hasCue ? briefCue : '',
+            }),
+          ]}
+          width={width}
+          height={2}
+        />
+        <Box width={width} height={Math.max(0, body.rows)} overflow="hidden">
+          {body.rows > 0 && <Screen />}
+        </Box>
+        {modal && (
+          <Box width={width} height={modalHeight} flexDirection="column" justifyContent="flex-end">
+            <ModalView
+              key={modal.id}
+              modal={modal.modal}
+              room={room}
+              takeKeys={keys => {
+                modalKeys.current = keys;
+              }}
+              say={services.say}
+              onClose={services.close}
+            />
+          </Box>
+        )}
+        <Lines
+          lines={[
+            messageLine(said, waiting, {nowMs, width, theme, notices, cue: hasCue ? cutCue : ''}),
+            modal ? '' : footerLine(theme, width, keys),
+          ]}
+          width={width}
+          height={2}
+        />
+      </Box>
+    </FrameContext>
+  );
+};
+
+const heightOf = (modal: Modal, {columns, rows: available}: Size): number => {
+  const rows = Math.max(0, available);
+  switch (modal.kind) {
+    case 'prompt':
+      return Math.min(rows, 3);
+    case 'question':
+      return Math.min(rows, Math.max(6, questionText(modal.lines, columns).length + modalBorder));
+    case 'choice':
+      return Math.min(rows, modal.items.length + 3);
+    case 'form':
+      return Math.min(rows, modal.fields.length + 3);
+    case 'page':
+      return rows;
+    default:
+      return modal satisfies never;
+  }
+};

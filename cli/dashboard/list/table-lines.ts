@@ -1,0 +1,66 @@
+// Rows of a table in columns that keep their place while one scrolls: their width follows from the screen, not from what is shown.
+import type {Cell} from '../../output/column.ts';
+import {fitText} from '../shell/fit-text.ts';
+import type {Style, Theme} from '../shell/theme.ts';
+
+export interface TuiColumn<T> {
+  title: string;
+  cell(row: T): Cell;
+  /** Cells it takes; of a `grow` column the least. */
+  width: number;
+  /** Its share of the room that is left. */
+  grow?: number;
+  align?: 'right';
+  style?(row: T): Style | undefined;
+  /** When there is not enough room, columns with a rank are left out, the lowest first. */
+  dropRank?: number;
+}
+
+export interface PlacedColumn<T> extends TuiColumn<T> {
+  width: number;
+}
+
+const gap = '  ';
+
+/** The columns that have room in `width` cells, each with the width it gets. */
+export const placeColumns = <T>(columns: readonly TuiColumn<T>[], width: number): PlacedColumn<T>[] => {
+  let shown = [...columns];
+  const ranks = [...new Set(columns.flatMap(({dropRank}) => dropRank ?? []))].sort((a, b) => a - b);
+  for (const rank of ranks) {
+    if (neededWidth(shown) <= width) break;
+    shown = shown.filter(({dropRank}) => dropRank !== rank);
+  }
+  const room = Math.max(0, width - neededWidth(shown));
+  const shares = shown.reduce((sum, {grow = 0}) => sum + grow, 0);
+  let given = 0;
+  let sofar = 0;
+  return shown.map(column => {
+    if (shares === 0) return column;
+    sofar += column.grow ?? 0;
+    const upToHere = Math.floor((room * sofar) / shares);
+    const extra = upToHere - given;
+    given = upToHere;
+    return {...column, width: column.width + extra};
+  });
+};
+
+const neededWidth = <T>(columns: readonly TuiColumn<T>[]): number =>
+  columns.reduce((sum, {width}) => sum + width, gap.length * Math.max(0, columns.length - 1));
+
+export const headerLine = <T>(columns: readonly PlacedColumn<T>[], theme: Theme): string =>
+  theme(columns.map(({title, width, align}) => fitText(title, width, align)).join(gap), 'dim');
+
+/** One row. Under the cursor it is shown inverted as a whole. */
+export const rowLine = <T>(row: T, columns: readonly PlacedColumn<T>[], theme: Theme, style?: Style): string => {
+  const cells = columns.map(({cell, width, align, style: styleOf}) => {
+    const text = fitText(cellText(cell(row)), width, align);
+    return style === 'cursor' ? text : theme(text, styleOf?.(row));
+  });
+  return theme(cells.join(gap), style);
+};
+
+const cellText = (value: Cell): string => {
+  if (value === null || value === undefined || value === '') return '-';
+  if (typeof value === 'boolean') return value ? 'yes' : 'no';
+  return String(value);
+};

@@ -1,0 +1,114 @@
+// How the audit looks, one entry to a line and one to a page.
+import type {AuditEntry} from '../../../../shared/audit-entry.ts';
+import {fromText} from '../../../audit/audit-from.ts';
+import {countText} from '../../../output/cell-text.ts';
+import {clockText, dayText} from '../../list/moment-cells.ts';
+import {placeColumns, type TuiColumn} from '../../list/table-lines.ts';
+import {type Banner, tailLines} from '../../list/tail-lines.ts';
+import {detailLines} from '../../shell/detail-lines.ts';
+import type {Page} from '../../shell/modal.ts';
+import type {Size} from '../../shell/shell.ts';
+import {ageText} from '../../shell/shell-lines.ts';
+import type {Loaded} from '../../shell/source.ts';
+import type {Theme} from '../../shell/theme.ts';
+import {type AuditPage, type AuditRow, type AuditState, auditLimit, hasOlder, matchesAudit} from './audit-state.ts';
+
+export interface AuditFacts {
+  loaded: Pick<Loaded<AuditPage>, 'failure' | 'loadedAtMs'>;
+  nowMs: number;
+}
+
+export const auditLines = (
+  state: AuditState,
+  facts: AuditFacts,
+  room: {size: Size; theme: Theme; isActive: boolean},
+): string[] => {
+  const {tail} = state;
+  return tailLines(
+    tail,
+    {
+      title: `Audit${state.total === undefined ? '' : ` · ${countText(state.total)} entries`}`,
+      filter: tail.query.text,
+      waiting: tail.waiting.filter(row => matchesAudit(row, tail.query)).length,
+      banners: auditBanners(state, facts),
+      columns: placeColumns(columns, room.size.columns),
+      empty: emptyTexts(state, facts),
+      ending: endingText(state),
+    },
+    room,
+  );
+};
+
+export const auditBanners = ({unreachable}: Pick<AuditState, 'unreachable'>, {loaded, nowMs}: AuditFacts): Banner[] => {
+  const banners: Banner[] = [];
+  if (loaded.failure) {
+    const age = loaded.loadedAtMs === undefined ? '' : `; this is from ${ageText(nowMs - loaded.loadedAtMs)}`;
+    banners.push({text: `✗ cannot be read: ${loaded.failure.detail}${age}`, tone: 'bad'});
+  }
+  if (unreachable.length > 0)
+    banners.push({text: `! ${unreachable.join(', ')} did not answer: what was done there is missing`, tone: 'warn'});
+  return banners;
+};
+
+const emptyTexts = (state: AuditState, {loaded}: AuditFacts): string[] => {
+  if (state.total === undefined) return loaded.failure ? [] : ['reading …'];
+  if (hasOlder(state) && state.older !== 'failed') return ['looking further back …'];
+  return [state.tail.query.text === '' ? 'No audit entries yet' : 'No entry matches; escape shows all of them again'];
+};
+
+const endingText = (state: AuditState): string | undefined => {
+  const {tail, total = 0, older} = state;
+  if (older === 'asked') return '── older ones are being read … ──';
+  if (older === 'failed') return '── older ones could not be read; r tries again ──';
+  if (tail.rows.length === 0 || hasOlder(state)) return undefined;
+  if (tail.rows.length >= auditLimit && total > auditLimit)
+    return `── the latest ${countText(auditLimit)} of ${countText(total)}; narrow it for what was before: since:, action:, key: ──`;
+  return '── this is all there is ──';
+};
+
+export const keyText = ({key_id, key_name}: AuditEntry): string =>
+  key_id === null ? 'node' : (key_name ?? `key ${key_id}, deleted`);
+
+const isOk = ({result}: AuditEntry): boolean => result === 'ok';
+
+const columns: TuiColumn<AuditRow>[] = [
+  {title: 'DAY', cell: entry => dayText(entry.at), width: 5, dropRank: 4},
+  {title: 'TIME', cell: entry => clockText(entry.at), width: 9},
+  {title: 'NODE', cell: entry => entry.node_id, width: 10, grow: 1, dropRank: 5},
+  {title: 'KEY', cell: keyText, width: 10, grow: 2},
+  {title: 'ACTION', cell: entry => entry.action, width: 18},
+  {title: 'TARGET', cell: entry => entry.target, width: 16, grow: 4},
+  {
+    title: 'RESULT',
+    cell: entry => (isOk(entry) ? '✓ ok' : `✗ ${entry.result}`),
+    width: 12,
+    grow: 1,
+    style: entry => (isOk(entry) ? 'good' : 'bad'),
+  },
+  {title: 'FROM', cell: fromText, width: 15, grow: 1, dropRank: 1},
+  {title: 'DETAIL', cell: entry => entry.detail, width: 16, grow: 4, dropRank: 2},
+];
+
+export const auditPage = (entry: AuditEntry, theme: Theme): Page => ({
+  kind: 'page',
+  title: `Audit: ${entry.action}`,
+  lines: width =>
+    detailLines(
+      [
+        ['Time', entry.at],
+        ['Node', entry.node_id],
+        ['Number there', entry.seq],
+        ['Key', entry.key_id === null ? 'none: the node or its operator' : `${keyText(entry)} (id ${entry.key_id})`],
+        ['Action', entry.action],
+        ['Target', entry.target],
+        ['Result', entry.result, isOk(entry) ? 'good' : 'bad'],
+        ['Detail', entry.detail],
+        ['From', fromText(entry)],
+        ['Hash', entry.hash],
+        ['', ''],
+        ['', 'The hash is over this entry and the hash of the one before it on the same node.', 'dim'],
+      ],
+      width,
+      theme,
+    ),
+});

@@ -1,0 +1,37 @@
+// What of a filter the node can sort out, so that it need not send the rest.
+import {isoMomentBefore} from '../../../command-line/time-text.ts';
+import type {TailQuery} from '../../list/tail-query.ts';
+
+export interface AuditParameters {
+  since?: string;
+  key_id?: number;
+  action?: string;
+}
+
+export const auditParameters = ({terms}: TailQuery, nowMs: number): AuditParameters => {
+  const since = terms.since === undefined ? undefined : isoMomentBefore(terms.since, nowMs);
+  return {
+    ...(since !== undefined && {since}),
+    ...(isKeyId(terms.key) && {key_id: Number(terms.key)}),
+    ...(isWholeAction(terms.action) && {action: terms.action}),
+  };
+};
+
+const isKeyId = (key: string | undefined): key is string => /^[1-9]\d{0,14}$/.test(key ?? '');
+
+/** `quarantine` alone is all that begins with it, which only this side knows. */
+const isWholeAction = (action: string | undefined): action is string => /^[a-z]+\.[a-z-]+$/.test(action ?? '');
+
+/** Whether some of it is left to this side: then pages hold more than matches. */
+export const isNarrowedHere = ({terms, words}: TailQuery): boolean =>
+  words.length > 0 ||
+  terms.node !== undefined ||
+  terms.result !== undefined ||
+  (terms.key !== undefined && !isKeyId(terms.key)) ||
+  (terms.action !== undefined && !isWholeAction(terms.action));
+
+/** Why it cannot be used. */
+export const auditFault = ({terms}: TailQuery): string | undefined =>
+  terms.since === undefined || isoMomentBefore(terms.since, 0) !== undefined
+    ? undefined
+    : 'since: must be a time such as 2026-03-01T00:00:00Z, 2026-03-01, 2h or 3d';

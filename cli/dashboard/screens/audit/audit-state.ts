@@ -1,0 +1,128 @@
+// The newest audit entries of all nodes, and as many older ones as somebody has scrolled to. Plain data.
+import type {AuditEntry} from '../../../../shared/audit-entry.ts';
+import {createTailReducer, emptyTail, type Tail, type TailEvent} from '../../list/tail.ts';
+import {hasWords, isOneOf, noQuery, type TailQuery} from '../../list/tail-query.ts';
+import type {AuditParameters} from './audit-query.ts';
+
+export type AuditRow = AuditEntry & {key: string};
+export type AuditTail = Tail<AuditRow, TailQuery>;
+
+/** One page of the list as a node answered. */
+export interface AuditPage {
+  entries: readonly AuditEntry[];
+  /** All matches there are. */
+  total: number;
+  unreachable: readonly string[];
+}
+
+export interface AuditState {
+  tail: AuditTail;
+  total: number | undefined;
+  /** Nodes whose entries are missing. */
+  unreachable: readonly string[];
+  /** What the node is asked for. */
+  parameters: AuditParameters;
+  older: 'idle' | 'asked' | 'failed';
+}
+
+export type AuditEvent =
+  /** Whatever was under way when the screen was left is nobody's any more. */
+  | {kind: 'opened'}
+  | {kind: 'newest'; page: AuditPage}
+  | {kind: 'older-asked'}
+  | {kind: 'older'; page: AuditPage; parameters: AuditParameters}
+  | {kind: 'older-failed'}
+  | {kind: 'narrowed'; query: TailQuery; parameters: AuditParameters}
+  | {kind: 'tail'; event: TailEvent<AuditRow, TailQuery>};
+
+export const auditLimit = 5000;
+
+/** Newest first; at the same time by node, and there the later one first, as the API has them. */
+const compare = (a: AuditRow, b: AuditRow): number => byText(b.at, a.at) || byText(a.node_id, b.node_id) || b.seq - a.seq;
+
+const byText = (a: string, b: string): number => (a < b ? -1 : Number(a > b));
+
+export const auditTerms = ['action', 'key', 'node', 'since', 'result'] as const;
+
+/** The node has sorted out `since`, a key by its number and a whole action already; see `auditParameters`. */
+export const matchesAudit = (entry: AuditEntry, {terms, words}: TailQuery): boolean =>
+  isAction(entry.action, terms.action) &&
+  isKey(entry, terms.key) &&
+  isOneOf(entry.node_id, terms.node) &&
+  isOneOf(entry.result, terms.result) &&
+  hasWords([entry.action, entry.target, entry.key_name, entry.detail, entry.remote_address, entry.node_id, entry.result], words);
+
+const isAction = (action: string, wanted: string | undefined): boolean =>
+  wanted === undefined || wanted.split(',').some(one => action === one || action.startsWith(`${one}.`));
+
+const isKey = ({key_id, key_name}: AuditEntry, wanted: string | undefined): boolean =>
+  wanted === undefined || isOneOf(String(key_id), wanted) || (key_name ?? '').toLowerCase().includes(wanted.toLowerCase());
+
+const tailReducer = createTailReducer<AuditRow, TailQuery>({compare, matches: matchesAudit, limit: auditLimit});
+
+export const emptyAudit: AuditState = {
+  tail: emptyTail(noQuery),
+  total: undefined,
+  unreachable: [],
+  parameters: {},
+  older: 'idle',
+};
+
+export const auditReducer = (state: AuditState, event: AuditEvent): AuditState => {
+  switch (event.kind) {
+    case 'opened':
+      return {...state, older: 'idle'};
+    case 'newest':
+      return withNewest(state, event.page);
+    case 'older-asked':
+      return {...state, older: 'asked'};
+    case 'older-failed':
+      return {...state, older: 'failed'};
+    case 'older':
+      return event.parameters === state.parameters ? withOlder(state, event.page) : state;
+    case 'narrowed': {
+      const {query, parameters} = event;
+      const isAnew = JSON.stringify(parameters) !== JSON.stringify(state.parameters);
+      const tail = tailReducer(state.tail, {kind: 'narrowed', query, isAnew});
+      return isAnew ? {...emptyAudit, tail, parameters} : {...state, tail};
+    }
+    case 'tail':
+      return {...state, tail: tailReducer(state.tail, event.event)};
+    default:
+      return event satisfies never;
+  }
+};
+
+/** Older ones are no news, so they are shown in a list that is paused too. */
+const withOlder = (state: AuditState, {entries, total, unreachable}: AuditPage): AuditState => {
+  const {isPaused, rows, waiting} = state.tail;
+  const known = new Set([...rows, ...waiting].map(({key}) => key));
+  const older = rowsOf(entries).filter(({key}) => !known.has(key));
+  // A node has gone or come back meanwhile, so that the places in the list are others; the next reading of the newest page tells.
+  if (older.length === 0 || !isSame(unreachable, state.unreachable)) return {...state, older: 'failed'};
+  const tail = tailReducer({...state.tail, isPaused: false}, {kind: 'arrived', rows: older});
+  return {...state, tail: {...tail, isPaused}, total, older: 'idle'};
+};
+
+/** Entries that are known make the link to what is there; without it, or with other nodes, the list begins anew. */
+const withNewest = (state: AuditState, {entries, total, unreachable}: AuditPage): AuditState => {
+  const rows = rowsOf(entries);
+  const known = new Set([...state.tail.rows, ...state.tail.waiting].map(({key}) => key));
+  const isLinked = known.size === 0 || rows.some(({key}) => known.has(key));
+  const isAnew = !isLinked || !isSame(unreachable, state.unreachable);
+  const older = state.older === 'failed' ? 'idle' : state.older;
+  return {...state, tail: tailReducer(state.tail, {kind: 'arrived', rows, isAnew}), total, unreachable, older};
+};
+
+const rowsOf = (entries: readonly AuditEntry[]): AuditRow[] =>
+  entries.map(entry => ({...entry, key: `${entry.node_id}/${entry.seq}`}));
+
+const isSame = (a: readonly string[], b: readonly string[]): boolean => a.join() === b.join();
+
+/** How many of the newest are known without a hole. */
+export const knownCount = ({tail}: AuditState): number =>
+  tail.isWaitingAnew ? tail.waiting.length : tail.rows.length + tail.waiting.length;
+
+/** Whether there are older ones to ask for, and room for them. */
+export const hasOlder = (state: AuditState): boolean =>
+  state.total !== undefined && !state.tail.isWaitingAnew && knownCount(state) < Math.min(state.total, auditLimit);

@@ -1,0 +1,13 @@
+import type {ClusterStatus} from '../../../../shared/cluster-status.ts';
+
+/** A status that was read so long ago, with the ages that things in it have by now. What has become of them is not known. */
+export const agedStatus = (status: ClusterStatus, ageMs: number): ClusterStatus => {
+  const seconds = Math.floor(ageMs / 1000);
+  const generatedAt = new Date(Date.parse(status.generated_at) + seconds * 1000);
+  if (seconds <= 0 || Number.isNaN(generatedAt.getTime())) return status;
+  return {
+    ...status,
+    generated_at: generatedAt.toISOString(),
+    peers: status.peers.map(peer => ({...peer, config_hash_age_s: peer.config_hash_age_s + seconds})),
+  };
+};

@@ -1,0 +1,130 @@
+// What the cluster screen shows, and where it is read.
+import {setTimeout as pause} from 'node:timers/promises';
+import type {ClusterDrift} from '../../../../shared/cluster-drift.ts';
+import type {ClusterStatus} from '../../../../shared/cluster-status.ts';
+import type {Summary} from '../../../../shared/held-mail.ts';
+import type {Request} from '../../../client/client.ts';
+import {checkedMetricsUrl} from '../../../client/metrics-address.ts';
+import {asCliError} from '../../../errors.ts';
+import type {Desk} from '../../shell/app-context.ts';
+import {noSource, type Source} from '../../shell/source.ts';
+import {type Arrivals, createArrivals} from './arrivals.ts';
+import {type CertificateEnd, readCertificateEnd} from './certificate-end.ts';
+import {createHistory, type History} from './history.ts';
+import {type NodeMetrics, readMetrics} from './metrics-text.ts';
+
+export const statusSource = (desk: Desk): Source<ClusterStatus> =>
+  desk.may('cluster:read')
+    ? desk.source('cluster.status', {
+        load: async () => (await desk.client.send<ClusterStatus>({path: 'cluster/status'})).data,
+        refreshOn: ['health', 'domain', 'key'],
+        // When a node was last seen, and how far it is behind, is told by no event.
+        whileLiveMs: 10_000,
+      })
+    : noSource;
+
+export interface HeldNow {
+  summary: Summary;
+  unreachableNodes: readonly string[];
+}
+
+export const heldSource = (desk: Desk): Source<HeldNow> =>
+  desk.may('quarantine:read')
+    ? desk.source('cluster.held', {
+        load: async () => {
+          const {data, unreachableNodes} = await desk.client.send<Summary>({path: 'mail/quarantine/summary'});
+          return {summary: data, unreachableNodes};
+        },
+        refreshOn: ['held', 'released', 'discarded'],
+        leastGapMs: 5000,
+      })
+    : noSource;
+
+/** The node reads all records of all others for it, in pages of which each may take half a minute. */
+export const driftRequest: Request = {path: 'cluster/drift', silenceMs: 60_000};
+
+export const driftSource = (desk: Desk): Source<ClusterDrift> =>
+  desk.may('cluster:read')
+    ? desk.source('cluster.drift', {
+        load: async () => (await desk.client.send<ClusterDrift>(driftRequest)).data,
+        refreshOn: ['domain', 'key'],
+        everyMs: 10_000,
+        whileLiveMs: 10_000,
+      })
+    : noSource;
+
+export const arrivalsSource = (desk: Desk): Source<Arrivals> =>
+  desk.may('quarantine:read')
+    ? desk.source('cluster.arrivals', {load: createArrivals({...desk, pause}), refreshOn: [], everyMs: 60_000})
+    : noSource;
+
+export interface MetricsReading {
+  metrics: NodeMetrics | undefined;
+  /** Why there are none. */
+  problem: string | undefined;
+}
+
+/** Never fails: where there are no metrics, events are counted. */
+export const metricsSource = (desk: Desk): Source<MetricsReading> =>
+  desk.source('cluster.metrics', {
+    isElsewhere: true,
+    refreshOn: [],
+    everyMs: 15_000,
+    whileLiveMs: 15_000,
+    load: async () => {
+      try {
+        const url = await metricsUrlOf(desk);
+        if (url === undefined) return {metrics: undefined, problem: 'the context names no metrics listener'};
+        return {metrics: await readMetrics(checkedMetricsUrl(url), desk.connection.ca), problem: undefined};
+      } catch (error) {
+        return {metrics: undefined, problem: asCliError(error).detail};
+      }
+    },
+  });
+
+const metricsUrlOf = async ({terminal, contexts, name}: Desk): Promise<string | undefined> => {
+  if (terminal.env.MFCTL_METRICS_URL) return terminal.env.MFCTL_METRICS_URL;
+  return (await contexts.read()).contexts.find(context => context.name === name)?.metricsUrl;
+};
+
+export type CertificateEnds = ReadonlyMap<string, CertificateEnd>;
+
+const certificateEveryMs = 10 * 60_000;
+
+/** By node. Each is read once in ten minutes, whether that worked or not. */
+export const certificatesSource = (desk: Desk): Source<CertificateEnds> => {
+  const status = statusSource(desk);
+  const known = keptIn(
+    desk,
+    'cluster.certificates',
+    () => new Map<string, {url: string; readAtMs: number; end: CertificateEnd}>(),
+  );
+  return desk.source('cluster.certificates', {
+    isElsewhere: true,
+    refreshOn: [],
+    everyMs: 60_000,
+    whileLiveMs: 60_000,
+    load: async () => {
+      const peers = status.get().value?.peers ?? [];
+      const isDue = ({node_id, api_url}: {node_id: string; api_url: string}): boolean => {
+        const before = known.get(node_id);
+        return before === undefined || before.url !== api_url || desk.now() - before.readAtMs >= certificateEveryMs;
+      };
+      await Promise.all(
+        peers.filter(isDue).map(async ({node_id, api_url}) => {
+          const readAtMs = desk.now();
+          const end = await readCertificateEnd(api_url, desk.connection.ca);
+          known.set(node_id, {url: api_url, readAtMs, end});
+        }),
+      );
+      return new Map([...known].map(([node, {end}]) => [node, end]));
+    },
+  });
+};
+
+export const historyOf = (desk: Desk): History => keptIn(desk, 'cluster.history', () => createHistory(desk.now));
+
+const keptIn = <T>({kept}: Desk, name: string, make: () => T): T => {
+  if (!kept.has(name)) kept.set(name, make());
+  return kept.get(name) as T;
+};

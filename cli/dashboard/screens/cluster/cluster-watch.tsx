@@ -1,0 +1,45 @@
+// Looks at the cluster as long as the dashboard is open, whatever screen is shown: a node that goes away is told of at once, and the
+// figures over time have no holes.
+import {useEffect, useRef} from 'react';
+import type {ClusterStatus} from '../../../../shared/cluster-status.ts';
+import {driftOf} from '../../../cluster/drift.ts';
+import {useNow, useSource, useValues} from '../../shell/hooks.ts';
+import {useFrame} from '../../shell/shell.ts';
+import {agedStatus} from './aged-status.ts';
+import {alarmsOf, changesBetween, changeText} from './alarms.ts';
+import {heldSource, historyOf, metricsSource, statusSource} from './cluster-sources.ts';
+
+export const ClusterWatch = (): null => {
+  const {desk, say} = useFrame();
+  const before = useRef<ClusterStatus>(undefined);
+  const history = historyOf(desk);
+  const nowMs = useNow(desk);
+  const {value: status, loadedAtMs} = useSource(statusSource(desk));
+
+  useValues(statusSource(desk), status => {
+    const changes = before.current ? changesBetween(before.current, status, desk.now()) : [];
+    before.current = status;
+    for (const change of changes) history.addChange(change);
+    const [latest] = changes.map(changeText).reverse();
+    if (latest) say(latest.text, latest.tone);
+  });
+  useEffect(() => {
+    if (!status) return;
+    const aged = agedStatus(status, nowMs - (loadedAtMs ?? nowMs));
+    desk.notices.set('cluster', alarmsOf(aged, driftOf(status)));
+  }, [desk, status, loadedAtMs, nowMs]);
+  useValues(heldSource(desk), held => {
+    // Without a node it would seem that mails are gone.
+    if (held.unreachableNodes.length === 0) history.addHeld(held.summary.count);
+  });
+  useValues(metricsSource(desk), ({metrics}) => {
+    if (metrics) history.addTotals(metrics.verdicts);
+    else history.loseTotals();
+  });
+
+  useEffect(
+    () => desk.live.on(['held', 'released', 'discarded'], event => event && history.addEvent(event.type)),
+    [desk, history],
+  );
+  return null;
+};

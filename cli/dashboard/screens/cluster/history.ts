@@ -1,0 +1,111 @@
+// What has been seen since the dashboard was opened. It has bounds: a dashboard is left open for weeks.
+import type {Health} from '../../../../shared/health.ts';
+
+export interface HealthChange {
+  atMs: number;
+  node: string;
+  from: Health | undefined;
+  to: Health | undefined;
+}
+
+/** Counts by minute, oldest first; the last one is not over. */
+export type MinuteCounts = readonly (number | undefined)[];
+
+export interface History {
+  readonly startedAtMs: number;
+  /** Held in total at the end of each minute. */
+  held(): MinuteCounts;
+  addHeld(count: number): void;
+  /** Mails by verdict in each minute, and where they are from. */
+  verdicts(): {from: 'metrics' | 'events'; byVerdict: ReadonlyMap<string, MinuteCounts>};
+  /** Totals since the node was started. */
+  addTotals(totals: Readonly<Record<string, number>>): void;
+  addEvent(type: string): void;
+  /** Totals do not come: events are counted from now on. */
+  loseTotals(): void;
+  changes(): readonly HealthChange[];
+  addChange(change: HealthChange): void;
+}
+
+const minuteMs = 60_000;
+const minutes = 180;
+const maxChanges = 100;
+
+export const createHistory = (now: () => number): History => {
+  const startedAtMs = now();
+  const held = createMinutes(now);
+  const changes: HealthChange[] = [];
+  const fromMetrics = new Map<string, Minutes>();
+  const fromEvents = new Map<string, Minutes>(['held', 'released', 'discarded'].map(type => [type, createMinutes(now)]));
+  let last: Readonly<Record<string, number>> | undefined;
+  let hasTotals = false;
+
+  return {
+    startedAtMs,
+    held: () => held.list('last'),
+    addHeld: count => held.set(count),
+    verdicts: () => {
+      const from = hasTotals ? fromMetrics : fromEvents;
+      return {
+        from: hasTotals ? 'metrics' : 'events',
+        byVerdict: new Map([...from].map(([verdict, counts]) => [verdict, counts.list('zero')])),
+      };
+    },
+    addTotals: totals => {
+      for (const [verdict, total] of Object.entries(totals)) {
+        const before = last?.[verdict];
+        // A node that was started again counts from the beginning.
+        const more = before === undefined ? 0 : total < before ? total : total - before;
+        const counts = fromMetrics.get(verdict) ?? createMinutes(now);
+        fromMetrics.set(verdict, counts);
+        counts.add(more);
+      }
+      last = totals;
+      hasTotals = true;
+    },
+    loseTotals: () => {
+      hasTotals = false;
+      last = undefined;
+    },
+    addEvent: type => fromEvents.get(type)?.add(1),
+    changes: () => changes,
+    addChange: change => {
+      changes.unshift(change);
+      changes.splice(maxChanges);
+    },
+  };
+};
+
+interface Minutes {
+  set(value: number): void;
+  add(value: number): void;
+  /** Minutes in which nothing was said are as the one before, or zero. */
+  list(gap: 'last' | 'zero'): MinuteCounts;
+}
+
+const createMinutes = (now: () => number): Minutes => {
+  const first = minuteOf(now());
+  const values = new Map<number, number>();
+  const put = (change: (old: number) => number): void => {
+    const minute = minuteOf(now());
+    values.set(minute, change(values.get(minute) ?? 0));
+    for (const known of values.keys()) if (known <= minute - minutes && values.size > 1) values.delete(known);
+  };
+  return {
+    set: value => put(() => value),
+    add: value => put(old => old + value),
+    list: gap => {
+      const last = minuteOf(now());
+      const from = Math.max(first, last - minutes + 1);
+      let before: number | undefined;
+      for (const [minute, value] of values) if (minute < from) before = value;
+      return Array.from({length: last - from + 1}, (_, at) => {
+        const value = values.get(from + at);
+        before = value ?? before;
+        return gap === 'last' ? before : (value ?? 0);
+      });
+    },
+  };
+};
+
+const minuteOf = (ms: number): number => Math.floor(ms / minuteMs);

@@ -1,0 +1,98 @@
+import type {ClusterStatus, Peer} from '../../../../shared/cluster-status.ts';
+import type {Summary} from '../../../../shared/held-mail.ts';
+import {clockComparison, clockProblem, conditionText, conditionTone} from '../../../cluster/node-condition.ts';
+import {countText, durationText, plural, sizeText, timeText} from '../../../output/cell-text.ts';
+import {fitText, wrapText} from '../../shell/fit-text.ts';
+import type {Page} from '../../shell/modal.ts';
+import type {Style, Theme} from '../../shell/theme.ts';
+import {changeText, healthMark, seenSecondsAgo} from './alarms.ts';
+import type {HealthChange} from './history.ts';
+import {certificateText, driftStyle, licenseText, type NodeFacts} from './node-columns.ts';
+
+export interface NodeMore {
+  summary: Summary | undefined;
+  changes: readonly HealthChange[];
+  openedAtMs: number;
+  /** Of the node of the context, when its metrics can be read. */
+  version: string | undefined;
+}
+
+type Fact = readonly [label: string, value: string, style?: Style | undefined];
+
+/** Everything that is known of one node. */
+export const nodePage = (peer: Peer, facts: NodeFacts, more: NodeMore, theme: Theme): Page => {
+  const isLocal = peer.node_id === facts.status.local_node_id;
+  const changes = more.changes.filter(({node}) => node === peer.node_id);
+  return {
+    kind: 'page',
+    title: `Node ${peer.node_id}${isLocal ? ', which answers' : ''}`,
+    lines: width => [
+      ...[...stateFacts(peer, facts), ...trustFacts(peer, facts), ...mailFacts(peer, more.summary)].flatMap(
+        ([label, value, style]) =>
+          wrapText(value, width - 18).map(
+            (line, at) => `${theme(fitText(at === 0 ? label : '', 16), 'dim')}  ${theme(line, style)}`,
+          ),
+      ),
+      ...(isLocal && more.version !== undefined
+        ? [`${theme(fitText('Version', 16), 'dim')}  ${fitText(more.version, width - 18)}`]
+        : []),
+      '',
+      theme(fitText(`Changes of its health since ${timeText(new Date(more.openedAtMs).toISOString())}`, width), 'dim'),
+      ...(changes.length === 0 ? ['none'] : []),
+      ...changes.map(change => {
+        const {text, tone} = changeText(change);
+        return theme(fitText(`${timeText(new Date(change.atMs).toISOString())}  ${text}`, width), tone);
+      }),
+    ],
+  };
+};
+
+const stateFacts = (peer: Peer, {status, drift}: NodeFacts): Fact[] => {
+  const isOdd = drift?.oddNodes.includes(peer.node_id) ?? false;
+  const isBehind = peer.outbox_backlog_to_us > 0;
+  return [
+    ['Health', `${healthMark[peer.healthy]} ${conditionText(peer, status)}`, conditionTone(peer, status)],
+    ['Last seen', `${timeText(peer.last_seen)}, ${durationText(seenSecondsAgo(status, peer))} before it was asked`],
+    ...(peer.node_id === status.local_node_id ? [] : [clockFact(peer, status)]),
+    ['FQDN', peer.fqdn],
+    ['API', peer.api_url],
+    ['Configuration', `${peer.config_hash}${isOdd ? ' ≠ not that of most nodes' : ''}`, isOdd ? driftStyle(drift) : undefined],
+    ['Unchanged for', durationText(peer.config_hash_age_s)],
+    [
+      'Backlog',
+      `${plural(peer.outbox_backlog_to_us, 'event')} of it still to be applied by ${status.local_node_id}`,
+      isBehind ? 'warn' : undefined,
+    ],
+  ];
+};
+
+const clockFact = (peer: Peer, {local_node_id}: ClusterStatus): Fact => {
+  const problem = clockProblem(peer);
+  return ['Clock', clockComparison(peer, local_node_id), problem === 'critical' ? 'bad' : problem && 'warn'];
+};
+
+const trustFacts = ({node_id, license}: Peer, {certificates, nowMs}: NodeFacts): Fact[] => {
+  const end = certificates.get(node_id);
+  const until = end?.endsAtMs === undefined ? '' : `, until ${timeText(new Date(end.endsAtMs).toISOString())}`;
+  const problem = end?.problem === undefined ? '' : ` (${end.problem})`;
+  return [
+    ['Certificate', `${certificateText(end, nowMs)}${until}${problem}`],
+    ['Licence', `${license.type}, ${license.status}: ${licenseText(license, nowMs)}, until ${timeText(license.expires_at)}`],
+  ];
+};
+
+const mailFacts = ({node_id}: Peer, summary: Summary | undefined): Fact[] => {
+  if (!summary) return [];
+  const groups = summary.groups.filter(group => group.node_id === node_id);
+  const count = groups.reduce((sum, group) => sum + group.count, 0);
+  const bytes = groups.reduce((sum, group) => sum + group.size_bytes, 0);
+  const oldest = groups.map(({oldest_arrived_at}) => oldest_arrived_at).sort()[0];
+  const by = groups.reduce(
+    (all, {reason, count: some}) => all.set(reason, (all.get(reason) ?? 0) + some),
+    new Map<string, number>(),
+  );
+  return [
+    ['Holds', `${plural(count, 'mail')}, ${sizeText(bytes)}${oldest === undefined ? '' : `, the oldest of ${timeText(oldest)}`}`],
+    ...(count === 0 ? [] : [['By reason', [...by].map(([reason, some]) => `${reason} ${countText(some)}`).join(', ')] as const]),
+  ];
+};

@@ -1,0 +1,137 @@
+// Domains that come and go. Each question names what goes with it, as it was when it was asked.
+import type {DkimKey} from '../../../../shared/dkim-key.ts';
+import type {Domain} from '../../../../shared/domain.ts';
+import type {Summary} from '../../../../shared/held-mail.ts';
+import type {MailFilter} from '../../../../shared/mail-filter.ts';
+import type {Client} from '../../../client/client.ts';
+import {asCliError, CliError} from '../../../errors.ts';
+import {countText, plural} from '../../../output/cell-text.ts';
+import type {Desk} from '../../shell/app-context.ts';
+import type {FormValues} from '../../shell/modal.ts';
+import type {Frame} from '../../shell/shell.ts';
+import {changesOf, nameFault, newSettings, settingFaults, settingFields, settingLines, valuesOf} from './domain-settings.ts';
+import {withFields} from './edit-domain.ts';
+
+export interface DomainNeeds {
+  desk: {client: Pick<Client, 'send'>} & Pick<Desk, 'me' | 'may'>;
+  frame: Pick<Frame, 'openLater' | 'say' | 'fail' | 'defer'>;
+  /** Something has changed. */
+  onChange(): void;
+  /** The domain is no more. */
+  onDeleted?(): void;
+}
+
+interface NewDomainNeeds extends DomainNeeds {
+  onCreated(domain: Domain): void;
+}
+
+export const openNewDomain = (needs: NewDomainNeeds, values?: FormValues): void => {
+  const start = values ?? valuesOf(newSettings);
+  needs.frame.openLater({
+    kind: 'form',
+    title: 'New domain',
+    fields: [{name: 'name', label: 'Name', value: start.name ?? '', hint: 'such as example.com'}, ...settingFields(start)],
+    check: typed => {
+      const fault = nameFault(typed.name ?? '');
+      return {...settingFaults(typed), ...(fault !== undefined && {name: fault})};
+    },
+    onSubmit: typed => askToCreate(needs, typed),
+  });
+};
+
+const askToCreate = (needs: NewDomainNeeds, values: FormValues): void => {
+  const name = (values.name ?? '').trim();
+  const changes = changesOf(newSettings, values);
+  const settings = {...newSettings, ...changes};
+  needs.frame.openLater({
+    kind: 'question',
+    lines: [
+      `Create the domain ${name}?`,
+      ...settingLines(settings).map(line => `  ${line}`),
+      ...(settings.active ? [] : [`Mail for ${name} is answered 450: senders keep it and try again.`]),
+    ],
+    yes: 'create',
+    onYes: () => void create(needs, values, {name, ...changes}),
+    no: 'back to the form',
+    onNo: () => openNewDomain(needs, values),
+  });
+};
+
+const create = async (needs: NewDomainNeeds, values: FormValues, json: {name: string}): Promise<void> => {
+  const {desk, frame} = needs;
+  try {
+    const {data} = await desk.client.send<Domain>({method: 'POST', path: 'domains', json});
+    const unsigned = data.dkim_active ? '; it has no DKIM key yet, so its mail leaves unsigned' : '';
+    frame.say(`Created ${data.name}${unsigned}`, unsigned === '' ? 'good' : 'warn');
+    needs.onChange();
+    needs.onCreated(data);
+  } catch (error) {
+    frame.fail(withFields(asCliError(error)));
+    openNewDomain(needs, values);
+  }
+};
+
+export const askToDelete = async (needs: DomainNeeds, id: number): Promise<void> => {
+  const {desk, frame} = needs;
+  const {client, me} = desk;
+  try {
+    const [{data: domain, etag}, filters, keys] = await Promise.all([
+      client.send<Domain>({path: `domains/${id}`}),
+      client.send<MailFilter[]>({path: `domains/${id}/filters`}),
+      client.send<DkimKey[]>({path: `domains/${id}/dkim-keys`}),
+    ]);
+    const {name} = domain;
+    frame.openLater({
+      kind: 'question',
+      lines: [
+        `Delete ${name}?`,
+        `With it go ${filters.data.length === 0 ? 'no mail filters' : plural(filters.data.length, 'mail filter')} and ${keysText(keys.data)}.`,
+        ...(domain.direction === 'outbound' ? [] : [`Mail for ${name} is refused from then on.`]),
+        await heldText(needs, domain),
+        ...(me.domain === name ? [`The key ${me.name} is bound to ${name}: it can do nothing any more then.`] : []),
+      ],
+      yes: `delete ${name}`,
+      onYes: () =>
+        frame.defer({
+          what: `delete ${name}`,
+          run: async () => {
+            const done = await remove(needs, domain, etag);
+            needs.onDeleted?.();
+            return done;
+          },
+          onSettled: needs.onChange,
+        }),
+    });
+  } catch (error) {
+    frame.fail(error);
+  }
+};
+
+const keysText = (keys: readonly DkimKey[]): string => {
+  if (keys.length === 0) return 'no DKIM keys';
+  return `${plural(keys.length, 'DKIM key')} (${keys.map(({selector}) => selector).join(', ')}), which cannot be had again`;
+};
+
+const heldText = async ({desk}: DomainNeeds, {name, direction}: Domain): Promise<string> => {
+  if (!desk.may('quarantine:read')) return 'Its held mail stays until it expires.';
+  const {data, unreachableNodes} = await desk.client.send<Summary>({path: 'mail/quarantine/summary', query: {domain: name}});
+  const missing = unreachableNodes.length > 0 ? ` (without ${unreachableNodes.join(', ')}, not answering)` : '';
+  const release = direction === 'outbound' ? '' : '; to release it, there has to be such a domain again';
+  return `Held mail: ${countText(data.count)}${missing}. It stays until it expires${release}.`;
+};
+
+const remove = async ({desk}: DomainNeeds, {id, name}: Domain, etag: string | undefined): Promise<string> => {
+  try {
+    await desk.client.send<null>({
+      method: 'DELETE',
+      path: `domains/${id}`,
+      headers: {...(etag !== undefined && {'if-match': etag})},
+    });
+    return `Deleted ${name}`;
+  } catch (error) {
+    if (asCliError(error).code !== 'precondition_failed') throw error;
+    throw new CliError('precondition_failed', `${name} is still there: somebody has changed it since you were asked`, {
+      hint: 'look at it and delete it again',
+    });
+  }
+};

@@ -1,0 +1,42 @@
+// What the screen reads. Domains tell of their changes, their filters and keys do not, and held mail comes too often to count it each time.
+import type {DkimKey} from '../../../../shared/dkim-key.ts';
+import type {Domain} from '../../../../shared/domain.ts';
+import type {Summary} from '../../../../shared/held-mail.ts';
+import type {MailFilter} from '../../../../shared/mail-filter.ts';
+import type {Desk} from '../../shell/app-context.ts';
+import type {Source} from '../../shell/source.ts';
+import type {WholeDomain} from './domain-lines.ts';
+
+export const domainsSource = ({client, source}: Desk): Source<Domain[]> =>
+  source('domains', {load: async () => (await client.send<Domain[]>({path: 'domains'})).data, refreshOn: ['domain']});
+
+export const wholeDomainSource = ({client, source}: Desk, id: number): Source<WholeDomain> =>
+  source(`domain ${id}`, {
+    load: async () => {
+      const [domain, filters, keys] = await Promise.all([
+        client.send<Domain>({path: `domains/${id}`}),
+        client.send<MailFilter[]>({path: `domains/${id}/filters`}),
+        client.send<DkimKey[]>({path: `domains/${id}/dkim-keys`}),
+      ]);
+      return {domain: domain.data, filters: filters.data, keys: keys.data};
+    },
+    refreshOn: ['domain'],
+  });
+
+export interface HeldCounts {
+  byDomain: ReadonlyMap<string, number>;
+  unreachable: readonly string[];
+}
+
+export const heldSource = ({client, source, may}: Desk): Source<HeldCounts | undefined> =>
+  source('held by domain', {
+    load: async () => {
+      if (!may('quarantine:read')) return undefined;
+      const {data, unreachableNodes} = await client.send<Summary>({path: 'mail/quarantine/summary'});
+      const byDomain = new Map<string, number>();
+      for (const {domain, count} of data.groups) byDomain.set(domain, (byDomain.get(domain) ?? 0) + count);
+      return {byDomain, unreachable: unreachableNodes};
+    },
+    refreshOn: [],
+    everyMs: 10_000,
+  });

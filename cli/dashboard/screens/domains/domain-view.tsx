@@ -1,0 +1,62 @@
+import type {ReactElement} from 'react';
+import type {Banner} from '../../list/tail-lines.ts';
+import {fitText} from '../../shell/fit-text.ts';
+import {useNow, useOffer, useSource} from '../../shell/hooks.ts';
+import {Lines} from '../../shell/lines.tsx';
+import {useFrame} from '../../shell/shell.ts';
+import type {Loaded} from '../../shell/source.ts';
+import {backBinding, type DomainBindingNeeds, domainBindings, recordBindings} from './domain-bindings.ts';
+import {domainLines, partsOf, type WholeDomain} from './domain-lines.ts';
+import {listBanners} from './domain-list-lines.ts';
+import {heldSource, wholeDomainSource} from './domain-sources.ts';
+import type {DomainsEvent} from './domains-state.ts';
+import {recordLines} from './record-lines.ts';
+
+export interface DomainViewProps {
+  id: number;
+  name: string;
+  /** Of the DKIM key whose record is shown in place of the domain. */
+  selector: string | undefined;
+  part: number;
+  dispatch(event: DomainsEvent): void;
+}
+
+export const DomainView = ({id, name, selector, part, dispatch}: DomainViewProps): ReactElement => {
+  const frame = useFrame();
+  const {desk, size, isActive} = frame;
+  const {theme} = desk;
+  const source = wholeDomainSource(desk, id);
+  const loaded = useSource(source);
+  const held = useSource(heldSource(desk)).value;
+  const nowMs = useNow(desk);
+  const isGone = loaded.failure?.code === 'not_found';
+  const banners: Banner[] = isGone
+    ? [{text: `✗ ${name} is gone: it was deleted, or this key may not see it any more; escape goes back`, tone: 'bad'}]
+    : listBanners({loaded, unreachable: held?.unreachable ?? [], nowMs});
+  const whole = loaded.value;
+  const parts = whole ? partsOf(whole) : [];
+  const cursor = Math.max(0, Math.min(part, parts.length - 1));
+  const chosen = parts[cursor];
+  const key = whole?.keys.find(one => one.selector === selector);
+
+  const needs: DomainBindingNeeds = {frame, id, name, whole, chosen, refresh: source.refresh, dispatch};
+  useOffer({
+    bindings:
+      selector === undefined ? domainBindings(needs) : [...(key ? recordBindings(frame, key) : []), backBinding(dispatch)],
+  });
+  const room = {size, theme, isActive};
+  const present = whole && {...whole, held: held?.byDomain.get(name) ?? (held && 0)};
+  const lines =
+    selector === undefined && present
+      ? domainLines(present, cursor, banners, room)
+      : key
+        ? recordLines(key, name, room)
+        : [fitText(absentText(name, selector, loaded), size.columns)];
+  return <Lines lines={lines} width={size.columns} height={size.rows} />;
+};
+
+const absentText = (name: string, selector: string | undefined, {value, failure, isLoading}: Loaded<WholeDomain>): string => {
+  if (failure) return `${name}: ${failure.detail}`;
+  if (value === undefined || isLoading) return `${name}: reading …`;
+  return `${name} has no DKIM key ${selector ?? ''} any more`;
+};

@@ -1,0 +1,147 @@
+// read → form → what would change → saved, or somebody else was faster → form again. What is saved is measured against the version
+// that the form was opened with, so that nobody's change is undone unseen.
+import type {DkimKey} from '../../../../shared/dkim-key.ts';
+import type {Domain} from '../../../../shared/domain.ts';
+import type {Client} from '../../../client/client.ts';
+import {type Settings, settingNames} from '../../../domain/domain-entry.ts';
+import {asCliError, CliError} from '../../../errors.ts';
+import type {Frame} from '../../shell/shell.ts';
+import {changesOf, differences, diffLines, settingFaults, settingFields, valuesOf} from './domain-settings.ts';
+
+export interface EditNeeds {
+  client: Pick<Client, 'send'>;
+  frame: Pick<Frame, 'openLater' | 'say' | 'fail'>;
+  onSaved(): void;
+}
+
+interface Version {
+  domain: Domain;
+  etag: string | undefined;
+}
+
+type Changes = Partial<Settings>;
+
+export const editDomain = async (needs: EditNeeds, id: number): Promise<void> =>
+  guarded(needs, async () => openForm(needs, await read(needs, id), {}));
+
+export const setActive = async (needs: EditNeeds, id: number, active: boolean): Promise<void> =>
+  guarded(needs, async () => {
+    const version = await read(needs, id);
+    if (version.domain.active === active) needs.frame.say(`${version.domain.name} is ${active ? '' : 'in'}active already`);
+    else await propose(needs, version, {active});
+  });
+
+/** With what somebody has changed already on top. */
+const openForm = (needs: EditNeeds, version: Version, changes: Changes): void => {
+  const {domain} = version;
+  needs.frame.openLater({
+    kind: 'form',
+    title: `Settings of ${domain.name}`,
+    fields: settingFields({...valuesOf(domain), ...valuesOf(changes)}),
+    check: settingFaults,
+    onSubmit: values => void guarded(needs, async () => propose(needs, version, changesOf(domain, values))),
+  });
+};
+
+const propose = async (needs: EditNeeds, version: Version, changes: Changes): Promise<void> => {
+  const {domain} = version;
+  if (Object.keys(changes).length === 0) {
+    needs.frame.say(`${domain.name} is as it was: nothing was changed in the form`);
+    return;
+  }
+  const warnings = await warningsOf(needs, domain, changes);
+  needs.frame.openLater({
+    kind: 'question',
+    lines: [`Change ${domain.name}?`, ...diffLines(domain, changes).map(line => `  ${line}`), ...warnings],
+    yes: 'save',
+    onYes: () => void guarded(needs, async () => save(needs, version, changes)),
+    no: 'back to the form',
+    onNo: () => openForm(needs, version, changes),
+  });
+};
+
+const warningsOf = async ({client}: EditNeeds, {id, name}: Domain, changes: Changes): Promise<string[]> => {
+  const warnings: string[] = [];
+  if (changes.active === false) warnings.push(`Mail for ${name} is answered 450 then: senders keep it and try again.`);
+  if (changes.dkim_active) {
+    const {data} = await client.send<DkimKey[]>({path: `domains/${id}/dkim-keys`});
+    if (data.length === 0) warnings.push(`There is no DKIM key of ${name}: its mail leaves unsigned until there is one.`);
+  }
+  return warnings;
+};
+
+const save = async (needs: EditNeeds, version: Version, changes: Changes): Promise<void> => {
+  const {client, frame} = needs;
+  const {domain, etag} = version;
+  try {
+    await client.send<Domain>({
+      method: 'PUT',
+      path: `domains/${domain.id}`,
+      json: changes,
+      headers: {'content-type': 'application/merge-patch+json', ...(etag !== undefined && {'if-match': etag})},
+    });
+  } catch (error) {
+    const failure = asCliError(error);
+    if (failure.code === 'precondition_failed') return meanwhile(needs, version, changes);
+    frame.fail(withFields(failure));
+    if (!isFinal(failure)) openForm(needs, version, changes);
+    return;
+  }
+  frame.say(`Saved ${domain.name}: ${diffLines(domain, changes).join('; ').replace(/ {2,}/g, ' ')}`, 'good');
+  needs.onSaved();
+};
+
+/** Says what was changed by somebody else, and what is left to change. */
+const meanwhile = async (needs: EditNeeds, version: Version, changes: Changes): Promise<void> => {
+  const {frame} = needs;
+  const before = version.domain;
+  const present = await read(needs, before.id);
+  const theirs = differences(before, present.domain);
+  const left = differences(present.domain, {...present.domain, ...changes});
+  needs.onSaved();
+  if (Object.keys(left).length === 0) {
+    frame.say(`Somebody else has changed ${before.name} to just this; there was nothing left to save`, 'warn');
+    return;
+  }
+  const isBoth = settingNames.some(name => name in theirs && name in left);
+  frame.openLater({
+    kind: 'question',
+    lines: [
+      `Not saved: somebody else has changed ${before.name} since the form was opened. Nothing was overwritten.`,
+      'They changed:',
+      ...(Object.keys(theirs).length === 0 ? ['  nothing that is still different'] : indented(diffLines(before, theirs))),
+      'Yours would change:',
+      ...indented(diffLines(present.domain, left)),
+      ...(isBoth ? ['Some of it is the same setting: look twice.'] : []),
+      'Open the form again, with what is there now and yours on top?',
+    ],
+    yes: 'open the form',
+    onYes: () => openForm(needs, present, left),
+    no: 'give mine up',
+  });
+};
+
+const indented = (lines: readonly string[]): string[] => lines.map(line => `  ${line}`);
+
+const read = async ({client}: EditNeeds, id: number): Promise<Version> => {
+  const {data, etag} = await client.send<Domain>({path: `domains/${id}`});
+  return {domain: data, etag};
+};
+
+/** The node names the fields it does not take. */
+export const withFields = (failure: CliError): CliError => {
+  if (failure.fields.length === 0) return failure;
+  const named = failure.fields.map(({path, detail}) => `${path} ${detail}`).join('; ');
+  return new CliError(failure.code, named, {hint: failure.hint, exitCode: failure.exitCode});
+};
+
+/** What typing it differently does not help. */
+const isFinal = ({code}: CliError): boolean => code === 'not_found' || code === 'insufficient_scope' || code.startsWith('key_');
+
+const guarded = async ({frame}: Pick<EditNeeds, 'frame'>, act: () => Promise<void>): Promise<void> => {
+  try {
+    await act();
+  } catch (error) {
+    frame.fail(error);
+  }
+};

@@ -1,0 +1,125 @@
+// How events look, one to a line and one to a page.
+
+import {eventTypes, permissionFor} from '../../../../shared/event-type.ts';
+import {plural} from '../../../output/cell-text.ts';
+import type {Tone} from '../../../output/tone.ts';
+import {clockText, dayText} from '../../list/moment-cells.ts';
+import {placeColumns, type TuiColumn} from '../../list/table-lines.ts';
+import {type Banner, type TailView, tailLines} from '../../list/tail-lines.ts';
+import type {Desk} from '../../shell/app-context.ts';
+import type {LiveState} from '../../shell/live.ts';
+import type {Size} from '../../shell/shell.ts';
+import type {Style, Theme} from '../../shell/theme.ts';
+import {type EventTail, eventLimit} from './event-log.ts';
+import {type EventRow, type LogRow, matchesEvent} from './event-row.ts';
+
+export const typeMarks: Record<EventRow['type'], string> = {
+  held: '■',
+  released: '▲',
+  discarded: '✗',
+  domain: '◆',
+  key: '◇',
+  health: '●',
+};
+
+export interface EventFacts {
+  live: LiveState;
+  heardSinceMs: number | undefined;
+  lostAtMs: number | undefined;
+  me: Desk['me'];
+}
+
+export const eventLines = (tail: EventTail, facts: EventFacts, room: {size: Size; theme: Theme; isActive: boolean}): string[] => {
+  const {columns: width} = room.size;
+  const view: TailView<LogRow> = {
+    title: 'Events',
+    filter: tail.query.text,
+    waiting: tail.waiting.filter(row => matchesEvent(row, tail.query)).length,
+    banners: eventBanners(facts),
+    columns: placeColumns(width < wideFrom ? narrowColumns : wideColumns, width),
+    spanning: row => (row.kind === 'gap' ? {text: gapText(row), style: 'warn'} : undefined),
+    empty: emptyTexts(tail, facts),
+    ending: endingText(tail, facts),
+  };
+  return tailLines(tail, view, room);
+};
+
+/** What cannot be heard, and why. */
+export const eventBanners = ({live, lostAtMs, me}: EventFacts): Banner[] => {
+  const banners: Banner[] = [];
+  if (lostAtMs !== undefined)
+    banners.push({text: `✗ since ${clockText(lostAtMs)} no events arrive${because(live)}; it is tried again`, tone: 'bad'});
+  const unheard = eventTypes.filter(type => !me.permissions.includes(permissionFor[type]));
+  if (unheard.length > 0)
+    banners.push({text: `This key is ${me.scope}: it hears nothing of ${unheard.join(', ')}`, tone: 'warn'});
+  return banners;
+};
+
+const because = ({reason}: LiveState): string => (reason === undefined ? '' : `: ${reason}`);
+
+const gapText = ({fromMs, toMs}: {fromMs: number; toMs: number}): string =>
+  `── connection lost ${clockText(fromMs)}–${clockText(toMs)}: what happened meanwhile is not here ──`;
+
+const emptyTexts = (tail: EventTail, {live, heardSinceMs, lostAtMs}: EventFacts): string[] => {
+  if (tail.rows.length > 0) return ['Nothing here matches; escape shows everything again'];
+  if (heardSinceMs !== undefined && lostAtMs === undefined) return ['Nothing has happened yet: mail that is held shows up here'];
+  if (heardSinceMs !== undefined || live.standing === 'connecting') return [];
+  return [
+    `There is no event stream${because(live)}`,
+    'The other screens ask from time to time instead. To get it: use a node that tells of events (mfctl events shows whether it does), a key that may hear some, and no proxy in between that holds back answers or cuts them off after 15 silent seconds.',
+  ];
+};
+
+const endingText = ({rows}: EventTail, {heardSinceMs}: EventFacts): string | undefined => {
+  if (heardSinceMs === undefined) return undefined;
+  const limit = rows.length >= eventLimit ? `; the latest ${plural(eventLimit, 'event')} are kept` : '';
+  return `── heard since ${clockText(heardSinceMs)}; what was before is in the audit and the quarantine${limit} ──`;
+};
+
+const wideFrom = 110;
+
+const ofEvent =
+  (cell: (row: EventRow) => string | number | undefined) =>
+  (row: LogRow): string | number | undefined =>
+    row.kind === 'event' ? cell(row) : '';
+
+const typeColumn: TuiColumn<LogRow> = {
+  title: 'TYPE',
+  cell: ofEvent(({type}) => `${typeMarks[type] ?? '?'} ${type}`),
+  width: 11,
+  style: row => (row.kind === 'event' ? typeStyle(row) : undefined),
+};
+
+const typeStyle = ({type, id}: EventRow): Style | undefined => {
+  if (type === 'health') return healthTone(id);
+  return ({held: 'warn', released: 'good', discarded: 'bad', domain: 'accent', key: 'accent'} as const)[type];
+};
+
+const healthTone = (change: string): Tone => (change.endsWith('online') ? 'good' : change.endsWith('offline') ? 'bad' : 'warn');
+
+const timeColumn: TuiColumn<LogRow> = {title: 'TIME', cell: ofEvent(({at}) => clockText(at)), width: 9};
+
+const narrowColumns: TuiColumn<LogRow>[] = [
+  timeColumn,
+  typeColumn,
+  {title: 'NODE', cell: ofEvent(({node}) => node), width: 10},
+  {title: 'WHAT', cell: ofEvent(row => whatText(row)), width: 20, grow: 1},
+];
+
+/** In one cell what most want to know first. */
+const whatText = ({type, id, about, sender}: EventRow): string => {
+  if (type === 'held') return `${about === '' ? '(no subject)' : about} · ${sender} · ${id}`;
+  return about === '' ? id : `${id} ${about}`;
+};
+
+const wideColumns: TuiColumn<LogRow>[] = [
+  {title: 'DAY', cell: ofEvent(({at}) => dayText(at)), width: 5, dropRank: 2},
+  timeColumn,
+  typeColumn,
+  {title: 'NODE', cell: ofEvent(({node}) => node), width: 10, grow: 1},
+  {title: 'WHAT', cell: ofEvent(({id}) => id), width: 19, grow: 1},
+  {title: 'SUBJECT OR CHANGE', cell: ofEvent(({about}) => about), width: 18, grow: 4},
+  {title: 'FROM', cell: ofEvent(({sender}) => sender), width: 14, grow: 2},
+  {title: 'TO', cell: ofEvent(({recipient}) => recipient), width: 14, grow: 2, dropRank: 1},
+  {title: 'SCORE', cell: ofEvent(({score}) => score), width: 7, align: 'right', dropRank: 3},
+];

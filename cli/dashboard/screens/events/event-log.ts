@@ -1,0 +1,69 @@
+// All events that the dashboard has heard since it was opened, whichever screen is shown, as far as there is room.
+import type {ClusterEvent} from '../../../../shared/cluster-event.ts';
+import {eventTypes} from '../../../../shared/event-type.ts';
+import {createTailReducer, emptyTail, type Tail, type TailEvent} from '../../list/tail.ts';
+import {noQuery, type TailQuery} from '../../list/tail-query.ts';
+import type {Live} from '../../shell/live.ts';
+import {createStore, type Store} from '../../shell/store.ts';
+import {eventRow, type LogRow, matchesEvent} from './event-row.ts';
+
+export type EventTail = Tail<LogRow, TailQuery>;
+export type EventTailEvent = TailEvent<LogRow, TailQuery>;
+
+export interface EventLog extends Store<EventTail, EventTailEvent> {
+  /** Since when events are heard; undefined while they have not been. */
+  heardSinceMs(): number | undefined;
+  /** Since when they are not heard any more; undefined while they are. */
+  lostAtMs(): number | undefined;
+}
+
+export interface EventLogNeeds {
+  live: Pick<Live, 'state' | 'subscribe' | 'on'>;
+  now(): number;
+  /** What comes within this is shown at once. */
+  burstMs?: number;
+}
+
+export const eventLimit = 5000;
+
+export const eventReducer = createTailReducer<LogRow, TailQuery>({
+  compare: (a, b) => b.seq - a.seq,
+  matches: matchesEvent,
+  limit: eventLimit,
+});
+
+export const startEventLog = ({live, now, burstMs = 100}: EventLogNeeds): EventLog => {
+  const store = createStore(eventReducer, emptyTail<LogRow, TailQuery>(noQuery));
+  let seq = 0;
+  let arrived: LogRow[] = [];
+  let heardSinceMs: number | undefined;
+  let lostAtMs: number | undefined;
+
+  const flush = (): void => {
+    const rows = arrived;
+    arrived = [];
+    store.dispatch({kind: 'arrived', rows});
+  };
+  const add = (row: LogRow): void => {
+    if (arrived.length === 0) setTimeout(flush, burstMs);
+    arrived.push(row);
+  };
+  const hear = (event: ClusterEvent | undefined): void => {
+    seq += 1;
+    if (event !== undefined) {
+      add(eventRow(event, seq));
+      return;
+    }
+    add({kind: 'gap', key: String(seq), seq, fromMs: lostAtMs ?? now(), toMs: now()});
+    lostAtMs = undefined;
+  };
+
+  live.on(eventTypes, hear);
+  live.subscribe(() => {
+    const {standing} = live.state();
+    if (standing === 'live') heardSinceMs ??= now();
+    else if (heardSinceMs !== undefined) lostAtMs ??= now();
+  });
+
+  return {...store, heardSinceMs: () => heardSinceMs, lostAtMs: () => lostAtMs};
+};

@@ -1,0 +1,64 @@
+// All of one event. Of a held mail the event says little, so the mail itself is looked up.
+import type {HeldMailDetail} from '../../../../shared/held-mail.ts';
+import type {Client} from '../../../client/client.ts';
+import {asCliError} from '../../../errors.ts';
+import {senderText, sizeText, timeText} from '../../../output/cell-text.ts';
+import {mailPath} from '../../../quarantine/mail-id.ts';
+import {type DetailPair, detailLines} from '../../shell/detail-lines.ts';
+import type {Page} from '../../shell/modal.ts';
+import type {Theme} from '../../shell/theme.ts';
+import type {EventRow} from './event-row.ts';
+
+export const isOfMail = ({type}: EventRow): boolean => type === 'held' || type === 'released' || type === 'discarded';
+
+/** Never rejects: a mail that is gone is told as such. */
+export const eventPage = async (client: Pick<Client, 'send'>, row: EventRow, theme: Theme): Promise<Page> => {
+  const pairs = isOfMail(row) ? [...eventPairs(row), ...(await mailPairs(client, row))] : eventPairs(row);
+  return {kind: 'page', title: `Event: ${row.type}`, lines: width => detailLines(pairs, width, theme)};
+};
+
+const eventPairs = (row: EventRow): DetailPair[] => {
+  const base: DetailPair[] = [
+    ['Time', timeText(row.at)],
+    ['Type', row.type],
+    ['Node', row.node],
+  ];
+  switch (row.type) {
+    case 'held':
+      return [...base, ['Queue id', row.id], ['Subject', row.about], ['From', row.sender], ['To', row.recipient]];
+    case 'released':
+    case 'discarded':
+      return [...base, ['Queue id', row.id], ['Done', row.about]];
+    case 'domain':
+      return [...base, ['Domain', row.id], ['Change', row.about]];
+    case 'key':
+      return [...base, ['Key', row.id], ['Change', row.about]];
+    case 'health':
+      return [...base, ['Health', row.id]];
+    default:
+      return row.type satisfies never;
+  }
+};
+
+const mailPairs = async (client: Pick<Client, 'send'>, {node, id}: EventRow): Promise<DetailPair[]> => {
+  try {
+    const {data} = await client.send<HeldMailDetail>({path: mailPath({node_id: node, queue_id: id})});
+    return [['', ''], ['Now', 'held: the screen quarantine can release or discard it', 'warn'], ...detailPairs(data)];
+  } catch (error) {
+    const {code, detail} = asCliError(error);
+    if (code === 'not_found' || code === 'conflict') return [['Now', 'not held any more: released, discarded or expired']];
+    return [['Now', `not known: ${detail}`, 'warn']];
+  }
+};
+
+const detailPairs = (mail: HeldMailDetail): DetailPair[] => [
+  ['Domain', mail.domain],
+  ['Direction', mail.direction],
+  ['Recipients', mail.recipients.join(', ')],
+  ['Sender', senderText(mail.sender)],
+  ['Reason', mail.reason],
+  ['Score', mail.score],
+  ['Symbols', mail.symbol_scores.map(({name, score}) => `${name} ${score}`).join(', ')],
+  ['Size', sizeText(mail.size_bytes)],
+  ['Client', `${mail.client_ip} (${mail.helo})`],
+];

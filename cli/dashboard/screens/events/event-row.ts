@@ -1,0 +1,92 @@
+// What is kept of an event: enough to tell what happened. A held mail may have a thousand recipients, and thousands of events are kept.
+import type {ClusterEvent} from '../../../../shared/cluster-event.ts';
+import type {EventType} from '../../../../shared/event-type.ts';
+import {senderText} from '../../../output/cell-text.ts';
+import {hasWords, isOneOf, type TailQuery} from '../../list/tail-query.ts';
+
+export interface EventRow {
+  key: string;
+  /** Counts up as they come. */
+  seq: number;
+  kind: 'event';
+  type: EventType;
+  at: string;
+  node: string;
+  /** Which mail, domain or key; of a health event what it was and is. */
+  id: string;
+  /** Of a held mail its subject, of anything else what happened to it. */
+  about: string;
+  sender: string;
+  /** The first, and how many more. */
+  recipient: string;
+  score: number | undefined;
+}
+
+/** Between these times nothing could be heard. */
+export interface GapRow {
+  key: string;
+  seq: number;
+  kind: 'gap';
+  fromMs: number;
+  toMs: number;
+}
+
+export type LogRow = EventRow | GapRow;
+
+const longest = 300;
+
+export const eventRow = (event: ClusterEvent, seq: number): EventRow => {
+  const {id, about, sender = '', recipient = '', score} = partsOf(event);
+  return {
+    key: String(seq),
+    seq,
+    kind: 'event',
+    type: event.type,
+    at: event.at,
+    node: event.node_id,
+    id,
+    about: cut(about),
+    sender: cut(sender),
+    recipient: cut(recipient),
+    score,
+  };
+};
+
+type Parts = Pick<EventRow, 'id' | 'about'> & Partial<Pick<EventRow, 'sender' | 'recipient' | 'score'>>;
+
+const partsOf = (event: ClusterEvent): Parts => {
+  switch (event.type) {
+    case 'held': {
+      const {queue_id: id, subject, sender, recipients, score} = event;
+      const [first = '', ...more] = recipients;
+      const recipient = more.length === 0 ? first : `${cut(first)} +${more.length}`;
+      return {id, about: subject, sender: senderText(sender), recipient, score};
+    }
+    case 'released':
+    case 'discarded': {
+      const {queue_id: id, acted_by_key_id: keyId} = event;
+      return {id, about: keyId === null ? 'by the node' : `by key ${keyId}`};
+    }
+    case 'domain':
+    case 'key':
+      return {id: event.name, about: event.change};
+    case 'health':
+      return {id: `${event.from} → ${event.to}`, about: ''};
+    default:
+      // A newer node may tell of more than this program knows.
+      event satisfies never;
+      return {id: '', about: ''};
+  }
+};
+
+const cut = (text: string): string => (text.length > longest ? `${text.slice(0, longest)}…` : text);
+
+/** What `/` knows besides words. */
+export const eventTerms = ['type', 'node'] as const;
+
+/** A gap is told whatever is looked for: it may have been there. */
+export const matchesEvent = (row: LogRow, {terms, words}: TailQuery): boolean =>
+  row.kind === 'gap' ||
+  (isOneOf(row.type, terms.type) &&
+    isOneOf(row.node, terms.node) &&
+    hasWords([row.type, row.node, row.id, row.about, row.sender, row.recipient], words));

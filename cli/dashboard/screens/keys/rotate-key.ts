@@ -1,0 +1,94 @@
+// Replacing a key by a successor. The old one ends only after the new one has been seen and taken.
+import type {ApiKey, CreatedApiKey} from '../../../../shared/api-key.ts';
+import {planRotation, type Rotation, type RotationNeeds, type RotationPlan, rotateKey} from '../../../key/key-rotation.ts';
+import {durationText, timeText} from '../../../output/cell-text.ts';
+import {secretPage} from '../../shell/secret-page.ts';
+import type {Frame} from '../../shell/shell.ts';
+import {isRefused} from '../../shell/why-not.ts';
+import {silentText} from '../cluster/cluster-actions.ts';
+import {nameOf} from './key-actions.ts';
+import {aboutKey} from './key-form.ts';
+
+const hourMs = 3_600_000;
+const overlaps = [
+  {label: 'not at all', detail: 'it is refused as soon as the new one is in your hands', overlapMs: 0},
+  {label: '1 hour', detail: 'both are good until then', overlapMs: hourMs},
+  {label: '24 hours', detail: 'both are good until then', overlapMs: 24 * hourMs},
+  {label: '7 days', detail: 'both are good until then', overlapMs: 168 * hourMs},
+];
+
+export const askToRotate = (frame: Frame, key: ApiKey): void => {
+  if (isRefused(frame, 'keys:write')) return;
+  if (key.revoked_at !== null) {
+    frame.say(`key ${key.id} is revoked, so there is nothing to replace: n makes a new one`, 'warn');
+    return;
+  }
+  frame.open({
+    kind: 'choice',
+    title: `Rotate key ${key.id}: how long is the old one good?`,
+    items: overlaps,
+    onChoose: index => void plan(frame, key, overlaps[index]?.overlapMs ?? 0),
+  });
+};
+
+const needsOf = ({desk: {client, connection, clientFor, contexts, now}}: Frame): RotationNeeds => ({
+  client,
+  connection,
+  clientFor,
+  contexts,
+  now,
+});
+
+const plan = async (frame: Frame, {id}: ApiKey, overlapMs: number): Promise<void> => {
+  try {
+    const found = await planRotation(needsOf(frame), id, {overlapMs});
+    frame.openLater({kind: 'question', lines: questionLines(found), yes: 'rotate', onYes: () => void rotate(frame, found)});
+  } catch (error) {
+    frame.fail(error);
+  }
+};
+
+const questionLines = ({old, successor, overlapMs, contexts, doubtful, isOwn}: RotationPlan): string[] => [
+  `Rotate key ${nameOf(old)}?`,
+  `A new key is made: ${aboutKey(successor)}. It is tried out and shown; when you have it, the old one ${
+    overlapMs > 0 ? `is good for another ${durationText(overlapMs / 1000)}` : 'is refused'
+  }.`,
+  ...(contexts.length > 0 ? [`It takes the place of the old one in ${contextsText(contexts)}.`] : []),
+  ...(doubtful.length > 0 ? [`Left as it is, as it is not known to be of this cluster: ${contextsText(doubtful)}.`] : []),
+  ...(isOwn ? ['It is the key in use here: the dashboard goes on with the new one.'] : []),
+];
+
+const contextsText = (names: readonly string[]): string => `the context${names.length === 1 ? '' : 's'} ${names.join(', ')}`;
+
+const rotate = async (frame: Frame, found: RotationPlan): Promise<void> => {
+  let apiKey: string | undefined;
+  frame.say('Making the new key and trying it out …');
+  try {
+    const rotation = await rotateKey(needsOf(frame), found, async (successor, kept) => {
+      if (found.isOwn) apiKey = successor.key;
+      await shown(frame, successor, kept);
+    });
+    const text = endText(found, rotation);
+    if (apiKey === undefined) frame.say(text, 'good');
+    else frame.reconnect({...frame.desk.connection, apiKey}, text);
+  } catch (error) {
+    frame.fail(error);
+  }
+};
+
+/** Resolves when it was confirmed. */
+const shown = (frame: Frame, {key, ...record}: CreatedApiKey, kept: readonly string[]): Promise<void> =>
+  new Promise(resolve => {
+    const page = secretPage(frame, {
+      title: `New key ${record.id}`,
+      before: [aboutKey(record), ...(kept.length > 0 ? [`It is in use by ${contextsText(kept)} from now on.`] : [])],
+      secret: key,
+      after: ['Nothing has happened to the old key so far. Put the new one where the old one is used, and go on.'],
+    });
+    frame.openLater({...page, onClose: resolve});
+  });
+
+const endText = ({old: before}: RotationPlan, {old, unreachableNodes}: Rotation): string => {
+  const ended = old.revoked_at === null ? `ends at ${timeText(old.expires_at)}` : 'is refused from now on';
+  return `Rotated: key ${before.id} ${ended}${silentText(unreachableNodes)}`;
+};

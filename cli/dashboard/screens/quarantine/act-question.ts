@@ -1,0 +1,42 @@
+// What is asked before mail is released or discarded.
+import type {HoldAction} from '../../../../shared/held-mail.ts';
+import {countText, plural} from '../../../output/cell-text.ts';
+import {fitText} from '../../shell/fit-text.ts';
+import type {PickedMail} from './screen-state.ts';
+
+export interface ActQuestion {
+  action: HoldAction;
+  mails: readonly PickedMail[];
+  /** All that matched these words, when it is that. */
+  whole: string | undefined;
+  silentNodes: readonly string[];
+  width: number;
+}
+
+const mostNamed = 3;
+
+/** How many, what happens to them, which, and what may go wrong. */
+export const questionLines = ({action, mails, whole, silentNodes, width}: ActQuestion): string[] => {
+  const many = plural(mails.length, 'mail');
+  const isOne = mails.length === 1;
+  const of = whole === undefined ? '' : `, all that matched when it was selected: ${whole}`;
+  const what =
+    action === 'release'
+      ? `Release ${many}: deliver ${isOne ? 'it' : 'them'} to the mail server of ${isOne ? 'its' : 'their'} domain${of}`
+      : `Discard ${many}: delete ${isOne ? 'it' : 'them'} for good, undelivered${of}`;
+  const more = mails.length - mostNamed;
+  const unreachable = mails.filter(({node_id}) => silentNodes.includes(node_id)).length;
+  return [
+    what,
+    ...(unreachable > 0
+      ? [`! ${countText(unreachable)} of them on ${silentNodes.join(', ')}, which did not answer: expect them to fail`]
+      : []),
+    ...(whole !== undefined && silentNodes.length > 0
+      ? [`! what ${silentNodes.join(', ')} may hold is not among them: no answer`]
+      : []),
+    ...mails.slice(0, mostNamed).map(mail => fitText(mailText(mail), Math.max(10, width - 2)).trimEnd()),
+    ...(more > 0 ? [`  … and ${countText(more)} more`] : []),
+  ];
+};
+
+const mailText = ({from, to, subject}: PickedMail): string => `  ${from} → ${to}  ${subject || '(no subject)'}`;

@@ -1,0 +1,82 @@
+// Which mail is listed and in which order: the filter, the orders, the views.
+import {usageError} from '../../../errors.ts';
+import type {Frame} from '../../shell/shell.ts';
+import {type HoldQuery, parseQuery, printQuery, queryFault} from './hold-query.ts';
+import {type MailOrder, mailOrders, orderLabels} from './mail-order.ts';
+import type {QuarantineDesk} from './quarantine-context.ts';
+import {completeQuery} from './query-completion.ts';
+import {queryWords} from './query-meaning.ts';
+import {saveView, viewPicker} from './saved-views.ts';
+
+export const ask = ({list, screen}: QuarantineDesk, query: HoldQuery, order: MailOrder): void => {
+  screen.dispatch({type: 'range-left'});
+  list.dispatch({type: 'asked', query, order});
+};
+
+export const openFilter = ({open}: Frame, quarantine: QuarantineDesk): void => {
+  const {list, screen, names} = quarantine;
+  const printed = printQuery(list.get().query);
+  open({
+    kind: 'prompt',
+    label: '/',
+    text: printed === '' ? '' : `${printed} `,
+    check: queryFault,
+    hint: text => {
+      if (text.trim() === '')
+        return 'domain: from: to: since:2h until: score>=8 reason: node: and words of the subject; tab completes';
+      return queryFault(text) ?? `${queryWords(parseQuery(text))} (ctrl+u empties the line)`;
+    },
+    complete: text => completeQuery(text, names.get().value ?? {domains: [], nodes: []}),
+    history: screen.get().history,
+    onSubmit: text => setFilter(quarantine, text),
+  });
+};
+
+/** Throws a CliError that names what is wrong in it. */
+export const setFilter = (quarantine: QuarantineDesk, text: string): void => {
+  const query = parseQuery(text);
+  if (text.trim() !== '') quarantine.screen.dispatch({type: 'typed', query: printQuery(query)});
+  ask(quarantine, query, quarantine.list.get().order);
+};
+
+export const openOrders = ({open}: Frame, quarantine: QuarantineDesk): void => {
+  const {query, order} = quarantine.list.get();
+  open({
+    kind: 'choice',
+    title: 'Order',
+    items: mailOrders.map(name => ({label: name, detail: orderLabels[name]})),
+    chosen: mailOrders.indexOf(order),
+    onChoose: index => ask(quarantine, query, mailOrders[index] ?? 'newest'),
+  });
+};
+
+export const setOrder = (quarantine: QuarantineDesk, name: string): void => {
+  const order = mailOrders.find(known => known === name);
+  if (!order) throw usageError(`there is no order ${name}: ${mailOrders.join(', ')}`);
+  ask(quarantine, quarantine.list.get().query, order);
+};
+
+export const openViews = async (frame: Frame, quarantine: QuarantineDesk): Promise<void> => {
+  const {fail, say, openLater} = frame;
+  try {
+    const picker = await viewPicker({
+      store: quarantine.views,
+      onChoose: ({query, order}) => ask(quarantine, query, order),
+      fail,
+      say,
+      reopen: () => void openViews(frame, quarantine),
+    });
+    openLater(picker);
+  } catch (error) {
+    fail(error);
+  }
+};
+
+export const saveCurrentView = async ({say, fail}: Frame, {views, list}: QuarantineDesk, name: string): Promise<void> => {
+  try {
+    await saveView(views, name, list.get());
+    say(`Saved as ${name}: v shows all views`, 'good');
+  } catch (error) {
+    fail(error);
+  }
+};

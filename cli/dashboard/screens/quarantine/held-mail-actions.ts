@@ -1,0 +1,94 @@
+// Releases and discards many mails, with patience, and counts what became of them.
+import {setTimeout as sleep} from 'node:timers/promises';
+import type {BulkResult, HoldAction, MailReference} from '../../../../shared/held-mail.ts';
+import type {Client} from '../../../client/client.ts';
+import type {CliError} from '../../../errors.ts';
+import {pastTense} from '../../../output/action-report.ts';
+import {countText, plural} from '../../../output/cell-text.ts';
+import {actOn} from '../../../quarantine/bulk-action.ts';
+import {mailId} from '../../../quarantine/mail-id.ts';
+import type {ActionReport} from '../../shell/deferred-actions.ts';
+
+export interface ActionFailure {
+  id: string;
+  code: string;
+  detail: string;
+}
+
+export interface ActionResult {
+  done: number;
+  /** Somebody had done the same before. */
+  already: number;
+  failures: ActionFailure[];
+  /** Why it ended before all mails were dealt with. */
+  ended: CliError | undefined;
+  /** Asked for, without an answer. */
+  uncertain: number;
+  untried: number;
+}
+
+export interface ActionNeeds {
+  client: Pick<Client, 'send'>;
+  onProgress(report: ActionReport): void;
+  /** Mails that are dealt with, each time there are some. */
+  onDone(mails: readonly MailReference[]): void;
+}
+
+const attempts = 3;
+/** What a node that is asked too often may want us to wait. */
+const longestWaitSeconds = 90;
+
+/** No request acts twice, so one without an answer is repeated. */
+export const actOnMails = async (
+  action: HoldAction,
+  mails: readonly MailReference[],
+  {client, onProgress, onDone}: ActionNeeds,
+): Promise<ActionResult> => {
+  const result: ActionResult = {done: 0, already: 0, failures: [], ended: undefined, uncertain: 0, untried: 0};
+  let left = mails;
+  for (let attempt = 1; ; attempt += 1) {
+    const before = mails.length - left.length;
+    let told = 0;
+    const outcome = await actOn(client, action, left, {
+      onProgress: ({done}) => {
+        onProgress({done: before + done, total: mails.length});
+        if (done > told) onDone(left.slice(told, done));
+        told = done;
+      },
+    });
+    count(result, outcome.results);
+    const {failure, uncertain, untried} = outcome;
+    if (!failure || attempt === attempts || !isWorthRepeating(failure))
+      return {...result, ended: failure, uncertain: uncertain.length, untried: untried.length};
+    // Attempts are for what does not go on at all.
+    if (outcome.results.length > 0) attempt = 0;
+    await sleep((failure.retryAfterSeconds ?? 1) * 1000);
+    left = [...uncertain, ...untried];
+  }
+};
+
+const isWorthRepeating = ({code, retryAfterSeconds = 1}: CliError): boolean =>
+  ['rate_limited', 'unavailable', 'outcome_unknown', 'timeout'].includes(code) && retryAfterSeconds <= longestWaitSeconds;
+
+const count = (total: ActionResult, results: readonly BulkResult[]): void => {
+  for (const result of results)
+    if ('error' in result) {
+      const {code, detail, fields = []} = result.error;
+      const replies = fields.map(field => `; ${field.path}: ${field.detail}`).join('');
+      total.failures.push({id: mailId(result), code, detail: detail + replies});
+    } else if (result.already) total.already += 1;
+    else total.done += 1;
+};
+
+/** `990 mails released, 8 were released already, 2 failed (e shows why)`. */
+export const resultText = (action: HoldAction, result: ActionResult, seeAlso = ' (e shows why)'): string => {
+  const {done, already, failures, ended, uncertain, untried} = result;
+  const counts = [
+    `${plural(done, 'mail')} ${pastTense[action]}`,
+    already > 0 && `${countText(already)} had been ${pastTense[action]} already`,
+    failures.length > 0 && `${countText(failures.length)} failed${seeAlso}`,
+    uncertain > 0 && `${countText(uncertain)} perhaps (no answer; repeating is safe)`,
+    untried > 0 && `${countText(untried)} not dealt with`,
+  ];
+  return counts.filter(Boolean).join(', ') + (ended ? `: ${ended.detail}` : '');
+};

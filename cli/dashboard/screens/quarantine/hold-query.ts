@@ -1,0 +1,191 @@
+// What is typed to find held mail, in one line: `domain:example.com since:2h score>=8 march invoice`. Each part narrows; words that
+// are no filter are looked for in the subject. What was typed is kept as it is, so that `since:2h` stays two hours before now.
+import {canonicalDomain} from '../../../../shared/domain-name.ts';
+import {parseMailAddress} from '../../../../shared/mail-address.ts';
+import {type Reason, reasons} from '../../../../shared/reason.ts';
+import {isoMomentBefore} from '../../../command-line/time-text.ts';
+import {usageError} from '../../../errors.ts';
+
+export interface ScoreBound {
+  score: number;
+  isIncluded: boolean;
+}
+
+/** As typed; `{}` means all held mail. */
+export interface HoldQuery {
+  domain?: string;
+  sender?: string;
+  recipient?: string;
+  subject?: string;
+  since?: string;
+  until?: string;
+  least?: ScoreBound;
+  most?: ScoreBound;
+  reason?: Reason;
+  node?: string;
+}
+
+type TextMember = Exclude<keyof HoldQuery, 'least' | 'most' | 'reason'>;
+
+/** By what is typed. The names of the API mean the same. */
+export const filterNames: Record<string, TextMember | 'reason'> = {
+  domain: 'domain',
+  from: 'sender',
+  sender: 'sender',
+  to: 'recipient',
+  recipient: 'recipient',
+  subject: 'subject',
+  since: 'since',
+  until: 'until',
+  reason: 'reason',
+  node: 'node',
+};
+
+const quoted = /"((?:[^"\\]|\\.)*)"/g;
+const part = /(?:[^\s"]|"(?:[^"\\]|\\.)*")+/y;
+/** `name:value`, or a comparison such as `score>=8`. */
+const filterPart = /^([A-Za-z_]+)(:|>=|<=|>|<|=)(.*)$/s;
+
+/** Throws a CliError that names the part which is wrong. */
+export const parseQuery = (text: string): HoldQuery => {
+  const query: HoldQuery = {};
+  const words: string[] = [];
+  for (const raw of partsOf(text)) {
+    const [, name, sign, value] = filterPart.exec(raw) ?? [];
+    if (name === undefined || sign === undefined || value === undefined) words.push(unquoted(raw));
+    else addFilter(query, {name: name.toLowerCase(), sign, value: unquoted(value), raw});
+  }
+  if (words.length > 0) addOnce(query, 'subject', words.join(' '), `the words ${JSON.stringify(words.join(' '))}`);
+  const {subject} = query;
+  if (subject !== undefined && (subject.length > 200 || /[\x00-\x1f\x7f-\x9f]/.test(subject)))
+    throw usageError('what is looked for in the subject must be at most 200 characters, without control characters');
+  return query;
+};
+
+/** Why it cannot be parsed, or undefined. */
+export const queryFault = (text: string): string | undefined => {
+  try {
+    parseQuery(text);
+    return undefined;
+  } catch (error) {
+    return (error as {detail?: string}).detail ?? String(error);
+  }
+};
+
+/** Reads back as the same. */
+export const printQuery = (query: HoldQuery): string => {
+  const {domain, sender, recipient, subject, since, until, least, most, reason, node} = query;
+  const parts = [
+    domain !== undefined && `domain:${quotedIfNeeded(domain)}`,
+    sender !== undefined && `from:${quotedIfNeeded(sender)}`,
+    recipient !== undefined && `to:${quotedIfNeeded(recipient)}`,
+    since !== undefined && `since:${since}`,
+    until !== undefined && `until:${until}`,
+    least && `score${least.isIncluded ? '>=' : '>'}${least.score}`,
+    most && `score${most.isIncluded ? '<=' : '<'}${most.score}`,
+    reason !== undefined && `reason:${reason}`,
+    node !== undefined && `node:${node}`,
+    subject !== undefined && printedSubject(subject),
+  ];
+  return parts.filter(Boolean).join(' ');
+};
+
+export const isEmptyQuery = (query: HoldQuery): boolean => Object.keys(query).length === 0;
+
+function* partsOf(text: string): Generator<string> {
+  let at = 0;
+  for (;;) {
+    while (/\s/.test(text[at] ?? '')) at += 1;
+    if (at >= text.length) return;
+    part.lastIndex = at;
+    const found = part.exec(text)?.[0];
+    const end = at + (found?.length ?? 0);
+    if (text[end] === '"')
+      throw usageError(`the quotation mark before ${JSON.stringify(text.slice(end + 1, end + 21))} has no end`);
+    yield found ?? '';
+    at = end;
+  }
+}
+
+const unquoted = (raw: string): string => raw.replace(quoted, (_, inner: string) => inner.replace(/\\(.)/gs, '$1'));
+
+const quote = (text: string): string => `"${text.replace(/["\\]/g, '\\$&')}"`;
+
+const quotedIfNeeded = (text: string): string => (/[\s"]/.test(text) ? quote(text) : text);
+
+const printedSubject = (subject: string): string => {
+  const isPlain = subject.split(' ').every(word => /^[^\s"]+$/.test(word) && !filterPart.test(word));
+  return isPlain ? subject : quote(subject);
+};
+
+interface Filter {
+  name: string;
+  sign: string;
+  value: string;
+  /** As it was typed. */
+  raw: string;
+}
+
+const addFilter = (query: HoldQuery, filter: Filter): void => {
+  const {name, sign, value, raw} = filter;
+  if (name === 'score' || name === 'min_score' || name === 'max_score') {
+    addScore(query, filter);
+    return;
+  }
+  const member = filterNames[name];
+  if (member === undefined)
+    throw usageError(`${raw}: there is no filter ${name}; to look for this in the subject, write ${quote(raw)}`);
+  if (sign !== ':') throw usageError(`${raw}: write ${name}:${value}`);
+  const fault = faultOf[member](value);
+  if (fault !== undefined) throw usageError(`${raw}: ${fault}`);
+  addOnce(query, member, value, raw);
+};
+
+const addOnce = (query: HoldQuery, member: TextMember | 'reason', value: string, raw: string): void => {
+  if (query[member] !== undefined) throw usageError(`${raw}: there is another ${shortName[member]} filter already`);
+  Object.assign(query, {[member]: value});
+};
+
+const shortName: Record<TextMember | 'reason', string> = {
+  domain: 'domain',
+  sender: 'from',
+  recipient: 'to',
+  subject: 'subject',
+  since: 'since',
+  until: 'until',
+  reason: 'reason',
+  node: 'node',
+};
+
+/** Signs by the end of the range they set. The names of the API include their bound. */
+const addScore = (query: HoldQuery, {name, sign, value, raw}: Filter): void => {
+  const isLeast = name === 'min_score' || sign.startsWith('>');
+  if (name === 'score' ? !/^[<>]=?$/.test(sign) : sign !== ':')
+    throw usageError(`${raw}: write ${name === 'score' ? 'score>=8 or score<15' : `${name}:8`}`);
+  if (!/^[+-]?\d{1,6}(\.\d{1,6})?$/.test(value)) throw usageError(`${raw}: ${JSON.stringify(value)} is no score such as 6.5`);
+  const end = isLeast ? 'least' : 'most';
+  if (query[end]) throw usageError(`${raw}: there is another ${isLeast ? 'lowest' : 'highest'} score already`);
+  // `+ 0`: there is no score of minus zero.
+  query[end] = {score: Number(value) + 0, isIncluded: name !== 'score' || sign.endsWith('=')};
+};
+
+const timeFault = (value: string): string | undefined =>
+  isoMomentBefore(value, Date.now()) === undefined
+    ? `${JSON.stringify(value)} is no time such as 2h, 3d, 2026-03-01 or 2026-03-01T09:30Z`
+    : undefined;
+
+const isSender = (value: string): boolean =>
+  value === '<>' || parseMailAddress(value) !== undefined || canonicalDomain(value.replace(/^@/, '')) !== undefined;
+
+const faultOf: Record<TextMember | 'reason', (value: string) => string | undefined> = {
+  domain: value =>
+    canonicalDomain(value) === undefined ? `${JSON.stringify(value)} is no domain such as example.com` : undefined,
+  sender: value => (isSender(value) ? undefined : `${JSON.stringify(value)} is no address, no domain, and not <> for bounces`),
+  recipient: value => (parseMailAddress(value) ? undefined : `${JSON.stringify(value)} is no mail address`),
+  subject: value => (value === '' ? 'there is nothing to look for' : undefined),
+  since: timeFault,
+  until: timeFault,
+  reason: value => ((reasons as readonly string[]).includes(value) ? undefined : `the reasons are ${reasons.join(', ')}`),
+  node: value =>
+    /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/.test(value) ? undefined : `${JSON.stringify(value)} is no node id`,
+};

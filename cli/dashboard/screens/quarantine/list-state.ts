@@ -1,0 +1,198 @@
+// The list of held mail as data: a window over any number of mails, of which only those around the cursor are here. Rows are told
+// apart by their number in the list as it was read last; the cursor stays on its mail when that number changes.
+import type {HeldMail} from '../../../../shared/held-mail.ts';
+import type {CliError} from '../../../errors.ts';
+import {mailId} from '../../../quarantine/mail-id.ts';
+import {type ListPosition, listStart, within} from '../../list/list-window.ts';
+import type {HoldQuery} from './hold-query.ts';
+import {isByTime, type MailOrder, sortMails} from './mail-order.ts';
+
+export interface ListState {
+  query: HoldQuery;
+  order: MailOrder;
+  /** Counts the lists there were: an answer about another one comes too late. */
+  version: number;
+  /** All that match; undefined until the first answer. */
+  total: number | undefined;
+  /** Of a list by time: rows by their number. Bounded. */
+  rows: ReadonlyMap<number, HeldMail>;
+  /** Of a list in another order: all of it, as far as it is here. */
+  sorted: readonly HeldMail[];
+  /** Mails read of those to be sorted; undefined when they all are here. */
+  gathered: number | undefined;
+  position: ListPosition;
+  height: number;
+  /** Whether the cursor stays on its mail even at the top, where it otherwise shows the newest. */
+  isPinned: boolean;
+  /** Mails that have arrived above the cursor since it left the top. */
+  newAbove: number;
+  /** The list has moved so far that the mail under the cursor was not in what was read. */
+  isLost: boolean;
+  loadedAtMs: number | undefined;
+  /** Of the last attempt. */
+  failure: CliError | undefined;
+  unreachableNodes: readonly string[];
+}
+
+/** One answer of the API. */
+export interface Reading {
+  version: number;
+  mails: readonly HeldMail[];
+  total: number;
+  unreachableNodes: readonly string[];
+  atMs: number;
+}
+
+export type ListEvent =
+  | {type: 'asked'; query: HoldQuery; order: MailOrder}
+  | {type: 'moved'; position: ListPosition}
+  | {type: 'resized'; height: number}
+  | ({type: 'pinned'} & Pick<ListState, 'isPinned'>)
+  /** Newest first, from that number on. `isAnew`: rows that are here already may be out of date. */
+  | ({type: 'window'; offset: number; isAnew: boolean; isLast?: boolean} & Reading)
+  | {type: 'shifted'; version: number; by: number; total: number}
+  /** Of a list that is sorted here. `isAll`: nothing else is in it. */
+  | ({type: 'gathered'; isAll: boolean; isEnd: boolean} & Reading)
+  | {type: 'gone'; ids: ReadonlySet<string>}
+  | {type: 'failed'; failure: CliError};
+
+/** Rows that are kept, around the cursor. */
+const mostRows = 3000;
+
+export const listBegin = (query: HoldQuery = {}, order: MailOrder = 'newest'): ListState => ({
+  query,
+  order,
+  version: 1,
+  total: undefined,
+  rows: new Map(),
+  sorted: [],
+  gathered: undefined,
+  position: listStart,
+  height: 1,
+  isPinned: false,
+  newAbove: 0,
+  isLost: false,
+  loadedAtMs: undefined,
+  failure: undefined,
+  unreachableNodes: [],
+});
+
+/** Rows the list has. */
+export const rowCount = ({order, total = 0, sorted}: ListState): number => (isByTime(order) ? total : sorted.length);
+
+/** Undefined while it is not here yet. */
+export const mailAt = ({order, rows, sorted}: ListState, index: number): HeldMail | undefined =>
+  isByTime(order) ? rows.get(index) : sorted[index];
+
+export const mailUnderCursor = (state: ListState): HeldMail | undefined => mailAt(state, state.position.cursor);
+
+export const afterEvent = (state: ListState, event: ListEvent): ListState => {
+  if ('version' in event && event.version !== state.version) return state;
+  switch (event.type) {
+    case 'asked':
+      return {
+        ...listBegin(event.query, event.order),
+        version: state.version + 1,
+        height: state.height,
+        isPinned: state.isPinned,
+        unreachableNodes: state.unreachableNodes,
+      };
+    case 'moved':
+      return {...state, position: event.position, newAbove: event.position.cursor === 0 ? 0 : state.newAbove};
+    case 'resized':
+      return placed({...state, height: event.height}, state.position);
+    case 'pinned':
+      return {...state, isPinned: event.isPinned};
+    case 'window':
+      return withWindow(state, event);
+    case 'shifted':
+      return {
+        ...moveBy({...state, total: event.total, rows: renumbered(state.rows, event.by)}, event.by),
+        isLost: false,
+      };
+    case 'gathered':
+      return withGathered(state, event);
+    case 'gone': {
+      const sorted = state.sorted.filter(mail => !event.ids.has(mailId(mail)));
+      return sorted.length === state.sorted.length ? state : anchored(state, {...state, sorted});
+    }
+    case 'failed':
+      return {...state, failure: event.failure};
+    default:
+      return event satisfies never;
+  }
+};
+
+const facts = ({total, unreachableNodes, atMs}: Reading) => ({total, unreachableNodes, loadedAtMs: atMs, failure: undefined});
+
+const withWindow = (state: ListState, event: Extract<ListEvent, {type: 'window'}>): ListState => {
+  const {mails, offset, total, isAnew, isLast = false} = event;
+  const numberOf = (at: number): number => (state.order === 'oldest' ? total - 1 - offset - at : offset + at);
+  const read = new Map(mails.map((mail, at) => [numberOf(at), mail]));
+  if (!isAnew && state.total === total)
+    return {...state, ...facts(event), rows: bounded(joined(state.rows, read), state.position)};
+
+  const next = {...state, ...facts(event), rows: read, isLost: false};
+  if (isAtTop(state) || !mailUnderCursor(state)) return placed(next, state.position);
+  const by = shiftBetween(state, read);
+  if (by !== undefined) return withCursorOnMail(state, moveBy(next, by), by);
+  return isLast || total === 0 ? placed(next, state.position) : {...state, ...facts(event), isLost: true};
+};
+
+/** Where the newest are of interest, the cursor stays with them. */
+const isAtTop = ({order, position, isPinned}: ListState): boolean =>
+  order !== 'oldest' && position.cursor === 0 && position.top === 0 && !isPinned;
+
+/** How many rows down the mail under the cursor has moved, or else the nearest mail that is still there, the ones below it first. */
+const shiftBetween = (before: ListState, read: ReadonlyMap<number, HeldMail>): number | undefined => {
+  const numbers = new Map([...read].map(([number, mail]) => [mailId(mail), number]));
+  const {cursor} = before.position;
+  for (const step of [1, -1])
+    for (let at = step === 1 ? cursor : cursor - 1; ; at += step) {
+      const mail = before.rows.get(at);
+      if (!mail) break;
+      const number = numbers.get(mailId(mail));
+      // A mail below takes the place of those that have left between.
+      if (number !== undefined) return step === 1 ? number - cursor : number - at;
+    }
+  return undefined;
+};
+
+const withCursorOnMail = (before: ListState, after: ListState, by: number): ListState =>
+  by > 0 && after.order === 'newest' && before.total !== undefined ? {...after, newAbove: before.newAbove + by} : after;
+
+const moveBy = (state: ListState, by: number): ListState =>
+  placed(state, {cursor: state.position.cursor + by, top: Math.max(0, state.position.top + by)});
+
+const placed = (state: ListState, position: ListPosition): ListState => {
+  const to = within(position, {count: rowCount(state), height: state.height});
+  return {...state, position: to, newAbove: to.cursor === 0 ? 0 : state.newAbove};
+};
+
+const joined = (rows: ReadonlyMap<number, HeldMail>, read: ReadonlyMap<number, HeldMail>) => new Map([...rows, ...read]);
+
+const renumbered = (rows: ReadonlyMap<number, HeldMail>, by: number) =>
+  new Map([...rows].map(([number, mail]) => [number + by, mail]));
+
+const bounded = (rows: Map<number, HeldMail>, {cursor}: ListPosition): ReadonlyMap<number, HeldMail> => {
+  if (rows.size <= mostRows) return rows;
+  const nearest = [...rows].sort(([a], [b]) => Math.abs(a - cursor) - Math.abs(b - cursor));
+  return new Map(nearest.slice(0, mostRows));
+};
+
+const withGathered = (state: ListState, event: Extract<ListEvent, {type: 'gathered'}>): ListState => {
+  const {mails, isAll, isEnd} = event;
+  const sorted = sortMails(isAll ? mails : [...state.sorted, ...mails], state.order);
+  return anchored(state, {...state, ...facts(event), sorted, gathered: isEnd ? undefined : sorted.length});
+};
+
+/** A list that is all here: the cursor goes where its mail has gone. */
+const anchored = (before: ListState, after: ListState): ListState => {
+  const {cursor, top} = before.position;
+  const anchor = before.sorted[cursor];
+  if (!anchor || isAtTop(before)) return placed(after, before.position);
+  const id = mailId(anchor);
+  const found = after.sorted.findIndex(mail => mailId(mail) === id);
+  const to = found === -1 ? cursor : found;
+  return placed(after, {cursor: to, top: Math.max(0, top + to - cursor)});
+};

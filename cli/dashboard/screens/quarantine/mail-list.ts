@@ -1,0 +1,230 @@
+// Reads the held mail that is looked at, and again when something happens, for as long as somebody looks.
+import type {HeldMail} from '../../../../shared/held-mail.ts';
+import type {Client} from '../../../client/client.ts';
+import {asCliError} from '../../../errors.ts';
+import {heldMailPages} from '../../../quarantine/held-mail-pages.ts';
+import {mailId} from '../../../quarantine/mail-id.ts';
+import type {Live} from '../../shell/live.ts';
+import {afterEvent, type ListEvent, type ListState, listBegin, mailUnderCursor, type Reading, rowCount} from './list-state.ts';
+import {isByTime, mostSorted} from './mail-order.ts';
+import {parametersOf} from './query-meaning.ts';
+import {type Extract, missingRows, pageSize, rowsAroundCursor} from './wanted-rows.ts';
+
+export interface MailList {
+  /** The same object until something changes. */
+  get(): ListState;
+  subscribe(listener: () => void): () => void;
+  dispatch(event: ListEvent): void;
+  /** What is on the screen is read again. */
+  refresh(): void;
+  /** Reading goes on until the function that is returned is called. */
+  show(): () => void;
+}
+
+export interface MailListNeeds {
+  client: Pick<Client, 'send'>;
+  live: Pick<Live, 'on' | 'state' | 'answered' | 'failed'>;
+  now(): number;
+}
+
+const pollingMs = 5000;
+/** Events may be missed, and what expires tells nobody. */
+const liveMs = 30_000;
+/** A burst of events is read once. */
+const burstMs = 300;
+const longestRetryMs = 15_000;
+/** What a node may ask for with Retry-After. A timer that is set to more than 24 days goes off at once. */
+const longestWaitMs = 60_000;
+/** Between two readings that events cause: a key may ask so and so often in a minute. */
+const leastGapMs = 1500;
+/** What is not wanted any more ends between two pages. */
+const noEnd = new AbortController().signal;
+/** Between two times that a whole sorted list is read again. */
+const gatherAgainMs = 30_000;
+
+export const createMailList = ({client, live, now}: MailListNeeds): MailList => {
+  const listeners = new Set<() => void>();
+  let state = listBegin();
+  let isShown = false;
+  let isBusy = false;
+  let isStale = false;
+  /** That list has all been read, or is being read. */
+  let gatheredVersion = 0;
+  let gatheredAtMs = 0;
+  /** Left while a list is being read, in which they may still be; undefined while none is. */
+  let goneMeanwhile: Set<string> | undefined;
+  let failures = 0;
+  let isResting = false;
+  /** Of the extract read last, to notice one that does not help. */
+  let lastRead = '';
+  let timer: NodeJS.Timeout | undefined;
+  let burst: NodeJS.Timeout | undefined;
+  let wokenAtMs = 0;
+  /** As the node has asked for, which tells of events all the same. */
+  let notBeforeMs = 0;
+
+  const dispatch = (event: ListEvent): void => {
+    const next = afterEvent(state, event);
+    if (next === state) return;
+    state = next;
+    for (const listener of listeners) listener();
+    void work();
+  };
+  const parameters = () => parametersOf(state.query, now());
+  const read = async (extract: {offset: number; limit: number; since?: string}): Promise<Reading> => {
+    const {version} = state;
+    const {data, totalCount, unreachableNodes} = await client.send<HeldMail[]>({
+      path: 'mail/quarantine',
+      query: {...parameters(), ...extract},
+    });
+    return {version, mails: data, total: totalCount ?? data.length, unreachableNodes, atMs: now()};
+  };
+  const readWindow = async (extract: Extract, how: {isAnew: boolean; isLast?: boolean}): Promise<void> => {
+    const reading = await read(extract);
+    dispatch({type: 'window', offset: extract.offset, ...how, ...reading});
+  };
+  /** Counts what is newer than the mail under the cursor. */
+  const findCursor = async (): Promise<void> => {
+    const {position, total = 0, order} = state;
+    const arrivedAt = mailUnderCursor(state)?.arrived_at ?? '';
+    const {since} = parameters();
+    const {total: newer, version} = await read({
+      offset: 0,
+      limit: 1,
+      since: [arrivedAt, String(since ?? '')].sort().at(-1) ?? '',
+    });
+    const to = order === 'oldest' ? total - newer : newer - 1;
+    dispatch({type: 'shifted', version, by: to - position.cursor, total});
+    await readWindow(rowsAroundCursor(state), {isAnew: true, isLast: true});
+  };
+  const gather = async (): Promise<void> => {
+    const {version, sorted} = state;
+    gatheredVersion = version;
+    gatheredAtMs = now();
+    const gone = new Set<string>();
+    goneMeanwhile = gone;
+    const isAgain = sorted.length > 0;
+    const all: HeldMail[] = [];
+    let latest: Reading = {version, mails: [], total: 0, unreachableNodes: [], atMs: now()};
+    for await (const {mails, totalCount, unreachableNodes} of heldMailPages(client, parameters(), noEnd)) {
+      if (state.version !== version || !isShown) {
+        if (state.version === version) gatheredVersion = 0;
+        return;
+      }
+      all.push(...mails);
+      // Later pages count only what is older.
+      const total = latest.total || (totalCount ?? mails.length);
+      latest = {version, mails, total, unreachableNodes, atMs: now()};
+      if (!isAgain) dispatch({type: 'gathered', isAll: false, isEnd: false, ...latest});
+      if (all.length >= mostSorted) break;
+    }
+    const held = all.filter(mail => !gone.has(mailId(mail)));
+    dispatch({type: 'gathered', isAll: true, isEnd: true, ...latest, mails: held.slice(0, mostSorted)});
+  };
+  /** What is new is added; what has gone was told by events, and shows in the number if it was not. */
+  const gatherNew = async (): Promise<void> => {
+    const reading = await read({offset: 0, limit: pageSize});
+    dispatch({type: 'gathered', isAll: false, isEnd: true, ...reading});
+    const isComplete = reading.total > mostSorted || rowCount(state) === reading.total;
+    if (!isComplete && now() - gatheredAtMs > gatherAgainMs) gatheredVersion = 0;
+  };
+
+  const nextWork = (): (() => Promise<void>) | undefined => {
+    if (state.isLost) return findCursor;
+    if (!isByTime(state.order)) {
+      if (gatheredVersion !== state.version) return gather;
+      return isStale ? gatherNew : undefined;
+    }
+    if (isStale) return () => readWindow(rowsAroundCursor(state), {isAnew: true});
+    const missing = missingRows(state);
+    return missing && (() => readWindow(missing, {isAnew: false}));
+  };
+  const describe = (): string => JSON.stringify([state.version, isStale, state.isLost, missingRows(state)]);
+
+  const work = async (): Promise<void> => {
+    if (isBusy || !isShown || isResting) return;
+    const job = nextWork();
+    if (!job) return;
+    const what = describe();
+    if (what === lastRead && isByTime(state.order)) {
+      // The answer did not hold what was asked for: the list is changing, and is asked again a little later.
+      isStale = true;
+      lastRead = '';
+      schedule(1000);
+      return;
+    }
+    lastRead = what;
+    isBusy = true;
+    isStale = false;
+    try {
+      await job();
+      failures = 0;
+      live.answered();
+      schedule(live.state().standing === 'live' ? liveMs : pollingMs);
+    } catch (error) {
+      const failure = asCliError(error);
+      failures += 1;
+      isResting = true;
+      gatheredVersion = 0;
+      live.failed(failure);
+      dispatch({type: 'failed', failure});
+      const askedMs = Math.min(longestWaitMs, (failure.retryAfterSeconds ?? 0) * 1000);
+      notBeforeMs = now() + askedMs;
+      schedule(Math.max(Math.min(longestRetryMs, 1000 * 2 ** failures), askedMs));
+    } finally {
+      isBusy = false;
+      goneMeanwhile = undefined;
+    }
+    void work();
+  };
+  const refresh = (): void => {
+    isResting = false;
+    isStale = true;
+    lastRead = '';
+    wokenAtMs = now();
+    void work();
+  };
+  const schedule = (ms: number): void => {
+    clearTimeout(timer);
+    if (isShown) timer = setTimeout(refresh, ms);
+  };
+  /** Not put off by what follows: under a steady stream it would never be read. */
+  const wake = (): void => {
+    burst ??= setTimeout(
+      () => {
+        burst = undefined;
+        refresh();
+      },
+      Math.max(burstMs, wokenAtMs + leastGapMs - now(), notBeforeMs - now()),
+    );
+  };
+
+  return {
+    get: () => state,
+    subscribe: listener => {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+    dispatch,
+    refresh,
+    show: () => {
+      isShown = true;
+      const unhear = live.on(['held', 'released', 'discarded'], event => {
+        if (event?.type === 'released' || event?.type === 'discarded') {
+          goneMeanwhile?.add(mailId(event));
+          dispatch({type: 'gone', ids: new Set([mailId(event)])});
+        }
+        if (event === undefined) gatheredVersion = 0;
+        wake();
+      });
+      refresh();
+      return () => {
+        isShown = false;
+        unhear();
+        clearTimeout(timer);
+        clearTimeout(burst);
+        burst = undefined;
+      };
+    },
+  };
+};

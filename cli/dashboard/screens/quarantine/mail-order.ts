@@ -1,0 +1,41 @@
+// In which order held mail is shown. The API lists by time; by anything else the mails have to be here first.
+import type {HeldMail} from '../../../../shared/held-mail.ts';
+import {mailId} from '../../../quarantine/mail-id.ts';
+
+export const mailOrders = ['newest', 'oldest', 'score', 'size', 'sender', 'subject'] as const;
+export type MailOrder = (typeof mailOrders)[number];
+
+/** As many are sorted here at most: the newest. */
+export const mostSorted = 20_000;
+
+export const orderLabels: Record<MailOrder, string> = {
+  newest: 'newest first',
+  oldest: 'oldest first',
+  score: 'highest score first',
+  size: 'largest first',
+  sender: 'by sender',
+  subject: 'by subject',
+};
+
+export const isByTime = (order: MailOrder): boolean => order === 'newest' || order === 'oldest';
+
+/** What two mails are compared by; the newer of two equal ones comes first. */
+const keyOf: Record<MailOrder, (mail: HeldMail) => string | number> = {
+  newest: () => 0,
+  oldest: () => 0,
+  score: mail => -mail.score,
+  size: mail => -mail.size_bytes,
+  sender: mail => mail.sender.toLowerCase(),
+  // Answers and forwards stand beside what they are about.
+  subject: mail => mail.subject.toLowerCase().replace(/^(\s*(re|fwd?|aw|wg)\s*:)+\s*/, ''),
+};
+
+/** In that order, each mail once. */
+export const sortMails = (mails: readonly HeldMail[], order: MailOrder): HeldMail[] => {
+  const distinct = new Map(mails.map(mail => [mailId(mail), mail]));
+  const keyed = [...distinct].map(([id, mail]) => ({id, mail, key: keyOf[order](mail)}));
+  keyed.sort((a, b) => compare(a.key, b.key) || compare(b.mail.arrived_at, a.mail.arrived_at) || compare(a.id, b.id));
+  return keyed.map(({mail}) => mail);
+};
+
+const compare = <T extends string | number>(a: T, b: T): number => (a < b ? -1 : a > b ? 1 : 0);

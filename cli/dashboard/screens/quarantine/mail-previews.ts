@@ -1,0 +1,126 @@
+// What is in the mail under the cursor. Read once the cursor rests, one mail at a time, and nothing but the mail itself.
+import type {ClusterEvent} from '../../../../shared/cluster-event.ts';
+import type {ActionOutcome, HeldMailDetail, MailReference} from '../../../../shared/held-mail.ts';
+import type {Client} from '../../../client/client.ts';
+import {asCliError, type CliError} from '../../../errors.ts';
+import {timeText} from '../../../output/cell-text.ts';
+import {mailId, mailPath} from '../../../quarantine/mail-id.ts';
+import type {MailContents} from '../../../quarantine/mail-reader.ts';
+import type {Live} from '../../shell/live.ts';
+
+/** loading → ready or failed; each of them → gone. */
+export type Preview =
+  | {state: 'loading'}
+  | {state: 'ready'; detail: HeldMailDetail; contents: MailContents; gone?: string}
+  | {state: 'failed'; failure: CliError}
+  | {state: 'gone'; gone: string};
+
+export interface MailPreviews {
+  /** What is known of that mail; the same object until it changes. */
+  get(id: string): Preview | undefined;
+  subscribe(listener: () => void): () => void;
+  /** The mail to read, when there is time for it; undefined for none. */
+  want(mail: MailReference | undefined): void;
+  /** Read again, if it failed. */
+  retry(): void;
+  /** Hears of mails that leave, until the function that is returned is called. */
+  show(): () => void;
+}
+
+export interface MailPreviewNeeds {
+  client: Pick<Client, 'send' | 'download'>;
+  live: Pick<Live, 'on'>;
+  /** The cursor rests that long before anything is read. */
+  restMs?: number;
+}
+
+const mostPreviews = 30;
+const mostHeaders = 300;
+const mostHeaderCharacters = 2000;
+
+export const createMailPreviews = ({client, live, restMs = 150}: MailPreviewNeeds): MailPreviews => {
+  const listeners = new Set<() => void>();
+  /** The one that was looked at last is the last. */
+  const previews = new Map<string, Preview>();
+  let wanted: MailReference | undefined;
+  let isReading = false;
+  let timer: NodeJS.Timeout | undefined;
+
+  const set = (id: string, preview: Preview): void => {
+    previews.delete(id);
+    previews.set(id, preview);
+    for (const old of previews.keys()) {
+      if (previews.size <= mostPreviews) break;
+      previews.delete(old);
+    }
+    for (const listener of listeners) listener();
+  };
+  const read = async (): Promise<void> => {
+    const mail = wanted;
+    if (isReading || !mail || previews.has(mailId(mail))) return;
+    const id = mailId(mail);
+    isReading = true;
+    set(id, {state: 'loading'});
+    try {
+      const {detail, contents} = await readPreview(client, mail);
+      const known = previews.get(id);
+      set(id, {state: 'ready', detail, contents, ...(known?.state === 'gone' && {gone: known.gone})});
+    } catch (error) {
+      const failure = asCliError(error);
+      const isGone = failure.code === 'not_found';
+      set(
+        id,
+        isGone ? {state: 'gone', gone: 'It is not held any more: released, discarded or expired.'} : {state: 'failed', failure},
+      );
+    } finally {
+      isReading = false;
+    }
+    void read();
+  };
+  const hear = (event: ClusterEvent | undefined): void => {
+    if (event?.type !== 'released' && event?.type !== 'discarded') return;
+    const id = mailId(event);
+    const known = previews.get(id);
+    if (!known) return;
+    const gone = goneText(event);
+    set(id, known.state === 'ready' ? {...known, gone} : {state: 'gone', gone});
+  };
+
+  return {
+    get: id => previews.get(id),
+    subscribe: listener => {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+    want: mail => {
+      wanted = mail;
+      clearTimeout(timer);
+      if (mail && !previews.has(mailId(mail))) timer = setTimeout(read, restMs);
+    },
+    retry: () => {
+      if (wanted && previews.get(mailId(wanted))?.state === 'failed') previews.delete(mailId(wanted));
+      void read();
+    },
+    show: () => {
+      const unhear = live.on(['released', 'discarded'], hear);
+      return () => {
+        unhear();
+        clearTimeout(timer);
+      };
+    },
+  };
+};
+
+export const goneText = ({state, acted_at: at, acted_by_key_id: by}: ActionOutcome): string =>
+  `It has been ${state} at ${timeText(at)}${by === null ? '' : ` by key ${by}`}.`;
+
+const readPreview = async (client: Pick<Client, 'send' | 'download'>, mail: MailReference) => {
+  const path = mailPath(mail);
+  const {data: detail} = await client.send<HeldMailDetail>({path});
+  const [{readMail}, body] = await Promise.all([import('../../../quarantine/mail-reader.ts'), client.download(`${path}/body`)]);
+  const contents = await readMail(body);
+  const headers = contents.headers
+    .slice(0, mostHeaders)
+    .map(({name, value}) => ({name: name.slice(0, 200), value: value.slice(0, mostHeaderCharacters)}));
+  return {detail, contents: {...contents, headers}};
+};

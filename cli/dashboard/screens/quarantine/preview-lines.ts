@@ -1,0 +1,109 @@
+// A held mail to read: why it is held, what it says, what is in it. All that is the mail's own is indented, so that no line of it can
+// pass for one of ours.
+import type {HeldMail, HeldMailDetail} from '../../../../shared/held-mail.ts';
+import {firstOf, plural, senderText, sizeText, timeText} from '../../../output/cell-text.ts';
+import {mailId} from '../../../quarantine/mail-id.ts';
+import type {MailContents} from '../../../quarantine/mail-reader.ts';
+import {fitText, wrapText} from '../../shell/fit-text.ts';
+import type {Theme} from '../../shell/theme.ts';
+import type {Preview} from './mail-previews.ts';
+import {type Thresholds, toneOfScore} from './score-tone.ts';
+
+export interface PreviewRoom {
+  width: number;
+  theme: Theme;
+  thresholds: Thresholds;
+}
+
+const mostRecipients = 20;
+const mostSymbols = 60;
+const mostWrapped = 12;
+const indent = '  ';
+
+/** All of them, however many have room. */
+export const previewLines = (mail: HeldMail, preview: Preview | undefined, room: PreviewRoom): string[] => {
+  const {width, theme} = room;
+  const gone = preview && 'gone' in preview ? preview.gone : undefined;
+  const head = [
+    ...wrapText(mail.subject || '(no subject)', width)
+      .slice(0, 3)
+      .map(line => theme(line, 'bold')),
+    ...(gone === undefined ? [] : wrapText(`✗ ${gone}`, width).map(line => theme(line, 'warn', 'bold'))),
+  ];
+  switch (preview?.state) {
+    case 'ready':
+      return [...head, ...envelopeLines(preview.detail, room), ...contentsLines(preview.detail, preview.contents, room)];
+    case 'failed':
+      return [
+        ...head,
+        ...envelopeLines(mail, room),
+        '',
+        ...wrapText(`It cannot be read: ${preview.failure.detail} (r tries again)`, width).map(line => theme(line, 'bad')),
+      ];
+    case 'gone':
+      return [...head, ...envelopeLines(mail, room)];
+    default:
+      return [...head, ...envelopeLines(mail, room), '', theme('reading it …', 'dim')];
+  }
+};
+
+const envelopeLines = (mail: HeldMail | HeldMailDetail, {width, theme, thresholds}: PreviewRoom): string[] => {
+  const recipients = mail.recipients.slice(0, mostRecipients);
+  const more = mail.recipients.length - recipients.length;
+  const rows: [string, string][] = [
+    ['From', senderText(mail.sender)],
+    ...recipients.map((recipient, at): [string, string] => [at === 0 ? 'To' : '', recipient]),
+    ...(more > 0 ? [['', `and ${plural(more, 'more recipient')}`] satisfies [string, string]] : []),
+    ['Arrived', timeText(mail.arrived_at) ?? ''],
+    ['Held for', mail.reason],
+    ...('domain' in mail
+      ? ([
+          ['Domain', `${mail.domain} (${mail.direction})`],
+          ['Client', `${mail.client_ip} (${mail.helo})`],
+        ] satisfies [string, string][])
+      : []),
+    ['Size', sizeText(mail.size_bytes)],
+    ['ID', mailId(mail)],
+  ];
+  const score = theme(fitText(String(mail.score), width - 10).trimEnd(), toneOfScore(mail, thresholds), 'bold');
+  const lines = rows.map(([name, value]) => `${theme(fitText(name, 10), 'dim')}${fitText(value, width - 10).trimEnd()}`);
+  return [`${theme(fitText('Score', 10), 'dim')}${score}`, ...lines];
+};
+
+const contentsLines = (mail: HeldMailDetail, contents: MailContents, {width, theme}: PreviewRoom): string[] => {
+  const inner = width - indent.length;
+  const own = (text: string, most = mostWrapped): string[] => {
+    const lines = wrapText(text, inner);
+    return [...lines.slice(0, most), ...(lines.length > most ? ['…'] : [])].map(line => indent + line);
+  };
+  const section = (title: string, lines: readonly string[]): string[] =>
+    lines.length === 0 ? [] : ['', theme(title, 'title'), ...lines];
+
+  const symbols = [...mail.symbol_scores].sort((a, b) => b.score - a.score || (a.name < b.name ? -1 : 1));
+  const moreSymbols = symbols.length - mostSymbols;
+  return [
+    ...(contents.limitation === undefined ? [] : ['', ...wrapText(contents.limitation, width).map(line => theme(line, 'warn'))]),
+    ...section('Symbols', [
+      ...symbols
+        .slice(0, mostSymbols)
+        .map(({name, score}) => `${indent}${fitText(score.toFixed(2), 8, 'right')}  ${fitText(name, inner - 10).trimEnd()}`),
+      ...(moreSymbols > 0 ? [`${indent}and ${plural(moreSymbols, 'more symbol')}`] : []),
+    ]),
+    ...section(
+      'Attachments',
+      contents.attachments.slice(0, 50).map(({filename, content_type: type, size_bytes: size}) => {
+        const facts = fitText(`${type}, ${sizeText(size)}`, Math.floor(inner / 2)).trimEnd();
+        return `${indent}${fitText(filename ?? '(no name)', inner - facts.length - 2).trimEnd()}  ${theme(facts, 'dim')}`;
+      }),
+    ),
+    ...section('Text', contents.preview === '' ? [] : contents.preview.split('\n').flatMap(line => own(line))),
+    ...section(
+      'Headers',
+      contents.headers.flatMap(({name, value}) => own(`${name}: ${value}`)),
+    ),
+  ];
+};
+
+/** For a list: who it is from, to whom, and what it is about. */
+export const mailWords = ({sender, recipients, subject}: Pick<HeldMail, 'sender' | 'recipients' | 'subject'>): string =>
+  `${senderText(sender)} → ${firstOf(recipients)}  ${subject}`;

@@ -1,0 +1,65 @@
+// What the quarantine screen works with, for as long as the dashboard is with one node.
+import type {ClusterStatus} from '../../../../shared/cluster-status.ts';
+import type {Domain} from '../../../../shared/domain.ts';
+import type {Desk} from '../../shell/app-context.ts';
+import type {Source} from '../../shell/source.ts';
+import {createStore, type Store} from '../../shell/store.ts';
+import {type ActingMails, createActingMails} from './acting-mails.ts';
+import {createMailList, type MailList} from './mail-list.ts';
+import {createMailPreviews, type MailPreviews} from './mail-previews.ts';
+import type {KnownNames} from './query-completion.ts';
+import type {Thresholds} from './score-tone.ts';
+import {afterScreenEvent, type ScreenEvent, type ScreenState, screenBegin} from './screen-state.ts';
+import {createViewStore, type ViewStore} from './view-store.ts';
+
+export interface QuarantineNames extends KnownNames {
+  thresholds: Thresholds;
+}
+
+export interface QuarantineDesk {
+  list: MailList;
+  acting: ActingMails;
+  previews: MailPreviews;
+  screen: Store<ScreenState, ScreenEvent>;
+  views: ViewStore;
+  names: Source<QuarantineNames>;
+  /** Of what is being selected at the moment. */
+  collecting: AbortController | undefined;
+}
+
+const name = 'quarantine';
+const namesEveryMs = 60_000;
+
+export const quarantineDesk = (desk: Desk): QuarantineDesk => {
+  const known = desk.kept.get(name) as QuarantineDesk | undefined;
+  if (known) return known;
+  const {client, live, now} = desk;
+  const made: QuarantineDesk = {
+    list: createMailList({client, live, now}),
+    acting: createActingMails(),
+    previews: createMailPreviews({client, live}),
+    screen: createStore(afterScreenEvent, screenBegin),
+    views: createViewStore(desk.terminal),
+    names: desk.source('quarantine-names', {load: () => loadNames(desk), refreshOn: ['domain'], everyMs: namesEveryMs}),
+    collecting: undefined,
+  };
+  desk.kept.set(name, made);
+  return made;
+};
+
+/** Not every key may see domains and nodes. */
+const loadNames = async ({client, may, me}: Desk): Promise<QuarantineNames> => {
+  const [domains, nodes] = await Promise.all([
+    may('domains:read') ? client.send<Domain[]>({path: 'domains'}).then(({data}) => data) : [],
+    may('cluster:read')
+      ? client.send<ClusterStatus>({path: 'cluster/status'}).then(({data}) => data.peers.map(({node_id}) => node_id))
+      : [me.node_id],
+  ]);
+  return {
+    domains: domains.map(domain => domain.name),
+    nodes,
+    thresholds: new Map(
+      domains.map(({name: domain, quarantine_threshold: quarantine, reject_threshold: reject}) => [domain, {quarantine, reject}]),
+    ),
+  };
+};

@@ -1,0 +1,72 @@
+import {type ReactElement, useEffect, useLayoutEffect, useMemo, useSyncExternalStore} from 'react';
+import {mailId} from '../../../quarantine/mail-id.ts';
+import {useNow, useOffer, useSource} from '../../shell/hooks.ts';
+import {Lines} from '../../shell/lines.tsx';
+import {useFrame} from '../../shell/shell.ts';
+import {mailUnderCursor} from './list-state.ts';
+import {goneText} from './mail-previews.ts';
+import {previewLines} from './preview-lines.ts';
+import {quarantineDesk} from './quarantine-context.ts';
+import {quarantineBindings, quarantineCommands} from './quarantine-keys.ts';
+import {layoutOf} from './quarantine-layout.ts';
+import {quarantineLines} from './quarantine-view.ts';
+import type {Thresholds} from './score-tone.ts';
+
+const noThresholds: Thresholds = new Map();
+
+export const QuarantineScreen = (): ReactElement => {
+  const frame = useFrame();
+  const {desk, size, isActive, say} = frame;
+  const {theme, live, me} = desk;
+  const quarantine = quarantineDesk(desk);
+  const {list: mails, acting: actions, previews, screen: kept} = quarantine;
+  const list = useSyncExternalStore(mails.subscribe, mails.get);
+  const screen = useSyncExternalStore(kept.subscribe, kept.get);
+  const acting = useSyncExternalStore(actions.subscribe, actions.get);
+  const thresholds = useSource(quarantine.names).value?.thresholds ?? noThresholds;
+  const nowMs = useNow(desk);
+
+  const layout = layoutOf(size, screen.preview);
+  const mail = mailUnderCursor(list);
+  const id = mail ? mailId(mail) : '';
+  const isPreviewed = screen.preview !== 'off';
+  const preview = useSyncExternalStore(previews.subscribe, () => previews.get(id));
+
+  useEffect(() => {
+    const hides = [mails.show(), previews.show()];
+    return () => {
+      for (const hide of hides) hide();
+    };
+  }, [mails, previews]);
+  useLayoutEffect(() => mails.dispatch({type: 'resized', height: layout.list.rows}), [mails, layout.list.rows]);
+  useEffect(() => mails.dispatch({type: 'pinned', isPinned: isPreviewed}), [mails, isPreviewed]);
+  // By its id: the object is another one after each reading.
+  useEffect(() => {
+    kept.dispatch({type: 'scroll-reset'});
+    const [node_id = '', queue_id = ''] = id.split('/');
+    previews.want(isPreviewed && id !== '' ? {node_id, queue_id} : undefined);
+  }, [kept, previews, id, isPreviewed]);
+
+  // The cursor is about to stand on another mail, under the eyes of somebody who reads this one.
+  useEffect(() => {
+    if (!isPreviewed) return undefined;
+    return live.on(['released', 'discarded'], event => {
+      if (event?.type !== 'released' && event?.type !== 'discarded') return;
+      if (mailId(event) === id && event.acted_by_key_id !== me.id) say(`${goneText(event)} This is another mail.`, 'warn');
+    });
+  }, [live, me, say, id, isPreviewed]);
+
+  const {columns: width} = layout.preview;
+  const lines = useMemo(
+    () => (mail && isPreviewed ? previewLines(mail, preview, {width, theme, thresholds}) : []),
+    [mail, isPreviewed, preview, width, theme, thresholds],
+  );
+
+  useOffer({
+    bindings: quarantineBindings(frame, quarantine, {layout, previewLength: lines.length}),
+    commands: quarantineCommands(frame, quarantine),
+  });
+
+  const drawn = quarantineLines({list, screen, acting, preview: lines, thresholds, size, nowMs, isActive, theme});
+  return <Lines lines={drawn} width={size.columns} height={size.rows} />;
+};

@@ -1,0 +1,26 @@
+import type {HeldMail} from '../../../../shared/held-mail.ts';
+import type {Tone} from '../../../output/tone.ts';
+
+export interface Range {
+  quarantine: number;
+  reject: number;
+}
+
+/** By domain, as far as they are known. */
+export type Thresholds = ReadonlyMap<string, Range>;
+
+/** What a domain has unless it is told otherwise. */
+const usual: Range = {quarantine: 6, reject: 15};
+
+/** How near it came to being refused: in the last third of the way, in the second, or hardly held at all. */
+export const toneOfScore = (
+  {recipients, score}: Pick<HeldMail, 'recipients' | 'score'>,
+  thresholds: Thresholds,
+): Tone | undefined => {
+  const address = recipients[0] ?? '';
+  const domain = address.slice(address.lastIndexOf('@') + 1).toLowerCase();
+  const {quarantine, reject} = thresholds.get(domain) ?? usual;
+  const part = (score - quarantine) / Math.max(0.001, reject - quarantine);
+  if (part >= 2 / 3) return 'bad';
+  return part >= 1 / 3 ? 'warn' : undefined;
+};

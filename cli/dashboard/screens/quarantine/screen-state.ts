@@ -1,0 +1,104 @@
+// What the screen remembers besides the list: what is selected, how the preview is shown, what was typed.
+import type {HeldMail, MailReference} from '../../../../shared/held-mail.ts';
+import {senderText} from '../../../output/cell-text.ts';
+import {mailId} from '../../../quarantine/mail-id.ts';
+
+/** As much of a mail as is needed to act on it and to say which it is; of many mails at once. */
+export interface PickedMail extends MailReference {
+  from: string;
+  to: string;
+  subject: string;
+}
+
+export type PreviewMode = 'off' | 'beside' | 'full';
+
+export interface Collecting {
+  what: string;
+  done: number;
+  total: number;
+}
+
+export interface ScreenState {
+  /** By id, in the order in which they were selected. */
+  picked: ReadonlyMap<string, PickedMail>;
+  /** What was selected as a whole, in words; undefined once it has been added to or taken from. */
+  whole: string | undefined;
+  /** Where a range begins whose end is the cursor. */
+  rangeStart: HeldMail | undefined;
+  preview: PreviewMode;
+  /** First line of the preview that is shown. */
+  scroll: number;
+  /** Queries, oldest first. */
+  history: readonly string[];
+  /** All that match, or a range, is being read to be selected. */
+  collecting: Collecting | undefined;
+}
+
+export type ScreenEvent =
+  | {type: 'toggled'; mail: HeldMail}
+  | {type: 'picked'; mails: readonly PickedMail[]; whole?: string}
+  | {type: 'dropped'}
+  | {type: 'range-begun'; mail: HeldMail}
+  | {type: 'range-left'}
+  | {type: 'previewed'; mode: PreviewMode}
+  /** `last` is the highest there may be. */
+  | {type: 'scrolled'; by: number; last: number}
+  | {type: 'scroll-reset'}
+  | {type: 'typed'; query: string}
+  | {type: 'collecting'; progress: Collecting | undefined};
+
+/** Selected at once at most. */
+export const mostPicked = 100_000;
+const mostHistory = 50;
+
+export const screenBegin: ScreenState = {
+  picked: new Map(),
+  whole: undefined,
+  rangeStart: undefined,
+  preview: 'off',
+  scroll: 0,
+  history: [],
+  collecting: undefined,
+};
+
+export const afterScreenEvent = (state: ScreenState, event: ScreenEvent): ScreenState => {
+  switch (event.type) {
+    case 'toggled': {
+      const picked = new Map(state.picked);
+      const id = mailId(event.mail);
+      if (!picked.delete(id) && picked.size < mostPicked) picked.set(id, pickedMail(event.mail));
+      return {...state, picked, whole: undefined};
+    }
+    case 'picked': {
+      const picked = new Map(state.picked);
+      for (const mail of event.mails) if (picked.size < mostPicked) picked.set(mailId(mail), mail);
+      return {...state, picked, whole: picked.size === event.mails.length ? event.whole : undefined};
+    }
+    case 'dropped':
+      return {...state, picked: new Map(), whole: undefined};
+    case 'range-begun':
+      return {...state, rangeStart: event.mail};
+    case 'range-left':
+      return {...state, rangeStart: undefined};
+    case 'previewed':
+      return {...state, preview: event.mode, scroll: event.mode === 'off' ? 0 : state.scroll};
+    case 'scrolled':
+      return {...state, scroll: Math.max(0, Math.min(state.scroll + event.by, event.last))};
+    case 'scroll-reset':
+      return state.scroll === 0 ? state : {...state, scroll: 0};
+    case 'typed':
+      return {...state, history: [...state.history.filter(query => query !== event.query), event.query].slice(-mostHistory)};
+    case 'collecting':
+      return {...state, collecting: event.progress};
+    default:
+      return event satisfies never;
+  }
+};
+
+export const pickedMail = ({node_id, queue_id, sender, recipients, subject}: HeldMail): PickedMail => ({
+  node_id,
+  queue_id,
+  from: senderText(sender).slice(0, 80),
+  to: recipients.length > 1 ? `${recipients[0]?.slice(0, 80)} +${recipients.length - 1}` : (recipients[0]?.slice(0, 80) ?? ''),
+  subject: subject.slice(0, 80),
+});

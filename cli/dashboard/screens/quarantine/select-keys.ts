@@ -1,0 +1,114 @@
+// Selecting more than is on the screen: a range, and all that match.
+import type {HeldMail} from '../../../../shared/held-mail.ts';
+import {plural} from '../../../output/cell-text.ts';
+import {heldMailPages} from '../../../quarantine/held-mail-pages.ts';
+import {mailId} from '../../../quarantine/mail-id.ts';
+import type {Frame} from '../../shell/shell.ts';
+import {type ListState, mailUnderCursor} from './list-state.ts';
+import {isByTime} from './mail-order.ts';
+import type {QuarantineDesk} from './quarantine-context.ts';
+import {parametersOf, type QueryParameters, queryWords} from './query-meaning.ts';
+import {mostPicked, type PickedMail, pickedMail} from './screen-state.ts';
+
+export const selectAll = (frame: Frame, quarantine: QuarantineDesk): void => {
+  const {query} = quarantine.list.get();
+  const words = queryWords(query);
+  void collect(frame, quarantine, {
+    what: `all that match (${words})`,
+    whole: words,
+    parameters: parametersOf(query, frame.desk.now()),
+    isWanted: () => true,
+  });
+};
+
+/** Begins a range, or ends the one that has begun. */
+export const markRange = (frame: Frame, quarantine: QuarantineDesk): void => {
+  const {list, screen} = quarantine;
+  const state = list.get();
+  const {rangeStart: start} = screen.get();
+  const end = mailUnderCursor(state);
+  if (!end) return;
+  if (!start) {
+    screen.dispatch({type: 'range-begun', mail: end});
+    return;
+  }
+
+  screen.dispatch({type: 'range-left'});
+  if (!isByTime(state.order)) {
+    screen.dispatch({type: 'picked', mails: sortedRange(state, start).map(pickedMail)});
+    return;
+  }
+  const [older, newer] = start.arrived_at < end.arrived_at ? [start, end] : [end, start];
+  const {since: _since, until: _until, ...parameters} = parametersOf(state.query, frame.desk.now());
+  void collect(frame, quarantine, {
+    what: 'the range',
+    whole: undefined,
+    parameters: {...parameters, since: older.arrived_at, until: justAfter(newer.arrived_at)},
+    isWanted: betweenMails(mailId(start), mailId(end)),
+  });
+};
+
+const sortedRange = ({sorted, position}: ListState, start: HeldMail): readonly HeldMail[] => {
+  const from = sorted.findIndex(mail => mailId(mail) === mailId(start));
+  if (from === -1) return [];
+  return sorted.slice(Math.min(from, position.cursor), Math.max(from, position.cursor) + 1);
+};
+
+/** For mails in the order of a list: true from one of the two up to the other. */
+const betweenMails = (one: string, other: string): ((mail: HeldMail) => boolean) => {
+  let isWithin = false;
+  let isOver = false;
+  return mail => {
+    const id = mailId(mail);
+    if (id !== one && id !== other) return isWithin;
+    if (isOver) return false;
+    isOver = isWithin || one === other;
+    isWithin = !isOver;
+    return true;
+  };
+};
+
+/** `until` leaves out its own millisecond. */
+const justAfter = (timestamp: string): string => new Date(Date.parse(timestamp) + 1).toISOString();
+
+interface Collection {
+  what: string;
+  whole: string | undefined;
+  parameters: QueryParameters;
+  isWanted(mail: HeldMail): boolean;
+}
+
+const collect = async (
+  frame: Frame,
+  quarantine: QuarantineDesk,
+  {what, whole, parameters, isWanted}: Collection,
+): Promise<void> => {
+  const {desk, say, fail} = frame;
+  const {screen} = quarantine;
+  if (quarantine.collecting) return say('another selection is being made: escape stops it', 'warn');
+  const running = new AbortController();
+  quarantine.collecting = running;
+  const mails: PickedMail[] = [];
+  let total = 0;
+  screen.dispatch({type: 'collecting', progress: {what, done: 0, total}});
+  try {
+    for await (const page of heldMailPages(desk.client, parameters, running.signal)) {
+      mails.push(...page.mails.filter(isWanted).map(pickedMail));
+      // Later pages count only what is older.
+      total ||= page.totalCount ?? 0;
+      screen.dispatch({type: 'collecting', progress: {what, done: mails.length, total}});
+      if (mails.length >= mostPicked) break;
+    }
+    const isAll = mails.length < mostPicked;
+    screen.dispatch({type: 'picked', mails, ...(whole !== undefined && isAll && {whole})});
+    // How many are selected stands above the list for as long as they are; a message here would still stand when they are not.
+    if (mails.length === 0) say('nothing matches, so nothing more is selected');
+    else if (!isAll) say(`only the newest ${plural(mostPicked, 'mail')} are selected: that is the most`, 'warn');
+  } catch (error) {
+    if (running.signal.aborted) say('stopped: nothing more is selected', 'warn');
+    else fail(error);
+  } finally {
+    quarantine.collecting = undefined;
+    screen.dispatch({type: 'collecting', progress: undefined});
+  }
+};

@@ -1,0 +1,73 @@
+// What the screens of one context work with.
+import type {Me} from '../../../shared/api-key.ts';
+import type {Permission} from '../../../shared/scopes.ts';
+import type {Client} from '../../client/client.ts';
+import type {Connection} from '../../client/connection.ts';
+import type {Terminal} from '../../command-line/terminal.ts';
+import type {ContextStore} from '../../context/context-store.ts';
+import type {CliError} from '../../errors.ts';
+import {type EventLog, startEventLog} from '../screens/events/event-log.ts';
+import type {Live} from './live.ts';
+import {createNotices, type Notices} from './notices.ts';
+import {createSource, type Source, type SourceNeeds} from './source.ts';
+import type {Theme} from './theme.ts';
+
+type SourceOf<T> = Omit<SourceNeeds<T>, 'live' | 'now'>;
+
+export interface Desk {
+  client: Client;
+  /** How `client` asks. */
+  connection: Connection;
+  clientFor(connection: Connection): Promise<Client>;
+  /** Of the context, or the address of the node where there is none. */
+  name: string;
+  terminal: Terminal;
+  contexts: ContextStore;
+  live: Live;
+  /** Events are heard from the beginning, so that the screen can tell of what was before it is shown. */
+  eventLog: EventLog;
+  me: Me;
+  theme: Theme;
+  isReadOnly: boolean;
+  /** What to say first. */
+  greeting?: CliError | string;
+  now(): number;
+  /** Whether the key may do it, and the dashboard was not started to look only. */
+  may(permission: Permission): boolean;
+  /** The one source of that name; made at the first time. */
+  source<T>(name: string, needs: SourceOf<T>): Source<T>;
+  notices: Notices;
+  /** What screens keep while another one is shown, by name. */
+  kept: Map<string, unknown>;
+}
+
+export type DeskNeeds = Omit<Desk, 'may' | 'source' | 'kept' | 'notices' | 'now' | 'eventLog'> & {now?(): number};
+
+const readingPermissions: readonly Permission[] = [
+  'me:read',
+  'keys:read',
+  'domains:read',
+  'quarantine:read',
+  'cluster:read',
+  'audit:read',
+];
+
+export const createDesk = ({now = Date.now, ...needs}: DeskNeeds): Desk => {
+  const {live, me, isReadOnly} = needs;
+  const sources = new Map<string, unknown>();
+  return {
+    ...needs,
+    now,
+    eventLog: startEventLog({live, now}),
+    kept: new Map(),
+    notices: createNotices(),
+    may: permission => me.permissions.includes(permission) && (!isReadOnly || readingPermissions.includes(permission)),
+    source: <T>(name: string, source: SourceOf<T>) => {
+      const known = sources.get(name) as Source<T> | undefined;
+      if (known) return known;
+      const made = createSource<T>({...source, live, now});
+      sources.set(name, made);
+      return made;
+    },
+  };
+};

@@ -1,0 +1,48 @@
+// Text cut and filled to an exact number of cells. A line of the dashboard is made of such pieces, so that nothing has to be measured
+// or wrapped when it is drawn.
+import {safeLine} from '../../../shared/safe-text.ts';
+import {displayWidth, truncate} from '../../output/display-width.ts';
+
+/** Hostile text in exactly `width` cells. */
+export const fitText = (text: string, width: number, align: 'left' | 'right' = 'left'): string => {
+  if (width <= 0) return '';
+  const cut = truncate(safeLine(text), width);
+  const filling = ' '.repeat(Math.max(0, width - displayWidth(cut)));
+  return align === 'left' ? cut + filling : filling + cut;
+};
+
+/** Hostile text broken into lines of at most `width` cells, at spaces where there are any, all indented as it begins. */
+export const wrapText = (text: string, width: number): string[] => {
+  const safe = safeLine(text);
+  const indentation = (/^ */.exec(safe)?.[0] ?? '').slice(0, Math.floor(width / 2));
+  return brokenText(safe.trimStart(), width - indentation.length).map(line => indentation + line);
+};
+
+const brokenText = (text: string, width: number): string[] => {
+  const lines: string[] = [];
+  let line = '';
+  for (const word of text.split(' ')) {
+    const longer = line === '' ? word : `${line} ${word}`;
+    if (displayWidth(longer) <= width) {
+      line = longer;
+      continue;
+    }
+    if (line !== '') lines.push(line);
+    line = word;
+    while (displayWidth(line) > width) {
+      const head = headOf(line, width);
+      lines.push(head);
+      line = line.slice(head.length);
+    }
+  }
+  return [...lines, line];
+};
+
+const headOf = (text: string, width: number): string => {
+  let head = '';
+  for (const char of text) {
+    if (head !== '' && displayWidth(head + char) > width) break;
+    head += char;
+  }
+  return head;
+};

@@ -1,0 +1,185 @@
+// Keys and commands that every screen has.
+import type {RefObject} from 'react';
+import {CliError} from '../../errors.ts';
+import {plural} from '../../output/cell-text.ts';
+import type {Desk} from './app-context.ts';
+import type {DeferredActions} from './deferred-actions.ts';
+import {helpPage} from './help-page.ts';
+import type {Binding, KeyName} from './keys.ts';
+import {messagesPage, type SaidMessage} from './messages-page.ts';
+import {type Frame, type ScreenCommand, type ScreenName, type ScreenOffer, screenNames} from './shell.ts';
+import {statusText} from './shell-lines.ts';
+
+export interface Globals extends Pick<Frame, 'say' | 'fail' | 'open' | 'goTo'> {
+  desk: Desk;
+  screen: ScreenName;
+  offer: RefObject<ScreenOffer>;
+  deferred: DeferredActions;
+  /** Oldest first. */
+  said(): readonly SaidMessage[];
+  quit(isInterrupted: boolean): void;
+  suspend(): void;
+  switchTo(context: string): void;
+}
+
+/** Keys of the screen come first. */
+export const handleKey = (key: KeyName, globals: Globals): void => {
+  const bindings = [...globals.offer.current.bindings, ...globalBindings(globals)];
+  const found = bindings.find(({keys}) => keys.includes(key));
+  guarded(globals, () => found?.run(key));
+};
+
+export const globalBindings = (globals: Globals): Binding[] => [
+  {
+    keys: screenNames.map((_, at) => String(at + 1)),
+    help: 'another screen',
+    run: key => globals.goTo(screenNames[Number(key) - 1] ?? 'cluster'),
+  },
+  {
+    keys: ['tab', 'shift+tab'],
+    help: 'the next screen, and the one before',
+    run: key => nextScreen(globals, key === 'tab' ? 1 : -1),
+  },
+  {keys: [':'], label: 'command', help: 'type a command; tab completes it', run: () => openCommandLine(globals)},
+  {keys: ['c'], label: 'context', help: 'another context', run: () => void openContexts(globals)},
+  {keys: ['u'], help: 'take back what was confirmed last and has not begun', run: () => takeBack(globals)},
+  {keys: ['!'], help: 'messages in full, also those of before', run: () => globals.open(messagesOf(globals))},
+  {keys: ['?'], label: 'help', help: 'this page', run: () => globals.open(helpOf(globals))},
+  {keys: ['q'], label: 'quit', help: 'leave', run: () => askToQuit(globals)},
+  {keys: ['ctrl+z'], help: 'back to the shell for a while; fg comes back', run: () => globals.suspend()},
+  {keys: ['ctrl+c'], help: 'leave at once', run: () => globals.quit(true)},
+];
+
+const nextScreen = ({screen, goTo}: Globals, step: number): void => {
+  const count = screenNames.length;
+  goTo(screenNames[(screenNames.indexOf(screen) + step + count) % count] ?? 'cluster');
+};
+
+export const globalCommands = (globals: Globals): ScreenCommand[] => [
+  ...screenNames.map(name => ({name, help: `the screen ${name}`, run: () => globals.goTo(name)})),
+  {
+    name: 'context',
+    help: 'another context: :context NAME',
+    run: (name: string) => (name === '' ? void openContexts(globals) : switchContext(globals, name)),
+  },
+  {name: 'help', help: 'keys and commands of this screen', run: () => globals.open(helpOf(globals))},
+  {name: 'messages', help: 'messages in full, also those of before', run: () => globals.open(messagesOf(globals))},
+  {name: 'quit', help: 'leave', run: () => askToQuit(globals)},
+];
+
+const guarded = ({fail}: Globals, act: () => void): void => {
+  try {
+    act();
+  } catch (error) {
+    fail(error);
+  }
+};
+
+const commandsOf = (globals: Globals): ScreenCommand[] => [...(globals.offer.current.commands ?? []), ...globalCommands(globals)];
+
+const helpOf = (globals: Globals) =>
+  helpPage(
+    {
+      title: globals.screen,
+      screen: globals.offer.current.bindings,
+      everywhere: globalBindings(globals),
+      commands: commandsOf(globals),
+      refused: ({needs}) => (needs === undefined || globals.desk.may(needs) ? undefined : refusal(globals.desk)),
+    },
+    globals.desk.theme,
+  );
+
+const refusal = ({isReadOnly}: Desk): string => (isReadOnly ? 'not with --read-only' : 'not with this key');
+
+const messagesOf = ({desk, deferred, said}: Globals) =>
+  messagesPage(
+    {
+      status: statusText(desk.live.state(), desk.now()),
+      present: [
+        ...deferred
+          .list()
+          .map(({what, state}) => ({text: `${state === 'waiting' ? 'Waiting' : 'Under way'}: ${what}`, tone: undefined})),
+        ...desk.notices.list(),
+      ],
+      said: said(),
+    },
+    desk.theme,
+  );
+
+const openCommandLine = (globals: Globals): void => {
+  const commands = commandsOf(globals);
+  const find = (text: string): {command: ScreenCommand | undefined; argument: string} => {
+    const [, name = '', argument = ''] = /^\s*(\S*)\s*(.*?)\s*$/.exec(text) ?? [];
+    const command = commands.find(known => known.name === name) ?? onlyOne(commands.filter(known => known.name.startsWith(name)));
+    return {command, argument};
+  };
+  globals.open({
+    kind: 'prompt',
+    label: ':',
+    text: '',
+    check: text => (text.trim() === '' || find(text).command ? undefined : 'there is no such command; ? lists them'),
+    hint: text => (text.trim() === '' ? 'tab goes through the commands' : find(text).command?.help),
+    complete: text => {
+      const {command, argument} = find(text);
+      if (command && /\s/.test(text.trimStart()))
+        return (command.complete?.(argument) ?? []).map(value => `${command.name} ${value}`);
+      return commands.filter(({name}) => name.startsWith(text.trim())).map(({name}) => name);
+    },
+    onSubmit: text => {
+      const {command, argument} = find(text);
+      if (text.trim() !== '') guarded(globals, () => command?.run(argument));
+    },
+  });
+};
+
+const onlyOne = <T>(found: readonly T[]): T | undefined => (found.length === 1 ? found[0] : undefined);
+
+const openContexts = async (globals: Globals): Promise<void> => {
+  try {
+    const {contexts} = await globals.desk.contexts.read();
+    if (contexts.length === 0) throw new CliError('no_contexts', 'there are no contexts', {hint: 'mfctl context add --help'});
+    globals.open({
+      kind: 'choice',
+      title: 'Context',
+      items: contexts.map(({name, url}) => ({label: name, detail: url})),
+      chosen: Math.max(
+        0,
+        contexts.findIndex(({name}) => name === globals.desk.name),
+      ),
+      onChoose: index => switchContext(globals, contexts[index]?.name ?? ''),
+    });
+  } catch (error) {
+    globals.fail(error);
+  }
+};
+
+/** What waits belongs to the node that is left. */
+const switchContext = (globals: Globals, name: string): void => {
+  const count = globals.deferred.list().length;
+  if (count === 0) globals.switchTo(name);
+  else globals.say(`${plural(count, 'action')} under way: wait for the end, or u takes back what has not begun`, 'warn');
+};
+
+const takeBack = ({deferred, say}: Globals): void => {
+  const what = deferred.takeBack();
+  if (what !== undefined) say(`Taken back, nothing was done: ${what}`, 'good');
+  else say(deferred.list().length > 0 ? 'it is under way already' : 'there is nothing to take back', 'warn');
+};
+
+const askToQuit = (globals: Globals): void => {
+  const actions = globals.deferred.list();
+  if (actions.length === 0) {
+    globals.quit(false);
+    return;
+  }
+  globals.open({
+    kind: 'question',
+    lines: ['Leave now? This is not done then, or not to its end:', ...actions.map(({what}) => `  ${what}`)],
+    yes: 'leave',
+    no: 'stay',
+    onYes: () => {
+      globals.deferred.dropAll();
+      globals.quit(false);
+    },
+  });
+};

@@ -1,0 +1,47 @@
+import {useEffect, useEffectEvent, useLayoutEffect, useReducer, useState, useSyncExternalStore} from 'react';
+import type {Desk} from './app-context.ts';
+import {type ScreenOffer, useFrame} from './shell.ts';
+import type {Loaded, Source} from './source.ts';
+
+export const useSource = <T>(source: Source<T>): Loaded<T> => useSyncExternalStore(source.subscribe, source.get);
+
+/** Hears each new value before it is drawn: what is made of it is drawn together with it. */
+export const useValues = <T>(source: Source<T>, listener: (value: T) => void): void => {
+  const tell = useEffectEvent(listener);
+  useEffect(() => {
+    let last: T | undefined;
+    const look = (): void => {
+      const {value} = source.get();
+      if (value === undefined || value === last) return;
+      last = value;
+      tell(value);
+    };
+    look();
+    return source.subscribe(look);
+  }, [source]);
+};
+
+/** The present, again after each interval. */
+export const useNow = ({now}: Pick<Desk, 'now'>, everyMs = 1000): number => {
+  const [nowMs, setNowMs] = useState(now);
+  useEffect(() => {
+    const timer = setInterval(() => setNowMs(now()), everyMs);
+    return () => clearInterval(timer);
+  }, [now, everyMs]);
+  return nowMs;
+};
+
+/** The keys and commands of the screen that is shown, as they are after this drawing. */
+export const useOffer = (offer: ScreenOffer): void => {
+  const frame = useFrame();
+  useLayoutEffect(() => frame.offer(offer));
+};
+
+/** A reducer whose state is still there when the screen is shown again. */
+export const useKeptReducer = <S, E>(desk: Desk, name: string, reducer: (state: S, event: E) => S, initial: S) => {
+  const [state, dispatch] = useReducer(reducer, desk.kept.has(name) ? (desk.kept.get(name) as S) : initial);
+  useLayoutEffect(() => {
+    desk.kept.set(name, state);
+  }, [desk, name, state]);
+  return [state, dispatch] as const;
+};

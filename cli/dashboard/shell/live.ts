@@ -1,0 +1,117 @@
+// Whether the dashboard hears of changes as they happen, asks from time to time, or cannot reach the node.
+import type {ClusterEvent} from '../../../shared/cluster-event.ts';
+import type {EventType} from '../../../shared/event-type.ts';
+import type {Client} from '../../client/client.ts';
+import {followEvents} from '../../client/follow-events.ts';
+import {asCliError, type CliError, exitCodes} from '../../errors.ts';
+import type {Route} from './route.ts';
+
+/**
+ * connecting → live ⇄ polling ⇄ offline. Live: events arrive. Polling: they do not, and requests are answered. Offline: neither.
+ */
+export type Standing = 'connecting' | 'live' | 'polling' | 'offline';
+
+export interface LiveState {
+  standing: Standing;
+  /** Of the last answer of any kind. */
+  heardAtMs: number | undefined;
+  /** Why it is not live. */
+  reason: string | undefined;
+  /** `mx2:8443 in place of mx1:8443`, when the first node of the context does not answer. */
+  detour?: string | undefined;
+}
+
+export interface Live {
+  state(): LiveState;
+  /** Called after each change of the state. */
+  subscribe(listener: () => void): () => void;
+  /** Events of these types; and once after each reconnection with undefined, as what happened meanwhile is not told. */
+  on(types: readonly EventType[], listener: (event: ClusterEvent | undefined) => void): () => void;
+  /** What became of a request. */
+  answered(): void;
+  failed(failure: CliError): void;
+  stop(): void;
+}
+
+/** That something was heard once more is no news: a burst of events must not draw a screen for each of them. */
+const newsEveryMs = 250;
+
+export const startLive = (client: Pick<Client, 'events'>, now: () => number, route?: Route): Live => {
+  const ended = new AbortController();
+  const listeners = new Set<() => void>();
+  const hearers = new Set<{types: readonly EventType[]; hear(event: ClusterEvent | undefined): void}>();
+  let isOpen = false;
+  let wasOpen = false;
+  let failure: CliError | undefined;
+  let state: LiveState = {standing: 'connecting', heardAtMs: undefined, reason: undefined, detour: route?.detour()};
+
+  const update = (heardAtMs = state.heardAtMs): void => {
+    const standing = standingOf(heardAtMs);
+    const reason = standing === 'offline' || standing === 'polling' ? failure?.detail : undefined;
+    const detour = route?.detour();
+    const isOther = standing !== state.standing || reason !== state.reason || detour !== state.detour;
+    if (!isOther && heardAtMs !== undefined && heardAtMs - (state.heardAtMs ?? 0) < newsEveryMs) return;
+    state = {standing, heardAtMs, reason, detour};
+    for (const listener of listeners) listener();
+  };
+  const standingOf = (heardAtMs: number | undefined): Standing => {
+    if (isOpen) return 'live';
+    if (failure?.exitCode === exitCodes.unreachable && isUnanswered) return 'offline';
+    return heardAtMs === undefined && !wasOpen ? 'connecting' : 'polling';
+  };
+  /** Of the last request: whether it had no answer. */
+  let isUnanswered = false;
+
+  route?.subscribe(() => update());
+  void followEvents(client, {
+    signal: ended.signal,
+    onEvent: event => {
+      isUnanswered = false;
+      update(now());
+      for (const {types, hear} of hearers) if (types.includes(event.type)) hear(event);
+    },
+    onConnected: () => {
+      isOpen = true;
+      isUnanswered = false;
+      const isReopened = wasOpen;
+      wasOpen = true;
+      update(now());
+      if (isReopened) for (const {hear} of hearers) hear(undefined);
+    },
+    onDisconnected: ({error}) => {
+      isOpen = false;
+      failure = error;
+      // A line that was cut says nothing, and neither would a request.
+      if (error?.code === 'timeout') isUnanswered = true;
+      update();
+    },
+  }).catch(error => {
+    // A key that may hear of nothing, or a node that knows no events: asking goes on.
+    isOpen = false;
+    failure = asCliError(error);
+    update();
+  });
+
+  return {
+    state: () => state,
+    subscribe: listener => {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+    on: (types, hear) => {
+      const hearer = {types, hear};
+      hearers.add(hearer);
+      return () => hearers.delete(hearer);
+    },
+    answered: () => {
+      isUnanswered = false;
+      update(now());
+    },
+    failed: reason => {
+      failure = reason;
+      isUnanswered = reason.exitCode === exitCodes.unreachable;
+      update();
+    },
+    stop: () => ended.abort(),
+  };
+};

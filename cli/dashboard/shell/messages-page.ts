@@ -1,0 +1,48 @@
+// What has no room in a line: how the connection is, what is wrong, and what was said so far.
+
+import type {Tone} from '../../output/tone.ts';
+import {wrapText} from './fit-text.ts';
+import type {Page} from './modal.ts';
+import type {Theme} from './theme.ts';
+
+export interface SaidMessage {
+  text: string;
+  tone: Tone | undefined;
+  atMs: number;
+}
+
+/** Messages that are remembered. */
+export const mostMessages = 100;
+
+export interface MessagesFacts {
+  /** Of the connection, in words. */
+  status: string;
+  /** What is wrong, or waits, at the moment. */
+  present: readonly {text: string; tone: Tone | undefined}[];
+  /** Oldest first. */
+  said: readonly SaidMessage[];
+}
+
+export const messagesPage = ({status, present, said}: MessagesFacts, theme: Theme): Page => ({
+  kind: 'page',
+  title: 'Messages',
+  lines: width => {
+    const entry = (label: string, text: string, tone: Tone | undefined): string[] =>
+      wrapText(text, width - gutter).map(
+        (line, at) => theme(at === 0 ? label.padEnd(gutter) : ' '.repeat(gutter), 'dim') + theme(line, tone),
+      );
+    return [
+      ...entry('Now', status, undefined),
+      ...present.flatMap(({text, tone}) => entry('', text, tone)),
+      '',
+      theme('Messages, newest first', 'bold'),
+      ...(said.length === 0 ? ['none so far'] : []),
+      ...said.toReversed().flatMap(({text, tone, atMs}) => entry(clockText(atMs), text, tone)),
+    ];
+  },
+});
+
+/** Cells before a text. */
+const gutter = 11;
+
+const clockText = (atMs: number): string => `${new Date(atMs).toISOString().slice(11, 19)}Z`;

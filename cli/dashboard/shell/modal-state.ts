@@ -1,0 +1,200 @@
+// What a modal remembers between two keys, and what a key does to it. Plain data; what it leads to is in `Outcome`.
+
+import {type ListPosition, listStart, moved, movedTo} from '../list/list-window.ts';
+import type {KeyName} from './keys.ts';
+import {edited, type Line, lineOf} from './line-editor.ts';
+import type {Choice, Form, FormField, FormValues, Modal, Page, Prompt} from './modal.ts';
+import type {Paste} from './paste-reader.ts';
+import {pastedInto} from './pasted-text.ts';
+
+export interface ModalState {
+  /** Of a prompt, or of the form's field under the cursor. */
+  line: Line;
+  /** Of a choice, a page or a question; of a form: the field. */
+  position: ListPosition;
+  values: FormValues;
+  errors: Readonly<Record<string, string>>;
+  /** Completions under way: all of them, and the one in the line. */
+  completions: readonly string[];
+  completion: number;
+  /** In the history of the prompt; its length is the line being typed. */
+  recalled: number;
+}
+
+/** `closed` closes without more; `done` closes and does what the modal is for. */
+export type Outcome =
+  | {kind: 'stay'; state: ModalState}
+  | {kind: 'closed'}
+  | {kind: 'done'; state: ModalState}
+  | {kind: 'key'; index: number}
+  | {kind: 'pageKey'};
+
+export const startOf = (modal: Modal): ModalState => {
+  const state = plainStartOf(modal);
+  if (modal.kind !== 'form' || !modal.errors) return state;
+  const {errors} = modal;
+  const wrong = modal.fields.findIndex(({name}) => errors[name] !== undefined);
+  return atField(modal, {...state, errors}, Math.max(0, wrong));
+};
+
+const plainStartOf = (modal: Modal): ModalState => {
+  const values = modal.kind === 'form' ? Object.fromEntries(modal.fields.map(({name, value}) => [name, value])) : {};
+  const text = modal.kind === 'prompt' ? modal.text : modal.kind === 'form' ? (modal.fields[0]?.value ?? '') : '';
+  return {
+    line: lineOf(text),
+    position: modal.kind === 'choice' ? {cursor: modal.chosen ?? 0, top: 0} : listStart,
+    values,
+    errors: {},
+    completions: [],
+    completion: 0,
+    recalled: modal.kind === 'prompt' ? (modal.history?.length ?? 0) : 0,
+  };
+};
+
+export interface Extent {
+  /** Rows of a choice, a page or a question that have room. */
+  height: number;
+  /** Rows of a page or a question at its present width. */
+  count: number;
+}
+
+export const afterKey = (modal: Modal, state: ModalState, key: KeyName, extent: Extent): Outcome => {
+  switch (modal.kind) {
+    case 'question':
+      return inQuestion(state, key, extent);
+    case 'prompt':
+      return inPrompt(modal, state, key);
+    case 'choice':
+      return inChoice(modal, state, key, extent.height);
+    case 'page':
+      return inPage(modal, state, key, extent);
+    case 'form':
+      return inForm(modal, state, key);
+    default:
+      return modal satisfies never;
+  }
+};
+
+/** Undefined where no text is taken. */
+export const afterPaste = (
+  modal: Modal,
+  state: ModalState,
+  paste: Paste,
+): {state: ModalState; warning: string | undefined} | undefined => {
+  const field = modal.kind === 'form' ? modal.fields[state.position.cursor] : modal.kind === 'prompt' ? modal : undefined;
+  if (!field || ('choices' in field && field.choices)) return undefined;
+  const {line, warning} = pastedInto(state.line, paste, field.separator);
+  return {
+    state: modal.kind === 'form' && 'name' in field ? formWith(modal, state, field, line) : promptWith(state, line),
+    warning,
+  };
+};
+
+const closing: readonly KeyName[] = ['escape', 'q', 'ctrl+c'];
+
+const inQuestion = (state: ModalState, key: KeyName, extent: Extent): Outcome => {
+  if (key === 'y' || key === 'Y') return {kind: 'done', state};
+  return key === 'n' || key === 'N' || closing.includes(key)
+    ? {kind: 'closed'}
+    : {kind: 'stay', state: scrolled(state, key, extent)};
+};
+
+const inChoice = ({items, keys = []}: Choice, state: ModalState, key: KeyName, height: number): Outcome => {
+  const {position} = state;
+  if (keys.some(extra => extra.key === key)) return {kind: 'key', index: position.cursor};
+  if (key === 'enter') return items.length === 0 ? {kind: 'closed'} : {kind: 'done', state};
+  if (closing.includes(key)) return {kind: 'closed'};
+  return {kind: 'stay', state: {...state, position: moved(position, key, {count: items.length, height}) ?? position}};
+};
+
+/** A page has no cursor: its top moves. One that must be confirmed is left by enter alone. */
+const inPage = ({mustConfirm, keys = []}: Page, state: ModalState, key: KeyName, extent: Extent): Outcome => {
+  if (keys.some(extra => extra.key === key)) return {kind: 'pageKey'};
+  if (key === 'enter') return {kind: 'done', state};
+  if (closing.includes(key) || key === '?') return mustConfirm === undefined ? {kind: 'closed'} : {kind: 'stay', state};
+  return {kind: 'stay', state: scrolled(state, key, extent)};
+};
+
+const scrolled = (state: ModalState, key: KeyName, {height, count}: Extent): ModalState => {
+  const tops = Math.max(1, count - height + 1);
+  const top = {cursor: state.position.top, top: state.position.top};
+  const next = moved(top, key === 'space' ? 'pagedown' : key, {count: tops, height}) ?? top;
+  return {...state, position: {cursor: next.cursor, top: next.cursor}};
+};
+
+const inPrompt = (prompt: Prompt, state: ModalState, key: KeyName): Outcome => {
+  if (key === 'escape' || key === 'ctrl+c') return {kind: 'closed'};
+  if (key === 'enter') {
+    const error = prompt.check?.(state.line.text);
+    return error === undefined ? {kind: 'done', state} : {kind: 'stay', state: {...state, errors: {'': error}}};
+  }
+  if (key === 'tab' || key === 'shift+tab') return {kind: 'stay', state: completed(prompt, state, key === 'tab' ? 1 : -1)};
+  if (key === 'up' || key === 'down') return {kind: 'stay', state: recalled(prompt, state, key === 'up' ? -1 : 1)};
+  const line = edited(state.line, key);
+  return {kind: 'stay', state: line ? promptWith(state, line) : state};
+};
+
+const promptWith = (state: ModalState, line: Line): ModalState => ({...state, line, errors: {}, completions: [], completion: 0});
+
+/** The first tab takes the first of the ways to go on, further ones go through them. */
+const completed = (prompt: Prompt, state: ModalState, step: number): ModalState => {
+  const isUnderWay = state.completions.length > 0;
+  const completions = isUnderWay ? state.completions : (prompt.complete?.(state.line.text) ?? []);
+  if (completions.length === 0) return state;
+  const at = isUnderWay ? (state.completion + step + completions.length) % completions.length : 0;
+  const isOnly = completions.length === 1;
+  return {...state, line: lineOf(completions[at] ?? ''), completions: isOnly ? [] : completions, completion: at};
+};
+
+const recalled = ({history = []}: Prompt, state: ModalState, step: number): ModalState => {
+  const at = Math.max(0, Math.min(history.length, state.recalled + step));
+  return {...state, recalled: at, line: lineOf(history[at] ?? ''), completions: [], errors: {}};
+};
+
+const inForm = (form: Form, state: ModalState, key: KeyName): Outcome => {
+  if (key === 'escape' || key === 'ctrl+c') return {kind: 'closed'};
+  const field = form.fields[state.position.cursor];
+  if (!field) return {kind: 'closed'};
+  if (key === 'enter' || key === 'ctrl+s') {
+    const errors = form.check?.(state.values) ?? {};
+    const wrong = form.fields.findIndex(({name}) => errors[name] !== undefined);
+    if (wrong === -1) return {kind: 'done', state};
+    return {kind: 'stay', state: atField(form, {...state, errors}, wrong)};
+  }
+  if (key === 'tab' || key === 'down') return {kind: 'stay', state: leftField(form, state, state.position.cursor + 1)};
+  if (key === 'shift+tab' || key === 'up') return {kind: 'stay', state: leftField(form, state, state.position.cursor - 1)};
+
+  const line = field.choices ? chosen(field.choices, state.line.text, key) : edited(state.line, key);
+  return {kind: 'stay', state: line ? formWith(form, state, field, line) : state};
+};
+
+const formWith = (form: Form, state: ModalState, field: FormField, line: Line): ModalState => {
+  const values = {...state.values, [field.name]: line.text};
+  const {[field.name]: _typed, ...others} = state.errors;
+  return {...state, line, values, errors: stillWrong(form, values, Object.keys(others))};
+};
+
+/** Of these fields. What has not been looked at yet is not complained of. */
+const stillWrong = (form: Form, values: FormValues, names: readonly string[]): ModalState['errors'] => {
+  const errors = form.check?.(values) ?? {};
+  return Object.fromEntries(Object.entries(errors).filter(([name]) => names.includes(name)));
+};
+
+/** The field that is left is checked. */
+const leftField = (form: Form, state: ModalState, at: number): ModalState => {
+  const name = form.fields[state.position.cursor]?.name ?? '';
+  return atField(form, {...state, errors: stillWrong(form, state.values, [...Object.keys(state.errors), name])}, at);
+};
+
+const atField = (form: Form, state: ModalState, at: number): ModalState => {
+  const index = (at + form.fields.length) % form.fields.length;
+  const name = form.fields[index]?.name ?? '';
+  const extent = {count: form.fields.length, height: form.fields.length};
+  return {...state, position: movedTo(state.position, index, extent), line: lineOf(state.values[name] ?? '')};
+};
+
+const chosen = (choices: readonly string[], text: string, key: KeyName): Line | undefined => {
+  const at = choices.indexOf(text);
+  const to = ['right', 'space', 'l'].includes(key) ? at + 1 : ['left', 'h'].includes(key) ? at - 1 + choices.length : undefined;
+  return to === undefined ? undefined : lineOf(choices[to % choices.length] ?? '');
+};

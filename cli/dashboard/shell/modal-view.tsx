@@ -1,0 +1,79 @@
+import {type ReactElement, useLayoutEffect, useState} from 'react';
+import type {KeyName} from './keys.ts';
+import {Lines} from './lines.tsx';
+import type {Modal} from './modal.ts';
+import {type ModalRoom, modalBorder, modalLines, questionText} from './modal-lines.ts';
+import {afterKey, afterPaste, type ModalState, startOf} from './modal-state.ts';
+import type {Paste} from './paste-reader.ts';
+import {pasteIgnored} from './pasted-text.ts';
+import type {Frame} from './shell.ts';
+
+export interface ModalKeys {
+  onKey(key: KeyName): void;
+  onPaste(paste: Paste): void;
+}
+
+export interface ModalViewProps {
+  modal: Modal;
+  room: ModalRoom;
+  /** Hands over what takes the keys from now on. */
+  takeKeys(keys: ModalKeys): void;
+  say: Frame['say'];
+  /** Called before what the modal leads to, so that this can open another one. */
+  onClose(): void;
+}
+
+/** Mounted anew for each modal. */
+export const ModalView = ({modal, room, takeKeys, say, onClose}: ModalViewProps): ReactElement => {
+  const [state, setState] = useState(() => startOf(modal));
+  const count = rowsOf(modal, room.width);
+
+  const onPaste = (paste: Paste): void => {
+    const pasted = afterPaste(modal, state, paste);
+    if (pasted) setState(pasted.state);
+    const warning = pasted ? pasted.warning : pasteIgnored(paste);
+    if (warning !== undefined) say(warning, 'warn');
+  };
+  useLayoutEffect(() =>
+    takeKeys({
+      onPaste,
+      onKey: key => {
+        const outcome = afterKey(modal, state, key, {height: room.height - modalBorder, count});
+        if (outcome.kind === 'stay') {
+          setState(outcome.state);
+          return;
+        }
+        if (outcome.kind === 'pageKey') {
+          if (modal.kind === 'page') modal.keys?.find(extra => extra.key === key)?.run();
+          return;
+        }
+        onClose();
+        if (outcome.kind === 'closed') cancelled(modal);
+        if (outcome.kind === 'done') done(modal, outcome.state);
+        if (outcome.kind === 'key' && modal.kind === 'choice') modal.keys?.find(extra => extra.key === key)?.run(outcome.index);
+      },
+    }),
+  );
+
+  const lines = modalLines(modal, state, room);
+  return <Lines lines={lines} width={room.width} height={lines.length} />;
+};
+
+const rowsOf = (modal: Modal, width: number): number => {
+  if (modal.kind === 'page') return modal.lines(width - 2).length;
+  return modal.kind === 'question' ? questionText(modal.lines, width).length : 0;
+};
+
+const cancelled = (modal: Modal): void => {
+  if (modal.kind === 'question') modal.onNo?.();
+  if (modal.kind === 'prompt') modal.onCancel?.();
+  if (modal.kind === 'page') modal.onClose?.();
+};
+
+const done = (modal: Modal, {line, position, values}: ModalState): void => {
+  if (modal.kind === 'question') modal.onYes();
+  if (modal.kind === 'prompt') modal.onSubmit(line.text);
+  if (modal.kind === 'choice') modal.onChoose(position.cursor);
+  if (modal.kind === 'page') modal.onClose?.();
+  if (modal.kind === 'form') modal.onSubmit(values);
+};

@@ -1,0 +1,99 @@
+import type {Me} from '../../../shared/api-key.ts';
+import type {Client} from '../../client/client.ts';
+import {type Connection, chosenContext} from '../../client/connection.ts';
+import {asCliError, CliError} from '../../errors.ts';
+import type {Session} from '../../session.ts';
+import {createDesk, type Desk} from './app-context.ts';
+import {endingClient} from './ending-client.ts';
+import {type Live, startLive} from './live.ts';
+import {createRoute} from './route.ts';
+import {createTheme} from './theme.ts';
+
+export interface DeskPlace {
+  /** Of the context, or the address of the node where there is none. */
+  name: string;
+  connection: Connection;
+  /** What to say first. */
+  greeting?: string;
+}
+
+export interface DeskOpening {
+  session: Session;
+  isReadOnly: boolean;
+  isColour: boolean;
+}
+
+/** Rejects with a CliError when the node does not answer or refuses the key, and with the reason of `ended` when that aborts. */
+export const openDesk = async (
+  opening: DeskOpening,
+  {name, connection, greeting}: DeskPlace,
+  ended = new AbortController(),
+): Promise<Desk> => {
+  const {session, isReadOnly, isColour} = opening;
+  const {terminal, contexts} = session;
+  const {client, startLive: start} = await connect(session, connection, ended);
+  const {data: me} = await client.send<Me>({path: 'auth/me'});
+  const live = start();
+  const clientFor: Desk['clientFor'] = to => session.clientFor(to, undefined, unsaid);
+  const theme = createTheme(isColour);
+  return createDesk({
+    ...{client, connection, clientFor, name, terminal, contexts, live, me, theme, isReadOnly},
+    ...(greeting !== undefined && {greeting}),
+  });
+};
+
+/** Stopping it also ends the requests of the desk. A move to another node shows in the status line: text on stderr would damage the screen. */
+const connect = async (
+  session: Session,
+  connection: Connection,
+  ended: AbortController,
+): Promise<{client: Client; startLive(): Live}> => {
+  const route = createRoute(connection.baseUrl);
+  const client = endingClient(await session.clientFor(connection, undefined, route.move), ended.signal);
+  return {
+    client,
+    startLive: () => {
+      const live = startLive(client, Date.now, route);
+      return {
+        ...live,
+        stop: () => {
+          live.stop();
+          ended.abort(new CliError('ended', 'the dashboard has been left'));
+        },
+      };
+    },
+  };
+};
+
+/** For clients beside those of the screens. */
+const unsaid = (): void => undefined;
+
+/** What the flags, the environment and the contexts say. */
+export const firstPlace = async (session: Session): Promise<DeskPlace> => {
+  // The address is checked by that.
+  const connection = await session.connection();
+  return {name: await nameOf(session), connection};
+};
+
+/** The one that was left again, with what to say, when the other does not work. Rejects when `ended` aborts. */
+export const movedDesk = async (
+  opening: DeskOpening,
+  left: Desk,
+  {to, ended}: {to: () => Promise<DeskPlace>; ended: AbortController},
+): Promise<Desk> => {
+  try {
+    return await openDesk(opening, await to(), ended);
+  } catch (error) {
+    if (ended.signal.aborted) throw error;
+    const again = new AbortController();
+    const {client, startLive: start} = await connect(opening.session, left.connection, again);
+    return {...createDesk({...left, client, live: start()}), greeting: asCliError(error)};
+  }
+};
+
+const nameOf = async ({terminal, flags, contexts}: Session): Promise<string> => {
+  const {url} = flags();
+  const address = url ?? (terminal.env.MFCTL_URL || undefined);
+  if (address !== undefined) return new URL(address).host;
+  return (await chosenContext(terminal, flags(), contexts))?.name ?? '';
+};

@@ -1,0 +1,44 @@
+// What becomes of pasted text: one line in a text field, and nothing elsewhere.
+import {stripVTControlCharacters} from 'node:util';
+import {countText, plural} from '../../output/cell-text.ts';
+import {typedCharacters} from './keys.ts';
+import {inserted, type Line} from './line-editor.ts';
+import type {Paste} from './paste-reader.ts';
+
+/** Characters of a text field that pasting fills; nothing that the dashboard asks for is longer. */
+export const longestPastedLine = 4096;
+
+export interface PastedLine {
+  line: Line;
+  /** What to say of it, where somebody should look twice. */
+  warning: string | undefined;
+}
+
+/** The line with the text at its cursor. Line breaks become `separator`. */
+export const pastedInto = (line: Line, {text, length, isComplete}: Paste, separator = ' '): PastedLine => {
+  const chars = typedCharacters(oneLine(stripVTControlCharacters(text), separator));
+  const taken = chars.slice(0, Math.max(0, longestPastedLine - [...line.text].length));
+  const isCut = taken.length < chars.length || text.length < length;
+  const cut = `Pasted text of ${plural(length, 'character')} was cut: the field took ${countText(taken.length)}`;
+  const unfinished = 'The end of the pasted text did not arrive: check what is in the field';
+  return {line: inserted(line, taken), warning: isCut ? cut : isComplete ? undefined : unfinished};
+};
+
+/** Where no text is taken. */
+export const pasteIgnored = ({length}: Paste): string =>
+  `Pasted text (${plural(length, 'character')}) does nothing here: paste into a text field`;
+
+const lineBreak = /[\r\n\v\f\u0085\u2028\u2029]+/;
+
+const oneLine = (text: string, separator: string): string => {
+  const lines = text
+    .replaceAll('\t', ' ')
+    .split(lineBreak)
+    .filter(line => line.trim() !== '');
+  if (lines.length <= 1) return lines[0] ?? '';
+  const mark = separator.trim();
+  // A list may have its commas already.
+  return lines
+    .map(line => (mark !== '' && line.trim().endsWith(mark) ? line.trim().slice(0, -mark.length) : line).trim())
+    .join(separator);
+};

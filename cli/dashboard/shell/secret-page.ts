@@ -1,0 +1,45 @@
+// A secret that is shown once. It is in this page alone, so that it is gone when the page is closed.
+import {clipboardSequence} from './clipboard.ts';
+import {wrapText} from './fit-text.ts';
+import type {Page} from './modal.ts';
+import type {Frame} from './shell.ts';
+
+export interface SecretPage {
+  title: string;
+  /** What it is and is good for. */
+  before: readonly string[];
+  secret: string;
+  /** What to do with it. */
+  after: readonly string[];
+}
+
+/** Left by enter alone. The secret stands on lines of its own, at the left edge of the page. */
+export const secretPage = ({desk, say}: Pick<Frame, 'desk' | 'say'>, {title, before, secret, after}: SecretPage): Page => ({
+  kind: 'page',
+  title,
+  mustConfirm: 'I have it',
+  lines: width => [
+    ...before.flatMap(line => wrapText(line, width)),
+    '',
+    ...wrapText(secret, width).map(line => desk.theme(line, 'bold')),
+    '',
+    ...after.flatMap(line => wrapText(line, width)),
+    '',
+    ...wrapText('y puts it on the clipboard, where the terminal supports that (OSC 52). It is not shown again.', width),
+  ],
+  keys: [
+    {
+      key: 'y',
+      label: 'copy',
+      run: () => {
+        const sequence = clipboardSequence(secret);
+        if (sequence === undefined) {
+          say('it is too long for the clipboard of a terminal', 'warn');
+          return;
+        }
+        desk.terminal.stdout.write(sequence);
+        say('sent to the clipboard of the terminal: see that it can be pasted before you go on', 'good');
+      },
+    },
+  ],
+});

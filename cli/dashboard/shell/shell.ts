@@ -1,0 +1,61 @@
+// What the frame around the screens does for them.
+import {createContext, useContext} from 'react';
+import type {Connection} from '../../client/connection.ts';
+import type {Tone} from '../../output/tone.ts';
+import type {Desk} from './app-context.ts';
+import type {DeferredAction} from './deferred-actions.ts';
+import type {Binding} from './keys.ts';
+import type {Modal} from './modal.ts';
+
+export const screenNames = ['cluster', 'quarantine', 'domains', 'keys', 'audit', 'events'] as const;
+export type ScreenName = (typeof screenNames)[number];
+
+export interface Size {
+  columns: number;
+  rows: number;
+}
+
+/** What is typed after `:`. */
+export interface ScreenCommand {
+  name: string;
+  help: string;
+  /** Rejects or throws with a CliError that is shown. */
+  run(argument: string): void;
+  complete?(argument: string): readonly string[];
+}
+
+/** What the screen that is shown offers at this moment. */
+export interface ScreenOffer {
+  bindings: readonly Binding[];
+  commands?: readonly ScreenCommand[];
+}
+
+export interface Frame {
+  desk: Desk;
+  /** Room for the screen. */
+  size: Size;
+  /** False while a modal has the keys: its cursor is drawn faint then. */
+  isActive: boolean;
+  /** In the message line, for some seconds. */
+  say(text: string, tone?: Tone): void;
+  /** Anything thrown, in the message line. */
+  fail(error: unknown): void;
+  open(modal: Modal): void;
+  /** At once, or when the one that is open is closed: for what comes after waiting, when somebody may be typing elsewhere. */
+  openLater(modal: Modal): void;
+  close(): void;
+  goTo(screen: ScreenName): void;
+  /** Does it after a short delay in which `u` takes it back. */
+  defer(action: DeferredAction): void;
+  offer(offer: ScreenOffer): void;
+  /** Goes on as another key, from the beginning, and says that. */
+  reconnect(connection: Connection, greeting: string): void;
+}
+
+export const FrameContext = createContext<Frame | undefined>(undefined);
+
+export const useFrame = (): Frame => {
+  const frame = useContext(FrameContext);
+  if (frame === undefined) throw new Error('there is no frame around this component');
+  return frame;
+};

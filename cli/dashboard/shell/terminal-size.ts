@@ -1,0 +1,34 @@
+// How much room there is, and a clean screen after it has changed.
+import {useStdout} from 'ink';
+import {useEffect, useLayoutEffect, useState} from 'react';
+import type {ScreenGuard} from './screen-guard.ts';
+import type {Size} from './shell.ts';
+
+type Terminal = Pick<NodeJS.WriteStream, 'columns' | 'rows' | 'on' | 'off'>;
+
+/** One row less than there is: the last line of the terminal is where the cursor rests. */
+export const useTerminalSize = (terminal: Terminal): Size => {
+  const [size, setSize] = useState(() => sizeOf(terminal));
+  useEffect(() => {
+    const onResize = () => setSize(sizeOf(terminal));
+    terminal.on('resize', onResize);
+    // It may have changed before this was listening.
+    onResize();
+    return () => {
+      terminal.off('resize', onResize);
+    };
+  }, [terminal]);
+  return size;
+};
+
+const sizeOf = ({columns, rows}: Terminal): Size => ({columns: columns || 80, rows: Math.max(1, (rows || 24) - 1)});
+
+const clear = '\x1b[2J\x1b[H';
+
+/** What a terminal makes of the old lines in another size is its own affair; none of it stays. */
+export const useRedraw = ({columns, rows}: Size, {onResumed}: Pick<ScreenGuard, 'onResumed'>): void => {
+  const {write} = useStdout();
+  // biome-ignore lint/correctness/useExhaustiveDependencies: it is the size that matters
+  useLayoutEffect(() => write(clear), [columns, rows, write]);
+  useEffect(() => onResumed(() => write(clear)), [onResumed, write]);
+};

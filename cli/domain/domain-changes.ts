@@ -1,0 +1,107 @@
+// Carrying out what was planned: domain by domain, each against the version that the plan was made from.
+import type {Domain} from '../../shared/domain.ts';
+import {maxFilters} from '../../shared/filter-rules.ts';
+import type {MailFilter} from '../../shared/mail-filter.ts';
+import type {Client} from '../client/client.ts';
+import {CliError, exitCodes} from '../errors.ts';
+import {type FilterRule, ruleKey} from './domain-entry.ts';
+import type {DomainChange, FilterChanges, SettingChange} from './domain-plan.ts';
+
+export interface ChangeOutcome {
+  change: DomainChange;
+  /** Of the domain, when it was changed as planned. */
+  id?: number;
+  error?: CliError;
+  /** Something of it was done, also when the rest failed. */
+  isBegun: boolean;
+}
+
+/**
+ * Goes on after a domain that fails by itself. What would fail for all others as well (no connection, no valid key) is `end`:
+ * the changes from there on have not been tried, and have no outcome.
+ */
+export const applyDomainChanges = async (
+  client: Client,
+  changes: readonly DomainChange[],
+): Promise<{outcomes: ChangeOutcome[]; end: CliError | undefined}> => {
+  const outcomes: ChangeOutcome[] = [];
+  for (const change of changes) {
+    let isBegun = false;
+    const send: Client['send'] = async request => {
+      const answer = await client.send<never>(request);
+      if (request.method !== undefined) isBegun = true;
+      return answer;
+    };
+    try {
+      const id = await applyOne(send, change);
+      outcomes.push({change, isBegun, ...(id !== undefined && {id})});
+    } catch (error) {
+      if (!(error instanceof CliError)) throw error;
+      outcomes.push({change, isBegun, error});
+      if (isEnd(error)) return {outcomes, end: error};
+    }
+  }
+  return {outcomes, end: undefined};
+};
+
+/** A key that may change its own domain may not create others, and that is no reason to stop. */
+const isEnd = ({exitCode, code}: CliError): boolean =>
+  exitCode === exitCodes.unreachable ||
+  exitCode === exitCodes.interrupted ||
+  (exitCode === exitCodes.notAuthorised && code !== 'insufficient_scope');
+
+const applyOne = async (send: Client['send'], change: DomainChange): Promise<number | undefined> => {
+  switch (change.kind) {
+    case 'unchanged':
+      return undefined;
+    case 'created': {
+      const {data} = await send<Domain>({method: 'POST', path: 'domains', json: {name: change.name, ...wanted(change.settings)}});
+      for (const rule of change.filters) await addFilter(send, data.id, rule);
+      return data.id;
+    }
+    case 'updated':
+      if (change.settings.length > 0)
+        await send<Domain>({
+          method: 'PUT',
+          path: `domains/${change.id}`,
+          json: wanted(change.settings),
+          headers: {'content-type': 'application/merge-patch+json', 'if-match': change.etag},
+        });
+      if (change.filters) await changeFilters(send, change.id, change.filters);
+      return change.id;
+    case 'deleted':
+      await send<null>({method: 'DELETE', path: `domains/${change.id}`, headers: {'if-match': change.etag}});
+      return undefined;
+    default:
+      return change satisfies never;
+  }
+};
+
+const wanted = (settings: readonly SettingChange[]): Record<string, unknown> =>
+  Object.fromEntries(settings.map(({name, to}) => [name, to]));
+
+const addFilter = async (send: Client['send'], id: number, rule: FilterRule): Promise<void> => {
+  await send<MailFilter>({method: 'POST', path: `domains/${id}/filters`, json: rule});
+};
+
+/** Filters have no version, so they are looked at once more: what somebody else has done since is not undone. */
+const changeFilters = async (send: Client['send'], id: number, {seen, add, remove}: FilterChanges): Promise<void> => {
+  const path = `domains/${id}/filters`;
+  const {data: now} = await send<MailFilter[]>({path});
+  if (identityOf(now) !== identityOf(seen))
+    throw new CliError('precondition_failed', 'its mail filters have changed since they were read', {
+      hint: 'somebody changed them meanwhile; run the same command again',
+    });
+  const adding = async () => {
+    for (const rule of add) await addFilter(send, id, rule);
+  };
+  const removing = async () => {
+    for (const {id: filterId} of remove) await send<null>({method: 'DELETE', path: `${path}/${filterId}`});
+  };
+  // Rather both for a moment than neither, where there is room for both.
+  const steps = seen.length + add.length > maxFilters ? [removing, adding] : [adding, removing];
+  for (const step of steps) await step();
+};
+
+const identityOf = (filters: readonly MailFilter[]): string =>
+  JSON.stringify(filters.map(filter => [filter.id, ruleKey(filter)]).sort(([a], [b]) => Number(a) - Number(b)));

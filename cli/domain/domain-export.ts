@@ -1,0 +1,56 @@
+import type {Command} from 'commander';
+import type {Domain} from '../../shared/domain.ts';
+import {canonicalDomain} from '../../shared/domain-name.ts';
+import type {MailFilter} from '../../shared/mail-filter.ts';
+import {inParallel} from '../client/in-parallel.ts';
+import {CliError, exitCodes} from '../errors.ts';
+import type {Session} from '../session.ts';
+import {type FilterRule, settingsOf, sortedRules} from './domain-entry.ts';
+import {parallelRequests} from './domain-plan.ts';
+
+export const addExportCommand = (domain: Command, session: Session): void => {
+  domain
+    .command('export')
+    .description('print domains with their settings and mail filters as YAML, for domain apply')
+    .argument('[domain...]', 'names or ids (all)')
+    .addHelpText('after', help)
+    .action((namesOrIds: string[]) => exportDomains(session, namesOrIds));
+};
+
+const help = `
+Ids, times and DKIM keys are left out: another cluster has its own. The order is always the same, so that two exports can
+be compared.
+
+Examples:
+  mfctl domain export > domains.yaml
+  mfctl -c old domain export | mfctl -c new domain apply -f - --yes`;
+
+const exportDomains = async (session: Session, namesOrIds: readonly string[]): Promise<void> => {
+  const client = await session.client();
+  const {data} = await client.send<Domain[]>({path: 'domains'});
+  const chosen = choose(data, namesOrIds).toSorted((a, b) => (a.name < b.name ? -1 : Number(a.name > b.name)));
+  const domains = await inParallel(chosen, parallelRequests, async domain => {
+    const filters = await client.send<MailFilter[]>({path: `domains/${domain.id}/filters`});
+    return {name: domain.name, ...settingsOf(domain), filters: sortedRules(filters.data).map(written)};
+  });
+
+  const printer = session.printer();
+  if (!printer.isForPeople) return printer.value({domains});
+  const {safeYaml} = await import('../output/safe-yaml.ts');
+  printer.text(safeYaml({domains}));
+};
+
+const choose = (domains: readonly Domain[], namesOrIds: readonly string[]): readonly Domain[] => {
+  if (namesOrIds.length === 0) return domains;
+  const chosen = namesOrIds.map(nameOrId => {
+    const name = canonicalDomain(nameOrId);
+    const found = domains.find(domain => domain.name === name || String(domain.id) === nameOrId);
+    if (found) return found;
+    throw new CliError('not_found', `there is no domain ${nameOrId}`, {exitCode: exitCodes.notFound, hint: 'mfctl domain list'});
+  });
+  return [...new Set(chosen)];
+};
+
+/** What does not belong to the kind of filter is left out. */
+const written = (rule: FilterRule): Partial<FilterRule> =>
+  Object.fromEntries(Object.entries(rule).filter(([, value]) => value !== null));

@@ -1,0 +1,106 @@
+import type {Command} from 'commander';
+import type {Domain} from '../../shared/domain.ts';
+import {addWholeOption} from '../command-line/option-values.ts';
+import {usageError} from '../errors.ts';
+import {addSortOption, createSorter, type SortFlag} from '../output/sort-rows.ts';
+import type {Session} from '../session.ts';
+import {addApplyCommand} from './domain-apply.ts';
+import {domains} from './domain-columns.ts';
+import {addDkimCommands, warnOfUnsigned} from './domain-dkim.ts';
+import {addExportCommand} from './domain-export.ts';
+import {addFilterCommands} from './domain-filters.ts';
+import {addSettingOptions, type SettingFlags, settingsOf} from './domain-flags.ts';
+import {findDomain} from './find-domain.ts';
+
+export const addDomainCommands = (program: Command, session: Session): void => {
+  const domain = program.command('domain').description('manage the protected domains');
+
+  addWholeOption(addSortOption(session.prints(domain.command('list'), domains)))
+    .description('list the domains')
+    .action(async (flags: SortFlag) => {
+      const sorter = createSorter(domains, flags);
+      const client = await session.client();
+      const {data} = await client.send<Domain[]>({path: 'domains'});
+      session.printer().list(sorter(data), domains);
+    });
+
+  session
+    .prints(domain.command('get'), domains)
+    .description('show one domain')
+    .argument('<domain>', 'name or id')
+    .action(async (nameOrId: string) => {
+      const {data} = await findDomain(await session.client(), nameOrId);
+      session.printer().record(data, domains);
+    });
+
+  const create = session.prints(domain.command('create'), domains);
+  create.description('protect a domain').argument('<name>', 'such as example.com');
+  addSettingOptions(create)
+    .option('--inactive', 'take no mail for it yet')
+    .addHelpText('after', createHelp)
+    .action(async (name: string, flags: SettingFlags) => {
+      const client = await session.client();
+      const {data} = await client.send<Domain>({method: 'POST', path: 'domains', json: {name, ...settingsOf(flags)}});
+      session.printer().record(data, domains);
+      if (flags.dkim) await warnOfUnsigned(session, client, data);
+    });
+
+  const update = session.prints(domain.command('update'), domains);
+  update.description('change settings of a domain').argument('<domain>', 'name or id');
+  addSettingOptions(update)
+    .option('--no-tenant-id', 'belongs to no tenant')
+    .option('--active', 'take mail for it')
+    .option('--inactive', 'take no mail for it')
+    .addHelpText('after', updateHelp)
+    .action((nameOrId: string, flags: SettingFlags) => updateDomain(session, nameOrId, flags));
+
+  domain
+    .command('delete')
+    .description('remove a domain with its DKIM keys and mail filters; its held mail stays until it expires')
+    .argument('<domain>', 'name or id')
+    .option('--yes', 'do not ask')
+    .addHelpText('after', '\nExample:\n  mfctl domain delete example.com')
+    .action(async (nameOrId: string, {yes}: {yes?: boolean}) => {
+      const client = await session.client();
+      const {data} = await findDomain(client, nameOrId);
+      await session.confirm(`Delete ${data.name} with its DKIM keys and mail filters?`, yes);
+      await client.send<null>({method: 'DELETE', path: `domains/${data.id}`});
+      session.printer().done(`deleted ${data.name}`);
+    });
+
+  addExportCommand(domain, session);
+  addApplyCommand(domain, session);
+  addFilterCommands(domain, session);
+  addDkimCommands(domain, session);
+};
+
+const createHelp = `
+Unless you say otherwise, inbound mail is held from a score of 6 on and refused from 15 on.
+
+Examples:
+  mfctl domain create example.com --backend mail.example.com:25
+  mfctl domain create example.com --backend '[2001:db8::25]:25' --backend backup.example.com:25 --quarantine-threshold 5`;
+
+const updateHelp = `
+What is not mentioned stays as it is; the backends that are given take the place of all there were.
+
+Examples:
+  mfctl domain update example.com --reject-threshold 12 --dkim
+  mfctl domain update example.com --inactive`;
+
+/** Sends what was mentioned, against the version it was looked up in: nobody else's change is undone unseen. */
+const updateDomain = async (session: Session, nameOrId: string, flags: SettingFlags): Promise<void> => {
+  const patch = settingsOf(flags);
+  if (Object.keys(patch).length === 0) throw usageError('there is nothing to change', 'mfctl domain update --help');
+
+  const client = await session.client();
+  const found = await findDomain(client, nameOrId);
+  const {data} = await client.send<Domain>({
+    method: 'PUT',
+    path: `domains/${found.data.id}`,
+    json: patch,
+    headers: {'content-type': 'application/merge-patch+json', ...(found.etag !== undefined && {'if-match': found.etag})},
+  });
+  session.printer().record(data, domains);
+  if (flags.dkim) await warnOfUnsigned(session, client, data);
+};

@@ -1,0 +1,19 @@
+import type {Domain} from '../../shared/domain.ts';
+import {canonicalDomain} from '../../shared/domain-name.ts';
+import type {Answer, Client} from '../client/client.ts';
+import {CliError, exitCodes} from '../errors.ts';
+
+/** By name or id, with the ETag to change it by. A name is never all digits, an id always is. */
+export const findDomain = async (client: Client, nameOrId: string): Promise<Answer<Domain>> =>
+  client.send<Domain>({path: `domains/${await findDomainId(client, nameOrId)}`});
+
+export const findDomainId = async (client: Client, nameOrId: string): Promise<number | string> => {
+  if (/^\d+$/.test(nameOrId)) return nameOrId;
+
+  const {data} = await client.send<Domain[]>({path: 'domains'});
+  const name = canonicalDomain(nameOrId);
+  const found = data.find(domain => domain.name === name);
+  if (!found)
+    throw new CliError('not_found', `no domain is called ${nameOrId}`, {exitCode: exitCodes.notFound, hint: 'mfctl domain list'});
+  return found.id;
+};

@@ -1,0 +1,51 @@
+import type {Command} from 'commander';
+import {usageError} from '../errors.ts';
+import type {Session} from '../session.ts';
+import {type HelpTopic, helpTopics} from './help-topics.ts';
+
+/** Commander's own takes one word, and shows the help of `quarantine` for `help quarantine list`. */
+export const addHelpCommand = (program: Command, session: Session): void => {
+  program.helpCommand(false);
+  program
+    .command('help')
+    .description('show help for a command or a topic')
+    .argument('[command...]', 'such as quarantine list, or a topic')
+    .addHelpText('after', topicList())
+    .action((words: string[]) => {
+      const topic = words.length === 1 ? helpTopics.find(({name}) => name === words[0]) : undefined;
+      if (topic) session.printer().text(topicText(topic));
+      else commandAt(program, words).outputHelp();
+    });
+};
+
+const topicList = (): string =>
+  `\nTopics:\n${definitions(helpTopics.map(({name, about}) => [name, about]))}\nExamples:\n  mfctl help quarantine list\n  mfctl help exit-status`;
+
+const topicText = ({intro, entries, closing}: HelpTopic): string =>
+  [`${folded(intro, 0)}\n`, definitions(entries), closing && `${folded(closing, 0)}\n`].filter(text => text !== '').join('\n');
+
+const definitions = (entries: HelpTopic['entries']): string => {
+  const indent = Math.max(...entries.map(([term]) => term.length)) + 4;
+  return entries.map(([term, meaning]) => `  ${term.padEnd(indent - 4)}  ${folded(meaning, indent)}\n`).join('');
+};
+
+const width = 100;
+
+/** Lines of at most `width` columns, all but the first indented. */
+const folded = (text: string, indent: number): string => {
+  const lines: string[] = [];
+  for (const word of text.split(' ')) {
+    const line = lines.at(-1);
+    if (line !== undefined && indent + line.length + 1 + word.length <= width) lines[lines.length - 1] = `${line} ${word}`;
+    else lines.push(word);
+  }
+  return lines.join(`\n${' '.repeat(indent)}`);
+};
+
+const commandAt = (program: Command, words: readonly string[]): Command =>
+  words.reduce((command, word) => {
+    const found = command.commands.find(candidate => candidate.name() === word || candidate.aliases().includes(word));
+    if (!found)
+      throw usageError(`there is no command ${words.join(' ')}, nor a topic of that name`, `${program.name()} help help`);
+    return found;
+  }, program);

@@ -1,0 +1,141 @@
+import {type Command, Option} from 'commander';
+import type {CreatedApiKey} from '../../shared/api-key.ts';
+import {givenKeySource} from '../client/connection.ts';
+import {durationMs, exactMoment, momentAfter} from '../command-line/moment.ts';
+import {usageError} from '../errors.ts';
+import {openKeyFile, writeKeyFile} from '../files/key-file.ts';
+import {durationText, timeText} from '../output/cell-text.ts';
+import {flushed} from '../output/flushed.ts';
+import {warnOfSilentNodes} from '../output/page-notes.ts';
+import type {Printer} from '../output/printer.ts';
+import type {Shown} from '../output/resource.ts';
+import type {Session} from '../session.ts';
+import {createdKey, filedKey} from './key-columns.ts';
+import {planRotation, type RotationNeeds, type RotationPlan, rotateKey} from './key-rotation.ts';
+
+interface RotateFlags {
+  overlap?: number;
+  expiresAt?: string;
+  expiresIn?: string;
+  keyFile?: string;
+  yes?: boolean;
+}
+
+export const addRotateCommand = (key: Command, session: Session): void => {
+  session
+    .prints(key.command('rotate'), rotatedKey)
+    .argument('<key>', 'name or id')
+    .description('replace a key by a new one that may do the same, also in the contexts that use it')
+    .option('--overlap <duration>', 'let the old key be good for so long, such as 24h (else it is refused at once)', durationMs)
+    .addOption(
+      new Option('--expires-at <time>', 'end of the new key, such as 2027-01-31T00:00:00Z')
+        .argParser(exactMoment)
+        .conflicts('expiresIn'),
+    )
+    .option(
+      '--expires-in <duration>',
+      'end of the new key from now on (else it lives as long as the old one was to)',
+      momentAfter,
+    )
+    .option('--key-file <file>', 'write the new key to this new file (mode 0600) and do not show it')
+    .option('--yes', 'do not ask')
+    .addHelpText('after', help)
+    .action((named: string, flags: RotateFlags) => rotate(session, named, flags));
+};
+
+interface Replacing {
+  replaces: number;
+  contexts: string[];
+}
+
+const rotatedKey: Shown<CreatedApiKey & Replacing> = {...createdKey, fields: [...createdKey.fields, 'replaces', 'contexts']};
+const keptKey: Shown<Omit<CreatedApiKey, 'key'> & Replacing> = {
+  ...filedKey,
+  fields: [...filedKey.fields, 'replaces', 'contexts'],
+};
+
+const help = `
+The new key has the name, scope, limit and domain of the old one. It is tried out, and put into every context that holds
+the old one, before that one ends. When no context does, it is shown, this once.
+
+Examples:
+  mfctl key rotate monitoring --overlap 24h --key-file monitoring.key
+  mfctl key rotate 1000000001 --yes`;
+
+const rotate = async (session: Session, named: string, flags: RotateFlags): Promise<void> => {
+  const {contexts} = session;
+  const connection = await session.connection();
+  const clientFor: RotationNeeds['clientFor'] = to => session.clientFor(to, session.patience());
+  const needs: RotationNeeds = {client: await session.client(), connection, clientFor, contexts};
+  const plan = await planRotation(needs, named, {
+    expiresAt: flags.expiresAt ?? flags.expiresIn,
+    overlapMs: flags.overlap,
+  });
+  const {keyFile} = flags;
+  if (keyFile === undefined && plan.contexts.length === 0) requireShown(session.printer());
+  await session.confirm(question(plan, keyFile), flags.yes);
+
+  const file = keyFile === undefined ? undefined : await openKeyFile(keyFile);
+  let isWritten = false;
+  const rotation = await rotateKey(needs, plan, async (successor, kept) => {
+    isWritten = true;
+    if (file && keyFile !== undefined) await writeKeyFile(successor, file, keyFile);
+    const isShown = show(session, {plan, successor, contexts: kept, keyFile});
+    if (isShown) await flushed(session.terminal, 'the new key');
+  }).catch(async error => {
+    if (!isWritten) await file?.abandon();
+    throw error;
+  });
+
+  const printer = session.printer();
+  const {old} = rotation;
+  printer.note(
+    old.revoked_at === null
+      ? `key ${old.id} ends at ${timeText(old.expires_at)}`
+      : `key ${old.id} is revoked: it is refused from now on`,
+  );
+  const source = plan.isOwn ? givenKeySource(session.terminal, session.flags()) : undefined;
+  if (source !== undefined) printer.warn(`${source} gave the old key: put the new one there`);
+  for (const name of plan.doubtful)
+    printer.warn(`the context ${name} has a key that begins alike, and is not known to be of this cluster: it was left as it is`);
+  warnOfSilentNodes(session, rotation);
+};
+
+const question = ({old, successor, overlapMs, contexts}: RotationPlan, keyFile: string | undefined): string => {
+  const who = [old.scope, ...(old.domain === null ? [] : [`for ${old.domain}`])].join(' ');
+  const then = overlapMs > 0 ? `It is good for another ${durationText(overlapMs / 1000)}` : 'It is refused at once';
+  const elsewhere = keyFile === undefined ? 'is shown once, as no context has the old one' : `goes to ${keyFile}`;
+  const where = contexts.length > 0 ? `takes its place in ${contexts.join(', ')}` : elsewhere;
+  const until = successor.expires_at === null ? '' : `, and ends at ${timeText(successor.expires_at)}`;
+  return `Rotate key ${old.id} (${old.name}, ${who})? ${then}. The new one ${where}${until}.`;
+};
+
+/** Without it the old key would end, and nobody would have the new one. */
+const requireShown = (printer: Printer): void => {
+  if (!printer.shows('key'))
+    throw usageError('the new key would never be shown', 'add --key-file FILE, or name the field key in --json');
+};
+
+interface NewKey {
+  plan: RotationPlan;
+  successor: CreatedApiKey;
+  contexts: string[];
+  keyFile: string | undefined;
+}
+
+/** Before the old key is ended: whatever happens then, the new one has been seen. True when it is nowhere but on standard output. */
+const show = (session: Session, {plan, successor, contexts, keyFile}: NewKey): boolean => {
+  const printer = session.printer();
+  const {key, ...record} = successor;
+  const isKept = keyFile !== undefined || contexts.length > 0;
+  const replaces = {replaces: plan.old.id, contexts};
+  if (!isKept) requireShown(printer);
+  if (isKept) printer.record({...record, ...replaces}, keptKey);
+  else if (printer.isQuiet && printer.isForPeople) printer.text(`${key}\n`);
+  else printer.record({...successor, ...replaces}, rotatedKey);
+
+  if (!isKept) printer.note('Keep the key now: it is not shown again.');
+  if (keyFile !== undefined) printer.note(`the new key is in ${keyFile}`);
+  if (contexts.length > 0) printer.note(`the new key is in use by ${contexts.map(name => `the context ${name}`).join(', ')}`);
+  return !isKept;
+};

@@ -1,0 +1,196 @@
+// Replacing an API key by a successor that may do the same. Nothing is printed or asked here: the dashboard rotates keys too.
+import {setTimeout as sleep} from 'node:timers/promises';
+import type {ApiKey, CreatedApiKey, Me} from '../../shared/api-key.ts';
+import type {Answer, Client} from '../client/client.ts';
+import type {Connection} from '../client/connection.ts';
+import type {ContextStore} from '../context/context-store.ts';
+import {CliError, exitCodes, usageError} from '../errors.ts';
+import {chooseKey} from './find-key.ts';
+import {findKeyHolders} from './key-holders.ts';
+
+export interface RotationNeeds {
+  /** Asks as the one who rotates. */
+  client: Client;
+  /** How `client` asks. */
+  connection: Connection;
+  clientFor(connection: Connection): Promise<Client>;
+  contexts: ContextStore;
+  now?: () => number;
+  pause?: (ms: number) => Promise<unknown>;
+}
+
+export interface RotationWishes {
+  /** The end of the successor, ISO 8601; without it the successor lives as long as the old key was to. */
+  expiresAt?: string | undefined;
+  /** How long the old key stays good; without it, it is refused at once. */
+  overlapMs?: number | undefined;
+}
+
+export interface RotationPlan {
+  old: ApiKey;
+  successor: Pick<ApiKey, 'name' | 'scope' | 'rate_limit_per_minute' | 'expires_at' | 'domain'>;
+  overlapMs: number;
+  /** The old key is the one that rotates. */
+  isOwn: boolean;
+  /** Names of the contexts that hold the old key. */
+  contexts: string[];
+  /** Names of those that hold a key which begins alike, at an address that is not known to be of this cluster. */
+  doubtful: string[];
+}
+
+export interface Rotation {
+  /** As it is now. */
+  old: ApiKey;
+  /** Asks with the successor: for whoever goes on, and rotated the key in use. */
+  client: Client;
+  unreachableNodes: string[];
+}
+
+/** Looks everything up and changes nothing. A CliError for a key that is unknown or revoked. */
+export const planRotation = async (
+  needs: RotationNeeds,
+  nameOrId: string | number,
+  wishes: RotationWishes = {},
+): Promise<RotationPlan> => {
+  const {client, now = Date.now} = needs;
+  const {data: keys} = await forAdmins(client.send<ApiKey[]>({path: 'auth/api-keys'}));
+  const old = chooseKey(keys, {named: String(nameOrId), isActiveMeant: true});
+  if (old.revoked_at !== null)
+    throw new CliError('conflict', `key ${old.id} is revoked, so there is nothing to replace`, {hint: 'mfctl key create --help'});
+
+  const {expiresAt, overlapMs = 0} = wishes;
+  const expires_at = expiresAt ?? endAfterSameLife(old, now());
+  if (expires_at !== null && Date.parse(expires_at) <= now() + overlapMs)
+    throw usageError('the successor would end before the old key', 'choose a shorter --overlap, or a later end: --expires-in');
+
+  const {data: me} = await client.send<Me>({path: 'auth/me'});
+  if (!me.permissions.includes('keys:write'))
+    throw needsAdmin(
+      new CliError('insufficient_scope', `a ${me.scope} key may not make keys`, {exitCode: exitCodes.notAuthorised}),
+    );
+  const {name, scope, rate_limit_per_minute, domain} = old;
+  return {
+    old,
+    successor: {name, scope, rate_limit_per_minute, expires_at, domain},
+    overlapMs,
+    isOwn: me.id === old.id,
+    ...(await findKeyHolders(needs, old, me.id === old.id)),
+  };
+};
+
+/**
+ * Makes the successor, proves that it works, puts it into the contexts, hands it to `keep` with the names of these, and only
+ * then ends the old key. `keep` must not lose it: when there are no contexts, nobody else has it. Every CliError says what
+ * there is by then.
+ */
+export const rotateKey = async (
+  needs: RotationNeeds,
+  plan: RotationPlan,
+  keep: (successor: CreatedApiKey, contexts: string[]) => Promise<void>,
+): Promise<Rotation> => {
+  const {old, contexts} = plan;
+  const successor = await create(needs, plan);
+  const itself = await needs.clientFor({...needs.connection, apiKey: successor.key});
+  await prove(needs, itself, successor).catch(async error => {
+    throw await unproven(needs, {error, successor, old});
+  });
+
+  const isOld = (key: string): boolean => key.startsWith(old.key_prefix);
+  const replaced = await needs.contexts.replaceKey(contexts, {isOld, key: successor.key}).catch(error => {
+    throw withState(
+      error,
+      `key ${old.id} is as it was; its successor, key ${successor.id}, is kept nowhere`,
+      revoking(successor.id),
+    );
+  });
+  await keep(successor, replaced).catch(error => {
+    const where = replaced.length > 0 ? ` and is in ${namesOf(replaced)}` : '';
+    throw withState(
+      error,
+      `key ${old.id} is as it was; its successor, key ${successor.id}, is good too${where}`,
+      replaced.length > 0 ? revoking(old.id) : revoking(successor.id),
+    );
+  });
+
+  // With the successor nothing depends on the key that is ended.
+  const {data, unreachableNodes} = await end(plan.isOwn ? itself : needs.client, plan, needs.now ?? Date.now).catch(error => {
+    throw withState(error, `the successor, key ${successor.id}, is good, and key ${old.id} may be still`, revoking(old.id));
+  });
+  return {old: data, client: itself, unreachableNodes};
+};
+
+const endAfterSameLife = ({created_at, expires_at}: ApiKey, nowMs: number): string | null =>
+  expires_at === null ? null : new Date(nowMs + Date.parse(expires_at) - Date.parse(created_at)).toISOString();
+
+const create = async ({client}: RotationNeeds, {successor}: RotationPlan): Promise<CreatedApiKey> => {
+  const {expires_at, domain, ...rest} = successor;
+  const json = {...rest, expires_at: expires_at ?? undefined, domain: domain ?? undefined};
+  const {data} = await forAdmins(client.send<CreatedApiKey>({method: 'POST', path: 'auth/api-keys', json})).catch(error => {
+    const isUnclear = error instanceof CliError && ['timeout', 'outcome_unknown', 'unreachable'].includes(error.code);
+    throw isUnclear ? withState(error, 'a successor may have been made', 'mfctl key list') : error;
+  });
+  return data;
+};
+
+const proofs = {count: 10, everyMs: 300};
+
+/** Behind one address there may be several nodes, and a moment may pass until all of them know the key. */
+const prove = async ({pause = sleep}: RotationNeeds, itself: Client, {id}: CreatedApiKey): Promise<void> => {
+  for (let left = proofs.count; ; left -= 1) {
+    try {
+      const {data} = await itself.send<Me>({path: 'auth/me'});
+      if (data.id === id) return;
+      throw new CliError('unexpected_answer', `the node takes the new key for key ${data.id}`);
+    } catch (error) {
+      if (left === 1 || !(error instanceof CliError) || error.code !== 'key_invalid') throw error;
+      await pause(proofs.everyMs);
+    }
+  }
+};
+
+const unproven = async (
+  {client}: RotationNeeds,
+  {error, successor, old}: {error: unknown; successor: CreatedApiKey; old: ApiKey},
+): Promise<unknown> => {
+  const isGone = await client.send({method: 'POST', path: `auth/api-keys/${successor.id}/revoke`}).then(
+    () => true,
+    () => false,
+  );
+  return isGone
+    ? withState(
+        error,
+        `so the successor, key ${successor.id}, was revoked, and key ${old.id} is as it was`,
+        'mfctl cluster status',
+      )
+    : withState(error, `key ${old.id} is as it was; the successor, key ${successor.id}, is there still`, revoking(successor.id));
+};
+
+const end = (client: Client, {old, overlapMs}: RotationPlan, now: () => number): Promise<Answer<ApiKey>> =>
+  client.send<ApiKey>({
+    method: 'POST',
+    path: `auth/api-keys/${old.id}/revoke`,
+    ...(overlapMs > 0 && {json: {at: new Date(now() + overlapMs).toISOString()}}),
+  });
+
+const revoking = (id: number): string => `mfctl key revoke ${id}`;
+
+const namesOf = (contexts: readonly string[]): string => `the context${contexts.length === 1 ? '' : 's'} ${contexts.join(', ')}`;
+
+/** The error with what there is now; a bug stays one. */
+const withState = (error: unknown, state: string, hint: string): unknown => {
+  if (!(error instanceof CliError)) return error;
+  const {code, detail, exitCode, fields, requestId} = error;
+  return new CliError(code, `${detail}; ${state}`, {exitCode, fields, requestId, hint, cause: error});
+};
+
+const forAdmins = async <T>(answer: Promise<T>): Promise<T> =>
+  answer.catch(error => {
+    throw error instanceof CliError && error.code === 'insufficient_scope' ? needsAdmin(error) : error;
+  });
+
+const needsAdmin = ({code, detail, exitCode, requestId}: CliError): CliError =>
+  new CliError(code, detail, {
+    exitCode,
+    requestId,
+    hint: 'only a full-admin key can rotate keys: -c CONTEXT or --api-key-file FILE names another one',
+  });

@@ -1,0 +1,159 @@
+import {type Command, Option} from 'commander';
+import type {ApiKey, CreatedApiKey} from '../../shared/api-key.ts';
+import {scopes} from '../../shared/scopes.ts';
+import {exactMoment, momentAfter} from '../command-line/moment.ts';
+import {addWholeOption, wholeNumber} from '../command-line/option-values.ts';
+import {usageError} from '../errors.ts';
+import {openKeyFile, writeKeyFile} from '../files/key-file.ts';
+import {timeText} from '../output/cell-text.ts';
+import {flushed} from '../output/flushed.ts';
+import {warnOfSilentNodes} from '../output/page-notes.ts';
+import {addSortOption, createSorter, type SortFlag} from '../output/sort-rows.ts';
+import type {Session} from '../session.ts';
+import {apiKeys, createdKey, filedKey} from './key-columns.ts';
+import {confirmKey, isInUse} from './key-in-question.ts';
+import {addRotateCommand} from './key-rotate.ts';
+
+interface CreateFlags {
+  name: string;
+  scope: string;
+  rateLimit?: number;
+  expiresAt?: string;
+  expiresIn?: string;
+  domain?: string;
+  keyFile?: string;
+}
+
+interface EndFlags {
+  at?: string;
+  in?: string;
+  force?: boolean;
+  yes?: boolean;
+}
+
+export const addKeyCommands = (program: Command, session: Session): void => {
+  const key = program.command('key').description('manage API keys');
+
+  addWholeOption(addSortOption(session.prints(key.command('list'), apiKeys)))
+    .description('list the API keys; a key itself is never shown again')
+    .action(async (flags: SortFlag) => {
+      const sorter = createSorter(apiKeys, flags);
+      const client = await session.client();
+      const {data} = await client.send<ApiKey[]>({path: 'auth/api-keys'});
+      session.printer().list(sorter(data), apiKeys);
+    });
+
+  session
+    .prints(key.command('create'), createdKey)
+    .description('create an API key and show it, this once')
+    .requiredOption('--name <name>', 'what it is for')
+    .addOption(new Option('--scope <scope>', 'what it may do').choices(scopes).makeOptionMandatory())
+    .option('--rate-limit <number>', 'requests a minute (default: 600)', wholeNumber)
+    .addOption(
+      new Option('--expires-at <time>', 'its end, such as 2027-01-31T00:00:00Z').argParser(exactMoment).conflicts('expiresIn'),
+    )
+    .option('--expires-in <duration>', 'its end from now on, such as 12h or 90d', momentAfter)
+    .option('--domain <domain>', 'with scope domain-admin: the domain it is bound to')
+    .option('--key-file <file>', 'write the key to this new file (mode 0600) and do not show it')
+    .addHelpText('after', createHelp)
+    .action((flags: CreateFlags) => create(session, flags));
+
+  session
+    .prints(key.command('revoke'), apiKeys)
+    .argument('<key>', 'name or id')
+    .description('make a key invalid, at once or at a time to come, on every node; its record stays for the audit')
+    .addOption(new Option('--at <time>', 'its end, such as 2027-01-31T00:00:00Z').argParser(exactMoment).conflicts('in'))
+    .option('--in <duration>', 'its end from now on, such as 12h', momentAfter)
+    .option('--force', 'even the last full-admin key')
+    .option('--yes', 'do not ask')
+    .addHelpText('after', revokeHelp)
+    .action(async (named: string, {force, yes, ...flags}: EndFlags) => {
+      const at = flags.at ?? flags.in;
+      const from = at === undefined ? 'now on' : timeText(at);
+      const question = (key: string) => `Revoke ${key}? Whoever uses it is refused from ${from}.`;
+      const {id} = await confirmKey(session, {named, isActiveMeant: true, question, isAgreed: yes});
+      const client = await session.client();
+      const path = `auth/api-keys/${id}/revoke`;
+      const answer = await client.send<ApiKey>({method: 'POST', path, query: {force}, ...(at !== undefined && {json: {at}})});
+      session.printer().record(answer.data, apiKeys);
+      if (answer.data.revoked_at !== null && (await isInUse(session, answer.data)))
+        session.printer().warn('this was the key in use: mfctl login URL takes another one');
+      warnOfSilentNodes(session, answer);
+    });
+
+  addRotateCommand(key, session);
+
+  key
+    .command('delete')
+    .argument('<key>', 'name or id')
+    .description('remove a key and its name in the audit log; revoke keeps both')
+    .option('--force', 'even the last full-admin key')
+    .option('--yes', 'do not ask')
+    .action(async (named: string, {force, yes}: EndFlags) => {
+      const question = (key: string) => `Delete ${key}? The audit log will no longer say whose it was.`;
+      const {id, name} = await confirmKey(session, {named, question, isAgreed: yes});
+      const client = await session.client();
+      const answer = await client.send<null>({method: 'DELETE', path: `auth/api-keys/${id}`, query: {force}});
+      session.printer().done(`deleted key ${id} (${name})`);
+      warnOfSilentNodes(session, answer);
+    });
+};
+
+const revokeHelp = `
+Examples:
+  mfctl key revoke monitoring
+  mfctl key revoke 1000000002 --in 12h`;
+
+const createHelp = `
+Scopes:
+  read-only        sees mail, domains, keys, the audit log and the cluster, and changes nothing
+  quarantine-only  sees, releases and discards held mail
+  domain-admin     the same for the mail of one domain, and changes that domain
+  full-admin       everything
+
+Examples:
+  mfctl key create --name monitoring --scope read-only --key-file monitoring.key
+  mfctl key create --name 'Example Ltd.' --scope domain-admin --domain example.com --expires-in 90d`;
+
+const create = async (session: Session, flags: CreateFlags): Promise<void> => {
+  if (flags.keyFile !== undefined) return createInFile(session, flags, flags.keyFile);
+
+  const printer = session.printer();
+  if (!printer.shows('key'))
+    throw usageError('the key would never be shown', 'add --key-file FILE, or name the field key in --json');
+  const data = await send(session, flags);
+  const isAlone = printer.isQuiet && printer.isForPeople;
+  if (isAlone) printer.text(`${data.key}\n`);
+  else printer.record(data, createdKey);
+  await flushed(session.terminal, `key ${data.id}, which is lost; remove it: mfctl key delete ${data.id}`);
+  if (!isAlone) printer.note('Keep the key now: it is not shown again.');
+};
+
+const send = async (session: Session, flags: CreateFlags): Promise<CreatedApiKey> => {
+  const client = await session.client();
+  const {data} = await client.send<CreatedApiKey>({
+    method: 'POST',
+    path: 'auth/api-keys',
+    json: {
+      name: flags.name,
+      scope: flags.scope,
+      rate_limit_per_minute: flags.rateLimit,
+      expires_at: flags.expiresAt ?? flags.expiresIn,
+      domain: flags.domain,
+    },
+  });
+  return data;
+};
+
+const createInFile = async (session: Session, flags: CreateFlags, file: string): Promise<void> => {
+  const kept = await openKeyFile(file);
+  const created = await send(session, flags).catch(async error => {
+    await kept.abandon();
+    throw error;
+  });
+  await writeKeyFile(created, kept, file);
+
+  const {key: _, ...record} = created;
+  session.printer().record(record, filedKey);
+  session.printer().note(`the key is in ${file}`);
+};

@@ -1,0 +1,149 @@
+// Releases or discards many held mails. Prints nothing, so that every front of the program can use it.
+import type {BulkResult, HeldMail, HoldAction, MailReference} from '../../shared/held-mail.ts';
+import type {Client} from '../client/client.ts';
+import {CliError} from '../errors.ts';
+import {heldMailPages, type MailQuery} from './held-mail-pages.ts';
+
+export interface Progress {
+  done: number;
+  total: number;
+}
+
+export interface Matching {
+  /** Newest first, as they stood when the first page was asked for: what arrives later is not among them. */
+  mails: HeldMail[];
+  /** Their mail is missing. */
+  unreachableNodes: string[];
+}
+
+/** Of every mail one of these is true. */
+export interface BulkOutcome {
+  /** One for each mail that was dealt with, in the order of the mails; those that failed have an `error`. */
+  results: BulkResult[];
+  /** The node was asked, and the answer did not come. Asking again is safe: nothing is done twice. */
+  uncertain: MailReference[];
+  /** Nobody was asked. */
+  untried: MailReference[];
+  /** Why it ended before all was done; undefined when it did not, or when it was stopped. */
+  failure: CliError | undefined;
+}
+
+export interface BulkNeeds {
+  onProgress?(progress: Progress): void;
+  /** When it aborts, what is under way is waited for, and nothing more is begun. */
+  signal?: AbortSignal | undefined;
+  /** When it aborts, what is under way is given up, and becomes `uncertain`. */
+  abandon?: AbortSignal | undefined;
+  /** Milliseconds from any beginning. */
+  now?(): number;
+}
+
+/** All mail that matches the filters of the list. Rejects with a CliError, or with the reason of `signal` when that aborts. */
+export const collectMatching = async (
+  client: Pick<Client, 'send'>,
+  query: MailQuery,
+  {signal = new AbortController().signal, onProgress}: Pick<BulkNeeds, 'signal' | 'onProgress'> = {},
+): Promise<Matching> => {
+  const mails: HeldMail[] = [];
+  const unreachable = new Set<string>();
+  let total = 0;
+  for await (const page of heldMailPages(client, query, signal)) {
+    mails.push(...page.mails);
+    for (const node of page.unreachableNodes) unreachable.add(node);
+    total ||= page.totalCount ?? 0;
+    onProgress?.({done: mails.length, total: Math.max(total, mails.length)});
+  }
+  return {mails, unreachableNodes: [...unreachable]};
+};
+
+const firstChunkSize = 100;
+/** The most that one request may name. */
+const maxChunkSize = 1000;
+const minChunkSize = 10;
+/** A chunk is to take about this long, so that progress is seen and a stop is prompt, and the key is not used up by requests. */
+const aimMs = 1000;
+
+/**
+ * Acts on `mails`, some at a time. Never rejects because of the node: what was done until then has been done, and is told. What
+ * somebody else had done before is no failure, but `already` in its result.
+ */
+export const actOn = async (
+  client: Pick<Client, 'send'>,
+  action: HoldAction,
+  mails: readonly MailReference[],
+  {onProgress, signal, abandon, now = () => performance.now()}: BulkNeeds = {},
+): Promise<BulkOutcome> => {
+  const items = mails.map(({node_id, queue_id}) => ({node_id, queue_id}));
+  const results: BulkResult[] = [];
+  let size = firstChunkSize;
+  let at = 0;
+  onProgress?.({done: 0, total: items.length});
+  while (at < items.length && !signal?.aborted && !abandon?.aborted) {
+    const chunk = items.slice(at, at + size);
+    const startedAt = now();
+    const outcome = await actOnChunk(client, action, chunk, {signal, abandon});
+    results.push(...outcome.answers);
+    if (outcome.error !== undefined)
+      return {results, ...brokenOff(outcome, items.slice(at + chunk.length), abandon?.aborted ?? false)};
+    at += chunk.length;
+    onProgress?.({done: at, total: items.length});
+    size = nextSize(size, now() - startedAt);
+  }
+  return {results, uncertain: [], untried: items.slice(at), failure: undefined};
+};
+
+interface ChunkOutcome {
+  /** In the order of the mails. */
+  answers: BulkResult[];
+  /** Those that `error` is about. */
+  left: MailReference[];
+  error?: unknown;
+}
+
+/** A node answers within seconds, and what it had no time for is `unavailable`: asked for again as long as that gets anything done. */
+const actOnChunk = async (
+  client: Pick<Client, 'send'>,
+  action: HoldAction,
+  chunk: MailReference[],
+  {signal, abandon}: Pick<BulkNeeds, 'signal' | 'abandon'>,
+): Promise<ChunkOutcome> => {
+  const results: BulkResult[] = [];
+  let left = [...chunk.entries()];
+  for (;;)
+    try {
+      const json = {items: left.map(([, mail]) => mail)};
+      const {data} = await client.send<BulkResult[]>({method: 'POST', path: `mail/quarantine/${action}`, json, signal: abandon});
+      const late = left.filter((_, n) => isLate(data[n]));
+      left.forEach(([at], n) => {
+        const result = data[n];
+        if (result) results[at] = result;
+      });
+      if (late.length === 0 || late.length === left.length || signal?.aborted)
+        return {answers: results.filter(Boolean), left: []};
+      left = late;
+    } catch (error) {
+      for (const [at] of left) delete results[at];
+      return {answers: results.filter(Boolean), left: left.map(([, mail]) => mail), error};
+    }
+};
+
+/** Throws what is not the node's. */
+const brokenOff = ({left, error}: ChunkOutcome, rest: MailReference[], isGivenUp: boolean): Omit<BulkOutcome, 'results'> => {
+  if (isGivenUp) return {uncertain: left, untried: rest, failure: undefined};
+  if (!(error instanceof CliError)) throw error;
+  if (hasNoAnswer(error)) return {uncertain: left, untried: rest, failure: error};
+  return {uncertain: [], untried: [...left, ...rest], failure: error};
+};
+
+const isLate = (result: BulkResult | undefined): boolean =>
+  result !== undefined && 'error' in result && result.error.code === 'unavailable';
+
+const nextSize = (size: number, tookMs: number): number =>
+  Math.round(Math.min(maxChunkSize, size * 2, Math.max(minChunkSize, (size * aimMs) / Math.max(tookMs, 1))));
+
+/** Asked, and not answered. Where nobody listens nobody was asked, and whoever refuses has answered. */
+const hasNoAnswer = ({code, cause}: CliError): boolean => {
+  if (code === 'outcome_unknown' || code === 'timeout') return true;
+  const reason = (cause as NodeJS.ErrnoException | undefined)?.code ?? '';
+  return code === 'unreachable' && !['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH'].includes(reason);
+};

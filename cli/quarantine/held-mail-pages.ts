@@ -1,0 +1,68 @@
+// All held mail that matches, however much that is.
+import type {HeldMail} from '../../shared/held-mail.ts';
+import type {Client, Request} from '../client/client.ts';
+import {CliError} from '../errors.ts';
+import {mailId} from './mail-id.ts';
+
+export type MailQuery = NonNullable<Request['query']>;
+
+export interface HeldMailPage {
+  /** Newest first; none of them was in a page before. */
+  mails: HeldMail[];
+  /** Of all pages, when this one was asked for. */
+  totalCount: number | undefined;
+  /** Their mail is missing. */
+  unreachableNodes: string[];
+}
+
+/** The most that one request may ask for. */
+export const maxPageSize = 1000;
+
+/**
+ * One page after the other, as they stood when the first was asked for: each next page begins where the one before has ended
+ * in time. Counting from the top would pass over mail whenever somebody acts on what was there, and repeat it when more arrives.
+ */
+export async function* heldMailPages(
+  client: Pick<Client, 'send'>,
+  query: MailQuery,
+  signal?: AbortSignal,
+): AsyncGenerator<HeldMailPage, void, undefined> {
+  /** Ids of the last page, and of earlier pages that ended in the same millisecond. Other mails cannot come again. */
+  let seen = new Set<string>();
+  let {until} = query;
+  let offset = 0;
+  let count = 0;
+  let knownPages = 0;
+  for (;;) {
+    const asked = {...query, until, limit: maxPageSize, offset: offset || undefined};
+    const {data, totalCount, unreachableNodes} = await client.send<HeldMail[]>({path: 'mail/quarantine', query: asked, signal});
+    const mails = data.filter(mail => !seen.has(mailId(mail)));
+    count += mails.length;
+    knownPages = mails.length === 0 ? knownPages + 1 : 0;
+    if (count > mostMails || (data.length >= maxPageSize && knownPages > mostKnownPages)) throw endlessList();
+    yield {mails, totalCount, unreachableNodes};
+    if (data.length < maxPageSize) return;
+
+    // `until` leaves out its own millisecond, in which there may be more.
+    const next = justAfter(data.at(-1)?.arrived_at);
+    const isSameMoment = next === undefined || next === until;
+    offset = isSameMoment ? offset + maxPageSize : 0;
+    until = next ?? until;
+    seen = new Set([...(isSameMoment ? seen : []), ...data.map(mailId)]);
+  }
+}
+
+/** No list of people's mail, and more than there is memory for. */
+const mostMails = 1_000_000;
+/** One after the other in which there is nothing new: there may be one, of mail that has arrived in the same millisecond. */
+const mostKnownPages = 3;
+
+const endlessList = (): CliError =>
+  new CliError('unexpected_answer', 'the list has no end, or more than a million mails', {
+    hint: 'narrow it by filters, such as --since or --domain; nothing was changed',
+  });
+
+const justAfter = (timestamp: string | undefined): string | undefined => {
+  const ms = Date.parse(timestamp ?? '');
+  return Number.isNaN(ms) ? undefined : new Date(ms + 1).toISOString();
+};

@@ -1,0 +1,142 @@
+// New held mail as it arrives, whatever the filter: events only say when to ask, and what matches is what the list says.
+import {setTimeout as sleep} from 'node:timers/promises';
+import type {ClusterEvent} from '../../shared/cluster-event.ts';
+import type {EventType} from '../../shared/event-type.ts';
+import type {HeldMail} from '../../shared/held-mail.ts';
+import type {Client} from '../client/client.ts';
+import {followEvents} from '../client/follow-events.ts';
+import {createPause} from '../client/pause.ts';
+import {CliError} from '../errors.ts';
+import type {MailQuery} from './held-mail-pages.ts';
+import {createHeldMailReader} from './held-mail-reader.ts';
+import {mailId} from './mail-id.ts';
+
+export type ActedEvent = Extract<ClusterEvent, {type: 'released' | 'discarded'}>;
+
+export interface HeldMailWatch {
+  /** Filters, as the list takes them. */
+  query: MailQuery;
+  /** How many of those that are held already come first. */
+  firstCount: number;
+  signal: AbortSignal;
+  /** One after the other, the oldest first. */
+  onHeld(mail: HeldMail): Promise<void>;
+  /** One of those has been released or discarded. */
+  onActed(event: ActedEvent): Promise<void>;
+  /** The list has been answered, without the mail of these nodes. */
+  onAnswer(unreachableNodes: readonly string[]): void;
+  /** The list has not been answered; it is asked for again. What is thrown here ends the watch. */
+  onFailure(error: CliError): void;
+  /** Whether events say when to ask. Without them the list is asked for every few seconds, and nobody says who acts. */
+  onEvents(standing: Standing): void;
+}
+
+export type Standing = {areFollowed: true} | {areFollowed: false; error: CliError | undefined};
+
+export interface WatchPace {
+  /** Between two requests at least: a burst of mail is read at once. */
+  leastMs: number;
+  /** Without events. */
+  pollMs: number;
+  /** With events, in case they did not tell everything. */
+  rereadMs: number;
+}
+
+const usualPace: WatchPace = {leastMs: 1000, pollMs: 5000, rereadMs: 60_000};
+const types: readonly EventType[] = ['held', 'released', 'discarded'];
+const keptIds = 100_000;
+/** Most of them are on mail that does not match. */
+const keptEarly = 1000;
+
+/** Resolves when `signal` aborts; rejects with what a listener throws. */
+export const watchHeldMail = async (
+  client: Pick<Client, 'send' | 'events'>,
+  watch: HeldMailWatch,
+  pace: WatchPace = usualPace,
+): Promise<void> => {
+  // One of the two may fail, and then the other must end.
+  const end = new AbortController();
+  const signal = AbortSignal.any([watch.signal, end.signal]);
+  const pause = createPause(signal);
+  const reader = createHeldMailReader(client, {query: watch.query, signal});
+  const acts = createActs(watch);
+  let areFollowed = false;
+
+  const follow = async (): Promise<void> => {
+    const setStanding = (standing: Standing): void => {
+      areFollowed = standing.areFollowed;
+      watch.onEvents(standing);
+      reader.missSomething();
+      pause.end();
+    };
+    const following = followEvents(client, {
+      types,
+      signal,
+      onConnected: () => setStanding({areFollowed: true}),
+      onDisconnected: ({error}) => setStanding({areFollowed: false, error}),
+      onEvent: event => {
+        if (event.type !== 'held') return acts.hear(event);
+        reader.expect(event);
+        pause.end();
+      },
+    });
+    // Whoever may read the list may go on doing so where there are no events.
+    await following.catch(error => {
+      if (!(error instanceof CliError)) throw error;
+      setStanding({areFollowed: false, error});
+    });
+  };
+
+  const read = async (): Promise<void> => {
+    let hasBegun = false;
+    while (!signal.aborted) {
+      const answer = await (hasBegun ? reader.next() : reader.first(watch.firstCount)).catch(asFailure);
+      let waitMs = pace.leastMs;
+      if (answer instanceof CliError) {
+        watch.onFailure(answer);
+        waitMs = Math.max(waitMs, Math.min((answer.retryAfterSeconds ?? 0) * 1000, pace.rereadMs));
+      } else {
+        hasBegun = true;
+        watch.onAnswer(answer.unreachableNodes);
+        for (const mail of answer.mails) await acts.show(mail);
+      }
+      await sleep(waitMs, undefined, {signal});
+      const isCalled = await pause.wait(areFollowed && hasBegun ? pace.rereadMs : pace.pollMs);
+      if (!isCalled) reader.missSomething();
+    }
+  };
+
+  try {
+    await Promise.all([follow(), read()]);
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  } finally {
+    end.abort();
+  }
+};
+
+const asFailure = (error: unknown): CliError => {
+  if (error instanceof CliError) return error;
+  throw error;
+};
+
+/** Tells of acts on mail that has been shown, also when they came to be known before it was. */
+const createActs = ({onHeld, onActed}: Pick<HeldMailWatch, 'onHeld' | 'onActed'>) => {
+  const shown = new Set<string>();
+  const early = new Map<string, ActedEvent>();
+  return {
+    async show(mail: HeldMail): Promise<void> {
+      await onHeld(mail);
+      shown.add(mailId(mail));
+      if (shown.size > keptIds) shown.delete(shown.keys().next().value ?? '');
+      const act = early.get(mailId(mail));
+      if (act) await onActed(act);
+    },
+    async hear(event: ClusterEvent): Promise<void> {
+      if (event.type !== 'released' && event.type !== 'discarded') return;
+      if (shown.has(mailId(event))) return onActed(event);
+      early.set(mailId(event), event);
+      if (early.size > keptEarly) early.delete(early.keys().next().value ?? '');
+    },
+  };
+};

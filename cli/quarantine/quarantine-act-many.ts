@@ -1,0 +1,85 @@
+// Many mails at once: progress, Ctrl-C, and what became of each.
+import type {BulkResult, HoldAction, MailReference} from '../../shared/held-mail.ts';
+import {CliError, exitCodes} from '../errors.ts';
+import {countResults, pastTense, printResults, warnOfFailures} from '../output/action-report.ts';
+import {countText, plural} from '../output/cell-text.ts';
+import {createProgressBar} from '../output/progress-bar.ts';
+import type {Session} from '../session.ts';
+import {actOn, type BulkOutcome} from './bulk-action.ts';
+
+export interface Many {
+  mails: readonly MailReference[];
+  /** Whether what was done is printed mail by mail. */
+  isListed: boolean;
+  /** Told of what was done, however it ended. What it resolves with is thrown, unless there is worse to tell. */
+  afterwards(results: readonly BulkResult[]): Promise<CliError | undefined>;
+}
+
+export const actOnMany = async (session: Session, action: HoldAction, {mails, isListed, afterwards}: Many): Promise<void> => {
+  const printer = session.printer();
+  const client = await session.client();
+  const bar = createProgressBar(session.terminal, underWay[action], printer.isQuiet);
+  const [stop, abandon] = [new AbortController(), new AbortController()];
+  const ignoreInterrupts = session.terminal.onInterrupt(() => {
+    if (stop.signal.aborted) return abandon.abort();
+    stop.abort();
+    bar.clear();
+    printer.note('stopping once what is under way is done; Ctrl-C again stops at once');
+  });
+
+  const onProgress = bar.update;
+  const outcome = await actOn(client, action, mails, {onProgress, signal: stop.signal, abandon: abandon.signal}).finally(() => {
+    bar.clear();
+    ignoreInterrupts();
+  });
+
+  const isPrinted = isListed && (outcome.results.length > 0 || isComplete(outcome));
+  if (isPrinted) printResults(printer, outcome.results);
+  const failed = warnOfFailures(printer, outcome.results);
+  if (!isListed) printer.note(countResults(action, outcome.results));
+  const unfinished = await afterwards(outcome.results);
+  throwUnlessDone(session, action, {outcome, failed, total: mails.length});
+  if (unfinished) throw unfinished;
+};
+
+const underWay: Record<HoldAction, string> = {release: 'releasing', discard: 'discarding'};
+
+const isComplete = ({untried, uncertain}: BulkOutcome): boolean => untried.length + uncertain.length === 0;
+
+const throwUnlessDone = (
+  session: Session,
+  action: HoldAction,
+  {outcome, failed, total}: {outcome: BulkOutcome; failed: number; total: number},
+): void => {
+  const {results, uncertain, untried, failure} = outcome;
+  if (!isComplete(outcome) && failure === undefined) {
+    const unknown = uncertain.length > 0 ? `, and of ${countText(uncertain.length)} it is not known` : '';
+    throw new CliError(
+      'interrupted',
+      `${countText(results.length - failed)} of ${plural(total, 'mail')} were ${pastTense[action]}${unknown}`,
+      {
+        exitCode: exitCodes.interrupted,
+        hint: 'repeat the same command for the rest: nothing is done twice',
+      },
+    );
+  }
+  if (failure !== undefined) {
+    const unknown = uncertain.length > 0 ? `, and of ${countText(uncertain.length)} of them it is not known` : '';
+    if (results.length > 0)
+      session
+        .printer()
+        .warn(`${countText(untried.length + uncertain.length)} of ${countText(total)} mails were not dealt with${unknown}`);
+    throw failure;
+  }
+  if (failed > 0)
+    throw new CliError('partial_failure', `${countText(failed)} of ${plural(total, 'mail')} could not be ${pastTense[action]}`, {
+      exitCode: exitCodes.partial,
+      hint: 'mfctl quarantine list shows what is held',
+    });
+};
+
+/** Before anything is done: whoever knows how many there are is not surprised by more. */
+export const checkExpectedCount = (count: number, expected: number | undefined, what: string): void => {
+  if (expected !== undefined && expected !== count)
+    throw new CliError('unexpected_count', `${countText(count)} ${what} and not ${countText(expected)}: nothing was done`);
+};

@@ -1,0 +1,114 @@
+import type {Command} from 'commander';
+import type {ActionOutcome, BulkResult, HoldAction, MailReference} from '../../shared/held-mail.ts';
+import {wholeNumber} from '../command-line/option-values.ts';
+import {readStdin} from '../command-line/terminal.ts';
+import {usageError} from '../errors.ts';
+import {actionOutcomes, bulkResults} from '../output/action-report.ts';
+import type {Listed} from '../output/resource.ts';
+import type {Session} from '../session.ts';
+import {addFilterOptions, addStrictOption, type MailFilter, type StrictFlag} from './mail-filter.ts';
+import {mailId, mailPath, parseMailId, parseMailIds} from './mail-id.ts';
+import {actOnMany, checkExpectedCount} from './quarantine-act-many.ts';
+import {actOnMatching} from './quarantine-act-matching.ts';
+import {allowSenders, planAllowing, sayAllowances} from './quarantine-allow-sender.ts';
+
+export interface ActFlags extends MailFilter, StrictFlag {
+  allMatching?: boolean;
+  yes?: boolean;
+  dryRun?: boolean;
+  expectCount?: number;
+  allowSender?: boolean;
+}
+
+export const addActCommands = (quarantine: Command, session: Session): void => {
+  addActCommand(quarantine, session, 'release')
+    .description('deliver held mail: by its ids, or all that matches filters')
+    .option('--allow-sender', 'let later mail of its sender through: add a filter to the domain, for inbound mail only');
+  addActCommand(quarantine, session, 'discard').description(
+    'delete held mail for good, without delivering it: by its ids, or all that matches filters',
+  );
+};
+
+const addActCommand = (quarantine: Command, session: Session, action: HoldAction): Command => {
+  const command = session
+    .prints(quarantine.command(action), bulkResults)
+    .argument('[id...]', 'NODE/QUEUE, or - for ids on standard input')
+    .option('--all-matching', 'all held mail that matches the filters below, in place of ids');
+  return addStrictOption(addFilterOptions(command))
+    .option('--expect-count <number>', 'do nothing unless it is exactly so many mails', wholeNumber)
+    .option('--dry-run', 'print what would be dealt with, and change nothing')
+    .option('--yes', 'do not ask')
+    .addHelpText('after', helpOf(action))
+    .action((ids: string[], flags: ActFlags) => act(session, action, {ids, flags}));
+};
+
+const helpOf = (action: HoldAction): string => `
+With --all-matching the mails are counted first, then it is asked, and mail that arrives meanwhile is left alone. In a terminal
+only what failed is listed then. Ctrl-C ends it after what is under way.
+
+Examples:
+  mfctl quarantine ${action} NODE/QUEUE NODE/QUEUE
+  mfctl quarantine ${action} - < ids.txt${action === 'release' ? '\n  mfctl quarantine release NODE/QUEUE --allow-sender' : ''}
+  mfctl quarantine ${action} --all-matching --sender news@example.org --since 2h
+  mfctl quarantine ${action} --all-matching --domain example.com --min-score 20 --dry-run`;
+
+const act = async (session: Session, action: HoldAction, {ids, flags}: {ids: string[]; flags: ActFlags}): Promise<void> => {
+  const {allMatching, yes, dryRun, expectCount, strict, allowSender, ...filter} = flags;
+  const help = `mfctl quarantine ${action} --help`;
+  const hasFilters = strict !== undefined || Object.keys(filter).length > 0;
+  if (ids.length > 0 && (allMatching || hasFilters))
+    throw usageError('ids and filters do not go together: name the mails, or say with --all-matching which ones are meant', help);
+  if (allMatching) return actOnMatching(session, action, {filter, yes, dryRun, expectCount, strict, allowSender});
+  if (hasFilters) throw usageError(`filters alone ${action} nothing: add --all-matching if all that matches is meant`, help);
+  if (ids.length === 0)
+    throw usageError('name the mails: by ids, by - for ids on standard input, or by filters with --all-matching', help);
+
+  return actOnNamed(session, action, {ids, dryRun, expectCount, allowSender});
+};
+
+interface Named {
+  ids: string[];
+  dryRun: boolean | undefined;
+  expectCount: number | undefined;
+  allowSender: boolean | undefined;
+}
+
+const actOnNamed = async (
+  session: Session,
+  action: HoldAction,
+  {ids, dryRun, expectCount, allowSender}: Named,
+): Promise<void> => {
+  const printer = session.printer();
+  const mails = await mailsOf(session, ids);
+  checkExpectedCount(mails.length, expectCount, 'ids are named');
+  const [mail] = mails;
+  if (mail === undefined) return printer.note(`no ids on standard input, nothing to ${action}`);
+
+  const plan = await planAllowing(session, mails, allowSender);
+  if (dryRun) {
+    printer.list(mails, references);
+    sayAllowances(session, plan);
+    return printer.note(`a dry run: nothing was changed`);
+  }
+  const afterwards = async (results: readonly BulkResult[]) => allowSenders(session, plan, results);
+  if (mails.length > 1) return actOnMany(session, action, {mails, isListed: true, afterwards});
+
+  const client = await session.client();
+  const {data} = await client.send<ActionOutcome>({method: 'POST', path: `${mailPath(mail)}/${action}`});
+  printer.record(data, actionOutcomes);
+  const unfinished = await afterwards([data]);
+  if (unfinished) throw unfinished;
+};
+
+const references: Listed<MailReference> = {
+  fields: ['node_id', 'queue_id'],
+  nameOf: mailId,
+  columns: [{title: 'ID', cell: mailId}],
+};
+
+/** Nothing is done unless every id reads as one. An id that is named twice is meant once. */
+const mailsOf = async (session: Session, ids: string[]): Promise<MailReference[]> => {
+  if (ids.includes('-') && ids.length > 1) throw usageError('- stands for all ids, and goes with no other');
+  const mails = ids[0] === '-' ? parseMailIds(await readStdin(session.terminal)) : ids.map(parseMailId);
+  return [...new Map(mails.map(mail => [mailId(mail), mail])).values()];
+};

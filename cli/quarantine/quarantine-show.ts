@@ -1,0 +1,93 @@
+import type {Command} from 'commander';
+import type {HeldMailDetail} from '../../shared/held-mail.ts';
+import {safeBlock, safeLine} from '../../shared/safe-text.ts';
+import type {Client} from '../client/client.ts';
+import {senderText, sizeText, timeText} from '../output/cell-text.ts';
+import type {Column} from '../output/column.ts';
+import {truncate} from '../output/display-width.ts';
+import {fold} from '../output/fold.ts';
+import type {Shown} from '../output/resource.ts';
+import {type Detail, renderDetails, renderTable} from '../output/table.ts';
+import type {Session} from '../session.ts';
+import {mailId, mailPath, parseMailId} from './mail-id.ts';
+import type {MailContents} from './mail-reader.ts';
+
+type Attachment = MailContents['attachments'][number];
+
+/** As long as a name of a file can be. One longer cell would make every line of its table as long. */
+const maxNameWidth = 255;
+
+const attachmentColumns: Column<Attachment>[] = [
+  {title: 'NAME', cell: attachment => truncate(attachment.filename ?? '', maxNameWidth)},
+  {title: 'TYPE', cell: attachment => truncate(attachment.content_type, maxNameWidth)},
+  {title: 'SIZE', cell: attachment => sizeText(attachment.size_bytes), align: 'right'},
+];
+
+const symbolColumns: Column<HeldMailDetail['symbol_scores'][number]>[] = [
+  {title: 'SYMBOL', cell: symbol => truncate(symbol.name, maxNameWidth)},
+  {title: 'SCORE', cell: symbol => symbol.score, align: 'right'},
+];
+
+type ShownMail = HeldMailDetail & Pick<MailContents, 'headers' | 'attachments'>;
+
+const heldMail: Shown<ShownMail> = {
+  fields: [
+    ...['node_id', 'queue_id', 'sender', 'recipients', 'subject', 'score', 'symbols', 'reason', 'size_bytes', 'arrived_at'],
+    ...['domain', 'direction', 'symbol_scores', 'client_ip', 'helo', 'headers', 'attachments'],
+  ],
+  nameOf: mailId,
+  details: mail => envelopeDetails(mail),
+};
+
+export const addShowCommand = (quarantine: Command, session: Session): void => {
+  session
+    .prints(quarantine.command('show'), heldMail)
+    .description('show a held mail: why it is held, its headers, its attachments and how it begins')
+    .argument('<id>', 'NODE/QUEUE, as quarantine list shows it')
+    .addHelpText('after', '\nExample:\n  mfctl quarantine show NODE/QUEUE')
+    .action(async (id: string) => {
+      const path = mailPath(parseMailId(id));
+      const client = await session.client();
+      const {data: mail} = await client.send<HeldMailDetail>({path});
+      const contents = await readContents(client, path);
+
+      const printer = session.printer();
+      const {headers, attachments} = contents;
+      if (printer.isForPeople) printer.text(asText(mail, contents, printer.maxWidth));
+      else printer.record({...mail, headers, attachments}, heldMail);
+      if (contents.limitation !== undefined) printer.warn(contents.limitation);
+    });
+};
+
+const readContents = async (client: Client, path: string): Promise<MailContents> => {
+  const [{readMail}, body] = await Promise.all([import('./mail-reader.ts'), client.download(`${path}/body`)]);
+  return readMail(body);
+};
+
+const asText = (mail: HeldMailDetail, contents: MailContents, maxWidth = Number.POSITIVE_INFINITY): string => {
+  const symbols = [...mail.symbol_scores].sort((a, b) => b.score - a.score || a.name.localeCompare(b.name));
+  const sections = [
+    renderDetails(envelopeDetails(mail)),
+    section('Headers', contents.headers.map(({name, value}) => `${safeLine(name)}: ${safeLine(value)}\n`).join('')),
+    section('Symbols', symbols.length > 0 ? renderTable(symbols, symbolColumns) : ''),
+    section('Attachments', contents.attachments.length > 0 ? renderTable(contents.attachments, attachmentColumns) : ''),
+    section('Text', contents.preview === '' ? '' : `${safeBlock(contents.preview).replaceAll('\t', '    ')}\n`),
+  ];
+  return fold(sections.filter(text => text !== '').join('\n'), maxWidth);
+};
+
+const envelopeDetails = (mail: HeldMailDetail): Detail[] => [
+  ['ID', mailId(mail)],
+  ['Arrived', timeText(mail.arrived_at)],
+  ['Score', mail.score],
+  ['Reason', mail.reason],
+  ['Domain', `${mail.domain} (${mail.direction})`],
+  ['Sender', senderText(mail.sender)],
+  ['Recipients', mail.recipients],
+  ['Subject', mail.subject],
+  ['Client', `${mail.client_ip} (${mail.helo})`],
+  ['Size', sizeText(mail.size_bytes)],
+];
+
+/** Indented, so that no line of a mail can pass for a line of ours. */
+const section = (title: string, text: string): string => (text === '' ? '' : `${title}:\n${text.replace(/^(?=.)/gm, '  ')}`);

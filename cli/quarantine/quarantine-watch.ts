@@ -1,0 +1,141 @@
+import type {Command} from 'commander';
+import type {ClusterEvent} from '../../shared/cluster-event.ts';
+import {createContact} from '../client/contact.ts';
+import {isHopeless} from '../client/follow-events.ts';
+import {keepWatching} from '../client/watching.ts';
+import {durationMs} from '../command-line/moment.ts';
+import {countOfAtLeastOne, pageLimit, wholeNumber} from '../command-line/option-values.ts';
+import type {CliError} from '../errors.ts';
+import {actorText, timeOfDay} from '../events/event-columns.ts';
+import {firstOf, senderText, timeText} from '../output/cell-text.ts';
+import {warnOfPartialList} from '../output/page-notes.ts';
+import {createStreamPrinter, type StreamColumn, type Streamed} from '../output/stream-printer.ts';
+import type {Session} from '../session.ts';
+import {mailFields} from './held-mail-columns.ts';
+import {type ActedEvent, type Standing, watchHeldMail} from './held-mail-watch.ts';
+import {addFilterOptions, type MailFilter, mailQuery} from './mail-filter.ts';
+import {mailId} from './mail-id.ts';
+import {reportUnknownFilter} from './unknown-filter.ts';
+
+interface WatchFlags extends MailFilter {
+  last: number;
+  limit?: number;
+  for?: number;
+}
+
+/** The same as an event of its type; of mail that was held already it is made from the list. */
+type MailNews = ActedEvent | Extract<ClusterEvent, {type: 'held'}>;
+
+const columns: StreamColumn<MailNews>[] = [
+  {title: 'AT', cell: news => timeText(news.at), width: 20, brief: news => timeOfDay(news.at), briefWidth: 9},
+  {title: 'EVENT', cell: news => news.type, width: 9},
+  {title: 'ID', cell: mailId, width: 26},
+  {title: 'SCORE', cell: news => (news.type === 'held' ? news.score : null), width: 5, align: 'right'},
+  {title: 'REASON', cell: news => (news.type === 'held' ? news.reason : null), width: 8, dropRank: 1},
+  {
+    title: 'FROM',
+    cell: news => (news.type === 'held' ? senderText(news.sender) : null),
+    width: 20,
+    isFlexible: true,
+    dropRank: 3,
+  },
+  {
+    title: 'TO',
+    cell: news => (news.type === 'held' ? firstOf(news.recipients) : null),
+    wide: news => (news.type === 'held' ? news.recipients.join(', ') : null),
+    width: 20,
+    isFlexible: true,
+    dropRank: 2,
+  },
+  {title: 'SUBJECT', cell: news => (news.type === 'held' ? news.subject : actorText(news)), width: 20, isFlexible: true},
+];
+
+const mailNews: Streamed<MailNews> = {
+  fields: ['type', 'at', ...mailFields, 'state', 'acted_at', 'acted_by_key_id'],
+  nameOf: mailId,
+  columns,
+};
+
+export const addWatchCommand = (quarantine: Command, session: Session): void => {
+  const watch = session
+    .prints(quarantine.command('watch'), mailNews)
+    .description('show held mail as it arrives, and what becomes of it, until Ctrl-C');
+  addFilterOptions(watch)
+    .option('--last <number>', 'begin with so many that are held already', lastCount, 10)
+    .option('--limit <number>', 'end after so many lines; with --for, 3 is the exit status when fewer came', countOfAtLeastOne)
+    .option('--for <duration>', 'end after this time, such as 30s or 10m', durationMs)
+    .addHelpText('after', help)
+    .action((flags: WatchFlags) => watchQuarantine(session, flags));
+};
+
+const help = `
+In a pipe each line is a JSON object: the mail as quarantine list has it, with "type" and "at".
+
+Examples:
+  mfctl quarantine watch --domain example.com --min-score 10
+  mfctl quarantine watch --last 0 --limit 1 --for 10m --sender news@example.org
+  mfctl quarantine watch -o ndjson | grep '"reason":"phishing"'`;
+
+const watchQuarantine = (session: Session, {last, limit, for: forMs, ...filter}: WatchFlags): Promise<void> => {
+  const lines = createStreamPrinter(session, mailNews);
+  const {onAnswer, onFailure, onEvents} = createNotes(session);
+
+  return keepWatching(session.terminal, {for: forMs, limit}, async ({signal, stop}) => {
+    let shown = 0;
+    const show = async (news: MailNews): Promise<void> => {
+      if (signal.aborted) return;
+      await lines.print(news);
+      shown += 1;
+      if (shown === limit) stop();
+    };
+    const client = await session.clientFor(await session.connection());
+    await reportUnknownFilter(client, filter, session.printer());
+    await watchHeldMail(client, {
+      query: mailQuery(filter),
+      firstCount: last,
+      signal,
+      onHeld: mail => show({type: 'held', at: mail.arrived_at, ...mail}),
+      onActed: show,
+      onAnswer,
+      onFailure,
+      onEvents,
+    });
+  });
+};
+
+/** What is said beside the mail, on standard error: each thing once, until it has changed. */
+const createNotes = (session: Session) => {
+  const printer = session.printer();
+  const contact = createContact(printer, 'what arrived in between follows');
+  let missing = '';
+  let standing: Standing | undefined;
+  let answersWithoutEvents = 0;
+
+  return {
+    onFailure(error: CliError): void {
+      if (isHopeless(error)) throw error;
+      contact.lost(error);
+    },
+    onEvents(now: Standing): void {
+      if (now.areFollowed && answersWithoutEvents > 1) printer.note('events are followed again');
+      if (now.areFollowed) answersWithoutEvents = 0;
+      standing = now;
+    },
+    onAnswer(unreachableNodes: readonly string[]): void {
+      contact.found();
+      if (missing !== unreachableNodes.join()) {
+        if (unreachableNodes.length > 0) warnOfPartialList(session, {unreachableNodes: [...unreachableNodes]});
+        else printer.note('the list is complete again');
+      }
+      missing = unreachableNodes.join();
+      if (standing?.areFollowed !== false) return;
+      // A node that has just been started may be asked for the list before it is for events.
+      answersWithoutEvents += 1;
+      if (answersWithoutEvents !== 2) return;
+      const why = standing.error === undefined ? '' : ` (${standing.error.detail})`;
+      printer.warn(`events cannot be followed${why}: the list is asked for every few seconds, and nobody says who acts`);
+    },
+  };
+};
+
+const lastCount = (text: string): number => (wholeNumber(text) === 0 ? 0 : pageLimit(text));

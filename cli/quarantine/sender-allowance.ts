@@ -1,0 +1,156 @@
+// Allow filters for the senders of mail that is released: which there would be, and adding them. Prints nothing.
+import type {Me} from '../../shared/api-key.ts';
+import {canonicalPattern, maxPatternChars, patternFault} from '../../shared/filter-rules.ts';
+import type {HeldMail, HeldMailDetail, MailReference} from '../../shared/held-mail.ts';
+import type {MailFilter} from '../../shared/mail-filter.ts';
+import {scopesWith} from '../../shared/scopes.ts';
+import type {Client} from '../client/client.ts';
+import {inParallel} from '../client/in-parallel.ts';
+import {findDomainId} from '../domain/find-domain.ts';
+import {CliError, exitCodes} from '../errors.ts';
+import {mailId, mailPath} from './mail-id.ts';
+
+/** One filter of one domain, for all mails that it comes from. */
+export interface Allowance {
+  domain: string;
+  /** In the form that filters are stored in. */
+  sender: string;
+  mails: MailReference[];
+  /** Of the API: the filters of the domain. */
+  path: string;
+}
+
+export interface AllowancePlan {
+  wanted: Allowance[];
+  /** Those that have their filter already. */
+  present: (Allowance & {filter: MailFilter})[];
+  /** Mails whose sender cannot be allowed, or is not to be. */
+  exceptions: {mail: MailReference; why: string}[];
+}
+
+export type AllowanceOutcome = {allowance: Allowance} & ({filter: MailFilter} | {error: CliError});
+
+type KnownMail = MailReference & Partial<Pick<HeldMail, 'sender' | 'recipients'>>;
+
+const parallelReads = 8;
+
+/** Rejects when the key may not add filters: before anything is released. */
+export const requireFilterRight = async (client: Client): Promise<void> => {
+  const {data: me} = await client.send<Me>({path: 'auth/me'});
+  if (me.permissions.includes('domains:write')) return;
+  throw new CliError('insufficient_scope', `a ${me.scope} key may not add filters: nothing was released`, {
+    exitCode: exitCodes.notAuthorised,
+    hint: `leave out --allow-sender, or use a key of scope ${scopesWith('domains:write').join(' or ')}`,
+  });
+};
+
+/** To be made while the mails are held: of one that is gone the sender is not known any more. */
+export const planAllowances = async (client: Client, mails: readonly KnownMail[]): Promise<AllowancePlan> => {
+  const plan: AllowancePlan = {wanted: [], present: [], exceptions: []};
+  const except = (group: readonly MailReference[], why: string) => plan.exceptions.push(...group.map(mail => ({mail, why})));
+
+  const seen = await inParallel(alike(mails), parallelReads, async group => ({group, detail: await detailOf(client, group)}));
+  const bySender = new Map<string, Omit<Allowance, 'path'>>();
+  for (const {group, detail} of seen) {
+    if (typeof detail === 'string') {
+      except(group, detail);
+      continue;
+    }
+    const sender = canonicalPattern('sender', detail.sender);
+    const key = `${detail.domain} ${sender}`;
+    const known = bySender.get(key) ?? {domain: detail.domain, sender, mails: []};
+    bySender.set(key, {...known, mails: [...known.mails, ...group]});
+  }
+
+  const domains = [...new Set([...bySender.values()].map(({domain}) => domain))];
+  const filters = new Map(
+    await inParallel(domains, parallelReads, async domain => [domain, await filtersOf(client, domain)] as const),
+  );
+  for (const allowance of bySender.values()) {
+    const {domain, sender, mails: group} = allowance;
+    const of = filters.get(domain);
+    if (!of) {
+      except(group, `there is no domain ${domain} any more`);
+      continue;
+    }
+    const equal = of.filters.filter(({match, pattern}) => match === 'sender' && pattern === sender);
+    const block = equal.find(({action}) => action === 'block');
+    const filter = equal.find(({action}) => action === 'allow');
+    if (block) except(group, `filter ${block.id} of ${domain} blocks ${sender}, and wins over one that allows it`);
+    else if (filter) plan.present.push({...allowance, path: of.path, filter});
+    else plan.wanted.push({...allowance, path: of.path});
+  }
+  return plan;
+};
+
+/** One after the other. Never rejects because of the node; what would fail for all others too is not tried for them. */
+export const addAllowances = async (client: Client, allowances: readonly Allowance[]): Promise<AllowanceOutcome[]> => {
+  const outcomes: AllowanceOutcome[] = [];
+  let end: CliError | undefined;
+  for (const allowance of allowances) {
+    try {
+      if (end) throw end;
+      outcomes.push({allowance, filter: await addFilter(client, allowance)});
+    } catch (error) {
+      if (!(error instanceof CliError)) throw error;
+      outcomes.push({allowance, error});
+      if (error.exitCode === exitCodes.unreachable || error.exitCode === exitCodes.notAuthorised) end = error;
+    }
+  }
+  return outcomes;
+};
+
+const addFilter = async (client: Client, {path, sender, mails: [mail]}: Allowance): Promise<MailFilter> => {
+  const comment = mail ? `released: ${mailId(mail)}` : null;
+  const json = {action: 'allow', match: 'sender', pattern: sender, comment};
+  return (await client.send<MailFilter>({method: 'POST', path, json})).data;
+};
+
+/** What a list shows of them says which belong to one domain and have one sender: one of these is asked for in full. */
+const alike = (mails: readonly KnownMail[]): KnownMail[][] => {
+  const groups = new Map<string, KnownMail[]>();
+  for (const mail of mails) {
+    const domain = mail.recipients?.[0]?.replace(/^.*@/s, '');
+    const key = mail.sender === undefined || domain === undefined ? mailId(mail) : `${domain} ${mail.sender}`;
+    const group = groups.get(key);
+    if (group) group.push(mail);
+    else groups.set(key, [mail]);
+  }
+  return [...groups.values()];
+};
+
+type Detail = Pick<HeldMailDetail, 'sender' | 'domain'>;
+
+/** Or why there is nothing to allow. */
+const detailOf = async (client: Client, group: readonly KnownMail[]): Promise<Detail | string> => {
+  if (group[0]?.sender === '') return isBounce;
+  for (const mail of group) {
+    try {
+      const {data} = await client.send<HeldMailDetail>({path: mailPath(mail)});
+      return whyNot(data) ?? data;
+    } catch (error) {
+      if (!(error instanceof CliError) || error.code !== 'not_found') throw error;
+    }
+  }
+  return 'it is not held, and its sender not known any more';
+};
+
+const isBounce = 'a bounce has no sender that could be allowed';
+
+const whyNot = ({sender, domain, direction}: HeldMailDetail): string | undefined => {
+  if (sender === '') return isBounce;
+  if (direction === 'outbound') return `it is outbound mail of ${domain}, and only senders of inbound mail are allowed`;
+  const fault = sender.length > maxPatternChars ? 'is too long for a filter' : patternFault({match: 'sender', pattern: sender});
+  return fault === undefined ? undefined : `its sender ${JSON.stringify(sender.slice(0, maxPatternChars))} ${fault}`;
+};
+
+const filtersOf = async (client: Client, domain: string): Promise<{path: string; filters: MailFilter[]} | undefined> => {
+  try {
+    const path = `domains/${await findDomainId(client, domain)}/filters`;
+    const {data} = await client.send<MailFilter[]>({path});
+    return {path, filters: data};
+  } catch (error) {
+    if (error instanceof CliError && error.code === 'not_found') return undefined;
+    throw error;
+  }
+};

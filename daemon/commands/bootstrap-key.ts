@@ -1,0 +1,33 @@
+import {stat} from 'node:fs/promises';
+import {CommandError} from '../node/command-error.ts';
+import {dataFolder} from '../node/data-folder.ts';
+import {readIdentity} from '../node/identity.ts';
+import {createConfiguration} from '../replication/configuration.ts';
+import {insertKey, isActiveAdmin} from '../services/access/keys.ts';
+import {listApiKeys} from '../store/sqlite/api-key.ts';
+import {openDatabase} from '../store/sqlite/database.ts';
+
+/** A new full-admin key, written into the node's database. A running node finds it at its first use. */
+export const bootstrapKey = async (data: string, isForced: boolean): Promise<string> => {
+  const folder = dataFolder(data);
+  const found = await stat(folder.database).catch(() => undefined);
+  if (!found) throw new CommandError(`${data} holds no node; mfd init --data ${data} makes one`);
+  const uid = process.getuid?.();
+  if (uid !== 0 && uid !== found.uid) throw new CommandError('only root or the owner of the data directory may do this');
+
+  const database = await openDatabase(folder.database);
+  try {
+    const {nodeNo} = await readIdentity(database, folder.database);
+    const configuration = createConfiguration({database, nodeNo, now: Date.now, withRoom: async write => write()});
+    const created = await configuration.change(async draft => {
+      const active = (await listApiKeys(await draft.tables())).filter(key => isActiveAdmin(key, Date.now()));
+      if (active.length > 0 && !isForced)
+        throw new CommandError(`${active.length} active full-admin key(s) exist; use one of them, or repeat with --force`);
+      const wanted = {name: 'bootstrap', scope: 'full-admin', rate_limit_per_minute: 6000} as const;
+      return insertKey(draft, {keyId: null, remoteAddress: null}, wanted, undefined);
+    });
+    return created.key;
+  } finally {
+    await database.close();
+  }
+};

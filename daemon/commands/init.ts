@@ -1,0 +1,79 @@
+// `mfd init`: the first node of a cluster, from an empty folder to one that can start.
+import {chmod, mkdir, writeFile} from 'node:fs/promises';
+import {createClusterAuthority} from '../cluster/authority.ts';
+import {createAuthority} from '../cluster/certificates.ts';
+import {makePairs} from '../node/certificate-renewal.ts';
+import {syncFolders} from '../node/data-folder.ts';
+import {writeIdentity} from '../node/identity.ts';
+import {apiHosts} from '../node/tls-files.ts';
+import {createConfiguration} from '../replication/configuration.ts';
+import {insertKey} from '../services/access/keys.ts';
+import {openDatabase} from '../store/sqlite/database.ts';
+import {localAddresses, type NewNode, type NewNodeOptions, planNode} from './new-node.ts';
+
+/** What `mfd init --json` prints. */
+export interface InitReport {
+  node_id: string;
+  api_url: string;
+  cluster_url: string;
+  metrics_url: string;
+  smtp: string;
+  api_key: string;
+  ca_file: string;
+  data: string;
+}
+
+/** The founder of a cluster is its node number 1. */
+const founderNo = 1;
+const firstKeyLimit = 6000;
+
+/**
+ * Refuses a folder with anything in it but a configuration, and leaves that as it was. `beforeMaking` may refuse what is planned while
+ * nothing is there yet.
+ */
+export const initialise = async (
+  options: NewNodeOptions,
+  beforeMaking?: (planned: NewNode) => Promise<void>,
+): Promise<InitReport> => {
+  const planned = await planNode(options);
+  await beforeMaking?.(planned);
+  const {folder, nodeId, fqdn, config, configText} = planned;
+
+  await mkdir(folder.root, {recursive: true, mode: 0o700});
+  await chmod(folder.root, 0o700);
+  await mkdir(folder.tls, {mode: 0o700});
+  const authority = await createAuthority(Date.now());
+  await writeFile(folder.caKey, authority.key, {mode: 0o600, flush: true});
+  await writeFile(folder.caCert, authority.cert, {mode: 0o644, flush: true});
+  const api_key = await createDatabase(folder.database, nodeId, fqdn);
+  // Last: one that mfd writes is what says that a node lives here.
+  if (configText !== undefined) await writeFile(folder.config, configText, {mode: 0o600, flush: true});
+  const {certify} = createClusterAuthority(authority, Date.now);
+  await makePairs({folder, identity: {nodeId, nodeNo: founderNo}, hosts: apiHosts(config), certify});
+  await syncFolders(folder);
+
+  return {node_id: nodeId, ...localAddresses(config), api_key, ca_file: folder.caCert, data: folder.root};
+};
+
+/** Identity, the node's own record and the first key; returns the key. */
+const createDatabase = async (filename: string, nodeId: string, fqdn: string): Promise<string> => {
+  const database = await openDatabase(filename);
+  try {
+    await database.write.transaction(async tx => writeIdentity(tx, {nodeId, nodeNo: founderNo}));
+    const configuration = createConfiguration({database, nodeNo: founderNo, now: Date.now, withRoom: async write => write()});
+    const created = await configuration.change(async draft => {
+      await draft.create('node', founderNo, {
+        node_id: nodeId,
+        fqdn,
+        cluster_url: null,
+        api_url: null,
+        created_at: draft.at,
+      });
+      const wanted = {name: 'admin', scope: 'full-admin', rate_limit_per_minute: firstKeyLimit} as const;
+      return insertKey(draft, {keyId: null, remoteAddress: null}, wanted, undefined);
+    });
+    return created.key;
+  } finally {
+    await database.close();
+  }
+};

@@ -1,0 +1,173 @@
+// What making a node begins with, be it the first of a cluster or one that joins: a vacant folder, a name, addresses.
+
+import {randomBytes, randomInt} from 'node:crypto';
+import {readdir} from 'node:fs/promises';
+import {createServer} from 'node:net';
+import {hostname} from 'node:os';
+import {resolve} from 'node:path';
+import {nodeIdPattern} from '../../shared/fields.ts';
+import {formatHostPort, isWildcard, parseHostPort} from '../../shared/host-port.ts';
+import {type InitialSettings, initialConfig} from '../config/initial.ts';
+import {loadConfig, readConfig} from '../config/load.ts';
+import {type Config, isHostName} from '../config/schema.ts';
+import {CommandError} from '../node/command-error.ts';
+import {type DataFolder, dataFolder} from '../node/data-folder.ts';
+import {checkConfig} from './check-config.ts';
+
+export interface NewNodeOptions {
+  data: string;
+  nodeId?: string | undefined;
+  fqdn?: string | undefined;
+  apiListen?: string | undefined;
+  apiAdvertise?: string | undefined;
+  clusterListen?: string | undefined;
+  clusterAdvertise?: string | undefined;
+  metricsListen?: string | undefined;
+  smtpListen?: string | undefined;
+}
+
+export interface NewNode {
+  folder: DataFolder;
+  nodeId: string;
+  fqdn: string;
+  /** As the node will start with it. */
+  config: Config;
+  /** The `mfd.yaml` to write, undefined when there was one. */
+  configText: string | undefined;
+}
+
+/** Refuses a folder with anything in it but a configuration, and options that cannot be used. Makes nothing yet. */
+export const planNode = async (options: NewNodeOptions): Promise<NewNode> => {
+  const folder = dataFolder(resolve(options.data));
+  const nodeId = options.nodeId ?? defaultNodeId();
+  if (!nodeIdPattern.test(nodeId))
+    throw new CommandError(`--node-id ${JSON.stringify(nodeId)}: must be 1 to 63 letters, digits, dots, underscores or hyphens`);
+  if (await requireVacant(folder.root)) {
+    const config = await configIn(folder, options);
+    return {folder, nodeId, fqdn: config.fqdn ?? hostname(), config, configText: undefined};
+  }
+  const configText = initialConfig(await settingsFrom(options));
+  const {config} = await readConfig(configText, folder.config, {});
+  return {folder, nodeId, fqdn: config.fqdn ?? hostname(), config, configText};
+};
+
+/** Where a client on this machine reaches the node. */
+export const localAddresses = ({api, cluster, metrics, smtp}: Config) => ({
+  api_url: `https://${reachable(api.listen)}`,
+  cluster_url: `https://${reachable(cluster.listen)}`,
+  metrics_url: `http://${reachable(metrics.listen)}`,
+  smtp: reachable(smtp.listen),
+});
+
+const reachable = (listen: string): string => {
+  const {host, port} = parseHostPort(listen, {allowZero: true}) ?? {host: '', port: 0};
+  return formatHostPort({host: isWildcard(host) ? 'localhost' : host, port});
+};
+
+const defaultNodeId = (): string => {
+  const name =
+    hostname()
+      .split('.')[0]
+      ?.replace(/[^A-Za-z0-9-]/g, '')
+      .slice(0, 40) || 'node';
+  return `${name}-${randomBytes(2).toString('hex')}`;
+};
+
+const settingsFrom = async (options: NewNodeOptions): Promise<InitialSettings> => {
+  if (options.fqdn !== undefined && !isHostName(options.fqdn))
+    throw new CommandError(`--fqdn ${JSON.stringify(options.fqdn)}: must be a host name`);
+  const advertised = {'--api-advertise': options.apiAdvertise, '--cluster-advertise': options.clusterAdvertise};
+  for (const [option, text] of Object.entries(advertised))
+    if (text !== undefined && !parseHostPort(text))
+      throw new CommandError(`${option} ${JSON.stringify(text)}: must be HOST:PORT, IPv6 in brackets`);
+  return {
+    // A machine may be called what no host name may be.
+    fqdn: options.fqdn ?? (isHostName(hostname()) ? hostname() : 'localhost'),
+    apiListen: await concrete('--api-listen', options.apiListen ?? '0.0.0.0:8443'),
+    apiAdvertise: options.apiAdvertise,
+    clusterListen: await concrete('--cluster-listen', options.clusterListen ?? '0.0.0.0:8444'),
+    clusterAdvertise: options.clusterAdvertise,
+    metricsListen: await concrete('--metrics-listen', options.metricsListen ?? '127.0.0.1:9090'),
+    smtpListen: await concrete('--smtp-listen', options.smtpListen ?? '127.0.0.1:2525'),
+  };
+};
+
+/** A configuration that was put there first, as by a provisioning system, stays as it is. */
+const configIn = async (folder: DataFolder, options: NewNodeOptions): Promise<Config> => {
+  const file = folder.config;
+  const {fqdn, apiListen, apiAdvertise, clusterListen, clusterAdvertise, metricsListen, smtpListen} = options;
+  const addresses = [apiListen, apiAdvertise, clusterListen, clusterAdvertise, metricsListen, smtpListen];
+  if ([fqdn, ...addresses].some(option => option !== undefined))
+    throw new CommandError(`${file} is there already: set the name and the addresses in it, and leave the options out`);
+  const loaded = await loadConfig(file, process.env);
+  await checkConfig(loaded);
+  const {config} = loaded;
+  const listens = {'api.listen': config.api.listen, 'cluster.listen': config.cluster.listen};
+  for (const [key, text] of Object.entries(listens))
+    if (parseHostPort(text, {allowZero: true})?.port === 0)
+      throw new CommandError(`${loaded.whereIs(key)}: ${key} has port 0; clients and other nodes need one that stays`);
+  return config;
+};
+
+/** Port 0 becomes a port that is free now, so that what is printed and stored can be connected to later. */
+const concrete = async (option: string, text: string): Promise<string> => {
+  const listen = parseHostPort(text, {allowZero: true});
+  if (!listen) throw new CommandError(`${option} ${JSON.stringify(text)}: must be HOST:PORT, IPv6 in brackets`);
+  return listen.port === 0 ? formatHostPort({...listen, port: await freePort(listen.host)}) : text;
+};
+
+/** Below the range from which systems take ports for outgoing connections: one of those might have it at the next start. */
+const freePort = async (host: string): Promise<number> => {
+  for (;;) {
+    const port = randomInt(10_000, 32_768);
+    if (await isFree(host, port)) return port;
+  }
+};
+
+const isFree = async (host: string, port: number): Promise<boolean> =>
+  new Promise((resolve, reject) => {
+    const server = createServer().once('error', (error: NodeJS.ErrnoException) => {
+      if (error.code === 'EADDRINUSE') resolve(false);
+      else reject(error);
+    });
+    server.listen(port, host, () => server.close(() => resolve(true)));
+  });
+
+/** Whether a folder without a node has a configuration. */
+const requireVacant = async (root: string): Promise<boolean> => {
+  const entries = await entriesOf(root);
+  const isConfigured = entries.includes('mfd.yaml');
+  if (isVacant(entries)) return isConfigured;
+  if (isConfigured) throw new CommandError(`${root} holds a node already; start it with: mfd start --data ${root}`);
+  throw new CommandError(`${root} is not empty; choose an empty folder`);
+};
+
+const entriesOf = async (root: string): Promise<string[]> =>
+  readdir(root).catch((error: NodeJS.ErrnoException): string[] => {
+    if (error.code === 'ENOENT') return [];
+    throw new CommandError(`${root}: cannot be read (${error.code})`);
+  });
+
+const isVacant = (entries: string[]): boolean => entries.every(name => name === 'lost+found' || name === 'mfd.yaml');
+
+/** Whether a node is to be made here before it can start; `planNode` says why when it cannot be. */
+export const awaitsNode = async (data: string): Promise<{isConfigured: boolean} | undefined> => {
+  const entries = await entriesOf(resolve(data));
+  const isConfigured = entries.includes('mfd.yaml');
+  return entries.includes('mfd.db') || (isConfigured && !isVacant(entries)) ? undefined : {isConfigured};
+};
+
+/** A node that is made where the environment says something of it listens there, also in the context that is made for it. */
+export const listensFrom = (environment: NodeJS.ProcessEnv): Omit<NewNodeOptions, 'data'> => ({
+  fqdn: environment.MFD_FQDN,
+  apiListen: environment.MFD_API_LISTEN,
+  apiAdvertise: environment.MFD_API_ADVERTISE,
+  clusterListen: environment.MFD_CLUSTER_LISTEN,
+  clusterAdvertise: environment.MFD_CLUSTER_ADVERTISE,
+  metricsListen: environment.MFD_METRICS_LISTEN,
+  smtpListen: environment.MFD_SMTP_LISTEN,
+});
+
+/** They are in the new configuration, where port 0 has become the one that was printed and that the context has. */
+export const withoutListens = (environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv =>
+  Object.fromEntries(Object.entries(environment).filter(([name]) => !/^MFD_(API|CLUSTER|METRICS|SMTP)_LISTEN$/.test(name)));

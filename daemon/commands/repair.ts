@@ -1,0 +1,136 @@
+// `mfd repair`: a whole database out of what can be read of a damaged one, and of the spool. It is for a node that is stopped.
+import {X509Certificate} from 'node:crypto';
+import {copyFile, mkdir, readFile, rename, rm, stat} from 'node:fs/promises';
+import {join} from 'node:path';
+import {identityIn} from '../cluster/peer-identity.ts';
+import {reconcile} from '../hold/spool/reconcile.ts';
+import {createSpool} from '../hold/spool/spool.ts';
+import {CommandError} from '../node/command-error.ts';
+import {type DataFolder, dataFolder} from '../node/data-folder.ts';
+import {readIdentity, writeIdentity} from '../node/identity.ts';
+import {createConfiguration} from '../replication/configuration.ts';
+import {findDamagedRecords} from '../replication/record-check.ts';
+import {createReplication} from '../replication/replication.ts';
+import type {NodeIdentity} from '../services/ports.ts';
+import {appendAudit} from '../store/sqlite/audit.ts';
+import {dropRecord, type RecordKey} from '../store/sqlite/config-record.ts';
+import {acquireLock, type Database, openDatabase, openForReading} from '../store/sqlite/database.ts';
+import {findDamage} from '../store/sqlite/integrity.ts';
+import {salvage} from '../store/sqlite/salvage.ts';
+import {findLostCommits} from '../store/sqlite/wal-file.ts';
+import {mendLog} from '../store/sqlite/wal-mend.ts';
+
+/** Says what was done and what is lost, a line each. */
+export const repair = async (data: string, say: (line: string) => void): Promise<void> => {
+  const folder = dataFolder(data);
+  if (!(await stat(folder.database).catch(() => undefined))) throw new CommandError(`${folder.database} is not there`);
+  const lock = await acquireLock(folder.lock);
+  if (!lock) throw new CommandError(`another mfd is running on ${folder.root}; stop it first`);
+  try {
+    const aside = await keepAside(folder);
+    say(`what was there is kept in ${aside}`);
+    const found: string[] = [];
+    const note = (line: string) => {
+      found.push(line);
+      say(line);
+    };
+    if (await findLostCommits(folder.database)) await repairLog(folder, note);
+    const database = await openWhole(folder, note);
+    try {
+      await repairContents(folder, database, note);
+      if (found.length === 0) say('nothing is damaged');
+      const detail = found.join('; ').slice(0, 4000);
+      await database.write.transaction(async tx =>
+        appendAudit(tx, {...entry, at: new Date().toISOString(), target: data, detail}),
+      );
+    } finally {
+      await database.close();
+    }
+  } finally {
+    await lock.release();
+  }
+};
+
+const entry = {key_id: null, action: 'node.repair', remote_address: null, result: 'ok'};
+const ends = ['', '-wal', '-shm'];
+
+const keepAside = async ({root, database}: DataFolder): Promise<string> => {
+  const aside = join(root, `before-repair-${new Date().toISOString().replace(/[:.]/g, '-')}`);
+  await mkdir(aside, {mode: 0o700});
+  for (const end of ends) await copyFile(`${database}${end}`, join(aside, `mfd.db${end}`)).catch(ignoreMissing);
+  return aside;
+};
+
+const repairLog = async ({database}: DataFolder, note: (line: string) => void): Promise<void> => {
+  const {lostCommits} = await mendLog(database);
+  if (lostCommits === 0) note('the log of the database was damaged, and nothing of it is lost');
+  else
+    note(
+      `the log of the database was damaged: ${lostCommits === undefined ? 'the' : `the ${lostCommits}`} latest changes are lost`,
+    );
+};
+
+/** The database, or what can be read of it in a new one. */
+const openWhole = async (folder: DataFolder, note: (line: string) => void): Promise<Database> => {
+  const before = await openDatabase(folder.database).catch(() => undefined);
+  const problem = before ? await findDamage(before).catch(String) : 'it cannot be opened';
+  if (before && problem === undefined) return before;
+  await before?.close();
+
+  const fresh = `${folder.database}.new`;
+  for (const end of ends) await rm(`${fresh}${end}`, {force: true});
+  const into = await openDatabase(fresh);
+  const from = openForReading(folder.database);
+  const {rows, holed} = await salvage(from, into);
+  await from.destroy();
+  await requireIdentity(folder, into);
+  await into.close();
+  note(
+    `the database was damaged (${problem}); read: ${Object.entries(rows)
+      .map(([table, count]) => `${table} ${count}`)
+      .join(', ')}${holed.length > 0 ? `; rows are lost of: ${holed.join(', ')}` : ''}`,
+  );
+  for (const end of ends.slice(1)) await rm(`${folder.database}${end}`, {force: true});
+  await rename(fresh, folder.database);
+  return openDatabase(folder.database);
+};
+
+/** The certificate says it too. */
+const requireIdentity = async (folder: DataFolder, database: Database): Promise<NodeIdentity> => {
+  const known = await readIdentity(database, folder.database).catch(() => undefined);
+  if (known) return known;
+  const {subjectAltName} = new X509Certificate(await readFile(folder.nodeCert));
+  const certified = identityIn(subjectAltName);
+  if (!certified) throw new CommandError(`neither ${folder.database} nor ${folder.nodeCert} says which node this is`);
+  await database.write.transaction(async tx => writeIdentity(tx, certified));
+  return certified;
+};
+
+const repairContents = async (folder: DataFolder, database: Database, note: (line: string) => void): Promise<void> => {
+  const {nodeId, nodeNo} = await requireIdentity(folder, database);
+  const damaged = await findDamagedRecords(database.read);
+  await database.write.transaction(async tx => {
+    for (const key of damaged) await dropRecord(tx, key);
+  });
+  if (damaged.length > 0)
+    note(
+      `taken out, as they are not what was written: ${damaged.map(nameOf).join(', ')}; other nodes give them again, else make them anew`,
+    );
+  const configuration = createConfiguration({database, nodeNo, now: Date.now, withRoom: async write => write()});
+  await configuration.recount();
+  // What was given in changes that are lost must not be given again.
+  await createReplication({database, configuration, nodeNo}).skipIds();
+
+  const spool = await createSpool(folder.spool);
+  const {indexed, remade, lost, damaged: files} = await reconcile({database, spool, nodeId, now: Date.now, isThorough: true});
+  if (indexed > 0) note(`mails that are in the list again: ${indexed}`);
+  if (remade.length > 0) note(`mails of which the list said what was not so: ${remade.join(', ')}`);
+  if (lost.length > 0) note(`mails that were held, or ended in what is lost, without a file: ${lost.join(', ')}`);
+  if (files.length > 0) note(`files that are no whole mails, now in ${join(folder.spool, 'damaged')}: ${files.join(', ')}`);
+};
+
+const nameOf = ({kind, id}: RecordKey): string => `${kind} ${id}`;
+
+const ignoreMissing = (error: NodeJS.ErrnoException): void => {
+  if (error.code !== 'ENOENT') throw error;
+};

@@ -1,0 +1,82 @@
+// `mfd start`: a node until a signal ends it.
+import {setFlagsFromString} from 'node:v8';
+import type {Logger} from 'pino';
+import {formatHostPort} from '../../shared/host-port.ts';
+import {type LoadedConfig, loadConfig, located} from '../config/load.ts';
+import {formatLocalAddress} from '../mail/local-listener.ts';
+import {dataFolder} from '../node/data-folder.ts';
+import {isJournal} from '../node/journal.ts';
+import {createLog} from '../node/log.ts';
+import {type RunningNode, startNode} from '../node/node.ts';
+import {createServiceManager, type ServiceManager} from '../node/service-manager.ts';
+
+interface Needs {
+  data: string;
+  /** Whose MFD_* variables override the configuration, now and at every SIGHUP. */
+  environment: NodeJS.ProcessEnv;
+  version: string;
+  beforeReady?: (node: RunningNode) => Promise<void>;
+}
+
+/** Resolves after a SIGTERM or SIGINT, once everything is closed. */
+export const run = async ({data, environment, version, beforeReady}: Needs): Promise<void> => {
+  const folder = dataFolder(data);
+  const reread = async () => loadConfig(folder.config, environment);
+  const loaded = await reread();
+  const log = createLog(loaded.config.log.level, isJournal(environment));
+  for (const variable of loaded.unknownVariables) log.warn({variable}, 'this MFD_ variable names no configuration key');
+  const manager = createServiceManager({environment, log});
+  const ended = new Promise<NodeJS.Signals>(resolve => {
+    process.once('SIGTERM', resolve).once('SIGINT', resolve);
+  });
+  // From the first moment: a SIGHUP nobody listens for ends the process.
+  const starting = startNode({data, loaded, log, version});
+  const reload = () => void rereadInto(starting, reread, {log, manager});
+  process.on('SIGHUP', reload);
+  const node = await starting.catch(error => {
+    throw located(loaded, error);
+  });
+
+  await beforeReady?.(node);
+  process.stdout.write(`mfd ready ${summary(node)}\n`);
+  manager.tell('READY=1', `STATUS=${summary(node)}`);
+  // See bin/mfd.
+  setFlagsFromString('--semi-space-growth-factor=2');
+  const signal = await ended;
+  log.info({signal}, 'stopping');
+  manager.tell('STOPPING=1', 'STATUS=finishing what is under way');
+  process.off('SIGHUP', reload);
+  await node.stop();
+  await manager.settled();
+  log.info('stopped');
+};
+
+const summary = ({nodeId, addresses: {api, cluster, metrics, smtp, milter, socketmap}}: RunningNode): string =>
+  [
+    `node=${nodeId}`,
+    `api=https://${formatHostPort(api)}`,
+    `cluster=https://${formatHostPort(cluster)}`,
+    `metrics=http://${formatHostPort(metrics)}`,
+    `smtp=${formatHostPort(smtp)}`,
+    ...(milter ? [`milter=${formatLocalAddress(milter)}`] : []),
+    ...(socketmap ? [`socketmap=${formatLocalAddress(socketmap)}`] : []),
+  ].join(' ');
+
+const rereadInto = async (
+  starting: Promise<RunningNode>,
+  reread: () => Promise<LoadedConfig>,
+  {log, manager}: {log: Logger; manager: ServiceManager},
+): Promise<void> => {
+  // One that cannot start has been reported by whoever started it.
+  const node = await starting.catch(() => undefined);
+  if (!node) return;
+  manager.tell('RELOADING=1', 'STATUS=rereading the configuration');
+  let problem = '';
+  try {
+    await node.reload(await reread());
+  } catch (error) {
+    problem = 'configuration not taken over, see the log: ';
+    log.error({err: error}, 'configuration not taken over; the node goes on with the one it has');
+  }
+  manager.tell('READY=1', `STATUS=${problem}${summary(node)}`);
+};

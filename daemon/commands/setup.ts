@@ -1,0 +1,71 @@
+// `mfd setup`: the command line of daemon/setup.
+import {resolve} from 'node:path';
+import {type Command, Option} from 'commander';
+import {loadConfig} from '../config/load.ts';
+import {CommandError} from '../node/command-error.ts';
+import {dataFolder} from '../node/data-folder.ts';
+import {standardPlaces} from '../setup/mail-system.ts';
+import {SetupError} from '../setup/setup-error.ts';
+import {setupPostfix} from '../setup/setup-postfix.ts';
+import {asOwnerOf} from './as-owner.ts';
+
+interface Options {
+  data: string;
+  configDir?: string;
+  recipients?: boolean;
+  rspamdDir?: string;
+  apply?: boolean;
+  undo?: boolean;
+}
+
+export const addSetupCommand = (mfd: Command, print: (text: string) => void): void => {
+  const setup = mfd.command('setup').description('make a mail system that is there already work with this node');
+  setup
+    .command('postfix')
+    .description('show the settings with which Postfix asks this node about mail, write them, or take them back')
+    .requiredOption('--data <dir>', 'data directory')
+    .option('--config-dir <dir>', 'folder of Postfix’s main.cf (default: postfix.config_dir of mfd.yaml, or /etc/postfix)')
+    .option('--recipients', 'have Postfix refuse recipients that the server of their domain does not know')
+    .option('--rspamd-dir <dir>', 'folder of Rspamd’s rspamd.conf (default: /etc/rspamd)')
+    .option('--apply', 'write it, keeping copies of what was there; needs root')
+    .addOption(
+      new Option('--undo', 'take back what --apply wrote, leaving what was changed since; needs root').conflicts('apply'),
+    )
+    .addHelpText('after', help)
+    .action(async (options: Options) => print(await run(options)));
+};
+
+const help = `
+Without --apply or --undo nothing is written. --apply adds to the lists that main.cf has and takes nothing out, has
+postfix check look at the result, and puts everything back should that fail. Doing it twice changes nothing. It reloads
+nothing: restart mfd first, then reload Postfix, which has all mail wait while it cannot ask mfd.
+
+Examples:
+  mfd setup postfix --data /var/lib/mfd
+  mfd setup postfix --data /var/lib/mfd --apply
+  mfd setup postfix --data /var/lib/mfd --undo`;
+
+const run = async (options: Options): Promise<string> => {
+  const action = options.apply ? 'apply' : options.undo ? 'undo' : 'print';
+  if (action !== 'print' && process.getuid?.() !== 0)
+    throw new CommandError(
+      'this changes the configuration of Postfix: run it as root, or without --apply to see what it would write',
+    );
+  const folder = dataFolder(resolve(options.data));
+  const {config} = await loadConfig(folder.config, process.env);
+  try {
+    return await setupPostfix({
+      data: folder.root,
+      nodeFile: folder.config,
+      config,
+      isScannerSet: process.env.MFD_SCANNER_TYPE !== undefined,
+      configDir: options.configDir === undefined ? undefined : resolve(options.configDir),
+      hasRecipients: options.recipients ?? false,
+      action,
+      asOwner: async work => asOwnerOf(folder.root, work),
+      places: {...standardPlaces, ...(options.rspamdDir !== undefined && {rspamdDir: resolve(options.rspamdDir)})},
+    });
+  } catch (error) {
+    throw error instanceof SetupError ? new CommandError(error.message) : error;
+  }
+};

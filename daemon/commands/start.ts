@@ -1,0 +1,82 @@
+// `mfd start`: the node that is there, or with --init the one that is made first. A folder without a node is more often a mistyped one,
+// or one whose disk is not mounted, than one where a new node is wanted.
+import {resolve} from 'node:path';
+import {readConfig} from '../config/load.ts';
+import {UsageError} from '../node/command-error.ts';
+import {dataFolder} from '../node/data-folder.ts';
+import {requireFreeAddresses} from '../node/free-addresses.ts';
+import type {RunningNode} from '../node/node.ts';
+import {checkConfig} from './check-config.ts';
+import {type InitReport, initialise} from './init.ts';
+import {addMfctlContext, contextCommand} from './mfctl-context.ts';
+import {awaitsNode, listensFrom, type NewNodeOptions, withoutListens} from './new-node.ts';
+import {run} from './run.ts';
+
+export interface StartOptions extends NewNodeOptions {
+  init?: boolean;
+}
+
+interface Needs {
+  environment: NodeJS.ProcessEnv;
+  version: string;
+  print(text: string): void;
+  /** What there is to say about a node that was made, and about one that runs for the first time. */
+  texts: {welcome(made: InitReport): string; firstSteps(node: RunningNode): string};
+}
+
+export const start = async ({init = false, ...options}: StartOptions, needs: Needs): Promise<void> => {
+  const {environment, version} = needs;
+  const vacancy = await awaitsNode(options.data);
+  if (vacancy && !init) throw new UsageError(noNode(options.data));
+  if (vacancy) return makeAndRun(options, vacancy, needs);
+  const flags = flagsIn(options);
+  if (flags.length > 0)
+    throw new UsageError(
+      `${options.data} holds a node already: ${flags.join(', ')} ${flags.length === 1 ? 'is' : 'are'} for a new one; leave that out, and change ${dataFolder(options.data).config} instead`,
+    );
+  return run({data: options.data, environment, version});
+};
+
+const makeAndRun = async (
+  options: NewNodeOptions,
+  {isConfigured}: {isConfigured: boolean},
+  {environment, version, print, texts}: Needs,
+): Promise<void> => {
+  const {data} = options;
+  // A node is not made only to be found unable to start.
+  if (!isConfigured) await checkConfig(await readConfig('', 'mfd.yaml', environment));
+  const made = await initialise({...(!isConfigured && listensFrom(environment)), ...options}, async ({config, folder}) =>
+    requireFreeAddresses(config, {
+      file: folder.config,
+      advice: isConfigured ? '' : ', such as with --metrics-listen; no node was made',
+    }),
+  );
+  // The key is shown before anything else can fail: it is never shown again.
+  print(texts.welcome(made));
+  let isReady = false;
+  try {
+    await run({
+      data,
+      environment: isConfigured ? environment : withoutListens(environment),
+      version,
+      // Only a node that runs is worth leaving another one for.
+      async beforeReady(node) {
+        print(await addMfctlContext(made));
+        print(texts.firstSteps(node));
+        isReady = true;
+      },
+    });
+  } catch (error) {
+    if (!isReady) print(`mfctl is as it was. Once the node runs: ${contextCommand(made)}`);
+    throw error;
+  }
+};
+
+const noNode = (data: string): string =>
+  `no node in ${resolve(data)}: correct --data, or mount what belongs there; to make a new node there: mfd start --init --data ${data}`;
+
+/** Those of `options` that are about a new node, as they are typed. */
+const flagsIn = ({data: _, ...options}: NewNodeOptions): string[] =>
+  Object.entries(options).flatMap(([name, value]) =>
+    value === undefined ? [] : [`--${name.replace(/[A-Z]/g, letter => `-${letter.toLowerCase()}`)}`],
+  );

@@ -1,0 +1,112 @@
+// Takes mails into the index that are on hold in Postfix without having been judged here: their headers are read, once.
+import type {HeldMail} from '../../../shared/held-mail.ts';
+import {domainOf, owningDomain} from '../../../shared/mail-address.ts';
+import type {DomainDirectory} from '../../services/domains/domain-directory.ts';
+import type {Database} from '../../store/sqlite/database.ts';
+import {insertHeldMails, type NewHeldMail, unjudgedSymbols} from '../../store/sqlite/held-mail.ts';
+import {describe, listWithoutSubject} from '../../store/sqlite/postfix-mail.ts';
+import {chunksOf} from '../../store/sqlite/rows.ts';
+import {toListEntry} from '../held-facts.ts';
+import {type MailOnHold, mailsIn} from './postcat.ts';
+import type {PostfixPrograms} from './postfix-programs.ts';
+import type {QueuedMail} from './postqueue.ts';
+
+interface Needs {
+  nodeId: string;
+  database: Database;
+  programs: Pick<PostfixPrograms, 'headers'>;
+  domains: Pick<DomainDirectory, 'findByName'>;
+  onHeld(mail: HeldMail, domainId: number): void;
+  /** Told when headers could not be read; the mails are listed without their subjects, and read when that is possible. */
+  onUnreadable(error: unknown): void;
+}
+
+export const createPostfixAdopt = ({nodeId, database, programs, domains, onHeld, onUnreadable}: Needs) => {
+  let unread: Set<string> | undefined;
+
+  /** What could be read, by id. */
+  const read = async (ids: string[]): Promise<Map<string, MailOnHold>> => {
+    const found = new Map<string, MailOnHold>();
+    // postcat ends at the first mail that has gone meanwhile.
+    for (let left = ids; left.length > 0; ) {
+      const mails = mailsIn(await programs.headers(left));
+      for (const mail of mails) found.set(mail.queueId, mail);
+      left = left.filter(id => !found.has(id)).slice(1);
+    }
+    return found;
+  };
+  const tryRead = async (ids: string[]): Promise<Map<string, MailOnHold>> =>
+    read(ids).catch(error => {
+      onUnreadable(error);
+      return new Map();
+    });
+
+  const entryOf = (mail: QueuedMail, found: MailOnHold | undefined): NewHeldMail => ({
+    queue_id: mail.queueId,
+    arrived_at: new Date(mail.queuedAt * 1000).toISOString(),
+    ...ownerOf(mail, domains),
+    sender: mail.sender,
+    recipients: mail.recipients,
+    is_utf8: false,
+    is_eight_bit: false,
+    subject: found?.subject ?? '',
+    score: 0,
+    symbol_scores: unjudgedSymbols,
+    reason: 'spam',
+    client_ip: found?.clientIp ?? '',
+    helo: found?.helo ?? '',
+    size_bytes: mail.sizeBytes,
+    keeper: 'postfix',
+    queued_at: mail.queuedAt,
+    sha256: '',
+  });
+
+  /** Reads again what could not be read before. */
+  const readUnread = async (): Promise<void> => {
+    unread ??= new Set(await listWithoutSubject(database.read, JSON.stringify(unjudgedSymbols)));
+    for (const ids of chunksOf([...unread])) {
+      const found = await read(ids).catch(() => undefined);
+      if (!found) return;
+      await database.write.transaction(async tx => {
+        for (const [id, {subject, clientIp, helo}] of found) await describe(tx, id, {subject, client_ip: clientIp, helo});
+      });
+      for (const id of ids) unread.delete(id);
+    }
+  };
+
+  return async (mails: QueuedMail[], signal: AbortSignal): Promise<number> => {
+    await readUnread();
+    let count = 0;
+    for (const some of chunksOf(mails)) {
+      if (signal.aborted) break;
+      const found = await tryRead(some.map(({queueId}) => queueId));
+      const entries = some.map(mail => entryOf(mail, found.get(mail.queueId)));
+      await database.write.transaction(async tx => insertHeldMails(tx, entries));
+      for (const entry of entries) {
+        if (!found.has(entry.queue_id)) unread?.add(entry.queue_id);
+        onHeld(toListEntry(nodeId, entry), entry.domain_id);
+      }
+      count += some.length;
+    }
+    return count;
+  };
+};
+
+/** No domain has this id: such mail is seen with keys for all domains only. */
+const nobodysId = 0;
+
+/** The recipients' domain where they have one that is ours; the sender's for outbound mail; else nobody's. */
+const ownerOf = (
+  {sender, recipients}: QueuedMail,
+  domains: Needs['domains'],
+): Pick<NewHeldMail, 'domain' | 'domain_id' | 'direction'> => {
+  const names = new Set(recipients.map(recipient => owningDomain(recipient) ?? ''));
+  const [name = ''] = names;
+  const to = names.size === 1 ? domains.findByName(name) : undefined;
+  if (to && to.direction !== 'outbound') return {domain: to.name, domain_id: to.id, direction: 'inbound'};
+  // Anybody may have written the sender: it gives no right to see what came for others here.
+  const isForOthers = [...names].some(other => domains.findByName(other));
+  const from = isForOthers ? undefined : domains.findByName(domainOf(sender) ?? '');
+  if (from && from.direction !== 'inbound') return {domain: from.name, domain_id: from.id, direction: 'outbound'};
+  return {domain: name, domain_id: nobodysId, direction: 'inbound'};
+};

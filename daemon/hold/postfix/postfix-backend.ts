@@ -1,0 +1,97 @@
+// Held mails whose bytes are in Postfix's hold queue.
+import {setTimeout as delay} from 'node:timers/promises';
+import {Fault} from '../../../shared/fault.ts';
+import {createBatch} from '../../services/batch.ts';
+import type {StoredHeldMail} from '../../store/sqlite/held-mail.ts';
+import {type Keeper, LeftQueue} from '../hold-backend.ts';
+import {createTickets} from '../semaphore.ts';
+import {readBody} from './postfix-body.ts';
+import {type PostfixPrograms, PostfixRefusal, type QueueVerb} from './postfix-programs.ts';
+import {queueIdTime} from './queue-id-time.ts';
+
+interface Needs {
+  programs: PostfixPrograms;
+  isArriving(queueId: string): boolean;
+  /** `maximal_queue_lifetime`: what is older and cannot be delivered at once is bounced. */
+  lifetimeMs(): Promise<number>;
+  tmpDir: string;
+  /** Told of a released mail that Postfix could not be asked to deliver at once; it does so at its next queue run. */
+  onNotFlushed(queueId: string, error: unknown): void;
+  now: () => number;
+}
+
+interface Asked {
+  queueId: string;
+  isDone: boolean;
+  /** Why nobody knows whether it is still on hold. */
+  failure?: unknown;
+}
+
+/** Postfix answers a batch of this many in a quarter of a second. */
+const maxBatch = 1000;
+const none: ReadonlySet<string> = new Set();
+const flushConcurrency = 4;
+/** The helper takes 16 connections at a time and turns away all others (mfd-postfix.socket): bodies must not take the last. */
+const bodyConcurrency = 8;
+const arrivalPauseMs = 100;
+const arrivalTries = 20;
+
+export const createPostfixKeeper = ({programs, isArriving, lifetimeMs, tmpDir, onNotFlushed, now}: Needs): Keeper => {
+  const changer = (verb: QueueVerb) =>
+    createBatch<Asked>(async mails => {
+      for (let from = 0; from < mails.length; from += maxBatch) {
+        const some = mails.slice(from, from + maxBatch);
+        const ids = some.map(({queueId}) => queueId);
+        // What was done to some stands, whatever becomes of the others.
+        const {done, failure} = await programs.change(verb, ids).then(
+          done => ({done, failure: undefined}),
+          failure => ({done: failure instanceof PostfixRefusal ? failure.done : none, failure}),
+        );
+        for (const mail of some) Object.assign(mail, {isDone: done.has(mail.queueId), failure});
+      }
+    });
+  const changers = {release: changer('release'), requeue: changer('requeue'), discard: changer('discard')};
+  const flushing = createTickets(flushConcurrency);
+  const reading = createTickets(bodyConcurrency);
+
+  /** Rejects with LeftQueue when the mail is not on hold. */
+  const change = async (verb: QueueVerb, queueId: string): Promise<void> => {
+    for (let tries = arrivalTries; ; tries -= 1) {
+      const asked: Asked = {queueId, isDone: false};
+      await changers[verb](asked);
+      if (asked.isDone) return;
+      if (asked.failure !== undefined) throw asked.failure;
+      if (!isArriving(queueId)) throw new LeftQueue();
+      if (tries === 0)
+        throw new Fault('unavailable', 'Postfix has not put this mail on hold yet; try again in a minute', {
+          retryAfterSeconds: 60,
+        });
+      await delay(arrivalPauseMs);
+    }
+  };
+
+  /**
+   * Postfix would bounce it at the first delay, as its time in the queue counts from when its queue file was made. One that was
+   * requeued keeps the time of its arrival: by that one it would be old for ever, and a rule that holds it each time would never let it go.
+   */
+  const isOld = async ({queue_id, queued_at, arrived_at}: StoredHeldMail): Promise<boolean> => {
+    const seconds = queueIdTime(queue_id) ?? queued_at;
+    const since = seconds === null ? Date.parse(arrived_at) : seconds * 1000;
+    return now() - since > (await lifetimeMs()) / 2;
+  };
+
+  return {
+    isReadableToTheEnd: false,
+
+    async release(mail) {
+      // Requeued it is another mail to Postfix, with a queue file and an id of its own, and delivered at once.
+      if (await isOld(mail)) return change('requeue', mail.queue_id);
+      await change('release', mail.queue_id);
+      await flushing(async () => programs.flush(mail.queue_id)).catch(error => onNotFlushed(mail.queue_id, error));
+    },
+
+    discard: async mail => change('discard', mail.queue_id),
+    forget: async () => {},
+    body: async mail => reading(async () => readBody(programs, mail.queue_id, tmpDir)),
+  };
+};

@@ -1,0 +1,87 @@
+// Room kept in reserve. On a full disk even a DELETE fails, because the log it is written to has to grow; the ballast is
+// given up then, so that an operator can discard mail and make room.
+import {open, rm, stat, statfs} from 'node:fs/promises';
+import {Fault} from '../../shared/fault.ts';
+import {isDiskFull} from '../store/sqlite/database.ts';
+
+export interface Ballast {
+  /** Runs a write that makes room or administers; should the disk be full, once more without the ballast. */
+  withRoom<T>(write: () => Promise<T>): Promise<T>;
+  /** False while new mail must be refused: the ballast is given up or free space is below `minFreeBytes`. */
+  hasRoom(): boolean;
+  /** Looks at the disk again, and takes the ballast back once there is space for it. */
+  refresh(): Promise<void>;
+}
+
+interface Needs {
+  path: string;
+  sizeBytes: number;
+  minFreeBytes: number;
+  onFull(): void;
+}
+
+/** With less than this a database cannot even be opened, so a node that finds it so at its start gives the ballast up there. */
+const openingBytes = 1024 * 1024;
+
+export const createBallast = async ({path, sizeBytes, minFreeBytes, onFull}: Needs): Promise<Ballast> => {
+  let isInPlace = false;
+  let freeBytes = 0;
+
+  const measure = async () => {
+    const {bavail, bsize} = await statfs(path.replace(/[^/]+$/, '.'));
+    freeBytes = bavail * bsize;
+  };
+  const giveUp = async () => {
+    isInPlace = false;
+    await rm(path, {force: true});
+    onFull();
+  };
+  const refresh = async () => {
+    await measure();
+    if (!isInPlace && freeBytes > minFreeBytes + 2 * sizeBytes) isInPlace = await fill(path, sizeBytes);
+    await measure();
+  };
+
+  isInPlace = (await stat(path).catch(() => undefined))?.size === sizeBytes;
+  await refresh();
+  if (isInPlace && freeBytes < openingBytes) await giveUp();
+
+  return {
+    async withRoom(write) {
+      try {
+        return await write();
+      } catch (error) {
+        if (!isDiskFull(error)) throw error;
+        await giveUp();
+        return await write().catch(fullDisk);
+      }
+    },
+    hasRoom: () => isInPlace && freeBytes >= minFreeBytes,
+    refresh,
+  };
+};
+
+const fullDisk = (error: unknown): never => {
+  if (!isDiskFull(error)) throw error;
+  throw new Fault('unavailable', 'the disk of this node is full; discard mail or free space, then try again', {
+    cause: error,
+    retryAfterSeconds: 30,
+  });
+};
+
+/** Real blocks, not a hole: written out and synced. */
+const fill = async (path: string, sizeBytes: number): Promise<boolean> => {
+  const chunk = Buffer.alloc(1024 * 1024, 0xb5);
+  const file = await open(path, 'w', 0o600);
+  try {
+    for (let left = sizeBytes; left > 0; left -= chunk.length) await file.write(chunk, 0, Math.min(left, chunk.length));
+    await file.sync();
+    return true;
+  } catch (error) {
+    await rm(path, {force: true});
+    if (isDiskFull(error)) return false;
+    throw error;
+  } finally {
+    await file.close();
+  }
+};

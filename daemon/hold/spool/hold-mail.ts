@@ -1,0 +1,43 @@
+// Takes mail into this node's spool: its bytes first, then its row.
+import type {HeldMail} from '../../../shared/held-mail.ts';
+import {createBatch} from '../../services/batch.ts';
+import {crashPoint} from '../../services/crash-point.ts';
+import type {ReceivedMail} from '../../services/intake/mail.ts';
+import type {Keep} from '../../services/ports.ts';
+import type {Database} from '../../store/sqlite/database.ts';
+import {insertArrivals} from '../../store/sqlite/held-arrival.ts';
+import type {NewHeldMail} from '../../store/sqlite/held-mail.ts';
+import {factsOf, spoolEntry, toListEntry} from '../held-facts.ts';
+import type {Spool} from './spool.ts';
+
+export interface SpoolKeepNeeds {
+  nodeId: string;
+  database: Database;
+  spool: Spool;
+  traceHeader(mail: ReceivedMail): Buffer;
+  /** Told of every mail that has come into the queue, once it is on stable storage. */
+  onHeld(mail: HeldMail, domainId: number): void;
+}
+
+export const createSpoolKeep = ({nodeId, database, spool, traceHeader, onHeld}: SpoolKeepNeeds): Keep => {
+  const index = createBatch<NewHeldMail>(async mails => {
+    crashPoint('held-row.before');
+    await insertArrivals(database, mails);
+    crashPoint('held-row.after');
+  });
+
+  return {
+    async hold(mail, ownership, judgement) {
+      const facts = factsOf(mail, ownership, judgement);
+      const {sizeBytes, sha256} = await spool.place(facts, traceHeader(mail), mail.content);
+      const entry = spoolEntry(facts, sizeBytes, sha256);
+      try {
+        await index(entry);
+      } catch (error) {
+        await spool.remove(mail.queueId);
+        throw error;
+      }
+      onHeld(toListEntry(nodeId, entry), facts.domain_id);
+    },
+  };
+};

@@ -1,0 +1,221 @@
+// At start the spool and its index are held against each other: a crash may have come between any two steps.
+import {appendAudit} from '../../store/sqlite/audit.ts';
+import type {Database, Db} from '../../store/sqlite/database.ts';
+import {recountHeld} from '../../store/sqlite/held-count.ts';
+import {
+  dropHeldRow,
+  endLife,
+  findHeldMail,
+  type HeldState,
+  insertHeldMails,
+  isHeld,
+  listClaimed,
+  reopen,
+  unclaim,
+} from '../../store/sqlite/held-mail.ts';
+import {listSpooled, overviewOfSpool, spooledStates} from '../../store/sqlite/spooled-mail.ts';
+import {spoolEntry} from '../held-facts.ts';
+import type {Spool, SpooledMail} from './spool.ts';
+
+export interface Reconciliation {
+  /** Files that had no row and are in the list again. */
+  indexed: number;
+  /** Rows whose file is gone: marked, audited, and not listed any more. */
+  lost: string[];
+  /** Mails that were marked lost, whose file is there again: held again, and audited. */
+  recovered: string[];
+  /** Rows that contradicted themselves or their files, made anew from these. */
+  remade: string[];
+  /** Files that are not the whole mail they should be: put into the folder `damaged`. */
+  damaged: string[];
+  /** Mails that were being released when the node died, and are held again. */
+  unclaimed: number;
+  /** Files of mails that were released, discarded or expired. */
+  removed: number;
+  /** The same, where the file could not be removed. */
+  leftover: string[];
+}
+
+interface Needs {
+  database: Database;
+  spool: Spool;
+  nodeId: string;
+  now: () => number;
+  /** Every row is held against the header of its file, which takes a moment for each. */
+  isThorough?: boolean;
+}
+
+const batchSize = 500;
+
+/** However many mails there are, few of their names are in memory at a time, unless one is missing. */
+export const reconcile = async (needs: Needs): Promise<Reconciliation> => {
+  const {database, spool} = needs;
+  const report: Reconciliation = {
+    indexed: 0,
+    lost: [],
+    recovered: [],
+    remade: [],
+    damaged: [],
+    unclaimed: 0,
+    removed: 0,
+    leftover: [],
+  };
+
+  const releasing = await listClaimed(database.write, 'spool');
+  await database.write.transaction(async tx => unclaim(tx, releasing));
+  report.unclaimed = releasing.length;
+
+  const {odd, held} = await overviewOfSpool(database.write);
+  for (const queueId of odd) await remake(needs, queueId, report);
+  const isRemade = new Set(odd);
+  let found = 0;
+  for await (const names of spool.batches(batchSize)) {
+    const states = await spooledStates(database.write, names);
+    for (const name of names.filter(one => !isRemade.has(one))) {
+      const state = states.get(name);
+      if (state !== undefined && isHeld({state})) found += 1;
+      await settle(needs, {queueId: name, state}, report);
+    }
+  }
+  if (found !== held) await findLost(needs, isRemade, report);
+  if (report.remade.length > 0) await database.write.transaction(recountHeld);
+  return report;
+};
+
+/** Of a file. */
+const settle = async (
+  needs: Needs,
+  {queueId, state}: {queueId: string; state: HeldState | undefined},
+  report: Reconciliation,
+): Promise<void> => {
+  switch (state) {
+    case undefined:
+      return indexAgain(needs, queueId, report);
+    case 'held':
+    case 'releasing':
+    case 'discarding':
+      return needs.isThorough ? compareWithFile(needs, queueId, report) : undefined;
+    case 'lost':
+      return recover(needs, queueId, report);
+    // Only what somebody has ended is ever deleted.
+    case 'released':
+    case 'discarded':
+    case 'expired':
+    case 'gone':
+      return removeFile(needs, queueId, report);
+    default:
+      return state satisfies never;
+  }
+};
+
+const findLost = async (needs: Needs, isRemade: ReadonlySet<string>, report: Reconciliation): Promise<void> => {
+  const {database, spool} = needs;
+  const files = new Set(await spool.names());
+  for (let after: string | undefined = ''; after !== undefined; ) {
+    const rows: string[] = await listSpooled(database.write, after, batchSize);
+    for (const queueId of rows) if (!files.has(queueId) && !isRemade.has(queueId)) await markLost(needs, queueId, report);
+    after = rows.at(-1);
+  }
+};
+
+const removeFile = async ({spool}: Needs, queueId: string, report: Reconciliation): Promise<void> => {
+  try {
+    await spool.remove(queueId);
+    report.removed += 1;
+  } catch {
+    // A file that cannot be removed is no reason not to take mail.
+    report.leftover.push(queueId);
+  }
+};
+
+const markLost = async ({database, nodeId, now}: Needs, queueId: string, report: Reconciliation): Promise<void> => {
+  const at = new Date(now()).toISOString();
+  await database.write.transaction(async tx => {
+    await endLife(tx, queueId, 'held', {state: 'lost', at, keyId: null});
+    await audit(tx, {nodeId, at, queueId, action: 'lost', detail: 'the file was missing when the node started'});
+  });
+  report.lost.push(queueId);
+};
+
+/** The row may say anything; the file's header has a checksum. */
+const remake = async (needs: Needs, queueId: string, report: Reconciliation): Promise<void> => {
+  const {database, spool, nodeId, now} = needs;
+  const mail = await wholeFile(spool, queueId);
+  await database.write.transaction(async tx => {
+    await dropHeldRow(tx, queueId);
+    if (mail) await insertHeldMails(tx, [entryOf(mail)]);
+    const at = new Date(now()).toISOString();
+    if (!mail) await audit(tx, {nodeId, at, queueId, action: 'lost', detail: 'what was known of it had changed on the disk'});
+  });
+  report.remade.push(queueId);
+  if (!mail) report.lost.push(queueId);
+};
+
+const compareWithFile = async (needs: Needs, queueId: string, report: Reconciliation): Promise<void> => {
+  const [row, file] = await Promise.all([
+    findHeldMail(needs.database.read, queueId),
+    needs.spool.open(queueId).catch(() => undefined),
+  ]);
+  // A file that is damaged says so when it is read, and its row is all that is known of it.
+  if (!row || file?.facts.queue_id !== queueId) return;
+  const wanted = entryOf(file);
+  const isStruck = row.recipients.every(recipient => wanted.recipients.includes(recipient));
+  const isSame = Object.entries(wanted).every(
+    ([name, value]) => name === 'recipients' || JSON.stringify(row[name as keyof typeof row]) === JSON.stringify(value),
+  );
+  if (!isSame || !isStruck) await remake(needs, queueId, report);
+};
+
+const entryOf = ({facts, content, sha256}: SpooledMail) => spoolEntry(facts, content.sizeBytes, sha256);
+
+const recover = async ({database, spool, nodeId, now}: Needs, queueId: string, report: Reconciliation): Promise<void> => {
+  const row = await findHeldMail(database.read, queueId);
+  const file = await wholeFile(spool, queueId);
+  if (!row || file?.sha256 !== row.sha256) {
+    await spool.setAside(queueId);
+    report.damaged.push(queueId);
+    return;
+  }
+  const at = new Date(now()).toISOString();
+  await database.write.transaction(async tx => {
+    await reopen(tx, row);
+    await audit(tx, {nodeId, at, queueId, action: 'recovered', detail: 'the file was there again when the node started'});
+  });
+  report.recovered.push(queueId);
+};
+
+const indexAgain = async ({database, spool}: Needs, queueId: string, report: Reconciliation): Promise<void> => {
+  const mail = await wholeFile(spool, queueId);
+  if (!mail) {
+    await spool.setAside(queueId);
+    report.damaged.push(queueId);
+    return;
+  }
+  await database.write.transaction(async tx => insertHeldMails(tx, [entryOf(mail)]));
+  report.indexed += 1;
+};
+
+/** The file, if it is whole and of the mail it is named after. */
+const wholeFile = async (spool: Spool, queueId: string): Promise<SpooledMail | undefined> => {
+  const mail = await spool.open(queueId).catch(() => undefined);
+  return mail && mail.facts.queue_id === queueId && (await spool.isIntact(mail).catch(() => false)) ? mail : undefined;
+};
+
+interface Entry {
+  nodeId: string;
+  at: string;
+  queueId: string;
+  action: 'lost' | 'recovered';
+  detail: string;
+}
+
+const audit = async (tx: Db, {nodeId, at, queueId, action, detail}: Entry): Promise<void> =>
+  appendAudit(tx, {
+    at,
+    key_id: null,
+    action: `quarantine.${action}`,
+    target: `${nodeId}/${queueId}`,
+    remote_address: null,
+    result: 'ok',
+    detail,
+  });

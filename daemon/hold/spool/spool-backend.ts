@@ -1,0 +1,57 @@
+import {Fault} from '../../../shared/fault.ts';
+import {crashPoint} from '../../services/crash-point.ts';
+import type {Deliver, Route} from '../../services/ports.ts';
+import type {StoredHeldMail} from '../../store/sqlite/held-mail.ts';
+import {deliveryFailed} from '../delivery-failure.ts';
+import {openHeldFile} from '../held-file.ts';
+import type {Keeper} from '../hold-backend.ts';
+import {createTickets} from '../semaphore.ts';
+import type {Spool} from './spool.ts';
+
+export interface SpoolKeeperNeeds {
+  spool: Spool;
+  deliver: Deliver;
+  /** Where a released mail goes now; a Fault `delivery_failed` when it has nowhere to go. */
+  routeOf(mail: StoredHeldMail): Route;
+  maxDeliveries?: number;
+  /** How long a release may wait for others, before anything of it is begun. */
+  patienceMs?: number;
+}
+
+/** Many mails released at once must not take all the connections that a backend allows us. */
+const usualMaxDeliveries = 16;
+/** Leaves time for a delivery before whoever asked is answered, see `../../services/quarantine/answer-limit.ts`. */
+const usualPatienceMs = 6000;
+
+export const createSpoolKeeper = (needs: SpoolKeeperNeeds): Keeper => {
+  const {spool, deliver, routeOf, maxDeliveries = usualMaxDeliveries, patienceMs = usualPatienceMs} = needs;
+  const delivering = createTickets(maxDeliveries, {patienceMs, tooLate: tooManyDeliveries});
+
+  const release: Keeper['release'] = async (mail, onServed) => {
+    const content = await openHeldFile(spool, mail, 'delivery_failed');
+    const envelope = {sender: mail.sender, recipients: mail.recipients, isUtf8: mail.is_utf8, isEightBit: mail.is_eight_bit};
+    crashPoint('delivery.before');
+    const results = await deliver.deliver(routeOf(mail), envelope, content);
+    crashPoint('delivery.after');
+    if (results.every(({outcome}) => outcome === 'delivered')) return;
+
+    onServed(results.filter(({outcome}) => outcome === 'delivered').map(({recipient}) => recipient));
+    throw deliveryFailed(results);
+  };
+
+  return {
+    isReadableToTheEnd: true,
+    release: async (mail, onServed) => delivering(async () => release(mail, onServed)),
+    forget: spool.remove,
+
+    async body(mail) {
+      const content = await openHeldFile(spool, mail, 'internal');
+      return {sizeBytes: content.sizeBytes, stream: content.open()};
+    },
+  };
+};
+
+const tooManyDeliveries = (): Fault =>
+  new Fault('unavailable', 'other mails are being delivered and take long; nothing was done, try again later', {
+    retryAfterSeconds: 10,
+  });

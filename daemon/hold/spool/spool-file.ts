@@ -1,0 +1,80 @@
+// Writes one file of the spool: a header block, the mail, a checksum.
+
+import {createHash, hash} from 'node:crypto';
+import * as fs from 'node:fs';
+import {promisify} from 'node:util';
+import {crashPoint} from '../../services/crash-point.ts';
+import type {HeldMailFacts, MailContent} from '../../services/intake/mail.ts';
+
+export const magic = 'mfd-spool 1';
+/** Far above what the limits on recipients and symbols let come together. */
+export const maxFactsBytes = 8 * 1024 * 1024;
+export const trailerBytes = 'sha256:'.length + 64 + 1;
+
+// Every held mail waits for these: file handles of node:fs/promises cost it several times as much.
+const open = promisify(fs.open);
+const writev = promisify(fs.writev);
+const write = promisify(fs.write);
+const fsync = promisify(fs.fsync);
+/** At once: after the sync there is nothing left that it could wait for. */
+const close = fs.closeSync;
+export const rename = promisify(fs.rename);
+
+/** Resolved means that the bytes are on stable storage; that of the name is the folder's. */
+export const writeSpoolFile = async (path: string, facts: HeldMailFacts, traceHeader: Buffer, content: MailContent) => {
+  const json = factsJson(facts);
+  const digest = createHash('sha256').update(traceHeader);
+  let sizeBytes = traceHeader.length;
+  const file = await open(path, 'wx', 0o600);
+  try {
+    // Small mails go out in one write; streams of large ones in their own chunks.
+    let pending = [headLine(json), json, Buffer.from('\n'), traceHeader];
+    for await (const chunk of content.inMemory?.() ?? content.open()) {
+      const bytes = chunk as Buffer;
+      digest.update(bytes);
+      sizeBytes += bytes.length;
+      pending.push(bytes);
+      if (sizeBytes < 1024 * 1024 && pending.length < 64) continue;
+      await writeAll(file, pending);
+      pending = [];
+    }
+    const sha256 = digest.digest('hex');
+    await writeAll(file, [...pending, trailer(sha256)]);
+    crashPoint('spool-sync.before');
+    await fsync(file);
+    crashPoint('spool-sync.after');
+    return {sizeBytes, sha256};
+  } finally {
+    close(file);
+  }
+};
+
+/** What is written may be less than was given, as on a disk that is about to be full. */
+const writeAll = async (file: number, buffers: Buffer[]): Promise<void> => {
+  const wanted = buffers.reduce((sum, {length}) => sum + length, 0);
+  let {bytesWritten: done} = await writev(file, buffers);
+  if (done === wanted) return;
+  for (const rest = Buffer.concat(buffers); done < wanted; ) done += (await write(file, rest, done)).bytesWritten;
+};
+
+export const factsJson = (facts: HeldMailFacts): Buffer => {
+  const json = Buffer.from(JSON.stringify(facts));
+  if (json.length > maxFactsBytes)
+    throw new Error(`${json.length} bytes of facts about one mail; a spool file takes ${maxFactsBytes}`);
+  return json;
+};
+
+export const headLine = (json: Uint8Array): Buffer => Buffer.from(`${magic} ${json.length} ${sha256Of(json)}\n`);
+export const trailer = (sha256: string): Buffer => Buffer.from(`sha256:${sha256}\n`);
+
+export const sha256Of = (bytes: Uint8Array): string => hash('sha256', bytes, 'hex');
+
+/** What happened to the names in it is on stable storage after that. */
+export const syncFolder = async (path: string): Promise<void> => {
+  const folder = await open(path, 'r');
+  try {
+    await fsync(folder);
+  } finally {
+    close(folder);
+  }
+};

@@ -1,0 +1,176 @@
+// Held mails as files, one each: a header block that says what the mail is, and its bytes, each with a checksum, so that
+// the index can be rebuilt from the files alone.
+import {createHash} from 'node:crypto';
+import {createReadStream} from 'node:fs';
+import {type FileHandle, mkdir, open, opendir, readdir, rm, unlink} from 'node:fs/promises';
+import {join} from 'node:path';
+import {Readable} from 'node:stream';
+import {Fault} from '../../../shared/fault.ts';
+import {queueIdPattern} from '../../../shared/fields.ts';
+import {createBatch} from '../../services/batch.ts';
+import {crashPoint} from '../../services/crash-point.ts';
+import type {HeldMailFacts, MailContent} from '../../services/intake/mail.ts';
+import {factsJson, magic, maxFactsBytes, rename, sha256Of, syncFolder, trailerBytes, writeSpoolFile} from './spool-file.ts';
+import {createSpoolWriter} from './spool-writer.ts';
+
+/** What is no longer than this is read at once: opening it again and again costs more than the reading. */
+const wholeFileBytes = 64 * 1024;
+
+export interface SpooledMail {
+  facts: HeldMailFacts;
+  /** Trace header and mail as received. */
+  content: MailContent;
+  sha256: string;
+  /** All of `content`, where it is short enough to have been read together with the rest. */
+  bytes?: Buffer;
+}
+
+export interface Spool {
+  /**
+   * Puts a mail in the spool. Resolved means bytes, name and folder are on stable storage.
+   * Rejects, leaving nothing behind, when the disk refuses (`ENOSPC`).
+   */
+  place(facts: HeldMailFacts, traceHeader: Buffer, content: MailContent): Promise<{sizeBytes: number; sha256: string}>;
+  /** Reads a file's header block; a Fault `not_found` when there is no such file. Rejects when it is damaged. */
+  open(queueId: string): Promise<SpooledMail>;
+  /** Whether the bytes still are what was written. */
+  isIntact(mail: SpooledMail): Promise<boolean>;
+  /** Removing what is gone already is fine. */
+  remove(queueId: string): Promise<void>;
+  /** Queue ids of all files, ascending. */
+  names(): Promise<string[]>;
+  /** The same in no order, `size` at a time. */
+  batches(size: number): AsyncIterable<string[]>;
+  /** Takes a file that cannot be read out of the way, without deleting it. */
+  setAside(queueId: string): Promise<void>;
+}
+
+/** `root` gets the folders `held`, `tmp` (emptied: what is in it was never acknowledged) and `damaged`. */
+export const createSpool = async (root: string): Promise<Spool & {tmpDir: string}> => {
+  const held = join(root, 'held');
+  const tmpDir = join(root, 'tmp');
+  const damaged = join(root, 'damaged');
+  await rm(tmpDir, {recursive: true, force: true});
+  for (const dir of [held, tmpDir, damaged]) await mkdir(dir, {recursive: true, mode: 0o700});
+
+  const syncHeld = createBatch<undefined>(async () => syncFolder(held));
+  await syncFolder(root);
+  const writer = createSpoolWriter({held, tmp: tmpDir});
+
+  return {
+    tmpDir,
+
+    async place(facts, traceHeader, content) {
+      const chunks = content.inMemory?.();
+      if (chunks) {
+        const sizeBytes = traceHeader.length + content.sizeBytes;
+        return {sizeBytes, sha256: await writer.place(fileName(facts.queue_id), factsJson(facts), [traceHeader, ...chunks])};
+      }
+      const path = join(held, fileName(facts.queue_id));
+      const tmp = join(tmpDir, facts.queue_id);
+      try {
+        const written = await writeSpoolFile(tmp, facts, traceHeader, content);
+        crashPoint('spool-rename.before');
+        await rename(tmp, path);
+        crashPoint('spool-rename.after');
+        await syncHeld(undefined);
+        return written;
+      } catch (error) {
+        await Promise.all([tmp, path].map(async file => rm(file, {force: true})));
+        throw error;
+      }
+    },
+
+    open: async queueId => readSpoolFile(join(held, fileName(queueId))),
+
+    isIntact: async ({content, sha256}) => (await sha256OfAll(content).catch(tellMissing)) === sha256,
+
+    async remove(queueId) {
+      await unlink(join(held, fileName(queueId))).catch(ignoreMissing);
+    },
+
+    async *batches(size) {
+      let names: string[] = [];
+      for await (const {name} of await opendir(held, {bufferSize: 1024})) {
+        if (!queueIdPattern.test(name)) continue;
+        names.push(name);
+        if (names.length < size) continue;
+        yield names;
+        names = [];
+      }
+      if (names.length > 0) yield names;
+    },
+
+    names: async () => (await readdir(held)).filter(name => queueIdPattern.test(name)).sort(),
+
+    async setAside(queueId) {
+      await rename(join(held, fileName(queueId)), join(damaged, queueId)).catch(ignoreMissing);
+    },
+  };
+};
+
+/** A queue id comes from a URL: nothing else may become part of a path. */
+const fileName = (queueId: string): string => {
+  if (!queueIdPattern.test(queueId)) throw new Fault('not_found', 'there is no such mail');
+  return queueId;
+};
+
+const readSpoolFile = async (path: string): Promise<SpooledMail> => {
+  const file = await open(path, 'r').catch(tellMissing);
+  try {
+    const first = await readAt(file, 0, wholeFileBytes);
+    const size = first.length < wholeFileBytes ? first.length : (await file.stat()).size;
+    const isWhole = first.length === size;
+    const read = async (position: number, length: number) =>
+      isWhole ? first.subarray(position, position + length) : readAt(file, position, length);
+    const [line = ''] = first.toString('latin1', 0, 128).split('\n', 1);
+    const [, length = '0', factsDigest] = new RegExp(`^${magic} (\\d{1,7}) ([0-9a-f]{64})$`).exec(line) ?? [];
+    const factsBytes = Number(length);
+    const start = line.length + 1 + factsBytes + 1;
+    const end = size - trailerBytes;
+    if (factsBytes === 0 || factsBytes > maxFactsBytes || end < start) throw new Error('no spool file');
+
+    const json = await read(line.length + 1, factsBytes);
+    if (sha256Of(json) !== factsDigest) throw new Error('spool file with a damaged header block');
+    const facts = JSON.parse(json.toString()) as HeldMailFacts;
+    const sha256 = /^sha256:([0-9a-f]{64})\n$/.exec((await read(end, trailerBytes)).toString('latin1'))?.[1];
+    if (sha256 === undefined) throw new Error('spool file without its checksum');
+    if (!isWhole) return {facts, sha256, content: fileContent(path, start, end)};
+    const bytes = first.subarray(start, end);
+    return {facts, sha256, bytes, content: memoryContent(bytes)};
+  } finally {
+    await file.close();
+  }
+};
+
+const fileContent = (path: string, start: number, end: number): MailContent => ({
+  sizeBytes: end - start,
+  open: () => (end === start ? Readable.from([]) : createReadStream(path, {start, end: end - 1})),
+  discard: async () => {},
+});
+
+const memoryContent = (bytes: Buffer): MailContent => ({
+  sizeBytes: bytes.length,
+  open: () => Readable.from(bytes.length === 0 ? [] : [bytes]),
+  discard: async () => {},
+});
+
+const readAt = async (file: FileHandle, position: number, length: number): Promise<Buffer> => {
+  const {buffer, bytesRead} = await file.read(Buffer.allocUnsafe(length), 0, length, position);
+  return buffer.subarray(0, bytesRead);
+};
+
+const sha256OfAll = async (content: MailContent): Promise<string> => {
+  const hash = createHash('sha256');
+  for await (const chunk of content.open()) hash.update(chunk as Buffer);
+  return hash.digest('hex');
+};
+
+const tellMissing = (error: NodeJS.ErrnoException): never => {
+  if (error.code === 'ENOENT') throw new Fault('not_found', 'the bytes of this mail are not on this node any more');
+  throw error;
+};
+
+const ignoreMissing = (error: NodeJS.ErrnoException): void => {
+  if (error.code !== 'ENOENT') throw error;
+};

@@ -1,0 +1,110 @@
+// The public API: doors, then routes.
+import Router from '@koa/router';
+import Koa, {type Middleware} from 'koa';
+import type {Logger} from 'pino';
+import type {ClusterDrift} from '../../../shared/cluster-drift.ts';
+import {Fault} from '../../../shared/fault.ts';
+import type {PatientLimits} from '../../services/access/cluster-rate-limit.ts';
+import type {KeyFailures} from '../../services/access/key-failures.ts';
+import type {Keys} from '../../services/access/keys.ts';
+import type {Audit} from '../../services/audit/audit.ts';
+import type {Cluster} from '../../services/cluster/cluster.ts';
+import type {JoinTokens} from '../../services/cluster/join-tokens.ts';
+import type {Standing} from '../../services/cluster/membership.ts';
+import type {Removal} from '../../services/cluster/removal.ts';
+import type {DomainParts} from '../../services/domains/domain-parts.ts';
+import type {Domains} from '../../services/domains/domains.ts';
+import type {Events} from '../../services/events/events.ts';
+import type {Quarantine} from '../../services/quarantine/quarantine.ts';
+import {answerErrors} from '../answer.ts';
+import type {Metrics} from '../metrics.ts';
+import {observe} from '../observe.ts';
+import {announceDeprecations} from './announce-deprecations.ts';
+import type {DeprecatedUse} from './deprecations.ts';
+import {authenticate, countKeyFailures} from './guard.ts';
+import {adminText, curatedText} from './openapi-text.ts';
+import {routeCluster} from './routes-cluster.ts';
+import {routeClusterNodes} from './routes-cluster-nodes.ts';
+import {routeDomains} from './routes-domains.ts';
+import {routeEvents} from './routes-events.ts';
+import {routeKeys} from './routes-keys.ts';
+import {routeQuarantine} from './routes-quarantine.ts';
+import type {RequestState} from './state.ts';
+
+export interface ApiNeeds {
+  keys: Keys;
+  limits: PatientLimits;
+  keyFailures: KeyFailures;
+  domains: Domains;
+  domainParts: DomainParts;
+  quarantine: Quarantine;
+  cluster: Cluster;
+  audit: Audit;
+  events: Events;
+  /** Throws for a node that is none of the cluster any more. */
+  standing: Pick<Standing, 'requireMember'>;
+  explainDrift(): Promise<ClusterDrift>;
+  joinTokens: JoinTokens;
+  removal: Removal;
+  /** What the description calls deprecated. */
+  deprecations: readonly DeprecatedUse[];
+  metrics: Metrics;
+  log: Logger;
+}
+
+const prefix = '/api/v1';
+/** The answers that take no key. */
+const descriptions = new Map([
+  [`${prefix}/openapi.yaml`, curatedText],
+  [`${prefix}/openapi-admin.yaml`, adminText],
+]);
+
+export const createApi = (needs: ApiNeeds): Koa<RequestState> => {
+  const router = new Router<RequestState>({prefix, sensitive: true});
+  routeKeys(router, needs.keys);
+  routeDomains(router, needs.domains, needs.domainParts);
+  routeQuarantine(router, needs.quarantine);
+  routeCluster(router, needs);
+  routeClusterNodes(router, needs.joinTokens, needs.removal);
+  routeEvents(router, needs.events);
+
+  const app = new Koa<RequestState>();
+  app.use(observe(needs.metrics, needs.log));
+  app.use(answerErrors(needs.log));
+  app.use(describeInterface);
+  app.use(async (_ctx, next) => {
+    needs.standing.requireMember();
+    await next();
+  });
+  // A path nobody knows still needs a key: what exists here is no stranger's business.
+  app.use(countKeyFailures(needs.keyFailures));
+  app.use(authenticate(needs.keys, needs.limits));
+  app.use(announceDeprecations({...needs, prefix}));
+  app.use(router.routes());
+  app.use(refuseOtherMethods(router));
+  app.use(async () => {
+    throw new Fault('not_found', 'there is nothing at this path; GET /api/v1/openapi.yaml describes the interface');
+  });
+  app.on('error', error => needs.log.debug({err: error as Error}, 'answer broken off'));
+  return app;
+};
+
+const describeInterface: Middleware<RequestState> = async (ctx, next) => {
+  const description = descriptions.get(ctx.path);
+  if (description === undefined) return next();
+  if (ctx.method !== 'GET' && ctx.method !== 'HEAD')
+    throw new Fault('method_not_allowed', `${ctx.method} is not possible here`, {allow: ['GET', 'HEAD']});
+  Object.assign(ctx, {_matchedRoute: ctx.path});
+  ctx.set('Content-Type', 'application/yaml; charset=utf-8');
+  ctx.body = description;
+};
+
+/** For what fell through the routes of `router`: a path it knows, asked in a method that path does not have. */
+const refuseOtherMethods =
+  (router: Router<RequestState>): Middleware<RequestState> =>
+  async (ctx, next) => {
+    const methods = router.match(ctx.path, ctx.method).path.flatMap(layer => layer.methods);
+    if (methods.length > 0)
+      throw new Fault('method_not_allowed', `${ctx.method} is not possible here`, {allow: [...new Set(methods)].sort()});
+    await next();
+  };

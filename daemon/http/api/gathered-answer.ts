@@ -1,0 +1,30 @@
+// Answers that many nodes had a part in, and some perhaps had not.
+import {Fault} from '../../../shared/fault.ts';
+import type {ByteText} from '../../services/quarantine/byte-text.ts';
+import type {Gathered} from '../../services/quarantine/gather.ts';
+import {nameUnreachable, reply, replyJson} from '../answer.ts';
+import type {Ctx} from './state.ts';
+
+/** The same, unless it has to be complete and is not. */
+export const complete = <T>(gathered: Gathered<T>, isStrict: boolean): Gathered<T> => {
+  if (isStrict && gathered.unreachable.length > 0)
+    throw new Fault(
+      'node_unreachable',
+      `no answer from ${gathered.unreachable.join(', ')}; without strict=true the others' mail is listed`,
+      {retryAfterSeconds: 5},
+    );
+  return gathered;
+};
+
+export const replyGathered = (ctx: Ctx, data: unknown, unreachable: string[]): void => {
+  nameUnreachable(ctx, unreachable);
+  reply(ctx, data, messageFor(unreachable));
+};
+
+/** The same for data that is JSON already. */
+export const replyGatheredJson = (ctx: Ctx, data: ByteText, unreachable: string[]): void => {
+  nameUnreachable(ctx, unreachable);
+  replyJson(ctx, data, messageFor(unreachable));
+};
+
+const messageFor = (unreachable: string[]) => (unreachable.length > 0 ? 'Partial' : 'OK');

@@ -1,0 +1,72 @@
+// The way in: who asks, how often, and whether they may. One function decides what a key may do (shared/scopes.ts).
+import type {RouterMiddleware} from '@koa/router';
+import type {Middleware as KoaMiddleware} from 'koa';
+import {Fault} from '../../../shared/fault.ts';
+import {type Permission, permissionsOf, scopesWith} from '../../../shared/scopes.ts';
+import type {PatientLimits} from '../../services/access/cluster-rate-limit.ts';
+import {guessLimit, type KeyFailures} from '../../services/access/key-failures.ts';
+import type {Keys} from '../../services/access/keys.ts';
+import type {RateLimitState} from '../../services/access/rate-limit.ts';
+import {remoteAddressOf} from '../remote-address.ts';
+import type {RequestState} from './state.ts';
+
+/** Counts requests whose key is refused. Who has sent too many unknown keys is told to wait instead. */
+export const countKeyFailures =
+  (failures: KeyFailures): KoaMiddleware<RequestState> =>
+  async (ctx, next) => {
+    try {
+      await next();
+    } catch (error) {
+      if (!(error instanceof Fault) || !error.code.startsWith('key_')) throw error;
+      const isGuess = error.code === 'key_invalid';
+      const {isLogged, isAllowed, ...rest} = failures.note(remoteAddressOf(ctx.req), isGuess);
+      ctx.state.isCounted = !isLogged;
+      if (isGuess) ctx.set(rateLimitHeaders('address', {limit: guessLimit, ...rest}));
+      throw isAllowed ? error : tooMany('too many unknown API keys have come from this address', rest);
+    }
+  };
+
+/** Authenticates and counts the request; the limit's headers go on every answer, refusals included. */
+export const authenticate =
+  (keys: Keys, limits: PatientLimits): KoaMiddleware<RequestState> =>
+  async (ctx, next) => {
+    const key = await keys.identify(ctx.get('X-API-Key') || undefined);
+    const {isAllowed, awaitsPeers, ...state} = await limits.take(key.id, key.rate_limit_per_minute);
+    ctx.set(rateLimitHeaders('minute', state));
+    const reach = keys.admit(key);
+    if (!isAllowed) {
+      const why = awaitsPeers
+        ? 'other nodes have yet to hear of the latest requests of the key'
+        : `the key's ${state.limit} requests of the last minute are used up`;
+      throw tooMany(why, state);
+    }
+    ctx.state.actor = {keyId: key.id, scope: key.scope, reach, remoteAddress: remoteAddressOf(ctx.req)};
+    await next();
+  };
+
+type LimitState = Pick<RateLimitState, 'limit' | 'remaining' | 'resetSeconds'>;
+
+/** draft-ietf-httpapi-ratelimit-headers-08, section 3 and 4. */
+const rateLimitHeaders = (policy: string, {limit, remaining, resetSeconds}: LimitState): Record<string, string> => ({
+  'RateLimit-Policy': `"${policy}";q=${limit};w=60`,
+  RateLimit: `"${policy}";r=${remaining};t=${resetSeconds}`,
+});
+
+const tooMany = (why: string, {resetSeconds}: Pick<LimitState, 'resetSeconds'>): Fault =>
+  new Fault('rate_limited', `${why}; wait ${resetSeconds} s`, {retryAfterSeconds: resetSeconds});
+
+/** Lets through only keys whose scope grants `permission`. Every route names one. */
+export const needs = (permission: Permission): RouterMiddleware<RequestState> => needsOneOf([permission]);
+
+/** The same for a route that has something for whoever may do any of these. */
+export const needsOneOf =
+  (permissions: Permission[]): RouterMiddleware<RequestState> =>
+  async (ctx, next) => {
+    const {scope, reach} = ctx.state.actor;
+    if (!permissionsOf(scope, reach).some(permission => permissions.includes(permission))) {
+      const requiredScopes = [...new Set(permissions.flatMap(scopesWith))];
+      const why = reach.kind === 'none' ? 'the domain this key is bound to is gone' : `the scope ${scope} does not permit this`;
+      throw new Fault('insufficient_scope', `${why}; it takes a key of scope ${requiredScopes.join(' or ')}`, {requiredScopes});
+    }
+    await next();
+  };

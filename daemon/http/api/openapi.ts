@@ -1,0 +1,187 @@
+// The interface descriptions, made from the schemas that validate: the curated one, and the administrators', which has every
+// operation. The build runs this; a node has the results as text.
+import {OpenAPIRegistry, OpenApiGeneratorV31, type ResponseConfig, type RouteConfig} from '@asteasolutions/zod-to-openapi';
+import type {z} from 'zod';
+import {clusterEventSchema} from '../../../shared/cluster-event.ts';
+import {type Deprecation, deprecated} from '../../../shared/deprecation.ts';
+import {errorSchema} from '../../../shared/envelope.ts';
+import {type FailureStatus, type Headers, header, json, type Operation} from './operation.ts';
+import {adminOperations, adminTags} from './operations-admin.ts';
+import {curatedOperations, curatedTags} from './operations-curated.ts';
+
+export type Description = ReturnType<OpenApiGeneratorV31['generateDocument']>;
+
+/** Of each description by itself: major for what breaks a client, minor for additions, patch for wording. */
+const versions = {curated: '1.2.0', admin: '1.0.0'};
+
+const promise =
+  'Any node answers for the whole cluster. Breaking changes come only with a new major version; what is to be removed is marked deprecated at least 6 months before.';
+
+const rateLimits =
+  'A key has its limit over all nodes: in any 60 seconds at most 1.5 times the limit passes (or the limit and one request for each other node, where that is more) while nodes hear one another. Nodes that are cut off from each other each let the limit pass.';
+
+export const curatedDescription = (): Description =>
+  describe({
+    title: 'Mail Filtering Service',
+    version: versions.curated,
+    about: `External interface of the mail-filtering and quarantine service. ${promise} ${rateLimits}`,
+    tags: curatedTags,
+    operations: curatedOperations,
+    answers: inline,
+  });
+
+export const adminDescription = (operations: readonly Operation[] = [...curatedOperations, ...adminOperations]): Description =>
+  describe({
+    title: 'Mail Filtering Service, all operations',
+    version: versions.admin,
+    about: `Every operation of the mail-filtering and quarantine service, for clients that administer it, such as mfctl. ${promise} ${rateLimits}`,
+    tags: [...curatedTags, ...adminTags],
+    operations,
+    answers: byReference,
+  });
+
+interface Parts {
+  title: string;
+  version: string;
+  about: string;
+  tags: {name: string; description: string}[];
+  operations: readonly Operation[];
+  answers: Answers;
+}
+
+/** How a description tells what an operation answers. */
+interface Answers {
+  /** Components that are referred to by name. */
+  schemas: z.ZodType[];
+  register(registry: OpenAPIRegistry): void;
+  success(success: Operation['success']): ResponseConfig;
+  failure(status: FailureStatus): RouteConfig['responses'][string];
+}
+
+const describe = ({title, version, about, tags, operations, answers}: Parts): Description => {
+  const registry = new OpenAPIRegistry();
+  const key = registry.registerComponent('securitySchemes', 'ApiKey', {type: 'apiKey', in: 'header', name: 'X-API-Key'});
+  answers.register(registry);
+  for (const {method, path, operationId, tag, success, failures = [], deprecated: mark, ...operation} of operations)
+    registry.registerPath({
+      ...{method, path, operationId, tags: [tag]},
+      ...operation,
+      ...(mark && deprecated(mark)),
+      responses: {
+        [success.status]: answers.success(success),
+        ...Object.fromEntries(
+          ([400, 401, 403, ...failures, 429, 500, 503] as const).map(status => [status, answers.failure(status)]),
+        ),
+      },
+      security: [{[key.name]: []}],
+    });
+
+  const schemas = answers.schemas.map(schema => ({type: 'schema' as const, schema}));
+  const {webhooks, ...described} = new OpenApiGeneratorV31([...schemas, ...registry.definitions]).generateDocument({
+    openapi: '3.1.0',
+    info: {title, version, description: about, license: {name: 'MIT', identifier: 'MIT'}},
+    servers: [{url: '/api/v1', description: 'The node that served this document'}],
+    tags,
+  });
+  markParameters(described);
+  return described;
+};
+
+/** A mark stands in the schema of a parameter; the parameter itself has to say it (OpenAPI 3.1 section 4.8.12.2). */
+const markParameters = ({paths = {}}: Description): void => {
+  const operations = Object.values(paths).flatMap(path => Object.values(path) as {parameters?: {schema?: Marked}[]}[]);
+  for (const parameter of operations.flatMap(({parameters = []}) => parameters)) {
+    const mark = parameter.schema?.['x-deprecation'];
+    if (mark) Object.assign(parameter, deprecated(mark));
+  }
+};
+
+interface Marked {
+  'x-deprecation'?: Deprecation;
+}
+
+const failures: Record<FailureStatus, {name: string; description: string}> = {
+  400: {name: 'BadRequest', description: 'A parameter is wrong, or the body is not JSON'},
+  401: {name: 'Unauthorized', description: 'No key, or one that is not valid, revoked or expired'},
+  403: {name: 'Forbidden', description: 'The scope of the key does not permit this'},
+  404: {name: 'NotFound', description: 'Unknown, or outside the domain of the key'},
+  409: {name: 'Conflict', description: 'In conflict with what is there'},
+  412: {name: 'PreconditionFailed', description: 'The domain has changed since the ETag was read'},
+  413: {name: 'PayloadTooLarge', description: 'The body is larger than 64 KiB'},
+  415: {name: 'UnsupportedMediaType', description: 'The body is not application/json or application/merge-patch+json'},
+  422: {name: 'UnprocessableEntity', description: 'Fields of the body are wrong; all of them are listed'},
+  429: {name: 'TooManyRequests', description: 'The limit of the key is used up, or too many unknown keys came from the address'},
+  500: {name: 'InternalServerError', description: 'The node failed; its log says why under the request id'},
+  502: {name: 'BadGateway', description: 'The mail could not be delivered to all recipients; it is still held for the others'},
+  503: {name: 'ServiceUnavailable', description: 'A node did not answer, or the disk is full'},
+  504: {
+    name: 'GatewayTimeout',
+    description: 'It is not over yet, or the owner node was asked and did not answer; repeating the request is safe',
+  },
+};
+
+const requestId: Headers = {'X-Request-Id': header('To quote to the operator')};
+const limits: Headers = {
+  'RateLimit-Policy': header('Requests a key may make in a window of seconds, or an address with unknown keys'),
+  RateLimit: header('What is left of them, and the seconds until there are more'),
+};
+const retryAfter: Headers = {'Retry-After': header('Seconds', 'integer')};
+const authenticate: Headers = {'WWW-Authenticate': header('How to send a key, and what is wrong with the one sent')};
+
+const descriptionOf = (status: number): string => (status === 201 ? 'Created' : 'OK');
+
+/** Everything where it is used, as the curated description has been since its first release. */
+const inline: Answers = {
+  schemas: [],
+  register: () => undefined,
+  success: ({status, content, headers}) => ({
+    description: descriptionOf(status),
+    content,
+    headers: {...requestId, ...limits, ...headers},
+  }),
+  failure: status => ({
+    description: failures[status].description,
+    headers: {
+      ...requestId,
+      ...limits,
+      ...(status === 401 && authenticate),
+      ...((status === 429 || status === 503) && retryAfter),
+    },
+    content: json(errorSchema),
+  }),
+};
+
+/** Only this one depends on what there is to say. */
+const always = (headers: Headers): Headers =>
+  Object.fromEntries(
+    Object.entries(headers).map(([name, each]) => [name, name === 'X-Unreachable-Nodes' ? each : {...each, required: true}]),
+  );
+
+const failureHeaders = (status: FailureStatus): Headers => {
+  if (status === 401) return {...always({...requestId, ...authenticate}), ...limits};
+  if (status === 429) return always({...requestId, ...limits, ...retryAfter});
+  if (status === 503) return {...always(requestId), ...limits, ...retryAfter};
+  return {...always(requestId), ...limits};
+};
+
+/** Of a bulk action as well, which the curated description does not have. */
+const anyPayloadTooLarge = 'The body is larger than 64 KiB, or than 256 KiB in a bulk action';
+
+/** Failures are components: each is described once. */
+const byReference: Answers = {
+  schemas: [errorSchema, clusterEventSchema],
+  register(registry) {
+    for (const [status, {name, description}] of Object.entries(failures))
+      registry.registerComponent('responses', name, {
+        description: status === '413' ? anyPayloadTooLarge : description,
+        headers: failureHeaders(Number(status) as FailureStatus),
+        content: {'application/json': {schema: {$ref: '#/components/schemas/Failure'}}},
+      });
+  },
+  success: ({status, content, headers, moreHeaders}) => ({
+    description: descriptionOf(status),
+    content,
+    headers: always({...requestId, ...limits, ...headers, ...moreHeaders}),
+  }),
+  failure: status => ({$ref: `#/components/responses/${failures[status].name}`}),
+};

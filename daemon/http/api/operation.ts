@@ -1,0 +1,78 @@
+// One operation of the API as the descriptions list it, and short ways to write one.
+import type {RouteConfig, ZodContentObject} from '@asteasolutions/zod-to-openapi';
+import {z} from 'zod';
+import type {Deprecation} from '../../../shared/deprecation.ts';
+import {type SuccessMessage, successSchema} from '../../../shared/envelope.ts';
+import {id, nodeId, queueId} from '../../../shared/fields.ts';
+
+export interface Operation extends Pick<RouteConfig, 'method' | 'path' | 'request'> {
+  /** Generated clients name their functions after it. */
+  operationId: string;
+  tag: string;
+  summary: string;
+  success: Success;
+  /** Statuses of failures besides those that every operation has. */
+  failures?: readonly FailureStatus[];
+  deprecated?: Deprecation;
+}
+
+export interface Success {
+  status: 200 | 201;
+  content: ZodContentObject;
+  headers?: Headers;
+  /** Headers for the administrators' description only: the curated one does not name them. */
+  moreHeaders?: Headers;
+}
+
+export type Headers = Record<string, Header>;
+
+/** A type alias, as the generator's own type has an index signature. */
+type Header = {
+  description: string;
+  /** True when every such answer has it. */
+  required?: boolean;
+  schema: {type: 'string' | 'integer'};
+};
+
+export type FailureStatus = 400 | 401 | 403 | 404 | 409 | 412 | 413 | 415 | 422 | 429 | 500 | 502 | 503 | 504;
+
+export const header = (description: string, type: 'string' | 'integer' = 'string'): Header => ({description, schema: {type}});
+
+export const unreachableNodes = (description: string): Headers => ({'X-Unreachable-Nodes': header(description)});
+
+export const json = (schema: z.ZodType): ZodContentObject => ({'application/json': {schema}});
+
+interface SuccessOptions {
+  messages?: SuccessMessage[];
+  headers?: Headers;
+  moreHeaders?: Headers;
+}
+
+export const ok = (data: z.ZodType, {messages = ['OK'], ...headers}: SuccessOptions = {}): Success => ({
+  status: 200,
+  content: json(successSchema(data, messages)),
+  ...headers,
+});
+
+export const created = (data: z.ZodType, headers: Omit<SuccessOptions, 'messages'> = {}): Success => ({
+  status: 201,
+  content: json(successSchema(data, ['Created'])),
+  ...headers,
+});
+
+export const body = (schema: z.ZodType, {alsoPatch = false, required = true} = {}) => ({
+  body: {
+    required,
+    content: {...json(schema), ...(alsoPatch && {'application/merge-patch+json': {schema}})},
+  },
+});
+
+/** Of an operation that takes a body. */
+export const bodyFailures = [413, 415, 422] as const;
+
+export const idParameter = z.object({id: id.meta({description: 'Identifier'})});
+export const nodeParameter = z.object({node_id: nodeId.meta({description: 'The node'})});
+export const mailParameters = z.object({
+  node_id: nodeId.meta({description: 'Owner node'}),
+  queue_id: queueId.meta({description: 'Identifier on the owner node'}),
+});

@@ -1,0 +1,39 @@
+import type Router from '@koa/router';
+import {forceQuerySchema} from '../../../shared/hold-filter.ts';
+import type {Keys} from '../../services/access/keys.ts';
+import {nameUnreachable, reply} from '../answer.ts';
+import {jsonBody, optionalJsonBody} from '../json-body.ts';
+import {idOf, queryOf, requireNoQuery} from '../parameters.ts';
+import {needs} from './guard.ts';
+import type {RequestState} from './state.ts';
+
+export const routeKeys = (router: Router<RequestState>, keys: Keys): void => {
+  router.get('/auth/me', needs('me:read'), async ctx => {
+    requireNoQuery(ctx);
+    reply(ctx, await keys.me(ctx.state.actor.keyId));
+  });
+
+  router.get('/auth/api-keys', needs('keys:read'), async ctx => {
+    requireNoQuery(ctx);
+    reply(ctx, await keys.list());
+  });
+
+  router.post('/auth/api-keys', needs('keys:write'), jsonBody, async ctx => {
+    requireNoQuery(ctx);
+    reply(ctx, await keys.create(ctx.state.actor, ctx.state.body), 'Created');
+  });
+
+  router.post('/auth/api-keys/:id/revoke', needs('keys:write'), optionalJsonBody, async ctx => {
+    const {force} = queryOf(ctx, forceQuerySchema);
+    const {key, unreachable} = await keys.revoke(ctx.state.actor, idOf(ctx), {body: ctx.state.body, isForced: force});
+    nameUnreachable(ctx, unreachable);
+    reply(ctx, key);
+  });
+
+  router.delete('/auth/api-keys/:id', needs('keys:write'), async ctx => {
+    const {force} = queryOf(ctx, forceQuerySchema);
+    const {unreachable} = await keys.remove(ctx.state.actor, idOf(ctx), force);
+    nameUnreachable(ctx, unreachable);
+    reply(ctx, null);
+  });
+};

@@ -1,0 +1,60 @@
+import type Router from '@koa/router';
+import {bulkRequestSchema, holdActions} from '../../../shared/held-mail.ts';
+import {holdListQuerySchema, holdSummaryQuerySchema} from '../../../shared/hold-filter.ts';
+import {heldRowsJson} from '../../services/quarantine/held-rows.ts';
+import type {Quarantine} from '../../services/quarantine/quarantine.ts';
+import {validate} from '../../services/validate.ts';
+import {reply} from '../answer.ts';
+import {bulkJsonBody} from '../json-body.ts';
+import {mailOf, queryOf, requireNoQuery} from '../parameters.ts';
+import {complete, replyGathered, replyGatheredJson} from './gathered-answer.ts';
+import {needs} from './guard.ts';
+import {setPaging} from './paging.ts';
+import type {RequestState} from './state.ts';
+
+export const routeQuarantine = (router: Router<RequestState>, quarantine: Quarantine): void => {
+  router.get('/mail/quarantine', needs('quarantine:read'), async ctx => {
+    const {limit, offset, strict, ...filter} = queryOf(ctx, holdListQuerySchema);
+    const {result, unreachable} = complete(await quarantine.list(ctx.state.actor, filter, {limit, offset}), strict);
+    setPaging(ctx, {limit, offset}, result.total);
+    replyGatheredJson(ctx, heldRowsJson(result.mails), unreachable);
+  });
+
+  router.get('/mail/quarantine/summary', needs('quarantine:read'), async ctx => {
+    const {strict, ...filter} = queryOf(ctx, holdSummaryQuerySchema);
+    const {result, unreachable} = complete(await quarantine.summary(ctx.state.actor, filter), strict);
+    replyGathered(ctx, result, unreachable);
+  });
+
+  for (const action of holdActions) {
+    router.post(`/mail/quarantine/${action}`, needs('quarantine:act'), bulkJsonBody, async ctx => {
+      requireNoQuery(ctx);
+      const {items} = validate(bulkRequestSchema, ctx.state.body);
+      reply(ctx, await quarantine.actOnAll(ctx.state.actor, action, items));
+    });
+
+    router.post(`/mail/quarantine/:node_id/:queue_id/${action}`, needs('quarantine:act'), async ctx => {
+      requireNoQuery(ctx);
+      reply(ctx, await quarantine.act(ctx.state.actor, action, mailOf(ctx)));
+    });
+  }
+
+  router.get('/mail/quarantine/:node_id/:queue_id', needs('quarantine:read'), async ctx => {
+    requireNoQuery(ctx);
+    reply(ctx, await quarantine.get(ctx.state.actor, mailOf(ctx)));
+  });
+
+  router.get('/mail/quarantine/:node_id/:queue_id/body', needs('quarantine:read'), async ctx => {
+    requireNoQuery(ctx);
+    const mail = mailOf(ctx);
+    const {sizeBytes, stream} = await quarantine.body(ctx.state.actor, mail);
+    ctx.status = 200;
+    ctx.body = stream;
+    ctx.set({
+      'Content-Type': 'text/rfc822',
+      'Content-Length': String(sizeBytes),
+      'Content-Disposition': `attachment; filename="${mail.queue_id}.eml"`,
+      'Content-Security-Policy': "default-src 'none'; sandbox",
+    });
+  });
+};

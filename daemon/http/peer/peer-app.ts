@@ -1,0 +1,105 @@
+// What nodes ask of each other, behind mutual TLS on the cluster port and nowhere else.
+import type {TLSSocket} from 'node:tls';
+import Router, {type RouterContext} from '@koa/router';
+import Koa from 'koa';
+import type {Logger} from 'pino';
+import {Fault} from '../../../shared/fault.ts';
+import {type ShownCertificate, validityOf} from '../../services/cluster/certificate-validity.ts';
+import type {NodeIdentity} from '../../services/ports.ts';
+import {answerErrors} from '../answer.ts';
+import {remoteAddressOf} from '../remote-address.ts';
+
+export interface PeerState {
+  requestId: string;
+  /** The node that asks: what its verified certificate says, and no more. Set for all but those who are only about to join. */
+  peer: NodeIdentity;
+  body: unknown;
+}
+
+export type PeerCtx = RouterContext<PeerState>;
+export type PeerRouter = Router<PeerState>;
+
+interface Needs {
+  /** The node a verified client certificate belongs to. */
+  identityIn(subjectAltName: string | undefined): NodeIdentity | undefined;
+  /** A member asks something. */
+  heard(peer: NodeIdentity, remoteAddress: string | null): void;
+  /** Whether that node has been one of the cluster, and was removed. */
+  wasRemoved(peer: NodeIdentity): boolean;
+  /** Whether that node is one of the cluster, now. */
+  isMember(peer: NodeIdentity): boolean;
+  /** What members may ask. */
+  routes: ((router: PeerRouter) => void)[];
+  /** What may be asked by whoever has a certificate of the cluster's authority; each route looks for itself who that is. */
+  openRoutes: ((router: PeerRouter) => void)[];
+  log: Logger;
+}
+
+const prefix = '/peer/v1';
+
+export const createPeerApi = ({identityIn, isMember, wasRemoved, heard, routes, openRoutes, log}: Needs): Koa<PeerState> => {
+  const routerWith = (all: Needs['routes']) => {
+    const router: PeerRouter = new Router<PeerState>({prefix, sensitive: true});
+    for (const route of all) route(router);
+    return router;
+  };
+
+  const shownBy = createShownCertificates();
+  const app = new Koa<PeerState>();
+  app.use(answerErrors(log));
+  app.use(async (ctx, next) => {
+    const shown = shownBy(ctx);
+    const peer = identityIn(shown.subjectAltName);
+    if (peer && wasRemoved(peer)) {
+      ctx.set('Connection', 'close');
+      throw new Fault(
+        'node_removed',
+        `node ${peer.nodeId}, number ${peer.nodeNo}, has been removed from the cluster; join it anew`,
+      );
+    }
+    const validity = validityOf(shown, Date.now());
+    if (validity === 'outdated' || (validity === 'ended' && !isRenewal(ctx))) {
+      ctx.set('Connection', 'close');
+      throw new Fault(
+        'insufficient_scope',
+        `the client certificate ended at ${new Date(shown.endMs).toISOString()}, by the clock of this node`,
+      );
+    }
+    await next();
+  });
+  app.use(routerWith(openRoutes).routes());
+  app.use(async (ctx, next) => {
+    const peer = identityIn(shownBy(ctx).subjectAltName);
+    if (!peer || !isMember(peer)) throw new Fault('insufficient_scope', 'the client certificate names no node of this cluster');
+    heard(peer, remoteAddressOf(ctx.req));
+    ctx.state.peer = peer;
+    await next();
+  });
+  app.use(routerWith(routes).routes());
+  app.use(async () => {
+    throw new Fault('not_found', 'there is nothing at this path');
+  });
+  app.on('error', error => log.debug({err: error as Error}, 'peer answer broken off'));
+  return app;
+};
+
+/** The one thing that a node may ask with a certificate that has ended. */
+const isRenewal = ({method, path}: Koa.Context): boolean => method === 'POST' && path === `${prefix}/certificates`;
+
+/** The client certificate, verified after the handshake. */
+export const shownCertificateOf = ({req}: Pick<Koa.Context, 'req'>): ShownCertificate => {
+  const {subjectaltname, valid_to} = (req.socket as TLSSocket).getPeerCertificate();
+  // A connection that is gone has none any more.
+  return {subjectAltName: subjectaltname, endMs: Date.parse(valid_to) || 0};
+};
+
+/** A connection shows one certificate, and taking it apart is a part of what a question costs. */
+const createShownCertificates = (): typeof shownCertificateOf => {
+  const certificates = new WeakMap<object, ShownCertificate>();
+  return ctx => {
+    const {socket} = ctx.req;
+    const shown = certificates.get(socket) ?? shownCertificateOf(ctx);
+    certificates.set(socket, shown);
+    return shown;
+  };
+};

@@ -1,0 +1,73 @@
+// How nodes are, and what they have changed.
+import {z} from 'zod';
+import {Fault} from '../../../shared/fault.ts';
+import type {PeerTalk} from '../../replication/heartbeat-exchange.ts';
+import {
+  eventsRequestSchema,
+  heartbeatSchema,
+  recordKeySchema,
+  recordsRequestSchema,
+  removedSchema,
+} from '../../replication/peer-protocol.ts';
+import type {Replication} from '../../replication/replication.ts';
+import type {Standing} from '../../services/cluster/membership.ts';
+import {validate, validateParameters} from '../../services/validate.ts';
+import {reply} from '../answer.ts';
+import {peerJsonBody} from '../json-body.ts';
+import type {PeerCtx, PeerRouter} from './peer-app.ts';
+
+interface Needs {
+  standing: Pick<Standing, 'removedBy'>;
+  nodeNo: number;
+  replication: Replication;
+  talk: PeerTalk;
+  /** See `Peers`. */
+  reach(nodeNo: number): Promise<object>;
+}
+
+export const routePeerCluster =
+  ({replication, talk, standing, nodeNo, reach}: Needs) =>
+  (router: PeerRouter): void => {
+    router.post('/heartbeat', peerJsonBody, async ctx => {
+      reply(ctx, await talk.answer(ctx.state.peer, validate(heartbeatSchema, ctx.state.body)));
+    });
+
+    router.post('/events', peerJsonBody, async ctx => {
+      reply(ctx, await talk.receive(ctx.state.peer, validate(eventsRequestSchema, ctx.state.body)));
+    });
+
+    router.post('/stopping', async ctx => {
+      talk.hearStop(ctx.state.peer);
+      reply(ctx, null);
+    });
+
+    router.post('/reach', async ctx => {
+      reply(ctx, await reach(ctx.state.peer.nodeNo));
+    });
+
+    router.post('/removed', peerJsonBody, async ctx => {
+      const {node_no} = validate(removedSchema, ctx.state.body);
+      if (node_no !== nodeNo) throw new Fault('validation_failed', `this is node number ${nodeNo}`);
+      standing.removedBy(ctx.state.peer.nodeId);
+      reply(ctx, null);
+    });
+
+    router.get('/records', async ctx => {
+      reply(ctx, await replication.recordsPage(afterOf(ctx)));
+    });
+
+    router.post('/records', peerJsonBody, async ctx => {
+      reply(ctx, await replication.records(validate(recordsRequestSchema, ctx.state.body).keys));
+    });
+
+    router.get('/digests', async ctx => {
+      reply(ctx, await replication.digestsPage(afterOf(ctx)));
+    });
+  };
+
+const afterSchema = z.union([
+  z.strictObject({}).transform(() => undefined),
+  z.strictObject({kind: z.string(), id: z.coerce.number()}).pipe(recordKeySchema),
+]);
+
+const afterOf = (ctx: PeerCtx) => validateParameters(afterSchema, Object.fromEntries(new URLSearchParams(ctx.querystring)));

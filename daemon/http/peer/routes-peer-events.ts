@@ -1,0 +1,44 @@
+// What happens to the mail this node holds, told to the nodes that somebody watches on: one JSON object per line.
+import type {z} from 'zod';
+import type {BusEvent, EventBus} from '../../services/events/event-bus.ts';
+import type {holdEventSchema} from '../../services/quarantine/peer-hold-protocol.ts';
+import {createTextStream, type TextStream} from '../text-stream.ts';
+import type {PeerRouter} from './peer-app.ts';
+
+/** Well within what the other end takes for silence. */
+const pingMs = 5000;
+
+export const routePeerEvents =
+  ({bus}: {bus: EventBus}) =>
+  (router: PeerRouter): void => {
+    /** One for each peer: whoever asks again has lost the one before. */
+    const open = new Map<number, TextStream>();
+
+    router.get('/hold-events', async ctx => {
+      const {nodeNo} = ctx.state.peer;
+      const stream = createTextStream();
+      open.get(nodeNo)?.end();
+      open.set(nodeNo, stream);
+      const unsubscribe = bus.subscribe(event => {
+        const told = toLine(event);
+        if (told) stream.send(`${JSON.stringify(told)}\n`);
+      }, stream.end);
+      const ping = setInterval(() => stream.send('\n'), pingMs).unref();
+      stream.onClose(() => {
+        unsubscribe();
+        clearInterval(ping);
+        if (open.get(nodeNo) === stream) open.delete(nodeNo);
+      });
+      ctx.status = 200;
+      ctx.set('Content-Type', 'application/x-ndjson');
+      ctx.body = stream.body;
+      stream.send('\n');
+    });
+  };
+
+/** Of domains, keys and health every node knows by itself. */
+const toLine = ({id, domainId, event}: BusEvent): z.input<typeof holdEventSchema> | undefined => {
+  if (domainId === undefined) return undefined;
+  if (event.type !== 'held' && event.type !== 'released' && event.type !== 'discarded') return undefined;
+  return {id, domain_id: domainId, event};
+};

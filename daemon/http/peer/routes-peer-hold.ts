@@ -1,0 +1,100 @@
+// This node's own hold queue and audit log, for the callers of other nodes. Nothing here asks anybody else.
+import type {z} from 'zod';
+import type {Page} from '../../../shared/hold-filter.ts';
+import type {Permission} from '../../../shared/scopes.ts';
+import type {PeerActors} from '../../services/cluster/peer-actors.ts';
+import type {Actor, AuditLog, LocalHoldQueue, NodeIdentity} from '../../services/ports.ts';
+import type {ByteText} from '../../services/quarantine/byte-text.ts';
+import type {Steps} from '../../services/quarantine/merged-list.ts';
+import {
+  auditRequests,
+  heldMailRequest,
+  holdActRequest,
+  holdRequests,
+  holdSummaryRequest,
+  type ToldActor,
+} from '../../services/quarantine/peer-hold-protocol.ts';
+import {validate} from '../../services/validate.ts';
+import {reply, replyJson} from '../answer.ts';
+import {peerJsonBody} from '../json-body.ts';
+import type {PeerRouter} from './peer-app.ts';
+
+interface Needs {
+  queue: LocalHoldQueue;
+  auditLog: AuditLog;
+  actors: PeerActors;
+}
+
+export const routePeerHold =
+  ({queue, auditLog, actors}: Needs) =>
+  (router: PeerRouter): void => {
+    routePart(router, {path: '/hold', part: queue, requests: holdRequests, admit: admitFor(actors, 'quarantine:read')});
+    routePart(router, {path: '/audit', part: auditLog, requests: auditRequests, admit: admitFor(actors, 'audit:read')});
+
+    router.post('/hold/summary', peerJsonBody, async ctx => {
+      const {actor, filter} = validate(holdSummaryRequest, ctx.state.body);
+      reply(ctx, await queue.summary(filter, await actors.admit(actor, 'quarantine:read', ctx.state.peer)));
+    });
+
+    router.post('/hold/get', peerJsonBody, async ctx => {
+      const {actor, queue_id} = validate(heldMailRequest, ctx.state.body);
+      reply(ctx, await queue.get(queue_id, await actors.admit(actor, 'quarantine:read', ctx.state.peer)));
+    });
+
+    router.post('/hold/body', peerJsonBody, async ctx => {
+      const {actor, queue_id} = validate(heldMailRequest, ctx.state.body);
+      const {sizeBytes, stream} = await queue.body(queue_id, await actors.admit(actor, 'quarantine:read', ctx.state.peer));
+      ctx.status = 200;
+      ctx.body = stream;
+      ctx.set({'Content-Type': 'text/rfc822', 'Content-Length': String(sizeBytes)});
+    });
+
+    router.post('/hold/act', peerJsonBody, async ctx => {
+      const {actor, queue_id, action} = validate(holdActRequest, ctx.state.body);
+      reply(ctx, await queue.act(action, queue_id, await actors.admit(actor, 'quarantine:act', ctx.state.peer)));
+    });
+  };
+
+/** One node's part of a list that is merged from many. */
+interface ListPart<F, P> {
+  list(filter: F, page: Page, actor: Actor): Promise<unknown>;
+  /** The same as JSON, where that costs less. */
+  listJson?(filter: F, page: Page, actor: Actor): Promise<ByteText>;
+  marks(filter: F, steps: Steps, actor: Actor): Promise<unknown>;
+  rank(filter: F, place: P, actor: Actor): Promise<number>;
+}
+
+interface PartNeeds<F, P> {
+  path: string;
+  part: ListPart<F, P>;
+  requests: {
+    list: z.ZodType<{actor: ToldActor; filter: F; page: Page}>;
+    marks: z.ZodType<{actor: ToldActor; filter: F; steps: Steps}>;
+    rank: z.ZodType<{actor: ToldActor; filter: F; place: P}>;
+  };
+  admit(told: ToldActor, relay: NodeIdentity): Promise<Actor>;
+}
+
+const routePart = <F, P>(router: PeerRouter, {path, part, requests, admit}: PartNeeds<F, P>): void => {
+  router.post(`${path}/list`, peerJsonBody, async ctx => {
+    const {actor, filter, page} = validate(requests.list, ctx.state.body);
+    const admitted = await admit(actor, ctx.state.peer);
+    if (part.listJson) replyJson(ctx, await part.listJson(filter, page, admitted));
+    else reply(ctx, await part.list(filter, page, admitted));
+  });
+
+  router.post(`${path}/marks`, peerJsonBody, async ctx => {
+    const {actor, filter, steps} = validate(requests.marks, ctx.state.body);
+    reply(ctx, await part.marks(filter, steps, await admit(actor, ctx.state.peer)));
+  });
+
+  router.post(`${path}/rank`, peerJsonBody, async ctx => {
+    const {actor, filter, place} = validate(requests.rank, ctx.state.body);
+    reply(ctx, {rank: await part.rank(filter, place, await admit(actor, ctx.state.peer))});
+  });
+};
+
+const admitFor =
+  (actors: PeerActors, permission: Permission) =>
+  async (told: ToldActor, relay: NodeIdentity): Promise<Actor> =>
+    actors.admit(told, permission, relay);

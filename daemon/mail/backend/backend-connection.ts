@@ -1,0 +1,231 @@
+// One SMTP client connection to a backend: a mail's envelope step by step, its content, and then the next mail's.
+import {connect as connectSocket, type Socket} from 'node:net';
+import type {Readable} from 'node:stream';
+import {type HostPort, isLoopback} from '../../../shared/host-port.ts';
+import {parseMailAddress} from '../../../shared/mail-address.ts';
+import type {Route, SmtpReply} from '../../services/ports.ts';
+import {isPositive} from '../smtp-reply.ts';
+import {type Answer, CommandConnection, isLost, type Lost} from './command-connection.ts';
+
+export interface BackendTimeouts {
+  connectMs: number;
+  /** The same where another server is left, or where this one did not answer a moment ago. */
+  hurriedConnectMs: number;
+  greetingMs: number;
+  /** For a sign of life on a connection that was kept. */
+  checkMs: number;
+  /** For one command, and for DATA up to the server's 354. */
+  replyMs: number;
+  /** Without any progress while the content is sent. */
+  blockMs: number;
+  /** After the final dot: the server may be scanning or syncing (RFC 5321 section 4.5.3.2.6). */
+  finalMs: number;
+}
+
+export const defaultBackendTimeouts: BackendTimeouts = {
+  connectMs: 10_000,
+  hurriedConnectMs: 3000,
+  greetingMs: 30_000,
+  checkMs: 3000,
+  replyMs: 60_000,
+  blockMs: 180_000,
+  finalMs: 120_000,
+};
+
+export interface BackendTarget {
+  server: HostPort;
+  auth?: Route['auth'];
+  /** Our name for EHLO. */
+  hostname: string;
+  timeouts: BackendTimeouts;
+  isHurried?: boolean;
+  /** The EHLO keyword of this cluster, whose nodes are nobody's backend. */
+  ownKeyword?: string | undefined;
+}
+
+export interface EnvelopeStart {
+  sender: string;
+  isUtf8: boolean;
+  isEightBit: boolean;
+  sizeBytes?: number;
+}
+
+export interface BackendConnection {
+  readonly isOpen: boolean;
+  /** The server takes commands in groups, so that a transaction to be reset may wait for the next one. */
+  readonly canPipeline: boolean;
+  /** MAIL and these recipients: what was said to MAIL and, unless that was refused or lost, to each of them. */
+  begin(start: EnvelopeStart, recipients: readonly string[]): Promise<{mail: Answer; recipients: Answer[]}>;
+  mail(start: EnvelopeStart): Promise<Answer>;
+  rcpt(address: string): Promise<Answer>;
+  /** The transaction is given up: said to the server by `reset`, or with the next one. */
+  leave(): void;
+  /** Sends what `open` gives, dot-stuffed, after the server's 354; not opened when there is none. */
+  data(open: () => Readable): Promise<Answer>;
+  reset(): Promise<Answer>;
+  /** Asks the server for a sign of life, between transactions. */
+  check(): Promise<Answer>;
+  quit(): Promise<void>;
+  close(): void;
+  onClose(listener: () => void): void;
+}
+
+export const connectBackend = async (target: BackendTarget): Promise<BackendConnection | Lost> => {
+  const connection = await openConnection(target);
+  if ('lost' in connection) return connection;
+
+  const failure = target.auth ? await connection.authenticate(target.auth, target.timeouts.replyMs) : undefined;
+  if (failure) {
+    connection.close();
+    return failure;
+  }
+  return backendConnection(connection, target.timeouts);
+};
+
+const backendConnection = (connection: CommandConnection, timeouts: BackendTimeouts): BackendConnection => {
+  let isUtf8 = false;
+  let isLeft = false;
+  const canPipeline = connection.offers('PIPELINING');
+
+  const rcptCommand = (recipient: string): string | SmtpReply => {
+    const address = wireAddress(recipient);
+    if (address === undefined) return {code: 553, text: '5.1.3 Bad recipient address syntax'};
+    return isUtf8 || isAscii(address) ? `RCPT TO:<${address}>` : utf8Needed;
+  };
+  /** The answers to `lines`, which are worth nothing where what had to be said before them was not taken. */
+  const group = async (before: string[], lines: string[]): Promise<Answer[]> => {
+    const answers = await connection.commands([...before, ...lines], timeouts.replyMs);
+    const failed = answers.slice(0, before.length).find(answer => isLost(answer) || !isPositive(answer));
+    isLeft = false;
+    if (!failed) return answers.slice(before.length);
+    connection.close();
+    return [isLost(failed) ? failed : {lost: `${failed.code} ${failed.text}`, stage: 'command'}];
+  };
+  const reset = (withinMs: number): Promise<Answer> => {
+    isLeft = false;
+    return connection.command('RSET', withinMs);
+  };
+  const begin: BackendConnection['begin'] = async (start, recipients) => {
+    isUtf8 = start.isUtf8;
+    const mail = mailCommand(connection, start);
+    if (typeof mail !== 'string') return {mail, recipients: []};
+
+    const rcpts = recipients.map(rcptCommand);
+    const lines = rcpts.filter(rcpt => typeof rcpt === 'string');
+    if (isLeft || (canPipeline && lines.length > 0)) {
+      const [first = nothingSaid, ...rest] = await group(isLeft ? ['RSET'] : [], [mail, ...lines]);
+      return {mail: first, recipients: rcpts.map(rcpt => (typeof rcpt === 'string' ? (rest.shift() ?? first) : rcpt))};
+    }
+    const answer = await connection.command(mail, timeouts.replyMs);
+    const answers: Answer[] = [];
+    if (isLost(answer) || !isPositive(answer)) return {mail: answer, recipients: answers};
+    for (const rcpt of rcpts) answers.push(typeof rcpt === 'string' ? await connection.command(rcpt, timeouts.replyMs) : rcpt);
+    return {mail: answer, recipients: answers};
+  };
+
+  return {
+    get isOpen() {
+      return !connection.destroyed;
+    },
+    canPipeline,
+    begin,
+    mail: async start => (await begin(start, [])).mail,
+    rcpt: async recipient => {
+      const rcpt = rcptCommand(recipient);
+      return typeof rcpt === 'string' ? connection.command(rcpt, timeouts.replyMs) : rcpt;
+    },
+    leave: () => {
+      isLeft = true;
+    },
+    data: async open => {
+      const answer = await connection.command('DATA', timeouts.replyMs);
+      return !isLost(answer) && answer.code === 354 ? connection.stream(open(), timeouts.finalMs) : answer;
+    },
+    reset: () => reset(timeouts.replyMs),
+    check: () => (isLeft ? reset(timeouts.checkMs) : connection.command('NOOP', timeouts.checkMs)),
+    quit: async () => {
+      await connection.command('QUIT', 2000);
+      connection.close();
+    },
+    close: () => connection.close(),
+    onClose: listener => void connection.once('end', listener),
+  };
+};
+
+const nothingSaid: Lost = {lost: 'the server said nothing', stage: 'command'};
+
+const mailCommand = (connection: CommandConnection, start: EnvelopeStart): string | SmtpReply => {
+  const {isUtf8, isEightBit, sizeBytes} = start;
+  const address = start.sender === '' ? '' : wireAddress(start.sender);
+  if (address === undefined) return {code: 553, text: '5.1.7 Bad sender address syntax'};
+  if (isUtf8 ? !connection.offers('SMTPUTF8') : !isAscii(address)) return utf8Needed;
+
+  const parameters = [
+    ...(isUtf8 ? [' SMTPUTF8'] : []),
+    ...(isEightBit && connection.offers('8BITMIME') ? [' BODY=8BITMIME'] : []),
+    ...(sizeBytes !== undefined && connection.offers('SIZE') ? [` SIZE=${sizeBytes}`] : []),
+  ];
+  return `MAIL FROM:<${address}>${parameters.join('')}`;
+};
+
+const utf8Needed: SmtpReply = {code: 550, text: '5.6.7 The mail server of the recipient does not support SMTPUTF8'};
+
+/** Nothing gets on the wire that could end a command: an address is parsed strictly or not sent at all. */
+const wireAddress = (text: string): string | undefined => {
+  const address = parseMailAddress(text);
+  return address && `${address.local}@${address.domain}`;
+};
+
+const isAscii = (text: string): boolean => !/[^\x00-\x7f]/.test(text);
+
+/** Opportunistic TLS: a backend whose TLS is broken is spoken to in the clear, unless a password would be sent. */
+const openConnection = async (target: BackendTarget): Promise<CommandConnection | Lost> => {
+  const encrypted = await tryConnection(target, false);
+  if (!('isTlsFailure' in encrypted) || !encrypted.isTlsFailure || target.auth) return encrypted;
+  return tryConnection(target, true);
+};
+
+const tryConnection = async (
+  target: BackendTarget,
+  ignoreTLS: boolean,
+): Promise<CommandConnection | (Lost & {isTlsFailure: boolean})> => {
+  const {server, hostname, timeouts, auth, ownKeyword} = target;
+  const needsTls = auth !== undefined && (auth.ca !== undefined || !isLoopback(server.host));
+  const socket = await openSocket(target);
+  if (typeof socket === 'string') return {lost: socket, stage: 'command', isSilent: true, isTlsFailure: false};
+
+  const connection = new CommandConnection({
+    ownKeyword,
+    connection: socket,
+    host: server.host,
+    port: server.port,
+    name: hostname,
+    connectionTimeout: timeouts.greetingMs * 2,
+    greetingTimeout: timeouts.greetingMs,
+    socketTimeout: Math.max(timeouts.blockMs, timeouts.replyMs, timeouts.finalMs) + 1000,
+    ignoreTLS,
+    opportunisticTLS: true,
+    requireTLS: needsTls,
+    // Backends commonly have self-signed certificates; without a login, unverified TLS still beats none (RFC 7435). A password goes only to the host that was meant.
+    tls: {rejectUnauthorized: needsTls, ...(auth?.ca !== undefined && {ca: auth.ca})},
+  });
+  const failure = await connection.open(timeouts.greetingMs * 2 + timeouts.replyMs);
+  return failure ? {...failure, isTlsFailure: connection.isTlsFailure} : connection;
+};
+
+/** The socket is opened here and not by smtp-connection, which asks DNS past the hosts file. A string says what failed. */
+const openSocket = ({server: {host, port}, timeouts, isHurried = false}: BackendTarget): Promise<Socket | string> =>
+  new Promise(resolve => {
+    const connectMs = isHurried ? Math.min(timeouts.hurriedConnectMs, timeouts.connectMs) : timeouts.connectMs;
+    const socket = connectSocket({host, port});
+    const timer = setTimeout(() => socket.destroy(new Error(`no connection within ${connectMs} ms`)), connectMs);
+    const onError = (error: Error) => {
+      clearTimeout(timer);
+      resolve(error.message);
+    };
+    socket.once('error', onError);
+    socket.once('connect', () => {
+      clearTimeout(timer);
+      resolve(socket.off('error', onError));
+    });
+  });

@@ -1,0 +1,154 @@
+// smtp-server with what it has no hooks for: our own enhanced status codes, the end of a transaction, and who may connect.
+import type {Socket} from 'node:net';
+import {SMTPServer, type SMTPServerOptions, type SMTPServerSession} from 'smtp-server';
+import type {SMTPConnection} from 'smtp-server/lib/smtp-connection.js';
+import {plainAddress} from '../../../shared/host-port.ts';
+import type {SmtpReply} from '../../services/ports.ts';
+import {KeywordConnection} from '../backend/keyword-connection.ts';
+import {hasEnhancedCode, replies} from '../smtp-reply.ts';
+
+export interface GatewayHooks {
+  /** Why this client may not connect now, asked before anything is said; undefined lets it in until `leave`. */
+  admit(ip: string): SmtpReply | undefined;
+  leave(ip: string): void;
+  /** The client's transaction, if any, is over: RSET, HELO, EHLO, STARTTLS, or after the reply to DATA. */
+  onReset(session: SMTPServerSession): void;
+  /** Why the recipient in this SMTP path is refused, asked before smtp-server looks whether it can parse it. */
+  refuseRecipient(path: string, session: SMTPServerSession): SmtpReply | undefined;
+  handshakeMs?: number | undefined;
+  /** Offered to every client, before and after STARTTLS. */
+  keyword?: string | undefined;
+}
+
+/** Clients that try addresses or commands at random are cut off after so many 5xx replies. */
+const maxErrors = 100;
+
+/** From `220 Ready to start TLS` to the end of the handshake: a few messages, none of which needs anybody to think. */
+const handshakeMs = 30_000;
+
+/** How long a client that was told to go may take to close its side. */
+const lingerMs = 1000;
+
+export class GatewayServer extends SMTPServer {
+  readonly #hooks: GatewayHooks;
+  /** Unlike `connections`, with those that have been told to go and have not gone yet. */
+  readonly #open = new Set<GatewayConnection>();
+  isStopping = false;
+
+  constructor(options: SMTPServerOptions, hooks: GatewayHooks) {
+    super(options);
+    this.#hooks = hooks;
+  }
+
+  override connect(socket: Socket, options?: ConstructorParameters<typeof SMTPConnection>[2]): void {
+    // Its close event may have passed already, and would be waited for in vain.
+    if (socket.destroyed) return;
+    const ip = plainAddress(socket.remoteAddress ?? '');
+    const refusal = this.isStopping ? replies.shuttingDown : this.#hooks.admit(ip);
+    if (refusal) {
+      turnAway(socket, refusal);
+      return;
+    }
+    const connection = new GatewayConnection(this, socket, {
+      ...options,
+      onReset: this.#hooks.onReset,
+      refuseRecipient: this.#hooks.refuseRecipient,
+      keyword: this.#hooks.keyword,
+      handshakeMs: this.#hooks.handshakeMs ?? handshakeMs,
+      onGone: () => this.#forget(connection, ip),
+    });
+    this.#open.add(connection);
+    this.connections.add(connection);
+    connection.on('error', error => this._onError(error));
+    connection.on('connect', data => this._onClientConnect(data));
+    connection.init();
+  }
+
+  /** From now on every client is told to go: the idle ones now, the others after the reply to their mail. */
+  dismissClients(): void {
+    this.isStopping = true;
+    for (const connection of this.connections) if (!connection._dataStream) dismiss(connection);
+  }
+
+  destroyClients(): void {
+    for (const connection of this.#open) connection._socket.destroy();
+  }
+
+  #forget(connection: GatewayConnection, ip: string): void {
+    if (this.#open.delete(connection)) this.#hooks.leave(ip);
+  }
+}
+
+type ConnectionOptions = NonNullable<ConstructorParameters<typeof SMTPConnection>[2]> &
+  Pick<GatewayHooks, 'onReset' | 'refuseRecipient' | 'keyword'> & {
+    handshakeMs: number;
+    onGone(): void;
+  };
+
+class GatewayConnection extends KeywordConnection {
+  readonly #server: GatewayServer;
+  readonly #options: ConnectionOptions;
+  #errors = 0;
+
+  constructor(server: GatewayServer, socket: Socket, options: ConnectionOptions) {
+    super(server, socket, options);
+    this.#server = server;
+    this.#options = options;
+  }
+
+  /** smtp-server puts a status code of its own before every text, even before one that has a better one. */
+  override send(code: number, data?: string | string[] | null, context?: string | false): void {
+    super.send(code, data, typeof data === 'string' && hasEnhancedCode(data) ? false : context);
+    if (code < 500) return;
+    this.#errors += 1;
+    if (this.#errors === maxErrors) super.send(replies.tooManyErrors.code, replies.tooManyErrors.text, false);
+  }
+
+  override _resetSession(): void {
+    super._resetSession();
+    this.#options.onReset(this.session);
+    if (this.#server.isStopping) dismiss(this);
+  }
+
+  /** smtp-server answers 501 to what it cannot parse, and takes `"victim@other.example"@example.com` for such. */
+  override handler_RCPT(command: Buffer, callback: () => void): void {
+    const path = /^[^:]*:\s*(<[^<>]*>)/.exec(command.toString())?.[1];
+    const refusal = path === undefined ? undefined : this.#options.refuseRecipient(path, this.session);
+    if (!refusal) {
+      super.handler_RCPT(command, callback);
+      return;
+    }
+    this.send(refusal.code, refusal.text);
+    callback();
+  }
+
+  /** smtp-server gives a handshake the five minutes that a client has for its next command. */
+  override upgrade(callback: () => void, secureCallback?: () => void): void {
+    super.upgrade(callback, secureCallback);
+    const timer = setTimeout(() => {
+      // There is no word for it: what is said in the clear now would be taken for a part of the handshake.
+      if (this._upgrading) this._socket.destroy();
+    }, this.#options.handshakeMs);
+    timer.unref();
+  }
+
+  /** The socket's own close event would not do: STARTTLS takes its listeners away. */
+  override _onClose(): void {
+    super._onClose();
+    this.#options.onGone();
+  }
+}
+
+const dismiss = (connection: SMTPConnection): void => {
+  const socket = connection._socket;
+  connection.send(replies.shuttingDown.code, replies.shuttingDown.text, false);
+  setTimeout(() => socket.destroy(), lingerMs).unref();
+};
+
+const turnAway = (socket: Socket, {code, text}: SmtpReply): void => {
+  socket.on('error', () => socket.destroy());
+  socket.end(`${code} ${text}\r\n`);
+  // Unread bytes would turn our end into a reset, and the reply would be lost with it.
+  socket.resume();
+  setTimeout(() => socket.destroy(), lingerMs).unref();
+};

@@ -1,0 +1,126 @@
+// One mail of a client: its recipients are asked for at the backend while the client waits (cut-through), so that an unknown
+// user is refused there and then and no bounce is ever ours to send.
+//
+// MAIL → rcpt … → data: take → judge → reject | hold | relay → over;   RSET, EHLO, QUIT, a lost client: abort → over
+import {crashPoint} from '../../services/crash-point.ts';
+import {isSameOwner} from '../../services/intake/intake.ts';
+import type {Client, Ownership, ReceivedMail} from '../../services/intake/mail.ts';
+import type {SmtpReply} from '../../services/ports.ts';
+import type {EnvelopeStart} from '../backend/backend-connection.ts';
+import type {BackendPool} from '../backend/backend-pool.ts';
+import type {BackendTransaction} from '../backend/backend-transaction.ts';
+import type {IntakePort} from '../intake-port.ts';
+import {type Decision, decide, queuedAs, verdictOf} from '../mail-decision.ts';
+import {logDecision, type MailLog} from '../mail-log.ts';
+import {isPositive, outcomeOf, passedOn, replies} from '../smtp-reply.ts';
+import type {MessageIntake} from './message-intake.ts';
+
+export interface MailTransactionNeeds {
+  intake: IntakePort;
+  pool: BackendPool;
+  messages: MessageIntake;
+  newQueueId(): string;
+  log: MailLog;
+}
+
+export interface MailTransaction {
+  /** Why a recipient of a domain of ours is refused, whether or not its SMTP path can be parsed. Asks memory only. */
+  refuse(path: string): SmtpReply | undefined;
+  /** A 2xx reply means that the backend has accepted this recipient. */
+  rcpt(recipient: string): Promise<SmtpReply>;
+  /** Takes the mail to its end: only after a 2xx reply is it somebody else's or safely held. */
+  data(stream: AsyncIterable<Buffer>): Promise<SmtpReply>;
+  /** Doing it twice, or after the end, is harmless. What is on its way to the backend is let through. */
+  abort(): void;
+}
+
+interface Delivery {
+  ownership: Ownership;
+  backend: BackendTransaction;
+}
+
+export const createMailTransaction = (needs: MailTransactionNeeds, client: Client, start: EnvelopeStart): MailTransaction => {
+  const recipients = new Set<string>();
+  let delivery: Delivery | undefined;
+  let isOver = false;
+
+  const rcpt = async (recipient: string): Promise<SmtpReply> => {
+    if (recipients.has(recipient)) return accepted;
+    if (!start.isUtf8 && /[^\x00-\x7f]/.test(recipient)) return replies.needsUtf8;
+    const routing = needs.intake.routing(client, start.sender, recipient);
+    if (routing.kind === 'refuse') return routing.reply;
+
+    if (delivery && !isSameOwner(delivery.ownership, routing.ownership)) {
+      if (recipients.size > 0) return replies.anotherDomain;
+      delivery.backend.abort();
+      delivery = undefined;
+    }
+    delivery ??= {ownership: routing.ownership, backend: needs.pool.openTransaction(routing.route, start)};
+    const reply = await delivery.backend.rcpt(recipient);
+    if (!isPositive(reply)) return passedOn(reply);
+    recipients.add(recipient);
+    return accepted;
+  };
+
+  const take = async (queueId: string, stream: AsyncIterable<Buffer>, from: Delivery): Promise<Decision> => {
+    // It rejects only when the stream breaks off.
+    const taken = await needs.messages.take(stream, queueId).catch(() => undefined);
+    if (!taken) return {verdict: 'deferred', reply: replies.clientGone};
+    if (taken.kind === 'refused') return {verdict: verdictOf(taken.reply), reply: taken.reply, cause: taken.cause};
+
+    const {content, headers, hasTestString} = taken;
+    const {sender, isUtf8, isEightBit} = start;
+    const envelope = {sender, recipients: [...recipients], isUtf8, isEightBit};
+    const mail = {queueId, receivedAt: new Date(), client, envelope, headers, content, hasTestString};
+    try {
+      return await decide(needs.intake, mail, {
+        ownership: from.ownership,
+        isAbandoned: () => isOver,
+        relay: async () => relay(needs.intake, mail, from),
+      });
+    } catch (cause) {
+      return {verdict: 'deferred', reply: replies.internal, cause};
+    } finally {
+      await content.discard();
+    }
+  };
+
+  const data = async (stream: AsyncIterable<Buffer>): Promise<SmtpReply> => {
+    if (!delivery) return replies.internal;
+
+    const queueId = needs.newQueueId();
+    const decision = await take(queueId, stream, delivery);
+    isOver = true;
+    delivery.backend.abort();
+    logDecision(needs.log, {queueId, clientIp: client.ip, sender: start.sender, recipients: recipients.size}, decision);
+    needs.intake.recordVerdict(decision.verdict);
+    return decision.reply;
+  };
+
+  return {
+    refuse(path) {
+      const claim = needs.intake.claim(client, start.sender, path);
+      return claim.kind === 'refused' ? claim.reply : undefined;
+    },
+    rcpt,
+    data,
+    abort: () => {
+      isOver = true;
+      delivery?.backend.abort();
+    },
+  };
+};
+
+const accepted: SmtpReply = {code: 250, text: '2.1.5 Ok'};
+
+const relay = async (intake: IntakePort, mail: ReceivedMail, {ownership, backend}: Delivery): Promise<Decision> => {
+  const prefix = await intake.relayPrefix(mail, ownership);
+  crashPoint('relay.before');
+  const reply = await backend.data(mail.content, prefix);
+  crashPoint('relay.after');
+  intake.recordRelay(outcomeOf(reply));
+  if (isPositive(reply)) return {verdict: 'relayed', reply: queuedAs(mail.queueId)};
+
+  const passed = passedOn(reply);
+  return {verdict: verdictOf(passed), reply: passed};
+};

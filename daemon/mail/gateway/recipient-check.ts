@@ -1,0 +1,81 @@
+// Whether a server knows a recipient, by asking it with RCPT as if a mail was to follow.
+import {formatHostPort} from '../../../shared/host-port.ts';
+import type {Route, SmtpReply} from '../../services/ports.ts';
+import type {BackendPool} from '../backend/backend-pool.ts';
+import {isPositive} from '../smtp-reply.ts';
+
+export interface RecipientAnswer {
+  verdict: 'known' | 'unknown' | 'unclear';
+  /** What the server said. */
+  reason: string;
+}
+
+export interface RecipientCheck {
+  /** Never rejects. Asks one question at a time about an address, however many want to know. */
+  ask(route: Route, address: string): Promise<RecipientAnswer>;
+}
+
+interface Needs {
+  pool: Pick<BackendPool, 'openTransaction'>;
+  now: () => number;
+  knownMs?: number;
+  unknownMs?: number;
+  /** The server is given up after that. Postfix waits for 100 s. */
+  deadlineMs?: number;
+  maxRemembered?: number;
+}
+
+export const createRecipientCheck = (needs: Needs): RecipientCheck => {
+  const {pool, now, knownMs = 300_000, unknownMs = 60_000, deadlineMs = 30_000, maxRemembered = 100_000} = needs;
+  const remembered = new Map<string, {answer: RecipientAnswer; until: number}>();
+  const asking = new Map<string, Promise<RecipientAnswer>>();
+
+  const remember = (key: string, answer: RecipientAnswer): void => {
+    if (answer.verdict === 'unclear') return;
+    const oldest = remembered.keys().next();
+    if (remembered.size >= maxRemembered && !oldest.done) remembered.delete(oldest.value);
+    // A key keeps its place in a Map: the newest are to be last.
+    remembered.delete(key);
+    remembered.set(key, {answer, until: now() + (answer.verdict === 'known' ? knownMs : unknownMs)});
+  };
+
+  const askServer = async (route: Route, address: string): Promise<RecipientAnswer> => {
+    const isUtf8 = /[^\x00-\x7f]/.test(address);
+    const transaction = pool.openTransaction(route, {sender: '', isUtf8, isEightBit: false});
+    let timer: NodeJS.Timeout | undefined;
+    const tooLate = new Promise<SmtpReply>(resolve => {
+      timer = setTimeout(() => resolve(noAnswer), deadlineMs);
+    });
+    const reply = await Promise.race([transaction.rcpt(address), tooLate]);
+    clearTimeout(timer);
+    transaction.abort();
+    return {verdict: verdictOf(reply), reason: `${reply.code} ${reply.text}`};
+  };
+
+  return {
+    async ask(route, address) {
+      // What other servers said counts no more once the domain has new ones.
+      const key = `${route.servers.map(formatHostPort).join()} ${address}`;
+      const found = remembered.get(key);
+      if (found && found.until > now()) return found.answer;
+
+      const question = asking.get(key) ?? askServer(route, address).finally(() => asking.delete(key));
+      asking.set(key, question);
+      const answer = await question;
+      remember(key, answer);
+      return answer;
+    },
+  };
+};
+
+const noAnswer: SmtpReply = {code: 451, text: '4.4.1 The mail server of this domain does not answer'};
+
+/** Replies to RCPT that are about the recipient (RFC 5321 section 4.3.2, RFC 7504). */
+const recipientCodes = [501, 550, 551, 553, 556];
+/** About the sender, which is the empty one (RFC 3463 section 3.2): the server may well take a real mail. */
+const aboutSender = /^5\.1\.[78]\b/;
+
+const verdictOf = (reply: SmtpReply): RecipientAnswer['verdict'] => {
+  if (isPositive(reply)) return 'known';
+  return recipientCodes.includes(reply.code) && !aboutSender.test(reply.text) ? 'unknown' : 'unclear';
+};

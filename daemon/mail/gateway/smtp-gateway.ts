@@ -1,0 +1,234 @@
+// The SMTP listener: translates between smtp-server's callbacks and mail transactions.
+import {setTimeout as delay} from 'node:timers/promises';
+import {createSecureContext} from 'node:tls';
+import type {SMTPServerAddress, SMTPServerDataStream, SMTPServerSession} from 'smtp-server';
+import type {HostPort} from '../../../shared/host-port.ts';
+import {parseMailAddress} from '../../../shared/mail-address.ts';
+import {crashPoint} from '../../services/crash-point.ts';
+import type {Client} from '../../services/intake/mail.ts';
+import type {SmtpReply} from '../../services/ports.ts';
+import type {EnvelopeStart} from '../backend/backend-connection.ts';
+import type {BackendPool} from '../backend/backend-pool.ts';
+import type {IntakePort} from '../intake-port.ts';
+import type {MailLog} from '../mail-log.ts';
+import {isPositive, replies} from '../smtp-reply.ts';
+import {type ClientLimitNeeds, createClientLimits} from './client-limits.ts';
+import type {ClientNames} from './client-names.ts';
+import {GatewayServer} from './gateway-server.ts';
+import {createMailTransaction, type MailTransaction} from './mail-transaction.ts';
+import {createMessageIntake} from './message-intake.ts';
+
+export interface TlsPair {
+  key: string | Buffer;
+  cert: string | Buffer;
+}
+
+export interface SmtpGatewayNeeds extends ClientLimitNeeds {
+  /** Port 0 takes a free one. */
+  listen: HostPort;
+  hostname: string;
+  tls: TlsPair;
+  maxSize: number;
+  maxRecipients: number;
+  maxMailsPerSession?: number;
+  /** Idle time after which a client is let go (RFC 5321 section 4.5.3.2.7 asks for five minutes). */
+  socketTimeoutMs?: number;
+  /** How long a handshake after STARTTLS may take: 30 s by default. */
+  handshakeMs?: number;
+  /** How long `stop` lets mails on their way in finish. */
+  drainMs?: number;
+  /** Asked for the client's name before the greeting, for 1.5 s at most; without them no client has one. */
+  clientNames?: ClientNames | undefined;
+  /** Offered in every answer to EHLO. */
+  keyword?: string;
+  intake: IntakePort;
+  pool: BackendPool;
+  tmpDir: string;
+  newQueueId(): string;
+  log: MailLog;
+}
+
+export interface SmtpGateway {
+  readonly address: HostPort;
+  /** Clients that come from now on get this certificate. Throws, and changes nothing, when key and certificate do not match. */
+  updateSecureContext(tls: TlsPair): void;
+  /** Lets mails on their way in finish, turns everybody else away, and resolves when all is closed. */
+  stop(): Promise<void>;
+}
+
+/** For what a client that was cut off leaves behind, such as a file. */
+const cleanUpMs = 1000;
+
+type Callback = (error?: Error | null, message?: string) => void;
+
+/** Rejects with the error of the socket, such as EADDRINUSE, when it cannot listen. */
+export const startSmtpGateway = async (needs: SmtpGatewayNeeds): Promise<SmtpGateway> => {
+  const {drainMs = 8000, log} = needs;
+  const limits = createClientLimits(needs);
+  const sessions = createSessions(needs);
+  const server = new GatewayServer(
+    {
+      ...needs.tls,
+      minVersion: 'TLSv1.2',
+      name: needs.hostname,
+      heloResponse: '%s',
+      hideENHANCEDSTATUSCODES: false,
+      disabledCommands: ['AUTH', 'WIZ', 'SHELL', 'KILL', 'XCLIENT', 'XFORWARD'],
+      size: needs.maxSize,
+      maxRecipients: needs.maxRecipients,
+      maxCommandLength: 4096,
+      socketTimeout: needs.socketTimeoutMs ?? 300_000,
+      closeTimeout: drainMs,
+      disableReverseLookup: needs.clientNames === undefined,
+      resolver: {
+        // smtp-server takes the first of several names, none of which it confirms.
+        reverse: (ip, callback) =>
+          void needs.clientNames?.find(ip).then(name => callback(null, name === undefined ? [] : [name])),
+      },
+      onMailFrom: sessions.onMailFrom,
+      onRcptTo: sessions.onRcptTo,
+      onData: sessions.onData,
+      onClose: sessions.onClose,
+    },
+    {
+      ...limits,
+      onReset: sessions.onReset,
+      refuseRecipient: sessions.refuseRecipient,
+      keyword: needs.keyword,
+      handshakeMs: needs.handshakeMs,
+    },
+  );
+  // Before it listens: what nobody listens for is thrown.
+  server.on('error', error => log.info({err: error}, 'smtp client failed'));
+  const address = await listen(server, needs.listen);
+
+  return {
+    address,
+    updateSecureContext: tls => {
+      createSecureContext(tls);
+      server.updateSecureContext(tls);
+    },
+    stop: async () => {
+      const closed = new Promise<void>(resolve => server.close(() => resolve()));
+      server.dismissClients();
+      await closed;
+      server.destroyClients();
+      await Promise.race([sessions.settled(), delay(cleanUpMs, undefined, {ref: false})]);
+    },
+  };
+};
+
+const listen = ({server}: GatewayServer, {host, port}: HostPort): Promise<HostPort> =>
+  new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen({port, host}, () => {
+      server.off('error', reject);
+      const bound = server.address();
+      resolve(bound !== null && typeof bound === 'object' ? {host: bound.address, port: bound.port} : {host, port});
+    });
+  });
+
+/** RFC 1870, 6152, 6531; a parameter that was not offered is refused (RFC 5321 section 4.1.1.11). */
+const mailParameters = new Set(['SIZE', 'BODY', 'SMTPUTF8']);
+
+const createSessions = (needs: SmtpGatewayNeeds) => {
+  const {intake, maxMailsPerSession = 1000, log} = needs;
+  const messages = createMessageIntake({tmpDir: needs.tmpDir, maxSizeBytes: needs.maxSize});
+  const transactions = new Map<string, MailTransaction>();
+  const running = new Set<Promise<void>>();
+
+  const end = (session: SMTPServerSession): void => {
+    transactions.get(session.id)?.abort();
+    transactions.delete(session.id);
+  };
+
+  const answer = (reply: Promise<SmtpReply>, callback: Callback): void => {
+    const done = reply
+      .catch(error => {
+        log.error({err: error}, 'smtp command failed');
+        return replies.internal;
+      })
+      .then(({code, text}) => (isPositive({code, text}) ? callback(null, text) : callback(refusal({code, text}))))
+      .finally(() => running.delete(done));
+    running.add(done);
+  };
+
+  const mailFrom = async (address: SMTPServerAddress, session: SMTPServerSession): Promise<SmtpReply> => {
+    end(session);
+    if (session.transaction > maxMailsPerSession) return replies.tooManyTransactions;
+    const busy = intake.canTakeMail();
+    if (busy) return busy;
+    const start = envelopeStart(address);
+    if ('code' in start) return start;
+
+    transactions.set(session.id, createMailTransaction({...needs, messages}, clientOf(needs, session, start), start));
+    return {code: 250, text: ''};
+  };
+
+  const rcptTo = async ({address, args}: SMTPServerAddress, session: SMTPServerSession): Promise<SmtpReply> => {
+    const transaction = transactions.get(session.id);
+    if (!transaction) return replies.internal;
+    if (args) return replies.unknownParameter;
+    const recipient = canonicalAddress(address);
+    if (recipient === undefined) return replies.badRecipient;
+    return transaction.rcpt(recipient);
+  };
+
+  const data = async (stream: SMTPServerDataStream, session: SMTPServerSession): Promise<SmtpReply> =>
+    transactions.get(session.id)?.data(stream) ?? replies.internal;
+
+  return {
+    onMailFrom: (address: SMTPServerAddress, session: SMTPServerSession, callback: Callback) =>
+      answer(mailFrom(address, session), callback),
+    onRcptTo: (address: SMTPServerAddress, session: SMTPServerSession, callback: Callback) =>
+      answer(rcptTo(address, session), callback),
+    onData: (stream: SMTPServerDataStream, session: SMTPServerSession, callback: Callback) =>
+      answer(data(stream, session), betweenCrashPoints(callback)),
+    onReset: end,
+    refuseRecipient: (path: string, session: SMTPServerSession) => transactions.get(session.id)?.refuse(path),
+    onClose: end,
+    /** Everything under way has come to its end, cleaning up included. */
+    settled: async () => {
+      await Promise.allSettled(running);
+    },
+  };
+};
+
+/** Of a mail that was taken. */
+const betweenCrashPoints =
+  (callback: Callback): Callback =>
+  (error, message) => {
+    if (!error) crashPoint('reply.before');
+    callback(error, message);
+    if (!error) crashPoint('reply.after');
+  };
+
+/** smtp-server sends `responseCode` and the message; its connection leaves our status code alone. */
+const refusal = ({code, text}: SmtpReply): Error => Object.assign(new Error(text), {responseCode: code});
+
+const envelopeStart = ({address, args}: SMTPServerAddress): EnvelopeStart | SmtpReply => {
+  const parameters = args || {};
+  if (Object.keys(parameters).some(name => !mailParameters.has(name))) return replies.unknownParameter;
+  const sender = address === '' ? '' : canonicalAddress(address);
+  if (sender === undefined) return replies.badSender;
+  // Of this command and not of the session: smtp-server keeps what a refused MAIL command declared.
+  const isUtf8 = parameters.SMTPUTF8 === true;
+  if (!isUtf8 && /[^\x00-\x7f]/.test(sender)) return replies.needsUtf8;
+
+  const isEightBit = String(parameters.BODY).toUpperCase() === '8BITMIME';
+  return {sender, isUtf8, isEightBit, ...(typeof parameters.SIZE === 'string' && {sizeBytes: Number(parameters.SIZE)})};
+};
+
+const canonicalAddress = (text: string): string | undefined => {
+  const address = parseMailAddress(text);
+  return address && `${address.local}@${address.domain}`;
+};
+
+const clientOf = ({isTrusted}: SmtpGatewayNeeds, session: SMTPServerSession, {isUtf8}: EnvelopeStart): Client => ({
+  ip: session.remoteAddress,
+  hostname: session.clientHostname.startsWith('[') ? null : session.clientHostname,
+  helo: session.hostNameAppearsAs,
+  isTrusted: isTrusted(session.remoteAddress),
+  user: null,
+  protocol: isUtf8 ? `UTF8SMTP${session.secure ? 'S' : ''}` : session.transmissionType,
+});

@@ -1,0 +1,135 @@
+// Who sends a mail, from whom and to whom, as a milter is told it: by commands, and by macros that go with them.
+import {isIP} from 'node:net';
+import {plainAddress} from '../../../shared/host-port.ts';
+import {owningDomain, parseMailAddress, withoutBrackets} from '../../../shared/mail-address.ts';
+import {isSameOwner} from '../../services/intake/intake.ts';
+import type {Client, Envelope, Ownership} from '../../services/intake/mail.ts';
+import type {SmtpReply} from '../../services/ports.ts';
+import type {MilterIntake} from '../intake-port.ts';
+import {replies} from '../smtp-reply.ts';
+import {type CommandOf, MilterError} from './milter-codec.ts';
+
+export type Macros = ReadonlyMap<string, string>;
+
+/** Whoever is connected to Postfix. */
+export interface Peer extends Pick<Client, 'ip' | 'hostname'> {
+  /** A program of the host of Postfix, without SMTP in between: `sendmail`, cron. */
+  isLocal: boolean;
+}
+
+/** Also what stands for a client whose address Postfix does not know, and whom it would be wrong to trust. */
+const noAddress = '0.0.0.0';
+
+/**
+ * Throws MilterError for what is no address. The name is confirmed: Postfix tells a milter its `client_name`, which is `unknown`
+ * unless the name leads back to the address (postconf(5), reject_unknown_client_hostname; src/smtpd/smtpd_peer.c), and never its
+ * `reverse_client_name`, which only the macros `_` and `{client_ptr}` have (src/smtpd/smtpd_milter.c).
+ */
+export const peerOf = ({hostname, family, port, address}: CommandOf<'connect'>): Peer => {
+  if (family === 'U') return {ip: noAddress, hostname: null, isLocal: false};
+  if (family === 'L') return {ip: '127.0.0.1', hostname: null, isLocal: true};
+
+  const ip = plainAddress(address.replace(/^ipv6:/i, ''));
+  if (isIP(ip) === 0) throw new MilterError('a client whose address is none');
+  const isNameless = hostname === 'unknown' || hostname.startsWith('[') || hostname === '';
+  // Postfix has its `pickup` look like this; a TCP connection always has a port.
+  const isLocal = port === 0 && (ip === '127.0.0.1' || ip === '::1');
+  return {ip, hostname: isNameless ? null : hostname.slice(0, 255), isLocal};
+};
+
+export interface EnvelopeNeeds {
+  isTrusted(ip: string): boolean;
+  intake: Pick<MilterIntake, 'claim' | 'canTakeMail'>;
+}
+
+export interface MilterEnvelope {
+  readonly client: Client;
+  /** What it has come to: the sender and the recipients taken so far. */
+  facts(): Envelope;
+  /** Whose the mail is. `foreign`: nobody's here; `undefined`: there is no recipient yet. */
+  owner(): Ownership | 'foreign' | undefined;
+  /** Why this recipient cannot be of this mail. */
+  rcpt(command: CommandOf<'rcpt'>, macros: Macros): SmtpReply | undefined;
+}
+
+/** `session`: what holds for all mails of the client. */
+export const createMilterEnvelope = (
+  {isTrusted, intake}: EnvelopeNeeds,
+  session: {peer: Peer; helo: string; isSecure: boolean},
+  {address, parameters, macros}: CommandOf<'mail'> & {macros: Macros},
+): MilterEnvelope => {
+  const {peer, helo, isSecure} = session;
+  const upper = parameters.map(parameter => parameter.toUpperCase());
+  const isUtf8 = upper.includes('SMTPUTF8');
+  const isEightBit = upper.includes('BODY=8BITMIME');
+  const user = macros.get('{auth_authen}') || null;
+  const sender = withoutBrackets(address) === '' ? '' : canonicalAddress(macros.get('{mail_addr}'), address);
+  const client: Client = {
+    ip: peer.ip,
+    hostname: peer.hostname,
+    helo: helo.slice(0, 255),
+    isTrusted: peer.isLocal || user !== null || isTrusted(peer.ip),
+    protocol: `${isUtf8 ? 'UTF8SMTP' : 'ESMTP'}${isSecure ? 'S' : ''}${user === null ? '' : 'A'}`,
+    user,
+  };
+  const recipients = new Set<string>();
+  let owner: Ownership | 'foreign' | undefined;
+
+  /** Mail of strangers to strangers is not ours to have opinions about; theirs and ours in one would be held as ours. */
+  const keepApart = (next: Ownership | 'foreign'): SmtpReply | undefined => {
+    const isSame = next === 'foreign' || owner === 'foreign' ? next === owner : owner === undefined || isSameOwner(owner, next);
+    if (owner === undefined || isSame) {
+      owner = next;
+      return undefined;
+    }
+    if (!peer.isLocal) return replies.anotherDomain;
+    // Nobody there could send a recipient apart: Postfix would try the whole mail again for ever.
+    owner = 'foreign';
+    return undefined;
+  };
+
+  const rcpt = (command: CommandOf<'rcpt'>, rcptMacros: Macros): SmtpReply | undefined => {
+    // Postfix refuses it itself and only shows it.
+    if (rcptMacros.get('{rcpt_mailer}') === 'error') return undefined;
+    const recipient = recipientOf(rcptMacros.get('{rcpt_addr}'), command.address);
+    if (recipients.has(recipient)) return undefined;
+
+    const claim = intake.claim(client, sender ?? '', recipient);
+    if (claim.kind === 'foreign') return keepApart('foreign');
+    if (claim.kind === 'refused') return claim.reply;
+    if (sender === undefined) return replies.badSender;
+    if (recipients.size >= maxRecipients) return replies.tooManyRecipients;
+    const refusal = intake.canTakeMail() ?? keepApart(claim.ownership);
+    if (!refusal) recipients.add(recipient);
+    return refusal;
+  };
+
+  return {
+    client,
+    facts: () => ({sender: sender ?? '', recipients: [...recipients], isUtf8, isEightBit}),
+    owner: () => owner,
+    rcpt,
+  };
+};
+
+/** Postfix's own limit is 1000 unless raised; this one bounds what a connection may cost. */
+const maxRecipients = 10_000;
+
+/** The macro has the address as Postfix has rewritten it, as it will be in its queue, such as `user@its.own.domain` for `user`. */
+const canonicalAddress = (macro: string | undefined, argument: string): string | undefined => {
+  for (const text of [macro ?? '', argument]) {
+    const address = parseMailAddress(withoutBrackets(text));
+    if (address) return `${address.local}@${address.domain}`;
+  }
+  return undefined;
+};
+
+/**
+ * Canonical where it can be parsed, else as it came. Postfix leaves the quoting out of the macro: an address that cannot be parsed
+ * without it is taken from the argument, unless Postfix has given it another owner.
+ */
+const recipientOf = (macro: string | undefined, argument: string): string => {
+  const queued = macro?.includes('@') ? macro : argument;
+  const address = canonicalAddress(queued, argument);
+  return address !== undefined && owningDomain(address) === owningDomain(queued) ? address : queued;
+};

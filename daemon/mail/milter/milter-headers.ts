@@ -1,0 +1,59 @@
+// What a milter changes in the header of a mail that it lets pass.
+import {createHeaderReader} from '../../services/intake/header-block.ts';
+import type {HeaderField, Judgement} from '../../services/intake/mail.ts';
+import type {MilterReply} from './milter-codec.ts';
+
+const scoreField = 'X-Spam-Score';
+const symbolsField = 'X-Spam-Symbols';
+
+/** Removes what the mail claims of itself in the fields that are ours. */
+export const removeClaims = (headers: readonly HeaderField[]): MilterReply[] =>
+  [scoreField, symbolsField].flatMap(name => {
+    const count = headers.filter(field => field.name.toLowerCase() === name.toLowerCase()).length;
+    // From the last to the first: with the first gone Postfix counts the second as the first.
+    return Array.from({length: count}, (_, n) => ({kind: 'change-header' as const, index: count - n, name, value: ''}));
+  });
+
+/** `X-Spam-Score: 8.50` and the names of the rules that matched, strongest first, as many as there is room for. */
+export const addScore = ({score, symbols}: Judgement): MilterReply[] => {
+  const names = symbols
+    .toSorted((one, other) => other.score - one.score)
+    .map(({name}) => name.replace(/[^A-Za-z0-9_.-]/g, '?').slice(0, maxNameChars))
+    .slice(0, maxSymbols);
+  return [
+    {kind: 'add-header', name: scoreField, value: twoDigits(score)},
+    ...(names.length > 0 ? [{kind: 'add-header' as const, name: symbolsField, value: foldList(names)}] : []),
+  ];
+};
+
+/** What rounds to zero has no sign. */
+const twoDigits = (score: number): string => (Math.round(score * 100) / 100 || 0).toFixed(2);
+
+const maxNameChars = 60;
+const maxSymbols = 100;
+/** RFC 5322 section 2.1.1 asks for 78 characters at most. */
+const maxLineChars = 78;
+
+const foldList = (names: readonly string[]): string => {
+  const lines: string[] = [];
+  let line = '';
+  for (const [n, name] of names.entries()) {
+    const item = n < names.length - 1 ? `${name},` : name;
+    const room = maxLineChars - (lines.length === 0 ? `${symbolsField}: `.length : 1);
+    if (line !== '' && line.length + 1 + item.length > room) {
+      lines.push(line);
+      line = item;
+    } else line = line === '' ? item : `${line} ${item}`;
+  }
+  return [...lines, line].join('\r\n\t');
+};
+
+/** Puts header fields, each with its line end, before all others. */
+export const putInFront = (fields: Buffer): MilterReply[] => {
+  const reader = createHeaderReader();
+  reader.push(fields);
+  return reader
+    .fields()
+    .map(({name, value}) => ({kind: 'insert-header' as const, index: 0, name, value: value.trim()}))
+    .toReversed();
+};

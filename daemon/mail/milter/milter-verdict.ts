@@ -1,0 +1,82 @@
+// What a milter answers to the end of a mail.
+import {Fault} from '../../../shared/fault.ts';
+import {queueIdPattern} from '../../../shared/fields.ts';
+import type {Judgement, Ownership, ReceivedMail} from '../../services/intake/mail.ts';
+import type {Taken} from '../gateway/message-intake.ts';
+import type {MilterIntake} from '../intake-port.ts';
+import {type Decision, decide, queuedAs, verdictOf} from '../mail-decision.ts';
+import {logDecision, type MailLog} from '../mail-log.ts';
+import {isPositive, replies} from '../smtp-reply.ts';
+import type {MilterReply} from './milter-codec.ts';
+import {addScore, putInFront, removeClaims} from './milter-headers.ts';
+import type {JudgedMail} from './milter-mail.ts';
+
+export interface VerdictNeeds {
+  intake: MilterIntake;
+  log: MailLog;
+}
+
+/** As Postfix writes it in its log where it has given none. */
+const noQueueId = 'NOQUEUE';
+
+/**
+ * Judges the mail, holds it in the index where it is to be held, and writes down what came of it. Never rejects. The content
+ * is the caller's to discard.
+ */
+export const answerMail = async (
+  {intake, log}: VerdictNeeds,
+  {queueId, client, envelope, ownership}: JudgedMail,
+  {taken, isAbandoned}: {taken: Taken | undefined; isAbandoned(): boolean},
+): Promise<MilterReply[]> => {
+  let edits: MilterReply[] = [];
+
+  const judge = async (): Promise<Decision> => {
+    if (!taken) return {verdict: 'deferred', reply: replies.clientGone};
+    if (taken.kind === 'refused') return {verdict: verdictOf(taken.reply), reply: taken.reply, cause: taken.cause};
+
+    const {content, headers, hasTestString} = taken;
+    const mail = {queueId: queueId ?? noQueueId, receivedAt: new Date(), client, envelope, headers, content, hasTestString};
+    const hold: MilterIntake['hold'] = async (held, owner, judgement) => {
+      // It becomes a name in the index and a line for `postsuper`.
+      if (queueId === undefined || !queueIdPattern.test(queueId)) throw new Fault('unavailable', noQueueIdDetail);
+      // Released mail leaves as it is in Postfix's queue: with its signature, or not at all.
+      edits = await editsFor(intake, held, {ownership: owner, judgement});
+      // Before Postfix is told: were the answer lost, a row without a mail is found and removed, but not the other way round.
+      await intake.hold(held, owner, judgement);
+    };
+    const relay = async (judgement: Judgement): Promise<Decision> => {
+      edits = await editsFor(intake, mail, {ownership, judgement});
+      return {verdict: 'relayed', reply: queuedAs(mail.queueId)};
+    };
+    try {
+      return await decide({judge: intake.judge, hold}, mail, {ownership, isAbandoned, relay});
+    } catch (cause) {
+      return {verdict: 'deferred', reply: replies.internal, cause};
+    }
+  };
+
+  const decision = await judge();
+  const {sender, recipients} = envelope;
+  const facts = {queueId: queueId ?? noQueueId, clientIp: client.ip, sender, recipients: recipients.length};
+  logDecision(log, facts, decision);
+  intake.recordVerdict(decision.verdict);
+  return answerOf(decision, edits);
+};
+
+const noQueueIdDetail = 'Postfix did not tell the queue id of a mail that is to be held; keep i in its milter_end_of_data_macros';
+
+const editsFor = async (
+  intake: MilterIntake,
+  {headers, content}: ReceivedMail,
+  {ownership: {direction, domain}, judgement}: {ownership: Ownership; judgement: Judgement},
+): Promise<MilterReply[]> => {
+  const isSigned = direction === 'outbound' && domain.dkim_active;
+  const signatures = isSigned ? putInFront(await intake.sign(domain, content)) : [];
+  return [...removeClaims(headers), ...addScore(judgement), ...signatures];
+};
+
+const answerOf = ({verdict, reply, judgement}: Decision, edits: MilterReply[]): MilterReply[] => {
+  if (!isPositive(reply)) return [{kind: 'reply', ...reply}];
+  const quarantine: MilterReply[] = verdict === 'held' ? [{kind: 'quarantine', reason: judgement?.reason ?? 'spam'}] : [];
+  return [...edits, ...quarantine, {kind: 'accept'}];
+};

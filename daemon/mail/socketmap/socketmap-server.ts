@@ -1,0 +1,147 @@
+// Lookup tables for Postfix over a socket (socketmap_table(5)): a request is `TABLE KEY`, a reply `OK VALUE` and the like, both as
+// netstrings; many requests on a connection, one after the other.
+import type {Socket} from 'node:net';
+import {type LocalAddress, listenLocal} from '../local-listener.ts';
+import {createNetstringReader, netstring} from './netstring.ts';
+
+export type TableAnswer =
+  | {kind: 'found'; value: string}
+  | {kind: 'absent'}
+  /** Nothing can be said now: the mail has to wait. */
+  | {kind: 'unavailable'; reason: string}
+  /** Nothing can ever be said: a mistake in Postfix's configuration. Mail waits too, until that is mended. */
+  | {kind: 'refused'; reason: string};
+
+export interface SocketmapNeeds {
+  listen: LocalAddress;
+  /** May reject; Postfix then hears that nothing can be said now. */
+  lookUp(table: string, key: string): Promise<TableAnswer> | TableAnswer;
+  onFailure(error: unknown): void;
+  maxConnections?: number;
+  /** A connection that nothing came on for so long is closed. Postfix gives its own up after 10 s. */
+  idleMs?: number;
+}
+
+export interface SocketmapServer {
+  /** With the real port where 0 was asked for. */
+  address: LocalAddress;
+  /** What was asked is answered, for at most `graceMs`; nobody is listened to any more. */
+  stop(graceMs: number): Promise<void>;
+}
+
+/** Postfix reads replies of no more than that, and its longest keys are far below. */
+const maxRequestBytes = 100_000;
+
+export const startSocketmapServer = async (needs: SocketmapNeeds): Promise<SocketmapServer> => {
+  const {maxConnections = 2000, idleMs = 120_000} = needs;
+  const open = new Map<Socket, {finish(): void}>();
+  let isStopping = false;
+
+  const listener = await listenLocal(needs.listen, socket => {
+    // Each process of Postfix has one connection. One that is turned away tries again, and then has its mail wait.
+    if (isStopping || open.size >= maxConnections) {
+      socket.destroy();
+      return;
+    }
+    open.set(socket, serve(socket, {...needs, idleMs}));
+    socket.once('close', () => open.delete(socket));
+  });
+  return {
+    address: listener.address,
+    async stop(graceMs) {
+      isStopping = true;
+      const closed = Promise.all([listener.stop(), ...[...open.keys()].map(gone)]);
+      for (const {finish} of open.values()) finish();
+      const deadline = setTimeout(() => {
+        for (const socket of open.keys()) socket.destroy();
+      }, graceMs);
+      await closed;
+      clearTimeout(deadline);
+    },
+  };
+};
+
+const gone = async (socket: Socket): Promise<void> =>
+  new Promise(resolve => {
+    if (socket.closed) resolve();
+    else socket.once('close', () => resolve());
+  });
+
+/** Answers in order, and reads on only when all that was read is answered and the answers have been taken. */
+const serve = (socket: Socket, needs: SocketmapNeeds & {idleMs: number}): {finish(): void} => {
+  const reader = createNetstringReader(maxRequestBytes);
+  let isAnswering = false;
+  let isLast = false;
+
+  const answer = async (requests: Buffer[]): Promise<void> => {
+    isAnswering = true;
+    socket.pause();
+    for (const request of requests) {
+      const reply = netstring(replyText(await answerTo(request, needs)));
+      if (socket.destroyed) return;
+      if (!socket.write(reply)) await drained(socket);
+    }
+    isAnswering = false;
+    if (isLast) socket.end();
+    // Also for its end to be noticed.
+    socket.resume();
+  };
+
+  socket.setTimeout(needs.idleMs, () => {
+    // A lookup may take longer than that; the one who asked is still waiting.
+    if (!isAnswering) socket.destroy();
+  });
+  socket.on('error', () => socket.destroy());
+  socket.on('data', chunk => {
+    if (isLast) return;
+    try {
+      const requests = reader.push(chunk);
+      if (requests.length > 0) void answer(requests);
+    } catch {
+      // Postfix asks once more on a new connection. Where this one would go on, nobody can tell.
+      socket.destroy();
+    }
+  });
+  return {
+    finish() {
+      isLast = true;
+      if (!isAnswering) socket.destroy();
+    },
+  };
+};
+
+const answerTo = async (request: Buffer, {lookUp, onFailure}: SocketmapNeeds): Promise<TableAnswer> => {
+  const text = request.toString();
+  const space = text.indexOf(' ');
+  if (space < 0) return {kind: 'refused', reason: 'a request is a table, a space, and a key'};
+  try {
+    return await lookUp(text.slice(0, space), text.slice(space + 1));
+  } catch (error) {
+    onFailure(error);
+    return {kind: 'unavailable', reason: 'internal error, see the log of mfd'};
+  }
+};
+
+const drained = async (socket: Socket): Promise<void> =>
+  new Promise(resolve => {
+    const done = (): void => {
+      socket.off('drain', done).off('close', done);
+      resolve();
+    };
+    socket.on('drain', done).on('close', done);
+  });
+
+const replyText = (answer: TableAnswer): string => {
+  switch (answer.kind) {
+    case 'found':
+      return `OK ${answer.value}`;
+    case 'absent':
+      return 'NOTFOUND ';
+    case 'unavailable':
+      return `TEMP ${answer.reason}`;
+    case 'refused':
+      return `PERM ${answer.reason}`;
+    default:
+      return answer satisfies never;
+  }
+};

@@ -1,0 +1,91 @@
+// What a node does with the other nodes, wired to its services.
+import type {Logger} from 'pino';
+import {startPeerLinks} from '../cluster/peer-links.ts';
+import type {Peers} from '../cluster/peers.ts';
+import {remoteRecords} from '../cluster/remote-records.ts';
+import type {Config} from '../config/schema.ts';
+import type {Records} from './records.ts';
+import type {Services} from './services.ts';
+
+interface Needs {
+  nodeNo: number;
+  config: Config;
+  records: Records;
+  services: Services;
+  peers: Peers;
+  log: Logger;
+}
+
+export type ClusterRoom = ReturnType<typeof startCluster>;
+
+/** How long a node that starts waits for word from the others before it opens its doors. */
+const greetingMs = 3000;
+/** How long a change that has to be everywhere waits for that. */
+const spreadMs = 2000;
+const farewellMs = 500;
+
+export const startCluster = ({nodeNo, config, records, services, peers, log}: Needs) => {
+  const {replication, talk, limiter, refusals} = services;
+  const {standing} = records;
+  let lastSeq = 0;
+  let changes = 0;
+  const links = startPeerLinks({
+    nodeNo,
+    peers,
+    talk,
+    replication,
+    refusals,
+    peerStates: records.peerStates,
+    limiter,
+    intervalMs: config.cluster.heartbeat_interval * 1000,
+    news: () => `${changes} ${limiter.taken}`,
+    onRemoved: standing.removedBy,
+    log,
+  });
+  // Nobody has anything to say to this node any more, nor wants to hear from it.
+  standing.onRemoved(peers.close);
+  records.configuration.onOutbox(seq => {
+    lastSeq = seq;
+    links.wake();
+  });
+  records.configuration.onChange(async () => {
+    changes += 1;
+  });
+
+  const remotes = () => peers.list().map(remoteRecords);
+
+  return {
+    /** Word from the others, before this node opens its doors: they may know more of it than it does itself. */
+    async greet() {
+      const isEverybodyHeard = await links.greet(greetingMs);
+      services.joining.begin(isEverybodyHeard);
+      if (isEverybodyHeard) return;
+      log.warn('not every node has answered; ids go on at a distance, in case the database is an old one');
+      await replication.skipIds();
+    },
+    tellPeers: links.tell,
+    spread: async () => links.settled(await replication.lastSeq(), spreadMs),
+    /** `mfd bootstrap-key` writes to the database of a running node: nobody tells of that. */
+    async look() {
+      const seq = await replication.lastSeq();
+      if (seq !== lastSeq) links.wake();
+      lastSeq = seq;
+    },
+    fetchLate: async () => services.lateChanges.fetch(remotes()),
+    compare: async () => services.drift.look(remotes()),
+    explainDrift: async () => services.drift.explain(remotes()),
+    async prune() {
+      const least = links.leastAcknowledged();
+      await replication.prune(least ?? 0, config.cluster.outbox_limit);
+    },
+    async stop() {
+      // What was acknowledged here last should not wait for this node to come back.
+      await links.settled(await replication.lastSeq(), farewellMs);
+      await links.sayGoodbye(farewellMs);
+      const stopped = links.stop();
+      // A peer that hangs would keep us for as long as its answers may take.
+      peers.close();
+      await stopped;
+    },
+  };
+};

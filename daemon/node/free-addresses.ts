@@ -1,0 +1,80 @@
+// Before a node opens its listeners: every address that is taken, or forbidden, is named at once, with the key that says it and
+// where to change it.
+import {once} from 'node:events';
+import {connect, createServer, type Server} from 'node:net';
+import type {Config} from '../config/schema.ts';
+import {formatLocalAddress, type LocalAddress, parseLocalAddress} from '../mail/local-listener.ts';
+import {CommandError} from './command-error.ts';
+
+/** `file` is the configuration that the addresses are in, or would be. `advice` follows what is in use. */
+export const requireFreeAddresses = async (
+  {api, cluster, metrics, smtp, postfix}: Config,
+  {file, advice = ''}: {file: string; advice?: string},
+): Promise<void> => {
+  const listens = {
+    'api.listen': api.listen,
+    'cluster.listen': cluster.listen,
+    'metrics.listen': metrics.listen,
+    'smtp.listen': smtp.listen,
+    'postfix.milter_listen': postfix.milter_listen,
+    'postfix.socketmap_listen': postfix.socketmap_listen,
+  };
+  const taken: string[] = [];
+  const forbidden: string[] = [];
+  // Held until all were tried: two keys may name the same address.
+  const held: Server[] = [];
+  try {
+    for (const [key, text] of Object.entries(listens)) {
+      const address = text === undefined ? undefined : parseLocalAddress(text);
+      if (address === undefined) continue;
+      const problem = await problemOf(address, held);
+      const variable = `MFD_${key.replace('.', '_').toUpperCase()}`;
+      const named = (what: string) => `${key} ${formatLocalAddress(address)} ${what} (${file} or ${variable})`;
+      if (problem === 'taken') taken.push(named('is in use'));
+      if (problem === 'forbidden') forbidden.push(named('needs the right to bind ports below 1024'));
+    }
+  } finally {
+    for (const server of held) server.close();
+    await Promise.all(held.map(async server => once(server, 'close')));
+  }
+  const problems = [
+    ...(forbidden.length > 0 ? [`${forbidden.join('; ')}: ${howToGetIt}`] : []),
+    ...(taken.length > 0 ? [`${taken.join('; ')}; stop what listens there, or choose another address`] : []),
+  ];
+  if (problems.length > 0) throw new CommandError(`${problems.join('; ')}${advice}`);
+};
+
+/** capabilities(7), ip(7). A right in the unit is worth nothing where that puts the service into a user namespace. */
+const howToGetIt =
+  'under systemd AmbientCapabilities=CAP_NET_BIND_SERVICE and PrivateUsers=no in a drop-in (systemctl edit mfd; the head of mfd.service has it), elsewhere sysctl net.ipv4.ip_unprivileged_port_start or setcap cap_net_bind_service=+ep for the node program; or choose a port from 1024 on';
+
+const firstUnprivilegedPort = 1024;
+
+/** What cannot be listened on for another reason is told by whoever opens it. */
+const problemOf = async (address: LocalAddress, held: Server[]): Promise<'taken' | 'forbidden' | undefined> => {
+  if ('path' in address) return (await hasListener(address.path)) ? 'taken' : undefined;
+  const server = createServer();
+  try {
+    server.listen(address.port, address.host);
+    await once(server, 'listening');
+    held.push(server);
+    return undefined;
+  } catch (error) {
+    const {code} = error as NodeJS.ErrnoException;
+    if (code === 'EADDRINUSE') return 'taken';
+    return code === 'EACCES' && address.port < firstUnprivilegedPort ? 'forbidden' : undefined;
+  }
+};
+
+/** A socket that nobody listens on is left over, and taken over. */
+const hasListener = async (path: string): Promise<boolean> => {
+  const socket = connect({path});
+  try {
+    await once(socket, 'connect');
+    return true;
+  } catch {
+    return false;
+  } finally {
+    socket.destroy();
+  }
+};

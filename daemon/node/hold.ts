@@ -1,0 +1,116 @@
+// The hold queue of this node and what leads into it and out of it again.
+import {Fault} from '../../shared/fault.ts';
+import type {Keeper} from '../hold/hold-backend.ts';
+import {createHoldQueue} from '../hold/hold-queue.ts';
+import {createSpoolKeep, type SpoolKeepNeeds} from '../hold/spool/hold-mail.ts';
+import {createSpoolKeeper} from '../hold/spool/spool-backend.ts';
+import type {Metrics} from '../http/metrics.ts';
+import {createBackendFailures} from '../mail/backend/backend-failures.ts';
+import {createBackendPool} from '../mail/backend/backend-pool.ts';
+import {createDeliver} from '../mail/backend/deliver.ts';
+import {clusterKeyword} from '../mail/gateway/cluster-keyword.ts';
+import {createDkimSigner} from '../mail/sign/dkim.ts';
+import {traceHeader} from '../mail/trace-header.ts';
+import type {EventBus} from '../services/events/event-bus.ts';
+import {createIntake} from '../services/intake/intake.ts';
+import type {ReceivedMail} from '../services/intake/mail.ts';
+import type {Deliver} from '../services/ports.ts';
+import {createLearner} from '../services/quarantine/learner.ts';
+import type {NodeParts} from './node-parts.ts';
+import {openPostfix} from './postfix.ts';
+
+interface Needs extends NodeParts {
+  bus: EventBus;
+}
+
+export const openHold = (node: Needs) => {
+  const {database, nodeId, fqdn, now, log, metrics, ballast, settings, records, bus} = node;
+  const {domainDirectory, standing} = records;
+  const {withRoom} = ballast;
+
+  const signer = createDkimSigner();
+  const sign: NonNullable<Parameters<typeof createDeliver>[0]['sign']> = async ({id, name}, content) => {
+    const keys = domainDirectory.dkimKeysOf(id).map(key => ({...key, domain: name}));
+    if (keys.length === 0) log.warn({domain: name}, 'mail leaves unsigned: dkim_active is set, but there is no DKIM key');
+    return signer.sign(content, keys);
+  };
+  const pool = createBackendPool({
+    hostname: fqdn,
+    ownKeyword: clusterKeyword(node.ca),
+    onFailure: createBackendFailures({log, now}),
+  });
+  const deliver = counted(createDeliver({pool, sign}), metrics);
+
+  const spoolKeeper = createSpoolKeeper({
+    spool: node.spool,
+    deliver,
+    routeOf({domain_id, domain: name, direction}) {
+      const domain = domainDirectory.findById(domain_id) ?? domainDirectory.findByName(name);
+      // Outbound mail outlives its domain too; what it was to be signed with does not.
+      const route = domain ? intake.routeOf({direction, domain}) : direction === 'outbound' ? settings().smarthost : undefined;
+      if (route) return route;
+      const detail =
+        direction === 'outbound'
+          ? 'there is no smtp.smarthost to deliver to; configure one, or discard the mail'
+          : `the domain ${name} has no backend any more; create it again, or discard the mail`;
+      throw new Fault('delivery_failed', detail);
+    },
+  });
+  const onHeld: SpoolKeepNeeds['onHeld'] = (mail, domainId) => bus.publish({type: 'held', ...mail}, domainId);
+  const postfix = openPostfix({...node, config: node.postfix, onHeld});
+  const queue = createHoldQueue({
+    nodeId,
+    database,
+    keeperOf: ({keeper}) => (keeper === 'spool' ? spoolKeeper : (postfix?.keeper ?? noPostfix)),
+    learner: createLearner({
+      classifier: () => settings().classifier,
+      onLesson: metrics.lesson,
+      onOutage: detail => log.warn({detail}, 'Rspamd does not learn: what people decide meanwhile is lost on it'),
+      onRecovery: missed => log.info({missed}, 'Rspamd learns again'),
+      now,
+    }),
+    withRoom,
+    onActed: (outcome, domainId) => bus.publish({type: outcome.state, ...outcome}, domainId),
+    onLeftover: (queueId, error) =>
+      log.error({queue_id: queueId, err: error}, 'a file of the spool could not be removed; the next start tries again'),
+    now,
+  });
+  const keep = createSpoolKeep({
+    nodeId,
+    database,
+    spool: node.spool,
+    traceHeader: mail => traceHeader(mail, fqdn),
+    onHeld,
+  });
+  const needs = {
+    domains: domainDirectory,
+    scorer: {score: async (mail: ReceivedMail) => settings().scorer.score(mail)},
+    smarthost: () => settings().smarthost,
+    hasRoom: ballast.hasRoom,
+    isRemoved: standing.isRemoved,
+    onScorerFailure: () => settings().onScorerFailure,
+    onUnscored: (error: unknown) => {
+      metrics.unscored();
+      log.error({err: error}, 'mail could not be scored');
+    },
+  };
+  const intake = createIntake({...needs, keep});
+  // What comes by the milter stays with Postfix.
+  const milterIntake = createIntake({...needs, keep: postfix?.keep ?? keep});
+
+  return {queue, intake, milterIntake, pool, sign, postfixLook: postfix?.createLook(queue)};
+};
+
+/** There are mails in Postfix's hold queue, and this node has been told no more where that is. */
+const refuse = async (): Promise<never> => {
+  throw new Fault('unavailable', 'this mail is in the hold queue of Postfix; set postfix.config_dir on its node again');
+};
+const noPostfix: Keeper = {isReadableToTheEnd: false, release: refuse, discard: refuse, forget: async () => {}, body: refuse};
+
+const counted = (deliver: Deliver, metrics: Metrics): Deliver => ({
+  async deliver(route, envelope, content) {
+    const results = await deliver.deliver(route, envelope, content);
+    for (const {outcome} of results) metrics.delivery('release', outcome);
+    return results;
+  },
+});

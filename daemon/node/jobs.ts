@@ -1,0 +1,90 @@
+// What a node does by itself, again and again.
+import type {Logger} from 'pino';
+import {Fault} from '../../shared/fault.ts';
+import type {Config} from '../config/schema.ts';
+import type {Ballast} from '../hold/reserve-file.ts';
+import type {Metrics} from '../http/metrics.ts';
+import type {ClusterRoom} from './cluster.ts';
+import type {Records} from './records.ts';
+import type {Services} from './services.ts';
+
+interface Needs {
+  services: Services;
+  records: Records;
+  cluster: ClusterRoom;
+  ballast: Ballast;
+  log: Logger;
+  metrics: Metrics;
+  config(): Config;
+  renewCertificates(): Promise<void>;
+}
+
+/** Each job waits for its own last run; one that fails is logged and comes again. From `stop` on nothing begins; it waits for what runs. */
+export const startTimers = ({
+  services,
+  records,
+  cluster,
+  ballast,
+  log,
+  metrics,
+  config,
+  renewCertificates,
+}: Needs): {stop(): Promise<void>} => {
+  const stops = [
+    every(2_000, 'looking at the disk', ballast.refresh),
+    every(5_000, 'counting requests without a valid key', async () => services.keyFailures.report()),
+    every(20_000, 'writing down key use', services.flushKeyUses),
+    every(10_000, 'pruning the outbox', cluster.prune),
+    every(1_000, 'looking after the peers', async () => {
+      records.peerStates.look();
+      await cluster.look();
+    }),
+    every(1_000, 'asking for changes that have not come', cluster.fetchLate),
+    every(1_000, 'comparing configurations', cluster.compare),
+    every(10_000, 'writing down what peers said', records.peerStates.flush),
+    every(config().retention.sweep_interval * 1000, 'retention sweep', async () => {
+      const expired = await services.retention.sweep();
+      if (expired > 0) log.info({expired}, 'held mail removed by retention');
+      metrics.expired(expired);
+    }),
+    ...postfixLook(),
+    every(60_000, 'certificate renewal', async () => renewCertificates()),
+  ];
+  return {
+    async stop() {
+      await Promise.all(stops.map(async stop => stop()));
+    },
+  };
+
+  function postfixLook(): (() => Promise<void>)[] {
+    const look = services.postfixLook;
+    if (!look) return [];
+    return [every(config().postfix.reconcile_interval * 1000, 'looking at Postfix’s queue', look.run), look.stop];
+  }
+
+  function every(ms: number, what: string, job: () => Promise<unknown>): () => Promise<void> {
+    let timer: NodeJS.Timeout;
+    let running = Promise.resolve();
+    let isStopped = false;
+    const run = async () => {
+      try {
+        await job();
+      } catch (error) {
+        // What was asked of other nodes is broken off at the end.
+        if (!isStopped || !(error instanceof Fault)) log.error({err: error}, `${what} failed`);
+      }
+      if (!isStopped) arm();
+    };
+    const arm = () => {
+      timer = setTimeout(() => {
+        running = run();
+      }, ms).unref();
+    };
+    arm();
+    return async () => {
+      isStopped = true;
+      clearTimeout(timer);
+      await running;
+    };
+  }
+};

@@ -1,0 +1,99 @@
+// What of the configuration can change while the node runs. Listeners and sizes are fixed at start.
+import {hostname} from 'node:os';
+import {parseHostPort} from '../../shared/host-port.ts';
+import type {Reason} from '../../shared/reason.ts';
+import {reasons} from '../../shared/reason.ts';
+import {ConfigError, type LoadedConfig} from '../config/load.ts';
+import type {Config} from '../config/schema.ts';
+import {createNetworkSet, type NetworkSet} from '../mail/networks.ts';
+import {createBuiltinScorer} from '../mail/scan/builtin-scorer.ts';
+import {createRspamdLearner} from '../mail/scan/rspamd-learner.ts';
+import {createRspamdScorer} from '../mail/scan/rspamd-scorer.ts';
+import type {Classifier, Route, Scorer} from '../services/ports.ts';
+
+export interface LiveSettings {
+  trusted: NetworkSet;
+  /** Where the backends that keys for one domain set have to be; undefined for anywhere. */
+  backendNetworks: NetworkSet | undefined;
+  scorer: Scorer;
+  closeScorer(): void;
+  /** Who learns from releases and discards, if anybody does. */
+  classifier: Classifier | undefined;
+  onScorerFailure: Config['scanner']['on_failure'];
+  smarthost: Omit<Route, 'signFor'> | undefined;
+  keepMs: Record<Reason, number>;
+  license: Config['license'];
+}
+
+const dayMs = 24 * 3600 * 1000;
+
+/** Throws a ConfigError for what only a closer look shows to be wrong. */
+export const liveSettings = ({config, smarthostPassword, smarthostCa, ...loaded}: LoadedConfig): LiveSettings => ({
+  trusted: networkSet('smtp.trusted_networks', config.smtp.trusted_networks),
+  backendNetworks: config.smtp.backend_networks && networkSet('smtp.backend_networks', config.smtp.backend_networks),
+  ...scorerFrom(config, loaded.rspamdPassword),
+  classifier: classifierFrom(config, loaded.rspamdControllerPassword),
+  onScorerFailure: config.scanner.on_failure,
+  smarthost: smarthostFrom(config, smarthostPassword, smarthostCa),
+  keepMs: Object.fromEntries(
+    reasons.map(reason => [reason, (config.retention.by_reason[reason] ?? config.retention.days) * dayMs]),
+  ) as Record<Reason, number>,
+  license: config.license,
+});
+
+/** Keys whose value in `read` waits for the next start, as the node runs with the one in `started`. */
+export const fixedChanges = (started: Config, read: Config): string[] => {
+  const fixed: [string, (config: Config) => unknown][] = [
+    ['fqdn', config => config.fqdn ?? hostname()],
+    ['api.listen', config => config.api.listen],
+    ['api.advertise', config => config.api.advertise],
+    ['cluster', config => config.cluster],
+    ['metrics', config => config.metrics],
+    ['smtp.listen', config => config.smtp.listen],
+    ['smtp.max_size', config => config.smtp.max_size],
+    ['smtp.max_connections', config => config.smtp.max_connections],
+    ['smtp.max_connections_per_client', config => config.smtp.max_connections_per_client],
+    ['smtp.max_recipients', config => config.smtp.max_recipients],
+    ['smtp.reverse_lookup', config => config.smtp.reverse_lookup],
+    ['postfix', config => config.postfix],
+    ['retention.sweep_interval', config => config.retention.sweep_interval],
+    ['spool', config => config.spool],
+  ];
+  return fixed.filter(([, value]) => JSON.stringify(value(started)) !== JSON.stringify(value(read))).map(([key]) => key);
+};
+
+const networkSet = (key: string, entries: readonly string[]): NetworkSet => {
+  try {
+    return createNetworkSet(entries);
+  } catch (error) {
+    throw new ConfigError(`${key}: ${error instanceof Error ? error.message : String(error)}`, key);
+  }
+};
+
+const scorerFrom = ({scanner}: Config, password: string | undefined): Pick<LiveSettings, 'scorer' | 'closeScorer'> => {
+  if (scanner.type === 'builtin') return {scorer: createBuiltinScorer(), closeScorer: () => {}};
+  const scorer = createRspamdScorer({
+    url: scanner.rspamd_url,
+    timeoutMs: scanner.rspamd_timeout * 1000,
+    ...(password !== undefined && {password}),
+  });
+  return {scorer, closeScorer: () => scorer.close()};
+};
+
+const classifierFrom = ({scanner}: Config, password: string | undefined): Classifier | undefined =>
+  scanner.rspamd_learn
+    ? createRspamdLearner({url: scanner.rspamd_controller_url, ...(password !== undefined && {password})})
+    : undefined;
+
+const smarthostFrom = ({smtp}: Config, password: string | undefined, ca: string | undefined): LiveSettings['smarthost'] => {
+  const server = smtp.smarthost === undefined ? undefined : parseHostPort(smtp.smarthost);
+  if (!server) return undefined;
+  if ((smtp.smarthost_username === undefined) !== (password === undefined))
+    throw new ConfigError(
+      'smtp.smarthost_username and smtp.smarthost_password_file go together; give both or neither',
+      'smtp.smarthost_username',
+    );
+  const username = smtp.smarthost_username;
+  if (username === undefined || password === undefined) return {servers: [server]};
+  return {servers: [server], auth: {username, password, ...(ca !== undefined && {ca})}};
+};

@@ -1,0 +1,37 @@
+// The milter of one node, wired to its services; nothing where none is asked for.
+import type {Config} from '../config/schema.ts';
+import {formatLocalAddress, type LocalAddress, parseLocalAddress} from '../mail/local-listener.ts';
+import {startMilterServer} from '../mail/milter/milter-server.ts';
+import type {NodeParts} from './node-parts.ts';
+import type {Services} from './services.ts';
+
+interface Needs extends Pick<NodeParts, 'settings' | 'metrics' | 'log'> {
+  config: Config;
+  services: Pick<Services, 'milterIntake' | 'sign'>;
+  tmpDir: string;
+  graceMs: number;
+}
+
+export interface MilterDoor {
+  /** Undefined when there is none. */
+  address: LocalAddress | undefined;
+  stop(): Promise<void>;
+}
+
+export const openMilter = async ({config, services, tmpDir, graceMs, settings, metrics, log}: Needs): Promise<MilterDoor> => {
+  const listen = parseLocalAddress(config.postfix.milter_listen ?? '');
+  if (!listen) return {address: undefined, stop: async () => undefined};
+
+  const server = await startMilterServer({
+    listen,
+    maxSize: config.smtp.max_size,
+    maxConnections: config.smtp.max_connections,
+    tmpDir,
+    drainMs: graceMs,
+    isTrusted: ip => settings().trusted.contains(ip),
+    log,
+    intake: {...services.milterIntake, sign: services.sign, recordVerdict: metrics.verdict},
+  });
+  log.info({address: formatLocalAddress(server.address)}, 'milter open');
+  return {address: server.address, stop: server.stop};
+};

@@ -1,0 +1,69 @@
+// What a node has of the others for its callers: their hold queues, their audit logs, and what happens there.
+import type {Logger} from 'pino';
+import {createHoldEventListener} from '../cluster/hold-event-listener.ts';
+import {createPeerAuditLog} from '../cluster/peer-audit-log.ts';
+import {createPeerHoldQueue} from '../cluster/peer-hold-queue.ts';
+import type {Peers} from '../cluster/peers.ts';
+import type {Metrics} from '../http/metrics.ts';
+import {tellConfigEvents} from '../services/events/config-events.ts';
+import {createEventBus} from '../services/events/event-bus.ts';
+import {createEvents} from '../services/events/events.ts';
+import type {AuditLog, HoldQueue} from '../services/ports.ts';
+import {createAskAll} from '../services/quarantine/gather.ts';
+import type {Records} from './records.ts';
+
+interface Needs {
+  nodeId: string;
+  records: Records;
+  peers: Peers;
+  metrics: Metrics;
+  log: Logger;
+  now: () => number;
+}
+
+/** The other nodes as they are at the moment. */
+export const followPeers = ({peers, records: {nodeDirectory, peerStates}, log}: Pick<Needs, 'peers' | 'records' | 'log'>) => {
+  const queues = new Map<number, HoldQueue>();
+  const logs = new Map<number, AuditLog>();
+  peers.follow(({nodeNo, client}) => {
+    queues.set(nodeNo, createPeerHoldQueue(client));
+    logs.set(nodeNo, createPeerAuditLog(client));
+    return () => {
+      queues.delete(nodeNo);
+      logs.delete(nodeNo);
+    };
+  });
+  const isAway = (nodeId: string): boolean => {
+    const peer = peers.list().find(one => one.nodeId === nodeId);
+    const node = peer && nodeDirectory.findByNo(peer.nodeNo);
+    return node !== undefined && peerStates.healthOf(node) === 'offline';
+  };
+  return {
+    queues: () => [...queues.values()],
+    auditLogs: () => [...logs.values()],
+    isAway,
+    ask: createAskAll({
+      onSilent: (node, fault) => log.warn({node, detail: fault.detail}, 'a node did not answer; what it has is left out'),
+      isAway,
+    }),
+  };
+};
+
+export const openEvents = ({nodeId, records, peers, metrics, log, now}: Needs) => {
+  const {configuration, keyDirectory: keys, domainDirectory: domains, peerStates} = records;
+  const bus = createEventBus({nodeId, now, onFailure: error => log.error({err: error}, 'telling of an event failed')});
+  const elsewhere = createHoldEventListener({
+    peers,
+    onEvent: event => events.hear(event),
+    onFailure: (node, error) => log.debug({node, err: error}, 'listening to a node failed'),
+  });
+  const events = createEvents({keys, domains, configuration, listenElsewhere: elsewhere.listen, now});
+
+  bus.subscribe(events.hear);
+  tellConfigEvents({configuration, domains, keys, bus});
+  peerStates.onHealth(change => {
+    metrics.healthChanged();
+    bus.publish({type: 'health', ...change});
+  });
+  return {bus, events};
+};

@@ -1,0 +1,76 @@
+// The port for other nodes, and for those who are about to become one.
+
+import {joinTokenIdIn} from '../cluster/join-token.ts';
+import type {PeerCredentials} from '../cluster/peer-client.ts';
+import {hostsIn, identityIn} from '../cluster/peer-identity.ts';
+import type {Config} from '../config/schema.ts';
+import {createPeerApi} from '../http/peer/peer-app.ts';
+import {routePeerCluster} from '../http/peer/routes-peer-cluster.ts';
+import {routePeerEvents} from '../http/peer/routes-peer-events.ts';
+import {routePeerHold} from '../http/peer/routes-peer-hold.ts';
+import {routePeerAdmission, routePeerTrust} from '../http/peer/routes-peer-join.ts';
+import {validityOf} from '../services/cluster/certificate-validity.ts';
+import type {NodeIdentity} from '../services/ports.ts';
+import {listenOf} from './addresses.ts';
+import {listenMutualTls} from './listen.ts';
+import type {NodeParts} from './node-parts.ts';
+import type {Services} from './services.ts';
+
+interface Needs extends Pick<NodeParts, 'log' | 'records' | 'nodeNo' | 'peers'> {
+  config: Config;
+  credentials: PeerCredentials;
+  services: Services;
+}
+
+export const openPeerDoor = async ({
+  config,
+  credentials,
+  records: {nodeDirectory, standing},
+  nodeNo,
+  peers,
+  services,
+  log,
+}: Needs) => {
+  const isMember = ({nodeId, nodeNo}: NodeIdentity) => nodeDirectory.findByNo(nodeNo)?.node_id === nodeId;
+  const noteNames = (no: number, hosts: string[]) =>
+    void services.issuedNames.shown(no, hosts).catch(error => log.error({err: error}, 'names of a certificate were not noted'));
+  const wasRemoved = ({nodeNo: no}: NodeIdentity) => nodeDirectory.wasRemoved(no);
+  const api = createPeerApi({
+    identityIn,
+    isMember,
+    wasRemoved,
+    heard: ({nodeNo}, remoteAddress) => services.neighbours.heard(nodeNo, remoteAddress),
+    routes: [
+      routePeerCluster({...services, standing, nodeNo, reach: peers.reach}),
+      routePeerTrust({...services, hostsIn}),
+      routePeerHold(services.forPeers),
+      routePeerEvents(services.forPeers),
+    ],
+    openRoutes: [routePeerAdmission({...services, tokenIdIn: joinTokenIdIn})],
+    log,
+  });
+  const listener = await listenMutualTls(
+    listenOf(config.cluster.listen),
+    {
+      ...credentials,
+      // Who is no node may still be joining.
+      admits({subjectAltName, endMs}) {
+        const validity = validityOf({endMs}, Date.now());
+        const shown = identityIn(subjectAltName);
+        if (!shown) return validity === 'valid';
+        services.joining.seen(shown.nodeNo);
+        if (!isMember(shown)) return false;
+        // What it had names for before it ended may be another's by now.
+        if (validity === 'valid') noteNames(shown.nodeNo, hostsIn(subjectAltName));
+        return validity !== 'outdated';
+      },
+      mayHearWhy({subjectAltName}) {
+        const shown = identityIn(subjectAltName);
+        return shown !== undefined && wasRemoved(shown);
+      },
+    },
+    api.callback(),
+  );
+  nodeDirectory.onChange(listener.expel);
+  return listener;
+};

@@ -1,0 +1,119 @@
+// Postfix's hold queue as part of this node's: who keeps its mails, and what is found in it.
+import type {HeldMail} from '../../shared/held-mail.ts';
+import type {Config} from '../config/schema.ts';
+import type {Keeper} from '../hold/hold-backend.ts';
+import type {OwnHoldQueue} from '../hold/hold-queue.ts';
+import {createPostfixKeep, type PostfixKeep} from '../hold/postfix/hold-mail.ts';
+import {createPostfixAdopt} from '../hold/postfix/postfix-adopt.ts';
+import {createPostfixKeeper} from '../hold/postfix/postfix-backend.ts';
+import {createPostfixPrograms, PostfixRefusal} from '../hold/postfix/postfix-programs.ts';
+import {createPostfixReconcile} from '../hold/postfix/postfix-reconcile.ts';
+import {createLifetime, hasLongQueueIds} from '../hold/postfix/postfix-settings.ts';
+import type {NodeParts} from './node-parts.ts';
+import {createPostfixLook, type PostfixLook} from './postfix-poll.ts';
+
+export interface PostfixRoom {
+  keep: PostfixKeep;
+  keeper: Keeper;
+  /** Looks at Postfix's queue, and at whether it is set up as it should be. */
+  createLook(queue: Pick<OwnHoldQueue, 'isUnderWay' | 'catchUp'>): PostfixLook;
+}
+
+interface Needs extends Pick<NodeParts, 'nodeId' | 'database' | 'records' | 'log' | 'metrics' | 'now' | 'spool'> {
+  config: Config['postfix'];
+  /** Told of every mail that has come into the list. */
+  onHeld(mail: HeldMail, domainId: number): void;
+}
+
+export const openPostfix = (node: Needs): PostfixRoom | undefined => {
+  const {config, nodeId, database, records, log, metrics, now, onHeld} = node;
+  if (config.config_dir === undefined) return undefined;
+
+  const programs = createPostfixPrograms({configDir: config.config_dir, helperSocket: config.helper_socket});
+  const keep = createPostfixKeep({nodeId, database, onHeld, now});
+  const keeper = createPostfixKeeper({
+    programs,
+    isArriving: keep.isArriving,
+    lifetimeMs: createLifetime(programs, now),
+    tmpDir: node.spool.tmpDir,
+    onNotFlushed: (queueId, error) =>
+      log.warn({queue_id: queueId, err: error}, 'a released mail is delivered at the next queue run of Postfix only'),
+    now,
+  });
+  const adopt = createPostfixAdopt({
+    nodeId,
+    database,
+    programs,
+    domains: records.domainDirectory,
+    onHeld,
+    onUnreadable: error => refusals.failed(error, 'mails on hold in Postfix are listed without their subjects'),
+  });
+  const refusals = createFailureLog(log);
+
+  const createLook: PostfixRoom['createLook'] = ({isUnderWay, catchUp}) => {
+    const reconcile = createPostfixReconcile({nodeId, database, programs, keep, isUnderWay, adopt, now});
+    const looks = createFailureLog(log);
+    let isFirst = true;
+
+    return createPostfixLook({
+      async reconcile(signal) {
+        await catchUp();
+        if (isFirst) await warnOfShortIds();
+        isFirst = false;
+        return reconcile(signal);
+      },
+      onLooked({lookMs, ...found}) {
+        looks.worked('Postfix’s queue can be looked at again');
+        metrics.postfixReconciled(now());
+        if (found.appeared + found.gone.length + found.reopened.length > 0) log.info(found, 'hold queue of Postfix reconciled');
+      },
+      onFailed(error) {
+        metrics.postfixFailed();
+        looks.failed(error, 'Postfix’s queue could not be looked at; what is held there is listed as it last was');
+      },
+      now,
+    });
+  };
+
+  const warnOfShortIds = async (): Promise<void> => {
+    if (await hasLongQueueIds(programs)) return;
+    log.warn(
+      {config_dir: config.config_dir},
+      'Postfix gives queue ids again: set enable_long_queue_ids = yes in main.cf and reload it (mfd setup postfix does)',
+    );
+  };
+
+  return {keep, keeper: logged(keeper, log), createLook};
+};
+
+/** Callers are told that the log of the node says why. */
+const logged = (keeper: Keeper, log: NodeParts['log']): Keeper => {
+  const log1 = async <T>(queueId: string, work: Promise<T>): Promise<T> =>
+    work.catch(error => {
+      if (error instanceof PostfixRefusal) log.error({queue_id: queueId, err: error.details.cause}, 'Postfix did not do it');
+      throw error;
+    });
+  return {
+    ...keeper,
+    release: async (mail, onServed) => log1(mail.queue_id, keeper.release(mail, onServed)),
+    discard: async mail => log1(mail.queue_id, keeper.discard?.(mail) ?? Promise.resolve()),
+    body: async mail => log1(mail.queue_id, keeper.body(mail)),
+  };
+};
+
+/** What fails every few seconds for one reason is said once. */
+const createFailureLog = (log: NodeParts['log']) => {
+  let said: string | undefined;
+  return {
+    failed(error: unknown, message: string) {
+      const cause = error instanceof PostfixRefusal ? error.details.cause : error;
+      const text = cause instanceof Error ? cause.message : String(cause);
+      log[text === said ? 'debug' : 'error']({err: cause}, message);
+      said = text;
+    },
+    worked(message: string) {
+      if (said !== undefined) log.info(message);
+      said = undefined;
+    },
+  };
+};

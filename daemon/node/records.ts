@@ -1,0 +1,75 @@
+// What is replicated, and the parts of it that are kept in memory.
+import type {Logger} from 'pino';
+import type {Ballast} from '../hold/reserve-file.ts';
+import {createConfiguration} from '../replication/configuration.ts';
+import {findDamagedRecords} from '../replication/record-check.ts';
+import {restampFuture} from '../replication/restamp.ts';
+import {createKeyDirectory} from '../services/access/key-directory.ts';
+import {openStanding} from '../services/cluster/membership.ts';
+import {createNodeDirectory} from '../services/cluster/node-directory.ts';
+import {openPeerStates} from '../services/cluster/peer-states.ts';
+import {createDomainDirectory} from '../services/domains/domain-directory.ts';
+import type {Database} from '../store/sqlite/database.ts';
+import {lastOutboxSeq} from '../store/sqlite/outbox.ts';
+import {CommandError} from './command-error.ts';
+
+interface Needs {
+  database: Database;
+  nodeNo: number;
+  ballast: Ballast;
+  log: Logger;
+}
+
+export type Records = Awaited<ReturnType<typeof openRecords>>;
+
+export const openRecords = async ({database, nodeNo, ballast, log}: Needs, now: () => number) => {
+  const damaged = await findDamagedRecords(database.read);
+  if (damaged.length > 0)
+    throw new CommandError(
+      `the configuration has changed on the disk (${damaged.map(({kind, id}) => `${kind} ${id}`).join(', ')}); mfd repair takes these records out, or restore the database from a backup`,
+    );
+  const restampedCount = await ballast.withRoom(async () => restampFuture(database, now()));
+  if (restampedCount > 0)
+    log.warn({count: restampedCount}, 'configuration was dated more than a day ahead of this clock; it has other dates now');
+  const configuration = createConfiguration({
+    database,
+    nodeNo,
+    now,
+    withRoom: ballast.withRoom,
+    onListenerFailure: error => log.error({err: error}, 'a change could not be taken in; it is tried again'),
+    onUnknownKinds: unknown =>
+      log.warn(
+        {kinds: unknown},
+        'another node tells of records that this version does not know and leaves out; upgrade this node',
+      ),
+  });
+  // The tables that are read follow from the records, which are what they should be.
+  await configuration.recount();
+  const nodeDirectory = await createNodeDirectory(database, configuration);
+  const standing = await openStanding({
+    database,
+    directory: nodeDirectory,
+    nodeNo,
+    now,
+    withRoom: ballast.withRoom,
+    onFailure: error => log.error({err: error}, 'that this node was removed could not be written down'),
+  });
+  standing.onRemoved(removal =>
+    log.error(removal, 'this node was removed from its cluster: it answers nobody and takes no mail; join it anew'),
+  );
+  return {
+    standing,
+    configuration,
+    begunAt: await lastOutboxSeq(database.read),
+    nodeDirectory,
+    keyDirectory: await createKeyDirectory(database, configuration),
+    domainDirectory: await createDomainDirectory(database, configuration),
+    peerStates: await openPeerStates({
+      database,
+      directory: nodeDirectory,
+      nodeNo,
+      now,
+      monotonic: () => performance.now(),
+    }),
+  };
+};

@@ -1,0 +1,71 @@
+// What a node and its peers tell each other, and what it makes of that.
+
+import {createDrift} from '../replication/drift.ts';
+import {createPeerTalk} from '../replication/heartbeat-exchange.ts';
+import {createLateChanges} from '../replication/late-changes.ts';
+import {createRefusals} from '../replication/refusals.ts';
+import {createReplication} from '../replication/replication.ts';
+import {createTakeOver} from '../replication/snapshot.ts';
+import {createRateLimiter} from '../services/access/rate-limit.ts';
+import type {NodeParts} from './node-parts.ts';
+
+export const openReplication = (node: NodeParts) => {
+  const {database, nodeId, nodeNo, now, log, settings, records} = node;
+  const {configuration, nodeDirectory: directory, peerStates, keyDirectory} = records;
+  const limiter = createRateLimiter({now, monotonic: () => performance.now()});
+  const nameOf = (no: number) => directory.findByNo(no)?.node_id ?? `node number ${no}`;
+  const refusals = createRefusals(({peer, why}) => {
+    if (why === undefined) log.info({node: nameOf(peer)}, 'the node takes the changes of this one again');
+    else log.error({node: nameOf(peer), detail: why}, 'the node refuses changes of this one; they are not on every node');
+  });
+  const replication = createReplication({
+    database,
+    configuration,
+    nodeNo,
+    begunAt: records.begunAt,
+    lastSeqOf: no => peerStates.latest(no)?.last_seq,
+    now,
+    nameOf,
+  });
+  const takeOver = createTakeOver({replication, refusals});
+  const lateChanges = createLateChanges({
+    replication,
+    directory,
+    peerStates,
+    takeOver,
+    nodeNo,
+    monotonic: () => performance.now(),
+    onFetched: fetched => log.info(fetched, 'changes that had not come were taken from another node'),
+  });
+  const drift = createDrift({
+    database,
+    configuration,
+    replication,
+    directory,
+    peerStates,
+    refusals,
+    takeOver,
+    nodeId,
+    afterMs: () => node.driftAfterMs,
+    now,
+    monotonic: () => performance.now(),
+    onRepair: repair => log.warn(repair, 'configurations had come apart; what the other node has was taken over'),
+  });
+  const talk = createPeerTalk({
+    database,
+    replication,
+    peerStates,
+    limiter,
+    keyDirectory,
+    drift,
+    directory,
+    refusals,
+    nodeId,
+    nodeNo,
+    version: node.version,
+    license: () => settings().license,
+    hasAuthority: node.hasAuthority,
+    now,
+  });
+  return {limiter, replication, drift, lateChanges, talk, refusals};
+};

@@ -1,0 +1,38 @@
+// The lookup tables for Postfix of one node, wired to its services; nothing where none are asked for.
+import type {Config} from '../config/schema.ts';
+import {createRecipientCheck} from '../mail/gateway/recipient-check.ts';
+import {type LocalAddress, parseLocalAddress} from '../mail/local-listener.ts';
+import {createRoutingTables} from '../mail/socketmap/routing-tables.ts';
+import {startSocketmapServer} from '../mail/socketmap/socketmap-server.ts';
+import type {NodeParts} from './node-parts.ts';
+import type {Services} from './services.ts';
+
+interface Needs extends Pick<NodeParts, 'records' | 'log' | 'now'> {
+  config: Config;
+  services: Pick<Services, 'intake' | 'pool'>;
+  graceMs: number;
+}
+
+export interface TablesDoor {
+  /** Undefined when there is none. */
+  address: LocalAddress | undefined;
+  stop(): Promise<void>;
+}
+
+export const openTables = async ({config, services, records, log, now, graceMs}: Needs): Promise<TablesDoor> => {
+  const listen = parseLocalAddress(config.postfix.socketmap_listen ?? '');
+  if (!listen) return {address: undefined, stop: async () => undefined};
+
+  const tables = createRoutingTables({
+    domains: records.domainDirectory,
+    routeTo: domain => services.intake.routeOf({direction: 'inbound', domain}),
+    recipients: createRecipientCheck({pool: services.pool, now}),
+    standstill: records.standing.advice,
+  });
+  const server = await startSocketmapServer({
+    listen,
+    lookUp: tables.lookUp,
+    onFailure: error => log.error({err: error}, 'a lookup of Postfix could not be answered'),
+  });
+  return {address: server.address, stop: async () => server.stop(graceMs)};
+};

@@ -1,0 +1,88 @@
+// What a node keeps on disk, opened in the order in which it can be opened even on a disk that is full.
+import {stat} from 'node:fs/promises';
+import {join} from 'node:path';
+import type {Logger} from 'pino';
+import type {Config} from '../config/schema.ts';
+import {type Ballast, createBallast} from '../hold/reserve-file.ts';
+import {reconcile} from '../hold/spool/reconcile.ts';
+import {createSpool, type Spool} from '../hold/spool/spool.ts';
+import {acquireLock, type Database, openDatabase} from '../store/sqlite/database.ts';
+import {countHeldBy} from '../store/sqlite/held-mail.ts';
+import {findDamage} from '../store/sqlite/integrity.ts';
+import {findLostCommits} from '../store/sqlite/wal-file.ts';
+import type {Closers} from './closers.ts';
+import {CommandError} from './command-error.ts';
+import type {DataFolder} from './data-folder.ts';
+import {readIdentity} from './identity.ts';
+
+export interface Storage {
+  nodeId: string;
+  nodeNo: number;
+  database: Database;
+  spool: Spool & {tmpDir: string};
+  ballast: Ballast;
+}
+
+interface Needs {
+  folder: DataFolder;
+  config: Config;
+  log: Logger;
+  now: () => number;
+  closers: Closers;
+}
+
+/** Refuses a folder another process has, and one whose database is gone: an empty new one would be another node. */
+export const openStorage = async ({folder, config, log, now, closers}: Needs): Promise<Storage> => {
+  if (!(await stat(folder.database).catch(() => undefined)))
+    throw new CommandError(`${folder.database} is gone; restore it from a backup, or make a new node in another folder`);
+  const lock = await acquireLock(folder.lock);
+  if (!lock) throw new CommandError(`another mfd is running on ${folder.root}`);
+  closers.add(lock.release);
+
+  const ballast = await createBallast({
+    path: folder.ballast,
+    sizeBytes: config.spool.ballast,
+    minFreeBytes: config.spool.min_free,
+    onFull: () => log.error('the disk is full: the ballast has been given up, new mail is answered 452'),
+  });
+  const {withRoom} = ballast;
+  await requireWholeLog(folder);
+  const database = await withRoom(async () => openDatabase(folder.database));
+  closers.add(database.close);
+  await requireWholeDatabase(folder, database);
+  const identity = await readIdentity(database, folder.database);
+  await requireSpool(folder, database);
+  const spool = await withRoom(async () => createSpool(folder.spool));
+  const reconciled = await withRoom(async () => reconcile({database, spool, nodeId: identity.nodeId, now}));
+  const isWhole = reconciled.lost.length + reconciled.damaged.length + reconciled.leftover.length === 0;
+  log[isWhole ? 'info' : 'error']({...reconciled}, 'spool and index reconciled');
+  return {...identity, database, spool, ballast};
+};
+
+/** Before SQLite opens it, which would take what it can read for all there was, and overwrite the rest. */
+const requireWholeLog = async ({database, root}: DataFolder): Promise<void> => {
+  const lost = await findLostCommits(database);
+  if (!lost) return;
+  throw new CommandError(
+    `${database}-wal is damaged at byte ${lost.atByte}: changes that were acknowledged would be forgotten; mfd repair --data ${root} saves what can be saved, and says what is lost`,
+  );
+};
+
+const requireWholeDatabase = async ({database: path, root}: DataFolder, database: Database): Promise<void> => {
+  const problem = await findDamage(database);
+  if (problem === undefined) return;
+  throw new CommandError(
+    `${path} is damaged (${problem}); mfd repair --data ${root} makes a whole one of what can be read, or restore it from a backup`,
+  );
+};
+
+/** A spool that is not mounted looks like one whose mails have all been lost. */
+const requireSpool = async (folder: DataFolder, database: Database): Promise<void> => {
+  const held = join(folder.spool, 'held');
+  if (await stat(held).catch(() => undefined)) return;
+  const count = await countHeldBy(database.read, 'spool');
+  if (count > 0)
+    throw new CommandError(
+      `${held} is not there, while the database counts ${count} held: mount or restore the spool, or make that folder to go on without them`,
+    );
+};

@@ -1,0 +1,128 @@
+// The files below tls/: which there are, which of them can be used, and how they are replaced.
+import {X509Certificate} from 'node:crypto';
+import {readFile, rename, writeFile} from 'node:fs/promises';
+import {hostname} from 'node:os';
+import {createSecureContext} from 'node:tls';
+import {canonicalHost, isWildcard, parseHostPort} from '../../shared/host-port.ts';
+import {createClusterAuthority} from '../cluster/authority.ts';
+import type {KeyAndCertificate} from '../cluster/certificates.ts';
+import {hostsIn, identityIn} from '../cluster/peer-identity.ts';
+import {ConfigError, readText} from '../config/load.ts';
+import type {Config} from '../config/schema.ts';
+import type {Authority} from '../services/cluster/authority.ts';
+import {isCertifiable} from '../services/cluster/join-protocol.ts';
+import type {NodeIdentity} from '../services/ports.ts';
+import type {DataFolder} from './data-folder.ts';
+
+/** The certificates of one node: what clients of its API see, and what its peers do. */
+export interface NodePairs {
+  api: KeyAndCertificate;
+  cluster: KeyAndCertificate;
+}
+
+/** Names and addresses a client may reach this node by. */
+export const apiHosts = (config: Config): string[] => {
+  const listen = parseHostPort(config.api.listen, {allowZero: true})?.host ?? '';
+  const advertised = parseHostPort(config.api.advertise ?? '')?.host;
+  const names = [
+    ...[config.fqdn ?? hostname(), hostname(), 'localhost', '127.0.0.1', '::1'],
+    ...(isWildcard(listen) ? [] : [listen]),
+    ...(advertised === undefined ? [] : [advertised]),
+  ];
+  return [...new Set(names.filter(isCertifiable).map(canonicalHost))];
+};
+
+/** The operator's own certificate for the API, undefined where there is none. */
+export const operatorPair = async ({api: {cert_file, key_file}}: Config): Promise<KeyAndCertificate | undefined> => {
+  if (cert_file === undefined || key_file === undefined) return undefined;
+  const pair = {cert: await readText(cert_file, 'api.cert_file'), key: await readText(key_file, 'api.key_file')};
+  if (!isPair(pair))
+    throw new ConfigError('api.cert_file and api.key_file are no certificate (PEM) and its private key', 'api.cert_file');
+  return pair;
+};
+
+/** The cluster's authority if this node has its key, undefined otherwise. */
+export const authorityIn = async (folder: DataFolder, now: () => number): Promise<Authority | undefined> => {
+  const key = await readFile(folder.caKey, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return undefined;
+    throw new ConfigError(`${folder.caKey} cannot be read (${error.code})`);
+  });
+  if (key === undefined) return undefined;
+  const pair = {cert: await readText(folder.caCert, folder.caCert), key};
+  if (!isPair(pair)) throw new ConfigError(`${folder.caCert} and ${folder.caKey} are no certificate (PEM) and its private key`);
+  return createClusterAuthority(pair, now);
+};
+
+/** Each pair that is there, whole, and belongs together, however old. */
+export const readPairs = async (folder: DataFolder): Promise<Partial<NodePairs>> => {
+  const [api, cluster] = [await readPair(filesOf(folder).api), await readPair(filesOf(folder).cluster)];
+  return {...(api && {api}), ...(cluster && {cluster})};
+};
+
+/** The host names and addresses that a certificate is for. */
+export const certificateHosts = (cert: string): string[] => hostsIn(new X509Certificate(cert).subjectAltName);
+
+/**
+ * Certificates that came from elsewhere are looked at before the old ones go: without an authority of its own a node could not
+ * come back from a wrong one, or from one that names another node.
+ */
+export const requireOurs = (pairs: NodePairs, caCert: string, identity: NodeIdentity): void => {
+  const ca = new X509Certificate(caCert);
+  for (const pair of Object.values(pairs) as KeyAndCertificate[])
+    if (!isPair(pair) || !new X509Certificate(pair.cert).verify(ca.publicKey))
+      throw new Error('the certificates that were given are not of this cluster’s authority, or for other keys');
+  const named = identityIn(new X509Certificate(pairs.cluster.cert).subjectAltName);
+  if (named?.nodeId !== identity.nodeId || named.nodeNo !== identity.nodeNo)
+    throw new Error(`the certificate that was given is not for node ${identity.nodeId}, number ${identity.nodeNo}`);
+};
+
+/** The authority is sent along: who trusts it by its fingerprint, as `mfctl login` does, goes on doing so when the leaf is renewed. */
+export const withAuthority = ({key, cert}: KeyAndCertificate, caCert: string): KeyAndCertificate => ({
+  key,
+  cert: new X509Certificate(cert).verify(new X509Certificate(caCert).publicKey) ? `${cert}\n${caCert}` : cert,
+});
+
+/**
+ * Key and certificate are two files, and a node that has no authority of its own must not be left with the one of the new
+ * pair and the other of the old. So both are written down beside them first; `readPair` finishes what was begun.
+ */
+export const writePairs = async (folder: DataFolder, pairs: NodePairs): Promise<void> => {
+  for (const which of ['cluster', 'api'] as const) {
+    const files = filesOf(folder)[which];
+    const options = {mode: 0o600, flush: true};
+    await writeFile(beside(files.key), pairs[which].key, options);
+    await writeFile(beside(files.cert), pairs[which].cert, options);
+    await rename(beside(files.key), files.key);
+    await rename(beside(files.cert), files.cert);
+  }
+};
+
+const readPair = async (files: KeyAndCertificate): Promise<KeyAndCertificate | undefined> => {
+  const textOf = async (path: string) => readFile(path, 'utf8').catch(() => '');
+  const key = await textOf(files.key);
+  const pair = {key, cert: await textOf(files.cert)};
+  if (isPair(pair)) return pair;
+  const begun = {key, cert: await textOf(beside(files.cert))};
+  if (!isPair(begun)) return undefined;
+  await rename(beside(files.cert), files.cert);
+  return begun;
+};
+
+export const expiryOf = ({cert}: Pick<KeyAndCertificate, 'cert'>): Date => new Date(new X509Certificate(cert).validTo);
+
+const filesOf = ({apiCert, apiKey, nodeCert, nodeKey}: DataFolder): NodePairs => ({
+  api: {cert: apiCert, key: apiKey},
+  cluster: {cert: nodeCert, key: nodeKey},
+});
+
+const beside = (path: string): string => `${path}.new`;
+
+const isPair = ({cert, key}: KeyAndCertificate): boolean => {
+  if (cert === '' || key === '') return false;
+  try {
+    createSecureContext({cert, key});
+    return true;
+  } catch {
+    return false;
+  }
+};

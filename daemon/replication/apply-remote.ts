@@ -1,0 +1,80 @@
+// The one way in for configuration that another node sends: rules first (`remote-changes.ts`), then the merge, with what the audit
+// log has to say of it in the same transaction.
+import {type ConfigRecord, findRecords, type StoredRecord} from '../store/sqlite/config-record.ts';
+import type {Database, Db} from '../store/sqlite/database.ts';
+import type {Configuration} from './configuration.ts';
+import {
+  believableNode,
+  type ChangeSource,
+  contradicts,
+  fixedNodeFields,
+  leftOutEntry,
+  leftOutText,
+  receiptEntries,
+  stampsOf,
+  withoutFutureWrites,
+} from './remote-changes.ts';
+import type {ChangedRecord} from './working-set.ts';
+
+export interface Applied {
+  changed: ChangedRecord[];
+  /** What was left out, as one line for people; empty when nothing was. */
+  leftOut: string;
+}
+
+/** `note` writes in the same transaction. */
+export type ApplyRemote = (changes: ConfigRecord[], source: ChangeSource, note?: (tx: Db) => Promise<void>) => Promise<Applied>;
+
+interface Needs {
+  database: Database;
+  configuration: Configuration;
+  nodeNo: number;
+  now: () => number;
+  /** For people: the name of a node, or its number where it has none here. */
+  nameOf(nodeNo: number): string;
+}
+
+export const createApplyRemote = ({database, configuration, nodeNo, now, nameOf}: Needs): ApplyRemote => {
+  /** A repair that is tried again and again leaves out the same each time; one entry says so. */
+  const lastLeftOut = new Map<number, string>();
+
+  const knownNodes = async (changes: ConfigRecord[]): Promise<Map<number, StoredRecord>> => {
+    const found = await findRecords(
+      database.read,
+      changes.filter(({kind}) => kind === 'node'),
+    );
+    return new Map(found.map(record => [record.id, record]));
+  };
+
+  /** Says again what this node is called and where it is, later than what it has forgotten it said. */
+  const describeAgain = async ({fields}: StoredRecord): Promise<void> => {
+    const described = Object.entries(fields).filter(([name]) => !fixedNodeFields.includes(name));
+    await configuration.change(async draft =>
+      draft.update('node', nodeNo, Object.fromEntries(described.map(([name, [value]]) => [name, value]))),
+    );
+  };
+
+  return async (sent, source, note) => {
+    const {changes: dated, leftOut} = withoutFutureWrites(sent, now());
+    const nodes = await knownNodes(dated);
+    const changes = dated
+      .map(change => (change.kind === 'node' ? believableNode(change, nodes.get(change.id), source.node) : change))
+      .filter(({fields, deleted}) => deleted !== null || Object.keys(fields).length > 0);
+    const own = nodes.get(nodeNo);
+    const isContradicted =
+      own !== undefined && dated.some(change => change.kind === 'node' && change.id === nodeNo && contradicts(change, own));
+
+    const text = leftOutText(leftOut);
+    const isNews = text !== '' && (source.path === 'events' || lastLeftOut.get(source.node.nodeNo) !== text);
+    if (source.path !== 'events') lastLeftOut.set(source.node.nodeNo, text);
+    const receipt = {source, at: new Date(now()).toISOString(), nameOf};
+    const changed = await configuration.applyRemote({
+      changes,
+      stamps: dated.flatMap(stampsOf),
+      audit: records => [...(isNews ? [leftOutEntry(leftOut, receipt)] : []), ...receiptEntries(records, receipt)],
+      ...(note && {note}),
+    });
+    if (own && isContradicted) await describeAgain(own);
+    return {changed, leftOut: text};
+  };
+};

@@ -1,0 +1,176 @@
+// Two nodes that have applied the same events must be configured alike. When they are not, something was lost on the way
+// or on a disk: they compare record by record, say what differs, and each takes over what the other has.
+import type {ClusterDrift, DriftRecord} from '../../shared/cluster-drift.ts';
+import {Fault} from '../../shared/fault.ts';
+import type {NodeDirectory} from '../services/cluster/node-directory.ts';
+import type {PeerStates} from '../services/cluster/peer-states.ts';
+import type {ConfigRecord, RecordKey} from '../store/sqlite/config-record.ts';
+import type {Database} from '../store/sqlite/database.ts';
+import {readConfigHash} from './apply.ts';
+import {keepAnswer} from './cached-answer.ts';
+import {isComplete} from './config-merge.ts';
+import type {Configuration} from './configuration.ts';
+import type {Heartbeat} from './peer-protocol.ts';
+import type {Refusals} from './refusals.ts';
+import type {Replication} from './replication.ts';
+import type {RemoteRecords, TakeOver} from './snapshot.ts';
+
+export interface Drift {
+  /** A heartbeat has come: holds it against what this node has. */
+  compare(heartbeat: Heartbeat): Promise<void>;
+  /**
+   * Repairs what has differed for long enough; `onRepair` is told how many records were taken over. Rejects once all peers were
+   * tried, when that failed with some: these are tried again when as much time has passed once more.
+   */
+  look(peers: readonly RemoteRecords[]): Promise<void>;
+  /** Reads every record of every node: one comparison at a time, whose answer is given to all who ask within some seconds. */
+  explain(peers: readonly RemoteRecords[]): Promise<ClusterDrift>;
+}
+
+interface Needs {
+  refusals: Pick<Refusals, 'ofPeer'>;
+  takeOver: TakeOver;
+  database: Database;
+  configuration: Configuration;
+  replication: Replication;
+  directory: NodeDirectory;
+  peerStates: PeerStates;
+  nodeId: string;
+  afterMs(): number;
+  now: () => number;
+  monotonic: () => number;
+  onRepair(repair: {node: string; records: number; differing: string[]}): void;
+}
+
+const shownPerNode = 100;
+const keptRepairs = 20;
+const explainedForMs = 3000;
+
+export const createDrift = (needs: Needs): Drift => {
+  const {database, configuration, replication, directory, peerStates, refusals, takeOver, nodeId, now, monotonic} = needs;
+  const since = new Map<number, number>();
+  /** When a repair last failed. */
+  const failedAt = new Map<number, number>();
+  const repairs: ClusterDrift['repairs'] = [];
+
+  /** Both have applied the same events of every node there is, so their configurations can be compared. */
+  const isComparable = async ({applied}: Heartbeat): Promise<boolean> => {
+    const own = await replication.applied();
+    return directory.list().every(({id}) => (own.get(id) ?? 0) === (applied[id] ?? 0));
+  };
+
+  const agree = (nodeNo: number): void => {
+    refusals.ofPeer(nodeNo, 'records', undefined);
+    since.delete(nodeNo);
+    failedAt.delete(nodeNo);
+  };
+
+  const isDue = ({nodeNo}: RemoteRecords): boolean => {
+    const began = failedAt.get(nodeNo) ?? since.get(nodeNo);
+    return began !== undefined && monotonic() - began >= needs.afterMs();
+  };
+
+  const repair = async (peer: RemoteRecords): Promise<void> => {
+    const taken = await takeOver.from(peer, 'repair');
+    // What is missing there is for the other node to take over.
+    if (taken.length === 0) return;
+    repairs.unshift({at: new Date(now()).toISOString(), node_id: peer.nodeId, records: taken.length});
+    repairs.splice(keptRepairs);
+    const names = taken.slice(0, shownPerNode).map(({kind, id}) => `${kind}/${id}`);
+    needs.onRepair({node: peer.nodeId, records: taken.length, differing: names});
+  };
+
+  const explainOne = async (peer: RemoteRecords) => {
+    const keys = await takeOver.differing(peer);
+    const shown = keys.slice(0, shownPerNode);
+    const [here, there] = shown.length === 0 ? [[], []] : await Promise.all([replication.records(shown), peer.records(shown)]);
+    const records = shown.map(key => differenceOf({key, nodeId: peer.nodeId, here: find(here, key), there: find(there, key)}));
+    return {count: keys.length, records};
+  };
+
+  const explain: Drift['explain'] = async peers => {
+    const {config_hash} = await readConfigHash(database.read);
+    const compared = await Promise.all(peers.map(async peer => explainOne(peer).catch(() => undefined)));
+    return {
+      local_node_id: nodeId,
+      config_hash,
+      nodes: peers.map((peer, n) => {
+        const began = since.get(peer.nodeNo);
+        return {
+          node_id: peer.nodeId,
+          config_hash: peerStates.latest(peer.nodeNo)?.config_hash ?? '',
+          differs_since: began === undefined ? null : new Date(now() - (monotonic() - began)).toISOString(),
+          differing_records: compared[n]?.count ?? null,
+        };
+      }),
+      records: compared.flatMap(one => one?.records ?? []),
+      repairs: [...repairs],
+      generated_at: new Date(now()).toISOString(),
+    };
+  };
+
+  return {
+    async compare(heartbeat) {
+      const {node_no} = heartbeat;
+      const wasComparable = await isComparable(heartbeat);
+      const {config_hash} = await readConfigHash(database.read);
+      peerStates.compared(node_no, config_hash === heartbeat.config_hash);
+      // Twice: a change that was committed between the two reads is in one of them only.
+      const hasDrifted = wasComparable && (await isComparable(heartbeat)) && config_hash !== heartbeat.config_hash;
+      // What is under way may be all the difference there is: it counts from when nothing is.
+      if (!hasDrifted) agree(node_no);
+      else if (!since.has(node_no)) since.set(node_no, monotonic());
+    },
+
+    async look(peers) {
+      const due = peers.filter(isDue);
+      if (due.length === 0) return;
+      // What this node itself has miscounted is no difference between it and others.
+      await configuration.recount();
+      const failures: unknown[] = [];
+      for (const peer of due)
+        try {
+          await repair(peer);
+          agree(peer.nodeNo);
+        } catch (error) {
+          failures.push(error);
+          if (since.has(peer.nodeNo)) failedAt.set(peer.nodeNo, monotonic());
+        }
+      // A bug rather than a node that does not answer; that one is tried again.
+      const worst = failures.find(error => !(error instanceof Fault)) ?? failures[0];
+      if (worst !== undefined) throw worst;
+    },
+
+    explain: keepAnswer(explain, {keptMs: explainedForMs, monotonic}),
+  };
+};
+
+const find = (records: ConfigRecord[], {kind, id}: RecordKey): ConfigRecord | undefined =>
+  records.find(record => record.kind === kind && record.id === id);
+
+interface Compared {
+  key: RecordKey;
+  nodeId: string;
+  here: ConfigRecord | undefined;
+  there: ConfigRecord | undefined;
+}
+
+const secretFields = ['key_hash', 'private_key_pem'];
+
+const differenceOf = ({key: {kind, id}, nodeId, here, there}: Compared): DriftRecord => {
+  const names = new Set([...Object.keys(here?.fields ?? {}), ...Object.keys(there?.fields ?? {})]);
+  const fields = [...names].sort().flatMap(name => {
+    const [mine, theirs] = [here?.fields[name]?.[0] ?? null, there?.fields[name]?.[0] ?? null];
+    if (JSON.stringify(mine) === JSON.stringify(theirs)) return [];
+    return [secretFields.includes(name) ? {name, here: '(secret)', there: '(another)'} : {name, here: mine, there: theirs}];
+  });
+  const named = here?.fields.name ?? there?.fields.name ?? here?.fields.node_id ?? here?.fields.selector;
+  const name = typeof named?.[0] === 'string' ? named[0] : null;
+  return {node_id: nodeId, kind, id, name, here: presenceOf(here), there: presenceOf(there), fields};
+};
+
+const presenceOf = (record: ConfigRecord | undefined): DriftRecord['here'] => {
+  if (!record) return 'absent';
+  if (record.deleted !== null) return 'deleted';
+  return isComplete(record.kind, record) ? 'live' : 'absent';
+};

@@ -1,0 +1,138 @@
+// What this node says of itself to its peers, and what it makes of what they say of themselves.
+import type {License} from '../../shared/cluster-status.ts';
+import {Fault} from '../../shared/fault.ts';
+import type {KeyDirectory} from '../services/access/key-directory.ts';
+import type {RateLimiter} from '../services/access/rate-limit.ts';
+import {licenseAt} from '../services/cluster/cluster.ts';
+import type {NodeDirectory} from '../services/cluster/node-directory.ts';
+import type {PeerStates} from '../services/cluster/peer-states.ts';
+import type {NodeIdentity} from '../services/ports.ts';
+import {listApplied} from '../store/sqlite/applied.ts';
+import {type ConfigRecord, findRecord} from '../store/sqlite/config-record.ts';
+import {type Database, readTogether} from '../store/sqlite/database.ts';
+import {lastOutboxSeq} from '../store/sqlite/outbox.ts';
+import {readConfigHash} from './apply.ts';
+import type {Drift} from './drift.ts';
+import {type EventsAnswer, type EventsRequest, type Heartbeat, vectorOf} from './peer-protocol.ts';
+import type {Refusals} from './refusals.ts';
+import type {Replication} from './replication.ts';
+
+export interface PeerTalk {
+  /** This node's heartbeat for the node `to`, with the key uses after the `usesAfter`-th; `usesUpTo` is for the next one. */
+  heartbeat(to: number, usesAfter: number): Promise<{heartbeat: Heartbeat; usesUpTo: number}>;
+  /** Takes in a heartbeat and answers with this node's own. */
+  answer(from: NodeIdentity, heartbeat: Heartbeat): Promise<Heartbeat>;
+  /** Takes in a heartbeat. A Fault `validation_failed` when it speaks for another node than the one it came from. */
+  hear(from: NodeIdentity, heartbeat: Heartbeat): Promise<void>;
+  /** The node says that it stops. */
+  hearStop(from: NodeIdentity): void;
+  receive(from: NodeIdentity, request: EventsRequest): Promise<EventsAnswer>;
+  /** Something has to be fetched from that node: events are gone there, or it knows more of this node than the node itself. */
+  onBehind(listener: (nodeNo: number) => void): void;
+}
+
+interface Needs {
+  database: Database;
+  replication: Replication;
+  peerStates: PeerStates;
+  limiter: RateLimiter;
+  keyDirectory: KeyDirectory;
+  drift: Drift;
+  directory: Pick<NodeDirectory, 'findByNo'>;
+  refusals: Refusals;
+  nodeId: string;
+  nodeNo: number;
+  version: string;
+  license(): License;
+  hasAuthority: boolean;
+  now: () => number;
+}
+
+export const createPeerTalk = (needs: Needs): PeerTalk => {
+  const {database, replication, peerStates, limiter, keyDirectory, drift, directory, refusals, nodeId, nodeNo, now} = needs;
+  const listeners: ((nodeNo: number) => void)[] = [];
+  const tellBehind = (from: number) => {
+    for (const listener of listeners) listener(from);
+  };
+
+  const isRefused = (): boolean => refusals.peersThatRefuse().some(no => directory.findByNo(no));
+
+  const heartbeat: PeerTalk['heartbeat'] = async (to, usesAfter) => {
+    // Of one moment: a hash beside the numbers of other events looks like a drift to whoever has just these events.
+    const {config_hash, changed_at_ms, applied, self} = await readTogether(database, async db => {
+      const others = await listApplied(db);
+      const own = await findRecord(db, {kind: 'node', id: nodeNo});
+      return {...(await readConfigHash(db)), applied: others.set(nodeNo, await lastOutboxSeq(db)), self: own};
+    });
+    const refused = refusals.whyOfPeer(to);
+    const {uses, upTo} = keyDirectory.usesAfter(usesAfter);
+    return {
+      usesUpTo: upTo,
+      heartbeat: {
+        node_id: nodeId,
+        node_no: nodeNo,
+        version: needs.version,
+        clock_ms: now(),
+        config_hash,
+        config_hash_age_s: Math.max(0, Math.floor((now() - changed_at_ms) / 1000)),
+        last_seq: applied.get(nodeNo) ?? 0,
+        applied: vectorOf(applied),
+        license: licenseAt(needs.license(), now()),
+        has_authority: needs.hasAuthority,
+        key_counts: limiter.counts(),
+        key_uses: uses,
+        ...(self && {self: {kind: self.kind, id: self.id, fields: self.fields, deleted: self.deleted}}),
+        outbox_refused: isRefused(),
+        ...(refused !== undefined && {refuses_yours: refused}),
+        unreached: peerStates.unreached().slice(0, 1000),
+      },
+    };
+  };
+
+  /** Where a node says it is, over its own certificate, when that is not what is known here. */
+  const believe = async (from: NodeIdentity, self: ConfigRecord): Promise<void> => {
+    const known: object | undefined = directory.findByNo(from.nodeNo);
+    if (self.kind !== 'node' || self.id !== from.nodeNo || self.deleted !== null || !known) return;
+    const isNews = Object.entries(known).some(([name, value]) => {
+      const told = self.fields[name]?.[0];
+      return told !== undefined && told !== value;
+    });
+    if (isNews) await replication.merge([self], {node: from, path: 'heartbeat'});
+  };
+
+  const hear: PeerTalk['hear'] = async (from, heard) => {
+    if (heard.node_no !== from.nodeNo || heard.node_id !== from.nodeId)
+      throw new Fault('validation_failed', `node ${from.nodeId} speaks for ${heard.node_id}, which it is not`);
+    const {self, refuses_yours, ...report} = heard;
+    peerStates.heard(report);
+    refusals.byPeer(from.nodeNo, 'records', refuses_yours);
+    limiter.hear(heard.node_no, heard.key_counts, heard.clock_ms);
+    for (const [keyId, at] of heard.key_uses) keyDirectory.hearUse(keyId, at);
+    if (self) await believe(from, self);
+    await drift.compare(heard);
+    if ((heard.applied[nodeNo] ?? 0) > (await replication.lastSeq())) tellBehind(from.nodeNo);
+  };
+
+  return {
+    heartbeat,
+    hear,
+    async answer(from, heard) {
+      await hear(from, heard);
+      // Uses of keys go out with this node's own heartbeats, each once.
+      return (await heartbeat(from.nodeNo, Number.POSITIVE_INFINITY)).heartbeat;
+    },
+    hearStop: ({nodeNo: no}) => peerStates.stopped(no),
+    async receive(from, request) {
+      try {
+        const {applied, hasGap, leftOut} = await replication.receive(from, request);
+        if (request.events.length > 0) refusals.ofPeer(from.nodeNo, 'events', leftOut === '' ? undefined : leftOut);
+        if (hasGap) tellBehind(from.nodeNo);
+        return {applied, ...(leftOut !== '' && {left_out: leftOut})};
+      } catch (error) {
+        if (error instanceof Fault && error.code === 'validation_failed') refusals.ofPeer(from.nodeNo, 'events', error.detail);
+        throw error;
+      }
+    },
+    onBehind: listener => void listeners.push(listener),
+  };
+};

@@ -1,0 +1,136 @@
+// Rules for configuration that another node sends, by whatever path. It is a claim by that node, and is believed as far as these
+// rules go. They stand at the edge and never inside the merge, which has to stay commutative.
+
+import type {NodeIdentity} from '../services/ports.ts';
+import type {NewAuditEntry} from '../store/sqlite/audit.ts';
+import {type ConfigRecord, makerOf, type Stamp, type StoredRecord} from '../store/sqlite/config-record.ts';
+import {isTooFarAhead, stampNodeNo} from './clock.ts';
+import type {ChangedRecord} from './working-set.ts';
+
+/** Who sends changes, and how they came. The snapshot of a join comes from the node that has the key of the authority. */
+export interface ChangeSource {
+  node: NodeIdentity;
+  path: 'events' | 'heartbeat' | 'snapshot' | 'repair' | 'join';
+}
+
+export interface DatedChanges {
+  changes: ConfigRecord[];
+  /** The writes that were left out, one text for each record. */
+  leftOut: string[];
+}
+
+/** Leaves out writes and deletions that are dated too far ahead of this node's wall clock. */
+export const withoutFutureWrites = (changes: ConfigRecord[], nowMs: number): DatedChanges => {
+  const leftOut: string[] = [];
+  const kept = changes.flatMap(change => {
+    const late = Object.entries(change.fields).filter(([, [, stamp]]) => isTooFarAhead(stamp, nowMs));
+    const isLateDeletion = change.deleted !== null && isTooFarAhead(change.deleted, nowMs);
+    if (late.length === 0 && !isLateDeletion) return [change];
+    const names = [...late.map(([name]) => name), ...(isLateDeletion ? ['deletion'] : [])];
+    leftOut.push(`${change.kind} ${change.id} (${names.join(', ')})`);
+    const fields = Object.fromEntries(Object.entries(change.fields).filter(([name]) => !late.some(([other]) => other === name)));
+    const deleted = isLateDeletion ? null : change.deleted;
+    return Object.keys(fields).length === 0 && deleted === null ? [] : [{...change, fields, deleted}];
+  });
+  return {changes: kept, leftOut};
+};
+
+/** A node keeps them for life: its certificate names it. */
+export const fixedNodeFields = ['node_id', 'created_at'];
+
+/**
+ * What `from` says of nodes, next to what is known of them. A node describes itself; of another node it changes nothing that is
+ * known, and adds what is not. Removing a node is everybody's.
+ */
+export const believableNode = (
+  change: ConfigRecord,
+  known: Pick<StoredRecord, 'fields'> | undefined,
+  from: NodeIdentity,
+): ConfigRecord => {
+  const isOwn = change.id === from.nodeNo;
+  const isBelieved = (name: string) =>
+    known === undefined || !Object.hasOwn(known.fields, name) || (isOwn && !fixedNodeFields.includes(name));
+  return {...change, fields: Object.fromEntries(Object.entries(change.fields).filter(([name]) => isBelieved(name)))};
+};
+
+export const stampsOf = ({fields, deleted}: ConfigRecord): Stamp[] => [
+  ...Object.values(fields).map(([, stamp]) => stamp),
+  ...(deleted === null ? [] : [deleted]),
+];
+
+/** Whether `served` has later writes with other values than this node's own record: written in a life that it has forgotten. */
+export const contradicts = (served: ConfigRecord, own: Pick<StoredRecord, 'fields'>): boolean =>
+  Object.entries(served.fields).some(([name, [value, stamp]]) => {
+    const mine = own.fields[name];
+    return mine !== undefined && stamp > mine[1] && JSON.stringify(value) !== JSON.stringify(mine[0]);
+  });
+
+interface Receipt {
+  source: ChangeSource;
+  at: string;
+  /** For people: the name of a node, or its number. */
+  nameOf(nodeNo: number): string;
+}
+
+/** Entries for what has come from elsewhere: every new key, and keys and domains that somebody else than their author served. */
+export const receiptEntries = (changed: ChangedRecord[], {source, at, nameOf}: Receipt): NewAuditEntry[] => {
+  if (source.path === 'join') return [];
+  return changed.flatMap(({before, after}) => {
+    const {kind, id} = after;
+    if (kind !== 'api_key' && kind !== 'domain') return [];
+    const isNewKey = kind === 'api_key' && (before === undefined || before.digest === '') && after.digest !== '';
+    const authors = source.path === 'events' ? [] : authorsOf(before, after).filter(no => no !== source.node.nodeNo);
+    if (!isNewKey && authors.length === 0) return [];
+    const what = isNewKey
+      ? `${textOf(after, 'scope')} ${textOf(after, 'name')}, made on ${nameOf(makerOf(after))}`
+      : `written on ${authors.map(nameOf).join(', ')}`;
+    const how = source.path === 'events' ? '' : `, served by ${source.node.nodeId} in a ${source.path}`;
+    return [
+      entry({
+        at,
+        action: kind === 'domain' ? 'domain.replicate' : 'key.replicate',
+        target: kind === 'domain' ? textOf(after, 'name') || textOf(before, 'name') || String(id) : String(id),
+        detail: `${what}${how}`,
+      }),
+    ];
+  });
+};
+
+const shownRecords = 10;
+const shownChars = 1000;
+
+/** A text of bounded length for what a peer may have made as long as it liked. */
+export const leftOutText = (leftOut: readonly string[]): string => {
+  const rest = leftOut.length - shownRecords;
+  const shown = leftOut.slice(0, shownRecords).join(', ');
+  return `${shown.length > shownChars ? `${shown.slice(0, shownChars)}…` : shown}${rest > 0 ? ` and ${rest} more` : ''}`;
+};
+
+export const leftOutEntry = (leftOut: readonly string[], {source, at}: Omit<Receipt, 'nameOf'>): NewAuditEntry =>
+  entry({
+    at,
+    action: 'replication.refuse',
+    target: source.node.nodeId,
+    result: 'validation_failed',
+    detail: `dated more than a day ahead of this node's clock: ${leftOutText(leftOut)}`,
+  });
+
+const entry = (told: Pick<NewAuditEntry, 'at' | 'action' | 'target' | 'detail'> & {result?: string}): NewAuditEntry => ({
+  key_id: null,
+  remote_address: null,
+  result: 'ok',
+  ...told,
+});
+
+/** Numbers of the nodes whose writes made the difference. */
+const authorsOf = (before: StoredRecord | undefined, after: StoredRecord): number[] => {
+  const stamps = new Set<Stamp>();
+  for (const [name, [, stamp]] of Object.entries(after.fields)) if (before?.fields[name]?.[1] !== stamp) stamps.add(stamp);
+  if (after.deleted !== null && before?.deleted !== after.deleted) stamps.add(after.deleted);
+  return [...new Set([...stamps].map(stampNodeNo))].sort((a, b) => a - b);
+};
+
+const textOf = (record: StoredRecord | undefined, field: string): string => {
+  const value = record?.fields[field]?.[0];
+  return typeof value === 'string' ? value : '';
+};

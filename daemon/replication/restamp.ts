@@ -1,0 +1,95 @@
+// Writes that are dated too far ahead, from clocks that were wrong before such writes were left out. No node takes what is put on
+// them, so their dates are brought back at the start, and their values stay.
+import {appendAudit} from '../store/sqlite/audit.ts';
+import {type ConfigRecord, type RecordKey, recordsAfter, type Stamp, saveRecords} from '../store/sqlite/config-record.ts';
+import type {Database, Db} from '../store/sqlite/database.ts';
+import {readState, writeState} from '../store/sqlite/local-state.ts';
+import {eventsIn, rewriteEvents} from '../store/sqlite/outbox.ts';
+import {formatStamp, isTooFarAhead, mayWriteAt, stampNodeNo} from './clock.ts';
+import type {ReplicationEvent} from './peer-protocol.ts';
+import {stampsOf} from './remote-changes.ts';
+
+/**
+ * The same on every node, whenever it starts: after what was written before with clocks that were right, and before what is
+ * written from now on.
+ */
+const restampedMs = Date.UTC(2026, 10, 20);
+const recordsPerPage = 500;
+
+/** Resolves with how many records and events had such dates. With a wall clock that cannot be right nothing is touched. */
+export const restampFuture = async (database: Database, nowMs: number): Promise<number> => {
+  if (nowMs < restampedMs) return 0;
+  const isNeeded = (await hasFutureWrites(database.read, nowMs)) || (await isClockLate(database.read, nowMs));
+  if (!isNeeded) return 0;
+  return database.write.transaction(async tx => {
+    const count = (await restampRecords(tx, nowMs)) + (await restampOutbox(tx, nowMs));
+    if (await isClockLate(tx, nowMs)) await writeState(tx, 'clock', formatStamp(nowMs, 0, 0));
+    await appendAudit(tx, {
+      at: new Date(nowMs).toISOString(),
+      key_id: null,
+      action: 'config.restamp',
+      target: 'configuration',
+      remote_address: null,
+      result: 'ok',
+      detail: `${count} records and events were dated more than a day ahead of this node's clock; their values are as they were`,
+    });
+    return count;
+  });
+};
+
+/** Whether nothing can be written that goes on from this node's own clock. */
+const isClockLate = async (db: Db, nowMs: number): Promise<boolean> => {
+  const clock = await readState(db, 'clock');
+  return clock !== undefined && !mayWriteAt(clock, nowMs);
+};
+
+const restamped = (stamp: Stamp, nowMs: number): Stamp =>
+  isTooFarAhead(stamp, nowMs) ? formatStamp(restampedMs, 0, stampNodeNo(stamp)) : stamp;
+
+const isAffected = (record: ConfigRecord, nowMs: number): boolean => stampsOf(record).some(stamp => isTooFarAhead(stamp, nowMs));
+
+const withRightDates = <R extends ConfigRecord>(record: R, nowMs: number): R => ({
+  ...record,
+  fields: Object.fromEntries(
+    Object.entries(record.fields).map(([name, [value, stamp]]) => [name, [value, restamped(stamp, nowMs)]]),
+  ),
+  deleted: record.deleted === null ? null : restamped(record.deleted, nowMs),
+});
+
+const hasFutureWrites = async (db: Db, nowMs: number): Promise<boolean> => {
+  for await (const page of recordPages(db)) if (page.some(record => isAffected(record, nowMs))) return true;
+  return false;
+};
+
+const restampRecords = async (tx: Db, nowMs: number): Promise<number> => {
+  let count = 0;
+  for await (const page of recordPages(tx)) {
+    const affected = page.filter(record => isAffected(record, nowMs));
+    await saveRecords(
+      tx,
+      affected.map(record => withRightDates(record, nowMs)),
+    );
+    count += affected.length;
+  }
+  return count;
+};
+
+async function* recordPages(db: Db) {
+  let after: RecordKey | undefined;
+  do {
+    const page = await recordsAfter(db, after, recordsPerPage);
+    yield page;
+    after = page.length === recordsPerPage ? page.at(-1) : undefined;
+  } while (after);
+}
+
+/** What waits for the other nodes would be left out there. */
+const restampOutbox = async (tx: Db, nowMs: number): Promise<number> => {
+  const affected = (await eventsIn(tx)).flatMap(({seq, event}) => {
+    const {stamp, changes} = event as ReplicationEvent['event'];
+    if (!changes.some(change => isAffected(change, nowMs))) return [];
+    return [{seq, event: {stamp: restamped(stamp, nowMs), changes: changes.map(change => withRightDates(change, nowMs))}}];
+  });
+  await rewriteEvents(tx, affected);
+  return affected.length;
+};

@@ -1,0 +1,204 @@
+import {
+  type ApiKey,
+  type CreateApiKey,
+  type CreatedApiKey,
+  createApiKeySchema,
+  type Me,
+  revokeApiKeySchema,
+} from '../../../shared/api-key.ts';
+import {generateApiKey, isApiKeyValue, keyPrefixLength} from '../../../shared/api-key-value.ts';
+import {canonicalDomain} from '../../../shared/domain-name.ts';
+import {Fault, type FieldFault} from '../../../shared/fault.ts';
+import {isObject, moment} from '../../../shared/fields.ts';
+import {permissionsOf, type Reach} from '../../../shared/scopes.ts';
+import type {Configuration, Draft} from '../../replication/configuration.ts';
+import {findApiKey, listApiKeys, type StoredApiKey} from '../../store/sqlite/api-key.ts';
+import type {Database, Db} from '../../store/sqlite/database.ts';
+import type {DomainDirectory} from '../domains/domain-directory.ts';
+import type {Actor, Spread} from '../ports.ts';
+import {parseUntrusted} from '../safe-parse.ts';
+import {validate} from '../validate.ts';
+import {createAdmission} from './admission.ts';
+import {hashKey, type KeyDirectory} from './key-directory.ts';
+
+export interface Keys {
+  /** The stored key; a Fault `key_missing` or `key_invalid` for any other value. */
+  identify(value: string | undefined): Promise<StoredApiKey>;
+  /** What a key reaches now; a Fault `key_revoked` or `key_expired` when that is nothing any more. */
+  admit(key: StoredApiKey): Reach;
+  me(keyId: number): Promise<Me>;
+  list(): Promise<ApiKey[]>;
+  create(actor: Actor, body: unknown): Promise<CreatedApiKey>;
+  /**
+   * Ends a key now, or at the moment that `body` names: never later than it ends already. This and `remove` wait until every
+   * node that can be reached knows of it; `unreachable` are the others.
+   */
+  revoke(actor: Actor, id: number, request: Revocation): Promise<{key: ApiKey; unreachable: string[]}>;
+  remove(actor: Actor, id: number, isForced: boolean): Promise<{unreachable: string[]}>;
+}
+
+export interface Revocation {
+  body: unknown;
+  isForced: boolean;
+}
+
+interface Needs {
+  database: Database;
+  configuration: Configuration;
+  directory: KeyDirectory;
+  domains: DomainDirectory;
+  nodeId: string;
+  /** See `Spread`. */
+  spread: Spread;
+  now: () => number;
+}
+
+export const createKeys = ({database, configuration, directory, domains, nodeId, spread, now}: Needs): Keys => {
+  const {requireActive, reachOf} = createAdmission({domains, now});
+  // Named one by one: to leave some out of a row takes longer than all the rest of an answer from memory.
+  const toRecord = (key: StoredApiKey): ApiKey => ({
+    id: key.id,
+    name: key.name,
+    key_prefix: key.key_prefix,
+    scope: key.scope,
+    rate_limit_per_minute: key.rate_limit_per_minute,
+    domain: key.domain,
+    created_at: key.created_at,
+    expires_at: key.expires_at,
+    revoked_at: key.revoked_at,
+    last_used_at: directory.lastUsedAt(key.id),
+  });
+
+  /** `endMs` is when `key` is to end: another one has to be good then. */
+  const guardLastAdmin = async (tx: Db, key: StoredApiKey, {isForced, endMs}: {isForced: boolean; endMs: number}) => {
+    if (isForced || !isActiveAdmin(key, now())) return;
+    const others = (await listApiKeys(tx)).filter(other => other.id !== key.id && isActiveAdmin(other, endMs));
+    if (others.length > 0) return;
+    const isNow = endMs <= now();
+    throw new Fault(
+      'conflict',
+      `${isNow ? 'this is the last active full-admin key' : 'no other full-admin key is good at that time'}; create another one first, or repeat with ?force=true`,
+    );
+  };
+
+  const pastEnd = (body: unknown, path: 'expires_at' | 'at'): FieldFault[] => {
+    const end = parseUntrusted(moment, membersOf(body)[path]);
+    return end.success && Date.parse(end.data) <= now() ? [{path, detail: 'must lie in the future'}] : [];
+  };
+
+  /** What no schema can know of a new key, found in a body that may be anything. */
+  const wrongNow = (body: unknown): FieldFault[] => {
+    const {scope, domain} = membersOf(body);
+    const wrong = pastEnd(body, 'expires_at');
+    if (scope === 'domain-admin' && typeof domain === 'string' && !boundDomain(domains, domain))
+      wrong.push({path: 'domain', detail: 'is not a domain of this cluster; create the domain first'});
+    return wrong;
+  };
+
+  return {
+    async identify(value) {
+      if (value === undefined || value === '') throw new Fault('key_missing', 'send an API key in the X-API-Key header');
+      const key = isApiKeyValue(value) ? await directory.findByHash(hashKey(value)) : undefined;
+      if (!key) throw new Fault('key_invalid', 'the API key is not known here; check that it was copied whole');
+      return key;
+    },
+
+    admit(key) {
+      requireActive(key);
+      directory.touch(key.id, new Date(now()));
+      return reachOf(key);
+    },
+
+    async me(keyId) {
+      // Whoever asks has been found in memory a moment ago.
+      const key = directory.findById(keyId) ?? (await byId(database.read, keyId));
+      return {...toRecord(key), permissions: [...permissionsOf(key.scope, reachOf(key))], node_id: nodeId};
+    },
+
+    async list() {
+      return (await listApiKeys(database.read)).map(toRecord);
+    },
+
+    async create(actor, body) {
+      const wanted = validate(createApiKeySchema, body, wrongNow(body));
+      return configuration.change(async draft => insertKey(draft, actor, wanted, boundDomain(domains, wanted.domain)));
+    },
+
+    async revoke(actor, id, {body, isForced}) {
+      const {at} = validate(revokeApiKeySchema, body, pastEnd(body, 'at'));
+      const end = at === undefined ? undefined : new Date(at).toISOString();
+      await configuration.change(async draft => {
+        const key = await byId(await draft.tables(), id);
+        // Written once more, so that who waits for the others waits for this as well: it may have come from elsewhere.
+        if (key.revoked_at !== null) return draft.update('api_key', id, {revoked_at: key.revoked_at});
+        if (end !== undefined && key.expires_at !== null && key.expires_at <= end)
+          return draft.update('api_key', id, {expires_at: key.expires_at});
+
+        await guardLastAdmin(await draft.tables(), key, {isForced, endMs: end === undefined ? now() : Date.parse(end)});
+        await draft.update('api_key', id, end === undefined ? {revoked_at: draft.at} : {expires_at: end});
+        const details = [...(end === undefined ? [] : [`ends ${end}`]), ...(isForced ? ['forced'] : [])];
+        await draft.audit(actor, 'key.revoke', String(id), details.join(', '));
+      });
+      const unreachable = await spread();
+      return {key: toRecord(await byId(database.read, id)), unreachable};
+    },
+
+    async remove(actor, id, isForced) {
+      await configuration.change(async draft => {
+        const key = await byId(await draft.tables(), id);
+        await guardLastAdmin(await draft.tables(), key, {isForced, endMs: now()});
+        await draft.remove('api_key', id);
+        await draft.audit(actor, 'key.delete', String(id), isForced ? 'forced' : '');
+      });
+      return {unreachable: await spread()};
+    },
+  };
+};
+
+/** Writes a new key inside a change. The answer is the only place its value ever appears. */
+export const insertKey = async (
+  draft: Draft,
+  actor: Pick<Actor, 'keyId' | 'remoteAddress'>,
+  wanted: CreateApiKey,
+  bound: {domain_id: number; domain: string} | undefined,
+): Promise<CreatedApiKey> => {
+  const value = generateApiKey();
+  const id = await draft.nextId('api_key');
+  const shown = {
+    name: wanted.name,
+    key_prefix: value.slice(0, keyPrefixLength),
+    scope: wanted.scope,
+    rate_limit_per_minute: wanted.rate_limit_per_minute,
+    domain: bound?.domain ?? null,
+    expires_at: wanted.expires_at ? new Date(wanted.expires_at).toISOString() : null,
+  };
+  await draft.create('api_key', id, {
+    ...shown,
+    key_hash: hashKey(value),
+    domain_id: bound?.domain_id ?? null,
+    revoked_at: null,
+    created_at: draft.at,
+  });
+  await draft.audit(actor, 'key.create', String(id), `${wanted.scope} ${wanted.name}`);
+  return {id, ...shown, key: value};
+};
+
+export const isActiveAdmin = (key: StoredApiKey, nowMs: number): boolean =>
+  key.scope === 'full-admin' && key.revoked_at === null && (key.expires_at === null || Date.parse(key.expires_at) > nowMs);
+
+const membersOf = (body: unknown): Record<string, unknown> => (isObject({value: body}) ? (body as Record<string, unknown>) : {});
+
+const boundDomain = (
+  domains: DomainDirectory,
+  domain: string | null | undefined,
+): {domain_id: number; domain: string} | undefined => {
+  if (domain === undefined || domain === null) return undefined;
+  const found = domains.findByName(canonicalDomain(domain) ?? '');
+  return found && {domain_id: found.id, domain: found.name};
+};
+
+const byId = async (db: Db, id: number): Promise<StoredApiKey> => {
+  const key = await findApiKey(db, {id});
+  if (!key) throw new Fault('not_found', `there is no API key ${id}`);
+  return key;
+};

@@ -1,0 +1,76 @@
+import type {ClusterStatus, License, Peer} from '../../../shared/cluster-status.ts';
+import {healthOf} from '../../../shared/health.ts';
+import {readConfigHash} from '../../replication/apply.ts';
+import type {Refusals} from '../../replication/refusals.ts';
+import type {Database} from '../../store/sqlite/database.ts';
+import type {StoredNode} from '../../store/sqlite/node.ts';
+import type {NodeDirectory} from './node-directory.ts';
+import type {PeerStates} from './peer-states.ts';
+
+export interface Cluster {
+  status(): Promise<ClusterStatus>;
+}
+
+interface Needs {
+  database: Database;
+  directory: NodeDirectory;
+  peerStates: PeerStates;
+  refusals: Pick<Refusals, 'whyOfPeer' | 'peersThatRefuse'>;
+  nodeId: string;
+  nodeNo: number;
+  hostname: string;
+  /** Known once the API listens. */
+  apiUrl(): string;
+  license(): License;
+  /** Since when no other node hears this one, ISO 8601; undefined while they do. */
+  cutOffSince(): string | undefined;
+  now: () => number;
+}
+
+/** The cluster as this node sees it. */
+export const createCluster = (needs: Needs): Cluster => {
+  const {database, directory, peerStates, refusals, nodeId, nodeNo, hostname, now} = needs;
+
+  const isRefused = (node: StoredNode): boolean =>
+    refusals.whyOfPeer(node.id) !== undefined || peerStates.latest(node.id)?.outbox_refused === true;
+
+  const own = async (generatedAt: string): Promise<Peer> => {
+    const {config_hash, changed_at_ms} = await readConfigHash(database.read);
+    return {
+      node_id: nodeId,
+      fqdn: directory.findByNo(nodeNo)?.fqdn ?? hostname,
+      api_url: needs.apiUrl(),
+      last_seen: generatedAt,
+      healthy: healthOf(0),
+      config_hash,
+      config_hash_age_s: Math.max(0, Math.floor((now() - changed_at_ms) / 1000)),
+      outbox_backlog_to_us: 0,
+      license: licenseAt(needs.license(), now()),
+      unanswered_since: null,
+      unreachable_from: peerStates.unreachableFrom(nodeNo),
+      config_differs_since: null,
+      clock_skew_s: 0,
+      outbox_refused: refusals.peersThatRefuse().some(no => directory.findByNo(no)),
+      cut_off_since: needs.cutOffSince() ?? null,
+    };
+  };
+
+  return {
+    async status() {
+      const generated_at = new Date(now()).toISOString();
+      const peers: Peer[] = [];
+      for (const node of directory.list())
+        if (node.id === nodeNo) peers.push(await own(generated_at));
+        else peers.push({...(await peerStates.entryOf(node)), outbox_refused: isRefused(node), cut_off_since: null});
+      // A node that has been removed still knows itself.
+      if (!directory.findByNo(nodeNo)) peers.unshift(await own(generated_at));
+      return {local_node_id: nodeId, local_hostname: hostname, peers, generated_at};
+    },
+  };
+};
+
+/** One that has ended is not valid, whatever the configuration says. */
+export const licenseAt = (license: License, nowMs: number): License => ({
+  ...license,
+  valid: license.valid && Date.parse(license.expires_at) > nowMs,
+});

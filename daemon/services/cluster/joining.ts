@@ -1,0 +1,172 @@
+// Letting a node into the cluster, and giving its certificates again when they grow old.
+import {Fault} from '../../../shared/fault.ts';
+import type {Configuration} from '../../replication/configuration.ts';
+import {greatestNodeNo} from '../../store/sqlite/config-record.ts';
+import type {Database} from '../../store/sqlite/database.ts';
+import {findJoinToken, type StoredJoinToken, useJoinToken} from '../../store/sqlite/join-token.ts';
+import {listNodes, type StoredNode} from '../../store/sqlite/node.ts';
+import type {NodeIdentity} from '../ports.ts';
+import type {Authorities, Authority} from './authority.ts';
+import {type Claimant, ownerOf, ownNames} from './certificate-names.ts';
+import type {Neighbours} from './colocated-nodes.ts';
+import type {IssuedNames} from './issued-names.ts';
+import type {CertificateRequests, Certificates, JoinAnswer, JoinRequest} from './join-protocol.ts';
+import {mayAdmit} from './join-tokens.ts';
+import type {NodeDirectory} from './node-directory.ts';
+
+export interface Joining {
+  /** A Fault that says why not where a token is unknown here, used or past its end. */
+  requireToken(tokenId: string): Promise<void>;
+  /** Lets the bearer of a token in, once. A Fault that says why not otherwise; the token remains good then. */
+  admit(bearer: {tokenId: string; remoteAddress: string | null}, request: JoinRequest): Promise<JoinAnswer>;
+  /** New certificates for a node of the cluster, which it has proven to be with one for the names `given`, also when that has ended. */
+  renew(peer: RenewingPeer, requests: CertificateRequests): Promise<Certificates>;
+  /** A certificate of the authority was shown for this node number: it has been given, whatever the records here say. */
+  seen(nodeNo: number): void;
+  /**
+   * Nodes are let in from now on. Unless every node there is has been heard: at a distance of the numbers known here, in case
+   * the database is an old one.
+   */
+  begin(isEverybodyHeard: boolean): void;
+}
+
+export interface RenewingPeer extends NodeIdentity {
+  given: string[];
+  /** When the certificate ends, or has ended, in milliseconds since 1970. */
+  endMs: number;
+  remoteAddress: string | null;
+}
+
+interface Needs {
+  database: Database;
+  configuration: Configuration;
+  authorities: Authorities;
+  directory: NodeDirectory;
+  issuedNames: Pick<IssuedNames, 'prepare' | 'holders' | 'issued'>;
+  neighbours: Neighbours;
+  nodeNo: number;
+  now: () => number;
+}
+
+/** Of the two bytes it has in a stamp. */
+const maxNodeNo = 0xffff;
+/** More than are likely to have joined since the last backup. */
+const skippedNos = 16;
+
+export const createJoining = (needs: Needs): Joining => {
+  const {database, configuration, authorities, directory, issuedNames, neighbours, nodeNo, now} = needs;
+  let hasBegun = false;
+  let greatestSeen = 0;
+  /** Of the first number that is given after a start without word from everybody. */
+  let distance = 0;
+
+  const ownAuthority = async (advice: string): Promise<Authority> => {
+    const own = await authorities.own();
+    if (!own) throw new Fault('unavailable', `this node has no key of the cluster’s authority; ${advice}`);
+    return own;
+  };
+  const asking = (node_id: string, remoteAddress: string | null, given: string[]): Claimant<StoredNode> => ({
+    node_id,
+    given,
+    isBeside: node => neighbours.areTogether(node, remoteAddress),
+  });
+
+  return {
+    async requireToken(tokenId) {
+      const token = await findJoinToken(database.read, tokenId);
+      if (!token || token.used_at !== null || Date.parse(token.expires_at) <= now()) throw whyUseless(token);
+    },
+
+    async admit({tokenId, remoteAddress}, request) {
+      const authority = await ownAuthority('make a new token');
+      if (!hasBegun)
+        throw new Fault(
+          'unavailable',
+          'the node that lets others in is still starting; nothing was done, try again in a few seconds',
+          {
+            retryAfterSeconds: 5,
+          },
+        );
+      if (!mayAdmit(nodeNo, await authorities.holders()))
+        throw new Fault('unavailable', 'another node lets nodes in now; make a new token');
+      await issuedNames.prepare();
+      const answer = await configuration.change(async draft => {
+        const at = new Date(now()).toISOString();
+        if (!(await useJoinToken(await draft.tables(), tokenId, at)))
+          throw whyUseless(await findJoinToken(await draft.tables(), tokenId));
+        const nodes = await listNodes(await draft.tables());
+        requireFreeId(nodes, request.node_id);
+        const claimant = asking(request.node_id, remoteAddress, []);
+        const holders = await issuedNames.holders(await draft.tables(), nodes);
+        requireFreeName(request.fqdn, ownerOf(request.fqdn, holders, claimant));
+        const node_no = Math.max(await greatestNodeNo(await draft.tables()), greatestSeen) + distance + 1;
+        if (node_no > maxNodeNo)
+          throw new Fault('conflict', `this cluster has had its ${maxNodeNo} nodes; no more can be let in`);
+
+        const {node_id, fqdn, cluster_url, api_url} = request;
+        await draft.create('node', node_no, {node_id, fqdn, cluster_url, api_url, created_at: draft.at});
+        const detail = `number ${node_no}, token ${tokenId}, mfd ${request.version}`;
+        await draft.audit({keyId: null, remoteAddress}, 'cluster.join', node_id, detail);
+        // Last: what is wrong with the requests rolls all of it back.
+        const api_hosts = ownNames(request.api_hosts, holders, claimant);
+        const certificates = await authority.certify({nodeId: node_id, nodeNo: node_no}, {...request, api_hosts});
+        await issuedNames.issued(await draft.tables(), node_no, api_hosts);
+        return {node_no, ...certificates};
+      });
+      distance = 0;
+      neighbours.heard(answer.node_no, remoteAddress);
+      return answer;
+    },
+
+    async renew(peer, requests) {
+      const authority = await ownAuthority('ask the node that has tls/ca.key');
+      const hasEnded = peer.endMs <= now();
+      // What an ended one was for may have been given to another node since.
+      const claimant = asking(peer.nodeId, peer.remoteAddress, hasEnded ? [] : peer.given);
+      await issuedNames.prepare();
+      const holders = await issuedNames.holders(database.read, directory.list());
+      const api_hosts = ownNames(requests.api_hosts, holders, claimant);
+      const certificates = await authority.certify(peer, {...requests, api_hosts});
+      // Before they are handed out: what is not noted could be issued to another node as well.
+      await configuration.change(async draft => {
+        await issuedNames.issued(await draft.tables(), peer.nodeNo, api_hosts);
+        const ended = hasEnded ? `, its certificate had ended at ${new Date(peer.endMs).toISOString()}` : '';
+        const {nodeId, nodeNo: no, remoteAddress} = peer;
+        await draft.audit({keyId: null, remoteAddress}, 'cluster.renew', nodeId, `number ${no}${ended}`);
+      });
+      return certificates;
+    },
+
+    seen(no) {
+      greatestSeen = Math.max(greatestSeen, no);
+    },
+
+    begin(isEverybodyHeard) {
+      distance = isEverybodyHeard ? 0 : skippedNos;
+      hasBegun = true;
+    },
+  };
+};
+
+const whyUseless = (token: StoredJoinToken | undefined): Fault => {
+  if (!token) return new Fault('insufficient_scope', 'this join token is not known here any more; make a new one');
+  if (token.used_at !== null)
+    return new Fault('conflict', `this join token was used at ${token.used_at}; make a new one for every node`);
+  return new Fault('insufficient_scope', `this join token expired at ${token.expires_at}; make a new one`);
+};
+
+const requireFreeName = (fqdn: string, owner: StoredNode | undefined): void => {
+  if (owner)
+    throw new Fault(
+      'conflict',
+      `${fqdn} is the name of node ${owner.node_id}, which is on another machine; give this one a name of its own with --fqdn (or fqdn in mfd.yaml), or remove ${owner.node_id} first if it is gone`,
+    );
+};
+
+const requireFreeId = (nodes: readonly StoredNode[], nodeId: string): void => {
+  if (nodes.some(({node_id}) => node_id === nodeId))
+    throw new Fault(
+      'conflict',
+      `the cluster has a node ${nodeId} already; remove it first (mfctl cluster remove ${nodeId}), or choose another --node-id`,
+    );
+};

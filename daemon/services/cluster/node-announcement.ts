@@ -1,0 +1,26 @@
+// Who belongs to the cluster, and where each node says that it can be reached.
+
+import type {Configuration} from '../../replication/configuration.ts';
+import {findNode, type StoredNode} from '../../store/sqlite/node.ts';
+
+export interface Membership {
+  /** Tells the others where this node is, when that has changed. */
+  announce(addresses: Partial<Pick<StoredNode, 'fqdn' | 'cluster_url' | 'api_url' | 'smtp_listen'>>): Promise<void>;
+}
+
+interface Needs {
+  configuration: Configuration;
+  nodeNo: number;
+}
+
+export const createMembership = ({configuration, nodeNo}: Needs): Membership => ({
+  async announce(addresses) {
+    await configuration.change(async draft => {
+      const known = await findNode(await draft.tables(), nodeNo);
+      // A node that has been removed does not come back by starting again.
+      if (!known) return;
+      const changed = Object.entries(addresses).filter(([name, value]) => known[name as keyof StoredNode] !== value);
+      if (changed.length > 0) await draft.update('node', nodeNo, Object.fromEntries(changed));
+    });
+  },
+});

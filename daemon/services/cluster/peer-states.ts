@@ -1,0 +1,203 @@
+// What this node knows of each other node: what it last said, and when that was, by this node's own clock.
+import type {License, Peer} from '../../../shared/cluster-status.ts';
+import {type Health, healthOf, isHeardDespite} from '../../../shared/health.ts';
+import {type Heartbeat, heartbeatSchema} from '../../replication/peer-protocol.ts';
+import {readApplied} from '../../store/sqlite/applied.ts';
+import type {Database} from '../../store/sqlite/database.ts';
+import type {StoredNode} from '../../store/sqlite/node.ts';
+import {keepPeerReports, listPeerReports, savePeerReports} from '../../store/sqlite/peer-report.ts';
+import {parseUntrusted} from '../safe-parse.ts';
+import type {NodeDirectory} from './node-directory.ts';
+
+export interface PeerStates {
+  /** A heartbeat has come from a node, or the answer to one. */
+  heard(heartbeat: Heartbeat): void;
+  /** The node has answered a heartbeat of this one, or has not. */
+  answered(nodeNo: number): void;
+  unanswered(nodeNo: number): void;
+  /** When the node was last heard, by the clock that never jumps. */
+  heardAtMs(nodeNo: number): number | undefined;
+  /** The node says that it stops. */
+  stopped(nodeNo: number): void;
+  /** Whether a node that was just heard is configured as this one is. */
+  compared(nodeNo: number, isAlike: boolean): void;
+  /** The numbers of the nodes that do not answer this one. */
+  unreached(): number[];
+  /** The ids of the nodes that the node does not answer: this one, and those that are heard and say so. */
+  unreachableFrom(nodeNo: number): string[];
+  /** The last heartbeat, undefined when none ever came. */
+  latest(nodeNo: number): Heartbeat | undefined;
+  healthOf(node: StoredNode): Health;
+  /** The node's entry of the cluster status. */
+  entryOf(node: StoredNode): Promise<Omit<Peer, 'outbox_refused' | 'cut_off_since'>>;
+  /** Seconds by which the clocks of the nodes that were heard since the start are ahead of this one's, by node id. */
+  skews(): Record<string, number>;
+  /** Looks at every node's health again and tells of what has changed. */
+  look(): void;
+  onHealth(listener: (change: HealthChange) => void): void;
+  /** Writes down what was heard, for the next start. */
+  flush(): Promise<void>;
+}
+
+export interface HealthChange {
+  node_id: string;
+  from: Health;
+  to: Health;
+}
+
+interface State {
+  heartbeat: Heartbeat;
+  /** By a clock that never jumps: a wall clock that does makes nobody stale. */
+  heardAtMs: number;
+  /** Unknown for what was heard before this start. */
+  skewSeconds?: number;
+  isWritten: boolean;
+}
+
+interface Needs {
+  database: Database;
+  directory: NodeDirectory;
+  nodeNo: number;
+  now: () => number;
+  monotonic: () => number;
+}
+
+const neverHeard: License = {valid: false, type: 'unknown', status: 'unknown', expires_at: '1970-01-01T00:00:00.000Z'};
+const overtakenMs = 5000;
+/** One may be lost on its way. */
+const missesUntilSilent = 2;
+const noHash = `sha256:${'0'.repeat(64)}`;
+
+export const openPeerStates = async ({database, directory, nodeNo, now, monotonic}: Needs): Promise<PeerStates> => {
+  const states = new Map<number, State>();
+  const healthBefore = new Map<number, Health>();
+  const listeners: ((change: HealthChange) => void)[] = [];
+  /** By node number: how many heartbeats in a row have no answer, and when the first of them was sent. */
+  const silences = new Map<number, {misses: number; sinceMs: number}>();
+  /** By node number: since when it is configured otherwise than this node. */
+  const differing = new Map<number, number>();
+  const agoText = (ms: number): string => new Date(now() - (monotonic() - ms)).toISOString();
+  const isSilent = (no: number): boolean => (silences.get(no)?.misses ?? 0) >= missesUntilSilent;
+  const silentSinceMs = (no: number): number | undefined => (isSilent(no) ? silences.get(no)?.sinceMs : undefined);
+
+  for (const {node_no, last_seen, report} of await listPeerReports(database.read)) {
+    const parsed = parseUntrusted(heartbeatSchema, report);
+    if (!parsed.success) continue;
+    const ageMs = Math.max(0, now() - Date.parse(last_seen));
+    states.set(node_no, {heartbeat: parsed.data, heardAtMs: monotonic() - ageMs, isWritten: true});
+  }
+
+  /** Of a node that has never been heard: since it is known. */
+  const silenceMs = (node: StoredNode): number => {
+    const state = states.get(node.id);
+    return state ? monotonic() - state.heardAtMs : Math.max(0, now() - Date.parse(node.created_at));
+  };
+  const health = (node: StoredNode) => healthOf(silenceMs(node) / 1000);
+  /** What is not heard, or does not answer, has no say in how the nodes are configured. */
+  const isInTouch = (node: StoredNode): boolean => health(node) === 'online' && !isSilent(node.id);
+  /** Whether a node says that another one does not answer it. While it does not answer itself, it has to be heard all the same. */
+  const saysUnreached = (node: StoredNode, no: number): boolean => {
+    const state = states.get(node.id);
+    if (!state?.heartbeat.unreached?.includes(no) || health(node) !== 'online') return false;
+    const sinceMs = silentSinceMs(node.id);
+    return sinceMs === undefined || isHeardDespite(sinceMs, state.heardAtMs);
+  };
+  const unreachableFrom = (no: number): string[] =>
+    directory
+      .list()
+      .filter(({id}) => id !== no)
+      .filter(node => (node.id === nodeNo ? isSilent(no) : saysUnreached(node, no)))
+      .map(({node_id}) => node_id);
+
+  return {
+    heard(heartbeat) {
+      const before = states.get(heartbeat.node_no)?.heartbeat;
+      // An answer may be overtaken by what was said after it. A clock that was set back looks like that too, but by more.
+      const behindMs = (before?.clock_ms ?? 0) - heartbeat.clock_ms;
+      const latest = before && behindMs > 0 && behindMs < overtakenMs ? before : heartbeat;
+      const node = directory.findByNo(heartbeat.node_no);
+      if (node && !isInTouch(node)) differing.delete(heartbeat.node_no);
+      const skewSeconds = (heartbeat.clock_ms - now()) / 1000;
+      states.set(heartbeat.node_no, {heartbeat: latest, heardAtMs: monotonic(), skewSeconds, isWritten: false});
+    },
+    answered: no => void silences.delete(no),
+    unanswered(no) {
+      const {misses, sinceMs} = silences.get(no) ?? {misses: 0, sinceMs: monotonic()};
+      silences.set(no, {misses: misses + 1, sinceMs});
+    },
+    heardAtMs: no => states.get(no)?.heardAtMs,
+    stopped: no => void silences.set(no, {misses: missesUntilSilent, sinceMs: monotonic()}),
+    compared(no, isAlike) {
+      if (isAlike) differing.delete(no);
+      else if (!differing.has(no)) differing.set(no, monotonic());
+    },
+    unreached: () => [...silences.keys()].filter(isSilent),
+    unreachableFrom,
+    latest: no => states.get(no)?.heartbeat,
+    healthOf: health,
+    skews: () =>
+      Object.fromEntries(
+        directory.list().flatMap(({id, node_id}) => {
+          const seconds = states.get(id)?.skewSeconds;
+          return seconds === undefined ? [] : [[node_id, seconds]];
+        }),
+      ),
+
+    async entryOf(node) {
+      const state = states.get(node.id);
+      const heartbeat = state?.heartbeat;
+      const applied = await readApplied(database.read, node.id);
+      const ageMs = silenceMs(node);
+      const silentSince = silentSinceMs(node.id);
+      const differsSince = isInTouch(node) ? differing.get(node.id) : undefined;
+      return {
+        node_id: node.node_id,
+        fqdn: node.fqdn,
+        // Before a node has spoken for itself, where it is was said by others.
+        api_url: (heartbeat && node.api_url) ?? '',
+        last_seen: new Date(now() - ageMs).toISOString(),
+        healthy: healthOf(ageMs / 1000),
+        config_hash: heartbeat?.config_hash ?? noHash,
+        config_hash_age_s: heartbeat ? heartbeat.config_hash_age_s + Math.floor(ageMs / 1000) : 0,
+        outbox_backlog_to_us: Math.max(0, (heartbeat?.last_seq ?? 0) - applied),
+        license: heartbeat?.license ?? neverHeard,
+        unanswered_since: silentSince === undefined ? null : agoText(silentSince),
+        unreachable_from: unreachableFrom(node.id),
+        config_differs_since: differsSince === undefined ? null : agoText(differsSince),
+        clock_skew_s: state?.skewSeconds === undefined ? null : Math.round(state.skewSeconds * 10) / 10,
+      };
+    },
+
+    look() {
+      const nodes = directory.list().filter(({id}) => id !== nodeNo);
+      for (const node of nodes) {
+        const from = healthBefore.get(node.id);
+        const to = health(node);
+        healthBefore.set(node.id, to);
+        if (from !== undefined && from !== to) for (const listener of listeners) listener({node_id: node.node_id, from, to});
+      }
+      const isGone = (id: number) => !nodes.some(node => node.id === id);
+      for (const known of [silences, differing, healthBefore])
+        for (const id of [...known.keys()].filter(isGone)) known.delete(id);
+    },
+    onHealth: listener => void listeners.push(listener),
+
+    async flush() {
+      const unwritten = [...states].filter(([id, {isWritten}]) => !isWritten && directory.findByNo(id));
+      if (unwritten.length === 0) return;
+      const reports = unwritten.map(([node_no, {heartbeat, heardAtMs}]) => ({
+        node_no,
+        last_seen: agoText(heardAtMs),
+        report: heartbeat,
+      }));
+      await database.write.transaction(async tx => {
+        await savePeerReports(tx, reports);
+        await keepPeerReports(
+          tx,
+          directory.list().map(({id}) => id),
+        );
+      });
+      for (const [, state] of unwritten) state.isWritten = true;
+    },
+  };
+};

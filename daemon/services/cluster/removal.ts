@@ -1,0 +1,92 @@
+// Taking a node out of the cluster, for good: its number is never given again, and its certificate names that number.
+import type {ApiKey} from '../../../shared/api-key.ts';
+import type {ClusterNode, RemovedNode} from '../../../shared/cluster-node.ts';
+import {Fault} from '../../../shared/fault.ts';
+import type {Configuration, Draft} from '../../replication/configuration.ts';
+import {listApiKeys, type StoredApiKey} from '../../store/sqlite/api-key.ts';
+import {makerOf} from '../../store/sqlite/config-record.ts';
+import type {Db} from '../../store/sqlite/database.ts';
+import {listNodes, type StoredNode} from '../../store/sqlite/node.ts';
+import type {Actor, Spread} from '../ports.ts';
+import type {Authorities} from './authority.ts';
+import type {NodeDirectory} from './node-directory.ts';
+
+export interface Removal {
+  /** The node, with the keys that were made on it. */
+  describe(nodeId: string): Promise<ClusterNode>;
+  /**
+   * Resolves once every node that can be reached refuses it, with the ids of those that could not be told. `removed` is null unless
+   * keys were to be revoked.
+   */
+  remove(actor: Actor, nodeId: string, options: RemovalOptions): Promise<{unreachable: string[]; removed: RemovedNode | null}>;
+}
+
+export interface RemovalOptions {
+  isForced: boolean;
+  /** Also revokes the keys that were made on the node, but for the one that asks. */
+  revokesKeys: boolean;
+}
+
+interface Needs {
+  configuration: Configuration;
+  directory: Pick<NodeDirectory, 'findById'>;
+  keys: {list(): Promise<ApiKey[]>};
+  authorities: Authorities;
+  nodeNo: number;
+  spread: Spread;
+}
+
+export const createRemoval = ({configuration, directory, keys, authorities, nodeNo, spread}: Needs): Removal => {
+  const requireRemovable = async (node: StoredNode, isForced: boolean): Promise<void> => {
+    if (node.id === nodeNo) throw new Fault('conflict', `${node.node_id} is the node you ask; have another node remove it`);
+    const holders = await authorities.holders();
+    const isLastHolder = holders.length === 1 && holders[0]?.id === node.id;
+    if (isLastHolder && !isForced)
+      throw new Fault(
+        'conflict',
+        `${node.node_id} is the only node known to have the key of the cluster’s authority, without which no node can join or renew its certificates; copy its tls/ca.key into tls/ of another node and restart that one first, or repeat with ?force=true`,
+      );
+  };
+
+  return {
+    async describe(nodeId) {
+      const node = directory.findById(nodeId);
+      if (!node) throw unknown(nodeId);
+      const {id, node_id, fqdn, created_at} = node;
+      const made = (await keys.list()).filter(key => isMadeOn(id, key));
+      return {node_id, node_no: id, fqdn, joined_at: created_at, keys: made};
+    },
+
+    async remove(actor, nodeId, {isForced, revokesKeys}) {
+      const removed = await configuration.change(async draft => {
+        const node = (await listNodes(await draft.tables())).find(({node_id}) => node_id === nodeId);
+        if (!node) throw unknown(nodeId);
+        await requireRemovable(node, isForced);
+        await draft.remove('node', node.id);
+        await draft.audit(actor, 'cluster.remove', nodeId, `number ${node.id}${isForced ? ', forced' : ''}`);
+        return revokesKeys ? revokeKeys(draft, actor, await keysMadeOn(await draft.tables(), node)) : null;
+      });
+      return {unreachable: await spread(), removed};
+    },
+  };
+};
+
+const isMadeOn = (nodeNo: number, {id}: {id: number}): boolean => makerOf({kind: 'api_key', id}) === nodeNo;
+
+const keysMadeOn = async (tx: Db, node: StoredNode): Promise<StoredApiKey[]> =>
+  (await listApiKeys(tx)).filter(key => isMadeOn(node.id, key) && key.revoked_at === null);
+
+/** The key that asks stays, so that nobody is locked out by it. */
+const revokeKeys = async (draft: Draft, actor: Actor, found: StoredApiKey[]): Promise<RemovedNode> => {
+  const revoked = found.filter(({id}) => id !== actor.keyId);
+  for (const {id, name} of revoked) {
+    await draft.update('api_key', id, {revoked_at: draft.at});
+    await draft.audit(actor, 'key.revoke', String(id), `${name}, made on a node that was removed`);
+  }
+  return {
+    revoked_key_ids: revoked.map(({id}) => id),
+    kept_key_ids: found.filter(({id}) => id === actor.keyId).map(({id}) => id),
+  };
+};
+
+const unknown = (nodeId: string): Fault => new Fault('unknown_node', `there is no node ${nodeId} in this cluster`);

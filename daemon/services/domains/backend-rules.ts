@@ -1,0 +1,64 @@
+// Which servers the mail of a domain may go to, beyond what can be said of one entry alone.
+import {isIP} from 'node:net';
+import {maxBackends} from '../../../shared/domain-rules.ts';
+import type {FieldFault} from '../../../shared/fault.ts';
+import {canonicalHost, type HostPort, isLoopback, isWildcard, parseHostPort} from '../../../shared/host-port.ts';
+import type {StoredNode} from '../../store/sqlite/node.ts';
+import {namesOf} from '../cluster/certificate-names.ts';
+import type {Actor} from '../ports.ts';
+
+/** What is wrong with `wanted`, in place of the `backend_servers` that are there; nothing where they stay as they are. */
+export type BackendRules = (actor: Pick<Actor, 'scope'>, wanted: unknown, current: readonly string[]) => FieldFault[];
+
+interface Needs {
+  nodes: {list(): readonly StoredNode[]};
+  /** This node's. */
+  nodeNo: number;
+  /** Where the servers of keys for one domain have to be; undefined for anywhere. */
+  networks(): {contains(ip: string): boolean} | undefined;
+}
+
+export const createBackendRules = ({nodes, nodeNo, networks}: Needs): BackendRules => {
+  /** The connection itself is the last word (`clusterKeyword`): this tells whoever sets it, before any mail waits. */
+  const memberAt = (server: HostPort): StoredNode | undefined =>
+    nodes.list().find(node => listensAt(node, server, node.id === nodeNo));
+
+  const beyondNetworks = ({host}: HostPort): string | undefined => {
+    const allowed = networks();
+    if (!allowed) return undefined;
+    if (isIP(host) === 0)
+      return 'must be an address: a key for one domain may set only servers inside smtp.backend_networks, and a host name can be pointed elsewhere later';
+    return allowed.contains(host)
+      ? undefined
+      : 'must be inside smtp.backend_networks; ask an administrator of the cluster to set it';
+  };
+
+  return (actor, wanted, current) => {
+    if (!Array.isArray(wanted) || isSame(wanted, current)) return [];
+    return wanted.slice(0, maxBackends).flatMap((entry: unknown, n) => {
+      const server = typeof entry === 'string' ? parseHostPort(entry) : undefined;
+      if (!server) return [];
+      const isLimited = actor.scope === 'domain-admin' && !current.includes(String(entry));
+      const member = memberAt(server);
+      const detail = member ? isMember(member) : isLimited ? beyondNetworks(server) : undefined;
+      return detail === undefined ? [] : [{path: `backend_servers.${n}`, detail}];
+    });
+  };
+};
+
+const isSame = (wanted: unknown[], current: readonly string[]): boolean =>
+  wanted.length === current.length && wanted.every((entry, n) => entry === current[n]);
+
+const isMember = ({node_id}: StoredNode): string =>
+  `is the SMTP listener of ${node_id}, a node of this cluster: mail would go in circles; name the mail server of the domain`;
+
+/** On every node loopback is that node itself: such an entry is told on the one that it is set on. */
+const listensAt = (node: StoredNode, {host, port}: HostPort, isThisNode: boolean): boolean => {
+  const listener = parseHostPort(node.smtp_listen ?? '');
+  if (listener?.port !== port) return false;
+  if (isThisNode && isOfThisMachine(host) && isOfThisMachine(listener.host)) return true;
+  const addresses = isWildcard(listener.host) ? [] : [canonicalHost(listener.host)];
+  return [...namesOf(node), ...addresses].includes(canonicalHost(host));
+};
+
+const isOfThisMachine = (host: string): boolean => isLoopback(host) || isWildcard(canonicalHost(host));

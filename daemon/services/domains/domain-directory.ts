@@ -1,0 +1,89 @@
+// All domains with their filters and DKIM keys in memory: SMTP asks for them at every recipient.
+import type {Domain} from '../../../shared/domain.ts';
+import {groupBy} from '../../../shared/group-by.ts';
+import type {Touched} from '../../replication/apply.ts';
+import type {Configuration} from '../../replication/configuration.ts';
+import type {Kind} from '../../store/sqlite/config-record.ts';
+import type {Database} from '../../store/sqlite/database.ts';
+import {dkimKeysOf, listDkimKeys, type StoredDkimKey} from '../../store/sqlite/dkim-key.ts';
+import {findDomains, listDomains} from '../../store/sqlite/domain.ts';
+import {listMailFilters, mailFiltersOf} from '../../store/sqlite/mail-filter.ts';
+import {createTurns} from '../event-loop-yield.ts';
+import {compileFilters, type FilterSet} from '../intake/filters.ts';
+
+export interface DomainDirectory {
+  findByName(name: string): Domain | undefined;
+  findById(id: number): Domain | undefined;
+  /** All, by name. */
+  list(): Domain[];
+  filtersOf(domainId: number): FilterSet;
+  dkimKeysOf(domainId: number): StoredDkimKey[];
+}
+
+export const createDomainDirectory = async (database: Database, configuration: Configuration): Promise<DomainDirectory> => {
+  const byId = new Map<number, Domain>();
+  const byName = new Map<string, Domain>();
+  const turn = createTurns();
+  const noFilters = compileFilters([], turn);
+  const filters = new Map<number, FilterSet>();
+  const dkimKeys = new Map<number, StoredDkimKey[]>();
+  let sorted: Domain[] | undefined;
+
+  const forget = (id: number) => {
+    const known = byId.get(id);
+    if (known && byName.get(known.name)?.id === id) byName.delete(known.name);
+    byId.delete(id);
+  };
+  const keep = (domain: Domain) => {
+    byId.set(domain.id, domain);
+    byName.set(domain.name, domain);
+  };
+
+  for (const domain of await listDomains(database.read)) keep(domain);
+  for (const [id, list] of groupBy(await listMailFilters(database.read), ({domain_id}) => domain_id))
+    filters.set(id, compileFilters(list, turn));
+  for (const [id, list] of groupBy(await listDkimKeys(database.read), ({domain_id}) => domain_id)) dkimKeys.set(id, list);
+
+  configuration.onChange(async touched => {
+    const {domainIds, filtersOf, keysOf} = concernedBy(touched);
+    // All is read before any is replaced: mail must not meet a domain without its filters in between.
+    const domains = await findDomains(database.read, domainIds);
+    const filtersNow = groupBy(await mailFiltersOf(database.read, filtersOf), ({domain_id}) => domain_id);
+    const keysNow = groupBy(await dkimKeysOf(database.read, keysOf), ({domain_id}) => domain_id);
+
+    for (const id of domainIds) forget(id);
+    for (const domain of domains) keep(domain);
+    if (domainIds.length > 0) sorted = undefined;
+    for (const id of filtersOf) {
+      const list = filtersNow.get(id);
+      if (list) filters.set(id, compileFilters(list, turn));
+      else filters.delete(id);
+    }
+    for (const id of keysOf) {
+      const list = keysNow.get(id);
+      if (list) dkimKeys.set(id, list);
+      else dkimKeys.delete(id);
+    }
+  });
+
+  return {
+    findByName: name => byName.get(name),
+    findById: id => byId.get(id),
+    list() {
+      sorted ??= [...byId.values()].toSorted((a, b) => (a.name < b.name ? -1 : 1));
+      return sorted;
+    },
+    filtersOf: domainId => filters.get(domainId) ?? noFilters,
+    dkimKeysOf: domainId => dkimKeys.get(domainId) ?? [],
+  };
+};
+
+/** Which domains, and the filters and the keys of which, are to be read again. */
+const concernedBy = (touched: Touched[]) => {
+  const parentsOf = (kind: Kind) => [...new Set(touched.flatMap(one => (one.kind === kind ? (one.parent_id ?? []) : [])))];
+  return {
+    domainIds: touched.filter(({kind}) => kind === 'domain').map(({id}) => id),
+    filtersOf: parentsOf('mail_filter'),
+    keysOf: parentsOf('dkim_key'),
+  };
+};

@@ -1,0 +1,125 @@
+// Mail filters and DKIM keys: what belongs to a domain and goes with it.
+import {createDkimKeySchema, type DkimKey} from '../../../shared/dkim-key.ts';
+import {Fault} from '../../../shared/fault.ts';
+import {maxFilters} from '../../../shared/filter-rules.ts';
+import {createMailFilterSchema, type MailFilter} from '../../../shared/mail-filter.ts';
+import type {Configuration, Draft} from '../../replication/configuration.ts';
+import type {Database} from '../../store/sqlite/database.ts';
+import {listDkimKeys, type StoredDkimKey} from '../../store/sqlite/dkim-key.ts';
+import {listMailFilters} from '../../store/sqlite/mail-filter.ts';
+import type {Actor} from '../ports.ts';
+import {validate} from '../validate.ts';
+import {dkimRecord, generateDkimKey} from './dkim-key-pair.ts';
+import type {Domains} from './domains.ts';
+
+/** Each call answers `not_found` for a domain outside the actor's reach. */
+export interface DomainParts {
+  filters(actor: Actor, domainId: number): Promise<MailFilter[]>;
+  addFilter(actor: Actor, domainId: number, body: unknown): Promise<MailFilter>;
+  removeFilter(actor: Actor, domainId: number, filterId: number): Promise<void>;
+  dkimKeys(actor: Actor, domainId: number): Promise<DkimKey[]>;
+  addDkimKey(actor: Actor, domainId: number, body: unknown): Promise<DkimKey>;
+  removeDkimKey(actor: Actor, domainId: number, selector: string): Promise<void>;
+}
+
+const maxDkimKeys = 16;
+
+interface Needs {
+  database: Database;
+  configuration: Configuration;
+  domains: Domains;
+}
+
+export const createDomainParts = ({database, configuration, domains}: Needs): DomainParts => ({
+  async filters(actor, domainId) {
+    domains.get(actor, domainId);
+    return (await listMailFilters(database.read, domainId)).map(toFilter);
+  },
+
+  async addFilter(actor, domainId, body) {
+    const {name} = domains.get(actor, domainId);
+    const wanted = validate(createMailFilterSchema, body);
+    return configuration.change(async draft => {
+      await requireDomain(draft, domainId);
+      if ((await listMailFilters(await draft.tables(), domainId)).length >= maxFilters)
+        throw new Fault('conflict', `the domain has ${maxFilters} filters, which is the most it may have; delete one first`);
+      const id = await draft.nextId('mail_filter');
+      const fields = {domain_id: domainId, ...wanted, created_at: draft.at};
+      await draft.create('mail_filter', id, fields);
+      await draft.audit(actor, 'filter.create', `${name}/${id}`, `${wanted.action} ${wanted.match} ${wanted.pattern}`);
+      return {id, ...fields};
+    });
+  },
+
+  async removeFilter(actor, domainId, filterId) {
+    const {name} = domains.get(actor, domainId);
+    await configuration.change(async draft => {
+      const filter = (await listMailFilters(await draft.tables(), domainId)).find(({id}) => id === filterId);
+      if (!filter) throw new Fault('not_found', `the domain ${name} has no filter ${filterId}`);
+      await draft.remove('mail_filter', filterId);
+      await draft.audit(actor, 'filter.delete', `${name}/${filterId}`);
+    });
+  },
+
+  async dkimKeys(actor, domainId) {
+    const {name} = domains.get(actor, domainId);
+    return (await listDkimKeys(database.read, domainId)).map(key => toDkimKey(key, name));
+  },
+
+  async addDkimKey(actor, domainId, body) {
+    const {name} = domains.get(actor, domainId);
+    const {selector, algorithm} = validate(createDkimKeySchema, body);
+    const pair = await generateDkimKey(algorithm);
+    return configuration.change(async draft => {
+      await requireDomain(draft, domainId);
+      const existing = await listDkimKeys(await draft.tables(), domainId);
+      if (existing.some(key => key.selector === selector))
+        throw new Fault('conflict', `the domain ${name} has a DKIM key with selector ${selector}; choose another selector`);
+      if (existing.length >= maxDkimKeys)
+        throw new Fault('conflict', `the domain has ${maxDkimKeys} DKIM keys, which is the most it may have; delete one first`);
+      const id = await draft.nextId('dkim_key');
+      const fields = {domain_id: domainId, selector, algorithm, ...pair, created_at: draft.at};
+      await draft.create('dkim_key', id, fields);
+      await draft.audit(actor, 'dkim.create', `${name}/${selector}`, algorithm);
+      return toDkimKey({id, ...fields}, name);
+    });
+  },
+
+  async removeDkimKey(actor, domainId, selector) {
+    const {name} = domains.get(actor, domainId);
+    await configuration.change(async draft => {
+      const key = (await listDkimKeys(await draft.tables(), domainId)).find(candidate => candidate.selector === selector);
+      if (!key) throw new Fault('not_found', `the domain ${name} has no DKIM key with selector ${selector}`);
+      await draft.remove('dkim_key', key.id);
+      await draft.audit(actor, 'dkim.delete', `${name}/${selector}`);
+    });
+  },
+});
+
+/** The domain may have been deleted between the look at memory and the transaction. */
+const requireDomain = async (draft: Draft, id: number): Promise<void> => {
+  if (!(await draft.find('domain', id))) throw new Fault('not_found', `there is no domain ${id}; GET /domains lists them`);
+};
+
+/** In the order of the record, whatever the order of the columns. */
+const toFilter = ({id, domain_id, action, match, header, pattern, score, comment, created_at}: MailFilter): MailFilter => ({
+  id,
+  domain_id,
+  action,
+  match,
+  header,
+  pattern,
+  score,
+  comment,
+  created_at,
+});
+
+const toDkimKey = ({id, domain_id, selector, algorithm, public_key, created_at}: StoredDkimKey, domain: string): DkimKey => ({
+  id,
+  domain_id,
+  selector,
+  algorithm,
+  dns_name: `${selector}._domainkey.${domain}`,
+  dns_record: dkimRecord({algorithm, public_key}),
+  created_at,
+});

@@ -1,0 +1,137 @@
+import {createHash} from 'node:crypto';
+import {createDomainSchema, type Domain, immutableDomainFields, updatedDomainSchema} from '../../../shared/domain.ts';
+import {canonicalDomain} from '../../../shared/domain-name.ts';
+import {Fault, type FieldFault} from '../../../shared/fault.ts';
+import {type Json, mergePatch} from '../../../shared/merge-patch.ts';
+import {isWithinReach} from '../../../shared/scopes.ts';
+import type {Configuration, Draft} from '../../replication/configuration.ts';
+import type {Actor} from '../ports.ts';
+import {invalidFields, validate} from '../validate.ts';
+import type {BackendRules} from './backend-rules.ts';
+import type {DomainDirectory} from './domain-directory.ts';
+
+export interface Domains {
+  list(actor: Actor): Domain[];
+  get(actor: Actor, id: number): Domain;
+  create(actor: Actor, body: unknown): Promise<Domain>;
+  /** Merge patch, then check. `ifMatch` is the header's text, if the request had one. */
+  update(actor: Actor, id: number, body: unknown, ifMatch: string | undefined): Promise<Domain>;
+  /** Takes the domain's DKIM keys and filters with it; its held mail stays. */
+  remove(actor: Actor, id: number, ifMatch: string | undefined): Promise<void>;
+}
+
+/** Strong validator over the record: equal on every node that has the same record. */
+export const etagOf = (domain: Domain): string =>
+  `"${createHash('sha256').update(JSON.stringify(domain)).digest('base64url').slice(0, 22)}"`;
+
+interface Needs {
+  configuration: Configuration;
+  directory: DomainDirectory;
+  backendFaults: BackendRules;
+}
+
+export const createDomains = ({configuration, directory, backendFaults}: Needs): Domains => {
+  const get: Domains['get'] = (actor, id) => {
+    const domain = directory.findById(id);
+    if (!domain || !isWithinReach(actor.reach, id)) throw unknown(id);
+    return domain;
+  };
+
+  return {
+    list: actor => directory.list().filter(({id}) => isWithinReach(actor.reach, id)),
+    get,
+
+    async create(actor, body) {
+      const wanted = validate(createDomainSchema, body, backendFaults(actor, memberOf(body, 'backend_servers'), []));
+      return configuration.change(async draft => {
+        if (directory.findByName(wanted.name)) throw taken(wanted.name);
+        const id = await draft.nextId('domain');
+        await draft.create('domain', id, {...wanted, created_at: draft.at});
+        await draft.audit(actor, 'domain.create', wanted.name);
+        const created = await draft.find('domain', id);
+        // Somebody else's creation was committed while memory did not know it yet.
+        if (!created) throw taken(wanted.name);
+        return created;
+      });
+    },
+
+    async update(actor, id, body, ifMatch) {
+      get(actor, id);
+      return configuration.change(
+        async draft => {
+          const current = await readBack(draft, id);
+          requireMatch(ifMatch, current);
+          const changed = changedFields(
+            current,
+            updated(current, body, servers => backendFaults(actor, servers, current.backend_servers)),
+          );
+          if (Object.keys(changed).length === 0) return current;
+          await draft.update('domain', id, changed);
+          await draft.audit(actor, 'domain.update', current.name, Object.keys(changed).join(' '));
+          return readBack(draft, id);
+        },
+        [{kind: 'domain', id}],
+      );
+    },
+
+    async remove(actor, id, ifMatch) {
+      get(actor, id);
+      await configuration.change(
+        async draft => {
+          const current = await readBack(draft, id);
+          requireMatch(ifMatch, current);
+          // What belongs to it goes with it, here and on every node that hears of this.
+          await draft.remove('domain', id);
+          await draft.audit(actor, 'domain.delete', current.name);
+        },
+        [{kind: 'domain', id}],
+      );
+    },
+  };
+};
+
+const memberOf = (body: unknown, name: string): unknown =>
+  typeof body === 'object' && body !== null && Object.hasOwn(body, name) ? (body as Record<string, unknown>)[name] : undefined;
+
+const updated = (current: Domain, body: unknown, faultsOf: (servers: unknown) => FieldFault[]): Domain => {
+  if (typeof body !== 'object' || body === null || Array.isArray(body))
+    throw invalidFields([{path: '', detail: 'the body must be a JSON object: a complete domain, or the fields to change'}]);
+
+  // RFC 7396 removes a member that is null; `tenant_id` is the one for which null is a value.
+  const patch = {...body} as {[name: string]: Json};
+  // A name in another form is the same name.
+  if (typeof patch.name === 'string') patch.name = canonicalDomain(patch.name) ?? patch.name;
+  const merged = {...(mergePatch(current, patch) as object), ...(patch.tenant_id === null && {tenant_id: null})};
+  const moved = immutableDomainFields.filter(name => Object.hasOwn(patch, name) && patch[name] !== current[name]);
+  const {id, name, created_at, updated_at} = current;
+  return validate(updatedDomainSchema, {...merged, id, name, created_at, updated_at}, [
+    ...moved.map(path => ({path, detail: 'cannot change; leave it out or send the value it has'})),
+    ...faultsOf(patch.backend_servers),
+  ]);
+};
+
+const changedFields = (current: Domain, next: Domain): Partial<Domain> =>
+  Object.fromEntries(
+    Object.entries(next).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(current[name as keyof Domain])),
+  );
+
+/** If-Match by strong comparison, RFC 9110 section 13.1.1. */
+const requireMatch = (ifMatch: string | undefined, current: Domain): void => {
+  if (ifMatch === undefined || ifMatch.trim() === '*') return;
+  const tags = ifMatch.split(',').map(tag => tag.trim());
+  if (!tags.includes(etagOf(current)))
+    throw new Fault('precondition_failed', 'the domain has changed since it was read; read it again and repeat the change');
+};
+
+const readBack = async (draft: Draft, id: number): Promise<Domain> => {
+  const domain = await draft.find('domain', id);
+  if (!domain) throw unknown(id);
+  return domain;
+};
+
+const unknown = (id: number): Fault => new Fault('not_found', `there is no domain ${id}; GET /domains lists them`);
+
+const taken = (name: string): Fault =>
+  new Fault('conflict', `the domain ${name} exists already; change it with PUT, or delete it first`, {
+    fields: [{path: 'name', detail: 'is taken'}],
+  });

@@ -1,0 +1,184 @@
+// The mail filters of a domain, applied to one mail.
+import {addressParser} from 'postal-mime';
+import {canonicalDomain} from '../../../shared/domain-name.ts';
+import {compileGlob, type GlobText, globText} from '../../../shared/glob.ts';
+import {groupBy} from '../../../shared/group-by.ts';
+import {comparableAddress} from '../../../shared/mail-address.ts';
+import type {MailFilter} from '../../../shared/mail-filter.ts';
+import type {Turn} from '../event-loop-yield.ts';
+import {decodeHeader, subjectOf, unfoldHeader} from './header-block.ts';
+import type {ReceivedMail, Score} from './mail.ts';
+
+export interface Filtered {
+  score: Score;
+  /** What an allow or block filter decided, whatever the score. */
+  override?: 'relay' | 'block';
+}
+
+export type FilteredMail = Pick<ReceivedMail, 'envelope' | 'headers'>;
+
+/** The mail filters of one domain, ready to be applied. */
+export interface FilterSet {
+  readonly filters: readonly MailFilter[];
+  /**
+   * Every matching `score` filter adds its score and a symbol. Of matching `allow` and `block` filters the most exact
+   * decides: sender before sender_domain (the longer before the shorter) before header before subject; at equal rank `block`.
+   *
+   * What lets mail in (`allow`, a negative `score`) is compared with the envelope sender alone, which SPF can check; what
+   * keeps mail out also with the addresses in `From`, which is what the reader sees. The reason stays the scorer's.
+   */
+  apply(mail: FilteredMail, score: Score): Promise<Filtered>;
+}
+
+/** Of the event loop, before other work gets it; one filter takes at most a fraction of it. */
+const sliceMs = 2;
+
+/** So few are done before a turn could be waited for, whatever they are. */
+const fewFilters = 10;
+
+export const compileFilters = (filters: readonly MailFilter[], turn: Turn): FilterSet => {
+  const compiled = filters.map(filter => ({filter, matches: compile(filter)}));
+  return {
+    filters,
+    async apply(mail, score) {
+      const view = viewOf(mail);
+      const matching: MailFilter[] = [];
+      if (compiled.length > fewFilters) await turn();
+      let sliceStart = performance.now();
+      for (const {filter, matches} of compiled) {
+        if (performance.now() - sliceStart > sliceMs) {
+          await turn();
+          sliceStart = performance.now();
+        }
+        if (matches(view)) matching.push(filter);
+      }
+      return decided(matching, score);
+    },
+  };
+};
+
+const decided = (matching: readonly MailFilter[], score: Score): Filtered => {
+  const added = matching.filter(filter => filter.action === 'score').map(filter => filter.score ?? 0);
+  const symbols = added.map(points => ({name: 'FILTER_SCORE', score: points}));
+  const sum = added.length === 0 ? score.score : rounded(added.reduce((total, points) => total + points, score.score));
+
+  const decisive = matching.filter(filter => filter.action !== 'score').sort(byExactness)[0];
+  const decision = decisive && [{name: decisive.action === 'allow' ? 'FILTER_ALLOW' : 'FILTER_BLOCK', score: 0}];
+  return {
+    score: {...score, score: sum, symbols: [...score.symbols, ...symbols, ...(decision ?? [])]},
+    ...(decisive && {override: decisive.action === 'allow' ? 'relay' : 'block'}),
+  };
+};
+
+const ranks: Record<MailFilter['match'], number> = {sender: 3, sender_domain: 2, header: 1, subject: 0};
+
+const byExactness = (a: MailFilter, b: MailFilter): number =>
+  ranks[b.match] - ranks[a.match] ||
+  (a.match === 'sender_domain' ? b.pattern.length - a.pattern.length : 0) ||
+  (a.action === b.action ? 0 : a.action === 'block' ? -1 : 1);
+
+/** 5.9 + 0.1 is 6, also for a threshold. */
+const rounded = (score: number): number => Math.round(score * 1000) / 1000;
+
+/** A header of which there are many, or that is long, must not keep the node from other mail. */
+const maxHeaderValues = 50;
+const maxHeaderChars = 2048;
+const maxCharsInAll = 8192;
+const maxAddresses = 100;
+
+/** What filters look at, each made when the first of them asks for it. */
+interface MailView {
+  sender: string;
+  authors(): string[];
+  /** The sender's domain and those that it is part of. */
+  senderDomains(): ReadonlySet<string>;
+  /** The same of the sender and all authors. */
+  allDomains(): ReadonlySet<string>;
+  subject(): GlobText;
+  header(name: string): GlobText[];
+}
+
+const viewOf = ({envelope, headers}: FilteredMail): MailView => {
+  const byName = once(() => groupBy(headers, ({name}) => name.toLowerCase()));
+  const valuesOf = (name: string) => (byName().get(name) ?? []).slice(0, maxHeaderValues).map(({value}) => value);
+  const texts = new Map<string, GlobText[]>();
+  const sender = comparableAddress(envelope.sender);
+  const authors = once(() => addressesIn(valuesOf('from')).map(comparableAddress));
+  return {
+    sender,
+    authors,
+    senderDomains: once(() => new Set(domainsOf(sender))),
+    allDomains: once(() => new Set([sender, ...authors()].flatMap(domainsOf))),
+    subject: once(() => globText(subjectOf(headers))),
+    header(name) {
+      const known = texts.get(name);
+      if (known) return known;
+      const decoded = withinLimit(valuesOf(name), value => decodeHeader(value, maxHeaderChars)).map(globText);
+      texts.set(name, decoded);
+      return decoded;
+    },
+  };
+};
+
+/** The texts that `make` makes of `values`, until they are too long together; the last may be cut. */
+const withinLimit = (values: readonly string[], make: (value: string) => string): string[] => {
+  const made: string[] = [];
+  let left = maxCharsInAll;
+  for (const value of values) {
+    if (left <= 0) break;
+    const text = make(value).slice(0, left);
+    left -= text.length;
+    made.push(text);
+  }
+  return made;
+};
+
+const compile = (filter: MailFilter): ((view: MailView) => boolean) => {
+  const {match, pattern} = filter;
+  const senders = ({sender, authors}: MailView) => (letsIn(filter) ? [sender] : [sender, ...authors()]);
+  switch (match) {
+    case 'sender':
+      return view => senders(view).includes(pattern);
+    case 'sender_domain': {
+      const domains = (view: MailView) => (letsIn(filter) ? view.senderDomains() : view.allDomains());
+      return view => domains(view).has(pattern);
+    }
+    case 'subject': {
+      const matches = compileGlob(pattern);
+      return view => matches(view.subject());
+    }
+    case 'header': {
+      const matches = compileGlob(pattern);
+      const name = (filter.header ?? '').toLowerCase();
+      return view => view.header(name).some(matches);
+    }
+    default:
+      return match satisfies never;
+  }
+};
+
+const letsIn = ({action, score}: MailFilter): boolean => action === 'allow' || (action === 'score' && (score ?? 0) < 0);
+
+/**
+ * The domain of an address and those that it is part of. The whole text after the @ is looked at, so that an odd local part does not get
+ * an address past its domain's filter.
+ */
+const domainsOf = (address: string): string[] => {
+  const labels = canonicalDomain(address.slice(address.lastIndexOf('@') + 1))?.split('.') ?? [];
+  return labels.map((_, at) => labels.slice(at).join('.'));
+};
+
+/** Parsed before encoded words are decoded: a decoded name may look like an address, or hide one. */
+const addressesIn = (values: readonly string[]): string[] =>
+  withinLimit(values, unfoldHeader)
+    .flatMap(value => addressParser(value, {flatten: true}))
+    .flatMap(({address}) => address || [])
+    .slice(0, maxAddresses);
+
+const once = <T>(make: () => T): (() => T) => {
+  let made: {value: T} | undefined;
+  return () => {
+    made ??= {value: make()};
+    return made.value;
+  };
+};

@@ -1,0 +1,107 @@
+// Every mail comes through here, whichever door it used: whose it is, what it is worth, and what becomes of it.
+import type {Domain} from '../../../shared/domain.ts';
+import {Fault} from '../../../shared/fault.ts';
+import {parseHostPort} from '../../../shared/host-port.ts';
+import type {DomainDirectory} from '../domains/domain-directory.ts';
+import type {Keep, Route, Scorer, SmtpReply} from '../ports.ts';
+import type {Client, Judgement, Ownership, ReceivedMail, Score} from './mail.ts';
+import {createClaim, type MailClaim} from './mail-claim.ts';
+
+/** A mail belongs to one owner: recipients of several owners need a mail each. */
+export const isSameOwner = (one: Ownership, other: Ownership): boolean =>
+  one.direction === other.direction && one.domain.id === other.domain.id;
+
+export type Routing = {kind: 'accept'; ownership: Ownership; route: Route} | {kind: 'refuse'; reply: SmtpReply};
+
+export interface Intake {
+  /** Who owns mail from `sender` to `recipient`. Asks memory only. */
+  claim: MailClaim;
+  /** The same, and where it would go, or why it is not taken. */
+  routing(client: Client, sender: string, recipient: string): Routing;
+  /** A reply when no mail can be taken now. */
+  canTakeMail(): SmtpReply | undefined;
+  /** Score, filters, thresholds. Rejects with a Fault `unavailable` when the scorer is down and mail must wait for it. */
+  judge(mail: ReceivedMail, ownership: Ownership): Promise<Judgement>;
+  /** Durable once resolved. */
+  hold(mail: ReceivedMail, ownership: Ownership, judgement: Judgement): Promise<void>;
+  /** Where mail of a domain goes: its backends, or the smarthost; undefined when it has nowhere to go. */
+  routeOf(ownership: Ownership): Route | undefined;
+}
+
+interface Needs {
+  domains: DomainDirectory;
+  scorer: Scorer;
+  keep: Keep;
+  smarthost(): Omit<Route, 'signFor'> | undefined;
+  hasRoom(): boolean;
+  /** This node was removed from its cluster: nobody could see or release what it would hold. */
+  isRemoved(): boolean;
+  /** `pass`: mail that could not be scored is relayed as if it had scored 0. */
+  onScorerFailure(): 'tempfail' | 'pass';
+  onUnscored(error: unknown): void;
+}
+
+export const createIntake = (needs: Needs): Intake => {
+  const {domains, keep} = needs;
+
+  const routeOf = ({direction, domain}: Ownership): Route | undefined => {
+    const smarthost = needs.smarthost();
+    if (direction === 'outbound') return smarthost && (domain.dkim_active ? {...smarthost, signFor: domain} : smarthost);
+    const servers = domain.backend_servers.flatMap(text => parseHostPort(text) ?? []);
+    return servers.length > 0 ? {servers} : undefined;
+  };
+
+  const claim = createClaim(domains);
+
+  const scoreOf = async (mail: ReceivedMail): Promise<Score> => {
+    try {
+      return await needs.scorer.score(mail);
+    } catch (error) {
+      needs.onUnscored(error);
+      if (needs.onScorerFailure() === 'tempfail') throw error;
+      return {score: 0, symbols: [{name: 'NOT_SCORED', score: 0}], reason: 'spam'};
+    }
+  };
+
+  return {
+    routeOf,
+    canTakeMail() {
+      if (needs.isRemoved()) return refusal(451, '4.3.2 This system takes no mail any more, use another one');
+      return needs.hasRoom() ? undefined : refusal(452, '4.3.1 Insufficient system storage, try again later');
+    },
+    async hold(mail, ownership, judgement) {
+      if (needs.isRemoved()) throw new Fault('unavailable', 'this node was removed from its cluster; it holds no more mail');
+      await keep.hold(mail, ownership, judgement);
+    },
+
+    claim,
+
+    routing(client, sender, recipient) {
+      const claimed = claim(client, sender, recipient);
+      if (claimed.kind !== 'owned') return {kind: 'refuse', reply: claimed.reply};
+      const {ownership} = claimed;
+      const route = routeOf(ownership);
+      if (route) return {kind: 'accept', ownership, route};
+      return {kind: 'refuse', reply: ownership.direction === 'outbound' ? noSmarthost : noServer};
+    },
+
+    async judge(mail, ownership) {
+      // A client may take minutes for its mail: what counts is the domain as it is now.
+      const domain = domains.findById(ownership.domain.id) ?? ownership.domain;
+      const {score, override} = await domains.filtersOf(domain.id).apply(mail, await scoreOf(mail));
+      return {...score, action: override ?? actionFor(score, domain)};
+    },
+  };
+};
+
+const actionFor = ({score, wantsRetry}: Score, domain: Domain): Judgement['action'] => {
+  if (score >= domain.reject_threshold) return 'reject';
+  // Before holding: what comes again is judged by all rules then, and what does not was not worth anybody's time.
+  if (wantsRetry) return 'defer';
+  return score >= domain.quarantine_threshold ? 'hold' : 'relay';
+};
+
+const refusal = (code: number, text: string): SmtpReply => ({code, text});
+
+const noSmarthost = refusal(550, '5.7.1 No outbound relay is configured here');
+const noServer = refusal(451, '4.4.4 No server for this domain');

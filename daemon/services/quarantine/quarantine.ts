@@ -1,0 +1,172 @@
+// The quarantine of the whole cluster: asks every hold queue and merges, or routes to the one that owns a mail.
+import {Fault} from '../../../shared/fault.ts';
+import {groupBy} from '../../../shared/group-by.ts';
+import type {
+  ActionOutcome,
+  BulkResult,
+  HeldMailDetail,
+  HoldAction,
+  MailReference,
+  Summary,
+  SummaryGroup,
+} from '../../../shared/held-mail.ts';
+import type {HoldFilter, Page} from '../../../shared/hold-filter.ts';
+import type {Actor, HeldRows, HoldPlace, HoldQueue} from '../ports.ts';
+import {type AnswerLimit, answerMs, startAnswerLimit} from './answer-limit.ts';
+import type {AskAll, Gathered} from './gather.ts';
+import {readMerged, type Steps} from './merged-list.ts';
+import {createPageShares} from './page-shares.ts';
+
+export interface Quarantine {
+  list(actor: Actor, filter: HoldFilter, page: Page): Promise<Gathered<HeldRows>>;
+  summary(actor: Actor, filter: HoldFilter): Promise<Gathered<Summary>>;
+  get(actor: Actor, mail: MailReference): Promise<HeldMailDetail>;
+  body(actor: Actor, mail: MailReference): ReturnType<HoldQueue['body']>;
+  /** `outcome_unknown` when it takes longer than a caller waits. It goes on then: the same request again waits for how it ends. */
+  act(actor: Actor, action: HoldAction, mail: MailReference): Promise<ActionOutcome>;
+  /**
+   * Never rejects for what one mail says: each gets its own entry, in the order asked. Once an owner does not answer, nothing
+   * more is asked of it: its other mails are `node_unreachable`. Mails that could not be begun in time are `unavailable`.
+   */
+  actOnAll(actor: Actor, action: HoldAction, mails: MailReference[]): Promise<BulkResult[]>;
+}
+
+interface Needs {
+  /** All hold queues of the cluster, asked anew for every request. */
+  queues(): HoldQueue[];
+  ask: AskAll;
+  /** Whether a node has been away for long. */
+  isAway?(nodeId: string): boolean;
+  onUnexpected(error: unknown): void;
+  /** How long a caller waits for an action. */
+  withinMs?: number;
+}
+
+interface Wanted {
+  action: HoldAction;
+  mail: MailReference;
+}
+
+export const createQuarantine = ({queues, ask, isAway = () => false, onUnexpected, withinMs = answerMs}: Needs): Quarantine => {
+  const shares = createPageShares();
+  const ownerOf = (nodeId: string): HoldQueue => {
+    const owner = queues().find(queue => queue.nodeId === nodeId);
+    if (!owner) throw new Fault('unknown_node', `there is no node ${nodeId}; GET /cluster/status lists the nodes`);
+    return owner;
+  };
+  const queuesFor = ({node}: HoldFilter): HoldQueue[] => queues().filter(({nodeId}) => node === undefined || nodeId === node);
+
+  const actWithin = async (limit: AnswerLimit, actor: Actor, {action, mail: {node_id, queue_id}}: Wanted) =>
+    limit.answer(ownerOf(node_id).act(action, queue_id, actor), `the ${action} of ${node_id}/${queue_id}`);
+
+  const resultOf = async (limit: AnswerLimit, actor: Actor, wanted: Wanted): Promise<BulkResult> => {
+    const {mail} = wanted;
+    try {
+      return await actWithin(limit, actor, wanted);
+    } catch (error) {
+      if (!(error instanceof Fault)) onUnexpected(error);
+      const fault = error instanceof Fault ? error : new Fault('internal', 'the node failed; its log says why', {cause: error});
+      const {
+        code,
+        detail,
+        details: {fields},
+      } = fault;
+      return {node_id: mail.node_id, queue_id: mail.queue_id, error: {code, detail, ...(fields && {fields})}};
+    }
+  };
+
+  return {
+    async act(actor, action, mail) {
+      const limit = startAnswerLimit(withinMs);
+      try {
+        return await actWithin(limit, actor, {action, mail});
+      } finally {
+        limit.end();
+      }
+    },
+    get: async (actor, {node_id, queue_id}) => ownerOf(node_id).get(queue_id, actor),
+    body: async (actor, {node_id, queue_id}) => ownerOf(node_id).body(queue_id, actor),
+
+    async list(actor, filter, page) {
+      const parts = queuesFor(filter).map(queue => ({
+        nodeId: queue.nodeId,
+        async list(part: Page) {
+          const {mails, total} = await queue.list(filter, part, actor);
+          return {entries: mails, total};
+        },
+        marks: async (steps: Steps) => queue.marks(filter, steps, actor),
+        rank: async (place: HoldPlace) => queue.rank(filter, place, actor),
+      }));
+      const {result, unreachable} = await readMerged({parts, compare: newestFirst, ask, shares}, page);
+      return {result: {mails: result.entries, total: result.total}, unreachable};
+    },
+
+    async summary(actor, filter) {
+      const {answers, unreachable} = await ask(queuesFor(filter), async queue => queue.summary(filter, actor));
+      const parts = answers.map(({answer}) => answer);
+      return {
+        result: {
+          count: parts.reduce((sum, {count}) => sum + count, 0),
+          size_bytes: parts.reduce((sum, {size_bytes}) => sum + size_bytes, 0),
+          oldest_arrived_at: parts.flatMap(({oldest_arrived_at}) => oldest_arrived_at ?? []).sort()[0] ?? null,
+          groups: parts.flatMap(({groups}) => groups).toSorted(byDomain),
+        },
+        unreachable,
+      };
+    },
+
+    async actOnAll(actor, action, mails) {
+      const results: BulkResult[] = [];
+      const limit = startAnswerLimit(withinMs);
+      const silent = new Set(mails.map(({node_id}) => node_id).filter(isAway));
+      const resultUnlessSilent = async (mail: MailReference): Promise<BulkResult> => {
+        if (!limit.mayBegin()) return notBegun(mail);
+        if (silent.has(mail.node_id)) return notAsked(mail);
+        const result = await resultOf(limit, actor, {action, mail});
+        // A thousand mails of a node that hangs would take a thousand times its deadline.
+        if ('error' in result && isSilence(result.error)) silent.add(mail.node_id);
+        return result;
+      };
+      const actsAtOnce = new Map(queues().map(queue => [queue.nodeId, queue.actsAtOnce]));
+      const ofOneOwner = async (nodeId: string, waiting: [number, MailReference][]) => {
+        const worker = async () => {
+          for (let next = waiting.shift(); next; next = waiting.shift()) results[next[0]] = await resultUnlessSilent(next[1]);
+        };
+        await Promise.all(Array.from({length: actsAtOnce.get(nodeId) ?? 1}, worker));
+      };
+      // One that is slow keeps nobody from asking the others.
+      const byOwner = groupBy(mails.entries(), ([, {node_id}]) => node_id);
+      await Promise.all([...byOwner].map(async ([nodeId, some]) => ofOneOwner(nodeId, some)));
+      limit.end();
+      return results;
+    },
+  };
+};
+
+const isSilence = ({code}: {code: string}): boolean => code === 'node_unreachable' || code === 'outcome_unknown';
+
+const notAsked = ({node_id, queue_id}: MailReference): BulkResult => ({
+  node_id,
+  queue_id,
+  error: {
+    code: 'node_unreachable',
+    detail: `node ${node_id} does not answer and was not asked for this mail; nothing was done, try again later`,
+  },
+});
+
+const notBegun = ({node_id, queue_id}: MailReference): BulkResult => ({
+  node_id,
+  queue_id,
+  error: {
+    code: 'unavailable',
+    detail: 'other mails of this request took too long; nothing was done, repeat the request for this one',
+  },
+});
+
+const byDomain = (a: SummaryGroup, b: SummaryGroup): number =>
+  compare(a.domain, b.domain) || compare(a.reason, b.reason) || compare(a.node_id, b.node_id);
+
+const newestFirst = (a: HoldPlace, b: HoldPlace): number =>
+  compare(b.arrived_at, a.arrived_at) || compare(a.node_id, b.node_id) || compare(a.queue_id, b.queue_id);
+
+const compare = (a: string, b: string): number => (a < b ? -1 : Number(a > b));

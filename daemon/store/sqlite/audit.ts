@@ -1,0 +1,135 @@
+import {createHash} from 'node:crypto';
+import type {Knex} from 'knex';
+import type {AuditQuery, Page} from '../../../shared/hold-filter.ts';
+import type {Db} from './database.ts';
+import {type Procedure, preparedIn} from './prepared.ts';
+
+export interface NewAuditEntry {
+  at: string;
+  key_id: number | null;
+  action: string;
+  target: string;
+  remote_address: string | null;
+  /** `ok` or an error code. */
+  result: string;
+  detail: string;
+}
+
+export type StoredAuditEntry = NewAuditEntry & {seq: number; hash: string; key_name: string | null};
+
+const columns = ['at', 'key_id', 'action', 'target', 'remote_address', 'result', 'detail', 'hash'] as const;
+
+const newest: Procedure = {sql: 'SELECT hash FROM audit ORDER BY seq DESC LIMIT 1'};
+const appending: Procedure = {
+  sql: `INSERT INTO audit (${columns.join(', ')}) SELECT ${columns.map(name => `value->>'$.${name}'`).join(', ')} FROM json_each(?)`,
+};
+
+export type ChainedEntry = NewAuditEntry & {hash: string};
+
+/** Appends to this node's log, chained: each hash covers the entry and the hash before it. Call it inside a transaction. */
+export const appendAudit = async (db: Db, ...entries: NewAuditEntry[]): Promise<void> => {
+  if (entries.length > 0) await preparedIn(db).run(appending, [JSON.stringify(chained(await lastAuditHash(db), entries))]);
+};
+
+/** Of the newest entry; empty before the first. */
+export const lastAuditHash = async (db: Db): Promise<string> => {
+  const [last] = await preparedIn(db).all<{hash: string}>(newest, []);
+  return last?.hash ?? '';
+};
+
+/** The rows that come after the one of hash `last`. */
+export const chained = (last: string, entries: readonly NewAuditEntry[]): ChainedEntry[] => {
+  let hash = last;
+  return entries.map(entry => {
+    hash = auditHash(hash, entry);
+    return {...entry, hash};
+  });
+};
+
+/** SHA-256, in hex, over the previous hash and the entry's values in the order of the record. */
+export const auditHash = (
+  previous: string,
+  {at, key_id, action, target, remote_address, result, detail}: NewAuditEntry,
+): string =>
+  createHash('sha256')
+    .update(JSON.stringify([previous, at, key_id, action, target, remote_address, result, detail]))
+    .digest('hex');
+
+type AuditFilter = Omit<AuditQuery, keyof Page>;
+
+/** Newest first. `key_name` comes from the key's record, so it is gone once the key has been deleted. */
+export const listAudit = async (
+  db: Db,
+  filter: AuditFilter,
+  {limit, offset}: Page,
+): Promise<{entries: StoredAuditEntry[]; total: number}> => {
+  const [entries, total] = await Promise.all([
+    db('audit')
+      .modify(matching, filter)
+      .leftJoin('api_key', 'api_key.id', 'audit.key_id')
+      .select<StoredAuditEntry[]>('audit.*', {key_name: 'api_key.name'})
+      .orderBy(newestFirst)
+      .limit(limit)
+      .offset(offset),
+    countAudit(db, filter),
+  ]);
+  return {entries, total};
+};
+
+type Place = Pick<StoredAuditEntry, 'at' | 'seq'>;
+
+/** The places of every `stride`-th entry after the first `offset`, `limit` of them. `total` counts all matches. */
+export const markAudit = async (
+  db: Db,
+  filter: AuditFilter,
+  {offset, stride, limit}: Page & {stride: number},
+): Promise<{marks: Place[]; total: number}> => {
+  const inOrder = db('audit')
+    .modify(matching, filter)
+    .select('at', 'seq')
+    .orderBy(newestFirst)
+    .limit(stride * limit)
+    .offset(offset);
+  const numbered = db
+    .from(inOrder.as('part'))
+    .select('at', 'seq', db.raw('row_number() OVER (ORDER BY at DESC, seq DESC) AS position'));
+  const [marks, total] = await Promise.all([
+    db.from(numbered.as('numbered')).select<Place[]>('at', 'seq').whereRaw('position % ? = 0', [stride]).orderBy('position'),
+    countAudit(db, filter),
+  ]);
+  return {marks: marks.map(({at, seq}) => ({at, seq: Number(seq)})), total};
+};
+
+/** How many matches come before a place: all that are later, and `among` those of the same time. */
+export const rankAudit = async (
+  db: Db,
+  filter: AuditFilter,
+  {at, among}: {at: string; among: 'all' | 'none' | {after: number}},
+): Promise<number> => {
+  const row = await db('audit')
+    .modify(matching, filter)
+    .where('audit.at', among === 'none' ? '>' : '>=', at)
+    .modify(query => {
+      if (typeof among === 'object')
+        void query.where(inner => inner.where('audit.at', '>', at).orWhere('audit.seq', '>', among.after));
+    })
+    .count({count: '*'})
+    .first<{count: number | string}>();
+  return Number(row?.count ?? 0);
+};
+
+const newestFirst = [
+  {column: 'audit.at', order: 'desc'},
+  {column: 'audit.seq', order: 'desc'},
+];
+
+const countAudit = async (db: Db, filter: AuditFilter): Promise<number> => {
+  const row = await db('audit').modify(matching, filter).count({count: '*'}).first<{count: number | string}>();
+  return Number(row?.count ?? 0);
+};
+
+const matching = (query: Knex.QueryBuilder, {since, key_id, action}: AuditFilter): void => {
+  if (since !== undefined) void query.where('audit.at', '>=', since);
+  if (key_id !== undefined) void query.where('audit.key_id', key_id);
+  if (action !== undefined) void query.where('audit.action', action);
+};

@@ -1,0 +1,148 @@
+// The mergeable truth behind every replicated record: each field with the stamp of its last write.
+import type {Knex} from 'knex';
+import type {Json} from '../../../shared/merge-patch.ts';
+import type {Db} from './database.ts';
+import {type Procedure, preparedIn} from './prepared.ts';
+import {chunksOf} from './rows.ts';
+
+export const kinds = ['node', 'domain', 'api_key', 'mail_filter', 'dkim_key'] as const;
+export type Kind = (typeof kinds)[number];
+
+/** A node of a newer version may have records of more kinds. */
+export const isKind = (kind: string): kind is Kind => (kinds as readonly string[]).includes(kind);
+
+/** Numbers of one node start here, so that ids need no coordination: node number × 10^9 + local sequence. */
+export const idsPerNode = 1_000_000_000;
+
+/** The number of the node that made a record; of a node its own number is the id. */
+export const makerOf = ({kind, id}: RecordKey): number => (kind === 'node' ? id : Math.floor(id / idsPerNode));
+
+/** Hybrid logical clock reading as text that sorts: milliseconds, counter, node number, in hex. */
+export type Stamp = string;
+export type StampedFields = Record<string, [Json, Stamp]>;
+
+export interface RecordKey {
+  kind: Kind;
+  id: number;
+}
+
+export interface ConfigRecord extends RecordKey {
+  fields: StampedFields;
+  /** Stamp of the deletion: the record is a tombstone for ever. */
+  deleted: Stamp | null;
+}
+
+export interface StoredRecord extends ConfigRecord {
+  /** What at most one live record of the kind may have, such as a domain's name. */
+  unique_key: string | null;
+  /** The record this one dies with. */
+  parent_id: number | null;
+  /** Hex SHA-256 of the live values; empty while the record is not live. */
+  digest: string;
+}
+
+type ConfigRecordRow = Omit<StoredRecord, 'fields'> & {fields: string};
+
+export const findRecord = async (db: Db, {kind, id}: RecordKey): Promise<StoredRecord | undefined> => {
+  const row = await db<ConfigRecordRow>('config_record').where({kind, id}).first();
+  return row && toRecord(row);
+};
+
+export const saveRecords = async (db: Db, records: StoredRecord[]): Promise<void> => {
+  for (const some of chunksOf(records))
+    await db<ConfigRecordRow>('config_record')
+      .insert(some.map(record => ({...record, fields: JSON.stringify(record.fields)})))
+      .onConflict(['kind', 'id'])
+      .merge();
+};
+
+const named: Procedure = {
+  sql: `
+SELECT r.* FROM json_each(?) AS wanted
+CROSS JOIN config_record AS r ON r.kind = wanted.value->>'$.kind' AND r.id = wanted.value->>'$.id'`,
+};
+
+/** Those that are there, in no order. */
+export const findRecords = async (db: Db, keys: RecordKey[]): Promise<StoredRecord[]> => {
+  if (keys.length === 0) return [];
+  const wanted = new Map(keys.map(({kind, id}) => [`${kind}/${id}`, {kind, id}]));
+  return (await preparedIn(db).all<ConfigRecordRow>(named, [JSON.stringify([...wanted.values()])])).map(toRecord);
+};
+
+export const recordsWithUniqueKeys = async (db: Db, kind: Kind, uniqueKeys: string[]): Promise<StoredRecord[]> => {
+  const found: StoredRecord[] = [];
+  for (const some of chunksOf(uniqueKeys))
+    found.push(...(await db<ConfigRecordRow>('config_record').where({kind}).whereIn('unique_key', some)).map(toRecord));
+  return found;
+};
+
+export const childrenOf = async (db: Db, kinds: Kind[], parentIds: number[]): Promise<StoredRecord[]> => {
+  const found: StoredRecord[] = [];
+  for (const some of chunksOf(parentIds))
+    found.push(...(await db<ConfigRecordRow>('config_record').whereIn('kind', kinds).whereIn('parent_id', some)).map(toRecord));
+  return found;
+};
+
+export type RecordDigest = RecordKey & Pick<StoredRecord, 'digest'>;
+
+/** In the order of kind and id, from after `after`. */
+export const recordsAfter = async (db: Db, after: RecordKey | undefined, limit: number): Promise<StoredRecord[]> =>
+  (await db<ConfigRecordRow>('config_record').modify(following, after).orderBy(['kind', 'id']).limit(limit)).map(toRecord);
+
+/** Of one kind, in the order of their ids, from after `after`. */
+export const recordsOfKind = async (
+  db: Db,
+  kind: Kind,
+  {after, limit}: {after: number; limit: number},
+): Promise<StoredRecord[]> =>
+  (await db<ConfigRecordRow>('config_record').where({kind}).where('id', '>', after).orderBy('id').limit(limit)).map(toRecord);
+
+/** Takes records out that are not what was written: not a deletion, which is a tombstone and told to others. */
+export const dropRecord = async (tx: Db, {kind, id}: RecordKey): Promise<void> => {
+  const ofKind = tx<ConfigRecordRow>('config_record').where({kind});
+  // What a disk has put in the place of an id is no number.
+  await (Number.isSafeInteger(id) ? ofKind.where({id}) : ofKind.whereRaw("typeof(id) <> 'integer'")).delete();
+};
+
+/** In the order of kind and id, without what the records say. */
+export const digestsAfter = async (db: Db, after: RecordKey | undefined, limit: number): Promise<RecordDigest[]> => {
+  const rows: RecordDigest[] = await db<ConfigRecordRow>('config_record')
+    .modify(following, after)
+    .orderBy(['kind', 'id'])
+    .limit(limit)
+    .select('kind', 'id', 'digest');
+  return rows.map(row => ({...row, id: Number(row.id)}));
+};
+
+const following = (query: Knex.QueryBuilder, after: RecordKey | undefined): void => {
+  if (after) void query.where('kind', '>', after.kind).orWhere(same => same.where('kind', after.kind).where('id', '>', after.id));
+};
+
+/** The greatest id of a kind that `nodeNo` has made, tombstones included; undefined when there is none. */
+export const greatestId = async (db: Db, kind: Kind, nodeNo: number): Promise<number | undefined> => {
+  const row = await db<ConfigRecordRow>('config_record')
+    .where({kind})
+    .where('id', '>', nodeNo * idsPerNode)
+    .where('id', '<', (nodeNo + 1) * idsPerNode)
+    .max({id: 'id'})
+    .first<{id: number | null}>();
+  return row?.id == null ? undefined : Number(row.id);
+};
+
+/** Numbers of nodes that were removed. */
+export const removedNodeNos = async (db: Db): Promise<number[]> =>
+  (await db<ConfigRecordRow>('config_record').where({kind: 'node'}).whereNotNull('deleted').select('id')).map(({id}) =>
+    Number(id),
+  );
+
+/** The greatest number a node ever had, removed ones included; 0 before the first. */
+export const greatestNodeNo = async (db: Db): Promise<number> => {
+  const row = await db<ConfigRecordRow>('config_record').where({kind: 'node'}).max({id: 'id'}).first<{id: number | null}>();
+  return Number(row?.id ?? 0);
+};
+
+const toRecord = (row: ConfigRecordRow): StoredRecord => ({
+  ...row,
+  id: Number(row.id),
+  fields: JSON.parse(row.fields) as StampedFields,
+});

@@ -1,0 +1,9 @@
+// FULL, but in a build for fault tests, which weaken it to see that a power cut is noticed; see TEST_BUILD in bin/build.mjs.
+import {z} from 'zod';
+
+declare const TEST_BUILD: boolean;
+
+const wantedSchema = z.enum(['FULL', 'NORMAL']).default('FULL');
+
+export const synchronous: 'FULL' | 'NORMAL' =
+  typeof TEST_BUILD !== 'undefined' && TEST_BUILD ? wantedSchema.parse(process.env.FAULT_SYNCHRONOUS) : 'FULL';

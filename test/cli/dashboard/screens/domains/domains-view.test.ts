@@ -1,0 +1,263 @@
+import test from 'ava';
+import fc from 'fast-check';
+import {domainLines, filterPage, partsOf} from '../../../../../cli/dashboard/screens/domains/domain-lines.ts';
+import {domainListLines} from '../../../../../cli/dashboard/screens/domains/domain-list-lines.ts';
+import {
+  changesOf,
+  differences,
+  diffLines,
+  newSettings,
+  settingFaults,
+  valuesOf,
+} from '../../../../../cli/dashboard/screens/domains/domain-settings.ts';
+import {
+  type DomainsEvent,
+  domainRows,
+  domainsReducer,
+  domainsStart,
+  placeIn,
+} from '../../../../../cli/dashboard/screens/domains/domains-state.ts';
+import {filterFaults} from '../../../../../cli/dashboard/screens/domains/part-actions.ts';
+import {recordLines, zoneBlock} from '../../../../../cli/dashboard/screens/domains/record-lines.ts';
+import {copyToClipboard} from '../../../../../cli/dashboard/shell/clipboard.ts';
+import {whyNot} from '../../../../../cli/dashboard/shell/why-not.ts';
+import {CliError} from '../../../../../cli/errors.ts';
+import type {DkimKey} from '../../../../../shared/dkim-key.ts';
+import {createDomainSchema, type Domain} from '../../../../../shared/domain.ts';
+import {createMailFilterSchema, type MailFilter} from '../../../../../shared/mail-filter.ts';
+import {permissionsOf, type Scope} from '../../../../../shared/scopes.ts';
+import {domain, hostile, key} from '../../../../helpers/cli/sample-records.ts';
+import {fits, plainTheme, sizes} from '../../../../helpers/dashboard/drawn.ts';
+
+const named = (id: number, name: string, change: Partial<Domain> = {}): Domain => ({...domain, id, name, ...change});
+const domains = [named(1, 'b.example'), named(2, 'a.example', {active: false}), named(3, 'c.example', {tenant_id: 7})];
+const held = new Map([
+  ['c.example', 12],
+  ['b.example', 3],
+]);
+
+const dkimKey: DkimKey = {
+  id: 9,
+  domain_id: domain.id,
+  selector: 'mfd2026',
+  algorithm: 'rsa-2048',
+  dns_name: 'mfd2026._domainkey.example.com',
+  dns_record: `v=DKIM1; k=rsa; p=${'MIIB'.repeat(98)}`,
+  created_at: domain.created_at,
+};
+const filter: MailFilter = {
+  id: 4,
+  domain_id: domain.id,
+  action: 'score',
+  match: 'header',
+  header: 'List-Id',
+  pattern: '*news*',
+  score: 3,
+  comment: null,
+  created_at: domain.created_at,
+};
+
+test('what a form says of settings is what the node says of them', t => {
+  fc.assert(
+    fc.property(
+      fc.record({
+        direction: fc.constantFrom('inbound', 'outbound', 'both'),
+        backend_servers: fc.array(fc.constantFrom('mx:25', 'mx', '[::1]:25', '1.2.3:25', 'mx:0', 'mx:70000'), {maxLength: 3}),
+        quarantine_threshold: fc.constantFrom('6', '15', '16', '-1000', '-1001', '10000.5', 'six', ''),
+        reject_threshold: fc.constantFrom('15', '5.5', 'NaN', '10000'),
+      }),
+      ({backend_servers: servers, quarantine_threshold, reject_threshold, direction}) => {
+        const values = {
+          ...valuesOf(newSettings),
+          direction,
+          backend_servers: servers.join(' '),
+          quarantine_threshold,
+          reject_threshold,
+        };
+        const settings = {
+          name: 'example.com',
+          direction,
+          backend_servers: servers,
+          quarantine_threshold: quarantine_threshold === '' ? undefined : Number(quarantine_threshold),
+          reject_threshold: Number(reject_threshold),
+        };
+
+        const isFine = Object.keys(settingFaults(values)).length === 0;
+
+        t.is(isFine, quarantine_threshold !== '' && createDomainSchema.safeParse(settings).success, JSON.stringify(values));
+      },
+    ),
+  );
+});
+
+test('what a form says of a mail filter is what the node says of it', t => {
+  fc.assert(
+    fc.property(
+      fc.record({
+        action: fc.constantFrom('allow', 'block', 'score'),
+        score: fc.constantFrom('', '3', '-1000', '1001', 'x'),
+        match: fc.constantFrom('sender', 'sender_domain', 'subject', 'header'),
+        header: fc.constantFrom('', 'List-Id', 'no header'),
+        pattern: fc.constantFrom('', 'a@b.example', 'b.example', '*@b.example', 'lone \\'),
+        comment: fc.constantFrom('', 'why', 'x'.repeat(201)),
+      }),
+      values => {
+        const {score, header, comment} = values;
+        const body = {...values, score: score === '' ? null : Number(score), header: header || null, comment: comment || null};
+
+        t.is(
+          Object.keys(filterFaults(values)).length === 0,
+          createMailFilterSchema.safeParse(body).success,
+          JSON.stringify(values),
+        );
+      },
+    ),
+    {numRuns: 1000},
+  );
+});
+
+test('a form that nothing was typed in changes nothing, whatever the settings are', t => {
+  const odd = {...domain, tenant_id: '42', quarantine_threshold: 6.25, backend_servers: ['a:1', 'b:2']};
+
+  t.deepEqual(changesOf(odd, valuesOf(odd)), {});
+  t.deepEqual(changesOf(odd, {...valuesOf(odd), tenant_id: '', backend_servers: 'b:2 a:1'}), {
+    backend_servers: ['b:2', 'a:1'],
+    tenant_id: null,
+  });
+});
+
+test('a difference has a line for each setting, and says when there is none', t => {
+  const other = {...domain, tenant_id: 7, dkim_active: true, backend_servers: []};
+
+  t.deepEqual(diffLines(domain, differences(domain, other)), [
+    'backend_servers  mail.example.com:25, [2001:db8::1]:25 → none',
+    'dkim_active      no → yes',
+    'tenant_id        none → 7',
+  ]);
+});
+
+test('domains are found by words and by what they are, and sorted', t => {
+  const ids = (filterText: string, sort: (typeof domainsStart)['sort'] = 'name') =>
+    domainRows(domains, held, {filter: filterText, sort}).map(({id}) => id);
+
+  t.deepEqual(ids(''), [2, 1, 3]);
+  t.deepEqual(ids('', 'held'), [3, 1, 2]);
+  t.deepEqual(ids('is:inactive'), [2]);
+  t.deepEqual(ids('EXAMPLE tenant:7'), [3]);
+});
+
+test('the cursor stays on its domain when the list is sorted anew or others come', t => {
+  const reduce = (...events: DomainsEvent[]) => events.reduce(domainsReducer, domainsStart);
+  const state = reduce({kind: 'moved', key: 'j', height: 10, ids: [2, 1, 3]});
+
+  t.is(state.cursorId, 1);
+  t.is(placeIn(state, [5, 6, 3, 1, 2], 10).cursor, 3);
+  t.is(placeIn(state, [2], 10).cursor, 0);
+});
+
+test('back leads from the record to the domain to the list, and a deleted domain is left', t => {
+  const opened: DomainsEvent[] = [
+    {kind: 'opened', id: 1, name: 'b.example'},
+    {kind: 'record-opened', selector: 's'},
+  ];
+  const record = opened.reduce(domainsReducer, domainsStart);
+
+  const back = domainsReducer(record, {kind: 'back'});
+
+  t.deepEqual(back.view, {kind: 'domain', id: 1, name: 'b.example'});
+  t.is(domainsReducer(back, {kind: 'back'}).view.kind, 'list');
+  t.is(domainsReducer(record, {kind: 'gone', id: 1}).view.kind, 'list');
+  t.is(domainsReducer(record, {kind: 'gone', id: 2}), record);
+});
+
+test('hostile domains, filters and keys fit the screen at every size', t => {
+  const bad = named(1, hostile.repeat(5), {
+    backend_servers: [hostile, '東京:25'],
+    tenant_id: hostile,
+    updated_at: hostile,
+    dkim_active: true,
+  });
+  const badFilter = {...filter, pattern: hostile.repeat(9), comment: '東京'.repeat(80), header: hostile};
+  const badKey = {...dkimKey, selector: hostile, dns_name: hostile, dns_record: hostile.repeat(30)};
+  const whole = {domain: bad, filters: Array.from({length: 60}, () => badFilter), keys: [badKey], held: 3};
+  const failure = new CliError('unreachable', hostile.repeat(3));
+  const facts = {loaded: {value: [], failure, loadedAtMs: 0}, unreachable: [hostile], total: 99, nowMs: 5000, mayCreate: true};
+
+  for (const size of sizes) {
+    const room = {size, theme: plainTheme, isActive: true};
+    const rows = domainRows([bad, ...domains], held, domainsStart);
+    fits(t, domainListLines(rows, {...domainsStart, filter: hostile}, facts, room), size);
+    for (const cursor of [0, 30, 60]) fits(t, domainLines(whole, cursor, [{text: hostile, tone: 'bad'}], room), size);
+    fits(t, domainLines({...whole, keys: [], filters: []}, 0, [], room), size);
+    fits(t, recordLines(badKey, bad.name, room), size);
+    fits(t, filterPage(badFilter, plainTheme).lines(size.columns), {...size, rows: 1000});
+  }
+});
+
+test('the part under the cursor is on the screen, however many there are', t => {
+  const filters = Array.from({length: 60}, (_, at) => ({...filter, id: at, pattern: `pattern-${at}-`}));
+  const whole = {domain, filters, keys: [dkimKey], held: 0};
+  const parts = partsOf(whole);
+
+  for (const size of sizes)
+    for (const [at, part] of parts.entries()) {
+      const lines = domainLines(whole, at, [], {size, theme: plainTheme, isActive: true});
+      const wanted = part.kind === 'filter' ? part.filter.pattern : part.key.selector;
+      t.true(
+        lines.some(line => line.includes('\x1b[7m') && line.includes(wanted)),
+        `${wanted} at ${size.columns}`,
+      );
+    }
+});
+
+test('a domain that is to sign and has no key is warned of', t => {
+  const lines = (keys: DkimKey[]) =>
+    domainLines({domain: {...domain, dkim_active: true}, filters: [], keys, held: 0}, 0, [], {
+      size: {columns: 80, rows: 19},
+      theme: plainTheme,
+      isActive: true,
+    }).join('\n');
+
+  t.regex(lines([]), /! DKIM is on and there is no key/);
+  t.notRegex(lines([dkimKey]), /there is no key/);
+});
+
+test('the record on several lines is the record, at any width', t => {
+  fc.assert(
+    fc.property(fc.integer({min: 40, max: 400}), fc.stringMatching(/^[ -~]{0,600}$/), (width, dns_record) => {
+      const block = zoneBlock({dns_name: 'x._domainkey.example.com', dns_record}, width);
+
+      const strings = block.slice(1, -1).map(line => /^ {2}"(.*)"$/.exec(line)?.[1] ?? '');
+      t.is(strings.map(text => text.replace(/\\(.)/g, '$1')).join(''), dns_record);
+      t.true(strings.every(text => text.length <= 255 && text.length + 4 <= width));
+      t.is(block[0], 'x._domainkey.example.com. IN TXT (');
+      t.is(block.at(-1), ')');
+    }),
+  );
+});
+
+test('what is copied reaches the terminal as base64 only, without what cannot be seen', t => {
+  let written = '';
+  const stdout = {write: (text: string) => (written += text)};
+
+  t.true(copyToClipboard(stdout, hostile));
+
+  const [, encoded = ''] = /^\x1b\]52;c;([A-Za-z0-9+/=]*)\x07$/.exec(written) ?? [];
+  t.notRegex(Buffer.from(encoded, 'base64').toString(), /[\x00-\x1f\x7f-\x9f\u202e\u200b]/);
+  t.false(copyToClipboard(stdout, 'x'.repeat(100_000)));
+});
+
+test('whoever may not change something is told why', t => {
+  const desk = (scope: Scope, isReadOnly = false) => {
+    const granted = permissionsOf(scope, {kind: 'all'});
+    return {
+      me: {...key, name: 'ops', scope, node_id: 'mx1', permissions: [...granted]},
+      isReadOnly,
+      may: (permission: (typeof granted)[number]) => granted.includes(permission) && !isReadOnly,
+    };
+  };
+
+  t.is(whyNot(desk('full-admin'), 'domains:write'), undefined);
+  t.regex(whyNot(desk('read-only'), 'domains:write') ?? '', /this read-only key may not .* domain-admin or full-admin key/);
+  t.regex(whyNot(desk('full-admin', true), 'domains:write') ?? '', /--read-only/);
+});

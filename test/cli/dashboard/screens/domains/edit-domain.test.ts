@@ -1,0 +1,289 @@
+import test, {type ExecutionContext} from 'ava';
+import {askToDelete, openNewDomain} from '../../../../../cli/dashboard/screens/domains/domain-actions.ts';
+import {editDomain, setActive} from '../../../../../cli/dashboard/screens/domains/edit-domain.ts';
+import {openNewFilter} from '../../../../../cli/dashboard/screens/domains/part-actions.ts';
+import type {Me} from '../../../../../shared/api-key.ts';
+import type {Domain} from '../../../../../shared/domain.ts';
+import {permissions} from '../../../../../shared/scopes.ts';
+import {domain, key} from '../../../../helpers/cli/sample-records.ts';
+import {type Received, type Reply, startApi} from '../../../../helpers/cli/scripted-api.ts';
+import {clientOf, createFakeFrame} from '../../../../helpers/dashboard/fake-frame.ts';
+import {eventually} from '../../../../helpers/eventually.ts';
+
+const path = `/domains/${domain.id}`;
+
+/** One domain that changes under an ETag, as the API has it. */
+const startDomain = async (t: ExecutionContext, answers: Record<string, Reply | ((request: Received) => Reply)> = {}) => {
+  let present: Domain = domain;
+  let version = 1;
+  const etag = () => `"${version}"`;
+  const change = (changes: Partial<Domain>): void => {
+    present = {...present, ...changes};
+    version += 1;
+  };
+  const api = await startApi(t, {
+    [`GET ${path}`]: () => ({data: present, headers: {etag: etag()}}),
+    [`GET ${path}/dkim-keys`]: {data: []},
+    [`GET ${path}/filters`]: {data: [{id: 1}, {id: 2}]},
+    [`PUT ${path}`]: ({headers, body}) => {
+      if (headers['if-match'] !== etag())
+        return {status: 412, error: {code: 'precondition_failed', detail: 'the domain has changed since it was read'}};
+      change(JSON.parse(body));
+      return {data: present, headers: {etag: etag()}};
+    },
+    ...answers,
+  });
+  const frame = createFakeFrame();
+  const client = await clientOf(api);
+  const puts = () => api.requests.filter(({method}) => method === 'PUT').map(({body}) => JSON.parse(body));
+  const me: Me = {...key, scope: 'full-admin', node_id: 'mx1', permissions: [...permissions]};
+  return {
+    frame,
+    client,
+    change,
+    puts,
+    api,
+    present: () => present,
+    edits: {client, frame, onSaved: () => undefined},
+    needs: {desk: {client, me, may: () => true}, frame, onChange: () => undefined, onCreated: () => undefined},
+  };
+};
+
+test('only what was changed is sent, after it was shown as a difference', async t => {
+  const {frame, edits, puts} = await startDomain(t);
+  await editDomain(edits, domain.id);
+
+  frame.fill(await frame.form(), {quarantine_threshold: '4'});
+  const question = await frame.question();
+  t.deepEqual(puts(), []);
+  question.onYes();
+
+  await eventually(() => frame.said.length > 0);
+  t.deepEqual(question.lines, ['Change example.com?', '  quarantine_threshold  6 → 4']);
+  t.deepEqual(puts(), [{quarantine_threshold: 4}]);
+  t.deepEqual(frame.said, ['Saved example.com: quarantine_threshold 6 → 4']);
+});
+
+test('a form in which nothing was changed saves nothing', async t => {
+  const {frame, edits, puts} = await startDomain(t);
+  await editDomain(edits, domain.id);
+
+  frame.fill(await frame.form(), {quarantine_threshold: '6.0'});
+
+  await eventually(() => frame.said.length > 0);
+  t.regex(frame.said[0] ?? '', /nothing was changed/);
+  t.deepEqual(puts(), []);
+});
+
+test('whoever comes second is told what the other has changed, and nothing of either is lost', async t => {
+  const {frame, edits, change, present} = await startDomain(t);
+  await editDomain(edits, domain.id);
+  const form = await frame.form();
+  change({reject_threshold: 20, direction: 'both'});
+
+  frame.fill(form, {quarantine_threshold: '4', reject_threshold: '12'});
+  (await frame.question()).onYes();
+
+  const told = await frame.question();
+  t.is(present().reject_threshold, 20);
+  t.deepEqual(told.lines.slice(1, 8), [
+    'They changed:',
+    '  direction         inbound → both',
+    '  reject_threshold  15 → 20',
+    'Yours would change:',
+    '  quarantine_threshold  6 → 4',
+    '  reject_threshold      20 → 12',
+    'Some of it is the same setting: look twice.',
+  ]);
+  told.onYes();
+  const again = await frame.form();
+  t.is(again.fields.find(({name}) => name === 'direction')?.value, 'both');
+  t.is(again.fields.find(({name}) => name === 'reject_threshold')?.value, '12');
+  frame.fill(again, {reject_threshold: '18'});
+  (await frame.question()).onYes();
+  await eventually(() => frame.said.length > 0);
+  t.like(present(), {quarantine_threshold: 4, reject_threshold: 18, direction: 'both'});
+});
+
+test('when the other has changed it to the same, there is nothing left to ask', async t => {
+  const {frame, edits, change, puts} = await startDomain(t);
+  await editDomain(edits, domain.id);
+  const form = await frame.form();
+  change({quarantine_threshold: 4});
+
+  frame.fill(form, {quarantine_threshold: '4'});
+  (await frame.question()).onYes();
+
+  await eventually(() => frame.said.length > 0);
+  t.regex(frame.said[0] ?? '', /Somebody else has changed example\.com to just this/);
+  t.is(puts().length, 1);
+});
+
+test('what the node does not take is said by field, and the form comes again with what was typed', async t => {
+  const fields = [{path: 'backend_servers.0', detail: 'is one of us'}];
+  const {frame, edits} = await startDomain(t, {
+    [`PUT ${path}`]: {status: 422, error: {code: 'validation_failed', detail: 'wrong', fields}},
+  });
+  await editDomain(edits, domain.id);
+  frame.fill(await frame.form(), {backend_servers: 'mx.example.com:25'});
+  (await frame.question()).onYes();
+
+  const again = await frame.form();
+
+  t.is(again.fields.find(({name}) => name === 'backend_servers')?.value, 'mx.example.com:25');
+  t.deepEqual(
+    frame.failures.map(({detail}) => detail),
+    ['backend_servers.0 is one of us'],
+  );
+});
+
+test('a key that may not is told so, without the form again', async t => {
+  const {frame, edits} = await startDomain(t, {
+    [`PUT ${path}`]: {status: 403, error: {code: 'insufficient_scope', detail: 'the scope read-only does not permit this'}},
+  });
+  await editDomain(edits, domain.id);
+  frame.fill(await frame.form(), {quarantine_threshold: '4'});
+  (await frame.question()).onYes();
+
+  await eventually(() => frame.failures.length > 0);
+
+  t.is(frame.failures[0]?.code, 'insufficient_scope');
+  t.false(frame.isAnythingOpen());
+});
+
+test('an answer that does not come leaves what was typed in the form', async t => {
+  const {frame, edits} = await startDomain(t, {[`PUT ${path}`]: {stream: response => void response.destroy()}});
+  await editDomain(edits, domain.id);
+  frame.fill(await frame.form(), {quarantine_threshold: '4'});
+  (await frame.question()).onYes();
+
+  const again = await frame.form();
+
+  t.is(again.fields.find(({name}) => name === 'quarantine_threshold')?.value, '4');
+  t.is(frame.failures[0]?.code, 'unreachable');
+});
+
+test('a no leads back to the form with what was typed', async t => {
+  const {frame, edits, puts} = await startDomain(t);
+  await editDomain(edits, domain.id);
+  frame.fill(await frame.form(), {tenant_id: 'bakers'});
+
+  (await frame.question()).onNo?.();
+
+  t.is((await frame.form()).fields.find(({name}) => name === 'tenant_id')?.value, 'bakers');
+  t.deepEqual(puts(), []);
+});
+
+test('DKIM without a key, and no mail any more, are warned of before they are saved', async t => {
+  const {frame, edits} = await startDomain(t);
+  await editDomain(edits, domain.id);
+  frame.fill(await frame.form(), {dkim_active: 'yes'});
+
+  t.regex((await frame.question()).lines.join('\n'), /no DKIM key of example\.com: its mail leaves unsigned/);
+  await setActive(edits, domain.id, false);
+  t.regex((await frame.question()).lines.join('\n'), /active {2}yes → no\n.*answered 450/);
+});
+
+test('a deletion names what goes with it and what stays, and is put off so that it can be taken back', async t => {
+  const {frame, needs, api} = await startDomain(t, {
+    'GET /mail/quarantine/summary': {
+      data: {count: 12, size_bytes: 1, oldest_arrived_at: null, groups: []},
+      headers: {'x-unreachable-nodes': 'mx2'},
+    },
+    [`DELETE ${path}`]: {data: null},
+  });
+
+  await askToDelete(needs, domain.id);
+  const question = await frame.question();
+  question.onYes();
+
+  const text = question.lines.join('\n');
+  t.regex(text, /Delete example\.com\?/);
+  t.regex(text, /2 mail filters and no DKIM keys/);
+  t.regex(text, /Held mail: 12 \(without mx2, not answering\)\. It stays/);
+  t.false(api.requests.some(({method}) => method === 'DELETE'));
+  t.is(await frame.deferred[0]?.run(() => undefined), 'Deleted example.com');
+  t.is(api.requests.find(({method}) => method === 'DELETE')?.headers['if-match'], '"1"');
+});
+
+test('a domain that was changed after the question is not deleted', async t => {
+  const {frame, needs} = await startDomain(t, {
+    'GET /mail/quarantine/summary': {data: {count: 0, size_bytes: 0, oldest_arrived_at: null, groups: []}},
+    [`DELETE ${path}`]: {status: 412, error: {code: 'precondition_failed', detail: 'changed'}},
+  });
+  await askToDelete(needs, domain.id);
+  (await frame.question()).onYes();
+
+  const failure = await t.throwsAsync(async () => frame.deferred[0]?.run(() => undefined));
+
+  t.regex(failure?.message ?? '', /still there: somebody has changed it/);
+});
+
+test('a name that is taken leaves the form with all that was typed', async t => {
+  const {frame, needs} = await startDomain(t, {
+    'POST /domains': {status: 409, error: {code: 'conflict', detail: 'taken', fields: [{path: 'name', detail: 'is taken'}]}},
+  });
+  openNewDomain(needs);
+  frame.fill(await frame.form(), {name: 'example.com', backend_servers: 'mx.example.com:25'});
+  (await frame.question()).onYes();
+
+  const again = await frame.form();
+
+  t.like(Object.fromEntries(again.fields.map(({name, value}) => [name, value])), {
+    name: 'example.com',
+    backend_servers: 'mx.example.com:25',
+  });
+  t.is(frame.failures[0]?.detail, 'name is taken');
+});
+
+test('a domain is made after a question that names all of its settings; a no goes back to the form, with all that was typed', async t => {
+  const {frame, needs, api} = await startDomain(t, {
+    'POST /domains': ({body}) => ({status: 201, data: {...domain, ...JSON.parse(body)}}),
+  });
+  const posted = () => api.requests.filter(({method}) => method === 'POST').map(({body}) => JSON.parse(body));
+  openNewDomain(needs);
+  frame.fill(await frame.form(), {name: 'new.example', backend_servers: 'a.example:25, b.example:25', reject_threshold: '20'});
+
+  const question = await frame.question();
+  question.onNo?.();
+  const again = await frame.form();
+  frame.fill(again, {});
+  (await frame.question()).onYes();
+  await eventually(() => frame.said.length > 0);
+
+  t.deepEqual(question.lines, [
+    'Create the domain new.example?',
+    '  direction             inbound',
+    '  active                yes',
+    '  backend_servers       a.example:25, b.example:25',
+    '  quarantine_threshold  6',
+    '  reject_threshold      20',
+    '  dkim_active           no',
+    '  dmarc_reporting       no',
+    '  tenant_id             none',
+  ]);
+  t.deepEqual(posted(), [{name: 'new.example', backend_servers: ['a.example:25', 'b.example:25'], reject_threshold: 20}]);
+});
+
+test('a filter is sent with what belongs to it and null for the rest', async t => {
+  const {frame, needs, api} = await startDomain(t, {
+    [`POST ${path}/filters`]: ({body}) => ({status: 201, data: JSON.parse(body)}),
+  });
+  openNewFilter(needs, domain);
+  const form = await frame.form();
+
+  t.throws(() => frame.fill(form, {action: 'score', pattern: 'x'}), {message: /must be a number from -1000 to 1000/});
+  t.throws(() => frame.fill(form, {match: 'header', pattern: 'x'}), {message: /must be a header name/});
+  frame.fill(form, {action: 'score', score: '-3', match: 'subject', pattern: ' *news* '});
+  (await frame.question()).onYes();
+
+  await eventually(() => frame.said.length > 0);
+  t.deepEqual(JSON.parse(api.requests.at(-1)?.body ?? ''), {
+    action: 'score',
+    match: 'subject',
+    pattern: '*news*',
+    score: -3,
+    header: null,
+    comment: null,
+  });
+});

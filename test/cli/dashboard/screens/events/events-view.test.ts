@@ -1,0 +1,193 @@
+import test from 'ava';
+import {parseQuery} from '../../../../../cli/dashboard/list/tail-query.ts';
+import {type EventFacts, eventBanners, eventLines} from '../../../../../cli/dashboard/screens/events/event-lines.ts';
+import {type EventLog, eventLimit, startEventLog} from '../../../../../cli/dashboard/screens/events/event-log.ts';
+import {eventPage} from '../../../../../cli/dashboard/screens/events/event-page.ts';
+import type {Live, LiveState} from '../../../../../cli/dashboard/shell/live.ts';
+import {CliError} from '../../../../../cli/errors.ts';
+import type {Me} from '../../../../../shared/api-key.ts';
+import type {ClusterEvent} from '../../../../../shared/cluster-event.ts';
+import {permissionsOf, type Scope} from '../../../../../shared/scopes.ts';
+import {
+  detail,
+  discardedEvent,
+  healthEvent,
+  heldEvent,
+  hostile,
+  key,
+  releasedEvent,
+} from '../../../../helpers/cli/sample-records.ts';
+import {fits, plainTheme, sizes, withoutStyle} from '../../../../helpers/dashboard/drawn.ts';
+import {eventually} from '../../../../helpers/eventually.ts';
+
+/** A connection that says what a test says. */
+const startLog = () => {
+  let nowMs = Date.parse('2026-03-01T19:00:00Z');
+  let state: LiveState = {standing: 'connecting', heardAtMs: undefined, reason: undefined};
+  let hear: Parameters<Live['on']>[1] = () => undefined;
+  let changed = (): void => undefined;
+  const log = startEventLog({
+    burstMs: 0,
+    now: () => nowMs,
+    live: {
+      state: () => state,
+      subscribe: listener => {
+        changed = listener;
+        return () => undefined;
+      },
+      on: (_types, listener) => {
+        hear = listener;
+        return () => undefined;
+      },
+    },
+  });
+  return {
+    log,
+    hear: (event: ClusterEvent | undefined) => hear(event),
+    at: (time: string) => {
+      nowMs = Date.parse(`2026-03-01T${time}Z`);
+    },
+    is: (standing: LiveState['standing'], reason?: string) => {
+      state = {standing, heardAtMs: nowMs, reason};
+      changed();
+    },
+    count: async (count: number) => eventually(() => log.get().rows.length === count),
+  };
+};
+
+const meOf = (scope: Scope): Me => ({
+  ...key,
+  scope,
+  node_id: 'mx1',
+  permissions: [...permissionsOf(scope, scope === 'domain-admin' ? {kind: 'domain', domainId: 1} : {kind: 'all'})],
+});
+
+const facts = (log: EventLog, change: Partial<EventFacts> = {}): EventFacts => ({
+  live: {standing: 'live', heardAtMs: 0, reason: undefined},
+  heardSinceMs: log.heardSinceMs(),
+  lostAtMs: log.lostAtMs(),
+  me: meOf('full-admin'),
+  ...change,
+});
+
+const textOf = (log: EventLog, change: Partial<EventFacts> = {}, size = sizes[0] ?? {columns: 80, rows: 19}): string =>
+  eventLines(log.get(), facts(log, change), {size, theme: plainTheme, isActive: true}).map(withoutStyle).join('\n');
+
+const domainEvent: ClusterEvent = {
+  type: 'domain',
+  at: '2026-03-01T12:00:00.000Z',
+  node_id: 'mx1',
+  id: 5,
+  name: 'example.com',
+  change: 'updated',
+};
+
+test('hostile events fit the screen at every size', async t => {
+  const {log, hear, is, count} = startLog();
+  is('live');
+  const wide = {
+    ...heldEvent,
+    subject: `${hostile} 東京タワー`.repeat(50),
+    sender: hostile,
+    recipients: [hostile.repeat(20), 'b@x.example'],
+  };
+  const events = [heldEvent, wide as ClusterEvent, releasedEvent, discardedEvent, healthEvent, domainEvent, undefined];
+  for (const event of events) hear(event);
+  await count(events.length);
+
+  for (const size of sizes) fits(t, eventLines(log.get(), facts(log), {size, theme: plainTheme, isActive: true}), size);
+});
+
+test('each event says what happened to what, with a glyph and a word', async t => {
+  const {log, hear, is, count} = startLog();
+  is('live');
+  for (const event of [{...heldEvent, subject: 'Invoice'} as ClusterEvent, releasedEvent, healthEvent, domainEvent]) hear(event);
+  await count(4);
+
+  const narrow = textOf(log);
+  t.regex(narrow, /09:30:01Z {2}■ held +mx1 +Invoice · <> · aaaaaa/);
+  t.regex(narrow, /▲ released +mx1 +aaaaaa by key 7/);
+  t.regex(narrow, /● health +mx2 +online → stale/);
+  t.regex(narrow, /◆ domain +mx1 +example\.com updated/);
+  t.regex(textOf(log, {}, sizes[1]), /03-01 {2}09:30:01Z .*a@example\.com \+1 +12\.5/);
+});
+
+test('a connection that was lost leaves a line that says from when to when', async t => {
+  const {log, hear, is, at, count} = startLog();
+  is('live');
+  hear(domainEvent);
+  at('19:03:12');
+  is('polling', 'the connection broke');
+
+  t.regex(
+    textOf(log, {live: {standing: 'polling', heardAtMs: 0, reason: 'the connection broke'}}),
+    /✗ since 19:03:12Z no events arrive: the connection broke/,
+  );
+
+  at('19:03:40');
+  is('live');
+  hear(undefined);
+  await count(2);
+  t.regex(textOf(log), /connection lost 19:03:12Z–19:03:40Z: what happened meanwhile is not here/);
+  t.notRegex(textOf(log), /no events arrive/);
+});
+
+test('a gap is shown whatever is looked for', async t => {
+  const {log, hear, is, count} = startLog();
+  is('live');
+  hear(domainEvent);
+  is('polling');
+  is('live');
+  hear(undefined);
+  await count(2);
+
+  log.dispatch({kind: 'narrowed', query: parseQuery('type:held', ['type'])});
+
+  t.regex(textOf(log), /connection lost/);
+  t.notRegex(textOf(log), /example\.com/);
+});
+
+test('no more events are kept than there is room for, and of each no more than a few lines', async t => {
+  const {log, hear, is, count} = startLog();
+  is('live');
+  const recipients = Array.from({length: 1000}, (_, at) => `${at}@example.com`);
+
+  for (let at = 0; at < eventLimit + 10; at += 1) hear({...heldEvent, subject: 'x'.repeat(5000), recipients} as ClusterEvent);
+
+  await count(eventLimit);
+  t.true(JSON.stringify(log.get().rows[0]).length < 1000);
+});
+
+test('a key is told what it does not hear of', t => {
+  const {log} = startLog();
+  const said = (scope: Scope) => eventBanners(facts(log, {me: meOf(scope)})).map(({text}) => text);
+
+  t.deepEqual(said('full-admin'), []);
+  t.deepEqual(said('quarantine-only'), ['This key is quarantine-only: it hears nothing of domain, key, health']);
+  t.deepEqual(said('domain-admin'), ['This key is domain-admin: it hears nothing of key, health']);
+});
+
+test('without an event stream the screen says so, and how to get one', t => {
+  const {log} = startLog();
+
+  const text = textOf(log, {live: {standing: 'polling', heardAtMs: 0, reason: 'there is no /events'}});
+
+  t.regex(text, /There is no event stream: there is no \/events/);
+  t.regex(text.replaceAll('\n', ' '), /use a node that tells of events/);
+  t.regex(text, /after 15 silent\nseconds\./);
+});
+
+test('a held mail is looked up, and one that is gone is told as gone', async t => {
+  const {log, hear, is, count} = startLog();
+  is('live');
+  hear(heldEvent);
+  await count(1);
+  const [row] = log.get().rows;
+  if (row?.kind !== 'event') return t.fail();
+  const pageOf = async (send: () => Promise<unknown>) =>
+    (await eventPage({send: send as never}, row, plainTheme)).lines(78).map(withoutStyle).join('\n');
+
+  t.regex(await pageOf(async () => ({data: detail})), /Symbols +LOW 1, HIGH 11\.5/);
+  t.regex(await pageOf(async () => Promise.reject(new CliError('not_found', 'no'))), /not held any more/);
+  t.regex(await pageOf(async () => Promise.reject(new CliError('node_unreachable', 'mx1 is away'))), /not known: mx1 is away/);
+});

@@ -1,0 +1,162 @@
+import test from 'ava';
+import {standingOf} from '../../../../../cli/dashboard/screens/keys/key-facts.ts';
+import {checkKeyForm} from '../../../../../cli/dashboard/screens/keys/key-form.ts';
+import {keyPage} from '../../../../../cli/dashboard/screens/keys/key-page.ts';
+import {type KeysView, keysLines} from '../../../../../cli/dashboard/screens/keys/keys-lines.ts';
+import {
+  afterKeysEvent,
+  chosenIn,
+  type KeysState,
+  keysStart,
+  shownKeys,
+} from '../../../../../cli/dashboard/screens/keys/keys-state.ts';
+import {askToRotate} from '../../../../../cli/dashboard/screens/keys/rotate-key.ts';
+import type {Frame} from '../../../../../cli/dashboard/shell/shell.ts';
+import {createTheme} from '../../../../../cli/dashboard/shell/theme.ts';
+import type {ApiKey} from '../../../../../shared/api-key.ts';
+import {hostile, key as sampleKey} from '../../../../helpers/cli/sample-records.ts';
+import {fits, withoutStyle} from '../../../../helpers/dashboard/drawn.ts';
+import {createFakeFrame} from '../../../../helpers/dashboard/fake-frame.ts';
+
+const nowMs = Date.parse('2026-03-01T12:00:00Z');
+const dayMs = 86_400_000;
+const at = (days: number): string => new Date(nowMs + days * dayMs).toISOString();
+const theme = createTheme(true);
+
+const key = (id: number, name: string, changes: Partial<ApiKey> = {}): ApiKey => ({
+  ...sampleKey,
+  id,
+  name,
+  last_used_at: at(-0.1),
+  created_at: at(-100),
+  ...changes,
+});
+
+const stateText = (changes: Partial<ApiKey>): string => standingOf(key(1, 'a', changes), nowMs).text;
+
+test('a key that ends soon, has ended, or is not used any more stands out by a glyph and words', t => {
+  t.is(stateText({}), '● active');
+  t.is(stateText({expires_at: at(15)}), '● active');
+  t.is(stateText({expires_at: at(13.5)}), '▲ 13d left');
+  t.is(stateText({expires_at: at(-1)}), '✗ expired');
+  t.is(stateText({last_used_at: at(-89)}), '● active');
+  t.is(stateText({last_used_at: at(-91)}), '◌ idle 91d');
+  t.is(stateText({last_used_at: null, created_at: at(-29)}), '● active');
+  t.is(stateText({last_used_at: null, created_at: at(-31)}), '◌ unused');
+  t.is(stateText({revoked_at: at(-1), expires_at: at(-2), last_used_at: null}), '✗ revoked');
+});
+
+const keys = [
+  key(1, 'web', {scope: 'read-only'}),
+  key(2, 'admin', {scope: 'full-admin', last_used_at: at(-200)}),
+  key(3, 'shop', {scope: 'domain-admin', domain: 'shop.example', expires_at: at(3)}),
+  key(4, 'gone', {revoked_at: at(-1)}),
+];
+const names = (state: Partial<KeysState>): string[] => shownKeys(keys, {...keysStart, ...state}, nowMs).map(({name}) => name);
+
+test('keys are sorted by what is asked for, with what wants to be looked at first', t => {
+  t.deepEqual(names({}), ['admin', 'gone', 'shop', 'web']);
+  t.deepEqual(names({sorting: 'state'}), ['shop', 'admin', 'web', 'gone']);
+  t.deepEqual(names({sorting: 'last used'}).at(-1), 'admin');
+  t.deepEqual(names({sorting: 'end'})[0], 'shop');
+  t.deepEqual(names({sorting: 'scope'})[0], 'shop');
+});
+
+test('a filter finds names, scopes, domains and states, all words at once', t => {
+  t.deepEqual(names({filter: 'SHOP.EX'}), ['shop']);
+  t.deepEqual(names({filter: 'idle full-admin'}), ['admin']);
+  t.deepEqual(names({filter: 'revoked'}), ['gone']);
+  t.deepEqual(names({filter: 'shop admin web'}), []);
+});
+
+test('the cursor stays on its key when the list changes around it', t => {
+  const shown = shownKeys(keys, keysStart, nowMs);
+  const chosen = afterKeysEvent(keysStart, {kind: 'moved', key: 'G', keys: shown, height: 10});
+  t.is(chosenIn(chosen, shown)?.name, 'web');
+
+  const sorted = afterKeysEvent(chosen, {kind: 'sorted', keys: shown});
+  const more = shownKeys([...keys, key(9, 'zebra'), key(8, 'a')], sorted, nowMs);
+
+  t.is(sorted.sorting, 'state');
+  t.is(chosenIn(sorted, more)?.name, 'web');
+});
+
+test('a key that has gone leaves the cursor where it was', t => {
+  const shown = shownKeys(keys, keysStart, nowMs);
+  const chosen = afterKeysEvent(keysStart, {kind: 'moved', key: 'j', keys: shown, height: 10});
+
+  t.is(
+    chosenIn(
+      chosen,
+      shown.filter(({name}) => name !== 'gone'),
+    )?.name,
+    'shop',
+  );
+});
+
+const view = (all: readonly ApiKey[] | undefined, changes: Partial<KeysView> = {}): KeysView => ({
+  all,
+  shown: all ?? [],
+  state: keysStart,
+  ownId: 2,
+  loadedAtMs: nowMs,
+  isOld: false,
+  instead: 'asking …',
+  isActive: true,
+  nowMs,
+  ...changes,
+});
+
+test('the list fits, whatever keys are called and however many there are', t => {
+  const many = Array.from({length: 200}, (_, n) => key(n, hostile, {domain: hostile, key_prefix: hostile, id: 9e15 - n}));
+  for (const size of [
+    {columns: 60, rows: 10},
+    {columns: 80, rows: 19},
+    {columns: 200, rows: 55},
+  ])
+    for (const all of [many, [], undefined]) fits(t, keysLines(view(all), {size, theme}), size);
+});
+
+test('the key in use is marked, and how many want to be looked at is said', t => {
+  const text = keysLines(view(keys), {size: {columns: 80, rows: 19}, theme})
+    .map(withoutStyle)
+    .join('\n');
+
+  t.regex(text, /4 keys · ▲ 2 to look at · by name +read now/);
+  t.regex(text, /^\* +admin .* ◌ idle 200d/m);
+  t.regex(text, /^ +shop .* ▲ 3d left/m);
+});
+
+test('the page of a key says all of its record, and that it is the one in use', t => {
+  const lines = keyPage(key(7, hostile, {domain: hostile}), {isOwn: true, nowMs, theme}).lines(58);
+
+  fits(t, lines, {columns: 58, rows: 100});
+  t.true(lines.map(withoutStyle).includes('This is the key in use here.'));
+});
+
+test('a revoked key has nothing to replace, and is not asked how long it is good', t => {
+  const frame = createFakeFrame();
+  const desk = {may: () => true};
+
+  askToRotate({...frame, desk} as unknown as Frame, key(4, 'gone', {revoked_at: at(-1)}));
+
+  t.false(frame.isAnythingOpen());
+  t.regex(frame.said.join(), /key 4 is revoked/);
+});
+
+const form = {name: 'a', scope: 'read-only', domain: '', rate_limit_per_minute: '600', expires_at: ''};
+
+test('a form for a key is checked before the node is asked', t => {
+  const wrong = (changes: Partial<typeof form>) => Object.keys(checkKeyForm({...form, ...changes}, nowMs));
+
+  t.deepEqual(wrong({}), []);
+  t.deepEqual(wrong({name: ' '}), ['name']);
+  t.deepEqual(wrong({scope: 'domain-admin'}), ['domain']);
+  t.deepEqual(wrong({scope: 'domain-admin', domain: 'example.com'}), []);
+  t.deepEqual(wrong({domain: 'example.com'}), ['domain']);
+  for (const limit of ['', '0', '1.5', '1000001', 'x'])
+    t.deepEqual(wrong({rate_limit_per_minute: limit}), ['rate_limit_per_minute'], limit);
+  for (const end of ['90d', '12h', '2027-01-31', '2027-01-31T00:00:00+01:00']) t.deepEqual(wrong({expires_at: end}), [], end);
+  for (const end of ['soon', '2025-01-31', '-1d', '2027-01-31T00:00:00'])
+    t.deepEqual(wrong({expires_at: end}), ['expires_at'], end);
+});

@@ -1,0 +1,144 @@
+import test from 'ava';
+import fc from 'fast-check';
+import {type HoldQuery, parseQuery, printQuery, queryFault} from '../../../../../cli/dashboard/screens/quarantine/hold-query.ts';
+import {completeQuery} from '../../../../../cli/dashboard/screens/quarantine/query-completion.ts';
+import {parametersOf, queryWords} from '../../../../../cli/dashboard/screens/quarantine/query-meaning.ts';
+
+const now = Date.parse('2026-03-01T12:00:00Z');
+
+test('every part of a query narrows by what its name says', t => {
+  const query = parseQuery(
+    'domain:example.com from:news@x.org to:b@example.com since:2h until:1d score>=8 score<15 reason:spam node:mx1 invoice march',
+  );
+
+  t.deepEqual(query, {
+    domain: 'example.com',
+    sender: 'news@x.org',
+    recipient: 'b@example.com',
+    since: '2h',
+    until: '1d',
+    least: {score: 8, isIncluded: true},
+    most: {score: 15, isIncluded: false},
+    reason: 'spam',
+    node: 'mx1',
+    subject: 'invoice march',
+  });
+  t.deepEqual(parametersOf(query, now), {
+    domain: 'example.com',
+    sender: 'news@x.org',
+    recipient: 'b@example.com',
+    subject: 'invoice march',
+    since: '2026-03-01T10:00:00.000Z',
+    until: '2026-02-28T12:00:00.000Z',
+    min_score: '8',
+    max_score: '14.999999999',
+    reason: 'spam',
+    node: 'mx1',
+  });
+});
+
+test('the names of the API mean the same as the short ones', t => {
+  const short = parseQuery('from:<> to:a@example.com score>=6.5 score<=9');
+
+  t.deepEqual(parseQuery('sender:<> recipient:a@example.com min_score:6.5 max_score:9'), short);
+});
+
+test('a duration is taken from the time of each request', t => {
+  const query = parseQuery('since:1h');
+
+  t.is(parametersOf(query, now).since, '2026-03-01T11:00:00.000Z');
+  t.is(parametersOf(query, now + 60_000).since, '2026-03-01T11:01:00.000Z');
+});
+
+test('quotes keep spaces and what would be a filter', t => {
+  t.is(parseQuery('"Re: your  invoice"').subject, 'Re: your  invoice');
+  t.is(parseQuery('subject:"a \\"b\\" \\\\ "').subject, 'a "b" \\ ');
+  t.is(parseQuery('say "hello there" twice').subject, 'say hello there twice');
+});
+
+for (const [text, named] of [
+  ['domain:example', 'domain:example'],
+  ['invoice colour:red', 'colour:red'],
+  ['from:a@', 'from:a@'],
+  ['to:example.com', 'to:example.com'],
+  ['since:yesterday', 'since:yesterday'],
+  ['score:8', 'score:8'],
+  ['score>=high', 'score>=high'],
+  ['score>1 score>=2', 'score>=2'],
+  ['reason:virus', 'spam, phishing, sandbox, rbl'],
+  ['node:-x', 'node:-x'],
+  ['node=mx1', 'node:mx1'],
+  ['domain:a.org domain:b.org', 'domain:b.org'],
+  ['subject:a b', 'the words "b"'],
+  ['subject:""', 'subject:""'],
+  ['an "open quote', 'open quote'],
+] as const)
+  test(`what is wrong in ${text} is named`, t => {
+    t.true(queryFault(text)?.includes(named), queryFault(text));
+  });
+
+const word = fc.string({minLength: 1, maxLength: 30}).filter(text => !/[\x00-\x1f\x7f-\x9f]/.test(text));
+const anyWord = fc
+  .string({unit: 'grapheme', minLength: 1, maxLength: 30})
+  .filter(text => !/[\x00-\x1f\x7f-\x9f]/.test(text) && text.length <= 200);
+const bounds = fc.record({
+  score: fc.integer({min: -99_999_999, max: 99_999_999}).map(cents => cents / 100 + 0),
+  isIncluded: fc.boolean(),
+});
+const times = fc.oneof(
+  fc.constantFrom('2h', '1h30m', '90d', '2026-03-01', '2026-03-01T09:30:00Z', '2026-03-01T09:30+02:00'),
+  fc.integer({min: 1, max: 999}).map(hours => `${hours}h`),
+);
+const queries: fc.Arbitrary<HoldQuery> = fc.record(
+  {
+    domain: fc.domain(),
+    sender: fc.oneof(fc.emailAddress(), fc.domain(), fc.constantFrom('<>', '@example.com', '"a \\" b"@example.com')),
+    recipient: fc.emailAddress(),
+    subject: fc.oneof(word, anyWord, fc.constantFrom(' a', 'a ', 'a  b', 'from:x', '"', '\\', '\\"', 'a\u00a0b', 'score>=8')),
+    since: times,
+    until: times,
+    least: bounds,
+    most: bounds,
+    reason: fc.constantFrom('spam', 'phishing', 'sandbox', 'rbl'),
+    node: fc.constantFrom('mx1', 'a', 'mx-1.example_x'),
+  },
+  {requiredKeys: []},
+);
+
+test('a query that is printed reads back as the same', t => {
+  fc.assert(
+    fc.property(queries, query => {
+      t.deepEqual(parseQuery(printQuery(query)), query);
+    }),
+    {numRuns: 2000},
+  );
+});
+
+test('whatever is typed is a query or has a fault, and what is a query prints as one', t => {
+  const pieces = fc.constantFrom('from:', 'score', '>=', '8', '"', '\\', ' ', 'a@b.org', 'reason:', 'spam', 'é', ':', '<>', 'x');
+  fc.assert(
+    fc.property(fc.array(pieces, {maxLength: 12}), parts => {
+      const text = parts.join('');
+      if (queryFault(text) === undefined) t.deepEqual(parseQuery(printQuery(parseQuery(text))), parseQuery(text));
+    }),
+    {numRuns: 3000},
+  );
+});
+
+test('a query in words names each of its parts', t => {
+  t.is(queryWords({}), 'all held mail');
+  t.is(
+    queryWords(parseQuery('domain:example.com from:<> since:2h until:2026-03-01 score>5 score<=9 reason:rbl node:mx1 "a b"')),
+    'of example.com, bounces, subject with "a b", in the last 2h, before 2026-03-01, score above 5 and at most 9, held for rbl, on mx1',
+  );
+});
+
+test('the part at the end of the line is completed', t => {
+  const known = {domains: ['example.com', 'example.org'], nodes: ['mx1']};
+
+  t.deepEqual(completeQuery('re', known), ['reason:']);
+  t.deepEqual(completeQuery('invoice reason:s', known), ['invoice reason:spam', 'invoice reason:sandbox']);
+  t.deepEqual(completeQuery('domain:example.o', known), ['domain:example.org']);
+  t.deepEqual(completeQuery('a node:', known), ['a node:mx1']);
+  t.true(completeQuery('x ', known).includes('x score>='));
+});

@@ -1,0 +1,230 @@
+import test from 'ava';
+import {questionLines} from '../../../../../cli/dashboard/screens/quarantine/act-question.ts';
+import {parseQuery} from '../../../../../cli/dashboard/screens/quarantine/hold-query.ts';
+import {afterEvent, type ListState, listBegin} from '../../../../../cli/dashboard/screens/quarantine/list-state.ts';
+import type {Preview} from '../../../../../cli/dashboard/screens/quarantine/mail-previews.ts';
+import {previewLines} from '../../../../../cli/dashboard/screens/quarantine/preview-lines.ts';
+import {layoutOf} from '../../../../../cli/dashboard/screens/quarantine/quarantine-layout.ts';
+import {type QuarantineView, quarantineLines} from '../../../../../cli/dashboard/screens/quarantine/quarantine-view.ts';
+import {toneOfScore} from '../../../../../cli/dashboard/screens/quarantine/score-tone.ts';
+import {pickedMail, screenBegin} from '../../../../../cli/dashboard/screens/quarantine/screen-state.ts';
+import type {Size} from '../../../../../cli/dashboard/shell/shell.ts';
+import {createTheme} from '../../../../../cli/dashboard/shell/theme.ts';
+import {CliError} from '../../../../../cli/errors.ts';
+import {displayWidth} from '../../../../../cli/output/display-width.ts';
+import {mailId} from '../../../../../cli/quarantine/mail-id.ts';
+import {detail, hostile, mail} from '../../../../helpers/cli/sample-records.ts';
+import {heldMails} from '../../../../helpers/dashboard/held-mails.ts';
+
+const sizes: Size[] = [
+  {columns: 80, rows: 19},
+  {columns: 200, rows: 55},
+  {columns: 120, rows: 30},
+  {columns: 40, rows: 12},
+  {columns: 80, rows: 5},
+];
+
+const theme = createTheme(true);
+const thresholds = new Map();
+const plain = (line: string): string => line.replace(/\x1b\[\d+m/g, '');
+const now = Date.parse('2026-03-01T12:00:00Z');
+
+const listed = (mails: (typeof mail)[], {height = 16, total = mails.length} = {}): ListState => {
+  const sized = afterEvent(listBegin(), {type: 'resized', height});
+  return afterEvent(sized, {
+    ...{type: 'window', version: 1, offset: 0, isAnew: true, mails, total},
+    ...{unreachableNodes: [], atMs: now},
+  });
+};
+
+const ready: Preview = {
+  state: 'ready',
+  detail,
+  contents: {
+    headers: [
+      {name: 'Subject', value: hostile},
+      {name: `X-${'long'.repeat(30)}`, value: 'a'.repeat(2000)},
+      {name: 'X-Wide', value: '漢字'.repeat(300)},
+    ],
+    attachments: [{filename: hostile, content_type: hostile, size_bytes: 5}],
+    preview: `${hostile}\n\ttab\n${'x'.repeat(500)}`,
+    limitation: 'less is shown',
+  },
+};
+
+const view = (size: Size, change: Partial<QuarantineView> = {}): QuarantineView => ({
+  list: listed([mail, ...heldMails(30)], {height: layoutOf(size, 'off').list.rows}),
+  screen: screenBegin,
+  acting: {actions: new Map(), failed: undefined},
+  preview: [],
+  thresholds,
+  size,
+  nowMs: now,
+  isActive: true,
+  theme,
+  ...change,
+});
+
+for (const size of sizes)
+  for (const mode of ['off', 'beside', 'full'] as const)
+    test(`no line of ${size.columns} × ${size.rows} is too long, whatever is in the mail: preview ${mode}`, t => {
+      const room = {width: layoutOf(size, mode).preview.columns, theme, thresholds};
+      const preview = room.width > 0 ? previewLines({...mail, subject: '漢字'.repeat(200)}, ready, room) : [];
+      const lines = quarantineLines(
+        view(size, {
+          preview,
+          screen: {...screenBegin, preview: mode, picked: new Map([[mailId(mail), pickedMail(mail)]]), rangeStart: mail},
+        }),
+      );
+
+      t.true(lines.length <= size.rows);
+      for (const line of lines.map(plain)) {
+        t.true(displayWidth(line) <= size.columns, `${displayWidth(line)}: ${line}`);
+        t.notRegex(line, /[\x00-\x1f\x7f-\x9f\u202e\u200b]/u);
+      }
+    });
+
+test('each row of the table fills the width, so that nothing of the row before shines through', t => {
+  const lines = quarantineLines(view({columns: 80, rows: 19}))
+    .slice(2)
+    .map(plain);
+
+  t.deepEqual(
+    lines.map(line => displayWidth(line)),
+    lines.map(() => 80),
+  );
+});
+
+test('there is more to see where there is room', t => {
+  const header = (columns: number): string => plain(quarantineLines(view({columns, rows: 19}))[2] ?? '');
+
+  t.deepEqual(header(80).trim().split(/\s+/), ['ARRIVED', 'SCORE', 'REASON', 'FROM', 'TO', 'SUBJECT']);
+  t.deepEqual(header(200).trim().split(/\s+/).slice(-3), ['SIZE', 'NODE', 'SYMBOLS']);
+});
+
+test('what is selected and what is under way has a mark of its own', t => {
+  const mails = heldMails(4).reverse();
+  const [, picked, releasing, discarding] = mails.map(mailId);
+  const lines = quarantineLines(
+    view(
+      {columns: 80, rows: 19},
+      {
+        list: listed(mails),
+        screen: {...screenBegin, picked: new Map([[picked ?? '', pickedMail(mails[1] ?? mail)]])},
+        acting: {
+          actions: new Map([
+            [releasing ?? '', 'release'],
+            [discarding ?? '', 'discard'],
+          ]),
+          failed: undefined,
+        },
+      },
+    ),
+  ).map(plain);
+
+  t.deepEqual(
+    lines.slice(3, 7).map(line => line[0]),
+    [' ', '✓', '»', '×'],
+  );
+  t.true(lines[1]?.includes('✓ 1 selected'));
+});
+
+test('a range is shown from where it begins to the cursor', t => {
+  const mails = heldMails(10).reverse();
+  const list = afterEvent(listed(mails), {type: 'moved', position: {cursor: 4, top: 0}});
+  const lines = quarantineLines(view({columns: 80, rows: 19}, {list, screen: {...screenBegin, rangeStart: mails[2]}})).map(plain);
+
+  t.is(
+    lines
+      .slice(3, 13)
+      .map(line => line[0])
+      .join(''),
+    '  ✓✓✓     ',
+  );
+});
+
+test('a node that did not answer is named', t => {
+  const list = {...listed(heldMails(3)), unreachableNodes: ['mx2', 'mx3']};
+
+  t.true(plain(quarantineLines(view({columns: 80, rows: 19}, {list}))[1] ?? '').includes('! mx2, mx3 did not answer'));
+});
+
+test('an empty list says why it is empty', t => {
+  const shown = (list: ListState): string =>
+    quarantineLines(view({columns: 80, rows: 19}, {list}))
+      .map(plain)
+      .join('\n');
+
+  t.true(shown(listBegin()).includes('Reading the list'));
+  t.true(shown(listed([])).includes('No mail is held.'));
+  t.true(shown({...listed([]), query: parseQuery('reason:spam')}).includes('Nothing matches this filter. escape clears it'));
+  t.true(
+    shown({...listBegin(), failure: new CliError('unreachable', 'nothing listens there')}).includes('nothing listens there'),
+  );
+});
+
+test('the bar says what is filtered, where one is, and that not everything is sorted', t => {
+  const list = {
+    ...{...listed(heldMails(3)), query: parseQuery('since:2h a b'), order: 'score' as const, total: 50_000},
+    ...{sorted: heldMails(3), gathered: undefined},
+  };
+  const [bar, notices] = quarantineLines(view({columns: 100, rows: 19}, {list})).map(plain);
+
+  t.true(bar?.includes('/ since:2h a b'));
+  t.true(bar?.includes('1 of 50,000 mails · highest score first'));
+  t.true(notices?.includes('sorted among the newest 3 of 50,000'));
+});
+
+test('a preview tells why a mail is held, what is in it, and when it has gone meanwhile', t => {
+  const lines = previewLines(mail, {...ready, gone: 'It has been released.'}, {width: 100, theme, thresholds}).map(plain);
+
+  for (const part of [
+    'It has been released.',
+    'From      <>',
+    'b@example.com',
+    '12.5',
+    '11.50  HIGH',
+    'less is shown',
+    'Attachments',
+    '5 B',
+  ])
+    t.true(
+      lines.some(line => line.includes(part)),
+      part,
+    );
+  t.true(lines.findIndex(line => line.includes('HIGH')) < lines.findIndex(line => line.includes('LOW')));
+});
+
+test('no line of a mail begins where ours begin', t => {
+  const lines = previewLines(
+    mail,
+    {...ready, contents: {...ready.contents, preview: 'From      me@example.com\nText'}},
+    {width: 80, theme, thresholds},
+  );
+
+  t.is(lines.filter(line => plain(line).startsWith('From ')).length, 1);
+  t.is(lines.filter(line => plain(line) === 'Text').length, 1);
+});
+
+test('a score is marked by how near it is to being refused by its domain', t => {
+  const known = new Map([['example.com', {quarantine: 10, reject: 13}]]);
+
+  t.is(toneOfScore({score: 12.5, recipients: ['a@Example.com']}, known), 'bad');
+  t.is(toneOfScore({score: 11.5, recipients: ['a@example.com']}, known), 'warn');
+  t.is(toneOfScore({score: 10.5, recipients: ['a@example.com']}, known), undefined);
+  t.is(toneOfScore({score: 12.5, recipients: ['a@example.org']}, known), 'bad');
+});
+
+test('a question names how many, what happens, the first of them, and the nodes that are silent', t => {
+  const mails = heldMails(10).map(pickedMail);
+  const lines = questionLines({action: 'discard', mails, whole: 'of example.com', silentNodes: ['mx1'], width: 80});
+
+  t.true(
+    lines[0]?.startsWith(
+      'Discard 10 mails: delete them for good, undelivered, all that matched when it was selected: of example.com',
+    ),
+  );
+  t.true(lines.some(line => line.includes('10 of them on mx1')));
+  t.true(lines.some(line => line.includes('s0@sender.example → a@example.com  mail 0')));
+  t.true(lines.at(-1)?.includes('and 7 more'));
+});

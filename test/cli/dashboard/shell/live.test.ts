@@ -1,0 +1,156 @@
+import {Readable} from 'node:stream';
+import test from 'ava';
+import {startLive} from '../../../../cli/dashboard/shell/live.ts';
+import {createRoute} from '../../../../cli/dashboard/shell/route.ts';
+import {CliError, exitCodes} from '../../../../cli/errors.ts';
+import type {ClusterEvent} from '../../../../shared/cluster-event.ts';
+import {healthEvent, heldEvent} from '../../../helpers/cli/sample-records.ts';
+import {eventually} from '../../../helpers/eventually.ts';
+
+const away = new CliError('unreachable', 'cannot reach it', {exitCode: exitCodes.unreachable});
+const silent = new CliError('timeout', 'it did not answer in time', {exitCode: exitCodes.unreachable});
+const busy = new CliError('unavailable', 'too many listen', {exitCode: exitCodes.unreachable});
+const forbidden = new CliError('insufficient_scope', 'not for this key', {exitCode: exitCodes.notAuthorised});
+const unknown = new CliError('not_found', 'no events here', {exitCode: exitCodes.notFound});
+
+/** Each attempt to connect gets the next of `answers`; the last one goes on for ever. */
+const streams = (...answers: (CliError | 'open')[]) => {
+  const open: {end(error?: CliError): void; tell(event: ClusterEvent): void}[] = [];
+  let attempts = 0;
+  const events = async (_types: readonly string[], signal: AbortSignal): Promise<AsyncIterable<ClusterEvent>> => {
+    const answer = answers[Math.min(attempts, answers.length - 1)];
+    attempts += 1;
+    if (answer instanceof CliError) throw answer;
+    const stream = new Readable({objectMode: true, read: () => undefined});
+    signal.addEventListener('abort', () => stream.push(null));
+    open.push({end: error => void (error ? stream.destroy(error) : stream.push(null)), tell: event => void stream.push(event)});
+    return stream;
+  };
+  return {client: {events}, open};
+};
+
+const start = (t: {teardown(run: () => void): void}, ...answers: (CliError | 'open')[]) => {
+  const {client, open} = streams(...answers);
+  const live = startLive(client, () => 1000);
+  t.teardown(live.stop);
+  return {live, open, stands: (standing: string) => eventually(() => live.state().standing === standing)};
+};
+
+test('it is connecting until something is known, and live when the events come', async t => {
+  const {live, stands} = start(t, 'open');
+
+  t.is(live.state().standing, 'connecting');
+  await stands('live');
+  t.is(live.state().heardAtMs, 1000);
+});
+
+test('events reach those who listen for their type, until they stop', async t => {
+  const {live, open, stands} = start(t, 'open');
+  const heard: unknown[] = [];
+  const leave = live.on(['held'], event => void heard.push(event?.type));
+  await stands('live');
+
+  open[0]?.tell(heldEvent);
+  open[0]?.tell(healthEvent);
+  open[0]?.tell(heldEvent);
+  await eventually(() => heard.length === 2);
+  leave();
+  open[0]?.tell(heldEvent);
+  await new Promise(resolve => setTimeout(resolve, 20));
+
+  t.deepEqual(heard, ['held', 'held']);
+});
+
+for (const refusal of [forbidden, unknown, busy])
+  test(`a node that answers requests and not for events (${refusal.code}) is polled`, async t => {
+    const {live, stands} = start(t, refusal);
+    await new Promise(resolve => setTimeout(resolve, 20));
+
+    live.answered();
+
+    await stands('polling');
+    t.is(live.state().reason, refusal.detail);
+  });
+
+test('a burst of events is drawn a few times and not for each of them', async t => {
+  const {live, open, stands} = start(t, 'open');
+  let heard = 0;
+  let drawn = 0;
+  live.on(['held'], () => {
+    heard += 1;
+  });
+  await stands('live');
+  live.subscribe(() => {
+    drawn += 1;
+  });
+
+  for (let n = 0; n < 1000; n += 1) open[0]?.tell(heldEvent);
+  await eventually(() => heard === 1000);
+
+  t.true(drawn < 10, `drawn ${drawn} times`);
+});
+
+test('a node that goes away is named so, and one that is back is told of with what happened meanwhile unknown', async t => {
+  const {live, open, stands} = start(t, 'open', away, 'open');
+  const heard: unknown[] = [];
+  live.on(['held'], event => void heard.push(event));
+  await stands('live');
+
+  open[0]?.end(away);
+  await stands('polling');
+  live.failed(away);
+  t.is(live.state().standing, 'offline');
+  t.is(live.state().reason, 'cannot reach it');
+  await stands('live');
+
+  t.deepEqual(heard, [undefined]);
+  t.is(live.state().reason, undefined);
+});
+
+test('a node whose line fell silent does not answer, until a request says that it does', async t => {
+  const {live, open, stands} = start(t, 'open', silent);
+  await stands('live');
+
+  open[0]?.end(silent);
+  await stands('offline');
+  t.is(live.state().reason, 'it did not answer in time');
+
+  live.answered();
+  t.is(live.state().standing, 'polling');
+});
+
+test('another node that is asked is told at once, and no more when it is the first one again', async t => {
+  const route = createRoute(new URL('https://mx1:8443/api/v1/'));
+  const live = startLive(streams('open').client, () => 1000, route);
+  t.teardown(live.stop);
+  const told: (string | undefined)[] = [];
+  live.subscribe(() => void told.push(live.state().detour));
+  await eventually(() => live.state().standing === 'live');
+  told.length = 0;
+
+  route.move({from: 'mx1:8443', to: 'mx2:8443', why: 'does not answer', detail: ''});
+  route.move({from: 'mx2:8443', to: 'mx1:8443', why: 'does not answer', detail: ''});
+
+  t.deepEqual(told, ['mx2:8443 in place of mx1:8443', undefined]);
+});
+
+test('a request that is answered ends what was said of a node that does not answer', async t => {
+  const {live, stands} = start(t, away);
+  await new Promise(resolve => setTimeout(resolve, 20));
+  live.failed(away);
+  await stands('offline');
+
+  live.answered();
+
+  t.is(live.state().standing, 'polling');
+});
+
+test('an answer that refuses is an answer', async t => {
+  const {live} = start(t, 'open');
+  live.failed(away);
+
+  live.failed(forbidden);
+
+  await new Promise(resolve => setTimeout(resolve, 20));
+  t.not(live.state().standing, 'offline');
+});

@@ -1,0 +1,81 @@
+// A dashboard is left open for weeks.
+import {Writable} from 'node:stream';
+import {setFlagsFromString} from 'node:v8';
+import {runInNewContext} from 'node:vm';
+import test from 'ava';
+import {createMailList} from '../../../../cli/dashboard/screens/quarantine/mail-list.ts';
+import {createTheme} from '../../../../cli/dashboard/shell/theme.ts';
+import type {ClusterEvent} from '../../../../shared/cluster-event.ts';
+import {createMailApi} from '../../../helpers/dashboard/held-mails.ts';
+
+// As it is built: in development react keeps a record of every drawing.
+process.env.NODE_ENV = 'production';
+const {Box, render} = await import('ink');
+const {createElement} = await import('react');
+const {Lines} = await import('../../../../cli/dashboard/shell/lines.tsx');
+
+setFlagsFromString('--expose-gc');
+const collect = runInNewContext('gc') as () => void;
+
+const columns = 120;
+const rows = 40;
+const redraws = 2000;
+
+const heapKiB = (): number => {
+  collect();
+  collect();
+  return process.memoryUsage().heapUsed / 1024;
+};
+
+test.serial('two thousand screens that differ in every line leave nothing behind', t => {
+  const dropped = new Writable({write: (_chunk, _encoding, done) => done()});
+  const terminal = Object.assign(dropped, {columns, rows: rows + 1, isTTY: true}) as unknown as NodeJS.WriteStream;
+  const theme = createTheme(true);
+  const screen = (n: number) => {
+    const lines = Array.from({length: rows}, (_, row) => theme(`${n} ${row} 漢字 ${'x'.repeat(90)}`, 'bold', 'warn'));
+    return createElement(Box, {flexDirection: 'column', width: columns, height: rows}, [
+      createElement(Lines, {key: 'lines', lines, width: columns, height: rows}),
+    ]);
+  };
+  // In debug mode each drawing is done at once.
+  const app = render(screen(0), {stdout: terminal, debug: true, patchConsole: false});
+  for (let n = 1; n <= 200; n += 1) app.rerender(screen(n));
+  const before = heapKiB();
+
+  for (let n = 201; n <= 200 + redraws; n += 1) app.rerender(screen(n));
+  const after = heapKiB();
+  app.unmount();
+
+  // The text of these screens alone would be 10 MiB.
+  t.log(`${Math.round(after - before)} KiB more after ${redraws} redraws`);
+  t.true(after - before < 2048, `${Math.round(after - before)} KiB more`);
+});
+
+test.serial('mail that is released and discarded under a list leaves nothing behind', async t => {
+  let hear: (event: ClusterEvent) => void = () => undefined;
+  const list = createMailList({
+    client: createMailApi([]),
+    live: {
+      on: (_types, listener) => {
+        hear = listener;
+        return () => undefined;
+      },
+      state: () => ({standing: 'live', heardAtMs: undefined, reason: undefined}),
+      answered: () => undefined,
+      failed: () => undefined,
+    },
+    now: Date.now,
+  });
+  t.teardown(list.show());
+  const release = (from: number, count: number) => {
+    for (let n = from; n < from + count; n += 1)
+      hear({type: 'released', node_id: 'mx1', queue_id: `mail${n}`} as unknown as ClusterEvent);
+  };
+  release(0, 1000);
+  const before = heapKiB();
+
+  release(1000, 200_000);
+  const after = heapKiB();
+
+  t.true(after - before < 2048, `${Math.round(after - before)} KiB more`);
+});

@@ -1,0 +1,217 @@
+// Failures between plan and change, which a healthy node does not give.
+import test, {type ExecutionContext} from 'ava';
+import type {Domain} from '../../../shared/domain.ts';
+import type {MailFilter} from '../../../shared/mail-filter.ts';
+import {domain as sample} from '../../helpers/cli/sample-records.ts';
+import {type Reply, startApi} from '../../helpers/cli/scripted-api.ts';
+
+const named = (id: number, name: string): Domain => ({...sample, id, name});
+const [a, b, c] = [named(1, 'a.example'), named(2, 'b.example'), named(3, 'c.example')];
+const filter: MailFilter = {
+  id: 9,
+  domain_id: 1,
+  action: 'block',
+  match: 'sender_domain',
+  header: null,
+  pattern: 'spam.example',
+  score: null,
+  comment: null,
+  created_at: sample.created_at,
+};
+
+const changed: Reply = {status: 412, error: {code: 'precondition_failed', detail: 'the domain has changed since it was read'}};
+
+const arrange = async (t: ExecutionContext, answers: Parameters<typeof startApi>[1] = {}) => {
+  const api = await startApi(t, {
+    'GET /domains': {data: [a, b, c]},
+    ...Object.fromEntries([a, b, c].map(each => [`GET /domains/${each.id}`, {data: each, headers: {etag: `"v${each.id}"`}}])),
+    ...Object.fromEntries([a, b, c].map(each => [`PUT /domains/${each.id}`, {data: each}])),
+    ...Object.fromEntries([a, b, c].map(each => [`GET /domains/${each.id}/filters`, {data: []}])),
+    ...answers,
+  });
+  return {
+    ...api,
+    apply: (file: string, args: string[] = ['--yes'], options = {}) =>
+      api.mfctl(['domain', 'apply', '-f', '-', ...args], {input: file, ...options}),
+    changes: () => api.requests.filter(({method}) => method !== 'GET').map(({method, path}) => `${method} ${path}`),
+  };
+};
+
+const raising = (...names: string[]) => `domains:\n${names.map(name => `  - {name: ${name}, reject_threshold: 20}\n`).join('')}`;
+
+test('a change is made against the version that the diff was made from, and says only what differs', async t => {
+  const api = await arrange(t);
+
+  const {code, stdout} = await api.apply('domains: [{name: a.example, reject_threshold: 20, quarantine_threshold: 6}]');
+
+  const put = api.requests.find(({method}) => method === 'PUT');
+  t.is(code, 0);
+  t.is(stdout, '~ a.example\n    ~ reject_threshold: 15 -> 20\n');
+  t.is(put?.headers['if-match'], '"v1"');
+  t.is(put?.headers['content-type'], 'application/merge-patch+json');
+  t.deepEqual(JSON.parse(put?.body ?? ''), {reject_threshold: 20});
+});
+
+test('what somebody changed meanwhile is not overwritten, and the others are changed all the same', async t => {
+  const api = await arrange(t, {'PUT /domains/2': changed});
+
+  const table = await api.apply(raising('a.example', 'b.example', 'c.example'));
+  const json = await api.apply(raising('a.example', 'b.example', 'c.example'), ['--yes', '-o', 'json']);
+  const alone = await api.apply(raising('b.example'));
+
+  t.is(table.code, 6);
+  t.regex(
+    table.stderr,
+    /^warning: b\.example: the domain has changed .*\n0 created, 2 updated, 0 deleted\nerror: 1 of 3 domains/,
+  );
+  t.like(
+    (JSON.parse(json.stdout) as {change: string}[]).map(({change}) => change),
+    ['updated', 'failed', 'updated'],
+  );
+  t.is(alone.code, 1);
+  t.regex(
+    alone.stderr,
+    /error: b\.example: the domain has changed since it was read \(precondition_failed, request r-1\)\nhint: /,
+  );
+});
+
+test('filters that changed between the diff and the change are left as they are', async t => {
+  let reads = 0;
+  const api = await arrange(t, {
+    'GET /domains/1/filters': () => {
+      reads += 1;
+      return {data: reads === 1 ? [] : [filter]};
+    },
+  });
+
+  const {code, stderr} = await api.apply(
+    'domains: [{name: a.example, filters: [{action: block, match: sender, pattern: x@y.example}]}]',
+  );
+
+  t.is(code, 1);
+  t.regex(stderr, /its mail filters have changed since they were read \(precondition_failed\)/);
+  t.deepEqual(api.changes(), []);
+});
+
+test('with filters a domain has exactly those, counted; without them they are left alone', async t => {
+  const api = await arrange(t, {
+    'GET /domains/1/filters': {data: [filter, {...filter, id: 10}, {...filter, id: 11, pattern: 'old.example'}]},
+    'POST /domains/1/filters': {status: 201, data: filter},
+    'DELETE /domains/1/filters/10': {data: null},
+    'DELETE /domains/1/filters/11': {data: null},
+  });
+  const rules = ['spam.example', 'new.example'].map(pattern => `{action: block, match: sender_domain, pattern: ${pattern}}`);
+
+  const {code, stdout} = await api.apply(`domains: [{name: a.example, filters: [${rules.join()}]}]`);
+  await api.apply('domains: [{name: a.example}]');
+
+  t.is(code, 0);
+  t.deepEqual(api.changes(), ['POST /domains/1/filters', 'DELETE /domains/1/filters/10', 'DELETE /domains/1/filters/11']);
+  t.regex(stdout, /- filter: block sender_domain old\.example\n {4}\+ filter: block sender_domain new\.example\n$/);
+});
+
+test('what would fail for all others ends it, and says what was not tried', async t => {
+  const api = await arrange(t, {
+    'PUT /domains/2': {status: 401, error: {code: 'key_revoked', detail: 'the API key has been revoked'}},
+  });
+
+  const table = await api.apply(raising('a.example', 'b.example', 'c.example'));
+  const json = await api.apply(raising('a.example', 'b.example', 'c.example'), ['--yes', '-o', 'json']);
+
+  t.is(table.code, 4);
+  t.regex(table.stderr, /^warning: 1 domain was not dealt with\n0 created, 1 updated, 0 deleted\nerror: b\.example: the API key/);
+  t.like((JSON.parse(json.stdout) as object[])[2], {change: 'failed', error: {code: 'not_tried'}});
+  t.false(api.changes().includes('PUT /domains/3'));
+});
+
+test('a domain that was made but not filtered is told as such', async t => {
+  const api = await arrange(t, {
+    'POST /domains': {status: 201, data: named(4, 'd.example')},
+    'POST /domains/4/filters': {status: 409, error: {code: 'conflict', detail: 'no more filters'}},
+  });
+
+  const {code, stderr} = await api.apply(
+    'domains: [{name: d.example, backend_servers: ["d:25"], filters: [{action: block, match: sender, pattern: x@y.example}]}]',
+  );
+
+  t.is(code, 6);
+  t.regex(stderr, /warning: d\.example: no more filters \(conflict\); a part of it was done/);
+});
+
+test('domains that the file does not name are deleted with --prune only, against their version, and are shown before', async t => {
+  const api = await arrange(t, {'DELETE /domains/2': {data: null}, 'DELETE /domains/3': changed});
+
+  const kept = await api.apply('domains: [{name: a.example}]');
+  const before = api.changes();
+  const pruned = await api.apply('domains: [{name: a.example}]', ['--prune', '--yes']);
+
+  t.regex(kept.stderr, /^no changes\n$/);
+  t.deepEqual(before, []);
+  t.is(pruned.stdout, '- b.example with its DKIM keys and mail filters\n- c.example with its DKIM keys and mail filters\n');
+  t.is(pruned.code, 6);
+  t.deepEqual(
+    api.requests.filter(({method}) => method === 'DELETE').map(({headers}) => headers['if-match']),
+    ['"v2"', '"v3"'],
+  );
+});
+
+test('rules between settings are held against what the domain will be, before anything is changed', async t => {
+  const api = await arrange(t);
+
+  const {code, stderr} = await api.apply(`domains:
+  - {name: b.example, reject_threshold: 20}
+  - {name: a.example, quarantine_threshold: 16}
+  - {name: d.example, reject_threshold: 5}
+`);
+
+  t.is(code, 2);
+  t.regex(stderr, /input:3: a\.example has a quarantine_threshold \(16\) above its reject_threshold \(15\)/);
+  t.regex(stderr, /input:4: d\.example needs at least one entry in backend_servers/);
+  t.regex(stderr, /input:4: d\.example has a quarantine_threshold \(6\) above its reject_threshold \(5\)/);
+  t.deepEqual(api.changes(), []);
+});
+
+test('a file on standard input leaves nobody to ask, nor a way for the key', async t => {
+  const api = await arrange(t);
+
+  const asked = await api.apply(raising('a.example'), []);
+  const dry = await api.apply(raising('a.example'), ['--dry-run']);
+  const both = await api.apply(raising('a.example'), ['--yes', '--api-key-file', '-']);
+
+  t.deepEqual([asked.code, dry.code, both.code], [2, 0, 2]);
+  t.regex(asked.stderr, /hint: repeat with --dry-run .*--yes/);
+  t.regex(dry.stderr, /^nothing was changed; this would update 1 domain\n$/);
+  t.deepEqual(api.changes(), []);
+});
+
+test('on a terminal the diff is coloured, and hostile text in it is marked', async t => {
+  const api = await arrange(t, {
+    'GET /domains': {data: [{...a, tenant_id: 'x\u001b[2J'}]},
+    'GET /domains/1': {data: {...a, tenant_id: 'x\u001b[2J'}, headers: {etag: '"v"'}},
+  });
+
+  const {stdout} = await api.apply('domains: [{name: a.example, tenant_id: 5}]', ['--dry-run'], {columns: 80});
+
+  t.is(stdout, '\u001b[33m~ a.example\u001b[39m\n\u001b[33m    ~ tenant_id: "x\\u001b[2J" -> 5\u001b[39m\n');
+});
+
+test('a pattern that costs too much is refused before anything is changed, unless the node has it already', async t => {
+  const pattern = '*a'.repeat(21);
+  const api = await arrange(t, {'GET /domains/1/filters': {data: [{...filter, match: 'subject', pattern}]}});
+  const rule = `{action: block, match: subject, pattern: '${pattern}'}`;
+
+  const kept = await api.apply(`domains:\n  - {name: a.example, reject_threshold: 20, filters: [${rule}]}\n`);
+  const before = api.changes();
+  const added = await api.apply(
+    `domains:\n  - {name: a.example, reject_threshold: 21}\n  - {name: b.example, filters: [${rule}]}\n`,
+  );
+
+  t.is(kept.code, 0, kept.stderr);
+  t.deepEqual(before, ['PUT /domains/1']);
+  t.is(added.code, 2);
+  t.true(
+    added.stderr.includes(`b.example has a filter whose pattern has more than 20 *; take some out: ${pattern}`),
+    added.stderr,
+  );
+  t.deepEqual(api.changes(), before);
+});

@@ -1,0 +1,218 @@
+import {mkdtemp, rm, writeFile} from 'node:fs/promises';
+import {tmpdir} from 'node:os';
+import {join} from 'node:path';
+import test from 'ava';
+import fc from 'fast-check';
+import {readDomainFile} from '../../../cli/domain/domain-file.ts';
+import {CliError} from '../../../cli/errors.ts';
+import {createDomainSchema} from '../../../shared/domain.ts';
+import {createMailFilterSchema} from '../../../shared/mail-filter.ts';
+import {createFakeTerminal} from '../../helpers/cli/fake-terminal.ts';
+
+const read = async (text: string) => readDomainFile('-', createFakeTerminal({input: text}));
+
+/** `line: what is wrong` of a file that cannot be used. */
+const faultsOf = async (text: string): Promise<string[]> => {
+  try {
+    await read(text);
+    return [];
+  } catch (error) {
+    if (!(error instanceof CliError) || error.code !== 'invalid_file') throw error;
+    return error.fields.map(({path, detail}) => `${path.split(':').at(-1)}: ${detail}`);
+  }
+};
+
+test('what a file says is read in the form that is stored', async t => {
+  const {entries} = await read(`
+domains:
+  - name: BÜCHER.example.
+    tenant_id: " acme "
+    quarantine_threshold: -0
+    filters:
+      - {action: block, match: sender_domain, pattern: "@SPAM.example ", comment: " why "}
+  - name: b.example
+`);
+
+  const filter = {action: 'block', match: 'sender_domain', header: null, pattern: 'spam.example', score: null, comment: 'why'};
+  t.deepEqual(entries as unknown[], [
+    {name: 'xn--bcher-kva.example', settings: {quarantine_threshold: 0, tenant_id: 'acme'}, filters: [filter]},
+    {name: 'b.example', settings: {}, filters: undefined},
+  ]);
+});
+
+test('everything that is wrong is told at once, each with its line', async t => {
+  const faults = await faultsOf(`domains:
+  - name: a.example
+    reject_treshold: 12
+    active: yes
+    filters:
+      - action: allow
+        match: sender
+        pattern: "*@x"
+      - nonsense
+  - name: A.EXAMPLE.
+    backend_servers: [x]
+  - 5
+  - nam: x
+more: 1
+`);
+
+  t.deepEqual(
+    faults.map(fault => fault.replace(/; known are .*/, '')),
+    [
+      '3: a.example: reject_treshold is not known here',
+      '4: a.example: active must be true or false',
+      '8: a.example: filters.0.pattern must be one address; match sender_domain for all of a domain',
+      '9: a.example: filters.1 must be a mapping with action, match and pattern',
+      '10: A.EXAMPLE.: name is there twice: a.example is on line 2 already',
+      '11: A.EXAMPLE.: backend_servers has "x": it must be host:port, IPv6 in brackets',
+      '12: domains.2 must be a mapping with name',
+      '13: domains.3: nam is not known here',
+      '13: domains.3: name is missing',
+      '14: more is not known here',
+    ],
+  );
+});
+
+test('what is no YAML is told with its line, and so are tags, several documents and names that are none', async t => {
+  const wrong: [string, RegExp][] = [
+    ['domains:\n  - name: a\n    name: b\n', /^3: Map keys must be unique/],
+    ['domains: []\n---\ndomains: []\n', /^2: .*multiple documents/],
+    ['domains:\n  - !secret x\n', /^2: Unresolved tag/],
+    ['domains:\n  - name: *nobody\n', /^2: Unresolved alias/],
+    ['domains:\n  - [a]: 1\n', /^2: a list or mapping cannot be a name/],
+    ['domains: [\n', /^2: /],
+  ];
+
+  for (const [text, fault] of wrong)
+    t.true(
+      (await faultsOf(text)).some(found => fault.test(found)),
+      text,
+    );
+});
+
+test('a file without domains is wrong: it may be one that could not be made', async t => {
+  for (const text of ['', '# nothing\n', '{}', '[]', 'domains:\n', 'text'])
+    t.is((await faultsOf(text)).length, 1, JSON.stringify(text));
+
+  t.deepEqual((await read('domains: []')).entries, []);
+});
+
+test('anchors may be used, and a bomb of them is refused', async t => {
+  const shared = await read(`
+domains:
+  - {name: a.example, backend_servers: &both [a.example:25, b.example:25]}
+  - {name: b.example, backend_servers: *both}
+`);
+  const levels = Array.from(
+    {length: 9},
+    (_, at) =>
+      `a${at}: &a${at} [${Array(10)
+        .fill(at === 0 ? 'x' : `*a${at - 1}`)
+        .join()}]`,
+  );
+
+  t.deepEqual(shared.entries[1]?.settings, {backend_servers: ['a.example:25', 'b.example:25']});
+  t.regex((await faultsOf(levels.join('\n'))).join(), /more than 1000000 values with all that its aliases stand for/);
+});
+
+test('a wrong value behind an anchor is told where it is written', async t => {
+  t.deepEqual(
+    await faultsOf('domains:\n  - &one\n    name: a.example\n    active: 5\n  - *one\n'),
+    [
+      '4: a.example: active must be true or false',
+      '4: a.example: active must be true or false',
+      '3: a.example: name is there twice: a.example is on line 3 already',
+    ].toSorted((a, b) => Number(a.split(':', 1)) - Number(b.split(':', 1))),
+  );
+});
+
+test('a file that is too large is not read', async t => {
+  const folder = await mkdtemp(join(tmpdir(), 'mfctl-large-'));
+  t.teardown(() => rm(folder, {recursive: true}));
+  const file = join(folder, 'domains.yaml');
+  await writeFile(file, `domains: []\n#${'x'.repeat(16 * 1024 * 1024)}`);
+
+  await t.throwsAsync(readDomainFile(file, createFakeTerminal()), {message: /larger than 16 MiB/});
+});
+
+const odd = fc.constantFrom<unknown>(
+  null,
+  true,
+  0,
+  -1,
+  7,
+  1.5,
+  1001,
+  10_001,
+  '',
+  ' ',
+  'x',
+  '12',
+  [],
+  {},
+  ['x'],
+  'a\u0007b',
+  'x'.repeat(256),
+);
+const mostly = (...values: unknown[]) =>
+  fc.oneof({weight: 4, arbitrary: fc.constantFrom(...values)}, {weight: 1, arbitrary: odd});
+
+test('a domain is right in a file exactly when the node would take it', async t => {
+  const domain = fc.record(
+    {
+      name: fc.constantFrom<unknown>('a.example', 'Ä.example', 'a', 5),
+      direction: mostly('inbound', 'outbound', 'both'),
+      active: mostly(true, false),
+      backend_servers: mostly([], ['a.example:25'], ['[::1]:25'], ['a'], [5], Array(33).fill('a.example:25')),
+      quarantine_threshold: mostly(6, -1000, 10_000),
+      reject_threshold: mostly(15, -1001),
+      dkim_active: mostly(true),
+      dmarc_reporting: mostly(true),
+      tenant_id: mostly(null, 5, 'acme', 2 ** 53, 'x'.repeat(100), ' x '),
+      surplus: fc.constant(1),
+    },
+    {requiredKeys: ['name', 'direction', 'active', 'backend_servers']},
+  );
+
+  await fc.assert(
+    fc.asyncProperty(domain, async value => {
+      // Rules between settings are looked at when it is known what there is already.
+      const {data, error} = createDomainSchema.safeParse(value);
+      const isTogether = /needs at least one|must not be above/;
+      const isRight = !error || error.issues.every(({message}) => isTogether.test(message));
+      const faults = await faultsOf(JSON.stringify({domains: [value]}));
+      t.is(faults.length === 0, isRight, `${JSON.stringify(value)} ${faults} ${error}`);
+      if (!data) return;
+      const [entry] = (await read(JSON.stringify({domains: [value]}))).entries;
+      t.deepEqual({...data, ...entry?.settings, name: entry?.name ?? ''}, data);
+    }),
+    {numRuns: 300},
+  );
+});
+
+test('a mail filter is right in a file exactly when the node would take it, and is read as what the node would store', async t => {
+  const filter = fc.record(
+    {
+      action: mostly('allow', 'block', 'score'),
+      match: mostly('sender', 'sender_domain', 'subject', 'header'),
+      header: mostly(null, 'List-Id', 'a b'),
+      pattern: mostly('a@B.example', '@B.example', '*x*', ' Ä.example ', 'x\\', 'x\\\\', 'x'.repeat(255)),
+      score: mostly(null, -3, 1000),
+      comment: mostly(null, ' why ', 'x'.repeat(201)),
+      surplus: fc.constant(1),
+    },
+    {requiredKeys: ['action', 'match', 'pattern']},
+  );
+
+  await fc.assert(
+    fc.asyncProperty(filter, async value => {
+      const text = JSON.stringify({domains: [{name: 'a.example', filters: [value]}]});
+      const {data, success} = createMailFilterSchema.safeParse(value);
+      const faults = await faultsOf(text);
+      t.is(faults.length === 0, success, `${JSON.stringify(value)} ${faults}`);
+      if (success) t.deepEqual((await read(text)).entries[0]?.filters, [data]);
+    }),
+    {numRuns: 500},
+  );
+});

@@ -1,0 +1,88 @@
+import {Readable} from 'node:stream';
+import test from 'ava';
+import {readMail} from '../../../cli/quarantine/mail-reader.ts';
+
+const read = (...parts: (string | Buffer)[]) => readMail(Readable.from([Buffer.concat(parts.map(part => Buffer.from(part)))]));
+
+const headerOf = (headers: {name: string; value: string}[], wanted: string) => headers.find(({name}) => name === wanted)?.value;
+
+test('headers are decoded, whatever their charset, and keep name and order', async t => {
+  const {headers} = await read(
+    'Subject: =?iso-8859-1?Q?caf=E9?= =?utf-8?B?8J+Zgg==?=\r\n',
+    'X-Folded: one\r\n two\r\n',
+    'X-Raw: größe\r\n',
+    'X-Koi: =?koi8-r?B?8NLJ18XU?=\r\n',
+    '\r\ntext\r\n',
+  );
+
+  t.deepEqual(
+    headers.map(({name}) => name),
+    ['Subject', 'X-Folded', 'X-Raw', 'X-Koi'],
+  );
+  t.is(headerOf(headers, 'Subject'), 'café🙂');
+  t.regex(headerOf(headers, 'X-Folded') ?? '', /^one\s+two$/);
+  t.is(headerOf(headers, 'X-Raw'), 'größe');
+  t.is(headerOf(headers, 'X-Koi'), 'Привет');
+});
+
+test('attachments are named with their type and decoded size', async t => {
+  const {attachments, preview, limitation} = await read(
+    'Content-Type: multipart/mixed; boundary=b\r\n\r\n',
+    '--b\r\nContent-Type: text/plain\r\n\r\nHello there\r\n',
+    '--b\r\nContent-Type: application/pdf; name="=?utf-8?Q?r=C3=A9sum=C3=A9.pdf?="\r\n',
+    'Content-Disposition: attachment\r\nContent-Transfer-Encoding: base64\r\n\r\nAAECAwQ=\r\n--b--\r\n',
+  );
+
+  t.deepEqual(attachments, [{filename: 'résumé.pdf', content_type: 'application/pdf', size_bytes: 5}]);
+  t.is(preview, 'Hello there');
+  t.is(limitation, undefined);
+});
+
+test('the text of a mail that has only HTML is shown without its markup', async t => {
+  const {preview} = await read(
+    'Content-Type: text/html; charset=utf-8\r\n\r\n',
+    '<html><head><title>no</title><style>p {}</style></head><body><p>Dear&nbsp;customer,</p><p>pay &#8364;5 <a href="https://x.example">here</a></p></body>',
+  );
+
+  t.regex(preview, /^Dear customer,\n+pay €5 here$/);
+});
+
+test('a long text is cut', async t => {
+  const {preview} = await read('Subject: x\r\n\r\n', 'line\r\n'.repeat(500));
+
+  t.is(preview.split('\n').length, 21);
+  t.true(preview.endsWith('\n…'));
+});
+
+const hostile: [string, () => Buffer][] = [
+  [
+    '100,000 parts',
+    () => Buffer.from(`Content-Type: multipart/mixed; boundary=b\r\nSubject: x\r\n\r\n${'--b\r\n\r\n'.repeat(100_000)}`),
+  ],
+  ['16 million lines', () => Buffer.concat([Buffer.from('Subject: x\n\n'), Buffer.alloc(16_000_000, '\n')])],
+  ['33 MiB', () => Buffer.concat([Buffer.from('Subject: x\r\n\r\n'), Buffer.alloc(33 * 1024 * 1024, 'a')])],
+  ['nesting without end', () => Buffer.from(nested(900))],
+  ['a header of 4 MB', () => Buffer.from(`Subject: x\r\nTo: ${'a:b,'.repeat(1_000_000)}\r\n\r\ntext`)],
+  ['400,000 headers', () => Buffer.from(`Subject: x\r\n${'A: b\r\n'.repeat(400_000)}\r\ntext`)],
+];
+
+const nested = (depth: number) =>
+  `Subject: x\r\n${Array.from({length: depth}, (_, at) => `Content-Type: multipart/mixed; boundary=x${at}\r\n\r\n--x${at}\r\n`).join('')}`;
+
+for (const [what, mail] of hostile) {
+  test.serial(`a mail of ${what} is shown by its headers, in little memory`, async t => {
+    const bytes = mail();
+    const before = process.memoryUsage().rss;
+
+    const {headers, limitation} = await read(bytes);
+
+    t.is(headerOf(headers, 'Subject'), 'x');
+    t.regex(limitation ?? '', /only its headers are shown/);
+    t.true(process.memoryUsage().rss - before < 250_000_000);
+  });
+}
+
+test('a mail without headers, without text and without anything is read', async t => {
+  for (const text of ['', '\r\n', 'Subject: x', 'Subject: x\r\n', '\r\n\r\n\r\n'])
+    await t.notThrowsAsync(read(text), JSON.stringify(text));
+});

@@ -1,0 +1,119 @@
+import {readFile} from 'node:fs/promises';
+import {join} from 'node:path';
+import test from 'ava';
+import {safeBlock} from '../../../shared/safe-text.ts';
+import {detail} from '../../helpers/cli/sample-records.ts';
+import {startApi} from '../../helpers/cli/scripted-api.ts';
+
+const eml = [
+  'Received: from x\r\n',
+  'Subject: =?utf-8?B?8J+Zgg==?= \x1b[2J\r\n',
+  'Content-Type: multipart/mixed; boundary=b\r\n\r\n',
+  '--b\r\nContent-Type: text/plain; charset=utf-8\r\n\r\nHello \x1b[31mred\r\nErrors:\r\n',
+  '--b\r\nContent-Type: application/zip\r\nContent-Disposition: attachment; filename="a\u202egnp.zip"\r\nContent-Transfer-Encoding: base64\r\n\r\nUEs=\r\n--b--\r\n',
+].join('');
+
+test('show gives why a mail is held, its headers, symbols by score, attachments and text', async t => {
+  const api = await startApi(t, {
+    'GET /mail/quarantine/mx1/aaaaaa': {data: detail},
+    'GET /mail/quarantine/mx1/aaaaaa/body': {raw: eml, headers: {'content-type': 'text/rfc822'}},
+  });
+
+  const {code, stdout} = await api.mfctl(['quarantine', 'show', 'mx1/aaaaaa']);
+
+  t.is(code, 0);
+  t.is(safeBlock(stdout), stdout);
+  t.regex(stdout, /^ID: +mx1\/aaaaaa\n/);
+  t.regex(stdout, /\nRecipients: +a@example\.com\n +b@example\.com\n/);
+  t.regex(stdout, /\n {2}Subject: 🙂 ␛\[2J\n/);
+  t.regex(stdout, /\n {2}HIGH +11\.5\n {2}LOW +1\n/);
+  t.regex(stdout, /\n {2}a�gnp\.zip +application\/zip +2 B\n/);
+  t.regex(stdout, /\nText:\n {2}Hello ␛\[31mred\n {2}Errors:\n$/);
+});
+
+test('no name of an attachment is so long that it makes its table long', async t => {
+  const part = (name: string) => `--b\r\nContent-Type: application/zip; name="${name}"\r\n\r\nx\r\n`;
+  const parts = [part('a.zip'), part('x'.repeat(50_000)), ...Array.from({length: 300}, () => part('b.zip'))];
+  const api = await startApi(t, {
+    'GET /mail/quarantine/mx1/aaaaaa': {data: detail},
+    'GET /mail/quarantine/mx1/aaaaaa/body': {
+      raw: `Content-Type: multipart/mixed; boundary=b\r\n\r\n${parts.join('')}--b--\r\n`,
+    },
+  });
+
+  const {stdout} = await api.mfctl(['quarantine', 'show', 'mx1/aaaaaa']);
+
+  t.regex(stdout, /\n {2}x{254}… +application\/zip +\d B\n/);
+  t.true(stdout.length < 200_000);
+});
+
+test('on a terminal, what a mail says never begins a line', async t => {
+  const subject = `${'x'.repeat(100)}Reason: none`;
+  const api = await startApi(t, {
+    'GET /mail/quarantine/mx1/aaaaaa': {data: {...detail, subject}},
+    'GET /mail/quarantine/mx1/aaaaaa/body': {raw: `Subject: ${subject}\r\n\r\n\t${subject}\r\n`},
+  });
+
+  const {stdout} = await api.mfctl(['quarantine', 'show', 'mx1/aaaaaa'], {columns: 50});
+
+  t.regex(stdout, /\nSubject: {5}x{37}\n {13}x{37}\n {13}x{26}Reason: non\n {13}e\nClient: /);
+  for (const line of stdout.split('\n')) t.true(line.length <= 50);
+  t.false(stdout.includes('\t'));
+});
+
+test('show as JSON is the record with headers and attachments', async t => {
+  const api = await startApi(t, {
+    'GET /mail/quarantine/mx1/aaaaaa': {data: detail},
+    'GET /mail/quarantine/mx1/aaaaaa/body': {raw: eml},
+  });
+
+  const {stdout} = await api.mfctl(['quarantine', 'show', 'mx1/aaaaaa', '-o', 'json']);
+
+  const {headers, attachments, ...record} = JSON.parse(stdout);
+  t.deepEqual(record, detail);
+  t.deepEqual(headers[0], {name: 'Received', value: 'from x'});
+  t.deepEqual(attachments, [{filename: 'a\u202egnp.zip', content_type: 'application/zip', size_bytes: 2}]);
+});
+
+test('show of a mail that is not there exits 5', async t => {
+  const api = await startApi(t, {});
+
+  const {code, stderr} = await api.mfctl(['quarantine', 'show', 'mx1/aaaaaa']);
+
+  t.is(code, 5);
+  t.regex(stderr, /\(not_found, request r-1\)\nhint: mfctl quarantine list\n$/);
+});
+
+test('body is written byte for byte, to a pipe or a file', async t => {
+  const bytes = Buffer.from([...Array(256).keys()]);
+  const api = await startApi(t, {'GET /mail/quarantine/mx1/aaaaaa/body': {raw: bytes}});
+  const file = join(api.folder, 'mail.eml');
+
+  const {code} = await api.mfctl(['quarantine', 'body', 'mx1/aaaaaa', '--output-file', file]);
+  const piped = await api.mfctl(['quarantine', 'body', 'mx1/aaaaaa']);
+
+  t.is(code, 0);
+  t.deepEqual(await readFile(file), bytes);
+  t.is(piped.stdout, bytes.toString('utf8'));
+});
+
+test('body is not written to a terminal unless forced', async t => {
+  const api = await startApi(t, {'GET /mail/quarantine/mx1/aaaaaa/body': {raw: eml}});
+
+  const refused = await api.mfctl(['quarantine', 'body', 'mx1/aaaaaa'], {columns: 80});
+  const forced = await api.mfctl(['quarantine', 'body', 'mx1/aaaaaa', '--force'], {columns: 80});
+
+  t.is(refused.code, 2);
+  t.regex(refused.stderr, /hint: use --output-file FILE/);
+  t.is(forced.stdout, eml);
+});
+
+test('body that is not there leaves no file', async t => {
+  const api = await startApi(t, {});
+  const file = join(api.folder, 'none.eml');
+
+  const {code} = await api.mfctl(['quarantine', 'body', 'mx1/aaaaaa', '--output-file', file]);
+
+  t.is(code, 5);
+  await t.throwsAsync(readFile(file), {code: 'ENOENT'});
+});

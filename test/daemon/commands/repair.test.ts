@@ -1,0 +1,163 @@
+// What `mfd repair` makes of a node that is stopped.
+import {readdir, readFile, writeFile} from 'node:fs/promises';
+import {join} from 'node:path';
+import test, {type ExecutionContext} from 'ava';
+import {repair} from '../../../daemon/commands/repair.ts';
+import {readIdentity} from '../../../daemon/node/identity.ts';
+import {type Database, openDatabase} from '../../../daemon/store/sqlite/database.ts';
+import {listDomains} from '../../../daemon/store/sqlite/domain.ts';
+import {makeNode, mfdFile, nodeFolder, run} from '../../helpers/node.ts';
+
+const stoppedNode = async (t: ExecutionContext) => {
+  const {root, xdgConfigHome} = await nodeFolder(t);
+  const report = await makeNode(['init', '--data', join(root, 'data')], {env: {XDG_CONFIG_HOME: xdgConfigHome}});
+  const said: string[] = [];
+  return {
+    ...report,
+    said,
+    database: join(report.data, 'mfd.db'),
+    repair: async () => repair(report.data, line => said.push(line)),
+  };
+};
+
+const identityOf = async (filename: string) => {
+  const database = await openDatabase(filename);
+  try {
+    return {
+      ...(await readIdentity(database, filename)),
+      keys: await database.read('api_key'),
+      domains: await listDomains(database.read),
+    };
+  } finally {
+    await database.close();
+  }
+};
+
+test('a node that is whole stays as it is', async t => {
+  const node = await stoppedNode(t);
+  const before = await identityOf(node.database);
+
+  await node.repair();
+
+  t.is(node.said.at(-1), 'nothing is damaged');
+  t.deepEqual(await identityOf(node.database), before);
+});
+
+test('a record that is not what was written is taken out and named, and all others stay', async t => {
+  const node = await stoppedNode(t);
+  const database = await openDatabase(node.database);
+  const [key] = await database.read('config_record').where({kind: 'api_key'});
+  await database
+    .write('config_record')
+    .where({kind: 'api_key'})
+    .update({fields: key.fields.replace('admin', 'odmin')});
+  await database.close();
+
+  await node.repair();
+
+  t.regex(node.said.join('\n'), new RegExp(`taken out.* api_key ${key.id};`));
+  const {keys, nodeId} = await identityOf(node.database);
+  t.deepEqual(keys, []);
+  t.is(nodeId, node.node_id);
+});
+
+/** As a page of another table leaves it. */
+const foreignRow = {kind: 'Q1w2E3r4T5', id: 'ben@example.com', fields: '["ben@example.com"]', digest: 'spam'};
+
+test('what is no record at all is taken out and named', async t => {
+  const node = await stoppedNode(t);
+  const database = await openDatabase(node.database);
+  await database.write('config_record').insert(foreignRow);
+  await database.close();
+
+  await node.repair();
+  await node.repair();
+
+  t.regex(node.said.join('\n'), /taken out.* Q1w2E3r4T5 NaN;/);
+  t.is(node.said.at(-1), 'nothing is damaged');
+});
+
+test('a row of another table is not copied into a new database', async t => {
+  const node = await stoppedNode(t);
+  const database = await openDatabase(node.database);
+  const records = (await database.read('config_record')).length;
+  await database.write('config_record').insert(foreignRow);
+  await database.write.raw('PRAGMA writable_schema = ON');
+  await database.write('sqlite_master').where({name: 'schema_migration'}).update({name: 'schema_migrbtion'});
+  await database.close();
+
+  await node.repair();
+
+  const said = node.said.join('\n');
+  t.true(said.includes(`config_record ${records},`), said);
+  t.regex(said, /rows are lost of: config_record$/m);
+  t.notRegex(said, /taken out/);
+});
+
+test('of a database that is none any more the certificate still says whose it was, and what was there is kept', async t => {
+  const node = await stoppedNode(t);
+  const garbage = Buffer.alloc(50_000, 'no database');
+  await writeFile(node.database, garbage);
+
+  await node.repair();
+
+  const {nodeId, nodeNo} = await identityOf(node.database);
+  t.deepEqual({nodeId, nodeNo}, {nodeId: node.node_id, nodeNo: 1});
+  const aside = (await readdir(node.data)).find(name => name.startsWith('before-repair-')) ?? '';
+  t.deepEqual(await readFile(join(node.data, aside, 'mfd.db')), garbage);
+});
+
+const changes: Record<string, (write: Database['write']) => Promise<unknown>> = {
+  'has a table by another name': async write => {
+    await write.raw('PRAGMA writable_schema = ON');
+    await write('sqlite_master').where({name: 'schema_migration'}).update({name: 'schema_migrbtion'});
+  },
+  'has something that is none of the things a schema has': async write => {
+    await write.raw('PRAGMA writable_schema = ON');
+    await write('sqlite_master').where({name: 'schema_migration'}).update({type: 'tabme'});
+  },
+  'says that somebody is migrating it': async write => write('schema_migration_lock').update({is_locked: 1}),
+};
+
+for (const [what, change] of Object.entries(changes))
+  test(`a database that ${what} is refused with a word of what to do, and made whole by that`, async t => {
+    const node = await stoppedNode(t);
+    const before = await identityOf(node.database);
+    const database = await openDatabase(node.database);
+    await change(database.write);
+    await database.close();
+
+    const {code, stderr} = await run(mfdFile, ['start', '--data', node.data]);
+    await node.repair();
+
+    t.is(code, 1);
+    t.regex(stderr, /^mfd: the database cannot be used: .*; mfd repair makes a whole one/);
+    t.deepEqual(await identityOf(node.database), before);
+  });
+
+test('where the number of a row leads back to rows before it, the reading goes on from the other end', async t => {
+  t.timeout(60_000);
+  const node = await stoppedNode(t);
+  const count = 1200;
+  const database = await openDatabase(node.database);
+  const entry = {at: '2026-01-01T00:00:00.000Z', action: 'x', target: 'x', result: 'ok', hash: 'x'};
+  const rows = Array.from({length: count}, (_, n) => ({...entry, seq: 10_001 + n, detail: `row ${n + 1}.`}));
+  for (let at = 0; at < count; at += 100) await database.write('audit').insert(rows.slice(at, at + 100));
+  const [last] = await database.read('audit').orderBy('seq').offset(999).limit(1);
+  await database.close();
+  // The last row of the second 500 that are read: its number as SQLite writes it, which is 3 then.
+  const bytes = await readFile(node.database);
+  const cell = bytes.lastIndexOf(varint(last.seq), bytes.indexOf(last.detail));
+  varint(3).copy(bytes, cell);
+  await writeFile(node.database, bytes);
+
+  await node.repair();
+
+  t.regex(node.said.join('\n'), /rows are lost of: .*audit/);
+  const after = await openDatabase(node.database);
+  t.teardown(() => after.close());
+  t.is((await after.read('audit').whereLike('detail', 'row %')).filter(({seq}) => seq > 10_000).length, count - 1);
+});
+
+/** A whole number of two bytes in a record of SQLite (file format, section 1.6). */
+const varint = (value: number): Buffer => Buffer.from([0x80 | (value >> 7), value & 0x7f]);

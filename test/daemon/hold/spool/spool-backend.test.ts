@@ -1,0 +1,37 @@
+import test from 'ava';
+import {createSpoolKeeper} from '../../../../daemon/hold/spool/spool-backend.ts';
+import {findHeldMail} from '../../../../daemon/store/sqlite/held-mail.ts';
+import {testQueue} from '../../../helpers/hold-queue.ts';
+
+test('a release that would wait for long for others is refused before anything of it is begun', async t => {
+  const {database, spool, hold} = await testQueue(t);
+  const ids = ['Q1w2E3r4T5', 'Q1w2E3r4T6'];
+  for (const id of ids) await hold(id);
+  const [first, second] = await Promise.all(ids.map(async id => findHeldMail(database.read, id)));
+  if (!first || !second) throw new Error('not held');
+  let finish = () => {};
+  let deliveries = 0;
+  const keeper = createSpoolKeeper({
+    spool,
+    deliver: {
+      async deliver() {
+        deliveries += 1;
+        await new Promise<void>(resolve => {
+          finish = resolve;
+        });
+        return [];
+      },
+    },
+    routeOf: () => ({servers: []}),
+    maxDeliveries: 1,
+    patienceMs: 50,
+  });
+  const hanging = keeper.release(first, () => undefined);
+
+  const fault = await t.throwsAsync(keeper.release(second, () => undefined));
+
+  t.like(fault, {code: 'unavailable', details: {retryAfterSeconds: 10}});
+  t.is(deliveries, 1);
+  finish();
+  await hanging;
+});

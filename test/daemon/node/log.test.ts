@@ -1,0 +1,33 @@
+import test from 'ava';
+import {describeError} from '../../../daemon/node/log.ts';
+import {Fault} from '../../../shared/fault.ts';
+import {testDatabase} from '../../helpers/database.ts';
+
+test('an error of the database is told without the values of its statement', async t => {
+  const {database} = await testDatabase(t, {isDurable: false});
+  await database.write.raw("CREATE TRIGGER broken BEFORE INSERT ON outbox BEGIN SELECT RAISE(ABORT, 'the disk is bad'); END");
+
+  const error = await t.throwsAsync(database.write('outbox').insert({event: '-----BEGIN PRIVATE KEY-----\n    at PRIVATE KEY'}));
+  const told = JSON.stringify(describeError(new Error('the change failed', {cause: error})));
+
+  t.true(error?.message.includes('PRIVATE KEY'), 'what is tested for is there to begin with');
+  t.notRegex(told, /PRIVATE KEY|insert into/);
+  t.regex(told, /the change failed.*SQLITE_CONSTRAINT: the disk is bad/);
+  t.regex(told, /log\.test\.ts/);
+});
+
+test('what is no error, and an error that causes itself, are told too', t => {
+  const circular = new Error('round');
+  circular.cause = circular;
+
+  t.is(describeError('text'), 'text');
+  t.regex(JSON.stringify(describeError(circular)), /round/);
+});
+
+test('what a caller is told has no stack in the log, and what caused it has', t => {
+  const told = describeError(new Fault('unavailable', 'Rspamd cannot be reached', {cause: new Error('ECONNREFUSED')}));
+
+  t.like(told, {type: 'Fault', message: 'unavailable: Rspamd cannot be reached', cause: {message: 'ECONNREFUSED'}});
+  t.false(Object.hasOwn(told as object, 'stack'));
+  t.regex((told as {cause: {stack: string}}).cause.stack, /log\.test\.ts/);
+});

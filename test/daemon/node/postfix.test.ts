@@ -1,0 +1,34 @@
+import test from 'ava';
+import {openPostfix} from '../../../daemon/node/postfix.ts';
+import {testQueue} from '../../helpers/hold-queue.ts';
+
+test('with the clock put back Postfix’s queue is looked at as before, once at a time', async t => {
+  const mails = await testQueue(t);
+  let failures = 0;
+  const postfix = openPostfix({
+    config: {config_dir: '/nonexistent', reconcile_interval: 10},
+    nodeId: 'alpha',
+    database: mails.database,
+    records: {domainDirectory: {findByName: () => undefined}},
+    log: {debug() {}, info() {}, warn() {}, error() {}},
+    metrics: {
+      postfixFailed() {
+        failures += 1;
+      },
+    },
+    // Each look takes a second.
+    now() {
+      mails.now += 500;
+      return mails.now;
+    },
+    spool: mails.spool,
+    onHeld() {},
+  } as unknown as Parameters<typeof openPostfix>[0]);
+  const look = postfix?.createLook(mails.queue);
+  await look?.run();
+
+  mails.now -= 3_600_000;
+  await Promise.all([look?.run(), look?.run()]);
+
+  t.is(failures, 2);
+});

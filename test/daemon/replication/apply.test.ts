@@ -1,0 +1,307 @@
+import {createHash} from 'node:crypto';
+import {readFile} from 'node:fs/promises';
+import test from 'ava';
+import fc from 'fast-check';
+import {apply, type Change, readConfigHash} from '../../../daemon/replication/apply.ts';
+import type {Kind, StampedFields} from '../../../daemon/store/sqlite/config-record.ts';
+import type {Database} from '../../../daemon/store/sqlite/database.ts';
+import type {Json} from '../../../shared/merge-patch.ts';
+import {change, deletion, delivery, history, newFields, stampOf} from '../../helpers/config-history.ts';
+import {testDatabase} from '../../helpers/database.ts';
+
+const tables: Kind[] = ['node', 'domain', 'api_key', 'mail_filter', 'dkim_key'];
+
+const applyAll = async ({write}: Database, batches: Change[][]): Promise<void> => {
+  for (const batch of batches) await write.transaction(async tx => apply(tx, batch, 1));
+};
+
+/** Everything that is replicated or follows from it. */
+const dump = async ({write}: Database) => ({
+  hash: (await readConfigHash(write)).config_hash,
+  config_record: await write('config_record').orderBy(['kind', 'id']),
+  ...Object.fromEntries(await Promise.all(tables.map(async table => [table, await write(table).orderBy('id')]))),
+});
+
+const empty = async ({write}: Database): Promise<void> => {
+  await write.transaction(async tx => {
+    for (const table of ['local_state', 'config_record', ...tables]) await tx(table).delete();
+  });
+};
+
+/** The hash as any reader of the tables would work it out: from the records that are there to be read. */
+const recomputedHash = async ({write}: Database): Promise<string> => {
+  let sum = 0n;
+  for (const kind of tables)
+    for (const {id} of await write(kind).select('id')) {
+      const {fields} = await write('config_record').where({kind, id}).first();
+      const values = Object.entries(JSON.parse(fields) as StampedFields)
+        .sort(([a], [b]) => (a < b ? -1 : 1))
+        .map(([name, [value]]) => [name, value]);
+      sum += BigInt(
+        `0x${createHash('sha256')
+          .update(JSON.stringify([kind, id, values]))
+          .digest('hex')}`,
+      );
+    }
+  return `sha256:${BigInt.asUintN(256, sum).toString(16).padStart(64, '0')}`;
+};
+
+const domain = (id: number, name: string, n: number) => change('domain', id, stampOf(n), newFields.domain(name));
+const threshold = (id: number, n: number, value: number) => change('domain', id, stampOf(n), {quarantine_threshold: value});
+const dkimKey = (id: number, domainId: number, n: number) =>
+  change('dkim_key', id, stampOf(n), newFields.dkimKey(domainId, 's1'));
+const hashOf = async ({write}: Database) => (await readConfigHash(write)).config_hash;
+const idsIn = async ({write}: Database, table: Kind) => write(table).orderBy('id').pluck('id');
+
+test('whatever the order, the batches and the repetitions, the same changes make the same tables and the same hash', async t => {
+  const {database} = await testDatabase(t, {isDurable: false});
+  const deliveries = history(14).chain(changes => fc.tuple(delivery(changes), delivery(changes)));
+
+  await fc.assert(
+    fc.asyncProperty(deliveries, async ([one, other]) => {
+      await empty(database);
+      await applyAll(database, one);
+      const first = await dump(database);
+      const recomputed = await recomputedHash(database);
+      await empty(database);
+      await applyAll(database, other);
+
+      t.deepEqual(await dump(database), first);
+      t.is(first.hash, recomputed);
+    }),
+    {numRuns: 250},
+  );
+});
+
+test('what is read of a record is there exactly when it is complete, not deleted, and its domain is there', async t => {
+  const {database} = await testDatabase(t, {isDurable: false});
+
+  await fc.assert(
+    fc.asyncProperty(history(20), async changes => {
+      await empty(database);
+      await applyAll(database, [changes]);
+
+      const created = (kind: Kind) =>
+        changes.filter(({kind: of, fields}) => of === kind && 'created_at' in fields).map(({id}) => id);
+      const deleted = (kind: Kind) => changes.filter(({kind: of, deleted: at}) => of === kind && at !== null).map(({id}) => id);
+      const domains = await idsIn(database, 'domain');
+      const names = await database.write('domain').pluck('name');
+      t.is(new Set(names).size, names.length);
+      for (const kind of tables)
+        t.true(
+          (await idsIn(database, kind)).every(id => created(kind).includes(id) && !deleted(kind).includes(id)),
+          kind,
+        );
+      t.deepEqual(
+        await idsIn(database, 'mail_filter'),
+        created('mail_filter')
+          .filter(id => !deleted('mail_filter').includes(id) && domains.includes(1 + (id % 3)))
+          .sort((a, b) => a - b),
+      );
+      t.deepEqual(
+        await idsIn(database, 'api_key'),
+        created('api_key')
+          .filter(id => !deleted('api_key').includes(id))
+          .sort((a, b) => a - b),
+      );
+    }),
+    {numRuns: 150},
+  );
+});
+
+test('a value that goes and comes back gives the same hash again', async t => {
+  const {database} = await testDatabase(t);
+  await applyAll(database, [[domain(1, 'one.test', 1)]]);
+  const before = await hashOf(database);
+
+  await applyAll(database, [[threshold(1, 2, 7)]]);
+  const between = await hashOf(database);
+  await applyAll(database, [[threshold(1, 3, 6)]]);
+
+  t.not(between, before);
+  t.is(await hashOf(database), before);
+});
+
+test('the hash of nothing is the hash of everything deleted', async t => {
+  const {database} = await testDatabase(t);
+  const nothing = await hashOf(database);
+
+  await applyAll(database, [[domain(1, 'one.test', 1), dkimKey(1, 1, 2)], [deletion('domain', 1, stampOf(3))]]);
+
+  t.is(nothing, `sha256:${'0'.repeat(64)}`);
+  t.is(await hashOf(database), nothing);
+});
+
+test('the age of the hash begins anew when the hash changes and not when nothing does', async t => {
+  const {database} = await testDatabase(t);
+  const created = domain(1, 'one.test', 1);
+
+  await database.write.transaction(async tx => apply(tx, [created], 1000));
+  await database.write.transaction(async tx => apply(tx, [created], 2000));
+  const {changed_at_ms: unchanged} = await readConfigHash(database.write);
+  await database.write.transaction(async tx => apply(tx, [threshold(1, 2, 7)], 3000));
+  const {changed_at_ms: changed} = await readConfigHash(database.write);
+
+  t.is(unchanged, 1000);
+  t.is(changed, 3000);
+});
+
+test('an update that overtakes its creation takes effect with it', async t => {
+  const {database} = await testDatabase(t);
+
+  await applyAll(database, [[threshold(1, 2, 7)]]);
+  const early = await idsIn(database, 'domain');
+  await applyAll(database, [[domain(1, 'one.test', 1)]]);
+
+  t.deepEqual(early, []);
+  t.like(await database.write('domain').first(), {id: 1, quarantine_threshold: 7});
+});
+
+test('the earlier creation takes the name from a later one that was there first', async t => {
+  const {database} = await testDatabase(t);
+
+  await applyAll(database, [[domain(2, 'one.test', 5), dkimKey(9, 2, 6)]]);
+  await applyAll(database, [[domain(1, 'one.test', 4)]]);
+
+  t.deepEqual(await idsIn(database, 'domain'), [1]);
+  t.deepEqual(await idsIn(database, 'dkim_key'), []);
+});
+
+test('a name is free again for a domain created after the deletion, and for no other', async t => {
+  const {database} = await testDatabase(t);
+  await applyAll(database, [[domain(1, 'one.test', 1)], [deletion('domain', 1, stampOf(5))]]);
+
+  await applyAll(database, [[domain(2, 'one.test', 3)]]);
+  const loser = await idsIn(database, 'domain');
+  await applyAll(database, [[domain(3, 'one.test', 7)]]);
+
+  t.deepEqual(loser, []);
+  t.deepEqual(await idsIn(database, 'domain'), [3]);
+});
+
+test('children that arrive after the deletion of their domain never appear', async t => {
+  const {database} = await testDatabase(t);
+  await applyAll(database, [[domain(1, 'one.test', 1)], [deletion('domain', 1, stampOf(2))]]);
+
+  await applyAll(database, [
+    [dkimKey(1, 1, 9), change('mail_filter', 1, stampOf(9), newFields.mailFilter(1))],
+    [change('mail_filter', 1, stampOf(10), {comment: 'late'})],
+  ]);
+
+  t.deepEqual(await idsIn(database, 'dkim_key'), []);
+  t.deepEqual(await idsIn(database, 'mail_filter'), []);
+});
+
+test('children that arrive before their domain appear with it', async t => {
+  const {database} = await testDatabase(t);
+
+  const early = await database.write.transaction(async tx => apply(tx, [dkimKey(1, 1, 2)], 1));
+  const touched = await database.write.transaction(async tx => apply(tx, [domain(1, 'one.test', 1)], 1));
+
+  t.deepEqual(early, [{kind: 'dkim_key', id: 1, parent_id: 1}]);
+  t.deepEqual(touched, [
+    {kind: 'domain', id: 1, parent_id: null},
+    {kind: 'dkim_key', id: 1, parent_id: 1},
+  ]);
+  t.deepEqual(await idsIn(database, 'dkim_key'), [1]);
+});
+
+for (const [order, batches] of Object.entries({
+  'before the deletion': [[domain(1, 'one.test', 1), dkimKey(1, 1, 2)], [deletion('domain', 1, stampOf(3))]],
+  'after the deletion': [[domain(1, 'one.test', 1)], [deletion('domain', 1, stampOf(3))], [dkimKey(1, 1, 2)]],
+  'before its domain': [[dkimKey(1, 1, 2)], [deletion('domain', 1, stampOf(3))], [domain(1, 'one.test', 1)]],
+  'in one batch with the deletion': [[deletion('domain', 1, stampOf(3)), dkimKey(1, 1, 2), domain(1, 'one.test', 1)]],
+}))
+  test(`no private key of a deleted domain stays in the database when it arrived ${order}`, async t => {
+    const {database, filename} = await testDatabase(t);
+
+    await applyAll(database, batches);
+
+    t.notRegex(JSON.stringify(await dump(database)), /PRIVATE-/);
+    await database.write.raw('PRAGMA wal_checkpoint(TRUNCATE)');
+    t.false((await readFile(filename)).includes('PRIVATE-'), 'the file still holds the key in unused space');
+  });
+
+test('a failing batch leaves the tables and the hash as they were', async t => {
+  const {database} = await testDatabase(t);
+  await applyAll(database, [[domain(1, 'one.test', 1)]]);
+  const before = await dump(database);
+
+  const failing = database.write.transaction(async tx => {
+    await apply(tx, [domain(2, 'two.test', 2), deletion('domain', 1, stampOf(3))], 1);
+    throw new Error('the disk is gone');
+  });
+
+  await t.throwsAsync(failing, {message: 'the disk is gone'});
+  t.deepEqual(await dump(database), before);
+});
+
+test('a field that only a newer version knows is kept and counts, and shows in no table', async t => {
+  const {database} = await testDatabase(t);
+  await applyAll(database, [[domain(1, 'one.test', 1)]]);
+  const before = await hashOf(database);
+
+  await applyAll(database, [[change('domain', 1, stampOf(2), {new_setting: [true]})]]);
+
+  t.not(await hashOf(database), before);
+  t.is(await hashOf(database), await recomputedHash(database));
+  t.deepEqual(await idsIn(database, 'domain'), [1]);
+  t.regex((await database.write('config_record').first()).fields, /"new_setting":\[\[true\],/);
+});
+
+const wrongValues: [kind: Kind, whole: Record<string, Json>, wrong: Record<string, Json>][] = [
+  ['domain', newFields.domain('one.test'), {name: null}],
+  ['domain', newFields.domain('one.test'), {name: {a: 1}}],
+  ['domain', newFields.domain('one.test'), {name: 'Not A Name'}],
+  ['domain', newFields.domain('one.test'), {backend_servers: 'mx.one.test:25'}],
+  ['domain', newFields.domain('one.test'), {active: 'yes'}],
+  ['api_key', newFields.apiKey(1), {scope: 'everything'}],
+  ['api_key', newFields.apiKey(1), {key_hash: ['hash-1']}],
+  ['api_key', newFields.apiKey(1), {revoked_at: {at: 'never'}}],
+  ['api_key', newFields.apiKey(1), {rate_limit_per_minute: 1e308}],
+  ['mail_filter', newFields.mailFilter(7), {pattern: 7}],
+  ['mail_filter', newFields.mailFilter(7), {domain_id: {id: 7}}],
+  ['mail_filter', newFields.mailFilter(7), {match: 'body'}],
+  ['dkim_key', newFields.dkimKey(7, 's1'), {selector: 's1\r\nX: y'}],
+  ['dkim_key', newFields.dkimKey(7, 's1'), {private_key_pem: null}],
+  ['node', newFields.node(1), {fqdn: 25}],
+  ['node', {...newFields.node(1), api_url: null}, {api_url: {href: 'https://x.test'}}],
+];
+
+for (const [kind, whole, wrong] of wrongValues)
+  test(`a ${kind} with ${JSON.stringify(wrong)} is live nowhere, breaks nothing, and is live once that is put right`, async t => {
+    const {database} = await testDatabase(t, {isDurable: false});
+    await applyAll(database, [[domain(7, 'seven.test', 1)]]);
+    const before = {...(await dump(database)), config_record: []};
+
+    await applyAll(database, [[change(kind, 1, stampOf(2), {...whole, ...wrong})]]);
+    const between = {...(await dump(database)), config_record: []};
+    await applyAll(database, [[change(kind, 1, stampOf(3), whole)]]);
+
+    t.deepEqual(between, before);
+    t.true((await idsIn(database, kind)).includes(1));
+  });
+
+test('two domains that swap their names in one batch both have the other name', async t => {
+  const {database} = await testDatabase(t);
+  await applyAll(database, [[domain(1, 'one.test', 1), domain(2, 'two.test', 2)]]);
+
+  await applyAll(database, [
+    [change('domain', 1, stampOf(3), {name: 'two.test'}), change('domain', 2, stampOf(3), {name: 'one.test'})],
+  ]);
+
+  t.deepEqual(await database.write('domain').orderBy('id').pluck('name'), ['two.test', 'one.test']);
+});
+
+test('a change of a domain touches the domain alone, and its deletion all that belongs to it', async t => {
+  const {database} = await testDatabase(t);
+  const filter = (id: number) => change('mail_filter', id, stampOf(2), newFields.mailFilter(1));
+  await applyAll(database, [[domain(1, 'one.test', 1), filter(1), filter(2), dkimKey(3, 1, 2)]]);
+
+  const changed = await database.write.transaction(async tx => apply(tx, [threshold(1, 3, 7)], 1));
+  const deleted = await database.write.transaction(async tx => apply(tx, [deletion('domain', 1, stampOf(4))], 1));
+
+  t.deepEqual(changed, [{kind: 'domain', id: 1, parent_id: null}]);
+  t.deepEqual(deleted.map(({kind, id}) => `${kind}/${id}`).sort(), ['dkim_key/3', 'domain/1', 'mail_filter/1', 'mail_filter/2']);
+  for (const table of ['domain', 'mail_filter', 'dkim_key'] as const) t.deepEqual(await idsIn(database, table), []);
+});

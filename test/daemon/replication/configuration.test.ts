@@ -1,0 +1,469 @@
+import {execFile} from 'node:child_process';
+import {fileURLToPath} from 'node:url';
+import {promisify} from 'node:util';
+import test, {type ExecutionContext} from 'ava';
+import {readConfigHash} from '../../../daemon/replication/apply.ts';
+import {stampMs} from '../../../daemon/replication/clock.ts';
+import {type Configuration, createConfiguration, type Draft} from '../../../daemon/replication/configuration.ts';
+import {auditHash} from '../../../daemon/store/sqlite/audit.ts';
+import type {Kind} from '../../../daemon/store/sqlite/config-record.ts';
+import {type Database, openDatabase} from '../../../daemon/store/sqlite/database.ts';
+import {change, newFields, stampOf} from '../../helpers/config-history.ts';
+import {testConfiguration, testDatabase} from '../../helpers/database.ts';
+import {eventually} from '../../helpers/eventually.ts';
+
+const createDomain = async (draft: Draft, name: string): Promise<number> => {
+  const id = await draft.nextId('domain');
+  await draft.create('domain', id, {...newFields.domain(name), created_at: draft.at});
+  return id;
+};
+
+const outbox = async ({
+  write,
+}: Database): Promise<{seq: number; event: {stamp: string; changes: {kind: string; id: number}[]}}[]> =>
+  (await write('outbox').orderBy('seq')).map(({seq, event}) => ({seq, event: JSON.parse(event)}));
+
+const someone = {keyId: 7, remoteAddress: '192.0.2.1'};
+
+test('a change leaves exactly one outbox row, with everything in it under one stamp', async t => {
+  const {database} = await testDatabase(t);
+  const configuration = testConfiguration(database, {now: () => 1_767_225_600_123});
+
+  const id = await configuration.change(async draft => {
+    const made = await createDomain(draft, 'one.test');
+    await draft.update('domain', made, {active: false});
+    return made;
+  });
+
+  const rows = await outbox(database);
+  t.is(rows.length, 1);
+  t.deepEqual(
+    rows[0]?.event.changes.map(change => [change.kind, change.id]),
+    [
+      ['domain', id],
+      ['domain', id],
+    ],
+  );
+  t.is(stampMs(rows[0]?.event.stamp ?? ''), 1_767_225_600_123);
+  t.like(await database.read('domain').first(), {
+    id,
+    created_at: '2026-01-01T00:00:00.123Z',
+    updated_at: '2026-01-01T00:00:00.123Z',
+  });
+});
+
+test('work that changes nothing leaves no outbox row', async t => {
+  const {database} = await testDatabase(t);
+
+  const answer = await testConfiguration(database).change(async () => 'nothing to do');
+
+  t.is(answer, 'nothing to do');
+  t.deepEqual(await outbox(database), []);
+});
+
+test('work that fails leaves neither change, nor outbox row, nor audit entry, and tells nobody', async t => {
+  const {database} = await testDatabase(t);
+  const configuration = testConfiguration(database);
+  let told = 0;
+  configuration.onChange(async () => {
+    told += 1;
+  });
+
+  const failing = configuration.change(async draft => {
+    await createDomain(draft, 'one.test');
+    await draft.audit(someone, 'domain.create', 'one.test');
+    throw new Error('second thoughts');
+  });
+
+  await t.throwsAsync(failing, {message: 'second thoughts'});
+  for (const table of ['domain', 'config_record', 'outbox', 'audit', 'local_state'])
+    t.deepEqual(await database.write(table), [], table);
+  t.is(told, 0);
+});
+
+test('the numbers of outbox rows are never given twice, even after the rows are gone', async t => {
+  const {database} = await testDatabase(t);
+  const configuration = testConfiguration(database);
+  await configuration.change(async draft => createDomain(draft, 'one.test'));
+  await database.write('outbox').delete();
+
+  await configuration.change(async draft => createDomain(draft, 'two.test'));
+
+  t.deepEqual(
+    (await outbox(database)).map(({seq}) => seq),
+    [2],
+  );
+});
+
+test('ids begin at the node number times 10^9, and one that was deleted is not given again after a restart', async t => {
+  const {database, filename} = await testDatabase(t);
+  const configuration = testConfiguration(database, {nodeNo: 3});
+  const first = await configuration.change(async draft => createDomain(draft, 'one.test'));
+  const second = await configuration.change(async draft => createDomain(draft, 'two.test'));
+  await configuration.change(async draft => draft.remove('domain', second));
+  await database.close();
+
+  const again = await openDatabase(filename);
+  t.teardown(again.close);
+  const third = await testConfiguration(again, {nodeNo: 3}).change(async draft => createDomain(draft, 'three.test'));
+
+  t.deepEqual([first, second, third], [3_000_000_001, 3_000_000_002, 3_000_000_003]);
+});
+
+test('listeners have run before the change resolves, and see it in the database', async t => {
+  const {database} = await testDatabase(t);
+  const configuration = testConfiguration(database);
+  const seen: string[][] = [];
+  configuration.onChange(async touched => {
+    t.deepEqual(
+      touched.map(({kind}) => kind),
+      ['domain'],
+    );
+    await new Promise(resolve => setTimeout(resolve, 20));
+    seen.push(await database.read('domain').orderBy('name').pluck('name'));
+  });
+
+  await configuration.change(async draft => createDomain(draft, 'one.test'));
+
+  t.deepEqual(seen, [['one.test']]);
+});
+
+test('a listener is never overtaken by the next change', async t => {
+  const {database} = await testDatabase(t);
+  const configuration = testConfiguration(database);
+  const steps: string[] = [];
+  const create = async (name: string) => configuration.change(async draft => createDomain(draft, name));
+  configuration.onChange(async touched => {
+    steps.push(`begin ${touched.map(({id}) => id)}`);
+    // The first takes longest.
+    await new Promise(resolve => setTimeout(resolve, steps.length === 1 ? 60 : 1));
+    steps.push(`end ${touched.map(({id}) => id)}`);
+  });
+
+  const first = create('a.test');
+  await eventually(() => steps.length > 0);
+  const [b, c] = await Promise.all(['b.test', 'c.test'].map(create));
+
+  t.deepEqual(steps, [`begin ${await first}`, `end ${await first}`, `begin ${b},${c}`, `end ${b},${c}`]);
+});
+
+test('changes that come together are one transaction, in which each sees those before it', async t => {
+  const {database} = await testDatabase(t);
+  let transactions = 0;
+  const configuration = createConfiguration({
+    database,
+    nodeNo: 1,
+    now: Date.now,
+    async withRoom(write) {
+      transactions += 1;
+      return write();
+    },
+  });
+  const id = await configuration.change(async draft => createDomain(draft, 'one.test'));
+  transactions = 0;
+  const addOne = async () =>
+    configuration.change(async draft => {
+      const {quarantine_threshold = 0} = (await draft.find('domain', id)) ?? {};
+      await draft.update('domain', id, {quarantine_threshold: quarantine_threshold + 1});
+      await draft.audit(someone, 'domain.update', 'one.test');
+    });
+
+  await Promise.all(Array.from({length: 20}, addOne));
+
+  t.is(transactions, 1);
+  t.like(await database.read('domain').first(), {quarantine_threshold: newFields.domain('one.test').quarantine_threshold + 20});
+  const rows = await outbox(database);
+  t.deepEqual(
+    rows.map(({seq}) => seq),
+    Array.from({length: 21}, (_, n) => n + 1),
+  );
+  t.is(new Set(rows.map(({event}) => event.stamp)).size, 21);
+  t.is((await database.read('audit')).length, 20);
+});
+
+test('of changes that come together one that fails fails alone, and leaves nothing', async t => {
+  const {database} = await testDatabase(t);
+  const configuration = testConfiguration(database);
+  const refuse = async (hasBegun: boolean) =>
+    configuration.change(async draft => {
+      if (hasBegun) await createDomain(draft, 'never.test');
+      throw new Error('second thoughts');
+    });
+
+  const outcomes = await Promise.allSettled([
+    configuration.change(async draft => createDomain(draft, 'one.test')),
+    refuse(false),
+    refuse(true),
+    configuration.change(async draft => createDomain(draft, 'two.test')),
+  ]);
+
+  t.deepEqual(
+    outcomes.map(({status}) => status),
+    ['fulfilled', 'rejected', 'rejected', 'fulfilled'],
+  );
+  t.deepEqual(
+    (await database.read('domain').orderBy('name')).map(({name}) => name),
+    ['one.test', 'two.test'],
+  );
+  t.is((await outbox(database)).length, 2);
+});
+
+/** A configuration with a listener that fails as often as it is told to, and one behind it. */
+const withFailingListener = async (t: ExecutionContext, failures: number) => {
+  const {database} = await testDatabase(t);
+  const errors: unknown[] = [];
+  const configuration = createConfiguration({
+    database,
+    nodeNo: 1,
+    now: Date.now,
+    withRoom: async write => write(),
+    onListenerFailure: error => errors.push(error),
+  });
+  const [first, second]: number[][][] = [[], []];
+  configuration.onChange(async touched => {
+    first?.push(touched.map(({id}) => id));
+    if ((first?.length ?? 0) <= failures) throw new Error('not this time');
+  });
+  configuration.onChange(async touched => {
+    second?.push(touched.map(({id}) => id));
+  });
+  return {configuration, errors, first, second};
+};
+
+test('a change that is committed succeeds, whatever becomes of a listener, and the other listeners are told', async t => {
+  const {configuration, errors, second} = await withFailingListener(t, 1);
+
+  const id = await configuration.change(async draft => createDomain(draft, 'one.test'));
+
+  t.deepEqual(second, [[id]]);
+  t.like(errors, [{message: 'not this time'}]);
+});
+
+test('what a listener failed to take in it is told again by itself, and so are those that build upon it', async t => {
+  const {configuration, errors, first, second} = await withFailingListener(t, 2);
+
+  const id = await configuration.change(async draft => createDomain(draft, 'one.test'));
+  await eventually(async () => first?.length === 3);
+
+  t.deepEqual(first, [[id], [id], [id]]);
+  t.deepEqual(second, [[id], [id], [id]]);
+  t.is(errors.length, 2);
+});
+
+test('what a listener failed to take in it is told before anything later', async t => {
+  const {configuration, first} = await withFailingListener(t, 1);
+
+  const one = await configuration.change(async draft => createDomain(draft, 'one.test'));
+  const two = await configuration.change(async draft => createDomain(draft, 'two.test'));
+  const three = await configuration.change(async draft => createDomain(draft, 'three.test'));
+
+  t.deepEqual(first?.flat(), [one, one, two, three]);
+});
+
+test('records of a kind that only a newer version knows are left out and told of, and the rest is taken over', async t => {
+  const {database} = await testDatabase(t);
+  const unknown: string[][] = [];
+  const configuration = createConfiguration({
+    database,
+    nodeNo: 1,
+    now: Date.now,
+    withRoom: async write => write(),
+    onUnknownKinds: kinds => unknown.push(kinds),
+  });
+  const stranger = {...change('domain', 1, stampOf(1), {name: 'x'}), kind: 'listener' as Kind};
+
+  await configuration.applyRemote({changes: [stranger, change('domain', 2, stampOf(1), newFields.domain('one.test'))]});
+
+  t.deepEqual(await database.read('domain').pluck('id'), [2]);
+  t.deepEqual(await database.read('config_record').pluck('kind'), ['domain']);
+  t.deepEqual(unknown, [['listener']]);
+});
+
+test('a recount tells of what was wrong and of nothing else, and takes away rows that no record stands behind', async t => {
+  const {database} = await testDatabase(t, {isDurable: false});
+  const configuration = testConfiguration(database);
+  const [first, second, third, last] = [101, 102, 103, 1200];
+  const all = Array.from({length: 1100}, (_, n) => change('domain', first + n, stampOf(n), newFields.domain(`d${n}.test`)));
+  await configuration.applyRemote({changes: all});
+  const right = await database.read('domain').orderBy('id');
+  const {config_hash} = await readConfigHash(database.read);
+  await database.write.transaction(async tx => {
+    await tx('domain').where({id: last}).delete();
+    // Has the name of another: whichever is put right first, nothing may object.
+    await tx('domain').where({id: second}).update({name: 'd1099.test'});
+    await tx('domain').where({id: first}).update({reject_threshold: 99});
+    await tx('domain').insert({...right[0], id: 77, name: 'nobody.test'});
+    await tx('config_record').where({id: third}).update({digest: ''});
+    await tx('local_state').where({name: 'config_sum'}).update({value: 'abc'});
+  });
+  const told: number[] = [];
+  configuration.onChange(async touched => {
+    told.push(...touched.map(({id}) => id));
+  });
+
+  await configuration.recount();
+  const once = [...new Set(told)].toSorted((a, b) => a - b);
+  await configuration.recount();
+
+  t.deepEqual(once, [77, first, second, third, last]);
+  t.deepEqual(await database.read('domain').orderBy('id'), right);
+  t.is((await readConfigHash(database.read)).config_hash, config_hash);
+  t.deepEqual(
+    [...new Set(told)].toSorted((a, b) => a - b),
+    once,
+  );
+});
+
+test('a sum that a disk has made something else of keeps nobody from writing, and is made anew', async t => {
+  const {database} = await testDatabase(t, {isDurable: false});
+  const configuration = testConfiguration(database);
+  const {database: other} = await testDatabase(t, {isDurable: false});
+  const all = [101, 102].map((id, n) => change('domain', id, stampOf(n), newFields.domain(`d${n}.test`)));
+  await testConfiguration(other).applyRemote({changes: all});
+  for (const [n, value] of ['["ben@example.com"]', '-1', ' '].entries()) {
+    await database.write.transaction(async tx => tx('local_state').where({name: 'config_sum'}).delete());
+    await database.write.transaction(async tx => tx('local_state').insert({name: 'config_sum', value}));
+
+    await configuration.applyRemote({changes: all.slice(0, n + 1)});
+    await configuration.recount();
+  }
+
+  t.deepEqual((await readConfigHash(database.read)).config_hash, (await readConfigHash(other.read)).config_hash);
+});
+
+test('a recount that finds nothing wrong keeps nobody from writing', async t => {
+  const {database} = await testDatabase(t);
+  const configuration = testConfiguration(database);
+  await configuration.change(async draft => createDomain(draft, 'one.test'));
+
+  const writing = await database.write.transaction();
+  await configuration.recount();
+  await writing.rollback();
+
+  t.pass();
+});
+
+test('an audit entry names who did it, and chains to the one before', async t => {
+  const {database} = await testDatabase(t);
+  const configuration = testConfiguration(database, {now: () => 1_767_225_600_000});
+
+  await configuration.change(async draft => draft.audit(someone, 'domain.create', 'one.test'));
+  await configuration.change(async draft => draft.audit(someone, 'domain.create', 'one.test'));
+
+  const [first, second] = await database.read('audit').orderBy('seq');
+  t.like(first, {at: '2026-01-01T00:00:00.000Z', key_id: 7, remote_address: '192.0.2.1', action: 'domain.create', result: 'ok'});
+  t.not(first.hash, second.hash);
+});
+
+test('two connections that change the configuration at once take turns, and nothing is lost or numbered twice', async t => {
+  const {database, filename} = await testDatabase(t);
+  const other = await openDatabase(filename);
+  t.teardown(other.close);
+  const configurations = [testConfiguration(database), testConfiguration(other)];
+
+  await Promise.all(
+    Array.from({length: 60}, async (_, n) =>
+      configurations[n % 2]?.change(async draft => {
+        await draft.audit(someone, 'domain.create', `number ${n}`);
+        return createDomain(draft, `d${n}.test`);
+      }),
+    ),
+  );
+
+  const ids = await database.read('domain').pluck('id');
+  t.is(new Set(ids).size, 60);
+  t.is((await outbox(database)).length, 60);
+  t.is((await database.read('audit')).length, 60);
+});
+
+const writer = fileURLToPath(new URL('../../helpers/config-writer-main.ts', import.meta.url));
+
+test('changes from two openings of one database go on from each other: records, ids, events, stamps, log and hash', async t => {
+  const {database, filename} = await testDatabase(t);
+  const beside = await openDatabase(filename);
+  t.teardown(beside.close);
+  const [here, there] = [testConfiguration(database), testConfiguration(beside)];
+  const make = async (configuration: Configuration, name: string) =>
+    configuration.change(async draft => {
+      await draft.audit(someone, 'domain.create', name);
+      return createDomain(draft, name);
+    });
+
+  const first = await make(here, 'first.test');
+  const second = await make(there, 'second.test');
+  await there.change(async draft => draft.update('domain', first, {quarantine_threshold: 3}));
+  const seen = await here.change(async draft => {
+    const domain = await draft.find('domain', first);
+    await draft.update('domain', first, {reject_threshold: 30});
+    return domain;
+  });
+  const third = await make(here, 'third.test');
+
+  t.is(seen?.quarantine_threshold, 3);
+  t.like(await database.read('domain').where({id: first}).first(), {quarantine_threshold: 3, reject_threshold: 30});
+  t.deepEqual([second, third], [first + 1, first + 2]);
+  const events = await outbox(database);
+  t.deepEqual(
+    events.map(({seq}) => seq),
+    [1, 2, 3, 4, 5],
+  );
+  const stamps = events.map(({event}) => event.stamp);
+  t.deepEqual(stamps, [...new Set(stamps)].sort());
+  let hash = '';
+  for (const entry of await database.read('audit').orderBy('seq')) {
+    hash = auditHash(hash, entry);
+    t.is(entry.hash, hash);
+  }
+  const {config_hash} = await readConfigHash(database.read);
+  await database.write('local_state').where({name: 'config_sum'}).delete();
+  await here.recount();
+  t.is((await readConfigHash(database.read)).config_hash, config_hash);
+});
+
+test('the first change of a database that is rolled back keeps none of the later ones from being written', async t => {
+  const {database} = await testDatabase(t);
+  const configuration = testConfiguration(database);
+
+  await t.throwsAsync(
+    configuration.change(async draft => {
+      await createDomain(draft, 'never.test');
+      await draft.tables();
+      throw new Error('changed its mind');
+    }),
+    {message: 'changed its mind'},
+  );
+  const id = await configuration.change(async draft => createDomain(draft, 'one.test'));
+
+  t.like(await database.read('domain').first(), {id, name: 'one.test'});
+  t.is((await outbox(database)).length, 1);
+});
+
+test('a threshold of seventeen digits is read as it was written', async t => {
+  const {database} = await testDatabase(t);
+
+  await testConfiguration(database).change(async draft =>
+    draft.update('domain', await createDomain(draft, 'one.test'), {quarantine_threshold: 5.602871201592174}),
+  );
+
+  t.is((await database.read('domain').first()).quarantine_threshold, 5.602871201592174);
+});
+
+test('a second process that changes the configuration beside a busy writer fails nowhere', async t => {
+  const {database, filename} = await testDatabase(t);
+  const configuration = testConfiguration(database);
+  let isRunning = true;
+  const busy = (async () => {
+    let count = 0;
+    for (; isRunning; count += 1) await configuration.change(async draft => createDomain(draft, `here-${count}.test`));
+    return count;
+  })();
+
+  const {stdout} = await promisify(execFile)(process.execPath, ['--import=tsx', writer, filename, '40']);
+  isRunning = false;
+  const here = await busy;
+
+  t.is(stdout.trim(), '40');
+  t.is((await database.read('domain')).length, here + 40);
+  t.is((await outbox(database)).length, here + 40);
+  t.deepEqual(await database.read.raw('PRAGMA integrity_check'), [{integrity_check: 'ok'}]);
+});

@@ -1,0 +1,82 @@
+import test, {type ExecutionContext} from 'ava';
+import {createLateChanges} from '../../../daemon/replication/late-changes.ts';
+import type {Heartbeat} from '../../../daemon/replication/peer-protocol.ts';
+import type {RemoteRecords} from '../../../daemon/replication/snapshot.ts';
+
+/** Node 1 of three. What another node has is taken over when it is asked for. */
+const arrange = (_t: ExecutionContext, own: Record<number, number>, told: Record<number, Record<string, number>>) => {
+  const time = {ms: 0};
+  const asked: number[] = [];
+  const broken = new Set<number>();
+  const silent: number[] = [];
+  const peers = [2, 3].map(nodeNo => ({nodeNo, nodeId: `mx${nodeNo}`}) as RemoteRecords);
+  const late = createLateChanges({
+    replication: {
+      applied: async () => new Map(Object.entries(own).map(([no, seq]) => [Number(no), seq])),
+      async caughtUp(applied) {
+        for (const [no, seq] of Object.entries(applied)) if (no !== '1') own[Number(no)] = Math.max(own[Number(no)] ?? 0, seq);
+      },
+    },
+    directory: {list: () => [1, 2, 3].map(id => ({id}) as never)},
+    peerStates: {latest: no => told[no] && ({applied: told[no]} as unknown as Heartbeat), unreached: () => silent},
+    takeOver: {
+      async from({nodeNo}) {
+        asked.push(nodeNo);
+        if (broken.has(nodeNo)) throw new Error('away');
+        return [];
+      },
+    },
+    nodeNo: 1,
+    monotonic: () => time.ms,
+    onFetched() {},
+  });
+  const look = async (ms: number) => {
+    time.ms += ms;
+    await late.fetch(peers);
+    return asked.splice(0);
+  };
+  return {own, told, broken, silent, look};
+};
+
+test('what does not come is asked for after some seconds, from the node that made it', async t => {
+  const {look, own} = arrange(t, {1: 5, 2: 7, 3: 1}, {2: {2: 9}, 3: {3: 1}});
+
+  t.deepEqual([await look(0), await look(4999), await look(1)], [[], [], [2]]);
+  t.deepEqual(own, {1: 5, 2: 9, 3: 1});
+  t.deepEqual(await look(10_000), []);
+});
+
+test('what one node cannot tell is asked for from another one that has it', async t => {
+  const {look, own} = arrange(t, {1: 5, 2: 7, 3: 1}, {3: {2: 9, 3: 1}});
+
+  t.deepEqual([await look(0), await look(5000)], [[], [3]]);
+  t.is(own[2], 9);
+});
+
+test('as long as changes come nothing is asked for', async t => {
+  const {look, own} = arrange(t, {2: 1}, {2: {2: 100}});
+
+  for (let seq = 2; seq < 30; seq += 1) {
+    t.deepEqual(await look(4000), []);
+    own[2] = seq;
+  }
+});
+
+test('of its own changes a node asks for none, nor of a node that does not answer', async t => {
+  const {look, silent} = arrange(t, {1: 5, 2: 7}, {2: {1: 9, 2: 9}, 3: {1: 9}});
+  silent.push(2);
+
+  t.deepEqual([await look(0), await look(60_000)], [[], []]);
+});
+
+test('a peer that fails is no reason not to ask the next, and is asked again later', async t => {
+  const {look, broken, own} = arrange(t, {2: 7}, {2: {2: 9}, 3: {2: 8}});
+  broken.add(2);
+
+  await look(0);
+  await t.throwsAsync(look(5000), {message: 'away'});
+  t.is(own[2], 8);
+  await look(1000);
+  broken.clear();
+  t.deepEqual([await look(4999), await look(1)].flat().slice(-1), [2]);
+});

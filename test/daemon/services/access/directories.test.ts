@@ -1,0 +1,288 @@
+// The two directories are what requests and mail see of the configuration: they must never lag behind it.
+import test, {type ExecutionContext} from 'ava';
+import {createKeyDirectory, hashKey} from '../../../../daemon/services/access/key-directory.ts';
+import {createKeys, insertKey} from '../../../../daemon/services/access/keys.ts';
+import {createDomainDirectory} from '../../../../daemon/services/domains/domain-directory.ts';
+import {createDomainParts} from '../../../../daemon/services/domains/domain-parts.ts';
+import {createDomains} from '../../../../daemon/services/domains/domains.ts';
+import {apiKeyTable} from '../../../../daemon/store/sqlite/api-key.ts';
+import {type Database, openDatabase} from '../../../../daemon/store/sqlite/database.ts';
+import {Fault} from '../../../../shared/fault.ts';
+import {change, newFields, stampOf} from '../../../helpers/config-history.ts';
+import {testConfiguration, testDatabase} from '../../../helpers/database.ts';
+import {operator} from '../../../helpers/hold-queue.ts';
+
+const wantedKey = {name: 'bootstrap', scope: 'full-admin', rate_limit_per_minute: 600} as const;
+
+const arrange = async (t: ExecutionContext) => {
+  const {database, filename} = await testDatabase(t, {isDurable: false});
+  const configuration = testConfiguration(database);
+  const keyDirectory = await createKeyDirectory(database, configuration);
+  const domainDirectory = await createDomainDirectory(database, configuration);
+  const domains = createDomains({configuration, directory: domainDirectory, backendFaults: () => []});
+  const parts = createDomainParts({database, configuration, domains});
+  const keys = createKeys({
+    database,
+    configuration,
+    directory: keyDirectory,
+    domains: domainDirectory,
+    nodeId: 'alpha',
+    spread: async () => [],
+    now: Date.now,
+  });
+  const create = async (name: string) => domains.create(operator, {name, backend_servers: ['127.0.0.1:25']});
+  return {database, filename, configuration, keyDirectory, domainDirectory, domains, parts, keys, create};
+};
+
+type Arranged = Awaited<ReturnType<typeof arrange>>;
+
+const authenticate = async ({keys}: Arranged, value: string) => {
+  const key = await keys.identify(value);
+  keys.admit(key);
+  return key;
+};
+
+/** What a node that starts now would have in memory. */
+const fresh = async ({database, configuration}: Arranged) => {
+  const directory = await createDomainDirectory(database, configuration);
+  return directory.list().map(domain => ({
+    domain,
+    filters: directory.filtersOf(domain.id).filters,
+    dkimKeys: directory.dkimKeysOf(domain.id),
+  }));
+};
+
+const remembered = ({domainDirectory}: Arranged) =>
+  domainDirectory.list().map(domain => ({
+    domain,
+    filters: domainDirectory.filtersOf(domain.id).filters,
+    dkimKeys: domainDirectory.dkimKeysOf(domain.id),
+  }));
+
+const blockBad = {action: 'block', match: 'sender_domain', pattern: 'bad.test'};
+
+test('a domain is found as soon as it is created, changed as soon as it is changed, and gone as soon as it is deleted', async t => {
+  const node = await arrange(t);
+
+  const {id} = await node.create('one.test');
+  t.like(node.domainDirectory.findByName('one.test'), {id, quarantine_threshold: 6});
+  await node.domains.update(operator, id, {quarantine_threshold: 4}, undefined);
+  t.like(node.domainDirectory.findById(id), {quarantine_threshold: 4});
+  t.like(node.domainDirectory.findByName('one.test'), {quarantine_threshold: 4});
+  await node.domains.remove(operator, id, undefined);
+
+  t.is(node.domainDirectory.findById(id), undefined);
+  t.is(node.domainDirectory.findByName('one.test'), undefined);
+  t.deepEqual(node.domainDirectory.list(), []);
+});
+
+test('filters and DKIM keys of a domain come and go with the calls, and with the domain', async t => {
+  const node = await arrange(t);
+  const {id} = await node.create('one.test');
+
+  const filter = await node.parts.addFilter(operator, id, blockBad);
+  await node.parts.addDkimKey(operator, id, {selector: 's1', algorithm: 'ed25519'});
+  t.is(node.domainDirectory.filtersOf(id).filters.length, 1);
+  t.like(node.domainDirectory.dkimKeysOf(id)[0], {selector: 's1'});
+  await node.parts.removeFilter(operator, id, filter.id);
+  t.deepEqual(node.domainDirectory.filtersOf(id).filters, []);
+  await node.domains.remove(operator, id, undefined);
+
+  t.deepEqual(node.domainDirectory.dkimKeysOf(id), []);
+  t.is((await node.database.read('dkim_key')).length, 0);
+  t.notRegex(JSON.stringify(await node.database.read('config_record')), /PRIVATE KEY/);
+});
+
+test('a domain of the same name as a deleted one is another, with none of its parts', async t => {
+  const node = await arrange(t);
+  const first = await node.create('one.test');
+  await node.parts.addFilter(operator, first.id, blockBad);
+  await node.domains.remove(operator, first.id, undefined);
+
+  const second = await node.create('one.test');
+
+  t.not(second.id, first.id);
+  t.is(node.domainDirectory.findByName('one.test')?.id, second.id);
+  t.deepEqual(node.domainDirectory.filtersOf(second.id).filters, []);
+});
+
+test('a domain with many parts goes in one change, and nothing of it stays in memory', async t => {
+  const node = await arrange(t);
+  const {id} = await node.create('one.test');
+  for (let n = 0; n < 5; n += 1) await node.parts.addFilter(operator, id, blockBad);
+  await node.parts.addDkimKey(operator, id, {selector: 's1', algorithm: 'ed25519'});
+
+  await node.domains.remove(operator, id, undefined);
+
+  const {event} = await node.database.read('outbox').orderBy('seq', 'desc').first();
+  t.like(JSON.parse(event), {changes: {length: 1, 0: {kind: 'domain', id, fields: {}}}});
+  for (const table of ['domain', 'mail_filter', 'dkim_key']) t.deepEqual(await node.database.read(table), []);
+  t.deepEqual(await node.database.read('config_record').whereNull('deleted'), []);
+  const never = node.domainDirectory.filtersOf(0);
+  t.is(node.domainDirectory.filtersOf(id), never);
+  t.deepEqual(node.domainDirectory.dkimKeysOf(id), []);
+  const {action} = await node.database.read('audit').orderBy('seq', 'desc').first();
+  t.is(action, 'domain.delete');
+});
+
+test('after many changes at once, memory is what the database says', async t => {
+  const node = await arrange(t);
+  const made = await Promise.all(Array.from({length: 12}, async (_, n) => node.create(`d${n}.test`)));
+
+  await Promise.all(
+    made
+      .flatMap(({id}, n) => [
+        node.domains.update(operator, id, {quarantine_threshold: 1}, undefined),
+        node.parts.addFilter(operator, id, blockBad),
+        node.domains.update(operator, id, {quarantine_threshold: 2, active: n % 2 === 0}, undefined),
+        ...(n % 3 === 0 ? [node.domains.remove(operator, id, undefined)] : []),
+      ])
+      .map(async work =>
+        work.catch(error => {
+          if (!(error instanceof Fault)) throw error;
+        }),
+      ),
+  );
+
+  t.is(remembered(node).length, 8);
+  t.deepEqual(remembered(node), await fresh(node));
+});
+
+test('many domains that change at once are read in a few queries', async t => {
+  const node = await arrange(t);
+  const domains = Array.from({length: 300}, (_, n) => change('domain', n + 1, stampOf(1), newFields.domain(`d${n}.test`)));
+  const keys = Array.from({length: 300}, (_, n) => change('api_key', n + 1, stampOf(1), newFields.apiKey(n)));
+  let queries = 0;
+  node.database.read.on('query', () => {
+    queries += 1;
+  });
+
+  await node.configuration.applyRemote({changes: [...domains, ...keys]});
+
+  t.is(node.domainDirectory.list().length, 300);
+  t.is(node.keyDirectory.list().length, 300);
+  t.true(queries <= 10, `${queries} queries`);
+});
+
+test('of two who create one name at once, one succeeds and the other is told that it is taken', async t => {
+  const node = await arrange(t);
+
+  const outcomes = await Promise.allSettled(Array.from({length: 5}, async () => node.create('one.test')));
+
+  const refusals = outcomes.flatMap(outcome => (outcome.status === 'rejected' ? [(outcome.reason as Fault).code] : []));
+  t.deepEqual(refusals, ['conflict', 'conflict', 'conflict', 'conflict']);
+  t.is((await node.database.read('domain')).length, 1);
+  t.is((await node.database.read('outbox')).length, 1);
+});
+
+test('a key counts as soon as it is created, and no more as soon as it is revoked or deleted', async t => {
+  const node = await arrange(t);
+  const keep = await node.keys.create(operator, wantedKey);
+  const key = await node.keys.create(operator, {name: 'k', scope: 'read-only'});
+
+  t.is((await authenticate(node, key.key)).id, key.id);
+  await node.keys.revoke(operator, key.id, {body: {}, isForced: false});
+  await t.throwsAsync(authenticate(node, key.key), {message: /^key_revoked/});
+  await node.keys.remove(operator, key.id, false);
+
+  await t.throwsAsync(authenticate(node, key.key), {message: /^key_invalid/});
+  t.is((await authenticate(node, keep.key)).id, keep.id);
+});
+
+test('a key that another process wrote into the database counts at its first use', async t => {
+  const node = await arrange(t);
+  const other = await openDatabase(node.filename);
+  t.teardown(other.close);
+
+  const {key, id} = await testConfiguration(other).change(async draft =>
+    insertKey(draft, {keyId: null, remoteAddress: null}, wantedKey, undefined),
+  );
+
+  t.is((await authenticate(node, key)).id, id);
+});
+
+/** The readers of a database, each of whose rows arrives when `pause` says so. */
+const slowly = (database: Database, pause: () => Promise<void>): Database => {
+  const read = (table: string) => {
+    const query = database.read(table);
+    const first = query.first.bind(query);
+    query.first = (async () => {
+      const row = await first();
+      await pause();
+      return row;
+    }) as never;
+    return query;
+  };
+  return {...database, read: read as Database['read']};
+};
+
+test('a key that is deleted while it is looked up for the first time is not remembered', async t => {
+  const {database, configuration} = await arrange(t);
+  let isDeleted = false;
+  const deleteMeanwhile = async () => {
+    if (isDeleted) return;
+    isDeleted = true;
+    await configuration.change(async draft => draft.remove('api_key', made.id));
+  };
+  const directory = await createKeyDirectory(slowly(database, deleteMeanwhile), configuration);
+  const made = await testConfiguration(database).change(async draft =>
+    insertKey(draft, {keyId: null, remoteAddress: null}, wantedKey, undefined),
+  );
+
+  const found = await directory.findByHash(hashKey(made.key));
+
+  t.is(found, undefined);
+  t.is(await directory.findByHash(hashKey(made.key)), undefined);
+});
+
+test('the last use of a key is known at once, is written down by flush, and is there after a restart', async t => {
+  const node = await arrange(t);
+  const {id} = await node.keys.create(operator, wantedKey);
+  const at = new Date('2026-03-01T12:00:00.000Z');
+
+  node.keyDirectory.touch(id, at);
+  const before = await node.database.read('key_use');
+  await node.keyDirectory.flush();
+  const restarted = await createKeyDirectory(node.database, node.configuration);
+
+  t.deepEqual(before, []);
+  t.is(node.keyDirectory.lastUsedAt(id), at.toISOString());
+  t.is(restarted.lastUsedAt(id), at.toISOString());
+});
+
+test('a use that could not be written down is written down by the next flush', async t => {
+  const node = await arrange(t);
+  const {id} = await node.keys.create(operator, wantedKey);
+  node.keyDirectory.touch(id, new Date('2026-03-01T12:00:00.000Z'));
+  await node.database.write.schema.renameTable('key_use', 'elsewhere');
+
+  await t.throwsAsync(node.keyDirectory.flush());
+  await node.database.write.schema.renameTable('elsewhere', 'key_use');
+  await node.keyDirectory.flush();
+
+  t.deepEqual(await node.database.read('key_use'), [{key_id: id, last_used_at: '2026-03-01T12:00:00.000Z'}]);
+});
+
+test('an earlier use does not overwrite a later one that is stored', async t => {
+  const node = await arrange(t);
+  const {id} = await node.keys.create(operator, wantedKey);
+  const late = await createKeyDirectory(node.database, node.configuration);
+  late.touch(id, new Date('2026-03-02T00:00:00.000Z'));
+  await late.flush();
+
+  node.keyDirectory.touch(id, new Date('2026-03-01T00:00:00.000Z'));
+  await node.keyDirectory.flush();
+
+  t.like((await node.database.read('key_use'))[0], {last_used_at: '2026-03-02T00:00:00.000Z'});
+});
+
+test('nothing of a deleted key stays in the table of uses', async t => {
+  const node = await arrange(t);
+  const {id} = await node.keys.create(operator, wantedKey);
+  node.keyDirectory.touch(id, new Date());
+  await node.keyDirectory.flush();
+
+  await node.database.write.transaction(async tx => apiKeyTable.remove(tx, [id]));
+
+  t.deepEqual(await node.database.read('key_use'), []);
+});

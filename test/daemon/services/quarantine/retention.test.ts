@@ -1,0 +1,161 @@
+import test, {type ExecutionContext} from 'ava';
+import {createRetention} from '../../../../daemon/services/quarantine/retention.ts';
+import {findHeldMail, insertHeldMails} from '../../../../daemon/store/sqlite/held-mail.ts';
+import type {Reason} from '../../../../shared/reason.ts';
+import {operator, testQueue} from '../../../helpers/hold-queue.ts';
+
+const dayMs = 24 * 3600 * 1000;
+const arrived = Date.parse('2026-01-01T00:00:00.000Z');
+
+const arrange = async (t: ExecutionContext, keepDays: Partial<Record<Reason, number>> = {}) => {
+  const test = await testQueue(t, {isDurable: false});
+  test.now = arrived;
+  const keepMs = (): Record<Reason, number> => ({
+    spam: (keepDays.spam ?? 30) * dayMs,
+    phishing: (keepDays.phishing ?? 30) * dayMs,
+    sandbox: (keepDays.sandbox ?? 30) * dayMs,
+    rbl: (keepDays.rbl ?? 30) * dayMs,
+  });
+  const needs = {database: test.database, keepMs, expire: test.queue.expire, now: () => test.now};
+  return Object.assign(test, {
+    needs,
+    retention: createRetention(needs),
+    stateOf: async (queueId: string) => (await findHeldMail(test.database.read, queueId))?.state,
+  });
+};
+
+test('a mail is held for as long as is set, to the millisecond, and no longer than the next sweep', async t => {
+  const test = await arrange(t);
+  await test.hold('Mail000001');
+
+  test.now = arrived + 30 * dayMs;
+  const atTheLimit = await test.retention.sweep();
+  test.now += 1;
+  const after = await test.retention.sweep();
+
+  t.is(atTheLimit, 0);
+  t.is(after, 1);
+  t.is(await test.stateOf('Mail000001'), 'expired');
+  t.deepEqual(await test.spool.names(), []);
+});
+
+test('what others put on hold in Postfix is not removed, and keeps nothing else from being so', async t => {
+  const test = await arrange(t);
+  await test.hold('Foreign0000');
+  const {database} = test;
+  await database.write('held_mail').update({keeper: 'postfix', symbols: JSON.stringify([{name: 'POSTFIX_HOLD', score: 0}])});
+  const {rowid: _, ...row} = {rowid: 0, ...(await database.read('held_mail').first())};
+  for (let n = 1; n <= 500; n += 1) await database.write('held_mail').insert({...row, queue_id: `Foreign${1000 + n}`});
+  await test.hold('Mail000001', {arrivedAt: arrived + 1});
+  test.now = arrived + 100 * dayMs;
+
+  const expired = await test.retention.sweep();
+
+  t.is(expired, 1);
+  t.is(await test.stateOf('Foreign0000'), 'held');
+  t.is(await test.stateOf('Mail000001'), 'expired');
+});
+
+test('while nobody can see what is held nothing is removed', async t => {
+  const test = await arrange(t);
+  await test.hold('Mail000001');
+  test.now = arrived + 100 * dayMs;
+
+  const expired = await createRetention({...test.needs, isSuspended: () => true}).sweep();
+
+  t.is(expired, 0);
+  t.deepEqual(await test.spool.names(), ['Mail000001']);
+});
+
+test('each reason has its own time', async t => {
+  const test = await arrange(t, {spam: 1, phishing: 60, sandbox: 0.5, rbl: 2});
+  for (const reason of ['spam', 'phishing', 'sandbox', 'rbl'] as const) await test.hold(`${reason}0000`, {reason});
+
+  test.now = arrived + 1.5 * dayMs;
+  const expired = await test.retention.sweep();
+
+  t.is(expired, 2);
+  t.deepEqual(await test.spool.names(), ['phishing0000', 'rbl0000']);
+});
+
+test('a time that is set anew counts at the next sweep', async t => {
+  const test = await arrange(t);
+  await test.hold('Mail000001');
+  test.now = arrived + 10 * dayMs;
+  const before = await test.retention.sweep();
+
+  const shorter = createRetention({...test.needs, keepMs: () => ({spam: dayMs, phishing: dayMs, sandbox: dayMs, rbl: dayMs})});
+
+  t.is(before, 0);
+  t.is(await shorter.sweep(), 1);
+});
+
+test('a wall clock that is set back expires nothing', async t => {
+  const test = await arrange(t);
+  await test.hold('Mail000001');
+
+  test.now = arrived - 400 * dayMs;
+
+  t.is(await test.retention.sweep(), 0);
+});
+
+test('what became of a mail is remembered for 90 days and then forgotten, recipients and all', async t => {
+  const test = await arrange(t);
+  await test.hold('Released01');
+  await test.hold('Expired001');
+  await test.hold('StillHeld1', {arrivedAt: arrived + 119 * dayMs});
+  await test.queue.act('release', 'Released01', operator);
+  test.now = arrived + 31 * dayMs;
+  await test.retention.sweep();
+
+  test.now = arrived + 90 * dayMs;
+  await test.retention.sweep();
+  const at90 = [await test.stateOf('Released01'), await test.stateOf('Expired001')];
+  test.now += 1;
+  await test.retention.sweep();
+  const after90 = [await test.stateOf('Released01'), await test.stateOf('Expired001')];
+  test.now = arrived + 122 * dayMs;
+  await test.retention.sweep();
+
+  t.deepEqual(at90, ['released', 'expired']);
+  t.deepEqual(after90, [undefined, 'expired']);
+  t.is(await test.stateOf('Expired001'), undefined);
+  t.is(await test.stateOf('StillHeld1'), 'held');
+  t.deepEqual(await test.database.read('held_recipient').pluck('queue_id'), ['StillHeld1']);
+});
+
+test('thousands are swept in one go, and the totals are right afterwards', async t => {
+  const test = await arrange(t);
+  await test.hold('Template01');
+  const template = await findHeldMail(test.database.read, 'Template01');
+  if (!template) throw new Error('no template');
+  const {state, acted_at, acted_by_key_id, ...mail} = template;
+  const many = Array.from({length: 1200}, (_, n) => ({...mail, queue_id: `Many${String(n).padStart(6, '0')}`}));
+  await test.database.write.transaction(async tx => insertHeldMails(tx, many));
+
+  test.now = arrived + 31 * dayMs;
+  const expired = await test.retention.sweep();
+  test.now += 91 * dayMs;
+  await test.retention.sweep();
+
+  t.is(expired, 1201);
+  t.is((await test.database.read('held_count').where('count', '<>', 0)).length, 0);
+  t.is((await test.database.read('held_mail')).length, 0);
+});
+
+test('one mail that cannot be removed does not keep the others', async t => {
+  const test = await arrange(t);
+  for (let n = 0; n < 3; n += 1) await test.hold(`Mail00000${n}`, {arrivedAt: arrived + n});
+  const retention = createRetention({
+    ...test.needs,
+    expire: async queueId => {
+      if (queueId === 'Mail000000') throw new Error('the disk says no');
+      return test.queue.expire(queueId);
+    },
+  });
+
+  test.now = arrived + 31 * dayMs;
+  await t.throwsAsync(retention.sweep(), {message: 'the disk says no'});
+
+  t.deepEqual(await test.spool.names(), ['Mail000000']);
+});

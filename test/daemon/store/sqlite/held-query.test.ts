@@ -1,0 +1,141 @@
+import test, {type ExecutionContext} from 'ava';
+import fc from 'fast-check';
+import {insertHeldMails, type NewHeldMail} from '../../../../daemon/store/sqlite/held-mail.ts';
+import {createHeldQuery, type ListedPage, type RankedPlace} from '../../../../daemon/store/sqlite/held-query.ts';
+import type {Prepared} from '../../../../daemon/store/sqlite/prepared.ts';
+import type {HeldMail} from '../../../../shared/held-mail.ts';
+import type {HoldFilter} from '../../../../shared/hold-filter.ts';
+import {reasons} from '../../../../shared/reason.ts';
+import type {Reach} from '../../../../shared/scopes.ts';
+import {testDatabase} from '../../../helpers/database.ts';
+
+const mailWith = (at: number, second: number): NewHeldMail => ({
+  queue_id: `mail${String((at * 7919) % 1000).padStart(6, '0')}`,
+  arrived_at: new Date(Date.UTC(2026, 2, 1, 12, 0, second)).toISOString(),
+  direction: 'inbound',
+  domain: `d${at % 3}.test`,
+  domain_id: (at % 3) + 1,
+  sender: `s${at % 4}@from.test`,
+  recipients: [`r${at % 5}@d${at % 3}.test`],
+  subject: `number ${at % 6}`,
+  score: at % 10,
+  symbol_scores: [],
+  reason: reasons[at % reasons.length] ?? 'spam',
+  size_bytes: 100,
+  client_ip: '192.0.2.1',
+  helo: 'x',
+  is_utf8: false,
+  is_eight_bit: false,
+  keeper: 'spool',
+  queued_at: null,
+  sha256: '',
+});
+
+const parsed = ({mails, total}: ListedPage) => ({mails: JSON.parse(mails.toString()) as HeldMail[], total});
+
+const filters: HoldFilter[] = [
+  {},
+  {domain: 'd1.test'},
+  {reason: 'spam', min_score: 3},
+  {sender: 's1@from.test'},
+  {recipient: 'r2@d1.test'},
+  {subject: 'number 4'},
+  {since: '2026-03-01T12:00:02.000Z', until: '2026-03-01T12:00:05.000Z'},
+];
+const reaches: Reach[] = [{kind: 'all'}, {kind: 'domain', domainId: 2}, {kind: 'none'}];
+
+/** Many mails arrive at the same time: then the queue id decides. */
+const queryOfMany = async (t: ExecutionContext) => {
+  const {database} = await testDatabase(t, {isDurable: false});
+  const mails = Array.from({length: 150}, (_, at) => mailWith(at, (at * 13) % 8));
+  await database.write.transaction(async tx => insertHeldMails(tx, mails));
+  return createHeldQuery(database, 'alpha');
+};
+
+test('pages are the whole list in parts, for every filter and reach', async t => {
+  const query = await queryOfMany(t);
+
+  for (const filter of filters)
+    for (const reach of reaches) {
+      const whole = parsed(await query.list(filter, reach, {limit: 1000, offset: 0}));
+      const offsets = Array.from({length: Math.ceil(150 / 7)}, (_, page) => page * 7);
+      const pages = await Promise.all(offsets.map(async offset => parsed(await query.list(filter, reach, {limit: 7, offset}))));
+
+      t.deepEqual(
+        pages.flatMap(({mails}) => mails),
+        whole.mails,
+      );
+      t.true(pages.every(({total}) => total === whole.mails.length));
+      t.deepEqual(
+        whole.mails,
+        whole.mails.toSorted((a, b) => b.arrived_at.localeCompare(a.arrived_at) || a.queue_id.localeCompare(b.queue_id)),
+      );
+    }
+});
+
+test('marks and ranks say of the list what the list itself says, for every filter and reach', async t => {
+  const query = await queryOfMany(t);
+
+  await fc.assert(
+    fc.asyncProperty(
+      fc.constantFrom(...filters),
+      fc.constantFrom(...reaches),
+      fc.record({offset: fc.nat(60), stride: fc.integer({min: 1, max: 20}), limit: fc.integer({min: 1, max: 12})}),
+      async (filter, reach, steps) => {
+        const {mails, total} = parsed(await query.list(filter, reach, {limit: 1000, offset: 0}));
+
+        const marked = await query.marks(filter, reach, steps);
+
+        const places = mails.map(({arrived_at, queue_id}) => ({arrived_at, queue_id}));
+        const expected = places.slice(steps.offset).filter((_, index) => (index + 1) % steps.stride === 0);
+        t.deepEqual(marked, {marks: expected.slice(0, steps.limit), total});
+
+        for (const {arrived_at, queue_id} of places.slice(0, 5)) {
+          const rank = async (among: RankedPlace['among']) => query.rank(filter, reach, {arrived_at, among});
+          const later = places.filter(place => place.arrived_at > arrived_at).length;
+          t.is(await rank('none'), later);
+          t.is(await rank('all'), places.filter(place => place.arrived_at >= arrived_at).length);
+          t.is(
+            await rank({before: queue_id}),
+            places.findIndex(place => place.queue_id === queue_id),
+          );
+        }
+      },
+    ),
+    {numRuns: 60},
+  );
+});
+
+test('marks are read from an index alone, filter by filter', async t => {
+  const {database} = await testDatabase(t, {isDurable: false});
+  await database.write.transaction(async tx => insertHeldMails(tx, [mailWith(1, 1)]));
+  const {read} = database.prepared;
+  const seen: [sql: string, values: Parameters<Prepared['all']>[1]][] = [];
+  const watched: Prepared = {
+    ...read,
+    all: async (procedure, values) => {
+      if (procedure.sql.includes('row_number')) seen.push([procedure.sql, values]);
+      return read.all(procedure, values);
+    },
+  };
+
+  for (const filter of filters.slice(0, 4))
+    await createHeldQuery({prepared: {...database.prepared, read: watched}}, 'alpha').marks(
+      filter,
+      {kind: 'all'},
+      {offset: 0, stride: 2, limit: 5},
+    );
+
+  for (const [sql, values] of seen) {
+    const plan = await read.all<{detail: string}>({sql: `EXPLAIN QUERY PLAN ${sql}`}, values);
+    t.true(
+      plan.some(({detail}) => /held_mail USING (COVERING )?INDEX held_mail_by_/.test(detail)),
+      JSON.stringify(plan),
+    );
+    t.false(
+      plan.some(({detail}) => /^SCAN held_mail$/.test(detail)),
+      JSON.stringify(plan),
+    );
+  }
+  t.is(seen.length, 4);
+});

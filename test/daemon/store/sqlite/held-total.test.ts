@@ -1,0 +1,252 @@
+import test from 'ava';
+import fc from 'fast-check';
+import type {Db} from '../../../../daemon/store/sqlite/database.ts';
+import {
+  endLife,
+  findHeldMail,
+  forgetHeldMail,
+  insertHeldMails,
+  type NewHeldMail,
+  reopen,
+  strikeRecipients,
+} from '../../../../daemon/store/sqlite/held-mail.ts';
+import {createHeldQuery, type ListedPage} from '../../../../daemon/store/sqlite/held-query.ts';
+import {describe} from '../../../../daemon/store/sqlite/postfix-mail.ts';
+import type {HeldMail} from '../../../../shared/held-mail.ts';
+import type {HoldFilter} from '../../../../shared/hold-filter.ts';
+import {testDatabase} from '../../../helpers/database.ts';
+import {storedMail} from '../../../helpers/stored-mail.ts';
+
+const all = {kind: 'all'} as const;
+const start = Date.UTC(2026, 2, 1, 10, 30);
+
+const subjects = ['Überweisung 100% sicher', 'a_b "quoted" \\ text', 'INVOICE 4711', 'Счёт-фактура', '特別なお知らせ', 'x', ''];
+
+const mail = (n: number): NewHeldMail =>
+  storedMail({
+    queue_id: `Mail${String(n).padStart(6, '0')}`,
+    domain: `d${n % 2}.test`,
+    domain_id: n % 2,
+    sender: `sender${n % 3}@from.test`,
+    recipients: [`a${n % 2}@one.test`, 'b@one.test'],
+    subject: subjects[n % subjects.length] ?? '',
+    score: n + (n % 10) / 20,
+    arrived_at: new Date(start + n * 20 * 60_000).toISOString(),
+  });
+
+const parsed = ({mails, total}: ListedPage) => ({mails: JSON.parse(mails.toString()) as HeldMail[], total});
+
+const at = (minutes: number) => new Date(start + minutes * 60_000).toISOString();
+
+/** With what each has to find. */
+const searches: [filter: HoldFilter, matches: (mail: NewHeldMail) => boolean][] = [
+  [{since: at(45)}, ({arrived_at}) => arrived_at >= at(45)],
+  [{until: at(130)}, ({arrived_at}) => arrived_at < at(130)],
+  [{since: at(41), until: at(62)}, ({arrived_at}) => arrived_at >= at(41) && arrived_at < at(62)],
+  [
+    {since: at(30), until: at(150), min_score: 3.01, max_score: 8.99},
+    ({arrived_at, score}) => arrived_at >= at(30) && arrived_at < at(150) && score >= 3.01 && score <= 8.99,
+  ],
+  [{min_score: 4.2}, ({score}) => score >= 4.2],
+  [{max_score: 5.25}, ({score}) => score <= 5.25],
+  [{min_score: 5.21, max_score: 5.29}, ({score}) => score >= 5.21 && score <= 5.29],
+  [{sender: 'from.test'}, () => true],
+  [{recipient: 'b@one.test'}, ({recipients}) => recipients.includes('b@one.test')],
+  [{subject: 'invoice'}, ({subject}) => subject.toLowerCase().includes('invoice')],
+  [{subject: 'o'}, ({subject}) => subject.toLowerCase().includes('o')],
+];
+
+/** What is held, and what has been, as far as one can tell without a database. */
+interface Model {
+  held: Map<string, NewHeldMail>;
+  ended: Map<string, NewHeldMail>;
+}
+
+const move = (id: string, from: Model['held'], to: Model['held']): void => {
+  const known = from.get(id);
+  if (known) to.set(id, known);
+  from.delete(id);
+};
+
+const steps: Record<string, (tx: Db, one: NewHeldMail, model: Model) => Promise<void>> = {
+  async hold(tx, one, {held, ended}) {
+    await insertHeldMails(tx, [one]);
+    if (!held.has(one.queue_id) && !ended.has(one.queue_id)) held.set(one.queue_id, one);
+  },
+  async end(tx, {queue_id}, {held, ended}) {
+    await endLife(tx, queue_id, 'held', {state: 'discarded', at: at(0), keyId: 1});
+    move(queue_id, held, ended);
+  },
+  async reopen(tx, {queue_id}, {held, ended}) {
+    const stored = await findHeldMail(tx, queue_id);
+    if (stored?.state === 'discarded') await reopen(tx, stored);
+    move(queue_id, ended, held);
+  },
+  async strike(tx, {queue_id}, {held, ended}) {
+    await strikeRecipients(tx, queue_id, ['b@one.test']);
+    const known = held.get(queue_id) ?? ended.get(queue_id);
+    if (known) known.recipients = known.recipients.filter(name => name !== 'b@one.test');
+  },
+  async forget(tx, {queue_id}, {held, ended}) {
+    await forgetHeldMail(tx, queue_id);
+    held.delete(queue_id);
+    ended.delete(queue_id);
+  },
+  async describe(tx, {queue_id}, {held, ended}) {
+    await describe(tx, queue_id, {subject: 'invoice', client_ip: '', helo: ''});
+    const known = held.get(queue_id) ?? ended.get(queue_id);
+    if (known) known.subject = 'invoice';
+  },
+  async 'roll back'(tx, one) {
+    await insertHeldMails(tx, [one]);
+    throw rolledBack;
+  },
+};
+const rolledBack = new Error('rolled back');
+
+test('a total that was counted before is right after whatever has happened since', async t => {
+  const {database} = await testDatabase(t, {isDurable: false});
+  const query = createHeldQuery(database, 'alpha');
+  const step = fc.record({
+    n: fc.nat(11),
+    what: fc.constantFrom('hold', 'hold', ...Object.keys(steps)),
+    search: fc.constantFrom(...searches),
+  });
+
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, {minLength: 5, maxLength: 25}), async history => {
+      await database.write('held_mail').delete();
+      const model: Model = {held: new Map(), ended: new Map()};
+      for (const {n, what, search} of history) {
+        const work = database.write.transaction(async tx => steps[what]?.(tx, mail(n), model));
+        await work.catch(error => t.is(error, rolledBack));
+
+        const [filter, matches] = search;
+        const {total, mails} = parsed(await query.list(filter, all, {limit: 100, offset: 0}));
+
+        t.is(total, [...model.held.values()].filter(matches).length, JSON.stringify(filter));
+        t.is(mails.length, total);
+      }
+    }),
+    {numRuns: 40},
+  );
+});
+
+test('a total that has not been asked for while more has changed than is remembered is right all the same', async t => {
+  const {database} = await testDatabase(t, {isDurable: false});
+  const query = createHeldQuery(database, 'alpha');
+  const total = async () => (await query.list({sender: 'from.test'}, all, {limit: 1, offset: 0})).total;
+  await database.write.transaction(async tx => insertHeldMails(tx, [mail(1)]));
+  t.is(await total(), 1);
+
+  await database.write.transaction(async tx =>
+    insertHeldMails(
+      tx,
+      Array.from({length: 12_500}, (_, n) => mail(n + 2)),
+    ),
+  );
+
+  t.is(await total(), 12_501);
+  const [{first}] = (await database.read('held_change').min({first: 'seq'})) as [{first: number}];
+  t.true(first > 1000);
+});
+
+test('a subject is found by any part of it, whatever characters there are', async t => {
+  const {database} = await testDatabase(t, {isDurable: false});
+  const query = createHeldQuery(database, 'alpha');
+  await database.write.transaction(async tx =>
+    insertHeldMails(
+      tx,
+      Array.from({length: 30}, (_, n) => mail(n)),
+    ),
+  );
+  const parts = subjects.flatMap(subject => {
+    const characters = [...subject];
+    return characters.flatMap((_, from) => [1, 2, 3, 4, 9].map(length => characters.slice(from, from + length).join('')));
+  });
+
+  for (const part of new Set([...parts, 'ÜBERWEISUNG', 'u\u0308ber', '%', '_', '\\', '"', 'OR', 'a*b', 'zzz', '100%%'])) {
+    const folded = part.normalize('NFC').toLowerCase();
+    const {mails, total} = parsed(await query.list({subject: part}, all, {limit: 100, offset: 0}));
+
+    const expected = Array.from({length: 30}, (_, n) => mail(n)).filter(({subject}) =>
+      subject.normalize('NFC').toLowerCase().includes(folded),
+    );
+    t.is(total, expected.length, part);
+    t.deepEqual(mails.map(({queue_id}) => queue_id).sort(), expected.map(({queue_id}) => queue_id).sort(), part);
+  }
+});
+
+test('a subject is found before and after the index has it, and no more once its mail is gone', async t => {
+  const {database} = await testDatabase(t, {isDurable: false});
+  const query = createHeldQuery(database, 'alpha');
+  const step = fc.record({
+    arrive: fc.constantFrom(1, 2, 90, 300),
+    goNewest: fc.constantFrom(0, 0, 1, 5, 400),
+    goOldest: fc.nat(3),
+  });
+  let number = 0;
+
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, {minLength: 3, maxLength: 8}), async history => {
+      await database.write('held_mail').delete();
+      let held: NewHeldMail[] = [];
+      for (const {arrive, goNewest, goOldest} of history) {
+        const come = Array.from({length: arrive}, () => ({...mail(number++), subject: `Offer of ${number % 10}`}));
+        const gone = [...held.slice(0, goOldest), ...held.slice(Math.max(goOldest, held.length - goNewest))];
+        held = [...held.filter(one => !gone.includes(one)), ...come];
+        await database.write.transaction(async tx => {
+          for (const {queue_id} of gone) await forgetHeldMail(tx, queue_id);
+          await insertHeldMails(tx, come);
+        });
+
+        const {mails, total} = parsed(await query.list({subject: 'offer of 7'}, all, {limit: 1000, offset: 0}));
+
+        const expected = held.filter(({subject}) => subject === 'Offer of 7').map(({queue_id}) => queue_id);
+        t.is(total, expected.length);
+        t.deepEqual(mails.map(({queue_id}) => queue_id).sort(), expected.sort());
+      }
+    }),
+    {numRuns: 10},
+  );
+  await t.notThrowsAsync(async () => database.write.raw("INSERT INTO held_trigram (held_trigram) VALUES ('integrity-check')"));
+});
+
+test('a subject that very many mails have is found as one that few have', async t => {
+  const {database} = await testDatabase(t, {isDurable: false});
+  const query = createHeldQuery(database, 'alpha');
+  const many = Array.from({length: 2000}, (_, n) => ({...mail(n), subject: n % 2 === 0 ? `Offer ${n}` : `offers of ${n}`}));
+  await database.write.transaction(async tx => insertHeldMails(tx, many));
+
+  const common = parsed(await query.list({subject: 'OFFER'}, all, {limit: 2, offset: 0}));
+  const rare = await query.list({subject: 'offers of 77'}, all, {limit: 2, offset: 0});
+
+  t.is(common.total, 2000);
+  t.deepEqual(
+    common.mails.map(({subject}) => subject),
+    ['offers of 1999', 'Offer 1998'],
+  );
+  t.is(rare.total, 6);
+});
+
+test('a recipient who has very many mails gets the newest first, and all of them are counted', async t => {
+  const {database} = await testDatabase(t, {isDurable: false});
+  const query = createHeldQuery(database, 'alpha');
+  await database.write.transaction(async tx =>
+    insertHeldMails(
+      tx,
+      Array.from({length: 2000}, (_, n) => mail(n)),
+    ),
+  );
+
+  const {mails, total} = parsed(
+    await query.list({recipient: 'b@one.test', sender: 'sender1@from.test'}, all, {limit: 2, offset: 1}),
+  );
+
+  t.is(total, 667);
+  t.deepEqual(
+    mails.map(({queue_id}) => queue_id),
+    ['Mail001996', 'Mail001993'],
+  );
+  t.is((await query.marks({recipient: 'b@one.test'}, all, {offset: 0, stride: 500, limit: 9})).marks.length, 4);
+});

@@ -1,0 +1,102 @@
+// A log whose bytes have changed since, as a process that was killed leaves it: with its index, or without it after a power cut.
+import {copyFile, readFile, rm, writeFile} from 'node:fs/promises';
+import {join} from 'node:path';
+import test, {type ExecutionContext} from 'ava';
+import {openDatabase} from '../../../../daemon/store/sqlite/database.ts';
+import {findDamage} from '../../../../daemon/store/sqlite/integrity.ts';
+import {readState, writeState} from '../../../../daemon/store/sqlite/local-state.ts';
+import {findLostCommits} from '../../../../daemon/store/sqlite/wal-file.ts';
+import {mendLog} from '../../../../daemon/store/sqlite/wal-mend.ts';
+import {testDatabase, testFolder} from '../../../helpers/database.ts';
+
+const commits = 20;
+const frameBytes = 24 + 4096;
+
+/** The files of a database that is still open, as a kill would leave them, after `commits` numbered commits. */
+const killed = async (t: ExecutionContext) => {
+  const {database, filename} = await testDatabase(t, {isDurable: false});
+  for (let n = 1; n <= commits; n += 1)
+    await database.write.transaction(async tx => {
+      await writeState(tx, 'latest', String(n));
+      await writeState(tx, `long ${n}`, 'x'.repeat(3000));
+    });
+  const copy = join(await testFolder(t), 'mfd.db');
+  for (const end of ['', '-wal', '-shm']) await copyFile(`${filename}${end}`, `${copy}${end}`);
+  const wal = `${copy}-wal`;
+  const change = async (work: (log: Buffer) => Buffer | undefined) => {
+    const log = await readFile(wal);
+    await writeFile(wal, work(log) ?? log);
+  };
+  return {copy, wal, change, frames: ((await readFile(wal)).length - 32) / frameBytes};
+};
+
+/** What the database says after all. */
+const latestIn = async (filename: string) => {
+  const database = await openDatabase(filename);
+  try {
+    return {latest: await readState(database.read, 'latest'), damage: await findDamage(database)};
+  } finally {
+    await database.close();
+  }
+};
+
+test('a log that is whole has lost nothing', async t => {
+  const {copy} = await killed(t);
+
+  t.is(await findLostCommits(copy), undefined);
+  await rm(`${copy}-shm`);
+  t.is(await findLostCommits(copy), undefined);
+});
+
+for (const [where, at] of [
+  ['the header', (): number => 17],
+  ['the first frame', () => 32 + 2000],
+  ['a sum', (frames: number) => 32 + Math.floor(frames / 2) * frameBytes + 18],
+  ['the last frame', (frames: number) => 32 + (frames - 1) * frameBytes + 100],
+] as const)
+  test(`one bit flipped in ${where} is found, and mended without a loss`, async t => {
+    const {copy, change, frames} = await killed(t);
+    await change(log => {
+      log.writeUInt8(log.readUInt8(at(frames)) ^ 4, at(frames));
+      return undefined;
+    });
+
+    t.truthy(await findLostCommits(copy));
+    const {lostCommits} = await mendLog(copy);
+
+    t.is(lostCommits, 0);
+    t.deepEqual(await latestIn(copy), {latest: String(commits), damage: undefined});
+  });
+
+test('what cannot be mended is cut off before it, and the commits that are lost are counted', async t => {
+  const {copy, change, frames} = await killed(t);
+  await change(log => log.fill(0, 32 + (frames - 8) * frameBytes, 32 + (frames - 6) * frameBytes));
+
+  t.truthy(await findLostCommits(copy));
+  const {lostCommits = 0} = await mendLog(copy);
+
+  t.true(lostCommits > 0 && lostCommits < commits);
+  t.deepEqual(await latestIn(copy), {latest: String(commits - lostCommits), damage: undefined});
+  t.is(await findLostCommits(copy), undefined);
+});
+
+test('a log that is gone, or ends too soon, is missed', async t => {
+  const {copy, wal, change} = await killed(t);
+
+  await change(log => log.subarray(0, log.length - 2 * frameBytes));
+  t.truthy(await findLostCommits(copy));
+  await rm(wal);
+  t.truthy(await findLostCommits(copy));
+});
+
+test('after a power cut, which leaves no index, half a last commit is no damage, and two whole ones beyond a hole are', async t => {
+  const torn = await killed(t);
+  await rm(`${torn.copy}-shm`);
+  await torn.change(log => log.fill(0, log.length - frameBytes));
+  const holed = await killed(t);
+  await rm(`${holed.copy}-shm`);
+  await holed.change(log => log.fill(0, 32 + (holed.frames - 12) * frameBytes, 32 + (holed.frames - 11) * frameBytes));
+
+  t.is(await findLostCommits(torn.copy), undefined);
+  t.truthy(await findLostCommits(holed.copy));
+});

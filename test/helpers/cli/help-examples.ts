@@ -1,0 +1,53 @@
+// The command lines that the help shows, as a shell would read them.
+import {readFile} from 'node:fs/promises';
+import {allCommands, commandLine, helpOf, mfctlCommands} from './command-tree.ts';
+
+export interface Example {
+  /** Whose help it is from. */
+  from: string;
+  line: string;
+}
+
+/** Lines in which mfctl is started: alone, behind a pipe, or for `source <(…)`. */
+export const helpExamples = async (): Promise<Example[]> => {
+  const examples: Example[] = [];
+  for (const command of allCommands(mfctlCommands())) {
+    const from = commandLine(command);
+    const lines = (await helpOf(from.split(' ').slice(1))).split('\n');
+    examples.push(...lines.filter(line => /^ {2}(?:\S.*(?:\| |<\())?mfctl /.test(line)).map(line => ({from, line: line.trim()})));
+  }
+  return examples;
+};
+
+/** Command lines in the code of a page, without prompts, comments and what else stands in them. */
+export const pageExamples = async (page: string): Promise<Example[]> => {
+  const text = await readFile(new URL(`../../../${page}`, import.meta.url), 'utf8');
+  const blocks = [...text.matchAll(/^```(sh|console|cron)\n(.*?)^```/gms)];
+  return blocks
+    .flatMap(([, kind, block = '']) => block.split('\n').filter(line => kind !== 'console' || /^\w*\$ /.test(line)))
+    .flatMap(line =>
+      line
+        .replace(/(^|\s)# .*$/, '')
+        .replace(/\$\([^)]*\)/g, 'X')
+        .split(/&&|\|\||;/),
+    )
+    .filter(line => /(^|\s|\()mfctl /.test(line))
+    .map(line => ({from: page, line: line.trim()}));
+};
+
+/** The arguments of each mfctl in the line, without quotes and redirections. */
+export const argumentsIn = (line: string): string[][] => {
+  const words = [...line.matchAll(/'([^']*)'|"([^"]*)"|<\(|[|<>)]|[^\s|<>)'"]+/g)].map(([word, single, double]) =>
+    single === undefined && double === undefined ? word : {text: single ?? double ?? ''},
+  );
+  const found: string[][] = [];
+  let current: string[] | undefined;
+  for (const word of words) {
+    if (word === 'mfctl') {
+      current = [];
+      found.push(current);
+    } else if (typeof word === 'string' && /^(\||<|>|<\(|\))$/.test(word)) current = undefined;
+    else current?.push(typeof word === 'string' ? word : word.text);
+  }
+  return found;
+};

@@ -1,0 +1,33 @@
+// A node whose mail is all held, for tests of the built mfctl against a built node.
+import type {ExecutionContext} from 'ava';
+import {startNode, type TestNode} from '../node.ts';
+import {sendMail} from '../smtp-client.ts';
+import {type SmtpSink, startSmtpSink} from '../smtp-sink.ts';
+
+/** It protects example.com, whose mail server is the sink. */
+export const startHoldingNode = async (t: ExecutionContext): Promise<{node: TestNode; sink: SmtpSink}> => {
+  const [node, sink] = await Promise.all([startNode(t), startSmtpSink(t, {hasUtf8: true})]);
+  const backend = `${sink.server.host}:${sink.server.port}`;
+  const thresholds = ['--quarantine-threshold', '-1000', '--reject-threshold', '10000'];
+  const {code, stderr} = await node.mfctl(['domain', 'create', 'example.com', '--backend', backend, ...thresholds]);
+  if (code !== 0) throw new Error(stderr);
+  return {node, sink};
+};
+
+export const send = (node: TestNode, raw: string | Buffer, parameters?: string) =>
+  sendMail({
+    port: node.smtpPort,
+    from: 'sender@sender.example',
+    to: ['a@example.com', 'b@example.com'],
+    raw,
+    ...(parameters !== undefined && {parameters}),
+  });
+
+export const heldIds = async (node: TestNode): Promise<string[]> => {
+  const {stdout} = await node.mfctl(['quarantine', 'list', '--limit', '1000']);
+  return stdout
+    .split('\n')
+    .slice(1)
+    .flatMap(line => line.split(' ', 1))
+    .filter(id => id !== '');
+};

@@ -1,0 +1,142 @@
+// Answers of the API, beside the records in sample-records.ts: one of every kind that a command prints.
+import type {CreatedApiKey, Me} from '../../../shared/api-key.ts';
+import type {AuditEntry} from '../../../shared/audit-entry.ts';
+import type {ClusterDrift} from '../../../shared/cluster-drift.ts';
+import type {ClusterStatus, Peer} from '../../../shared/cluster-status.ts';
+import type {DkimKey} from '../../../shared/dkim-key.ts';
+import type {Summary} from '../../../shared/held-mail.ts';
+import type {MailFilter} from '../../../shared/mail-filter.ts';
+import {domain, hostile, key, mail} from './sample-records.ts';
+
+const at = key.created_at;
+
+export const me: Me = {...key, permissions: ['me:read', 'domains:read'], node_id: 'mx1'};
+
+export const createdKey: CreatedApiKey = {
+  id: 8,
+  key_prefix: 'mfk_4Kx9vQ2a',
+  name: 'script',
+  scope: 'read-only',
+  rate_limit_per_minute: 600,
+  domain: null,
+  expires_at: null,
+  key: 'mfk_4Kx9vQ2aAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA',
+};
+
+export const filter: MailFilter = {
+  id: 1_000_000_005,
+  domain_id: domain.id,
+  action: 'score',
+  match: 'header',
+  header: 'List-Id',
+  pattern: '*news.example*',
+  score: -3,
+  comment: '=our newsletter',
+  created_at: at,
+};
+
+export const dkimKey: DkimKey = {
+  id: 1_000_000_006,
+  domain_id: domain.id,
+  selector: 'mfd2026',
+  algorithm: 'ed25519',
+  dns_name: 'mfd2026._domainkey.example.com',
+  dns_record: 'v=DKIM1; k=ed25519; p=MCowBQYDK2VwAyEA',
+  created_at: at,
+};
+
+const peer: Peer = {
+  node_id: 'mx1',
+  fqdn: 'mx1.example.com',
+  api_url: 'https://mx1.example.com:8443',
+  last_seen: at,
+  healthy: 'online',
+  config_hash: `sha256:${'a'.repeat(64)}`,
+  config_hash_age_s: 601,
+  outbox_backlog_to_us: 0,
+  license: {valid: true, type: 'community', status: 'active', expires_at: '9999-12-31T23:59:59Z'},
+  unanswered_since: null,
+  unreachable_from: [],
+  config_differs_since: null,
+  clock_skew_s: 0,
+  outbox_refused: false,
+  cut_off_since: null,
+};
+
+export const status: ClusterStatus = {
+  local_node_id: 'mx1',
+  local_hostname: 'mx1',
+  peers: [
+    peer,
+    {
+      ...peer,
+      node_id: 'mx2',
+      fqdn: 'mx2.example.com',
+      api_url: 'https://mx2.example.com:8443',
+      healthy: 'stale',
+      clock_skew_s: -95.5,
+    },
+  ],
+  generated_at: at,
+};
+
+export const drift: ClusterDrift = {
+  local_node_id: 'mx1',
+  config_hash: `sha256:${'1'.repeat(64)}`,
+  nodes: [{node_id: 'mx2', config_hash: `sha256:${'2'.repeat(64)}`, differs_since: at, differing_records: 2}],
+  records: [
+    {
+      node_id: 'mx2',
+      kind: 'domain',
+      id: domain.id,
+      name: 'example.com',
+      here: 'live',
+      there: 'live',
+      fields: [
+        {name: 'quarantine_threshold', here: 6, there: 4.5},
+        {name: 'backend_servers', here: ['a:25'], there: ['b:25']},
+      ],
+    },
+    {node_id: 'mx2', kind: 'api_key', id: 2_000_000_003, name: hostile, here: 'live', there: 'deleted', fields: []},
+  ],
+  repairs: [{at, node_id: 'mx3', records: 1}],
+  generated_at: at,
+};
+
+export const summary: Summary = {
+  count: 1235,
+  size_bytes: 5_242_980,
+  oldest_arrived_at: mail.arrived_at,
+  groups: [
+    {
+      domain: 'example.com',
+      reason: 'spam',
+      node_id: 'mx1',
+      count: 1234,
+      size_bytes: 5_242_880,
+      oldest_arrived_at: mail.arrived_at,
+    },
+    {domain: 'example.org', reason: 'rbl', node_id: 'mx2', count: 1, size_bytes: 100, oldest_arrived_at: mail.arrived_at},
+  ],
+};
+
+export const auditEntry: AuditEntry = {
+  node_id: 'mx1',
+  seq: 41,
+  at,
+  key_id: 7,
+  key_name: 'monitoring',
+  action: 'domain.update',
+  target: 'example.com',
+  remote_address: '192.0.2.1',
+  result: 'ok',
+  detail: 'reject_threshold: 15 → 12',
+  hash: 'c'.repeat(64),
+};
+
+export const token = {
+  token: 'mfj1_AQID',
+  expires_at: '2026-03-01T10:30:00.000Z',
+  address: 'mx1.example.com:8444',
+  ca_fingerprint: `sha256:${'a'.repeat(64)}`,
+};

@@ -1,0 +1,41 @@
+// What the program prints, in files that are read in review: test/cli/snapshots/*.txt. `npm run snapshots` writes them anew.
+import {mkdir, readFile, writeFile} from 'node:fs/promises';
+import {join} from 'node:path';
+import type {ExecutionContext} from 'ava';
+import {quoted} from '../../../cli/command-line/quoting.ts';
+
+export const snapshotFolder = join(import.meta.dirname, '../../cli/snapshots');
+
+const isUpdate = process.env.UPDATE_SNAPSHOTS === '1';
+
+/** Compares the text with the file of that name, or writes it there. */
+export const matchSnapshot = async (t: ExecutionContext, name: string, text: string): Promise<void> => {
+  const file = join(snapshotFolder, `${name}.txt`);
+  if (isUpdate) {
+    await mkdir(snapshotFolder, {recursive: true});
+    await writeFile(file, text);
+    t.pass();
+    return;
+  }
+  t.is(text, await readFile(file, 'utf8').catch(() => ''), `differs from ${file}; when that is meant: npm run snapshots`);
+};
+
+interface Shown {
+  argv: readonly string[];
+  /** Of the terminal; without them the output goes to a pipe. */
+  columns?: number | undefined;
+  ran: {code: number; stdout: string; stderr: string};
+}
+
+/** As it would look in a shell: the command, what it prints, what it says on standard error, and its status unless that is 0. */
+export const asSession = ({argv, columns, ran: {code, stdout, stderr}}: Shown): string => {
+  const place = columns === undefined ? '' : `    # on a terminal of ${columns} columns`;
+  const said = stderr.replace(/^(?=.|\n)/gm, '2> ');
+  return `$ ${['mfctl', ...argv].map(quoted).join(' ')}${place}\n${visible(stdout + said)}${code === 0 ? '' : `exit status ${code}\n`}`;
+};
+
+/** Colours and line ends as a reader can see them. */
+const visible = (text: string): string =>
+  text
+    .replace(/\x1b/g, '\\e')
+    .replace(/[\x00-\x09\x0b-\x1f\x7f-\x9f]/g, char => (char === '\r' ? '\\r' : JSON.stringify(char).slice(1, -1)));

@@ -1,0 +1,137 @@
+// The whole dashboard in ink, on a terminal whose every read is decided by the test and an API that is a function of this process.
+import {EventEmitter} from 'node:events';
+import type {ExecutionContext} from 'ava';
+import {render} from 'ink-testing-library';
+import {createElement} from 'react';
+import type {Answer, Client, Request} from '../../../cli/client/client.ts';
+import type {Terminal} from '../../../cli/command-line/terminal.ts';
+import {createContextStore} from '../../../cli/context/context-store.ts';
+import {Dashboard} from '../../../cli/dashboard/dashboard.tsx';
+import {createDesk} from '../../../cli/dashboard/shell/app-context.ts';
+import {startLive} from '../../../cli/dashboard/shell/live.ts';
+import type {ScreenName} from '../../../cli/dashboard/shell/shell.ts';
+import {createTerminalInput} from '../../../cli/dashboard/shell/terminal-input.ts';
+import {createTheme} from '../../../cli/dashboard/shell/theme.ts';
+import {CliError} from '../../../cli/errors.ts';
+import type {Me} from '../../../shared/api-key.ts';
+import {permissionsOf} from '../../../shared/scopes.ts';
+import {domain, key} from '../cli/sample-records.ts';
+import {eventually} from '../eventually.ts';
+import {clusterOf, peer} from './cluster-records.ts';
+import {withoutStyle} from './drawn.ts';
+import {heldMails} from './held-mails.ts';
+
+export interface DrawnDashboard {
+  /** Each text is what one read of the terminal gives. */
+  send(...reads: string[]): void;
+  paste(text: string): void;
+  /** The screen once it shows that. */
+  shows(what: RegExp | string): Promise<string>;
+  /** What was asked of the API, apart from what only reads. */
+  changes: Request[];
+}
+
+export interface DrawnOptions {
+  screen?: ScreenName;
+  isReadOnly?: boolean;
+  undoMs?: number;
+  columns?: number;
+  /** Of each request that changes something; throws what it fails with. */
+  onChange?(request: Request): unknown;
+}
+
+class FakeTerminal extends EventEmitter {
+  isTTY = true;
+  private readonly waiting: string[] = [];
+  readonly rows = 24;
+  readonly columns: number;
+  constructor(columns: number) {
+    super();
+    this.columns = columns;
+  }
+  setRawMode(): void {}
+  setEncoding(): void {}
+  ref(): void {}
+  unref(): void {}
+  read(): string | null {
+    return this.waiting.shift() ?? null;
+  }
+  give(text: string): void {
+    this.waiting.push(text);
+    this.emit('readable');
+  }
+}
+
+const mailCount = 3;
+
+const answers: Record<string, unknown> = {
+  domains: [domain],
+  [`domains/${domain.id}`]: domain,
+  'auth/api-keys': [key],
+  'mail/quarantine': heldMails(mailCount).toReversed(),
+  'cluster/status': clusterOf(peer('mx1'), peer('mx2')),
+  'mail/quarantine/summary': {count: 0, size_bytes: 0, oldest_arrived_at: null, groups: []},
+};
+
+const clientOf = (changes: Request[], onChange: DrawnOptions['onChange']): Client => ({
+  send: async <T>(request: Request): Promise<Answer<T>> => {
+    const {method = 'GET', path} = request;
+    if (method !== 'GET') changes.push(request);
+    const data = method === 'GET' ? (answers[path] ?? []) : onChange?.(request);
+    return {data: data as T, etag: undefined, totalCount: mailCount, unreachableNodes: []};
+  },
+  sendRaw: async () => ({body: Buffer.alloc(0), contentType: '', headers: {}}),
+  download: async () => (async function* () {})(),
+  events: async (_types, signal) => {
+    if (signal.aborted) throw new CliError('ended', 'the test is over');
+    return (async function* () {
+      await new Promise(resolve => signal.addEventListener('abort', resolve));
+    })();
+  },
+});
+
+export const drawDashboard = async (t: ExecutionContext, options: DrawnOptions = {}): Promise<DrawnDashboard> => {
+  const {screen = 'quarantine', isReadOnly = false, undoMs = 60_000, columns = 80, onChange} = options;
+  const changes: Request[] = [];
+  const client = clientOf(changes, onChange);
+  const live = startLive(client, Date.now);
+  const {stdin: none, stdout, stderr} = process;
+  const output: Terminal = {env: {}, stdin: none, stdout, stderr, onInterrupt: () => () => undefined};
+  const me: Me = {...key, scope: 'full-admin', node_id: 'mx1', permissions: [...permissionsOf('full-admin', {kind: 'all'})]};
+  const desk = createDesk({
+    ...{client, connection: {} as never, clientFor: async () => client, name: 'test', terminal: output},
+    ...{contexts: createContextStore(output), live, me, theme: createTheme(true), isReadOnly},
+  });
+
+  const terminal = new FakeTerminal(columns);
+  const input = createTerminalInput(terminal as unknown as NodeJS.ReadStream);
+  const nothing = () => undefined;
+  const {stdin, lastFrame, unmount} = render(
+    createElement(Dashboard, {
+      ...{desk, undoMs, startScreen: screen, input, terminal: terminal as unknown as NodeJS.WriteStream},
+      ...{guard: {onResumed: () => nothing} as never, onQuit: nothing, onSwitch: nothing, onReconnect: nothing},
+    }),
+  );
+  input.stdin.addListener('readable', () => {
+    const text: unknown = input.stdin.read();
+    if (typeof text === 'string') stdin.write(text);
+  });
+  t.teardown(() => {
+    unmount();
+    live.stop();
+  });
+
+  const send = (...reads: string[]): void => {
+    for (const read of reads) terminal.give(read);
+  };
+  const shows = async (what: RegExp | string): Promise<string> => {
+    const drawn = () => withoutStyle(lastFrame() ?? '');
+    try {
+      return await eventually(() => (typeof what === 'string' ? drawn().includes(what) : what.test(drawn())) && drawn());
+    } catch (error) {
+      throw new Error(`the screen does not show ${what}:\n${drawn()}`, {cause: error});
+    }
+  };
+  await shows('q quit');
+  return {send, paste: text => send(`\x1b[200~${text}\x1b[201~`), shows, changes};
+};

@@ -1,0 +1,25 @@
+// What every view of the dashboard has to keep to.
+import type {ExecutionContext} from 'ava';
+import type {Size} from '../../../cli/dashboard/shell/shell.ts';
+import {createTheme} from '../../../cli/dashboard/shell/theme.ts';
+import {displayWidth} from '../../../cli/output/display-width.ts';
+import {safeLine} from '../../../shared/safe-text.ts';
+
+export const sizes: readonly Size[] = [
+  {columns: 80, rows: 19},
+  {columns: 200, rows: 55},
+];
+
+export const plainTheme = createTheme(false);
+
+/** Without what only sets a style. */
+export const withoutStyle = (line: string): string => line.replace(/\x1b\[[\d;]*m/g, '');
+
+/** No more lines and no wider ones than there is room for, and nothing in them that a terminal obeys. */
+export const fits = (t: ExecutionContext, lines: readonly string[], {columns, rows}: Size): void => {
+  t.true(lines.length <= rows, `${lines.length} lines in ${rows} rows`);
+  for (const line of lines.map(withoutStyle)) {
+    t.true(displayWidth(line) <= columns, `${displayWidth(line)} cells in ${columns} columns: ${line}`);
+    t.is(line, safeLine(line));
+  }
+};

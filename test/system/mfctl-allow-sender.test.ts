@@ -1,0 +1,39 @@
+// release --allow-sender: the built program against a built node.
+import test from 'ava';
+import {heldIds, send, startHoldingNode} from '../helpers/cli/holding-node.ts';
+import {sendMail} from '../helpers/smtp-client.ts';
+
+test('later mail of an allowed sender is relayed, that of another is held as before', async t => {
+  const {node, sink} = await startHoldingNode(t);
+  const raw = 'Subject: news\r\n\r\ntext\r\n';
+  await send(node, raw);
+  await sendMail({port: node.smtpPort, from: '', to: ['a@example.com'], raw});
+
+  const released = await node.mfctl(['quarantine', 'release', '--all-matching', '--allow-sender', '--yes']);
+  const again = await send(node, raw);
+  const other = await sendMail({port: node.smtpPort, from: 'other@sender.example', to: ['a@example.com'], raw});
+  const filters = await node.mfctl(['domain', 'filters', 'list', 'example.com', '-o', 'json']);
+  const [id = '', ...more] = await heldIds(node);
+  const dry = await node.mfctl(['quarantine', 'release', id, '--allow-sender', '--dry-run']);
+
+  t.is(released.code, 0, released.stderr);
+  t.regex(released.stderr, /warning: no sender is allowed for \S+: a bounce/);
+  t.regex(released.stderr, /^allowed: sender@sender\.example in example\.com \(filter \d+\)$/m);
+  t.deepEqual([again.reply.code, other.reply.code, more], [250, 250, []]);
+  t.is(sink.mails.length, 3, 'two released, one relayed');
+  t.like(JSON.parse(filters.stdout), [{action: 'allow', match: 'sender', pattern: 'sender@sender.example'}]);
+  t.regex(dry.stderr, /^to be allowed: other@sender\.example in example\.com$/m);
+});
+
+test('a key for the quarantine alone releases nothing with --allow-sender', async t => {
+  const {node, sink} = await startHoldingNode(t);
+  await send(node, 'Subject: news\r\n\r\ntext\r\n');
+  const {key} = (await node.api('POST', 'auth/api-keys', {body: {name: 'q', scope: 'quarantine-only'}})).json.data;
+  const [id = ''] = await heldIds(node);
+
+  const {code, stderr} = await node.mfctl(['quarantine', 'release', id, '--allow-sender'], {env: {MFCTL_API_KEY: key}});
+
+  t.is(code, 4, stderr);
+  t.regex(stderr, /may not add filters: nothing was released/);
+  t.is(sink.mails.length, 0);
+});

@@ -1,0 +1,119 @@
+// What the help shows is what works: its examples are run by a shell, against a node.
+import {execFile} from 'node:child_process';
+import {randomUUID} from 'node:crypto';
+import {cp, mkdir, mkdtemp, rm, writeFile} from 'node:fs/promises';
+import {tmpdir} from 'node:os';
+import {dirname, join} from 'node:path';
+import test, {type ExecutionContext} from 'ava';
+import {allCommands, commandLine, mfctlCommands} from '../helpers/cli/command-tree.ts';
+import {argumentsIn, helpExamples} from '../helpers/cli/help-examples.ts';
+import {send, startHoldingNode} from '../helpers/cli/holding-node.ts';
+import {isInstalled} from '../helpers/installed.ts';
+import type {TestNode} from '../helpers/node.ts';
+import {cleanEnvironment, mfctlFile} from '../helpers/program.ts';
+
+/** Needs a terminal, another machine, or somebody to end it. */
+const notRun = /^mfctl (dashboard|top|login|events|quarantine watch|cluster (watch|remove))\b/;
+
+interface Place {
+  node: TestNode;
+  /** Takes what is released. */
+  backend: string;
+}
+
+interface Outcome {
+  code: number;
+  stderr: string;
+}
+
+(isInstalled('bash') ? test : test.skip)('the examples in the help work (needs bash)', async t => {
+  const {node, sink} = await startHoldingNode(t);
+  const place = {node, backend: `${sink.server.host}:${sink.server.port}`};
+  const examples = (await helpExamples()).filter(({line}) => !notRun.test(line));
+
+  for (const {from, line} of examples) {
+    const {code, stderr} = await runExample(t, place, line);
+
+    t.is(code, 0, `${from}: ${line}\n${stderr}`);
+  }
+  t.true(examples.length > 30);
+});
+
+const runExample = async (t: ExecutionContext, place: Place, line: string): Promise<Outcome> => {
+  const {node} = place;
+  const folder = await mkdtemp(join(tmpdir(), 'mfctl-example-'));
+  t.teardown(async () => rm(folder, {recursive: true}));
+  const [home, bin, config] = [join(folder, 'home'), join(folder, 'bin'), join(folder, 'config')];
+  for (const path of [join(home, '.zfunc'), join(home, '.config/fish/completions'), bin]) await mkdir(path, {recursive: true});
+  await cp(node.xdgConfigHome, config, {recursive: true});
+  await writeFile(join(bin, 'pass'), `#!/bin/sh\necho ${node.api_key}\n`, {mode: 0o755});
+  await writeFile(join(bin, 'ssh'), '#!/bin/sh\ngrep -q .\n', {mode: 0o755});
+  await writeFile(join(folder, 'admin.key'), node.api_key);
+  await cp(node.ca_file, join(folder, 'ca.pem'));
+
+  let text = agreed(await prepared(place, line)).replace(/ -c \w+/g, ` -c ${node.node_id}`);
+  while (text.includes('NODE/QUEUE')) text = text.replace('NODE/QUEUE', await heldMail(node));
+  if (text.includes('ids.txt')) await writeFile(join(folder, 'ids.txt'), `${await heldMail(node)}\n`);
+
+  if (text.includes('-f domains.yaml'))
+    await writeFile(join(folder, 'domains.yaml'), (await node.mfctl(['domain', 'export'])).stdout);
+
+  const path = `${bin}:${dirname(mfctlFile)}:${process.env.PATH}`;
+  const env = {...cleanEnvironment(), HOME: home, XDG_CONFIG_HOME: config, PATH: path};
+  return new Promise(resolve => {
+    const child = execFile('bash', ['--norc', '-c', text], {env, cwd: folder, timeout: 30_000}, (error, _stdout, stderr) =>
+      resolve({code: error ? Number(error.code ?? 128) : 0, stderr}),
+    );
+    child.stdin?.end();
+  });
+};
+
+/** Sees to what an example takes for granted, and puts what is there in the place of what stands for it. */
+const prepared = async ({node, backend}: Place, line: string): Promise<string> => {
+  const domain = await freshDomain(node, backend);
+  let text = line.replace(/\/domains\/\d+/, `/domains/${domain}`);
+  if (/ domain create /.test(line)) await ask(node, 'DELETE', `domains/${domain}`);
+  if (/ dkim delete /.test(line)) await ask(node, 'POST', `domains/${domain}/dkim-keys`, {selector: 'mfd2026'});
+  if (/ key (rotate|revoke|delete) /.test(line)) {
+    const name = `example-${randomUUID()}`;
+    const {id} = await ask<{id: number}>(node, 'POST', 'auth/api-keys', {name, scope: 'full-admin'});
+    text = text.replace(/(key \w+ )\d+/, `$1${id}`).replace(/(key \w+ )monitoring/, `$1${name}`);
+  }
+  if (/ filters remove /.test(line)) {
+    const filter = {action: 'block', match: 'sender', pattern: 'a@b.example'};
+    const {id} = await ask<{id: number}>(node, 'POST', `domains/${domain}/filters`, filter);
+    text = text.replace(/\d+$/, String(id));
+  }
+  // Nothing is held of what the example looks for.
+  text = text.replace(/--expect-count \d+/, '--expect-count 0');
+  return / context use /.test(line) ? text.replace('mx1', node.node_id) : text;
+};
+
+/** Whatever the examples before have made of it. */
+const freshDomain = async (node: TestNode, backend: string): Promise<number> => {
+  for (const {id} of await ask<{id: number}[]>(node, 'GET', 'domains')) await ask(node, 'DELETE', `domains/${id}`);
+  const settings = {backend_servers: [backend], quarantine_threshold: -1000, reject_threshold: 10_000};
+  return (await ask<{id: number}>(node, 'POST', 'domains', {name: 'example.com', ...settings})).id;
+};
+
+/** One for each id, as an example may take it away. */
+const heldMail = async (node: TestNode): Promise<string> => {
+  await send(node, 'Subject: example\r\n\r\ntext\r\n');
+  const [mail] = await ask<{node_id: string; queue_id: string}[]>(node, 'GET', 'mail/quarantine?limit=1');
+  return `${mail?.node_id}/${mail?.queue_id}`;
+};
+
+/** Fails here, as what comes after would fail without saying why. */
+const ask = async <T>(node: TestNode, method: string, path: string, body?: unknown): Promise<T> => {
+  const {status, json} = await node.api(method, path, {body});
+  if (status > 299) throw new Error(`${method} ${path}: ${JSON.stringify(json)}`);
+  return json.data as T;
+};
+
+/** The question is for a person. */
+const agreed = (line: string): string => {
+  const [argv = []] = argumentsIn(line);
+  const asking = allCommands(mfctlCommands()).filter(({options}) => options.some(({long}) => long === '--yes'));
+  const isAsking = asking.some(command => `mfctl ${argv.join(' ')} `.startsWith(`${commandLine(command)} `));
+  return isAsking && !argv.includes('--yes') ? `${line} --yes` : line;
+};
