@@ -6,8 +6,8 @@ import type {NodeDirectory} from '../services/cluster/node-directory.ts';
 import type {PeerStates} from '../services/cluster/peer-states.ts';
 import type {ConfigRecord, RecordKey} from '../store/sqlite/config-record.ts';
 import type {Database} from '../store/sqlite/database.ts';
-import {readConfigHash} from './apply.ts';
 import {keepAnswer} from './cached-answer.ts';
+import {readConfigHash} from './config-hash.ts';
 import {isComplete} from './config-merge.ts';
 import type {Configuration} from './configuration.ts';
 import type {Heartbeat} from './peer-protocol.ts';
@@ -126,7 +126,7 @@ export const createDrift = (needs: Needs): Drift => {
       const due = peers.filter(isDue);
       if (due.length === 0) return;
       // What this node itself has miscounted is no difference between it and others.
-      await configuration.recount();
+      await configuration.rebuild();
       const failures: unknown[] = [];
       for (const peer of due)
         try {

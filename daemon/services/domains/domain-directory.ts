@@ -1,7 +1,7 @@
 // All domains with their filters and DKIM keys in memory: SMTP asks for them at every recipient.
 import type {Domain} from '../../../shared/domain.ts';
 import {groupBy} from '../../../shared/group-by.ts';
-import type {Touched} from '../../replication/apply.ts';
+import type {ChangedKey} from '../../replication/changed-record.ts';
 import type {Configuration} from '../../replication/configuration.ts';
 import type {Kind} from '../../store/sqlite/config-record.ts';
 import type {Database} from '../../store/sqlite/database.ts';
@@ -79,7 +79,7 @@ export const createDomainDirectory = async (database: Database, configuration: C
 };
 
 /** Which domains, and the filters and the keys of which, are to be read again. */
-const concernedBy = (touched: Touched[]) => {
+const concernedBy = (touched: ChangedKey[]) => {
   const parentsOf = (kind: Kind) => [...new Set(touched.flatMap(one => (one.kind === kind ? (one.parent_id ?? []) : [])))];
   return {
     domainIds: touched.filter(({kind}) => kind === 'domain').map(({id}) => id),

@@ -15,7 +15,6 @@ export const domainTable = recordTable<Domain>({
   name: 'domain',
   unique: ['name'],
   toRow: domain => toRow(domain),
-  read: domain => toDomain(toRow(domain)),
 });
 
 const toRow = (domain: Domain): DomainRow => ({

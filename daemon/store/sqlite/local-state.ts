@@ -1,6 +1,5 @@
 // What this node knows of itself and no other node is told: identity, clock, sequences, running sums.
 import type {Db} from './database.ts';
-import {type Procedure, preparedIn} from './prepared.ts';
 
 interface LocalStateRow {
   name: string;
@@ -12,21 +11,23 @@ export const readState = async (db: Db, name: string): Promise<string | undefine
   return row?.value;
 };
 
-export const writeState = async (db: Db, name: string, value: string): Promise<void> => {
-  await db<LocalStateRow>('local_state').insert({name, value}).onConflict('name').merge();
-};
+export const writeState = async (db: Db, name: string, value: string): Promise<void> => writeStates(db, {[name]: value});
 
-const named: Procedure = {sql: 'SELECT name, value FROM local_state WHERE name IN (SELECT value FROM json_each(?))'};
-
-/** Those that are there. */
-export const readStates = async (db: Db, names: readonly string[]): Promise<Map<string, string>> => {
-  const rows = await preparedIn(db).all<LocalStateRow>(named, [JSON.stringify(names)]);
-  return new Map(rows.map(({name, value}) => [name, value]));
+export const writeStates = async (db: Db, values: Record<string, string>): Promise<void> => {
+  const rows = Object.entries(values).map(([name, value]) => ({name, value}));
+  await db<LocalStateRow>('local_state').insert(rows).onConflict('name').merge();
 };
 
 /** The latest number of a sequence; 0 before the first. */
 export const readSequence = async (db: Db, sequence: string): Promise<number> =>
   Number((await readState(db, `sequence:${sequence}`)) ?? 0);
+
+/** From 1. */
+export const nextInSequence = async (tx: Db, sequence: string): Promise<number> => {
+  const next = (await readSequence(tx, sequence)) + 1;
+  await writeState(tx, `sequence:${sequence}`, String(next));
+  return next;
+};
 
 /** A sequence goes on from `reached` at least. */
 export const raiseSequence = async (db: Db, sequence: string, reached: number): Promise<void> => {

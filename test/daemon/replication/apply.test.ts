@@ -2,8 +2,11 @@ import {createHash} from 'node:crypto';
 import {readFile} from 'node:fs/promises';
 import test from 'ava';
 import fc from 'fast-check';
-import {apply, type Change, readConfigHash} from '../../../daemon/replication/apply.ts';
-import type {Kind, StampedFields} from '../../../daemon/store/sqlite/config-record.ts';
+import {apply, type Change} from '../../../daemon/replication/apply.ts';
+import {changedKeys} from '../../../daemon/replication/changed-record.ts';
+import {digestOf, readConfigHash} from '../../../daemon/replication/config-hash.ts';
+import {claimsIn, conflictsIn, isComplete} from '../../../daemon/replication/config-merge.ts';
+import {type Kind, recordsAfter, type StampedFields, type StoredRecord} from '../../../daemon/store/sqlite/config-record.ts';
 import type {Database} from '../../../daemon/store/sqlite/database.ts';
 import type {Json} from '../../../shared/merge-patch.ts';
 import {change, deletion, delivery, history, newFields, stampOf} from '../../helpers/config-history.ts';
@@ -70,6 +73,52 @@ test('whatever the order, the batches and the repetitions, the same changes make
       t.is(first.hash, recomputed);
     }),
     {numRuns: 250},
+  );
+});
+
+const isLiveAmong = (records: StoredRecord[], {kind, id, fields, deleted, unique_key, parent_id}: StoredRecord): boolean => {
+  if (deleted !== null || !isComplete(kind, {fields, deleted})) return false;
+  const claims = claimsIn(records.filter(other => other.kind === kind && other.unique_key === unique_key));
+  if (unique_key !== null && conflictsIn(claims).has(id)) return false;
+  const parent = records.find(other => other.kind === 'domain' && other.id === parent_id);
+  return parent_id === null || (parent !== undefined && isLiveAmong(records, parent));
+};
+
+test('what is applied once more changes nothing', async t => {
+  const {database} = await testDatabase(t, {isDurable: false});
+
+  await fc.assert(
+    fc.asyncProperty(
+      history(16).chain(changes => fc.tuple(delivery(changes), fc.array(fc.nat(20), {minLength: 1}))),
+      async ([batches, again]) => {
+        await empty(database);
+        await applyAll(database, batches);
+        const before = await dump(database);
+
+        for (const n of again) {
+          const changed = await database.write.transaction(async tx => apply(tx, batches[n % batches.length] ?? [], 2));
+          t.deepEqual(changed, []);
+        }
+
+        t.deepEqual(await dump(database), before);
+      },
+    ),
+    {numRuns: 150},
+  );
+});
+
+test('a record has a digest exactly when it is complete, not deleted, has its name and its parent is live', async t => {
+  const {database} = await testDatabase(t, {isDurable: false});
+
+  await fc.assert(
+    fc.asyncProperty(history(20), async changes => {
+      await empty(database);
+      await applyAll(database, [changes]);
+
+      const records = await recordsAfter(database.write, undefined, 1000);
+      for (const record of records) t.is(record.digest, isLiveAmong(records, record) ? digestOf(record) : '');
+    }),
+    {numRuns: 150},
   );
 });
 
@@ -172,10 +221,10 @@ test('a name is free again for a domain created after the deletion, and for no o
   await applyAll(database, [[domain(1, 'one.test', 1)], [deletion('domain', 1, stampOf(5))]]);
 
   await applyAll(database, [[domain(2, 'one.test', 3)]]);
-  const loser = await idsIn(database, 'domain');
+  const conflict = await idsIn(database, 'domain');
   await applyAll(database, [[domain(3, 'one.test', 7)]]);
 
-  t.deepEqual(loser, []);
+  t.deepEqual(conflict, []);
   t.deepEqual(await idsIn(database, 'domain'), [3]);
 });
 
@@ -196,10 +245,10 @@ test('children that arrive before their domain appear with it', async t => {
   const {database} = await testDatabase(t);
 
   const early = await database.write.transaction(async tx => apply(tx, [dkimKey(1, 1, 2)], 1));
-  const touched = await database.write.transaction(async tx => apply(tx, [domain(1, 'one.test', 1)], 1));
+  const whole = await database.write.transaction(async tx => apply(tx, [domain(1, 'one.test', 1)], 1));
 
-  t.deepEqual(early, [{kind: 'dkim_key', id: 1, parent_id: 1}]);
-  t.deepEqual(touched, [
+  t.deepEqual(changedKeys(early), [{kind: 'dkim_key', id: 1, parent_id: 1}]);
+  t.deepEqual(changedKeys(whole), [
     {kind: 'domain', id: 1, parent_id: null},
     {kind: 'dkim_key', id: 1, parent_id: 1},
   ]);
@@ -293,7 +342,7 @@ test('two domains that swap their names in one batch both have the other name', 
   t.deepEqual(await database.write('domain').orderBy('id').pluck('name'), ['two.test', 'one.test']);
 });
 
-test('a change of a domain touches the domain alone, and its deletion all that belongs to it', async t => {
+test('a change of a domain changes the domain alone, and its deletion all that belongs to it', async t => {
   const {database} = await testDatabase(t);
   const filter = (id: number) => change('mail_filter', id, stampOf(2), newFields.mailFilter(1));
   await applyAll(database, [[domain(1, 'one.test', 1), filter(1), filter(2), dkimKey(3, 1, 2)]]);
@@ -301,7 +350,12 @@ test('a change of a domain touches the domain alone, and its deletion all that b
   const changed = await database.write.transaction(async tx => apply(tx, [threshold(1, 3, 7)], 1));
   const deleted = await database.write.transaction(async tx => apply(tx, [deletion('domain', 1, stampOf(4))], 1));
 
-  t.deepEqual(changed, [{kind: 'domain', id: 1, parent_id: null}]);
-  t.deepEqual(deleted.map(({kind, id}) => `${kind}/${id}`).sort(), ['dkim_key/3', 'domain/1', 'mail_filter/1', 'mail_filter/2']);
+  t.deepEqual(changedKeys(changed), [{kind: 'domain', id: 1, parent_id: null}]);
+  t.deepEqual(
+    changedKeys(deleted)
+      .map(({kind, id}) => `${kind}/${id}`)
+      .sort(),
+    ['dkim_key/3', 'domain/1', 'mail_filter/1', 'mail_filter/2'],
+  );
   for (const table of ['domain', 'mail_filter', 'dkim_key'] as const) t.deepEqual(await idsIn(database, table), []);
 });

@@ -1,5 +1,5 @@
 import test from 'ava';
-import {readConfigHash} from '../../../daemon/replication/apply.ts';
+import {readConfigHash} from '../../../daemon/replication/config-hash.ts';
 import type {Drift} from '../../../daemon/replication/drift.ts';
 import {createPeerTalk} from '../../../daemon/replication/heartbeat-exchange.ts';
 import {createRefusals} from '../../../daemon/replication/refusals.ts';
@@ -39,11 +39,11 @@ test('the hash in a heartbeat is that of the events it names, however much is be
   let isChanging = true;
   const changing = (async () => {
     for (let seq = 1; seq <= 100 || heard.length <= 100; seq += 1) {
-      await configuration.change(async draft =>
-        draft.create('domain', seq, {
+      await configuration.change(async tx =>
+        tx.create('domain', seq, {
           ...newFields.domain(`d${seq}.test`),
           backend_servers: ['127.0.0.1:25'],
-          created_at: draft.at,
+          created_at: tx.at,
         }),
       );
       hashAfter.set(seq, (await readConfigHash(database.read)).config_hash);

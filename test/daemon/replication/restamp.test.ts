@@ -30,7 +30,7 @@ const arrange = async (t: ExecutionContext) => {
 };
 
 const setThreshold = async ({configuration}: Replica, id: number, quarantine_threshold: number) =>
-  configuration.change(async draft => draft.update('domain', id, {quarantine_threshold}));
+  configuration.change(async tx => tx.update('domain', id, {quarantine_threshold}));
 
 const thresholdAt = async ({database}: Replica, id: number) =>
   (await database.read('domain').where({id}).first()).quarantine_threshold;
