@@ -2,6 +2,7 @@
 import type {Knex} from 'knex';
 import type {Json} from '../../../shared/merge-patch.ts';
 import type {Db} from './database.ts';
+import {type Procedure, preparedIn} from './prepared.ts';
 import {chunksOf} from './rows.ts';
 
 export const kinds = ['node', 'domain', 'api_key', 'mail_filter', 'dkim_key'] as const;
@@ -60,23 +61,26 @@ export const recordName = ({kind, id}: RecordKey): string => `${kind}/${id}`;
 export const recordsByName = (records: StoredRecord[]): Map<string, StoredRecord> =>
   new Map(records.map(record => [recordName(record), record]));
 
+const joined = (condition: string): Procedure => ({
+  sql: `SELECT r.* FROM json_each(?) AS wanted CROSS JOIN config_record AS r ON r.kind = wanted.value->>'$.kind' AND ${condition}`,
+});
+const byId = joined("r.id = wanted.value->>'$.id'");
+const byUniqueKey = joined("r.unique_key = wanted.value->>'$.unique_key'");
+const byParent = joined("r.parent_id = wanted.value->>'$.parent_id'");
+
 /** One statement for any number of keys: SQLite takes a limited number of values. */
-const joined = async (db: Db, wanted: object[], condition: string): Promise<StoredRecord[]> => {
-  if (wanted.length === 0) return [];
-  const distinct = [...new Set(wanted.map(one => JSON.stringify(one)))];
-  const rows: ConfigRecordRow[] = await db.raw(
-    `SELECT r.* FROM json_each(?) AS wanted CROSS JOIN config_record AS r ON ${condition}`,
-    [`[${distinct.join(',')}]`],
-  );
-  return rows.map(toRecord);
+const findAll = async (db: Db, procedure: Procedure, keys: object[]): Promise<StoredRecord[]> => {
+  if (keys.length === 0) return [];
+  const distinct = [...new Set(keys.map(key => JSON.stringify(key)))];
+  return (await preparedIn(db).all<ConfigRecordRow>(procedure, [`[${distinct.join(',')}]`])).map(toRecord);
 };
 
 /** Those that are there, in no order. */
 export const findRecords = async (db: Db, keys: RecordKey[]): Promise<StoredRecord[]> =>
-  joined(
+  findAll(
     db,
+    byId,
     keys.map(({kind, id}) => ({kind, id})),
-    "r.kind = wanted.value->>'$.kind' AND r.id = wanted.value->>'$.id'",
   );
 
 /** All that ever had the name of one of `records`, those themselves included; in no order. */
@@ -84,17 +88,17 @@ export const recordsWithUniqueKeys = async (
   db: Db,
   records: Pick<StoredRecord, 'kind' | 'unique_key'>[],
 ): Promise<StoredRecord[]> =>
-  joined(
+  findAll(
     db,
+    byUniqueKey,
     records.flatMap(({kind, unique_key}) => (unique_key === null ? [] : [{kind, unique_key}])),
-    "r.kind = wanted.value->>'$.kind' AND r.unique_key = wanted.value->>'$.unique_key'",
   );
 
 export const childrenOf = async (db: Db, kinds: readonly Kind[], parentIds: number[]): Promise<StoredRecord[]> =>
-  joined(
+  findAll(
     db,
+    byParent,
     parentIds.flatMap(parent_id => kinds.map(kind => ({kind, parent_id}))),
-    "r.kind = wanted.value->>'$.kind' AND r.parent_id = wanted.value->>'$.parent_id'",
   );
 
 export type RecordDigest = RecordKey & Pick<StoredRecord, 'digest'>;
