@@ -17,7 +17,7 @@ import {stampsOf} from './remote-changes.ts';
 const restampedMs = Date.UTC(2026, 10, 20);
 const recordsPerPage = 500;
 
-/** Resolves with how many records and events had such dates. With a wall clock that cannot be right nothing is touched. */
+/** Resolves with how many records and events had such dates. With a wall clock that cannot be right nothing is changed. */
 export const restampFuture = async (database: Database, nowMs: number): Promise<number> => {
   if (nowMs < restampedMs) return 0;
   const isNeeded = (await hasFutureWrites(database.read, nowMs)) || (await isClockLate(database.read, nowMs));

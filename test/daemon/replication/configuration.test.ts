@@ -114,9 +114,9 @@ test('listeners have run before the change resolves, and see it in the database'
   const {database} = await testDatabase(t);
   const configuration = testConfiguration(database);
   const seen: string[][] = [];
-  configuration.onChange(async touched => {
+  configuration.onChange(async changed => {
     t.deepEqual(
-      touched.map(({kind}) => kind),
+      changed.map(({kind}) => kind),
       ['domain'],
     );
     await new Promise(resolve => setTimeout(resolve, 20));
@@ -133,11 +133,11 @@ test('a listener is never overtaken by the next change', async t => {
   const configuration = testConfiguration(database);
   const steps: string[] = [];
   const create = async (name: string) => configuration.change(async tx => createDomain(tx, name));
-  configuration.onChange(async touched => {
-    steps.push(`begin ${touched.map(({id}) => id)}`);
+  configuration.onChange(async changed => {
+    steps.push(`begin ${changed.map(({id}) => id)}`);
     // The first takes longest.
     await new Promise(resolve => setTimeout(resolve, steps.length === 1 ? 60 : 1));
-    steps.push(`end ${touched.map(({id}) => id)}`);
+    steps.push(`end ${changed.map(({id}) => id)}`);
   });
 
   const first = create('a.test');
@@ -208,12 +208,12 @@ const withFailingListener = async (t: ExecutionContext, failures: number) => {
     onListenerFailure: error => errors.push(error),
   });
   const [first, second]: number[][][] = [[], []];
-  configuration.onChange(async touched => {
-    first?.push(touched.map(({id}) => id));
+  configuration.onChange(async changed => {
+    first?.push(changed.map(({id}) => id));
     if ((first?.length ?? 0) <= failures) throw new Error('not this time');
   });
-  configuration.onChange(async touched => {
-    second?.push(touched.map(({id}) => id));
+  configuration.onChange(async changed => {
+    second?.push(changed.map(({id}) => id));
   });
   return {configuration, errors, first, second};
 };
@@ -267,7 +267,7 @@ test('records of a kind that only a newer version knows are left out and told of
   t.deepEqual(unknown, [['listener']]);
 });
 
-test('a recount tells of what was wrong and of nothing else, and takes away rows that no record stands behind', async t => {
+test('a rebuild publishes what was wrong and nothing else, and takes away rows that no record stands behind', async t => {
   const {database} = await testDatabase(t, {isDurable: false});
   const configuration = testConfiguration(database);
   const [first, second, third, last] = [101, 102, 103, 1200];
@@ -285,8 +285,8 @@ test('a recount tells of what was wrong and of nothing else, and takes away rows
     await tx('local_state').where({name: 'config_sum'}).update({value: 'abc'});
   });
   const told: number[] = [];
-  configuration.onChange(async touched => {
-    told.push(...touched.map(({id}) => id));
+  configuration.onChange(async changed => {
+    told.push(...changed.map(({id}) => id));
   });
 
   await configuration.rebuild();
@@ -319,7 +319,7 @@ test('a sum that a disk has made something else of keeps nobody from writing, an
   t.deepEqual((await readConfigHash(database.read)).config_hash, (await readConfigHash(other.read)).config_hash);
 });
 
-test('a recount that finds nothing wrong keeps nobody from writing', async t => {
+test('a rebuild that finds nothing wrong keeps nobody from writing', async t => {
   const {database} = await testDatabase(t);
   const configuration = testConfiguration(database);
   await configuration.change(async tx => createDomain(tx, 'one.test'));
