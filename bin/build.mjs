@@ -79,28 +79,6 @@ const descriptionsAsText = {
     }),
 };
 
-/** The thread that writes the spool starts with the first mail, when another build may have taken the place of this one. */
-const spoolThreadAsText = isTestBuild => ({
-  name: 'spool-thread-as-text',
-  setup: ({onLoad}) =>
-    onLoad({filter: /\/hold\/spool\/start-spool-thread\.ts$/}, async () => {
-      const {outputFiles} = await build({
-        ...common,
-        entryPoints: ['daemon/hold/spool/spool-thread.ts'],
-        format: 'cjs',
-        minify: true,
-        sourcemap: false,
-        define: {TEST_BUILD: String(isTestBuild)},
-        write: false,
-      });
-      const started = `new Worker(${JSON.stringify(outputFiles[0].text)}, {eval: true, workerData})`;
-      return {
-        contents: `import {Worker} from 'node:worker_threads'; export const startSpoolThread = workerData => ${started};`,
-        loader: 'js',
-      };
-    }),
-});
-
 /** Drivers that nobody has installed, which knex would load for databases of another kind. */
 const otherDrivers = [
   'better-sqlite3',
@@ -126,7 +104,7 @@ const daemon = isTestBuild => ({
   format: 'esm',
   external,
   define: {TEST_BUILD: String(isTestBuild)},
-  plugins: [descriptionsAsText, spoolThreadAsText(isTestBuild)],
+  plugins: [descriptionsAsText],
   banner: {js: requireForPackages},
 });
 

@@ -1,12 +1,10 @@
 // Backends, clients and senders at their worst: nothing is lost, nothing doubled, nothing gets through that must not.
-import {readFileSync, rmSync, writeFileSync} from 'node:fs';
+import {readFileSync, writeFileSync} from 'node:fs';
 import {request} from 'node:http';
 import {join} from 'node:path';
-import {fileURLToPath} from 'node:url';
 import test, {type ExecutionContext as Context} from 'ava';
 import {outputFormats} from '../../cli/output/printer.ts';
 import {formatHostPort, parseHostPort} from '../../shared/host-port.ts';
-import {testFolder} from '../helpers/database.ts';
 import {eventually, type Held, holdAll, type MailNode, relayAll, splitTrace, startMailNode} from '../helpers/mail-node.ts';
 import {closedPort} from '../helpers/ports.ts';
 import {politeScript, startScriptedServer} from '../helpers/scripted-server.ts';
@@ -30,25 +28,6 @@ const isClean = async (t: Context, node: MailNode): Promise<void> => {
   t.deepEqual(await node.held(), []);
   t.deepEqual(await node.spooled('held'), []);
 };
-
-test('a mail whose file is being written when the thread of the spool dies is answered 451 and leaves nothing, the next one is held', async t => {
-  const mayDie = join(await testFolder(t), 'may-die');
-  writeFileSync(mayDie, '');
-  const preload = fileURLToPath(new URL('../helpers/dying-spool-thread.cjs', import.meta.url));
-  const node = await startHolding(t, {
-    env: {NODE_OPTIONS: `--require ${JSON.stringify(preload)}`, TEST_SPOOL_THREAD_DIES: mayDie},
-  });
-
-  const replies = await Promise.all([node.send(plain), node.send(plain)]);
-  const left = [...(await node.spooled('tmp')), ...(await node.spooled('held')), ...(await node.held())];
-  rmSync(mayDie);
-  const next = await node.send(plain);
-
-  for (const reply of replies) t.regex(line(reply), /^451 /);
-  t.deepEqual(left, []);
-  t.is(next.code, 250);
-  t.is((await node.held()).length, 1);
-});
 
 test('with the backend down a mail is not released, and still held', async t => {
   const node = await startHolding(t);

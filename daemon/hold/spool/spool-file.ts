@@ -29,7 +29,7 @@ export const writeSpoolFile = async (path: string, facts: HeldMailFacts, traceHe
   try {
     // Small mails go out in one write; streams of large ones in their own chunks.
     let pending = [headLine(json), json, Buffer.from('\n'), traceHeader];
-    for await (const chunk of content.inMemory?.() ?? content.open()) {
+    for await (const chunk of content.open()) {
       const bytes = chunk as Buffer;
       digest.update(bytes);
       sizeBytes += bytes.length;

@@ -10,8 +10,7 @@ import {queueIdPattern} from '../../../shared/fields.ts';
 import {createBatch} from '../../services/batch.ts';
 import {crashPoint} from '../../services/crash-point.ts';
 import type {HeldMailFacts, MailContent} from '../../services/intake/mail.ts';
-import {factsJson, magic, maxFactsBytes, rename, sha256Of, syncFolder, trailerBytes, writeSpoolFile} from './spool-file.ts';
-import {createSpoolWriter} from './spool-writer.ts';
+import {magic, maxFactsBytes, rename, sha256Of, syncFolder, trailerBytes, writeSpoolFile} from './spool-file.ts';
 
 /** What is no longer than this is read at once: opening it again and again costs more than the reading. */
 const wholeFileBytes = 64 * 1024;
@@ -55,17 +54,11 @@ export const createSpool = async (root: string): Promise<Spool & {tmpDir: string
 
   const syncHeld = createBatch<undefined>(async () => syncFolder(held));
   await syncFolder(root);
-  const writer = createSpoolWriter({held, tmp: tmpDir});
 
   return {
     tmpDir,
 
     async place(facts, traceHeader, content) {
-      const chunks = content.inMemory?.();
-      if (chunks) {
-        const sizeBytes = traceHeader.length + content.sizeBytes;
-        return {sizeBytes, sha256: await writer.place(fileName(facts.queue_id), factsJson(facts), [traceHeader, ...chunks])};
-      }
       const path = join(held, fileName(facts.queue_id));
       const tmp = join(tmpDir, facts.queue_id);
       try {

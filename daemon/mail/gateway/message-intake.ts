@@ -135,7 +135,6 @@ const createGrowingContent = (path: string, maxMemoryBytes: number): Growing => 
       await file?.close();
       file = undefined;
     },
-    inMemory: () => (isSpilled ? undefined : chunks),
     open: () => (isSpilled ? createReadStream(path) : Readable.from(chunks, {objectMode: false})),
     discard: async () => {
       if (isDiscarded) return;

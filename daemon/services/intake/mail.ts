@@ -30,8 +30,6 @@ export interface Envelope {
 /** The bytes of a mail, in memory or in a file; may be read any number of times until discarded. */
 export interface MailContent {
   readonly sizeBytes: number;
-  /** All of them, where they are in memory: to be had without a stream. */
-  inMemory?(): readonly Buffer[] | undefined;
   open(): Readable;
   /** Frees what holds the bytes. Doing it twice is harmless. */
   discard(): Promise<void>;
