@@ -3,9 +3,9 @@ import {readConfigHash} from '../../../daemon/replication/config-hash.ts';
 import {createConfiguration} from '../../../daemon/replication/configuration.ts';
 import {createDrift} from '../../../daemon/replication/drift.ts';
 import type {Heartbeat} from '../../../daemon/replication/peer-protocol.ts';
+import {collectDigests, createRecordDifferences, type RemoteRecords} from '../../../daemon/replication/record-differences.ts';
 import {createRefusals} from '../../../daemon/replication/refusals.ts';
 import {createReplication} from '../../../daemon/replication/replication.ts';
-import {collectDigests, createTakeOver, type RemoteRecords} from '../../../daemon/replication/snapshot.ts';
 import {createNodeDirectory} from '../../../daemon/services/cluster/node-directory.ts';
 import {openPeerStates} from '../../../daemon/services/cluster/peer-states.ts';
 import {writeState} from '../../../daemon/store/sqlite/local-state.ts';
@@ -30,7 +30,7 @@ const arrangeNode = async (t: ExecutionContext, nodeNo: number) => {
     replication,
     directory,
     refusals,
-    takeOver: createTakeOver({replication, refusals}),
+    differences: createRecordDifferences({replication, refusals}),
     nodeId,
     monotonic,
     peerStates: await openPeerStates({database, directory, nodeNo, now: Date.now, monotonic}),
@@ -91,10 +91,10 @@ test('nodes that differ with nothing under way repair that after a minute, and n
 
   await beta.drift.compare(await alpha.heartbeat());
   beta.time.steady = 59_999;
-  await beta.drift.look([alpha.remote]);
+  await beta.drift.repair([alpha.remote]);
   const [one, other] = await hashesOf(alpha, beta);
   beta.time.steady = 60_000;
-  await beta.drift.look([alpha.remote]);
+  await beta.drift.repair([alpha.remote]);
 
   t.not(one, other);
   t.is(new Set(await hashesOf(alpha, beta)).size, 1);
@@ -112,7 +112,7 @@ test('a change that is on its way is no drift', async t => {
 
   await beta.drift.compare(await alpha.heartbeat());
   beta.time.steady = 3_600_000;
-  await beta.drift.look([alpha.remote]);
+  await beta.drift.repair([alpha.remote]);
 
   t.deepEqual(beta.repaired, []);
   t.like(await beta.drift.explain([alpha.remote]), {nodes: [{differs_since: null, differing_records: 1}]});
@@ -129,7 +129,7 @@ test('a drift that ends by itself is none any more', async t => {
   });
   await beta.drift.compare(await alpha.heartbeat());
   beta.time.steady = 3_600_000;
-  await beta.drift.look([alpha.remote]);
+  await beta.drift.repair([alpha.remote]);
 
   t.deepEqual(beta.repaired, []);
 });
@@ -143,7 +143,7 @@ test('a deletion that was lost is taken over as well', async t => {
   });
 
   beta.time.steady = 60_000;
-  await beta.drift.look([alpha.remote]);
+  await beta.drift.repair([alpha.remote]);
 
   t.is(new Set(await hashesOf(alpha, beta)).size, 1);
   t.deepEqual(await beta.database.read('domain'), []);
@@ -158,7 +158,7 @@ test('a node that has only miscounted finds that out by itself, and mends tables
   await beta.drift.compare(await alpha.heartbeat());
 
   beta.time.steady = 60_000;
-  await beta.drift.look([alpha.remote]);
+  await beta.drift.repair([alpha.remote]);
 
   t.is(new Set(await hashesOf(alpha, beta)).size, 1);
   t.deepEqual(await beta.database.read('domain').pluck('reject_threshold'), [15]);
@@ -176,10 +176,10 @@ test('what differs while something is under way counts from when nothing is', as
   const busy = await beta.drift.explain([alpha.remote]);
   await beta.drift.compare(await alpha.heartbeat());
   beta.time.steady = 118_000;
-  await beta.drift.look([alpha.remote]);
+  await beta.drift.repair([alpha.remote]);
   const [early] = [[...beta.repaired]];
   beta.time.steady = 119_000;
-  await beta.drift.look([alpha.remote]);
+  await beta.drift.repair([alpha.remote]);
 
   t.like(busy, {nodes: [{differs_since: null}]});
   t.deepEqual(early, []);
@@ -204,14 +204,14 @@ test('a node with which nothing can be compared keeps no other from being compar
   };
 
   beta.time.steady = 60_000;
-  await t.throwsAsync(beta.drift.look([silent, alpha.remote]), {message: 'away'});
+  await t.throwsAsync(beta.drift.repair([silent, alpha.remote]), {message: 'away'});
   beta.time.steady = 119_999;
-  await beta.drift.look([silent, alpha.remote]);
+  await beta.drift.repair([silent, alpha.remote]);
   const askedSoon = asked;
   const {nodes} = await beta.drift.explain([silent]);
   asked = 0;
   beta.time.steady = 120_000;
-  await t.throwsAsync(beta.drift.look([silent, alpha.remote]));
+  await t.throwsAsync(beta.drift.repair([silent, alpha.remote]));
 
   t.deepEqual(beta.repaired, [['domain/1000000001']]);
   t.is(askedSoon, 1);

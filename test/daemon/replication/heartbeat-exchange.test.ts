@@ -12,7 +12,7 @@ import {newFields} from '../../helpers/config-history.ts';
 import {testConfiguration, testDatabase} from '../../helpers/database.ts';
 
 const license = {valid: true, type: 'community', status: 'active', expires_at: '9999-12-31T23:59:59Z'};
-const calm: Drift = {compare: async () => {}, look: async () => {}, explain: async () => Promise.reject(new Error('not here'))};
+const calm: Drift = {compare: async () => {}, repair: async () => {}, explain: async () => Promise.reject(new Error('not here'))};
 
 test('the hash in a heartbeat is that of the events it names, however much is being changed', async t => {
   const {database} = await testDatabase(t, {isDurable: false});

@@ -11,7 +11,7 @@ import {openPeerStates} from '../../../daemon/services/cluster/peer-states.ts';
 import {addDomain, createReplica, everything, sender} from '../../helpers/replica.ts';
 
 const license = {valid: true, type: 'community', status: 'active', expires_at: '9999-12-31T23:59:59Z'};
-const calm: Drift = {compare: async () => {}, look: async () => {}, explain: async () => Promise.reject(new Error('not here'))};
+const calm: Drift = {compare: async () => {}, repair: async () => {}, explain: async () => Promise.reject(new Error('not here'))};
 
 const arrange = async (t: ExecutionContext, nodeNo: number) => {
   const replica = await createReplica(t, nodeNo);
