@@ -322,6 +322,17 @@ for (const [kind, whole, wrong] of wrongValues)
     t.true((await idsIn(database.write, kind)).includes(1));
   });
 
+test('a key that names its domain by text comes to the same whether it arrives before the domain or after it', async t => {
+  const {database} = await testDatabase(t);
+  const wrong = change('dkim_key', 8, stampOf(1), {...newFields.dkimKey(1, 's1'), domain_id: '1'});
+  const all = [wrong, dkimKey(9, 1, 2), domain(1, 'one.test', 3)].map(one => [one]);
+
+  const before = await appliedIn(database, all, dump);
+  const after = await appliedIn(database, all.toReversed(), dump);
+
+  t.deepEqual(before, after);
+});
+
 test('two domains that swap their names in one batch both have the other name', async t => {
   const {database} = await testDatabase(t);
   await applyAll(database, [[domain(1, 'one.test', 1), domain(2, 'two.test', 2)]]);
