@@ -8,6 +8,7 @@ import {type ApiAnswer, type ApiRequest, callApi} from './api-call.ts';
 import {type Daemon, type Owner, startDaemon} from './daemon.ts';
 import type {Host} from './network.ts';
 import {freePort} from './ports.ts';
+import {copyPreparedNode} from './prepared-node.ts';
 import {mfctlFile, mfdFile, type Ran, type RunOptions, run} from './program.ts';
 
 export type {ApiAnswer, ApiRequest} from './api-call.ts';
@@ -71,7 +72,9 @@ export const startNode = async (owner: Owner, options: NodeOptions = {}): Promis
   const {root, xdgConfigHome} = await nodeFolder(owner);
   const data = options.data ?? join(root, 'data');
   const env = {XDG_CONFIG_HOME: xdgConfigHome, ...options.env};
-  const report = await makeNode(['init', '--data', data], {env});
+  const prepared =
+    options.data === undefined && options.env === undefined ? await copyPreparedNode<NodeReport>(data, xdgConfigHome) : undefined;
+  const report = prepared ?? (await makeNode(['init', '--data', data], {env}));
   if (options.config) await addToConfig(data, options.config);
   const node = await openNode(owner, {report, xdgConfigHome, env, program: options.program});
   await node.start();

@@ -55,7 +55,7 @@ test('what it says of its errors is bounded', async t => {
 test('a program for which there is no file descriptor left is an error, and ends nobody', async t => {
   const script = `
     import {openSync} from 'node:fs';
-    import {runProgram} from '${import.meta.resolve('../../../../daemon/hold/postfix/run-program.ts')}';
+    import {runProgram} from '${new URL('../../../../daemon/hold/postfix/run-program.ts', import.meta.url).href}';
     try { for (;;) openSync('/dev/null'); } catch {}
     const {stdout, ended} = runProgram({file: '/bin/true', args: []}, 20_000);
     stdout.resume();

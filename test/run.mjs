@@ -1,0 +1,105 @@
+// Test runner: bundles the tests of a room, or those that are named, and runs them with AVA. Translating the modules of each test
+// file when it starts took longer than the tests.
+//
+//   node test/run.mjs ROOM|FILE... [-- OPTIONS OF AVA]
+import {execFile, spawn} from 'node:child_process';
+import {once} from 'node:events';
+import {readdirSync} from 'node:fs';
+import {mkdir, mkdtemp, readFile, rm, writeFile} from 'node:fs/promises';
+import {dirname, join} from 'node:path';
+import {fileURLToPath, pathToFileURL} from 'node:url';
+import {promisify} from 'node:util';
+import {build} from 'esbuild';
+
+const root = fileURLToPath(new URL('..', import.meta.url));
+
+/** The folders of each room, and how many of its files run at once: most of them wait for processes, not for the processor. */
+const rooms = {
+  unit: {folders: ['shared', 'daemon', 'cli'], concurrency: 3},
+  system: {folders: ['system'], concurrency: 3},
+  cluster: {folders: ['cluster'], concurrency: 2},
+  postfix: {folders: ['postfix'], concurrency: 2},
+  terminal: {folders: ['terminal'], concurrency: 2},
+  deploy: {folders: ['deploy'], concurrency: 2},
+  fault: {folders: ['fault'], concurrency: 1},
+};
+
+const testsIn = (folder, recursive = true) =>
+  readdirSync(join(root, folder), {recursive})
+    .filter(name => /\.test\.tsx?$/.test(name))
+    .map(name => join(folder, name));
+
+const filesOf = name => {
+  const room = rooms[name];
+  if (!room) return [name];
+  return [...room.folders.flatMap(folder => testsIn(join('test', folder))), ...(name === 'unit' ? testsIn('test', false) : [])];
+};
+
+/** A bundled module stands elsewhere, and finds its files from where its source is. */
+const atHome = {
+  name: 'at-home',
+  setup: ({onLoad}) =>
+    onLoad({filter: /\.tsx?$/}, async ({path}) => {
+      const text = await readFile(path, 'utf8');
+      const contents = text
+        .replaceAll('import.meta.url', JSON.stringify(pathToFileURL(path).href))
+        .replaceAll('import.meta.dirname', JSON.stringify(dirname(path)));
+      return {contents, loader: path.endsWith('x') ? 'tsx' : 'ts'};
+    }),
+};
+
+const bundle = async (files, outdir) =>
+  build({
+    absWorkingDir: root,
+    entryPoints: files,
+    outbase: 'test',
+    outdir,
+    bundle: true,
+    splitting: true,
+    format: 'esm',
+    outExtension: {'.js': '.mjs'},
+    platform: 'node',
+    target: 'node20.19',
+    packages: 'external',
+    jsx: 'automatic',
+    sourcemap: 'linked',
+    logLevel: 'warning',
+    plugins: [atHome],
+  });
+
+/** See test/helpers/prepared-node.ts. Its ports are never listened on. */
+const prepareNode = async folder => {
+  const listens = ['api', 'cluster', 'metrics', 'smtp'].flatMap((name, i) => [`--${name}-listen`, `127.0.0.1:6500${i}`]);
+  const env = {...process.env, XDG_CONFIG_HOME: join(folder, 'config')};
+  const args = [join(root, 'bin/mfd'), 'init', '--json', '--data', join(folder, 'data'), ...listens];
+  const {stdout} = await promisify(execFile)(process.execPath, args, {env});
+  await writeFile(join(folder, 'report.json'), stdout);
+  return folder;
+};
+
+const [named, options] = process.argv.slice(2).reduce(
+  ([names, rest], word) => {
+    if (word === '--' || rest.length > 0) return [names, [...rest, word]];
+    return [[...names, word], rest];
+  },
+  [[], []],
+);
+if (named.length === 0) {
+  console.error(`node test/run.mjs ROOM|FILE... [-- OPTIONS OF AVA]; the rooms are ${Object.keys(rooms).join(', ')}`);
+  process.exit(2);
+}
+
+await mkdir(join(root, 'build'), {recursive: true});
+const folder = await mkdtemp(join(root, 'build/tests-'));
+try {
+  await bundle(named.flatMap(filesOf), folder);
+  const concurrency = Math.min(...named.map(name => rooms[name]?.concurrency ?? 2));
+  const args = [`--concurrency=${concurrency}`, ...options.slice(1), `${folder.slice(root.length)}/**/*.test.mjs`];
+  const env = {...process.env, TEST_PREPARED_NODE: await prepareNode(join(folder, 'node'))};
+  const ava = spawn(join(root, 'node_modules/.bin/ava'), args, {cwd: root, env, stdio: 'inherit'});
+  for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => ava.kill(signal));
+  const [status] = await once(ava, 'exit');
+  process.exitCode = status ?? 1;
+} finally {
+  await rm(folder, {recursive: true, force: true});
+}
