@@ -1,6 +1,6 @@
 import {z} from 'zod';
 import {changeSchema, digestsPageSchema} from '../replication/peer-protocol.ts';
-import {collectDigests, type RemoteRecords} from '../replication/snapshot.ts';
+import {collectDigests, type RemoteRecords} from '../replication/record-differences.ts';
 import type {Peer} from './peers.ts';
 
 const deadlineMs = 10_000;

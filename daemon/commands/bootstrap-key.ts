@@ -19,12 +19,12 @@ export const bootstrapKey = async (data: string, isForced: boolean): Promise<str
   try {
     const {nodeNo} = await readIdentity(database, folder.database);
     const configuration = createConfiguration({database, nodeNo, now: Date.now, withRoom: async write => write()});
-    const created = await configuration.change(async draft => {
-      const active = (await listApiKeys(await draft.tables())).filter(key => isActiveAdmin(key, Date.now()));
+    const created = await configuration.change(async tx => {
+      const active = (await listApiKeys(tx.db)).filter(key => isActiveAdmin(key, Date.now()));
       if (active.length > 0 && !isForced)
         throw new CommandError(`${active.length} active full-admin key(s) exist; use one of them, or repeat with --force`);
       const wanted = {name: 'bootstrap', scope: 'full-admin', rate_limit_per_minute: 6000} as const;
-      return insertKey(draft, {keyId: null, remoteAddress: null}, wanted, undefined);
+      return insertKey(tx, {keyId: null, remoteAddress: null}, wanted, undefined);
     });
     return created.key;
   } finally {

@@ -61,16 +61,16 @@ const createDatabase = async (filename: string, nodeId: string, fqdn: string): P
   try {
     await database.write.transaction(async tx => writeIdentity(tx, {nodeId, nodeNo: founderNo}));
     const configuration = createConfiguration({database, nodeNo: founderNo, now: Date.now, withRoom: async write => write()});
-    const created = await configuration.change(async draft => {
-      await draft.create('node', founderNo, {
+    const created = await configuration.change(async tx => {
+      await tx.create('node', founderNo, {
         node_id: nodeId,
         fqdn,
         cluster_url: null,
         api_url: null,
-        created_at: draft.at,
+        created_at: tx.at,
       });
       const wanted = {name: 'admin', scope: 'full-admin', rate_limit_per_minute: firstKeyLimit} as const;
-      return insertKey(draft, {keyId: null, remoteAddress: null}, wanted, undefined);
+      return insertKey(tx, {keyId: null, remoteAddress: null}, wanted, undefined);
     });
     return created.key;
   } finally {

@@ -119,7 +119,7 @@ const repairContents = async (folder: DataFolder, database: Database, note: (lin
       `taken out, as they are not what was written: ${damaged.map(nameOf).join(', ')}; other nodes give them again, else make them anew`,
     );
   const configuration = createConfiguration({database, nodeNo, now: Date.now, withRoom: async write => write()});
-  await configuration.recount();
+  await configuration.rebuild();
   // What was given in changes that are lost must not be given again.
   await createReplication({database, configuration, nodeNo}).skipIds();
 

@@ -72,7 +72,7 @@ export const startCluster = ({nodeNo, config, records, services, peers, log}: Ne
       lastSeq = seq;
     },
     fetchLate: async () => services.lateChanges.fetch(remotes()),
-    compare: async () => services.drift.look(remotes()),
+    compare: async () => services.drift.repair(remotes()),
     explainDrift: async () => services.drift.explain(remotes()),
     async prune() {
       const least = links.leastAcknowledged();

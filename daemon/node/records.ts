@@ -44,7 +44,7 @@ export const openRecords = async ({database, nodeNo, ballast, log}: Needs, now: 
       ),
   });
   // The tables that are read follow from the records, which are what they should be.
-  await configuration.recount();
+  await configuration.rebuild();
   const nodeDirectory = await createNodeDirectory(database, configuration);
   const standing = await openStanding({
     database,

@@ -3,9 +3,9 @@
 import {createDrift} from '../replication/drift.ts';
 import {createPeerTalk} from '../replication/heartbeat-exchange.ts';
 import {createLateChanges} from '../replication/late-changes.ts';
+import {createRecordDifferences} from '../replication/record-differences.ts';
 import {createRefusals} from '../replication/refusals.ts';
 import {createReplication} from '../replication/replication.ts';
-import {createTakeOver} from '../replication/snapshot.ts';
 import {createRateLimiter} from '../services/access/rate-limit.ts';
 import type {NodeParts} from './node-parts.ts';
 
@@ -27,12 +27,12 @@ export const openReplication = (node: NodeParts) => {
     now,
     nameOf,
   });
-  const takeOver = createTakeOver({replication, refusals});
+  const differences = createRecordDifferences({replication, refusals});
   const lateChanges = createLateChanges({
     replication,
     directory,
     peerStates,
-    takeOver,
+    differences,
     nodeNo,
     monotonic: () => performance.now(),
     onFetched: fetched => log.info(fetched, 'changes that had not come were taken from another node'),
@@ -44,7 +44,7 @@ export const openReplication = (node: NodeParts) => {
     directory,
     peerStates,
     refusals,
-    takeOver,
+    differences,
     nodeId,
     afterMs: () => node.driftAfterMs,
     now,

@@ -2,6 +2,7 @@
 // log has to say of it in the same transaction.
 import {type ConfigRecord, findRecords, type StoredRecord} from '../store/sqlite/config-record.ts';
 import type {Database, Db} from '../store/sqlite/database.ts';
+import type {ChangedRecord} from './changed-record.ts';
 import type {Configuration} from './configuration.ts';
 import {
   believableNode,
@@ -14,7 +15,6 @@ import {
   stampsOf,
   withoutFutureWrites,
 } from './remote-changes.ts';
-import type {ChangedRecord} from './working-set.ts';
 
 export interface Applied {
   changed: ChangedRecord[];
@@ -49,8 +49,8 @@ export const createApplyRemote = ({database, configuration, nodeNo, now, nameOf}
   /** Says again what this node is called and where it is, later than what it has forgotten it said. */
   const describeAgain = async ({fields}: StoredRecord): Promise<void> => {
     const described = Object.entries(fields).filter(([name]) => !fixedNodeFields.includes(name));
-    await configuration.change(async draft =>
-      draft.update('node', nodeNo, Object.fromEntries(described.map(([name, [value]]) => [name, value]))),
+    await configuration.change(async tx =>
+      tx.update('node', nodeNo, Object.fromEntries(described.map(([name, [value]]) => [name, value]))),
     );
   };
 

@@ -1,44 +1,121 @@
-// The one way configuration changes, whether the change comes from this node's API, a peer, a snapshot or a repair.
-import type {ConfigRecord, RecordKey, StoredRecord} from '../store/sqlite/config-record.ts';
+// The one way configuration changes, whether the change comes from this node's API, a peer, a snapshot, a repair or a correction of
+// stamps.
+import {
+  type ConfigRecord,
+  childrenOf,
+  findRecords,
+  recordName,
+  recordsByName,
+  recordsWithUniqueKeys,
+  type StoredRecord,
+  saveRecords,
+} from '../store/sqlite/config-record.ts';
 import type {Db} from '../store/sqlite/database.ts';
-import {readState, writeState} from '../store/sqlite/local-state.ts';
-import {openSession} from './config-session.ts';
-import {hexNumber} from './merge-changes.ts';
-import type {ChangedRecord} from './working-set.ts';
+import type {ChangedRecord} from './changed-record.ts';
+import {hexNumber, readSum, writeSum} from './config-hash.ts';
+import {childKinds, mergeStates, parentIdOf, uniqueKeyOf} from './config-merge.ts';
+import {parentOf, settle} from './liveness.ts';
+import {project} from './projection.ts';
 
 /** Part of a record's state: the fields that were written, or the deletion. Applying it twice changes nothing. */
 export type Change = ConfigRecord;
 
-/** A record that looks different after a change, and the one it belongs to. */
-export type Touched = RecordKey & Pick<StoredRecord, 'parent_id'>;
-
 /**
  * Merges `changes` and brings the readable tables, the record digests and the configuration hash in step, all inside the
- * caller's transaction. Returns the records that have changed, with those that changed for it: the rivals for a name, the
- * children of a domain.
+ * caller's transaction. Commutative, associative and idempotent. Returns the records that have changed, with those that changed
+ * because of them: records of the same name, and what belongs to a domain. `combine` is for the correction of stamps alone, which
+ * puts a record in the place of what is stored.
  */
-export const apply = async (tx: Db, changes: Change[], nowMs: number): Promise<Touched[]> => {
-  const session = openSession(tx);
-  const changed = await session.put(changes, nowMs);
-  await session.flush();
-  return changed.flatMap(touchedBy);
+export const apply = async (
+  tx: Db,
+  changes: Change[],
+  nowMs: number,
+  combine: typeof mergeStates = mergeStates,
+): Promise<ChangedRecord[]> => {
+  const before = recordsByName(await findRecords(tx, changes));
+  const records = combineAll(before, changes, combine);
+  if (records.size === 0) return [];
+  const load = (some: StoredRecord[]): void => {
+    for (const record of some) {
+      const name = recordName(record);
+      if (records.has(name)) continue;
+      before.set(name, record);
+      records.set(name, record);
+    }
+  };
+  const versions = differences(before, records).flatMap(({before: former, after}) => (former ? [former, after] : [after]));
+  const parents = await findRecords(
+    tx,
+    versions.flatMap(record => parentOf(record) ?? []),
+  );
+  const settleAll = (some: StoredRecord[]): void => {
+    const known = new Map([...recordsByName(parents), ...records]);
+    for (const record of settle(some, known)) records.set(recordName(record), record);
+  };
+
+  // All others that ever had one of the names: one of them may win or lose it.
+  load(await recordsWithUniqueKeys(tx, versions));
+  settleAll([...records.values()].filter(({kind}) => !childKinds.includes(kind)));
+  const moved = differences(before, records).filter(concernsChildren);
+  const children = await childrenOf(
+    tx,
+    childKinds,
+    moved.map(({after}) => after.id),
+  );
+  load([...children, ...(await recordsWithUniqueKeys(tx, children))]);
+  settleAll([...records.values()].filter(({kind}) => childKinds.includes(kind)));
+
+  const changed = differences(before, records);
+  await saveRecords(
+    tx,
+    changed.map(({after}) => after),
+  );
+  await project(tx, changed);
+  await moveHash(tx, changed, nowMs);
+  return changed;
 };
 
-/** Order-free: the sum, modulo 2^256, of the digests of all live records. Equal exactly when the live records are. */
-export const readConfigHash = async (db: Db): Promise<{config_hash: string; changed_at_ms: number}> => ({
-  config_hash: `sha256:${((await readState(db, 'config_sum')) ?? '').padStart(64, '0')}`,
-  changed_at_ms: Number((await readState(db, 'config_changed_at')) ?? 0),
-});
+const nothing = {fields: {}, deleted: null};
 
-export const readSum = async (db: Db): Promise<bigint> => hexNumber((await readState(db, 'config_sum')) ?? '');
-
-export const writeHash = async (tx: Db, sum: bigint, nowMs: number): Promise<void> => {
-  await writeState(tx, 'config_sum', BigInt.asUintN(256, sum).toString(16));
-  await writeState(tx, 'config_changed_at', String(nowMs));
+/** The records that are not as they were, by name. */
+const combineAll = (
+  before: ReadonlyMap<string, StoredRecord>,
+  changes: Change[],
+  combine: typeof mergeStates,
+): Map<string, StoredRecord> => {
+  const records = new Map<string, StoredRecord>();
+  for (const change of changes) {
+    const name = recordName(change);
+    const known = records.get(name) ?? before.get(name);
+    const next = combined(known, change, combine);
+    if (next !== known) records.set(name, next);
+  }
+  return records;
 };
 
-/** One that has moved is told of where it was as well. */
-export const touchedBy = ({before, after: {kind, id, parent_id}}: ChangedRecord): Touched[] => {
-  const hasMoved = before && before.parent_id !== null && before.parent_id !== parent_id;
-  return [{kind, id, parent_id}, ...(hasMoved ? [{kind, id, parent_id: before.parent_id}] : [])];
+const combined = (known: StoredRecord | undefined, change: Change, combine: typeof mergeStates): StoredRecord => {
+  const {kind, id} = change;
+  const state = combine(kind, known ?? nothing, change);
+  if (known && known.deleted === state.deleted && JSON.stringify(known.fields) === JSON.stringify(state.fields)) return known;
+  return {
+    kind,
+    id,
+    fields: state.fields,
+    deleted: state.deleted,
+    unique_key: uniqueKeyOf(kind, state),
+    parent_id: parentIdOf(kind, state),
+    digest: known?.digest ?? '',
+  };
+};
+
+const differences = (before: ReadonlyMap<string, StoredRecord>, records: ReadonlyMap<string, StoredRecord>): ChangedRecord[] =>
+  [...records].flatMap(([name, after]) => (before.get(name) === after ? [] : [{before: before.get(name), after}]));
+
+/** Whether it makes a difference to what belongs to the record. */
+const concernsChildren = ({before, after}: ChangedRecord): boolean =>
+  after.kind === 'domain' && (before?.deleted !== after.deleted || (before.digest === '') !== (after.digest === ''));
+
+const moveHash = async (tx: Db, changed: ChangedRecord[], nowMs: number): Promise<void> => {
+  const moved = changed.reduce((sum, {before, after}) => sum + hexNumber(after.digest) - hexNumber(before?.digest ?? ''), 0n);
+  if (moved !== 0n) await writeSum(tx, (await readSum(tx)) + moved, nowMs);
 };

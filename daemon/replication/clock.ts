@@ -3,6 +3,8 @@
 
 import {clockBelievedSeconds} from '../../shared/clock-limits.ts';
 import type {Stamp} from '../store/sqlite/config-record.ts';
+import type {Db} from '../store/sqlite/database.ts';
+import {readState, writeState} from '../store/sqlite/local-state.ts';
 
 const maxCounter = 0xffff;
 
@@ -51,6 +53,22 @@ export const latestOf = (stamps: Stamp[], nowMs: number): Stamp => {
 export const laterThan = (others: Stamp[], stamp: Stamp, nodeNo: number): Stamp => {
   const latest = others.toSorted().at(-1);
   return latest === undefined || latest < stamp ? stamp : nextStamp(latest, 0, nodeNo);
+};
+
+const clockName = 'clock';
+
+/** Moves this node's stored clock on and reads it. */
+export const tick = async (tx: Db, nowMs: number, nodeNo: number): Promise<Stamp> => {
+  const stamp = nextStamp(await readState(tx, clockName), nowMs, nodeNo);
+  await writeState(tx, clockName, stamp);
+  return stamp;
+};
+
+/** Moves this node's stored clock to the latest of stamps that came from elsewhere, see `latestOf`. */
+export const observe = async (tx: Db, stamps: Stamp[], nowMs: number): Promise<void> => {
+  const latest = latestOf(stamps, nowMs);
+  const own = await readState(tx, clockName);
+  if (latest !== '' && (own === undefined || own < latest)) await writeState(tx, clockName, latest);
 };
 
 const hex = (value: number, digits: number): string => value.toString(16).padStart(digits, '0');

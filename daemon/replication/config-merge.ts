@@ -12,7 +12,7 @@ interface KindRules {
   /** The fields whose values together only one live record of the kind may have. They outlive a deletion. */
   unique: readonly string[];
   /** The field that names the record it dies with. */
-  parent?: {kind: Kind; field: string};
+  parent?: {kind: 'domain'; field: string};
   /** Fields where the earliest value wins, whoever wrote last: a revocation cannot be undone, nor can an end be put off. */
   earliest?: readonly string[];
 }
@@ -25,6 +25,9 @@ export const rulesOf: Record<Kind, KindRules> = {
   mail_filter: {unique: [], parent: {kind: 'domain', field: 'domain_id'}},
   dkim_key: {unique: ['domain_id', 'selector'], parent: {kind: 'domain', field: 'domain_id'}},
 };
+
+/** Those that die with a domain. */
+export const childKinds = (Object.keys(rulesOf) as Kind[]).filter(kind => rulesOf[kind].parent !== undefined);
 
 /**
  * Last writer wins, field by field. A deletion wins over every update and keeps only what says whose record it was and
@@ -74,20 +77,27 @@ export interface Claim {
   deleted: Stamp | null;
 }
 
+/** The records of which it is known when they were created. */
+export const claimsIn = (records: (RecordState & {id: number})[]): Claim[] =>
+  records.flatMap(({id, fields, deleted}) => {
+    const created = fields.created_at?.[1];
+    return created === undefined ? [] : [{id, created, deleted}];
+  });
+
 /**
  * Which of the records that ever claimed one unique key lost it. The earlier creation keeps the name; a later one loses
  * when the name was still taken at the time, even if the holder has been deleted since. A function of the whole set, so
  * the order in which the claims arrived makes no difference.
  */
-export const losersOf = (claims: Claim[]): Set<number> => {
-  const losers = new Set<number>();
+export const conflictsIn = (claims: Claim[]): Set<number> => {
+  const conflicts = new Set<number>();
   const holders: Claim[] = [];
   for (const claim of claims.toSorted((a, b) => compare(a.created, b.created) || a.id - b.id)) {
     const isTaken = holders.some(({deleted}) => deleted === null || deleted > claim.created);
-    if (isTaken) losers.add(claim.id);
+    if (isTaken) conflicts.add(claim.id);
     else holders.push(claim);
   }
-  return losers;
+  return conflicts;
 };
 
 type Write = [Json, Stamp];

@@ -1,29 +1,30 @@
+import type {Domain} from '../../shared/domain.ts';
 import {Fault} from '../../shared/fault.ts';
 import type {Json} from '../../shared/merge-patch.ts';
 import {crashPoint} from '../services/crash-point.ts';
 import type {Actor} from '../services/ports.ts';
-import type {NewAuditEntry} from '../store/sqlite/audit.ts';
-import {idsPerNode, isKind, type Kind, type RecordKey, type Stamp, type StampedFields} from '../store/sqlite/config-record.ts';
+import {appendAudit, type NewAuditEntry} from '../store/sqlite/audit.ts';
+import {findRecords, idsPerNode, isKind, type Kind, type Stamp, type StampedFields} from '../store/sqlite/config-record.ts';
 import type {Database, Db} from '../store/sqlite/database.ts';
-import {type Change, type Touched, touchedBy} from './apply.ts';
-import {laterThan, mayWriteAt} from './clock.ts';
-import {type ConfigSession, openSession} from './config-session.ts';
-import {buryLosers} from './name-conflict.ts';
-import {createAnnouncer} from './notifier.ts';
-import {type FieldsOf, type ReadableOf, readableOf} from './projection.ts';
-import {recount} from './rebuild.ts';
+import {findDomain} from '../store/sqlite/domain.ts';
+import {nextInSequence} from '../store/sqlite/local-state.ts';
+import {appendEvent} from '../store/sqlite/outbox.ts';
+import {apply, type Change} from './apply.ts';
+import {type ChangedKey, type ChangedRecord, changedKeys} from './changed-record.ts';
+import {laterThan, mayWriteAt, observe, tick} from './clock.ts';
+import {deleteConflicts} from './name-conflict.ts';
+import {createNotifier} from './notifier.ts';
+import type {FieldsOf} from './projection.ts';
+import {rebuild} from './rebuild.ts';
 import {stampsOf} from './remote-changes.ts';
-import {type Committed, createSharedChanges, type Drawn} from './shared-changes.ts';
-import type {ChangedRecord} from './working-set.ts';
 
-/** One change of configuration on its way: everything in it commits together, or nothing does. */
-export interface Draft {
-  /** For looking beyond single records inside the change; what was put is there to be read. */
-  tables(): Promise<Db>;
-  /** A live record as it reads, with what was put. */
-  find<K extends Kind>(kind: K, id: number): Promise<ReadableOf[K] | undefined>;
+/** One change of this node's own: everything in it commits together, or nothing does. What was written is there to be read. */
+export interface ConfigTransaction {
+  /** For reading more than one record. */
+  db: Db;
   /** When it happens by this node's clock, ISO 8601. */
   at: string;
+  findDomain(id: number): Promise<Domain | undefined>;
   nextId(kind: Kind): Promise<number>;
   create<K extends Kind>(kind: K, id: number, fields: FieldsOf[K]): Promise<void>;
   /** Only the fields that really change: an unchanged field must not win over somebody else's edit. */
@@ -34,24 +35,23 @@ export interface Draft {
 
 export interface Configuration {
   /**
-   * Runs `work` in one transaction with its outbox row, then tells the listeners, then resolves. Changes that wait for the disk at the
-   * same time share the transaction, each as if it came after the others; when that fails each is tried alone, so `work` may run twice.
-   * What `reads` names is read together.
+   * Runs `work` in one transaction with its outbox row, then calls the listeners, then resolves. On a full disk `work` may run
+   * twice, see `createBallast`.
    */
-  change<T>(work: (draft: Draft) => Promise<T>, reads?: RecordKey[]): Promise<T>;
+  change<T>(work: (tx: ConfigTransaction) => Promise<T>): Promise<T>;
   /**
-   * Applies what was written elsewhere, in one transaction with its audit entries and with what `note` writes, then tells the
+   * Applies what was written elsewhere, in one transaction with its audit entries and with what `note` writes, then calls the
    * listeners. No outbox row: the node that wrote it tells the others. Records of kinds that this version does not know are left
    * out. Resolves with the records that have changed.
    */
   applyRemote(remote: RemoteChanges): Promise<ChangedRecord[]>;
-  /** Works out hash and readable tables anew from the records; only what was wrong is written and told. */
-  recount(): Promise<void>;
+  /** Works out hash and readable tables from the records; only what was wrong is written and published. */
+  rebuild(): Promise<void>;
   /**
    * Called after each commit with the records that look different; awaited before the change resolves. A listener that rejects
-   * is told of them again, before anything later or with it, and so are all others: being told twice must make no difference.
+   * is called again with them, before anything later or with it, and so are all others: a second call must make no difference.
    */
-  onChange(listener: (touched: Touched[]) => Promise<void>): void;
+  onChange(listener: (changed: ChangedKey[]) => Promise<void>): void;
   /** Called after each commit that left an event in the outbox, with its number. */
   onOutbox(listener: (seq: number) => void): void;
 }
@@ -71,95 +71,22 @@ interface Needs {
   /** Runs a write that must succeed even on a full disk, see `createBallast`. */
   withRoom: <T>(write: () => Promise<T>) => Promise<T>;
   onListenerFailure?(error: unknown): void;
-  /** A peer of a newer version has told of records that this one cannot keep. */
+  /** A peer of a newer version has sent records that this one cannot keep. */
   onUnknownKinds?(unknown: string[]): void;
 }
 
 export const createConfiguration = (needs: Needs): Configuration => {
   const {database, nodeNo, now, withRoom} = needs;
-  const announcer = createAnnouncer(error => needs.onListenerFailure?.(error));
+  const notifier = createNotifier(error => needs.onListenerFailure?.(error));
   const outboxListeners: ((seq: number) => void)[] = [];
 
-  /** Writes what `work` does; when that throws before it has done anything, nothing of it is left. */
-  const draw = async <T>(session: ConfigSession, work: (draft: Draft) => Promise<T>, onBegun: () => void): Promise<Drawn<T>> => {
-    const nowMs = now();
-    const at = new Date(nowMs).toISOString();
-    const changes: Change[] = [];
-    const touched: Touched[] = [];
-    let own: Promise<string> | undefined;
-    const stamp = async () => {
-      onBegun();
-      own ??= session.tick(nowMs);
-      return own;
-    };
-    const put = async (change: Change) => {
-      requireAcceptable(change, nowMs);
-      changes.push(change);
-      touched.push(...(await session.put([change], now())).flatMap(touchedBy));
-    };
-    const write = async (kind: Kind, id: number, {fields, at: written}: {fields: object; at: string}) =>
-      put({kind, id, deleted: null, fields: stamped(fields as Record<string, Json>, written)});
+  const write = async <T>(work: (tx: Db) => Promise<T>): Promise<T> => withRoom(async () => database.write.transaction(work));
 
-    const result = await work({
-      at,
-      async tables() {
-        onBegun();
-        await session.flush();
-        return session.tx;
-      },
-      async find(kind, id) {
-        const [record] = await session.find([{kind, id}]);
-        return record && readableOf(kind, record);
-      },
-      async nextId(kind) {
-        onBegun();
-        return nodeNo * idsPerNode + (await session.nextId(kind));
-      },
-      create: async (kind, id, fields) => write(kind, id, {fields, at: await stamp()}),
-      async update(kind, id, fields) {
-        const [known] = await session.find([{kind, id}]);
-        const before = Object.values(known?.fields ?? {}).map(([, written]) => written);
-        await write(kind, id, {fields, at: laterThan(before, await stamp(), nodeNo)});
-      },
-      remove: async (kind, id) => put({kind, id, deleted: await stamp(), fields: {}}),
-      async audit({keyId, remoteAddress}, action, target, detail = '') {
-        onBegun();
-        session.audit({at, key_id: keyId, action, target, remote_address: remoteAddress, result: 'ok', detail});
-      },
-    });
-    const seq = changes.length > 0 ? await session.tell({stamp: await stamp(), changes}) : undefined;
-    return {result, touched, seq};
+  /** `seq` is the number of the event in the outbox, if there is one. */
+  const publish = async (changed: ChangedRecord[], seq: number | undefined): Promise<void> => {
+    if (seq !== undefined) for (const listener of outboxListeners) listener(seq);
+    await notifier.publish(changedKeys(changed));
   };
-
-  const merge = async ({changes, stamps = changes.flatMap(stampsOf), audit, note}: RemoteChanges) =>
-    database.write.transaction(async tx => {
-      const session = openSession(tx, nodeNo);
-      await session.prepare(changes, {isAudited: false});
-      await session.observe(stamps, now());
-      const changed = await session.put(changes, now());
-      const touched = changed.flatMap(touchedBy);
-      const seq = await buryLosers({session, touched, nodeNo, now});
-      for (const entry of audit?.(changed) ?? []) session.audit(entry);
-      await session.flush();
-      await note?.(tx);
-      return {changed, committed: {touched, seqs: seq === undefined ? [] : [seq]}};
-    });
-
-  const announce = async ({touched, seqs}: Committed): Promise<void> => {
-    const last = seqs.at(-1);
-    if (last !== undefined) for (const listener of outboxListeners) listener(last);
-    await announcer.tell(touched);
-  };
-
-  const share = createSharedChanges({
-    announce,
-    async transaction(work) {
-      crashPoint('change-row.before');
-      const result = await withRoom(async () => database.write.transaction(async tx => work(openSession(tx, nodeNo))));
-      crashPoint('change-row.after');
-      return result;
-    },
-  });
 
   const known = (changes: Change[]): Change[] => {
     const unknown = new Set(changes.map(({kind}) => kind).filter(kind => !isKind(kind)));
@@ -168,23 +95,88 @@ export const createConfiguration = (needs: Needs): Configuration => {
   };
 
   return {
-    change: async (work, reads = []) => share({reads, draw: async (session, onBegun) => draw(session, work, onBegun)}),
-    async applyRemote(remote) {
-      const {changed, committed} = await withRoom(async () => merge({...remote, changes: known(remote.changes)}));
-      await announce(committed);
+    async change(work) {
+      crashPoint('change-row.before');
+      const {result, changed, seq} = await write(async db => {
+        const {tx, written} = openTransaction(db, {nodeNo, nowMs: now()});
+        const answer = await work(tx);
+        return {result: answer, ...(await written())};
+      });
+      crashPoint('change-row.after');
+      await publish(changed, seq);
+      return result;
+    },
+
+    async applyRemote({changes, stamps = changes.flatMap(stampsOf), audit, note}) {
+      const ours = known(changes);
+      const {changed, seq} = await write(async db => {
+        await observe(db, stamps, now());
+        const all = await apply(db, ours, now());
+        const event = await deleteConflicts(db, all, {nodeNo, now});
+        await appendAudit(db, ...(audit?.(all) ?? []));
+        await note?.(db);
+        return {changed: all, seq: event};
+      });
+      await publish(changed, seq);
       return changed;
     },
-    async recount() {
-      await recount({
-        database,
-        now,
-        write: async work => withRoom(async () => database.write.transaction(work)),
-        onMended: announcer.tell,
-      });
-    },
-    onChange: announcer.onChange,
+
+    rebuild: async () => rebuild({database, now, write, onRepaired: notifier.publish}),
+    onChange: notifier.onChange,
     onOutbox: listener => void outboxListeners.push(listener),
   };
+};
+
+interface Written {
+  changed: ChangedRecord[];
+  seq: number | undefined;
+}
+
+/** `written` ends the change: one event with everything in it goes to the outbox. */
+const openTransaction = (
+  db: Db,
+  {nodeNo, nowMs}: {nodeNo: number; nowMs: number},
+): {tx: ConfigTransaction; written(): Promise<Written>} => {
+  const at = new Date(nowMs).toISOString();
+  const changes: Change[] = [];
+  const changed: ChangedRecord[] = [];
+  let own: Stamp | undefined;
+
+  const stamp = async (): Promise<Stamp> => {
+    own ??= await tick(db, nowMs, nodeNo);
+    return own;
+  };
+  const put = async (change: Change): Promise<void> => {
+    requireAcceptable(change, nowMs);
+    changes.push(change);
+    changed.push(...(await apply(db, [change], nowMs)));
+  };
+
+  const tx: ConfigTransaction = {
+    db,
+    at,
+    findDomain: async id => findDomain(db, id),
+    nextId: async kind => nodeNo * idsPerNode + (await nextInSequence(db, kind)),
+    async create(kind, id, fields) {
+      await put({kind, id, deleted: null, fields: stamped(fields, await stamp())});
+    },
+    async update(kind, id, fields) {
+      const [known] = await findRecords(db, [{kind, id}]);
+      const before = Object.values(known?.fields ?? {}).map(([, written]) => written);
+      await put({kind, id, deleted: null, fields: stamped(fields, laterThan(before, await stamp(), nodeNo))});
+    },
+    async remove(kind, id) {
+      await put({kind, id, deleted: await stamp(), fields: {}});
+    },
+    async audit({keyId, remoteAddress}, action, target, detail = '') {
+      await appendAudit(db, {at, key_id: keyId, action, target, remote_address: remoteAddress, result: 'ok', detail});
+    },
+  };
+  const written = async (): Promise<Written> => ({
+    changed,
+    seq: changes.length > 0 ? await appendEvent(db, {stamp: await stamp(), changes}) : undefined,
+  });
+  return {tx, written};
 };
 
 /** What other nodes leave out must not be acknowledged here. */
@@ -197,9 +189,9 @@ const requireAcceptable = (change: Change, nowMs: number): void => {
   );
 };
 
-const stamped = (fields: Record<string, Json>, stamp: string): StampedFields =>
+const stamped = (fields: object, stamp: Stamp): StampedFields =>
   Object.fromEntries(
-    Object.entries(fields)
-      .filter(([, value]) => value !== undefined)
-      .map(([name, value]) => [name, [value, stamp]]),
+    Object.entries(fields as Record<string, Json | undefined>).flatMap(([name, value]) =>
+      value === undefined ? [] : [[name, [value, stamp]]],
+    ),
   );

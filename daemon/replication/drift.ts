@@ -6,30 +6,30 @@ import type {NodeDirectory} from '../services/cluster/node-directory.ts';
 import type {PeerStates} from '../services/cluster/peer-states.ts';
 import type {ConfigRecord, RecordKey} from '../store/sqlite/config-record.ts';
 import type {Database} from '../store/sqlite/database.ts';
-import {readConfigHash} from './apply.ts';
 import {keepAnswer} from './cached-answer.ts';
+import {readConfigHash} from './config-hash.ts';
 import {isComplete} from './config-merge.ts';
 import type {Configuration} from './configuration.ts';
 import type {Heartbeat} from './peer-protocol.ts';
+import type {RecordDifferences, RemoteRecords} from './record-differences.ts';
 import type {Refusals} from './refusals.ts';
 import type {Replication} from './replication.ts';
-import type {RemoteRecords, TakeOver} from './snapshot.ts';
 
 export interface Drift {
   /** A heartbeat has come: holds it against what this node has. */
   compare(heartbeat: Heartbeat): Promise<void>;
   /**
-   * Repairs what has differed for long enough; `onRepair` is told how many records were taken over. Rejects once all peers were
-   * tried, when that failed with some: these are tried again when as much time has passed once more.
+   * Repairs what has differed for long enough; `onRepair` is called with what was applied. Rejects once all peers were tried, when
+   * that failed with some: these are tried again when as much time has passed once more.
    */
-  look(peers: readonly RemoteRecords[]): Promise<void>;
+  repair(peers: readonly RemoteRecords[]): Promise<void>;
   /** Reads every record of every node: one comparison at a time, whose answer is given to all who ask within some seconds. */
   explain(peers: readonly RemoteRecords[]): Promise<ClusterDrift>;
 }
 
 interface Needs {
   refusals: Pick<Refusals, 'ofPeer'>;
-  takeOver: TakeOver;
+  differences: RecordDifferences;
   database: Database;
   configuration: Configuration;
   replication: Replication;
@@ -47,7 +47,7 @@ const keptRepairs = 20;
 const explainedForMs = 3000;
 
 export const createDrift = (needs: Needs): Drift => {
-  const {database, configuration, replication, directory, peerStates, refusals, takeOver, nodeId, now, monotonic} = needs;
+  const {database, configuration, replication, directory, peerStates, refusals, differences, nodeId, now, monotonic} = needs;
   const since = new Map<number, number>();
   /** When a repair last failed. */
   const failedAt = new Map<number, number>();
@@ -70,18 +70,18 @@ export const createDrift = (needs: Needs): Drift => {
     return began !== undefined && monotonic() - began >= needs.afterMs();
   };
 
-  const repair = async (peer: RemoteRecords): Promise<void> => {
-    const taken = await takeOver.from(peer, 'repair');
-    // What is missing there is for the other node to take over.
-    if (taken.length === 0) return;
-    repairs.unshift({at: new Date(now()).toISOString(), node_id: peer.nodeId, records: taken.length});
+  const repairFrom = async (peer: RemoteRecords): Promise<void> => {
+    const applied = await differences.apply(peer, 'repair');
+    // What is missing there is for the other node to apply.
+    if (applied.length === 0) return;
+    repairs.unshift({at: new Date(now()).toISOString(), node_id: peer.nodeId, records: applied.length});
     repairs.splice(keptRepairs);
-    const names = taken.slice(0, shownPerNode).map(({kind, id}) => `${kind}/${id}`);
-    needs.onRepair({node: peer.nodeId, records: taken.length, differing: names});
+    const names = applied.slice(0, shownPerNode).map(({kind, id}) => `${kind}/${id}`);
+    needs.onRepair({node: peer.nodeId, records: applied.length, differing: names});
   };
 
   const explainOne = async (peer: RemoteRecords) => {
-    const keys = await takeOver.differing(peer);
+    const keys = await differences.find(peer);
     const shown = keys.slice(0, shownPerNode);
     const [here, there] = shown.length === 0 ? [[], []] : await Promise.all([replication.records(shown), peer.records(shown)]);
     const records = shown.map(key => differenceOf({key, nodeId: peer.nodeId, here: find(here, key), there: find(there, key)}));
@@ -122,15 +122,15 @@ export const createDrift = (needs: Needs): Drift => {
       else if (!since.has(node_no)) since.set(node_no, monotonic());
     },
 
-    async look(peers) {
+    async repair(peers) {
       const due = peers.filter(isDue);
       if (due.length === 0) return;
       // What this node itself has miscounted is no difference between it and others.
-      await configuration.recount();
+      await configuration.rebuild();
       const failures: unknown[] = [];
       for (const peer of due)
         try {
-          await repair(peer);
+          await repairFrom(peer);
           agree(peer.nodeNo);
         } catch (error) {
           failures.push(error);

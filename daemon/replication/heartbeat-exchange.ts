@@ -11,7 +11,7 @@ import {listApplied} from '../store/sqlite/applied.ts';
 import {type ConfigRecord, findRecord} from '../store/sqlite/config-record.ts';
 import {type Database, readTogether} from '../store/sqlite/database.ts';
 import {lastOutboxSeq} from '../store/sqlite/outbox.ts';
-import {readConfigHash} from './apply.ts';
+import {readConfigHash} from './config-hash.ts';
 import type {Drift} from './drift.ts';
 import {type EventsAnswer, type EventsRequest, type Heartbeat, vectorOf} from './peer-protocol.ts';
 import type {Refusals} from './refusals.ts';

@@ -1,13 +1,13 @@
-// A node tells every other one what it has changed. Where it cannot reach one, that one asks for what it lacks: from the node
-// itself, or from whoever has it.
+// Fetching changes that are late. A node sends its changes to every other one. A node that it cannot reach asks for what it lacks:
+// the node itself, or any other one that has it.
 import type {NodeDirectory} from '../services/cluster/node-directory.ts';
 import type {PeerStates} from '../services/cluster/peer-states.ts';
+import type {RecordDifferences, RemoteRecords} from './record-differences.ts';
 import type {Replication} from './replication.ts';
-import type {RemoteRecords, TakeOver} from './snapshot.ts';
 
 export interface LateChanges {
   /**
-   * Takes over from the peers what has not come for some seconds although another node has it. Rejects once all were tried, when
+   * Applies from the peers what has not come for some seconds although another node has it. Rejects once all were tried, when
    * that failed with some.
    */
   fetch(peers: readonly RemoteRecords[]): Promise<void>;
@@ -17,21 +17,21 @@ interface Needs {
   replication: Pick<Replication, 'applied' | 'caughtUp'>;
   directory: Pick<NodeDirectory, 'list'>;
   peerStates: Pick<PeerStates, 'latest' | 'unreached'>;
-  takeOver: Pick<TakeOver, 'from'>;
+  differences: Pick<RecordDifferences, 'apply'>;
   nodeNo: number;
   monotonic: () => number;
   onFetched(fetched: {node: string; records: number}): void;
 }
 
-/** What is told takes a second or two. */
+/** A change that is sent takes a second or two. */
 const lateMs = 5000;
 
 export const createLateChanges = (needs: Needs): LateChanges => {
-  const {replication, directory, peerStates, takeOver, nodeNo, monotonic} = needs;
+  const {replication, directory, peerStates, differences, nodeNo, monotonic} = needs;
   /** By node number: how far this node has come with the changes of that one, and since when it has been tried in vain. */
   const behind = new Map<number, {applied: number; sinceMs: number}>();
 
-  const told = (no: number): Record<string, number> => peerStates.latest(no)?.applied ?? {};
+  const appliedBy = (no: number): Record<string, number> => peerStates.latest(no)?.applied ?? {};
 
   /** The numbers of the nodes whose changes have not come in time. */
   const findLate = async (peers: readonly RemoteRecords[]): Promise<number[]> => {
@@ -39,7 +39,7 @@ export const createLateChanges = (needs: Needs): LateChanges => {
     const others = directory.list().filter(({id}) => id !== nodeNo);
     for (const {id} of others) {
       const applied = own.get(id) ?? 0;
-      if (!peers.some(peer => (told(peer.nodeNo)[id] ?? 0) > applied)) behind.delete(id);
+      if (!peers.some(peer => (appliedBy(peer.nodeNo)[id] ?? 0) > applied)) behind.delete(id);
       else if (behind.get(id)?.applied !== applied) behind.set(id, {applied, sinceMs: monotonic()});
     }
     return [...behind].filter(([, {sinceMs}]) => monotonic() - sinceMs >= lateMs).map(([id]) => id);
@@ -48,11 +48,11 @@ export const createLateChanges = (needs: Needs): LateChanges => {
   const fetchFrom = async (peer: RemoteRecords, late: number[]): Promise<void> => {
     const own = await replication.applied();
     // Read before the records are: what the peer had applied when it was heard is in them.
-    const has = told(peer.nodeNo);
+    const has = appliedBy(peer.nodeNo);
     if (!late.some(id => (has[id] ?? 0) > (own.get(id) ?? 0))) return;
-    const taken = await takeOver.from(peer, 'snapshot');
+    const applied = await differences.apply(peer, 'snapshot');
     await replication.caughtUp(has);
-    needs.onFetched({node: peer.nodeId, records: taken.length});
+    needs.onFetched({node: peer.nodeId, records: applied.length});
   };
 
   return {

@@ -1,54 +1,55 @@
 // Two records that were created with one name on two sides of a partition: the earlier creation stays (see config-merge.ts).
 // Every node sees that at once; the node that made the later one turns it into a tombstone, so that its secrets go, and says so.
-import {type Kind, makerOf, type StoredRecord} from '../store/sqlite/config-record.ts';
-import type {Change, Touched} from './apply.ts';
-import {mayWriteAt} from './clock.ts';
-import {losersOf} from './config-merge.ts';
-import type {ConfigSession} from './config-session.ts';
-import {claimsIn} from './merge-changes.ts';
+import {appendAudit} from '../store/sqlite/audit.ts';
+import {type Kind, makerOf, recordsWithUniqueKeys, type StoredRecord} from '../store/sqlite/config-record.ts';
+import type {Db} from '../store/sqlite/database.ts';
+import {appendEvent} from '../store/sqlite/outbox.ts';
+import {apply, type Change} from './apply.ts';
+import type {ChangedRecord} from './changed-record.ts';
+import {mayWriteAt, tick} from './clock.ts';
+import {claimsIn, conflictsIn} from './config-merge.ts';
 
-interface Needs {
-  session: ConfigSession;
-  touched: Touched[];
+interface Node {
   nodeNo: number;
   now: () => number;
 }
 
-const contested: readonly Kind[] = ['domain', 'dkim_key'];
+const namedKinds: readonly Kind[] = ['domain', 'dkim_key'];
 
-/** Inside the transaction that brought the rivals together. Returns the number of the event this left in the outbox, if any. */
-export const buryLosers = async ({session, touched, nodeNo, now}: Needs): Promise<number | undefined> => {
+/**
+ * Deletes those of the `changed` records that this node has made and that have lost their names. Inside the transaction that brought
+ * the conflict. Returns the number of the event that this left in the outbox, if any.
+ */
+export const deleteConflicts = async (tx: Db, changed: ChangedRecord[], {nodeNo, now}: Node): Promise<number | undefined> => {
   const changes: Change[] = [];
-  for (const key of touched) {
-    if (!contested.includes(key.kind) || makerOf(key) !== nodeNo) continue;
-    const [record] = await session.find([key]);
-    const rival = record && (await rivalOf(session, record));
-    if (!rival) continue;
-    const stamp = await session.tick(now());
+  for (const {after: record} of changed) {
+    const winner = makerOf(record) === nodeNo ? await winnerOver(tx, record) : undefined;
+    if (!winner) continue;
+    const stamp = await tick(tx, now(), nodeNo);
     // With a clock that is wrong the tombstone waits: the others would leave it out.
     if (!mayWriteAt(stamp, now())) continue;
-    const change: Change = {kind: key.kind, id: key.id, fields: {}, deleted: stamp};
-    // What its deletion touches is what was touched already: it was not live any more.
-    await session.put([change], now());
-    changes.push(change);
-    session.audit({
+    const deletion: Change = {kind: record.kind, id: record.id, fields: {}, deleted: stamp};
+    // Nobody is notified of it: the record was not live any more.
+    await apply(tx, [deletion], now());
+    changes.push(deletion);
+    await appendAudit(tx, {
       at: new Date(now()).toISOString(),
       key_id: null,
       action: `${record.kind === 'domain' ? 'domain' : 'dkim'}.conflict`,
       target: record.unique_key ?? '',
       remote_address: null,
       result: 'conflict',
-      detail: `${record.id} was made while ${rival.id} of that name existed on a node out of reach, and has been deleted`,
+      detail: `${record.id} was made while ${winner.id} of that name existed on a node out of reach, and has been deleted`,
     });
   }
-  const last = changes.at(-1)?.deleted;
-  return last ? session.tell({stamp: last, changes}) : undefined;
+  const stamp = changes.at(-1)?.deleted;
+  return stamp ? appendEvent(tx, {stamp, changes}) : undefined;
 };
 
 /** The record that keeps the name, if this one has lost it. */
-const rivalOf = async (session: ConfigSession, record: StoredRecord): Promise<StoredRecord | undefined> => {
-  if (record.deleted !== null || record.unique_key === null || record.digest !== '') return undefined;
-  const claims = await session.withUniqueKey(record.kind, record.unique_key);
-  const losers = losersOf(claimsIn(claims));
-  return losers.has(record.id) ? claims.find(({id}) => !losers.has(id)) : undefined;
+const winnerOver = async (tx: Db, record: StoredRecord): Promise<StoredRecord | undefined> => {
+  if (!namedKinds.includes(record.kind) || record.deleted !== null || record.digest !== '') return undefined;
+  const claims = await recordsWithUniqueKeys(tx, [record]);
+  const conflicts = conflictsIn(claimsIn(claims));
+  return conflicts.has(record.id) ? claims.find(({id}) => !conflicts.has(id)) : undefined;
 };

@@ -10,9 +10,9 @@ import {domainTable} from '../store/sqlite/domain.ts';
 import {mailFilterTable} from '../store/sqlite/mail-filter.ts';
 import {nodeTable, type StoredNode} from '../store/sqlite/node.ts';
 import type {Differences, IdRange, RecordTable} from '../store/sqlite/rows.ts';
+import type {ChangedRecord} from './changed-record.ts';
 import {stampMs} from './clock.ts';
 import {knownValues} from './record-values.ts';
-import type {ChangedRecord} from './working-set.ts';
 
 /** Fields of every kind as they are stored; `id` and what follows from stamps are added here. */
 export interface FieldsOf {
@@ -24,16 +24,9 @@ export interface FieldsOf {
   dkim_key: Omit<StoredDkimKey, 'id'>;
 }
 
-export interface ReadableOf {
-  node: StoredNode;
-  domain: Domain;
-  api_key: StoredApiKey;
-  mail_filter: MailFilter;
-  dkim_key: StoredDkimKey;
-}
-type Readable = ReadableOf[Kind];
+type Readable = StoredNode | Domain | StoredApiKey | MailFilter | StoredDkimKey;
 
-const tables: {[K in Kind]: RecordTable<ReadableOf[K]>} = {
+const tables = {
   node: nodeTable,
   domain: domainTable,
   api_key: apiKeyTable,
@@ -63,8 +56,8 @@ export const compareTable = async (
   records: StoredRecord[],
 ): Promise<Differences<Readable>> => tableOf(kind).compare(db, range, records.filter(isLive).map(toReadable));
 
-/** Ends what was found to be different. */
-export const mendTable = async (tx: Db, kind: Kind, {missing, wrong}: Differences<Readable>): Promise<void> => {
+/** Corrects what was found to be different. */
+export const repairTable = async (tx: Db, kind: Kind, {missing, wrong}: Differences<Readable>): Promise<void> => {
   await tableOf(kind).remove(
     tx,
     wrong.map(({id}) => id),
@@ -76,10 +69,6 @@ const isLive = ({digest}: StoredRecord): boolean => digest !== '';
 
 /** What is put into the table of a kind was made from records of that kind. */
 const tableOf = (kind: Kind): RecordTable<Readable> => tables[kind] as unknown as RecordTable<Readable>;
-
-/** As it would be read from its table; undefined while it is not live. */
-export const readableOf = <K extends Kind>(kind: K, record: StoredRecord): ReadableOf[K] | undefined =>
-  isLive(record) ? tables[kind].read(toReadable(record) as ReadableOf[K]) : undefined;
 
 /** Of a live record, whose values are right. */
 const toReadable = ({kind, id, fields}: StoredRecord): Readable => {

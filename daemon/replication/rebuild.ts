@@ -1,37 +1,44 @@
-// For a node that does not trust its own count: works out digests, readable tables and hash anew from the records, in slices.
-// Each is looked at beside everything else and written only when something is wrong with it, so that mail and callers,
-// who wait for the one writer, wait for a slice at most.
-import {digestsAfter, type Kind, kinds, recordsOfKind, saveRecords} from '../store/sqlite/config-record.ts';
+// Rebuild of all that follows from the records: digests, readable tables and the hash. It goes in slices. Each is read beside
+// everything else and written only when something in it is wrong: mail and callers, who wait for the one writer, wait for a slice at most.
+import {
+  digestsAfter,
+  findRecords,
+  type Kind,
+  kinds,
+  recordsByName,
+  recordsOfKind,
+  recordsWithUniqueKeys,
+  saveRecords,
+} from '../store/sqlite/config-record.ts';
 import {type Database, type Db, readTogether} from '../store/sqlite/database.ts';
-import {readSum, type Touched, touchedBy, writeHash} from './apply.ts';
-import {hexNumber, settleAll} from './merge-changes.ts';
-import {compareTable, mendTable} from './projection.ts';
-import {sourceIn} from './record-source.ts';
-import {loadAround} from './working-set.ts';
+import {type ChangedKey, changedKeys} from './changed-record.ts';
+import {hexNumber, readSum, writeSum} from './config-hash.ts';
+import {parentOf, settle} from './liveness.ts';
+import {compareTable, repairTable} from './projection.ts';
 
 interface Needs {
   database: Database;
   /** Runs a transaction of the writer. */
   write<T>(work: (tx: Db) => Promise<T>): Promise<T>;
   now: () => number;
-  /** Called after each slice that was mended, and once the hash was. */
-  onMended(touched: Touched[]): Promise<void>;
+  /** Called after each slice that was repaired, and once the hash was. */
+  onRepaired(changed: ChangedKey[]): Promise<void>;
 }
 
-export const recount = async (needs: Needs): Promise<void> => {
-  const {database, write, now, onMended} = needs;
+export const rebuild = async (needs: Needs): Promise<void> => {
+  const {database, write, now, onRepaired} = needs;
   for (const kind of kinds) {
     let after: number | undefined = 0;
-    while (after !== undefined) after = await recountSlice({kind, after}, needs);
+    while (after !== undefined) after = await rebuildSlice({kind, after}, needs);
   }
 
   const isHashWrong = await readTogether(database, async db => (await sumOfDigests(db)) !== (await readSum(db)));
   if (!isHashWrong) return;
   await write(async tx => {
     const sum = await sumOfDigests(tx);
-    if (sum !== (await readSum(tx))) await writeHash(tx, sum, now());
+    if (sum !== (await readSum(tx))) await writeSum(tx, sum, now());
   });
-  await onMended([]);
+  await onRepaired([]);
 };
 
 interface Slice {
@@ -41,43 +48,46 @@ interface Slice {
 }
 
 /** Resolves with the id after which the next slice begins, if there is one. */
-const recountSlice = async (slice: Slice, {database, write, onMended}: Needs): Promise<number | undefined> => {
-  const {isWrong, upTo} = await readTogether(database, async db => inspect(db, slice));
-  if (isWrong) await onMended(await write(async tx => mend(tx, slice)));
+const rebuildSlice = async (slice: Slice, {database, write, onRepaired}: Needs): Promise<number | undefined> => {
+  const {isWrong, upTo} = await readTogether(database, async db => check(db, slice));
+  if (isWrong) await onRepaired(await write(async tx => repair(tx, slice)));
   return upTo;
 };
 
 const recordsPerSlice = 500;
 const digestsPerPage = 5000;
 
-const inspect = async (db: Db, {kind, after}: Slice) => {
+const check = async (db: Db, {kind, after}: Slice) => {
   const records = await recordsOfKind(db, kind, {after, limit: recordsPerSlice});
   // The last slice of a kind has no end: rows beyond it have no records.
   const upTo = records.length === recordsPerSlice ? records.at(-1)?.id : undefined;
-  const set = await loadAround(sourceIn(db), records);
-  settleAll(set, records);
-  const changed = set.changed();
-  const settled = records.flatMap(record => set.find(record) ?? []);
+  const claims = await recordsWithUniqueKeys(db, records);
+  const parents = await findRecords(
+    db,
+    records.flatMap(record => parentOf(record) ?? []),
+  );
+  const settled = settle(records, recordsByName([...claims, ...parents, ...records]));
+  const changed = settled.flatMap((record, n) => (record === records[n] ? [] : [{before: records[n], after: record}]));
   const differences = await compareTable(db, {kind, after, upTo}, settled);
   const isWrong = changed.length + differences.missing.length + differences.wrong.length > 0;
   return {upTo, changed, differences, isWrong};
 };
 
-/** Looks again: something may have been written since. */
-const mend = async (tx: Db, slice: Slice): Promise<Touched[]> => {
-  const {changed, differences} = await inspect(tx, slice);
+/** Checks again: something may have been written since. */
+const repair = async (tx: Db, slice: Slice): Promise<ChangedKey[]> => {
+  const {changed, differences} = await check(tx, slice);
   await saveRecords(
     tx,
     changed.map(({after}) => after),
   );
-  await mendTable(tx, slice.kind, differences);
+  await repairTable(tx, slice.kind, differences);
 
   const rows = [...differences.missing, ...differences.wrong].map(row => ({
     kind: slice.kind,
     id: row.id,
     parent_id: 'domain_id' in row && slice.kind !== 'api_key' && row.domain_id !== null ? Number(row.domain_id) : null,
   }));
-  return [...changed.flatMap(touchedBy), ...rows];
+  return [...changedKeys(changed), ...rows];
 };
 
 const sumOfDigests = async (db: Db): Promise<bigint> => {

@@ -1,7 +1,7 @@
 // Whether the records of the configuration say what they said when they were written: each live one has its digest beside it.
 import {digestsAfter, findRecord, type RecordDigest, type RecordKey, recordsAfter} from '../store/sqlite/config-record.ts';
 import type {Db} from '../store/sqlite/database.ts';
-import {digestOf} from './merge-changes.ts';
+import {digestOf} from './config-hash.ts';
 
 const recordsPerPage = 500;
 

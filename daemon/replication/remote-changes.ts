@@ -4,8 +4,8 @@
 import type {NodeIdentity} from '../services/ports.ts';
 import type {NewAuditEntry} from '../store/sqlite/audit.ts';
 import {type ConfigRecord, makerOf, type Stamp, type StoredRecord} from '../store/sqlite/config-record.ts';
+import type {ChangedRecord} from './changed-record.ts';
 import {isTooFarAhead, stampNodeNo} from './clock.ts';
-import type {ChangedRecord} from './working-set.ts';
 
 /** Who sends changes, and how they came. The snapshot of a join comes from the node that has the key of the authority. */
 export interface ChangeSource {

@@ -1,10 +1,11 @@
 // Writes that are dated too far ahead, from clocks that were wrong before such writes were left out. No node takes what is put on
 // them, so their dates are brought back at the start, and their values stay.
 import {appendAudit} from '../store/sqlite/audit.ts';
-import {type ConfigRecord, type RecordKey, recordsAfter, type Stamp, saveRecords} from '../store/sqlite/config-record.ts';
+import {type ConfigRecord, type RecordKey, recordsAfter, type Stamp} from '../store/sqlite/config-record.ts';
 import type {Database, Db} from '../store/sqlite/database.ts';
 import {readState, writeState} from '../store/sqlite/local-state.ts';
 import {eventsIn, rewriteEvents} from '../store/sqlite/outbox.ts';
+import {apply} from './apply.ts';
 import {formatStamp, isTooFarAhead, mayWriteAt, stampNodeNo} from './clock.ts';
 import type {ReplicationEvent} from './peer-protocol.ts';
 import {stampsOf} from './remote-changes.ts';
@@ -16,7 +17,7 @@ import {stampsOf} from './remote-changes.ts';
 const restampedMs = Date.UTC(2026, 10, 20);
 const recordsPerPage = 500;
 
-/** Resolves with how many records and events had such dates. With a wall clock that cannot be right nothing is touched. */
+/** Resolves with how many records and events had such dates. With a wall clock that cannot be right nothing is changed. */
 export const restampFuture = async (database: Database, nowMs: number): Promise<number> => {
   if (nowMs < restampedMs) return 0;
   const isNeeded = (await hasFutureWrites(database.read, nowMs)) || (await isClockLate(database.read, nowMs));
@@ -48,7 +49,7 @@ const restamped = (stamp: Stamp, nowMs: number): Stamp =>
 
 const isAffected = (record: ConfigRecord, nowMs: number): boolean => stampsOf(record).some(stamp => isTooFarAhead(stamp, nowMs));
 
-const withRightDates = <R extends ConfigRecord>(record: R, nowMs: number): R => ({
+const withRightDates = (record: ConfigRecord, nowMs: number): ConfigRecord => ({
   ...record,
   fields: Object.fromEntries(
     Object.entries(record.fields).map(([name, [value, stamp]]) => [name, [value, restamped(stamp, nowMs)]]),
@@ -65,9 +66,11 @@ const restampRecords = async (tx: Db, nowMs: number): Promise<number> => {
   let count = 0;
   for await (const page of recordPages(tx)) {
     const affected = page.filter(record => isAffected(record, nowMs));
-    await saveRecords(
+    await apply(
       tx,
       affected.map(record => withRightDates(record, nowMs)),
+      nowMs,
+      (_kind, _stored, corrected) => corrected,
     );
     count += affected.length;
   }

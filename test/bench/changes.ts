@@ -1,4 +1,4 @@
-// What a change of configuration costs: until all nodes have it, many at once, and with ten thousand domains.
+// What a change of configuration costs: until all nodes have it, and with ten thousand domains.
 import {readFile} from 'node:fs/promises';
 import {Agent} from 'node:https';
 import {setTimeout as delay} from 'node:timers/promises';
@@ -15,14 +15,7 @@ const rows: readonly Row[] = [
     name: 'put-visible',
     title: 'domain PUT until visible on 2 peers, one at a time, p50',
     anchor: 'bare three-node durable write',
-    wanted: {atMost: 3},
-    unit: '×',
-  },
-  {
-    name: 'put-concurrent',
-    title: '64 concurrent domain PUTs on 3 nodes, rate',
-    anchor: 'our own one at a time',
-    wanted: {atLeast: 5},
+    wanted: {atMost: 5},
     unit: '×',
   },
   {name: 'domains-put', title: 'PUT with 10,000 domains, p50', anchor: 'with 10', wanted: {atMost: 1.5}, unit: '×'},
@@ -45,14 +38,14 @@ const rows: readonly Row[] = [
 export const changes: Bench = {
   name: 'changes',
   rows,
-  seconds: 100,
+  seconds: 90,
   async run(context) {
-    if (context.isWanted('put-visible') || context.isWanted('put-concurrent')) await measureCluster(context);
+    if (context.isWanted('put-visible')) await measureVisible(context);
     if (['domains-put', 'domains-list', 'domains-hash'].some(context.isWanted)) await measureSize(context);
   },
 };
 
-const concurrency = 64;
+const createdTogether = 64;
 const quiet = {log: {level: 'warn'}};
 /** The first key's limit is for people. */
 const tirelessKey = {name: 'bench', scope: 'full-admin', rate_limit_per_minute: 1_000_000};
@@ -87,22 +80,8 @@ const createDomains = async (call: Call, count: number): Promise<number[]> => {
       ids.push((await call('POST', 'domains', {name, backend_servers: ['127.0.0.1:25']})).json.data.id);
     }
   };
-  await Promise.all(Array.from({length: Math.min(concurrency, count)}, worker));
+  await Promise.all(Array.from({length: Math.min(createdTogether, count)}, worker));
   return ids;
-};
-
-const measureCluster = async (context: BenchContext): Promise<void> => {
-  const {owner, isQuick} = context;
-  const cluster = await startCluster(owner, {isProxied: false, config: quiet});
-  const {alpha, beta, gamma} = cluster.nodes;
-  const first = await callerOf(context, alpha);
-  const ids = await createDomains(first.call, concurrency);
-  await cluster.converged();
-  const others = [await callerOf(context, beta, first.key), await callerOf(context, gamma, first.key)];
-
-  if (context.isWanted('put-visible')) await measureVisible(context, {first, others, id: ids[0] ?? 0});
-  if (context.isWanted('put-concurrent')) await measureConcurrent(context, {first, others, ids});
-  context.say(`${isQuick ? 'quick, ' : ''}three nodes of our own and three bare ones, all on this machine`);
 };
 
 /** Asked every other millisecond: without a pause the asking would be all that is measured. */
@@ -113,15 +92,14 @@ const until = async (isSeen: () => Promise<boolean>): Promise<void> => {
 const hasThreshold = async ({call}: Caller, id: number, value: number): Promise<boolean> =>
   (await call('GET', `domains/${id}`)).json.data.quarantine_threshold === value;
 
-interface OnCluster {
-  first: Caller;
-  others: Caller[];
-}
-
-const measureVisible = async (
-  {owner, isQuick, report}: BenchContext,
-  {first, others, id}: OnCluster & {id: number},
-): Promise<void> => {
+const measureVisible = async (context: BenchContext): Promise<void> => {
+  const {owner, isQuick, report, say} = context;
+  const cluster = await startCluster(owner, {isProxied: false, config: quiet});
+  const {alpha, beta, gamma} = cluster.nodes;
+  const first = await callerOf(context, alpha);
+  const [id = 0] = await createDomains(first.call, 1);
+  await cluster.converged();
+  const others = [await callerOf(context, beta, first.key), await callerOf(context, gamma, first.key)];
   const [writer, ...readers] = await startDurableNodes(owner);
   let round = 0;
   const times = await alternate(
@@ -155,44 +133,7 @@ const measureVisible = async (
     own: `${own.p50.toFixed(1)} ms (p99 ${own.p99.toFixed(1)})`,
     anchor: `${bare.p50.toFixed(1)} ms (p99 ${bare.p99.toFixed(1)})`,
   });
-};
-
-/** Changes a second: until the last one is answered and, where they came at once, visible on the others as well. */
-const measureConcurrent = async (
-  {isQuick, report}: BenchContext,
-  {first, others, ids}: OnCluster & {ids: number[]},
-): Promise<void> => {
-  const each = isQuick ? 4 : 8;
-  let value = 0;
-  const put = async (id: number) => first.call('PUT', `domains/${id}`, {quarantine_threshold: value});
-  const rates = await alternate(
-    {
-      together: async () => {
-        const ms = await timed(async () => {
-          for (let n = 0; n < each; n += 1) {
-            value = ((value * 10 + 1) % 140) / 10;
-            await Promise.all(ids.map(put));
-          }
-          await Promise.all(others.flatMap(other => ids.map(async id => until(async () => hasThreshold(other, id, value)))));
-        });
-        return (ids.length * each * 1000) / ms;
-      },
-      alone: async () => {
-        value = ((value * 10 + 1) % 140) / 10;
-        const ms = await timed(async () => {
-          for (const id of ids) await put(id);
-        });
-        return (ids.length * 1000) / ms;
-      },
-    },
-    {rounds: isQuick ? 3 : 9, warmUps: 2},
-  );
-  const [together, alone] = [quantilesOf(rates.together).p50, quantilesOf(rates.alone).p50];
-  report('put-concurrent', {
-    value: together / alone,
-    own: `${Math.round(together)} a second`,
-    anchor: `${Math.round(alone)} a second`,
-  });
+  say(`${isQuick ? 'quick, ' : ''}three nodes of our own and three bare ones, all on this machine`);
 };
 
 /** CPU time of a process so far, in milliseconds; USER_HZ is 100. */

@@ -152,7 +152,7 @@ test.serial('what a disk or a hand has changed on one node is noticed, explained
       .where({kind: 'domain', id})
       .update({fields: JSON.stringify(fields)});
   });
-  await testConfiguration(database, {nodeNo: 3}).recount();
+  await testConfiguration(database, {nodeNo: 3}).rebuild();
   await database.close();
 
   await gamma.start();

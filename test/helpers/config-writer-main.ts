@@ -8,9 +8,9 @@ const database = await openDatabase(filename);
 const configuration = testConfiguration(database);
 let done = 0;
 for (; done < Number(count); done += 1)
-  await configuration.change(async draft => {
-    const id = await draft.nextId('domain');
-    await draft.create('domain', id, newFields.domain(`there-${done}.test`));
+  await configuration.change(async tx => {
+    const id = await tx.nextId('domain');
+    await tx.create('domain', id, newFields.domain(`there-${done}.test`));
   });
 await database.close();
 process.stdout.write(`${done}\n`);

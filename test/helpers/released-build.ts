@@ -29,6 +29,6 @@ export const buildRelease = async (t: Teardown, {commit}: Release): Promise<stri
   await mkdir(folder);
   await execute('sh', ['-c', 'git -C "$1" archive "$2" | tar -x -C "$3"', 'sh', root, commit, folder]);
   await symlink(join(root, 'node_modules'), join(folder, 'node_modules'));
-  await execute(process.execPath, ['bin/build.mjs'], {cwd: folder});
+  await execute('npm', ['run', '--silent', 'build'], {cwd: folder});
   return join(folder, 'bin', 'mfd');
 };

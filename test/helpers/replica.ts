@@ -1,6 +1,6 @@
 // Configurations of several nodes in one process that replicate without the wire.
-import {readConfigHash} from '../../daemon/replication/apply.ts';
-import {type Configuration, createConfiguration, type Draft} from '../../daemon/replication/configuration.ts';
+import {readConfigHash} from '../../daemon/replication/config-hash.ts';
+import {type ConfigTransaction, type Configuration, createConfiguration} from '../../daemon/replication/configuration.ts';
 import {createReplication, type Replication} from '../../daemon/replication/replication.ts';
 import type {Database} from '../../daemon/store/sqlite/database.ts';
 import {newFields} from './config-history.ts';
@@ -26,9 +26,9 @@ export const createReplica = async (t: Teardown, nodeNo: number, now = Date.now)
 };
 
 export const addDomain = async ({configuration}: Replica, name: string): Promise<number> =>
-  configuration.change(async (draft: Draft) => {
-    const id = await draft.nextId('domain');
-    await draft.create('domain', id, {...newFields.domain(name), backend_servers: ['127.0.0.1:25'], created_at: draft.at});
+  configuration.change(async (tx: ConfigTransaction) => {
+    const id = await tx.nextId('domain');
+    await tx.create('domain', id, {...newFields.domain(name), backend_servers: ['127.0.0.1:25'], created_at: tx.at});
     return id;
   });
 

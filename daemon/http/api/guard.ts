@@ -46,7 +46,7 @@ export const authenticate =
 
 type LimitState = Pick<RateLimitState, 'limit' | 'remaining' | 'resetSeconds'>;
 
-/** draft-ietf-httpapi-ratelimit-headers-08, section 3 and 4. */
+/** tx-ietf-httpapi-ratelimit-headers-08, section 3 and 4. */
 const rateLimitHeaders = (policy: string, {limit, remaining, resetSeconds}: LimitState): Record<string, string> => ({
   'RateLimit-Policy': `"${policy}";q=${limit};w=60`,
   RateLimit: `"${policy}";r=${remaining};t=${resetSeconds}`,

@@ -57,9 +57,9 @@ export const createKeyDirectory = async (database: Database, configuration: Conf
   for (const key of await listApiKeys(database.read)) keep(key);
   for (const use of await listKeyUses(database.read)) uses.set(use.key_id, use.last_used_at);
 
-  configuration.onChange(async touched => {
+  configuration.onChange(async changed => {
     changes += 1;
-    const ids = touched.filter(({kind}) => kind === 'api_key').map(({id}) => id);
+    const ids = changed.filter(({kind}) => kind === 'api_key').map(({id}) => id);
     const keys = new Map((await findApiKeys(database.read, ids)).map(key => [key.id, key]));
     for (const id of ids) {
       const key = keys.get(id);

@@ -11,7 +11,7 @@ import {canonicalDomain} from '../../../shared/domain-name.ts';
 import {Fault, type FieldFault} from '../../../shared/fault.ts';
 import {isObject, moment} from '../../../shared/fields.ts';
 import {permissionsOf, type Reach} from '../../../shared/scopes.ts';
-import type {Configuration, Draft} from '../../replication/configuration.ts';
+import type {ConfigTransaction, Configuration} from '../../replication/configuration.ts';
 import {findApiKey, listApiKeys, type StoredApiKey} from '../../store/sqlite/api-key.ts';
 import type {Database, Db} from '../../store/sqlite/database.ts';
 import type {DomainDirectory} from '../domains/domain-directory.ts';
@@ -121,34 +121,34 @@ export const createKeys = ({database, configuration, directory, domains, nodeId,
 
     async create(actor, body) {
       const wanted = validate(createApiKeySchema, body, wrongNow(body));
-      return configuration.change(async draft => insertKey(draft, actor, wanted, boundDomain(domains, wanted.domain)));
+      return configuration.change(async tx => insertKey(tx, actor, wanted, boundDomain(domains, wanted.domain)));
     },
 
     async revoke(actor, id, {body, isForced}) {
       const {at} = validate(revokeApiKeySchema, body, pastEnd(body, 'at'));
       const end = at === undefined ? undefined : new Date(at).toISOString();
-      await configuration.change(async draft => {
-        const key = await byId(await draft.tables(), id);
+      await configuration.change(async tx => {
+        const key = await byId(tx.db, id);
         // Written once more, so that who waits for the others waits for this as well: it may have come from elsewhere.
-        if (key.revoked_at !== null) return draft.update('api_key', id, {revoked_at: key.revoked_at});
+        if (key.revoked_at !== null) return tx.update('api_key', id, {revoked_at: key.revoked_at});
         if (end !== undefined && key.expires_at !== null && key.expires_at <= end)
-          return draft.update('api_key', id, {expires_at: key.expires_at});
+          return tx.update('api_key', id, {expires_at: key.expires_at});
 
-        await guardLastAdmin(await draft.tables(), key, {isForced, endMs: end === undefined ? now() : Date.parse(end)});
-        await draft.update('api_key', id, end === undefined ? {revoked_at: draft.at} : {expires_at: end});
+        await guardLastAdmin(tx.db, key, {isForced, endMs: end === undefined ? now() : Date.parse(end)});
+        await tx.update('api_key', id, end === undefined ? {revoked_at: tx.at} : {expires_at: end});
         const details = [...(end === undefined ? [] : [`ends ${end}`]), ...(isForced ? ['forced'] : [])];
-        await draft.audit(actor, 'key.revoke', String(id), details.join(', '));
+        await tx.audit(actor, 'key.revoke', String(id), details.join(', '));
       });
       const unreachable = await spread();
       return {key: toRecord(await byId(database.read, id)), unreachable};
     },
 
     async remove(actor, id, isForced) {
-      await configuration.change(async draft => {
-        const key = await byId(await draft.tables(), id);
-        await guardLastAdmin(await draft.tables(), key, {isForced, endMs: now()});
-        await draft.remove('api_key', id);
-        await draft.audit(actor, 'key.delete', String(id), isForced ? 'forced' : '');
+      await configuration.change(async tx => {
+        const key = await byId(tx.db, id);
+        await guardLastAdmin(tx.db, key, {isForced, endMs: now()});
+        await tx.remove('api_key', id);
+        await tx.audit(actor, 'key.delete', String(id), isForced ? 'forced' : '');
       });
       return {unreachable: await spread()};
     },
@@ -157,13 +157,13 @@ export const createKeys = ({database, configuration, directory, domains, nodeId,
 
 /** Writes a new key inside a change. The answer is the only place its value ever appears. */
 export const insertKey = async (
-  draft: Draft,
+  tx: ConfigTransaction,
   actor: Pick<Actor, 'keyId' | 'remoteAddress'>,
   wanted: CreateApiKey,
   bound: {domain_id: number; domain: string} | undefined,
 ): Promise<CreatedApiKey> => {
   const value = generateApiKey();
-  const id = await draft.nextId('api_key');
+  const id = await tx.nextId('api_key');
   const shown = {
     name: wanted.name,
     key_prefix: value.slice(0, keyPrefixLength),
@@ -172,14 +172,14 @@ export const insertKey = async (
     domain: bound?.domain ?? null,
     expires_at: wanted.expires_at ? new Date(wanted.expires_at).toISOString() : null,
   };
-  await draft.create('api_key', id, {
+  await tx.create('api_key', id, {
     ...shown,
     key_hash: hashKey(value),
     domain_id: bound?.domain_id ?? null,
     revoked_at: null,
-    created_at: draft.at,
+    created_at: tx.at,
   });
-  await draft.audit(actor, 'key.create', String(id), `${wanted.scope} ${wanted.name}`);
+  await tx.audit(actor, 'key.create', String(id), `${wanted.scope} ${wanted.name}`);
   return {id, ...shown, key: value};
 };
 

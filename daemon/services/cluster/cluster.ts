@@ -1,6 +1,6 @@
 import type {ClusterStatus, License, Peer} from '../../../shared/cluster-status.ts';
 import {healthOf} from '../../../shared/health.ts';
-import {readConfigHash} from '../../replication/apply.ts';
+import {readConfigHash} from '../../replication/config-hash.ts';
 import type {Refusals} from '../../replication/refusals.ts';
 import type {Database} from '../../store/sqlite/database.ts';
 import type {StoredNode} from '../../store/sqlite/node.ts';

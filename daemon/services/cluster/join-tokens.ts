@@ -51,10 +51,10 @@ export const createJoinTokens = (needs: Needs): JoinTokens => {
     const expiresMs = now() + expiresInS * 1000;
     const expires_at = new Date(expiresMs).toISOString();
     const token = await authority.issueToken({id, endMs: expiresMs + graceMs, address});
-    await configuration.change(async draft => {
-      await forgetJoinTokens(await draft.tables(), new Date(now() - keptMs).toISOString());
-      await insertJoinToken(await draft.tables(), {id, created_at: new Date(now()).toISOString(), expires_at, used_at: null});
-      await draft.audit(actor, 'cluster.token', id, `${detail}until ${expires_at}`);
+    await configuration.change(async tx => {
+      await forgetJoinTokens(tx.db, new Date(now() - keptMs).toISOString());
+      await insertJoinToken(tx.db, {id, created_at: new Date(now()).toISOString(), expires_at, used_at: null});
+      await tx.audit(actor, 'cluster.token', id, `${detail}until ${expires_at}`);
     });
     return {token, expires_at, address, ca_fingerprint: authority.fingerprint};
   };

@@ -90,27 +90,26 @@ export const createJoining = (needs: Needs): Joining => {
       if (!mayAdmit(nodeNo, await authorities.holders()))
         throw new Fault('unavailable', 'another node lets nodes in now; make a new token');
       await issuedNames.prepare();
-      const answer = await configuration.change(async draft => {
+      const answer = await configuration.change(async tx => {
         const at = new Date(now()).toISOString();
-        if (!(await useJoinToken(await draft.tables(), tokenId, at)))
-          throw whyUseless(await findJoinToken(await draft.tables(), tokenId));
-        const nodes = await listNodes(await draft.tables());
+        if (!(await useJoinToken(tx.db, tokenId, at))) throw whyUseless(await findJoinToken(tx.db, tokenId));
+        const nodes = await listNodes(tx.db);
         requireFreeId(nodes, request.node_id);
         const claimant = asking(request.node_id, remoteAddress, []);
-        const holders = await issuedNames.holders(await draft.tables(), nodes);
+        const holders = await issuedNames.holders(tx.db, nodes);
         requireFreeName(request.fqdn, ownerOf(request.fqdn, holders, claimant));
-        const node_no = Math.max(await greatestNodeNo(await draft.tables()), greatestSeen) + distance + 1;
+        const node_no = Math.max(await greatestNodeNo(tx.db), greatestSeen) + distance + 1;
         if (node_no > maxNodeNo)
           throw new Fault('conflict', `this cluster has had its ${maxNodeNo} nodes; no more can be let in`);
 
         const {node_id, fqdn, cluster_url, api_url} = request;
-        await draft.create('node', node_no, {node_id, fqdn, cluster_url, api_url, created_at: draft.at});
+        await tx.create('node', node_no, {node_id, fqdn, cluster_url, api_url, created_at: tx.at});
         const detail = `number ${node_no}, token ${tokenId}, mfd ${request.version}`;
-        await draft.audit({keyId: null, remoteAddress}, 'cluster.join', node_id, detail);
+        await tx.audit({keyId: null, remoteAddress}, 'cluster.join', node_id, detail);
         // Last: what is wrong with the requests rolls all of it back.
         const api_hosts = ownNames(request.api_hosts, holders, claimant);
         const certificates = await authority.certify({nodeId: node_id, nodeNo: node_no}, {...request, api_hosts});
-        await issuedNames.issued(await draft.tables(), node_no, api_hosts);
+        await issuedNames.issued(tx.db, node_no, api_hosts);
         return {node_no, ...certificates};
       });
       distance = 0;
@@ -128,11 +127,11 @@ export const createJoining = (needs: Needs): Joining => {
       const api_hosts = ownNames(requests.api_hosts, holders, claimant);
       const certificates = await authority.certify(peer, {...requests, api_hosts});
       // Before they are handed out: what is not noted could be issued to another node as well.
-      await configuration.change(async draft => {
-        await issuedNames.issued(await draft.tables(), peer.nodeNo, api_hosts);
+      await configuration.change(async tx => {
+        await issuedNames.issued(tx.db, peer.nodeNo, api_hosts);
         const ended = hasEnded ? `, its certificate had ended at ${new Date(peer.endMs).toISOString()}` : '';
         const {nodeId, nodeNo: no, remoteAddress} = peer;
-        await draft.audit({keyId: null, remoteAddress}, 'cluster.renew', nodeId, `number ${no}${ended}`);
+        await tx.audit({keyId: null, remoteAddress}, 'cluster.renew', nodeId, `number ${no}${ended}`);
       });
       return certificates;
     },

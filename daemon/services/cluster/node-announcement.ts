@@ -15,12 +15,12 @@ interface Needs {
 
 export const createMembership = ({configuration, nodeNo}: Needs): Membership => ({
   async announce(addresses) {
-    await configuration.change(async draft => {
-      const known = await findNode(await draft.tables(), nodeNo);
+    await configuration.change(async tx => {
+      const known = await findNode(tx.db, nodeNo);
       // A node that has been removed does not come back by starting again.
       if (!known) return;
       const changed = Object.entries(addresses).filter(([name, value]) => known[name as keyof StoredNode] !== value);
-      if (changed.length > 0) await draft.update('node', nodeNo, Object.fromEntries(changed));
+      if (changed.length > 0) await tx.update('node', nodeNo, Object.fromEntries(changed));
     });
   },
 });

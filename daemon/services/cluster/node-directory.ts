@@ -21,8 +21,8 @@ export const createNodeDirectory = async (database: Database, configuration: Con
   let removed = new Set(await removedNodeNos(database.read));
   const listeners: (() => void)[] = [];
 
-  configuration.onChange(async touched => {
-    if (!touched.some(({kind}) => kind === 'node')) return;
+  configuration.onChange(async changed => {
+    if (!changed.some(({kind}) => kind === 'node')) return;
     nodes = await listNodes(database.read);
     removed = new Set(await removedNodeNos(database.read));
     for (const listener of listeners) listener();

@@ -2,7 +2,7 @@
 import type {ApiKey} from '../../../shared/api-key.ts';
 import type {ClusterNode, RemovedNode} from '../../../shared/cluster-node.ts';
 import {Fault} from '../../../shared/fault.ts';
-import type {Configuration, Draft} from '../../replication/configuration.ts';
+import type {ConfigTransaction, Configuration} from '../../replication/configuration.ts';
 import {listApiKeys, type StoredApiKey} from '../../store/sqlite/api-key.ts';
 import {makerOf} from '../../store/sqlite/config-record.ts';
 import type {Db} from '../../store/sqlite/database.ts';
@@ -58,13 +58,13 @@ export const createRemoval = ({configuration, directory, keys, authorities, node
     },
 
     async remove(actor, nodeId, {isForced, revokesKeys}) {
-      const removed = await configuration.change(async draft => {
-        const node = (await listNodes(await draft.tables())).find(({node_id}) => node_id === nodeId);
+      const removed = await configuration.change(async tx => {
+        const node = (await listNodes(tx.db)).find(({node_id}) => node_id === nodeId);
         if (!node) throw unknown(nodeId);
         await requireRemovable(node, isForced);
-        await draft.remove('node', node.id);
-        await draft.audit(actor, 'cluster.remove', nodeId, `number ${node.id}${isForced ? ', forced' : ''}`);
-        return revokesKeys ? revokeKeys(draft, actor, await keysMadeOn(await draft.tables(), node)) : null;
+        await tx.remove('node', node.id);
+        await tx.audit(actor, 'cluster.remove', nodeId, `number ${node.id}${isForced ? ', forced' : ''}`);
+        return revokesKeys ? revokeKeys(tx, actor, await keysMadeOn(tx.db, node)) : null;
       });
       return {unreachable: await spread(), removed};
     },
@@ -77,11 +77,11 @@ const keysMadeOn = async (tx: Db, node: StoredNode): Promise<StoredApiKey[]> =>
   (await listApiKeys(tx)).filter(key => isMadeOn(node.id, key) && key.revoked_at === null);
 
 /** The key that asks stays, so that nobody is locked out by it. */
-const revokeKeys = async (draft: Draft, actor: Actor, found: StoredApiKey[]): Promise<RemovedNode> => {
+const revokeKeys = async (tx: ConfigTransaction, actor: Actor, found: StoredApiKey[]): Promise<RemovedNode> => {
   const revoked = found.filter(({id}) => id !== actor.keyId);
   for (const {id, name} of revoked) {
-    await draft.update('api_key', id, {revoked_at: draft.at});
-    await draft.audit(actor, 'key.revoke', String(id), `${name}, made on a node that was removed`);
+    await tx.update('api_key', id, {revoked_at: tx.at});
+    await tx.audit(actor, 'key.revoke', String(id), `${name}, made on a node that was removed`);
   }
   return {
     revoked_key_ids: revoked.map(({id}) => id),

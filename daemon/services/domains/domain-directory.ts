@@ -1,7 +1,7 @@
 // All domains with their filters and DKIM keys in memory: SMTP asks for them at every recipient.
 import type {Domain} from '../../../shared/domain.ts';
 import {groupBy} from '../../../shared/group-by.ts';
-import type {Touched} from '../../replication/apply.ts';
+import type {ChangedKey} from '../../replication/changed-record.ts';
 import type {Configuration} from '../../replication/configuration.ts';
 import type {Kind} from '../../store/sqlite/config-record.ts';
 import type {Database} from '../../store/sqlite/database.ts';
@@ -44,8 +44,8 @@ export const createDomainDirectory = async (database: Database, configuration: C
     filters.set(id, compileFilters(list, turn));
   for (const [id, list] of groupBy(await listDkimKeys(database.read), ({domain_id}) => domain_id)) dkimKeys.set(id, list);
 
-  configuration.onChange(async touched => {
-    const {domainIds, filtersOf, keysOf} = concernedBy(touched);
+  configuration.onChange(async changed => {
+    const {domainIds, filtersOf, keysOf} = concernedBy(changed);
     // All is read before any is replaced: mail must not meet a domain without its filters in between.
     const domains = await findDomains(database.read, domainIds);
     const filtersNow = groupBy(await mailFiltersOf(database.read, filtersOf), ({domain_id}) => domain_id);
@@ -79,10 +79,10 @@ export const createDomainDirectory = async (database: Database, configuration: C
 };
 
 /** Which domains, and the filters and the keys of which, are to be read again. */
-const concernedBy = (touched: Touched[]) => {
-  const parentsOf = (kind: Kind) => [...new Set(touched.flatMap(one => (one.kind === kind ? (one.parent_id ?? []) : [])))];
+const concernedBy = (changed: ChangedKey[]) => {
+  const parentsOf = (kind: Kind) => [...new Set(changed.flatMap(one => (one.kind === kind ? (one.parent_id ?? []) : [])))];
   return {
-    domainIds: touched.filter(({kind}) => kind === 'domain').map(({id}) => id),
+    domainIds: changed.filter(({kind}) => kind === 'domain').map(({id}) => id),
     filtersOf: parentsOf('mail_filter'),
     keysOf: parentsOf('dkim_key'),
   };

@@ -3,7 +3,7 @@ import {createDkimKeySchema, type DkimKey} from '../../../shared/dkim-key.ts';
 import {Fault} from '../../../shared/fault.ts';
 import {maxFilters} from '../../../shared/filter-rules.ts';
 import {createMailFilterSchema, type MailFilter} from '../../../shared/mail-filter.ts';
-import type {Configuration, Draft} from '../../replication/configuration.ts';
+import type {ConfigTransaction, Configuration} from '../../replication/configuration.ts';
 import type {Database} from '../../store/sqlite/database.ts';
 import {listDkimKeys, type StoredDkimKey} from '../../store/sqlite/dkim-key.ts';
 import {listMailFilters} from '../../store/sqlite/mail-filter.ts';
@@ -39,25 +39,25 @@ export const createDomainParts = ({database, configuration, domains}: Needs): Do
   async addFilter(actor, domainId, body) {
     const {name} = domains.get(actor, domainId);
     const wanted = validate(createMailFilterSchema, body);
-    return configuration.change(async draft => {
-      await requireDomain(draft, domainId);
-      if ((await listMailFilters(await draft.tables(), domainId)).length >= maxFilters)
+    return configuration.change(async tx => {
+      await requireDomain(tx, domainId);
+      if ((await listMailFilters(tx.db, domainId)).length >= maxFilters)
         throw new Fault('conflict', `the domain has ${maxFilters} filters, which is the most it may have; delete one first`);
-      const id = await draft.nextId('mail_filter');
-      const fields = {domain_id: domainId, ...wanted, created_at: draft.at};
-      await draft.create('mail_filter', id, fields);
-      await draft.audit(actor, 'filter.create', `${name}/${id}`, `${wanted.action} ${wanted.match} ${wanted.pattern}`);
+      const id = await tx.nextId('mail_filter');
+      const fields = {domain_id: domainId, ...wanted, created_at: tx.at};
+      await tx.create('mail_filter', id, fields);
+      await tx.audit(actor, 'filter.create', `${name}/${id}`, `${wanted.action} ${wanted.match} ${wanted.pattern}`);
       return {id, ...fields};
     });
   },
 
   async removeFilter(actor, domainId, filterId) {
     const {name} = domains.get(actor, domainId);
-    await configuration.change(async draft => {
-      const filter = (await listMailFilters(await draft.tables(), domainId)).find(({id}) => id === filterId);
+    await configuration.change(async tx => {
+      const filter = (await listMailFilters(tx.db, domainId)).find(({id}) => id === filterId);
       if (!filter) throw new Fault('not_found', `the domain ${name} has no filter ${filterId}`);
-      await draft.remove('mail_filter', filterId);
-      await draft.audit(actor, 'filter.delete', `${name}/${filterId}`);
+      await tx.remove('mail_filter', filterId);
+      await tx.audit(actor, 'filter.delete', `${name}/${filterId}`);
     });
   },
 
@@ -70,35 +70,35 @@ export const createDomainParts = ({database, configuration, domains}: Needs): Do
     const {name} = domains.get(actor, domainId);
     const {selector, algorithm} = validate(createDkimKeySchema, body);
     const pair = await generateDkimKey(algorithm);
-    return configuration.change(async draft => {
-      await requireDomain(draft, domainId);
-      const existing = await listDkimKeys(await draft.tables(), domainId);
+    return configuration.change(async tx => {
+      await requireDomain(tx, domainId);
+      const existing = await listDkimKeys(tx.db, domainId);
       if (existing.some(key => key.selector === selector))
         throw new Fault('conflict', `the domain ${name} has a DKIM key with selector ${selector}; choose another selector`);
       if (existing.length >= maxDkimKeys)
         throw new Fault('conflict', `the domain has ${maxDkimKeys} DKIM keys, which is the most it may have; delete one first`);
-      const id = await draft.nextId('dkim_key');
-      const fields = {domain_id: domainId, selector, algorithm, ...pair, created_at: draft.at};
-      await draft.create('dkim_key', id, fields);
-      await draft.audit(actor, 'dkim.create', `${name}/${selector}`, algorithm);
+      const id = await tx.nextId('dkim_key');
+      const fields = {domain_id: domainId, selector, algorithm, ...pair, created_at: tx.at};
+      await tx.create('dkim_key', id, fields);
+      await tx.audit(actor, 'dkim.create', `${name}/${selector}`, algorithm);
       return toDkimKey({id, ...fields}, name);
     });
   },
 
   async removeDkimKey(actor, domainId, selector) {
     const {name} = domains.get(actor, domainId);
-    await configuration.change(async draft => {
-      const key = (await listDkimKeys(await draft.tables(), domainId)).find(candidate => candidate.selector === selector);
+    await configuration.change(async tx => {
+      const key = (await listDkimKeys(tx.db, domainId)).find(candidate => candidate.selector === selector);
       if (!key) throw new Fault('not_found', `the domain ${name} has no DKIM key with selector ${selector}`);
-      await draft.remove('dkim_key', key.id);
-      await draft.audit(actor, 'dkim.delete', `${name}/${selector}`);
+      await tx.remove('dkim_key', key.id);
+      await tx.audit(actor, 'dkim.delete', `${name}/${selector}`);
     });
   },
 });
 
 /** The domain may have been deleted between the look at memory and the transaction. */
-const requireDomain = async (draft: Draft, id: number): Promise<void> => {
-  if (!(await draft.find('domain', id))) throw new Fault('not_found', `there is no domain ${id}; GET /domains lists them`);
+const requireDomain = async (tx: ConfigTransaction, id: number): Promise<void> => {
+  if (!(await tx.findDomain(id))) throw new Fault('not_found', `there is no domain ${id}; GET /domains lists them`);
 };
 
 /** In the order of the record, whatever the order of the columns. */

@@ -4,7 +4,7 @@ import {canonicalDomain} from '../../../shared/domain-name.ts';
 import {Fault, type FieldFault} from '../../../shared/fault.ts';
 import {type Json, mergePatch} from '../../../shared/merge-patch.ts';
 import {isWithinReach} from '../../../shared/scopes.ts';
-import type {Configuration, Draft} from '../../replication/configuration.ts';
+import type {ConfigTransaction, Configuration} from '../../replication/configuration.ts';
 import type {Actor} from '../ports.ts';
 import {invalidFields, validate} from '../validate.ts';
 import type {BackendRules} from './backend-rules.ts';
@@ -43,12 +43,12 @@ export const createDomains = ({configuration, directory, backendFaults}: Needs):
 
     async create(actor, body) {
       const wanted = validate(createDomainSchema, body, backendFaults(actor, memberOf(body, 'backend_servers'), []));
-      return configuration.change(async draft => {
+      return configuration.change(async tx => {
         if (directory.findByName(wanted.name)) throw taken(wanted.name);
-        const id = await draft.nextId('domain');
-        await draft.create('domain', id, {...wanted, created_at: draft.at});
-        await draft.audit(actor, 'domain.create', wanted.name);
-        const created = await draft.find('domain', id);
+        const id = await tx.nextId('domain');
+        await tx.create('domain', id, {...wanted, created_at: tx.at});
+        await tx.audit(actor, 'domain.create', wanted.name);
+        const created = await tx.findDomain(id);
         // Somebody else's creation was committed while memory did not know it yet.
         if (!created) throw taken(wanted.name);
         return created;
@@ -57,35 +57,29 @@ export const createDomains = ({configuration, directory, backendFaults}: Needs):
 
     async update(actor, id, body, ifMatch) {
       get(actor, id);
-      return configuration.change(
-        async draft => {
-          const current = await readBack(draft, id);
-          requireMatch(ifMatch, current);
-          const changed = changedFields(
-            current,
-            updated(current, body, servers => backendFaults(actor, servers, current.backend_servers)),
-          );
-          if (Object.keys(changed).length === 0) return current;
-          await draft.update('domain', id, changed);
-          await draft.audit(actor, 'domain.update', current.name, Object.keys(changed).join(' '));
-          return readBack(draft, id);
-        },
-        [{kind: 'domain', id}],
-      );
+      return configuration.change(async tx => {
+        const current = await readBack(tx, id);
+        requireMatch(ifMatch, current);
+        const changed = changedFields(
+          current,
+          updated(current, body, servers => backendFaults(actor, servers, current.backend_servers)),
+        );
+        if (Object.keys(changed).length === 0) return current;
+        await tx.update('domain', id, changed);
+        await tx.audit(actor, 'domain.update', current.name, Object.keys(changed).join(' '));
+        return readBack(tx, id);
+      });
     },
 
     async remove(actor, id, ifMatch) {
       get(actor, id);
-      await configuration.change(
-        async draft => {
-          const current = await readBack(draft, id);
-          requireMatch(ifMatch, current);
-          // What belongs to it goes with it, here and on every node that hears of this.
-          await draft.remove('domain', id);
-          await draft.audit(actor, 'domain.delete', current.name);
-        },
-        [{kind: 'domain', id}],
-      );
+      await configuration.change(async tx => {
+        const current = await readBack(tx, id);
+        requireMatch(ifMatch, current);
+        // What belongs to it goes with it, here and on every node that hears of this.
+        await tx.remove('domain', id);
+        await tx.audit(actor, 'domain.delete', current.name);
+      });
     },
   };
 };
@@ -123,8 +117,8 @@ const requireMatch = (ifMatch: string | undefined, current: Domain): void => {
     throw new Fault('precondition_failed', 'the domain has changed since it was read; read it again and repeat the change');
 };
 
-const readBack = async (draft: Draft, id: number): Promise<Domain> => {
-  const domain = await draft.find('domain', id);
+const readBack = async (tx: ConfigTransaction, id: number): Promise<Domain> => {
+  const domain = await tx.findDomain(id);
   if (!domain) throw unknown(id);
   return domain;
 };

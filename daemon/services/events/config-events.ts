@@ -49,8 +49,8 @@ export const tellConfigEvents = ({configuration, domains, keys, bus}: Needs): vo
     bus.publish({type: 'key', node_id: bus.nodeId, id, name: (after ?? before)?.name ?? '', change});
   };
 
-  configuration.onChange(async touched => {
-    for (const {kind, id} of touched)
+  configuration.onChange(async changed => {
+    for (const {kind, id} of changed)
       if (kind === 'domain') tellDomain(id);
       else if (kind === 'api_key') tellKey(id);
   });

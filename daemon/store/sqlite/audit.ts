@@ -24,7 +24,7 @@ const appending: Procedure = {
   sql: `INSERT INTO audit (${columns.join(', ')}) SELECT ${columns.map(name => `value->>'$.${name}'`).join(', ')} FROM json_each(?)`,
 };
 
-export type ChainedEntry = NewAuditEntry & {hash: string};
+type ChainedEntry = NewAuditEntry & {hash: string};
 
 /** Appends to this node's log, chained: each hash covers the entry and the hash before it. Call it inside a transaction. */
 export const appendAudit = async (db: Db, ...entries: NewAuditEntry[]): Promise<void> => {
@@ -32,13 +32,13 @@ export const appendAudit = async (db: Db, ...entries: NewAuditEntry[]): Promise<
 };
 
 /** Of the newest entry; empty before the first. */
-export const lastAuditHash = async (db: Db): Promise<string> => {
+const lastAuditHash = async (db: Db): Promise<string> => {
   const [last] = await preparedIn(db).all<{hash: string}>(newest, []);
   return last?.hash ?? '';
 };
 
 /** The rows that come after the one of hash `last`. */
-export const chained = (last: string, entries: readonly NewAuditEntry[]): ChainedEntry[] => {
+const chained = (last: string, entries: readonly NewAuditEntry[]): ChainedEntry[] => {
   let hash = last;
   return entries.map(entry => {
     hash = auditHash(hash, entry);

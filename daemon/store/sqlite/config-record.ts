@@ -56,32 +56,50 @@ export const saveRecords = async (db: Db, records: StoredRecord[]): Promise<void
       .merge();
 };
 
-const named: Procedure = {
-  sql: `
-SELECT r.* FROM json_each(?) AS wanted
-CROSS JOIN config_record AS r ON r.kind = wanted.value->>'$.kind' AND r.id = wanted.value->>'$.id'`,
+export const recordName = ({kind, id}: RecordKey): string => `${kind}/${id}`;
+
+export const recordsByName = (records: StoredRecord[]): Map<string, StoredRecord> =>
+  new Map(records.map(record => [recordName(record), record]));
+
+const joined = (condition: string): Procedure => ({
+  sql: `SELECT r.* FROM json_each(?) AS wanted CROSS JOIN config_record AS r ON r.kind = wanted.value->>'$.kind' AND ${condition}`,
+});
+const byId = joined("r.id = wanted.value->>'$.id'");
+const byUniqueKey = joined("r.unique_key = wanted.value->>'$.unique_key'");
+const byParent = joined("r.parent_id = wanted.value->>'$.parent_id'");
+
+/** One statement for any number of keys: SQLite takes a limited number of values. */
+const findAll = async (db: Db, procedure: Procedure, keys: object[]): Promise<StoredRecord[]> => {
+  if (keys.length === 0) return [];
+  const distinct = [...new Set(keys.map(key => JSON.stringify(key)))];
+  return (await preparedIn(db).all<ConfigRecordRow>(procedure, [`[${distinct.join(',')}]`])).map(toRecord);
 };
 
 /** Those that are there, in no order. */
-export const findRecords = async (db: Db, keys: RecordKey[]): Promise<StoredRecord[]> => {
-  if (keys.length === 0) return [];
-  const wanted = new Map(keys.map(({kind, id}) => [`${kind}/${id}`, {kind, id}]));
-  return (await preparedIn(db).all<ConfigRecordRow>(named, [JSON.stringify([...wanted.values()])])).map(toRecord);
-};
+export const findRecords = async (db: Db, keys: RecordKey[]): Promise<StoredRecord[]> =>
+  findAll(
+    db,
+    byId,
+    keys.map(({kind, id}) => ({kind, id})),
+  );
 
-export const recordsWithUniqueKeys = async (db: Db, kind: Kind, uniqueKeys: string[]): Promise<StoredRecord[]> => {
-  const found: StoredRecord[] = [];
-  for (const some of chunksOf(uniqueKeys))
-    found.push(...(await db<ConfigRecordRow>('config_record').where({kind}).whereIn('unique_key', some)).map(toRecord));
-  return found;
-};
+/** All that ever had the name of one of `records`, those themselves included; in no order. */
+export const recordsWithUniqueKeys = async (
+  db: Db,
+  records: Pick<StoredRecord, 'kind' | 'unique_key'>[],
+): Promise<StoredRecord[]> =>
+  findAll(
+    db,
+    byUniqueKey,
+    records.flatMap(({kind, unique_key}) => (unique_key === null ? [] : [{kind, unique_key}])),
+  );
 
-export const childrenOf = async (db: Db, kinds: Kind[], parentIds: number[]): Promise<StoredRecord[]> => {
-  const found: StoredRecord[] = [];
-  for (const some of chunksOf(parentIds))
-    found.push(...(await db<ConfigRecordRow>('config_record').whereIn('kind', kinds).whereIn('parent_id', some)).map(toRecord));
-  return found;
-};
+export const childrenOf = async (db: Db, kinds: readonly Kind[], parentIds: number[]): Promise<StoredRecord[]> =>
+  findAll(
+    db,
+    byParent,
+    parentIds.flatMap(parent_id => kinds.map(kind => ({kind, parent_id}))),
+  );
 
 export type RecordDigest = RecordKey & Pick<StoredRecord, 'digest'>;
 

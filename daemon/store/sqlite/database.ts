@@ -1,9 +1,8 @@
 // The one place that names the SQL driver. Everything else speaks knex, in SQL that PostgreSQL understands too.
 import knex, {type Knex} from 'knex';
 import {Fault} from '../../../shared/fault.ts';
-import {configWriting} from './config-writing.ts';
 import {migrations} from './migrations.ts';
-import {giveBackStatements, makeReady, type Prepared, preparedIn} from './prepared.ts';
+import {giveBackStatements, type Prepared, preparedIn} from './prepared.ts';
 import {synchronous} from './synchronous.ts';
 
 /** A database or a transaction: store functions cannot tell which they were given. */
@@ -147,7 +146,6 @@ export const openDatabase = async (filename: string, {waitMs = 30_000} = {}): Pr
   for (const db of [write, read]) db.on('query-error', onError);
   try {
     await write.migrate.latest({migrationSource: migrations, tableName: 'schema_migration'});
-    await makeReady(write, configWriting);
   } catch (error) {
     await close();
     throw error;

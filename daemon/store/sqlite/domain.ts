@@ -15,7 +15,6 @@ export const domainTable = recordTable<Domain>({
   name: 'domain',
   unique: ['name'],
   toRow: domain => toRow(domain),
-  read: domain => toDomain(toRow(domain)),
 });
 
 const toRow = (domain: Domain): DomainRow => ({
@@ -24,16 +23,13 @@ const toRow = (domain: Domain): DomainRow => ({
   tenant_id: JSON.stringify(domain.tenant_id),
 });
 
-export const findDomain = async (db: Db, id: number): Promise<Domain | undefined> => {
-  const row = await db<DomainRow>('domain').where({id}).first();
-  return row && toDomain(row);
-};
-
 const named: Procedure = {sql: 'SELECT * FROM domain WHERE id IN (SELECT value FROM json_each(?))'};
 
 /** Those that are there, in no order. */
 export const findDomains = async (db: Db, ids: number[]): Promise<Domain[]> =>
   ids.length === 0 ? [] : (await preparedIn(db).all<DomainRow>(named, [JSON.stringify(ids)])).map(toDomain);
+
+export const findDomain = async (db: Db, id: number): Promise<Domain | undefined> => (await findDomains(db, [id]))[0];
 
 /** All domains by name. */
 export const listDomains = async (db: Db): Promise<Domain[]> => (await db<DomainRow>('domain').orderBy('name')).map(toDomain);

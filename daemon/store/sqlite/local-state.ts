@@ -7,26 +7,33 @@ interface LocalStateRow {
   value: string;
 }
 
+const reading: Procedure = {sql: 'SELECT value FROM local_state WHERE name = ?'};
+const writing: Procedure = {
+  sql: `
+INSERT INTO local_state (name, value) SELECT key, value FROM json_each(?) WHERE true
+ON CONFLICT (name) DO UPDATE SET value = excluded.value`,
+};
+
 export const readState = async (db: Db, name: string): Promise<string | undefined> => {
-  const row = await db<LocalStateRow>('local_state').where({name}).first('value');
+  const [row] = await preparedIn(db).all<Pick<LocalStateRow, 'value'>>(reading, [name]);
   return row?.value;
 };
 
-export const writeState = async (db: Db, name: string, value: string): Promise<void> => {
-  await db<LocalStateRow>('local_state').insert({name, value}).onConflict('name').merge();
-};
+export const writeState = async (db: Db, name: string, value: string): Promise<void> => writeStates(db, {[name]: value});
 
-const named: Procedure = {sql: 'SELECT name, value FROM local_state WHERE name IN (SELECT value FROM json_each(?))'};
-
-/** Those that are there. */
-export const readStates = async (db: Db, names: readonly string[]): Promise<Map<string, string>> => {
-  const rows = await preparedIn(db).all<LocalStateRow>(named, [JSON.stringify(names)]);
-  return new Map(rows.map(({name, value}) => [name, value]));
-};
+export const writeStates = async (db: Db, values: Record<string, string>): Promise<void> =>
+  preparedIn(db).run(writing, [JSON.stringify(values)]);
 
 /** The latest number of a sequence; 0 before the first. */
 export const readSequence = async (db: Db, sequence: string): Promise<number> =>
   Number((await readState(db, `sequence:${sequence}`)) ?? 0);
+
+/** From 1. */
+export const nextInSequence = async (tx: Db, sequence: string): Promise<number> => {
+  const next = (await readSequence(tx, sequence)) + 1;
+  await writeState(tx, `sequence:${sequence}`, String(next));
+  return next;
+};
 
 /** A sequence goes on from `reached` at least. */
 export const raiseSequence = async (db: Db, sequence: string, reached: number): Promise<void> => {

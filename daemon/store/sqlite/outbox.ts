@@ -1,6 +1,6 @@
 // What this node has changed and its peers are to hear: one row per change, numbered without a gap from `outbox_floor` on.
 import type {Db} from './database.ts';
-import {readSequence, readState, writeState} from './local-state.ts';
+import {nextInSequence, readSequence, readState, writeState} from './local-state.ts';
 import {type Procedure, preparedIn} from './prepared.ts';
 
 export interface OutboxEntry {
@@ -14,8 +14,15 @@ interface OutboxRow {
 }
 
 /** Numbers events from 1. */
-export const outboxSequence = 'outbox';
+const outboxSequence = 'outbox';
 const floorName = 'outbox_floor';
+
+/** Leaves one event for every peer; returns its number. */
+export const appendEvent = async (tx: Db, event: unknown): Promise<number> => {
+  const seq = await nextInSequence(tx, outboxSequence);
+  await tx<OutboxRow>('outbox').insert({seq, event: JSON.stringify(event)});
+  return seq;
+};
 
 /** The number of the newest event there has been; 0 before the first. */
 export const lastOutboxSeq = async (db: Db): Promise<number> => readSequence(db, outboxSequence);

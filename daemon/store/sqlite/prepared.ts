@@ -81,17 +81,6 @@ export const preparedIn = (db: Knex): Prepared => {
   };
 };
 
-/** Outside of any transaction: what is made in one that is rolled back is gone, and the statement with it. */
-export const makeReady = async (db: Knex, procedure: Procedure): Promise<void> => {
-  const client = db.client as Client;
-  const connection = await client.acquireConnection();
-  try {
-    await statementOf(connection, procedure);
-  } finally {
-    await client.releaseConnection(connection);
-  }
-};
-
 /** A connection with statements that were not given back refuses to be closed. */
 export const giveBackStatements = (db: Knex): void => {
   const client = db.client as Client;

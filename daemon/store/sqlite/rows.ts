@@ -1,6 +1,5 @@
 // Many rows at a time: SQLite takes a limited number of values in one statement.
 import type {Db} from './database.ts';
-import {type Procedure, preparedIn} from './prepared.ts';
 
 const rowsPerStatement = 100;
 /** Of one value each. */
@@ -12,8 +11,6 @@ export const chunksOf = <T>(items: readonly T[], size = rowsPerStatement): T[][]
 /** A table that shows live configuration records of one kind in the shape they are read in. */
 export interface RecordTable<R extends {id: number}> {
   put(db: Db, records: readonly R[]): Promise<void>;
-  /** What reading the row of `record` gives. */
-  read(record: R): R;
   remove(db: Db, ids: readonly number[]): Promise<void>;
   /** Where the rows with ids after `after`, up to `upTo` where that is given, do not say what `records` say. */
   compare(db: Db, range: IdRange, records: readonly R[]): Promise<Differences<R>>;
@@ -39,34 +36,14 @@ export type Row = Record<string, Value> & {id: number};
 interface Needs<R> {
   name: string;
   toRow(record: R): Row;
-  /** Where a row reads in another order, or otherwise, than the record that it was made of. */
-  read?(record: R): R;
   /** The columns whose values together only one row may have. */
   unique?: (keyof R & string)[];
 }
 
-export const recordTable = <R extends {id: number}>({
-  name,
-  toRow,
-  read = record => record,
-  unique = [],
-}: Needs<R>): RecordTable<R> => {
+export const recordTable = <R extends {id: number}>({name, toRow, unique = []}: Needs<R>): RecordTable<R> => {
   const table: RecordTable<R> = {
-    read,
-
     async put(db, records) {
-      const rows = records.map(toRow);
-      const columns = Object.keys(rows[0] ?? {});
-      const prepared = preparedIn(db);
-      for (let from = 0; from < rows.length; ) {
-        const size = rowsTogether.find(one => one <= rows.length - from) ?? 1;
-        const some = rows.slice(from, from + size);
-        await prepared.run(
-          putting(name, columns, size),
-          some.flatMap(row => columns.map(column => bound(row[column]))),
-        );
-        from += size;
-      }
+      for (const some of chunksOf(records)) await db(name).insert(some.map(toRow)).onConflict('id').merge();
     },
 
     async remove(db, ids) {
@@ -100,22 +77,6 @@ export const recordTable = <R extends {id: number}>({
   };
   return table;
 };
-
-/** Few sizes, so that each is prepared once. */
-const rowsTogether = [64, 8, 1];
-
-/** Values are bound one by one: a number that goes through SQLite's JSON may come out as its neighbour. */
-const putting = (name: string, columns: readonly string[], size: number): Procedure => ({
-  sql: `
-INSERT INTO "${name}" (${columns.map(column => `"${column}"`).join(', ')})
-VALUES ${Array(size)
-    .fill(`(${columns.map(() => '?').join(', ')})`)
-    .join(', ')}
-ON CONFLICT (id) DO UPDATE SET ${columns.map(column => `"${column}" = excluded."${column}"`).join(', ')}`,
-});
-
-const bound = (value: Value | undefined): string | number | null =>
-  typeof value === 'boolean' ? Number(value) : (value ?? null);
 
 /** SQLite has no booleans, and PostgreSQL gives whole numbers as text. */
 const isSame = (wanted: Row, found: Row): boolean =>

@@ -2,9 +2,12 @@ import {createHash} from 'node:crypto';
 import {readFile} from 'node:fs/promises';
 import test from 'ava';
 import fc from 'fast-check';
-import {apply, type Change, readConfigHash} from '../../../daemon/replication/apply.ts';
-import type {Kind, StampedFields} from '../../../daemon/store/sqlite/config-record.ts';
-import type {Database} from '../../../daemon/store/sqlite/database.ts';
+import {apply, type Change} from '../../../daemon/replication/apply.ts';
+import {changedKeys} from '../../../daemon/replication/changed-record.ts';
+import {digestOf, readConfigHash} from '../../../daemon/replication/config-hash.ts';
+import {claimsIn, conflictsIn, isComplete} from '../../../daemon/replication/config-merge.ts';
+import {type Kind, recordsAfter, type StampedFields, type StoredRecord} from '../../../daemon/store/sqlite/config-record.ts';
+import type {Database, Db} from '../../../daemon/store/sqlite/database.ts';
 import type {Json} from '../../../shared/merge-patch.ts';
 import {change, deletion, delivery, history, newFields, stampOf} from '../../helpers/config-history.ts';
 import {testDatabase} from '../../helpers/database.ts';
@@ -15,25 +18,30 @@ const applyAll = async ({write}: Database, batches: Change[][]): Promise<void> =
   for (const batch of batches) await write.transaction(async tx => apply(tx, batch, 1));
 };
 
-/** Everything that is replicated or follows from it. */
-const dump = async ({write}: Database) => ({
-  hash: (await readConfigHash(write)).config_hash,
-  config_record: await write('config_record').orderBy(['kind', 'id']),
-  ...Object.fromEntries(await Promise.all(tables.map(async table => [table, await write(table).orderBy('id')]))),
-});
-
-const empty = async ({write}: Database): Promise<void> => {
-  await write.transaction(async tx => {
-    for (const table of ['local_state', 'config_record', ...tables]) await tx(table).delete();
-  });
+/** What `look` makes of a database in which `batches` were applied to nothing; none of it stays. */
+const appliedIn = async <T>({write}: Database, batches: Change[][], look: (tx: Db) => Promise<T>): Promise<T> => {
+  const tx = await write.transaction();
+  try {
+    for (const batch of batches) await apply(tx, batch, 1);
+    return await look(tx);
+  } finally {
+    await tx.rollback();
+  }
 };
 
+/** Everything that is replicated or follows from it. */
+const dump = async (db: Db) => ({
+  hash: (await readConfigHash(db)).config_hash,
+  config_record: await db('config_record').orderBy(['kind', 'id']),
+  ...Object.fromEntries(await Promise.all(tables.map(async table => [table, await db(table).orderBy('id')]))),
+});
+
 /** The hash as any reader of the tables would work it out: from the records that are there to be read. */
-const recomputedHash = async ({write}: Database): Promise<string> => {
+const recomputedHash = async (db: Db): Promise<string> => {
   let sum = 0n;
   for (const kind of tables)
-    for (const {id} of await write(kind).select('id')) {
-      const {fields} = await write('config_record').where({kind, id}).first();
+    for (const {id} of await db(kind).select('id')) {
+      const {fields} = await db('config_record').where({kind, id}).first();
       const values = Object.entries(JSON.parse(fields) as StampedFields)
         .sort(([a], [b]) => (a < b ? -1 : 1))
         .map(([name, [value]]) => [name, value]);
@@ -51,25 +59,60 @@ const threshold = (id: number, n: number, value: number) => change('domain', id,
 const dkimKey = (id: number, domainId: number, n: number) =>
   change('dkim_key', id, stampOf(n), newFields.dkimKey(domainId, 's1'));
 const hashOf = async ({write}: Database) => (await readConfigHash(write)).config_hash;
-const idsIn = async ({write}: Database, table: Kind) => write(table).orderBy('id').pluck('id');
+const idsIn = async (db: Db, table: Kind) => db(table).orderBy('id').pluck('id');
 
 test('whatever the order, the batches and the repetitions, the same changes make the same tables and the same hash', async t => {
   const {database} = await testDatabase(t, {isDurable: false});
-  const deliveries = history(14).chain(changes => fc.tuple(delivery(changes), delivery(changes)));
+  const deliveries = history(16).chain(changes => fc.tuple(delivery(changes), delivery(changes)));
 
   await fc.assert(
     fc.asyncProperty(deliveries, async ([one, other]) => {
-      await empty(database);
-      await applyAll(database, one);
-      const first = await dump(database);
-      const recomputed = await recomputedHash(database);
-      await empty(database);
-      await applyAll(database, other);
+      const [first, recomputed] = await appliedIn(database, one, async tx => [await dump(tx), await recomputedHash(tx)] as const);
+      const second = await appliedIn(database, other, dump);
 
-      t.deepEqual(await dump(database), first);
+      t.deepEqual(second, first);
       t.is(first.hash, recomputed);
     }),
-    {numRuns: 250},
+    {numRuns: 1000},
+  );
+});
+
+test('what is applied once more changes nothing', async t => {
+  const {database} = await testDatabase(t, {isDurable: false});
+  const repetitions = history(16).chain(changes => fc.tuple(delivery(changes), fc.array(fc.nat(20), {minLength: 1})));
+
+  await fc.assert(
+    fc.asyncProperty(repetitions, async ([batches, again]) => {
+      await appliedIn(database, batches, async tx => {
+        const before = await dump(tx);
+
+        for (const n of again) t.deepEqual(await apply(tx, batches[n % batches.length] ?? [], 2), []);
+
+        t.deepEqual(await dump(tx), before);
+      });
+    }),
+    {numRuns: 500},
+  );
+});
+
+const isLiveAmong = (records: StoredRecord[], {kind, id, fields, deleted, unique_key, parent_id}: StoredRecord): boolean => {
+  if (deleted !== null || !isComplete(kind, {fields, deleted})) return false;
+  const claims = claimsIn(records.filter(other => other.kind === kind && other.unique_key === unique_key));
+  if (unique_key !== null && conflictsIn(claims).has(id)) return false;
+  const parent = records.find(other => other.kind === 'domain' && other.id === parent_id);
+  return parent_id === null || (parent !== undefined && isLiveAmong(records, parent));
+};
+
+test('a record has a digest exactly when it is complete, not deleted, has its name and its parent is live', async t => {
+  const {database} = await testDatabase(t, {isDurable: false});
+
+  await fc.assert(
+    fc.asyncProperty(history(20), async changes => {
+      const records = await appliedIn(database, [changes], async tx => recordsAfter(tx, undefined, 1000));
+
+      for (const record of records) t.is(record.digest, isLiveAmong(records, record) ? digestOf(record) : '');
+    }),
+    {numRuns: 500},
   );
 });
 
@@ -78,34 +121,31 @@ test('what is read of a record is there exactly when it is complete, not deleted
 
   await fc.assert(
     fc.asyncProperty(history(20), async changes => {
-      await empty(database);
-      await applyAll(database, [changes]);
-
       const created = (kind: Kind) =>
         changes.filter(({kind: of, fields}) => of === kind && 'created_at' in fields).map(({id}) => id);
       const deleted = (kind: Kind) => changes.filter(({kind: of, deleted: at}) => of === kind && at !== null).map(({id}) => id);
-      const domains = await idsIn(database, 'domain');
-      const names = await database.write('domain').pluck('name');
-      t.is(new Set(names).size, names.length);
-      for (const kind of tables)
-        t.true(
-          (await idsIn(database, kind)).every(id => created(kind).includes(id) && !deleted(kind).includes(id)),
-          kind,
+      const wanted = (kind: Kind) =>
+        created(kind)
+          .filter(id => !deleted(kind).includes(id))
+          .sort((a, b) => a - b);
+
+      await appliedIn(database, [changes], async tx => {
+        const domains = await idsIn(tx, 'domain');
+        const names = await tx('domain').pluck('name');
+        t.is(new Set(names).size, names.length);
+        for (const kind of tables)
+          t.true(
+            (await idsIn(tx, kind)).every(id => wanted(kind).includes(id)),
+            kind,
+          );
+        t.deepEqual(
+          await idsIn(tx, 'mail_filter'),
+          wanted('mail_filter').filter(id => domains.includes(1 + (id % 3))),
         );
-      t.deepEqual(
-        await idsIn(database, 'mail_filter'),
-        created('mail_filter')
-          .filter(id => !deleted('mail_filter').includes(id) && domains.includes(1 + (id % 3)))
-          .sort((a, b) => a - b),
-      );
-      t.deepEqual(
-        await idsIn(database, 'api_key'),
-        created('api_key')
-          .filter(id => !deleted('api_key').includes(id))
-          .sort((a, b) => a - b),
-      );
+        t.deepEqual(await idsIn(tx, 'api_key'), wanted('api_key'));
+      });
     }),
-    {numRuns: 150},
+    {numRuns: 250},
   );
 });
 
@@ -150,7 +190,7 @@ test('an update that overtakes its creation takes effect with it', async t => {
   const {database} = await testDatabase(t);
 
   await applyAll(database, [[threshold(1, 2, 7)]]);
-  const early = await idsIn(database, 'domain');
+  const early = await idsIn(database.write, 'domain');
   await applyAll(database, [[domain(1, 'one.test', 1)]]);
 
   t.deepEqual(early, []);
@@ -163,8 +203,8 @@ test('the earlier creation takes the name from a later one that was there first'
   await applyAll(database, [[domain(2, 'one.test', 5), dkimKey(9, 2, 6)]]);
   await applyAll(database, [[domain(1, 'one.test', 4)]]);
 
-  t.deepEqual(await idsIn(database, 'domain'), [1]);
-  t.deepEqual(await idsIn(database, 'dkim_key'), []);
+  t.deepEqual(await idsIn(database.write, 'domain'), [1]);
+  t.deepEqual(await idsIn(database.write, 'dkim_key'), []);
 });
 
 test('a name is free again for a domain created after the deletion, and for no other', async t => {
@@ -172,11 +212,11 @@ test('a name is free again for a domain created after the deletion, and for no o
   await applyAll(database, [[domain(1, 'one.test', 1)], [deletion('domain', 1, stampOf(5))]]);
 
   await applyAll(database, [[domain(2, 'one.test', 3)]]);
-  const loser = await idsIn(database, 'domain');
+  const conflict = await idsIn(database.write, 'domain');
   await applyAll(database, [[domain(3, 'one.test', 7)]]);
 
-  t.deepEqual(loser, []);
-  t.deepEqual(await idsIn(database, 'domain'), [3]);
+  t.deepEqual(conflict, []);
+  t.deepEqual(await idsIn(database.write, 'domain'), [3]);
 });
 
 test('children that arrive after the deletion of their domain never appear', async t => {
@@ -188,22 +228,22 @@ test('children that arrive after the deletion of their domain never appear', asy
     [change('mail_filter', 1, stampOf(10), {comment: 'late'})],
   ]);
 
-  t.deepEqual(await idsIn(database, 'dkim_key'), []);
-  t.deepEqual(await idsIn(database, 'mail_filter'), []);
+  t.deepEqual(await idsIn(database.write, 'dkim_key'), []);
+  t.deepEqual(await idsIn(database.write, 'mail_filter'), []);
 });
 
 test('children that arrive before their domain appear with it', async t => {
   const {database} = await testDatabase(t);
 
   const early = await database.write.transaction(async tx => apply(tx, [dkimKey(1, 1, 2)], 1));
-  const touched = await database.write.transaction(async tx => apply(tx, [domain(1, 'one.test', 1)], 1));
+  const whole = await database.write.transaction(async tx => apply(tx, [domain(1, 'one.test', 1)], 1));
 
-  t.deepEqual(early, [{kind: 'dkim_key', id: 1, parent_id: 1}]);
-  t.deepEqual(touched, [
+  t.deepEqual(changedKeys(early), [{kind: 'dkim_key', id: 1, parent_id: 1}]);
+  t.deepEqual(changedKeys(whole), [
     {kind: 'domain', id: 1, parent_id: null},
     {kind: 'dkim_key', id: 1, parent_id: 1},
   ]);
-  t.deepEqual(await idsIn(database, 'dkim_key'), [1]);
+  t.deepEqual(await idsIn(database.write, 'dkim_key'), [1]);
 });
 
 for (const [order, batches] of Object.entries({
@@ -217,7 +257,7 @@ for (const [order, batches] of Object.entries({
 
     await applyAll(database, batches);
 
-    t.notRegex(JSON.stringify(await dump(database)), /PRIVATE-/);
+    t.notRegex(JSON.stringify(await dump(database.write)), /PRIVATE-/);
     await database.write.raw('PRAGMA wal_checkpoint(TRUNCATE)');
     t.false((await readFile(filename)).includes('PRIVATE-'), 'the file still holds the key in unused space');
   });
@@ -225,7 +265,7 @@ for (const [order, batches] of Object.entries({
 test('a failing batch leaves the tables and the hash as they were', async t => {
   const {database} = await testDatabase(t);
   await applyAll(database, [[domain(1, 'one.test', 1)]]);
-  const before = await dump(database);
+  const before = await dump(database.write);
 
   const failing = database.write.transaction(async tx => {
     await apply(tx, [domain(2, 'two.test', 2), deletion('domain', 1, stampOf(3))], 1);
@@ -233,7 +273,7 @@ test('a failing batch leaves the tables and the hash as they were', async t => {
   });
 
   await t.throwsAsync(failing, {message: 'the disk is gone'});
-  t.deepEqual(await dump(database), before);
+  t.deepEqual(await dump(database.write), before);
 });
 
 test('a field that only a newer version knows is kept and counts, and shows in no table', async t => {
@@ -244,8 +284,8 @@ test('a field that only a newer version knows is kept and counts, and shows in n
   await applyAll(database, [[change('domain', 1, stampOf(2), {new_setting: [true]})]]);
 
   t.not(await hashOf(database), before);
-  t.is(await hashOf(database), await recomputedHash(database));
-  t.deepEqual(await idsIn(database, 'domain'), [1]);
+  t.is(await hashOf(database), await recomputedHash(database.write));
+  t.deepEqual(await idsIn(database.write, 'domain'), [1]);
   t.regex((await database.write('config_record').first()).fields, /"new_setting":\[\[true\],/);
 });
 
@@ -272,15 +312,26 @@ for (const [kind, whole, wrong] of wrongValues)
   test(`a ${kind} with ${JSON.stringify(wrong)} is live nowhere, breaks nothing, and is live once that is put right`, async t => {
     const {database} = await testDatabase(t, {isDurable: false});
     await applyAll(database, [[domain(7, 'seven.test', 1)]]);
-    const before = {...(await dump(database)), config_record: []};
+    const before = {...(await dump(database.write)), config_record: []};
 
     await applyAll(database, [[change(kind, 1, stampOf(2), {...whole, ...wrong})]]);
-    const between = {...(await dump(database)), config_record: []};
+    const between = {...(await dump(database.write)), config_record: []};
     await applyAll(database, [[change(kind, 1, stampOf(3), whole)]]);
 
     t.deepEqual(between, before);
-    t.true((await idsIn(database, kind)).includes(1));
+    t.true((await idsIn(database.write, kind)).includes(1));
   });
+
+test('a key that names its domain by text comes to the same whether it arrives before the domain or after it', async t => {
+  const {database} = await testDatabase(t);
+  const wrong = change('dkim_key', 8, stampOf(1), {...newFields.dkimKey(1, 's1'), domain_id: '1'});
+  const all = [wrong, dkimKey(9, 1, 2), domain(1, 'one.test', 3)].map(one => [one]);
+
+  const before = await appliedIn(database, all, dump);
+  const after = await appliedIn(database, all.toReversed(), dump);
+
+  t.deepEqual(before, after);
+});
 
 test('two domains that swap their names in one batch both have the other name', async t => {
   const {database} = await testDatabase(t);
@@ -293,7 +344,7 @@ test('two domains that swap their names in one batch both have the other name', 
   t.deepEqual(await database.write('domain').orderBy('id').pluck('name'), ['two.test', 'one.test']);
 });
 
-test('a change of a domain touches the domain alone, and its deletion all that belongs to it', async t => {
+test('a change of a domain changes the domain alone, and its deletion all that belongs to it', async t => {
   const {database} = await testDatabase(t);
   const filter = (id: number) => change('mail_filter', id, stampOf(2), newFields.mailFilter(1));
   await applyAll(database, [[domain(1, 'one.test', 1), filter(1), filter(2), dkimKey(3, 1, 2)]]);
@@ -301,7 +352,12 @@ test('a change of a domain touches the domain alone, and its deletion all that b
   const changed = await database.write.transaction(async tx => apply(tx, [threshold(1, 3, 7)], 1));
   const deleted = await database.write.transaction(async tx => apply(tx, [deletion('domain', 1, stampOf(4))], 1));
 
-  t.deepEqual(changed, [{kind: 'domain', id: 1, parent_id: null}]);
-  t.deepEqual(deleted.map(({kind, id}) => `${kind}/${id}`).sort(), ['dkim_key/3', 'domain/1', 'mail_filter/1', 'mail_filter/2']);
-  for (const table of ['domain', 'mail_filter', 'dkim_key'] as const) t.deepEqual(await idsIn(database, table), []);
+  t.deepEqual(changedKeys(changed), [{kind: 'domain', id: 1, parent_id: null}]);
+  t.deepEqual(
+    changedKeys(deleted)
+      .map(({kind, id}) => `${kind}/${id}`)
+      .sort(),
+    ['dkim_key/3', 'domain/1', 'mail_filter/1', 'mail_filter/2'],
+  );
+  for (const table of ['domain', 'mail_filter', 'dkim_key'] as const) t.deepEqual(await idsIn(database.write, table), []);
 });

@@ -1,8 +1,7 @@
 import test from 'ava';
 import fc from 'fast-check';
-import {formatStamp, nextStamp, stampMs} from '../../../daemon/replication/clock.ts';
-import {openSession} from '../../../daemon/replication/config-session.ts';
-import {type Db, openDatabase} from '../../../daemon/store/sqlite/database.ts';
+import {formatStamp, nextStamp, stampMs, tick} from '../../../daemon/replication/clock.ts';
+import {openDatabase} from '../../../daemon/store/sqlite/database.ts';
 import {testDatabase} from '../../helpers/database.ts';
 
 const wallTime = fc.integer({min: 0, max: 2 ** 44});
@@ -58,21 +57,14 @@ test('stamps sort as text by time, then counter, then node', t => {
   );
 });
 
-const tick = async (tx: Db, nowMs: number): Promise<string> => {
-  const session = openSession(tx, 1);
-  const stamp = await session.tick(nowMs);
-  await session.flush();
-  return stamp;
-};
-
 test('the clock goes on from where it was after a restart with the wall clock set back', async t => {
   const {database, filename} = await testDatabase(t);
-  const before = await database.write.transaction(async tx => tick(tx, 5000));
+  const before = await database.write.transaction(async tx => tick(tx, 5000, 1));
   await database.close();
 
   const again = await openDatabase(filename);
   t.teardown(again.close);
-  const after = await again.write.transaction(async tx => tick(tx, 100));
+  const after = await again.write.transaction(async tx => tick(tx, 100, 1));
 
   t.is(before, formatStamp(5000, 0, 1));
   t.is(after, formatStamp(5000, 1, 1));
@@ -81,10 +73,10 @@ test('the clock goes on from where it was after a restart with the wall clock se
 test('a change that is rolled back leaves the clock as it was', async t => {
   const {database} = await testDatabase(t);
   const failing = database.write.transaction(async tx => {
-    await tick(tx, 5000);
+    await tick(tx, 5000, 1);
     throw new Error('no');
   });
   await t.throwsAsync(failing);
 
-  t.is(await database.write.transaction(async tx => tick(tx, 100)), formatStamp(100, 0, 1));
+  t.is(await database.write.transaction(async tx => tick(tx, 100, 1)), formatStamp(100, 0, 1));
 });

@@ -1,7 +1,7 @@
 import test from 'ava';
 import fc from 'fast-check';
 import type {Change} from '../../../daemon/replication/apply.ts';
-import {type Claim, losersOf, mergeStates, type RecordState, rulesOf} from '../../../daemon/replication/config-merge.ts';
+import {type Claim, conflictsIn, mergeStates, type RecordState, rulesOf} from '../../../daemon/replication/config-merge.ts';
 import {type Kind, kinds} from '../../../daemon/store/sqlite/config-record.ts';
 import type {Json} from '../../../shared/merge-patch.ts';
 import {change, deletion, history, newFields, stampOf} from '../../helpers/config-history.ts';
@@ -150,10 +150,10 @@ test('the earlier creation keeps the name, and a later one gets it only after a 
     deleted: deleted === null ? null : stampOf(deleted),
   });
 
-  t.deepEqual([...losersOf([claim(1, 5, null), claim(2, 3, null)])], [1]);
-  t.deepEqual([...losersOf([claim(1, 3, 4), claim(2, 5, null)])], []);
-  t.deepEqual([...losersOf([claim(1, 3, 7), claim(2, 5, null), claim(3, 8, null)])], [2]);
-  t.deepEqual([...losersOf([claim(1, 3, 5), claim(2, 5, null)])], []);
+  t.deepEqual([...conflictsIn([claim(1, 5, null), claim(2, 3, null)])], [1]);
+  t.deepEqual([...conflictsIn([claim(1, 3, 4), claim(2, 5, null)])], []);
+  t.deepEqual([...conflictsIn([claim(1, 3, 7), claim(2, 5, null), claim(3, 8, null)])], [2]);
+  t.deepEqual([...conflictsIn([claim(1, 3, 5), claim(2, 5, null)])], []);
 });
 
 test('of any claims, exactly those that nobody else held at the time succeed', t => {
@@ -168,16 +168,16 @@ test('of any claims, exactly those that nobody else held at the time succeed', t
   );
   fc.assert(
     fc.property(claims, all => {
-      const losers = losersOf(all);
-      const holders = all.filter(({id}) => !losers.has(id));
+      const conflicts = conflictsIn(all);
+      const holders = all.filter(({id}) => !conflicts.has(id));
 
       const heldWhen = ({created, id}: Claim) =>
         holders.filter(
           other => other.id !== id && other.created <= created && (other.deleted === null || other.deleted > created),
         );
       t.true(holders.every(holder => heldWhen(holder).length === 0));
-      t.true(all.filter(({id}) => losers.has(id)).every(loser => heldWhen(loser).length === 1));
-      t.deepEqual(losersOf(all.toReversed()), losers);
+      t.true(all.filter(({id}) => conflicts.has(id)).every(one => heldWhen(one).length === 1));
+      t.deepEqual(conflictsIn(all.toReversed()), conflicts);
     }),
     {numRuns: 300},
   );

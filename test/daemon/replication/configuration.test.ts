@@ -2,9 +2,9 @@ import {execFile} from 'node:child_process';
 import {fileURLToPath} from 'node:url';
 import {promisify} from 'node:util';
 import test, {type ExecutionContext} from 'ava';
-import {readConfigHash} from '../../../daemon/replication/apply.ts';
 import {stampMs} from '../../../daemon/replication/clock.ts';
-import {type Configuration, createConfiguration, type Draft} from '../../../daemon/replication/configuration.ts';
+import {readConfigHash} from '../../../daemon/replication/config-hash.ts';
+import {type ConfigTransaction, type Configuration, createConfiguration} from '../../../daemon/replication/configuration.ts';
 import {auditHash} from '../../../daemon/store/sqlite/audit.ts';
 import type {Kind} from '../../../daemon/store/sqlite/config-record.ts';
 import {type Database, openDatabase} from '../../../daemon/store/sqlite/database.ts';
@@ -12,9 +12,9 @@ import {change, newFields, stampOf} from '../../helpers/config-history.ts';
 import {testConfiguration, testDatabase} from '../../helpers/database.ts';
 import {eventually} from '../../helpers/eventually.ts';
 
-const createDomain = async (draft: Draft, name: string): Promise<number> => {
-  const id = await draft.nextId('domain');
-  await draft.create('domain', id, {...newFields.domain(name), created_at: draft.at});
+const createDomain = async (tx: ConfigTransaction, name: string): Promise<number> => {
+  const id = await tx.nextId('domain');
+  await tx.create('domain', id, {...newFields.domain(name), created_at: tx.at});
   return id;
 };
 
@@ -29,9 +29,9 @@ test('a change leaves exactly one outbox row, with everything in it under one st
   const {database} = await testDatabase(t);
   const configuration = testConfiguration(database, {now: () => 1_767_225_600_123});
 
-  const id = await configuration.change(async draft => {
-    const made = await createDomain(draft, 'one.test');
-    await draft.update('domain', made, {active: false});
+  const id = await configuration.change(async tx => {
+    const made = await createDomain(tx, 'one.test');
+    await tx.update('domain', made, {active: false});
     return made;
   });
 
@@ -69,9 +69,9 @@ test('work that fails leaves neither change, nor outbox row, nor audit entry, an
     told += 1;
   });
 
-  const failing = configuration.change(async draft => {
-    await createDomain(draft, 'one.test');
-    await draft.audit(someone, 'domain.create', 'one.test');
+  const failing = configuration.change(async tx => {
+    await createDomain(tx, 'one.test');
+    await tx.audit(someone, 'domain.create', 'one.test');
     throw new Error('second thoughts');
   });
 
@@ -84,10 +84,10 @@ test('work that fails leaves neither change, nor outbox row, nor audit entry, an
 test('the numbers of outbox rows are never given twice, even after the rows are gone', async t => {
   const {database} = await testDatabase(t);
   const configuration = testConfiguration(database);
-  await configuration.change(async draft => createDomain(draft, 'one.test'));
+  await configuration.change(async tx => createDomain(tx, 'one.test'));
   await database.write('outbox').delete();
 
-  await configuration.change(async draft => createDomain(draft, 'two.test'));
+  await configuration.change(async tx => createDomain(tx, 'two.test'));
 
   t.deepEqual(
     (await outbox(database)).map(({seq}) => seq),
@@ -98,14 +98,14 @@ test('the numbers of outbox rows are never given twice, even after the rows are 
 test('ids begin at the node number times 10^9, and one that was deleted is not given again after a restart', async t => {
   const {database, filename} = await testDatabase(t);
   const configuration = testConfiguration(database, {nodeNo: 3});
-  const first = await configuration.change(async draft => createDomain(draft, 'one.test'));
-  const second = await configuration.change(async draft => createDomain(draft, 'two.test'));
-  await configuration.change(async draft => draft.remove('domain', second));
+  const first = await configuration.change(async tx => createDomain(tx, 'one.test'));
+  const second = await configuration.change(async tx => createDomain(tx, 'two.test'));
+  await configuration.change(async tx => tx.remove('domain', second));
   await database.close();
 
   const again = await openDatabase(filename);
   t.teardown(again.close);
-  const third = await testConfiguration(again, {nodeNo: 3}).change(async draft => createDomain(draft, 'three.test'));
+  const third = await testConfiguration(again, {nodeNo: 3}).change(async tx => createDomain(tx, 'three.test'));
 
   t.deepEqual([first, second, third], [3_000_000_001, 3_000_000_002, 3_000_000_003]);
 });
@@ -114,16 +114,16 @@ test('listeners have run before the change resolves, and see it in the database'
   const {database} = await testDatabase(t);
   const configuration = testConfiguration(database);
   const seen: string[][] = [];
-  configuration.onChange(async touched => {
+  configuration.onChange(async changed => {
     t.deepEqual(
-      touched.map(({kind}) => kind),
+      changed.map(({kind}) => kind),
       ['domain'],
     );
     await new Promise(resolve => setTimeout(resolve, 20));
     seen.push(await database.read('domain').orderBy('name').pluck('name'));
   });
 
-  await configuration.change(async draft => createDomain(draft, 'one.test'));
+  await configuration.change(async tx => createDomain(tx, 'one.test'));
 
   t.deepEqual(seen, [['one.test']]);
 });
@@ -132,45 +132,34 @@ test('a listener is never overtaken by the next change', async t => {
   const {database} = await testDatabase(t);
   const configuration = testConfiguration(database);
   const steps: string[] = [];
-  const create = async (name: string) => configuration.change(async draft => createDomain(draft, name));
-  configuration.onChange(async touched => {
-    steps.push(`begin ${touched.map(({id}) => id)}`);
+  const create = async (name: string) => configuration.change(async tx => createDomain(tx, name));
+  configuration.onChange(async changed => {
+    steps.push(`begin ${changed.map(({id}) => id)}`);
     // The first takes longest.
     await new Promise(resolve => setTimeout(resolve, steps.length === 1 ? 60 : 1));
-    steps.push(`end ${touched.map(({id}) => id)}`);
+    steps.push(`end ${changed.map(({id}) => id)}`);
   });
 
   const first = create('a.test');
   await eventually(() => steps.length > 0);
   const [b, c] = await Promise.all(['b.test', 'c.test'].map(create));
 
-  t.deepEqual(steps, [`begin ${await first}`, `end ${await first}`, `begin ${b},${c}`, `end ${b},${c}`]);
+  t.deepEqual(steps, [`begin ${await first}`, `end ${await first}`, `begin ${b}`, `end ${b}`, `begin ${c}`, `end ${c}`]);
 });
 
-test('changes that come together are one transaction, in which each sees those before it', async t => {
+test('of changes that come at once each sees those before it, and has an event and a stamp of its own', async t => {
   const {database} = await testDatabase(t);
-  let transactions = 0;
-  const configuration = createConfiguration({
-    database,
-    nodeNo: 1,
-    now: Date.now,
-    async withRoom(write) {
-      transactions += 1;
-      return write();
-    },
-  });
-  const id = await configuration.change(async draft => createDomain(draft, 'one.test'));
-  transactions = 0;
+  const configuration = testConfiguration(database);
+  const id = await configuration.change(async tx => createDomain(tx, 'one.test'));
   const addOne = async () =>
-    configuration.change(async draft => {
-      const {quarantine_threshold = 0} = (await draft.find('domain', id)) ?? {};
-      await draft.update('domain', id, {quarantine_threshold: quarantine_threshold + 1});
-      await draft.audit(someone, 'domain.update', 'one.test');
+    configuration.change(async tx => {
+      const {quarantine_threshold = 0} = (await tx.findDomain(id)) ?? {};
+      await tx.update('domain', id, {quarantine_threshold: quarantine_threshold + 1});
+      await tx.audit(someone, 'domain.update', 'one.test');
     });
 
   await Promise.all(Array.from({length: 20}, addOne));
 
-  t.is(transactions, 1);
   t.like(await database.read('domain').first(), {quarantine_threshold: newFields.domain('one.test').quarantine_threshold + 20});
   const rows = await outbox(database);
   t.deepEqual(
@@ -181,25 +170,24 @@ test('changes that come together are one transaction, in which each sees those b
   t.is((await database.read('audit')).length, 20);
 });
 
-test('of changes that come together one that fails fails alone, and leaves nothing', async t => {
+test('of changes that come at once one that fails fails alone, and leaves nothing', async t => {
   const {database} = await testDatabase(t);
   const configuration = testConfiguration(database);
-  const refuse = async (hasBegun: boolean) =>
-    configuration.change(async draft => {
-      if (hasBegun) await createDomain(draft, 'never.test');
+  const refuse = async () =>
+    configuration.change(async tx => {
+      await createDomain(tx, 'never.test');
       throw new Error('second thoughts');
     });
 
   const outcomes = await Promise.allSettled([
-    configuration.change(async draft => createDomain(draft, 'one.test')),
-    refuse(false),
-    refuse(true),
-    configuration.change(async draft => createDomain(draft, 'two.test')),
+    configuration.change(async tx => createDomain(tx, 'one.test')),
+    refuse(),
+    configuration.change(async tx => createDomain(tx, 'two.test')),
   ]);
 
   t.deepEqual(
     outcomes.map(({status}) => status),
-    ['fulfilled', 'rejected', 'rejected', 'fulfilled'],
+    ['fulfilled', 'rejected', 'fulfilled'],
   );
   t.deepEqual(
     (await database.read('domain').orderBy('name')).map(({name}) => name),
@@ -220,12 +208,12 @@ const withFailingListener = async (t: ExecutionContext, failures: number) => {
     onListenerFailure: error => errors.push(error),
   });
   const [first, second]: number[][][] = [[], []];
-  configuration.onChange(async touched => {
-    first?.push(touched.map(({id}) => id));
+  configuration.onChange(async changed => {
+    first?.push(changed.map(({id}) => id));
     if ((first?.length ?? 0) <= failures) throw new Error('not this time');
   });
-  configuration.onChange(async touched => {
-    second?.push(touched.map(({id}) => id));
+  configuration.onChange(async changed => {
+    second?.push(changed.map(({id}) => id));
   });
   return {configuration, errors, first, second};
 };
@@ -233,7 +221,7 @@ const withFailingListener = async (t: ExecutionContext, failures: number) => {
 test('a change that is committed succeeds, whatever becomes of a listener, and the other listeners are told', async t => {
   const {configuration, errors, second} = await withFailingListener(t, 1);
 
-  const id = await configuration.change(async draft => createDomain(draft, 'one.test'));
+  const id = await configuration.change(async tx => createDomain(tx, 'one.test'));
 
   t.deepEqual(second, [[id]]);
   t.like(errors, [{message: 'not this time'}]);
@@ -242,7 +230,7 @@ test('a change that is committed succeeds, whatever becomes of a listener, and t
 test('what a listener failed to take in it is told again by itself, and so are those that build upon it', async t => {
   const {configuration, errors, first, second} = await withFailingListener(t, 2);
 
-  const id = await configuration.change(async draft => createDomain(draft, 'one.test'));
+  const id = await configuration.change(async tx => createDomain(tx, 'one.test'));
   await eventually(async () => first?.length === 3);
 
   t.deepEqual(first, [[id], [id], [id]]);
@@ -253,9 +241,9 @@ test('what a listener failed to take in it is told again by itself, and so are t
 test('what a listener failed to take in it is told before anything later', async t => {
   const {configuration, first} = await withFailingListener(t, 1);
 
-  const one = await configuration.change(async draft => createDomain(draft, 'one.test'));
-  const two = await configuration.change(async draft => createDomain(draft, 'two.test'));
-  const three = await configuration.change(async draft => createDomain(draft, 'three.test'));
+  const one = await configuration.change(async tx => createDomain(tx, 'one.test'));
+  const two = await configuration.change(async tx => createDomain(tx, 'two.test'));
+  const three = await configuration.change(async tx => createDomain(tx, 'three.test'));
 
   t.deepEqual(first?.flat(), [one, one, two, three]);
 });
@@ -279,7 +267,7 @@ test('records of a kind that only a newer version knows are left out and told of
   t.deepEqual(unknown, [['listener']]);
 });
 
-test('a recount tells of what was wrong and of nothing else, and takes away rows that no record stands behind', async t => {
+test('a rebuild publishes what was wrong and nothing else, and takes away rows that no record stands behind', async t => {
   const {database} = await testDatabase(t, {isDurable: false});
   const configuration = testConfiguration(database);
   const [first, second, third, last] = [101, 102, 103, 1200];
@@ -297,13 +285,13 @@ test('a recount tells of what was wrong and of nothing else, and takes away rows
     await tx('local_state').where({name: 'config_sum'}).update({value: 'abc'});
   });
   const told: number[] = [];
-  configuration.onChange(async touched => {
-    told.push(...touched.map(({id}) => id));
+  configuration.onChange(async changed => {
+    told.push(...changed.map(({id}) => id));
   });
 
-  await configuration.recount();
+  await configuration.rebuild();
   const once = [...new Set(told)].toSorted((a, b) => a - b);
-  await configuration.recount();
+  await configuration.rebuild();
 
   t.deepEqual(once, [77, first, second, third, last]);
   t.deepEqual(await database.read('domain').orderBy('id'), right);
@@ -325,19 +313,19 @@ test('a sum that a disk has made something else of keeps nobody from writing, an
     await database.write.transaction(async tx => tx('local_state').insert({name: 'config_sum', value}));
 
     await configuration.applyRemote({changes: all.slice(0, n + 1)});
-    await configuration.recount();
+    await configuration.rebuild();
   }
 
   t.deepEqual((await readConfigHash(database.read)).config_hash, (await readConfigHash(other.read)).config_hash);
 });
 
-test('a recount that finds nothing wrong keeps nobody from writing', async t => {
+test('a rebuild that finds nothing wrong keeps nobody from writing', async t => {
   const {database} = await testDatabase(t);
   const configuration = testConfiguration(database);
-  await configuration.change(async draft => createDomain(draft, 'one.test'));
+  await configuration.change(async tx => createDomain(tx, 'one.test'));
 
   const writing = await database.write.transaction();
-  await configuration.recount();
+  await configuration.rebuild();
   await writing.rollback();
 
   t.pass();
@@ -347,8 +335,8 @@ test('an audit entry names who did it, and chains to the one before', async t =>
   const {database} = await testDatabase(t);
   const configuration = testConfiguration(database, {now: () => 1_767_225_600_000});
 
-  await configuration.change(async draft => draft.audit(someone, 'domain.create', 'one.test'));
-  await configuration.change(async draft => draft.audit(someone, 'domain.create', 'one.test'));
+  await configuration.change(async tx => tx.audit(someone, 'domain.create', 'one.test'));
+  await configuration.change(async tx => tx.audit(someone, 'domain.create', 'one.test'));
 
   const [first, second] = await database.read('audit').orderBy('seq');
   t.like(first, {at: '2026-01-01T00:00:00.000Z', key_id: 7, remote_address: '192.0.2.1', action: 'domain.create', result: 'ok'});
@@ -363,9 +351,9 @@ test('two connections that change the configuration at once take turns, and noth
 
   await Promise.all(
     Array.from({length: 60}, async (_, n) =>
-      configurations[n % 2]?.change(async draft => {
-        await draft.audit(someone, 'domain.create', `number ${n}`);
-        return createDomain(draft, `d${n}.test`);
+      configurations[n % 2]?.change(async tx => {
+        await tx.audit(someone, 'domain.create', `number ${n}`);
+        return createDomain(tx, `d${n}.test`);
       }),
     ),
   );
@@ -384,17 +372,17 @@ test('changes from two openings of one database go on from each other: records, 
   t.teardown(beside.close);
   const [here, there] = [testConfiguration(database), testConfiguration(beside)];
   const make = async (configuration: Configuration, name: string) =>
-    configuration.change(async draft => {
-      await draft.audit(someone, 'domain.create', name);
-      return createDomain(draft, name);
+    configuration.change(async tx => {
+      await tx.audit(someone, 'domain.create', name);
+      return createDomain(tx, name);
     });
 
   const first = await make(here, 'first.test');
   const second = await make(there, 'second.test');
-  await there.change(async draft => draft.update('domain', first, {quarantine_threshold: 3}));
-  const seen = await here.change(async draft => {
-    const domain = await draft.find('domain', first);
-    await draft.update('domain', first, {reject_threshold: 30});
+  await there.change(async tx => tx.update('domain', first, {quarantine_threshold: 3}));
+  const seen = await here.change(async tx => {
+    const domain = await tx.findDomain(first);
+    await tx.update('domain', first, {reject_threshold: 30});
     return domain;
   });
   const third = await make(here, 'third.test');
@@ -416,7 +404,7 @@ test('changes from two openings of one database go on from each other: records, 
   }
   const {config_hash} = await readConfigHash(database.read);
   await database.write('local_state').where({name: 'config_sum'}).delete();
-  await here.recount();
+  await here.rebuild();
   t.is((await readConfigHash(database.read)).config_hash, config_hash);
 });
 
@@ -425,14 +413,13 @@ test('the first change of a database that is rolled back keeps none of the later
   const configuration = testConfiguration(database);
 
   await t.throwsAsync(
-    configuration.change(async draft => {
-      await createDomain(draft, 'never.test');
-      await draft.tables();
+    configuration.change(async tx => {
+      await createDomain(tx, 'never.test');
       throw new Error('changed its mind');
     }),
     {message: 'changed its mind'},
   );
-  const id = await configuration.change(async draft => createDomain(draft, 'one.test'));
+  const id = await configuration.change(async tx => createDomain(tx, 'one.test'));
 
   t.like(await database.read('domain').first(), {id, name: 'one.test'});
   t.is((await outbox(database)).length, 1);
@@ -441,8 +428,8 @@ test('the first change of a database that is rolled back keeps none of the later
 test('a threshold of seventeen digits is read as it was written', async t => {
   const {database} = await testDatabase(t);
 
-  await testConfiguration(database).change(async draft =>
-    draft.update('domain', await createDomain(draft, 'one.test'), {quarantine_threshold: 5.602871201592174}),
+  await testConfiguration(database).change(async tx =>
+    tx.update('domain', await createDomain(tx, 'one.test'), {quarantine_threshold: 5.602871201592174}),
   );
 
   t.is((await database.read('domain').first()).quarantine_threshold, 5.602871201592174);
@@ -454,7 +441,7 @@ test('a second process that changes the configuration beside a busy writer fails
   let isRunning = true;
   const busy = (async () => {
     let count = 0;
-    for (; isRunning; count += 1) await configuration.change(async draft => createDomain(draft, `here-${count}.test`));
+    for (; isRunning; count += 1) await configuration.change(async tx => createDomain(tx, `here-${count}.test`));
     return count;
   })();
 

@@ -1,11 +1,11 @@
 import test, {type ExecutionContext} from 'ava';
-import {readConfigHash} from '../../../daemon/replication/apply.ts';
+import {readConfigHash} from '../../../daemon/replication/config-hash.ts';
 import {createConfiguration} from '../../../daemon/replication/configuration.ts';
 import {createDrift} from '../../../daemon/replication/drift.ts';
 import type {Heartbeat} from '../../../daemon/replication/peer-protocol.ts';
+import {collectDigests, createRecordDifferences, type RemoteRecords} from '../../../daemon/replication/record-differences.ts';
 import {createRefusals} from '../../../daemon/replication/refusals.ts';
 import {createReplication} from '../../../daemon/replication/replication.ts';
-import {collectDigests, createTakeOver, type RemoteRecords} from '../../../daemon/replication/snapshot.ts';
 import {createNodeDirectory} from '../../../daemon/services/cluster/node-directory.ts';
 import {openPeerStates} from '../../../daemon/services/cluster/peer-states.ts';
 import {writeState} from '../../../daemon/store/sqlite/local-state.ts';
@@ -30,7 +30,7 @@ const arrangeNode = async (t: ExecutionContext, nodeNo: number) => {
     replication,
     directory,
     refusals,
-    takeOver: createTakeOver({replication, refusals}),
+    differences: createRecordDifferences({replication, refusals}),
     nodeId,
     monotonic,
     peerStates: await openPeerStates({database, directory, nodeNo, now: Date.now, monotonic}),
@@ -60,15 +60,15 @@ const tell = async (from: Node, to: Node) => {
 
 const arrange = async (t: ExecutionContext) => {
   const [alpha, beta] = [await arrangeNode(t, 1), await arrangeNode(t, 2)];
-  await alpha.configuration.change(async draft => {
+  await alpha.configuration.change(async tx => {
     for (const [n, node_id] of nodeIds.entries())
-      await draft.create('node', n + 1, {node_id, fqdn: 'x.test', cluster_url: null, api_url: null, created_at: draft.at});
-    const fields = {...newFields.domain('one.test'), backend_servers: ['127.0.0.1:25'], created_at: draft.at};
-    await draft.create('domain', 1_000_000_001, fields);
-    await draft.create('dkim_key', 1_000_000_001, {
+      await tx.create('node', n + 1, {node_id, fqdn: 'x.test', cluster_url: null, api_url: null, created_at: tx.at});
+    const fields = {...newFields.domain('one.test'), backend_servers: ['127.0.0.1:25'], created_at: tx.at};
+    await tx.create('domain', 1_000_000_001, fields);
+    await tx.create('dkim_key', 1_000_000_001, {
       ...newFields.dkimKey(1_000_000_001, 's1'),
       algorithm: 'ed25519',
-      created_at: draft.at,
+      created_at: tx.at,
     });
   });
   await tell(alpha, beta);
@@ -87,14 +87,14 @@ const hashesOf = async (...nodes: Node[]) =>
 
 test('nodes that differ with nothing under way repair that after a minute, and not before', async t => {
   const {alpha, beta} = await arrange(t);
-  await loseOnTheWay(alpha, beta, async draft => draft.update('domain', 1_000_000_001, {quarantine_threshold: 3}));
+  await loseOnTheWay(alpha, beta, async tx => tx.update('domain', 1_000_000_001, {quarantine_threshold: 3}));
 
   await beta.drift.compare(await alpha.heartbeat());
   beta.time.steady = 59_999;
-  await beta.drift.look([alpha.remote]);
+  await beta.drift.repair([alpha.remote]);
   const [one, other] = await hashesOf(alpha, beta);
   beta.time.steady = 60_000;
-  await beta.drift.look([alpha.remote]);
+  await beta.drift.repair([alpha.remote]);
 
   t.not(one, other);
   t.is(new Set(await hashesOf(alpha, beta)).size, 1);
@@ -108,11 +108,11 @@ test('nodes that differ with nothing under way repair that after a minute, and n
 
 test('a change that is on its way is no drift', async t => {
   const {alpha, beta} = await arrange(t);
-  await alpha.configuration.change(async draft => draft.update('domain', 1_000_000_001, {quarantine_threshold: 3}));
+  await alpha.configuration.change(async tx => tx.update('domain', 1_000_000_001, {quarantine_threshold: 3}));
 
   await beta.drift.compare(await alpha.heartbeat());
   beta.time.steady = 3_600_000;
-  await beta.drift.look([alpha.remote]);
+  await beta.drift.repair([alpha.remote]);
 
   t.deepEqual(beta.repaired, []);
   t.like(await beta.drift.explain([alpha.remote]), {nodes: [{differs_since: null, differing_records: 1}]});
@@ -120,7 +120,7 @@ test('a change that is on its way is no drift', async t => {
 
 test('a drift that ends by itself is none any more', async t => {
   const {alpha, beta} = await arrange(t);
-  await loseOnTheWay(alpha, beta, async draft => draft.update('domain', 1_000_000_001, {quarantine_threshold: 3}));
+  await loseOnTheWay(alpha, beta, async tx => tx.update('domain', 1_000_000_001, {quarantine_threshold: 3}));
   await beta.drift.compare(await alpha.heartbeat());
 
   await beta.replication.merge(await alpha.replication.records([{kind: 'domain', id: 1_000_000_001}]), {
@@ -129,21 +129,21 @@ test('a drift that ends by itself is none any more', async t => {
   });
   await beta.drift.compare(await alpha.heartbeat());
   beta.time.steady = 3_600_000;
-  await beta.drift.look([alpha.remote]);
+  await beta.drift.repair([alpha.remote]);
 
   t.deepEqual(beta.repaired, []);
 });
 
 test('a deletion that was lost is taken over as well', async t => {
   const {alpha, beta} = await arrange(t);
-  await loseOnTheWay(alpha, beta, async draft => draft.remove('domain', 1_000_000_001));
+  await loseOnTheWay(alpha, beta, async tx => tx.remove('domain', 1_000_000_001));
   await beta.drift.compare(await alpha.heartbeat());
   t.like(await beta.drift.explain([alpha.remote]), {
     records: [{kind: 'dkim_key'}, {kind: 'domain', here: 'live', there: 'deleted'}],
   });
 
   beta.time.steady = 60_000;
-  await beta.drift.look([alpha.remote]);
+  await beta.drift.repair([alpha.remote]);
 
   t.is(new Set(await hashesOf(alpha, beta)).size, 1);
   t.deepEqual(await beta.database.read('domain'), []);
@@ -158,7 +158,7 @@ test('a node that has only miscounted finds that out by itself, and mends tables
   await beta.drift.compare(await alpha.heartbeat());
 
   beta.time.steady = 60_000;
-  await beta.drift.look([alpha.remote]);
+  await beta.drift.repair([alpha.remote]);
 
   t.is(new Set(await hashesOf(alpha, beta)).size, 1);
   t.deepEqual(await beta.database.read('domain').pluck('reject_threshold'), [15]);
@@ -167,7 +167,7 @@ test('a node that has only miscounted finds that out by itself, and mends tables
 
 test('what differs while something is under way counts from when nothing is', async t => {
   const {alpha, beta} = await arrange(t);
-  await loseOnTheWay(alpha, beta, async draft => draft.update('domain', 1_000_000_001, {quarantine_threshold: 3}));
+  await loseOnTheWay(alpha, beta, async tx => tx.update('domain', 1_000_000_001, {quarantine_threshold: 3}));
   await beta.drift.compare(await alpha.heartbeat());
   const {applied, ...heartbeat} = await alpha.heartbeat();
 
@@ -176,10 +176,10 @@ test('what differs while something is under way counts from when nothing is', as
   const busy = await beta.drift.explain([alpha.remote]);
   await beta.drift.compare(await alpha.heartbeat());
   beta.time.steady = 118_000;
-  await beta.drift.look([alpha.remote]);
+  await beta.drift.repair([alpha.remote]);
   const [early] = [[...beta.repaired]];
   beta.time.steady = 119_000;
-  await beta.drift.look([alpha.remote]);
+  await beta.drift.repair([alpha.remote]);
 
   t.like(busy, {nodes: [{differs_since: null}]});
   t.deepEqual(early, []);
@@ -188,7 +188,7 @@ test('what differs while something is under way counts from when nothing is', as
 
 test('a node with which nothing can be compared keeps no other from being compared, and is tried again later', async t => {
   const {alpha, beta} = await arrange(t);
-  await loseOnTheWay(alpha, beta, async draft => draft.update('domain', 1_000_000_001, {quarantine_threshold: 3}));
+  await loseOnTheWay(alpha, beta, async tx => tx.update('domain', 1_000_000_001, {quarantine_threshold: 3}));
   const heartbeat = await alpha.heartbeat();
   await beta.drift.compare({...heartbeat, node_no: 3});
   await beta.drift.compare(heartbeat);
@@ -204,14 +204,14 @@ test('a node with which nothing can be compared keeps no other from being compar
   };
 
   beta.time.steady = 60_000;
-  await t.throwsAsync(beta.drift.look([silent, alpha.remote]), {message: 'away'});
+  await t.throwsAsync(beta.drift.repair([silent, alpha.remote]), {message: 'away'});
   beta.time.steady = 119_999;
-  await beta.drift.look([silent, alpha.remote]);
+  await beta.drift.repair([silent, alpha.remote]);
   const askedSoon = asked;
   const {nodes} = await beta.drift.explain([silent]);
   asked = 0;
   beta.time.steady = 120_000;
-  await t.throwsAsync(beta.drift.look([silent, alpha.remote]));
+  await t.throwsAsync(beta.drift.repair([silent, alpha.remote]));
 
   t.deepEqual(beta.repaired, [['domain/1000000001']]);
   t.is(askedSoon, 1);
@@ -221,9 +221,9 @@ test('a node with which nothing can be compared keeps no other from being compar
 
 test('the explanation names records and fields, and no secret', async t => {
   const {alpha, beta} = await arrange(t);
-  await loseOnTheWay(alpha, beta, async draft => {
-    await draft.update('domain', 1_000_000_001, {quarantine_threshold: 3});
-    await draft.update('dkim_key', 1_000_000_001, {private_key_pem: 'PRIVATE-NEW'});
+  await loseOnTheWay(alpha, beta, async tx => {
+    await tx.update('domain', 1_000_000_001, {quarantine_threshold: 3});
+    await tx.update('dkim_key', 1_000_000_001, {private_key_pem: 'PRIVATE-NEW'});
   });
 
   const {records} = await beta.drift.explain([alpha.remote]);
@@ -258,7 +258,7 @@ test('configurations are compared once for all who ask at the same time and in t
   const explain = async () => beta.drift.explain([counting]);
 
   const together = await Promise.all([explain(), explain(), explain()]);
-  await beta.configuration.change(async draft => draft.update('domain', 1_000_000_001, {quarantine_threshold: 3}));
+  await beta.configuration.change(async tx => tx.update('domain', 1_000_000_001, {quarantine_threshold: 3}));
   beta.time.steady = 2999;
   const soon = await explain();
   const comparedSoon = compared;

@@ -1,5 +1,5 @@
 import test from 'ava';
-import {readConfigHash} from '../../../daemon/replication/apply.ts';
+import {readConfigHash} from '../../../daemon/replication/config-hash.ts';
 import type {Drift} from '../../../daemon/replication/drift.ts';
 import {createPeerTalk} from '../../../daemon/replication/heartbeat-exchange.ts';
 import {createRefusals} from '../../../daemon/replication/refusals.ts';
@@ -12,7 +12,7 @@ import {newFields} from '../../helpers/config-history.ts';
 import {testConfiguration, testDatabase} from '../../helpers/database.ts';
 
 const license = {valid: true, type: 'community', status: 'active', expires_at: '9999-12-31T23:59:59Z'};
-const calm: Drift = {compare: async () => {}, look: async () => {}, explain: async () => Promise.reject(new Error('not here'))};
+const calm: Drift = {compare: async () => {}, repair: async () => {}, explain: async () => Promise.reject(new Error('not here'))};
 
 test('the hash in a heartbeat is that of the events it names, however much is being changed', async t => {
   const {database} = await testDatabase(t, {isDurable: false});
@@ -39,11 +39,11 @@ test('the hash in a heartbeat is that of the events it names, however much is be
   let isChanging = true;
   const changing = (async () => {
     for (let seq = 1; seq <= 100 || heard.length <= 100; seq += 1) {
-      await configuration.change(async draft =>
-        draft.create('domain', seq, {
+      await configuration.change(async tx =>
+        tx.create('domain', seq, {
           ...newFields.domain(`d${seq}.test`),
           backend_servers: ['127.0.0.1:25'],
-          created_at: draft.at,
+          created_at: tx.at,
         }),
       );
       hashAfter.set(seq, (await readConfigHash(database.read)).config_hash);

@@ -1,7 +1,7 @@
 import test, {type ExecutionContext} from 'ava';
 import {createLateChanges} from '../../../daemon/replication/late-changes.ts';
 import type {Heartbeat} from '../../../daemon/replication/peer-protocol.ts';
-import type {RemoteRecords} from '../../../daemon/replication/snapshot.ts';
+import type {RemoteRecords} from '../../../daemon/replication/record-differences.ts';
 
 /** Node 1 of three. What another node has is taken over when it is asked for. */
 const arrange = (_t: ExecutionContext, own: Record<number, number>, told: Record<number, Record<string, number>>) => {
@@ -19,8 +19,8 @@ const arrange = (_t: ExecutionContext, own: Record<number, number>, told: Record
     },
     directory: {list: () => [1, 2, 3].map(id => ({id}) as never)},
     peerStates: {latest: no => told[no] && ({applied: told[no]} as unknown as Heartbeat), unreached: () => silent},
-    takeOver: {
-      async from({nodeNo}) {
+    differences: {
+      async apply({nodeNo}) {
         asked.push(nodeNo);
         if (broken.has(nodeNo)) throw new Error('away');
         return [];

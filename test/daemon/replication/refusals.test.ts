@@ -11,19 +11,19 @@ import {openPeerStates} from '../../../daemon/services/cluster/peer-states.ts';
 import {addDomain, createReplica, everything, sender} from '../../helpers/replica.ts';
 
 const license = {valid: true, type: 'community', status: 'active', expires_at: '9999-12-31T23:59:59Z'};
-const calm: Drift = {compare: async () => {}, look: async () => {}, explain: async () => Promise.reject(new Error('not here'))};
+const calm: Drift = {compare: async () => {}, repair: async () => {}, explain: async () => Promise.reject(new Error('not here'))};
 
 const arrange = async (t: ExecutionContext, nodeNo: number) => {
   const replica = await createReplica(t, nodeNo);
   const {database, configuration, replication} = replica;
-  await configuration.change(async draft => {
+  await configuration.change(async tx => {
     for (const id of [1, 2])
-      await draft.create('node', id, {
+      await tx.create('node', id, {
         node_id: sender(id).nodeId,
         fqdn: `mx${id}.test`,
         cluster_url: `https://mx${id}.test:8444`,
         api_url: null,
-        created_at: draft.at,
+        created_at: tx.at,
       });
   });
   const directory = await createNodeDirectory(database, configuration);
@@ -112,7 +112,7 @@ test('a node that a peer refuses says so in its own heartbeats, once in its log,
 test('a heartbeat brings the names and addresses of its node, and of no other', async t => {
   const alpha = await arrange(t, 1);
   const beta = await arrange(t, 2);
-  await beta.configuration.change(async draft => draft.update('node', 2, {cluster_url: 'https://moved.test:8444'}));
+  await beta.configuration.change(async tx => tx.update('node', 2, {cluster_url: 'https://moved.test:8444'}));
   const {heartbeat} = await beta.talk.heartbeat(1, 0);
   if (!heartbeat.self) throw new Error('no node record in the heartbeat');
 

@@ -1,7 +1,7 @@
 // What a node believes of the configuration that another one sends, by whatever path.
 import test from 'ava';
 import {formatStamp} from '../../../daemon/replication/clock.ts';
-import type {Draft} from '../../../daemon/replication/configuration.ts';
+import type {ConfigTransaction} from '../../../daemon/replication/configuration.ts';
 import type {ConfigRecord} from '../../../daemon/store/sqlite/config-record.ts';
 import {newFields} from '../../helpers/config-history.ts';
 import {addDomain, catchUp, createReplica, everything, hashOf, type Replica, send, sender} from '../../helpers/replica.ts';
@@ -14,7 +14,7 @@ const auditAt = async ({database}: Replica) =>
   database.read('audit').orderBy('seq').select('action', 'target', 'result', 'detail');
 
 const setThreshold = async ({configuration}: Replica, id: number, quarantine_threshold: number) =>
-  configuration.change(async draft => draft.update('domain', id, {quarantine_threshold}));
+  configuration.change(async tx => tx.update('domain', id, {quarantine_threshold}));
 
 /** `records` as an event that `origin` has never had. */
 const event = (origin: number, seq: number, changes: ConfigRecord[]) => ({
@@ -127,7 +127,7 @@ const gamma = {
 };
 
 const addNode = async ({configuration}: Replica, id: number, fields = gamma) =>
-  configuration.change(async (draft: Draft) => draft.create('node', id, fields));
+  configuration.change(async (tx: ConfigTransaction) => tx.create('node', id, fields));
 
 const nodeAt = async ({database}: Replica, id: number) => database.read('node').where({id}).first();
 
@@ -194,7 +194,7 @@ test('a removal is taken from whoever serves it', async t => {
   const [alpha, beta] = [await createReplica(t, 1), await createReplica(t, 2)];
   await addNode(beta, 3);
   await catchUp(beta, alpha);
-  await beta.configuration.change(async draft => draft.remove('node', 3));
+  await beta.configuration.change(async tx => tx.remove('node', 3));
 
   await catchUp(beta, alpha);
 
@@ -205,7 +205,7 @@ test('a node restored from a backup, with an older name, says again what it is c
   const [alpha, beta] = [await createReplica(t, 1), await createReplica(t, 2)];
   await addNode(alpha, 1, {...gamma, node_id: 'mx1', fqdn: 'old.test'});
   const backup = await alpha.replication.recordsPage(undefined);
-  await alpha.configuration.change(async draft => draft.update('node', 1, {fqdn: 'newer.test'}));
+  await alpha.configuration.change(async tx => tx.update('node', 1, {fqdn: 'newer.test'}));
   await send(alpha, beta);
   const restored = await createReplica(t, 1);
   await restored.configuration.applyRemote({changes: backup.records});
@@ -218,9 +218,9 @@ test('a node restored from a backup, with an older name, says again what it is c
 });
 
 const addKey = async ({configuration, nodeNo}: Replica, scope = 'full-admin'): Promise<number> =>
-  configuration.change(async draft => {
-    const id = await draft.nextId('api_key');
-    await draft.create('api_key', id, {...newFields.apiKey(id), name: `key of ${nodeNo}`, scope, created_at: draft.at} as never);
+  configuration.change(async tx => {
+    const id = await tx.nextId('api_key');
+    await tx.create('api_key', id, {...newFields.apiKey(id), name: `key of ${nodeNo}`, scope, created_at: tx.at} as never);
     return id;
   });
 

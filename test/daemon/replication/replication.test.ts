@@ -1,5 +1,5 @@
 import test from 'ava';
-import type {Draft} from '../../../daemon/replication/configuration.ts';
+import type {ConfigTransaction} from '../../../daemon/replication/configuration.ts';
 import {createReplication} from '../../../daemon/replication/replication.ts';
 import {newFields} from '../../helpers/config-history.ts';
 import {addDomain, catchUp, createReplica, everything, hashOf, type Replica, send, sender} from '../../helpers/replica.ts';
@@ -62,10 +62,10 @@ test('what is written after something was heard is later than that, however slow
     await createReplica(t, 2, () => 2_000_000_000_000 - 23 * 3_600_000),
   ];
   const id = await addDomain(fast, 'one.test');
-  await fast.configuration.change(async draft => draft.update('domain', id, {quarantine_threshold: 5}));
+  await fast.configuration.change(async tx => tx.update('domain', id, {quarantine_threshold: 5}));
   await send(fast, slow);
 
-  await slow.configuration.change(async draft => draft.update('domain', id, {quarantine_threshold: 7}));
+  await slow.configuration.change(async tx => tx.update('domain', id, {quarantine_threshold: 7}));
   await send(slow, fast);
 
   for (const {database} of [fast, slow]) t.is((await database.read('domain').first()).quarantine_threshold, 7);
@@ -76,7 +76,7 @@ test('who is further behind than the outbox reaches is told so, and has everythi
   const [alpha, beta] = [await createReplica(t, 1), await createReplica(t, 2)];
   const gone = await addDomain(alpha, 'gone.test');
   for (const name of ['one.test', 'two.test']) await addDomain(alpha, name);
-  await alpha.configuration.change(async draft => draft.remove('domain', gone));
+  await alpha.configuration.change(async tx => tx.remove('domain', gone));
   await alpha.replication.prune(0, 1);
 
   t.true((await send(alpha, beta, 3)).hasGap);
@@ -163,7 +163,7 @@ test('a node that cannot ask whether its database has gone back in time gives id
 test('a node creates records of its own, and describes no other node', async t => {
   const [alpha, beta] = [await createReplica(t, 1), await createReplica(t, 2)];
   const node = {node_id: 'gamma', fqdn: 'gamma.test', cluster_url: null, api_url: null, created_at: '2026-01-01T00:00:00.000Z'};
-  const told = async (work: (draft: Draft) => Promise<void>) => {
+  const told = async (work: (tx: ConfigTransaction) => Promise<void>) => {
     await alpha.configuration.change(work);
     const {events} = await alpha.replication.batchAfter((await alpha.replication.lastSeq()) - 1, everything);
     const before = (await beta.replication.applied()).get(1) ?? 0;
@@ -171,21 +171,21 @@ test('a node creates records of its own, and describes no other node', async t =
   };
 
   await t.throwsAsync(
-    told(async draft =>
-      draft.create('domain', 2_000_000_007, {...newFields.domain('one.test'), backend_servers: ['x:25'], created_at: draft.at}),
+    told(async tx =>
+      tx.create('domain', 2_000_000_007, {...newFields.domain('one.test'), backend_servers: ['x:25'], created_at: tx.at}),
     ),
     {message: /speaks for another/},
   );
   await t.notThrowsAsync(
-    told(async draft => draft.create('node', 3, node)),
+    told(async tx => tx.create('node', 3, node)),
     'letting a node in is everybody’s',
   );
   await t.throwsAsync(
-    told(async draft => draft.update('node', 3, {api_url: 'https://evil.test'})),
+    told(async tx => tx.update('node', 3, {api_url: 'https://evil.test'})),
     {message: /speaks for another/},
   );
   await t.notThrowsAsync(
-    told(async draft => draft.remove('node', 3)),
+    told(async tx => tx.remove('node', 3)),
     'and so is removing it',
   );
   t.deepEqual(await namesAt(beta), []);
@@ -211,9 +211,9 @@ test('of two domains made with one name apart, the later is a tombstone everywhe
   const [alpha, beta] = [await createReplica(t, 1, now), await createReplica(t, 2, now)];
   const earlier = await addDomain(alpha, 'one.test');
   const later = await addDomain(beta, 'one.test');
-  await beta.configuration.change(async draft => {
-    const id = await draft.nextId('dkim_key');
-    await draft.create('dkim_key', id, {...newFields.dkimKey(later, 's1'), algorithm: 'ed25519', created_at: draft.at});
+  await beta.configuration.change(async tx => {
+    const id = await tx.nextId('dkim_key');
+    await tx.create('dkim_key', id, {...newFields.dkimKey(later, 's1'), algorithm: 'ed25519', created_at: tx.at});
   });
 
   await send(alpha, beta);
@@ -234,8 +234,8 @@ test('an event with wrong values and fields of a newer version neither fails nor
   const wrong = await addDomain(alpha, 'wrong.test');
   await addDomain(alpha, 'newer.test');
   await addDomain(alpha, 'later.test');
-  await alpha.configuration.change(async draft => draft.update('domain', wrong, {direction: null} as never));
-  await alpha.configuration.change(async draft => draft.update('domain', wrong + 1, {added_later: true} as never));
+  await alpha.configuration.change(async tx => tx.update('domain', wrong, {direction: null} as never));
+  await alpha.configuration.change(async tx => tx.update('domain', wrong + 1, {added_later: true} as never));
 
   const told = await send(alpha, beta);
 

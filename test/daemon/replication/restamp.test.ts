@@ -3,6 +3,7 @@ import test, {type ExecutionContext} from 'ava';
 import {formatStamp} from '../../../daemon/replication/clock.ts';
 import {restampFuture} from '../../../daemon/replication/restamp.ts';
 import type {StoredRecord} from '../../../daemon/store/sqlite/config-record.ts';
+import {change, newFields} from '../../helpers/config-history.ts';
 import {addDomain, createReplica, everything, hashOf, type Replica, send} from '../../helpers/replica.ts';
 
 const lastYear = 'e5ffffffffff.ffff.0003';
@@ -30,7 +31,7 @@ const arrange = async (t: ExecutionContext) => {
 };
 
 const setThreshold = async ({configuration}: Replica, id: number, quarantine_threshold: number) =>
-  configuration.change(async draft => draft.update('domain', id, {quarantine_threshold}));
+  configuration.change(async tx => tx.update('domain', id, {quarantine_threshold}));
 
 const thresholdAt = async ({database}: Replica, id: number) =>
   (await database.read('domain').where({id}).first()).quarantine_threshold;
@@ -80,6 +81,22 @@ test('an event that every peer refused is sent with another date, and what comes
   t.deepEqual(await beta.database.read('domain').orderBy('name').pluck('name'), ['one.test', 'two.test']);
 });
 
+test('who has a name, the tables and the hash follow the corrected dates at once', async t => {
+  const nowMs = Date.UTC(2026, 10, 23);
+  const alpha = await createReplica(t, 1, () => nowMs);
+  const late = 2_000_000_001;
+  await alpha.configuration.applyRemote({changes: [change('domain', late, lastYear, newFields.domain('one.test'))]});
+  const id = await addDomain(alpha, 'one.test');
+  const before = await alpha.database.read('domain').pluck('id');
+
+  await restampFuture(alpha.database, nowMs);
+
+  t.deepEqual(before, [id]);
+  t.deepEqual(await alpha.database.read('domain').pluck('id'), [late]);
+  const {digest} = await alpha.database.read('config_record').where({kind: 'domain', id: late}).first();
+  t.is(await hashOf(alpha), `sha256:${digest}`);
+});
+
 test('a node whose own clock was years ahead writes again, with dates that others take', async t => {
   const alpha = await createReplica(t, 1);
   await alpha.database.write('local_state').insert({name: 'clock', value: formatStamp(Date.now() + 1e11, 0, 1)});
@@ -90,7 +107,7 @@ test('a node whose own clock was years ahead writes again, with dates that other
   await t.notThrowsAsync(addDomain(alpha, 'one.test'));
 });
 
-test('right dates stay, and with a clock that cannot be right nothing is touched', async t => {
+test('right dates stay, and with a clock that cannot be right nothing is changed', async t => {
   const {alpha, id} = await arrange(t);
   const before = await alpha.database.read('config_record');
 

@@ -194,8 +194,8 @@ test('a key that another process wrote into the database counts at its first use
   const other = await openDatabase(node.filename);
   t.teardown(other.close);
 
-  const {key, id} = await testConfiguration(other).change(async draft =>
-    insertKey(draft, {keyId: null, remoteAddress: null}, wantedKey, undefined),
+  const {key, id} = await testConfiguration(other).change(async tx =>
+    insertKey(tx, {keyId: null, remoteAddress: null}, wantedKey, undefined),
   );
 
   t.is((await authenticate(node, key)).id, id);
@@ -222,11 +222,11 @@ test('a key that is deleted while it is looked up for the first time is not reme
   const deleteMeanwhile = async () => {
     if (isDeleted) return;
     isDeleted = true;
-    await configuration.change(async draft => draft.remove('api_key', made.id));
+    await configuration.change(async tx => tx.remove('api_key', made.id));
   };
   const directory = await createKeyDirectory(slowly(database, deleteMeanwhile), configuration);
-  const made = await testConfiguration(database).change(async draft =>
-    insertKey(draft, {keyId: null, remoteAddress: null}, wantedKey, undefined),
+  const made = await testConfiguration(database).change(async tx =>
+    insertKey(tx, {keyId: null, remoteAddress: null}, wantedKey, undefined),
   );
 
   const found = await directory.findByHash(hashKey(made.key));

@@ -40,14 +40,14 @@ const arrange = async (
   const {database} = await testDatabase(t, {isDurable: false});
   const configuration = testConfiguration(database, {nodeNo});
   const directory = await createNodeDirectory(database, configuration);
-  await configuration.change(async draft => {
+  await configuration.change(async tx => {
     for (const [n, node_id] of ['alpha', 'beta', 'gamma'].entries())
-      await draft.create('node', n + 1, {
+      await tx.create('node', n + 1, {
         node_id,
         fqdn: `${node_id}.test`,
         cluster_url: `https://${node_id}.test:8444`,
         api_url: null,
-        created_at: draft.at,
+        created_at: tx.at,
       });
   });
   const asked: string[] = [];
@@ -137,8 +137,8 @@ test('of several nodes with the CA key only the first one gives out tokens and n
 test('a node makes a token for a peer only in the name of a key that it knows to be good for that', async t => {
   const alpha = await arrange(t, {nodeNo: 1, holders: [1]});
   const make = async (name: string, scope: Scope) =>
-    alpha.configuration.change(async draft =>
-      insertKey(draft, {keyId: null, remoteAddress: null}, {name, scope, rate_limit_per_minute: 60}, undefined),
+    alpha.configuration.change(async tx =>
+      insertKey(tx, {keyId: null, remoteAddress: null}, {name, scope, rate_limit_per_minute: 60}, undefined),
     );
   const [good, revoked, deleted, weak] = [
     await make('good', 'full-admin'),
@@ -146,9 +146,9 @@ test('a node makes a token for a peer only in the name of a key that it knows to
     await make('deleted', 'full-admin'),
     await make('weak', 'quarantine-only'),
   ];
-  await alpha.configuration.change(async draft => {
-    await draft.update('api_key', revoked.id, {revoked_at: draft.at});
-    await draft.remove('api_key', deleted.id);
+  await alpha.configuration.change(async tx => {
+    await tx.update('api_key', revoked.id, {revoked_at: tx.at});
+    await tx.remove('api_key', deleted.id);
   });
   const ask = async (key_id: number) => alpha.tokens.createFor({nodeId: 'beta'}, {expires_in_s: 60, actor: told(key_id)});
 
@@ -247,9 +247,7 @@ test('the authority judges names by what it has issued, whatever the records say
   const alpha = await arrange(t, {nodeNo: 1, holders: [1]});
   const first = await renewalOf(alpha, 2, ['beta.test', 'mx.beta.test']);
   // A taken-over node has moved the others' names out of its way.
-  await alpha.configuration.change(async draft =>
-    draft.update('node', 2, {fqdn: 'elsewhere.test', cluster_url: 'https://x.test:1'}),
-  );
+  await alpha.configuration.change(async tx => tx.update('node', 2, {fqdn: 'elsewhere.test', cluster_url: 'https://x.test:1'}));
 
   const stolen = await renewalOf(alpha, 3, ['gamma.test', 'beta.test', 'mx.beta.test', 'alpha.test', 'free.test']);
 
@@ -324,7 +322,7 @@ test('a node that has a certificate with other names gives the old ones up, and 
   const early = await renewalOf(alpha, 3, ['old.test']);
   await renewalOf(alpha, 2, ['new.test']);
   const given = await renewalOf(alpha, 3, ['old.test', 'new.test']);
-  await alpha.configuration.change(async draft => draft.remove('node', 2));
+  await alpha.configuration.change(async tx => tx.remove('node', 2));
   const free = await renewalOf(alpha, 3, ['old.test', 'new.test']);
 
   t.deepEqual([early, given, free], [[], ['old.test'], ['old.test', 'new.test']]);

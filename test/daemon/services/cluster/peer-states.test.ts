@@ -35,17 +35,17 @@ const arrange = async (t: ExecutionContext) => {
   };
   const now = () => time.wall;
   const configuration = createConfiguration({database, nodeNo: 1, now, withRoom: async write => write()});
-  await configuration.change(async draft => {
+  await configuration.change(async tx => {
     for (const [id, node_id] of [
       [1, 'alpha'],
       [2, 'beta'],
     ] as const)
-      await draft.create('node', id, {
+      await tx.create('node', id, {
         node_id,
         fqdn: `${node_id}.test`,
         cluster_url: `https://${node_id}.test:8444`,
         api_url: `https://${node_id}.test:8443`,
-        created_at: draft.at,
+        created_at: tx.at,
       });
   });
   const directory = await createNodeDirectory(database, configuration);
@@ -227,14 +227,14 @@ test('what was heard is known after a restart, as old as it is', async t => {
 
 test('what was heard from a node that has been removed is forgotten', async t => {
   const {states, database, configuration} = await arrange(t);
-  await configuration.change(async draft =>
-    draft.create('node', 3, {node_id: 'gamma', fqdn: 'gamma.test', cluster_url: null, api_url: null, created_at: draft.at}),
+  await configuration.change(async tx =>
+    tx.create('node', 3, {node_id: 'gamma', fqdn: 'gamma.test', cluster_url: null, api_url: null, created_at: tx.at}),
   );
   states.heard(heartbeat());
   states.heard(heartbeat({node_id: 'gamma', node_no: 3}));
   await states.flush();
 
-  await configuration.change(async draft => draft.remove('node', 3));
+  await configuration.change(async tx => tx.remove('node', 3));
   states.heard(heartbeat());
   await states.flush();
 

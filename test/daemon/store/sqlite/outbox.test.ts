@@ -1,23 +1,13 @@
 import test from 'ava';
-import {writeConfig} from '../../../../daemon/store/sqlite/config-write.ts';
-import type {Db} from '../../../../daemon/store/sqlite/database.ts';
-import {raiseSequence, readSequence} from '../../../../daemon/store/sqlite/local-state.ts';
 import {
+  appendEvent,
   lastOutboxSeq,
   outboxAfter,
   outboxFloor,
-  outboxSequence,
   pruneOutbox,
   renumberOutbox,
 } from '../../../../daemon/store/sqlite/outbox.ts';
 import {testDatabase} from '../../../helpers/database.ts';
-
-const append = async (tx: Db, event: object): Promise<number> => {
-  const seq = (await readSequence(tx, outboxSequence)) + 1;
-  await raiseSequence(tx, outboxSequence, seq);
-  await writeConfig(tx, {records: [], events: [{seq, event}], entries: [], states: new Map()});
-  return seq;
-};
 
 const everything = {limit: 1000, maxChars: Number.MAX_SAFE_INTEGER};
 
@@ -31,12 +21,12 @@ for (const {seq, first} of [
   test(`events 5 to 10 that are to come after ${seq} are numbered from ${first} on, in their order and without a gap`, async t => {
     const {database} = await testDatabase(t);
     await database.write.transaction(async tx => {
-      for (let n = 1; n <= 10; n += 1) await append(tx, {n});
+      for (let n = 1; n <= 10; n += 1) await appendEvent(tx, {n});
       await pruneOutbox(tx, 4);
     });
 
     await database.write.transaction(async tx => renumberOutbox(tx, seq));
-    const next = await database.write.transaction(async tx => append(tx, {n: 11}));
+    const next = await database.write.transaction(async tx => appendEvent(tx, {n: 11}));
 
     t.deepEqual(await outboxAfter(database.read, 0, everything), {
       floor: first - 1,
@@ -53,5 +43,5 @@ test('an outbox without events goes on after the number it is told', async t => 
 
   t.is(await lastOutboxSeq(database.read), 7);
   t.is(await outboxFloor(database.read), 7);
-  t.is(await database.write.transaction(async tx => append(tx, {})), 8);
+  t.is(await database.write.transaction(async tx => appendEvent(tx, {})), 8);
 });

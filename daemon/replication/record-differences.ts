@@ -1,9 +1,9 @@
-// Taking over what another node has and this one has not, record by record.
+// Differences between this node's records and those of another: found by digests, fetched and applied.
 import type {ConfigRecord, RecordKey} from '../store/sqlite/config-record.ts';
 import type {Refusals} from './refusals.ts';
 import type {Replication} from './replication.ts';
 
-/** Another node's records, asked for over the wire. */
+/** Records of another node, requested over the wire. */
 export interface RemoteRecords {
   readonly nodeNo: number;
   readonly nodeId: string;
@@ -11,11 +11,11 @@ export interface RemoteRecords {
   records(keys: RecordKey[]): Promise<ConfigRecord[]>;
 }
 
-export interface TakeOver {
-  /** What is not the same there as here. */
-  differing(peer: RemoteRecords): Promise<RecordKey[]>;
-  /** Merges that, as far as the peer is believed; resolves with what has changed here. */
-  from(peer: RemoteRecords, path: 'repair' | 'snapshot'): Promise<RecordKey[]>;
+export interface RecordDifferences {
+  /** The records that are not the same there as here. */
+  find(peer: RemoteRecords): Promise<RecordKey[]>;
+  /** Fetches and applies these, as far as the peer is believed; resolves with what has changed here. */
+  apply(peer: RemoteRecords, path: 'repair' | 'snapshot'): Promise<RecordKey[]>;
 }
 
 interface Needs {
@@ -25,8 +25,8 @@ interface Needs {
 
 const recordsPerRequest = 250;
 
-export const createTakeOver = ({replication, refusals}: Needs): TakeOver => {
-  const differing: TakeOver['differing'] = async peer => {
+export const createRecordDifferences = ({replication, refusals}: Needs): RecordDifferences => {
+  const find: RecordDifferences['find'] = async peer => {
     const own = await collectDigests(async after => replication.digestsPage(after));
     const theirs = await peer.digests();
     const keys = new Map([...own, ...theirs]);
@@ -34,19 +34,19 @@ export const createTakeOver = ({replication, refusals}: Needs): TakeOver => {
   };
 
   return {
-    differing,
-    async from(peer, path) {
-      const keys = await differing(peer);
-      const taken: RecordKey[] = [];
+    find,
+    async apply(peer, path) {
+      const keys = await find(peer);
+      const applied: RecordKey[] = [];
       const left: string[] = [];
       for (let from = 0; from < keys.length; from += recordsPerRequest) {
         const records = await peer.records(keys.slice(from, from + recordsPerRequest));
         const {changed, leftOut} = await replication.merge(records, {node: peer, path});
-        taken.push(...changed.map(({after: {kind, id}}) => ({kind, id})));
+        applied.push(...changed.map(({after: {kind, id}}) => ({kind, id})));
         if (leftOut !== '') left.push(leftOut);
       }
       refusals.ofPeer(peer.nodeNo, 'records', left.length === 0 ? undefined : left.join(', '));
-      return taken;
+      return applied;
     },
   };
 };
