@@ -32,7 +32,7 @@ export const addClusterCommands = (program: Command, session: Session): void => 
       // An unknown field is refused before anything is asked.
       createSorter(peersOf(noStatus), flags);
       const client = await session.client();
-      const {data} = await client.send<ClusterStatus>({path: 'cluster/status'});
+      const {data} = await client.cluster.status();
       const printer = session.printer();
       const peers = [...createSorter(peersOf(data), flags)(data.peers)];
       printer.list(peers, peersOf(data), {value: {...data, peers}});

@@ -1,10 +1,10 @@
 // All held mail that matches, however much that is.
 import type {HeldMail} from '../../shared/held-mail.ts';
-import type {Client, Request} from '../client/client.ts';
+import type {Client, Query} from '../client/client.ts';
 import {CliError} from '../errors.ts';
 import {mailId} from './mail-id.ts';
 
-export type MailQuery = NonNullable<Request['query']>;
+export type MailQuery = Query;
 
 export interface HeldMailPage {
   /** Newest first; none of them was in a page before. */
@@ -23,7 +23,7 @@ export const maxPageSize = 1000;
  * in time. Counting from the top would pass over mail whenever somebody acts on what was there, and repeat it when more arrives.
  */
 export async function* heldMailPages(
-  client: Pick<Client, 'send'>,
+  client: Pick<Client, 'quarantine'>,
   query: MailQuery,
   signal?: AbortSignal,
 ): AsyncGenerator<HeldMailPage, void, undefined> {
@@ -35,7 +35,7 @@ export async function* heldMailPages(
   let knownPages = 0;
   for (;;) {
     const asked = {...query, until, limit: maxPageSize, offset: offset || undefined};
-    const {data, totalCount, unreachableNodes} = await client.send<HeldMail[]>({path: 'mail/quarantine', query: asked, signal});
+    const {data, totalCount, unreachableNodes} = await client.quarantine.list(asked, {signal});
     const mails = data.filter(mail => !seen.has(mailId(mail)));
     count += mails.length;
     knownPages = mails.length === 0 ? knownPages + 1 : 0;

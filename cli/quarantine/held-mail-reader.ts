@@ -30,7 +30,7 @@ const clockMarginMs = 60_000;
 const keptIds = 100_000;
 
 export const createHeldMailReader = (
-  client: Pick<Client, 'send'>,
+  client: Pick<Client, 'quarantine'>,
   {query, signal}: {query: MailQuery; signal: AbortSignal},
 ): HeldMailReader => {
   const read = new Set<string>();
@@ -82,11 +82,7 @@ export const createHeldMailReader = (
 
   return {
     async first(count) {
-      const {data, unreachableNodes} = await client.send<HeldMail[]>({
-        path: 'mail/quarantine',
-        query: {...query, limit: Math.max(1, count)},
-        signal,
-      });
+      const {data, unreachableNodes} = await client.quarantine.list({...query, limit: Math.max(1, count)}, {signal});
       markHeldBefore(data);
       newest = data[0]?.arrived_at;
       remember(unreachableNodes, marginBefore(newest ?? new Date().toISOString()));

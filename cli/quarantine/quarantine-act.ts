@@ -1,5 +1,5 @@
 import type {Command} from 'commander';
-import type {ActionOutcome, BulkResult, HoldAction, MailReference} from '../../shared/held-mail.ts';
+import type {BulkResult, HoldAction, MailReference} from '../../shared/held-mail.ts';
 import {wholeNumber} from '../command-line/option-values.ts';
 import {readStdin} from '../command-line/terminal.ts';
 import {usageError} from '../errors.ts';
@@ -7,7 +7,7 @@ import {actionOutcomes, bulkResults} from '../output/action-report.ts';
 import type {Listed} from '../output/resource.ts';
 import type {Session} from '../session.ts';
 import {addFilterOptions, addStrictOption, type MailFilter, type StrictFlag} from './mail-filter.ts';
-import {mailId, mailPath, parseMailId, parseMailIds} from './mail-id.ts';
+import {mailId, parseMailId, parseMailIds} from './mail-id.ts';
 import {actOnMany, checkExpectedCount} from './quarantine-act-many.ts';
 import {actOnMatching} from './quarantine-act-matching.ts';
 import {allowSenders, planAllowing, sayAllowances} from './quarantine-allow-sender.ts';
@@ -94,7 +94,7 @@ const actOnNamed = async (
   if (mails.length > 1) return actOnMany(session, action, {mails, isListed: true, afterwards});
 
   const client = await session.client();
-  const {data} = await client.send<ActionOutcome>({method: 'POST', path: `${mailPath(mail)}/${action}`});
+  const {data} = await client.quarantine.act(action, mail);
   printer.record(data, actionOutcomes);
   const unfinished = await afterwards([data]);
   if (unfinished) throw unfinished;

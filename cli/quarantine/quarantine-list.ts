@@ -58,7 +58,7 @@ export const addListCommands = (quarantine: Command, session: Session): void => 
       const sorter = createSorter(summaryGroups, {sort});
       const client = await session.client();
       const query = {...mailQuery(filter), strict};
-      const answer = await askStrictly(client.send<Summary>({path: 'mail/quarantine/summary', query}), {strict});
+      const answer = await askStrictly(client.quarantine.summary(query), {strict});
       printSummary(session, {...answer.data, groups: [...sorter(answer.data.groups)]});
       if (answer.data.count === 0) await reportUnknownFilter(client, filter, session.printer());
       reportPartial(session, answer, {strict});
@@ -69,7 +69,7 @@ const listPage = async (session: Session, {limit, offset, strict, sort, ...filte
   const sorter = createSorter(heldMails, {sort});
   const client = await session.client();
   const query = {...mailQuery(filter), strict, limit, offset};
-  const answer = await askStrictly(client.send<HeldMail[]>({path: 'mail/quarantine', query}), {strict});
+  const answer = await askStrictly(client.quarantine.list(query), {strict});
   session.printer().list(sorter(answer.data), heldMails);
   if ((answer.totalCount ?? answer.data.length) === 0) await reportUnknownFilter(client, filter, session.printer());
   notePage(session, answer, offset, 'held mails');

@@ -1,5 +1,5 @@
 import type {Command} from 'commander';
-import type {HeldMailDetail} from '../../shared/held-mail.ts';
+import type {HeldMailDetail, MailReference} from '../../shared/held-mail.ts';
 import {safeBlock, safeLine} from '../../shared/safe-text.ts';
 import type {Client} from '../client/client.ts';
 import {senderText, sizeText, timeText} from '../output/cell-text.ts';
@@ -9,7 +9,7 @@ import {fold} from '../output/fold.ts';
 import type {Shown} from '../output/resource.ts';
 import {type Detail, renderDetails, renderTable} from '../output/table.ts';
 import type {Session} from '../session.ts';
-import {mailId, mailPath, parseMailId} from './mail-id.ts';
+import {mailId, parseMailId} from './mail-id.ts';
 import type {MailContents} from './mail-reader.ts';
 
 type Attachment = MailContents['attachments'][number];
@@ -46,10 +46,10 @@ export const addShowCommand = (quarantine: Command, session: Session): void => {
     .argument('<id>', 'NODE/QUEUE, as quarantine list shows it')
     .addHelpText('after', '\nExample:\n  mfctl quarantine show NODE/QUEUE')
     .action(async (id: string) => {
-      const path = mailPath(parseMailId(id));
+      const reference = parseMailId(id);
       const client = await session.client();
-      const {data: mail} = await client.send<HeldMailDetail>({path});
-      const contents = await readContents(client, path);
+      const {data: mail} = await client.quarantine.get(reference);
+      const contents = await readContents(client, reference);
 
       const printer = session.printer();
       const {headers, attachments} = contents;
@@ -59,8 +59,8 @@ export const addShowCommand = (quarantine: Command, session: Session): void => {
     });
 };
 
-const readContents = async (client: Client, path: string): Promise<MailContents> => {
-  const [{readMail}, body] = await Promise.all([import('./mail-reader.ts'), client.download(`${path}/body`)]);
+const readContents = async (client: Client, mail: MailReference): Promise<MailContents> => {
+  const [{readMail}, body] = await Promise.all([import('./mail-reader.ts'), client.quarantine.body(mail)]);
   return readMail(body);
 };
 

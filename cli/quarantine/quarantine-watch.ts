@@ -1,8 +1,6 @@
 import type {Command} from 'commander';
 import type {ClusterEvent} from '../../shared/cluster-event.ts';
-import {createContact} from '../client/contact.ts';
 import {isHopeless} from '../client/follow-events.ts';
-import {keepWatching} from '../client/watching.ts';
 import {durationMs} from '../command-line/moment.ts';
 import {countOfAtLeastOne, pageLimit, wholeNumber} from '../command-line/option-values.ts';
 import type {CliError} from '../errors.ts';
@@ -10,6 +8,7 @@ import {actorText, timeOfDay} from '../events/event-columns.ts';
 import {firstOf, senderText, timeText} from '../output/cell-text.ts';
 import {warnOfPartialList} from '../output/page-notes.ts';
 import {createStreamPrinter, type StreamColumn, type Streamed} from '../output/stream-printer.ts';
+import {createContact, keepWatching} from '../output/watching.ts';
 import type {Session} from '../session.ts';
 import {mailFields} from './held-mail-columns.ts';
 import {type ActedEvent, type Standing, watchHeldMail} from './held-mail-watch.ts';

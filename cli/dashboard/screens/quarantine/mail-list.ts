@@ -22,7 +22,7 @@ export interface MailList {
 }
 
 export interface MailListNeeds {
-  client: Pick<Client, 'send'>;
+  client: Pick<Client, 'send' | 'quarantine'>;
   live: Pick<Live, 'on' | 'state' | 'answered' | 'failed'>;
   now(): number;
 }
