@@ -1,8 +1,8 @@
 // Releases or discards many held mails. Prints nothing, so that every front of the program can use it.
 import type {BulkResult, HeldMail, HoldAction, MailReference} from '../../shared/held-mail.ts';
-import type {Client} from '../client/client.ts';
+import type {Client, Query} from '../client/client.ts';
 import {CliError} from '../errors.ts';
-import {heldMailPages, type MailQuery} from './held-mail-pages.ts';
+import {heldMailPages} from './held-mail-pages.ts';
 
 export interface Progress {
   done: number;
@@ -41,7 +41,7 @@ export interface BulkNeeds {
 /** All mail that matches the filters of the list. Rejects with a CliError, or with the reason of `signal` when that aborts. */
 export const collectMatching = async (
   client: Pick<Client, 'quarantine'>,
-  query: MailQuery,
+  query: Query,
   {signal = new AbortController().signal, onProgress}: Pick<BulkNeeds, 'signal' | 'onProgress'> = {},
 ): Promise<Matching> => {
   const mails: HeldMail[] = [];

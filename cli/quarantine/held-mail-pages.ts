@@ -4,8 +4,6 @@ import type {Client, Query} from '../client/client.ts';
 import {CliError} from '../errors.ts';
 import {mailId} from './mail-id.ts';
 
-export type MailQuery = Query;
-
 export interface HeldMailPage {
   /** Newest first; none of them was in a page before. */
   mails: HeldMail[];
@@ -24,7 +22,7 @@ export const maxPageSize = 1000;
  */
 export async function* heldMailPages(
   client: Pick<Client, 'quarantine'>,
-  query: MailQuery,
+  query: Query,
   signal?: AbortSignal,
 ): AsyncGenerator<HeldMailPage, void, undefined> {
   /** Ids of the last page, and of earlier pages that ended in the same millisecond. Other mails cannot come again. */

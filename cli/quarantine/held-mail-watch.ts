@@ -3,10 +3,9 @@ import {setTimeout as sleep} from 'node:timers/promises';
 import type {ClusterEvent} from '../../shared/cluster-event.ts';
 import type {EventType} from '../../shared/event-type.ts';
 import type {HeldMail} from '../../shared/held-mail.ts';
-import type {Client} from '../client/client.ts';
+import type {Client, Query} from '../client/client.ts';
 import {followEvents} from '../client/follow-events.ts';
 import {CliError} from '../errors.ts';
-import type {MailQuery} from './held-mail-pages.ts';
 import {createHeldMailReader} from './held-mail-reader.ts';
 import {mailId} from './mail-id.ts';
 
@@ -14,7 +13,7 @@ export type ActedEvent = Extract<ClusterEvent, {type: 'released' | 'discarded'}>
 
 export interface HeldMailWatch {
   /** Filters, as the list takes them. */
-  query: MailQuery;
+  query: Query;
   /** How many of those that are held already come first. */
   firstCount: number;
   signal: AbortSignal;

@@ -6,13 +6,14 @@ import {usageError} from '../errors.ts';
 import {actionOutcomes, bulkResults} from '../output/action-report.ts';
 import type {Listed} from '../output/resource.ts';
 import type {Session} from '../session.ts';
-import {addFilterOptions, addStrictOption, type MailFilter, type StrictFlag} from './mail-filter.ts';
 import {mailId, parseMailId, parseMailIds} from './mail-id.ts';
 import {actOnMany, checkExpectedCount} from './quarantine-act-many.ts';
 import {actOnMatching} from './quarantine-act-matching.ts';
 import {allowSenders, planAllowing, sayAllowances} from './quarantine-allow-sender.ts';
+import {addQueryOptions, type QueryFlags} from './query-flags.ts';
+import {addStrictOption, type StrictFlag} from './strict-list.ts';
 
-export interface ActFlags extends MailFilter, StrictFlag {
+export interface ActFlags extends QueryFlags, StrictFlag {
   allMatching?: boolean;
   yes?: boolean;
   dryRun?: boolean;
@@ -34,7 +35,7 @@ const addActCommand = (quarantine: Command, session: Session, action: HoldAction
     .prints(quarantine.command(action), bulkResults)
     .argument('[id...]', 'NODE/QUEUE, or - for ids on standard input')
     .option('--all-matching', 'all held mail that matches the filters below, in place of ids');
-  return addStrictOption(addFilterOptions(command))
+  return addStrictOption(addQueryOptions(command))
     .option('--expect-count <number>', 'do nothing unless it is exactly so many mails', wholeNumber)
     .option('--dry-run', 'print what would be dealt with, and change nothing')
     .option('--yes', 'do not ask')

@@ -3,7 +3,7 @@ import {canonicalDomain} from '../../shared/domain-name.ts';
 import type {Answer, Client} from '../client/client.ts';
 import {CliError, exitCodes} from '../errors.ts';
 import type {Printer} from '../output/printer.ts';
-import type {MailFilter} from './mail-filter.ts';
+import type {HoldQuery} from './hold-query.ts';
 
 /**
  * Warns about a domain that does not exist; this is no failure, as mail of a deleted domain may still be held. Rejects for a node that does not
@@ -11,7 +11,7 @@ import type {MailFilter} from './mail-filter.ts';
  */
 export const reportUnknownFilter = async (
   client: Pick<Client, 'me' | 'domains' | 'cluster'>,
-  {domain, node}: Pick<MailFilter, 'domain' | 'node'>,
+  {domain, node}: Pick<HoldQuery, 'domain' | 'node'>,
   {warn}: Pick<Printer, 'warn'>,
 ): Promise<void> => {
   if (domain === undefined && node === undefined) return;
