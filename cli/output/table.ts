@@ -1,7 +1,7 @@
-import {safeLine} from '../../shared/safe-text.ts';
+import {cellText} from './cell-text.ts';
 import type {Cell, Column} from './column.ts';
 import {displayWidth, truncate} from './display-width.ts';
-import {type FittedTable, fitTable, gap} from './table-fit.ts';
+import {type FittedColumn, filled, fitTable, gap} from './table-fit.ts';
 import {paint} from './tone.ts';
 
 export interface TableStyle {
@@ -21,23 +21,18 @@ export const renderTable = <T>(rows: readonly T[], columns: readonly Column<T>[]
   const shown = isWide
     ? columns.map(column => ({...column, cell: column.wide ?? column.cell}))
     : columns.filter(column => !column.isWideOnly);
-  const fitted = fitTable({rows, columns: shown, maxWidth: isWide ? undefined : maxWidth, toText: cellText});
+  const fitted = fitTable(rows, shown, isWide ? undefined : maxWidth);
   return fitted === undefined ? renderBlocks(rows, shown, style) : renderLines(rows, fitted, style);
 };
 
-const renderLines = <T>(rows: readonly T[], {columns, cells, widths}: FittedTable<T>, {isColour}: TableStyle): string => {
-  const line = (texts: readonly string[], row?: T): string =>
-    columns
-      .map(({align, tone: toneOf}, at) => {
-        const width = widths[at] ?? 0;
-        const text = truncate(texts[at] ?? '', width);
-        const padding = ' '.repeat(width - displayWidth(text));
-        const tone = row !== undefined && isColour ? toneOf?.(row) : undefined;
-        const painted = tone ? paint(text, tone) : text;
-        return align === 'right' ? padding + painted : painted + padding;
-      })
-      .join(gap);
-  return asLines([line(columns.map(({title}) => title)), ...cells.map((texts, at) => line(texts, rows[at]))]);
+const renderLines = <T>(rows: readonly T[], columns: readonly FittedColumn<T>[], {isColour}: TableStyle): string => {
+  const head = columns.map(({title, width, align}) => filled(title, width, {align}));
+  const lines = rows.map((row, at) =>
+    columns.map(({texts, width, align, tone}) =>
+      filled(truncate(texts[at] ?? '', width), width, {align, tone: isColour ? tone?.(row) : undefined}),
+    ),
+  );
+  return asLines([head, ...lines].map(cells => cells.join(gap)));
 };
 
 /** `TITLE: value` for every column. Only what may be cut is cut; an id that is too long for its line has one to itself. */
@@ -70,9 +65,3 @@ export const renderDetails = (details: readonly Detail[]): string => {
 };
 
 const isList = (value: Detail[1]): value is readonly string[] => Array.isArray(value);
-
-export const cellText = (value: Cell): string => {
-  if (value === null || value === undefined || value === '') return '-';
-  if (typeof value === 'boolean') return value ? 'yes' : 'no';
-  return safeLine(String(value));
-};
