@@ -140,6 +140,7 @@ const keptIn: Record<string, string[]> = {
   // Both programs read their arguments with it.
   commander: ['daemon/main.ts', 'daemon/commands', 'cli', 'man'],
   got: ['cli/client'],
+  'cli-table3': ['cli/output'],
   ink: ['cli/dashboard'],
   react: ['cli/dashboard'],
 };

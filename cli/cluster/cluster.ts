@@ -20,6 +20,7 @@ const peerFields: Fields<Peer> = {
     ...['config_differs_since', 'clock_skew_s', 'outbox_refused', 'cut_off_since'],
   ],
   answerFields: ['local_node_id', 'local_hostname', 'peers', 'generated_at'],
+  isShort: true,
   nameOf: ({node_id}) => node_id,
 };
 

@@ -39,6 +39,7 @@ const contextRecords: Listed<ContextRecord> = {
   fields: ['name', 'current', 'url', 'urls', 'cacert', 'fingerprint', 'metrics_url'],
   nameOf: ({name}) => name,
   columns,
+  isShort: true,
   none: 'no contexts; add one: mfctl context add --help',
 };
 

@@ -31,6 +31,7 @@ const dkimKeys: Listed<DkimKey> & Shown<DkimKey> = {
     ['Created', timeText(key.created_at)],
     ['DNS record', zoneLine(key)],
   ],
+  isShort: true,
   none: 'no DKIM keys',
 };
 

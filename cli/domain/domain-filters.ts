@@ -44,6 +44,7 @@ const mailFilters: Listed<MailFilter> & Shown<MailFilter> = {
     ['Comment', filter.comment],
     ['Created', timeText(filter.created_at)],
   ],
+  isShort: true,
   none: 'no mail filters',
 };
 

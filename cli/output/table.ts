@@ -2,7 +2,7 @@ import {cellText} from './cell-text.ts';
 import type {Cell, Column} from './column.ts';
 import {displayWidth, truncate} from './display-width.ts';
 import {type FittedColumn, filled, fitTable, gap} from './table-fit.ts';
-import {paint} from './tone.ts';
+import {paint, type Tone} from './tone.ts';
 
 export interface TableStyle {
   /** Cells of the terminal; undefined where there is none and nothing is ever cut. */
@@ -10,7 +10,25 @@ export interface TableStyle {
   isColour?: boolean;
   /** Every column, and nothing cut, however narrow the terminal. */
   isWide?: boolean;
+  /** Draws a table of few rows. */
+  draw?: DrawTable | undefined;
 }
+
+/** Safe, and cut to fit. */
+export interface DrawnTable {
+  columns: readonly {title: string; align?: 'right'; width: number}[];
+  rows: readonly (readonly DrawnCell[])[];
+}
+
+export interface DrawnCell {
+  text: string;
+  tone: Tone | undefined;
+}
+
+export type DrawTable = (table: DrawnTable) => readonly string[];
+
+/** More of them are drawn line by line, which takes no time. */
+const mostShortRows = 200;
 
 /**
  * Rows under a header in capitals, aligned, without borders. Every cell passes through `safeLine`. Where a terminal is too narrow
@@ -25,14 +43,21 @@ export const renderTable = <T>(rows: readonly T[], columns: readonly Column<T>[]
   return fitted === undefined ? renderBlocks(rows, shown, style) : renderLines(rows, fitted, style);
 };
 
-const renderLines = <T>(rows: readonly T[], columns: readonly FittedColumn<T>[], {isColour}: TableStyle): string => {
-  const head = columns.map(({title, width, align}) => filled(title, width, {align}));
-  const lines = rows.map((row, at) =>
-    columns.map(({texts, width, align, tone}) =>
-      filled(truncate(texts[at] ?? '', width), width, {align, tone: isColour ? tone?.(row) : undefined}),
+const renderLines = <T>(rows: readonly T[], columns: readonly FittedColumn<T>[], {isColour, draw}: TableStyle): string => {
+  const table = {
+    columns,
+    rows: rows.map((row, at) =>
+      columns.map(({texts, width, tone}) => ({text: truncate(texts[at] ?? '', width), tone: isColour ? tone?.(row) : undefined})),
     ),
-  );
-  return asLines([head, ...lines].map(cells => cells.join(gap)));
+  };
+  return asLines(draw && rows.length <= mostShortRows ? draw(table) : drawTable(table));
+};
+
+const drawTable: DrawTable = ({columns, rows}) => {
+  const head = columns.map(({title}): DrawnCell => ({text: title, tone: undefined}));
+  const line = (cells: readonly DrawnCell[]): string =>
+    columns.map(({width, align}, at) => filled(cells[at]?.text ?? '', width, {align, tone: cells[at]?.tone})).join(gap);
+  return [head, ...rows].map(line);
 };
 
 /** `TITLE: value` for every column. Only what may be cut is cut; an id that is too long for its line has one to itself. */

@@ -34,6 +34,7 @@ const summaryGroups: Listed<SummaryGroup> = {
   answerFields: ['count', 'size_bytes', 'oldest_arrived_at', 'groups'],
   nameOf: ({domain, reason, node_id}) => `${domain}/${reason}/${node_id}`,
   columns: groupColumns,
+  isShort: true,
   none: 'no held mail',
 };
 
