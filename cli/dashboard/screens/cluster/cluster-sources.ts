@@ -4,7 +4,7 @@ import type {ClusterDrift} from '../../../../shared/cluster-drift.ts';
 import type {ClusterStatus} from '../../../../shared/cluster-status.ts';
 import type {Summary} from '../../../../shared/held-mail.ts';
 import type {Request} from '../../../client/client.ts';
-import {checkedMetricsUrl} from '../../../client/metrics-address.ts';
+import {checkedMetricsUrl} from '../../../client/metrics.ts';
 import {asCliError} from '../../../errors.ts';
 import type {Desk} from '../../shell/app-context.ts';
 import {noSource, type Source} from '../../shell/source.ts';

@@ -1,9 +1,8 @@
 // All of one event. Of a held mail the event says little, so the mail itself is looked up.
 import type {HeldMailDetail} from '../../../../shared/held-mail.ts';
-import type {Client} from '../../../client/client.ts';
+import {type Client, mailPath} from '../../../client/client.ts';
 import {asCliError} from '../../../errors.ts';
 import {senderText, sizeText, timeText} from '../../../output/cell-text.ts';
-import {mailPath} from '../../../quarantine/mail-id.ts';
 import {type DetailPair, detailLines} from '../../shell/detail-lines.ts';
 import type {Page} from '../../shell/modal.ts';
 import type {Theme} from '../../shell/theme.ts';

@@ -1,11 +1,11 @@
 // Which mail is listed and in which order: the filter, the orders, the views.
 import {usageError} from '../../../errors.ts';
+import {type HoldQuery, queryWords} from '../../../quarantine/hold-query.ts';
+import {parseQuery, printQuery, queryFault} from '../../../quarantine/query-line.ts';
 import type {Frame} from '../../shell/shell.ts';
-import {type HoldQuery, parseQuery, printQuery, queryFault} from './hold-query.ts';
 import {type MailOrder, mailOrders, orderLabels} from './mail-order.ts';
 import type {QuarantineDesk} from './quarantine-context.ts';
 import {completeQuery} from './query-completion.ts';
-import {queryWords} from './query-meaning.ts';
 import {saveView, viewPicker} from './saved-views.ts';
 
 export const ask = ({list, screen}: QuarantineDesk, query: HoldQuery, order: MailOrder): void => {

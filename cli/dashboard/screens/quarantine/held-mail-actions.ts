@@ -28,7 +28,7 @@ export interface ActionResult {
 }
 
 export interface ActionNeeds {
-  client: Pick<Client, 'send'>;
+  client: Pick<Client, 'quarantine'>;
   onProgress(report: ActionReport): void;
   /** Mails that are dealt with, each time there are some. */
   onDone(mails: readonly MailReference[]): void;

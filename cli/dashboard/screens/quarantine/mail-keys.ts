@@ -2,8 +2,9 @@
 import {homedir} from 'node:os';
 import {join, resolve} from 'node:path';
 import {safeLine} from '../../../../shared/safe-text.ts';
+import {mailPath} from '../../../client/client.ts';
 import {sizeText} from '../../../output/cell-text.ts';
-import {mailId, mailPath} from '../../../quarantine/mail-id.ts';
+import {mailId} from '../../../quarantine/mail-id.ts';
 import {saveMail} from '../../../quarantine/save-mail.ts';
 import {copyToClipboard} from '../../shell/clipboard.ts';
 import {wrapText} from '../../shell/fit-text.ts';

@@ -3,11 +3,11 @@ import type {HeldMail} from '../../../../shared/held-mail.ts';
 import type {Client} from '../../../client/client.ts';
 import {asCliError} from '../../../errors.ts';
 import {heldMailPages} from '../../../quarantine/held-mail-pages.ts';
+import {parametersOf} from '../../../quarantine/hold-query.ts';
 import {mailId} from '../../../quarantine/mail-id.ts';
 import type {Live} from '../../shell/live.ts';
 import {afterEvent, type ListEvent, type ListState, listBegin, mailUnderCursor, type Reading, rowCount} from './list-state.ts';
 import {isByTime, mostSorted} from './mail-order.ts';
-import {parametersOf} from './query-meaning.ts';
 import {type Extract, missingRows, pageSize, rowsAroundCursor} from './wanted-rows.ts';
 
 export interface MailList {
@@ -22,7 +22,7 @@ export interface MailList {
 }
 
 export interface MailListNeeds {
-  client: Pick<Client, 'send'>;
+  client: Pick<Client, 'send' | 'quarantine'>;
   live: Pick<Live, 'on' | 'state' | 'answered' | 'failed'>;
   now(): number;
 }

@@ -1,10 +1,10 @@
 // What is in the mail under the cursor. Read once the cursor rests, one mail at a time, and nothing but the mail itself.
 import type {ClusterEvent} from '../../../../shared/cluster-event.ts';
 import type {ActionOutcome, HeldMailDetail, MailReference} from '../../../../shared/held-mail.ts';
-import type {Client} from '../../../client/client.ts';
+import {type Client, mailPath} from '../../../client/client.ts';
 import {asCliError, type CliError} from '../../../errors.ts';
 import {timeText} from '../../../output/cell-text.ts';
-import {mailId, mailPath} from '../../../quarantine/mail-id.ts';
+import {mailId} from '../../../quarantine/mail-id.ts';
 import type {MailContents} from '../../../quarantine/mail-reader.ts';
 import type {Live} from '../../shell/live.ts';
 

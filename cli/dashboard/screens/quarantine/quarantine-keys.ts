@@ -1,11 +1,11 @@
 // Which keys the screen has.
 
+import {isEmptyQuery} from '../../../quarantine/hold-query.ts';
 import {moved, movingKeys} from '../../list/list-window.ts';
 import type {Binding, KeyName} from '../../shell/keys.ts';
 import type {Frame, ScreenCommand} from '../../shell/shell.ts';
 import {askToAct} from './act-keys.ts';
 import {ask, openFilter, openOrders, openViews, saveCurrentView, setFilter, setOrder} from './find-keys.ts';
-import {isEmptyQuery} from './hold-query.ts';
 import {mailUnderCursor, rowCount} from './list-state.ts';
 import {openFailures, openIds, openSave} from './mail-keys.ts';
 import {mailOrders} from './mail-order.ts';

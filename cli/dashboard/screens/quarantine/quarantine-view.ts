@@ -1,6 +1,7 @@
 // The screen as lines. What it costs depends on what is on the screen, never on how many mails there are.
 import type {HeldMail} from '../../../../shared/held-mail.ts';
 import {displayWidth} from '../../../output/display-width.ts';
+import {isEmptyQuery} from '../../../quarantine/hold-query.ts';
 import {mailId} from '../../../quarantine/mail-id.ts';
 import {headerLine, type PlacedColumn, placeColumns, rowLine} from '../../list/table-lines.ts';
 import {fitText, wrapText} from '../../shell/fit-text.ts';
@@ -8,7 +9,6 @@ import type {Size} from '../../shell/shell.ts';
 import type {Theme} from '../../shell/theme.ts';
 import type {Acting} from './acting-mails.ts';
 import {type BarFacts, filterLine, noticesLine} from './bar-lines.ts';
-import {isEmptyQuery} from './hold-query.ts';
 import {type ListState, mailAt, mailUnderCursor, rowCount} from './list-state.ts';
 import {mailColumns} from './mail-columns.ts';
 import {isByTime} from './mail-order.ts';

@@ -2,12 +2,12 @@
 import type {HeldMail} from '../../../../shared/held-mail.ts';
 import {plural} from '../../../output/cell-text.ts';
 import {heldMailPages} from '../../../quarantine/held-mail-pages.ts';
+import {parametersOf, type QueryParameters, queryWords} from '../../../quarantine/hold-query.ts';
 import {mailId} from '../../../quarantine/mail-id.ts';
 import type {Frame} from '../../shell/shell.ts';
 import {type ListState, mailUnderCursor} from './list-state.ts';
 import {isByTime} from './mail-order.ts';
 import type {QuarantineDesk} from './quarantine-context.ts';
-import {parametersOf, type QueryParameters, queryWords} from './query-meaning.ts';
 import {mostPicked, type PickedMail, pickedMail} from './screen-state.ts';
 
 export const selectAll = (frame: Frame, quarantine: QuarantineDesk): void => {
