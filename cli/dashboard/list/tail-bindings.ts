@@ -1,13 +1,13 @@
 // Keys that every tail has.
 import {CliError} from '../../errors.ts';
 import type {Binding} from '../shell/keys.ts';
-import type {Frame} from '../shell/shell.ts';
+import type {Shell} from '../shell/shell.ts';
 import {movingKeys} from './list-window.ts';
 import type {Tail, TailEvent, TailRow} from './tail.ts';
 import {completedQuery, parseQuery, type TailQuery} from './tail-query.ts';
 
 export interface TailNeeds<R extends TailRow> {
-  frame: Pick<Frame, 'open'>;
+  shell: Pick<Shell, 'open'>;
   tail: Tail<R, TailQuery>;
   /** Rows that have room. */
   height: number;
@@ -40,9 +40,9 @@ export const tailBindings = <R extends TailRow>(needs: TailNeeds<R>): Binding[] 
   ];
 };
 
-const openFilter = <R extends TailRow>({frame, terms, hint, check, narrow}: TailNeeds<R>, text: string): void => {
+const openFilter = <R extends TailRow>({shell, terms, hint, check, narrow}: TailNeeds<R>, text: string): void => {
   const names = Object.keys(terms);
-  frame.open({
+  shell.open({
     kind: 'prompt',
     label: 'Filter',
     text,

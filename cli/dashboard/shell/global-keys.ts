@@ -2,18 +2,18 @@
 import type {RefObject} from 'react';
 import {CliError} from '../../errors.ts';
 import {plural} from '../../output/cell-text.ts';
-import type {Desk} from './app-context.ts';
+import type {AppContext} from './app-context.ts';
 import type {DeferredActions} from './deferred-actions.ts';
 import {helpPage} from './help-page.ts';
 import type {Binding, KeyName} from './keys.ts';
 import {messagesPage, type SaidMessage} from './messages-page.ts';
-import {type Frame, type ScreenCommand, type ScreenName, type ScreenOffer, screenNames} from './shell.ts';
+import {type ScreenBindings, type ScreenCommand, type ScreenName, type Shell, screenNames} from './shell.ts';
 import {statusText} from './shell-lines.ts';
 
-export interface Globals extends Pick<Frame, 'say' | 'fail' | 'open' | 'goTo'> {
-  desk: Desk;
+export interface Globals extends Pick<Shell, 'say' | 'fail' | 'open' | 'goTo'> {
+  app: AppContext;
   screen: ScreenName;
-  offer: RefObject<ScreenOffer>;
+  bindings: RefObject<ScreenBindings>;
   deferred: DeferredActions;
   /** Oldest first. */
   said(): readonly SaidMessage[];
@@ -24,7 +24,7 @@ export interface Globals extends Pick<Frame, 'say' | 'fail' | 'open' | 'goTo'> {
 
 /** Keys of the screen come first. */
 export const handleKey = (key: KeyName, globals: Globals): void => {
-  const bindings = [...globals.offer.current.bindings, ...globalBindings(globals)];
+  const bindings = [...globals.bindings.current.bindings, ...globalBindings(globals)];
   const found = bindings.find(({keys}) => keys.includes(key));
   guarded(globals, () => found?.run(key));
 };
@@ -75,35 +75,38 @@ const guarded = ({fail}: Globals, act: () => void): void => {
   }
 };
 
-const commandsOf = (globals: Globals): ScreenCommand[] => [...(globals.offer.current.commands ?? []), ...globalCommands(globals)];
+const commandsOf = (globals: Globals): ScreenCommand[] => [
+  ...(globals.bindings.current.commands ?? []),
+  ...globalCommands(globals),
+];
 
 const helpOf = (globals: Globals) =>
   helpPage(
     {
       title: globals.screen,
-      screen: globals.offer.current.bindings,
+      screen: globals.bindings.current.bindings,
       everywhere: globalBindings(globals),
       commands: commandsOf(globals),
-      refused: ({needs}) => (needs === undefined || globals.desk.may(needs) ? undefined : refusal(globals.desk)),
+      refused: ({needs}) => (needs === undefined || globals.app.may(needs) ? undefined : refusal(globals.app)),
     },
-    globals.desk.theme,
+    globals.app.theme,
   );
 
-const refusal = ({isReadOnly}: Desk): string => (isReadOnly ? 'not with --read-only' : 'not with this key');
+const refusal = ({isReadOnly}: AppContext): string => (isReadOnly ? 'not with --read-only' : 'not with this key');
 
-const messagesOf = ({desk, deferred, said}: Globals) =>
+const messagesOf = ({app, deferred, said}: Globals) =>
   messagesPage(
     {
-      status: statusText(desk.live.state(), desk.now()),
+      status: statusText(app.live.state(), app.now()),
       present: [
         ...deferred
           .list()
           .map(({what, state}) => ({text: `${state === 'waiting' ? 'Waiting' : 'Under way'}: ${what}`, tone: undefined})),
-        ...desk.notices.list(),
+        ...app.notices.list(),
       ],
       said: said(),
     },
-    desk.theme,
+    app.theme,
   );
 
 const openCommandLine = (globals: Globals): void => {
@@ -136,7 +139,7 @@ const onlyOne = <T>(found: readonly T[]): T | undefined => (found.length === 1 ?
 
 const openContexts = async (globals: Globals): Promise<void> => {
   try {
-    const {contexts} = await globals.desk.contexts.read();
+    const {contexts} = await globals.app.contexts.read();
     if (contexts.length === 0) throw new CliError('no_contexts', 'there are no contexts', {hint: 'mfctl context add --help'});
     globals.open({
       kind: 'choice',
@@ -144,7 +147,7 @@ const openContexts = async (globals: Globals): Promise<void> => {
       items: contexts.map(({name, url}) => ({label: name, detail: url})),
       chosen: Math.max(
         0,
-        contexts.findIndex(({name}) => name === globals.desk.name),
+        contexts.findIndex(({name}) => name === globals.app.name),
       ),
       onChoose: index => switchContext(globals, contexts[index]?.name ?? ''),
     });

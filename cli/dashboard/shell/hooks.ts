@@ -1,6 +1,6 @@
 import {useEffect, useEffectEvent, useLayoutEffect, useReducer, useState, useSyncExternalStore} from 'react';
-import type {Desk} from './app-context.ts';
-import {type ScreenOffer, useFrame} from './shell.ts';
+import type {AppContext} from './app-context.ts';
+import {type ScreenBindings, useShell} from './shell.ts';
 import type {Loaded, Source} from './source.ts';
 
 export const useSource = <T>(source: Source<T>): Loaded<T> => useSyncExternalStore(source.subscribe, source.get);
@@ -22,7 +22,7 @@ export const useValues = <T>(source: Source<T>, listener: (value: T) => void): v
 };
 
 /** The present, again after each interval. */
-export const useNow = ({now}: Pick<Desk, 'now'>, everyMs = 1000): number => {
+export const useNow = ({now}: Pick<AppContext, 'now'>, everyMs = 1000): number => {
   const [nowMs, setNowMs] = useState(now);
   useEffect(() => {
     const timer = setInterval(() => setNowMs(now()), everyMs);
@@ -32,16 +32,16 @@ export const useNow = ({now}: Pick<Desk, 'now'>, everyMs = 1000): number => {
 };
 
 /** The keys and commands of the screen that is shown, as they are after this drawing. */
-export const useOffer = (offer: ScreenOffer): void => {
-  const frame = useFrame();
-  useLayoutEffect(() => frame.offer(offer));
+export const useBindings = (bindings: ScreenBindings): void => {
+  const shell = useShell();
+  useLayoutEffect(() => shell.bind(bindings));
 };
 
 /** A reducer whose state is still there when the screen is shown again. */
-export const useKeptReducer = <S, E>(desk: Desk, name: string, reducer: (state: S, event: E) => S, initial: S) => {
-  const [state, dispatch] = useReducer(reducer, desk.kept.has(name) ? (desk.kept.get(name) as S) : initial);
+export const useKeptReducer = <S, E>(app: AppContext, name: string, reducer: (state: S, event: E) => S, initial: S) => {
+  const [state, dispatch] = useReducer(reducer, app.kept.has(name) ? (app.kept.get(name) as S) : initial);
   useLayoutEffect(() => {
-    desk.kept.set(name, state);
-  }, [desk, name, state]);
+    app.kept.set(name, state);
+  }, [app, name, state]);
   return [state, dispatch] as const;
 };

@@ -9,10 +9,10 @@ import type {Route} from './route.ts';
 /**
  * connecting → live ⇄ polling ⇄ offline. Live: events arrive. Polling: they do not, and requests are answered. Offline: neither.
  */
-export type Standing = 'connecting' | 'live' | 'polling' | 'offline';
+export type ConnectionState = 'connecting' | 'live' | 'polling' | 'offline';
 
 export interface LiveState {
-  standing: Standing;
+  connection: ConnectionState;
   /** Of the last answer of any kind. */
   heardAtMs: number | undefined;
   /** Why it is not live. */
@@ -43,18 +43,18 @@ export const startLive = (client: Pick<Client, 'events'>, now: () => number, rou
   let isOpen = false;
   let wasOpen = false;
   let failure: CliError | undefined;
-  let state: LiveState = {standing: 'connecting', heardAtMs: undefined, reason: undefined, detour: route?.detour()};
+  let state: LiveState = {connection: 'connecting', heardAtMs: undefined, reason: undefined, detour: route?.detour()};
 
   const update = (heardAtMs = state.heardAtMs): void => {
-    const standing = standingOf(heardAtMs);
-    const reason = standing === 'offline' || standing === 'polling' ? failure?.detail : undefined;
+    const connection = connectionState(heardAtMs);
+    const reason = connection === 'offline' || connection === 'polling' ? failure?.detail : undefined;
     const detour = route?.detour();
-    const isOther = standing !== state.standing || reason !== state.reason || detour !== state.detour;
+    const isOther = connection !== state.connection || reason !== state.reason || detour !== state.detour;
     if (!isOther && heardAtMs !== undefined && heardAtMs - (state.heardAtMs ?? 0) < newsEveryMs) return;
-    state = {standing, heardAtMs, reason, detour};
+    state = {connection, heardAtMs, reason, detour};
     for (const listener of listeners) listener();
   };
-  const standingOf = (heardAtMs: number | undefined): Standing => {
+  const connectionState = (heardAtMs: number | undefined): ConnectionState => {
     if (isOpen) return 'live';
     if (failure?.exitCode === exitCodes.unreachable && isUnanswered) return 'offline';
     return heardAtMs === undefined && !wasOpen ? 'connecting' : 'polling';

@@ -82,7 +82,7 @@ export const createSource = <T>(needs: SourceNeeds<T>): Source<T> => {
   };
   const pauseMs = (): number => {
     if (failures > 0) return Math.max(askedMs(), Math.min(longestRetryMs, 1000 * 2 ** failures));
-    return live.state().standing === 'live' ? whileLiveMs : everyMs;
+    return live.state().connection === 'live' ? whileLiveMs : everyMs;
   };
 
   /** What the node has asked for: a key that is over its limit is told of events all the same. */
@@ -128,7 +128,7 @@ export const createSource = <T>(needs: SourceNeeds<T>): Source<T> => {
   };
   /** Nothing tells of events any more: what is shown may be old, and the node away. */
   const lookAtLive = (): void => {
-    const isLive = live.state().standing === 'live';
+    const isLive = live.state().connection === 'live';
     if (wasLive && !isLive) wake();
     wasLive = isLive;
   };
@@ -146,7 +146,7 @@ export const createSource = <T>(needs: SourceNeeds<T>): Source<T> => {
         unhear = () => {
           for (const stop of stops) stop();
         };
-        wasLive = live.state().standing === 'live';
+        wasLive = live.state().connection === 'live';
         void read();
       }
       return () => {

@@ -1,10 +1,10 @@
 import {type Permission, scopesWith} from '../../../shared/scopes.ts';
-import type {Desk} from './app-context.ts';
-import type {Frame} from './shell.ts';
+import type {AppContext} from './app-context.ts';
+import type {Shell} from './shell.ts';
 
 /** Why something cannot be done here, or undefined when it can. */
 export const whyNot = (
-  {may, me, isReadOnly}: Pick<Desk, 'may' | 'me' | 'isReadOnly'>,
+  {may, me, isReadOnly}: Pick<AppContext, 'may' | 'me' | 'isReadOnly'>,
   permission: Permission,
 ): string | undefined => {
   if (may(permission)) return undefined;
@@ -13,13 +13,13 @@ export const whyNot = (
 };
 
 /** Says so when it cannot be done. */
-export const isRefused = ({desk, say}: Pick<Frame, 'desk' | 'say'>, permission: Permission): boolean => {
-  const reason = whyNot(desk, permission);
+export const isRefused = ({app, say}: Pick<Shell, 'app' | 'say'>, permission: Permission): boolean => {
+  const reason = whyNot(app, permission);
   if (reason !== undefined) say(reason, 'warn');
   return reason !== undefined;
 };
 
 /** Does it, or says why it cannot be done. */
-export const ifMay = (frame: Pick<Frame, 'desk' | 'say'>, permission: Permission, act: () => void): void => {
-  if (!isRefused(frame, permission)) act();
+export const ifMay = (shell: Pick<Shell, 'app' | 'say'>, permission: Permission, act: () => void): void => {
+  if (!isRefused(shell, permission)) act();
 };

@@ -4,10 +4,10 @@ import type {Client} from '../../../client/client.ts';
 import {checkedQuery, type TailNeeds, tailBindings} from '../../list/tail-bindings.ts';
 import {tailHeight} from '../../list/tail-lines.ts';
 import type {TailQuery} from '../../list/tail-query.ts';
-import {useKeptReducer, useNow, useOffer, useSource} from '../../shell/hooks.ts';
+import {useBindings, useKeptReducer, useNow, useSource} from '../../shell/hooks.ts';
 import {Lines} from '../../shell/lines.tsx';
 import {Permitted} from '../../shell/permitted.tsx';
-import {useFrame} from '../../shell/shell.ts';
+import {useShell} from '../../shell/shell.ts';
 import {auditBanners, auditLines, auditPage} from './audit-lines.ts';
 import {type AuditParameters, auditFault, auditParameters, isNarrowedHere} from './audit-query.ts';
 import {type AuditPage, type AuditRow, auditReducer, auditTerms, emptyAudit, hasOlder, knownCount} from './audit-state.ts';
@@ -21,16 +21,16 @@ const searchCount = 1000;
 export const AuditScreen = (): ReactElement => <Permitted permission="audit:read" what="the audit" screen={AuditTailScreen} />;
 
 const AuditTailScreen = (): ReactElement => {
-  const frame = useFrame();
-  const {desk, size, isActive} = frame;
-  const [state, dispatch] = useKeptReducer(desk, 'audit', auditReducer, emptyAudit);
+  const shell = useShell();
+  const {app, size, isActive} = shell;
+  const [state, dispatch] = useKeptReducer(app, 'audit', auditReducer, emptyAudit);
   const {tail, parameters} = state;
-  const source = desk.source<AuditPage>(`audit ${JSON.stringify(parameters)}`, {
-    load: () => readPage(desk.client, parameters, {limit: firstCount}),
+  const source = app.source<AuditPage>(`audit ${JSON.stringify(parameters)}`, {
+    load: () => readPage(app.client, parameters, {limit: firstCount}),
     refreshOn: ['released', 'discarded', 'domain', 'key'],
   });
   const loaded = useSource(source);
-  const facts = {loaded, nowMs: useNow(desk)};
+  const facts = {loaded, nowMs: useNow(app)};
   const height = tailHeight(size, auditBanners(state, facts));
 
   useEffect(() => dispatch({kind: 'opened'}), [dispatch]);
@@ -46,22 +46,22 @@ const AuditTailScreen = (): ReactElement => {
     if (!isOlderWanted) return;
     dispatch({kind: 'older-asked'});
     const limit = isNarrowedHere(tail.query) ? searchCount : olderCount;
-    readPage(desk.client, parameters, {limit, offset: knownCount(state)}).then(
+    readPage(app.client, parameters, {limit, offset: knownCount(state)}).then(
       page => {
         dispatch({kind: 'older', page, parameters});
         if (page.unreachable.join() !== state.unreachable.join()) source.refresh();
       },
       error => {
         dispatch({kind: 'older-failed'});
-        frame.fail(error);
+        shell.fail(error);
       },
     );
   };
   useEffect(readOlder);
 
-  const narrow = (query: TailQuery): void => dispatch({kind: 'narrowed', query, parameters: auditParameters(query, desk.now())});
+  const narrow = (query: TailQuery): void => dispatch({kind: 'narrowed', query, parameters: auditParameters(query, app.now())});
   const needs: TailNeeds<AuditRow> = {
-    frame,
+    shell,
     tail,
     height,
     dispatch: event => dispatch({kind: 'tail', event}),
@@ -69,9 +69,9 @@ const AuditTailScreen = (): ReactElement => {
     hint: 'words, action:, key:, node:, result: and since:2h',
     check: auditFault,
     narrow,
-    show: row => frame.open(auditPage(row, desk.theme)),
+    show: row => shell.open(auditPage(row, app.theme)),
   };
-  useOffer({
+  useBindings({
     bindings: [...tailBindings(needs), {keys: ['r'], help: 'read it anew', run: source.refresh}],
     commands: [
       {
@@ -82,7 +82,7 @@ const AuditTailScreen = (): ReactElement => {
     ],
   });
 
-  const lines = auditLines(state, facts, {size, theme: desk.theme, isActive});
+  const lines = auditLines(state, facts, {size, theme: app.theme, isActive});
   return <Lines lines={lines} width={size.columns} height={size.rows} />;
 };
 

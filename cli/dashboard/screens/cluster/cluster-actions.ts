@@ -4,7 +4,7 @@ import {asCliError} from '../../../errors.ts';
 import {timeText} from '../../../output/cell-text.ts';
 import type {Prompt} from '../../shell/modal.ts';
 import {secretPage} from '../../shell/secret-page.ts';
-import type {Frame} from '../../shell/shell.ts';
+import type {Shell} from '../../shell/shell.ts';
 import {isRefused} from '../../shell/why-not.ts';
 
 interface CreatedToken {
@@ -13,24 +13,24 @@ interface CreatedToken {
   address: string;
 }
 
-export const askForToken = (frame: Frame): void => {
-  if (isRefused(frame, 'cluster:write')) return;
-  frame.open({
+export const askForToken = (shell: Shell): void => {
+  if (isRefused(shell, 'cluster:write')) return;
+  shell.open({
     kind: 'question',
     lines: [
       'Make a token that lets one new node join the cluster?',
       'It is good for an hour and for one node, and it is a secret: whoever has it can bring in a node that reads and changes everything.',
     ],
     yes: 'make the token',
-    onYes: () => void createToken(frame),
+    onYes: () => void createToken(shell),
   });
 };
 
-const createToken = async (frame: Frame): Promise<void> => {
+const createToken = async (shell: Shell): Promise<void> => {
   try {
-    const {data} = await frame.desk.client.send<CreatedToken>({method: 'POST', path: 'cluster/tokens', json: {}});
-    frame.openLater(
-      secretPage(frame, {
+    const {data} = await shell.app.client.send<CreatedToken>({method: 'POST', path: 'cluster/tokens', json: {}});
+    shell.openLater(
+      secretPage(shell, {
         title: 'Join token',
         before: [`It lets one node join through ${data.address}, until ${timeText(data.expires_at)}.`],
         secret: data.token,
@@ -38,17 +38,17 @@ const createToken = async (frame: Frame): Promise<void> => {
       }),
     );
   } catch (error) {
-    frame.fail(error);
+    shell.fail(error);
   }
 };
 
 /** Asked in words first, then by the name, which has to be typed. */
 export const askToRemove = (
-  frame: Frame,
+  shell: Shell,
   {node, isLocal, isOnline}: {node: string; isLocal: boolean; isOnline: boolean},
 ): void => {
-  if (isRefused(frame, 'cluster:write')) return;
-  frame.open({
+  if (isRefused(shell, 'cluster:write')) return;
+  shell.open({
     kind: 'question',
     lines: [
       `Remove node ${node} from the cluster, for good?`,
@@ -58,7 +58,7 @@ export const askToRemove = (
       ...(isOnline && !isLocal ? ['It is online. Stop it first: it would go on by itself.'] : []),
     ],
     yes: 'go on',
-    onYes: () => frame.open(nameTyped(node, () => remove(frame, node, false), `Type ${node} to remove it:`)),
+    onYes: () => shell.open(nameTyped(node, () => remove(shell, node, false), `Type ${node} to remove it:`)),
   });
 };
 
@@ -70,21 +70,21 @@ const nameTyped = (node: string, onSubmit: () => void, label: string): Prompt =>
   onSubmit,
 });
 
-const remove = (frame: Frame, node: string, isForced: boolean): void =>
-  frame.defer({
+const remove = (shell: Shell, node: string, isForced: boolean): void =>
+  shell.defer({
     what: `remove node ${node}${isForced ? ' by force' : ''}`,
     run: async () => {
       const path = `cluster/nodes/${encodeURIComponent(node)}`;
       try {
         const query = {force: isForced || undefined};
-        const {unreachableNodes} = await frame.desk.client.send<null>({method: 'DELETE', path, query});
+        const {unreachableNodes} = await shell.app.client.send<null>({method: 'DELETE', path, query});
         return `Removed node ${node}${silentText(unreachableNodes)}`;
       } catch (error) {
         const {code, detail} = asCliError(error);
         if (code !== 'conflict' || isForced) throw error;
         // It comes up by itself, some seconds after the first question, so that no single key press may be a yes.
-        frame.open({
-          ...nameTyped(node, () => remove(frame, node, true), `Not done. Type ${node} to remove it by force:`),
+        shell.open({
+          ...nameTyped(node, () => remove(shell, node, true), `Not done. Type ${node} to remove it by force:`),
           hint: () => detail,
         });
         return `${node} was not removed`;

@@ -2,10 +2,10 @@ import {type ReactElement, useEffect} from 'react';
 import type {ClusterDrift} from '../../../../shared/cluster-drift.ts';
 import {driftOf} from '../../../cluster/drift.ts';
 import {type ListExtent, type ListPosition, listStart, moved, movingKeys} from '../../list/list-window.ts';
-import {useKeptReducer, useNow, useOffer, useSource} from '../../shell/hooks.ts';
+import {useBindings, useKeptReducer, useNow, useSource} from '../../shell/hooks.ts';
 import type {KeyName} from '../../shell/keys.ts';
 import {Lines} from '../../shell/lines.tsx';
-import {useFrame} from '../../shell/shell.ts';
+import {useShell} from '../../shell/shell.ts';
 import {noSource} from '../../shell/source.ts';
 import {isRefused} from '../../shell/why-not.ts';
 import {agedStatus} from './aged-status.ts';
@@ -33,21 +33,21 @@ interface Move {
 const afterMove = (position: ListPosition, {key, extent}: Move): ListPosition => moved(position, key, extent) ?? position;
 
 export const ClusterScreen = (): ReactElement => {
-  const frame = useFrame();
-  const {desk, size, isActive} = frame;
-  const nowMs = useNow(desk);
-  const history = historyOf(desk);
-  const nodes = statusSource(desk);
+  const shell = useShell();
+  const {app, size, isActive} = shell;
+  const nowMs = useNow(app);
+  const history = historyOf(app);
+  const nodes = statusSource(app);
   const {value: status, loadedAtMs, failure} = useSource(nodes);
-  const mail = heldSource(desk);
+  const mail = heldSource(app);
   const held = useSource(mail);
-  const {value: arrivals} = useSource(arrivalsSource(desk));
-  const {value: metrics} = useSource(metricsSource(desk));
-  const ends = status ? certificatesSource(desk) : noSource;
+  const {value: arrivals} = useSource(arrivalsSource(app));
+  const {value: metrics} = useSource(metricsSource(app));
+  const ends = status ? certificatesSource(app) : noSource;
   const {value: certificates = new Map()} = useSource(ends);
   const drift = status && driftOf(status);
-  const {value: driftReport} = useSource(drift ? driftSource(desk) : noSource);
-  const [position, dispatch] = useKeptReducer(desk, 'cluster.position', afterMove, listStart);
+  const {value: driftReport} = useSource(drift ? driftSource(app) : noSource);
+  const [position, dispatch] = useKeptReducer(app, 'cluster.position', afterMove, listStart);
 
   const addresses = status?.peers.map(({api_url}) => api_url).join(' ');
   useEffect(() => {
@@ -65,12 +65,12 @@ export const ClusterScreen = (): ReactElement => {
   const peer = peerAt(peers, position);
 
   const openDrift = async (): Promise<void> => {
-    if (isRefused(frame, 'cluster:read')) return;
+    if (isRefused(shell, 'cluster:read')) return;
     try {
-      const {data} = await desk.client.send<ClusterDrift>(driftRequest);
-      frame.open(driftPage(data, desk.theme));
+      const {data} = await app.client.send<ClusterDrift>(driftRequest);
+      shell.open(driftPage(data, app.theme));
     } catch (error) {
-      frame.fail(error);
+      shell.fail(error);
     }
   };
   const openNode = (): void => {
@@ -78,10 +78,10 @@ export const ClusterScreen = (): ReactElement => {
     const {version} = metrics?.metrics ?? {version: undefined};
     const more = {summary: held.value?.summary, changes: history.changes(), openedAtMs: history.startedAtMs, version};
     // The page says how things were when the node was asked.
-    frame.open(nodePage(peer, {...facts, status}, more, desk.theme));
+    shell.open(nodePage(peer, {...facts, status}, more, app.theme));
   };
 
-  useOffer({
+  useBindings({
     bindings: [
       {keys: movingKeys, help: 'move', run: key => dispatch({key, extent})},
       {keys: ['enter'], label: 'node', help: 'everything about the node under the cursor', run: openNode},
@@ -97,7 +97,7 @@ export const ClusterScreen = (): ReactElement => {
         label: 'join token',
         needs: 'cluster:write',
         help: 'make a token that lets a node join',
-        run: () => askForToken(frame),
+        run: () => askForToken(shell),
       },
       {
         keys: ['X'],
@@ -108,25 +108,25 @@ export const ClusterScreen = (): ReactElement => {
           if (!peer || !status) return;
           const {node_id, healthy} = peer;
           const isLocal = node_id === status.local_node_id;
-          askToRemove(frame, {node: node_id, isLocal, isOnline: healthy === 'online'});
+          askToRemove(shell, {node: node_id, isLocal, isOnline: healthy === 'online'});
         },
       },
       {
         keys: ['r'],
         help: 'read everything anew',
         run: () => {
-          for (const source of [nodes, mail, ends, metricsSource(desk)]) source.refresh();
+          for (const source of [nodes, mail, ends, metricsSource(app)]) source.refresh();
         },
       },
     ],
     commands: [
       {name: 'drift', help: 'which records and fields differ between nodes', run: () => void openDrift()},
-      {name: 'token', help: 'make a token that lets a node join', run: () => askForToken(frame)},
+      {name: 'token', help: 'make a token that lets a node join', run: () => askForToken(shell)},
     ],
   });
 
-  const mayReadMail = desk.may('quarantine:read');
-  const instead = desk.may('cluster:read') ? (failure?.detail ?? 'asking …') : outOfSight(desk.me.scope, mayReadMail);
+  const mayReadMail = app.may('quarantine:read');
+  const instead = app.may('cluster:read') ? (failure?.detail ?? 'asking …') : outOfSight(app.me.scope, mayReadMail);
   const lines = clusterLines(
     {
       facts,
@@ -143,7 +143,7 @@ export const ClusterScreen = (): ReactElement => {
       isActive,
       nowMs,
     },
-    {size, theme: desk.theme},
+    {size, theme: app.theme},
   );
   return <Lines lines={lines} width={size.columns} height={size.rows} />;
 };

@@ -6,15 +6,15 @@ import type {MailFilter} from '../../../../shared/mail-filter.ts';
 import type {Client} from '../../../client/client.ts';
 import {asCliError, CliError} from '../../../errors.ts';
 import {countText, plural} from '../../../output/cell-text.ts';
-import type {Desk} from '../../shell/app-context.ts';
+import type {AppContext} from '../../shell/app-context.ts';
 import type {FormValues} from '../../shell/modal.ts';
-import type {Frame} from '../../shell/shell.ts';
+import type {Shell} from '../../shell/shell.ts';
 import {changesOf, nameFault, newSettings, settingFaults, settingFields, settingLines, valuesOf} from './domain-settings.ts';
 import {withFields} from './edit-domain.ts';
 
 export interface DomainNeeds {
-  desk: {client: Pick<Client, 'send'>} & Pick<Desk, 'me' | 'may'>;
-  frame: Pick<Frame, 'openLater' | 'say' | 'fail' | 'defer'>;
+  app: {client: Pick<Client, 'send'>} & Pick<AppContext, 'me' | 'may'>;
+  shell: Pick<Shell, 'openLater' | 'say' | 'fail' | 'defer'>;
   /** Something has changed. */
   onChange(): void;
   /** The domain is no more. */
@@ -27,7 +27,7 @@ interface NewDomainNeeds extends DomainNeeds {
 
 export const openNewDomain = (needs: NewDomainNeeds, values?: FormValues): void => {
   const start = values ?? valuesOf(newSettings);
-  needs.frame.openLater({
+  needs.shell.openLater({
     kind: 'form',
     title: 'New domain',
     fields: [{name: 'name', label: 'Name', value: start.name ?? '', hint: 'such as example.com'}, ...settingFields(start)],
@@ -43,7 +43,7 @@ const askToCreate = (needs: NewDomainNeeds, values: FormValues): void => {
   const name = (values.name ?? '').trim();
   const changes = changesOf(newSettings, values);
   const settings = {...newSettings, ...changes};
-  needs.frame.openLater({
+  needs.shell.openLater({
     kind: 'question',
     lines: [
       `Create the domain ${name}?`,
@@ -58,22 +58,22 @@ const askToCreate = (needs: NewDomainNeeds, values: FormValues): void => {
 };
 
 const create = async (needs: NewDomainNeeds, values: FormValues, json: {name: string}): Promise<void> => {
-  const {desk, frame} = needs;
+  const {app, shell} = needs;
   try {
-    const {data} = await desk.client.send<Domain>({method: 'POST', path: 'domains', json});
+    const {data} = await app.client.send<Domain>({method: 'POST', path: 'domains', json});
     const unsigned = data.dkim_active ? '; it has no DKIM key yet, so its mail leaves unsigned' : '';
-    frame.say(`Created ${data.name}${unsigned}`, unsigned === '' ? 'good' : 'warn');
+    shell.say(`Created ${data.name}${unsigned}`, unsigned === '' ? 'good' : 'warn');
     needs.onChange();
     needs.onCreated(data);
   } catch (error) {
-    frame.fail(withFields(asCliError(error)));
+    shell.fail(withFields(asCliError(error)));
     openNewDomain(needs, values);
   }
 };
 
 export const askToDelete = async (needs: DomainNeeds, id: number): Promise<void> => {
-  const {desk, frame} = needs;
-  const {client, me} = desk;
+  const {app, shell} = needs;
+  const {client, me} = app;
   try {
     const [{data: domain, etag}, filters, keys] = await Promise.all([
       client.send<Domain>({path: `domains/${id}`}),
@@ -81,7 +81,7 @@ export const askToDelete = async (needs: DomainNeeds, id: number): Promise<void>
       client.send<DkimKey[]>({path: `domains/${id}/dkim-keys`}),
     ]);
     const {name} = domain;
-    frame.openLater({
+    shell.openLater({
       kind: 'question',
       lines: [
         `Delete ${name}?`,
@@ -92,7 +92,7 @@ export const askToDelete = async (needs: DomainNeeds, id: number): Promise<void>
       ],
       yes: `delete ${name}`,
       onYes: () =>
-        frame.defer({
+        shell.defer({
           what: `delete ${name}`,
           run: async () => {
             const done = await remove(needs, domain, etag);
@@ -103,7 +103,7 @@ export const askToDelete = async (needs: DomainNeeds, id: number): Promise<void>
         }),
     });
   } catch (error) {
-    frame.fail(error);
+    shell.fail(error);
   }
 };
 
@@ -112,17 +112,17 @@ const keysText = (keys: readonly DkimKey[]): string => {
   return `${plural(keys.length, 'DKIM key')} (${keys.map(({selector}) => selector).join(', ')}), which cannot be had again`;
 };
 
-const heldText = async ({desk}: DomainNeeds, {name, direction}: Domain): Promise<string> => {
-  if (!desk.may('quarantine:read')) return 'Its held mail stays until it expires.';
-  const {data, unreachableNodes} = await desk.client.send<Summary>({path: 'mail/quarantine/summary', query: {domain: name}});
+const heldText = async ({app}: DomainNeeds, {name, direction}: Domain): Promise<string> => {
+  if (!app.may('quarantine:read')) return 'Its held mail stays until it expires.';
+  const {data, unreachableNodes} = await app.client.send<Summary>({path: 'mail/quarantine/summary', query: {domain: name}});
   const missing = unreachableNodes.length > 0 ? ` (without ${unreachableNodes.join(', ')}, not answering)` : '';
   const release = direction === 'outbound' ? '' : '; to release it, there has to be such a domain again';
   return `Held mail: ${countText(data.count)}${missing}. It stays until it expires${release}.`;
 };
 
-const remove = async ({desk}: DomainNeeds, {id, name}: Domain, etag: string | undefined): Promise<string> => {
+const remove = async ({app}: DomainNeeds, {id, name}: Domain, etag: string | undefined): Promise<string> => {
   try {
-    await desk.client.send<null>({
+    await app.client.send<null>({
       method: 'DELETE',
       path: `domains/${id}`,
       headers: {...(etag !== undefined && {'if-match': etag})},

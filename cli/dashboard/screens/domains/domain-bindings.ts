@@ -4,7 +4,7 @@ import {zoneLine} from '../../../output/zone-line.ts';
 import {movingKeys} from '../../list/list-window.ts';
 import {copyToClipboard} from '../../shell/clipboard.ts';
 import type {Binding} from '../../shell/keys.ts';
-import type {Frame} from '../../shell/shell.ts';
+import type {Shell} from '../../shell/shell.ts';
 import {ifMay} from '../../shell/why-not.ts';
 import {askToDelete, type DomainNeeds} from './domain-actions.ts';
 import {filterPage, type Part, partsOf, type WholeDomain} from './domain-lines.ts';
@@ -13,7 +13,7 @@ import {editDomain, setActive} from './edit-domain.ts';
 import {askToDeleteKey, askToRemoveFilter, openNewDkimKey, openNewFilter} from './part-actions.ts';
 
 export interface DomainBindingNeeds {
-  frame: Frame;
+  shell: Shell;
   id: number;
   name: string;
   /** Undefined until it has been read. */
@@ -24,16 +24,16 @@ export interface DomainBindingNeeds {
   dispatch(event: DomainsEvent): void;
 }
 
-export const domainBindings = ({frame, id, name, whole, chosen, refresh, dispatch}: DomainBindingNeeds): Binding[] => {
-  const {desk, size} = frame;
-  const needs: DomainNeeds = {desk, frame, onChange: refresh, onDeleted: () => dispatch({kind: 'gone', id})};
-  const edits = {client: desk.client, frame, onSaved: refresh};
-  const writing = (act: () => void) => () => ifMay(frame, 'domains:write', act);
+export const domainBindings = ({shell, id, name, whole, chosen, refresh, dispatch}: DomainBindingNeeds): Binding[] => {
+  const {app, size} = shell;
+  const needs: DomainNeeds = {app, shell, onChange: refresh, onDeleted: () => dispatch({kind: 'gone', id})};
+  const edits = {client: app.client, shell, onSaved: refresh};
+  const writing = (act: () => void) => () => ifMay(shell, 'domains:write', act);
 
   const show = (part: Part): void =>
     part.kind === 'key'
       ? dispatch({kind: 'record-opened', selector: part.key.selector})
-      : frame.open(filterPage(part.filter, desk.theme));
+      : shell.open(filterPage(part.filter, app.theme));
   const remove = (part: Part): void => {
     if (part.kind === 'filter') askToRemoveFilter(needs, {id, name}, part.filter);
     else if (whole) askToDeleteKey(needs, whole.domain, {key: part.key, isLast: whole.keys.length === 1});
@@ -110,9 +110,9 @@ export const backBinding = (dispatch: DomainBindingNeeds['dispatch']): Binding =
   run: () => dispatch({kind: 'back'}),
 });
 
-export const recordBindings = ({desk, say}: Frame, key: DkimKey): Binding[] => {
+export const recordBindings = ({app, say}: Shell, key: DkimKey): Binding[] => {
   const copy = (text: string, what: string): void => {
-    if (copyToClipboard(desk.terminal.stdout, text))
+    if (copyToClipboard(app.terminal.stdout, text))
       say(`Sent ${what} to the clipboard, if the terminal takes that (OSC 52)`, 'good');
     else say('it is too long for the clipboard of a terminal: copy it with the mouse', 'warn');
   };

@@ -3,14 +3,14 @@ import type {DkimKey} from '../../../../shared/dkim-key.ts';
 import type {Domain} from '../../../../shared/domain.ts';
 import type {Summary} from '../../../../shared/held-mail.ts';
 import type {MailFilter} from '../../../../shared/mail-filter.ts';
-import type {Desk} from '../../shell/app-context.ts';
+import type {AppContext} from '../../shell/app-context.ts';
 import type {Source} from '../../shell/source.ts';
 import type {WholeDomain} from './domain-lines.ts';
 
-export const domainsSource = ({client, source}: Desk): Source<Domain[]> =>
+export const domainsSource = ({client, source}: AppContext): Source<Domain[]> =>
   source('domains', {load: async () => (await client.send<Domain[]>({path: 'domains'})).data, refreshOn: ['domain']});
 
-export const wholeDomainSource = ({client, source}: Desk, id: number): Source<WholeDomain> =>
+export const wholeDomainSource = ({client, source}: AppContext, id: number): Source<WholeDomain> =>
   source(`domain ${id}`, {
     load: async () => {
       const [domain, filters, keys] = await Promise.all([
@@ -28,7 +28,7 @@ export interface HeldCounts {
   unreachable: readonly string[];
 }
 
-export const heldSource = ({client, source, may}: Desk): Source<HeldCounts | undefined> =>
+export const heldSource = ({client, source, may}: AppContext): Source<HeldCounts | undefined> =>
   source('held by domain', {
     load: async () => {
       if (!may('quarantine:read')) return undefined;

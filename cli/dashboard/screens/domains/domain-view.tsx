@@ -1,9 +1,9 @@
 import type {ReactElement} from 'react';
 import type {Banner} from '../../list/tail-lines.ts';
 import {fitText} from '../../shell/fit-text.ts';
-import {useNow, useOffer, useSource} from '../../shell/hooks.ts';
+import {useBindings, useNow, useSource} from '../../shell/hooks.ts';
 import {Lines} from '../../shell/lines.tsx';
-import {useFrame} from '../../shell/shell.ts';
+import {useShell} from '../../shell/shell.ts';
 import type {Loaded} from '../../shell/source.ts';
 import {backBinding, type DomainBindingNeeds, domainBindings, recordBindings} from './domain-bindings.ts';
 import {domainLines, partsOf, type WholeDomain} from './domain-lines.ts';
@@ -22,13 +22,13 @@ export interface DomainViewProps {
 }
 
 export const DomainView = ({id, name, selector, part, dispatch}: DomainViewProps): ReactElement => {
-  const frame = useFrame();
-  const {desk, size, isActive} = frame;
-  const {theme} = desk;
-  const source = wholeDomainSource(desk, id);
+  const shell = useShell();
+  const {app, size, isActive} = shell;
+  const {theme} = app;
+  const source = wholeDomainSource(app, id);
   const loaded = useSource(source);
-  const held = useSource(heldSource(desk)).value;
-  const nowMs = useNow(desk);
+  const held = useSource(heldSource(app)).value;
+  const nowMs = useNow(app);
   const isGone = loaded.failure?.code === 'not_found';
   const banners: Banner[] = isGone
     ? [{text: `✗ ${name} is gone: it was deleted, or this key may not see it any more; escape goes back`, tone: 'bad'}]
@@ -39,10 +39,10 @@ export const DomainView = ({id, name, selector, part, dispatch}: DomainViewProps
   const chosen = parts[cursor];
   const key = whole?.keys.find(one => one.selector === selector);
 
-  const needs: DomainBindingNeeds = {frame, id, name, whole, chosen, refresh: source.refresh, dispatch};
-  useOffer({
+  const needs: DomainBindingNeeds = {shell, id, name, whole, chosen, refresh: source.refresh, dispatch};
+  useBindings({
     bindings:
-      selector === undefined ? domainBindings(needs) : [...(key ? recordBindings(frame, key) : []), backBinding(dispatch)],
+      selector === undefined ? domainBindings(needs) : [...(key ? recordBindings(shell, key) : []), backBinding(dispatch)],
   });
   const room = {size, theme, isActive};
   const present = whole && {...whole, held: held?.byDomain.get(name) ?? (held && 0)};

@@ -1,7 +1,7 @@
 import type {ReactElement} from 'react';
 import {useKeptReducer} from '../../shell/hooks.ts';
 import {Permitted} from '../../shell/permitted.tsx';
-import {useFrame} from '../../shell/shell.ts';
+import {useShell} from '../../shell/shell.ts';
 import {DomainListView} from './domain-list-view.tsx';
 import {DomainView} from './domain-view.tsx';
 import {domainsReducer, domainsStart} from './domains-state.ts';
@@ -9,8 +9,8 @@ import {domainsReducer, domainsStart} from './domains-state.ts';
 export const DomainsScreen = (): ReactElement => <Permitted permission="domains:read" what="domains" screen={Domains} />;
 
 const Domains = (): ReactElement => {
-  const {desk} = useFrame();
-  const [state, dispatch] = useKeptReducer(desk, 'domains', domainsReducer, domainsStart);
+  const {app} = useShell();
+  const [state, dispatch] = useKeptReducer(app, 'domains', domainsReducer, domainsStart);
   const {view} = state;
   if (view.kind === 'list') return <DomainListView state={state} dispatch={dispatch} />;
   const selector = view.kind === 'record' ? view.selector : undefined;

@@ -2,14 +2,14 @@
 import type {Domain} from '../../../../shared/domain.ts';
 import {movingKeys} from '../../list/list-window.ts';
 import type {Prompt} from '../../shell/modal.ts';
-import type {Frame, ScreenCommand, ScreenOffer} from '../../shell/shell.ts';
+import type {ScreenBindings, ScreenCommand, Shell} from '../../shell/shell.ts';
 import {ifMay} from '../../shell/why-not.ts';
 import {askToDelete, type DomainNeeds, openNewDomain} from './domain-actions.ts';
 import type {DomainsEvent, DomainsState} from './domains-state.ts';
 import {editDomain, setActive} from './edit-domain.ts';
 
-export interface ListOfferNeeds {
-  frame: Frame;
+export interface ListBindingNeeds {
+  shell: Shell;
   state: DomainsState;
   dispatch(event: DomainsEvent): void;
   /** Under the cursor. */
@@ -21,14 +21,14 @@ export interface ListOfferNeeds {
   refresh(): void;
 }
 
-export const listOffer = (offer: ListOfferNeeds): ScreenOffer => {
-  const {frame, state, dispatch, row, ids, height, refresh} = offer;
-  const {desk} = frame;
-  const needs: DomainNeeds = {desk, frame, onChange: refresh};
-  const edits = {client: desk.client, frame, onSaved: refresh};
-  const writing = (act: (row: Domain) => void) => () => row && ifMay(frame, 'domains:write', () => act(row));
+export const listScreenBindings = (offer: ListBindingNeeds): ScreenBindings => {
+  const {shell, state, dispatch, row, ids, height, refresh} = offer;
+  const {app} = shell;
+  const needs: DomainNeeds = {app, shell, onChange: refresh};
+  const edits = {client: app.client, shell, onSaved: refresh};
+  const writing = (act: (row: Domain) => void) => () => row && ifMay(shell, 'domains:write', () => act(row));
   const create = (): void =>
-    ifMay(frame, 'domains:create', () =>
+    ifMay(shell, 'domains:create', () =>
       openNewDomain({...needs, onCreated: ({id, name}) => dispatch({kind: 'opened', id, name})}),
     );
 
@@ -62,7 +62,7 @@ export const listOffer = (offer: ListOfferNeeds): ScreenOffer => {
         help: 'delete it, with its filters and keys',
         run: writing(({id}) => void askToDelete(needs, id)),
       },
-      {keys: ['/'], label: 'filter', help: 'show only some', run: () => frame.open(filterPrompt(state.filter, dispatch))},
+      {keys: ['/'], label: 'filter', help: 'show only some', run: () => shell.open(filterPrompt(state.filter, dispatch))},
       {keys: ['escape'], help: 'no filter', run: () => state.filter !== '' && dispatch({kind: 'narrowed', filter: ''})},
       {keys: ['s'], label: 'sort', help: 'by name, held mail, last change, or threshold', run: () => dispatch({kind: 'sorted'})},
       {keys: ['r'], help: 'read it anew', run: refresh},
@@ -71,18 +71,18 @@ export const listOffer = (offer: ListOfferNeeds): ScreenOffer => {
   };
 };
 
-const openCommand = ({frame, domains, dispatch}: ListOfferNeeds): ScreenCommand => ({
+const openCommand = ({shell, domains, dispatch}: ListBindingNeeds): ScreenCommand => ({
   name: 'open',
   help: 'one domain: :open NAME',
   complete: start => domains.map(({name}) => name).filter(name => name.startsWith(start)),
   run: wanted => {
     const found = domains.find(({name}) => name === wanted.toLowerCase());
     if (found) dispatch({kind: 'opened', id: found.id, name: found.name});
-    else frame.say(`no domain is called ${wanted}`, 'warn');
+    else shell.say(`no domain is called ${wanted}`, 'warn');
   },
 });
 
-const filterPrompt = (text: string, dispatch: ListOfferNeeds['dispatch']): Prompt => ({
+const filterPrompt = (text: string, dispatch: ListBindingNeeds['dispatch']): Prompt => ({
   kind: 'prompt',
   label: 'Filter',
   text,

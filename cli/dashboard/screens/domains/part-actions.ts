@@ -19,7 +19,7 @@ import {withFields} from './edit-domain.ts';
 type Name = Pick<Domain, 'id' | 'name'>;
 
 export const openNewFilter = (needs: DomainNeeds, domain: Name, values: FormValues = {}): void =>
-  needs.frame.openLater({
+  needs.shell.openLater({
     kind: 'form',
     title: `New mail filter of ${domain.name}`,
     fields: filterFields(values),
@@ -77,7 +77,7 @@ type NewFilter = Pick<MailFilter, 'action' | 'match' | 'pattern' | 'score' | 'he
 
 const askToAdd = (needs: DomainNeeds, domain: Name, values: FormValues): void => {
   const filter = newFilterOf(values);
-  needs.frame.openLater({
+  needs.shell.openLater({
     kind: 'question',
     lines: [
       `Add this mail filter to ${domain.name}?`,
@@ -110,13 +110,13 @@ interface FilledForm {
 }
 
 const addFilter = async (needs: DomainNeeds, {domain, values}: FilledForm, json: NewFilter): Promise<void> => {
-  const {desk, frame} = needs;
+  const {app, shell} = needs;
   try {
-    const {data} = await desk.client.send<MailFilter>({method: 'POST', path: `domains/${domain.id}/filters`, json});
-    frame.say(`Added to ${domain.name}: ${filterText(data)}`, 'good');
+    const {data} = await app.client.send<MailFilter>({method: 'POST', path: `domains/${domain.id}/filters`, json});
+    shell.say(`Added to ${domain.name}: ${filterText(data)}`, 'good');
     needs.onChange();
   } catch (error) {
-    frame.fail(withFields(asCliError(error)));
+    shell.fail(withFields(asCliError(error)));
     openNewFilter(needs, domain, values);
   }
 };
@@ -132,8 +132,8 @@ export const matchText = ({match, header}: Pick<MailFilter, 'match' | 'header'>)
 export const filterText = (filter: Pick<MailFilter, 'action' | 'score' | 'match' | 'header' | 'pattern'>): string =>
   `${actionText(filter)}, ${matchText(filter)}: ${filter.pattern}`;
 
-export const askToRemoveFilter = ({desk, frame, onChange}: DomainNeeds, domain: Name, filter: MailFilter): void =>
-  frame.openLater({
+export const askToRemoveFilter = ({app, shell, onChange}: DomainNeeds, domain: Name, filter: MailFilter): void =>
+  shell.openLater({
     kind: 'question',
     lines: [
       `Remove this mail filter of ${domain.name}?`,
@@ -142,10 +142,10 @@ export const askToRemoveFilter = ({desk, frame, onChange}: DomainNeeds, domain: 
     ],
     yes: 'remove',
     onYes: () =>
-      frame.defer({
+      shell.defer({
         what: `remove the filter ${filterText(filter)} of ${domain.name}`,
         run: async () => {
-          await desk.client.send<null>({method: 'DELETE', path: `domains/${domain.id}/filters/${filter.id}`});
+          await app.client.send<null>({method: 'DELETE', path: `domains/${domain.id}/filters/${filter.id}`});
           return `Removed from ${domain.name}: ${filterText(filter)}`;
         },
         onSettled: onChange,
@@ -159,7 +159,7 @@ export interface DkimNeeds extends DomainNeeds {
 const selectorShape = /^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/;
 
 export const openNewDkimKey = (needs: DkimNeeds, domain: Name, keys: readonly DkimKey[], values: FormValues = {}): void =>
-  needs.frame.openLater({
+  needs.shell.openLater({
     kind: 'form',
     title: `New DKIM key of ${domain.name}`,
     fields: [
@@ -187,7 +187,7 @@ export const openNewDkimKey = (needs: DkimNeeds, domain: Name, keys: readonly Dk
   });
 
 const askToMakeKey = (needs: DkimNeeds, domain: Name, keys: readonly DkimKey[], values: FormValues): void =>
-  needs.frame.openLater({
+  needs.shell.openLater({
     kind: 'question',
     lines: [`Make a DKIM key of ${domain.name}?`, `  selector   ${trimmed(values.selector)}`, `  algorithm  ${values.algorithm}`],
     yes: 'make it',
@@ -197,25 +197,25 @@ const askToMakeKey = (needs: DkimNeeds, domain: Name, keys: readonly DkimKey[], 
   });
 
 const createKey = async (needs: DkimNeeds, domain: Name, keys: readonly DkimKey[], values: FormValues): Promise<void> => {
-  const {desk, frame} = needs;
+  const {app, shell} = needs;
   try {
     const json = {selector: trimmed(values.selector), algorithm: values.algorithm};
-    const {data} = await desk.client.send<DkimKey>({method: 'POST', path: `domains/${domain.id}/dkim-keys`, json});
-    frame.say(`Made the DKIM key ${data.selector} of ${domain.name}: publish its record first, then switch DKIM on`, 'good');
+    const {data} = await app.client.send<DkimKey>({method: 'POST', path: `domains/${domain.id}/dkim-keys`, json});
+    shell.say(`Made the DKIM key ${data.selector} of ${domain.name}: publish its record first, then switch DKIM on`, 'good');
     needs.onChange();
     needs.onCreated(data);
   } catch (error) {
-    frame.fail(withFields(asCliError(error)));
+    shell.fail(withFields(asCliError(error)));
     openNewDkimKey(needs, domain, keys, values);
   }
 };
 
 export const askToDeleteKey = (
-  {desk, frame, onChange}: DomainNeeds,
+  {app, shell, onChange}: DomainNeeds,
   domain: Name & Pick<Domain, 'dkim_active'>,
   {key, isLast}: {key: DkimKey; isLast: boolean},
 ): void =>
-  frame.openLater({
+  shell.openLater({
     kind: 'question',
     lines: [
       `Delete the DKIM key ${key.selector} of ${domain.name}?`,
@@ -226,11 +226,11 @@ export const askToDeleteKey = (
     ],
     yes: 'delete',
     onYes: () =>
-      frame.defer({
+      shell.defer({
         what: `delete the DKIM key ${key.selector} of ${domain.name}`,
         run: async () => {
           const path = `domains/${domain.id}/dkim-keys/${encodeURIComponent(key.selector)}`;
-          await desk.client.send<null>({method: 'DELETE', path});
+          await app.client.send<null>({method: 'DELETE', path});
           return `Deleted the DKIM key ${key.selector} of ${domain.name}`;
         },
         onSettled: onChange,

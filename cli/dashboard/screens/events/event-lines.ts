@@ -6,7 +6,7 @@ import type {Tone} from '../../../output/tone.ts';
 import {clockText, dayText} from '../../list/moment-cells.ts';
 import {placeColumns, type TuiColumn} from '../../list/table-lines.ts';
 import {type Banner, type TailView, tailLines} from '../../list/tail-lines.ts';
-import type {Desk} from '../../shell/app-context.ts';
+import type {AppContext} from '../../shell/app-context.ts';
 import type {LiveState} from '../../shell/live.ts';
 import type {Size} from '../../shell/shell.ts';
 import type {Style, Theme} from '../../shell/theme.ts';
@@ -26,7 +26,7 @@ export interface EventFacts {
   live: LiveState;
   heardSinceMs: number | undefined;
   lostAtMs: number | undefined;
-  me: Desk['me'];
+  me: AppContext['me'];
 }
 
 export const eventLines = (tail: EventTail, facts: EventFacts, room: {size: Size; theme: Theme; isActive: boolean}): string[] => {
@@ -63,7 +63,7 @@ const gapText = ({fromMs, toMs}: {fromMs: number; toMs: number}): string =>
 const emptyTexts = (tail: EventTail, {live, heardSinceMs, lostAtMs}: EventFacts): string[] => {
   if (tail.rows.length > 0) return ['Nothing here matches; escape shows everything again'];
   if (heardSinceMs !== undefined && lostAtMs === undefined) return ['Nothing has happened yet: mail that is held shows up here'];
-  if (heardSinceMs !== undefined || live.standing === 'connecting') return [];
+  if (heardSinceMs !== undefined || live.connection === 'connecting') return [];
   return [
     `There is no event stream${because(live)}`,
     'The other screens ask from time to time instead. To get it: use a node that tells of events (mfctl events shows whether it does), a key that may hear some, and no proxy in between that holds back answers or cuts them off after 15 silent seconds.',

@@ -60,8 +60,8 @@ export const startEventLog = ({live, now, burstMs = 100}: EventLogNeeds): EventL
 
   live.on(eventTypes, hear);
   live.subscribe(() => {
-    const {standing} = live.state();
-    if (standing === 'live') heardSinceMs ??= now();
+    const {connection} = live.state();
+    if (connection === 'live') heardSinceMs ??= now();
     else if (heardSinceMs !== undefined) lostAtMs ??= now();
   });
 

@@ -3,25 +3,25 @@ import {eventTypes} from '../../../../shared/event-type.ts';
 import {checkedQuery, type TailNeeds, tailBindings} from '../../list/tail-bindings.ts';
 import {tailHeight} from '../../list/tail-lines.ts';
 import {parseQuery, type TailQuery} from '../../list/tail-query.ts';
-import {useOffer} from '../../shell/hooks.ts';
+import {useBindings} from '../../shell/hooks.ts';
 import {Lines} from '../../shell/lines.tsx';
-import {useFrame} from '../../shell/shell.ts';
+import {useShell} from '../../shell/shell.ts';
 import {eventBanners, eventLines} from './event-lines.ts';
 import {eventPage} from './event-page.ts';
 import {type EventRow, eventTerms, type LogRow} from './event-row.ts';
 
 export const EventsScreen = (): ReactElement => {
-  const frame = useFrame();
-  const {desk, size, isActive} = frame;
-  const {theme, eventLog: log} = desk;
+  const shell = useShell();
+  const {app, size, isActive} = shell;
+  const {theme, eventLog: log} = app;
   const tail = useSyncExternalStore(log.subscribe, log.get);
-  const live = useSyncExternalStore(desk.live.subscribe, desk.live.state);
-  const facts = {live, me: desk.me, heardSinceMs: log.heardSinceMs(), lostAtMs: log.lostAtMs()};
+  const live = useSyncExternalStore(app.live.subscribe, app.live.state);
+  const facts = {live, me: app.me, heardSinceMs: log.heardSinceMs(), lostAtMs: log.lostAtMs()};
   const nodes = tail.rows.flatMap(row => (row.kind === 'event' ? row.node : []));
 
   const narrow = (query: TailQuery): void => log.dispatch({kind: 'narrowed', query});
   const needs: TailNeeds<LogRow> = {
-    frame,
+    shell,
     tail,
     height: tailHeight(size, eventBanners(facts)),
     dispatch: log.dispatch,
@@ -30,11 +30,11 @@ export const EventsScreen = (): ReactElement => {
     check: typesFault,
     narrow,
     show: row => {
-      if (row.kind === 'event') void eventPage(desk.client, row, theme).then(frame.openLater);
+      if (row.kind === 'event') void eventPage(app.client, row, theme).then(shell.openLater);
     },
   };
 
-  useOffer({
+  useBindings({
     bindings: [
       ...tailBindings(needs),
       {keys: ['t'], label: 'type', help: 'one type of event after the other, then all', run: () => narrow(nextType(tail.query))},
@@ -43,7 +43,7 @@ export const EventsScreen = (): ReactElement => {
         help: 'the screen that an event is about',
         run: () => {
           const row = tail.shown[tail.position.cursor];
-          if (row?.kind === 'event') frame.goTo(screenOf[row.type]);
+          if (row?.kind === 'event') shell.goTo(screenOf[row.type]);
         },
       },
     ],

@@ -5,17 +5,17 @@ import {asCliError} from '../../../errors.ts';
 import {countText, timeText} from '../../../output/cell-text.ts';
 import type {Form, FormValues} from '../../shell/modal.ts';
 import {secretPage} from '../../shell/secret-page.ts';
-import type {Frame} from '../../shell/shell.ts';
+import type {Shell} from '../../shell/shell.ts';
 import {isRefused} from '../../shell/why-not.ts';
 
 /** Fields are named as the API names them, so that what it finds wrong is shown beside them. */
 const emptyForm: FormValues = {name: '', scope: 'read-only', domain: '', rate_limit_per_minute: '600', expires_at: ''};
 
-export const askForKey = (frame: Frame, onCreated: () => void): void => {
-  if (!isRefused(frame, 'keys:write')) frame.open(keyForm(frame, emptyForm, onCreated));
+export const askForKey = (shell: Shell, onCreated: () => void): void => {
+  if (!isRefused(shell, 'keys:write')) shell.open(keyForm(shell, emptyForm, onCreated));
 };
 
-const keyForm = (frame: Frame, values: FormValues, onCreated: () => void, errors?: Record<string, string>): Form => ({
+const keyForm = (shell: Shell, values: FormValues, onCreated: () => void, errors?: Record<string, string>): Form => ({
   kind: 'form',
   title: 'New API key',
   fields: [
@@ -36,8 +36,8 @@ const keyForm = (frame: Frame, values: FormValues, onCreated: () => void, errors
     },
   ],
   ...(errors && {errors}),
-  check: typed => checkKeyForm(typed, frame.desk.now()),
-  onSubmit: typed => askToMake(frame, typed, onCreated),
+  check: typed => checkKeyForm(typed, shell.app.now()),
+  onSubmit: typed => askToMake(shell, typed, onCreated),
 });
 
 export const checkKeyForm = (values: FormValues, nowMs: number): Record<string, string> => {
@@ -64,15 +64,15 @@ export const momentOf = (text: string, nowMs: number): string | undefined => {
 
 type NewKey = Pick<CreatedApiKey, 'name' | 'scope' | 'domain' | 'rate_limit_per_minute' | 'expires_at'>;
 
-const askToMake = (frame: Frame, values: FormValues, onCreated: () => void): void => {
-  const key = newKeyOf(values, frame.desk.now());
-  frame.openLater({
+const askToMake = (shell: Shell, values: FormValues, onCreated: () => void): void => {
+  const key = newKeyOf(values, shell.app.now());
+  shell.openLater({
     kind: 'question',
     lines: ['Make this API key?', `  ${aboutKey(key)}`],
     yes: 'make it',
-    onYes: () => void create(frame, {values, onCreated}, key),
+    onYes: () => void create(shell, {values, onCreated}, key),
     no: 'back to the form',
-    onNo: () => frame.openLater(keyForm(frame, values, onCreated)),
+    onNo: () => shell.openLater(keyForm(shell, values, onCreated)),
   });
 };
 
@@ -88,26 +88,26 @@ const newKeyOf = (values: FormValues, nowMs: number): NewKey => {
 };
 
 const create = async (
-  frame: Frame,
+  shell: Shell,
   {values, onCreated}: {values: FormValues; onCreated: () => void},
   {domain, expires_at, ...key}: NewKey,
 ): Promise<void> => {
   const json = {...key, domain: domain ?? undefined, expires_at: expires_at ?? undefined};
   try {
-    const {data} = await frame.desk.client.send<CreatedApiKey>({method: 'POST', path: 'auth/api-keys', json});
+    const {data} = await shell.app.client.send<CreatedApiKey>({method: 'POST', path: 'auth/api-keys', json});
     // Later: enter, which is typed elsewhere meanwhile, would close it for good.
-    frame.openLater(newKeyPage(frame, data));
+    shell.openLater(newKeyPage(shell, data));
     onCreated();
   } catch (error) {
     const {fields} = asCliError(error);
     const wrong = Object.fromEntries(fields.map(({path, detail}) => [path, detail]));
-    frame.fail(error);
-    if (fields.length > 0) frame.openLater(keyForm(frame, values, onCreated, wrong));
+    shell.fail(error);
+    if (fields.length > 0) shell.openLater(keyForm(shell, values, onCreated, wrong));
   }
 };
 
-const newKeyPage = (frame: Frame, {key, ...record}: CreatedApiKey) =>
-  secretPage(frame, {
+const newKeyPage = (shell: Shell, {key, ...record}: CreatedApiKey) =>
+  secretPage(shell, {
     title: `New key ${record.id}`,
     before: [aboutKey(record)],
     secret: key,

@@ -3,10 +3,10 @@ import {countText, timeText} from '../../../output/cell-text.ts';
 import {fitText, wrapText} from '../../shell/fit-text.ts';
 import type {Page} from '../../shell/modal.ts';
 import type {Theme} from '../../shell/theme.ts';
-import {endText, standingOf, usedText} from './key-facts.ts';
+import {conditionOf, endText, usedText} from './key-facts.ts';
 
 export const keyPage = (key: ApiKey, {isOwn, nowMs, theme}: {isOwn: boolean; nowMs: number; theme: Theme}): Page => {
-  const {text, tone} = standingOf(key, nowMs);
+  const {text, tone} = conditionOf(key, nowMs);
   const facts = [
     ['Name', key.name],
     ['ID', String(key.id)],

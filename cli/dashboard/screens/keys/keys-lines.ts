@@ -6,7 +6,7 @@ import {fitText} from '../../shell/fit-text.ts';
 import type {Size} from '../../shell/shell.ts';
 import {ageText} from '../../shell/shell-lines.ts';
 import type {Theme} from '../../shell/theme.ts';
-import {endText, standingOf, usedText} from './key-facts.ts';
+import {conditionOf, endText, usedText} from './key-facts.ts';
 import {type KeysState, positionIn} from './keys-state.ts';
 
 export interface KeysView {
@@ -38,7 +38,7 @@ const keyColumns = ({ownId, nowMs}: KeysView): TuiColumn<ApiKey>[] => [
   {title: 'SCOPE', width: 15, cell: key => key.scope, style: ({scope}) => (scope === 'full-admin' ? 'accent' : undefined)},
   {title: 'DOMAIN', width: 14, grow: 2, dropRank: 3, cell: key => key.domain},
   {title: 'PER MIN', width: 9, align: 'right', dropRank: 2, cell: key => countText(key.rate_limit_per_minute)},
-  {title: 'STATE', width: 11, cell: key => standingOf(key, nowMs).text, style: key => standingOf(key, nowMs).tone},
+  {title: 'STATE', width: 11, cell: key => conditionOf(key, nowMs).text, style: key => conditionOf(key, nowMs).tone},
   {title: 'USED', width: 8, dropRank: 5, cell: key => usedText(key, nowMs)},
   {title: 'EXPIRES', width: 8, cell: key => endText(key, nowMs)},
   {title: 'CREATED', width: 20, dropRank: 0, cell: key => timeText(key.created_at)},
@@ -52,7 +52,7 @@ export const keysLines = (view: KeysView, {size, theme}: {size: Size; theme: The
   const {cursor, top} = positionIn(state, shown, height);
   const rows = shown.slice(top, top + height).map((key, at) => {
     const isHere = top + at === cursor;
-    const isOver = standingOf(key, view.nowMs).state === 'revoked';
+    const isOver = conditionOf(key, view.nowMs).state === 'revoked';
     return rowLine(key, columns, theme, isHere ? (isActive ? 'cursor' : 'dim') : isOver ? 'dim' : undefined);
   });
   const empty = all.length === 0 ? 'no keys' : `no key matches “${state.filter}”; / changes the filter, escape takes it away`;
@@ -70,7 +70,7 @@ export const keysLines = (view: KeysView, {size, theme}: {size: Size; theme: The
 const totalsLine = ({all = [], shown, state, loadedAtMs, isOld, nowMs}: KeysView, {columns}: Size, theme: Theme): string => {
   const count =
     shown.length === all.length ? plural(all.length, 'key') : `${countText(shown.length)} of ${plural(all.length, 'key')}`;
-  const warned = all.filter(key => standingOf(key, nowMs).rank < 4).length;
+  const warned = all.filter(key => conditionOf(key, nowMs).rank < 4).length;
   const parts = [
     count,
     ...(warned > 0 ? [`▲ ${warned} to look at`] : []),
@@ -99,5 +99,5 @@ const aboutLines = ({ownId, nowMs}: KeysView, key: ApiKey | undefined, {columns}
       ` used ${timeText(key.last_used_at) ?? 'never'} · ${key.revoked_at === null ? `ends ${timeText(key.expires_at) ?? 'never'}` : `revoked ${timeText(key.revoked_at)}`} · made ${timeText(key.created_at)}`,
       columns,
     ),
-  ].map((line, at) => (at === 0 ? line : theme(line, standingOf(key, nowMs).tone === 'bad' ? 'bad' : undefined)));
+  ].map((line, at) => (at === 0 ? line : theme(line, conditionOf(key, nowMs).tone === 'bad' ? 'bad' : undefined)));
 };

@@ -1,9 +1,9 @@
 import type {ReactElement} from 'react';
 import type {ApiKey} from '../../../../shared/api-key.ts';
 import {movingKeys} from '../../list/list-window.ts';
-import {useKeptReducer, useNow, useOffer, useSource} from '../../shell/hooks.ts';
+import {useBindings, useKeptReducer, useNow, useSource} from '../../shell/hooks.ts';
 import {Lines} from '../../shell/lines.tsx';
-import {useFrame} from '../../shell/shell.ts';
+import {useShell} from '../../shell/shell.ts';
 import {noSource} from '../../shell/source.ts';
 import {whyNot} from '../../shell/why-not.ts';
 import {askToDelete, askToRevoke} from './key-actions.ts';
@@ -14,18 +14,18 @@ import {afterKeysEvent, chosenIn, keysStart, shownKeys} from './keys-state.ts';
 import {askToRotate} from './rotate-key.ts';
 
 export const KeysScreen = (): ReactElement => {
-  const frame = useFrame();
-  const {desk, size, isActive} = frame;
-  const nowMs = useNow(desk);
-  const source = desk.may('keys:read')
-    ? desk.source('keys', {
-        load: async () => (await desk.client.send<ApiKey[]>({path: 'auth/api-keys'})).data,
+  const shell = useShell();
+  const {app, size, isActive} = shell;
+  const nowMs = useNow(app);
+  const source = app.may('keys:read')
+    ? app.source('keys', {
+        load: async () => (await app.client.send<ApiKey[]>({path: 'auth/api-keys'})).data,
         refreshOn: ['key'],
         everyMs: 15_000,
       })
     : noSource;
   const {value: all, loadedAtMs, failure} = useSource(source);
-  const [state, dispatch] = useKeptReducer(desk, 'keys', afterKeysEvent, keysStart);
+  const [state, dispatch] = useKeptReducer(app, 'keys', afterKeysEvent, keysStart);
 
   const keys = shownKeys(all ?? [], state, nowMs);
   const chosen = chosenIn(state, keys);
@@ -35,42 +35,42 @@ export const KeysScreen = (): ReactElement => {
     if (chosen) act(chosen);
   };
 
-  useOffer({
+  useBindings({
     bindings: [
       {keys: movingKeys, help: 'move', run: key => dispatch({kind: 'moved', key, keys, height})},
       {
         keys: ['enter'],
         label: 'show',
         help: 'everything about the key under the cursor',
-        run: withChosen(key => frame.open(keyPage(key, {isOwn: key.id === desk.me.id, nowMs, theme: desk.theme}))),
+        run: withChosen(key => shell.open(keyPage(key, {isOwn: key.id === app.me.id, nowMs, theme: app.theme}))),
       },
       {
         keys: ['n'],
         label: 'new',
         needs: 'keys:write',
         help: 'make a key, which is shown once',
-        run: () => askForKey(frame, source.refresh),
+        run: () => askForKey(shell, source.refresh),
       },
       {
         keys: ['R'],
         label: 'rotate',
         needs: 'keys:write',
         help: 'replace the key by a new one that may do the same',
-        run: withChosen(key => askToRotate(frame, key)),
+        run: withChosen(key => askToRotate(shell, key)),
       },
       {
         keys: ['X'],
         label: 'revoke',
         needs: 'keys:write',
         help: 'refuse the key on every node from now on',
-        run: withChosen(key => askToRevoke(frame, key)),
+        run: withChosen(key => askToRevoke(shell, key)),
       },
       {
         keys: ['D'],
         label: 'delete',
         needs: 'keys:write',
         help: 'remove the key and its name in the audit log',
-        run: withChosen(key => askToDelete(frame, key)),
+        run: withChosen(key => askToDelete(shell, key)),
       },
       {
         keys: ['s'],
@@ -82,13 +82,13 @@ export const KeysScreen = (): ReactElement => {
         keys: ['/'],
         label: 'filter',
         help: 'show the keys whose name, prefix, scope, domain or state has these words',
-        run: () => frame.open({kind: 'prompt', label: 'Filter:', text: state.filter, onSubmit: text => setFilter(text.trim())}),
+        run: () => shell.open({kind: 'prompt', label: 'Filter:', text: state.filter, onSubmit: text => setFilter(text.trim())}),
       },
       {keys: ['escape'], help: 'take the filter away', run: () => setFilter('')},
       {keys: ['r'], help: 'read them anew', run: source.refresh},
     ],
     commands: [
-      {name: 'new-key', help: 'make a key, which is shown once', run: () => askForKey(frame, source.refresh)},
+      {name: 'new-key', help: 'make a key, which is shown once', run: () => askForKey(shell, source.refresh)},
       {name: 'filter', help: 'show the keys that have these words: :filter WORDS', run: setFilter},
     ],
   });
@@ -98,14 +98,14 @@ export const KeysScreen = (): ReactElement => {
       all,
       shown: keys,
       state,
-      ownId: desk.me.id,
+      ownId: app.me.id,
       loadedAtMs,
       isOld: failure !== undefined,
-      instead: whyNot(desk, 'keys:read') ?? failure?.detail ?? 'asking …',
+      instead: whyNot(app, 'keys:read') ?? failure?.detail ?? 'asking …',
       isActive,
       nowMs,
     },
-    {size, theme: desk.theme},
+    {size, theme: app.theme},
   );
   return <Lines lines={lines} width={size.columns} height={size.rows} />;
 };

@@ -2,7 +2,7 @@
 import type {ApiKey} from '../../../../shared/api-key.ts';
 import {type ListExtent, type ListPosition, listStart, moved, within} from '../../list/list-window.ts';
 import type {KeyName} from '../../shell/keys.ts';
-import {standingOf} from './key-facts.ts';
+import {conditionOf} from './key-facts.ts';
 
 export const sortings = ['name', 'state', 'last used', 'end', 'scope', 'age'] as const;
 export type Sorting = (typeof sortings)[number];
@@ -48,7 +48,7 @@ export const shownKeys = (
 ): ApiKey[] => {
   const words = filter.toLowerCase().split(/\s+/).filter(Boolean);
   const isMeant = (key: ApiKey): boolean => {
-    const {state, text} = standingOf(key, nowMs);
+    const {state, text} = conditionOf(key, nowMs);
     const searched = [key.id, key.name, key.key_prefix, key.scope, key.domain ?? '', state, text].join(' ').toLowerCase();
     return words.every(word => searched.includes(word));
   };
@@ -62,7 +62,7 @@ const byTime = (a: string | null, b: string | null, whenNull: string): number =>
 const compare: Record<Sorting, (a: ApiKey, b: ApiKey, nowMs: number) => number> = {
   name: byName,
   // What wants to be looked at comes first.
-  state: (a, b, nowMs) => standingOf(a, nowMs).rank - standingOf(b, nowMs).rank,
+  state: (a, b, nowMs) => conditionOf(a, nowMs).rank - conditionOf(b, nowMs).rank,
   'last used': (a, b) => byTime(b.last_used_at, a.last_used_at, ''),
   end: (a, b) => byTime(a.expires_at, b.expires_at, '9'),
   scope: (a, b) => a.scope.localeCompare(b.scope, 'en') || byTime(a.domain, b.domain, ''),

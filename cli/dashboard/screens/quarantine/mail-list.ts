@@ -160,7 +160,7 @@ export const createMailList = ({client, live, now}: MailListNeeds): MailList => 
       await job();
       failures = 0;
       live.answered();
-      schedule(live.state().standing === 'live' ? liveMs : pollingMs);
+      schedule(live.state().connection === 'live' ? liveMs : pollingMs);
     } catch (error) {
       const failure = asCliError(error);
       failures += 1;

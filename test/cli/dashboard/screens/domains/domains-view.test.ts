@@ -248,7 +248,7 @@ test('what is copied reaches the terminal as base64 only, without what cannot be
 });
 
 test('whoever may not change something is told why', t => {
-  const desk = (scope: Scope, isReadOnly = false) => {
+  const app = (scope: Scope, isReadOnly = false) => {
     const granted = permissionsOf(scope, {kind: 'all'});
     return {
       me: {...key, name: 'ops', scope, node_id: 'mx1', permissions: [...granted]},
@@ -257,7 +257,7 @@ test('whoever may not change something is told why', t => {
     };
   };
 
-  t.is(whyNot(desk('full-admin'), 'domains:write'), undefined);
-  t.regex(whyNot(desk('read-only'), 'domains:write') ?? '', /this read-only key may not .* domain-admin or full-admin key/);
-  t.regex(whyNot(desk('full-admin', true), 'domains:write') ?? '', /--read-only/);
+  t.is(whyNot(app('full-admin'), 'domains:write'), undefined);
+  t.regex(whyNot(app('read-only'), 'domains:write') ?? '', /this read-only key may not .* domain-admin or full-admin key/);
+  t.regex(whyNot(app('full-admin', true), 'domains:write') ?? '', /--read-only/);
 });

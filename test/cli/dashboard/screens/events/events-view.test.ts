@@ -23,7 +23,7 @@ import {eventually} from '../../../../helpers/eventually.ts';
 /** A connection that says what a test says. */
 const startLog = () => {
   let nowMs = Date.parse('2026-03-01T19:00:00Z');
-  let state: LiveState = {standing: 'connecting', heardAtMs: undefined, reason: undefined};
+  let state: LiveState = {connection: 'connecting', heardAtMs: undefined, reason: undefined};
   let hear: Parameters<Live['on']>[1] = () => undefined;
   let changed = (): void => undefined;
   const log = startEventLog({
@@ -47,8 +47,8 @@ const startLog = () => {
     at: (time: string) => {
       nowMs = Date.parse(`2026-03-01T${time}Z`);
     },
-    is: (standing: LiveState['standing'], reason?: string) => {
-      state = {standing, heardAtMs: nowMs, reason};
+    is: (connection: LiveState['connection'], reason?: string) => {
+      state = {connection, heardAtMs: nowMs, reason};
       changed();
     },
     count: async (count: number) => eventually(() => log.get().rows.length === count),
@@ -63,7 +63,7 @@ const meOf = (scope: Scope): Me => ({
 });
 
 const facts = (log: EventLog, change: Partial<EventFacts> = {}): EventFacts => ({
-  live: {standing: 'live', heardAtMs: 0, reason: undefined},
+  live: {connection: 'live', heardAtMs: 0, reason: undefined},
   heardSinceMs: log.heardSinceMs(),
   lostAtMs: log.lostAtMs(),
   me: meOf('full-admin'),
@@ -120,7 +120,7 @@ test('a connection that was lost leaves a line that says from when to when', asy
   is('polling', 'the connection broke');
 
   t.regex(
-    textOf(log, {live: {standing: 'polling', heardAtMs: 0, reason: 'the connection broke'}}),
+    textOf(log, {live: {connection: 'polling', heardAtMs: 0, reason: 'the connection broke'}}),
     /✗ since 19:03:12Z no events arrive: the connection broke/,
   );
 
@@ -170,7 +170,7 @@ test('a key is told what it does not hear of', t => {
 test('without an event stream the screen says so, and how to get one', t => {
   const {log} = startLog();
 
-  const text = textOf(log, {live: {standing: 'polling', heardAtMs: 0, reason: 'there is no /events'}});
+  const text = textOf(log, {live: {connection: 'polling', heardAtMs: 0, reason: 'there is no /events'}});
 
   t.regex(text, /There is no event stream: there is no \/events/);
   t.regex(text.replaceAll('\n', ' '), /use a node that tells of events/);

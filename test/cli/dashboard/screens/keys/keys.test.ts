@@ -1,5 +1,5 @@
 import test from 'ava';
-import {standingOf} from '../../../../../cli/dashboard/screens/keys/key-facts.ts';
+import {conditionOf} from '../../../../../cli/dashboard/screens/keys/key-facts.ts';
 import {checkKeyForm} from '../../../../../cli/dashboard/screens/keys/key-form.ts';
 import {keyPage} from '../../../../../cli/dashboard/screens/keys/key-page.ts';
 import {type KeysView, keysLines} from '../../../../../cli/dashboard/screens/keys/keys-lines.ts';
@@ -11,12 +11,12 @@ import {
   shownKeys,
 } from '../../../../../cli/dashboard/screens/keys/keys-state.ts';
 import {askToRotate} from '../../../../../cli/dashboard/screens/keys/rotate-key.ts';
-import type {Frame} from '../../../../../cli/dashboard/shell/shell.ts';
+import type {Shell} from '../../../../../cli/dashboard/shell/shell.ts';
 import {createTheme} from '../../../../../cli/dashboard/shell/theme.ts';
 import type {ApiKey} from '../../../../../shared/api-key.ts';
 import {hostile, key as sampleKey} from '../../../../helpers/cli/sample-records.ts';
 import {fits, withoutStyle} from '../../../../helpers/dashboard/drawn.ts';
-import {createFakeFrame} from '../../../../helpers/dashboard/fake-frame.ts';
+import {createFakeShell} from '../../../../helpers/dashboard/fake-shell.ts';
 
 const nowMs = Date.parse('2026-03-01T12:00:00Z');
 const dayMs = 86_400_000;
@@ -32,7 +32,7 @@ const key = (id: number, name: string, changes: Partial<ApiKey> = {}): ApiKey =>
   ...changes,
 });
 
-const stateText = (changes: Partial<ApiKey>): string => standingOf(key(1, 'a', changes), nowMs).text;
+const stateText = (changes: Partial<ApiKey>): string => conditionOf(key(1, 'a', changes), nowMs).text;
 
 test('a key that ends soon, has ended, or is not used any more stands out by a glyph and words', t => {
   t.is(stateText({}), '● active');
@@ -135,13 +135,13 @@ test('the page of a key says all of its record, and that it is the one in use', 
 });
 
 test('a revoked key has nothing to replace, and is not asked how long it is good', t => {
-  const frame = createFakeFrame();
-  const desk = {may: () => true};
+  const shell = createFakeShell();
+  const app = {may: () => true};
 
-  askToRotate({...frame, desk} as unknown as Frame, key(4, 'gone', {revoked_at: at(-1)}));
+  askToRotate({...shell, app} as unknown as Shell, key(4, 'gone', {revoked_at: at(-1)}));
 
-  t.false(frame.isAnythingOpen());
-  t.regex(frame.said.join(), /key 4 is revoked/);
+  t.false(shell.isAnythingOpen());
+  t.regex(shell.said.join(), /key 4 is revoked/);
 });
 
 const form = {name: 'a', scope: 'read-only', domain: '', rate_limit_per_minute: '600', expires_at: ''};
