@@ -6,7 +6,7 @@ import {ClusterWatch} from './screens/cluster/cluster-watch.tsx';
 import {screens} from './screens.ts';
 import type {AppContext} from './shell/app-context.ts';
 import {globalBindings, handleKey} from './shell/global-keys.ts';
-import {useNow} from './shell/hooks.ts';
+import {useTicks} from './shell/hooks.ts';
 import {Lines} from './shell/lines.tsx';
 import type {Modal} from './shell/modal.ts';
 import {modalBorder, questionText} from './shell/modal-lines.ts';
@@ -34,6 +34,11 @@ export interface DashboardProps {
   onReconnect(connection: Connection, screen: ScreenName, greeting: string): void;
 }
 
+/** While a message stands or seconds are counted down. */
+const countingMs = 1000;
+/** Ages on a quiet screen. One drawing costs some milliseconds, and a dashboard is left open for weeks. */
+const agingMs = 5000;
+
 /** Lines above and below the screen. */
 const shellRows = 4;
 
@@ -43,13 +48,16 @@ export const Dashboard = (props: DashboardProps): ReactElement => {
   const terminalSize = useTerminalSize(terminal);
   useRedraw(terminalSize, guard);
   const size = usableSize(terminalSize);
-  const nowMs = useNow(app);
+  const nowMs = app.now();
   const live = useSyncExternalStore(app.live.subscribe, app.live.state);
   const [screen, setScreen] = useState<ScreenName>(startScreen);
   const {services, modal, message, footer, bindings} = useServices(app, undoMs);
   const modalKeys = useRef<ModalKeys>(undefined);
   const waiting = useSyncExternalStore(services.deferred.subscribe, services.deferred.list);
   const notices = useSyncExternalStore(app.notices.subscribe, app.notices.list);
+
+  const said = message && message.untilMs > nowMs ? message : undefined;
+  useTicks(said || waiting.length > 0 ? countingMs : agingMs);
 
   const modalHeight = modal ? heightOf(modal.modal, {columns: size.columns, rows: size.rows - shellRows}) : 0;
   const leave = (isInterrupted: boolean): void => {
@@ -92,10 +100,9 @@ export const Dashboard = (props: DashboardProps): ReactElement => {
     onReconnect(connection, screen, [greeting, ...undone.map(what => `not done: ${what}`)].join('; '));
     exit();
   };
-  const shell: Shell = {...services, goTo: setScreen, reconnect, app, size: body, isActive: modal === undefined};
+  const shell: Shell = {...services, goTo: setScreen, reconnect, app, nowMs, size: body, isActive: modal === undefined};
   const isSmall = size !== terminalSize;
   const Screen = screens[screen];
-  const said = message && message.untilMs > nowMs ? message : undefined;
   /** A modal takes the key. */
   const hasCue = modal === undefined;
   const keys = `${footer}\n${labelsOf(globalBindings(globals))}`

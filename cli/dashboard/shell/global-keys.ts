@@ -9,6 +9,7 @@ import type {Binding, KeyName} from './keys.ts';
 import {messagesPage, type SaidMessage} from './messages-page.ts';
 import {type ScreenBindings, type ScreenCommand, type ScreenName, type Shell, screenNames} from './shell.ts';
 import {statusText} from './shell-lines.ts';
+import {whyNot} from './why-not.ts';
 
 export interface Globals extends Pick<Shell, 'say' | 'fail' | 'open' | 'goTo'> {
   app: AppContext;
@@ -26,7 +27,7 @@ export interface Globals extends Pick<Shell, 'say' | 'fail' | 'open' | 'goTo'> {
 export const handleKey = (key: KeyName, globals: Globals): void => {
   const bindings = [...globals.bindings.current.bindings, ...globalBindings(globals)];
   const found = bindings.find(({keys}) => keys.includes(key));
-  guarded(globals, () => found?.run(key));
+  if (found) run(globals, found, key);
 };
 
 export const globalBindings = (globals: Globals): Binding[] => [
@@ -67,11 +68,14 @@ export const globalCommands = (globals: Globals): ScreenCommand[] => [
   {name: 'quit', help: 'leave', run: () => askToQuit(globals)},
 ];
 
-const guarded = ({fail}: Globals, act: () => void): void => {
+/** Does it, or says why it cannot be done here. */
+const run = (globals: Globals, what: Pick<Binding, 'needs' | 'run'>, input: string): void => {
+  const reason = what.needs && whyNot(globals.app, what.needs);
   try {
-    act();
+    if (reason !== undefined) globals.say(reason, 'warn');
+    else what.run(input);
   } catch (error) {
-    fail(error);
+    globals.fail(error);
   }
 };
 
@@ -130,7 +134,7 @@ const openCommandLine = (globals: Globals): void => {
     },
     onSubmit: text => {
       const {command, argument} = find(text);
-      if (text.trim() !== '') guarded(globals, () => command?.run(argument));
+      if (command && text.trim() !== '') run(globals, command, argument);
     },
   });
 };

@@ -1,4 +1,4 @@
-import {useEffect, useEffectEvent, useLayoutEffect, useReducer, useState, useSyncExternalStore} from 'react';
+import {useEffect, useEffectEvent, useLayoutEffect, useReducer, useSyncExternalStore} from 'react';
 import type {AppContext} from './app-context.ts';
 import {type ScreenBindings, useShell} from './shell.ts';
 import type {Loaded, Source} from './source.ts';
@@ -21,14 +21,13 @@ export const useValues = <T>(source: Source<T>, listener: (value: T) => void): v
   }, [source]);
 };
 
-/** The present, again after each interval. */
-export const useNow = ({now}: Pick<AppContext, 'now'>, everyMs = 1000): number => {
-  const [nowMs, setNowMs] = useState(now);
+/** Draws again after each interval, for what changes with the time alone. */
+export const useTicks = (everyMs: number): void => {
+  const [, tick] = useReducer((count: number) => count + 1, 0);
   useEffect(() => {
-    const timer = setInterval(() => setNowMs(now()), everyMs);
+    const timer = setInterval(tick, everyMs);
     return () => clearInterval(timer);
-  }, [now, everyMs]);
-  return nowMs;
+  }, [everyMs]);
 };
 
 /** The keys and commands of the screen that is shown, as they are after this drawing. */

@@ -1,5 +1,6 @@
 // What the shell around the screens does for them.
 import {createContext, useContext} from 'react';
+import type {Permission} from '../../../shared/scopes.ts';
 import type {Connection} from '../../client/connection.ts';
 import type {Tone} from '../../output/tone.ts';
 import type {AppContext} from './app-context.ts';
@@ -19,6 +20,8 @@ export interface Size {
 export interface ScreenCommand {
   name: string;
   help: string;
+  /** Said to be refused without it. */
+  needs?: Permission;
   /** Rejects or throws with a CliError that is shown. */
   run(argument: string): void;
   complete?(argument: string): readonly string[];
@@ -32,6 +35,8 @@ export interface ScreenBindings {
 
 export interface Shell {
   app: AppContext;
+  /** When this is drawn. */
+  nowMs: number;
   /** Room for the screen. */
   size: Size;
   /** False while a modal has the keys: its cursor is drawn faint then. */

@@ -118,7 +118,8 @@ export const createSource = <T>(needs: SourceNeeds<T>): Source<T> => {
     const attempt = new AbortController();
     running = attempt;
     startedAtMs = now();
-    set({isLoading: true});
+    // No news by itself: a quiet screen is drawn once for each read, not twice.
+    loaded = {...loaded, isLoading: true};
     await attemptOf(attempt.signal);
     running = undefined;
     const isNextSoon = isAgainWanted && failures === 0;

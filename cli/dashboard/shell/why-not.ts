@@ -1,6 +1,5 @@
 import {type Permission, scopesWith} from '../../../shared/scopes.ts';
 import type {AppContext} from './app-context.ts';
-import type {Shell} from './shell.ts';
 
 /** Why something cannot be done here, or undefined when it can. */
 export const whyNot = (
@@ -10,16 +9,4 @@ export const whyNot = (
   if (may(permission)) return undefined;
   if (me.permissions.includes(permission) && isReadOnly) return 'the dashboard was opened with --read-only: it changes nothing';
   return `this ${me.scope} key may not do that; it takes a ${scopesWith(permission).join(' or ')} key (c chooses another context)`;
-};
-
-/** Says so when it cannot be done. */
-export const isRefused = ({app, say}: Pick<Shell, 'app' | 'say'>, permission: Permission): boolean => {
-  const reason = whyNot(app, permission);
-  if (reason !== undefined) say(reason, 'warn');
-  return reason !== undefined;
-};
-
-/** Does it, or says why it cannot be done. */
-export const ifMay = (shell: Pick<Shell, 'app' | 'say'>, permission: Permission, act: () => void): void => {
-  if (!isRefused(shell, permission)) act();
 };

@@ -5,7 +5,6 @@ import {timeText} from '../../../output/cell-text.ts';
 import type {Prompt} from '../../shell/modal.ts';
 import {secretPage} from '../../shell/secret-page.ts';
 import type {Shell} from '../../shell/shell.ts';
-import {isRefused} from '../../shell/why-not.ts';
 
 interface CreatedToken {
   token: string;
@@ -14,7 +13,6 @@ interface CreatedToken {
 }
 
 export const askForToken = (shell: Shell): void => {
-  if (isRefused(shell, 'cluster:write')) return;
   shell.open({
     kind: 'question',
     lines: [
@@ -47,7 +45,6 @@ export const askToRemove = (
   shell: Shell,
   {node, isLocal, isOnline}: {node: string; isLocal: boolean; isOnline: boolean},
 ): void => {
-  if (isRefused(shell, 'cluster:write')) return;
   shell.open({
     kind: 'question',
     lines: [

@@ -3,17 +3,16 @@
 import {useEffect, useRef} from 'react';
 import type {ClusterStatus} from '../../../../shared/cluster-status.ts';
 import {driftOf} from '../../../cluster/drift.ts';
-import {useNow, useSource, useValues} from '../../shell/hooks.ts';
+import {useSource, useValues} from '../../shell/hooks.ts';
 import {useShell} from '../../shell/shell.ts';
 import {agedStatus} from './aged-status.ts';
 import {alarmsOf, changesBetween, changeText} from './alarms.ts';
 import {heldSource, historyOf, metricsSource, statusSource} from './cluster-sources.ts';
 
 export const ClusterWatch = (): null => {
-  const {app, say} = useShell();
+  const {app, nowMs, say} = useShell();
   const before = useRef<ClusterStatus>(undefined);
   const history = historyOf(app);
-  const nowMs = useNow(app);
   const {value: status, loadedAtMs} = useSource(statusSource(app));
 
   useValues(statusSource(app), status => {

@@ -5,7 +5,6 @@ import {movingKeys} from '../../list/list-window.ts';
 import {copyToClipboard} from '../../shell/clipboard.ts';
 import type {Binding} from '../../shell/keys.ts';
 import type {Shell} from '../../shell/shell.ts';
-import {ifMay} from '../../shell/why-not.ts';
 import {askToDelete, type DomainNeeds} from './domain-actions.ts';
 import {filterPage, type Part, partsOf, type WholeDomain} from './domain-lines.ts';
 import type {DomainsEvent} from './domains-state.ts';
@@ -28,7 +27,6 @@ export const domainBindings = ({shell, id, name, whole, chosen, refresh, dispatc
   const {app, size} = shell;
   const needs: DomainNeeds = {app, shell, onChange: refresh, onDeleted: () => dispatch({kind: 'gone', id})};
   const edits = {client: app.client, shell, onSaved: refresh};
-  const writing = (act: () => void) => () => ifMay(shell, 'domains:write', act);
 
   const show = (part: Part): void =>
     part.kind === 'key'
@@ -63,40 +61,40 @@ export const domainBindings = ({shell, id, name, whole, chosen, refresh, dispatc
       label: 'edit',
       needs: 'domains:write',
       help: 'change its settings',
-      run: writing(() => void editDomain(edits, id)),
+      run: () => void editDomain(edits, id),
     },
     {
       keys: ['a'],
       needs: 'domains:write',
       help: 'activate, or deactivate',
-      run: writing(() => whole && void setActive(edits, id, !whole.domain.active)),
+      run: () => whole && void setActive(edits, id, !whole.domain.active),
     },
     {
       keys: ['f'],
       label: 'new filter',
       needs: 'domains:write',
       help: 'a new mail filter',
-      run: writing(() => openNewFilter(needs, {id, name})),
+      run: () => openNewFilter(needs, {id, name}),
     },
     {
       keys: ['d'],
       label: 'new DKIM key',
       needs: 'domains:write',
       help: 'a new DKIM key, and its DNS record',
-      run: writing(makeKey),
+      run: makeKey,
     },
     {
       keys: ['x'],
       label: 'remove',
       needs: 'domains:write',
       help: 'remove the filter or key under the cursor',
-      run: writing(() => chosen && remove(chosen)),
+      run: () => chosen && remove(chosen),
     },
     {
       keys: ['D'],
       needs: 'domains:write',
       help: 'delete the domain, with its filters and keys',
-      run: writing(() => void askToDelete(needs, id)),
+      run: () => void askToDelete(needs, id),
     },
     {keys: ['r'], help: 'read it anew', run: refresh},
     backBinding(dispatch),

@@ -3,15 +3,15 @@ import type {DkimKey} from '../../../../shared/dkim-key.ts';
 import type {Domain} from '../../../../shared/domain.ts';
 import type {MailFilter} from '../../../../shared/mail-filter.ts';
 import {briefTimeText, timeText} from '../../../output/cell-text.ts';
-import {displayWidth} from '../../../output/display-width.ts';
+import type {Banner} from '../../list/list.ts';
+import {sideBySide} from '../../list/list-lines.ts';
 import {placeColumns, rowLine, type TuiColumn} from '../../list/table-lines.ts';
-import type {Banner} from '../../list/tail-lines.ts';
 import {detailLines} from '../../shell/detail-lines.ts';
 import {fitText} from '../../shell/fit-text.ts';
 import type {Page} from '../../shell/modal.ts';
 import type {Size} from '../../shell/shell.ts';
 import type {Theme} from '../../shell/theme.ts';
-import {settingPairs} from './domain-list-lines.ts';
+import {settingPairs} from './domains-list.ts';
 import {actionText, matchText} from './part-actions.ts';
 
 /** One domain with all that belongs to it. */
@@ -55,10 +55,7 @@ export const domainLines = (
     const height = rows - head.length;
     const settings = detailLines(settingPairs({...domain, held}), sideWidth, theme);
     const parts = partWindow(whole, cursor, {...room, size: {columns: width - sideWidth - 3, rows: height}});
-    const lines = Array.from({length: height}, (_, at) => {
-      const left = settings[at] ?? '';
-      return `${left}${' '.repeat(Math.max(0, sideWidth - visibleWidth(left)))}${theme(' │ ', 'dim')}${parts[at] ?? ''}`;
-    });
+    const lines = sideBySide(settings, parts, {width: sideWidth, rows: height, separator: theme(' │ ', 'dim')});
     return [...head, ...lines].slice(0, rows);
   }
   const settings = inTwo({...domain, held}, width, theme);
@@ -97,9 +94,6 @@ const labelWidth = 15;
 
 const pairLine = ([label, value, style]: readonly [string, string, Parameters<Theme>[1]], width: number, theme: Theme): string =>
   `${theme(fitText(label, labelWidth), 'dim')}  ${theme(fitText(value, width - labelWidth - 2), style)}`;
-
-/** Of a line that is safe already: without what only sets a style. */
-const visibleWidth = (line: string): number => displayWidth(line.replace(/\x1b\[[\d;]*m/g, ''));
 
 /** As many lines of the filters and keys as have room, with the cursor in the midst of a long list. */
 const partWindow = (whole: WholeDomain, cursor: number, {size, theme, isActive}: Room): string[] => {

@@ -1,14 +1,15 @@
 import type {ReactElement} from 'react';
-import type {Banner} from '../../list/tail-lines.ts';
+import type {Banner} from '../../list/list.ts';
+import {failureBanners} from '../../list/list-lines.ts';
 import {fitText} from '../../shell/fit-text.ts';
-import {useBindings, useNow, useSource} from '../../shell/hooks.ts';
+import {useBindings, useSource} from '../../shell/hooks.ts';
 import {Lines} from '../../shell/lines.tsx';
 import {useShell} from '../../shell/shell.ts';
 import type {Loaded} from '../../shell/source.ts';
 import {backBinding, type DomainBindingNeeds, domainBindings, recordBindings} from './domain-bindings.ts';
 import {domainLines, partsOf, type WholeDomain} from './domain-lines.ts';
-import {listBanners} from './domain-list-lines.ts';
 import {heldSource, wholeDomainSource} from './domain-sources.ts';
+import {uncountedBanners} from './domains-list.ts';
 import type {DomainsEvent} from './domains-state.ts';
 import {recordLines} from './record-lines.ts';
 
@@ -23,16 +24,15 @@ export interface DomainViewProps {
 
 export const DomainView = ({id, name, selector, part, dispatch}: DomainViewProps): ReactElement => {
   const shell = useShell();
-  const {app, size, isActive} = shell;
+  const {app, nowMs, size, isActive} = shell;
   const {theme} = app;
   const source = wholeDomainSource(app, id);
   const loaded = useSource(source);
   const held = useSource(heldSource(app)).value;
-  const nowMs = useNow(app);
   const isGone = loaded.failure?.code === 'not_found';
   const banners: Banner[] = isGone
     ? [{text: `✗ ${name} is gone: it was deleted, or this key may not see it any more; escape goes back`, tone: 'bad'}]
-    : listBanners({loaded, unreachable: held?.unreachable ?? [], nowMs});
+    : [...failureBanners(loaded, nowMs), ...uncountedBanners(held?.unreachable ?? [])];
   const whole = loaded.value;
   const parts = whole ? partsOf(whole) : [];
   const cursor = Math.max(0, Math.min(part, parts.length - 1));

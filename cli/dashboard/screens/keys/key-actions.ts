@@ -3,12 +3,10 @@ import type {ApiKey} from '../../../../shared/api-key.ts';
 import {asCliError} from '../../../errors.ts';
 import {timeText} from '../../../output/cell-text.ts';
 import type {Shell} from '../../shell/shell.ts';
-import {isRefused} from '../../shell/why-not.ts';
 import {silentText} from '../cluster/cluster-actions.ts';
 import {conditionOf, usedText} from './key-facts.ts';
 
 export const askToRevoke = (shell: Shell, key: ApiKey): void => {
-  if (isRefused(shell, 'keys:write')) return;
   const {app} = shell;
   if (key.revoked_at !== null) {
     shell.say(`key ${key.id} is revoked already, since ${timeText(key.revoked_at)}`, 'warn');
@@ -28,7 +26,6 @@ export const askToRevoke = (shell: Shell, key: ApiKey): void => {
 };
 
 export const askToDelete = (shell: Shell, key: ApiKey): void => {
-  if (isRefused(shell, 'keys:write')) return;
   const {app} = shell;
   const {state} = conditionOf(key, app.now());
   shell.open({

@@ -4,7 +4,6 @@ import {planRotation, type Rotation, type RotationNeeds, type RotationPlan, rota
 import {durationText, timeText} from '../../../output/cell-text.ts';
 import {secretPage} from '../../shell/secret-page.ts';
 import type {Shell} from '../../shell/shell.ts';
-import {isRefused} from '../../shell/why-not.ts';
 import {silentText} from '../cluster/cluster-actions.ts';
 import {nameOf} from './key-actions.ts';
 import {aboutKey} from './key-form.ts';
@@ -18,7 +17,6 @@ const overlaps = [
 ];
 
 export const askToRotate = (shell: Shell, key: ApiKey): void => {
-  if (isRefused(shell, 'keys:write')) return;
   if (key.revoked_at !== null) {
     shell.say(`key ${key.id} is revoked, so there is nothing to replace: n makes a new one`, 'warn');
     return;

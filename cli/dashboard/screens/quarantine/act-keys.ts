@@ -4,7 +4,6 @@ import {CliError} from '../../../errors.ts';
 import {plural} from '../../../output/cell-text.ts';
 import {mailId} from '../../../quarantine/mail-id.ts';
 import type {Shell} from '../../shell/shell.ts';
-import {isRefused} from '../../shell/why-not.ts';
 import {questionLines} from './act-question.ts';
 import {actOnMails, resultText} from './held-mail-actions.ts';
 import {mailUnderCursor} from './list-state.ts';
@@ -14,7 +13,6 @@ import {type PickedMail, pickedMail} from './screen-state.ts';
 /** Of what is selected, or else of the mail under the cursor. */
 export const askToAct = (shell: Shell, quarantine: QuarantineContext, action: HoldAction): void => {
   const {say, open, size} = shell;
-  if (isRefused(shell, 'quarantine:act')) return;
   const {screen, list, acting} = quarantine;
   const {picked, whole, collecting, rangeStart} = screen.get();
   if (collecting || rangeStart) {

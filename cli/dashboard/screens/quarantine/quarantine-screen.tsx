@@ -1,6 +1,6 @@
 import {type ReactElement, useEffect, useLayoutEffect, useMemo, useSyncExternalStore} from 'react';
 import {mailId} from '../../../quarantine/mail-id.ts';
-import {useBindings, useNow, useSource} from '../../shell/hooks.ts';
+import {useBindings, useSource} from '../../shell/hooks.ts';
 import {Lines} from '../../shell/lines.tsx';
 import {useShell} from '../../shell/shell.ts';
 import {mailUnderCursor} from './list-state.ts';
@@ -16,7 +16,7 @@ const noThresholds: Thresholds = new Map();
 
 export const QuarantineScreen = (): ReactElement => {
   const shell = useShell();
-  const {app, size, isActive, say} = shell;
+  const {app, nowMs, size, isActive, say} = shell;
   const {theme, live, me} = app;
   const quarantine = quarantineContext(app);
   const {list: mails, acting: actions, previews, screen: kept} = quarantine;
@@ -24,7 +24,6 @@ export const QuarantineScreen = (): ReactElement => {
   const screen = useSyncExternalStore(kept.subscribe, kept.get);
   const acting = useSyncExternalStore(actions.subscribe, actions.get);
   const thresholds = useSource(quarantine.names).value?.thresholds ?? noThresholds;
-  const nowMs = useNow(app);
 
   const layout = layoutOf(size, screen.preview);
   const mail = mailUnderCursor(list);

@@ -1,7 +1,7 @@
 import test from 'ava';
 import fc from 'fast-check';
+import {listBegin, shownRows} from '../../../../../cli/dashboard/list/list.ts';
 import {domainLines, filterPage, partsOf} from '../../../../../cli/dashboard/screens/domains/domain-lines.ts';
-import {domainListLines} from '../../../../../cli/dashboard/screens/domains/domain-list-lines.ts';
 import {
   changesOf,
   differences,
@@ -10,13 +10,8 @@ import {
   settingFaults,
   valuesOf,
 } from '../../../../../cli/dashboard/screens/domains/domain-settings.ts';
-import {
-  type DomainsEvent,
-  domainRows,
-  domainsReducer,
-  domainsStart,
-  placeIn,
-} from '../../../../../cli/dashboard/screens/domains/domains-state.ts';
+import {domainRows, domainsList} from '../../../../../cli/dashboard/screens/domains/domains-list.ts';
+import {type DomainsEvent, domainsReducer, domainsStart} from '../../../../../cli/dashboard/screens/domains/domains-state.ts';
 import {filterFaults} from '../../../../../cli/dashboard/screens/domains/part-actions.ts';
 import {recordLines, zoneBlock} from '../../../../../cli/dashboard/screens/domains/record-lines.ts';
 import {copyToClipboard} from '../../../../../cli/dashboard/shell/clipboard.ts';
@@ -27,7 +22,7 @@ import {createDomainSchema, type Domain} from '../../../../../shared/domain.ts';
 import {createMailFilterSchema, type MailFilter} from '../../../../../shared/mail-filter.ts';
 import {permissionsOf, type Scope} from '../../../../../shared/scopes.ts';
 import {domain, hostile, key} from '../../../../helpers/cli/sample-records.ts';
-import {fits, plainTheme, sizes} from '../../../../helpers/dashboard/drawn.ts';
+import {drawnList, fits, plainTheme, sizes} from '../../../../helpers/dashboard/drawn.ts';
 
 const named = (id: number, name: string, change: Partial<Domain> = {}): Domain => ({...domain, id, name, ...change});
 const domains = [named(1, 'b.example'), named(2, 'a.example', {active: false}), named(3, 'c.example', {tenant_id: 7})];
@@ -136,23 +131,34 @@ test('a difference has a line for each setting, and says when there is none', t 
   ]);
 });
 
+const listOf = (some: Domain[], change: Partial<Parameters<typeof domainsList>[0]> = {}) =>
+  domainsList({
+    rows: domainRows(some, held),
+    loaded: {failure: undefined, loadedAtMs: 0},
+    unreachable: [],
+    mayCreate: true,
+    theme: plainTheme,
+    ...change,
+  });
+
 test('domains are found by words and by what they are, and sorted', t => {
-  const ids = (filterText: string, sort: (typeof domainsStart)['sort'] = 'name') =>
-    domainRows(domains, held, {filter: filterText, sort}).map(({id}) => id);
+  const ids = (filterText: string, order = 0) => shownRows(listOf(domains), {filter: filterText, order}).map(({id}) => id);
 
   t.deepEqual(ids(''), [2, 1, 3]);
-  t.deepEqual(ids('', 'held'), [3, 1, 2]);
+  t.deepEqual(
+    ids(
+      '',
+      listOf(domains).orders?.findIndex(({name}) => name === 'held mail'),
+    ),
+    [3, 1, 2],
+  );
   t.deepEqual(ids('is:inactive'), [2]);
   t.deepEqual(ids('EXAMPLE tenant:7'), [3]);
 });
 
-test('the cursor stays on its domain when the list is sorted anew or others come', t => {
-  const reduce = (...events: DomainsEvent[]) => events.reduce(domainsReducer, domainsStart);
-  const state = reduce({kind: 'moved', key: 'j', height: 10, ids: [2, 1, 3]});
-
-  t.is(state.cursorId, 1);
-  t.is(placeIn(state, [5, 6, 3, 1, 2], 10).cursor, 3);
-  t.is(placeIn(state, [2], 10).cursor, 0);
+test('where there is room, what is set for the domain under the cursor stands beside the list', t => {
+  t.regex(drawnList(listOf(domains), listBegin, {columns: 160, rows: 30}), /│ Quarantine at +6/);
+  t.notRegex(drawnList(listOf(domains), listBegin, {columns: 140, rows: 30}), /Quarantine at/);
 });
 
 test('back leads from the record to the domain to the list, and a deleted domain is left', t => {
@@ -181,12 +187,11 @@ test('hostile domains, filters and keys fit the screen at every size', t => {
   const badKey = {...dkimKey, selector: hostile, dns_name: hostile, dns_record: hostile.repeat(30)};
   const whole = {domain: bad, filters: Array.from({length: 60}, () => badFilter), keys: [badKey], held: 3};
   const failure = new CliError('unreachable', hostile.repeat(3));
-  const facts = {loaded: {value: [], failure, loadedAtMs: 0}, unreachable: [hostile], total: 99, nowMs: 5000, mayCreate: true};
+  const list = listOf([bad, ...domains], {loaded: {failure, loadedAtMs: 0}, unreachable: [hostile]});
 
   for (const size of sizes) {
     const room = {size, theme: plainTheme, isActive: true};
-    const rows = domainRows([bad, ...domains], held, domainsStart);
-    fits(t, domainListLines(rows, {...domainsStart, filter: hostile}, facts, room), size);
+    for (const filterText of ['', hostile]) fits(t, drawnList(list, {...listBegin, filter: filterText}, size).split('\n'), size);
     for (const cursor of [0, 30, 60]) fits(t, domainLines(whole, cursor, [{text: hostile, tone: 'bad'}], room), size);
     fits(t, domainLines({...whole, keys: [], filters: []}, 0, [], room), size);
     fits(t, recordLines(badKey, bad.name, room), size);
