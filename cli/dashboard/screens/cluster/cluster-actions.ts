@@ -1,8 +1,6 @@
 // What can be done to the cluster from its screen.
-
-import {asCliError} from '../../../errors.ts';
 import {timeText} from '../../../output/cell-text.ts';
-import type {Prompt} from '../../shell/modal.ts';
+import {deferForceable, wordPrompt} from '../../shell/asking.ts';
 import {secretPage} from '../../shell/secret-page.ts';
 import type {Shell} from '../../shell/shell.ts';
 
@@ -55,38 +53,23 @@ export const askToRemove = (
       ...(isOnline && !isLocal ? ['It is online. Stop it first: it would go on by itself.'] : []),
     ],
     yes: 'go on',
-    onYes: () => shell.open(nameTyped(node, () => remove(shell, node, false), `Type ${node} to remove it:`)),
+    onYes: () => shell.open(wordPrompt(`Type ${node} to remove it:`, node, () => remove(shell, node))),
   });
 };
 
-const nameTyped = (node: string, onSubmit: () => void, label: string): Prompt => ({
-  kind: 'prompt',
-  label,
-  text: '',
-  check: text => (text.trim() === node ? undefined : `type ${node} exactly, or escape to do nothing`),
-  onSubmit,
-});
-
-const remove = (shell: Shell, node: string, isForced: boolean): void =>
-  shell.defer({
-    what: `remove node ${node}${isForced ? ' by force' : ''}`,
-    run: async () => {
+const remove = (shell: Shell, node: string): void =>
+  deferForceable(shell, {
+    what: `remove node ${node}`,
+    run: async isForced => {
       const path = `cluster/nodes/${encodeURIComponent(node)}`;
-      try {
-        const query = {force: isForced || undefined};
-        const {unreachableNodes} = await shell.app.client.send<null>({method: 'DELETE', path, query});
-        return `Removed node ${node}${silentText(unreachableNodes)}`;
-      } catch (error) {
-        const {code, detail} = asCliError(error);
-        if (code !== 'conflict' || isForced) throw error;
-        // It comes up by itself, some seconds after the first question, so that no single key press may be a yes.
-        shell.open({
-          ...nameTyped(node, () => remove(shell, node, true), `Not done. Type ${node} to remove it by force:`),
-          hint: () => detail,
-        });
-        return `${node} was not removed`;
-      }
+      const query = {force: isForced || undefined};
+      const {unreachableNodes} = await shell.app.client.send<null>({method: 'DELETE', path, query});
+      return `Removed node ${node}${silentText(unreachableNodes)}`;
     },
+    word: node,
+    label: `Not done. Type ${node} to remove it by force:`,
+    hint: detail => detail,
+    undone: `${node} was not removed`,
   });
 
 /** For the end of a sentence that has to have room in one line. */

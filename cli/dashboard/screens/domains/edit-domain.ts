@@ -4,7 +4,8 @@ import type {DkimKey} from '../../../../shared/dkim-key.ts';
 import type {Domain} from '../../../../shared/domain.ts';
 import type {Client} from '../../../client/client.ts';
 import {type Settings, settingNames} from '../../../domain/domain-entry.ts';
-import {asCliError, CliError} from '../../../errors.ts';
+import {asCliError, type CliError} from '../../../errors.ts';
+import {errorsOf, isFinal, withFields} from '../../shell/asking.ts';
 import type {Shell} from '../../shell/shell.ts';
 import {changesOf, differences, diffLines, settingFaults, settingFields, valuesOf} from './domain-settings.ts';
 
@@ -32,13 +33,14 @@ export const setActive = async (needs: EditNeeds, id: number, active: boolean): 
   });
 
 /** With what somebody has changed already on top. */
-const openForm = (needs: EditNeeds, version: Version, changes: Changes): void => {
+const openForm = (needs: EditNeeds, version: Version, changes: Changes, failure?: CliError): void => {
   const {domain} = version;
   needs.shell.openLater({
     kind: 'form',
     title: `Settings of ${domain.name}`,
     fields: settingFields({...valuesOf(domain), ...valuesOf(changes)}),
     check: settingFaults,
+    ...(failure && {errors: errorsOf(failure)}),
     onSubmit: values => void guarded(needs, async () => propose(needs, version, changesOf(domain, values))),
   });
 };
@@ -84,7 +86,7 @@ const save = async (needs: EditNeeds, version: Version, changes: Changes): Promi
     const failure = asCliError(error);
     if (failure.code === 'precondition_failed') return meanwhile(needs, version, changes);
     shell.fail(withFields(failure));
-    if (!isFinal(failure)) openForm(needs, version, changes);
+    if (!isFinal(failure)) openForm(needs, version, changes, failure);
     return;
   }
   shell.say(`Saved ${domain.name}: ${diffLines(domain, changes).join('; ').replace(/ {2,}/g, ' ')}`, 'good');
@@ -127,16 +129,6 @@ const read = async ({client}: EditNeeds, id: number): Promise<Version> => {
   const {data, etag} = await client.send<Domain>({path: `domains/${id}`});
   return {domain: data, etag};
 };
-
-/** The node names the fields it does not take. */
-export const withFields = (failure: CliError): CliError => {
-  if (failure.fields.length === 0) return failure;
-  const named = failure.fields.map(({path, detail}) => `${path} ${detail}`).join('; ');
-  return new CliError(failure.code, named, {hint: failure.hint, exitCode: failure.exitCode});
-};
-
-/** What typing it differently does not help. */
-const isFinal = ({code}: CliError): boolean => code === 'not_found' || code === 'insufficient_scope' || code.startsWith('key_');
 
 const guarded = async ({shell}: Pick<EditNeeds, 'shell'>, act: () => Promise<void>): Promise<void> => {
   try {

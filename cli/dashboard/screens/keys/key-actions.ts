@@ -1,7 +1,7 @@
 // What ends a key.
 import type {ApiKey} from '../../../../shared/api-key.ts';
-import {asCliError} from '../../../errors.ts';
 import {timeText} from '../../../output/cell-text.ts';
+import {deferForceable} from '../../shell/asking.ts';
 import type {Shell} from '../../shell/shell.ts';
 import {silentText} from '../cluster/cluster-actions.ts';
 import {conditionOf, usedText} from './key-facts.ts';
@@ -21,7 +21,7 @@ export const askToRevoke = (shell: Shell, key: ApiKey): void => {
       ...ownLines(key, app.me.id),
     ],
     yes: 'revoke',
-    onYes: () => end(shell, key, {verb: 'revoke', isForced: false}),
+    onYes: () => end(shell, key, 'revoke'),
   });
 };
 
@@ -38,46 +38,25 @@ export const askToDelete = (shell: Shell, key: ApiKey): void => {
       ...ownLines(key, app.me.id),
     ],
     yes: 'delete',
-    onYes: () => end(shell, key, {verb: 'delete', isForced: false}),
+    onYes: () => end(shell, key, 'delete'),
   });
 };
 
-interface Ending {
-  verb: 'revoke' | 'delete';
-  isForced: boolean;
-}
-
-const end = (shell: Shell, key: ApiKey, {verb, isForced}: Ending): void =>
-  shell.defer({
-    what: `${verb} key ${nameOf(key)}${isForced ? ' by force' : ''}`,
-    run: async () => {
+/** Without a full-admin key nobody can make keys: the way back is a command on a node itself. */
+const end = (shell: Shell, key: ApiKey, verb: 'revoke' | 'delete'): void =>
+  deferForceable(shell, {
+    what: `${verb} key ${nameOf(key)}`,
+    run: async isForced => {
       const path = `auth/api-keys/${key.id}`;
       const request =
         verb === 'revoke' ? ({method: 'POST', path: `${path}/revoke`} as const) : ({method: 'DELETE', path} as const);
-      try {
-        const {unreachableNodes} = await shell.app.client.send({...request, query: {force: isForced || undefined}});
-        return `${verb === 'revoke' ? 'Revoked' : 'Deleted'} key ${key.id}${silentText(unreachableNodes)}`;
-      } catch (error) {
-        const {code, detail} = asCliError(error);
-        if (code !== 'conflict' || isForced) throw error;
-        askForForce(shell, key, {verb, detail});
-        return `Key ${nameOf(key)} is as it was`;
-      }
+      const {unreachableNodes} = await shell.app.client.send({...request, query: {force: isForced || undefined}});
+      return `${verb === 'revoke' ? 'Revoked' : 'Deleted'} key ${key.id}${silentText(unreachableNodes)}`;
     },
-  });
-
-/**
- * Without a full-admin key nobody can make keys: the way back is a command on a node itself. It comes up by itself, some seconds after
- * the first question, so that no single key press may be a yes.
- */
-const askForForce = (shell: Shell, key: ApiKey, {verb, detail}: {verb: Ending['verb']; detail: string}): void =>
-  shell.open({
-    kind: 'prompt',
+    word: String(key.id),
     label: `Not done: the last full-admin key. Type ${key.id} to ${verb} it all the same:`,
-    text: '',
-    hint: () => `${detail}. Without one, only mfd bootstrap-key on a node helps`,
-    check: text => (text.trim() === String(key.id) ? undefined : `type ${key.id}, or escape to do nothing`),
-    onSubmit: () => end(shell, key, {verb, isForced: true}),
+    hint: detail => `${detail}. Without one, only mfd bootstrap-key on a node helps`,
+    undone: `Key ${nameOf(key)} is as it was`,
   });
 
 /** As a person knows it. */

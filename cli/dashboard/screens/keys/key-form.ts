@@ -1,41 +1,40 @@
 import type {CreatedApiKey} from '../../../../shared/api-key.ts';
 import {scopes} from '../../../../shared/scopes.ts';
 import {isoMoment, momentAt, parseDuration} from '../../../command-line/time-text.ts';
-import {asCliError} from '../../../errors.ts';
 import {countText, timeText} from '../../../output/cell-text.ts';
-import type {Form, FormValues} from '../../shell/modal.ts';
+import {askByForm} from '../../shell/asking.ts';
+import type {FormField, FormValues} from '../../shell/modal.ts';
 import {secretPage} from '../../shell/secret-page.ts';
 import type {Shell} from '../../shell/shell.ts';
 
-/** Fields are named as the API names them, so that what it finds wrong is shown beside them. */
-const emptyForm: FormValues = {name: '', scope: 'read-only', domain: '', rate_limit_per_minute: '600', expires_at: ''};
+const fields: readonly FormField[] = [
+  {name: 'name', label: 'Name', value: '', hint: 'what it is for'},
+  {name: 'scope', label: 'Scope', value: 'read-only', choices: scopes, hint: 'what it may do; left and right choose'},
+  {name: 'domain', label: 'Domain', value: '', hint: 'for domain-admin alone: the domain it is bound to'},
+  {name: 'rate_limit_per_minute', label: 'Per minute', value: '600', hint: 'requests, 1 to 1000000'},
+  {name: 'expires_at', label: 'Ends', value: '', hint: '90d, 12h, 2027-01-31, a time with its zone; empty: never'},
+];
 
-export const askForKey = (shell: Shell, onCreated: () => void): void => shell.open(keyForm(shell, emptyForm, onCreated));
-
-const keyForm = (shell: Shell, values: FormValues, onCreated: () => void, errors?: Record<string, string>): Form => ({
-  kind: 'form',
-  title: 'New API key',
-  fields: [
-    {name: 'name', label: 'Name', value: values.name ?? '', hint: 'what it is for'},
-    {name: 'scope', label: 'Scope', value: values.scope ?? '', choices: scopes, hint: 'what it may do; left and right choose'},
-    {name: 'domain', label: 'Domain', value: values.domain ?? '', hint: 'for domain-admin alone: the domain it is bound to'},
-    {
-      name: 'rate_limit_per_minute',
-      label: 'Per minute',
-      value: values.rate_limit_per_minute ?? '',
-      hint: 'requests, 1 to 1000000',
+export const askForKey = (shell: Shell, onCreated: () => void): void => {
+  const {client, now} = shell.app;
+  askByForm(shell, {
+    title: 'New API key',
+    fields,
+    check: typed => checkKeyForm(typed, now()),
+    question: typed => ['Make this API key?', `  ${aboutKey(newKeyOf(typed, now()))}`],
+    yes: 'make it',
+    send: async typed => {
+      const {domain, expires_at, ...key} = newKeyOf(typed, now());
+      const json = {...key, domain: domain ?? undefined, expires_at: expires_at ?? undefined};
+      return (await client.send<CreatedApiKey>({method: 'POST', path: 'auth/api-keys', json})).data;
     },
-    {
-      name: 'expires_at',
-      label: 'Ends',
-      value: values.expires_at ?? '',
-      hint: '90d, 12h, 2027-01-31, a time with its zone; empty: never',
+    onDone: made => {
+      // Later: enter, which is typed elsewhere meanwhile, would close it for good.
+      shell.openLater(newKeyPage(shell, made));
+      onCreated();
     },
-  ],
-  ...(errors && {errors}),
-  check: typed => checkKeyForm(typed, shell.app.now()),
-  onSubmit: typed => askToMake(shell, typed, onCreated),
-});
+  });
+};
 
 export const checkKeyForm = (values: FormValues, nowMs: number): Record<string, string> => {
   const {name = '', scope, domain = '', rate_limit_per_minute = '', expires_at = ''} = values;
@@ -54,24 +53,12 @@ export const checkKeyForm = (values: FormValues, nowMs: number): Record<string, 
 };
 
 /** A duration from now, a date or a time, as ISO 8601; undefined when it is none. */
-export const momentOf = (text: string, nowMs: number): string | undefined => {
+const momentOf = (text: string, nowMs: number): string | undefined => {
   const durationMs = parseDuration(text.trim());
   return durationMs === undefined ? isoMoment(text.trim()) : momentAt(nowMs + durationMs);
 };
 
 type NewKey = Pick<CreatedApiKey, 'name' | 'scope' | 'domain' | 'rate_limit_per_minute' | 'expires_at'>;
-
-const askToMake = (shell: Shell, values: FormValues, onCreated: () => void): void => {
-  const key = newKeyOf(values, shell.app.now());
-  shell.openLater({
-    kind: 'question',
-    lines: ['Make this API key?', `  ${aboutKey(key)}`],
-    yes: 'make it',
-    onYes: () => void create(shell, {values, onCreated}, key),
-    no: 'back to the form',
-    onNo: () => shell.openLater(keyForm(shell, values, onCreated)),
-  });
-};
 
 const newKeyOf = (values: FormValues, nowMs: number): NewKey => {
   const {name = '', scope, domain = '', rate_limit_per_minute, expires_at = ''} = values;
@@ -82,25 +69,6 @@ const newKeyOf = (values: FormValues, nowMs: number): NewKey => {
     rate_limit_per_minute: Number(rate_limit_per_minute),
     expires_at: momentOf(expires_at, nowMs) ?? null,
   };
-};
-
-const create = async (
-  shell: Shell,
-  {values, onCreated}: {values: FormValues; onCreated: () => void},
-  {domain, expires_at, ...key}: NewKey,
-): Promise<void> => {
-  const json = {...key, domain: domain ?? undefined, expires_at: expires_at ?? undefined};
-  try {
-    const {data} = await shell.app.client.send<CreatedApiKey>({method: 'POST', path: 'auth/api-keys', json});
-    // Later: enter, which is typed elsewhere meanwhile, would close it for good.
-    shell.openLater(newKeyPage(shell, data));
-    onCreated();
-  } catch (error) {
-    const {fields} = asCliError(error);
-    const wrong = Object.fromEntries(fields.map(({path, detail}) => [path, detail]));
-    shell.fail(error);
-    if (fields.length > 0) shell.openLater(keyForm(shell, values, onCreated, wrong));
-  }
 };
 
 const newKeyPage = (shell: Shell, {key, ...record}: CreatedApiKey) =>
