@@ -1,6 +1,6 @@
 // The shell around the screens: header, screen, modal, message, footer; and where keys go.
 import {Box, useApp} from 'ink';
-import {type ReactElement, useRef, useState, useSyncExternalStore} from 'react';
+import {type ReactElement, useRef, useState} from 'react';
 import type {Connection} from '../client/connection.ts';
 import {ClusterWatch} from './screens/cluster/cluster-watch.tsx';
 import {screens} from './screens.ts';
@@ -15,6 +15,7 @@ import {pasteIgnored} from './shell/pasted-text.ts';
 import type {ScreenGuard} from './shell/screen-guard.ts';
 import {type ScreenName, type Shell, ShellContext, type Size} from './shell/shell.ts';
 import {briefCue, cutCue, footerLine, messageLine, statusLine, tabsLine, tooSmallLines, usableSize} from './shell/shell-lines.ts';
+import {useWatched} from './shell/store.ts';
 import type {TerminalInput} from './shell/terminal-input.ts';
 import {useRedraw, useTerminalSize} from './shell/terminal-size.ts';
 import {useKeys} from './shell/use-keys.ts';
@@ -49,12 +50,12 @@ export const Dashboard = (props: DashboardProps): ReactElement => {
   useRedraw(terminalSize, guard);
   const size = usableSize(terminalSize);
   const nowMs = app.now();
-  const live = useSyncExternalStore(app.live.subscribe, app.live.state);
+  const live = useWatched(app.live);
   const [screen, setScreen] = useState<ScreenName>(startScreen);
   const {services, modal, message, footer, bindings} = useServices(app, undoMs);
   const modalKeys = useRef<ModalKeys>(undefined);
-  const waiting = useSyncExternalStore(services.deferred.subscribe, services.deferred.list);
-  const notices = useSyncExternalStore(app.notices.subscribe, app.notices.list);
+  const waiting = useWatched(services.deferred);
+  const notices = useWatched(app.notices);
 
   const said = message && message.untilMs > nowMs ? message : undefined;
   useTicks(said || waiting.length > 0 ? countingMs : agingMs);

@@ -101,12 +101,12 @@ const refusal = ({isReadOnly}: AppContext): string => (isReadOnly ? 'not with --
 const messagesOf = ({app, deferred, said}: Globals) =>
   messagesPage(
     {
-      status: statusText(app.live.state(), app.now()),
+      status: statusText(app.live.get(), app.now()),
       present: [
         ...deferred
-          .list()
+          .get()
           .map(({what, state}) => ({text: `${state === 'waiting' ? 'Waiting' : 'Under way'}: ${what}`, tone: undefined})),
-        ...app.notices.list(),
+        ...app.notices.get(),
       ],
       said: said(),
     },
@@ -162,7 +162,7 @@ const openContexts = async (globals: Globals): Promise<void> => {
 
 /** What waits belongs to the node that is left. */
 const switchContext = (globals: Globals, name: string): void => {
-  const count = globals.deferred.list().length;
+  const count = globals.deferred.get().length;
   if (count === 0) globals.switchTo(name);
   else globals.say(`${plural(count, 'action')} under way: wait for the end, or u takes back what has not begun`, 'warn');
 };
@@ -170,11 +170,11 @@ const switchContext = (globals: Globals, name: string): void => {
 const takeBack = ({deferred, say}: Globals): void => {
   const what = deferred.takeBack();
   if (what !== undefined) say(`Taken back, nothing was done: ${what}`, 'good');
-  else say(deferred.list().length > 0 ? 'it is under way already' : 'there is nothing to take back', 'warn');
+  else say(deferred.get().length > 0 ? 'it is under way already' : 'there is nothing to take back', 'warn');
 };
 
 const askToQuit = (globals: Globals): void => {
-  const actions = globals.deferred.list();
+  const actions = globals.deferred.get();
   if (actions.length === 0) {
     globals.quit(false);
     return;

@@ -1,9 +1,7 @@
-import {useEffect, useEffectEvent, useLayoutEffect, useReducer, useSyncExternalStore} from 'react';
+import {useEffect, useEffectEvent, useLayoutEffect, useReducer} from 'react';
 import type {AppContext} from './app-context.ts';
 import {type ScreenBindings, useShell} from './shell.ts';
-import type {Loaded, Source} from './source.ts';
-
-export const useSource = <T>(source: Source<T>): Loaded<T> => useSyncExternalStore(source.subscribe, source.get);
+import type {Source} from './source.ts';
 
 /** Hears each new value before it is drawn: what is made of it is drawn together with it. */
 export const useValues = <T>(source: Source<T>, listener: (value: T) => void): void => {

@@ -3,6 +3,7 @@
 import type {EventType} from '../../../shared/event-type.ts';
 import {asCliError, type CliError} from '../../errors.ts';
 import type {Live} from './live.ts';
+import type {Watched} from './store.ts';
 
 export interface Loaded<T> {
   value: T | undefined;
@@ -13,11 +14,8 @@ export interface Loaded<T> {
   isLoading: boolean;
 }
 
-export interface Source<T> {
-  /** The same object until something changes. */
-  get(): Loaded<T>;
-  /** Reading goes on while there is a subscriber. */
-  subscribe(listener: () => void): () => void;
+/** Reading goes on while there is a subscriber. */
+export interface Source<T> extends Watched<Loaded<T>> {
   /** Reads now, or again when it is reading already. */
   refresh(): void;
 }
@@ -82,7 +80,7 @@ export const createSource = <T>(needs: SourceNeeds<T>): Source<T> => {
   };
   const pauseMs = (): number => {
     if (failures > 0) return Math.max(askedMs(), Math.min(longestRetryMs, 1000 * 2 ** failures));
-    return live.state().connection === 'live' ? whileLiveMs : everyMs;
+    return live.get().connection === 'live' ? whileLiveMs : everyMs;
   };
 
   /** What the node has asked for: a key that is over its limit is told of events all the same. */
@@ -129,7 +127,7 @@ export const createSource = <T>(needs: SourceNeeds<T>): Source<T> => {
   };
   /** Nothing tells of events any more: what is shown may be old, and the node away. */
   const lookAtLive = (): void => {
-    const isLive = live.state().connection === 'live';
+    const isLive = live.get().connection === 'live';
     if (wasLive && !isLive) wake();
     wasLive = isLive;
   };
@@ -147,7 +145,7 @@ export const createSource = <T>(needs: SourceNeeds<T>): Source<T> => {
         unhear = () => {
           for (const stop of stops) stop();
         };
-        wasLive = live.state().connection === 'live';
+        wasLive = live.get().connection === 'live';
         void read();
       }
       return () => {

@@ -5,9 +5,10 @@ import {queryOf} from '../../list/list.ts';
 import type {ShownList} from '../../list/list-lines.ts';
 import {ListScreen, useListState} from '../../list/list-screen.tsx';
 import {pauseBinding} from '../../list/tail.ts';
-import {useKeptReducer, useSource} from '../../shell/hooks.ts';
+import {useKeptReducer} from '../../shell/hooks.ts';
 import {Permitted} from '../../shell/permitted.tsx';
 import {useShell} from '../../shell/shell.ts';
+import {useWatched} from '../../shell/store.ts';
 import {auditList, auditPage} from './audit-list.ts';
 import {type AuditParameters, auditParameters, isNarrowedHere} from './audit-query.ts';
 import {type AuditPage, type AuditRow, auditReducer, emptyAudit, hasOlder, knownCount} from './audit-state.ts';
@@ -30,7 +31,7 @@ const Audit = (): ReactElement => {
     load: () => readPage(app.client, parameters, {limit: firstCount}),
     refreshOn: ['released', 'discarded', 'domain', 'key'],
   });
-  const loaded = useSource(source);
+  const loaded = useWatched(source);
   const list = auditList(state, loaded);
   const query = queryOf(list, listState.filter);
 

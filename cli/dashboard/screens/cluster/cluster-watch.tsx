@@ -3,8 +3,9 @@
 import {useEffect, useRef} from 'react';
 import type {ClusterStatus} from '../../../../shared/cluster-status.ts';
 import {driftOf} from '../../../cluster/drift.ts';
-import {useSource, useValues} from '../../shell/hooks.ts';
+import {useValues} from '../../shell/hooks.ts';
 import {useShell} from '../../shell/shell.ts';
+import {useWatched} from '../../shell/store.ts';
 import {agedStatus} from './aged-status.ts';
 import {alarmsOf, changesBetween, changeText} from './alarms.ts';
 import {heldSource, historyOf, metricsSource, statusSource} from './cluster-sources.ts';
@@ -13,7 +14,7 @@ export const ClusterWatch = (): null => {
   const {app, nowMs, say} = useShell();
   const before = useRef<ClusterStatus>(undefined);
   const history = historyOf(app);
-  const {value: status, loadedAtMs} = useSource(statusSource(app));
+  const {value: status, loadedAtMs} = useWatched(statusSource(app));
 
   useValues(statusSource(app), status => {
     const changes = before.current ? changesBetween(before.current, status, app.now()) : [];

@@ -2,10 +2,11 @@ import type {ReactElement} from 'react';
 import type {Banner} from '../../list/list.ts';
 import {failureBanners} from '../../list/list-lines.ts';
 import {fitText} from '../../shell/fit-text.ts';
-import {useBindings, useSource} from '../../shell/hooks.ts';
+import {useBindings} from '../../shell/hooks.ts';
 import {Lines} from '../../shell/lines.tsx';
 import {useShell} from '../../shell/shell.ts';
 import type {Loaded} from '../../shell/source.ts';
+import {useWatched} from '../../shell/store.ts';
 import {backBinding, type DomainBindingNeeds, domainBindings, recordBindings} from './domain-bindings.ts';
 import {domainLines, partsOf, type WholeDomain} from './domain-lines.ts';
 import {heldSource, wholeDomainSource} from './domain-sources.ts';
@@ -27,8 +28,8 @@ export const DomainView = ({id, name, selector, part, dispatch}: DomainViewProps
   const {app, nowMs, size, isActive} = shell;
   const {theme} = app;
   const source = wholeDomainSource(app, id);
-  const loaded = useSource(source);
-  const held = useSource(heldSource(app)).value;
+  const loaded = useWatched(source);
+  const held = useWatched(heldSource(app)).value;
   const isGone = loaded.failure?.code === 'not_found';
   const banners: Banner[] = isGone
     ? [{text: `✗ ${name} is gone: it was deleted, or this key may not see it any more; escape goes back`, tone: 'bad'}]

@@ -1,9 +1,10 @@
 import {type ReactElement, useMemo} from 'react';
 import type {ListEvent, ListState} from '../../list/list.ts';
 import {ListScreen, useListState} from '../../list/list-screen.tsx';
-import {useKeptReducer, useSource} from '../../shell/hooks.ts';
+import {useKeptReducer} from '../../shell/hooks.ts';
 import {Permitted} from '../../shell/permitted.tsx';
 import {useShell} from '../../shell/shell.ts';
+import {useWatched} from '../../shell/store.ts';
 import {askToDelete, type DomainNeeds, openNewDomain} from './domain-actions.ts';
 import {domainsSource, heldSource} from './domain-sources.ts';
 import {DomainView} from './domain-view.tsx';
@@ -37,8 +38,8 @@ const DomainList = ({state, dispatch, open}: DomainListProps): ReactElement => {
   const shell = useShell();
   const {app} = shell;
   const source = domainsSource(app);
-  const loaded = useSource(source);
-  const held = useSource(heldSource(app)).value;
+  const loaded = useWatched(source);
+  const held = useWatched(heldSource(app)).value;
   const domains = loaded.value;
   const rows = useMemo(() => domains && domainRows(domains, held?.byDomain), [domains, held]);
   const mayCreate = app.may('domains:create');

@@ -14,7 +14,7 @@ export interface EventLog extends Store<Tail<LogRow>, TailEvent<LogRow>> {
 }
 
 export interface EventLogNeeds {
-  live: Pick<Live, 'state' | 'subscribe' | 'on'>;
+  live: Pick<Live, 'get' | 'subscribe' | 'on'>;
   now(): number;
   /** What comes within this is shown at once. */
   burstMs?: number;
@@ -52,7 +52,7 @@ export const startEventLog = ({live, now, burstMs = 100}: EventLogNeeds): EventL
 
   live.on(eventTypes, hear);
   live.subscribe(() => {
-    const {connection} = live.state();
+    const {connection} = live.get();
     if (connection === 'live') heardSinceMs ??= now();
     else if (heardSinceMs !== undefined) lostAtMs ??= now();
   });

@@ -1,10 +1,11 @@
-import {type ReactElement, useSyncExternalStore} from 'react';
+import type {ReactElement} from 'react';
 import {eventTypes} from '../../../../shared/event-type.ts';
 import {queryOf} from '../../list/list.ts';
 import type {ListQuery} from '../../list/list-query.ts';
 import {ListScreen, useListState} from '../../list/list-screen.tsx';
 import {pauseBinding} from '../../list/tail.ts';
 import {useShell} from '../../shell/shell.ts';
+import {useWatched} from '../../shell/store.ts';
 import {eventPage} from './event-page.ts';
 import type {EventRow} from './event-row.ts';
 import {eventsList} from './events-list.ts';
@@ -13,8 +14,8 @@ export const EventsScreen = (): ReactElement => {
   const shell = useShell();
   const {app} = shell;
   const {eventLog: log, me} = app;
-  const tail = useSyncExternalStore(log.subscribe, log.get);
-  const live = useSyncExternalStore(app.live.subscribe, app.live.state);
+  const tail = useWatched(log);
+  const live = useWatched(app.live);
   const [state, dispatch] = useListState('events');
   const list = eventsList(tail, {live, me, heardSinceMs: log.heardSinceMs(), lostAtMs: log.lostAtMs()});
 

@@ -1,9 +1,9 @@
 import type {ReactElement} from 'react';
 import type {ApiKey} from '../../../../shared/api-key.ts';
 import {ListScreen, useListState} from '../../list/list-screen.tsx';
-import {useSource} from '../../shell/hooks.ts';
 import {Permitted} from '../../shell/permitted.tsx';
 import {useShell} from '../../shell/shell.ts';
+import {useWatched} from '../../shell/store.ts';
 import {askToDelete, askToRevoke} from './key-actions.ts';
 import {askForKey} from './key-form.ts';
 import {keyPage} from './key-page.ts';
@@ -22,7 +22,7 @@ const Keys = (): ReactElement => {
     everyMs: 15_000,
   });
   const [state, dispatch] = useListState('keys');
-  const list = keysList({loaded: useSource(source), ownId: me.id, nowMs, theme});
+  const list = keysList({loaded: useWatched(source), ownId: me.id, nowMs, theme});
   const make = {
     needs: 'keys:write' as const,
     help: 'make a key, which is shown once',

@@ -5,16 +5,13 @@ import {asCliError} from '../../../errors.ts';
 import {heldMailPages} from '../../../quarantine/held-mail-pages.ts';
 import {mailId} from '../../../quarantine/mail-id.ts';
 import type {Live} from '../../shell/live.ts';
+import {createStore, type Store} from '../../shell/store.ts';
 import {afterEvent, type ListEvent, type ListState, listBegin, mailUnderCursor, type Reading, rowCount} from './list-state.ts';
 import {isByTime, mostSorted} from './mail-order.ts';
 import {parametersOf} from './query-meaning.ts';
 import {type Extract, missingRows, pageSize, rowsAroundCursor} from './wanted-rows.ts';
 
-export interface MailList {
-  /** The same object until something changes. */
-  get(): ListState;
-  subscribe(listener: () => void): () => void;
-  dispatch(event: ListEvent): void;
+export interface MailList extends Store<ListState, ListEvent> {
   /** What is on the screen is read again. */
   refresh(): void;
   /** Reading goes on until the function that is returned is called. */
@@ -23,7 +20,7 @@ export interface MailList {
 
 export interface MailListNeeds {
   client: Pick<Client, 'send'>;
-  live: Pick<Live, 'on' | 'state' | 'answered' | 'failed'>;
+  live: Pick<Live, 'on' | 'get' | 'answered' | 'failed'>;
   now(): number;
 }
 
@@ -43,8 +40,7 @@ const noEnd = new AbortController().signal;
 const gatherAgainMs = 30_000;
 
 export const createMailList = ({client, live, now}: MailListNeeds): MailList => {
-  const listeners = new Set<() => void>();
-  let state = listBegin();
+  const {get, subscribe, dispatch: reduce} = createStore(afterEvent, listBegin());
   let isShown = false;
   let isBusy = false;
   let isStale = false;
@@ -64,15 +60,13 @@ export const createMailList = ({client, live, now}: MailListNeeds): MailList => 
   let notBeforeMs = 0;
 
   const dispatch = (event: ListEvent): void => {
-    const next = afterEvent(state, event);
-    if (next === state) return;
-    state = next;
-    for (const listener of listeners) listener();
-    void work();
+    const before = get();
+    reduce(event);
+    if (get() !== before) void work();
   };
-  const parameters = () => parametersOf(state.query, now());
+  const parameters = () => parametersOf(get().query, now());
   const read = async (extract: {offset: number; limit: number; since?: string}): Promise<Reading> => {
-    const {version} = state;
+    const {version} = get();
     const {data, totalCount, unreachableNodes} = await client.send<HeldMail[]>({
       path: 'mail/quarantine',
       query: {...parameters(), ...extract},
@@ -85,8 +79,8 @@ export const createMailList = ({client, live, now}: MailListNeeds): MailList => 
   };
   /** Counts what is newer than the mail under the cursor. */
   const findCursor = async (): Promise<void> => {
-    const {position, total = 0, order} = state;
-    const arrivedAt = mailUnderCursor(state)?.arrived_at ?? '';
+    const {position, total = 0, order} = get();
+    const arrivedAt = mailUnderCursor(get())?.arrived_at ?? '';
     const {since} = parameters();
     const {total: newer, version} = await read({
       offset: 0,
@@ -95,10 +89,10 @@ export const createMailList = ({client, live, now}: MailListNeeds): MailList => 
     });
     const to = order === 'oldest' ? total - newer : newer - 1;
     dispatch({type: 'shifted', version, by: to - position.cursor, total});
-    await readWindow(rowsAroundCursor(state), {isAnew: true, isLast: true});
+    await readWindow(rowsAroundCursor(get()), {isAnew: true, isLast: true});
   };
   const gather = async (): Promise<void> => {
-    const {version, sorted} = state;
+    const {version, sorted} = get();
     gatheredVersion = version;
     gatheredAtMs = now();
     const gone = new Set<string>();
@@ -107,8 +101,8 @@ export const createMailList = ({client, live, now}: MailListNeeds): MailList => 
     const all: HeldMail[] = [];
     let latest: Reading = {version, mails: [], total: 0, unreachableNodes: [], atMs: now()};
     for await (const {mails, totalCount, unreachableNodes} of heldMailPages(client, parameters(), noEnd)) {
-      if (state.version !== version || !isShown) {
-        if (state.version === version) gatheredVersion = 0;
+      if (get().version !== version || !isShown) {
+        if (get().version === version) gatheredVersion = 0;
         return;
       }
       all.push(...mails);
@@ -125,28 +119,28 @@ export const createMailList = ({client, live, now}: MailListNeeds): MailList => 
   const gatherNew = async (): Promise<void> => {
     const reading = await read({offset: 0, limit: pageSize});
     dispatch({type: 'gathered', isAll: false, isEnd: true, ...reading});
-    const isComplete = reading.total > mostSorted || rowCount(state) === reading.total;
+    const isComplete = reading.total > mostSorted || rowCount(get()) === reading.total;
     if (!isComplete && now() - gatheredAtMs > gatherAgainMs) gatheredVersion = 0;
   };
 
   const nextWork = (): (() => Promise<void>) | undefined => {
-    if (state.isLost) return findCursor;
-    if (!isByTime(state.order)) {
-      if (gatheredVersion !== state.version) return gather;
+    if (get().isLost) return findCursor;
+    if (!isByTime(get().order)) {
+      if (gatheredVersion !== get().version) return gather;
       return isStale ? gatherNew : undefined;
     }
-    if (isStale) return () => readWindow(rowsAroundCursor(state), {isAnew: true});
-    const missing = missingRows(state);
+    if (isStale) return () => readWindow(rowsAroundCursor(get()), {isAnew: true});
+    const missing = missingRows(get());
     return missing && (() => readWindow(missing, {isAnew: false}));
   };
-  const describe = (): string => JSON.stringify([state.version, isStale, state.isLost, missingRows(state)]);
+  const describe = (): string => JSON.stringify([get().version, isStale, get().isLost, missingRows(get())]);
 
   const work = async (): Promise<void> => {
     if (isBusy || !isShown || isResting) return;
     const job = nextWork();
     if (!job) return;
     const what = describe();
-    if (what === lastRead && isByTime(state.order)) {
+    if (what === lastRead && isByTime(get().order)) {
       // The answer did not hold what was asked for: the list is changing, and is asked again a little later.
       isStale = true;
       lastRead = '';
@@ -160,7 +154,7 @@ export const createMailList = ({client, live, now}: MailListNeeds): MailList => 
       await job();
       failures = 0;
       live.answered();
-      schedule(live.state().connection === 'live' ? liveMs : pollingMs);
+      schedule(live.get().connection === 'live' ? liveMs : pollingMs);
     } catch (error) {
       const failure = asCliError(error);
       failures += 1;
@@ -200,11 +194,8 @@ export const createMailList = ({client, live, now}: MailListNeeds): MailList => 
   };
 
   return {
-    get: () => state,
-    subscribe: listener => {
-      listeners.add(listener);
-      return () => listeners.delete(listener);
-    },
+    get,
+    subscribe,
     dispatch,
     refresh,
     show: () => {

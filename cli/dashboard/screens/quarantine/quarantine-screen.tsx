@@ -1,8 +1,9 @@
 import {type ReactElement, useEffect, useLayoutEffect, useMemo, useSyncExternalStore} from 'react';
 import {mailId} from '../../../quarantine/mail-id.ts';
-import {useBindings, useSource} from '../../shell/hooks.ts';
+import {useBindings} from '../../shell/hooks.ts';
 import {Lines} from '../../shell/lines.tsx';
 import {useShell} from '../../shell/shell.ts';
+import {useWatched} from '../../shell/store.ts';
 import {mailUnderCursor} from './list-state.ts';
 import {goneText} from './mail-previews.ts';
 import {previewLines} from './preview-lines.ts';
@@ -20,10 +21,10 @@ export const QuarantineScreen = (): ReactElement => {
   const {theme, live, me} = app;
   const quarantine = quarantineContext(app);
   const {list: mails, acting: actions, previews, screen: kept} = quarantine;
-  const list = useSyncExternalStore(mails.subscribe, mails.get);
-  const screen = useSyncExternalStore(kept.subscribe, kept.get);
-  const acting = useSyncExternalStore(actions.subscribe, actions.get);
-  const thresholds = useSource(quarantine.names).value?.thresholds ?? noThresholds;
+  const list = useWatched(mails);
+  const screen = useWatched(kept);
+  const acting = useWatched(actions);
+  const thresholds = useWatched(quarantine.names).value?.thresholds ?? noThresholds;
 
   const layout = layoutOf(size, screen.preview);
   const mail = mailUnderCursor(list);

@@ -31,7 +31,7 @@ const startLog = () => {
     burstMs: 0,
     now: () => nowMs,
     live: {
-      state: () => state,
+      get: () => state,
       subscribe: listener => {
         changed = listener;
         return () => undefined;
