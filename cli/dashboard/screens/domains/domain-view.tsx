@@ -56,8 +56,8 @@ export const DomainView = ({id, name, selector, part, dispatch}: DomainViewProps
   return <Lines lines={lines} width={size.columns} height={size.rows} />;
 };
 
-const absentText = (name: string, selector: string | undefined, {value, failure, isLoading}: Loaded<WholeDomain>): string => {
+const absentText = (name: string, selector: string | undefined, {value, failure}: Loaded<WholeDomain>): string => {
   if (failure) return `${name}: ${failure.detail}`;
-  if (value === undefined || isLoading) return `${name}: reading …`;
-  return `${name} has no DKIM key ${selector ?? ''} any more`;
+  if (value === undefined) return `${name}: reading …`;
+  return `The DKIM key ${selector ?? ''} of ${name} is not there, or not read yet`;
 };

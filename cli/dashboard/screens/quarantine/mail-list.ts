@@ -5,6 +5,7 @@ import {asCliError} from '../../../errors.ts';
 import {heldMailPages} from '../../../quarantine/held-mail-pages.ts';
 import {mailId} from '../../../quarantine/mail-id.ts';
 import type {Live} from '../../shell/live.ts';
+import {createPolling} from '../../shell/polling.ts';
 import {createStore, type Store} from '../../shell/store.ts';
 import {afterEvent, type ListEvent, type ListState, listBegin, mailUnderCursor, type Reading, rowCount} from './list-state.ts';
 import {isByTime, mostSorted} from './mail-order.ts';
@@ -24,16 +25,6 @@ export interface MailListNeeds {
   now(): number;
 }
 
-const pollingMs = 5000;
-/** Events may be missed, and what expires tells nobody. */
-const liveMs = 30_000;
-/** A burst of events is read once. */
-const burstMs = 300;
-const longestRetryMs = 15_000;
-/** What a node may ask for with Retry-After. A timer that is set to more than 24 days goes off at once. */
-const longestWaitMs = 60_000;
-/** Between two readings that events cause: a key may ask so and so often in a minute. */
-const leastGapMs = 1500;
 /** What is not wanted any more ends between two pages. */
 const noEnd = new AbortController().signal;
 /** Between two times that a whole sorted list is read again. */
@@ -49,15 +40,9 @@ export const createMailList = ({client, live, now}: MailListNeeds): MailList => 
   let gatheredAtMs = 0;
   /** Left while a list is being read, in which they may still be; undefined while none is. */
   let goneMeanwhile: Set<string> | undefined;
-  let failures = 0;
   let isResting = false;
   /** Of the extract read last, to notice one that does not help. */
   let lastRead = '';
-  let timer: NodeJS.Timeout | undefined;
-  let burst: NodeJS.Timeout | undefined;
-  let wokenAtMs = 0;
-  /** As the node has asked for, which tells of events all the same. */
-  let notBeforeMs = 0;
 
   const dispatch = (event: ListEvent): void => {
     const before = get();
@@ -144,7 +129,7 @@ export const createMailList = ({client, live, now}: MailListNeeds): MailList => 
       // The answer did not hold what was asked for: the list is changing, and is asked again a little later.
       isStale = true;
       lastRead = '';
-      schedule(1000);
+      polling.dueIn(1000);
       return;
     }
     lastRead = what;
@@ -152,19 +137,13 @@ export const createMailList = ({client, live, now}: MailListNeeds): MailList => 
     isStale = false;
     try {
       await job();
-      failures = 0;
-      live.answered();
-      schedule(live.get().connection === 'live' ? liveMs : pollingMs);
+      polling.succeeded();
     } catch (error) {
       const failure = asCliError(error);
-      failures += 1;
       isResting = true;
       gatheredVersion = 0;
-      live.failed(failure);
+      polling.failed(failure);
       dispatch({type: 'failed', failure});
-      const askedMs = Math.min(longestWaitMs, (failure.retryAfterSeconds ?? 0) * 1000);
-      notBeforeMs = now() + askedMs;
-      schedule(Math.max(Math.min(longestRetryMs, 1000 * 2 ** failures), askedMs));
     } finally {
       isBusy = false;
       goneMeanwhile = undefined;
@@ -175,23 +154,10 @@ export const createMailList = ({client, live, now}: MailListNeeds): MailList => 
     isResting = false;
     isStale = true;
     lastRead = '';
-    wokenAtMs = now();
+    polling.begun();
     void work();
   };
-  const schedule = (ms: number): void => {
-    clearTimeout(timer);
-    if (isShown) timer = setTimeout(refresh, ms);
-  };
-  /** Not put off by what follows: under a steady stream it would never be read. */
-  const wake = (): void => {
-    burst ??= setTimeout(
-      () => {
-        burst = undefined;
-        refresh();
-      },
-      Math.max(burstMs, wokenAtMs + leastGapMs - now(), notBeforeMs - now()),
-    );
-  };
+  const polling = createPolling({live, now, read: refresh});
 
   return {
     get,
@@ -200,21 +166,20 @@ export const createMailList = ({client, live, now}: MailListNeeds): MailList => 
     refresh,
     show: () => {
       isShown = true;
+      polling.start();
       const unhear = live.on(['held', 'released', 'discarded'], event => {
         if (event?.type === 'released' || event?.type === 'discarded') {
           goneMeanwhile?.add(mailId(event));
           dispatch({type: 'gone', ids: new Set([mailId(event)])});
         }
         if (event === undefined) gatheredVersion = 0;
-        wake();
+        polling.wake();
       });
       refresh();
       return () => {
         isShown = false;
         unhear();
-        clearTimeout(timer);
-        clearTimeout(burst);
-        burst = undefined;
+        polling.stop();
       };
     },
   };

@@ -46,7 +46,6 @@ const view = (status: ClusterStatus | undefined, changes: Partial<ClusterFacts> 
     value: {summary: summary([{count: 30}, {reason: 'rbl', domain: hostile, count: 7}]), unreachableNodes: []},
     loadedAtMs: nowMs,
     failure: undefined,
-    isLoading: false,
   },
   arrivals: {hours: Array.from({length: 24}, (_, at) => ({fromMs: at, count: at === 3 ? undefined : at * 10}))},
   metrics: undefined,
