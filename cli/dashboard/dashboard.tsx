@@ -21,7 +21,7 @@ import {useRedraw, useTerminalSize} from './shell/terminal-size.ts';
 import {useKeys} from './shell/use-keys.ts';
 import {labelsOf, useServices} from './shell/use-services.ts';
 
-export interface DashboardProps {
+interface DashboardProps {
   app: AppContext;
   /** How long a confirmed action can be taken back. */
   undoMs: number;

@@ -9,7 +9,7 @@ import {guardScreen, type ScreenGuard} from './shell/screen-guard.ts';
 import type {ScreenName} from './shell/shell.ts';
 import {createTerminalInput, type TerminalInput} from './shell/terminal-input.ts';
 
-export interface DashboardNeeds extends AppOptions {
+interface DashboardNeeds extends AppOptions {
   startScreen: ScreenName;
   /** How long a confirmed action can be taken back. */
   undoMs: number;

@@ -8,7 +8,7 @@ import type {ShownList} from './list-lines.ts';
 import {completedQuery} from './list-query.ts';
 import {moved, movingKeys} from './list-window.ts';
 
-export interface ListBindingNeeds<R> {
+interface ListBindingNeeds<R> {
   shell: Pick<Shell, 'open'>;
   list: List<R>;
   state: ListState;

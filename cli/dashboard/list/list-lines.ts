@@ -10,7 +10,7 @@ import {type Banner, followed, type HeadPart, type List, type ListState, queryOf
 import {type ListPosition, within} from './list-window.ts';
 import {headerLine, placeColumns, rowLine} from './table-lines.ts';
 
-export interface ListRoom {
+interface ListRoom {
   size: Size;
   theme: Theme;
   /** False while a modal has the keys. */
@@ -61,11 +61,12 @@ export const listLines = <R>(list: List<R>, state: ListState, room: ListRoom, sh
   const {row, height} = shown;
   const {beside, below} = list;
   const hasBeside = beside !== undefined && width >= beside.fromColumns;
-  const table = tableLines(list, state, shown, {...room, size: {columns: hasBeside ? width - beside.width - 3 : width, rows}});
+  const listWidth = hasBeside ? width - beside.width - 3 : width;
+  const rowsBetween = (from: number, to: number) => shown.rows.slice(from, to);
+  const table = tableLines(list, {...shown, rows: rowsBetween}, {...room, size: {columns: listWidth, rows}});
+  const body = [...table, ...endingOf(list, state, shown, {width: listWidth, theme})];
   const side = hasBeside && row ? beside.lines(row) : [];
-  const lines = hasBeside
-    ? sideBySide(table, side, {width: width - beside.width - 3, rows: height + 1, separator: theme(' │ ', 'dim')})
-    : table;
+  const lines = hasBeside ? sideBySide(body, side, {width: listWidth, rows: height + 1, separator: theme(' │ ', 'dim')}) : body;
   const filling = below ? Array.from({length: Math.max(0, height + 1 - lines.length)}, () => '') : [];
   return [
     headLine(list, state, shown, room),
@@ -76,30 +77,36 @@ export const listLines = <R>(list: List<R>, state: ListState, room: ListRoom, sh
   ].slice(0, rows);
 };
 
-const tableLines = <R>(
+/** Below the last row, or in place of rows. */
+const endingOf = <R>(
   list: List<R>,
   {filter}: ListState,
-  {rows, position, height}: ShownList<R>,
-  {size: {columns: width}, theme, isActive}: ListRoom,
+  {rows, height}: ShownList<R>,
+  {width, theme}: {width: number; theme: Theme},
 ): string[] => {
-  const {cursor, top} = position;
-  const columns = placeColumns(list.columns(width), width);
+  const empty = rows.length > 0 ? [] : list.empty(queryOf(list, filter)).flatMap(text => wrapText(text, width));
+  const ending = list.ending === undefined ? [] : [fitText(list.ending, width)];
+  return [...empty, ...ending].slice(0, Math.max(0, height - rows.length)).map(text => theme(text, 'dim'));
+};
+
+/** The columns and the rows that have room. */
+export const tableLines = <R>(
+  table: Pick<List<R>, 'columns' | 'spanning' | 'rowStyle'>,
+  {
+    rows,
+    position: {cursor, top},
+    height,
+  }: Pick<ShownList<R>, 'position' | 'height'> & {rows(from: number, to: number): readonly R[]},
+  {size: {columns: width}, theme, isActive}: Pick<ListRoom, 'size' | 'theme' | 'isActive'>,
+): string[] => {
+  const columns = placeColumns(table.columns(width), width);
   const line = (row: R, at: number): string => {
     const style = at === cursor ? (isActive ? 'cursor' : 'bold') : undefined;
-    const span = list.spanning?.(row);
+    const span = table.spanning?.(row);
     if (span) return theme(fitText(span.text, width), style ?? span.style);
-    return rowLine(row, columns, theme, style ?? list.rowStyle?.(row));
+    return rowLine(row, columns, theme, style ?? table.rowStyle?.(row));
   };
-  const body =
-    rows.length === 0
-      ? list
-          .empty(queryOf(list, filter))
-          .flatMap(text => wrapText(text, width))
-          .slice(0, height)
-          .map(text => theme(text, 'dim'))
-      : rows.slice(top, top + height).map((row, at) => line(row, top + at));
-  const end = list.ending !== undefined && body.length < height ? [theme(fitText(list.ending, width), 'dim')] : [];
-  return [headerLine(columns, theme), ...body, ...end];
+  return [headerLine(columns, theme), ...rows(top, top + height).map((row, at) => line(row, top + at))];
 };
 
 /** What the list is, and at the right how it is read: shortened where it has no room. */

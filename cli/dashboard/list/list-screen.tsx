@@ -8,7 +8,7 @@ import {type List, type ListEvent, type ListState, listBegin, listReducer, settl
 import {filterCommand, findingBindings, movingBinding} from './list-bindings.ts';
 import {listLines, type ShownList, showList} from './list-lines.ts';
 
-export interface ListScreenProps<R> {
+interface ListScreenProps<R> {
   list: List<R>;
   state: ListState;
   dispatch(event: ListEvent): void;

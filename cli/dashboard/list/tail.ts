@@ -1,6 +1,6 @@
 // Rows of a list that grows at its top while somebody reads it. While it is paused, what is read stands still. Plain data.
 
-export interface TailRow {
+interface TailRow {
   /** Unlike that of any other row. */
   key: string;
 }
@@ -19,7 +19,7 @@ export type TailEvent<R extends TailRow> =
   /** `isNewList`: these are not known to follow on to the rows there are. */
   {kind: 'arrived'; rows: readonly R[]; isNewList?: boolean} | {kind: 'pause-toggled'};
 
-export interface TailRules<R extends TailRow> {
+interface TailRules<R extends TailRow> {
   /** Newest first. */
   compare(a: R, b: R): number;
   /** Of the oldest rows, more than this are forgotten. */

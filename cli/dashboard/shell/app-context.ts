@@ -41,7 +41,7 @@ export interface AppContext {
   kept: Map<string, unknown>;
 }
 
-export type AppContextNeeds = Omit<AppContext, 'may' | 'source' | 'kept' | 'notices' | 'now' | 'eventLog'> & {now?(): number};
+type AppContextNeeds = Omit<AppContext, 'may' | 'source' | 'kept' | 'notices' | 'now' | 'eventLog'> & {now?(): number};
 
 const readingPermissions: readonly Permission[] = [
   'me:read',

@@ -6,7 +6,7 @@ import type {Shell} from './shell.ts';
 
 export type AskingShell = Pick<Shell, 'openLater' | 'say' | 'fail' | 'defer'>;
 
-export interface FormFlow<T> extends Pick<Form, 'title' | 'check'> {
+interface FormFlow<T> extends Pick<Form, 'title' | 'check'> {
   /** With the values of the beginning. Fields are named as the API names them, so that what it finds wrong is shown beside them. */
   fields: readonly FormField[];
   question(values: FormValues): readonly string[];
@@ -76,7 +76,7 @@ export interface ConfirmedAction extends DeferredAction {
 export const askToDefer = (shell: AskingShell, {lines, yes, ...action}: ConfirmedAction): void =>
   shell.openLater({kind: 'question', lines, yes, onYes: () => shell.defer(action)});
 
-export interface ForceableAction {
+interface ForceableAction {
   what: string;
   run(isForced: boolean): Promise<string>;
   /** Has to be typed to do by force what the node has refused as a conflict. */

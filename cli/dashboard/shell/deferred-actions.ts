@@ -35,7 +35,7 @@ export interface DeferredActions extends Watched<readonly DeferredState[]> {
   dropAll(): string[];
 }
 
-export interface DeferredNeeds {
+interface DeferredNeeds {
   delayMs: number;
   now(): number;
   onDone(text: string): void;

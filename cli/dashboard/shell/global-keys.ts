@@ -11,7 +11,7 @@ import {type ScreenBindings, type ScreenCommand, type ScreenName, type Shell, sc
 import {statusText} from './shell-lines.ts';
 import {whyNot} from './why-not.ts';
 
-export interface Globals extends Pick<Shell, 'say' | 'fail' | 'open' | 'goTo'> {
+interface Globals extends Pick<Shell, 'say' | 'fail' | 'open' | 'goTo'> {
   app: AppContext;
   screen: ScreenName;
   bindings: RefObject<ScreenBindings>;
@@ -56,7 +56,7 @@ const nextScreen = ({screen, goTo}: Globals, step: number): void => {
   goTo(screenNames[(screenNames.indexOf(screen) + step + count) % count] ?? 'cluster');
 };
 
-export const globalCommands = (globals: Globals): ScreenCommand[] => [
+const globalCommands = (globals: Globals): ScreenCommand[] => [
   ...screenNames.map(name => ({name, help: `the screen ${name}`, run: () => globals.goTo(name)})),
   {
     name: 'context',

@@ -13,7 +13,7 @@ export interface ModalKeys {
   onPaste(paste: Paste): void;
 }
 
-export interface ModalViewProps {
+interface ModalViewProps {
   modal: Modal;
   room: ModalRoom;
   /** Hands over what takes the keys from now on. */

@@ -6,7 +6,7 @@ import {Lines} from './lines.tsx';
 import {useShell} from './shell.ts';
 import {whyNot} from './why-not.ts';
 
-export interface PermittedProps {
+interface PermittedProps {
   permission: Permission;
   /** What cannot be seen without it: `the audit`. */
   what: string;

@@ -4,7 +4,7 @@ import {wrapText} from './fit-text.ts';
 import type {Page} from './modal.ts';
 import type {Shell} from './shell.ts';
 
-export interface SecretPage {
+interface SecretPage {
   title: string;
   /** What it is and is good for. */
   before: readonly string[];

@@ -48,7 +48,7 @@ const marks: Record<ConnectionState, readonly [mark: string, word: string, tone:
   offline: ['✗', 'node does not answer', 'bad'],
 };
 
-export interface StatusFacts {
+interface StatusFacts {
   live: LiveState;
   isReadOnly: boolean;
   nowMs: number;
@@ -93,7 +93,7 @@ export const ageText = (ageMs: number): string => {
   return seconds < 2 ? 'now' : `${durationText(seconds)} ago`;
 };
 
-export interface MessageRoom {
+interface MessageRoom {
   nowMs: number;
   width: number;
   theme: Theme;

@@ -87,7 +87,7 @@ const metricsUrlOf = async ({terminal, contexts, name}: AppContext): Promise<str
   return (await contexts.read()).contexts.find(context => context.name === name)?.metricsUrl;
 };
 
-export type CertificateEnds = ReadonlyMap<string, CertificateEnd>;
+type CertificateEnds = ReadonlyMap<string, CertificateEnd>;
 
 const certificateEveryMs = 10 * 60_000;
 

@@ -6,7 +6,7 @@ import {briefTimeText, timeText} from '../../../output/cell-text.ts';
 import type {Banner} from '../../list/list.ts';
 import {sideBySide} from '../../list/list-lines.ts';
 import {placeColumns, rowLine, type TuiColumn} from '../../list/table-lines.ts';
-import {detailLines} from '../../shell/detail-lines.ts';
+import {detailLines, valueText} from '../../shell/detail-lines.ts';
 import {fitText} from '../../shell/fit-text.ts';
 import type {Page} from '../../shell/modal.ts';
 import type {Size} from '../../shell/shell.ts';
@@ -77,17 +77,12 @@ const inTwo = (domain: Domain & {held: number | undefined}, width: number, theme
   const backends = pairs.filter(([label]) => label === 'Backends');
   const others = pairs
     .filter(([label]) => label !== 'Backends')
-    .map(([label, value, style]) => [label, oneLine(value), style] as const);
+    .map(([label, value, style]) => [label, valueText(value), style] as const);
   const half = Math.ceil(others.length / 2);
   const left = Math.floor(width / 2);
   const columns = [others.slice(0, half), others.slice(half)].map(some => some.map(pair => pairLine(pair, left - 1, theme)));
   const lines = Array.from({length: half}, (_, at) => `${columns[0]?.[at] ?? ''} ${columns[1]?.[at] ?? ''}`);
-  return [...lines, ...backends.map(([label, value]) => pairLine([label, oneLine(value), undefined], width, theme))];
-};
-
-const oneLine = (value: string | number | boolean | null): string => {
-  if (value === null || value === '') return '-';
-  return typeof value === 'boolean' ? (value ? 'yes' : 'no') : String(value);
+  return [...lines, ...backends.map(([label, value]) => pairLine([label, valueText(value), undefined], width, theme))];
 };
 
 const labelWidth = 15;

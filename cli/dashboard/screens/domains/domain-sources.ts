@@ -23,7 +23,7 @@ export const wholeDomainSource = ({client, source}: AppContext, id: number): Sou
     refreshOn: ['domain'],
   });
 
-export interface HeldCounts {
+interface HeldCounts {
   byDomain: ReadonlyMap<string, number>;
   unreachable: readonly string[];
 }

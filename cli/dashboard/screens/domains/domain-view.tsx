@@ -14,7 +14,7 @@ import {uncountedBanners} from './domains-list.ts';
 import type {DomainsEvent} from './domains-state.ts';
 import {recordLines} from './record-lines.ts';
 
-export interface DomainViewProps {
+interface DomainViewProps {
   id: number;
   name: string;
   /** Of the DKIM key whose record is shown in place of the domain. */

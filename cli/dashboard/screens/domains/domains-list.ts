@@ -10,9 +10,9 @@ import type {Loaded} from '../../shell/source.ts';
 import type {Theme} from '../../shell/theme.ts';
 
 /** A domain with what is held of it; undefined while that is not known. */
-export type DomainRow = Domain & {held: number | undefined};
+type DomainRow = Domain & {held: number | undefined};
 
-export interface DomainsFacts {
+interface DomainsFacts {
   rows: readonly DomainRow[] | undefined;
   loaded: Pick<Loaded<unknown>, 'failure' | 'loadedAtMs'>;
   /** Nodes whose held mail is not counted. */
@@ -86,7 +86,7 @@ const orders = [
   order('threshold', (a, b) => a.quarantine_threshold - b.quarantine_threshold),
 ];
 
-export const activeText = (active: boolean): string => (active ? '● active' : '○ inactive');
+const activeText = (active: boolean): string => (active ? '● active' : '○ inactive');
 
 export const settingPairs = (domain: DomainRow): DetailPair[] => [
   ['Active', activeText(domain.active), domain.active ? 'good' : 'warn'],

@@ -2,12 +2,12 @@
 import {moved, within} from '../../list/list-window.ts';
 import type {KeyName} from '../../shell/keys.ts';
 
-export type DomainsView =
+type DomainsView =
   | {kind: 'list'}
   | {kind: 'domain'; id: number; name: string}
   | {kind: 'record'; id: number; name: string; selector: string};
 
-export interface DomainsState {
+interface DomainsState {
   view: DomainsView;
   /** Of the filters and DKIM keys of the domain, the one under the cursor. */
   part: number;

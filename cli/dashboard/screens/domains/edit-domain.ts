@@ -9,7 +9,7 @@ import {errorsOf, isFinal, withFields} from '../../shell/asking.ts';
 import type {Shell} from '../../shell/shell.ts';
 import {changesOf, differences, diffLines, settingFaults, settingFields, valuesOf} from './domain-settings.ts';
 
-export interface EditNeeds {
+interface EditNeeds {
   client: Pick<Client, 'send'>;
   shell: Pick<Shell, 'openLater' | 'say' | 'fail'>;
   onSaved(): void;

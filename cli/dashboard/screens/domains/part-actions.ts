@@ -117,7 +117,7 @@ export const askToRemoveFilter = ({app, shell, onChange}: DomainNeeds, domain: N
     onSettled: onChange,
   });
 
-export interface DkimNeeds extends DomainNeeds {
+interface DkimNeeds extends DomainNeeds {
   onCreated(key: DkimKey): void;
 }
 

@@ -13,7 +13,7 @@ export interface EventLog extends Store<Tail<LogRow>, TailEvent<LogRow>> {
   lostAtMs(): number | undefined;
 }
 
-export interface EventLogNeeds {
+interface EventLogNeeds {
   live: Pick<Live, 'get' | 'subscribe' | 'on'>;
   now(): number;
   /** What comes within this is shown at once. */

@@ -23,7 +23,7 @@ export interface EventRow {
 }
 
 /** Between these times nothing could be heard. */
-export interface GapRow {
+interface GapRow {
   key: string;
   seq: number;
   kind: 'gap';

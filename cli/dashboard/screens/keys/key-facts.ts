@@ -3,9 +3,9 @@ import type {ApiKey} from '../../../../shared/api-key.ts';
 import {durationText} from '../../../output/cell-text.ts';
 import type {Tone} from '../../../output/tone.ts';
 
-export type KeyState = 'active' | 'revoked' | 'expired';
+type KeyState = 'active' | 'revoked' | 'expired';
 
-export interface KeyCondition {
+interface KeyCondition {
   state: KeyState;
   /** With a glyph: `▲ 3d left`. */
   text: string;

@@ -10,7 +10,7 @@ import type {Loaded} from '../../shell/source.ts';
 import type {Theme} from '../../shell/theme.ts';
 import {conditionOf, endText, usedText} from './key-facts.ts';
 
-export interface KeysFacts {
+interface KeysFacts {
   loaded: Pick<Loaded<ApiKey[]>, 'value' | 'loadedAtMs' | 'failure'>;
   /** The key that asks. */
   ownId: number;

@@ -4,7 +4,7 @@ import {mailId} from '../../../quarantine/mail-id.ts';
 import {createValue, type Watched} from '../../shell/store.ts';
 import type {ActionFailure} from './held-mail-actions.ts';
 
-export interface FailedAction {
+interface FailedAction {
   /** What became of it in all, and why it ended where it did not get to its end. */
   text: string;
   /** Mails that were dealt with in vain; oldest first. */

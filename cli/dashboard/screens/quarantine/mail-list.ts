@@ -19,7 +19,7 @@ export interface MailList extends Store<ListState, ListEvent> {
   show(): () => void;
 }
 
-export interface MailListNeeds {
+interface MailListNeeds {
   client: Pick<Client, 'send'>;
   live: Pick<Live, 'on' | 'get' | 'answered' | 'failed'>;
   now(): number;

@@ -28,7 +28,7 @@ export interface MailPreviews {
   show(): () => void;
 }
 
-export interface MailPreviewNeeds {
+interface MailPreviewNeeds {
   client: Pick<Client, 'send' | 'download'>;
   live: Pick<Live, 'on'>;
   /** The cursor rests that long before anything is read. */

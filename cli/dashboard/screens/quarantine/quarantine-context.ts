@@ -12,7 +12,7 @@ import type {Thresholds} from './score-tone.ts';
 import {afterScreenEvent, type ScreenEvent, type ScreenState, screenBegin} from './screen-state.ts';
 import {createViewStore, type ViewStore} from './view-store.ts';
 
-export interface QuarantineNames extends KnownNames {
+interface QuarantineNames extends KnownNames {
   thresholds: Thresholds;
 }
 

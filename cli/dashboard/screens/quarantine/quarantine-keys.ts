@@ -15,7 +15,7 @@ import {lastScroll} from './quarantine-view.ts';
 import {completeQuery} from './query-completion.ts';
 import {markRange, selectAll} from './select-keys.ts';
 
-export interface KeyFacts {
+interface KeyFacts {
   layout: Layout;
   /** Lines of the preview. */
   previewLength: number;
@@ -100,26 +100,14 @@ export const quarantineCommands = (shell: Shell, quarantine: QuarantineContext):
 
 /** While the preview has the whole screen, what moves in the list moves in the text. */
 const readingBindings = (quarantine: QuarantineContext, facts: KeyFacts): Binding[] => {
-  const page = Math.max(1, facts.layout.preview.rows - 2);
-  const steps: Record<KeyName, number> = {
-    ...{
-      j: 1,
-      down: 1,
-      k: -1,
-      up: -1,
-      pagedown: page,
-      'ctrl+f': page,
-      pageup: -page,
-      'ctrl+b': -page,
-      g: -1e9,
-      home: -1e9,
-      G: 1e9,
-      end: 1e9,
-    },
-    ...{'ctrl+d': Math.ceil(page / 2), 'ctrl+u': -Math.ceil(page / 2)},
+  const {rows} = facts.layout.preview;
+  const count = lastScroll(facts.previewLength, rows) + 1;
+  const scrollBy = (key: KeyName): number => {
+    const at = quarantine.screen.get().scroll;
+    return (moved({cursor: at, top: at}, key, {count, height: rows - 1})?.cursor ?? at) - at;
   };
   return [
-    {keys: Object.keys(steps), help: 'scroll the text', run: key => scroll(quarantine, facts, steps[key] ?? 0)},
+    {keys: movingKeys, help: 'scroll the text', run: key => scroll(quarantine, facts, scrollBy(key))},
     {
       keys: ['n', 'N'],
       label: 'next',

@@ -48,7 +48,8 @@ export const markRange = (shell: Shell, quarantine: QuarantineContext): void => 
   });
 };
 
-const sortedRange = ({sorted, position}: ListState, start: HeldMail): readonly HeldMail[] => {
+/** Of a list that is sorted here: the mails from that one to the cursor. */
+export const sortedRange = ({sorted, position}: ListState, start: HeldMail): readonly HeldMail[] => {
   const from = sorted.findIndex(mail => mailId(mail) === mailId(start));
   if (from === -1) return [];
   return sorted.slice(Math.min(from, position.cursor), Math.max(from, position.cursor) + 1);
