@@ -37,7 +37,8 @@ export const showList = <R>(
   {size, nowMs}: Pick<ListRoom, 'size' | 'nowMs'>,
   rows = shownRows(list, state),
 ): ShownList<R> => {
-  const room = {columns: size.columns, rows: size.rows - bannersOf(list, nowMs).length};
+  const {columns} = size;
+  const room = {columns, rows: size.rows - bannersOf(list, nowMs).length - (list.above?.(columns).length ?? 0)};
   const below = list.below?.rows(room, rows.length) ?? 0;
   const height = Math.max(1, room.rows - 2 - below);
   const position = within(followed(state, rows, list.keyOf), {count: rows.length, height});
@@ -65,12 +66,13 @@ export const listLines = <R>(list: List<R>, state: ListState, room: ListRoom, sh
   const rowsBetween = (from: number, to: number) => shown.rows.slice(from, to);
   const table = tableLines(list, {...shown, rows: rowsBetween}, {...room, size: {columns: listWidth, rows}});
   const body = [...table, ...endingOf(list, state, shown, {width: listWidth, theme})];
-  const side = hasBeside && row ? beside.lines(row) : [];
+  const side = hasBeside ? beside.lines(row) : [];
   const lines = hasBeside ? sideBySide(body, side, {width: listWidth, rows: height + 1, separator: theme(' │ ', 'dim')}) : body;
   const filling = below ? Array.from({length: Math.max(0, height + 1 - lines.length)}, () => '') : [];
   return [
     headLine(list, state, shown, room),
     ...bannersOf(list, nowMs).map(({text, tone}) => theme(fitText(text, width), tone)),
+    ...(list.above?.(width) ?? []),
     ...lines,
     ...filling,
     ...(below?.lines(row, {columns: width, rows: shown.below}) ?? []),

@@ -49,7 +49,9 @@ export interface List<R> {
   /** Below the last row. */
   ending?: string | undefined;
   /** Right of the rows, where there is room for both. */
-  beside?: {fromColumns: number; width: number; lines(row: R): readonly string[]};
+  beside?: {fromColumns: number; width: number; lines(row: R | undefined): readonly string[]};
+  /** Above the columns, in so many cells. */
+  above?(width: number): readonly string[];
   /** Below the rows. */
   below?: {rows(size: Size, count: number): number; lines(row: R | undefined, size: Size): readonly string[]};
 }

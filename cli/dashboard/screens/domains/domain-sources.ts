@@ -5,7 +5,7 @@ import type {Summary} from '../../../../shared/held-mail.ts';
 import type {MailFilter} from '../../../../shared/mail-filter.ts';
 import type {AppContext} from '../../shell/app-context.ts';
 import type {Source} from '../../shell/source.ts';
-import type {WholeDomain} from './domain-lines.ts';
+import type {WholeDomain} from './domain-parts.ts';
 
 export const domainsSource = ({client, source}: AppContext): Source<Domain[]> =>
   source('domains', {load: async () => (await client.send<Domain[]>({path: 'domains'})).data, refreshOn: ['domain']});

@@ -45,13 +45,16 @@ export const domainsList = ({rows, loaded, unreachable, mayCreate, theme}: Domai
   beside: {
     fromColumns: 150,
     width: panelWidth,
-    lines: row => [
-      theme(fitText(row.name, panelWidth), 'bold'),
-      '',
-      ...detailLines(settingPairs(row), panelWidth, theme),
-      '',
-      theme(fitText('enter: its mail filters and DKIM keys', panelWidth), 'dim'),
-    ],
+    lines: row =>
+      row
+        ? [
+            theme(fitText(row.name, panelWidth), 'bold'),
+            '',
+            ...detailLines(settingPairs(row), panelWidth, theme),
+            '',
+            theme(fitText('enter: its mail filters and DKIM keys', panelWidth), 'dim'),
+          ]
+        : [],
   },
 });
 

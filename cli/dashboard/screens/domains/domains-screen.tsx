@@ -7,7 +7,7 @@ import {useShell} from '../../shell/shell.ts';
 import {useWatched} from '../../shell/store.ts';
 import {askToDelete, type DomainNeeds, openNewDomain} from './domain-actions.ts';
 import {domainsSource, heldSource} from './domain-sources.ts';
-import {DomainView} from './domain-view.tsx';
+import {DomainView, RecordView} from './domain-view.tsx';
 import {domainRows, domainsList} from './domains-list.ts';
 import {domainsReducer, domainsStart} from './domains-state.ts';
 import {editDomain, setActive} from './edit-domain.ts';
@@ -16,16 +16,16 @@ export const DomainsScreen = (): ReactElement => <Permitted permission="domains:
 
 const Domains = (): ReactElement => {
   const {app} = useShell();
-  const [state, dispatch] = useKeptReducer(app, 'domains', domainsReducer, domainsStart);
+  const [view, dispatch] = useKeptReducer(app, 'domains', domainsReducer, domainsStart);
   const [listState, dispatchList] = useListState('domains');
-  const {view, part} = state;
   const open = ({id, name}: {id: number; name: string}): void => {
     dispatchList({kind: 'chosen', cursorKey: String(id)});
     dispatch({kind: 'opened', id, name});
   };
   if (view.kind === 'list') return <DomainList state={listState} dispatch={dispatchList} open={open} />;
-  const selector = view.kind === 'record' ? view.selector : undefined;
-  return <DomainView key={view.id} {...{id: view.id, name: view.name, selector, part, dispatch}} />;
+  const {id, name} = view;
+  if (view.kind === 'record') return <RecordView {...{id, name, selector: view.selector, dispatch}} />;
+  return <DomainView key={id} {...{id, name, dispatch}} />;
 };
 
 interface DomainListProps {
