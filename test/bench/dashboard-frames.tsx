@@ -9,7 +9,7 @@ import {type Answer, type Client, clientOver, type Request} from '../../cli/clie
 import {processTerminal} from '../../cli/command-line/terminal.ts';
 import {createContextStore} from '../../cli/context/context-store.ts';
 import {Dashboard} from '../../cli/dashboard/dashboard.tsx';
-import {createDesk} from '../../cli/dashboard/shell/app-context.ts';
+import {createAppContext} from '../../cli/dashboard/shell/app-context.ts';
 import {startLive} from '../../cli/dashboard/shell/live.ts';
 import {createTerminalInput} from '../../cli/dashboard/shell/terminal-input.ts';
 import {createTheme} from '../../cli/dashboard/shell/theme.ts';
@@ -96,7 +96,7 @@ export const measureFrames = async (count: number, share = 1): Promise<Map<strin
   const live = startLive(client, Date.now);
   const terminal = {...processTerminal(), env: {}};
   const connection = {baseUrl: new URL('https://bench.invalid'), apiKey: undefined, ca: undefined} as never;
-  const desk = createDesk({
+  const app = createAppContext({
     ...{client, connection, clientFor: async () => client, name: 'bench', terminal, contexts: createContextStore(terminal)},
     ...{live, me, theme: createTheme(true), isReadOnly: false},
   });
@@ -104,9 +104,9 @@ export const measureFrames = async (count: number, share = 1): Promise<Map<strin
   const stdin = createStdin();
   const input = createTerminalInput(stdin as unknown as NodeJS.ReadStream);
   const nothing = () => undefined;
-  const app = render(
+  const ink = render(
     <Dashboard
-      desk={desk}
+      app={app}
       undoMs={5000}
       startScreen="quarantine"
       terminal={stdout}
@@ -132,7 +132,7 @@ export const measureFrames = async (count: number, share = 1): Promise<Map<strin
     }
     all.set(name, taken);
   }
-  app.unmount();
+  ink.unmount();
   live.stop();
   return all;
 };

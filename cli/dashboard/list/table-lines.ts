@@ -18,7 +18,7 @@ export interface TuiColumn<T> {
   dropRank?: number;
 }
 
-export interface PlacedColumn<T> extends TuiColumn<T> {
+interface PlacedColumn<T> extends TuiColumn<T> {
   width: number;
 }
 

@@ -7,7 +7,7 @@ import type {Answer, Client, Request} from '../../../cli/client/client.ts';
 import type {Terminal} from '../../../cli/command-line/terminal.ts';
 import {createContextStore} from '../../../cli/context/context-store.ts';
 import {Dashboard} from '../../../cli/dashboard/dashboard.tsx';
-import {createDesk} from '../../../cli/dashboard/shell/app-context.ts';
+import {createAppContext} from '../../../cli/dashboard/shell/app-context.ts';
 import {startLive} from '../../../cli/dashboard/shell/live.ts';
 import type {ScreenName} from '../../../cli/dashboard/shell/shell.ts';
 import {createTerminalInput} from '../../../cli/dashboard/shell/terminal-input.ts';
@@ -99,7 +99,7 @@ export const drawDashboard = async (t: ExecutionContext, options: DrawnOptions =
   const {stdin: none, stdout, stderr} = process;
   const output: Terminal = {env: {}, stdin: none, stdout, stderr, onInterrupt: () => () => undefined};
   const me: Me = {...key, scope: 'full-admin', node_id: 'mx1', permissions: [...permissionsOf('full-admin', {kind: 'all'})]};
-  const desk = createDesk({
+  const app = createAppContext({
     ...{client, connection: {} as never, clientFor: async () => client, name: 'test', terminal: output},
     ...{contexts: createContextStore(output), live, me, theme: createTheme(true), isReadOnly},
   });
@@ -109,7 +109,7 @@ export const drawDashboard = async (t: ExecutionContext, options: DrawnOptions =
   const nothing = () => undefined;
   const {stdin, lastFrame, unmount} = render(
     createElement(Dashboard, {
-      ...{desk, undoMs, startScreen: screen, input, terminal: terminal as unknown as NodeJS.WriteStream},
+      ...{app, undoMs, startScreen: screen, input, terminal: terminal as unknown as NodeJS.WriteStream},
       ...{guard: {onResumed: () => nothing} as never, onQuit: nothing, onSwitch: nothing, onReconnect: nothing},
     }),
   );

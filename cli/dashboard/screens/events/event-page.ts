@@ -8,7 +8,7 @@ import type {Page} from '../../shell/modal.ts';
 import type {Theme} from '../../shell/theme.ts';
 import type {EventRow} from './event-row.ts';
 
-export const isOfMail = ({type}: EventRow): boolean => type === 'held' || type === 'released' || type === 'discarded';
+const isOfMail = ({type}: EventRow): boolean => type === 'held' || type === 'released' || type === 'discarded';
 
 /** Never rejects: a mail that is gone is told as such. */
 export const eventPage = async (client: Pick<Client, 'send'>, row: EventRow, theme: Theme): Promise<Page> => {

@@ -23,7 +23,7 @@ const builtIn: readonly SavedView[] = [
   {name: 'about to be a week old', query: 'until:6d', order: 'oldest'},
 ];
 
-export interface ViewPickerNeeds {
+interface ViewPickerNeeds {
   store: ViewStore;
   onChoose(view: View): void;
   fail(error: unknown): void;
