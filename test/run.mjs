@@ -15,8 +15,8 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 
 /** The folders of each room, and how many of its files run at once: most of them wait for processes, not for the processor. */
 const rooms = {
-  unit: {folders: ['shared', 'daemon', 'cli'], concurrency: 3},
-  system: {folders: ['system'], concurrency: 3},
+  unit: {folders: ['shared', 'daemon', 'cli'], concurrency: 2},
+  system: {folders: ['system'], concurrency: 2},
   cluster: {folders: ['cluster'], concurrency: 2},
   postfix: {folders: ['postfix'], concurrency: 2},
   terminal: {folders: ['terminal'], concurrency: 2},

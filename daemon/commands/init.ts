@@ -59,7 +59,7 @@ export const initialise = async (
 const createDatabase = async (filename: string, nodeId: string, fqdn: string): Promise<string> => {
   const database = await openDatabase(filename);
   try {
-    await database.write.transaction(async tx => writeIdentity(tx, {nodeId, nodeNo: founderNo}));
+    await database.transaction(async tx => writeIdentity(tx, {nodeId, nodeNo: founderNo}));
     const configuration = createConfiguration({database, nodeNo: founderNo, now: Date.now, withRoom: async write => write()});
     const created = await configuration.change(async tx => {
       await tx.create('node', founderNo, {

@@ -244,7 +244,7 @@ const takeOver = async (
   const {nodeNo} = identity;
   const database = await openDatabase(filename);
   try {
-    await database.write.transaction(async tx => writeIdentity(tx, identity));
+    await database.transaction(async tx => writeIdentity(tx, identity));
     const configuration = createConfiguration({database, nodeNo, now: Date.now, withRoom: async write => write()});
     const replication = createReplication({database, configuration, nodeNo});
     for (let left = snapshotAttempts - 1; ; left -= 1)

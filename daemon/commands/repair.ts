@@ -41,9 +41,7 @@ export const repair = async (data: string, say: (line: string) => void): Promise
       await repairContents(folder, database, note);
       if (found.length === 0) say('nothing is damaged');
       const detail = found.join('; ').slice(0, 4000);
-      await database.write.transaction(async tx =>
-        appendAudit(tx, {...entry, at: new Date().toISOString(), target: data, detail}),
-      );
+      await database.transaction(async tx => appendAudit(tx, {...entry, at: new Date().toISOString(), target: data, detail}));
     } finally {
       await database.close();
     }
@@ -104,14 +102,14 @@ const requireIdentity = async (folder: DataFolder, database: Database): Promise<
   const {subjectAltName} = new X509Certificate(await readFile(folder.nodeCert));
   const certified = identityIn(subjectAltName);
   if (!certified) throw new CommandError(`neither ${folder.database} nor ${folder.nodeCert} says which node this is`);
-  await database.write.transaction(async tx => writeIdentity(tx, certified));
+  await database.transaction(async tx => writeIdentity(tx, certified));
   return certified;
 };
 
 const repairContents = async (folder: DataFolder, database: Database, note: (line: string) => void): Promise<void> => {
   const {nodeId, nodeNo} = await requireIdentity(folder, database);
   const damaged = await findDamagedRecords(database.read);
-  await database.write.transaction(async tx => {
+  await database.transaction(async tx => {
     for (const key of damaged) await dropRecord(tx, key);
   });
   if (damaged.length > 0)

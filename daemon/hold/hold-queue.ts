@@ -19,9 +19,7 @@ export const createHoldQueue = (needs: HoldActionsNeeds): OwnHoldQueue => {
     // Nobody else hears of it yet, and a file may be gone by the time that it is opened: unheard, that would end the process.
     body.stream.on('error', () => {});
     try {
-      await withRoom(async () =>
-        database.write.transaction(async tx => audit(tx, actor, {action: 'body', queueId: mail.queue_id})),
-      );
+      await withRoom(async () => database.transaction(async tx => audit(tx, actor, {action: 'body', queueId: mail.queue_id})));
     } catch (error) {
       body.stream.destroy();
       throw error;

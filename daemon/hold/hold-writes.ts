@@ -86,7 +86,7 @@ export const createHoldWrites = ({nodeId, database, withRoom, now}: Needs): Hold
 
   const submit = createBatch<Wanted>(async wanted =>
     withRoom(async () =>
-      database.write.transaction(async tx => {
+      database.transaction(async tx => {
         const entries: NewAuditEntry[] = [];
         const say: Say = (doer, act) => void entries.push(entryOf(doer, act));
         await claimTogether(tx, wanted);

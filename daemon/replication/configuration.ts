@@ -80,7 +80,7 @@ export const createConfiguration = (needs: Needs): Configuration => {
   const notifier = createNotifier(error => needs.onListenerFailure?.(error));
   const outboxListeners: ((seq: number) => void)[] = [];
 
-  const write = async <T>(work: (tx: Db) => Promise<T>): Promise<T> => withRoom(async () => database.write.transaction(work));
+  const write = async <T>(work: (tx: Db) => Promise<T>): Promise<T> => withRoom(async () => database.transaction(work));
 
   /** `seq` is the number of the event in the outbox, if there is one. */
   const publish = async (changed: ChangedRecord[], seq: number | undefined): Promise<void> => {

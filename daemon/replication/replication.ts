@@ -177,7 +177,7 @@ export const createReplication = ({
 
     async recover(told) {
       await requirePossible(told);
-      await database.write.transaction(async tx => {
+      await database.transaction(async tx => {
         if (told > (await lastOutboxSeq(tx))) await renumberOutbox(tx, told);
       });
     },
@@ -185,14 +185,14 @@ export const createReplication = ({
     async firstWord(told) {
       if (told <= begunAt) return false;
       await requirePossible(told);
-      await database.write.transaction(async tx => {
+      await database.transaction(async tx => {
         if (told > (await outboxFloor(tx))) await renumberOutbox(tx, Math.max(told, await lastOutboxSeq(tx)));
       });
       return true;
     },
 
     async skipIds() {
-      await database.write.transaction(async tx => {
+      await database.transaction(async tx => {
         for (const kind of kinds) await raiseSequence(tx, kind, (await readSequence(tx, kind)) + skippedIds);
       });
     },
@@ -201,7 +201,7 @@ export const createReplication = ({
       const last = await lastOutboxSeq(database.read);
       const to = Math.min(last, Math.max(upTo, last - limit));
       if (to <= (await outboxFloor(database.read))) return 0;
-      return database.write.transaction(async tx => pruneOutbox(tx, to));
+      return database.transaction(async tx => pruneOutbox(tx, to));
     },
   };
 };

@@ -22,7 +22,7 @@ export const restampFuture = async (database: Database, nowMs: number): Promise<
   if (nowMs < restampedMs) return 0;
   const isNeeded = (await hasFutureWrites(database.read, nowMs)) || (await isClockLate(database.read, nowMs));
   if (!isNeeded) return 0;
-  return database.write.transaction(async tx => {
+  return database.transaction(async tx => {
     const count = (await restampRecords(tx, nowMs)) + (await restampOutbox(tx, nowMs));
     if (await isClockLate(tx, nowMs)) await writeState(tx, 'clock', formatStamp(nowMs, 0, 0));
     await appendAudit(tx, {

@@ -145,7 +145,7 @@ test.serial('what a disk or a hand has changed on one node is noticed, explained
   await cluster.converged();
   await gamma.stop();
   const database = await openDatabase(join(gamma.data, 'mfd.db'));
-  await database.write.transaction(async tx => {
+  await database.transaction(async tx => {
     const row = await tx('config_record').where({kind: 'domain', id}).first();
     const fields = {...JSON.parse(row.fields), quarantine_threshold: [1, '000000000001.0000.0003']};
     await tx('config_record')

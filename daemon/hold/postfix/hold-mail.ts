@@ -4,14 +4,8 @@ import type {HeldMail} from '../../../shared/held-mail.ts';
 import {createBatch} from '../../services/batch.ts';
 import type {Keep} from '../../services/ports.ts';
 import type {Database} from '../../store/sqlite/database.ts';
-import {
-  findHeldMail,
-  forgetHeldMail,
-  insertHeldMails,
-  isHeld,
-  type NewHeldMail,
-  type StoredHeldMail,
-} from '../../store/sqlite/held-mail.ts';
+import {insertHeldMails} from '../../store/sqlite/held-arrival.ts';
+import {findHeldMail, forgetHeldMail, isHeld, type NewHeldMail, type StoredHeldMail} from '../../store/sqlite/held-mail.ts';
 import {factsOf, toListEntry} from '../held-facts.ts';
 
 export interface PostfixKeep extends Keep {
@@ -56,7 +50,7 @@ export const createPostfixKeep = ({nodeId, database, onHeld, now}: Needs): Postf
     }
   };
   const index = createBatch<Waiting>(async mails => {
-    await database.write.transaction(async tx => {
+    await database.transaction(async tx => {
       for (const mail of mails) {
         const known = await findHeldMail(tx, mail.entry.queue_id);
         mail.isTaken = known !== undefined && !isReusable(known);

@@ -3,7 +3,8 @@ import type {HeldMail} from '../../../shared/held-mail.ts';
 import {domainOf, owningDomain} from '../../../shared/mail-address.ts';
 import type {DomainDirectory} from '../../services/domains/domain-directory.ts';
 import type {Database} from '../../store/sqlite/database.ts';
-import {insertHeldMails, type NewHeldMail, unjudgedSymbols} from '../../store/sqlite/held-mail.ts';
+import {insertHeldMails} from '../../store/sqlite/held-arrival.ts';
+import {type NewHeldMail, unjudgedSymbols} from '../../store/sqlite/held-mail.ts';
 import {describe, listWithoutSubject} from '../../store/sqlite/postfix-mail.ts';
 import {chunksOf} from '../../store/sqlite/rows.ts';
 import {toListEntry} from '../held-facts.ts';
@@ -67,7 +68,7 @@ export const createPostfixAdopt = ({nodeId, database, programs, domains, onHeld,
     for (const ids of chunksOf([...unread])) {
       const found = await read(ids).catch(() => undefined);
       if (!found) return;
-      await database.write.transaction(async tx => {
+      await database.transaction(async tx => {
         for (const [id, {subject, clientIp, helo}] of found) await describe(tx, id, {subject, client_ip: clientIp, helo});
       });
       for (const id of ids) unread.delete(id);
@@ -81,7 +82,7 @@ export const createPostfixAdopt = ({nodeId, database, programs, domains, onHeld,
       if (signal.aborted) break;
       const found = await tryRead(some.map(({queueId}) => queueId));
       const entries = some.map(mail => entryOf(mail, found.get(mail.queueId)));
-      await database.write.transaction(async tx => insertHeldMails(tx, entries));
+      await database.transaction(async tx => insertHeldMails(tx, entries));
       for (const entry of entries) {
         if (!found.has(entry.queue_id)) unread?.add(entry.queue_id);
         onHeld(toListEntry(nodeId, entry), entry.domain_id);

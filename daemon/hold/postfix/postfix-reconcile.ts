@@ -48,7 +48,7 @@ export const createPostfixReconcile = (needs: Needs): ((signal: AbortSignal) => 
     result: 'ok',
     detail: entry.detail,
   });
-  const write = async <T>(work: (tx: Db) => Promise<T>): Promise<T> => database.write.transaction(work);
+  const write = async <T>(work: (tx: Db) => Promise<T>): Promise<T> => database.transaction(work);
 
   /** On hold according to the index, and not there; resolves with what there is to say of it. */
   const settleMissing = async (tx: Db, {queue_id: queueId, state, acted_by_key_id: keyId}: PostfixMail) => {

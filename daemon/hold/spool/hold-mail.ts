@@ -5,7 +5,7 @@ import {crashPoint} from '../../services/crash-point.ts';
 import type {ReceivedMail} from '../../services/intake/mail.ts';
 import type {Keep} from '../../services/ports.ts';
 import type {Database} from '../../store/sqlite/database.ts';
-import {insertArrivals} from '../../store/sqlite/held-arrival.ts';
+import {insertHeldMails} from '../../store/sqlite/held-arrival.ts';
 import type {NewHeldMail} from '../../store/sqlite/held-mail.ts';
 import {factsOf, spoolEntry, toListEntry} from '../held-facts.ts';
 import type {Spool} from './spool.ts';
@@ -22,7 +22,7 @@ export interface SpoolKeepNeeds {
 export const createSpoolKeep = ({nodeId, database, spool, traceHeader, onHeld}: SpoolKeepNeeds): Keep => {
   const index = createBatch<NewHeldMail>(async mails => {
     crashPoint('held-row.before');
-    await insertArrivals(database, mails);
+    await database.transaction(async tx => insertHeldMails(tx, mails));
     crashPoint('held-row.after');
   });
 

@@ -1,13 +1,13 @@
 // At start the spool and its index are held against each other: a crash may have come between any two steps.
 import {appendAudit} from '../../store/sqlite/audit.ts';
 import type {Database, Db} from '../../store/sqlite/database.ts';
+import {insertHeldMails} from '../../store/sqlite/held-arrival.ts';
 import {recountHeld} from '../../store/sqlite/held-count.ts';
 import {
   dropHeldRow,
   endLife,
   findHeldMail,
   type HeldState,
-  insertHeldMails,
   isHeld,
   listClaimed,
   reopen,
@@ -61,16 +61,16 @@ export const reconcile = async (needs: Needs): Promise<Reconciliation> => {
     leftover: [],
   };
 
-  const releasing = await listClaimed(database.write, 'spool');
-  await database.write.transaction(async tx => unclaim(tx, releasing));
+  const releasing = await listClaimed(database.read, 'spool');
+  await database.transaction(async tx => unclaim(tx, releasing));
   report.unclaimed = releasing.length;
 
-  const {odd, held} = await overviewOfSpool(database.write);
+  const {odd, held} = await overviewOfSpool(database.read);
   for (const queueId of odd) await remake(needs, queueId, report);
   const isRemade = new Set(odd);
   let found = 0;
   for await (const names of spool.batches(batchSize)) {
-    const states = await spooledStates(database.write, names);
+    const states = await spooledStates(database.read, names);
     for (const name of names.filter(one => !isRemade.has(one))) {
       const state = states.get(name);
       if (state !== undefined && isHeld({state})) found += 1;
@@ -78,7 +78,7 @@ export const reconcile = async (needs: Needs): Promise<Reconciliation> => {
     }
   }
   if (found !== held) await findLost(needs, isRemade, report);
-  if (report.remade.length > 0) await database.write.transaction(recountHeld);
+  if (report.remade.length > 0) await database.transaction(recountHeld);
   return report;
 };
 
@@ -112,7 +112,7 @@ const findLost = async (needs: Needs, isRemade: ReadonlySet<string>, report: Rec
   const {database, spool} = needs;
   const files = new Set(await spool.names());
   for (let after: string | undefined = ''; after !== undefined; ) {
-    const rows: string[] = await listSpooled(database.write, after, batchSize);
+    const rows: string[] = await listSpooled(database.read, after, batchSize);
     for (const queueId of rows) if (!files.has(queueId) && !isRemade.has(queueId)) await markLost(needs, queueId, report);
     after = rows.at(-1);
   }
@@ -130,7 +130,7 @@ const removeFile = async ({spool}: Needs, queueId: string, report: Reconciliatio
 
 const markLost = async ({database, nodeId, now}: Needs, queueId: string, report: Reconciliation): Promise<void> => {
   const at = new Date(now()).toISOString();
-  await database.write.transaction(async tx => {
+  await database.transaction(async tx => {
     await endLife(tx, queueId, 'held', {state: 'lost', at, keyId: null});
     await audit(tx, {nodeId, at, queueId, action: 'lost', detail: 'the file was missing when the node started'});
   });
@@ -141,7 +141,7 @@ const markLost = async ({database, nodeId, now}: Needs, queueId: string, report:
 const remake = async (needs: Needs, queueId: string, report: Reconciliation): Promise<void> => {
   const {database, spool, nodeId, now} = needs;
   const mail = await wholeFile(spool, queueId);
-  await database.write.transaction(async tx => {
+  await database.transaction(async tx => {
     await dropHeldRow(tx, queueId);
     if (mail) await insertHeldMails(tx, [entryOf(mail)]);
     const at = new Date(now()).toISOString();
@@ -177,7 +177,7 @@ const recover = async ({database, spool, nodeId, now}: Needs, queueId: string, r
     return;
   }
   const at = new Date(now()).toISOString();
-  await database.write.transaction(async tx => {
+  await database.transaction(async tx => {
     await reopen(tx, row);
     await audit(tx, {nodeId, at, queueId, action: 'recovered', detail: 'the file was there again when the node started'});
   });
@@ -191,7 +191,7 @@ const indexAgain = async ({database, spool}: Needs, queueId: string, report: Rec
     report.damaged.push(queueId);
     return;
   }
-  await database.write.transaction(async tx => insertHeldMails(tx, [entryOf(mail)]));
+  await database.transaction(async tx => insertHeldMails(tx, [entryOf(mail)]));
   report.indexed += 1;
 };
 

@@ -115,7 +115,7 @@ export const createKeyDirectory = async (database: Database, configuration: Conf
       });
       unwritten.clear();
       try {
-        await database.write.transaction(async tx => recordKeyUses(tx, batch));
+        await database.transaction(async tx => recordKeyUses(tx, batch));
       } catch (error) {
         for (const {key_id} of batch) if (uses.has(key_id)) unwritten.add(key_id);
         throw error;

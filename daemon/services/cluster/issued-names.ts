@@ -33,7 +33,7 @@ export const createIssuedNames = ({database, hasAuthority, nodes}: Needs): Issue
   const begin = async (): Promise<void> => {
     const known = await listIssuedNames(database.read);
     const first = known.length > 0 ? [] : describedNames(nodes()).flatMap(toRows);
-    if (first.length > 0) await database.write.transaction(async tx => addIssuedNames(tx, first));
+    if (first.length > 0) await database.transaction(async tx => addIssuedNames(tx, first));
     for (const row of [...known, ...first]) noted.add(nameOf(row));
   };
   const prepare = async (): Promise<void> => {
@@ -65,7 +65,7 @@ export const createIssuedNames = ({database, hasAuthority, nodes}: Needs): Issue
       await prepare();
       const fresh = hosts.map(host => ({node_no: nodeNo, host: canonicalHost(host)})).filter(row => !noted.has(nameOf(row)));
       if (fresh.length === 0) return;
-      await addIssuedNames(database.write, fresh);
+      await database.transaction(async tx => addIssuedNames(tx, fresh));
       for (const row of fresh) noted.add(nameOf(row));
     },
   };

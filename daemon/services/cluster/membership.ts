@@ -49,7 +49,7 @@ export const openStanding = async ({database, directory, nodeNo, now, withRoom, 
     removal = left;
     for (const listener of listeners) listener(left);
     // Should this fail, the others say it again at the next start.
-    void withRoom(async () => writeState(database.write, stateName, JSON.stringify(left))).catch(onFailure);
+    void withRoom(async () => database.transaction(async tx => writeState(tx, stateName, JSON.stringify(left)))).catch(onFailure);
   };
   const look = () => {
     if (directory.wasRemoved(nodeNo)) leave(null);

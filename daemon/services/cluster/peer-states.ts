@@ -190,7 +190,7 @@ export const openPeerStates = async ({database, directory, nodeNo, now, monotoni
         last_seen: agoText(heardAtMs),
         report: heartbeat,
       }));
-      await database.write.transaction(async tx => {
+      await database.transaction(async tx => {
         await savePeerReports(tx, reports);
         await keepPeerReports(
           tx,

@@ -41,7 +41,7 @@ export const createRetention = ({database, keepMs, isSuspended = () => false, ex
       let expired = 0;
       for (const reason of reasons) expired += await sweepReason(reason, error => void failures.push(error));
       const remembered = new Date(now() - rememberedMs).toISOString();
-      while ((await database.write.transaction(async tx => forgetEnded(tx, remembered, batchSize))) === batchSize);
+      while ((await database.transaction(async tx => forgetEnded(tx, remembered, batchSize))) === batchSize);
       if (failures.length > 0) throw failures[0];
       return expired;
     },

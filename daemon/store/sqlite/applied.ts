@@ -1,6 +1,6 @@
 // How far this node has applied the events of each other node.
 import type {Db} from './database.ts';
-import {type Procedure, preparedIn} from './prepared.ts';
+import {query} from './query.ts';
 
 interface AppliedRow {
   /** Node number of the origin. */
@@ -8,15 +8,13 @@ interface AppliedRow {
   seq: number;
 }
 
-const reached: Procedure = {sql: 'SELECT seq FROM applied WHERE origin = ?'};
-const reach: Procedure = {
-  sql: `
+const reached = 'SELECT seq FROM applied WHERE origin = ?';
+const reach = `
 INSERT INTO applied (origin, seq) VALUES (?, ?)
-ON CONFLICT (origin) DO UPDATE SET seq = excluded.seq WHERE applied.seq < excluded.seq`,
-};
+ON CONFLICT (origin) DO UPDATE SET seq = excluded.seq WHERE applied.seq < excluded.seq`;
 
 export const readApplied = async (db: Db, origin: number): Promise<number> => {
-  const [row] = await preparedIn(db).all<AppliedRow>(reached, [origin]);
+  const [row] = await query<AppliedRow>(db, reached, [origin]);
   return Number(row?.seq ?? 0);
 };
 
@@ -28,5 +26,5 @@ export const listApplied = async (db: Db): Promise<Map<number, number>> => {
 
 /** Never goes back. */
 export const writeApplied = async (tx: Db, origin: number, seq: number): Promise<void> => {
-  await preparedIn(tx).run(reach, [origin, seq]);
+  await query(tx, reach, [origin, seq]);
 };

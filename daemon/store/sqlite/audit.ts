@@ -2,7 +2,7 @@ import {createHash} from 'node:crypto';
 import type {Knex} from 'knex';
 import type {AuditQuery, Page} from '../../../shared/hold-filter.ts';
 import type {Db} from './database.ts';
-import {type Procedure, preparedIn} from './prepared.ts';
+import {query} from './query.ts';
 
 export interface NewAuditEntry {
   at: string;
@@ -19,21 +19,19 @@ export type StoredAuditEntry = NewAuditEntry & {seq: number; hash: string; key_n
 
 const columns = ['at', 'key_id', 'action', 'target', 'remote_address', 'result', 'detail', 'hash'] as const;
 
-const newest: Procedure = {sql: 'SELECT hash FROM audit ORDER BY seq DESC LIMIT 1'};
-const appending: Procedure = {
-  sql: `INSERT INTO audit (${columns.join(', ')}) SELECT ${columns.map(name => `value->>'$.${name}'`).join(', ')} FROM json_each(?)`,
-};
+const newest = 'SELECT hash FROM audit ORDER BY seq DESC LIMIT 1';
+const appending = `INSERT INTO audit (${columns.join(', ')}) SELECT ${columns.map(name => `value->>'$.${name}'`).join(', ')} FROM json_each(?)`;
 
 type ChainedEntry = NewAuditEntry & {hash: string};
 
 /** Appends to this node's log, chained: each hash covers the entry and the hash before it. Call it inside a transaction. */
 export const appendAudit = async (db: Db, ...entries: NewAuditEntry[]): Promise<void> => {
-  if (entries.length > 0) await preparedIn(db).run(appending, [JSON.stringify(chained(await lastAuditHash(db), entries))]);
+  if (entries.length > 0) await query(db, appending, [JSON.stringify(chained(await lastAuditHash(db), entries))]);
 };
 
 /** Of the newest entry; empty before the first. */
 const lastAuditHash = async (db: Db): Promise<string> => {
-  const [last] = await preparedIn(db).all<{hash: string}>(newest, []);
+  const [last] = await query<{hash: string}>(db, newest, []);
   return last?.hash ?? '';
 };
 

@@ -2,7 +2,7 @@
 import type {Knex} from 'knex';
 import type {Json} from '../../../shared/merge-patch.ts';
 import type {Db} from './database.ts';
-import {type Procedure, preparedIn} from './prepared.ts';
+import {query} from './query.ts';
 import {chunksOf} from './rows.ts';
 
 export const kinds = ['node', 'domain', 'api_key', 'mail_filter', 'dkim_key'] as const;
@@ -61,18 +61,17 @@ export const recordName = ({kind, id}: RecordKey): string => `${kind}/${id}`;
 export const recordsByName = (records: StoredRecord[]): Map<string, StoredRecord> =>
   new Map(records.map(record => [recordName(record), record]));
 
-const joined = (condition: string): Procedure => ({
-  sql: `SELECT r.* FROM json_each(?) AS wanted CROSS JOIN config_record AS r ON r.kind = wanted.value->>'$.kind' AND ${condition}`,
-});
+const joined = (condition: string): string =>
+  `SELECT r.* FROM json_each(?) AS wanted CROSS JOIN config_record AS r ON r.kind = wanted.value->>'$.kind' AND ${condition}`;
 const byId = joined("r.id = wanted.value->>'$.id'");
 const byUniqueKey = joined("r.unique_key = wanted.value->>'$.unique_key'");
 const byParent = joined("r.parent_id = wanted.value->>'$.parent_id'");
 
 /** One statement for any number of keys: SQLite takes a limited number of values. */
-const findAll = async (db: Db, procedure: Procedure, keys: object[]): Promise<StoredRecord[]> => {
+const findAll = async (db: Db, sql: string, keys: object[]): Promise<StoredRecord[]> => {
   if (keys.length === 0) return [];
   const distinct = [...new Set(keys.map(key => JSON.stringify(key)))];
-  return (await preparedIn(db).all<ConfigRecordRow>(procedure, [`[${distinct.join(',')}]`])).map(toRecord);
+  return (await query<ConfigRecordRow>(db, sql, [`[${distinct.join(',')}]`])).map(toRecord);
 };
 
 /** Those that are there, in no order. */

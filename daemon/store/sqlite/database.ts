@@ -2,19 +2,21 @@
 import knex, {type Knex} from 'knex';
 import {Fault} from '../../../shared/fault.ts';
 import {migrations} from './migrations.ts';
-import {giveBackStatements, type Prepared, preparedIn} from './prepared.ts';
 import {synchronous} from './synchronous.ts';
 
 /** A database or a transaction: store functions cannot tell which they were given. */
 export type Db = Knex;
 
 export interface Database {
-  /** The single writer. Inside its transactions every query must be given the transaction. */
+  /**
+   * Runs `work` with the only connection that writes: the transactions of all callers come one after the other, and every query of
+   * `work` must be given the transaction. A Fault `unavailable` for a caller who has waited for 30 s.
+   */
+  transaction<T>(work: (tx: Db) => Promise<T>): Promise<T>;
+  /** The same connection, for what runs while no transaction does, such as a migration. */
   write: Knex;
   /** Readers that never wait for the writer (WAL snapshots). */
   read: Knex;
-  /** On the connections of each. */
-  prepared: {write: Prepared; read: Prepared};
   /** What SQLite said when it met a page that is not what it was; undefined while all is well. */
   damage(): string | undefined;
   close(): Promise<void>;
@@ -40,53 +42,48 @@ const readers = 4;
  * long the timeout), so every one takes the write lock where it begins. After some errors, such as a full disk, SQLite has
  * rolled back by itself and refuses a ROLLBACK: the error that counts is the first one.
  */
-const withWriteTransactions = (db: Knex): Knex => {
-  const client = db.client as {transaction(...needs: unknown[]): WriteTransaction};
-  const create = client.transaction.bind(client);
-  client.transaction = (...needs) => {
-    const transaction = create(...needs);
-    const execute = async (connection: SqliteConnection, sql: string) =>
-      new Promise<void>((resolve, reject) => {
-        connection.exec(sql, error => {
-          if (error) transaction.trxClient.emit('query-error', error);
-          if (error) reject(error);
-          else resolve();
-        });
-      });
-    // One visit to the driver's threads each, where a query takes two.
-    transaction.begin = async connection => execute(connection, 'BEGIN IMMEDIATE;');
-    transaction.commit = async (connection, value) => {
-      transaction._completed = true;
-      try {
-        await execute(connection, 'COMMIT;');
-        transaction._resolver(value);
-      } catch (error) {
-        await execute(connection, 'ROLLBACK;').catch(() => {});
-        transaction._rejecter(error);
-      }
-    };
-    transaction.rollback = async (connection, error) => {
-      await transaction.trxClient.query(connection, 'ROLLBACK;').catch(() => {});
-      return transaction.query(connection, 'SELECT 1;', isFailed, error);
-    };
-    return transaction;
+const transactionsOn = (writer: Knex, waitMs: number): Database['transaction'] => {
+  let last: Promise<unknown> = Promise.resolve();
+
+  const run = async <T>(work: (tx: Db) => Promise<T>): Promise<T> => {
+    await writer.raw('BEGIN IMMEDIATE');
+    try {
+      const result = await work(writer);
+      await writer.raw('COMMIT');
+      return result;
+    } catch (error) {
+      await writer.raw('ROLLBACK').catch(() => {});
+      throw error;
+    }
   };
-  return db;
+
+  return async work => {
+    const turn = last;
+    let end = () => {};
+    last = new Promise<void>(resolve => {
+      end = resolve;
+    });
+    try {
+      await patiently(turn, waitMs);
+      return await run(work);
+    } finally {
+      void turn.then(end);
+    }
+  };
 };
 
-/** The part of knex's transaction that talks to the driver. */
-interface WriteTransaction {
-  trxClient: {query(connection: unknown, sql: string): Promise<unknown>; emit(event: 'query-error', error: unknown): void};
-  _completed: boolean;
-  _resolver(value: unknown): void;
-  _rejecter(error: unknown): void;
-  begin(connection: SqliteConnection): unknown;
-  commit(connection: SqliteConnection, value: unknown): unknown;
-  rollback(connection: unknown, error: unknown): unknown;
-  query(connection: unknown, sql: string, status?: typeof isFailed, error?: unknown): unknown;
-}
-/** Knex's sign for: after this statement the transaction is over and rejects. */
-const isFailed = 2;
+/** Rejects when `turn` has not come after `waitMs`. */
+const patiently = async (turn: Promise<unknown>, waitMs: number): Promise<void> => {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(tooBusy(waitMs)), waitMs);
+  });
+  try {
+    await Promise.race([turn, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+};
 
 interface ConnectOptions {
   settings: string;
@@ -111,19 +108,19 @@ const connect = (filename: string, {settings, pool, waitMs = 30_000}: ConnectOpt
   });
   const client = db.client as {acquireConnection(): Promise<unknown>};
   const acquire = client.acquireConnection.bind(client);
-  client.acquireConnection = async () => acquire().catch(error => tooBusy(error, waitMs));
-  giveBackStatements(db);
+  client.acquireConnection = async () =>
+    acquire().catch(error => {
+      throw error instanceof knex.KnexTimeoutError ? tooBusy(waitMs, error) : error;
+    });
   return db;
 };
 
-/** Whoever waited so long for a disk that stalls has had nothing done, and may come again: no bug is to be looked for. */
-const tooBusy = (error: unknown, waitedMs: number): never => {
-  if (!(error instanceof Error && error.name === 'KnexTimeoutError')) throw error;
-  throw new Fault('unavailable', 'the disk of this node does not keep up; try again later', {
-    cause: error,
+/** For a caller who has waited so long for a disk that stalls: nothing was done, and there is no bug to look for. */
+const tooBusy = (waitedMs: number, cause?: Error): Fault =>
+  new Fault('unavailable', 'the disk of this node does not keep up; try again later', {
+    cause,
     retryAfterSeconds: Math.ceil(waitedMs / 1000),
   });
-};
 
 /** Reads the driver's files now, for a caller who may not read them later. */
 export const loadDriver = async (): Promise<void> => connect(':memory:', {settings: '', pool: {min: 0, max: 1}}).destroy();
@@ -133,9 +130,11 @@ export const loadDriver = async (): Promise<void> => connect(':memory:', {settin
  * Fault `unavailable`.
  */
 export const openDatabase = async (filename: string, {waitMs = 30_000} = {}): Promise<Database> => {
-  const write = withWriteTransactions(connect(filename, {settings: writerSettings, pool: {min: 1, max: 1}, waitMs}));
+  const write = connect(filename, {settings: writerSettings, pool: {min: 1, max: 1}, waitMs});
   const read = connect(filename, {settings: readerSettings, pool: {min: 0, max: readers}, waitMs});
+  const transaction = transactionsOn(write, waitMs);
   const close = async () => {
+    await transaction(async () => {}).catch(() => {});
     await read.destroy();
     await write.destroy();
   };
@@ -151,9 +150,9 @@ export const openDatabase = async (filename: string, {waitMs = 30_000} = {}): Pr
     throw error;
   }
   return {
+    transaction,
     write,
     read,
-    prepared: {write: preparedIn(write), read: preparedIn(read)},
     close,
     damage: () => damage,
   };

@@ -1,6 +1,6 @@
 import type {Domain} from '../../../shared/domain.ts';
 import type {Db} from './database.ts';
-import {type Procedure, preparedIn} from './prepared.ts';
+import {query} from './query.ts';
 import {recordTable} from './rows.ts';
 
 type DomainRow = Omit<Domain, 'active' | 'backend_servers' | 'dkim_active' | 'dmarc_reporting' | 'tenant_id'> & {
@@ -23,11 +23,11 @@ const toRow = (domain: Domain): DomainRow => ({
   tenant_id: JSON.stringify(domain.tenant_id),
 });
 
-const named: Procedure = {sql: 'SELECT * FROM domain WHERE id IN (SELECT value FROM json_each(?))'};
+const named = 'SELECT * FROM domain WHERE id IN (SELECT value FROM json_each(?))';
 
 /** Those that are there, in no order. */
 export const findDomains = async (db: Db, ids: number[]): Promise<Domain[]> =>
-  ids.length === 0 ? [] : (await preparedIn(db).all<DomainRow>(named, [JSON.stringify(ids)])).map(toDomain);
+  ids.length === 0 ? [] : (await query<DomainRow>(db, named, [JSON.stringify(ids)])).map(toDomain);
 
 export const findDomain = async (db: Db, id: number): Promise<Domain | undefined> => (await findDomains(db, [id]))[0];
 

@@ -51,25 +51,6 @@ export type HeldMailRow = Omit<StoredHeldMail, 'recipients' | 'symbol_scores' | 
 
 export type NewHeldMail = Omit<StoredHeldMail, 'state' | 'acted_at' | 'acted_by_key_id'>;
 
-/** Adds mails to the queue. A mail that is there already is left as it is: its bytes were indexed before. */
-export const insertHeldMails = async (tx: Db, mails: NewHeldMail[]): Promise<void> => {
-  for (const some of chunksOf(mails)) {
-    const added = await tx<HeldMailRow>('held_mail')
-      .insert(some.map(toRow))
-      .onConflict('queue_id')
-      .ignore()
-      .returning('queue_id');
-    // Of two with one id the first was added.
-    const byId = new Map(some.toReversed().map(mail => [mail.queue_id, mail]));
-    const news = added.flatMap(({queue_id}) => byId.get(queue_id) ?? []);
-    for (const recipients of chunksOf(news.flatMap(recipientRows))) await tx('held_recipient').insert(recipients);
-    await adjustSums(
-      tx,
-      news.map(mail => ({...mail, count: 1})),
-    );
-  }
-};
-
 export const recipientRows = ({queue_id, recipients}: NewHeldMail) =>
   [...new Set(recipients.map(comparableAddress))].map(recipient => ({queue_id, recipient}));
 

@@ -3,11 +3,11 @@ import type {HeldMail} from '../../../shared/held-mail.ts';
 import type {HoldFilter, Page} from '../../../shared/hold-filter.ts';
 import type {Reason} from '../../../shared/reason.ts';
 import type {Reach} from '../../../shared/scopes.ts';
-import type {Database} from './database.ts';
+import type {Database, Db} from './database.ts';
 import {isCounted, totalOf} from './held-count.ts';
 import {type Condition, createHeldSearches, type HeldSearch, heldCondition, onlySubjectOf} from './held-search.ts';
 import {createHeldTotals} from './held-total.ts';
-import type {Prepared} from './prepared.ts';
+import {query} from './query.ts';
 
 export interface HeldQuery {
   /** Newest first, then by queue id. `total` counts all matches. */
@@ -41,7 +41,7 @@ export interface HeldGroup {
 }
 
 /** `nodeId` is the node of all mails here. */
-export const createHeldQuery = ({prepared: {read}}: Pick<Database, 'prepared'>, nodeId: string): HeldQuery => {
+export const createHeldQuery = ({read}: Pick<Database, 'read'>, nodeId: string): HeldQuery => {
   const totals = createHeldTotals(read);
   const searches = createHeldSearches(read);
 
@@ -71,8 +71,9 @@ export const createHeldQuery = ({prepared: {read}}: Pick<Database, 'prepared'>, 
       const later = totals.of(narrowedTo(search, {since: among === 'all' ? arrived_at : justAfter(arrived_at)}));
       if (typeof among !== 'object') return later;
       const {sql, bindings} = heldCondition(search);
-      const same = read.all<{count: number}>(
-        {sql: `SELECT count(*) AS count FROM held_mail WHERE ${sql} AND arrived_at = ? AND queue_id < ?`},
+      const same = query<{count: number}>(
+        read,
+        `SELECT count(*) AS count FROM held_mail WHERE ${sql} AND arrived_at = ? AND queue_id < ?`,
         [...bindings, arrived_at, among.before],
       );
       return (await later) + ((await same)[0]?.count ?? 0);
@@ -145,42 +146,37 @@ const foundCount: Condition = {sql: 'SELECT count(*) FROM found', bindings: []};
 const noCount: Condition = {sql: 'SELECT 0', bindings: []};
 
 /** One statement, so that both are of one moment. */
-const pageAnd = async (read: Prepared, {found, ...page}: PageQuery, counted: Condition): Promise<ListedPage> => {
-  const [row] = await read.all<ListedPage>(
-    {sql: `${found?.sql ?? ''} SELECT CAST((${page.sql}) AS BLOB) AS mails, (${counted.sql}) AS total`},
+const pageAnd = async (read: Db, {found, ...page}: PageQuery, counted: Condition): Promise<ListedPage> => {
+  const [row] = await query<ListedPage>(
+    read,
+    `${found?.sql ?? ''} SELECT CAST((${page.sql}) AS BLOB) AS mails, (${counted.sql}) AS total`,
     [...(found?.bindings ?? []), ...page.bindings, ...counted.bindings],
   );
   return row ?? {mails: Buffer.from('[]'), total: 0};
 };
 
 /** From the index alone; cut off before they are numbered, as a window is computed over all that it is given. */
-const readMarks = async (
-  read: Prepared,
-  search: HeldSearch,
-  {offset, stride, limit}: Page & {stride: number},
-): Promise<Place[]> => {
+const readMarks = async (read: Db, search: HeldSearch, {offset, stride, limit}: Page & {stride: number}): Promise<Place[]> => {
   const {sql, bindings} = heldCondition(search);
-  return read.all<Place>(
-    {
-      sql: `
+  return query<Place>(
+    read,
+    `
         SELECT arrived_at, queue_id FROM (
           SELECT arrived_at, queue_id, row_number() OVER (ORDER BY arrived_at DESC, queue_id) AS position FROM (
             SELECT arrived_at, queue_id FROM held_mail WHERE ${sql} ORDER BY arrived_at DESC, queue_id LIMIT ? OFFSET ?
           )
         ) WHERE position % ? = 0 ORDER BY position`,
-    },
     [...bindings, stride * limit, offset, stride],
   );
 };
 
-const readGroups = async (read: Prepared, search: HeldSearch): Promise<HeldGroup[]> => {
+const readGroups = async (read: Db, search: HeldSearch): Promise<HeldGroup[]> => {
   const {sql, bindings} = heldCondition(search);
-  return read.all<HeldGroup>(
-    {
-      sql: `
+  return query<HeldGroup>(
+    read,
+    `
         SELECT domain, reason, count(*) AS count, sum(size_bytes) AS size_bytes, min(arrived_at) AS oldest_arrived_at
         FROM held_mail WHERE ${sql} GROUP BY domain, reason ORDER BY domain, reason`,
-    },
     bindings,
   );
 };

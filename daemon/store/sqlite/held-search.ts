@@ -1,8 +1,9 @@
 // Which held mails are asked for, in SQL. Every filter has an index over what is still held (see migrations).
 import type {HoldFilter} from '../../../shared/hold-filter.ts';
 import type {Reach} from '../../../shared/scopes.ts';
+import type {Db} from './database.ts';
 import {foldSubject} from './held-mail.ts';
-import type {Prepared} from './prepared.ts';
+import {query} from './query.ts';
 
 export interface HeldSearch {
   filter: HoldFilter;
@@ -34,7 +35,7 @@ export interface HeldSearches {
 const manyForMs = 60_000;
 const maxKnown = 1000;
 
-export const createHeldSearches = (read: Prepared): HeldSearches => {
+export const createHeldSearches = (read: Db): HeldSearches => {
   /** By what is looked for, until when. */
   const many = new Map<string, number>();
   const unlessMany = async <Found>(key: string, find: () => Promise<Found | undefined>): Promise<Found | undefined> => {
@@ -79,8 +80,8 @@ const recipientSql = `
   WITH some AS MATERIALIZED (SELECT queue_id FROM held_recipient WHERE recipient = ? ${enough})
   SELECT (SELECT json_group_array(queue_id) FROM some) AS ids WHERE (SELECT count(*) FROM some) ${few}`;
 
-const withRecipient = async (read: Prepared, recipient: string): Promise<Ids | undefined> => {
-  const [found] = await read.all<Ids>({sql: recipientSql}, [recipient]);
+const withRecipient = async (read: Db, recipient: string): Promise<Ids | undefined> => {
+  const [found] = await query<Ids>(read, recipientSql, [recipient]);
   return found;
 };
 
@@ -102,7 +103,7 @@ const ofFewSql = (columns: string): string => `
 
 const allIds: Condition = {sql: '(SELECT json_group_array(queue_id) FROM matching) AS ids', bindings: []};
 
-const withSubject = async <Row>(read: Prepared, subject: string, columns: Condition): Promise<Row | undefined> => {
+const withSubject = async <Row>(read: Db, subject: string, columns: Condition): Promise<Row | undefined> => {
   const folded = foldSubject(subject);
   const all = trigramsOf(folded);
   if (all.length === 0) return undefined;
@@ -110,7 +111,7 @@ const withSubject = async <Row>(read: Prepared, subject: string, columns: Condit
   for (const most of trigramCounts) {
     const some = spreadOver(all, most);
     const bindings = [some.join(' AND '), contained, contained, ...columns.bindings];
-    const [row] = await read.all<Row>({sql: ofFewSql(columns.sql)}, bindings);
+    const [row] = await query<Row>(read, ofFewSql(columns.sql), bindings);
     if (row !== undefined || some.length === all.length) return row;
   }
   return undefined;
@@ -172,8 +173,8 @@ export const likenessTo = ({filter, reach, ...narrower}: HeldSearch): Condition 
   return {sql: parts.length === 0 ? '1' : parts.join(' AND '), bindings};
 };
 
-export const countMatching = async (read: Prepared, search: HeldSearch): Promise<number> => {
+export const countMatching = async (read: Db, search: HeldSearch): Promise<number> => {
   const {sql, bindings} = heldCondition(search);
-  const [row] = await read.all<{count: number}>({sql: `SELECT count(*) AS count FROM held_mail WHERE ${sql}`}, bindings);
+  const [row] = await query<{count: number}>(read, `SELECT count(*) AS count FROM held_mail WHERE ${sql}`, bindings);
   return row?.count ?? 0;
 };

@@ -1,8 +1,10 @@
 // How many held mails match. What was counted once is not counted again: it is moved on by what has changed since, which the
 // database remembers (see list-migration.ts), and kept for round bounds, so that another `since` counts a part of an hour only.
+
+import type {Db} from './database.ts';
 import {isCounted, totalOf} from './held-count.ts';
 import {countMatching, type HeldSearch, heldCondition, likenessTo} from './held-search.ts';
-import type {Prepared} from './prepared.ts';
+import {query} from './query.ts';
 
 export interface HeldTotals {
   of(search: HeldSearch): Promise<number>;
@@ -17,7 +19,7 @@ interface Standing {
 const maxStandings = 2000;
 const hourMs = 3_600_000;
 
-export const createHeldTotals = (read: Prepared): HeldTotals => {
+export const createHeldTotals = (read: Db): HeldTotals => {
   /** By search, the one asked for last at the end. */
   const standings = new Map<string, Promise<Standing>>();
 
@@ -43,7 +45,7 @@ export const createHeldTotals = (read: Prepared): HeldTotals => {
     async of(search) {
       if (isCounted(search.filter)) {
         const total = totalOf(search.filter, search.reach);
-        const [row] = await read.all<{total: number}>(total, total.bindings);
+        const [row] = await query<{total: number}>(read, total.sql, total.bindings);
         return row?.total ?? 0;
       }
       // Few, by what they are found with.
@@ -64,26 +66,26 @@ const keyOf = ({filter, reach}: HeldSearch): string =>
   ]);
 
 /** One statement, so that the last change is that of the moment of the count. */
-const countAnew = async (read: Prepared, search: HeldSearch): Promise<Standing> => {
+const countAnew = async (read: Db, search: HeldSearch): Promise<Standing> => {
   const {sql, bindings} = heldCondition(search);
-  const [row] = await read.all<Standing>(
-    {sql: `SELECT count(*) AS count, (SELECT coalesce(max(seq), 0) FROM held_change) AS seq FROM held_mail WHERE ${sql}`},
+  const [row] = await query<Standing>(
+    read,
+    `SELECT count(*) AS count, (SELECT coalesce(max(seq), 0) FROM held_change) AS seq FROM held_mail WHERE ${sql}`,
     bindings,
   );
   return row ?? {count: 0, seq: 0};
 };
 
 /** Undefined when what has changed since does not say how many match now. */
-const moveOn = async (read: Prepared, search: HeldSearch, {count, seq}: Standing): Promise<Standing | undefined> => {
+const moveOn = async (read: Db, search: HeldSearch, {count, seq}: Standing): Promise<Standing | undefined> => {
   const {sql, bindings} = likenessTo(search);
-  const [row] = await read.all<{first: number | null; last: number; resets: number; moved: number | null}>(
-    {
-      sql: `
+  const [row] = await query<{first: number | null; last: number; resets: number; moved: number | null}>(
+    read,
+    `
         SELECT min(seq) AS first, max(seq) AS last, count(*) FILTER (WHERE change = 0) AS resets, (
           SELECT sum(change) FROM held_change JOIN held_mail ON held_mail.queue_id = held_change.queue_id WHERE seq > ? AND ${sql}
         ) AS moved
         FROM held_change WHERE seq > ?`,
-    },
     [seq, ...bindings, seq],
   );
   if (row?.first === undefined || row.first === null) return {count, seq};

@@ -1,7 +1,7 @@
 // What this node has changed and its peers are to hear: one row per change, numbered without a gap from `outbox_floor` on.
 import type {Db} from './database.ts';
 import {nextInSequence, readSequence, readState, writeState} from './local-state.ts';
-import {type Procedure, preparedIn} from './prepared.ts';
+import {query} from './query.ts';
 
 export interface OutboxEntry {
   seq: number;
@@ -30,11 +30,9 @@ export const lastOutboxSeq = async (db: Db): Promise<number> => readSequence(db,
 /** Events up to this number are gone. */
 export const outboxFloor = async (db: Db): Promise<number> => Number((await readState(db, floorName)) ?? 0);
 
-const following: Procedure = {
-  sql: `
+const following = `
 SELECT (SELECT value FROM local_state WHERE name = '${floorName}') AS floor, outbox.seq, outbox.event
-FROM (SELECT 1) LEFT JOIN outbox ON outbox.seq > ? ORDER BY outbox.seq LIMIT ?`,
-};
+FROM (SELECT 1) LEFT JOIN outbox ON outbox.seq > ? ORDER BY outbox.seq LIMIT ?`;
 
 /**
  * Events after `after` in order, at most `limit`, and no more than `maxChars` unless the first alone is longer; and, of the same
@@ -45,10 +43,7 @@ export const outboxAfter = async (
   after: number,
   {limit, maxChars}: {limit: number; maxChars: number},
 ): Promise<{floor: number; entries: OutboxEntry[]}> => {
-  const rows = await preparedIn(db).all<(OutboxRow | {seq: null}) & {floor: string | null}>(following, [
-    after,
-    Math.max(1, limit),
-  ]);
+  const rows = await query<(OutboxRow | {seq: null}) & {floor: string | null}>(db, following, [after, Math.max(1, limit)]);
   const entries: OutboxEntry[] = [];
   let chars = 0;
   for (const row of rows) {

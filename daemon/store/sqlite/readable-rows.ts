@@ -2,7 +2,8 @@
 // other rows is not copied: it is rebuilt.
 import type {Knex} from 'knex';
 import type {Database, Db} from './database.ts';
-import {endLife, type HeldMailRow, heldStates, insertHeldMails, rowToHeldMail} from './held-mail.ts';
+import {insertHeldMails} from './held-arrival.ts';
+import {endLife, type HeldMailRow, heldStates, rowToHeldMail} from './held-mail.ts';
 
 /** Tables whose rows follow from no other. */
 const tables = [
@@ -86,7 +87,7 @@ const putAll = async (into: Database, rows: Row[], put: (tx: Db, row: Row) => Pr
   let taken = 0;
   const some = async (part: Row[]): Promise<void> => {
     try {
-      await into.write.transaction(async tx => {
+      await into.transaction(async tx => {
         for (const row of part) await put(tx, row);
       });
       taken += part.length;

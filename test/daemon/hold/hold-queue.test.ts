@@ -377,7 +377,7 @@ test('recipients who could not be struck are struck before the next delivery', a
 test('a mail whose claim could not be taken back can still be discarded', async t => {
   const test = await testQueue(t);
   await test.hold(id);
-  await test.database.write.transaction(async tx => claim(tx, id, {state: 'releasing', keyId: 7}));
+  await test.database.transaction(async tx => claim(tx, id, {state: 'releasing', keyId: 7}));
 
   const outcome = await test.queue.act('discard', id, operator);
 

@@ -176,10 +176,10 @@ test('the age of the hash begins anew when the hash changes and not when nothing
   const {database} = await testDatabase(t);
   const created = domain(1, 'one.test', 1);
 
-  await database.write.transaction(async tx => apply(tx, [created], 1000));
-  await database.write.transaction(async tx => apply(tx, [created], 2000));
+  await database.transaction(async tx => apply(tx, [created], 1000));
+  await database.transaction(async tx => apply(tx, [created], 2000));
   const {changed_at_ms: unchanged} = await readConfigHash(database.write);
-  await database.write.transaction(async tx => apply(tx, [threshold(1, 2, 7)], 3000));
+  await database.transaction(async tx => apply(tx, [threshold(1, 2, 7)], 3000));
   const {changed_at_ms: changed} = await readConfigHash(database.write);
 
   t.is(unchanged, 1000);
@@ -235,8 +235,8 @@ test('children that arrive after the deletion of their domain never appear', asy
 test('children that arrive before their domain appear with it', async t => {
   const {database} = await testDatabase(t);
 
-  const early = await database.write.transaction(async tx => apply(tx, [dkimKey(1, 1, 2)], 1));
-  const whole = await database.write.transaction(async tx => apply(tx, [domain(1, 'one.test', 1)], 1));
+  const early = await database.transaction(async tx => apply(tx, [dkimKey(1, 1, 2)], 1));
+  const whole = await database.transaction(async tx => apply(tx, [domain(1, 'one.test', 1)], 1));
 
   t.deepEqual(changedKeys(early), [{kind: 'dkim_key', id: 1, parent_id: 1}]);
   t.deepEqual(changedKeys(whole), [
@@ -267,7 +267,7 @@ test('a failing batch leaves the tables and the hash as they were', async t => {
   await applyAll(database, [[domain(1, 'one.test', 1)]]);
   const before = await dump(database.write);
 
-  const failing = database.write.transaction(async tx => {
+  const failing = database.transaction(async tx => {
     await apply(tx, [domain(2, 'two.test', 2), deletion('domain', 1, stampOf(3))], 1);
     throw new Error('the disk is gone');
   });
@@ -349,8 +349,8 @@ test('a change of a domain changes the domain alone, and its deletion all that b
   const filter = (id: number) => change('mail_filter', id, stampOf(2), newFields.mailFilter(1));
   await applyAll(database, [[domain(1, 'one.test', 1), filter(1), filter(2), dkimKey(3, 1, 2)]]);
 
-  const changed = await database.write.transaction(async tx => apply(tx, [threshold(1, 3, 7)], 1));
-  const deleted = await database.write.transaction(async tx => apply(tx, [deletion('domain', 1, stampOf(4))], 1));
+  const changed = await database.transaction(async tx => apply(tx, [threshold(1, 3, 7)], 1));
+  const deleted = await database.transaction(async tx => apply(tx, [deletion('domain', 1, stampOf(4))], 1));
 
   t.deepEqual(changedKeys(changed), [{kind: 'domain', id: 1, parent_id: null}]);
   t.deepEqual(

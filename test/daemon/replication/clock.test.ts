@@ -59,12 +59,12 @@ test('stamps sort as text by time, then counter, then node', t => {
 
 test('the clock goes on from where it was after a restart with the wall clock set back', async t => {
   const {database, filename} = await testDatabase(t);
-  const before = await database.write.transaction(async tx => tick(tx, 5000, 1));
+  const before = await database.transaction(async tx => tick(tx, 5000, 1));
   await database.close();
 
   const again = await openDatabase(filename);
   t.teardown(again.close);
-  const after = await again.write.transaction(async tx => tick(tx, 100, 1));
+  const after = await again.transaction(async tx => tick(tx, 100, 1));
 
   t.is(before, formatStamp(5000, 0, 1));
   t.is(after, formatStamp(5000, 1, 1));
@@ -72,11 +72,11 @@ test('the clock goes on from where it was after a restart with the wall clock se
 
 test('a change that is rolled back leaves the clock as it was', async t => {
   const {database} = await testDatabase(t);
-  const failing = database.write.transaction(async tx => {
+  const failing = database.transaction(async tx => {
     await tick(tx, 5000, 1);
     throw new Error('no');
   });
   await t.throwsAsync(failing);
 
-  t.is(await database.write.transaction(async tx => tick(tx, 100, 1)), formatStamp(100, 0, 1));
+  t.is(await database.transaction(async tx => tick(tx, 100, 1)), formatStamp(100, 0, 1));
 });

@@ -275,7 +275,7 @@ test('a rebuild publishes what was wrong and nothing else, and takes away rows t
   await configuration.applyRemote({changes: all});
   const right = await database.read('domain').orderBy('id');
   const {config_hash} = await readConfigHash(database.read);
-  await database.write.transaction(async tx => {
+  await database.transaction(async tx => {
     await tx('domain').where({id: last}).delete();
     // Has the name of another: whichever is put right first, nothing may object.
     await tx('domain').where({id: second}).update({name: 'd1099.test'});
@@ -309,8 +309,8 @@ test('a sum that a disk has made something else of keeps nobody from writing, an
   const all = [101, 102].map((id, n) => change('domain', id, stampOf(n), newFields.domain(`d${n}.test`)));
   await testConfiguration(other).applyRemote({changes: all});
   for (const [n, value] of ['["ben@example.com"]', '-1', ' '].entries()) {
-    await database.write.transaction(async tx => tx('local_state').where({name: 'config_sum'}).delete());
-    await database.write.transaction(async tx => tx('local_state').insert({name: 'config_sum', value}));
+    await database.transaction(async tx => tx('local_state').where({name: 'config_sum'}).delete());
+    await database.transaction(async tx => tx('local_state').insert({name: 'config_sum', value}));
 
     await configuration.applyRemote({changes: all.slice(0, n + 1)});
     await configuration.rebuild();
@@ -324,9 +324,7 @@ test('a rebuild that finds nothing wrong keeps nobody from writing', async t => 
   const configuration = testConfiguration(database);
   await configuration.change(async tx => createDomain(tx, 'one.test'));
 
-  const writing = await database.write.transaction();
-  await configuration.rebuild();
-  await writing.rollback();
+  await database.transaction(async () => configuration.rebuild());
 
   t.pass();
 });

@@ -151,7 +151,7 @@ test('a deletion that was lost is taken over as well', async t => {
 
 test('a node that has only miscounted finds that out by itself, and mends tables that do not say what the records say', async t => {
   const {alpha, beta} = await arrange(t);
-  await beta.database.write.transaction(async tx => {
+  await beta.database.transaction(async tx => {
     await writeState(tx, 'config_sum', 'abc');
     await tx('domain').update({reject_threshold: 99});
   });

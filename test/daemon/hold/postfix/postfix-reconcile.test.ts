@@ -84,7 +84,7 @@ test('the size that Postfix says of a mail that has just ended is not counted', 
   const mails = await testQueue(t);
   const {hold} = start(mails, () => []);
   await hold('ENDED1');
-  await mails.database.write.transaction(async tx => {
+  await mails.database.transaction(async tx => {
     await endLife(tx, 'ENDED1', 'held', {state: 'released', at: '2026-03-01T12:00:00.000Z', keyId: null});
     await confirmInPostfix(tx, [{queueId: 'ENDED1', queuedAt: 1, sizeBytes: 99_999}]);
   });

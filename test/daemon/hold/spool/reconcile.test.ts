@@ -17,7 +17,7 @@ const restart = async (test: TestQueue) => {
 };
 
 const forgetRow = async ({database}: TestQueue, queueId: string) => {
-  await database.write.transaction(async tx => {
+  await database.transaction(async tx => {
     const mail = await tx('held_mail').where({queue_id: queueId}).first();
     await tx('held_mail').where({queue_id: queueId}).delete();
     await tx('held_count')
@@ -156,7 +156,7 @@ test('a file that cannot be removed does not keep the node from starting', async
 test('a mail that was being released when the node died is held again, and can be released', async t => {
   const test = await testQueue(t);
   await test.hold(id);
-  await test.database.write.transaction(async tx => claim(tx, id, {state: 'releasing', keyId: 7}));
+  await test.database.transaction(async tx => claim(tx, id, {state: 'releasing', keyId: 7}));
 
   const {report, queue, deliveries} = await restart(test);
 
@@ -168,7 +168,7 @@ test('a mail that was being released when the node died is held again, and can b
 test('a mail that was being released and whose file is gone is lost', async t => {
   const test = await testQueue(t);
   await test.hold(id);
-  await test.database.write.transaction(async tx => claim(tx, id, {state: 'releasing', keyId: 7}));
+  await test.database.transaction(async tx => claim(tx, id, {state: 'releasing', keyId: 7}));
   await rm(fileOf(test, id));
 
   const {report} = await restart(test);

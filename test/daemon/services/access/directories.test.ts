@@ -282,7 +282,7 @@ test('nothing of a deleted key stays in the table of uses', async t => {
   node.keyDirectory.touch(id, new Date());
   await node.keyDirectory.flush();
 
-  await node.database.write.transaction(async tx => apiKeyTable.remove(tx, [id]));
+  await node.database.transaction(async tx => apiKeyTable.remove(tx, [id]));
 
   t.deepEqual(await node.database.read('key_use'), []);
 });

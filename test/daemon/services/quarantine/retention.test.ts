@@ -1,6 +1,7 @@
 import test, {type ExecutionContext} from 'ava';
 import {createRetention} from '../../../../daemon/services/quarantine/retention.ts';
-import {findHeldMail, insertHeldMails} from '../../../../daemon/store/sqlite/held-mail.ts';
+import {insertHeldMails} from '../../../../daemon/store/sqlite/held-arrival.ts';
+import {findHeldMail} from '../../../../daemon/store/sqlite/held-mail.ts';
 import type {Reason} from '../../../../shared/reason.ts';
 import {operator, testQueue} from '../../../helpers/hold-queue.ts';
 
@@ -131,7 +132,7 @@ test('thousands are swept in one go, and the totals are right afterwards', async
   if (!template) throw new Error('no template');
   const {state, acted_at, acted_by_key_id, ...mail} = template;
   const many = Array.from({length: 1200}, (_, n) => ({...mail, queue_id: `Many${String(n).padStart(6, '0')}`}));
-  await test.database.write.transaction(async tx => insertHeldMails(tx, many));
+  await test.database.transaction(async tx => insertHeldMails(tx, many));
 
   test.now = arrived + 31 * dayMs;
   const expired = await test.retention.sweep();

@@ -38,13 +38,13 @@ test('a transaction that has read may still write when another connection has wr
 test('a transaction that failed leaves nothing, and the next one works', async t => {
   const {database} = await testDatabase(t);
 
-  const failing = database.write.transaction(async tx => {
+  const failing = database.transaction(async tx => {
     await writeState(tx, 'a', '1');
     await tx.raw('no such statement');
   });
 
   await t.throwsAsync(failing, {message: /syntax error/});
-  await database.write.transaction(async tx => writeState(tx, 'b', '2'));
+  await database.transaction(async tx => writeState(tx, 'b', '2'));
   t.deepEqual(await database.read('local_state').pluck('name'), ['b']);
 });
 
@@ -56,9 +56,9 @@ test('a transaction that failed leaves nothing, and the next one works', async t
     t.teardown(database.close);
     await disk.fill();
 
-    const atCommit = await t.throwsAsync(database.write.transaction(async tx => writeState(tx, 'a', 'x')));
+    const atCommit = await t.throwsAsync(database.transaction(async tx => writeState(tx, 'a', 'x')));
     const inside = await t.throwsAsync(
-      database.write.transaction(async tx => {
+      database.transaction(async tx => {
         for (let n = 0; n < 300; n += 1) await writeState(tx, `a${n}`, 'x'.repeat(50_000));
       }),
     );
@@ -66,7 +66,7 @@ test('a transaction that failed leaves nothing, and the next one works', async t
 
     t.true(isDiskFull(atCommit), atCommit?.message);
     t.true(isDiskFull(inside), inside?.message);
-    await t.notThrowsAsync(database.write.transaction(async tx => writeState(tx, 'a', 'x')));
+    await t.notThrowsAsync(database.transaction(async tx => writeState(tx, 'a', 'x')));
     t.is((await database.read('local_state')).length, 1);
   },
 );
@@ -103,12 +103,19 @@ test('whoever waits too long for the writer is told to come again, and nothing w
   await (await openDatabase(file)).close();
   const database = await openDatabase(file, {waitMs: 2000});
   t.teardown(database.close);
-  const holder = await database.write.transaction();
+  let letGo = () => {};
+  const holder = database.transaction(
+    async () =>
+      new Promise<void>(resolve => {
+        letGo = resolve;
+      }),
+  );
 
-  const error = await t.throwsAsync(database.write.transaction(async tx => writeState(tx, 'clock', 'late')));
-  await holder.rollback();
+  const error = await t.throwsAsync(database.transaction(async tx => writeState(tx, 'clock', 'late')));
+  letGo();
+  await holder;
 
   t.like(error, {name: 'Fault', code: 'unavailable', details: {retryAfterSeconds: 2}});
-  await database.write.transaction(async tx => writeState(tx, 'clock', 'in time'));
+  await database.transaction(async tx => writeState(tx, 'clock', 'in time'));
   t.is((await database.read('local_state').where({name: 'clock'}).first()).value, 'in time');
 });

@@ -1,15 +1,9 @@
 import test from 'ava';
 import fc from 'fast-check';
 import type {Database} from '../../../../daemon/store/sqlite/database.ts';
+import {insertHeldMails} from '../../../../daemon/store/sqlite/held-arrival.ts';
 import {type HeldCount, readCounts} from '../../../../daemon/store/sqlite/held-count.ts';
-import {
-  claim,
-  endLife,
-  insertHeldMails,
-  type NewHeldMail,
-  strikeRecipients,
-  unclaim,
-} from '../../../../daemon/store/sqlite/held-mail.ts';
+import {claim, endLife, type NewHeldMail, strikeRecipients, unclaim} from '../../../../daemon/store/sqlite/held-mail.ts';
 import {createHeldQuery} from '../../../../daemon/store/sqlite/held-query.ts';
 import {reasons} from '../../../../shared/reason.ts';
 import {testDatabase} from '../../../helpers/database.ts';
@@ -92,7 +86,7 @@ test('the running totals equal a count of the mails after any actions, rolled ba
 
 test('a total that the counts answer equals one that looks at the mails, for every filter and reach', async t => {
   const {database} = await testDatabase(t, {isDurable: false});
-  await database.write.transaction(async tx =>
+  await database.transaction(async tx =>
     insertHeldMails(
       tx,
       Array.from({length: 60}, (_, n) => mail(n)),
@@ -112,8 +106,8 @@ test('a total that the counts answer equals one that looks at the mails, for eve
 test('a mail that is indexed twice counts once', async t => {
   const {database} = await testDatabase(t);
 
-  await database.write.transaction(async tx => insertHeldMails(tx, [mail(1), mail(1)]));
-  await database.write.transaction(async tx => insertHeldMails(tx, [mail(1)]));
+  await database.transaction(async tx => insertHeldMails(tx, [mail(1), mail(1)]));
+  await database.transaction(async tx => insertHeldMails(tx, [mail(1)]));
 
   t.like((await readCounts(database.write))[0], {count: 1, size_bytes: 101});
 });

@@ -1,11 +1,11 @@
 import test from 'ava';
 import fc from 'fast-check';
 import type {Db} from '../../../../daemon/store/sqlite/database.ts';
+import {insertHeldMails} from '../../../../daemon/store/sqlite/held-arrival.ts';
 import {
   endLife,
   findHeldMail,
   forgetHeldMail,
-  insertHeldMails,
   type NewHeldMail,
   reopen,
   strikeRecipients,
@@ -118,7 +118,7 @@ test('a total that was counted before is right after whatever has happened since
       await database.write('held_mail').delete();
       const model: Model = {held: new Map(), ended: new Map()};
       for (const {n, what, search} of history) {
-        const work = database.write.transaction(async tx => steps[what]?.(tx, mail(n), model));
+        const work = database.transaction(async tx => steps[what]?.(tx, mail(n), model));
         await work.catch(error => t.is(error, rolledBack));
 
         const [filter, matches] = search;
@@ -136,10 +136,10 @@ test('a total that has not been asked for while more has changed than is remembe
   const {database} = await testDatabase(t, {isDurable: false});
   const query = createHeldQuery(database, 'alpha');
   const total = async () => (await query.list({sender: 'from.test'}, all, {limit: 1, offset: 0})).total;
-  await database.write.transaction(async tx => insertHeldMails(tx, [mail(1)]));
+  await database.transaction(async tx => insertHeldMails(tx, [mail(1)]));
   t.is(await total(), 1);
 
-  await database.write.transaction(async tx =>
+  await database.transaction(async tx =>
     insertHeldMails(
       tx,
       Array.from({length: 12_500}, (_, n) => mail(n + 2)),
@@ -154,7 +154,7 @@ test('a total that has not been asked for while more has changed than is remembe
 test('a subject is found by any part of it, whatever characters there are', async t => {
   const {database} = await testDatabase(t, {isDurable: false});
   const query = createHeldQuery(database, 'alpha');
-  await database.write.transaction(async tx =>
+  await database.transaction(async tx =>
     insertHeldMails(
       tx,
       Array.from({length: 30}, (_, n) => mail(n)),
@@ -195,7 +195,7 @@ test('a subject is found before and after the index has it, and no more once its
         const come = Array.from({length: arrive}, () => ({...mail(number++), subject: `Offer of ${number % 10}`}));
         const gone = [...held.slice(0, goOldest), ...held.slice(Math.max(goOldest, held.length - goNewest))];
         held = [...held.filter(one => !gone.includes(one)), ...come];
-        await database.write.transaction(async tx => {
+        await database.transaction(async tx => {
           for (const {queue_id} of gone) await forgetHeldMail(tx, queue_id);
           await insertHeldMails(tx, come);
         });
@@ -216,7 +216,7 @@ test('a subject that very many mails have is found as one that few have', async 
   const {database} = await testDatabase(t, {isDurable: false});
   const query = createHeldQuery(database, 'alpha');
   const many = Array.from({length: 2000}, (_, n) => ({...mail(n), subject: n % 2 === 0 ? `Offer ${n}` : `offers of ${n}`}));
-  await database.write.transaction(async tx => insertHeldMails(tx, many));
+  await database.transaction(async tx => insertHeldMails(tx, many));
 
   const common = parsed(await query.list({subject: 'OFFER'}, all, {limit: 2, offset: 0}));
   const rare = await query.list({subject: 'offers of 77'}, all, {limit: 2, offset: 0});
@@ -232,7 +232,7 @@ test('a subject that very many mails have is found as one that few have', async 
 test('a recipient who has very many mails gets the newest first, and all of them are counted', async t => {
   const {database} = await testDatabase(t, {isDurable: false});
   const query = createHeldQuery(database, 'alpha');
-  await database.write.transaction(async tx =>
+  await database.transaction(async tx =>
     insertHeldMails(
       tx,
       Array.from({length: 2000}, (_, n) => mail(n)),

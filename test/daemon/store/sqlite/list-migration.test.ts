@@ -2,7 +2,8 @@ import {join} from 'node:path';
 import test from 'ava';
 import knex, {type Knex} from 'knex';
 import {openDatabase} from '../../../../daemon/store/sqlite/database.ts';
-import {endLife, insertHeldMails, type NewHeldMail} from '../../../../daemon/store/sqlite/held-mail.ts';
+import {insertHeldMails} from '../../../../daemon/store/sqlite/held-arrival.ts';
+import {endLife, type NewHeldMail} from '../../../../daemon/store/sqlite/held-mail.ts';
 import {createHeldQuery} from '../../../../daemon/store/sqlite/held-query.ts';
 import {migrations} from '../../../../daemon/store/sqlite/migrations.ts';
 import type {HeldMail} from '../../../../shared/held-mail.ts';
@@ -58,7 +59,7 @@ test('mail that was held before lists had tables of their own is found, counted 
   const gone = await found({subject: 'invoice 3'});
   const everything = await found({});
   const ofOne = await found({sender: 'sender1@from.test'});
-  await database.write.transaction(async tx => {
+  await database.transaction(async tx => {
     await endLife(tx, mail(5).queue_id, 'held', discarded);
     await insertHeldMails(tx, [mail(21)]);
   });

@@ -20,13 +20,13 @@ for (const {seq, first} of [
 ])
   test(`events 5 to 10 that are to come after ${seq} are numbered from ${first} on, in their order and without a gap`, async t => {
     const {database} = await testDatabase(t);
-    await database.write.transaction(async tx => {
+    await database.transaction(async tx => {
       for (let n = 1; n <= 10; n += 1) await appendEvent(tx, {n});
       await pruneOutbox(tx, 4);
     });
 
-    await database.write.transaction(async tx => renumberOutbox(tx, seq));
-    const next = await database.write.transaction(async tx => appendEvent(tx, {n: 11}));
+    await database.transaction(async tx => renumberOutbox(tx, seq));
+    const next = await database.transaction(async tx => appendEvent(tx, {n: 11}));
 
     t.deepEqual(await outboxAfter(database.read, 0, everything), {
       floor: first - 1,
@@ -39,9 +39,9 @@ for (const {seq, first} of [
 test('an outbox without events goes on after the number it is told', async t => {
   const {database} = await testDatabase(t);
 
-  await database.write.transaction(async tx => renumberOutbox(tx, 7));
+  await database.transaction(async tx => renumberOutbox(tx, 7));
 
   t.is(await lastOutboxSeq(database.read), 7);
   t.is(await outboxFloor(database.read), 7);
-  t.is(await database.write.transaction(async tx => appendEvent(tx, {})), 8);
+  t.is(await database.transaction(async tx => appendEvent(tx, {})), 8);
 });

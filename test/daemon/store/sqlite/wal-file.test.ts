@@ -15,7 +15,7 @@ const frameBytes = 24 + 4096;
 const killed = async (t: ExecutionContext) => {
   const {database, filename} = await testDatabase(t, {isDurable: false});
   for (let n = 1; n <= commits; n += 1)
-    await database.write.transaction(async tx => {
+    await database.transaction(async tx => {
       await writeState(tx, 'latest', String(n));
       await writeState(tx, `long ${n}`, 'x'.repeat(3000));
     });
