@@ -38,19 +38,6 @@ const forTerminals = {
   },
 };
 
-/** Got speaks HTTP/2 when told to, which nobody does; what it would take makes a TLS socket, with all that the system trusts, to be read. */
-const withoutHttp2 = {
-  name: 'without-http2',
-  setup: ({onResolve, onLoad}) => {
-    onResolve({filter: /^http2-wrapper$/}, ({path}) => ({path, namespace: 'unused'}));
-    onLoad({filter: /./, namespace: 'unused'}, () => ({contents: 'export default {}'}));
-  },
-};
-
-/** Most commands use few of the modules of Node that the bundle names, and each takes its time: they are loaded when they are used. */
-const lazyBuiltIns = `var lazily = name => { let it; return new Proxy({}, {get: (_, key) => (it ??= require(name))[key]}); };`;
-const builtIn = /\b((?:import_[\w$]+|childProcess) = )require\("(node:[\w/]+)"\)/g;
-
 /** Packages in CommonJS ask for Node's modules by `require`, which a module does not have. */
 const requireForPackages = `import {createRequire} from 'node:module'; const require = createRequire(import.meta.url);`;
 
@@ -139,11 +126,10 @@ const buildMfctl = async outdir => {
     outExtension: {'.js': '.cjs'},
     minifySyntax: true,
     supported: {'dynamic-import': false},
-    plugins: [dashboardApart(loader), withoutHttp2],
-    banner: {js: lazyBuiltIns},
+    plugins: [dashboardApart(loader)],
   });
   const file = join(outdir, 'mfctl.cjs');
-  const text = (await readFile(file, 'utf8')).replace(builtIn, '$1lazily("$2")');
+  const text = await readFile(file, 'utf8');
   // Its last line says which it is, see bin/bundle.js.
   await writeFile(file, `${text}//${createHash('sha256').update(text).digest('hex').slice(0, 32)}`);
   // With what it takes to begin compiled. The process that does it is another one, as it leaves the bundle loaded behind.

@@ -9,7 +9,7 @@ export const addOpenapiCommand = (program: Command, session: Session): void => {
     .addHelpText('after', '\nExamples:\n  mfctl openapi\n  mfctl openapi --admin > openapi-admin.yaml')
     .action(async ({admin}: {admin?: boolean}) => {
       const client = await session.client();
-      const {body} = await client.sendRaw({path: admin ? 'openapi-admin.yaml' : 'openapi.yaml'});
+      const {body} = await client.openapi(admin ?? false);
       const printer = session.printer();
       const text = body.toString('utf8');
       if (printer.format === 'json') printer.value((await import('yaml')).parse(text));

@@ -1,6 +1,6 @@
 import {type Command, Option} from 'commander';
 import type {AuditEntry} from '../../shared/audit-entry.ts';
-import type {Client, Request} from '../client/client.ts';
+import type {Client, Query} from '../client/client.ts';
 import {pastMoment} from '../command-line/moment.ts';
 import {addPageOptions, type PageFlags, wholeNumber} from '../command-line/option-values.ts';
 import {CliError} from '../errors.ts';
@@ -70,7 +70,7 @@ const listAudit = async (session: Session, {key, keyId, all, sort, ...flags}: Au
     const pages = auditPages(client, query);
     return warnOfPartialList(session, await printAll(session, auditEntries, {pages, ...(sort !== undefined && {sorter})}));
   }
-  const answer = await client.send<AuditEntry[]>({path: 'audit', query});
+  const answer = await client.audit.list(query);
   session.printer().list(sorter(answer.data), auditEntries);
   notePage(session, answer, flags.offset, 'audit entries');
   noteSortedPage(session, answer, {sort});
@@ -80,10 +80,10 @@ const listAudit = async (session: Session, {key, keyId, all, sort, ...flags}: Au
 const pageSize = 1000;
 
 /** New entries shift the others back, so a page may begin with entries of the page before. */
-async function* auditPages(client: Client, query: NonNullable<Request['query']>): AsyncIterable<ListPage<AuditEntry>> {
+async function* auditPages(client: Client, query: Query): AsyncIterable<ListPage<AuditEntry>> {
   let before = new Set<string>();
   for (let offset = 0; ; offset += pageSize) {
-    const {data, unreachableNodes} = await client.send<AuditEntry[]>({path: 'audit', query: {...query, limit: pageSize, offset}});
+    const {data, unreachableNodes} = await client.audit.list({...query, limit: pageSize, offset});
     const seen = before;
     yield {rows: data.filter(entry => !seen.has(auditEntries.nameOf(entry))), unreachableNodes};
     if (data.length < pageSize) return;

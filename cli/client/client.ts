@@ -1,179 +1,160 @@
-// The API over HTTPS. Loaded when a command first needs it: the help must not wait for an HTTP library.
-import type {IncomingHttpHeaders} from 'node:http';
-import type {ClusterEvent} from '../../shared/cluster-event.ts';
-import type {Envelope} from '../../shared/envelope.ts';
-import type {EventType} from '../../shared/event-type.ts';
-import {CliError} from '../errors.ts';
-import {type Attempt, createAddresses, type Move} from './addresses.ts';
-import {inApiWords, inMfctlWords} from './api-words.ts';
-import type {Connection} from './connection.ts';
-import {deprecationIn} from './deprecation.ts';
-import {createExchange, type Incoming, TooLongAnswer} from './exchange.ts';
-import {answerFailure, connectionFailure, type FailedAnswer} from './request-failure.ts';
-import {describe, type RequestTarget, requestUrl} from './request-line.ts';
-import {once, type Retry} from './retry.ts';
-import {createStreams} from './streams.ts';
-import {trusting} from './trust.ts';
+// The client of the API, with one method for each endpoint. No other file of mfctl names a path of the API.
+import type {ApiKey, CreateApiKey, CreatedApiKey, Me} from '../../shared/api-key.ts';
+import type {AuditEntry} from '../../shared/audit-entry.ts';
+import type {ClusterDrift} from '../../shared/cluster-drift.ts';
+import type {ClusterNode, RemovedNode} from '../../shared/cluster-node.ts';
+import type {ClusterStatus} from '../../shared/cluster-status.ts';
+import type {CreateDkimKey, DkimKey} from '../../shared/dkim-key.ts';
+import type {Domain} from '../../shared/domain.ts';
+import type {
+  ActionOutcome,
+  BulkResult,
+  HeldMail,
+  HeldMailDetail,
+  HoldAction,
+  MailReference,
+  Summary,
+} from '../../shared/held-mail.ts';
+import type {CreateMailFilter, MailFilter} from '../../shared/mail-filter.ts';
+import {
+  type Answer,
+  createTransport,
+  type Query,
+  type RawAnswer,
+  type RequestOptions,
+  type Transport,
+  type TransportNeeds,
+} from './transport.ts';
 
-export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+export type {Answer, Method, Query, RawAnswer, Request} from './transport.ts';
 
-export interface Request extends RequestTarget {
-  method?: Method;
-  /** Sent as JSON. */
-  json?: unknown;
-  /** Sent as it is, in place of `json`. */
-  body?: string | undefined;
-  headers?: Record<string, string>;
-  /** When it aborts, the request is given up and rejects with its reason. */
-  signal?: AbortSignal | undefined;
-  /** How long a node may say nothing before it counts as one that does not answer: 90 s by default. */
-  silenceMs?: number | undefined;
+/** A number, or its digits as they were typed. */
+type Id = number | string;
+
+/** What the node checks: members that are undefined are left out. */
+type Input<T> = {[Name in keyof T]?: T[Name] | null | undefined};
+
+/** All methods reject with a CliError for everything but success. */
+export interface Client extends Transport {
+  me(): Promise<Answer<Me>>;
+  keys: {
+    list(): Promise<Answer<ApiKey[]>>;
+    create(key: Input<CreateApiKey>): Promise<Answer<CreatedApiKey>>;
+    /** Now, or `at` a time to come (ISO 8601). */
+    revoke(id: Id, options?: {at?: string | undefined; force?: boolean | undefined}): Promise<Answer<ApiKey>>;
+    remove(id: Id, options?: {force?: boolean | undefined}): Promise<Answer<null>>;
+  };
+  domains: {
+    list(): Promise<Answer<Domain[]>>;
+    get(id: Id): Promise<Answer<Domain>>;
+    create(domain: {name: string} & Record<string, unknown>): Promise<Answer<Domain>>;
+    /** Changes the members of `patch`, and nothing if the domain has another ETag than `etag` (`precondition_failed`). */
+    update(id: Id, patch: Record<string, unknown>, etag: string | undefined): Promise<Answer<Domain>>;
+    remove(id: Id, etag?: string): Promise<Answer<null>>;
+    filters(id: Id): Promise<Answer<MailFilter[]>>;
+    addFilter(id: Id, filter: NewFilter): Promise<Answer<MailFilter>>;
+    removeFilter(id: Id, filterId: Id): Promise<Answer<null>>;
+    dkimKeys(id: Id): Promise<Answer<DkimKey[]>>;
+    createDkimKey(id: Id, key: Input<CreateDkimKey>): Promise<Answer<DkimKey>>;
+    removeDkimKey(id: Id, selector: string): Promise<Answer<null>>;
+  };
+  quarantine: {
+    list(query: Query, options?: RequestOptions): Promise<Answer<HeldMail[]>>;
+    summary(query?: Query): Promise<Answer<Summary>>;
+    get(mail: MailReference): Promise<Answer<HeldMailDetail>>;
+    /** See `Transport.download`. */
+    body(mail: MailReference, signal?: AbortSignal): Promise<AsyncIterable<Buffer>>;
+    act(action: HoldAction, mail: MailReference): Promise<Answer<ActionOutcome>>;
+    /** In the order of `items`, of which there may be 1,000. */
+    actOnMany(action: HoldAction, items: readonly MailReference[], options?: RequestOptions): Promise<Answer<BulkResult[]>>;
+  };
+  cluster: {
+    status(options?: RequestOptions): Promise<Answer<ClusterStatus>>;
+    drift(options?: RequestOptions): Promise<Answer<ClusterDrift>>;
+    createToken(options?: {expiresInSeconds?: number | undefined}): Promise<Answer<CreatedToken>>;
+    node(nodeId: string): Promise<Answer<ClusterNode>>;
+    removeNode(
+      nodeId: string,
+      options: {force?: boolean | undefined; revokeKeys?: boolean | undefined},
+    ): Promise<Answer<RemovedNode | null>>;
+  };
+  audit: {list(query: Query): Promise<Answer<AuditEntry[]>>};
+  /** The description of the API in YAML; with `isAdmin`, of every operation. */
+  openapi(isAdmin: boolean): Promise<RawAnswer>;
 }
 
-export interface Answer<T> {
-  data: T;
-  etag: string | undefined;
-  /** Of a list: all matches, not only this page. */
-  totalCount: number | undefined;
-  unreachableNodes: string[];
+/** Members that do not belong to its kind may be left out. */
+type NewFilter = Pick<CreateMailFilter, 'action' | 'match' | 'pattern'> & Partial<CreateMailFilter>;
+
+export interface CreatedToken {
+  token: string;
+  expires_at: string;
+  address: string;
+  ca_fingerprint: string;
 }
 
-/** An answer as it came: status 2xx, whatever its type. */
-export interface RawAnswer {
-  body: Buffer;
-  contentType: string;
-  headers: IncomingHttpHeaders;
-}
+/** Loaded when a command first needs it: the help must not wait for it. */
+export const createClient = async (needs: TransportNeeds): Promise<Client> => clientOver(await createTransport(needs));
 
-interface Answered extends RawAnswer {
-  /** Of the node that has answered. */
-  origin: string;
-}
+export const clientOver = (transport: Transport): Client => ({
+  ...transport,
+  me: () => transport.send({path: 'auth/me'}),
+  keys: keysOver(transport),
+  domains: domainsOver(transport),
+  quarantine: quarantineOver(transport),
+  cluster: clusterOver(transport),
+  audit: {list: query => transport.send({path: 'audit', query})},
+  openapi: isAdmin => transport.raw({path: isAdmin ? 'openapi-admin.yaml' : 'openapi.yaml'}),
+});
 
-export interface Client {
-  /** Rejects with a CliError for everything but success. */
-  send<T>(request: Request): Promise<Answer<T>>;
-  /** Errors keep the words of the API. */
-  sendRaw(request: Request): Promise<RawAnswer>;
-  /**
-   * Resolves once the answer has begun and is a success; reading on may still reject with a CliError. When `signal` aborts
-   * before that, it rejects with its reason.
-   */
-  download(path: string, signal?: AbortSignal): Promise<AsyncIterable<Buffer>>;
-  /**
-   * What happens in the cluster from the moment this resolves, over one connection: it ends when that does, and when `signal`
-   * aborts. No types are all that the key may see. Rejects, or throws while it is read, with a CliError when the node refuses
-   * or the connection breaks. `followEvents` connects again.
-   */
-  events(types: readonly EventType[], signal: AbortSignal): Promise<AsyncIterable<ClusterEvent>>;
-}
+const keysOver = ({send}: Transport): Client['keys'] => ({
+  list: () => send({path: 'auth/api-keys'}),
+  create: json => send({method: 'POST', path: 'auth/api-keys', json}),
+  revoke: (id, {at, force} = {}) =>
+    send({method: 'POST', path: `auth/api-keys/${id}/revoke`, query: {force}, ...(at !== undefined && {json: {at}})}),
+  remove: (id, {force} = {}) => send({method: 'DELETE', path: `auth/api-keys/${id}`, query: {force}}),
+});
 
-export interface ClientNeeds {
-  connection: Connection;
-  version: string;
-  /** One line about each request. */
-  log: (line: string) => void;
-  /** Half a sentence about what a request has used that will be removed. */
-  onDeprecated?: ((text: string) => void) | undefined;
-  /** What becomes of a request that the node has no time for; without it, it fails. Streams and downloads are not repeated. */
-  retry?: Retry;
-  /** Another node is asked from now on. */
-  onMove?: (move: Move) => void;
-}
+const domainsOver = ({send}: Transport): Client['domains'] => ({
+  list: () => send({path: 'domains'}),
+  get: id => send({path: `domains/${id}`}),
+  create: json => send({method: 'POST', path: 'domains', json}),
+  update: (id, json, etag) => {
+    const headers = {'content-type': 'application/merge-patch+json', ...ifMatch(etag)};
+    return send({method: 'PUT', path: `domains/${id}`, json, headers});
+  },
+  remove: (id, etag) => send({method: 'DELETE', path: `domains/${id}`, headers: ifMatch(etag)}),
+  filters: id => send({path: `domains/${id}/filters`}),
+  addFilter: (id, json) => send({method: 'POST', path: `domains/${id}/filters`, json}),
+  removeFilter: (id, filterId) => send({method: 'DELETE', path: `domains/${id}/filters/${filterId}`}),
+  dkimKeys: id => send({path: `domains/${id}/dkim-keys`}),
+  createDkimKey: (id, json) => send({method: 'POST', path: `domains/${id}/dkim-keys`, json}),
+  removeDkimKey: (id, selector) => send({method: 'DELETE', path: `domains/${id}/dkim-keys/${encodeURIComponent(selector)}`}),
+});
 
-export const createClient = async (needs: ClientNeeds): Promise<Client> => {
-  const {connection, version, log, onDeprecated, retry = once, onMove = ignore} = needs;
-  const {baseUrl, others = [], apiKey, ca, fingerprint} = connection;
-  const addresses = createAddresses([baseUrl, ...others], onMove);
-  const trust = {...trusting(ca), ...(fingerprint !== undefined && {allowPartialTrustChain: true})};
-  const headers = {
-    'user-agent': `mfctl/${version}`,
-    accept: 'application/json, */*',
-    ...(apiKey !== undefined && {'x-api-key': apiKey}),
-  };
-  const exchange = await createExchange(trust);
-  const note = (method: string, url: URL, answer: Omit<Incoming, 'body'>): void => {
-    log(describe(method, url, answer));
-    const deprecation = deprecationIn(answer.headers, `${method} ${url.pathname.replace(baseUrl.pathname, '/')}`);
-    if (deprecation !== undefined) onDeprecated?.(deprecation);
-  };
-  const streams = createStreams({headers, ca, fingerprint, note});
+const ifMatch = (etag: string | undefined): Record<string, string> => (etag === undefined ? {} : {'if-match': etag});
 
-  const perform = async (url: URL, request: Request, isHurried: boolean): Promise<Incoming> => {
-    const {method = 'GET', json, body, headers: more, signal, silenceMs} = request;
-    const text = body ?? (json === undefined ? undefined : JSON.stringify(json));
-    const type = text !== undefined && {'content-type': 'application/json'};
-    if (signal?.aborted) throw signal.reason;
-    try {
-      return await exchange(url, {method, headers: {...headers, ...type, ...more}, body: text, signal, isHurried, silenceMs});
-    } catch (error) {
-      if (signal?.aborted) throw signal.reason;
-      if (error instanceof TooLongAnswer) throw unexpectedAnswer(url.origin);
-      // Said of it when it is not trusted.
-      throw connectionFailure(fingerprint === undefined ? error : Object.assign(error as Error, {trusted: fingerprint}), url);
-    }
-  };
+const quarantineOver = ({send, download}: Transport): Client['quarantine'] => ({
+  list: (query, options) => send({path: 'mail/quarantine', query, ...options}),
+  summary: query => send({path: 'mail/quarantine/summary', query}),
+  get: mail => send({path: mailPath(mail)}),
+  body: (mail, signal) => download(`${mailPath(mail)}/body`, signal),
+  act: (action, mail) => send({method: 'POST', path: `${mailPath(mail)}/${action}`}),
+  actOnMany: (action, items, options) => send({method: 'POST', path: `mail/quarantine/${action}`, json: {items}, ...options}),
+});
 
-  const attempt = async (request: Request, {baseUrl: base, isHurried}: Attempt, words = inMfctlWords): Promise<Answered> => {
-    const url = requestUrl(base, request);
-    const answer = await perform(url, request, isHurried);
-    note(request.method ?? 'GET', url, answer);
-    const {body, headers: received, status} = answer;
-    if (status < 200 || status > 299) throw answerFailure({status, headers: received, body, url, words});
-    return {body, headers: received, contentType: received['content-type'] ?? '', origin: url.origin};
-  };
+export const mailPath = ({node_id, queue_id}: MailReference): string => `mail/quarantine/${node_id}/${queue_id}`;
 
-  const ask = (request: Request, words?: FailedAnswer['words']): Promise<Answered> => {
-    const options = {isRepeatable: isRepeatable(request), signal: request.signal};
-    return retry(() => addresses.ask(at => attempt(request, at, words), options), request.signal);
-  };
-
-  return {
-    sendRaw: request => ask(request, inApiWords),
-
-    send: async <T>(request: Request) => {
-      const {body, headers: received, origin} = await ask(request);
-      const {data} = parseEnvelope<T>(body, origin);
-      const total = /^\d{1,15}$/.test(String(received['x-total-count'])) ? Number(received['x-total-count']) : undefined;
-      return {
-        data,
-        etag: received.etag,
-        totalCount: total,
-        unreachableNodes: listOf(received['x-unreachable-nodes']),
-      };
-    },
-
-    download: (path, signal) =>
-      addresses.ask(({baseUrl: base}) => streams.download(base, path, signal), {isRepeatable: true, signal}),
-
-    events: (types, signal) =>
-      addresses.ask(({baseUrl: base}) => streams.events(base, types, signal), {isRepeatable: true, signal}),
-  };
-};
-
-const ignore = (): void => undefined;
-
-/** Reads, and the changes that the API promises to do only once, however often they are requested. */
-const isRepeatable = ({method = 'GET', path}: Request): boolean =>
-  method === 'GET' ||
-  (method === 'POST' &&
-    /^\/*(?:mail\/quarantine\/(?:[^/]+\/[^/]+\/)?(?:release|discard)|auth\/api-keys\/[^/]+\/revoke)$/.test(path));
-
-const parseEnvelope = <T>(body: Buffer, origin: string): Envelope<T> => {
-  try {
-    const envelope: unknown = JSON.parse(body.toString('utf8'));
-    if (typeof envelope === 'object' && envelope !== null && 'data' in envelope) return envelope as Envelope<T>;
-  } catch {}
-  throw unexpectedAnswer(origin);
-};
-
-const unexpectedAnswer = (origin: string): CliError =>
-  new CliError('unexpected_answer', `${origin} answered, but not as mfd does`, {hint: 'check the address: mfctl context list'});
-
-const listOf = (header: string | string[] | undefined): string[] =>
-  [header ?? []]
-    .flat()
-    .join(',')
-    .split(',')
-    .map(name => name.trim())
-    .filter(name => name !== '');
+const clusterOver = ({send}: Transport): Client['cluster'] => ({
+  status: options => send({path: 'cluster/status', ...options}),
+  drift: options => send({path: 'cluster/drift', ...options}),
+  createToken: ({expiresInSeconds} = {}) =>
+    send({method: 'POST', path: 'cluster/tokens', json: {expires_in_s: expiresInSeconds}}),
+  node: nodeId => send({path: `cluster/nodes/${encodeURIComponent(nodeId)}`}),
+  removeNode: (nodeId, {force, revokeKeys}) =>
+    send({
+      method: 'DELETE',
+      path: `cluster/nodes/${encodeURIComponent(nodeId)}`,
+      query: {force, revoke_keys: revokeKeys},
+    }),
+});

@@ -5,7 +5,7 @@ import {readStdin, type Terminal} from '../command-line/terminal.ts';
 import type {Context, ContextStore} from '../context/context-store.ts';
 import {CliError, exitCodes, usageError} from '../errors.ts';
 import {fileFailure} from '../files/file-failure.ts';
-import {pinnedIn} from './fingerprint.ts';
+import {pinnedIn} from './trust.ts';
 
 export interface ConnectionFlags {
   context?: string;

@@ -2,7 +2,6 @@
 import type {IncomingHttpHeaders} from 'node:http';
 import type {ErrorValue} from '../../shared/envelope.ts';
 import {CliError, type ExitCode, exitCodes} from '../errors.ts';
-import {inMfctlWords} from './api-words.ts';
 import {isForGood} from './retry.ts';
 
 export interface FailedAnswer {
@@ -198,3 +197,21 @@ const listCommand = (path: string): string | undefined => {
   if (path.includes('/auth/api-keys')) return 'mfctl key list';
   return path.includes('/mail/quarantine') ? 'mfctl quarantine list' : undefined;
 };
+
+const otherVersion = 'this node does not know this request; it may run another version than this mfctl';
+
+const translations: readonly (readonly [ofApi: RegExp, ofMfctl: string])[] = [
+  // The hint of the error names the command.
+  [/; GET \/\S+ lists (?:them|the nodes)$/, ''],
+  [/\bGET \/mail\/quarantine shows\b/, 'mfctl quarantine list shows'],
+  [/\bchange it with PUT\b/, 'change it with mfctl domain update'],
+  [/\?force=true\b/, '--force'],
+  [/\bwithout strict=true\b/, 'without --strict'],
+  [/^send an API key in the X-API-Key header$/, 'no API key was given'],
+  [/^there is nothing at this path\b.*$/, otherVersion],
+  [/^[A-Z]+ is not possible here$/, otherVersion],
+];
+
+/** Translates error texts of the API, which name requests, into commands and options. `mfctl api` does not: its users typed the request. */
+export const inMfctlWords = (detail: string): string =>
+  translations.reduce((text, [ofApi, ofMfctl]) => text.replace(ofApi, () => ofMfctl), detail);

@@ -1,5 +1,8 @@
 // Asking again when a node asks for time. It says so with 429 or 503, and has done nothing then, so any request may be repeated.
-import {CliError, exitCodes} from '../errors.ts';
+import {setTimeout as sleep} from 'node:timers/promises';
+import type {Terminal} from '../command-line/terminal.ts';
+import {parseDuration} from '../command-line/time-text.ts';
+import {CliError, exitCodes, usageError} from '../errors.ts';
 
 /** Asks until there is an answer, or none that is worth waiting for. */
 export type Retry = <T>(ask: () => Promise<T>, signal?: AbortSignal | undefined) => Promise<T>;
@@ -71,4 +74,34 @@ const tooLong = (error: CliError, waitMs: number, neededMs: number): CliError =>
     requestId,
     retryAfterSeconds,
   });
+};
+
+export interface RetryFlags {
+  /** Milliseconds. */
+  retryFor?: number;
+}
+
+export const retryBudgetMs = ({env}: Pick<Terminal, 'env'>, {retryFor}: RetryFlags): number => {
+  if (retryFor !== undefined || !env.MFCTL_RETRY_FOR) return retryFor ?? usualBudgetMs;
+  const budgetMs = parseDuration(env.MFCTL_RETRY_FOR);
+  if (budgetMs === undefined)
+    throw usageError(
+      `MFCTL_RETRY_FOR is ${JSON.stringify(env.MFCTL_RETRY_FOR)}: it must be a duration such as 30s, or 0s for none`,
+    );
+  return budgetMs;
+};
+
+/** Rejects as a CliError when Ctrl-C is pressed, and with the reason of `signal` when that aborts. */
+export const sleepUnlessInterrupted = async (terminal: Terminal, ms: number, signal: AbortSignal | undefined): Promise<void> => {
+  const interrupt = new AbortController();
+  const ignoreInterrupts = terminal.onInterrupt(() => interrupt.abort());
+  try {
+    await sleep(ms, undefined, {signal: AbortSignal.any([interrupt.signal, ...(signal ? [signal] : [])])});
+  } catch (error) {
+    if (signal?.aborted) throw signal.reason;
+    if (!interrupt.signal.aborted) throw error;
+    throw new CliError('interrupted', 'interrupted while waiting: the node has not done it', {exitCode: exitCodes.interrupted});
+  } finally {
+    ignoreInterrupts();
+  }
 };

@@ -1,6 +1,5 @@
 import {type Command, InvalidArgumentError} from 'commander';
 import type {ClusterStatus} from '../../shared/cluster-status.ts';
-import {sendWithin} from '../client/timed-request.ts';
 import {wholeNumber} from '../command-line/option-values.ts';
 import {parseDuration} from '../command-line/time-text.ts';
 import {CliError, checkStatuses, ExitStatus, exitCodes} from '../errors.ts';
@@ -45,10 +44,7 @@ const check = async (session: Session, {backlog, driftAge, timeout}: CheckFlags)
   // What goes wrong before anything is asked is wrong usage.
   const client = await session.clientFor(await session.connection());
   const limits = {backlog, driftAgeSeconds: driftAge};
-  const verdict = await sendWithin<ClusterStatus>(client, {path: 'cluster/status'}, timeout * 1000).then(
-    ({data}) => judge(data, limits),
-    verdictOfFailure,
-  );
+  const verdict = await client.cluster.status({withinMs: timeout * 1000}).then(({data}) => judge(data, limits), verdictOfFailure);
   const time = {label: 'time', value: (performance.now() - startedAt) / 1000, unit: 's', criticalAbove: timeout} as const;
   session.terminal.stdout.write(checkLine({...verdict, figures: [...verdict.figures, time]}));
   throw new ExitStatus(verdict.status);

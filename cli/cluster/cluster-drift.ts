@@ -15,7 +15,7 @@ export const addDriftCommand = (cluster: Command, session: Session): void => {
     )
     .action(async () => {
       const client = await session.client();
-      const {data} = await client.send<ClusterDrift>({path: 'cluster/drift'});
+      const {data} = await client.cluster.drift();
       printDrift(session, data);
     });
 };

@@ -1,6 +1,5 @@
 import type {Command} from 'commander';
 import type {ApiKey} from '../../shared/api-key.ts';
-import type {ClusterNode, RemovedNode} from '../../shared/cluster-node.ts';
 import type {Client} from '../client/client.ts';
 import {CliError, exitCodes} from '../errors.ts';
 import {plural} from '../output/cell-text.ts';
@@ -41,14 +40,13 @@ const remove = async (session: Session, node: string, flags: RemoveFlags): Promi
   if (!session.terminal.stdin.isTTY) await session.confirm(question, flags.yes);
   const client = await session.client();
   const printer = session.printer();
-  const path = `cluster/nodes/${encodeURIComponent(node)}`;
-  const keys = await activeKeysOf(client, path);
+  const keys = await activeKeysOf(client, node);
   if (keys.length > 0) printer.note(`${plural(keys.length, 'active key')} made on ${node}: ${keys.map(nameOf).join(', ')}`);
   await session.confirm(question, flags.yes);
   const revokesKeys = flags.revokeKeys ?? (keys.length > 0 && !flags.yes && (await session.agree('Revoke these keys too?')));
 
-  const query = {force: flags.force, revoke_keys: revokesKeys || undefined};
-  const {data, unreachableNodes} = await client.send<RemovedNode | null>({method: 'DELETE', path, query});
+  const options = {force: flags.force, revokeKeys: revokesKeys || undefined};
+  const {data, unreachableNodes} = await client.cluster.removeNode(node, options);
   printer.done(`removed node ${node}`);
   if (data && data.revoked_key_ids.length > 0) printer.done(`revoked ${plural(data.revoked_key_ids.length, 'key')}`);
   if (data && data.kept_key_ids.length > 0)
@@ -60,9 +58,9 @@ const remove = async (session: Session, node: string, flags: RemoveFlags): Promi
 };
 
 /** A node of an older version does not say; of a node that is not there the removal tells. */
-const activeKeysOf = async (client: Client, path: string): Promise<ApiKey[]> => {
+const activeKeysOf = async (client: Client, node: string): Promise<ApiKey[]> => {
   try {
-    const {data} = await client.send<ClusterNode>({path});
+    const {data} = await client.cluster.node(node);
     const now = Date.now();
     return data.keys.filter(
       ({revoked_at, expires_at}) => revoked_at === null && (expires_at === null || Date.parse(expires_at) > now),

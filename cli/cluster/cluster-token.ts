@@ -1,15 +1,9 @@
 import {type Command, InvalidArgumentError} from 'commander';
+import type {CreatedToken} from '../client/client.ts';
 import {parseDuration} from '../command-line/time-text.ts';
 import {timeText} from '../output/cell-text.ts';
 import type {Shown} from '../output/resource.ts';
 import type {Session} from '../session.ts';
-
-interface CreatedToken {
-  token: string;
-  expires_at: string;
-  address: string;
-  ca_fingerprint: string;
-}
 
 const createdToken: Shown<CreatedToken> = {
   fields: ['token', 'expires_at', 'address', 'ca_fingerprint'],
@@ -39,10 +33,9 @@ Examples:
 On the new machine, with the token of the first one: mfd join - --data /var/lib/mfd < token`;
 
 /** The token alone is data: a pipe to the new machine gets nothing else. */
-const createToken = async (session: Session, expiresInS: number | undefined): Promise<void> => {
+const createToken = async (session: Session, expiresInSeconds: number | undefined): Promise<void> => {
   const client = await session.client();
-  const json = {expires_in_s: expiresInS};
-  const {data} = await client.send<CreatedToken>({method: 'POST', path: 'cluster/tokens', json});
+  const {data} = await client.cluster.createToken({expiresInSeconds});
   const printer = session.printer();
   if (printer.format === 'table') printer.text(`${data.token}\n`);
   else printer.record(data, createdToken);

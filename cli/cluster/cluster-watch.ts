@@ -1,6 +1,4 @@
 import {type Command, InvalidArgumentError} from 'commander';
-import {createContact} from '../client/contact.ts';
-import {keepWatching} from '../client/watching.ts';
 import {durationMs} from '../command-line/moment.ts';
 import {countOfAtLeastOne} from '../command-line/option-values.ts';
 import {timeOfDay} from '../events/event-columns.ts';
@@ -8,6 +6,7 @@ import {timeText} from '../output/cell-text.ts';
 import type {Fields} from '../output/resource.ts';
 import {createStreamPrinter, type Streamed} from '../output/stream-printer.ts';
 import {healthTones, type Tone} from '../output/tone.ts';
+import {createContact, keepWatching} from '../output/watching.ts';
 import type {Session} from '../session.ts';
 import {createClusterChanges, type NodeChange, type NodeState} from './cluster-changes.ts';
 import {shortHash} from './drift.ts';

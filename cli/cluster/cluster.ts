@@ -20,6 +20,7 @@ const peerFields: Fields<Peer> = {
     ...['config_differs_since', 'clock_skew_s', 'outbox_refused', 'cut_off_since'],
   ],
   answerFields: ['local_node_id', 'local_hostname', 'peers', 'generated_at'],
+  isShort: true,
   nameOf: ({node_id}) => node_id,
 };
 
@@ -32,7 +33,7 @@ export const addClusterCommands = (program: Command, session: Session): void => 
       // An unknown field is refused before anything is asked.
       createSorter(peersOf(noStatus), flags);
       const client = await session.client();
-      const {data} = await client.send<ClusterStatus>({path: 'cluster/status'});
+      const {data} = await client.cluster.status();
       const printer = session.printer();
       const peers = [...createSorter(peersOf(data), flags)(data.peers)];
       printer.list(peers, peersOf(data), {value: {...data, peers}});

@@ -3,7 +3,6 @@ import {setTimeout as sleep} from 'node:timers/promises';
 import type {ClusterStatus} from '../../shared/cluster-status.ts';
 import type {Client} from '../client/client.ts';
 import {isHopeless} from '../client/follow-events.ts';
-import {sendWithin} from '../client/timed-request.ts';
 import {CliError} from '../errors.ts';
 
 export interface StatusPoll {
@@ -20,11 +19,11 @@ const longestWaitMs = 60_000;
 
 /** Goes on until `signal` aborts, and rejects then with its reason; with a CliError when asking again cannot help. */
 export const pollStatus = async (
-  client: Pick<Client, 'send'>,
+  client: Pick<Client, 'cluster'>,
   {signal, intervalMs, onStatus, onFailure}: StatusPoll,
 ): Promise<never> => {
   for (;;) {
-    const answer = await sendWithin<ClusterStatus>(client, {path: 'cluster/status', signal}, answerWithinMs).catch(asFailure);
+    const answer = await client.cluster.status({signal, withinMs: answerWithinMs}).catch(asFailure);
     let waitMs = intervalMs;
     if (answer instanceof CliError) {
       if (isHopeless(answer)) throw answer;

@@ -5,7 +5,7 @@ import {collected} from '../command-line/option-values.ts';
 import {helpTopics} from '../help/help-topics.ts';
 import type {Session} from '../session.ts';
 import {type Candidate, liveValues, maxValues} from './live-values.ts';
-import {createAsk} from './quick-ask.ts';
+import {createQuickClient} from './quick-client.ts';
 import {isOptionWord, optionsOf, optionWord, readWords, subcommandOf, type TypedWords, takesValue} from './typed-words.ts';
 import {type LiveKind, type ValueKind, type ValueList, valueKindOf} from './value-kinds.ts';
 
@@ -18,7 +18,7 @@ export interface Completion {
 
 export interface CompletionNeeds {
   program: Command;
-  session: Pick<Session, 'terminal' | 'contexts' | 'fieldsOf'>;
+  session: Pick<Session, 'terminal' | 'version' | 'contexts' | 'fieldsOf'>;
   signal: AbortSignal;
 }
 
@@ -99,8 +99,8 @@ const valuesOf = async (
     return contexts.map(({name, url}) => ({value: name, about: url}));
   }
   kind satisfies LiveKind;
-  const ask = await createAsk({...session, signal, flags: connectionFlags(typed)});
-  return liveValues(kind, {ask, prefix: place.part, operands: typed.operands});
+  const client = await createQuickClient({...session, signal, flags: connectionFlags(typed)});
+  return liveValues(kind, {client, prefix: place.part, operands: typed.operands});
 };
 
 const isList = (kind: ValueKind): kind is readonly string[] => Array.isArray(kind);

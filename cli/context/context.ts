@@ -1,7 +1,7 @@
 import type {Command} from 'commander';
 import {isApiKeyValue} from '../../shared/api-key-value.ts';
 import {checkedCaFile, checkedUrl, readKey, unknownContext} from '../client/connection.ts';
-import {checkedMetricsUrl} from '../client/metrics-address.ts';
+import {checkedMetricsUrl} from '../client/metrics.ts';
 import {addWholeOption} from '../command-line/option-values.ts';
 import {usageError} from '../errors.ts';
 import type {Column} from '../output/column.ts';
@@ -39,6 +39,7 @@ const contextRecords: Listed<ContextRecord> = {
   fields: ['name', 'current', 'url', 'urls', 'cacert', 'fingerprint', 'metrics_url'],
   nameOf: ({name}) => name,
   columns,
+  isShort: true,
   none: 'no contexts; add one: mfctl context add --help',
 };
 

@@ -1,7 +1,6 @@
 import type {X509Certificate} from 'node:crypto';
 import type {Command} from 'commander';
 import type {Me} from '../../shared/api-key.ts';
-import type {ClusterStatus} from '../../shared/cluster-status.ts';
 import {canonicalHost} from '../../shared/host-port.ts';
 import type {Client} from '../client/client.ts';
 import {
@@ -15,9 +14,9 @@ import {
   givenKey,
   readCa,
 } from '../client/connection.ts';
-import {canonicalFingerprint, fingerprintOf} from '../client/fingerprint.ts';
 import {clocksHint, endedHint} from '../client/request-failure.ts';
 import type {SeenServer} from '../client/server-certificate.ts';
+import {canonicalFingerprint, fingerprintOf} from '../client/trust.ts';
 import {isOwnAuthority, otherAddresses} from '../cluster/other-addresses.ts';
 import {askHidden} from '../command-line/question.ts';
 import {CliError, exitCodes, usageError} from '../errors.ts';
@@ -72,7 +71,7 @@ const login = async (session: Session, address: string, flags: LoginFlags): Prom
   const apiKey = given ?? checkedKey(await askHidden(terminal, 'API key: '), 'what was typed');
   const connection: Connection = {baseUrl: apiUrl(url), apiKey, ca: trust.ca, fingerprint: trust.context.fingerprint};
   const client = await session.clientFor(connection, session.patience());
-  const {data: me} = await client.send<Me>({path: 'auth/me'});
+  const {data: me} = await client.me();
   const others = await learnOthers(session, client, {url, ca: trust.ca, me});
 
   const name = flags.name ?? me.node_id;
@@ -95,7 +94,7 @@ const learnOthers = async (
 ): Promise<string[]> => {
   if (ca === undefined || !isOwnAuthority(ca) || !me.permissions.includes('cluster:read')) return [];
   try {
-    const {data} = await client.send<ClusterStatus>({path: 'cluster/status'});
+    const {data} = await client.cluster.status();
     return otherAddresses(data, url);
   } catch (error) {
     if (!(error instanceof CliError)) throw error;

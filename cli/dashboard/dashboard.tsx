@@ -1,27 +1,28 @@
-// The frame around the screens: header, screen, modal, message, footer; and where keys go.
+// The shell around the screens: header, screen, modal, message, footer; and where keys go.
 import {Box, useApp} from 'ink';
-import {type ReactElement, useRef, useState, useSyncExternalStore} from 'react';
+import {type ReactElement, useRef, useState} from 'react';
 import type {Connection} from '../client/connection.ts';
 import {ClusterWatch} from './screens/cluster/cluster-watch.tsx';
 import {screens} from './screens.ts';
-import type {Desk} from './shell/app-context.ts';
+import type {AppContext} from './shell/app-context.ts';
 import {globalBindings, handleKey} from './shell/global-keys.ts';
-import {useNow} from './shell/hooks.ts';
+import {useTicks} from './shell/hooks.ts';
 import {Lines} from './shell/lines.tsx';
 import type {Modal} from './shell/modal.ts';
 import {modalBorder, questionText} from './shell/modal-lines.ts';
 import {type ModalKeys, ModalView} from './shell/modal-view.tsx';
 import {pasteIgnored} from './shell/pasted-text.ts';
 import type {ScreenGuard} from './shell/screen-guard.ts';
-import {type Frame, FrameContext, type ScreenName, type Size} from './shell/shell.ts';
+import {type ScreenName, type Shell, ShellContext, type Size} from './shell/shell.ts';
 import {briefCue, cutCue, footerLine, messageLine, statusLine, tabsLine, tooSmallLines, usableSize} from './shell/shell-lines.ts';
+import {useWatched} from './shell/store.ts';
 import type {TerminalInput} from './shell/terminal-input.ts';
 import {useRedraw, useTerminalSize} from './shell/terminal-size.ts';
 import {useKeys} from './shell/use-keys.ts';
 import {labelsOf, useServices} from './shell/use-services.ts';
 
-export interface DashboardProps {
-  desk: Desk;
+interface DashboardProps {
+  app: AppContext;
   /** How long a confirmed action can be taken back. */
   undoMs: number;
   startScreen: ScreenName;
@@ -34,24 +35,32 @@ export interface DashboardProps {
   onReconnect(connection: Connection, screen: ScreenName, greeting: string): void;
 }
 
+/** While a message stands or seconds are counted down. */
+const countingMs = 1000;
+/** Ages on a quiet screen. One drawing costs some milliseconds, and a dashboard is left open for weeks. */
+const agingMs = 5000;
+
 /** Lines above and below the screen. */
-const frameRows = 4;
+const shellRows = 4;
 
 export const Dashboard = (props: DashboardProps): ReactElement => {
-  const {desk, undoMs, startScreen, terminal, input, guard, onQuit, onSwitch, onReconnect} = props;
+  const {app, undoMs, startScreen, terminal, input, guard, onQuit, onSwitch, onReconnect} = props;
   const {exit} = useApp();
   const terminalSize = useTerminalSize(terminal);
   useRedraw(terminalSize, guard);
   const size = usableSize(terminalSize);
-  const nowMs = useNow(desk);
-  const live = useSyncExternalStore(desk.live.subscribe, desk.live.state);
+  const nowMs = app.now();
+  const live = useWatched(app.live);
   const [screen, setScreen] = useState<ScreenName>(startScreen);
-  const {services, modal, message, footer, offer} = useServices(desk, undoMs);
+  const {services, modal, message, footer, bindings} = useServices(app, undoMs);
   const modalKeys = useRef<ModalKeys>(undefined);
-  const waiting = useSyncExternalStore(services.deferred.subscribe, services.deferred.list);
-  const notices = useSyncExternalStore(desk.notices.subscribe, desk.notices.list);
+  const waiting = useWatched(services.deferred);
+  const notices = useWatched(app.notices);
 
-  const modalHeight = modal ? heightOf(modal.modal, {columns: size.columns, rows: size.rows - frameRows}) : 0;
+  const said = message && message.untilMs > nowMs ? message : undefined;
+  useTicks(said || waiting.length > 0 ? countingMs : agingMs);
+
+  const modalHeight = modal ? heightOf(modal.modal, {columns: size.columns, rows: size.rows - shellRows}) : 0;
   const leave = (isInterrupted: boolean): void => {
     onQuit(isInterrupted);
     exit();
@@ -59,9 +68,9 @@ export const Dashboard = (props: DashboardProps): ReactElement => {
   const globals = {
     ...services,
     goTo: setScreen,
-    desk,
+    app,
     screen,
-    offer,
+    bindings,
     quit: leave,
     suspend: guard.suspend,
     switchTo: (name: string) => {
@@ -83,19 +92,18 @@ export const Dashboard = (props: DashboardProps): ReactElement => {
     },
   });
 
-  const {theme} = desk;
+  const {theme} = app;
   const width = size.columns;
   const room = {width, height: modalHeight, theme};
-  const body = {columns: width, rows: size.rows - frameRows - modalHeight};
-  const reconnect: Frame['reconnect'] = (connection, greeting) => {
+  const body = {columns: width, rows: size.rows - shellRows - modalHeight};
+  const reconnect: Shell['reconnect'] = (connection, greeting) => {
     const undone = services.deferred.dropAll();
     onReconnect(connection, screen, [greeting, ...undone.map(what => `not done: ${what}`)].join('; '));
     exit();
   };
-  const frame: Frame = {...services, goTo: setScreen, reconnect, desk, size: body, isActive: modal === undefined};
+  const shell: Shell = {...services, goTo: setScreen, reconnect, app, nowMs, size: body, isActive: modal === undefined};
   const isSmall = size !== terminalSize;
   const Screen = screens[screen];
-  const said = message && message.untilMs > nowMs ? message : undefined;
   /** A modal takes the key. */
   const hasCue = modal === undefined;
   const keys = `${footer}\n${labelsOf(globalBindings(globals))}`
@@ -104,19 +112,19 @@ export const Dashboard = (props: DashboardProps): ReactElement => {
     .map(text => text.split('\t') as [string, string]);
 
   return (
-    <FrameContext value={frame}>
+    <ShellContext value={shell}>
       <ClusterWatch />
       {isSmall && <Lines lines={tooSmallLines(terminalSize)} width={terminalSize.columns} height={terminalSize.rows} />}
       {/* Kept while it has no room, with what was typed. */}
       <Box flexDirection="column" width={width} height={size.rows} display={isSmall ? 'none' : 'flex'}>
         <Lines
           lines={[
-            tabsLine(screen, desk.name, {width, theme}),
+            tabsLine(screen, app.name, {width, theme}),
             statusLine({
               live,
-              isReadOnly: desk.isReadOnly,
+              isReadOnly: app.isReadOnly,
               nowMs,
-              node: desk.me.node_id,
+              node: app.me.node_id,
               width,
               theme,
               cue: hasCue ? briefCue : '',
@@ -151,7 +159,7 @@ export const Dashboard = (props: DashboardProps): ReactElement => {
           height={2}
         />
       </Box>
-    </FrameContext>
+    </ShellContext>
   );
 };
 

@@ -2,14 +2,14 @@
 import {render} from 'ink';
 import {CliError} from '../errors.ts';
 import {Dashboard} from './dashboard.tsx';
-import type {Desk} from './shell/app-context.ts';
+import type {AppContext} from './shell/app-context.ts';
 import {inkOutput} from './shell/ink-output.ts';
-import {type DeskOpening, type DeskPlace, firstPlace, movedDesk, openDesk} from './shell/open-app.ts';
+import {type AppOptions, type AppPlace, firstPlace, openApp, reopenApp} from './shell/open-app.ts';
 import {guardScreen, type ScreenGuard} from './shell/screen-guard.ts';
 import type {ScreenName} from './shell/shell.ts';
 import {createTerminalInput, type TerminalInput} from './shell/terminal-input.ts';
 
-export interface DashboardNeeds extends DeskOpening {
+interface DashboardNeeds extends AppOptions {
   startScreen: ScreenName;
   /** How long a confirmed action can be taken back. */
   undoMs: number;
@@ -19,41 +19,41 @@ type Ending =
   | {kind: 'quit'}
   | {kind: 'interrupted'}
   | {kind: 'crashed'; error: unknown}
-  | {kind: 'move'; to: () => Promise<DeskPlace>; screen: ScreenName};
+  | {kind: 'move'; to: () => Promise<AppPlace>; screen: ScreenName};
 
 /**
  * Resolves when it was left; true when that was by an interrupt or a signal. Rejects with a CliError before anything is drawn, and with
  * whatever a screen throws, the terminal being restored by then.
  */
 export const startDashboard = async (needs: DashboardNeeds): Promise<boolean> => {
-  let desk = await openDesk(needs, await firstPlace(needs.session));
+  let app = await openApp(needs, await firstPlace(needs.session));
   let {startScreen} = needs;
   const guard = guardScreen({fd: 1, stdin: process.stdin});
   const input = createTerminalInput(process.stdin);
   try {
     for (;;) {
-      const ending = await show({...needs, startScreen}, desk, {guard, input});
-      desk.live.stop();
+      const ending = await show({...needs, startScreen}, app, {guard, input});
+      app.live.stop();
       if (ending.kind === 'crashed') throw ending.error;
       if (ending.kind !== 'move') return ending.kind === 'interrupted';
       startScreen = ending.screen;
-      const next = await move(needs, desk, ending.to);
+      const next = await move(needs, app, ending.to);
       if (!next) return true;
-      desk = next;
+      app = next;
     }
   } finally {
-    desk.live.stop();
+    app.live.stop();
     guard.leave();
   }
 };
 
 /** Undefined when it was interrupted: nothing is drawn meanwhile that could take a key. */
-const move = async (needs: DashboardNeeds, desk: Desk, to: () => Promise<DeskPlace>): Promise<Desk | undefined> => {
+const move = async (needs: DashboardNeeds, app: AppContext, to: () => Promise<AppPlace>): Promise<AppContext | undefined> => {
   const ended = new AbortController();
   const interrupt = (): void => ended.abort(new CliError('interrupted', 'the dashboard was left'));
   for (const signal of signals) process.on(signal, interrupt);
   try {
-    const next = await movedDesk(needs, desk, {to, ended});
+    const next = await reopenApp(needs, app, {to, ended});
     if (!ended.signal.aborted) return next;
     next.live.stop();
     return undefined;
@@ -69,13 +69,13 @@ const signals = ['SIGTERM', 'SIGHUP', 'SIGINT'] as const;
 
 const show = async (
   {startScreen, undoMs, session}: DashboardNeeds,
-  desk: Desk,
+  app: AppContext,
   {guard, input}: {guard: ScreenGuard; input: TerminalInput},
 ): Promise<Ending> => {
   let ending: Ending = {kind: 'quit'};
-  const app = render(
+  const ink = render(
     <Dashboard
-      desk={desk}
+      app={app}
       undoMs={undoMs}
       startScreen={startScreen}
       terminal={process.stdout}
@@ -88,14 +88,14 @@ const show = async (
         ending = {kind: 'move', screen, to: async () => ({name, connection: await session.connectionOf(name)})};
       }}
       onReconnect={(connection, screen, greeting) => {
-        ending = {kind: 'move', screen, to: async () => ({name: desk.name, connection, greeting})};
+        ending = {kind: 'move', screen, to: async () => ({name: app.name, connection, greeting})};
       }}
     />,
     {stdin: input.stdin, stdout: inkOutput(process.stdout), exitOnCtrlC: false, patchConsole: false},
   );
   const endWith = (how: Ending): void => {
     ending = how;
-    app.unmount();
+    ink.unmount();
   };
   const stop = () => endWith({kind: 'interrupted'});
   /** What is thrown outside of drawing; on what is thrown while it draws, ink ends by itself. */
@@ -104,7 +104,7 @@ const show = async (
   process.on('uncaughtException', crash);
   process.stdout.on('error', crash);
   try {
-    await app.waitUntilExit();
+    await ink.waitUntilExit();
   } finally {
     for (const signal of signals) process.off(signal, stop);
     process.off('uncaughtException', crash);

@@ -1,5 +1,4 @@
 import type {Command} from 'commander';
-import type {Domain} from '../../shared/domain.ts';
 import type {Client} from '../client/client.ts';
 import {CliError, exitCodes, usageError} from '../errors.ts';
 import {countText, plural} from '../output/cell-text.ts';
@@ -170,7 +169,7 @@ const warnOfAllUnsigned = async (session: Session, client: Client, outcomes: rea
   for (const {change, id, error} of outcomes) {
     if (error || id === undefined || (change.kind !== 'created' && change.kind !== 'updated')) continue;
     if (!change.settings.some(({name, to}) => name === 'dkim_active' && to === true)) continue;
-    const {data} = await client.send<Domain>({path: `domains/${id}`});
+    const {data} = await client.domains.get(id);
     await warnOfUnsigned(session, client, data);
   }
 };

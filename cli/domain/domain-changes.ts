@@ -1,10 +1,9 @@
 // Carrying out what was planned: domain by domain, each against the version that the plan was made from.
-import type {Domain} from '../../shared/domain.ts';
 import {maxFilters} from '../../shared/filter-rules.ts';
 import type {MailFilter} from '../../shared/mail-filter.ts';
 import type {Client} from '../client/client.ts';
 import {CliError, exitCodes} from '../errors.ts';
-import {type FilterRule, ruleKey} from './domain-entry.ts';
+import {ruleKey} from './domain-entry.ts';
 import type {DomainChange, FilterChanges, SettingChange} from './domain-plan.ts';
 
 export interface ChangeOutcome {
@@ -27,13 +26,13 @@ export const applyDomainChanges = async (
   const outcomes: ChangeOutcome[] = [];
   for (const change of changes) {
     let isBegun = false;
-    const send: Client['send'] = async request => {
-      const answer = await client.send<never>(request);
-      if (request.method !== undefined) isBegun = true;
+    const step: Step = async change => {
+      const answer = await change;
+      isBegun = true;
       return answer;
     };
     try {
-      const id = await applyOne(send, change);
+      const id = await applyOne(client, change, step);
       outcomes.push({change, isBegun, ...(id !== undefined && {id})});
     } catch (error) {
       if (!(error instanceof CliError)) throw error;
@@ -50,27 +49,24 @@ const isEnd = ({exitCode, code}: CliError): boolean =>
   exitCode === exitCodes.interrupted ||
   (exitCode === exitCodes.notAuthorised && code !== 'insufficient_scope');
 
-const applyOne = async (send: Client['send'], change: DomainChange): Promise<number | undefined> => {
+/** Every request that changes something goes through it. */
+type Step = <T>(change: Promise<T>) => Promise<T>;
+
+const applyOne = async ({domains}: Client, change: DomainChange, step: Step): Promise<number | undefined> => {
   switch (change.kind) {
     case 'unchanged':
       return undefined;
     case 'created': {
-      const {data} = await send<Domain>({method: 'POST', path: 'domains', json: {name: change.name, ...wanted(change.settings)}});
-      for (const rule of change.filters) await addFilter(send, data.id, rule);
+      const {data} = await step(domains.create({name: change.name, ...wanted(change.settings)}));
+      for (const rule of change.filters) await step(domains.addFilter(data.id, rule));
       return data.id;
     }
     case 'updated':
-      if (change.settings.length > 0)
-        await send<Domain>({
-          method: 'PUT',
-          path: `domains/${change.id}`,
-          json: wanted(change.settings),
-          headers: {'content-type': 'application/merge-patch+json', 'if-match': change.etag},
-        });
-      if (change.filters) await changeFilters(send, change.id, change.filters);
+      if (change.settings.length > 0) await step(domains.update(change.id, wanted(change.settings), change.etag));
+      if (change.filters) await changeFilters(domains, {id: change.id, filters: change.filters}, step);
       return change.id;
     case 'deleted':
-      await send<null>({method: 'DELETE', path: `domains/${change.id}`, headers: {'if-match': change.etag}});
+      await step(domains.remove(change.id, change.etag));
       return undefined;
     default:
       return change satisfies never;
@@ -80,23 +76,22 @@ const applyOne = async (send: Client['send'], change: DomainChange): Promise<num
 const wanted = (settings: readonly SettingChange[]): Record<string, unknown> =>
   Object.fromEntries(settings.map(({name, to}) => [name, to]));
 
-const addFilter = async (send: Client['send'], id: number, rule: FilterRule): Promise<void> => {
-  await send<MailFilter>({method: 'POST', path: `domains/${id}/filters`, json: rule});
-};
-
 /** Filters have no version, so they are looked at once more: what somebody else has done since is not undone. */
-const changeFilters = async (send: Client['send'], id: number, {seen, add, remove}: FilterChanges): Promise<void> => {
-  const path = `domains/${id}/filters`;
-  const {data: now} = await send<MailFilter[]>({path});
+const changeFilters = async (
+  domains: Client['domains'],
+  {id, filters: {seen, add, remove}}: {id: number; filters: FilterChanges},
+  step: Step,
+): Promise<void> => {
+  const {data: now} = await domains.filters(id);
   if (identityOf(now) !== identityOf(seen))
     throw new CliError('precondition_failed', 'its mail filters have changed since they were read', {
       hint: 'somebody changed them meanwhile; run the same command again',
     });
   const adding = async () => {
-    for (const rule of add) await addFilter(send, id, rule);
+    for (const rule of add) await step(domains.addFilter(id, rule));
   };
   const removing = async () => {
-    for (const {id: filterId} of remove) await send<null>({method: 'DELETE', path: `${path}/${filterId}`});
+    for (const {id: filterId} of remove) await step(domains.removeFilter(id, filterId));
   };
   // Rather both for a moment than neither, where there is room for both.
   const steps = seen.length + add.length > maxFilters ? [removing, adding] : [adding, removing];

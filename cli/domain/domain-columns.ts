@@ -47,5 +47,6 @@ export const domains: Listed<Domain> & Shown<Domain> = {
   nameOf: ({name}) => name,
   columns,
   details,
+  isShort: true,
   none: 'no domains; create one: mfctl domain create --help',
 };

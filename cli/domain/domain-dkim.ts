@@ -1,6 +1,6 @@
 import {type Command, Option} from 'commander';
 import {dkimAlgorithms} from '../../shared/dkim-algorithm.ts';
-import type {DkimKey} from '../../shared/dkim-key.ts';
+import type {CreateDkimKey, DkimKey} from '../../shared/dkim-key.ts';
 import type {Domain} from '../../shared/domain.ts';
 import type {Client} from '../client/client.ts';
 import {addWholeOption} from '../command-line/option-values.ts';
@@ -31,6 +31,7 @@ const dkimKeys: Listed<DkimKey> & Shown<DkimKey> = {
     ['Created', timeText(key.created_at)],
     ['DNS record', zoneLine(key)],
   ],
+  isShort: true,
   none: 'no DKIM keys',
 };
 
@@ -43,7 +44,7 @@ export const addDkimCommands = (domain: Command, session: Session): void => {
     .action(async (nameOrId: string, flags: SortFlag) => {
       const sorter = createSorter(dkimKeys, flags);
       const client = await session.client();
-      const {data} = await client.send<DkimKey[]>({path: `domains/${await findDomainId(client, nameOrId)}/dkim-keys`});
+      const {data} = await client.domains.dkimKeys(await findDomainId(client, nameOrId));
       session.printer().list(sorter(data), dkimKeys);
     });
 
@@ -54,10 +55,9 @@ export const addDkimCommands = (domain: Command, session: Session): void => {
     .requiredOption('--selector <selector>', 'name of the key in DNS, such as mfd2026')
     .addOption(new Option('--algorithm <algorithm>', 'kind of key (default: rsa-2048)').choices(dkimAlgorithms))
     .addHelpText('after', '\nExample:\n  mfctl domain dkim create example.com --selector mfd2026')
-    .action(async (nameOrId: string, flags: {selector: string; algorithm?: string}) => {
+    .action(async (nameOrId: string, flags: CreateDkimKey) => {
       const client = await session.client();
-      const path = `domains/${await findDomainId(client, nameOrId)}/dkim-keys`;
-      const {data} = await client.send<DkimKey>({method: 'POST', path, json: flags});
+      const {data} = await client.domains.createDkimKey(await findDomainId(client, nameOrId), flags);
       session.printer().record(data, dkimKeys);
       session.printer().note(`Publish the record first, then sign: mfctl domain update ${nameOrId} --dkim`);
     });
@@ -73,7 +73,7 @@ export const addDkimCommands = (domain: Command, session: Session): void => {
       const client = await session.client();
       const {data} = await findDomain(client, nameOrId);
       await session.confirm(`Delete the DKIM key ${selector} of ${data.name}? No other one will ever fit its DNS record.`, yes);
-      await client.send<null>({method: 'DELETE', path: `domains/${data.id}/dkim-keys/${encodeURIComponent(selector)}`});
+      await client.domains.removeDkimKey(data.id, selector);
       session.printer().done(`deleted DKIM key ${selector}`);
       await warnOfUnsigned(session, client, data);
     });
@@ -82,7 +82,7 @@ export const addDkimCommands = (domain: Command, session: Session): void => {
 /** A domain that is to sign and has nothing to sign with sends its mail all the same. */
 export const warnOfUnsigned = async (session: Session, client: Client, domain: Domain): Promise<void> => {
   if (!domain.dkim_active) return;
-  const {data} = await client.send<DkimKey[]>({path: `domains/${domain.id}/dkim-keys`});
+  const {data} = await client.domains.dkimKeys(domain.id);
   if (data.length > 0) return;
   const hint = `make one: mfctl domain dkim create ${domain.name} --selector NAME`;
   session.printer().warn(`${domain.name} has no DKIM key, so its mail leaves unsigned; ${hint}`);

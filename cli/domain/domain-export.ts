@@ -1,7 +1,6 @@
 import type {Command} from 'commander';
 import type {Domain} from '../../shared/domain.ts';
 import {canonicalDomain} from '../../shared/domain-name.ts';
-import type {MailFilter} from '../../shared/mail-filter.ts';
 import {inParallel} from '../client/in-parallel.ts';
 import {CliError, exitCodes} from '../errors.ts';
 import type {Session} from '../session.ts';
@@ -27,10 +26,10 @@ Examples:
 
 const exportDomains = async (session: Session, namesOrIds: readonly string[]): Promise<void> => {
   const client = await session.client();
-  const {data} = await client.send<Domain[]>({path: 'domains'});
+  const {data} = await client.domains.list();
   const chosen = choose(data, namesOrIds).toSorted((a, b) => (a.name < b.name ? -1 : Number(a.name > b.name)));
   const domains = await inParallel(chosen, parallelRequests, async domain => {
-    const filters = await client.send<MailFilter[]>({path: `domains/${domain.id}/filters`});
+    const filters = await client.domains.filters(domain.id);
     return {name: domain.name, ...settingsOf(domain), filters: sortedRules(filters.data).map(written)};
   });
 

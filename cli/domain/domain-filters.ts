@@ -44,6 +44,7 @@ const mailFilters: Listed<MailFilter> & Shown<MailFilter> = {
     ['Comment', filter.comment],
     ['Created', timeText(filter.created_at)],
   ],
+  isShort: true,
   none: 'no mail filters',
 };
 
@@ -56,7 +57,7 @@ export const addFilterCommands = (domain: Command, session: Session): void => {
     .action(async (nameOrId: string, flags: SortFlag) => {
       const sorter = createSorter(mailFilters, flags);
       const client = await session.client();
-      const {data} = await client.send<MailFilter[]>({path: `domains/${await findDomainId(client, nameOrId)}/filters`});
+      const {data} = await client.domains.filters(await findDomainId(client, nameOrId));
       session.printer().list(sorter(data), mailFilters);
     });
 
@@ -76,8 +77,7 @@ export const addFilterCommands = (domain: Command, session: Session): void => {
     .action(async (nameOrId: string, flags: FilterFlags) => {
       const filter = filterOf(flags);
       const client = await session.client();
-      const path = `domains/${await findDomainId(client, nameOrId)}/filters`;
-      const {data} = await client.send<MailFilter>({method: 'POST', path, json: filter});
+      const {data} = await client.domains.addFilter(await findDomainId(client, nameOrId), filter);
       session.printer().record(data, mailFilters);
     });
 
@@ -89,9 +89,9 @@ export const addFilterCommands = (domain: Command, session: Session): void => {
     .addHelpText('after', '\nExample:\n  mfctl domain filters remove example.com 1000000001')
     .action(async (nameOrId: string, id: number) => {
       const client = await session.client();
-      const path = `domains/${await findDomainId(client, nameOrId)}/filters`;
-      const {data} = await client.send<MailFilter[]>({path});
-      await client.send<null>({method: 'DELETE', path: `${path}/${id}`});
+      const domainId = await findDomainId(client, nameOrId);
+      const {data} = await client.domains.filters(domainId);
+      await client.domains.removeFilter(domainId, id);
       session.printer().done(`removed filter ${id}`);
       const removed = data.find(filter => filter.id === id);
       if (removed) session.printer().note(`to have it again: ${addingCommand(nameOrId, removed)}`);

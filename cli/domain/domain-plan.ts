@@ -47,7 +47,7 @@ export const parallelRequests = 8;
 
 /** In the order of the file; with `isPruning`, the domains that it does not name come last. */
 export const planDomainChanges = async (client: Client, file: DomainFile, isPruning: boolean): Promise<DomainChange[]> => {
-  const {data: domains} = await client.send<Domain[]>({path: 'domains'});
+  const {data: domains} = await client.domains.list();
   const byName = new Map(domains.map(domain => [domain.name, domain]));
   requireRules(file, byName);
 
@@ -130,7 +130,7 @@ const differences = (domain: Domain, {settings}: DomainEntry): SettingChange[] =
 
 /** As many of each as the file has: two filters alike add their score twice. */
 const planFilters = async (client: Client, id: number, wanted: readonly FilterRule[]): Promise<FilterChanges | undefined> => {
-  const {data: seen} = await client.send<MailFilter[]>({path: `domains/${id}/filters`});
+  const {data: seen} = await client.domains.filters(id);
   const missing = new Map<string, number>();
   for (const rule of wanted) missing.set(ruleKey(rule), (missing.get(ruleKey(rule)) ?? 0) + 1);
   const take = (rule: FilterRule): boolean => {
@@ -144,7 +144,7 @@ const planFilters = async (client: Client, id: number, wanted: readonly FilterRu
 };
 
 const readDomain = async (client: Client, id: number): Promise<{domain: Domain; etag: string}> => {
-  const {data: domain, etag} = await client.send<Domain>({path: `domains/${id}`});
+  const {data: domain, etag} = await client.domains.get(id);
   if (etag === undefined) throw new CliError('unexpected_answer', `the node told no version (ETag) of the domain ${domain.name}`);
   return {domain, etag};
 };

@@ -1,5 +1,4 @@
 import type {Command} from 'commander';
-import type {Domain} from '../../shared/domain.ts';
 import {addWholeOption} from '../command-line/option-values.ts';
 import {usageError} from '../errors.ts';
 import {addSortOption, createSorter, type SortFlag} from '../output/sort-rows.ts';
@@ -20,7 +19,7 @@ export const addDomainCommands = (program: Command, session: Session): void => {
     .action(async (flags: SortFlag) => {
       const sorter = createSorter(domains, flags);
       const client = await session.client();
-      const {data} = await client.send<Domain[]>({path: 'domains'});
+      const {data} = await client.domains.list();
       session.printer().list(sorter(data), domains);
     });
 
@@ -40,7 +39,7 @@ export const addDomainCommands = (program: Command, session: Session): void => {
     .addHelpText('after', createHelp)
     .action(async (name: string, flags: SettingFlags) => {
       const client = await session.client();
-      const {data} = await client.send<Domain>({method: 'POST', path: 'domains', json: {name, ...settingsOf(flags)}});
+      const {data} = await client.domains.create({name, ...settingsOf(flags)});
       session.printer().record(data, domains);
       if (flags.dkim) await warnOfUnsigned(session, client, data);
     });
@@ -64,7 +63,7 @@ export const addDomainCommands = (program: Command, session: Session): void => {
       const client = await session.client();
       const {data} = await findDomain(client, nameOrId);
       await session.confirm(`Delete ${data.name} with its DKIM keys and mail filters?`, yes);
-      await client.send<null>({method: 'DELETE', path: `domains/${data.id}`});
+      await client.domains.remove(data.id);
       session.printer().done(`deleted ${data.name}`);
     });
 
@@ -95,12 +94,7 @@ const updateDomain = async (session: Session, nameOrId: string, flags: SettingFl
 
   const client = await session.client();
   const found = await findDomain(client, nameOrId);
-  const {data} = await client.send<Domain>({
-    method: 'PUT',
-    path: `domains/${found.data.id}`,
-    json: patch,
-    headers: {'content-type': 'application/merge-patch+json', ...(found.etag !== undefined && {'if-match': found.etag})},
-  });
+  const {data} = await client.domains.update(found.data.id, patch, found.etag);
   session.printer().record(data, domains);
   if (flags.dkim) await warnOfUnsigned(session, client, data);
 };

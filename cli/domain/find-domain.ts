@@ -5,12 +5,12 @@ import {CliError, exitCodes} from '../errors.ts';
 
 /** By name or id, with the ETag to change it by. A name is never all digits, an id always is. */
 export const findDomain = async (client: Client, nameOrId: string): Promise<Answer<Domain>> =>
-  client.send<Domain>({path: `domains/${await findDomainId(client, nameOrId)}`});
+  client.domains.get(await findDomainId(client, nameOrId));
 
 export const findDomainId = async (client: Client, nameOrId: string): Promise<number | string> => {
   if (/^\d+$/.test(nameOrId)) return nameOrId;
 
-  const {data} = await client.send<Domain[]>({path: 'domains'});
+  const {data} = await client.domains.list();
   const name = canonicalDomain(nameOrId);
   const found = data.find(domain => domain.name === name);
   if (!found)

@@ -1,12 +1,11 @@
 import {type Command, InvalidArgumentError} from 'commander';
 import type {EventType} from '../../shared/event-type.ts';
 import {eventTypes} from '../../shared/event-type.ts';
-import {createContact} from '../client/contact.ts';
 import {followEvents} from '../client/follow-events.ts';
-import {keepWatching} from '../client/watching.ts';
 import {durationMs} from '../command-line/moment.ts';
 import {countOfAtLeastOne} from '../command-line/option-values.ts';
 import {createStreamPrinter} from '../output/stream-printer.ts';
+import {createContact, keepWatching} from '../output/watching.ts';
 import type {Session} from '../session.ts';
 import {clusterEvents} from './event-columns.ts';
 

@@ -3,7 +3,6 @@ import {readFile} from 'node:fs/promises';
 import type {Document} from 'yaml';
 import type {CliError} from '../errors.ts';
 import {fileFailure} from './file-failure.ts';
-import {parsePlainYaml} from './plain-yaml.ts';
 
 /** An absent file is an empty one. Rejects with what `broken` makes of a file that is no mapping. */
 export const loadOwnYaml = async (file: string, broken: (detail: string) => CliError): Promise<Document> => {
@@ -17,10 +16,8 @@ export const loadOwnYaml = async (file: string, broken: (detail: string) => CliE
 };
 
 /** The same as plain values, for who changes nothing of it. */
-export const readOwnYaml = async (file: string, broken: (detail: string) => CliError): Promise<Record<string, unknown>> => {
-  const plain = parsePlainYaml((await readIfThere(file)) ?? '');
-  return plain ?? ((await loadOwnYaml(file, broken)).toJS() as Record<string, unknown>);
-};
+export const readOwnYaml = async (file: string, broken: (detail: string) => CliError): Promise<Record<string, unknown>> =>
+  (await loadOwnYaml(file, broken)).toJS() as Record<string, unknown>;
 
 const readIfThere = async (file: string): Promise<string | undefined> => {
   try {

@@ -10,8 +10,8 @@ export interface KeyWish {
   isActiveMeant?: boolean;
 }
 
-export const findKey = async (client: Pick<Client, 'send'>, wish: KeyWish): Promise<ApiKey> => {
-  const {data: keys} = await client.send<ApiKey[]>({path: 'auth/api-keys'});
+export const findKey = async (client: Pick<Client, 'keys'>, wish: KeyWish): Promise<ApiKey> => {
+  const {data: keys} = await client.keys.list();
   return chooseKey(keys, wish);
 };
 

@@ -55,7 +55,7 @@ const named: Fields<Pick<ApiKey, 'id'>> = {
   nameOf: ({id}) => String(id),
 };
 
-export const apiKeys: Listed<ApiKey> & Shown<ApiKey> = {...named, columns, details: keyDetails, none: 'no keys'};
+export const apiKeys: Listed<ApiKey> & Shown<ApiKey> = {...named, columns, details: keyDetails, isShort: true, none: 'no keys'};
 
 export const ownKey: Shown<Me> = {
   ...named,

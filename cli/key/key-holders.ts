@@ -1,7 +1,6 @@
 // Which contexts hold a key. The node tells only how a key begins, and a key must never be given to another cluster.
 import type {ApiKey} from '../../shared/api-key.ts';
 import {keyPrefixLength} from '../../shared/api-key-value.ts';
-import type {ClusterStatus} from '../../shared/cluster-status.ts';
 import type {Client} from '../client/client.ts';
 import {apiUrl, type Connection} from '../client/connection.ts';
 import type {ContextStore} from '../context/context-store.ts';
@@ -40,7 +39,7 @@ export const findKeyHolders = async (needs: Needs, {key_prefix}: ApiKey, isOwn: 
 
 /** Where the nodes of the cluster serve their API, as they tell each other. */
 const addressesOf = async (client: Client): Promise<Set<string>> => {
-  const {data} = await client.send<ClusterStatus>({path: 'cluster/status'});
+  const {data} = await client.cluster.status();
   return new Set(data.peers.flatMap(({api_url}) => api_url ?? []).map(hrefOf));
 };
 

@@ -1,6 +1,6 @@
 // Replacing an API key by a successor that may do the same. Nothing is printed or asked here: the dashboard rotates keys too.
 import {setTimeout as sleep} from 'node:timers/promises';
-import type {ApiKey, CreatedApiKey, Me} from '../../shared/api-key.ts';
+import type {ApiKey, CreatedApiKey} from '../../shared/api-key.ts';
 import type {Answer, Client} from '../client/client.ts';
 import type {Connection} from '../client/connection.ts';
 import type {ContextStore} from '../context/context-store.ts';
@@ -53,7 +53,7 @@ export const planRotation = async (
   wishes: RotationWishes = {},
 ): Promise<RotationPlan> => {
   const {client, now = Date.now} = needs;
-  const {data: keys} = await forAdmins(client.send<ApiKey[]>({path: 'auth/api-keys'}));
+  const {data: keys} = await forAdmins(client.keys.list());
   const old = chooseKey(keys, {named: String(nameOrId), isActiveMeant: true});
   if (old.revoked_at !== null)
     throw new CliError('conflict', `key ${old.id} is revoked, so there is nothing to replace`, {hint: 'mfctl key create --help'});
@@ -63,7 +63,7 @@ export const planRotation = async (
   if (expires_at !== null && Date.parse(expires_at) <= now() + overlapMs)
     throw usageError('the successor would end before the old key', 'choose a shorter --overlap, or a later end: --expires-in');
 
-  const {data: me} = await client.send<Me>({path: 'auth/me'});
+  const {data: me} = await client.me();
   if (!me.permissions.includes('keys:write'))
     throw needsAdmin(
       new CliError('insufficient_scope', `a ${me.scope} key may not make keys`, {exitCode: exitCodes.notAuthorised}),
@@ -125,7 +125,7 @@ const endAfterSameLife = ({created_at, expires_at}: ApiKey, nowMs: number): stri
 const create = async ({client}: RotationNeeds, {successor}: RotationPlan): Promise<CreatedApiKey> => {
   const {expires_at, domain, ...rest} = successor;
   const json = {...rest, expires_at: expires_at ?? undefined, domain: domain ?? undefined};
-  const {data} = await forAdmins(client.send<CreatedApiKey>({method: 'POST', path: 'auth/api-keys', json})).catch(error => {
+  const {data} = await forAdmins(client.keys.create(json)).catch(error => {
     const isUnclear = error instanceof CliError && ['timeout', 'outcome_unknown', 'unreachable'].includes(error.code);
     throw isUnclear ? withState(error, 'a successor may have been made', 'mfctl key list') : error;
   });
@@ -138,7 +138,7 @@ const proofs = {count: 10, everyMs: 300};
 const prove = async ({pause = sleep}: RotationNeeds, itself: Client, {id}: CreatedApiKey): Promise<void> => {
   for (let left = proofs.count; ; left -= 1) {
     try {
-      const {data} = await itself.send<Me>({path: 'auth/me'});
+      const {data} = await itself.me();
       if (data.id === id) return;
       throw new CliError('unexpected_answer', `the node takes the new key for key ${data.id}`);
     } catch (error) {
@@ -152,7 +152,7 @@ const unproven = async (
   {client}: RotationNeeds,
   {error, successor, old}: {error: unknown; successor: CreatedApiKey; old: ApiKey},
 ): Promise<unknown> => {
-  const isGone = await client.send({method: 'POST', path: `auth/api-keys/${successor.id}/revoke`}).then(
+  const isGone = await client.keys.revoke(successor.id).then(
     () => true,
     () => false,
   );
@@ -166,11 +166,7 @@ const unproven = async (
 };
 
 const end = (client: Client, {old, overlapMs}: RotationPlan, now: () => number): Promise<Answer<ApiKey>> =>
-  client.send<ApiKey>({
-    method: 'POST',
-    path: `auth/api-keys/${old.id}/revoke`,
-    ...(overlapMs > 0 && {json: {at: new Date(now() + overlapMs).toISOString()}}),
-  });
+  client.keys.revoke(old.id, {at: overlapMs > 0 ? new Date(now() + overlapMs).toISOString() : undefined});
 
 const revoking = (id: number): string => `mfctl key revoke ${id}`;
 

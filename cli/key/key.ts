@@ -1,6 +1,6 @@
 import {type Command, Option} from 'commander';
-import type {ApiKey, CreatedApiKey} from '../../shared/api-key.ts';
-import {scopes} from '../../shared/scopes.ts';
+import type {CreatedApiKey} from '../../shared/api-key.ts';
+import {type Scope, scopes} from '../../shared/scopes.ts';
 import {exactMoment, momentAfter} from '../command-line/moment.ts';
 import {addWholeOption, wholeNumber} from '../command-line/option-values.ts';
 import {usageError} from '../errors.ts';
@@ -16,7 +16,7 @@ import {addRotateCommand} from './key-rotate.ts';
 
 interface CreateFlags {
   name: string;
-  scope: string;
+  scope: Scope;
   rateLimit?: number;
   expiresAt?: string;
   expiresIn?: string;
@@ -39,7 +39,7 @@ export const addKeyCommands = (program: Command, session: Session): void => {
     .action(async (flags: SortFlag) => {
       const sorter = createSorter(apiKeys, flags);
       const client = await session.client();
-      const {data} = await client.send<ApiKey[]>({path: 'auth/api-keys'});
+      const {data} = await client.keys.list();
       session.printer().list(sorter(data), apiKeys);
     });
 
@@ -73,8 +73,7 @@ export const addKeyCommands = (program: Command, session: Session): void => {
       const question = (key: string) => `Revoke ${key}? Whoever uses it is refused from ${from}.`;
       const {id} = await confirmKey(session, {named, isActiveMeant: true, question, isAgreed: yes});
       const client = await session.client();
-      const path = `auth/api-keys/${id}/revoke`;
-      const answer = await client.send<ApiKey>({method: 'POST', path, query: {force}, ...(at !== undefined && {json: {at}})});
+      const answer = await client.keys.revoke(id, {at, force});
       session.printer().record(answer.data, apiKeys);
       if (answer.data.revoked_at !== null && (await isInUse(session, answer.data)))
         session.printer().warn('this was the key in use: mfctl login URL takes another one');
@@ -93,7 +92,7 @@ export const addKeyCommands = (program: Command, session: Session): void => {
       const question = (key: string) => `Delete ${key}? The audit log will no longer say whose it was.`;
       const {id, name} = await confirmKey(session, {named, question, isAgreed: yes});
       const client = await session.client();
-      const answer = await client.send<null>({method: 'DELETE', path: `auth/api-keys/${id}`, query: {force}});
+      const answer = await client.keys.remove(id, {force});
       session.printer().done(`deleted key ${id} (${name})`);
       warnOfSilentNodes(session, answer);
     });
@@ -131,16 +130,12 @@ const create = async (session: Session, flags: CreateFlags): Promise<void> => {
 
 const send = async (session: Session, flags: CreateFlags): Promise<CreatedApiKey> => {
   const client = await session.client();
-  const {data} = await client.send<CreatedApiKey>({
-    method: 'POST',
-    path: 'auth/api-keys',
-    json: {
-      name: flags.name,
-      scope: flags.scope,
-      rate_limit_per_minute: flags.rateLimit,
-      expires_at: flags.expiresAt ?? flags.expiresIn,
-      domain: flags.domain,
-    },
+  const {data} = await client.keys.create({
+    name: flags.name,
+    scope: flags.scope,
+    rate_limit_per_minute: flags.rateLimit,
+    expires_at: flags.expiresAt ?? flags.expiresIn,
+    domain: flags.domain,
   });
   return data;
 };

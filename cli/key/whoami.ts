@@ -1,5 +1,4 @@
 import type {Command} from 'commander';
-import type {Me} from '../../shared/api-key.ts';
 import type {Session} from '../session.ts';
 import {ownKey} from './key-columns.ts';
 
@@ -9,7 +8,7 @@ export const addWhoamiCommand = (program: Command, session: Session): void => {
     .description('show the key in use, what it may do, and which node answers')
     .action(async () => {
       const client = await session.client();
-      const {data} = await client.send<Me>({path: 'auth/me'});
+      const {data} = await client.me();
       session.printer().record(data, ownKey);
     });
 };

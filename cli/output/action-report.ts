@@ -1,6 +1,6 @@
 // What became of mails that were released or discarded, as it is printed.
 import type {ActionOutcome, BulkResult, HoldAction} from '../../shared/held-mail.ts';
-import {inMfctlWords} from '../client/api-words.ts';
+import {inMfctlWords} from '../client/request-failure.ts';
 import {mailId} from '../quarantine/mail-id.ts';
 import {countText, plural, timeText} from './cell-text.ts';
 import type {Column} from './column.ts';

@@ -1,4 +1,12 @@
 // Values as a person reads them in a cell. Anything exact is in the JSON.
+import {safeLine} from '../../shared/safe-text.ts';
+import type {Cell} from './column.ts';
+
+export const cellText = (value: Cell): string => {
+  if (value === null || value === undefined || value === '') return '-';
+  if (typeof value === 'boolean') return value ? 'yes' : 'no';
+  return safeLine(String(value));
+};
 
 /** `2026-03-01T09:30:00Z`: to the second, the same on a terminal and off it. */
 export const timeText = (timestamp: string | null): string | null => timestamp?.replace(/\.\d+(?=Z$)/, '') ?? null;

@@ -6,12 +6,15 @@ import {usageError} from '../errors.ts';
 import type {ToYaml} from './data-text.ts';
 import {chooseFields, type FieldChoice, type OutputFlags, type OutputFormat, outputFormat} from './output-format.ts';
 import type {Fields} from './resource.ts';
+import type {DrawTable} from './table.ts';
 
 /** What `-o`, `--json` and the environment come to for one command. */
 export interface OutputPlan {
   format: OutputFormat;
   choice: FieldChoice | undefined;
   toYaml: ToYaml | undefined;
+  /** For kinds of records whose tables are short. */
+  draw?: DrawTable | undefined;
 }
 
 export type DeclaredOutput = Map<Command, Fields<never>>;
@@ -30,6 +33,10 @@ export const planOutput = async (
     format,
     choice: json === undefined || fields === undefined ? undefined : chooseFields(json, fields),
     toYaml: format === 'yaml' ? (await import('./safe-yaml.ts')).safeYaml : undefined,
+    draw:
+      fields?.isShort && (format === 'table' || format === 'wide')
+        ? (await import('./short-table.ts')).drawShortTable
+        : undefined,
   };
 };
 

@@ -1,6 +1,7 @@
 // Prints a list of many pages as one list, while the pages arrive: at most two of them are in memory.
 import {CliError} from '../errors.ts';
 import {isColour, type Session} from '../session.ts';
+import {cellText} from './cell-text.ts';
 import {toCsv} from './csv.ts';
 import {dataText, picked} from './data-text.ts';
 import {displayWidth} from './display-width.ts';
@@ -8,7 +9,6 @@ import type {Listed} from './resource.ts';
 import {safeJson} from './safe-json.ts';
 import type {Sorter} from './sort-rows.ts';
 import {createLines, type StreamColumn} from './stream-printer.ts';
-import {cellText} from './table.ts';
 
 export interface ListPage<T> {
   rows: readonly T[];

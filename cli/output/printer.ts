@@ -6,7 +6,7 @@ import type {Column} from './column.ts';
 import {type Data, dataText, picked, type ToYaml} from './data-text.ts';
 import type {FieldChoice, OutputFormat} from './output-format.ts';
 import type {Listed, Shown} from './resource.ts';
-import {type Detail, renderDetails, renderTable} from './table.ts';
+import {type Detail, type DrawTable, renderDetails, renderTable} from './table.ts';
 
 export {type OutputFormat, outputFormats} from './output-format.ts';
 
@@ -18,6 +18,8 @@ export interface PrinterOptions {
   choice?: FieldChoice | undefined;
   /** Has to be loaded by whoever asks for YAML. */
   toYaml?: ToYaml | undefined;
+  /** Has to be loaded for tables that are short. */
+  draw?: DrawTable | undefined;
 }
 
 export interface ListOptions {
@@ -54,7 +56,7 @@ export interface Printer {
 type Describe<T> = (record: T) => readonly Detail[];
 
 export const createPrinter = ({stdout, stderr}: Terminal, options: PrinterOptions): Printer => {
-  const {format, isColour, isQuiet, choice, toYaml = yamlIsMissing} = options;
+  const {format, isColour, isQuiet, choice, toYaml = yamlIsMissing, draw} = options;
   const dataFormat = format === 'table' || format === 'wide' ? undefined : format;
   const data = <T>(answer: Data<T>): void => {
     stdout.write(dataText(choice === undefined ? answer : picked(answer, choice), dataFormat ?? 'json', toYaml));
@@ -62,7 +64,7 @@ export const createPrinter = ({stdout, stderr}: Terminal, options: PrinterOption
   // A terminal that does not know its width says 0.
   const maxWidth = stdout.isTTY ? stdout.columns || 80 : undefined;
   const table = <L>(lines: readonly L[], columns: readonly Column<L>[]): void => {
-    stdout.write(renderTable(lines, columns, {isColour, maxWidth, isWide: format === 'wide'}));
+    stdout.write(renderTable(lines, columns, {isColour, maxWidth, isWide: format === 'wide', draw}));
   };
   const note = (text: string): void => {
     if (!isQuiet) stderr.write(`${safeLine(text)}\n`);

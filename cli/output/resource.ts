@@ -7,6 +7,8 @@ export interface Fields<T> {
   fields: readonly string[];
   /** Where the records are a part of the answer: its own members, which `--json` may name in their place. */
   answerFields?: readonly string[];
+  /** A table of them is whole and short as a rule: cli-table3 draws it. */
+  isShort?: true;
   /** For `-o name`: what other commands take as their argument. */
   nameOf(record: T): string;
 }

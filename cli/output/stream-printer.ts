@@ -1,6 +1,7 @@
 // What comes one by one goes to standard output one by one: there is no whole table to lay out, and no end to wait for.
 
 import {isColour, type Session} from '../session.ts';
+import {cellText} from './cell-text.ts';
 import type {Column} from './column.ts';
 import {toCsv} from './csv.ts';
 import {dataText, picked} from './data-text.ts';
@@ -8,9 +9,7 @@ import type {OutputPlan} from './declared-output.ts';
 import {displayWidth, truncate} from './display-width.ts';
 import type {OutputFormat} from './output-format.ts';
 import type {Fields} from './resource.ts';
-import {cellText} from './table.ts';
-import {gap} from './table-fit.ts';
-import {paint} from './tone.ts';
+import {columnsWithRoom, filled, gap, lineWidth} from './table-fit.ts';
 
 export interface StreamColumn<T> extends Column<T> {
   /** Cells it is expected to need. A wider one widens the column from there on, or is cut when it is flexible. */
@@ -85,7 +84,7 @@ export const createLines = <T>(allColumns: readonly StreamColumn<T>[], hasColour
     row?: T,
   ): string => {
     const widths = columns.map((column, at) => widthOf(column, texts[at] ?? ''));
-    const rest = (maxWidth ?? 0) - totalWidth(widths.slice(0, -1)) - gap.length;
+    const rest = (maxWidth ?? 0) - lineWidth(widths.slice(0, -1)) - gap.length;
     const last = widths.pop() ?? 0;
     // A little less of the last cell is better read than a line that is broken in two.
     const isCut = maxWidth !== undefined && columns.at(-1)?.isFlexible && rest >= leastFlexibleWidth;
@@ -93,17 +92,19 @@ export const createLines = <T>(allColumns: readonly StreamColumn<T>[], hasColour
     const cells = columns.map((column, at) => {
       const width = widths[at] ?? 0;
       const text = maxWidth !== undefined && column.isFlexible ? truncate(texts[at] ?? '', width) : (texts[at] ?? '');
-      const padding = ' '.repeat(Math.max(0, width - displayWidth(text)));
       const tone = row !== undefined && hasColour ? column.tone?.(row) : undefined;
-      const painted = tone ? paint(text, tone) : text;
-      return column.align === 'right' ? padding + painted : painted + padding;
+      return filled(text, width, {align: column.align, tone});
     });
     return `${cells.join(gap).trimEnd()}\n`;
   };
 
   return {
     render(row: T, maxWidth: number | undefined): string {
-      const columns = fitting(allColumns, maxWidth);
+      const columns = columnsWithRoom(allColumns, {
+        maxWidth,
+        widthOf: ({width}) => width,
+        briefly: column => (column.brief ? {...column, cell: column.brief, width: column.briefWidth ?? column.width} : column),
+      });
       const texts = columns.map(({cell}) => cellText(cell(row)));
       if (hasHeader) return lineOf(columns, texts, maxWidth, row);
 
@@ -117,20 +118,3 @@ export const createLines = <T>(allColumns: readonly StreamColumn<T>[], hasColour
 };
 
 const leastFlexibleWidth = 6;
-
-/** First by shorter cells, then without the columns that matter least. */
-const fitting = <T>(columns: readonly StreamColumn<T>[], maxWidth: number | undefined): readonly StreamColumn<T>[] => {
-  const fits = (shown: readonly StreamColumn<T>[]) =>
-    maxWidth === undefined || totalWidth(shown.map(({width}) => width)) <= maxWidth;
-  if (fits(columns)) return columns;
-
-  let shown: readonly StreamColumn<T>[] = columns.map(column =>
-    column.brief ? {...column, cell: column.brief, width: column.briefWidth ?? column.width} : column,
-  );
-  const ranks = [...new Set(columns.flatMap(({dropRank}) => dropRank ?? []))].sort((a, b) => a - b);
-  for (const rank of ranks) if (!fits(shown)) shown = shown.filter(({dropRank}) => dropRank !== rank);
-  return shown;
-};
-
-const totalWidth = (widths: readonly number[]): number =>
-  widths.reduce((sum, width) => sum + width, gap.length * (widths.length - 1));

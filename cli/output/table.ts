@@ -1,8 +1,8 @@
-import {safeLine} from '../../shared/safe-text.ts';
+import {cellText} from './cell-text.ts';
 import type {Cell, Column} from './column.ts';
 import {displayWidth, truncate} from './display-width.ts';
-import {type FittedTable, fitTable, gap} from './table-fit.ts';
-import {paint} from './tone.ts';
+import {type FittedColumn, filled, fitTable, gap} from './table-fit.ts';
+import {paint, type Tone} from './tone.ts';
 
 export interface TableStyle {
   /** Cells of the terminal; undefined where there is none and nothing is ever cut. */
@@ -10,7 +10,25 @@ export interface TableStyle {
   isColour?: boolean;
   /** Every column, and nothing cut, however narrow the terminal. */
   isWide?: boolean;
+  /** Draws a table of few rows. */
+  draw?: DrawTable | undefined;
 }
+
+/** Safe, and cut to fit. */
+export interface DrawnTable {
+  columns: readonly {title: string; align?: 'right'; width: number}[];
+  rows: readonly (readonly DrawnCell[])[];
+}
+
+export interface DrawnCell {
+  text: string;
+  tone: Tone | undefined;
+}
+
+export type DrawTable = (table: DrawnTable) => readonly string[];
+
+/** More of them are drawn line by line, which takes no time. */
+const mostShortRows = 200;
 
 /**
  * Rows under a header in capitals, aligned, without borders. Every cell passes through `safeLine`. Where a terminal is too narrow
@@ -21,23 +39,25 @@ export const renderTable = <T>(rows: readonly T[], columns: readonly Column<T>[]
   const shown = isWide
     ? columns.map(column => ({...column, cell: column.wide ?? column.cell}))
     : columns.filter(column => !column.isWideOnly);
-  const fitted = fitTable({rows, columns: shown, maxWidth: isWide ? undefined : maxWidth, toText: cellText});
+  const fitted = fitTable(rows, shown, isWide ? undefined : maxWidth);
   return fitted === undefined ? renderBlocks(rows, shown, style) : renderLines(rows, fitted, style);
 };
 
-const renderLines = <T>(rows: readonly T[], {columns, cells, widths}: FittedTable<T>, {isColour}: TableStyle): string => {
-  const line = (texts: readonly string[], row?: T): string =>
-    columns
-      .map(({align, tone: toneOf}, at) => {
-        const width = widths[at] ?? 0;
-        const text = truncate(texts[at] ?? '', width);
-        const padding = ' '.repeat(width - displayWidth(text));
-        const tone = row !== undefined && isColour ? toneOf?.(row) : undefined;
-        const painted = tone ? paint(text, tone) : text;
-        return align === 'right' ? padding + painted : painted + padding;
-      })
-      .join(gap);
-  return asLines([line(columns.map(({title}) => title)), ...cells.map((texts, at) => line(texts, rows[at]))]);
+const renderLines = <T>(rows: readonly T[], columns: readonly FittedColumn<T>[], {isColour, draw}: TableStyle): string => {
+  const table = {
+    columns,
+    rows: rows.map((row, at) =>
+      columns.map(({texts, width, tone}) => ({text: truncate(texts[at] ?? '', width), tone: isColour ? tone?.(row) : undefined})),
+    ),
+  };
+  return asLines(draw && rows.length <= mostShortRows ? draw(table) : drawTable(table));
+};
+
+const drawTable: DrawTable = ({columns, rows}) => {
+  const head = columns.map(({title}): DrawnCell => ({text: title, tone: undefined}));
+  const line = (cells: readonly DrawnCell[]): string =>
+    columns.map(({width, align}, at) => filled(cells[at]?.text ?? '', width, {align, tone: cells[at]?.tone})).join(gap);
+  return [head, ...rows].map(line);
 };
 
 /** `TITLE: value` for every column. Only what may be cut is cut; an id that is too long for its line has one to itself. */
@@ -70,9 +90,3 @@ export const renderDetails = (details: readonly Detail[]): string => {
 };
 
 const isList = (value: Detail[1]): value is readonly string[] => Array.isArray(value);
-
-export const cellText = (value: Cell): string => {
-  if (value === null || value === undefined || value === '') return '-';
-  if (typeof value === 'boolean') return value ? 'yes' : 'no';
-  return safeLine(String(value));
-};

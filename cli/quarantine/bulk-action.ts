@@ -1,8 +1,8 @@
 // Releases or discards many held mails. Prints nothing, so that every front of the program can use it.
 import type {BulkResult, HeldMail, HoldAction, MailReference} from '../../shared/held-mail.ts';
-import type {Client} from '../client/client.ts';
+import type {Client, Query} from '../client/client.ts';
 import {CliError} from '../errors.ts';
-import {heldMailPages, type MailQuery} from './held-mail-pages.ts';
+import {heldMailPages} from './held-mail-pages.ts';
 
 export interface Progress {
   done: number;
@@ -40,8 +40,8 @@ export interface BulkNeeds {
 
 /** All mail that matches the filters of the list. Rejects with a CliError, or with the reason of `signal` when that aborts. */
 export const collectMatching = async (
-  client: Pick<Client, 'send'>,
-  query: MailQuery,
+  client: Pick<Client, 'quarantine'>,
+  query: Query,
   {signal = new AbortController().signal, onProgress}: Pick<BulkNeeds, 'signal' | 'onProgress'> = {},
 ): Promise<Matching> => {
   const mails: HeldMail[] = [];
@@ -68,7 +68,7 @@ const aimMs = 1000;
  * somebody else had done before is no failure, but `already` in its result.
  */
 export const actOn = async (
-  client: Pick<Client, 'send'>,
+  client: Pick<Client, 'quarantine'>,
   action: HoldAction,
   mails: readonly MailReference[],
   {onProgress, signal, abandon, now = () => performance.now()}: BulkNeeds = {},
@@ -102,7 +102,7 @@ interface ChunkOutcome {
 
 /** A node answers within seconds, and what it had no time for is `unavailable`: asked for again as long as that gets anything done. */
 const actOnChunk = async (
-  client: Pick<Client, 'send'>,
+  client: Pick<Client, 'quarantine'>,
   action: HoldAction,
   chunk: MailReference[],
   {signal, abandon}: Pick<BulkNeeds, 'signal' | 'abandon'>,
@@ -111,8 +111,8 @@ const actOnChunk = async (
   let left = [...chunk.entries()];
   for (;;)
     try {
-      const json = {items: left.map(([, mail]) => mail)};
-      const {data} = await client.send<BulkResult[]>({method: 'POST', path: `mail/quarantine/${action}`, json, signal: abandon});
+      const items = left.map(([, mail]) => mail);
+      const {data} = await client.quarantine.actOnMany(action, items, {signal: abandon});
       const late = left.filter((_, n) => isLate(data[n]));
       left.forEach(([at], n) => {
         const result = data[n];

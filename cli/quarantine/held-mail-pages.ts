@@ -1,10 +1,8 @@
 // All held mail that matches, however much that is.
 import type {HeldMail} from '../../shared/held-mail.ts';
-import type {Client, Request} from '../client/client.ts';
+import type {Client, Query} from '../client/client.ts';
 import {CliError} from '../errors.ts';
 import {mailId} from './mail-id.ts';
-
-export type MailQuery = NonNullable<Request['query']>;
 
 export interface HeldMailPage {
   /** Newest first; none of them was in a page before. */
@@ -23,8 +21,8 @@ export const maxPageSize = 1000;
  * in time. Counting from the top would pass over mail whenever somebody acts on what was there, and repeat it when more arrives.
  */
 export async function* heldMailPages(
-  client: Pick<Client, 'send'>,
-  query: MailQuery,
+  client: Pick<Client, 'quarantine'>,
+  query: Query,
   signal?: AbortSignal,
 ): AsyncGenerator<HeldMailPage, void, undefined> {
   /** Ids of the last page, and of earlier pages that ended in the same millisecond. Other mails cannot come again. */
@@ -35,7 +33,7 @@ export async function* heldMailPages(
   let knownPages = 0;
   for (;;) {
     const asked = {...query, until, limit: maxPageSize, offset: offset || undefined};
-    const {data, totalCount, unreachableNodes} = await client.send<HeldMail[]>({path: 'mail/quarantine', query: asked, signal});
+    const {data, totalCount, unreachableNodes} = await client.quarantine.list(asked, {signal});
     const mails = data.filter(mail => !seen.has(mailId(mail)));
     count += mails.length;
     knownPages = mails.length === 0 ? knownPages + 1 : 0;

@@ -1,9 +1,9 @@
 // Which held mail is new since it was last asked for. The clocks of nodes differ, a list may lack a node, and events are not
 // repeated, so that the time of the newest mail alone does not say it.
 import type {HeldMail} from '../../shared/held-mail.ts';
-import type {Client} from '../client/client.ts';
+import type {Client, Query} from '../client/client.ts';
 import {CliError, exitCodes} from '../errors.ts';
-import {heldMailPages, type MailQuery} from './held-mail-pages.ts';
+import {heldMailPages} from './held-mail-pages.ts';
 import {mailId} from './mail-id.ts';
 
 export interface NewMail {
@@ -30,8 +30,8 @@ const clockMarginMs = 60_000;
 const keptIds = 100_000;
 
 export const createHeldMailReader = (
-  client: Pick<Client, 'send'>,
-  {query, signal}: {query: MailQuery; signal: AbortSignal},
+  client: Pick<Client, 'quarantine'>,
+  {query, signal}: {query: Query; signal: AbortSignal},
 ): HeldMailReader => {
   const read = new Set<string>();
   const heldBefore = new Set<string>();
@@ -52,7 +52,7 @@ export const createHeldMailReader = (
     if (read.size > keptIds) read.delete(read.keys().next().value ?? '');
     newest = later(newest, mail.arrived_at);
   };
-  const readSince = async (since: string | undefined, of: MailQuery = query): Promise<NewMail> => {
+  const readSince = async (since: string | undefined, of: Query = query): Promise<NewMail> => {
     const asked = {...of, since: later(since, of.since?.toString())};
     const found: NewMail = {mails: [], unreachableNodes: []};
     for await (const {mails, unreachableNodes} of heldMailPages(client, asked, signal)) {
@@ -82,11 +82,7 @@ export const createHeldMailReader = (
 
   return {
     async first(count) {
-      const {data, unreachableNodes} = await client.send<HeldMail[]>({
-        path: 'mail/quarantine',
-        query: {...query, limit: Math.max(1, count)},
-        signal,
-      });
+      const {data, unreachableNodes} = await client.quarantine.list({...query, limit: Math.max(1, count)}, {signal});
       markHeldBefore(data);
       newest = data[0]?.arrived_at;
       remember(unreachableNodes, marginBefore(newest ?? new Date().toISOString()));

@@ -3,11 +3,9 @@ import {setTimeout as sleep} from 'node:timers/promises';
 import type {ClusterEvent} from '../../shared/cluster-event.ts';
 import type {EventType} from '../../shared/event-type.ts';
 import type {HeldMail} from '../../shared/held-mail.ts';
-import type {Client} from '../client/client.ts';
+import type {Client, Query} from '../client/client.ts';
 import {followEvents} from '../client/follow-events.ts';
-import {createPause} from '../client/pause.ts';
 import {CliError} from '../errors.ts';
-import type {MailQuery} from './held-mail-pages.ts';
 import {createHeldMailReader} from './held-mail-reader.ts';
 import {mailId} from './mail-id.ts';
 
@@ -15,7 +13,7 @@ export type ActedEvent = Extract<ClusterEvent, {type: 'released' | 'discarded'}>
 
 export interface HeldMailWatch {
   /** Filters, as the list takes them. */
-  query: MailQuery;
+  query: Query;
   /** How many of those that are held already come first. */
   firstCount: number;
   signal: AbortSignal;
@@ -50,7 +48,7 @@ const keptEarly = 1000;
 
 /** Resolves when `signal` aborts; rejects with what a listener throws. */
 export const watchHeldMail = async (
-  client: Pick<Client, 'send' | 'events'>,
+  client: Pick<Client, 'quarantine' | 'events'>,
   watch: HeldMailWatch,
   pace: WatchPace = usualPace,
 ): Promise<void> => {
@@ -137,6 +135,39 @@ const createActs = ({onHeld, onActed}: Pick<HeldMailWatch, 'onHeld' | 'onActed'>
       if (shown.has(mailId(event))) return onActed(event);
       early.set(mailId(event), event);
       if (early.size > keptEarly) early.delete(early.keys().next().value ?? '');
+    },
+  };
+};
+
+interface Pause {
+  /** Resolves after `ms`; at once when `end` was called since the last wait, or when the signal aborts. True when it was ended. */
+  wait(ms: number): Promise<boolean>;
+  end(): void;
+}
+
+/** A wait that others may cut short, also before it begins. */
+const createPause = (signal: AbortSignal): Pause => {
+  let isEnded = false;
+  let wake = (): void => undefined;
+  return {
+    end() {
+      isEnded = true;
+      wake();
+    },
+    async wait(ms) {
+      if (!isEnded && !signal.aborted)
+        await new Promise<void>(resolve => {
+          const timer = setTimeout(resolve, ms);
+          wake = () => {
+            clearTimeout(timer);
+            resolve();
+          };
+          signal.addEventListener('abort', wake, {once: true});
+        });
+      signal.removeEventListener('abort', wake);
+      const wasEnded = isEnded;
+      isEnded = false;
+      return wasEnded;
     },
   };
 };

@@ -6,8 +6,6 @@ const shape = /^([A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)\/([0-9A-Za-z]{
 
 export const mailId = ({node_id, queue_id}: MailReference): string => `${node_id}/${queue_id}`;
 
-export const mailPath = ({node_id, queue_id}: MailReference): string => `mail/quarantine/${node_id}/${queue_id}`;
-
 export const parseMailId = (text: string): MailReference => {
   const [, node_id, queue_id] = shape.exec(text) ?? [];
   if (node_id === undefined || queue_id === undefined)

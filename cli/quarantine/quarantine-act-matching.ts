@@ -1,7 +1,6 @@
 // All that matches filters: collected first, shown, asked about, and then dealt with.
 import type {HeldMail, HoldAction} from '../../shared/held-mail.ts';
 import {safeLine} from '../../shared/safe-text.ts';
-import {quoted} from '../command-line/quoting.ts';
 import {CliError, exitCodes} from '../errors.ts';
 import {countText, plural} from '../output/cell-text.ts';
 import {warnOfPartialList} from '../output/page-notes.ts';
@@ -10,13 +9,15 @@ import {renderTable} from '../output/table.ts';
 import {isColour, type Session} from '../session.ts';
 import {collectMatching, type Matching, type Progress} from './bulk-action.ts';
 import {heldMails} from './held-mail-columns.ts';
-import {askStrictly, type MailFilter, mailQuery, partialList} from './mail-filter.ts';
+import {isEmptyQuery, parametersOf} from './hold-query.ts';
 import {actOnMany, checkExpectedCount} from './quarantine-act-many.ts';
 import {allowSenders, planAllowing, sayAllowances} from './quarantine-allow-sender.ts';
+import {flagsText, type QueryFlags, queryOf} from './query-flags.ts';
+import {askStrictly, partialList} from './strict-list.ts';
 import {reportUnknownFilter} from './unknown-filter.ts';
 
 export interface MatchingAction {
-  filter: MailFilter;
+  filter: QueryFlags;
   yes: boolean | undefined;
   dryRun: boolean | undefined;
   expectCount: number | undefined;
@@ -38,7 +39,7 @@ export const actOnMatching = async (session: Session, action: HoldAction, needs:
 
   if (dryRun || mails.length === 0) {
     warnOfPartialList(session, matching);
-    printer.list(mails, {...heldMails, none: isAll(filter) ? 'no held mail' : `no held mail matches ${filterText(filter)}`});
+    printer.list(mails, {...heldMails, none: isAll(filter) ? 'no held mail' : `no held mail matches ${flagsText(filter)}`});
     sayAllowances(session, plan);
     if (dryRun) printer.note(`a dry run: nothing was changed, ${plural(mails.length, 'mail')} would have been dealt with`);
     return;
@@ -63,7 +64,11 @@ const collect = async (session: Session, {filter, strict}: Pick<MatchingAction, 
     // One page is no wait.
     if (progress.done < progress.total) bar.update(progress);
   };
-  const collecting = collectMatching(client, {...mailQuery(filter), strict}, {signal: stop.signal, onProgress});
+  const collecting = collectMatching(
+    client,
+    {...parametersOf(queryOf(filter), Date.now()), strict},
+    {signal: stop.signal, onProgress},
+  );
   return askStrictly(collecting, {strict}).finally(() => {
     bar.clear();
     ignoreInterrupts();
@@ -73,7 +78,7 @@ const collect = async (session: Session, {filter, strict}: Pick<MatchingAction, 
 const nothingChanged = (): CliError => new CliError('interrupted', 'nothing was changed', {exitCode: exitCodes.interrupted});
 
 /** On standard error: standard output gets what was done. */
-const showSample = (session: Session, mails: readonly HeldMail[], filter: MailFilter): void => {
+const showSample = (session: Session, mails: readonly HeldMail[], filter: QueryFlags): void => {
   const {stderr} = session.terminal;
   const {columns} = heldMails;
   const maxWidth = stderr.isTTY ? stderr.columns || 80 : undefined;
@@ -83,7 +88,7 @@ const showSample = (session: Session, mails: readonly HeldMail[], filter: MailFi
   });
   const rest = mails.length - sampleSize;
   const match = mails.length === 1 ? 'matches' : 'match';
-  const why = isAll(filter) ? 'without a filter: this is ALL held mail' : `${match} ${safeLine(filterText(filter))}`;
+  const why = isAll(filter) ? 'without a filter: this is ALL held mail' : `${match} ${safeLine(flagsText(filter))}`;
   stderr.write(`${plural(mails.length, 'held mail')} ${why}:\n\n${table}`);
   stderr.write(rest > 0 ? `and ${countText(rest)} more\n\n` : '\n');
 };
@@ -95,13 +100,4 @@ const question = (action: HoldAction, {mails, unreachableNodes}: Matching, sende
   return `${action === 'release' ? 'Release' : 'Discard'} ${what}${action === 'discard' ? ' for good' : ''}${missing}${allowing}?`;
 };
 
-/** As the flags say it: `--domain example.com --min-score 10`. */
-const filterText = (filter: MailFilter): string => {
-  const words = Object.entries(filter).flatMap(([name, value]) => [
-    `--${name.replace(/[A-Z]/g, letter => `-${letter.toLowerCase()}`)}`,
-    quoted(String(value)),
-  ]);
-  return words.join(' ');
-};
-
-const isAll = (filter: MailFilter): boolean => filterText(filter) === '';
+const isAll = (filter: QueryFlags): boolean => isEmptyQuery(queryOf(filter));

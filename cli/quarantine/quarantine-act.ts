@@ -1,18 +1,19 @@
 import type {Command} from 'commander';
-import type {ActionOutcome, BulkResult, HoldAction, MailReference} from '../../shared/held-mail.ts';
+import type {BulkResult, HoldAction, MailReference} from '../../shared/held-mail.ts';
 import {wholeNumber} from '../command-line/option-values.ts';
 import {readStdin} from '../command-line/terminal.ts';
 import {usageError} from '../errors.ts';
 import {actionOutcomes, bulkResults} from '../output/action-report.ts';
 import type {Listed} from '../output/resource.ts';
 import type {Session} from '../session.ts';
-import {addFilterOptions, addStrictOption, type MailFilter, type StrictFlag} from './mail-filter.ts';
-import {mailId, mailPath, parseMailId, parseMailIds} from './mail-id.ts';
+import {mailId, parseMailId, parseMailIds} from './mail-id.ts';
 import {actOnMany, checkExpectedCount} from './quarantine-act-many.ts';
 import {actOnMatching} from './quarantine-act-matching.ts';
 import {allowSenders, planAllowing, sayAllowances} from './quarantine-allow-sender.ts';
+import {addQueryOptions, type QueryFlags} from './query-flags.ts';
+import {addStrictOption, type StrictFlag} from './strict-list.ts';
 
-export interface ActFlags extends MailFilter, StrictFlag {
+export interface ActFlags extends QueryFlags, StrictFlag {
   allMatching?: boolean;
   yes?: boolean;
   dryRun?: boolean;
@@ -34,7 +35,7 @@ const addActCommand = (quarantine: Command, session: Session, action: HoldAction
     .prints(quarantine.command(action), bulkResults)
     .argument('[id...]', 'NODE/QUEUE, or - for ids on standard input')
     .option('--all-matching', 'all held mail that matches the filters below, in place of ids');
-  return addStrictOption(addFilterOptions(command))
+  return addStrictOption(addQueryOptions(command))
     .option('--expect-count <number>', 'do nothing unless it is exactly so many mails', wholeNumber)
     .option('--dry-run', 'print what would be dealt with, and change nothing')
     .option('--yes', 'do not ask')
@@ -94,7 +95,7 @@ const actOnNamed = async (
   if (mails.length > 1) return actOnMany(session, action, {mails, isListed: true, afterwards});
 
   const client = await session.client();
-  const {data} = await client.send<ActionOutcome>({method: 'POST', path: `${mailPath(mail)}/${action}`});
+  const {data} = await client.quarantine.act(action, mail);
   printer.record(data, actionOutcomes);
   const unfinished = await afterwards([data]);
   if (unfinished) throw unfinished;

@@ -1,6 +1,6 @@
 import type {Command} from 'commander';
 import type {HeldMail, Summary, SummaryGroup} from '../../shared/held-mail.ts';
-import type {Client} from '../client/client.ts';
+import type {Client, Query} from '../client/client.ts';
 import {addPageOptions, type PageFlags} from '../command-line/option-values.ts';
 import {briefTimeText, countText, plural, sizeText, timeText} from '../output/cell-text.ts';
 import type {Column} from '../output/column.ts';
@@ -10,19 +10,13 @@ import type {Listed} from '../output/resource.ts';
 import {addSortOption, createSorter, type SortFlag} from '../output/sort-rows.ts';
 import type {Session} from '../session.ts';
 import {heldMails} from './held-mail-columns.ts';
-import {heldMailPages, type MailQuery} from './held-mail-pages.ts';
-import {
-  addFilterOptions,
-  addStrictOption,
-  askStrictly,
-  type MailFilter,
-  mailQuery,
-  reportPartial,
-  type StrictFlag,
-} from './mail-filter.ts';
+import {heldMailPages} from './held-mail-pages.ts';
+import {parametersOf} from './hold-query.ts';
+import {addQueryOptions, type QueryFlags, queryOf} from './query-flags.ts';
+import {addStrictOption, askStrictly, reportPartial, type StrictFlag} from './strict-list.ts';
 import {reportUnknownFilter} from './unknown-filter.ts';
 
-interface SummaryFlags extends MailFilter, StrictFlag, SortFlag {}
+interface SummaryFlags extends QueryFlags, StrictFlag, SortFlag {}
 
 interface ListFlags extends SummaryFlags, PageFlags {}
 
@@ -40,25 +34,26 @@ const summaryGroups: Listed<SummaryGroup> = {
   answerFields: ['count', 'size_bytes', 'oldest_arrived_at', 'groups'],
   nameOf: ({domain, reason, node_id}) => `${domain}/${reason}/${node_id}`,
   columns: groupColumns,
+  isShort: true,
   none: 'no held mail',
 };
 
 export const addListCommands = (quarantine: Command, session: Session): void => {
   const list = session.prints(quarantine.command('list'), heldMails).description('list held mail of all nodes, newest first');
-  addSortOption(addPageOptions(addStrictOption(addFilterOptions(list))))
+  addSortOption(addPageOptions(addStrictOption(addQueryOptions(list))))
     .addHelpText('after', listHelp)
     .action(({all, ...flags}: ListFlags) => (all ? listAll(session, flags) : listPage(session, flags)));
 
   const summary = session
     .prints(quarantine.command('summary'), summaryGroups)
     .description('count held mail by domain, reason and node');
-  addSortOption(addStrictOption(addFilterOptions(summary)))
+  addSortOption(addStrictOption(addQueryOptions(summary)))
     .addHelpText('after', '\nExample:\n  mfctl quarantine summary --since 1d')
     .action(async ({strict, sort, ...filter}: SummaryFlags) => {
       const sorter = createSorter(summaryGroups, {sort});
       const client = await session.client();
-      const query = {...mailQuery(filter), strict};
-      const answer = await askStrictly(client.send<Summary>({path: 'mail/quarantine/summary', query}), {strict});
+      const query = {...parametersOf(queryOf(filter), Date.now()), strict};
+      const answer = await askStrictly(client.quarantine.summary(query), {strict});
       printSummary(session, {...answer.data, groups: [...sorter(answer.data.groups)]});
       if (answer.data.count === 0) await reportUnknownFilter(client, filter, session.printer());
       reportPartial(session, answer, {strict});
@@ -68,8 +63,8 @@ export const addListCommands = (quarantine: Command, session: Session): void => 
 const listPage = async (session: Session, {limit, offset, strict, sort, ...filter}: ListFlags): Promise<void> => {
   const sorter = createSorter(heldMails, {sort});
   const client = await session.client();
-  const query = {...mailQuery(filter), strict, limit, offset};
-  const answer = await askStrictly(client.send<HeldMail[]>({path: 'mail/quarantine', query}), {strict});
+  const query = {...parametersOf(queryOf(filter), Date.now()), strict, limit, offset};
+  const answer = await askStrictly(client.quarantine.list(query), {strict});
   session.printer().list(sorter(answer.data), heldMails);
   if ((answer.totalCount ?? answer.data.length) === 0) await reportUnknownFilter(client, filter, session.printer());
   notePage(session, answer, offset, 'held mails');
@@ -80,13 +75,13 @@ const listPage = async (session: Session, {limit, offset, strict, sort, ...filte
 const listAll = async (session: Session, {strict, sort, ...filter}: SummaryFlags): Promise<void> => {
   const sorter = createSorter(heldMails, {sort});
   const client = await session.client();
-  const pages = pagesOf(client, {...mailQuery(filter), strict});
+  const pages = pagesOf(client, {...parametersOf(queryOf(filter), Date.now()), strict});
   const printed = await askStrictly(printAll(session, heldMails, {pages, ...(sort !== undefined && {sorter})}), {strict});
   if (printed.count === 0) await reportUnknownFilter(client, filter, session.printer());
   reportPartial(session, printed, {strict});
 };
 
-async function* pagesOf(client: Client, query: MailQuery): AsyncIterable<ListPage<HeldMail>> {
+async function* pagesOf(client: Client, query: Query): AsyncIterable<ListPage<HeldMail>> {
   for await (const {mails: rows, unreachableNodes} of heldMailPages(client, query)) yield {rows, unreachableNodes};
 }
 

@@ -1,5 +1,5 @@
 import type {Command} from 'commander';
-import type {HeldMailDetail} from '../../shared/held-mail.ts';
+import type {HeldMailDetail, MailReference} from '../../shared/held-mail.ts';
 import {safeBlock, safeLine} from '../../shared/safe-text.ts';
 import type {Client} from '../client/client.ts';
 import {senderText, sizeText, timeText} from '../output/cell-text.ts';
@@ -7,9 +7,9 @@ import type {Column} from '../output/column.ts';
 import {truncate} from '../output/display-width.ts';
 import {fold} from '../output/fold.ts';
 import type {Shown} from '../output/resource.ts';
-import {type Detail, renderDetails, renderTable} from '../output/table.ts';
+import {type Detail, renderDetails, renderTable, type TableStyle} from '../output/table.ts';
 import type {Session} from '../session.ts';
-import {mailId, mailPath, parseMailId} from './mail-id.ts';
+import {mailId, parseMailId} from './mail-id.ts';
 import type {MailContents} from './mail-reader.ts';
 
 type Attachment = MailContents['attachments'][number];
@@ -46,31 +46,38 @@ export const addShowCommand = (quarantine: Command, session: Session): void => {
     .argument('<id>', 'NODE/QUEUE, as quarantine list shows it')
     .addHelpText('after', '\nExample:\n  mfctl quarantine show NODE/QUEUE')
     .action(async (id: string) => {
-      const path = mailPath(parseMailId(id));
+      const reference = parseMailId(id);
       const client = await session.client();
-      const {data: mail} = await client.send<HeldMailDetail>({path});
-      const contents = await readContents(client, path);
+      const {data: mail} = await client.quarantine.get(reference);
+      const contents = await readContents(client, reference);
 
       const printer = session.printer();
       const {headers, attachments} = contents;
-      if (printer.isForPeople) printer.text(asText(mail, contents, printer.maxWidth));
-      else printer.record({...mail, headers, attachments}, heldMail);
+      if (printer.isForPeople) {
+        const {drawShortTable} = await import('../output/short-table.ts');
+        printer.text(asText(mail, contents, {maxWidth: printer.maxWidth, draw: drawShortTable}));
+      }
+      if (!printer.isForPeople) printer.record({...mail, headers, attachments}, heldMail);
       if (contents.limitation !== undefined) printer.warn(contents.limitation);
     });
 };
 
-const readContents = async (client: Client, path: string): Promise<MailContents> => {
-  const [{readMail}, body] = await Promise.all([import('./mail-reader.ts'), client.download(`${path}/body`)]);
+const readContents = async (client: Client, mail: MailReference): Promise<MailContents> => {
+  const [{readMail}, body] = await Promise.all([import('./mail-reader.ts'), client.quarantine.body(mail)]);
   return readMail(body);
 };
 
-const asText = (mail: HeldMailDetail, contents: MailContents, maxWidth = Number.POSITIVE_INFINITY): string => {
+const asText = (
+  mail: HeldMailDetail,
+  contents: MailContents,
+  {maxWidth = Number.POSITIVE_INFINITY, draw}: TableStyle,
+): string => {
   const symbols = [...mail.symbol_scores].sort((a, b) => b.score - a.score || a.name.localeCompare(b.name));
   const sections = [
     renderDetails(envelopeDetails(mail)),
     section('Headers', contents.headers.map(({name, value}) => `${safeLine(name)}: ${safeLine(value)}\n`).join('')),
-    section('Symbols', symbols.length > 0 ? renderTable(symbols, symbolColumns) : ''),
-    section('Attachments', contents.attachments.length > 0 ? renderTable(contents.attachments, attachmentColumns) : ''),
+    section('Symbols', symbols.length > 0 ? renderTable(symbols, symbolColumns, {draw}) : ''),
+    section('Attachments', contents.attachments.length > 0 ? renderTable(contents.attachments, attachmentColumns, {draw}) : ''),
     section('Text', contents.preview === '' ? '' : `${safeBlock(contents.preview).replaceAll('\t', '    ')}\n`),
   ];
   return fold(sections.filter(text => text !== '').join('\n'), maxWidth);

@@ -1,8 +1,6 @@
 import type {Command} from 'commander';
 import type {ClusterEvent} from '../../shared/cluster-event.ts';
-import {createContact} from '../client/contact.ts';
 import {isHopeless} from '../client/follow-events.ts';
-import {keepWatching} from '../client/watching.ts';
 import {durationMs} from '../command-line/moment.ts';
 import {countOfAtLeastOne, pageLimit, wholeNumber} from '../command-line/option-values.ts';
 import type {CliError} from '../errors.ts';
@@ -10,14 +8,16 @@ import {actorText, timeOfDay} from '../events/event-columns.ts';
 import {firstOf, senderText, timeText} from '../output/cell-text.ts';
 import {warnOfPartialList} from '../output/page-notes.ts';
 import {createStreamPrinter, type StreamColumn, type Streamed} from '../output/stream-printer.ts';
+import {createContact, keepWatching} from '../output/watching.ts';
 import type {Session} from '../session.ts';
 import {mailFields} from './held-mail-columns.ts';
 import {type ActedEvent, type Standing, watchHeldMail} from './held-mail-watch.ts';
-import {addFilterOptions, type MailFilter, mailQuery} from './mail-filter.ts';
+import {parametersOf} from './hold-query.ts';
 import {mailId} from './mail-id.ts';
+import {addQueryOptions, type QueryFlags, queryOf} from './query-flags.ts';
 import {reportUnknownFilter} from './unknown-filter.ts';
 
-interface WatchFlags extends MailFilter {
+interface WatchFlags extends QueryFlags {
   last: number;
   limit?: number;
   for?: number;
@@ -60,7 +60,7 @@ export const addWatchCommand = (quarantine: Command, session: Session): void => 
   const watch = session
     .prints(quarantine.command('watch'), mailNews)
     .description('show held mail as it arrives, and what becomes of it, until Ctrl-C');
-  addFilterOptions(watch)
+  addQueryOptions(watch)
     .option('--last <number>', 'begin with so many that are held already', lastCount, 10)
     .option('--limit <number>', 'end after so many lines; with --for, 3 is the exit status when fewer came', countOfAtLeastOne)
     .option('--for <duration>', 'end after this time, such as 30s or 10m', durationMs)
@@ -91,7 +91,7 @@ const watchQuarantine = (session: Session, {last, limit, for: forMs, ...filter}:
     const client = await session.clientFor(await session.connection());
     await reportUnknownFilter(client, filter, session.printer());
     await watchHeldMail(client, {
-      query: mailQuery(filter),
+      query: parametersOf(queryOf(filter), Date.now()),
       firstCount: last,
       signal,
       onHeld: mail => show({type: 'held', at: mail.arrived_at, ...mail}),

@@ -4,7 +4,7 @@ import type {Command} from 'commander';
 import {CliError, usageError} from '../errors.ts';
 import {fileFailure} from '../files/file-failure.ts';
 import type {Session} from '../session.ts';
-import {mailPath, parseMailId} from './mail-id.ts';
+import {parseMailId} from './mail-id.ts';
 import {addActCommands} from './quarantine-act.ts';
 import {addListCommands} from './quarantine-list.ts';
 import {addShowCommand} from './quarantine-show.ts';
@@ -35,7 +35,7 @@ export const addQuarantineCommands = (program: Command, session: Session): void 
 };
 
 const writeBody = async (session: Session, id: string, {outputFile, force}: BodyFlags): Promise<void> => {
-  const path = `${mailPath(parseMailId(id))}/body`;
+  const mail = parseMailId(id);
   const {stdout} = session.terminal;
   if (outputFile === undefined && stdout.isTTY && !force)
     throw usageError(
@@ -44,7 +44,7 @@ const writeBody = async (session: Session, id: string, {outputFile, force}: Body
     );
 
   const client = await session.client();
-  const body = await client.download(path);
+  const body = await client.quarantine.body(mail);
   if (outputFile !== undefined) return save(body, outputFile);
   await pipeline(body, stdout, {end: false}).catch(error => {
     // Whoever reads the pipe has had enough.

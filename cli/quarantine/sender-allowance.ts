@@ -1,5 +1,4 @@
 // Allow filters for the senders of mail that is released: which there would be, and adding them. Prints nothing.
-import type {Me} from '../../shared/api-key.ts';
 import {canonicalPattern, maxPatternChars, patternFault} from '../../shared/filter-rules.ts';
 import type {HeldMail, HeldMailDetail, MailReference} from '../../shared/held-mail.ts';
 import type {MailFilter} from '../../shared/mail-filter.ts';
@@ -8,7 +7,7 @@ import type {Client} from '../client/client.ts';
 import {inParallel} from '../client/in-parallel.ts';
 import {findDomainId} from '../domain/find-domain.ts';
 import {CliError, exitCodes} from '../errors.ts';
-import {mailId, mailPath} from './mail-id.ts';
+import {mailId} from './mail-id.ts';
 
 /** One filter of one domain, for all mails that it comes from. */
 export interface Allowance {
@@ -16,8 +15,7 @@ export interface Allowance {
   /** In the form that filters are stored in. */
   sender: string;
   mails: MailReference[];
-  /** Of the API: the filters of the domain. */
-  path: string;
+  domainId: number | string;
 }
 
 export interface AllowancePlan {
@@ -36,7 +34,7 @@ const parallelReads = 8;
 
 /** Rejects when the key may not add filters: before anything is released. */
 export const requireFilterRight = async (client: Client): Promise<void> => {
-  const {data: me} = await client.send<Me>({path: 'auth/me'});
+  const {data: me} = await client.me();
   if (me.permissions.includes('domains:write')) return;
   throw new CliError('insufficient_scope', `a ${me.scope} key may not add filters: nothing was released`, {
     exitCode: exitCodes.notAuthorised,
@@ -50,7 +48,7 @@ export const planAllowances = async (client: Client, mails: readonly KnownMail[]
   const except = (group: readonly MailReference[], why: string) => plan.exceptions.push(...group.map(mail => ({mail, why})));
 
   const seen = await inParallel(alike(mails), parallelReads, async group => ({group, detail: await detailOf(client, group)}));
-  const bySender = new Map<string, Omit<Allowance, 'path'>>();
+  const bySender = new Map<string, Omit<Allowance, 'domainId'>>();
   for (const {group, detail} of seen) {
     if (typeof detail === 'string') {
       except(group, detail);
@@ -77,8 +75,8 @@ export const planAllowances = async (client: Client, mails: readonly KnownMail[]
     const block = equal.find(({action}) => action === 'block');
     const filter = equal.find(({action}) => action === 'allow');
     if (block) except(group, `filter ${block.id} of ${domain} blocks ${sender}, and wins over one that allows it`);
-    else if (filter) plan.present.push({...allowance, path: of.path, filter});
-    else plan.wanted.push({...allowance, path: of.path});
+    else if (filter) plan.present.push({...allowance, domainId: of.domainId, filter});
+    else plan.wanted.push({...allowance, domainId: of.domainId});
   }
   return plan;
 };
@@ -100,10 +98,10 @@ export const addAllowances = async (client: Client, allowances: readonly Allowan
   return outcomes;
 };
 
-const addFilter = async (client: Client, {path, sender, mails: [mail]}: Allowance): Promise<MailFilter> => {
+const addFilter = async (client: Client, {domainId, sender, mails: [mail]}: Allowance): Promise<MailFilter> => {
   const comment = mail ? `released: ${mailId(mail)}` : null;
-  const json = {action: 'allow', match: 'sender', pattern: sender, comment};
-  return (await client.send<MailFilter>({method: 'POST', path, json})).data;
+  const filter = {action: 'allow', match: 'sender', pattern: sender, comment} as const;
+  return (await client.domains.addFilter(domainId, filter)).data;
 };
 
 /** What a list shows of them says which belong to one domain and have one sender: one of these is asked for in full. */
@@ -126,7 +124,7 @@ const detailOf = async (client: Client, group: readonly KnownMail[]): Promise<De
   if (group[0]?.sender === '') return isBounce;
   for (const mail of group) {
     try {
-      const {data} = await client.send<HeldMailDetail>({path: mailPath(mail)});
+      const {data} = await client.quarantine.get(mail);
       return whyNot(data) ?? data;
     } catch (error) {
       if (!(error instanceof CliError) || error.code !== 'not_found') throw error;
@@ -144,11 +142,13 @@ const whyNot = ({sender, domain, direction}: HeldMailDetail): string | undefined
   return fault === undefined ? undefined : `its sender ${JSON.stringify(sender.slice(0, maxPatternChars))} ${fault}`;
 };
 
-const filtersOf = async (client: Client, domain: string): Promise<{path: string; filters: MailFilter[]} | undefined> => {
+const filtersOf = async (
+  client: Client,
+  domain: string,
+): Promise<{domainId: number | string; filters: MailFilter[]} | undefined> => {
   try {
-    const path = `domains/${await findDomainId(client, domain)}/filters`;
-    const {data} = await client.send<MailFilter[]>({path});
-    return {path, filters: data};
+    const domainId = await findDomainId(client, domain);
+    return {domainId, filters: (await client.domains.filters(domainId)).data};
   } catch (error) {
     if (error instanceof CliError && error.code === 'not_found') return undefined;
     throw error;

@@ -1,4 +1,5 @@
-// `mfd repair`: a whole database out of what can be read of a damaged one, and of the spool. It is for a node that is stopped.
+// `mfd repair`: a whole database out of what can be read of a damaged one, of the log before the damage, and of the spool. For a node
+// that is stopped.
 import {X509Certificate} from 'node:crypto';
 import {copyFile, mkdir, readFile, rename, rm, stat} from 'node:fs/promises';
 import {join} from 'node:path';
@@ -16,9 +17,8 @@ import {appendAudit} from '../store/sqlite/audit.ts';
 import {dropRecord, type RecordKey} from '../store/sqlite/config-record.ts';
 import {acquireLock, type Database, openDatabase, openForReading} from '../store/sqlite/database.ts';
 import {findDamage} from '../store/sqlite/integrity.ts';
-import {salvage} from '../store/sqlite/salvage.ts';
-import {findLostCommits} from '../store/sqlite/wal-file.ts';
-import {mendLog} from '../store/sqlite/wal-mend.ts';
+import {copyReadableRows} from '../store/sqlite/readable-rows.ts';
+import {findLostCommits, type LostCommits} from '../store/sqlite/wal-file.ts';
 
 /** Says what was done and what is lost, a line each. */
 export const repair = async (data: string, say: (line: string) => void): Promise<void> => {
@@ -34,7 +34,8 @@ export const repair = async (data: string, say: (line: string) => void): Promise
       found.push(line);
       say(line);
     };
-    if (await findLostCommits(folder.database)) await repairLog(folder, note);
+    const lost = await findLostCommits(folder.database);
+    if (lost) await cutLog(folder, lost, note);
     const database = await openWhole(folder, note);
     try {
       await repairContents(folder, database, note);
@@ -61,13 +62,14 @@ const keepAside = async ({root, database}: DataFolder): Promise<string> => {
   return aside;
 };
 
-const repairLog = async ({database}: DataFolder, note: (line: string) => void): Promise<void> => {
-  const {lostCommits} = await mendLog(database);
-  if (lostCommits === 0) note('the log of the database was damaged, and nothing of it is lost');
-  else
-    note(
-      `the log of the database was damaged: ${lostCommits === undefined ? 'the' : `the ${lostCommits}`} latest changes are lost`,
-    );
+/** SQLite reads the log to the damage, and the rest of it never. */
+const cutLog = async ({database}: DataFolder, {atByte, isCopied}: LostCommits, note: (line: string) => void): Promise<void> => {
+  if (isCopied !== 'no') for (const end of ['-wal', '-shm']) await rm(`${database}${end}`, {force: true});
+  note(
+    isCopied === 'all'
+      ? 'the log of the database was damaged, and nothing of it is lost'
+      : `the log of the database was damaged at byte ${atByte}: the latest changes are lost`,
+  );
 };
 
 /** The database, or what can be read of it in a new one. */
@@ -81,14 +83,14 @@ const openWhole = async (folder: DataFolder, note: (line: string) => void): Prom
   for (const end of ends) await rm(`${fresh}${end}`, {force: true});
   const into = await openDatabase(fresh);
   const from = openForReading(folder.database);
-  const {rows, holed} = await salvage(from, into);
+  const {rows, incomplete} = await copyReadableRows(from, into);
   await from.destroy();
   await requireIdentity(folder, into);
   await into.close();
   note(
     `the database was damaged (${problem}); read: ${Object.entries(rows)
       .map(([table, count]) => `${table} ${count}`)
-      .join(', ')}${holed.length > 0 ? `; rows are lost of: ${holed.join(', ')}` : ''}`,
+      .join(', ')}${incomplete.length > 0 ? `; rows are lost of: ${incomplete.join(', ')}` : ''}`,
   );
   for (const end of ends.slice(1)) await rm(`${folder.database}${end}`, {force: true});
   await rename(fresh, folder.database);

@@ -5,11 +5,11 @@ import {EventEmitter} from 'node:events';
 import {PassThrough} from 'node:stream';
 import {setTimeout as sleep} from 'node:timers/promises';
 import {render} from 'ink';
-import type {Answer, Client, Request} from '../../cli/client/client.ts';
+import {type Answer, type Client, clientOver, type Request} from '../../cli/client/client.ts';
 import {processTerminal} from '../../cli/command-line/terminal.ts';
 import {createContextStore} from '../../cli/context/context-store.ts';
 import {Dashboard} from '../../cli/dashboard/dashboard.tsx';
-import {createDesk} from '../../cli/dashboard/shell/app-context.ts';
+import {createAppContext} from '../../cli/dashboard/shell/app-context.ts';
 import {startLive} from '../../cli/dashboard/shell/live.ts';
 import {createTerminalInput} from '../../cli/dashboard/shell/terminal-input.ts';
 import {createTheme} from '../../cli/dashboard/shell/theme.ts';
@@ -40,23 +40,24 @@ const heldMail = (at: number): HeldMail => ({
   arrived_at: new Date(1_800_000_000_000 - at * 500).toISOString(),
 });
 
-const clientOf = (mails: readonly HeldMail[]): Client => ({
-  send: async <T,>({path, query = {}}: Request): Promise<Answer<T>> => {
-    const data =
-      path === 'mail/quarantine'
-        ? mails.slice(Number(query.offset ?? 0), Number(query.offset ?? 0) + Number(query.limit ?? 100))
-        : [];
-    const value: unknown =
-      path === 'cluster/status' ? {local_node_id: 'mx1', local_hostname: 'mx1', peers: [], generated_at: me.created_at} : data;
-    return {data: value as T, etag: undefined, totalCount: mails.length, unreachableNodes: []};
-  },
-  sendRaw: async () => ({body: Buffer.alloc(0), contentType: '', headers: {}}),
-  download: async () => (async function* () {})(),
-  events: async (_types, signal) =>
-    (async function* () {
-      await new Promise(resolve => signal.addEventListener('abort', resolve));
-    })(),
-});
+const clientOf = (mails: readonly HeldMail[]): Client =>
+  clientOver({
+    send: async <T,>({path, query = {}}: Request): Promise<Answer<T>> => {
+      const data =
+        path === 'mail/quarantine'
+          ? mails.slice(Number(query.offset ?? 0), Number(query.offset ?? 0) + Number(query.limit ?? 100))
+          : [];
+      const value: unknown =
+        path === 'cluster/status' ? {local_node_id: 'mx1', local_hostname: 'mx1', peers: [], generated_at: me.created_at} : data;
+      return {data: value as T, etag: undefined, totalCount: mails.length, unreachableNodes: []};
+    },
+    raw: async () => ({body: Buffer.alloc(0), contentType: '', headers: {}}),
+    download: async () => (async function* () {})(),
+    events: async (_types, signal) =>
+      (async function* () {
+        await new Promise(resolve => signal.addEventListener('abort', resolve));
+      })(),
+  });
 
 /** Tells when a frame was written to it. */
 const createStdout = () => {
@@ -95,7 +96,7 @@ export const measureFrames = async (count: number, share = 1): Promise<Map<strin
   const live = startLive(client, Date.now);
   const terminal = {...processTerminal(), env: {}};
   const connection = {baseUrl: new URL('https://bench.invalid'), apiKey: undefined, ca: undefined} as never;
-  const desk = createDesk({
+  const app = createAppContext({
     ...{client, connection, clientFor: async () => client, name: 'bench', terminal, contexts: createContextStore(terminal)},
     ...{live, me, theme: createTheme(true), isReadOnly: false},
   });
@@ -103,9 +104,9 @@ export const measureFrames = async (count: number, share = 1): Promise<Map<strin
   const stdin = createStdin();
   const input = createTerminalInput(stdin as unknown as NodeJS.ReadStream);
   const nothing = () => undefined;
-  const app = render(
+  const ink = render(
     <Dashboard
-      desk={desk}
+      app={app}
       undoMs={5000}
       startScreen="quarantine"
       terminal={stdout}
@@ -131,7 +132,7 @@ export const measureFrames = async (count: number, share = 1): Promise<Map<strin
     }
     all.set(name, taken);
   }
-  app.unmount();
+  ink.unmount();
   live.stop();
   return all;
 };

@@ -10,7 +10,7 @@ export interface ListPosition {
 
 export const listStart: ListPosition = {cursor: 0, top: 0};
 
-export interface ListExtent {
+interface ListExtent {
   /** Rows in all. */
   count: number;
   /** Rows that have room. */

@@ -1,5 +1,7 @@
 // Rows of a table in columns that keep their place while one scrolls: their width follows from the screen, not from what is shown.
+import {cellText} from '../../output/cell-text.ts';
 import type {Cell} from '../../output/column.ts';
+import {columnsWithRoom, gap, lineWidth} from '../../output/table-fit.ts';
 import {fitText} from '../shell/fit-text.ts';
 import type {Style, Theme} from '../shell/theme.ts';
 
@@ -16,21 +18,14 @@ export interface TuiColumn<T> {
   dropRank?: number;
 }
 
-export interface PlacedColumn<T> extends TuiColumn<T> {
+interface PlacedColumn<T> extends TuiColumn<T> {
   width: number;
 }
 
-const gap = '  ';
-
 /** The columns that have room in `width` cells, each with the width it gets. */
 export const placeColumns = <T>(columns: readonly TuiColumn<T>[], width: number): PlacedColumn<T>[] => {
-  let shown = [...columns];
-  const ranks = [...new Set(columns.flatMap(({dropRank}) => dropRank ?? []))].sort((a, b) => a - b);
-  for (const rank of ranks) {
-    if (neededWidth(shown) <= width) break;
-    shown = shown.filter(({dropRank}) => dropRank !== rank);
-  }
-  const room = Math.max(0, width - neededWidth(shown));
+  const shown = columnsWithRoom(columns, {maxWidth: width, widthOf: ({width: least}) => least});
+  const room = Math.max(0, width - lineWidth(shown.map(({width: least}) => least)));
   const shares = shown.reduce((sum, {grow = 0}) => sum + grow, 0);
   let given = 0;
   let sofar = 0;
@@ -44,9 +39,6 @@ export const placeColumns = <T>(columns: readonly TuiColumn<T>[], width: number)
   });
 };
 
-const neededWidth = <T>(columns: readonly TuiColumn<T>[]): number =>
-  columns.reduce((sum, {width}) => sum + width, gap.length * Math.max(0, columns.length - 1));
-
 export const headerLine = <T>(columns: readonly PlacedColumn<T>[], theme: Theme): string =>
   theme(columns.map(({title, width, align}) => fitText(title, width, align)).join(gap), 'dim');
 
@@ -57,10 +49,4 @@ export const rowLine = <T>(row: T, columns: readonly PlacedColumn<T>[], theme: T
     return style === 'cursor' ? text : theme(text, styleOf?.(row));
   });
   return theme(cells.join(gap), style);
-};
-
-const cellText = (value: Cell): string => {
-  if (value === null || value === undefined || value === '') return '-';
-  if (typeof value === 'boolean') return value ? 'yes' : 'no';
-  return String(value);
 };

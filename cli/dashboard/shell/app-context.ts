@@ -14,7 +14,7 @@ import type {Theme} from './theme.ts';
 
 type SourceOf<T> = Omit<SourceNeeds<T>, 'live' | 'now'>;
 
-export interface Desk {
+export interface AppContext {
   client: Client;
   /** How `client` asks. */
   connection: Connection;
@@ -41,7 +41,7 @@ export interface Desk {
   kept: Map<string, unknown>;
 }
 
-export type DeskNeeds = Omit<Desk, 'may' | 'source' | 'kept' | 'notices' | 'now' | 'eventLog'> & {now?(): number};
+type AppContextNeeds = Omit<AppContext, 'may' | 'source' | 'kept' | 'notices' | 'now' | 'eventLog'> & {now?(): number};
 
 const readingPermissions: readonly Permission[] = [
   'me:read',
@@ -52,7 +52,7 @@ const readingPermissions: readonly Permission[] = [
   'audit:read',
 ];
 
-export const createDesk = ({now = Date.now, ...needs}: DeskNeeds): Desk => {
+export const createAppContext = ({now = Date.now, ...needs}: AppContextNeeds): AppContext => {
   const {live, me, isReadOnly} = needs;
   const sources = new Map<string, unknown>();
   return {

@@ -1,4 +1,5 @@
 // What was confirmed and can still be taken back: waiting → running → ended, or waiting → taken back.
+import {createValue, type Watched} from './store.ts';
 
 export interface ActionReport {
   done: number;
@@ -25,10 +26,8 @@ export interface DeferredState {
   progress: ActionReport | undefined;
 }
 
-export interface DeferredActions {
-  /** Oldest first; the same array until something changes. */
-  list(): readonly DeferredState[];
-  subscribe(listener: () => void): () => void;
+/** Oldest first. */
+export interface DeferredActions extends Watched<readonly DeferredState[]> {
   add(action: DeferredAction): void;
   /** Takes back the latest that has not begun; returns what it was. */
   takeBack(): string | undefined;
@@ -36,7 +35,7 @@ export interface DeferredActions {
   dropAll(): string[];
 }
 
-export interface DeferredNeeds {
+interface DeferredNeeds {
   delayMs: number;
   now(): number;
   onDone(text: string): void;
@@ -44,21 +43,16 @@ export interface DeferredNeeds {
 }
 
 export const createDeferredActions = ({delayMs, now, onDone, onFailed}: DeferredNeeds): DeferredActions => {
-  const listeners = new Set<() => void>();
   const actions = new Map<number, {action: DeferredAction; timer: NodeJS.Timeout}>();
-  let states: readonly DeferredState[] = [];
+  const {get, subscribe, set} = createValue<readonly DeferredState[]>([]);
   let lastId = 0;
 
-  const set = (next: readonly DeferredState[]): void => {
-    states = next;
-    for (const listener of listeners) listener();
-  };
   const change = (id: number, part: Partial<DeferredState>): void =>
-    set(states.map(state => (state.id === id ? {...state, ...part} : state)));
+    set(get().map(state => (state.id === id ? {...state, ...part} : state)));
   const forget = (id: number): void => {
     actions.get(id)?.action.onSettled?.();
     actions.delete(id);
-    set(states.filter(state => state.id !== id));
+    set(get().filter(state => state.id !== id));
   };
   const start = async (id: number, {what, run}: DeferredAction): Promise<void> => {
     change(id, {state: 'running'});
@@ -77,21 +71,21 @@ export const createDeferredActions = ({delayMs, now, onDone, onFailed}: Deferred
   };
 
   return {
-    list: () => states,
-    subscribe: listener => {
-      listeners.add(listener);
-      return () => listeners.delete(listener);
-    },
+    get,
+    subscribe,
     add: action => {
       lastId += 1;
       const id = lastId;
       actions.set(id, {action, timer: setTimeout(() => void start(id, action), delayMs)});
-      set([...states, {id, what: action.what, state: 'waiting', startsAtMs: now() + delayMs, delayMs, progress: undefined}]);
+      set([...get(), {id, what: action.what, state: 'waiting', startsAtMs: now() + delayMs, delayMs, progress: undefined}]);
     },
     takeBack: () => {
-      const latest = states.findLast(({state}) => state === 'waiting');
+      const latest = get().findLast(({state}) => state === 'waiting');
       return latest && drop(latest);
     },
-    dropAll: () => states.filter(({state}) => state === 'waiting').map(drop),
+    dropAll: () =>
+      get()
+        .filter(({state}) => state === 'waiting')
+        .map(drop),
   };
 };

@@ -14,7 +14,8 @@ export const detailLines = (pairs: readonly DetailPair[], width: number, theme: 
   );
 };
 
-const valueText = (value: DetailPair[1]): string => {
+/** Of one value, unsafe as it came. */
+export const valueText = (value: DetailPair[1]): string => {
   if (value === null || value === '') return '-';
   if (typeof value === 'boolean') return value ? 'yes' : 'no';
   return String(value);

@@ -1,6 +1,6 @@
 // Requests of the screens: what they read is given up soon when the node says nothing, and nothing that a screen has asked for keeps
 // the program from ending when the screen is left.
-import type {Client, Request} from '../../client/client.ts';
+import {type Client, clientOver, type Request} from '../../client/client.ts';
 
 /** A line that was cut says nothing, and what is on the screen is old then. A list of many nodes takes 3 s. */
 const readMs = 10_000;
@@ -20,13 +20,13 @@ export const endingClient = (client: Client, end: AbortSignal): Client => {
       for (const source of sources) source.removeEventListener('abort', abort);
     }
   };
-  return {
+  return clientOver({
     ...client,
     send: <T>(request: Request) =>
       until(request.signal, signal => client.send<T>({...(isRead(request) && {silenceMs: readMs}), ...request, signal})),
-    sendRaw: request => until(request.signal, signal => client.sendRaw({...request, signal})),
+    raw: request => until(request.signal, signal => client.raw({...request, signal})),
     download: (path, given) => until(given, signal => client.download(path, signal)),
-  };
+  });
 };
 
 const isRead = ({method = 'GET'}: Request): boolean => method === 'GET';

@@ -2,18 +2,19 @@
 import type {RefObject} from 'react';
 import {CliError} from '../../errors.ts';
 import {plural} from '../../output/cell-text.ts';
-import type {Desk} from './app-context.ts';
+import type {AppContext} from './app-context.ts';
 import type {DeferredActions} from './deferred-actions.ts';
 import {helpPage} from './help-page.ts';
 import type {Binding, KeyName} from './keys.ts';
 import {messagesPage, type SaidMessage} from './messages-page.ts';
-import {type Frame, type ScreenCommand, type ScreenName, type ScreenOffer, screenNames} from './shell.ts';
+import {type ScreenBindings, type ScreenCommand, type ScreenName, type Shell, screenNames} from './shell.ts';
 import {statusText} from './shell-lines.ts';
+import {whyNot} from './why-not.ts';
 
-export interface Globals extends Pick<Frame, 'say' | 'fail' | 'open' | 'goTo'> {
-  desk: Desk;
+interface Globals extends Pick<Shell, 'say' | 'fail' | 'open' | 'goTo'> {
+  app: AppContext;
   screen: ScreenName;
-  offer: RefObject<ScreenOffer>;
+  bindings: RefObject<ScreenBindings>;
   deferred: DeferredActions;
   /** Oldest first. */
   said(): readonly SaidMessage[];
@@ -24,9 +25,9 @@ export interface Globals extends Pick<Frame, 'say' | 'fail' | 'open' | 'goTo'> {
 
 /** Keys of the screen come first. */
 export const handleKey = (key: KeyName, globals: Globals): void => {
-  const bindings = [...globals.offer.current.bindings, ...globalBindings(globals)];
+  const bindings = [...globals.bindings.current.bindings, ...globalBindings(globals)];
   const found = bindings.find(({keys}) => keys.includes(key));
-  guarded(globals, () => found?.run(key));
+  if (found) run(globals, found, key);
 };
 
 export const globalBindings = (globals: Globals): Binding[] => [
@@ -55,7 +56,7 @@ const nextScreen = ({screen, goTo}: Globals, step: number): void => {
   goTo(screenNames[(screenNames.indexOf(screen) + step + count) % count] ?? 'cluster');
 };
 
-export const globalCommands = (globals: Globals): ScreenCommand[] => [
+const globalCommands = (globals: Globals): ScreenCommand[] => [
   ...screenNames.map(name => ({name, help: `the screen ${name}`, run: () => globals.goTo(name)})),
   {
     name: 'context',
@@ -67,43 +68,49 @@ export const globalCommands = (globals: Globals): ScreenCommand[] => [
   {name: 'quit', help: 'leave', run: () => askToQuit(globals)},
 ];
 
-const guarded = ({fail}: Globals, act: () => void): void => {
+/** Does it, or says why it cannot be done here. */
+const run = (globals: Globals, what: Pick<Binding, 'needs' | 'run'>, input: string): void => {
+  const reason = what.needs && whyNot(globals.app, what.needs);
   try {
-    act();
+    if (reason !== undefined) globals.say(reason, 'warn');
+    else what.run(input);
   } catch (error) {
-    fail(error);
+    globals.fail(error);
   }
 };
 
-const commandsOf = (globals: Globals): ScreenCommand[] => [...(globals.offer.current.commands ?? []), ...globalCommands(globals)];
+const commandsOf = (globals: Globals): ScreenCommand[] => [
+  ...(globals.bindings.current.commands ?? []),
+  ...globalCommands(globals),
+];
 
 const helpOf = (globals: Globals) =>
   helpPage(
     {
       title: globals.screen,
-      screen: globals.offer.current.bindings,
+      screen: globals.bindings.current.bindings,
       everywhere: globalBindings(globals),
       commands: commandsOf(globals),
-      refused: ({needs}) => (needs === undefined || globals.desk.may(needs) ? undefined : refusal(globals.desk)),
+      refused: ({needs}) => (needs === undefined || globals.app.may(needs) ? undefined : refusal(globals.app)),
     },
-    globals.desk.theme,
+    globals.app.theme,
   );
 
-const refusal = ({isReadOnly}: Desk): string => (isReadOnly ? 'not with --read-only' : 'not with this key');
+const refusal = ({isReadOnly}: AppContext): string => (isReadOnly ? 'not with --read-only' : 'not with this key');
 
-const messagesOf = ({desk, deferred, said}: Globals) =>
+const messagesOf = ({app, deferred, said}: Globals) =>
   messagesPage(
     {
-      status: statusText(desk.live.state(), desk.now()),
+      status: statusText(app.live.get(), app.now()),
       present: [
         ...deferred
-          .list()
+          .get()
           .map(({what, state}) => ({text: `${state === 'waiting' ? 'Waiting' : 'Under way'}: ${what}`, tone: undefined})),
-        ...desk.notices.list(),
+        ...app.notices.get(),
       ],
       said: said(),
     },
-    desk.theme,
+    app.theme,
   );
 
 const openCommandLine = (globals: Globals): void => {
@@ -127,7 +134,7 @@ const openCommandLine = (globals: Globals): void => {
     },
     onSubmit: text => {
       const {command, argument} = find(text);
-      if (text.trim() !== '') guarded(globals, () => command?.run(argument));
+      if (command && text.trim() !== '') run(globals, command, argument);
     },
   });
 };
@@ -136,7 +143,7 @@ const onlyOne = <T>(found: readonly T[]): T | undefined => (found.length === 1 ?
 
 const openContexts = async (globals: Globals): Promise<void> => {
   try {
-    const {contexts} = await globals.desk.contexts.read();
+    const {contexts} = await globals.app.contexts.read();
     if (contexts.length === 0) throw new CliError('no_contexts', 'there are no contexts', {hint: 'mfctl context add --help'});
     globals.open({
       kind: 'choice',
@@ -144,7 +151,7 @@ const openContexts = async (globals: Globals): Promise<void> => {
       items: contexts.map(({name, url}) => ({label: name, detail: url})),
       chosen: Math.max(
         0,
-        contexts.findIndex(({name}) => name === globals.desk.name),
+        contexts.findIndex(({name}) => name === globals.app.name),
       ),
       onChoose: index => switchContext(globals, contexts[index]?.name ?? ''),
     });
@@ -155,7 +162,7 @@ const openContexts = async (globals: Globals): Promise<void> => {
 
 /** What waits belongs to the node that is left. */
 const switchContext = (globals: Globals, name: string): void => {
-  const count = globals.deferred.list().length;
+  const count = globals.deferred.get().length;
   if (count === 0) globals.switchTo(name);
   else globals.say(`${plural(count, 'action')} under way: wait for the end, or u takes back what has not begun`, 'warn');
 };
@@ -163,11 +170,11 @@ const switchContext = (globals: Globals, name: string): void => {
 const takeBack = ({deferred, say}: Globals): void => {
   const what = deferred.takeBack();
   if (what !== undefined) say(`Taken back, nothing was done: ${what}`, 'good');
-  else say(deferred.list().length > 0 ? 'it is under way already' : 'there is nothing to take back', 'warn');
+  else say(deferred.get().length > 0 ? 'it is under way already' : 'there is nothing to take back', 'warn');
 };
 
 const askToQuit = (globals: Globals): void => {
-  const actions = globals.deferred.list();
+  const actions = globals.deferred.get();
   if (actions.length === 0) {
     globals.quit(false);
     return;

@@ -1,9 +1,7 @@
-import {useEffect, useEffectEvent, useLayoutEffect, useReducer, useState, useSyncExternalStore} from 'react';
-import type {Desk} from './app-context.ts';
-import {type ScreenOffer, useFrame} from './shell.ts';
-import type {Loaded, Source} from './source.ts';
-
-export const useSource = <T>(source: Source<T>): Loaded<T> => useSyncExternalStore(source.subscribe, source.get);
+import {useEffect, useEffectEvent, useLayoutEffect, useReducer} from 'react';
+import type {AppContext} from './app-context.ts';
+import {type ScreenBindings, useShell} from './shell.ts';
+import type {Source} from './source.ts';
 
 /** Hears each new value before it is drawn: what is made of it is drawn together with it. */
 export const useValues = <T>(source: Source<T>, listener: (value: T) => void): void => {
@@ -21,27 +19,26 @@ export const useValues = <T>(source: Source<T>, listener: (value: T) => void): v
   }, [source]);
 };
 
-/** The present, again after each interval. */
-export const useNow = ({now}: Pick<Desk, 'now'>, everyMs = 1000): number => {
-  const [nowMs, setNowMs] = useState(now);
+/** Draws again after each interval, for what changes with the time alone. */
+export const useTicks = (everyMs: number): void => {
+  const [, tick] = useReducer((count: number) => count + 1, 0);
   useEffect(() => {
-    const timer = setInterval(() => setNowMs(now()), everyMs);
+    const timer = setInterval(tick, everyMs);
     return () => clearInterval(timer);
-  }, [now, everyMs]);
-  return nowMs;
+  }, [everyMs]);
 };
 
 /** The keys and commands of the screen that is shown, as they are after this drawing. */
-export const useOffer = (offer: ScreenOffer): void => {
-  const frame = useFrame();
-  useLayoutEffect(() => frame.offer(offer));
+export const useBindings = (bindings: ScreenBindings): void => {
+  const shell = useShell();
+  useLayoutEffect(() => shell.bind(bindings));
 };
 
 /** A reducer whose state is still there when the screen is shown again. */
-export const useKeptReducer = <S, E>(desk: Desk, name: string, reducer: (state: S, event: E) => S, initial: S) => {
-  const [state, dispatch] = useReducer(reducer, desk.kept.has(name) ? (desk.kept.get(name) as S) : initial);
+export const useKeptReducer = <S, E>(app: AppContext, name: string, reducer: (state: S, event: E) => S, initial: S) => {
+  const [state, dispatch] = useReducer(reducer, app.kept.has(name) ? (app.kept.get(name) as S) : initial);
   useLayoutEffect(() => {
-    desk.kept.set(name, state);
-  }, [desk, name, state]);
+    app.kept.set(name, state);
+  }, [app, name, state]);
   return [state, dispatch] as const;
 };

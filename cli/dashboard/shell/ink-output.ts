@@ -2,7 +2,7 @@
 
 /**
  * The terminal as one without end. Ink clears the terminal with all that was scrolled out of it, which is not ours, when what it
- * has drawn is as high as the terminal; the frame keeps to the height by itself.
+ * has drawn is as high as the terminal; the shell keeps to the height by itself.
  */
 export const inkOutput = (stdout: NodeJS.WriteStream): NodeJS.WriteStream =>
   new Proxy(stdout, {

@@ -1,6 +1,6 @@
 // Keys and pastes one at a time: each is handled when what the one before has changed is drawn.
 
-export interface KeyQueue<T> {
+interface KeyQueue<T> {
   add(keys: readonly T[]): void;
   /** The key before has taken effect. */
   next(): void;

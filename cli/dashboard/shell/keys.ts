@@ -65,7 +65,7 @@ export interface Binding {
   help: string;
   /** A word for the footer. */
   label?: string;
-  /** The footer does not offer it to a key that may not do it. */
+  /** Without it the footer does not show it, and pressing the key says why. */
   needs?: Permission;
   run(key: KeyName): void;
 }

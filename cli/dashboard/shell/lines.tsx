@@ -1,6 +1,6 @@
 import {createElement, type ReactElement} from 'react';
 
-export interface LinesProps {
+interface LinesProps {
   /** Each of exactly `width` cells, or fewer; styles are SGR sequences. */
   lines: readonly string[];
   width: number;

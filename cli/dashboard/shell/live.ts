@@ -5,14 +5,15 @@ import type {Client} from '../../client/client.ts';
 import {followEvents} from '../../client/follow-events.ts';
 import {asCliError, type CliError, exitCodes} from '../../errors.ts';
 import type {Route} from './route.ts';
+import {createValue, type Watched} from './store.ts';
 
 /**
  * connecting → live ⇄ polling ⇄ offline. Live: events arrive. Polling: they do not, and requests are answered. Offline: neither.
  */
-export type Standing = 'connecting' | 'live' | 'polling' | 'offline';
+export type ConnectionState = 'connecting' | 'live' | 'polling' | 'offline';
 
 export interface LiveState {
-  standing: Standing;
+  connection: ConnectionState;
   /** Of the last answer of any kind. */
   heardAtMs: number | undefined;
   /** Why it is not live. */
@@ -21,10 +22,7 @@ export interface LiveState {
   detour?: string | undefined;
 }
 
-export interface Live {
-  state(): LiveState;
-  /** Called after each change of the state. */
-  subscribe(listener: () => void): () => void;
+export interface Live extends Watched<LiveState> {
   /** Events of these types; and once after each reconnection with undefined, as what happened meanwhile is not told. */
   on(types: readonly EventType[], listener: (event: ClusterEvent | undefined) => void): () => void;
   /** What became of a request. */
@@ -38,23 +36,27 @@ const newsEveryMs = 250;
 
 export const startLive = (client: Pick<Client, 'events'>, now: () => number, route?: Route): Live => {
   const ended = new AbortController();
-  const listeners = new Set<() => void>();
   const hearers = new Set<{types: readonly EventType[]; hear(event: ClusterEvent | undefined): void}>();
   let isOpen = false;
   let wasOpen = false;
   let failure: CliError | undefined;
-  let state: LiveState = {standing: 'connecting', heardAtMs: undefined, reason: undefined, detour: route?.detour()};
+  const news = createValue<LiveState>({
+    connection: 'connecting',
+    heardAtMs: undefined,
+    reason: undefined,
+    detour: route?.detour(),
+  });
 
-  const update = (heardAtMs = state.heardAtMs): void => {
-    const standing = standingOf(heardAtMs);
-    const reason = standing === 'offline' || standing === 'polling' ? failure?.detail : undefined;
+  const update = (heardAtMs = news.get().heardAtMs): void => {
+    const state = news.get();
+    const connection = connectionState(heardAtMs);
+    const reason = connection === 'offline' || connection === 'polling' ? failure?.detail : undefined;
     const detour = route?.detour();
-    const isOther = standing !== state.standing || reason !== state.reason || detour !== state.detour;
+    const isOther = connection !== state.connection || reason !== state.reason || detour !== state.detour;
     if (!isOther && heardAtMs !== undefined && heardAtMs - (state.heardAtMs ?? 0) < newsEveryMs) return;
-    state = {standing, heardAtMs, reason, detour};
-    for (const listener of listeners) listener();
+    news.set({connection, heardAtMs, reason, detour});
   };
-  const standingOf = (heardAtMs: number | undefined): Standing => {
+  const connectionState = (heardAtMs: number | undefined): ConnectionState => {
     if (isOpen) return 'live';
     if (failure?.exitCode === exitCodes.unreachable && isUnanswered) return 'offline';
     return heardAtMs === undefined && !wasOpen ? 'connecting' : 'polling';
@@ -93,11 +95,8 @@ export const startLive = (client: Pick<Client, 'events'>, now: () => number, rou
   });
 
   return {
-    state: () => state,
-    subscribe: listener => {
-      listeners.add(listener);
-      return () => listeners.delete(listener);
-    },
+    get: news.get,
+    subscribe: news.subscribe,
     on: (types, hear) => {
       const hearer = {types, hear};
       hearers.add(hearer);

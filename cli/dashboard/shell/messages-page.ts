@@ -14,7 +14,7 @@ export interface SaidMessage {
 /** Messages that are remembered. */
 export const mostMessages = 100;
 
-export interface MessagesFacts {
+interface MessagesFacts {
   /** Of the connection, in words. */
   status: string;
   /** What is wrong, or waits, at the moment. */

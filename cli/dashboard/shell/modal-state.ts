@@ -51,7 +51,7 @@ const plainStartOf = (modal: Modal): ModalState => {
   };
 };
 
-export interface Extent {
+interface Extent {
   /** Rows of a choice, a page or a question that have room. */
   height: number;
   /** Rows of a page or a question at its present width. */

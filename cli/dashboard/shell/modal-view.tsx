@@ -6,19 +6,19 @@ import {type ModalRoom, modalBorder, modalLines, questionText} from './modal-lin
 import {afterKey, afterPaste, type ModalState, startOf} from './modal-state.ts';
 import type {Paste} from './paste-reader.ts';
 import {pasteIgnored} from './pasted-text.ts';
-import type {Frame} from './shell.ts';
+import type {Shell} from './shell.ts';
 
 export interface ModalKeys {
   onKey(key: KeyName): void;
   onPaste(paste: Paste): void;
 }
 
-export interface ModalViewProps {
+interface ModalViewProps {
   modal: Modal;
   room: ModalRoom;
   /** Hands over what takes the keys from now on. */
   takeKeys(keys: ModalKeys): void;
-  say: Frame['say'];
+  say: Shell['say'];
   /** Called before what the modal leads to, so that this can open another one. */
   onClose(): void;
 }

@@ -1,5 +1,4 @@
 // What is asked of the person at the screen. A modal takes all keys until it is closed.
-import {safeLine} from '../../../shared/safe-text.ts';
 
 /** A yes-or-no question that carries what it is about, so that nothing that happens meanwhile changes what a yes means. */
 export interface Question {
@@ -82,5 +81,3 @@ export interface FormField {
 }
 
 export type Modal = Question | Prompt | Choice | Page | Form;
-
-export const safeLines = (lines: readonly string[]): string[] => lines.map(line => safeLine(line));

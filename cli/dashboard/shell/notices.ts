@@ -1,15 +1,14 @@
 // What is wrong for as long as it is: shown in the message line of every screen while nothing else is said there.
 import type {Tone} from '../../output/tone.ts';
+import {createValue, type Watched} from './store.ts';
 
 export interface Notice {
   text: string;
   tone: Tone;
 }
 
-export interface Notices {
-  /** Worst first; the same array until something changes. */
-  list(): readonly Notice[];
-  subscribe(listener: () => void): () => void;
+/** Worst first. */
+export interface Notices extends Watched<readonly Notice[]> {
   /** All that one source has to say; an empty list when it is over. */
   set(source: string, notices: readonly Notice[]): void;
 }
@@ -17,22 +16,16 @@ export interface Notices {
 const rank: Record<Tone, number> = {bad: 0, warn: 1, good: 2};
 
 export const createNotices = (): Notices => {
-  const listeners = new Set<() => void>();
   const bySource = new Map<string, readonly Notice[]>();
-  let all: readonly Notice[] = [];
+  const {get, subscribe, set} = createValue<readonly Notice[]>([]);
 
   return {
-    list: () => all,
-    subscribe: listener => {
-      listeners.add(listener);
-      return () => listeners.delete(listener);
-    },
+    get,
+    subscribe,
     set: (source, notices) => {
       bySource.set(source, notices);
       const next = [...bySource.values()].flat().sort((a, b) => rank[a.tone] - rank[b.tone]);
-      if (isSame(next, all)) return;
-      all = next;
-      for (const listener of listeners) listener();
+      if (!isSame(next, get())) set(next);
     },
   };
 };

@@ -3,13 +3,13 @@ import type {Client} from '../../client/client.ts';
 import {type Connection, chosenContext} from '../../client/connection.ts';
 import {asCliError, CliError} from '../../errors.ts';
 import type {Session} from '../../session.ts';
-import {createDesk, type Desk} from './app-context.ts';
+import {type AppContext, createAppContext} from './app-context.ts';
 import {endingClient} from './ending-client.ts';
 import {type Live, startLive} from './live.ts';
 import {createRoute} from './route.ts';
 import {createTheme} from './theme.ts';
 
-export interface DeskPlace {
+export interface AppPlace {
   /** Of the context, or the address of the node where there is none. */
   name: string;
   connection: Connection;
@@ -17,32 +17,32 @@ export interface DeskPlace {
   greeting?: string;
 }
 
-export interface DeskOpening {
+export interface AppOptions {
   session: Session;
   isReadOnly: boolean;
   isColour: boolean;
 }
 
 /** Rejects with a CliError when the node does not answer or refuses the key, and with the reason of `ended` when that aborts. */
-export const openDesk = async (
-  opening: DeskOpening,
-  {name, connection, greeting}: DeskPlace,
+export const openApp = async (
+  opening: AppOptions,
+  {name, connection, greeting}: AppPlace,
   ended = new AbortController(),
-): Promise<Desk> => {
+): Promise<AppContext> => {
   const {session, isReadOnly, isColour} = opening;
   const {terminal, contexts} = session;
   const {client, startLive: start} = await connect(session, connection, ended);
   const {data: me} = await client.send<Me>({path: 'auth/me'});
   const live = start();
-  const clientFor: Desk['clientFor'] = to => session.clientFor(to, undefined, unsaid);
+  const clientFor: AppContext['clientFor'] = to => session.clientFor(to, undefined, unsaid);
   const theme = createTheme(isColour);
-  return createDesk({
+  return createAppContext({
     ...{client, connection, clientFor, name, terminal, contexts, live, me, theme, isReadOnly},
     ...(greeting !== undefined && {greeting}),
   });
 };
 
-/** Stopping it also ends the requests of the desk. A move to another node shows in the status line: text on stderr would damage the screen. */
+/** Stopping it also ends the requests of the app. A move to another node shows in the status line: text on stderr would damage the screen. */
 const connect = async (
   session: Session,
   connection: Connection,
@@ -69,25 +69,25 @@ const connect = async (
 const unsaid = (): void => undefined;
 
 /** What the flags, the environment and the contexts say. */
-export const firstPlace = async (session: Session): Promise<DeskPlace> => {
+export const firstPlace = async (session: Session): Promise<AppPlace> => {
   // The address is checked by that.
   const connection = await session.connection();
   return {name: await nameOf(session), connection};
 };
 
 /** The one that was left again, with what to say, when the other does not work. Rejects when `ended` aborts. */
-export const movedDesk = async (
-  opening: DeskOpening,
-  left: Desk,
-  {to, ended}: {to: () => Promise<DeskPlace>; ended: AbortController},
-): Promise<Desk> => {
+export const reopenApp = async (
+  opening: AppOptions,
+  left: AppContext,
+  {to, ended}: {to: () => Promise<AppPlace>; ended: AbortController},
+): Promise<AppContext> => {
   try {
-    return await openDesk(opening, await to(), ended);
+    return await openApp(opening, await to(), ended);
   } catch (error) {
     if (ended.signal.aborted) throw error;
     const again = new AbortController();
     const {client, startLive: start} = await connect(opening.session, left.connection, again);
-    return {...createDesk({...left, client, live: start()}), greeting: asCliError(error)};
+    return {...createAppContext({...left, client, live: start()}), greeting: asCliError(error)};
   }
 };
 

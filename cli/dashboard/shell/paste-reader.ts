@@ -20,7 +20,7 @@ export interface Paste {
 /** Keys are as the terminal sends them. An escape that nothing follows is an event of its own: the parser of ink would join it to the next key. */
 export type TerminalEvent = {kind: 'keys'; text: string} | {kind: 'escape'} | {kind: 'paste'; paste: Paste};
 
-export interface PasteReader {
+interface PasteReader {
   /** What one read has given. */
   push(chunk: string): void;
   /** Stops the clock while nobody reads; `resume` starts it again. */

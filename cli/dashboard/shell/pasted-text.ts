@@ -8,7 +8,7 @@ import type {Paste} from './paste-reader.ts';
 /** Characters of a text field that pasting fills; nothing that the dashboard asks for is longer. */
 export const longestPastedLine = 4096;
 
-export interface PastedLine {
+interface PastedLine {
   line: Line;
   /** What to say of it, where somebody should look twice. */
   warning: string | undefined;

@@ -1,12 +1,12 @@
 import type {ComponentType, ReactElement} from 'react';
 import type {Permission} from '../../../shared/scopes.ts';
 import {fitText, wrapText} from './fit-text.ts';
-import {useOffer} from './hooks.ts';
+import {useBindings} from './hooks.ts';
 import {Lines} from './lines.tsx';
-import {useFrame} from './shell.ts';
+import {useShell} from './shell.ts';
 import {whyNot} from './why-not.ts';
 
-export interface PermittedProps {
+interface PermittedProps {
   permission: Permission;
   /** What cannot be seen without it: `the audit`. */
   what: string;
@@ -15,14 +15,14 @@ export interface PermittedProps {
 
 /** The screen, or why there is none: a node that says no once will say no again. */
 export const Permitted = ({permission, what, screen: Screen}: PermittedProps): ReactElement => {
-  const {desk} = useFrame();
-  const reason = whyNot(desk, permission);
+  const {app} = useShell();
+  const reason = whyNot(app, permission);
   return reason === undefined ? <Screen /> : <Refused text={`${what} cannot be shown: ${reason}`} />;
 };
 
 const Refused = ({text}: {text: string}): ReactElement => {
-  const {size} = useFrame();
-  useOffer({bindings: []});
+  const {size} = useShell();
+  useBindings({bindings: []});
   const {columns, rows} = size;
   return <Lines lines={wrapText(text, columns).map(line => fitText(line, columns))} width={columns} height={rows} />;
 };

@@ -16,7 +16,7 @@ export interface ScreenGuard {
   onResumed(listener: () => void): () => void;
 }
 
-export interface GuardNeeds {
+interface GuardNeeds {
   /** Descriptor of the terminal. */
   fd: number;
   stdin: {isTTY?: boolean | undefined; setRawMode?(mode: boolean): unknown};

@@ -2,9 +2,9 @@
 import {clipboardSequence} from './clipboard.ts';
 import {wrapText} from './fit-text.ts';
 import type {Page} from './modal.ts';
-import type {Frame} from './shell.ts';
+import type {Shell} from './shell.ts';
 
-export interface SecretPage {
+interface SecretPage {
   title: string;
   /** What it is and is good for. */
   before: readonly string[];
@@ -14,14 +14,14 @@ export interface SecretPage {
 }
 
 /** Left by enter alone. The secret stands on lines of its own, at the left edge of the page. */
-export const secretPage = ({desk, say}: Pick<Frame, 'desk' | 'say'>, {title, before, secret, after}: SecretPage): Page => ({
+export const secretPage = ({app, say}: Pick<Shell, 'app' | 'say'>, {title, before, secret, after}: SecretPage): Page => ({
   kind: 'page',
   title,
   mustConfirm: 'I have it',
   lines: width => [
     ...before.flatMap(line => wrapText(line, width)),
     '',
-    ...wrapText(secret, width).map(line => desk.theme(line, 'bold')),
+    ...wrapText(secret, width).map(line => app.theme(line, 'bold')),
     '',
     ...after.flatMap(line => wrapText(line, width)),
     '',
@@ -37,7 +37,7 @@ export const secretPage = ({desk, say}: Pick<Frame, 'desk' | 'say'>, {title, bef
           say('it is too long for the clipboard of a terminal', 'warn');
           return;
         }
-        desk.terminal.stdout.write(sequence);
+        app.terminal.stdout.write(sequence);
         say('sent to the clipboard of the terminal: see that it can be pasted before you go on', 'good');
       },
     },

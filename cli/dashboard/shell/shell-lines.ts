@@ -5,7 +5,7 @@ import {displayWidth} from '../../output/display-width.ts';
 import type {Tone} from '../../output/tone.ts';
 import type {DeferredState} from './deferred-actions.ts';
 import {fitText, wrapText} from './fit-text.ts';
-import type {LiveState, Standing} from './live.ts';
+import type {ConnectionState, LiveState} from './live.ts';
 import {keysLine} from './modal-lines.ts';
 import type {Notice} from './notices.ts';
 import {type ScreenName, type Size, screenNames} from './shell.ts';
@@ -41,14 +41,14 @@ export const tabsLine = (shown: ScreenName, name: string, {width, theme}: {width
   return painted.join('') + theme(fitText(` ${name}`, width - used - 1, 'right'), 'bold');
 };
 
-const marks: Record<Standing, readonly [mark: string, word: string, tone: Tone | undefined]> = {
+const marks: Record<ConnectionState, readonly [mark: string, word: string, tone: Tone | undefined]> = {
   connecting: ['○', 'connecting', undefined],
   live: ['●', 'live', 'good'],
   polling: ['◐', 'polling', 'warn'],
   offline: ['✗', 'node does not answer', 'bad'],
 };
 
-export interface StatusFacts {
+interface StatusFacts {
   live: LiveState;
   isReadOnly: boolean;
   nowMs: number;
@@ -60,7 +60,7 @@ export interface StatusFacts {
 }
 
 export const statusLine = ({live, isReadOnly, nowMs, node, width, theme, cue}: StatusFacts): string => {
-  const [, , tone] = marks[live.standing];
+  const [, , tone] = marks[live.connection];
   const left = ` ${statusText(live, nowMs)}`;
   // `node` is the first node of the context.
   const right = `${[isReadOnly ? 'read-only' : '', live.detour === undefined ? node : ''].filter(part => part !== '').join(' · ')} `;
@@ -69,7 +69,7 @@ export const statusLine = ({live, isReadOnly, nowMs, node, width, theme, cue}: S
 };
 
 export const statusText = (live: LiveState, nowMs: number): string => {
-  const [mark, word] = marks[live.standing];
+  const [mark, word] = marks[live.connection];
   const age = live.heardAtMs === undefined ? '' : `, heard ${ageText(nowMs - live.heardAtMs)}`;
   const reason = live.reason === undefined ? '' : `: ${live.reason}`;
   const detour = live.detour === undefined ? '' : ` · ${live.detour}`;
@@ -93,7 +93,7 @@ export const ageText = (ageMs: number): string => {
   return seconds < 2 ? 'now' : `${durationText(seconds)} ago`;
 };
 
-export interface MessageRoom {
+interface MessageRoom {
   nowMs: number;
   width: number;
   theme: Theme;

@@ -1,8 +1,9 @@
-// What the frame around the screens does for them.
+// What the shell around the screens does for them.
 import {createContext, useContext} from 'react';
+import type {Permission} from '../../../shared/scopes.ts';
 import type {Connection} from '../../client/connection.ts';
 import type {Tone} from '../../output/tone.ts';
-import type {Desk} from './app-context.ts';
+import type {AppContext} from './app-context.ts';
 import type {DeferredAction} from './deferred-actions.ts';
 import type {Binding} from './keys.ts';
 import type {Modal} from './modal.ts';
@@ -19,19 +20,23 @@ export interface Size {
 export interface ScreenCommand {
   name: string;
   help: string;
+  /** Said to be refused without it. */
+  needs?: Permission;
   /** Rejects or throws with a CliError that is shown. */
   run(argument: string): void;
   complete?(argument: string): readonly string[];
 }
 
-/** What the screen that is shown offers at this moment. */
-export interface ScreenOffer {
+/** Keys and commands of the screen that is shown. */
+export interface ScreenBindings {
   bindings: readonly Binding[];
   commands?: readonly ScreenCommand[];
 }
 
-export interface Frame {
-  desk: Desk;
+export interface Shell {
+  app: AppContext;
+  /** When this is drawn. */
+  nowMs: number;
   /** Room for the screen. */
   size: Size;
   /** False while a modal has the keys: its cursor is drawn faint then. */
@@ -47,15 +52,15 @@ export interface Frame {
   goTo(screen: ScreenName): void;
   /** Does it after a short delay in which `u` takes it back. */
   defer(action: DeferredAction): void;
-  offer(offer: ScreenOffer): void;
+  bind(bindings: ScreenBindings): void;
   /** Goes on as another key, from the beginning, and says that. */
   reconnect(connection: Connection, greeting: string): void;
 }
 
-export const FrameContext = createContext<Frame | undefined>(undefined);
+export const ShellContext = createContext<Shell | undefined>(undefined);
 
-export const useFrame = (): Frame => {
-  const frame = useContext(FrameContext);
-  if (frame === undefined) throw new Error('there is no frame around this component');
-  return frame;
+export const useShell = (): Shell => {
+  const shell = useContext(ShellContext);
+  if (shell === undefined) throw new Error('there is no shell around this component');
+  return shell;
 };

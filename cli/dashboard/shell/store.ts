@@ -1,26 +1,41 @@
-// A reducer with its state, for what goes on while no component shows it.
+// Values that others watch, for what goes on while no component shows it.
+import {useSyncExternalStore} from 'react';
 
-export interface Store<S, E> {
+export interface Watched<T> {
   /** The same object until something changes. */
-  get(): S;
+  get(): T;
+  /** The listener is called after each change, until the function that is returned is called. */
   subscribe(listener: () => void): () => void;
+}
+
+export interface Value<T> extends Watched<T> {
+  set(next: T): void;
+}
+
+export interface Store<S, E> extends Watched<S> {
   dispatch(event: E): void;
 }
 
-export const createStore = <S, E>(reducer: (state: S, event: E) => S, initial: S): Store<S, E> => {
+export const createValue = <T>(initial: T): Value<T> => {
   const listeners = new Set<() => void>();
-  let state = initial;
+  let value = initial;
   return {
-    get: () => state,
+    get: () => value,
+    set: next => {
+      if (next === value) return;
+      value = next;
+      for (const listener of listeners) listener();
+    },
     subscribe: listener => {
       listeners.add(listener);
       return () => listeners.delete(listener);
     },
-    dispatch: event => {
-      const next = reducer(state, event);
-      if (next === state) return;
-      state = next;
-      for (const listener of listeners) listener();
-    },
   };
 };
+
+export const createStore = <S, E>(reducer: (state: S, event: E) => S, initial: S): Store<S, E> => {
+  const {get, subscribe, set} = createValue(initial);
+  return {get, subscribe, dispatch: event => set(reducer(get(), event))};
+};
+
+export const useWatched = <T>({get, subscribe}: Watched<T>): T => useSyncExternalStore(subscribe, get);

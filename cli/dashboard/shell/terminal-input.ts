@@ -2,7 +2,7 @@
 import {createPasteReader, type TerminalEvent} from './paste-reader.ts';
 
 /** What does not go through the parser of ink. */
-export type OtherInput = Exclude<TerminalEvent, {kind: 'keys'}>;
+type OtherInput = Exclude<TerminalEvent, {kind: 'keys'}>;
 
 export interface TerminalInput {
   /** For ink, in place of the terminal's own. */

@@ -8,7 +8,7 @@ import type {TerminalInput} from './terminal-input.ts';
 /** Keys handled one right after the other. */
 const longestChain = 10;
 
-export interface KeyHandlers {
+interface KeyHandlers {
   /** `isFirst`: of those that were read in one piece. The others were sent before anybody saw what the first one did. */
   onKey(key: KeyName, isFirst: boolean): void;
   onPaste(paste: Paste): void;

@@ -1,38 +1,38 @@
-// What the frame does for its screens, and what comes of it: the message, the modals, the keys of the screen.
+// What the shell does for its screens, and what comes of it: the message, the modals, the keys of the screen.
 import {useEffect, useLayoutEffect, useMemo, useRef, useState} from 'react';
 import {asCliError} from '../../errors.ts';
-import type {Desk} from './app-context.ts';
+import type {AppContext} from './app-context.ts';
 import {createDeferredActions} from './deferred-actions.ts';
 import type {Binding} from './keys.ts';
 import {mostMessages, type SaidMessage} from './messages-page.ts';
 import type {Modal} from './modal.ts';
-import type {Frame, ScreenOffer} from './shell.ts';
+import type {ScreenBindings, Shell} from './shell.ts';
 import type {Message} from './shell-lines.ts';
 
 const messageMs = 10_000;
 
 /** `footer` are the labels of the screen's keys, see `labelsOf`. */
-export const useServices = (desk: Desk, undoMs: number) => {
+export const useServices = (app: AppContext, undoMs: number) => {
   // The first one is shown.
   const [modals, setModals] = useState<readonly {modal: Modal; id: number}[]>([]);
   const [message, setMessage] = useState<Message & {untilMs: number}>();
   const [footer, setFooter] = useState('');
-  const offer = useRef<ScreenOffer>({bindings: []});
+  const bindings = useRef<ScreenBindings>({bindings: []});
 
   const services = useMemo(() => {
     let said: readonly SaidMessage[] = [];
-    const say: Frame['say'] = (text, tone) => {
-      const atMs = desk.now();
+    const say: Shell['say'] = (text, tone) => {
+      const atMs = app.now();
       said = [...said, {text, tone, atMs}].slice(-mostMessages);
       setMessage({text, tone, untilMs: atMs + messageMs});
     };
-    const fail: Frame['fail'] = error => {
+    const fail: Shell['fail'] = error => {
       const {detail, code, hint} = asCliError(error);
       say(`${detail} (${code})${hint === undefined ? '' : `; ${hint}`}`, 'bad');
     };
     const deferred = createDeferredActions({
       delayMs: undoMs,
-      now: desk.now,
+      now: app.now,
       onDone: text => say(text, 'good'),
       onFailed: fail,
     });
@@ -56,20 +56,20 @@ export const useServices = (desk: Desk, undoMs: number) => {
       },
       close: () => setModals(([, ...others]) => others),
       defer: deferred.add,
-      offer: (next: ScreenOffer): void => {
-        offer.current = next;
-        setFooter(labelsOf(next.bindings.filter(({needs}) => needs === undefined || desk.may(needs))));
+      bind: (next: ScreenBindings): void => {
+        bindings.current = next;
+        setFooter(labelsOf(next.bindings.filter(({needs}) => needs === undefined || app.may(needs))));
       },
     };
-  }, [desk, undoMs]);
+  }, [app, undoMs]);
   // However it is left: nothing begins behind the back of who has left it.
   useLayoutEffect(() => () => void services.deferred.dropAll(), [services]);
   useEffect(() => {
-    if (typeof desk.greeting === 'string') services.say(desk.greeting, 'good');
-    else if (desk.greeting) services.fail(desk.greeting);
-  }, [desk, services]);
+    if (typeof app.greeting === 'string') services.say(app.greeting, 'good');
+    else if (app.greeting) services.fail(app.greeting);
+  }, [app, services]);
 
-  return {services, modal: modals[0], message, footer, offer};
+  return {services, modal: modals[0], message, footer, bindings};
 };
 
 /** As one text, which is drawn anew only when it is another one. */

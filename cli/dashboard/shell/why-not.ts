@@ -1,25 +1,12 @@
 import {type Permission, scopesWith} from '../../../shared/scopes.ts';
-import type {Desk} from './app-context.ts';
-import type {Frame} from './shell.ts';
+import type {AppContext} from './app-context.ts';
 
 /** Why something cannot be done here, or undefined when it can. */
 export const whyNot = (
-  {may, me, isReadOnly}: Pick<Desk, 'may' | 'me' | 'isReadOnly'>,
+  {may, me, isReadOnly}: Pick<AppContext, 'may' | 'me' | 'isReadOnly'>,
   permission: Permission,
 ): string | undefined => {
   if (may(permission)) return undefined;
   if (me.permissions.includes(permission) && isReadOnly) return 'the dashboard was opened with --read-only: it changes nothing';
   return `this ${me.scope} key may not do that; it takes a ${scopesWith(permission).join(' or ')} key (c chooses another context)`;
-};
-
-/** Says so when it cannot be done. */
-export const isRefused = ({desk, say}: Pick<Frame, 'desk' | 'say'>, permission: Permission): boolean => {
-  const reason = whyNot(desk, permission);
-  if (reason !== undefined) say(reason, 'warn');
-  return reason !== undefined;
-};
-
-/** Does it, or says why it cannot be done. */
-export const ifMay = (frame: Pick<Frame, 'desk' | 'say'>, permission: Permission, act: () => void): void => {
-  if (!isRefused(frame, permission)) act();
 };

@@ -3,14 +3,17 @@
 // So it is read here before SQLite does, and held against what the index of the log (`-shm`) says that there was.
 import {readFile} from 'node:fs/promises';
 
-export const headerBytes = 32;
-export const frameHeaderBytes = 24;
+const headerBytes = 32;
+const frameHeaderBytes = 24;
 
 export interface LostCommits {
   /** Where in the file the first frame lies that cannot be read; 0 for the file's own header, or a log that is gone. */
   atByte: number;
-  /** Commits that are still in the file after it. */
-  readable: number;
+  /**
+   * Whether the database itself has what comes after that: SQLite must not read the log then, whose older pages would stand before
+   * newer ones. `all`: nothing is lost without the log.
+   */
+  isCopied: 'all' | 'some' | 'no';
 }
 
 /** Undefined when the log says all that was committed, as far as anybody can tell. Nobody may be writing to the database. */
@@ -18,32 +21,38 @@ export const findLostCommits = async (database: string): Promise<LostCommits | u
   const [log, index] = await Promise.all([readOrEmpty(`${database}-wal`), readOrEmpty(`${database}-shm`)]);
   const noted = readIndex(index);
   if (log.length < headerBytes + frameHeaderBytes)
-    return noted && noted.frames > noted.copied ? {atByte: 0, readable: 0} : undefined;
+    return noted && noted.frames > noted.copied ? {atByte: 0, isCopied: 'no'} : undefined;
 
   const header = readHeader(log);
-  if (!header) return {atByte: 0, readable: 0};
-  const {valid, lastCommit} = validFrames(log, header);
-  const frameBytes = frameHeaderBytes + header.pageBytes;
-  // An index that was written to before the log was begun anew, and never after, is what a power cut may leave.
-  if (noted?.salts.equals(header.salts)) {
-    if (noted.frames <= lastCommit) return undefined;
-    return {atByte: headerBytes + valid * frameBytes, readable: commitsAfter(log, header, valid + 1)};
+  if (!header) {
+    // Its first frame still says which log it is.
+    const salts = log.subarray(headerBytes + 8, headerBytes + 16);
+    return {atByte: 0, isCopied: noted?.salts.equals(salts) ? copiedAfter(noted, 0) : 'no'};
   }
+  const {valid, lastCommit} = validFrames(log, header);
+  const atByte = headerBytes + valid * (frameHeaderBytes + header.pageBytes);
+  // An index that was written to before the log was begun anew, and never after, is what a power cut may leave.
+  if (noted?.salts.equals(header.salts))
+    return noted.frames <= lastCommit ? undefined : {atByte, isCopied: copiedAfter(noted, lastCommit)};
   // Each commit is on the disk before the next one begins: a power cut spoils the last one at most, which nobody was told of.
-  const readable = commitsAfter(log, header, valid + 1);
-  return readable > 1 ? {atByte: headerBytes + valid * frameBytes, readable} : undefined;
+  return commitsAfter(log, header, valid + 1) > 1 ? {atByte, isCopied: 'no'} : undefined;
 };
 
-export interface Header {
+const copiedAfter = ({frames, copied}: Index, readable: number): LostCommits['isCopied'] => {
+  if (copied >= frames) return 'all';
+  return copied > readable ? 'some' : 'no';
+};
+
+interface Header {
   pageBytes: number;
   salts: Buffer;
   isBigEndian: boolean;
   sums: Sums;
 }
 
-export type Sums = readonly [number, number];
+type Sums = readonly [number, number];
 
-export const readHeader = (log: Buffer): Header | undefined => {
+const readHeader = (log: Buffer): Header | undefined => {
   const magic = log.readUInt32BE(0);
   if (magic !== 0x377f0682 && magic !== 0x377f0683) return undefined;
   const isBigEndian = magic === 0x377f0683;
@@ -66,7 +75,7 @@ const validFrames = (log: Buffer, header: Header): {valid: number; lastCommit: n
 };
 
 /** Ends of commits among the frames after number `broken`: each is held against the sums that the one before it says it has. */
-export const commitsAfter = (log: Buffer, header: Header, broken: number): number => {
+const commitsAfter = (log: Buffer, header: Header, broken: number): number => {
   let commits = 0;
   for (let number = broken + 1; number <= framesIn(log, header); number += 1) {
     const at = frameAt(header, number - 1);
@@ -77,7 +86,7 @@ export const commitsAfter = (log: Buffer, header: Header, broken: number): numbe
 };
 
 /** Undefined when the frame is not one of this log, or not what was written. */
-export const sumsOfFrame = (log: Buffer, header: Header, {number, before}: {number: number; before: Sums}): Sums | undefined => {
+const sumsOfFrame = (log: Buffer, header: Header, {number, before}: {number: number; before: Sums}): Sums | undefined => {
   if (number > framesIn(log, header)) return undefined;
   const at = frameAt(header, number);
   if (!log.subarray(at + 8, at + 16).equals(header.salts)) return undefined;
@@ -86,20 +95,18 @@ export const sumsOfFrame = (log: Buffer, header: Header, {number, before}: {numb
   return areSums(log, at + 16, sums) ? sums : undefined;
 };
 
-export const frameAt = ({pageBytes}: Header, number: number): number =>
-  headerBytes + (number - 1) * (frameHeaderBytes + pageBytes);
+const frameAt = ({pageBytes}: Header, number: number): number => headerBytes + (number - 1) * (frameHeaderBytes + pageBytes);
 
-export const framesIn = (log: Buffer, {pageBytes}: Header): number =>
+const framesIn = (log: Buffer, {pageBytes}: Header): number =>
   Math.floor((log.length - headerBytes) / (frameHeaderBytes + pageBytes));
 
 /** The frame that ends a commit has the size of the database after it. */
-export const isCommit = (log: Buffer, header: Header, number: number): boolean =>
-  log.readUInt32BE(frameAt(header, number) + 4) > 0;
+const isCommit = (log: Buffer, header: Header, number: number): boolean => log.readUInt32BE(frameAt(header, number) + 4) > 0;
 
 const areSums = (log: Buffer, at: number, [first, second]: Sums): boolean =>
   log.readUInt32BE(at) === first && log.readUInt32BE(at + 4) === second;
 
-export const checksum = (bytes: Buffer, [first, second]: Sums, isBigEndian: boolean): Sums => {
+const checksum = (bytes: Buffer, [first, second]: Sums, isBigEndian: boolean): Sums => {
   let a = first;
   let b = second;
   for (let at = 0; at < bytes.length; at += 8) {
@@ -109,7 +116,7 @@ export const checksum = (bytes: Buffer, [first, second]: Sums, isBigEndian: bool
   return [a, b];
 };
 
-export interface Index {
+interface Index {
   /** Of the last commit. */
   frames: number;
   /** Frames that are in the database itself by now. */
@@ -123,7 +130,7 @@ const indexHeaderBytes = 48;
  * The index is memory that outlives the process, not the machine: after a power cut it is older, or nothing at all. Its header is there
  * twice; a process that ends while it writes leaves one of the two whole.
  */
-export const readIndex = (index: Buffer): Index | undefined => {
+const readIndex = (index: Buffer): Index | undefined => {
   if (index.length < 2 * indexHeaderBytes + 4) return undefined;
   const copied = readNative(index, 2 * indexHeaderBytes);
   const headers = [0, indexHeaderBytes].flatMap(at => {
@@ -135,11 +142,10 @@ export const readIndex = (index: Buffer): Index | undefined => {
   return headers.sort((a, b) => b.frames - a.frames)[0];
 };
 
-export const isBigEndianMachine = new Uint8Array(new Uint32Array([1]).buffer)[0] === 0;
-export const readNative = (bytes: Buffer, at: number): number =>
-  isBigEndianMachine ? bytes.readUInt32BE(at) : bytes.readUInt32LE(at);
+const isBigEndianMachine = new Uint8Array(new Uint32Array([1]).buffer)[0] === 0;
+const readNative = (bytes: Buffer, at: number): number => (isBigEndianMachine ? bytes.readUInt32BE(at) : bytes.readUInt32LE(at));
 
-export const readOrEmpty = async (path: string): Promise<Buffer> =>
+const readOrEmpty = async (path: string): Promise<Buffer> =>
   readFile(path).catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return Buffer.alloc(0);
     throw error;

@@ -2,7 +2,7 @@
 import {readdir, readFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import test, {type ExecutionContext} from 'ava';
-import {inMfctlWords} from '../../../cli/client/api-words.ts';
+import {inMfctlWords} from '../../../cli/client/request-failure.ts';
 import {startApi} from '../../helpers/cli/scripted-api.ts';
 
 const root = join(import.meta.dirname, '../../..');

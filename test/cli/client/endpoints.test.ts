@@ -1,33 +1,90 @@
-// That mfctl asks nothing of a node that the administrators' description does not have.
+// That the client of mfctl has each endpoint of the administrators' description and no other, and that no other file of mfctl names one.
 import {readdir, readFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import {fileURLToPath} from 'node:url';
 import test from 'ava';
-import {isDescribed} from '../../helpers/cli/endpoints.ts';
+import {type Client, clientOver, type Request} from '../../../cli/client/client.ts';
+import {isDescribed, operations} from '../../helpers/cli/endpoints.ts';
 
 const cli = fileURLToPath(new URL('../../../cli', import.meta.url));
+const mail = {node_id: 'mx1', queue_id: 'abcdef'};
+const filter = {action: 'allow', match: 'subject', pattern: '*'} as const;
 
-/** Text after these is a path whatever it looks like; other text is one when it begins as one and has more than one segment. */
-const pathText =
-  /(?:\bpath: |\bpath = |\bask(?:<[^>]*>)?\(|\bdownload\()(['`])([a-z][^'`]*)\1|(['`])((?:auth|domains|mail|cluster)\/[^'`]*)\3/g;
+/** Each method once. */
+const askAll = async ({keys, domains, quarantine, cluster, ...client}: Client): Promise<void> => {
+  await client.me();
+  await keys.list();
+  await keys.create({name: 'x'});
+  await keys.revoke(1, {force: true});
+  await keys.remove(1);
+  await domains.list();
+  await domains.get(1);
+  await domains.create({name: 'example.com'});
+  await domains.update(1, {active: true}, '"1"');
+  await domains.remove(1);
+  await domains.filters(1);
+  await domains.addFilter(1, filter);
+  await domains.removeFilter(1, 2);
+  await domains.dkimKeys(1);
+  await domains.createDkimKey(1, {selector: 'x'});
+  await domains.removeDkimKey(1, 'x');
+  await quarantine.list({});
+  await quarantine.summary();
+  await quarantine.get(mail);
+  await quarantine.body(mail);
+  for (const action of ['release', 'discard'] as const) {
+    await quarantine.act(action, mail);
+    await quarantine.actOnMany(action, [mail]);
+  }
+  await cluster.status();
+  await cluster.drift();
+  await cluster.createToken();
+  await cluster.node('mx1');
+  await cluster.removeNode('mx1', {force: true, revokeKeys: true});
+  await client.audit.list({});
+  await client.openapi(true);
+};
 
-const pathsIn = (source: string): string[] =>
-  [...source.matchAll(pathText)]
-    .map(([, , named, , bare]) => named ?? bare ?? '')
-    .map(path => `/${path.replace(/\$\{[^}]*\}/g, '{}').split('?')[0]}`);
+const requestsOfAll = async (): Promise<Request[]> => {
+  const requests: Request[] = [];
+  const note = async (request: Request): Promise<never> => {
+    requests.push(request);
+    return {} as never;
+  };
+  const events = async (): Promise<never> => {
+    throw new Error('the transport names the path of events');
+  };
+  await askAll(clientOver({send: note, raw: note, download: path => note({path}), events}));
+  return requests;
+};
 
-test('every path that is in the source of mfctl is described', async t => {
-  const files = (await readdir(cli, {recursive: true})).filter(file => /\.tsx?$/.test(file));
-  const found = new Set<string>();
-  for (const file of files) for (const path of pathsIn(await readFile(join(cli, file), 'utf8'))) found.add(path);
+test('every request of the client is described', async t => {
+  const requests = (await requestsOfAll()).filter(({path}) => !path.startsWith('openapi'));
 
-  const paths = [...found].filter(path => !path.startsWith('/openapi')).toSorted();
-
-  for (const known of ['/audit', '/events', '/mail/quarantine/{}', '/domains/{}/dkim-keys/{}', '/cluster/nodes/{}'])
-    t.true(found.has(known), `${known} is found`);
+  t.true(requests.length > 20);
   t.deepEqual(
-    paths.filter(path => !isDescribed(path)),
+    requests.filter(({method = 'GET', path}) => !isDescribed(`/${path}`, method)).map(({path}) => path),
     [],
+  );
+});
+
+test('every operation that is described has its method', async t => {
+  const requests = await requestsOfAll();
+  const missing = operations.filter(
+    ({method, segments}) =>
+      !requests.some(({method: asked = 'GET', path}) => {
+        const words = `/${path}`.split('/');
+        return (
+          asked === method &&
+          words.length === segments.length &&
+          segments.every((one, n) => one.startsWith('{') || one === words[n])
+        );
+      }),
+  );
+
+  t.deepEqual(
+    missing.map(({method, segments}) => `${method} ${segments.join('/')}`),
+    ['GET /events'],
   );
 });
 
@@ -35,7 +92,21 @@ test('a path that is not described is noticed', t => {
   t.false(isDescribed('/domains/{}/aliases'));
   t.false(isDescribed('/domains', 'PATCH'));
   t.true(isDescribed('/mail/quarantine/mx1/abcdef/release', 'POST'));
-  // biome-ignore lint/suspicious/noTemplateCurlyInString: it is source code
-  const source = "client.send({path: `domains/${await find(id)}/aliases`, query: {x: 'domains'}})";
-  t.deepEqual(pathsIn(source), ['/domains/{}/aliases']);
+});
+
+/** The dashboard still names paths; it is to use the methods of the client too. */
+const exceptions = ['client/', 'dashboard/'];
+const pathText =
+  /\bpath: ['`](?:auth|audit|cluster|domains|events|mail|openapi)\b|['`](?:auth\/(?:me|api-keys)|domains\/|mail\/quarantine|cluster\/(?:status|drift|tokens|nodes)|audit\?)/;
+
+test('no file but the client names a path of the API', async t => {
+  const files = (await readdir(cli, {recursive: true})).filter(file => /\.tsx?$/.test(file));
+  const found: string[] = [];
+  for (const file of files) if (pathText.test(await readFile(join(cli, file), 'utf8'))) found.push(file);
+
+  t.true(found.includes('client/client.ts'));
+  t.deepEqual(
+    found.filter(file => !exceptions.some(folder => file.startsWith(folder))),
+    [],
+  );
 });

@@ -67,7 +67,7 @@ test('whatever connects by TLS asks which certificates count', async t => {
     connecting.push(file);
     t.regex(text, /\btrusting\(/, file);
   }
-  t.true(connecting.length >= 6);
+  t.true(connecting.length >= 5);
 });
 
 test('what NODE_OPTIONS says of the list of certificates holds', async t => {

@@ -4,6 +4,7 @@ import {CliError, exitCodes} from '../../../cli/errors.ts';
 import {createProgressBar} from '../../../cli/output/progress-bar.ts';
 import {actOn} from '../../../cli/quarantine/bulk-action.ts';
 import type {BulkResult, MailReference} from '../../../shared/held-mail.ts';
+import {fakeClient} from '../../helpers/cli/fake-client.ts';
 import {createFakeTerminal} from '../../helpers/cli/fake-terminal.ts';
 import {outcome} from '../../helpers/cli/sample-records.ts';
 
@@ -15,15 +16,17 @@ const createNode = (reply: Reply) => {
   const sizes: number[] = [];
   return {
     sizes,
-    async send<T>({json, signal}: Request): Promise<Answer<T>> {
-      const {items} = json as {items: MailReference[]};
-      sizes.push(items.length);
-      const data = await Promise.race([
-        reply(items, sizes.length),
-        new Promise<never>((_, reject) => signal?.addEventListener('abort', () => reject(signal.reason))),
-      ]);
-      return {data: data as T, etag: undefined, totalCount: undefined, unreachableNodes: []};
-    },
+    ...fakeClient({
+      send: async <T>({json, signal}: Request): Promise<Answer<T>> => {
+        const {items} = json as {items: MailReference[]};
+        sizes.push(items.length);
+        const data = await Promise.race([
+          reply(items, sizes.length),
+          new Promise<never>((_, reject) => signal?.addEventListener('abort', () => reject(signal.reason))),
+        ]);
+        return {data: data as T, etag: undefined, totalCount: undefined, unreachableNodes: []};
+      },
+    }),
   };
 };
 

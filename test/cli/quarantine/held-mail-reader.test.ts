@@ -4,6 +4,7 @@ import {CliError, exitCodes} from '../../../cli/errors.ts';
 import {heldMailPages} from '../../../cli/quarantine/held-mail-pages.ts';
 import {createHeldMailReader} from '../../../cli/quarantine/held-mail-reader.ts';
 import type {HeldMail} from '../../../shared/held-mail.ts';
+import {fakeClient} from '../../helpers/cli/fake-client.ts';
 import {mail} from '../../helpers/cli/sample-records.ts';
 
 /** A list as the API answers it; `away` are the nodes that do not. */
@@ -11,7 +12,7 @@ const createList = (mails: HeldMail[] = []) => {
   const queries: Record<string, unknown>[] = [];
   const away = new Set<string>();
   let made = 0;
-  return {
+  const list = {
     mails,
     queries,
     away,
@@ -28,9 +29,11 @@ const createList = (mails: HeldMail[] = []) => {
       mails.push(added);
       return added;
     },
-    async send<T>({query = {}}: Request): Promise<Answer<T>> {
+  };
+  const {quarantine} = fakeClient({
+    send: async <T>({query = {}}: Request): Promise<Answer<T>> => {
       queries.push(query);
-      if (this.failure) throw this.failure;
+      if (list.failure) throw list.failure;
       const {since, until, limit = 100, offset = 0, node} = query;
       const matching = mails
         .filter(({arrived_at}) => arrived_at >= String(since ?? '') && (until === undefined || arrived_at < String(until)))
@@ -40,7 +43,8 @@ const createList = (mails: HeldMail[] = []) => {
       const unreachableNodes = [...away].filter(name => node === undefined || name === node);
       return {data, totalCount: matching.length, unreachableNodes, etag: undefined};
     },
-  };
+  });
+  return Object.assign(list, {quarantine});
 };
 
 type List = ReturnType<typeof createList>;

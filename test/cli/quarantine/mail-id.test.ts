@@ -1,13 +1,12 @@
 import test from 'ava';
 import {CliError} from '../../../cli/errors.ts';
-import {mailId, mailPath, parseMailId, parseMailIds} from '../../../cli/quarantine/mail-id.ts';
+import {mailId, parseMailId, parseMailIds} from '../../../cli/quarantine/mail-id.ts';
 
 test('a mail id is a node and a queue id', t => {
   const mail = parseMailId('mx-1.example/5fJk2LmQ0a');
 
   t.deepEqual(mail, {node_id: 'mx-1.example', queue_id: '5fJk2LmQ0a'});
   t.is(mailId(mail), 'mx-1.example/5fJk2LmQ0a');
-  t.is(mailPath(mail), 'mail/quarantine/mx-1.example/5fJk2LmQ0a');
 });
 
 test('nothing that could lead elsewhere in the API is a mail id', t => {

@@ -134,30 +134,3 @@ for (const [what, change] of Object.entries(changes))
     t.regex(stderr, /^mfd: the database cannot be used: .*; mfd repair makes a whole one/);
     t.deepEqual(await identityOf(node.database), before);
   });
-
-test('where the number of a row leads back to rows before it, the reading goes on from the other end', async t => {
-  t.timeout(60_000);
-  const node = await stoppedNode(t);
-  const count = 1200;
-  const database = await openDatabase(node.database);
-  const entry = {at: '2026-01-01T00:00:00.000Z', action: 'x', target: 'x', result: 'ok', hash: 'x'};
-  const rows = Array.from({length: count}, (_, n) => ({...entry, seq: 10_001 + n, detail: `row ${n + 1}.`}));
-  for (let at = 0; at < count; at += 100) await database.write('audit').insert(rows.slice(at, at + 100));
-  const [last] = await database.read('audit').orderBy('seq').offset(999).limit(1);
-  await database.close();
-  // The last row of the second 500 that are read: its number as SQLite writes it, which is 3 then.
-  const bytes = await readFile(node.database);
-  const cell = bytes.lastIndexOf(varint(last.seq), bytes.indexOf(last.detail));
-  varint(3).copy(bytes, cell);
-  await writeFile(node.database, bytes);
-
-  await node.repair();
-
-  t.regex(node.said.join('\n'), /rows are lost of: .*audit/);
-  const after = await openDatabase(node.database);
-  t.teardown(() => after.close());
-  t.is((await after.read('audit').whereLike('detail', 'row %')).filter(({seq}) => seq > 10_000).length, count - 1);
-});
-
-/** A whole number of two bytes in a record of SQLite (file format, section 1.6). */
-const varint = (value: number): Buffer => Buffer.from([0x80 | (value >> 7), value & 0x7f]);

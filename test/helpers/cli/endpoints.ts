@@ -2,7 +2,7 @@
 import {adminOperations} from '../../../daemon/http/api/operations-admin.ts';
 import {curatedOperations} from '../../../daemon/http/api/operations-curated.ts';
 
-const operations = [...curatedOperations, ...adminOperations].map(({method, path}) => ({
+export const operations = [...curatedOperations, ...adminOperations].map(({method, path}) => ({
   method: method.toUpperCase(),
   segments: path.split('/'),
 }));

@@ -7,7 +7,7 @@ import type {Answer, Client, Request} from '../../../cli/client/client.ts';
 import type {Terminal} from '../../../cli/command-line/terminal.ts';
 import {createContextStore} from '../../../cli/context/context-store.ts';
 import {Dashboard} from '../../../cli/dashboard/dashboard.tsx';
-import {createDesk} from '../../../cli/dashboard/shell/app-context.ts';
+import {createAppContext} from '../../../cli/dashboard/shell/app-context.ts';
 import {startLive} from '../../../cli/dashboard/shell/live.ts';
 import type {ScreenName} from '../../../cli/dashboard/shell/shell.ts';
 import {createTerminalInput} from '../../../cli/dashboard/shell/terminal-input.ts';
@@ -15,6 +15,7 @@ import {createTheme} from '../../../cli/dashboard/shell/theme.ts';
 import {CliError} from '../../../cli/errors.ts';
 import type {Me} from '../../../shared/api-key.ts';
 import {permissionsOf} from '../../../shared/scopes.ts';
+import {fakeClient} from '../cli/fake-client.ts';
 import {domain, key} from '../cli/sample-records.ts';
 import {eventually} from '../eventually.ts';
 import {clusterOf, peer} from './cluster-records.ts';
@@ -73,22 +74,22 @@ const answers: Record<string, unknown> = {
   'mail/quarantine/summary': {count: 0, size_bytes: 0, oldest_arrived_at: null, groups: []},
 };
 
-const clientOf = (changes: Request[], onChange: DrawnOptions['onChange']): Client => ({
-  send: async <T>(request: Request): Promise<Answer<T>> => {
-    const {method = 'GET', path} = request;
-    if (method !== 'GET') changes.push(request);
-    const data = method === 'GET' ? (answers[path] ?? []) : onChange?.(request);
-    return {data: data as T, etag: undefined, totalCount: mailCount, unreachableNodes: []};
-  },
-  sendRaw: async () => ({body: Buffer.alloc(0), contentType: '', headers: {}}),
-  download: async () => (async function* () {})(),
-  events: async (_types, signal) => {
-    if (signal.aborted) throw new CliError('ended', 'the test is over');
-    return (async function* () {
-      await new Promise(resolve => signal.addEventListener('abort', resolve));
-    })();
-  },
-});
+const clientOf = (changes: Request[], onChange: DrawnOptions['onChange']): Client =>
+  fakeClient({
+    send: async <T>(request: Request): Promise<Answer<T>> => {
+      const {method = 'GET', path} = request;
+      if (method !== 'GET') changes.push(request);
+      const data = method === 'GET' ? (answers[path] ?? []) : onChange?.(request);
+      return {data: data as T, etag: undefined, totalCount: mailCount, unreachableNodes: []};
+    },
+    download: async () => (async function* () {})(),
+    events: async (_types, signal) => {
+      if (signal.aborted) throw new CliError('ended', 'the test is over');
+      return (async function* () {
+        await new Promise(resolve => signal.addEventListener('abort', resolve));
+      })();
+    },
+  });
 
 export const drawDashboard = async (t: ExecutionContext, options: DrawnOptions = {}): Promise<DrawnDashboard> => {
   const {screen = 'quarantine', isReadOnly = false, undoMs = 60_000, columns = 80, onChange} = options;
@@ -98,7 +99,7 @@ export const drawDashboard = async (t: ExecutionContext, options: DrawnOptions =
   const {stdin: none, stdout, stderr} = process;
   const output: Terminal = {env: {}, stdin: none, stdout, stderr, onInterrupt: () => () => undefined};
   const me: Me = {...key, scope: 'full-admin', node_id: 'mx1', permissions: [...permissionsOf('full-admin', {kind: 'all'})]};
-  const desk = createDesk({
+  const app = createAppContext({
     ...{client, connection: {} as never, clientFor: async () => client, name: 'test', terminal: output},
     ...{contexts: createContextStore(output), live, me, theme: createTheme(true), isReadOnly},
   });
@@ -108,7 +109,7 @@ export const drawDashboard = async (t: ExecutionContext, options: DrawnOptions =
   const nothing = () => undefined;
   const {stdin, lastFrame, unmount} = render(
     createElement(Dashboard, {
-      ...{desk, undoMs, startScreen: screen, input, terminal: terminal as unknown as NodeJS.WriteStream},
+      ...{app, undoMs, startScreen: screen, input, terminal: terminal as unknown as NodeJS.WriteStream},
       ...{guard: {onResumed: () => nothing} as never, onQuit: nothing, onSwitch: nothing, onReconnect: nothing},
     }),
   );

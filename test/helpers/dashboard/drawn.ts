@@ -1,5 +1,7 @@
 // What every view of the dashboard has to keep to.
 import type {ExecutionContext} from 'ava';
+import type {List, ListState} from '../../../cli/dashboard/list/list.ts';
+import {listLines} from '../../../cli/dashboard/list/list-lines.ts';
 import type {Size} from '../../../cli/dashboard/shell/shell.ts';
 import {createTheme} from '../../../cli/dashboard/shell/theme.ts';
 import {displayWidth} from '../../../cli/output/display-width.ts';
@@ -14,6 +16,12 @@ export const plainTheme = createTheme(false);
 
 /** Without what only sets a style. */
 export const withoutStyle = (line: string): string => line.replace(/\x1b\[[\d;]*m/g, '');
+
+/** A list as it is drawn, without styles. */
+export const drawnList = <R>(list: List<R>, state: ListState, size: Size = {columns: 80, rows: 19}, nowMs = 0): string =>
+  listLines(list, state, {size, theme: createTheme(true), isActive: true, nowMs})
+    .map(withoutStyle)
+    .join('\n');
 
 /** No more lines and no wider ones than there is room for, and nothing in them that a terminal obeys. */
 export const fits = (t: ExecutionContext, lines: readonly string[], {columns, rows}: Size): void => {

@@ -2,6 +2,7 @@
 
 import type {Answer, Client, Request} from '../../../cli/client/client.ts';
 import type {HeldMail} from '../../../shared/held-mail.ts';
+import {fakeClient} from '../cli/fake-client.ts';
 
 const newest = Date.parse('2026-03-01T12:00:00.000Z');
 
@@ -23,7 +24,7 @@ export const heldMail = (number: number, change: Partial<HeldMail> = {}): HeldMa
 /** From oldest to newest. */
 export const heldMails = (count: number, from = 0): HeldMail[] => Array.from({length: count}, (_, at) => heldMail(from + at));
 
-export interface MailApi extends Pick<Client, 'send'> {
+export interface MailApi extends Pick<Client, 'send' | 'quarantine'> {
   /** Any order; listed newest first. */
   mails: HeldMail[];
   unreachableNodes: string[];
@@ -37,12 +38,7 @@ export interface MailApi extends Pick<Client, 'send'> {
 
 /** The list of the API with since, until, limit and offset. */
 export const createMailApi = (mails: HeldMail[]): MailApi => {
-  const api: MailApi = {
-    mails,
-    unreachableNodes: [],
-    asked: [],
-    underWay: 0,
-    failure: undefined,
+  const {send, quarantine} = fakeClient({
     send: async <T>({query = {}}: Request): Promise<Answer<T>> => {
       api.asked.push(query);
       api.underWay += 1;
@@ -60,6 +56,7 @@ export const createMailApi = (mails: HeldMail[]): MailApi => {
         unreachableNodes: api.unreachableNodes,
       };
     },
-  };
+  });
+  const api: MailApi = {mails, unreachableNodes: [], asked: [], underWay: 0, failure: undefined, send, quarantine};
   return api;
 };

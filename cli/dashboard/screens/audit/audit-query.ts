@@ -1,6 +1,6 @@
 // What of a filter the node can sort out, so that it need not send the rest.
 import {isoMomentBefore} from '../../../command-line/time-text.ts';
-import type {TailQuery} from '../../list/tail-query.ts';
+import type {ListQuery} from '../../list/list-query.ts';
 
 export interface AuditParameters {
   since?: string;
@@ -8,7 +8,7 @@ export interface AuditParameters {
   action?: string;
 }
 
-export const auditParameters = ({terms}: TailQuery, nowMs: number): AuditParameters => {
+export const auditParameters = ({terms}: ListQuery, nowMs: number): AuditParameters => {
   const since = terms.since === undefined ? undefined : isoMomentBefore(terms.since, nowMs);
   return {
     ...(since !== undefined && {since}),
@@ -23,7 +23,7 @@ const isKeyId = (key: string | undefined): key is string => /^[1-9]\d{0,14}$/.te
 const isWholeAction = (action: string | undefined): action is string => /^[a-z]+\.[a-z-]+$/.test(action ?? '');
 
 /** Whether some of it is left to this side: then pages hold more than matches. */
-export const isNarrowedHere = ({terms, words}: TailQuery): boolean =>
+export const isNarrowedHere = ({terms, words}: ListQuery): boolean =>
   words.length > 0 ||
   terms.node !== undefined ||
   terms.result !== undefined ||
@@ -31,7 +31,7 @@ export const isNarrowedHere = ({terms, words}: TailQuery): boolean =>
   (terms.action !== undefined && !isWholeAction(terms.action));
 
 /** Why it cannot be used. */
-export const auditFault = ({terms}: TailQuery): string | undefined =>
+export const auditFault = ({terms}: ListQuery): string | undefined =>
   terms.since === undefined || isoMomentBefore(terms.since, 0) !== undefined
     ? undefined
     : 'since: must be a time such as 2026-03-01T00:00:00Z, 2026-03-01, 2h or 3d';

@@ -1,11 +1,10 @@
 // The newest audit entries of all nodes, and as many older ones as somebody has scrolled to. Plain data.
 import type {AuditEntry} from '../../../../shared/audit-entry.ts';
-import {createTailReducer, emptyTail, type Tail, type TailEvent} from '../../list/tail.ts';
-import {hasWords, isOneOf, noQuery, type TailQuery} from '../../list/tail-query.ts';
+import {hasWords, isOneOf, type ListQuery} from '../../list/list-query.ts';
+import {createTailReducer, emptyTail, type Tail} from '../../list/tail.ts';
 import type {AuditParameters} from './audit-query.ts';
 
 export type AuditRow = AuditEntry & {key: string};
-export type AuditTail = Tail<AuditRow, TailQuery>;
 
 /** One page of the list as a node answered. */
 export interface AuditPage {
@@ -16,7 +15,7 @@ export interface AuditPage {
 }
 
 export interface AuditState {
-  tail: AuditTail;
+  tail: Tail<AuditRow>;
   total: number | undefined;
   /** Nodes whose entries are missing. */
   unreachable: readonly string[];
@@ -32,8 +31,8 @@ export type AuditEvent =
   | {kind: 'older-asked'}
   | {kind: 'older'; page: AuditPage; parameters: AuditParameters}
   | {kind: 'older-failed'}
-  | {kind: 'narrowed'; query: TailQuery; parameters: AuditParameters}
-  | {kind: 'tail'; event: TailEvent<AuditRow, TailQuery>};
+  | {kind: 'filtered'; parameters: AuditParameters}
+  | {kind: 'pause-toggled'};
 
 export const auditLimit = 5000;
 
@@ -45,7 +44,7 @@ const byText = (a: string, b: string): number => (a < b ? -1 : Number(a > b));
 export const auditTerms = ['action', 'key', 'node', 'since', 'result'] as const;
 
 /** The node has sorted out `since`, a key by its number and a whole action already; see `auditParameters`. */
-export const matchesAudit = (entry: AuditEntry, {terms, words}: TailQuery): boolean =>
+export const matchesAudit = (entry: AuditEntry, {terms, words}: ListQuery): boolean =>
   isAction(entry.action, terms.action) &&
   isKey(entry, terms.key) &&
   isOneOf(entry.node_id, terms.node) &&
@@ -58,10 +57,10 @@ const isAction = (action: string, wanted: string | undefined): boolean =>
 const isKey = ({key_id, key_name}: AuditEntry, wanted: string | undefined): boolean =>
   wanted === undefined || isOneOf(String(key_id), wanted) || (key_name ?? '').toLowerCase().includes(wanted.toLowerCase());
 
-const tailReducer = createTailReducer<AuditRow, TailQuery>({compare, matches: matchesAudit, limit: auditLimit});
+const tailReducer = createTailReducer<AuditRow>({compare, limit: auditLimit});
 
 export const emptyAudit: AuditState = {
-  tail: emptyTail(noQuery),
+  tail: emptyTail,
   total: undefined,
   unreachable: [],
   parameters: {},
@@ -80,14 +79,13 @@ export const auditReducer = (state: AuditState, event: AuditEvent): AuditState =
       return {...state, older: 'failed'};
     case 'older':
       return event.parameters === state.parameters ? withOlder(state, event.page) : state;
-    case 'narrowed': {
-      const {query, parameters} = event;
-      const isAnew = JSON.stringify(parameters) !== JSON.stringify(state.parameters);
-      const tail = tailReducer(state.tail, {kind: 'narrowed', query, isAnew});
-      return isAnew ? {...emptyAudit, tail, parameters} : {...state, tail};
-    }
-    case 'tail':
-      return {...state, tail: tailReducer(state.tail, event.event)};
+    case 'filtered':
+      // The node is asked something else, so that nothing of what is here is known to be in its answer.
+      return JSON.stringify(event.parameters) === JSON.stringify(state.parameters)
+        ? state
+        : {...emptyAudit, parameters: event.parameters};
+    case 'pause-toggled':
+      return {...state, tail: tailReducer(state.tail, event)};
     default:
       return event satisfies never;
   }
@@ -109,9 +107,9 @@ const withNewest = (state: AuditState, {entries, total, unreachable}: AuditPage)
   const rows = rowsOf(entries);
   const known = new Set([...state.tail.rows, ...state.tail.waiting].map(({key}) => key));
   const isLinked = known.size === 0 || rows.some(({key}) => known.has(key));
-  const isAnew = !isLinked || !isSame(unreachable, state.unreachable);
+  const isNewList = !isLinked || !isSame(unreachable, state.unreachable);
   const older = state.older === 'failed' ? 'idle' : state.older;
-  return {...state, tail: tailReducer(state.tail, {kind: 'arrived', rows, isAnew}), total, unreachable, older};
+  return {...state, tail: tailReducer(state.tail, {kind: 'arrived', rows, isNewList}), total, unreachable, older};
 };
 
 const rowsOf = (entries: readonly AuditEntry[]): AuditRow[] =>
@@ -121,8 +119,8 @@ const isSame = (a: readonly string[], b: readonly string[]): boolean => a.join()
 
 /** How many of the newest are known without a hole. */
 export const knownCount = ({tail}: AuditState): number =>
-  tail.isWaitingAnew ? tail.waiting.length : tail.rows.length + tail.waiting.length;
+  tail.replacesRows ? tail.waiting.length : tail.rows.length + tail.waiting.length;
 
 /** Whether there are older ones to ask for, and room for them. */
 export const hasOlder = (state: AuditState): boolean =>
-  state.total !== undefined && !state.tail.isWaitingAnew && knownCount(state) < Math.min(state.total, auditLimit);
+  state.total !== undefined && !state.tail.replacesRows && knownCount(state) < Math.min(state.total, auditLimit);

@@ -2,7 +2,7 @@
 // for the newest hour alone.
 import type {Client} from '../../../client/client.ts';
 
-export interface ArrivalHour {
+interface ArrivalHour {
   fromMs: number;
   /** Undefined until it has been asked for. */
   count: number | undefined;

@@ -1,11 +1,8 @@
 // What can be done to the cluster from its screen.
-
-import {asCliError} from '../../../errors.ts';
 import {timeText} from '../../../output/cell-text.ts';
-import type {Prompt} from '../../shell/modal.ts';
+import {deferForceable, wordPrompt} from '../../shell/asking.ts';
 import {secretPage} from '../../shell/secret-page.ts';
-import type {Frame} from '../../shell/shell.ts';
-import {isRefused} from '../../shell/why-not.ts';
+import type {Shell} from '../../shell/shell.ts';
 
 interface CreatedToken {
   token: string;
@@ -13,24 +10,23 @@ interface CreatedToken {
   address: string;
 }
 
-export const askForToken = (frame: Frame): void => {
-  if (isRefused(frame, 'cluster:write')) return;
-  frame.open({
+export const askForToken = (shell: Shell): void => {
+  shell.open({
     kind: 'question',
     lines: [
       'Make a token that lets one new node join the cluster?',
       'It is good for an hour and for one node, and it is a secret: whoever has it can bring in a node that reads and changes everything.',
     ],
     yes: 'make the token',
-    onYes: () => void createToken(frame),
+    onYes: () => void createToken(shell),
   });
 };
 
-const createToken = async (frame: Frame): Promise<void> => {
+const createToken = async (shell: Shell): Promise<void> => {
   try {
-    const {data} = await frame.desk.client.send<CreatedToken>({method: 'POST', path: 'cluster/tokens', json: {}});
-    frame.openLater(
-      secretPage(frame, {
+    const {data} = await shell.app.client.send<CreatedToken>({method: 'POST', path: 'cluster/tokens', json: {}});
+    shell.openLater(
+      secretPage(shell, {
         title: 'Join token',
         before: [`It lets one node join through ${data.address}, until ${timeText(data.expires_at)}.`],
         secret: data.token,
@@ -38,17 +34,16 @@ const createToken = async (frame: Frame): Promise<void> => {
       }),
     );
   } catch (error) {
-    frame.fail(error);
+    shell.fail(error);
   }
 };
 
 /** Asked in words first, then by the name, which has to be typed. */
 export const askToRemove = (
-  frame: Frame,
+  shell: Shell,
   {node, isLocal, isOnline}: {node: string; isLocal: boolean; isOnline: boolean},
 ): void => {
-  if (isRefused(frame, 'cluster:write')) return;
-  frame.open({
+  shell.open({
     kind: 'question',
     lines: [
       `Remove node ${node} from the cluster, for good?`,
@@ -58,38 +53,23 @@ export const askToRemove = (
       ...(isOnline && !isLocal ? ['It is online. Stop it first: it would go on by itself.'] : []),
     ],
     yes: 'go on',
-    onYes: () => frame.open(nameTyped(node, () => remove(frame, node, false), `Type ${node} to remove it:`)),
+    onYes: () => shell.open(wordPrompt(`Type ${node} to remove it:`, node, () => remove(shell, node))),
   });
 };
 
-const nameTyped = (node: string, onSubmit: () => void, label: string): Prompt => ({
-  kind: 'prompt',
-  label,
-  text: '',
-  check: text => (text.trim() === node ? undefined : `type ${node} exactly, or escape to do nothing`),
-  onSubmit,
-});
-
-const remove = (frame: Frame, node: string, isForced: boolean): void =>
-  frame.defer({
-    what: `remove node ${node}${isForced ? ' by force' : ''}`,
-    run: async () => {
+const remove = (shell: Shell, node: string): void =>
+  deferForceable(shell, {
+    what: `remove node ${node}`,
+    run: async isForced => {
       const path = `cluster/nodes/${encodeURIComponent(node)}`;
-      try {
-        const query = {force: isForced || undefined};
-        const {unreachableNodes} = await frame.desk.client.send<null>({method: 'DELETE', path, query});
-        return `Removed node ${node}${silentText(unreachableNodes)}`;
-      } catch (error) {
-        const {code, detail} = asCliError(error);
-        if (code !== 'conflict' || isForced) throw error;
-        // It comes up by itself, some seconds after the first question, so that no single key press may be a yes.
-        frame.open({
-          ...nameTyped(node, () => remove(frame, node, true), `Not done. Type ${node} to remove it by force:`),
-          hint: () => detail,
-        });
-        return `${node} was not removed`;
-      }
+      const query = {force: isForced || undefined};
+      const {unreachableNodes} = await shell.app.client.send<null>({method: 'DELETE', path, query});
+      return `Removed node ${node}${silentText(unreachableNodes)}`;
     },
+    word: node,
+    label: `Not done. Type ${node} to remove it by force:`,
+    hint: detail => detail,
+    undone: `${node} was not removed`,
   });
 
 /** For the end of a sentence that has to have room in one line. */

@@ -1,16 +1,14 @@
 import {type ReactElement, useEffect} from 'react';
 import type {ClusterDrift} from '../../../../shared/cluster-drift.ts';
+import type {Peer} from '../../../../shared/cluster-status.ts';
 import {driftOf} from '../../../cluster/drift.ts';
-import {type ListExtent, type ListPosition, listStart, moved, movingKeys} from '../../list/list-window.ts';
-import {useKeptReducer, useNow, useOffer, useSource} from '../../shell/hooks.ts';
-import type {KeyName} from '../../shell/keys.ts';
-import {Lines} from '../../shell/lines.tsx';
-import {useFrame} from '../../shell/shell.ts';
+import {ListScreen, useListState} from '../../list/list-screen.tsx';
+import {useShell} from '../../shell/shell.ts';
 import {noSource} from '../../shell/source.ts';
-import {isRefused} from '../../shell/why-not.ts';
+import {useWatched} from '../../shell/store.ts';
 import {agedStatus} from './aged-status.ts';
 import {askForToken, askToRemove} from './cluster-actions.ts';
-import {clusterLines, nodeRows, peerAt} from './cluster-lines.ts';
+import {clusterList} from './cluster-list.ts';
 import {
   arrivalsSource,
   certificatesSource,
@@ -25,128 +23,101 @@ import {driftPage} from './drift-page.ts';
 import type {NodeFacts} from './node-columns.ts';
 import {nodePage} from './node-page.ts';
 
-interface Move {
-  key: KeyName;
-  extent: ListExtent;
-}
-
-const afterMove = (position: ListPosition, {key, extent}: Move): ListPosition => moved(position, key, extent) ?? position;
-
 export const ClusterScreen = (): ReactElement => {
-  const frame = useFrame();
-  const {desk, size, isActive} = frame;
-  const nowMs = useNow(desk);
-  const history = historyOf(desk);
-  const nodes = statusSource(desk);
-  const {value: status, loadedAtMs, failure} = useSource(nodes);
-  const mail = heldSource(desk);
-  const held = useSource(mail);
-  const {value: arrivals} = useSource(arrivalsSource(desk));
-  const {value: metrics} = useSource(metricsSource(desk));
-  const ends = status ? certificatesSource(desk) : noSource;
-  const {value: certificates = new Map()} = useSource(ends);
+  const shell = useShell();
+  const {app, nowMs} = shell;
+  const history = historyOf(app);
+  const nodes = statusSource(app);
+  const {value: status, loadedAtMs, failure} = useWatched(nodes);
+  const mail = heldSource(app);
+  const held = useWatched(mail);
+  const {value: arrivals} = useWatched(arrivalsSource(app));
+  const {value: metrics} = useWatched(metricsSource(app));
+  const ends = status ? certificatesSource(app) : noSource;
+  const {value: certificates = new Map()} = useWatched(ends);
   const drift = status && driftOf(status);
-  const {value: driftReport} = useSource(drift ? driftSource(desk) : noSource);
-  const [position, dispatch] = useKeptReducer(desk, 'cluster.position', afterMove, listStart);
+  const {value: driftReport} = useWatched(drift ? driftSource(app) : noSource);
+  const [state, dispatch] = useListState('nodes');
 
   const addresses = status?.peers.map(({api_url}) => api_url).join(' ');
   useEffect(() => {
     if (addresses !== undefined) ends.refresh();
   }, [addresses, ends]);
 
-  const peers = status?.peers ?? [];
-  const extent = {count: peers.length, height: nodeRows(peers.length, size)};
   const facts: NodeFacts | undefined = status && {
     status: agedStatus(status, nowMs - (loadedAtMs ?? nowMs)),
     drift,
     certificates,
     nowMs,
   };
-  const peer = peerAt(peers, position);
+  const mayReadMail = app.may('quarantine:read');
+  const list = clusterList({
+    ...{nodes: facts, loaded: {loadedAtMs, failure}, driftReport, held, arrivals, metrics, history, mayReadMail},
+    refusal: app.may('cluster:read') ? undefined : refusalOf(app.me.scope, mayReadMail),
+    theme: app.theme,
+  });
 
   const openDrift = async (): Promise<void> => {
-    if (isRefused(frame, 'cluster:read')) return;
     try {
-      const {data} = await desk.client.send<ClusterDrift>(driftRequest);
-      frame.open(driftPage(data, desk.theme));
+      const {data} = await app.client.send<ClusterDrift>(driftRequest);
+      shell.open(driftPage(data, app.theme));
     } catch (error) {
-      frame.fail(error);
+      shell.fail(error);
     }
   };
-  const openNode = (): void => {
+  const openNode = (node: Peer): void => {
+    // The page says how things were when the node was asked.
+    const peer = status?.peers.find(({node_id}) => node_id === node.node_id);
     if (!peer || !facts || !status) return;
     const {version} = metrics?.metrics ?? {version: undefined};
     const more = {summary: held.value?.summary, changes: history.changes(), openedAtMs: history.startedAtMs, version};
-    // The page says how things were when the node was asked.
-    frame.open(nodePage(peer, {...facts, status}, more, desk.theme));
+    shell.open(nodePage(peer, {...facts, status}, more, app.theme));
   };
 
-  useOffer({
-    bindings: [
-      {keys: movingKeys, help: 'move', run: key => dispatch({key, extent})},
-      {keys: ['enter'], label: 'node', help: 'everything about the node under the cursor', run: openNode},
-      {
-        keys: ['d'],
-        label: 'drift',
-        needs: 'cluster:read',
-        help: 'which records and fields differ between nodes',
-        run: () => void openDrift(),
-      },
-      {
-        keys: ['t'],
-        label: 'join token',
-        needs: 'cluster:write',
-        help: 'make a token that lets a node join',
-        run: () => askForToken(frame),
-      },
-      {
-        keys: ['X'],
-        label: 'remove',
-        needs: 'cluster:write',
-        help: 'take the node under the cursor out of the cluster',
-        run: () => {
-          if (!peer || !status) return;
-          const {node_id, healthy} = peer;
-          const isLocal = node_id === status.local_node_id;
-          askToRemove(frame, {node: node_id, isLocal, isOnline: healthy === 'online'});
+  const askForDrift = {
+    needs: 'cluster:read' as const,
+    help: 'which records and fields differ between nodes',
+    run: () => void openDrift(),
+  };
+  const makeToken = {
+    needs: 'cluster:write' as const,
+    help: 'make a token that lets a node join',
+    run: () => askForToken(shell),
+  };
+  return (
+    <ListScreen
+      {...{list, state, dispatch}}
+      refresh={() => {
+        for (const source of [nodes, mail, ends, metricsSource(app)]) source.refresh();
+      }}
+      bindings={peer => [
+        {
+          keys: ['enter'],
+          label: 'node',
+          help: 'everything about the node under the cursor',
+          run: () => peer && openNode(peer),
         },
-      },
-      {
-        keys: ['r'],
-        help: 'read everything anew',
-        run: () => {
-          for (const source of [nodes, mail, ends, metricsSource(desk)]) source.refresh();
+        {keys: ['d'], label: 'drift', ...askForDrift},
+        {keys: ['t'], label: 'join token', ...makeToken},
+        {
+          keys: ['X'],
+          label: 'remove',
+          needs: 'cluster:write',
+          help: 'take the node under the cursor out of the cluster',
+          run: () => {
+            if (!peer || !status) return;
+            const {node_id: node, healthy} = peer;
+            askToRemove(shell, {node, isLocal: node === status.local_node_id, isOnline: healthy === 'online'});
+          },
         },
-      },
-    ],
-    commands: [
-      {name: 'drift', help: 'which records and fields differ between nodes', run: () => void openDrift()},
-      {name: 'token', help: 'make a token that lets a node join', run: () => askForToken(frame)},
-    ],
-  });
-
-  const mayReadMail = desk.may('quarantine:read');
-  const instead = desk.may('cluster:read') ? (failure?.detail ?? 'asking …') : outOfSight(desk.me.scope, mayReadMail);
-  const lines = clusterLines(
-    {
-      facts,
-      loadedAtMs,
-      isOld: failure !== undefined,
-      driftReport,
-      held,
-      arrivals,
-      metrics,
-      history,
-      position,
-      instead,
-      mayReadMail,
-      isActive,
-      nowMs,
-    },
-    {size, theme: desk.theme},
+      ]}
+      commands={[
+        {name: 'drift', ...askForDrift},
+        {name: 'token', ...makeToken},
+      ]}
+    />
   );
-  return <Lines lines={lines} width={size.columns} height={size.rows} />;
 };
 
-const outOfSight = (scope: string, mayReadMail: boolean): string =>
+const refusalOf = (scope: string, mayReadMail: boolean): string =>
   `This ${scope} key may not see the nodes${mayReadMail ? '; what is held for it is below' : ', nor held mail'}.`;

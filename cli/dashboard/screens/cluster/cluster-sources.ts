@@ -4,19 +4,19 @@ import type {ClusterDrift} from '../../../../shared/cluster-drift.ts';
 import type {ClusterStatus} from '../../../../shared/cluster-status.ts';
 import type {Summary} from '../../../../shared/held-mail.ts';
 import type {Request} from '../../../client/client.ts';
-import {checkedMetricsUrl} from '../../../client/metrics-address.ts';
+import {checkedMetricsUrl} from '../../../client/metrics.ts';
 import {asCliError} from '../../../errors.ts';
-import type {Desk} from '../../shell/app-context.ts';
+import type {AppContext} from '../../shell/app-context.ts';
 import {noSource, type Source} from '../../shell/source.ts';
 import {type Arrivals, createArrivals} from './arrivals.ts';
 import {type CertificateEnd, readCertificateEnd} from './certificate-end.ts';
 import {createHistory, type History} from './history.ts';
 import {type NodeMetrics, readMetrics} from './metrics-text.ts';
 
-export const statusSource = (desk: Desk): Source<ClusterStatus> =>
-  desk.may('cluster:read')
-    ? desk.source('cluster.status', {
-        load: async () => (await desk.client.send<ClusterStatus>({path: 'cluster/status'})).data,
+export const statusSource = (app: AppContext): Source<ClusterStatus> =>
+  app.may('cluster:read')
+    ? app.source('cluster.status', {
+        load: async () => (await app.client.send<ClusterStatus>({path: 'cluster/status'})).data,
         refreshOn: ['health', 'domain', 'key'],
         // When a node was last seen, and how far it is behind, is told by no event.
         whileLiveMs: 10_000,
@@ -28,11 +28,11 @@ export interface HeldNow {
   unreachableNodes: readonly string[];
 }
 
-export const heldSource = (desk: Desk): Source<HeldNow> =>
-  desk.may('quarantine:read')
-    ? desk.source('cluster.held', {
+export const heldSource = (app: AppContext): Source<HeldNow> =>
+  app.may('quarantine:read')
+    ? app.source('cluster.held', {
         load: async () => {
-          const {data, unreachableNodes} = await desk.client.send<Summary>({path: 'mail/quarantine/summary'});
+          const {data, unreachableNodes} = await app.client.send<Summary>({path: 'mail/quarantine/summary'});
           return {summary: data, unreachableNodes};
         },
         refreshOn: ['held', 'released', 'discarded'],
@@ -43,19 +43,19 @@ export const heldSource = (desk: Desk): Source<HeldNow> =>
 /** The node reads all records of all others for it, in pages of which each may take half a minute. */
 export const driftRequest: Request = {path: 'cluster/drift', silenceMs: 60_000};
 
-export const driftSource = (desk: Desk): Source<ClusterDrift> =>
-  desk.may('cluster:read')
-    ? desk.source('cluster.drift', {
-        load: async () => (await desk.client.send<ClusterDrift>(driftRequest)).data,
+export const driftSource = (app: AppContext): Source<ClusterDrift> =>
+  app.may('cluster:read')
+    ? app.source('cluster.drift', {
+        load: async () => (await app.client.send<ClusterDrift>(driftRequest)).data,
         refreshOn: ['domain', 'key'],
         everyMs: 10_000,
         whileLiveMs: 10_000,
       })
     : noSource;
 
-export const arrivalsSource = (desk: Desk): Source<Arrivals> =>
-  desk.may('quarantine:read')
-    ? desk.source('cluster.arrivals', {load: createArrivals({...desk, pause}), refreshOn: [], everyMs: 60_000})
+export const arrivalsSource = (app: AppContext): Source<Arrivals> =>
+  app.may('quarantine:read')
+    ? app.source('cluster.arrivals', {load: createArrivals({...app, pause}), refreshOn: [], everyMs: 60_000})
     : noSource;
 
 export interface MetricsReading {
@@ -65,41 +65,41 @@ export interface MetricsReading {
 }
 
 /** Never fails: where there are no metrics, events are counted. */
-export const metricsSource = (desk: Desk): Source<MetricsReading> =>
-  desk.source('cluster.metrics', {
+export const metricsSource = (app: AppContext): Source<MetricsReading> =>
+  app.source('cluster.metrics', {
     isElsewhere: true,
     refreshOn: [],
     everyMs: 15_000,
     whileLiveMs: 15_000,
     load: async () => {
       try {
-        const url = await metricsUrlOf(desk);
+        const url = await metricsUrlOf(app);
         if (url === undefined) return {metrics: undefined, problem: 'the context names no metrics listener'};
-        return {metrics: await readMetrics(checkedMetricsUrl(url), desk.connection.ca), problem: undefined};
+        return {metrics: await readMetrics(checkedMetricsUrl(url), app.connection.ca), problem: undefined};
       } catch (error) {
         return {metrics: undefined, problem: asCliError(error).detail};
       }
     },
   });
 
-const metricsUrlOf = async ({terminal, contexts, name}: Desk): Promise<string | undefined> => {
+const metricsUrlOf = async ({terminal, contexts, name}: AppContext): Promise<string | undefined> => {
   if (terminal.env.MFCTL_METRICS_URL) return terminal.env.MFCTL_METRICS_URL;
   return (await contexts.read()).contexts.find(context => context.name === name)?.metricsUrl;
 };
 
-export type CertificateEnds = ReadonlyMap<string, CertificateEnd>;
+type CertificateEnds = ReadonlyMap<string, CertificateEnd>;
 
 const certificateEveryMs = 10 * 60_000;
 
 /** By node. Each is read once in ten minutes, whether that worked or not. */
-export const certificatesSource = (desk: Desk): Source<CertificateEnds> => {
-  const status = statusSource(desk);
+export const certificatesSource = (app: AppContext): Source<CertificateEnds> => {
+  const status = statusSource(app);
   const known = keptIn(
-    desk,
+    app,
     'cluster.certificates',
     () => new Map<string, {url: string; readAtMs: number; end: CertificateEnd}>(),
   );
-  return desk.source('cluster.certificates', {
+  return app.source('cluster.certificates', {
     isElsewhere: true,
     refreshOn: [],
     everyMs: 60_000,
@@ -108,12 +108,12 @@ export const certificatesSource = (desk: Desk): Source<CertificateEnds> => {
       const peers = status.get().value?.peers ?? [];
       const isDue = ({node_id, api_url}: {node_id: string; api_url: string}): boolean => {
         const before = known.get(node_id);
-        return before === undefined || before.url !== api_url || desk.now() - before.readAtMs >= certificateEveryMs;
+        return before === undefined || before.url !== api_url || app.now() - before.readAtMs >= certificateEveryMs;
       };
       await Promise.all(
         peers.filter(isDue).map(async ({node_id, api_url}) => {
-          const readAtMs = desk.now();
-          const end = await readCertificateEnd(api_url, desk.connection.ca);
+          const readAtMs = app.now();
+          const end = await readCertificateEnd(api_url, app.connection.ca);
           known.set(node_id, {url: api_url, readAtMs, end});
         }),
       );
@@ -122,9 +122,9 @@ export const certificatesSource = (desk: Desk): Source<CertificateEnds> => {
   });
 };
 
-export const historyOf = (desk: Desk): History => keptIn(desk, 'cluster.history', () => createHistory(desk.now));
+export const historyOf = (app: AppContext): History => keptIn(app, 'cluster.history', () => createHistory(app.now));
 
-const keptIn = <T>({kept}: Desk, name: string, make: () => T): T => {
+const keptIn = <T>({kept}: AppContext, name: string, make: () => T): T => {
   if (!kept.has(name)) kept.set(name, make());
   return kept.get(name) as T;
 };

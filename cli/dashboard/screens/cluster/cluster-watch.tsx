@@ -3,21 +3,21 @@
 import {useEffect, useRef} from 'react';
 import type {ClusterStatus} from '../../../../shared/cluster-status.ts';
 import {driftOf} from '../../../cluster/drift.ts';
-import {useNow, useSource, useValues} from '../../shell/hooks.ts';
-import {useFrame} from '../../shell/shell.ts';
+import {useValues} from '../../shell/hooks.ts';
+import {useShell} from '../../shell/shell.ts';
+import {useWatched} from '../../shell/store.ts';
 import {agedStatus} from './aged-status.ts';
 import {alarmsOf, changesBetween, changeText} from './alarms.ts';
 import {heldSource, historyOf, metricsSource, statusSource} from './cluster-sources.ts';
 
 export const ClusterWatch = (): null => {
-  const {desk, say} = useFrame();
+  const {app, nowMs, say} = useShell();
   const before = useRef<ClusterStatus>(undefined);
-  const history = historyOf(desk);
-  const nowMs = useNow(desk);
-  const {value: status, loadedAtMs} = useSource(statusSource(desk));
+  const history = historyOf(app);
+  const {value: status, loadedAtMs} = useWatched(statusSource(app));
 
-  useValues(statusSource(desk), status => {
-    const changes = before.current ? changesBetween(before.current, status, desk.now()) : [];
+  useValues(statusSource(app), status => {
+    const changes = before.current ? changesBetween(before.current, status, app.now()) : [];
     before.current = status;
     for (const change of changes) history.addChange(change);
     const [latest] = changes.map(changeText).reverse();
@@ -26,20 +26,17 @@ export const ClusterWatch = (): null => {
   useEffect(() => {
     if (!status) return;
     const aged = agedStatus(status, nowMs - (loadedAtMs ?? nowMs));
-    desk.notices.set('cluster', alarmsOf(aged, driftOf(status)));
-  }, [desk, status, loadedAtMs, nowMs]);
-  useValues(heldSource(desk), held => {
+    app.notices.set('cluster', alarmsOf(aged, driftOf(status)));
+  }, [app, status, loadedAtMs, nowMs]);
+  useValues(heldSource(app), held => {
     // Without a node it would seem that mails are gone.
     if (held.unreachableNodes.length === 0) history.addHeld(held.summary.count);
   });
-  useValues(metricsSource(desk), ({metrics}) => {
+  useValues(metricsSource(app), ({metrics}) => {
     if (metrics) history.addTotals(metrics.verdicts);
     else history.loseTotals();
   });
 
-  useEffect(
-    () => desk.live.on(['held', 'released', 'discarded'], event => event && history.addEvent(event.type)),
-    [desk, history],
-  );
+  useEffect(() => app.live.on(['held', 'released', 'discarded'], event => event && history.addEvent(event.type)), [app, history]);
   return null;
 };

@@ -26,7 +26,7 @@ const labelWidth = 13;
 const wordsWidth = 36;
 const longestLine = 120;
 
-export const figureLine = ({label, values, unit, isRate, style}: Figure, {width, theme}: Room): string => {
+const figureLine = ({label, values, unit, isRate, style}: Figure, {width, theme}: Room): string => {
   const cells = Math.max(8, Math.min(longestLine, width - labelWidth - wordsWidth - 4));
   const shown = values.slice(-cells);
   const known = shown.filter(value => value !== undefined);

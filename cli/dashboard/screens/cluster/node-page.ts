@@ -2,22 +2,21 @@ import type {ClusterStatus, Peer} from '../../../../shared/cluster-status.ts';
 import type {Summary} from '../../../../shared/held-mail.ts';
 import {clockComparison, clockProblem, conditionText, conditionTone} from '../../../cluster/node-condition.ts';
 import {countText, durationText, plural, sizeText, timeText} from '../../../output/cell-text.ts';
-import {fitText, wrapText} from '../../shell/fit-text.ts';
+import {type DetailPair, detailLines} from '../../shell/detail-lines.ts';
+import {fitText} from '../../shell/fit-text.ts';
 import type {Page} from '../../shell/modal.ts';
-import type {Style, Theme} from '../../shell/theme.ts';
+import type {Theme} from '../../shell/theme.ts';
 import {changeText, healthMark, seenSecondsAgo} from './alarms.ts';
 import type {HealthChange} from './history.ts';
 import {certificateText, driftStyle, licenseText, type NodeFacts} from './node-columns.ts';
 
-export interface NodeMore {
+interface NodeMore {
   summary: Summary | undefined;
   changes: readonly HealthChange[];
   openedAtMs: number;
   /** Of the node of the context, when its metrics can be read. */
   version: string | undefined;
 }
-
-type Fact = readonly [label: string, value: string, style?: Style | undefined];
 
 /** Everything that is known of one node. */
 export const nodePage = (peer: Peer, facts: NodeFacts, more: NodeMore, theme: Theme): Page => {
@@ -27,15 +26,16 @@ export const nodePage = (peer: Peer, facts: NodeFacts, more: NodeMore, theme: Th
     kind: 'page',
     title: `Node ${peer.node_id}${isLocal ? ', which answers' : ''}`,
     lines: width => [
-      ...[...stateFacts(peer, facts), ...trustFacts(peer, facts), ...mailFacts(peer, more.summary)].flatMap(
-        ([label, value, style]) =>
-          wrapText(value, width - 18).map(
-            (line, at) => `${theme(fitText(at === 0 ? label : '', 16), 'dim')}  ${theme(line, style)}`,
-          ),
+      ...detailLines(
+        [
+          ...stateFacts(peer, facts),
+          ...trustFacts(peer, facts),
+          ...mailFacts(peer, more.summary),
+          ...(isLocal && more.version !== undefined ? [['Version', more.version] as const] : []),
+        ],
+        width,
+        theme,
       ),
-      ...(isLocal && more.version !== undefined
-        ? [`${theme(fitText('Version', 16), 'dim')}  ${fitText(more.version, width - 18)}`]
-        : []),
       '',
       theme(fitText(`Changes of its health since ${timeText(new Date(more.openedAtMs).toISOString())}`, width), 'dim'),
       ...(changes.length === 0 ? ['none'] : []),
@@ -47,7 +47,7 @@ export const nodePage = (peer: Peer, facts: NodeFacts, more: NodeMore, theme: Th
   };
 };
 
-const stateFacts = (peer: Peer, {status, drift}: NodeFacts): Fact[] => {
+const stateFacts = (peer: Peer, {status, drift}: NodeFacts): DetailPair[] => {
   const isOdd = drift?.oddNodes.includes(peer.node_id) ?? false;
   const isBehind = peer.outbox_backlog_to_us > 0;
   return [
@@ -66,12 +66,12 @@ const stateFacts = (peer: Peer, {status, drift}: NodeFacts): Fact[] => {
   ];
 };
 
-const clockFact = (peer: Peer, {local_node_id}: ClusterStatus): Fact => {
+const clockFact = (peer: Peer, {local_node_id}: ClusterStatus): DetailPair => {
   const problem = clockProblem(peer);
   return ['Clock', clockComparison(peer, local_node_id), problem === 'critical' ? 'bad' : problem && 'warn'];
 };
 
-const trustFacts = ({node_id, license}: Peer, {certificates, nowMs}: NodeFacts): Fact[] => {
+const trustFacts = ({node_id, license}: Peer, {certificates, nowMs}: NodeFacts): DetailPair[] => {
   const end = certificates.get(node_id);
   const until = end?.endsAtMs === undefined ? '' : `, until ${timeText(new Date(end.endsAtMs).toISOString())}`;
   const problem = end?.problem === undefined ? '' : ` (${end.problem})`;
@@ -81,7 +81,7 @@ const trustFacts = ({node_id, license}: Peer, {certificates, nowMs}: NodeFacts):
   ];
 };
 
-const mailFacts = ({node_id}: Peer, summary: Summary | undefined): Fact[] => {
+const mailFacts = ({node_id}: Peer, summary: Summary | undefined): DetailPair[] => {
   if (!summary) return [];
   const groups = summary.groups.filter(group => group.node_id === node_id);
   const count = groups.reduce((sum, group) => sum + group.count, 0);

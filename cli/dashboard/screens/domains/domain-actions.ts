@@ -6,15 +6,13 @@ import type {MailFilter} from '../../../../shared/mail-filter.ts';
 import type {Client} from '../../../client/client.ts';
 import {asCliError, CliError} from '../../../errors.ts';
 import {countText, plural} from '../../../output/cell-text.ts';
-import type {Desk} from '../../shell/app-context.ts';
-import type {FormValues} from '../../shell/modal.ts';
-import type {Frame} from '../../shell/shell.ts';
+import type {AppContext} from '../../shell/app-context.ts';
+import {type AskingShell, askByForm, askToDefer} from '../../shell/asking.ts';
 import {changesOf, nameFault, newSettings, settingFaults, settingFields, settingLines, valuesOf} from './domain-settings.ts';
-import {withFields} from './edit-domain.ts';
 
 export interface DomainNeeds {
-  desk: {client: Pick<Client, 'send'>} & Pick<Desk, 'me' | 'may'>;
-  frame: Pick<Frame, 'openLater' | 'say' | 'fail' | 'defer'>;
+  app: {client: Pick<Client, 'send'>} & Pick<AppContext, 'me' | 'may'>;
+  shell: AskingShell;
   /** Something has changed. */
   onChange(): void;
   /** The domain is no more. */
@@ -25,55 +23,39 @@ interface NewDomainNeeds extends DomainNeeds {
   onCreated(domain: Domain): void;
 }
 
-export const openNewDomain = (needs: NewDomainNeeds, values?: FormValues): void => {
-  const start = values ?? valuesOf(newSettings);
-  needs.frame.openLater({
-    kind: 'form',
+export const openNewDomain = ({app, shell, onChange, onCreated}: NewDomainNeeds): void =>
+  askByForm(shell, {
     title: 'New domain',
-    fields: [{name: 'name', label: 'Name', value: start.name ?? '', hint: 'such as example.com'}, ...settingFields(start)],
+    fields: [{name: 'name', label: 'Name', value: '', hint: 'such as example.com'}, ...settingFields(valuesOf(newSettings))],
     check: typed => {
       const fault = nameFault(typed.name ?? '');
       return {...settingFaults(typed), ...(fault !== undefined && {name: fault})};
     },
-    onSubmit: typed => askToCreate(needs, typed),
-  });
-};
-
-const askToCreate = (needs: NewDomainNeeds, values: FormValues): void => {
-  const name = (values.name ?? '').trim();
-  const changes = changesOf(newSettings, values);
-  const settings = {...newSettings, ...changes};
-  needs.frame.openLater({
-    kind: 'question',
-    lines: [
-      `Create the domain ${name}?`,
-      ...settingLines(settings).map(line => `  ${line}`),
-      ...(settings.active ? [] : [`Mail for ${name} is answered 450: senders keep it and try again.`]),
-    ],
+    question: typed => {
+      const {name = ''} = typed;
+      const settings = {...newSettings, ...changesOf(newSettings, typed)};
+      return [
+        `Create the domain ${name.trim()}?`,
+        ...settingLines(settings).map(line => `  ${line}`),
+        ...(settings.active ? [] : [`Mail for ${name.trim()} is answered 450: senders keep it and try again.`]),
+      ];
+    },
     yes: 'create',
-    onYes: () => void create(needs, values, {name, ...changes}),
-    no: 'back to the form',
-    onNo: () => openNewDomain(needs, values),
+    send: async typed => {
+      const json = {name: (typed.name ?? '').trim(), ...changesOf(newSettings, typed)};
+      return (await app.client.send<Domain>({method: 'POST', path: 'domains', json})).data;
+    },
+    onDone: domain => {
+      const unsigned = domain.dkim_active ? '; it has no DKIM key yet, so its mail leaves unsigned' : '';
+      shell.say(`Created ${domain.name}${unsigned}`, unsigned === '' ? 'good' : 'warn');
+      onChange();
+      onCreated(domain);
+    },
   });
-};
-
-const create = async (needs: NewDomainNeeds, values: FormValues, json: {name: string}): Promise<void> => {
-  const {desk, frame} = needs;
-  try {
-    const {data} = await desk.client.send<Domain>({method: 'POST', path: 'domains', json});
-    const unsigned = data.dkim_active ? '; it has no DKIM key yet, so its mail leaves unsigned' : '';
-    frame.say(`Created ${data.name}${unsigned}`, unsigned === '' ? 'good' : 'warn');
-    needs.onChange();
-    needs.onCreated(data);
-  } catch (error) {
-    frame.fail(withFields(asCliError(error)));
-    openNewDomain(needs, values);
-  }
-};
 
 export const askToDelete = async (needs: DomainNeeds, id: number): Promise<void> => {
-  const {desk, frame} = needs;
-  const {client, me} = desk;
+  const {app, shell} = needs;
+  const {client, me} = app;
   try {
     const [{data: domain, etag}, filters, keys] = await Promise.all([
       client.send<Domain>({path: `domains/${id}`}),
@@ -81,8 +63,7 @@ export const askToDelete = async (needs: DomainNeeds, id: number): Promise<void>
       client.send<DkimKey[]>({path: `domains/${id}/dkim-keys`}),
     ]);
     const {name} = domain;
-    frame.openLater({
-      kind: 'question',
+    askToDefer(shell, {
       lines: [
         `Delete ${name}?`,
         `With it go ${filters.data.length === 0 ? 'no mail filters' : plural(filters.data.length, 'mail filter')} and ${keysText(keys.data)}.`,
@@ -91,19 +72,16 @@ export const askToDelete = async (needs: DomainNeeds, id: number): Promise<void>
         ...(me.domain === name ? [`The key ${me.name} is bound to ${name}: it can do nothing any more then.`] : []),
       ],
       yes: `delete ${name}`,
-      onYes: () =>
-        frame.defer({
-          what: `delete ${name}`,
-          run: async () => {
-            const done = await remove(needs, domain, etag);
-            needs.onDeleted?.();
-            return done;
-          },
-          onSettled: needs.onChange,
-        }),
+      what: `delete ${name}`,
+      run: async () => {
+        const done = await remove(needs, domain, etag);
+        needs.onDeleted?.();
+        return done;
+      },
+      onSettled: needs.onChange,
     });
   } catch (error) {
-    frame.fail(error);
+    shell.fail(error);
   }
 };
 
@@ -112,17 +90,17 @@ const keysText = (keys: readonly DkimKey[]): string => {
   return `${plural(keys.length, 'DKIM key')} (${keys.map(({selector}) => selector).join(', ')}), which cannot be had again`;
 };
 
-const heldText = async ({desk}: DomainNeeds, {name, direction}: Domain): Promise<string> => {
-  if (!desk.may('quarantine:read')) return 'Its held mail stays until it expires.';
-  const {data, unreachableNodes} = await desk.client.send<Summary>({path: 'mail/quarantine/summary', query: {domain: name}});
+const heldText = async ({app}: DomainNeeds, {name, direction}: Domain): Promise<string> => {
+  if (!app.may('quarantine:read')) return 'Its held mail stays until it expires.';
+  const {data, unreachableNodes} = await app.client.send<Summary>({path: 'mail/quarantine/summary', query: {domain: name}});
   const missing = unreachableNodes.length > 0 ? ` (without ${unreachableNodes.join(', ')}, not answering)` : '';
   const release = direction === 'outbound' ? '' : '; to release it, there has to be such a domain again';
   return `Held mail: ${countText(data.count)}${missing}. It stays until it expires${release}.`;
 };
 
-const remove = async ({desk}: DomainNeeds, {id, name}: Domain, etag: string | undefined): Promise<string> => {
+const remove = async ({app}: DomainNeeds, {id, name}: Domain, etag: string | undefined): Promise<string> => {
   try {
-    await desk.client.send<null>({
+    await app.client.send<null>({
       method: 'DELETE',
       path: `domains/${id}`,
       headers: {...(etag !== undefined && {'if-match': etag})},

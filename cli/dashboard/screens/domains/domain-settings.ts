@@ -21,7 +21,7 @@ export const newSettings: Settings = domainDefaults;
 export const valuesOf = (settings: Partial<Settings>): FormValues =>
   Object.fromEntries(settingNames.flatMap(name => (name in settings ? [[name, settingText(settings, name)]] : [])));
 
-export const settingText = (settings: Partial<Settings>, name: SettingName): string => {
+const settingText = (settings: Partial<Settings>, name: SettingName): string => {
   const value = settings[name];
   if (value === null || value === undefined) return '';
   if (typeof value === 'boolean') return value ? 'yes' : 'no';

@@ -3,14 +3,14 @@ import type {DkimKey} from '../../../../shared/dkim-key.ts';
 import type {Domain} from '../../../../shared/domain.ts';
 import type {Summary} from '../../../../shared/held-mail.ts';
 import type {MailFilter} from '../../../../shared/mail-filter.ts';
-import type {Desk} from '../../shell/app-context.ts';
+import type {AppContext} from '../../shell/app-context.ts';
 import type {Source} from '../../shell/source.ts';
-import type {WholeDomain} from './domain-lines.ts';
+import type {WholeDomain} from './domain-parts.ts';
 
-export const domainsSource = ({client, source}: Desk): Source<Domain[]> =>
+export const domainsSource = ({client, source}: AppContext): Source<Domain[]> =>
   source('domains', {load: async () => (await client.send<Domain[]>({path: 'domains'})).data, refreshOn: ['domain']});
 
-export const wholeDomainSource = ({client, source}: Desk, id: number): Source<WholeDomain> =>
+export const wholeDomainSource = ({client, source}: AppContext, id: number): Source<WholeDomain> =>
   source(`domain ${id}`, {
     load: async () => {
       const [domain, filters, keys] = await Promise.all([
@@ -23,12 +23,12 @@ export const wholeDomainSource = ({client, source}: Desk, id: number): Source<Wh
     refreshOn: ['domain'],
   });
 
-export interface HeldCounts {
+interface HeldCounts {
   byDomain: ReadonlyMap<string, number>;
   unreachable: readonly string[];
 }
 
-export const heldSource = ({client, source, may}: Desk): Source<HeldCounts | undefined> =>
+export const heldSource = ({client, source, may}: AppContext): Source<HeldCounts | undefined> =>
   source('held by domain', {
     load: async () => {
       if (!may('quarantine:read')) return undefined;

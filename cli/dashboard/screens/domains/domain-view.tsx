@@ -1,62 +1,136 @@
 import type {ReactElement} from 'react';
-import type {Banner} from '../../list/tail-lines.ts';
+import type {DkimKey} from '../../../../shared/dkim-key.ts';
+import {zoneLine} from '../../../output/zone-line.ts';
+import {ListScreen, useListState} from '../../list/list-screen.tsx';
+import {copyToClipboard} from '../../shell/clipboard.ts';
 import {fitText} from '../../shell/fit-text.ts';
-import {useNow, useOffer, useSource} from '../../shell/hooks.ts';
+import {useBindings} from '../../shell/hooks.ts';
+import type {Binding} from '../../shell/keys.ts';
 import {Lines} from '../../shell/lines.tsx';
-import {useFrame} from '../../shell/shell.ts';
-import type {Loaded} from '../../shell/source.ts';
-import {backBinding, type DomainBindingNeeds, domainBindings, recordBindings} from './domain-bindings.ts';
-import {domainLines, partsOf, type WholeDomain} from './domain-lines.ts';
-import {listBanners} from './domain-list-lines.ts';
+import {type Shell, useShell} from '../../shell/shell.ts';
+import {useWatched} from '../../shell/store.ts';
+import {askToDelete, type DomainNeeds} from './domain-actions.ts';
+import {domainParts, filterPage, type Part, type WholeDomain} from './domain-parts.ts';
 import {heldSource, wholeDomainSource} from './domain-sources.ts';
 import type {DomainsEvent} from './domains-state.ts';
+import {editDomain, setActive} from './edit-domain.ts';
+import {askToDeleteKey, askToRemoveFilter, openNewDkimKey, openNewFilter} from './part-actions.ts';
 import {recordLines} from './record-lines.ts';
 
-export interface DomainViewProps {
+interface DomainViewProps {
   id: number;
   name: string;
-  /** Of the DKIM key whose record is shown in place of the domain. */
-  selector: string | undefined;
-  part: number;
   dispatch(event: DomainsEvent): void;
 }
 
-export const DomainView = ({id, name, selector, part, dispatch}: DomainViewProps): ReactElement => {
-  const frame = useFrame();
-  const {desk, size, isActive} = frame;
-  const {theme} = desk;
-  const source = wholeDomainSource(desk, id);
-  const loaded = useSource(source);
-  const held = useSource(heldSource(desk)).value;
-  const nowMs = useNow(desk);
-  const isGone = loaded.failure?.code === 'not_found';
-  const banners: Banner[] = isGone
-    ? [{text: `✗ ${name} is gone: it was deleted, or this key may not see it any more; escape goes back`, tone: 'bad'}]
-    : listBanners({loaded, unreachable: held?.unreachable ?? [], nowMs});
+export const DomainView = ({id, name, dispatch}: DomainViewProps): ReactElement => {
+  const shell = useShell();
+  const {app} = shell;
+  const {theme} = app;
+  const source = wholeDomainSource(app, id);
+  const loaded = useWatched(source);
+  const held = useWatched(heldSource(app)).value;
+  const [state, dispatchList] = useListState(`domain ${id}`);
+  const {refresh} = source;
   const whole = loaded.value;
-  const parts = whole ? partsOf(whole) : [];
-  const cursor = Math.max(0, Math.min(part, parts.length - 1));
-  const chosen = parts[cursor];
-  const key = whole?.keys.find(one => one.selector === selector);
+  const heldHere = held && (held.byDomain.get(name) ?? 0);
 
-  const needs: DomainBindingNeeds = {frame, id, name, whole, chosen, refresh: source.refresh, dispatch};
-  useOffer({
-    bindings:
-      selector === undefined ? domainBindings(needs) : [...(key ? recordBindings(frame, key) : []), backBinding(dispatch)],
-  });
-  const room = {size, theme, isActive};
-  const present = whole && {...whole, held: held?.byDomain.get(name) ?? (held && 0)};
-  const lines =
-    selector === undefined && present
-      ? domainLines(present, cursor, banners, room)
-      : key
-        ? recordLines(key, name, room)
-        : [fitText(absentText(name, selector, loaded), size.columns)];
+  return (
+    <ListScreen
+      list={domainParts({name, loaded, held: heldHere, unreachable: held?.unreachable ?? [], theme})}
+      {...{state, dispatch: dispatchList, refresh}}
+      bindings={part => [
+        ...domainBindings({shell, id, name, whole, part, refresh, dispatch}),
+        backBinding(() => (state.filter === '' ? dispatch({kind: 'back'}) : dispatchList({kind: 'filtered', filter: ''}))),
+      ]}
+    />
+  );
+};
+
+interface DomainBindingNeeds extends DomainViewProps {
+  shell: Shell;
+  /** Undefined until it has been read. */
+  whole: WholeDomain | undefined;
+  /** Under the cursor. */
+  part: Part | undefined;
+  refresh(): void;
+}
+
+const domainBindings = ({shell, id, name, whole, part, refresh, dispatch}: DomainBindingNeeds): Binding[] => {
+  const {app} = shell;
+  const needs: DomainNeeds = {app, shell, onChange: refresh, onDeleted: () => dispatch({kind: 'gone', id})};
+  const edits = {client: app.client, shell, onSaved: refresh};
+  const show = (selector: string): void => dispatch({kind: 'record-opened', selector});
+  const writing = {needs: 'domains:write'} as const;
+  return [
+    {
+      keys: ['enter', 'l', 'right'],
+      label: 'show',
+      help: 'the filter, or the DNS record of the key',
+      run: () => {
+        if (part?.kind === 'key') show(part.key.selector);
+        else if (part) shell.open(filterPage(part.filter, app.theme));
+      },
+    },
+    {...writing, keys: ['e'], label: 'edit', help: 'change its settings', run: () => void editDomain(edits, id)},
+    {
+      ...writing,
+      keys: ['a'],
+      help: 'activate, or deactivate',
+      run: () => whole && void setActive(edits, id, !whole.domain.active),
+    },
+    {...writing, keys: ['f'], label: 'new filter', help: 'a new mail filter', run: () => openNewFilter(needs, {id, name})},
+    {
+      ...writing,
+      keys: ['d'],
+      label: 'new DKIM key',
+      help: 'a new DKIM key, and its DNS record',
+      run: () => openNewDkimKey({...needs, onCreated: ({selector}) => show(selector)}, {id, name}, whole?.keys ?? []),
+    },
+    {
+      ...writing,
+      keys: ['x'],
+      label: 'remove',
+      help: 'remove the filter or key under the cursor',
+      run: () => {
+        if (part?.kind === 'filter') askToRemoveFilter(needs, {id, name}, part.filter);
+        else if (part && whole) askToDeleteKey(needs, whole.domain, {key: part.key, isLast: whole.keys.length === 1});
+      },
+    },
+    {...writing, keys: ['D'], help: 'delete the domain, with its filters and keys', run: () => void askToDelete(needs, id)},
+  ];
+};
+
+const backBinding = (run: () => void): Binding => ({
+  keys: ['escape', 'h', 'left', 'backspace'],
+  label: 'back',
+  help: 'back',
+  run,
+});
+
+/** The DNS record of a DKIM key, in place of its domain. */
+export const RecordView = ({id, name, selector, dispatch}: DomainViewProps & {selector: string}): ReactElement => {
+  const shell = useShell();
+  const {app, size} = shell;
+  const {value, failure} = useWatched(wholeDomainSource(app, id));
+  const key = value?.keys.find(one => one.selector === selector);
+  useBindings({bindings: [...(key ? copyBindings(shell, key) : []), backBinding(() => dispatch({kind: 'back'}))]});
+
+  const absent = value
+    ? `The DKIM key ${selector} of ${name} is not there, or not read yet`
+    : `${name}: ${failure?.detail ?? 'reading …'}`;
+  const lines = key ? recordLines(key, name, {size, theme: app.theme}) : [fitText(absent, size.columns)];
   return <Lines lines={lines} width={size.columns} height={size.rows} />;
 };
 
-const absentText = (name: string, selector: string | undefined, {value, failure, isLoading}: Loaded<WholeDomain>): string => {
-  if (failure) return `${name}: ${failure.detail}`;
-  if (value === undefined || isLoading) return `${name}: reading …`;
-  return `${name} has no DKIM key ${selector ?? ''} any more`;
+const copyBindings = ({app, say}: Shell, key: DkimKey): Binding[] => {
+  const copy = (text: string, what: string): void => {
+    if (copyToClipboard(app.terminal.stdout, text))
+      say(`Sent ${what} to the clipboard, if the terminal takes that (OSC 52)`, 'good');
+    else say('it is too long for the clipboard of a terminal: copy it with the mouse', 'warn');
+  };
+  return [
+    {keys: ['y'], label: 'copy', help: 'copy the record as a line of a zone file', run: () => copy(zoneLine(key), 'the record')},
+    {keys: ['v'], label: 'copy value', help: 'copy the value alone', run: () => copy(key.dns_record, 'the value')},
+  ];
 };

@@ -1,18 +1,104 @@
-import type {ReactElement} from 'react';
+import {type ReactElement, useMemo} from 'react';
+import type {ListEvent, ListState} from '../../list/list.ts';
+import {ListScreen, useListState} from '../../list/list-screen.tsx';
 import {useKeptReducer} from '../../shell/hooks.ts';
 import {Permitted} from '../../shell/permitted.tsx';
-import {useFrame} from '../../shell/shell.ts';
-import {DomainListView} from './domain-list-view.tsx';
-import {DomainView} from './domain-view.tsx';
+import {useShell} from '../../shell/shell.ts';
+import {useWatched} from '../../shell/store.ts';
+import {askToDelete, type DomainNeeds, openNewDomain} from './domain-actions.ts';
+import {domainsSource, heldSource} from './domain-sources.ts';
+import {DomainView, RecordView} from './domain-view.tsx';
+import {domainRows, domainsList} from './domains-list.ts';
 import {domainsReducer, domainsStart} from './domains-state.ts';
+import {editDomain, setActive} from './edit-domain.ts';
 
 export const DomainsScreen = (): ReactElement => <Permitted permission="domains:read" what="domains" screen={Domains} />;
 
 const Domains = (): ReactElement => {
-  const {desk} = useFrame();
-  const [state, dispatch] = useKeptReducer(desk, 'domains', domainsReducer, domainsStart);
-  const {view} = state;
-  if (view.kind === 'list') return <DomainListView state={state} dispatch={dispatch} />;
-  const selector = view.kind === 'record' ? view.selector : undefined;
-  return <DomainView key={view.id} id={view.id} name={view.name} selector={selector} part={state.part} dispatch={dispatch} />;
+  const {app} = useShell();
+  const [view, dispatch] = useKeptReducer(app, 'domains', domainsReducer, domainsStart);
+  const [listState, dispatchList] = useListState('domains');
+  const open = ({id, name}: {id: number; name: string}): void => {
+    dispatchList({kind: 'chosen', cursorKey: String(id)});
+    dispatch({kind: 'opened', id, name});
+  };
+  if (view.kind === 'list') return <DomainList state={listState} dispatch={dispatchList} open={open} />;
+  const {id, name} = view;
+  if (view.kind === 'record') return <RecordView {...{id, name, selector: view.selector, dispatch}} />;
+  return <DomainView key={id} {...{id, name, dispatch}} />;
+};
+
+interface DomainListProps {
+  state: ListState;
+  dispatch(event: ListEvent): void;
+  open(domain: {id: number; name: string}): void;
+}
+
+const DomainList = ({state, dispatch, open}: DomainListProps): ReactElement => {
+  const shell = useShell();
+  const {app} = shell;
+  const source = domainsSource(app);
+  const loaded = useWatched(source);
+  const held = useWatched(heldSource(app)).value;
+  const domains = loaded.value;
+  const rows = useMemo(() => domains && domainRows(domains, held?.byDomain), [domains, held]);
+  const mayCreate = app.may('domains:create');
+  const list = domainsList({rows, loaded, unreachable: held?.unreachable ?? [], mayCreate, theme: app.theme});
+
+  const refresh = source.refresh;
+  const needs: DomainNeeds = {app, shell, onChange: refresh};
+  const edits = {client: app.client, shell, onSaved: refresh};
+  const create = {
+    needs: 'domains:create' as const,
+    help: 'a new domain',
+    run: () => openNewDomain({...needs, onCreated: open}),
+  };
+
+  return (
+    <ListScreen
+      {...{list, state, dispatch, refresh}}
+      bindings={row => [
+        {
+          keys: ['enter', 'l', 'right'],
+          label: 'open',
+          help: 'settings, mail filters and DKIM keys',
+          run: () => row && open(row),
+        },
+        {
+          keys: ['e'],
+          label: 'edit',
+          needs: 'domains:write',
+          help: 'change its settings',
+          run: () => row && void editDomain(edits, row.id),
+        },
+        {keys: ['n'], label: 'new', ...create},
+        {
+          keys: ['a'],
+          needs: 'domains:write',
+          help: 'activate, or deactivate',
+          run: () => row && void setActive(edits, row.id, !row.active),
+        },
+        {
+          keys: ['D'],
+          label: 'delete',
+          needs: 'domains:write',
+          help: 'delete it, with its filters and keys',
+          run: () => row && void askToDelete(needs, row.id),
+        },
+      ]}
+      commands={[
+        {name: 'new', ...create},
+        {
+          name: 'open',
+          help: 'one domain: :open NAME',
+          complete: start => (domains ?? []).map(({name}) => name).filter(name => name.startsWith(start)),
+          run: wanted => {
+            const found = domains?.find(({name}) => name === wanted.toLowerCase());
+            if (found) open(found);
+            else shell.say(`no domain is called ${wanted}`, 'warn');
+          },
+        },
+      ]}
+    />
+  );
 };

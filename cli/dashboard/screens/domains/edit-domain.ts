@@ -4,13 +4,14 @@ import type {DkimKey} from '../../../../shared/dkim-key.ts';
 import type {Domain} from '../../../../shared/domain.ts';
 import type {Client} from '../../../client/client.ts';
 import {type Settings, settingNames} from '../../../domain/domain-entry.ts';
-import {asCliError, CliError} from '../../../errors.ts';
-import type {Frame} from '../../shell/shell.ts';
+import {asCliError, type CliError} from '../../../errors.ts';
+import {errorsOf, isFinal, withFields} from '../../shell/asking.ts';
+import type {Shell} from '../../shell/shell.ts';
 import {changesOf, differences, diffLines, settingFaults, settingFields, valuesOf} from './domain-settings.ts';
 
-export interface EditNeeds {
+interface EditNeeds {
   client: Pick<Client, 'send'>;
-  frame: Pick<Frame, 'openLater' | 'say' | 'fail'>;
+  shell: Pick<Shell, 'openLater' | 'say' | 'fail'>;
   onSaved(): void;
 }
 
@@ -27,18 +28,19 @@ export const editDomain = async (needs: EditNeeds, id: number): Promise<void> =>
 export const setActive = async (needs: EditNeeds, id: number, active: boolean): Promise<void> =>
   guarded(needs, async () => {
     const version = await read(needs, id);
-    if (version.domain.active === active) needs.frame.say(`${version.domain.name} is ${active ? '' : 'in'}active already`);
+    if (version.domain.active === active) needs.shell.say(`${version.domain.name} is ${active ? '' : 'in'}active already`);
     else await propose(needs, version, {active});
   });
 
 /** With what somebody has changed already on top. */
-const openForm = (needs: EditNeeds, version: Version, changes: Changes): void => {
+const openForm = (needs: EditNeeds, version: Version, changes: Changes, failure?: CliError): void => {
   const {domain} = version;
-  needs.frame.openLater({
+  needs.shell.openLater({
     kind: 'form',
     title: `Settings of ${domain.name}`,
     fields: settingFields({...valuesOf(domain), ...valuesOf(changes)}),
     check: settingFaults,
+    ...(failure && {errors: errorsOf(failure)}),
     onSubmit: values => void guarded(needs, async () => propose(needs, version, changesOf(domain, values))),
   });
 };
@@ -46,11 +48,11 @@ const openForm = (needs: EditNeeds, version: Version, changes: Changes): void =>
 const propose = async (needs: EditNeeds, version: Version, changes: Changes): Promise<void> => {
   const {domain} = version;
   if (Object.keys(changes).length === 0) {
-    needs.frame.say(`${domain.name} is as it was: nothing was changed in the form`);
+    needs.shell.say(`${domain.name} is as it was: nothing was changed in the form`);
     return;
   }
   const warnings = await warningsOf(needs, domain, changes);
-  needs.frame.openLater({
+  needs.shell.openLater({
     kind: 'question',
     lines: [`Change ${domain.name}?`, ...diffLines(domain, changes).map(line => `  ${line}`), ...warnings],
     yes: 'save',
@@ -71,7 +73,7 @@ const warningsOf = async ({client}: EditNeeds, {id, name}: Domain, changes: Chan
 };
 
 const save = async (needs: EditNeeds, version: Version, changes: Changes): Promise<void> => {
-  const {client, frame} = needs;
+  const {client, shell} = needs;
   const {domain, etag} = version;
   try {
     await client.send<Domain>({
@@ -83,28 +85,28 @@ const save = async (needs: EditNeeds, version: Version, changes: Changes): Promi
   } catch (error) {
     const failure = asCliError(error);
     if (failure.code === 'precondition_failed') return meanwhile(needs, version, changes);
-    frame.fail(withFields(failure));
-    if (!isFinal(failure)) openForm(needs, version, changes);
+    shell.fail(withFields(failure));
+    if (!isFinal(failure)) openForm(needs, version, changes, failure);
     return;
   }
-  frame.say(`Saved ${domain.name}: ${diffLines(domain, changes).join('; ').replace(/ {2,}/g, ' ')}`, 'good');
+  shell.say(`Saved ${domain.name}: ${diffLines(domain, changes).join('; ').replace(/ {2,}/g, ' ')}`, 'good');
   needs.onSaved();
 };
 
 /** Says what was changed by somebody else, and what is left to change. */
 const meanwhile = async (needs: EditNeeds, version: Version, changes: Changes): Promise<void> => {
-  const {frame} = needs;
+  const {shell} = needs;
   const before = version.domain;
   const present = await read(needs, before.id);
   const theirs = differences(before, present.domain);
   const left = differences(present.domain, {...present.domain, ...changes});
   needs.onSaved();
   if (Object.keys(left).length === 0) {
-    frame.say(`Somebody else has changed ${before.name} to just this; there was nothing left to save`, 'warn');
+    shell.say(`Somebody else has changed ${before.name} to just this; there was nothing left to save`, 'warn');
     return;
   }
   const isBoth = settingNames.some(name => name in theirs && name in left);
-  frame.openLater({
+  shell.openLater({
     kind: 'question',
     lines: [
       `Not saved: somebody else has changed ${before.name} since the form was opened. Nothing was overwritten.`,
@@ -128,20 +130,10 @@ const read = async ({client}: EditNeeds, id: number): Promise<Version> => {
   return {domain: data, etag};
 };
 
-/** The node names the fields it does not take. */
-export const withFields = (failure: CliError): CliError => {
-  if (failure.fields.length === 0) return failure;
-  const named = failure.fields.map(({path, detail}) => `${path} ${detail}`).join('; ');
-  return new CliError(failure.code, named, {hint: failure.hint, exitCode: failure.exitCode});
-};
-
-/** What typing it differently does not help. */
-const isFinal = ({code}: CliError): boolean => code === 'not_found' || code === 'insufficient_scope' || code.startsWith('key_');
-
-const guarded = async ({frame}: Pick<EditNeeds, 'frame'>, act: () => Promise<void>): Promise<void> => {
+const guarded = async ({shell}: Pick<EditNeeds, 'shell'>, act: () => Promise<void>): Promise<void> => {
   try {
     await act();
   } catch (error) {
-    frame.fail(error);
+    shell.fail(error);
   }
 };

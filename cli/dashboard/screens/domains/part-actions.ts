@@ -11,46 +11,47 @@ import {
   patternFault,
 } from '../../../../shared/filter-rules.ts';
 import type {MailFilter} from '../../../../shared/mail-filter.ts';
-import {asCliError} from '../../../errors.ts';
+import {askByForm, askToDefer} from '../../shell/asking.ts';
 import type {FormField, FormValues} from '../../shell/modal.ts';
 import type {DomainNeeds} from './domain-actions.ts';
-import {withFields} from './edit-domain.ts';
 
 type Name = Pick<Domain, 'id' | 'name'>;
 
-export const openNewFilter = (needs: DomainNeeds, domain: Name, values: FormValues = {}): void =>
-  needs.frame.openLater({
-    kind: 'form',
+export const openNewFilter = ({app, shell, onChange}: DomainNeeds, domain: Name): void =>
+  askByForm(shell, {
     title: `New mail filter of ${domain.name}`,
-    fields: filterFields(values),
+    fields: filterFields,
     check: filterFaults,
-    onSubmit: typed => askToAdd(needs, domain, typed),
+    question: typed => [`Add this mail filter to ${domain.name}?`, ...filterLines(newFilterOf(typed))],
+    yes: 'add',
+    send: async typed => {
+      const json = newFilterOf(typed);
+      return (await app.client.send<MailFilter>({method: 'POST', path: `domains/${domain.id}/filters`, json})).data;
+    },
+    onDone: filter => {
+      shell.say(`Added to ${domain.name}: ${filterText(filter)}`, 'good');
+      onChange();
+    },
   });
 
-const filterFields = (values: FormValues): FormField[] => [
+const filterFields: readonly FormField[] = [
   {
     name: 'action',
     label: 'Action',
-    value: values.action ?? 'block',
+    value: 'block',
     choices: filterActions,
     hint: 'allow delivers what matches, block refuses it, score adds to its score',
   },
-  {name: 'score', label: 'Score', value: values.score ?? '', hint: 'with action score: what is added; negative to lower it'},
-  {
-    name: 'match',
-    label: 'Match',
-    value: values.match ?? 'sender',
-    choices: filterMatches,
-    hint: 'what the pattern is compared with',
-  },
-  {name: 'header', label: 'Header', value: values.header ?? '', hint: 'with match header: its name, such as List-Id'},
+  {name: 'score', label: 'Score', value: '', hint: 'with action score: what is added; negative to lower it'},
+  {name: 'match', label: 'Match', value: 'sender', choices: filterMatches, hint: 'what the pattern is compared with'},
+  {name: 'header', label: 'Header', value: '', hint: 'with match header: its name, such as List-Id'},
   {
     name: 'pattern',
     label: 'Pattern',
-    value: values.pattern ?? '',
+    value: '',
     hint: 'an address, a domain (with all below it), or text in which * is any text and ? one character',
   },
-  {name: 'comment', label: 'Comment', value: values.comment ?? '', hint: 'why; for whoever reads it next year'},
+  {name: 'comment', label: 'Comment', value: '', hint: 'why; for whoever reads it next year'},
 ];
 
 /** By field; what the node would say too. */
@@ -75,22 +76,6 @@ const isScore = (text: string): boolean => /^[+-]?\d+(\.\d+)?$/.test(text) && Ma
 
 type NewFilter = Pick<MailFilter, 'action' | 'match' | 'pattern' | 'score' | 'header' | 'comment'>;
 
-const askToAdd = (needs: DomainNeeds, domain: Name, values: FormValues): void => {
-  const filter = newFilterOf(values);
-  needs.frame.openLater({
-    kind: 'question',
-    lines: [
-      `Add this mail filter to ${domain.name}?`,
-      `  ${filterText(filter)}`,
-      ...(filter.comment === null ? [] : [`  ${filter.comment}`]),
-    ],
-    yes: 'add',
-    onYes: () => void addFilter(needs, {domain, values}, filter),
-    no: 'back to the form',
-    onNo: () => openNewFilter(needs, domain, values),
-  });
-};
-
 const newFilterOf = (values: FormValues): NewFilter => {
   const action = filterActions.find(one => one === values.action) ?? 'block';
   const match = filterMatches.find(one => one === values.match) ?? 'sender';
@@ -104,23 +89,6 @@ const newFilterOf = (values: FormValues): NewFilter => {
   };
 };
 
-interface FilledForm {
-  domain: Name;
-  values: FormValues;
-}
-
-const addFilter = async (needs: DomainNeeds, {domain, values}: FilledForm, json: NewFilter): Promise<void> => {
-  const {desk, frame} = needs;
-  try {
-    const {data} = await desk.client.send<MailFilter>({method: 'POST', path: `domains/${domain.id}/filters`, json});
-    frame.say(`Added to ${domain.name}: ${filterText(data)}`, 'good');
-    needs.onChange();
-  } catch (error) {
-    frame.fail(withFields(asCliError(error)));
-    openNewFilter(needs, domain, values);
-  }
-};
-
 export const actionText = ({action, score}: Pick<MailFilter, 'action' | 'score'>): string => {
   if (action === 'score') return `± ${(score ?? 0) > 0 ? '+' : ''}${score ?? 0}`;
   return action === 'allow' ? '✓ allow' : '✗ block';
@@ -132,47 +100,43 @@ export const matchText = ({match, header}: Pick<MailFilter, 'match' | 'header'>)
 export const filterText = (filter: Pick<MailFilter, 'action' | 'score' | 'match' | 'header' | 'pattern'>): string =>
   `${actionText(filter)}, ${matchText(filter)}: ${filter.pattern}`;
 
-export const askToRemoveFilter = ({desk, frame, onChange}: DomainNeeds, domain: Name, filter: MailFilter): void =>
-  frame.openLater({
-    kind: 'question',
-    lines: [
-      `Remove this mail filter of ${domain.name}?`,
-      `  ${filterText(filter)}`,
-      ...(filter.comment === null ? [] : [`  ${filter.comment}`]),
-    ],
+const filterLines = (filter: NewFilter): string[] => [
+  `  ${filterText(filter)}`,
+  ...(filter.comment === null ? [] : [`  ${filter.comment}`]),
+];
+
+export const askToRemoveFilter = ({app, shell, onChange}: DomainNeeds, domain: Name, filter: MailFilter): void =>
+  askToDefer(shell, {
+    lines: [`Remove this mail filter of ${domain.name}?`, ...filterLines(filter)],
     yes: 'remove',
-    onYes: () =>
-      frame.defer({
-        what: `remove the filter ${filterText(filter)} of ${domain.name}`,
-        run: async () => {
-          await desk.client.send<null>({method: 'DELETE', path: `domains/${domain.id}/filters/${filter.id}`});
-          return `Removed from ${domain.name}: ${filterText(filter)}`;
-        },
-        onSettled: onChange,
-      }),
+    what: `remove the filter ${filterText(filter)} of ${domain.name}`,
+    run: async () => {
+      await app.client.send<null>({method: 'DELETE', path: `domains/${domain.id}/filters/${filter.id}`});
+      return `Removed from ${domain.name}: ${filterText(filter)}`;
+    },
+    onSettled: onChange,
   });
 
-export interface DkimNeeds extends DomainNeeds {
+interface DkimNeeds extends DomainNeeds {
   onCreated(key: DkimKey): void;
 }
 
 const selectorShape = /^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/;
 
-export const openNewDkimKey = (needs: DkimNeeds, domain: Name, keys: readonly DkimKey[], values: FormValues = {}): void =>
-  needs.frame.openLater({
-    kind: 'form',
+export const openNewDkimKey = ({app, shell, onChange, onCreated}: DkimNeeds, domain: Name, keys: readonly DkimKey[]): void =>
+  askByForm(shell, {
     title: `New DKIM key of ${domain.name}`,
     fields: [
       {
         name: 'selector',
         label: 'Selector',
-        value: values.selector ?? '',
+        value: '',
         hint: `such as mfd2026: the record is published at SELECTOR._domainkey.${domain.name}`,
       },
       {
         name: 'algorithm',
         label: 'Algorithm',
-        value: values.algorithm ?? 'rsa-2048',
+        value: 'rsa-2048',
         choices: dkimAlgorithms,
         hint: 'every receiver knows rsa-2048; ed25519 is shorter, and best had beside it',
       },
@@ -183,40 +147,29 @@ export const openNewDkimKey = (needs: DkimNeeds, domain: Name, keys: readonly Dk
         return {selector: 'must be lower-case letters, digits and hyphens, such as mfd2026'};
       return keys.some(key => key.selector === selector) ? {selector: 'is taken by another key of the domain'} : {};
     },
-    onSubmit: typed => askToMakeKey(needs, domain, keys, typed),
-  });
-
-const askToMakeKey = (needs: DkimNeeds, domain: Name, keys: readonly DkimKey[], values: FormValues): void =>
-  needs.frame.openLater({
-    kind: 'question',
-    lines: [`Make a DKIM key of ${domain.name}?`, `  selector   ${trimmed(values.selector)}`, `  algorithm  ${values.algorithm}`],
+    question: ({selector, algorithm}) => [
+      `Make a DKIM key of ${domain.name}?`,
+      `  selector   ${trimmed(selector)}`,
+      `  algorithm  ${algorithm}`,
+    ],
     yes: 'make it',
-    onYes: () => void createKey(needs, domain, keys, values),
-    no: 'back to the form',
-    onNo: () => openNewDkimKey(needs, domain, keys, values),
+    send: async ({selector, algorithm}) => {
+      const json = {selector: trimmed(selector), algorithm};
+      return (await app.client.send<DkimKey>({method: 'POST', path: `domains/${domain.id}/dkim-keys`, json})).data;
+    },
+    onDone: key => {
+      shell.say(`Made the DKIM key ${key.selector} of ${domain.name}: publish its record first, then switch DKIM on`, 'good');
+      onChange();
+      onCreated(key);
+    },
   });
-
-const createKey = async (needs: DkimNeeds, domain: Name, keys: readonly DkimKey[], values: FormValues): Promise<void> => {
-  const {desk, frame} = needs;
-  try {
-    const json = {selector: trimmed(values.selector), algorithm: values.algorithm};
-    const {data} = await desk.client.send<DkimKey>({method: 'POST', path: `domains/${domain.id}/dkim-keys`, json});
-    frame.say(`Made the DKIM key ${data.selector} of ${domain.name}: publish its record first, then switch DKIM on`, 'good');
-    needs.onChange();
-    needs.onCreated(data);
-  } catch (error) {
-    frame.fail(withFields(asCliError(error)));
-    openNewDkimKey(needs, domain, keys, values);
-  }
-};
 
 export const askToDeleteKey = (
-  {desk, frame, onChange}: DomainNeeds,
+  {app, shell, onChange}: DomainNeeds,
   domain: Name & Pick<Domain, 'dkim_active'>,
   {key, isLast}: {key: DkimKey; isLast: boolean},
 ): void =>
-  frame.openLater({
-    kind: 'question',
+  askToDefer(shell, {
     lines: [
       `Delete the DKIM key ${key.selector} of ${domain.name}?`,
       'It cannot be had again. Leave its record in DNS for some days: mail signed with it is still under way.',
@@ -225,14 +178,11 @@ export const askToDeleteKey = (
         : []),
     ],
     yes: 'delete',
-    onYes: () =>
-      frame.defer({
-        what: `delete the DKIM key ${key.selector} of ${domain.name}`,
-        run: async () => {
-          const path = `domains/${domain.id}/dkim-keys/${encodeURIComponent(key.selector)}`;
-          await desk.client.send<null>({method: 'DELETE', path});
-          return `Deleted the DKIM key ${key.selector} of ${domain.name}`;
-        },
-        onSettled: onChange,
-      }),
+    what: `delete the DKIM key ${key.selector} of ${domain.name}`,
+    run: async () => {
+      const path = `domains/${domain.id}/dkim-keys/${encodeURIComponent(key.selector)}`;
+      await app.client.send<null>({method: 'DELETE', path});
+      return `Deleted the DKIM key ${key.selector} of ${domain.name}`;
+    },
+    onSettled: onChange,
   });

@@ -2,23 +2,19 @@
 import type {ClusterEvent} from '../../../../shared/cluster-event.ts';
 import {eventTypes} from '../../../../shared/event-type.ts';
 import {createTailReducer, emptyTail, type Tail, type TailEvent} from '../../list/tail.ts';
-import {noQuery, type TailQuery} from '../../list/tail-query.ts';
 import type {Live} from '../../shell/live.ts';
 import {createStore, type Store} from '../../shell/store.ts';
-import {eventRow, type LogRow, matchesEvent} from './event-row.ts';
+import {eventRow, type LogRow} from './event-row.ts';
 
-export type EventTail = Tail<LogRow, TailQuery>;
-export type EventTailEvent = TailEvent<LogRow, TailQuery>;
-
-export interface EventLog extends Store<EventTail, EventTailEvent> {
+export interface EventLog extends Store<Tail<LogRow>, TailEvent<LogRow>> {
   /** Since when events are heard; undefined while they have not been. */
   heardSinceMs(): number | undefined;
   /** Since when they are not heard any more; undefined while they are. */
   lostAtMs(): number | undefined;
 }
 
-export interface EventLogNeeds {
-  live: Pick<Live, 'state' | 'subscribe' | 'on'>;
+interface EventLogNeeds {
+  live: Pick<Live, 'get' | 'subscribe' | 'on'>;
   now(): number;
   /** What comes within this is shown at once. */
   burstMs?: number;
@@ -26,14 +22,10 @@ export interface EventLogNeeds {
 
 export const eventLimit = 5000;
 
-export const eventReducer = createTailReducer<LogRow, TailQuery>({
-  compare: (a, b) => b.seq - a.seq,
-  matches: matchesEvent,
-  limit: eventLimit,
-});
+const eventReducer = createTailReducer<LogRow>({compare: (a, b) => b.seq - a.seq, limit: eventLimit});
 
 export const startEventLog = ({live, now, burstMs = 100}: EventLogNeeds): EventLog => {
-  const store = createStore(eventReducer, emptyTail<LogRow, TailQuery>(noQuery));
+  const store = createStore(eventReducer, emptyTail as Tail<LogRow>);
   let seq = 0;
   let arrived: LogRow[] = [];
   let heardSinceMs: number | undefined;
@@ -60,8 +52,8 @@ export const startEventLog = ({live, now, burstMs = 100}: EventLogNeeds): EventL
 
   live.on(eventTypes, hear);
   live.subscribe(() => {
-    const {standing} = live.state();
-    if (standing === 'live') heardSinceMs ??= now();
+    const {connection} = live.get();
+    if (connection === 'live') heardSinceMs ??= now();
     else if (heardSinceMs !== undefined) lostAtMs ??= now();
   });
 

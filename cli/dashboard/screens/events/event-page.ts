@@ -1,15 +1,14 @@
 // All of one event. Of a held mail the event says little, so the mail itself is looked up.
 import type {HeldMailDetail} from '../../../../shared/held-mail.ts';
-import type {Client} from '../../../client/client.ts';
+import {type Client, mailPath} from '../../../client/client.ts';
 import {asCliError} from '../../../errors.ts';
 import {senderText, sizeText, timeText} from '../../../output/cell-text.ts';
-import {mailPath} from '../../../quarantine/mail-id.ts';
 import {type DetailPair, detailLines} from '../../shell/detail-lines.ts';
 import type {Page} from '../../shell/modal.ts';
 import type {Theme} from '../../shell/theme.ts';
 import type {EventRow} from './event-row.ts';
 
-export const isOfMail = ({type}: EventRow): boolean => type === 'held' || type === 'released' || type === 'discarded';
+const isOfMail = ({type}: EventRow): boolean => type === 'held' || type === 'released' || type === 'discarded';
 
 /** Never rejects: a mail that is gone is told as such. */
 export const eventPage = async (client: Pick<Client, 'send'>, row: EventRow, theme: Theme): Promise<Page> => {

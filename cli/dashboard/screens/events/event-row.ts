@@ -2,7 +2,7 @@
 import type {ClusterEvent} from '../../../../shared/cluster-event.ts';
 import type {EventType} from '../../../../shared/event-type.ts';
 import {senderText} from '../../../output/cell-text.ts';
-import {hasWords, isOneOf, type TailQuery} from '../../list/tail-query.ts';
+import {hasWords, isOneOf, type ListQuery} from '../../list/list-query.ts';
 
 export interface EventRow {
   key: string;
@@ -23,7 +23,7 @@ export interface EventRow {
 }
 
 /** Between these times nothing could be heard. */
-export interface GapRow {
+interface GapRow {
   key: string;
   seq: number;
   kind: 'gap';
@@ -81,11 +81,8 @@ const partsOf = (event: ClusterEvent): Parts => {
 
 const cut = (text: string): string => (text.length > longest ? `${text.slice(0, longest)}…` : text);
 
-/** What `/` knows besides words. */
-export const eventTerms = ['type', 'node'] as const;
-
 /** A gap is told whatever is looked for: it may have been there. */
-export const matchesEvent = (row: LogRow, {terms, words}: TailQuery): boolean =>
+export const matchesEvent = (row: LogRow, {terms, words}: ListQuery): boolean =>
   row.kind === 'gap' ||
   (isOneOf(row.type, terms.type) &&
     isOneOf(row.node, terms.node) &&

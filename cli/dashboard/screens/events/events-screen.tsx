@@ -1,61 +1,49 @@
-import {type ReactElement, useSyncExternalStore} from 'react';
+import type {ReactElement} from 'react';
 import {eventTypes} from '../../../../shared/event-type.ts';
-import {checkedQuery, type TailNeeds, tailBindings} from '../../list/tail-bindings.ts';
-import {tailHeight} from '../../list/tail-lines.ts';
-import {parseQuery, type TailQuery} from '../../list/tail-query.ts';
-import {useOffer} from '../../shell/hooks.ts';
-import {Lines} from '../../shell/lines.tsx';
-import {useFrame} from '../../shell/shell.ts';
-import {eventBanners, eventLines} from './event-lines.ts';
+import {queryOf} from '../../list/list.ts';
+import type {ListQuery} from '../../list/list-query.ts';
+import {ListScreen, useListState} from '../../list/list-screen.tsx';
+import {pauseBinding} from '../../list/tail.ts';
+import {useShell} from '../../shell/shell.ts';
+import {useWatched} from '../../shell/store.ts';
 import {eventPage} from './event-page.ts';
-import {type EventRow, eventTerms, type LogRow} from './event-row.ts';
+import type {EventRow} from './event-row.ts';
+import {eventsList} from './events-list.ts';
 
 export const EventsScreen = (): ReactElement => {
-  const frame = useFrame();
-  const {desk, size, isActive} = frame;
-  const {theme, eventLog: log} = desk;
-  const tail = useSyncExternalStore(log.subscribe, log.get);
-  const live = useSyncExternalStore(desk.live.subscribe, desk.live.state);
-  const facts = {live, me: desk.me, heardSinceMs: log.heardSinceMs(), lostAtMs: log.lostAtMs()};
-  const nodes = tail.rows.flatMap(row => (row.kind === 'event' ? row.node : []));
+  const shell = useShell();
+  const {app} = shell;
+  const {eventLog: log, me} = app;
+  const tail = useWatched(log);
+  const live = useWatched(app.live);
+  const [state, dispatch] = useListState('events');
+  const list = eventsList(tail, {live, me, heardSinceMs: log.heardSinceMs(), lostAtMs: log.lostAtMs()});
 
-  const narrow = (query: TailQuery): void => log.dispatch({kind: 'narrowed', query});
-  const needs: TailNeeds<LogRow> = {
-    frame,
-    tail,
-    height: tailHeight(size, eventBanners(facts)),
-    dispatch: log.dispatch,
-    terms: {type: eventTypes, node: nodes},
-    hint: 'words, type:held,health and node:NAME',
-    check: typesFault,
-    narrow,
-    show: row => {
-      if (row.kind === 'event') void eventPage(desk.client, row, theme).then(frame.openLater);
-    },
-  };
-
-  useOffer({
-    bindings: [
-      ...tailBindings(needs),
-      {keys: ['t'], label: 'type', help: 'one type of event after the other, then all', run: () => narrow(nextType(tail.query))},
-      {
-        keys: ['o'],
-        help: 'the screen that an event is about',
-        run: () => {
-          const row = tail.shown[tail.position.cursor];
-          if (row?.kind === 'event') frame.goTo(screenOf[row.type]);
+  return (
+    <ListScreen
+      {...{list, state, dispatch}}
+      bindings={row => [
+        {
+          keys: ['enter'],
+          label: 'all of it',
+          help: 'everything that is known of this entry',
+          run: () => row?.kind === 'event' && void eventPage(app.client, row, app.theme).then(shell.openLater),
         },
-      },
-    ],
-    commands: [
-      {
-        name: 'filter',
-        help: `show only some events; ${needs.hint}`,
-        run: text => narrow(checkedQuery(text, eventTerms, typesFault)),
-      },
-    ],
-  });
-  return <Lines lines={eventLines(tail, facts, {size, theme, isActive})} width={size.columns} height={size.rows} />;
+        pauseBinding(tail, () => log.dispatch({kind: 'pause-toggled'})),
+        {
+          keys: ['t'],
+          label: 'type',
+          help: 'one type of event after the other, then all',
+          run: () => dispatch({kind: 'filtered', filter: nextType(queryOf(list, state.filter))}),
+        },
+        {
+          keys: ['o'],
+          help: 'the screen that an event is about',
+          run: () => row?.kind === 'event' && shell.goTo(screenOf[row.type]),
+        },
+      ]}
+    />
+  );
 };
 
 const screenOf = {
@@ -67,15 +55,9 @@ const screenOf = {
   health: 'cluster',
 } as const satisfies Record<EventRow['type'], string>;
 
-const typesFault = ({terms}: TailQuery): string | undefined => {
-  const types: readonly string[] = eventTypes;
-  const wrong = terms.type?.split(',').find(type => !types.includes(type.toLowerCase()));
-  return wrong === undefined ? undefined : `there is no type ${wrong}; there are ${eventTypes.join(', ')}`;
-};
-
 /** What else is looked for stays. */
-const nextType = ({text, terms}: TailQuery): TailQuery => {
+const nextType = ({text, terms}: ListQuery): string => {
   const others = text.replace(/(^|\s)type:\S+/g, '').trim();
   const next = eventTypes[eventTypes.indexOf(terms.type as EventRow['type']) + 1];
-  return parseQuery(next === undefined ? others : `type:${next} ${others}`, eventTerms);
+  return next === undefined ? others : `type:${next} ${others}`;
 };

@@ -1,86 +1,62 @@
 // What ends a key.
 import type {ApiKey} from '../../../../shared/api-key.ts';
-import {asCliError} from '../../../errors.ts';
 import {timeText} from '../../../output/cell-text.ts';
-import type {Frame} from '../../shell/shell.ts';
-import {isRefused} from '../../shell/why-not.ts';
+import {deferForceable} from '../../shell/asking.ts';
+import type {Shell} from '../../shell/shell.ts';
 import {silentText} from '../cluster/cluster-actions.ts';
-import {standingOf, usedText} from './key-facts.ts';
+import {conditionOf, usedText} from './key-facts.ts';
 
-export const askToRevoke = (frame: Frame, key: ApiKey): void => {
-  if (isRefused(frame, 'keys:write')) return;
-  const {desk} = frame;
+export const askToRevoke = (shell: Shell, key: ApiKey): void => {
+  const {app} = shell;
   if (key.revoked_at !== null) {
-    frame.say(`key ${key.id} is revoked already, since ${timeText(key.revoked_at)}`, 'warn');
+    shell.say(`key ${key.id} is revoked already, since ${timeText(key.revoked_at)}`, 'warn');
     return;
   }
-  frame.open({
+  shell.open({
     kind: 'question',
     lines: [
       `Revoke key ${nameOf(key)}?`,
       'Whoever uses it is refused from then on, on every node. It cannot be taken back once it is done; its record stays for the audit.',
-      usageLine(key, desk.now()),
-      ...ownLines(key, desk.me.id),
+      usageLine(key, app.now()),
+      ...ownLines(key, app.me.id),
     ],
     yes: 'revoke',
-    onYes: () => end(frame, key, {verb: 'revoke', isForced: false}),
+    onYes: () => end(shell, key, 'revoke'),
   });
 };
 
-export const askToDelete = (frame: Frame, key: ApiKey): void => {
-  if (isRefused(frame, 'keys:write')) return;
-  const {desk} = frame;
-  const {state} = standingOf(key, desk.now());
-  frame.open({
+export const askToDelete = (shell: Shell, key: ApiKey): void => {
+  const {app} = shell;
+  const {state} = conditionOf(key, app.now());
+  shell.open({
     kind: 'question',
     lines: [
       `Delete key ${nameOf(key)}?`,
       'Its record goes, and the audit log will no longer say whose it was; revoking keeps both.',
       ...(state === 'active' ? ['It is still good: whoever uses it is refused from then on, on every node.'] : []),
-      usageLine(key, desk.now()),
-      ...ownLines(key, desk.me.id),
+      usageLine(key, app.now()),
+      ...ownLines(key, app.me.id),
     ],
     yes: 'delete',
-    onYes: () => end(frame, key, {verb: 'delete', isForced: false}),
+    onYes: () => end(shell, key, 'delete'),
   });
 };
 
-interface Ending {
-  verb: 'revoke' | 'delete';
-  isForced: boolean;
-}
-
-const end = (frame: Frame, key: ApiKey, {verb, isForced}: Ending): void =>
-  frame.defer({
-    what: `${verb} key ${nameOf(key)}${isForced ? ' by force' : ''}`,
-    run: async () => {
+/** Without a full-admin key nobody can make keys: the way back is a command on a node itself. */
+const end = (shell: Shell, key: ApiKey, verb: 'revoke' | 'delete'): void =>
+  deferForceable(shell, {
+    what: `${verb} key ${nameOf(key)}`,
+    run: async isForced => {
       const path = `auth/api-keys/${key.id}`;
       const request =
         verb === 'revoke' ? ({method: 'POST', path: `${path}/revoke`} as const) : ({method: 'DELETE', path} as const);
-      try {
-        const {unreachableNodes} = await frame.desk.client.send({...request, query: {force: isForced || undefined}});
-        return `${verb === 'revoke' ? 'Revoked' : 'Deleted'} key ${key.id}${silentText(unreachableNodes)}`;
-      } catch (error) {
-        const {code, detail} = asCliError(error);
-        if (code !== 'conflict' || isForced) throw error;
-        askForForce(frame, key, {verb, detail});
-        return `Key ${nameOf(key)} is as it was`;
-      }
+      const {unreachableNodes} = await shell.app.client.send({...request, query: {force: isForced || undefined}});
+      return `${verb === 'revoke' ? 'Revoked' : 'Deleted'} key ${key.id}${silentText(unreachableNodes)}`;
     },
-  });
-
-/**
- * Without a full-admin key nobody can make keys: the way back is a command on a node itself. It comes up by itself, some seconds after
- * the first question, so that no single key press may be a yes.
- */
-const askForForce = (frame: Frame, key: ApiKey, {verb, detail}: {verb: Ending['verb']; detail: string}): void =>
-  frame.open({
-    kind: 'prompt',
+    word: String(key.id),
     label: `Not done: the last full-admin key. Type ${key.id} to ${verb} it all the same:`,
-    text: '',
-    hint: () => `${detail}. Without one, only mfd bootstrap-key on a node helps`,
-    check: text => (text.trim() === String(key.id) ? undefined : `type ${key.id}, or escape to do nothing`),
-    onSubmit: () => end(frame, key, {verb, isForced: true}),
+    hint: detail => `${detail}. Without one, only mfd bootstrap-key on a node helps`,
+    undone: `Key ${nameOf(key)} is as it was`,
   });
 
 /** As a person knows it. */

@@ -3,9 +3,9 @@ import type {ApiKey} from '../../../../shared/api-key.ts';
 import {durationText} from '../../../output/cell-text.ts';
 import type {Tone} from '../../../output/tone.ts';
 
-export type KeyState = 'active' | 'revoked' | 'expired';
+type KeyState = 'active' | 'revoked' | 'expired';
 
-export interface KeyStanding {
+interface KeyCondition {
   state: KeyState;
   /** With a glyph: `▲ 3d left`. */
   text: string;
@@ -19,7 +19,7 @@ const endingSoonMs = 14 * dayMs;
 const idleAfterMs = 90 * dayMs;
 const unusedAfterMs = 30 * dayMs;
 
-export const standingOf = (key: ApiKey, nowMs: number): KeyStanding => {
+export const conditionOf = (key: ApiKey, nowMs: number): KeyCondition => {
   const {revoked_at, expires_at, last_used_at, created_at} = key;
   if (revoked_at !== null) return {state: 'revoked', text: '✗ revoked', tone: undefined, rank: 5};
   const leftMs = expires_at === null ? Number.POSITIVE_INFINITY : Date.parse(expires_at) - nowMs;

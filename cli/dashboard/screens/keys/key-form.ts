@@ -1,44 +1,40 @@
 import type {CreatedApiKey} from '../../../../shared/api-key.ts';
 import {scopes} from '../../../../shared/scopes.ts';
 import {isoMoment, momentAt, parseDuration} from '../../../command-line/time-text.ts';
-import {asCliError} from '../../../errors.ts';
 import {countText, timeText} from '../../../output/cell-text.ts';
-import type {Form, FormValues} from '../../shell/modal.ts';
+import {askByForm} from '../../shell/asking.ts';
+import type {FormField, FormValues} from '../../shell/modal.ts';
 import {secretPage} from '../../shell/secret-page.ts';
-import type {Frame} from '../../shell/shell.ts';
-import {isRefused} from '../../shell/why-not.ts';
+import type {Shell} from '../../shell/shell.ts';
 
-/** Fields are named as the API names them, so that what it finds wrong is shown beside them. */
-const emptyForm: FormValues = {name: '', scope: 'read-only', domain: '', rate_limit_per_minute: '600', expires_at: ''};
+const fields: readonly FormField[] = [
+  {name: 'name', label: 'Name', value: '', hint: 'what it is for'},
+  {name: 'scope', label: 'Scope', value: 'read-only', choices: scopes, hint: 'what it may do; left and right choose'},
+  {name: 'domain', label: 'Domain', value: '', hint: 'for domain-admin alone: the domain it is bound to'},
+  {name: 'rate_limit_per_minute', label: 'Per minute', value: '600', hint: 'requests, 1 to 1000000'},
+  {name: 'expires_at', label: 'Ends', value: '', hint: '90d, 12h, 2027-01-31, a time with its zone; empty: never'},
+];
 
-export const askForKey = (frame: Frame, onCreated: () => void): void => {
-  if (!isRefused(frame, 'keys:write')) frame.open(keyForm(frame, emptyForm, onCreated));
+export const askForKey = (shell: Shell, onCreated: () => void): void => {
+  const {client, now} = shell.app;
+  askByForm(shell, {
+    title: 'New API key',
+    fields,
+    check: typed => checkKeyForm(typed, now()),
+    question: typed => ['Make this API key?', `  ${aboutKey(newKeyOf(typed, now()))}`],
+    yes: 'make it',
+    send: async typed => {
+      const {domain, expires_at, ...key} = newKeyOf(typed, now());
+      const json = {...key, domain: domain ?? undefined, expires_at: expires_at ?? undefined};
+      return (await client.send<CreatedApiKey>({method: 'POST', path: 'auth/api-keys', json})).data;
+    },
+    onDone: made => {
+      // Later: enter, which is typed elsewhere meanwhile, would close it for good.
+      shell.openLater(newKeyPage(shell, made));
+      onCreated();
+    },
+  });
 };
-
-const keyForm = (frame: Frame, values: FormValues, onCreated: () => void, errors?: Record<string, string>): Form => ({
-  kind: 'form',
-  title: 'New API key',
-  fields: [
-    {name: 'name', label: 'Name', value: values.name ?? '', hint: 'what it is for'},
-    {name: 'scope', label: 'Scope', value: values.scope ?? '', choices: scopes, hint: 'what it may do; left and right choose'},
-    {name: 'domain', label: 'Domain', value: values.domain ?? '', hint: 'for domain-admin alone: the domain it is bound to'},
-    {
-      name: 'rate_limit_per_minute',
-      label: 'Per minute',
-      value: values.rate_limit_per_minute ?? '',
-      hint: 'requests, 1 to 1000000',
-    },
-    {
-      name: 'expires_at',
-      label: 'Ends',
-      value: values.expires_at ?? '',
-      hint: '90d, 12h, 2027-01-31, a time with its zone; empty: never',
-    },
-  ],
-  ...(errors && {errors}),
-  check: typed => checkKeyForm(typed, frame.desk.now()),
-  onSubmit: typed => askToMake(frame, typed, onCreated),
-});
 
 export const checkKeyForm = (values: FormValues, nowMs: number): Record<string, string> => {
   const {name = '', scope, domain = '', rate_limit_per_minute = '', expires_at = ''} = values;
@@ -57,24 +53,12 @@ export const checkKeyForm = (values: FormValues, nowMs: number): Record<string, 
 };
 
 /** A duration from now, a date or a time, as ISO 8601; undefined when it is none. */
-export const momentOf = (text: string, nowMs: number): string | undefined => {
+const momentOf = (text: string, nowMs: number): string | undefined => {
   const durationMs = parseDuration(text.trim());
   return durationMs === undefined ? isoMoment(text.trim()) : momentAt(nowMs + durationMs);
 };
 
 type NewKey = Pick<CreatedApiKey, 'name' | 'scope' | 'domain' | 'rate_limit_per_minute' | 'expires_at'>;
-
-const askToMake = (frame: Frame, values: FormValues, onCreated: () => void): void => {
-  const key = newKeyOf(values, frame.desk.now());
-  frame.openLater({
-    kind: 'question',
-    lines: ['Make this API key?', `  ${aboutKey(key)}`],
-    yes: 'make it',
-    onYes: () => void create(frame, {values, onCreated}, key),
-    no: 'back to the form',
-    onNo: () => frame.openLater(keyForm(frame, values, onCreated)),
-  });
-};
 
 const newKeyOf = (values: FormValues, nowMs: number): NewKey => {
   const {name = '', scope, domain = '', rate_limit_per_minute, expires_at = ''} = values;
@@ -87,27 +71,8 @@ const newKeyOf = (values: FormValues, nowMs: number): NewKey => {
   };
 };
 
-const create = async (
-  frame: Frame,
-  {values, onCreated}: {values: FormValues; onCreated: () => void},
-  {domain, expires_at, ...key}: NewKey,
-): Promise<void> => {
-  const json = {...key, domain: domain ?? undefined, expires_at: expires_at ?? undefined};
-  try {
-    const {data} = await frame.desk.client.send<CreatedApiKey>({method: 'POST', path: 'auth/api-keys', json});
-    // Later: enter, which is typed elsewhere meanwhile, would close it for good.
-    frame.openLater(newKeyPage(frame, data));
-    onCreated();
-  } catch (error) {
-    const {fields} = asCliError(error);
-    const wrong = Object.fromEntries(fields.map(({path, detail}) => [path, detail]));
-    frame.fail(error);
-    if (fields.length > 0) frame.openLater(keyForm(frame, values, onCreated, wrong));
-  }
-};
-
-const newKeyPage = (frame: Frame, {key, ...record}: CreatedApiKey) =>
-  secretPage(frame, {
+const newKeyPage = (shell: Shell, {key, ...record}: CreatedApiKey) =>
+  secretPage(shell, {
     title: `New key ${record.id}`,
     before: [aboutKey(record)],
     secret: key,

@@ -3,8 +3,7 @@ import type {ApiKey, CreatedApiKey} from '../../../../shared/api-key.ts';
 import {planRotation, type Rotation, type RotationNeeds, type RotationPlan, rotateKey} from '../../../key/key-rotation.ts';
 import {durationText, timeText} from '../../../output/cell-text.ts';
 import {secretPage} from '../../shell/secret-page.ts';
-import type {Frame} from '../../shell/shell.ts';
-import {isRefused} from '../../shell/why-not.ts';
+import type {Shell} from '../../shell/shell.ts';
 import {silentText} from '../cluster/cluster-actions.ts';
 import {nameOf} from './key-actions.ts';
 import {aboutKey} from './key-form.ts';
@@ -17,21 +16,20 @@ const overlaps = [
   {label: '7 days', detail: 'both are good until then', overlapMs: 168 * hourMs},
 ];
 
-export const askToRotate = (frame: Frame, key: ApiKey): void => {
-  if (isRefused(frame, 'keys:write')) return;
+export const askToRotate = (shell: Shell, key: ApiKey): void => {
   if (key.revoked_at !== null) {
-    frame.say(`key ${key.id} is revoked, so there is nothing to replace: n makes a new one`, 'warn');
+    shell.say(`key ${key.id} is revoked, so there is nothing to replace: n makes a new one`, 'warn');
     return;
   }
-  frame.open({
+  shell.open({
     kind: 'choice',
     title: `Rotate key ${key.id}: how long is the old one good?`,
     items: overlaps,
-    onChoose: index => void plan(frame, key, overlaps[index]?.overlapMs ?? 0),
+    onChoose: index => void plan(shell, key, overlaps[index]?.overlapMs ?? 0),
   });
 };
 
-const needsOf = ({desk: {client, connection, clientFor, contexts, now}}: Frame): RotationNeeds => ({
+const needsOf = ({app: {client, connection, clientFor, contexts, now}}: Shell): RotationNeeds => ({
   client,
   connection,
   clientFor,
@@ -39,12 +37,12 @@ const needsOf = ({desk: {client, connection, clientFor, contexts, now}}: Frame):
   now,
 });
 
-const plan = async (frame: Frame, {id}: ApiKey, overlapMs: number): Promise<void> => {
+const plan = async (shell: Shell, {id}: ApiKey, overlapMs: number): Promise<void> => {
   try {
-    const found = await planRotation(needsOf(frame), id, {overlapMs});
-    frame.openLater({kind: 'question', lines: questionLines(found), yes: 'rotate', onYes: () => void rotate(frame, found)});
+    const found = await planRotation(needsOf(shell), id, {overlapMs});
+    shell.openLater({kind: 'question', lines: questionLines(found), yes: 'rotate', onYes: () => void rotate(shell, found)});
   } catch (error) {
-    frame.fail(error);
+    shell.fail(error);
   }
 };
 
@@ -60,32 +58,32 @@ const questionLines = ({old, successor, overlapMs, contexts, doubtful, isOwn}: R
 
 const contextsText = (names: readonly string[]): string => `the context${names.length === 1 ? '' : 's'} ${names.join(', ')}`;
 
-const rotate = async (frame: Frame, found: RotationPlan): Promise<void> => {
+const rotate = async (shell: Shell, found: RotationPlan): Promise<void> => {
   let apiKey: string | undefined;
-  frame.say('Making the new key and trying it out …');
+  shell.say('Making the new key and trying it out …');
   try {
-    const rotation = await rotateKey(needsOf(frame), found, async (successor, kept) => {
+    const rotation = await rotateKey(needsOf(shell), found, async (successor, kept) => {
       if (found.isOwn) apiKey = successor.key;
-      await shown(frame, successor, kept);
+      await shown(shell, successor, kept);
     });
     const text = endText(found, rotation);
-    if (apiKey === undefined) frame.say(text, 'good');
-    else frame.reconnect({...frame.desk.connection, apiKey}, text);
+    if (apiKey === undefined) shell.say(text, 'good');
+    else shell.reconnect({...shell.app.connection, apiKey}, text);
   } catch (error) {
-    frame.fail(error);
+    shell.fail(error);
   }
 };
 
 /** Resolves when it was confirmed. */
-const shown = (frame: Frame, {key, ...record}: CreatedApiKey, kept: readonly string[]): Promise<void> =>
+const shown = (shell: Shell, {key, ...record}: CreatedApiKey, kept: readonly string[]): Promise<void> =>
   new Promise(resolve => {
-    const page = secretPage(frame, {
+    const page = secretPage(shell, {
       title: `New key ${record.id}`,
       before: [aboutKey(record), ...(kept.length > 0 ? [`It is in use by ${contextsText(kept)} from now on.`] : [])],
       secret: key,
       after: ['Nothing has happened to the old key so far. Put the new one where the old one is used, and go on.'],
     });
-    frame.openLater({...page, onClose: resolve});
+    shell.openLater({...page, onClose: resolve});
   });
 
 const endText = ({old: before}: RotationPlan, {old, unreachableNodes}: Rotation): string => {

@@ -3,18 +3,16 @@ import type {HoldAction} from '../../../../shared/held-mail.ts';
 import {CliError} from '../../../errors.ts';
 import {plural} from '../../../output/cell-text.ts';
 import {mailId} from '../../../quarantine/mail-id.ts';
-import type {Frame} from '../../shell/shell.ts';
-import {isRefused} from '../../shell/why-not.ts';
+import type {Shell} from '../../shell/shell.ts';
 import {questionLines} from './act-question.ts';
 import {actOnMails, resultText} from './held-mail-actions.ts';
 import {mailUnderCursor} from './list-state.ts';
-import type {QuarantineDesk} from './quarantine-context.ts';
+import type {QuarantineContext} from './quarantine-context.ts';
 import {type PickedMail, pickedMail} from './screen-state.ts';
 
 /** Of what is selected, or else of the mail under the cursor. */
-export const askToAct = (frame: Frame, quarantine: QuarantineDesk, action: HoldAction): void => {
-  const {say, open, size} = frame;
-  if (isRefused(frame, 'quarantine:act')) return;
+export const askToAct = (shell: Shell, quarantine: QuarantineContext, action: HoldAction): void => {
+  const {say, open, size} = shell;
   const {screen, list, acting} = quarantine;
   const {picked, whole, collecting, rangeStart} = screen.get();
   if (collecting || rangeStart) {
@@ -42,7 +40,7 @@ export const askToAct = (frame: Frame, quarantine: QuarantineDesk, action: HoldA
       width: size.columns,
     }),
     yes: action,
-    onYes: () => deferAction(frame, quarantine, {action, mails, isSelection}),
+    onYes: () => deferAction(shell, quarantine, {action, mails, isSelection}),
   });
 };
 
@@ -52,16 +50,16 @@ interface ConfirmedAction {
   isSelection: boolean;
 }
 
-const deferAction = (frame: Frame, {list, screen, acting}: QuarantineDesk, confirmed: ConfirmedAction): void => {
+const deferAction = (shell: Shell, {list, screen, acting}: QuarantineContext, confirmed: ConfirmedAction): void => {
   const {action, mails, isSelection} = confirmed;
   let hasBegun = false;
   acting.begin(action, mails);
   if (isSelection) screen.dispatch({type: 'dropped'});
-  frame.defer({
+  shell.defer({
     what: `${action} ${plural(mails.length, 'mail')}`,
     run: async onProgress => {
       hasBegun = true;
-      const result = await actOnMails(action, mails, {client: frame.desk.client, onProgress, onDone: acting.end});
+      const result = await actOnMails(action, mails, {client: shell.app.client, onProgress, onDone: acting.end});
       const text = resultText(action, result);
       if (result.failures.length === 0 && !result.ended) return text;
       acting.fail({text: resultText(action, result, ''), failures: result.failures});

@@ -4,7 +4,7 @@ import {countText, plural} from '../../../output/cell-text.ts';
 import {fitText} from '../../shell/fit-text.ts';
 import type {PickedMail} from './screen-state.ts';
 
-export interface ActQuestion {
+interface ActQuestion {
   action: HoldAction;
   mails: readonly PickedMail[];
   /** All that matched these words, when it is that. */

@@ -1,9 +1,10 @@
 // Mails that something has been confirmed for. It goes on while other screens are shown.
 import type {HoldAction, MailReference} from '../../../../shared/held-mail.ts';
 import {mailId} from '../../../quarantine/mail-id.ts';
+import {createValue, type Watched} from '../../shell/store.ts';
 import type {ActionFailure} from './held-mail-actions.ts';
 
-export interface FailedAction {
+interface FailedAction {
   /** What became of it in all, and why it ended where it did not get to its end. */
   text: string;
   /** Mails that were dealt with in vain; oldest first. */
@@ -17,10 +18,7 @@ export interface Acting {
   failed: FailedAction | undefined;
 }
 
-export interface ActingMails {
-  /** The same object until something changes. */
-  get(): Acting;
-  subscribe(listener: () => void): () => void;
+export interface ActingMails extends Watched<Acting> {
   begin(action: HoldAction, mails: readonly MailReference[]): void;
   end(mails: readonly MailReference[]): void;
   fail(failed: FailedAction): void;
@@ -29,24 +27,18 @@ export interface ActingMails {
 const mostFailures = 10_000;
 
 export const createActingMails = (): ActingMails => {
-  const listeners = new Set<() => void>();
-  let acting: Acting = {actions: new Map(), failed: undefined};
-  const set = (change: Partial<Acting>): void => {
-    acting = {...acting, ...change};
-    for (const listener of listeners) listener();
-  };
+  const {get, subscribe, set} = createValue<Acting>({actions: new Map(), failed: undefined});
+  const change = (part: Partial<Acting>): void => set({...get(), ...part});
   return {
-    get: () => acting,
-    subscribe: listener => {
-      listeners.add(listener);
-      return () => listeners.delete(listener);
-    },
-    begin: (action, mails) => set({actions: new Map([...acting.actions, ...mails.map(mail => [mailId(mail), action] as const)])}),
+    get,
+    subscribe,
+    begin: (action, mails) =>
+      change({actions: new Map([...get().actions, ...mails.map(mail => [mailId(mail), action] as const)])}),
     end: mails => {
-      const actions = new Map(acting.actions);
+      const actions = new Map(get().actions);
       for (const mail of mails) actions.delete(mailId(mail));
-      set({actions});
+      change({actions});
     },
-    fail: ({text, failures}) => set({failed: {text, failures: failures.slice(-mostFailures)}}),
+    fail: ({text, failures}) => change({failed: {text, failures: failures.slice(-mostFailures)}}),
   };
 };

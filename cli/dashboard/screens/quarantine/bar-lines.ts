@@ -2,10 +2,11 @@
 import {safeLine} from '../../../../shared/safe-text.ts';
 import {countText, plural} from '../../../output/cell-text.ts';
 import {displayWidth} from '../../../output/display-width.ts';
+import {isEmptyQuery} from '../../../quarantine/hold-query.ts';
+import {printQuery} from '../../../quarantine/query-line.ts';
 import {fitText} from '../../shell/fit-text.ts';
 import {ageText, progressBar} from '../../shell/shell-lines.ts';
 import type {Style, Theme} from '../../shell/theme.ts';
-import {isEmptyQuery, printQuery} from './hold-query.ts';
 import {type ListState, rowCount} from './list-state.ts';
 import {isByTime, mostSorted, orderLabels} from './mail-order.ts';
 import type {ScreenState} from './screen-state.ts';

@@ -1,19 +1,19 @@
 // Which mail is listed and in which order: the filter, the orders, the views.
 import {usageError} from '../../../errors.ts';
-import type {Frame} from '../../shell/shell.ts';
-import {type HoldQuery, parseQuery, printQuery, queryFault} from './hold-query.ts';
+import {type HoldQuery, queryWords} from '../../../quarantine/hold-query.ts';
+import {parseQuery, printQuery, queryFault} from '../../../quarantine/query-line.ts';
+import type {Shell} from '../../shell/shell.ts';
 import {type MailOrder, mailOrders, orderLabels} from './mail-order.ts';
-import type {QuarantineDesk} from './quarantine-context.ts';
+import type {QuarantineContext} from './quarantine-context.ts';
 import {completeQuery} from './query-completion.ts';
-import {queryWords} from './query-meaning.ts';
 import {saveView, viewPicker} from './saved-views.ts';
 
-export const ask = ({list, screen}: QuarantineDesk, query: HoldQuery, order: MailOrder): void => {
+export const ask = ({list, screen}: QuarantineContext, query: HoldQuery, order: MailOrder): void => {
   screen.dispatch({type: 'range-left'});
   list.dispatch({type: 'asked', query, order});
 };
 
-export const openFilter = ({open}: Frame, quarantine: QuarantineDesk): void => {
+export const openFilter = ({open}: Shell, quarantine: QuarantineContext): void => {
   const {list, screen, names} = quarantine;
   const printed = printQuery(list.get().query);
   open({
@@ -33,13 +33,13 @@ export const openFilter = ({open}: Frame, quarantine: QuarantineDesk): void => {
 };
 
 /** Throws a CliError that names what is wrong in it. */
-export const setFilter = (quarantine: QuarantineDesk, text: string): void => {
+export const setFilter = (quarantine: QuarantineContext, text: string): void => {
   const query = parseQuery(text);
   if (text.trim() !== '') quarantine.screen.dispatch({type: 'typed', query: printQuery(query)});
   ask(quarantine, query, quarantine.list.get().order);
 };
 
-export const openOrders = ({open}: Frame, quarantine: QuarantineDesk): void => {
+export const openOrders = ({open}: Shell, quarantine: QuarantineContext): void => {
   const {query, order} = quarantine.list.get();
   open({
     kind: 'choice',
@@ -50,21 +50,21 @@ export const openOrders = ({open}: Frame, quarantine: QuarantineDesk): void => {
   });
 };
 
-export const setOrder = (quarantine: QuarantineDesk, name: string): void => {
+export const setOrder = (quarantine: QuarantineContext, name: string): void => {
   const order = mailOrders.find(known => known === name);
   if (!order) throw usageError(`there is no order ${name}: ${mailOrders.join(', ')}`);
   ask(quarantine, quarantine.list.get().query, order);
 };
 
-export const openViews = async (frame: Frame, quarantine: QuarantineDesk): Promise<void> => {
-  const {fail, say, openLater} = frame;
+export const openViews = async (shell: Shell, quarantine: QuarantineContext): Promise<void> => {
+  const {fail, say, openLater} = shell;
   try {
     const picker = await viewPicker({
       store: quarantine.views,
       onChoose: ({query, order}) => ask(quarantine, query, order),
       fail,
       say,
-      reopen: () => void openViews(frame, quarantine),
+      reopen: () => void openViews(shell, quarantine),
     });
     openLater(picker);
   } catch (error) {
@@ -72,7 +72,7 @@ export const openViews = async (frame: Frame, quarantine: QuarantineDesk): Promi
   }
 };
 
-export const saveCurrentView = async ({say, fail}: Frame, {views, list}: QuarantineDesk, name: string): Promise<void> => {
+export const saveCurrentView = async ({say, fail}: Shell, {views, list}: QuarantineContext, name: string): Promise<void> => {
   try {
     await saveView(views, name, list.get());
     say(`Saved as ${name}: v shows all views`, 'good');

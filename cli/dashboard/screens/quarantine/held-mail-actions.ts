@@ -15,7 +15,7 @@ export interface ActionFailure {
   detail: string;
 }
 
-export interface ActionResult {
+interface ActionResult {
   done: number;
   /** Somebody had done the same before. */
   already: number;
@@ -27,8 +27,8 @@ export interface ActionResult {
   untried: number;
 }
 
-export interface ActionNeeds {
-  client: Pick<Client, 'send'>;
+interface ActionNeeds {
+  client: Pick<Client, 'quarantine'>;
   onProgress(report: ActionReport): void;
   /** Mails that are dealt with, each time there are some. */
   onDone(mails: readonly MailReference[]): void;

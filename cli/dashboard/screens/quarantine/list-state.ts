@@ -2,9 +2,9 @@
 // apart by their number in the list as it was read last; the cursor stays on its mail when that number changes.
 import type {HeldMail} from '../../../../shared/held-mail.ts';
 import type {CliError} from '../../../errors.ts';
+import type {HoldQuery} from '../../../quarantine/hold-query.ts';
 import {mailId} from '../../../quarantine/mail-id.ts';
 import {type ListPosition, listStart, within} from '../../list/list-window.ts';
-import type {HoldQuery} from './hold-query.ts';
 import {isByTime, type MailOrder, sortMails} from './mail-order.ts';
 
 export interface ListState {

@@ -16,7 +16,7 @@ export const mailColumns = (width: number, thresholds: Thresholds): TuiColumn<He
   {title: 'REASON', cell: mail => mail.reason, width: 8, dropRank: 5},
   {title: 'FROM', cell: mail => senderText(mail.sender), width: width >= easyFrom ? 20 : 12, grow: 3, dropRank: 7},
   {title: 'TO', cell: mail => firstOf(mail.recipients), width: width >= easyFrom ? 18 : 12, grow: 2, dropRank: 6},
-  {title: 'SUBJECT', cell: mail => mail.subject, width: width >= easyFrom ? 36 : 16, grow: 5},
+  {title: 'SUBJECT', cell: mail => mail.subject, width: width >= easyFrom ? 36 : 14, grow: 5},
   {title: 'SIZE', cell: mail => sizeText(mail.size_bytes), width: 10, align: 'right', dropRank: 4},
   {title: 'NODE', cell: mail => mail.node_id, width: 12, dropRank: 3},
   {title: 'SYMBOLS', cell: mail => mail.symbols.join(' '), width: 30, grow: 2, dropRank: 1},

@@ -3,48 +3,35 @@ import type {HeldMail} from '../../../../shared/held-mail.ts';
 import type {Client} from '../../../client/client.ts';
 import {asCliError} from '../../../errors.ts';
 import {heldMailPages} from '../../../quarantine/held-mail-pages.ts';
+import {parametersOf} from '../../../quarantine/hold-query.ts';
 import {mailId} from '../../../quarantine/mail-id.ts';
 import type {Live} from '../../shell/live.ts';
+import {createPolling} from '../../shell/polling.ts';
+import {createStore, type Store} from '../../shell/store.ts';
 import {afterEvent, type ListEvent, type ListState, listBegin, mailUnderCursor, type Reading, rowCount} from './list-state.ts';
 import {isByTime, mostSorted} from './mail-order.ts';
-import {parametersOf} from './query-meaning.ts';
 import {type Extract, missingRows, pageSize, rowsAroundCursor} from './wanted-rows.ts';
 
-export interface MailList {
-  /** The same object until something changes. */
-  get(): ListState;
-  subscribe(listener: () => void): () => void;
-  dispatch(event: ListEvent): void;
+export interface MailList extends Store<ListState, ListEvent> {
   /** What is on the screen is read again. */
   refresh(): void;
   /** Reading goes on until the function that is returned is called. */
   show(): () => void;
 }
 
-export interface MailListNeeds {
-  client: Pick<Client, 'send'>;
-  live: Pick<Live, 'on' | 'state' | 'answered' | 'failed'>;
+interface MailListNeeds {
+  client: Pick<Client, 'send' | 'quarantine'>;
+  live: Pick<Live, 'on' | 'get' | 'answered' | 'failed'>;
   now(): number;
 }
 
-const pollingMs = 5000;
-/** Events may be missed, and what expires tells nobody. */
-const liveMs = 30_000;
-/** A burst of events is read once. */
-const burstMs = 300;
-const longestRetryMs = 15_000;
-/** What a node may ask for with Retry-After. A timer that is set to more than 24 days goes off at once. */
-const longestWaitMs = 60_000;
-/** Between two readings that events cause: a key may ask so and so often in a minute. */
-const leastGapMs = 1500;
 /** What is not wanted any more ends between two pages. */
 const noEnd = new AbortController().signal;
 /** Between two times that a whole sorted list is read again. */
 const gatherAgainMs = 30_000;
 
 export const createMailList = ({client, live, now}: MailListNeeds): MailList => {
-  const listeners = new Set<() => void>();
-  let state = listBegin();
+  const {get, subscribe, dispatch: reduce} = createStore(afterEvent, listBegin());
   let isShown = false;
   let isBusy = false;
   let isStale = false;
@@ -53,26 +40,18 @@ export const createMailList = ({client, live, now}: MailListNeeds): MailList => 
   let gatheredAtMs = 0;
   /** Left while a list is being read, in which they may still be; undefined while none is. */
   let goneMeanwhile: Set<string> | undefined;
-  let failures = 0;
   let isResting = false;
   /** Of the extract read last, to notice one that does not help. */
   let lastRead = '';
-  let timer: NodeJS.Timeout | undefined;
-  let burst: NodeJS.Timeout | undefined;
-  let wokenAtMs = 0;
-  /** As the node has asked for, which tells of events all the same. */
-  let notBeforeMs = 0;
 
   const dispatch = (event: ListEvent): void => {
-    const next = afterEvent(state, event);
-    if (next === state) return;
-    state = next;
-    for (const listener of listeners) listener();
-    void work();
+    const before = get();
+    reduce(event);
+    if (get() !== before) void work();
   };
-  const parameters = () => parametersOf(state.query, now());
+  const parameters = () => parametersOf(get().query, now());
   const read = async (extract: {offset: number; limit: number; since?: string}): Promise<Reading> => {
-    const {version} = state;
+    const {version} = get();
     const {data, totalCount, unreachableNodes} = await client.send<HeldMail[]>({
       path: 'mail/quarantine',
       query: {...parameters(), ...extract},
@@ -85,8 +64,8 @@ export const createMailList = ({client, live, now}: MailListNeeds): MailList => 
   };
   /** Counts what is newer than the mail under the cursor. */
   const findCursor = async (): Promise<void> => {
-    const {position, total = 0, order} = state;
-    const arrivedAt = mailUnderCursor(state)?.arrived_at ?? '';
+    const {position, total = 0, order} = get();
+    const arrivedAt = mailUnderCursor(get())?.arrived_at ?? '';
     const {since} = parameters();
     const {total: newer, version} = await read({
       offset: 0,
@@ -95,10 +74,10 @@ export const createMailList = ({client, live, now}: MailListNeeds): MailList => 
     });
     const to = order === 'oldest' ? total - newer : newer - 1;
     dispatch({type: 'shifted', version, by: to - position.cursor, total});
-    await readWindow(rowsAroundCursor(state), {isAnew: true, isLast: true});
+    await readWindow(rowsAroundCursor(get()), {isAnew: true, isLast: true});
   };
   const gather = async (): Promise<void> => {
-    const {version, sorted} = state;
+    const {version, sorted} = get();
     gatheredVersion = version;
     gatheredAtMs = now();
     const gone = new Set<string>();
@@ -107,8 +86,8 @@ export const createMailList = ({client, live, now}: MailListNeeds): MailList => 
     const all: HeldMail[] = [];
     let latest: Reading = {version, mails: [], total: 0, unreachableNodes: [], atMs: now()};
     for await (const {mails, totalCount, unreachableNodes} of heldMailPages(client, parameters(), noEnd)) {
-      if (state.version !== version || !isShown) {
-        if (state.version === version) gatheredVersion = 0;
+      if (get().version !== version || !isShown) {
+        if (get().version === version) gatheredVersion = 0;
         return;
       }
       all.push(...mails);
@@ -125,32 +104,32 @@ export const createMailList = ({client, live, now}: MailListNeeds): MailList => 
   const gatherNew = async (): Promise<void> => {
     const reading = await read({offset: 0, limit: pageSize});
     dispatch({type: 'gathered', isAll: false, isEnd: true, ...reading});
-    const isComplete = reading.total > mostSorted || rowCount(state) === reading.total;
+    const isComplete = reading.total > mostSorted || rowCount(get()) === reading.total;
     if (!isComplete && now() - gatheredAtMs > gatherAgainMs) gatheredVersion = 0;
   };
 
   const nextWork = (): (() => Promise<void>) | undefined => {
-    if (state.isLost) return findCursor;
-    if (!isByTime(state.order)) {
-      if (gatheredVersion !== state.version) return gather;
+    if (get().isLost) return findCursor;
+    if (!isByTime(get().order)) {
+      if (gatheredVersion !== get().version) return gather;
       return isStale ? gatherNew : undefined;
     }
-    if (isStale) return () => readWindow(rowsAroundCursor(state), {isAnew: true});
-    const missing = missingRows(state);
+    if (isStale) return () => readWindow(rowsAroundCursor(get()), {isAnew: true});
+    const missing = missingRows(get());
     return missing && (() => readWindow(missing, {isAnew: false}));
   };
-  const describe = (): string => JSON.stringify([state.version, isStale, state.isLost, missingRows(state)]);
+  const describe = (): string => JSON.stringify([get().version, isStale, get().isLost, missingRows(get())]);
 
   const work = async (): Promise<void> => {
     if (isBusy || !isShown || isResting) return;
     const job = nextWork();
     if (!job) return;
     const what = describe();
-    if (what === lastRead && isByTime(state.order)) {
+    if (what === lastRead && isByTime(get().order)) {
       // The answer did not hold what was asked for: the list is changing, and is asked again a little later.
       isStale = true;
       lastRead = '';
-      schedule(1000);
+      polling.dueIn(1000);
       return;
     }
     lastRead = what;
@@ -158,19 +137,13 @@ export const createMailList = ({client, live, now}: MailListNeeds): MailList => 
     isStale = false;
     try {
       await job();
-      failures = 0;
-      live.answered();
-      schedule(live.state().standing === 'live' ? liveMs : pollingMs);
+      polling.succeeded();
     } catch (error) {
       const failure = asCliError(error);
-      failures += 1;
       isResting = true;
       gatheredVersion = 0;
-      live.failed(failure);
+      polling.failed(failure);
       dispatch({type: 'failed', failure});
-      const askedMs = Math.min(longestWaitMs, (failure.retryAfterSeconds ?? 0) * 1000);
-      notBeforeMs = now() + askedMs;
-      schedule(Math.max(Math.min(longestRetryMs, 1000 * 2 ** failures), askedMs));
     } finally {
       isBusy = false;
       goneMeanwhile = undefined;
@@ -181,49 +154,32 @@ export const createMailList = ({client, live, now}: MailListNeeds): MailList => 
     isResting = false;
     isStale = true;
     lastRead = '';
-    wokenAtMs = now();
+    polling.begun();
     void work();
   };
-  const schedule = (ms: number): void => {
-    clearTimeout(timer);
-    if (isShown) timer = setTimeout(refresh, ms);
-  };
-  /** Not put off by what follows: under a steady stream it would never be read. */
-  const wake = (): void => {
-    burst ??= setTimeout(
-      () => {
-        burst = undefined;
-        refresh();
-      },
-      Math.max(burstMs, wokenAtMs + leastGapMs - now(), notBeforeMs - now()),
-    );
-  };
+  const polling = createPolling({live, now, read: refresh});
 
   return {
-    get: () => state,
-    subscribe: listener => {
-      listeners.add(listener);
-      return () => listeners.delete(listener);
-    },
+    get,
+    subscribe,
     dispatch,
     refresh,
     show: () => {
       isShown = true;
+      polling.start();
       const unhear = live.on(['held', 'released', 'discarded'], event => {
         if (event?.type === 'released' || event?.type === 'discarded') {
           goneMeanwhile?.add(mailId(event));
           dispatch({type: 'gone', ids: new Set([mailId(event)])});
         }
         if (event === undefined) gatheredVersion = 0;
-        wake();
+        polling.wake();
       });
       refresh();
       return () => {
         isShown = false;
         unhear();
-        clearTimeout(timer);
-        clearTimeout(burst);
-        burst = undefined;
+        polling.stop();
       };
     },
   };

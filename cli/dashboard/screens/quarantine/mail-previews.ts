@@ -1,12 +1,13 @@
 // What is in the mail under the cursor. Read once the cursor rests, one mail at a time, and nothing but the mail itself.
 import type {ClusterEvent} from '../../../../shared/cluster-event.ts';
 import type {ActionOutcome, HeldMailDetail, MailReference} from '../../../../shared/held-mail.ts';
-import type {Client} from '../../../client/client.ts';
+import {type Client, mailPath} from '../../../client/client.ts';
 import {asCliError, type CliError} from '../../../errors.ts';
 import {timeText} from '../../../output/cell-text.ts';
-import {mailId, mailPath} from '../../../quarantine/mail-id.ts';
+import {mailId} from '../../../quarantine/mail-id.ts';
 import type {MailContents} from '../../../quarantine/mail-reader.ts';
 import type {Live} from '../../shell/live.ts';
+import {createValue, type Watched} from '../../shell/store.ts';
 
 /** loading → ready or failed; each of them → gone. */
 export type Preview =
@@ -18,7 +19,7 @@ export type Preview =
 export interface MailPreviews {
   /** What is known of that mail; the same object until it changes. */
   get(id: string): Preview | undefined;
-  subscribe(listener: () => void): () => void;
+  subscribe: Watched<unknown>['subscribe'];
   /** The mail to read, when there is time for it; undefined for none. */
   want(mail: MailReference | undefined): void;
   /** Read again, if it failed. */
@@ -27,7 +28,7 @@ export interface MailPreviews {
   show(): () => void;
 }
 
-export interface MailPreviewNeeds {
+interface MailPreviewNeeds {
   client: Pick<Client, 'send' | 'download'>;
   live: Pick<Live, 'on'>;
   /** The cursor rests that long before anything is read. */
@@ -39,7 +40,7 @@ const mostHeaders = 300;
 const mostHeaderCharacters = 2000;
 
 export const createMailPreviews = ({client, live, restMs = 150}: MailPreviewNeeds): MailPreviews => {
-  const listeners = new Set<() => void>();
+  const changes = createValue({});
   /** The one that was looked at last is the last. */
   const previews = new Map<string, Preview>();
   let wanted: MailReference | undefined;
@@ -53,7 +54,7 @@ export const createMailPreviews = ({client, live, restMs = 150}: MailPreviewNeed
       if (previews.size <= mostPreviews) break;
       previews.delete(old);
     }
-    for (const listener of listeners) listener();
+    changes.set({});
   };
   const read = async (): Promise<void> => {
     const mail = wanted;
@@ -88,10 +89,7 @@ export const createMailPreviews = ({client, live, restMs = 150}: MailPreviewNeed
 
   return {
     get: id => previews.get(id),
-    subscribe: listener => {
-      listeners.add(listener);
-      return () => listeners.delete(listener);
-    },
+    subscribe: changes.subscribe,
     want: mail => {
       wanted = mail;
       clearTimeout(timer);

@@ -1,7 +1,7 @@
 // A held mail to read: why it is held, what it says, what is in it. All that is the mail's own is indented, so that no line of it can
 // pass for one of ours.
 import type {HeldMail, HeldMailDetail} from '../../../../shared/held-mail.ts';
-import {firstOf, plural, senderText, sizeText, timeText} from '../../../output/cell-text.ts';
+import {plural, senderText, sizeText, timeText} from '../../../output/cell-text.ts';
 import {mailId} from '../../../quarantine/mail-id.ts';
 import type {MailContents} from '../../../quarantine/mail-reader.ts';
 import {fitText, wrapText} from '../../shell/fit-text.ts';
@@ -9,7 +9,7 @@ import type {Theme} from '../../shell/theme.ts';
 import type {Preview} from './mail-previews.ts';
 import {type Thresholds, toneOfScore} from './score-tone.ts';
 
-export interface PreviewRoom {
+interface PreviewRoom {
   width: number;
   theme: Theme;
   thresholds: Thresholds;
@@ -103,7 +103,3 @@ const contentsLines = (mail: HeldMailDetail, contents: MailContents, {width, the
     ),
   ];
 };
-
-/** For a list: who it is from, to whom, and what it is about. */
-export const mailWords = ({sender, recipients, subject}: Pick<HeldMail, 'sender' | 'recipients' | 'subject'>): string =>
-  `${senderText(sender)} → ${firstOf(recipients)}  ${subject}`;

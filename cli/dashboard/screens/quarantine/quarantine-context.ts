@@ -1,7 +1,7 @@
 // What the quarantine screen works with, for as long as the dashboard is with one node.
 import type {ClusterStatus} from '../../../../shared/cluster-status.ts';
 import type {Domain} from '../../../../shared/domain.ts';
-import type {Desk} from '../../shell/app-context.ts';
+import type {AppContext} from '../../shell/app-context.ts';
 import type {Source} from '../../shell/source.ts';
 import {createStore, type Store} from '../../shell/store.ts';
 import {type ActingMails, createActingMails} from './acting-mails.ts';
@@ -12,11 +12,11 @@ import type {Thresholds} from './score-tone.ts';
 import {afterScreenEvent, type ScreenEvent, type ScreenState, screenBegin} from './screen-state.ts';
 import {createViewStore, type ViewStore} from './view-store.ts';
 
-export interface QuarantineNames extends KnownNames {
+interface QuarantineNames extends KnownNames {
   thresholds: Thresholds;
 }
 
-export interface QuarantineDesk {
+export interface QuarantineContext {
   list: MailList;
   acting: ActingMails;
   previews: MailPreviews;
@@ -30,25 +30,25 @@ export interface QuarantineDesk {
 const name = 'quarantine';
 const namesEveryMs = 60_000;
 
-export const quarantineDesk = (desk: Desk): QuarantineDesk => {
-  const known = desk.kept.get(name) as QuarantineDesk | undefined;
+export const quarantineContext = (app: AppContext): QuarantineContext => {
+  const known = app.kept.get(name) as QuarantineContext | undefined;
   if (known) return known;
-  const {client, live, now} = desk;
-  const made: QuarantineDesk = {
+  const {client, live, now} = app;
+  const made: QuarantineContext = {
     list: createMailList({client, live, now}),
     acting: createActingMails(),
     previews: createMailPreviews({client, live}),
     screen: createStore(afterScreenEvent, screenBegin),
-    views: createViewStore(desk.terminal),
-    names: desk.source('quarantine-names', {load: () => loadNames(desk), refreshOn: ['domain'], everyMs: namesEveryMs}),
+    views: createViewStore(app.terminal),
+    names: app.source('quarantine-names', {load: () => loadNames(app), refreshOn: ['domain'], everyMs: namesEveryMs}),
     collecting: undefined,
   };
-  desk.kept.set(name, made);
+  app.kept.set(name, made);
   return made;
 };
 
 /** Not every key may see domains and nodes. */
-const loadNames = async ({client, may, me}: Desk): Promise<QuarantineNames> => {
+const loadNames = async ({client, may, me}: AppContext): Promise<QuarantineNames> => {
   const [domains, nodes] = await Promise.all([
     may('domains:read') ? client.send<Domain[]>({path: 'domains'}).then(({data}) => data) : [],
     may('cluster:read')

@@ -1,27 +1,27 @@
 // Which keys the screen has.
 
+import {isEmptyQuery} from '../../../quarantine/hold-query.ts';
 import {moved, movingKeys} from '../../list/list-window.ts';
 import type {Binding, KeyName} from '../../shell/keys.ts';
-import type {Frame, ScreenCommand} from '../../shell/shell.ts';
+import type {ScreenCommand, Shell} from '../../shell/shell.ts';
 import {askToAct} from './act-keys.ts';
 import {ask, openFilter, openOrders, openViews, saveCurrentView, setFilter, setOrder} from './find-keys.ts';
-import {isEmptyQuery} from './hold-query.ts';
 import {mailUnderCursor, rowCount} from './list-state.ts';
 import {openFailures, openIds, openSave} from './mail-keys.ts';
 import {mailOrders} from './mail-order.ts';
-import type {QuarantineDesk} from './quarantine-context.ts';
+import type {QuarantineContext} from './quarantine-context.ts';
 import type {Layout} from './quarantine-layout.ts';
 import {lastScroll} from './quarantine-view.ts';
 import {completeQuery} from './query-completion.ts';
 import {markRange, selectAll} from './select-keys.ts';
 
-export interface KeyFacts {
+interface KeyFacts {
   layout: Layout;
   /** Lines of the preview. */
   previewLength: number;
 }
 
-export const quarantineBindings = (frame: Frame, quarantine: QuarantineDesk, facts: KeyFacts): Binding[] => {
+export const quarantineBindings = (shell: Shell, quarantine: QuarantineContext, facts: KeyFacts): Binding[] => {
   const {list, screen, previews} = quarantine;
   const isFull = facts.layout.kind === 'full';
   return [
@@ -31,13 +31,13 @@ export const quarantineBindings = (frame: Frame, quarantine: QuarantineDesk, fac
       keys: ['/'],
       label: 'filter',
       help: 'find mail by domain, sender, time, score, subject …',
-      run: () => openFilter(frame, quarantine),
+      run: () => openFilter(shell, quarantine),
     },
     {
       keys: ['enter'],
       label: isFull ? 'list' : 'read',
       help: 'the preview beside the list, then over the whole screen',
-      run: () => nextPreview(frame, quarantine),
+      run: () => nextPreview(shell, quarantine),
     },
     {keys: ['p'], help: 'the preview beside or below the list, on and off', run: () => togglePreview(quarantine)},
     {keys: ['J', 'K'], help: 'scroll the preview', run: key => scroll(quarantine, facts, key === 'J' ? 3 : -3)},
@@ -47,28 +47,28 @@ export const quarantineBindings = (frame: Frame, quarantine: QuarantineDesk, fac
       label: 'release',
       needs: 'quarantine:act',
       help: 'release what is selected, or else the mail under the cursor',
-      run: () => askToAct(frame, quarantine, 'release'),
+      run: () => askToAct(shell, quarantine, 'release'),
     },
     {
       keys: ['D'],
       label: 'discard',
       needs: 'quarantine:act',
       help: 'discard what is selected, or else the mail under the cursor',
-      run: () => askToAct(frame, quarantine, 'discard'),
+      run: () => askToAct(shell, quarantine, 'discard'),
     },
-    {keys: ['V'], label: 'range', help: 'select a range: once at each of its ends', run: () => markRange(frame, quarantine)},
-    {keys: ['a'], label: 'all', help: 'select all that match the filter now', run: () => selectAll(frame, quarantine)},
+    {keys: ['V'], label: 'range', help: 'select a range: once at each of its ends', run: () => markRange(shell, quarantine)},
+    {keys: ['a'], label: 'all', help: 'select all that match the filter now', run: () => selectAll(shell, quarantine)},
     {keys: ['A'], help: 'select nothing', run: () => screen.dispatch({type: 'dropped'})},
-    {keys: ['s'], label: 'sort', help: 'another order', run: () => openOrders(frame, quarantine)},
+    {keys: ['s'], label: 'sort', help: 'another order', run: () => openOrders(shell, quarantine)},
     {
       keys: ['v'],
       label: 'views',
       help: 'filters that are kept; :save NAME keeps the present one',
-      run: () => void openViews(frame, quarantine),
+      run: () => void openViews(shell, quarantine),
     },
-    {keys: ['e'], help: 'what failed the last time, and why', run: () => openFailures(frame, quarantine)},
-    {keys: ['w'], help: 'write the mail to a new file', run: () => openSave(frame, quarantine)},
-    {keys: ['y'], help: 'show the id, or those that are selected, to be copied', run: () => openIds(frame, quarantine)},
+    {keys: ['e'], help: 'what failed the last time, and why', run: () => openFailures(shell, quarantine)},
+    {keys: ['w'], help: 'write the mail to a new file', run: () => openSave(shell, quarantine)},
+    {keys: ['y'], help: 'show the id, or those that are selected, to be copied', run: () => openIds(shell, quarantine)},
     {
       keys: ['r'],
       help: 'read the list again',
@@ -77,11 +77,11 @@ export const quarantineBindings = (frame: Frame, quarantine: QuarantineDesk, fac
         previews.retry();
       },
     },
-    {keys: ['escape'], help: 'step back: preview, range, selection, filter', run: () => stepBack(frame, quarantine)},
+    {keys: ['escape'], help: 'step back: preview, range, selection, filter', run: () => stepBack(shell, quarantine)},
   ];
 };
 
-export const quarantineCommands = (frame: Frame, quarantine: QuarantineDesk): ScreenCommand[] => [
+export const quarantineCommands = (shell: Shell, quarantine: QuarantineContext): ScreenCommand[] => [
   {
     name: 'filter',
     help: 'find mail: :filter domain:example.com since:2h',
@@ -94,32 +94,20 @@ export const quarantineCommands = (frame: Frame, quarantine: QuarantineDesk): Sc
     run: name => setOrder(quarantine, name),
     complete: name => mailOrders.filter(order => order.startsWith(name)),
   },
-  {name: 'save', help: 'keep filter and order as a view: :save NAME', run: name => void saveCurrentView(frame, quarantine, name)},
-  {name: 'views', help: 'the filters that are kept', run: () => void openViews(frame, quarantine)},
+  {name: 'save', help: 'keep filter and order as a view: :save NAME', run: name => void saveCurrentView(shell, quarantine, name)},
+  {name: 'views', help: 'the filters that are kept', run: () => void openViews(shell, quarantine)},
 ];
 
 /** While the preview has the whole screen, what moves in the list moves in the text. */
-const readingBindings = (quarantine: QuarantineDesk, facts: KeyFacts): Binding[] => {
-  const page = Math.max(1, facts.layout.preview.rows - 2);
-  const steps: Record<KeyName, number> = {
-    ...{
-      j: 1,
-      down: 1,
-      k: -1,
-      up: -1,
-      pagedown: page,
-      'ctrl+f': page,
-      pageup: -page,
-      'ctrl+b': -page,
-      g: -1e9,
-      home: -1e9,
-      G: 1e9,
-      end: 1e9,
-    },
-    ...{'ctrl+d': Math.ceil(page / 2), 'ctrl+u': -Math.ceil(page / 2)},
+const readingBindings = (quarantine: QuarantineContext, facts: KeyFacts): Binding[] => {
+  const {rows} = facts.layout.preview;
+  const count = lastScroll(facts.previewLength, rows) + 1;
+  const scrollBy = (key: KeyName): number => {
+    const at = quarantine.screen.get().scroll;
+    return (moved({cursor: at, top: at}, key, {count, height: rows - 1})?.cursor ?? at) - at;
   };
   return [
-    {keys: Object.keys(steps), help: 'scroll the text', run: key => scroll(quarantine, facts, steps[key] ?? 0)},
+    {keys: movingKeys, help: 'scroll the text', run: key => scroll(quarantine, facts, scrollBy(key))},
     {
       keys: ['n', 'N'],
       label: 'next',
@@ -129,41 +117,41 @@ const readingBindings = (quarantine: QuarantineDesk, facts: KeyFacts): Binding[]
   ];
 };
 
-const move = ({list}: QuarantineDesk, key: KeyName): void => {
+const move = ({list}: QuarantineContext, key: KeyName): void => {
   const state = list.get();
   const position = moved(state.position, key, {count: rowCount(state), height: state.height});
   if (position) list.dispatch({type: 'moved', position});
 };
 
-const toggle = (quarantine: QuarantineDesk): void => {
+const toggle = (quarantine: QuarantineContext): void => {
   const mail = mailUnderCursor(quarantine.list.get());
   if (!mail) return;
   quarantine.screen.dispatch({type: 'toggled', mail});
   move(quarantine, 'j');
 };
 
-const scroll = ({screen}: QuarantineDesk, {previewLength, layout}: KeyFacts, by: number): void =>
+const scroll = ({screen}: QuarantineContext, {previewLength, layout}: KeyFacts, by: number): void =>
   screen.dispatch({type: 'scrolled', by, last: lastScroll(previewLength, layout.preview.rows)});
 
-const isWide = ({size}: Frame): boolean => size.columns >= 120;
+const isWide = ({size}: Shell): boolean => size.columns >= 120;
 
-const nextPreview = (frame: Frame, {screen, list}: QuarantineDesk): void => {
+const nextPreview = (shell: Shell, {screen, list}: QuarantineContext): void => {
   const {preview} = screen.get();
   if (preview === 'off' && !mailUnderCursor(list.get())) return;
-  const beside = isWide(frame) ? 'beside' : 'full';
+  const beside = isWide(shell) ? 'beside' : 'full';
   screen.dispatch({type: 'previewed', mode: preview === 'off' ? beside : preview === 'beside' ? 'full' : 'off'});
 };
 
-const togglePreview = ({screen}: QuarantineDesk): void =>
+const togglePreview = ({screen}: QuarantineContext): void =>
   screen.dispatch({type: 'previewed', mode: screen.get().preview === 'off' ? 'beside' : 'off'});
 
-const stepBack = (frame: Frame, quarantine: QuarantineDesk): void => {
+const stepBack = (shell: Shell, quarantine: QuarantineContext): void => {
   const {screen, list} = quarantine;
   const {preview, rangeStart, picked} = screen.get();
   const {query, order} = list.get();
   if (quarantine.collecting) quarantine.collecting.abort();
   else if (rangeStart) screen.dispatch({type: 'range-left'});
-  else if (preview === 'full' && isWide(frame)) screen.dispatch({type: 'previewed', mode: 'beside'});
+  else if (preview === 'full' && isWide(shell)) screen.dispatch({type: 'previewed', mode: 'beside'});
   else if (preview !== 'off') screen.dispatch({type: 'previewed', mode: 'off'});
   else if (picked.size > 0) screen.dispatch({type: 'dropped'});
   else if (!isEmptyQuery(query)) ask(quarantine, {}, order);

@@ -13,7 +13,7 @@ export interface Layout {
 export const barRows = 2;
 const headerRows = 1;
 const besideFrom = 120;
-export const separatorWidth = 3;
+const separatorWidth = 3;
 
 export const layoutOf = (size: Size, mode: PreviewMode): Layout => {
   const {columns, rows} = size;

@@ -1,12 +1,13 @@
 import {type ReactElement, useEffect, useLayoutEffect, useMemo, useSyncExternalStore} from 'react';
 import {mailId} from '../../../quarantine/mail-id.ts';
-import {useNow, useOffer, useSource} from '../../shell/hooks.ts';
+import {useBindings} from '../../shell/hooks.ts';
 import {Lines} from '../../shell/lines.tsx';
-import {useFrame} from '../../shell/shell.ts';
+import {useShell} from '../../shell/shell.ts';
+import {useWatched} from '../../shell/store.ts';
 import {mailUnderCursor} from './list-state.ts';
 import {goneText} from './mail-previews.ts';
 import {previewLines} from './preview-lines.ts';
-import {quarantineDesk} from './quarantine-context.ts';
+import {quarantineContext} from './quarantine-context.ts';
 import {quarantineBindings, quarantineCommands} from './quarantine-keys.ts';
 import {layoutOf} from './quarantine-layout.ts';
 import {quarantineLines} from './quarantine-view.ts';
@@ -15,16 +16,15 @@ import type {Thresholds} from './score-tone.ts';
 const noThresholds: Thresholds = new Map();
 
 export const QuarantineScreen = (): ReactElement => {
-  const frame = useFrame();
-  const {desk, size, isActive, say} = frame;
-  const {theme, live, me} = desk;
-  const quarantine = quarantineDesk(desk);
+  const shell = useShell();
+  const {app, nowMs, size, isActive, say} = shell;
+  const {theme, live, me} = app;
+  const quarantine = quarantineContext(app);
   const {list: mails, acting: actions, previews, screen: kept} = quarantine;
-  const list = useSyncExternalStore(mails.subscribe, mails.get);
-  const screen = useSyncExternalStore(kept.subscribe, kept.get);
-  const acting = useSyncExternalStore(actions.subscribe, actions.get);
-  const thresholds = useSource(quarantine.names).value?.thresholds ?? noThresholds;
-  const nowMs = useNow(desk);
+  const list = useWatched(mails);
+  const screen = useWatched(kept);
+  const acting = useWatched(actions);
+  const thresholds = useWatched(quarantine.names).value?.thresholds ?? noThresholds;
 
   const layout = layoutOf(size, screen.preview);
   const mail = mailUnderCursor(list);
@@ -62,9 +62,9 @@ export const QuarantineScreen = (): ReactElement => {
     [mail, isPreviewed, preview, width, theme, thresholds],
   );
 
-  useOffer({
-    bindings: quarantineBindings(frame, quarantine, {layout, previewLength: lines.length}),
-    commands: quarantineCommands(frame, quarantine),
+  useBindings({
+    bindings: quarantineBindings(shell, quarantine, {layout, previewLength: lines.length}),
+    commands: quarantineCommands(shell, quarantine),
   });
 
   const drawn = quarantineLines({list, screen, acting, preview: lines, thresholds, size, nowMs, isActive, theme});

@@ -1,5 +1,5 @@
 import {reasons} from '../../../../shared/reason.ts';
-import {filterNames} from './hold-query.ts';
+import {filterNames} from '../../../quarantine/query-line.ts';
 
 /** What there is in the cluster, as far as it is known. */
 export interface KnownNames {

@@ -1,7 +1,8 @@
 // The views there are from the start, and those somebody saved.
 import {CliError, usageError} from '../../../errors.ts';
+import type {HoldQuery} from '../../../quarantine/hold-query.ts';
+import {parseQuery, printQuery} from '../../../quarantine/query-line.ts';
 import type {Choice} from '../../shell/modal.ts';
-import {type HoldQuery, parseQuery, printQuery} from './hold-query.ts';
 import {type MailOrder, mailOrders, orderLabels} from './mail-order.ts';
 import {isViewName, type SavedView, type ViewStore} from './view-store.ts';
 
@@ -22,7 +23,7 @@ const builtIn: readonly SavedView[] = [
   {name: 'about to be a week old', query: 'until:6d', order: 'oldest'},
 ];
 
-export interface ViewPickerNeeds {
+interface ViewPickerNeeds {
   store: ViewStore;
   onChoose(view: View): void;
   fail(error: unknown): void;

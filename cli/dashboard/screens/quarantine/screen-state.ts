@@ -12,7 +12,7 @@ export interface PickedMail extends MailReference {
 
 export type PreviewMode = 'off' | 'beside' | 'full';
 
-export interface Collecting {
+interface Collecting {
   what: string;
   done: number;
   total: number;

@@ -2,27 +2,27 @@
 import type {HeldMail} from '../../../../shared/held-mail.ts';
 import {plural} from '../../../output/cell-text.ts';
 import {heldMailPages} from '../../../quarantine/held-mail-pages.ts';
+import {parametersOf, type QueryParameters, queryWords} from '../../../quarantine/hold-query.ts';
 import {mailId} from '../../../quarantine/mail-id.ts';
-import type {Frame} from '../../shell/shell.ts';
+import type {Shell} from '../../shell/shell.ts';
 import {type ListState, mailUnderCursor} from './list-state.ts';
 import {isByTime} from './mail-order.ts';
-import type {QuarantineDesk} from './quarantine-context.ts';
-import {parametersOf, type QueryParameters, queryWords} from './query-meaning.ts';
+import type {QuarantineContext} from './quarantine-context.ts';
 import {mostPicked, type PickedMail, pickedMail} from './screen-state.ts';
 
-export const selectAll = (frame: Frame, quarantine: QuarantineDesk): void => {
+export const selectAll = (shell: Shell, quarantine: QuarantineContext): void => {
   const {query} = quarantine.list.get();
   const words = queryWords(query);
-  void collect(frame, quarantine, {
+  void collect(shell, quarantine, {
     what: `all that match (${words})`,
     whole: words,
-    parameters: parametersOf(query, frame.desk.now()),
+    parameters: parametersOf(query, shell.app.now()),
     isWanted: () => true,
   });
 };
 
 /** Begins a range, or ends the one that has begun. */
-export const markRange = (frame: Frame, quarantine: QuarantineDesk): void => {
+export const markRange = (shell: Shell, quarantine: QuarantineContext): void => {
   const {list, screen} = quarantine;
   const state = list.get();
   const {rangeStart: start} = screen.get();
@@ -39,8 +39,8 @@ export const markRange = (frame: Frame, quarantine: QuarantineDesk): void => {
     return;
   }
   const [older, newer] = start.arrived_at < end.arrived_at ? [start, end] : [end, start];
-  const {since: _since, until: _until, ...parameters} = parametersOf(state.query, frame.desk.now());
-  void collect(frame, quarantine, {
+  const {since: _since, until: _until, ...parameters} = parametersOf(state.query, shell.app.now());
+  void collect(shell, quarantine, {
     what: 'the range',
     whole: undefined,
     parameters: {...parameters, since: older.arrived_at, until: justAfter(newer.arrived_at)},
@@ -48,7 +48,8 @@ export const markRange = (frame: Frame, quarantine: QuarantineDesk): void => {
   });
 };
 
-const sortedRange = ({sorted, position}: ListState, start: HeldMail): readonly HeldMail[] => {
+/** Of a list that is sorted here: the mails from that one to the cursor. */
+export const sortedRange = ({sorted, position}: ListState, start: HeldMail): readonly HeldMail[] => {
   const from = sorted.findIndex(mail => mailId(mail) === mailId(start));
   if (from === -1) return [];
   return sorted.slice(Math.min(from, position.cursor), Math.max(from, position.cursor) + 1);
@@ -79,11 +80,11 @@ interface Collection {
 }
 
 const collect = async (
-  frame: Frame,
-  quarantine: QuarantineDesk,
+  shell: Shell,
+  quarantine: QuarantineContext,
   {what, whole, parameters, isWanted}: Collection,
 ): Promise<void> => {
-  const {desk, say, fail} = frame;
+  const {app, say, fail} = shell;
   const {screen} = quarantine;
   if (quarantine.collecting) return say('another selection is being made: escape stops it', 'warn');
   const running = new AbortController();
@@ -92,7 +93,7 @@ const collect = async (
   let total = 0;
   screen.dispatch({type: 'collecting', progress: {what, done: 0, total}});
   try {
-    for await (const page of heldMailPages(desk.client, parameters, running.signal)) {
+    for await (const page of heldMailPages(app.client, parameters, running.signal)) {
       mails.push(...page.mails.filter(isWanted).map(pickedMail));
       // Later pages count only what is older.
       total ||= page.totalCount ?? 0;

@@ -22,11 +22,11 @@ test.serial('an action is done after the delay, once', async t => {
   add('release');
   await clock.advance(4999);
   t.deepEqual(said, []);
-  t.like(actions.list()[0], {what: 'release', state: 'waiting'});
+  t.like(actions.get()[0], {what: 'release', state: 'waiting'});
   await clock.advance(60_000);
 
   t.deepEqual(said, ['done: release', 'settled: release']);
-  t.deepEqual(actions.list(), []);
+  t.deepEqual(actions.get(), []);
 });
 
 test.serial('what is taken back in time is never done, the latest first', async t => {
@@ -56,7 +56,7 @@ test.serial('what has begun cannot be taken back', async t => {
 
   t.is(actions.takeBack(), undefined);
   t.deepEqual(actions.dropAll(), []);
-  t.is(actions.list()[0]?.state, 'running');
+  t.is(actions.get()[0]?.state, 'running');
   finish('all of it');
   await clock.advance(0);
 
@@ -94,9 +94,9 @@ test.serial('the list is the same object until something changes, so that it is 
   });
   add('one');
 
-  const before = actions.list();
+  const before = actions.get();
   await clock.advance(1000);
 
-  t.is(actions.list(), before);
+  t.is(actions.get(), before);
   t.is(changes, 1);
 });

@@ -33,15 +33,15 @@ const start = (t: {teardown(run: () => void): void}, ...answers: (CliError | 'op
   const {client, open} = streams(...answers);
   const live = startLive(client, () => 1000);
   t.teardown(live.stop);
-  return {live, open, stands: (standing: string) => eventually(() => live.state().standing === standing)};
+  return {live, open, stands: (connection: string) => eventually(() => live.get().connection === connection)};
 };
 
 test('it is connecting until something is known, and live when the events come', async t => {
   const {live, stands} = start(t, 'open');
 
-  t.is(live.state().standing, 'connecting');
+  t.is(live.get().connection, 'connecting');
   await stands('live');
-  t.is(live.state().heardAtMs, 1000);
+  t.is(live.get().heardAtMs, 1000);
 });
 
 test('events reach those who listen for their type, until they stop', async t => {
@@ -69,7 +69,7 @@ for (const refusal of [forbidden, unknown, busy])
     live.answered();
 
     await stands('polling');
-    t.is(live.state().reason, refusal.detail);
+    t.is(live.get().reason, refusal.detail);
   });
 
 test('a burst of events is drawn a few times and not for each of them', async t => {
@@ -99,12 +99,12 @@ test('a node that goes away is named so, and one that is back is told of with wh
   open[0]?.end(away);
   await stands('polling');
   live.failed(away);
-  t.is(live.state().standing, 'offline');
-  t.is(live.state().reason, 'cannot reach it');
+  t.is(live.get().connection, 'offline');
+  t.is(live.get().reason, 'cannot reach it');
   await stands('live');
 
   t.deepEqual(heard, [undefined]);
-  t.is(live.state().reason, undefined);
+  t.is(live.get().reason, undefined);
 });
 
 test('a node whose line fell silent does not answer, until a request says that it does', async t => {
@@ -113,10 +113,10 @@ test('a node whose line fell silent does not answer, until a request says that i
 
   open[0]?.end(silent);
   await stands('offline');
-  t.is(live.state().reason, 'it did not answer in time');
+  t.is(live.get().reason, 'it did not answer in time');
 
   live.answered();
-  t.is(live.state().standing, 'polling');
+  t.is(live.get().connection, 'polling');
 });
 
 test('another node that is asked is told at once, and no more when it is the first one again', async t => {
@@ -124,8 +124,8 @@ test('another node that is asked is told at once, and no more when it is the fir
   const live = startLive(streams('open').client, () => 1000, route);
   t.teardown(live.stop);
   const told: (string | undefined)[] = [];
-  live.subscribe(() => void told.push(live.state().detour));
-  await eventually(() => live.state().standing === 'live');
+  live.subscribe(() => void told.push(live.get().detour));
+  await eventually(() => live.get().connection === 'live');
   told.length = 0;
 
   route.move({from: 'mx1:8443', to: 'mx2:8443', why: 'does not answer', detail: ''});
@@ -142,7 +142,7 @@ test('a request that is answered ends what was said of a node that does not answ
 
   live.answered();
 
-  t.is(live.state().standing, 'polling');
+  t.is(live.get().connection, 'polling');
 });
 
 test('an answer that refuses is an answer', async t => {
@@ -152,5 +152,5 @@ test('an answer that refuses is an answer', async t => {
   live.failed(forbidden);
 
   await new Promise(resolve => setTimeout(resolve, 20));
-  t.not(live.state().standing, 'offline');
+  t.not(live.get().connection, 'offline');
 });

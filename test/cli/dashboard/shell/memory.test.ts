@@ -60,7 +60,7 @@ test.serial('mail that is released and discarded under a list leaves nothing beh
         hear = listener;
         return () => undefined;
       },
-      state: () => ({standing: 'live', heardAtMs: undefined, reason: undefined}),
+      get: () => ({connection: 'live', heardAtMs: undefined, reason: undefined}),
       answered: () => undefined,
       failed: () => undefined,
     },

@@ -1,6 +1,7 @@
 import test from 'ava';
-import {parseQuery} from '../../../../../cli/dashboard/list/tail-query.ts';
-import {auditLines, auditPage} from '../../../../../cli/dashboard/screens/audit/audit-lines.ts';
+import {listBegin, shownRows} from '../../../../../cli/dashboard/list/list.ts';
+import {parseQuery} from '../../../../../cli/dashboard/list/list-query.ts';
+import {auditList, auditPage} from '../../../../../cli/dashboard/screens/audit/audit-list.ts';
 import {auditFault, auditParameters, isNarrowedHere} from '../../../../../cli/dashboard/screens/audit/audit-query.ts';
 import {
   type AuditEvent,
@@ -11,10 +12,11 @@ import {
   hasOlder,
   knownCount,
 } from '../../../../../cli/dashboard/screens/audit/audit-state.ts';
+import type {Size} from '../../../../../cli/dashboard/shell/shell.ts';
 import {CliError} from '../../../../../cli/errors.ts';
 import type {AuditEntry} from '../../../../../shared/audit-entry.ts';
 import {hostile} from '../../../../helpers/cli/sample-records.ts';
-import {fits, plainTheme, sizes, withoutStyle} from '../../../../helpers/dashboard/drawn.ts';
+import {drawnList, fits, plainTheme, sizes, withoutStyle} from '../../../../helpers/dashboard/drawn.ts';
 
 const entry = (seq: number, change: Partial<AuditEntry> = {}): AuditEntry => ({
   node_id: 'mx1',
@@ -41,12 +43,9 @@ const newest = (from: number, to: number, change: {total?: number; unreachable?:
 
 const after = (...events: AuditEvent[]): AuditState => events.reduce(auditReducer, emptyAudit);
 const query = (text: string) => parseQuery(text, auditTerms);
-const facts = {loaded: {failure: undefined, loadedAtMs: 0}, nowMs: 0};
-const textOf = (state: AuditState, change = {}, size = sizes[0] ?? {columns: 80, rows: 19}): string =>
-  auditLines(state, {...facts, ...change}, {size, theme: plainTheme, isActive: true})
-    .map(withoutStyle)
-    .join('\n');
-const seqsOf = (state: AuditState): number[] => state.tail.shown.map(({seq}) => seq);
+const listOf = (state: AuditState) => auditList(state, {failure: undefined, loadedAtMs: 0});
+const textOf = (state: AuditState, size?: Size): string => drawnList(listOf(state), listBegin, size);
+const seqsOf = (state: AuditState, filter = ''): number[] => shownRows(listOf(state), {filter, order: 0}).map(({seq}) => seq);
 
 test('new entries join those that are known, older ones follow on to them', t => {
   const known = after(newest(101, 200), newest(103, 202));
@@ -104,7 +103,7 @@ test('an entry says which node was asked where that was another one, and no text
   const own = entry(1, {detail: '550 refused; asked through mx9'});
   const state = after({kind: 'newest', page: {entries: [relayed, own], total: 2, unreachable: []}});
 
-  const shown = textOf(state, {}, {columns: 160, rows: 19});
+  const shown = textOf(state, {columns: 160, rows: 19});
 
   t.regex(shown, /mx1 .* 192\.0\.2\.1 via mx2 /);
   t.is(shown.match(/ via /g)?.length, 1);
@@ -112,7 +111,7 @@ test('an entry says which node was asked where that was another one, and no text
 });
 
 test('a paused list takes older ones, and only counts new ones', t => {
-  const paused = after(newest(101, 200), {kind: 'tail', event: {kind: 'paused'}}, newest(103, 202));
+  const paused = after(newest(101, 200), {kind: 'pause-toggled'}, newest(103, 202));
 
   const older = auditReducer(paused, {
     kind: 'older',
@@ -137,16 +136,15 @@ test('the node is asked for what it can sort out, the rest is sorted out here', 
 
 test('an action without its second half is all that begin with it', t => {
   const page = {entries: [entry(3, {action: 'key.revoke'}), entry(2), entry(1, {action: 'keys'})], total: 3, unreachable: []};
-  const state = after({kind: 'newest', page}, {kind: 'narrowed', query: query('action:key'), parameters: {}});
 
-  t.deepEqual(seqsOf(state), [3]);
+  t.deepEqual(seqsOf(after({kind: 'newest', page}), 'action:key'), [3]);
 });
 
 test('another question to the node empties the list, a filter of this side does not', t => {
   const known = after(newest(1, 10));
 
-  t.is(knownCount(auditReducer(known, {kind: 'narrowed', query: query('words'), parameters: {}})), 10);
-  t.is(knownCount(auditReducer(known, {kind: 'narrowed', query: query('key:7'), parameters: {key_id: 7}})), 0);
+  t.is(knownCount(auditReducer(known, {kind: 'filtered', parameters: {}})), 10);
+  t.is(knownCount(auditReducer(known, {kind: 'filtered', parameters: {key_id: 7}})), 0);
 });
 
 test('hostile entries fit the screen at every size', t => {
@@ -163,7 +161,7 @@ test('hostile entries fit the screen at every size', t => {
   const failure = new CliError('unreachable', hostile);
 
   for (const size of sizes) {
-    fits(t, auditLines(state, {loaded: {failure, loadedAtMs: 0}, nowMs: 9000}, {size, theme: plainTheme, isActive: true}), size);
+    fits(t, drawnList(auditList(state, {failure, loadedAtMs: 0}), listBegin, size).split('\n'), size);
     fits(t, auditPage(hostileEntry, plainTheme).lines(size.columns), {...size, rows: 1000});
   }
 });

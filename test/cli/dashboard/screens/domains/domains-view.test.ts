@@ -1,7 +1,7 @@
 import test from 'ava';
 import fc from 'fast-check';
-import {domainLines, filterPage, partsOf} from '../../../../../cli/dashboard/screens/domains/domain-lines.ts';
-import {domainListLines} from '../../../../../cli/dashboard/screens/domains/domain-list-lines.ts';
+import {listBegin, shownRows} from '../../../../../cli/dashboard/list/list.ts';
+import {domainParts, filterPage, type WholeDomain} from '../../../../../cli/dashboard/screens/domains/domain-parts.ts';
 import {
   changesOf,
   differences,
@@ -10,12 +10,12 @@ import {
   settingFaults,
   valuesOf,
 } from '../../../../../cli/dashboard/screens/domains/domain-settings.ts';
+import {domainRows, domainsList} from '../../../../../cli/dashboard/screens/domains/domains-list.ts';
 import {
   type DomainsEvent,
-  domainRows,
+  type DomainsView,
   domainsReducer,
   domainsStart,
-  placeIn,
 } from '../../../../../cli/dashboard/screens/domains/domains-state.ts';
 import {filterFaults} from '../../../../../cli/dashboard/screens/domains/part-actions.ts';
 import {recordLines, zoneBlock} from '../../../../../cli/dashboard/screens/domains/record-lines.ts';
@@ -27,7 +27,7 @@ import {createDomainSchema, type Domain} from '../../../../../shared/domain.ts';
 import {createMailFilterSchema, type MailFilter} from '../../../../../shared/mail-filter.ts';
 import {permissionsOf, type Scope} from '../../../../../shared/scopes.ts';
 import {domain, hostile, key} from '../../../../helpers/cli/sample-records.ts';
-import {fits, plainTheme, sizes} from '../../../../helpers/dashboard/drawn.ts';
+import {drawnList, fits, plainTheme, sizes} from '../../../../helpers/dashboard/drawn.ts';
 
 const named = (id: number, name: string, change: Partial<Domain> = {}): Domain => ({...domain, id, name, ...change});
 const domains = [named(1, 'b.example'), named(2, 'a.example', {active: false}), named(3, 'c.example', {tenant_id: 7})];
@@ -136,37 +136,58 @@ test('a difference has a line for each setting, and says when there is none', t 
   ]);
 });
 
+const listOf = (some: Domain[], change: Partial<Parameters<typeof domainsList>[0]> = {}) =>
+  domainsList({
+    rows: domainRows(some, held),
+    loaded: {failure: undefined, loadedAtMs: 0},
+    unreachable: [],
+    mayCreate: true,
+    theme: plainTheme,
+    ...change,
+  });
+
 test('domains are found by words and by what they are, and sorted', t => {
-  const ids = (filterText: string, sort: (typeof domainsStart)['sort'] = 'name') =>
-    domainRows(domains, held, {filter: filterText, sort}).map(({id}) => id);
+  const ids = (filterText: string, order = 0) => shownRows(listOf(domains), {filter: filterText, order}).map(({id}) => id);
 
   t.deepEqual(ids(''), [2, 1, 3]);
-  t.deepEqual(ids('', 'held'), [3, 1, 2]);
+  t.deepEqual(
+    ids(
+      '',
+      listOf(domains).orders?.findIndex(({name}) => name === 'held mail'),
+    ),
+    [3, 1, 2],
+  );
   t.deepEqual(ids('is:inactive'), [2]);
   t.deepEqual(ids('EXAMPLE tenant:7'), [3]);
 });
 
-test('the cursor stays on its domain when the list is sorted anew or others come', t => {
-  const reduce = (...events: DomainsEvent[]) => events.reduce(domainsReducer, domainsStart);
-  const state = reduce({kind: 'moved', key: 'j', height: 10, ids: [2, 1, 3]});
-
-  t.is(state.cursorId, 1);
-  t.is(placeIn(state, [5, 6, 3, 1, 2], 10).cursor, 3);
-  t.is(placeIn(state, [2], 10).cursor, 0);
+test('where there is room, what is set for the domain under the cursor stands beside the list', t => {
+  t.regex(drawnList(listOf(domains), listBegin, {columns: 160, rows: 30}), /│ Quarantine at +6/);
+  t.notRegex(drawnList(listOf(domains), listBegin, {columns: 140, rows: 30}), /Quarantine at/);
 });
+
+const partsOf = (whole: WholeDomain, change: Partial<Parameters<typeof domainParts>[0]> = {}) =>
+  domainParts({
+    name: whole.domain.name,
+    loaded: {value: whole, failure: undefined, loadedAtMs: 0},
+    held: 3,
+    unreachable: [],
+    theme: plainTheme,
+    ...change,
+  });
 
 test('back leads from the record to the domain to the list, and a deleted domain is left', t => {
   const opened: DomainsEvent[] = [
     {kind: 'opened', id: 1, name: 'b.example'},
     {kind: 'record-opened', selector: 's'},
   ];
-  const record = opened.reduce(domainsReducer, domainsStart);
+  const record = opened.reduce<DomainsView>(domainsReducer, domainsStart);
 
   const back = domainsReducer(record, {kind: 'back'});
 
-  t.deepEqual(back.view, {kind: 'domain', id: 1, name: 'b.example'});
-  t.is(domainsReducer(back, {kind: 'back'}).view.kind, 'list');
-  t.is(domainsReducer(record, {kind: 'gone', id: 1}).view.kind, 'list');
+  t.deepEqual(back, {kind: 'domain', id: 1, name: 'b.example'});
+  t.is(domainsReducer(back, {kind: 'back'}).kind, 'list');
+  t.is(domainsReducer(record, {kind: 'gone', id: 1}).kind, 'list');
   t.is(domainsReducer(record, {kind: 'gone', id: 2}), record);
 });
 
@@ -179,47 +200,46 @@ test('hostile domains, filters and keys fit the screen at every size', t => {
   });
   const badFilter = {...filter, pattern: hostile.repeat(9), comment: '東京'.repeat(80), header: hostile};
   const badKey = {...dkimKey, selector: hostile, dns_name: hostile, dns_record: hostile.repeat(30)};
-  const whole = {domain: bad, filters: Array.from({length: 60}, () => badFilter), keys: [badKey], held: 3};
+  const filters = Array.from({length: 60}, (_, at) => ({...badFilter, id: at}));
+  const whole = {domain: bad, filters, keys: [badKey]};
   const failure = new CliError('unreachable', hostile.repeat(3));
-  const facts = {loaded: {value: [], failure, loadedAtMs: 0}, unreachable: [hostile], total: 99, nowMs: 5000, mayCreate: true};
+  const list = listOf([bad, ...domains], {loaded: {failure, loadedAtMs: 0}, unreachable: [hostile]});
 
   for (const size of sizes) {
-    const room = {size, theme: plainTheme, isActive: true};
-    const rows = domainRows([bad, ...domains], held, domainsStart);
-    fits(t, domainListLines(rows, {...domainsStart, filter: hostile}, facts, room), size);
-    for (const cursor of [0, 30, 60]) fits(t, domainLines(whole, cursor, [{text: hostile, tone: 'bad'}], room), size);
-    fits(t, domainLines({...whole, keys: [], filters: []}, 0, [], room), size);
-    fits(t, recordLines(badKey, bad.name, room), size);
+    for (const filterText of ['', hostile]) fits(t, drawnList(list, {...listBegin, filter: filterText}, size).split('\n'), size);
+    for (const cursor of [0, 30, 60]) {
+      const state = {...listBegin, position: {cursor, top: 0}};
+      fits(t, drawnList(partsOf(whole, {unreachable: [hostile]}), state, size).split('\n'), size);
+    }
+    fits(t, drawnList(partsOf({...whole, keys: [], filters: []}), listBegin, size).split('\n'), size);
+    fits(t, drawnList(partsOf(whole, {loaded: {value: undefined, failure, loadedAtMs: 0}}), listBegin, size).split('\n'), size);
+    fits(t, recordLines(badKey, bad.name, {size, theme: plainTheme}), size);
     fits(t, filterPage(badFilter, plainTheme).lines(size.columns), {...size, rows: 1000});
   }
 });
 
-test('the part under the cursor is on the screen, however many there are', t => {
-  const filters = Array.from({length: 60}, (_, at) => ({...filter, id: at, pattern: `pattern-${at}-`}));
-  const whole = {domain, filters, keys: [dkimKey], held: 0};
-  const parts = partsOf(whole);
+test('filters and keys are told apart, and the settings stand above or beside them', t => {
+  for (const [columns, place] of [
+    [80, /Quarantine at +6[\s\S]*WHAT/],
+    [160, /WHAT[\s\S]*│ Quarantine at +6/],
+  ] as const) {
+    const text = drawnList(partsOf({domain, filters: [filter], keys: [dkimKey]}), listBegin, {columns, rows: 24});
 
-  for (const size of sizes)
-    for (const [at, part] of parts.entries()) {
-      const lines = domainLines(whole, at, [], {size, theme: plainTheme, isActive: true});
-      const wanted = part.kind === 'filter' ? part.filter.pattern : part.key.selector;
-      t.true(
-        lines.some(line => line.includes('\x1b[7m') && line.includes(wanted)),
-        `${wanted} at ${size.columns}`,
-      );
-    }
+    t.regex(text, /^example\.com · Mail filters \(1\) · DKIM keys \(1\)/);
+    t.regex(text, place);
+    t.regex(text, /^± \+3 +header List-Id +\*news\* /m);
+    t.regex(text, /^DKIM key +rsa-2048 +mfd2026\._domainkey/m);
+  }
 });
 
-test('a domain that is to sign and has no key is warned of', t => {
-  const lines = (keys: DkimKey[]) =>
-    domainLines({domain: {...domain, dkim_active: true}, filters: [], keys, held: 0}, 0, [], {
-      size: {columns: 80, rows: 19},
-      theme: plainTheme,
-      isActive: true,
-    }).join('\n');
+test('a domain that is to sign and has no key is warned of, and one that is gone is said to be', t => {
+  const shown = (keys: DkimKey[], change = {}) =>
+    drawnList(partsOf({domain: {...domain, dkim_active: true}, filters: [], keys}, change), listBegin);
+  const failure = new CliError('not_found', 'there is no such domain');
 
-  t.regex(lines([]), /! DKIM is on and there is no key/);
-  t.notRegex(lines([dkimKey]), /there is no key/);
+  t.regex(shown([]), /! DKIM is on and there is no key/);
+  t.notRegex(shown([dkimKey]), /there is no key/);
+  t.regex(shown([], {loaded: {value: undefined, failure, loadedAtMs: 0}}), /✗ example\.com is gone/);
 });
 
 test('the record on several lines is the record, at any width', t => {
@@ -248,7 +268,7 @@ test('what is copied reaches the terminal as base64 only, without what cannot be
 });
 
 test('whoever may not change something is told why', t => {
-  const desk = (scope: Scope, isReadOnly = false) => {
+  const app = (scope: Scope, isReadOnly = false) => {
     const granted = permissionsOf(scope, {kind: 'all'});
     return {
       me: {...key, name: 'ops', scope, node_id: 'mx1', permissions: [...granted]},
@@ -257,7 +277,7 @@ test('whoever may not change something is told why', t => {
     };
   };
 
-  t.is(whyNot(desk('full-admin'), 'domains:write'), undefined);
-  t.regex(whyNot(desk('read-only'), 'domains:write') ?? '', /this read-only key may not .* domain-admin or full-admin key/);
-  t.regex(whyNot(desk('full-admin', true), 'domains:write') ?? '', /--read-only/);
+  t.is(whyNot(app('full-admin'), 'domains:write'), undefined);
+  t.regex(whyNot(app('read-only'), 'domains:write') ?? '', /this read-only key may not .* domain-admin or full-admin key/);
+  t.regex(whyNot(app('full-admin', true), 'domains:write') ?? '', /--read-only/);
 });

@@ -7,7 +7,7 @@ import type {Domain} from '../../../../../shared/domain.ts';
 import {permissions} from '../../../../../shared/scopes.ts';
 import {domain, key} from '../../../../helpers/cli/sample-records.ts';
 import {type Received, type Reply, startApi} from '../../../../helpers/cli/scripted-api.ts';
-import {clientOf, createFakeFrame} from '../../../../helpers/dashboard/fake-frame.ts';
+import {clientOf, createFakeShell} from '../../../../helpers/dashboard/fake-shell.ts';
 import {eventually} from '../../../../helpers/eventually.ts';
 
 const path = `/domains/${domain.id}`;
@@ -33,58 +33,58 @@ const startDomain = async (t: ExecutionContext, answers: Record<string, Reply | 
     },
     ...answers,
   });
-  const frame = createFakeFrame();
+  const shell = createFakeShell();
   const client = await clientOf(api);
   const puts = () => api.requests.filter(({method}) => method === 'PUT').map(({body}) => JSON.parse(body));
   const me: Me = {...key, scope: 'full-admin', node_id: 'mx1', permissions: [...permissions]};
   return {
-    frame,
+    shell,
     client,
     change,
     puts,
     api,
     present: () => present,
-    edits: {client, frame, onSaved: () => undefined},
-    needs: {desk: {client, me, may: () => true}, frame, onChange: () => undefined, onCreated: () => undefined},
+    edits: {client, shell, onSaved: () => undefined},
+    needs: {app: {client, me, may: () => true}, shell, onChange: () => undefined, onCreated: () => undefined},
   };
 };
 
 test('only what was changed is sent, after it was shown as a difference', async t => {
-  const {frame, edits, puts} = await startDomain(t);
+  const {shell, edits, puts} = await startDomain(t);
   await editDomain(edits, domain.id);
 
-  frame.fill(await frame.form(), {quarantine_threshold: '4'});
-  const question = await frame.question();
+  shell.fill(await shell.form(), {quarantine_threshold: '4'});
+  const question = await shell.question();
   t.deepEqual(puts(), []);
   question.onYes();
 
-  await eventually(() => frame.said.length > 0);
+  await eventually(() => shell.said.length > 0);
   t.deepEqual(question.lines, ['Change example.com?', '  quarantine_threshold  6 → 4']);
   t.deepEqual(puts(), [{quarantine_threshold: 4}]);
-  t.deepEqual(frame.said, ['Saved example.com: quarantine_threshold 6 → 4']);
+  t.deepEqual(shell.said, ['Saved example.com: quarantine_threshold 6 → 4']);
 });
 
 test('a form in which nothing was changed saves nothing', async t => {
-  const {frame, edits, puts} = await startDomain(t);
+  const {shell, edits, puts} = await startDomain(t);
   await editDomain(edits, domain.id);
 
-  frame.fill(await frame.form(), {quarantine_threshold: '6.0'});
+  shell.fill(await shell.form(), {quarantine_threshold: '6.0'});
 
-  await eventually(() => frame.said.length > 0);
-  t.regex(frame.said[0] ?? '', /nothing was changed/);
+  await eventually(() => shell.said.length > 0);
+  t.regex(shell.said[0] ?? '', /nothing was changed/);
   t.deepEqual(puts(), []);
 });
 
 test('whoever comes second is told what the other has changed, and nothing of either is lost', async t => {
-  const {frame, edits, change, present} = await startDomain(t);
+  const {shell, edits, change, present} = await startDomain(t);
   await editDomain(edits, domain.id);
-  const form = await frame.form();
+  const form = await shell.form();
   change({reject_threshold: 20, direction: 'both'});
 
-  frame.fill(form, {quarantine_threshold: '4', reject_threshold: '12'});
-  (await frame.question()).onYes();
+  shell.fill(form, {quarantine_threshold: '4', reject_threshold: '12'});
+  (await shell.question()).onYes();
 
-  const told = await frame.question();
+  const told = await shell.question();
   t.is(present().reject_threshold, 20);
   t.deepEqual(told.lines.slice(1, 8), [
     'They changed:',
@@ -96,96 +96,96 @@ test('whoever comes second is told what the other has changed, and nothing of ei
     'Some of it is the same setting: look twice.',
   ]);
   told.onYes();
-  const again = await frame.form();
+  const again = await shell.form();
   t.is(again.fields.find(({name}) => name === 'direction')?.value, 'both');
   t.is(again.fields.find(({name}) => name === 'reject_threshold')?.value, '12');
-  frame.fill(again, {reject_threshold: '18'});
-  (await frame.question()).onYes();
-  await eventually(() => frame.said.length > 0);
+  shell.fill(again, {reject_threshold: '18'});
+  (await shell.question()).onYes();
+  await eventually(() => shell.said.length > 0);
   t.like(present(), {quarantine_threshold: 4, reject_threshold: 18, direction: 'both'});
 });
 
 test('when the other has changed it to the same, there is nothing left to ask', async t => {
-  const {frame, edits, change, puts} = await startDomain(t);
+  const {shell, edits, change, puts} = await startDomain(t);
   await editDomain(edits, domain.id);
-  const form = await frame.form();
+  const form = await shell.form();
   change({quarantine_threshold: 4});
 
-  frame.fill(form, {quarantine_threshold: '4'});
-  (await frame.question()).onYes();
+  shell.fill(form, {quarantine_threshold: '4'});
+  (await shell.question()).onYes();
 
-  await eventually(() => frame.said.length > 0);
-  t.regex(frame.said[0] ?? '', /Somebody else has changed example\.com to just this/);
+  await eventually(() => shell.said.length > 0);
+  t.regex(shell.said[0] ?? '', /Somebody else has changed example\.com to just this/);
   t.is(puts().length, 1);
 });
 
 test('what the node does not take is said by field, and the form comes again with what was typed', async t => {
   const fields = [{path: 'backend_servers.0', detail: 'is one of us'}];
-  const {frame, edits} = await startDomain(t, {
+  const {shell, edits} = await startDomain(t, {
     [`PUT ${path}`]: {status: 422, error: {code: 'validation_failed', detail: 'wrong', fields}},
   });
   await editDomain(edits, domain.id);
-  frame.fill(await frame.form(), {backend_servers: 'mx.example.com:25'});
-  (await frame.question()).onYes();
+  shell.fill(await shell.form(), {backend_servers: 'mx.example.com:25'});
+  (await shell.question()).onYes();
 
-  const again = await frame.form();
+  const again = await shell.form();
 
   t.is(again.fields.find(({name}) => name === 'backend_servers')?.value, 'mx.example.com:25');
   t.deepEqual(
-    frame.failures.map(({detail}) => detail),
+    shell.failures.map(({detail}) => detail),
     ['backend_servers.0 is one of us'],
   );
 });
 
 test('a key that may not is told so, without the form again', async t => {
-  const {frame, edits} = await startDomain(t, {
+  const {shell, edits} = await startDomain(t, {
     [`PUT ${path}`]: {status: 403, error: {code: 'insufficient_scope', detail: 'the scope read-only does not permit this'}},
   });
   await editDomain(edits, domain.id);
-  frame.fill(await frame.form(), {quarantine_threshold: '4'});
-  (await frame.question()).onYes();
+  shell.fill(await shell.form(), {quarantine_threshold: '4'});
+  (await shell.question()).onYes();
 
-  await eventually(() => frame.failures.length > 0);
+  await eventually(() => shell.failures.length > 0);
 
-  t.is(frame.failures[0]?.code, 'insufficient_scope');
-  t.false(frame.isAnythingOpen());
+  t.is(shell.failures[0]?.code, 'insufficient_scope');
+  t.false(shell.isAnythingOpen());
 });
 
 test('an answer that does not come leaves what was typed in the form', async t => {
-  const {frame, edits} = await startDomain(t, {[`PUT ${path}`]: {stream: response => void response.destroy()}});
+  const {shell, edits} = await startDomain(t, {[`PUT ${path}`]: {stream: response => void response.destroy()}});
   await editDomain(edits, domain.id);
-  frame.fill(await frame.form(), {quarantine_threshold: '4'});
-  (await frame.question()).onYes();
+  shell.fill(await shell.form(), {quarantine_threshold: '4'});
+  (await shell.question()).onYes();
 
-  const again = await frame.form();
+  const again = await shell.form();
 
   t.is(again.fields.find(({name}) => name === 'quarantine_threshold')?.value, '4');
-  t.is(frame.failures[0]?.code, 'unreachable');
+  t.is(shell.failures[0]?.code, 'unreachable');
 });
 
 test('a no leads back to the form with what was typed', async t => {
-  const {frame, edits, puts} = await startDomain(t);
+  const {shell, edits, puts} = await startDomain(t);
   await editDomain(edits, domain.id);
-  frame.fill(await frame.form(), {tenant_id: 'bakers'});
+  shell.fill(await shell.form(), {tenant_id: 'bakers'});
 
-  (await frame.question()).onNo?.();
+  (await shell.question()).onNo?.();
 
-  t.is((await frame.form()).fields.find(({name}) => name === 'tenant_id')?.value, 'bakers');
+  t.is((await shell.form()).fields.find(({name}) => name === 'tenant_id')?.value, 'bakers');
   t.deepEqual(puts(), []);
 });
 
 test('DKIM without a key, and no mail any more, are warned of before they are saved', async t => {
-  const {frame, edits} = await startDomain(t);
+  const {shell, edits} = await startDomain(t);
   await editDomain(edits, domain.id);
-  frame.fill(await frame.form(), {dkim_active: 'yes'});
+  shell.fill(await shell.form(), {dkim_active: 'yes'});
 
-  t.regex((await frame.question()).lines.join('\n'), /no DKIM key of example\.com: its mail leaves unsigned/);
+  t.regex((await shell.question()).lines.join('\n'), /no DKIM key of example\.com: its mail leaves unsigned/);
   await setActive(edits, domain.id, false);
-  t.regex((await frame.question()).lines.join('\n'), /active {2}yes → no\n.*answered 450/);
+  t.regex((await shell.question()).lines.join('\n'), /active {2}yes → no\n.*answered 450/);
 });
 
 test('a deletion names what goes with it and what stays, and is put off so that it can be taken back', async t => {
-  const {frame, needs, api} = await startDomain(t, {
+  const {shell, needs, api} = await startDomain(t, {
     'GET /mail/quarantine/summary': {
       data: {count: 12, size_bytes: 1, oldest_arrived_at: null, groups: []},
       headers: {'x-unreachable-nodes': 'mx2'},
@@ -194,7 +194,7 @@ test('a deletion names what goes with it and what stays, and is put off so that 
   });
 
   await askToDelete(needs, domain.id);
-  const question = await frame.question();
+  const question = await shell.question();
   question.onYes();
 
   const text = question.lines.join('\n');
@@ -202,54 +202,54 @@ test('a deletion names what goes with it and what stays, and is put off so that 
   t.regex(text, /2 mail filters and no DKIM keys/);
   t.regex(text, /Held mail: 12 \(without mx2, not answering\)\. It stays/);
   t.false(api.requests.some(({method}) => method === 'DELETE'));
-  t.is(await frame.deferred[0]?.run(() => undefined), 'Deleted example.com');
+  t.is(await shell.deferred[0]?.run(() => undefined), 'Deleted example.com');
   t.is(api.requests.find(({method}) => method === 'DELETE')?.headers['if-match'], '"1"');
 });
 
 test('a domain that was changed after the question is not deleted', async t => {
-  const {frame, needs} = await startDomain(t, {
+  const {shell, needs} = await startDomain(t, {
     'GET /mail/quarantine/summary': {data: {count: 0, size_bytes: 0, oldest_arrived_at: null, groups: []}},
     [`DELETE ${path}`]: {status: 412, error: {code: 'precondition_failed', detail: 'changed'}},
   });
   await askToDelete(needs, domain.id);
-  (await frame.question()).onYes();
+  (await shell.question()).onYes();
 
-  const failure = await t.throwsAsync(async () => frame.deferred[0]?.run(() => undefined));
+  const failure = await t.throwsAsync(async () => shell.deferred[0]?.run(() => undefined));
 
   t.regex(failure?.message ?? '', /still there: somebody has changed it/);
 });
 
 test('a name that is taken leaves the form with all that was typed', async t => {
-  const {frame, needs} = await startDomain(t, {
+  const {shell, needs} = await startDomain(t, {
     'POST /domains': {status: 409, error: {code: 'conflict', detail: 'taken', fields: [{path: 'name', detail: 'is taken'}]}},
   });
   openNewDomain(needs);
-  frame.fill(await frame.form(), {name: 'example.com', backend_servers: 'mx.example.com:25'});
-  (await frame.question()).onYes();
+  shell.fill(await shell.form(), {name: 'example.com', backend_servers: 'mx.example.com:25'});
+  (await shell.question()).onYes();
 
-  const again = await frame.form();
+  const again = await shell.form();
 
   t.like(Object.fromEntries(again.fields.map(({name, value}) => [name, value])), {
     name: 'example.com',
     backend_servers: 'mx.example.com:25',
   });
-  t.is(frame.failures[0]?.detail, 'name is taken');
+  t.is(shell.failures[0]?.detail, 'name is taken');
 });
 
 test('a domain is made after a question that names all of its settings; a no goes back to the form, with all that was typed', async t => {
-  const {frame, needs, api} = await startDomain(t, {
+  const {shell, needs, api} = await startDomain(t, {
     'POST /domains': ({body}) => ({status: 201, data: {...domain, ...JSON.parse(body)}}),
   });
   const posted = () => api.requests.filter(({method}) => method === 'POST').map(({body}) => JSON.parse(body));
   openNewDomain(needs);
-  frame.fill(await frame.form(), {name: 'new.example', backend_servers: 'a.example:25, b.example:25', reject_threshold: '20'});
+  shell.fill(await shell.form(), {name: 'new.example', backend_servers: 'a.example:25, b.example:25', reject_threshold: '20'});
 
-  const question = await frame.question();
+  const question = await shell.question();
   question.onNo?.();
-  const again = await frame.form();
-  frame.fill(again, {});
-  (await frame.question()).onYes();
-  await eventually(() => frame.said.length > 0);
+  const again = await shell.form();
+  shell.fill(again, {});
+  (await shell.question()).onYes();
+  await eventually(() => shell.said.length > 0);
 
   t.deepEqual(question.lines, [
     'Create the domain new.example?',
@@ -266,18 +266,18 @@ test('a domain is made after a question that names all of its settings; a no goe
 });
 
 test('a filter is sent with what belongs to it and null for the rest', async t => {
-  const {frame, needs, api} = await startDomain(t, {
+  const {shell, needs, api} = await startDomain(t, {
     [`POST ${path}/filters`]: ({body}) => ({status: 201, data: JSON.parse(body)}),
   });
   openNewFilter(needs, domain);
-  const form = await frame.form();
+  const form = await shell.form();
 
-  t.throws(() => frame.fill(form, {action: 'score', pattern: 'x'}), {message: /must be a number from -1000 to 1000/});
-  t.throws(() => frame.fill(form, {match: 'header', pattern: 'x'}), {message: /must be a header name/});
-  frame.fill(form, {action: 'score', score: '-3', match: 'subject', pattern: ' *news* '});
-  (await frame.question()).onYes();
+  t.throws(() => shell.fill(form, {action: 'score', pattern: 'x'}), {message: /must be a number from -1000 to 1000/});
+  t.throws(() => shell.fill(form, {match: 'header', pattern: 'x'}), {message: /must be a header name/});
+  shell.fill(form, {action: 'score', score: '-3', match: 'subject', pattern: ' *news* '});
+  (await shell.question()).onYes();
 
-  await eventually(() => frame.said.length > 0);
+  await eventually(() => shell.said.length > 0);
   t.deepEqual(JSON.parse(api.requests.at(-1)?.body ?? ''), {
     action: 'score',
     match: 'subject',

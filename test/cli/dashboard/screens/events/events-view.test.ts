@@ -1,9 +1,10 @@
 import test from 'ava';
-import {parseQuery} from '../../../../../cli/dashboard/list/tail-query.ts';
-import {type EventFacts, eventBanners, eventLines} from '../../../../../cli/dashboard/screens/events/event-lines.ts';
+import {listBegin} from '../../../../../cli/dashboard/list/list.ts';
 import {type EventLog, eventLimit, startEventLog} from '../../../../../cli/dashboard/screens/events/event-log.ts';
 import {eventPage} from '../../../../../cli/dashboard/screens/events/event-page.ts';
+import {type EventFacts, eventsList} from '../../../../../cli/dashboard/screens/events/events-list.ts';
 import type {Live, LiveState} from '../../../../../cli/dashboard/shell/live.ts';
+import type {Size} from '../../../../../cli/dashboard/shell/shell.ts';
 import {CliError} from '../../../../../cli/errors.ts';
 import type {Me} from '../../../../../shared/api-key.ts';
 import type {ClusterEvent} from '../../../../../shared/cluster-event.ts';
@@ -17,20 +18,20 @@ import {
   key,
   releasedEvent,
 } from '../../../../helpers/cli/sample-records.ts';
-import {fits, plainTheme, sizes, withoutStyle} from '../../../../helpers/dashboard/drawn.ts';
+import {drawnList, fits, plainTheme, sizes, withoutStyle} from '../../../../helpers/dashboard/drawn.ts';
 import {eventually} from '../../../../helpers/eventually.ts';
 
 /** A connection that says what a test says. */
 const startLog = () => {
   let nowMs = Date.parse('2026-03-01T19:00:00Z');
-  let state: LiveState = {standing: 'connecting', heardAtMs: undefined, reason: undefined};
+  let state: LiveState = {connection: 'connecting', heardAtMs: undefined, reason: undefined};
   let hear: Parameters<Live['on']>[1] = () => undefined;
   let changed = (): void => undefined;
   const log = startEventLog({
     burstMs: 0,
     now: () => nowMs,
     live: {
-      state: () => state,
+      get: () => state,
       subscribe: listener => {
         changed = listener;
         return () => undefined;
@@ -47,8 +48,8 @@ const startLog = () => {
     at: (time: string) => {
       nowMs = Date.parse(`2026-03-01T${time}Z`);
     },
-    is: (standing: LiveState['standing'], reason?: string) => {
-      state = {standing, heardAtMs: nowMs, reason};
+    is: (connection: LiveState['connection'], reason?: string) => {
+      state = {connection, heardAtMs: nowMs, reason};
       changed();
     },
     count: async (count: number) => eventually(() => log.get().rows.length === count),
@@ -63,15 +64,15 @@ const meOf = (scope: Scope): Me => ({
 });
 
 const facts = (log: EventLog, change: Partial<EventFacts> = {}): EventFacts => ({
-  live: {standing: 'live', heardAtMs: 0, reason: undefined},
+  live: {connection: 'live', heardAtMs: 0, reason: undefined},
   heardSinceMs: log.heardSinceMs(),
   lostAtMs: log.lostAtMs(),
   me: meOf('full-admin'),
   ...change,
 });
 
-const textOf = (log: EventLog, change: Partial<EventFacts> = {}, size = sizes[0] ?? {columns: 80, rows: 19}): string =>
-  eventLines(log.get(), facts(log, change), {size, theme: plainTheme, isActive: true}).map(withoutStyle).join('\n');
+const textOf = (log: EventLog, change: Partial<EventFacts> = {}, size?: Size, filter = ''): string =>
+  drawnList(eventsList(log.get(), facts(log, change)), {...listBegin, filter}, size);
 
 const domainEvent: ClusterEvent = {
   type: 'domain',
@@ -95,7 +96,7 @@ test('hostile events fit the screen at every size', async t => {
   for (const event of events) hear(event);
   await count(events.length);
 
-  for (const size of sizes) fits(t, eventLines(log.get(), facts(log), {size, theme: plainTheme, isActive: true}), size);
+  for (const size of sizes) fits(t, textOf(log, {}, size).split('\n'), size);
 });
 
 test('each event says what happened to what, with a glyph and a word', async t => {
@@ -120,7 +121,7 @@ test('a connection that was lost leaves a line that says from when to when', asy
   is('polling', 'the connection broke');
 
   t.regex(
-    textOf(log, {live: {standing: 'polling', heardAtMs: 0, reason: 'the connection broke'}}),
+    textOf(log, {live: {connection: 'polling', heardAtMs: 0, reason: 'the connection broke'}}),
     /✗ since 19:03:12Z no events arrive: the connection broke/,
   );
 
@@ -141,10 +142,10 @@ test('a gap is shown whatever is looked for', async t => {
   hear(undefined);
   await count(2);
 
-  log.dispatch({kind: 'narrowed', query: parseQuery('type:held', ['type'])});
+  const text = textOf(log, {}, undefined, 'type:held');
 
-  t.regex(textOf(log), /connection lost/);
-  t.notRegex(textOf(log), /example\.com/);
+  t.regex(text, /connection lost/);
+  t.notRegex(text, /example\.com/);
 });
 
 test('no more events are kept than there is room for, and of each no more than a few lines', async t => {
@@ -160,7 +161,7 @@ test('no more events are kept than there is room for, and of each no more than a
 
 test('a key is told what it does not hear of', t => {
   const {log} = startLog();
-  const said = (scope: Scope) => eventBanners(facts(log, {me: meOf(scope)})).map(({text}) => text);
+  const said = (scope: Scope) => eventsList(log.get(), facts(log, {me: meOf(scope)})).banners?.map(({text}) => text);
 
   t.deepEqual(said('full-admin'), []);
   t.deepEqual(said('quarantine-only'), ['This key is quarantine-only: it hears nothing of domain, key, health']);
@@ -170,7 +171,7 @@ test('a key is told what it does not hear of', t => {
 test('without an event stream the screen says so, and how to get one', t => {
   const {log} = startLog();
 
-  const text = textOf(log, {live: {standing: 'polling', heardAtMs: 0, reason: 'there is no /events'}});
+  const text = textOf(log, {live: {connection: 'polling', heardAtMs: 0, reason: 'there is no /events'}});
 
   t.regex(text, /There is no event stream: there is no \/events/);
   t.regex(text.replaceAll('\n', ' '), /use a node that tells of events/);

@@ -1,22 +1,16 @@
 import test from 'ava';
-import {standingOf} from '../../../../../cli/dashboard/screens/keys/key-facts.ts';
+import {listBegin, shownRows} from '../../../../../cli/dashboard/list/list.ts';
+import {conditionOf} from '../../../../../cli/dashboard/screens/keys/key-facts.ts';
 import {checkKeyForm} from '../../../../../cli/dashboard/screens/keys/key-form.ts';
 import {keyPage} from '../../../../../cli/dashboard/screens/keys/key-page.ts';
-import {type KeysView, keysLines} from '../../../../../cli/dashboard/screens/keys/keys-lines.ts';
-import {
-  afterKeysEvent,
-  chosenIn,
-  type KeysState,
-  keysStart,
-  shownKeys,
-} from '../../../../../cli/dashboard/screens/keys/keys-state.ts';
+import {keysList} from '../../../../../cli/dashboard/screens/keys/keys-list.ts';
 import {askToRotate} from '../../../../../cli/dashboard/screens/keys/rotate-key.ts';
-import type {Frame} from '../../../../../cli/dashboard/shell/shell.ts';
+import type {Shell} from '../../../../../cli/dashboard/shell/shell.ts';
 import {createTheme} from '../../../../../cli/dashboard/shell/theme.ts';
 import type {ApiKey} from '../../../../../shared/api-key.ts';
 import {hostile, key as sampleKey} from '../../../../helpers/cli/sample-records.ts';
-import {fits, withoutStyle} from '../../../../helpers/dashboard/drawn.ts';
-import {createFakeFrame} from '../../../../helpers/dashboard/fake-frame.ts';
+import {drawnList, fits, withoutStyle} from '../../../../helpers/dashboard/drawn.ts';
+import {createFakeShell} from '../../../../helpers/dashboard/fake-shell.ts';
 
 const nowMs = Date.parse('2026-03-01T12:00:00Z');
 const dayMs = 86_400_000;
@@ -32,7 +26,7 @@ const key = (id: number, name: string, changes: Partial<ApiKey> = {}): ApiKey =>
   ...changes,
 });
 
-const stateText = (changes: Partial<ApiKey>): string => standingOf(key(1, 'a', changes), nowMs).text;
+const stateText = (changes: Partial<ApiKey>): string => conditionOf(key(1, 'a', changes), nowMs).text;
 
 test('a key that ends soon, has ended, or is not used any more stands out by a glyph and words', t => {
   t.is(stateText({}), '● active');
@@ -52,59 +46,26 @@ const keys = [
   key(3, 'shop', {scope: 'domain-admin', domain: 'shop.example', expires_at: at(3)}),
   key(4, 'gone', {revoked_at: at(-1)}),
 ];
-const names = (state: Partial<KeysState>): string[] => shownKeys(keys, {...keysStart, ...state}, nowMs).map(({name}) => name);
+const listOf = (value: ApiKey[] | undefined) =>
+  keysList({loaded: {value, loadedAtMs: nowMs, failure: undefined}, ownId: 2, nowMs, theme});
+const names = (filter: string, order = 0): string[] => shownRows(listOf(keys), {filter, order}).map(({name}) => name);
+const orders = listOf(keys).orders?.map(({name}) => name) ?? [];
 
 test('keys are sorted by what is asked for, with what wants to be looked at first', t => {
-  t.deepEqual(names({}), ['admin', 'gone', 'shop', 'web']);
-  t.deepEqual(names({sorting: 'state'}), ['shop', 'admin', 'web', 'gone']);
-  t.deepEqual(names({sorting: 'last used'}).at(-1), 'admin');
-  t.deepEqual(names({sorting: 'end'})[0], 'shop');
-  t.deepEqual(names({sorting: 'scope'})[0], 'shop');
+  const by = (order: string): string[] => names('', orders.indexOf(order));
+
+  t.deepEqual(by('name'), ['admin', 'gone', 'shop', 'web']);
+  t.deepEqual(by('state'), ['shop', 'admin', 'web', 'gone']);
+  t.deepEqual(by('last use').at(-1), 'admin');
+  t.deepEqual(by('end')[0], 'shop');
+  t.deepEqual(by('scope')[0], 'shop');
 });
 
 test('a filter finds names, scopes, domains and states, all words at once', t => {
-  t.deepEqual(names({filter: 'SHOP.EX'}), ['shop']);
-  t.deepEqual(names({filter: 'idle full-admin'}), ['admin']);
-  t.deepEqual(names({filter: 'revoked'}), ['gone']);
-  t.deepEqual(names({filter: 'shop admin web'}), []);
-});
-
-test('the cursor stays on its key when the list changes around it', t => {
-  const shown = shownKeys(keys, keysStart, nowMs);
-  const chosen = afterKeysEvent(keysStart, {kind: 'moved', key: 'G', keys: shown, height: 10});
-  t.is(chosenIn(chosen, shown)?.name, 'web');
-
-  const sorted = afterKeysEvent(chosen, {kind: 'sorted', keys: shown});
-  const more = shownKeys([...keys, key(9, 'zebra'), key(8, 'a')], sorted, nowMs);
-
-  t.is(sorted.sorting, 'state');
-  t.is(chosenIn(sorted, more)?.name, 'web');
-});
-
-test('a key that has gone leaves the cursor where it was', t => {
-  const shown = shownKeys(keys, keysStart, nowMs);
-  const chosen = afterKeysEvent(keysStart, {kind: 'moved', key: 'j', keys: shown, height: 10});
-
-  t.is(
-    chosenIn(
-      chosen,
-      shown.filter(({name}) => name !== 'gone'),
-    )?.name,
-    'shop',
-  );
-});
-
-const view = (all: readonly ApiKey[] | undefined, changes: Partial<KeysView> = {}): KeysView => ({
-  all,
-  shown: all ?? [],
-  state: keysStart,
-  ownId: 2,
-  loadedAtMs: nowMs,
-  isOld: false,
-  instead: 'asking …',
-  isActive: true,
-  nowMs,
-  ...changes,
+  t.deepEqual(names('SHOP.EX'), ['shop']);
+  t.deepEqual(names('idle full-admin'), ['admin']);
+  t.deepEqual(names('revoked'), ['gone']);
+  t.deepEqual(names('shop admin web'), []);
 });
 
 test('the list fits, whatever keys are called and however many there are', t => {
@@ -114,15 +75,13 @@ test('the list fits, whatever keys are called and however many there are', t => 
     {columns: 80, rows: 19},
     {columns: 200, rows: 55},
   ])
-    for (const all of [many, [], undefined]) fits(t, keysLines(view(all), {size, theme}), size);
+    for (const all of [many, [], undefined]) fits(t, drawnList(listOf(all), listBegin, size, nowMs).split('\n'), size);
 });
 
 test('the key in use is marked, and how many want to be looked at is said', t => {
-  const text = keysLines(view(keys), {size: {columns: 80, rows: 19}, theme})
-    .map(withoutStyle)
-    .join('\n');
+  const text = drawnList(listOf(keys), listBegin, undefined, nowMs);
 
-  t.regex(text, /4 keys · ▲ 2 to look at · by name +read now/);
+  t.regex(text, /4 keys · ▲ 2 to look at +by name · read now/);
   t.regex(text, /^\* +admin .* ◌ idle 200d/m);
   t.regex(text, /^ +shop .* ▲ 3d left/m);
 });
@@ -135,13 +94,13 @@ test('the page of a key says all of its record, and that it is the one in use', 
 });
 
 test('a revoked key has nothing to replace, and is not asked how long it is good', t => {
-  const frame = createFakeFrame();
-  const desk = {may: () => true};
+  const shell = createFakeShell();
+  const app = {may: () => true};
 
-  askToRotate({...frame, desk} as unknown as Frame, key(4, 'gone', {revoked_at: at(-1)}));
+  askToRotate({...shell, app} as unknown as Shell, key(4, 'gone', {revoked_at: at(-1)}));
 
-  t.false(frame.isAnythingOpen());
-  t.regex(frame.said.join(), /key 4 is revoked/);
+  t.false(shell.isAnythingOpen());
+  t.regex(shell.said.join(), /key 4 is revoked/);
 });
 
 const form = {name: 'a', scope: 'read-only', domain: '', rate_limit_per_minute: '600', expires_at: ''};

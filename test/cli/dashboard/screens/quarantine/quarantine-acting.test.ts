@@ -12,6 +12,7 @@ import {CliError} from '../../../../../cli/errors.ts';
 import {mailId} from '../../../../../cli/quarantine/mail-id.ts';
 import {saveMail} from '../../../../../cli/quarantine/save-mail.ts';
 import type {MailReference} from '../../../../../shared/held-mail.ts';
+import {fakeClient} from '../../../../helpers/cli/fake-client.ts';
 import {detail, outcome} from '../../../../helpers/cli/sample-records.ts';
 import {heldMail, heldMails} from '../../../../helpers/dashboard/held-mails.ts';
 import {eventually} from '../../../../helpers/eventually.ts';
@@ -28,7 +29,7 @@ const act = async (count: number, respond: (items: MailReference[], request: num
     return answer(respond(items, asked.length));
   };
   const result = await actOnMails('release', heldMails(count), {
-    client: {send},
+    client: fakeClient({send}),
     onProgress: ({done}) => progress.push(done),
     onDone: mails => dealtWith.push(...mails.map(mailId)),
   });

@@ -1,8 +1,8 @@
 import test from 'ava';
 import fc from 'fast-check';
-import {type HoldQuery, parseQuery, printQuery, queryFault} from '../../../../../cli/dashboard/screens/quarantine/hold-query.ts';
 import {completeQuery} from '../../../../../cli/dashboard/screens/quarantine/query-completion.ts';
-import {parametersOf, queryWords} from '../../../../../cli/dashboard/screens/quarantine/query-meaning.ts';
+import {type HoldQuery, parametersOf, queryWords} from '../../../../../cli/quarantine/hold-query.ts';
+import {parseQuery, printQuery, queryFault} from '../../../../../cli/quarantine/query-line.ts';
 
 const now = Date.parse('2026-03-01T12:00:00Z');
 

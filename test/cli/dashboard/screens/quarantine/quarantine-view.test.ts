@@ -1,6 +1,5 @@
 import test from 'ava';
 import {questionLines} from '../../../../../cli/dashboard/screens/quarantine/act-question.ts';
-import {parseQuery} from '../../../../../cli/dashboard/screens/quarantine/hold-query.ts';
 import {afterEvent, type ListState, listBegin} from '../../../../../cli/dashboard/screens/quarantine/list-state.ts';
 import type {Preview} from '../../../../../cli/dashboard/screens/quarantine/mail-previews.ts';
 import {previewLines} from '../../../../../cli/dashboard/screens/quarantine/preview-lines.ts';
@@ -13,6 +12,7 @@ import {createTheme} from '../../../../../cli/dashboard/shell/theme.ts';
 import {CliError} from '../../../../../cli/errors.ts';
 import {displayWidth} from '../../../../../cli/output/display-width.ts';
 import {mailId} from '../../../../../cli/quarantine/mail-id.ts';
+import {parseQuery} from '../../../../../cli/quarantine/query-line.ts';
 import {detail, hostile, mail} from '../../../../helpers/cli/sample-records.ts';
 import {heldMails} from '../../../../helpers/dashboard/held-mails.ts';
 

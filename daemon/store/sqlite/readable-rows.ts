@@ -1,35 +1,45 @@
-// What can be read of a damaged database, put into a new one, table by table and row by row. What follows from other rows is not
-// copied: it is worked out anew.
+// Copy of a damaged database into a new one: each table from its beginning to the first row that cannot be read. What follows from
+// other rows is not copied: it is rebuilt.
 import type {Knex} from 'knex';
 import type {Database, Db} from './database.ts';
 import {endLife, type HeldMailRow, heldStates, insertHeldMails, rowToHeldMail} from './held-mail.ts';
 
 /** Tables whose rows follow from no other. */
-const truths = ['local_state', 'config_record', 'outbox', 'applied', 'audit', 'key_use', 'peer_report', 'join_token'] as const;
+const tables = [
+  'local_state',
+  'config_record',
+  'outbox',
+  'applied',
+  'audit',
+  'key_use',
+  'peer_report',
+  'join_token',
+  'held_mail',
+] as const;
 
-export interface Salvage {
-  /** Rows that were read, by table. */
+export interface ReadableRows {
+  /** Rows that were copied, by table. */
   rows: Record<string, number>;
-  /** Tables of which some rows could not be read, or were none. */
-  holed: string[];
+  /** Tables with rows that could not be read, or that belong to another table. */
+  incomplete: string[];
 }
 
-/** `from` may be any file at all. */
-export const salvage = async (from: Knex, into: Database): Promise<Salvage> => {
-  const report: Salvage = {rows: {}, holed: []};
-  for (const table of [...truths, 'held_mail']) {
+/** `from` may be any file. */
+export const copyReadableRows = async (from: Knex, into: Database): Promise<ReadableRows> => {
+  const report: ReadableRows = {rows: {}, incomplete: []};
+  for (const table of tables) {
     const isOfTable = await rowCheck(into.read, table);
     const put = async (tx: Db, row: Row): Promise<void> => {
       if (!isOfTable(row)) throw new Error(`no row of ${table}`);
-      await (table === 'held_mail' ? putHeldMail(tx, row) : putRow(tx, table, row));
+      await (table === 'held_mail' ? putHeldMail(tx, row) : tx(table).insert(row));
     };
-    let [read, taken] = [0, 0];
-    const isWhole = await eachRow(from, table, async some => {
-      read += some.length;
-      taken += await putAll(into, some, put);
+    let [read, copied] = [0, 0];
+    const isWhole = await eachRow(from, table, async rows => {
+      read += rows.length;
+      copied += await putAll(into, rows, put);
     });
-    report.rows[table] = taken;
-    if (!isWhole || taken < read) report.holed.push(table);
+    report.rows[table] = copied;
+    if (!isWhole || copied < read) report.incomplete.push(table);
   }
   return report;
 };
@@ -50,51 +60,26 @@ const isOfType = (type: string, value: unknown): boolean => {
 
 const rowsAtOnce = 500;
 
-/** From both ends towards what cannot be read; false when there was such a place. */
+/** False when a row could not be read: those after it are not looked for. */
 const eachRow = async (from: Knex, table: string, take: (rows: Row[]) => Promise<void>): Promise<boolean> => {
-  const low = await walk(from, table, {order: 'asc', until: undefined, take});
-  if (low.isEnd) return true;
-  await walk(from, table, {order: 'desc', until: low.last, take});
-  return false;
-};
-
-interface Walk {
-  order: 'asc' | 'desc';
-  /** Rows up to this one have been read from the other end. */
-  until: number | undefined;
-  take(rows: Row[]): Promise<void>;
-}
-
-const walk = async (
-  from: Knex,
-  table: string,
-  {order, until, take}: Walk,
-): Promise<{isEnd: boolean; last: number | undefined}> => {
-  let last: number | undefined;
-  let limit = rowsAtOnce;
-  for (;;) {
+  let last = Number.MIN_SAFE_INTEGER;
+  for (let limit = rowsAtOnce; ; ) {
     const query = from(table)
       .select('*', {row_number: from.raw('rowid')})
-      .orderBy('rowid', order)
+      .where('rowid', '>', last)
+      .orderBy('rowid')
       .limit(limit);
-    if (last !== undefined) void query.where('rowid', order === 'asc' ? '>' : '<', last);
-    if (until !== undefined) void query.where('rowid', '>', until);
     const rows = await (query as Promise<Row[]>).catch(() => undefined);
-    if (!rows && limit === 1) return {isEnd: false, last};
-    if (!rows) limit = Math.max(1, Math.floor(limit / 8));
-    else if (rows.length === 0) return {isEnd: true, last};
-    else {
+    if (rows?.length === 0) return true;
+    const next = Number(rows?.at(-1)?.row_number);
+    // Where the number of a row is damaged, the order is too.
+    if (rows && next > last) {
       await take(rows.map(({row_number: _, ...row}) => row));
-      const next = Number(rows.at(-1)?.row_number);
-      // Where the number of a row is damaged, the order is too, and what comes behind it may be what has been read before.
-      if (!isBeyond(next, last, order)) return {isEnd: false, last};
       last = next;
-    }
+    } else if (limit === 1) return false;
+    else limit = 1;
   }
 };
-
-const isBeyond = (row: number, last: number | undefined, order: Walk['order']): boolean =>
-  last === undefined || (order === 'asc' ? row > last : row < last);
 
 /** A row that the new table does not take is one that was damaged. */
 const putAll = async (into: Database, rows: Row[], put: (tx: Db, row: Row) => Promise<void>): Promise<number> => {
@@ -111,10 +96,6 @@ const putAll = async (into: Database, rows: Row[], put: (tx: Db, row: Row) => Pr
   };
   await some(rows);
   return taken;
-};
-
-const putRow = async (tx: Db, table: string, row: Row): Promise<void> => {
-  await tx(table).insert(row);
 };
 
 const putHeldMail = async (tx: Db, row: Row): Promise<void> => {

@@ -1,60 +1,58 @@
-// How the audit looks, one entry to a line and one to a page.
+// The audit as a list, and one entry as a page.
 import type {AuditEntry} from '../../../../shared/audit-entry.ts';
 import {fromText} from '../../../audit/audit-from.ts';
 import {countText} from '../../../output/cell-text.ts';
+import type {List} from '../../list/list.ts';
 import {clockText, dayText} from '../../list/moment-cells.ts';
-import {placeColumns, type TuiColumn} from '../../list/table-lines.ts';
-import {type Banner, tailLines} from '../../list/tail-lines.ts';
+import type {TuiColumn} from '../../list/table-lines.ts';
 import {detailLines} from '../../shell/detail-lines.ts';
 import type {Page} from '../../shell/modal.ts';
-import type {Size} from '../../shell/shell.ts';
-import {ageText} from '../../shell/shell-lines.ts';
 import type {Loaded} from '../../shell/source.ts';
 import type {Theme} from '../../shell/theme.ts';
-import {type AuditPage, type AuditRow, type AuditState, auditLimit, hasOlder, matchesAudit} from './audit-state.ts';
+import {auditFault} from './audit-query.ts';
+import {
+  type AuditPage,
+  type AuditRow,
+  type AuditState,
+  auditLimit,
+  type auditTerms,
+  hasOlder,
+  matchesAudit,
+} from './audit-state.ts';
 
-export interface AuditFacts {
-  loaded: Pick<Loaded<AuditPage>, 'failure' | 'loadedAtMs'>;
-  nowMs: number;
-}
-
-export const auditLines = (
-  state: AuditState,
-  facts: AuditFacts,
-  room: {size: Size; theme: Theme; isActive: boolean},
-): string[] => {
-  const {tail} = state;
-  return tailLines(
-    tail,
-    {
-      title: `Audit${state.total === undefined ? '' : ` · ${countText(state.total)} entries`}`,
-      filter: tail.query.text,
-      waiting: tail.waiting.filter(row => matchesAudit(row, tail.query)).length,
-      banners: auditBanners(state, facts),
-      columns: placeColumns(columns, room.size.columns),
-      empty: emptyTexts(state, facts),
-      ending: endingText(state),
+export const auditList = (state: AuditState, loaded: Pick<Loaded<AuditPage>, 'failure' | 'loadedAtMs'>): List<AuditRow> => {
+  const {tail, total, unreachable} = state;
+  const {failure, loadedAtMs} = loaded;
+  return {
+    ...{tail, rows: tail.rows, failure, loadedAtMs},
+    keyOf: ({key}) => key,
+    columns: () => columns,
+    head: () => ['Audit', ...(total === undefined ? [] : [`${countText(total)} entries`])],
+    matches: matchesAudit,
+    terms: termsOf(tail.rows),
+    hint: 'words, action:, key:, node:, result: and since:2h',
+    check: auditFault,
+    banners:
+      unreachable.length === 0
+        ? []
+        : [{text: `! ${unreachable.join(', ')} did not answer: what was done there is missing`, tone: 'warn'}],
+    empty: ({text}) => {
+      if (total === undefined) return failure ? [] : ['reading …'];
+      if (hasOlder(state) && state.older !== 'failed') return ['looking further back …'];
+      return [text === '' ? 'No audit entries yet' : 'No entry matches; escape shows all of them again'];
     },
-    room,
-  );
+    ending: endingText(state),
+  };
 };
 
-export const auditBanners = ({unreachable}: Pick<AuditState, 'unreachable'>, {loaded, nowMs}: AuditFacts): Banner[] => {
-  const banners: Banner[] = [];
-  if (loaded.failure) {
-    const age = loaded.loadedAtMs === undefined ? '' : `; this is from ${ageText(nowMs - loaded.loadedAtMs)}`;
-    banners.push({text: `✗ cannot be read: ${loaded.failure.detail}${age}`, tone: 'bad'});
-  }
-  if (unreachable.length > 0)
-    banners.push({text: `! ${unreachable.join(', ')} did not answer: what was done there is missing`, tone: 'warn'});
-  return banners;
-};
-
-const emptyTexts = (state: AuditState, {loaded}: AuditFacts): string[] => {
-  if (state.total === undefined) return loaded.failure ? [] : ['reading …'];
-  if (hasOlder(state) && state.older !== 'failed') return ['looking further back …'];
-  return [state.tail.query.text === '' ? 'No audit entries yet' : 'No entry matches; escape shows all of them again'];
-};
+/** What tab goes through: what has been seen. */
+const termsOf = (rows: readonly AuditRow[]): Record<(typeof auditTerms)[number], string[]> => ({
+  action: rows.flatMap(({action}) => [action, action.replace(/\..*/, '')]),
+  key: rows.flatMap(({key_name}) => key_name ?? []),
+  node: rows.map(({node_id}) => node_id),
+  since: ['1h', '1d', '7d'],
+  result: rows.map(({result}) => result),
+});
 
 const endingText = (state: AuditState): string | undefined => {
   const {tail, total = 0, older} = state;

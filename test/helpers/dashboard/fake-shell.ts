@@ -1,14 +1,14 @@
-// A frame that only remembers, for what leads from one modal to the next.
+// A shell that only remembers, for what leads from one modal to the next.
 
 import {readFile} from 'node:fs/promises';
 import {type Client, createClient} from '../../../cli/client/client.ts';
 import type {DeferredAction} from '../../../cli/dashboard/shell/deferred-actions.ts';
 import type {Form, FormValues, Modal, Question} from '../../../cli/dashboard/shell/modal.ts';
-import type {Frame} from '../../../cli/dashboard/shell/shell.ts';
+import type {Shell} from '../../../cli/dashboard/shell/shell.ts';
 import {asCliError, type CliError} from '../../../cli/errors.ts';
 import {eventually} from '../eventually.ts';
 
-export interface FakeFrame extends Pick<Frame, 'open' | 'openLater' | 'say' | 'fail' | 'defer'> {
+export interface FakeShell extends Pick<Shell, 'open' | 'openLater' | 'say' | 'fail' | 'defer'> {
   said: string[];
   failures: CliError[];
   deferred: DeferredAction[];
@@ -20,7 +20,7 @@ export interface FakeFrame extends Pick<Frame, 'open' | 'openLater' | 'say' | 'f
   isAnythingOpen(): boolean;
 }
 
-export const createFakeFrame = (): FakeFrame => {
+export const createFakeShell = (): FakeShell => {
   const modals: Modal[] = [];
   const said: string[] = [];
   const failures: CliError[] = [];

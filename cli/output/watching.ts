@@ -1,7 +1,8 @@
-// What ends a command that has no end of its own.
-
+// Commands that watch a node until somebody ends them: what ends them, and what they say of a node that goes away meanwhile.
 import type {Terminal} from '../command-line/terminal.ts';
 import {CliError, ExitStatus, exitCodes} from '../errors.ts';
+import {timeText} from './cell-text.ts';
+import type {Printer} from './printer.ts';
 
 export interface Watching {
   /** Aborts when it is over. */
@@ -63,3 +64,34 @@ export const keepWatching = async (
   if (terminal.stderr.isTTY) terminal.stderr.write('\n');
   throw new ExitStatus(exitCodes.interrupted);
 };
+
+/** Said once when the node goes away, and once when it is back. */
+export interface Contact {
+  /** It does not answer. Throws when it never has: then there is nothing to wait for, and most likely something to correct. */
+  lost(error: CliError | undefined): void;
+  /** It answers. */
+  found(): void;
+}
+
+/** `whatWasMissed` is said when the node is back. */
+export const createContact = (printer: Pick<Printer, 'warn' | 'note'>, whatWasMissed: string): Contact => {
+  let hasAnswered = false;
+  let lostAt: string | undefined;
+
+  return {
+    lost(error = new CliError('ended', 'the node has ended the connection', {exitCode: exitCodes.unreachable})) {
+      if (!hasAnswered) throw error;
+      if (lostAt !== undefined) return;
+      lostAt = now();
+      printer.warn(`no answer since ${lostAt}: ${error.detail}; trying on`);
+    },
+    found() {
+      hasAnswered = true;
+      if (lostAt === undefined) return;
+      printer.note(`answers again at ${now()}; ${whatWasMissed}`);
+      lostAt = undefined;
+    },
+  };
+};
+
+const now = (): string => timeText(new Date().toISOString()) ?? '';

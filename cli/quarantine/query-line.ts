@@ -1,29 +1,11 @@
-// What is typed to find held mail, in one line: `domain:example.com since:2h score>=8 march invoice`. Each part narrows; words that
-// are no filter are looked for in the subject. What was typed is kept as it is, so that `since:2h` stays two hours before now.
-import {canonicalDomain} from '../../../../shared/domain-name.ts';
-import {parseMailAddress} from '../../../../shared/mail-address.ts';
-import {type Reason, reasons} from '../../../../shared/reason.ts';
-import {isoMomentBefore} from '../../../command-line/time-text.ts';
-import {usageError} from '../../../errors.ts';
-
-export interface ScoreBound {
-  score: number;
-  isIncluded: boolean;
-}
-
-/** As typed; `{}` means all held mail. */
-export interface HoldQuery {
-  domain?: string;
-  sender?: string;
-  recipient?: string;
-  subject?: string;
-  since?: string;
-  until?: string;
-  least?: ScoreBound;
-  most?: ScoreBound;
-  reason?: Reason;
-  node?: string;
-}
+// A query for held mail in one line, as the dashboard takes it: `domain:example.com since:2h score>=8 march invoice`. Each part narrows;
+// words that are no filter are looked for in the subject.
+import {canonicalDomain} from '../../shared/domain-name.ts';
+import {parseMailAddress} from '../../shared/mail-address.ts';
+import {reasons} from '../../shared/reason.ts';
+import {isoMomentBefore} from '../command-line/time-text.ts';
+import {usageError} from '../errors.ts';
+import type {HoldQuery} from './hold-query.ts';
 
 type TextMember = Exclude<keyof HoldQuery, 'least' | 'most' | 'reason'>;
 
@@ -89,8 +71,6 @@ export const printQuery = (query: HoldQuery): string => {
   ];
   return parts.filter(Boolean).join(' ');
 };
-
-export const isEmptyQuery = (query: HoldQuery): boolean => Object.keys(query).length === 0;
 
 function* partsOf(text: string): Generator<string> {
   let at = 0;

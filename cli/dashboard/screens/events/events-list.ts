@@ -1,19 +1,19 @@
-// How events look, one to a line and one to a page.
-
+// The events as a list.
 import {eventTypes, permissionFor} from '../../../../shared/event-type.ts';
 import {plural} from '../../../output/cell-text.ts';
 import type {Tone} from '../../../output/tone.ts';
+import type {Banner, List} from '../../list/list.ts';
+import type {ListQuery} from '../../list/list-query.ts';
 import {clockText, dayText} from '../../list/moment-cells.ts';
-import {placeColumns, type TuiColumn} from '../../list/table-lines.ts';
-import {type Banner, type TailView, tailLines} from '../../list/tail-lines.ts';
-import type {Desk} from '../../shell/app-context.ts';
+import type {TuiColumn} from '../../list/table-lines.ts';
+import type {Tail} from '../../list/tail.ts';
+import type {AppContext} from '../../shell/app-context.ts';
 import type {LiveState} from '../../shell/live.ts';
-import type {Size} from '../../shell/shell.ts';
-import type {Style, Theme} from '../../shell/theme.ts';
-import {type EventTail, eventLimit} from './event-log.ts';
+import type {Style} from '../../shell/theme.ts';
+import {eventLimit} from './event-log.ts';
 import {type EventRow, type LogRow, matchesEvent} from './event-row.ts';
 
-export const typeMarks: Record<EventRow['type'], string> = {
+const typeMarks: Record<EventRow['type'], string> = {
   held: '■',
   released: '▲',
   discarded: '✗',
@@ -26,26 +26,33 @@ export interface EventFacts {
   live: LiveState;
   heardSinceMs: number | undefined;
   lostAtMs: number | undefined;
-  me: Desk['me'];
+  me: AppContext['me'];
 }
 
-export const eventLines = (tail: EventTail, facts: EventFacts, room: {size: Size; theme: Theme; isActive: boolean}): string[] => {
-  const {columns: width} = room.size;
-  const view: TailView<LogRow> = {
-    title: 'Events',
-    filter: tail.query.text,
-    waiting: tail.waiting.filter(row => matchesEvent(row, tail.query)).length,
-    banners: eventBanners(facts),
-    columns: placeColumns(width < wideFrom ? narrowColumns : wideColumns, width),
-    spanning: row => (row.kind === 'gap' ? {text: gapText(row), style: 'warn'} : undefined),
-    empty: emptyTexts(tail, facts),
-    ending: endingText(tail, facts),
-  };
-  return tailLines(tail, view, room);
+export const eventsList = (tail: Tail<LogRow>, facts: EventFacts): List<LogRow> => ({
+  tail,
+  rows: tail.rows,
+  keyOf: ({key}) => key,
+  columns: width => (width < wideFrom ? narrowColumns : wideColumns),
+  head: () => ['Events'],
+  matches: matchesEvent,
+  terms: {type: eventTypes, node: tail.rows.flatMap(row => (row.kind === 'event' ? row.node : []))},
+  hint: 'words, type:held,health and node:NAME',
+  check: typesFault,
+  banners: eventBanners(facts),
+  spanning: row => (row.kind === 'gap' ? {text: gapText(row), style: 'warn'} : undefined),
+  empty: () => emptyTexts(tail, facts),
+  ending: endingText(tail, facts),
+});
+
+const typesFault = ({terms}: ListQuery): string | undefined => {
+  const types: readonly string[] = eventTypes;
+  const wrong = terms.type?.split(',').find(type => !types.includes(type.toLowerCase()));
+  return wrong === undefined ? undefined : `there is no type ${wrong}; there are ${eventTypes.join(', ')}`;
 };
 
 /** What cannot be heard, and why. */
-export const eventBanners = ({live, lostAtMs, me}: EventFacts): Banner[] => {
+const eventBanners = ({live, lostAtMs, me}: EventFacts): Banner[] => {
   const banners: Banner[] = [];
   if (lostAtMs !== undefined)
     banners.push({text: `✗ since ${clockText(lostAtMs)} no events arrive${because(live)}; it is tried again`, tone: 'bad'});
@@ -60,17 +67,17 @@ const because = ({reason}: LiveState): string => (reason === undefined ? '' : `:
 const gapText = ({fromMs, toMs}: {fromMs: number; toMs: number}): string =>
   `── connection lost ${clockText(fromMs)}–${clockText(toMs)}: what happened meanwhile is not here ──`;
 
-const emptyTexts = (tail: EventTail, {live, heardSinceMs, lostAtMs}: EventFacts): string[] => {
+const emptyTexts = (tail: Tail<LogRow>, {live, heardSinceMs, lostAtMs}: EventFacts): string[] => {
   if (tail.rows.length > 0) return ['Nothing here matches; escape shows everything again'];
   if (heardSinceMs !== undefined && lostAtMs === undefined) return ['Nothing has happened yet: mail that is held shows up here'];
-  if (heardSinceMs !== undefined || live.standing === 'connecting') return [];
+  if (heardSinceMs !== undefined || live.connection === 'connecting') return [];
   return [
     `There is no event stream${because(live)}`,
     'The other screens ask from time to time instead. To get it: use a node that tells of events (mfctl events shows whether it does), a key that may hear some, and no proxy in between that holds back answers or cuts them off after 15 silent seconds.',
   ];
 };
 
-const endingText = ({rows}: EventTail, {heardSinceMs}: EventFacts): string | undefined => {
+const endingText = ({rows}: Tail<LogRow>, {heardSinceMs}: EventFacts): string | undefined => {
   if (heardSinceMs === undefined) return undefined;
   const limit = rows.length >= eventLimit ? `; the latest ${plural(eventLimit, 'event')} are kept` : '';
   return `── heard since ${clockText(heardSinceMs)}; what was before is in the audit and the quarantine${limit} ──`;

@@ -1,6 +1,6 @@
-// What is typed after `/` over a tail: `type:held,health node:mx1 words`. All of it has to be so.
+// What is typed after `/` over a list: `type:held,health node:mx1 words`. All of it has to be so.
 
-export interface TailQuery {
+export interface ListQuery {
   /** As it was typed. */
   text: string;
   /** By name, what stands after the colon; the last one where a name is there twice. */
@@ -9,10 +9,8 @@ export interface TailQuery {
   words: readonly string[];
 }
 
-export const noQuery: TailQuery = {text: '', terms: {}, words: []};
-
 /** What begins with none of `names` and a colon is a word like any other. */
-export const parseQuery = (text: string, names: readonly string[]): TailQuery => {
+export const parseQuery = (text: string, names: readonly string[]): ListQuery => {
   const terms: Record<string, string> = {};
   const words: string[] = [];
   for (const part of text.trim().split(/\s+/).filter(Boolean)) {

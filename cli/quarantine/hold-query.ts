@@ -1,21 +1,51 @@
-// What a query means: to the API, and in words.
-import type {Request} from '../../../client/client.ts';
-import {isoMomentBefore, parseDuration} from '../../../command-line/time-text.ts';
-import {type HoldQuery, isEmptyQuery, type ScoreBound} from './hold-query.ts';
+// A query for held mail, whichever way it was typed: flags (query-flags.ts) or a line (query-line.ts). What it means to the API, and in words.
+import type {HoldFilter} from '../../shared/hold-filter.ts';
+import type {Reason} from '../../shared/reason.ts';
+import {isoMomentBefore, parseDuration} from '../command-line/time-text.ts';
 
-export type QueryParameters = NonNullable<Request['query']>;
+export interface ScoreBound {
+  score: number;
+  isIncluded: boolean;
+}
+
+/** As typed, so that `since` of `2h` stays two hours before now; `{}` means all held mail. */
+export interface HoldQuery {
+  domain?: string;
+  sender?: string;
+  recipient?: string;
+  subject?: string;
+  since?: string;
+  until?: string;
+  least?: ScoreBound;
+  most?: ScoreBound;
+  reason?: Reason;
+  node?: string;
+}
+
+export const isEmptyQuery = (query: HoldQuery): boolean => Object.keys(query).length === 0;
+
+/** As the API names and reads them. */
+export type QueryParameters = {[Name in keyof HoldFilter]?: string | undefined};
 
 /** Durations are taken from `nowMs`. */
 export const parametersOf = (query: HoldQuery, nowMs: number): QueryParameters => {
-  const {since, until, least, most, ...others} = query;
+  const {domain, sender, recipient, subject, since, until, least, most, reason, node} = query;
   return {
-    ...others,
-    ...(since !== undefined && {since: isoMomentBefore(since, nowMs)}),
-    ...(until !== undefined && {until: isoMomentBefore(until, nowMs)}),
-    ...(least && {min_score: bound(least, 1)}),
-    ...(most && {max_score: bound(most, -1)}),
+    domain,
+    sender,
+    recipient,
+    subject,
+    since: since && momentOf(since, nowMs),
+    until: until && momentOf(until, nowMs),
+    min_score: least && bound(least, 1),
+    max_score: most && bound(most, -1),
+    reason,
+    node,
   };
 };
+
+/** What is no time is refused by the API. Without it, more mail would match than is meant. */
+const momentOf = (text: string, nowMs: number): string => isoMomentBefore(text, nowMs) ?? text;
 
 /** The API includes its bounds. Scores have a few decimals: a billionth beside a bound there is none. */
 const bound = ({score, isIncluded}: ScoreBound, direction: 1 | -1): string =>

@@ -1,16 +1,18 @@
 import test from 'ava';
 import {driftOf} from '../../../../../cli/cluster/drift.ts';
-import {type ClusterView, clusterLines} from '../../../../../cli/dashboard/screens/cluster/cluster-lines.ts';
+import {listBegin} from '../../../../../cli/dashboard/list/list.ts';
+import {type ClusterFacts, clusterList} from '../../../../../cli/dashboard/screens/cluster/cluster-list.ts';
 import {driftPage} from '../../../../../cli/dashboard/screens/cluster/drift-page.ts';
 import {createHistory} from '../../../../../cli/dashboard/screens/cluster/history.ts';
 import {nodePage} from '../../../../../cli/dashboard/screens/cluster/node-page.ts';
+import type {Size} from '../../../../../cli/dashboard/shell/shell.ts';
 import {createTheme} from '../../../../../cli/dashboard/shell/theme.ts';
 import type {ClusterDrift} from '../../../../../shared/cluster-drift.ts';
 import type {ClusterStatus} from '../../../../../shared/cluster-status.ts';
 import type {Summary} from '../../../../../shared/held-mail.ts';
 import {hostile} from '../../../../helpers/cli/sample-records.ts';
 import {clusterOf, generatedAt, otherHash, peer} from '../../../../helpers/dashboard/cluster-records.ts';
-import {fits, withoutStyle} from '../../../../helpers/dashboard/drawn.ts';
+import {drawnList, fits, withoutStyle} from '../../../../helpers/dashboard/drawn.ts';
 
 const nowMs = Date.parse(generatedAt);
 const theme = createTheme(true);
@@ -36,37 +38,32 @@ const summary = (groups: Partial<Summary['groups'][number]>[]): Summary => ({
   })),
 });
 
-const view = (status: ClusterStatus | undefined, changes: Partial<ClusterView> = {}): ClusterView => ({
-  facts: status && {status, drift: driftOf(status), certificates: new Map(), nowMs},
-  loadedAtMs: nowMs - 3000,
-  isOld: false,
+const view = (status: ClusterStatus | undefined, changes: Partial<ClusterFacts> = {}): ClusterFacts => ({
+  nodes: status && {status, drift: driftOf(status), certificates: new Map(), nowMs},
+  loaded: {loadedAtMs: nowMs - 3000, failure: undefined},
   driftReport: undefined,
   held: {
     value: {summary: summary([{count: 30}, {reason: 'rbl', domain: hostile, count: 7}]), unreachableNodes: []},
     loadedAtMs: nowMs,
     failure: undefined,
-    isLoading: false,
   },
   arrivals: {hours: Array.from({length: 24}, (_, at) => ({fromMs: at, count: at === 3 ? undefined : at * 10}))},
   metrics: undefined,
   history: createHistory(() => nowMs),
-  position: {cursor: 0, top: 0},
-  instead: 'asking …',
+  refusal: undefined,
   mayReadMail: true,
-  isActive: true,
-  nowMs,
+  theme,
   ...changes,
 });
 
-const shown = (drawn: ClusterView, size = {columns: 80, rows: 19}): string =>
-  clusterLines(drawn, {size, theme}).map(withoutStyle).join('\n');
+const shown = (drawn: ClusterFacts, size?: Size, state = listBegin): string => drawnList(clusterList(drawn), state, size, nowMs);
 
 test('whatever nodes say, the screen is as large as it is', t => {
   const many = Array.from({length: 100}, (_, n) => peer(`mx${n}`, {fqdn: hostile, api_url: hostile, config_hash: hostile + n}));
   const odd = [peer(hostile, {license: {valid: false, type: hostile, status: hostile, expires_at: 'never'}, last_seen: 'x'})];
   for (const size of sizes)
     for (const peers of [many, odd, [peer('mx1'), peer('mx2', {config_hash: otherHash})], []])
-      fits(t, clusterLines(view(clusterOf(...peers)), {size, theme}), size);
+      fits(t, shown(view(clusterOf(...peers)), size).split('\n'), size);
 });
 
 test('a row says the state of a node with a glyph and a word', t => {
@@ -94,7 +91,7 @@ test('the end of a certificate is told in days, and ? where it is not known for 
   ]);
   const drawn = view(status);
 
-  const text = shown({...drawn, facts: drawn.facts && {...drawn.facts, certificates}});
+  const text = shown({...drawn, nodes: drawn.nodes && {...drawn.nodes, certificates}});
 
   t.regex(text, /mx1 .* 12d +no end/);
   t.regex(text, /mx2 .* \? +no end/);
@@ -152,13 +149,13 @@ test('the page of a drift shows both values, and nodes that were not compared', 
 
 test('the page of a node says everything about it, in lines that have room', t => {
   const status = clusterOf(peer('mx1', {fqdn: hostile}), peer('mx2', {config_hash: otherHash}));
-  const {facts} = view(status);
-  if (!facts) throw new Error('no facts');
+  const {nodes} = view(status);
+  if (!nodes) throw new Error('no facts');
   const changes = [{atMs: nowMs, node: 'mx1', from: 'online', to: 'stale'} as const];
 
   const page = nodePage(
     status.peers[0] ?? peer('mx1'),
-    facts,
+    nodes,
     {summary: summary([{count: 30}]), changes, openedAtMs: nowMs, version: '1.2.3'},
     theme,
   );
@@ -186,9 +183,9 @@ test('a sum that lacks a node says so', t => {
 });
 
 test('a key that may not see the nodes sees why, and its mail', t => {
-  const text = shown(view(undefined, {instead: 'This quarantine-only key may not see the nodes'}));
+  const text = shown(view(undefined, {refusal: 'This quarantine-only key may not see the nodes'}));
 
-  t.regex(text, /^ This quarantine-only key may not see the nodes/);
+  t.regex(text, /^This quarantine-only key may not see the nodes/m);
   t.regex(text, /Held mail: 37 mails/);
   t.notRegex(shown(view(undefined, {mayReadMail: false})), /Held mail/);
 });
@@ -196,5 +193,5 @@ test('a key that may not see the nodes sees why, and its mail', t => {
 test('the row under the cursor is in sight, in a cluster of a hundred', t => {
   const status = clusterOf(...Array.from({length: 100}, (_, n) => peer(`node-${n}`)));
 
-  t.regex(shown(view(status, {position: {cursor: 77, top: 0}})), /node-77 /);
+  t.regex(shown(view(status), undefined, {...listBegin, position: {cursor: 77, top: 0}}), /node-77 /);
 });

@@ -1,0 +1,229 @@
+// Requests to the API over HTTPS: authentication, TLS, other addresses, retries, errors. The client has a method for each endpoint on top of it.
+import type {IncomingHttpHeaders} from 'node:http';
+import type {ClusterEvent} from '../../shared/cluster-event.ts';
+import type {Envelope} from '../../shared/envelope.ts';
+import type {EventType} from '../../shared/event-type.ts';
+import {CliError, exitCodes, usageError} from '../errors.ts';
+import {type Attempt, createAddresses, type Move} from './addresses.ts';
+import type {Connection} from './connection.ts';
+import {deprecationIn} from './deprecation.ts';
+import {createExchange, type Incoming, TooLongAnswer} from './exchange.ts';
+import {answerFailure, connectionFailure, type FailedAnswer} from './request-failure.ts';
+import {once, type Retry} from './retry.ts';
+import {createStreams} from './streams.ts';
+import {trusting} from './trust.ts';
+
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+
+/** Query parameters. Members that are undefined are left out. */
+export type Query = Record<string, string | number | boolean | undefined>;
+
+export interface RequestOptions {
+  /** When it aborts, the request is given up and rejects with its reason. */
+  signal?: AbortSignal | undefined;
+  /** How long a node may say nothing before it counts as one that does not answer: 90 s by default. */
+  silenceMs?: number | undefined;
+  /** How long the answer may take, with retries and other addresses; then the request rejects with a CliError. */
+  withinMs?: number | undefined;
+}
+
+export interface Request extends RequestOptions {
+  method?: Method;
+  /** Below `/api/v1/`. */
+  path: string;
+  query?: Query | undefined;
+  /** Sent as JSON. */
+  json?: unknown;
+  /** Sent as it is, in place of `json`. */
+  body?: string | undefined;
+  headers?: Record<string, string>;
+}
+
+export interface Answer<T> {
+  data: T;
+  etag: string | undefined;
+  /** Of a list: all matches, not only this page. */
+  totalCount: number | undefined;
+  unreachableNodes: string[];
+}
+
+/** An answer as it came: status 2xx, whatever its type. */
+export interface RawAnswer {
+  body: Buffer;
+  contentType: string;
+  headers: IncomingHttpHeaders;
+}
+
+interface Answered extends RawAnswer {
+  /** Of the node that has answered. */
+  origin: string;
+}
+
+export interface Transport {
+  /** Rejects with a CliError for everything but success. */
+  send<T>(request: Request): Promise<Answer<T>>;
+  /** The same for any request that somebody typed; errors keep the words of the API. */
+  raw(request: Request): Promise<RawAnswer>;
+  /**
+   * Resolves once the answer has begun and is a success; reading on may still reject with a CliError. When `signal` aborts
+   * before that, it rejects with its reason.
+   */
+  download(path: string, signal?: AbortSignal): Promise<AsyncIterable<Buffer>>;
+  /**
+   * What happens in the cluster from the moment this resolves, over one connection: it ends when that does, and when `signal`
+   * aborts. No types are all that the key may see. Rejects, or throws while it is read, with a CliError when the node refuses
+   * or the connection breaks. `followEvents` connects again.
+   */
+  events(types: readonly EventType[], signal: AbortSignal): Promise<AsyncIterable<ClusterEvent>>;
+}
+
+export interface TransportNeeds {
+  connection: Connection;
+  version: string;
+  /** One line about each request. */
+  log: (line: string) => void;
+  /** Half a sentence about what a request has used that will be removed. */
+  onDeprecated?: ((text: string) => void) | undefined;
+  /** What becomes of a request that the node has no time for; without it, it fails. Streams and downloads are not repeated. */
+  retry?: Retry;
+  /** Another node is asked from now on. */
+  onMove?: (move: Move) => void;
+}
+
+export const createTransport = async (needs: TransportNeeds): Promise<Transport> => {
+  const {connection, retry = once, onMove = () => undefined} = needs;
+  const {baseUrl, others = [], ca, fingerprint} = connection;
+  const addresses = createAddresses([baseUrl, ...others], onMove);
+  const headers = headersOf(needs);
+  const note = createNote(needs);
+  const perform = await createPerform(connection, headers);
+  const streams = createStreams({headers, ca, fingerprint, note});
+
+  const attempt = async (
+    request: Request,
+    {baseUrl: base, isHurried}: Attempt,
+    words?: FailedAnswer['words'],
+  ): Promise<Answered> => {
+    const url = requestUrl(base, request);
+    const answer = await perform(url, request, isHurried);
+    note(request.method ?? 'GET', url, answer);
+    const {body, headers: received, status} = answer;
+    if (status < 200 || status > 299) throw answerFailure({status, headers: received, body, url, ...(words && {words})});
+    return {body, headers: received, contentType: received['content-type'] ?? '', origin: url.origin};
+  };
+
+  const ask = (request: Request, words?: FailedAnswer['words']): Promise<Answered> =>
+    inTime(request, signal => {
+      const options = {isRepeatable: isRepeatable(request), signal};
+      return retry(() => addresses.ask(at => attempt({...request, signal}, at, words), options), signal);
+    });
+
+  return {
+    raw: request => ask(request, detail => detail),
+    send: async <T>(request: Request) => answerOf<T>(await ask(request)),
+    download: (path, signal) =>
+      addresses.ask(at => streams.download(requestUrl(at.baseUrl, {path}), signal), {isRepeatable: true, signal}),
+    events: (types, signal) => {
+      const query = {type: types.length > 0 ? types.join(',') : undefined};
+      return addresses.ask(at => streams.events(requestUrl(at.baseUrl, {path: 'events', query}), signal), {
+        isRepeatable: true,
+        signal,
+      });
+    },
+  };
+};
+
+const headersOf = ({connection: {apiKey}, version}: TransportNeeds): Record<string, string> => ({
+  'user-agent': `mfctl/${version}`,
+  accept: 'application/json, */*',
+  ...(apiKey !== undefined && {'x-api-key': apiKey}),
+});
+
+/** Called with each answer once it has begun. */
+const createNote =
+  ({connection: {baseUrl}, log, onDeprecated}: TransportNeeds) =>
+  (method: string, url: URL, {status, headers, ms}: Omit<Incoming, 'body'>): void => {
+    log(`${method} ${url.pathname}${url.search} ${status} ${Math.round(ms)} ms, request ${headers['x-request-id'] ?? '-'}`);
+    const deprecation = deprecationIn(headers, `${method} ${url.pathname.replace(baseUrl.pathname, '/')}`);
+    if (deprecation !== undefined) onDeprecated?.(deprecation);
+  };
+
+/** One attempt at one address. */
+const createPerform = async ({ca, fingerprint}: Connection, common: Record<string, string>) => {
+  const exchange = await createExchange({...trusting(ca), ...(fingerprint !== undefined && {allowPartialTrustChain: true})});
+
+  return async (url: URL, request: Request, isHurried: boolean): Promise<Incoming> => {
+    const {method = 'GET', json, body, headers: more, signal, silenceMs} = request;
+    const text = body ?? (json === undefined ? undefined : JSON.stringify(json));
+    const type = text !== undefined && {'content-type': 'application/json'};
+    if (signal?.aborted) throw signal.reason;
+    try {
+      return await exchange(url, {method, headers: {...common, ...type, ...more}, body: text, signal, isHurried, silenceMs});
+    } catch (error) {
+      if (signal?.aborted) throw signal.reason;
+      if (error instanceof TooLongAnswer) throw unexpectedAnswer(url.origin);
+      // Said of it when it is not trusted.
+      throw connectionFailure(fingerprint === undefined ? error : Object.assign(error as Error, {trusted: fingerprint}), url);
+    }
+  };
+};
+
+/** `raw` takes a path from the command line: it must not lead the key to another host or out of the API. */
+const requestUrl = (baseUrl: URL, {path, query = {}}: Pick<Request, 'path' | 'query'>): URL => {
+  const url = new URL(baseUrl.href + path.replace(/^\/+/, ''));
+  if (url.origin !== baseUrl.origin || !url.pathname.startsWith(baseUrl.pathname))
+    throw usageError(`${JSON.stringify(path)} leads out of ${baseUrl.pathname}`);
+  for (const [name, value] of Object.entries(query)) if (value !== undefined) url.searchParams.set(name, String(value));
+  return url;
+};
+
+/** Reads, and the changes that the API promises to do only once, however often they are requested. */
+const isRepeatable = ({method = 'GET', path}: Request): boolean =>
+  method === 'GET' ||
+  (method === 'POST' &&
+    /^\/*(?:mail\/quarantine\/(?:[^/]+\/[^/]+\/)?(?:release|discard)|auth\/api-keys\/[^/]+\/revoke)$/.test(path));
+
+const inTime = async <T>(
+  {signal, withinMs}: RequestOptions,
+  ask: (signal: AbortSignal | undefined) => Promise<T>,
+): Promise<T> => {
+  if (withinMs === undefined) return ask(signal);
+  const end = new AbortController();
+  const timer = setTimeout(() => end.abort(noAnswer(withinMs)), withinMs);
+  try {
+    return await ask(signal ? AbortSignal.any([signal, end.signal]) : end.signal);
+  } finally {
+    clearTimeout(timer);
+  }
+};
+
+const noAnswer = (withinMs: number): CliError =>
+  new CliError('timeout', `no answer within ${withinMs / 1000} s`, {
+    exitCode: exitCodes.unreachable,
+    hint: 'repeat it: no request acts twice',
+  });
+
+const answerOf = <T>({body, headers, origin}: Answered): Answer<T> => {
+  const {data} = parseEnvelope<T>(body, origin);
+  const total = /^\d{1,15}$/.test(String(headers['x-total-count'])) ? Number(headers['x-total-count']) : undefined;
+  return {data, etag: headers.etag, totalCount: total, unreachableNodes: listOf(headers['x-unreachable-nodes'])};
+};
+
+const parseEnvelope = <T>(body: Buffer, origin: string): Envelope<T> => {
+  try {
+    const envelope: unknown = JSON.parse(body.toString('utf8'));
+    if (typeof envelope === 'object' && envelope !== null && 'data' in envelope) return envelope as Envelope<T>;
+  } catch {}
+  throw unexpectedAnswer(origin);
+};
+
+const unexpectedAnswer = (origin: string): CliError =>
+  new CliError('unexpected_answer', `${origin} answered, but not as mfd does`, {hint: 'check the address: mfctl context list'});
+
+const listOf = (header: string | string[] | undefined): string[] =>
+  [header ?? []]
+    .flat()
+    .join(',')
+    .split(',')
+    .map(name => name.trim())
+    .filter(name => name !== '');

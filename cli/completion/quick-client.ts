@@ -1,0 +1,41 @@
+// The client for a question to a node while somebody waits for the Tab key: asked once, for a moment, and never for more than is useful.
+import {stat} from 'node:fs/promises';
+import {type Client, clientOver} from '../client/client.ts';
+import {type ConnectionFlags, resolveConnection} from '../client/connection.ts';
+import {createTransport} from '../client/transport.ts';
+import type {Terminal} from '../command-line/terminal.ts';
+import type {ContextStore} from '../context/context-store.ts';
+
+export interface AskNeeds {
+  terminal: Terminal;
+  flags: ConnectionFlags;
+  contexts: ContextStore;
+  version: string;
+  /** Ends every request. */
+  signal: AbortSignal;
+}
+
+export const createQuickClient = async ({terminal, flags, contexts, version, signal}: AskNeeds): Promise<Client> => {
+  const [apiKeyFile, cacert] = await Promise.all([
+    regularFile(flags.apiKeyFile, terminal.env, 'MFCTL_API_KEY_FILE'),
+    regularFile(flags.cacert, terminal.env, 'MFCTL_CACERT'),
+  ]);
+  const connection = await resolveConnection(
+    terminal,
+    {...flags, ...(apiKeyFile !== undefined && {apiKeyFile}), ...(cacert !== undefined && {cacert})},
+    contexts,
+  );
+  const transport = await createTransport({connection, version, log: () => undefined});
+  return clientOver({...transport, send: request => transport.send({...request, signal})});
+};
+
+/**
+ * Standard input belongs to the shell, and what is read from a pipe is gone for the command itself. The shell has not yet put
+ * a home directory in the place of `~`.
+ */
+const regularFile = async (given: string | undefined, env: Terminal['env'], variable: string): Promise<string | undefined> => {
+  const file = given?.replace(/^~(?=\/)/, () => env.HOME ?? '~') ?? (env[variable] || undefined);
+  if (file === undefined) return undefined;
+  if (file === '-' || !(await stat(file)).isFile()) throw new Error(`${file} is no file`);
+  return file;
+};

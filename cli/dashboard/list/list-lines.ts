@@ -1,0 +1,169 @@
+// How a list looks: a line that says what it is, what is wrong if something is, the columns, the rows, and what is beside or below them.
+import {safeLine} from '../../../shared/safe-text.ts';
+import {countText} from '../../output/cell-text.ts';
+import {displayWidth} from '../../output/display-width.ts';
+import {fitText, wrapText} from '../shell/fit-text.ts';
+import type {Size} from '../shell/shell.ts';
+import {ageText} from '../shell/shell-lines.ts';
+import type {Style, Theme} from '../shell/theme.ts';
+import {type Banner, followed, type HeadPart, type List, type ListState, queryOf, shownRows} from './list.ts';
+import {type ListPosition, within} from './list-window.ts';
+import {headerLine, placeColumns, rowLine} from './table-lines.ts';
+
+interface ListRoom {
+  size: Size;
+  theme: Theme;
+  /** False while a modal has the keys. */
+  isActive: boolean;
+  nowMs: number;
+}
+
+/** A list as it is on the screen. */
+export interface ShownList<R> {
+  rows: readonly R[];
+  position: ListPosition;
+  /** Rows that have room. */
+  height: number;
+  /** Rows below them. */
+  below: number;
+  /** Under the cursor. */
+  row: R | undefined;
+}
+
+/** `rows` are those that are shown, where they are known already. */
+export const showList = <R>(
+  list: List<R>,
+  state: ListState,
+  {size, nowMs}: Pick<ListRoom, 'size' | 'nowMs'>,
+  rows = shownRows(list, state),
+): ShownList<R> => {
+  const {columns} = size;
+  const room = {columns, rows: size.rows - bannersOf(list, nowMs).length - (list.above?.(columns).length ?? 0)};
+  const below = list.below?.rows(room, rows.length) ?? 0;
+  const height = Math.max(1, room.rows - 2 - below);
+  const position = within(followed(state, rows, list.keyOf), {count: rows.length, height});
+  return {rows, position, height, below, row: rows[position.cursor]};
+};
+
+const bannersOf = <R>(list: List<R>, nowMs: number): readonly Banner[] => [
+  ...failureBanners(list, nowMs),
+  ...(list.banners ?? []),
+];
+
+export const failureBanners = ({failure, loadedAtMs}: Pick<List<never>, 'failure' | 'loadedAtMs'>, nowMs: number): Banner[] => {
+  if (!failure) return [];
+  const age = loadedAtMs === undefined ? '' : `; this is from ${ageText(nowMs - loadedAtMs)}`;
+  return [{text: `✗ cannot be read: ${failure.detail}${age}`, tone: 'bad'}];
+};
+
+export const listLines = <R>(list: List<R>, state: ListState, room: ListRoom, shown = showList(list, state, room)): string[] => {
+  const {size, theme, nowMs} = room;
+  const {columns: width, rows} = size;
+  const {row, height} = shown;
+  const {beside, below} = list;
+  const hasBeside = beside !== undefined && width >= beside.fromColumns;
+  const listWidth = hasBeside ? width - beside.width - 3 : width;
+  const rowsBetween = (from: number, to: number) => shown.rows.slice(from, to);
+  const table = tableLines(list, {...shown, rows: rowsBetween}, {...room, size: {columns: listWidth, rows}});
+  const body = [...table, ...endingOf(list, state, shown, {width: listWidth, theme})];
+  const side = hasBeside ? beside.lines(row) : [];
+  const lines = hasBeside ? sideBySide(body, side, {width: listWidth, rows: height + 1, separator: theme(' │ ', 'dim')}) : body;
+  const filling = below ? Array.from({length: Math.max(0, height + 1 - lines.length)}, () => '') : [];
+  return [
+    headLine(list, state, shown, room),
+    ...bannersOf(list, nowMs).map(({text, tone}) => theme(fitText(text, width), tone)),
+    ...(list.above?.(width) ?? []),
+    ...lines,
+    ...filling,
+    ...(below?.lines(row, {columns: width, rows: shown.below}) ?? []),
+  ].slice(0, rows);
+};
+
+/** Below the last row, or in place of rows. */
+const endingOf = <R>(
+  list: List<R>,
+  {filter}: ListState,
+  {rows, height}: ShownList<R>,
+  {width, theme}: {width: number; theme: Theme},
+): string[] => {
+  const empty = rows.length > 0 ? [] : list.empty(queryOf(list, filter)).flatMap(text => wrapText(text, width));
+  const ending = list.ending === undefined ? [] : [fitText(list.ending, width)];
+  return [...empty, ...ending].slice(0, Math.max(0, height - rows.length)).map(text => theme(text, 'dim'));
+};
+
+/** The columns and the rows that have room. */
+export const tableLines = <R>(
+  table: Pick<List<R>, 'columns' | 'spanning' | 'rowStyle'>,
+  {
+    rows,
+    position: {cursor, top},
+    height,
+  }: Pick<ShownList<R>, 'position' | 'height'> & {rows(from: number, to: number): readonly R[]},
+  {size: {columns: width}, theme, isActive}: Pick<ListRoom, 'size' | 'theme' | 'isActive'>,
+): string[] => {
+  const columns = placeColumns(table.columns(width), width);
+  const line = (row: R, at: number): string => {
+    const style = at === cursor ? (isActive ? 'cursor' : 'bold') : undefined;
+    const span = table.spanning?.(row);
+    if (span) return theme(fitText(span.text, width), style ?? span.style);
+    return rowLine(row, columns, theme, style ?? table.rowStyle?.(row));
+  };
+  return [headerLine(columns, theme), ...rows(top, top + height).map((row, at) => line(row, top + at))];
+};
+
+/** What the list is, and at the right how it is read: shortened where it has no room. */
+const headLine = <R>(
+  list: List<R>,
+  state: ListState,
+  shown: ShownList<R>,
+  {size: {columns: width}, theme, nowMs}: ListRoom,
+): string => {
+  const filter: HeadPart[] = state.filter === '' ? [] : [`filter: ${state.filter}`];
+  const parts = [...list.head(shown.rows), ...filter].map(part =>
+    typeof part === 'string' ? {text: part, style: undefined} : part,
+  );
+  const left = safeLine(parts.map(({text}) => text).join(' · '));
+  const used = displayWidth(left);
+  const {texts, style} = readingOf(list, state, shown, nowMs);
+  const right = texts.find(text => used + displayWidth(text) <= width) ?? texts.at(-1) ?? '';
+  const room = width - displayWidth(right);
+  const painted =
+    used > room
+      ? theme(fitText(left, room), 'bold')
+      : parts.map(part => theme(safeLine(part.text), part.style ?? 'bold')).join(' · ') + ' '.repeat(room - used);
+  return painted + theme(right, style);
+};
+
+/** From the longest text to the shortest. */
+const readingOf = <R>(
+  {tail, matches, orders = [], loadedAtMs, ...list}: List<R>,
+  {order, filter}: ListState,
+  {position: {cursor}, rows}: ShownList<R>,
+  nowMs: number,
+): {texts: string[]; style: Style | undefined} => {
+  if (tail?.isPaused) {
+    const query = queryOf(list, filter);
+    const waiting = tail.waiting.filter(row => matches(row, query)).length;
+    return {texts: [` ‖ paused, ${countText(waiting)} new `], style: 'warn'};
+  }
+  if (tail && cursor === 0) return {texts: [' ▸ following '], style: 'good'};
+  if (tail) return {texts: [` ${countText(cursor + 1)} of ${countText(rows.length)} `], style: undefined};
+  const by = orders[order] && `by ${orders[order].name}`;
+  const age = loadedAtMs === undefined ? undefined : ageText(nowMs - loadedAtMs);
+  const read = age === undefined ? [] : [`read ${age}`];
+  return {texts: [` ${[...(by ? [by] : []), ...read].join(' · ')} `, ` ${by ?? age ?? ''} `], style: 'dim'};
+};
+
+/** Lines in two columns; those of the left one, which may be styled, are filled to `width`. */
+export const sideBySide = (
+  left: readonly string[],
+  right: readonly string[],
+  {width, rows, separator = ''}: {width: number; rows: number; separator?: string},
+): string[] =>
+  Array.from({length: Math.max(0, rows)}, (_, at) => {
+    const text = left[at] ?? '';
+    return text + ' '.repeat(Math.max(0, width - displayWidth(plainText(text)))) + separator + (right[at] ?? '');
+  });
+
+/** Of a line that is safe already: without what only sets a style. */
+const plainText = (line: string): string => line.replaceAll(/\x1b\[[\d;]*m/g, '');

@@ -1,0 +1,120 @@
+// The list of domains; where there is room, beside it what is set for the one under the cursor.
+import type {Domain} from '../../../../shared/domain.ts';
+import {briefTimeText, countText, firstOf, timeText} from '../../../output/cell-text.ts';
+import type {Banner, List, Order} from '../../list/list.ts';
+import {hasWords} from '../../list/list-query.ts';
+import type {TuiColumn} from '../../list/table-lines.ts';
+import {type DetailPair, detailLines} from '../../shell/detail-lines.ts';
+import {fitText} from '../../shell/fit-text.ts';
+import type {Loaded} from '../../shell/source.ts';
+import type {Theme} from '../../shell/theme.ts';
+
+/** A domain with what is held of it; undefined while that is not known. */
+type DomainRow = Domain & {held: number | undefined};
+
+interface DomainsFacts {
+  rows: readonly DomainRow[] | undefined;
+  loaded: Pick<Loaded<unknown>, 'failure' | 'loadedAtMs'>;
+  /** Nodes whose held mail is not counted. */
+  unreachable: readonly string[];
+  mayCreate: boolean;
+  theme: Theme;
+}
+
+const panelWidth = 58;
+
+export const domainsList = ({rows, loaded, unreachable, mayCreate, theme}: DomainsFacts): List<DomainRow> => ({
+  rows,
+  failure: loaded.failure,
+  loadedAtMs: loaded.loadedAtMs,
+  keyOf: ({id}) => String(id),
+  columns: () => domainColumns,
+  head: shown => {
+    const total = rows?.length ?? 0;
+    return ['Domains', shown.length === total ? countText(total) : `${countText(shown.length)} of ${countText(total)}`];
+  },
+  matches: (row, {words}) => hasWords(textsOf(row), words),
+  hint: 'words of name, backends or direction; is:inactive, is:unsigned, tenant:7',
+  orders,
+  banners: uncountedBanners(unreachable),
+  empty: ({text}) => {
+    if (rows === undefined) return loaded.failure ? [] : ['reading …'];
+    if (text !== '') return ['No domain matches; escape shows all of them again'];
+    return [mayCreate ? 'No domains yet: n makes one' : 'No domains'];
+  },
+  beside: {
+    fromColumns: 150,
+    width: panelWidth,
+    lines: row =>
+      row
+        ? [
+            theme(fitText(row.name, panelWidth), 'bold'),
+            '',
+            ...detailLines(settingPairs(row), panelWidth, theme),
+            '',
+            theme(fitText('enter: its mail filters and DKIM keys', panelWidth), 'dim'),
+          ]
+        : [],
+  },
+});
+
+export const domainRows = (domains: readonly Domain[], held: ReadonlyMap<string, number> | undefined): DomainRow[] =>
+  domains.map(domain => ({...domain, held: held && (held.get(domain.name) ?? 0)}));
+
+export const uncountedBanners = (unreachable: readonly string[]): Banner[] =>
+  unreachable.length === 0
+    ? []
+    : [{text: `! ${unreachable.join(', ')} did not answer: the mail held there is not counted`, tone: 'warn'}];
+
+const textsOf = ({name, direction, active, backend_servers, tenant_id, dkim_active}: Domain): string[] => [
+  name,
+  direction,
+  active ? 'is:active' : 'is:inactive',
+  dkim_active ? 'is:signed' : 'is:unsigned',
+  ...backend_servers,
+  tenant_id === null ? '' : `tenant:${tenant_id}`,
+];
+
+const byText = (a: string, b: string): number => (a < b ? -1 : Number(a > b));
+
+const order = (name: string, compare: Order<DomainRow>['compare']): Order<DomainRow> => ({
+  name,
+  compare: (a, b) => compare(a, b) || byText(a.name, b.name),
+});
+
+const orders = [
+  order('name', () => 0),
+  order('held mail', (a, b) => (b.held ?? 0) - (a.held ?? 0)),
+  order('last change', (a, b) => byText(b.updated_at, a.updated_at)),
+  order('threshold', (a, b) => a.quarantine_threshold - b.quarantine_threshold),
+];
+
+const activeText = (active: boolean): string => (active ? '● active' : '○ inactive');
+
+export const settingPairs = (domain: DomainRow): DetailPair[] => [
+  ['Active', activeText(domain.active), domain.active ? 'good' : 'warn'],
+  ['Direction', domain.direction],
+  ['Backends', domain.backend_servers.join(', ')],
+  ['Quarantine at', domain.quarantine_threshold],
+  ['Reject at', domain.reject_threshold],
+  ['DKIM', domain.dkim_active ? 'signs' : 'off'],
+  ['DMARC reporting', domain.dmarc_reporting],
+  ['Tenant', domain.tenant_id],
+  ['Held mail', domain.held === undefined ? null : countText(domain.held)],
+  ['Created', timeText(domain.created_at)],
+  ['Updated', timeText(domain.updated_at)],
+  ['ID', domain.id],
+];
+
+const domainColumns: TuiColumn<DomainRow>[] = [
+  {title: 'NAME', cell: row => row.name, width: 16, grow: 3},
+  {title: 'STATE', cell: row => activeText(row.active), width: 10, style: row => (row.active ? 'good' : 'warn')},
+  {title: 'DIRECTION', cell: row => row.direction, width: 9, dropRank: 3},
+  {title: 'BACKENDS', cell: row => firstOf(row.backend_servers), width: 15, grow: 2},
+  {title: 'HOLD', cell: row => row.quarantine_threshold, width: 5, align: 'right'},
+  {title: 'REJECT', cell: row => row.reject_threshold, width: 6, align: 'right'},
+  {title: 'DKIM', cell: row => row.dkim_active, width: 4},
+  {title: 'DMARC', cell: row => row.dmarc_reporting, width: 5, dropRank: 2},
+  {title: 'HELD', cell: row => (row.held === undefined ? null : countText(row.held)), width: 7, align: 'right'},
+  {title: 'UPDATED', cell: row => briefTimeText(row.updated_at), width: 12, dropRank: 1},
+];

@@ -1,0 +1,115 @@
+// What is asked before something is changed: a form, a question, a word to type; and the way back when the node does not take it.
+import {asCliError, CliError} from '../../errors.ts';
+import type {DeferredAction} from './deferred-actions.ts';
+import type {Form, FormField, FormValues, Prompt} from './modal.ts';
+import type {Shell} from './shell.ts';
+
+export type AskingShell = Pick<Shell, 'openLater' | 'say' | 'fail' | 'defer'>;
+
+interface FormFlow<T> extends Pick<Form, 'title' | 'check'> {
+  /** With the values of the beginning. Fields are named as the API names them, so that what it finds wrong is shown beside them. */
+  fields: readonly FormField[];
+  question(values: FormValues): readonly string[];
+  yes: string;
+  send(values: FormValues): Promise<T>;
+  onDone(made: T): void;
+}
+
+/** form ⇄ question → sent, or back to the form with all that was typed. */
+export const askByForm = <T>(shell: AskingShell, flow: FormFlow<T>, values: FormValues = {}, errors?: Form['errors']): void => {
+  const {title, fields, check} = flow;
+  shell.openLater({
+    kind: 'form',
+    title,
+    fields: filledFields(fields, values),
+    ...(check && {check}),
+    ...(errors && {errors}),
+    onSubmit: typed =>
+      shell.openLater({
+        kind: 'question',
+        lines: flow.question(typed),
+        yes: flow.yes,
+        onYes: () => void send(shell, flow, typed),
+        no: 'back to the form',
+        onNo: () => askByForm(shell, flow, typed),
+      }),
+  });
+};
+
+const filledFields = (fields: readonly FormField[], values: FormValues): FormField[] =>
+  fields.map(field => ({...field, value: values[field.name] ?? field.value}));
+
+const send = async <T>(shell: AskingShell, flow: FormFlow<T>, values: FormValues): Promise<void> => {
+  let made: T;
+  try {
+    made = await flow.send(values);
+  } catch (error) {
+    const failure = asCliError(error);
+    shell.fail(withFields(failure));
+    if (!isFinal(failure)) askByForm(shell, flow, values, errorsOf(failure));
+    return;
+  }
+  flow.onDone(made);
+};
+
+/** The node names the fields that it does not take. */
+export const withFields = (failure: CliError): CliError => {
+  if (failure.fields.length === 0) return failure;
+  const named = failure.fields.map(({path, detail}) => `${path} ${detail}`).join('; ');
+  return new CliError(failure.code, named, {hint: failure.hint, exitCode: failure.exitCode});
+};
+
+/** `backend_servers.0` belongs to the field `backend_servers`. */
+export const errorsOf = ({fields}: CliError): Record<string, string> =>
+  Object.fromEntries(fields.map(({path, detail}) => [path.replace(/\W.*/s, ''), detail]));
+
+/** What typing it differently does not help. */
+export const isFinal = ({code}: CliError): boolean =>
+  code === 'not_found' || code === 'insufficient_scope' || code.startsWith('key_');
+
+export interface ConfirmedAction extends DeferredAction {
+  lines: readonly string[];
+  yes: string;
+}
+
+/** After a yes it is done, unless it is taken back in time. */
+export const askToDefer = (shell: AskingShell, {lines, yes, ...action}: ConfirmedAction): void =>
+  shell.openLater({kind: 'question', lines, yes, onYes: () => shell.defer(action)});
+
+interface ForceableAction {
+  what: string;
+  run(isForced: boolean): Promise<string>;
+  /** Has to be typed to do by force what the node has refused as a conflict. */
+  word: string;
+  label: string;
+  hint(detail: string): string;
+  /** What to say of the refusal. */
+  undone: string;
+}
+
+/** The prompt comes up by itself, some seconds after the first question, so that no single key press may be a yes. */
+export const deferForceable = (shell: AskingShell, action: ForceableAction, isForced = false): void =>
+  shell.defer({
+    what: isForced ? `${action.what} by force` : action.what,
+    run: async () => {
+      try {
+        return await action.run(isForced);
+      } catch (error) {
+        const {code, detail} = asCliError(error);
+        if (code !== 'conflict' || isForced) throw error;
+        shell.openLater({
+          ...wordPrompt(action.label, action.word, () => deferForceable(shell, action, true)),
+          hint: () => action.hint(detail),
+        });
+        return action.undone;
+      }
+    },
+  });
+
+export const wordPrompt = (label: string, word: string, onSubmit: () => void): Prompt => ({
+  kind: 'prompt',
+  label,
+  text: '',
+  check: text => (text.trim() === word ? undefined : `type ${word} exactly, or escape to do nothing`),
+  onSubmit,
+});

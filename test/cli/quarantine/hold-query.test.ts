@@ -1,0 +1,23 @@
+import test from 'ava';
+import {parametersOf} from '../../../cli/quarantine/hold-query.ts';
+import {queryOf} from '../../../cli/quarantine/query-flags.ts';
+import {parseQuery} from '../../../cli/quarantine/query-line.ts';
+
+const now = Date.parse('2026-03-01T12:00:00.000Z');
+
+const words = {domain: 'example.com', sender: '<>', recipient: 'a@example.com', subject: 'lunch', node: 'mx1'};
+
+test('flags and a line of the dashboard mean the same to the API', t => {
+  const times = {since: '2026-03-01T10:00:00.000Z', until: '2026-03-01T11:00:00.000Z'};
+  const line = 'domain:example.com from:<> to:a@example.com lunch reason:spam node:mx1 since:2h until:1h score>=6.5 score<=20';
+
+  const ofFlags = parametersOf(queryOf({...words, ...times, reason: 'spam', minScore: 6.5, maxScore: 20}), now);
+  const ofLine = parametersOf(parseQuery(line), now);
+
+  t.deepEqual(ofFlags, {...words, ...times, reason: 'spam', min_score: '6.5', max_score: '20'});
+  t.deepEqual(ofLine, ofFlags);
+});
+
+test('a time that cannot be read is sent as it is: without it, more mail would match', t => {
+  t.is(parametersOf({since: '-000001-01-01T00:00:00.000Z'}, now).since, '-000001-01-01T00:00:00.000Z');
+});
