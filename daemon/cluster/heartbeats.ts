@@ -1,6 +1,6 @@
 // One peer's heartbeats: at the interval, and sooner when there is something that cannot wait so long.
 
-import type {PeerTalk} from '../replication/heartbeat-exchange.ts';
+import type {HeartbeatExchange} from '../replication/heartbeat-exchange.ts';
 import {type Heartbeat, heartbeatSchema} from '../replication/peer-protocol.ts';
 import type {Peer} from './peers.ts';
 
@@ -14,7 +14,7 @@ export interface Heartbeats {
 
 interface Needs {
   peer: Peer;
-  talk: PeerTalk;
+  exchange: HeartbeatExchange;
   intervalMs: number;
   /** Changes when the peers should hear of it within a second: requests counted, configuration changed. */
   news(): string;
@@ -29,7 +29,16 @@ interface Needs {
 const lookMs = 1000;
 const answerMs = 3000;
 
-export const startHeartbeats = ({peer, talk, intervalMs, news, onAnswer, onFailure, heardAtMs, nodeNo}: Needs): Heartbeats => {
+export const startHeartbeats = ({
+  peer,
+  exchange,
+  intervalMs,
+  news,
+  onAnswer,
+  onFailure,
+  heardAtMs,
+  nodeNo,
+}: Needs): Heartbeats => {
   let usesTold = 0;
   let newsTold = '';
   let sentAt = Number.NEGATIVE_INFINITY;
@@ -41,7 +50,7 @@ export const startHeartbeats = ({peer, talk, intervalMs, news, onAnswer, onFailu
     sentAt = performance.now();
     const current = news();
     try {
-      const {heartbeat, usesUpTo} = await talk.heartbeat(peer.nodeNo, usesTold);
+      const {heartbeat, usesUpTo} = await exchange.heartbeat(peer.nodeNo, usesTold);
       const heard = await peer.client.ask(heartbeatSchema, {
         method: 'POST',
         path: 'heartbeat',
@@ -51,7 +60,7 @@ export const startHeartbeats = ({peer, talk, intervalMs, news, onAnswer, onFailu
       misses = 0;
       usesTold = usesUpTo;
       newsTold = current;
-      await talk.hear(peer, heard);
+      await exchange.hear(peer, heard);
       if (!isStopped) onAnswer(heard.applied[nodeNo] ?? 0, heartbeat);
       return true;
     } catch (error) {

@@ -1,12 +1,12 @@
 // Nodes that have moved while this one was away say so to an address of this one that may be an old one too. A third node that both
 // can reach knows where they are. What it says is tried, and believed once the node itself answers there.
 import {z} from 'zod';
-import type {PeerTalk} from '../replication/heartbeat-exchange.ts';
+import type {HeartbeatExchange} from '../replication/heartbeat-exchange.ts';
 import {changeSchema, heartbeatSchema} from '../replication/peer-protocol.ts';
 import type {Peer, Peers} from './peers.ts';
 
 interface Needs {
-  talk: PeerTalk;
+  exchange: HeartbeatExchange;
   peers: Pick<Peers, 'clientAt'>;
   /** Every peer, with how many heartbeats in a row it has left unanswered. */
   states(): {peer: Peer; misses: number}[];
@@ -17,14 +17,14 @@ const lostAfterMisses = 3;
 const answerMs = 3000;
 
 /** Asks one peer that answers where those are that do not, again and again. */
-export const lookForLostPeers = ({talk, peers, states}: Needs): {stop(): void} => {
+export const lookForLostPeers = ({exchange, peers, states}: Needs): {stop(): void} => {
   /** The answer to a heartbeat names the node and its address, over its own certificate. */
   const tryAt = async ({nodeNo, nodeId}: Peer, clusterUrl: string): Promise<void> => {
     const client = peers.clientAt({nodeNo, nodeId}, clusterUrl);
     try {
-      const {heartbeat} = await talk.heartbeat(nodeNo, Number.POSITIVE_INFINITY);
+      const {heartbeat} = await exchange.heartbeat(nodeNo, Number.POSITIVE_INFINITY);
       const request = {method: 'POST', path: 'heartbeat', body: heartbeat, deadlineMs: answerMs} as const;
-      await talk.hear({nodeNo, nodeId}, await client.ask(heartbeatSchema, request));
+      await exchange.hear({nodeNo, nodeId}, await client.ask(heartbeatSchema, request));
     } finally {
       client.close();
     }

@@ -2,7 +2,7 @@
 import {setTimeout as delay} from 'node:timers/promises';
 import type {Logger} from 'pino';
 import {z} from 'zod';
-import type {PeerTalk} from '../replication/heartbeat-exchange.ts';
+import type {HeartbeatExchange} from '../replication/heartbeat-exchange.ts';
 import type {Refusals} from '../replication/refusals.ts';
 import type {Replication} from '../replication/replication.ts';
 import type {RateLimiter} from '../services/access/rate-limit.ts';
@@ -34,7 +34,7 @@ export interface PeerLinks {
 interface Needs {
   nodeNo: number;
   peers: Peers;
-  talk: PeerTalk;
+  exchange: HeartbeatExchange;
   replication: Replication;
   refusals: Pick<Refusals, 'byPeer'>;
   peerStates: Pick<PeerStates, 'answered' | 'unanswered' | 'heardAtMs'>;
@@ -55,7 +55,7 @@ interface Link {
 const patienceMs = 1000;
 
 export const startPeerLinks = (needs: Needs): PeerLinks => {
-  const {nodeNo, peers, talk, replication, refusals, peerStates, limiter, intervalMs, news, onRemoved, log} = needs;
+  const {nodeNo, peers, exchange, replication, refusals, peerStates, limiter, intervalMs, news, onRemoved, log} = needs;
   const links = new Map<number, Link>();
   const all = () => [...links.values()];
   const startedAt = new Date().toISOString();
@@ -63,7 +63,7 @@ export const startPeerLinks = (needs: Needs): PeerLinks => {
     for (const {sender} of all()) sender.wake();
   };
   const catchUps = createCatchUps({nodeNo, replication, onDone: wake, log});
-  talk.onBehind(from => {
+  exchange.onBehind(from => {
     const link = links.get(from);
     if (link) catchUps.start(link.peer);
   });
@@ -80,7 +80,7 @@ export const startPeerLinks = (needs: Needs): PeerLinks => {
     });
     const heartbeats = startHeartbeats({
       peer,
-      talk,
+      exchange,
       intervalMs,
       news,
       nodeNo,
@@ -108,7 +108,7 @@ export const startPeerLinks = (needs: Needs): PeerLinks => {
   });
 
   const lost = lookForLostPeers({
-    talk,
+    exchange,
     peers,
     states: () => all().map(({peer, heartbeats}) => ({peer, misses: heartbeats.misses})),
   });

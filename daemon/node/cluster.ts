@@ -25,14 +25,14 @@ const spreadMs = 2000;
 const farewellMs = 500;
 
 export const startCluster = ({nodeNo, config, records, services, peers, log}: Needs) => {
-  const {replication, talk, limiter, refusals} = services;
+  const {replication, exchange, limiter, refusals} = services;
   const {standing} = records;
   let lastSeq = 0;
   let changes = 0;
   const links = startPeerLinks({
     nodeNo,
     peers,
-    talk,
+    exchange,
     replication,
     refusals,
     peerStates: records.peerStates,

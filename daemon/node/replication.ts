@@ -1,7 +1,7 @@
 // What a node and its peers tell each other, and what it makes of that.
 
 import {createDrift} from '../replication/drift.ts';
-import {createPeerTalk} from '../replication/heartbeat-exchange.ts';
+import {createHeartbeatExchange} from '../replication/heartbeat-exchange.ts';
 import {createLateChanges} from '../replication/late-changes.ts';
 import {createRecordDifferences} from '../replication/record-differences.ts';
 import {createRefusals} from '../replication/refusals.ts';
@@ -51,7 +51,7 @@ export const openReplication = (node: NodeParts) => {
     monotonic: () => performance.now(),
     onRepair: repair => log.warn(repair, 'configurations had come apart; what the other node has was taken over'),
   });
-  const talk = createPeerTalk({
+  const exchange = createHeartbeatExchange({
     database,
     replication,
     peerStates,
@@ -67,5 +67,5 @@ export const openReplication = (node: NodeParts) => {
     hasAuthority: node.hasAuthority,
     now,
   });
-  return {limiter, replication, drift, lateChanges, talk, refusals};
+  return {limiter, replication, drift, lateChanges, exchange, refusals};
 };

@@ -37,7 +37,7 @@ export type Services = ReturnType<typeof createServices>;
 export const createServices = (node: NodeParts & {apiUrl(): string; spread: Spread; tellPeers(): Promise<void>}) => {
   const {database, nodeId, nodeNo, fqdn, now, log, settings, records, spread} = node;
   const {configuration, keyDirectory, domainDirectory, standing} = records;
-  const {limiter, replication, drift, lateChanges, talk, refusals} = openReplication(node);
+  const {limiter, replication, drift, lateChanges, exchange, refusals} = openReplication(node);
   const neighbours = createNeighbours({nodeNo, ownAddresses});
   const trust = {
     database,
@@ -84,7 +84,7 @@ export const createServices = (node: NodeParts & {apiUrl(): string; spread: Spre
     issuedNames: trust.issuedNames,
     removal: createRemoval({...trust, keys, spread}),
     askForCertificates: trust.authorities.askForCertificates,
-    talk,
+    exchange,
     domains,
     domainParts: createDomainParts({database, configuration, domains}),
     quarantine: createQuarantine({

@@ -1,5 +1,5 @@
-// The one way in for configuration that another node sends: rules first (`remote-changes.ts`), then the merge, with what the audit
-// log has to say of it in the same transaction.
+// Entry for configuration that another node sends: the rules of `remote-changes.ts` first, then the merge and its audit entries in
+// one transaction.
 import {type ConfigRecord, findRecords, type StoredRecord} from '../store/sqlite/config-record.ts';
 import type {Database, Db} from '../store/sqlite/database.ts';
 import type {ChangedRecord} from './changed-record.ts';

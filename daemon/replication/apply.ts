@@ -1,5 +1,5 @@
-// The one way configuration changes, whether the change comes from this node's API, a peer, a snapshot, a repair or a correction of
-// stamps.
+// The one function that changes configuration, whether a change comes from this node's API, a peer, a snapshot, a repair or a
+// correction of stamps.
 import {
   type ConfigRecord,
   childrenOf,

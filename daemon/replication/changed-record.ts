@@ -1,4 +1,4 @@
-// What a change has made of records, for those who go on from there.
+// Records before and after a change.
 import type {RecordKey, StoredRecord} from '../store/sqlite/config-record.ts';
 
 export interface ChangedRecord {

@@ -1,4 +1,4 @@
-// What it means for two histories of one record to become one: pure, commutative, associative, idempotent.
+// Merge of two histories of one record: pure, commutative, associative, idempotent.
 import type {Json} from '../../shared/merge-patch.ts';
 import type {Kind, Stamp, StampedFields} from '../store/sqlite/config-record.ts';
 import {haveRightValues} from './record-values.ts';

@@ -1,3 +1,4 @@
+// Configuration of this cluster as this node has it: changes of its own, changes from others, and who is notified of them.
 import type {Domain} from '../../shared/domain.ts';
 import {Fault} from '../../shared/fault.ts';
 import type {Json} from '../../shared/merge-patch.ts';

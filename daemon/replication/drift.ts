@@ -1,5 +1,5 @@
-// Two nodes that have applied the same events must be configured alike. When they are not, something was lost on the way
-// or on a disk: they compare record by record, say what differs, and each takes over what the other has.
+// Drift: two nodes have applied the same events and are still configured differently, as something was lost on the way or on a
+// disk. They compare record by record, say what differs, and each applies what the other has.
 import type {ClusterDrift, DriftRecord} from '../../shared/cluster-drift.ts';
 import {Fault} from '../../shared/fault.ts';
 import type {NodeDirectory} from '../services/cluster/node-directory.ts';

@@ -1,4 +1,4 @@
-// What this node says of itself to its peers, and what it makes of what they say of themselves.
+// Heartbeat exchange: what this node reports to its peers, and what it does with their reports.
 import type {License} from '../../shared/cluster-status.ts';
 import {Fault} from '../../shared/fault.ts';
 import type {KeyDirectory} from '../services/access/key-directory.ts';
@@ -17,7 +17,7 @@ import {type EventsAnswer, type EventsRequest, type Heartbeat, vectorOf} from '.
 import type {Refusals} from './refusals.ts';
 import type {Replication} from './replication.ts';
 
-export interface PeerTalk {
+export interface HeartbeatExchange {
   /** This node's heartbeat for the node `to`, with the key uses after the `usesAfter`-th; `usesUpTo` is for the next one. */
   heartbeat(to: number, usesAfter: number): Promise<{heartbeat: Heartbeat; usesUpTo: number}>;
   /** Takes in a heartbeat and answers with this node's own. */
@@ -48,7 +48,7 @@ interface Needs {
   now: () => number;
 }
 
-export const createPeerTalk = (needs: Needs): PeerTalk => {
+export const createHeartbeatExchange = (needs: Needs): HeartbeatExchange => {
   const {database, replication, peerStates, limiter, keyDirectory, drift, directory, refusals, nodeId, nodeNo, now} = needs;
   const listeners: ((nodeNo: number) => void)[] = [];
   const tellBehind = (from: number) => {
@@ -57,7 +57,7 @@ export const createPeerTalk = (needs: Needs): PeerTalk => {
 
   const isRefused = (): boolean => refusals.peersThatRefuse().some(no => directory.findByNo(no));
 
-  const heartbeat: PeerTalk['heartbeat'] = async (to, usesAfter) => {
+  const heartbeat: HeartbeatExchange['heartbeat'] = async (to, usesAfter) => {
     // Of one moment: a hash beside the numbers of other events looks like a drift to whoever has just these events.
     const {config_hash, changed_at_ms, applied, self} = await readTogether(database, async db => {
       const others = await listApplied(db);
@@ -100,7 +100,7 @@ export const createPeerTalk = (needs: Needs): PeerTalk => {
     if (isNews) await replication.merge([self], {node: from, path: 'heartbeat'});
   };
 
-  const hear: PeerTalk['hear'] = async (from, heard) => {
+  const hear: HeartbeatExchange['hear'] = async (from, heard) => {
     if (heard.node_no !== from.nodeNo || heard.node_id !== from.nodeId)
       throw new Fault('validation_failed', `node ${from.nodeId} speaks for ${heard.node_id}, which it is not`);
     const {self, refuses_yours, ...report} = heard;

@@ -1,4 +1,4 @@
-// Fetching changes that are late. A node sends its changes to every other one. A node that it cannot reach asks for what it lacks:
+// Fetch of changes that are late. A node sends its changes to every other one. A node that it cannot reach asks for what it lacks:
 // the node itself, or any other one that has it.
 import type {NodeDirectory} from '../services/cluster/node-directory.ts';
 import type {PeerStates} from '../services/cluster/peer-states.ts';

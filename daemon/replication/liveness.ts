@@ -1,4 +1,4 @@
-// Which records are live. A live record has its digest beside it, every other one has none. No I/O: the same for every store.
+// Liveness of records. A live record has its digest beside it, every other one has none. No I/O.
 import {groupBy} from '../../shared/group-by.ts';
 import {type RecordKey, recordName, type StoredRecord} from '../store/sqlite/config-record.ts';
 import {digestOf} from './config-hash.ts';

@@ -1,5 +1,6 @@
-// Two records that were created with one name on two sides of a partition: the earlier creation stays (see config-merge.ts).
-// Every node sees that at once; the node that made the later one turns it into a tombstone, so that its secrets go, and says so.
+// Conflicts of names: two records were created with one name on two sides of a partition. The earlier creation stays (see
+// config-merge.ts), which every node sees at once. The node that made the later one turns it into a tombstone, so that its secrets
+// go, and writes an audit entry.
 import {appendAudit} from '../store/sqlite/audit.ts';
 import {type Kind, makerOf, recordsWithUniqueKeys, type StoredRecord} from '../store/sqlite/config-record.ts';
 import type {Db} from '../store/sqlite/database.ts';

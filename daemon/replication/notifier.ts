@@ -1,4 +1,4 @@
-// Notifier for those who keep something of the configuration in memory: what has changed, in the order of the commits.
+// Notifier of configuration changes, in the order of the commits, for listeners that keep configuration in memory.
 import type {ChangedKey} from './changed-record.ts';
 
 type Listener = (changed: ChangedKey[]) => Promise<void>;

@@ -1,5 +1,5 @@
-// What nodes say to each other on the cluster port, below /peer/v1. A peer is believed only as far as these shapes go. Members
-// that are not known here are left out: a node of a newer version says more, and has to be understood all the same.
+// Messages between nodes on the cluster port, below /peer/v1. A peer is believed only as far as these shapes go. Unknown members are
+// left out: a node of a newer version sends more, and has to be understood all the same.
 import {z} from 'zod';
 import {licenseSchema} from '../../shared/cluster-status.ts';
 import {id, nodeId} from '../../shared/fields.ts';

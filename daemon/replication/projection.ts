@@ -1,4 +1,4 @@
-// From mergeable records to the tables they are read from, and away again.
+// Projection of mergeable records to the tables that are read.
 import type {Domain} from '../../shared/domain.ts';
 import {groupBy} from '../../shared/group-by.ts';
 import type {MailFilter} from '../../shared/mail-filter.ts';

@@ -1,5 +1,5 @@
-// Rebuild of all that follows from the records: digests, readable tables and the hash. It goes in slices. Each is read beside
-// everything else and written only when something in it is wrong: mail and callers, who wait for the one writer, wait for a slice at most.
+// Rebuild of everything that follows from the records: digests, readable tables and the hash. It works in slices. A slice is checked
+// without the writer, and written only if something in it is wrong: mail and callers wait for one slice at most.
 import {
   digestsAfter,
   findRecords,

@@ -1,4 +1,4 @@
-// Whether the records of the configuration say what they said when they were written: each live one has its digest beside it.
+// Check of the configuration records for damage: each live one has its digest beside it.
 import {digestsAfter, findRecord, type RecordDigest, type RecordKey, recordsAfter} from '../store/sqlite/config-record.ts';
 import type {Db} from '../store/sqlite/database.ts';
 import {digestOf} from './config-hash.ts';

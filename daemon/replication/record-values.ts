@@ -1,4 +1,4 @@
-// What the fields of a live record have to be. Looked at on every node, as what a peer tells was checked elsewhere, if at all.
+// Schemas for the fields of a live record. Every node checks them, as what a peer sends was checked elsewhere, if at all.
 import {z} from 'zod';
 import {apiKeySchema} from '../../shared/api-key.ts';
 import {createDkimKeySchema, dkimKeySchema} from '../../shared/dkim-key.ts';

@@ -1,5 +1,5 @@
-// Changes that a node refuses to take from another. An outbox that a peer refuses grows without a word, and a revocation in it
-// goes nowhere: both ends say so for as long as it lasts.
+// Refusals: changes that one node does not take from another. The outbox of a refused node would grow in silence, and a revocation in
+// it would not arrive, so both ends report it for as long as it lasts.
 
 /** Refused as events, or found left out when records were fetched. */
 type Path = 'events' | 'records';

@@ -1,4 +1,4 @@
-// Both ends of replication without the wire: what this node has to tell, and what it takes over from others.
+// Both ends of replication without the wire: the events and records that this node sends, and those that it applies.
 import {Fault} from '../../shared/fault.ts';
 import {crashPoint} from '../services/crash-point.ts';
 import type {NodeIdentity} from '../services/ports.ts';

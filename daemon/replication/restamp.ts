@@ -1,5 +1,5 @@
-// Writes that are dated too far ahead, from clocks that were wrong before such writes were left out. No node takes what is put on
-// them, so their dates are brought back at the start, and their values stay.
+// Correction of stamps that are too far ahead, from clocks that were wrong before such writes were left out. No node accepts an edit
+// of such a field, so the stamps are corrected at the start, and the values stay.
 import {appendAudit} from '../store/sqlite/audit.ts';
 import {type ConfigRecord, type RecordKey, recordsAfter, type Stamp} from '../store/sqlite/config-record.ts';
 import type {Database, Db} from '../store/sqlite/database.ts';

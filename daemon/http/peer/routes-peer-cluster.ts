@@ -1,7 +1,7 @@
 // How nodes are, and what they have changed.
 import {z} from 'zod';
 import {Fault} from '../../../shared/fault.ts';
-import type {PeerTalk} from '../../replication/heartbeat-exchange.ts';
+import type {HeartbeatExchange} from '../../replication/heartbeat-exchange.ts';
 import {
   eventsRequestSchema,
   heartbeatSchema,
@@ -20,24 +20,24 @@ interface Needs {
   standing: Pick<Standing, 'removedBy'>;
   nodeNo: number;
   replication: Replication;
-  talk: PeerTalk;
+  exchange: HeartbeatExchange;
   /** See `Peers`. */
   reach(nodeNo: number): Promise<object>;
 }
 
 export const routePeerCluster =
-  ({replication, talk, standing, nodeNo, reach}: Needs) =>
+  ({replication, exchange, standing, nodeNo, reach}: Needs) =>
   (router: PeerRouter): void => {
     router.post('/heartbeat', peerJsonBody, async ctx => {
-      reply(ctx, await talk.answer(ctx.state.peer, validate(heartbeatSchema, ctx.state.body)));
+      reply(ctx, await exchange.answer(ctx.state.peer, validate(heartbeatSchema, ctx.state.body)));
     });
 
     router.post('/events', peerJsonBody, async ctx => {
-      reply(ctx, await talk.receive(ctx.state.peer, validate(eventsRequestSchema, ctx.state.body)));
+      reply(ctx, await exchange.receive(ctx.state.peer, validate(eventsRequestSchema, ctx.state.body)));
     });
 
     router.post('/stopping', async ctx => {
-      talk.hearStop(ctx.state.peer);
+      exchange.hearStop(ctx.state.peer);
       reply(ctx, null);
     });
 

@@ -1,7 +1,7 @@
 import test from 'ava';
 import {startHeartbeats} from '../../../daemon/cluster/heartbeats.ts';
 import type {Peer} from '../../../daemon/cluster/peers.ts';
-import type {PeerTalk} from '../../../daemon/replication/heartbeat-exchange.ts';
+import type {HeartbeatExchange} from '../../../daemon/replication/heartbeat-exchange.ts';
 import {eventually} from '../../helpers/eventually.ts';
 
 test('a node that did not answer, and is heard again, is asked before the interval is over', async t => {
@@ -16,7 +16,7 @@ test('a node that did not answer, and is heard again, is asked before the interv
   };
   const heartbeats = startHeartbeats({
     peer: {nodeNo: 2, nodeId: 'mx2', joinedAt: '', client} as unknown as Peer,
-    talk: {heartbeat: async () => ({heartbeat: {}, usesUpTo: 0}), hear: async () => {}} as unknown as PeerTalk,
+    exchange: {heartbeat: async () => ({heartbeat: {}, usesUpTo: 0}), hear: async () => {}} as unknown as HeartbeatExchange,
     intervalMs: 3_600_000,
     news: () => '',
     nodeNo: 1,

@@ -1,7 +1,7 @@
 import test from 'ava';
 import {readConfigHash} from '../../../daemon/replication/config-hash.ts';
 import type {Drift} from '../../../daemon/replication/drift.ts';
-import {createPeerTalk} from '../../../daemon/replication/heartbeat-exchange.ts';
+import {createHeartbeatExchange} from '../../../daemon/replication/heartbeat-exchange.ts';
 import {createRefusals} from '../../../daemon/replication/refusals.ts';
 import {createReplication} from '../../../daemon/replication/replication.ts';
 import {createKeyDirectory} from '../../../daemon/services/access/key-directory.ts';
@@ -18,7 +18,7 @@ test('the hash in a heartbeat is that of the events it names, however much is be
   const {database} = await testDatabase(t, {isDurable: false});
   const configuration = testConfiguration(database);
   const directory = await createNodeDirectory(database, configuration);
-  const talk = createPeerTalk({
+  const exchange = createHeartbeatExchange({
     database,
     replication: createReplication({database, configuration, nodeNo: 1}),
     peerStates: await openPeerStates({database, directory, nodeNo: 1, now: Date.now, monotonic: () => performance.now()}),
@@ -51,7 +51,7 @@ test('the hash in a heartbeat is that of the events it names, however much is be
     isChanging = false;
   })();
 
-  while (isChanging) heard.push((await talk.heartbeat(2, 0)).heartbeat);
+  while (isChanging) heard.push((await exchange.heartbeat(2, 0)).heartbeat);
   await changing;
 
   const wrong = heard.filter(({last_seq, config_hash}) => (hashAfter.get(last_seq) ?? config_hash) !== config_hash);

@@ -2,7 +2,7 @@
 import test, {type ExecutionContext} from 'ava';
 import {formatStamp} from '../../../daemon/replication/clock.ts';
 import type {Drift} from '../../../daemon/replication/drift.ts';
-import {createPeerTalk} from '../../../daemon/replication/heartbeat-exchange.ts';
+import {createHeartbeatExchange} from '../../../daemon/replication/heartbeat-exchange.ts';
 import {createRefusals} from '../../../daemon/replication/refusals.ts';
 import {createKeyDirectory} from '../../../daemon/services/access/key-directory.ts';
 import {createRateLimiter} from '../../../daemon/services/access/rate-limit.ts';
@@ -30,7 +30,7 @@ const arrange = async (t: ExecutionContext, nodeNo: number) => {
   const said: string[] = [];
   const refusals = createRefusals(({peer, why}) => said.push(`${peer}: ${why ?? 'taken'}`));
   const peerStates = await openPeerStates({database, directory, nodeNo, now: Date.now, monotonic: () => performance.now()});
-  const talk = createPeerTalk({
+  const exchange = createHeartbeatExchange({
     database,
     replication,
     peerStates,
@@ -46,7 +46,7 @@ const arrange = async (t: ExecutionContext, nodeNo: number) => {
     hasAuthority: true,
     now: Date.now,
   });
-  return {...replica, directory, refusals, peerStates, talk, said};
+  return {...replica, directory, refusals, peerStates, exchange, said};
 };
 
 const late = (id: number) => [
@@ -66,13 +66,13 @@ test('what is left out of a batch is in the answer, and in the heartbeats until 
     events: [{seq, event: {stamp: formatStamp(Date.now(), 0, 2), changes}}],
   });
 
-  const answer = await alpha.talk.receive(sender(2), event(1, late(id)));
-  const {heartbeat: during} = await alpha.talk.heartbeat(2, 0);
-  const {heartbeat: toAnother} = await alpha.talk.heartbeat(3, 0);
-  await alpha.talk.receive(sender(2), {floor: 0, events: []});
-  const {heartbeat: afterProbe} = await alpha.talk.heartbeat(2, 0);
-  await alpha.talk.receive(sender(2), event(2, []));
-  const {heartbeat: after} = await alpha.talk.heartbeat(2, 0);
+  const answer = await alpha.exchange.receive(sender(2), event(1, late(id)));
+  const {heartbeat: during} = await alpha.exchange.heartbeat(2, 0);
+  const {heartbeat: toAnother} = await alpha.exchange.heartbeat(3, 0);
+  await alpha.exchange.receive(sender(2), {floor: 0, events: []});
+  const {heartbeat: afterProbe} = await alpha.exchange.heartbeat(2, 0);
+  await alpha.exchange.receive(sender(2), event(2, []));
+  const {heartbeat: after} = await alpha.exchange.heartbeat(2, 0);
 
   t.deepEqual(answer, {applied: 1, left_out: `domain ${id} (active)`});
   t.deepEqual(
@@ -87,23 +87,23 @@ test('a batch that is refused is told like one that is left out', async t => {
   await addDomain(beta, 'one.test');
   const request = await beta.replication.batchAfter(1, everything);
 
-  await t.throwsAsync(alpha.talk.receive(sender(3), {...request, events: request.events.map(one => ({...one, seq: 1}))}), {
+  await t.throwsAsync(alpha.exchange.receive(sender(3), {...request, events: request.events.map(one => ({...one, seq: 1}))}), {
     message: /stamps of another node/,
   });
 
-  t.regex((await alpha.talk.heartbeat(3, 0)).heartbeat.refuses_yours ?? '', /stamps of another node/);
+  t.regex((await alpha.exchange.heartbeat(3, 0)).heartbeat.refuses_yours ?? '', /stamps of another node/);
 });
 
 test('a node that a peer refuses says so in its own heartbeats, once in its log, and no more when it is over', async t => {
   const alpha = await arrange(t, 1);
   const beta = await arrange(t, 2);
-  const {heartbeat} = await beta.talk.heartbeat(1, 0);
+  const {heartbeat} = await beta.exchange.heartbeat(1, 0);
 
-  await alpha.talk.hear(sender(2), {...heartbeat, refuses_yours: 'clock'});
-  await alpha.talk.hear(sender(2), {...heartbeat, refuses_yours: 'clock'});
-  const {heartbeat: during} = await alpha.talk.heartbeat(2, 0);
-  await alpha.talk.hear(sender(2), heartbeat);
-  const {heartbeat: after} = await alpha.talk.heartbeat(2, 0);
+  await alpha.exchange.hear(sender(2), {...heartbeat, refuses_yours: 'clock'});
+  await alpha.exchange.hear(sender(2), {...heartbeat, refuses_yours: 'clock'});
+  const {heartbeat: during} = await alpha.exchange.heartbeat(2, 0);
+  await alpha.exchange.hear(sender(2), heartbeat);
+  const {heartbeat: after} = await alpha.exchange.heartbeat(2, 0);
 
   t.deepEqual([during.outbox_refused, after.outbox_refused], [true, false]);
   t.deepEqual(alpha.said, ['2: clock', '2: taken']);
@@ -113,13 +113,13 @@ test('a heartbeat brings the names and addresses of its node, and of no other', 
   const alpha = await arrange(t, 1);
   const beta = await arrange(t, 2);
   await beta.configuration.change(async tx => tx.update('node', 2, {cluster_url: 'https://moved.test:8444'}));
-  const {heartbeat} = await beta.talk.heartbeat(1, 0);
+  const {heartbeat} = await beta.exchange.heartbeat(1, 0);
   if (!heartbeat.self) throw new Error('no node record in the heartbeat');
 
-  await alpha.talk.hear(sender(2), {...heartbeat, self: {...heartbeat.self, id: 1}});
-  await alpha.talk.hear(sender(2), {...heartbeat, self: {...heartbeat.self, deleted: formatStamp(Date.now(), 0, 2)}});
+  await alpha.exchange.hear(sender(2), {...heartbeat, self: {...heartbeat.self, id: 1}});
+  await alpha.exchange.hear(sender(2), {...heartbeat, self: {...heartbeat.self, deleted: formatStamp(Date.now(), 0, 2)}});
   const before = alpha.directory.list().map(({cluster_url}) => cluster_url);
-  await alpha.talk.hear(sender(2), heartbeat);
+  await alpha.exchange.hear(sender(2), heartbeat);
 
   t.deepEqual(before, ['https://mx1.test:8444', 'https://mx2.test:8444']);
   t.deepEqual(
