@@ -4,6 +4,7 @@ import type {HoldFilter} from '../../../shared/hold-filter.ts';
 import type {Reason} from '../../../shared/reason.ts';
 import type {Reach} from '../../../shared/scopes.ts';
 import type {Db} from './database.ts';
+import {query} from './query.ts';
 
 export interface HeldCount {
   domain_id: number;
@@ -18,12 +19,18 @@ type Counted = Pick<HeldCount, 'domain_id' | 'domain' | 'reason' | 'size_bytes'>
 export const adjustCounts = async (tx: Db, mail: Counted, sign: 1 | -1): Promise<void> =>
   adjustSums(tx, [{...mail, count: sign, size_bytes: sign * mail.size_bytes}]);
 
-/** Many changes at once: of many mails few have a domain and a reason of their own, and each such pair takes one statement. */
+const adding = `
+INSERT INTO held_count (domain_id, domain, reason, count, size_bytes)
+SELECT ${['domain_id', 'domain', 'reason', 'count', 'size_bytes'].map(name => `value->>'$.${name}'`).join(', ')} FROM json_each(?) WHERE true
+ON CONFLICT (domain_id, domain, reason)
+DO UPDATE SET count = held_count.count + excluded.count, size_bytes = held_count.size_bytes + excluded.size_bytes`;
+
+/** Many changes at once: of many mails few have a domain and a reason of their own. */
 export const adjustSums = async (tx: Db, changes: readonly HeldCount[]): Promise<void> => {
-  for (const sum of sumsOf(changes)) await add(tx, sum);
+  await query(tx, adding, [JSON.stringify(sumsOf(changes))]);
 };
 
-export const sumsOf = (changes: readonly HeldCount[]): HeldCount[] => {
+const sumsOf = (changes: readonly HeldCount[]): HeldCount[] => {
   const sums = new Map<string, HeldCount>();
   for (const {domain_id, domain, reason, count, size_bytes} of changes) {
     const pair = JSON.stringify([domain_id, domain, reason]);
@@ -31,16 +38,6 @@ export const sumsOf = (changes: readonly HeldCount[]): HeldCount[] => {
     sums.set(pair, {...sum, count: sum.count + count, size_bytes: sum.size_bytes + size_bytes});
   }
   return [...sums.values()];
-};
-
-const add = async (tx: Db, change: HeldCount): Promise<void> => {
-  await tx<HeldCount>('held_count')
-    .insert(change)
-    .onConflict(['domain_id', 'domain', 'reason'])
-    .merge({
-      count: tx.raw('held_count.count + excluded.count') as unknown as number,
-      size_bytes: tx.raw('held_count.size_bytes + excluded.size_bytes') as unknown as number,
-    });
 };
 
 /** Works the totals out anew, for rows that were changed without them. */

@@ -11,11 +11,11 @@ const judgement: Judgement = {action: 'hold', score: 9, reason: 'rbl', symbols: 
 
 test('a mail takes over the queue id of one that is gone, and of none that is held', async t => {
   const mails = await testQueue(t);
-  const {read, write} = mails.database;
+  const {read, transaction, write} = mails.database;
   const keep = createPostfixKeep({nodeId: 'alpha', database: mails.database, onHeld: () => {}, now: () => mails.now});
   for (const id of ['SPOOLED', 'INPOSTFIX', 'GONEONE']) await mails.hold(id);
   await write('held_mail').whereNot({queue_id: 'SPOOLED'}).update({keeper: 'postfix', queued_at: 1});
-  await write.transaction(async tx => endLife(tx, 'GONEONE', 'held', {state: 'gone', at: 'now', keyId: null}));
+  await transaction(async tx => endLife(tx, 'GONEONE', 'held', {state: 'gone', at: 'now', keyId: null}));
   const hold = async (queueId: string) => keep.hold({...receivedMail(), queueId}, ownership, judgement);
 
   const results = await Promise.allSettled(['SPOOLED', 'INPOSTFIX', 'GONEONE', 'FRESHONE'].map(hold));

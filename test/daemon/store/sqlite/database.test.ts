@@ -23,11 +23,11 @@ test('a transaction that has read may still write when another connection has wr
   const other = await openDatabase(filename);
   t.teardown(other.close);
 
-  const [mine, theirs] = [database, other].map(({write}) =>
-    write.transaction(async tx => {
+  const [mine, theirs] = [database, other].map(async ({transaction}) =>
+    transaction(async tx => {
       await tx('local_state');
       await new Promise(resolve => setTimeout(resolve, 50));
-      await tx('local_state').insert({name: `written by ${write === database.write}`, value: ''});
+      await tx('local_state').insert({name: `written by ${transaction === database.transaction}`, value: ''});
     }),
   );
 
