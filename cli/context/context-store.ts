@@ -60,21 +60,7 @@ export const createContextStore = ({env}: Pick<Terminal, 'env'>): ContextStore =
     if (isContextName(name)) await rm(caFile(name), {force: true});
   };
 
-  const change = async (edit: (config: Document, keys: Document) => void | Promise<void>): Promise<void> => {
-    try {
-      await mkdir(folder, {recursive: true, mode: 0o700});
-      await withLock(join(folder, 'lock'), async () => {
-        const [config, keys] = await Promise.all([load(configFile), load(keysFile)]);
-        contextsOf(config.toJS(), configFile);
-        await edit(config, keys);
-        // The key first: a context without its key would be noticed only when it is used.
-        await writeAtomically(keysFile, String(keys));
-        await writeAtomically(configFile, String(config));
-      });
-    } catch (error) {
-      throw error instanceof CliError ? error : fileFailure(folder, error, 'write to');
-    }
-  };
+  const change = createChange({folder, configFile, keysFile});
 
   return {
     read: async () => contextsOf(await read(configFile), configFile),
@@ -131,6 +117,27 @@ export const createContextStore = ({env}: Pick<Terminal, 'env'>): ContextStore =
     },
   };
 };
+
+type Edit = (config: Document, keys: Document) => void | Promise<void>;
+
+/** One change of both files at a time, also with other processes. */
+const createChange =
+  ({folder, configFile, keysFile}: {folder: string; configFile: string; keysFile: string}) =>
+  async (edit: Edit): Promise<void> => {
+    try {
+      await mkdir(folder, {recursive: true, mode: 0o700});
+      await withLock(join(folder, 'lock'), async () => {
+        const [config, keys] = await Promise.all([load(configFile), load(keysFile)]);
+        contextsOf(config.toJS(), configFile);
+        await edit(config, keys);
+        // The key first: a context without its key would be noticed only when it is used.
+        await writeAtomically(keysFile, String(keys));
+        await writeAtomically(configFile, String(config));
+      });
+    } catch (error) {
+      throw error instanceof CliError ? error : fileFailure(folder, error, 'write to');
+    }
+  };
 
 /** A relative XDG_CONFIG_HOME is to be ignored (XDG Base Directory Specification). */
 export const configHome = (env: Terminal['env']): string => {

@@ -1,5 +1,4 @@
 import type {Command} from 'commander';
-import {isApiKeyValue} from '../../shared/api-key-value.ts';
 import {checkedCaFile, checkedUrl, readKey, unknownContext} from '../client/connection.ts';
 import {checkedMetricsUrl} from '../client/metrics.ts';
 import {addWholeOption} from '../command-line/option-values.ts';
@@ -118,7 +117,10 @@ const add = async (session: Session, name: string, {metricsUrl, use}: AddFlags):
   printer.note(
     old && old.url !== context.url ? `replaced ${name}, which was ${old.url}` : `${old ? 'updated' : 'added'} ${name}`,
   );
-  if (key !== undefined && !isApiKeyValue(key)) printer.warn('the key does not look like one: its checksum is wrong');
+  if (key === undefined) return;
+  // Loaded here, as every command would wait for the checksum's library.
+  const {isApiKeyValue} = await import('../../shared/api-key-value.ts');
+  if (!isApiKeyValue(key)) printer.warn('the key does not look like one: its checksum is wrong');
 };
 
 const recordOf = (

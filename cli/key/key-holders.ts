@@ -1,6 +1,5 @@
 // Which contexts hold a key. The node tells only how a key begins, and a key must never be given to another cluster.
 import type {ApiKey} from '../../shared/api-key.ts';
-import {keyPrefixLength} from '../../shared/api-key-value.ts';
 import type {Client} from '../client/client.ts';
 import {apiUrl, type Connection} from '../client/connection.ts';
 import type {ContextStore} from '../context/context-store.ts';
@@ -19,6 +18,7 @@ interface Needs {
 
 /** A shorter beginning could be that of any key, and so could the address that a node tells of. `isOwn`: the key is the one that `client` asks with, so all of it can be compared. */
 export const findKeyHolders = async (needs: Needs, {key_prefix}: ApiKey, isOwn: boolean): Promise<KeyHolders> => {
+  const {keyPrefixLength} = await import('../../shared/api-key-value.ts');
   const {contexts} = await needs.contexts.read();
   const alike: {name: string; url: string; isSame: boolean}[] = [];
   for (const {name, url} of contexts) {

@@ -67,18 +67,7 @@ export const addKeyCommands = (program: Command, session: Session): void => {
     .option('--force', 'even the last full-admin key')
     .option('--yes', 'do not ask')
     .addHelpText('after', revokeHelp)
-    .action(async (named: string, {force, yes, ...flags}: EndFlags) => {
-      const at = flags.at ?? flags.in;
-      const from = at === undefined ? 'now on' : timeText(at);
-      const question = (key: string) => `Revoke ${key}? Whoever uses it is refused from ${from}.`;
-      const {id} = await confirmKey(session, {named, isActiveMeant: true, question, isAgreed: yes});
-      const client = await session.client();
-      const answer = await client.keys.revoke(id, {at, force});
-      session.printer().record(answer.data, apiKeys);
-      if (answer.data.revoked_at !== null && (await isInUse(session, answer.data)))
-        session.printer().warn('this was the key in use: mfctl login URL takes another one');
-      warnOfSilentNodes(session, answer);
-    });
+    .action((named: string, flags: EndFlags) => revoke(session, named, flags));
 
   addRotateCommand(key, session);
 
@@ -96,6 +85,19 @@ export const addKeyCommands = (program: Command, session: Session): void => {
       session.printer().done(`deleted key ${id} (${name})`);
       warnOfSilentNodes(session, answer);
     });
+};
+
+const revoke = async (session: Session, named: string, {force, yes, ...flags}: EndFlags): Promise<void> => {
+  const at = flags.at ?? flags.in;
+  const from = at === undefined ? 'now on' : timeText(at);
+  const question = (key: string) => `Revoke ${key}? Whoever uses it is refused from ${from}.`;
+  const {id} = await confirmKey(session, {named, isActiveMeant: true, question, isAgreed: yes});
+  const client = await session.client();
+  const answer = await client.keys.revoke(id, {at, force});
+  session.printer().record(answer.data, apiKeys);
+  if (answer.data.revoked_at !== null && (await isInUse(session, answer.data)))
+    session.printer().warn('this was the key in use: mfctl login URL takes another one');
+  warnOfSilentNodes(session, answer);
 };
 
 const revokeHelp = `

@@ -33,66 +33,39 @@ export const createHeldMailReader = (
   client: Pick<Client, 'quarantine'>,
   {query, signal}: {query: Query; signal: AbortSignal},
 ): HeldMailReader => {
-  const read = new Set<string>();
-  const heldBefore = new Set<string>();
-  /** Told of before the first reading: they arrived while this was watched. */
-  const expected = new Set<string>();
-  /** Nodes that did not answer, with the time from when on their mail is missing. */
-  const missing = new Map<string, string | undefined>();
+  const known = createKnownMails();
   let newest: string | undefined;
   let expectedSince: string | undefined;
   let mayMiss = false;
 
-  const isNew = (mail: HeldMail): boolean => !read.has(mailId(mail)) && !heldBefore.has(mailId(mail));
-  const markHeldBefore = (mails: readonly HeldMail[]): void => {
-    for (const id of mails.map(mailId)) if (!expected.has(id)) heldBefore.add(id);
-  };
   const markRead = (mail: HeldMail): void => {
-    read.add(mailId(mail));
-    if (read.size > keptIds) read.delete(read.keys().next().value ?? '');
+    known.markRead(mail);
     newest = later(newest, mail.arrived_at);
   };
-  const readSince = async (since: string | undefined, of: Query = query): Promise<NewMail> => {
+  const readSince: ReadSince = async (since, of = query) => {
     const asked = {...of, since: later(since, of.since?.toString())};
     const found: NewMail = {mails: [], unreachableNodes: []};
     for await (const {mails, unreachableNodes} of heldMailPages(client, asked, signal)) {
-      found.mails.push(...mails.filter(isNew));
+      found.mails.push(...mails.filter(known.isNew));
       found.unreachableNodes.push(...unreachableNodes.filter(node => !found.unreachableNodes.includes(node)));
     }
     return found;
   };
-  /** Of nodes that were away and now answer. */
-  const readMissing = async (unreachableNodes: readonly string[]): Promise<HeldMail[]> => {
-    const mails: HeldMail[] = [];
-    for (const [node, since] of missing) {
-      if (unreachableNodes.includes(node)) continue;
-      const found = await readSince(since, {...query, node}).catch(error => {
-        // It has been removed from the cluster.
-        if (error instanceof CliError && error.exitCode === exitCodes.notFound) return {mails: [], unreachableNodes: []};
-        throw error;
-      });
-      mails.push(...found.mails);
-      if (found.unreachableNodes.length === 0) missing.delete(node);
-    }
-    return mails;
-  };
-  const remember = (unreachableNodes: readonly string[], since: string | undefined): void => {
-    for (const node of unreachableNodes) if (!missing.has(node)) missing.set(node, since);
-  };
+  const missing = createMissingNodes(readSince, query);
 
   return {
     async first(count) {
       const {data, unreachableNodes} = await client.quarantine.list({...query, limit: Math.max(1, count)}, {signal});
-      markHeldBefore(data);
+      known.markHeldBefore(data);
       newest = data[0]?.arrived_at;
-      remember(unreachableNodes, marginBefore(newest ?? new Date().toISOString()));
+      missing.add(unreachableNodes, marginBefore(newest ?? new Date().toISOString()));
       if (newest !== undefined) {
         const around = await readSince(marginBefore(newest));
         const latest = newest;
-        markHeldBefore(around.mails.filter(mail => mail.arrived_at <= latest));
-        mayMiss = around.mails.some(isNew);
+        known.markHeldBefore(around.mails.filter(mail => mail.arrived_at <= latest));
+        mayMiss = around.mails.some(known.isNew);
       }
-      expected.clear();
+      known.forgetExpected();
       const mails = data.slice(0, count).reverse();
       mails.forEach(markRead);
       return {mails, unreachableNodes};
@@ -106,12 +79,12 @@ export const createHeldMailReader = (
       mayMiss = false;
       try {
         const {mails, unreachableNodes} = await readSince(since);
-        const late = await readMissing(unreachableNodes);
-        remember(unreachableNodes, since);
+        const late = await missing.read(unreachableNodes);
+        missing.add(unreachableNodes, since);
         const found = new Map([...mails, ...late].map(mail => [mailId(mail), mail]));
         const sorted = [...found.values()].sort((a, b) => a.arrived_at.localeCompare(b.arrived_at));
         sorted.forEach(markRead);
-        expected.clear();
+        known.forgetExpected();
         return {mails: sorted, unreachableNodes};
       } catch (error) {
         expectedSince = earlier(expectedSince, before.expectedSince);
@@ -121,14 +94,64 @@ export const createHeldMailReader = (
     },
 
     expect(mail) {
-      if (read.has(mailId(mail))) return;
-      expected.add(mailId(mail));
-      heldBefore.delete(mailId(mail));
+      if (known.isRead(mail)) return;
+      known.expect(mail);
       if (Number.isNaN(Date.parse(mail.arrived_at))) mayMiss = true;
       else expectedSince = earlier(expectedSince, mail.arrived_at);
     },
     missSomething: () => {
       mayMiss = true;
+    },
+  };
+};
+
+/** By their ids. */
+const createKnownMails = () => {
+  const read = new Set<string>();
+  const heldBefore = new Set<string>();
+  /** Told of before the first reading: they arrived while this was watched. */
+  const expected = new Set<string>();
+  return {
+    isRead: (mail: HeldMail): boolean => read.has(mailId(mail)),
+    isNew: (mail: HeldMail): boolean => !read.has(mailId(mail)) && !heldBefore.has(mailId(mail)),
+    markHeldBefore: (mails: readonly HeldMail[]): void => {
+      for (const id of mails.map(mailId)) if (!expected.has(id)) heldBefore.add(id);
+    },
+    markRead: (mail: HeldMail): void => {
+      read.add(mailId(mail));
+      if (read.size > keptIds) read.delete(read.keys().next().value ?? '');
+    },
+    expect: (mail: HeldMail): void => {
+      expected.add(mailId(mail));
+      heldBefore.delete(mailId(mail));
+    },
+    forgetExpected: (): void => expected.clear(),
+  };
+};
+
+type ReadSince = (since: string | undefined, of?: Query) => Promise<NewMail>;
+
+/** Nodes that did not answer, with the time from when on their mail is missing. */
+const createMissingNodes = (readSince: ReadSince, query: Query) => {
+  const missing = new Map<string, string | undefined>();
+  return {
+    add: (nodes: readonly string[], since: string | undefined): void => {
+      for (const node of nodes) if (!missing.has(node)) missing.set(node, since);
+    },
+    /** The mail of those that now answer. */
+    read: async (unreachableNodes: readonly string[]): Promise<HeldMail[]> => {
+      const mails: HeldMail[] = [];
+      for (const [node, since] of missing) {
+        if (unreachableNodes.includes(node)) continue;
+        const found = await readSince(since, {...query, node}).catch(error => {
+          // It has been removed from the cluster.
+          if (error instanceof CliError && error.exitCode === exitCodes.notFound) return {mails: [], unreachableNodes: []};
+          throw error;
+        });
+        mails.push(...found.mails);
+        if (found.unreachableNodes.length === 0) missing.delete(node);
+      }
+      return mails;
     },
   };
 };
