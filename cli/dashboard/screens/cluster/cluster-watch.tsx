@@ -3,9 +3,8 @@
 import {useEffect, useRef} from 'react';
 import type {ClusterStatus} from '../../../../shared/cluster-status.ts';
 import {driftOf} from '../../../cluster/drift.ts';
-import {useValues} from '../../shell/hooks.ts';
+import {useValues, useWatched} from '../../shell/hooks.ts';
 import {useShell} from '../../shell/shell.ts';
-import {useWatched} from '../../shell/store.ts';
 import {agedStatus} from './aged-status.ts';
 import {alarmsOf, changesBetween, changeText} from './alarms.ts';
 import {heldSource, historyOf, metricsSource, statusSource} from './cluster-sources.ts';

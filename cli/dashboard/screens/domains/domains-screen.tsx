@@ -1,10 +1,9 @@
 import {type ReactElement, useMemo} from 'react';
 import type {ListEvent, ListState} from '../../list/list.ts';
 import {ListScreen, useListState} from '../../list/list-screen.tsx';
-import {useKeptReducer} from '../../shell/hooks.ts';
+import {useKeptReducer, useWatched} from '../../shell/hooks.ts';
 import {Permitted} from '../../shell/permitted.tsx';
 import {useShell} from '../../shell/shell.ts';
-import {useWatched} from '../../shell/store.ts';
 import {askToDelete, type DomainNeeds, openNewDomain} from './domain-actions.ts';
 import {domainsSource, heldSource} from './domain-sources.ts';
 import {DomainView, RecordView} from './domain-view.tsx';
