@@ -1,4 +1,4 @@
-// The shell around the screens: header, screen, modal, message, footer; and where keys go.
+// Shell around the screens: header, screen, modal, message, footer; and the way that keys go.
 import {Box, useApp} from 'ink';
 import {type ReactElement, useRef, useState} from 'react';
 import type {Connection} from '../client/connection.ts';

@@ -1,4 +1,4 @@
-// How a list looks: a line that says what it is, what is wrong if something is, the columns, the rows, and what is beside or below them.
+// Lines of a list: what it is, what is wrong, the columns, the rows, and what stands beside or below them.
 import {safeLine} from '../../../shared/safe-text.ts';
 import {countText} from '../../output/cell-text.ts';
 import {displayWidth} from '../../output/display-width.ts';

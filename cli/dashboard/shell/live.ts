@@ -1,4 +1,4 @@
-// Whether the dashboard hears of changes as they happen, asks from time to time, or cannot reach the node.
+// Connection of the dashboard: whether events arrive, polling answers, or the node cannot be reached.
 import type {ClusterEvent} from '../../../shared/cluster-event.ts';
 import type {EventType} from '../../../shared/event-type.ts';
 import type {Client} from '../../client/client.ts';

@@ -1,4 +1,4 @@
-// Which mail is listed and in which order: the filter, the orders, the views.
+// Filter, order and views of the list of held mail.
 import {usageError} from '../../../errors.ts';
 import type {Shell} from '../../shell/shell.ts';
 import {type HoldQuery, parseQuery, printQuery, queryFault} from './hold-query.ts';

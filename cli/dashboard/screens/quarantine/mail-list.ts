@@ -1,4 +1,4 @@
-// Reads the held mail that is looked at, and again when something happens, for as long as somebody looks.
+// List of held mail: reads the rows that are shown, and reads them again after events, while the screen is shown.
 import type {HeldMail} from '../../../../shared/held-mail.ts';
 import type {Client} from '../../../client/client.ts';
 import {asCliError} from '../../../errors.ts';

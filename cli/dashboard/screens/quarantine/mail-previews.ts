@@ -1,4 +1,4 @@
-// What is in the mail under the cursor. Read once the cursor rests, one mail at a time, and nothing but the mail itself.
+// Previews of mails. A preview is read once the cursor rests, one at a time, and fetches nothing but the mail itself.
 import type {ClusterEvent} from '../../../../shared/cluster-event.ts';
 import type {ActionOutcome, HeldMailDetail, MailReference} from '../../../../shared/held-mail.ts';
 import type {Client} from '../../../client/client.ts';

@@ -1,4 +1,4 @@
-// Which keys the screen has.
+// Keys and commands of the quarantine screen.
 
 import {moved, movingKeys} from '../../list/list-window.ts';
 import type {Binding, KeyName} from '../../shell/keys.ts';

@@ -1,4 +1,4 @@
-// What a query means: to the API, and in words.
+// Meaning of a query: as parameters of the API, and in words.
 import type {Request} from '../../../client/client.ts';
 import {isoMomentBefore, parseDuration} from '../../../command-line/time-text.ts';
 import {type HoldQuery, isEmptyQuery, type ScoreBound} from './hold-query.ts';
