@@ -6,19 +6,19 @@ import type {Watched} from './store.ts';
 
 export const useWatched = <T>({get, subscribe}: Watched<T>): T => useSyncExternalStore(subscribe, get);
 
-/** Hears each new value before it is drawn: what is made of it is drawn together with it. */
+/** Calls the listener with each new value before it is drawn, so that both are drawn together. */
 export const useValues = <T>(source: Source<T>, listener: (value: T) => void): void => {
-  const tell = useEffectEvent(listener);
+  const onValue = useEffectEvent(listener);
   useEffect(() => {
     let last: T | undefined;
-    const look = (): void => {
+    const check = (): void => {
       const {value} = source.get();
       if (value === undefined || value === last) return;
       last = value;
-      tell(value);
+      onValue(value);
     };
-    look();
-    return source.subscribe(look);
+    check();
+    return source.subscribe(check);
   }, [source]);
 };
 

@@ -36,7 +36,7 @@ const newsEveryMs = 250;
 
 export const startLive = (client: Pick<Client, 'events'>, now: () => number, route?: Route): Live => {
   const ended = new AbortController();
-  const hearers = new Set<{types: readonly EventType[]; hear(event: ClusterEvent | undefined): void}>();
+  const receivers = new Set<{types: readonly EventType[]; receive(event: ClusterEvent | undefined): void}>();
   let isOpen = false;
   let wasOpen = false;
   let failure: CliError | undefined;
@@ -70,7 +70,7 @@ export const startLive = (client: Pick<Client, 'events'>, now: () => number, rou
     onEvent: event => {
       isUnanswered = false;
       update(now());
-      for (const {types, hear} of hearers) if (types.includes(event.type)) hear(event);
+      for (const {types, receive} of receivers) if (types.includes(event.type)) receive(event);
     },
     onConnected: () => {
       isOpen = true;
@@ -78,7 +78,7 @@ export const startLive = (client: Pick<Client, 'events'>, now: () => number, rou
       const isReopened = wasOpen;
       wasOpen = true;
       update(now());
-      if (isReopened) for (const {hear} of hearers) hear(undefined);
+      if (isReopened) for (const {receive} of receivers) receive(undefined);
     },
     onDisconnected: ({error}) => {
       isOpen = false;
@@ -88,7 +88,7 @@ export const startLive = (client: Pick<Client, 'events'>, now: () => number, rou
       update();
     },
   }).catch(error => {
-    // A key that may hear of nothing, or a node that knows no events: asking goes on.
+    // A key that may receive no events, or a node that has none: polling goes on.
     isOpen = false;
     failure = asCliError(error);
     update();
@@ -97,10 +97,10 @@ export const startLive = (client: Pick<Client, 'events'>, now: () => number, rou
   return {
     get: news.get,
     subscribe: news.subscribe,
-    on: (types, hear) => {
-      const hearer = {types, hear};
-      hearers.add(hearer);
-      return () => hearers.delete(hearer);
+    on: (types, receive) => {
+      const receiver = {types, receive};
+      receivers.add(receiver);
+      return () => receivers.delete(receiver);
     },
     answered: () => {
       isUnanswered = false;

@@ -167,7 +167,7 @@ export const createMailList = ({client, live, now}: MailListNeeds): MailList => 
     show: () => {
       isShown = true;
       polling.start();
-      const unhear = live.on(['held', 'released', 'discarded'], event => {
+      const stop = live.on(['held', 'released', 'discarded'], event => {
         if (event?.type === 'released' || event?.type === 'discarded') {
           goneMeanwhile?.add(mailId(event));
           dispatch({type: 'gone', ids: new Set([mailId(event)])});
@@ -178,7 +178,7 @@ export const createMailList = ({client, live, now}: MailListNeeds): MailList => 
       refresh();
       return () => {
         isShown = false;
-        unhear();
+        stop();
         polling.stop();
       };
     },
