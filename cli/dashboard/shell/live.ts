@@ -1,10 +1,10 @@
 // Connection of the dashboard: whether events arrive, polling answers, or the node cannot be reached.
 import type {ClusterEvent} from '../../../shared/cluster-event.ts';
 import type {EventType} from '../../../shared/event-type.ts';
+import type {Move} from '../../client/addresses.ts';
 import type {Client} from '../../client/client.ts';
 import {followEvents} from '../../client/follow-events.ts';
 import {asCliError, type CliError, exitCodes} from '../../errors.ts';
-import type {Route} from './route.ts';
 import {createValue, type Watched} from './store.ts';
 
 /**
@@ -31,6 +31,16 @@ export interface Live extends Watched<LiveState> {
   stop(): void;
 }
 
+/** The node that is asked in place of the first one of the context, as `LiveState.detour`. */
+export interface Route extends Watched<string | undefined> {
+  move(move: Move): void;
+}
+
+export const createRoute = ({host: first}: URL): Route => {
+  const {get, subscribe, set} = createValue<string | undefined>(undefined);
+  return {get, subscribe, move: ({to}) => set(to === first ? undefined : `${to} in place of ${first}`)};
+};
+
 /** That something was heard once more is no news: a burst of events must not draw a screen for each of them. */
 const newsEveryMs = 250;
 
@@ -44,14 +54,14 @@ export const startLive = (client: Pick<Client, 'events'>, now: () => number, rou
     connection: 'connecting',
     heardAtMs: undefined,
     reason: undefined,
-    detour: route?.detour(),
+    detour: route?.get(),
   });
 
   const update = (heardAtMs = news.get().heardAtMs): void => {
     const state = news.get();
     const connection = connectionState(heardAtMs);
     const reason = connection === 'offline' || connection === 'polling' ? failure?.detail : undefined;
-    const detour = route?.detour();
+    const detour = route?.get();
     const isOther = connection !== state.connection || reason !== state.reason || detour !== state.detour;
     if (!isOther && heardAtMs !== undefined && heardAtMs - (state.heardAtMs ?? 0) < newsEveryMs) return;
     news.set({connection, heardAtMs, reason, detour});
