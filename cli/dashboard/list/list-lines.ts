@@ -86,9 +86,15 @@ const endingOf = <R>(
   {rows, height}: ShownList<R>,
   {width, theme}: {width: number; theme: Theme},
 ): string[] => {
-  const empty = rows.length > 0 ? [] : list.empty(queryOf(list, filter)).flatMap(text => wrapText(text, width));
+  const empty = rows.length > 0 ? [] : emptyTexts(list, filter).flatMap(text => wrapText(text, width));
   const ending = list.ending === undefined ? [] : [fitText(list.ending, width)];
   return [...empty, ...ending].slice(0, Math.max(0, height - rows.length)).map(text => theme(text, 'dim'));
+};
+
+const emptyTexts = <R>({rows, failure, empty, noneYet}: List<R>, filter: string): readonly string[] => {
+  if (rows === undefined) return failure ? [] : ['reading …'];
+  if (filter === '' || rows.length === 0) return empty;
+  return [noneYet ?? 'Nothing matches; escape shows everything again'];
 };
 
 /** The columns and the rows that have room. */

@@ -18,8 +18,9 @@ const Domains = (): ReactElement => {
   const [view, dispatch] = useKeptReducer(app, 'domains', domainsReducer, domainsStart);
   const [listState, dispatchList] = useListState('domains');
   const open = ({id, name}: {id: number; name: string}): void => {
-    dispatchList({kind: 'chosen', cursorKey: String(id)});
     dispatch({kind: 'opened', id, name});
+    // In this order: a list that is shown and does not have the domain yet would leave it for another row.
+    dispatchList({kind: 'chosen', cursorKey: String(id)});
   };
   if (view.kind === 'list') return <DomainList state={listState} dispatch={dispatchList} open={open} />;
   const {id, name} = view;
