@@ -1,4 +1,4 @@
-// The shell around the screens: header, screen, modal, message, footer; and where keys go.
+// Shell around the screens: header, screen, modal, message, footer; and the way that keys go.
 import {Box, useApp} from 'ink';
 import {type ReactElement, useRef, useState} from 'react';
 import type {Connection} from '../client/connection.ts';
@@ -6,7 +6,7 @@ import {ClusterWatch} from './screens/cluster/cluster-watch.tsx';
 import {screens} from './screens.ts';
 import type {AppContext} from './shell/app-context.ts';
 import {globalBindings, handleKey} from './shell/global-keys.ts';
-import {useTicks} from './shell/hooks.ts';
+import {useTicks, useWatched} from './shell/hooks.ts';
 import {Lines} from './shell/lines.tsx';
 import type {Modal} from './shell/modal.ts';
 import {modalBorder, questionText} from './shell/modal-lines.ts';
@@ -15,7 +15,6 @@ import {pasteIgnored} from './shell/pasted-text.ts';
 import type {ScreenGuard} from './shell/screen-guard.ts';
 import {type ScreenName, type Shell, ShellContext, type Size} from './shell/shell.ts';
 import {briefCue, cutCue, footerLine, messageLine, statusLine, tabsLine, tooSmallLines, usableSize} from './shell/shell-lines.ts';
-import {useWatched} from './shell/store.ts';
 import type {TerminalInput} from './shell/terminal-input.ts';
 import {useRedraw, useTerminalSize} from './shell/terminal-size.ts';
 import {useKeys} from './shell/use-keys.ts';

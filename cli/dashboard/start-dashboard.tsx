@@ -1,4 +1,4 @@
-// From the terminal as it was to the dashboard, and back.
+// Start and end of the dashboard: takes the terminal over, and gives it back as it was.
 import {render} from 'ink';
 import {CliError} from '../errors.ts';
 import {Dashboard} from './dashboard.tsx';

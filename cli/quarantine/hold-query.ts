@@ -1,4 +1,4 @@
-// A query for held mail, whichever way it was typed: flags (query-flags.ts) or a line (query-line.ts). What it means to the API, and in words.
+// Query for held mail, whichever way it was typed: flags (query-flags.ts) or a line (query-line.ts). As parameters of the API, and in words.
 import type {HoldFilter} from '../../shared/hold-filter.ts';
 import type {Reason} from '../../shared/reason.ts';
 import {isoMomentBefore, parseDuration} from '../command-line/time-text.ts';

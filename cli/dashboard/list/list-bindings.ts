@@ -1,4 +1,4 @@
-// Keys and commands that every list has.
+// Keys and commands of every list.
 import {CliError} from '../../errors.ts';
 import type {Binding} from '../shell/keys.ts';
 import type {Prompt} from '../shell/modal.ts';

@@ -1,4 +1,4 @@
-// How a list looks: a line that says what it is, what is wrong if something is, the columns, the rows, and what is beside or below them.
+// Lines of a list: what it is, what is wrong, the columns, the rows, and what stands beside or below them.
 import {safeLine} from '../../../shared/safe-text.ts';
 import {countText} from '../../output/cell-text.ts';
 import {displayWidth} from '../../output/display-width.ts';
@@ -86,9 +86,15 @@ const endingOf = <R>(
   {rows, height}: ShownList<R>,
   {width, theme}: {width: number; theme: Theme},
 ): string[] => {
-  const empty = rows.length > 0 ? [] : list.empty(queryOf(list, filter)).flatMap(text => wrapText(text, width));
+  const empty = rows.length > 0 ? [] : emptyTexts(list, filter).flatMap(text => wrapText(text, width));
   const ending = list.ending === undefined ? [] : [fitText(list.ending, width)];
   return [...empty, ...ending].slice(0, Math.max(0, height - rows.length)).map(text => theme(text, 'dim'));
+};
+
+const emptyTexts = <R>({rows, failure, empty, noneYet}: List<R>, filter: string): readonly string[] => {
+  if (rows === undefined) return failure ? [] : ['reading …'];
+  if (filter === '' || rows.length === 0) return empty;
+  return [noneYet ?? 'Nothing matches; escape shows everything again'];
 };
 
 /** The columns and the rows that have room. */

@@ -1,4 +1,4 @@
-// What is typed after `/` over a list: `type:held,health node:mx1 words`. All of it has to be so.
+// Filter of a list as it is typed after `/`: `type:held,health node:mx1 words`. A row has to match all of it.
 
 export interface ListQuery {
   /** As it was typed. */

@@ -1,4 +1,4 @@
-// The screen of a list: draws it, and gives its keys to the shell.
+// Screen of a list: draws it, and gives its keys to the shell.
 import {type ReactElement, useEffect, useLayoutEffect, useMemo} from 'react';
 import {useBindings, useKeptReducer} from '../shell/hooks.ts';
 import type {Binding} from '../shell/keys.ts';
@@ -47,7 +47,7 @@ export const ListScreen = <R,>(props: ListScreenProps<R>): ReactElement => {
       movingBinding(needs),
       ...bindings(shown.row),
       ...findingBindings(needs),
-      ...(refresh ? [{keys: ['r'], help: 'read it anew', run: refresh}] : []),
+      ...(refresh ? [{keys: ['r'], help: 'read it again', run: refresh}] : []),
     ],
     commands: [...commands, filterCommand(needs)],
   });

@@ -1,4 +1,4 @@
-// Which rows of a long list are on the screen, and what moving the cursor means.
+// Window of a long list: the rows that are on the screen, and how keys move the cursor.
 import type {KeyName} from '../shell/keys.ts';
 
 export interface ListPosition {

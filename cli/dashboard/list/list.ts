@@ -41,8 +41,10 @@ export interface List<R> {
   failure?: CliError | undefined;
   /** What else is wrong. */
   banners?: readonly Banner[];
-  /** In place of rows where there are none. */
-  empty(query: ListQuery): readonly string[];
+  /** In place of rows when there are none at all. */
+  empty: readonly string[];
+  /** In place of rows when none of those read so far matches, if more may follow. */
+  noneYet?: string | undefined;
   rowStyle?(row: R): Style | undefined;
   /** A row that is no table row: one text over all columns. */
   spanning?(row: R): {text: string; style: Style} | undefined;

@@ -1,4 +1,4 @@
-// What the screens of one context work with.
+// App context: what the screens of one mfctl context work with.
 import type {Me} from '../../../shared/api-key.ts';
 import type {Permission} from '../../../shared/scopes.ts';
 import type {Client} from '../../client/client.ts';
@@ -24,7 +24,7 @@ export interface AppContext {
   terminal: Terminal;
   contexts: ContextStore;
   live: Live;
-  /** Events are heard from the beginning, so that the screen can tell of what was before it is shown. */
+  /** Records events from the start, so that the events screen shows what happened before it was opened. */
   eventLog: EventLog;
   me: Me;
   theme: Theme;

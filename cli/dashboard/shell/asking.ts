@@ -1,4 +1,4 @@
-// What is asked before something is changed: a form, a question, a word to type; and the way back when the node does not take it.
+// Forms, questions and words to type before something is changed, and the way back when the node refuses.
 import {asCliError, CliError} from '../../errors.ts';
 import type {DeferredAction} from './deferred-actions.ts';
 import type {Form, FormField, FormValues, Prompt} from './modal.ts';

@@ -1,4 +1,4 @@
-// What was confirmed and can still be taken back: waiting → running → ended, or waiting → taken back.
+// Confirmed actions that can still be taken back: waiting → running → ended, or waiting → taken back.
 import {createValue, type Watched} from './store.ts';
 
 export interface ActionReport {

@@ -1,31 +1,35 @@
-import {useEffect, useEffectEvent, useLayoutEffect, useReducer} from 'react';
+import {useEffect, useEffectEvent, useLayoutEffect, useReducer, useSyncExternalStore} from 'react';
 import type {AppContext} from './app-context.ts';
 import {type ScreenBindings, useShell} from './shell.ts';
 import type {Source} from './source.ts';
+import type {Watched} from './store.ts';
 
-/** Hears each new value before it is drawn: what is made of it is drawn together with it. */
+export const useWatched = <T>({get, subscribe}: Watched<T>): T => useSyncExternalStore(subscribe, get);
+
+/** Calls the listener with each new value before it is drawn, so that both are drawn together. */
 export const useValues = <T>(source: Source<T>, listener: (value: T) => void): void => {
-  const tell = useEffectEvent(listener);
+  const onValue = useEffectEvent(listener);
   useEffect(() => {
     let last: T | undefined;
-    const look = (): void => {
+    const check = (): void => {
       const {value} = source.get();
       if (value === undefined || value === last) return;
       last = value;
-      tell(value);
+      onValue(value);
     };
-    look();
-    return source.subscribe(look);
+    check();
+    return source.subscribe(check);
   }, [source]);
 };
 
 /** Draws again after each interval, for what changes with the time alone. */
 export const useTicks = (everyMs: number): void => {
-  const [, tick] = useReducer((count: number) => count + 1, 0);
+  const [ticks, tick] = useReducer((count: number) => count + 1, 0);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: each tick is followed by the next
   useEffect(() => {
-    const timer = setInterval(tick, everyMs);
-    return () => clearInterval(timer);
-  }, [everyMs]);
+    const timer = setTimeout(tick, everyMs);
+    return () => clearTimeout(timer);
+  }, [ticks, everyMs]);
 };
 
 /** The keys and commands of the screen that is shown, as they are after this drawing. */

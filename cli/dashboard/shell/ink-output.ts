@@ -1,4 +1,4 @@
-// What ink draws on.
+// Output stream that ink draws on.
 
 /**
  * The terminal as one without end. Ink clears the terminal with all that was scrolled out of it, which is not ours, when what it

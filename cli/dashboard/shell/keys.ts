@@ -1,4 +1,4 @@
-// What is pressed, by name: `j`, `G`, `/`, `space`, `enter`, `escape`, `up`, `pagedown`, `ctrl+d`, `shift+tab`…
+// Keys by name: `j`, `G`, `/`, `space`, `enter`, `escape`, `up`, `pagedown`, `ctrl+d`, `shift+tab`…
 import type {Key as InkKey} from 'ink';
 import type {Permission} from '../../../shared/scopes.ts';
 
@@ -58,7 +58,7 @@ export const characterOf = (name: KeyName): string | undefined => {
   return [...name].length === 1 ? name : undefined;
 };
 
-/** One thing that a screen can do. `keys` that have no `label` work all the same and are not told of in the footer. */
+/** One thing that a screen can do. Keys without a `label` work too, but the footer does not show them. */
 export interface Binding {
   keys: readonly KeyName[];
   /** What it does, for the help of the screen. */

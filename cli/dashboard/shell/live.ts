@@ -1,10 +1,10 @@
-// Whether the dashboard hears of changes as they happen, asks from time to time, or cannot reach the node.
+// Connection of the dashboard: whether events arrive, polling answers, or the node cannot be reached.
 import type {ClusterEvent} from '../../../shared/cluster-event.ts';
 import type {EventType} from '../../../shared/event-type.ts';
+import type {Move} from '../../client/addresses.ts';
 import type {Client} from '../../client/client.ts';
 import {followEvents} from '../../client/follow-events.ts';
 import {asCliError, type CliError, exitCodes} from '../../errors.ts';
-import type {Route} from './route.ts';
 import {createValue, type Watched} from './store.ts';
 
 /**
@@ -31,12 +31,22 @@ export interface Live extends Watched<LiveState> {
   stop(): void;
 }
 
+/** The node that is asked in place of the first one of the context, as `LiveState.detour`. */
+export interface Route extends Watched<string | undefined> {
+  move(move: Move): void;
+}
+
+export const createRoute = ({host: first}: URL): Route => {
+  const {get, subscribe, set} = createValue<string | undefined>(undefined);
+  return {get, subscribe, move: ({to}) => set(to === first ? undefined : `${to} in place of ${first}`)};
+};
+
 /** That something was heard once more is no news: a burst of events must not draw a screen for each of them. */
 const newsEveryMs = 250;
 
 export const startLive = (client: Pick<Client, 'events'>, now: () => number, route?: Route): Live => {
   const ended = new AbortController();
-  const hearers = new Set<{types: readonly EventType[]; hear(event: ClusterEvent | undefined): void}>();
+  const receivers = new Set<{types: readonly EventType[]; receive(event: ClusterEvent | undefined): void}>();
   let isOpen = false;
   let wasOpen = false;
   let failure: CliError | undefined;
@@ -44,14 +54,14 @@ export const startLive = (client: Pick<Client, 'events'>, now: () => number, rou
     connection: 'connecting',
     heardAtMs: undefined,
     reason: undefined,
-    detour: route?.detour(),
+    detour: route?.get(),
   });
 
   const update = (heardAtMs = news.get().heardAtMs): void => {
     const state = news.get();
     const connection = connectionState(heardAtMs);
     const reason = connection === 'offline' || connection === 'polling' ? failure?.detail : undefined;
-    const detour = route?.detour();
+    const detour = route?.get();
     const isOther = connection !== state.connection || reason !== state.reason || detour !== state.detour;
     if (!isOther && heardAtMs !== undefined && heardAtMs - (state.heardAtMs ?? 0) < newsEveryMs) return;
     news.set({connection, heardAtMs, reason, detour});
@@ -70,7 +80,7 @@ export const startLive = (client: Pick<Client, 'events'>, now: () => number, rou
     onEvent: event => {
       isUnanswered = false;
       update(now());
-      for (const {types, hear} of hearers) if (types.includes(event.type)) hear(event);
+      for (const {types, receive} of receivers) if (types.includes(event.type)) receive(event);
     },
     onConnected: () => {
       isOpen = true;
@@ -78,7 +88,7 @@ export const startLive = (client: Pick<Client, 'events'>, now: () => number, rou
       const isReopened = wasOpen;
       wasOpen = true;
       update(now());
-      if (isReopened) for (const {hear} of hearers) hear(undefined);
+      if (isReopened) for (const {receive} of receivers) receive(undefined);
     },
     onDisconnected: ({error}) => {
       isOpen = false;
@@ -88,7 +98,7 @@ export const startLive = (client: Pick<Client, 'events'>, now: () => number, rou
       update();
     },
   }).catch(error => {
-    // A key that may hear of nothing, or a node that knows no events: asking goes on.
+    // A key that may receive no events, or a node that has none: polling goes on.
     isOpen = false;
     failure = asCliError(error);
     update();
@@ -97,10 +107,10 @@ export const startLive = (client: Pick<Client, 'events'>, now: () => number, rou
   return {
     get: news.get,
     subscribe: news.subscribe,
-    on: (types, hear) => {
-      const hearer = {types, hear};
-      hearers.add(hearer);
-      return () => hearers.delete(hearer);
+    on: (types, receive) => {
+      const receiver = {types, receive};
+      receivers.add(receiver);
+      return () => receivers.delete(receiver);
     },
     answered: () => {
       isUnanswered = false;

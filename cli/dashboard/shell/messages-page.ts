@@ -1,4 +1,4 @@
-// What has no room in a line: how the connection is, what is wrong, and what was said so far.
+// Page of messages: the connection, what is wrong, and what was said so far.
 
 import type {Tone} from '../../output/tone.ts';
 import {wrapText} from './fit-text.ts';

@@ -1,4 +1,4 @@
-// How a modal looks. The last line says which keys it takes.
+// Lines of a modal. The last one says which keys it takes.
 import {safeLine} from '../../../shared/safe-text.ts';
 import {displayWidth} from '../../output/display-width.ts';
 import {within} from '../list/list-window.ts';

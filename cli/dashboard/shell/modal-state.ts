@@ -1,4 +1,4 @@
-// What a modal remembers between two keys, and what a key does to it. Plain data; what it leads to is in `Outcome`.
+// State of a modal between two keys, and the effect of a key. Plain data; the result is an `Outcome`.
 
 import {type ListPosition, listStart, moved, movedTo} from '../list/list-window.ts';
 import type {KeyName} from './keys.ts';

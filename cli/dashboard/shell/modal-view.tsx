@@ -23,7 +23,7 @@ interface ModalViewProps {
   onClose(): void;
 }
 
-/** Mounted anew for each modal. */
+/** Mounted for each modal. */
 export const ModalView = ({modal, room, takeKeys, say, onClose}: ModalViewProps): ReactElement => {
   const [state, setState] = useState(() => startOf(modal));
   const count = rowsOf(modal, room.width);

@@ -1,4 +1,4 @@
-// What is asked of the person at the screen. A modal takes all keys until it is closed.
+// Modals: questions, prompts, choices, pages and forms. A modal takes all keys until it is closed.
 
 /** A yes-or-no question that carries what it is about, so that nothing that happens meanwhile changes what a yes means. */
 export interface Question {
@@ -46,7 +46,7 @@ export interface Choice {
 export interface Page {
   kind: 'page';
   title: string;
-  /** Safe and styled lines; drawn anew for each width. */
+  /** Safe and styled lines; drawn again for each width. */
   lines(width: number): readonly string[];
   /** Said in place of `escape closes`; such a page is closed by enter alone. */
   mustConfirm?: string;

@@ -1,4 +1,4 @@
-// What is wrong for as long as it is: shown in the message line of every screen while nothing else is said there.
+// Notices that stand as long as something is wrong: in the message line of every screen while no message is there.
 import type {Tone} from '../../output/tone.ts';
 import {createValue, type Watched} from './store.ts';
 

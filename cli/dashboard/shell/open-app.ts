@@ -5,8 +5,7 @@ import {asCliError, CliError} from '../../errors.ts';
 import type {Session} from '../../session.ts';
 import {type AppContext, createAppContext} from './app-context.ts';
 import {endingClient} from './ending-client.ts';
-import {type Live, startLive} from './live.ts';
-import {createRoute} from './route.ts';
+import {createRoute, type Live, startLive} from './live.ts';
 import {createTheme} from './theme.ts';
 
 export interface AppPlace {

@@ -1,4 +1,4 @@
-// Separates pastes from keys in what the terminal sends: pasted text never runs as keys.
+// Reader that separates pastes from keys in what the terminal sends: pasted text never runs as keys.
 //
 // keys → paste (start marker) → keys (end marker, or two seconds without input)
 // keys → burst (text that nobody types in one piece) → keys (a tenth of a second without input)

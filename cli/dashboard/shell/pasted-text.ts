@@ -1,4 +1,4 @@
-// What becomes of pasted text: one line in a text field, and nothing elsewhere.
+// Pasted text: one line in a text field, and nothing elsewhere.
 import {stripVTControlCharacters} from 'node:util';
 import {countText, plural} from '../../output/cell-text.ts';
 import {typedCharacters} from './keys.ts';

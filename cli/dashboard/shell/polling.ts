@@ -1,4 +1,4 @@
-// When something is read again: soon after an event, from time to time without one, and more and more rarely while reading fails.
+// Timing of reads: soon after an event, at an interval without one, and more and more rarely while reading fails.
 import type {CliError} from '../../errors.ts';
 import type {Live} from './live.ts';
 
@@ -48,7 +48,7 @@ export const createPolling = (needs: PollingNeeds): Polling => {
   let timer: NodeJS.Timeout | undefined;
   let dueAtMs = Number.POSITIVE_INFINITY;
   let begunAtMs = Number.NEGATIVE_INFINITY;
-  /** As the node has asked for: a key that is over its limit is told of events all the same. */
+  /** What the node has asked for with Retry-After: a key over its limit still receives events. */
   let notBeforeMs = Number.NEGATIVE_INFINITY;
   let failures = 0;
 

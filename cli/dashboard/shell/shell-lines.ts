@@ -1,4 +1,4 @@
-// The lines around a screen: which screen of which node, how fresh it is, what was said last, and which keys there are.
+// Lines around a screen: the tabs, the connection, the message, and the keys.
 import {safeLine} from '../../../shared/safe-text.ts';
 import {durationText, plural} from '../../output/cell-text.ts';
 import {displayWidth} from '../../output/display-width.ts';

@@ -1,4 +1,4 @@
-// What the shell around the screens does for them.
+// Services of the shell for its screens.
 import {createContext, useContext} from 'react';
 import type {Permission} from '../../../shared/scopes.ts';
 import type {Connection} from '../../client/connection.ts';

@@ -70,7 +70,7 @@ export const createSource = <T>(needs: SourceNeeds<T>): Source<T> => {
 
   const start = (): void => {
     let wasLive = live.get().connection === 'live';
-    /** Nothing tells of events any more: what is shown may be old, and the node away. */
+    /** Events have stopped: what is shown may be out of date, and the node may be away. */
     const onConnection = (): void => {
       const isLive = live.get().connection === 'live';
       if (wasLive && !isLive) polling.wake();

@@ -1,5 +1,4 @@
 // Values that others watch, for what goes on while no component shows it.
-import {useSyncExternalStore} from 'react';
 
 export interface Watched<T> {
   /** The same object until something changes. */
@@ -37,5 +36,3 @@ export const createStore = <S, E>(reducer: (state: S, event: E) => S, initial: S
   const {get, subscribe, set} = createValue(initial);
   return {get, subscribe, dispatch: event => set(reducer(get(), event))};
 };
-
-export const useWatched = <T>({get, subscribe}: Watched<T>): T => useSyncExternalStore(subscribe, get);

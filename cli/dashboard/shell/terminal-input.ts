@@ -1,4 +1,4 @@
-// What the terminal sends. Pastes are taken out of it before ink makes keys of the rest.
+// Input of the terminal. Pastes are taken out of it before ink turns the rest into keys.
 import {createPasteReader, type TerminalEvent} from './paste-reader.ts';
 
 /** What does not go through the parser of ink. */

@@ -1,4 +1,4 @@
-// How much room there is, and a clean screen after it has changed.
+// Size of the terminal, and a clean screen after it has changed.
 import {useStdout} from 'ink';
 import {useEffect, useLayoutEffect, useState} from 'react';
 import type {ScreenGuard} from './screen-guard.ts';

@@ -1,4 +1,4 @@
-// How the dashboard marks things. Colour is never the only mark: a glyph or a word says the same.
+// Styles of the dashboard. Colour is never the only mark: a glyph or a word says the same.
 import type {Tone} from '../../output/tone.ts';
 
 export type Style = Tone | 'title' | 'dim' | 'bold' | 'accent' | 'cursor' | 'picked';

@@ -1,4 +1,4 @@
-// What the shell does for its screens, and what comes of it: the message, the modals, the keys of the screen.
+// Services of the shell and what they show: the message, the modals, the keys of the screen.
 import {useEffect, useLayoutEffect, useMemo, useRef, useState} from 'react';
 import {asCliError} from '../../errors.ts';
 import type {AppContext} from './app-context.ts';
@@ -72,7 +72,7 @@ export const useServices = (app: AppContext, undoMs: number) => {
   return {services, modal: modals[0], message, footer, bindings};
 };
 
-/** As one text, which is drawn anew only when it is another one. */
+/** One text, so that it is drawn again only when it differs. */
 export const labelsOf = (bindings: readonly Binding[]): string =>
   bindings.flatMap(({keys, label}) => (label === undefined ? [] : [`${shownKey(keys[0] ?? '')}\t${label}`])).join('\n');
 

@@ -54,6 +54,19 @@ test('nothing says that mails are selected when they no longer are', async t => 
   }
 });
 
+for (const [what, keys] of [
+  ['key', ['n']],
+  ['command', [':new-key', '\r']],
+] as const)
+  test(`a ${what} that the dashboard may not use says why, and opens nothing`, async t => {
+    const {send, shows} = await drawDashboard(t, {screen: 'keys', isReadOnly: true});
+    await shows('monitoring');
+
+    send(...keys);
+
+    t.notRegex(await shows('the dashboard was opened with --read-only'), /New API key/);
+  });
+
 for (const screen of screenNames)
   test(`the footer of the screen ${screen} tells how to leave, in 80 columns`, async t => {
     const {shows} = await drawDashboard(t, {screen});

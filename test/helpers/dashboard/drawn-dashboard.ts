@@ -28,6 +28,8 @@ export interface DrawnDashboard {
   paste(text: string): void;
   /** The screen once it shows that. */
   shows(what: RegExp | string): Promise<string>;
+  /** Drawings so far. */
+  drawings(): number;
   /** What was asked of the API, apart from what only reads. */
   changes: Request[];
 }
@@ -37,6 +39,7 @@ export interface DrawnOptions {
   isReadOnly?: boolean;
   undoMs?: number;
   columns?: number;
+  now?(): number;
   /** Of each request that changes something; throws what it fails with. */
   onChange?(request: Request): unknown;
 }
@@ -92,22 +95,22 @@ const clientOf = (changes: Request[], onChange: DrawnOptions['onChange']): Clien
   });
 
 export const drawDashboard = async (t: ExecutionContext, options: DrawnOptions = {}): Promise<DrawnDashboard> => {
-  const {screen = 'quarantine', isReadOnly = false, undoMs = 60_000, columns = 80, onChange} = options;
+  const {screen = 'quarantine', isReadOnly = false, undoMs = 60_000, columns = 80, now = Date.now, onChange} = options;
   const changes: Request[] = [];
   const client = clientOf(changes, onChange);
-  const live = startLive(client, Date.now);
+  const live = startLive(client, now);
   const {stdin: none, stdout, stderr} = process;
   const output: Terminal = {env: {}, stdin: none, stdout, stderr, onInterrupt: () => () => undefined};
   const me: Me = {...key, scope: 'full-admin', node_id: 'mx1', permissions: [...permissionsOf('full-admin', {kind: 'all'})]};
   const app = createAppContext({
     ...{client, connection: {} as never, clientFor: async () => client, name: 'test', terminal: output},
-    ...{contexts: createContextStore(output), live, me, theme: createTheme(true), isReadOnly},
+    ...{contexts: createContextStore(output), live, me, theme: createTheme(true), isReadOnly, now},
   });
 
   const terminal = new FakeTerminal(columns);
   const input = createTerminalInput(terminal as unknown as NodeJS.ReadStream);
   const nothing = () => undefined;
-  const {stdin, lastFrame, unmount} = render(
+  const {stdin, lastFrame, frames, unmount} = render(
     createElement(Dashboard, {
       ...{app, undoMs, startScreen: screen, input, terminal: terminal as unknown as NodeJS.WriteStream},
       ...{guard: {onResumed: () => nothing} as never, onQuit: nothing, onSwitch: nothing, onReconnect: nothing},
@@ -134,5 +137,5 @@ export const drawDashboard = async (t: ExecutionContext, options: DrawnOptions =
     }
   };
   await shows('q quit');
-  return {send, paste: text => send(`\x1b[200~${text}\x1b[201~`), shows, changes};
+  return {send, paste: text => send(`\x1b[200~${text}\x1b[201~`), shows, changes, drawings: () => frames.length};
 };

@@ -24,7 +24,7 @@ export const auditList = (state: AuditState, loaded: Pick<Loaded<AuditPage>, 'fa
   const {tail, total, unreachable} = state;
   const {failure, loadedAtMs} = loaded;
   return {
-    ...{tail, rows: tail.rows, failure, loadedAtMs},
+    ...{tail, rows: total === undefined ? undefined : tail.rows, failure, loadedAtMs},
     keyOf: ({key}) => key,
     columns: () => columns,
     head: () => ['Audit', ...(total === undefined ? [] : [`${countText(total)} entries`])],
@@ -36,11 +36,8 @@ export const auditList = (state: AuditState, loaded: Pick<Loaded<AuditPage>, 'fa
       unreachable.length === 0
         ? []
         : [{text: `! ${unreachable.join(', ')} did not answer: what was done there is missing`, tone: 'warn'}],
-    empty: ({text}) => {
-      if (total === undefined) return failure ? [] : ['reading …'];
-      if (hasOlder(state) && state.older !== 'failed') return ['looking further back …'];
-      return [text === '' ? 'No audit entries yet' : 'No entry matches; escape shows all of them again'];
-    },
+    empty: ['No audit entries yet'],
+    noneYet: hasOlder(state) && state.older !== 'failed' ? 'looking further back …' : undefined,
     ending: endingText(state),
   };
 };

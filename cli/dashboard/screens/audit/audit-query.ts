@@ -1,4 +1,4 @@
-// What of a filter the node can sort out, so that it need not send the rest.
+// Parameters of the API for a filter: the part that the node can sort out.
 import {isoMomentBefore} from '../../../command-line/time-text.ts';
 import type {ListQuery} from '../../list/list-query.ts';
 

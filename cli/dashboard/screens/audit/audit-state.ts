@@ -102,7 +102,7 @@ const withOlder = (state: AuditState, {entries, total, unreachable}: AuditPage):
   return {...state, tail: {...tail, isPaused}, total, older: 'idle'};
 };
 
-/** Entries that are known make the link to what is there; without it, or with other nodes, the list begins anew. */
+/** Entries that are known make the link to what is there; without it, or with other nodes, the list starts over. */
 const withNewest = (state: AuditState, {entries, total, unreachable}: AuditPage): AuditState => {
   const rows = rowsOf(entries);
   const known = new Set([...state.tail.rows, ...state.tail.waiting].map(({key}) => key));

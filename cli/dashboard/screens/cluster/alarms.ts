@@ -1,4 +1,4 @@
-// What has become of nodes, in words: once when it happens, and for as long as it is so.
+// Changes and alarms of nodes in words: a change is said once, an alarm stands as long as it lasts.
 import type {ClusterStatus, Peer} from '../../../../shared/cluster-status.ts';
 import type {Drift} from '../../../cluster/drift.ts';
 import {

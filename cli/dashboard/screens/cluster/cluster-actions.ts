@@ -1,4 +1,4 @@
-// What can be done to the cluster from its screen.
+// Changes to the cluster: join tokens, and removing a node.
 import {timeText} from '../../../output/cell-text.ts';
 import {deferForceable, wordPrompt} from '../../shell/asking.ts';
 import {secretPage} from '../../shell/secret-page.ts';

@@ -38,17 +38,13 @@ export const clusterList = (facts: ClusterFacts): List<Peer> => {
   const {nodes, loaded, refusal} = facts;
   const {failure, loadedAtMs} = loaded;
   return {
-    ...{rows: nodes?.status.peers, failure, loadedAtMs},
+    ...{rows: refusal === undefined ? nodes?.status.peers : [], failure, loadedAtMs},
     keyOf: ({node_id}) => node_id,
     columns: () => (nodes ? nodeColumns(nodes) : []),
     head: () => (nodes ? totals(nodes) : ['Nodes']),
     matches: ({node_id, fqdn, api_url, healthy}, {words}) => hasWords([node_id, fqdn, api_url, healthy], words),
     hint: 'words of name, address or health',
-    empty: ({text}) => {
-      if (refusal !== undefined) return [refusal];
-      if (nodes === undefined) return failure ? [] : ['reading …'];
-      return [text === '' ? 'No nodes' : 'No node matches; escape shows all of them again'];
-    },
+    empty: [refusal ?? 'No nodes'],
     below: {
       rows: (size, count) => size.rows - 2 - nodeRows(count, size),
       lines: (_, size) => {

@@ -1,4 +1,4 @@
-// What the cluster screen shows, and where it is read.
+// Sources of the cluster screen.
 import {setTimeout as pause} from 'node:timers/promises';
 import type {ClusterDrift} from '../../../../shared/cluster-drift.ts';
 import type {ClusterStatus} from '../../../../shared/cluster-status.ts';

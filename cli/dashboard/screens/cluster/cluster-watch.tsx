@@ -1,11 +1,9 @@
-// Looks at the cluster as long as the dashboard is open, whatever screen is shown: a node that goes away is told of at once, and the
-// figures over time have no holes.
+// Watch over the cluster on every screen: a node that goes away is reported at once, and the figures over time have no gaps.
 import {useEffect, useRef} from 'react';
 import type {ClusterStatus} from '../../../../shared/cluster-status.ts';
 import {driftOf} from '../../../cluster/drift.ts';
-import {useValues} from '../../shell/hooks.ts';
+import {useValues, useWatched} from '../../shell/hooks.ts';
 import {useShell} from '../../shell/shell.ts';
-import {useWatched} from '../../shell/store.ts';
 import {agedStatus} from './aged-status.ts';
 import {alarmsOf, changesBetween, changeText} from './alarms.ts';
 import {heldSource, historyOf, metricsSource, statusSource} from './cluster-sources.ts';

@@ -1,4 +1,4 @@
-// What has been seen since the dashboard was opened. It has bounds: a dashboard is left open for weeks.
+// History since the dashboard was opened. It has bounds: a dashboard is left open for weeks.
 import type {Health} from '../../../../shared/health.ts';
 
 export interface HealthChange {

@@ -1,4 +1,4 @@
-// What a node tells at its metrics listener, as far as the dashboard wants it.
+// Metrics of a node: the part that the dashboard shows.
 import {get as getHttp} from 'node:http';
 import {get as getHttps} from 'node:https';
 import {trusting} from '../../../client/trust.ts';

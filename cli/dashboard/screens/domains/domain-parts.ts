@@ -58,12 +58,7 @@ export const domainParts = ({name, loaded, held, unreachable, theme}: DomainFact
     loadedAtMs,
     failure: isGone ? undefined : failure,
     banners: isGone ? [goneBanner(name)] : [...uncountedBanners(unreachable), ...(whole ? unsignedBanners(whole) : [])],
-    empty: ({text}) => {
-      if (!whole) return failure ? [] : ['reading …'];
-      return [
-        text === '' ? 'No mail filters and no DKIM keys: f makes a filter, d a key' : 'None matches; escape shows all of them',
-      ];
-    },
+    empty: ['No mail filters and no DKIM keys: f makes a filter, d a key'],
     above: width => {
       if (width >= besideFrom) return [];
       const half = Math.ceil(settings.length / 2);

@@ -1,4 +1,4 @@
-// What the screen reads. Domains tell of their changes, their filters and keys do not, and held mail comes too often to count it each time.
+// Sources of the domains screen. Domains send events; filters and keys do not, and held mail comes too often to count it each time.
 import type {DkimKey} from '../../../../shared/dkim-key.ts';
 import type {Domain} from '../../../../shared/domain.ts';
 import type {Summary} from '../../../../shared/held-mail.ts';

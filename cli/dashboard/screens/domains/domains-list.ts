@@ -37,11 +37,7 @@ export const domainsList = ({rows, loaded, unreachable, mayCreate, theme}: Domai
   hint: 'words of name, backends or direction; is:inactive, is:unsigned, tenant:7',
   orders,
   banners: uncountedBanners(unreachable),
-  empty: ({text}) => {
-    if (rows === undefined) return loaded.failure ? [] : ['reading …'];
-    if (text !== '') return ['No domain matches; escape shows all of them again'];
-    return [mayCreate ? 'No domains yet: n makes one' : 'No domains'];
-  },
+  empty: [mayCreate ? 'No domains yet: n makes one' : 'No domains'],
   beside: {
     fromColumns: 150,
     width: panelWidth,

@@ -1,10 +1,9 @@
 import {type ReactElement, useMemo} from 'react';
 import type {ListEvent, ListState} from '../../list/list.ts';
 import {ListScreen, useListState} from '../../list/list-screen.tsx';
-import {useKeptReducer} from '../../shell/hooks.ts';
+import {useKeptReducer, useWatched} from '../../shell/hooks.ts';
 import {Permitted} from '../../shell/permitted.tsx';
 import {useShell} from '../../shell/shell.ts';
-import {useWatched} from '../../shell/store.ts';
 import {askToDelete, type DomainNeeds, openNewDomain} from './domain-actions.ts';
 import {domainsSource, heldSource} from './domain-sources.ts';
 import {DomainView, RecordView} from './domain-view.tsx';
@@ -19,8 +18,9 @@ const Domains = (): ReactElement => {
   const [view, dispatch] = useKeptReducer(app, 'domains', domainsReducer, domainsStart);
   const [listState, dispatchList] = useListState('domains');
   const open = ({id, name}: {id: number; name: string}): void => {
-    dispatchList({kind: 'chosen', cursorKey: String(id)});
     dispatch({kind: 'opened', id, name});
+    // In this order: a list that is shown and does not have the domain yet would leave it for another row.
+    dispatchList({kind: 'chosen', cursorKey: String(id)});
   };
   if (view.kind === 'list') return <DomainList state={listState} dispatch={dispatchList} open={open} />;
   const {id, name} = view;

@@ -1,4 +1,4 @@
-// Which domain is looked at. Plain data.
+// View of the domains screen: the list, one domain, or one DNS record. Plain data.
 
 export type DomainsView =
   | {kind: 'list'}

@@ -40,7 +40,7 @@ export const startEventLog = ({live, now, burstMs = 100}: EventLogNeeds): EventL
     if (arrived.length === 0) setTimeout(flush, burstMs);
     arrived.push(row);
   };
-  const hear = (event: ClusterEvent | undefined): void => {
+  const receive = (event: ClusterEvent | undefined): void => {
     seq += 1;
     if (event !== undefined) {
       add(eventRow(event, seq));
@@ -50,7 +50,7 @@ export const startEventLog = ({live, now, burstMs = 100}: EventLogNeeds): EventL
     lostAtMs = undefined;
   };
 
-  live.on(eventTypes, hear);
+  live.on(eventTypes, receive);
   live.subscribe(() => {
     const {connection} = live.get();
     if (connection === 'live') heardSinceMs ??= now();

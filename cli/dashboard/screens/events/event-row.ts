@@ -73,7 +73,7 @@ const partsOf = (event: ClusterEvent): Parts => {
     case 'health':
       return {id: `${event.from} → ${event.to}`, about: ''};
     default:
-      // A newer node may tell of more than this program knows.
+      // A newer node may send types that this program does not know.
       event satisfies never;
       return {id: '', about: ''};
   }

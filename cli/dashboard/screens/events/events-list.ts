@@ -41,7 +41,7 @@ export const eventsList = (tail: Tail<LogRow>, facts: EventFacts): List<LogRow> 
   check: typesFault,
   banners: eventBanners(facts),
   spanning: row => (row.kind === 'gap' ? {text: gapText(row), style: 'warn'} : undefined),
-  empty: () => emptyTexts(tail, facts),
+  empty: emptyTexts(facts),
   ending: endingText(tail, facts),
 });
 
@@ -67,8 +67,7 @@ const because = ({reason}: LiveState): string => (reason === undefined ? '' : `:
 const gapText = ({fromMs, toMs}: {fromMs: number; toMs: number}): string =>
   `── connection lost ${clockText(fromMs)}–${clockText(toMs)}: what happened meanwhile is not here ──`;
 
-const emptyTexts = (tail: Tail<LogRow>, {live, heardSinceMs, lostAtMs}: EventFacts): string[] => {
-  if (tail.rows.length > 0) return ['Nothing here matches; escape shows everything again'];
+const emptyTexts = ({live, heardSinceMs, lostAtMs}: EventFacts): string[] => {
   if (heardSinceMs !== undefined && lostAtMs === undefined) return ['Nothing has happened yet: mail that is held shows up here'];
   if (heardSinceMs !== undefined || live.connection === 'connecting') return [];
   return [

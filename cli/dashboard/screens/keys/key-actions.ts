@@ -1,4 +1,4 @@
-// What ends a key.
+// Revoking and deleting API keys.
 import type {ApiKey} from '../../../../shared/api-key.ts';
 import {timeText} from '../../../output/cell-text.ts';
 import {deferForceable} from '../../shell/asking.ts';

@@ -1,4 +1,4 @@
-// What an administrator wants to know of a key at a glance.
+// Condition of a key: what an administrator wants to know at a glance.
 import type {ApiKey} from '../../../../shared/api-key.ts';
 import {durationText} from '../../../output/cell-text.ts';
 import type {Tone} from '../../../output/tone.ts';

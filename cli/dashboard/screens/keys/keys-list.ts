@@ -39,10 +39,7 @@ export const keysList = (facts: KeysFacts): List<ApiKey> => {
     },
     hint: 'words of name, prefix, scope, domain or state',
     orders: ordersAt(nowMs),
-    empty: ({text}) => {
-      if (rows === undefined) return failure ? [] : ['reading …'];
-      return [text === '' ? 'No keys' : 'No key matches; escape shows all of them again'];
-    },
+    empty: ['No keys'],
     rowStyle: key => (conditionOf(key, nowMs).state === 'revoked' ? 'dim' : undefined),
     below: {rows: () => 3, lines: (key, {columns}) => aboutLines(facts, key, columns)},
   };

@@ -1,9 +1,9 @@
 import type {ReactElement} from 'react';
 import type {ApiKey} from '../../../../shared/api-key.ts';
 import {ListScreen, useListState} from '../../list/list-screen.tsx';
+import {useWatched} from '../../shell/hooks.ts';
 import {Permitted} from '../../shell/permitted.tsx';
 import {useShell} from '../../shell/shell.ts';
-import {useWatched} from '../../shell/store.ts';
 import {askToDelete, askToRevoke} from './key-actions.ts';
 import {askForKey} from './key-form.ts';
 import {keyPage} from './key-page.ts';

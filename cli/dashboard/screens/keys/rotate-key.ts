@@ -1,4 +1,4 @@
-// Replacing a key by a successor. The old one ends only after the new one has been seen and taken.
+// Rotation of a key. The old key ends only after the new one has been shown and confirmed.
 import type {ApiKey, CreatedApiKey} from '../../../../shared/api-key.ts';
 import {planRotation, type Rotation, type RotationNeeds, type RotationPlan, rotateKey} from '../../../key/key-rotation.ts';
 import {durationText, timeText} from '../../../output/cell-text.ts';

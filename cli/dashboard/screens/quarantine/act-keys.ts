@@ -1,4 +1,4 @@
-// Releasing and discarding, from the key press to what became of it.
+// Release and discard, from the key press to the result.
 import type {HoldAction} from '../../../../shared/held-mail.ts';
 import {CliError} from '../../../errors.ts';
 import {plural} from '../../../output/cell-text.ts';

@@ -1,4 +1,4 @@
-// What is asked before mail is released or discarded.
+// Question before mail is released or discarded.
 import type {HoldAction} from '../../../../shared/held-mail.ts';
 import {countText, plural} from '../../../output/cell-text.ts';
 import {fitText} from '../../shell/fit-text.ts';

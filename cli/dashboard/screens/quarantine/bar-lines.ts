@@ -1,4 +1,4 @@
-// What the list is of, and what there is to know about it.
+// Bar above the list of held mail: the filter, the position, and notices.
 import {safeLine} from '../../../../shared/safe-text.ts';
 import {countText, plural} from '../../../output/cell-text.ts';
 import {displayWidth} from '../../../output/display-width.ts';

@@ -1,4 +1,4 @@
-// Which mail is listed and in which order: the filter, the orders, the views.
+// Filter, order and views of the list of held mail.
 import {usageError} from '../../../errors.ts';
 import {type HoldQuery, queryWords} from '../../../quarantine/hold-query.ts';
 import {parseQuery, printQuery, queryFault} from '../../../quarantine/query-line.ts';

@@ -1,4 +1,4 @@
-// Releases and discards many mails, with patience, and counts what became of them.
+// Release and discard of many mails, with retries and a count of the results.
 import {setTimeout as sleep} from 'node:timers/promises';
 import type {BulkResult, HoldAction, MailReference} from '../../../../shared/held-mail.ts';
 import type {Client} from '../../../client/client.ts';

@@ -1,4 +1,4 @@
-// What one does with a mail without changing anything: keep a copy, note its id; and see why others failed.
+// Keys that change nothing: save a mail, show its id, show why an action failed.
 import {homedir} from 'node:os';
 import {join, resolve} from 'node:path';
 import {safeLine} from '../../../../shared/safe-text.ts';

@@ -1,4 +1,4 @@
-// Reads the held mail that is looked at, and again when something happens, for as long as somebody looks.
+// List of held mail: reads the rows that are shown, and reads them again after events, while the screen is shown.
 import type {HeldMail} from '../../../../shared/held-mail.ts';
 import type {Client} from '../../../client/client.ts';
 import {asCliError} from '../../../errors.ts';
@@ -167,7 +167,7 @@ export const createMailList = ({client, live, now}: MailListNeeds): MailList => 
     show: () => {
       isShown = true;
       polling.start();
-      const unhear = live.on(['held', 'released', 'discarded'], event => {
+      const stop = live.on(['held', 'released', 'discarded'], event => {
         if (event?.type === 'released' || event?.type === 'discarded') {
           goneMeanwhile?.add(mailId(event));
           dispatch({type: 'gone', ids: new Set([mailId(event)])});
@@ -178,7 +178,7 @@ export const createMailList = ({client, live, now}: MailListNeeds): MailList => 
       refresh();
       return () => {
         isShown = false;
-        unhear();
+        stop();
         polling.stop();
       };
     },

@@ -1,4 +1,4 @@
-// In which order held mail is shown. The API lists by time; by anything else the mails have to be here first.
+// Orders of held mail. The API lists by time; for any other order the mails have to be read first.
 import type {HeldMail} from '../../../../shared/held-mail.ts';
 import {mailId} from '../../../quarantine/mail-id.ts';
 

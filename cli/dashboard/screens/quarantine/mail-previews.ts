@@ -1,4 +1,4 @@
-// What is in the mail under the cursor. Read once the cursor rests, one mail at a time, and nothing but the mail itself.
+// Previews of mails. A preview is read once the cursor rests, one at a time, and fetches nothing but the mail itself.
 import type {ClusterEvent} from '../../../../shared/cluster-event.ts';
 import type {ActionOutcome, HeldMailDetail, MailReference} from '../../../../shared/held-mail.ts';
 import {type Client, mailPath} from '../../../client/client.ts';
@@ -24,7 +24,7 @@ export interface MailPreviews {
   want(mail: MailReference | undefined): void;
   /** Read again, if it failed. */
   retry(): void;
-  /** Hears of mails that leave, until the function that is returned is called. */
+  /** Follows mails that leave, until the function that is returned is called. */
   show(): () => void;
 }
 
@@ -78,7 +78,7 @@ export const createMailPreviews = ({client, live, restMs = 150}: MailPreviewNeed
     }
     void read();
   };
-  const hear = (event: ClusterEvent | undefined): void => {
+  const receive = (event: ClusterEvent | undefined): void => {
     if (event?.type !== 'released' && event?.type !== 'discarded') return;
     const id = mailId(event);
     const known = previews.get(id);
@@ -100,9 +100,9 @@ export const createMailPreviews = ({client, live, restMs = 150}: MailPreviewNeed
       void read();
     },
     show: () => {
-      const unhear = live.on(['released', 'discarded'], hear);
+      const stop = live.on(['released', 'discarded'], receive);
       return () => {
-        unhear();
+        stop();
         clearTimeout(timer);
       };
     },

@@ -1,4 +1,4 @@
-// What the quarantine screen works with, for as long as the dashboard is with one node.
+// State and sources of the quarantine screen, kept while another screen is shown.
 import type {ClusterStatus} from '../../../../shared/cluster-status.ts';
 import type {Domain} from '../../../../shared/domain.ts';
 import type {AppContext} from '../../shell/app-context.ts';

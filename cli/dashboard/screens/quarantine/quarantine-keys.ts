@@ -1,4 +1,4 @@
-// Which keys the screen has.
+// Keys and commands of the quarantine screen.
 
 import {isEmptyQuery} from '../../../quarantine/hold-query.ts';
 import {moved, movingKeys} from '../../list/list-window.ts';

@@ -1,4 +1,4 @@
-// Who gets which part of the screen.
+// Layout of the quarantine screen: the room of the list and of the preview.
 import type {Size} from '../../shell/shell.ts';
 import type {PreviewMode} from './screen-state.ts';
 

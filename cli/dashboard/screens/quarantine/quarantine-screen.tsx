@@ -1,9 +1,8 @@
 import {type ReactElement, useEffect, useLayoutEffect, useMemo, useSyncExternalStore} from 'react';
 import {mailId} from '../../../quarantine/mail-id.ts';
-import {useBindings} from '../../shell/hooks.ts';
+import {useBindings, useWatched} from '../../shell/hooks.ts';
 import {Lines} from '../../shell/lines.tsx';
 import {useShell} from '../../shell/shell.ts';
-import {useWatched} from '../../shell/store.ts';
 import {mailUnderCursor} from './list-state.ts';
 import {goneText} from './mail-previews.ts';
 import {previewLines} from './preview-lines.ts';

@@ -1,4 +1,4 @@
-// The screen as lines. What it costs depends on what is on the screen, never on how many mails there are.
+// Quarantine screen as lines. The cost depends on what is on the screen, never on how many mails there are.
 import type {HeldMail} from '../../../../shared/held-mail.ts';
 import {displayWidth} from '../../../output/display-width.ts';
 import {isEmptyQuery} from '../../../quarantine/hold-query.ts';

@@ -1,4 +1,4 @@
-// The views there are from the start, and those somebody saved.
+// Views of held mail: the built-in ones and the saved ones.
 import {CliError, usageError} from '../../../errors.ts';
 import type {HoldQuery} from '../../../quarantine/hold-query.ts';
 import {parseQuery, printQuery} from '../../../quarantine/query-line.ts';

@@ -1,4 +1,4 @@
-// What the screen remembers besides the list: what is selected, how the preview is shown, what was typed.
+// State of the quarantine screen besides the list: the selection, the preview, the history of filters.
 import type {HeldMail, MailReference} from '../../../../shared/held-mail.ts';
 import {senderText} from '../../../output/cell-text.ts';
 import {mailId} from '../../../quarantine/mail-id.ts';

@@ -1,4 +1,4 @@
-// Selecting more than is on the screen: a range, and all that match.
+// Selection of more than is on the screen: a range, or all that match.
 import type {HeldMail} from '../../../../shared/held-mail.ts';
 import {plural} from '../../../output/cell-text.ts';
 import {heldMailPages} from '../../../quarantine/held-mail-pages.ts';

@@ -1,4 +1,4 @@
-// Searches for held mail that somebody wants to make again, in views.yaml beside the contexts.
+// Saved searches for held mail, in views.yaml beside the contexts.
 import {mkdir} from 'node:fs/promises';
 import {join} from 'node:path';
 import type {Document} from 'yaml';

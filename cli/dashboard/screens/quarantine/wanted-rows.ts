@@ -1,4 +1,4 @@
-// Which part of the list is to be read next.
+// Part of the list that is to be read next.
 import {type ListState, mailAt, rowCount} from './list-state.ts';
 
 /** As the API numbers them: newest first. */

@@ -31,7 +31,7 @@ const listOf = (rows: readonly Row[] | undefined, change: Partial<List<Row>> = {
   head: shown => ['Rows', String(shown.length)],
   matches: ({name}, {words}) => hasWords([name], words),
   hint: 'words',
-  empty: ({text}) => [text === '' ? 'nothing' : 'nothing matches'],
+  empty: ['no rows'],
   ...change,
 });
 
@@ -125,7 +125,7 @@ test('a filter begins at the top, and a new one finds what the one before has hi
 
   t.is(under(list, narrow), 'bert');
   t.regex(drawnList(list, narrow, size), /^Rows · 2 · filter: bert/);
-  t.regex(drawnList(list, listReducer(narrow, filter('x')), size), /nothing matches/);
+  t.regex(drawnList(list, listReducer(narrow, filter('x')), size), /Nothing matches/);
   t.is(under(list, listReducer(narrow, filter('ann'))), 'anna');
 });
 
@@ -145,6 +145,17 @@ test('the line above a tail says whether it follows, stands still, or where one 
   t.regex(drawnList(listOf(rows, {tail}), after(listOf(rows, {tail}), ['j']), size), / 2 of 3 $/m);
   t.regex(drawnList(stopped, listBegin, size), /paused, 2 new $/m);
   t.regex(drawnList(stopped, {...listBegin, filter: 'word'}, size), /paused, 1 new $/m);
+});
+
+test('without rows a list says whether they are still being read, are not there, or do not match', t => {
+  const failure = new CliError('unreachable', 'no answer');
+  const narrow = {...listBegin, filter: 'x'};
+
+  t.regex(drawnList(listOf(undefined), listBegin, size), /^reading …/m);
+  t.notRegex(drawnList(listOf(undefined, {failure}), listBegin, size), /reading/);
+  t.regex(drawnList(listOf([]), narrow, size), /^no rows/m);
+  t.regex(drawnList(listOf(named('a')), narrow, size), /^Nothing matches; escape/m);
+  t.regex(drawnList(listOf(named('a'), {noneYet: 'looking'}), narrow, size), /^looking/m);
 });
 
 test('what could not be read is said above what there was', t => {

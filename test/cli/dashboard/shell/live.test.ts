@@ -1,7 +1,6 @@
 import {Readable} from 'node:stream';
 import test from 'ava';
-import {startLive} from '../../../../cli/dashboard/shell/live.ts';
-import {createRoute} from '../../../../cli/dashboard/shell/route.ts';
+import {createRoute, startLive} from '../../../../cli/dashboard/shell/live.ts';
 import {CliError, exitCodes} from '../../../../cli/errors.ts';
 import type {ClusterEvent} from '../../../../shared/cluster-event.ts';
 import {healthEvent, heldEvent} from '../../../helpers/cli/sample-records.ts';

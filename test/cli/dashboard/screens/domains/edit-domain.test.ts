@@ -131,6 +131,7 @@ test('what the node does not take is said by field, and the form comes again wit
   const again = await shell.form();
 
   t.is(again.fields.find(({name}) => name === 'backend_servers')?.value, 'mx.example.com:25');
+  t.deepEqual(again.errors, {backend_servers: 'is one of us'});
   t.deepEqual(
     shell.failures.map(({detail}) => detail),
     ['backend_servers.0 is one of us'],
@@ -234,6 +235,7 @@ test('a name that is taken leaves the form with all that was typed', async t => 
     backend_servers: 'mx.example.com:25',
   });
   t.is(shell.failures[0]?.detail, 'name is taken');
+  t.deepEqual(again.errors, {name: 'is taken'});
 });
 
 test('a domain is made after a question that names all of its settings; a no goes back to the form, with all that was typed', async t => {
