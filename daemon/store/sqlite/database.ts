@@ -2,6 +2,7 @@
 import knex, {type Knex} from 'knex';
 import {Fault} from '../../../shared/fault.ts';
 import {migrations} from './migrations.ts';
+import {query, type SqliteConnection, setOnlyConnection} from './query.ts';
 import {synchronous} from './synchronous.ts';
 
 /** A database or a transaction: store functions cannot tell which they were given. */
@@ -20,10 +21,6 @@ export interface Database {
   /** What SQLite said when it met a page that is not what it was; undefined while all is well. */
   damage(): string | undefined;
   close(): Promise<void>;
-}
-
-interface SqliteConnection {
-  exec(sql: string, done: (error: Error | null) => void): void;
 }
 
 /**
@@ -46,13 +43,13 @@ const transactionsOn = (writer: Knex, waitMs: number): Database['transaction'] =
   let last: Promise<unknown> = Promise.resolve();
 
   const run = async <T>(work: (tx: Db) => Promise<T>): Promise<T> => {
-    await writer.raw('BEGIN IMMEDIATE');
+    await query(writer, 'BEGIN IMMEDIATE');
     try {
       const result = await work(writer);
-      await writer.raw('COMMIT');
+      await query(writer, 'COMMIT');
       return result;
     } catch (error) {
-      await writer.raw('ROLLBACK').catch(() => {});
+      await query(writer, 'ROLLBACK').catch(() => {});
       throw error;
     }
   };
@@ -92,7 +89,7 @@ interface ConnectOptions {
 }
 
 const connect = (filename: string, {settings, pool, waitMs = 30_000}: ConnectOptions): Knex => {
-  const db = knex({
+  const db: Knex = knex({
     client: 'sqlite3',
     connection: {filename},
     useNullAsDefault: true,
@@ -103,7 +100,10 @@ const connect = (filename: string, {settings, pool, waitMs = 30_000}: ConnectOpt
     pool: {
       ...pool,
       afterCreate: (connection: SqliteConnection, done: (error: Error | null, connection: SqliteConnection) => void) =>
-        connection.exec(settings, error => done(error, connection)),
+        connection.exec(settings, error => {
+          if (pool.max === 1) setOnlyConnection(db, connection);
+          done(error, connection);
+        }),
     },
   });
   const client = db.client as {acquireConnection(): Promise<unknown>};

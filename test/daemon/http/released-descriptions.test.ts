@@ -28,7 +28,7 @@ const kinds = [
   {kind: 'administrators’', suffix: '-admin.yaml', served: adminText},
 ];
 
-/** The newest release of a kind; a tx where there has been none. */
+/** The newest release of a kind; a draft where there has been none. */
 const newest = (suffix: string): string => {
   const versions = files
     .map(file => file.slice(0, -suffix.length))
@@ -51,7 +51,7 @@ for (const {kind, suffix, served} of kinds) {
       t.deepEqual(
         differences.map(({what}) => what),
         [],
-        'breaks clients; if no release has had this, write the tx again: npm run openapi -- VERSION',
+        'breaks clients; if no release has had this, write the draft again: npm run openapi -- VERSION',
       );
     t.deepEqual(earlyRemovals(differences, new Date().toISOString().slice(0, 10)), []);
   });
