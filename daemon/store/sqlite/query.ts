@@ -1,5 +1,5 @@
 // Statements in SQL. On the only connection of the writer they go to the driver: knex takes as long for each of them as SQLite.
-import type {Db} from './database.ts';
+import type {Knex} from 'knex';
 
 export interface SqliteConnection {
   exec(sql: string, done: (error: Error | null) => void): void;
@@ -8,13 +8,13 @@ export interface SqliteConnection {
 
 type Values = readonly (string | number | null)[];
 
-const onlyConnections = new WeakMap<Db, SqliteConnection>();
+const onlyConnections = new WeakMap<Knex, SqliteConnection>();
 
 /** For a database whose pool has one connection. */
-export const setOnlyConnection = (db: Db, connection: SqliteConnection): void => void onlyConnections.set(db, connection);
+export const setOnlyConnection = (db: Knex, connection: SqliteConnection): void => void onlyConnections.set(db, connection);
 
 /** Runs one statement, with a `?` for each value. Resolves with the rows that it returns. */
-export const query = async <R>(db: Db, sql: string, values: Values = []): Promise<R[]> => {
+export const query = async <R>(db: Knex, sql: string, values: Values = []): Promise<R[]> => {
   const connection = onlyConnections.get(db);
   if (!connection) return (await db.raw(sql, [...values])) as R[];
   return new Promise((resolve, reject) => {
