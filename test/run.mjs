@@ -1,10 +1,10 @@
 // Test runner: bundles the tests of a room, or those that are named, and runs them with AVA. Translating the modules of each test
 // file when it starts took longer than the tests.
 //
-//   node test/run.mjs ROOM|FILE... [-- OPTIONS OF AVA]
+//   node test/run.mjs ROOM|FOLDER|FILE... [-- OPTIONS OF AVA]
 import {execFile, spawn} from 'node:child_process';
 import {once} from 'node:events';
-import {readdirSync} from 'node:fs';
+import {readdirSync, statSync} from 'node:fs';
 import {mkdir, mkdtemp, readFile, rm, writeFile} from 'node:fs/promises';
 import {dirname, join} from 'node:path';
 import {fileURLToPath, pathToFileURL} from 'node:url';
@@ -31,7 +31,7 @@ const testsIn = (folder, recursive = true) =>
 
 const filesOf = name => {
   const room = rooms[name];
-  if (!room) return [name];
+  if (!room) return statSync(join(root, name)).isDirectory() ? testsIn(name) : [name];
   return [...room.folders.flatMap(folder => testsIn(join('test', folder))), ...(name === 'unit' ? testsIn('test', false) : [])];
 };
 
@@ -85,7 +85,7 @@ const [named, options] = process.argv.slice(2).reduce(
   [[], []],
 );
 if (named.length === 0) {
-  console.error(`node test/run.mjs ROOM|FILE... [-- OPTIONS OF AVA]; the rooms are ${Object.keys(rooms).join(', ')}`);
+  console.error(`node test/run.mjs ROOM|FOLDER|FILE... [-- OPTIONS OF AVA]; the rooms are ${Object.keys(rooms).join(', ')}`);
   process.exit(2);
 }
 

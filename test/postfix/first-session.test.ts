@@ -96,5 +96,5 @@ withPostfix('[Postfix] after undo, Postfix is what it was', async t => {
   await postfix.command('postfix', ['reload']);
 
   t.regex(await send('ben@example.com'), /^554 5\.7\.1 .*Relay access denied/);
-  t.notRegex(await readFile(join(postfix.configDir, 'main.cf'), 'utf8'), /mfd\//);
+  t.notRegex(await readFile(join(postfix.configDir, 'main.cf'), 'utf8'), /mfd\/(milter|socketmap)\.sock/);
 });
