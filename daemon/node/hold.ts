@@ -1,4 +1,5 @@
 // The hold queue of this node and what leads into it and out of it again.
+
 import {Fault} from '../../shared/fault.ts';
 import type {Keeper} from '../hold/hold-backend.ts';
 import {createHoldQueue} from '../hold/hold-queue.ts';
@@ -14,7 +15,7 @@ import {traceHeader} from '../mail/trace-header.ts';
 import type {EventBus} from '../services/events/event-bus.ts';
 import {createIntake} from '../services/intake/intake.ts';
 import type {ReceivedMail} from '../services/intake/mail.ts';
-import type {Deliver} from '../services/ports.ts';
+import type {Deliver} from '../services/intake/mail-ports.ts';
 import {createLearner} from '../services/quarantine/learner.ts';
 import type {NodeParts} from './node-parts.ts';
 import {openPostfix} from './postfix.ts';
@@ -24,7 +25,7 @@ interface Needs extends NodeParts {
 }
 
 export const openHold = (node: Needs) => {
-  const {database, nodeId, fqdn, now, log, metrics, ballast, settings, records, bus} = node;
+  const {store, nodeId, fqdn, now, log, metrics, ballast, settings, records, bus} = node;
   const {domainDirectory, standing} = records;
   const {withRoom} = ballast;
 
@@ -60,7 +61,8 @@ export const openHold = (node: Needs) => {
   const postfix = openPostfix({...node, config: node.postfix, onHeld});
   const queue = createHoldQueue({
     nodeId,
-    database,
+    store,
+    query: store.heldQuery(nodeId),
     keeperOf: ({keeper}) => (keeper === 'spool' ? spoolKeeper : (postfix?.keeper ?? noPostfix)),
     learner: createLearner({
       classifier: () => settings().classifier,
@@ -77,7 +79,7 @@ export const openHold = (node: Needs) => {
   });
   const keep = createSpoolKeep({
     nodeId,
-    database,
+    store,
     spool: node.spool,
     traceHeader: mail => traceHeader(mail, fqdn),
     onHeld,

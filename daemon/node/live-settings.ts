@@ -1,4 +1,5 @@
 // What of the configuration can change while the node runs. Listeners and sizes are fixed at start.
+
 import {hostname} from 'node:os';
 import {parseHostPort} from '../../shared/host-port.ts';
 import type {Reason} from '../../shared/reason.ts';
@@ -9,7 +10,7 @@ import {createNetworkSet, type NetworkSet} from '../mail/networks.ts';
 import {createBuiltinScorer} from '../mail/scan/builtin-scorer.ts';
 import {createRspamdLearner} from '../mail/scan/rspamd-learner.ts';
 import {createRspamdScorer} from '../mail/scan/rspamd-scorer.ts';
-import type {Classifier, Route, Scorer} from '../services/ports.ts';
+import type {Classifier, Route, Scorer} from '../services/intake/mail-ports.ts';
 
 export interface LiveSettings {
   trusted: NetworkSet;

@@ -5,7 +5,7 @@ import type {Ballast} from '../hold/reserve-file.ts';
 import type {Spool} from '../hold/spool/spool.ts';
 import type {Metrics} from '../http/metrics.ts';
 import type {Authority} from '../services/cluster/authority.ts';
-import type {Database} from '../store/sqlite/database.ts';
+import type {SqliteStore} from '../store/sqlite/store.ts';
 import type {CutOff} from './cut-off.ts';
 import type {LiveSettings} from './live-settings.ts';
 import type {Records} from './records.ts';
@@ -15,7 +15,7 @@ export interface NodeParts {
   nodeId: string;
   nodeNo: number;
   fqdn: string;
-  database: Database;
+  store: SqliteStore;
   spool: Spool & {tmpDir: string};
   ballast: Ballast;
   postfix: Config['postfix'];

@@ -19,18 +19,18 @@ export interface PostfixRoom {
   createLook(queue: Pick<OwnHoldQueue, 'isUnderWay' | 'catchUp'>): PostfixLook;
 }
 
-interface Needs extends Pick<NodeParts, 'nodeId' | 'database' | 'records' | 'log' | 'metrics' | 'now' | 'spool'> {
+interface Needs extends Pick<NodeParts, 'nodeId' | 'store' | 'records' | 'log' | 'metrics' | 'now' | 'spool'> {
   config: Config['postfix'];
   /** Told of every mail that has come into the list. */
   onHeld(mail: HeldMail, domainId: number): void;
 }
 
 export const openPostfix = (node: Needs): PostfixRoom | undefined => {
-  const {config, nodeId, database, records, log, metrics, now, onHeld} = node;
+  const {config, nodeId, store, records, log, metrics, now, onHeld} = node;
   if (config.config_dir === undefined) return undefined;
 
   const programs = createPostfixPrograms({configDir: config.config_dir, helperSocket: config.helper_socket});
-  const keep = createPostfixKeep({nodeId, database, onHeld, now});
+  const keep = createPostfixKeep({nodeId, store, onHeld, now});
   const keeper = createPostfixKeeper({
     programs,
     isArriving: keep.isArriving,
@@ -42,7 +42,7 @@ export const openPostfix = (node: Needs): PostfixRoom | undefined => {
   });
   const adopt = createPostfixAdopt({
     nodeId,
-    database,
+    store,
     programs,
     domains: records.domainDirectory,
     onHeld,
@@ -51,7 +51,7 @@ export const openPostfix = (node: Needs): PostfixRoom | undefined => {
   const refusals = createFailureLog(log);
 
   const createLook: PostfixRoom['createLook'] = ({isUnderWay, catchUp}) => {
-    const reconcile = createPostfixReconcile({nodeId, database, programs, keep, isUnderWay, adopt, now});
+    const reconcile = createPostfixReconcile({nodeId, store, programs, keep, isUnderWay, adopt, now});
     const looks = createFailureLog(log);
     let isFirst = true;
 

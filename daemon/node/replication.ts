@@ -4,13 +4,13 @@ import {createDrift} from '../replication/drift.ts';
 import {createHeartbeatExchange} from '../replication/heartbeat-exchange.ts';
 import {createLateChanges} from '../replication/late-changes.ts';
 import {createRecordDifferences} from '../replication/record-differences.ts';
-import {createRefusals} from '../replication/refusals.ts';
 import {createReplication} from '../replication/replication.ts';
 import {createRateLimiter} from '../services/access/rate-limit.ts';
+import {createRefusals} from '../services/cluster/refusals.ts';
 import type {NodeParts} from './node-parts.ts';
 
 export const openReplication = (node: NodeParts) => {
-  const {database, nodeId, nodeNo, now, log, settings, records} = node;
+  const {store, nodeId, nodeNo, now, log, settings, records} = node;
   const {configuration, nodeDirectory: directory, peerStates, keyDirectory} = records;
   const limiter = createRateLimiter({now, monotonic: () => performance.now()});
   const nameOf = (no: number) => directory.findByNo(no)?.node_id ?? `node number ${no}`;
@@ -19,7 +19,7 @@ export const openReplication = (node: NodeParts) => {
     else log.error({node: nameOf(peer), detail: why}, 'the node refuses changes of this one; they are not on every node');
   });
   const replication = createReplication({
-    database,
+    store,
     configuration,
     nodeNo,
     begunAt: records.begunAt,
@@ -38,7 +38,7 @@ export const openReplication = (node: NodeParts) => {
     onFetched: fetched => log.info(fetched, 'changes that had not come were taken from another node'),
   });
   const drift = createDrift({
-    database,
+    store,
     configuration,
     replication,
     directory,
@@ -52,7 +52,7 @@ export const openReplication = (node: NodeParts) => {
     onRepair: repair => log.warn(repair, 'configurations had come apart; what the other node has was taken over'),
   });
   const exchange = createHeartbeatExchange({
-    database,
+    store,
     replication,
     peerStates,
     limiter,

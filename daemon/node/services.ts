@@ -35,18 +35,18 @@ const lastCallMs = 500;
 export type Services = ReturnType<typeof createServices>;
 
 export const createServices = (node: NodeParts & {apiUrl(): string; spread: Spread; tellPeers(): Promise<void>}) => {
-  const {database, nodeId, nodeNo, fqdn, now, log, settings, records, spread} = node;
+  const {store, nodeId, nodeNo, fqdn, now, log, settings, records, spread} = node;
   const {configuration, keyDirectory, domainDirectory, standing} = records;
   const {limiter, replication, drift, lateChanges, exchange, refusals} = openReplication(node);
   const neighbours = createNeighbours({nodeNo, ownAddresses});
   const trust = {
-    database,
+    store,
     configuration,
     directory: records.nodeDirectory,
     nodeNo,
     now,
     neighbours,
-    issuedNames: createIssuedNames({database, hasAuthority: node.hasAuthority, nodes: records.nodeDirectory.list}),
+    issuedNames: createIssuedNames({store, hasAuthority: node.hasAuthority, nodes: records.nodeDirectory.list}),
     authorities: authoritiesOf(node),
   };
   const domains = createDomains({
@@ -54,12 +54,12 @@ export const createServices = (node: NodeParts & {apiUrl(): string; spread: Spre
     directory: domainDirectory,
     backendFaults: createBackendRules({nodes: records.nodeDirectory, nodeNo, networks: () => settings().backendNetworks}),
   });
-  const keys = createKeys({database, configuration, directory: keyDirectory, domains: domainDirectory, nodeId, spread, now});
-  const actors = createPeerActors({database, keys: keyDirectory, domains: domainDirectory, now});
+  const keys = createKeys({store, configuration, directory: keyDirectory, domains: domainDirectory, nodeId, spread, now});
+  const actors = createPeerActors({store, keys: keyDirectory, domains: domainDirectory, now});
   const others = followPeers(node);
   const {bus, events} = openEvents(node);
   standing.onRemoved(events.close);
-  const auditLog = createAuditLog({database, nodeId});
+  const auditLog = createAuditLog({store, nodeId});
 
   const {queue, intake, milterIntake, pool, sign, postfixLook} = openHold({...node, bus});
 
@@ -86,7 +86,7 @@ export const createServices = (node: NodeParts & {apiUrl(): string; spread: Spre
     askForCertificates: trust.authorities.askForCertificates,
     exchange,
     domains,
-    domainParts: createDomainParts({database, configuration, domains}),
+    domainParts: createDomainParts({store, configuration, domains}),
     quarantine: createQuarantine({
       queues: () => [queue, ...others.queues()],
       ask: others.ask,
@@ -94,7 +94,7 @@ export const createServices = (node: NodeParts & {apiUrl(): string; spread: Spre
       onUnexpected: error => log.error({err: error}, 'quarantine action failed'),
     }),
     cluster: createCluster({
-      database,
+      store,
       directory: records.nodeDirectory,
       peerStates: records.peerStates,
       refusals,
@@ -115,7 +115,7 @@ export const createServices = (node: NodeParts & {apiUrl(): string; spread: Spre
       bus,
     },
     retention: createRetention({
-      database,
+      store,
       keepMs: () => settings().keepMs,
       expire: queue.expire,
       isSuspended: standing.isRemoved,

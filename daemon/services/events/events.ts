@@ -2,11 +2,10 @@
 import {type EventType, eventTypes, permissionFor} from '../../../shared/event-type.ts';
 import {Fault} from '../../../shared/fault.ts';
 import {isWithinReach, permissionsOf, type Reach, type Scope, scopesWith} from '../../../shared/scopes.ts';
-import type {Configuration} from '../../replication/configuration.ts';
 import {createAdmission} from '../access/admission.ts';
 import type {KeyDirectory} from '../access/key-directory.ts';
 import type {DomainDirectory} from '../domains/domain-directory.ts';
-import type {Actor} from '../ports.ts';
+import type {Actor, ConfigStore} from '../ports.ts';
 import type {BusEvent} from './event-bus.ts';
 
 /** Where events go. None of these may throw. */
@@ -39,7 +38,7 @@ export interface Events {
 interface Needs {
   keys: KeyDirectory;
   domains: DomainDirectory;
-  configuration: Configuration;
+  configuration: ConfigStore;
   /** Called when somebody begins to watch: listens to the other nodes until told to stop. */
   listenElsewhere(): {silent: Promise<string[]>; stop(): void};
   now: () => number;

@@ -1,11 +1,12 @@
 // Every mail comes through here, whichever door it used: whose it is, what it is worth, and what becomes of it.
+
 import type {Domain} from '../../../shared/domain.ts';
 import {Fault} from '../../../shared/fault.ts';
 import {parseHostPort} from '../../../shared/host-port.ts';
 import type {DomainDirectory} from '../domains/domain-directory.ts';
-import type {Keep, Route, Scorer, SmtpReply} from '../ports.ts';
 import type {Client, Judgement, Ownership, ReceivedMail, Score} from './mail.ts';
 import {createClaim, type MailClaim} from './mail-claim.ts';
+import type {Keep, Route, Scorer, SmtpReply} from './mail-ports.ts';
 
 /** A mail belongs to one owner: recipients of several owners need a mail each. */
 export const isSameOwner = (one: Ownership, other: Ownership): boolean =>

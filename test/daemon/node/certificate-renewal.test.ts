@@ -13,8 +13,8 @@ import {dataFolder} from '../../../daemon/node/data-folder.ts';
 import {apiHosts, authorityIn} from '../../../daemon/node/tls-files.ts';
 import type {NodeIdentity} from '../../../daemon/services/ports.ts';
 import {selfSigned} from '../../helpers/certificate.ts';
-import {testFolder} from '../../helpers/database.ts';
 import {useMovedClock} from '../../helpers/moved-clock.ts';
+import {testFolder} from '../../helpers/store.ts';
 
 const dayMs = 24 * 3600 * 1000;
 const start = Date.now();
