@@ -1,15 +1,23 @@
 // What is told to monitoring, over plain HTTP.
 
+import type {Logger} from 'pino';
 import type {Config} from '../config/schema.ts';
+import type {Metrics} from '../http/metrics.ts';
 import {createMetricsApp} from '../http/metrics-app.ts';
 import {listenOf} from './addresses.ts';
+import type {CutOff} from './cut-off.ts';
 import {type Listener, listenHttp} from './listen.ts';
-import type {NodeParts} from './node-parts.ts';
+import type {Records} from './records.ts';
 import type {Services} from './services.ts';
+import type {Storage} from './storage.ts';
 
-interface Needs extends Pick<NodeParts, 'store' | 'ballast' | 'records' | 'metrics' | 'cutOff' | 'log'> {
+interface Needs extends Pick<Storage, 'store' | 'ballast'> {
   config: Config;
-  services: Services;
+  records: Records;
+  services: Pick<Services, 'cluster'>;
+  metrics: Metrics;
+  cutOff: CutOff;
+  log: Logger;
   /** PEM, by listener. */
   certificates(): Record<string, string>;
   phase(): 'starting' | 'open' | 'stopping';

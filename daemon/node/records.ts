@@ -17,11 +17,12 @@ interface Needs {
   nodeNo: number;
   ballast: Ballast;
   log: Logger;
+  now: () => number;
 }
 
 export type Records = Awaited<ReturnType<typeof openRecords>>;
 
-export const openRecords = async ({store, nodeNo, ballast, log}: Needs, now: () => number) => {
+export const openRecords = async ({store, nodeNo, ballast, log, now}: Needs) => {
   const damaged = await findDamagedRecords(store.records);
   if (damaged.length > 0)
     throw new CommandError(

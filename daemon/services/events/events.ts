@@ -40,7 +40,7 @@ interface Needs {
   domains: DomainDirectory;
   configuration: ConfigStore;
   /** Called when somebody begins to watch: listens to the other nodes until told to stop. */
-  listenElsewhere(): {silent: Promise<string[]>; stop(): void};
+  listenElsewhere(onEvent: (event: BusEvent) => void): {silent: Promise<string[]>; stop(): void};
   now: () => number;
   limits?: typeof usualLimits;
 }
@@ -95,6 +95,15 @@ export const createEvents = ({keys, domains, configuration, listenElsewhere, now
     endUnfit();
     if (checks % ((pingSeconds * 1000) / checkMs) === 0) for (const {watcher} of open) watcher.ping();
   };
+  const hear: Events['hear'] = told => {
+    const {event, domainId} = told;
+    for (const one of [...open]) {
+      if (!one.types.includes(event.type)) continue;
+      const sight = sightOf(one.keyId);
+      if (!sight) end(one);
+      else if (isVisible(sight, event.type, domainId)) one.watcher.event(told);
+    }
+  };
   configuration.onChange(async () => endUnfit());
 
   return {
@@ -115,20 +124,11 @@ export const createEvents = ({keys, domains, configuration, listenElsewhere, now
       const one = {keyId, types: types ?? permitted, watcher};
       if (open.size === 0) timer = setInterval(check, checkMs).unref();
       open.add(one);
-      elsewhere ??= listenElsewhere();
+      elsewhere ??= listenElsewhere(hear);
       return {silent: elsewhere.silent, close: () => void (open.has(one) && forget(one))};
     },
 
-    hear(told) {
-      const {event, domainId} = told;
-      for (const one of [...open]) {
-        if (!one.types.includes(event.type)) continue;
-        const sight = sightOf(one.keyId);
-        if (!sight) end(one);
-        else if (isVisible(sight, event.type, domainId)) one.watcher.event(told);
-      }
-    },
-
+    hear,
     close() {
       isClosed = true;
       for (const one of [...open]) end(one);
