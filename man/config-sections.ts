@@ -31,7 +31,7 @@ const keyEntry = ({path, schema}: Leaf): string => {
   const term = `${bold(path.join('.'))}: ${italic(typeText(path, json))}${fallback === undefined ? '' : `, default ${bold(fallback)}`}`;
   return definition(term, [
     plain(sentence(json.description ?? '')),
-    `Variable: ${bold(`MFD_${path.join('_').toUpperCase()}`)}.${needsRestart(path) ? ' A change waits for the next start.' : ''}`,
+    `Variable: ${bold(`MFD_${path.join('_').toUpperCase()}`)}.${needsRestart(path) ? ' A change needs a restart.' : ''}`,
   ]);
 };
 
