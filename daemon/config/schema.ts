@@ -114,13 +114,10 @@ const everyKey = z.strictObject({
     advertise: server
       .optional()
       .meta({description: 'HOST:PORT where the other nodes reach this one, if not at fqdn and the port of cluster.listen'}),
-    routes: z
-      .array(route)
-      .default([])
-      .meta({
-        description:
-          'NODE=HOST:PORT each: where this node reaches another one, if not at the address that the other one advertises',
-      }),
+    routes: z.array(route).default([]).meta({
+      description:
+        'NODE=HOST:PORT each: where this node reaches another one, if not at the address that the other one advertises',
+    }),
     heartbeat_interval: z
       .number('must be a number of seconds')
       .min(1, 'must be at least 1')
