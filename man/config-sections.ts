@@ -1,4 +1,4 @@
-// The keys of mfd.yaml, from the schema that it is checked with.
+// Keys of mfd.yaml as sections of a page, from the schema that checks the file.
 import {z} from 'zod';
 import {leavesOf} from '../daemon/config/load.ts';
 import {type Config, configSchema} from '../daemon/config/schema.ts';

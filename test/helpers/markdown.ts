@@ -30,7 +30,7 @@ export const parsePage = (text: string): Page => {
   return {
     lines: text.trimEnd().split('\n'),
     headings: headings.map((heading, at) => ({...heading, anchor: numbered(slugs, at)})),
-    links: [...prose.replace(/`[^`\n]*`/g, '').matchAll(/\[([^\]\n]*)\]\(([^)\s]+)\)/g)].map(([, label = '', target = '']) => ({
+    links: [...prose.replace(/`[^`\n]*`/g, '').matchAll(/\[([^\]]*)\]\(([^)\s]+)\)/g)].map(([, label = '', target = '']) => ({
       text: label,
       target,
     })),
