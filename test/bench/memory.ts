@@ -4,14 +4,15 @@ import {cp, mkdir, readFile, rm} from 'node:fs/promises';
 import {request} from 'node:https';
 import {join} from 'node:path';
 import {setTimeout as delay} from 'node:timers/promises';
+import {fileURLToPath} from 'node:url';
 import {startNode} from '../helpers/node.ts';
 import {openTestStore} from '../helpers/store.ts';
-import {bareKoaFile} from './auth.ts';
 import type {Bench, BenchContext} from './bench.ts';
 import {fillStore, queueIdOf} from './held-store.ts';
 import {type ServerProcess, startNodeProcess, startServerProcess} from './server-process.ts';
 
 const requests = 10;
+const bareKoaFile = fileURLToPath(new URL('anchors/bare-koa.js', import.meta.url));
 
 export const memoryBench: Bench = {
   name: 'memory',
