@@ -21,7 +21,10 @@ export const createTrainer = ({classifier, onTrained, onOutage, onRecovery, now}
   let missed = 0;
   let pause: {of: Classifier; until: number} | undefined;
 
-  const trainWith = async (wanted: Classifier, ...[sampleClass, mail, read]: Parameters<Trainer['train']>): Promise<TrainingResult> => {
+  const trainWith = async (
+    wanted: Classifier,
+    ...[sampleClass, mail, read]: Parameters<Trainer['train']>
+  ): Promise<TrainingResult> => {
     if (pause?.of === wanted && now() < pause.until) return {kind: 'unreachable', detail: ''};
     const body = await read().catch(() => undefined);
     if (!body) return {kind: 'refused', detail: 'the mail could not be read'};
