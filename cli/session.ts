@@ -4,7 +4,9 @@ import {safeBlock, safeLine} from '../shared/safe-text.ts';
 import type {Move} from './client/addresses.ts';
 import type {Client} from './client/client.ts';
 import {type Connection, type ConnectionFlags, resolveConnection} from './client/connection.ts';
+import type {EndingNeeds} from './client/ending-transport.ts';
 import {createRetry, type Retry, type RetryFlags, retryBudgetMs, sleepUnlessInterrupted} from './client/retry.ts';
+import type {TransportNeeds} from './client/transport.ts';
 import {agree, confirm} from './command-line/question.ts';
 import type {Terminal} from './command-line/terminal.ts';
 import {type ContextStore, createContextStore} from './context/context-store.ts';
@@ -46,7 +48,7 @@ export interface Session {
    * For another connection than that of the flags, the environment and the context. Without `retry` it never waits. Without `onMove` it prints
    * a note when it moves to another node.
    */
-  clientFor(connection: Connection, retry?: Retry, onMove?: (move: Move) => void): Promise<Client>;
+  clientFor(connection: Connection, options?: ClientOptions): Promise<Client>;
   /** Waits as long as `--retry-for` says, and says so. */
   patience(): Retry;
   /** Rejects unless the answer is yes. */
@@ -58,6 +60,8 @@ export interface Session {
   /** At the end of a command: one line about what it used that will be removed, unless `--quiet`. */
   warnOfDeprecations(): void;
 }
+
+export type ClientOptions = Pick<TransportNeeds, 'retry' | 'onMove'> & EndingNeeds;
 
 export interface SessionNeeds {
   terminal: Terminal;
@@ -97,9 +101,9 @@ export const createSession = ({terminal, version, argv, flags}: SessionNeeds): S
     log(detail);
     printer().note(`${from} ${why}, asking ${to}`);
   };
-  const clientFor = async (to: Connection, retry?: Retry, onMove = sayMove): Promise<Client> => {
+  const clientFor = async (to: Connection, options: ClientOptions = {}): Promise<Client> => {
     const {createClient} = await import('./client/client.ts');
-    return createClient({connection: to, version, log, onDeprecated, onMove, ...(retry && {retry})});
+    return createClient({connection: to, version, log, onDeprecated, onMove: sayMove, ...options});
   };
   const patience = (): Retry =>
     createRetry({
@@ -134,7 +138,7 @@ export const createSession = ({terminal, version, argv, flags}: SessionNeeds): S
     connectionOf: context => resolveConnection({...terminal, env: {}}, {context}, contexts),
     clientFor,
     patience,
-    client: async () => clientFor(await connection(), patience()),
+    client: async () => clientFor(await connection(), {retry: patience()}),
     warnOfDeprecations: () => {
       if (deprecations.size > 0 && !flags().quiet) terminal.stderr.write(`warning: ${safeLine([...deprecations].join('; '))}\n`);
     },

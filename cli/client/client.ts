@@ -16,9 +16,11 @@ import type {
   Summary,
 } from '../../shared/held-mail.ts';
 import type {CreateMailFilter, MailFilter} from '../../shared/mail-filter.ts';
+import {type EndingNeeds, endingTransport} from './ending-transport.ts';
 import {
   type Answer,
   createTransport,
+  type Method,
   type Query,
   type RawAnswer,
   type RequestOptions,
@@ -26,7 +28,7 @@ import {
   type TransportNeeds,
 } from './transport.ts';
 
-export type {Answer, Method, Query, RawAnswer, Request} from './transport.ts';
+export type {Answer, Method, Query} from './transport.ts';
 
 /** A number, or its digits as they were typed. */
 type Id = number | string;
@@ -35,7 +37,7 @@ type Id = number | string;
 type Input<T> = {[Name in keyof T]?: T[Name] | null | undefined};
 
 /** All methods reject with a CliError for everything but success. */
-export interface Client extends Transport {
+export interface Client {
   me(): Promise<Answer<Me>>;
   keys: {
     list(): Promise<Answer<ApiKey[]>>;
@@ -62,7 +64,10 @@ export interface Client extends Transport {
     list(query: Query, options?: RequestOptions): Promise<Answer<HeldMail[]>>;
     summary(query?: Query): Promise<Answer<Summary>>;
     get(mail: MailReference): Promise<Answer<HeldMailDetail>>;
-    /** See `Transport.download`. */
+    /**
+     * Resolves once the answer has begun and is a success; reading on may still reject with a CliError. When `signal` aborts
+     * before that, it rejects with its reason.
+     */
     body(mail: MailReference, signal?: AbortSignal): Promise<AsyncIterable<Buffer>>;
     act(action: HoldAction, mail: MailReference): Promise<Answer<ActionOutcome>>;
     /** In the order of `items`, of which there may be 1,000. */
@@ -79,8 +84,11 @@ export interface Client extends Transport {
     ): Promise<Answer<RemovedNode | null>>;
   };
   audit: {list(query: Query): Promise<Answer<AuditEntry[]>>};
+  events: Transport['events'];
   /** The description of the API in YAML; with `isAdmin`, of every operation. */
   openapi(isAdmin: boolean): Promise<RawAnswer>;
+  /** Any request that a person typed: a path below `/api/v1/`, and a body of JSON. Errors keep the words of the API. */
+  request(method: Method, path: string, body: string | undefined): Promise<RawAnswer>;
 }
 
 /** Members that do not belong to its kind may be left out. */
@@ -94,17 +102,19 @@ export interface CreatedToken {
 }
 
 /** Loaded when a command first needs it: the help must not wait for it. */
-export const createClient = async (needs: TransportNeeds): Promise<Client> => clientOver(await createTransport(needs));
+export const createClient = async (needs: TransportNeeds & EndingNeeds): Promise<Client> =>
+  clientOver(endingTransport(await createTransport(needs), needs));
 
 export const clientOver = (transport: Transport): Client => ({
-  ...transport,
   me: () => transport.send({path: 'auth/me'}),
   keys: keysOver(transport),
   domains: domainsOver(transport),
   quarantine: quarantineOver(transport),
   cluster: clusterOver(transport),
   audit: {list: query => transport.send({path: 'audit', query})},
+  events: transport.events,
   openapi: isAdmin => transport.raw({path: isAdmin ? 'openapi-admin.yaml' : 'openapi.yaml'}),
+  request: (method, path, body) => transport.raw({method, path: path.replace(/^\/?api\/v1\//, ''), body}),
 });
 
 const keysOver = ({send}: Transport): Client['keys'] => ({
@@ -143,7 +153,7 @@ const quarantineOver = ({send, download}: Transport): Client['quarantine'] => ({
   actOnMany: (action, items, options) => send({method: 'POST', path: `mail/quarantine/${action}`, json: {items}, ...options}),
 });
 
-export const mailPath = ({node_id, queue_id}: MailReference): string => `mail/quarantine/${node_id}/${queue_id}`;
+const mailPath = ({node_id, queue_id}: MailReference): string => `mail/quarantine/${node_id}/${queue_id}`;
 
 const clusterOver = ({send}: Transport): Client['cluster'] => ({
   status: options => send({path: 'cluster/status', ...options}),

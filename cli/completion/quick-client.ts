@@ -1,8 +1,7 @@
 // The client for a question to a node while somebody waits for the Tab key: asked once, for a moment, and never for more than is useful.
 import {stat} from 'node:fs/promises';
-import {type Client, clientOver} from '../client/client.ts';
+import {type Client, createClient} from '../client/client.ts';
 import {type ConnectionFlags, resolveConnection} from '../client/connection.ts';
-import {createTransport} from '../client/transport.ts';
 import type {Terminal} from '../command-line/terminal.ts';
 import type {ContextStore} from '../context/context-store.ts';
 
@@ -25,8 +24,7 @@ export const createQuickClient = async ({terminal, flags, contexts, version, sig
     {...flags, ...(apiKeyFile !== undefined && {apiKeyFile}), ...(cacert !== undefined && {cacert})},
     contexts,
   );
-  const transport = await createTransport({connection, version, log: () => undefined});
-  return clientOver({...transport, send: request => transport.send({...request, signal})});
+  return createClient({connection, version, log: () => undefined, end: signal});
 };
 
 /**

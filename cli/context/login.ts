@@ -55,7 +55,7 @@ const login = async (session: Session, address: string, flags: LoginFlags): Prom
   const trust = await trustedBy(session, {url, cacert, expected, isAgreed: flags.yes});
   const apiKey = given ?? checkedKey(await askHidden(terminal, 'API key: '), 'what was typed');
   const connection: Connection = {baseUrl: apiUrl(url), apiKey, ca: trust.ca, fingerprint: trust.context.fingerprint};
-  const client = await session.clientFor(connection, session.patience());
+  const client = await session.clientFor(connection, {retry: session.patience()});
   const {data: me} = await client.me();
   const others = await learnOthers(session, client, {url, ca: trust.ca, me});
 

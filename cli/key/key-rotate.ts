@@ -65,7 +65,7 @@ Examples:
 const rotate = async (session: Session, named: string, flags: RotateFlags): Promise<void> => {
   const {contexts} = session;
   const connection = await session.connection();
-  const clientFor: RotationNeeds['clientFor'] = to => session.clientFor(to, session.patience());
+  const clientFor: RotationNeeds['clientFor'] = to => session.clientFor(to, {retry: session.patience()});
   const needs: RotationNeeds = {client: await session.client(), connection, clientFor, contexts};
   const plan = await planRotation(needs, named, {
     expiresAt: flags.expiresAt ?? flags.expiresIn,

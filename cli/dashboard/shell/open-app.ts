@@ -1,10 +1,8 @@
-import type {Me} from '../../../shared/api-key.ts';
 import type {Client} from '../../client/client.ts';
 import {type Connection, chosenContext} from '../../client/connection.ts';
 import {asCliError, CliError} from '../../errors.ts';
 import type {Session} from '../../session.ts';
 import {type AppContext, createAppContext} from './app-context.ts';
-import {endingClient} from './ending-client.ts';
 import {createRoute, type Live, startLive} from './live.ts';
 import {createTheme} from './theme.ts';
 
@@ -31,15 +29,18 @@ export const openApp = async (
   const {session, isReadOnly, isColour} = opening;
   const {terminal, contexts} = session;
   const {client, startLive: start} = await connect(session, connection, ended);
-  const {data: me} = await client.send<Me>({path: 'auth/me'});
+  const {data: me} = await client.me();
   const live = start();
-  const clientFor: AppContext['clientFor'] = to => session.clientFor(to, undefined, unsaid);
+  const clientFor: AppContext['clientFor'] = to => session.clientFor(to, {onMove: unsaid});
   const theme = createTheme(isColour);
   return createAppContext({
     ...{client, connection, clientFor, name, terminal, contexts, live, me, theme, isReadOnly},
     ...(greeting !== undefined && {greeting}),
   });
 };
+
+/** A line that was cut says nothing, and what is on the screen is old then. A list of many nodes takes 3 s. */
+const readSilenceMs = 10_000;
 
 /** Stopping it also ends the requests of the app. A move to another node shows in the status line: text on stderr would damage the screen. */
 const connect = async (
@@ -48,7 +49,7 @@ const connect = async (
   ended: AbortController,
 ): Promise<{client: Client; startLive(): Live}> => {
   const route = createRoute(connection.baseUrl);
-  const client = endingClient(await session.clientFor(connection, undefined, route.move), ended.signal);
+  const client = await session.clientFor(connection, {onMove: route.move, end: ended.signal, readSilenceMs});
   return {
     client,
     startLive: () => {

@@ -1,5 +1,5 @@
 import test from 'ava';
-import type {Answer, Request} from '../../../cli/client/client.ts';
+import type {Answer, Request} from '../../../cli/client/transport.ts';
 import {CliError, exitCodes} from '../../../cli/errors.ts';
 import {heldMailPages} from '../../../cli/quarantine/held-mail-pages.ts';
 import {createHeldMailReader} from '../../../cli/quarantine/held-mail-reader.ts';

@@ -1,5 +1,4 @@
 import {type ReactElement, useEffect} from 'react';
-import type {AuditEntry} from '../../../../shared/audit-entry.ts';
 import type {Client} from '../../../client/client.ts';
 import {queryOf} from '../../list/list.ts';
 import type {ShownList} from '../../list/list-lines.ts';
@@ -84,6 +83,6 @@ const readPage = async (
   parameters: AuditParameters,
   page: {limit: number; offset?: number},
 ): Promise<AuditPage> => {
-  const {data, totalCount, unreachableNodes} = await client.send<AuditEntry[]>({path: 'audit', query: {...parameters, ...page}});
+  const {data, totalCount, unreachableNodes} = await client.audit.list({...parameters, ...page});
   return {entries: data, total: totalCount ?? data.length, unreachable: unreachableNodes};
 };

@@ -19,7 +19,7 @@ const hourCount = 24;
 const pauseMs = 100;
 
 interface Needs {
-  client: Pick<Client, 'send'>;
+  client: Pick<Client, 'quarantine'>;
   now(): number;
   pause(ms: number): Promise<unknown>;
 }
@@ -33,7 +33,7 @@ export const createArrivals = ({client, now, pause}: Needs): ((signal: AbortSign
   const read = async (fromMs: number, isOver: boolean): Promise<void> => {
     const since = new Date(fromMs).toISOString();
     const until = isOver ? new Date(fromMs + hourMs).toISOString() : undefined;
-    const {totalCount} = await client.send({path: 'mail/quarantine', query: {since, until, limit: 1}});
+    const {totalCount} = await client.quarantine.list({since, until, limit: 1});
     counts.set(fromMs, totalCount ?? 0);
     if (isOver) closed.add(fromMs);
   };

@@ -4,12 +4,6 @@ import {deferForceable, wordPrompt} from '../../shell/asking.ts';
 import {secretPage} from '../../shell/secret-page.ts';
 import type {Shell} from '../../shell/shell.ts';
 
-interface CreatedToken {
-  token: string;
-  expires_at: string;
-  address: string;
-}
-
 export const askForToken = (shell: Shell): void => {
   shell.open({
     kind: 'question',
@@ -24,7 +18,7 @@ export const askForToken = (shell: Shell): void => {
 
 const createToken = async (shell: Shell): Promise<void> => {
   try {
-    const {data} = await shell.app.client.send<CreatedToken>({method: 'POST', path: 'cluster/tokens', json: {}});
+    const {data} = await shell.app.client.cluster.createToken();
     shell.openLater(
       secretPage(shell, {
         title: 'Join token',
@@ -61,9 +55,7 @@ const remove = (shell: Shell, node: string): void =>
   deferForceable(shell, {
     what: `remove node ${node}`,
     run: async isForced => {
-      const path = `cluster/nodes/${encodeURIComponent(node)}`;
-      const query = {force: isForced || undefined};
-      const {unreachableNodes} = await shell.app.client.send<null>({method: 'DELETE', path, query});
+      const {unreachableNodes} = await shell.app.client.cluster.removeNode(node, {force: isForced || undefined});
       return `Removed node ${node}${silentText(unreachableNodes)}`;
     },
     word: node,

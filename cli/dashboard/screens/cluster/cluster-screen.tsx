@@ -1,5 +1,4 @@
 import {type ReactElement, useEffect} from 'react';
-import type {ClusterDrift} from '../../../../shared/cluster-drift.ts';
 import type {Peer} from '../../../../shared/cluster-status.ts';
 import {driftOf} from '../../../cluster/drift.ts';
 import {ListScreen, useListState} from '../../list/list-screen.tsx';
@@ -12,11 +11,11 @@ import {clusterList} from './cluster-list.ts';
 import {
   arrivalsSource,
   certificatesSource,
-  driftRequest,
   driftSource,
   heldSource,
   historyOf,
   metricsSource,
+  readDrift,
   statusSource,
 } from './cluster-sources.ts';
 import {driftPage} from './drift-page.ts';
@@ -59,8 +58,7 @@ export const ClusterScreen = (): ReactElement => {
 
   const openDrift = async (): Promise<void> => {
     try {
-      const {data} = await app.client.send<ClusterDrift>(driftRequest);
-      shell.open(driftPage(data, app.theme));
+      shell.open(driftPage(await readDrift(app), app.theme));
     } catch (error) {
       shell.fail(error);
     }

@@ -3,7 +3,6 @@ import {setTimeout as pause} from 'node:timers/promises';
 import type {ClusterDrift} from '../../../../shared/cluster-drift.ts';
 import type {ClusterStatus} from '../../../../shared/cluster-status.ts';
 import type {Summary} from '../../../../shared/held-mail.ts';
-import type {Request} from '../../../client/client.ts';
 import {checkedMetricsUrl} from '../../../client/metrics.ts';
 import {asCliError} from '../../../errors.ts';
 import type {AppContext} from '../../shell/app-context.ts';
@@ -16,7 +15,7 @@ import {type NodeMetrics, readMetrics} from './metrics-text.ts';
 export const statusSource = (app: AppContext): Source<ClusterStatus> =>
   app.may('cluster:read')
     ? app.source('cluster.status', {
-        load: async () => (await app.client.send<ClusterStatus>({path: 'cluster/status'})).data,
+        load: async () => (await app.client.cluster.status()).data,
         refreshOn: ['health', 'domain', 'key'],
         // When a node was last seen, and how far it is behind, is told by no event.
         whileLiveMs: 10_000,
@@ -32,7 +31,7 @@ export const heldSource = (app: AppContext): Source<HeldNow> =>
   app.may('quarantine:read')
     ? app.source('cluster.held', {
         load: async () => {
-          const {data, unreachableNodes} = await app.client.send<Summary>({path: 'mail/quarantine/summary'});
+          const {data, unreachableNodes} = await app.client.quarantine.summary();
           return {summary: data, unreachableNodes};
         },
         refreshOn: ['held', 'released', 'discarded'],
@@ -41,12 +40,13 @@ export const heldSource = (app: AppContext): Source<HeldNow> =>
     : noSource;
 
 /** The node reads all records of all others for it, in pages of which each may take half a minute. */
-export const driftRequest: Request = {path: 'cluster/drift', silenceMs: 60_000};
+export const readDrift = async ({client}: AppContext): Promise<ClusterDrift> =>
+  (await client.cluster.drift({silenceMs: 60_000})).data;
 
 export const driftSource = (app: AppContext): Source<ClusterDrift> =>
   app.may('cluster:read')
     ? app.source('cluster.drift', {
-        load: async () => (await app.client.send<ClusterDrift>(driftRequest)).data,
+        load: () => readDrift(app),
         refreshOn: ['domain', 'key'],
         everyMs: 10_000,
         whileLiveMs: 10_000,

@@ -24,10 +24,7 @@ export const openNewFilter = ({app, shell, onChange}: DomainNeeds, domain: Name)
     check: filterFaults,
     question: typed => [`Add this mail filter to ${domain.name}?`, ...filterLines(newFilterOf(typed))],
     yes: 'add',
-    send: async typed => {
-      const json = newFilterOf(typed);
-      return (await app.client.send<MailFilter>({method: 'POST', path: `domains/${domain.id}/filters`, json})).data;
-    },
+    send: async typed => (await app.client.domains.addFilter(domain.id, newFilterOf(typed))).data,
     onDone: filter => {
       shell.say(`Added to ${domain.name}: ${filterText(filter)}`, 'good');
       onChange();
@@ -111,7 +108,7 @@ export const askToRemoveFilter = ({app, shell, onChange}: DomainNeeds, domain: N
     yes: 'remove',
     what: `remove the filter ${filterText(filter)} of ${domain.name}`,
     run: async () => {
-      await app.client.send<null>({method: 'DELETE', path: `domains/${domain.id}/filters/${filter.id}`});
+      await app.client.domains.removeFilter(domain.id, filter.id);
       return `Removed from ${domain.name}: ${filterText(filter)}`;
     },
     onSettled: onChange,
@@ -154,8 +151,8 @@ export const openNewDkimKey = ({app, shell, onChange, onCreated}: DkimNeeds, dom
     ],
     yes: 'make it',
     send: async ({selector, algorithm}) => {
-      const json = {selector: trimmed(selector), algorithm};
-      return (await app.client.send<DkimKey>({method: 'POST', path: `domains/${domain.id}/dkim-keys`, json})).data;
+      const key = {selector: trimmed(selector), algorithm: dkimAlgorithms.find(one => one === algorithm)};
+      return (await app.client.domains.createDkimKey(domain.id, key)).data;
     },
     onDone: key => {
       shell.say(`Made the DKIM key ${key.selector} of ${domain.name}: publish its record first, then switch DKIM on`, 'good');
@@ -180,8 +177,7 @@ export const askToDeleteKey = (
     yes: 'delete',
     what: `delete the DKIM key ${key.selector} of ${domain.name}`,
     run: async () => {
-      const path = `domains/${domain.id}/dkim-keys/${encodeURIComponent(key.selector)}`;
-      await app.client.send<null>({method: 'DELETE', path});
+      await app.client.domains.removeDkimKey(domain.id, key.selector);
       return `Deleted the DKIM key ${key.selector} of ${domain.name}`;
     },
     onSettled: onChange,

@@ -47,10 +47,9 @@ const end = (shell: Shell, key: ApiKey, verb: 'revoke' | 'delete'): void =>
   deferForceable(shell, {
     what: `${verb} key ${nameOf(key)}`,
     run: async isForced => {
-      const path = `auth/api-keys/${key.id}`;
-      const request =
-        verb === 'revoke' ? ({method: 'POST', path: `${path}/revoke`} as const) : ({method: 'DELETE', path} as const);
-      const {unreachableNodes} = await shell.app.client.send({...request, query: {force: isForced || undefined}});
+      const {keys} = shell.app.client;
+      const force = isForced || undefined;
+      const {unreachableNodes} = await (verb === 'revoke' ? keys.revoke(key.id, {force}) : keys.remove(key.id, {force}));
       return `${verb === 'revoke' ? 'Revoked' : 'Deleted'} key ${key.id}${silentText(unreachableNodes)}`;
     },
     word: String(key.id),

@@ -25,8 +25,7 @@ export const askForKey = (shell: Shell, onCreated: () => void): void => {
     yes: 'make it',
     send: async typed => {
       const {domain, expires_at, ...key} = newKeyOf(typed, now());
-      const json = {...key, domain: domain ?? undefined, expires_at: expires_at ?? undefined};
-      return (await client.send<CreatedApiKey>({method: 'POST', path: 'auth/api-keys', json})).data;
+      return (await client.keys.create({...key, domain: domain ?? undefined, expires_at: expires_at ?? undefined})).data;
     },
     onDone: made => {
       // Later: enter, which is typed elsewhere meanwhile, would close it for good.

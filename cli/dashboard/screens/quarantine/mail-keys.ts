@@ -2,7 +2,6 @@
 import {homedir} from 'node:os';
 import {join, resolve} from 'node:path';
 import {safeLine} from '../../../../shared/safe-text.ts';
-import {mailPath} from '../../../client/client.ts';
 import {sizeText} from '../../../output/cell-text.ts';
 import {mailId} from '../../../quarantine/mail-id.ts';
 import {saveMail} from '../../../quarantine/save-mail.ts';
@@ -25,7 +24,7 @@ export const openSave = (shell: Shell, {list}: QuarantineContext): void => {
     onSubmit: async text => {
       const file = fileOf(text.trim(), app.terminal.env);
       try {
-        const size = await saveMail(await app.client.download(`${mailPath(mail)}/body`), file);
+        const size = await saveMail(await app.client.quarantine.body(mail), file);
         say(`${sizeText(size)} written to ${file}`, 'good');
       } catch (error) {
         fail(error);

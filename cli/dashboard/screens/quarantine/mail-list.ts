@@ -20,7 +20,7 @@ export interface MailList extends Store<ListState, ListEvent> {
 }
 
 interface MailListNeeds {
-  client: Pick<Client, 'send' | 'quarantine'>;
+  client: Pick<Client, 'quarantine'>;
   live: Pick<Live, 'on' | 'get' | 'answered' | 'failed'>;
   now(): number;
 }
@@ -52,10 +52,7 @@ export const createMailList = ({client, live, now}: MailListNeeds): MailList => 
   const parameters = () => parametersOf(get().query, now());
   const read = async (extract: {offset: number; limit: number; since?: string}): Promise<Reading> => {
     const {version} = get();
-    const {data, totalCount, unreachableNodes} = await client.send<HeldMail[]>({
-      path: 'mail/quarantine',
-      query: {...parameters(), ...extract},
-    });
+    const {data, totalCount, unreachableNodes} = await client.quarantine.list({...parameters(), ...extract});
     return {version, mails: data, total: totalCount ?? data.length, unreachableNodes, atMs: now()};
   };
   const readWindow = async (extract: Extract, how: {isAnew: boolean; isLast?: boolean}): Promise<void> => {

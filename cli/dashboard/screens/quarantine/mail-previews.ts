@@ -1,7 +1,7 @@
 // Previews of mails. A preview is read once the cursor rests, one at a time, and fetches nothing but the mail itself.
 import type {ClusterEvent} from '../../../../shared/cluster-event.ts';
 import type {ActionOutcome, HeldMailDetail, MailReference} from '../../../../shared/held-mail.ts';
-import {type Client, mailPath} from '../../../client/client.ts';
+import type {Client} from '../../../client/client.ts';
 import {asCliError, type CliError} from '../../../errors.ts';
 import {timeText} from '../../../output/cell-text.ts';
 import {mailId} from '../../../quarantine/mail-id.ts';
@@ -29,7 +29,7 @@ export interface MailPreviews {
 }
 
 interface MailPreviewNeeds {
-  client: Pick<Client, 'send' | 'download'>;
+  client: Pick<Client, 'quarantine'>;
   live: Pick<Live, 'on'>;
   /** The cursor rests that long before anything is read. */
   restMs?: number;
@@ -112,10 +112,9 @@ export const createMailPreviews = ({client, live, restMs = 150}: MailPreviewNeed
 export const goneText = ({state, acted_at: at, acted_by_key_id: by}: ActionOutcome): string =>
   `It has been ${state} at ${timeText(at)}${by === null ? '' : ` by key ${by}`}.`;
 
-const readPreview = async (client: Pick<Client, 'send' | 'download'>, mail: MailReference) => {
-  const path = mailPath(mail);
-  const {data: detail} = await client.send<HeldMailDetail>({path});
-  const [{readMail}, body] = await Promise.all([import('../../../quarantine/mail-reader.ts'), client.download(`${path}/body`)]);
+const readPreview = async (client: Pick<Client, 'quarantine'>, mail: MailReference) => {
+  const {data: detail} = await client.quarantine.get(mail);
+  const [{readMail}, body] = await Promise.all([import('../../../quarantine/mail-reader.ts'), client.quarantine.body(mail)]);
   const contents = await readMail(body);
   const headers = contents.headers
     .slice(0, mostHeaders)

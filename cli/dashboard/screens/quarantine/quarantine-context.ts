@@ -1,6 +1,4 @@
 // State and sources of the quarantine screen, kept while another screen is shown.
-import type {ClusterStatus} from '../../../../shared/cluster-status.ts';
-import type {Domain} from '../../../../shared/domain.ts';
 import type {AppContext} from '../../shell/app-context.ts';
 import type {Source} from '../../shell/source.ts';
 import {createStore, type Store} from '../../shell/store.ts';
@@ -50,10 +48,8 @@ export const quarantineContext = (app: AppContext): QuarantineContext => {
 /** Not every key may see domains and nodes. */
 const loadNames = async ({client, may, me}: AppContext): Promise<QuarantineNames> => {
   const [domains, nodes] = await Promise.all([
-    may('domains:read') ? client.send<Domain[]>({path: 'domains'}).then(({data}) => data) : [],
-    may('cluster:read')
-      ? client.send<ClusterStatus>({path: 'cluster/status'}).then(({data}) => data.peers.map(({node_id}) => node_id))
-      : [me.node_id],
+    may('domains:read') ? client.domains.list().then(({data}) => data) : [],
+    may('cluster:read') ? client.cluster.status().then(({data}) => data.peers.map(({node_id}) => node_id)) : [me.node_id],
   ]);
   return {
     domains: domains.map(domain => domain.name),

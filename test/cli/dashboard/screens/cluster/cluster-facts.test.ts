@@ -1,4 +1,5 @@
 import test from 'ava';
+import type {Request} from '../../../../../cli/client/transport.ts';
 import {driftOf} from '../../../../../cli/cluster/drift.ts';
 import {cutOffText} from '../../../../../cli/cluster/node-condition.ts';
 import {agedStatus} from '../../../../../cli/dashboard/screens/cluster/aged-status.ts';
@@ -9,6 +10,7 @@ import {parseMetrics} from '../../../../../cli/dashboard/screens/cluster/metrics
 import {nodePage} from '../../../../../cli/dashboard/screens/cluster/node-page.ts';
 import {bar, sparkline} from '../../../../../cli/dashboard/screens/cluster/sparkline.ts';
 import type {ClusterStatus, Peer} from '../../../../../shared/cluster-status.ts';
+import {fakeClient} from '../../../../helpers/cli/fake-client.ts';
 import {clusterOf, otherHash, peer} from '../../../../helpers/dashboard/cluster-records.ts';
 import {plainTheme, withoutStyle} from '../../../../helpers/dashboard/drawn.ts';
 
@@ -178,12 +180,12 @@ test('each hour is asked for once, and the newest again', async t => {
   const clock = clockAt(Date.parse('2026-03-01T12:34:00Z'));
   const asked: string[] = [];
   const read = createArrivals({
-    client: {
-      send: async <T>({query}: {query?: Record<string, unknown> | undefined}) => {
+    client: fakeClient({
+      send: async <T>({query}: Request) => {
         asked.push(`${query?.since} ${query?.until} ${query?.limit}`);
         return {data: [] as T, etag: undefined, totalCount: asked.length, unreachableNodes: []};
       },
-    },
+    }),
     now: clock.now,
     pause: async () => undefined,
   });
@@ -208,13 +210,13 @@ test('hours that could not be read are asked for the next time', async t => {
   let isAway = true;
   let asked = 0;
   const read = createArrivals({
-    client: {
+    client: fakeClient({
       send: async <T>() => {
         asked += 1;
         if (isAway && asked > 5) throw new Error('away');
         return {data: [] as T, etag: undefined, totalCount: 1, unreachableNodes: []};
       },
-    },
+    }),
     now: () => Date.parse('2026-03-01T12:34:00Z'),
     pause: async () => undefined,
   });

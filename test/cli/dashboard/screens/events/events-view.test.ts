@@ -9,6 +9,7 @@ import {CliError} from '../../../../../cli/errors.ts';
 import type {Me} from '../../../../../shared/api-key.ts';
 import type {ClusterEvent} from '../../../../../shared/cluster-event.ts';
 import {permissionsOf, type Scope} from '../../../../../shared/scopes.ts';
+import {fakeClient} from '../../../../helpers/cli/fake-client.ts';
 import {
   detail,
   discardedEvent,
@@ -186,7 +187,7 @@ test('a held mail is looked up, and one that is gone is told as gone', async t =
   const [row] = log.get().rows;
   if (row?.kind !== 'event') return t.fail();
   const pageOf = async (send: () => Promise<unknown>) =>
-    (await eventPage({send: send as never}, row, plainTheme)).lines(78).map(withoutStyle).join('\n');
+    (await eventPage(fakeClient({send: send as never}), row, plainTheme)).lines(78).map(withoutStyle).join('\n');
 
   t.regex(await pageOf(async () => ({data: detail})), /Symbols +LOW 1, HIGH 11\.5/);
   t.regex(await pageOf(async () => Promise.reject(new CliError('not_found', 'no'))), /not held any more/);

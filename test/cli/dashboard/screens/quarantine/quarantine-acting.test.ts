@@ -2,7 +2,7 @@ import {mkdtemp, readFile, rm, stat, writeFile} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import test, {type ExecutionContext} from 'ava';
-import type {Answer, Request} from '../../../../../cli/client/client.ts';
+import type {Answer, Request} from '../../../../../cli/client/transport.ts';
 import {createActingMails} from '../../../../../cli/dashboard/screens/quarantine/acting-mails.ts';
 import {actOnMails, resultText} from '../../../../../cli/dashboard/screens/quarantine/held-mail-actions.ts';
 import {createMailPreviews} from '../../../../../cli/dashboard/screens/quarantine/mail-previews.ts';
@@ -127,7 +127,7 @@ const startPreviews = (respond: (path: string) => unknown) => {
   const asked: string[] = [];
   let hear: (event: never) => void = () => undefined;
   const previews = createMailPreviews({
-    client: {
+    client: fakeClient({
       send: async <T>({path}: Request) => {
         asked.push(path);
         return answer<T>(await respond(path));
@@ -136,7 +136,7 @@ const startPreviews = (respond: (path: string) => unknown) => {
         (async function* () {
           yield Buffer.from('Subject: x\r\n\r\ntext\r\n');
         })(),
-    },
+    }),
     live: {
       on: (_types, listener) => {
         hear = listener as typeof hear;
