@@ -71,9 +71,6 @@ export interface SessionNeeds {
   flags: () => GlobalFlags;
 }
 
-/** Some commands ask for hours, and it is the node that decides what its headers say. */
-const mostDeprecations = 10;
-
 export const createSession = ({terminal, version, argv, flags}: SessionNeeds): Session => {
   const contexts = createContextStore(terminal);
   const declared: DeclaredOutput = new Map();
@@ -88,10 +85,7 @@ export const createSession = ({terminal, version, argv, flags}: SessionNeeds): S
   const log = (line: string): void => {
     if (flags().verbose) terminal.stderr.write(`${safeBlock(line)}\n`);
   };
-  const deprecations = new Set<string>();
-  const onDeprecated = (text: string): void => {
-    if (deprecations.size < mostDeprecations) deprecations.add(text);
-  };
+  const deprecations = createDeprecations();
   let resolved: Promise<Connection> | undefined;
   const connection = (): Promise<Connection> => {
     resolved ??= resolveConnection(terminal, flags(), contexts);
@@ -103,17 +97,9 @@ export const createSession = ({terminal, version, argv, flags}: SessionNeeds): S
   };
   const clientFor = async (to: Connection, options: ClientOptions = {}): Promise<Client> => {
     const {createClient} = await import('./client/client.ts');
-    return createClient({connection: to, version, log, onDeprecated, onMove: sayMove, ...options});
+    return createClient({connection: to, version, log, onDeprecated: deprecations.add, onMove: sayMove, ...options});
   };
-  const patience = (): Retry =>
-    createRetry({
-      budgetMs: retryBudgetMs(terminal, flags()),
-      now: Date.now,
-      sleep: (ms, signal) => sleepUnlessInterrupted(terminal, ms, signal),
-      say: text => {
-        if (flags().verbose || (terminal.stderr.isTTY && !flags().quiet)) terminal.stderr.write(`${safeLine(text)}\n`);
-      },
-    });
+  const patience = () => createPatience(terminal, flags());
 
   return {
     terminal,
@@ -140,7 +126,32 @@ export const createSession = ({terminal, version, argv, flags}: SessionNeeds): S
     patience,
     client: async () => clientFor(await connection(), {retry: patience()}),
     warnOfDeprecations: () => {
-      if (deprecations.size > 0 && !flags().quiet) terminal.stderr.write(`warning: ${safeLine([...deprecations].join('; '))}\n`);
+      if (!flags().quiet) deprecations.warn(terminal.stderr);
+    },
+  };
+};
+
+const createPatience = (terminal: Terminal, flags: GlobalFlags): Retry =>
+  createRetry({
+    budgetMs: retryBudgetMs(terminal, flags),
+    now: Date.now,
+    sleep: (ms, signal) => sleepUnlessInterrupted(terminal, ms, signal),
+    say: text => {
+      if (flags.verbose || (terminal.stderr.isTTY && !flags.quiet)) terminal.stderr.write(`${safeLine(text)}\n`);
+    },
+  });
+
+/** Some commands ask for hours, and it is the node that decides what its headers say. */
+const mostDeprecations = 10;
+
+const createDeprecations = () => {
+  const found = new Set<string>();
+  return {
+    add: (text: string): void => {
+      if (found.size < mostDeprecations) found.add(text);
+    },
+    warn: (stderr: Terminal['stderr']): void => {
+      if (found.size > 0) stderr.write(`warning: ${safeLine([...found].join('; '))}\n`);
     },
   };
 };

@@ -71,21 +71,13 @@ export const createContextStore = ({env}: Pick<Terminal, 'env'>): ContextStore =
     },
 
     put: async (context, {key, makeCurrent, ca}) => {
-      const {name, url, others = [], metricsUrl, fingerprint} = context;
+      const {name, url} = context;
       const cacert = ca === undefined ? context.cacert : caFile(name);
       await change(async (config, keys) => {
         if (ca !== undefined) await writeAtomically(caFile(name), ca);
         if (key !== undefined) keys.set(name, key);
         else if (config.getIn(['contexts', name, 'url']) !== url) keys.delete(name);
-        const members = {
-          // mfctl 0.4 reads this one only.
-          url,
-          ...(others.length > 0 && {urls: [url, ...others]}),
-          ...(cacert && {cacert}),
-          ...(fingerprint && {fingerprint}),
-          ...(metricsUrl && {metrics_url: metricsUrl}),
-        };
-        config.setIn(['contexts', name], config.createNode(members));
+        config.setIn(['contexts', name], config.createNode(membersOf({...context, ...(cacert !== undefined && {cacert})})));
         if (makeCurrent || config.get('current') === undefined) config.set('current', name);
       });
       if (cacert !== caFile(name)) await removeCa(name);
@@ -170,6 +162,16 @@ const contextOf = (name: string, value: unknown, file: string): Context => {
     ...(typeof metricsUrl === 'string' && {metricsUrl}),
   };
 };
+
+/** As `contextOf` reads it. */
+const membersOf = ({url, others = [], cacert, fingerprint, metricsUrl}: Context): Record<string, unknown> => ({
+  // mfctl 0.4 reads this one only.
+  url,
+  ...(others.length > 0 && {urls: [url, ...others]}),
+  ...(cacert && {cacert}),
+  ...(fingerprint && {fingerprint}),
+  ...(metricsUrl && {metrics_url: metricsUrl}),
+});
 
 const isMapping = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);

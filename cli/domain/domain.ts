@@ -14,6 +14,15 @@ import {findDomain} from './find-domain.ts';
 export const addDomainCommands = (program: Command, session: Session): void => {
   const domain = program.command('domain').description('manage the protected domains');
 
+  addReadCommands(domain, session);
+  addChangeCommands(domain, session);
+  addExportCommand(domain, session);
+  addApplyCommand(domain, session);
+  addFilterCommands(domain, session);
+  addDkimCommands(domain, session);
+};
+
+const addReadCommands = (domain: Command, session: Session): void => {
   addWholeOption(addSortOption(session.prints(domain.command('list'), domains)))
     .description('list the domains')
     .action(async (flags: SortFlag) => {
@@ -31,7 +40,9 @@ export const addDomainCommands = (program: Command, session: Session): void => {
       const {data} = await findDomain(await session.client(), nameOrId);
       session.printer().record(data, domains);
     });
+};
 
+const addChangeCommands = (domain: Command, session: Session): void => {
   const create = session.prints(domain.command('create'), domains);
   create.description('protect a domain').argument('<name>', 'such as example.com');
   addSettingOptions(create)
@@ -66,11 +77,6 @@ export const addDomainCommands = (program: Command, session: Session): void => {
       await client.domains.remove(data.id);
       session.printer().done(`deleted ${data.name}`);
     });
-
-  addExportCommand(domain, session);
-  addApplyCommand(domain, session);
-  addFilterCommands(domain, session);
-  addDkimCommands(domain, session);
 };
 
 const createHelp = `

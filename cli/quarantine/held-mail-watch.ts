@@ -26,10 +26,10 @@ export interface HeldMailWatch {
   /** The list has not been answered; it is asked for again. What is thrown here ends the watch. */
   onFailure(error: CliError): void;
   /** Whether events say when to ask. Without them the list is asked for every few seconds, and nobody says who acts. */
-  onEvents(standing: Standing): void;
+  onEvents(state: EventState): void;
 }
 
-export type Standing = {areFollowed: true} | {areFollowed: false; error: CliError | undefined};
+export type EventState = {areFollowed: true} | {areFollowed: false; error: CliError | undefined};
 
 export interface WatchPace {
   /** Between two requests at least: a burst of mail is read at once. */
@@ -60,29 +60,16 @@ export const watchHeldMail = async (
   const acts = createActs(watch);
   let areFollowed = false;
 
-  const follow = async (): Promise<void> => {
-    const setStanding = (standing: Standing): void => {
-      areFollowed = standing.areFollowed;
-      watch.onEvents(standing);
-      reader.missSomething();
-      pause.end();
-    };
-    const following = followEvents(client, {
-      types,
-      signal,
-      onConnected: () => setStanding({areFollowed: true}),
-      onDisconnected: ({error}) => setStanding({areFollowed: false, error}),
-      onEvent: event => {
-        if (event.type !== 'held') return acts.hear(event);
-        reader.expect(event);
-        pause.end();
-      },
-    });
-    // Whoever may read the list may go on doing so where there are no events.
-    await following.catch(error => {
-      if (!(error instanceof CliError)) throw error;
-      setStanding({areFollowed: false, error});
-    });
+  const onState = (state: EventState): void => {
+    areFollowed = state.areFollowed;
+    watch.onEvents(state);
+    reader.missSomething();
+    pause.end();
+  };
+  const onEvent = (event: ClusterEvent): void | Promise<void> => {
+    if (event.type !== 'held') return acts.receive(event);
+    reader.expect(event);
+    pause.end();
   };
 
   const read = async (): Promise<void> => {
@@ -105,12 +92,33 @@ export const watchHeldMail = async (
   };
 
   try {
-    await Promise.all([follow(), read()]);
+    await Promise.all([follow(client, {signal, onState, onEvent}), read()]);
   } catch (error) {
     if (!signal.aborted) throw error;
   } finally {
     end.abort();
   }
+};
+
+interface Following {
+  signal: AbortSignal;
+  onState(state: EventState): void;
+  onEvent(event: ClusterEvent): void | Promise<void>;
+}
+
+/** Resolves where there are no events: a key that may read the list may go on doing so. */
+const follow = async (client: Pick<Client, 'events'>, {signal, onState, onEvent}: Following): Promise<void> => {
+  const following = followEvents(client, {
+    types,
+    signal,
+    onConnected: () => onState({areFollowed: true}),
+    onDisconnected: ({error}) => onState({areFollowed: false, error}),
+    onEvent,
+  });
+  await following.catch(error => {
+    if (!(error instanceof CliError)) throw error;
+    onState({areFollowed: false, error});
+  });
 };
 
 const asFailure = (error: unknown): CliError => {
@@ -130,7 +138,7 @@ const createActs = ({onHeld, onActed}: Pick<HeldMailWatch, 'onHeld' | 'onActed'>
       const act = early.get(mailId(mail));
       if (act) await onActed(act);
     },
-    async hear(event: ClusterEvent): Promise<void> {
+    async receive(event: ClusterEvent): Promise<void> {
       if (event.type !== 'released' && event.type !== 'discarded') return;
       if (shown.has(mailId(event))) return onActed(event);
       early.set(mailId(event), event);

@@ -11,7 +11,7 @@ import {type ScreenBindings, type ScreenCommand, type ScreenName, type Shell, sc
 import {statusText} from './shell-lines.ts';
 import {whyNot} from './why-not.ts';
 
-interface Globals extends Pick<Shell, 'say' | 'fail' | 'open' | 'goTo'> {
+export interface Globals extends Pick<Shell, 'say' | 'fail' | 'open' | 'goTo'> {
   app: AppContext;
   screen: ScreenName;
   bindings: RefObject<ScreenBindings>;

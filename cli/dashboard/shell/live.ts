@@ -47,80 +47,92 @@ const newsEveryMs = 250;
 export const startLive = (client: Pick<Client, 'events'>, now: () => number, route?: Route): Live => {
   const ended = new AbortController();
   const receivers = new Set<{types: readonly EventType[]; receive(event: ClusterEvent | undefined): void}>();
+  const state = createLiveState(now, route);
+
+  void followEvents(client, {
+    signal: ended.signal,
+    onEvent: event => {
+      state.answered();
+      for (const {types, receive} of receivers) if (types.includes(event.type)) receive(event);
+    },
+    onConnected: () => {
+      const isReopened = state.opened();
+      if (isReopened) for (const {receive} of receivers) receive(undefined);
+    },
+    onDisconnected: ({error}) => state.closed(error),
+    // A key that may receive no events, or a node that has none: polling goes on.
+  }).catch(error => state.closed(asCliError(error)));
+
+  return {
+    get: state.get,
+    subscribe: state.subscribe,
+    on: (types, receive) => {
+      const receiver = {types, receive};
+      receivers.add(receiver);
+      return () => receivers.delete(receiver);
+    },
+    answered: state.answered,
+    failed: state.failed,
+    stop: () => ended.abort(),
+  };
+};
+
+const createLiveState = (now: () => number, route: Route | undefined) => {
   let isOpen = false;
   let wasOpen = false;
   let failure: CliError | undefined;
-  const news = createValue<LiveState>({
+  /** Of the last request: whether it had no answer. */
+  let isUnanswered = false;
+  const {get, subscribe, set} = createValue<LiveState>({
     connection: 'connecting',
     heardAtMs: undefined,
     reason: undefined,
     detour: route?.get(),
   });
 
-  const update = (heardAtMs = news.get().heardAtMs): void => {
-    const state = news.get();
-    const connection = connectionState(heardAtMs);
-    const reason = connection === 'offline' || connection === 'polling' ? failure?.detail : undefined;
-    const detour = route?.get();
-    const isOther = connection !== state.connection || reason !== state.reason || detour !== state.detour;
-    if (!isOther && heardAtMs !== undefined && heardAtMs - (state.heardAtMs ?? 0) < newsEveryMs) return;
-    news.set({connection, heardAtMs, reason, detour});
-  };
   const connectionState = (heardAtMs: number | undefined): ConnectionState => {
     if (isOpen) return 'live';
     if (failure?.exitCode === exitCodes.unreachable && isUnanswered) return 'offline';
     return heardAtMs === undefined && !wasOpen ? 'connecting' : 'polling';
   };
-  /** Of the last request: whether it had no answer. */
-  let isUnanswered = false;
-
+  const update = (heardAtMs = get().heardAtMs): void => {
+    const state = get();
+    const connection = connectionState(heardAtMs);
+    const reason = connection === 'offline' || connection === 'polling' ? failure?.detail : undefined;
+    const detour = route?.get();
+    const isOther = connection !== state.connection || reason !== state.reason || detour !== state.detour;
+    if (!isOther && heardAtMs !== undefined && heardAtMs - (state.heardAtMs ?? 0) < newsEveryMs) return;
+    set({connection, heardAtMs, reason, detour});
+  };
   route?.subscribe(() => update());
-  void followEvents(client, {
-    signal: ended.signal,
-    onEvent: event => {
-      isUnanswered = false;
-      update(now());
-      for (const {types, receive} of receivers) if (types.includes(event.type)) receive(event);
-    },
-    onConnected: () => {
-      isOpen = true;
-      isUnanswered = false;
+
+  return {
+    get,
+    subscribe,
+    /** Returns whether events arrived before, too. */
+    opened: (): boolean => {
       const isReopened = wasOpen;
+      isOpen = true;
       wasOpen = true;
+      isUnanswered = false;
       update(now());
-      if (isReopened) for (const {receive} of receivers) receive(undefined);
+      return isReopened;
     },
-    onDisconnected: ({error}) => {
+    closed: (error: CliError | undefined): void => {
       isOpen = false;
       failure = error;
       // A line that was cut says nothing, and neither would a request.
       if (error?.code === 'timeout') isUnanswered = true;
       update();
     },
-  }).catch(error => {
-    // A key that may receive no events, or a node that has none: polling goes on.
-    isOpen = false;
-    failure = asCliError(error);
-    update();
-  });
-
-  return {
-    get: news.get,
-    subscribe: news.subscribe,
-    on: (types, receive) => {
-      const receiver = {types, receive};
-      receivers.add(receiver);
-      return () => receivers.delete(receiver);
-    },
-    answered: () => {
+    answered: (): void => {
       isUnanswered = false;
       update(now());
     },
-    failed: reason => {
-      failure = reason;
-      isUnanswered = reason.exitCode === exitCodes.unreachable;
+    failed: (error: CliError): void => {
+      failure = error;
+      isUnanswered = error.exitCode === exitCodes.unreachable;
       update();
     },
-    stop: () => ended.abort(),
   };
 };

@@ -39,28 +39,114 @@ export const longestPaste = 100_000;
 const escapeMs = 50;
 /** No key sends a longer part of a marker, so that there is time for one that a connection has split. */
 const markerMs = 1000;
-const pasteMs = 2000;
-const burstMs = 100;
+/** How long what is open waits for more. */
+const waitMs = {escape: escapeMs, marker: markerMs, paste: 2000, burst: 100};
 /** More than anybody types ahead. */
 const longestTyped = 500;
 const shortestLines = 20;
 
-interface OpenPaste {
-  text: string;
-  length: number;
-  hasMarkers: boolean;
-}
-
 export const createPasteReader = (deliver: (event: TerminalEvent) => void): PasteReader => {
-  /** The end of the last read, which may be a part of a marker. */
-  let held = '';
-  let open: OpenPaste | undefined;
+  const separator = createSeparator(deliver);
   let timer: NodeJS.Timeout | undefined;
   let immediate: NodeJS.Immediate | undefined;
 
-  const begin = (hasMarkers: boolean): void => {
-    open = {text: '', length: 0, hasMarkers};
+  const disarm = (): void => {
+    clearTimeout(timer);
+    clearImmediate(immediate);
   };
+  /** What arrived while the program stood still is read before the time is over. */
+  const arm = (): void => {
+    disarm();
+    const open = separator.open();
+    if (open === undefined) return;
+    timer = setTimeout(() => {
+      immediate = setImmediate(separator.expire);
+    }, waitMs[open]);
+  };
+
+  return {
+    push: chunk => {
+      // In a paste ctrl+c is text: if it left the dashboard, the rest of the paste would run in the shell. But pressed again and again
+      // it does not keep a paste open whose end never comes.
+      const isImpatience = separator.isInPaste() && chunk === '\x03';
+      separator.push(chunk);
+      if (!isImpatience) arm();
+    },
+    pause: disarm,
+    resume: arm,
+  };
+};
+
+/** Keys, pastes, and what may become either when more arrives or time passes. */
+const createSeparator = (deliver: (event: TerminalEvent) => void) => {
+  /** The end of the last read, which may be a part of a marker. */
+  let held = '';
+  const paste = createOpenPaste(deliver);
+
+  /** Takes the text of a paste with markers, or of a burst. Returns what is left to separate. */
+  const collect = (text: string): string => {
+    const end = paste.hasMarkers() ? text.indexOf(endMarker) : -1;
+    if (end === -1) {
+      held = paste.hasMarkers() ? partAtEnd(text) : '';
+      paste.add(text.slice(0, text.length - held.length));
+      return '';
+    }
+    paste.add(text.slice(0, end));
+    paste.finish(true);
+    return text.slice(end + endMarker.length);
+  };
+  /** Takes keys, up to where a paste begins. Returns what is left to separate. */
+  const separate = (text: string): string => {
+    const at = text.search(marker);
+    if (at === -1) {
+      if (isBurst(text)) {
+        paste.begin(false);
+        return text;
+      }
+      held = partAtEnd(text);
+      press(deliver, text.slice(0, text.length - held.length));
+      return '';
+    }
+    const before = text.slice(0, at);
+    if (text.startsWith(endMarker, at)) {
+      // An end without a beginning: the rest of a paste that was given up, or of one with an end marker hidden in it.
+      paste.begin(true);
+      paste.add(before);
+      paste.finish(true);
+    } else {
+      press(deliver, before);
+      paste.begin(true);
+    }
+    return text.slice(at + startMarker.length);
+  };
+
+  return {
+    isInPaste: paste.isOpen,
+    push: (chunk: string): void => {
+      const isKeyOfItsOwn = !paste.isOpen() && held === '\x1b' && !/^[[O]/.test(chunk);
+      if (isKeyOfItsOwn) press(deliver, held);
+      let text = isKeyOfItsOwn ? chunk : held + chunk;
+      held = '';
+      while (text !== '') text = paste.isOpen() ? collect(text) : separate(text);
+    },
+    open: (): keyof typeof waitMs | undefined => {
+      if (paste.isOpen()) return paste.hasMarkers() ? 'paste' : 'burst';
+      if (held === '') return undefined;
+      return held === '\x1b' ? 'escape' : 'marker';
+    },
+    expire: (): void => {
+      const rest = held;
+      held = '';
+      if (paste.isOpen()) paste.expire(rest);
+      else press(deliver, rest);
+    },
+  };
+};
+
+const createOpenPaste = (deliver: (event: TerminalEvent) => void) => {
+  let open: {text: string; length: number; hasMarkers: boolean} | undefined;
+
+  const hasMarkers = (): boolean => open?.hasMarkers ?? false;
   const add = (text: string): void => {
     if (!open) return;
     open.text += text.slice(0, longestPaste - open.text.length);
@@ -71,91 +157,28 @@ export const createPasteReader = (deliver: (event: TerminalEvent) => void): Past
     open = undefined;
     if (paste && paste.length > 0) deliver({kind: 'paste', paste: {text: paste.text, length: paste.length, isComplete}});
   };
-  const press = (text: string): void => {
-    let end = text.length;
-    while (text[end - 1] === '\x1b') end -= 1;
-    if (end > 0) deliver({kind: 'keys', text: text.slice(0, end)});
-    for (let at = end; at < text.length; at += 1) deliver({kind: 'escape'});
-  };
-
-  /** Returns what is left to separate. */
-  const collect = (text: string): string => {
-    const end = open?.hasMarkers ? text.indexOf(endMarker) : -1;
-    if (end === -1) {
-      held = open?.hasMarkers ? partAtEnd(text) : '';
-      add(text.slice(0, text.length - held.length));
-      return '';
-    }
-    add(text.slice(0, end));
-    finish(true);
-    return text.slice(end + endMarker.length);
-  };
-  /** Returns what is left to separate. */
-  const separate = (text: string): string => {
-    const at = text.search(marker);
-    if (at === -1) {
-      if (isBurst(text)) {
-        begin(false);
-        return text;
-      }
-      held = partAtEnd(text);
-      press(text.slice(0, text.length - held.length));
-      return '';
-    }
-    const before = text.slice(0, at);
-    if (text.startsWith(endMarker, at)) {
-      // An end without a beginning: the rest of a paste that was given up, or of one with an end marker hidden in it.
-      begin(true);
-      add(before);
-      finish(true);
-    } else {
-      press(before);
-      begin(true);
-    }
-    return text.slice(at + startMarker.length);
-  };
-
-  const expire = (): void => {
-    const rest = held;
-    held = '';
-    if (!open) {
-      press(rest);
-      return;
-    }
-    add(rest);
-    finish(!open.hasMarkers);
-  };
-  const disarm = (): void => {
-    clearTimeout(timer);
-    clearImmediate(immediate);
-  };
-  /** What arrived while the program stood still is read before the time is over. */
-  const expireAfter = (ms: number): void => {
-    timer = setTimeout(() => {
-      immediate = setImmediate(expire);
-    }, ms);
-  };
-  const arm = (): void => {
-    disarm();
-    if (open) expireAfter(open.hasMarkers ? pasteMs : burstMs);
-    else if (held !== '') expireAfter(held === '\x1b' ? escapeMs : markerMs);
-  };
 
   return {
-    push: chunk => {
-      // In a paste ctrl+c is text: if it left the dashboard, the rest of the paste would run in the shell. But pressed again and again
-      // it does not keep a paste open whose end never comes.
-      const isImpatience = open !== undefined && chunk === '\x03';
-      const isKeyOfItsOwn = !open && held === '\x1b' && !/^[[O]/.test(chunk);
-      if (isKeyOfItsOwn) press(held);
-      let text = isKeyOfItsOwn ? chunk : held + chunk;
-      held = '';
-      while (text !== '') text = open ? collect(text) : separate(text);
-      if (!isImpatience) arm();
+    isOpen: (): boolean => open !== undefined,
+    hasMarkers,
+    begin: (withMarkers: boolean): void => {
+      open = {text: '', length: 0, hasMarkers: withMarkers};
     },
-    pause: disarm,
-    resume: arm,
+    add,
+    finish,
+    /** A burst ends by itself. */
+    expire: (rest: string): void => {
+      add(rest);
+      finish(!hasMarkers());
+    },
   };
+};
+
+const press = (deliver: (event: TerminalEvent) => void, text: string): void => {
+  let end = text.length;
+  while (text[end - 1] === '\x1b') end -= 1;
+  if (end > 0) deliver({kind: 'keys', text: text.slice(0, end)});
+  for (let at = end; at < text.length; at += 1) deliver({kind: 'escape'});
 };
 
 const partAtEnd = (text: string): string => partOfMarker.exec(text.slice(-endMarker.length))?.[0] ?? '';

@@ -69,14 +69,8 @@ export const createSource = <T>(needs: SourceNeeds<T>): Source<T> => {
   const polling = createPolling({...needs, read: () => void read()});
 
   const start = (): void => {
-    let wasLive = live.get().connection === 'live';
-    /** Events have stopped: what is shown may be out of date, and the node may be away. */
-    const onConnection = (): void => {
-      const isLive = live.get().connection === 'live';
-      if (wasLive && !isLive) polling.wake();
-      wasLive = isLive;
-    };
-    stops = [live.on(refreshOn, polling.wake), live.subscribe(onConnection)];
+    // Without events what is shown may be out of date, and the node may be away.
+    stops = [live.on(refreshOn, polling.wake), whenEventsStop(live, polling.wake)];
     polling.start();
     void read();
   };
@@ -100,4 +94,13 @@ export const createSource = <T>(needs: SourceNeeds<T>): Source<T> => {
     },
     refresh: () => void read(),
   };
+};
+
+const whenEventsStop = (live: Live, listener: () => void): (() => void) => {
+  let wasLive = live.get().connection === 'live';
+  return live.subscribe(() => {
+    const isLive = live.get().connection === 'live';
+    if (wasLive && !isLive) listener();
+    wasLive = isLive;
+  });
 };

@@ -62,16 +62,9 @@ export const createTerminalInput = (terminal: NodeJS.ReadStream): TerminalInput 
       return text;
     },
   };
-  const stdin = new Proxy(terminal, {
-    get: (target, name) => {
-      if (typeof name === 'string' && name in changes) return changes[name];
-      const value: unknown = Reflect.get(target, name, target);
-      return typeof value === 'function' ? value.bind(target) : value;
-    },
-  });
 
   return {
-    stdin,
+    stdin: withChanges(terminal, changes),
     listen: next => {
       listener = next;
       return () => {
@@ -81,3 +74,12 @@ export const createTerminalInput = (terminal: NodeJS.ReadStream): TerminalInput 
     readNumber: () => reads,
   };
 };
+
+const withChanges = (terminal: NodeJS.ReadStream, changes: Record<string, unknown>): NodeJS.ReadStream =>
+  new Proxy(terminal, {
+    get: (target, name) => {
+      if (typeof name === 'string' && name in changes) return changes[name];
+      const value: unknown = Reflect.get(target, name, target);
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });

@@ -40,39 +40,26 @@ const mostHeaders = 300;
 const mostHeaderCharacters = 2000;
 
 export const createMailPreviews = ({client, live, restMs = 150}: MailPreviewNeeds): MailPreviews => {
-  const changes = createValue({});
-  /** The one that was looked at last is the last. */
-  const previews = new Map<string, Preview>();
+  const previews = createPreviewCache();
   let wanted: MailReference | undefined;
   let isReading = false;
   let timer: NodeJS.Timeout | undefined;
 
-  const set = (id: string, preview: Preview): void => {
-    previews.delete(id);
-    previews.set(id, preview);
-    for (const old of previews.keys()) {
-      if (previews.size <= mostPreviews) break;
-      previews.delete(old);
-    }
-    changes.set({});
-  };
   const read = async (): Promise<void> => {
     const mail = wanted;
-    if (isReading || !mail || previews.has(mailId(mail))) return;
+    if (isReading || !mail || previews.get(mailId(mail))) return;
     const id = mailId(mail);
     isReading = true;
-    set(id, {state: 'loading'});
+    previews.set(id, {state: 'loading'});
     try {
       const {detail, contents} = await readPreview(client, mail);
       const known = previews.get(id);
-      set(id, {state: 'ready', detail, contents, ...(known?.state === 'gone' && {gone: known.gone})});
+      previews.set(id, {state: 'ready', detail, contents, ...(known?.state === 'gone' && {gone: known.gone})});
     } catch (error) {
       const failure = asCliError(error);
       const isGone = failure.code === 'not_found';
-      set(
-        id,
-        isGone ? {state: 'gone', gone: 'It is not held any more: released, discarded or expired.'} : {state: 'failed', failure},
-      );
+      const gone = 'It is not held any more: released, discarded or expired.';
+      previews.set(id, isGone ? {state: 'gone', gone} : {state: 'failed', failure});
     } finally {
       isReading = false;
     }
@@ -84,16 +71,16 @@ export const createMailPreviews = ({client, live, restMs = 150}: MailPreviewNeed
     const known = previews.get(id);
     if (!known) return;
     const gone = goneText(event);
-    set(id, known.state === 'ready' ? {...known, gone} : {state: 'gone', gone});
+    previews.set(id, known.state === 'ready' ? {...known, gone} : {state: 'gone', gone});
   };
 
   return {
-    get: id => previews.get(id),
-    subscribe: changes.subscribe,
+    get: previews.get,
+    subscribe: previews.subscribe,
     want: mail => {
       wanted = mail;
       clearTimeout(timer);
-      if (mail && !previews.has(mailId(mail))) timer = setTimeout(read, restMs);
+      if (mail && !previews.get(mailId(mail))) timer = setTimeout(read, restMs);
     },
     retry: () => {
       if (wanted && previews.get(mailId(wanted))?.state === 'failed') previews.delete(mailId(wanted));
@@ -106,6 +93,26 @@ export const createMailPreviews = ({client, live, restMs = 150}: MailPreviewNeed
         clearTimeout(timer);
       };
     },
+  };
+};
+
+/** By the ids of mails; the ones that were set longest ago go first. */
+const createPreviewCache = () => {
+  const changes = createValue({});
+  const previews = new Map<string, Preview>();
+  return {
+    subscribe: changes.subscribe,
+    get: (id: string): Preview | undefined => previews.get(id),
+    set: (id: string, preview: Preview): void => {
+      previews.delete(id);
+      previews.set(id, preview);
+      for (const old of previews.keys()) {
+        if (previews.size <= mostPreviews) break;
+        previews.delete(old);
+      }
+      changes.set({});
+    },
+    delete: (id: string): void => void previews.delete(id),
   };
 };
 
