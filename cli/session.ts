@@ -1,4 +1,4 @@
-// One run of the program: what the flags and the environment say, and what commands do their work with.
+// Session of one run: flags, environment, and the services that commands use.
 import type {Command} from 'commander';
 import {safeBlock, safeLine} from '../shared/safe-text.ts';
 import type {Move} from './client/addresses.ts';
@@ -26,22 +26,22 @@ export interface GlobalFlags extends ConnectionFlags, OutputFlags, RetryFlags {
 export interface Session {
   readonly terminal: Terminal;
   readonly version: string;
-  /** What was typed, without the program's name. */
+  /** The command line without the program's name. */
   readonly argv: readonly string[];
   readonly contexts: ContextStore;
   flags(): GlobalFlags;
-  /** Says of a command, when it is defined, what it prints. Returns the command. */
+  /** Declares what a command prints, when the command is defined. Returns the command. */
   prints(command: Command, fields: Fields<never>): Command;
-  /** What a command was said to print. */
+  /** The declared output of a command. */
   fieldsOf(command: Command): Fields<never> | undefined;
-  /** Before a command is run: refuses what cannot be printed, while nothing has been done. */
+  /** Rejects output options that the command cannot serve, before it runs. */
   prepareOutput(command: Command): Promise<void>;
-  /** As it was prepared, for what does not print with a printer. */
+  /** The prepared output, for commands that print without a printer. */
   outputPlan(): OutputPlan;
   printer(): Printer;
   /** Read once: the key may come from standard input. */
   connection(): Promise<Connection>;
-  /** Of another context, whatever flags and the environment say. */
+  /** Of another context; flags and environment are ignored. */
   connectionOf(context: string): Promise<Connection>;
   client(): Promise<Client>;
   /**
@@ -49,15 +49,15 @@ export interface Session {
    * a note when it moves to another node.
    */
   clientFor(connection: Connection, options?: ClientOptions): Promise<Client>;
-  /** Waits as long as `--retry-for` says, and says so. */
+  /** Retries that wait as long as `--retry-for` allows, and report that. */
   patience(): Retry;
   /** Rejects unless the answer is yes. */
   confirm(question: string, isAgreed: boolean | undefined): Promise<void>;
-  /** Asks what may be answered with no; for a terminal only. */
+  /** Asks a question that may be answered with no; for a terminal only. */
   agree(question: string): Promise<boolean>;
-  /** A line about what is being done, for `--verbose`. */
+  /** Prints a line with `--verbose`. */
   log(line: string): void;
-  /** At the end of a command: one line about what it used that will be removed, unless `--quiet`. */
+  /** Prints one line, at the end of a command, about the deprecated features that it used, unless `--quiet`. */
   warnOfDeprecations(): void;
 }
 
@@ -91,13 +91,13 @@ export const createSession = ({terminal, version, argv, flags}: SessionNeeds): S
     resolved ??= resolveConnection(terminal, flags(), contexts);
     return resolved;
   };
-  const sayMove = ({from, to, why, detail}: Move): void => {
+  const reportMove = ({from, to, why, detail}: Move): void => {
     log(detail);
     printer().note(`${from} ${why}, asking ${to}`);
   };
   const clientFor = async (to: Connection, options: ClientOptions = {}): Promise<Client> => {
     const {createClient} = await import('./client/client.ts');
-    return createClient({connection: to, version, log, onDeprecated: deprecations.add, onMove: sayMove, ...options});
+    return createClient({connection: to, version, log, onDeprecated: deprecations.add, onMove: reportMove, ...options});
   };
   const patience = () => createPatience(terminal, flags());
 
@@ -141,7 +141,7 @@ const createPatience = (terminal: Terminal, flags: GlobalFlags): Retry =>
     },
   });
 
-/** Some commands ask for hours, and it is the node that decides what its headers say. */
+/** Some commands run for hours, and the node controls the headers. */
 const mostDeprecations = 10;
 
 const createDeprecations = () => {
@@ -156,6 +156,6 @@ const createDeprecations = () => {
   };
 };
 
-/** https://no-color.org: any value but the empty one means no. */
+/** https://no-color.org: any value but the empty one turns colours off. */
 export const isColour = (stream: {isTTY?: boolean | undefined}, {env}: Terminal, {color}: Pick<GlobalFlags, 'color'>): boolean =>
   Boolean(stream.isTTY) && color && !env.NO_COLOR && env.TERM !== 'dumb';

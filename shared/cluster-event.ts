@@ -1,4 +1,4 @@
-// What GET /events tells, one JSON object each, and what it can be asked for.
+// Events of GET /events, one JSON object each, and its query parameters.
 import {z} from 'zod';
 import {type EventType, eventTypes} from './event-type.ts';
 import {id, nodeId, timestamp} from './fields.ts';
@@ -7,9 +7,9 @@ import {actionOutcomeSchema, heldMailSchema} from './held-mail.ts';
 
 const base = {at: timestamp, node_id: nodeId};
 
-/** The entry of the list. */
+/** As in the list. */
 export const heldEventSchema = heldMailSchema.extend({...base, type: z.literal('held')}).meta({id: 'HeldEvent'});
-/** What the action answered. */
+/** As in the answer of the action. */
 export const releasedEventSchema = actionOutcomeSchema.extend({...base, type: z.literal('released')}).meta({id: 'ReleasedEvent'});
 export const discardedEventSchema = actionOutcomeSchema
   .extend({...base, type: z.literal('discarded')})

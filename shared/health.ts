@@ -10,8 +10,8 @@ export const healthOf = (ageSeconds: number): Health => {
   return ageSeconds <= offlineAfterSeconds ? 'stale' : 'offline';
 };
 
-/** What was on its way when a node was cut off, or stopped, still comes. */
+/** Requests under way when a node is cut off, or stopped, still arrive. */
 const underWayMs = 5000;
 
-/** Whether a node that has given no answer since a moment was heard after it by more than what was on its way then. */
-export const isHeardDespite = (silentSinceMs: number, heardAtMs: number): boolean => heardAtMs - silentSinceMs >= underWayMs;
+/** Whether a node that does not answer since `silentSinceMs` has sent a heartbeat since, beyond those under way then. */
+export const isHeardDespite = (silentSinceMs: number, lastSeenMs: number): boolean => lastSeenMs - silentSinceMs >= underWayMs;

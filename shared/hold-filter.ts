@@ -4,8 +4,8 @@ import {moment, nodeId} from './fields.ts';
 import {comparableAddress, parseMailAddress} from './mail-address.ts';
 import {reasons} from './reason.ts';
 
-// Query parameters arrive as text; each schema says how that text must look and what it means. The types in `meta` are for
-// the interface description, which tells clients what to write, not how it travels.
+// Query parameters of the quarantine. They arrive as text; each schema says which text is valid and what it means. The types
+// in `meta` are for the API description.
 
 const wholeNumber = (min: number, max: number) =>
   z
@@ -42,7 +42,7 @@ const recipient = z
   .refine(text => parseMailAddress(text) !== undefined, 'must be a mail address')
   .transform(comparableAddress);
 
-/** Not trimmed: a space at its end is part of what is looked for. */
+/** Not trimmed: a trailing space is part of the search text. */
 const subject = z
   .string()
   .min(1, 'must not be empty')
@@ -83,7 +83,7 @@ export const holdFilterShape = {
 };
 
 export const holdFilterSchema = z.strictObject(holdFilterShape);
-/** Which held mails are meant: every member narrows. Times are ISO 8601 UTC, names and addresses canonical. */
+/** Filter of held mail: a mail matches when every member does. Times are ISO 8601 UTC, names and addresses canonical. */
 export type HoldFilter = z.infer<typeof holdFilterSchema>;
 
 const strict = flag('Rather no answer than one without the mail of a node that is away');

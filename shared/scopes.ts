@@ -23,7 +23,7 @@ const granted: Record<Scope, readonly Permission[]> = {
   'full-admin': permissions,
 };
 
-/** Which records a key may reach: all of them, one domain's, or (its domain being gone) none. */
+/** The records that a key may access: all of them, those of one domain, or none after its domain was deleted. */
 export type Reach = {kind: 'all'} | {kind: 'domain'; domainId: number} | {kind: 'none'};
 
 export const permissionsOf = (scope: Scope, reach: Reach): readonly Permission[] =>
@@ -34,7 +34,7 @@ export const scopesWith = (permission: Permission): Scope[] => scopes.filter(sco
 export const isWithinReach = (reach: Reach, domainId: number): boolean =>
   reach.kind === 'all' || (reach.kind === 'domain' && reach.domainId === domainId);
 
-/** What both reach. */
+/** The records that both may access. */
 export const narrower = (a: Reach, b: Reach): Reach => {
   if (a.kind === 'all') return b;
   if (b.kind === 'all') return a;

@@ -52,7 +52,7 @@ const bodyOf = async (data: string, session: Session): Promise<string> => {
   });
 };
 
-/** Undefined when it is no JSON, whatever it says it is. */
+/** Undefined when it is no JSON, whatever its content type says. */
 const parsed = (body: Buffer): unknown => {
   try {
     return JSON.parse(body.toString('utf8'));

@@ -33,7 +33,7 @@ export type {Answer, Method, Query} from './transport.ts';
 /** A number, or its digits as they were typed. */
 type Id = number | string;
 
-/** What the node checks: members that are undefined are left out. */
+/** A request body that the node checks. Members that are undefined are left out. */
 type Input<T> = {[Name in keyof T]?: T[Name] | null | undefined};
 
 /** All methods reject with a CliError for everything but success. */
@@ -42,7 +42,7 @@ export interface Client {
   keys: {
     list(): Promise<Answer<ApiKey[]>>;
     create(key: Input<CreateApiKey>): Promise<Answer<CreatedApiKey>>;
-    /** Now, or `at` a time to come (ISO 8601). */
+    /** Now, or at the time `at` in the future (ISO 8601). */
     revoke(id: Id, options?: {at?: string | undefined; force?: boolean | undefined}): Promise<Answer<ApiKey>>;
     remove(id: Id, options?: {force?: boolean | undefined}): Promise<Answer<null>>;
   };
@@ -50,7 +50,7 @@ export interface Client {
     list(): Promise<Answer<Domain[]>>;
     get(id: Id): Promise<Answer<Domain>>;
     create(domain: {name: string} & Record<string, unknown>): Promise<Answer<Domain>>;
-    /** Changes the members of `patch`, and nothing if the domain has another ETag than `etag` (`precondition_failed`). */
+    /** Changes the members of `patch`. Rejects with `precondition_failed` and changes nothing if the domain's ETag is not `etag`. */
     update(id: Id, patch: Record<string, unknown>, etag: string | undefined): Promise<Answer<Domain>>;
     remove(id: Id, etag?: string): Promise<Answer<null>>;
     filters(id: Id): Promise<Answer<MailFilter[]>>;
@@ -70,7 +70,7 @@ export interface Client {
      */
     body(mail: MailReference, signal?: AbortSignal): Promise<AsyncIterable<Buffer>>;
     act(action: HoldAction, mail: MailReference): Promise<Answer<ActionOutcome>>;
-    /** In the order of `items`, of which there may be 1,000. */
+    /** Results in the order of `items`, at most 1,000. */
     actOnMany(action: HoldAction, items: readonly MailReference[], options?: RequestOptions): Promise<Answer<BulkResult[]>>;
   };
   cluster: {
@@ -85,7 +85,7 @@ export interface Client {
   };
   audit: {list(query: Query): Promise<Answer<AuditEntry[]>>};
   events: Transport['events'];
-  /** The description of the API in YAML; with `isAdmin`, of every operation. */
+  /** The description of the API in YAML; with `isAdmin` it contains every operation. */
   openapi(isAdmin: boolean): Promise<RawAnswer>;
   /** Any request that a person typed: a path below `/api/v1/`, and a body of JSON. Errors keep the words of the API. */
   request(method: Method, path: string, body: string | undefined): Promise<RawAnswer>;
@@ -101,7 +101,7 @@ export interface CreatedToken {
   ca_fingerprint: string;
 }
 
-/** Loaded when a command first needs it: the help must not wait for it. */
+/** Loaded when a command first needs it, so that help does not wait for it. */
 export const createClient = async (needs: TransportNeeds & EndingNeeds): Promise<Client> =>
   clientOver(endingTransport(await createTransport(needs), needs));
 

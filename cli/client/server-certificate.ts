@@ -1,4 +1,4 @@
-// A look at who answers at an address. Nothing is sent but the handshake, and nothing is trusted: that is decided by who looks.
+// Certificate of the server at an address. Only a handshake is sent, and nothing is trusted: the caller decides.
 import {X509Certificate} from 'node:crypto';
 import {isIP} from 'node:net';
 import {checkServerIdentity, connect, type DetailedPeerCertificate, type TLSSocket} from 'node:tls';
@@ -7,9 +7,9 @@ import {trusting} from './trust.ts';
 
 export interface SeenServer {
   leaf: X509Certificate;
-  /** The last of those who vouch for the leaf that the server has sent; the leaf itself when it sent none. */
+  /** The topmost certificate of the chain that the server sent; the leaf itself when it sent no other. */
   anchor: X509Certificate;
-  /** The system, or the authority that was named, vouches for it already, under this name and at this time. */
+  /** True when the system, or the given CA, already trusts it for this name and time. */
   isTrusted: boolean;
   /** The address is among the names of the leaf. */
   isNamed: boolean;
@@ -23,7 +23,7 @@ export const lookAtServer = async (url: URL, ca: string | undefined): Promise<Se
   const socket = connect({
     host,
     port: Number(url.port || 443),
-    // Whatever it shows is to be looked at. No key is sent here.
+    // The certificate is only inspected. No key is sent here.
     rejectUnauthorized: false,
     ALPNProtocols: ['http/1.1'],
     ...(isIP(host) === 0 && {servername: host}),
@@ -54,7 +54,7 @@ const handshake = (socket: TLSSocket): Promise<void> =>
     socket.setTimeout(deadlineMs, () => reject(Object.assign(new Error('no handshake'), {code: 'ETIMEDOUT'})));
   });
 
-/** Up the chain as far as each has signed the one below: a certificate that was merely put there vouches for nobody. */
+/** Follows the chain as far as each certificate has signed the one below: an unrelated one in the list proves nothing. */
 const topOf = (leaf: X509Certificate, shown: DetailedPeerCertificate): X509Certificate => {
   let top = leaf;
   let next: DetailedPeerCertificate | undefined = shown.issuerCertificate;

@@ -41,7 +41,7 @@ Examples:
 
 const check = async (session: Session, {backlog, driftAge, timeout}: CheckFlags): Promise<void> => {
   const startedAt = performance.now();
-  // What goes wrong before anything is asked is wrong usage.
+  // A failure before the first request is wrong usage.
   const client = await session.clientFor(await session.connection());
   const limits = {backlog, driftAgeSeconds: driftAge};
   const verdict = await client.cluster.status({withinMs: timeout * 1000}).then(({data}) => judge(data, limits), verdictOfFailure);
@@ -58,7 +58,7 @@ const judge = (status: ClusterStatus, limits: CheckLimits): Verdict => {
   }
 };
 
-/** Who may not ask, or asks too often, knows nothing of the cluster. */
+/** A refused or rate-limited request says nothing about the cluster. */
 const verdictOfFailure = (error: unknown): Verdict => {
   if (!(error instanceof CliError)) throw error;
   const {code, detail, hint, exitCode} = error;

@@ -1,4 +1,4 @@
-// The status of the cluster, asked for again and again.
+// Polling of the cluster status.
 import {setTimeout as sleep} from 'node:timers/promises';
 import type {ClusterStatus} from '../../shared/cluster-status.ts';
 import type {Client} from '../client/client.ts';
@@ -9,15 +9,15 @@ export interface StatusPoll {
   signal: AbortSignal;
   intervalMs: number;
   onStatus(status: ClusterStatus): Promise<void>;
-  /** The node did not answer well, and is asked again. What is thrown here ends it. */
+  /** The node did not answer, or with an error; polling continues. An error that is thrown here ends it. */
   onFailure(error: CliError): void;
 }
 
-/** A node that hangs is told from one that is slow by this. */
+/** A slower node counts as hanging. */
 const answerWithinMs = 10_000;
 const longestWaitMs = 60_000;
 
-/** Goes on until `signal` aborts, and rejects then with its reason; with a CliError when asking again cannot help. */
+/** Polls until `signal` aborts, and rejects then with its reason; with a CliError when a retry cannot help. */
 export const pollStatus = async (
   client: Pick<Client, 'cluster'>,
   {signal, intervalMs, onStatus, onFailure}: StatusPoll,

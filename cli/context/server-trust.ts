@@ -1,4 +1,4 @@
-// Whether a server that nobody has talked to is trusted: who vouches for it, and what a person is shown to decide.
+// Trust in a new server: by the system, a given CA or fingerprint, or the answer of a person who is shown its certificate.
 import type {X509Certificate} from 'node:crypto';
 import {canonicalHost} from '../../shared/host-port.ts';
 import {checkedCaFile, type Given, readCa} from '../client/connection.ts';
@@ -26,7 +26,7 @@ export interface TrustRequest {
   isAgreed: boolean | undefined;
 }
 
-/** Rejects unless somebody vouches for the server: the system, the authority that was named, the fingerprint or the answer. */
+/** Rejects unless the system, the given CA, the fingerprint or the person's answer confirms the server. */
 export const trustedBy = async (session: Session, {url, cacert, expected, isAgreed}: TrustRequest): Promise<Trust> => {
   const named = cacert === undefined ? undefined : await readCa(cacert);
   const {lookAtServer} = await import('../client/server-certificate.ts');
@@ -73,7 +73,7 @@ const isInTime = (certificate: X509Certificate): boolean =>
 
 const isUsable = ({leaf, anchor, isNamed}: SeenServer): boolean => isNamed && isInTime(leaf) && isInTime(anchor);
 
-/** Nothing of this can be answered by trusting it. */
+/** Problems that trust cannot solve. */
 const faultOf = (
   url: string,
   {leaf, anchor, isNamed}: SeenServer,
@@ -121,7 +121,7 @@ const dayOf = (time: string): string | null => dateText(new Date(time).toISOStri
 const namesIn = ({subjectAltName}: X509Certificate): string[] =>
   (subjectAltName ?? '').split(', ').flatMap(name => canonicalHost(name.replace(/^(DNS|IP Address):/, '')) || []);
 
-/** Undefined where none was given. Throws a usage error for what is none. */
+/** Undefined when none was given. Throws a usage error for anything that is no fingerprint. */
 export const expectedFingerprint = (text: string | undefined): string | undefined => {
   if (text === undefined) return undefined;
   const fingerprint = canonicalFingerprint(text);

@@ -1,4 +1,4 @@
-// Shell around the screens: header, screen, modal, message, footer; and the way that keys go.
+// Shell around the screens: header, screen, modal, message, footer; and the routing of keys.
 import {Box, useApp} from 'ink';
 import {type ReactElement, useCallback, useRef, useState} from 'react';
 import type {Connection} from '../client/connection.ts';
@@ -34,7 +34,7 @@ import {labelsOf, useServices} from './shell/use-services.ts';
 
 interface DashboardProps {
   app: AppContext;
-  /** How long a confirmed action can be taken back. */
+  /** How long a confirmed action can be undone. */
   undoMs: number;
   startScreen: ScreenName;
   terminal: NodeJS.WriteStream;
@@ -42,13 +42,13 @@ interface DashboardProps {
   guard: ScreenGuard;
   onQuit(isInterrupted: boolean): void;
   onSwitch(context: string, screen: ScreenName): void;
-  /** As another key, to the node that is shown. */
+  /** Reconnects to the same node with another key. */
   onReconnect(connection: Connection, screen: ScreenName, greeting: string): void;
 }
 
-/** While a message stands or seconds are counted down. */
+/** Redraw interval while a message or a countdown is shown. */
 const countingMs = 1000;
-/** Ages on a quiet screen. One drawing costs some milliseconds, and a dashboard is left open for weeks. */
+/** Redraw interval of a quiet screen, for its ages. One drawing costs some milliseconds, and a dashboard is left open for weeks. */
 const agingMs = 5000;
 
 /** Lines above and below the screen. */
@@ -78,13 +78,13 @@ export const Dashboard = (props: DashboardProps): ReactElement => {
   const shell: Shell = {...services, goTo: setScreen, reconnect, app, nowMs, size: body, isActive: modal === undefined};
   const isSmall = size !== terminalSize;
   const Screen = screens[screen];
-  const room = {width: size.columns, height: modalHeight, theme: app.theme};
+  const area = {width: size.columns, height: modalHeight, theme: app.theme};
 
   return (
     <ShellContext value={shell}>
       <ClusterWatch />
       {isSmall && <Lines lines={tooSmallLines(terminalSize)} width={terminalSize.columns} height={terminalSize.rows} />}
-      {/* Kept while it has no room, with what was typed. */}
+      {/* Stays mounted while the terminal is too small, with the text typed so far. */}
       <Box flexDirection="column" width={size.columns} height={size.rows} display={isSmall ? 'none' : 'flex'}>
         <Header {...{shell, screen, live}} />
         <Box width={size.columns} height={Math.max(0, body.rows)} overflow="hidden">
@@ -94,7 +94,7 @@ export const Dashboard = (props: DashboardProps): ReactElement => {
           <Box width={size.columns} height={modalHeight} flexDirection="column" justifyContent="flex-end">
             <ModalView
               key={modal.id}
-              {...{modal: modal.modal, room, takeKeys: takeModalKeys, say: services.say, onClose: services.close}}
+              {...{modal: modal.modal, area, takeKeys: takeModalKeys, say: services.say, onClose: services.close}}
             />
           </Box>
         )}
@@ -104,7 +104,7 @@ export const Dashboard = (props: DashboardProps): ReactElement => {
   );
 };
 
-/** Ways out of this dashboard, after which the caller starts what comes next. */
+/** Exits of this dashboard. The caller then starts the next one, if any. */
 const useExits = ({onQuit, onSwitch, onReconnect}: DashboardProps, screen: ScreenName, deferred: DeferredActions) => {
   const {exit} = useApp();
   return {
@@ -124,12 +124,12 @@ const useExits = ({onQuit, onSwitch, onReconnect}: DashboardProps, screen: Scree
   };
 };
 
-/** Keys and pastes go to the modal while one is open. Returns what the modal hands its own handlers to. */
+/** Sends keys and pastes to the modal while one is open. Returns the function that registers the modal's handlers. */
 const useDashboardKeys = (input: TerminalInput, modal: Modal | undefined, globals: Globals): ((keys: ModalKeys) => void) => {
   const modalKeys = useRef<ModalKeys>(undefined);
   useKeys(input, {
     onKey: (key, isFirst) => {
-      // A yes to a question is the yes of somebody who has seen it.
+      // Only a person who has seen the question can answer it.
       if (modal?.kind === 'question' && !isFirst) globals.say('Typed before the question was shown: it is no answer', 'warn');
       else if (modal) modalKeys.current?.onKey(key);
       else handleKey(key, globals);

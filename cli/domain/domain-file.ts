@@ -1,4 +1,4 @@
-// The file of `domain apply`, checked as the node would check it: nothing is changed before all of it is right.
+// File of `domain apply`, checked as the node would check it: nothing is changed before all of it is valid.
 import {canonicalDomain} from '../../shared/domain-name.ts';
 import {directions, maxBackends, maxTenantChars, scoreRange} from '../../shared/domain-rules.ts';
 import {parseHostPort} from '../../shared/host-port.ts';
@@ -11,9 +11,9 @@ import {readRules} from './filter-rule-file.ts';
 
 export interface DomainFile {
   entries: DomainEntry[];
-  /** For what is found wrong with the entries later on. */
+  /** For faults that are found in the entries later. */
   fault(index: number, detail: string): LineFault;
-  /** The error that names all of them. */
+  /** The error that lists all faults. */
   wrong(faults: readonly LineFault[]): Error;
 }
 
@@ -40,7 +40,7 @@ const entriesIn = (value: unknown, complain: Complain, lineOfEntry: (at: number)
   }
   complainOfUnknown(value, ['domains'], [], complain);
   const {domains} = value;
-  // An empty file is most often one that could not be made, and with --prune it would delete everything.
+  // An empty file is most often the result of a failed command, and with --prune it would delete everything.
   if (!Array.isArray(domains)) {
     complain(['domains'], domains === undefined ? 'is missing: a list of domains, [] for none' : 'must be a list, [] for none');
     return [];
@@ -111,7 +111,7 @@ const canonicalSetting = (value: unknown): unknown => {
   return value === 0 ? 0 : value;
 };
 
-/** `example.com: filters.0.pattern`, or `domains.3: name` where the name is what is wrong. */
+/** `example.com: filters.0.pattern`, or `domains.3: name` when the name itself is wrong. */
 const nameOfPath = (value: unknown, [first, index, ...rest]: Path): string => {
   if (index === undefined) return String(first);
   const domains = isMapping(value) && Array.isArray(value.domains) ? (value.domains as unknown[]) : [];

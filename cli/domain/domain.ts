@@ -93,7 +93,7 @@ Examples:
   mfctl domain update example.com --reject-threshold 12 --dkim
   mfctl domain update example.com --inactive`;
 
-/** Sends what was mentioned, against the version it was looked up in: nobody else's change is undone unseen. */
+/** Sends the given settings with the ETag of the domain, so that a concurrent change is not lost. */
 const updateDomain = async (session: Session, nameOrId: string, flags: SettingFlags): Promise<void> => {
   const patch = settingsOf(flags);
   if (Object.keys(patch).length === 0) throw usageError('there is nothing to change', 'mfctl domain update --help');

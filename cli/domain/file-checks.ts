@@ -2,10 +2,10 @@
 import {isWellFormed, labelPattern} from '../../shared/label-rules.ts';
 
 export type Path = readonly (string | number)[];
-/** Takes down what is wrong with the value at a path. */
+/** Records a fault of the value at a path. */
 export type Complain = (path: Path, detail: string) => void;
 
-/** What is wrong with a text that a person chose. */
+/** The fault of a label that a person typed. */
 export const labelFault = (value: unknown, maxChars: number): string | undefined => {
   if (typeof value !== 'string') return 'must be a text';
   const text = value.trim();

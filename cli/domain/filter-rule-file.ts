@@ -1,4 +1,4 @@
-// The mail filters of a domain in the file of `domain apply`, in the form that the node stores.
+// Mail filters of a domain in the file of `domain apply`, in the form that the node stores.
 import {
   canonicalPattern,
   filterActions,

@@ -2,7 +2,7 @@ import {randomUUID} from 'node:crypto';
 import {open, realpath, rename, rm} from 'node:fs/promises';
 import {dirname} from 'node:path';
 
-/** Readers see the old text or the new one, also after a power cut. A symbolic link stays one. Mode 0600. */
+/** Readers see the old text or the new one, also after a power cut. A symbolic link is kept. Mode 0600. */
 export const writeAtomically = async (file: string, text: string): Promise<void> => {
   const target = await realpath(file).catch(() => file);
   const temporary = `${target}.${randomUUID()}.tmp`;

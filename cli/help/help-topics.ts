@@ -1,4 +1,4 @@
-// What is true of every command: for `mfctl help TOPIC` and the manual.
+// Help topics that concern every command, for `mfctl help TOPIC` and the manual.
 import {exitCodes} from '../errors.ts';
 import {outputFormats} from '../output/output-format.ts';
 

@@ -1,4 +1,4 @@
-// Prints a list of many pages as one list, while the pages arrive: at most two of them are in memory.
+// Printer of a list of many pages, which prints while the pages arrive: at most two of them are in memory.
 import {CliError} from '../errors.ts';
 import {isColour, type Session} from '../session.ts';
 import {cellText} from './cell-text.ts';
@@ -12,7 +12,7 @@ import {createLines, type StreamColumn} from './stream-printer.ts';
 
 export interface ListPage<T> {
   rows: readonly T[];
-  /** Their part of the list is missing. */
+  /** The list lacks the mail of these nodes. */
   unreachableNodes: readonly string[];
 }
 
@@ -100,7 +100,7 @@ const createText = <T>(session: Session, listed: Listed<T>, first: readonly T[])
   };
 };
 
-/** Flexible columns on a terminal. The last one takes the rest of the line. */
+/** Flexible columns on a terminal. The last one gets the rest of the line. */
 const flexibleWidth = 20;
 
 /** The first page decides how wide the columns are. */

@@ -1,5 +1,5 @@
-// Which held mail is new since it was last asked for. The clocks of nodes differ, a list may lack a node, and events are not
-// repeated, so that the time of the newest mail alone does not say it.
+// Reader of held mail that is new since the last reading. The clocks of nodes differ, a list may lack a node, and events are not
+// repeated, so the time of the newest mail alone does not decide.
 import type {HeldMail} from '../../shared/held-mail.ts';
 import type {Client, Query} from '../client/client.ts';
 import {CliError, exitCodes} from '../errors.ts';
@@ -9,24 +9,24 @@ import {mailId} from './mail-id.ts';
 export interface NewMail {
   /** The oldest first. */
   mails: HeldMail[];
-  /** Whose mail is missing; it is asked for once they answer. */
+  /** Their mail is missing; it is read once they answer. */
   unreachableNodes: string[];
 }
 
 export interface HeldMailReader {
-  /** The newest `count` of all that match. What else is held now is not new any more. */
+  /** The newest `count` of the matching mails. All others that are held now count as read. */
   first(count: number): Promise<NewMail>;
-  /** What matches and has not been read before. Rejects with a CliError, and the next call then reads it. */
+  /** The matching mails that were not read before. After a rejection with a CliError the next call reads them. */
   next(): Promise<NewMail>;
-  /** The list has this mail now, unless it does not match. */
+  /** An event announced this mail: it is in the list now, unless it does not match. */
   expect(mail: HeldMail): void;
-  /** Mail may have arrived that nobody told of: the next reading looks further back. */
+  /** Events may have been missed: the next reading goes further back. */
   missSomething(): void;
 }
 
-/** How far clocks of nodes may lie apart before mail is missed. */
+/** With a larger difference between the clocks of nodes mail is missed. */
 const clockMarginMs = 60_000;
-/** Long enough back that nothing is shown twice. */
+/** Enough that no mail is shown twice. */
 const keptIds = 100_000;
 
 export const createHeldMailReader = (
@@ -98,7 +98,7 @@ const readNew = async (pages: AsyncIterable<HeldMailPage>, isNew: (mail: HeldMai
   return found;
 };
 
-/** How far back the next reading has to look: to the mail that events announced, or further when they may have missed some. */
+/** Start of the next reading: the oldest mail that events announced, or earlier when events may have been missed. */
 const createLookBack = () => {
   let expectedSince: string | undefined;
   let mayMiss = false;
@@ -132,7 +132,7 @@ const createLookBack = () => {
 const createKnownMails = () => {
   const read = new Set<string>();
   const heldBefore = new Set<string>();
-  /** Told of before the first reading: they arrived while this was watched. */
+  /** Announced before the first reading: they arrived after the watch began. */
   const expected = new Set<string>();
   return {
     isRead: (mail: HeldMail): boolean => read.has(mailId(mail)),

@@ -23,7 +23,7 @@ interface WatchFlags extends QueryFlags {
   for?: number;
 }
 
-/** The same as an event of its type; of mail that was held already it is made from the list. */
+/** An event of its type; for mail that was held before, it is built from the list. */
 type MailNews = ActedEvent | Extract<ClusterEvent, {type: 'held'}>;
 
 const columns: StreamColumn<MailNews>[] = [
@@ -103,7 +103,7 @@ const watchQuarantine = (session: Session, {last, limit, for: forMs, ...filter}:
   });
 };
 
-/** What is said beside the mail, on standard error: each thing once, until it has changed. */
+/** Notes on standard error. Each is printed once, until its cause changes. */
 const createNotes = (session: Session) => {
   const printer = session.printer();
   const contact = createContact(printer, 'what arrived in between follows');
@@ -129,7 +129,7 @@ const createNotes = (session: Session) => {
       }
       missing = unreachableNodes.join();
       if (events?.areFollowed !== false) return;
-      // A node that has just been started may be asked for the list before it is for events.
+      // A node that has just started may answer for the list before it serves events.
       answersWithoutEvents += 1;
       if (answersWithoutEvents !== 2) return;
       const why = events.error === undefined ? '' : ` (${events.error.detail})`;

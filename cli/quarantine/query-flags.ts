@@ -1,4 +1,4 @@
-// A query for held mail by the flags of a command.
+// Query for held mail from the flags of a command.
 import {type Command, Option} from 'commander';
 import {type Reason, reasons} from '../../shared/reason.ts';
 import {pastMoment} from '../command-line/moment.ts';
@@ -38,7 +38,7 @@ export const queryOf = ({minScore, maxScore, ...query}: QueryFlags): HoldQuery =
   ...(maxScore !== undefined && {most: {score: maxScore, isIncluded: true}}),
 });
 
-/** As they are typed: `--domain example.com --min-score 10`. */
+/** The flags as typed: `--domain example.com --min-score 10`. */
 export const flagsText = (flags: QueryFlags): string => {
   const words = Object.entries(flags).flatMap(([name, value]) => [
     `--${name.replace(/[A-Z]/g, letter => `-${letter.toLowerCase()}`)}`,

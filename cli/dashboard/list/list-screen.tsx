@@ -1,4 +1,4 @@
-// Screen of a list: draws it, and gives its keys to the shell.
+// Screen of a list: draws it, and registers its keys with the shell.
 import {type ReactElement, useEffect, useLayoutEffect, useMemo} from 'react';
 import {useBindings, useKeptReducer} from '../shell/hooks.ts';
 import type {Binding} from '../shell/keys.ts';

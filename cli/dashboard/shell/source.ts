@@ -1,5 +1,5 @@
-// Something read from the API and kept fresh as long as somebody looks: at once after an event that concerns it, otherwise from time to
-// time. What was read last stays while the node is away, with its age.
+// Source of data from the API, kept fresh while it has subscribers: it is read after events that concern it, and from time to
+// time. The last value stays while the node does not answer, with its age.
 import type {EventType} from '../../../shared/event-type.ts';
 import {asCliError, type CliError} from '../../errors.ts';
 import type {Live} from './live.ts';
@@ -16,7 +16,7 @@ export interface Loaded<T> {
 
 /** Reading goes on while there is a subscriber. */
 export interface Source<T> extends Watched<Loaded<T>> {
-  /** Reads now, or again when it is reading already. */
+  /** Reads now, or once more after the reading under way. */
   refresh(): void;
 }
 
@@ -26,7 +26,7 @@ export interface SourceNeeds<T> extends Omit<PollingNeeds, 'live' | 'read'> {
   refreshOn: readonly EventType[];
 }
 
-/** Of what nobody wants at the moment: a component asks for its sources at every drawing, or not at all. */
+/** An empty source for components that need none at the moment, as hooks must not be conditional. */
 export const noSource: Source<never> = {
   get: () => nothing,
   subscribe: () => () => undefined,
@@ -69,7 +69,7 @@ export const createSource = <T>(needs: SourceNeeds<T>): Source<T> => {
   const polling = createPolling({...needs, read: () => void read()});
 
   const start = (): void => {
-    // Without events what is shown may be out of date, and the node may be away.
+    // Without events the value may be out of date, and the node may not answer.
     stops = [live.on(refreshOn, polling.wake), whenEventsStop(live, polling.wake)];
     polling.start();
     void read();

@@ -1,4 +1,4 @@
-// Services of the shell and what they show: the message, the modals, the keys of the screen.
+// Services of the shell, and their state: the message, the modals, the keys of the screen.
 import {useEffect, useLayoutEffect, useMemo, useRef, useState} from 'react';
 import {asCliError} from '../../errors.ts';
 import type {AppContext} from './app-context.ts';
@@ -62,7 +62,7 @@ export const useServices = (app: AppContext, undoMs: number) => {
       },
     };
   }, [app, undoMs]);
-  // However it is left: nothing begins behind the back of who has left it.
+  // However the dashboard ends, actions that have not begun are dropped.
   useLayoutEffect(() => () => void services.deferred.dropAll(), [services]);
   useEffect(() => {
     if (typeof app.greeting === 'string') services.say(app.greeting, 'good');

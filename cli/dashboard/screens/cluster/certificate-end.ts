@@ -1,4 +1,4 @@
-// When the certificate of an address ends, by a TLS handshake: no request is made and no key is sent.
+// End of a server certificate, read by a TLS handshake without a request or a key.
 import {isIP} from 'node:net';
 import {connect} from 'node:tls';
 import {trusting} from '../../../client/trust.ts';
@@ -6,7 +6,7 @@ import {trusting} from '../../../client/trust.ts';
 export interface CertificateEnd {
   /** Undefined when it could not be read. */
   endsAtMs: number | undefined;
-  /** Why it could not be read, or is not to be trusted. */
+  /** Why it could not be read, or is not trusted. */
   problem: string | undefined;
 }
 
@@ -19,7 +19,7 @@ export const readCertificateEnd = (apiUrl: string, ca: string | undefined): Prom
 
   return new Promise(resolve => {
     const host = url.hostname.replace(/^\[(.*)\]$/, '$1');
-    // It is looked at, not believed: an expired certificate is what this is for.
+    // It is read and not trusted, as expired certificates are to be shown.
     const socket = connect({
       host,
       port: Number(url.port || 443),
@@ -44,7 +44,7 @@ export const readCertificateEnd = (apiUrl: string, ca: string | undefined): Prom
 
 const unread = (problem: string): CertificateEnd => ({endsAtMs: undefined, problem});
 
-/** Node gives the code as a string here, in spite of its types. */
+/** Node returns the code as a string here, in spite of its types. */
 const problemOf = (error: unknown): string | undefined => {
   const code = typeof error === 'string' ? error : ((error as NodeJS.ErrnoException | undefined)?.code ?? 'not trusted');
   return code === 'CERT_HAS_EXPIRED' ? undefined : code;

@@ -1,4 +1,4 @@
-// Changes to the cluster: join tokens, and removing a node.
+// Changes to the cluster: join tokens, and the removal of a node.
 import {timeText} from '../../../output/cell-text.ts';
 import {deferForceable, wordPrompt} from '../../shell/asking.ts';
 import {secretPage} from '../../shell/secret-page.ts';
@@ -32,7 +32,7 @@ const createToken = async (shell: Shell): Promise<void> => {
   }
 };
 
-/** Asked in words first, then by the name, which has to be typed. */
+/** Asks a question first, then for the node's name. */
 export const askToRemove = (
   shell: Shell,
   {node, isLocal, isOnline}: {node: string; isLocal: boolean; isOnline: boolean},
@@ -64,6 +64,6 @@ const remove = (shell: Shell, node: string): void =>
     undone: `${node} was not removed`,
   });
 
-/** For the end of a sentence that has to have room in one line. */
+/** The end of a sentence that should fit in one line. */
 export const silentText = (nodes: readonly string[]): string =>
   nodes.length === 0 ? '' : `, but ${nodes.join(', ')} did not answer and will follow`;

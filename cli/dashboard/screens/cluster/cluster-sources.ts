@@ -17,7 +17,7 @@ export const statusSource = (app: AppContext): Source<ClusterStatus> =>
     ? app.source('cluster.status', {
         load: async () => (await app.client.cluster.status()).data,
         refreshOn: ['health', 'domain', 'key'],
-        // When a node was last seen, and how far it is behind, is told by no event.
+        // No event reports when a node was last seen, or its backlog.
         whileLiveMs: 10_000,
       })
     : noSource;

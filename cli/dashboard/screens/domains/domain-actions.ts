@@ -1,4 +1,4 @@
-// Domains that come and go. Each question names what goes with it, as it was when it was asked.
+// Creation and deletion of domains. The question lists everything that is deleted with a domain.
 import type {DkimKey} from '../../../../shared/dkim-key.ts';
 import type {Domain} from '../../../../shared/domain.ts';
 import type {Client} from '../../../client/client.ts';
@@ -11,9 +11,9 @@ import {changesOf, nameFault, newSettings, settingFaults, settingFields, setting
 export interface DomainNeeds {
   app: {client: Pick<Client, 'domains' | 'quarantine'>} & Pick<AppContext, 'me' | 'may'>;
   shell: AskingShell;
-  /** Something has changed. */
+  /** Called after a change. */
   onChange(): void;
-  /** The domain is no more. */
+  /** Called after the domain was deleted. */
   onDeleted?(): void;
 }
 

@@ -1,4 +1,4 @@
-// One domain: the list of its mail filters and DKIM keys, with its settings above or beside it.
+// Domain view: the list of its mail filters and DKIM keys, with its settings above or beside it.
 import type {DkimKey} from '../../../../shared/dkim-key.ts';
 import type {Domain} from '../../../../shared/domain.ts';
 import type {MailFilter} from '../../../../shared/mail-filter.ts';
@@ -14,7 +14,7 @@ import type {Theme} from '../../shell/theme.ts';
 import {settingPairs, uncountedBanners} from './domains-list.ts';
 import {actionText, matchText} from './part-actions.ts';
 
-/** One domain with all that belongs to it. */
+/** A domain with its mail filters and DKIM keys. */
 export interface WholeDomain {
   domain: Domain;
   filters: readonly MailFilter[];
@@ -34,7 +34,7 @@ export interface DomainFacts {
 
 const sideWidth = 58;
 const besideFrom = 130;
-/** Of the settings, where they stand above. */
+/** The height of the settings when they are above the list. */
 const mostAbove = 8;
 
 export const domainParts = ({name, loaded, held, unreachable, theme}: DomainFacts): List<Part> => {

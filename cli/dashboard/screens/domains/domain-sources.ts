@@ -1,4 +1,4 @@
-// Sources of the domains screen. Domains send events; filters and keys do not, and held mail comes too often to count it each time.
+// Sources of the domains screen. Changes of domains send events; filters and keys do not, and held mail arrives too often for a count each time.
 import type {Domain} from '../../../../shared/domain.ts';
 import type {AppContext} from '../../shell/app-context.ts';
 import type {Source} from '../../shell/source.ts';

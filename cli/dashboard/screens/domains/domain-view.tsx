@@ -107,7 +107,7 @@ const backBinding = (run: () => void): Binding => ({
   run,
 });
 
-/** The DNS record of a DKIM key, in place of its domain. */
+/** The DNS record of a DKIM key, which replaces the view of its domain. */
 export const RecordView = ({id, name, selector, dispatch}: DomainViewProps & {selector: string}): ReactElement => {
   const shell = useShell();
   const {app, size} = shell;

@@ -22,7 +22,7 @@ const Domains = (): ReactElement => {
   const [listState, dispatchList] = useListState('domains');
   const open = ({id, name}: {id: number; name: string}): void => {
     dispatch({kind: 'opened', id, name});
-    // In this order: a list that is shown and does not have the domain yet would leave it for another row.
+    // In this order: a shown list without the domain would move the cursor to another row.
     dispatchList({kind: 'chosen', cursorKey: String(id)});
   };
   if (view.kind === 'list') return <DomainList state={listState} dispatch={dispatchList} open={open} />;

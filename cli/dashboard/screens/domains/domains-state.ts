@@ -9,7 +9,7 @@ export type DomainsEvent =
   | {kind: 'opened'; id: number; name: string}
   | {kind: 'record-opened'; selector: string}
   | {kind: 'back'}
-  /** Deleted. */
+  /** The domain was deleted. */
   | {kind: 'gone'; id: number};
 
 export const domainsStart: DomainsView = {kind: 'list'};

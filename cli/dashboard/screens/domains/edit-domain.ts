@@ -1,5 +1,5 @@
-// read → form → what would change → saved, or somebody else was faster → form again. What is saved is measured against the version
-// that the form was opened with, so that nobody's change is undone unseen.
+// Editor of a domain: read → form → differences → saved, or a concurrent change → form again. The ETag of the version that the
+// form was opened with protects concurrent changes.
 import type {Domain} from '../../../../shared/domain.ts';
 import type {Client} from '../../../client/client.ts';
 import {type Settings, settingNames} from '../../../domain/domain-entry.ts';
@@ -31,7 +31,7 @@ export const setActive = async (needs: EditNeeds, id: number, active: boolean): 
     else await propose(needs, version, {active});
   });
 
-/** With what somebody has changed already on top. */
+/** Shows the version with the user's changes on top. */
 const openForm = (needs: EditNeeds, version: Version, changes: Changes, failure?: CliError): void => {
   const {domain} = version;
   needs.shell.openLater({
@@ -78,7 +78,7 @@ const save = async (needs: EditNeeds, version: Version, changes: Changes): Promi
     await client.domains.update(domain.id, changes, etag);
   } catch (error) {
     const failure = asCliError(error);
-    if (failure.code === 'precondition_failed') return meanwhile(needs, version, changes);
+    if (failure.code === 'precondition_failed') return resolveConflict(needs, version, changes);
     shell.fail(withFields(failure));
     if (!isFinal(failure)) openForm(needs, version, changes, failure);
     return;
@@ -87,8 +87,8 @@ const save = async (needs: EditNeeds, version: Version, changes: Changes): Promi
   needs.onSaved();
 };
 
-/** Says what was changed by somebody else, and what is left to change. */
-const meanwhile = async (needs: EditNeeds, version: Version, changes: Changes): Promise<void> => {
+/** Shows the concurrent changes, and the user's changes that remain. */
+const resolveConflict = async (needs: EditNeeds, version: Version, changes: Changes): Promise<void> => {
   const {shell} = needs;
   const before = version.domain;
   const present = await read(needs, before.id);

@@ -51,7 +51,7 @@ const filterFields: readonly FormField[] = [
   {name: 'comment', label: 'Comment', value: '', hint: 'why; for whoever reads it next year'},
 ];
 
-/** By field; what the node would say too. */
+/** Errors by field, as the node would report them. */
 export const filterFaults = (values: FormValues): Record<string, string> => {
   const {action} = values;
   const match = filterMatches.find(one => one === values.match);

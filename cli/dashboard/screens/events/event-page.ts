@@ -1,4 +1,4 @@
-// All of one event. Of a held mail the event says little, so the mail itself is looked up.
+// Page of one event. The event of a held mail has few details, so the mail itself is read.
 import type {HeldMailDetail} from '../../../../shared/held-mail.ts';
 import type {Client} from '../../../client/client.ts';
 import {asCliError} from '../../../errors.ts';
@@ -10,7 +10,7 @@ import type {EventRow} from './event-row.ts';
 
 const isOfMail = ({type}: EventRow): boolean => type === 'held' || type === 'released' || type === 'discarded';
 
-/** Never rejects: a mail that is gone is told as such. */
+/** Never rejects: a mail that is no longer held is reported as such. */
 export const eventPage = async (client: Pick<Client, 'quarantine'>, row: EventRow, theme: Theme): Promise<Page> => {
   const pairs = isOfMail(row) ? [...eventPairs(row), ...(await mailPairs(client, row))] : eventPairs(row);
   return {kind: 'page', title: `Event: ${row.type}`, lines: width => detailLines(pairs, width, theme)};

@@ -74,7 +74,7 @@ const rotate = async (shell: Shell, found: RotationPlan): Promise<void> => {
   }
 };
 
-/** Resolves when it was confirmed. */
+/** Resolves when the user has confirmed the page. */
 const shown = (shell: Shell, {key, ...record}: CreatedApiKey, kept: readonly string[]): Promise<void> =>
   new Promise(resolve => {
     const page = secretPage(shell, {

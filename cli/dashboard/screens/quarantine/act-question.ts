@@ -7,7 +7,7 @@ import type {PickedMail} from './screen-state.ts';
 interface ActQuestion {
   action: HoldAction;
   mails: readonly PickedMail[];
-  /** All that matched these words, when it is that. */
+  /** The filter in words, when the selection is all its matches. */
   whole: string | undefined;
   silentNodes: readonly string[];
   width: number;
@@ -15,7 +15,7 @@ interface ActQuestion {
 
 const mostNamed = 3;
 
-/** How many, what happens to them, which, and what may go wrong. */
+/** The number of mails, the action, examples, and warnings. */
 export const questionLines = ({action, mails, whole, silentNodes, width}: ActQuestion): string[] => {
   const many = plural(mails.length, 'mail');
   const isOne = mails.length === 1;

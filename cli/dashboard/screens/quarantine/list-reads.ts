@@ -26,7 +26,7 @@ export const readPage = async (list: ReadableList, extract: PageExtract): Promis
 export const readWindow = async (
   list: ReadableList,
   extract: Extract,
-  how: {isAnew: boolean; isLast?: boolean},
+  how: {isReread: boolean; isLast?: boolean},
 ): Promise<void> => {
   const reading = await readPage(list, extract);
   list.dispatch({type: 'window', offset: extract.offset, ...how, ...reading});
@@ -44,5 +44,5 @@ export const findCursor = async (list: ReadableList): Promise<void> => {
   });
   const to = order === 'oldest' ? total - newer : newer - 1;
   list.dispatch({type: 'shifted', version, by: to - position.cursor, total});
-  await readWindow(list, rowsAroundCursor(list.get()), {isAnew: true, isLast: true});
+  await readWindow(list, rowsAroundCursor(list.get()), {isReread: true, isLast: true});
 };

@@ -38,7 +38,7 @@ const fileOf = (text: string, {HOME}: Shell['app']['terminal']['env']): string =
 
 const mostIds = 10_000;
 
-/** Nothing but ids, each on a line that is not broken. */
+/** Shows only ids, one per line and without wrapping. */
 export const openIds = ({open, app, say}: Shell, {list, screen}: QuarantineContext): void => {
   const under = mailUnderCursor(list.get());
   const ids = [...screen.get().picked.keys()].slice(0, mostIds);

@@ -39,9 +39,9 @@ export const createMailList = ({client, live, now}: MailListNeeds): MailList => 
       if (sorted.isUnread()) return () => sorted.readAll(loop.isStarted);
       return isStale ? sorted.readNew : undefined;
     }
-    if (isStale) return () => readWindow(list, rowsAroundCursor(get()), {isAnew: true});
+    if (isStale) return () => readWindow(list, rowsAroundCursor(get()), {isReread: true});
     const missing = missingRows(get());
-    return missing && (() => readWindow(list, missing, {isAnew: false}));
+    return missing && (() => readWindow(list, missing, {isReread: false}));
   };
   const loop = createReadLoop({
     live,

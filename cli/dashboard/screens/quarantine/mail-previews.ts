@@ -17,21 +17,21 @@ export type Preview =
   | {state: 'gone'; gone: string};
 
 export interface MailPreviews {
-  /** What is known of that mail; the same object until it changes. */
+  /** The preview of a mail; the same object until it changes. */
   get(id: string): Preview | undefined;
   subscribe: Watched<unknown>['subscribe'];
-  /** The mail to read, when there is time for it; undefined for none. */
+  /** Sets the mail to read after the rest; undefined for none. */
   want(mail: MailReference | undefined): void;
   /** Read again, if it failed. */
   retry(): void;
-  /** Follows mails that leave, until the function that is returned is called. */
+  /** Starts to follow mails that leave the list. Returns a function that stops it. */
   show(): () => void;
 }
 
 interface MailPreviewNeeds {
   client: Pick<Client, 'quarantine'>;
   live: Pick<Live, 'on'>;
-  /** The cursor rests that long before anything is read. */
+  /** How long the cursor rests before a preview is read. */
   restMs?: number;
 }
 
@@ -96,7 +96,7 @@ export const createMailPreviews = ({client, live, restMs = 150}: MailPreviewNeed
   };
 };
 
-/** By the ids of mails; the ones that were set longest ago go first. */
+/** Previews by mail id; the least recently set are dropped. */
 const createPreviewCache = () => {
   const changes = createValue({});
   const previews = new Map<string, Preview>();

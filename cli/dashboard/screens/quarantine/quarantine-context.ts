@@ -21,7 +21,7 @@ export interface QuarantineContext {
   screen: Store<ScreenState, ScreenEvent>;
   views: ViewStore;
   names: Source<QuarantineNames>;
-  /** Of what is being selected at the moment. */
+  /** Cancels the selection that is being read. */
   collecting: AbortController | undefined;
 }
 

@@ -9,10 +9,10 @@ export interface Range {
 /** By domain, as far as they are known. */
 export type Thresholds = ReadonlyMap<string, Range>;
 
-/** What a domain has unless it is told otherwise. */
+/** The defaults of a domain. */
 const usual: Range = {quarantine: 6, reject: 15};
 
-/** How near it came to being refused: in the last third of the way, in the second, or hardly held at all. */
+/** By the distance to rejection: bad in the last third between the thresholds, warn in the second. */
 export const toneOfScore = (
   {recipients, score}: Pick<HeldMail, 'recipients' | 'score'>,
   thresholds: Thresholds,

@@ -40,7 +40,7 @@ test('it is connecting until something is known, and live when the events come',
 
   t.is(live.get().connection, 'connecting');
   await stands('live');
-  t.is(live.get().heardAtMs, 1000);
+  t.is(live.get().receivedAtMs, 1000);
 });
 
 test('events reach those who listen for their type, until they stop', async t => {

@@ -81,7 +81,7 @@ test.serial('mail that is released and discarded under a list leaves nothing beh
         hear = listener;
         return () => undefined;
       },
-      get: () => ({connection: 'live', heardAtMs: undefined, reason: undefined}),
+      get: () => ({connection: 'live', receivedAtMs: undefined, reason: undefined}),
       answered: () => undefined,
       failed: () => undefined,
     },

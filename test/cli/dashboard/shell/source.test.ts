@@ -12,7 +12,7 @@ const fakeLive = (begun: ConnectionState = 'live') => {
   const hearers = new Set<(event: ClusterEvent | undefined) => void>();
   const told: string[] = [];
   const live: Live = {
-    get: () => ({connection, heardAtMs: undefined, reason: undefined}),
+    get: () => ({connection, receivedAtMs: undefined, reason: undefined}),
     subscribe: listener => {
       listeners.add(listener);
       return () => listeners.delete(listener);

@@ -25,7 +25,7 @@ import {eventually} from '../../../../helpers/eventually.ts';
 /** A connection that says what a test says. */
 const startLog = () => {
   let nowMs = Date.parse('2026-03-01T19:00:00Z');
-  let state: LiveState = {connection: 'connecting', heardAtMs: undefined, reason: undefined};
+  let state: LiveState = {connection: 'connecting', receivedAtMs: undefined, reason: undefined};
   let hear: Parameters<Live['on']>[1] = () => undefined;
   let changed = (): void => undefined;
   const log = startEventLog({
@@ -50,7 +50,7 @@ const startLog = () => {
       nowMs = Date.parse(`2026-03-01T${time}Z`);
     },
     is: (connection: LiveState['connection'], reason?: string) => {
-      state = {connection, heardAtMs: nowMs, reason};
+      state = {connection, receivedAtMs: nowMs, reason};
       changed();
     },
     count: async (count: number) => eventually(() => log.get().rows.length === count),
@@ -65,8 +65,8 @@ const meOf = (scope: Scope): Me => ({
 });
 
 const facts = (log: EventLog, change: Partial<EventFacts> = {}): EventFacts => ({
-  live: {connection: 'live', heardAtMs: 0, reason: undefined},
-  heardSinceMs: log.heardSinceMs(),
+  live: {connection: 'live', receivedAtMs: 0, reason: undefined},
+  receivingSinceMs: log.receivingSinceMs(),
   lostAtMs: log.lostAtMs(),
   me: meOf('full-admin'),
   ...change,
@@ -122,7 +122,7 @@ test('a connection that was lost leaves a line that says from when to when', asy
   is('polling', 'the connection broke');
 
   t.regex(
-    textOf(log, {live: {connection: 'polling', heardAtMs: 0, reason: 'the connection broke'}}),
+    textOf(log, {live: {connection: 'polling', receivedAtMs: 0, reason: 'the connection broke'}}),
     /✗ since 19:03:12Z no events arrive: the connection broke/,
   );
 
@@ -172,7 +172,7 @@ test('a key is told what it does not hear of', t => {
 test('without an event stream the screen says so, and how to get one', t => {
   const {log} = startLog();
 
-  const text = textOf(log, {live: {connection: 'polling', heardAtMs: 0, reason: 'there is no /events'}});
+  const text = textOf(log, {live: {connection: 'polling', receivedAtMs: 0, reason: 'there is no /events'}});
 
   t.regex(text, /There is no event stream: there is no \/events/);
   t.regex(text.replaceAll('\n', ' '), /use a node that tells of events/);

@@ -32,7 +32,7 @@ const now = Date.parse('2026-03-01T12:00:00Z');
 const listed = (mails: (typeof mail)[], {height = 16, total = mails.length} = {}): ListState => {
   const sized = afterEvent(listBegin(), {type: 'resized', height});
   return afterEvent(sized, {
-    ...{type: 'window', version: 1, offset: 0, isAnew: true, mails, total},
+    ...{type: 'window', version: 1, offset: 0, isReread: true, mails, total},
     ...{unreachableNodes: [], atMs: now},
   });
 };
