@@ -4,9 +4,9 @@ import {safeBlock, safeLine} from '../shared/safe-text.ts';
 import type {Move} from './client/addresses.ts';
 import type {Client} from './client/client.ts';
 import {type Connection, type ConnectionFlags, resolveConnection} from './client/connection.ts';
-import type {EndingNeeds} from './client/ending-transport.ts';
+import type {EndingOptions} from './client/ending-transport.ts';
 import {createRetry, type Retry, type RetryFlags, retryBudgetMs, sleepUnlessInterrupted} from './client/retry.ts';
-import type {TransportNeeds} from './client/transport.ts';
+import type {TransportOptions} from './client/transport.ts';
 import {agree, confirm} from './command-line/question.ts';
 import type {Terminal} from './command-line/terminal.ts';
 import {type ContextStore, createContextStore} from './context/context-store.ts';
@@ -61,9 +61,9 @@ export interface Session {
   warnOfDeprecations(): void;
 }
 
-export type ClientOptions = Pick<TransportNeeds, 'retry' | 'onMove'> & EndingNeeds;
+type ClientOptions = Pick<TransportOptions, 'retry' | 'onMove'> & EndingOptions;
 
-export interface SessionNeeds {
+interface SessionNeeds {
   terminal: Terminal;
   version: string;
   argv: readonly string[];

@@ -2,7 +2,7 @@ import {z} from 'zod';
 import {id, isObject, label, moment, nodeId, timestamp} from './fields.ts';
 import {permissions, scopes} from './scopes.ts';
 
-export const rateLimit = z.int().min(1, 'must be at least 1').max(1_000_000, 'must be at most 1000000');
+const rateLimit = z.int().min(1, 'must be at least 1').max(1_000_000, 'must be at most 1000000');
 
 export const apiKeySchema = z
   .strictObject({

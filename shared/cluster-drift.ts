@@ -2,7 +2,7 @@ import {z} from 'zod';
 import {id, nodeId, timestamp} from './fields.ts';
 
 /** The state of a record on one node: `absent` when that node has not received it, or not all of it yet. */
-export const recordPresences = ['live', 'deleted', 'absent'] as const;
+const recordPresences = ['live', 'deleted', 'absent'] as const;
 
 /** The types are for the API description: its generator cannot express the recursive type of JSON. */
 const fieldValue = z.json().meta({type: ['null', 'boolean', 'number', 'string', 'array', 'object']});

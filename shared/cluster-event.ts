@@ -15,7 +15,7 @@ export const discardedEventSchema = actionOutcomeSchema
   .extend({...base, type: z.literal('discarded')})
   .meta({id: 'DiscardedEvent'});
 
-export const domainEventSchema = z
+const domainEventSchema = z
   .strictObject({
     ...base,
     type: z.literal('domain'),
@@ -24,7 +24,7 @@ export const domainEventSchema = z
     change: z.enum(['created', 'updated', 'deleted']),
   })
   .meta({id: 'DomainEvent'});
-export const keyEventSchema = z
+const keyEventSchema = z
   .strictObject({
     ...base,
     type: z.literal('key'),
@@ -34,7 +34,7 @@ export const keyEventSchema = z
   })
   .meta({id: 'KeyEvent'});
 /** `node_id` is the node whose health has changed, as the answering node sees it. */
-export const healthEventSchema = z
+const healthEventSchema = z
   .strictObject({
     ...base,
     type: z.literal('health'),

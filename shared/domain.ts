@@ -75,7 +75,6 @@ export const createDomainSchema = checkTogether(
     tenant_id: settings.tenant_id.default(domainDefaults.tenant_id),
   }),
 ).meta({id: 'CreateDomain'});
-export type CreateDomain = z.infer<typeof createDomainSchema>;
 
 /** The schema of a domain after a merge patch. The service compares the members that never change. */
 export const updatedDomainSchema = checkTogether(domainSchema.omit({}));

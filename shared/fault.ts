@@ -33,7 +33,7 @@ export interface FieldFault {
   detail: string;
 }
 
-export interface FaultDetails {
+interface FaultDetails {
   cause?: unknown;
   fields?: FieldFault[];
   /** With `insufficient_scope`: the scopes that may do this. */

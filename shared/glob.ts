@@ -7,14 +7,14 @@
  */
 export type GlobText = Uint32Array;
 
-export type Glob = (text: GlobText) => boolean;
+type Glob = (text: GlobText) => boolean;
 
 export const globText = (text: string): GlobText => codePoints(fold(text));
 
 /** False only for a pattern that ends in a lone backslash. */
 export const isGlob = (pattern: string): boolean => segmentsOf(pattern) !== undefined;
 
-export interface GlobCost {
+interface GlobCost {
   /** The number of `*`. */
   stars: number;
   /** Characters of the longest part between two `*` that has a `?`: each 32 of them cost a step for each character of the text. */

@@ -37,7 +37,7 @@ export type HeldMailDetail = z.infer<typeof heldMailDetailSchema>;
 export const holdActions = ['release', 'discard'] as const;
 export type HoldAction = (typeof holdActions)[number];
 
-export const actedStates = ['released', 'discarded'] as const;
+const actedStates = ['released', 'discarded'] as const;
 export type ActedState = (typeof actedStates)[number];
 
 export const actionOutcomeSchema = z
@@ -52,7 +52,7 @@ export const actionOutcomeSchema = z
   .meta({id: 'ActionOutcome'});
 export type ActionOutcome = z.infer<typeof actionOutcomeSchema>;
 
-export const mailReferenceSchema = z.strictObject({node_id: nodeId, queue_id: queueId});
+const mailReferenceSchema = z.strictObject({node_id: nodeId, queue_id: queueId});
 export type MailReference = z.infer<typeof mailReferenceSchema>;
 
 export const bulkRequestSchema = z

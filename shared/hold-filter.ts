@@ -58,7 +58,7 @@ const flag = (description: string) =>
 
 const maxOffset = 1_000_000_000;
 
-export const pageShape = {
+const pageShape = {
   limit: wholeNumber(1, 1000)
     .prefault('100')
     .meta({type: 'integer', minimum: 1, maximum: 1000, default: 100, description: 'Maximum number of entries'}),
@@ -67,9 +67,9 @@ export const pageShape = {
     .meta({type: 'integer', minimum: 0, maximum: maxOffset, default: 0, description: 'Entries to skip'}),
 };
 
-export const sinceShape = {since: instant.optional().meta({description: 'At or after this time'})};
+const sinceShape = {since: instant.optional().meta({description: 'At or after this time'})};
 
-export const holdFilterShape = {
+const holdFilterShape = {
   domain: domain.optional().meta({description: 'Only mail of this domain'}),
   sender: sender.optional().meta({description: 'Only mail from this address or domain'}),
   ...sinceShape,
@@ -82,7 +82,7 @@ export const holdFilterShape = {
   subject: subject.optional().meta({description: 'Only mail whose subject contains this text'}),
 };
 
-export const holdFilterSchema = z.strictObject(holdFilterShape);
+const holdFilterSchema = z.strictObject(holdFilterShape);
 /** Filter of held mail: a mail matches when every member does. Times are ISO 8601 UTC, names and addresses canonical. */
 export type HoldFilter = z.infer<typeof holdFilterSchema>;
 

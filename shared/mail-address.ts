@@ -1,7 +1,7 @@
 import {isIP} from 'node:net';
 import {canonicalDomain} from './domain-name.ts';
 
-export interface MailAddress {
+interface MailAddress {
   /** Local part exactly as given: its case matters (RFC 5321 section 2.4). */
   local: string;
   /** Canonical domain (see `canonicalDomain`), or a lone host name such as `localhost`, or an address literal such as `[192.0.2.1]`. */

@@ -18,7 +18,7 @@ export interface Attempt {
   isHurried: boolean;
 }
 
-export interface AskOptions {
+interface AskOptions {
   /** Repeating it does no harm. */
   isRepeatable: boolean;
   /** After it has aborted, no other node is tried. */

@@ -16,7 +16,7 @@ import type {
   Summary,
 } from '../../shared/held-mail.ts';
 import type {CreateMailFilter, MailFilter} from '../../shared/mail-filter.ts';
-import {type EndingNeeds, endingTransport} from './ending-transport.ts';
+import {type EndingOptions, endingTransport} from './ending-transport.ts';
 import {
   type Answer,
   createTransport,
@@ -25,7 +25,7 @@ import {
   type RawAnswer,
   type RequestOptions,
   type Transport,
-  type TransportNeeds,
+  type TransportOptions,
 } from './transport.ts';
 
 export type {Answer, Method, Query} from './transport.ts';
@@ -102,7 +102,7 @@ export interface CreatedToken {
 }
 
 /** Loaded when a command first needs it, so that help does not wait for it. */
-export const createClient = async (needs: TransportNeeds & EndingNeeds): Promise<Client> =>
+export const createClient = async (needs: TransportOptions & EndingOptions): Promise<Client> =>
   clientOver(endingTransport(await createTransport(needs), needs));
 
 export const clientOver = (transport: Transport): Client => ({

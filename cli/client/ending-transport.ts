@@ -1,14 +1,14 @@
 // Transport whose requests a signal ends, for what must not keep the program running.
 import type {Request, Transport} from './transport.ts';
 
-export interface EndingNeeds {
+export interface EndingOptions {
   /** When it aborts, requests that are under way reject with its reason; a download that has begun goes on. */
   end?: AbortSignal | undefined;
   /** How long a node may say nothing before a read fails, in place of 90 s. */
   readSilenceMs?: number | undefined;
 }
 
-export const endingTransport = (transport: Transport, {end, readSilenceMs}: EndingNeeds): Transport => {
+export const endingTransport = (transport: Transport, {end, readSilenceMs}: EndingOptions): Transport => {
   if (!end) return transport;
   const {send, raw, download, events} = transport;
   return {

@@ -3,7 +3,7 @@
 import type {ClusterEvent} from '../../shared/cluster-event.ts';
 import type {EventType} from '../../shared/event-type.ts';
 
-export interface EventParser {
+interface EventParser {
   /** Returns the events that this chunk completes, wherever it was cut. Skips what is no event or too long. */
   push(chunk: Uint8Array): ClusterEvent[];
 }

@@ -4,9 +4,9 @@ import type {IncomingHttpHeaders, IncomingMessage} from 'node:http';
 import type {AgentOptions} from 'node:https';
 import type {Socket} from 'node:net';
 
-export type Exchange = (url: URL, request: Outgoing) => Promise<Incoming>;
+type Exchange = (url: URL, request: Outgoing) => Promise<Incoming>;
 
-export interface Outgoing {
+interface Outgoing {
   method: string;
   headers: Record<string, string>;
   body: string | undefined;

@@ -5,13 +5,13 @@ import type {EventType} from '../../shared/event-type.ts';
 import {CliError, exitCodes} from '../errors.ts';
 import type {Client} from './client.ts';
 
-export interface Disconnection {
+interface Disconnection {
   /** Undefined when the node ended the connection in order: it is shutting down, or the key may see no more events. */
   error: CliError | undefined;
   retryInMs: number;
 }
 
-export interface EventFollower {
+interface EventFollower {
   /** Undefined follows all that the key may see. */
   types?: readonly EventType[] | undefined;
   signal: AbortSignal;

@@ -7,7 +7,7 @@ import {CliError, exitCodes, usageError} from '../errors.ts';
 /** Repeats the request until it has an answer, or until waiting makes no sense. */
 export type Retry = <T>(ask: () => Promise<T>, signal?: AbortSignal | undefined) => Promise<T>;
 
-export interface RetryNeeds {
+interface RetryNeeds {
   /** How long one request may wait in all. */
   budgetMs: number;
   now(): number;
@@ -18,7 +18,7 @@ export interface RetryNeeds {
 }
 
 /** The default of `--retry-for`. */
-export const usualBudgetMs = 30_000;
+const usualBudgetMs = 30_000;
 
 export const once: Retry = async ask => ask();
 

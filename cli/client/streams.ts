@@ -14,7 +14,7 @@ export interface Streams {
   events(url: URL, signal: AbortSignal): Promise<AsyncIterable<ClusterEvent>>;
 }
 
-export interface StreamNeeds {
+interface StreamNeeds {
   headers: Record<string, string>;
   /** PEM; undefined trusts what Node trusts. */
   ca: string | undefined;

@@ -77,7 +77,7 @@ export interface Transport {
   events(types: readonly EventType[], signal: AbortSignal): Promise<AsyncIterable<ClusterEvent>>;
 }
 
-export interface TransportNeeds {
+export interface TransportOptions {
   connection: Connection;
   version: string;
   /** Gets one line for each request. */
@@ -90,7 +90,7 @@ export interface TransportNeeds {
   onMove?: (move: Move) => void;
 }
 
-export const createTransport = async (needs: TransportNeeds): Promise<Transport> => {
+export const createTransport = async (needs: TransportOptions): Promise<Transport> => {
   const {connection, retry = once, onMove = () => undefined} = needs;
   const {baseUrl, others = [], ca, fingerprint} = connection;
   const addresses = createAddresses([baseUrl, ...others], onMove);
@@ -133,7 +133,7 @@ export const createTransport = async (needs: TransportNeeds): Promise<Transport>
   };
 };
 
-const headersOf = ({connection: {apiKey}, version}: TransportNeeds): Record<string, string> => ({
+const headersOf = ({connection: {apiKey}, version}: TransportOptions): Record<string, string> => ({
   'user-agent': `mfctl/${version}`,
   accept: 'application/json, */*',
   ...(apiKey !== undefined && {'x-api-key': apiKey}),
@@ -141,7 +141,7 @@ const headersOf = ({connection: {apiKey}, version}: TransportNeeds): Record<stri
 
 /** Called with each answer once it has begun. */
 const createNote =
-  ({connection: {baseUrl}, log, onDeprecated}: TransportNeeds) =>
+  ({connection: {baseUrl}, log, onDeprecated}: TransportOptions) =>
   (method: string, url: URL, {status, headers, ms}: Omit<Incoming, 'body'>): void => {
     log(`${method} ${url.pathname}${url.search} ${status} ${Math.round(ms)} ms, request ${headers['x-request-id'] ?? '-'}`);
     const deprecation = deprecationIn(headers, `${method} ${url.pathname.replace(baseUrl.pathname, '/')}`);

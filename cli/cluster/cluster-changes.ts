@@ -3,7 +3,7 @@ import type {ClusterStatus, Peer} from '../../shared/cluster-status.ts';
 import {type Drift, driftOf} from './drift.ts';
 import {clockProblem, isCutOff} from './node-condition.ts';
 
-export type DriftState = 'none' | 'differs' | 'drift';
+type DriftState = 'none' | 'differs' | 'drift';
 
 export interface NodeState extends Peer {
   /** `differs`: its configuration is not that of most nodes; `drift`: and has not been for too long. */
@@ -11,7 +11,7 @@ export interface NodeState extends Peer {
 }
 
 /** The member that changed. `seen` and `removed` concern the node as a whole. */
-export const changeKinds = [
+const changeKinds = [
   'seen',
   'removed',
   'health',
@@ -25,7 +25,7 @@ export const changeKinds = [
   'refusal',
   'contact',
 ] as const;
-export type ChangeKind = (typeof changeKinds)[number];
+type ChangeKind = (typeof changeKinds)[number];
 
 export interface NodeChange extends NodeState {
   /** When the answering node reported it. */
@@ -35,7 +35,7 @@ export interface NodeChange extends NodeState {
   before: NodeState | undefined;
 }
 
-export interface ClusterChanges {
+interface ClusterChanges {
   /** In the order of the nodes; first all of them, then those that changed. */
   since(status: ClusterStatus): NodeChange[];
 }

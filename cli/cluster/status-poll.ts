@@ -5,7 +5,7 @@ import type {Client} from '../client/client.ts';
 import {isHopeless} from '../client/follow-events.ts';
 import {CliError} from '../errors.ts';
 
-export interface StatusPoll {
+interface StatusPoll {
   signal: AbortSignal;
   intervalMs: number;
   onStatus(status: ClusterStatus): Promise<void>;

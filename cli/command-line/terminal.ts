@@ -1,6 +1,6 @@
 // Standard streams, environment and signals of one run, which tests replace.
 
-export interface Output {
+interface Output {
   write(text: string | Uint8Array): unknown;
   isTTY?: boolean | undefined;
   columns?: number | undefined;

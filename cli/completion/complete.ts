@@ -16,7 +16,7 @@ export interface Completion {
   filesFrom: number | undefined;
 }
 
-export interface CompletionNeeds {
+interface CompletionNeeds {
   program: Command;
   session: Pick<Session, 'terminal' | 'version' | 'contexts' | 'fieldsOf'>;
   signal: AbortSignal;

@@ -12,7 +12,7 @@ export interface Candidate {
   about: string;
 }
 
-export interface LiveQuestion {
+interface LiveQuestion {
   client: Client;
   /** The typed beginning of the value. */
   prefix: string;

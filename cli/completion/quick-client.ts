@@ -5,7 +5,7 @@ import {type ConnectionFlags, resolveConnection} from '../client/connection.ts';
 import type {Terminal} from '../command-line/terminal.ts';
 import type {ContextStore} from '../context/context-store.ts';
 
-export interface AskNeeds {
+interface AskNeeds {
   terminal: Terminal;
   flags: ConnectionFlags;
   contexts: ContextStore;

@@ -22,12 +22,12 @@ export interface Context {
   fingerprint?: string;
 }
 
-export interface Contexts {
+interface Contexts {
   current: string | undefined;
   contexts: Context[];
 }
 
-export interface PutOptions {
+interface PutOptions {
   key: string | undefined;
   makeCurrent: boolean;
   /** PEM. It is stored beside the contexts and becomes the `cacert` of this one. */

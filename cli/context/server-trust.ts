@@ -11,7 +11,7 @@ import {type Detail, renderDetails} from '../output/table.ts';
 import type {Session} from '../session.ts';
 import type {Context} from './context-store.ts';
 
-export interface Trust {
+interface Trust {
   /** PEM; undefined is what Node trusts. */
   ca: string | undefined;
   context: Pick<Context, 'cacert' | 'fingerprint'>;
@@ -19,7 +19,7 @@ export interface Trust {
   isKeptHere: boolean;
 }
 
-export interface TrustRequest {
+interface TrustRequest {
   url: string;
   cacert: Given | undefined;
   expected: string | undefined;

@@ -49,7 +49,7 @@ const valueText = (value: unknown): string => {
   return typeof value === 'string' && /^[a-z]+$/.test(value) ? value : JSON.stringify(value);
 };
 
-export const ruleText = ({action, match, header, pattern, score, comment}: FilterRule): string => {
+const ruleText = ({action, match, header, pattern, score, comment}: FilterRule): string => {
   const doing = action === 'score' ? `score ${score}` : action;
   const what = match === 'header' ? `header ${header}:` : match;
   return `filter: ${doing} ${what} ${pattern}${comment === null ? '' : ` (${comment})`}`;

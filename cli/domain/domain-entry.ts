@@ -38,7 +38,7 @@ export interface DomainEntry {
 export const settingsOf = (domain: Domain): Settings =>
   Object.fromEntries(settingNames.map(name => [name, domain[name]])) as unknown as Settings;
 
-export const ruleOf = (filter: FilterRule): FilterRule =>
+const ruleOf = (filter: FilterRule): FilterRule =>
   Object.fromEntries(ruleNames.map(name => [name, filter[name]])) as unknown as FilterRule;
 
 /** Equal exactly for filters with the same members. */

@@ -32,7 +32,7 @@ export const clusterEvents: Streamed<ClusterEvent> = {
 };
 
 /** Text of a mail comes last, where it cannot be mistaken for anything else. */
-export const aboutText = (event: ClusterEvent): string => {
+const aboutText = (event: ClusterEvent): string => {
   switch (event.type) {
     case 'held':
       return `${mailId(event)} ${event.score} ${event.reason} from ${senderText(event.sender)} to ${firstOf(event.recipients)}: ${event.subject}`;

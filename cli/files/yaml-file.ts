@@ -5,7 +5,7 @@ import {CliError, exitCodes} from '../errors.ts';
 import {type BoundedYaml, type LineFault, readBoundedYaml} from './bounded-yaml.ts';
 import {fileFailure} from './file-failure.ts';
 
-export interface YamlFile extends BoundedYaml {
+interface YamlFile extends BoundedYaml {
   /** The name for messages. */
   name: string;
 }

@@ -3,7 +3,7 @@ import {exitCodes} from '../errors.ts';
 import {outputFormats} from '../output/output-format.ts';
 
 /** A term and what it means. */
-export type Entry = readonly [term: string, meaning: string];
+type Entry = readonly [term: string, meaning: string];
 
 export interface HelpTopic {
   name: string;

@@ -4,7 +4,7 @@ import type {Client} from '../client/client.ts';
 import {apiUrl, type Connection} from '../client/connection.ts';
 import type {ContextStore} from '../context/context-store.ts';
 
-export interface KeyHolders {
+interface KeyHolders {
   contexts: string[];
   /** Contexts whose key has the same beginning, at an address that is not known to belong to this cluster. */
   doubtful: string[];

@@ -11,7 +11,7 @@ import type {Printer} from '../output/printer.ts';
 import type {Shown} from '../output/resource.ts';
 import type {Session} from '../session.ts';
 import {createdKey, filedKey} from './key-columns.ts';
-import {planRotation, type RotationNeeds, type RotationPlan, rotateKey} from './key-rotation.ts';
+import {planRotation, type RotationPlan, type RotationServices, rotateKey} from './key-rotation.ts';
 
 interface RotateFlags {
   overlap?: number;
@@ -65,8 +65,8 @@ Examples:
 const rotate = async (session: Session, named: string, flags: RotateFlags): Promise<void> => {
   const {contexts} = session;
   const connection = await session.connection();
-  const clientFor: RotationNeeds['clientFor'] = to => session.clientFor(to, {retry: session.patience()});
-  const needs: RotationNeeds = {client: await session.client(), connection, clientFor, contexts};
+  const clientFor: RotationServices['clientFor'] = to => session.clientFor(to, {retry: session.patience()});
+  const needs: RotationServices = {client: await session.client(), connection, clientFor, contexts};
   const plan = await planRotation(needs, named, {
     expiresAt: flags.expiresAt ?? flags.expiresIn,
     overlapMs: flags.overlap,

@@ -8,7 +8,7 @@ import {CliError, exitCodes, usageError} from '../errors.ts';
 import {chooseKey} from './find-key.ts';
 import {findKeyHolders} from './key-holders.ts';
 
-export interface RotationNeeds {
+export interface RotationServices {
   /** The client of the person who rotates. */
   client: Client;
   /** The connection of `client`. */
@@ -19,7 +19,7 @@ export interface RotationNeeds {
   pause?: (ms: number) => Promise<unknown>;
 }
 
-export interface RotationWishes {
+interface RotationWishes {
   /** The end of the successor, ISO 8601; by default the successor lives as long as the old key would have. */
   expiresAt?: string | undefined;
   /** How long the old key stays valid; by default it is refused at once. */
@@ -48,7 +48,7 @@ export interface Rotation {
 
 /** Reads everything and changes nothing. Rejects with a CliError for a key that is unknown or revoked. */
 export const planRotation = async (
-  needs: RotationNeeds,
+  needs: RotationServices,
   nameOrId: string | number,
   wishes: RotationWishes = {},
 ): Promise<RotationPlan> => {
@@ -84,7 +84,7 @@ export const planRotation = async (
  * was done until then.
  */
 export const rotateKey = async (
-  needs: RotationNeeds,
+  needs: RotationServices,
   plan: RotationPlan,
   keep: (successor: CreatedApiKey, contexts: string[]) => Promise<void>,
 ): Promise<Rotation> => {
@@ -122,7 +122,7 @@ export const rotateKey = async (
 const endAfterSameLife = ({created_at, expires_at}: ApiKey, nowMs: number): string | null =>
   expires_at === null ? null : new Date(nowMs + Date.parse(expires_at) - Date.parse(created_at)).toISOString();
 
-const create = async ({client}: RotationNeeds, {successor}: RotationPlan): Promise<CreatedApiKey> => {
+const create = async ({client}: RotationServices, {successor}: RotationPlan): Promise<CreatedApiKey> => {
   const {expires_at, domain, ...rest} = successor;
   const json = {...rest, expires_at: expires_at ?? undefined, domain: domain ?? undefined};
   const {data} = await forAdmins(client.keys.create(json)).catch(error => {
@@ -135,7 +135,7 @@ const create = async ({client}: RotationNeeds, {successor}: RotationPlan): Promi
 const proofs = {count: 10, everyMs: 300};
 
 /** Several nodes may share one address, and the key reaches all of them only after a moment. */
-const prove = async ({pause = sleep}: RotationNeeds, itself: Client, {id}: CreatedApiKey): Promise<void> => {
+const prove = async ({pause = sleep}: RotationServices, itself: Client, {id}: CreatedApiKey): Promise<void> => {
   for (let left = proofs.count; ; left -= 1) {
     try {
       const {data} = await itself.me();
@@ -149,7 +149,7 @@ const prove = async ({pause = sleep}: RotationNeeds, itself: Client, {id}: Creat
 };
 
 const unproven = async (
-  {client}: RotationNeeds,
+  {client}: RotationServices,
   {error, successor, old}: {error: unknown; successor: CreatedApiKey; old: ApiKey},
 ): Promise<unknown> => {
   const isGone = await client.keys.revoke(successor.id).then(

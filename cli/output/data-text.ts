@@ -14,7 +14,7 @@ export interface Data<T> {
   nameOf(record: T): string;
 }
 
-export type DataFormat = Exclude<OutputFormat, 'table' | 'wide'>;
+type DataFormat = Exclude<OutputFormat, 'table' | 'wide'>;
 
 export const dataText = <T>({value, records, fields, nameOf}: Data<T>, format: DataFormat, toYaml: ToYaml): string => {
   switch (format) {

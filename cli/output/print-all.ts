@@ -16,13 +16,13 @@ export interface ListPage<T> {
   unreachableNodes: readonly string[];
 }
 
-export interface AllNeeds<T> {
+interface AllNeeds<T> {
   pages: AsyncIterable<ListPage<T>>;
   /** Collects the whole list before anything is printed. */
   sorter?: Sorter<T>;
 }
 
-export interface Printed {
+interface Printed {
   count: number;
   unreachableNodes: string[];
 }

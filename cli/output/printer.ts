@@ -8,9 +8,7 @@ import type {FieldChoice, OutputFormat} from './output-format.ts';
 import type {Listed, Shown} from './resource.ts';
 import {type Detail, type DrawTable, renderDetails, renderTable} from './table.ts';
 
-export {type OutputFormat, outputFormats} from './output-format.ts';
-
-export interface PrinterOptions {
+interface PrinterOptions {
   format: OutputFormat;
   isColour: boolean;
   isQuiet: boolean;
@@ -22,7 +20,7 @@ export interface PrinterOptions {
   draw?: DrawTable | undefined;
 }
 
-export interface ListOptions {
+interface ListOptions {
   /** The text for an empty list. */
   none?: string;
   /** The value for JSON and YAML when that is not the rows. If it is a list, its entries are the records of all other formats. */

@@ -1,7 +1,7 @@
 import type {Terminal} from '../command-line/terminal.ts';
 import {countText} from './cell-text.ts';
 
-export interface ProgressBar {
+interface ProgressBar {
   /** Draws nothing when the total is 0. */
   update(progress: {done: number; total: number}): void;
   /** Erases the bar, so that lines can be written in its place. */

@@ -23,7 +23,7 @@ export interface Streamed<T> extends Fields<T> {
   columns: readonly StreamColumn<T>[];
 }
 
-export interface StreamPrinter<T> {
+interface StreamPrinter<T> {
   /** Resolves once standard output has taken it, so that a slow reader slows down the writer. */
   print(row: T): Promise<void>;
 }

@@ -15,12 +15,12 @@ export interface TableStyle {
 }
 
 /** Safe, and cut to fit. */
-export interface DrawnTable {
+interface DrawnTable {
   columns: readonly {title: string; align?: 'right'; width: number}[];
   rows: readonly (readonly DrawnCell[])[];
 }
 
-export interface DrawnCell {
+interface DrawnCell {
   text: string;
   tone: Tone | undefined;
 }

@@ -4,14 +4,14 @@ import {CliError, ExitStatus, exitCodes} from '../errors.ts';
 import {timeText} from './cell-text.ts';
 import type {Printer} from './printer.ts';
 
-export interface Watching {
+interface Watching {
   /** Aborts when the watch ends. */
   signal: AbortSignal;
   /** Ends the watch: there is nothing more to show. */
   stop(): void;
 }
 
-export interface WatchEnd {
+interface WatchEnd {
   /** How long to watch. */
   for?: number | undefined;
   /** Number of lines. With both, the watch waits for so many lines, and fails when the time is up first. */
@@ -66,7 +66,7 @@ export const keepWatching = async (
 };
 
 /** Reports once that the node does not answer, and once that it answers again. */
-export interface Contact {
+interface Contact {
   /** The node does not answer. Throws when it never has, as the address or key is most likely wrong then. */
   lost(error: CliError | undefined): void;
   /** The node answers. */

@@ -28,7 +28,7 @@ export interface BulkOutcome {
   failure: CliError | undefined;
 }
 
-export interface BulkNeeds {
+interface BulkNeeds {
   onProgress?(progress: Progress): void;
   /** When it aborts, requests under way are completed, and no other is started. */
   signal?: AbortSignal | undefined;

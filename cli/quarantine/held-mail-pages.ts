@@ -14,7 +14,7 @@ export interface HeldMailPage {
 }
 
 /** The largest page of the API. */
-export const maxPageSize = 1000;
+const maxPageSize = 1000;
 
 /**
  * Pages of the list as of the first page: each page begins where the one before has ended

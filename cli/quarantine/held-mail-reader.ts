@@ -6,14 +6,14 @@ import {CliError, exitCodes} from '../errors.ts';
 import {type HeldMailPage, heldMailPages} from './held-mail-pages.ts';
 import {mailId} from './mail-id.ts';
 
-export interface NewMail {
+interface NewMail {
   /** The oldest first. */
   mails: HeldMail[];
   /** Their mail is missing; it is read once they answer. */
   unreachableNodes: string[];
 }
 
-export interface HeldMailReader {
+interface HeldMailReader {
   /** The newest `count` of the matching mails. All others that are held now count as read. */
   first(count: number): Promise<NewMail>;
   /** The matching mails that were not read before. After a rejection with a CliError the next call reads them. */

@@ -11,7 +11,7 @@ import {mailId} from './mail-id.ts';
 
 export type ActedEvent = Extract<ClusterEvent, {type: 'released' | 'discarded'}>;
 
-export interface HeldMailWatch {
+interface HeldMailWatch {
   /** Filters of the list. */
   query: Query;
   /** How many of the mails that are already held are shown first. */
@@ -31,7 +31,7 @@ export interface HeldMailWatch {
 
 export type EventState = {areFollowed: true} | {areFollowed: false; error: CliError | undefined};
 
-export interface WatchPace {
+interface WatchPace {
   /** The shortest time between two requests, so that a burst of mail is read together. */
   leastMs: number;
   /** Without events. */

@@ -3,7 +3,7 @@ import type {HoldFilter} from '../../shared/hold-filter.ts';
 import type {Reason} from '../../shared/reason.ts';
 import {isoMomentBefore, parseDuration} from '../command-line/time-text.ts';
 
-export interface ScoreBound {
+interface ScoreBound {
   score: number;
   isIncluded: boolean;
 }

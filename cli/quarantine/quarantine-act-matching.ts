@@ -16,7 +16,7 @@ import {flagsText, type QueryFlags, queryOf} from './query-flags.ts';
 import {askStrictly, partialList} from './strict-list.ts';
 import {reportUnknownFilter} from './unknown-filter.ts';
 
-export interface MatchingAction {
+interface MatchingAction {
   filter: QueryFlags;
   yes: boolean | undefined;
   dryRun: boolean | undefined;

@@ -13,7 +13,7 @@ import {allowSenders, planAllowing, sayAllowances} from './quarantine-allow-send
 import {addQueryOptions, type QueryFlags} from './query-flags.ts';
 import {addStrictOption, type StrictFlag} from './strict-list.ts';
 
-export interface ActFlags extends QueryFlags, StrictFlag {
+interface ActFlags extends QueryFlags, StrictFlag {
   allMatching?: boolean;
   yes?: boolean;
   dryRun?: boolean;

@@ -26,7 +26,7 @@ export interface AllowancePlan {
   exceptions: {mail: MailReference; why: string}[];
 }
 
-export type AllowanceOutcome = {allowance: Allowance} & ({filter: MailFilter} | {error: CliError});
+type AllowanceOutcome = {allowance: Allowance} & ({filter: MailFilter} | {error: CliError});
 
 type KnownMail = MailReference & Partial<Pick<HeldMail, 'sender' | 'recipients'>>;
 

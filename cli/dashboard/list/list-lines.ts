@@ -50,7 +50,7 @@ const bannersOf = <R>(list: List<R>, nowMs: number): readonly Banner[] => [
   ...(list.banners ?? []),
 ];
 
-export const failureBanners = ({failure, loadedAtMs}: Pick<List<never>, 'failure' | 'loadedAtMs'>, nowMs: number): Banner[] => {
+const failureBanners = ({failure, loadedAtMs}: Pick<List<never>, 'failure' | 'loadedAtMs'>, nowMs: number): Banner[] => {
   if (!failure) return [];
   const age = loadedAtMs === undefined ? '' : `; this is from ${ageText(nowMs - loadedAtMs)}`;
   return [{text: `✗ cannot be read: ${failure.detail}${age}`, tone: 'bad'}];

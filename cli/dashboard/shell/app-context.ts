@@ -9,10 +9,10 @@ import type {CliError} from '../../errors.ts';
 import {type EventLog, startEventLog} from '../screens/events/event-log.ts';
 import type {Live} from './live.ts';
 import {createNotices, type Notices} from './notices.ts';
-import {createSource, type Source, type SourceNeeds} from './source.ts';
+import {createSource, type Source, type SourceOptions} from './source.ts';
 import type {Theme} from './theme.ts';
 
-type SourceOf<T> = Omit<SourceNeeds<T>, 'live' | 'now'>;
+type SourceOf<T> = Omit<SourceOptions<T>, 'live' | 'now'>;
 
 export interface AppContext {
   client: Client;

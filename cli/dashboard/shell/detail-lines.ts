@@ -15,7 +15,7 @@ export const detailLines = (pairs: readonly DetailPair[], width: number, theme: 
 };
 
 /** The lines of one value, which is unsafe. */
-export const valueText = (value: DetailPair[1]): string => {
+const valueText = (value: DetailPair[1]): string => {
   if (value === null || value === '') return '-';
   if (typeof value === 'boolean') return value ? 'yes' : 'no';
   return String(value);

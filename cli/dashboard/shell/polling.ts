@@ -2,7 +2,7 @@
 import type {CliError} from '../../errors.ts';
 import type {Live} from './live.ts';
 
-export interface PollingNeeds {
+export interface PollingOptions {
   live: Pick<Live, 'get' | 'answered' | 'failed'>;
   now(): number;
   /** Called when a read is due. */
@@ -41,7 +41,7 @@ const longestRetryMs = 15_000;
 /** The longest Retry-After that is respected. A timer of more than 24 days fires at once. */
 const longestWaitMs = 60_000;
 
-export const createPolling = (needs: PollingNeeds): Polling => {
+export const createPolling = (needs: PollingOptions): Polling => {
   const {live, now, read, everyMs = pollingMs, leastGapMs = usualGapMs, isElsewhere = false} = needs;
   const {whileLiveMs = Math.max(liveMs, everyMs)} = needs;
   let isStarted = false;

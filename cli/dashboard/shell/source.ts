@@ -3,7 +3,7 @@
 import type {EventType} from '../../../shared/event-type.ts';
 import {asCliError, type CliError} from '../../errors.ts';
 import type {Live} from './live.ts';
-import {createPolling, type PollingNeeds} from './polling.ts';
+import {createPolling, type PollingOptions} from './polling.ts';
 import {createValue, type Watched} from './store.ts';
 
 export interface Loaded<T> {
@@ -20,7 +20,7 @@ export interface Source<T> extends Watched<Loaded<T>> {
   refresh(): void;
 }
 
-export interface SourceNeeds<T> extends Omit<PollingNeeds, 'live' | 'read'> {
+export interface SourceOptions<T> extends Omit<PollingOptions, 'live' | 'read'> {
   load(signal: AbortSignal): Promise<T>;
   live: Live;
   refreshOn: readonly EventType[];
@@ -34,7 +34,7 @@ export const noSource: Source<never> = {
 };
 const nothing: Loaded<never> = {value: undefined, loadedAtMs: undefined, failure: undefined};
 
-export const createSource = <T>(needs: SourceNeeds<T>): Source<T> => {
+export const createSource = <T>(needs: SourceOptions<T>): Source<T> => {
   const {load, live, refreshOn, now} = needs;
   const {get, subscribe, set} = createValue<Loaded<T>>(nothing);
   let listeners = 0;

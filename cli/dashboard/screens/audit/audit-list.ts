@@ -61,8 +61,7 @@ const endingText = (state: AuditState): string | undefined => {
   return '── this is all there is ──';
 };
 
-export const keyText = ({key_id, key_name}: AuditEntry): string =>
-  key_id === null ? 'node' : (key_name ?? `key ${key_id}, deleted`);
+const keyText = ({key_id, key_name}: AuditEntry): string => (key_id === null ? 'node' : (key_name ?? `key ${key_id}, deleted`));
 
 const isOk = ({result}: AuditEntry): boolean => result === 'ok';
 

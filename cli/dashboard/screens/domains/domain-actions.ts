@@ -8,7 +8,7 @@ import type {AppContext} from '../../shell/app-context.ts';
 import {type AskingShell, askByForm, askToDefer} from '../../shell/asking.ts';
 import {changesOf, nameFault, newSettings, settingFaults, settingFields, settingLines, valuesOf} from './domain-settings.ts';
 
-export interface DomainNeeds {
+export interface DomainServices {
   app: {client: Pick<Client, 'domains' | 'quarantine'>} & Pick<AppContext, 'me' | 'may'>;
   shell: AskingShell;
   /** Called after a change. */
@@ -17,7 +17,7 @@ export interface DomainNeeds {
   onDeleted?(): void;
 }
 
-interface NewDomainNeeds extends DomainNeeds {
+interface NewDomainNeeds extends DomainServices {
   onCreated(domain: Domain): void;
 }
 
@@ -51,7 +51,7 @@ export const openNewDomain = ({app, shell, onChange, onCreated}: NewDomainNeeds)
     },
   });
 
-export const askToDelete = async (needs: DomainNeeds, id: number): Promise<void> => {
+export const askToDelete = async (needs: DomainServices, id: number): Promise<void> => {
   const {app, shell} = needs;
   const {client, me} = app;
   try {
@@ -88,7 +88,7 @@ const keysText = (keys: readonly DkimKey[]): string => {
   return `${plural(keys.length, 'DKIM key')} (${keys.map(({selector}) => selector).join(', ')}), which cannot be had again`;
 };
 
-const heldText = async ({app}: DomainNeeds, {name, direction}: Domain): Promise<string> => {
+const heldText = async ({app}: DomainServices, {name, direction}: Domain): Promise<string> => {
   if (!app.may('quarantine:read')) return 'Its held mail stays until it expires.';
   const {data, unreachableNodes} = await app.client.quarantine.summary({domain: name});
   const missing = unreachableNodes.length > 0 ? ` (without ${unreachableNodes.join(', ')}, not answering)` : '';
@@ -96,7 +96,7 @@ const heldText = async ({app}: DomainNeeds, {name, direction}: Domain): Promise<
   return `Held mail: ${countText(data.count)}${missing}. It stays until it expires${release}.`;
 };
 
-const remove = async ({app}: DomainNeeds, {id, name}: Domain, etag: string | undefined): Promise<string> => {
+const remove = async ({app}: DomainServices, {id, name}: Domain, etag: string | undefined): Promise<string> => {
   try {
     await app.client.domains.remove(id, etag);
     return `Deleted ${name}`;

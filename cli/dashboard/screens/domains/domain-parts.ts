@@ -23,7 +23,7 @@ export interface WholeDomain {
 
 export type Part = {kind: 'filter'; filter: MailFilter} | {kind: 'key'; key: DkimKey};
 
-export interface DomainFacts {
+interface DomainFacts {
   name: string;
   loaded: Pick<Loaded<WholeDomain>, 'value' | 'failure' | 'loadedAtMs'>;
   held: number | undefined;

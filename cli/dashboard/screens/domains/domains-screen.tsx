@@ -7,7 +7,7 @@ import {useKeptReducer, useWatched} from '../../shell/hooks.ts';
 import type {Binding} from '../../shell/keys.ts';
 import {Permitted} from '../../shell/permitted.tsx';
 import {type ScreenCommand, type Shell, useShell} from '../../shell/shell.ts';
-import {askToDelete, type DomainNeeds, openNewDomain} from './domain-actions.ts';
+import {askToDelete, type DomainServices, openNewDomain} from './domain-actions.ts';
 import {domainsSource, heldSource} from './domain-sources.ts';
 import {DomainView, RecordView} from './domain-view.tsx';
 import {domainRows, domainsList} from './domains-list.ts';
@@ -59,7 +59,7 @@ const DomainList = ({state, dispatch, open}: DomainListProps): ReactElement => {
   );
 };
 
-interface ListNeeds extends DomainNeeds {
+interface ListNeeds extends DomainServices {
   app: AppContext;
   shell: Shell;
   onCreated(domain: {id: number; name: string}): void;

@@ -13,11 +13,11 @@ import {
 import type {MailFilter} from '../../../../shared/mail-filter.ts';
 import {askByForm, askToDefer} from '../../shell/asking.ts';
 import type {FormField, FormValues} from '../../shell/modal.ts';
-import type {DomainNeeds} from './domain-actions.ts';
+import type {DomainServices} from './domain-actions.ts';
 
 type Name = Pick<Domain, 'id' | 'name'>;
 
-export const openNewFilter = ({app, shell, onChange}: DomainNeeds, domain: Name): void =>
+export const openNewFilter = ({app, shell, onChange}: DomainServices, domain: Name): void =>
   askByForm(shell, {
     title: `New mail filter of ${domain.name}`,
     fields: filterFields,
@@ -94,7 +94,7 @@ export const actionText = ({action, score}: Pick<MailFilter, 'action' | 'score'>
 export const matchText = ({match, header}: Pick<MailFilter, 'match' | 'header'>): string =>
   match === 'header' ? `header ${header ?? ''}` : match;
 
-export const filterText = (filter: Pick<MailFilter, 'action' | 'score' | 'match' | 'header' | 'pattern'>): string =>
+const filterText = (filter: Pick<MailFilter, 'action' | 'score' | 'match' | 'header' | 'pattern'>): string =>
   `${actionText(filter)}, ${matchText(filter)}: ${filter.pattern}`;
 
 const filterLines = (filter: NewFilter): string[] => [
@@ -102,7 +102,7 @@ const filterLines = (filter: NewFilter): string[] => [
   ...(filter.comment === null ? [] : [`  ${filter.comment}`]),
 ];
 
-export const askToRemoveFilter = ({app, shell, onChange}: DomainNeeds, domain: Name, filter: MailFilter): void =>
+export const askToRemoveFilter = ({app, shell, onChange}: DomainServices, domain: Name, filter: MailFilter): void =>
   askToDefer(shell, {
     lines: [`Remove this mail filter of ${domain.name}?`, ...filterLines(filter)],
     yes: 'remove',
@@ -114,7 +114,7 @@ export const askToRemoveFilter = ({app, shell, onChange}: DomainNeeds, domain: N
     onSettled: onChange,
   });
 
-interface DkimNeeds extends DomainNeeds {
+interface DkimNeeds extends DomainServices {
   onCreated(key: DkimKey): void;
 }
 
@@ -162,7 +162,7 @@ export const openNewDkimKey = ({app, shell, onChange, onCreated}: DkimNeeds, dom
   });
 
 export const askToDeleteKey = (
-  {app, shell, onChange}: DomainNeeds,
+  {app, shell, onChange}: DomainServices,
   domain: Name & Pick<Domain, 'dkim_active'>,
   {key, isLast}: {key: DkimKey; isLast: boolean},
 ): void =>

@@ -10,7 +10,7 @@ export interface Layout {
 }
 
 /** The bar and the notices. */
-export const barRows = 2;
+const barRows = 2;
 const headerRows = 1;
 const besideFrom = 120;
 const separatorWidth = 3;

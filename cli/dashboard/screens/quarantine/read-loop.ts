@@ -1,8 +1,8 @@
 // Reads of a list that is shown, one at a time, until nothing is missing.
 import {asCliError, type CliError} from '../../../errors.ts';
-import {createPolling, type PollingNeeds} from '../../shell/polling.ts';
+import {createPolling, type PollingOptions} from '../../shell/polling.ts';
 
-interface ReadLoopNeeds extends Pick<PollingNeeds, 'live' | 'now'> {
+interface ReadLoopNeeds extends Pick<PollingOptions, 'live' | 'now'> {
   /** The read that is due, if one is; `isStale` when what has been read may be out of date. */
   next(isStale: boolean): (() => Promise<void>) | undefined;
   /** Equal for two reads of the same rows; undefined for reads that may be repeated. */

@@ -1,7 +1,7 @@
 import type {HeldMail} from '../../../../shared/held-mail.ts';
 import type {Tone} from '../../../output/tone.ts';
 
-export interface Range {
+interface Range {
   quarantine: number;
   reject: number;
 }

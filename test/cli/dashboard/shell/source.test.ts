@@ -1,6 +1,6 @@
 import test from 'ava';
 import type {ConnectionState, Live} from '../../../../cli/dashboard/shell/live.ts';
-import {createSource, type SourceNeeds} from '../../../../cli/dashboard/shell/source.ts';
+import {createSource, type SourceOptions} from '../../../../cli/dashboard/shell/source.ts';
 import {CliError, exitCodes} from '../../../../cli/errors.ts';
 import type {ClusterEvent} from '../../../../shared/cluster-event.ts';
 import {heldEvent} from '../../../helpers/cli/sample-records.ts';
@@ -35,7 +35,7 @@ const fakeLive = (begun: ConnectionState = 'live') => {
   return {live, told, tell, hearers, listeners, become};
 };
 
-const countingSource = (needs: Partial<SourceNeeds<number>> & Pick<SourceNeeds<number>, 'now' | 'live'>) => {
+const countingSource = (needs: Partial<SourceOptions<number>> & Pick<SourceOptions<number>, 'now' | 'live'>) => {
   const reads: number[] = [];
   const source = createSource({
     refreshOn: ['held'],
