@@ -1,22 +1,14 @@
 // Query for held mail from the flags of a command.
 import {type Command, Option} from 'commander';
-import {type Reason, reasons} from '../../shared/reason.ts';
+import {reasons} from '../../shared/reason.ts';
 import {pastMoment} from '../command-line/moment.ts';
 import {decimal} from '../command-line/option-values.ts';
 import {quoted} from '../command-line/quoting.ts';
 import type {HoldQuery} from './hold-query.ts';
 
-export interface QueryFlags {
-  domain?: string;
-  sender?: string;
-  recipient?: string;
-  subject?: string;
-  since?: string;
-  until?: string;
+export interface QueryFlags extends Omit<HoldQuery, 'least' | 'most'> {
   minScore?: number;
   maxScore?: number;
-  reason?: Reason;
-  node?: string;
 }
 
 export const addQueryOptions = (command: Command): Command =>

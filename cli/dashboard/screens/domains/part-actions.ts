@@ -1,6 +1,7 @@
 // Mail filters and DKIM keys of a domain: made by a form, removed after a question.
 import {dkimAlgorithms} from '../../../../shared/dkim-algorithm.ts';
 import type {DkimKey} from '../../../../shared/dkim-key.ts';
+import {maxSelectorChars, selectorShape} from '../../../../shared/dkim-selector.ts';
 import type {Domain} from '../../../../shared/domain.ts';
 import {
   filterActions,
@@ -118,8 +119,6 @@ interface DkimNeeds extends DomainServices {
   onCreated(key: DkimKey): void;
 }
 
-const selectorShape = /^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/;
-
 export const openNewDkimKey = ({app, shell, onChange, onCreated}: DkimNeeds, domain: Name, keys: readonly DkimKey[]): void =>
   askByForm(shell, {
     title: `New DKIM key of ${domain.name}`,
@@ -140,7 +139,7 @@ export const openNewDkimKey = ({app, shell, onChange, onCreated}: DkimNeeds, dom
     ],
     check: (typed): Record<string, string> => {
       const selector = trimmed(typed.selector);
-      if (selector.length > 63 || !selectorShape.test(selector))
+      if (selector.length > maxSelectorChars || !selectorShape.test(selector))
         return {selector: 'must be lower-case letters, digits and hyphens, such as mfd2026'};
       return keys.some(key => key.selector === selector) ? {selector: 'is taken by another key of the domain'} : {};
     },
