@@ -142,13 +142,13 @@ const createPatience = (terminal: Terminal, flags: GlobalFlags): Retry =>
   });
 
 /** Some commands run for hours, and the node controls the headers. */
-const mostDeprecations = 10;
+const maxDeprecations = 10;
 
 const createDeprecations = () => {
   const found = new Set<string>();
   return {
     add: (text: string): void => {
-      if (found.size < mostDeprecations) found.add(text);
+      if (found.size < maxDeprecations) found.add(text);
     },
     warn: (stderr: Terminal['stderr']): void => {
       if (found.size > 0) stderr.write(`warning: ${safeLine([...found].join('; '))}\n`);

@@ -13,5 +13,5 @@ export const healthOf = (ageSeconds: number): Health => {
 /** Requests under way when a node is cut off, or stopped, still arrive. */
 const underWayMs = 5000;
 
-/** Whether a node that does not answer since `silentSinceMs` has sent a heartbeat since, beyond those under way then. */
+/** Whether a node that has not answered since `silentSinceMs` still sends heartbeats, beyond those under way at that time. */
 export const isHeardDespite = (silentSinceMs: number, lastSeenMs: number): boolean => lastSeenMs - silentSinceMs >= underWayMs;

@@ -46,7 +46,7 @@ const maxWaitMs = 5 * 60_000;
 export const followEvents = async (
   client: Pick<Client, 'events'>,
   {types = [], signal, onEvent, onConnected, onDisconnected}: EventFollower,
-  pace: Pace = usualPace,
+  pace: Pace = defaultPace,
 ): Promise<void> => {
   let failures = 0;
   while (!signal.aborted) {
@@ -97,12 +97,12 @@ export const isHopeless = ({exitCode}: CliError): boolean =>
 
 /** 1 to 2 s, 2 to 4, … up to 30 s, at random, so that not all clients reconnect at once after the restart of a node. */
 const delayMs = (failures: number, error: CliError | undefined, random: number): number => {
-  const leastMs = Math.min(maxDelayMs / 2, firstDelayMs * 2 ** failures);
-  const delay = Math.round(leastMs * (1 + random));
+  const minMs = Math.min(maxDelayMs / 2, firstDelayMs * 2 ** failures);
+  const delay = Math.round(minMs * (1 + random));
   return error?.retryAfterSeconds === undefined ? delay : Math.min(maxWaitMs, Math.max(delay, error.retryAfterSeconds * 1000));
 };
 
-const usualPace: Pace = {
+const defaultPace: Pace = {
   now: Date.now,
   random: Math.random,
   sleep: (ms, signal) => sleep(ms, undefined, {signal}).catch(() => undefined),

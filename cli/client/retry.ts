@@ -18,7 +18,7 @@ interface RetryNeeds {
 }
 
 /** The default of `--retry-for`. */
-const usualBudgetMs = 30_000;
+const defaultBudgetMs = 30_000;
 
 export const once: Retry = async ask => ask();
 
@@ -82,7 +82,7 @@ export interface RetryFlags {
 }
 
 export const retryBudgetMs = ({env}: Pick<Terminal, 'env'>, {retryFor}: RetryFlags): number => {
-  if (retryFor !== undefined || !env.MFCTL_RETRY_FOR) return retryFor ?? usualBudgetMs;
+  if (retryFor !== undefined || !env.MFCTL_RETRY_FOR) return retryFor ?? defaultBudgetMs;
   const budgetMs = parseDuration(env.MFCTL_RETRY_FOR);
   if (budgetMs === undefined)
     throw usageError(

@@ -10,13 +10,13 @@ export interface Drift {
   ageSeconds: number;
 }
 
-export const usualDriftSeconds = 600;
+export const defaultDriftSeconds = 600;
 
 /**
  * Compares the nodes that exchange heartbeats with the answering one; the configuration of others is unknown. Drift is an alarm after
  * `alarmAfterSeconds`. Undefined without a difference.
  */
-export const driftOf = (status: ClusterStatus, alarmAfterSeconds = usualDriftSeconds): Drift | undefined => {
+export const driftOf = (status: ClusterStatus, alarmAfterSeconds = defaultDriftSeconds): Drift | undefined => {
   const {peers, local_node_id: localId} = status;
   const known = peers.filter(
     ({node_id, healthy, unanswered_since}) => node_id === localId || (healthy === 'online' && !unanswered_since),

@@ -25,7 +25,7 @@ const isOwnRoot = (pem: string): boolean => {
 };
 
 /** More than a cluster has. Each unreachable one costs time. */
-const mostOthers = 31;
+const maxOthers = 31;
 
 /** Canonical and unique, without `url`. Anything but a plain HTTPS origin is left out. */
 export const otherAddresses = ({peers, local_node_id}: Pick<ClusterStatus, 'peers' | 'local_node_id'>, url: string): string[] => {
@@ -35,7 +35,7 @@ export const otherAddresses = ({peers, local_node_id}: Pick<ClusterStatus, 'peer
     .flatMap(({api_url}) => plainAddress(api_url) ?? [])
     // A loopback address means another machine here than on that node.
     .filter(address => isLocal || !isLoopback(hostOf(new URL(address))));
-  return [...new Set(found)].filter(address => address !== url).slice(0, mostOthers);
+  return [...new Set(found)].filter(address => address !== url).slice(0, maxOthers);
 };
 
 const plainAddress = (claimed: string): string | undefined => {

@@ -38,14 +38,14 @@ export const processTerminal = (onLost: (error: NodeJS.ErrnoException) => void =
   };
 };
 
-/** Everything on standard input, as text; reading stops with the chunk that exceeds `mostBytes`. */
-export const readStdin = async (terminal: Terminal, mostBytes = Number.POSITIVE_INFINITY): Promise<string> => {
+/** Everything on standard input, as text; reading stops with the chunk that exceeds `maxBytes`. */
+export const readStdin = async (terminal: Terminal, maxBytes = Number.POSITIVE_INFINITY): Promise<string> => {
   const chunks: Buffer[] = [];
   let size = 0;
   for await (const chunk of terminal.stdin) {
     chunks.push(typeof chunk === 'string' ? Buffer.from(chunk) : chunk);
     size += chunk.length;
-    if (size > mostBytes) break;
+    if (size > maxBytes) break;
   }
   return Buffer.concat(chunks).toString('utf8');
 };

@@ -3,7 +3,7 @@ import {isWellFormed, labelPattern} from '../../shared/label-rules.ts';
 
 export type Path = readonly (string | number)[];
 /** Records a fault of the value at a path. */
-export type Complain = (path: Path, detail: string) => void;
+export type ReportFault = (path: Path, detail: string) => void;
 
 /** The fault of a label that a person typed. */
 export const labelFault = (value: unknown, maxChars: number): string | undefined => {
@@ -17,7 +17,7 @@ export const labelFault = (value: unknown, maxChars: number): string | undefined
 export const isMapping = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-export const complainOfUnknown = (value: object, known: readonly string[], path: Path, complain: Complain): void => {
+export const reportUnknownMembers = (value: object, known: readonly string[], path: Path, reportFault: ReportFault): void => {
   for (const name of Object.keys(value))
-    if (!known.includes(name)) complain([...path, name], `is not known here; known are ${known.join(', ')}`);
+    if (!known.includes(name)) reportFault([...path, name], `is not known here; known are ${known.join(', ')}`);
 };

@@ -36,12 +36,12 @@ export const readBoundedYaml = async (text: string, most = maxPieces): Promise<B
     line: lineAt(pos[0]),
     detail: message,
   }));
-  const complain = (node: unknown, detail: string): void => void faults.push({line: lineOfNode(node), detail});
-  const targets = findTargets(yaml, composed, complain);
-  checkNames(yaml, composed, complain);
+  const reportFault = (node: unknown, detail: string): void => void faults.push({line: lineOfNode(node), detail});
+  const targets = findTargets(yaml, composed, reportFault);
+  checkNames(yaml, composed, reportFault);
   if (faults.length > 0) return {faults};
 
-  const value = plainValue(yaml, {contents: composed.contents, targets, complain});
+  const value = plainValue(yaml, {contents: composed.contents, targets, reportFault});
   return faults.length > 0 ? {faults} : {value, lineOf: createLineOf(yaml, {contents: composed.contents, targets, lineOfNode})};
 };
 
@@ -98,7 +98,7 @@ const boundedTokens = function* (
 type ComplainOfNode = (node: unknown, detail: string) => void;
 
 /** The target of each alias: the last node before it with that anchor. */
-const findTargets = ({visit}: Yaml, document: Document, complain: ComplainOfNode): Map<Alias, Node> => {
+const findTargets = ({visit}: Yaml, document: Document, reportFault: ComplainOfNode): Map<Alias, Node> => {
   const anchored = new Map<string, Node>();
   const targets = new Map<Alias, Node>();
   const note = (_: unknown, node: Node & {anchor?: string}): void => {
@@ -110,19 +110,19 @@ const findTargets = ({visit}: Yaml, document: Document, complain: ComplainOfNode
     Alias(_, alias) {
       const target = anchored.get(alias.source);
       if (target) targets.set(alias, target);
-      else complain(alias, `Unresolved alias (the anchor must be set before the alias): ${alias.source}`);
+      else reportFault(alias, `Unresolved alias (the anchor must be set before the alias): ${alias.source}`);
     },
   });
   return targets;
 };
 
-const checkNames = ({visit, isScalar}: Yaml, document: Document, complain: ComplainOfNode): void => {
+const checkNames = ({visit, isScalar}: Yaml, document: Document, reportFault: ComplainOfNode): void => {
   visit(document, {
     Map(_, {items}) {
       const seen = new Set<string>();
       for (const {key} of items) {
-        if (!isScalar(key)) complain(key, 'a list or mapping cannot be a name');
-        else if (seen.has(String(key.value))) complain(key, 'Map keys must be unique');
+        if (!isScalar(key)) reportFault(key, 'a list or mapping cannot be a name');
+        else if (seen.has(String(key.value))) reportFault(key, 'Map keys must be unique');
         else seen.add(String(key.value));
       }
     },
@@ -137,7 +137,7 @@ interface Contents {
 /** Plain values. The value of an alias is built once and shared, so a short text may expand to a large value. */
 const plainValue = (
   {isAlias, isMap, isScalar, isSeq}: Yaml,
-  {contents, targets, complain}: Contents & {complain: ComplainOfNode},
+  {contents, targets, reportFault}: Contents & {reportFault: ComplainOfNode},
 ): unknown => {
   interface Made {
     value: unknown;
@@ -146,7 +146,7 @@ const plainValue = (
   }
   const made = new Map<unknown, Made>();
   const fail = (node: unknown, detail: string): Made => {
-    complain(node, detail);
+    reportFault(node, detail);
     return {value: null, count: 1};
   };
 

@@ -39,7 +39,7 @@ export const printAll = async <T>(session: Session, listed: Listed<T>, {pages, s
     for (const node of unreachableNodes) unreachable.add(node);
     count += rows.length;
     if (sorter) {
-      if (count > mostSorted) throw tooLong();
+      if (count > maxSorted) throw tooLong();
       for (const row of rows) toSort.push(row);
     } else {
       if (last.length > 0 && !(await stream.print(last))) return printed();
@@ -53,7 +53,7 @@ export const printAll = async <T>(session: Session, listed: Listed<T>, {pages, s
   return printed();
 };
 
-const mostSorted = 1_000_000;
+const maxSorted = 1_000_000;
 
 const tooLong = (): CliError =>
   new CliError('too_long', 'the list has more than a million entries, which are too many to sort', {

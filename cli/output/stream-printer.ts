@@ -87,7 +87,7 @@ export const createLines = <T>(allColumns: readonly StreamColumn<T>[], hasColour
     const rest = (maxWidth ?? 0) - lineWidth(widths.slice(0, -1)) - gap.length;
     const last = widths.pop() ?? 0;
     // A shorter last cell is easier to read than a line that is wrapped.
-    const isCut = maxWidth !== undefined && columns.at(-1)?.isFlexible && rest >= leastFlexibleWidth;
+    const isCut = maxWidth !== undefined && columns.at(-1)?.isFlexible && rest >= minFlexibleWidth;
     widths.push(isCut ? rest : Math.max(last, rest));
     const cells = columns.map((column, at) => {
       const width = widths[at] ?? 0;
@@ -117,4 +117,4 @@ export const createLines = <T>(allColumns: readonly StreamColumn<T>[], hasColour
   };
 };
 
-const leastFlexibleWidth = 6;
+const minFlexibleWidth = 6;

@@ -28,7 +28,7 @@ interface DrawnCell {
 export type DrawTable = (table: DrawnTable) => readonly string[];
 
 /** Longer tables are drawn line by line, which is faster. */
-const mostShortRows = 200;
+const maxShortRows = 200;
 
 /**
  * Rows under a header in capitals, aligned, without borders. Every cell passes through `safeLine`. When the terminal is too narrow
@@ -50,7 +50,7 @@ const renderLines = <T>(rows: readonly T[], columns: readonly FittedColumn<T>[],
       columns.map(({texts, width, tone}) => ({text: truncate(texts[at] ?? '', width), tone: isColour ? tone?.(row) : undefined})),
     ),
   };
-  return asLines(draw && rows.length <= mostShortRows ? draw(table) : drawTable(table));
+  return asLines(draw && rows.length <= maxShortRows ? draw(table) : drawTable(table));
 };
 
 const drawTable: DrawTable = ({columns, rows}) => {

@@ -37,7 +37,7 @@ export async function* heldMailPages(
     const mails = data.filter(mail => !seen.has(mailId(mail)));
     count += mails.length;
     knownPages = mails.length === 0 ? knownPages + 1 : 0;
-    if (count > mostMails || (data.length >= maxPageSize && knownPages > mostKnownPages)) throw endlessList();
+    if (count > maxMails || (data.length >= maxPageSize && knownPages > maxKnownPages)) throw endlessList();
     yield {mails, totalCount, unreachableNodes};
     if (data.length < maxPageSize) return;
 
@@ -51,9 +51,9 @@ export async function* heldMailPages(
 }
 
 /** More is no realistic list, and exceeds the memory. */
-const mostMails = 1_000_000;
+const maxMails = 1_000_000;
 /** Consecutive pages without a new mail: there may be one when many mails arrived in the same millisecond. */
-const mostKnownPages = 3;
+const maxKnownPages = 3;
 
 const endlessList = (): CliError =>
   new CliError('unexpected_answer', 'the list has no end, or more than a million mails', {

@@ -33,14 +33,14 @@ export type EventState = {areFollowed: true} | {areFollowed: false; error: CliEr
 
 interface WatchPace {
   /** The shortest time between two requests, so that a burst of mail is read together. */
-  leastMs: number;
+  minMs: number;
   /** Without events. */
   pollMs: number;
   /** With events, as some may be missed. */
   rereadMs: number;
 }
 
-const usualPace: WatchPace = {leastMs: 1000, pollMs: 5000, rereadMs: 60_000};
+const defaultPace: WatchPace = {minMs: 1000, pollMs: 5000, rereadMs: 60_000};
 const types: readonly EventType[] = ['held', 'released', 'discarded'];
 const keptIds = 100_000;
 /** Most actions concern mail that does not match. */
@@ -50,7 +50,7 @@ const keptEarly = 1000;
 export const watchHeldMail = async (
   client: Pick<Client, 'quarantine' | 'events'>,
   watch: HeldMailWatch,
-  pace: WatchPace = usualPace,
+  pace: WatchPace = defaultPace,
 ): Promise<void> => {
   // When one of the two loops fails, the other must end.
   const end = new AbortController();
@@ -76,7 +76,7 @@ export const watchHeldMail = async (
     let hasBegun = false;
     while (!signal.aborted) {
       const answer = await (hasBegun ? reader.next() : reader.first(watch.firstCount)).catch(asFailure);
-      let waitMs = pace.leastMs;
+      let waitMs = pace.minMs;
       if (answer instanceof CliError) {
         watch.onFailure(answer);
         waitMs = Math.max(waitMs, Math.min((answer.retryAfterSeconds ?? 0) * 1000, pace.rereadMs));

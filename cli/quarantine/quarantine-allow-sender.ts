@@ -6,7 +6,7 @@ import type {Session} from '../session.ts';
 import {mailId} from './mail-id.ts';
 import {type Allowance, type AllowancePlan, addAllowances, planAllowances, requireFilterRight} from './sender-allowance.ts';
 
-const mostLines = 10;
+const maxLines = 10;
 
 /** Rejects when the key may not add filters, and prints the mails whose sender will not be allowed. Without `isWanted` it plans nothing. */
 export const planAllowing = async (
@@ -59,6 +59,6 @@ export const allowSenders = async (
 const nameOf = ({sender, domain}: Allowance): string => `${sender} in ${domain}`;
 
 const lines = <T>(items: readonly T[], say: (text: string) => void, textOf: (item: T) => string): void => {
-  for (const item of items.slice(0, mostLines)) say(textOf(item));
-  if (items.length > mostLines) say(`and ${countText(items.length - mostLines)} more like this`);
+  for (const item of items.slice(0, maxLines)) say(textOf(item));
+  if (items.length > maxLines) say(`and ${countText(items.length - maxLines)} more like this`);
 };

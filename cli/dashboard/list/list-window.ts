@@ -8,7 +8,7 @@ export interface ListPosition {
   top: number;
 }
 
-export const listStart: ListPosition = {cursor: 0, top: 0};
+export const initialPosition: ListPosition = {cursor: 0, top: 0};
 
 interface ListExtent {
   /** Number of all rows. */

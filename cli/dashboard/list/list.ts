@@ -4,7 +4,7 @@ import type {Tone} from '../../output/tone.ts';
 import type {Size} from '../shell/shell.ts';
 import type {Style} from '../shell/theme.ts';
 import {type ListQuery, parseQuery} from './list-query.ts';
-import {type ListPosition, listStart} from './list-window.ts';
+import {initialPosition, type ListPosition} from './list-window.ts';
 import type {TuiColumn} from './table-lines.ts';
 
 export interface Banner {
@@ -77,7 +77,7 @@ export type ListEvent =
   | {kind: 'filtered'; filter: string}
   | {kind: 'sorted'; orders: number};
 
-export const listBegin: ListState = {filter: '', order: 0, cursorKey: undefined, position: listStart};
+export const initialList: ListState = {filter: '', order: 0, cursorKey: undefined, position: initialPosition};
 
 export const listReducer = (state: ListState, event: ListEvent): ListState => {
   switch (event.kind) {
@@ -86,7 +86,7 @@ export const listReducer = (state: ListState, event: ListEvent): ListState => {
     case 'chosen':
       return {...state, cursorKey: event.cursorKey};
     case 'filtered':
-      return {...state, filter: event.filter.trim(), cursorKey: undefined, position: listStart};
+      return {...state, filter: event.filter.trim(), cursorKey: undefined, position: initialPosition};
     case 'sorted':
       return {...state, order: (state.order + 1) % event.orders};
     default:

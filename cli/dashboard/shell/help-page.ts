@@ -22,16 +22,16 @@ interface Column {
   theme: Theme;
 }
 
-const leastColumn = 56;
+const minColumn = 56;
 const gap = 3;
-const mostKeysWidth = 20;
+const maxKeysWidth = 20;
 
 /** All keys and commands of this screen, in as many columns as fit. */
 export const helpPage = (sections: HelpSections, theme: Theme): Page => ({
   kind: 'page',
   title: `Help: ${sections.title}`,
   lines: width => {
-    const count = Math.max(1, Math.floor((width + gap) / (leastColumn + gap)));
+    const count = Math.max(1, Math.floor((width + gap) / (minColumn + gap)));
     const column = {width: Math.floor((width + gap) / count) - gap, keysWidth: keysWidthOf(sections), theme};
     return sideBySide(entriesOf(sections, column), count, column.width);
   },
@@ -41,7 +41,7 @@ export const helpPage = (sections: HelpSections, theme: Theme): Page => ({
 const keysWidthOf = ({screen, everywhere, commands}: HelpSections): number => {
   const widths = [...screen, ...everywhere].map(({keys}) => displayWidth(keys.join(' ')));
   const all = [...widths, ...commands.map(({name}) => displayWidth(`:${name}`))];
-  return Math.max(1, ...all.filter(width => width <= mostKeysWidth));
+  return Math.max(1, ...all.filter(width => width <= maxKeysWidth));
 };
 
 /** Entries of one or more lines, which are not split; all lines are as wide as the column. */

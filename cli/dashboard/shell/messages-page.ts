@@ -12,7 +12,7 @@ export interface SaidMessage {
 }
 
 /** The number of messages that are kept. */
-export const mostMessages = 100;
+export const maxMessages = 100;
 
 interface MessagesFacts {
   /** The state of the connection, in words. */

@@ -1,6 +1,6 @@
 // State of a modal between two keys, and the effect of a key. Plain data; the result is an `Outcome`.
 
-import {type ListPosition, listStart, moved, movedTo} from '../list/list-window.ts';
+import {initialPosition, type ListPosition, moved, movedTo} from '../list/list-window.ts';
 import type {KeyName} from './keys.ts';
 import {edited, type Line, lineOf} from './line-editor.ts';
 import type {Choice, Form, FormField, FormValues, Modal, Page, Prompt} from './modal.ts';
@@ -42,7 +42,7 @@ const plainStartOf = (modal: Modal): ModalState => {
   const text = modal.kind === 'prompt' ? modal.text : modal.kind === 'form' ? (modal.fields[0]?.value ?? '') : '';
   return {
     line: lineOf(text),
-    position: modal.kind === 'choice' ? {cursor: modal.chosen ?? 0, top: 0} : listStart,
+    position: modal.kind === 'choice' ? {cursor: modal.chosen ?? 0, top: 0} : initialPosition,
     values,
     errors: {},
     completions: [],

@@ -12,7 +12,7 @@ export interface PollingOptions {
   /** Between two reads while events report most changes. */
   whileLiveMs?: number | undefined;
   /** Between two reads, however many events there are. */
-  leastGapMs?: number | undefined;
+  minGapMs?: number | undefined;
   /** True for reads from other servers: their results say nothing about the node. */
   isElsewhere?: boolean | undefined;
 }
@@ -36,13 +36,13 @@ const liveMs = 30_000;
 /** A burst of events is read once. */
 const burstMs = 300;
 /** Keys have a rate limit, which other screens and programs share. */
-const usualGapMs = 1500;
+const defaultGapMs = 1500;
 const longestRetryMs = 15_000;
 /** The longest Retry-After that is respected. A timer of more than 24 days fires at once. */
 const longestWaitMs = 60_000;
 
 export const createPolling = (needs: PollingOptions): Polling => {
-  const {live, now, read, everyMs = pollingMs, leastGapMs = usualGapMs, isElsewhere = false} = needs;
+  const {live, now, read, everyMs = pollingMs, minGapMs = defaultGapMs, isElsewhere = false} = needs;
   const {whileLiveMs = Math.max(liveMs, everyMs)} = needs;
   let isStarted = false;
   let timer: NodeJS.Timeout | undefined;
@@ -92,6 +92,6 @@ export const createPolling = (needs: PollingOptions): Polling => {
       clear();
       dueIn(Math.max(askedMs, Math.min(longestRetryMs, 1000 * 2 ** failures)));
     },
-    wake: () => dueIn(Math.max(burstMs, begunAtMs + leastGapMs - now(), notBeforeMs - now())),
+    wake: () => dueIn(Math.max(burstMs, begunAtMs + minGapMs - now(), notBeforeMs - now())),
   };
 };

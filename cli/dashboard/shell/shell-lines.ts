@@ -12,17 +12,17 @@ import {type ScreenName, type Size, screenNames} from './shell.ts';
 import type {Theme} from './theme.ts';
 
 /** The smallest usable terminal. */
-const leastSize: Size = {columns: 60, rows: 15};
+const minSize: Size = {columns: 60, rows: 15};
 
 /** `size`, or the smallest size that can be drawn. `size` has one row less than the terminal. */
 export const usableSize = (size: Size): Size => {
-  if (size.columns >= leastSize.columns && size.rows + 1 >= leastSize.rows) return size;
-  return {columns: Math.max(size.columns, leastSize.columns), rows: Math.max(size.rows, leastSize.rows - 1)};
+  if (size.columns >= minSize.columns && size.rows + 1 >= minSize.rows) return size;
+  return {columns: Math.max(size.columns, minSize.columns), rows: Math.max(size.rows, minSize.rows - 1)};
 };
 
 export const tooSmallLines = ({columns, rows}: Size): string[] =>
   [
-    `The dashboard needs at least ${leastSize.columns}×${leastSize.rows}`,
+    `The dashboard needs at least ${minSize.columns}×${minSize.rows}`,
     `and has ${columns}×${rows + 1}.`,
     'Enlarge the terminal, or leave with q.',
   ]

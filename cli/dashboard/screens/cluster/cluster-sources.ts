@@ -35,7 +35,7 @@ export const heldSource = (app: AppContext): Source<HeldNow> =>
           return {summary: data, unreachableNodes};
         },
         refreshOn: ['held', 'released', 'discarded'],
-        leastGapMs: 5000,
+        minGapMs: 5000,
       })
     : noSource;
 

@@ -34,8 +34,8 @@ interface DomainFacts {
 
 const sideWidth = 58;
 const besideFrom = 130;
-/** The height of the settings when they are above the list. */
-const mostAbove = 8;
+/** The greatest height of the settings above the list. */
+const maxAbove = 8;
 
 export const domainParts = ({name, loaded, held, unreachable, theme}: DomainFacts): List<Part> => {
   const {value: whole, failure, loadedAtMs} = loaded;
@@ -65,7 +65,7 @@ export const domainParts = ({name, loaded, held, unreachable, theme}: DomainFact
       const [left, right] = [settings.slice(0, half), settings.slice(half)].map(some =>
         detailLines(some, Math.floor(width / 2) - 1, theme),
       );
-      const rows = Math.min(mostAbove, Math.max(left?.length ?? 0, right?.length ?? 0));
+      const rows = Math.min(maxAbove, Math.max(left?.length ?? 0, right?.length ?? 0));
       return sideBySide(left ?? [], right ?? [], {width: Math.floor(width / 2), rows});
     },
     beside: {fromColumns: besideFrom, width: sideWidth, lines: () => detailLines(settings, sideWidth, theme)},

@@ -11,14 +11,14 @@ import {askToDelete, type DomainServices, openNewDomain} from './domain-actions.
 import {domainsSource, heldSource} from './domain-sources.ts';
 import {DomainView, RecordView} from './domain-view.tsx';
 import {domainRows, domainsList} from './domains-list.ts';
-import {domainsReducer, domainsStart} from './domains-state.ts';
+import {domainsReducer, initialView} from './domains-state.ts';
 import {editDomain, setActive} from './edit-domain.ts';
 
 export const DomainsScreen = (): ReactElement => <Permitted permission="domains:read" what="domains" screen={Domains} />;
 
 const Domains = (): ReactElement => {
   const {app} = useShell();
-  const [view, dispatch] = useKeptReducer(app, 'domains', domainsReducer, domainsStart);
+  const [view, dispatch] = useKeptReducer(app, 'domains', domainsReducer, initialView);
   const [listState, dispatchList] = useListState('domains');
   const open = ({id, name}: {id: number; name: string}): void => {
     dispatch({kind: 'opened', id, name});

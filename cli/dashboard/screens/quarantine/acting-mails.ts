@@ -24,7 +24,7 @@ export interface ActingMails extends Watched<Acting> {
   fail(failed: FailedAction): void;
 }
 
-const mostFailures = 10_000;
+const maxFailures = 10_000;
 
 export const createActingMails = (): ActingMails => {
   const {get, subscribe, set} = createValue<Acting>({actions: new Map(), failed: undefined});
@@ -39,6 +39,6 @@ export const createActingMails = (): ActingMails => {
       for (const mail of mails) actions.delete(mailId(mail));
       change({actions});
     },
-    fail: ({text, failures}) => change({failed: {text, failures: failures.slice(-mostFailures)}}),
+    fail: ({text, failures}) => change({failed: {text, failures: failures.slice(-maxFailures)}}),
   };
 };

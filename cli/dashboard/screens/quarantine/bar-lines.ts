@@ -8,7 +8,7 @@ import {fitText} from '../../shell/fit-text.ts';
 import {ageText, progressBar} from '../../shell/shell-lines.ts';
 import type {Style, Theme} from '../../shell/theme.ts';
 import {type ListState, rowCount} from './list-state.ts';
-import {isByTime, mostSorted, orderLabels} from './mail-order.ts';
+import {isByTime, maxSorted, orderLabels} from './mail-order.ts';
 import type {ScreenState} from './screen-state.ts';
 
 export interface BarFacts {
@@ -77,7 +77,7 @@ const notices = ({list, screen, nowMs}: BarFacts): Notice[] => {
 const orderNotices = (list: ListState): Notice[] => {
   const {order, gathered, total = 0} = list;
   if (isByTime(order)) return [];
-  const all = Math.min(total, mostSorted);
+  const all = Math.min(total, maxSorted);
   if (gathered !== undefined || (list.loadedAtMs === undefined && !list.failure))
     return [
       [
@@ -85,5 +85,5 @@ const orderNotices = (list: ListState): Notice[] => {
         'accent',
       ],
     ];
-  return total > mostSorted ? [[`sorted among the newest ${countText(rowCount(list))} of ${countText(total)}`, 'warn']] : [];
+  return total > maxSorted ? [[`sorted among the newest ${countText(rowCount(list))} of ${countText(total)}`, 'warn']] : [];
 };

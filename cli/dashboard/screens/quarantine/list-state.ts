@@ -4,7 +4,7 @@ import type {HeldMail} from '../../../../shared/held-mail.ts';
 import type {CliError} from '../../../errors.ts';
 import type {HoldQuery} from '../../../quarantine/hold-query.ts';
 import {mailId} from '../../../quarantine/mail-id.ts';
-import {type ListPosition, listStart, within} from '../../list/list-window.ts';
+import {initialPosition, type ListPosition, within} from '../../list/list-window.ts';
 import {isByTime, type MailOrder, sortMails} from './mail-order.ts';
 
 export interface ListState {
@@ -57,9 +57,9 @@ export type ListEvent =
   | {type: 'failed'; failure: CliError};
 
 /** Rows that are kept, around the cursor. */
-const mostRows = 3000;
+const maxRows = 3000;
 
-export const listBegin = (query: HoldQuery = {}, order: MailOrder = 'newest'): ListState => ({
+export const initialList = (query: HoldQuery = {}, order: MailOrder = 'newest'): ListState => ({
   query,
   order,
   version: 1,
@@ -67,7 +67,7 @@ export const listBegin = (query: HoldQuery = {}, order: MailOrder = 'newest'): L
   rows: new Map(),
   sorted: [],
   gathered: undefined,
-  position: listStart,
+  position: initialPosition,
   height: 1,
   isPinned: false,
   newAbove: 0,
@@ -91,7 +91,7 @@ export const afterEvent = (state: ListState, event: ListEvent): ListState => {
   switch (event.type) {
     case 'asked':
       return {
-        ...listBegin(event.query, event.order),
+        ...initialList(event.query, event.order),
         version: state.version + 1,
         height: state.height,
         isPinned: state.isPinned,
@@ -175,9 +175,9 @@ const renumbered = (rows: ReadonlyMap<number, HeldMail>, by: number) =>
   new Map([...rows].map(([number, mail]) => [number + by, mail]));
 
 const bounded = (rows: Map<number, HeldMail>, {cursor}: ListPosition): ReadonlyMap<number, HeldMail> => {
-  if (rows.size <= mostRows) return rows;
+  if (rows.size <= maxRows) return rows;
   const nearest = [...rows].sort(([a], [b]) => Math.abs(a - cursor) - Math.abs(b - cursor));
-  return new Map(nearest.slice(0, mostRows));
+  return new Map(nearest.slice(0, maxRows));
 };
 
 const withGathered = (state: ListState, event: Extract<ListEvent, {type: 'gathered'}>): ListState => {

@@ -36,12 +36,12 @@ export const openSave = (shell: Shell, {list}: QuarantineContext): void => {
 const fileOf = (text: string, {HOME}: Shell['app']['terminal']['env']): string =>
   text.startsWith('~/') ? join(HOME || homedir(), text.slice(2)) : resolve(text);
 
-const mostIds = 10_000;
+const maxIds = 10_000;
 
 /** Shows only ids, one per line and without wrapping. */
 export const openIds = ({open, app, say}: Shell, {list, screen}: QuarantineContext): void => {
   const under = mailUnderCursor(list.get());
-  const ids = [...screen.get().picked.keys()].slice(0, mostIds);
+  const ids = [...screen.get().picked.keys()].slice(0, maxIds);
   if (ids.length === 0 && under) ids.push(mailId(under));
   if (ids.length === 0) return;
   const copy = (): void => {

@@ -4,7 +4,7 @@ import {mailId} from '../../../quarantine/mail-id.ts';
 import type {Live} from '../../shell/live.ts';
 import {createStore, type Store} from '../../shell/store.ts';
 import {findCursor, readWindow} from './list-reads.ts';
-import {afterEvent, type ListEvent, type ListState, listBegin} from './list-state.ts';
+import {afterEvent, initialList, type ListEvent, type ListState} from './list-state.ts';
 import {isByTime} from './mail-order.ts';
 import {createReadLoop} from './read-loop.ts';
 import {createSortedList} from './sorted-list.ts';
@@ -24,7 +24,7 @@ interface MailListNeeds {
 }
 
 export const createMailList = ({client, live, now}: MailListNeeds): MailList => {
-  const {get, subscribe, dispatch: reduce} = createStore(afterEvent, listBegin());
+  const {get, subscribe, dispatch: reduce} = createStore(afterEvent, initialList());
   const dispatch = (event: ListEvent): void => {
     const before = get();
     reduce(event);

@@ -6,7 +6,7 @@ export const mailOrders = ['newest', 'oldest', 'score', 'size', 'sender', 'subje
 export type MailOrder = (typeof mailOrders)[number];
 
 /** At most this many are sorted here: the newest. */
-export const mostSorted = 20_000;
+export const maxSorted = 20_000;
 
 export const orderLabels: Record<MailOrder, string> = {
   newest: 'newest first',

@@ -35,9 +35,9 @@ interface MailPreviewNeeds {
   restMs?: number;
 }
 
-const mostPreviews = 30;
-const mostHeaders = 300;
-const mostHeaderCharacters = 2000;
+const maxPreviews = 30;
+const maxHeaders = 300;
+const maxHeaderCharacters = 2000;
 
 export const createMailPreviews = ({client, live, restMs = 150}: MailPreviewNeeds): MailPreviews => {
   const previews = createPreviewCache();
@@ -107,7 +107,7 @@ const createPreviewCache = () => {
       previews.delete(id);
       previews.set(id, preview);
       for (const old of previews.keys()) {
-        if (previews.size <= mostPreviews) break;
+        if (previews.size <= maxPreviews) break;
         previews.delete(old);
       }
       changes.set({});
@@ -124,7 +124,7 @@ const readPreview = async (client: Pick<Client, 'quarantine'>, mail: MailReferen
   const [{readMail}, body] = await Promise.all([import('../../../quarantine/mail-reader.ts'), client.quarantine.body(mail)]);
   const contents = await readMail(body);
   const headers = contents.headers
-    .slice(0, mostHeaders)
-    .map(({name, value}) => ({name: name.slice(0, 200), value: value.slice(0, mostHeaderCharacters)}));
+    .slice(0, maxHeaders)
+    .map(({name, value}) => ({name: name.slice(0, 200), value: value.slice(0, maxHeaderCharacters)}));
   return {detail, contents: {...contents, headers}};
 };

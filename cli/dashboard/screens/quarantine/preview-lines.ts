@@ -15,9 +15,9 @@ interface PreviewLayout {
   thresholds: Thresholds;
 }
 
-const mostRecipients = 20;
-const mostSymbols = 60;
-const mostWrapped = 12;
+const maxRecipients = 20;
+const maxSymbols = 60;
+const maxWrapped = 12;
 const indent = '  ';
 
 /** All lines, however many fit. */
@@ -48,7 +48,7 @@ export const previewLines = (mail: HeldMail, preview: Preview | undefined, layou
 };
 
 const envelopeLines = (mail: HeldMail | HeldMailDetail, {width, theme, thresholds}: PreviewLayout): string[] => {
-  const recipients = mail.recipients.slice(0, mostRecipients);
+  const recipients = mail.recipients.slice(0, maxRecipients);
   const more = mail.recipients.length - recipients.length;
   const rows: [string, string][] = [
     ['From', senderText(mail.sender)],
@@ -72,7 +72,7 @@ const envelopeLines = (mail: HeldMail | HeldMailDetail, {width, theme, threshold
 
 const contentsLines = (mail: HeldMailDetail, contents: MailContents, {width, theme}: PreviewLayout): string[] => {
   const inner = width - indent.length;
-  const own = (text: string, most = mostWrapped): string[] => {
+  const own = (text: string, most = maxWrapped): string[] => {
     const lines = wrapText(text, inner);
     return [...lines.slice(0, most), ...(lines.length > most ? ['…'] : [])].map(line => indent + line);
   };
@@ -80,12 +80,12 @@ const contentsLines = (mail: HeldMailDetail, contents: MailContents, {width, the
     lines.length === 0 ? [] : ['', theme(title, 'title'), ...lines];
 
   const symbols = [...mail.symbol_scores].sort((a, b) => b.score - a.score || (a.name < b.name ? -1 : 1));
-  const moreSymbols = symbols.length - mostSymbols;
+  const moreSymbols = symbols.length - maxSymbols;
   return [
     ...(contents.limitation === undefined ? [] : ['', ...wrapText(contents.limitation, width).map(line => theme(line, 'warn'))]),
     ...section('Symbols', [
       ...symbols
-        .slice(0, mostSymbols)
+        .slice(0, maxSymbols)
         .map(({name, score}) => `${indent}${fitText(score.toFixed(2), 8, 'right')}  ${fitText(name, inner - 10).trimEnd()}`),
       ...(moreSymbols > 0 ? [`${indent}and ${plural(moreSymbols, 'more symbol')}`] : []),
     ]),

@@ -7,7 +7,7 @@ import {createMailList, type MailList} from './mail-list.ts';
 import {createMailPreviews, type MailPreviews} from './mail-previews.ts';
 import type {KnownNames} from './query-completion.ts';
 import type {Thresholds} from './score-tone.ts';
-import {afterScreenEvent, type ScreenEvent, type ScreenState, screenBegin} from './screen-state.ts';
+import {afterScreenEvent, initialScreen, type ScreenEvent, type ScreenState} from './screen-state.ts';
 import {createViewStore, type ViewStore} from './view-store.ts';
 
 interface QuarantineNames extends KnownNames {
@@ -36,7 +36,7 @@ export const quarantineContext = (app: AppContext): QuarantineContext => {
     list: createMailList({client, live, now}),
     acting: createActingMails(),
     previews: createMailPreviews({client, live}),
-    screen: createStore(afterScreenEvent, screenBegin),
+    screen: createStore(afterScreenEvent, initialScreen),
     views: createViewStore(app.terminal),
     names: app.source('quarantine-names', {load: () => loadNames(app), refreshOn: ['domain'], everyMs: namesEveryMs}),
     collecting: undefined,

@@ -48,10 +48,10 @@ export type ScreenEvent =
   | {type: 'collecting'; progress: Collecting | undefined};
 
 /** The largest selection. */
-export const mostPicked = 100_000;
-const mostHistory = 50;
+export const maxPicked = 100_000;
+const maxHistory = 50;
 
-export const screenBegin: ScreenState = {
+export const initialScreen: ScreenState = {
   picked: new Map(),
   whole: undefined,
   rangeStart: undefined,
@@ -66,12 +66,12 @@ export const afterScreenEvent = (state: ScreenState, event: ScreenEvent): Screen
     case 'toggled': {
       const picked = new Map(state.picked);
       const id = mailId(event.mail);
-      if (!picked.delete(id) && picked.size < mostPicked) picked.set(id, pickedMail(event.mail));
+      if (!picked.delete(id) && picked.size < maxPicked) picked.set(id, pickedMail(event.mail));
       return {...state, picked, whole: undefined};
     }
     case 'picked': {
       const picked = new Map(state.picked);
-      for (const mail of event.mails) if (picked.size < mostPicked) picked.set(mailId(mail), mail);
+      for (const mail of event.mails) if (picked.size < maxPicked) picked.set(mailId(mail), mail);
       return {...state, picked, whole: picked.size === event.mails.length ? event.whole : undefined};
     }
     case 'dropped':
@@ -87,7 +87,7 @@ export const afterScreenEvent = (state: ScreenState, event: ScreenEvent): Screen
     case 'scroll-reset':
       return state.scroll === 0 ? state : {...state, scroll: 0};
     case 'typed':
-      return {...state, history: [...state.history.filter(query => query !== event.query), event.query].slice(-mostHistory)};
+      return {...state, history: [...state.history.filter(query => query !== event.query), event.query].slice(-maxHistory)};
     case 'collecting':
       return {...state, collecting: event.progress};
     default:

@@ -8,7 +8,7 @@ import type {Shell} from '../../shell/shell.ts';
 import {type ListState, mailUnderCursor} from './list-state.ts';
 import {isByTime} from './mail-order.ts';
 import type {QuarantineContext} from './quarantine-context.ts';
-import {mostPicked, type PickedMail, pickedMail} from './screen-state.ts';
+import {maxPicked, type PickedMail, pickedMail} from './screen-state.ts';
 
 export const selectAll = (shell: Shell, quarantine: QuarantineContext): void => {
   const {query} = quarantine.list.get();
@@ -48,7 +48,7 @@ export const markRange = (shell: Shell, quarantine: QuarantineContext): void => 
   });
 };
 
-/** In a list that is sorted here: the mails from `from` to the cursor. */
+/** In a list that is sorted here: the mails from `start` to the cursor. */
 export const sortedRange = ({sorted, position}: ListState, start: HeldMail): readonly HeldMail[] => {
   const from = sorted.findIndex(mail => mailId(mail) === mailId(start));
   if (from === -1) return [];
@@ -98,13 +98,13 @@ const collect = async (
       // Later pages count only what is older.
       total ||= page.totalCount ?? 0;
       screen.dispatch({type: 'collecting', progress: {what, done: mails.length, total}});
-      if (mails.length >= mostPicked) break;
+      if (mails.length >= maxPicked) break;
     }
-    const isAll = mails.length < mostPicked;
+    const isAll = mails.length < maxPicked;
     screen.dispatch({type: 'picked', mails, ...(whole !== undefined && isAll && {whole})});
     // The count is shown above the list; a message would outlive the selection.
     if (mails.length === 0) say('nothing matches, so nothing more is selected');
-    else if (!isAll) say(`only the newest ${plural(mostPicked, 'mail')} are selected: that is the most`, 'warn');
+    else if (!isAll) say(`only the newest ${plural(maxPicked, 'mail')} are selected: that is the most`, 'warn');
   } catch (error) {
     if (running.signal.aborted) say('stopped: nothing more is selected', 'warn');
     else fail(error);

@@ -4,7 +4,7 @@ import {heldMailPages} from '../../../quarantine/held-mail-pages.ts';
 import {mailId} from '../../../quarantine/mail-id.ts';
 import {parametersNow, type ReadableList, readPage} from './list-reads.ts';
 import {type Reading, rowCount} from './list-state.ts';
-import {mostSorted} from './mail-order.ts';
+import {maxSorted} from './mail-order.ts';
 import {pageSize} from './wanted-rows.ts';
 
 interface SortedList {
@@ -48,10 +48,10 @@ export const createSortedList = (list: ReadableList): SortedList => {
       const total = latest.total || (totalCount ?? mails.length);
       latest = {version, mails, total, unreachableNodes, atMs: now()};
       if (!isAgain) dispatch({type: 'gathered', isAll: false, isEnd: false, ...latest});
-      if (all.length >= mostSorted) break;
+      if (all.length >= maxSorted) break;
     }
     const held = all.filter(mail => !gone.has(mailId(mail)));
-    dispatch({type: 'gathered', isAll: true, isEnd: true, ...latest, mails: held.slice(0, mostSorted)});
+    dispatch({type: 'gathered', isAll: true, isEnd: true, ...latest, mails: held.slice(0, maxSorted)});
   };
 
   return {
@@ -68,7 +68,7 @@ export const createSortedList = (list: ReadableList): SortedList => {
     readNew: async () => {
       const reading = await readPage(list, {offset: 0, limit: pageSize});
       dispatch({type: 'gathered', isAll: false, isEnd: true, ...reading});
-      const isComplete = reading.total > mostSorted || rowCount(get()) === reading.total;
+      const isComplete = reading.total > maxSorted || rowCount(get()) === reading.total;
       if (!isComplete && now() - readAtMs > readAgainMs) readVersion = 0;
     },
     leave: id => goneMeanwhile?.add(id),

@@ -98,7 +98,7 @@ test.serial('a burst of events is read once', async t => {
 test.serial('events without end put off no reading, and lead to no more of them than there may be', async t => {
   const clock = useFakeClock(t);
   const {live, tell} = fakeLive();
-  const {source, reads} = countingSource({live, now: clock.now, leastGapMs: 1500});
+  const {source, reads} = countingSource({live, now: clock.now, minGapMs: 1500});
   source.subscribe(() => undefined);
   await clock.advance(0);
 

@@ -1,6 +1,6 @@
 import test from 'ava';
 import {driftOf} from '../../../../../cli/cluster/drift.ts';
-import {listBegin} from '../../../../../cli/dashboard/list/list.ts';
+import {initialList} from '../../../../../cli/dashboard/list/list.ts';
 import {type ClusterFacts, clusterList} from '../../../../../cli/dashboard/screens/cluster/cluster-list.ts';
 import {driftPage} from '../../../../../cli/dashboard/screens/cluster/drift-page.ts';
 import {createHistory} from '../../../../../cli/dashboard/screens/cluster/history.ts';
@@ -56,7 +56,8 @@ const view = (status: ClusterStatus | undefined, changes: Partial<ClusterFacts> 
   ...changes,
 });
 
-const shown = (drawn: ClusterFacts, size?: Size, state = listBegin): string => drawnList(clusterList(drawn), state, size, nowMs);
+const shown = (drawn: ClusterFacts, size?: Size, state = initialList): string =>
+  drawnList(clusterList(drawn), state, size, nowMs);
 
 test('whatever nodes say, the screen is as large as it is', t => {
   const many = Array.from({length: 100}, (_, n) => peer(`mx${n}`, {fqdn: hostile, api_url: hostile, config_hash: hostile + n}));
@@ -193,5 +194,5 @@ test('a key that may not see the nodes sees why, and its mail', t => {
 test('the row under the cursor is in sight, in a cluster of a hundred', t => {
   const status = clusterOf(...Array.from({length: 100}, (_, n) => peer(`node-${n}`)));
 
-  t.regex(shown(view(status), undefined, {...listBegin, position: {cursor: 77, top: 0}}), /node-77 /);
+  t.regex(shown(view(status), undefined, {...initialList, position: {cursor: 77, top: 0}}), /node-77 /);
 });

@@ -1,5 +1,5 @@
 import test from 'ava';
-import {listBegin} from '../../../../../cli/dashboard/list/list.ts';
+import {initialList} from '../../../../../cli/dashboard/list/list.ts';
 import {type EventLog, eventLimit, startEventLog} from '../../../../../cli/dashboard/screens/events/event-log.ts';
 import {eventPage} from '../../../../../cli/dashboard/screens/events/event-page.ts';
 import {type EventFacts, eventsList} from '../../../../../cli/dashboard/screens/events/events-list.ts';
@@ -73,7 +73,7 @@ const facts = (log: EventLog, change: Partial<EventFacts> = {}): EventFacts => (
 });
 
 const textOf = (log: EventLog, change: Partial<EventFacts> = {}, size?: Size, filter = ''): string =>
-  drawnList(eventsList(log.get(), facts(log, change)), {...listBegin, filter}, size);
+  drawnList(eventsList(log.get(), facts(log, change)), {...initialList, filter}, size);
 
 const domainEvent: ClusterEvent = {
   type: 'domain',

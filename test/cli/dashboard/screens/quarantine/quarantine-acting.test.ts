@@ -6,7 +6,7 @@ import type {Answer, Request} from '../../../../../cli/client/transport.ts';
 import {createActingMails} from '../../../../../cli/dashboard/screens/quarantine/acting-mails.ts';
 import {actOnMails, resultText} from '../../../../../cli/dashboard/screens/quarantine/held-mail-actions.ts';
 import {createMailPreviews} from '../../../../../cli/dashboard/screens/quarantine/mail-previews.ts';
-import {afterScreenEvent, type ScreenEvent, screenBegin} from '../../../../../cli/dashboard/screens/quarantine/screen-state.ts';
+import {afterScreenEvent, initialScreen, type ScreenEvent} from '../../../../../cli/dashboard/screens/quarantine/screen-state.ts';
 import {createViewStore} from '../../../../../cli/dashboard/screens/quarantine/view-store.ts';
 import {CliError} from '../../../../../cli/errors.ts';
 import {mailId} from '../../../../../cli/quarantine/mail-id.ts';
@@ -101,7 +101,7 @@ test('a node that asks to wait is asked again', async t => {
   t.is(result.done, 5);
 });
 
-const after = (...events: ScreenEvent[]) => events.reduce(afterScreenEvent, screenBegin);
+const after = (...events: ScreenEvent[]) => events.reduce(afterScreenEvent, initialScreen);
 
 test('selecting twice leaves a mail, and selecting nothing leaves them all', t => {
   const [one = heldMail(0), two = heldMail(1)] = heldMails(2);
