@@ -79,6 +79,12 @@ export class ExitStatus extends Error {
 export const usageError = (detail: string, hint?: string): CliError =>
   new CliError('usage', detail, {exitCode: exitCodes.usage, hint});
 
+/** For `catch`: a CliError becomes a value, and any other error is thrown on. */
+export const onlyCliError = (error: unknown): CliError => {
+  if (error instanceof CliError) return error;
+  throw error;
+};
+
 /** Any thrown value as an error to show. */
 export const asCliError = (error: unknown): CliError => {
   if (error instanceof CliError) return error;

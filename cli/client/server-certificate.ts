@@ -5,20 +5,18 @@ import {checkServerIdentity, connect, type DetailedPeerCertificate, type TLSSock
 import {connectionFailure} from './request-failure.ts';
 import {trusting} from './trust.ts';
 
-export interface SeenServer {
+export interface ServerCertificate {
   leaf: X509Certificate;
   /** The topmost certificate of the chain that the server sent; the leaf itself when it sent no other. */
   anchor: X509Certificate;
-  /** True when the system, or the given CA, already trusts it for this name and time. */
-  isTrusted: boolean;
+  /** Node's code for why the system, or the given CA, does not trust it for this name and time; undefined when it does. */
+  distrust: string | undefined;
   /** The address is among the names of the leaf. */
   isNamed: boolean;
 }
 
-const deadlineMs = 10_000;
-
-/** `ca` in PEM; undefined is what Node trusts. Rejects with a CliError when there is no TLS to be had. */
-export const lookAtServer = async (url: URL, ca: string | undefined): Promise<SeenServer> => {
+/** `ca` in PEM; undefined is what Node trusts. Rejects with a CliError when the TLS handshake fails, or takes too long. */
+export const inspectServer = async (url: URL, ca: string | undefined, deadlineMs = 10_000): Promise<ServerCertificate> => {
   const host = url.hostname.replace(/^\[|\]$/g, '');
   const socket = connect({
     host,
@@ -30,13 +28,13 @@ export const lookAtServer = async (url: URL, ca: string | undefined): Promise<Se
     ...trusting(ca),
   });
   try {
-    await handshake(socket);
+    await handshake(socket, deadlineMs);
     const shown = socket.getPeerCertificate(true);
     const leaf = new X509Certificate(shown.raw);
     return {
       leaf,
       anchor: topOf(leaf, shown),
-      isTrusted: socket.authorized,
+      distrust: socket.authorized ? undefined : codeOf(socket.authorizationError),
       isNamed: checkServerIdentity(host, shown) === undefined,
     };
   } catch (error) {
@@ -46,13 +44,20 @@ export const lookAtServer = async (url: URL, ca: string | undefined): Promise<Se
   }
 };
 
-const handshake = (socket: TLSSocket): Promise<void> =>
-  new Promise((resolve, reject) => {
+const handshake = (socket: TLSSocket, deadlineMs: number): Promise<void> =>
+  new Promise<void>((resolve, reject) => {
+    const timer = setTimeout(() => reject(Object.assign(new Error('no handshake'), {code: 'ETIMEDOUT'})), deadlineMs);
     socket.once('secureConnect', resolve);
     socket.once('error', reject);
-    socket.once('close', () => reject(Object.assign(new Error('closed during the handshake'), {code: 'ECONNRESET'})));
-    socket.setTimeout(deadlineMs, () => reject(Object.assign(new Error('no handshake'), {code: 'ETIMEDOUT'})));
+    socket.once('close', () => {
+      clearTimeout(timer);
+      reject(Object.assign(new Error('closed during the handshake'), {code: 'ECONNRESET'}));
+    });
   });
+
+/** Node returns the code as a string, in spite of its types. */
+const codeOf = (error: unknown): string =>
+  typeof error === 'string' ? error : ((error as NodeJS.ErrnoException | undefined)?.code ?? 'not trusted');
 
 /** Follows the chain as far as each certificate has signed the one below: an unrelated one in the list proves nothing. */
 const topOf = (leaf: X509Certificate, shown: DetailedPeerCertificate): X509Certificate => {

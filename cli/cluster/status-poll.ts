@@ -3,7 +3,7 @@ import {setTimeout as sleep} from 'node:timers/promises';
 import type {ClusterStatus} from '../../shared/cluster-status.ts';
 import type {Client} from '../client/client.ts';
 import {isHopeless} from '../client/follow-events.ts';
-import {CliError} from '../errors.ts';
+import {CliError, onlyCliError} from '../errors.ts';
 
 interface StatusPoll {
   signal: AbortSignal;
@@ -23,7 +23,7 @@ export const pollStatus = async (
   {signal, intervalMs, onStatus, onFailure}: StatusPoll,
 ): Promise<never> => {
   for (;;) {
-    const answer = await client.cluster.status({signal, withinMs: answerWithinMs}).catch(asFailure);
+    const answer = await client.cluster.status({signal, withinMs: answerWithinMs}).catch(onlyCliError);
     let waitMs = intervalMs;
     if (answer instanceof CliError) {
       if (isHopeless(answer)) throw answer;
@@ -32,9 +32,4 @@ export const pollStatus = async (
     } else await onStatus(answer.data);
     await sleep(waitMs, undefined, {signal});
   }
-};
-
-const asFailure = (error: unknown): CliError => {
-  if (error instanceof CliError) return error;
-  throw error;
 };

@@ -3,7 +3,7 @@ import type {X509Certificate} from 'node:crypto';
 import {canonicalHost} from '../../shared/host-port.ts';
 import {checkedCaFile, type Given, readCa} from '../client/connection.ts';
 import {clocksHint, endedHint} from '../client/request-failure.ts';
-import type {SeenServer} from '../client/server-certificate.ts';
+import type {ServerCertificate} from '../client/server-certificate.ts';
 import {canonicalFingerprint, fingerprintOf} from '../client/trust.ts';
 import {CliError, exitCodes, usageError} from '../errors.ts';
 import {dateText} from '../output/cell-text.ts';
@@ -29,9 +29,10 @@ interface TrustRequest {
 /** Rejects unless the system, the given CA, the fingerprint or the person's answer confirms the server. */
 export const trustedBy = async (session: Session, {url, cacert, expected, isAgreed}: TrustRequest): Promise<Trust> => {
   const named = cacert === undefined ? undefined : await readCa(cacert);
-  const {lookAtServer} = await import('../client/server-certificate.ts');
-  const server = await lookAtServer(new URL(url), named);
-  const {leaf, anchor, isTrusted} = server;
+  const {inspectServer} = await import('../client/server-certificate.ts');
+  const server = await inspectServer(new URL(url), named);
+  const {leaf, anchor, distrust} = server;
+  const isTrusted = distrust === undefined;
   const show = () => session.terminal.stderr.write(describe(url, server));
   const isExpected = expected === undefined || [leaf, anchor].some(certificate => fingerprintOf(certificate) === expected);
   const isWrongAuthority = cacert !== undefined && !isTrusted;
@@ -71,12 +72,12 @@ const hasEnded = ({validTo}: X509Certificate): boolean => Date.parse(validTo) <=
 const isInTime = (certificate: X509Certificate): boolean =>
   Date.parse(certificate.validFrom) <= Date.now() && !hasEnded(certificate);
 
-const isUsable = ({leaf, anchor, isNamed}: SeenServer): boolean => isNamed && isInTime(leaf) && isInTime(anchor);
+const isUsable = ({leaf, anchor, isNamed}: ServerCertificate): boolean => isNamed && isInTime(leaf) && isInTime(anchor);
 
 /** Problems that trust cannot solve. */
 const faultOf = (
   url: string,
-  {leaf, anchor, isNamed}: SeenServer,
+  {leaf, anchor, isNamed}: ServerCertificate,
   {isExpected, cacert}: {isExpected: boolean; cacert: string | undefined},
 ): CliError => {
   const {host} = new URL(url);
@@ -101,7 +102,7 @@ const faultOf = (
   );
 };
 
-const describe = (url: string, {leaf, anchor}: SeenServer): string => {
+const describe = (url: string, {leaf, anchor}: ServerCertificate): string => {
   const signed =
     leaf.fingerprint256 === anchor.fingerprint256 ? '' : `Signed by\n${indented(renderDetails(certificateDetails(anchor)))}`;
   return `${new URL(url).host} shows this certificate:\n${indented(renderDetails(certificateDetails(leaf)))}${signed}`;

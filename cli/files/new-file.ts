@@ -1,6 +1,6 @@
 import {open, rm} from 'node:fs/promises';
 import {dirname} from 'node:path';
-import {syncFolder} from './atomic-file.ts';
+import {syncFolder, writeDurably} from './atomic-file.ts';
 
 export interface NewFile {
   /** Resolves once the text is on stable storage. */
@@ -14,12 +14,7 @@ export const createNewFile = async (file: string): Promise<NewFile> => {
   const handle = await open(file, 'wx', 0o600);
   return {
     async write(text) {
-      try {
-        await handle.writeFile(text);
-        await handle.sync();
-      } finally {
-        await handle.close();
-      }
+      await writeDurably(handle, text);
       // The text is on disk; a folder that may not be read cannot be synced, which is no failure.
       await syncFolder(dirname(file)).catch((error: NodeJS.ErrnoException) => {
         if (error.code !== 'EACCES') throw error;

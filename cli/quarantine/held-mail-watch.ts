@@ -5,7 +5,7 @@ import type {EventType} from '../../shared/event-type.ts';
 import type {HeldMail} from '../../shared/held-mail.ts';
 import type {Client, Query} from '../client/client.ts';
 import {followEvents} from '../client/follow-events.ts';
-import {CliError} from '../errors.ts';
+import {CliError, onlyCliError} from '../errors.ts';
 import {createHeldMailReader} from './held-mail-reader.ts';
 import {mailId} from './mail-id.ts';
 
@@ -75,7 +75,7 @@ export const watchHeldMail = async (
   const read = async (): Promise<void> => {
     let hasBegun = false;
     while (!signal.aborted) {
-      const answer = await (hasBegun ? reader.next() : reader.first(watch.firstCount)).catch(asFailure);
+      const answer = await (hasBegun ? reader.next() : reader.first(watch.firstCount)).catch(onlyCliError);
       let waitMs = pace.minMs;
       if (answer instanceof CliError) {
         watch.onFailure(answer);
@@ -119,11 +119,6 @@ const follow = async (client: Pick<Client, 'events'>, {signal, onState, onEvent}
     if (!(error instanceof CliError)) throw error;
     onState({areFollowed: false, error});
   });
-};
-
-const asFailure = (error: unknown): CliError => {
-  if (error instanceof CliError) return error;
-  throw error;
 };
 
 /** Reports actions on mail that was shown, also when their event arrived before the mail was. */
