@@ -32,7 +32,7 @@ test('the certificate that was named counts, for what is read at once and for wh
   t.deepEqual(read, {code: 0, stdout: 'Subject: hello\r\n\r\n', stderr: ''});
 });
 
-test('without one those count that Node trusts, with NODE_EXTRA_CA_CERTS and not with what OpenSSL is told of', async t => {
+test('without a CA the certificates of Node and NODE_EXTRA_CA_CERTS are trusted, and not those of OpenSSL', async t => {
   const {api, caFile, list} = await startList(t);
 
   for (const env of [{}, {SSL_CERT_FILE: caFile}]) {

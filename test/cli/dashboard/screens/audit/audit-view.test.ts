@@ -64,7 +64,7 @@ test('new entries join those that are known, older ones follow on to them', t =>
   t.false(hasOlder(older));
 });
 
-test('when more has come than a page holds, the list begins anew and has no hole', t => {
+test('when more has arrived than a page holds, the list starts again and has no gap', t => {
   const state = after(newest(1, 100), newest(301, 400));
 
   t.deepEqual(
@@ -74,7 +74,7 @@ test('when more has come than a page holds, the list begins anew and has no hole
   t.true(hasOlder(state));
 });
 
-test('a node that goes or comes back makes the list begin anew, as its entries are anywhere in it', t => {
+test('a node that goes or comes back makes the list start again, as its entries are anywhere in it', t => {
   const state = after(newest(1, 100), newest(51, 150), newest(60, 150, {unreachable: ['mx2']}));
 
   t.is(seqsOf(state).length, 91);

@@ -17,7 +17,7 @@ import {plainTheme, withoutStyle} from '../../../../helpers/dashboard/drawn.ts';
 const drifted = (since: string, changes: Partial<Peer> = {}): ClusterStatus =>
   clusterOf(peer('mx1'), peer('mx2', {config_hash: otherHash, config_differs_since: since, ...changes}), peer('mx3'));
 
-test('the node whose configuration is not that of most is the odd one, whoever answers', t => {
+test('the node whose configuration differs from that of most is the odd one, whichever node answers', t => {
   const since = '2026-03-01T11:59:00.000Z';
   const asked = clusterOf(
     peer('mx1', {config_differs_since: since}),
@@ -43,7 +43,7 @@ test('drift is an alarm after ten minutes, whenever a configuration last changed
   t.true(driftOf(drifted('2026-03-01T11:59:49.000Z'), 10)?.isAlarm);
 });
 
-test('a node that is not heard, or does not answer, does not differ: nobody knows what it has', t => {
+test('a node without heartbeats or answers does not differ: its configuration is unknown', t => {
   const since = '2026-03-01T11:00:00.000Z';
 
   t.is(driftOf(drifted(since, {healthy: 'stale'})), undefined);
@@ -60,7 +60,7 @@ test('a node before 0.5 does not say since when: neither has changed for that lo
   t.like(driftOf(old(601, 700)), {isAlarm: true, ageSeconds: 601});
 });
 
-test('a change of health is told once, with nodes that came and went', t => {
+test('a change of health is reported once, with nodes that came and went', t => {
   const before = clusterOf(peer('mx1'), peer('mx2'), peer('mx3'));
   const after = clusterOf(peer('mx1'), peer('mx2', {healthy: 'stale'}), peer('mx4'));
 

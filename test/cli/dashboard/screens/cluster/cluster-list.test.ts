@@ -82,7 +82,7 @@ test('a row says the state of a node with a glyph and a word', t => {
   t.regex(text, /^ +mx3 +✗ offline .* expired$/m);
 });
 
-test('the end of a certificate is told in days, and ? where it is not known for sure', t => {
+test('the end of a certificate is shown in days, with ? when it is not certain', t => {
   const status = clusterOf(peer('mx1'), peer('mx2'), peer('mx3'), peer('mx4'));
   const certificates = new Map([
     ['mx1', {endsAtMs: nowMs + 12.5 * 86_400_000, problem: undefined}],

@@ -219,7 +219,7 @@ test('hostile domains, filters and keys fit the screen at every size', t => {
   }
 });
 
-test('filters and keys are told apart, and the settings stand above or beside them', t => {
+test('filters and keys are distinguished, and the settings stand above or beside them', t => {
   for (const [columns, place] of [
     [80, /Quarantine at +6[\s\S]*WHAT/],
     [160, /WHAT[\s\S]*│ Quarantine at +6/],
@@ -268,7 +268,7 @@ test('what is copied reaches the terminal as base64 only, without what cannot be
   t.false(copyToClipboard(stdout, 'x'.repeat(100_000)));
 });
 
-test('whoever may not change something is told why', t => {
+test('a key that may not change something gets the reason', t => {
   const app = (scope: Scope, isReadOnly = false) => {
     const granted = permissionsOf(scope, {kind: 'all'});
     return {

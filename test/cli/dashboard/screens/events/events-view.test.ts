@@ -160,7 +160,7 @@ test('no more events are kept than there is room for, and of each no more than a
   t.true(JSON.stringify(log.get().rows[0]).length < 1000);
 });
 
-test('a key is told what it does not hear of', t => {
+test('the events that a key does not receive are named', t => {
   const {log} = startLog();
   const said = (scope: Scope) => eventsList(log.get(), facts(log, {me: meOf(scope)})).banners?.map(({text}) => text);
 
@@ -179,7 +179,7 @@ test('without an event stream the screen says so, and how to get one', t => {
   t.regex(text, /after 15 silent\nseconds\./);
 });
 
-test('a held mail is looked up, and one that is gone is told as gone', async t => {
+test('a held mail is looked up, and one that is gone is reported as gone', async t => {
   const {log, hear, is, count} = startLog();
   is('live');
   hear(heldEvent);

@@ -69,7 +69,7 @@ test('mails of which it is not known are asked for again, as nothing is done twi
   t.is(resultText('release', result), '150 mails released');
 });
 
-test('what was done before and what failed is counted apart, and told why', async t => {
+test('what was done before and what failed is counted separately, with the reasons', async t => {
   const {result} = await act(3, ([one, two, three]) => [
     outcome(one?.queue_id ?? ''),
     {...outcome(two?.queue_id ?? ''), already: true},
@@ -80,7 +80,7 @@ test('what was done before and what failed is counted apart, and told why', asyn
   t.deepEqual(result.failures, [{id: 'mx1/mail000002', code: 'delivery_failed', detail: 'no; a@example.com: 550 no such user'}]);
 });
 
-test('when the node goes away in the middle, what was done is told and the rest is not asked for', async t => {
+test('when the node goes away in the middle, what was done is reported and the rest is not requested', async t => {
   const {result, asked, dealtWith} = await act(300, (items, request) => {
     if (request === 2) throw new CliError('unreachable', 'nothing listens there', {cause: {code: 'ECONNREFUSED'}});
     return items.map(({queue_id}) => outcome(queue_id));
