@@ -1,7 +1,7 @@
 // One peer's heartbeats: at the interval, and sooner when there is something that cannot wait so long.
 
-import type {HeartbeatExchange} from '../replication/heartbeat-exchange.ts';
-import {type Heartbeat, heartbeatSchema} from '../replication/peer-protocol.ts';
+import {type Heartbeat, heartbeatSchema} from '../services/cluster/peer-protocol.ts';
+import type {HeartbeatExchange} from '../services/cluster/replication-ports.ts';
 import type {Peer} from './peers.ts';
 
 export interface Heartbeats {

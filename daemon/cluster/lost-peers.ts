@@ -1,8 +1,9 @@
 // Nodes that have moved while this one was away say so to an address of this one that may be an old one too. A third node that both
 // can reach knows where they are. What it says is tried, and believed once the node itself answers there.
+
 import {z} from 'zod';
-import type {HeartbeatExchange} from '../replication/heartbeat-exchange.ts';
-import {changeSchema, heartbeatSchema} from '../replication/peer-protocol.ts';
+import {changeSchema, heartbeatSchema} from '../services/cluster/peer-protocol.ts';
+import type {HeartbeatExchange} from '../services/cluster/replication-ports.ts';
 import type {Peer, Peers} from './peers.ts';
 
 interface Needs {

@@ -1,8 +1,8 @@
 // Tells one peer what this node has changed, in order, from wherever the peer says that it is.
 
 import {Fault} from '../../shared/fault.ts';
-import {eventsAnswerSchema} from '../replication/peer-protocol.ts';
-import type {Replication} from '../replication/replication.ts';
+import {eventsAnswerSchema} from '../services/cluster/peer-protocol.ts';
+import type {Replication} from '../services/cluster/replication-ports.ts';
 import {crashPoint} from '../services/crash-point.ts';
 import type {PeerClient} from './peer-client.ts';
 

@@ -1,12 +1,12 @@
 // Everything this node does with each of its peers by itself: heartbeats, telling changes, catching up.
+
 import {setTimeout as delay} from 'node:timers/promises';
 import type {Logger} from 'pino';
 import {z} from 'zod';
-import type {HeartbeatExchange} from '../replication/heartbeat-exchange.ts';
-import type {Refusals} from '../replication/refusals.ts';
-import type {Replication} from '../replication/replication.ts';
 import type {RateLimiter} from '../services/access/rate-limit.ts';
 import type {PeerStates} from '../services/cluster/peer-states.ts';
+import type {Refusals} from '../services/cluster/refusals.ts';
+import type {HeartbeatExchange, Replication} from '../services/cluster/replication-ports.ts';
 import {createCatchUps} from './catch-ups.ts';
 import {createFailureLog} from './failure-log.ts';
 import {type Heartbeats, startHeartbeats} from './heartbeats.ts';

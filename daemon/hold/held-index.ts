@@ -1,13 +1,13 @@
 // The list of what is held here, read from the database: it is the same whoever has the bytes.
+
 import type {HeldMail, HeldMailDetail} from '../../shared/held-mail.ts';
 import type {HoldFilter, Page} from '../../shared/hold-filter.ts';
 import type {Reach} from '../../shared/scopes.ts';
 import type {LocalHoldQueue} from '../services/ports.ts';
 import {type ByteText, byteTextIn, toByteText} from '../services/quarantine/byte-text.ts';
 import {createReadHeldRows, heldRowOf} from '../services/quarantine/held-rows.ts';
-import type {Database} from '../store/sqlite/database.ts';
-import {isHeld, type StoredHeldMail} from '../store/sqlite/held-mail.ts';
-import {createHeldQuery} from '../store/sqlite/held-query.ts';
+import {isHeld, type StoredHeldMail} from '../services/quarantine/stored-mail.ts';
+import type {HeldQuery} from '../store/sqlite/held-query.ts';
 import type {HoldActions} from './hold-actions.ts';
 import {unknownMail} from './hold-state.ts';
 
@@ -15,12 +15,11 @@ type HeldIndex = Pick<LocalHoldQueue, 'list' | 'listJson' | 'marks' | 'rank' | '
 
 interface Needs {
   nodeId: string;
-  database: Database;
+  query: HeldQuery;
   find: HoldActions['find'];
 }
 
-export const createHeldIndex = ({nodeId, database, find}: Needs): HeldIndex => {
-  const query = createHeldQuery(database, nodeId);
+export const createHeldIndex = ({nodeId, query, find}: Needs): HeldIndex => {
   const read = createReadHeldRows(nodeId);
   const isHere = (node: string | undefined) => node === undefined || node === nodeId;
 

@@ -1,15 +1,15 @@
 // Held mails by their ids: those that are asked for at the same time are read together.
 
 import {createBatch} from '../services/batch.ts';
-import type {Database} from '../store/sqlite/database.ts';
-import {findHeldMails, type StoredHeldMail} from '../store/sqlite/held-mail.ts';
+import type {Store} from '../services/ports.ts';
+import type {StoredHeldMail} from '../services/quarantine/stored-mail.ts';
 
 export type HeldLookup = (queueId: string) => Promise<StoredHeldMail | undefined>;
 
-export const createHeldLookup = ({read}: Database): HeldLookup => {
+export const createHeldLookup = (store: Pick<Store, 'hold'>): HeldLookup => {
   const submit = createBatch<{queueId: string; mail: StoredHeldMail | undefined}>(async wanted => {
     const ids = [...new Set(wanted.map(({queueId}) => queueId))];
-    const found = new Map((await findHeldMails(read, ids)).map(mail => [mail.queue_id, mail]));
+    const found = new Map((await store.hold.findAll(ids)).map(mail => [mail.queue_id, mail]));
     for (const one of wanted) one.mail = found.get(one.queueId);
   });
 

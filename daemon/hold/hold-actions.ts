@@ -1,14 +1,14 @@
 // What may happen to a held mail, and that it happens once:
 //   held → releasing → released     held → (discarding →) discarded or expired     held → gone, by another hand
+
 import {Fault} from '../../shared/fault.ts';
 import type {ActedState, ActionOutcome, HoldAction} from '../../shared/held-mail.ts';
 import {isWithinReach, type Reach} from '../../shared/scopes.ts';
 import {crashPoint} from '../services/crash-point.ts';
-import type {Actor, Learner} from '../services/ports.ts';
+import type {Learner} from '../services/intake/mail-ports.ts';
+import type {Actor, Store, StoreTransaction} from '../services/ports.ts';
 import {answerMs} from '../services/quarantine/answer-limit.ts';
-import {appendAudit} from '../store/sqlite/audit.ts';
-import type {Database, Db} from '../store/sqlite/database.ts';
-import {endLives, type StoredHeldMail, strikeRecipients, unclaim} from '../store/sqlite/held-mail.ts';
+import type {StoredHeldMail} from '../services/quarantine/stored-mail.ts';
 import {failureToAudit} from './delivery-failure.ts';
 import {createHeldLookup} from './held-lookup.ts';
 import {type Keeper, LeftQueue} from './hold-backend.ts';
@@ -34,7 +34,7 @@ export interface HoldActions {
   expire(queueId: string): Promise<boolean>;
   /** The mail, whatever its state; a Fault `not_found` outside `reach`. */
   find(queueId: string, reach: Reach): Promise<StoredHeldMail>;
-  audit(tx: Db, doer: Doer, act: AuditedAct): Promise<void>;
+  audit(tx: Pick<StoreTransaction, 'audit'>, doer: Doer, act: AuditedAct): Promise<void>;
   /** Whether something is being done to a mail at this moment, or was done and could not be written down yet. */
   isUnderWay(queueId: string): boolean;
   /** Writes down what was done and could not be written down then. */
@@ -45,7 +45,7 @@ export interface HoldActions {
 
 export interface HoldActionsNeeds {
   nodeId: string;
-  database: Database;
+  store: Store;
   keeperOf(mail: StoredHeldMail): Keeper;
   learner: Learner;
   withRoom<T>(write: () => Promise<T>): Promise<T>;
@@ -64,7 +64,7 @@ const awaitedAtMost = 16;
 
 export const createHoldActions = ({
   nodeId,
-  database,
+  store,
   keeperOf,
   learner,
   withRoom,
@@ -80,8 +80,8 @@ export const createHoldActions = ({
   const served = new Map<string, string[]>();
   const beingFreed = new Set<Promise<void>>();
   const freeing = createTickets(freeAtOnce);
-  const writes = createHoldWrites({nodeId, database, withRoom, now});
-  const lookUp = createHeldLookup(database);
+  const writes = createHoldWrites({nodeId, store, withRoom, now});
+  const lookUp = createHeldLookup(store);
 
   const find: HoldActions['find'] = async (queueId, reach) => {
     const mail = await lookUp(queueId);
@@ -135,8 +135,8 @@ export const createHoldActions = ({
   const takeBack = async (queueId: string, tell: (say: Say) => void = () => {}): Promise<void> => {
     const recipients = served.get(queueId) ?? [];
     await writes.write(async (tx, say) => {
-      if (recipients.length > 0) await strikeRecipients(tx, queueId, recipients);
-      await unclaim(tx, [queueId]);
+      if (recipients.length > 0) await tx.hold.strikeRecipients(queueId, recipients);
+      await tx.hold.unclaim([queueId]);
       tell(say);
     });
     served.delete(queueId);
@@ -146,7 +146,7 @@ export const createHoldActions = ({
   const markGone = async (mail: StoredHeldMail, from: 'releasing' | 'discarding'): Promise<never> => {
     const at = new Date(now()).toISOString();
     await writes.write(async (tx, say) => {
-      await endLives(tx, [mail.queue_id], from, {state: 'gone', at, keyId: null});
+      await tx.hold.end([mail.queue_id], from, {state: 'gone', at, keyId: null});
       say(nobody, {action: 'gone', queueId: mail.queue_id, detail: leftByHand});
     });
     throw goneMail(nodeId, {...mail, acted_at: at});
@@ -232,7 +232,7 @@ export const createHoldActions = ({
 
   return {
     find,
-    audit: async (tx, doer, act) => appendAudit(tx, writes.entryOf(doer, act)),
+    audit: async (tx, doer, act) => tx.audit.append(writes.entryOf(doer, act)),
     async act(action, queueId, actor) {
       const askedAt = performance.now();
       return inTurn(queueId, async () => {

@@ -1,8 +1,9 @@
 // What the acts on a held mail are called, and what is said of mails that cannot be acted on.
+
 import {Fault} from '../../shared/fault.ts';
 import type {HoldAction} from '../../shared/held-mail.ts';
 import type {Actor} from '../services/ports.ts';
-import {type Claim, type Ending, type StoredHeldMail, unjudged} from '../store/sqlite/held-mail.ts';
+import {type Claim, type Ending, type StoredHeldMail, unjudged} from '../services/quarantine/stored-mail.ts';
 
 export type Act = HoldAction | 'expire';
 export type Doer = Pick<Actor, 'keyId' | 'remoteAddress' | 'relayedBy'>;

@@ -5,18 +5,18 @@ import type {Peers} from '../cluster/peers.ts';
 import {remoteRecords} from '../cluster/remote-records.ts';
 import type {Config} from '../config/schema.ts';
 import type {Records} from './records.ts';
-import type {Services} from './services.ts';
+import type {ReplicationRoom} from './replication.ts';
 
 interface Needs {
   nodeNo: number;
   config: Config;
   records: Records;
-  services: Services;
+  replicated: ReplicationRoom;
   peers: Peers;
   log: Logger;
 }
 
-export type ClusterRoom = ReturnType<typeof startCluster>;
+export type ClusterLinks = ReturnType<typeof startCluster>;
 
 /** How long a node that starts waits for word from the others before it opens its doors. */
 const greetingMs = 3000;
@@ -24,8 +24,8 @@ const greetingMs = 3000;
 const spreadMs = 2000;
 const farewellMs = 500;
 
-export const startCluster = ({nodeNo, config, records, services, peers, log}: Needs) => {
-  const {replication, exchange, limiter, refusals} = services;
+export const startCluster = ({nodeNo, config, records, replicated, peers, log}: Needs) => {
+  const {replication, exchange, limiter, refusals, lateChanges, drift} = replicated;
   const {standing} = records;
   let lastSeq = 0;
   let changes = 0;
@@ -52,16 +52,29 @@ export const startCluster = ({nodeNo, config, records, services, peers, log}: Ne
     changes += 1;
   });
 
+  let stopped: Promise<void> | undefined;
+  const leave = async (): Promise<void> => {
+    // What was acknowledged here last should not wait for this node to come back.
+    await links.settled(await replication.lastSeq(), farewellMs);
+    await links.sayGoodbye(farewellMs);
+    const ended = links.stop();
+    // A peer that hangs would keep us for as long as its answers may take.
+    peers.close();
+    await ended;
+  };
+
   const remotes = () => peers.list().map(remoteRecords);
 
   return {
-    /** Word from the others, before this node opens its doors: they may know more of it than it does itself. */
-    async greet() {
-      const isEverybodyHeard = await links.greet(greetingMs);
-      services.joining.begin(isEverybodyHeard);
-      if (isEverybodyHeard) return;
+    /**
+     * Word from the others, before this node opens its listeners: they may know more of it than it does itself. Resolves with whether
+     * all of them have answered.
+     */
+    async greet(): Promise<boolean> {
+      if (await links.greet(greetingMs)) return true;
       log.warn('not every node has answered; ids go on at a distance, in case the database is an old one');
       await replication.skipIds();
+      return false;
     },
     tellPeers: links.tell,
     spread: async () => links.settled(await replication.lastSeq(), spreadMs),
@@ -71,20 +84,15 @@ export const startCluster = ({nodeNo, config, records, services, peers, log}: Ne
       if (seq !== lastSeq) links.wake();
       lastSeq = seq;
     },
-    fetchLate: async () => services.lateChanges.fetch(remotes()),
-    compare: async () => services.drift.repair(remotes()),
-    explainDrift: async () => services.drift.explain(remotes()),
+    fetchLate: async () => lateChanges.fetch(remotes()),
+    compare: async () => drift.repair(remotes()),
+    explainDrift: async () => drift.explain(remotes()),
     async prune() {
       const least = links.leastAcknowledged();
       await replication.prune(least ?? 0, config.cluster.outbox_limit);
     },
     async stop() {
-      // What was acknowledged here last should not wait for this node to come back.
-      await links.settled(await replication.lastSeq(), farewellMs);
-      await links.sayGoodbye(farewellMs);
-      const stopped = links.stop();
-      // A peer that hangs would keep us for as long as its answers may take.
-      peers.close();
+      stopped ??= leave();
       await stopped;
     },
   };

@@ -1,5 +1,8 @@
 // The hold queue of this node and what leads into it and out of it again.
+
+import type {Logger} from 'pino';
 import {Fault} from '../../shared/fault.ts';
+import type {Config} from '../config/schema.ts';
 import type {Keeper} from '../hold/hold-backend.ts';
 import {createHoldQueue} from '../hold/hold-queue.ts';
 import {createSpoolKeep, type SpoolKeepNeeds} from '../hold/spool/hold-mail.ts';
@@ -12,19 +15,44 @@ import {clusterKeyword} from '../mail/gateway/cluster-keyword.ts';
 import {createDkimSigner} from '../mail/sign/dkim.ts';
 import {traceHeader} from '../mail/trace-header.ts';
 import type {EventBus} from '../services/events/event-bus.ts';
-import {createIntake} from '../services/intake/intake.ts';
+import {createIntake, routeFor} from '../services/intake/intake.ts';
 import type {ReceivedMail} from '../services/intake/mail.ts';
-import type {Deliver} from '../services/ports.ts';
+import type {Deliver} from '../services/intake/mail-ports.ts';
 import {createLearner} from '../services/quarantine/learner.ts';
-import type {NodeParts} from './node-parts.ts';
+import type {LiveSettings} from './live-settings.ts';
 import {openPostfix} from './postfix.ts';
+import type {Records} from './records.ts';
+import type {Storage} from './storage.ts';
 
-interface Needs extends NodeParts {
+interface Needs extends Pick<Storage, 'store' | 'spool' | 'ballast'> {
+  nodeId: string;
+  fqdn: string;
+  /** Certificate of the cluster's authority, PEM. */
+  ca: string;
+  postfixConfig: Config['postfix'];
+  records: Records;
+  settings(): LiveSettings;
   bus: EventBus;
+  metrics: Metrics;
+  log: Logger;
+  now: () => number;
 }
 
-export const openHold = (node: Needs) => {
-  const {database, nodeId, fqdn, now, log, metrics, ballast, settings, records, bus} = node;
+export const openHold = ({
+  store,
+  spool,
+  ballast,
+  nodeId,
+  fqdn,
+  ca,
+  postfixConfig,
+  records,
+  settings,
+  bus,
+  metrics,
+  log,
+  now,
+}: Needs) => {
   const {domainDirectory, standing} = records;
   const {withRoom} = ballast;
 
@@ -36,18 +64,22 @@ export const openHold = (node: Needs) => {
   };
   const pool = createBackendPool({
     hostname: fqdn,
-    ownKeyword: clusterKeyword(node.ca),
+    ownKeyword: clusterKeyword(ca),
     onFailure: createBackendFailures({log, now}),
   });
   const deliver = counted(createDeliver({pool, sign}), metrics);
 
   const spoolKeeper = createSpoolKeeper({
-    spool: node.spool,
+    spool,
     deliver,
     routeOf({domain_id, domain: name, direction}) {
       const domain = domainDirectory.findById(domain_id) ?? domainDirectory.findByName(name);
       // Outbound mail outlives its domain too; what it was to be signed with does not.
-      const route = domain ? intake.routeOf({direction, domain}) : direction === 'outbound' ? settings().smarthost : undefined;
+      const route = domain
+        ? routeFor({direction, domain}, settings().smarthost)
+        : direction === 'outbound'
+          ? settings().smarthost
+          : undefined;
       if (route) return route;
       const detail =
         direction === 'outbound'
@@ -57,10 +89,11 @@ export const openHold = (node: Needs) => {
     },
   });
   const onHeld: SpoolKeepNeeds['onHeld'] = (mail, domainId) => bus.publish({type: 'held', ...mail}, domainId);
-  const postfix = openPostfix({...node, config: node.postfix, onHeld});
+  const postfix = openPostfix({config: postfixConfig, nodeId, store, records, tmpDir: spool.tmpDir, onHeld, metrics, log, now});
   const queue = createHoldQueue({
     nodeId,
-    database,
+    store,
+    query: store.heldQuery(nodeId),
     keeperOf: ({keeper}) => (keeper === 'spool' ? spoolKeeper : (postfix?.keeper ?? noPostfix)),
     learner: createLearner({
       classifier: () => settings().classifier,
@@ -77,8 +110,8 @@ export const openHold = (node: Needs) => {
   });
   const keep = createSpoolKeep({
     nodeId,
-    database,
-    spool: node.spool,
+    store,
+    spool,
     traceHeader: mail => traceHeader(mail, fqdn),
     onHeld,
   });

@@ -1,4 +1,5 @@
 // Postfix's hold queue as part of this node's: who keeps its mails, and what is found in it.
+import type {Logger} from 'pino';
 import type {HeldMail} from '../../shared/held-mail.ts';
 import type {Config} from '../config/schema.ts';
 import type {Keeper} from '../hold/hold-backend.ts';
@@ -9,8 +10,10 @@ import {createPostfixKeeper} from '../hold/postfix/postfix-backend.ts';
 import {createPostfixPrograms, PostfixRefusal} from '../hold/postfix/postfix-programs.ts';
 import {createPostfixReconcile} from '../hold/postfix/postfix-reconcile.ts';
 import {createLifetime, hasLongQueueIds} from '../hold/postfix/postfix-settings.ts';
-import type {NodeParts} from './node-parts.ts';
+import type {Metrics} from '../http/metrics.ts';
+import type {NodeStore} from '../services/node-store.ts';
 import {createPostfixLook, type PostfixLook} from './postfix-poll.ts';
+import type {Records} from './records.ts';
 
 export interface PostfixRoom {
   keep: PostfixKeep;
@@ -19,39 +22,55 @@ export interface PostfixRoom {
   createLook(queue: Pick<OwnHoldQueue, 'isUnderWay' | 'catchUp'>): PostfixLook;
 }
 
-interface Needs extends Pick<NodeParts, 'nodeId' | 'database' | 'records' | 'log' | 'metrics' | 'now' | 'spool'> {
+interface Needs {
   config: Config['postfix'];
+  nodeId: string;
+  store: NodeStore;
+  records: Pick<Records, 'domainDirectory'>;
+  tmpDir: string;
+  metrics: Metrics;
+  log: Logger;
+  now: () => number;
   /** Told of every mail that has come into the list. */
   onHeld(mail: HeldMail, domainId: number): void;
 }
 
-export const openPostfix = (node: Needs): PostfixRoom | undefined => {
-  const {config, nodeId, database, records, log, metrics, now, onHeld} = node;
+export const openPostfix = ({
+  config,
+  nodeId,
+  store,
+  records,
+  tmpDir,
+  metrics,
+  log,
+  now,
+  onHeld,
+}: Needs): PostfixRoom | undefined => {
   if (config.config_dir === undefined) return undefined;
 
   const programs = createPostfixPrograms({configDir: config.config_dir, helperSocket: config.helper_socket});
-  const keep = createPostfixKeep({nodeId, database, onHeld, now});
+  const keep = createPostfixKeep({nodeId, store, onHeld, now});
   const keeper = createPostfixKeeper({
     programs,
     isArriving: keep.isArriving,
     lifetimeMs: createLifetime(programs, now),
-    tmpDir: node.spool.tmpDir,
+    tmpDir,
     onNotFlushed: (queueId, error) =>
       log.warn({queue_id: queueId, err: error}, 'a released mail is delivered at the next queue run of Postfix only'),
     now,
   });
+  const refusals = createFailureLog(log);
   const adopt = createPostfixAdopt({
     nodeId,
-    database,
+    store,
     programs,
     domains: records.domainDirectory,
     onHeld,
     onUnreadable: error => refusals.failed(error, 'mails on hold in Postfix are listed without their subjects'),
   });
-  const refusals = createFailureLog(log);
 
   const createLook: PostfixRoom['createLook'] = ({isUnderWay, catchUp}) => {
-    const reconcile = createPostfixReconcile({nodeId, database, programs, keep, isUnderWay, adopt, now});
+    const reconcile = createPostfixReconcile({nodeId, store, programs, keep, isUnderWay, adopt, now});
     const looks = createFailureLog(log);
     let isFirst = true;
 
@@ -87,7 +106,7 @@ export const openPostfix = (node: Needs): PostfixRoom | undefined => {
 };
 
 /** Callers are told that the log of the node says why. */
-const logged = (keeper: Keeper, log: NodeParts['log']): Keeper => {
+const logged = (keeper: Keeper, log: Logger): Keeper => {
   const log1 = async <T>(queueId: string, work: Promise<T>): Promise<T> =>
     work.catch(error => {
       if (error instanceof PostfixRefusal) log.error({queue_id: queueId, err: error.details.cause}, 'Postfix did not do it');
@@ -102,7 +121,7 @@ const logged = (keeper: Keeper, log: NodeParts['log']): Keeper => {
 };
 
 /** What fails every few seconds for one reason is said once. */
-const createFailureLog = (log: NodeParts['log']) => {
+const createFailureLog = (log: Logger) => {
   let said: string | undefined;
   return {
     failed(error: unknown, message: string) {

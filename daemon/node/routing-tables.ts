@@ -1,14 +1,18 @@
 // The lookup tables for Postfix of one node, wired to its services; nothing where none are asked for.
+import type {Logger} from 'pino';
 import type {Config} from '../config/schema.ts';
 import {createRecipientCheck} from '../mail/gateway/recipient-check.ts';
 import {type LocalAddress, parseLocalAddress} from '../mail/local-listener.ts';
 import {createRoutingTables} from '../mail/socketmap/routing-tables.ts';
 import {startSocketmapServer} from '../mail/socketmap/socketmap-server.ts';
-import type {NodeParts} from './node-parts.ts';
+import type {Records} from './records.ts';
 import type {Services} from './services.ts';
 
-interface Needs extends Pick<NodeParts, 'records' | 'log' | 'now'> {
+interface Needs {
   config: Config;
+  records: Records;
+  log: Logger;
+  now: () => number;
   services: Pick<Services, 'intake' | 'pool'>;
   graceMs: number;
 }

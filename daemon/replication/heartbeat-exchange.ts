@@ -1,38 +1,22 @@
 // Heartbeat exchange: what this node reports to its peers, and what it does with their reports.
+
 import type {License} from '../../shared/cluster-status.ts';
 import {Fault} from '../../shared/fault.ts';
 import type {KeyDirectory} from '../services/access/key-directory.ts';
 import type {RateLimiter} from '../services/access/rate-limit.ts';
 import {licenseAt} from '../services/cluster/cluster.ts';
 import type {NodeDirectory} from '../services/cluster/node-directory.ts';
+import {vectorOf} from '../services/cluster/peer-protocol.ts';
 import type {PeerStates} from '../services/cluster/peer-states.ts';
+import type {Refusals} from '../services/cluster/refusals.ts';
+import type {HeartbeatExchange, Replication} from '../services/cluster/replication-ports.ts';
+import type {NodeStore} from '../services/node-store.ts';
 import type {NodeIdentity} from '../services/ports.ts';
-import {listApplied} from '../store/sqlite/applied.ts';
-import {type ConfigRecord, findRecord} from '../store/sqlite/config-record.ts';
-import {type Database, readTogether} from '../store/sqlite/database.ts';
-import {lastOutboxSeq} from '../store/sqlite/outbox.ts';
-import {readConfigHash} from './config-hash.ts';
+import type {ConfigRecord} from '../services/records.ts';
 import type {Drift} from './drift.ts';
-import {type EventsAnswer, type EventsRequest, type Heartbeat, vectorOf} from './peer-protocol.ts';
-import type {Refusals} from './refusals.ts';
-import type {Replication} from './replication.ts';
-
-export interface HeartbeatExchange {
-  /** This node's heartbeat for the node `to`, with the key uses after the `usesAfter`-th; `usesUpTo` is for the next one. */
-  heartbeat(to: number, usesAfter: number): Promise<{heartbeat: Heartbeat; usesUpTo: number}>;
-  /** Takes in a heartbeat and answers with this node's own. */
-  answer(from: NodeIdentity, heartbeat: Heartbeat): Promise<Heartbeat>;
-  /** Takes in a heartbeat. A Fault `validation_failed` when it speaks for another node than the one it came from. */
-  hear(from: NodeIdentity, heartbeat: Heartbeat): Promise<void>;
-  /** The node says that it stops. */
-  hearStop(from: NodeIdentity): void;
-  receive(from: NodeIdentity, request: EventsRequest): Promise<EventsAnswer>;
-  /** Something has to be fetched from that node: events are gone there, or it knows more of this node than the node itself. */
-  onBehind(listener: (nodeNo: number) => void): void;
-}
 
 interface Needs {
-  database: Database;
+  store: NodeStore;
   replication: Replication;
   peerStates: PeerStates;
   limiter: RateLimiter;
@@ -49,7 +33,7 @@ interface Needs {
 }
 
 export const createHeartbeatExchange = (needs: Needs): HeartbeatExchange => {
-  const {database, replication, peerStates, limiter, keyDirectory, drift, directory, refusals, nodeId, nodeNo, now} = needs;
+  const {store, replication, peerStates, limiter, keyDirectory, drift, directory, refusals, nodeId, nodeNo, now} = needs;
   const listeners: ((nodeNo: number) => void)[] = [];
   const tellBehind = (from: number) => {
     for (const listener of listeners) listener(from);
@@ -59,10 +43,10 @@ export const createHeartbeatExchange = (needs: Needs): HeartbeatExchange => {
 
   const heartbeat: HeartbeatExchange['heartbeat'] = async (to, usesAfter) => {
     // Of one moment: a hash beside the numbers of other events looks like a drift to whoever has just these events.
-    const {config_hash, changed_at_ms, applied, self} = await readTogether(database, async db => {
-      const others = await listApplied(db);
-      const own = await findRecord(db, {kind: 'node', id: nodeNo});
-      return {...(await readConfigHash(db)), applied: others.set(nodeNo, await lastOutboxSeq(db)), self: own};
+    const {config_hash, changed_at_ms, applied, self} = await store.atOneMoment(async reads => {
+      const others = await reads.applied.all();
+      const own = await reads.records.find({kind: 'node', id: nodeNo});
+      return {...(await reads.config.configHash()), applied: others.set(nodeNo, await reads.outbox.last()), self: own};
     });
     const refused = refusals.whyOfPeer(to);
     const {uses, upTo} = keyDirectory.usesAfter(usesAfter);

@@ -1,7 +1,8 @@
 // A store of held mails as a gateway gathers them, for measuring lists of up to a million: put straight into the database of a
 // running node, as the bytes play no part in a list. A few thousand mails are made here, SQL multiplies them.
-import type {Database} from '../../daemon/store/sqlite/database.ts';
+
 import {foldSubject} from '../../daemon/store/sqlite/held-mail.ts';
+import type {TestStore} from '../helpers/store.ts';
 
 const shapes = 5000;
 const spreadMs = 28 * 24 * 3600 * 1000;
@@ -116,7 +117,7 @@ export const queueIdOf = (n: number): string => `bench${String(n).padStart(9, '0
 
 const perTransaction = 20_000;
 
-export const fillStore = async ({write}: Database, {from, to, share, of, newestMs}: Filling): Promise<void> => {
+export const fillStore = async ({write}: TestStore, {from, to, share, of, newestMs}: Filling): Promise<void> => {
   const random = createRandom(1);
   const rows = Array.from({length: shapes}, (_, id) => rowOf(shapeOf(random), id));
   await write.raw("CREATE TEMP TABLE IF NOT EXISTS shape AS SELECT value AS shape, value ->> 'id' AS id FROM json_each(?)", [

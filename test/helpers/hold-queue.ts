@@ -1,4 +1,5 @@
 // A hold queue on a real spool and a real database; where mail is delivered to is an object that a test can change.
+
 import {join} from 'node:path';
 import {buffer} from 'node:stream/consumers';
 import {createHoldQueue, type OwnHoldQueue} from '../../daemon/hold/hold-queue.ts';
@@ -6,12 +7,12 @@ import {createSpoolKeep} from '../../daemon/hold/spool/hold-mail.ts';
 import {createSpool} from '../../daemon/hold/spool/spool.ts';
 import {createSpoolKeeper} from '../../daemon/hold/spool/spool-backend.ts';
 import type {Judgement, Ownership} from '../../daemon/services/intake/mail.ts';
-import type {Actor, Deliver, Keep, Learner, RecipientResult} from '../../daemon/services/ports.ts';
-import type {Database} from '../../daemon/store/sqlite/database.ts';
+import type {Deliver, Keep, Learner, RecipientResult} from '../../daemon/services/intake/mail-ports.ts';
+import type {Actor} from '../../daemon/services/ports.ts';
 import type {Domain} from '../../shared/domain.ts';
 import type {Reason} from '../../shared/reason.ts';
-import {type Teardown, testDatabase} from './database.ts';
 import {type MailParts, receivedMail} from './received-mail.ts';
+import {type Teardown, type TestStore, testStore} from './store.ts';
 
 export const operator: Actor = {keyId: 7, scope: 'full-admin', reach: {kind: 'all'}, remoteAddress: '192.0.2.9'};
 
@@ -24,7 +25,7 @@ export interface Delivery {
 
 export interface TestQueue {
   queue: OwnHoldQueue & Keep;
-  database: Database;
+  store: TestStore;
   filename: string;
   spool: Awaited<ReturnType<typeof createSpool>>;
   spoolFolder: string;
@@ -55,12 +56,12 @@ export interface HeldParts extends MailParts {
 const replies = {delivered: 250, refused: 550, deferred: 450};
 
 export const openQueue = async (
-  database: Database,
+  store: TestStore,
   spoolFolder: string,
   nodeId = 'alpha',
-): Promise<Omit<TestQueue, 'database' | 'filename' | 'spoolFolder'>> => {
+): Promise<Omit<TestQueue, 'store' | 'filename' | 'spoolFolder'>> => {
   const spool = await createSpool(spoolFolder);
-  const test: Omit<TestQueue, 'database' | 'filename' | 'spoolFolder' | 'queue'> = {
+  const test: Omit<TestQueue, 'store' | 'filename' | 'spoolFolder' | 'queue'> = {
     spool,
     deliveries: [],
     leftovers: [],
@@ -88,7 +89,8 @@ export const openQueue = async (
   const keeper = createSpoolKeeper({spool, deliver, routeOf: () => ({servers: [{host: '127.0.0.1', port: 25}]})});
   const own = createHoldQueue({
     nodeId,
-    database,
+    store,
+    query: store.heldQuery(nodeId),
     keeperOf: () => keeper,
     learner: {learn: async (...lesson) => test.learn(...lesson)},
     now: () => test.now,
@@ -97,12 +99,12 @@ export const openQueue = async (
     onLeftover: queueId => test.leftovers.push(queueId),
   });
   const onHeld = ({queue_id}: {queue_id: string}) => test.told.push(`held ${queue_id}`);
-  const queue = {...own, ...createSpoolKeep({nodeId, database, spool, traceHeader: () => trace, onHeld})};
+  const queue = {...own, ...createSpoolKeep({nodeId, store, spool, traceHeader: () => trace, onHeld})};
   return Object.assign(test, {queue});
 };
 
 export const testQueue = async (t: Teardown, options: {isDurable?: boolean; nodeId?: string} = {}): Promise<TestQueue> => {
-  const {database, filename} = await testDatabase(t, options);
+  const {store, filename} = await testStore(t, options);
   const spoolFolder = join(filename, '..', 'spool');
-  return Object.assign(await openQueue(database, spoolFolder, options.nodeId), {database, filename, spoolFolder});
+  return Object.assign(await openQueue(store, spoolFolder, options.nodeId), {store, filename, spoolFolder});
 };

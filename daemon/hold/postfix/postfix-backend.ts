@@ -1,8 +1,9 @@
 // Held mails whose bytes are in Postfix's hold queue.
+
 import {setTimeout as delay} from 'node:timers/promises';
 import {Fault} from '../../../shared/fault.ts';
 import {createBatch} from '../../services/batch.ts';
-import type {StoredHeldMail} from '../../store/sqlite/held-mail.ts';
+import type {StoredHeldMail} from '../../services/quarantine/stored-mail.ts';
 import {type Keeper, LeftQueue} from '../hold-backend.ts';
 import {createTickets} from '../semaphore.ts';
 import {readBody} from './postfix-body.ts';

@@ -1,7 +1,7 @@
 import {Fault} from '../../../shared/fault.ts';
 import {crashPoint} from '../../services/crash-point.ts';
-import type {Deliver, Route} from '../../services/ports.ts';
-import type {StoredHeldMail} from '../../store/sqlite/held-mail.ts';
+import type {Deliver, Route} from '../../services/intake/mail-ports.ts';
+import type {StoredHeldMail} from '../../services/quarantine/stored-mail.ts';
 import {deliveryFailed} from '../delivery-failure.ts';
 import {openHeldFile} from '../held-file.ts';
 import type {Keeper} from '../hold-backend.ts';

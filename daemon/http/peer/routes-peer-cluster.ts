@@ -1,16 +1,16 @@
 // How nodes are, and what they have changed.
+
 import {z} from 'zod';
 import {Fault} from '../../../shared/fault.ts';
-import type {HeartbeatExchange} from '../../replication/heartbeat-exchange.ts';
+import type {Standing} from '../../services/cluster/membership.ts';
 import {
   eventsRequestSchema,
   heartbeatSchema,
   recordKeySchema,
   recordsRequestSchema,
   removedSchema,
-} from '../../replication/peer-protocol.ts';
-import type {Replication} from '../../replication/replication.ts';
-import type {Standing} from '../../services/cluster/membership.ts';
+} from '../../services/cluster/peer-protocol.ts';
+import type {HeartbeatExchange, Replication} from '../../services/cluster/replication-ports.ts';
 import {validate, validateParameters} from '../../services/validate.ts';
 import {reply} from '../answer.ts';
 import {peerJsonBody} from '../json-body.ts';

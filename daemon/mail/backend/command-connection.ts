@@ -1,9 +1,10 @@
 // An SMTP client connection driven command by command. smtp-connection's own send() runs a whole transaction at once, which
 // cannot answer our client's RCPT with the backend's reply before the mail is there; so its internals are used here, and
 // nowhere else. nodemailer is pinned to an exact version for that reason.
+
 import type {Readable} from 'node:stream';
 import SmtpConnection from 'nodemailer/lib/smtp-connection';
-import type {Route, SmtpReply} from '../../services/ports.ts';
+import type {Route, SmtpReply} from '../../services/intake/mail-ports.ts';
 import {hasKeyword} from '../gateway/cluster-keyword.ts';
 import {parseReply} from '../smtp-reply.ts';
 

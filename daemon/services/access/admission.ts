@@ -1,9 +1,10 @@
 // Whether a key is good at this moment, and for what: asked when a request comes in, where another node carries it out, and
 // again and again of an answer that never ends.
+
 import {Fault} from '../../../shared/fault.ts';
 import type {Reach} from '../../../shared/scopes.ts';
-import type {StoredApiKey} from '../../store/sqlite/api-key.ts';
 import type {DomainDirectory} from '../domains/domain-directory.ts';
+import type {StoredApiKey} from '../records.ts';
 
 export interface Admission {
   /** A Fault `key_revoked` or `key_expired` when the key is no good any more. */

@@ -11,11 +11,10 @@ import {canonicalDomain} from '../../../shared/domain-name.ts';
 import {Fault, type FieldFault} from '../../../shared/fault.ts';
 import {isObject, moment} from '../../../shared/fields.ts';
 import {permissionsOf, type Reach} from '../../../shared/scopes.ts';
-import type {ConfigTransaction, Configuration} from '../../replication/configuration.ts';
-import {findApiKey, listApiKeys, type StoredApiKey} from '../../store/sqlite/api-key.ts';
-import type {Database, Db} from '../../store/sqlite/database.ts';
+import type {Store} from '../../services/ports.ts';
 import type {DomainDirectory} from '../domains/domain-directory.ts';
-import type {Actor, Spread} from '../ports.ts';
+import type {Actor, ConfigReads, ConfigStore, ConfigTransaction, Spread} from '../ports.ts';
+import type {StoredApiKey} from '../records.ts';
 import {parseUntrusted} from '../safe-parse.ts';
 import {validate} from '../validate.ts';
 import {createAdmission} from './admission.ts';
@@ -43,8 +42,8 @@ export interface Revocation {
 }
 
 interface Needs {
-  database: Database;
-  configuration: Configuration;
+  store: Store;
+  configuration: ConfigStore;
   directory: KeyDirectory;
   domains: DomainDirectory;
   nodeId: string;
@@ -53,7 +52,7 @@ interface Needs {
   now: () => number;
 }
 
-export const createKeys = ({database, configuration, directory, domains, nodeId, spread, now}: Needs): Keys => {
+export const createKeys = ({store, configuration, directory, domains, nodeId, spread, now}: Needs): Keys => {
   const {requireActive, reachOf} = createAdmission({domains, now});
   // Named one by one: to leave some out of a row takes longer than all the rest of an answer from memory.
   const toRecord = (key: StoredApiKey): ApiKey => ({
@@ -70,9 +69,13 @@ export const createKeys = ({database, configuration, directory, domains, nodeId,
   });
 
   /** `endMs` is when `key` is to end: another one has to be good then. */
-  const guardLastAdmin = async (tx: Db, key: StoredApiKey, {isForced, endMs}: {isForced: boolean; endMs: number}) => {
+  const guardLastAdmin = async (
+    {config}: Pick<ConfigTransaction, 'config'>,
+    key: StoredApiKey,
+    {isForced, endMs}: {isForced: boolean; endMs: number},
+  ) => {
     if (isForced || !isActiveAdmin(key, now())) return;
-    const others = (await listApiKeys(tx)).filter(other => other.id !== key.id && isActiveAdmin(other, endMs));
+    const others = (await config.listApiKeys()).filter(other => other.id !== key.id && isActiveAdmin(other, endMs));
     if (others.length > 0) return;
     const isNow = endMs <= now();
     throw new Fault(
@@ -111,12 +114,12 @@ export const createKeys = ({database, configuration, directory, domains, nodeId,
 
     async me(keyId) {
       // Whoever asks has been found in memory a moment ago.
-      const key = directory.findById(keyId) ?? (await byId(database.read, keyId));
+      const key = directory.findById(keyId) ?? (await byId(store.config, keyId));
       return {...toRecord(key), permissions: [...permissionsOf(key.scope, reachOf(key))], node_id: nodeId};
     },
 
     async list() {
-      return (await listApiKeys(database.read)).map(toRecord);
+      return (await store.config.listApiKeys()).map(toRecord);
     },
 
     async create(actor, body) {
@@ -128,25 +131,25 @@ export const createKeys = ({database, configuration, directory, domains, nodeId,
       const {at} = validate(revokeApiKeySchema, body, pastEnd(body, 'at'));
       const end = at === undefined ? undefined : new Date(at).toISOString();
       await configuration.change(async tx => {
-        const key = await byId(tx.db, id);
+        const key = await byId(tx.config, id);
         // Written once more, so that who waits for the others waits for this as well: it may have come from elsewhere.
         if (key.revoked_at !== null) return tx.update('api_key', id, {revoked_at: key.revoked_at});
         if (end !== undefined && key.expires_at !== null && key.expires_at <= end)
           return tx.update('api_key', id, {expires_at: key.expires_at});
 
-        await guardLastAdmin(tx.db, key, {isForced, endMs: end === undefined ? now() : Date.parse(end)});
+        await guardLastAdmin(tx, key, {isForced, endMs: end === undefined ? now() : Date.parse(end)});
         await tx.update('api_key', id, end === undefined ? {revoked_at: tx.at} : {expires_at: end});
         const details = [...(end === undefined ? [] : [`ends ${end}`]), ...(isForced ? ['forced'] : [])];
         await tx.audit(actor, 'key.revoke', String(id), details.join(', '));
       });
       const unreachable = await spread();
-      return {key: toRecord(await byId(database.read, id)), unreachable};
+      return {key: toRecord(await byId(store.config, id)), unreachable};
     },
 
     async remove(actor, id, isForced) {
       await configuration.change(async tx => {
-        const key = await byId(tx.db, id);
-        await guardLastAdmin(tx.db, key, {isForced, endMs: now()});
+        const key = await byId(tx.config, id);
+        await guardLastAdmin(tx, key, {isForced, endMs: now()});
         await tx.remove('api_key', id);
         await tx.audit(actor, 'key.delete', String(id), isForced ? 'forced' : '');
       });
@@ -197,8 +200,8 @@ const boundDomain = (
   return found && {domain_id: found.id, domain: found.name};
 };
 
-const byId = async (db: Db, id: number): Promise<StoredApiKey> => {
-  const key = await findApiKey(db, {id});
+const byId = async (config: ConfigReads, id: number): Promise<StoredApiKey> => {
+  const key = await config.findApiKey({id});
   if (!key) throw new Fault('not_found', `there is no API key ${id}`);
   return key;
 };

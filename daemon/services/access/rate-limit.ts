@@ -5,7 +5,7 @@
 // - Of each key it lets no more pass than its share while some other node has not heard of that. The shares of the others,
 //   which is all that a node may not know of, come to half the limit.
 // Nodes that do not hear one another cannot know: then each lets the whole limit pass.
-import type {KeyCounts} from '../../replication/peer-protocol.ts';
+import type {KeyCounts} from '../cluster/peer-protocol.ts';
 import {createSlidingCounts} from './sliding-counts.ts';
 
 export interface RateLimitState {

@@ -2,9 +2,7 @@
 
 import type {AuditEntry} from '../../../shared/audit-entry.ts';
 import type {AuditQuery, Page} from '../../../shared/hold-filter.ts';
-import {listAudit, markAudit, rankAudit} from '../../store/sqlite/audit.ts';
-import type {Database} from '../../store/sqlite/database.ts';
-import type {Actor, AuditLog, AuditPlace} from '../ports.ts';
+import type {Actor, AuditLog, AuditPlace, Store} from '../ports.ts';
 import type {AskAll, Gathered} from '../quarantine/gather.ts';
 import {readMerged, type Steps} from '../quarantine/merged-list.ts';
 import {createPageShares} from '../quarantine/page-shares.ts';
@@ -36,22 +34,22 @@ export const createAudit = ({logs, ask}: Needs): Audit => {
 };
 
 /** This node's own log. */
-export const createAuditLog = ({database, nodeId}: {database: Database; nodeId: string}): AuditLog => ({
+export const createAuditLog = ({store, nodeId}: {store: Pick<Store, 'audit'>; nodeId: string}): AuditLog => ({
   nodeId,
 
   async list(filter, page) {
-    const {entries, total} = await listAudit(database.read, filter, page);
+    const {entries, total} = await store.audit.list(filter, page);
     return {entries: entries.map(entry => ({node_id: nodeId, ...entry})), total};
   },
 
   async marks(filter, steps) {
-    const {marks, total} = await markAudit(database.read, filter, steps);
+    const {marks, total} = await store.audit.marks(filter, steps);
     return {marks: marks.map(mark => ({...mark, node_id: nodeId})), total};
   },
 
   async rank(filter, {at, node_id, seq}) {
     const among = nodeId === node_id ? {after: seq} : nodeId < node_id ? 'all' : 'none';
-    return rankAudit(database.read, filter, {at, among});
+    return store.audit.rank(filter, {at, among});
   },
 });
 

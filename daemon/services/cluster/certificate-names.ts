@@ -1,6 +1,7 @@
 // Which node a host name belongs to. A node with a certificate for the name of another could pass for it in front of clients.
+
 import {canonicalHost, isLoopback, parseHostPort} from '../../../shared/host-port.ts';
-import type {StoredNode} from '../../store/sqlite/node.ts';
+import type {StoredNode} from '../records.ts';
 
 /** A node with the names and addresses that are its own. */
 export interface NameHolder<N extends {node_id: string}> {

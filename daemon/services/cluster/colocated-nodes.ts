@@ -1,6 +1,7 @@
 // Which nodes are on one machine, as far as that can be seen and need not be believed: their connections come from one address.
+
 import {canonicalHost, isLoopback, parseHostPort} from '../../../shared/host-port.ts';
-import type {StoredNode} from '../../store/sqlite/node.ts';
+import type {StoredNode} from '../records.ts';
 
 export interface Neighbours {
   /** A node has asked something, from that address. */

@@ -2,9 +2,7 @@
 import {randomBytes} from 'node:crypto';
 import {relayText} from '../../../shared/audit-relay.ts';
 import {Fault} from '../../../shared/fault.ts';
-import type {Configuration} from '../../replication/configuration.ts';
-import {forgetJoinTokens, insertJoinToken} from '../../store/sqlite/join-token.ts';
-import type {Actor} from '../ports.ts';
+import type {Actor, ConfigStore} from '../ports.ts';
 import {actorToTell} from '../quarantine/peer-hold-protocol.ts';
 import {validate} from '../validate.ts';
 import type {Authorities, Authority} from './authority.ts';
@@ -20,7 +18,7 @@ export interface JoinTokens {
 }
 
 interface Needs {
-  configuration: Configuration;
+  configuration: ConfigStore;
   authorities: Authorities;
   directory: NodeDirectory;
   actors: PeerActors;
@@ -52,8 +50,8 @@ export const createJoinTokens = (needs: Needs): JoinTokens => {
     const expires_at = new Date(expiresMs).toISOString();
     const token = await authority.issueToken({id, endMs: expiresMs + graceMs, address});
     await configuration.change(async tx => {
-      await forgetJoinTokens(tx.db, new Date(now() - keptMs).toISOString());
-      await insertJoinToken(tx.db, {id, created_at: new Date(now()).toISOString(), expires_at, used_at: null});
+      await tx.trust.forgetJoinTokens(new Date(now() - keptMs).toISOString());
+      await tx.trust.insertJoinToken({id, created_at: new Date(now()).toISOString(), expires_at, used_at: null});
       await tx.audit(actor, 'cluster.token', id, `${detail}until ${expires_at}`);
     });
     return {token, expires_at, address, ca_fingerprint: authority.fingerprint};

@@ -1,8 +1,7 @@
 // Whether this node still belongs to its cluster. One that was removed hears of nothing any more, of revoked keys least of all,
 // so it may serve nobody; and as its number is never given again, it cannot come back.
 import {Fault} from '../../../shared/fault.ts';
-import type {Database} from '../../store/sqlite/database.ts';
-import {readState, writeState} from '../../store/sqlite/local-state.ts';
+import type {Store} from '../../services/ports.ts';
 import type {NodeDirectory} from './node-directory.ts';
 
 export interface Standing {
@@ -25,7 +24,7 @@ export interface SelfRemoval {
 }
 
 interface Needs {
-  database: Database;
+  store: Store;
   directory: NodeDirectory;
   nodeNo: number;
   now: () => number;
@@ -38,8 +37,8 @@ const stateName = 'removed';
 /** There is nothing to wait for. */
 const retryAfterSeconds = 3600;
 
-export const openStanding = async ({database, directory, nodeNo, now, withRoom, onFailure}: Needs): Promise<Standing> => {
-  const stored = await readState(database.read, stateName);
+export const openStanding = async ({store, directory, nodeNo, now, withRoom, onFailure}: Needs): Promise<Standing> => {
+  const stored = await store.state.read(stateName);
   let removal = stored === undefined ? undefined : (JSON.parse(stored) as SelfRemoval);
   const listeners: ((removal: SelfRemoval) => void)[] = [];
 
@@ -49,7 +48,7 @@ export const openStanding = async ({database, directory, nodeNo, now, withRoom, 
     removal = left;
     for (const listener of listeners) listener(left);
     // Should this fail, the others say it again at the next start.
-    void withRoom(async () => database.transaction(async tx => writeState(tx, stateName, JSON.stringify(left)))).catch(onFailure);
+    void withRoom(async () => store.transaction(async tx => tx.state.write(stateName, JSON.stringify(left)))).catch(onFailure);
   };
   const look = () => {
     if (directory.wasRemoved(nodeNo)) leave(null);

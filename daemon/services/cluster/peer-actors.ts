@@ -1,16 +1,16 @@
 // Who stands behind a request that another node passes on. What that node says is believed only as far as this node knows no better.
+
 import {setTimeout as delay} from 'node:timers/promises';
 import {Fault} from '../../../shared/fault.ts';
 import {plainAddress} from '../../../shared/host-port.ts';
 import {narrower, type Permission, permissionsOf, scopesWith} from '../../../shared/scopes.ts';
-import {findApiKey, type StoredApiKey} from '../../store/sqlite/api-key.ts';
-import {findRecord} from '../../store/sqlite/config-record.ts';
-import type {Database} from '../../store/sqlite/database.ts';
+import type {Store} from '../../services/ports.ts';
 import {type Admission, createAdmission} from '../access/admission.ts';
 import type {KeyDirectory} from '../access/key-directory.ts';
 import type {DomainDirectory} from '../domains/domain-directory.ts';
 import type {Actor} from '../ports.ts';
 import type {ToldActor} from '../quarantine/peer-hold-protocol.ts';
+import type {StoredApiKey} from '../records.ts';
 
 export interface PeerActors {
   /**
@@ -22,7 +22,7 @@ export interface PeerActors {
 }
 
 interface Needs {
-  database: Database;
+  store: Store;
   keys: KeyDirectory;
   domains: DomainDirectory;
   now: () => number;
@@ -32,18 +32,18 @@ interface Needs {
 
 const lookMs = 50;
 
-export const createPeerActors = ({database, keys, domains, now, patienceMs = 1500}: Needs): PeerActors => {
+export const createPeerActors = ({store, keys, domains, now, patienceMs = 1500}: Needs): PeerActors => {
   const {requireActive, reachOf}: Admission = createAdmission({domains, now});
 
   /** `mfd bootstrap-key` writes to the database of a running node. */
-  const find = async (id: number) => keys.findById(id) ?? findApiKey(database.read, {id});
+  const find = async (id: number) => keys.findById(id) ?? store.config.findApiKey({id});
 
   const byId = async (id: number): Promise<StoredApiKey> => {
     const endsAt = performance.now() + patienceMs;
     for (;;) {
       const known = await find(id);
       if (known) return known;
-      if ((await findRecord(database.read, {kind: 'api_key', id}))?.deleted)
+      if (await store.config.isDeleted({kind: 'api_key', id}))
         throw new Fault('key_invalid', 'the API key has been deleted; ask for a new one');
       if (performance.now() >= endsAt)
         throw new Fault('unavailable', 'the node that this takes has not heard of the API key yet; try again in a few seconds', {

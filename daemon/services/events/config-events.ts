@@ -1,14 +1,15 @@
 // Tells of domains and keys that have come, changed or gone. Every node applies every change, so each tells of it by itself.
+
 import {createHash} from 'node:crypto';
-import type {Configuration} from '../../replication/configuration.ts';
-import type {StoredApiKey} from '../../store/sqlite/api-key.ts';
 import type {KeyDirectory} from '../access/key-directory.ts';
 import type {DomainDirectory} from '../domains/domain-directory.ts';
 import {etagOf} from '../domains/domains.ts';
+import type {ConfigStore} from '../ports.ts';
+import type {StoredApiKey} from '../records.ts';
 import type {EventBus} from './event-bus.ts';
 
 interface Needs {
-  configuration: Configuration;
+  configuration: ConfigStore;
   domains: DomainDirectory;
   keys: KeyDirectory;
   bus: EventBus;

@@ -2,11 +2,10 @@
 import {type EventType, eventTypes, permissionFor} from '../../../shared/event-type.ts';
 import {Fault} from '../../../shared/fault.ts';
 import {isWithinReach, permissionsOf, type Reach, type Scope, scopesWith} from '../../../shared/scopes.ts';
-import type {Configuration} from '../../replication/configuration.ts';
 import {createAdmission} from '../access/admission.ts';
 import type {KeyDirectory} from '../access/key-directory.ts';
 import type {DomainDirectory} from '../domains/domain-directory.ts';
-import type {Actor} from '../ports.ts';
+import type {Actor, ConfigStore} from '../ports.ts';
 import type {BusEvent} from './event-bus.ts';
 
 /** Where events go. None of these may throw. */
@@ -39,9 +38,9 @@ export interface Events {
 interface Needs {
   keys: KeyDirectory;
   domains: DomainDirectory;
-  configuration: Configuration;
+  configuration: ConfigStore;
   /** Called when somebody begins to watch: listens to the other nodes until told to stop. */
-  listenElsewhere(): {silent: Promise<string[]>; stop(): void};
+  listenElsewhere(onEvent: (event: BusEvent) => void): {silent: Promise<string[]>; stop(): void};
   now: () => number;
   limits?: typeof usualLimits;
 }
@@ -96,6 +95,15 @@ export const createEvents = ({keys, domains, configuration, listenElsewhere, now
     endUnfit();
     if (checks % ((pingSeconds * 1000) / checkMs) === 0) for (const {watcher} of open) watcher.ping();
   };
+  const hear: Events['hear'] = told => {
+    const {event, domainId} = told;
+    for (const one of [...open]) {
+      if (!one.types.includes(event.type)) continue;
+      const sight = sightOf(one.keyId);
+      if (!sight) end(one);
+      else if (isVisible(sight, event.type, domainId)) one.watcher.event(told);
+    }
+  };
   configuration.onChange(async () => endUnfit());
 
   return {
@@ -116,20 +124,11 @@ export const createEvents = ({keys, domains, configuration, listenElsewhere, now
       const one = {keyId, types: types ?? permitted, watcher};
       if (open.size === 0) timer = setInterval(check, checkMs).unref();
       open.add(one);
-      elsewhere ??= listenElsewhere();
+      elsewhere ??= listenElsewhere(hear);
       return {silent: elsewhere.silent, close: () => void (open.has(one) && forget(one))};
     },
 
-    hear(told) {
-      const {event, domainId} = told;
-      for (const one of [...open]) {
-        if (!one.types.includes(event.type)) continue;
-        const sight = sightOf(one.keyId);
-        if (!sight) end(one);
-        else if (isVisible(sight, event.type, domainId)) one.watcher.event(told);
-      }
-    },
-
+    hear,
     close() {
       isClosed = true;
       for (const one of [...open]) end(one);

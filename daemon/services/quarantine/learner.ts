@@ -1,6 +1,8 @@
 // Hands on to a classifier what people decided, and keeps its troubles away from them.
+
 import type {MailContent} from '../intake/mail.ts';
-import type {Classifier, Learner, Learnt, Lesson, MailBody} from '../ports.ts';
+import type {Classifier, Learner, Learnt, Lesson} from '../intake/mail-ports.ts';
+import type {MailBody} from '../ports.ts';
 
 interface Needs {
   /** Undefined while nobody is to be taught. */

@@ -1,18 +1,10 @@
 // Running totals of what is held, so that a count costs the same at ten thousand mails and at a million.
 
 import type {HoldFilter} from '../../../shared/hold-filter.ts';
-import type {Reason} from '../../../shared/reason.ts';
 import type {Reach} from '../../../shared/scopes.ts';
+import type {HeldCount} from '../../services/quarantine/stored-mail.ts';
 import type {Db} from './database.ts';
 import {query} from './query.ts';
-
-export interface HeldCount {
-  domain_id: number;
-  domain: string;
-  reason: Reason;
-  count: number;
-  size_bytes: number;
-}
 
 type Counted = Pick<HeldCount, 'domain_id' | 'domain' | 'reason' | 'size_bytes'>;
 

@@ -1,7 +1,7 @@
 import test from 'ava';
 import {startHeartbeats} from '../../../daemon/cluster/heartbeats.ts';
 import type {Peer} from '../../../daemon/cluster/peers.ts';
-import type {HeartbeatExchange} from '../../../daemon/replication/heartbeat-exchange.ts';
+import type {HeartbeatExchange} from '../../../daemon/services/cluster/replication-ports.ts';
 import {eventually} from '../../helpers/eventually.ts';
 
 test('a node that did not answer, and is heard again, is asked before the interval is over', async t => {

@@ -1,10 +1,11 @@
 // One peer's side of the conversation is played by the test: what it acknowledges, when, and how it fails.
+
 import {setTimeout as delay, setImmediate as turn} from 'node:timers/promises';
 import test from 'ava';
 import {startOutboxSender} from '../../../daemon/cluster/outbox-sender.ts';
 import type {PeerClient} from '../../../daemon/cluster/peer-client.ts';
-import type {EventsRequest} from '../../../daemon/replication/peer-protocol.ts';
-import type {Replication} from '../../../daemon/replication/replication.ts';
+import type {EventsRequest} from '../../../daemon/services/cluster/peer-protocol.ts';
+import type {Replication} from '../../../daemon/services/cluster/replication-ports.ts';
 import {Fault} from '../../../shared/fault.ts';
 
 /** An outbox of so many events, and a peer that has applied so many of them. */

@@ -67,7 +67,7 @@ test('outbound mail, and mail that nobody judged, teach nothing', async t => {
   await mails.hold('Q00002');
   await mails.hold('Q00003');
   const setSymbols = async (queue_id: string, symbols: object[]) =>
-    mails.database
+    mails.store
       .write('held_mail')
       .where({queue_id})
       .update({symbols: JSON.stringify(symbols)});
@@ -100,7 +100,8 @@ test('where the act takes the bytes away, its lesson comes before it', async t =
   };
   const queue = createHoldQueue({
     nodeId: 'alpha',
-    database: mails.database,
+    store: mails.store,
+    query: mails.store.heldQuery('alpha'),
     keeperOf: () => keeper,
     learner: {learn: async (...lesson) => mails.learn(...lesson)},
     withRoom: async write => write(),

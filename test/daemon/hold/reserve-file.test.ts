@@ -3,10 +3,11 @@ import {stat, writeFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import test, {type ExecutionContext} from 'ava';
 import {createBallast} from '../../../daemon/hold/reserve-file.ts';
-import {openDatabase} from '../../../daemon/store/sqlite/database.ts';
+import {isDiskFull} from '../../../daemon/store/sqlite/database.ts';
 import {Fault} from '../../../shared/fault.ts';
 import {openQueue, operator} from '../../helpers/hold-queue.ts';
 import {mayMount, smallDisk} from '../../helpers/small-disk.ts';
+import {openTestStore} from '../../helpers/store.ts';
 
 const onSmallDisk = mayMount ? test : test.skip;
 const ballastBytes = 1024 * 1024;
@@ -16,7 +17,8 @@ const arrange = async (t: ExecutionContext) => {
   const disk = await smallDisk(t, 16 * 1024 * 1024);
   const path = join(disk.path, 'ballast');
   let fullCount = 0;
-  const make = async () => createBallast({path, sizeBytes: ballastBytes, minFreeBytes, onFull: () => (fullCount += 1)});
+  const make = async () =>
+    createBallast({path, sizeBytes: ballastBytes, minFreeBytes, isDiskFull, onFull: () => (fullCount += 1)});
   const sizeOnDisk = async () =>
     stat(path).then(
       ({blocks}) => blocks * 512,
@@ -53,12 +55,12 @@ onSmallDisk(
   'on a full disk a mail can be discarded, no mail is taken, and the ballast comes back by itself (needs the right to mount a tmpfs)',
   async t => {
     const {disk, ballast, sizeOnDisk, fullCount} = await arrange(t);
-    const database = await openDatabase(join(disk.path, 'mfd.db'));
-    t.teardown(database.close);
-    const test = await openQueue(database, join(disk.path, 'spool'));
+    const store = await openTestStore(join(disk.path, 'mfd.db'));
+    t.teardown(store.close);
+    const test = await openQueue(store, join(disk.path, 'spool'));
     test.withRoom = ballast.withRoom;
     for (let n = 0; n < 4; n += 1) await test.hold(`Mail00000${n}`, {bytes: randomBytes(200_000)});
-    await database.write.raw('PRAGMA wal_checkpoint(TRUNCATE)');
+    await store.write.raw('PRAGMA wal_checkpoint(TRUNCATE)');
     await disk.fill();
 
     const refused = await t.throwsAsync(test.hold('TooMuch001'));
@@ -85,8 +87,8 @@ onSmallDisk(
     await disk.fill();
 
     const ballast = await make();
-    const database = await openDatabase(join(disk.path, 'mfd.db'));
-    await database.close();
+    const store = await openTestStore(join(disk.path, 'mfd.db'));
+    await store.close();
 
     t.is(await sizeOnDisk(), 0);
     t.is(fullCount(), 1);

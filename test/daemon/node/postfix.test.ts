@@ -8,7 +8,7 @@ test('with the clock put back Postfix’s queue is looked at as before, once at 
   const postfix = openPostfix({
     config: {config_dir: '/nonexistent', reconcile_interval: 10},
     nodeId: 'alpha',
-    database: mails.database,
+    store: mails.store,
     records: {domainDirectory: {findByName: () => undefined}},
     log: {debug() {}, info() {}, warn() {}, error() {}},
     metrics: {

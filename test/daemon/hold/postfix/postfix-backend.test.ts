@@ -1,4 +1,5 @@
 // What becomes of held mails when a program of Postfix does half of what it was asked to: the helper is played by a test.
+
 import {createServer} from 'node:net';
 import {join} from 'node:path';
 import {Readable} from 'node:stream';
@@ -7,9 +8,9 @@ import test, {type ExecutionContext} from 'ava';
 import {createHoldQueue} from '../../../../daemon/hold/hold-queue.ts';
 import {createPostfixKeeper} from '../../../../daemon/hold/postfix/postfix-backend.ts';
 import {createPostfixPrograms} from '../../../../daemon/hold/postfix/postfix-programs.ts';
-import {findHeldMail, type StoredHeldMail} from '../../../../daemon/store/sqlite/held-mail.ts';
-import {testFolder} from '../../../helpers/database.ts';
+import type {StoredHeldMail} from '../../../../daemon/services/quarantine/stored-mail.ts';
 import {operator, testQueue} from '../../../helpers/hold-queue.ts';
+import {testFolder} from '../../../helpers/store.ts';
 
 /** `answer`: what the helper says to a request, its lines; undefined breaks off. */
 const startQueue = async (t: ExecutionContext, answer: (request: string[]) => string | undefined) => {
@@ -42,7 +43,8 @@ const startQueue = async (t: ExecutionContext, answer: (request: string[]) => st
   });
   const queue = createHoldQueue({
     nodeId: 'alpha',
-    database: mails.database,
+    store: mails.store,
+    query: mails.store.heldQuery('alpha'),
     keeperOf: () => keeper,
     learner: {learn: async () => {}},
     withRoom: async write => write(),
@@ -50,7 +52,7 @@ const startQueue = async (t: ExecutionContext, answer: (request: string[]) => st
     onLeftover: () => {},
     now: () => mails.now,
   });
-  const stateOf = async (queueId: string) => (await findHeldMail(mails.database.read, queueId))?.state;
+  const stateOf = async (queueId: string) => (await mails.store.hold.find(queueId))?.state;
   return {mails, keeper, queue, requests, stateOf};
 };
 

@@ -2,7 +2,7 @@ import {createServer, type IncomingHttpHeaders, type RequestListener} from 'node
 import type {AddressInfo} from 'node:net';
 import test, {type ExecutionContext} from 'ava';
 import {createRspamdLearner, type RspamdLearnerOptions} from '../../../../daemon/mail/scan/rspamd-learner.ts';
-import type {Classifier, Lesson} from '../../../../daemon/services/ports.ts';
+import type {Classifier, Lesson} from '../../../../daemon/services/intake/mail-ports.ts';
 import {Fault} from '../../../../shared/fault.ts';
 import {closedPort} from '../../../helpers/ports.ts';
 import {contentOf, sample} from '../../../helpers/received-mail.ts';

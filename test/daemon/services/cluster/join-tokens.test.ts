@@ -13,7 +13,7 @@ import {createDomainDirectory} from '../../../../daemon/services/domains/domain-
 import {listAudit} from '../../../../daemon/store/sqlite/audit.ts';
 import {Fault} from '../../../../shared/fault.ts';
 import type {Scope} from '../../../../shared/scopes.ts';
-import {testConfiguration, testDatabase} from '../../../helpers/database.ts';
+import {testConfiguration, testStore} from '../../../helpers/store.ts';
 
 const actor = {keyId: 7, scope: 'full-admin', reach: {kind: 'all'}, remoteAddress: '192.0.2.1'} as const;
 const joiner = {
@@ -37,9 +37,9 @@ const arrange = async (
     isStarting = false,
   }: {nodeNo: number; holders: number[]; answers?: Record<number, () => unknown>; isStarting?: boolean},
 ) => {
-  const {database} = await testDatabase(t, {isDurable: false});
-  const configuration = testConfiguration(database, {nodeNo});
-  const directory = await createNodeDirectory(database, configuration);
+  const {store} = await testStore(t, {isDurable: false});
+  const configuration = testConfiguration(store, {nodeNo});
+  const directory = await createNodeDirectory(store, configuration);
   await configuration.change(async tx => {
     for (const [n, node_id] of ['alpha', 'beta', 'gamma'].entries())
       await tx.create('node', n + 1, {
@@ -82,14 +82,14 @@ const arrange = async (
     onRemoved: by => removedBy.push(by),
   });
   const neighbours = createNeighbours({nodeNo, ownAddresses: () => ['192.0.2.1']});
-  const issuedNames = createIssuedNames({database, hasAuthority: holders.includes(nodeNo), nodes: directory.list});
-  const needs = {database, configuration, authorities, directory, issuedNames, neighbours, nodeNo, now: Date.now};
+  const issuedNames = createIssuedNames({store, hasAuthority: holders.includes(nodeNo), nodes: directory.list});
+  const needs = {store, configuration, authorities, directory, issuedNames, neighbours, nodeNo, now: Date.now};
   const joining = createJoining(needs);
   if (!isStarting) joining.begin(true);
   const actors = createPeerActors({
-    database,
-    keys: await createKeyDirectory(database, configuration),
-    domains: await createDomainDirectory(database, configuration),
+    store,
+    keys: await createKeyDirectory(store, configuration),
+    domains: await createDomainDirectory(store, configuration),
     now: Date.now,
     patienceMs: 0,
   });
@@ -101,7 +101,7 @@ const arrange = async (
     tokens: createJoinTokens({...needs, actors, isOurs: token => token.startsWith('ours')}),
     joining,
     issuedNames,
-    database,
+    store,
     certified,
     removedBy,
   };
@@ -267,7 +267,7 @@ test('a renewal is audited, also that the certificate had ended, and an ended on
   await alpha.joining.renew({...beta, given: ['beta.test', 'old.test'], endMs}, requests);
 
   t.deepEqual(alpha.certified.slice(2), [['beta.test'], ['beta.test', 'old.test']]);
-  const {entries} = await listAudit(alpha.database.read, {action: 'cluster.renew'}, {limit: 10, offset: 0});
+  const {entries} = await listAudit(alpha.store.read, {action: 'cluster.renew'}, {limit: 10, offset: 0});
   t.deepEqual(
     entries.map(({target, detail, remote_address, key_id}) => [target, detail, remote_address, key_id]),
     [

@@ -1,10 +1,10 @@
 import test, {type ExecutionContext} from 'ava';
 import {createConfiguration} from '../../../../daemon/replication/configuration.ts';
-import type {Heartbeat} from '../../../../daemon/replication/peer-protocol.ts';
 import {createNodeDirectory} from '../../../../daemon/services/cluster/node-directory.ts';
+import type {Heartbeat} from '../../../../daemon/services/cluster/peer-protocol.ts';
 import {type HealthChange, openPeerStates} from '../../../../daemon/services/cluster/peer-states.ts';
-import {writeApplied} from '../../../../daemon/store/sqlite/applied.ts';
-import {testDatabase} from '../../../helpers/database.ts';
+
+import {testStore} from '../../../helpers/store.ts';
 
 const start = Date.parse('2026-06-01T12:00:00.000Z');
 const hash = `sha256:${'ab'.repeat(32)}`;
@@ -27,14 +27,14 @@ const heartbeat = (fields: Partial<Heartbeat> = {}): Heartbeat => ({
 });
 
 const arrange = async (t: ExecutionContext) => {
-  const {database} = await testDatabase(t, {isDurable: false});
+  const {store} = await testStore(t, {isDurable: false});
   const time = {wall: start, steady: 1_000_000};
   const pass = (seconds: number) => {
     time.wall += seconds * 1000;
     time.steady += seconds * 1000;
   };
   const now = () => time.wall;
-  const configuration = createConfiguration({database, nodeNo: 1, now, withRoom: async write => write()});
+  const configuration = createConfiguration({store, nodeNo: 1, now, withRoom: async write => write()});
   await configuration.change(async tx => {
     for (const [id, node_id] of [
       [1, 'alpha'],
@@ -48,11 +48,12 @@ const arrange = async (t: ExecutionContext) => {
         created_at: tx.at,
       });
   });
-  const directory = await createNodeDirectory(database, configuration);
-  const open = async () => openPeerStates({database, directory, nodeNo: 1, now, monotonic: () => time.steady});
+  const directory = await createNodeDirectory(store, configuration);
+  const open = async () =>
+    openPeerStates({store, appliedOf: store.applied.of, directory, nodeNo: 1, now, monotonic: () => time.steady});
   const beta = directory.findById('beta');
   if (!beta) throw new Error('no beta');
-  return {database, configuration, time, pass, open, beta, states: await open()};
+  return {store, configuration, time, pass, open, beta, states: await open()};
 };
 
 test('a node is online below 60 s, stale to 300 s, and offline after that', async t => {
@@ -73,9 +74,9 @@ test('a node is online below 60 s, stale to 300 s, and offline after that', asyn
 });
 
 test('the entry says what the node said, and when by the clock of this one', async t => {
-  const {states, beta, pass, database} = await arrange(t);
+  const {states, beta, pass, store} = await arrange(t);
   states.heard(heartbeat({clock_ms: start + 600_000}));
-  await database.transaction(async tx => writeApplied(tx, 2, 9));
+  await store.transaction(async tx => tx.applied.note(2, 9));
   pass(30);
 
   t.deepEqual(await states.entryOf(beta), {
@@ -226,7 +227,7 @@ test('what was heard is known after a restart, as old as it is', async t => {
 });
 
 test('what was heard from a node that has been removed is forgotten', async t => {
-  const {states, database, configuration} = await arrange(t);
+  const {states, store, configuration} = await arrange(t);
   await configuration.change(async tx =>
     tx.create('node', 3, {node_id: 'gamma', fqdn: 'gamma.test', cluster_url: null, api_url: null, created_at: tx.at}),
   );
@@ -238,7 +239,7 @@ test('what was heard from a node that has been removed is forgotten', async t =>
   states.heard(heartbeat());
   await states.flush();
 
-  t.deepEqual(await database.read('peer_report').pluck('node_no'), [2]);
+  t.deepEqual(await store.read('peer_report').pluck('node_no'), [2]);
 });
 
 test('a change of health is told once, when it happens', async t => {

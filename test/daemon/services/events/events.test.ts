@@ -11,18 +11,18 @@ import type {Actor} from '../../../../daemon/services/ports.ts';
 import {type EventType, eventTypes} from '../../../../shared/event-type.ts';
 import {Fault} from '../../../../shared/fault.ts';
 import type {Scope} from '../../../../shared/scopes.ts';
-import {testConfiguration, testDatabase} from '../../../helpers/database.ts';
 import {eventually} from '../../../helpers/eventually.ts';
 import {operator} from '../../../helpers/hold-queue.ts';
+import {testConfiguration, testStore} from '../../../helpers/store.ts';
 
 const arrange = async (t: ExecutionContext) => {
-  const {database} = await testDatabase(t, {isDurable: false});
-  const configuration = testConfiguration(database);
-  const keyDirectory = await createKeyDirectory(database, configuration);
-  const domainDirectory = await createDomainDirectory(database, configuration);
+  const {store} = await testStore(t, {isDurable: false});
+  const configuration = testConfiguration(store);
+  const keyDirectory = await createKeyDirectory(store, configuration);
+  const domainDirectory = await createDomainDirectory(store, configuration);
   const domains = createDomains({configuration, directory: domainDirectory, backendFaults: () => []});
   const keys = createKeys({
-    database,
+    store,
     configuration,
     directory: keyDirectory,
     domains: domainDirectory,

@@ -1,6 +1,6 @@
 import {Readable} from 'node:stream';
 import test from 'ava';
-import type {Classifier, Learnt, Lesson} from '../../../../daemon/services/ports.ts';
+import type {Classifier, Learnt, Lesson} from '../../../../daemon/services/intake/mail-ports.ts';
 import {createLearner} from '../../../../daemon/services/quarantine/learner.ts';
 
 const mail = {queueId: 'Q1w2E3', sender: 'ada@example.net', recipients: ['ben@example.com']};

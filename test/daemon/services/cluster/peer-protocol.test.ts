@@ -1,21 +1,22 @@
 // What a node of a newer version says has to be understood by an older one, as a cluster is upgraded node by node.
+
 import test from 'ava';
 import type {z} from 'zod';
+import {joinAnswerSchema} from '../../../../daemon/services/cluster/join-protocol.ts';
 import {
   digestsPageSchema,
   eventsRequestSchema,
   heartbeatSchema,
   recordsPageSchema,
   recordsRequestSchema,
-} from '../../../daemon/replication/peer-protocol.ts';
-import {joinAnswerSchema} from '../../../daemon/services/cluster/join-protocol.ts';
+} from '../../../../daemon/services/cluster/peer-protocol.ts';
 import {
   heldMailRequest,
   holdAnswersOf,
   holdEventSchema,
   holdRequests,
-} from '../../../daemon/services/quarantine/peer-hold-protocol.ts';
-import {newFields, stamped, stampOf} from '../../helpers/config-history.ts';
+} from '../../../../daemon/services/quarantine/peer-hold-protocol.ts';
+import {newFields, stamped, stampOf} from '../../../helpers/config-history.ts';
 
 const change = {kind: 'domain', id: 1, fields: stamped(newFields.domain('one.test'), stampOf(1)), deleted: null};
 const digest = 'a'.repeat(64);

@@ -1,10 +1,11 @@
 // Messages between nodes on the cluster port, below /peer/v1. A peer is believed only as far as these shapes go. Unknown members are
 // left out: a node of a newer version sends more, and has to be understood all the same.
+
 import {z} from 'zod';
-import {licenseSchema} from '../../shared/cluster-status.ts';
-import {id, nodeId} from '../../shared/fields.ts';
-import type {Json} from '../../shared/merge-patch.ts';
-import {isKind, type Kind, type RecordKey} from '../store/sqlite/config-record.ts';
+import {licenseSchema} from '../../../shared/cluster-status.ts';
+import {id, nodeId} from '../../../shared/fields.ts';
+import type {Json} from '../../../shared/merge-patch.ts';
+import {isKind, type Kind, type RecordKey} from '../records.ts';
 
 /** Of any time: what is dated too far ahead is left out where it is applied, as a refusal would end replication from its sender. */
 const stampSchema = z.string().regex(/^[0-9a-f]{12}\.[0-9a-f]{4}\.[0-9a-f]{4}$/);

@@ -1,21 +1,22 @@
 // An outbox that a peer refuses is told by both ends, for as long as it lasts.
+
 import test, {type ExecutionContext} from 'ava';
-import {formatStamp} from '../../../daemon/replication/clock.ts';
-import type {Drift} from '../../../daemon/replication/drift.ts';
-import {createHeartbeatExchange} from '../../../daemon/replication/heartbeat-exchange.ts';
-import {createRefusals} from '../../../daemon/replication/refusals.ts';
-import {createKeyDirectory} from '../../../daemon/services/access/key-directory.ts';
-import {createRateLimiter} from '../../../daemon/services/access/rate-limit.ts';
-import {createNodeDirectory} from '../../../daemon/services/cluster/node-directory.ts';
-import {openPeerStates} from '../../../daemon/services/cluster/peer-states.ts';
-import {addDomain, createReplica, everything, sender} from '../../helpers/replica.ts';
+import {formatStamp} from '../../../../daemon/replication/clock.ts';
+import type {Drift} from '../../../../daemon/replication/drift.ts';
+import {createHeartbeatExchange} from '../../../../daemon/replication/heartbeat-exchange.ts';
+import {createKeyDirectory} from '../../../../daemon/services/access/key-directory.ts';
+import {createRateLimiter} from '../../../../daemon/services/access/rate-limit.ts';
+import {createNodeDirectory} from '../../../../daemon/services/cluster/node-directory.ts';
+import {openPeerStates} from '../../../../daemon/services/cluster/peer-states.ts';
+import {createRefusals} from '../../../../daemon/services/cluster/refusals.ts';
+import {addDomain, createReplica, everything, sender} from '../../../helpers/replica.ts';
 
 const license = {valid: true, type: 'community', status: 'active', expires_at: '9999-12-31T23:59:59Z'};
 const calm: Drift = {compare: async () => {}, repair: async () => {}, explain: async () => Promise.reject(new Error('not here'))};
 
 const arrange = async (t: ExecutionContext, nodeNo: number) => {
   const replica = await createReplica(t, nodeNo);
-  const {database, configuration, replication} = replica;
+  const {store, configuration, replication} = replica;
   await configuration.change(async tx => {
     for (const id of [1, 2])
       await tx.create('node', id, {
@@ -26,16 +27,23 @@ const arrange = async (t: ExecutionContext, nodeNo: number) => {
         created_at: tx.at,
       });
   });
-  const directory = await createNodeDirectory(database, configuration);
+  const directory = await createNodeDirectory(store, configuration);
   const said: string[] = [];
   const refusals = createRefusals(({peer, why}) => said.push(`${peer}: ${why ?? 'taken'}`));
-  const peerStates = await openPeerStates({database, directory, nodeNo, now: Date.now, monotonic: () => performance.now()});
+  const peerStates = await openPeerStates({
+    store,
+    appliedOf: store.applied.of,
+    directory,
+    nodeNo,
+    now: Date.now,
+    monotonic: () => performance.now(),
+  });
   const exchange = createHeartbeatExchange({
-    database,
+    store,
     replication,
     peerStates,
     limiter: createRateLimiter({now: Date.now, monotonic: () => performance.now()}),
-    keyDirectory: await createKeyDirectory(database, configuration),
+    keyDirectory: await createKeyDirectory(store, configuration),
     drift: calm,
     directory,
     refusals,
