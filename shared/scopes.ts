@@ -24,18 +24,18 @@ const granted: Record<Scope, readonly Permission[]> = {
 };
 
 /** The records that a key may access: all of them, those of one domain, or none after its domain was deleted. */
-export type Reach = {kind: 'all'} | {kind: 'domain'; domainId: number} | {kind: 'none'};
+export type AccessScope = {kind: 'all'} | {kind: 'domain'; domainId: number} | {kind: 'none'};
 
-export const permissionsOf = (scope: Scope, reach: Reach): readonly Permission[] =>
-  reach.kind === 'none' ? ['me:read'] : granted[scope];
+export const permissionsOf = (scope: Scope, access: AccessScope): readonly Permission[] =>
+  access.kind === 'none' ? ['me:read'] : granted[scope];
 
 export const scopesWith = (permission: Permission): Scope[] => scopes.filter(scope => granted[scope].includes(permission));
 
-export const isWithinReach = (reach: Reach, domainId: number): boolean =>
-  reach.kind === 'all' || (reach.kind === 'domain' && reach.domainId === domainId);
+export const isWithinAccess = (access: AccessScope, domainId: number): boolean =>
+  access.kind === 'all' || (access.kind === 'domain' && access.domainId === domainId);
 
 /** The records that both may access. */
-export const narrower = (a: Reach, b: Reach): Reach => {
+export const narrower = (a: AccessScope, b: AccessScope): AccessScope => {
   if (a.kind === 'all') return b;
   if (b.kind === 'all') return a;
   return a.kind === 'domain' && b.kind === 'domain' && a.domainId === b.domainId ? a : {kind: 'none'};

@@ -25,7 +25,7 @@ const maxLineChars = 4 * 1024 * 1024;
 
 export const createHoldEventListener = ({peers, onFailure}: Needs): HoldEventListener => {
   const lines = new Map<number, Line>();
-  let hear: ((event: BusEvent) => void) | undefined;
+  let onEach: ((event: BusEvent) => void) | undefined;
 
   const open = (nodeNo: number, client: PeerClient, onEvent: (event: BusEvent) => void): Line => {
     const line = startLine({client, onEvent, onFailure: error => onFailure(client.nodeId, error)});
@@ -37,19 +37,19 @@ export const createHoldEventListener = ({peers, onFailure}: Needs): HoldEventLis
     lines.delete(nodeNo);
   };
   peers.follow(({nodeNo, client}) => {
-    if (hear) open(nodeNo, client, hear);
+    if (onEach) open(nodeNo, client, onEach);
     return () => close(nodeNo);
   });
 
   return {
     listen(onEvent) {
-      hear = onEvent;
+      onEach = onEvent;
       const opened = peers.list().map(({nodeNo, nodeId, client}) => ({nodeId, line: open(nodeNo, client, onEvent)}));
       const silent = opened.map(async ({nodeId, line}) => ((await line.isHeard) ? [] : [nodeId]));
       return {
         silent: Promise.all(silent).then(ids => ids.flat().sort()),
         stop() {
-          hear = undefined;
+          onEach = undefined;
           for (const nodeNo of [...lines.keys()]) close(nodeNo);
         },
       };

@@ -13,25 +13,25 @@ interface Needs {
   states(): {peer: Peer; misses: number}[];
 }
 
-const lookMs = 5000;
+const pollMs = 5000;
 const lostAfterMisses = 3;
 const answerMs = 3000;
 
 /** Asks one peer that answers where those are that do not, again and again. */
-export const lookForLostPeers = ({exchange, peers, states}: Needs): {stop(): void} => {
+export const findLostPeers = ({exchange, peers, states}: Needs): {stop(): void} => {
   /** The answer to a heartbeat names the node and its address, over its own certificate. */
   const tryAt = async ({nodeNo, nodeId}: Peer, clusterUrl: string): Promise<void> => {
     const client = peers.clientAt({nodeNo, nodeId}, clusterUrl);
     try {
       const {heartbeat} = await exchange.heartbeat(nodeNo, Number.POSITIVE_INFINITY);
       const request = {method: 'POST', path: 'heartbeat', body: heartbeat, deadlineMs: answerMs} as const;
-      await exchange.hear({nodeNo, nodeId}, await client.ask(heartbeatSchema, request));
+      await exchange.receiveHeartbeat({nodeNo, nodeId}, await client.ask(heartbeatSchema, request));
     } finally {
       client.close();
     }
   };
 
-  const look = async (): Promise<void> => {
+  const findThem = async (): Promise<void> => {
     const lost = states().filter(({misses}) => misses >= lostAfterMisses);
     const found = states().filter(({misses}) => misses === 0);
     const asked = found[Math.floor(Math.random() * found.length)];
@@ -45,6 +45,6 @@ export const lookForLostPeers = ({exchange, peers, states}: Needs): {stop(): voi
       if (typeof url === 'string') await tryAt(peer, url).catch(() => {});
     }
   };
-  const timer = setInterval(() => void look().catch(() => {}), lookMs).unref();
+  const timer = setInterval(() => void findThem().catch(() => {}), pollMs).unref();
   return {stop: () => clearInterval(timer)};
 };

@@ -246,7 +246,7 @@ const takeOver = async (
   const store = await openSqliteStore(filename);
   try {
     await store.transaction(async tx => writeIdentity(tx, identity));
-    const configuration = createConfiguration({store, nodeNo, now: Date.now, withRoom: async write => write()});
+    const configuration = createConfiguration({store, nodeNo, now: Date.now, withReserve: async write => write()});
     const replication = createReplication({store, configuration, nodeNo});
     for (let left = snapshotAttempts - 1; ; left -= 1)
       try {

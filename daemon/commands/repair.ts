@@ -111,7 +111,7 @@ const repairContents = async (folder: DataFolder, store: SqliteStore, note: (lin
     note(
       `taken out, as they are not what was written: ${damaged.map(nameOf).join(', ')}; other nodes give them again, else make them anew`,
     );
-  const configuration = createConfiguration({store, nodeNo, now: Date.now, withRoom: async write => write()});
+  const configuration = createConfiguration({store, nodeNo, now: Date.now, withReserve: async write => write()});
   await configuration.rebuild();
   // What was given in changes that are lost must not be given again.
   await createReplication({store, configuration, nodeNo}).skipIds();

@@ -2,7 +2,7 @@
 
 import type {HeldMail, HeldMailDetail} from '../../shared/held-mail.ts';
 import type {HoldFilter, Page} from '../../shared/hold-filter.ts';
-import type {Reach} from '../../shared/scopes.ts';
+import type {AccessScope} from '../../shared/scopes.ts';
 import type {LocalHoldQueue} from '../services/ports.ts';
 import {type ByteText, byteTextIn, toByteText} from '../services/quarantine/byte-text.ts';
 import {createReadHeldRows, heldRowOf} from '../services/quarantine/held-rows.ts';
@@ -23,7 +23,7 @@ export const createHeldIndex = ({nodeId, query, find}: Needs): HeldIndex => {
   const read = createReadHeldRows(nodeId);
   const isHere = (node: string | undefined) => node === undefined || node === nodeId;
 
-  const pageOf = async (filter: HoldFilter, page: Page, reach: Reach) =>
+  const pageOf = async (filter: HoldFilter, page: Page, reach: AccessScope) =>
     isHere(filter.node) ? query.list(filter, reach, page) : {mails: none, total: 0};
 
   return {

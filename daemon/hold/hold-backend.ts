@@ -3,7 +3,7 @@
 import type {MailBody} from '../services/ports.ts';
 import type {StoredHeldMail} from '../services/quarantine/stored-mail.ts';
 
-export interface Keeper {
+export interface HoldBackend {
   /** Whether `body` can be read until `forget` is called; else only until `release` or `discard` is. */
   isReadableToTheEnd: boolean;
   /**

@@ -13,15 +13,15 @@ const actsAtOnce = 1000;
 export type OwnHoldQueue = LocalHoldQueue & Pick<HoldActions, 'expire' | 'idle' | 'isUnderWay' | 'catchUp'>;
 
 export const createHoldQueue = (needs: HoldActionsNeeds & {query: HeldQuery}): OwnHoldQueue => {
-  const {nodeId, store, keeperOf, withRoom} = needs;
+  const {nodeId, store, backendOf, withReserve} = needs;
   const {act, expire, idle, isUnderWay, catchUp, find, audit} = createHoldActions(needs);
 
   const openBody = async (mail: StoredHeldMail, actor: Actor): Promise<MailBody> => {
-    const body = await keeperOf(mail).body(mail);
+    const body = await backendOf(mail).body(mail);
     // Nobody else hears of it yet, and a file may be gone by the time that it is opened: unheard, that would end the process.
     body.stream.on('error', () => {});
     try {
-      await withRoom(async () => store.transaction(async tx => audit(tx, actor, {action: 'body', queueId: mail.queue_id})));
+      await withReserve(async () => store.transaction(async tx => audit(tx, actor, {action: 'body', queueId: mail.queue_id})));
     } catch (error) {
       body.stream.destroy();
       throw error;

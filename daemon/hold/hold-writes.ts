@@ -7,7 +7,7 @@ import type {NewAuditEntry} from '../services/audit/stored-entry.ts';
 import {createBatch} from '../services/batch.ts';
 import type {HoldStore, Store, StoreTransaction} from '../services/ports.ts';
 import type {Claim, Ending} from '../services/quarantine/stored-mail.ts';
-import type {Doer} from './hold-state.ts';
+import type {AuditActor} from './hold-state.ts';
 
 export interface AuditedAct {
   action: string;
@@ -17,7 +17,7 @@ export interface AuditedAct {
 }
 
 /** Writes down who did what, in the transaction at hand. */
-export type Say = (doer: Doer, act: AuditedAct) => void;
+export type RecordAudit = (actor: AuditActor, act: AuditedAct) => void;
 
 export interface HoldWrites {
   /** Of many callers that want the same mail exactly one gets true. */
@@ -25,14 +25,14 @@ export interface HoldWrites {
   /** When its life ended, in one commit with the audit entry; undefined when the mail was not in `from`. */
   end(queueId: string, end: End): Promise<string | undefined>;
   /** What `work` throws undoes everything that shares its transaction, and all of it rejects: for writes that fail when the database does. */
-  write(work: (tx: StoreTransaction, say: Say) => Promise<void>): Promise<void>;
-  entryOf(doer: Doer, act: AuditedAct): NewAuditEntry;
+  write(work: (tx: StoreTransaction, recordAudit: RecordAudit) => Promise<void>): Promise<void>;
+  entryOf(actor: AuditActor, act: AuditedAct): NewAuditEntry;
 }
 
 interface End {
   from: Parameters<HoldStore['end']>[1];
   state: Ending['state'];
-  doer: Doer;
+  actor: AuditActor;
   /** As the audit log is to name it. */
   action: string;
 }
@@ -40,16 +40,16 @@ interface End {
 type Wanted =
   | {kind: 'claim'; queueId: string; claim: Claim; isDone: boolean}
   | {kind: 'end'; queueId: string; end: End; endedAt: string | undefined}
-  | {kind: 'work'; work(tx: StoreTransaction, say: Say): Promise<void>};
+  | {kind: 'work'; work(tx: StoreTransaction, recordAudit: RecordAudit): Promise<void>};
 
 interface Needs {
   nodeId: string;
   store: Store;
-  withRoom<T>(write: () => Promise<T>): Promise<T>;
+  withReserve<T>(write: () => Promise<T>): Promise<T>;
   now: () => number;
 }
 
-export const createHoldWrites = ({nodeId, store, withRoom, now}: Needs): HoldWrites => {
+export const createHoldWrites = ({nodeId, store, withReserve, now}: Needs): HoldWrites => {
   const entryOf: HoldWrites['entryOf'] = ({keyId, remoteAddress, relayedBy}, {action, queueId, result = 'ok', detail}) => ({
     at: new Date(now()).toISOString(),
     key_id: keyId,
@@ -70,29 +70,29 @@ export const createHoldWrites = ({nodeId, store, withRoom, now}: Needs): HoldWri
     }
   };
 
-  const endTogether = async (tx: StoreTransaction, wanted: Wanted[], say: Say): Promise<void> => {
+  const endTogether = async (tx: StoreTransaction, wanted: Wanted[], recordAudit: RecordAudit): Promise<void> => {
     const ends = wanted.flatMap(one => (one.kind === 'end' ? [one] : []));
-    for (const some of groupBy(ends, ({end: {from, state, doer}}) => `${from} ${state} ${doer.keyId}`).values()) {
+    for (const some of groupBy(ends, ({end: {from, state, actor}}) => `${from} ${state} ${actor.keyId}`).values()) {
       if (!some[0]) continue;
-      const {from, state, doer} = some[0].end;
+      const {from, state, actor} = some[0].end;
       const at = new Date(now()).toISOString();
       const ids = some.map(({queueId}) => queueId);
-      const ended = await tx.hold.end(ids, from, {state, at, keyId: doer.keyId});
+      const ended = await tx.hold.end(ids, from, {state, at, keyId: actor.keyId});
       for (const one of some) {
         one.endedAt = ended.delete(one.queueId) ? at : undefined;
-        if (one.endedAt !== undefined) say(one.end.doer, {action: one.end.action, queueId: one.queueId});
+        if (one.endedAt !== undefined) recordAudit(one.end.actor, {action: one.end.action, queueId: one.queueId});
       }
     }
   };
 
   const submit = createBatch<Wanted>(async wanted =>
-    withRoom(async () =>
+    withReserve(async () =>
       store.transaction(async tx => {
         const entries: NewAuditEntry[] = [];
-        const say: Say = (doer, act) => void entries.push(entryOf(doer, act));
+        const recordAudit: RecordAudit = (actor, act) => void entries.push(entryOf(actor, act));
         await claimTogether(tx, wanted);
-        await endTogether(tx, wanted, say);
-        for (const one of wanted) if (one.kind === 'work') await one.work(tx, say);
+        await endTogether(tx, wanted, recordAudit);
+        for (const one of wanted) if (one.kind === 'work') await one.work(tx, recordAudit);
         await tx.audit.append(...entries);
       }),
     ),

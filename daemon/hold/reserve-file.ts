@@ -3,11 +3,11 @@
 import {open, rm, stat, statfs} from 'node:fs/promises';
 import {Fault} from '../../shared/fault.ts';
 
-export interface Ballast {
+export interface ReserveFile {
   /** Runs a write that makes room or administers; should the disk be full, once more without the ballast. */
-  withRoom<T>(write: () => Promise<T>): Promise<T>;
+  withReserve<T>(write: () => Promise<T>): Promise<T>;
   /** False while new mail must be refused: the ballast is given up or free space is below `minFreeBytes`. */
-  hasRoom(): boolean;
+  hasSpace(): boolean;
   /** Looks at the disk again, and takes the ballast back once there is space for it. */
   refresh(): Promise<void>;
 }
@@ -24,7 +24,7 @@ interface Needs {
 /** With less than this a database cannot even be opened, so a node that finds it so at its start gives the ballast up there. */
 const openingBytes = 1024 * 1024;
 
-export const createBallast = async ({path, sizeBytes, minFreeBytes, isDiskFull, onFull}: Needs): Promise<Ballast> => {
+export const createReserveFile = async ({path, sizeBytes, minFreeBytes, isDiskFull, onFull}: Needs): Promise<ReserveFile> => {
   let isInPlace = false;
   let freeBytes = 0;
 
@@ -48,7 +48,7 @@ export const createBallast = async ({path, sizeBytes, minFreeBytes, isDiskFull, 
   if (isInPlace && freeBytes < openingBytes) await giveUp();
 
   return {
-    async withRoom(write) {
+    async withReserve(write) {
       try {
         return await write();
       } catch (error) {
@@ -59,7 +59,7 @@ export const createBallast = async ({path, sizeBytes, minFreeBytes, isDiskFull, 
         });
       }
     },
-    hasRoom: () => isInPlace && freeBytes >= minFreeBytes,
+    hasSpace: () => isInPlace && freeBytes >= minFreeBytes,
     refresh,
   };
 };

@@ -20,7 +20,7 @@ import {
   writePairs,
 } from './tls-files.ts';
 
-export interface CertificateKeeper {
+export interface CertificateRenewal {
   /** What new connections are shown. */
   current(): NodePairs;
   /** Since when peers hear this node no more, as its certificate has ended; undefined while it is good. */
@@ -52,7 +52,7 @@ const retry = {firstMs: 60_000, mostMs: 3_600_000};
  * A CommandError when a file is missing or damaged, and there is no authority here to make it anew. A certificate that has ended is none:
  * mail does not wait for the cluster.
  */
-export const openCertificates = async (needs: Needs): Promise<CertificateKeeper> => {
+export const openCertificates = async (needs: Needs): Promise<CertificateRenewal> => {
   const {folder, identity, config, now} = needs;
 
   /** Names that the authority has left out, as they are another node's: they are asked for again at the next renewal only. */
@@ -92,7 +92,7 @@ export const openCertificates = async (needs: Needs): Promise<CertificateKeeper>
   let current = await shown(held);
   let failures = 0;
   let tryAfter = 0;
-  const look = async (askPeers: AskPeers, isForced: boolean): Promise<boolean> => {
+  const refreshOnce = async (askPeers: AskPeers, isForced: boolean): Promise<boolean> => {
     try {
       if (isForced) refused = [];
       held = await again(askPeers);
@@ -117,7 +117,7 @@ export const openCertificates = async (needs: Needs): Promise<CertificateKeeper>
     }
   };
   // One at a time: the files of two would get mixed up.
-  let looking: Promise<unknown> = Promise.resolve();
+  let refreshing: Promise<unknown> = Promise.resolve();
   const cutOffSince = (): Date | undefined => {
     const end = expiryOf(current.cluster);
     return end.getTime() <= now() ? end : undefined;
@@ -127,8 +127,8 @@ export const openCertificates = async (needs: Needs): Promise<CertificateKeeper>
     current: () => current,
     cutOffSince,
     async refresh(askPeers, isForced = false) {
-      const turn = looking.catch(() => {}).then(async () => (isForced || isTime() ? look(askPeers, isForced) : false));
-      looking = turn;
+      const turn = refreshing.catch(() => {}).then(async () => (isForced || isTime() ? refreshOnce(askPeers, isForced) : false));
+      refreshing = turn;
       return turn;
     },
   };

@@ -5,13 +5,13 @@ import type {Peers} from '../cluster/peers.ts';
 import {remoteRecords} from '../cluster/remote-records.ts';
 import type {Config} from '../config/schema.ts';
 import type {Records} from './records.ts';
-import type {ReplicationRoom} from './replication.ts';
+import type {ReplicationParts} from './replication.ts';
 
 interface Needs {
   nodeNo: number;
   config: Config;
   records: Records;
-  replicated: ReplicationRoom;
+  replicated: ReplicationParts;
   peers: Peers;
   log: Logger;
 }
@@ -21,12 +21,12 @@ export type ClusterLinks = ReturnType<typeof startCluster>;
 /** How long a node that starts waits for word from the others before it opens its doors. */
 const greetingMs = 3000;
 /** How long a change that has to be everywhere waits for that. */
-const spreadMs = 2000;
+const replicationWaitMs = 2000;
 const farewellMs = 500;
 
 export const startCluster = ({nodeNo, config, records, replicated, peers, log}: Needs) => {
   const {replication, exchange, limiter, refusals, lateChanges, drift} = replicated;
-  const {standing} = records;
+  const {membership} = records;
   let lastSeq = 0;
   let changes = 0;
   const links = startPeerLinks({
@@ -39,11 +39,11 @@ export const startCluster = ({nodeNo, config, records, replicated, peers, log}: 
     limiter,
     intervalMs: config.cluster.heartbeat_interval * 1000,
     news: () => `${changes} ${limiter.taken}`,
-    onRemoved: standing.removedBy,
+    onRemoved: membership.removedBy,
     log,
   });
   // Nobody has anything to say to this node any more, nor wants to hear from it.
-  standing.onRemoved(peers.close);
+  membership.onRemoved(peers.close);
   records.configuration.onOutbox(seq => {
     lastSeq = seq;
     links.wake();
@@ -76,10 +76,10 @@ export const startCluster = ({nodeNo, config, records, replicated, peers, log}: 
       await replication.skipIds();
       return false;
     },
-    tellPeers: links.tell,
-    spread: async () => links.settled(await replication.lastSeq(), spreadMs),
+    sendHeartbeats: links.sendHeartbeats,
+    awaitReplication: async () => links.settled(await replication.lastSeq(), replicationWaitMs),
     /** `mfd bootstrap-key` writes to the database of a running node: nobody tells of that. */
-    async look() {
+    async pollOutbox() {
       const seq = await replication.lastSeq();
       if (seq !== lastSeq) links.wake();
       lastSeq = seq;

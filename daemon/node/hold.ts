@@ -3,10 +3,10 @@
 import type {Logger} from 'pino';
 import {Fault} from '../../shared/fault.ts';
 import type {Config} from '../config/schema.ts';
-import type {Keeper} from '../hold/hold-backend.ts';
+import type {HoldBackend} from '../hold/hold-backend.ts';
 import {createHoldQueue} from '../hold/hold-queue.ts';
-import {createSpoolKeep, type SpoolKeepNeeds} from '../hold/spool/hold-mail.ts';
-import {createSpoolKeeper} from '../hold/spool/spool-backend.ts';
+import {createSpoolHolder, type SpoolHolderNeeds} from '../hold/spool/hold-mail.ts';
+import {createSpoolBackend} from '../hold/spool/spool-backend.ts';
 import type {Metrics} from '../http/metrics.ts';
 import {createBackendFailures} from '../mail/backend/backend-failures.ts';
 import {createBackendPool} from '../mail/backend/backend-pool.ts';
@@ -18,13 +18,13 @@ import type {EventBus} from '../services/events/event-bus.ts';
 import {createIntake, routeFor} from '../services/intake/intake.ts';
 import type {ReceivedMail} from '../services/intake/mail.ts';
 import type {Deliver} from '../services/intake/mail-ports.ts';
-import {createLearner} from '../services/quarantine/learner.ts';
+import {createTrainer} from '../services/quarantine/trainer.ts';
 import type {LiveSettings} from './live-settings.ts';
 import {openPostfix} from './postfix.ts';
 import type {Records} from './records.ts';
 import type {Storage} from './storage.ts';
 
-interface Needs extends Pick<Storage, 'store' | 'spool' | 'ballast'> {
+interface Needs extends Pick<Storage, 'store' | 'spool' | 'reserveFile'> {
   nodeId: string;
   fqdn: string;
   /** Certificate of the cluster's authority, PEM. */
@@ -41,7 +41,7 @@ interface Needs extends Pick<Storage, 'store' | 'spool' | 'ballast'> {
 export const openHold = ({
   store,
   spool,
-  ballast,
+  reserveFile,
   nodeId,
   fqdn,
   ca,
@@ -53,8 +53,8 @@ export const openHold = ({
   log,
   now,
 }: Needs) => {
-  const {domainDirectory, standing} = records;
-  const {withRoom} = ballast;
+  const {domainDirectory, membership} = records;
+  const {withReserve} = reserveFile;
 
   const signer = createDkimSigner();
   const sign: NonNullable<Parameters<typeof createDeliver>[0]['sign']> = async ({id, name}, content) => {
@@ -69,7 +69,7 @@ export const openHold = ({
   });
   const deliver = counted(createDeliver({pool, sign}), metrics);
 
-  const spoolKeeper = createSpoolKeeper({
+  const spoolBackend = createSpoolBackend({
     spool,
     deliver,
     routeOf({domain_id, domain: name, direction}) {
@@ -88,27 +88,27 @@ export const openHold = ({
       throw new Fault('delivery_failed', detail);
     },
   });
-  const onHeld: SpoolKeepNeeds['onHeld'] = (mail, domainId) => bus.publish({type: 'held', ...mail}, domainId);
+  const onHeld: SpoolHolderNeeds['onHeld'] = (mail, domainId) => bus.publish({type: 'held', ...mail}, domainId);
   const postfix = openPostfix({config: postfixConfig, nodeId, store, records, tmpDir: spool.tmpDir, onHeld, metrics, log, now});
   const queue = createHoldQueue({
     nodeId,
     store,
     query: store.heldQuery(nodeId),
-    keeperOf: ({keeper}) => (keeper === 'spool' ? spoolKeeper : (postfix?.keeper ?? noPostfix)),
-    learner: createLearner({
+    backendOf: ({keeper}) => (keeper === 'spool' ? spoolBackend : (postfix?.keeper ?? noPostfix)),
+    trainer: createTrainer({
       classifier: () => settings().classifier,
-      onLesson: metrics.lesson,
+      onTrained: metrics.lesson,
       onOutage: detail => log.warn({detail}, 'Rspamd does not learn: what people decide meanwhile is lost on it'),
       onRecovery: missed => log.info({missed}, 'Rspamd learns again'),
       now,
     }),
-    withRoom,
+    withReserve,
     onActed: (outcome, domainId) => bus.publish({type: outcome.state, ...outcome}, domainId),
     onLeftover: (queueId, error) =>
       log.error({queue_id: queueId, err: error}, 'a file of the spool could not be removed; the next start tries again'),
     now,
   });
-  const keep = createSpoolKeep({
+  const keep = createSpoolHolder({
     nodeId,
     store,
     spool,
@@ -119,8 +119,8 @@ export const openHold = ({
     domains: domainDirectory,
     scorer: {score: async (mail: ReceivedMail) => settings().scorer.score(mail)},
     smarthost: () => settings().smarthost,
-    hasRoom: ballast.hasRoom,
-    isRemoved: standing.isRemoved,
+    hasSpace: reserveFile.hasSpace,
+    isRemoved: membership.isRemoved,
     onScorerFailure: () => settings().onScorerFailure,
     onUnscored: (error: unknown) => {
       metrics.unscored();
@@ -131,14 +131,20 @@ export const openHold = ({
   // What comes by the milter stays with Postfix.
   const milterIntake = createIntake({...needs, keep: postfix?.keep ?? keep});
 
-  return {queue, intake, milterIntake, pool, sign, postfixLook: postfix?.createLook(queue)};
+  return {queue, intake, milterIntake, pool, sign, postfixPoll: postfix?.createPoll(queue)};
 };
 
 /** There are mails in Postfix's hold queue, and this node has been told no more where that is. */
 const refuse = async (): Promise<never> => {
   throw new Fault('unavailable', 'this mail is in the hold queue of Postfix; set postfix.config_dir on its node again');
 };
-const noPostfix: Keeper = {isReadableToTheEnd: false, release: refuse, discard: refuse, forget: async () => {}, body: refuse};
+const noPostfix: HoldBackend = {
+  isReadableToTheEnd: false,
+  release: refuse,
+  discard: refuse,
+  forget: async () => {},
+  body: refuse,
+};
 
 const counted = (deliver: Deliver, metrics: Metrics): Deliver => ({
   async deliver(route, envelope, content) {

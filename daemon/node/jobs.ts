@@ -2,17 +2,17 @@
 import type {Logger} from 'pino';
 import {Fault} from '../../shared/fault.ts';
 import type {Config} from '../config/schema.ts';
-import type {Ballast} from '../hold/reserve-file.ts';
+import type {ReserveFile} from '../hold/reserve-file.ts';
 import type {Metrics} from '../http/metrics.ts';
 import type {ClusterLinks} from './cluster.ts';
 import type {Records} from './records.ts';
 import type {Services} from './services.ts';
 
 interface Needs {
-  services: Pick<Services, 'keyFailures' | 'flushKeyUses' | 'retention' | 'postfixLook'>;
+  services: Pick<Services, 'keyFailures' | 'flushKeyUses' | 'retention' | 'postfixPoll'>;
   records: Records;
   links: ClusterLinks;
-  ballast: Ballast;
+  reserveFile: ReserveFile;
   log: Logger;
   metrics: Metrics;
   config(): Config;
@@ -20,15 +20,24 @@ interface Needs {
 }
 
 /** Each job waits for its own last run; one that fails is logged and comes again. From `stop` on nothing begins; it waits for what runs. */
-export const startTimers = ({services, records, links, ballast, log, metrics, config, renew}: Needs): {stop(): Promise<void>} => {
+export const startTimers = ({
+  services,
+  records,
+  links,
+  reserveFile,
+  log,
+  metrics,
+  config,
+  renew,
+}: Needs): {stop(): Promise<void>} => {
   const stops = [
-    every(2_000, 'looking at the disk', ballast.refresh),
+    every(2_000, 'looking at the disk', reserveFile.refresh),
     every(5_000, 'counting requests without a valid key', async () => services.keyFailures.report()),
     every(20_000, 'writing down key use', services.flushKeyUses),
     every(10_000, 'pruning the outbox', links.prune),
     every(1_000, 'looking after the peers', async () => {
-      records.peerStates.look();
-      await links.look();
+      records.peerStates.checkHealth();
+      await links.pollOutbox();
     }),
     every(1_000, 'asking for changes that have not come', links.fetchLate),
     every(1_000, 'comparing configurations', links.compare),
@@ -38,7 +47,7 @@ export const startTimers = ({services, records, links, ballast, log, metrics, co
       if (expired > 0) log.info({expired}, 'held mail removed by retention');
       metrics.expired(expired);
     }),
-    ...postfixLook(),
+    ...postfixPoll(),
     every(60_000, 'certificate renewal', async () => renew()),
   ];
   return {
@@ -47,10 +56,10 @@ export const startTimers = ({services, records, links, ballast, log, metrics, co
     },
   };
 
-  function postfixLook(): (() => Promise<void>)[] {
-    const look = services.postfixLook;
-    if (!look) return [];
-    return [every(config().postfix.reconcile_interval * 1000, 'looking at Postfix’s queue', look.run), look.stop];
+  function postfixPoll(): (() => Promise<void>)[] {
+    const poll = services.postfixPoll;
+    if (!poll) return [];
+    return [every(config().postfix.reconcile_interval * 1000, 'looking at Postfix’s queue', poll.run), poll.stop];
   }
 
   function every(ms: number, what: string, job: () => Promise<unknown>): () => Promise<void> {

@@ -8,7 +8,7 @@ import {ConfigError, type LoadedConfig} from '../config/load.ts';
 import type {Config} from '../config/schema.ts';
 import {createNetworkSet, type NetworkSet} from '../mail/networks.ts';
 import {createBuiltinScorer} from '../mail/scan/builtin-scorer.ts';
-import {createRspamdLearner} from '../mail/scan/rspamd-learner.ts';
+import {createRspamdClassifier} from '../mail/scan/rspamd-classifier.ts';
 import {createRspamdScorer} from '../mail/scan/rspamd-scorer.ts';
 import type {Classifier, Route, Scorer} from '../services/intake/mail-ports.ts';
 import {operatorPair} from './tls-files.ts';
@@ -113,7 +113,7 @@ const scorerFrom = ({scanner}: Config, password: string | undefined): Pick<LiveS
 
 const classifierFrom = ({scanner}: Config, password: string | undefined): Classifier | undefined =>
   scanner.rspamd_learn
-    ? createRspamdLearner({url: scanner.rspamd_controller_url, ...(password !== undefined && {password})})
+    ? createRspamdClassifier({url: scanner.rspamd_controller_url, ...(password !== undefined && {password})})
     : undefined;
 
 const smarthostFrom = ({smtp}: Config, password: string | undefined, ca: string | undefined): LiveSettings['smarthost'] => {

@@ -11,7 +11,7 @@ import type {Records} from './records.ts';
 import type {Services} from './services.ts';
 import type {Storage} from './storage.ts';
 
-interface Needs extends Pick<Storage, 'store' | 'ballast'> {
+interface Needs extends Pick<Storage, 'store' | 'reserveFile'> {
   config: Config;
   records: Records;
   services: Pick<Services, 'cluster'>;
@@ -23,8 +23,8 @@ interface Needs extends Pick<Storage, 'store' | 'ballast'> {
   phase(): 'starting' | 'open' | 'stopping';
 }
 
-export const openMetricsDoor = async (needs: Needs): Promise<Listener> => {
-  const {config, services, store, ballast, records, metrics, cutOff, log} = needs;
+export const openMetricsListener = async (needs: Needs): Promise<Listener> => {
+  const {config, services, store, reserveFile, records, metrics, cutOff, log} = needs;
   const app = createMetricsApp({
     metrics,
     log,
@@ -33,14 +33,14 @@ export const openMetricsDoor = async (needs: Needs): Promise<Listener> => {
       held: async () => store.hold.counts(),
       outboxDepth: async () => store.outbox.depth(),
       clockSkews: records.peerStates.skews,
-      hasRoom: ballast.hasRoom,
+      hasSpace: reserveFile.hasSpace,
       certificates: needs.certificates,
     },
     unready: async () => [
       ...(needs.phase() === 'open' ? [] : [`the node is ${needs.phase()}`]),
-      ...[records.standing.advice()].filter(advice => advice !== undefined),
+      ...[records.membership.advice()].filter(advice => advice !== undefined),
       ...[store.damage()].filter(said => said !== undefined).map(said => `the database is damaged: ${said}`),
-      ...(ballast.hasRoom() ? [] : ['the disk is nearly full: new mail is answered 452']),
+      ...(reserveFile.hasSpace() ? [] : ['the disk is nearly full: new mail is answered 452']),
     ],
     // The rest of the cluster is no condition for mail.
     remarks: () => [cutOff.advice()].filter(advice => advice !== undefined),

@@ -17,13 +17,13 @@ interface Needs {
   graceMs: number;
 }
 
-export interface MilterDoor {
+export interface MilterListener {
   /** Undefined when there is none. */
   address: LocalAddress | undefined;
   stop(): Promise<void>;
 }
 
-export const openMilter = async ({config, services, tmpDir, graceMs, settings, metrics, log}: Needs): Promise<MilterDoor> => {
+export const openMilter = async ({config, services, tmpDir, graceMs, settings, metrics, log}: Needs): Promise<MilterListener> => {
   const listen = parseLocalAddress(config.postfix.milter_listen ?? '');
   if (!listen) return {address: undefined, stop: async () => undefined};
 

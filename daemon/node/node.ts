@@ -23,9 +23,9 @@ import {startTimers} from './jobs.ts';
 import {listenHttps} from './listen.ts';
 import {openConfig} from './live-settings.ts';
 import {startMail} from './mail.ts';
-import {openMetricsDoor} from './metrics-listener.ts';
+import {openMetricsListener} from './metrics-listener.ts';
 import {openMilter} from './milter.ts';
-import {openPeerDoor} from './peer-listener.ts';
+import {openPeerListener} from './peer-listener.ts';
 import {openRecords} from './records.ts';
 import {createRenewal} from './renewal.ts';
 import {openReplication} from './replication.ts';
@@ -59,7 +59,7 @@ interface Needs {
 }
 
 const graceMs = 7000;
-const firstLookMs = 5000;
+const firstPollMs = 5000;
 
 export const startNode = async (needs: Needs): Promise<RunningNode> => {
   const closers = createClosers(error => needs.log.error({err: error}, 'closing failed'));
@@ -81,11 +81,11 @@ const open = async ({data, loaded, log, version, now = Date.now}: Needs, closers
   const fqdn = config.fqdn ?? hostname();
   const metrics = createMetrics(version);
 
-  const {store, spool, ballast, ...identity} = await openStorage({folder, config, log, now, closers});
+  const {store, spool, reserveFile, ...identity} = await openStorage({folder, config, log, now, closers});
   await requireFreeAddresses(config, {file: folder.config});
   const {nodeId, nodeNo} = identity;
-  const records = await openRecords({store, nodeNo, ballast, log, now});
-  const {nodeDirectory, standing} = records;
+  const records = await openRecords({store, nodeNo, reserveFile, log, now});
+  const {nodeDirectory, membership} = records;
 
   const authority = async () => authorityIn(folder, now);
   const hasAuthority = (await authority()) !== undefined;
@@ -103,7 +103,7 @@ const open = async ({data, loaded, log, version, now = Date.now}: Needs, closers
     authority,
     now,
   });
-  const cutOff = createCutOff({since: () => (standing.isRemoved() ? undefined : certificates.cutOffSince()), log});
+  const cutOff = createCutOff({since: () => (membership.isRemoved() ? undefined : certificates.cutOffSince()), log});
 
   const peers = startPeers({
     nodeNo,
@@ -118,7 +118,7 @@ const open = async ({data, loaded, log, version, now = Date.now}: Needs, closers
     peerStates: records.peerStates,
     peers: peers.list,
     nodeNo,
-    onRemoved: standing.removedBy,
+    onRemoved: membership.removedBy,
   });
   const driftAfterMs = config.cluster.drift_after * 1000;
   const replicated = openReplication({store, identity, records, settings, version, hasAuthority, driftAfterMs, log, now});
@@ -126,7 +126,7 @@ const open = async ({data, loaded, log, version, now = Date.now}: Needs, closers
   closers.add(links.stop);
 
   const services = createServices({
-    ...{store, spool, ballast, identity, fqdn, ca, records, peers, authorities, hasAuthority, replicated, links},
+    ...{store, spool, reserveFile, identity, fqdn, ca, records, peers, authorities, hasAuthority, replicated, links},
     ...{settings, cutOff, metrics, log, now},
     postfixConfig: config.postfix,
     apiUrl: apiUrl(config, fqdn, listenOf(config.api.listen)),
@@ -135,32 +135,32 @@ const open = async ({data, loaded, log, version, now = Date.now}: Needs, closers
   const noteNames = async () => services.issuedNames.shown(nodeNo, certificateHosts(certificates.current().cluster.cert));
   await noteNames();
 
-  const metricsListener = await openMetricsDoor({
-    ...{config, store, ballast, records, services, metrics, cutOff, log},
+  const metricsListener = await openMetricsListener({
+    ...{config, store, reserveFile, records, services, metrics, cutOff, log},
     certificates: () => ({api: certificates.current().api.cert, cluster: certificates.current().cluster.cert}),
     phase: () => phase.now,
   });
   closers.add(async () => metricsListener.stop(0));
   const credentials = {...certificates.current().cluster, ca};
-  const cluster = await openPeerDoor({config, credentials, nodeNo, records, peers, replicated, services, log});
+  const cluster = await openPeerListener({config, credentials, nodeNo, records, peers, replicated, services, log});
   closers.add(async () => cluster.stop(0));
-  await services.membership.announce({fqdn, cluster_url: clusterUrl(config, fqdn, cluster.address)});
+  await services.announcement.announce({fqdn, cluster_url: clusterUrl(config, fqdn, cluster.address)});
   services.joining.begin(await links.greet());
   // What was under way when this node ended is settled before anybody can act again; a queue that takes long is not waited for.
-  await Promise.race([services.postfixLook?.run(), delay(firstLookMs, undefined, {ref: false})]);
+  await Promise.race([services.postfixPoll?.run(), delay(firstPollMs, undefined, {ref: false})]);
 
   const {explainDrift} = links;
   const api = await listenHttps(
     listenOf(config.api.listen),
     certificates.current().api,
-    createApi({...services, standing, explainDrift, deprecations, metrics, log}).callback(),
+    createApi({...services, membership, explainDrift, deprecations, metrics, log}).callback(),
   );
   closers.add(async () => api.stop(graceMs));
-  await services.membership.announce({api_url: apiUrl(config, fqdn, api.address)});
+  await services.announcement.announce({api_url: apiUrl(config, fqdn, api.address)});
   const intake = {config, settings, services, tmpDir: spool.tmpDir, graceMs, metrics, log};
   const mail = await startMail({...intake, tls: certificates.current().api, nodeNo, fqdn, ca, now});
   closers.add(mail.stop);
-  await services.membership.announce({smtp_listen: formatHostPort(mail.address)});
+  await services.announcement.announce({smtp_listen: formatHostPort(mail.address)});
   const milter = await openMilter(intake);
   closers.add(milter.stop);
   const tables = await openTables({config, services, records, graceMs, log, now});
@@ -170,11 +170,11 @@ const open = async ({data, loaded, log, version, now = Date.now}: Needs, closers
     ...{certificates, ca, peers, noteNames, cutOff, log},
     askPeers: authorities.askForCertificates,
     listeners: {api, mail, cluster},
-    isRemoved: standing.isRemoved,
+    isRemoved: membership.isRemoved,
   });
   const renewOrSay = async (isForced: boolean) =>
     renew(isForced).catch(error => log.error({err: error}, 'certificate renewal failed'));
-  const timers = startTimers({services, records, links, ballast, metrics, log, config: running.config, renew});
+  const timers = startTimers({services, records, links, reserveFile, metrics, log, config: running.config, renew});
   closers.add(async () => {
     // What the jobs wait for of other nodes ends with the connections to these.
     const idle = timers.stop();

@@ -5,7 +5,7 @@ import {createPeerAuditLog} from '../cluster/peer-audit-log.ts';
 import {createPeerHoldQueue} from '../cluster/peer-hold-queue.ts';
 import type {Peers} from '../cluster/peers.ts';
 import type {Metrics} from '../http/metrics.ts';
-import {tellConfigEvents} from '../services/events/config-events.ts';
+import {publishConfigEvents} from '../services/events/config-events.ts';
 import {createEventBus} from '../services/events/event-bus.ts';
 import {createEvents} from '../services/events/events.ts';
 import type {AuditLog, HoldQueue} from '../services/ports.ts';
@@ -61,8 +61,8 @@ export const openEvents = ({nodeId, records, peers, metrics, log, now}: EventNee
   });
   const events = createEvents({keys, domains, configuration, listenElsewhere: elsewhere.listen, now});
 
-  bus.subscribe(events.hear);
-  tellConfigEvents({configuration, domains, keys, bus});
+  bus.subscribe(events.receive);
+  publishConfigEvents({configuration, domains, keys, bus});
   peerStates.onHealth(change => {
     metrics.healthChanged();
     bus.publish({type: 'health', ...change});

@@ -16,7 +16,7 @@ import type {NodeIdentity} from '../services/ports.ts';
 import {listenOf} from './addresses.ts';
 import {listenMutualTls} from './listen.ts';
 import type {Records} from './records.ts';
-import type {ReplicationRoom} from './replication.ts';
+import type {ReplicationParts} from './replication.ts';
 import type {Services} from './services.ts';
 
 interface Needs {
@@ -25,15 +25,15 @@ interface Needs {
   nodeNo: number;
   records: Records;
   peers: Peers;
-  replicated: ReplicationRoom;
+  replicated: ReplicationParts;
   services: Services;
   log: Logger;
 }
 
-export const openPeerDoor = async ({
+export const openPeerListener = async ({
   config,
   credentials,
-  records: {nodeDirectory, standing},
+  records: {nodeDirectory, membership},
   nodeNo,
   peers,
   replicated,
@@ -48,9 +48,9 @@ export const openPeerDoor = async ({
     identityIn,
     isMember,
     wasRemoved,
-    heard: ({nodeNo}, remoteAddress) => services.neighbours.heard(nodeNo, remoteAddress),
+    noteAddress: ({nodeNo}, remoteAddress) => services.colocatedNodes.noteAddress(nodeNo, remoteAddress),
     routes: [
-      routePeerCluster({...replicated, standing, nodeNo, reach: peers.reach}),
+      routePeerCluster({...replicated, membership, nodeNo, reach: peers.reach}),
       routePeerTrust({...services, hostsIn}),
       routePeerHold(services.forPeers),
       routePeerEvents(services.forPeers),

@@ -2,24 +2,24 @@
 import type {Logger} from 'pino';
 import type {HeldMail} from '../../shared/held-mail.ts';
 import type {Config} from '../config/schema.ts';
-import type {Keeper} from '../hold/hold-backend.ts';
+import type {HoldBackend} from '../hold/hold-backend.ts';
 import type {OwnHoldQueue} from '../hold/hold-queue.ts';
-import {createPostfixKeep, type PostfixKeep} from '../hold/postfix/hold-mail.ts';
+import {createPostfixHolder, type PostfixHolder} from '../hold/postfix/hold-mail.ts';
 import {createPostfixAdopt} from '../hold/postfix/postfix-adopt.ts';
-import {createPostfixKeeper} from '../hold/postfix/postfix-backend.ts';
+import {createPostfixBackend} from '../hold/postfix/postfix-backend.ts';
 import {createPostfixPrograms, PostfixRefusal} from '../hold/postfix/postfix-programs.ts';
 import {createPostfixReconcile} from '../hold/postfix/postfix-reconcile.ts';
 import {createLifetime, hasLongQueueIds} from '../hold/postfix/postfix-settings.ts';
 import type {Metrics} from '../http/metrics.ts';
 import type {NodeStore} from '../services/node-store.ts';
-import {createPostfixLook, type PostfixLook} from './postfix-poll.ts';
+import {createPostfixPoll, type PostfixPoll} from './postfix-poll.ts';
 import type {Records} from './records.ts';
 
-export interface PostfixRoom {
-  keep: PostfixKeep;
-  keeper: Keeper;
+export interface PostfixHold {
+  keep: PostfixHolder;
+  keeper: HoldBackend;
   /** Looks at Postfix's queue, and at whether it is set up as it should be. */
-  createLook(queue: Pick<OwnHoldQueue, 'isUnderWay' | 'catchUp'>): PostfixLook;
+  createPoll(queue: Pick<OwnHoldQueue, 'isUnderWay' | 'catchUp'>): PostfixPoll;
 }
 
 interface Needs {
@@ -45,12 +45,12 @@ export const openPostfix = ({
   log,
   now,
   onHeld,
-}: Needs): PostfixRoom | undefined => {
+}: Needs): PostfixHold | undefined => {
   if (config.config_dir === undefined) return undefined;
 
   const programs = createPostfixPrograms({configDir: config.config_dir, helperSocket: config.helper_socket});
-  const keep = createPostfixKeep({nodeId, store, onHeld, now});
-  const keeper = createPostfixKeeper({
+  const keep = createPostfixHolder({nodeId, store, onHeld, now});
+  const keeper = createPostfixBackend({
     programs,
     isArriving: keep.isArriving,
     lifetimeMs: createLifetime(programs, now),
@@ -69,19 +69,19 @@ export const openPostfix = ({
     onUnreadable: error => refusals.failed(error, 'mails on hold in Postfix are listed without their subjects'),
   });
 
-  const createLook: PostfixRoom['createLook'] = ({isUnderWay, catchUp}) => {
+  const createPoll: PostfixHold['createPoll'] = ({isUnderWay, catchUp}) => {
     const reconcile = createPostfixReconcile({nodeId, store, programs, keep, isUnderWay, adopt, now});
     const looks = createFailureLog(log);
     let isFirst = true;
 
-    return createPostfixLook({
+    return createPostfixPoll({
       async reconcile(signal) {
         await catchUp();
         if (isFirst) await warnOfShortIds();
         isFirst = false;
         return reconcile(signal);
       },
-      onLooked({lookMs, ...found}) {
+      onPolled({pollMs, ...found}) {
         looks.worked('Postfix’s queue can be looked at again');
         metrics.postfixReconciled(now());
         if (found.appeared + found.gone.length + found.reopened.length > 0) log.info(found, 'hold queue of Postfix reconciled');
@@ -102,11 +102,11 @@ export const openPostfix = ({
     );
   };
 
-  return {keep, keeper: logged(keeper, log), createLook};
+  return {keep, keeper: logged(keeper, log), createPoll};
 };
 
 /** Callers are told that the log of the node says why. */
-const logged = (keeper: Keeper, log: Logger): Keeper => {
+const logged = (keeper: HoldBackend, log: Logger): HoldBackend => {
   const log1 = async <T>(queueId: string, work: Promise<T>): Promise<T> =>
     work.catch(error => {
       if (error instanceof PostfixRefusal) log.error({queue_id: queueId, err: error.details.cause}, 'Postfix did not do it');

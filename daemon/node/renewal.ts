@@ -2,7 +2,7 @@
 import type {Logger} from 'pino';
 import type {KeyAndCertificate} from '../cluster/certificates.ts';
 import type {Peers} from '../cluster/peers.ts';
-import type {AskPeers, CertificateKeeper} from './certificate-renewal.ts';
+import type {AskPeers, CertificateRenewal} from './certificate-renewal.ts';
 import type {CutOff} from './cut-off.ts';
 
 interface Shows {
@@ -10,7 +10,7 @@ interface Shows {
 }
 
 interface Needs {
-  certificates: CertificateKeeper;
+  certificates: CertificateRenewal;
   askPeers: AskPeers;
   /** Certificate of the cluster's authority, PEM. */
   ca: string;

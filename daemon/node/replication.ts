@@ -26,7 +26,7 @@ interface Needs {
   now: () => number;
 }
 
-export type ReplicationRoom = ReturnType<typeof openReplication>;
+export type ReplicationParts = ReturnType<typeof openReplication>;
 
 export const openReplication = ({store, identity, records, log, now, ...needs}: Needs) => {
   const {nodeId, nodeNo} = identity;

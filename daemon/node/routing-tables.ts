@@ -17,13 +17,13 @@ interface Needs {
   graceMs: number;
 }
 
-export interface TablesDoor {
+export interface TablesListener {
   /** Undefined when there is none. */
   address: LocalAddress | undefined;
   stop(): Promise<void>;
 }
 
-export const openTables = async ({config, services, records, log, now, graceMs}: Needs): Promise<TablesDoor> => {
+export const openTables = async ({config, services, records, log, now, graceMs}: Needs): Promise<TablesListener> => {
   const listen = parseLocalAddress(config.postfix.socketmap_listen ?? '');
   if (!listen) return {address: undefined, stop: async () => undefined};
 
@@ -31,7 +31,7 @@ export const openTables = async ({config, services, records, log, now, graceMs}:
     domains: records.domainDirectory,
     routeTo: domain => services.intake.routeOf({direction: 'inbound', domain}),
     recipients: createRecipientCheck({pool: services.pool, now}),
-    standstill: records.standing.advice,
+    standstill: records.membership.advice,
   });
   const server = await startSocketmapServer({
     listen,

@@ -6,17 +6,17 @@ import {isTokenFor} from '../cluster/authority.ts';
 import type {Peers} from '../cluster/peers.ts';
 import type {Config} from '../config/schema.ts';
 import type {Metrics} from '../http/metrics.ts';
-import {createPatientLimits} from '../services/access/cluster-rate-limit.ts';
+import {createClusterRateLimits} from '../services/access/cluster-rate-limit.ts';
 import {createKeyFailures} from '../services/access/key-failures.ts';
 import {createKeys} from '../services/access/keys.ts';
 import {createAudit, createAuditLog} from '../services/audit/audit.ts';
 import type {Authorities} from '../services/cluster/authority.ts';
 import {createCluster} from '../services/cluster/cluster.ts';
-import {createNeighbours} from '../services/cluster/colocated-nodes.ts';
+import {createColocatedNodes} from '../services/cluster/colocated-nodes.ts';
 import {createIssuedNames} from '../services/cluster/issued-names.ts';
 import {createJoinTokens} from '../services/cluster/join-tokens.ts';
 import {createJoining} from '../services/cluster/joining.ts';
-import {createMembership} from '../services/cluster/node-announcement.ts';
+import {createNodeAnnouncement} from '../services/cluster/node-announcement.ts';
 import {createPeerActors} from '../services/cluster/peer-actors.ts';
 import {createRemoval} from '../services/cluster/removal.ts';
 import {createBackendRules} from '../services/domains/backend-rules.ts';
@@ -31,7 +31,7 @@ import {openHold} from './hold.ts';
 import type {LiveSettings} from './live-settings.ts';
 import {followPeers, openEvents} from './peer-clients.ts';
 import type {Records} from './records.ts';
-import type {ReplicationRoom} from './replication.ts';
+import type {ReplicationParts} from './replication.ts';
 import type {Storage} from './storage.ts';
 
 /**
@@ -42,7 +42,7 @@ const lastCallMs = 500;
 
 export type Services = ReturnType<typeof createServices>;
 
-interface Needs extends Pick<Storage, 'store' | 'spool' | 'ballast'> {
+interface Needs extends Pick<Storage, 'store' | 'spool' | 'reserveFile'> {
   identity: NodeIdentity;
   fqdn: string;
   /** Certificate of the cluster's authority, PEM. */
@@ -55,8 +55,8 @@ interface Needs extends Pick<Storage, 'store' | 'spool' | 'ballast'> {
   authorities: Authorities;
   /** Whether this node can issue certificates. */
   hasAuthority: boolean;
-  replicated: Pick<ReplicationRoom, 'limiter' | 'refusals'>;
-  links: Pick<ClusterLinks, 'spread' | 'tellPeers'>;
+  replicated: Pick<ReplicationParts, 'limiter' | 'refusals'>;
+  links: Pick<ClusterLinks, 'awaitReplication' | 'sendHeartbeats'>;
   settings(): LiveSettings;
   cutOff: CutOff;
   metrics: Metrics;
@@ -67,7 +67,7 @@ interface Needs extends Pick<Storage, 'store' | 'spool' | 'ballast'> {
 export const createServices = ({
   store,
   spool,
-  ballast,
+  reserveFile,
   identity: {nodeId, nodeNo},
   fqdn,
   ca,
@@ -76,22 +76,22 @@ export const createServices = ({
   authorities,
   hasAuthority,
   replicated: {limiter, refusals},
-  links: {spread, tellPeers},
+  links: {awaitReplication, sendHeartbeats},
   settings,
   metrics,
   log,
   now,
   ...needs
 }: Needs) => {
-  const {configuration, keyDirectory, domainDirectory, nodeDirectory, peerStates, standing} = records;
-  const neighbours = createNeighbours({nodeNo, ownAddresses});
+  const {configuration, keyDirectory, domainDirectory, nodeDirectory, peerStates, membership} = records;
+  const colocatedNodes = createColocatedNodes({nodeNo, ownAddresses});
   const trust = {
     store,
     configuration,
     directory: nodeDirectory,
     nodeNo,
     now,
-    neighbours,
+    colocatedNodes,
     issuedNames: createIssuedNames({store, hasAuthority, nodes: nodeDirectory.list}),
     authorities,
   };
@@ -100,15 +100,23 @@ export const createServices = ({
     directory: domainDirectory,
     backendFaults: createBackendRules({nodes: nodeDirectory, nodeNo, networks: () => settings().backendNetworks}),
   });
-  const keys = createKeys({store, configuration, directory: keyDirectory, domains: domainDirectory, nodeId, spread, now});
+  const keys = createKeys({
+    store,
+    configuration,
+    directory: keyDirectory,
+    domains: domainDirectory,
+    nodeId,
+    awaitReplication,
+    now,
+  });
   const actors = createPeerActors({store, keys: keyDirectory, domains: domainDirectory, now});
   const others = followPeers({peers, records, log});
   const {bus, events} = openEvents({nodeId, peers, records, metrics, log, now});
-  standing.onRemoved(events.close);
+  membership.onRemoved(events.close);
   const auditLog = createAuditLog({store, nodeId});
 
-  const {queue, intake, milterIntake, pool, sign, postfixLook} = openHold({
-    ...{store, spool, ballast, nodeId, fqdn, ca, records, settings, bus, metrics, log, now},
+  const {queue, intake, milterIntake, pool, sign, postfixPoll} = openHold({
+    ...{store, spool, reserveFile, nodeId, fqdn, ca, records, settings, bus, metrics, log, now},
     postfixConfig: needs.postfixConfig,
   });
 
@@ -120,13 +128,13 @@ export const createServices = ({
   return {
     keys,
     keyFailures,
-    limits: createPatientLimits({limiter, tellPeers}),
-    membership: createMembership({configuration, nodeNo}),
+    limits: createClusterRateLimits({limiter, sendHeartbeats}),
+    announcement: createNodeAnnouncement({configuration, nodeNo}),
     joinTokens: createJoinTokens({...trust, actors, isOurs: token => isTokenFor(ca, token)}),
     joining: createJoining(trust),
-    neighbours,
+    colocatedNodes,
     issuedNames: trust.issuedNames,
-    removal: createRemoval({...trust, keys, spread}),
+    removal: createRemoval({...trust, keys, awaitReplication}),
     domains,
     domainParts: createDomainParts({store, configuration, domains}),
     quarantine: createQuarantine({
@@ -160,12 +168,12 @@ export const createServices = ({
       store,
       keepMs: () => settings().keepMs,
       expire: queue.expire,
-      isSuspended: standing.isRemoved,
+      isSuspended: membership.isRemoved,
       now,
     }),
     intake,
     milterIntake,
-    postfixLook,
+    postfixPoll,
     pool,
     sign,
     flushKeyUses: keyDirectory.flush,

@@ -3,7 +3,7 @@ import {stat} from 'node:fs/promises';
 import {join} from 'node:path';
 import type {Logger} from 'pino';
 import type {Config} from '../config/schema.ts';
-import {type Ballast, createBallast} from '../hold/reserve-file.ts';
+import {createReserveFile, type ReserveFile} from '../hold/reserve-file.ts';
 import {reconcile} from '../hold/spool/reconcile.ts';
 import {createSpool, type Spool} from '../hold/spool/spool.ts';
 import {acquireLock, isDiskFull} from '../store/sqlite/database.ts';
@@ -19,7 +19,7 @@ export interface Storage {
   nodeNo: number;
   store: SqliteStore;
   spool: Spool & {tmpDir: string};
-  ballast: Ballast;
+  reserveFile: ReserveFile;
 }
 
 interface Needs {
@@ -38,25 +38,25 @@ export const openStorage = async ({folder, config, log, now, closers}: Needs): P
   if (!lock) throw new CommandError(`another mfd is running on ${folder.root}`);
   closers.add(lock.release);
 
-  const ballast = await createBallast({
-    path: folder.ballast,
+  const reserveFile = await createReserveFile({
+    path: folder.reserveFile,
     sizeBytes: config.spool.ballast,
     minFreeBytes: config.spool.min_free,
     isDiskFull,
     onFull: () => log.error('the disk is full: the ballast has been given up, new mail is answered 452'),
   });
-  const {withRoom} = ballast;
+  const {withReserve} = reserveFile;
   await requireWholeLog(folder);
-  const store = await withRoom(async () => openSqliteStore(folder.database));
+  const store = await withReserve(async () => openSqliteStore(folder.database));
   closers.add(store.close);
   await requireWholeDatabase(folder, store);
   const identity = await readIdentity(store, folder.database);
   await requireSpool(folder, store);
-  const spool = await withRoom(async () => createSpool(folder.spool));
-  const reconciled = await withRoom(async () => reconcile({store, spool, nodeId: identity.nodeId, now}));
+  const spool = await withReserve(async () => createSpool(folder.spool));
+  const reconciled = await withReserve(async () => reconcile({store, spool, nodeId: identity.nodeId, now}));
   const isWhole = reconciled.lost.length + reconciled.damaged.length + reconciled.leftover.length === 0;
   log[isWhole ? 'info' : 'error']({...reconciled}, 'spool and index reconciled');
-  return {...identity, store, spool, ballast};
+  return {...identity, store, spool, reserveFile};
 };
 
 /** Before SQLite opens it, which would take what it can read for all there was, and overwrite the rest. */

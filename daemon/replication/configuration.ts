@@ -42,18 +42,19 @@ interface Needs {
   nodeNo: number;
   now: () => number;
   /** Runs a write that must succeed even on a full disk, see `createBallast`. */
-  withRoom: <T>(write: () => Promise<T>) => Promise<T>;
+  withReserve: <T>(write: () => Promise<T>) => Promise<T>;
   onListenerFailure?(error: unknown): void;
   /** A peer of a newer version has sent records that this one cannot keep. */
   onUnknownKinds?(unknown: string[]): void;
 }
 
 export const createConfiguration = (needs: Needs): Configuration => {
-  const {store, nodeNo, now, withRoom} = needs;
+  const {store, nodeNo, now, withReserve} = needs;
   const notifier = createNotifier(error => needs.onListenerFailure?.(error));
   const outboxListeners: ((seq: number) => void)[] = [];
 
-  const write = async <T>(work: (tx: NodeTransaction) => Promise<T>): Promise<T> => withRoom(async () => store.transaction(work));
+  const write = async <T>(work: (tx: NodeTransaction) => Promise<T>): Promise<T> =>
+    withReserve(async () => store.transaction(work));
 
   /** `seq` is the number of the event in the outbox, if there is one. */
   const publish = async (changed: ChangedRecord[], seq: number | undefined): Promise<void> => {

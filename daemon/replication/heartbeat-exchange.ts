@@ -35,7 +35,7 @@ interface Needs {
 export const createHeartbeatExchange = (needs: Needs): HeartbeatExchange => {
   const {store, replication, peerStates, limiter, keyDirectory, drift, directory, refusals, nodeId, nodeNo, now} = needs;
   const listeners: ((nodeNo: number) => void)[] = [];
-  const tellBehind = (from: number) => {
+  const notifyBehind = (from: number) => {
     for (const listener of listeners) listener(from);
   };
 
@@ -78,39 +78,39 @@ export const createHeartbeatExchange = (needs: Needs): HeartbeatExchange => {
     const known: object | undefined = directory.findByNo(from.nodeNo);
     if (self.kind !== 'node' || self.id !== from.nodeNo || self.deleted !== null || !known) return;
     const isNews = Object.entries(known).some(([name, value]) => {
-      const told = self.fields[name]?.[0];
-      return told !== undefined && told !== value;
+      const said = self.fields[name]?.[0];
+      return said !== undefined && said !== value;
     });
     if (isNews) await replication.merge([self], {node: from, path: 'heartbeat'});
   };
 
-  const hear: HeartbeatExchange['hear'] = async (from, heard) => {
-    if (heard.node_no !== from.nodeNo || heard.node_id !== from.nodeId)
-      throw new Fault('validation_failed', `node ${from.nodeId} speaks for ${heard.node_id}, which it is not`);
-    const {self, refuses_yours, ...report} = heard;
-    peerStates.heard(report);
+  const receiveHeartbeat: HeartbeatExchange['receiveHeartbeat'] = async (from, received) => {
+    if (received.node_no !== from.nodeNo || received.node_id !== from.nodeId)
+      throw new Fault('validation_failed', `node ${from.nodeId} speaks for ${received.node_id}, which it is not`);
+    const {self, refuses_yours, ...report} = received;
+    peerStates.received(report);
     refusals.byPeer(from.nodeNo, 'records', refuses_yours);
-    limiter.hear(heard.node_no, heard.key_counts, heard.clock_ms);
-    for (const [keyId, at] of heard.key_uses) keyDirectory.hearUse(keyId, at);
+    limiter.receiveCounts(received.node_no, received.key_counts, received.clock_ms);
+    for (const [keyId, at] of received.key_uses) keyDirectory.receiveUse(keyId, at);
     if (self) await believe(from, self);
-    await drift.compare(heard);
-    if ((heard.applied[nodeNo] ?? 0) > (await replication.lastSeq())) tellBehind(from.nodeNo);
+    await drift.compare(received);
+    if ((received.applied[nodeNo] ?? 0) > (await replication.lastSeq())) notifyBehind(from.nodeNo);
   };
 
   return {
     heartbeat,
-    hear,
-    async answer(from, heard) {
-      await hear(from, heard);
+    receiveHeartbeat,
+    async answer(from, received) {
+      await receiveHeartbeat(from, received);
       // Uses of keys go out with this node's own heartbeats, each once.
       return (await heartbeat(from.nodeNo, Number.POSITIVE_INFINITY)).heartbeat;
     },
-    hearStop: ({nodeNo: no}) => peerStates.stopped(no),
-    async receive(from, request) {
+    receiveStop: ({nodeNo: no}) => peerStates.stopped(no),
+    async receiveEvents(from, request) {
       try {
         const {applied, hasGap, leftOut} = await replication.receive(from, request);
         if (request.events.length > 0) refusals.ofPeer(from.nodeNo, 'events', leftOut === '' ? undefined : leftOut);
-        if (hasGap) tellBehind(from.nodeNo);
+        if (hasGap) notifyBehind(from.nodeNo);
         return {applied, ...(leftOut !== '' && {left_out: leftOut})};
       } catch (error) {
         if (error instanceof Fault && error.code === 'validation_failed') refusals.ofPeer(from.nodeNo, 'events', error.detail);

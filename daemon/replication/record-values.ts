@@ -9,7 +9,7 @@ import {id, nodeId, timestamp} from '../../shared/fields.ts';
 import {mailFilterSchema} from '../../shared/mail-filter.ts';
 import type {Json} from '../../shared/merge-patch.ts';
 import type {Kind, StampedFields} from '../services/records.ts';
-import {parseUntrusted} from '../services/safe-parse.ts';
+import {parseSafely} from '../services/safe-parse.ts';
 
 const text = (max: number) => z.string().min(1).max(max);
 const url = z.string().max(300).nullable().optional();
@@ -48,7 +48,7 @@ export const knownValues = (kind: Kind, fields: StampedFields): Record<string, J
 
 export const haveRightValues = (kind: Kind, fields: StampedFields): boolean => {
   const {shape} = schemas[kind];
-  return parseUntrusted(schemas[kind], Object.fromEntries(Object.keys(shape).map(name => [name, valueIn(fields, name)]))).success;
+  return parseSafely(schemas[kind], Object.fromEntries(Object.keys(shape).map(name => [name, valueIn(fields, name)]))).success;
 };
 
 const valueIn = (fields: StampedFields, name: string): Json | undefined =>

@@ -109,11 +109,11 @@ export const leftOutEntry = (leftOut: readonly string[], {source, at}: Omit<Rece
     detail: `dated more than a day ahead of this node's clock: ${leftOutText(leftOut)}`,
   });
 
-const entry = (told: Pick<NewAuditEntry, 'at' | 'action' | 'target' | 'detail'> & {result?: string}): NewAuditEntry => ({
+const entry = (fields: Pick<NewAuditEntry, 'at' | 'action' | 'target' | 'detail'> & {result?: string}): NewAuditEntry => ({
   key_id: null,
   remote_address: null,
   result: 'ok',
-  ...told,
+  ...fields,
 });
 
 /** Numbers of the nodes whose writes made the difference. */

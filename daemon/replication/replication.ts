@@ -41,10 +41,10 @@ export const createReplication = ({
 }: Needs): Replication => {
   const applyRemote = createApplyRemote({store, configuration, nodeNo, now, nameOf});
 
-  const requirePossible = async (told: number): Promise<void> => {
+  const requirePossible = async (seq: number): Promise<void> => {
     const last = await store.outbox.last();
-    if (told - last > mostForgotten)
-      throw new Fault('validation_failed', `a node claims to know event ${told} of this one, which has come to ${last}`);
+    if (seq - last > mostForgotten)
+      throw new Fault('validation_failed', `a node claims to know event ${seq} of this one, which has come to ${last}`);
   };
 
   return {
@@ -125,18 +125,18 @@ export const createReplication = ({
       await configuration.applyRemote({changes: [], note});
     },
 
-    async recover(told) {
-      await requirePossible(told);
+    async recover(seq) {
+      await requirePossible(seq);
       await store.transaction(async tx => {
-        if (told > (await tx.outbox.last())) await tx.outbox.renumber(told);
+        if (seq > (await tx.outbox.last())) await tx.outbox.renumber(seq);
       });
     },
 
-    async firstWord(told) {
-      if (told <= begunAt) return false;
-      await requirePossible(told);
+    async checkFirstAcknowledgement(seq) {
+      if (seq <= begunAt) return false;
+      await requirePossible(seq);
       await store.transaction(async tx => {
-        if (told > (await tx.outbox.floor())) await tx.outbox.renumber(Math.max(told, await tx.outbox.last()));
+        if (seq > (await tx.outbox.floor())) await tx.outbox.renumber(Math.max(seq, await tx.outbox.last()));
       });
       return true;
     },

@@ -145,6 +145,6 @@ export interface NodeTransaction extends StoreTransaction {
 /** The store of one node, in a cluster that replicates. */
 export interface NodeStore extends Store, NodeReads {
   transaction<T>(work: (tx: NodeTransaction) => Promise<T>): Promise<T>;
-  /** Runs `look` on one moment of the store: what is committed meanwhile is in none of its answers. */
-  atOneMoment<T>(look: (reads: NodeReads & {config: ConfigReads}) => Promise<T>): Promise<T>;
+  /** Runs `read` on one moment of the store: what is committed meanwhile is in none of its answers. */
+  atOneMoment<T>(read: (reads: NodeReads & {config: ConfigReads}) => Promise<T>): Promise<T>;
 }

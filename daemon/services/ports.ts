@@ -7,7 +7,7 @@ import type {AuditQuery, HoldFilter, Page} from '../../shared/hold-filter.ts';
 
 import type {MailFilter} from '../../shared/mail-filter.ts';
 import type {Reason} from '../../shared/reason.ts';
-import type {Reach, Scope} from '../../shared/scopes.ts';
+import type {AccessScope, Scope} from '../../shared/scopes.ts';
 import type {NewAuditEntry, StoredAuditEntry} from './audit/stored-entry.ts';
 import type {IssuedName, PeerReport, StoredJoinToken} from './cluster/stored-trust.ts';
 
@@ -20,7 +20,7 @@ import type {
   Description,
   Ending,
   HeldCount,
-  KeeperName,
+  HoldBackendName,
   NewHeldMail,
   PostfixMail,
   StoredHeldMail,
@@ -31,7 +31,7 @@ import type {ChangedKey, FieldsOf, KeyUse, Kind, RecordKey, StoredApiKey, Stored
 export interface Actor {
   keyId: number | null;
   scope: Scope;
-  reach: Reach;
+  reach: AccessScope;
   remoteAddress: string | null;
   /** The node that passes the request on, and says who asks; undefined where the caller was heard itself. */
   relayedBy?: string;
@@ -103,7 +103,7 @@ export interface AuditLog {
  * Waits, 2 s at most, until every node has applied what was changed here before. Resolves with the ids of those that could not
  * be reached, or did not in time.
  */
-export type Spread = () => Promise<string[]>;
+export type AwaitReplication = () => Promise<string[]>;
 
 /** Configuration in the form in which it is read. Lists are by id, domains by name; with `ids` only those of them that are there. */
 export interface ConfigReads {
@@ -168,7 +168,7 @@ export interface HoldReads {
   /** Those that are there, in no order. */
   findAll(queueIds: readonly string[]): Promise<StoredHeldMail[]>;
   /** Mails that somebody has begun to act on. */
-  listClaimed(keeper: KeeperName): Promise<string[]>;
+  listClaimed(keeper: HoldBackendName): Promise<string[]>;
   /**
    * Held mail of one reason that arrived before `before`, oldest first. Without what nobody here has judged: whoever put it on hold had
    * their reasons, and in Postfix it stays until they say otherwise.
@@ -176,7 +176,7 @@ export interface HoldReads {
   listArrivedBefore(reason: Reason, before: string, limit: number): Promise<string[]>;
   /** What is held, by domain and reason. */
   counts(): Promise<HeldCount[]>;
-  countHeldBy(keeper: KeeperName): Promise<number>;
+  countHeldBy(keeper: HoldBackendName): Promise<number>;
 }
 
 /** Held mail: its rows, of which the body store has the bytes. */

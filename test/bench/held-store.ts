@@ -5,7 +5,7 @@ import {foldSubject} from '../../daemon/store/sqlite/held-mail.ts';
 import type {TestStore} from '../helpers/store.ts';
 
 const shapes = 5000;
-const spreadMs = 28 * 24 * 3600 * 1000;
+const replicationWaitMs = 28 * 24 * 3600 * 1000;
 
 /** Of mail number n; `#` in a text stands for n, `~` for one of 20,000 servers. */
 interface Shape {
@@ -134,7 +134,7 @@ export const fillStore = async ({write}: TestStore, {from, to, share, of, newest
     await write.transaction(async tx => {
       const last = start + (Math.min(perTransaction, Math.ceil((to - start) / of)) - 1) * of;
       const ids = [start, last].map(queueIdOf);
-      await tx.raw(mailsSql, [start, of, last, newestMs / 1000, spreadMs / 1e9]);
+      await tx.raw(mailsSql, [start, of, last, newestMs / 1000, replicationWaitMs / 1e9]);
       await tx.raw(recipientsSql, ids);
       await tx.raw(countsSql, ids);
     });

@@ -89,7 +89,7 @@ const startPeerNode = async (
     identityIn,
     isMember: () => true,
     wasRemoved: () => false,
-    heard: () => {},
+    noteAddress: () => {},
     routes: [routePeerHold({queue: held.queue, auditLog, actors}), routePeerEvents({bus})],
     openRoutes: [],
     log: pino({level: 'silent'}),

@@ -3,12 +3,12 @@
 import {Fault} from '../../../shared/fault.ts';
 import type {HeldMail} from '../../../shared/held-mail.ts';
 import {createBatch} from '../../services/batch.ts';
-import type {Keep} from '../../services/intake/mail-ports.ts';
+import type {MailHolder} from '../../services/intake/mail-ports.ts';
 import type {Store} from '../../services/ports.ts';
 import {isHeld, type NewHeldMail, type StoredHeldMail} from '../../services/quarantine/stored-mail.ts';
 import {factsOf, toListEntry} from '../held-facts.ts';
 
-export interface PostfixKeep extends Keep {
+export interface PostfixHolder extends MailHolder {
   /** Whether Postfix may still be about to put this mail on hold. */
   isArriving(queueId: string): boolean;
   /** It is there. */
@@ -39,7 +39,7 @@ const isReusable = (known: StoredHeldMail): boolean => known.keeper === 'postfix
  */
 const arrivalMs = 10_000;
 
-export const createPostfixKeep = ({nodeId, store, onHeld, now}: Needs): PostfixKeep => {
+export const createPostfixHolder = ({nodeId, store, onHeld, now}: Needs): PostfixHolder => {
   const arriving = new Map<string, number>();
   /** A clock that was put back must not make it longer. */
   const isAhead = (until: number): boolean => now() < until && until <= now() + arrivalMs;

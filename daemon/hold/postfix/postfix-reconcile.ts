@@ -5,7 +5,7 @@ import {chunksOf} from '../../services/chunks.ts';
 import type {Store, StoreTransaction} from '../../services/ports.ts';
 import {isHeld, type PostfixMail} from '../../services/quarantine/stored-mail.ts';
 import {leftByHand} from '../hold-state.ts';
-import type {PostfixKeep} from './hold-mail.ts';
+import type {PostfixHolder} from './hold-mail.ts';
 import type {PostfixPrograms} from './postfix-programs.ts';
 import type {QueuedMail} from './postqueue.ts';
 
@@ -17,14 +17,14 @@ export interface PostfixReconciliation {
   /** Mails whose life had ended here and that are on hold again. */
   reopened: string[];
   /** How long Postfix took to say what is in its queue. */
-  lookMs: number;
+  pollMs: number;
 }
 
 interface Needs {
   nodeId: string;
   store: Store;
   programs: Pick<PostfixPrograms, 'queue'>;
-  keep: Pick<PostfixKeep, 'isArriving' | 'hasArrived'>;
+  keep: Pick<PostfixHolder, 'isArriving' | 'hasArrived'>;
   /** Whether somebody is acting on the mail. */
   isUnderWay(queueId: string): boolean;
   /** Takes mails into the index that nobody has judged here; resolves with how many it has taken. */
@@ -144,7 +144,7 @@ export const createPostfixReconcile = (needs: Needs): ((signal: AbortSignal) => 
         if (row.queued_at === null || row.state !== 'held') present.push([row, mail]);
       }
     }
-    const lookMs = now() - startedAtMs;
+    const pollMs = now() - startedAtMs;
     await settlePresent(present, signal);
     const gone = await settleAllMissing(
       [...missing.values()].filter(({queue_id}) => !arriving.has(queue_id)),
@@ -153,7 +153,7 @@ export const createPostfixReconcile = (needs: Needs): ((signal: AbortSignal) => 
 
     const reopened: string[] = [];
     const unknown = await settleStrangers(strangers, startedAt, reopened);
-    return {appeared: await adopt(unknown, signal), gone, reopened, lookMs};
+    return {appeared: await adopt(unknown, signal), gone, reopened, pollMs};
   };
 };
 

@@ -4,13 +4,13 @@ import type {HeldMail} from '../../../shared/held-mail.ts';
 import {createBatch} from '../../services/batch.ts';
 import {crashPoint} from '../../services/crash-point.ts';
 import type {ReceivedMail} from '../../services/intake/mail.ts';
-import type {Keep} from '../../services/intake/mail-ports.ts';
+import type {MailHolder} from '../../services/intake/mail-ports.ts';
 import type {Store} from '../../services/ports.ts';
 import type {NewHeldMail} from '../../services/quarantine/stored-mail.ts';
 import {factsOf, spoolEntry, toListEntry} from '../held-facts.ts';
 import type {Spool} from './spool.ts';
 
-export interface SpoolKeepNeeds {
+export interface SpoolHolderNeeds {
   nodeId: string;
   store: Store;
   spool: Spool;
@@ -19,7 +19,7 @@ export interface SpoolKeepNeeds {
   onHeld(mail: HeldMail, domainId: number): void;
 }
 
-export const createSpoolKeep = ({nodeId, store, spool, traceHeader, onHeld}: SpoolKeepNeeds): Keep => {
+export const createSpoolHolder = ({nodeId, store, spool, traceHeader, onHeld}: SpoolHolderNeeds): MailHolder => {
   const index = createBatch<NewHeldMail>(async mails => {
     crashPoint('held-row.before');
     await store.transaction(async tx => tx.hold.insert(mails));

@@ -12,7 +12,7 @@ import {
   holdActRequest,
   holdRequests,
   holdSummaryRequest,
-  type ToldActor,
+  type RelayedActor,
 } from '../../services/quarantine/peer-hold-protocol.ts';
 import {validate} from '../../services/validate.ts';
 import {reply, replyJson} from '../answer.ts';
@@ -68,11 +68,11 @@ interface PartNeeds<F, P> {
   path: string;
   part: ListPart<F, P>;
   requests: {
-    list: z.ZodType<{actor: ToldActor; filter: F; page: Page}>;
-    marks: z.ZodType<{actor: ToldActor; filter: F; steps: Steps}>;
-    rank: z.ZodType<{actor: ToldActor; filter: F; place: P}>;
+    list: z.ZodType<{actor: RelayedActor; filter: F; page: Page}>;
+    marks: z.ZodType<{actor: RelayedActor; filter: F; steps: Steps}>;
+    rank: z.ZodType<{actor: RelayedActor; filter: F; place: P}>;
   };
-  admit(told: ToldActor, relay: NodeIdentity): Promise<Actor>;
+  admit(told: RelayedActor, relay: NodeIdentity): Promise<Actor>;
 }
 
 const routePart = <F, P>(router: PeerRouter, {path, part, requests, admit}: PartNeeds<F, P>): void => {
@@ -96,5 +96,5 @@ const routePart = <F, P>(router: PeerRouter, {path, part, requests, admit}: Part
 
 const admitFor =
   (actors: PeerActors, permission: Permission) =>
-  async (told: ToldActor, relay: NodeIdentity): Promise<Actor> =>
+  async (told: RelayedActor, relay: NodeIdentity): Promise<Actor> =>
     actors.admit(told, permission, relay);

@@ -98,12 +98,12 @@ export class CommandConnection extends SmtpConnection {
   async commands(lines: readonly string[], withinMs: number): Promise<Answer[]> {
     const answers: Answer[] = [];
     const last = await this.#answer(withinMs, settle => {
-      const heard = (raw: string) => {
+      const onReply = (raw: string) => {
         const answer = this.#read(raw);
         answers.push(answer);
         if (answers.length === lines.length || isLost(answer)) settle(answer);
       };
-      for (const _ of lines) this._responseActions.push(heard);
+      for (const _ of lines) this._responseActions.push(onReply);
       this._sendCommand(lines.join('\r\n'));
     });
     return lines.map((_, n) => answers[n] ?? last);

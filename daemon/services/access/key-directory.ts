@@ -16,7 +16,7 @@ export interface KeyDirectory {
   /** Notes a use here; written to the store in batches by `flush`. */
   touch(keyId: number, at: Date): void;
   /** Notes a use on another node, ISO 8601. */
-  hearUse(keyId: number, at: string): void;
+  receiveUse(keyId: number, at: string): void;
   /** The keys used here since the `after`-th use, each with its latest; `upTo` is the number of the newest. */
   usesAfter(after: number): {uses: [keyId: number, at: string][]; upTo: number};
   flush(): Promise<void>;
@@ -97,7 +97,7 @@ export const createKeyDirectory = async (store: Store, configuration: ConfigStor
       useCount += 1;
       usedHere.set(keyId, useCount);
     },
-    hearUse: note,
+    receiveUse: note,
     usesAfter(after) {
       if (after >= useCount) return {uses: [], upTo: useCount};
       const fresh: [number, string][] = [];

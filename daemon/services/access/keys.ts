@@ -10,12 +10,12 @@ import {generateApiKey, isApiKeyValue, keyPrefixLength} from '../../../shared/ap
 import {canonicalDomain} from '../../../shared/domain-name.ts';
 import {Fault, type FieldFault} from '../../../shared/fault.ts';
 import {isObject, moment} from '../../../shared/fields.ts';
-import {permissionsOf, type Reach} from '../../../shared/scopes.ts';
+import {type AccessScope, permissionsOf} from '../../../shared/scopes.ts';
 import type {Store} from '../../services/ports.ts';
 import type {DomainDirectory} from '../domains/domain-directory.ts';
-import type {Actor, ConfigReads, ConfigStore, ConfigTransaction, Spread} from '../ports.ts';
+import type {Actor, AwaitReplication, ConfigReads, ConfigStore, ConfigTransaction} from '../ports.ts';
 import type {StoredApiKey} from '../records.ts';
-import {parseUntrusted} from '../safe-parse.ts';
+import {parseSafely} from '../safe-parse.ts';
 import {validate} from '../validate.ts';
 import {createAdmission} from './admission.ts';
 import {hashKey, type KeyDirectory} from './key-directory.ts';
@@ -24,7 +24,7 @@ export interface Keys {
   /** The stored key; a Fault `key_missing` or `key_invalid` for any other value. */
   identify(value: string | undefined): Promise<StoredApiKey>;
   /** What a key reaches now; a Fault `key_revoked` or `key_expired` when that is nothing any more. */
-  admit(key: StoredApiKey): Reach;
+  admit(key: StoredApiKey): AccessScope;
   me(keyId: number): Promise<Me>;
   list(): Promise<ApiKey[]>;
   create(actor: Actor, body: unknown): Promise<CreatedApiKey>;
@@ -48,12 +48,12 @@ interface Needs {
   domains: DomainDirectory;
   nodeId: string;
   /** See `Spread`. */
-  spread: Spread;
+  awaitReplication: AwaitReplication;
   now: () => number;
 }
 
-export const createKeys = ({store, configuration, directory, domains, nodeId, spread, now}: Needs): Keys => {
-  const {requireActive, reachOf} = createAdmission({domains, now});
+export const createKeys = ({store, configuration, directory, domains, nodeId, awaitReplication, now}: Needs): Keys => {
+  const {requireActive, accessOf} = createAdmission({domains, now});
   // Named one by one: to leave some out of a row takes longer than all the rest of an answer from memory.
   const toRecord = (key: StoredApiKey): ApiKey => ({
     id: key.id,
@@ -85,7 +85,7 @@ export const createKeys = ({store, configuration, directory, domains, nodeId, sp
   };
 
   const pastEnd = (body: unknown, path: 'expires_at' | 'at'): FieldFault[] => {
-    const end = parseUntrusted(moment, membersOf(body)[path]);
+    const end = parseSafely(moment, membersOf(body)[path]);
     return end.success && Date.parse(end.data) <= now() ? [{path, detail: 'must lie in the future'}] : [];
   };
 
@@ -109,13 +109,13 @@ export const createKeys = ({store, configuration, directory, domains, nodeId, sp
     admit(key) {
       requireActive(key);
       directory.touch(key.id, new Date(now()));
-      return reachOf(key);
+      return accessOf(key);
     },
 
     async me(keyId) {
       // Whoever asks has been found in memory a moment ago.
       const key = directory.findById(keyId) ?? (await byId(store.config, keyId));
-      return {...toRecord(key), permissions: [...permissionsOf(key.scope, reachOf(key))], node_id: nodeId};
+      return {...toRecord(key), permissions: [...permissionsOf(key.scope, accessOf(key))], node_id: nodeId};
     },
 
     async list() {
@@ -142,7 +142,7 @@ export const createKeys = ({store, configuration, directory, domains, nodeId, sp
         const details = [...(end === undefined ? [] : [`ends ${end}`]), ...(isForced ? ['forced'] : [])];
         await tx.audit(actor, 'key.revoke', String(id), details.join(', '));
       });
-      const unreachable = await spread();
+      const unreachable = await awaitReplication();
       return {key: toRecord(await byId(store.config, id)), unreachable};
     },
 
@@ -153,7 +153,7 @@ export const createKeys = ({store, configuration, directory, domains, nodeId, sp
         await tx.remove('api_key', id);
         await tx.audit(actor, 'key.delete', String(id), isForced ? 'forced' : '');
       });
-      return {unreachable: await spread()};
+      return {unreachable: await awaitReplication()};
     },
   };
 };

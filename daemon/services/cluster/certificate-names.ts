@@ -10,7 +10,7 @@ export interface NameHolder<N extends {node_id: string}> {
   names: readonly string[];
 }
 
-export interface Claimant<N> {
+export interface CertificateSubject<N> {
   node_id: string;
   /** Names that it has shown a certificate for: what it was given it keeps, whoever else comes to claim it. */
   given: readonly string[];
@@ -22,7 +22,7 @@ export interface Claimant<N> {
 export const ownerOf = <N extends {node_id: string}>(
   host: string,
   holders: readonly NameHolder<N>[],
-  {node_id, given, isBeside}: Claimant<N>,
+  {node_id, given, isBeside}: CertificateSubject<N>,
 ): N | undefined => {
   const name = canonicalHost(host);
   if (isLoopback(name) || given.some(one => canonicalHost(one) === name)) return undefined;
@@ -33,7 +33,7 @@ export const ownerOf = <N extends {node_id: string}>(
 export const ownNames = <N extends {node_id: string}>(
   hosts: readonly string[],
   holders: readonly NameHolder<N>[],
-  claimant: Claimant<N>,
+  claimant: CertificateSubject<N>,
 ): string[] => hosts.filter(host => !ownerOf(host, holders, claimant));
 
 /** A node as it says that it is called and can be reached. */

@@ -4,7 +4,7 @@ import {isIPv6} from 'node:net';
 import {z} from 'zod';
 import {nodeId, timestamp} from '../../../shared/fields.ts';
 import {formatHostPort, parseHostPort} from '../../../shared/host-port.ts';
-import {toldActorSchema} from '../quarantine/peer-hold-protocol.ts';
+import {relayedActorSchema} from '../quarantine/peer-hold-protocol.ts';
 import {nodeNo} from './peer-protocol.ts';
 
 const pem = z.string().max(16_384);
@@ -73,5 +73,5 @@ export type CreatedToken = z.infer<typeof createdTokenSchema>;
 /** POST /tokens: a node without the CA key passes on what one of its callers asked for. */
 export const passedOrderSchema = z.object({
   ...tokenOrderSchema.shape,
-  actor: toldActorSchema,
+  actor: relayedActorSchema,
 });

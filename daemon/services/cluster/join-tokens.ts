@@ -3,7 +3,7 @@ import {randomBytes} from 'node:crypto';
 import {relayText} from '../../../shared/audit-relay.ts';
 import {Fault} from '../../../shared/fault.ts';
 import type {Actor, ConfigStore} from '../ports.ts';
-import {actorToTell} from '../quarantine/peer-hold-protocol.ts';
+import {actorToRelay} from '../quarantine/peer-hold-protocol.ts';
 import {validate} from '../validate.ts';
 import type {Authorities, Authority} from './authority.ts';
 import {type CreatedToken, createdTokenSchema, passedOrderSchema, tokenOrderSchema} from './join-protocol.ts';
@@ -69,18 +69,18 @@ export const createJoinTokens = (needs: Needs): JoinTokens => {
       }
       const peer = authorities.peer(holder.id);
       if (!peer) throw nobodyHasTheKey();
-      return ask(peer, {expires_in_s, actor: actorToTell(actor)});
+      return ask(peer, {expires_in_s, actor: actorToRelay(actor)});
     },
 
     async createFor({nodeId}, body) {
-      const {expires_in_s, actor: told} = validate(passedOrderSchema, body);
+      const {expires_in_s, actor: relayed} = validate(passedOrderSchema, body);
       const own = await authorities.own();
       if (!own) throw nobodyHasTheKey();
       const holders = await authorities.holders();
       const first = holders.find(({id}) => mayAdmit(id, holders));
       if (first && first.id !== nodeNo) throw elsewhere(first.node_id);
       // That a node asks is not enough: it would be all that is needed to let any number of others in.
-      const actor = await actors.admit(told, 'cluster:write', {nodeId});
+      const actor = await actors.admit(relayed, 'cluster:write', {nodeId});
       return issue(own, {expiresInS: expires_in_s, actor, detail: `${relayText(nodeId)}; `});
     },
   };

@@ -5,8 +5,8 @@ import type {Store} from '../../services/ports.ts';
 import type {ConfigStore, NodeIdentity} from '../ports.ts';
 import type {StoredNode} from '../records.ts';
 import type {Authorities, Authority} from './authority.ts';
-import {type Claimant, ownerOf, ownNames} from './certificate-names.ts';
-import type {Neighbours} from './colocated-nodes.ts';
+import {type CertificateSubject, ownerOf, ownNames} from './certificate-names.ts';
+import type {ColocatedNodes} from './colocated-nodes.ts';
 import type {IssuedNames} from './issued-names.ts';
 import type {CertificateRequests, Certificates, JoinAnswer, JoinRequest} from './join-protocol.ts';
 import {mayAdmit} from './join-tokens.ts';
@@ -42,7 +42,7 @@ interface Needs {
   authorities: Authorities;
   directory: NodeDirectory;
   issuedNames: Pick<IssuedNames, 'prepare' | 'holders' | 'issued'>;
-  neighbours: Neighbours;
+  colocatedNodes: ColocatedNodes;
   nodeNo: number;
   now: () => number;
 }
@@ -53,7 +53,7 @@ const maxNodeNo = 0xffff;
 const skippedNos = 16;
 
 export const createJoining = (needs: Needs): Joining => {
-  const {store, configuration, authorities, directory, issuedNames, neighbours, nodeNo, now} = needs;
+  const {store, configuration, authorities, directory, issuedNames, colocatedNodes, nodeNo, now} = needs;
   let hasBegun = false;
   let greatestSeen = 0;
   /** Of the first number that is given after a start without word from everybody. */
@@ -64,10 +64,10 @@ export const createJoining = (needs: Needs): Joining => {
     if (!own) throw new Fault('unavailable', `this node has no key of the cluster’s authority; ${advice}`);
     return own;
   };
-  const asking = (node_id: string, remoteAddress: string | null, given: string[]): Claimant<StoredNode> => ({
+  const asking = (node_id: string, remoteAddress: string | null, given: string[]): CertificateSubject<StoredNode> => ({
     node_id,
     given,
-    isBeside: node => neighbours.areTogether(node, remoteAddress),
+    isBeside: node => colocatedNodes.areTogether(node, remoteAddress),
   });
 
   return {
@@ -112,7 +112,7 @@ export const createJoining = (needs: Needs): Joining => {
         return {node_no, ...certificates};
       });
       distance = 0;
-      neighbours.heard(answer.node_no, remoteAddress);
+      colocatedNodes.noteAddress(answer.node_no, remoteAddress);
       return answer;
     },
 

@@ -4,7 +4,7 @@ import {Fault} from '../../../shared/fault.ts';
 import type {Store} from '../../services/ports.ts';
 import type {NodeDirectory} from './node-directory.ts';
 
-export interface Standing {
+export interface Membership {
   isRemoved(): boolean;
   /** What to do about it; undefined for a member. */
   advice(): string | undefined;
@@ -29,7 +29,7 @@ interface Needs {
   nodeNo: number;
   now: () => number;
   /** Runs a write that must succeed even on a full disk, see `createBallast`. */
-  withRoom: (write: () => Promise<void>) => Promise<void>;
+  withReserve: (write: () => Promise<void>) => Promise<void>;
   onFailure(error: unknown): void;
 }
 
@@ -37,7 +37,7 @@ const stateName = 'removed';
 /** There is nothing to wait for. */
 const retryAfterSeconds = 3600;
 
-export const openStanding = async ({store, directory, nodeNo, now, withRoom, onFailure}: Needs): Promise<Standing> => {
+export const openMembership = async ({store, directory, nodeNo, now, withReserve, onFailure}: Needs): Promise<Membership> => {
   const stored = await store.state.read(stateName);
   let removal = stored === undefined ? undefined : (JSON.parse(stored) as SelfRemoval);
   const listeners: ((removal: SelfRemoval) => void)[] = [];
@@ -48,13 +48,13 @@ export const openStanding = async ({store, directory, nodeNo, now, withRoom, onF
     removal = left;
     for (const listener of listeners) listener(left);
     // Should this fail, the others say it again at the next start.
-    void withRoom(async () => store.transaction(async tx => tx.state.write(stateName, JSON.stringify(left)))).catch(onFailure);
+    void withReserve(async () => store.transaction(async tx => tx.state.write(stateName, JSON.stringify(left)))).catch(onFailure);
   };
-  const look = () => {
+  const checkRemoval = () => {
     if (directory.wasRemoved(nodeNo)) leave(null);
   };
-  look();
-  directory.onChange(look);
+  checkRemoval();
+  directory.onChange(checkRemoval);
 
   const advice = () =>
     removal &&

@@ -3,7 +3,7 @@
 import type {ConfigStore} from '../ports.ts';
 import type {StoredNode} from '../records.ts';
 
-export interface Membership {
+export interface NodeAnnouncement {
   /** Tells the others where this node is, when that has changed. */
   announce(addresses: Partial<Pick<StoredNode, 'fqdn' | 'cluster_url' | 'api_url' | 'smtp_listen'>>): Promise<void>;
 }
@@ -13,7 +13,7 @@ interface Needs {
   nodeNo: number;
 }
 
-export const createMembership = ({configuration, nodeNo}: Needs): Membership => ({
+export const createNodeAnnouncement = ({configuration, nodeNo}: Needs): NodeAnnouncement => ({
   async announce(addresses) {
     await configuration.change(async tx => {
       const known = await tx.config.findNode(nodeNo);

@@ -9,7 +9,7 @@ import {type Admission, createAdmission} from '../access/admission.ts';
 import type {KeyDirectory} from '../access/key-directory.ts';
 import type {DomainDirectory} from '../domains/domain-directory.ts';
 import type {Actor} from '../ports.ts';
-import type {ToldActor} from '../quarantine/peer-hold-protocol.ts';
+import type {RelayedActor} from '../quarantine/peer-hold-protocol.ts';
 import type {StoredApiKey} from '../records.ts';
 
 export interface PeerActors {
@@ -18,7 +18,7 @@ export interface PeerActors {
    * Fault `key_revoked`, `key_expired` or `key_invalid` when the key is no good, `insufficient_scope` when it has another scope than
    * `relay` says, and `unavailable` when it is not known here and does not arrive within a second or so.
    */
-  admit(told: ToldActor, permission: Permission, relay: {nodeId: string}): Promise<Actor>;
+  admit(relayed: RelayedActor, permission: Permission, relay: {nodeId: string}): Promise<Actor>;
 }
 
 interface Needs {
@@ -30,10 +30,10 @@ interface Needs {
   patienceMs?: number;
 }
 
-const lookMs = 50;
+const pollMs = 50;
 
 export const createPeerActors = ({store, keys, domains, now, patienceMs = 1500}: Needs): PeerActors => {
-  const {requireActive, reachOf}: Admission = createAdmission({domains, now});
+  const {requireActive, accessOf}: Admission = createAdmission({domains, now});
 
   /** `mfd bootstrap-key` writes to the database of a running node. */
   const find = async (id: number) => keys.findById(id) ?? store.config.findApiKey({id});
@@ -49,7 +49,7 @@ export const createPeerActors = ({store, keys, domains, now, patienceMs = 1500}:
         throw new Fault('unavailable', 'the node that this takes has not heard of the API key yet; try again in a few seconds', {
           retryAfterSeconds: 5,
         });
-      await delay(lookMs);
+      await delay(pollMs);
     }
   };
 
@@ -65,7 +65,7 @@ export const createPeerActors = ({store, keys, domains, now, patienceMs = 1500}:
       return {
         keyId: key_id,
         scope: known.scope,
-        reach: narrower(reach, reachOf(known)),
+        reach: narrower(reach, accessOf(known)),
         // A node of 0.4 says what its dual-stack socket says.
         remoteAddress: remote_address === null ? null : plainAddress(remote_address),
         relayedBy: nodeId,

@@ -4,13 +4,13 @@ import type {License, Peer} from '../../../shared/cluster-status.ts';
 import {type Health, healthOf, isHeardDespite} from '../../../shared/health.ts';
 import type {Store} from '../../services/ports.ts';
 import type {StoredNode} from '../records.ts';
-import {parseUntrusted} from '../safe-parse.ts';
+import {parseSafely} from '../safe-parse.ts';
 import type {NodeDirectory} from './node-directory.ts';
 import {type Heartbeat, heartbeatSchema} from './peer-protocol.ts';
 
 export interface PeerStates {
   /** A heartbeat has come from a node, or the answer to one. */
-  heard(heartbeat: Heartbeat): void;
+  received(heartbeat: Heartbeat): void;
   /** The node has answered a heartbeat of this one, or has not. */
   answered(nodeNo: number): void;
   unanswered(nodeNo: number): void;
@@ -32,7 +32,7 @@ export interface PeerStates {
   /** Seconds by which the clocks of the nodes that were heard since the start are ahead of this one's, by node id. */
   skews(): Record<string, number>;
   /** Looks at every node's health again and tells of what has changed. */
-  look(): void;
+  checkHealth(): void;
   onHealth(listener: (change: HealthChange) => void): void;
   /** Writes down what was heard, for the next start. */
   flush(): Promise<void>;
@@ -82,7 +82,7 @@ export const openPeerStates = async ({store, directory, nodeNo, appliedOf, now, 
   const silentSinceMs = (no: number): number | undefined => (isSilent(no) ? silences.get(no)?.sinceMs : undefined);
 
   for (const {node_no, last_seen, report} of await store.trust.listPeerReports()) {
-    const parsed = parseUntrusted(heartbeatSchema, report);
+    const parsed = parseSafely(heartbeatSchema, report);
     if (!parsed.success) continue;
     const ageMs = Math.max(0, now() - Date.parse(last_seen));
     states.set(node_no, {heartbeat: parsed.data, heardAtMs: monotonic() - ageMs, isWritten: true});
@@ -111,7 +111,7 @@ export const openPeerStates = async ({store, directory, nodeNo, appliedOf, now, 
       .map(({node_id}) => node_id);
 
   return {
-    heard(heartbeat) {
+    received(heartbeat) {
       const before = states.get(heartbeat.node_no)?.heartbeat;
       // An answer may be overtaken by what was said after it. A clock that was set back looks like that too, but by more.
       const behindMs = (before?.clock_ms ?? 0) - heartbeat.clock_ms;
@@ -169,7 +169,7 @@ export const openPeerStates = async ({store, directory, nodeNo, appliedOf, now, 
       };
     },
 
-    look() {
+    checkHealth() {
       const nodes = directory.list().filter(({id}) => id !== nodeNo);
       for (const node of nodes) {
         const from = healthBefore.get(node.id);

@@ -3,7 +3,7 @@
 import type {ApiKey} from '../../../shared/api-key.ts';
 import type {ClusterNode, RemovedNode} from '../../../shared/cluster-node.ts';
 import {Fault} from '../../../shared/fault.ts';
-import type {Actor, ConfigReads, ConfigStore, ConfigTransaction, Spread} from '../ports.ts';
+import type {Actor, AwaitReplication, ConfigReads, ConfigStore, ConfigTransaction} from '../ports.ts';
 import {makerOf, type StoredApiKey, type StoredNode} from '../records.ts';
 import type {Authorities} from './authority.ts';
 import type {NodeDirectory} from './node-directory.ts';
@@ -30,10 +30,10 @@ interface Needs {
   keys: {list(): Promise<ApiKey[]>};
   authorities: Authorities;
   nodeNo: number;
-  spread: Spread;
+  awaitReplication: AwaitReplication;
 }
 
-export const createRemoval = ({configuration, directory, keys, authorities, nodeNo, spread}: Needs): Removal => {
+export const createRemoval = ({configuration, directory, keys, authorities, nodeNo, awaitReplication}: Needs): Removal => {
   const requireRemovable = async (node: StoredNode, isForced: boolean): Promise<void> => {
     if (node.id === nodeNo) throw new Fault('conflict', `${node.node_id} is the node you ask; have another node remove it`);
     const holders = await authorities.holders();
@@ -63,7 +63,7 @@ export const createRemoval = ({configuration, directory, keys, authorities, node
         await tx.audit(actor, 'cluster.remove', nodeId, `number ${node.id}${isForced ? ', forced' : ''}`);
         return revokesKeys ? revokeKeys(tx, actor, await keysMadeOn(tx.config, node)) : null;
       });
-      return {unreachable: await spread(), removed};
+      return {unreachable: await awaitReplication(), removed};
     },
   };
 };

@@ -44,12 +44,12 @@ export interface Replication {
    * Somebody has applied more of this node's events than there have been: its database has gone back in time. A number that no
    * node can have come to is not believed: a Fault `validation_failed`.
    */
-  recover(told: number): Promise<void>;
+  recover(seq: number): Promise<void>;
   /**
    * How far a peer has come, before it was told anything by this process. Beyond where this node began: its database has gone
    * back in time, and has given the same numbers to other events since. Resolves with whether that is so.
    */
-  firstWord(told: number): Promise<boolean>;
+  checkFirstAcknowledgement(seq: number): Promise<boolean>;
   /**
    * For a start without word from every peer: should the database have gone back in time, ids that were given since are left
    * out by a wide margin.
@@ -65,10 +65,10 @@ export interface HeartbeatExchange {
   /** Takes in a heartbeat and answers with this node's own. */
   answer(from: NodeIdentity, heartbeat: Heartbeat): Promise<Heartbeat>;
   /** Takes in a heartbeat. A Fault `validation_failed` when it speaks for another node than the one it came from. */
-  hear(from: NodeIdentity, heartbeat: Heartbeat): Promise<void>;
+  receiveHeartbeat(from: NodeIdentity, heartbeat: Heartbeat): Promise<void>;
   /** The node says that it stops. */
-  hearStop(from: NodeIdentity): void;
-  receive(from: NodeIdentity, request: EventsRequest): Promise<EventsAnswer>;
+  receiveStop(from: NodeIdentity): void;
+  receiveEvents(from: NodeIdentity, request: EventsRequest): Promise<EventsAnswer>;
   /** Something has to be fetched from that node: events are gone there, or it knows more of this node than the node itself. */
   onBehind(listener: (nodeNo: number) => void): void;
 }

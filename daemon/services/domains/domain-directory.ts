@@ -3,7 +3,7 @@
 import type {Domain} from '../../../shared/domain.ts';
 import {groupBy} from '../../../shared/group-by.ts';
 import type {Store} from '../../services/ports.ts';
-import {createTurns} from '../event-loop-yield.ts';
+import {createYield} from '../event-loop-yield.ts';
 import {compileFilters, type FilterSet} from '../intake/filters.ts';
 import type {ConfigStore} from '../ports.ts';
 import type {ChangedKey, Kind, StoredDkimKey} from '../records.ts';
@@ -20,7 +20,7 @@ export interface DomainDirectory {
 export const createDomainDirectory = async (store: Store, configuration: ConfigStore): Promise<DomainDirectory> => {
   const byId = new Map<number, Domain>();
   const byName = new Map<string, Domain>();
-  const turn = createTurns();
+  const turn = createYield();
   const noFilters = compileFilters([], turn);
   const filters = new Map<number, FilterSet>();
   const dkimKeys = new Map<number, StoredDkimKey[]>();

@@ -3,7 +3,7 @@ import {createDomainSchema, type Domain, immutableDomainFields, updatedDomainSch
 import {canonicalDomain} from '../../../shared/domain-name.ts';
 import {Fault, type FieldFault} from '../../../shared/fault.ts';
 import {type Json, mergePatch} from '../../../shared/merge-patch.ts';
-import {isWithinReach} from '../../../shared/scopes.ts';
+import {isWithinAccess} from '../../../shared/scopes.ts';
 import type {Actor, ConfigStore, ConfigTransaction} from '../ports.ts';
 import {invalidFields, validate} from '../validate.ts';
 import type {BackendRules} from './backend-rules.ts';
@@ -32,12 +32,12 @@ interface Needs {
 export const createDomains = ({configuration, directory, backendFaults}: Needs): Domains => {
   const get: Domains['get'] = (actor, id) => {
     const domain = directory.findById(id);
-    if (!domain || !isWithinReach(actor.reach, id)) throw unknown(id);
+    if (!domain || !isWithinAccess(actor.reach, id)) throw unknown(id);
     return domain;
   };
 
   return {
-    list: actor => directory.list().filter(({id}) => isWithinReach(actor.reach, id)),
+    list: actor => directory.list().filter(({id}) => isWithinAccess(actor.reach, id)),
     get,
 
     async create(actor, body) {

@@ -6,7 +6,7 @@ import {parseHostPort} from '../../../shared/host-port.ts';
 import type {DomainDirectory} from '../domains/domain-directory.ts';
 import type {Client, Judgement, Ownership, ReceivedMail, Score} from './mail.ts';
 import {createClaim, type MailClaim} from './mail-claim.ts';
-import type {Keep, Route, Scorer, SmtpReply} from './mail-ports.ts';
+import type {MailHolder, Route, Scorer, SmtpReply} from './mail-ports.ts';
 
 /** A mail belongs to one owner: recipients of several owners need a mail each. */
 export const isSameOwner = (one: Ownership, other: Ownership): boolean =>
@@ -32,9 +32,9 @@ export interface Intake {
 interface Needs {
   domains: DomainDirectory;
   scorer: Scorer;
-  keep: Keep;
+  keep: MailHolder;
   smarthost(): Omit<Route, 'signFor'> | undefined;
-  hasRoom(): boolean;
+  hasSpace(): boolean;
   /** This node was removed from its cluster: nobody could see or release what it would hold. */
   isRemoved(): boolean;
   /** `pass`: mail that could not be scored is relayed as if it had scored 0. */
@@ -62,7 +62,7 @@ export const createIntake = (needs: Needs): Intake => {
     routeOf,
     canTakeMail() {
       if (needs.isRemoved()) return refusal(451, '4.3.2 This system takes no mail any more, use another one');
-      return needs.hasRoom() ? undefined : refusal(452, '4.3.1 Insufficient system storage, try again later');
+      return needs.hasSpace() ? undefined : refusal(452, '4.3.1 Insufficient system storage, try again later');
     },
     async hold(mail, ownership, judgement) {
       if (needs.isRemoved()) throw new Fault('unavailable', 'this node was removed from its cluster; it holds no more mail');

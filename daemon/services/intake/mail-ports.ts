@@ -9,9 +9,9 @@ export interface Scorer {
   score(mail: ReceivedMail): Promise<Score>;
 }
 
-export type Lesson = 'ham' | 'spam';
+export type TrainingClass = 'ham' | 'spam';
 
-export interface LessonMail {
+export interface TrainingSample {
   queueId: string;
   sender: string;
   recipients: readonly string[];
@@ -19,17 +19,17 @@ export interface LessonMail {
 }
 
 /** `known`: it wants no more of this. `refused`: it answered, and did not learn. */
-export type Learnt = {kind: 'learned' | 'known'} | {kind: 'refused' | 'unreachable'; detail: string};
+export type TrainingResult = {kind: 'learned' | 'known'} | {kind: 'refused' | 'unreachable'; detail: string};
 
 /** Learns from mail what ham and spam look like. Never rejects; ends within 5 s. */
 export interface Classifier {
-  learn(lesson: Lesson, mail: LessonMail): Promise<Learnt>;
+  train(lesson: TrainingClass, mail: TrainingSample): Promise<TrainingResult>;
 }
 
 /** Told of what people decide about held mail. Never rejects, and takes 5 s at most beside the reading. */
-export interface Learner {
+export interface Trainer {
   /** Calls `read` only when there is somebody to teach. */
-  learn(lesson: Lesson, mail: Omit<LessonMail, 'content'>, read: () => Promise<MailBody>): Promise<void>;
+  train(lesson: TrainingClass, mail: Omit<TrainingSample, 'content'>, read: () => Promise<MailBody>): Promise<void>;
 }
 
 /** A reply of an SMTP server: the code and all of its text, enhanced status code included, lines joined by a space. */
@@ -59,6 +59,6 @@ export interface Deliver {
 }
 
 /** Takes a suspicious mail into keeping. Resolved means file and row are on stable storage. */
-export interface Keep {
+export interface MailHolder {
   hold(mail: ReceivedMail, ownership: Ownership, judgement: Judgement): Promise<void>;
 }

@@ -179,7 +179,7 @@ const firstOf = async <E extends K, K>(
     return firstOf({count, compare, ask, shares}, [...rest, ...answers]);
   }
   if (last !== undefined)
-    for (const {from, answer} of listed) shares.learn(from.nodeId, answer.entries.filter(isWithin).length / count);
+    for (const {from, answer} of listed) shares.train(from.nodeId, answer.entries.filter(isWithin).length / count);
   return {entries, total: all.total};
 };
 

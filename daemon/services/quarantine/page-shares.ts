@@ -5,7 +5,7 @@ export interface PageShares {
   /** How many entries to ask a part for at first, where `count` are looked for in `parts` parts. */
   guess(nodeId: string, count: number, parts: number): number;
   /** How much of a page a part had, 0 to 1. */
-  learn(nodeId: string, share: number): void;
+  train(nodeId: string, share: number): void;
 }
 
 export const createPageShares = (): PageShares => {
@@ -17,7 +17,7 @@ export const createPageShares = (): PageShares => {
       const deviation = Math.sqrt(count * share * (1 - share));
       return Math.min(count, Math.ceil(count * share + 3 * deviation) + 2);
     },
-    learn(nodeId, share) {
+    train(nodeId, share) {
       shares.set(nodeId, ((shares.get(nodeId) ?? share) + share) / 2);
     },
   };

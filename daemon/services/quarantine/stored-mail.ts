@@ -19,14 +19,14 @@ export const heldStates: readonly string[] = [
 ] satisfies HeldState[];
 
 /** Who has the bytes: this node's spool, or the hold queue of its Postfix. */
-export type KeeperName = 'spool' | 'postfix';
+export type HoldBackendName = 'spool' | 'postfix';
 
 export interface StoredHeldMail extends Omit<HeldMailDetail, 'node_id' | 'symbols'> {
   state: HeldState;
   domain_id: number;
   is_utf8: boolean;
   is_eight_bit: boolean;
-  keeper: KeeperName;
+  keeper: HoldBackendName;
   /** Seconds since 1970 at which Postfix made its queue file; null in the spool, and until Postfix was asked. */
   queued_at: number | null;
   /** Of the bytes in the spool, else empty. */

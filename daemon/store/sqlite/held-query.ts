@@ -2,7 +2,7 @@
 import type {HeldMail} from '../../../shared/held-mail.ts';
 import type {HoldFilter, Page} from '../../../shared/hold-filter.ts';
 import type {Reason} from '../../../shared/reason.ts';
-import type {Reach} from '../../../shared/scopes.ts';
+import type {AccessScope} from '../../../shared/scopes.ts';
 import type {Database, Db} from './database.ts';
 import {isCounted, totalOf} from './held-count.ts';
 import {type Condition, createHeldSearches, type HeldSearch, heldCondition, onlySubjectOf} from './held-search.ts';
@@ -11,12 +11,12 @@ import {query} from './query.ts';
 
 export interface HeldQuery {
   /** Newest first, then by queue id. `total` counts all matches. */
-  list(filter: HoldFilter, reach: Reach, page: Page): Promise<ListedPage>;
+  list(filter: HoldFilter, reach: AccessScope, page: Page): Promise<ListedPage>;
   /** The places of every `stride`-th match after the first `offset`, `limit` of them. `total` counts all matches. */
-  marks(filter: HoldFilter, reach: Reach, steps: Page & {stride: number}): Promise<{marks: Place[]; total: number}>;
+  marks(filter: HoldFilter, reach: AccessScope, steps: Page & {stride: number}): Promise<{marks: Place[]; total: number}>;
   /** How many matches come before a place: all that arrived later, and `among` those that arrived at the same time. */
-  rank(filter: HoldFilter, reach: Reach, place: RankedPlace): Promise<number>;
-  groups(filter: HoldFilter, reach: Reach): Promise<HeldGroup[]>;
+  rank(filter: HoldFilter, reach: AccessScope, place: RankedPlace): Promise<number>;
+  groups(filter: HoldFilter, reach: AccessScope): Promise<HeldGroup[]>;
 }
 
 export interface ListedPage {

@@ -1,13 +1,13 @@
 // Which held mails are asked for, in SQL. Every filter has an index over what is still held (see migrations).
 import type {HoldFilter} from '../../../shared/hold-filter.ts';
-import type {Reach} from '../../../shared/scopes.ts';
+import type {AccessScope} from '../../../shared/scopes.ts';
 import type {Db} from './database.ts';
 import {foldSubject} from './held-mail.ts';
 import {query} from './query.ts';
 
 export interface HeldSearch {
   filter: HoldFilter;
-  reach: Reach;
+  reach: AccessScope;
   /** Where few mails have that subject, or that recipient: the queue ids of those that may, as a JSON array. */
   candidates?: string;
   /** Newest first until there are enough: what matches is not gathered before, as it may be much. */
@@ -23,7 +23,7 @@ const fewCandidates = 1500;
 const trigramCounts = [3, 12];
 
 export interface HeldSearches {
-  of(filter: HoldFilter, reach: Reach): Promise<HeldSearch>;
+  of(filter: HoldFilter, reach: AccessScope): Promise<HeldSearch>;
   /**
    * What `columns` say of all mails with a subject, which are in a table `matching` (`queue_id`, `arrived_at`). Undefined where
    * many may have it.
@@ -63,7 +63,7 @@ export const createHeldSearches = (read: Db): HeldSearches => {
 };
 
 /** Whether nothing is asked for but a subject. */
-export const onlySubjectOf = (filter: HoldFilter, reach: Reach): string | undefined => {
+export const onlySubjectOf = (filter: HoldFilter, reach: AccessScope): string | undefined => {
   const others = Object.entries(filter).filter(([name, value]) => value !== undefined && name !== 'subject' && name !== 'node');
   return reach.kind === 'all' && others.length === 0 ? filter.subject : undefined;
 };

@@ -10,7 +10,7 @@ export interface HeldTotals {
   of(search: HeldSearch): Promise<number>;
 }
 
-interface Standing {
+interface Membership {
   count: number;
   /** The last change that is in it. */
   seq: number;
@@ -21,12 +21,12 @@ const hourMs = 3_600_000;
 
 export const createHeldTotals = (read: Db): HeldTotals => {
   /** By search, the one asked for last at the end. */
-  const standings = new Map<string, Promise<Standing>>();
+  const standings = new Map<string, Promise<Membership>>();
 
-  const keep = (key: string, standing: Promise<Standing>): void => {
+  const keep = (key: string, membership: Promise<Membership>): void => {
     standings.delete(key);
-    standings.set(key, standing);
-    standing.catch(() => standings.get(key) === standing && standings.delete(key));
+    standings.set(key, membership);
+    membership.catch(() => standings.get(key) === membership && standings.delete(key));
     for (const oldest of standings.keys())
       if (standings.size > maxStandings) standings.delete(oldest);
       else return;
@@ -36,9 +36,9 @@ export const createHeldTotals = (read: Db): HeldTotals => {
     const key = keyOf(search);
     const known = standings.get(key);
     const moved = known && (await moveOn(read, search, await known));
-    const standing = moved ? Promise.resolve(moved) : countAnew(read, search);
-    keep(key, standing);
-    return (await standing).count;
+    const membership = moved ? Promise.resolve(moved) : countAnew(read, search);
+    keep(key, membership);
+    return (await membership).count;
   };
 
   return {
@@ -66,9 +66,9 @@ const keyOf = ({filter, reach}: HeldSearch): string =>
   ]);
 
 /** One statement, so that the last change is that of the moment of the count. */
-const countAnew = async (read: Db, search: HeldSearch): Promise<Standing> => {
+const countAnew = async (read: Db, search: HeldSearch): Promise<Membership> => {
   const {sql, bindings} = heldCondition(search);
-  const [row] = await query<Standing>(
+  const [row] = await query<Membership>(
     read,
     `SELECT count(*) AS count, (SELECT coalesce(max(seq), 0) FROM held_change) AS seq FROM held_mail WHERE ${sql}`,
     bindings,
@@ -77,7 +77,7 @@ const countAnew = async (read: Db, search: HeldSearch): Promise<Standing> => {
 };
 
 /** Undefined when what has changed since does not say how many match now. */
-const moveOn = async (read: Db, search: HeldSearch, {count, seq}: Standing): Promise<Standing | undefined> => {
+const moveOn = async (read: Db, search: HeldSearch, {count, seq}: Membership): Promise<Membership | undefined> => {
   const {sql, bindings} = likenessTo(search);
   const [row] = await query<{first: number | null; last: number; resets: number; moved: number | null}>(
     read,

@@ -28,7 +28,7 @@ export interface SqliteStore extends NodeStore {
 export const createSqliteStore = (database: Database): SqliteStore => ({
   ...readsOf(database.read),
   transaction: async work => database.transaction(async tx => work(transactionOf(tx))),
-  atOneMoment: async look => database.read.transaction(async tx => look(readsOf(tx))),
+  atOneMoment: async read => database.read.transaction(async tx => read(readsOf(tx))),
   damage: database.damage,
   findDamage: async () => findDamage(database),
   heldQuery: nodeId => createHeldQuery(database, nodeId),

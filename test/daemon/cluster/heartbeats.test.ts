@@ -16,7 +16,10 @@ test('a node that did not answer, and is heard again, is asked before the interv
   };
   const heartbeats = startHeartbeats({
     peer: {nodeNo: 2, nodeId: 'mx2', joinedAt: '', client} as unknown as Peer,
-    exchange: {heartbeat: async () => ({heartbeat: {}, usesUpTo: 0}), hear: async () => {}} as unknown as HeartbeatExchange,
+    exchange: {
+      heartbeat: async () => ({heartbeat: {}, usesUpTo: 0}),
+      receiveHeartbeat: async () => {},
+    } as unknown as HeartbeatExchange,
     intervalMs: 3_600_000,
     news: () => '',
     nodeNo: 1,

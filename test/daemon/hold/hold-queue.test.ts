@@ -35,14 +35,14 @@ test('a mail whose file is gone when it is opened for reading is unknown once it
     nodeId: 'alpha',
     store,
     query: store.heldQuery('alpha'),
-    keeperOf: () => ({
+    backendOf: () => ({
       isReadableToTheEnd: true,
       release: async () => {},
       forget: async () => {},
       body: async () => ({sizeBytes: 1, stream: createReadStream('/nonexistent/mail')}),
     }),
-    learner: {learn: async () => {}},
-    withRoom: async write => {
+    trainer: {train: async () => {}},
+    withReserve: async write => {
       const done = await write();
       await store.transaction(async tx => {
         await tx.hold.claim([id], {state: 'releasing', keyId: 7});
@@ -332,7 +332,7 @@ test('a delivery that could not be written down is not repeated', async t => {
   const test = await testQueue(t);
   await test.hold(id);
   let isBroken = false;
-  test.withRoom = async write => {
+  test.withReserve = async write => {
     if (isBroken) throw new Error('the disk is full');
     return write();
   };
@@ -356,7 +356,7 @@ test('recipients who could not be struck are struck before the next delivery', a
   const test = await testQueue(t);
   await test.hold(id, {envelope: {recipients: ['a@example.com', 'b@example.com']}});
   let isBroken = false;
-  test.withRoom = async write => {
+  test.withReserve = async write => {
     if (isBroken) throw new Error('the disk is full');
     return write();
   };
@@ -395,7 +395,7 @@ test('an action that waited for another one longer than its caller is not begun'
     nodeId: 'alpha',
     store,
     query: store.heldQuery('alpha'),
-    keeperOf: () => ({
+    backendOf: () => ({
       isReadableToTheEnd: true,
       release: async () =>
         new Promise((_, reject) => {
@@ -404,8 +404,8 @@ test('an action that waited for another one longer than its caller is not begun'
       forget: async () => {},
       body: async () => ({sizeBytes: 1, stream: createReadStream('/nonexistent/mail')}),
     }),
-    learner: {learn: async () => {}},
-    withRoom: async write => write(),
+    trainer: {train: async () => {}},
+    withReserve: async write => write(),
     onActed: () => {},
     onLeftover: () => {},
     now: Date.now,

@@ -7,7 +7,7 @@ import {createAuthority} from '../../../daemon/cluster/certificates.ts';
 import {identityIn} from '../../../daemon/cluster/peer-identity.ts';
 import {ConfigError} from '../../../daemon/config/load.ts';
 import {type Config, configSchema} from '../../../daemon/config/schema.ts';
-import {type AskPeers, type CertificateKeeper, openCertificates} from '../../../daemon/node/certificate-renewal.ts';
+import {type AskPeers, type CertificateRenewal, openCertificates} from '../../../daemon/node/certificate-renewal.ts';
 import {CommandError} from '../../../daemon/node/command-error.ts';
 import {dataFolder} from '../../../daemon/node/data-folder.ts';
 import {apiHosts, authorityIn} from '../../../daemon/node/tls-files.ts';
@@ -21,7 +21,7 @@ const start = Date.now();
 const beta = {nodeId: 'beta', nodeNo: 2};
 
 /** Another node is asked, as `peer` says. */
-type Opened = Omit<CertificateKeeper, 'refresh'> & {refresh(isForced?: boolean): Promise<boolean>};
+type Opened = Omit<CertificateRenewal, 'refresh'> & {refresh(isForced?: boolean): Promise<boolean>};
 
 interface Arranged {
   folder: ReturnType<typeof dataFolder>;

@@ -24,7 +24,7 @@ test('with the clock put back Postfix’s queue is looked at as before, once at 
     spool: mails.spool,
     onHeld() {},
   } as unknown as Parameters<typeof openPostfix>[0]);
-  const look = postfix?.createLook(mails.queue);
+  const look = postfix?.createPoll(mails.queue);
   await look?.run();
 
   mails.now -= 3_600_000;

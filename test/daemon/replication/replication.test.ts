@@ -140,7 +140,7 @@ test('a node that went back in time and has made as much since as it lost learns
   await restored.replication.skipIds();
   for (const name of ['four.test', 'five.test', 'six.test']) await addDomain(restored, name);
 
-  const hasGoneBack = await restored.replication.firstWord(3);
+  const hasGoneBack = await restored.replication.checkFirstAcknowledgement(3);
   await catchUp(beta, restored);
   await send(restored, beta);
 
@@ -148,7 +148,7 @@ test('a node that went back in time and has made as much since as it lost learns
   t.deepEqual(await namesAt(beta), ['five.test', 'four.test', 'one.test', 'six.test', 'three.test', 'two.test']);
   t.is(await hashOf(beta), await hashOf(restored));
   const whole = createReplication({...alpha, begunAt: 3});
-  t.false(await whole.firstWord(3), 'a node that knows as much itself has not gone back');
+  t.false(await whole.checkFirstAcknowledgement(3), 'a node that knows as much itself has not gone back');
 });
 
 test('a node that cannot ask whether its database has gone back in time gives ids that were never given', async t => {

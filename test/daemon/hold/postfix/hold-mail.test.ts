@@ -1,5 +1,5 @@
 import test from 'ava';
-import {createPostfixKeep} from '../../../../daemon/hold/postfix/hold-mail.ts';
+import {createPostfixHolder} from '../../../../daemon/hold/postfix/hold-mail.ts';
 import type {Judgement, Ownership} from '../../../../daemon/services/intake/mail.ts';
 
 import type {Domain} from '../../../../shared/domain.ts';
@@ -12,7 +12,7 @@ const judgement: Judgement = {action: 'hold', score: 9, reason: 'rbl', symbols: 
 test('a mail takes over the queue id of one that is gone, and of none that is held', async t => {
   const mails = await testQueue(t);
   const {transaction, write} = mails.store;
-  const keep = createPostfixKeep({nodeId: 'alpha', store: mails.store, onHeld: () => {}, now: () => mails.now});
+  const keep = createPostfixHolder({nodeId: 'alpha', store: mails.store, onHeld: () => {}, now: () => mails.now});
   for (const id of ['SPOOLED', 'INPOSTFIX', 'GONEONE']) await mails.hold(id);
   await write('held_mail').whereNot({queue_id: 'SPOOLED'}).update({keeper: 'postfix', queued_at: 1});
   await transaction(async tx => tx.hold.end(['GONEONE'], 'held', {state: 'gone', at: 'now', keyId: null}));

@@ -6,7 +6,7 @@ import {Readable} from 'node:stream';
 import {setTimeout as delay} from 'node:timers/promises';
 import test, {type ExecutionContext} from 'ava';
 import {createHoldQueue} from '../../../../daemon/hold/hold-queue.ts';
-import {createPostfixKeeper} from '../../../../daemon/hold/postfix/postfix-backend.ts';
+import {createPostfixBackend} from '../../../../daemon/hold/postfix/postfix-backend.ts';
 import {createPostfixPrograms} from '../../../../daemon/hold/postfix/postfix-programs.ts';
 import type {StoredHeldMail} from '../../../../daemon/services/quarantine/stored-mail.ts';
 import {operator, testQueue} from '../../../helpers/hold-queue.ts';
@@ -33,7 +33,7 @@ const startQueue = async (t: ExecutionContext, answer: (request: string[]) => st
   await new Promise<void>(resolve => server.listen(helperSocket, resolve));
   t.teardown(() => void server.close());
 
-  const keeper = createPostfixKeeper({
+  const keeper = createPostfixBackend({
     programs: {...createPostfixPrograms({configDir: '/etc/postfix', helperSocket}), flush: async () => {}},
     isArriving: () => false,
     lifetimeMs: async () => 5 * 86_400_000,
@@ -45,9 +45,9 @@ const startQueue = async (t: ExecutionContext, answer: (request: string[]) => st
     nodeId: 'alpha',
     store: mails.store,
     query: mails.store.heldQuery('alpha'),
-    keeperOf: () => keeper,
-    learner: {learn: async () => {}},
-    withRoom: async write => write(),
+    backendOf: () => keeper,
+    trainer: {train: async () => {}},
+    withReserve: async write => write(),
     onActed: () => {},
     onLeftover: () => {},
     now: () => mails.now,
@@ -115,7 +115,7 @@ test('many bodies read at once leave the helper room for what else there is to d
     });
     return {stdout: Readable.from([Buffer.from('Subject: x\n\n')]), ended};
   };
-  const keeper = createPostfixKeeper({
+  const keeper = createPostfixBackend({
     programs: {...createPostfixPrograms({configDir: '/etc/postfix'}), body},
     isArriving: () => false,
     lifetimeMs: async () => 5 * 86_400_000,

@@ -1,6 +1,6 @@
 // The index against Postfix's hold queue, where time and the database do not behave.
 import test from 'ava';
-import {createPostfixKeep} from '../../../../daemon/hold/postfix/hold-mail.ts';
+import {createPostfixHolder} from '../../../../daemon/hold/postfix/hold-mail.ts';
 import {createPostfixReconcile} from '../../../../daemon/hold/postfix/postfix-reconcile.ts';
 import type {QueuedMail} from '../../../../daemon/hold/postfix/postqueue.ts';
 import type {Judgement, Ownership} from '../../../../daemon/services/intake/mail.ts';
@@ -15,7 +15,7 @@ const judgement: Judgement = {action: 'hold', score: 9, reason: 'rbl', symbols: 
 /** `list`: what postqueue says. */
 const start = (mails: TestQueue, list: () => QueuedMail[]) => {
   const {store} = mails;
-  const keep = createPostfixKeep({nodeId: 'alpha', store, onHeld: () => {}, now: () => mails.now});
+  const keep = createPostfixHolder({nodeId: 'alpha', store, onHeld: () => {}, now: () => mails.now});
   const queue = async function* () {
     yield* list();
   };
@@ -63,7 +63,7 @@ test('what was done while the database could not be written is written down with
   const mails = await testQueue(t);
   await mails.hold('Q00001');
   let writes = 0;
-  mails.withRoom = async write => {
+  mails.withReserve = async write => {
     writes += 1;
     if (writes > 1) throw new Error('the disk is gone');
     return write();
@@ -71,7 +71,7 @@ test('what was done while the database could not be written is written down with
   await t.throwsAsync(mails.queue.act('release', 'Q00001', operator), {message: /disk is gone/});
   t.true(mails.queue.isUnderWay('Q00001'));
 
-  mails.withRoom = async write => write();
+  mails.withReserve = async write => write();
   await mails.queue.catchUp();
 
   t.like(await mails.store.hold.find('Q00001'), {state: 'released', acted_by_key_id: operator.keyId});

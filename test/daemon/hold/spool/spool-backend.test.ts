@@ -1,5 +1,5 @@
 import test from 'ava';
-import {createSpoolKeeper} from '../../../../daemon/hold/spool/spool-backend.ts';
+import {createSpoolBackend} from '../../../../daemon/hold/spool/spool-backend.ts';
 
 import {testQueue} from '../../../helpers/hold-queue.ts';
 
@@ -11,7 +11,7 @@ test('a release that would wait for long for others is refused before anything o
   if (!first || !second) throw new Error('not held');
   let finish = () => {};
   let deliveries = 0;
-  const keeper = createSpoolKeeper({
+  const keeper = createSpoolBackend({
     spool,
     deliver: {
       async deliver() {

@@ -25,7 +25,7 @@ const arrange = async (t: ExecutionContext) => {
     directory: keyDirectory,
     domains: domainDirectory,
     nodeId: 'alpha',
-    spread: async () => [],
+    awaitReplication: async () => [],
     now: Date.now,
   });
   const create = async (name: string) => domains.create(operator, {name, backend_servers: ['127.0.0.1:25']});

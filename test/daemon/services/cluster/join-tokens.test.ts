@@ -3,7 +3,7 @@ import {createKeyDirectory} from '../../../../daemon/services/access/key-directo
 import {insertKey} from '../../../../daemon/services/access/keys.ts';
 import {type AskablePeer, createAuthorities} from '../../../../daemon/services/cluster/authority.ts';
 import {describedNames, ownNames} from '../../../../daemon/services/cluster/certificate-names.ts';
-import {createNeighbours} from '../../../../daemon/services/cluster/colocated-nodes.ts';
+import {createColocatedNodes} from '../../../../daemon/services/cluster/colocated-nodes.ts';
 import {createIssuedNames} from '../../../../daemon/services/cluster/issued-names.ts';
 import {createJoinTokens} from '../../../../daemon/services/cluster/join-tokens.ts';
 import {createJoining} from '../../../../daemon/services/cluster/joining.ts';
@@ -81,9 +81,9 @@ const arrange = async (
     nodeNo,
     onRemoved: by => removedBy.push(by),
   });
-  const neighbours = createNeighbours({nodeNo, ownAddresses: () => ['192.0.2.1']});
+  const colocatedNodes = createColocatedNodes({nodeNo, ownAddresses: () => ['192.0.2.1']});
   const issuedNames = createIssuedNames({store, hasAuthority: holders.includes(nodeNo), nodes: directory.list});
-  const needs = {store, configuration, authorities, directory, issuedNames, neighbours, nodeNo, now: Date.now};
+  const needs = {store, configuration, authorities, directory, issuedNames, colocatedNodes, nodeNo, now: Date.now};
   const joining = createJoining(needs);
   if (!isStarting) joining.begin(true);
   const actors = createPeerActors({
@@ -349,24 +349,24 @@ test('a name that is written down for a node in the list is refused to one that 
 });
 
 test('two are on one machine when their connections come from one address, whatever they say', t => {
-  const neighbours = createNeighbours({nodeNo: 1, ownAddresses: () => ['192.0.2.1', 'fe80::1']});
+  const colocatedNodes = createColocatedNodes({nodeNo: 1, ownAddresses: () => ['192.0.2.1', 'fe80::1']});
   const self = {id: 1, cluster_url: 'https://mx1.test:8444'};
   const other = {id: 2, cluster_url: 'https://mx1.test:9444'};
   const onLoopback = {id: 3, cluster_url: 'https://127.0.0.1:8444'};
-  const beforeItAsked = neighbours.areTogether(other, '192.0.2.2');
-  neighbours.heard(2, '::ffff:192.0.2.2');
+  const beforeItAsked = colocatedNodes.areTogether(other, '192.0.2.2');
+  colocatedNodes.noteAddress(2, '::ffff:192.0.2.2');
 
   for (const address of ['127.0.0.1', '::1', '192.0.2.1', '::ffff:192.0.2.1']) {
-    t.true(neighbours.areTogether(self, address), address);
-    t.true(neighbours.areTogether(onLoopback, address), address);
-    t.false(neighbours.areTogether(other, address), address);
+    t.true(colocatedNodes.areTogether(self, address), address);
+    t.true(colocatedNodes.areTogether(onLoopback, address), address);
+    t.false(colocatedNodes.areTogether(other, address), address);
   }
   t.false(beforeItAsked);
-  t.true(neighbours.areTogether(other, '192.0.2.2'));
+  t.true(colocatedNodes.areTogether(other, '192.0.2.2'));
   for (const node of [self, other, onLoopback])
-    for (const address of ['192.0.2.3', null]) t.false(neighbours.areTogether(node, address), String(address));
-  neighbours.heard(2, '127.0.0.1');
-  t.true(neighbours.areTogether(other, '192.0.2.1'));
+    for (const address of ['192.0.2.3', null]) t.false(colocatedNodes.areTogether(node, address), String(address));
+  colocatedNodes.noteAddress(2, '127.0.0.1');
+  t.true(colocatedNodes.areTogether(other, '192.0.2.1'));
 });
 
 test('who would take the name of a node elsewhere is not let in, and nobody can take it later or have it taken away', async t => {

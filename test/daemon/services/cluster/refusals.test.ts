@@ -74,12 +74,12 @@ test('what is left out of a batch is in the answer, and in the heartbeats until 
     events: [{seq, event: {stamp: formatStamp(Date.now(), 0, 2), changes}}],
   });
 
-  const answer = await alpha.exchange.receive(sender(2), event(1, late(id)));
+  const answer = await alpha.exchange.receiveEvents(sender(2), event(1, late(id)));
   const {heartbeat: during} = await alpha.exchange.heartbeat(2, 0);
   const {heartbeat: toAnother} = await alpha.exchange.heartbeat(3, 0);
-  await alpha.exchange.receive(sender(2), {floor: 0, events: []});
+  await alpha.exchange.receiveEvents(sender(2), {floor: 0, events: []});
   const {heartbeat: afterProbe} = await alpha.exchange.heartbeat(2, 0);
-  await alpha.exchange.receive(sender(2), event(2, []));
+  await alpha.exchange.receiveEvents(sender(2), event(2, []));
   const {heartbeat: after} = await alpha.exchange.heartbeat(2, 0);
 
   t.deepEqual(answer, {applied: 1, left_out: `domain ${id} (active)`});
@@ -95,9 +95,12 @@ test('a batch that is refused is told like one that is left out', async t => {
   await addDomain(beta, 'one.test');
   const request = await beta.replication.batchAfter(1, everything);
 
-  await t.throwsAsync(alpha.exchange.receive(sender(3), {...request, events: request.events.map(one => ({...one, seq: 1}))}), {
-    message: /stamps of another node/,
-  });
+  await t.throwsAsync(
+    alpha.exchange.receiveEvents(sender(3), {...request, events: request.events.map(one => ({...one, seq: 1}))}),
+    {
+      message: /stamps of another node/,
+    },
+  );
 
   t.regex((await alpha.exchange.heartbeat(3, 0)).heartbeat.refuses_yours ?? '', /stamps of another node/);
 });
@@ -107,10 +110,10 @@ test('a node that a peer refuses says so in its own heartbeats, once in its log,
   const beta = await arrange(t, 2);
   const {heartbeat} = await beta.exchange.heartbeat(1, 0);
 
-  await alpha.exchange.hear(sender(2), {...heartbeat, refuses_yours: 'clock'});
-  await alpha.exchange.hear(sender(2), {...heartbeat, refuses_yours: 'clock'});
+  await alpha.exchange.receiveHeartbeat(sender(2), {...heartbeat, refuses_yours: 'clock'});
+  await alpha.exchange.receiveHeartbeat(sender(2), {...heartbeat, refuses_yours: 'clock'});
   const {heartbeat: during} = await alpha.exchange.heartbeat(2, 0);
-  await alpha.exchange.hear(sender(2), heartbeat);
+  await alpha.exchange.receiveHeartbeat(sender(2), heartbeat);
   const {heartbeat: after} = await alpha.exchange.heartbeat(2, 0);
 
   t.deepEqual([during.outbox_refused, after.outbox_refused], [true, false]);
@@ -124,10 +127,13 @@ test('a heartbeat brings the names and addresses of its node, and of no other', 
   const {heartbeat} = await beta.exchange.heartbeat(1, 0);
   if (!heartbeat.self) throw new Error('no node record in the heartbeat');
 
-  await alpha.exchange.hear(sender(2), {...heartbeat, self: {...heartbeat.self, id: 1}});
-  await alpha.exchange.hear(sender(2), {...heartbeat, self: {...heartbeat.self, deleted: formatStamp(Date.now(), 0, 2)}});
+  await alpha.exchange.receiveHeartbeat(sender(2), {...heartbeat, self: {...heartbeat.self, id: 1}});
+  await alpha.exchange.receiveHeartbeat(sender(2), {
+    ...heartbeat,
+    self: {...heartbeat.self, deleted: formatStamp(Date.now(), 0, 2)},
+  });
   const before = alpha.directory.list().map(({cluster_url}) => cluster_url);
-  await alpha.exchange.hear(sender(2), heartbeat);
+  await alpha.exchange.receiveHeartbeat(sender(2), heartbeat);
 
   t.deepEqual(before, ['https://mx1.test:8444', 'https://mx2.test:8444']);
   t.deepEqual(

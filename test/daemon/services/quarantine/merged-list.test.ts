@@ -59,7 +59,7 @@ const guesses = fc.array(fc.integer({min: 1, max: 25}), {minLength: 5, maxLength
 
 const sharesOf = (guessed: number[]): PageShares => ({
   guess: (nodeId, count) => Math.min(count, guessed[names.indexOf(nodeId)] ?? count),
-  learn() {},
+  train() {},
 });
 
 const depth = {shallow: 5, marks: 10, near: 2};

@@ -7,7 +7,7 @@ import {query} from '../../../../daemon/store/sqlite/query.ts';
 import type {HeldMail} from '../../../../shared/held-mail.ts';
 import type {HoldFilter} from '../../../../shared/hold-filter.ts';
 import {reasons} from '../../../../shared/reason.ts';
-import type {Reach} from '../../../../shared/scopes.ts';
+import type {AccessScope} from '../../../../shared/scopes.ts';
 import {testStore} from '../../../helpers/store.ts';
 
 const mailWith = (at: number, second: number): NewHeldMail => ({
@@ -43,7 +43,7 @@ const filters: HoldFilter[] = [
   {subject: 'number 4'},
   {since: '2026-03-01T12:00:02.000Z', until: '2026-03-01T12:00:05.000Z'},
 ];
-const reaches: Reach[] = [{kind: 'all'}, {kind: 'domain', domainId: 2}, {kind: 'none'}];
+const reaches: AccessScope[] = [{kind: 'all'}, {kind: 'domain', domainId: 2}, {kind: 'none'}];
 
 /** Many mails arrive at the same time: then the queue id decides. */
 const queryOfMany = async (t: ExecutionContext) => {

@@ -1,8 +1,8 @@
 import {Agent} from 'node:http';
-import type {Classifier, Learnt} from '../../services/intake/mail-ports.ts';
+import type {Classifier, TrainingResult} from '../../services/intake/mail-ports.ts';
 import {type Answer, commandUrl, envelopeHeaders, isConnectionFailure, passwordHeader, post} from './rspamd-http.ts';
 
-export interface RspamdLearnerOptions {
+export interface RspamdClassifierOptions {
   /** Where the controller listens, such as http://127.0.0.1:11334. */
   url: string;
   /** Its `enable_password`, or its `password` where it has no other. */
@@ -12,13 +12,13 @@ export interface RspamdLearnerOptions {
 }
 
 /** Teaches the Bayes classifier of Rspamd (3.4 or later), once for each lesson: a mail that is missed is no loss. */
-export const createRspamdLearner = ({url, password, timeoutMs = 5000}: RspamdLearnerOptions): Classifier => {
+export const createRspamdClassifier = ({url, password, timeoutMs = 5000}: RspamdClassifierOptions): Classifier => {
   const targets = {ham: commandUrl(url, 'learnham'), spam: commandUrl(url, 'learnspam')};
   // The controller closes after each answer.
   const agent = new Agent({keepAlive: false, noDelay: true});
 
   return {
-    async learn(lesson, {queueId, sender, recipients, content}) {
+    async train(lesson, {queueId, sender, recipients, content}) {
       const headers = {...envelopeHeaders(sender, recipients, queueId), ...passwordHeader(password)};
       const signal = AbortSignal.timeout(timeoutMs);
       try {
@@ -33,7 +33,7 @@ export const createRspamdLearner = ({url, password, timeoutMs = 5000}: RspamdLea
 };
 
 /** Its words are not told: they begin with the Message-ID, which is the sender's. */
-const learntFrom = ({status, body}: Answer): Learnt => {
+const learntFrom = ({status, body}: Answer): TrainingResult => {
   if (status === 200 && isSuccess(body)) return {kind: 'learned'};
   if (isKnown(status, body)) return {kind: 'known'};
   const isPassword = status === 401 || status === 403;

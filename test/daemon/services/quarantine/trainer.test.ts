@@ -1,11 +1,11 @@
 import {Readable} from 'node:stream';
 import test from 'ava';
-import type {Classifier, Learnt, Lesson} from '../../../../daemon/services/intake/mail-ports.ts';
-import {createLearner} from '../../../../daemon/services/quarantine/learner.ts';
+import type {Classifier, TrainingClass, TrainingResult} from '../../../../daemon/services/intake/mail-ports.ts';
+import {createTrainer} from '../../../../daemon/services/quarantine/trainer.ts';
 
 const mail = {queueId: 'Q1w2E3', sender: 'ada@example.net', recipients: ['ben@example.com']};
-const silence: Learnt = {kind: 'unreachable', detail: 'no answer within 5000 ms'};
-const refusal: Learnt = {kind: 'refused', detail: 'HTTP status 401'};
+const silence: TrainingResult = {kind: 'unreachable', detail: 'no answer within 5000 ms'};
+const refusal: TrainingResult = {kind: 'refused', detail: 'HTTP status 401'};
 
 /** A learner whose classifier answers with `next`, and all it tells of. */
 const startLearner = () => {
@@ -14,19 +14,19 @@ const startLearner = () => {
     now: 0,
     asked: 0,
     reads: [] as Readable[],
-    next: {kind: 'learned'} as Learnt,
+    next: {kind: 'learned'} as TrainingResult,
     classifier: undefined as Classifier | undefined,
   };
   const newClassifier = (): Classifier => ({
-    learn: async () => {
+    train: async () => {
       world.asked += 1;
       return world.next;
     },
   });
   world.classifier = newClassifier();
-  const learner = createLearner({
+  const trainer = createTrainer({
     classifier: () => world.classifier,
-    onLesson: (lesson, outcome) => said.push(`${lesson} ${outcome}`),
+    onTrained: (lesson, outcome) => said.push(`${lesson} ${outcome}`),
     onOutage: detail => said.push(`outage: ${detail}`),
     onRecovery: missed => said.push(`missed ${missed}`),
     now: () => world.now,
@@ -36,25 +36,25 @@ const startLearner = () => {
     world.reads.push(stream);
     return {sizeBytes: 4, stream};
   };
-  const learn = async (lesson: Lesson) => learner.learn(lesson, mail, read);
-  return {learner, learn, world, said, newClassifier};
+  const train = async (lesson: TrainingClass) => trainer.train(lesson, mail, read);
+  return {trainer, train, world, said, newClassifier};
 };
 
 test('with nobody to teach no mail is read', async t => {
-  const {learn, world, said} = startLearner();
+  const {train, world, said} = startLearner();
   world.classifier = undefined;
 
-  await learn('ham');
+  await train('ham');
 
   t.deepEqual([said, world.reads], [[], []]);
 });
 
 test('what was read is let go of, whatever became of it', async t => {
-  const {learn, world} = startLearner();
+  const {train, world} = startLearner();
 
   for (const next of [{kind: 'learned'} as const, refusal, silence]) {
     world.next = next;
-    await learn('ham');
+    await train('ham');
   }
 
   t.deepEqual(
@@ -64,9 +64,9 @@ test('what was read is let go of, whatever became of it', async t => {
 });
 
 test('a mail that cannot be read is a lesson missed', async t => {
-  const {learner, world, said} = startLearner();
+  const {trainer, world, said} = startLearner();
 
-  await learner.learn('spam', mail, async () => {
+  await trainer.train('spam', mail, async () => {
     throw new Error('disk');
   });
 
@@ -75,14 +75,14 @@ test('a mail that cannot be read is a lesson missed', async t => {
 });
 
 test('an outage is told of once, and its end with the number of lessons missed', async t => {
-  const {learn, world, said} = startLearner();
+  const {train, world, said} = startLearner();
 
   world.next = refusal;
-  for (let count = 0; count < 3; count += 1) await learn('spam');
+  for (let count = 0; count < 3; count += 1) await train('spam');
   world.next = {kind: 'known'};
-  await learn('ham');
+  await train('ham');
   world.next = {kind: 'learned'};
-  await learn('ham');
+  await train('ham');
 
   t.deepEqual(said, [
     'spam failed',
@@ -96,30 +96,30 @@ test('an outage is told of once, and its end with the number of lessons missed',
 });
 
 test('who was silent is not asked again for half a minute, unless it is another', async t => {
-  const {learn, world, said, newClassifier} = startLearner();
+  const {train, world, said, newClassifier} = startLearner();
 
   world.next = silence;
-  await learn('spam');
+  await train('spam');
   world.now = 29_999;
-  await learn('spam');
+  await train('spam');
   t.is(world.asked, 1);
   world.now = 30_000;
-  await learn('spam');
+  await train('spam');
   t.deepEqual([world.asked, world.reads.length], [2, 2]);
   world.next = {kind: 'learned'};
   world.classifier = newClassifier();
-  await learn('spam');
+  await train('spam');
 
   t.is(world.asked, 3);
   t.deepEqual(said.slice(-2), ['spam learned', 'missed 3']);
 });
 
 test('who refuses is asked again at once', async t => {
-  const {learn, world} = startLearner();
+  const {train, world} = startLearner();
 
   world.next = refusal;
-  await learn('spam');
-  await learn('spam');
+  await train('spam');
+  await train('spam');
 
   t.is(world.asked, 2);
 });

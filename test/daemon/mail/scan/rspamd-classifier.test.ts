@@ -1,8 +1,8 @@
 import {createServer, type IncomingHttpHeaders, type RequestListener} from 'node:http';
 import type {AddressInfo} from 'node:net';
 import test, {type ExecutionContext} from 'ava';
-import {createRspamdLearner, type RspamdLearnerOptions} from '../../../../daemon/mail/scan/rspamd-learner.ts';
-import type {Classifier, Lesson} from '../../../../daemon/services/intake/mail-ports.ts';
+import {createRspamdClassifier, type RspamdClassifierOptions} from '../../../../daemon/mail/scan/rspamd-classifier.ts';
+import type {Classifier, TrainingClass} from '../../../../daemon/services/intake/mail-ports.ts';
 import {Fault} from '../../../../shared/fault.ts';
 import {closedPort} from '../../../helpers/ports.ts';
 import {contentOf, sample} from '../../../helpers/received-mail.ts';
@@ -15,7 +15,7 @@ interface Asked {
 }
 
 /** A server in the controller's place. */
-const startController = async (t: ExecutionContext, answer: RequestListener, options: Partial<RspamdLearnerOptions> = {}) => {
+const startController = async (t: ExecutionContext, answer: RequestListener, options: Partial<RspamdClassifierOptions> = {}) => {
   const asked: Asked[] = [];
   const server = createServer(async (request, response) => {
     const chunks: Buffer[] = await request.toArray().catch(() => []);
@@ -28,13 +28,13 @@ const startController = async (t: ExecutionContext, answer: RequestListener, opt
     server.close();
   });
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  return {learner: createRspamdLearner({url, ...options}), asked};
+  return {trainer: createRspamdClassifier({url, ...options}), asked};
 };
 
 const success: RequestListener = (_request, response) => response.end('{"success":true}');
 
-const teach = (learner: Classifier, lesson: Lesson, bytes = sample('plain.eml')) =>
-  learner.learn(lesson, {
+const teach = (trainer: Classifier, lesson: TrainingClass, bytes = sample('plain.eml')) =>
+  trainer.train(lesson, {
     queueId: 'Q1w2E3r4T5',
     sender: 'ada@example.net\r\nPassword: x',
     recipients: ['ben@example.com', 'zoe@example.com'],
@@ -42,10 +42,10 @@ const teach = (learner: Classifier, lesson: Lesson, bytes = sample('plain.eml'))
   });
 
 test('each lesson is a command of its own, with the envelope, the password and every byte', async t => {
-  const {learner, asked} = await startController(t, success, {password: 'sesame'});
+  const {trainer, asked} = await startController(t, success, {password: 'sesame'});
 
-  t.deepEqual(await teach(learner, 'ham'), {kind: 'learned'});
-  t.deepEqual(await teach(learner, 'spam'), {kind: 'learned'});
+  t.deepEqual(await teach(trainer, 'ham'), {kind: 'learned'});
+  t.deepEqual(await teach(trainer, 'spam'), {kind: 'learned'});
 
   t.deepEqual(
     asked.map(({url}) => url),
@@ -70,8 +70,8 @@ test('what Rspamd has learned before, or has no use for, is no failure', async t
   ];
 
   for (const [status, body] of answers) {
-    const {learner} = await startController(t, (_request, response) => response.writeHead(status).end(body));
-    t.deepEqual(await teach(learner, 'spam'), {kind: 'known'}, body);
+    const {trainer} = await startController(t, (_request, response) => response.writeHead(status).end(body));
+    t.deepEqual(await teach(trainer, 'spam'), {kind: 'known'}, body);
   }
 });
 
@@ -89,10 +89,10 @@ test('every other answer is a refusal, told without the words of the mail', asyn
   ];
 
   for (const [status, body, detail] of answers) {
-    const {learner} = await startController(t, (_request, response) => response.writeHead(status).end(body));
-    const learnt = await teach(learner, 'spam');
-    t.is(learnt.kind, 'refused', body.slice(0, 80));
-    t.regex('detail' in learnt ? learnt.detail : '', detail);
+    const {trainer} = await startController(t, (_request, response) => response.writeHead(status).end(body));
+    const trained = await teach(trainer, 'spam');
+    t.is(trained.kind, 'refused', body.slice(0, 80));
+    t.regex('detail' in trained ? trained.detail : '', detail);
   }
 });
 
@@ -101,18 +101,18 @@ test('nobody there, a connection that breaks and one that hangs are silence, eac
   const hanging = await startController(t, (_request, response) => response.writeHead(200).write('{'), {timeoutMs: 200});
   const {host, port} = await closedPort();
 
-  t.deepEqual(await teach(createRspamdLearner({url: `http://${host}:${port}`}), 'ham'), {
+  t.deepEqual(await teach(createRspamdClassifier({url: `http://${host}:${port}`}), 'ham'), {
     kind: 'unreachable',
     detail: 'ECONNREFUSED',
   });
-  t.deepEqual(await teach(broken.learner, 'ham'), {kind: 'unreachable', detail: 'ECONNRESET'});
-  t.deepEqual(await teach(hanging.learner, 'ham'), {kind: 'unreachable', detail: 'no answer within 200 ms'});
+  t.deepEqual(await teach(broken.trainer, 'ham'), {kind: 'unreachable', detail: 'ECONNRESET'});
+  t.deepEqual(await teach(hanging.trainer, 'ham'), {kind: 'unreachable', detail: 'no answer within 200 ms'});
 
   t.deepEqual([broken.asked.length, hanging.asked.length], [1, 1]);
 });
 
 test('an address that is no http address is refused at once', t => {
-  t.throws(() => createRspamdLearner({url: 'https://rspamd.example.com'}), {instanceOf: Fault});
+  t.throws(() => createRspamdClassifier({url: 'https://rspamd.example.com'}), {instanceOf: Fault});
 });
 
 const withRspamd = isRspamdInstalled() ? test : test.skip;
@@ -120,16 +120,16 @@ const withRspamd = isRspamdInstalled() ? test : test.skip;
 // Of its two ways to keep what it has learned, only Redis says 208 for what it knows: files say 404.
 withRspamd('[Rspamd] it learns each mail once as what it is, and anew when it was wrong', async t => {
   const {controllerUrl, password, lessons} = await startTeachableRspamd(t);
-  const learner = createRspamdLearner({url: controllerUrl, password});
+  const trainer = createRspamdClassifier({url: controllerUrl, password});
 
-  t.deepEqual(await teach(learner, 'ham'), {kind: 'learned'});
-  t.like(await teach(learner, 'ham'), {kind: 'refused'});
-  t.deepEqual(await teach(learner, 'spam', sample('phishing.eml')), {kind: 'learned'});
+  t.deepEqual(await teach(trainer, 'ham'), {kind: 'learned'});
+  t.like(await teach(trainer, 'ham'), {kind: 'refused'});
+  t.deepEqual(await teach(trainer, 'spam', sample('phishing.eml')), {kind: 'learned'});
   t.deepEqual(await lessons(), {ham: 1, spam: 1});
-  t.deepEqual(await teach(learner, 'spam'), {kind: 'learned'});
-  t.deepEqual(await teach(learner, 'spam', Buffer.from('Subject: short\r\n\r\nx\r\n')), {kind: 'known'});
+  t.deepEqual(await teach(trainer, 'spam'), {kind: 'learned'});
+  t.deepEqual(await teach(trainer, 'spam', Buffer.from('Subject: short\r\n\r\nx\r\n')), {kind: 'known'});
 
   t.deepEqual(await lessons(), {ham: 0, spam: 2});
-  t.like(await teach(createRspamdLearner({url: controllerUrl, password: 'wrong'}), 'ham'), {kind: 'refused'});
-  t.like(await teach(createRspamdLearner({url: controllerUrl}), 'ham'), {kind: 'refused'});
+  t.like(await teach(createRspamdClassifier({url: controllerUrl, password: 'wrong'}), 'ham'), {kind: 'refused'});
+  t.like(await teach(createRspamdClassifier({url: controllerUrl}), 'ham'), {kind: 'refused'});
 });

@@ -4,9 +4,9 @@ import {createBatch} from '../services/batch.ts';
 import type {Store} from '../services/ports.ts';
 import type {StoredHeldMail} from '../services/quarantine/stored-mail.ts';
 
-export type HeldLookup = (queueId: string) => Promise<StoredHeldMail | undefined>;
+export type HeldFinder = (queueId: string) => Promise<StoredHeldMail | undefined>;
 
-export const createHeldLookup = (store: Pick<Store, 'hold'>): HeldLookup => {
+export const createHeldFinder = (store: Pick<Store, 'hold'>): HeldFinder => {
   const submit = createBatch<{queueId: string; mail: StoredHeldMail | undefined}>(async wanted => {
     const ids = [...new Set(wanted.map(({queueId}) => queueId))];
     const found = new Map((await store.hold.findAll(ids)).map(mail => [mail.queue_id, mail]));
