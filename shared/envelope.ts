@@ -21,7 +21,7 @@ export type SuccessMessage = 'OK' | 'Created' | 'Partial';
 
 export const success = <T>(data: T, message: SuccessMessage = 'OK'): Envelope<T> => ({data, error: null, message});
 
-/** The same around data that is JSON already. */
+/** The same around data that is already JSON. */
 export const successJson = (data: string, message: SuccessMessage = 'OK'): string =>
   `{"data":${data},"error":null,"message":"${message}"}`;
 
