@@ -18,6 +18,7 @@ import {createBackendRules} from '../services/domains/backend-rules.ts';
 import {createDomainParts} from '../services/domains/domain-parts.ts';
 import {createDomains} from '../services/domains/domains.ts';
 
+import type {AwaitReplication, Store} from '../services/ports.ts';
 import {createQuarantine} from '../services/quarantine/quarantine.ts';
 import {createRetention} from '../services/quarantine/retention.ts';
 import {apiUrl, listenOf} from './addresses.ts';
@@ -65,16 +66,7 @@ export const createServices = ({config, settings, storage, fqdn, records, trust,
     directory: domainDirectory,
     backendFaults: createBackendRules({nodes: nodeDirectory, nodeNo, networks: () => settings().backendNetworks}),
   });
-  const keys = createKeys({
-    store,
-    configuration,
-    directory: keyDirectory,
-    domains: domainDirectory,
-    nodeId,
-    awaitReplication,
-    now,
-  });
-  const actors = createPeerActors({store, keys: keyDirectory, domains: domainDirectory, now});
+  const {actors, ...access} = createAccess({store, nodeId, records, awaitReplication, log, now});
   const others = followPeers({peers, records, log});
   const {bus, events} = openEvents({nodeId, peers, records, metrics, log, now});
   membership.onRemoved(events.close);
@@ -82,16 +74,10 @@ export const createServices = ({config, settings, storage, fqdn, records, trust,
 
   const mail = openHold({config, settings, storage, fqdn, ca: trust.ca, records, bus, metrics, log, now});
   const {queue} = mail;
-  const keyFailures = createKeyFailures({
-    monotonic: () => performance.now(),
-    onCount: count => log.warn(count, 'requests without a valid API key'),
-  });
-
   return {
-    keys,
-    keyFailures,
+    ...access,
     limits: createClusterRateLimits({limiter: replicated.limiter, sendHeartbeats}),
-    ...createTrustServices({store, nodeNo, records, trust, authorities, keys, actors, awaitReplication, now}),
+    ...createTrustServices({store, nodeNo, records, trust, authorities, keys: access.keys, actors, awaitReplication, now}),
     domains,
     domainParts: createDomainParts({store, configuration, domains}),
     quarantine: createQuarantine({
@@ -131,10 +117,28 @@ export const createServices = ({config, settings, storage, fqdn, records, trust,
     ...mail,
     flushKeyUses: keyDirectory.flush,
     async close() {
-      keyFailures.report(true);
+      access.keyFailures.report(true);
       await Promise.race([queue.idle().then(mail.pool.close), delay(lastCallMs)]);
       await keyDirectory.flush();
       await peerStates.flush();
     },
+  };
+};
+
+interface AccessNeeds extends Pick<Needs, 'records' | 'log' | 'now'> {
+  store: Store;
+  nodeId: string;
+  awaitReplication: AwaitReplication;
+}
+
+const createAccess = ({store, nodeId, records, awaitReplication, log, now}: AccessNeeds) => {
+  const {configuration, keyDirectory, domainDirectory: domains} = records;
+  return {
+    keys: createKeys({store, configuration, directory: keyDirectory, domains, nodeId, awaitReplication, now}),
+    keyFailures: createKeyFailures({
+      monotonic: () => performance.now(),
+      onCount: count => log.warn(count, 'requests without a valid API key'),
+    }),
+    actors: createPeerActors({store, keys: keyDirectory, domains, now}),
   };
 };
