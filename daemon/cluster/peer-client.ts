@@ -12,7 +12,7 @@ import {envelopeIn, faultFrom, readBytes, unanswered, unreachable} from './peer-
 
 export type {PeerCredentials} from './peer-agents.ts';
 
-export interface PeerRequest {
+interface PeerRequest {
   method: 'GET' | 'POST';
   /** Below `/peer/v1/`, query included. */
   path: string;

@@ -8,7 +8,7 @@ import {actorToRelay, rankAnswer} from '../services/quarantine/peer-hold-protoco
 import type {PeerClient} from './peer-client.ts';
 
 /** For an answer that only has to be looked up. */
-export const lookUpMs = 2000;
+const lookUpMs = 2000;
 /** Longer than a caller waits, see `../services/quarantine/answer-limit.ts`. */
 export const actionMs = 15_000;
 

@@ -8,7 +8,7 @@ import {formatHostPort, type HostPort} from '../../shared/host-port.ts';
 import type {PeerClient} from './peer-client.ts';
 
 /** POST /reach: the asker’s address as the asked node knows it, and why no connection to it can be had from there. */
-export const reachAnswerSchema = z.object({address: z.string().max(300), why: z.string().max(300).nullable()});
+const reachAnswerSchema = z.object({address: z.string().max(300), why: z.string().max(300).nullable()});
 export type ReachAnswer = z.infer<typeof reachAnswerSchema>;
 
 const connectMs = 3000;

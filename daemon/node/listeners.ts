@@ -44,7 +44,7 @@ interface Needs {
 const graceMs = 7000;
 const firstPollMs = 5000;
 
-export type Listeners = Awaited<ReturnType<typeof openListeners>>;
+type Listeners = Awaited<ReturnType<typeof openListeners>>;
 
 export const openListeners = async (needs: Needs) => {
   const {config, storage, records, trust, services, links, closers, metrics: counters, log} = needs;

@@ -158,7 +158,7 @@ export interface AuditReads {
   rank(filter: AuditFilter, place: {at: string; among: 'all' | 'none' | {after: number}}): Promise<number>;
 }
 
-export interface AuditStore {
+interface AuditStore {
   /** Appends to this node's log, in the order given. */
   append(...entries: NewAuditEntry[]): Promise<void>;
 }

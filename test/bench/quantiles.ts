@@ -10,5 +10,5 @@ export const quantilesOf = (times: readonly number[]): Quantiles => {
   return {p50: at(0.5), p99: at(0.99), worst: sorted.at(-1) ?? Number.NaN};
 };
 
-export const shown = ({p50, p99, worst}: Quantiles): string =>
+const shown = ({p50, p99, worst}: Quantiles): string =>
   `p50 ${p50.toFixed(2)} ms, p99 ${p99.toFixed(2)} ms, worst ${worst.toFixed(2)} ms`;

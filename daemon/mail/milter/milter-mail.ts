@@ -14,7 +14,7 @@ export interface JudgedMail {
 
 export type ContentCommand = CommandOf<'data' | 'header' | 'end-of-header' | 'body' | 'end-of-body'>;
 
-export interface ContentStep {
+interface ContentStep {
   /** What is to be added to the mail. */
   bytes: Buffer[];
   /** To be sent if the peer waits for an answer to this command. */

@@ -36,7 +36,7 @@ export interface Keys {
   remove(actor: Actor, id: number, isForced: boolean): Promise<{unreachable: string[]}>;
 }
 
-export interface Revocation {
+interface Revocation {
   body: unknown;
   isForced: boolean;
 }

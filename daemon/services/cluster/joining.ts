@@ -29,7 +29,7 @@ export interface Joining {
   begin(isEverybodyHeard: boolean): void;
 }
 
-export interface RenewingPeer extends NodeIdentity {
+interface RenewingPeer extends NodeIdentity {
   given: string[];
   /** When the certificate ends, or has ended, in milliseconds since 1970. */
   endMs: number;

@@ -12,7 +12,7 @@ import type {MailHolder, Route, Scorer, SmtpReply} from './mail-ports.ts';
 export const isSameOwner = (one: Ownership, other: Ownership): boolean =>
   one.direction === other.direction && one.domain.id === other.domain.id;
 
-export type Routing = {kind: 'accept'; ownership: Ownership; route: Route} | {kind: 'refuse'; reply: SmtpReply};
+type Routing = {kind: 'accept'; ownership: Ownership; route: Route} | {kind: 'refuse'; reply: SmtpReply};
 
 export interface Intake {
   /** Who owns mail from `sender` to `recipient`. Asks memory only. */

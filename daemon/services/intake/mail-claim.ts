@@ -6,7 +6,7 @@ import type {Client, Ownership} from './mail.ts';
 import type {SmtpReply} from './mail-ports.ts';
 
 /** `foreign`: no domain here owns it. `refused`: a domain here owns it and does not take it. */
-export type Claim =
+type Claim =
   | {kind: 'owned'; ownership: Ownership}
   | {kind: 'foreign'; reply: SmtpReply}
   | {kind: 'refused'; reply: SmtpReply};

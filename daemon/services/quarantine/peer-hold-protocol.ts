@@ -71,8 +71,8 @@ const place = z.int().min(0).max(1e11);
 const page = {limit: z.int().min(1).max(100_000), offset: place};
 const steps = {offset: place, stride: place.min(1), limit: z.int().min(1).max(10_000)};
 
-export const holdPlaceSchema = z.object({arrived_at: timestamp, node_id: nodeId, queue_id: queueId});
-export const auditPlaceSchema = z.object({at: timestamp, node_id: nodeId, seq: z.int()});
+const holdPlaceSchema = z.object({arrived_at: timestamp, node_id: nodeId, queue_id: queueId});
+const auditPlaceSchema = z.object({at: timestamp, node_id: nodeId, seq: z.int()});
 
 /** What is asked of one part of a merged list. */
 const partRequests = <F extends z.ZodType, P extends z.ZodType>(partFilter: F, partPlace: P) => ({

@@ -32,7 +32,7 @@ export interface RankedPlace {
   among: 'all' | 'none' | {before: string};
 }
 
-export interface HeldGroup {
+interface HeldGroup {
   domain: string;
   reason: Reason;
   count: number;
