@@ -44,8 +44,6 @@ interface Needs {
 const graceMs = 7000;
 const firstPollMs = 5000;
 
-type Listeners = Awaited<ReturnType<typeof openListeners>>;
-
 export const openListeners = async (needs: Needs) => {
   const {config, storage, records, trust, services, links, closers, metrics: counters, log} = needs;
   const {certificates, ca} = trust;
