@@ -26,14 +26,12 @@ const forCallers: FaultCode[] = [
 ];
 
 /** Asks something that changes nothing: without an answer, nothing is lost but the answer. */
-export const look = async <S extends z.ZodType>(client: PeerClient, path: string, {schema, body, quick}: Look<S>) =>
-  reading(client, async () => client.ask(schema, {method: 'POST', path, body, deadlineMs: lookUpMs, isForCaller: true}, quick));
+export const look = async <S extends z.ZodType>(client: PeerClient, path: string, {schema, body}: Look<S>) =>
+  reading(client, async () => client.ask(schema, {method: 'POST', path, body, deadlineMs: lookUpMs, isForCaller: true}));
 
 interface Look<S extends z.ZodType> {
   schema: S;
   body: unknown;
-  /** See `PeerClient`. */
-  quick?: ((bytes: Buffer) => z.output<S> | undefined) | undefined;
 }
 
 /** The same for an answer of any length. */
@@ -62,8 +60,6 @@ export const unreachable = (detail: string, cause?: Fault): Fault =>
 interface PartNeeds<P, L extends z.ZodType, M extends z.ZodType> {
   path: string;
   list: L;
-  /** Reads a list in the form in which it usually comes. */
-  quickList?: (bytes: Buffer) => z.output<L> | undefined;
   marks: M;
   /** The place alone, of what may be a whole entry. */
   placeOf(place: P): P;
@@ -72,10 +68,10 @@ interface PartNeeds<P, L extends z.ZodType, M extends z.ZodType> {
 /** Another node's part of a list that is merged from many, see `readMerged`. */
 export const askPart = <F, P, L extends z.ZodType, M extends z.ZodType>(
   client: PeerClient,
-  {path, list, quickList, marks, placeOf}: PartNeeds<P, L, M>,
+  {path, list, marks, placeOf}: PartNeeds<P, L, M>,
 ) => ({
   list: async (filter: F, page: Page, actor: Actor) =>
-    look(client, `${path}/list`, {schema: list, quick: quickList, body: {actor: actorToTell(actor), filter, page}}),
+    look(client, `${path}/list`, {schema: list, body: {actor: actorToTell(actor), filter, page}}),
   marks: async (filter: F, steps: Steps, actor: Actor) =>
     look(client, `${path}/marks`, {schema: marks, body: {actor: actorToTell(actor), filter, steps}}),
   async rank(filter: F, place: P, actor: Actor): Promise<number> {

@@ -1,17 +1,13 @@
 // The list of what is held here, read from the database: it is the same whoever has the bytes.
-import type {HeldMail, HeldMailDetail} from '../../shared/held-mail.ts';
-import type {HoldFilter, Page} from '../../shared/hold-filter.ts';
-import type {Reach} from '../../shared/scopes.ts';
-import type {LocalHoldQueue} from '../services/ports.ts';
-import {type ByteText, byteTextIn, toByteText} from '../services/quarantine/byte-text.ts';
-import {createReadHeldRows, heldRowOf} from '../services/quarantine/held-rows.ts';
+import type {HeldMailDetail} from '../../shared/held-mail.ts';
+import type {HoldQueue} from '../services/ports.ts';
 import type {Database} from '../store/sqlite/database.ts';
 import {isHeld, type StoredHeldMail} from '../store/sqlite/held-mail.ts';
 import {createHeldQuery} from '../store/sqlite/held-query.ts';
 import type {HoldActions} from './hold-actions.ts';
 import {unknownMail} from './hold-state.ts';
 
-type HeldIndex = Pick<LocalHoldQueue, 'list' | 'listJson' | 'marks' | 'rank' | 'summary' | 'get'>;
+type HeldIndex = Pick<HoldQueue, 'list' | 'marks' | 'rank' | 'summary' | 'get'>;
 
 interface Needs {
   nodeId: string;
@@ -21,24 +17,10 @@ interface Needs {
 
 export const createHeldIndex = ({nodeId, database, find}: Needs): HeldIndex => {
   const query = createHeldQuery(database, nodeId);
-  const read = createReadHeldRows(nodeId);
   const isHere = (node: string | undefined) => node === undefined || node === nodeId;
 
-  const pageOf = async (filter: HoldFilter, page: Page, reach: Reach) =>
-    isHere(filter.node) ? query.list(filter, reach, page) : {mails: none, total: 0};
-
   return {
-    async list(filter, page, {reach}) {
-      const {mails, total} = await pageOf(filter, page, reach);
-      const text = byteTextIn(mails);
-      const rows = text && read(text, 0)?.rows;
-      return {mails: rows ?? (JSON.parse(mails.toString()) as HeldMail[]).map(heldRowOf), total};
-    },
-
-    async listJson(filter, page, {reach}) {
-      const {mails, total} = await pageOf(filter, page, reach);
-      return `{"mails":${byteTextIn(mails) ?? toByteText(mails.toString())},"total":${total}}` as ByteText;
-    },
+    list: async (filter, page, {reach}) => (isHere(filter.node) ? query.list(filter, reach, page) : {mails: [], total: 0}),
 
     async marks(filter, steps, {reach}) {
       if (!isHere(filter.node)) return {marks: [], total: 0};
@@ -70,8 +52,6 @@ export const createHeldIndex = ({nodeId, database, find}: Needs): HeldIndex => {
     },
   };
 };
-
-const none = Buffer.from('[]');
 
 const toDetail = (nodeId: string, mail: StoredHeldMail): HeldMailDetail => ({
   node_id: nodeId,

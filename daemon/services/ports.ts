@@ -7,7 +7,6 @@ import type {AuditQuery, HoldFilter, Page} from '../../shared/hold-filter.ts';
 import type {HostPort} from '../../shared/host-port.ts';
 import type {Reach, Scope} from '../../shared/scopes.ts';
 import type {Envelope, Judgement, MailContent, Ownership, ReceivedMail, Score} from './intake/mail.ts';
-import type {ByteText} from './quarantine/byte-text.ts';
 import type {Marks, Steps} from './quarantine/merged-list.ts';
 
 /** Who asks. The node and its operator act with `keyId` null and reach everything. */
@@ -88,13 +87,8 @@ export interface Keep {
 /** A place in the list of held mails, which is by `arrived_at` descending, then `node_id`, then `queue_id`. */
 export type HoldPlace = Pick<HeldMail, 'arrived_at' | 'node_id' | 'queue_id'>;
 
-/** A held mail in a list: where it stands there, and the JSON of the whole. */
-export interface HeldRow extends HoldPlace {
-  json: ByteText;
-}
-
-export interface HeldRows {
-  mails: HeldRow[];
+export interface HeldMailPage {
+  mails: HeldMail[];
   /** All matches, not only this page. */
   total: number;
 }
@@ -110,7 +104,7 @@ export interface HoldQueue {
   readonly nodeId: string;
   /** How many acts it takes at the same time. */
   readonly actsAtOnce: number;
-  list(filter: HoldFilter, page: Page, actor: Actor): Promise<HeldRows>;
+  list(filter: HoldFilter, page: Page, actor: Actor): Promise<HeldMailPage>;
   /** Places of some of the matches, see `readMerged`. */
   marks(filter: HoldFilter, steps: Steps, actor: Actor): Promise<Marks<HoldPlace>>;
   /** How many matches come before a place. */
@@ -120,12 +114,6 @@ export interface HoldQueue {
   body(queueId: string, actor: Actor): Promise<MailBody>;
   /** Released means the backend has answered 250 for every recipient. */
   act(action: HoldAction, queueId: string, actor: Actor): Promise<ActionOutcome>;
-}
-
-/** A node's own. */
-export interface LocalHoldQueue extends HoldQueue {
-  /** What `list` resolves with, as the JSON that goes to whoever asks. */
-  listJson(filter: HoldFilter, page: Page, actor: Actor): Promise<ByteText>;
 }
 
 /** A place in the audit log of all nodes: by `at` descending, then `node_id`, then `seq` descending. */

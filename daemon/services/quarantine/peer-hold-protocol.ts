@@ -8,6 +8,7 @@ import {id, nodeId, queueId, timestamp} from '../../../shared/fields.ts';
 import {
   actionOutcomeSchema,
   heldMailDetailSchema,
+  heldMailSchema,
   holdActions,
   summaryGroupSchema,
   summarySchema,
@@ -17,7 +18,6 @@ import type {HoldFilter} from '../../../shared/hold-filter.ts';
 import {reasons} from '../../../shared/reason.ts';
 import {type Reach, scopes} from '../../../shared/scopes.ts';
 import type {Actor, AuditFilter} from '../ports.ts';
-import {heldRowsAnswer} from './held-rows.ts';
 
 const count = z.int().min(0);
 const text = z.string().max(1000);
@@ -94,7 +94,7 @@ export const rankAnswer = z.object({rank: count});
 export const holdAnswersOf = (owner: string) => {
   const own = {node_id: z.literal(owner)};
   return {
-    list: heldRowsAnswer(owner),
+    list: z.object({mails: z.array(z.object({...heldMailSchema.shape, ...own})), total: count}),
     marks: z.object({marks: z.array(holdPlaceSchema.extend(own)), total: count}),
     summary: z.object({...summarySchema.shape, groups: z.array(z.object({...summaryGroupSchema.shape, ...own}))}),
     mail: z.object({...heldMailDetailSchema.shape, symbol_scores: z.array(z.object(symbolSchema.shape)), ...own}),

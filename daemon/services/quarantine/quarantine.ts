@@ -11,14 +11,14 @@ import type {
   SummaryGroup,
 } from '../../../shared/held-mail.ts';
 import type {HoldFilter, Page} from '../../../shared/hold-filter.ts';
-import type {Actor, HeldRows, HoldPlace, HoldQueue} from '../ports.ts';
+import type {Actor, HeldMailPage, HoldPlace, HoldQueue} from '../ports.ts';
 import {type AnswerLimit, answerMs, startAnswerLimit} from './answer-limit.ts';
 import type {AskAll, Gathered} from './gather.ts';
 import {readMerged, type Steps} from './merged-list.ts';
 import {createPageShares} from './page-shares.ts';
 
 export interface Quarantine {
-  list(actor: Actor, filter: HoldFilter, page: Page): Promise<Gathered<HeldRows>>;
+  list(actor: Actor, filter: HoldFilter, page: Page): Promise<Gathered<HeldMailPage>>;
   summary(actor: Actor, filter: HoldFilter): Promise<Gathered<Summary>>;
   get(actor: Actor, mail: MailReference): Promise<HeldMailDetail>;
   body(actor: Actor, mail: MailReference): ReturnType<HoldQueue['body']>;

@@ -6,7 +6,6 @@ import {insertHeldMails} from '../../../../daemon/store/sqlite/held-arrival.ts';
 import {endLife, type NewHeldMail} from '../../../../daemon/store/sqlite/held-mail.ts';
 import {createHeldQuery} from '../../../../daemon/store/sqlite/held-query.ts';
 import {migrations} from '../../../../daemon/store/sqlite/migrations.ts';
-import type {HeldMail} from '../../../../shared/held-mail.ts';
 import type {HoldFilter} from '../../../../shared/hold-filter.ts';
 import {type Teardown, testFolder} from '../../../helpers/database.ts';
 import {storedMail} from '../../../helpers/stored-mail.ts';
@@ -51,7 +50,7 @@ test('mail that was held before lists had tables of their own is found, counted 
   const query = createHeldQuery(database, 'alpha');
   const found = async (filter: HoldFilter) => {
     const {mails, total} = await query.list(filter, all, {limit: 100, offset: 0});
-    return [total, ...(JSON.parse(mails.toString()) as HeldMail[]).map(({queue_id}) => Number(queue_id.slice(4)))];
+    return [total, ...mails.map(({queue_id}) => Number(queue_id.slice(4)))];
   };
 
   const invoices = await found({subject: 'invoice'});
