@@ -4,7 +4,7 @@ import {Fault, type FaultCode} from '../../shared/fault.ts';
 import type {Page} from '../../shared/hold-filter.ts';
 import type {Actor} from '../services/ports.ts';
 import type {Steps} from '../services/quarantine/merged-list.ts';
-import {actorToTell, rankAnswer} from '../services/quarantine/peer-hold-protocol.ts';
+import {actorToTell, positionAnswer} from '../services/quarantine/peer-hold-protocol.ts';
 import type {PeerClient} from './peer-client.ts';
 
 /** For an answer that only has to be looked up. */
@@ -57,25 +57,23 @@ export const translating = async <T>(client: PeerClient, question: () => Promise
 export const unreachable = (detail: string, cause?: Fault): Fault =>
   new Fault('node_unreachable', detail, {cause, retryAfterSeconds: 5});
 
-interface PartNeeds<P, L extends z.ZodType, M extends z.ZodType> {
+interface PartNeeds<L extends z.ZodType, M extends z.ZodType> {
   path: string;
   list: L;
-  marks: M;
-  /** The place alone, of what may be a whole entry. */
-  placeOf(place: P): P;
+  samples: M;
 }
 
 /** Another node's part of a list that is merged from many, see `readMerged`. */
-export const askPart = <F, P, L extends z.ZodType, M extends z.ZodType>(
+export const askPart = <F, C, L extends z.ZodType, M extends z.ZodType>(
   client: PeerClient,
-  {path, list, marks, placeOf}: PartNeeds<P, L, M>,
+  {path, list, samples}: PartNeeds<L, M>,
 ) => ({
   list: async (filter: F, page: Page, actor: Actor) =>
     look(client, `${path}/list`, {schema: list, body: {actor: actorToTell(actor), filter, page}}),
-  marks: async (filter: F, steps: Steps, actor: Actor) =>
-    look(client, `${path}/marks`, {schema: marks, body: {actor: actorToTell(actor), filter, steps}}),
-  async rank(filter: F, place: P, actor: Actor): Promise<number> {
-    const body = {actor: actorToTell(actor), filter, place: placeOf(place)};
-    return (await look(client, `${path}/rank`, {schema: rankAnswer, body})).rank;
+  samples: async (filter: F, steps: Steps, actor: Actor) =>
+    look(client, `${path}/marks`, {schema: samples, body: {actor: actorToTell(actor), filter, steps}}),
+  async positionOf(filter: F, cursor: C, actor: Actor): Promise<number> {
+    const body = {actor: actorToTell(actor), filter, place: cursor};
+    return (await look(client, `${path}/rank`, {schema: positionAnswer, body})).rank;
   },
 });

@@ -7,7 +7,7 @@ import {createHeldQuery} from '../store/sqlite/held-query.ts';
 import type {HoldActions} from './hold-actions.ts';
 import {unknownMail} from './hold-state.ts';
 
-type HeldIndex = Pick<HoldQueue, 'list' | 'marks' | 'rank' | 'summary' | 'get'>;
+type HeldIndex = Pick<HoldQueue, 'list' | 'samples' | 'positionOf' | 'summary' | 'get'>;
 
 interface Needs {
   nodeId: string;
@@ -22,17 +22,17 @@ export const createHeldIndex = ({nodeId, database, find}: Needs): HeldIndex => {
   return {
     list: async (filter, page, {reach}) => (isHere(filter.node) ? query.list(filter, reach, page) : {mails: [], total: 0}),
 
-    async marks(filter, steps, {reach}) {
+    async samples(filter, steps, {reach}) {
       if (!isHere(filter.node)) return {marks: [], total: 0};
-      const {marks, total} = await query.marks(filter, reach, steps);
+      const {marks, total} = await query.samples(filter, reach, steps);
       return {marks: marks.map(mark => ({...mark, node_id: nodeId})), total};
     },
 
-    async rank(filter, {arrived_at, node_id, queue_id}, {reach}) {
+    async positionOf(filter, {arrived_at, node_id, queue_id}, {reach}) {
       if (!isHere(filter.node)) return 0;
       // Of mails that arrived at the same time those of one node come before those of the next.
       const among = nodeId === node_id ? {before: queue_id} : nodeId < node_id ? 'all' : 'none';
-      return query.rank(filter, reach, {arrived_at, among});
+      return query.positionOf(filter, reach, {arrived_at, among});
     },
 
     async summary(filter, {reach}) {

@@ -7,7 +7,7 @@ import type {AuditQuery, HoldFilter, Page} from '../../shared/hold-filter.ts';
 import type {HostPort} from '../../shared/host-port.ts';
 import type {Reach, Scope} from '../../shared/scopes.ts';
 import type {Envelope, Judgement, MailContent, Ownership, ReceivedMail, Score} from './intake/mail.ts';
-import type {Marks, Steps} from './quarantine/merged-list.ts';
+import type {Samples, Steps} from './quarantine/merged-list.ts';
 
 /** Who asks. The node and its operator act with `keyId` null and reach everything. */
 export interface Actor {
@@ -84,8 +84,8 @@ export interface Keep {
   hold(mail: ReceivedMail, ownership: Ownership, judgement: Judgement): Promise<void>;
 }
 
-/** A place in the list of held mails, which is by `arrived_at` descending, then `node_id`, then `queue_id`. */
-export type HoldPlace = Pick<HeldMail, 'arrived_at' | 'node_id' | 'queue_id'>;
+/** A cursor in the list of held mails, which is ordered by `arrived_at` descending, then `node_id`, then `queue_id`. */
+export type HoldCursor = Pick<HeldMail, 'arrived_at' | 'node_id' | 'queue_id'>;
 
 export interface HeldMailPage {
   mails: HeldMail[];
@@ -105,10 +105,10 @@ export interface HoldQueue {
   /** How many acts it takes at the same time. */
   readonly actsAtOnce: number;
   list(filter: HoldFilter, page: Page, actor: Actor): Promise<HeldMailPage>;
-  /** Places of some of the matches, see `readMerged`. */
-  marks(filter: HoldFilter, steps: Steps, actor: Actor): Promise<Marks<HoldPlace>>;
-  /** How many matches come before a place. */
-  rank(filter: HoldFilter, place: HoldPlace, actor: Actor): Promise<number>;
+  /** Cursors of some of the matches, see `readMerged`. */
+  samples(filter: HoldFilter, steps: Steps, actor: Actor): Promise<Samples<HoldCursor>>;
+  /** How many matches come before a cursor. */
+  positionOf(filter: HoldFilter, cursor: HoldCursor, actor: Actor): Promise<number>;
   summary(filter: HoldFilter, actor: Actor): Promise<Summary>;
   get(queueId: string, actor: Actor): Promise<HeldMailDetail>;
   body(queueId: string, actor: Actor): Promise<MailBody>;
@@ -116,8 +116,8 @@ export interface HoldQueue {
   act(action: HoldAction, queueId: string, actor: Actor): Promise<ActionOutcome>;
 }
 
-/** A place in the audit log of all nodes: by `at` descending, then `node_id`, then `seq` descending. */
-export type AuditPlace = Pick<AuditEntry, 'at' | 'node_id' | 'seq'>;
+/** A cursor in the audit log of all nodes, which is ordered by `at` descending, then `node_id`, then `seq` descending. */
+export type AuditCursor = Pick<AuditEntry, 'at' | 'node_id' | 'seq'>;
 
 export type AuditFilter = Omit<AuditQuery, keyof Page>;
 
@@ -125,8 +125,8 @@ export type AuditFilter = Omit<AuditQuery, keyof Page>;
 export interface AuditLog {
   readonly nodeId: string;
   list(filter: AuditFilter, page: Page, actor: Actor): Promise<{entries: AuditEntry[]; total: number}>;
-  marks(filter: AuditFilter, steps: Steps, actor: Actor): Promise<Marks<AuditPlace>>;
-  rank(filter: AuditFilter, place: AuditPlace, actor: Actor): Promise<number>;
+  samples(filter: AuditFilter, steps: Steps, actor: Actor): Promise<Samples<AuditCursor>>;
+  positionOf(filter: AuditFilter, cursor: AuditCursor, actor: Actor): Promise<number>;
 }
 
 /**

@@ -55,24 +55,24 @@ export const routePeerHold =
   };
 
 /** One node's part of a list that is merged from many. */
-interface ListPart<F, P> {
+interface ListPart<F, C> {
   list(filter: F, page: Page, actor: Actor): Promise<unknown>;
-  marks(filter: F, steps: Steps, actor: Actor): Promise<unknown>;
-  rank(filter: F, place: P, actor: Actor): Promise<number>;
+  samples(filter: F, steps: Steps, actor: Actor): Promise<unknown>;
+  positionOf(filter: F, cursor: C, actor: Actor): Promise<number>;
 }
 
-interface PartNeeds<F, P> {
+interface PartNeeds<F, C> {
   path: string;
-  part: ListPart<F, P>;
+  part: ListPart<F, C>;
   requests: {
     list: z.ZodType<{actor: ToldActor; filter: F; page: Page}>;
     marks: z.ZodType<{actor: ToldActor; filter: F; steps: Steps}>;
-    rank: z.ZodType<{actor: ToldActor; filter: F; place: P}>;
+    rank: z.ZodType<{actor: ToldActor; filter: F; place: C}>;
   };
   admit(told: ToldActor, relay: NodeIdentity): Promise<Actor>;
 }
 
-const routePart = <F, P>(router: PeerRouter, {path, part, requests, admit}: PartNeeds<F, P>): void => {
+const routePart = <F, C>(router: PeerRouter, {path, part, requests, admit}: PartNeeds<F, C>): void => {
   router.post(`${path}/list`, peerJsonBody, async ctx => {
     const {actor, filter, page} = validate(requests.list, ctx.state.body);
     reply(ctx, await part.list(filter, page, await admit(actor, ctx.state.peer)));
@@ -80,12 +80,12 @@ const routePart = <F, P>(router: PeerRouter, {path, part, requests, admit}: Part
 
   router.post(`${path}/marks`, peerJsonBody, async ctx => {
     const {actor, filter, steps} = validate(requests.marks, ctx.state.body);
-    reply(ctx, await part.marks(filter, steps, await admit(actor, ctx.state.peer)));
+    reply(ctx, await part.samples(filter, steps, await admit(actor, ctx.state.peer)));
   });
 
   router.post(`${path}/rank`, peerJsonBody, async ctx => {
     const {actor, filter, place} = validate(requests.rank, ctx.state.body);
-    reply(ctx, {rank: await part.rank(filter, place, await admit(actor, ctx.state.peer))});
+    reply(ctx, {rank: await part.positionOf(filter, place, await admit(actor, ctx.state.peer))});
   });
 };
 

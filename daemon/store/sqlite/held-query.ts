@@ -12,16 +12,16 @@ import {query} from './query.ts';
 export interface HeldQuery {
   /** Newest first, then by queue id. `total` counts all matches. */
   list(filter: HoldFilter, reach: Reach, page: Page): Promise<{mails: HeldMail[]; total: number}>;
-  /** The places of every `stride`-th match after the first `offset`, `limit` of them. `total` counts all matches. */
-  marks(filter: HoldFilter, reach: Reach, steps: Page & {stride: number}): Promise<{marks: Place[]; total: number}>;
-  /** How many matches come before a place: all that arrived later, and `among` those that arrived at the same time. */
-  rank(filter: HoldFilter, reach: Reach, place: RankedPlace): Promise<number>;
+  /** The cursors of every `stride`-th match after the first `offset`, `limit` of them. `total` counts all matches. */
+  samples(filter: HoldFilter, reach: Reach, steps: Page & {stride: number}): Promise<{marks: Cursor[]; total: number}>;
+  /** How many matches come before a cursor: all that arrived later, and `among` those that arrived at the same time. */
+  positionOf(filter: HoldFilter, reach: Reach, cursor: CursorAmong): Promise<number>;
   groups(filter: HoldFilter, reach: Reach): Promise<HeldGroup[]>;
 }
 
-type Place = Pick<HeldMail, 'arrived_at' | 'queue_id'>;
+type Cursor = Pick<HeldMail, 'arrived_at' | 'queue_id'>;
 
-export interface RankedPlace {
+export interface CursorAmong {
   arrived_at: string;
   among: 'all' | 'none' | {before: string};
 }
@@ -54,13 +54,13 @@ export const createHeldQuery = ({read}: Pick<Database, 'read'>, nodeId: string):
       return {mails, total};
     },
 
-    async marks(filter, reach, steps) {
+    async samples(filter, reach, steps) {
       const search = await searches.of(filter, reach);
-      const [marks, total] = await Promise.all([readMarks(read, walked(search), steps), totals.of(search)]);
+      const [marks, total] = await Promise.all([readSamples(read, walked(search), steps), totals.of(search)]);
       return {marks, total};
     },
 
-    async rank(filter, reach, {arrived_at, among}) {
+    async positionOf(filter, reach, {arrived_at, among}) {
       const search = await searches.of(filter, reach);
       const later = totals.of(narrowedTo(search, {since: among === 'all' ? arrived_at : justAfter(arrived_at)}));
       if (typeof among !== 'object') return later;
@@ -162,9 +162,9 @@ interface PageRow {
 const listedIn = ({mails, total}: PageRow) => ({mails: JSON.parse(mails) as HeldMail[], total});
 
 /** From the index alone; cut off before they are numbered, as a window is computed over all that it is given. */
-const readMarks = async (read: Db, search: HeldSearch, {offset, stride, limit}: Page & {stride: number}): Promise<Place[]> => {
+const readSamples = async (read: Db, search: HeldSearch, {offset, stride, limit}: Page & {stride: number}): Promise<Cursor[]> => {
   const {sql, bindings} = heldCondition(search);
-  return query<Place>(
+  return query<Cursor>(
     read,
     `
         SELECT arrived_at, queue_id FROM (

@@ -2,7 +2,7 @@ import test, {type ExecutionContext} from 'ava';
 import fc from 'fast-check';
 import {insertHeldMails} from '../../../../daemon/store/sqlite/held-arrival.ts';
 import type {NewHeldMail} from '../../../../daemon/store/sqlite/held-mail.ts';
-import {createHeldQuery, type RankedPlace} from '../../../../daemon/store/sqlite/held-query.ts';
+import {type CursorAmong, createHeldQuery} from '../../../../daemon/store/sqlite/held-query.ts';
 import {query} from '../../../../daemon/store/sqlite/query.ts';
 import type {HoldFilter} from '../../../../shared/hold-filter.ts';
 import {reasons} from '../../../../shared/reason.ts';
@@ -71,7 +71,7 @@ test('pages are the whole list in parts, for every filter and reach', async t =>
     }
 });
 
-test('marks and ranks say of the list what the list itself says, for every filter and reach', async t => {
+test('samples and positions say of the list what the list itself says, for every filter and reach', async t => {
   const query = await queryOfMany(t);
 
   await fc.assert(
@@ -82,19 +82,19 @@ test('marks and ranks say of the list what the list itself says, for every filte
       async (filter, reach, steps) => {
         const {mails, total} = await query.list(filter, reach, {limit: 1000, offset: 0});
 
-        const marked = await query.marks(filter, reach, steps);
+        const marked = await query.samples(filter, reach, steps);
 
         const places = mails.map(({arrived_at, queue_id}) => ({arrived_at, queue_id}));
         const expected = places.slice(steps.offset).filter((_, index) => (index + 1) % steps.stride === 0);
         t.deepEqual(marked, {marks: expected.slice(0, steps.limit), total});
 
         for (const {arrived_at, queue_id} of places.slice(0, 5)) {
-          const rank = async (among: RankedPlace['among']) => query.rank(filter, reach, {arrived_at, among});
+          const positionOf = async (among: CursorAmong['among']) => query.positionOf(filter, reach, {arrived_at, among});
           const later = places.filter(place => place.arrived_at > arrived_at).length;
-          t.is(await rank('none'), later);
-          t.is(await rank('all'), places.filter(place => place.arrived_at >= arrived_at).length);
+          t.is(await positionOf('none'), later);
+          t.is(await positionOf('all'), places.filter(place => place.arrived_at >= arrived_at).length);
           t.is(
-            await rank({before: queue_id}),
+            await positionOf({before: queue_id}),
             places.findIndex(place => place.queue_id === queue_id),
           );
         }
@@ -104,7 +104,7 @@ test('marks and ranks say of the list what the list itself says, for every filte
   );
 });
 
-test('marks are read from an index alone, filter by filter', async t => {
+test('samples are read from an index alone, filter by filter', async t => {
   const {database} = await testDatabase(t, {isDurable: false});
   await database.transaction(async tx => insertHeldMails(tx, [mailWith(1, 1)]));
   const seen: [sql: string, values: (string | number)[]][] = [];
@@ -113,7 +113,7 @@ test('marks are read from an index alone, filter by filter', async t => {
   });
 
   for (const filter of filters.slice(0, 4))
-    await createHeldQuery(database, 'alpha').marks(filter, {kind: 'all'}, {offset: 0, stride: 2, limit: 5});
+    await createHeldQuery(database, 'alpha').samples(filter, {kind: 'all'}, {offset: 0, stride: 2, limit: 5});
 
   for (const [sql, values] of [...seen]) {
     const plan = await query<{detail: string}>(database.read, `EXPLAIN QUERY PLAN ${sql}`, values);

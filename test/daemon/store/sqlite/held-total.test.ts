@@ -243,5 +243,5 @@ test('a recipient who has very many mails gets the newest first, and all of them
     mails.map(({queue_id}) => queue_id),
     ['Mail001996', 'Mail001993'],
   );
-  t.is((await query.marks({recipient: 'b@one.test'}, all, {offset: 0, stride: 500, limit: 9})).marks.length, 4);
+  t.is((await query.samples({recipient: 'b@one.test'}, all, {offset: 0, stride: 500, limit: 9})).marks.length, 4);
 });
