@@ -22,18 +22,10 @@ export const createHeldIndex = ({nodeId, database, find}: Needs): HeldIndex => {
   return {
     list: async (filter, page, {reach}) => (isHere(filter.node) ? query.list(filter, reach, page) : {mails: [], total: 0}),
 
-    async samples(filter, steps, {reach}) {
-      if (!isHere(filter.node)) return {marks: [], total: 0};
-      const {marks, total} = await query.samples(filter, reach, steps);
-      return {marks: marks.map(mark => ({...mark, node_id: nodeId})), total};
-    },
+    samples: async (filter, steps, {reach}) =>
+      isHere(filter.node) ? query.samples(filter, reach, steps) : {marks: [], total: 0},
 
-    async positionOf(filter, {arrived_at, node_id, queue_id}, {reach}) {
-      if (!isHere(filter.node)) return 0;
-      // Of mails that arrived at the same time those of one node come before those of the next.
-      const among = nodeId === node_id ? {before: queue_id} : nodeId < node_id ? 'all' : 'none';
-      return query.positionOf(filter, reach, {arrived_at, among});
-    },
+    positionOf: async (filter, cursor, {reach}) => (isHere(filter.node) ? query.positionOf(filter, reach, cursor) : 0),
 
     async summary(filter, {reach}) {
       const groups = isHere(filter.node) ? await query.groups(filter, reach) : [];

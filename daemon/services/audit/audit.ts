@@ -42,13 +42,10 @@ export const createAuditLog = ({database, nodeId}: {database: Database; nodeId: 
 
   async samples(filter, steps) {
     const {marks, total} = await sampleAudit(database.read, filter, steps);
-    return {marks: marks.map(mark => ({...mark, node_id: nodeId})), total};
+    return {marks: marks.map(mark => ({node_id: nodeId, ...mark})), total};
   },
 
-  async positionOf(filter, {at, node_id, seq}) {
-    const among = nodeId === node_id ? {after: seq} : nodeId < node_id ? 'all' : 'none';
-    return positionInAudit(database.read, filter, {at, among});
-  },
+  positionOf: async (filter, cursor) => positionInAudit(database.read, filter, {cursor, nodeId}),
 });
 
 const newestFirst = (a: AuditCursor, b: AuditCursor): number =>

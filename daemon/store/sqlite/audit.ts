@@ -98,19 +98,16 @@ export const sampleAudit = async (
   return {marks: marks.map(({at, seq}) => ({at, seq: Number(seq)})), total};
 };
 
-/** How many matches come before a cursor: all that are later, and `among` those of the same time. */
+/** How many matches in the log of `nodeId`, which is this one, come before a cursor in the log of all nodes. */
 export const positionInAudit = async (
   db: Db,
   filter: AuditFilter,
-  {at, among}: {at: string; among: 'all' | 'none' | {after: number}},
+  {cursor: {at, node_id, seq}, nodeId}: {cursor: Cursor & {node_id: string}; nodeId: string},
 ): Promise<number> => {
   const row = await db('audit')
     .modify(matching, filter)
-    .where('audit.at', among === 'none' ? '>' : '>=', at)
-    .modify(query => {
-      if (typeof among === 'object')
-        void query.where(inner => inner.where('audit.at', '>', at).orWhere('audit.seq', '>', among.after));
-    })
+    .where('audit.at', '>=', at)
+    .whereRaw('(audit.at > ? OR (?, -audit.seq) < (?, ?))', [at, nodeId, node_id, -seq])
     .count({count: '*'})
     .first<{count: number | string}>();
   return Number(row?.count ?? 0);

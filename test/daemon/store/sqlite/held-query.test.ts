@@ -2,7 +2,7 @@ import test, {type ExecutionContext} from 'ava';
 import fc from 'fast-check';
 import {insertHeldMails} from '../../../../daemon/store/sqlite/held-arrival.ts';
 import type {NewHeldMail} from '../../../../daemon/store/sqlite/held-mail.ts';
-import {type CursorAmong, createHeldQuery} from '../../../../daemon/store/sqlite/held-query.ts';
+import {createHeldQuery} from '../../../../daemon/store/sqlite/held-query.ts';
 import {query} from '../../../../daemon/store/sqlite/query.ts';
 import type {HoldFilter} from '../../../../shared/hold-filter.ts';
 import {reasons} from '../../../../shared/reason.ts';
@@ -84,19 +84,16 @@ test('samples and positions say of the list what the list itself says, for every
 
         const marked = await query.samples(filter, reach, steps);
 
-        const places = mails.map(({arrived_at, queue_id}) => ({arrived_at, queue_id}));
-        const expected = places.slice(steps.offset).filter((_, index) => (index + 1) % steps.stride === 0);
+        const cursors = mails.map(({arrived_at, node_id, queue_id}) => ({arrived_at, node_id, queue_id}));
+        const expected = cursors.slice(steps.offset).filter((_, index) => (index + 1) % steps.stride === 0);
         t.deepEqual(marked, {marks: expected.slice(0, steps.limit), total});
 
-        for (const {arrived_at, queue_id} of places.slice(0, 5)) {
-          const positionOf = async (among: CursorAmong['among']) => query.positionOf(filter, reach, {arrived_at, among});
-          const later = places.filter(place => place.arrived_at > arrived_at).length;
-          t.is(await positionOf('none'), later);
-          t.is(await positionOf('all'), places.filter(place => place.arrived_at >= arrived_at).length);
-          t.is(
-            await positionOf({before: queue_id}),
-            places.findIndex(place => place.queue_id === queue_id),
-          );
+        for (const cursor of cursors.slice(0, 5)) {
+          const positionOf = async (node_id: string) => query.positionOf(filter, reach, {...cursor, node_id});
+          t.is(await positionOf('alpha'), cursors.indexOf(cursor));
+          // Of mails that arrived at the same time those of one node come before those of the next.
+          t.is(await positionOf('a'), cursors.filter(({arrived_at}) => arrived_at > cursor.arrived_at).length);
+          t.is(await positionOf('beta'), cursors.filter(({arrived_at}) => arrived_at >= cursor.arrived_at).length);
         }
       },
     ),

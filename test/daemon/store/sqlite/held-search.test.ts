@@ -101,7 +101,7 @@ const steps: Record<string, (tx: Db, one: NewHeldMail, model: Model) => Promise<
 };
 const rolledBack = new Error('rolled back');
 
-test('a total that was counted before is right after whatever has happened since', async t => {
+test('what is listed, and the total, are right after whatever has happened to held mail', async t => {
   const {database} = await testDatabase(t, {isDurable: false});
   const query = createHeldQuery(database, 'alpha');
   const step = fc.record({
@@ -127,25 +127,6 @@ test('a total that was counted before is right after whatever has happened since
     }),
     {numRuns: 40},
   );
-});
-
-test('a total that has not been asked for while more has changed than is remembered is right all the same', async t => {
-  const {database} = await testDatabase(t, {isDurable: false});
-  const query = createHeldQuery(database, 'alpha');
-  const total = async () => (await query.list({sender: 'from.test'}, all, {limit: 1, offset: 0})).total;
-  await database.transaction(async tx => insertHeldMails(tx, [mail(1)]));
-  t.is(await total(), 1);
-
-  await database.transaction(async tx =>
-    insertHeldMails(
-      tx,
-      Array.from({length: 12_500}, (_, n) => mail(n + 2)),
-    ),
-  );
-
-  t.is(await total(), 12_501);
-  const [{first}] = (await database.read('held_change').min({first: 'seq'})) as [{first: number}];
-  t.true(first > 1000);
 });
 
 test('a subject is found by any part of it, whatever characters there are', async t => {
