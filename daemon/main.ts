@@ -1,4 +1,4 @@
-// The `mfd` program: reads arguments, prints, and decides exit statuses. 0 well, 1 failed, 2 wrong usage or configuration.
+// The `mfd` program: reads arguments, prints, and decides exit statuses: 0 done, 1 failed, 2 wrong usage or configuration.
 import {Command, CommanderError} from 'commander';
 import packageJson from '../package.json' with {type: 'json'};
 import {formatHostPort} from '../shared/host-port.ts';
@@ -47,7 +47,7 @@ export const program = (): Command => {
     );
 
   withListenOptions(mfd.command('init'))
-    .description('create a node in an empty folder, or one with just your mfd.yaml, and print its first API key')
+    .description('create a node in an empty folder, or in one that has only your mfd.yaml, and print its first API key')
     .option('--json', 'print one JSON object')
     .action(async (options: NewNodeOptions & {json?: boolean}) => {
       const {isConfigured} = (await awaitsNode(options.data)) ?? {isConfigured: true};
@@ -62,9 +62,9 @@ export const program = (): Command => {
   withListenOptions(mfd.command('join'))
     .argument(
       '<token>',
-      'from mfctl cluster token; - reads it from standard input, as arguments are seen by every user of a machine',
+      'from mfctl cluster token; - reads it from standard input, because every user of a machine can see arguments',
     )
-    .description('create a node of an existing cluster in an empty folder, or one with just your mfd.yaml')
+    .description('create a node of an existing cluster in an empty folder, or in one that has only your mfd.yaml')
     .option('--json', 'print one JSON object')
     .action(async (token: string, options: NewNodeOptions & {json?: boolean}) => {
       const {isConfigured} = (await awaitsNode(options.data)) ?? {isConfigured: true};
@@ -85,7 +85,7 @@ export const program = (): Command => {
     .requiredOption('--data <dir>', 'data directory')
     .option(
       '--init',
-      'make a node first, in a folder that is absent or empty, or has just your mfd.yaml; the options below are for it',
+      'create a node first, in a folder that is absent, empty, or has only your mfd.yaml; the options below are for the new node',
     );
   withNodeOptions(startCommand)
     .description('run the node in the foreground')
@@ -95,7 +95,7 @@ export const program = (): Command => {
 
   mfd
     .command('check-config')
-    .description('check mfd.yaml and the files it names, and warn of certificates that end')
+    .description('check mfd.yaml and the files it names, and warn about certificates that will end soon')
     .requiredOption('--data <dir>', 'data directory')
     .action(async ({data}: {data: string}) => {
       const folder = dataFolder(data);
@@ -110,16 +110,18 @@ export const program = (): Command => {
 
   mfd
     .command('bootstrap-key')
-    .description('make a new full-admin key without the API, for its owner or root; a running node knows it at once')
+    .description(
+      'create a new full-admin key without the API, as the owner of the data directory or root; a running node knows it at once',
+    )
     .requiredOption('--data <dir>', 'data directory')
-    .option('--force', 'even though an active full-admin key exists')
+    .option('--force', 'even if an active full-admin key exists')
     .action(async ({data, force}: {data: string; force?: boolean}) =>
       print(await asOwnerOf(data, async () => bootstrapKey(data, force ?? false))),
     );
 
   mfd
     .command('repair')
-    .description('make a damaged database whole out of what can be read of it and of the spool, for a node that is stopped')
+    .description('rebuild a damaged database from what can be read of it and of the spool; stop the node first')
     .requiredOption('--data <dir>', 'data directory')
     .action(async ({data}: {data: string}) => asOwnerOf(data, async () => repair(data, print)));
 
@@ -135,9 +137,9 @@ const withNodeOptions = (command: Command): Command =>
     .option('--node-id <id>', 'name of the node in the cluster')
     .option('--fqdn <name>', 'host name of the node')
     .option('--api-listen <host:port>', 'HTTPS API (default: 0.0.0.0:8443)')
-    .option('--api-advertise <host:port>', 'where clients reach that, as behind NAT (default: its name and port)')
+    .option('--api-advertise <host:port>', 'where clients reach the API, as behind NAT (default: fqdn and port)')
     .option('--cluster-listen <host:port>', 'mutual TLS between nodes (default: 0.0.0.0:8444)')
-    .option('--cluster-advertise <host:port>', 'where other nodes reach that (default: its name and port)')
+    .option('--cluster-advertise <host:port>', 'where other nodes reach this one (default: fqdn and port)')
     .option('--metrics-listen <host:port>', 'metrics over HTTP (default: 127.0.0.1:9090)')
     .option('--smtp-listen <host:port>', 'SMTP gateway (default: 127.0.0.1:2525)');
 
@@ -146,13 +148,13 @@ Node ${node_id} created in ${data}
   API      ${api_url}
   CA file  ${ca_file}
   API key  ${api_key}
-The key is shown this once. It may do everything: keep it safe.`;
+The key is not shown again. It has full admin rights: store it safely.`;
 
 const joinedText = ({node_id, data, api_url, ca_file}: JoinReport): string => `\
 Node ${node_id} has joined the cluster, in ${data}
   API      ${api_url}
   CA file  ${ca_file}
-The API keys of the cluster are good here too. Go on with:
+The API keys of the cluster are valid here too. Go on with:
   mfd start --data ${data}
   mfctl context add ${node_id} --url ${api_url} --cacert ${ca_file} --api-key-file KEY-FILE`;
 

@@ -1,4 +1,4 @@
-// The commands and options of a program, from the tree that it reads its command line with.
+// Commands and options of a program as sections of a page, from the tree that the program reads its command line with.
 import type {EventEmitter} from 'node:events';
 import type {Argument, Command, Option} from 'commander';
 import {bold, definition, filled, italic, plain, sentence, syntax, verbatim} from './roff.ts';

@@ -1,4 +1,4 @@
-// The keys of mfd.yaml, from the schema that it is checked with.
+// Keys of mfd.yaml as sections of a page, from the schema that checks the file.
 import {z} from 'zod';
 import {leavesOf} from '../daemon/config/load.ts';
 import {type Config, configSchema} from '../daemon/config/schema.ts';
@@ -31,7 +31,7 @@ const keyEntry = ({path, schema}: Leaf): string => {
   const term = `${bold(path.join('.'))}: ${italic(typeText(path, json))}${fallback === undefined ? '' : `, default ${bold(fallback)}`}`;
   return definition(term, [
     plain(sentence(json.description ?? '')),
-    `Variable: ${bold(`MFD_${path.join('_').toUpperCase()}`)}.${needsRestart(path) ? ' A change waits for the next start.' : ''}`,
+    `Variable: ${bold(`MFD_${path.join('_').toUpperCase()}`)}.${needsRestart(path) ? ' A change needs a restart.' : ''}`,
   ]);
 };
 

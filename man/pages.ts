@@ -1,4 +1,4 @@
-// The manual: prose from the `.in` files, and in place of each `@…@` line what the programs themselves say.
+// Pages of the manual: prose from the `.in` files, and what the programs themselves say in place of each `@…@` line.
 import {readFile} from 'node:fs/promises';
 import {PassThrough} from 'node:stream';
 import {fileURLToPath} from 'node:url';

@@ -1,4 +1,4 @@
-// What `mfctl help TOPIC` says, as sections of a page.
+// Sections of a page from the topics of `mfctl help`.
 import {type HelpTopic, helpTopics} from '../cli/help/help-topics.ts';
 import {bold, definition, filled, plain, sentence} from './roff.ts';
 

@@ -24,18 +24,18 @@ const granted: Record<Scope, readonly Permission[]> = {
 };
 
 /** Which records a key may reach: all of them, one domain's, or (its domain being gone) none. */
-export type Reach = {kind: 'all'} | {kind: 'domain'; domainId: number} | {kind: 'none'};
+export type AccessScope = {kind: 'all'} | {kind: 'domain'; domainId: number} | {kind: 'none'};
 
-export const permissionsOf = (scope: Scope, reach: Reach): readonly Permission[] =>
+export const permissionsOf = (scope: Scope, reach: AccessScope): readonly Permission[] =>
   reach.kind === 'none' ? ['me:read'] : granted[scope];
 
 export const scopesWith = (permission: Permission): Scope[] => scopes.filter(scope => granted[scope].includes(permission));
 
-export const isWithinReach = (reach: Reach, domainId: number): boolean =>
+export const isWithinAccess = (reach: AccessScope, domainId: number): boolean =>
   reach.kind === 'all' || (reach.kind === 'domain' && reach.domainId === domainId);
 
 /** What both reach. */
-export const narrower = (a: Reach, b: Reach): Reach => {
+export const narrower = (a: AccessScope, b: AccessScope): AccessScope => {
   if (a.kind === 'all') return b;
   if (b.kind === 'all') return a;
   return a.kind === 'domain' && b.kind === 'domain' && a.domainId === b.domainId ? a : {kind: 'none'};

@@ -4,8 +4,8 @@ import {join} from 'node:path';
 import {pathToFileURL} from 'node:url';
 import test, {type ExecutionContext} from 'ava';
 import manifest from '../package.json' with {type: 'json'};
-import {testFolder} from './helpers/database.ts';
 import {type Ran, run} from './helpers/program.ts';
+import {testFolder} from './helpers/store.ts';
 
 const root = join(import.meta.dirname, '..');
 

@@ -1,10 +1,21 @@
-import {readFile} from 'node:fs/promises';
+// The README is a door, and the pages behind it are whole: every link leads somewhere, every page says what is in it.
+import {existsSync} from 'node:fs';
+import {readdir, readFile} from 'node:fs/promises';
+import {dirname, join, normalize} from 'node:path';
 import test from 'ava';
 import {leavesOf} from '../daemon/config/load.ts';
 import {configSchema} from '../daemon/config/schema.ts';
+import {type Heading, type Page, parsePage} from './helpers/markdown.ts';
 
-const readme = await readFile(new URL('../README.md', import.meta.url), 'utf8');
-const rows = readme.split('\n').filter(line => line.startsWith('| `'));
+const docs = (await readdir('docs')).filter(name => name.endsWith('.md')).map(name => join('docs', name));
+const paths = ['README.md', 'docs/openapi/README.md', ...docs];
+const pages = new Map<string, Page>(
+  await Promise.all(paths.map(async path => [path, parsePage(await readFile(path, 'utf8'))] as const)),
+);
+const readPage = async (path: string): Promise<Page> => pages.get(path) ?? parsePage(await readFile(path, 'utf8'));
+
+const operations = await readFile('docs/operations.md', 'utf8');
+const rows = operations.split('\n').filter(line => line.startsWith('| `'));
 
 /** `a.b`, or `.b` in a row that begins with another key of the same section. */
 const isInTable = (path: string[]): boolean => {
@@ -14,11 +25,71 @@ const isInTable = (path: string[]): boolean => {
   );
 };
 
-test('the README names every configuration key', t => {
+test('docs/operations.md names every configuration key', t => {
   const missing = leavesOf(configSchema).filter(({path}) => !isInTable(path));
 
   t.deepEqual(
     missing.map(({path}) => path.join('.')),
+    [],
+  );
+});
+
+/** Undefined for a link that leads somewhere. */
+const problemOf = async (from: string, target: string): Promise<string | undefined> => {
+  const [path = '', anchor] = target.split('#');
+  const to = path === '' ? from : normalize(join(dirname(from), path));
+  if (!existsSync(to)) return `${from}: ${target} is not there`;
+  if (anchor === undefined) return undefined;
+  const {headings} = await readPage(to);
+  return headings.some(heading => heading.anchor === anchor) ? undefined : `${from}: ${to} has no heading #${anchor}`;
+};
+
+test('every link between the pages leads to a file that is there, and to a heading of it', async t => {
+  const links = [...pages].flatMap(([from, {links: found}]) => found.map(({target}) => ({from, target})));
+  const inside = links.filter(({target}) => !/^[a-z]+:/.test(target));
+  const problems = await Promise.all(inside.map(async ({from, target}) => problemOf(from, target)));
+
+  t.deepEqual(
+    problems.filter(problem => problem !== undefined),
+    [],
+  );
+  t.true(inside.length > 50, String(inside.length));
+});
+
+test('a link to a heading that is not there would be noticed', async t => {
+  t.is(await problemOf('README.md', '#nowhere'), 'README.md: README.md has no heading #nowhere');
+  t.is(await problemOf('docs/api.md', 'nowhere.md'), 'docs/api.md: nowhere.md is not there');
+  t.is(await problemOf('docs/api.md', '../README.md#try-it'), undefined);
+  t.deepEqual(parsePage('# A `b` (c)\n```\n# no\n[no](no)\n```\n## Again\n## Again\n[x](y#z) `[no](no)`').headings, [
+    {level: 1, text: 'A `b` (c)', anchor: 'a-b-c'},
+    {level: 2, text: 'Again', anchor: 'again'},
+    {level: 2, text: 'Again', anchor: 'again-1'},
+  ]);
+});
+
+/** What a table of contents should say: all headings below the title, in their order. */
+const contentsOf = ({headings}: Page): {text: string; target: string}[] =>
+  headings.filter(({level}) => level > 1).map(({text, anchor}: Heading) => ({text, target: `#${anchor}`}));
+
+test('README and every page begin with what they are for and a table of contents that names all of their headings', t => {
+  for (const path of ['README.md', ...docs]) {
+    const page = pages.get(path) as Page;
+    const first = page.lines.findIndex(line => line.startsWith('- ['));
+    const beyond = page.lines.findIndex((line, at) => at > first && line === '');
+    const contents = page.lines.slice(first, beyond).join('\n');
+
+    t.deepEqual(parsePage(contents).links, contentsOf(page), path);
+    t.is(page.headings.filter(({level}) => level === 1).length, 1, path);
+    t.true(page.lines.slice(1, first).join(' ').trim().length > 100, `${path}: what is it for?`);
+  }
+});
+
+test('README has at most 250 lines, and a link to every page', t => {
+  const {lines, links} = pages.get('README.md') as Page;
+
+  t.true(lines.length <= 250, String(lines.length));
+  t.deepEqual(
+    docs.filter(path => !links.some(({target}) => target === path)),
     [],
   );
 });

@@ -18,15 +18,14 @@ const services = [
   'daemon/services/intake',
   'daemon/services/quarantine',
 ];
-const configuration = ['daemon/replication', 'daemon/store/sqlite'];
-const serviceRules = Object.fromEntries(services.map(folder => [folder, ['shared', ...services, ...configuration]]));
+const serviceRules = Object.fromEntries(services.map(folder => [folder, ['shared', ...services]]));
 
 /** Each folder with the folders it may import; its own files are always allowed. */
 const mayImport: Record<string, string[]> = {
   shared: [],
-  'daemon/store/sqlite': ['shared'],
+  'daemon/store/sqlite': ['shared', ...services],
   ...serviceRules,
-  'daemon/replication': ['shared', 'daemon/services', 'daemon/services/access', 'daemon/services/cluster', 'daemon/store/sqlite'],
+  'daemon/replication': ['shared', ...services],
   'daemon/mail': ['shared', ...services, 'daemon/mail/gateway'],
   'daemon/mail/backend': ['shared', ...services, 'daemon/mail', 'daemon/mail/gateway'],
   'daemon/mail/gateway': ['shared', ...services, 'daemon/mail', 'daemon/mail/backend'],
@@ -35,19 +34,20 @@ const mayImport: Record<string, string[]> = {
   'daemon/mail/sign': ['shared', ...services],
   'daemon/mail/socketmap': ['shared', ...services, 'daemon/mail', 'daemon/mail/gateway'],
   'daemon/hold': ['shared', ...services, 'daemon/hold/spool', 'daemon/store/sqlite'],
-  'daemon/hold/spool': ['shared', ...services, 'daemon/hold', 'daemon/store/sqlite'],
-  'daemon/hold/postfix': ['shared', ...services, 'daemon/hold', 'daemon/store/sqlite'],
-  'daemon/cluster': ['shared', ...services, ...configuration],
+  'daemon/hold/spool': ['shared', ...services, 'daemon/hold'],
+  'daemon/hold/postfix': ['shared', ...services, 'daemon/hold'],
+  'daemon/cluster': ['shared', ...services],
   'daemon/http': ['shared', ...services, 'daemon/http/api', 'daemon/http/peer'],
   'daemon/http/api': ['shared', ...services, 'daemon/http'],
-  'daemon/http/peer': ['shared', ...services, 'daemon/http', 'daemon/replication'],
+  'daemon/http/peer': ['shared', ...services, 'daemon/http'],
   'daemon/config': ['shared', 'daemon/mail', 'daemon/mail/scan'],
   'daemon/setup': ['shared', 'daemon/mail', 'daemon/config'],
   // The composition root: it wires everything to everything.
   'daemon/node': [
     'shared',
     ...services,
-    ...configuration,
+    'daemon/replication',
+    'daemon/store/sqlite',
     'daemon/cluster',
     'daemon/config',
     'daemon/hold',
@@ -67,7 +67,8 @@ const mayImport: Record<string, string[]> = {
   'daemon/commands': [
     'shared',
     ...services,
-    ...configuration,
+    'daemon/replication',
+    'daemon/store/sqlite',
     'daemon/cluster',
     'daemon/config',
     'daemon/hold/spool',

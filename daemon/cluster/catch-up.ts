@@ -1,7 +1,7 @@
 // Takes everything that is replicated from one peer: for a node that is new, was away too long, or has gone back in time.
-import {recordsPageSchema} from '../replication/peer-protocol.ts';
-import type {ChangeSource} from '../replication/remote-changes.ts';
-import type {Replication} from '../replication/replication.ts';
+
+import {recordsPageSchema} from '../services/cluster/peer-protocol.ts';
+import type {ChangeSource, Replication} from '../services/cluster/replication-ports.ts';
 import type {PeerClient} from './peer-client.ts';
 
 const pageMs = 30_000;

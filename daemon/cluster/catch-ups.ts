@@ -1,8 +1,9 @@
 // Taking everything from a peer, one peer at a time each, whenever somebody notices that it is needed.
+
 import {setTimeout as delay} from 'node:timers/promises';
 import type {Logger} from 'pino';
 import {Fault} from '../../shared/fault.ts';
-import type {Replication} from '../replication/replication.ts';
+import type {Replication} from '../services/cluster/replication-ports.ts';
 import {catchUp} from './catch-up.ts';
 import {causeOf} from './failure-log.ts';
 import type {Peer} from './peers.ts';

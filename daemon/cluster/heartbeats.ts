@@ -1,7 +1,7 @@
 // One peer's heartbeats: at the interval, and sooner when there is something that cannot wait so long.
 
-import type {HeartbeatExchange} from '../replication/heartbeat-exchange.ts';
-import {type Heartbeat, heartbeatSchema} from '../replication/peer-protocol.ts';
+import {type Heartbeat, heartbeatSchema} from '../services/cluster/peer-protocol.ts';
+import type {HeartbeatExchange} from '../services/cluster/replication-ports.ts';
 import type {Peer} from './peers.ts';
 
 export interface Heartbeats {
@@ -19,14 +19,14 @@ interface Needs {
   /** Changes when the peers should hear of it within a second: requests counted, configuration changed. */
   news(): string;
   /** With how far the peer has applied this node's events, and with what it was told. */
-  onAnswer(appliedOfUs: number, told: Heartbeat): void;
+  onAnswer(appliedOfUs: number, reply: Heartbeat): void;
   onFailure(error: unknown): void;
   /** When the peer was last heard, by `performance.now()`. */
   heardAtMs(): number | undefined;
   nodeNo: number;
 }
 
-const lookMs = 1000;
+const pollMs = 1000;
 const answerMs = 3000;
 
 export const startHeartbeats = ({
@@ -51,7 +51,7 @@ export const startHeartbeats = ({
     const current = news();
     try {
       const {heartbeat, usesUpTo} = await exchange.heartbeat(peer.nodeNo, usesTold);
-      const heard = await peer.client.ask(heartbeatSchema, {
+      const reply = await peer.client.ask(heartbeatSchema, {
         method: 'POST',
         path: 'heartbeat',
         body: heartbeat,
@@ -60,8 +60,8 @@ export const startHeartbeats = ({
       misses = 0;
       usesTold = usesUpTo;
       newsTold = current;
-      await exchange.hear(peer, heard);
-      if (!isStopped) onAnswer(heard.applied[nodeNo] ?? 0, heartbeat);
+      await exchange.receiveHeartbeat(peer, reply);
+      if (!isStopped) onAnswer(reply.applied[nodeNo] ?? 0, heartbeat);
       return true;
     } catch (error) {
       misses += 1;
@@ -76,12 +76,12 @@ export const startHeartbeats = ({
     return underWay;
   };
 
-  const look = setInterval(() => {
-    const isDue = performance.now() - sentAt >= intervalMs - lookMs / 2;
+  const timer = setInterval(() => {
+    const isDue = performance.now() - sentAt >= intervalMs - pollMs / 2;
     // A node that is back is asked at once, or it would seem that it cannot be reached.
     const isBack = misses > 0 && (heardAtMs() ?? 0) > sentAt;
     if (isDue || isBack || news() !== newsTold) void beat();
-  }, lookMs).unref();
+  }, pollMs).unref();
   return {
     beat,
     get misses() {
@@ -89,7 +89,7 @@ export const startHeartbeats = ({
     },
     stop() {
       isStopped = true;
-      clearInterval(look);
+      clearInterval(timer);
     },
   };
 };

@@ -8,13 +8,12 @@ import type {PeerClient} from './peer-client.ts';
 import type {Peers} from './peers.ts';
 
 export interface HoldEventListener {
-  /** Listens to every node there is and will be. `silent`: those that do not answer when they are first asked. */
-  listen(): {silent: Promise<string[]>; stop(): void};
+  /** Listens to every node there is and will be, one listener at a time. `silent`: those that do not answer when they are first asked. */
+  listen(onEvent: (event: BusEvent) => void): {silent: Promise<string[]>; stop(): void};
 }
 
 interface Needs {
   peers: Peers;
-  onEvent(event: BusEvent): void;
   onFailure(nodeId: string, error: unknown): void;
 }
 
@@ -24,11 +23,11 @@ const silenceMs = 15_000;
 const backoff = {firstMs: 250, mostMs: 5000};
 const maxLineChars = 4 * 1024 * 1024;
 
-export const createHoldEventListener = ({peers, onEvent, onFailure}: Needs): HoldEventListener => {
+export const createHoldEventListener = ({peers, onFailure}: Needs): HoldEventListener => {
   const lines = new Map<number, Line>();
-  let isListening = false;
+  let onEach: ((event: BusEvent) => void) | undefined;
 
-  const open = (nodeNo: number, client: PeerClient): Line => {
+  const open = (nodeNo: number, client: PeerClient, onEvent: (event: BusEvent) => void): Line => {
     const line = startLine({client, onEvent, onFailure: error => onFailure(client.nodeId, error)});
     lines.set(nodeNo, line);
     return line;
@@ -38,19 +37,19 @@ export const createHoldEventListener = ({peers, onEvent, onFailure}: Needs): Hol
     lines.delete(nodeNo);
   };
   peers.follow(({nodeNo, client}) => {
-    if (isListening) open(nodeNo, client);
+    if (onEach) open(nodeNo, client, onEach);
     return () => close(nodeNo);
   });
 
   return {
-    listen() {
-      isListening = true;
-      const opened = peers.list().map(({nodeNo, nodeId, client}) => ({nodeId, line: open(nodeNo, client)}));
+    listen(onEvent) {
+      onEach = onEvent;
+      const opened = peers.list().map(({nodeNo, nodeId, client}) => ({nodeId, line: open(nodeNo, client, onEvent)}));
       const silent = opened.map(async ({nodeId, line}) => ((await line.isHeard) ? [] : [nodeId]));
       return {
         silent: Promise.all(silent).then(ids => ids.flat().sort()),
         stop() {
-          isListening = false;
+          onEach = undefined;
           for (const nodeNo of [...lines.keys()]) close(nodeNo);
         },
       };

@@ -1,8 +1,9 @@
 // Nodes that have moved while this one was away say so to an address of this one that may be an old one too. A third node that both
 // can reach knows where they are. What it says is tried, and believed once the node itself answers there.
+
 import {z} from 'zod';
-import type {HeartbeatExchange} from '../replication/heartbeat-exchange.ts';
-import {changeSchema, heartbeatSchema} from '../replication/peer-protocol.ts';
+import {changeSchema, heartbeatSchema} from '../services/cluster/peer-protocol.ts';
+import type {HeartbeatExchange} from '../services/cluster/replication-ports.ts';
 import type {Peer, Peers} from './peers.ts';
 
 interface Needs {
@@ -12,25 +13,25 @@ interface Needs {
   states(): {peer: Peer; misses: number}[];
 }
 
-const lookMs = 5000;
+const pollMs = 5000;
 const lostAfterMisses = 3;
 const answerMs = 3000;
 
 /** Asks one peer that answers where those are that do not, again and again. */
-export const lookForLostPeers = ({exchange, peers, states}: Needs): {stop(): void} => {
+export const findLostPeers = ({exchange, peers, states}: Needs): {stop(): void} => {
   /** The answer to a heartbeat names the node and its address, over its own certificate. */
   const tryAt = async ({nodeNo, nodeId}: Peer, clusterUrl: string): Promise<void> => {
     const client = peers.clientAt({nodeNo, nodeId}, clusterUrl);
     try {
       const {heartbeat} = await exchange.heartbeat(nodeNo, Number.POSITIVE_INFINITY);
       const request = {method: 'POST', path: 'heartbeat', body: heartbeat, deadlineMs: answerMs} as const;
-      await exchange.hear({nodeNo, nodeId}, await client.ask(heartbeatSchema, request));
+      await exchange.receiveHeartbeat({nodeNo, nodeId}, await client.ask(heartbeatSchema, request));
     } finally {
       client.close();
     }
   };
 
-  const look = async (): Promise<void> => {
+  const findThem = async (): Promise<void> => {
     const lost = states().filter(({misses}) => misses >= lostAfterMisses);
     const found = states().filter(({misses}) => misses === 0);
     const asked = found[Math.floor(Math.random() * found.length)];
@@ -44,6 +45,6 @@ export const lookForLostPeers = ({exchange, peers, states}: Needs): {stop(): voi
       if (typeof url === 'string') await tryAt(peer, url).catch(() => {});
     }
   };
-  const timer = setInterval(() => void look().catch(() => {}), lookMs).unref();
+  const timer = setInterval(() => void findThem().catch(() => {}), pollMs).unref();
   return {stop: () => clearInterval(timer)};
 };

@@ -1,8 +1,8 @@
 // Tells one peer what this node has changed, in order, from wherever the peer says that it is.
 
 import {Fault} from '../../shared/fault.ts';
-import {eventsAnswerSchema} from '../replication/peer-protocol.ts';
-import type {Replication} from '../replication/replication.ts';
+import {eventsAnswerSchema} from '../services/cluster/peer-protocol.ts';
+import type {Replication} from '../services/cluster/replication-ports.ts';
 import {crashPoint} from '../services/crash-point.ts';
 import type {PeerClient} from './peer-client.ts';
 
@@ -10,7 +10,7 @@ export interface OutboxSender {
   /** There may be something new, or the peer may be back: do not wait any longer. */
   wake(): void;
   /** The peer has applied up to here, as it says itself; it may have gone back. */
-  heardApplied(seq: number): void;
+  reportedApplied(seq: number): void;
   /** How far the peer has applied this node's events; undefined before it has said so. */
   readonly acknowledged: number | undefined;
   /** Resolves with true once the peer has applied event `seq`, with false when it cannot be reached or at the deadline. */
@@ -70,7 +70,7 @@ export const startOutboxSender = ({client, replication, onGoneBack, onFailure, o
     });
     if (events.length > 0) crashPoint('outbox-send.after');
     if (events.length > 0) onAnswer(left_out);
-    if (after === undefined && onGoneBack && (await replication.firstWord(applied))) onGoneBack();
+    if (after === undefined && onGoneBack && (await replication.checkFirstAcknowledgement(applied))) onGoneBack();
     acknowledged = applied;
     size = Math.min(batch.most, Math.ceil(size * 1.1));
     // What is gone here the peer has to fetch by itself.
@@ -118,7 +118,7 @@ export const startOutboxSender = ({client, replication, onGoneBack, onFailure, o
 
   return {
     wake,
-    heardApplied(seq) {
+    reportedApplied(seq) {
       // While a batch is under way its own answer is newer; before the first one nothing else will do.
       if (isBusy || seq === acknowledged) return;
       if (acknowledged !== undefined) {

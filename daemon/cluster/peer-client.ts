@@ -5,7 +5,7 @@ import type {Readable} from 'node:stream';
 import type {z} from 'zod';
 import {Fault} from '../../shared/fault.ts';
 import type {NodeIdentity} from '../services/ports.ts';
-import {parseUntrusted} from '../services/safe-parse.ts';
+import {parseSafely} from '../services/safe-parse.ts';
 import {createLaneWarmer} from './connection-prewarm.ts';
 import {createPeerAgents, type Lane, type PeerCredentials} from './peer-agents.ts';
 import {envelopeIn, faultFrom, readBytes, unanswered, unreachable} from './peer-answer.ts';
@@ -99,7 +99,7 @@ export const createPeerClient = ({peer, address, credentials, limits = usualLimi
 
   const send = async (lane: Lane, wanted: PeerRequest, deadlineMs: number): Promise<IncomingMessage> => {
     const text = wanted.body === undefined ? undefined : JSON.stringify(wanted.body);
-    return answerTo(open(lane, wanted, text), text, {peer, wanted, deadlineMs, underWay, onGivenUp: () => warmer.warm(lane)});
+    return answerTo(open(lane, wanted, text), text, {peer, wanted, deadlineMs, underWay, onAbandoned: () => warmer.warm(lane)});
   };
 
   /** A kept-alive connection that the peer has closed meanwhile, or that leads nowhere, is no sign of anything: once more on another one. */
@@ -126,7 +126,7 @@ export const createPeerClient = ({peer, address, credentials, limits = usualLimi
       const response = await sendTwice(wanted.isForCaller ? 'callers' : 'own', wanted, left);
       const {data, error} = envelopeIn(peer, await readBytes(peer, response, left()));
       if (error) throw faultFrom(peer, error, response.headers);
-      const parsed = parseUntrusted(schema, data);
+      const parsed = parseSafely(schema, data);
       if (!parsed.success) throw unanswered(peer, new Error('the answer has another shape than expected', {cause: parsed.error}));
       return parsed.data;
     },
@@ -161,14 +161,14 @@ interface Waiting {
   /** Everything that has to be broken off when the client is closed. */
   underWay: Set<{destroy(error: Error): unknown}>;
   /** There was, or was to be, a connection of its own, which is gone with it. */
-  onGivenUp(): void;
+  onAbandoned(): void;
 }
 
 /** Sends `text` and waits for the head of the answer. Rejects by itself at the deadline: what waits for a connection ends with no event. */
 const answerTo = async (
   sent: ClientRequest,
   text: string | undefined,
-  {peer, wanted: {deadlineMs: withinMs, isAnnounced}, deadlineMs, underWay, onGivenUp}: Waiting,
+  {peer, wanted: {deadlineMs: withinMs, isAnnounced}, deadlineMs, underWay, onAbandoned}: Waiting,
 ): Promise<IncomingMessage> =>
   new Promise((resolve, reject) => {
     let isHeard = false;
@@ -188,7 +188,7 @@ const answerTo = async (
       const isConnected = Boolean(sent.socket);
       if (isHeard) waiting.destroy(new Error(`no answer within ${withinMs} ms`));
       else waiting.destroy(new Error(isConnected ? 'no connection in time' : 'all connections to it are in use'));
-      if (isConnected) onGivenUp();
+      if (isConnected) onAbandoned();
     };
     const deadline = setTimeout(giveUp, deadlineMs);
     const giveUpUnheard = () => void (isHeard || giveUp());
@@ -240,14 +240,14 @@ const keepPace = (response: IncomingMessage, {graceMs, bytesPerSecond}: typeof u
   const {socket} = response;
   const before = socket.bytesRead;
   const startedAt = performance.now();
-  const look = setInterval(
+  const timer = setInterval(
     () => {
       const permittedMs = graceMs + ((socket.bytesRead - before) / bytesPerSecond) * 1000;
       if (performance.now() - startedAt > permittedMs) response.destroy(new Error('the mail is read, or comes, too slowly'));
     },
     Math.min(1000, graceMs),
   ).unref();
-  response.once('close', () => clearInterval(look));
+  response.once('close', () => clearInterval(timer));
 };
 
 const isStaleConnection = ({details: {cause}}: Fault): boolean => cause instanceof StaleConnection;

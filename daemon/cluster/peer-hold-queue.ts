@@ -1,9 +1,9 @@
 // The hold queue of another node, as the cluster sees it: what is asked of it goes there, for the caller it is asked for.
 import type {HoldFilter} from '../../shared/hold-filter.ts';
 import type {HoldCursor, HoldQueue} from '../services/ports.ts';
-import {actorToTell, holdAnswersOf} from '../services/quarantine/peer-hold-protocol.ts';
+import {actorToRelay, holdAnswersOf} from '../services/quarantine/peer-hold-protocol.ts';
 import type {PeerClient} from './peer-client.ts';
-import {actionMs, askPart, look, lookAtStream, translating, unreachable} from './peer-question.ts';
+import {actionMs, askPart, look, openStream, translating, unreachable} from './peer-question.ts';
 
 /** Each is a request of its own. */
 const actsAtOnce = 64;
@@ -21,12 +21,12 @@ export const createPeerHoldQueue = (client: PeerClient): HoldQueue => {
       samples: answers.marks,
     }),
     summary: async (filter, actor) =>
-      look(client, 'hold/summary', {schema: answers.summary, body: {actor: actorToTell(actor), filter}}),
+      look(client, 'hold/summary', {schema: answers.summary, body: {actor: actorToRelay(actor), filter}}),
     get: async (queueId, actor) =>
-      look(client, 'hold/get', {schema: answers.mail, body: {actor: actorToTell(actor), queue_id: queueId}}),
+      look(client, 'hold/get', {schema: answers.mail, body: {actor: actorToRelay(actor), queue_id: queueId}}),
 
     async body(queueId, actor) {
-      const {sizeBytes, stream} = await lookAtStream(client, 'hold/body', {actor: actorToTell(actor), queue_id: queueId});
+      const {sizeBytes, stream} = await openStream(client, 'hold/body', {actor: actorToRelay(actor), queue_id: queueId});
       if (sizeBytes !== undefined) return {sizeBytes, stream};
       stream.destroy();
       throw unreachable(`node ${nodeId} does not say how long the mail is; try again later`);
@@ -37,7 +37,7 @@ export const createPeerHoldQueue = (client: PeerClient): HoldQueue => {
         client.ask(answers.outcome, {
           method: 'POST',
           path: 'hold/act',
-          body: {actor: actorToTell(actor), queue_id: queueId, action},
+          body: {actor: actorToRelay(actor), queue_id: queueId, action},
           deadlineMs: actionMs,
           isForCaller: true,
           isAnnounced: true,

@@ -1,16 +1,16 @@
 // Everything this node does with each of its peers by itself: heartbeats, telling changes, catching up.
+
 import {setTimeout as delay} from 'node:timers/promises';
 import type {Logger} from 'pino';
 import {z} from 'zod';
-import type {HeartbeatExchange} from '../replication/heartbeat-exchange.ts';
-import type {Refusals} from '../replication/refusals.ts';
-import type {Replication} from '../replication/replication.ts';
 import type {RateLimiter} from '../services/access/rate-limit.ts';
 import type {PeerStates} from '../services/cluster/peer-states.ts';
+import type {Refusals} from '../services/cluster/refusals.ts';
+import type {HeartbeatExchange, Replication} from '../services/cluster/replication-ports.ts';
 import {createCatchUps} from './catch-ups.ts';
 import {createFailureLog} from './failure-log.ts';
 import {type Heartbeats, startHeartbeats} from './heartbeats.ts';
-import {lookForLostPeers} from './lost-peers.ts';
+import {findLostPeers} from './lost-peers.ts';
 import {type OutboxSender, startOutboxSender} from './outbox-sender.ts';
 import type {Peer, Peers} from './peers.ts';
 
@@ -18,7 +18,7 @@ export interface PeerLinks {
   /** There is a new event in the outbox. */
   wake(): void;
   /** One heartbeat to everybody, or the one under way; resolves once each has been answered, or has failed. */
-  tell(): Promise<void>;
+  sendHeartbeats(): Promise<void>;
   /** Waits until the peers have applied event `seq`; resolves with the ids of those that could not be reached or did not in time. */
   settled(seq: number, deadlineMs: number): Promise<string[]>;
   /** The least that any peer has applied of this node's events; undefined while one has not said yet. */
@@ -85,11 +85,11 @@ export const startPeerLinks = (needs: Needs): PeerLinks => {
       news,
       nodeNo,
       heardAtMs: () => peerStates.heardAtMs(peer.nodeNo),
-      onAnswer(appliedOfUs, told) {
+      onAnswer(appliedOfUs, reply) {
         failures.worked();
         peerStates.answered(peer.nodeNo);
-        limiter.answered(peer.nodeNo, told.key_counts);
-        sender.heardApplied(appliedOfUs);
+        limiter.answered(peer.nodeNo, reply.key_counts);
+        sender.reportedApplied(appliedOfUs);
       },
       onFailure(error) {
         peerStates.unanswered(peer.nodeNo);
@@ -107,7 +107,7 @@ export const startPeerLinks = (needs: Needs): PeerLinks => {
     };
   });
 
-  const lost = lookForLostPeers({
+  const lost = findLostPeers({
     exchange,
     peers,
     states: () => all().map(({peer, heartbeats}) => ({peer, misses: heartbeats.misses})),
@@ -115,7 +115,7 @@ export const startPeerLinks = (needs: Needs): PeerLinks => {
 
   return {
     wake,
-    async tell() {
+    async sendHeartbeats() {
       await Promise.all(all().map(async ({heartbeats}) => heartbeats.beat()));
     },
     async settled(seq, deadlineMs) {

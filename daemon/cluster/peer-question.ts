@@ -4,7 +4,7 @@ import {Fault, type FaultCode} from '../../shared/fault.ts';
 import type {Page} from '../../shared/hold-filter.ts';
 import type {Actor} from '../services/ports.ts';
 import type {Steps} from '../services/quarantine/merged-list.ts';
-import {actorToTell, positionAnswer} from '../services/quarantine/peer-hold-protocol.ts';
+import {actorToRelay, positionAnswer} from '../services/quarantine/peer-hold-protocol.ts';
 import type {PeerClient} from './peer-client.ts';
 
 /** For an answer that only has to be looked up. */
@@ -35,7 +35,7 @@ interface Look<S extends z.ZodType> {
 }
 
 /** The same for an answer of any length. */
-export const lookAtStream = async (client: PeerClient, path: string, body: unknown) =>
+export const openStream = async (client: PeerClient, path: string, body: unknown) =>
   reading(client, async () => client.stream({method: 'POST', path, body, deadlineMs: lookUpMs, isForCaller: true}));
 
 const reading = async <T>(client: PeerClient, question: () => Promise<T>): Promise<T> =>
@@ -69,11 +69,11 @@ export const askPart = <F, C, L extends z.ZodType, M extends z.ZodType>(
   {path, list, samples}: PartNeeds<L, M>,
 ) => ({
   list: async (filter: F, page: Page, actor: Actor) =>
-    look(client, `${path}/list`, {schema: list, body: {actor: actorToTell(actor), filter, page}}),
+    look(client, `${path}/list`, {schema: list, body: {actor: actorToRelay(actor), filter, page}}),
   samples: async (filter: F, steps: Steps, actor: Actor) =>
-    look(client, `${path}/marks`, {schema: samples, body: {actor: actorToTell(actor), filter, steps}}),
+    look(client, `${path}/marks`, {schema: samples, body: {actor: actorToRelay(actor), filter, steps}}),
   async positionOf(filter: F, cursor: C, actor: Actor): Promise<number> {
-    const body = {actor: actorToTell(actor), filter, place: cursor};
+    const body = {actor: actorToRelay(actor), filter, place: cursor};
     return (await look(client, `${path}/rank`, {schema: positionAnswer, body})).rank;
   },
 });

@@ -1,9 +1,10 @@
 // The other nodes of the cluster, each with the one client that everything said to it goes through.
+
 import {z} from 'zod';
 import {parseHostPort} from '../../shared/host-port.ts';
 import type {NodeDirectory} from '../services/cluster/node-directory.ts';
 import type {NodeIdentity} from '../services/ports.ts';
-import type {StoredNode} from '../store/sqlite/node.ts';
+import type {StoredNode} from '../services/records.ts';
 import {createPeerClient, type PeerClient, type PeerCredentials} from './peer-client.ts';
 import {type ReachAnswer, tryToReach} from './reachability.ts';
 

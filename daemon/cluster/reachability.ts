@@ -1,6 +1,7 @@
 // Whether other nodes can reach one at the address that it tells them: found out before anybody relies on it.
 import {once} from 'node:events';
 import {connect, createServer} from 'node:net';
+import {setTimeout as delay} from 'node:timers/promises';
 import {z} from 'zod';
 import {Fault} from '../../shared/fault.ts';
 import {formatHostPort, type HostPort} from '../../shared/host-port.ts';
@@ -12,6 +13,7 @@ export type ReachAnswer = z.infer<typeof reachAnswerSchema>;
 
 const connectMs = 3000;
 const answerMs = 8000;
+const acceptMs = 1000;
 
 /** Tries a TCP connection, and sends nothing. */
 export const tryToReach = async (at: HostPort | undefined): Promise<ReachAnswer> => {
@@ -37,10 +39,7 @@ export const tryToReach = async (at: HostPort | undefined): Promise<ReachAnswer>
  */
 export const findWhyUnreached = async (client: PeerClient, listen: HostPort): Promise<string | undefined> => {
   const server = createServer(socket => socket.destroy());
-  let isReached = false;
-  server.on('connection', () => {
-    isReached = true;
-  });
+  const reached = new Promise<true>(resolve => server.once('connection', () => resolve(true)));
   try {
     server.listen(listen.port, listen.host);
     await once(server, 'listening');
@@ -51,6 +50,8 @@ export const findWhyUnreached = async (client: PeerClient, listen: HostPort): Pr
   try {
     const {address, why} = await client.ask(reachAnswerSchema, {method: 'POST', path: 'reach', deadlineMs: answerMs});
     if (why !== null) return `node ${client.nodeId} cannot reach this one at ${address}: ${why}`;
+    // The system takes the connection before this process hears of it: the answer may come first.
+    const isReached = await Promise.race([reached, delay(acceptMs, false, {ref: false})]);
     return isReached ? undefined : `at ${address} node ${client.nodeId} reaches another machine than this one`;
   } catch (error) {
     // A node of a version before 0.5 does not know the question.

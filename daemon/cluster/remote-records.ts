@@ -1,6 +1,6 @@
 import {z} from 'zod';
-import {changeSchema, digestsPageSchema} from '../replication/peer-protocol.ts';
-import {collectDigests, type RemoteRecords} from '../replication/record-differences.ts';
+import {changeSchema, digestsPageSchema} from '../services/cluster/peer-protocol.ts';
+import type {RemoteRecords} from '../services/cluster/replication-ports.ts';
 import type {Peer} from './peers.ts';
 
 const deadlineMs = 10_000;
@@ -9,13 +9,11 @@ const deadlineMs = 10_000;
 export const remoteRecords = ({nodeNo, nodeId, client}: Peer): RemoteRecords => ({
   nodeNo,
   nodeId,
-  digests: async () =>
-    collectDigests(async after =>
-      client.ask(digestsPageSchema, {
-        method: 'GET',
-        path: `digests${after ? `?kind=${after.kind}&id=${after.id}` : ''}`,
-        deadlineMs,
-      }),
-    ),
+  digestsPage: async after =>
+    client.ask(digestsPageSchema, {
+      method: 'GET',
+      path: `digests${after ? `?kind=${after.kind}&id=${after.id}` : ''}`,
+      deadlineMs,
+    }),
   records: async keys => client.ask(z.array(changeSchema), {method: 'POST', path: 'records', body: {keys}, deadlineMs}),
 });

@@ -4,8 +4,7 @@ import {dataFolder} from '../node/data-folder.ts';
 import {readIdentity} from '../node/identity.ts';
 import {createConfiguration} from '../replication/configuration.ts';
 import {insertKey, isActiveAdmin} from '../services/access/keys.ts';
-import {listApiKeys} from '../store/sqlite/api-key.ts';
-import {openDatabase} from '../store/sqlite/database.ts';
+import {openSqliteStore} from '../store/sqlite/store.ts';
 
 /** A new full-admin key, written into the node's database. A running node finds it at its first use. */
 export const bootstrapKey = async (data: string, isForced: boolean): Promise<string> => {
@@ -15,12 +14,12 @@ export const bootstrapKey = async (data: string, isForced: boolean): Promise<str
   const uid = process.getuid?.();
   if (uid !== 0 && uid !== found.uid) throw new CommandError('only root or the owner of the data directory may do this');
 
-  const database = await openDatabase(folder.database);
+  const store = await openSqliteStore(folder.database);
   try {
-    const {nodeNo} = await readIdentity(database, folder.database);
-    const configuration = createConfiguration({database, nodeNo, now: Date.now, withRoom: async write => write()});
+    const {nodeNo} = await readIdentity(store, folder.database);
+    const configuration = createConfiguration({store, nodeNo, now: Date.now, withReserve: async write => write()});
     const created = await configuration.change(async tx => {
-      const active = (await listApiKeys(tx.db)).filter(key => isActiveAdmin(key, Date.now()));
+      const active = (await tx.config.listApiKeys()).filter(key => isActiveAdmin(key, Date.now()));
       if (active.length > 0 && !isForced)
         throw new CommandError(`${active.length} active full-admin key(s) exist; use one of them, or repeat with --force`);
       const wanted = {name: 'bootstrap', scope: 'full-admin', rate_limit_per_minute: 6000} as const;
@@ -28,6 +27,6 @@ export const bootstrapKey = async (data: string, isForced: boolean): Promise<str
     });
     return created.key;
   } finally {
-    await database.close();
+    await store.close();
   }
 };

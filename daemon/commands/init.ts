@@ -8,7 +8,7 @@ import {writeIdentity} from '../node/identity.ts';
 import {apiHosts} from '../node/tls-files.ts';
 import {createConfiguration} from '../replication/configuration.ts';
 import {insertKey} from '../services/access/keys.ts';
-import {openDatabase} from '../store/sqlite/database.ts';
+import {openSqliteStore} from '../store/sqlite/store.ts';
 import {localAddresses, type NewNode, type NewNodeOptions, planNode} from './new-node.ts';
 
 /** What `mfd init --json` prints. */
@@ -57,10 +57,10 @@ export const initialise = async (
 
 /** Identity, the node's own record and the first key; returns the key. */
 const createDatabase = async (filename: string, nodeId: string, fqdn: string): Promise<string> => {
-  const database = await openDatabase(filename);
+  const store = await openSqliteStore(filename);
   try {
-    await database.transaction(async tx => writeIdentity(tx, {nodeId, nodeNo: founderNo}));
-    const configuration = createConfiguration({database, nodeNo: founderNo, now: Date.now, withRoom: async write => write()});
+    await store.transaction(async tx => writeIdentity(tx, {nodeId, nodeNo: founderNo}));
+    const configuration = createConfiguration({store, nodeNo: founderNo, now: Date.now, withReserve: async write => write()});
     const created = await configuration.change(async tx => {
       await tx.create('node', founderNo, {
         node_id: nodeId,
@@ -74,6 +74,6 @@ const createDatabase = async (filename: string, nodeId: string, fqdn: string): P
     });
     return created.key;
   } finally {
-    await database.close();
+    await store.close();
   }
 };

@@ -1,5 +1,6 @@
 // `mfd join`: a node of a cluster that is there already, from an empty folder to one that can start with all it has to know.
 // Until the cluster has said yes, nothing is left behind at either end.
+
 import {X509Certificate} from 'node:crypto';
 import {access, chmod, constants, mkdir, readdir, rm, writeFile} from 'node:fs/promises';
 import {join} from 'node:path';
@@ -17,11 +18,11 @@ import {syncFolders} from '../node/data-folder.ts';
 import {writeIdentity} from '../node/identity.ts';
 import {apiHosts, requireOurs, writePairs} from '../node/tls-files.ts';
 import {createConfiguration} from '../replication/configuration.ts';
-import type {ChangeSource} from '../replication/remote-changes.ts';
 import {createReplication} from '../replication/replication.ts';
 import {type JoinAnswer, joinAnswerSchema} from '../services/cluster/join-protocol.ts';
+import type {ChangeSource} from '../services/cluster/replication-ports.ts';
 import type {NodeIdentity} from '../services/ports.ts';
-import {openDatabase} from '../store/sqlite/database.ts';
+import {openSqliteStore} from '../store/sqlite/store.ts';
 import {localAddresses, type NewNode, type NewNodeOptions, planNode} from './new-node.ts';
 
 /** What `mfd join --json` prints. */
@@ -242,11 +243,11 @@ const takeOver = async (
   identity: NodeIdentity,
 ): Promise<void> => {
   const {nodeNo} = identity;
-  const database = await openDatabase(filename);
+  const store = await openSqliteStore(filename);
   try {
-    await database.transaction(async tx => writeIdentity(tx, identity));
-    const configuration = createConfiguration({database, nodeNo, now: Date.now, withRoom: async write => write()});
-    const replication = createReplication({database, configuration, nodeNo});
+    await store.transaction(async tx => writeIdentity(tx, identity));
+    const configuration = createConfiguration({store, nodeNo, now: Date.now, withReserve: async write => write()});
+    const replication = createReplication({store, configuration, nodeNo});
     for (let left = snapshotAttempts - 1; ; left -= 1)
       try {
         await catchUp(from, replication, nodeNo);
@@ -255,7 +256,7 @@ const takeOver = async (
         if (left === 0) throw error;
       }
   } finally {
-    await database.close();
+    await store.close();
   }
 };
 

@@ -42,7 +42,7 @@ export const planNode = async (options: NewNodeOptions): Promise<NewNode> => {
   const nodeId = options.nodeId ?? defaultNodeId();
   if (!nodeIdPattern.test(nodeId))
     throw new CommandError(`--node-id ${JSON.stringify(nodeId)}: must be 1 to 63 letters, digits, dots, underscores or hyphens`);
-  if (await requireVacant(folder.root)) {
+  if (await requireEmpty(folder.root)) {
     const config = await configIn(folder, options);
     return {folder, nodeId, fqdn: config.fqdn ?? hostname(), config, configText: undefined};
   }
@@ -134,10 +134,10 @@ const isFree = async (host: string, port: number): Promise<boolean> =>
   });
 
 /** Whether a folder without a node has a configuration. */
-const requireVacant = async (root: string): Promise<boolean> => {
+const requireEmpty = async (root: string): Promise<boolean> => {
   const entries = await entriesOf(root);
   const isConfigured = entries.includes('mfd.yaml');
-  if (isVacant(entries)) return isConfigured;
+  if (needsInit(entries)) return isConfigured;
   if (isConfigured) throw new CommandError(`${root} holds a node already; start it with: mfd start --data ${root}`);
   throw new CommandError(`${root} is not empty; choose an empty folder`);
 };
@@ -148,13 +148,13 @@ const entriesOf = async (root: string): Promise<string[]> =>
     throw new CommandError(`${root}: cannot be read (${error.code})`);
   });
 
-const isVacant = (entries: string[]): boolean => entries.every(name => name === 'lost+found' || name === 'mfd.yaml');
+const needsInit = (entries: string[]): boolean => entries.every(name => name === 'lost+found' || name === 'mfd.yaml');
 
 /** Whether a node is to be made here before it can start; `planNode` says why when it cannot be. */
 export const awaitsNode = async (data: string): Promise<{isConfigured: boolean} | undefined> => {
   const entries = await entriesOf(resolve(data));
   const isConfigured = entries.includes('mfd.yaml');
-  return entries.includes('mfd.db') || (isConfigured && !isVacant(entries)) ? undefined : {isConfigured};
+  return entries.includes('mfd.db') || (isConfigured && !needsInit(entries)) ? undefined : {isConfigured};
 };
 
 /** A node that is made where the environment says something of it listens there, also in the context that is made for it. */

@@ -1,5 +1,6 @@
 // `mfd repair`: a whole database out of what can be read of a damaged one, of the log before the damage, and of the spool. For a node
 // that is stopped.
+
 import {X509Certificate} from 'node:crypto';
 import {copyFile, mkdir, readFile, rename, rm, stat} from 'node:fs/promises';
 import {join} from 'node:path';
@@ -13,11 +14,10 @@ import {createConfiguration} from '../replication/configuration.ts';
 import {findDamagedRecords} from '../replication/record-check.ts';
 import {createReplication} from '../replication/replication.ts';
 import type {NodeIdentity} from '../services/ports.ts';
-import {appendAudit} from '../store/sqlite/audit.ts';
-import {dropRecord, type RecordKey} from '../store/sqlite/config-record.ts';
-import {acquireLock, type Database, openDatabase, openForReading} from '../store/sqlite/database.ts';
-import {findDamage} from '../store/sqlite/integrity.ts';
+import type {RecordKey} from '../services/records.ts';
+import {acquireLock} from '../store/sqlite/database.ts';
 import {copyReadableRows} from '../store/sqlite/readable-rows.ts';
+import {openSqliteStore, type SqliteStore} from '../store/sqlite/store.ts';
 import {findLostCommits, type LostCommits} from '../store/sqlite/wal-file.ts';
 
 /** Says what was done and what is lost, a line each. */
@@ -36,14 +36,14 @@ export const repair = async (data: string, say: (line: string) => void): Promise
     };
     const lost = await findLostCommits(folder.database);
     if (lost) await cutLog(folder, lost, note);
-    const database = await openWhole(folder, note);
+    const store = await openWhole(folder, note);
     try {
-      await repairContents(folder, database, note);
+      await repairContents(folder, store, note);
       if (found.length === 0) say('nothing is damaged');
       const detail = found.join('; ').slice(0, 4000);
-      await database.transaction(async tx => appendAudit(tx, {...entry, at: new Date().toISOString(), target: data, detail}));
+      await store.transaction(async tx => tx.audit.append({...entry, at: new Date().toISOString(), target: data, detail}));
     } finally {
-      await database.close();
+      await store.close();
     }
   } finally {
     await lock.release();
@@ -71,20 +71,15 @@ const cutLog = async ({database}: DataFolder, {atByte, isCopied}: LostCommits, n
 };
 
 /** The database, or what can be read of it in a new one. */
-const openWhole = async (folder: DataFolder, note: (line: string) => void): Promise<Database> => {
-  const before = await openDatabase(folder.database).catch(() => undefined);
-  const problem = before ? await findDamage(before).catch(String) : 'it cannot be opened';
+const openWhole = async (folder: DataFolder, note: (line: string) => void): Promise<SqliteStore> => {
+  const before = await openSqliteStore(folder.database).catch(() => undefined);
+  const problem = before ? await before.findDamage().catch(String) : 'it cannot be opened';
   if (before && problem === undefined) return before;
   await before?.close();
 
   const fresh = `${folder.database}.new`;
   for (const end of ends) await rm(`${fresh}${end}`, {force: true});
-  const into = await openDatabase(fresh);
-  const from = openForReading(folder.database);
-  const {rows, incomplete} = await copyReadableRows(from, into);
-  await from.destroy();
-  await requireIdentity(folder, into);
-  await into.close();
+  const {rows, incomplete} = await copyReadableRows(folder.database, fresh);
   note(
     `the database was damaged (${problem}); read: ${Object.entries(rows)
       .map(([table, count]) => `${table} ${count}`)
@@ -92,37 +87,37 @@ const openWhole = async (folder: DataFolder, note: (line: string) => void): Prom
   );
   for (const end of ends.slice(1)) await rm(`${folder.database}${end}`, {force: true});
   await rename(fresh, folder.database);
-  return openDatabase(folder.database);
+  return openSqliteStore(folder.database);
 };
 
 /** The certificate says it too. */
-const requireIdentity = async (folder: DataFolder, database: Database): Promise<NodeIdentity> => {
-  const known = await readIdentity(database, folder.database).catch(() => undefined);
+const requireIdentity = async (folder: DataFolder, store: SqliteStore): Promise<NodeIdentity> => {
+  const known = await readIdentity(store, folder.database).catch(() => undefined);
   if (known) return known;
   const {subjectAltName} = new X509Certificate(await readFile(folder.nodeCert));
   const certified = identityIn(subjectAltName);
   if (!certified) throw new CommandError(`neither ${folder.database} nor ${folder.nodeCert} says which node this is`);
-  await database.transaction(async tx => writeIdentity(tx, certified));
+  await store.transaction(async tx => writeIdentity(tx, certified));
   return certified;
 };
 
-const repairContents = async (folder: DataFolder, database: Database, note: (line: string) => void): Promise<void> => {
-  const {nodeId, nodeNo} = await requireIdentity(folder, database);
-  const damaged = await findDamagedRecords(database.read);
-  await database.transaction(async tx => {
-    for (const key of damaged) await dropRecord(tx, key);
+const repairContents = async (folder: DataFolder, store: SqliteStore, note: (line: string) => void): Promise<void> => {
+  const {nodeId, nodeNo} = await requireIdentity(folder, store);
+  const damaged = await findDamagedRecords(store.records);
+  await store.transaction(async tx => {
+    for (const key of damaged) await tx.records.drop(key);
   });
   if (damaged.length > 0)
     note(
       `taken out, as they are not what was written: ${damaged.map(nameOf).join(', ')}; other nodes give them again, else make them anew`,
     );
-  const configuration = createConfiguration({database, nodeNo, now: Date.now, withRoom: async write => write()});
+  const configuration = createConfiguration({store, nodeNo, now: Date.now, withReserve: async write => write()});
   await configuration.rebuild();
   // What was given in changes that are lost must not be given again.
-  await createReplication({database, configuration, nodeNo}).skipIds();
+  await createReplication({store, configuration, nodeNo}).skipIds();
 
   const spool = await createSpool(folder.spool);
-  const {indexed, remade, lost, damaged: files} = await reconcile({database, spool, nodeId, now: Date.now, isThorough: true});
+  const {indexed, remade, lost, damaged: files} = await reconcile({store, spool, nodeId, now: Date.now, isThorough: true});
   if (indexed > 0) note(`mails that are in the list again: ${indexed}`);
   if (remade.length > 0) note(`mails of which the list said what was not so: ${remade.join(', ')}`);
   if (lost.length > 0) note(`mails that were held, or ended in what is lost, without a file: ${lost.join(', ')}`);

@@ -39,12 +39,12 @@ export const run = async ({data, environment, version, beforeReady}: Needs): Pro
 
   await beforeReady?.(node);
   process.stdout.write(`mfd ready ${summary(node)}\n`);
-  manager.tell('READY=1', `STATUS=${summary(node)}`);
+  manager.notify('READY=1', `STATUS=${summary(node)}`);
   // See bin/mfd.
   setFlagsFromString('--semi-space-growth-factor=2');
   const signal = await ended;
   log.info({signal}, 'stopping');
-  manager.tell('STOPPING=1', 'STATUS=finishing what is under way');
+  manager.notify('STOPPING=1', 'STATUS=finishing what is under way');
   process.off('SIGHUP', reload);
   await node.stop();
   await manager.settled();
@@ -70,7 +70,7 @@ const rereadInto = async (
   // One that cannot start has been reported by whoever started it.
   const node = await starting.catch(() => undefined);
   if (!node) return;
-  manager.tell('RELOADING=1', 'STATUS=rereading the configuration');
+  manager.notify('RELOADING=1', 'STATUS=rereading the configuration');
   let problem = '';
   try {
     await node.reload(await reread());
@@ -78,5 +78,5 @@ const rereadInto = async (
     problem = 'configuration not taken over, see the log: ';
     log.error({err: error}, 'configuration not taken over; the node goes on with the one it has');
   }
-  manager.tell('READY=1', `STATUS=${problem}${summary(node)}`);
+  manager.notify('READY=1', `STATUS=${problem}${summary(node)}`);
 };

@@ -19,26 +19,26 @@ interface Options {
 }
 
 export const addSetupCommand = (mfd: Command, print: (text: string) => void): void => {
-  const setup = mfd.command('setup').description('make a mail system that is there already work with this node');
+  const setup = mfd.command('setup').description('connect a mail system of this host with this node');
   setup
     .command('postfix')
-    .description('show the settings with which Postfix asks this node about mail, write them, or take them back')
+    .description('show the settings that make Postfix ask this node about mail, write them, or take them back')
     .requiredOption('--data <dir>', 'data directory')
     .option('--config-dir <dir>', 'folder of Postfix’s main.cf (default: postfix.config_dir of mfd.yaml, or /etc/postfix)')
-    .option('--recipients', 'have Postfix refuse recipients that the server of their domain does not know')
+    .option('--recipients', 'make Postfix refuse recipients that the server of their domain does not know')
     .option('--rspamd-dir <dir>', 'folder of Rspamd’s rspamd.conf (default: /etc/rspamd)')
-    .option('--apply', 'write it, keeping copies of what was there; needs root')
+    .option('--apply', 'write the settings, and keep copies of the files; needs root')
     .addOption(
-      new Option('--undo', 'take back what --apply wrote, leaving what was changed since; needs root').conflicts('apply'),
+      new Option('--undo', 'take back what --apply wrote, and leave what was changed since; needs root').conflicts('apply'),
     )
     .addHelpText('after', help)
     .action(async (options: Options) => print(await run(options)));
 };
 
 const help = `
-Without --apply or --undo nothing is written. --apply adds to the lists that main.cf has and takes nothing out, has
-postfix check look at the result, and puts everything back should that fail. Doing it twice changes nothing. It reloads
-nothing: restart mfd first, then reload Postfix, which has all mail wait while it cannot ask mfd.
+Without --apply or --undo nothing is written. --apply adds to the lists in main.cf and removes nothing, runs postfix
+check on the result, and restores everything if that fails. A second run changes nothing. Nothing is reloaded: restart
+mfd first, then reload Postfix, which lets all mail wait while it cannot ask mfd.
 
 Examples:
   mfd setup postfix --data /var/lib/mfd

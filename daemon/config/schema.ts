@@ -92,12 +92,12 @@ const checkPostfix = ({postfix}: {postfix: Record<string, unknown>}, context: z.
 
 const section = <T extends z.ZodRawShape>(shape: T) => z.strictObject(shape).prefault({} as never);
 
-const keptDays = (reason: string): string => `Days that mail held for the reason ${reason} is kept; without it: retention.days`;
+const keptDays = (reason: string): string => `Days that mail with the reason ${reason} is held; without it: retention.days`;
 
 const everyKey = z.strictObject({
   fqdn: z.string().refine(isHostName, 'must be a host name').optional().meta({
     description:
-      'Name this node is known by: in its certificate, its SMTP greeting and the cluster status. Without it: the name of the host',
+      'Name of this node in its certificate, its SMTP greeting and the cluster status. Without it: the name of the host',
   }),
   api: section({
     listen: listen('0.0.0.0:8443').meta({description: 'HTTPS API, as HOST:PORT; IPv6 in brackets, port 0 for any free one'}),
@@ -114,10 +114,10 @@ const everyKey = z.strictObject({
     advertise: server
       .optional()
       .meta({description: 'HOST:PORT where the other nodes reach this one, if not at fqdn and the port of cluster.listen'}),
-    routes: z
-      .array(route)
-      .default([])
-      .meta({description: 'NODE=HOST:PORT each: where another node is to be reached from here, if not where it says'}),
+    routes: z.array(route).default([]).meta({
+      description:
+        'NODE=HOST:PORT each: where this node reaches another one, if not at the address that the other one advertises',
+    }),
     heartbeat_interval: z
       .number('must be a number of seconds')
       .min(1, 'must be at least 1')
@@ -125,10 +125,10 @@ const everyKey = z.strictObject({
       .default(10)
       .meta({description: 'Seconds between two heartbeats to each node'}),
     drift_after: seconds(60).meta({
-      description: 'Seconds that configurations differ with nothing under way before they are compared',
+      description: 'Seconds that configurations differ, while no change is under way, before they are compared',
     }),
     outbox_limit: count(100_000, 100_000_000).meta({
-      description: 'Changes kept for nodes that are away; one that is away longer takes everything anew',
+      description: 'Changes kept for nodes that are away; a node that is away for longer fetches everything',
     }),
   }),
   metrics: section({listen: listen('127.0.0.1:9090').meta({description: 'Plain HTTP: /metrics, /healthz, /readyz'})}),
@@ -139,7 +139,7 @@ const everyKey = z.strictObject({
       .default(['127.0.0.0/8', '::1/128'])
       .meta({description: 'Clients that may send outbound mail, and whose upstream spam headers are believed'}),
     backend_networks: z.array(network).optional().meta({
-      description: 'Networks of the servers that a key for one domain may set as its backends; without it: anywhere',
+      description: 'Networks of the servers that a key for one domain may set as its backends; without it: any',
     }),
     max_size: size(50 * 1024 * 1024, 1024).meta({description: 'Largest mail, in bytes or with K, M, G'}),
     max_connections: count(1000).meta({description: 'SMTP connections at one time, in all'}),
@@ -149,7 +149,7 @@ const everyKey = z.strictObject({
     max_recipients: count(100, 10_000).meta({description: 'Recipients of one transaction'}),
     reverse_lookup: z.boolean('must be true or false').default(true).meta({
       description:
-        'Look clients up in DNS for the Received header and the scanner; a name counts when it leads back to the client',
+        'Look up the name of a client in DNS for the Received header and the scanner; a name counts if it resolves back to the client',
     }),
     smarthost: server.optional().meta({description: 'HOST:PORT where outbound mail goes; without it outbound mail is refused'}),
     smarthost_username: z
@@ -157,44 +157,44 @@ const everyKey = z.strictObject({
       .min(1)
       .optional()
       .meta({description: 'Login at the smarthost, over verified TLS only; needs smarthost_password_file'}),
-    smarthost_password_file: filePath.optional().meta({description: 'File that holds the password of smarthost_username'}),
+    smarthost_password_file: filePath.optional().meta({description: 'File that contains the password of smarthost_username'}),
     smarthost_ca_file: filePath
       .optional()
-      .meta({description: 'Authority (PEM) that vouches for the smarthost, instead of the system’s'}),
+      .meta({description: 'Authority (PEM) that signed the certificate of the smarthost, instead of those of the system'}),
   }),
   scanner: section({
     type: z
       .enum(['builtin', 'rspamd'], 'must be builtin or rspamd')
       .default('builtin')
-      .meta({description: 'What judges mail: builtin is for trying things out, production wants rspamd'}),
+      .meta({description: 'What scores mail: builtin is for trying things out, rspamd is for production'}),
     on_failure: z
       .enum(['tempfail', 'pass'], 'must be tempfail or pass')
       .default('tempfail')
-      .meta({description: 'When the scanner does not answer: ask the sender to come again, or let mail through unjudged'}),
+      .meta({description: 'When the scanner does not answer: ask the sender to try again, or let mail through without a score'}),
     rspamd_url: z
       .url({protocol: /^http$/, error: 'must be an http:// URL'})
       .default('http://127.0.0.1:11333')
       .meta({description: 'A normal worker of Rspamd; plain HTTP, so keep it on this host or behind a tunnel'}),
-    rspamd_password_file: filePath.optional().meta({description: 'File that holds the password of that worker'}),
+    rspamd_password_file: filePath.optional().meta({description: 'File that contains the password of that worker'}),
     rspamd_timeout: seconds(15).meta({description: 'Seconds that Rspamd may take for one mail'}),
     rspamd_learn: z
       .boolean('must be true or false')
       .default(false)
-      .meta({description: 'Teach Rspamd what people decide: held inbound mail that is released as ham, discarded as spam'}),
+      .meta({description: 'Train Rspamd with what people decide: released inbound mail is ham, discarded mail is spam'}),
     rspamd_controller_url: z
       .url({protocol: /^http$/, error: 'must be an http:// URL'})
       .default('http://127.0.0.1:11334')
-      .meta({description: 'The controller worker of Rspamd, which learns; plain HTTP like rspamd_url'}),
+      .meta({description: 'The controller worker of Rspamd, which is trained; plain HTTP like rspamd_url'}),
     rspamd_controller_password_file: filePath
       .optional()
-      .meta({description: 'File that holds the controller’s password: its enable_password, where it has one'}),
+      .meta({description: 'File that contains the controller’s password: its enable_password, if it has one'}),
   }),
   postfix: section({
     config_dir: absolutePath.optional().meta({
-      description: 'Folder of Postfix’s main.cf, such as /etc/postfix: its hold queue then is part of the quarantine',
+      description: 'Folder of Postfix’s main.cf, such as /etc/postfix; its hold queue becomes part of the quarantine',
     }),
     milter_listen: localListen.optional().meta({
-      description: 'Milter for Postfix, as unix:/PATH or HOST:PORT; mail that it has held needs config_dir',
+      description: 'Milter for Postfix, as unix:/PATH or HOST:PORT; needs config_dir',
     }),
     socketmap_listen: localListen.optional().meta({
       description: 'Lookup tables for Postfix (socketmap), as unix:/PATH or HOST:PORT',
@@ -202,31 +202,31 @@ const everyKey = z.strictObject({
     helper_socket: absolutePath.optional().meta({
       description: 'Socket of mfd-postfix.socket, which runs postsuper and postcat for this node; without it: sudo',
     }),
-    reconcile_interval: seconds(10).meta({description: 'Seconds between two looks at Postfix’s hold queue'}),
+    reconcile_interval: seconds(10).meta({description: 'Seconds between two checks of Postfix’s hold queue'}),
   }),
   retention: section({
     days: days
       .default(30)
-      .meta({description: 'Days that mail is held; what Postfix or somebody by hand put on hold stays until somebody acts'}),
+      .meta({description: 'Days that mail is held; mail that Postfix or a person put on hold stays until somebody acts'}),
     by_reason: section(
       Object.fromEntries(reasons.map(reason => [reason, days.optional().meta({description: keptDays(reason)})])) as Record<
         (typeof reasons)[number],
         z.ZodOptional<typeof days>
       >,
     ),
-    sweep_interval: seconds(600).meta({description: 'Seconds between two looks for mail to remove'}),
+    sweep_interval: seconds(600).meta({description: 'Seconds between two checks for mail to remove'}),
   }),
   spool: section({
     ballast: size(16 * 1024 * 1024, 1024 * 1024).meta({
-      description: 'Disk space kept in reserve, so that discard works on a full disk',
+      description: 'Size of the reserve file, which is given up so that discard works on a full disk',
     }),
-    min_free: size(64 * 1024 * 1024, 0).meta({description: 'With less free disk space than this, mail is answered 452'}),
+    min_free: size(64 * 1024 * 1024, 0).meta({description: 'With less free disk space than this, senders get 452'}),
   }),
   log: section({
     level: z
       .enum(['debug', 'info', 'warn', 'error'], 'must be debug, info, warn or error')
       .default('info')
-      .meta({description: 'The least of what is logged'}),
+      .meta({description: 'The lowest level that is logged'}),
   }),
   license: section({
     valid: licenseSchema.shape.valid

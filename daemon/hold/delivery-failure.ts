@@ -1,6 +1,7 @@
 // What a release that failed says: to whoever asked for it, and in the audit log.
+
 import {Fault} from '../../shared/fault.ts';
-import type {RecipientResult} from '../services/ports.ts';
+import type {RecipientResult} from '../services/intake/mail-ports.ts';
 
 /** One line per recipient, with what its server said. */
 export const deliveryFailed = (results: readonly RecipientResult[]): Fault => {

@@ -1,8 +1,9 @@
 // A mail that is to be held, as its file, its row and the list know it.
+
 import type {HeldMail} from '../../shared/held-mail.ts';
 import {subjectOf} from '../services/intake/header-block.ts';
 import type {HeldMailFacts, Judgement, Ownership, ReceivedMail} from '../services/intake/mail.ts';
-import type {NewHeldMail} from '../store/sqlite/held-mail.ts';
+import type {NewHeldMail} from '../services/quarantine/stored-mail.ts';
 
 export const factsOf = (
   mail: ReceivedMail,

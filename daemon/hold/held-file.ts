@@ -1,9 +1,10 @@
 // The file of a held mail, as its row says that it must be: a disk may have changed it, or somebody another's put in its place.
+
 import {createHash} from 'node:crypto';
 import {Readable} from 'node:stream';
 import {Fault} from '../../shared/fault.ts';
 import type {MailContent} from '../services/intake/mail.ts';
-import type {StoredHeldMail} from '../store/sqlite/held-mail.ts';
+import type {StoredHeldMail} from '../services/quarantine/stored-mail.ts';
 import type {Spool, SpooledMail} from './spool/spool.ts';
 
 type Row = Pick<StoredHeldMail, 'queue_id' | 'sha256' | 'sender' | 'recipients'>;

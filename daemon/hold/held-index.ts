@@ -1,9 +1,7 @@
 // The list of what is held here, read from the database: it is the same whoever has the bytes.
 import type {HeldMailDetail} from '../../shared/held-mail.ts';
-import type {HoldQueue} from '../services/ports.ts';
-import type {Database} from '../store/sqlite/database.ts';
-import {isHeld, type StoredHeldMail} from '../store/sqlite/held-mail.ts';
-import {createHeldQuery} from '../store/sqlite/held-query.ts';
+import type {HeldQuery, HoldQueue} from '../services/ports.ts';
+import {isHeld, type StoredHeldMail} from '../services/quarantine/stored-mail.ts';
 import type {HoldActions} from './hold-actions.ts';
 import {unknownMail} from './hold-state.ts';
 
@@ -11,12 +9,11 @@ type HeldIndex = Pick<HoldQueue, 'list' | 'samples' | 'positionOf' | 'summary' |
 
 interface Needs {
   nodeId: string;
-  database: Database;
+  query: HeldQuery;
   find: HoldActions['find'];
 }
 
-export const createHeldIndex = ({nodeId, database, find}: Needs): HeldIndex => {
-  const query = createHeldQuery(database, nodeId);
+export const createHeldIndex = ({nodeId, query, find}: Needs): HeldIndex => {
   const isHere = (node: string | undefined) => node === undefined || node === nodeId;
 
   return {

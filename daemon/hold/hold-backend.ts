@@ -1,8 +1,9 @@
 // Who has the bytes of held mails, as seen by what may happen to them: this node's spool, or the hold queue of its Postfix.
-import type {MailBody} from '../services/ports.ts';
-import type {StoredHeldMail} from '../store/sqlite/held-mail.ts';
 
-export interface Keeper {
+import type {MailBody} from '../services/ports.ts';
+import type {StoredHeldMail} from '../services/quarantine/stored-mail.ts';
+
+export interface HoldBackend {
   /** Whether `body` can be read until `forget` is called; else only until `release` or `discard` is. */
   isReadableToTheEnd: boolean;
   /**

@@ -1,6 +1,7 @@
 // This node's own hold queue: the list from the database, the bytes where their keeper has them.
-import type {Actor, HoldQueue, MailBody} from '../services/ports.ts';
-import {isHeld, type StoredHeldMail} from '../store/sqlite/held-mail.ts';
+
+import type {Actor, HeldQuery, HoldQueue, MailBody} from '../services/ports.ts';
+import {isHeld, type StoredHeldMail} from '../services/quarantine/stored-mail.ts';
 import {createHeldIndex} from './held-index.ts';
 import {createHoldActions, type HoldActions, type HoldActionsNeeds} from './hold-actions.ts';
 import {unknownMail} from './hold-state.ts';
@@ -10,16 +11,16 @@ const actsAtOnce = 1000;
 
 export type OwnHoldQueue = HoldQueue & Pick<HoldActions, 'expire' | 'idle' | 'isUnderWay' | 'catchUp'>;
 
-export const createHoldQueue = (needs: HoldActionsNeeds): OwnHoldQueue => {
-  const {nodeId, database, keeperOf, withRoom} = needs;
+export const createHoldQueue = (needs: HoldActionsNeeds & {query: HeldQuery}): OwnHoldQueue => {
+  const {nodeId, store, backendOf, withReserve} = needs;
   const {act, expire, idle, isUnderWay, catchUp, find, audit} = createHoldActions(needs);
 
   const openBody = async (mail: StoredHeldMail, actor: Actor): Promise<MailBody> => {
-    const body = await keeperOf(mail).body(mail);
+    const body = await backendOf(mail).body(mail);
     // Nobody else hears of it yet, and a file may be gone by the time that it is opened: unheard, that would end the process.
     body.stream.on('error', () => {});
     try {
-      await withRoom(async () => database.transaction(async tx => audit(tx, actor, {action: 'body', queueId: mail.queue_id})));
+      await withReserve(async () => store.transaction(async tx => audit(tx, actor, {action: 'body', queueId: mail.queue_id})));
     } catch (error) {
       body.stream.destroy();
       throw error;
@@ -36,7 +37,7 @@ export const createHoldQueue = (needs: HoldActionsNeeds): OwnHoldQueue => {
     idle,
     isUnderWay,
     catchUp,
-    ...createHeldIndex({nodeId, database, find}),
+    ...createHeldIndex({nodeId, query: needs.query, find}),
 
     async body(queueId, actor) {
       const mail = await find(queueId, actor.reach);

@@ -1,20 +1,21 @@
 // What the acts on a held mail are called, and what is said of mails that cannot be acted on.
+
 import {Fault} from '../../shared/fault.ts';
 import type {HoldAction} from '../../shared/held-mail.ts';
 import type {Actor} from '../services/ports.ts';
-import {type Claim, type Ending, type StoredHeldMail, unjudged} from '../store/sqlite/held-mail.ts';
+import {type Claim, type Ending, type StoredHeldMail, unjudged} from '../services/quarantine/stored-mail.ts';
 
 export type Act = HoldAction | 'expire';
-export type Doer = Pick<Actor, 'keyId' | 'remoteAddress' | 'relayedBy'>;
+export type AuditActor = Pick<Actor, 'keyId' | 'remoteAddress' | 'relayedBy'>;
 
 /** What somebody does to a mail. */
-export interface Deed {
+export interface RequestedAction {
   action: Act;
-  doer: Doer;
+  actor: AuditActor;
 }
 
 /** The node itself, when retention is over. */
-export const nobody: Doer = {keyId: null, remoteAddress: null};
+export const nobody: AuditActor = {keyId: null, remoteAddress: null};
 
 export const endState = {
   release: 'released',
@@ -30,7 +31,7 @@ export const isClaimed = ({state}: StoredHeldMail): boolean => state === 'releas
  * Inbound mail that was held for what it is. Outbound mail is released and discarded for other reasons, and its words are those of
  * the answers to it; and what nobody judged was put on hold by hand.
  */
-export const isLesson = ({direction, symbol_scores}: StoredHeldMail): boolean =>
+export const isTrainable = ({direction, symbol_scores}: StoredHeldMail): boolean =>
   direction === 'inbound' && symbol_scores.some(({name}) => name !== unjudged);
 
 export const leftByHand = 'it had left Postfix’s hold queue by another hand';

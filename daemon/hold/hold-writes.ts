@@ -1,12 +1,13 @@
 // What is written about held mails. Whoever waits for the disk at the same time shares a transaction, in which the claims, the ends
 // and the audit entries of all are a few statements each: one for each of a thousand mails took seconds.
+
 import {relayText} from '../../shared/audit-relay.ts';
 import {groupBy} from '../../shared/group-by.ts';
+import type {NewAuditEntry} from '../services/audit/stored-entry.ts';
 import {createBatch} from '../services/batch.ts';
-import {appendAudit, type NewAuditEntry} from '../store/sqlite/audit.ts';
-import type {Database, Db} from '../store/sqlite/database.ts';
-import {type Claim, claimAll, type Ending, endLives} from '../store/sqlite/held-mail.ts';
-import type {Doer} from './hold-state.ts';
+import type {HoldStore, Store, StoreTransaction} from '../services/ports.ts';
+import type {Claim, Ending} from '../services/quarantine/stored-mail.ts';
+import type {AuditActor} from './hold-state.ts';
 
 export interface AuditedAct {
   action: string;
@@ -16,7 +17,7 @@ export interface AuditedAct {
 }
 
 /** Writes down who did what, in the transaction at hand. */
-export type Say = (doer: Doer, act: AuditedAct) => void;
+export type RecordAudit = (actor: AuditActor, act: AuditedAct) => void;
 
 export interface HoldWrites {
   /** Of many callers that want the same mail exactly one gets true. */
@@ -24,14 +25,14 @@ export interface HoldWrites {
   /** When its life ended, in one commit with the audit entry; undefined when the mail was not in `from`. */
   end(queueId: string, end: End): Promise<string | undefined>;
   /** What `work` throws undoes everything that shares its transaction, and all of it rejects: for writes that fail when the database does. */
-  write(work: (tx: Db, say: Say) => Promise<void>): Promise<void>;
-  entryOf(doer: Doer, act: AuditedAct): NewAuditEntry;
+  write(work: (tx: StoreTransaction, recordAudit: RecordAudit) => Promise<void>): Promise<void>;
+  entryOf(actor: AuditActor, act: AuditedAct): NewAuditEntry;
 }
 
 interface End {
-  from: Parameters<typeof endLives>[2];
+  from: Parameters<HoldStore['end']>[1];
   state: Ending['state'];
-  doer: Doer;
+  actor: AuditActor;
   /** As the audit log is to name it. */
   action: string;
 }
@@ -39,16 +40,16 @@ interface End {
 type Wanted =
   | {kind: 'claim'; queueId: string; claim: Claim; isDone: boolean}
   | {kind: 'end'; queueId: string; end: End; endedAt: string | undefined}
-  | {kind: 'work'; work(tx: Db, say: Say): Promise<void>};
+  | {kind: 'work'; work(tx: StoreTransaction, recordAudit: RecordAudit): Promise<void>};
 
 interface Needs {
   nodeId: string;
-  database: Database;
-  withRoom<T>(write: () => Promise<T>): Promise<T>;
+  store: Store;
+  withReserve<T>(write: () => Promise<T>): Promise<T>;
   now: () => number;
 }
 
-export const createHoldWrites = ({nodeId, database, withRoom, now}: Needs): HoldWrites => {
+export const createHoldWrites = ({nodeId, store, withReserve, now}: Needs): HoldWrites => {
   const entryOf: HoldWrites['entryOf'] = ({keyId, remoteAddress, relayedBy}, {action, queueId, result = 'ok', detail}) => ({
     at: new Date(now()).toISOString(),
     key_id: keyId,
@@ -59,40 +60,40 @@ export const createHoldWrites = ({nodeId, database, withRoom, now}: Needs): Hold
     detail: [...(relayedBy === undefined ? [] : [relayText(relayedBy)]), ...(detail ? [detail] : [])].join('; '),
   });
 
-  const claimTogether = async (tx: Db, wanted: Wanted[]): Promise<void> => {
+  const claimTogether = async (tx: StoreTransaction, wanted: Wanted[]): Promise<void> => {
     const claims = wanted.flatMap(one => (one.kind === 'claim' ? [one] : []));
     for (const some of groupBy(claims, ({claim: {state, keyId}}) => `${state} ${keyId}`).values()) {
       const ids = some.map(({queueId}) => queueId);
-      const won = some[0] ? await claimAll(tx, ids, some[0].claim) : new Set();
+      const won = some[0] ? await tx.hold.claim(ids, some[0].claim) : new Set();
       // Once each: of two callers with one id the first has it.
       for (const one of some) one.isDone = won.delete(one.queueId);
     }
   };
 
-  const endTogether = async (tx: Db, wanted: Wanted[], say: Say): Promise<void> => {
+  const endTogether = async (tx: StoreTransaction, wanted: Wanted[], recordAudit: RecordAudit): Promise<void> => {
     const ends = wanted.flatMap(one => (one.kind === 'end' ? [one] : []));
-    for (const some of groupBy(ends, ({end: {from, state, doer}}) => `${from} ${state} ${doer.keyId}`).values()) {
+    for (const some of groupBy(ends, ({end: {from, state, actor}}) => `${from} ${state} ${actor.keyId}`).values()) {
       if (!some[0]) continue;
-      const {from, state, doer} = some[0].end;
+      const {from, state, actor} = some[0].end;
       const at = new Date(now()).toISOString();
       const ids = some.map(({queueId}) => queueId);
-      const ended = await endLives(tx, ids, from, {state, at, keyId: doer.keyId});
+      const ended = await tx.hold.end(ids, from, {state, at, keyId: actor.keyId});
       for (const one of some) {
         one.endedAt = ended.delete(one.queueId) ? at : undefined;
-        if (one.endedAt !== undefined) say(one.end.doer, {action: one.end.action, queueId: one.queueId});
+        if (one.endedAt !== undefined) recordAudit(one.end.actor, {action: one.end.action, queueId: one.queueId});
       }
     }
   };
 
   const submit = createBatch<Wanted>(async wanted =>
-    withRoom(async () =>
-      database.transaction(async tx => {
+    withReserve(async () =>
+      store.transaction(async tx => {
         const entries: NewAuditEntry[] = [];
-        const say: Say = (doer, act) => void entries.push(entryOf(doer, act));
+        const recordAudit: RecordAudit = (actor, act) => void entries.push(entryOf(actor, act));
         await claimTogether(tx, wanted);
-        await endTogether(tx, wanted, say);
-        for (const one of wanted) if (one.kind === 'work') await one.work(tx, say);
-        await appendAudit(tx, ...entries);
+        await endTogether(tx, wanted, recordAudit);
+        for (const one of wanted) if (one.kind === 'work') await one.work(tx, recordAudit);
+        await tx.audit.append(...entries);
       }),
     ),
   );

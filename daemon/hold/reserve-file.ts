@@ -2,13 +2,12 @@
 // given up then, so that an operator can discard mail and make room.
 import {open, rm, stat, statfs} from 'node:fs/promises';
 import {Fault} from '../../shared/fault.ts';
-import {isDiskFull} from '../store/sqlite/database.ts';
 
-export interface Ballast {
+export interface ReserveFile {
   /** Runs a write that makes room or administers; should the disk be full, once more without the ballast. */
-  withRoom<T>(write: () => Promise<T>): Promise<T>;
+  withReserve<T>(write: () => Promise<T>): Promise<T>;
   /** False while new mail must be refused: the ballast is given up or free space is below `minFreeBytes`. */
-  hasRoom(): boolean;
+  hasSpace(): boolean;
   /** Looks at the disk again, and takes the ballast back once there is space for it. */
   refresh(): Promise<void>;
 }
@@ -17,13 +16,15 @@ interface Needs {
   path: string;
   sizeBytes: number;
   minFreeBytes: number;
+  /** Whether an error, of a file or of the store, is that of a full disk. */
+  isDiskFull(error: unknown): boolean;
   onFull(): void;
 }
 
 /** With less than this a database cannot even be opened, so a node that finds it so at its start gives the ballast up there. */
 const openingBytes = 1024 * 1024;
 
-export const createBallast = async ({path, sizeBytes, minFreeBytes, onFull}: Needs): Promise<Ballast> => {
+export const createReserveFile = async ({path, sizeBytes, minFreeBytes, isDiskFull, onFull}: Needs): Promise<ReserveFile> => {
   let isInPlace = false;
   let freeBytes = 0;
 
@@ -38,7 +39,7 @@ export const createBallast = async ({path, sizeBytes, minFreeBytes, onFull}: Nee
   };
   const refresh = async () => {
     await measure();
-    if (!isInPlace && freeBytes > minFreeBytes + 2 * sizeBytes) isInPlace = await fill(path, sizeBytes);
+    if (!isInPlace && freeBytes > minFreeBytes + 2 * sizeBytes) isInPlace = await fill(path, sizeBytes, isDiskFull);
     await measure();
   };
 
@@ -47,30 +48,30 @@ export const createBallast = async ({path, sizeBytes, minFreeBytes, onFull}: Nee
   if (isInPlace && freeBytes < openingBytes) await giveUp();
 
   return {
-    async withRoom(write) {
+    async withReserve(write) {
       try {
         return await write();
       } catch (error) {
         if (!isDiskFull(error)) throw error;
         await giveUp();
-        return await write().catch(fullDisk);
+        return await write().catch(again => {
+          throw isDiskFull(again) ? fullDisk(again) : again;
+        });
       }
     },
-    hasRoom: () => isInPlace && freeBytes >= minFreeBytes,
+    hasSpace: () => isInPlace && freeBytes >= minFreeBytes,
     refresh,
   };
 };
 
-const fullDisk = (error: unknown): never => {
-  if (!isDiskFull(error)) throw error;
-  throw new Fault('unavailable', 'the disk of this node is full; discard mail or free space, then try again', {
-    cause: error,
+const fullDisk = (cause: unknown): Fault =>
+  new Fault('unavailable', 'the disk of this node is full; discard mail or free space, then try again', {
+    cause,
     retryAfterSeconds: 30,
   });
-};
 
 /** Real blocks, not a hole: written out and synced. */
-const fill = async (path: string, sizeBytes: number): Promise<boolean> => {
+const fill = async (path: string, sizeBytes: number, isDiskFull: Needs['isDiskFull']): Promise<boolean> => {
   const chunk = Buffer.alloc(1024 * 1024, 0xb5);
   const file = await open(path, 'w', 0o600);
   try {

@@ -6,7 +6,7 @@ interface Limit {
 }
 
 /** Lets so many at a time through, in the order in which they came. */
-export const createTickets = (count: number, limit?: Limit) => {
+export const createSemaphore = (count: number, limit?: Limit) => {
   let free = count;
   const waiting: (() => void)[] = [];
 

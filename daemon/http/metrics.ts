@@ -16,7 +16,7 @@ export interface MetricsSource {
   outboxDepth(): Promise<number>;
   /** Seconds by which the clocks of other nodes are ahead, by node id. */
   clockSkews(): Record<string, number>;
-  hasRoom(): boolean;
+  hasSpace(): boolean;
   /** By listener, PEM; the first of a chain counts. */
   certificates(): Record<string, string>;
 }
@@ -215,7 +215,7 @@ const createSourceGauges = (registers: Registry[]) => {
       skew.reset();
       for (const [node, seconds] of Object.entries(source.clockSkews())) skew.set({node}, seconds);
       outbox.set(await source.outboxDepth());
-      room.set(Number(source.hasRoom()));
+      room.set(Number(source.hasSpace()));
       for (const [listener, pem] of Object.entries(source.certificates()))
         certificateEnd.set({listener}, Date.parse(new X509Certificate(pem).validTo) / 1000);
     },

@@ -3,7 +3,7 @@
 import type {Domain} from '../../shared/domain.ts';
 import type {Intake} from '../services/intake/intake.ts';
 import type {MailContent, Ownership, ReceivedMail} from '../services/intake/mail.ts';
-import type {RecipientResult} from '../services/ports.ts';
+import type {RecipientResult} from '../services/intake/mail-ports.ts';
 
 /** `refused`: for its form or size, or by the backend. `rejected`: for its score. `deferred`: the sender was told to try again. */
 export type Verdict = 'relayed' | 'held' | 'rejected' | 'refused' | 'deferred';

@@ -1,7 +1,8 @@
 // What becomes of a mail that has come in whole.
+
 import {Fault} from '../../shared/fault.ts';
 import type {Judgement, Ownership, ReceivedMail} from '../services/intake/mail.ts';
-import type {SmtpReply} from '../services/ports.ts';
+import type {SmtpReply} from '../services/intake/mail-ports.ts';
 import {replyToStorageError} from './gateway/message-intake.ts';
 import type {IntakePort, Verdict} from './intake-port.ts';
 import {isPermanent, replies} from './smtp-reply.ts';

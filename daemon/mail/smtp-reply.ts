@@ -1,5 +1,5 @@
 // SMTP replies: ours, and those of backends made fit to be passed on.
-import type {RecipientResult, SmtpReply} from '../services/ports.ts';
+import type {RecipientResult, SmtpReply} from '../services/intake/mail-ports.ts';
 
 /** An enhanced status code at the beginning of a text (RFC 3463). */
 const enhancedCode = /^[245]\.\d{1,3}\.\d{1,3}(?= |$)/;

@@ -20,18 +20,20 @@ import {
   writePairs,
 } from './tls-files.ts';
 
-export interface CertificateKeeper {
+export interface CertificateRenewal {
   /** What new connections are shown. */
   current(): NodePairs;
   /** Since when peers hear this node no more, as its certificate has ended; undefined while it is good. */
   cutOffSince(): Date | undefined;
   /**
    * Reads the files again, and makes anew what has grown old or has other names now. Resolves with whether `current` is another.
-   * Rejects when that cannot be done yet: all but the operator's own certificate goes on as it was, and for a while nothing is tried unless
-   * `isForced`, or this node is cut off.
+   * Without an authority of its own it asks a node that has one by `askPeers`. Rejects when that cannot be done yet: all but the operator's own
+   * certificate goes on as it was, and for a while nothing is tried unless `isForced`, or this node is cut off.
    */
-  refresh(isForced?: boolean): Promise<boolean>;
+  refresh(askPeers: AskPeers, isForced?: boolean): Promise<boolean>;
 }
+
+export type AskPeers = (requests: CertificateRequests) => Promise<Certificates>;
 
 interface Needs {
   folder: DataFolder;
@@ -41,8 +43,6 @@ interface Needs {
   hosts(given: string[]): string[];
   /** This node's own, if it has one. */
   authority(): Promise<Authority | undefined>;
-  /** Asks a node that has one. */
-  askPeers(requests: CertificateRequests): Promise<Certificates>;
   now(): number;
 }
 
@@ -52,7 +52,7 @@ const retry = {firstMs: 60_000, mostMs: 3_600_000};
  * A CommandError when a file is missing or damaged, and there is no authority here to make it anew. A certificate that has ended is none:
  * mail does not wait for the cluster.
  */
-export const openCertificates = async (needs: Needs): Promise<CertificateKeeper> => {
+export const openCertificates = async (needs: Needs): Promise<CertificateRenewal> => {
   const {folder, identity, config, now} = needs;
 
   /** Names that the authority has left out, as they are another node's: they are asked for again at the next renewal only. */
@@ -80,11 +80,11 @@ export const openCertificates = async (needs: Needs): Promise<CertificateKeeper>
     const own = isDue(found) ? await needs.authority() : undefined;
     return own ? renew(found, own.certify) : requireWhole(found, folder);
   };
-  const again = async (): Promise<NodePairs> => {
+  const again = async (askPeers: AskPeers): Promise<NodePairs> => {
     const found = await readPairs(folder);
     if (!isDue(found)) return found as NodePairs;
     const own = await needs.authority();
-    return renew(found, own ? own.certify : async (_, requests) => needs.askPeers(requests));
+    return renew(found, own ? own.certify : async (_, requests) => askPeers(requests));
   };
 
   /** As they are on disk. */
@@ -92,10 +92,10 @@ export const openCertificates = async (needs: Needs): Promise<CertificateKeeper>
   let current = await shown(held);
   let failures = 0;
   let tryAfter = 0;
-  const look = async (isForced: boolean): Promise<boolean> => {
+  const refreshOnce = async (askPeers: AskPeers, isForced: boolean): Promise<boolean> => {
     try {
       if (isForced) refused = [];
-      held = await again();
+      held = await again(askPeers);
       const next = await shown(held);
       const isOther = next.api.cert !== current.api.cert || next.cluster.cert !== current.cluster.cert;
       const isRenewed = next.cluster.cert !== current.cluster.cert;
@@ -117,7 +117,7 @@ export const openCertificates = async (needs: Needs): Promise<CertificateKeeper>
     }
   };
   // One at a time: the files of two would get mixed up.
-  let looking: Promise<unknown> = Promise.resolve();
+  let refreshing: Promise<unknown> = Promise.resolve();
   const cutOffSince = (): Date | undefined => {
     const end = expiryOf(current.cluster);
     return end.getTime() <= now() ? end : undefined;
@@ -126,9 +126,9 @@ export const openCertificates = async (needs: Needs): Promise<CertificateKeeper>
   return {
     current: () => current,
     cutOffSince,
-    async refresh(isForced = false) {
-      const turn = looking.catch(() => {}).then(async () => (isForced || isTime() ? look(isForced) : false));
-      looking = turn;
+    async refresh(askPeers, isForced = false) {
+      const turn = refreshing.catch(() => {}).then(async () => (isForced || isTime() ? refreshOnce(askPeers, isForced) : false));
+      refreshing = turn;
       return turn;
     },
   };

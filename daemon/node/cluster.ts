@@ -5,28 +5,28 @@ import type {Peers} from '../cluster/peers.ts';
 import {remoteRecords} from '../cluster/remote-records.ts';
 import type {Config} from '../config/schema.ts';
 import type {Records} from './records.ts';
-import type {Services} from './services.ts';
+import type {ReplicationParts} from './replication.ts';
 
 interface Needs {
   nodeNo: number;
   config: Config;
   records: Records;
-  services: Services;
+  replicated: ReplicationParts;
   peers: Peers;
   log: Logger;
 }
 
-export type ClusterRoom = ReturnType<typeof startCluster>;
+export type ClusterLinks = ReturnType<typeof startCluster>;
 
 /** How long a node that starts waits for word from the others before it opens its doors. */
 const greetingMs = 3000;
 /** How long a change that has to be everywhere waits for that. */
-const spreadMs = 2000;
+const replicationWaitMs = 2000;
 const farewellMs = 500;
 
-export const startCluster = ({nodeNo, config, records, services, peers, log}: Needs) => {
-  const {replication, exchange, limiter, refusals} = services;
-  const {standing} = records;
+export const startCluster = ({nodeNo, config, records, replicated, peers, log}: Needs) => {
+  const {replication, exchange, limiter, refusals, lateChanges, drift} = replicated;
+  const {membership} = records;
   let lastSeq = 0;
   let changes = 0;
   const links = startPeerLinks({
@@ -39,11 +39,11 @@ export const startCluster = ({nodeNo, config, records, services, peers, log}: Ne
     limiter,
     intervalMs: config.cluster.heartbeat_interval * 1000,
     news: () => `${changes} ${limiter.taken}`,
-    onRemoved: standing.removedBy,
+    onRemoved: membership.removedBy,
     log,
   });
   // Nobody has anything to say to this node any more, nor wants to hear from it.
-  standing.onRemoved(peers.close);
+  membership.onRemoved(peers.close);
   records.configuration.onOutbox(seq => {
     lastSeq = seq;
     links.wake();
@@ -52,39 +52,47 @@ export const startCluster = ({nodeNo, config, records, services, peers, log}: Ne
     changes += 1;
   });
 
+  let stopped: Promise<void> | undefined;
+  const leave = async (): Promise<void> => {
+    // What was acknowledged here last should not wait for this node to come back.
+    await links.settled(await replication.lastSeq(), farewellMs);
+    await links.sayGoodbye(farewellMs);
+    const ended = links.stop();
+    // A peer that hangs would keep us for as long as its answers may take.
+    peers.close();
+    await ended;
+  };
+
   const remotes = () => peers.list().map(remoteRecords);
 
   return {
-    /** Word from the others, before this node opens its doors: they may know more of it than it does itself. */
-    async greet() {
-      const isEverybodyHeard = await links.greet(greetingMs);
-      services.joining.begin(isEverybodyHeard);
-      if (isEverybodyHeard) return;
+    /**
+     * Word from the others, before this node opens its listeners: they may know more of it than it does itself. Resolves with whether
+     * all of them have answered.
+     */
+    async greet(): Promise<boolean> {
+      if (await links.greet(greetingMs)) return true;
       log.warn('not every node has answered; ids go on at a distance, in case the database is an old one');
       await replication.skipIds();
+      return false;
     },
-    tellPeers: links.tell,
-    spread: async () => links.settled(await replication.lastSeq(), spreadMs),
+    sendHeartbeats: links.sendHeartbeats,
+    awaitReplication: async () => links.settled(await replication.lastSeq(), replicationWaitMs),
     /** `mfd bootstrap-key` writes to the database of a running node: nobody tells of that. */
-    async look() {
+    async pollOutbox() {
       const seq = await replication.lastSeq();
       if (seq !== lastSeq) links.wake();
       lastSeq = seq;
     },
-    fetchLate: async () => services.lateChanges.fetch(remotes()),
-    compare: async () => services.drift.repair(remotes()),
-    explainDrift: async () => services.drift.explain(remotes()),
+    fetchLate: async () => lateChanges.fetch(remotes()),
+    compare: async () => drift.repair(remotes()),
+    explainDrift: async () => drift.explain(remotes()),
     async prune() {
       const least = links.leastAcknowledged();
       await replication.prune(least ?? 0, config.cluster.outbox_limit);
     },
     async stop() {
-      // What was acknowledged here last should not wait for this node to come back.
-      await links.settled(await replication.lastSeq(), farewellMs);
-      await links.sayGoodbye(farewellMs);
-      const stopped = links.stop();
-      // A peer that hangs would keep us for as long as its answers may take.
-      peers.close();
+      stopped ??= leave();
       await stopped;
     },
   };

@@ -8,7 +8,7 @@ export interface DataFolder {
   database: string;
   lock: string;
   spool: string;
-  ballast: string;
+  reserveFile: string;
   tls: string;
   caCert: string;
   caKey: string;
@@ -24,7 +24,7 @@ export const dataFolder = (root: string): DataFolder => ({
   database: join(root, 'mfd.db'),
   lock: join(root, 'lock.db'),
   spool: join(root, 'spool'),
-  ballast: join(root, 'ballast'),
+  reserveFile: join(root, 'ballast'),
   tls: join(root, 'tls'),
   caCert: join(root, 'tls', 'ca.crt'),
   caKey: join(root, 'tls', 'ca.key'),

@@ -1,9 +1,12 @@
 // The hold queue of this node and what leads into it and out of it again.
+
+import type {Logger} from 'pino';
 import {Fault} from '../../shared/fault.ts';
-import type {Keeper} from '../hold/hold-backend.ts';
+import type {Config} from '../config/schema.ts';
+import type {HoldBackend} from '../hold/hold-backend.ts';
 import {createHoldQueue} from '../hold/hold-queue.ts';
-import {createSpoolKeep, type SpoolKeepNeeds} from '../hold/spool/hold-mail.ts';
-import {createSpoolKeeper} from '../hold/spool/spool-backend.ts';
+import {createSpoolHolder, type SpoolHolderNeeds} from '../hold/spool/hold-mail.ts';
+import {createSpoolBackend} from '../hold/spool/spool-backend.ts';
 import type {Metrics} from '../http/metrics.ts';
 import {createBackendFailures} from '../mail/backend/backend-failures.ts';
 import {createBackendPool} from '../mail/backend/backend-pool.ts';
@@ -12,21 +15,46 @@ import {clusterKeyword} from '../mail/gateway/cluster-keyword.ts';
 import {createDkimSigner} from '../mail/sign/dkim.ts';
 import {traceHeader} from '../mail/trace-header.ts';
 import type {EventBus} from '../services/events/event-bus.ts';
-import {createIntake} from '../services/intake/intake.ts';
+import {createIntake, routeFor} from '../services/intake/intake.ts';
 import type {ReceivedMail} from '../services/intake/mail.ts';
-import type {Deliver} from '../services/ports.ts';
-import {createLearner} from '../services/quarantine/learner.ts';
-import type {NodeParts} from './node-parts.ts';
+import type {Deliver} from '../services/intake/mail-ports.ts';
+import {createTrainer} from '../services/quarantine/trainer.ts';
+import type {LiveSettings} from './live-settings.ts';
 import {openPostfix} from './postfix.ts';
+import type {Records} from './records.ts';
+import type {Storage} from './storage.ts';
 
-interface Needs extends NodeParts {
+interface Needs extends Pick<Storage, 'store' | 'spool' | 'reserveFile'> {
+  nodeId: string;
+  fqdn: string;
+  /** Certificate of the cluster's authority, PEM. */
+  ca: string;
+  postfixConfig: Config['postfix'];
+  records: Records;
+  settings(): LiveSettings;
   bus: EventBus;
+  metrics: Metrics;
+  log: Logger;
+  now: () => number;
 }
 
-export const openHold = (node: Needs) => {
-  const {database, nodeId, fqdn, now, log, metrics, ballast, settings, records, bus} = node;
-  const {domainDirectory, standing} = records;
-  const {withRoom} = ballast;
+export const openHold = ({
+  store,
+  spool,
+  reserveFile,
+  nodeId,
+  fqdn,
+  ca,
+  postfixConfig,
+  records,
+  settings,
+  bus,
+  metrics,
+  log,
+  now,
+}: Needs) => {
+  const {domainDirectory, membership} = records;
+  const {withReserve} = reserveFile;
 
   const signer = createDkimSigner();
   const sign: NonNullable<Parameters<typeof createDeliver>[0]['sign']> = async ({id, name}, content) => {
@@ -36,18 +64,22 @@ export const openHold = (node: Needs) => {
   };
   const pool = createBackendPool({
     hostname: fqdn,
-    ownKeyword: clusterKeyword(node.ca),
+    ownKeyword: clusterKeyword(ca),
     onFailure: createBackendFailures({log, now}),
   });
   const deliver = counted(createDeliver({pool, sign}), metrics);
 
-  const spoolKeeper = createSpoolKeeper({
-    spool: node.spool,
+  const spoolBackend = createSpoolBackend({
+    spool,
     deliver,
     routeOf({domain_id, domain: name, direction}) {
       const domain = domainDirectory.findById(domain_id) ?? domainDirectory.findByName(name);
       // Outbound mail outlives its domain too; what it was to be signed with does not.
-      const route = domain ? intake.routeOf({direction, domain}) : direction === 'outbound' ? settings().smarthost : undefined;
+      const route = domain
+        ? routeFor({direction, domain}, settings().smarthost)
+        : direction === 'outbound'
+          ? settings().smarthost
+          : undefined;
       if (route) return route;
       const detail =
         direction === 'outbound'
@@ -56,29 +88,30 @@ export const openHold = (node: Needs) => {
       throw new Fault('delivery_failed', detail);
     },
   });
-  const onHeld: SpoolKeepNeeds['onHeld'] = (mail, domainId) => bus.publish({type: 'held', ...mail}, domainId);
-  const postfix = openPostfix({...node, config: node.postfix, onHeld});
+  const onHeld: SpoolHolderNeeds['onHeld'] = (mail, domainId) => bus.publish({type: 'held', ...mail}, domainId);
+  const postfix = openPostfix({config: postfixConfig, nodeId, store, records, tmpDir: spool.tmpDir, onHeld, metrics, log, now});
   const queue = createHoldQueue({
     nodeId,
-    database,
-    keeperOf: ({keeper}) => (keeper === 'spool' ? spoolKeeper : (postfix?.keeper ?? noPostfix)),
-    learner: createLearner({
+    store,
+    query: store.heldQuery(nodeId),
+    backendOf: ({keeper}) => (keeper === 'spool' ? spoolBackend : (postfix?.keeper ?? noPostfix)),
+    trainer: createTrainer({
       classifier: () => settings().classifier,
-      onLesson: metrics.lesson,
+      onTrained: metrics.lesson,
       onOutage: detail => log.warn({detail}, 'Rspamd does not learn: what people decide meanwhile is lost on it'),
       onRecovery: missed => log.info({missed}, 'Rspamd learns again'),
       now,
     }),
-    withRoom,
+    withReserve,
     onActed: (outcome, domainId) => bus.publish({type: outcome.state, ...outcome}, domainId),
     onLeftover: (queueId, error) =>
       log.error({queue_id: queueId, err: error}, 'a file of the spool could not be removed; the next start tries again'),
     now,
   });
-  const keep = createSpoolKeep({
+  const keep = createSpoolHolder({
     nodeId,
-    database,
-    spool: node.spool,
+    store,
+    spool,
     traceHeader: mail => traceHeader(mail, fqdn),
     onHeld,
   });
@@ -86,8 +119,8 @@ export const openHold = (node: Needs) => {
     domains: domainDirectory,
     scorer: {score: async (mail: ReceivedMail) => settings().scorer.score(mail)},
     smarthost: () => settings().smarthost,
-    hasRoom: ballast.hasRoom,
-    isRemoved: standing.isRemoved,
+    hasSpace: reserveFile.hasSpace,
+    isRemoved: membership.isRemoved,
     onScorerFailure: () => settings().onScorerFailure,
     onUnscored: (error: unknown) => {
       metrics.unscored();
@@ -98,14 +131,20 @@ export const openHold = (node: Needs) => {
   // What comes by the milter stays with Postfix.
   const milterIntake = createIntake({...needs, keep: postfix?.keep ?? keep});
 
-  return {queue, intake, milterIntake, pool, sign, postfixLook: postfix?.createLook(queue)};
+  return {queue, intake, milterIntake, pool, sign, postfixPoll: postfix?.createPoll(queue)};
 };
 
 /** There are mails in Postfix's hold queue, and this node has been told no more where that is. */
 const refuse = async (): Promise<never> => {
   throw new Fault('unavailable', 'this mail is in the hold queue of Postfix; set postfix.config_dir on its node again');
 };
-const noPostfix: Keeper = {isReadableToTheEnd: false, release: refuse, discard: refuse, forget: async () => {}, body: refuse};
+const noPostfix: HoldBackend = {
+  isReadableToTheEnd: false,
+  release: refuse,
+  discard: refuse,
+  forget: async () => {},
+  body: refuse,
+};
 
 const counted = (deliver: Deliver, metrics: Metrics): Deliver => ({
   async deliver(route, envelope, content) {

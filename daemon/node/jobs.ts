@@ -2,53 +2,53 @@
 import type {Logger} from 'pino';
 import {Fault} from '../../shared/fault.ts';
 import type {Config} from '../config/schema.ts';
-import type {Ballast} from '../hold/reserve-file.ts';
+import type {ReserveFile} from '../hold/reserve-file.ts';
 import type {Metrics} from '../http/metrics.ts';
-import type {ClusterRoom} from './cluster.ts';
+import type {ClusterLinks} from './cluster.ts';
 import type {Records} from './records.ts';
 import type {Services} from './services.ts';
 
 interface Needs {
-  services: Services;
+  services: Pick<Services, 'keyFailures' | 'flushKeyUses' | 'retention' | 'postfixPoll'>;
   records: Records;
-  cluster: ClusterRoom;
-  ballast: Ballast;
+  links: ClusterLinks;
+  reserveFile: ReserveFile;
   log: Logger;
   metrics: Metrics;
   config(): Config;
-  renewCertificates(): Promise<void>;
+  renew(): Promise<void>;
 }
 
 /** Each job waits for its own last run; one that fails is logged and comes again. From `stop` on nothing begins; it waits for what runs. */
 export const startTimers = ({
   services,
   records,
-  cluster,
-  ballast,
+  links,
+  reserveFile,
   log,
   metrics,
   config,
-  renewCertificates,
+  renew,
 }: Needs): {stop(): Promise<void>} => {
   const stops = [
-    every(2_000, 'looking at the disk', ballast.refresh),
+    every(2_000, 'looking at the disk', reserveFile.refresh),
     every(5_000, 'counting requests without a valid key', async () => services.keyFailures.report()),
     every(20_000, 'writing down key use', services.flushKeyUses),
-    every(10_000, 'pruning the outbox', cluster.prune),
+    every(10_000, 'pruning the outbox', links.prune),
     every(1_000, 'looking after the peers', async () => {
-      records.peerStates.look();
-      await cluster.look();
+      records.peerStates.checkHealth();
+      await links.pollOutbox();
     }),
-    every(1_000, 'asking for changes that have not come', cluster.fetchLate),
-    every(1_000, 'comparing configurations', cluster.compare),
+    every(1_000, 'asking for changes that have not come', links.fetchLate),
+    every(1_000, 'comparing configurations', links.compare),
     every(10_000, 'writing down what peers said', records.peerStates.flush),
     every(config().retention.sweep_interval * 1000, 'retention sweep', async () => {
       const expired = await services.retention.sweep();
       if (expired > 0) log.info({expired}, 'held mail removed by retention');
       metrics.expired(expired);
     }),
-    ...postfixLook(),
-    every(60_000, 'certificate renewal', async () => renewCertificates()),
+    ...postfixPoll(),
+    every(60_000, 'certificate renewal', async () => renew()),
   ];
   return {
     async stop() {
@@ -56,10 +56,10 @@ export const startTimers = ({
     },
   };
 
-  function postfixLook(): (() => Promise<void>)[] {
-    const look = services.postfixLook;
-    if (!look) return [];
-    return [every(config().postfix.reconcile_interval * 1000, 'looking at Postfix’s queue', look.run), look.stop];
+  function postfixPoll(): (() => Promise<void>)[] {
+    const poll = services.postfixPoll;
+    if (!poll) return [];
+    return [every(config().postfix.reconcile_interval * 1000, 'looking at Postfix’s queue', poll.run), poll.stop];
   }
 
   function every(ms: number, what: string, job: () => Promise<unknown>): () => Promise<void> {

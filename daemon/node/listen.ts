@@ -74,12 +74,12 @@ export const listenMutualTls = async (listen: HostPort, tls: MutualTls, handler:
   const shownPair = ({key, cert}: KeyAndCertificate) => ({key, cert: `${cert}\n${ca}`, ...demands});
 
   const guests = new Map<TLSSocket, Guest>();
-  const hear: RequestListener = (request, response) => {
+  const onRequest: RequestListener = (request, response) => {
     const guest = guests.get(request.socket as TLSSocket);
     if (!guest || guest.ownEndMs <= Date.now()) request.socket.destroy();
     else handler(request, response);
   };
-  const server = createHttpsServer({...shownPair(tls), ...limits}, oneByOne(hear));
+  const server = createHttpsServer({...shownPair(tls), ...limits}, oneByOne(onRequest));
   server.prependListener('secureConnection', (socket: TLSSocket) => {
     const shown = verifiedCertificate(socket, authority);
     const isAdmitted = shown !== undefined && admits(shown);

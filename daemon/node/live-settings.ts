@@ -1,4 +1,5 @@
 // What of the configuration can change while the node runs. Listeners and sizes are fixed at start.
+
 import {hostname} from 'node:os';
 import {parseHostPort} from '../../shared/host-port.ts';
 import type {Reason} from '../../shared/reason.ts';
@@ -7,9 +8,10 @@ import {ConfigError, type LoadedConfig} from '../config/load.ts';
 import type {Config} from '../config/schema.ts';
 import {createNetworkSet, type NetworkSet} from '../mail/networks.ts';
 import {createBuiltinScorer} from '../mail/scan/builtin-scorer.ts';
-import {createRspamdLearner} from '../mail/scan/rspamd-learner.ts';
+import {createRspamdClassifier} from '../mail/scan/rspamd-classifier.ts';
 import {createRspamdScorer} from '../mail/scan/rspamd-scorer.ts';
-import type {Classifier, Route, Scorer} from '../services/ports.ts';
+import type {Classifier, Route, Scorer} from '../services/intake/mail-ports.ts';
+import {operatorPair} from './tls-files.ts';
 
 export interface LiveSettings {
   trusted: NetworkSet;
@@ -26,6 +28,35 @@ export interface LiveSettings {
 }
 
 const dayMs = 24 * 3600 * 1000;
+
+/** The configuration that the node runs with. */
+export interface RunningConfig {
+  config(): Config;
+  settings(): LiveSettings;
+  /** Takes over what can change while running. Resolves with the keys that wait for the next start; throws, changing nothing, when `next` cannot be used. */
+  replace(next: LoadedConfig): Promise<string[]>;
+  close(): void;
+}
+
+export const openConfig = (started: LoadedConfig): RunningConfig => {
+  let {config} = started;
+  let settings = liveSettings(started);
+  return {
+    config: () => config,
+    settings: () => settings,
+    async replace(next) {
+      // All that can be wrong is tried before anything is taken over.
+      await operatorPair(next.config);
+      const before = settings;
+      settings = liveSettings(next);
+      // Mail that is being scored may finish where it began.
+      setTimeout(before.closeScorer, config.scanner.rspamd_timeout * 1000).unref();
+      ({config} = next);
+      return fixedChanges(started.config, config);
+    },
+    close: () => settings.closeScorer(),
+  };
+};
 
 /** Throws a ConfigError for what only a closer look shows to be wrong. */
 export const liveSettings = ({config, smarthostPassword, smarthostCa, ...loaded}: LoadedConfig): LiveSettings => ({
@@ -82,7 +113,7 @@ const scorerFrom = ({scanner}: Config, password: string | undefined): Pick<LiveS
 
 const classifierFrom = ({scanner}: Config, password: string | undefined): Classifier | undefined =>
   scanner.rspamd_learn
-    ? createRspamdLearner({url: scanner.rspamd_controller_url, ...(password !== undefined && {password})})
+    ? createRspamdClassifier({url: scanner.rspamd_controller_url, ...(password !== undefined && {password})})
     : undefined;
 
 const smarthostFrom = ({smtp}: Config, password: string | undefined, ca: string | undefined): LiveSettings['smarthost'] => {

@@ -1,18 +1,28 @@
 // The SMTP gateway of one node, wired to its services.
+import type {Logger} from 'pino';
 import {parseHostPort} from '../../shared/host-port.ts';
 import type {KeyAndCertificate} from '../cluster/certificates.ts';
 import type {Config} from '../config/schema.ts';
+import type {Metrics} from '../http/metrics.ts';
 import {createClientNames} from '../mail/gateway/client-names.ts';
 import {clusterKeyword} from '../mail/gateway/cluster-keyword.ts';
 import {startSmtpGateway} from '../mail/gateway/smtp-gateway.ts';
 import {traceHeader} from '../mail/trace-header.ts';
 import {createQueueIds} from '../services/intake/queue-id.ts';
-import type {NodeParts} from './node-parts.ts';
+import type {LiveSettings} from './live-settings.ts';
 import type {Services} from './services.ts';
 
-interface Needs extends NodeParts {
+interface Needs {
   config: Config;
-  services: Services;
+  settings(): LiveSettings;
+  services: Pick<Services, 'intake' | 'pool' | 'sign'>;
+  nodeNo: number;
+  fqdn: string;
+  /** Certificate of the cluster's authority, PEM. */
+  ca: string;
+  metrics: Metrics;
+  log: Logger;
+  now: () => number;
   tls: KeyAndCertificate;
   tmpDir: string;
   graceMs: number;

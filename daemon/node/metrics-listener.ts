@@ -1,40 +1,46 @@
 // What is told to monitoring, over plain HTTP.
 
+import type {Logger} from 'pino';
 import type {Config} from '../config/schema.ts';
+import type {Metrics} from '../http/metrics.ts';
 import {createMetricsApp} from '../http/metrics-app.ts';
-import {readCounts} from '../store/sqlite/held-count.ts';
-import {outboxDepth} from '../store/sqlite/outbox.ts';
 import {listenOf} from './addresses.ts';
+import type {CutOff} from './cut-off.ts';
 import {type Listener, listenHttp} from './listen.ts';
-import type {NodeParts} from './node-parts.ts';
+import type {Records} from './records.ts';
 import type {Services} from './services.ts';
+import type {Storage} from './storage.ts';
 
-interface Needs extends Pick<NodeParts, 'database' | 'ballast' | 'records' | 'metrics' | 'cutOff' | 'log'> {
+interface Needs extends Pick<Storage, 'store' | 'reserveFile'> {
   config: Config;
-  services: Services;
+  records: Records;
+  services: Pick<Services, 'cluster'>;
+  metrics: Metrics;
+  cutOff: CutOff;
+  log: Logger;
   /** PEM, by listener. */
   certificates(): Record<string, string>;
   phase(): 'starting' | 'open' | 'stopping';
 }
 
-export const openMetricsDoor = async (needs: Needs): Promise<Listener> => {
-  const {config, services, database, ballast, records, metrics, cutOff, log} = needs;
+export const openMetricsListener = async (needs: Needs): Promise<Listener> => {
+  const {config, services, store, reserveFile, records, metrics, cutOff, log} = needs;
   const app = createMetricsApp({
     metrics,
     log,
     source: {
       clusterStatus: services.cluster.status,
-      held: async () => readCounts(database.read),
-      outboxDepth: async () => outboxDepth(database.read),
+      held: async () => store.hold.counts(),
+      outboxDepth: async () => store.outbox.depth(),
       clockSkews: records.peerStates.skews,
-      hasRoom: ballast.hasRoom,
+      hasSpace: reserveFile.hasSpace,
       certificates: needs.certificates,
     },
     unready: async () => [
       ...(needs.phase() === 'open' ? [] : [`the node is ${needs.phase()}`]),
-      ...[records.standing.advice()].filter(advice => advice !== undefined),
-      ...[database.damage()].filter(said => said !== undefined).map(said => `the database is damaged: ${said}`),
-      ...(ballast.hasRoom() ? [] : ['the disk is nearly full: new mail is answered 452']),
+      ...[records.membership.advice()].filter(advice => advice !== undefined),
+      ...[store.damage()].filter(said => said !== undefined).map(said => `the database is damaged: ${said}`),
+      ...(reserveFile.hasSpace() ? [] : ['the disk is nearly full: new mail is answered 452']),
     ],
     // The rest of the cluster is no condition for mail.
     remarks: () => [cutOff.advice()].filter(advice => advice !== undefined),

@@ -1,24 +1,29 @@
 // The milter of one node, wired to its services; nothing where none is asked for.
+import type {Logger} from 'pino';
 import type {Config} from '../config/schema.ts';
+import type {Metrics} from '../http/metrics.ts';
 import {formatLocalAddress, type LocalAddress, parseLocalAddress} from '../mail/local-listener.ts';
 import {startMilterServer} from '../mail/milter/milter-server.ts';
-import type {NodeParts} from './node-parts.ts';
+import type {LiveSettings} from './live-settings.ts';
 import type {Services} from './services.ts';
 
-interface Needs extends Pick<NodeParts, 'settings' | 'metrics' | 'log'> {
+interface Needs {
   config: Config;
+  settings(): LiveSettings;
+  metrics: Metrics;
+  log: Logger;
   services: Pick<Services, 'milterIntake' | 'sign'>;
   tmpDir: string;
   graceMs: number;
 }
 
-export interface MilterDoor {
+export interface MilterListener {
   /** Undefined when there is none. */
   address: LocalAddress | undefined;
   stop(): Promise<void>;
 }
 
-export const openMilter = async ({config, services, tmpDir, graceMs, settings, metrics, log}: Needs): Promise<MilterDoor> => {
+export const openMilter = async ({config, services, tmpDir, graceMs, settings, metrics, log}: Needs): Promise<MilterListener> => {
   const listen = parseLocalAddress(config.postfix.milter_listen ?? '');
   if (!listen) return {address: undefined, stop: async () => undefined};
 

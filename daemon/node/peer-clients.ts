@@ -5,24 +5,27 @@ import {createPeerAuditLog} from '../cluster/peer-audit-log.ts';
 import {createPeerHoldQueue} from '../cluster/peer-hold-queue.ts';
 import type {Peers} from '../cluster/peers.ts';
 import type {Metrics} from '../http/metrics.ts';
-import {tellConfigEvents} from '../services/events/config-events.ts';
+import {publishConfigEvents} from '../services/events/config-events.ts';
 import {createEventBus} from '../services/events/event-bus.ts';
 import {createEvents} from '../services/events/events.ts';
 import type {AuditLog, HoldQueue} from '../services/ports.ts';
 import {createAskAll} from '../services/quarantine/gather.ts';
 import type {Records} from './records.ts';
 
-interface Needs {
-  nodeId: string;
-  records: Records;
+interface PeerNeeds {
   peers: Peers;
-  metrics: Metrics;
+  records: Records;
   log: Logger;
+}
+
+interface EventNeeds extends PeerNeeds {
+  nodeId: string;
+  metrics: Metrics;
   now: () => number;
 }
 
 /** The other nodes as they are at the moment. */
-export const followPeers = ({peers, records: {nodeDirectory, peerStates}, log}: Pick<Needs, 'peers' | 'records' | 'log'>) => {
+export const followPeers = ({peers, records: {nodeDirectory, peerStates}, log}: PeerNeeds) => {
   const queues = new Map<number, HoldQueue>();
   const logs = new Map<number, AuditLog>();
   peers.follow(({nodeNo, client}) => {
@@ -49,18 +52,17 @@ export const followPeers = ({peers, records: {nodeDirectory, peerStates}, log}: 
   };
 };
 
-export const openEvents = ({nodeId, records, peers, metrics, log, now}: Needs) => {
+export const openEvents = ({nodeId, records, peers, metrics, log, now}: EventNeeds) => {
   const {configuration, keyDirectory: keys, domainDirectory: domains, peerStates} = records;
   const bus = createEventBus({nodeId, now, onFailure: error => log.error({err: error}, 'telling of an event failed')});
   const elsewhere = createHoldEventListener({
     peers,
-    onEvent: event => events.hear(event),
     onFailure: (node, error) => log.debug({node, err: error}, 'listening to a node failed'),
   });
   const events = createEvents({keys, domains, configuration, listenElsewhere: elsewhere.listen, now});
 
-  bus.subscribe(events.hear);
-  tellConfigEvents({configuration, domains, keys, bus});
+  bus.subscribe(events.receive);
+  publishConfigEvents({configuration, domains, keys, bus});
   peerStates.onHealth(change => {
     metrics.healthChanged();
     bus.publish({type: 'health', ...change});

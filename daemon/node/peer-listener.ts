@@ -1,8 +1,10 @@
 // The port for other nodes, and for those who are about to become one.
 
+import type {Logger} from 'pino';
 import {joinTokenIdIn} from '../cluster/join-token.ts';
 import type {PeerCredentials} from '../cluster/peer-client.ts';
 import {hostsIn, identityIn} from '../cluster/peer-identity.ts';
+import type {Peers} from '../cluster/peers.ts';
 import type {Config} from '../config/schema.ts';
 import {createPeerApi} from '../http/peer/peer-app.ts';
 import {routePeerCluster} from '../http/peer/routes-peer-cluster.ts';
@@ -13,21 +15,28 @@ import {validityOf} from '../services/cluster/certificate-validity.ts';
 import type {NodeIdentity} from '../services/ports.ts';
 import {listenOf} from './addresses.ts';
 import {listenMutualTls} from './listen.ts';
-import type {NodeParts} from './node-parts.ts';
+import type {Records} from './records.ts';
+import type {ReplicationParts} from './replication.ts';
 import type {Services} from './services.ts';
 
-interface Needs extends Pick<NodeParts, 'log' | 'records' | 'nodeNo' | 'peers'> {
+interface Needs {
   config: Config;
   credentials: PeerCredentials;
+  nodeNo: number;
+  records: Records;
+  peers: Peers;
+  replicated: ReplicationParts;
   services: Services;
+  log: Logger;
 }
 
-export const openPeerDoor = async ({
+export const openPeerListener = async ({
   config,
   credentials,
-  records: {nodeDirectory, standing},
+  records: {nodeDirectory, membership},
   nodeNo,
   peers,
+  replicated,
   services,
   log,
 }: Needs) => {
@@ -39,9 +48,9 @@ export const openPeerDoor = async ({
     identityIn,
     isMember,
     wasRemoved,
-    heard: ({nodeNo}, remoteAddress) => services.neighbours.heard(nodeNo, remoteAddress),
+    noteAddress: ({nodeNo}, remoteAddress) => services.colocatedNodes.noteAddress(nodeNo, remoteAddress),
     routes: [
-      routePeerCluster({...services, standing, nodeNo, reach: peers.reach}),
+      routePeerCluster({...replicated, membership, nodeNo, reach: peers.reach}),
       routePeerTrust({...services, hostsIn}),
       routePeerHold(services.forPeers),
       routePeerEvents(services.forPeers),

@@ -1,68 +1,87 @@
 // Postfix's hold queue as part of this node's: who keeps its mails, and what is found in it.
+import type {Logger} from 'pino';
 import type {HeldMail} from '../../shared/held-mail.ts';
 import type {Config} from '../config/schema.ts';
-import type {Keeper} from '../hold/hold-backend.ts';
+import type {HoldBackend} from '../hold/hold-backend.ts';
 import type {OwnHoldQueue} from '../hold/hold-queue.ts';
-import {createPostfixKeep, type PostfixKeep} from '../hold/postfix/hold-mail.ts';
+import {createPostfixHolder, type PostfixHolder} from '../hold/postfix/hold-mail.ts';
 import {createPostfixAdopt} from '../hold/postfix/postfix-adopt.ts';
-import {createPostfixKeeper} from '../hold/postfix/postfix-backend.ts';
+import {createPostfixBackend} from '../hold/postfix/postfix-backend.ts';
 import {createPostfixPrograms, PostfixRefusal} from '../hold/postfix/postfix-programs.ts';
 import {createPostfixReconcile} from '../hold/postfix/postfix-reconcile.ts';
 import {createLifetime, hasLongQueueIds} from '../hold/postfix/postfix-settings.ts';
-import type {NodeParts} from './node-parts.ts';
-import {createPostfixLook, type PostfixLook} from './postfix-poll.ts';
+import type {Metrics} from '../http/metrics.ts';
+import type {NodeStore} from '../services/node-store.ts';
+import {createPostfixPoll, type PostfixPoll} from './postfix-poll.ts';
+import type {Records} from './records.ts';
 
-export interface PostfixRoom {
-  keep: PostfixKeep;
-  keeper: Keeper;
+export interface PostfixHold {
+  keep: PostfixHolder;
+  keeper: HoldBackend;
   /** Looks at Postfix's queue, and at whether it is set up as it should be. */
-  createLook(queue: Pick<OwnHoldQueue, 'isUnderWay' | 'catchUp'>): PostfixLook;
+  createPoll(queue: Pick<OwnHoldQueue, 'isUnderWay' | 'catchUp'>): PostfixPoll;
 }
 
-interface Needs extends Pick<NodeParts, 'nodeId' | 'database' | 'records' | 'log' | 'metrics' | 'now' | 'spool'> {
+interface Needs {
   config: Config['postfix'];
+  nodeId: string;
+  store: NodeStore;
+  records: Pick<Records, 'domainDirectory'>;
+  tmpDir: string;
+  metrics: Metrics;
+  log: Logger;
+  now: () => number;
   /** Told of every mail that has come into the list. */
   onHeld(mail: HeldMail, domainId: number): void;
 }
 
-export const openPostfix = (node: Needs): PostfixRoom | undefined => {
-  const {config, nodeId, database, records, log, metrics, now, onHeld} = node;
+export const openPostfix = ({
+  config,
+  nodeId,
+  store,
+  records,
+  tmpDir,
+  metrics,
+  log,
+  now,
+  onHeld,
+}: Needs): PostfixHold | undefined => {
   if (config.config_dir === undefined) return undefined;
 
   const programs = createPostfixPrograms({configDir: config.config_dir, helperSocket: config.helper_socket});
-  const keep = createPostfixKeep({nodeId, database, onHeld, now});
-  const keeper = createPostfixKeeper({
+  const keep = createPostfixHolder({nodeId, store, onHeld, now});
+  const keeper = createPostfixBackend({
     programs,
     isArriving: keep.isArriving,
     lifetimeMs: createLifetime(programs, now),
-    tmpDir: node.spool.tmpDir,
+    tmpDir,
     onNotFlushed: (queueId, error) =>
       log.warn({queue_id: queueId, err: error}, 'a released mail is delivered at the next queue run of Postfix only'),
     now,
   });
+  const refusals = createFailureLog(log);
   const adopt = createPostfixAdopt({
     nodeId,
-    database,
+    store,
     programs,
     domains: records.domainDirectory,
     onHeld,
     onUnreadable: error => refusals.failed(error, 'mails on hold in Postfix are listed without their subjects'),
   });
-  const refusals = createFailureLog(log);
 
-  const createLook: PostfixRoom['createLook'] = ({isUnderWay, catchUp}) => {
-    const reconcile = createPostfixReconcile({nodeId, database, programs, keep, isUnderWay, adopt, now});
+  const createPoll: PostfixHold['createPoll'] = ({isUnderWay, catchUp}) => {
+    const reconcile = createPostfixReconcile({nodeId, store, programs, keep, isUnderWay, adopt, now});
     const looks = createFailureLog(log);
     let isFirst = true;
 
-    return createPostfixLook({
+    return createPostfixPoll({
       async reconcile(signal) {
         await catchUp();
         if (isFirst) await warnOfShortIds();
         isFirst = false;
         return reconcile(signal);
       },
-      onLooked({lookMs, ...found}) {
+      onPolled({pollMs, ...found}) {
         looks.worked('Postfix’s queue can be looked at again');
         metrics.postfixReconciled(now());
         if (found.appeared + found.gone.length + found.reopened.length > 0) log.info(found, 'hold queue of Postfix reconciled');
@@ -83,11 +102,11 @@ export const openPostfix = (node: Needs): PostfixRoom | undefined => {
     );
   };
 
-  return {keep, keeper: logged(keeper, log), createLook};
+  return {keep, keeper: logged(keeper, log), createPoll};
 };
 
 /** Callers are told that the log of the node says why. */
-const logged = (keeper: Keeper, log: NodeParts['log']): Keeper => {
+const logged = (keeper: HoldBackend, log: Logger): HoldBackend => {
   const log1 = async <T>(queueId: string, work: Promise<T>): Promise<T> =>
     work.catch(error => {
       if (error instanceof PostfixRefusal) log.error({queue_id: queueId, err: error.details.cause}, 'Postfix did not do it');
@@ -102,7 +121,7 @@ const logged = (keeper: Keeper, log: NodeParts['log']): Keeper => {
 };
 
 /** What fails every few seconds for one reason is said once. */
-const createFailureLog = (log: NodeParts['log']) => {
+const createFailureLog = (log: Logger) => {
   let said: string | undefined;
   return {
     failed(error: unknown, message: string) {

@@ -1,41 +1,41 @@
 // What is replicated, and the parts of it that are kept in memory.
 import type {Logger} from 'pino';
-import type {Ballast} from '../hold/reserve-file.ts';
+import type {ReserveFile} from '../hold/reserve-file.ts';
 import {createConfiguration} from '../replication/configuration.ts';
 import {findDamagedRecords} from '../replication/record-check.ts';
 import {restampFuture} from '../replication/restamp.ts';
 import {createKeyDirectory} from '../services/access/key-directory.ts';
-import {openStanding} from '../services/cluster/membership.ts';
+import {openMembership} from '../services/cluster/membership.ts';
 import {createNodeDirectory} from '../services/cluster/node-directory.ts';
 import {openPeerStates} from '../services/cluster/peer-states.ts';
 import {createDomainDirectory} from '../services/domains/domain-directory.ts';
-import type {Database} from '../store/sqlite/database.ts';
-import {lastOutboxSeq} from '../store/sqlite/outbox.ts';
+import type {NodeStore} from '../services/node-store.ts';
 import {CommandError} from './command-error.ts';
 
 interface Needs {
-  database: Database;
+  store: NodeStore;
   nodeNo: number;
-  ballast: Ballast;
+  reserveFile: ReserveFile;
   log: Logger;
+  now: () => number;
 }
 
 export type Records = Awaited<ReturnType<typeof openRecords>>;
 
-export const openRecords = async ({database, nodeNo, ballast, log}: Needs, now: () => number) => {
-  const damaged = await findDamagedRecords(database.read);
+export const openRecords = async ({store, nodeNo, reserveFile, log, now}: Needs) => {
+  const damaged = await findDamagedRecords(store.records);
   if (damaged.length > 0)
     throw new CommandError(
       `the configuration has changed on the disk (${damaged.map(({kind, id}) => `${kind} ${id}`).join(', ')}); mfd repair takes these records out, or restore the database from a backup`,
     );
-  const restampedCount = await ballast.withRoom(async () => restampFuture(database, now()));
+  const restampedCount = await reserveFile.withReserve(async () => restampFuture(store, now()));
   if (restampedCount > 0)
     log.warn({count: restampedCount}, 'configuration was dated more than a day ahead of this clock; it has other dates now');
   const configuration = createConfiguration({
-    database,
+    store,
     nodeNo,
     now,
-    withRoom: ballast.withRoom,
+    withReserve: reserveFile.withReserve,
     onListenerFailure: error => log.error({err: error}, 'a change could not be taken in; it is tried again'),
     onUnknownKinds: unknown =>
       log.warn(
@@ -45,29 +45,30 @@ export const openRecords = async ({database, nodeNo, ballast, log}: Needs, now: 
   });
   // The tables that are read follow from the records, which are what they should be.
   await configuration.rebuild();
-  const nodeDirectory = await createNodeDirectory(database, configuration);
-  const standing = await openStanding({
-    database,
+  const nodeDirectory = await createNodeDirectory(store, configuration);
+  const membership = await openMembership({
+    store,
     directory: nodeDirectory,
     nodeNo,
     now,
-    withRoom: ballast.withRoom,
+    withReserve: reserveFile.withReserve,
     onFailure: error => log.error({err: error}, 'that this node was removed could not be written down'),
   });
-  standing.onRemoved(removal =>
+  membership.onRemoved(removal =>
     log.error(removal, 'this node was removed from its cluster: it answers nobody and takes no mail; join it anew'),
   );
   return {
-    standing,
+    membership,
     configuration,
-    begunAt: await lastOutboxSeq(database.read),
+    begunAt: await store.outbox.last(),
     nodeDirectory,
-    keyDirectory: await createKeyDirectory(database, configuration),
-    domainDirectory: await createDomainDirectory(database, configuration),
+    keyDirectory: await createKeyDirectory(store, configuration),
+    domainDirectory: await createDomainDirectory(store, configuration),
     peerStates: await openPeerStates({
-      database,
+      store,
       directory: nodeDirectory,
       nodeNo,
+      appliedOf: store.applied.of,
       now,
       monotonic: () => performance.now(),
     }),

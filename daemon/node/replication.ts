@@ -1,32 +1,45 @@
-// What a node and its peers tell each other, and what it makes of that.
-
+// What a node and its peers send each other, and what it makes of that.
+import type {Logger} from 'pino';
 import {createDrift} from '../replication/drift.ts';
 import {createHeartbeatExchange} from '../replication/heartbeat-exchange.ts';
 import {createLateChanges} from '../replication/late-changes.ts';
 import {createRecordDifferences} from '../replication/record-differences.ts';
-import {createRefusals} from '../replication/refusals.ts';
 import {createReplication} from '../replication/replication.ts';
 import {createRateLimiter} from '../services/access/rate-limit.ts';
-import type {NodeParts} from './node-parts.ts';
+import {createRefusals} from '../services/cluster/refusals.ts';
+import type {NodeStore} from '../services/node-store.ts';
+import type {NodeIdentity} from '../services/ports.ts';
+import type {LiveSettings} from './live-settings.ts';
+import type {Records} from './records.ts';
 
-export const openReplication = (node: NodeParts) => {
-  const {database, nodeId, nodeNo, now, log, settings, records} = node;
+interface Needs {
+  store: NodeStore;
+  identity: NodeIdentity;
+  records: Records;
+  settings(): LiveSettings;
+  version: string;
+  /** Whether this node can issue certificates. */
+  hasAuthority: boolean;
+  /** How long configurations may differ with nothing under way before they are compared. */
+  driftAfterMs: number;
+  log: Logger;
+  now: () => number;
+}
+
+export type ReplicationParts = ReturnType<typeof openReplication>;
+
+export const openReplication = ({store, identity, records, log, now, ...needs}: Needs) => {
+  const {nodeId, nodeNo} = identity;
   const {configuration, nodeDirectory: directory, peerStates, keyDirectory} = records;
-  const limiter = createRateLimiter({now, monotonic: () => performance.now()});
+  const monotonic = () => performance.now();
+  const limiter = createRateLimiter({now, monotonic});
   const nameOf = (no: number) => directory.findByNo(no)?.node_id ?? `node number ${no}`;
   const refusals = createRefusals(({peer, why}) => {
     if (why === undefined) log.info({node: nameOf(peer)}, 'the node takes the changes of this one again');
     else log.error({node: nameOf(peer), detail: why}, 'the node refuses changes of this one; they are not on every node');
   });
-  const replication = createReplication({
-    database,
-    configuration,
-    nodeNo,
-    begunAt: records.begunAt,
-    lastSeqOf: no => peerStates.latest(no)?.last_seq,
-    now,
-    nameOf,
-  });
+  const lastSeqOf = (no: number) => peerStates.latest(no)?.last_seq;
+  const replication = createReplication({store, configuration, nodeNo, begunAt: records.begunAt, lastSeqOf, now, nameOf});
   const differences = createRecordDifferences({replication, refusals});
   const lateChanges = createLateChanges({
     replication,
@@ -34,11 +47,11 @@ export const openReplication = (node: NodeParts) => {
     peerStates,
     differences,
     nodeNo,
-    monotonic: () => performance.now(),
+    monotonic,
     onFetched: fetched => log.info(fetched, 'changes that had not come were taken from another node'),
   });
   const drift = createDrift({
-    database,
+    store,
     configuration,
     replication,
     directory,
@@ -46,13 +59,13 @@ export const openReplication = (node: NodeParts) => {
     refusals,
     differences,
     nodeId,
-    afterMs: () => node.driftAfterMs,
+    afterMs: () => needs.driftAfterMs,
     now,
-    monotonic: () => performance.now(),
+    monotonic,
     onRepair: repair => log.warn(repair, 'configurations had come apart; what the other node has was taken over'),
   });
   const exchange = createHeartbeatExchange({
-    database,
+    store,
     replication,
     peerStates,
     limiter,
@@ -62,9 +75,9 @@ export const openReplication = (node: NodeParts) => {
     refusals,
     nodeId,
     nodeNo,
-    version: node.version,
-    license: () => settings().license,
-    hasAuthority: node.hasAuthority,
+    version: needs.version,
+    license: () => needs.settings().license,
+    hasAuthority: needs.hasAuthority,
     now,
   });
   return {limiter, replication, drift, lateChanges, exchange, refusals};

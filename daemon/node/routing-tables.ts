@@ -1,25 +1,29 @@
 // The lookup tables for Postfix of one node, wired to its services; nothing where none are asked for.
+import type {Logger} from 'pino';
 import type {Config} from '../config/schema.ts';
 import {createRecipientCheck} from '../mail/gateway/recipient-check.ts';
 import {type LocalAddress, parseLocalAddress} from '../mail/local-listener.ts';
 import {createRoutingTables} from '../mail/socketmap/routing-tables.ts';
 import {startSocketmapServer} from '../mail/socketmap/socketmap-server.ts';
-import type {NodeParts} from './node-parts.ts';
+import type {Records} from './records.ts';
 import type {Services} from './services.ts';
 
-interface Needs extends Pick<NodeParts, 'records' | 'log' | 'now'> {
+interface Needs {
   config: Config;
+  records: Records;
+  log: Logger;
+  now: () => number;
   services: Pick<Services, 'intake' | 'pool'>;
   graceMs: number;
 }
 
-export interface TablesDoor {
+export interface TablesListener {
   /** Undefined when there is none. */
   address: LocalAddress | undefined;
   stop(): Promise<void>;
 }
 
-export const openTables = async ({config, services, records, log, now, graceMs}: Needs): Promise<TablesDoor> => {
+export const openTables = async ({config, services, records, log, now, graceMs}: Needs): Promise<TablesListener> => {
   const listen = parseLocalAddress(config.postfix.socketmap_listen ?? '');
   if (!listen) return {address: undefined, stop: async () => undefined};
 
@@ -27,7 +31,7 @@ export const openTables = async ({config, services, records, log, now, graceMs}:
     domains: records.domainDirectory,
     routeTo: domain => services.intake.routeOf({direction: 'inbound', domain}),
     recipients: createRecipientCheck({pool: services.pool, now}),
-    standstill: records.standing.advice,
+    standstill: records.membership.advice,
   });
   const server = await startSocketmapServer({
     listen,

@@ -5,7 +5,7 @@ import type {Logger} from 'pino';
 
 export interface ServiceManager {
   /** Assignments such as `READY=1`, in the order of the calls. Nothing happens where no service manager listens. */
-  tell(...assignments: string[]): void;
+  notify(...assignments: string[]): void;
   /** Resolves once everything has been told, or could not be in time. */
   settled(): Promise<void>;
 }
@@ -22,7 +22,7 @@ export const createServiceManager = ({environment, log}: Needs): ServiceManager 
   let telling = Promise.resolve();
 
   return {
-    tell(...assignments) {
+    notify(...assignments) {
       if (!environment.NOTIFY_SOCKET) return;
       telling = telling.then(async () => {
         const failure = await notify(assignments, environment);

@@ -1,30 +1,38 @@
 // The services and the hold queue of one node, wired to each other.
 import {networkInterfaces} from 'node:os';
 import {setTimeout as delay} from 'node:timers/promises';
+import type {Logger} from 'pino';
 import {isTokenFor} from '../cluster/authority.ts';
-import {createPatientLimits} from '../services/access/cluster-rate-limit.ts';
+import type {Peers} from '../cluster/peers.ts';
+import type {Config} from '../config/schema.ts';
+import type {Metrics} from '../http/metrics.ts';
+import {createClusterRateLimits} from '../services/access/cluster-rate-limit.ts';
 import {createKeyFailures} from '../services/access/key-failures.ts';
 import {createKeys} from '../services/access/keys.ts';
 import {createAudit, createAuditLog} from '../services/audit/audit.ts';
-import {createAuthorities} from '../services/cluster/authority.ts';
+import type {Authorities} from '../services/cluster/authority.ts';
 import {createCluster} from '../services/cluster/cluster.ts';
-import {createNeighbours} from '../services/cluster/colocated-nodes.ts';
+import {createColocatedNodes} from '../services/cluster/colocated-nodes.ts';
 import {createIssuedNames} from '../services/cluster/issued-names.ts';
 import {createJoinTokens} from '../services/cluster/join-tokens.ts';
 import {createJoining} from '../services/cluster/joining.ts';
-import {createMembership} from '../services/cluster/node-announcement.ts';
+import {createNodeAnnouncement} from '../services/cluster/node-announcement.ts';
 import {createPeerActors} from '../services/cluster/peer-actors.ts';
 import {createRemoval} from '../services/cluster/removal.ts';
 import {createBackendRules} from '../services/domains/backend-rules.ts';
 import {createDomainParts} from '../services/domains/domain-parts.ts';
 import {createDomains} from '../services/domains/domains.ts';
-import type {Spread} from '../services/ports.ts';
+import type {NodeIdentity} from '../services/ports.ts';
 import {createQuarantine} from '../services/quarantine/quarantine.ts';
 import {createRetention} from '../services/quarantine/retention.ts';
+import type {ClusterLinks} from './cluster.ts';
+import type {CutOff} from './cut-off.ts';
 import {openHold} from './hold.ts';
-import type {NodeParts} from './node-parts.ts';
+import type {LiveSettings} from './live-settings.ts';
 import {followPeers, openEvents} from './peer-clients.ts';
-import {openReplication} from './replication.ts';
+import type {Records} from './records.ts';
+import type {ReplicationParts} from './replication.ts';
+import type {Storage} from './storage.ts';
 
 /**
  * The doors, which close before, have given their grace already. A delivery that hangs longer is given up: at the next start
@@ -34,34 +42,83 @@ const lastCallMs = 500;
 
 export type Services = ReturnType<typeof createServices>;
 
-export const createServices = (node: NodeParts & {apiUrl(): string; spread: Spread; tellPeers(): Promise<void>}) => {
-  const {database, nodeId, nodeNo, fqdn, now, log, settings, records, spread} = node;
-  const {configuration, keyDirectory, domainDirectory, standing} = records;
-  const {limiter, replication, drift, lateChanges, exchange, refusals} = openReplication(node);
-  const neighbours = createNeighbours({nodeNo, ownAddresses});
+interface Needs extends Pick<Storage, 'store' | 'spool' | 'reserveFile'> {
+  identity: NodeIdentity;
+  fqdn: string;
+  /** Certificate of the cluster's authority, PEM. */
+  ca: string;
+  postfixConfig: Config['postfix'];
+  /** Where the API is expected to be reached until this node has said so itself. */
+  apiUrl: string;
+  records: Records;
+  peers: Peers;
+  authorities: Authorities;
+  /** Whether this node can issue certificates. */
+  hasAuthority: boolean;
+  replicated: Pick<ReplicationParts, 'limiter' | 'refusals'>;
+  links: Pick<ClusterLinks, 'awaitReplication' | 'sendHeartbeats'>;
+  settings(): LiveSettings;
+  cutOff: CutOff;
+  metrics: Metrics;
+  log: Logger;
+  now: () => number;
+}
+
+export const createServices = ({
+  store,
+  spool,
+  reserveFile,
+  identity: {nodeId, nodeNo},
+  fqdn,
+  ca,
+  records,
+  peers,
+  authorities,
+  hasAuthority,
+  replicated: {limiter, refusals},
+  links: {awaitReplication, sendHeartbeats},
+  settings,
+  metrics,
+  log,
+  now,
+  ...needs
+}: Needs) => {
+  const {configuration, keyDirectory, domainDirectory, nodeDirectory, peerStates, membership} = records;
+  const colocatedNodes = createColocatedNodes({nodeNo, ownAddresses});
   const trust = {
-    database,
+    store,
     configuration,
-    directory: records.nodeDirectory,
+    directory: nodeDirectory,
     nodeNo,
     now,
-    neighbours,
-    issuedNames: createIssuedNames({database, hasAuthority: node.hasAuthority, nodes: records.nodeDirectory.list}),
-    authorities: authoritiesOf(node),
+    colocatedNodes,
+    issuedNames: createIssuedNames({store, hasAuthority, nodes: nodeDirectory.list}),
+    authorities,
   };
   const domains = createDomains({
     configuration,
     directory: domainDirectory,
-    backendFaults: createBackendRules({nodes: records.nodeDirectory, nodeNo, networks: () => settings().backendNetworks}),
+    backendFaults: createBackendRules({nodes: nodeDirectory, nodeNo, networks: () => settings().backendNetworks}),
   });
-  const keys = createKeys({database, configuration, directory: keyDirectory, domains: domainDirectory, nodeId, spread, now});
-  const actors = createPeerActors({database, keys: keyDirectory, domains: domainDirectory, now});
-  const others = followPeers(node);
-  const {bus, events} = openEvents(node);
-  standing.onRemoved(events.close);
-  const auditLog = createAuditLog({database, nodeId});
+  const keys = createKeys({
+    store,
+    configuration,
+    directory: keyDirectory,
+    domains: domainDirectory,
+    nodeId,
+    awaitReplication,
+    now,
+  });
+  const actors = createPeerActors({store, keys: keyDirectory, domains: domainDirectory, now});
+  const others = followPeers({peers, records, log});
+  const {bus, events} = openEvents({nodeId, peers, records, metrics, log, now});
+  membership.onRemoved(events.close);
+  const auditLog = createAuditLog({store, nodeId});
 
-  const {queue, intake, milterIntake, pool, sign, postfixLook} = openHold({...node, bus});
+  const {queue, intake, milterIntake, pool, sign, postfixPoll} = openHold({
+    ...{store, spool, reserveFile, nodeId, fqdn, ca, records, settings, bus, metrics, log, now},
+    postfixConfig: needs.postfixConfig,
+  });
 
   const keyFailures = createKeyFailures({
     monotonic: () => performance.now(),
@@ -71,22 +128,15 @@ export const createServices = (node: NodeParts & {apiUrl(): string; spread: Spre
   return {
     keys,
     keyFailures,
-    limiter,
-    limits: createPatientLimits({limiter, tellPeers: node.tellPeers}),
-    replication,
-    refusals,
-    drift,
-    lateChanges,
-    membership: createMembership({configuration, nodeNo}),
-    joinTokens: createJoinTokens({...trust, actors, isOurs: token => isTokenFor(node.ca, token)}),
+    limits: createClusterRateLimits({limiter, sendHeartbeats}),
+    announcement: createNodeAnnouncement({configuration, nodeNo}),
+    joinTokens: createJoinTokens({...trust, actors, isOurs: token => isTokenFor(ca, token)}),
     joining: createJoining(trust),
-    neighbours,
+    colocatedNodes,
     issuedNames: trust.issuedNames,
-    removal: createRemoval({...trust, keys, spread}),
-    askForCertificates: trust.authorities.askForCertificates,
-    exchange,
+    removal: createRemoval({...trust, keys, awaitReplication}),
     domains,
-    domainParts: createDomainParts({database, configuration, domains}),
+    domainParts: createDomainParts({store, configuration, domains}),
     quarantine: createQuarantine({
       queues: () => [queue, ...others.queues()],
       ask: others.ask,
@@ -94,16 +144,16 @@ export const createServices = (node: NodeParts & {apiUrl(): string; spread: Spre
       onUnexpected: error => log.error({err: error}, 'quarantine action failed'),
     }),
     cluster: createCluster({
-      database,
-      directory: records.nodeDirectory,
-      peerStates: records.peerStates,
+      store,
+      directory: nodeDirectory,
+      peerStates,
       refusals,
       nodeId,
       nodeNo,
       hostname: fqdn,
-      apiUrl: node.apiUrl,
+      apiUrl: () => nodeDirectory.findByNo(nodeNo)?.api_url ?? needs.apiUrl,
       license: () => settings().license,
-      cutOffSince: node.cutOff.since,
+      cutOffSince: needs.cutOff.since,
       now,
     }),
     audit: createAudit({logs: () => [auditLog, ...others.auditLogs()], ask: others.ask}),
@@ -115,15 +165,15 @@ export const createServices = (node: NodeParts & {apiUrl(): string; spread: Spre
       bus,
     },
     retention: createRetention({
-      database,
+      store,
       keepMs: () => settings().keepMs,
       expire: queue.expire,
-      isSuspended: standing.isRemoved,
+      isSuspended: membership.isRemoved,
       now,
     }),
     intake,
     milterIntake,
-    postfixLook,
+    postfixPoll,
     pool,
     sign,
     flushKeyUses: keyDirectory.flush,
@@ -131,19 +181,9 @@ export const createServices = (node: NodeParts & {apiUrl(): string; spread: Spre
       keyFailures.report(true);
       await Promise.race([queue.idle().then(pool.close), delay(lastCallMs)]);
       await keyDirectory.flush();
-      await records.peerStates.flush();
+      await peerStates.flush();
     },
   };
 };
-
-const authoritiesOf = ({authority, records, peers, nodeNo}: NodeParts) =>
-  createAuthorities({
-    own: authority,
-    directory: records.nodeDirectory,
-    peerStates: records.peerStates,
-    peers: peers.list,
-    nodeNo,
-    onRemoved: records.standing.removedBy,
-  });
 
 const ownAddresses = (): string[] => Object.values(networkInterfaces()).flatMap(all => (all ?? []).map(({address}) => address));

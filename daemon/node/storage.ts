@@ -3,12 +3,11 @@ import {stat} from 'node:fs/promises';
 import {join} from 'node:path';
 import type {Logger} from 'pino';
 import type {Config} from '../config/schema.ts';
-import {type Ballast, createBallast} from '../hold/reserve-file.ts';
+import {createReserveFile, type ReserveFile} from '../hold/reserve-file.ts';
 import {reconcile} from '../hold/spool/reconcile.ts';
 import {createSpool, type Spool} from '../hold/spool/spool.ts';
-import {acquireLock, type Database, openDatabase} from '../store/sqlite/database.ts';
-import {countHeldBy} from '../store/sqlite/held-mail.ts';
-import {findDamage} from '../store/sqlite/integrity.ts';
+import {acquireLock, isDiskFull} from '../store/sqlite/database.ts';
+import {openSqliteStore, type SqliteStore} from '../store/sqlite/store.ts';
 import {findLostCommits} from '../store/sqlite/wal-file.ts';
 import type {Closers} from './closers.ts';
 import {CommandError} from './command-error.ts';
@@ -18,9 +17,9 @@ import {readIdentity} from './identity.ts';
 export interface Storage {
   nodeId: string;
   nodeNo: number;
-  database: Database;
+  store: SqliteStore;
   spool: Spool & {tmpDir: string};
-  ballast: Ballast;
+  reserveFile: ReserveFile;
 }
 
 interface Needs {
@@ -39,24 +38,25 @@ export const openStorage = async ({folder, config, log, now, closers}: Needs): P
   if (!lock) throw new CommandError(`another mfd is running on ${folder.root}`);
   closers.add(lock.release);
 
-  const ballast = await createBallast({
-    path: folder.ballast,
+  const reserveFile = await createReserveFile({
+    path: folder.reserveFile,
     sizeBytes: config.spool.ballast,
     minFreeBytes: config.spool.min_free,
+    isDiskFull,
     onFull: () => log.error('the disk is full: the ballast has been given up, new mail is answered 452'),
   });
-  const {withRoom} = ballast;
+  const {withReserve} = reserveFile;
   await requireWholeLog(folder);
-  const database = await withRoom(async () => openDatabase(folder.database));
-  closers.add(database.close);
-  await requireWholeDatabase(folder, database);
-  const identity = await readIdentity(database, folder.database);
-  await requireSpool(folder, database);
-  const spool = await withRoom(async () => createSpool(folder.spool));
-  const reconciled = await withRoom(async () => reconcile({database, spool, nodeId: identity.nodeId, now}));
+  const store = await withReserve(async () => openSqliteStore(folder.database));
+  closers.add(store.close);
+  await requireWholeDatabase(folder, store);
+  const identity = await readIdentity(store, folder.database);
+  await requireSpool(folder, store);
+  const spool = await withReserve(async () => createSpool(folder.spool));
+  const reconciled = await withReserve(async () => reconcile({store, spool, nodeId: identity.nodeId, now}));
   const isWhole = reconciled.lost.length + reconciled.damaged.length + reconciled.leftover.length === 0;
   log[isWhole ? 'info' : 'error']({...reconciled}, 'spool and index reconciled');
-  return {...identity, database, spool, ballast};
+  return {...identity, store, spool, reserveFile};
 };
 
 /** Before SQLite opens it, which would take what it can read for all there was, and overwrite the rest. */
@@ -68,8 +68,8 @@ const requireWholeLog = async ({database, root}: DataFolder): Promise<void> => {
   );
 };
 
-const requireWholeDatabase = async ({database: path, root}: DataFolder, database: Database): Promise<void> => {
-  const problem = await findDamage(database);
+const requireWholeDatabase = async ({database: path, root}: DataFolder, store: SqliteStore): Promise<void> => {
+  const problem = await store.findDamage();
   if (problem === undefined) return;
   throw new CommandError(
     `${path} is damaged (${problem}); mfd repair --data ${root} makes a whole one of what can be read, or restore it from a backup`,
@@ -77,10 +77,10 @@ const requireWholeDatabase = async ({database: path, root}: DataFolder, database
 };
 
 /** A spool that is not mounted looks like one whose mails have all been lost. */
-const requireSpool = async (folder: DataFolder, database: Database): Promise<void> => {
+const requireSpool = async (folder: DataFolder, store: SqliteStore): Promise<void> => {
   const held = join(folder.spool, 'held');
   if (await stat(held).catch(() => undefined)) return;
-  const count = await countHeldBy(database.read, 'spool');
+  const count = await store.hold.countHeldBy('spool');
   if (count > 0)
     throw new CommandError(
       `${held} is not there, while the database counts ${count} held: mount or restore the spool, or make that folder to go on without them`,

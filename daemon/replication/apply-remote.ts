@@ -1,12 +1,12 @@
 // Entry for configuration that another node sends: the rules of `remote-changes.ts` first, then the merge and its audit entries in
 // one transaction.
-import {type ConfigRecord, findRecords, type StoredRecord} from '../store/sqlite/config-record.ts';
-import type {Database, Db} from '../store/sqlite/database.ts';
-import type {ChangedRecord} from './changed-record.ts';
+
+import type {Applied, ChangeSource} from '../services/cluster/replication-ports.ts';
+import type {NodeStore, NodeTransaction} from '../services/node-store.ts';
+import type {ConfigRecord, StoredRecord} from '../services/records.ts';
 import type {Configuration} from './configuration.ts';
 import {
   believableNode,
-  type ChangeSource,
   contradicts,
   fixedNodeFields,
   leftOutEntry,
@@ -16,17 +16,15 @@ import {
   withoutFutureWrites,
 } from './remote-changes.ts';
 
-export interface Applied {
-  changed: ChangedRecord[];
-  /** What was left out, as one line for people; empty when nothing was. */
-  leftOut: string;
-}
-
 /** `note` writes in the same transaction. */
-export type ApplyRemote = (changes: ConfigRecord[], source: ChangeSource, note?: (tx: Db) => Promise<void>) => Promise<Applied>;
+export type ApplyRemote = (
+  changes: ConfigRecord[],
+  source: ChangeSource,
+  note?: (tx: NodeTransaction) => Promise<void>,
+) => Promise<Applied>;
 
 interface Needs {
-  database: Database;
+  store: NodeStore;
   configuration: Configuration;
   nodeNo: number;
   now: () => number;
@@ -34,15 +32,12 @@ interface Needs {
   nameOf(nodeNo: number): string;
 }
 
-export const createApplyRemote = ({database, configuration, nodeNo, now, nameOf}: Needs): ApplyRemote => {
+export const createApplyRemote = ({store, configuration, nodeNo, now, nameOf}: Needs): ApplyRemote => {
   /** A repair that is tried again and again leaves out the same each time; one entry says so. */
   const lastLeftOut = new Map<number, string>();
 
   const knownNodes = async (changes: ConfigRecord[]): Promise<Map<number, StoredRecord>> => {
-    const found = await findRecords(
-      database.read,
-      changes.filter(({kind}) => kind === 'node'),
-    );
+    const found = await store.records.findAll(changes.filter(({kind}) => kind === 'node'));
     return new Map(found.map(record => [record.id, record]));
   };
 

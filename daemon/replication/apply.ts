@@ -1,17 +1,9 @@
 // The one function that changes configuration, whether a change comes from this node's API, a peer, a snapshot, a repair or a
 // correction of stamps.
-import {
-  type ConfigRecord,
-  childrenOf,
-  findRecords,
-  recordName,
-  recordsByName,
-  recordsWithUniqueKeys,
-  type StoredRecord,
-  saveRecords,
-} from '../store/sqlite/config-record.ts';
-import type {Db} from '../store/sqlite/database.ts';
-import type {ChangedRecord} from './changed-record.ts';
+
+import type {ChangedRecord} from '../services/cluster/replication-ports.ts';
+import type {NodeTransaction, RecordStore} from '../services/node-store.ts';
+import {type ConfigRecord, recordName, recordsByName, type StoredRecord} from '../services/records.ts';
 import {hexNumber, readSum, writeSum} from './config-hash.ts';
 import {childKinds, mergeStates, parentIdOf, uniqueKeyOf} from './config-merge.ts';
 import {parentOf, settle} from './liveness.ts';
@@ -20,6 +12,8 @@ import {project} from './projection.ts';
 /** Part of a record's state: the fields that were written, or the deletion. Applying it twice changes nothing. */
 export type Change = ConfigRecord;
 
+type ApplyTransaction = Pick<NodeTransaction, 'records'>;
+
 /**
  * Merges `changes` and brings the readable tables, the record digests and the configuration hash in step, all inside the
  * caller's transaction. Commutative, associative and idempotent. Returns the records that have changed, with those that changed
@@ -27,12 +21,12 @@ export type Change = ConfigRecord;
  * puts a record in the place of what is stored.
  */
 export const apply = async (
-  tx: Db,
+  tx: ApplyTransaction,
   changes: Change[],
   nowMs: number,
   combine: typeof mergeStates = mergeStates,
 ): Promise<ChangedRecord[]> => {
-  const before = recordsByName(await findRecords(tx, changes));
+  const before = recordsByName(await tx.records.findAll(changes));
   const records = combineAll(before, changes, combine);
   if (records.size === 0) return [];
   const load = (some: StoredRecord[]): void => {
@@ -44,34 +38,27 @@ export const apply = async (
     }
   };
   const versions = differences(before, records).flatMap(({before: former, after}) => (former ? [former, after] : [after]));
-  const parents = await findRecords(
-    tx,
-    versions.flatMap(record => parentOf(record) ?? []),
-  );
+  const parents = await tx.records.findAll(versions.flatMap(record => parentOf(record) ?? []));
   const settleAll = (some: StoredRecord[]): void => {
     const known = new Map([...recordsByName(parents), ...records]);
     for (const record of settle(some, known)) records.set(recordName(record), record);
   };
 
   // All others that ever had one of the names: one of them may win or lose it.
-  load(await recordsWithUniqueKeys(tx, versions));
+  load(await tx.records.withUniqueKeys(versions));
   settleAll([...records.values()].filter(({kind}) => !childKinds.includes(kind)));
   const moved = differences(before, records).filter(concernsChildren);
-  const children = await childrenOf(
-    tx,
+  const children = await tx.records.childrenOf(
     childKinds,
     moved.map(({after}) => after.id),
   );
-  load([...children, ...(await recordsWithUniqueKeys(tx, children))]);
+  load([...children, ...(await tx.records.withUniqueKeys(children))]);
   settleAll([...records.values()].filter(({kind}) => childKinds.includes(kind)));
 
   const changed = differences(before, records);
-  await saveRecords(
-    tx,
-    changed.map(({after}) => after),
-  );
-  await project(tx, changed);
-  await moveHash(tx, changed, nowMs);
+  await tx.records.save(changed.map(({after}) => after));
+  await project(tx.records, changed);
+  await moveSum(tx.records, changed, nowMs);
   return changed;
 };
 
@@ -115,7 +102,7 @@ const differences = (before: ReadonlyMap<string, StoredRecord>, records: Readonl
 const concernsChildren = ({before, after}: ChangedRecord): boolean =>
   after.kind === 'domain' && (before?.deleted !== after.deleted || (before.digest === '') !== (after.digest === ''));
 
-const moveHash = async (tx: Db, changed: ChangedRecord[], nowMs: number): Promise<void> => {
+const moveSum = async (records: RecordStore, changed: ChangedRecord[], nowMs: number): Promise<void> => {
   const moved = changed.reduce((sum, {before, after}) => sum + hexNumber(after.digest) - hexNumber(before?.digest ?? ''), 0n);
-  if (moved !== 0n) await writeSum(tx, (await readSum(tx)) + moved, nowMs);
+  if (moved !== 0n) await writeSum(records, (await readSum(records)) + moved, nowMs);
 };

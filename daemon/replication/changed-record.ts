@@ -1,13 +1,6 @@
 // Records before and after a change.
-import type {RecordKey, StoredRecord} from '../store/sqlite/config-record.ts';
-
-export interface ChangedRecord {
-  before: StoredRecord | undefined;
-  after: StoredRecord;
-}
-
-/** A record that looks different after a change, and the one it belongs to. */
-export type ChangedKey = RecordKey & Pick<StoredRecord, 'parent_id'>;
+import type {ChangedRecord} from '../services/cluster/replication-ports.ts';
+import type {ChangedKey} from '../services/records.ts';
 
 /** A record that has moved is named under its former parent as well. */
 export const changedKeys = (changed: ChangedRecord[]): ChangedKey[] =>

@@ -2,9 +2,8 @@
 // later write always has the greater stamp, even on a node whose wall clock jumps back.
 
 import {clockBelievedSeconds} from '../../shared/clock-limits.ts';
-import type {Stamp} from '../store/sqlite/config-record.ts';
-import type {Db} from '../store/sqlite/database.ts';
-import {readState, writeState} from '../store/sqlite/local-state.ts';
+import type {StateStore} from '../services/ports.ts';
+import type {Stamp} from '../services/records.ts';
 
 const maxCounter = 0xffff;
 
@@ -58,17 +57,17 @@ export const laterThan = (others: Stamp[], stamp: Stamp, nodeNo: number): Stamp 
 const clockName = 'clock';
 
 /** Moves this node's stored clock on and reads it. */
-export const tick = async (tx: Db, nowMs: number, nodeNo: number): Promise<Stamp> => {
-  const stamp = nextStamp(await readState(tx, clockName), nowMs, nodeNo);
-  await writeState(tx, clockName, stamp);
+export const tick = async (state: StateStore, nowMs: number, nodeNo: number): Promise<Stamp> => {
+  const stamp = nextStamp(await state.read(clockName), nowMs, nodeNo);
+  await state.write(clockName, stamp);
   return stamp;
 };
 
 /** Moves this node's stored clock to the latest of stamps that came from elsewhere, see `latestOf`. */
-export const observe = async (tx: Db, stamps: Stamp[], nowMs: number): Promise<void> => {
+export const observe = async (state: StateStore, stamps: Stamp[], nowMs: number): Promise<void> => {
   const latest = latestOf(stamps, nowMs);
-  const own = await readState(tx, clockName);
-  if (latest !== '' && (own === undefined || own < latest)) await writeState(tx, clockName, latest);
+  const own = await state.read(clockName);
+  if (latest !== '' && (own === undefined || own < latest)) await state.write(clockName, latest);
 };
 
 const hex = (value: number, digits: number): string => value.toString(16).padStart(digits, '0');

@@ -1,6 +1,7 @@
 // Merge of two histories of one record: pure, commutative, associative, idempotent.
+
 import type {Json} from '../../shared/merge-patch.ts';
-import type {Kind, Stamp, StampedFields} from '../store/sqlite/config-record.ts';
+import type {Kind, Stamp, StampedFields} from '../services/records.ts';
 import {haveRightValues} from './record-values.ts';
 
 export interface RecordState {

@@ -1,19 +1,19 @@
 // Drift: two nodes have applied the same events and are still configured differently, as something was lost on the way or on a
 // disk. They compare record by record, say what differs, and each applies what the other has.
+
 import type {ClusterDrift, DriftRecord} from '../../shared/cluster-drift.ts';
 import {Fault} from '../../shared/fault.ts';
 import type {NodeDirectory} from '../services/cluster/node-directory.ts';
+import type {Heartbeat} from '../services/cluster/peer-protocol.ts';
 import type {PeerStates} from '../services/cluster/peer-states.ts';
-import type {ConfigRecord, RecordKey} from '../store/sqlite/config-record.ts';
-import type {Database} from '../store/sqlite/database.ts';
+import type {Refusals} from '../services/cluster/refusals.ts';
+import type {RemoteRecords, Replication} from '../services/cluster/replication-ports.ts';
+import type {Store} from '../services/ports.ts';
+import type {ConfigRecord, RecordKey} from '../services/records.ts';
 import {keepAnswer} from './cached-answer.ts';
-import {readConfigHash} from './config-hash.ts';
 import {isComplete} from './config-merge.ts';
 import type {Configuration} from './configuration.ts';
-import type {Heartbeat} from './peer-protocol.ts';
-import type {RecordDifferences, RemoteRecords} from './record-differences.ts';
-import type {Refusals} from './refusals.ts';
-import type {Replication} from './replication.ts';
+import type {RecordDifferences} from './record-differences.ts';
 
 export interface Drift {
   /** A heartbeat has come: holds it against what this node has. */
@@ -30,7 +30,7 @@ export interface Drift {
 interface Needs {
   refusals: Pick<Refusals, 'ofPeer'>;
   differences: RecordDifferences;
-  database: Database;
+  store: Store;
   configuration: Configuration;
   replication: Replication;
   directory: NodeDirectory;
@@ -47,7 +47,7 @@ const keptRepairs = 20;
 const explainedForMs = 3000;
 
 export const createDrift = (needs: Needs): Drift => {
-  const {database, configuration, replication, directory, peerStates, refusals, differences, nodeId, now, monotonic} = needs;
+  const {store, configuration, replication, directory, peerStates, refusals, differences, nodeId, now, monotonic} = needs;
   const since = new Map<number, number>();
   /** When a repair last failed. */
   const failedAt = new Map<number, number>();
@@ -89,7 +89,7 @@ export const createDrift = (needs: Needs): Drift => {
   };
 
   const explain: Drift['explain'] = async peers => {
-    const {config_hash} = await readConfigHash(database.read);
+    const {config_hash} = await store.config.configHash();
     const compared = await Promise.all(peers.map(async peer => explainOne(peer).catch(() => undefined)));
     return {
       local_node_id: nodeId,
@@ -113,7 +113,7 @@ export const createDrift = (needs: Needs): Drift => {
     async compare(heartbeat) {
       const {node_no} = heartbeat;
       const wasComparable = await isComparable(heartbeat);
-      const {config_hash} = await readConfigHash(database.read);
+      const {config_hash} = await store.config.configHash();
       peerStates.compared(node_no, config_hash === heartbeat.config_hash);
       // Twice: a change that was committed between the two reads is in one of them only.
       const hasDrifted = wasComparable && (await isComparable(heartbeat)) && config_hash !== heartbeat.config_hash;

@@ -1,38 +1,22 @@
 // Heartbeat exchange: what this node reports to its peers, and what it does with their reports.
+
 import type {License} from '../../shared/cluster-status.ts';
 import {Fault} from '../../shared/fault.ts';
 import type {KeyDirectory} from '../services/access/key-directory.ts';
 import type {RateLimiter} from '../services/access/rate-limit.ts';
 import {licenseAt} from '../services/cluster/cluster.ts';
 import type {NodeDirectory} from '../services/cluster/node-directory.ts';
+import {vectorOf} from '../services/cluster/peer-protocol.ts';
 import type {PeerStates} from '../services/cluster/peer-states.ts';
+import type {Refusals} from '../services/cluster/refusals.ts';
+import type {HeartbeatExchange, Replication} from '../services/cluster/replication-ports.ts';
+import type {NodeStore} from '../services/node-store.ts';
 import type {NodeIdentity} from '../services/ports.ts';
-import {listApplied} from '../store/sqlite/applied.ts';
-import {type ConfigRecord, findRecord} from '../store/sqlite/config-record.ts';
-import {type Database, readTogether} from '../store/sqlite/database.ts';
-import {lastOutboxSeq} from '../store/sqlite/outbox.ts';
-import {readConfigHash} from './config-hash.ts';
+import type {ConfigRecord} from '../services/records.ts';
 import type {Drift} from './drift.ts';
-import {type EventsAnswer, type EventsRequest, type Heartbeat, vectorOf} from './peer-protocol.ts';
-import type {Refusals} from './refusals.ts';
-import type {Replication} from './replication.ts';
-
-export interface HeartbeatExchange {
-  /** This node's heartbeat for the node `to`, with the key uses after the `usesAfter`-th; `usesUpTo` is for the next one. */
-  heartbeat(to: number, usesAfter: number): Promise<{heartbeat: Heartbeat; usesUpTo: number}>;
-  /** Takes in a heartbeat and answers with this node's own. */
-  answer(from: NodeIdentity, heartbeat: Heartbeat): Promise<Heartbeat>;
-  /** Takes in a heartbeat. A Fault `validation_failed` when it speaks for another node than the one it came from. */
-  hear(from: NodeIdentity, heartbeat: Heartbeat): Promise<void>;
-  /** The node says that it stops. */
-  hearStop(from: NodeIdentity): void;
-  receive(from: NodeIdentity, request: EventsRequest): Promise<EventsAnswer>;
-  /** Something has to be fetched from that node: events are gone there, or it knows more of this node than the node itself. */
-  onBehind(listener: (nodeNo: number) => void): void;
-}
 
 interface Needs {
-  database: Database;
+  store: NodeStore;
   replication: Replication;
   peerStates: PeerStates;
   limiter: RateLimiter;
@@ -49,9 +33,9 @@ interface Needs {
 }
 
 export const createHeartbeatExchange = (needs: Needs): HeartbeatExchange => {
-  const {database, replication, peerStates, limiter, keyDirectory, drift, directory, refusals, nodeId, nodeNo, now} = needs;
+  const {store, replication, peerStates, limiter, keyDirectory, drift, directory, refusals, nodeId, nodeNo, now} = needs;
   const listeners: ((nodeNo: number) => void)[] = [];
-  const tellBehind = (from: number) => {
+  const notifyBehind = (from: number) => {
     for (const listener of listeners) listener(from);
   };
 
@@ -59,10 +43,10 @@ export const createHeartbeatExchange = (needs: Needs): HeartbeatExchange => {
 
   const heartbeat: HeartbeatExchange['heartbeat'] = async (to, usesAfter) => {
     // Of one moment: a hash beside the numbers of other events looks like a drift to whoever has just these events.
-    const {config_hash, changed_at_ms, applied, self} = await readTogether(database, async db => {
-      const others = await listApplied(db);
-      const own = await findRecord(db, {kind: 'node', id: nodeNo});
-      return {...(await readConfigHash(db)), applied: others.set(nodeNo, await lastOutboxSeq(db)), self: own};
+    const {config_hash, changed_at_ms, applied, self} = await store.atOneMoment(async reads => {
+      const others = await reads.applied.all();
+      const own = await reads.records.find({kind: 'node', id: nodeNo});
+      return {...(await reads.config.configHash()), applied: others.set(nodeNo, await reads.outbox.last()), self: own};
     });
     const refused = refusals.whyOfPeer(to);
     const {uses, upTo} = keyDirectory.usesAfter(usesAfter);
@@ -94,39 +78,39 @@ export const createHeartbeatExchange = (needs: Needs): HeartbeatExchange => {
     const known: object | undefined = directory.findByNo(from.nodeNo);
     if (self.kind !== 'node' || self.id !== from.nodeNo || self.deleted !== null || !known) return;
     const isNews = Object.entries(known).some(([name, value]) => {
-      const told = self.fields[name]?.[0];
-      return told !== undefined && told !== value;
+      const said = self.fields[name]?.[0];
+      return said !== undefined && said !== value;
     });
     if (isNews) await replication.merge([self], {node: from, path: 'heartbeat'});
   };
 
-  const hear: HeartbeatExchange['hear'] = async (from, heard) => {
-    if (heard.node_no !== from.nodeNo || heard.node_id !== from.nodeId)
-      throw new Fault('validation_failed', `node ${from.nodeId} speaks for ${heard.node_id}, which it is not`);
-    const {self, refuses_yours, ...report} = heard;
-    peerStates.heard(report);
+  const receiveHeartbeat: HeartbeatExchange['receiveHeartbeat'] = async (from, received) => {
+    if (received.node_no !== from.nodeNo || received.node_id !== from.nodeId)
+      throw new Fault('validation_failed', `node ${from.nodeId} speaks for ${received.node_id}, which it is not`);
+    const {self, refuses_yours, ...report} = received;
+    peerStates.received(report);
     refusals.byPeer(from.nodeNo, 'records', refuses_yours);
-    limiter.hear(heard.node_no, heard.key_counts, heard.clock_ms);
-    for (const [keyId, at] of heard.key_uses) keyDirectory.hearUse(keyId, at);
+    limiter.receiveCounts(received.node_no, received.key_counts, received.clock_ms);
+    for (const [keyId, at] of received.key_uses) keyDirectory.receiveUse(keyId, at);
     if (self) await believe(from, self);
-    await drift.compare(heard);
-    if ((heard.applied[nodeNo] ?? 0) > (await replication.lastSeq())) tellBehind(from.nodeNo);
+    await drift.compare(received);
+    if ((received.applied[nodeNo] ?? 0) > (await replication.lastSeq())) notifyBehind(from.nodeNo);
   };
 
   return {
     heartbeat,
-    hear,
-    async answer(from, heard) {
-      await hear(from, heard);
+    receiveHeartbeat,
+    async answer(from, received) {
+      await receiveHeartbeat(from, received);
       // Uses of keys go out with this node's own heartbeats, each once.
       return (await heartbeat(from.nodeNo, Number.POSITIVE_INFINITY)).heartbeat;
     },
-    hearStop: ({nodeNo: no}) => peerStates.stopped(no),
-    async receive(from, request) {
+    receiveStop: ({nodeNo: no}) => peerStates.stopped(no),
+    async receiveEvents(from, request) {
       try {
         const {applied, hasGap, leftOut} = await replication.receive(from, request);
         if (request.events.length > 0) refusals.ofPeer(from.nodeNo, 'events', leftOut === '' ? undefined : leftOut);
-        if (hasGap) tellBehind(from.nodeNo);
+        if (hasGap) notifyBehind(from.nodeNo);
         return {applied, ...(leftOut !== '' && {left_out: leftOut})};
       } catch (error) {
         if (error instanceof Fault && error.code === 'validation_failed') refusals.ofPeer(from.nodeNo, 'events', error.detail);

@@ -1,9 +1,10 @@
 // Fetch of changes that are late. A node sends its changes to every other one. A node that it cannot reach asks for what it lacks:
 // the node itself, or any other one that has it.
+
 import type {NodeDirectory} from '../services/cluster/node-directory.ts';
 import type {PeerStates} from '../services/cluster/peer-states.ts';
-import type {RecordDifferences, RemoteRecords} from './record-differences.ts';
-import type {Replication} from './replication.ts';
+import type {RemoteRecords, Replication} from '../services/cluster/replication-ports.ts';
+import type {RecordDifferences} from './record-differences.ts';
 
 export interface LateChanges {
   /**

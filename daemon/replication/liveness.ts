@@ -1,6 +1,7 @@
 // Liveness of records. A live record has its digest beside it, every other one has none. No I/O.
+
 import {groupBy} from '../../shared/group-by.ts';
-import {type RecordKey, recordName, type StoredRecord} from '../store/sqlite/config-record.ts';
+import {type RecordKey, recordName, type StoredRecord} from '../services/records.ts';
 import {digestOf} from './config-hash.ts';
 import {claimsIn, conflictsIn, isComplete, mergeStates, rulesOf} from './config-merge.ts';
 

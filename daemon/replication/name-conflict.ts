@@ -1,12 +1,11 @@
 // Conflicts of names: two records were created with one name on two sides of a partition. The earlier creation stays (see
 // config-merge.ts), which every node sees at once. The node that made the later one turns it into a tombstone, so that its secrets
 // go, and writes an audit entry.
-import {appendAudit} from '../store/sqlite/audit.ts';
-import {type Kind, makerOf, recordsWithUniqueKeys, type StoredRecord} from '../store/sqlite/config-record.ts';
-import type {Db} from '../store/sqlite/database.ts';
-import {appendEvent} from '../store/sqlite/outbox.ts';
+
+import type {ChangedRecord} from '../services/cluster/replication-ports.ts';
+import type {NodeTransaction, RecordReads} from '../services/node-store.ts';
+import {type Kind, makerOf, type StoredRecord} from '../services/records.ts';
 import {apply, type Change} from './apply.ts';
-import type {ChangedRecord} from './changed-record.ts';
 import {mayWriteAt, tick} from './clock.ts';
 import {claimsIn, conflictsIn} from './config-merge.ts';
 
@@ -21,19 +20,23 @@ const namedKinds: readonly Kind[] = ['domain', 'dkim_key'];
  * Deletes those of the `changed` records that this node has made and that have lost their names. Inside the transaction that brought
  * the conflict. Returns the number of the event that this left in the outbox, if any.
  */
-export const deleteConflicts = async (tx: Db, changed: ChangedRecord[], {nodeNo, now}: Node): Promise<number | undefined> => {
+export const deleteConflicts = async (
+  tx: NodeTransaction,
+  changed: ChangedRecord[],
+  {nodeNo, now}: Node,
+): Promise<number | undefined> => {
   const changes: Change[] = [];
   for (const {after: record} of changed) {
-    const winner = makerOf(record) === nodeNo ? await winnerOver(tx, record) : undefined;
+    const winner = makerOf(record) === nodeNo ? await winnerOver(tx.records, record) : undefined;
     if (!winner) continue;
-    const stamp = await tick(tx, now(), nodeNo);
+    const stamp = await tick(tx.state, now(), nodeNo);
     // With a clock that is wrong the tombstone waits: the others would leave it out.
     if (!mayWriteAt(stamp, now())) continue;
     const deletion: Change = {kind: record.kind, id: record.id, fields: {}, deleted: stamp};
     // Nobody is notified of it: the record was not live any more.
     await apply(tx, [deletion], now());
     changes.push(deletion);
-    await appendAudit(tx, {
+    await tx.audit.append({
       at: new Date(now()).toISOString(),
       key_id: null,
       action: `${record.kind === 'domain' ? 'domain' : 'dkim'}.conflict`,
@@ -44,13 +47,13 @@ export const deleteConflicts = async (tx: Db, changed: ChangedRecord[], {nodeNo,
     });
   }
   const stamp = changes.at(-1)?.deleted;
-  return stamp ? appendEvent(tx, {stamp, changes}) : undefined;
+  return stamp ? tx.outbox.append({stamp, changes}) : undefined;
 };
 
 /** The record that keeps the name, if this one has lost it. */
-const winnerOver = async (tx: Db, record: StoredRecord): Promise<StoredRecord | undefined> => {
+const winnerOver = async (records: RecordReads, record: StoredRecord): Promise<StoredRecord | undefined> => {
   if (!namedKinds.includes(record.kind) || record.deleted !== null || record.digest !== '') return undefined;
-  const claims = await recordsWithUniqueKeys(tx, [record]);
+  const claims = await records.withUniqueKeys([record]);
   const conflicts = conflictsIn(claimsIn(claims));
   return conflicts.has(record.id) ? claims.find(({id}) => !conflicts.has(id)) : undefined;
 };

@@ -1,5 +1,5 @@
 // Notifier of configuration changes, in the order of the commits, for listeners that keep configuration in memory.
-import type {ChangedKey} from './changed-record.ts';
+import type {ChangedKey} from '../services/records.ts';
 
 type Listener = (changed: ChangedKey[]) => Promise<void>;
 

@@ -1,15 +1,8 @@
 // Differences between this node's records and those of another: found by digests, fetched and applied.
-import type {ConfigRecord, RecordKey} from '../store/sqlite/config-record.ts';
-import type {Refusals} from './refusals.ts';
-import type {Replication} from './replication.ts';
 
-/** Records of another node, requested over the wire. */
-export interface RemoteRecords {
-  readonly nodeNo: number;
-  readonly nodeId: string;
-  digests(): Promise<Map<string, RecordKey & {digest: string}>>;
-  records(keys: RecordKey[]): Promise<ConfigRecord[]>;
-}
+import type {Refusals} from '../services/cluster/refusals.ts';
+import type {RemoteRecords, Replication} from '../services/cluster/replication-ports.ts';
+import type {RecordKey} from '../services/records.ts';
 
 export interface RecordDifferences {
   /** The records that are not the same there as here. */
@@ -28,7 +21,7 @@ const recordsPerRequest = 250;
 export const createRecordDifferences = ({replication, refusals}: Needs): RecordDifferences => {
   const find: RecordDifferences['find'] = async peer => {
     const own = await collectDigests(async after => replication.digestsPage(after));
-    const theirs = await peer.digests();
+    const theirs = await collectDigests(async after => peer.digestsPage(after));
     const keys = new Map([...own, ...theirs]);
     return [...keys].filter(([name]) => own.get(name)?.digest !== theirs.get(name)?.digest).map(([, {kind, id}]) => ({kind, id}));
   };
@@ -52,7 +45,7 @@ export const createRecordDifferences = ({replication, refusals}: Needs): RecordD
 };
 
 /** All pages of digests, by the name of the record. */
-export const collectDigests = async (
+const collectDigests = async (
   page: (after: RecordKey | undefined) => ReturnType<Replication['digestsPage']>,
 ): Promise<Map<string, RecordKey & {digest: string}>> => {
   const all = new Map<string, RecordKey & {digest: string}>();

@@ -1,4 +1,5 @@
 // Schemas for the fields of a live record. Every node checks them, as what a peer sends was checked elsewhere, if at all.
+
 import {z} from 'zod';
 import {apiKeySchema} from '../../shared/api-key.ts';
 import {createDkimKeySchema, dkimKeySchema} from '../../shared/dkim-key.ts';
@@ -7,8 +8,8 @@ import {canonicalDomain} from '../../shared/domain-name.ts';
 import {id, nodeId, timestamp} from '../../shared/fields.ts';
 import {mailFilterSchema} from '../../shared/mail-filter.ts';
 import type {Json} from '../../shared/merge-patch.ts';
-import {parseUntrusted} from '../services/safe-parse.ts';
-import type {Kind, StampedFields} from '../store/sqlite/config-record.ts';
+import type {Kind, StampedFields} from '../services/records.ts';
+import {parseSafely} from '../services/safe-parse.ts';
 
 const text = (max: number) => z.string().min(1).max(max);
 const url = z.string().max(300).nullable().optional();
@@ -47,7 +48,7 @@ export const knownValues = (kind: Kind, fields: StampedFields): Record<string, J
 
 export const haveRightValues = (kind: Kind, fields: StampedFields): boolean => {
   const {shape} = schemas[kind];
-  return parseUntrusted(schemas[kind], Object.fromEntries(Object.keys(shape).map(name => [name, valueIn(fields, name)]))).success;
+  return parseSafely(schemas[kind], Object.fromEntries(Object.keys(shape).map(name => [name, valueIn(fields, name)]))).success;
 };
 
 const valueIn = (fields: StampedFields, name: string): Json | undefined =>

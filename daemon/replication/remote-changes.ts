@@ -1,17 +1,11 @@
 // Rules for configuration that another node sends, by whatever path. It is a claim by that node, and is believed as far as these
 // rules go. They stand at the edge and never inside the merge, which has to stay commutative.
 
+import type {NewAuditEntry} from '../services/audit/stored-entry.ts';
+import type {ChangedRecord, ChangeSource} from '../services/cluster/replication-ports.ts';
 import type {NodeIdentity} from '../services/ports.ts';
-import type {NewAuditEntry} from '../store/sqlite/audit.ts';
-import {type ConfigRecord, makerOf, type Stamp, type StoredRecord} from '../store/sqlite/config-record.ts';
-import type {ChangedRecord} from './changed-record.ts';
+import {type ConfigRecord, makerOf, type Stamp, type StoredRecord} from '../services/records.ts';
 import {isTooFarAhead, stampNodeNo} from './clock.ts';
-
-/** Who sends changes, and how they came. The snapshot of a join comes from the node that has the key of the authority. */
-export interface ChangeSource {
-  node: NodeIdentity;
-  path: 'events' | 'heartbeat' | 'snapshot' | 'repair' | 'join';
-}
 
 export interface DatedChanges {
   changes: ConfigRecord[];
@@ -115,11 +109,11 @@ export const leftOutEntry = (leftOut: readonly string[], {source, at}: Omit<Rece
     detail: `dated more than a day ahead of this node's clock: ${leftOutText(leftOut)}`,
   });
 
-const entry = (told: Pick<NewAuditEntry, 'at' | 'action' | 'target' | 'detail'> & {result?: string}): NewAuditEntry => ({
+const entry = (fields: Pick<NewAuditEntry, 'at' | 'action' | 'target' | 'detail'> & {result?: string}): NewAuditEntry => ({
   key_id: null,
   remote_address: null,
   result: 'ok',
-  ...told,
+  ...fields,
 });
 
 /** Numbers of the nodes whose writes made the difference. */

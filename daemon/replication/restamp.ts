@@ -1,13 +1,11 @@
 // Correction of stamps that are too far ahead, from clocks that were wrong before such writes were left out. No node accepts an edit
 // of such a field, so the stamps are corrected at the start, and the values stay.
-import {appendAudit} from '../store/sqlite/audit.ts';
-import {type ConfigRecord, type RecordKey, recordsAfter, type Stamp} from '../store/sqlite/config-record.ts';
-import type {Database, Db} from '../store/sqlite/database.ts';
-import {readState, writeState} from '../store/sqlite/local-state.ts';
-import {eventsIn, rewriteEvents} from '../store/sqlite/outbox.ts';
+import type {ReplicationEvent} from '../services/cluster/peer-protocol.ts';
+import type {NodeStore, NodeTransaction, RecordReads} from '../services/node-store.ts';
+import type {StateReads} from '../services/ports.ts';
+import type {ConfigRecord, RecordKey, Stamp} from '../services/records.ts';
 import {apply} from './apply.ts';
 import {formatStamp, isTooFarAhead, mayWriteAt, stampNodeNo} from './clock.ts';
-import type {ReplicationEvent} from './peer-protocol.ts';
 import {stampsOf} from './remote-changes.ts';
 
 /**
@@ -18,14 +16,14 @@ const restampedMs = Date.UTC(2026, 10, 20);
 const recordsPerPage = 500;
 
 /** Resolves with how many records and events had such dates. With a wall clock that cannot be right nothing is changed. */
-export const restampFuture = async (database: Database, nowMs: number): Promise<number> => {
+export const restampFuture = async (store: NodeStore, nowMs: number): Promise<number> => {
   if (nowMs < restampedMs) return 0;
-  const isNeeded = (await hasFutureWrites(database.read, nowMs)) || (await isClockLate(database.read, nowMs));
+  const isNeeded = (await hasFutureWrites(store.records, nowMs)) || (await isClockLate(store.state, nowMs));
   if (!isNeeded) return 0;
-  return database.transaction(async tx => {
+  return store.transaction(async tx => {
     const count = (await restampRecords(tx, nowMs)) + (await restampOutbox(tx, nowMs));
-    if (await isClockLate(tx, nowMs)) await writeState(tx, 'clock', formatStamp(nowMs, 0, 0));
-    await appendAudit(tx, {
+    if (await isClockLate(tx.state, nowMs)) await tx.state.write('clock', formatStamp(nowMs, 0, 0));
+    await tx.audit.append({
       at: new Date(nowMs).toISOString(),
       key_id: null,
       action: 'config.restamp',
@@ -39,8 +37,8 @@ export const restampFuture = async (database: Database, nowMs: number): Promise<
 };
 
 /** Whether nothing can be written that goes on from this node's own clock. */
-const isClockLate = async (db: Db, nowMs: number): Promise<boolean> => {
-  const clock = await readState(db, 'clock');
+const isClockLate = async (state: StateReads, nowMs: number): Promise<boolean> => {
+  const clock = await state.read('clock');
   return clock !== undefined && !mayWriteAt(clock, nowMs);
 };
 
@@ -57,14 +55,14 @@ const withRightDates = (record: ConfigRecord, nowMs: number): ConfigRecord => ({
   deleted: record.deleted === null ? null : restamped(record.deleted, nowMs),
 });
 
-const hasFutureWrites = async (db: Db, nowMs: number): Promise<boolean> => {
-  for await (const page of recordPages(db)) if (page.some(record => isAffected(record, nowMs))) return true;
+const hasFutureWrites = async (records: RecordReads, nowMs: number): Promise<boolean> => {
+  for await (const page of recordPages(records)) if (page.some(record => isAffected(record, nowMs))) return true;
   return false;
 };
 
-const restampRecords = async (tx: Db, nowMs: number): Promise<number> => {
+const restampRecords = async (tx: NodeTransaction, nowMs: number): Promise<number> => {
   let count = 0;
-  for await (const page of recordPages(tx)) {
+  for await (const page of recordPages(tx.records)) {
     const affected = page.filter(record => isAffected(record, nowMs));
     await apply(
       tx,
@@ -77,22 +75,22 @@ const restampRecords = async (tx: Db, nowMs: number): Promise<number> => {
   return count;
 };
 
-async function* recordPages(db: Db) {
+async function* recordPages(records: RecordReads) {
   let after: RecordKey | undefined;
   do {
-    const page = await recordsAfter(db, after, recordsPerPage);
+    const page = await records.after(after, recordsPerPage);
     yield page;
     after = page.length === recordsPerPage ? page.at(-1) : undefined;
   } while (after);
 }
 
 /** What waits for the other nodes would be left out there. */
-const restampOutbox = async (tx: Db, nowMs: number): Promise<number> => {
-  const affected = (await eventsIn(tx)).flatMap(({seq, event}) => {
+const restampOutbox = async ({outbox}: NodeTransaction, nowMs: number): Promise<number> => {
+  const affected = (await outbox.all()).flatMap(({seq, event}) => {
     const {stamp, changes} = event as ReplicationEvent['event'];
     if (!changes.some(change => isAffected(change, nowMs))) return [];
     return [{seq, event: {stamp: restamped(stamp, nowMs), changes: changes.map(change => withRightDates(change, nowMs))}}];
   });
-  await rewriteEvents(tx, affected);
+  await outbox.rewrite(affected);
   return affected.length;
 };

@@ -4,7 +4,7 @@ import {setImmediate as nextIteration} from 'node:timers/promises';
 export type Turn = () => Promise<void>;
 
 /** One turn in each round of the event loop, whoever asks: work that is cut into slices never piles up between other work. */
-export const createTurns = (): Turn => {
+export const createYield = (): Turn => {
   let last: Promise<unknown> = Promise.resolve();
   return async () => {
     const own = last.then(async () => nextIteration());

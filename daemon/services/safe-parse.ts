@@ -5,7 +5,7 @@ import {z} from 'zod';
  * What `schema` makes of `value`; never throws, whatever that is. Zod compares the `length` of everything that has one, and what JSON
  * can make of a `length` cannot always be compared: `{"length": {"toString": 1}}`.
  */
-export const parseUntrusted = <S extends z.ZodType>(schema: S, value: unknown): z.ZodSafeParseResult<z.output<S>> => {
+export const parseSafely = <S extends z.ZodType>(schema: S, value: unknown): z.ZodSafeParseResult<z.output<S>> => {
   try {
     return schema.safeParse(value);
   } catch (thrown) {

@@ -1,4 +1,4 @@
-// What may happen to held mail, through the API and out of our own spool, beside the same by Postfix's programs on its hold queue.
+// Actions on held mail through the API, beside version 0.4.
 import {readFile} from 'node:fs/promises';
 import {Agent} from 'node:https';
 import type {MailReference} from '../../shared/held-mail.ts';
@@ -6,30 +6,20 @@ import {formatHostPort} from '../../shared/host-port.ts';
 import {type ApiAnswer, callApi} from '../helpers/api-call.ts';
 import {holdAll} from '../helpers/mail-node.ts';
 import {startNode} from '../helpers/node.ts';
-import {postfixMissing} from '../helpers/postfix.ts';
+import {buildRelease} from '../helpers/released-build.ts';
 import {sendMany} from '../helpers/send-many.ts';
-import {alternate, timed} from './alternate.ts';
-import {type PostfixHold, startPostfixHold} from './anchors/postfix-hold.ts';
+import {compareWithRelease, type Pair, releaseToCompare, releaseToCompareMissing} from './against-release.ts';
+import {timed} from './alternate.ts';
 import type {Bench, BenchContext, Row} from './bench.ts';
 import {type CountingSink, startCountingSink} from './counting-sink.ts';
 import {quantilesOf} from './quantiles.ts';
 
+const asFast = {anchor: `version ${releaseToCompare.version}`, wanted: {atLeast: 0.85}, unit: '×'} as const;
+
 const rows: readonly Row[] = [
-  {
-    name: 'release',
-    title: 'one release until delivered, p50',
-    anchor: 'postsuper -H, postqueue -i',
-    wanted: {atMost: 0.7},
-    unit: '×',
-  },
-  {name: 'bulk-discard', title: 'discard of 1,000 at once', anchor: 'postsuper -d -', wanted: {atMost: 0.7}, unit: '×'},
-  {
-    name: 'bulk-release',
-    title: 'release of 1,000 at once until delivered',
-    anchor: 'postsuper -H -, postqueue -f',
-    wanted: {atMost: 1},
-    unit: '×',
-  },
+  {name: 'release', title: 'one release until it is delivered, releases a second', ...asFast},
+  {name: 'bulk-discard', title: 'discard of 1,000 at once, mails a second', ...asFast},
+  {name: 'bulk-release', title: 'release of 1,000 at once until delivered, mails a second', ...asFast},
 ];
 
 export const actions: Bench = {
@@ -37,7 +27,7 @@ export const actions: Bench = {
   rows,
   seconds: 60,
   async run(context) {
-    const missing = postfixMissing();
+    const missing = releaseToCompareMissing();
     if (missing) for (const {name} of rows) context.report(name, {missing});
     else await measure(context);
   },
@@ -46,7 +36,8 @@ export const actions: Bench = {
 const bulkSize = 1000;
 const raw = `From: <ada@example.net>\r\nTo: <ben@example.com>\r\nSubject: Offer\r\nMessage-Id: <offer@example.net>\r\nDate: Sun, 1 Mar 2026 12:00:00 +0000\r\n\r\n${`${'x'.repeat(76)}\r\n`.repeat(128)}`;
 
-interface OwnHold {
+/** A node with held mail. */
+interface Hold {
   sink: CountingSink;
   hold(count: number): Promise<void>;
   mails(): Promise<MailReference[]>;
@@ -54,9 +45,12 @@ interface OwnHold {
   actOnMany(action: 'release' | 'discard', mails: readonly MailReference[]): Promise<void>;
 }
 
-const startOwnHold = async ({owner}: BenchContext): Promise<OwnHold> => {
+const startHold = async ({owner}: BenchContext, program?: string): Promise<Hold> => {
   const sink = await startCountingSink(owner);
-  const node = await startNode(owner, {config: {log: {level: 'warn'}, smtp: {reverse_lookup: false}}});
+  const node = await startNode(owner, {
+    config: {log: {level: 'warn'}, smtp: {reverse_lookup: false}},
+    ...(program !== undefined && {program}),
+  });
   const agent = new Agent({keepAlive: true, ca: await readFile(node.ca_file, 'utf8')});
   owner.teardown(() => agent.destroy());
   const call = async (method: string, path: string, body?: object): Promise<ApiAnswer> => {
@@ -90,27 +84,52 @@ const startOwnHold = async ({owner}: BenchContext): Promise<OwnHold> => {
 
 const measure = async (context: BenchContext): Promise<void> => {
   const {isQuick, isWanted, say, owner} = context;
-  const [singles, bulks] = isQuick ? [10, 2] : [60, 5];
-  const needed = (bulks + 1) * bulkSize * 2 + singles + 100;
-  const [own, postfix] = [await startOwnHold(context), await startPostfixHold(owner)];
+  const [singles, rounds] = isQuick ? [10, 3] : [60, 5];
+  const held = (rounds + 1) * (2 * bulkSize + singles);
+  const holds: Pair<Hold> = {
+    own: await startHold(context),
+    release: await startHold(context, await buildRelease(owner, releaseToCompare)),
+  };
   const filling = await timed(async () => {
-    await own.hold(needed);
-    await postfix.hold(needed, raw);
+    for (const hold of Object.values(holds)) await hold.hold(held);
   });
-  say(`${needed} mails on hold in each after ${(filling / 1000).toFixed(1)} s`);
-  const stock: Stock = {own, postfix, mails: await own.mails(), ids: await postfix.ids()};
+  say(`${held} mails on hold in each after ${(filling / 1000).toFixed(1)} s`);
+  const stocks: Pair<Stock> = {
+    own: {hold: holds.own, mails: await holds.own.mails()},
+    release: {hold: holds.release, mails: await holds.release.mails()},
+  };
 
-  if (isWanted('release')) await measureRelease(context, stock, singles);
-  if (isWanted('bulk-discard')) await measureDiscard(context, stock, bulks);
-  if (isWanted('bulk-release')) await measureBulkRelease(context, stock, bulks);
+  const compare = async (row: string, act: (stock: Stock) => Promise<number>) => {
+    const works = {own: async () => act(stocks.own), release: async () => act(stocks.release)};
+    if (isWanted(row)) await compareWithRelease(context, row, {works, warmUps: 1, text: value => `${Math.round(value)}/s`});
+  };
+  await compare('release', async stock => releasesASecond(stock, singles));
+  await compare('bulk-discard', async ({hold, mails}) => {
+    const some = mails.splice(-bulkSize);
+    return perSecond(bulkSize, await timed(async () => hold.actOnMany('discard', some)));
+  });
+  await compare('bulk-release', async ({hold, mails}) => {
+    const some = mails.splice(-bulkSize);
+    return perSecond(bulkSize, await untilDelivered(hold.sink, bulkSize, async () => hold.actOnMany('release', some)));
+  });
 };
 
 interface Stock {
-  own: OwnHold;
-  postfix: PostfixHold;
+  hold: Hold;
   mails: MailReference[];
-  ids: string[];
 }
+
+const perSecond = (count: number, ms: number): number => (count * 1000) / ms;
+
+/** By the median of some, one after the other. */
+const releasesASecond = async ({hold, mails}: Stock, count: number): Promise<number> => {
+  const times: number[] = [];
+  for (let n = 0; n < count; n += 1) {
+    const mail = take(mails);
+    times.push(await untilDelivered(hold.sink, 1, async () => hold.releaseOne(mail)));
+  }
+  return perSecond(1, quantilesOf(times).p50);
+};
 
 /** Until the sink has had as many more as are acted on, and whoever was asked has answered. */
 const untilDelivered = async (sink: CountingSink, count: number, act: () => Promise<void>): Promise<number> => {
@@ -122,60 +141,4 @@ const take = <T>(items: T[]): T => {
   const item = items.pop();
   if (item === undefined) throw new Error('there are no held mails left');
   return item;
-};
-
-const reportTimes = ({report}: BenchContext, row: string, times: {own: number[]; postfix: number[]}): void => {
-  const [own, postfix] = [quantilesOf(times.own), quantilesOf(times.postfix)];
-  report(row, {value: own.p50 / postfix.p50, own: `${own.p50.toFixed(1)} ms`, anchor: `${postfix.p50.toFixed(1)} ms`});
-};
-
-const measureRelease = async (context: BenchContext, {own, postfix, mails, ids}: Stock, rounds: number): Promise<void> => {
-  const times = await alternate(
-    {
-      own: async () => {
-        const mail = take(mails);
-        return untilDelivered(own.sink, 1, async () => own.releaseOne(mail));
-      },
-      postfix: async () => {
-        const id = take(ids);
-        return untilDelivered(postfix.sink, 1, async () => postfix.releaseOne(id));
-      },
-    },
-    {rounds, warmUps: 5},
-  );
-  reportTimes(context, 'release', times);
-};
-
-const measureDiscard = async (context: BenchContext, {own, postfix, mails, ids}: Stock, rounds: number): Promise<void> => {
-  const times = await alternate(
-    {
-      own: async () => {
-        const some = mails.splice(-bulkSize);
-        return timed(async () => own.actOnMany('discard', some));
-      },
-      postfix: async () => {
-        const some = ids.splice(-bulkSize);
-        return timed(async () => postfix.discardMany(some));
-      },
-    },
-    {rounds},
-  );
-  reportTimes(context, 'bulk-discard', times);
-};
-
-const measureBulkRelease = async (context: BenchContext, {own, postfix, mails, ids}: Stock, rounds: number): Promise<void> => {
-  const times = await alternate(
-    {
-      own: async () => {
-        const some = mails.splice(-bulkSize);
-        return untilDelivered(own.sink, bulkSize, async () => own.actOnMany('release', some));
-      },
-      postfix: async () => {
-        const some = ids.splice(-bulkSize);
-        return untilDelivered(postfix.sink, bulkSize, async () => postfix.releaseMany(some));
-      },
-    },
-    {rounds},
-  );
-  reportTimes(context, 'bulk-release', times);
 };

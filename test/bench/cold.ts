@@ -1,9 +1,9 @@
 // How long a person waits for mfctl that has not been read yet: against a Node that does nothing.
 import {spawnSync} from 'node:child_process';
 import {join} from 'node:path';
-import {openDatabase} from '../../daemon/store/sqlite/database.ts';
 import {startNode} from '../helpers/node.ts';
 import {cleanEnvironment, mfctlFile} from '../helpers/program.ts';
+import {openTestStore} from '../helpers/store.ts';
 import {alternate, timed} from './alternate.ts';
 import type {Bench, BenchContext} from './bench.ts';
 import {fillStore} from './held-store.ts';
@@ -20,9 +20,9 @@ export const coldBench: Bench = {
   seconds: 15,
   async run({isQuick, owner, report}: BenchContext) {
     const node = await startNode(owner);
-    const database = await openDatabase(join(node.data, 'mfd.db'));
-    await fillStore(database, {from: 0, to: held, share: 0, of: 1, newestMs: Date.now()});
-    await database.close();
+    const store = await openTestStore(join(node.data, 'mfd.db'));
+    await fillStore(store, {from: 0, to: held, share: 0, of: 1, newestMs: Date.now()});
+    await store.close();
     const env = {...cleanEnvironment(), XDG_CONFIG_HOME: node.xdgConfigHome};
     const work = (command: string, args: string[], expected: RegExp) => async () =>
       timed(async () => {

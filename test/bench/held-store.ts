@@ -1,10 +1,11 @@
 // A store of held mails as a gateway gathers them, for measuring lists of up to a million: put straight into the database of a
 // running node, as the bytes play no part in a list. A few thousand mails are made here, SQL multiplies them.
-import type {Database} from '../../daemon/store/sqlite/database.ts';
+
 import {foldSubject} from '../../daemon/store/sqlite/held-mail.ts';
+import type {TestStore} from '../helpers/store.ts';
 
 const shapes = 5000;
-const spreadMs = 28 * 24 * 3600 * 1000;
+const replicationWaitMs = 28 * 24 * 3600 * 1000;
 
 /** Of mail number n; `#` in a text stands for n, `~` for one of 20,000 servers. */
 interface Shape {
@@ -116,7 +117,7 @@ export const queueIdOf = (n: number): string => `bench${String(n).padStart(9, '0
 
 const perTransaction = 20_000;
 
-export const fillStore = async ({write}: Database, {from, to, share, of, newestMs}: Filling): Promise<void> => {
+export const fillStore = async ({write}: TestStore, {from, to, share, of, newestMs}: Filling): Promise<void> => {
   const random = createRandom(1);
   const rows = Array.from({length: shapes}, (_, id) => rowOf(shapeOf(random), id));
   await write.raw("CREATE TEMP TABLE IF NOT EXISTS shape AS SELECT value AS shape, value ->> 'id' AS id FROM json_each(?)", [
@@ -133,7 +134,7 @@ export const fillStore = async ({write}: Database, {from, to, share, of, newestM
     await write.transaction(async tx => {
       const last = start + (Math.min(perTransaction, Math.ceil((to - start) / of)) - 1) * of;
       const ids = [start, last].map(queueIdOf);
-      await tx.raw(mailsSql, [start, of, last, newestMs / 1000, spreadMs / 1e9]);
+      await tx.raw(mailsSql, [start, of, last, newestMs / 1000, replicationWaitMs / 1e9]);
       await tx.raw(recipientsSql, ids);
       await tx.raw(countsSql, ids);
     });

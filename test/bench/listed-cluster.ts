@@ -2,9 +2,9 @@
 import {readFile} from 'node:fs/promises';
 import {Agent} from 'node:https';
 import {join} from 'node:path';
-import {openDatabase} from '../../daemon/store/sqlite/database.ts';
 import {type ClusterNode, startCluster} from '../helpers/cluster.ts';
 import type {Owner} from '../helpers/daemon.ts';
+import {openTestStore} from '../helpers/store.ts';
 import {fillStore} from './held-store.ts';
 import {createLister, type Lister} from './lister.ts';
 
@@ -30,12 +30,12 @@ export const startListedCluster = async (owner: Owner, {size, newestMs}: ListedO
   await cluster.converged();
   await Promise.all(
     nodes.map(async ({data}, share) => {
-      const database = await openDatabase(join(data, 'mfd.db'));
+      const store = await openTestStore(join(data, 'mfd.db'));
       // Filled by this process, beside the node: nothing of it has to outlive a power cut.
-      await database.write.raw('PRAGMA synchronous = OFF');
-      await database.write.raw('PRAGMA cache_size = -300000');
-      await fillStore(database, {from: 0, to: size, share, of: nodes.length, newestMs});
-      await database.close();
+      await store.write.raw('PRAGMA synchronous = OFF');
+      await store.write.raw('PRAGMA cache_size = -300000');
+      await fillStore(store, {from: 0, to: size, share, of: nodes.length, newestMs});
+      await store.close();
     }),
   );
   const listers = await Promise.all(

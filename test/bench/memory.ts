@@ -4,14 +4,15 @@ import {cp, mkdir, readFile, rm} from 'node:fs/promises';
 import {request} from 'node:https';
 import {join} from 'node:path';
 import {setTimeout as delay} from 'node:timers/promises';
-import {openDatabase} from '../../daemon/store/sqlite/database.ts';
+import {fileURLToPath} from 'node:url';
 import {startNode} from '../helpers/node.ts';
-import {bareKoaFile} from './auth.ts';
+import {openTestStore} from '../helpers/store.ts';
 import type {Bench, BenchContext} from './bench.ts';
 import {fillStore, queueIdOf} from './held-store.ts';
 import {type ServerProcess, startNodeProcess, startServerProcess} from './server-process.ts';
 
 const requests = 10;
+const bareKoaFile = fileURLToPath(new URL('anchors/bare-koa.js', import.meta.url));
 
 export const memoryBench: Bench = {
   name: 'memory',
@@ -83,12 +84,12 @@ export const memoryBench: Bench = {
 
 /** Rows and files: a start finds each mail of the index in the spool. What is in the files it does not read. */
 const fill = async (data: string, count: number): Promise<void> => {
-  const database = await openDatabase(join(data, 'mfd.db'));
+  const store = await openTestStore(join(data, 'mfd.db'));
   // Nothing of it has to outlive a power cut.
-  await database.write.raw('PRAGMA synchronous = OFF');
-  await database.write.raw('PRAGMA cache_size = -300000');
-  await fillStore(database, {from: 0, to: count, share: 0, of: 1, newestMs: Date.now()});
-  await database.close();
+  await store.write.raw('PRAGMA synchronous = OFF');
+  await store.write.raw('PRAGMA cache_size = -300000');
+  await fillStore(store, {from: 0, to: count, share: 0, of: 1, newestMs: Date.now()});
+  await store.close();
   const folder = join(data, 'spool', 'held');
   await mkdir(folder, {recursive: true});
   for (let at = 0; at < count; at += 1) closeSync(openSync(join(folder, queueIdOf(at)), 'w', 0o600));

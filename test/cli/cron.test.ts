@@ -1,4 +1,4 @@
-// The line of the README that puts the configuration into version control, as cron would run it.
+// The line of docs/mfctl.md that puts the configuration into version control, as cron would run it.
 import {mkdir, readFile, symlink} from 'node:fs/promises';
 import {dirname, join} from 'node:path';
 import test from 'ava';
@@ -10,7 +10,7 @@ import {mfctlFile, runTyped} from '../helpers/program.ts';
 const withGit = isInstalled('git') ? test : test.skip;
 
 withGit('the cron line for git commits a first export, a changed one, and nothing in between (needs git)', async t => {
-  const [, line = ''] = /^30 3 \* \* \* +(.*domain export.*git.*)$/m.exec(await readFile('README.md', 'utf8')) ?? [];
+  const [, line = ''] = /^30 3 \* \* \* +(.*domain export.*git.*)$/m.exec(await readFile('docs/mfctl.md', 'utf8')) ?? [];
   let current = domain;
   const api = await startApi(t, {
     'GET /domains': () => ({data: [current]}),
@@ -25,7 +25,7 @@ withGit('the cron line for git commits a first export, a changed one, and nothin
   const git = (...args: string[]) => runTyped('git', args, {env});
   await git('init', '-q', repository);
   const asCron = async () => {
-    t.true(line.includes('/srv/mail-config'), 'the README has no such line');
+    t.true(line.includes('/srv/mail-config'), 'docs/mfctl.md has no such line');
     const ran = await runTyped('/bin/sh', ['-c', line.replace('/srv/mail-config', repository)], {env});
     const log = await git('-C', repository, 'log', '--format=%s', '--', 'domains.yaml');
     return {...ran, commits: log.stdout.split('\n').filter(subject => subject !== '').length};

@@ -1,7 +1,8 @@
 // A node that was taken over, with its own certificate: how far the others believe what it says.
+
 import test from 'ava';
 import {formatStamp} from '../../daemon/replication/clock.ts';
-import type {ConfigRecord} from '../../daemon/store/sqlite/config-record.ts';
+import type {ConfigRecord} from '../../daemon/services/records.ts';
 import {type ClusterNode, startCluster} from '../helpers/cluster.ts';
 import {eventually} from '../helpers/eventually.ts';
 import {startFalsePeer} from '../helpers/false-peer.ts';

@@ -145,10 +145,10 @@ test.serial('a token past its time is told to be that, although its certificate 
   const token = await makeToken(node, {expires_in_s: 60});
   await node.stop();
   // Only the table knows when: a minute is too long for a test.
-  const {openDatabase} = await import('../../daemon/store/sqlite/database.ts');
-  const database = await openDatabase(join(node.data, 'mfd.db'));
-  await database.write('join_token').update({expires_at: '2026-01-01T00:00:00.000Z'});
-  await database.close();
+  const {openTestStore} = await import('../helpers/store.ts');
+  const store = await openTestStore(join(node.data, 'mfd.db'));
+  await store.write('join_token').update({expires_at: '2026-01-01T00:00:00.000Z'});
+  await store.close();
   await node.start();
 
   refused(t, await attemptJoin(t, token), /expired at 2026-01-01T00:00:00\.000Z; make a new one/);

@@ -1,20 +1,20 @@
 // What is left when the sides of a partition meet again, beyond what everybody sees of it (test/fault/partition.ts).
 import {join} from 'node:path';
 import test from 'ava';
-import {openDatabase} from '../../daemon/store/sqlite/database.ts';
 import type {ClusterNode} from '../helpers/cluster.ts';
 import {eventually} from '../helpers/eventually.ts';
+import {openTestStore} from '../helpers/store.ts';
 import {useCluster} from '../helpers/use-cluster.ts';
 
 const arrange = useCluster();
 
 /** What is stored of a DKIM key, whatever has become of it. */
 const storedDkimFields = async ({data}: ClusterNode, id: number): Promise<string> => {
-  const database = await openDatabase(join(data, 'mfd.db'));
+  const store = await openTestStore(join(data, 'mfd.db'));
   try {
-    return (await database.read('config_record').where({kind: 'dkim_key', id}).first('fields')).fields;
+    return (await store.read('config_record').where({kind: 'dkim_key', id}).first('fields')).fields;
   } finally {
-    await database.close();
+    await store.close();
   }
 };
 

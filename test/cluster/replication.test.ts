@@ -1,11 +1,10 @@
 // What is changed on one node is so on all of them, and each tells of the others.
 import {join} from 'node:path';
 import test, {type ExecutionContext} from 'ava';
-import {openDatabase} from '../../daemon/store/sqlite/database.ts';
 import {type Cluster, startCluster} from '../helpers/cluster.ts';
-import {testConfiguration} from '../helpers/database.ts';
 import {eventually} from '../helpers/eventually.ts';
 import {mfdFile, run} from '../helpers/program.ts';
+import {openTestStore, testConfiguration} from '../helpers/store.ts';
 
 const closers: (() => unknown)[] = [];
 let cluster: Cluster;
@@ -144,16 +143,15 @@ test.serial('what a disk or a hand has changed on one node is noticed, explained
   const {id} = await gamma.createDomain({name: 'drifts.test', quarantine_threshold: 5});
   await cluster.converged();
   await gamma.stop();
-  const database = await openDatabase(join(gamma.data, 'mfd.db'));
-  await database.transaction(async tx => {
-    const row = await tx('config_record').where({kind: 'domain', id}).first();
-    const fields = {...JSON.parse(row.fields), quarantine_threshold: [1, '000000000001.0000.0003']};
-    await tx('config_record')
-      .where({kind: 'domain', id})
-      .update({fields: JSON.stringify(fields)});
-  });
-  await testConfiguration(database, {nodeNo: 3}).rebuild();
-  await database.close();
+  const store = await openTestStore(join(gamma.data, 'mfd.db'));
+  const row = await store.read('config_record').where({kind: 'domain', id}).first();
+  const fields = {...JSON.parse(row.fields), quarantine_threshold: [1, '000000000001.0000.0003']};
+  await store
+    .write('config_record')
+    .where({kind: 'domain', id})
+    .update({fields: JSON.stringify(fields)});
+  await testConfiguration(store, {nodeNo: 3}).rebuild();
+  await store.close();
 
   await gamma.start();
   const before = (await gamma.domain(id))?.quarantine_threshold;

@@ -4,10 +4,10 @@ import {join} from 'node:path';
 import {setTimeout as delay} from 'node:timers/promises';
 import test from 'ava';
 import {startCluster} from '../helpers/cluster.ts';
-import {testFolder} from '../helpers/database.ts';
 import {mfdFile, run} from '../helpers/node.ts';
 import {buildRelease, releaseMissing, releases} from '../helpers/released-build.ts';
 import {underLoad} from '../helpers/rolling-load.ts';
+import {testFolder} from '../helpers/store.ts';
 
 for (const release of releases) {
   const {version} = release;

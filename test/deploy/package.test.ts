@@ -6,11 +6,11 @@ import {fileURLToPath} from 'node:url';
 import {promisify} from 'node:util';
 import test from 'ava';
 import packageJson from '../../package.json' with {type: 'json'};
-import {testFolder} from '../helpers/database.ts';
 import {eventually} from '../helpers/eventually.ts';
 import {isInstalled, programsMissing, systemPath} from '../helpers/installed.ts';
 import {freeListens} from '../helpers/node.ts';
 import {mayScratch, type ScratchSystem, startScratchSystem} from '../helpers/scratch-system.ts';
+import {testFolder} from '../helpers/store.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const runFile = promisify(execFile);

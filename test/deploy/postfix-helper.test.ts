@@ -10,11 +10,11 @@ import {text} from 'node:stream/consumers';
 import {fileURLToPath} from 'node:url';
 import test, {type ExecutionContext} from 'ava';
 import {createPostfixPrograms} from '../../daemon/hold/postfix/postfix-programs.ts';
-import {testFolder} from '../helpers/database.ts';
 import {eventually} from '../helpers/eventually.ts';
 import {isInstalled} from '../helpers/installed.ts';
 import {type PrivatePostfix, postfixMissing, startPostfix} from '../helpers/postfix.ts';
 import {sendMail} from '../helpers/smtp-client.ts';
+import {testFolder} from '../helpers/store.ts';
 
 const helper = fileURLToPath(new URL('../../daemon/deploy/postfix-helper', import.meta.url));
 

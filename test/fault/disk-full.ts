@@ -60,7 +60,7 @@ export const diskFull: Fault = {
 };
 
 /** A node looks at its disk every 2 s. Before, a small mail may find the room that a discard has just made, and is kept. */
-const lookMs = 2500;
+const pollMs = 2500;
 
 interface Round {
   context: FaultContext;
@@ -88,7 +88,7 @@ const runRound = async (round: Round): Promise<string[]> => {
   await delay(context.isShort ? 500 : random.between(500, 1500));
   await load.stop();
   await disk.fill().catch(() => undefined);
-  await delay(lookMs);
+  await delay(pollMs);
 
   // Under load the ballast may have been given up, and somebody else have taken that room as well.
   wrong.push(...(await whileFull(round, !(await hasReserve(round)))));

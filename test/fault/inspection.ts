@@ -1,13 +1,13 @@
 // Looks at all that a site has, after something was done to it, and holds it against what the world outside was told.
 import {readdir} from 'node:fs/promises';
 import {join} from 'node:path';
-import {openDatabase} from '../../daemon/store/sqlite/database.ts';
 import type {HeldMail} from '../../shared/held-mail.ts';
 import type {ApiAnswer} from '../helpers/api-call.ts';
 import type {ClusterNode} from '../helpers/cluster.ts';
 import {eventually} from '../helpers/eventually.ts';
 import {splitTrace} from '../helpers/mail-node.ts';
 import {otherAddress} from '../helpers/other-address.ts';
+import {openTestStore} from '../helpers/store.ts';
 import type {ConfigurationFound} from './configuration-ledger.ts';
 import type {Random} from './random.ts';
 import type {Site} from './site.ts';
@@ -98,15 +98,15 @@ const wrongFiles = async ({data, node_id}: ClusterNode, held: readonly HeldMail[
 };
 
 const wrongDatabase = async ({data, node_id}: ClusterNode): Promise<string[]> => {
-  const database = await openDatabase(join(data, 'mfd.db'));
+  const store = await openTestStore(join(data, 'mfd.db'));
   try {
-    const rows = (await database.read.raw('PRAGMA integrity_check')) as {integrity_check: string}[];
+    const rows = (await store.read.raw('PRAGMA integrity_check')) as {integrity_check: string}[];
     return rows
       .map(row => row.integrity_check)
       .filter(text => text !== 'ok')
       .map(text => `${node_id}: integrity_check: ${text}`);
   } finally {
-    await database.close();
+    await store.close();
   }
 };
 

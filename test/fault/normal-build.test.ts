@@ -2,11 +2,11 @@
 import test from 'ava';
 import {crashPoint, crashPoints} from '../../daemon/services/crash-point.ts';
 import {synchronous} from '../../daemon/store/sqlite/synchronous.ts';
-import {testDatabase} from '../helpers/database.ts';
 import {eventually} from '../helpers/eventually.ts';
 import {holdAll, type MailNode, startMailNode} from '../helpers/mail-node.ts';
 import {mfdTestBuildFile} from '../helpers/program.ts';
 import {connect} from '../helpers/smtp-client.ts';
+import {testStore} from '../helpers/store.ts';
 
 const crash = {FAULT_CRASH_AT: 'held-row.after:3'};
 
@@ -70,9 +70,9 @@ test('a test build refuses what it does not know', async t => {
 });
 
 test('without a build for tests, crash points do nothing and the database waits for the disk', async t => {
-  const {database} = await testDatabase(t);
+  const {store} = await testStore(t);
 
   for (const point of crashPoints) crashPoint(point);
   t.is(synchronous, 'FULL');
-  t.deepEqual(await database.write.raw('PRAGMA synchronous'), [{synchronous: 2}]);
+  t.deepEqual(await store.write.raw('PRAGMA synchronous'), [{synchronous: 2}]);
 });

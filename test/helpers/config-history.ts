@@ -1,8 +1,9 @@
 // Histories of configuration changes for property tests: what several nodes could have written, in any order, with gaps.
+
 import fc from 'fast-check';
 import type {Change} from '../../daemon/replication/apply.ts';
 import {formatStamp} from '../../daemon/replication/clock.ts';
-import type {Kind, StampedFields} from '../../daemon/store/sqlite/config-record.ts';
+import type {Kind, StampedFields} from '../../daemon/services/records.ts';
 import type {Json} from '../../shared/merge-patch.ts';
 
 /** The stamp of the `n`-th write of the cluster. */

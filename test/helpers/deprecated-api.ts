@@ -124,6 +124,6 @@ const nothing: MetricsSource = {
   held: async () => [],
   outboxDepth: async () => 0,
   clockSkews: () => ({}),
-  hasRoom: () => true,
+  hasSpace: () => true,
   certificates: () => ({}),
 };

@@ -1,17 +1,18 @@
 // A hold queue on a real spool and a real database; where mail is delivered to is an object that a test can change.
+
 import {join} from 'node:path';
 import {buffer} from 'node:stream/consumers';
 import {createHoldQueue, type OwnHoldQueue} from '../../daemon/hold/hold-queue.ts';
-import {createSpoolKeep} from '../../daemon/hold/spool/hold-mail.ts';
+import {createSpoolHolder} from '../../daemon/hold/spool/hold-mail.ts';
 import {createSpool} from '../../daemon/hold/spool/spool.ts';
-import {createSpoolKeeper} from '../../daemon/hold/spool/spool-backend.ts';
+import {createSpoolBackend} from '../../daemon/hold/spool/spool-backend.ts';
 import type {Judgement, Ownership} from '../../daemon/services/intake/mail.ts';
-import type {Actor, Deliver, Keep, Learner, RecipientResult} from '../../daemon/services/ports.ts';
-import type {Database} from '../../daemon/store/sqlite/database.ts';
+import type {Deliver, MailHolder, RecipientResult, Trainer} from '../../daemon/services/intake/mail-ports.ts';
+import type {Actor} from '../../daemon/services/ports.ts';
 import type {Domain} from '../../shared/domain.ts';
 import type {Reason} from '../../shared/reason.ts';
-import {type Teardown, testDatabase} from './database.ts';
 import {type MailParts, receivedMail} from './received-mail.ts';
+import {type Teardown, type TestStore, testStore} from './store.ts';
 
 export const operator: Actor = {keyId: 7, scope: 'full-admin', reach: {kind: 'all'}, remoteAddress: '192.0.2.9'};
 
@@ -23,8 +24,8 @@ export interface Delivery {
 }
 
 export interface TestQueue {
-  queue: OwnHoldQueue & Keep;
-  database: Database;
+  queue: OwnHoldQueue & MailHolder;
+  store: TestStore;
   filename: string;
   spool: Awaited<ReturnType<typeof createSpool>>;
   spoolFolder: string;
@@ -36,9 +37,9 @@ export interface TestQueue {
   /** What the backend says to a recipient; `delivered` unless a test says otherwise. */
   answer: (recipient: string) => Promise<RecipientResult['outcome']>;
   /** Replaces the writes that make room or administer. */
-  withRoom: <T>(write: () => Promise<T>) => Promise<T>;
+  withReserve: <T>(write: () => Promise<T>) => Promise<T>;
   /** Told of every lesson; nobody learns unless a test does. */
-  learn: Learner['learn'];
+  train: Trainer['train'];
   now: number;
   hold(queueId: string, parts?: HeldParts): Promise<void>;
 }
@@ -55,19 +56,19 @@ export interface HeldParts extends MailParts {
 const replies = {delivered: 250, refused: 550, deferred: 450};
 
 export const openQueue = async (
-  database: Database,
+  store: TestStore,
   spoolFolder: string,
   nodeId = 'alpha',
-): Promise<Omit<TestQueue, 'database' | 'filename' | 'spoolFolder'>> => {
+): Promise<Omit<TestQueue, 'store' | 'filename' | 'spoolFolder'>> => {
   const spool = await createSpool(spoolFolder);
-  const test: Omit<TestQueue, 'database' | 'filename' | 'spoolFolder' | 'queue'> = {
+  const test: Omit<TestQueue, 'store' | 'filename' | 'spoolFolder' | 'queue'> = {
     spool,
     deliveries: [],
     leftovers: [],
     told: [],
     answer: async () => 'delivered',
-    withRoom: async write => write(),
-    learn: async () => {},
+    withReserve: async write => write(),
+    train: async () => {},
     now: Date.parse('2026-03-01T12:00:00.000Z'),
     async hold(queueId, {domainId = 1, domain = 'example.com', reason = 'spam', score = 8, arrivedAt = test.now, ...parts} = {}) {
       const mail = {...receivedMail(parts), queueId, receivedAt: new Date(arrivedAt)};
@@ -85,24 +86,25 @@ export const openQueue = async (
       return outcomes.map(({recipient, outcome}) => ({recipient, outcome, reply: {code: replies[outcome], text: outcome}}));
     },
   };
-  const keeper = createSpoolKeeper({spool, deliver, routeOf: () => ({servers: [{host: '127.0.0.1', port: 25}]})});
+  const keeper = createSpoolBackend({spool, deliver, routeOf: () => ({servers: [{host: '127.0.0.1', port: 25}]})});
   const own = createHoldQueue({
     nodeId,
-    database,
-    keeperOf: () => keeper,
-    learner: {learn: async (...lesson) => test.learn(...lesson)},
+    store,
+    query: store.heldQuery(nodeId),
+    backendOf: () => keeper,
+    trainer: {train: async (...lesson) => test.train(...lesson)},
     now: () => test.now,
-    withRoom: async write => test.withRoom(write),
+    withReserve: async write => test.withReserve(write),
     onActed: ({state, queue_id}) => test.told.push(`${state} ${queue_id}`),
     onLeftover: queueId => test.leftovers.push(queueId),
   });
   const onHeld = ({queue_id}: {queue_id: string}) => test.told.push(`held ${queue_id}`);
-  const queue = {...own, ...createSpoolKeep({nodeId, database, spool, traceHeader: () => trace, onHeld})};
+  const queue = {...own, ...createSpoolHolder({nodeId, store, spool, traceHeader: () => trace, onHeld})};
   return Object.assign(test, {queue});
 };
 
 export const testQueue = async (t: Teardown, options: {isDurable?: boolean; nodeId?: string} = {}): Promise<TestQueue> => {
-  const {database, filename} = await testDatabase(t, options);
+  const {store, filename} = await testStore(t, options);
   const spoolFolder = join(filename, '..', 'spool');
-  return Object.assign(await openQueue(database, spoolFolder, options.nodeId), {database, filename, spoolFolder});
+  return Object.assign(await openQueue(store, spoolFolder, options.nodeId), {store, filename, spoolFolder});
 };

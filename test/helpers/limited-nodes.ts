@@ -40,11 +40,11 @@ export const limitedNodes = (keyId: number, limit: number, {clockOffsetsMs, dela
       const counts = sender.limiter.counts();
       const sentAt = sender.now();
       at(nowMs + delayMs, () => {
-        receiver.limiter.hear(from, counts, sentAt);
+        receiver.limiter.receiveCounts(from, counts, sentAt);
         const answer = receiver.limiter.counts();
         const answeredAt = receiver.now();
         at(nowMs + delayMs, () => {
-          sender.limiter.hear(to, answer, answeredAt);
+          sender.limiter.receiveCounts(to, answer, answeredAt);
           sender.limiter.answered(to, counts);
         });
       });

@@ -48,7 +48,7 @@ export interface NodeOptions {
   env?: Record<string, string>;
   /** Data directory, when it must be a special one. */
   data?: string;
-  /** Another build of mfd to run. */
+  /** Another build of mfd to make and run it with. */
   program?: string;
 }
 
@@ -72,9 +72,9 @@ export const startNode = async (owner: Owner, options: NodeOptions = {}): Promis
   const {root, xdgConfigHome} = await nodeFolder(owner);
   const data = options.data ?? join(root, 'data');
   const env = {XDG_CONFIG_HOME: xdgConfigHome, ...options.env};
-  const prepared =
-    options.data === undefined && options.env === undefined ? await copyPreparedNode<NodeReport>(data, xdgConfigHome) : undefined;
-  const report = prepared ?? (await makeNode(['init', '--data', data], {env}));
+  const isUsual = options.data === undefined && options.env === undefined && options.program === undefined;
+  const prepared = isUsual ? await copyPreparedNode<NodeReport>(data, xdgConfigHome) : undefined;
+  const report = prepared ?? (await makeNode(['init', '--data', data], {env, program: options.program}));
   if (options.config) await addToConfig(data, options.config);
   const node = await openNode(owner, {report, xdgConfigHome, env, program: options.program});
   await node.start();

@@ -1,5 +1,6 @@
 // Small nodes in this process that ask each other over real mutual TLS: a hold queue each, with keys and domains that a test
 // can set, and nothing else of a node.
+
 import pino from 'pino';
 import {createAuthority, issueLeaf, type KeyAndCertificate} from '../../daemon/cluster/certificates.ts';
 import {createPeerClient, type PeerClient, type PeerCredentials} from '../../daemon/cluster/peer-client.ts';
@@ -14,11 +15,11 @@ import {createPeerActors} from '../../daemon/services/cluster/peer-actors.ts';
 import type {DomainDirectory} from '../../daemon/services/domains/domain-directory.ts';
 import {createEventBus, type EventBus} from '../../daemon/services/events/event-bus.ts';
 import type {AuditLog} from '../../daemon/services/ports.ts';
-import type {StoredApiKey} from '../../daemon/store/sqlite/api-key.ts';
+import type {StoredApiKey} from '../../daemon/services/records.ts';
 import type {Domain} from '../../shared/domain.ts';
-import type {Teardown} from './database.ts';
 import {operator, type TestQueue, testQueue} from './hold-queue.ts';
 import {freePort} from './ports.ts';
+import type {Teardown} from './store.ts';
 
 export interface PeerNode extends TestQueue {
   nodeId: string;
@@ -76,9 +77,9 @@ const startPeerNode = async (
       throw error;
     },
   });
-  const auditLog = createAuditLog({database: held.database, nodeId: name});
+  const auditLog = createAuditLog({store: held.store, nodeId: name});
   const actors = createPeerActors({
-    database: held.database,
+    store: held.store,
     keys: {findById: id => keys.get(id)} as KeyDirectory,
     domains: {findById: id => (domainIds.has(id) ? ({id} as Domain) : undefined)} as DomainDirectory,
     now: Date.now,
@@ -88,7 +89,7 @@ const startPeerNode = async (
     identityIn,
     isMember: () => true,
     wasRemoved: () => false,
-    heard: () => {},
+    noteAddress: () => {},
     routes: [routePeerHold({queue: held.queue, auditLog, actors}), routePeerEvents({bus})],
     openRoutes: [],
     log: pino({level: 'silent'}),

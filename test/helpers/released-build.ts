@@ -4,7 +4,7 @@ import {mkdir, symlink} from 'node:fs/promises';
 import {join} from 'node:path';
 import {fileURLToPath} from 'node:url';
 import {promisify} from 'node:util';
-import {type Teardown, testFolder} from './database.ts';
+import {type Teardown, testFolder} from './store.ts';
 
 const execute = promisify(execFile);
 const root = fileURLToPath(new URL('../..', import.meta.url));

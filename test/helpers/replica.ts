@@ -1,14 +1,15 @@
 // Configurations of several nodes in one process that replicate without the wire.
-import {readConfigHash} from '../../daemon/replication/config-hash.ts';
-import {type ConfigTransaction, type Configuration, createConfiguration} from '../../daemon/replication/configuration.ts';
-import {createReplication, type Replication} from '../../daemon/replication/replication.ts';
-import type {Database} from '../../daemon/store/sqlite/database.ts';
+
+import {type Configuration, createConfiguration} from '../../daemon/replication/configuration.ts';
+import {createReplication} from '../../daemon/replication/replication.ts';
+import type {Replication} from '../../daemon/services/cluster/replication-ports.ts';
+import type {ConfigTransaction} from '../../daemon/services/ports.ts';
 import {newFields} from './config-history.ts';
-import {type Teardown, testDatabase} from './database.ts';
+import {type Teardown, type TestStore, testStore} from './store.ts';
 
 export interface Replica {
   nodeNo: number;
-  database: Database;
+  store: TestStore;
   configuration: Configuration;
   replication: Replication;
 }
@@ -19,10 +20,10 @@ export const everything = {limit: 1000, maxChars: Number.MAX_SAFE_INTEGER};
 export const sender = (nodeNo: number) => ({nodeId: `mx${nodeNo}`, nodeNo});
 
 export const createReplica = async (t: Teardown, nodeNo: number, now = Date.now): Promise<Replica> => {
-  const {database} = await testDatabase(t, {isDurable: false});
-  const configuration = createConfiguration({database, nodeNo, now, withRoom: async write => write()});
+  const {store} = await testStore(t, {isDurable: false});
+  const configuration = createConfiguration({store, nodeNo, now, withReserve: async write => write()});
   const nameOf = (no: number) => sender(no).nodeId;
-  return {nodeNo, database, configuration, replication: createReplication({database, configuration, nodeNo, now, nameOf})};
+  return {nodeNo, store, configuration, replication: createReplication({store, configuration, nodeNo, now, nameOf})};
 };
 
 export const addDomain = async ({configuration}: Replica, name: string): Promise<number> =>
@@ -45,4 +46,4 @@ export const catchUp = async (from: Replica, to: Replica): Promise<void> => {
   await to.replication.caughtUp(page.applied);
 };
 
-export const hashOf = async ({database}: Replica): Promise<string> => (await readConfigHash(database.read)).config_hash;
+export const hashOf = async ({store}: Replica): Promise<string> => (await store.config.configHash()).config_hash;

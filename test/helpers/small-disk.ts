@@ -5,7 +5,7 @@ import {mkdtemp, open, rm, rmdir} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import {promisify} from 'node:util';
-import type {Teardown} from './database.ts';
+import type {Teardown} from './store.ts';
 
 const run = promisify(execFile);
 

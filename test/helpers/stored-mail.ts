@@ -1,4 +1,4 @@
-import type {NewHeldMail} from '../../daemon/store/sqlite/held-mail.ts';
+import type {NewHeldMail} from '../../daemon/services/quarantine/stored-mail.ts';
 
 /** A row of the hold queue for tests of the store: what a test does not say plays no part in it. */
 export const storedMail = (

@@ -1,4 +1,4 @@
-// `npm run pictures`: takes the pictures of the README from the dashboard of a real cluster, in a real terminal.
+// `npm run pictures`: takes the pictures in docs/ from the dashboard of a real cluster, in a real terminal.
 import {mkdir, writeFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import {createClosers} from '../../daemon/node/closers.ts';

@@ -6,12 +6,12 @@ import {buffer} from 'node:stream/consumers';
 import {fileURLToPath} from 'node:url';
 import test, {type ExecutionContext} from 'ava';
 import {createPostfixPrograms, PostfixRefusal} from '../../daemon/hold/postfix/postfix-programs.ts';
-import {testFolder} from '../helpers/database.ts';
 import {eventually} from '../helpers/eventually.ts';
 import {programsMissing} from '../helpers/installed.ts';
 import {type PrivatePostfix, postfixMissing, startPostfix} from '../helpers/postfix.ts';
 import {holdEverything, startPostfixNode} from '../helpers/postfix-node.ts';
 import {sendMail} from '../helpers/smtp-client.ts';
+import {testFolder} from '../helpers/store.ts';
 
 const serialUnless = (missing: string | undefined, title: string): [typeof test.serial, string] =>
   missing === undefined

@@ -2,9 +2,8 @@
 import {chmod, chown, copyFile, readdir, rename, stat, symlink} from 'node:fs/promises';
 import {dirname, join} from 'node:path';
 import test, {type ExecutionContext} from 'ava';
-import {openDatabase} from '../../daemon/store/sqlite/database.ts';
-import {testFolder} from '../helpers/database.ts';
 import {makeNode, mfdFile, nodeFolder, run} from '../helpers/node.ts';
+import {openTestStore, testFolder} from '../helpers/store.ts';
 
 const asRoot = process.getuid?.() === 0 ? test : test.skip;
 const uid = 12_345;
@@ -18,11 +17,11 @@ const arrange = async (t: ExecutionContext): Promise<string> => {
 };
 
 const keysIn = async (file: string): Promise<number> => {
-  const database = await openDatabase(file);
+  const store = await openTestStore(file);
   try {
-    return (await database.read('api_key')).length;
+    return (await store.read('api_key')).length;
   } finally {
-    await database.close();
+    await store.close();
   }
 };
 

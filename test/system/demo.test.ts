@@ -4,9 +4,9 @@ import {mkdir, readdir, readFile, writeFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import {fileURLToPath} from 'node:url';
 import test, {type ExecutionContext} from 'ava';
-import {testFolder} from '../helpers/database.ts';
 import {eventually} from '../helpers/eventually.ts';
 import {cleanEnvironment, mfctlFile, run} from '../helpers/program.ts';
+import {testFolder} from '../helpers/store.ts';
 
 const main = fileURLToPath(new URL('../demo/main.ts', import.meta.url));
 

@@ -6,9 +6,9 @@ import {join} from 'node:path';
 import test, {type ExecutionContext} from 'ava';
 import {stringify} from 'yaml';
 import {startFirst} from '../helpers/daemon.ts';
-import {testFolder} from '../helpers/database.ts';
 import {freeListens, makeNode, mfctlFile, mfdFile, run} from '../helpers/node.ts';
 import {freePort} from '../helpers/ports.ts';
+import {testFolder} from '../helpers/store.ts';
 
 const arrange = async (t: ExecutionContext) => {
   const root = await testFolder(t);

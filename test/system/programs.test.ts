@@ -9,11 +9,11 @@ import {connect as connectTls} from 'node:tls';
 import test, {type ExecutionContext} from 'ava';
 import {parse, stringify} from 'yaml';
 import {startDaemon, startFirst} from '../helpers/daemon.ts';
-import {testFolder} from '../helpers/database.ts';
 import {freeListens, listenOptions, mfctlFile, mfdFile, run, startNode, type TestNode} from '../helpers/node.ts';
 import {freePort} from '../helpers/ports.ts';
 import {connect, sendMail} from '../helpers/smtp-client.ts';
 import {startSmtpSink} from '../helpers/smtp-sink.ts';
+import {testFolder} from '../helpers/store.ts';
 
 const anyPort = listenOptions.flatMap(option => [option, '127.0.0.1:0']);
 const anyPortEnv = Object.fromEntries(

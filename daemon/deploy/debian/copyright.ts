@@ -1,4 +1,4 @@
-// Whose work the package is made of: its own licence, and those of what it brings along.
+// Copyright file of the package: its own licence, and the licences of the packages that it contains.
 import {existsSync} from 'node:fs';
 import {readdir, readFile} from 'node:fs/promises';
 import {join} from 'node:path';

@@ -1,4 +1,4 @@
-// Which installed packages the daemon runs on, and which of their files. Nothing is fetched: what is installed here is copied.
+// Installed packages that the daemon runs on, and the files of them that it needs. Fetches nothing: it copies what is installed here.
 import {existsSync} from 'node:fs';
 import {readFile} from 'node:fs/promises';
 import {isBuiltin} from 'node:module';

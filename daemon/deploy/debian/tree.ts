@@ -1,4 +1,4 @@
-// What lies where on a machine that has the package: files of this repository, files that are made of it, and links.
+// Contents of the Debian package: files of this repository, files that are made of it, and links.
 import {execFile} from 'node:child_process';
 import {readdir, readFile} from 'node:fs/promises';
 import {join, relative} from 'node:path';
@@ -31,6 +31,7 @@ export const packageTree = async ({root, version}: Needs): Promise<Entry[]> => [
 ];
 
 const home = 'usr/lib/mfd';
+const docHome = 'usr/share/doc/mfd';
 
 const file = (path: string, from: string, mode = 0o644): Entry => ({path, mode, content: {file: from}});
 const made = (path: string, data: string | Buffer, mode = 0o644): Entry => ({path, mode, content: {data}});
@@ -106,7 +107,20 @@ const share = (root: string): Entry[] =>
   );
 
 const documentation = async (root: string): Promise<Entry[]> => [
-  made('usr/share/doc/mfd/copyright', await copyrightText(root, await productionModules(root))),
-  await packed('usr/share/doc/mfd/changelog.gz', join(root, 'CHANGELOG.md')),
-  await packed('usr/share/doc/mfd/README.md.gz', join(root, 'README.md')),
+  made(`${docHome}/copyright`, await copyrightText(root, await productionModules(root))),
+  await packed(`${docHome}/changelog.gz`, join(root, 'CHANGELOG.md')),
+  file(`${docHome}/README.md`, join(root, 'README.md')),
+  ...(await pages(root)),
 ];
+
+/** As they are: links lead from page to page, which nothing follows into a compressed file. */
+const pages = async (root: string): Promise<Entry[]> => {
+  const folder = join(root, 'docs');
+  const found = (await readdir(folder, {recursive: true, withFileTypes: true})).filter(
+    entry => entry.isFile() && !entry.name.endsWith('.ts'),
+  );
+  return found.map(({parentPath, name}) => {
+    const path = relative(root, join(parentPath, name));
+    return file(`${docHome}/${path}`, join(root, path));
+  });
+};

@@ -1,14 +1,14 @@
 // Mail that the milter has Postfix hold: its row is written first, so that nothing is on hold whose score nobody knows.
+
 import {Fault} from '../../../shared/fault.ts';
 import type {HeldMail} from '../../../shared/held-mail.ts';
 import {createBatch} from '../../services/batch.ts';
-import type {Keep} from '../../services/ports.ts';
-import type {Database} from '../../store/sqlite/database.ts';
-import {insertHeldMails} from '../../store/sqlite/held-arrival.ts';
-import {findHeldMail, forgetHeldMail, isHeld, type NewHeldMail, type StoredHeldMail} from '../../store/sqlite/held-mail.ts';
+import type {MailHolder} from '../../services/intake/mail-ports.ts';
+import type {Store} from '../../services/ports.ts';
+import {isHeld, type NewHeldMail, type StoredHeldMail} from '../../services/quarantine/stored-mail.ts';
 import {factsOf, toListEntry} from '../held-facts.ts';
 
-export interface PostfixKeep extends Keep {
+export interface PostfixHolder extends MailHolder {
   /** Whether Postfix may still be about to put this mail on hold. */
   isArriving(queueId: string): boolean;
   /** It is there. */
@@ -17,7 +17,7 @@ export interface PostfixKeep extends Keep {
 
 interface Needs {
   nodeId: string;
-  database: Database;
+  store: Store;
   onHeld(mail: HeldMail, domainId: number): void;
   now: () => number;
 }
@@ -39,7 +39,7 @@ const isReusable = (known: StoredHeldMail): boolean => known.keeper === 'postfix
  */
 const arrivalMs = 10_000;
 
-export const createPostfixKeep = ({nodeId, database, onHeld, now}: Needs): PostfixKeep => {
+export const createPostfixHolder = ({nodeId, store, onHeld, now}: Needs): PostfixHolder => {
   const arriving = new Map<string, number>();
   /** A clock that was put back must not make it longer. */
   const isAhead = (until: number): boolean => now() < until && until <= now() + arrivalMs;
@@ -50,13 +50,13 @@ export const createPostfixKeep = ({nodeId, database, onHeld, now}: Needs): Postf
     }
   };
   const index = createBatch<Waiting>(async mails => {
-    await database.transaction(async tx => {
+    await store.transaction(async tx => {
       for (const mail of mails) {
-        const known = await findHeldMail(tx, mail.entry.queue_id);
+        const known = await tx.hold.find(mail.entry.queue_id);
         mail.isTaken = known !== undefined && !isReusable(known);
         if (mail.isTaken) continue;
-        await forgetHeldMail(tx, mail.entry.queue_id);
-        await insertHeldMails(tx, [mail.entry]);
+        await tx.hold.forget(mail.entry.queue_id);
+        await tx.hold.insert([mail.entry]);
       }
     });
   });

@@ -1,12 +1,11 @@
 // Takes mails into the index that are on hold in Postfix without having been judged here: their headers are read, once.
+
 import type {HeldMail} from '../../../shared/held-mail.ts';
 import {domainOf, owningDomain} from '../../../shared/mail-address.ts';
+import {chunksOf} from '../../services/chunks.ts';
 import type {DomainDirectory} from '../../services/domains/domain-directory.ts';
-import type {Database} from '../../store/sqlite/database.ts';
-import {insertHeldMails} from '../../store/sqlite/held-arrival.ts';
-import {type NewHeldMail, unjudgedSymbols} from '../../store/sqlite/held-mail.ts';
-import {describe, listWithoutSubject} from '../../store/sqlite/postfix-mail.ts';
-import {chunksOf} from '../../store/sqlite/rows.ts';
+import type {Store} from '../../services/ports.ts';
+import {type NewHeldMail, unjudgedSymbols} from '../../services/quarantine/stored-mail.ts';
 import {toListEntry} from '../held-facts.ts';
 import {type MailOnHold, mailsIn} from './postcat.ts';
 import type {PostfixPrograms} from './postfix-programs.ts';
@@ -14,7 +13,7 @@ import type {QueuedMail} from './postqueue.ts';
 
 interface Needs {
   nodeId: string;
-  database: Database;
+  store: Store;
   programs: Pick<PostfixPrograms, 'headers'>;
   domains: Pick<DomainDirectory, 'findByName'>;
   onHeld(mail: HeldMail, domainId: number): void;
@@ -22,7 +21,7 @@ interface Needs {
   onUnreadable(error: unknown): void;
 }
 
-export const createPostfixAdopt = ({nodeId, database, programs, domains, onHeld, onUnreadable}: Needs) => {
+export const createPostfixAdopt = ({nodeId, store, programs, domains, onHeld, onUnreadable}: Needs) => {
   let unread: Set<string> | undefined;
 
   /** What could be read, by id. */
@@ -64,12 +63,12 @@ export const createPostfixAdopt = ({nodeId, database, programs, domains, onHeld,
 
   /** Reads again what could not be read before. */
   const readUnread = async (): Promise<void> => {
-    unread ??= new Set(await listWithoutSubject(database.read, JSON.stringify(unjudgedSymbols)));
+    unread ??= new Set(await store.postfix.listWithoutSubject());
     for (const ids of chunksOf([...unread])) {
       const found = await read(ids).catch(() => undefined);
       if (!found) return;
-      await database.transaction(async tx => {
-        for (const [id, {subject, clientIp, helo}] of found) await describe(tx, id, {subject, client_ip: clientIp, helo});
+      await store.transaction(async tx => {
+        for (const [id, {subject, clientIp, helo}] of found) await tx.postfix.describe(id, {subject, client_ip: clientIp, helo});
       });
       for (const id of ids) unread.delete(id);
     }
@@ -82,7 +81,7 @@ export const createPostfixAdopt = ({nodeId, database, programs, domains, onHeld,
       if (signal.aborted) break;
       const found = await tryRead(some.map(({queueId}) => queueId));
       const entries = some.map(mail => entryOf(mail, found.get(mail.queueId)));
-      await database.transaction(async tx => insertHeldMails(tx, entries));
+      await store.transaction(async tx => tx.hold.insert(entries));
       for (const entry of entries) {
         if (!found.has(entry.queue_id)) unread?.add(entry.queue_id);
         onHeld(toListEntry(nodeId, entry), entry.domain_id);

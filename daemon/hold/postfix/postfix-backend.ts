@@ -1,10 +1,11 @@
 // Held mails whose bytes are in Postfix's hold queue.
+
 import {setTimeout as delay} from 'node:timers/promises';
 import {Fault} from '../../../shared/fault.ts';
 import {createBatch} from '../../services/batch.ts';
-import type {StoredHeldMail} from '../../store/sqlite/held-mail.ts';
-import {type Keeper, LeftQueue} from '../hold-backend.ts';
-import {createTickets} from '../semaphore.ts';
+import type {StoredHeldMail} from '../../services/quarantine/stored-mail.ts';
+import {type HoldBackend, LeftQueue} from '../hold-backend.ts';
+import {createSemaphore} from '../semaphore.ts';
 import {readBody} from './postfix-body.ts';
 import {type PostfixPrograms, PostfixRefusal, type QueueVerb} from './postfix-programs.ts';
 import {queueIdTime} from './queue-id-time.ts';
@@ -36,7 +37,7 @@ const bodyConcurrency = 8;
 const arrivalPauseMs = 100;
 const arrivalTries = 20;
 
-export const createPostfixKeeper = ({programs, isArriving, lifetimeMs, tmpDir, onNotFlushed, now}: Needs): Keeper => {
+export const createPostfixBackend = ({programs, isArriving, lifetimeMs, tmpDir, onNotFlushed, now}: Needs): HoldBackend => {
   const changer = (verb: QueueVerb) =>
     createBatch<Asked>(async mails => {
       for (let from = 0; from < mails.length; from += maxBatch) {
@@ -51,8 +52,8 @@ export const createPostfixKeeper = ({programs, isArriving, lifetimeMs, tmpDir, o
       }
     });
   const changers = {release: changer('release'), requeue: changer('requeue'), discard: changer('discard')};
-  const flushing = createTickets(flushConcurrency);
-  const reading = createTickets(bodyConcurrency);
+  const flushing = createSemaphore(flushConcurrency);
+  const reading = createSemaphore(bodyConcurrency);
 
   /** Rejects with LeftQueue when the mail is not on hold. */
   const change = async (verb: QueueVerb, queueId: string): Promise<void> => {

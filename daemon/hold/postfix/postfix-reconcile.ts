@@ -1,11 +1,11 @@
 // The index held against Postfix's hold queue: what others hold, release and remove there appears and disappears here too.
-import {appendAudit, type NewAuditEntry} from '../../store/sqlite/audit.ts';
-import type {Database, Db} from '../../store/sqlite/database.ts';
-import {endLife, findHeldMail, forgetHeldMail, isHeld, reopen, unclaim} from '../../store/sqlite/held-mail.ts';
-import {confirmInPostfix, findPostfixMails, listInPostfix, type PostfixMail} from '../../store/sqlite/postfix-mail.ts';
-import {chunksOf} from '../../store/sqlite/rows.ts';
+
+import type {NewAuditEntry} from '../../services/audit/stored-entry.ts';
+import {chunksOf} from '../../services/chunks.ts';
+import type {Store, StoreTransaction} from '../../services/ports.ts';
+import {isHeld, type PostfixMail} from '../../services/quarantine/stored-mail.ts';
 import {leftByHand} from '../hold-state.ts';
-import type {PostfixKeep} from './hold-mail.ts';
+import type {PostfixHolder} from './hold-mail.ts';
 import type {PostfixPrograms} from './postfix-programs.ts';
 import type {QueuedMail} from './postqueue.ts';
 
@@ -17,14 +17,14 @@ export interface PostfixReconciliation {
   /** Mails whose life had ended here and that are on hold again. */
   reopened: string[];
   /** How long Postfix took to say what is in its queue. */
-  lookMs: number;
+  pollMs: number;
 }
 
 interface Needs {
   nodeId: string;
-  database: Database;
+  store: Store;
   programs: Pick<PostfixPrograms, 'queue'>;
-  keep: Pick<PostfixKeep, 'isArriving' | 'hasArrived'>;
+  keep: Pick<PostfixHolder, 'isArriving' | 'hasArrived'>;
   /** Whether somebody is acting on the mail. */
   isUnderWay(queueId: string): boolean;
   /** Takes mails into the index that nobody has judged here; resolves with how many it has taken. */
@@ -37,7 +37,7 @@ interface Needs {
  * What is left to write when `signal` says so is found again by the next run.
  */
 export const createPostfixReconcile = (needs: Needs): ((signal: AbortSignal) => Promise<PostfixReconciliation>) => {
-  const {nodeId, database, programs, keep, isUnderWay, adopt, now} = needs;
+  const {nodeId, store, programs, keep, isUnderWay, adopt, now} = needs;
 
   const auditEntry = (queueId: string, entry: {action: string; keyId?: number | null; detail: string}): NewAuditEntry => ({
     at: new Date(now()).toISOString(),
@@ -48,10 +48,10 @@ export const createPostfixReconcile = (needs: Needs): ((signal: AbortSignal) => 
     result: 'ok',
     detail: entry.detail,
   });
-  const write = async <T>(work: (tx: Db) => Promise<T>): Promise<T> => database.transaction(work);
+  const write = async <T>(work: (tx: StoreTransaction) => Promise<T>): Promise<T> => store.transaction(work);
 
   /** On hold according to the index, and not there; resolves with what there is to say of it. */
-  const settleMissing = async (tx: Db, {queue_id: queueId, state, acted_by_key_id: keyId}: PostfixMail) => {
+  const settleMissing = async (tx: StoreTransaction, {queue_id: queueId, state, acted_by_key_id: keyId}: PostfixMail) => {
     if (isUnderWay(queueId)) return undefined;
     const at = new Date(now()).toISOString();
     // Whoever had begun died between the act and writing it down.
@@ -59,11 +59,11 @@ export const createPostfixReconcile = (needs: Needs): ((signal: AbortSignal) => 
       const ending = {state: state === 'releasing' ? 'released' : 'discarded', at, keyId} as const;
       const action = state === 'releasing' ? 'release' : 'discard';
       const entry = auditEntry(queueId, {action, keyId, detail: 'found done after a restart'});
-      return (await endLife(tx, queueId, state, ending)) ? {entry, gone: []} : undefined;
+      return (await tx.hold.end([queueId], state, ending)).size === 1 ? {entry, gone: []} : undefined;
     }
     const entry = auditEntry(queueId, {action: 'gone', detail: leftByHand});
-    const isGone = await endLife(tx, queueId, 'held', {state: 'gone', at, keyId: null});
-    return isGone ? {entry, gone: [queueId]} : undefined;
+    const ended = await tx.hold.end([queueId], 'held', {state: 'gone', at, keyId: null});
+    return ended.size === 1 ? {entry, gone: [queueId]} : undefined;
   };
 
   /** Resolves with those that have left the queue by another hand. */
@@ -74,7 +74,7 @@ export const createPostfixReconcile = (needs: Needs): ((signal: AbortSignal) => 
       const settled = await write(async tx => {
         const all = [];
         for (const row of some) all.push((await settleMissing(tx, row)) ?? []);
-        await appendAudit(tx, ...all.flat().map(({entry}) => entry));
+        await tx.audit.append(...all.flat().map(({entry}) => entry));
         return all.flat();
       });
       gone.push(...settled.flatMap(mail => mail.gone));
@@ -89,14 +89,8 @@ export const createPostfixReconcile = (needs: Needs): ((signal: AbortSignal) => 
       if (signal.aborted) return;
       await write(async tx => {
         const settled = some.filter(([row]) => row.state === 'held' || !isUnderWay(row.queue_id));
-        await confirmInPostfix(
-          tx,
-          settled.filter(([row]) => row.queued_at === null).map(([, mail]) => mail),
-        );
-        await unclaim(
-          tx,
-          settled.filter(([row]) => row.state !== 'held').map(([row]) => row.queue_id),
-        );
+        await tx.postfix.confirm(settled.filter(([row]) => row.queued_at === null).map(([, mail]) => mail));
+        await tx.hold.unclaim(settled.filter(([row]) => row.state !== 'held').map(([row]) => row.queue_id));
       });
     }
   };
@@ -105,11 +99,10 @@ export const createPostfixReconcile = (needs: Needs): ((signal: AbortSignal) => 
   const settleEnded = async (row: PostfixMail, queued: QueuedMail): Promise<boolean> => {
     const {queue_id: queueId} = row;
     return write(async tx => {
-      const mail = await findHeldMail(tx, queueId);
-      if (!mail || mail.state !== row.state || !(await reopen(tx, mail))) return false;
-      if (row.queued_at === null) await confirmInPostfix(tx, [queued]);
-      await appendAudit(
-        tx,
+      const mail = await tx.hold.find(queueId);
+      if (!mail || mail.state !== row.state || !(await tx.hold.reopen(mail))) return false;
+      if (row.queued_at === null) await tx.postfix.confirm([queued]);
+      await tx.audit.append(
         auditEntry(queueId, {action: 'reopened', detail: `it was ${mail.state} and is on hold in Postfix again`}),
       );
       return true;
@@ -119,13 +112,13 @@ export const createPostfixReconcile = (needs: Needs): ((signal: AbortSignal) => 
   /** Mails on hold that are not held according to the index; those that are not in it at all are returned. */
   const settleStrangers = async (mails: QueuedMail[], startedAt: string, reopened: string[]): Promise<QueuedMail[]> => {
     const ids = mails.map(({queueId}) => queueId);
-    const known = new Map((await findPostfixMails(database.read, ids)).map(row => [row.queue_id, row]));
+    const known = new Map((await store.postfix.find(ids)).map(row => [row.queue_id, row]));
     const unknown: QueuedMail[] = [];
     for (const mail of mails) {
       const {queueId} = mail;
       const row = known.get(queueId);
       // Postfix without long queue ids gives an id again.
-      if (row && !isSame(row, mail)) await write(async tx => forgetHeldMail(tx, queueId));
+      if (row && !isSame(row, mail)) await write(async tx => tx.hold.forget(queueId));
       if (!row || !isSame(row, mail)) unknown.push(mail);
       // What was ended after the look at the queue had begun was there when it was looked at.
       else if (!isHeld(row) && !isUnderWay(queueId) && (row.acted_at ?? '') < startedAt && (await settleEnded(row, mail)))
@@ -137,7 +130,7 @@ export const createPostfixReconcile = (needs: Needs): ((signal: AbortSignal) => 
   return async signal => {
     const startedAtMs = now();
     const startedAt = new Date(startedAtMs).toISOString();
-    const missing = new Map((await listInPostfix(database.read)).map(row => [row.queue_id, row]));
+    const missing = new Map((await store.postfix.list()).map(row => [row.queue_id, row]));
     // As it is before the queue is looked at, which may take longer than an arrival.
     const arriving = new Set([...missing.keys()].filter(keep.isArriving));
     const strangers: QueuedMail[] = [];
@@ -151,7 +144,7 @@ export const createPostfixReconcile = (needs: Needs): ((signal: AbortSignal) => 
         if (row.queued_at === null || row.state !== 'held') present.push([row, mail]);
       }
     }
-    const lookMs = now() - startedAtMs;
+    const pollMs = now() - startedAtMs;
     await settlePresent(present, signal);
     const gone = await settleAllMissing(
       [...missing.values()].filter(({queue_id}) => !arriving.has(queue_id)),
@@ -160,7 +153,7 @@ export const createPostfixReconcile = (needs: Needs): ((signal: AbortSignal) => 
 
     const reopened: string[] = [];
     const unknown = await settleStrangers(strangers, startedAt, reopened);
-    return {appeared: await adopt(unknown, signal), gone, reopened, lookMs};
+    return {appeared: await adopt(unknown, signal), gone, reopened, pollMs};
   };
 };
 

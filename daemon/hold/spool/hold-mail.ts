@@ -1,28 +1,28 @@
 // Takes mail into this node's spool: its bytes first, then its row.
+
 import type {HeldMail} from '../../../shared/held-mail.ts';
 import {createBatch} from '../../services/batch.ts';
 import {crashPoint} from '../../services/crash-point.ts';
 import type {ReceivedMail} from '../../services/intake/mail.ts';
-import type {Keep} from '../../services/ports.ts';
-import type {Database} from '../../store/sqlite/database.ts';
-import {insertHeldMails} from '../../store/sqlite/held-arrival.ts';
-import type {NewHeldMail} from '../../store/sqlite/held-mail.ts';
+import type {MailHolder} from '../../services/intake/mail-ports.ts';
+import type {Store} from '../../services/ports.ts';
+import type {NewHeldMail} from '../../services/quarantine/stored-mail.ts';
 import {factsOf, spoolEntry, toListEntry} from '../held-facts.ts';
 import type {Spool} from './spool.ts';
 
-export interface SpoolKeepNeeds {
+export interface SpoolHolderNeeds {
   nodeId: string;
-  database: Database;
+  store: Store;
   spool: Spool;
   traceHeader(mail: ReceivedMail): Buffer;
   /** Told of every mail that has come into the queue, once it is on stable storage. */
   onHeld(mail: HeldMail, domainId: number): void;
 }
 
-export const createSpoolKeep = ({nodeId, database, spool, traceHeader, onHeld}: SpoolKeepNeeds): Keep => {
+export const createSpoolHolder = ({nodeId, store, spool, traceHeader, onHeld}: SpoolHolderNeeds): MailHolder => {
   const index = createBatch<NewHeldMail>(async mails => {
     crashPoint('held-row.before');
-    await database.transaction(async tx => insertHeldMails(tx, mails));
+    await store.transaction(async tx => tx.hold.insert(mails));
     crashPoint('held-row.after');
   });
 

@@ -1,19 +1,8 @@
 // At start the spool and its index are held against each other: a crash may have come between any two steps.
-import {appendAudit} from '../../store/sqlite/audit.ts';
-import type {Database, Db} from '../../store/sqlite/database.ts';
-import {insertHeldMails} from '../../store/sqlite/held-arrival.ts';
-import {recountHeld} from '../../store/sqlite/held-count.ts';
-import {
-  dropHeldRow,
-  endLife,
-  findHeldMail,
-  type HeldState,
-  isHeld,
-  listClaimed,
-  reopen,
-  unclaim,
-} from '../../store/sqlite/held-mail.ts';
-import {listSpooled, overviewOfSpool, spooledStates} from '../../store/sqlite/spooled-mail.ts';
+
+import type {NodeStore} from '../../services/node-store.ts';
+import type {StoreTransaction} from '../../services/ports.ts';
+import {type HeldState, isHeld} from '../../services/quarantine/stored-mail.ts';
 import {spoolEntry} from '../held-facts.ts';
 import type {Spool, SpooledMail} from './spool.ts';
 
@@ -37,7 +26,7 @@ export interface Reconciliation {
 }
 
 interface Needs {
-  database: Database;
+  store: NodeStore;
   spool: Spool;
   nodeId: string;
   now: () => number;
@@ -49,7 +38,7 @@ const batchSize = 500;
 
 /** However many mails there are, few of their names are in memory at a time, unless one is missing. */
 export const reconcile = async (needs: Needs): Promise<Reconciliation> => {
-  const {database, spool} = needs;
+  const {store, spool} = needs;
   const report: Reconciliation = {
     indexed: 0,
     lost: [],
@@ -61,16 +50,16 @@ export const reconcile = async (needs: Needs): Promise<Reconciliation> => {
     leftover: [],
   };
 
-  const releasing = await listClaimed(database.read, 'spool');
-  await database.transaction(async tx => unclaim(tx, releasing));
+  const releasing = await store.hold.listClaimed('spool');
+  await store.transaction(async tx => tx.hold.unclaim(releasing));
   report.unclaimed = releasing.length;
 
-  const {odd, held} = await overviewOfSpool(database.read);
+  const {odd, held} = await store.spooled.overview();
   for (const queueId of odd) await remake(needs, queueId, report);
   const isRemade = new Set(odd);
   let found = 0;
   for await (const names of spool.batches(batchSize)) {
-    const states = await spooledStates(database.read, names);
+    const states = await store.spooled.states(names);
     for (const name of names.filter(one => !isRemade.has(one))) {
       const state = states.get(name);
       if (state !== undefined && isHeld({state})) found += 1;
@@ -78,7 +67,7 @@ export const reconcile = async (needs: Needs): Promise<Reconciliation> => {
     }
   }
   if (found !== held) await findLost(needs, isRemade, report);
-  if (report.remade.length > 0) await database.transaction(recountHeld);
+  if (report.remade.length > 0) await store.transaction(async tx => tx.spooled.recount());
   return report;
 };
 
@@ -109,10 +98,10 @@ const settle = async (
 };
 
 const findLost = async (needs: Needs, isRemade: ReadonlySet<string>, report: Reconciliation): Promise<void> => {
-  const {database, spool} = needs;
+  const {store, spool} = needs;
   const files = new Set(await spool.names());
   for (let after: string | undefined = ''; after !== undefined; ) {
-    const rows: string[] = await listSpooled(database.read, after, batchSize);
+    const rows: string[] = await store.spooled.list(after, batchSize);
     for (const queueId of rows) if (!files.has(queueId) && !isRemade.has(queueId)) await markLost(needs, queueId, report);
     after = rows.at(-1);
   }
@@ -128,10 +117,10 @@ const removeFile = async ({spool}: Needs, queueId: string, report: Reconciliatio
   }
 };
 
-const markLost = async ({database, nodeId, now}: Needs, queueId: string, report: Reconciliation): Promise<void> => {
+const markLost = async ({store, nodeId, now}: Needs, queueId: string, report: Reconciliation): Promise<void> => {
   const at = new Date(now()).toISOString();
-  await database.transaction(async tx => {
-    await endLife(tx, queueId, 'held', {state: 'lost', at, keyId: null});
+  await store.transaction(async tx => {
+    await tx.hold.end([queueId], 'held', {state: 'lost', at, keyId: null});
     await audit(tx, {nodeId, at, queueId, action: 'lost', detail: 'the file was missing when the node started'});
   });
   report.lost.push(queueId);
@@ -139,11 +128,11 @@ const markLost = async ({database, nodeId, now}: Needs, queueId: string, report:
 
 /** The row may say anything; the file's header has a checksum. */
 const remake = async (needs: Needs, queueId: string, report: Reconciliation): Promise<void> => {
-  const {database, spool, nodeId, now} = needs;
+  const {store, spool, nodeId, now} = needs;
   const mail = await wholeFile(spool, queueId);
-  await database.transaction(async tx => {
-    await dropHeldRow(tx, queueId);
-    if (mail) await insertHeldMails(tx, [entryOf(mail)]);
+  await store.transaction(async tx => {
+    await tx.spooled.drop(queueId);
+    if (mail) await tx.hold.insert([entryOf(mail)]);
     const at = new Date(now()).toISOString();
     if (!mail) await audit(tx, {nodeId, at, queueId, action: 'lost', detail: 'what was known of it had changed on the disk'});
   });
@@ -152,10 +141,7 @@ const remake = async (needs: Needs, queueId: string, report: Reconciliation): Pr
 };
 
 const compareWithFile = async (needs: Needs, queueId: string, report: Reconciliation): Promise<void> => {
-  const [row, file] = await Promise.all([
-    findHeldMail(needs.database.read, queueId),
-    needs.spool.open(queueId).catch(() => undefined),
-  ]);
+  const [row, file] = await Promise.all([needs.store.hold.find(queueId), needs.spool.open(queueId).catch(() => undefined)]);
   // A file that is damaged says so when it is read, and its row is all that is known of it.
   if (!row || file?.facts.queue_id !== queueId) return;
   const wanted = entryOf(file);
@@ -168,8 +154,8 @@ const compareWithFile = async (needs: Needs, queueId: string, report: Reconcilia
 
 const entryOf = ({facts, content, sha256}: SpooledMail) => spoolEntry(facts, content.sizeBytes, sha256);
 
-const recover = async ({database, spool, nodeId, now}: Needs, queueId: string, report: Reconciliation): Promise<void> => {
-  const row = await findHeldMail(database.read, queueId);
+const recover = async ({store, spool, nodeId, now}: Needs, queueId: string, report: Reconciliation): Promise<void> => {
+  const row = await store.hold.find(queueId);
   const file = await wholeFile(spool, queueId);
   if (!row || file?.sha256 !== row.sha256) {
     await spool.setAside(queueId);
@@ -177,21 +163,21 @@ const recover = async ({database, spool, nodeId, now}: Needs, queueId: string, r
     return;
   }
   const at = new Date(now()).toISOString();
-  await database.transaction(async tx => {
-    await reopen(tx, row);
+  await store.transaction(async tx => {
+    await tx.hold.reopen(row);
     await audit(tx, {nodeId, at, queueId, action: 'recovered', detail: 'the file was there again when the node started'});
   });
   report.recovered.push(queueId);
 };
 
-const indexAgain = async ({database, spool}: Needs, queueId: string, report: Reconciliation): Promise<void> => {
+const indexAgain = async ({store, spool}: Needs, queueId: string, report: Reconciliation): Promise<void> => {
   const mail = await wholeFile(spool, queueId);
   if (!mail) {
     await spool.setAside(queueId);
     report.damaged.push(queueId);
     return;
   }
-  await database.transaction(async tx => insertHeldMails(tx, [entryOf(mail)]));
+  await store.transaction(async tx => tx.hold.insert([entryOf(mail)]));
   report.indexed += 1;
 };
 
@@ -209,8 +195,8 @@ interface Entry {
   detail: string;
 }
 
-const audit = async (tx: Db, {nodeId, at, queueId, action, detail}: Entry): Promise<void> =>
-  appendAudit(tx, {
+const audit = async (tx: StoreTransaction, {nodeId, at, queueId, action, detail}: Entry): Promise<void> =>
+  tx.audit.append({
     at,
     key_id: null,
     action: `quarantine.${action}`,

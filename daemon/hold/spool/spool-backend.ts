@@ -1,14 +1,14 @@
 import {Fault} from '../../../shared/fault.ts';
 import {crashPoint} from '../../services/crash-point.ts';
-import type {Deliver, Route} from '../../services/ports.ts';
-import type {StoredHeldMail} from '../../store/sqlite/held-mail.ts';
+import type {Deliver, Route} from '../../services/intake/mail-ports.ts';
+import type {StoredHeldMail} from '../../services/quarantine/stored-mail.ts';
 import {deliveryFailed} from '../delivery-failure.ts';
 import {openHeldFile} from '../held-file.ts';
-import type {Keeper} from '../hold-backend.ts';
-import {createTickets} from '../semaphore.ts';
+import type {HoldBackend} from '../hold-backend.ts';
+import {createSemaphore} from '../semaphore.ts';
 import type {Spool} from './spool.ts';
 
-export interface SpoolKeeperNeeds {
+export interface SpoolBackendNeeds {
   spool: Spool;
   deliver: Deliver;
   /** Where a released mail goes now; a Fault `delivery_failed` when it has nowhere to go. */
@@ -23,11 +23,11 @@ const usualMaxDeliveries = 16;
 /** Leaves time for a delivery before whoever asked is answered, see `../../services/quarantine/answer-limit.ts`. */
 const usualPatienceMs = 6000;
 
-export const createSpoolKeeper = (needs: SpoolKeeperNeeds): Keeper => {
+export const createSpoolBackend = (needs: SpoolBackendNeeds): HoldBackend => {
   const {spool, deliver, routeOf, maxDeliveries = usualMaxDeliveries, patienceMs = usualPatienceMs} = needs;
-  const delivering = createTickets(maxDeliveries, {patienceMs, tooLate: tooManyDeliveries});
+  const delivering = createSemaphore(maxDeliveries, {patienceMs, tooLate: tooManyDeliveries});
 
-  const release: Keeper['release'] = async (mail, onServed) => {
+  const release: HoldBackend['release'] = async (mail, onServed) => {
     const content = await openHeldFile(spool, mail, 'delivery_failed');
     const envelope = {sender: mail.sender, recipients: mail.recipients, isUtf8: mail.is_utf8, isEightBit: mail.is_eight_bit};
     crashPoint('delivery.before');

@@ -4,13 +4,13 @@ import Koa, {type Middleware} from 'koa';
 import type {Logger} from 'pino';
 import type {ClusterDrift} from '../../../shared/cluster-drift.ts';
 import {Fault} from '../../../shared/fault.ts';
-import type {PatientLimits} from '../../services/access/cluster-rate-limit.ts';
+import type {ClusterRateLimits} from '../../services/access/cluster-rate-limit.ts';
 import type {KeyFailures} from '../../services/access/key-failures.ts';
 import type {Keys} from '../../services/access/keys.ts';
 import type {Audit} from '../../services/audit/audit.ts';
 import type {Cluster} from '../../services/cluster/cluster.ts';
 import type {JoinTokens} from '../../services/cluster/join-tokens.ts';
-import type {Standing} from '../../services/cluster/membership.ts';
+import type {Membership} from '../../services/cluster/membership.ts';
 import type {Removal} from '../../services/cluster/removal.ts';
 import type {DomainParts} from '../../services/domains/domain-parts.ts';
 import type {Domains} from '../../services/domains/domains.ts';
@@ -33,7 +33,7 @@ import type {RequestState} from './state.ts';
 
 export interface ApiNeeds {
   keys: Keys;
-  limits: PatientLimits;
+  limits: ClusterRateLimits;
   keyFailures: KeyFailures;
   domains: Domains;
   domainParts: DomainParts;
@@ -42,7 +42,7 @@ export interface ApiNeeds {
   audit: Audit;
   events: Events;
   /** Throws for a node that is none of the cluster any more. */
-  standing: Pick<Standing, 'requireMember'>;
+  membership: Pick<Membership, 'requireMember'>;
   explainDrift(): Promise<ClusterDrift>;
   joinTokens: JoinTokens;
   removal: Removal;
@@ -73,7 +73,7 @@ export const createApi = (needs: ApiNeeds): Koa<RequestState> => {
   app.use(answerErrors(needs.log));
   app.use(describeInterface);
   app.use(async (_ctx, next) => {
-    needs.standing.requireMember();
+    needs.membership.requireMember();
     await next();
   });
   // A path nobody knows still needs a key: what exists here is no stranger's business.

@@ -3,7 +3,7 @@ import type {RouterMiddleware} from '@koa/router';
 import type {Middleware as KoaMiddleware} from 'koa';
 import {Fault} from '../../../shared/fault.ts';
 import {type Permission, permissionsOf, scopesWith} from '../../../shared/scopes.ts';
-import type {PatientLimits} from '../../services/access/cluster-rate-limit.ts';
+import type {ClusterRateLimits} from '../../services/access/cluster-rate-limit.ts';
 import {guessLimit, type KeyFailures} from '../../services/access/key-failures.ts';
 import type {Keys} from '../../services/access/keys.ts';
 import type {RateLimitState} from '../../services/access/rate-limit.ts';
@@ -28,7 +28,7 @@ export const countKeyFailures =
 
 /** Authenticates and counts the request; the limit's headers go on every answer, refusals included. */
 export const authenticate =
-  (keys: Keys, limits: PatientLimits): KoaMiddleware<RequestState> =>
+  (keys: Keys, limits: ClusterRateLimits): KoaMiddleware<RequestState> =>
   async (ctx, next) => {
     const key = await keys.identify(ctx.get('X-API-Key') || undefined);
     const {isAllowed, awaitsPeers, ...state} = await limits.take(key.id, key.rate_limit_per_minute);

@@ -23,7 +23,7 @@ interface Needs {
   /** The node a verified client certificate belongs to. */
   identityIn(subjectAltName: string | undefined): NodeIdentity | undefined;
   /** A member asks something. */
-  heard(peer: NodeIdentity, remoteAddress: string | null): void;
+  noteAddress(peer: NodeIdentity, remoteAddress: string | null): void;
   /** Whether that node has been one of the cluster, and was removed. */
   wasRemoved(peer: NodeIdentity): boolean;
   /** Whether that node is one of the cluster, now. */
@@ -37,7 +37,15 @@ interface Needs {
 
 const prefix = '/peer/v1';
 
-export const createPeerApi = ({identityIn, isMember, wasRemoved, heard, routes, openRoutes, log}: Needs): Koa<PeerState> => {
+export const createPeerApi = ({
+  identityIn,
+  isMember,
+  wasRemoved,
+  noteAddress,
+  routes,
+  openRoutes,
+  log,
+}: Needs): Koa<PeerState> => {
   const routerWith = (all: Needs['routes']) => {
     const router: PeerRouter = new Router<PeerState>({prefix, sensitive: true});
     for (const route of all) route(router);
@@ -71,7 +79,7 @@ export const createPeerApi = ({identityIn, isMember, wasRemoved, heard, routes, 
   app.use(async (ctx, next) => {
     const peer = identityIn(shownBy(ctx).subjectAltName);
     if (!peer || !isMember(peer)) throw new Fault('insufficient_scope', 'the client certificate names no node of this cluster');
-    heard(peer, remoteAddressOf(ctx.req));
+    noteAddress(peer, remoteAddressOf(ctx.req));
     ctx.state.peer = peer;
     await next();
   });

@@ -1,23 +1,23 @@
 // How nodes are, and what they have changed.
+
 import {z} from 'zod';
 import {Fault} from '../../../shared/fault.ts';
-import type {HeartbeatExchange} from '../../replication/heartbeat-exchange.ts';
+import type {Membership} from '../../services/cluster/membership.ts';
 import {
   eventsRequestSchema,
   heartbeatSchema,
   recordKeySchema,
   recordsRequestSchema,
   removedSchema,
-} from '../../replication/peer-protocol.ts';
-import type {Replication} from '../../replication/replication.ts';
-import type {Standing} from '../../services/cluster/membership.ts';
+} from '../../services/cluster/peer-protocol.ts';
+import type {HeartbeatExchange, Replication} from '../../services/cluster/replication-ports.ts';
 import {validate, validateParameters} from '../../services/validate.ts';
 import {reply} from '../answer.ts';
 import {peerJsonBody} from '../json-body.ts';
 import type {PeerCtx, PeerRouter} from './peer-app.ts';
 
 interface Needs {
-  standing: Pick<Standing, 'removedBy'>;
+  membership: Pick<Membership, 'removedBy'>;
   nodeNo: number;
   replication: Replication;
   exchange: HeartbeatExchange;
@@ -26,18 +26,18 @@ interface Needs {
 }
 
 export const routePeerCluster =
-  ({replication, exchange, standing, nodeNo, reach}: Needs) =>
+  ({replication, exchange, membership, nodeNo, reach}: Needs) =>
   (router: PeerRouter): void => {
     router.post('/heartbeat', peerJsonBody, async ctx => {
       reply(ctx, await exchange.answer(ctx.state.peer, validate(heartbeatSchema, ctx.state.body)));
     });
 
     router.post('/events', peerJsonBody, async ctx => {
-      reply(ctx, await exchange.receive(ctx.state.peer, validate(eventsRequestSchema, ctx.state.body)));
+      reply(ctx, await exchange.receiveEvents(ctx.state.peer, validate(eventsRequestSchema, ctx.state.body)));
     });
 
     router.post('/stopping', async ctx => {
-      exchange.hearStop(ctx.state.peer);
+      exchange.receiveStop(ctx.state.peer);
       reply(ctx, null);
     });
 
@@ -48,7 +48,7 @@ export const routePeerCluster =
     router.post('/removed', peerJsonBody, async ctx => {
       const {node_no} = validate(removedSchema, ctx.state.body);
       if (node_no !== nodeNo) throw new Fault('validation_failed', `this is node number ${nodeNo}`);
-      standing.removedBy(ctx.state.peer.nodeId);
+      membership.removedBy(ctx.state.peer.nodeId);
       reply(ctx, null);
     });
 

@@ -20,8 +20,8 @@ export const routePeerEvents =
       open.get(nodeNo)?.end();
       open.set(nodeNo, stream);
       const unsubscribe = bus.subscribe(event => {
-        const told = toLine(event);
-        if (told) stream.send(`${JSON.stringify(told)}\n`);
+        const line = toLine(event);
+        if (line) stream.send(`${JSON.stringify(line)}\n`);
       }, stream.end);
       const ping = setInterval(() => stream.send('\n'), pingMs).unref();
       stream.onClose(() => {

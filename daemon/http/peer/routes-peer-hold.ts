@@ -11,7 +11,7 @@ import {
   holdActRequest,
   holdRequests,
   holdSummaryRequest,
-  type ToldActor,
+  type RelayedActor,
 } from '../../services/quarantine/peer-hold-protocol.ts';
 import {validate} from '../../services/validate.ts';
 import {reply} from '../answer.ts';
@@ -65,11 +65,11 @@ interface PartNeeds<F, C> {
   path: string;
   part: ListPart<F, C>;
   requests: {
-    list: z.ZodType<{actor: ToldActor; filter: F; page: Page}>;
-    marks: z.ZodType<{actor: ToldActor; filter: F; steps: Steps}>;
-    rank: z.ZodType<{actor: ToldActor; filter: F; place: C}>;
+    list: z.ZodType<{actor: RelayedActor; filter: F; page: Page}>;
+    marks: z.ZodType<{actor: RelayedActor; filter: F; steps: Steps}>;
+    rank: z.ZodType<{actor: RelayedActor; filter: F; place: C}>;
   };
-  admit(told: ToldActor, relay: NodeIdentity): Promise<Actor>;
+  admit(told: RelayedActor, relay: NodeIdentity): Promise<Actor>;
 }
 
 const routePart = <F, C>(router: PeerRouter, {path, part, requests, admit}: PartNeeds<F, C>): void => {
@@ -91,5 +91,5 @@ const routePart = <F, C>(router: PeerRouter, {path, part, requests, admit}: Part
 
 const admitFor =
   (actors: PeerActors, permission: Permission) =>
-  async (told: ToldActor, relay: NodeIdentity): Promise<Actor> =>
+  async (told: RelayedActor, relay: NodeIdentity): Promise<Actor> =>
     actors.admit(told, permission, relay);

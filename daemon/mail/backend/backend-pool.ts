@@ -1,6 +1,7 @@
 // Connections to backends, kept open between mails.
+
 import {formatHostPort, type HostPort} from '../../../shared/host-port.ts';
-import type {Route} from '../../services/ports.ts';
+import type {Route} from '../../services/intake/mail-ports.ts';
 import {isPositive} from '../smtp-reply.ts';
 import {
   type BackendConnection,

@@ -2,10 +2,11 @@
 // said again; after that nothing is repeated.
 //
 // no connection → (first rcpt: MAIL) → rcpt … → data → over;   any → abort → over
+
 import {Readable} from 'node:stream';
 import type {HostPort} from '../../../shared/host-port.ts';
 import type {MailContent} from '../../services/intake/mail.ts';
-import type {Route, SmtpReply} from '../../services/ports.ts';
+import type {Route, SmtpReply} from '../../services/intake/mail-ports.ts';
 import {isPositive, replies} from '../smtp-reply.ts';
 import type {BackendConnection, EnvelopeStart} from './backend-connection.ts';
 import {isLost, type Lost} from './command-connection.ts';

@@ -1,9 +1,10 @@
 // An SMTP client connection driven command by command. smtp-connection's own send() runs a whole transaction at once, which
 // cannot answer our client's RCPT with the backend's reply before the mail is there; so its internals are used here, and
 // nowhere else. nodemailer is pinned to an exact version for that reason.
+
 import type {Readable} from 'node:stream';
 import SmtpConnection from 'nodemailer/lib/smtp-connection';
-import type {Route, SmtpReply} from '../../services/ports.ts';
+import type {Route, SmtpReply} from '../../services/intake/mail-ports.ts';
 import {hasKeyword} from '../gateway/cluster-keyword.ts';
 import {parseReply} from '../smtp-reply.ts';
 
@@ -97,12 +98,12 @@ export class CommandConnection extends SmtpConnection {
   async commands(lines: readonly string[], withinMs: number): Promise<Answer[]> {
     const answers: Answer[] = [];
     const last = await this.#answer(withinMs, settle => {
-      const heard = (raw: string) => {
+      const onReply = (raw: string) => {
         const answer = this.#read(raw);
         answers.push(answer);
         if (answers.length === lines.length || isLost(answer)) settle(answer);
       };
-      for (const _ of lines) this._responseActions.push(heard);
+      for (const _ of lines) this._responseActions.push(onReply);
       this._sendCommand(lines.join('\r\n'));
     });
     return lines.map((_, n) => answers[n] ?? last);

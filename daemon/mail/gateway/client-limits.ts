@@ -1,4 +1,4 @@
-import type {SmtpReply} from '../../services/ports.ts';
+import type {SmtpReply} from '../../services/intake/mail-ports.ts';
 import {replies} from '../smtp-reply.ts';
 
 export interface ClientLimitNeeds {

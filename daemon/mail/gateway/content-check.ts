@@ -1,7 +1,8 @@
 // What RFC 5321 forbids in the text of a mail, found while the bytes come in.
+
 import {createHeaderReader, headerValues} from '../../services/intake/header-block.ts';
 import type {HeaderField} from '../../services/intake/mail.ts';
-import type {SmtpReply} from '../../services/ports.ts';
+import type {SmtpReply} from '../../services/intake/mail-ports.ts';
 
 export interface ContentReport {
   /** Why the mail must be refused, were it to be. Bytes are judged in their order, then the number of hops. */

@@ -1,9 +1,10 @@
 // smtp-server with what it has no hooks for: our own enhanced status codes, the end of a transaction, and who may connect.
+
 import type {Socket} from 'node:net';
 import {SMTPServer, type SMTPServerOptions, type SMTPServerSession} from 'smtp-server';
 import type {SMTPConnection} from 'smtp-server/lib/smtp-connection.js';
 import {plainAddress} from '../../../shared/host-port.ts';
-import type {SmtpReply} from '../../services/ports.ts';
+import type {SmtpReply} from '../../services/intake/mail-ports.ts';
 import {KeywordConnection} from '../backend/keyword-connection.ts';
 import {hasEnhancedCode, replies} from '../smtp-reply.ts';
 

@@ -2,10 +2,11 @@
 // user is refused there and then and no bounce is ever ours to send.
 //
 // MAIL → rcpt … → data: take → judge → reject | hold | relay → over;   RSET, EHLO, QUIT, a lost client: abort → over
+
 import {crashPoint} from '../../services/crash-point.ts';
 import {isSameOwner} from '../../services/intake/intake.ts';
 import type {Client, Ownership, ReceivedMail} from '../../services/intake/mail.ts';
-import type {SmtpReply} from '../../services/ports.ts';
+import type {SmtpReply} from '../../services/intake/mail-ports.ts';
 import type {EnvelopeStart} from '../backend/backend-connection.ts';
 import type {BackendPool} from '../backend/backend-pool.ts';
 import type {BackendTransaction} from '../backend/backend-transaction.ts';

@@ -1,10 +1,11 @@
 // Takes in the content of one mail: checks it, measures it, and keeps it in memory or, when it is big, in a file.
+
 import {createReadStream} from 'node:fs';
 import {type FileHandle, open, unlink} from 'node:fs/promises';
 import {join} from 'node:path';
 import {Readable} from 'node:stream';
 import type {HeaderField, MailContent} from '../../services/intake/mail.ts';
-import type {SmtpReply} from '../../services/ports.ts';
+import type {SmtpReply} from '../../services/intake/mail-ports.ts';
 import {replies} from '../smtp-reply.ts';
 import {createContentChecker} from './content-check.ts';
 

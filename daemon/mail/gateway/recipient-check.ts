@@ -1,6 +1,7 @@
 // Whether a server knows a recipient, by asking it with RCPT as if a mail was to follow.
+
 import {formatHostPort} from '../../../shared/host-port.ts';
-import type {Route, SmtpReply} from '../../services/ports.ts';
+import type {Route, SmtpReply} from '../../services/intake/mail-ports.ts';
 import type {BackendPool} from '../backend/backend-pool.ts';
 import {isPositive} from '../smtp-reply.ts';
 

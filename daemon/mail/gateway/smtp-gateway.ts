@@ -1,4 +1,5 @@
 // The SMTP listener: translates between smtp-server's callbacks and mail transactions.
+
 import {setTimeout as delay} from 'node:timers/promises';
 import {createSecureContext} from 'node:tls';
 import type {SMTPServerAddress, SMTPServerDataStream, SMTPServerSession} from 'smtp-server';
@@ -6,7 +7,7 @@ import type {HostPort} from '../../../shared/host-port.ts';
 import {parseMailAddress} from '../../../shared/mail-address.ts';
 import {crashPoint} from '../../services/crash-point.ts';
 import type {Client} from '../../services/intake/mail.ts';
-import type {SmtpReply} from '../../services/ports.ts';
+import type {SmtpReply} from '../../services/intake/mail-ports.ts';
 import type {EnvelopeStart} from '../backend/backend-connection.ts';
 import type {BackendPool} from '../backend/backend-pool.ts';
 import type {IntakePort} from '../intake-port.ts';

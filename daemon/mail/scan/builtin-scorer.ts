@@ -1,7 +1,8 @@
 // The scorer that needs nothing installed: it knows the test string, and believes a filter in front of a trusted client.
+
 import type {SymbolScore} from '../../../shared/held-mail.ts';
 import type {Score} from '../../services/intake/mail.ts';
-import type {Scorer} from '../../services/ports.ts';
+import type {Scorer} from '../../services/intake/mail-ports.ts';
 import {reasonOf} from './reason.ts';
 import {boundScore} from './score-bounds.ts';
 import {upstreamVerdict} from './upstream-verdict.ts';

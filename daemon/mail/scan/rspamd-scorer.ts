@@ -1,7 +1,7 @@
 import {Agent, type OutgoingHttpHeaders} from 'node:http';
 import {Fault} from '../../../shared/fault.ts';
 import type {ReceivedMail, Score} from '../../services/intake/mail.ts';
-import type {Scorer} from '../../services/ports.ts';
+import type {Scorer} from '../../services/intake/mail-ports.ts';
 import {scoreOfAnswer} from './rspamd-answer.ts';
 import {commandUrl, envelopeHeaders, headerSafe, isConnectionFailure, passwordHeader, post} from './rspamd-http.ts';
 

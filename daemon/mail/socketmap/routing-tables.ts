@@ -1,9 +1,10 @@
 // What Postfix is told about our domains: which it takes mail for, where that goes, and, on request, which recipients there are.
+
 import type {Domain} from '../../../shared/domain.ts';
 import {canonicalDomain} from '../../../shared/domain-name.ts';
 import type {HostPort} from '../../../shared/host-port.ts';
 import {hasInstruction, owningDomain, parseMailAddress} from '../../../shared/mail-address.ts';
-import type {Route} from '../../services/ports.ts';
+import type {Route} from '../../services/intake/mail-ports.ts';
 import type {RecipientCheck} from '../gateway/recipient-check.ts';
 import type {TableAnswer} from './socketmap-server.ts';
 

@@ -1,14 +1,15 @@
 // Whether a key is good at this moment, and for what: asked when a request comes in, where another node carries it out, and
 // again and again of an answer that never ends.
+
 import {Fault} from '../../../shared/fault.ts';
-import type {Reach} from '../../../shared/scopes.ts';
-import type {StoredApiKey} from '../../store/sqlite/api-key.ts';
+import type {AccessScope} from '../../../shared/scopes.ts';
 import type {DomainDirectory} from '../domains/domain-directory.ts';
+import type {StoredApiKey} from '../records.ts';
 
 export interface Admission {
   /** A Fault `key_revoked` or `key_expired` when the key is no good any more. */
   requireActive(key: StoredApiKey): void;
-  reachOf(key: StoredApiKey): Reach;
+  accessOf(key: StoredApiKey): AccessScope;
 }
 
 export const createAdmission = ({domains, now}: {domains: DomainDirectory; now: () => number}): Admission => ({
@@ -18,7 +19,7 @@ export const createAdmission = ({domains, now}: {domains: DomainDirectory; now: 
       throw new Fault('key_expired', `the API key expired at ${expires_at}; ask for a new one`);
   },
 
-  reachOf({scope, domain_id}) {
+  accessOf({scope, domain_id}) {
     if (scope !== 'domain-admin') return {kind: 'all'};
     return domain_id !== null && domains.findById(domain_id) ? {kind: 'domain', domainId: domain_id} : {kind: 'none'};
   },

@@ -1,8 +1,9 @@
 // All API keys in memory, found by hash: a request is authenticated without a query.
+
 import {hash} from 'node:crypto';
-import type {Configuration} from '../../replication/configuration.ts';
-import {findApiKey, findApiKeys, listApiKeys, listKeyUses, recordKeyUses, type StoredApiKey} from '../../store/sqlite/api-key.ts';
-import type {Database} from '../../store/sqlite/database.ts';
+import type {Store} from '../../services/ports.ts';
+import type {ConfigStore} from '../ports.ts';
+import type {StoredApiKey} from '../records.ts';
 
 export interface KeyDirectory {
   /** The key whose value hashes to this, if any; asks the database only for what memory does not have. */
@@ -15,7 +16,7 @@ export interface KeyDirectory {
   /** Notes a use here; written to the store in batches by `flush`. */
   touch(keyId: number, at: Date): void;
   /** Notes a use on another node, ISO 8601. */
-  hearUse(keyId: number, at: string): void;
+  receiveUse(keyId: number, at: string): void;
   /** The keys used here since the `after`-th use, each with its latest; `upTo` is the number of the newest. */
   usesAfter(after: number): {uses: [keyId: number, at: string][]; upTo: number};
   flush(): Promise<void>;
@@ -23,7 +24,7 @@ export interface KeyDirectory {
 
 export const hashKey = (value: string): string => hash('sha256', value);
 
-export const createKeyDirectory = async (database: Database, configuration: Configuration): Promise<KeyDirectory> => {
+export const createKeyDirectory = async (store: Store, configuration: ConfigStore): Promise<KeyDirectory> => {
   const byHash = new Map<string, StoredApiKey>();
   const hashOfId = new Map<number, string>();
   const uses = new Map<number, string>();
@@ -54,13 +55,13 @@ export const createKeyDirectory = async (database: Database, configuration: Conf
     unwritten.delete(id);
   };
 
-  for (const key of await listApiKeys(database.read)) keep(key);
-  for (const use of await listKeyUses(database.read)) uses.set(use.key_id, use.last_used_at);
+  for (const key of await store.config.listApiKeys()) keep(key);
+  for (const use of await store.keyUses.list()) uses.set(use.key_id, use.last_used_at);
 
   configuration.onChange(async changed => {
     changes += 1;
     const ids = changed.filter(({kind}) => kind === 'api_key').map(({id}) => id);
-    const keys = new Map((await findApiKeys(database.read, ids)).map(key => [key.id, key]));
+    const keys = new Map((await store.config.listApiKeys(ids)).map(key => [key.id, key]));
     for (const id of ids) {
       const key = keys.get(id);
       if (key) keep(key);
@@ -75,7 +76,7 @@ export const createKeyDirectory = async (database: Database, configuration: Conf
         if (known) return known;
         // `mfd bootstrap-key` writes to the database of a running node.
         const seen = changes;
-        const stored = await findApiKey(database.read, {key_hash: keyHash});
+        const stored = await store.config.findApiKey({key_hash: keyHash});
         if (!stored) return undefined;
         // What was revoked or deleted while it was read must not be remembered as it was.
         if (seen !== changes) continue;
@@ -96,7 +97,7 @@ export const createKeyDirectory = async (database: Database, configuration: Conf
       useCount += 1;
       usedHere.set(keyId, useCount);
     },
-    hearUse: note,
+    receiveUse: note,
     usesAfter(after) {
       if (after >= useCount) return {uses: [], upTo: useCount};
       const fresh: [number, string][] = [];
@@ -115,7 +116,7 @@ export const createKeyDirectory = async (database: Database, configuration: Conf
       });
       unwritten.clear();
       try {
-        await database.transaction(async tx => recordKeyUses(tx, batch));
+        await store.transaction(async tx => tx.keyUses.record(batch));
       } catch (error) {
         for (const {key_id} of batch) if (uses.has(key_id)) unwritten.add(key_id);
         throw error;

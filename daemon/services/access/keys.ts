@@ -10,13 +10,12 @@ import {generateApiKey, isApiKeyValue, keyPrefixLength} from '../../../shared/ap
 import {canonicalDomain} from '../../../shared/domain-name.ts';
 import {Fault, type FieldFault} from '../../../shared/fault.ts';
 import {isObject, moment} from '../../../shared/fields.ts';
-import {permissionsOf, type Reach} from '../../../shared/scopes.ts';
-import type {ConfigTransaction, Configuration} from '../../replication/configuration.ts';
-import {findApiKey, listApiKeys, type StoredApiKey} from '../../store/sqlite/api-key.ts';
-import type {Database, Db} from '../../store/sqlite/database.ts';
+import {type AccessScope, permissionsOf} from '../../../shared/scopes.ts';
+import type {Store} from '../../services/ports.ts';
 import type {DomainDirectory} from '../domains/domain-directory.ts';
-import type {Actor, Spread} from '../ports.ts';
-import {parseUntrusted} from '../safe-parse.ts';
+import type {Actor, AwaitReplication, ConfigReads, ConfigStore, ConfigTransaction} from '../ports.ts';
+import type {StoredApiKey} from '../records.ts';
+import {parseSafely} from '../safe-parse.ts';
 import {validate} from '../validate.ts';
 import {createAdmission} from './admission.ts';
 import {hashKey, type KeyDirectory} from './key-directory.ts';
@@ -25,7 +24,7 @@ export interface Keys {
   /** The stored key; a Fault `key_missing` or `key_invalid` for any other value. */
   identify(value: string | undefined): Promise<StoredApiKey>;
   /** What a key reaches now; a Fault `key_revoked` or `key_expired` when that is nothing any more. */
-  admit(key: StoredApiKey): Reach;
+  admit(key: StoredApiKey): AccessScope;
   me(keyId: number): Promise<Me>;
   list(): Promise<ApiKey[]>;
   create(actor: Actor, body: unknown): Promise<CreatedApiKey>;
@@ -43,18 +42,18 @@ export interface Revocation {
 }
 
 interface Needs {
-  database: Database;
-  configuration: Configuration;
+  store: Store;
+  configuration: ConfigStore;
   directory: KeyDirectory;
   domains: DomainDirectory;
   nodeId: string;
   /** See `Spread`. */
-  spread: Spread;
+  awaitReplication: AwaitReplication;
   now: () => number;
 }
 
-export const createKeys = ({database, configuration, directory, domains, nodeId, spread, now}: Needs): Keys => {
-  const {requireActive, reachOf} = createAdmission({domains, now});
+export const createKeys = ({store, configuration, directory, domains, nodeId, awaitReplication, now}: Needs): Keys => {
+  const {requireActive, accessOf} = createAdmission({domains, now});
   // Named one by one: to leave some out of a row takes longer than all the rest of an answer from memory.
   const toRecord = (key: StoredApiKey): ApiKey => ({
     id: key.id,
@@ -70,9 +69,13 @@ export const createKeys = ({database, configuration, directory, domains, nodeId,
   });
 
   /** `endMs` is when `key` is to end: another one has to be good then. */
-  const guardLastAdmin = async (tx: Db, key: StoredApiKey, {isForced, endMs}: {isForced: boolean; endMs: number}) => {
+  const guardLastAdmin = async (
+    {config}: Pick<ConfigTransaction, 'config'>,
+    key: StoredApiKey,
+    {isForced, endMs}: {isForced: boolean; endMs: number},
+  ) => {
     if (isForced || !isActiveAdmin(key, now())) return;
-    const others = (await listApiKeys(tx)).filter(other => other.id !== key.id && isActiveAdmin(other, endMs));
+    const others = (await config.listApiKeys()).filter(other => other.id !== key.id && isActiveAdmin(other, endMs));
     if (others.length > 0) return;
     const isNow = endMs <= now();
     throw new Fault(
@@ -82,7 +85,7 @@ export const createKeys = ({database, configuration, directory, domains, nodeId,
   };
 
   const pastEnd = (body: unknown, path: 'expires_at' | 'at'): FieldFault[] => {
-    const end = parseUntrusted(moment, membersOf(body)[path]);
+    const end = parseSafely(moment, membersOf(body)[path]);
     return end.success && Date.parse(end.data) <= now() ? [{path, detail: 'must lie in the future'}] : [];
   };
 
@@ -106,17 +109,17 @@ export const createKeys = ({database, configuration, directory, domains, nodeId,
     admit(key) {
       requireActive(key);
       directory.touch(key.id, new Date(now()));
-      return reachOf(key);
+      return accessOf(key);
     },
 
     async me(keyId) {
       // Whoever asks has been found in memory a moment ago.
-      const key = directory.findById(keyId) ?? (await byId(database.read, keyId));
-      return {...toRecord(key), permissions: [...permissionsOf(key.scope, reachOf(key))], node_id: nodeId};
+      const key = directory.findById(keyId) ?? (await byId(store.config, keyId));
+      return {...toRecord(key), permissions: [...permissionsOf(key.scope, accessOf(key))], node_id: nodeId};
     },
 
     async list() {
-      return (await listApiKeys(database.read)).map(toRecord);
+      return (await store.config.listApiKeys()).map(toRecord);
     },
 
     async create(actor, body) {
@@ -128,29 +131,29 @@ export const createKeys = ({database, configuration, directory, domains, nodeId,
       const {at} = validate(revokeApiKeySchema, body, pastEnd(body, 'at'));
       const end = at === undefined ? undefined : new Date(at).toISOString();
       await configuration.change(async tx => {
-        const key = await byId(tx.db, id);
+        const key = await byId(tx.config, id);
         // Written once more, so that who waits for the others waits for this as well: it may have come from elsewhere.
         if (key.revoked_at !== null) return tx.update('api_key', id, {revoked_at: key.revoked_at});
         if (end !== undefined && key.expires_at !== null && key.expires_at <= end)
           return tx.update('api_key', id, {expires_at: key.expires_at});
 
-        await guardLastAdmin(tx.db, key, {isForced, endMs: end === undefined ? now() : Date.parse(end)});
+        await guardLastAdmin(tx, key, {isForced, endMs: end === undefined ? now() : Date.parse(end)});
         await tx.update('api_key', id, end === undefined ? {revoked_at: tx.at} : {expires_at: end});
         const details = [...(end === undefined ? [] : [`ends ${end}`]), ...(isForced ? ['forced'] : [])];
         await tx.audit(actor, 'key.revoke', String(id), details.join(', '));
       });
-      const unreachable = await spread();
-      return {key: toRecord(await byId(database.read, id)), unreachable};
+      const unreachable = await awaitReplication();
+      return {key: toRecord(await byId(store.config, id)), unreachable};
     },
 
     async remove(actor, id, isForced) {
       await configuration.change(async tx => {
-        const key = await byId(tx.db, id);
-        await guardLastAdmin(tx.db, key, {isForced, endMs: now()});
+        const key = await byId(tx.config, id);
+        await guardLastAdmin(tx, key, {isForced, endMs: now()});
         await tx.remove('api_key', id);
         await tx.audit(actor, 'key.delete', String(id), isForced ? 'forced' : '');
       });
-      return {unreachable: await spread()};
+      return {unreachable: await awaitReplication()};
     },
   };
 };
@@ -197,8 +200,8 @@ const boundDomain = (
   return found && {domain_id: found.id, domain: found.name};
 };
 
-const byId = async (db: Db, id: number): Promise<StoredApiKey> => {
-  const key = await findApiKey(db, {id});
+const byId = async (config: ConfigReads, id: number): Promise<StoredApiKey> => {
+  const key = await config.findApiKey({id});
   if (!key) throw new Fault('not_found', `there is no API key ${id}`);
   return key;
 };

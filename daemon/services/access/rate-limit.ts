@@ -5,7 +5,7 @@
 // - Of each key it lets no more pass than its share while some other node has not heard of that. The shares of the others,
 //   which is all that a node may not know of, come to half the limit.
 // Nodes that do not hear one another cannot know: then each lets the whole limit pass.
-import type {KeyCounts} from '../../replication/peer-protocol.ts';
+import type {KeyCounts} from '../cluster/peer-protocol.ts';
 import {createSlidingCounts} from './sliding-counts.ts';
 
 export interface RateLimitState {
@@ -26,7 +26,7 @@ export interface RateLimiter {
   /** Goes up with every request that is counted here. */
   readonly taken: number;
   /** What another node has counted. `clockMs`: its clock when it said so. */
-  hear(nodeNo: number, counts: KeyCounts, clockMs: number): void;
+  receiveCounts(nodeNo: number, counts: KeyCounts, clockMs: number): void;
   /** The node has answered a heartbeat with these counts, so it knows of them. */
   answered(nodeNo: number, counts: KeyCounts): void;
   /** The node does not answer, or is none of the cluster any more: nothing waits for it. */
@@ -106,7 +106,7 @@ export const createRateLimiter = ({now, monotonic}: Needs): RateLimiter => {
       return taken;
     },
 
-    hear(nodeNo, {before, ...running}, clockMs) {
+    receiveCounts(nodeNo, {before, ...running}, clockMs) {
       const {minutes, clockMs: latestMs} = others.get(nodeNo) ?? {minutes: new Map(), clockMs: 0};
       // All of it was in what has come already.
       if (clockMs < latestMs && clockMs > latestMs - overtakenMs) return;

@@ -2,9 +2,7 @@
 
 import type {AuditEntry} from '../../../shared/audit-entry.ts';
 import type {AuditQuery, Page} from '../../../shared/hold-filter.ts';
-import {listAudit, positionInAudit, sampleAudit} from '../../store/sqlite/audit.ts';
-import type {Database} from '../../store/sqlite/database.ts';
-import type {Actor, AuditCursor, AuditLog} from '../ports.ts';
+import type {Actor, AuditCursor, AuditLog, Store} from '../ports.ts';
 import type {AskAll, Gathered} from '../quarantine/gather.ts';
 import {readMerged, type Steps} from '../quarantine/merged-list.ts';
 
@@ -32,20 +30,20 @@ export const createAudit = ({logs, ask}: Needs): Audit => ({
 });
 
 /** This node's own log. */
-export const createAuditLog = ({database, nodeId}: {database: Database; nodeId: string}): AuditLog => ({
+export const createAuditLog = ({store, nodeId}: {store: Pick<Store, 'audit'>; nodeId: string}): AuditLog => ({
   nodeId,
 
   async list(filter, page) {
-    const {entries, total} = await listAudit(database.read, filter, page);
+    const {entries, total} = await store.audit.list(filter, page);
     return {entries: entries.map(entry => ({node_id: nodeId, ...entry})), total};
   },
 
   async samples(filter, steps) {
-    const {marks, total} = await sampleAudit(database.read, filter, steps);
+    const {marks, total} = await store.audit.samples(filter, steps);
     return {marks: marks.map(mark => ({node_id: nodeId, ...mark})), total};
   },
 
-  positionOf: async (filter, cursor) => positionInAudit(database.read, filter, {cursor, nodeId}),
+  positionOf: async (filter, cursor) => store.audit.positionOf(filter, cursor, nodeId),
 });
 
 const newestFirst = (a: AuditCursor, b: AuditCursor): number =>

@@ -1,9 +1,10 @@
 // Who can issue certificates. The key of the cluster's authority lies where `mfd init` made it, or where the operator copied
 // it, and nowhere else: a node that is taken over must not be able to make more of its kind.
+
 import type {z} from 'zod';
 import {Fault} from '../../../shared/fault.ts';
-import type {StoredNode} from '../../store/sqlite/node.ts';
 import type {NodeIdentity} from '../ports.ts';
+import type {StoredNode} from '../records.ts';
 import {type CertificateRequests, type Certificates, certificatesSchema} from './join-protocol.ts';
 import type {NodeDirectory} from './node-directory.ts';
 import type {PeerStates} from './peer-states.ts';

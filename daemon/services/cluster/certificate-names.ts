@@ -1,6 +1,7 @@
 // Which node a host name belongs to. A node with a certificate for the name of another could pass for it in front of clients.
+
 import {canonicalHost, isLoopback, parseHostPort} from '../../../shared/host-port.ts';
-import type {StoredNode} from '../../store/sqlite/node.ts';
+import type {StoredNode} from '../records.ts';
 
 /** A node with the names and addresses that are its own. */
 export interface NameHolder<N extends {node_id: string}> {
@@ -9,7 +10,7 @@ export interface NameHolder<N extends {node_id: string}> {
   names: readonly string[];
 }
 
-export interface Claimant<N> {
+export interface CertificateSubject<N> {
   node_id: string;
   /** Names that it has shown a certificate for: what it was given it keeps, whoever else comes to claim it. */
   given: readonly string[];
@@ -21,7 +22,7 @@ export interface Claimant<N> {
 export const ownerOf = <N extends {node_id: string}>(
   host: string,
   holders: readonly NameHolder<N>[],
-  {node_id, given, isBeside}: Claimant<N>,
+  {node_id, given, isBeside}: CertificateSubject<N>,
 ): N | undefined => {
   const name = canonicalHost(host);
   if (isLoopback(name) || given.some(one => canonicalHost(one) === name)) return undefined;
@@ -32,7 +33,7 @@ export const ownerOf = <N extends {node_id: string}>(
 export const ownNames = <N extends {node_id: string}>(
   hosts: readonly string[],
   holders: readonly NameHolder<N>[],
-  claimant: Claimant<N>,
+  claimant: CertificateSubject<N>,
 ): string[] => hosts.filter(host => !ownerOf(host, holders, claimant));
 
 /** A node as it says that it is called and can be reached. */

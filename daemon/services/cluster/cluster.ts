@@ -1,18 +1,17 @@
 import type {ClusterStatus, License, Peer} from '../../../shared/cluster-status.ts';
 import {healthOf} from '../../../shared/health.ts';
-import {readConfigHash} from '../../replication/config-hash.ts';
-import type {Refusals} from '../../replication/refusals.ts';
-import type {Database} from '../../store/sqlite/database.ts';
-import type {StoredNode} from '../../store/sqlite/node.ts';
+import type {Store} from '../../services/ports.ts';
+import type {StoredNode} from '../records.ts';
 import type {NodeDirectory} from './node-directory.ts';
 import type {PeerStates} from './peer-states.ts';
+import type {Refusals} from './refusals.ts';
 
 export interface Cluster {
   status(): Promise<ClusterStatus>;
 }
 
 interface Needs {
-  database: Database;
+  store: Store;
   directory: NodeDirectory;
   peerStates: PeerStates;
   refusals: Pick<Refusals, 'whyOfPeer' | 'peersThatRefuse'>;
@@ -29,13 +28,13 @@ interface Needs {
 
 /** The cluster as this node sees it. */
 export const createCluster = (needs: Needs): Cluster => {
-  const {database, directory, peerStates, refusals, nodeId, nodeNo, hostname, now} = needs;
+  const {store, directory, peerStates, refusals, nodeId, nodeNo, hostname, now} = needs;
 
   const isRefused = (node: StoredNode): boolean =>
     refusals.whyOfPeer(node.id) !== undefined || peerStates.latest(node.id)?.outbox_refused === true;
 
   const own = async (generatedAt: string): Promise<Peer> => {
-    const {config_hash, changed_at_ms} = await readConfigHash(database.read);
+    const {config_hash, changed_at_ms} = await store.config.configHash();
     return {
       node_id: nodeId,
       fqdn: directory.findByNo(nodeNo)?.fqdn ?? hostname,

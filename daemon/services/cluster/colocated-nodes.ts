@@ -1,10 +1,11 @@
 // Which nodes are on one machine, as far as that can be seen and need not be believed: their connections come from one address.
-import {canonicalHost, isLoopback, parseHostPort} from '../../../shared/host-port.ts';
-import type {StoredNode} from '../../store/sqlite/node.ts';
 
-export interface Neighbours {
+import {canonicalHost, isLoopback, parseHostPort} from '../../../shared/host-port.ts';
+import type {StoredNode} from '../records.ts';
+
+export interface ColocatedNodes {
   /** A node has asked something, from that address. */
-  heard(nodeNo: number, remoteAddress: string | null): void;
+  noteAddress(nodeNo: number, remoteAddress: string | null): void;
   /** Whether who asks from that address does so from the machine `node` is on. */
   areTogether(node: Pick<StoredNode, 'id' | 'cluster_url'>, remoteAddress: string | null): boolean;
 }
@@ -18,13 +19,13 @@ interface Needs {
 /** The address of this machine, whichever of them was used. */
 const here = 'here';
 
-export const createNeighbours = ({nodeNo, ownAddresses}: Needs): Neighbours => {
+export const createColocatedNodes = ({nodeNo, ownAddresses}: Needs): ColocatedNodes => {
   const heardFrom = new Map<number, string>();
   const placeOf = (address: string): string =>
     isLoopback(address) || ownAddresses().map(canonicalHost).includes(canonicalHost(address)) ? here : canonicalHost(address);
 
   return {
-    heard(no, remoteAddress) {
+    noteAddress(no, remoteAddress) {
       if (remoteAddress !== null) heardFrom.set(no, remoteAddress);
     },
     areTogether(node, remoteAddress) {

@@ -1,39 +1,40 @@
 // Which node has which host names in its certificates, as the authority itself knows it. It judges new requests by this list, and
 // not by what the nodes' records say: any node could have put something else there.
+
 import {canonicalHost} from '../../../shared/host-port.ts';
-import type {Database, Db} from '../../store/sqlite/database.ts';
-import {addIssuedNames, type IssuedName, listIssuedNames, replaceIssuedNames} from '../../store/sqlite/issued-name.ts';
-import type {StoredNode} from '../../store/sqlite/node.ts';
+import type {Store, TrustReads, TrustStore} from '../../services/ports.ts';
+import type {StoredNode} from '../records.ts';
 import {describedNames, type NameHolder} from './certificate-names.ts';
+import type {IssuedName} from './stored-trust.ts';
 
 export interface IssuedNames {
   /** To be called before the others, outside of any transaction. */
   prepare(): Promise<void>;
   /** The nodes of `nodes` with the names that were issued to them. */
-  holders(db: Db, nodes: readonly StoredNode[]): Promise<NameHolder<StoredNode>[]>;
-  /** Notes, in the transaction of `tx`, what the newest certificate of a node is for. */
-  issued(tx: Db, nodeNo: number, hosts: readonly string[]): Promise<void>;
+  holders(trust: TrustReads, nodes: readonly StoredNode[]): Promise<NameHolder<StoredNode>[]>;
+  /** Notes, in the transaction of `trust`, what the newest certificate of a node is for. */
+  issued(trust: TrustStore, nodeNo: number, hosts: readonly string[]): Promise<void>;
   /** A node has shown a certificate of this authority: it was issued, also where the list of that is gone. */
   shown(nodeNo: number, hosts: readonly string[]): Promise<void>;
 }
 
 interface Needs {
-  database: Database;
+  store: Store;
   /** Whether this node can issue certificates at all. */
   hasAuthority: boolean;
   /** The nodes of the cluster now: their own names are the first list, where nothing was noted before. */
   nodes(): readonly StoredNode[];
 }
 
-export const createIssuedNames = ({database, hasAuthority, nodes}: Needs): IssuedNames => {
+export const createIssuedNames = ({store, hasAuthority, nodes}: Needs): IssuedNames => {
   const noted = new Set<string>();
   let begun: Promise<void> | undefined;
 
   /** For an authority that has issued certificates before it kept a list, and for one whose key was moved here. */
   const begin = async (): Promise<void> => {
-    const known = await listIssuedNames(database.read);
+    const known = await store.trust.listIssuedNames();
     const first = known.length > 0 ? [] : describedNames(nodes()).flatMap(toRows);
-    if (first.length > 0) await database.transaction(async tx => addIssuedNames(tx, first));
+    if (first.length > 0) await store.transaction(async tx => tx.trust.addIssuedNames(first));
     for (const row of [...known, ...first]) noted.add(nameOf(row));
   };
   const prepare = async (): Promise<void> => {
@@ -47,16 +48,16 @@ export const createIssuedNames = ({database, hasAuthority, nodes}: Needs): Issue
   return {
     prepare,
 
-    async holders(db, members) {
-      const names = await listIssuedNames(db);
+    async holders(trust, members) {
+      const names = await trust.listIssuedNames();
       return members.map(node => ({
         node,
         names: names.filter(({node_no}) => node_no === node.id).map(({host}) => host),
       }));
     },
 
-    async issued(tx, nodeNo, hosts) {
-      await replaceIssuedNames(tx, nodeNo, hosts.map(canonicalHost));
+    async issued(trust, nodeNo, hosts) {
+      await trust.replaceIssuedNames(nodeNo, hosts.map(canonicalHost));
       noted.clear();
     },
 
@@ -65,7 +66,7 @@ export const createIssuedNames = ({database, hasAuthority, nodes}: Needs): Issue
       await prepare();
       const fresh = hosts.map(host => ({node_no: nodeNo, host: canonicalHost(host)})).filter(row => !noted.has(nameOf(row)));
       if (fresh.length === 0) return;
-      await database.transaction(async tx => addIssuedNames(tx, fresh));
+      await store.transaction(async tx => tx.trust.addIssuedNames(fresh));
       for (const row of fresh) noted.add(nameOf(row));
     },
   };

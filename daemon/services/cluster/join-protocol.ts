@@ -1,10 +1,11 @@
 // What a node says to the one that lets it in, and to the one that renews its certificates.
+
 import {isIPv6} from 'node:net';
 import {z} from 'zod';
 import {nodeId, timestamp} from '../../../shared/fields.ts';
 import {formatHostPort, parseHostPort} from '../../../shared/host-port.ts';
-import {nodeNo} from '../../replication/peer-protocol.ts';
-import {toldActorSchema} from '../quarantine/peer-hold-protocol.ts';
+import {relayedActorSchema} from '../quarantine/peer-hold-protocol.ts';
+import {nodeNo} from './peer-protocol.ts';
 
 const pem = z.string().max(16_384);
 
@@ -72,5 +73,5 @@ export type CreatedToken = z.infer<typeof createdTokenSchema>;
 /** POST /tokens: a node without the CA key passes on what one of its callers asked for. */
 export const passedOrderSchema = z.object({
   ...tokenOrderSchema.shape,
-  actor: toldActorSchema,
+  actor: relayedActorSchema,
 });

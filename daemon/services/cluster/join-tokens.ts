@@ -2,10 +2,8 @@
 import {randomBytes} from 'node:crypto';
 import {relayText} from '../../../shared/audit-relay.ts';
 import {Fault} from '../../../shared/fault.ts';
-import type {Configuration} from '../../replication/configuration.ts';
-import {forgetJoinTokens, insertJoinToken} from '../../store/sqlite/join-token.ts';
-import type {Actor} from '../ports.ts';
-import {actorToTell} from '../quarantine/peer-hold-protocol.ts';
+import type {Actor, ConfigStore} from '../ports.ts';
+import {actorToRelay} from '../quarantine/peer-hold-protocol.ts';
 import {validate} from '../validate.ts';
 import type {Authorities, Authority} from './authority.ts';
 import {type CreatedToken, createdTokenSchema, passedOrderSchema, tokenOrderSchema} from './join-protocol.ts';
@@ -20,7 +18,7 @@ export interface JoinTokens {
 }
 
 interface Needs {
-  configuration: Configuration;
+  configuration: ConfigStore;
   authorities: Authorities;
   directory: NodeDirectory;
   actors: PeerActors;
@@ -52,8 +50,8 @@ export const createJoinTokens = (needs: Needs): JoinTokens => {
     const expires_at = new Date(expiresMs).toISOString();
     const token = await authority.issueToken({id, endMs: expiresMs + graceMs, address});
     await configuration.change(async tx => {
-      await forgetJoinTokens(tx.db, new Date(now() - keptMs).toISOString());
-      await insertJoinToken(tx.db, {id, created_at: new Date(now()).toISOString(), expires_at, used_at: null});
+      await tx.trust.forgetJoinTokens(new Date(now() - keptMs).toISOString());
+      await tx.trust.insertJoinToken({id, created_at: new Date(now()).toISOString(), expires_at, used_at: null});
       await tx.audit(actor, 'cluster.token', id, `${detail}until ${expires_at}`);
     });
     return {token, expires_at, address, ca_fingerprint: authority.fingerprint};
@@ -71,18 +69,18 @@ export const createJoinTokens = (needs: Needs): JoinTokens => {
       }
       const peer = authorities.peer(holder.id);
       if (!peer) throw nobodyHasTheKey();
-      return ask(peer, {expires_in_s, actor: actorToTell(actor)});
+      return ask(peer, {expires_in_s, actor: actorToRelay(actor)});
     },
 
     async createFor({nodeId}, body) {
-      const {expires_in_s, actor: told} = validate(passedOrderSchema, body);
+      const {expires_in_s, actor: relayed} = validate(passedOrderSchema, body);
       const own = await authorities.own();
       if (!own) throw nobodyHasTheKey();
       const holders = await authorities.holders();
       const first = holders.find(({id}) => mayAdmit(id, holders));
       if (first && first.id !== nodeNo) throw elsewhere(first.node_id);
       // That a node asks is not enough: it would be all that is needed to let any number of others in.
-      const actor = await actors.admit(told, 'cluster:write', {nodeId});
+      const actor = await actors.admit(relayed, 'cluster:write', {nodeId});
       return issue(own, {expiresInS: expires_in_s, actor, detail: `${relayText(nodeId)}; `});
     },
   };

@@ -1,18 +1,17 @@
 // Letting a node into the cluster, and giving its certificates again when they grow old.
+
 import {Fault} from '../../../shared/fault.ts';
-import type {Configuration} from '../../replication/configuration.ts';
-import {greatestNodeNo} from '../../store/sqlite/config-record.ts';
-import type {Database} from '../../store/sqlite/database.ts';
-import {findJoinToken, type StoredJoinToken, useJoinToken} from '../../store/sqlite/join-token.ts';
-import {listNodes, type StoredNode} from '../../store/sqlite/node.ts';
-import type {NodeIdentity} from '../ports.ts';
+import type {Store} from '../../services/ports.ts';
+import type {ConfigStore, NodeIdentity} from '../ports.ts';
+import type {StoredNode} from '../records.ts';
 import type {Authorities, Authority} from './authority.ts';
-import {type Claimant, ownerOf, ownNames} from './certificate-names.ts';
-import type {Neighbours} from './colocated-nodes.ts';
+import {type CertificateSubject, ownerOf, ownNames} from './certificate-names.ts';
+import type {ColocatedNodes} from './colocated-nodes.ts';
 import type {IssuedNames} from './issued-names.ts';
 import type {CertificateRequests, Certificates, JoinAnswer, JoinRequest} from './join-protocol.ts';
 import {mayAdmit} from './join-tokens.ts';
 import type {NodeDirectory} from './node-directory.ts';
+import type {StoredJoinToken} from './stored-trust.ts';
 
 export interface Joining {
   /** A Fault that says why not where a token is unknown here, used or past its end. */
@@ -38,12 +37,12 @@ export interface RenewingPeer extends NodeIdentity {
 }
 
 interface Needs {
-  database: Database;
-  configuration: Configuration;
+  store: Store;
+  configuration: ConfigStore;
   authorities: Authorities;
   directory: NodeDirectory;
   issuedNames: Pick<IssuedNames, 'prepare' | 'holders' | 'issued'>;
-  neighbours: Neighbours;
+  colocatedNodes: ColocatedNodes;
   nodeNo: number;
   now: () => number;
 }
@@ -54,7 +53,7 @@ const maxNodeNo = 0xffff;
 const skippedNos = 16;
 
 export const createJoining = (needs: Needs): Joining => {
-  const {database, configuration, authorities, directory, issuedNames, neighbours, nodeNo, now} = needs;
+  const {store, configuration, authorities, directory, issuedNames, colocatedNodes, nodeNo, now} = needs;
   let hasBegun = false;
   let greatestSeen = 0;
   /** Of the first number that is given after a start without word from everybody. */
@@ -65,15 +64,15 @@ export const createJoining = (needs: Needs): Joining => {
     if (!own) throw new Fault('unavailable', `this node has no key of the cluster’s authority; ${advice}`);
     return own;
   };
-  const asking = (node_id: string, remoteAddress: string | null, given: string[]): Claimant<StoredNode> => ({
+  const asking = (node_id: string, remoteAddress: string | null, given: string[]): CertificateSubject<StoredNode> => ({
     node_id,
     given,
-    isBeside: node => neighbours.areTogether(node, remoteAddress),
+    isBeside: node => colocatedNodes.areTogether(node, remoteAddress),
   });
 
   return {
     async requireToken(tokenId) {
-      const token = await findJoinToken(database.read, tokenId);
+      const token = await store.trust.findJoinToken(tokenId);
       if (!token || token.used_at !== null || Date.parse(token.expires_at) <= now()) throw whyUseless(token);
     },
 
@@ -92,13 +91,13 @@ export const createJoining = (needs: Needs): Joining => {
       await issuedNames.prepare();
       const answer = await configuration.change(async tx => {
         const at = new Date(now()).toISOString();
-        if (!(await useJoinToken(tx.db, tokenId, at))) throw whyUseless(await findJoinToken(tx.db, tokenId));
-        const nodes = await listNodes(tx.db);
+        if (!(await tx.trust.useJoinToken(tokenId, at))) throw whyUseless(await tx.trust.findJoinToken(tokenId));
+        const nodes = await tx.config.listNodes();
         requireFreeId(nodes, request.node_id);
         const claimant = asking(request.node_id, remoteAddress, []);
-        const holders = await issuedNames.holders(tx.db, nodes);
+        const holders = await issuedNames.holders(tx.trust, nodes);
         requireFreeName(request.fqdn, ownerOf(request.fqdn, holders, claimant));
-        const node_no = Math.max(await greatestNodeNo(tx.db), greatestSeen) + distance + 1;
+        const node_no = Math.max(await tx.config.greatestNodeNo(), greatestSeen) + distance + 1;
         if (node_no > maxNodeNo)
           throw new Fault('conflict', `this cluster has had its ${maxNodeNo} nodes; no more can be let in`);
 
@@ -109,11 +108,11 @@ export const createJoining = (needs: Needs): Joining => {
         // Last: what is wrong with the requests rolls all of it back.
         const api_hosts = ownNames(request.api_hosts, holders, claimant);
         const certificates = await authority.certify({nodeId: node_id, nodeNo: node_no}, {...request, api_hosts});
-        await issuedNames.issued(tx.db, node_no, api_hosts);
+        await issuedNames.issued(tx.trust, node_no, api_hosts);
         return {node_no, ...certificates};
       });
       distance = 0;
-      neighbours.heard(answer.node_no, remoteAddress);
+      colocatedNodes.noteAddress(answer.node_no, remoteAddress);
       return answer;
     },
 
@@ -123,12 +122,12 @@ export const createJoining = (needs: Needs): Joining => {
       // What an ended one was for may have been given to another node since.
       const claimant = asking(peer.nodeId, peer.remoteAddress, hasEnded ? [] : peer.given);
       await issuedNames.prepare();
-      const holders = await issuedNames.holders(database.read, directory.list());
+      const holders = await issuedNames.holders(store.trust, directory.list());
       const api_hosts = ownNames(requests.api_hosts, holders, claimant);
       const certificates = await authority.certify(peer, {...requests, api_hosts});
       // Before they are handed out: what is not noted could be issued to another node as well.
       await configuration.change(async tx => {
-        await issuedNames.issued(tx.db, peer.nodeNo, api_hosts);
+        await issuedNames.issued(tx.trust, peer.nodeNo, api_hosts);
         const ended = hasEnded ? `, its certificate had ended at ${new Date(peer.endMs).toISOString()}` : '';
         const {nodeId, nodeNo: no, remoteAddress} = peer;
         await tx.audit({keyId: null, remoteAddress}, 'cluster.renew', nodeId, `number ${no}${ended}`);

@@ -1,11 +1,10 @@
 // Whether this node still belongs to its cluster. One that was removed hears of nothing any more, of revoked keys least of all,
 // so it may serve nobody; and as its number is never given again, it cannot come back.
 import {Fault} from '../../../shared/fault.ts';
-import type {Database} from '../../store/sqlite/database.ts';
-import {readState, writeState} from '../../store/sqlite/local-state.ts';
+import type {Store} from '../../services/ports.ts';
 import type {NodeDirectory} from './node-directory.ts';
 
-export interface Standing {
+export interface Membership {
   isRemoved(): boolean;
   /** What to do about it; undefined for a member. */
   advice(): string | undefined;
@@ -25,12 +24,12 @@ export interface SelfRemoval {
 }
 
 interface Needs {
-  database: Database;
+  store: Store;
   directory: NodeDirectory;
   nodeNo: number;
   now: () => number;
   /** Runs a write that must succeed even on a full disk, see `createBallast`. */
-  withRoom: (write: () => Promise<void>) => Promise<void>;
+  withReserve: (write: () => Promise<void>) => Promise<void>;
   onFailure(error: unknown): void;
 }
 
@@ -38,8 +37,8 @@ const stateName = 'removed';
 /** There is nothing to wait for. */
 const retryAfterSeconds = 3600;
 
-export const openStanding = async ({database, directory, nodeNo, now, withRoom, onFailure}: Needs): Promise<Standing> => {
-  const stored = await readState(database.read, stateName);
+export const openMembership = async ({store, directory, nodeNo, now, withReserve, onFailure}: Needs): Promise<Membership> => {
+  const stored = await store.state.read(stateName);
   let removal = stored === undefined ? undefined : (JSON.parse(stored) as SelfRemoval);
   const listeners: ((removal: SelfRemoval) => void)[] = [];
 
@@ -49,13 +48,13 @@ export const openStanding = async ({database, directory, nodeNo, now, withRoom, 
     removal = left;
     for (const listener of listeners) listener(left);
     // Should this fail, the others say it again at the next start.
-    void withRoom(async () => database.transaction(async tx => writeState(tx, stateName, JSON.stringify(left)))).catch(onFailure);
+    void withReserve(async () => store.transaction(async tx => tx.state.write(stateName, JSON.stringify(left)))).catch(onFailure);
   };
-  const look = () => {
+  const checkRemoval = () => {
     if (directory.wasRemoved(nodeNo)) leave(null);
   };
-  look();
-  directory.onChange(look);
+  checkRemoval();
+  directory.onChange(checkRemoval);
 
   const advice = () =>
     removal &&

@@ -1,22 +1,22 @@
 // Who belongs to the cluster, and where each node says that it can be reached.
 
-import type {Configuration} from '../../replication/configuration.ts';
-import {findNode, type StoredNode} from '../../store/sqlite/node.ts';
+import type {ConfigStore} from '../ports.ts';
+import type {StoredNode} from '../records.ts';
 
-export interface Membership {
+export interface NodeAnnouncement {
   /** Tells the others where this node is, when that has changed. */
   announce(addresses: Partial<Pick<StoredNode, 'fqdn' | 'cluster_url' | 'api_url' | 'smtp_listen'>>): Promise<void>;
 }
 
 interface Needs {
-  configuration: Configuration;
+  configuration: ConfigStore;
   nodeNo: number;
 }
 
-export const createMembership = ({configuration, nodeNo}: Needs): Membership => ({
+export const createNodeAnnouncement = ({configuration, nodeNo}: Needs): NodeAnnouncement => ({
   async announce(addresses) {
     await configuration.change(async tx => {
-      const known = await findNode(tx.db, nodeNo);
+      const known = await tx.config.findNode(nodeNo);
       // A node that has been removed does not come back by starting again.
       if (!known) return;
       const changed = Object.entries(addresses).filter(([name, value]) => known[name as keyof StoredNode] !== value);

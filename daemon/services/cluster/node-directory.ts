@@ -1,9 +1,8 @@
 // All nodes of the cluster in memory: every request between nodes asks who is one.
 
-import type {Configuration} from '../../replication/configuration.ts';
-import {removedNodeNos} from '../../store/sqlite/config-record.ts';
-import type {Database} from '../../store/sqlite/database.ts';
-import {listNodes, type StoredNode} from '../../store/sqlite/node.ts';
+import type {Store} from '../../services/ports.ts';
+import type {ConfigStore} from '../ports.ts';
+import type {StoredNode} from '../records.ts';
 
 export interface NodeDirectory {
   /** All, this node included, in the order in which they joined. */
@@ -16,15 +15,15 @@ export interface NodeDirectory {
   onChange(listener: () => void): void;
 }
 
-export const createNodeDirectory = async (database: Database, configuration: Configuration): Promise<NodeDirectory> => {
-  let nodes = await listNodes(database.read);
-  let removed = new Set(await removedNodeNos(database.read));
+export const createNodeDirectory = async (store: Store, configuration: ConfigStore): Promise<NodeDirectory> => {
+  let nodes = await store.config.listNodes();
+  let removed = new Set(await store.config.removedNodeNos());
   const listeners: (() => void)[] = [];
 
   configuration.onChange(async changed => {
     if (!changed.some(({kind}) => kind === 'node')) return;
-    nodes = await listNodes(database.read);
-    removed = new Set(await removedNodeNos(database.read));
+    nodes = await store.config.listNodes();
+    removed = new Set(await store.config.removedNodeNos());
     for (const listener of listeners) listener();
   });
 

@@ -1,16 +1,16 @@
 // Who stands behind a request that another node passes on. What that node says is believed only as far as this node knows no better.
+
 import {setTimeout as delay} from 'node:timers/promises';
 import {Fault} from '../../../shared/fault.ts';
 import {plainAddress} from '../../../shared/host-port.ts';
 import {narrower, type Permission, permissionsOf, scopesWith} from '../../../shared/scopes.ts';
-import {findApiKey, type StoredApiKey} from '../../store/sqlite/api-key.ts';
-import {findRecord} from '../../store/sqlite/config-record.ts';
-import type {Database} from '../../store/sqlite/database.ts';
+import type {Store} from '../../services/ports.ts';
 import {type Admission, createAdmission} from '../access/admission.ts';
 import type {KeyDirectory} from '../access/key-directory.ts';
 import type {DomainDirectory} from '../domains/domain-directory.ts';
 import type {Actor} from '../ports.ts';
-import type {ToldActor} from '../quarantine/peer-hold-protocol.ts';
+import type {RelayedActor} from '../quarantine/peer-hold-protocol.ts';
+import type {StoredApiKey} from '../records.ts';
 
 export interface PeerActors {
   /**
@@ -18,11 +18,11 @@ export interface PeerActors {
    * Fault `key_revoked`, `key_expired` or `key_invalid` when the key is no good, `insufficient_scope` when it has another scope than
    * `relay` says, and `unavailable` when it is not known here and does not arrive within a second or so.
    */
-  admit(told: ToldActor, permission: Permission, relay: {nodeId: string}): Promise<Actor>;
+  admit(relayed: RelayedActor, permission: Permission, relay: {nodeId: string}): Promise<Actor>;
 }
 
 interface Needs {
-  database: Database;
+  store: Store;
   keys: KeyDirectory;
   domains: DomainDirectory;
   now: () => number;
@@ -30,26 +30,26 @@ interface Needs {
   patienceMs?: number;
 }
 
-const lookMs = 50;
+const pollMs = 50;
 
-export const createPeerActors = ({database, keys, domains, now, patienceMs = 1500}: Needs): PeerActors => {
-  const {requireActive, reachOf}: Admission = createAdmission({domains, now});
+export const createPeerActors = ({store, keys, domains, now, patienceMs = 1500}: Needs): PeerActors => {
+  const {requireActive, accessOf}: Admission = createAdmission({domains, now});
 
   /** `mfd bootstrap-key` writes to the database of a running node. */
-  const find = async (id: number) => keys.findById(id) ?? findApiKey(database.read, {id});
+  const find = async (id: number) => keys.findById(id) ?? store.config.findApiKey({id});
 
   const byId = async (id: number): Promise<StoredApiKey> => {
     const endsAt = performance.now() + patienceMs;
     for (;;) {
       const known = await find(id);
       if (known) return known;
-      if ((await findRecord(database.read, {kind: 'api_key', id}))?.deleted)
+      if (await store.config.isDeleted({kind: 'api_key', id}))
         throw new Fault('key_invalid', 'the API key has been deleted; ask for a new one');
       if (performance.now() >= endsAt)
         throw new Fault('unavailable', 'the node that this takes has not heard of the API key yet; try again in a few seconds', {
           retryAfterSeconds: 5,
         });
-      await delay(lookMs);
+      await delay(pollMs);
     }
   };
 
@@ -65,7 +65,7 @@ export const createPeerActors = ({database, keys, domains, now, patienceMs = 150
       return {
         keyId: key_id,
         scope: known.scope,
-        reach: narrower(reach, reachOf(known)),
+        reach: narrower(reach, accessOf(known)),
         // A node of 0.4 says what its dual-stack socket says.
         remoteAddress: remote_address === null ? null : plainAddress(remote_address),
         relayedBy: nodeId,

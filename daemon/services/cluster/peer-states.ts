@@ -1,17 +1,16 @@
 // What this node knows of each other node: what it last said, and when that was, by this node's own clock.
+
 import type {License, Peer} from '../../../shared/cluster-status.ts';
 import {type Health, healthOf, isHeardDespite} from '../../../shared/health.ts';
-import {type Heartbeat, heartbeatSchema} from '../../replication/peer-protocol.ts';
-import {readApplied} from '../../store/sqlite/applied.ts';
-import type {Database} from '../../store/sqlite/database.ts';
-import type {StoredNode} from '../../store/sqlite/node.ts';
-import {keepPeerReports, listPeerReports, savePeerReports} from '../../store/sqlite/peer-report.ts';
-import {parseUntrusted} from '../safe-parse.ts';
+import type {Store} from '../../services/ports.ts';
+import type {StoredNode} from '../records.ts';
+import {parseSafely} from '../safe-parse.ts';
 import type {NodeDirectory} from './node-directory.ts';
+import {type Heartbeat, heartbeatSchema} from './peer-protocol.ts';
 
 export interface PeerStates {
   /** A heartbeat has come from a node, or the answer to one. */
-  heard(heartbeat: Heartbeat): void;
+  received(heartbeat: Heartbeat): void;
   /** The node has answered a heartbeat of this one, or has not. */
   answered(nodeNo: number): void;
   unanswered(nodeNo: number): void;
@@ -33,7 +32,7 @@ export interface PeerStates {
   /** Seconds by which the clocks of the nodes that were heard since the start are ahead of this one's, by node id. */
   skews(): Record<string, number>;
   /** Looks at every node's health again and tells of what has changed. */
-  look(): void;
+  checkHealth(): void;
   onHealth(listener: (change: HealthChange) => void): void;
   /** Writes down what was heard, for the next start. */
   flush(): Promise<void>;
@@ -55,9 +54,11 @@ interface State {
 }
 
 interface Needs {
-  database: Database;
+  store: Store;
   directory: NodeDirectory;
   nodeNo: number;
+  /** How far this node has applied the changes of another one. */
+  appliedOf(nodeNo: number): Promise<number>;
   now: () => number;
   monotonic: () => number;
 }
@@ -68,7 +69,7 @@ const overtakenMs = 5000;
 const missesUntilSilent = 2;
 const noHash = `sha256:${'0'.repeat(64)}`;
 
-export const openPeerStates = async ({database, directory, nodeNo, now, monotonic}: Needs): Promise<PeerStates> => {
+export const openPeerStates = async ({store, directory, nodeNo, appliedOf, now, monotonic}: Needs): Promise<PeerStates> => {
   const states = new Map<number, State>();
   const healthBefore = new Map<number, Health>();
   const listeners: ((change: HealthChange) => void)[] = [];
@@ -80,8 +81,8 @@ export const openPeerStates = async ({database, directory, nodeNo, now, monotoni
   const isSilent = (no: number): boolean => (silences.get(no)?.misses ?? 0) >= missesUntilSilent;
   const silentSinceMs = (no: number): number | undefined => (isSilent(no) ? silences.get(no)?.sinceMs : undefined);
 
-  for (const {node_no, last_seen, report} of await listPeerReports(database.read)) {
-    const parsed = parseUntrusted(heartbeatSchema, report);
+  for (const {node_no, last_seen, report} of await store.trust.listPeerReports()) {
+    const parsed = parseSafely(heartbeatSchema, report);
     if (!parsed.success) continue;
     const ageMs = Math.max(0, now() - Date.parse(last_seen));
     states.set(node_no, {heartbeat: parsed.data, heardAtMs: monotonic() - ageMs, isWritten: true});
@@ -110,7 +111,7 @@ export const openPeerStates = async ({database, directory, nodeNo, now, monotoni
       .map(({node_id}) => node_id);
 
   return {
-    heard(heartbeat) {
+    received(heartbeat) {
       const before = states.get(heartbeat.node_no)?.heartbeat;
       // An answer may be overtaken by what was said after it. A clock that was set back looks like that too, but by more.
       const behindMs = (before?.clock_ms ?? 0) - heartbeat.clock_ms;
@@ -146,7 +147,7 @@ export const openPeerStates = async ({database, directory, nodeNo, now, monotoni
     async entryOf(node) {
       const state = states.get(node.id);
       const heartbeat = state?.heartbeat;
-      const applied = await readApplied(database.read, node.id);
+      const applied = await appliedOf(node.id);
       const ageMs = silenceMs(node);
       const silentSince = silentSinceMs(node.id);
       const differsSince = isInTouch(node) ? differing.get(node.id) : undefined;
@@ -168,7 +169,7 @@ export const openPeerStates = async ({database, directory, nodeNo, now, monotoni
       };
     },
 
-    look() {
+    checkHealth() {
       const nodes = directory.list().filter(({id}) => id !== nodeNo);
       for (const node of nodes) {
         const from = healthBefore.get(node.id);
@@ -190,12 +191,9 @@ export const openPeerStates = async ({database, directory, nodeNo, now, monotoni
         last_seen: agoText(heardAtMs),
         report: heartbeat,
       }));
-      await database.transaction(async tx => {
-        await savePeerReports(tx, reports);
-        await keepPeerReports(
-          tx,
-          directory.list().map(({id}) => id),
-        );
+      await store.transaction(async tx => {
+        await tx.trust.savePeerReports(reports);
+        await tx.trust.keepPeerReports(directory.list().map(({id}) => id));
       });
       for (const [, state] of unwritten) state.isWritten = true;
     },

@@ -1,13 +1,10 @@
 // Taking a node out of the cluster, for good: its number is never given again, and its certificate names that number.
+
 import type {ApiKey} from '../../../shared/api-key.ts';
 import type {ClusterNode, RemovedNode} from '../../../shared/cluster-node.ts';
 import {Fault} from '../../../shared/fault.ts';
-import type {ConfigTransaction, Configuration} from '../../replication/configuration.ts';
-import {listApiKeys, type StoredApiKey} from '../../store/sqlite/api-key.ts';
-import {makerOf} from '../../store/sqlite/config-record.ts';
-import type {Db} from '../../store/sqlite/database.ts';
-import {listNodes, type StoredNode} from '../../store/sqlite/node.ts';
-import type {Actor, Spread} from '../ports.ts';
+import type {Actor, AwaitReplication, ConfigReads, ConfigStore, ConfigTransaction} from '../ports.ts';
+import {makerOf, type StoredApiKey, type StoredNode} from '../records.ts';
 import type {Authorities} from './authority.ts';
 import type {NodeDirectory} from './node-directory.ts';
 
@@ -28,15 +25,15 @@ export interface RemovalOptions {
 }
 
 interface Needs {
-  configuration: Configuration;
+  configuration: ConfigStore;
   directory: Pick<NodeDirectory, 'findById'>;
   keys: {list(): Promise<ApiKey[]>};
   authorities: Authorities;
   nodeNo: number;
-  spread: Spread;
+  awaitReplication: AwaitReplication;
 }
 
-export const createRemoval = ({configuration, directory, keys, authorities, nodeNo, spread}: Needs): Removal => {
+export const createRemoval = ({configuration, directory, keys, authorities, nodeNo, awaitReplication}: Needs): Removal => {
   const requireRemovable = async (node: StoredNode, isForced: boolean): Promise<void> => {
     if (node.id === nodeNo) throw new Fault('conflict', `${node.node_id} is the node you ask; have another node remove it`);
     const holders = await authorities.holders();
@@ -59,22 +56,22 @@ export const createRemoval = ({configuration, directory, keys, authorities, node
 
     async remove(actor, nodeId, {isForced, revokesKeys}) {
       const removed = await configuration.change(async tx => {
-        const node = (await listNodes(tx.db)).find(({node_id}) => node_id === nodeId);
+        const node = (await tx.config.listNodes()).find(({node_id}) => node_id === nodeId);
         if (!node) throw unknown(nodeId);
         await requireRemovable(node, isForced);
         await tx.remove('node', node.id);
         await tx.audit(actor, 'cluster.remove', nodeId, `number ${node.id}${isForced ? ', forced' : ''}`);
-        return revokesKeys ? revokeKeys(tx, actor, await keysMadeOn(tx.db, node)) : null;
+        return revokesKeys ? revokeKeys(tx, actor, await keysMadeOn(tx.config, node)) : null;
       });
-      return {unreachable: await spread(), removed};
+      return {unreachable: await awaitReplication(), removed};
     },
   };
 };
 
 const isMadeOn = (nodeNo: number, {id}: {id: number}): boolean => makerOf({kind: 'api_key', id}) === nodeNo;
 
-const keysMadeOn = async (tx: Db, node: StoredNode): Promise<StoredApiKey[]> =>
-  (await listApiKeys(tx)).filter(key => isMadeOn(node.id, key) && key.revoked_at === null);
+const keysMadeOn = async (config: ConfigReads, node: StoredNode): Promise<StoredApiKey[]> =>
+  (await config.listApiKeys()).filter(key => isMadeOn(node.id, key) && key.revoked_at === null);
 
 /** The key that asks stays, so that nobody is locked out by it. */
 const revokeKeys = async (tx: ConfigTransaction, actor: Actor, found: StoredApiKey[]): Promise<RemovedNode> => {

@@ -1,11 +1,12 @@
 // Which servers the mail of a domain may go to, beyond what can be said of one entry alone.
+
 import {isIP} from 'node:net';
 import {maxBackends} from '../../../shared/domain-rules.ts';
 import type {FieldFault} from '../../../shared/fault.ts';
 import {canonicalHost, type HostPort, isLoopback, isWildcard, parseHostPort} from '../../../shared/host-port.ts';
-import type {StoredNode} from '../../store/sqlite/node.ts';
 import {namesOf} from '../cluster/certificate-names.ts';
 import type {Actor} from '../ports.ts';
+import type {StoredNode} from '../records.ts';
 
 /** What is wrong with `wanted`, in place of the `backend_servers` that are there; nothing where they stay as they are. */
 export type BackendRules = (actor: Pick<Actor, 'scope'>, wanted: unknown, current: readonly string[]) => FieldFault[];

@@ -1,15 +1,12 @@
 // All domains with their filters and DKIM keys in memory: SMTP asks for them at every recipient.
+
 import type {Domain} from '../../../shared/domain.ts';
 import {groupBy} from '../../../shared/group-by.ts';
-import type {ChangedKey} from '../../replication/changed-record.ts';
-import type {Configuration} from '../../replication/configuration.ts';
-import type {Kind} from '../../store/sqlite/config-record.ts';
-import type {Database} from '../../store/sqlite/database.ts';
-import {dkimKeysOf, listDkimKeys, type StoredDkimKey} from '../../store/sqlite/dkim-key.ts';
-import {findDomains, listDomains} from '../../store/sqlite/domain.ts';
-import {listMailFilters, mailFiltersOf} from '../../store/sqlite/mail-filter.ts';
-import {createTurns} from '../event-loop-yield.ts';
+import type {Store} from '../../services/ports.ts';
+import {createYield} from '../event-loop-yield.ts';
 import {compileFilters, type FilterSet} from '../intake/filters.ts';
+import type {ConfigStore} from '../ports.ts';
+import type {ChangedKey, Kind, StoredDkimKey} from '../records.ts';
 
 export interface DomainDirectory {
   findByName(name: string): Domain | undefined;
@@ -20,10 +17,10 @@ export interface DomainDirectory {
   dkimKeysOf(domainId: number): StoredDkimKey[];
 }
 
-export const createDomainDirectory = async (database: Database, configuration: Configuration): Promise<DomainDirectory> => {
+export const createDomainDirectory = async (store: Store, configuration: ConfigStore): Promise<DomainDirectory> => {
   const byId = new Map<number, Domain>();
   const byName = new Map<string, Domain>();
-  const turn = createTurns();
+  const turn = createYield();
   const noFilters = compileFilters([], turn);
   const filters = new Map<number, FilterSet>();
   const dkimKeys = new Map<number, StoredDkimKey[]>();
@@ -39,17 +36,17 @@ export const createDomainDirectory = async (database: Database, configuration: C
     byName.set(domain.name, domain);
   };
 
-  for (const domain of await listDomains(database.read)) keep(domain);
-  for (const [id, list] of groupBy(await listMailFilters(database.read), ({domain_id}) => domain_id))
+  for (const domain of await store.config.listDomains()) keep(domain);
+  for (const [id, list] of groupBy(await store.config.listMailFilters(), ({domain_id}) => domain_id))
     filters.set(id, compileFilters(list, turn));
-  for (const [id, list] of groupBy(await listDkimKeys(database.read), ({domain_id}) => domain_id)) dkimKeys.set(id, list);
+  for (const [id, list] of groupBy(await store.config.listDkimKeys(), ({domain_id}) => domain_id)) dkimKeys.set(id, list);
 
   configuration.onChange(async changed => {
     const {domainIds, filtersOf, keysOf} = concernedBy(changed);
     // All is read before any is replaced: mail must not meet a domain without its filters in between.
-    const domains = await findDomains(database.read, domainIds);
-    const filtersNow = groupBy(await mailFiltersOf(database.read, filtersOf), ({domain_id}) => domain_id);
-    const keysNow = groupBy(await dkimKeysOf(database.read, keysOf), ({domain_id}) => domain_id);
+    const domains = await store.config.listDomains(domainIds);
+    const filtersNow = groupBy(await store.config.listMailFilters(filtersOf), ({domain_id}) => domain_id);
+    const keysNow = groupBy(await store.config.listDkimKeys(keysOf), ({domain_id}) => domain_id);
 
     for (const id of domainIds) forget(id);
     for (const domain of domains) keep(domain);

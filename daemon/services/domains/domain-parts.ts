@@ -1,13 +1,12 @@
 // Mail filters and DKIM keys: what belongs to a domain and goes with it.
+
 import {createDkimKeySchema, type DkimKey} from '../../../shared/dkim-key.ts';
 import {Fault} from '../../../shared/fault.ts';
 import {maxFilters} from '../../../shared/filter-rules.ts';
 import {createMailFilterSchema, type MailFilter} from '../../../shared/mail-filter.ts';
-import type {ConfigTransaction, Configuration} from '../../replication/configuration.ts';
-import type {Database} from '../../store/sqlite/database.ts';
-import {listDkimKeys, type StoredDkimKey} from '../../store/sqlite/dkim-key.ts';
-import {listMailFilters} from '../../store/sqlite/mail-filter.ts';
-import type {Actor} from '../ports.ts';
+import type {Store} from '../../services/ports.ts';
+import type {Actor, ConfigStore, ConfigTransaction} from '../ports.ts';
+import type {StoredDkimKey} from '../records.ts';
 import {validate} from '../validate.ts';
 import {dkimRecord, generateDkimKey} from './dkim-key-pair.ts';
 import type {Domains} from './domains.ts';
@@ -25,15 +24,15 @@ export interface DomainParts {
 const maxDkimKeys = 16;
 
 interface Needs {
-  database: Database;
-  configuration: Configuration;
+  store: Store;
+  configuration: ConfigStore;
   domains: Domains;
 }
 
-export const createDomainParts = ({database, configuration, domains}: Needs): DomainParts => ({
+export const createDomainParts = ({store, configuration, domains}: Needs): DomainParts => ({
   async filters(actor, domainId) {
     domains.get(actor, domainId);
-    return (await listMailFilters(database.read, domainId)).map(toFilter);
+    return (await store.config.listMailFilters([domainId])).map(toFilter);
   },
 
   async addFilter(actor, domainId, body) {
@@ -41,7 +40,7 @@ export const createDomainParts = ({database, configuration, domains}: Needs): Do
     const wanted = validate(createMailFilterSchema, body);
     return configuration.change(async tx => {
       await requireDomain(tx, domainId);
-      if ((await listMailFilters(tx.db, domainId)).length >= maxFilters)
+      if ((await tx.config.listMailFilters([domainId])).length >= maxFilters)
         throw new Fault('conflict', `the domain has ${maxFilters} filters, which is the most it may have; delete one first`);
       const id = await tx.nextId('mail_filter');
       const fields = {domain_id: domainId, ...wanted, created_at: tx.at};
@@ -54,7 +53,7 @@ export const createDomainParts = ({database, configuration, domains}: Needs): Do
   async removeFilter(actor, domainId, filterId) {
     const {name} = domains.get(actor, domainId);
     await configuration.change(async tx => {
-      const filter = (await listMailFilters(tx.db, domainId)).find(({id}) => id === filterId);
+      const filter = (await tx.config.listMailFilters([domainId])).find(({id}) => id === filterId);
       if (!filter) throw new Fault('not_found', `the domain ${name} has no filter ${filterId}`);
       await tx.remove('mail_filter', filterId);
       await tx.audit(actor, 'filter.delete', `${name}/${filterId}`);
@@ -63,7 +62,7 @@ export const createDomainParts = ({database, configuration, domains}: Needs): Do
 
   async dkimKeys(actor, domainId) {
     const {name} = domains.get(actor, domainId);
-    return (await listDkimKeys(database.read, domainId)).map(key => toDkimKey(key, name));
+    return (await store.config.listDkimKeys([domainId])).map(key => toDkimKey(key, name));
   },
 
   async addDkimKey(actor, domainId, body) {
@@ -72,7 +71,7 @@ export const createDomainParts = ({database, configuration, domains}: Needs): Do
     const pair = await generateDkimKey(algorithm);
     return configuration.change(async tx => {
       await requireDomain(tx, domainId);
-      const existing = await listDkimKeys(tx.db, domainId);
+      const existing = await tx.config.listDkimKeys([domainId]);
       if (existing.some(key => key.selector === selector))
         throw new Fault('conflict', `the domain ${name} has a DKIM key with selector ${selector}; choose another selector`);
       if (existing.length >= maxDkimKeys)
@@ -88,7 +87,7 @@ export const createDomainParts = ({database, configuration, domains}: Needs): Do
   async removeDkimKey(actor, domainId, selector) {
     const {name} = domains.get(actor, domainId);
     await configuration.change(async tx => {
-      const key = (await listDkimKeys(tx.db, domainId)).find(candidate => candidate.selector === selector);
+      const key = (await tx.config.listDkimKeys([domainId])).find(candidate => candidate.selector === selector);
       if (!key) throw new Fault('not_found', `the domain ${name} has no DKIM key with selector ${selector}`);
       await tx.remove('dkim_key', key.id);
       await tx.audit(actor, 'dkim.delete', `${name}/${selector}`);
@@ -98,7 +97,7 @@ export const createDomainParts = ({database, configuration, domains}: Needs): Do
 
 /** The domain may have been deleted between the look at memory and the transaction. */
 const requireDomain = async (tx: ConfigTransaction, id: number): Promise<void> => {
-  if (!(await tx.findDomain(id))) throw new Fault('not_found', `there is no domain ${id}; GET /domains lists them`);
+  if (!(await tx.config.findDomain(id))) throw new Fault('not_found', `there is no domain ${id}; GET /domains lists them`);
 };
 
 /** In the order of the record, whatever the order of the columns. */

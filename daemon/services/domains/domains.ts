@@ -3,9 +3,8 @@ import {createDomainSchema, type Domain, immutableDomainFields, updatedDomainSch
 import {canonicalDomain} from '../../../shared/domain-name.ts';
 import {Fault, type FieldFault} from '../../../shared/fault.ts';
 import {type Json, mergePatch} from '../../../shared/merge-patch.ts';
-import {isWithinReach} from '../../../shared/scopes.ts';
-import type {ConfigTransaction, Configuration} from '../../replication/configuration.ts';
-import type {Actor} from '../ports.ts';
+import {isWithinAccess} from '../../../shared/scopes.ts';
+import type {Actor, ConfigStore, ConfigTransaction} from '../ports.ts';
 import {invalidFields, validate} from '../validate.ts';
 import type {BackendRules} from './backend-rules.ts';
 import type {DomainDirectory} from './domain-directory.ts';
@@ -25,7 +24,7 @@ export const etagOf = (domain: Domain): string =>
   `"${createHash('sha256').update(JSON.stringify(domain)).digest('base64url').slice(0, 22)}"`;
 
 interface Needs {
-  configuration: Configuration;
+  configuration: ConfigStore;
   directory: DomainDirectory;
   backendFaults: BackendRules;
 }
@@ -33,12 +32,12 @@ interface Needs {
 export const createDomains = ({configuration, directory, backendFaults}: Needs): Domains => {
   const get: Domains['get'] = (actor, id) => {
     const domain = directory.findById(id);
-    if (!domain || !isWithinReach(actor.reach, id)) throw unknown(id);
+    if (!domain || !isWithinAccess(actor.reach, id)) throw unknown(id);
     return domain;
   };
 
   return {
-    list: actor => directory.list().filter(({id}) => isWithinReach(actor.reach, id)),
+    list: actor => directory.list().filter(({id}) => isWithinAccess(actor.reach, id)),
     get,
 
     async create(actor, body) {
@@ -48,7 +47,7 @@ export const createDomains = ({configuration, directory, backendFaults}: Needs):
         const id = await tx.nextId('domain');
         await tx.create('domain', id, {...wanted, created_at: tx.at});
         await tx.audit(actor, 'domain.create', wanted.name);
-        const created = await tx.findDomain(id);
+        const created = await tx.config.findDomain(id);
         // Somebody else's creation was committed while memory did not know it yet.
         if (!created) throw taken(wanted.name);
         return created;
@@ -118,7 +117,7 @@ const requireMatch = (ifMatch: string | undefined, current: Domain): void => {
 };
 
 const readBack = async (tx: ConfigTransaction, id: number): Promise<Domain> => {
-  const domain = await tx.findDomain(id);
+  const domain = await tx.config.findDomain(id);
   if (!domain) throw unknown(id);
   return domain;
 };

@@ -1,14 +1,15 @@
 // Tells of domains and keys that have come, changed or gone. Every node applies every change, so each tells of it by itself.
+
 import {createHash} from 'node:crypto';
-import type {Configuration} from '../../replication/configuration.ts';
-import type {StoredApiKey} from '../../store/sqlite/api-key.ts';
 import type {KeyDirectory} from '../access/key-directory.ts';
 import type {DomainDirectory} from '../domains/domain-directory.ts';
 import {etagOf} from '../domains/domains.ts';
+import type {ConfigStore} from '../ports.ts';
+import type {StoredApiKey} from '../records.ts';
 import type {EventBus} from './event-bus.ts';
 
 interface Needs {
-  configuration: Configuration;
+  configuration: ConfigStore;
   domains: DomainDirectory;
   keys: KeyDirectory;
   bus: EventBus;
@@ -17,31 +18,31 @@ interface Needs {
 interface Known {
   name: string;
   /** Differs when the record does. */
-  look: string;
+  version: string;
   isRevoked: boolean;
 }
 
 /** To be called after the directories have begun to listen: they have to be up to date when this hears of a change. */
-export const tellConfigEvents = ({configuration, domains, keys, bus}: Needs): void => {
-  const knownDomains = new Map(domains.list().map(domain => [domain.id, {name: domain.name, look: etagOf(domain)}]));
+export const publishConfigEvents = ({configuration, domains, keys, bus}: Needs): void => {
+  const knownDomains = new Map(domains.list().map(domain => [domain.id, {name: domain.name, version: etagOf(domain)}]));
   const knownKeys = new Map(keys.list().map(key => [key.id, toKnown(key)]));
 
-  const tellDomain = (id: number) => {
+  const publishDomain = (id: number) => {
     const before = knownDomains.get(id);
     const domain = domains.findById(id);
-    const after = domain && {name: domain.name, look: etagOf(domain)};
-    if (before?.look === after?.look) return;
+    const after = domain && {name: domain.name, version: etagOf(domain)};
+    if (before?.version === after?.version) return;
     if (after) knownDomains.set(id, after);
     else knownDomains.delete(id);
     const change = before ? (after ? 'updated' : 'deleted') : 'created';
     bus.publish({type: 'domain', node_id: bus.nodeId, id, name: (after ?? before)?.name ?? '', change}, id);
   };
 
-  const tellKey = (id: number) => {
+  const publishKey = (id: number) => {
     const before = knownKeys.get(id);
     const key = keys.findById(id);
     const after = key && toKnown(key);
-    if (before?.look === after?.look) return;
+    if (before?.version === after?.version) return;
     if (after) knownKeys.set(id, after);
     else knownKeys.delete(id);
     const isRevoked = before && after?.isRevoked && !before.isRevoked;
@@ -51,13 +52,13 @@ export const tellConfigEvents = ({configuration, domains, keys, bus}: Needs): vo
 
   configuration.onChange(async changed => {
     for (const {kind, id} of changed)
-      if (kind === 'domain') tellDomain(id);
-      else if (kind === 'api_key') tellKey(id);
+      if (kind === 'domain') publishDomain(id);
+      else if (kind === 'api_key') publishKey(id);
   });
 };
 
 const toKnown = (key: StoredApiKey): Known => ({
   name: key.name,
-  look: createHash('sha256').update(JSON.stringify(key)).digest('base64url'),
+  version: createHash('sha256').update(JSON.stringify(key)).digest('base64url'),
   isRevoked: key.revoked_at !== null,
 });

@@ -1,12 +1,11 @@
 // Who watches what happens in the cluster, and what of it each may see.
 import {type EventType, eventTypes, permissionFor} from '../../../shared/event-type.ts';
 import {Fault} from '../../../shared/fault.ts';
-import {isWithinReach, permissionsOf, type Reach, type Scope, scopesWith} from '../../../shared/scopes.ts';
-import type {Configuration} from '../../replication/configuration.ts';
+import {type AccessScope, isWithinAccess, permissionsOf, type Scope, scopesWith} from '../../../shared/scopes.ts';
 import {createAdmission} from '../access/admission.ts';
 import type {KeyDirectory} from '../access/key-directory.ts';
 import type {DomainDirectory} from '../domains/domain-directory.ts';
-import type {Actor} from '../ports.ts';
+import type {Actor, ConfigStore} from '../ports.ts';
 import type {BusEvent} from './event-bus.ts';
 
 /** Where events go. None of these may throw. */
@@ -31,7 +30,7 @@ export interface Events {
    */
   watch(actor: Actor & {keyId: number}, types: readonly EventType[] | undefined, watcher: Watcher): Watch;
   /** Something has happened, here or on another node. */
-  hear(event: BusEvent): void;
+  receive(event: BusEvent): void;
   /** Ends every watch, and takes no more. */
   close(): void;
 }
@@ -39,9 +38,9 @@ export interface Events {
 interface Needs {
   keys: KeyDirectory;
   domains: DomainDirectory;
-  configuration: Configuration;
+  configuration: ConfigStore;
   /** Called when somebody begins to watch: listens to the other nodes until told to stop. */
-  listenElsewhere(): {silent: Promise<string[]>; stop(): void};
+  listenElsewhere(onEvent: (event: BusEvent) => void): {silent: Promise<string[]>; stop(): void};
   now: () => number;
   limits?: typeof usualLimits;
 }
@@ -58,7 +57,7 @@ interface Open {
 }
 
 export const createEvents = ({keys, domains, configuration, listenElsewhere, now, limits = usualLimits}: Needs): Events => {
-  const {requireActive, reachOf} = createAdmission({domains, now});
+  const {requireActive, accessOf} = createAdmission({domains, now});
   const open = new Set<Open>();
   let elsewhere: ReturnType<typeof listenElsewhere> | undefined;
   let timer: NodeJS.Timeout | undefined;
@@ -66,7 +65,7 @@ export const createEvents = ({keys, domains, configuration, listenElsewhere, now
   let isClosed = false;
 
   /** What the key may see at this moment; undefined when that is nothing any more. */
-  const sightOf = (keyId: number): {scope: Scope; reach: Reach} | undefined => {
+  const sightOf = (keyId: number): {scope: Scope; reach: AccessScope} | undefined => {
     const key = keys.findById(keyId);
     if (!key) return undefined;
     try {
@@ -74,7 +73,7 @@ export const createEvents = ({keys, domains, configuration, listenElsewhere, now
     } catch {
       return undefined;
     }
-    const reach = reachOf(key);
+    const reach = accessOf(key);
     return reach.kind === 'none' ? undefined : {scope: key.scope, reach};
   };
   const forget = (one: Open) => {
@@ -96,6 +95,15 @@ export const createEvents = ({keys, domains, configuration, listenElsewhere, now
     endUnfit();
     if (checks % ((pingSeconds * 1000) / checkMs) === 0) for (const {watcher} of open) watcher.ping();
   };
+  const receive: Events['receive'] = heldEvent => {
+    const {event, domainId} = heldEvent;
+    for (const one of [...open]) {
+      if (!one.types.includes(event.type)) continue;
+      const sight = sightOf(one.keyId);
+      if (!sight) end(one);
+      else if (isVisible(sight, event.type, domainId)) one.watcher.event(heldEvent);
+    }
+  };
   configuration.onChange(async () => endUnfit());
 
   return {
@@ -116,20 +124,11 @@ export const createEvents = ({keys, domains, configuration, listenElsewhere, now
       const one = {keyId, types: types ?? permitted, watcher};
       if (open.size === 0) timer = setInterval(check, checkMs).unref();
       open.add(one);
-      elsewhere ??= listenElsewhere();
+      elsewhere ??= listenElsewhere(receive);
       return {silent: elsewhere.silent, close: () => void (open.has(one) && forget(one))};
     },
 
-    hear(told) {
-      const {event, domainId} = told;
-      for (const one of [...open]) {
-        if (!one.types.includes(event.type)) continue;
-        const sight = sightOf(one.keyId);
-        if (!sight) end(one);
-        else if (isVisible(sight, event.type, domainId)) one.watcher.event(told);
-      }
-    },
-
+    receive,
     close() {
       isClosed = true;
       for (const one of [...open]) end(one);
@@ -137,8 +136,8 @@ export const createEvents = ({keys, domains, configuration, listenElsewhere, now
   };
 };
 
-const isVisible = ({scope, reach}: {scope: Scope; reach: Reach}, type: EventType, domainId: number | undefined): boolean =>
-  permissionsOf(scope, reach).includes(permissionFor[type]) && (domainId === undefined || isWithinReach(reach, domainId));
+const isVisible = ({scope, reach}: {scope: Scope; reach: AccessScope}, type: EventType, domainId: number | undefined): boolean =>
+  permissionsOf(scope, reach).includes(permissionFor[type]) && (domainId === undefined || isWithinAccess(reach, domainId));
 
 const busy = (why: string): Fault =>
   new Fault('unavailable', `${why}; try again later or on another node`, {retryAfterSeconds: 5});

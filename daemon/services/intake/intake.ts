@@ -1,11 +1,12 @@
 // Every mail comes through here, whichever door it used: whose it is, what it is worth, and what becomes of it.
+
 import type {Domain} from '../../../shared/domain.ts';
 import {Fault} from '../../../shared/fault.ts';
 import {parseHostPort} from '../../../shared/host-port.ts';
 import type {DomainDirectory} from '../domains/domain-directory.ts';
-import type {Keep, Route, Scorer, SmtpReply} from '../ports.ts';
 import type {Client, Judgement, Ownership, ReceivedMail, Score} from './mail.ts';
 import {createClaim, type MailClaim} from './mail-claim.ts';
+import type {MailHolder, Route, Scorer, SmtpReply} from './mail-ports.ts';
 
 /** A mail belongs to one owner: recipients of several owners need a mail each. */
 export const isSameOwner = (one: Ownership, other: Ownership): boolean =>
@@ -24,16 +25,16 @@ export interface Intake {
   judge(mail: ReceivedMail, ownership: Ownership): Promise<Judgement>;
   /** Durable once resolved. */
   hold(mail: ReceivedMail, ownership: Ownership, judgement: Judgement): Promise<void>;
-  /** Where mail of a domain goes: its backends, or the smarthost; undefined when it has nowhere to go. */
+  /** See `routeFor`. */
   routeOf(ownership: Ownership): Route | undefined;
 }
 
 interface Needs {
   domains: DomainDirectory;
   scorer: Scorer;
-  keep: Keep;
+  keep: MailHolder;
   smarthost(): Omit<Route, 'signFor'> | undefined;
-  hasRoom(): boolean;
+  hasSpace(): boolean;
   /** This node was removed from its cluster: nobody could see or release what it would hold. */
   isRemoved(): boolean;
   /** `pass`: mail that could not be scored is relayed as if it had scored 0. */
@@ -44,13 +45,7 @@ interface Needs {
 export const createIntake = (needs: Needs): Intake => {
   const {domains, keep} = needs;
 
-  const routeOf = ({direction, domain}: Ownership): Route | undefined => {
-    const smarthost = needs.smarthost();
-    if (direction === 'outbound') return smarthost && (domain.dkim_active ? {...smarthost, signFor: domain} : smarthost);
-    const servers = domain.backend_servers.flatMap(text => parseHostPort(text) ?? []);
-    return servers.length > 0 ? {servers} : undefined;
-  };
-
+  const routeOf = (ownership: Ownership): Route | undefined => routeFor(ownership, needs.smarthost());
   const claim = createClaim(domains);
 
   const scoreOf = async (mail: ReceivedMail): Promise<Score> => {
@@ -67,7 +62,7 @@ export const createIntake = (needs: Needs): Intake => {
     routeOf,
     canTakeMail() {
       if (needs.isRemoved()) return refusal(451, '4.3.2 This system takes no mail any more, use another one');
-      return needs.hasRoom() ? undefined : refusal(452, '4.3.1 Insufficient system storage, try again later');
+      return needs.hasSpace() ? undefined : refusal(452, '4.3.1 Insufficient system storage, try again later');
     },
     async hold(mail, ownership, judgement) {
       if (needs.isRemoved()) throw new Fault('unavailable', 'this node was removed from its cluster; it holds no more mail');
@@ -92,6 +87,13 @@ export const createIntake = (needs: Needs): Intake => {
       return {...score, action: override ?? actionFor(score, domain)};
     },
   };
+};
+
+/** Where mail of a domain goes: its backends, or the smarthost; undefined when it has nowhere to go. */
+export const routeFor = ({direction, domain}: Ownership, smarthost: Omit<Route, 'signFor'> | undefined): Route | undefined => {
+  if (direction === 'outbound') return smarthost && (domain.dkim_active ? {...smarthost, signFor: domain} : smarthost);
+  const servers = domain.backend_servers.flatMap(text => parseHostPort(text) ?? []);
+  return servers.length > 0 ? {servers} : undefined;
 };
 
 const actionFor = ({score, wantsRetry}: Score, domain: Domain): Judgement['action'] => {

@@ -1,8 +1,9 @@
 // Who owns a mail: the domain after the last `@` of its recipient, or that of its sender when it is outbound.
+
 import type {Domain} from '../../../shared/domain.ts';
 import {domainOf, hasInstruction, owningDomain, parseMailAddress, withoutBrackets} from '../../../shared/mail-address.ts';
-import type {SmtpReply} from '../ports.ts';
 import type {Client, Ownership} from './mail.ts';
+import type {SmtpReply} from './mail-ports.ts';
 
 /** `foreign`: no domain here owns it. `refused`: a domain here owns it and does not take it. */
 export type Claim =

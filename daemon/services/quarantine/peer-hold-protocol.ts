@@ -16,14 +16,14 @@ import {
 } from '../../../shared/held-mail.ts';
 import type {HoldFilter} from '../../../shared/hold-filter.ts';
 import {reasons} from '../../../shared/reason.ts';
-import {type Reach, scopes} from '../../../shared/scopes.ts';
+import {type AccessScope, scopes} from '../../../shared/scopes.ts';
 import type {Actor, AuditFilter} from '../ports.ts';
 
 const count = z.int().min(0);
 const text = z.string().max(1000);
 
 /** For whom the other node asks. */
-export const toldActorSchema = z.strictObject({
+export const relayedActorSchema = z.strictObject({
   key_id: id,
   scope: z.enum(scopes),
   reach: z
@@ -32,16 +32,16 @@ export const toldActorSchema = z.strictObject({
       z.strictObject({kind: z.literal('domain'), domain_id: id}),
       z.strictObject({kind: z.literal('none')}),
     ])
-    .transform((reach): Reach => (reach.kind === 'domain' ? {kind: 'domain', domainId: reach.domain_id} : reach)),
+    .transform((reach): AccessScope => (reach.kind === 'domain' ? {kind: 'domain', domainId: reach.domain_id} : reach)),
   remote_address: z.string().max(100).nullable(),
 });
-export type ToldActor = z.output<typeof toldActorSchema>;
-const actor = toldActorSchema;
+export type RelayedActor = z.output<typeof relayedActorSchema>;
+const actor = relayedActorSchema;
 
-export const actorToTell = ({keyId, scope, reach, remoteAddress}: Actor): z.input<typeof toldActorSchema> => {
+export const actorToRelay = ({keyId, scope, reach, remoteAddress}: Actor): z.input<typeof relayedActorSchema> => {
   if (keyId === null) throw new Error('a node asks others for its callers only, and they have keys');
-  const told = reach.kind === 'domain' ? ({kind: 'domain', domain_id: reach.domainId} as const) : reach;
-  return {key_id: keyId, scope, reach: told, remote_address: remoteAddress};
+  const relayed = reach.kind === 'domain' ? ({kind: 'domain', domain_id: reach.domainId} as const) : reach;
+  return {key_id: keyId, scope, reach: relayed, remote_address: remoteAddress};
 };
 
 /** Filters as they are once a query string has been understood. */

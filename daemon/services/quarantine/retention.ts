@@ -1,6 +1,5 @@
 import {type Reason, reasons} from '../../../shared/reason.ts';
-import type {Database} from '../../store/sqlite/database.ts';
-import {forgetEnded, listArrivedBefore} from '../../store/sqlite/held-mail.ts';
+import type {Store} from '../../services/ports.ts';
 
 /** How long the outcome of a mail is remembered after its bytes are gone. */
 const rememberedMs = 90 * 24 * 3600 * 1000;
@@ -15,7 +14,7 @@ export interface Retention {
 }
 
 interface Needs {
-  database: Database;
+  store: Store;
   /** Retention by reason, in milliseconds. */
   keepMs(): Record<Reason, number>;
   /** Nobody can see what is held here any more, so nothing may go unseen. */
@@ -24,10 +23,10 @@ interface Needs {
   now: () => number;
 }
 
-export const createRetention = ({database, keepMs, isSuspended = () => false, expire, now}: Needs): Retention => {
+export const createRetention = ({store, keepMs, isSuspended = () => false, expire, now}: Needs): Retention => {
   const sweepReason = async (reason: Reason, onFailure: (error: unknown) => void): Promise<number> => {
     const before = new Date(now() - keepMs()[reason]).toISOString();
-    const due = await listArrivedBefore(database.read, reason, before, batchSize);
+    const due = await store.hold.listArrivedBefore(reason, before, batchSize);
     let expired = 0;
     for (const queueId of due) if (await expire(queueId).catch(onFailure)) expired += 1;
     // A full batch of which something went means there may be more; one that stayed as it was would come again for ever.
@@ -41,7 +40,7 @@ export const createRetention = ({database, keepMs, isSuspended = () => false, ex
       let expired = 0;
       for (const reason of reasons) expired += await sweepReason(reason, error => void failures.push(error));
       const remembered = new Date(now() - rememberedMs).toISOString();
-      while ((await database.transaction(async tx => forgetEnded(tx, remembered, batchSize))) === batchSize);
+      while ((await store.transaction(async tx => tx.hold.forgetEnded(remembered, batchSize))) === batchSize);
       if (failures.length > 0) throw failures[0];
       return expired;
     },

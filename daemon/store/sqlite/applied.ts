@@ -1,4 +1,5 @@
 // How far this node has applied the events of each other node.
+import type {AppliedReads, AppliedStore} from '../../services/node-store.ts';
 import type {Db} from './database.ts';
 import {query} from './query.ts';
 
@@ -8,23 +9,19 @@ interface AppliedRow {
   seq: number;
 }
 
-const reached = 'SELECT seq FROM applied WHERE origin = ?';
-const reach = `
+const noting = `
 INSERT INTO applied (origin, seq) VALUES (?, ?)
 ON CONFLICT (origin) DO UPDATE SET seq = excluded.seq WHERE applied.seq < excluded.seq`;
 
-export const readApplied = async (db: Db, origin: number): Promise<number> => {
-  const [row] = await query<AppliedRow>(db, reached, [origin]);
-  return Number(row?.seq ?? 0);
-};
+export const appliedReads = (db: Db): AppliedReads => ({
+  of: async origin => (await query<AppliedRow>(db, 'SELECT seq FROM applied WHERE origin = ?', [origin]))[0]?.seq ?? 0,
+  async all() {
+    const rows = await query<AppliedRow>(db, 'SELECT origin, seq FROM applied');
+    return new Map(rows.map(({origin, seq}) => [origin, seq]));
+  },
+});
 
-/** Of every origin there has been, by node number. */
-export const listApplied = async (db: Db): Promise<Map<number, number>> => {
-  const rows = await db<AppliedRow>('applied').select('origin', 'seq');
-  return new Map(rows.map(({origin, seq}) => [Number(origin), Number(seq)]));
-};
-
-/** Never goes back. */
-export const writeApplied = async (tx: Db, origin: number, seq: number): Promise<void> => {
-  await query(tx, reach, [origin, seq]);
-};
+export const appliedStore = (tx: Db): AppliedStore => ({
+  ...appliedReads(tx),
+  note: async (origin, seq) => void (await query(tx, noting, [origin, seq])),
+});

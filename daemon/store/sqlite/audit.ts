@@ -1,21 +1,9 @@
 import {createHash} from 'node:crypto';
 import type {Knex} from 'knex';
 import type {AuditQuery, Page} from '../../../shared/hold-filter.ts';
+import type {NewAuditEntry, StoredAuditEntry} from '../../services/audit/stored-entry.ts';
 import type {Db} from './database.ts';
 import {query} from './query.ts';
-
-export interface NewAuditEntry {
-  at: string;
-  key_id: number | null;
-  action: string;
-  target: string;
-  remote_address: string | null;
-  /** `ok` or an error code. */
-  result: string;
-  detail: string;
-}
-
-export type StoredAuditEntry = NewAuditEntry & {seq: number; hash: string; key_name: string | null};
 
 const columns = ['at', 'key_id', 'action', 'target', 'remote_address', 'result', 'detail', 'hash'] as const;
 

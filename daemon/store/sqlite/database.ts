@@ -165,10 +165,6 @@ export const openDatabase = async (filename: string, {waitMs = 30_000} = {}): Pr
 export const openForReading = (filename: string): Knex =>
   connect(filename, {settings: 'PRAGMA writable_schema = ON; PRAGMA query_only = ON;', pool: {min: 0, max: 1}, waitMs: 30_000});
 
-/** Runs `look` on one moment of the database: what is committed meanwhile is in none of its answers. */
-export const readTogether = async <T>({read}: Database, look: (db: Db) => Promise<T>): Promise<T> =>
-  read.transaction(async tx => look(tx));
-
 /** What SQLite says; its errors begin with the statement and all values in it, private keys and subjects of mail among them. */
 export const databaseErrorText = (error: Error): string | undefined => {
   const code = 'code' in error ? String(error.code) : '';

@@ -1,7 +1,8 @@
 // Insertion of held mails: a few statements, however many there are.
+import type {NewHeldMail} from '../../services/quarantine/stored-mail.ts';
 import type {Db} from './database.ts';
 import {adjustSums} from './held-count.ts';
-import {type NewHeldMail, recipientRows, toRow} from './held-mail.ts';
+import {recipientRows, toRow} from './held-mail.ts';
 import {query} from './query.ts';
 
 const columns = [
@@ -39,7 +40,7 @@ const insertRecipients = `
 INSERT INTO held_recipient (queue_id, recipient) SELECT ${from(['queue_id', 'recipient'])} FROM json_each(?)`;
 
 /** Adds mails to the queue. A mail that is there already is left as it is: its bytes were indexed before. */
-export const insertHeldMails = async (tx: Db, mails: NewHeldMail[]): Promise<void> => {
+export const insertHeldMails = async (tx: Db, mails: readonly NewHeldMail[]): Promise<void> => {
   if (mails.length === 0) return;
   const added = await query<{queue_id: string}>(tx, insertMails, [JSON.stringify(mails.map(toRow))]);
   // Of two with one id the first was added.

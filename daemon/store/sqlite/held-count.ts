@@ -1,18 +1,10 @@
 // Running totals of what is held, so that a count costs the same at ten thousand mails and at a million.
 
 import type {HoldFilter} from '../../../shared/hold-filter.ts';
-import type {Reason} from '../../../shared/reason.ts';
-import type {Reach} from '../../../shared/scopes.ts';
+import type {AccessScope} from '../../../shared/scopes.ts';
+import type {HeldCount} from '../../services/quarantine/stored-mail.ts';
 import type {Db} from './database.ts';
 import {query} from './query.ts';
-
-export interface HeldCount {
-  domain_id: number;
-  domain: string;
-  reason: Reason;
-  count: number;
-  size_bytes: number;
-}
 
 type Counted = Pick<HeldCount, 'domain_id' | 'domain' | 'reason' | 'size_bytes'>;
 
@@ -57,7 +49,7 @@ export const readCounts = async (db: Db): Promise<HeldCount[]> =>
   db<HeldCount>('held_count').where('count', '>', 0).orderBy(['domain', 'reason', 'domain_id']);
 
 /** The sum of the totals as a query. */
-export const totalOf = ({domain, reason}: HoldFilter, reach: Reach): {sql: string; bindings: (string | number)[]} => {
+export const totalOf = ({domain, reason}: HoldFilter, reach: AccessScope): {sql: string; bindings: (string | number)[]} => {
   const wanted = Object.entries({
     domain,
     reason,

@@ -1,32 +1,11 @@
 // Reading the hold queue.
 import type {HeldMail, SymbolScore} from '../../../shared/held-mail.ts';
-import type {HoldFilter, Page} from '../../../shared/hold-filter.ts';
 import type {Reason} from '../../../shared/reason.ts';
-import type {Reach} from '../../../shared/scopes.ts';
+import type {HeldGroup, HeldQuery, HoldCursor} from '../../services/ports.ts';
 import type {Database, Db} from './database.ts';
 import {isCounted, totalOf} from './held-count.ts';
 import {type Condition, type HeldSearch, heldCondition, isSubjectAlone, searchOf} from './held-search.ts';
 import {query} from './query.ts';
-
-export interface HeldQuery {
-  /** Newest first, then by queue id. `total` counts all matches. */
-  list(filter: HoldFilter, reach: Reach, page: Page): Promise<{mails: HeldMail[]; total: number}>;
-  /** The cursors of every `stride`-th match after the first `offset`, `limit` of them. `total` counts all matches. */
-  samples(filter: HoldFilter, reach: Reach, steps: Page & {stride: number}): Promise<{marks: Cursor[]; total: number}>;
-  /** How many matches come before a cursor in the list of all nodes: of mails that arrived at the same time by node, then by queue id. */
-  positionOf(filter: HoldFilter, reach: Reach, cursor: Cursor): Promise<number>;
-  groups(filter: HoldFilter, reach: Reach): Promise<HeldGroup[]>;
-}
-
-type Cursor = Pick<HeldMail, 'arrived_at' | 'node_id' | 'queue_id'>;
-
-export interface HeldGroup {
-  domain: string;
-  reason: Reason;
-  count: number;
-  size_bytes: number;
-  oldest_arrived_at: string;
-}
 
 /** `nodeId` is the node of all mails here. */
 export const createHeldQuery = ({read}: Pick<Database, 'read'>, nodeId: string): HeldQuery => ({
@@ -50,7 +29,7 @@ export const createHeldQuery = ({read}: Pick<Database, 'read'>, nodeId: string):
     const search = await searchOf(read, filter, reach);
     const {sql, bindings} = heldCondition(search, true);
     // Cut off before they are numbered, as a window is computed over all that it is given.
-    const marks = query<Cursor>(
+    const marks = query<HoldCursor>(
       read,
       `SELECT arrived_at, ? AS node_id, queue_id FROM (
          SELECT arrived_at, queue_id, row_number() OVER (${order}) AS position FROM (

@@ -1,13 +1,13 @@
 // Which held mails are asked for, in SQL. Every filter has an index over what is still held (see migrations).
 import type {HoldFilter} from '../../../shared/hold-filter.ts';
-import type {Reach} from '../../../shared/scopes.ts';
+import type {AccessScope} from '../../../shared/scopes.ts';
 import type {Db} from './database.ts';
 import {foldSubject} from './held-mail.ts';
 import {query} from './query.ts';
 
 export interface HeldSearch {
   filter: HoldFilter;
-  reach: Reach;
+  reach: AccessScope;
   /** Queue ids among which all matches are, as a JSON array, where few mails have that subject, or that recipient. */
   ids?: string;
   /** How many mails have that subject, where the index of subjects can tell. */
@@ -19,7 +19,7 @@ export interface Condition {
   bindings: (string | number)[];
 }
 
-export const searchOf = async (read: Db, filter: HoldFilter, reach: Reach): Promise<HeldSearch> => {
+export const searchOf = async (read: Db, filter: HoldFilter, reach: AccessScope): Promise<HeldSearch> => {
   const phrase = filter.subject === undefined ? undefined : phraseOf(foldSubject(filter.subject));
   const subject = phrase === undefined ? undefined : await findFew(read, subjectSql, phrase);
   const recipient = filter.recipient === undefined ? undefined : await findFew(read, recipientSql, filter.recipient);

@@ -1,4 +1,5 @@
-// What this node knows of itself and no other node is told: identity, clock, sequences, running sums.
+// What this node knows of itself and no other node is sent: identity, clock, sequences, running sums.
+import type {SequenceReads, SequenceStore} from '../../services/node-store.ts';
 import type {Db} from './database.ts';
 import {query} from './query.ts';
 
@@ -11,30 +12,37 @@ const reading = 'SELECT value FROM local_state WHERE name = ?';
 const writing = `
 INSERT INTO local_state (name, value) SELECT key, value FROM json_each(?) WHERE true
 ON CONFLICT (name) DO UPDATE SET value = excluded.value`;
+const counting = `
+INSERT INTO local_state (name, value) VALUES (?, '1')
+ON CONFLICT (name) DO UPDATE SET value = CAST(value + 1 AS TEXT) RETURNING value`;
 
 export const readState = async (db: Db, name: string): Promise<string | undefined> => {
   const [row] = await query<Pick<LocalStateRow, 'value'>>(db, reading, [name]);
   return row?.value;
 };
 
-export const writeState = async (db: Db, name: string, value: string): Promise<void> => writeStates(db, {[name]: value});
+export const writeState = async (tx: Db, name: string, value: string): Promise<void> => writeStates(tx, {[name]: value});
 
-export const writeStates = async (db: Db, values: Record<string, string>): Promise<void> => {
-  await query(db, writing, [JSON.stringify(values)]);
+export const writeStates = async (tx: Db, values: Record<string, string>): Promise<void> => {
+  await query(tx, writing, [JSON.stringify(values)]);
 };
 
 /** The latest number of a sequence; 0 before the first. */
-export const readSequence = async (db: Db, sequence: string): Promise<number> =>
+export const lastInSequence = async (db: Db, sequence: string): Promise<number> =>
   Number((await readState(db, `sequence:${sequence}`)) ?? 0);
 
 /** From 1. */
 export const nextInSequence = async (tx: Db, sequence: string): Promise<number> => {
-  const next = (await readSequence(tx, sequence)) + 1;
-  await writeState(tx, `sequence:${sequence}`, String(next));
-  return next;
+  const [row] = await query<Pick<LocalStateRow, 'value'>>(tx, counting, [`sequence:${sequence}`]);
+  return Number(row?.value);
 };
 
-/** A sequence goes on from `reached` at least. */
-export const raiseSequence = async (db: Db, sequence: string, reached: number): Promise<void> => {
-  if (reached > (await readSequence(db, sequence))) await writeState(db, `sequence:${sequence}`, String(reached));
-};
+export const sequenceReads = (db: Db): SequenceReads => ({last: async sequence => lastInSequence(db, sequence)});
+
+export const sequenceStore = (tx: Db): SequenceStore => ({
+  ...sequenceReads(tx),
+  next: async sequence => nextInSequence(tx, sequence),
+  async raise(sequence, reached) {
+    if (reached > (await lastInSequence(tx, sequence))) await writeState(tx, `sequence:${sequence}`, String(reached));
+  },
+});

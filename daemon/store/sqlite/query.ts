@@ -6,7 +6,7 @@ export interface SqliteConnection {
   all(sql: string, values: Values, done: (error: Error | null, rows: unknown[]) => void): void;
 }
 
-type Values = readonly (string | number | null)[];
+type Values = readonly (string | number | boolean | null)[];
 
 const onlyConnections = new WeakMap<Knex, SqliteConnection>();
 

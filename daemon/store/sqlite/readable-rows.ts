@@ -1,9 +1,11 @@
 // Copy of a damaged database into a new one: each table from its beginning to the first row that cannot be read. What follows from
 // other rows is not copied: it is rebuilt.
+
 import type {Knex} from 'knex';
-import type {Database, Db} from './database.ts';
-import {insertHeldMails} from './held-arrival.ts';
-import {endLife, type HeldMailRow, heldStates, rowToHeldMail} from './held-mail.ts';
+import {heldStates} from '../../services/quarantine/stored-mail.ts';
+import {type Database, type Db, openDatabase, openForReading} from './database.ts';
+import {type HeldMailRow, rowToHeldMail} from './held-mail.ts';
+import {holdStore} from './hold-store.ts';
 
 /** Tables whose rows follow from no other. */
 const tables = [
@@ -15,6 +17,7 @@ const tables = [
   'key_use',
   'peer_report',
   'join_token',
+  'issued_name',
   'held_mail',
 ] as const;
 
@@ -25,8 +28,19 @@ export interface ReadableRows {
   incomplete: string[];
 }
 
-/** `from` may be any file. */
-export const copyReadableRows = async (from: Knex, into: Database): Promise<ReadableRows> => {
+/** From the file `from`, which may be any, into a new database in the file `to`. */
+export const copyReadableRows = async (from: string, to: string): Promise<ReadableRows> => {
+  const into = await openDatabase(to);
+  const reader = openForReading(from);
+  try {
+    return await copyTables(reader, into);
+  } finally {
+    await reader.destroy();
+    await into.close();
+  }
+};
+
+const copyTables = async (from: Knex, into: Database): Promise<ReadableRows> => {
   const report: ReadableRows = {rows: {}, incomplete: []};
   for (const table of tables) {
     const isOfTable = await rowCheck(into.read, table);
@@ -102,8 +116,9 @@ const putAll = async (into: Database, rows: Row[], put: (tx: Db, row: Row) => Pr
 const putHeldMail = async (tx: Db, row: Row): Promise<void> => {
   const {state, acted_at, acted_by_key_id, ...mail} = rowToHeldMail(row as unknown as HeldMailRow);
   if (!heldStates.includes(state)) throw new Error(`no state: ${state}`);
-  await insertHeldMails(tx, [mail]);
+  const hold = holdStore(tx);
+  await hold.insert([mail]);
   // An action that was under way is one that nobody finished.
   if (state === 'held' || state === 'releasing' || state === 'discarding') return;
-  await endLife(tx, mail.queue_id, 'held', {state, at: acted_at ?? mail.arrived_at, keyId: acted_by_key_id});
+  await hold.end([mail.queue_id], 'held', {state, at: acted_at ?? mail.arrived_at, keyId: acted_by_key_id});
 };

@@ -265,7 +265,7 @@ const status = (...others: string[]) => ({
 const meWith = (...permissions: string[]) => ({data: {...key, permissions, node_id: 'mx1'}});
 
 /** What a login to the first node keeps. */
-const learnt = async (t: ExecutionContext, answers: Answers, login: {flags?: string[]; isPublic?: boolean} = {}) => {
+const trained = async (t: ExecutionContext, answers: Answers, login: {flags?: string[]; isPublic?: boolean} = {}) => {
   const {ca, nodes} = await startNodes(t, answers);
   const [node] = nodes as [(typeof nodes)[0]];
   const caFile = join(node.folder, 'cluster.pem');
@@ -289,7 +289,7 @@ test('a login learns the other nodes, and only what is the plain address of one'
   ];
   const claims = ['https://mx2.example.com:8443', ...odd, 'https://mx2.example.com:8443/', 'HTTPS://MX3.example.com:443'];
 
-  const {urls} = await learnt(t, {'GET /auth/me': meWith('me:read', 'cluster:read'), 'GET /cluster/status': status(...claims)});
+  const {urls} = await trained(t, {'GET /auth/me': meWith('me:read', 'cluster:read'), 'GET /cluster/status': status(...claims)});
 
   t.deepEqual(urls, ['https://mx2.example.com:8443', 'https://mx3.example.com']);
 });
@@ -297,7 +297,7 @@ test('a login learns the other nodes, and only what is the plain address of one'
 test('a login forgets what the one before has learned', async t => {
   let others = ['https://mx2.example.com:8443', 'https://mx3.example.com:8443'];
   const answers = {'GET /auth/me': meWith('cluster:read'), 'GET /cluster/status': () => status(...others)};
-  const {urls, node, env} = await learnt(t, answers);
+  const {urls, node, env} = await trained(t, answers);
 
   others = ['https://mx3.example.com:8443'];
   const again = await runCli(['login', node.url, '--cacert', join(node.folder, 'cluster.pem'), '-o', 'json'], {env});
@@ -307,7 +307,7 @@ test('a login forgets what the one before has learned', async t => {
 });
 
 test('a key that may not read the status learns nothing, and asks for nothing', async t => {
-  const {urls, node} = await learnt(t, {
+  const {urls, node} = await trained(t, {
     'GET /auth/me': meWith('me:read', 'quarantine:read'),
     'GET /cluster/status': status('https://mx2:1'),
   });
@@ -317,7 +317,7 @@ test('a key that may not read the status learns nothing, and asks for nothing', 
 });
 
 test('a status that cannot be had does not keep anybody from a login', async t => {
-  const {urls, stderr} = await learnt(t, {
+  const {urls, stderr} = await trained(t, {
     'GET /auth/me': meWith('cluster:read'),
     'GET /cluster/status': {status: 503, error: {code: 'unavailable', detail: 'busy'}},
   });

@@ -65,9 +65,9 @@ const startReader = async (list: List, count = 10) => {
 };
 
 test('all pages are read once each, also when a thousand mails share their millisecond', async t => {
-  for (const spread of [1, 7, 100_000]) {
+  for (const awaitReplication of [1, 7, 100_000]) {
     const list = createList();
-    for (let at = 0; at < 3500; at += 1) list.add(Math.floor((at * spread) / 3500));
+    for (let at = 0; at < 3500; at += 1) list.add(Math.floor((at * awaitReplication) / 3500));
 
     const found = await readAll(list);
 

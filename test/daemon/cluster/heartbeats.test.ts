@@ -1,7 +1,7 @@
 import test from 'ava';
 import {startHeartbeats} from '../../../daemon/cluster/heartbeats.ts';
 import type {Peer} from '../../../daemon/cluster/peers.ts';
-import type {HeartbeatExchange} from '../../../daemon/replication/heartbeat-exchange.ts';
+import type {HeartbeatExchange} from '../../../daemon/services/cluster/replication-ports.ts';
 import {eventually} from '../../helpers/eventually.ts';
 
 test('a node that did not answer, and is heard again, is asked before the interval is over', async t => {
@@ -16,7 +16,10 @@ test('a node that did not answer, and is heard again, is asked before the interv
   };
   const heartbeats = startHeartbeats({
     peer: {nodeNo: 2, nodeId: 'mx2', joinedAt: '', client} as unknown as Peer,
-    exchange: {heartbeat: async () => ({heartbeat: {}, usesUpTo: 0}), hear: async () => {}} as unknown as HeartbeatExchange,
+    exchange: {
+      heartbeat: async () => ({heartbeat: {}, usesUpTo: 0}),
+      receiveHeartbeat: async () => {},
+    } as unknown as HeartbeatExchange,
     intervalMs: 3_600_000,
     news: () => '',
     nodeNo: 1,

@@ -40,13 +40,19 @@ const startListening = async (t: ExecutionContext, names = ['alpha', 'beta', 'ga
       welcome = listener;
     },
   };
-  const listener = createHoldEventListener({
+  const {listen} = createHoldEventListener({
     peers: peers as Peers,
-    onEvent: event => heard.push(event),
     onFailure: (_nodeId, error) => t.log(String(error)),
   });
   const ids = () => heard.map(({event}) => ('queue_id' in event ? event.queue_id : event.type));
-  return {others, heard, ids, join, leave: (node: PeerNode) => farewells.get(node)?.(), listener};
+  return {
+    others,
+    heard,
+    ids,
+    join,
+    leave: (node: PeerNode) => farewells.get(node)?.(),
+    listener: {listen: () => listen(event => heard.push(event))},
+  };
 };
 
 test('what happens on every other node is heard as it happened there, and nothing but mail', async t => {

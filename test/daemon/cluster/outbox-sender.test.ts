@@ -1,10 +1,11 @@
 // One peer's side of the conversation is played by the test: what it acknowledges, when, and how it fails.
+
 import {setTimeout as delay, setImmediate as turn} from 'node:timers/promises';
 import test from 'ava';
 import {startOutboxSender} from '../../../daemon/cluster/outbox-sender.ts';
 import type {PeerClient} from '../../../daemon/cluster/peer-client.ts';
-import type {EventsRequest} from '../../../daemon/replication/peer-protocol.ts';
-import type {Replication} from '../../../daemon/replication/replication.ts';
+import type {EventsRequest} from '../../../daemon/services/cluster/peer-protocol.ts';
+import type {Replication} from '../../../daemon/services/cluster/replication-ports.ts';
 import {Fault} from '../../../shared/fault.ts';
 
 /** An outbox of so many events, and a peer that has applied so many of them. */
@@ -21,7 +22,7 @@ const arrange = ({last, applied = 0, floor = 0}: {last: number; applied?: number
     largest: Number.POSITIVE_INFINITY,
   };
   const replication = {
-    firstWord: async (told: number) => told > state.begunAt,
+    checkFirstAcknowledgement: async (told: number) => told > state.begunAt,
     batchAfter: async (after: number, {limit}: {limit: number}) => ({
       floor: state.floor,
       events: Array.from({length: Math.max(0, Math.min(limit, state.last - Math.max(after, state.floor)))}, (_, n) => ({
@@ -136,7 +137,7 @@ test('a peer that has gone back in time is told again from where it is', async t
   await until(() => sender.acknowledged === 10);
 
   state.applied = 4;
-  sender.heardApplied(4);
+  sender.reportedApplied(4);
   await until(() => state.applied === 10);
 
   t.deepEqual(state.sent.at(-1), [5, 6, 7, 8, 9, 10]);

@@ -10,7 +10,6 @@ import {createAudit} from '../../../daemon/services/audit/audit.ts';
 import type {Actor, HoldQueue} from '../../../daemon/services/ports.ts';
 import {createAskAll} from '../../../daemon/services/quarantine/gather.ts';
 import {createQuarantine} from '../../../daemon/services/quarantine/quarantine.ts';
-import {saveRecords} from '../../../daemon/store/sqlite/config-record.ts';
 import {Fault, type FaultCode} from '../../../shared/fault.ts';
 import {eventually} from '../../helpers/eventually.ts';
 import {operator} from '../../helpers/hold-queue.ts';
@@ -76,7 +75,7 @@ test('a hold queue behind mutual TLS says and does what the queue itself would',
   t.is(await codeOf(remote.act('discard', 'NeverKnown', operator)), 'not_found');
   t.is((await remote.act('discard', 'Discarded1', operator)).state, 'discarded');
   t.deepEqual(
-    (await beta.database.read('audit').orderBy('seq')).map(
+    (await beta.store.read('audit').orderBy('seq')).map(
       ({action, remote_address, detail}) => `${action} ${remote_address} ${detail}`,
     ),
     [
@@ -100,7 +99,7 @@ test('what the backend says to a release is told to the caller of another node, 
     {path: 'a@example.com', detail: '250 delivered'},
     {path: 'b@example.com', detail: '550 refused'},
   ]);
-  const [audited] = await beta.database.read('audit').select('detail');
+  const [audited] = await beta.store.read('audit').select('detail');
   t.regex(audited.detail, /^asked through alpha; .*550 refused/);
 });
 
@@ -110,7 +109,7 @@ test('a node of 0.4 passes on the address of a dual-stack socket, which is writt
 
   await remote.act('discard', id, {...operator, remoteAddress: '::ffff:192.0.2.9'});
 
-  const [audited] = await beta.database.read('audit').select('remote_address');
+  const [audited] = await beta.store.read('audit').select('remote_address');
   t.is(audited.remote_address, '192.0.2.9');
 });
 
@@ -146,12 +145,12 @@ test('a key that the owner does not know yet is waited for, and one that nobody 
 
   const invented = await codeOf(remote.act('discard', id, operator));
   const waiting = remote.list({}, page, operator);
-  await beta.database.write('api_key').insert(storedKey({key_hash: 'hash'}));
+  await beta.store.write('api_key').insert(storedKey({key_hash: 'hash'}));
   const {total} = await waiting;
 
   t.is(invented, 'unavailable');
   t.is(total, 1);
-  t.is((await beta.database.read('audit')).length, 0);
+  t.is((await beta.store.read('audit')).length, 0);
 });
 
 test('a key that the owner knows as revoked, expired or deleted does nothing there, whatever the asking node says', async t => {
@@ -167,17 +166,16 @@ test('a key that the owner knows as revoked, expired or deleted does nothing the
   beta.keys.set(7, storedKey({expires_at: '2026-02-01T00:00:00.000Z'}));
   t.is(await codeOf(quarantine.get(operator, mail)), 'key_expired');
   beta.keys.delete(7);
-  await saveRecords(beta.database.write, [
-    {
-      kind: 'api_key',
-      id: 7,
-      fields: {},
-      deleted: '000000000001.0000.0001',
-      unique_key: null,
-      parent_id: null,
-      digest: '',
-    },
-  ]);
+  const tombstone = {
+    kind: 'api_key',
+    id: 7,
+    fields: {},
+    deleted: '000000000001.0000.0001',
+    unique_key: null,
+    parent_id: null,
+    digest: '',
+  } as const;
+  await beta.store.transaction(async tx => tx.records.save([tombstone]));
   t.is(await codeOf(quarantine.act(operator, 'discard', mail)), 'key_invalid');
 
   t.is((await beta.queue.get(id, operator)).queue_id, id, 'the mail is still held');

@@ -4,7 +4,7 @@ import {createAuthority, issueLeaf} from '../../../daemon/cluster/certificates.t
 import {certificateWarnings} from '../../../daemon/commands/check-config.ts';
 import {configSchema} from '../../../daemon/config/schema.ts';
 import {dataFolder} from '../../../daemon/node/data-folder.ts';
-import {testFolder} from '../../helpers/database.ts';
+import {testFolder} from '../../helpers/store.ts';
 
 const dayMs = 24 * 3600 * 1000;
 const start = Date.parse('2026-01-01T00:00:00Z');

@@ -4,9 +4,8 @@ import {join} from 'node:path';
 import test, {type ExecutionContext} from 'ava';
 import {repair} from '../../../daemon/commands/repair.ts';
 import {readIdentity} from '../../../daemon/node/identity.ts';
-import {type Database, openDatabase} from '../../../daemon/store/sqlite/database.ts';
-import {listDomains} from '../../../daemon/store/sqlite/domain.ts';
 import {makeNode, mfdFile, nodeFolder, run} from '../../helpers/node.ts';
+import {openTestStore, type TestStore} from '../../helpers/store.ts';
 
 const stoppedNode = async (t: ExecutionContext) => {
   const {root, xdgConfigHome} = await nodeFolder(t);
@@ -15,48 +14,48 @@ const stoppedNode = async (t: ExecutionContext) => {
   return {
     ...report,
     said,
-    database: join(report.data, 'mfd.db'),
+    store: join(report.data, 'mfd.db'),
     repair: async () => repair(report.data, line => said.push(line)),
   };
 };
 
 const identityOf = async (filename: string) => {
-  const database = await openDatabase(filename);
+  const store = await openTestStore(filename);
   try {
     return {
-      ...(await readIdentity(database, filename)),
-      keys: await database.read('api_key'),
-      domains: await listDomains(database.read),
+      ...(await readIdentity(store, filename)),
+      keys: await store.read('api_key'),
+      domains: await store.config.listDomains(),
     };
   } finally {
-    await database.close();
+    await store.close();
   }
 };
 
 test('a node that is whole stays as it is', async t => {
   const node = await stoppedNode(t);
-  const before = await identityOf(node.database);
+  const before = await identityOf(node.store);
 
   await node.repair();
 
   t.is(node.said.at(-1), 'nothing is damaged');
-  t.deepEqual(await identityOf(node.database), before);
+  t.deepEqual(await identityOf(node.store), before);
 });
 
 test('a record that is not what was written is taken out and named, and all others stay', async t => {
   const node = await stoppedNode(t);
-  const database = await openDatabase(node.database);
-  const [key] = await database.read('config_record').where({kind: 'api_key'});
-  await database
+  const store = await openTestStore(node.store);
+  const [key] = await store.read('config_record').where({kind: 'api_key'});
+  await store
     .write('config_record')
     .where({kind: 'api_key'})
     .update({fields: key.fields.replace('admin', 'odmin')});
-  await database.close();
+  await store.close();
 
   await node.repair();
 
   t.regex(node.said.join('\n'), new RegExp(`taken out.* api_key ${key.id};`));
-  const {keys, nodeId} = await identityOf(node.database);
+  const {keys, nodeId} = await identityOf(node.store);
   t.deepEqual(keys, []);
   t.is(nodeId, node.node_id);
 });
@@ -66,9 +65,9 @@ const foreignRow = {kind: 'Q1w2E3r4T5', id: 'ben@example.com', fields: '["ben@ex
 
 test('what is no record at all is taken out and named', async t => {
   const node = await stoppedNode(t);
-  const database = await openDatabase(node.database);
-  await database.write('config_record').insert(foreignRow);
-  await database.close();
+  const store = await openTestStore(node.store);
+  await store.write('config_record').insert(foreignRow);
+  await store.close();
 
   await node.repair();
   await node.repair();
@@ -79,12 +78,12 @@ test('what is no record at all is taken out and named', async t => {
 
 test('a row of another table is not copied into a new database', async t => {
   const node = await stoppedNode(t);
-  const database = await openDatabase(node.database);
-  const records = (await database.read('config_record')).length;
-  await database.write('config_record').insert(foreignRow);
-  await database.write.raw('PRAGMA writable_schema = ON');
-  await database.write('sqlite_master').where({name: 'schema_migration'}).update({name: 'schema_migrbtion'});
-  await database.close();
+  const store = await openTestStore(node.store);
+  const records = (await store.read('config_record')).length;
+  await store.write('config_record').insert(foreignRow);
+  await store.write.raw('PRAGMA writable_schema = ON');
+  await store.write('sqlite_master').where({name: 'schema_migration'}).update({name: 'schema_migrbtion'});
+  await store.close();
 
   await node.repair();
 
@@ -97,17 +96,17 @@ test('a row of another table is not copied into a new database', async t => {
 test('of a database that is none any more the certificate still says whose it was, and what was there is kept', async t => {
   const node = await stoppedNode(t);
   const garbage = Buffer.alloc(50_000, 'no database');
-  await writeFile(node.database, garbage);
+  await writeFile(node.store, garbage);
 
   await node.repair();
 
-  const {nodeId, nodeNo} = await identityOf(node.database);
+  const {nodeId, nodeNo} = await identityOf(node.store);
   t.deepEqual({nodeId, nodeNo}, {nodeId: node.node_id, nodeNo: 1});
   const aside = (await readdir(node.data)).find(name => name.startsWith('before-repair-')) ?? '';
   t.deepEqual(await readFile(join(node.data, aside, 'mfd.db')), garbage);
 });
 
-const changes: Record<string, (write: Database['write']) => Promise<unknown>> = {
+const changes: Record<string, (write: TestStore['write']) => Promise<unknown>> = {
   'has a table by another name': async write => {
     await write.raw('PRAGMA writable_schema = ON');
     await write('sqlite_master').where({name: 'schema_migration'}).update({name: 'schema_migrbtion'});
@@ -122,15 +121,15 @@ const changes: Record<string, (write: Database['write']) => Promise<unknown>> = 
 for (const [what, change] of Object.entries(changes))
   test(`a database that ${what} is refused with a word of what to do, and made whole by that`, async t => {
     const node = await stoppedNode(t);
-    const before = await identityOf(node.database);
-    const database = await openDatabase(node.database);
-    await change(database.write);
-    await database.close();
+    const before = await identityOf(node.store);
+    const store = await openTestStore(node.store);
+    await change(store.write);
+    await store.close();
 
     const {code, stderr} = await run(mfdFile, ['start', '--data', node.data]);
     await node.repair();
 
     t.is(code, 1);
     t.regex(stderr, /^mfd: the database cannot be used: .*; mfd repair makes a whole one/);
-    t.deepEqual(await identityOf(node.database), before);
+    t.deepEqual(await identityOf(node.store), before);
   });

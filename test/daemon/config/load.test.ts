@@ -4,7 +4,7 @@ import test, {type ExecutionContext} from 'ava';
 import {initialConfig} from '../../../daemon/config/initial.ts';
 import {ConfigError, leavesOf, loadConfig} from '../../../daemon/config/load.ts';
 import {configSchema} from '../../../daemon/config/schema.ts';
-import {testFolder} from '../../helpers/database.ts';
+import {testFolder} from '../../helpers/store.ts';
 
 const load = async (t: ExecutionContext, yaml: string, environment: Record<string, string> = {}) => {
   const file = join(await testFolder(t), 'mfd.yaml');

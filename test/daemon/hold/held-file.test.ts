@@ -3,7 +3,7 @@ import {join} from 'node:path';
 import {finished} from 'node:stream/promises';
 import test from 'ava';
 import {openHeldFile} from '../../../daemon/hold/held-file.ts';
-import {findHeldMail} from '../../../daemon/store/sqlite/held-mail.ts';
+
 import {eventually} from '../../helpers/eventually.ts';
 import {operator, type TestQueue, testQueue} from '../../helpers/hold-queue.ts';
 
@@ -16,8 +16,8 @@ const openFiles = async (): Promise<string[]> => {
   return Promise.all(files.map(async file => readlink(join('/proc/self/fd', file)).catch(() => '')));
 };
 
-const openContent = async ({database, spool}: TestQueue) => {
-  const row = await findHeldMail(database.read, id);
+const openContent = async ({store, spool}: TestQueue) => {
+  const row = await store.hold.find(id);
   if (!row) throw new Error('nothing is held');
   return openHeldFile(spool, row, 'internal');
 };

@@ -6,7 +6,6 @@ import {setTimeout as wait} from 'node:timers/promises';
 import test from 'ava';
 import {createHoldQueue} from '../../../daemon/hold/hold-queue.ts';
 import {createSpool} from '../../../daemon/hold/spool/spool.ts';
-import {claim, endLives, findHeldMail} from '../../../daemon/store/sqlite/held-mail.ts';
 import {Fault, type FaultCode} from '../../../shared/fault.ts';
 import {eventually} from '../../helpers/eventually.ts';
 import {operator, type TestQueue, testQueue, trace} from '../../helpers/hold-queue.ts';
@@ -16,9 +15,9 @@ const id = 'Q1w2E3r4T5';
 const page = {limit: 100, offset: 0};
 
 const listed = async ({queue}: TestQueue) => (await queue.list({}, page, operator)).mails.map(({queue_id}) => queue_id);
-const stateOf = async ({database}: TestQueue, queueId = id) => (await findHeldMail(database.read, queueId))?.state;
-const audited = async ({database}: TestQueue) =>
-  (await database.read('audit').orderBy('seq')).map(({action, result}) => `${action} ${result}`);
+const stateOf = async ({store}: TestQueue, queueId = id) => (await store.hold.find(queueId))?.state;
+const audited = async ({store}: TestQueue) =>
+  (await store.read('audit').orderBy('seq')).map(({action, result}) => `${action} ${result}`);
 const codeOf = async (work: Promise<unknown>): Promise<FaultCode | 'done'> =>
   work.then(
     () => 'done' as const,
@@ -29,22 +28,25 @@ const codeOf = async (work: Promise<unknown>): Promise<FaultCode | 'done'> =>
   );
 
 test('a mail whose file is gone when it is opened for reading is unknown once its life has ended, and ends no process', async t => {
-  const {database, hold} = await testQueue(t);
+  const {store, hold} = await testQueue(t);
   await hold(id);
   const queue = createHoldQueue({
     nodeId: 'alpha',
-    database,
-    keeperOf: () => ({
+    store,
+    query: store.heldQuery('alpha'),
+    backendOf: () => ({
       isReadableToTheEnd: true,
       release: async () => {},
       forget: async () => {},
       body: async () => ({sizeBytes: 1, stream: createReadStream('/nonexistent/mail')}),
     }),
-    learner: {learn: async () => {}},
-    withRoom: async write => {
+    trainer: {train: async () => {}},
+    withReserve: async write => {
       const done = await write();
-      await claim(database.write, id, {state: 'releasing', keyId: 7});
-      await endLives(database.write, [id], 'releasing', {state: 'released', at: new Date().toISOString(), keyId: 7});
+      await store.transaction(async tx => {
+        await tx.hold.claim([id], {state: 'releasing', keyId: 7});
+        await tx.hold.end([id], 'releasing', {state: 'released', at: new Date().toISOString(), keyId: 7});
+      });
       return done;
     },
     onActed: () => {},
@@ -92,7 +94,7 @@ test('a mail for six hundred recipients is held like any other', async t => {
 
 test('a mail whose row cannot be written leaves no file', async t => {
   const test = await testQueue(t);
-  await test.database.write.schema.dropTable('held_recipient');
+  await test.store.write.schema.dropTable('held_recipient');
 
   await t.throwsAsync(test.hold(id));
 
@@ -329,7 +331,7 @@ test('a delivery that could not be written down is not repeated', async t => {
   const test = await testQueue(t);
   await test.hold(id);
   let isBroken = false;
-  test.withRoom = async write => {
+  test.withReserve = async write => {
     if (isBroken) throw new Error('the disk is full');
     return write();
   };
@@ -353,7 +355,7 @@ test('recipients who could not be struck are struck before the next delivery', a
   const test = await testQueue(t);
   await test.hold(id, {envelope: {recipients: ['a@example.com', 'b@example.com']}});
   let isBroken = false;
-  test.withRoom = async write => {
+  test.withReserve = async write => {
     if (isBroken) throw new Error('the disk is full');
     return write();
   };
@@ -376,7 +378,7 @@ test('recipients who could not be struck are struck before the next delivery', a
 test('a mail whose claim could not be taken back can still be discarded', async t => {
   const test = await testQueue(t);
   await test.hold(id);
-  await test.database.transaction(async tx => claim(tx, id, {state: 'releasing', keyId: 7}));
+  await test.store.transaction(async tx => tx.hold.claim([id], {state: 'releasing', keyId: 7}));
 
   const outcome = await test.queue.act('discard', id, operator);
 
@@ -385,13 +387,14 @@ test('a mail whose claim could not be taken back can still be discarded', async 
 });
 
 test('an action that waited for another one longer than its caller is not begun', async t => {
-  const {database, hold} = await testQueue(t);
+  const {store, hold} = await testQueue(t);
   await hold(id);
   let fail: ((error: Error) => void) | undefined;
   const queue = createHoldQueue({
     nodeId: 'alpha',
-    database,
-    keeperOf: () => ({
+    store,
+    query: store.heldQuery('alpha'),
+    backendOf: () => ({
       isReadableToTheEnd: true,
       release: async () =>
         new Promise((_, reject) => {
@@ -400,8 +403,8 @@ test('an action that waited for another one longer than its caller is not begun'
       forget: async () => {},
       body: async () => ({sizeBytes: 1, stream: createReadStream('/nonexistent/mail')}),
     }),
-    learner: {learn: async () => {}},
-    withRoom: async write => write(),
+    trainer: {train: async () => {}},
+    withReserve: async write => write(),
     onActed: () => {},
     onLeftover: () => {},
     now: Date.now,
@@ -415,7 +418,7 @@ test('an action that waited for another one longer than its caller is not begun'
   failRelease(new Fault('delivery_failed', 'as scripted'));
 
   t.deepEqual([await released, await discarded], ['delivery_failed', 'outcome_unknown']);
-  t.is((await findHeldMail(database.read, id))?.state, 'held');
+  t.is((await store.hold.find(id))?.state, 'held');
   t.is((await queue.act('discard', id, operator)).state, 'discarded');
 });
 

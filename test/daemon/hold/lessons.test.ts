@@ -1,7 +1,7 @@
 // What is taught of releases and discards.
 import {buffer} from 'node:stream/consumers';
 import test, {type ExecutionContext} from 'ava';
-import type {Keeper} from '../../../daemon/hold/hold-backend.ts';
+import type {HoldBackend} from '../../../daemon/hold/hold-backend.ts';
 import {createHoldQueue} from '../../../daemon/hold/hold-queue.ts';
 import {operator, type TestQueue, testQueue, trace} from '../../helpers/hold-queue.ts';
 import {sample} from '../../helpers/received-mail.ts';
@@ -10,7 +10,7 @@ import {sample} from '../../helpers/received-mail.ts';
 const startTaught = async (t: ExecutionContext): Promise<{mails: TestQueue; lessons: string[]}> => {
   const mails = await testQueue(t);
   const lessons: string[] = [];
-  mails.learn = async (lesson, {queueId, sender, recipients}, read) => {
+  mails.train = async (lesson, {queueId, sender, recipients}, read) => {
     const bytes = await buffer((await read()).stream);
     const isWhole = bytes.equals(Buffer.concat([trace, sample('plain.eml')]));
     lessons.push([lesson, queueId, sender, recipients, `${mails.deliveries.length} delivered`, isWhole].join(' '));
@@ -67,7 +67,7 @@ test('outbound mail, and mail that nobody judged, teach nothing', async t => {
   await mails.hold('Q00002');
   await mails.hold('Q00003');
   const setSymbols = async (queue_id: string, symbols: object[]) =>
-    mails.database
+    mails.store
       .write('held_mail')
       .where({queue_id})
       .update({symbols: JSON.stringify(symbols)});
@@ -87,11 +87,11 @@ test('where the act takes the bytes away, its lesson comes before it', async t =
   await mails.hold('Q00001');
   const {body} = mails.queue;
   const steps: string[] = [];
-  mails.learn = async (lesson, {queueId}, read) => {
+  mails.train = async (lesson, {queueId}, read) => {
     steps.push(`${lesson} ${queueId}`);
     (await read()).stream.destroy();
   };
-  const keeper: Keeper = {
+  const keeper: HoldBackend = {
     isReadableToTheEnd: false,
     release: async ({queue_id}) => void steps.push(`release ${queue_id}`),
     discard: async ({queue_id}) => void steps.push(`discard ${queue_id}`),
@@ -100,10 +100,11 @@ test('where the act takes the bytes away, its lesson comes before it', async t =
   };
   const queue = createHoldQueue({
     nodeId: 'alpha',
-    database: mails.database,
-    keeperOf: () => keeper,
-    learner: {learn: async (...lesson) => mails.learn(...lesson)},
-    withRoom: async write => write(),
+    store: mails.store,
+    query: mails.store.heldQuery('alpha'),
+    backendOf: () => keeper,
+    trainer: {train: async (...lesson) => mails.train(...lesson)},
+    withReserve: async write => write(),
     onActed: () => {},
     onLeftover: () => {},
     now: () => mails.now,

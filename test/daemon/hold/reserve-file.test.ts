@@ -2,11 +2,12 @@ import {randomBytes} from 'node:crypto';
 import {stat, writeFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import test, {type ExecutionContext} from 'ava';
-import {createBallast} from '../../../daemon/hold/reserve-file.ts';
-import {openDatabase} from '../../../daemon/store/sqlite/database.ts';
+import {createReserveFile} from '../../../daemon/hold/reserve-file.ts';
+import {isDiskFull} from '../../../daemon/store/sqlite/database.ts';
 import {Fault} from '../../../shared/fault.ts';
 import {openQueue, operator} from '../../helpers/hold-queue.ts';
 import {mayMount, smallDisk} from '../../helpers/small-disk.ts';
+import {openTestStore} from '../../helpers/store.ts';
 
 const onSmallDisk = mayMount ? test : test.skip;
 const ballastBytes = 1024 * 1024;
@@ -16,63 +17,64 @@ const arrange = async (t: ExecutionContext) => {
   const disk = await smallDisk(t, 16 * 1024 * 1024);
   const path = join(disk.path, 'ballast');
   let fullCount = 0;
-  const make = async () => createBallast({path, sizeBytes: ballastBytes, minFreeBytes, onFull: () => (fullCount += 1)});
+  const make = async () =>
+    createReserveFile({path, sizeBytes: ballastBytes, minFreeBytes, isDiskFull, onFull: () => (fullCount += 1)});
   const sizeOnDisk = async () =>
     stat(path).then(
       ({blocks}) => blocks * 512,
       () => 0,
     );
-  return {disk, path, make, ballast: await make(), sizeOnDisk, fullCount: () => fullCount};
+  return {disk, path, make, reserveFile: await make(), sizeOnDisk, fullCount: () => fullCount};
 };
 
 onSmallDisk('the ballast takes real blocks, and is kept over a restart (needs the right to mount a tmpfs)', async t => {
-  const {ballast, make, path, sizeOnDisk} = await arrange(t);
+  const {reserveFile, make, path, sizeOnDisk} = await arrange(t);
   const {ino, mtimeMs} = await stat(path);
 
   const again = await make();
 
-  t.true(ballast.hasRoom() && again.hasRoom());
+  t.true(reserveFile.hasSpace() && again.hasSpace());
   t.is(await sizeOnDisk(), ballastBytes);
   t.like(await stat(path), {ino, mtimeMs});
 });
 
 onSmallDisk('with little space left no mail is taken, and with more again it is (needs the right to mount a tmpfs)', async t => {
-  const {disk, ballast} = await arrange(t);
+  const {disk, reserveFile} = await arrange(t);
 
   await disk.fill(minFreeBytes - 4096);
-  await ballast.refresh();
-  const whenFull = ballast.hasRoom();
+  await reserveFile.refresh();
+  const whenFull = reserveFile.hasSpace();
   await disk.clear();
-  await ballast.refresh();
+  await reserveFile.refresh();
 
   t.false(whenFull);
-  t.true(ballast.hasRoom());
+  t.true(reserveFile.hasSpace());
 });
 
 onSmallDisk(
   'on a full disk a mail can be discarded, no mail is taken, and the ballast comes back by itself (needs the right to mount a tmpfs)',
   async t => {
-    const {disk, ballast, sizeOnDisk, fullCount} = await arrange(t);
-    const database = await openDatabase(join(disk.path, 'mfd.db'));
-    t.teardown(database.close);
-    const test = await openQueue(database, join(disk.path, 'spool'));
-    test.withRoom = ballast.withRoom;
+    const {disk, reserveFile, sizeOnDisk, fullCount} = await arrange(t);
+    const store = await openTestStore(join(disk.path, 'mfd.db'));
+    t.teardown(store.close);
+    const test = await openQueue(store, join(disk.path, 'spool'));
+    test.withReserve = reserveFile.withReserve;
     for (let n = 0; n < 4; n += 1) await test.hold(`Mail00000${n}`, {bytes: randomBytes(200_000)});
-    await database.write.raw('PRAGMA wal_checkpoint(TRUNCATE)');
+    await store.write.raw('PRAGMA wal_checkpoint(TRUNCATE)');
     await disk.fill();
 
     const refused = await t.throwsAsync(test.hold('TooMuch001'));
     const outcome = await test.queue.act('discard', 'Mail000000', operator);
-    const whenGivenUp = {hasRoom: ballast.hasRoom(), bytes: await sizeOnDisk()};
+    const whenGivenUp = {hasSpace: reserveFile.hasSpace(), bytes: await sizeOnDisk()};
     for (let n = 1; n < 4; n += 1) await test.queue.act('discard', `Mail00000${n}`, operator);
     await disk.clear();
-    await ballast.refresh();
+    await reserveFile.refresh();
 
     t.true(['ENOSPC', 'SQLITE_FULL'].includes((refused as NodeJS.ErrnoException).code ?? ''));
     t.is(outcome.state, 'discarded');
-    t.deepEqual(whenGivenUp, {hasRoom: false, bytes: 0});
+    t.deepEqual(whenGivenUp, {hasSpace: false, bytes: 0});
     t.is(fullCount(), 1);
-    t.true(ballast.hasRoom());
+    t.true(reserveFile.hasSpace());
     t.is(await sizeOnDisk(), ballastBytes);
     t.deepEqual(await test.spool.names(), []);
   },
@@ -84,24 +86,24 @@ onSmallDisk(
     const {disk, make, sizeOnDisk, fullCount} = await arrange(t);
     await disk.fill();
 
-    const ballast = await make();
-    const database = await openDatabase(join(disk.path, 'mfd.db'));
-    await database.close();
+    const reserveFile = await make();
+    const store = await openTestStore(join(disk.path, 'mfd.db'));
+    await store.close();
 
     t.is(await sizeOnDisk(), 0);
     t.is(fullCount(), 1);
-    t.false(ballast.hasRoom());
+    t.false(reserveFile.hasSpace());
   },
 );
 
 onSmallDisk(
   'when even the ballast was not enough, the caller is told to come again (needs the right to mount a tmpfs)',
   async t => {
-    const {ballast} = await arrange(t);
+    const {reserveFile} = await arrange(t);
     const full = Object.assign(new Error('no space'), {code: 'ENOSPC'});
 
     const error = (await t.throwsAsync(
-      ballast.withRoom(async () => Promise.reject(full)),
+      reserveFile.withReserve(async () => Promise.reject(full)),
       {instanceOf: Fault},
     )) as Fault;
 
@@ -111,23 +113,23 @@ onSmallDisk(
 );
 
 onSmallDisk('any other error passes through and costs no ballast (needs the right to mount a tmpfs)', async t => {
-  const {ballast, sizeOnDisk} = await arrange(t);
+  const {reserveFile, sizeOnDisk} = await arrange(t);
 
   await t.throwsAsync(
-    ballast.withRoom(async () => Promise.reject(new Error('a bug'))),
+    reserveFile.withReserve(async () => Promise.reject(new Error('a bug'))),
     {message: 'a bug'},
   );
 
   t.is(await sizeOnDisk(), ballastBytes);
-  t.true(ballast.hasRoom());
+  t.true(reserveFile.hasSpace());
 });
 
 onSmallDisk('a ballast of another size, or half of one, is replaced (needs the right to mount a tmpfs)', async t => {
   const {make, path, sizeOnDisk} = await arrange(t);
   await writeFile(path, Buffer.alloc(4096));
 
-  const ballast = await make();
+  const reserveFile = await make();
 
-  t.true(ballast.hasRoom());
+  t.true(reserveFile.hasSpace());
   t.is(await sizeOnDisk(), ballastBytes);
 });

@@ -1,12 +1,12 @@
 import test from 'ava';
-import {createTickets} from '../../../daemon/hold/semaphore.ts';
+import {createSemaphore} from '../../../daemon/hold/semaphore.ts';
 import {useFakeClock} from '../../helpers/fake-clock.ts';
 
 test.serial('work that waits for its turn for too long is not begun, and takes nobody else his turn', async t => {
   const clock = useFakeClock(t);
   const begun: string[] = [];
   let finish = () => {};
-  const tickets = createTickets(1, {patienceMs: 1000, tooLate: () => new Error('too late')});
+  const tickets = createSemaphore(1, {patienceMs: 1000, tooLate: () => new Error('too late')});
   const first = tickets(
     async () =>
       new Promise<void>(resolve => {

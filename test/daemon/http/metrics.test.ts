@@ -30,7 +30,7 @@ const sourceWith = (healthy: Health): MetricsSource => ({
   held: async () => [],
   outboxDepth: async () => 0,
   clockSkews: () => ({}),
-  hasRoom: () => true,
+  hasSpace: () => true,
   certificates: () => ({}),
 });
 

@@ -7,18 +7,21 @@ import {createAuthority} from '../../../daemon/cluster/certificates.ts';
 import {identityIn} from '../../../daemon/cluster/peer-identity.ts';
 import {ConfigError} from '../../../daemon/config/load.ts';
 import {type Config, configSchema} from '../../../daemon/config/schema.ts';
-import {type CertificateKeeper, openCertificates} from '../../../daemon/node/certificate-renewal.ts';
+import {type AskPeers, type CertificateRenewal, openCertificates} from '../../../daemon/node/certificate-renewal.ts';
 import {CommandError} from '../../../daemon/node/command-error.ts';
 import {dataFolder} from '../../../daemon/node/data-folder.ts';
 import {apiHosts, authorityIn} from '../../../daemon/node/tls-files.ts';
 import type {NodeIdentity} from '../../../daemon/services/ports.ts';
 import {selfSigned} from '../../helpers/certificate.ts';
-import {testFolder} from '../../helpers/database.ts';
 import {useMovedClock} from '../../helpers/moved-clock.ts';
+import {testFolder} from '../../helpers/store.ts';
 
 const dayMs = 24 * 3600 * 1000;
 const start = Date.now();
 const beta = {nodeId: 'beta', nodeNo: 2};
+
+/** Another node is asked, as `peer` says. */
+type Opened = Omit<CertificateRenewal, 'refresh'> & {refresh(isForced?: boolean): Promise<boolean>};
 
 interface Arranged {
   folder: ReturnType<typeof dataFolder>;
@@ -26,7 +29,7 @@ interface Arranged {
   /** Takes the authority's key out of the folder: it is a peer's from then on. */
   giveAwayKey(): Promise<void>;
   /** A keeper as at a start `days` from now; the peer can be asked if it has been given the key. */
-  open(days: number, config?: Config): Promise<CertificateKeeper>;
+  open(days: number, config?: Config): Promise<Opened>;
   peer: {isAway: boolean; asked: number; certifies: NodeIdentity; keeps: string[]};
 }
 
@@ -47,20 +50,21 @@ const arrange = async (t: ExecutionContext): Promise<Arranged> => {
     giveAwayKey: async () => rm(folder.caKey),
     async open(days, used = config) {
       clock.days = days;
-      return openCertificates({
+      const askPeers: AskPeers = async requests => {
+        peer.asked += 1;
+        if (peer.isAway) throw new Error('nobody answers');
+        const api_hosts = requests.api_hosts.filter(host => !peer.keeps.includes(host));
+        return createClusterAuthority(pair, now).certify(peer.certifies, {...requests, api_hosts});
+      };
+      const keeper = await openCertificates({
         folder,
         identity: beta,
         config: () => used,
         hosts: () => apiHosts(used),
         authority: async () => authorityIn(folder, now),
-        async askPeers(requests) {
-          peer.asked += 1;
-          if (peer.isAway) throw new Error('nobody answers');
-          const api_hosts = requests.api_hosts.filter(host => !peer.keeps.includes(host));
-          return createClusterAuthority(pair, now).certify(peer.certifies, {...requests, api_hosts});
-        },
         now,
       });
+      return {...keeper, refresh: async isForced => keeper.refresh(askPeers, isForced)};
     },
   };
 };

@@ -37,7 +37,7 @@ const arrange = async (t: ExecutionContext, {caMadeAtMs = Date.now() - 1000 * da
     identityIn,
     isMember,
     wasRemoved,
-    heard: () => {},
+    noteAddress: () => {},
     routes: [
       router =>
         void router.all(/.*/, async ctx => {

@@ -1,13 +1,13 @@
 import test from 'ava';
 import {describeError} from '../../../daemon/node/log.ts';
 import {Fault} from '../../../shared/fault.ts';
-import {testDatabase} from '../../helpers/database.ts';
+import {testStore} from '../../helpers/store.ts';
 
 test('an error of the database is told without the values of its statement', async t => {
-  const {database} = await testDatabase(t, {isDurable: false});
-  await database.write.raw("CREATE TRIGGER broken BEFORE INSERT ON outbox BEGIN SELECT RAISE(ABORT, 'the disk is bad'); END");
+  const {store} = await testStore(t, {isDurable: false});
+  await store.write.raw("CREATE TRIGGER broken BEFORE INSERT ON outbox BEGIN SELECT RAISE(ABORT, 'the disk is bad'); END");
 
-  const error = await t.throwsAsync(database.write('outbox').insert({event: '-----BEGIN PRIVATE KEY-----\n    at PRIVATE KEY'}));
+  const error = await t.throwsAsync(store.write('outbox').insert({event: '-----BEGIN PRIVATE KEY-----\n    at PRIVATE KEY'}));
   const told = JSON.stringify(describeError(new Error('the change failed', {cause: error})));
 
   t.true(error?.message.includes('PRIVATE KEY'), 'what is tested for is there to begin with');

@@ -8,7 +8,7 @@ test('with the clock put back Postfix’s queue is looked at as before, once at 
   const postfix = openPostfix({
     config: {config_dir: '/nonexistent', reconcile_interval: 10},
     nodeId: 'alpha',
-    database: mails.database,
+    store: mails.store,
     records: {domainDirectory: {findByName: () => undefined}},
     log: {debug() {}, info() {}, warn() {}, error() {}},
     metrics: {
@@ -24,7 +24,7 @@ test('with the clock put back Postfix’s queue is looked at as before, once at 
     spool: mails.spool,
     onHeld() {},
   } as unknown as Parameters<typeof openPostfix>[0]);
-  const look = postfix?.createLook(mails.queue);
+  const look = postfix?.createPoll(mails.queue);
   await look?.run();
 
   mails.now -= 3_600_000;

@@ -4,40 +4,49 @@ import test from 'ava';
 import fc from 'fast-check';
 import {apply, type Change} from '../../../daemon/replication/apply.ts';
 import {changedKeys} from '../../../daemon/replication/changed-record.ts';
-import {digestOf, readConfigHash} from '../../../daemon/replication/config-hash.ts';
+import {digestOf} from '../../../daemon/replication/config-hash.ts';
 import {claimsIn, conflictsIn, isComplete} from '../../../daemon/replication/config-merge.ts';
-import {type Kind, recordsAfter, type StampedFields, type StoredRecord} from '../../../daemon/store/sqlite/config-record.ts';
-import type {Database, Db} from '../../../daemon/store/sqlite/database.ts';
+import type {NodeTransaction} from '../../../daemon/services/node-store.ts';
+import type {Kind, StampedFields, StoredRecord} from '../../../daemon/services/records.ts';
 import type {Json} from '../../../shared/merge-patch.ts';
 import {change, deletion, delivery, history, newFields, stampOf} from '../../helpers/config-history.ts';
-import {testDatabase} from '../../helpers/database.ts';
+import {type TestStore, testStore} from '../../helpers/store.ts';
 
 const tables: Kind[] = ['node', 'domain', 'api_key', 'mail_filter', 'dkim_key'];
 
-const applyAll = async ({write}: Database, batches: Change[][]): Promise<void> => {
-  for (const batch of batches) await write.transaction(async tx => apply(tx, batch, 1));
+const applyAll = async (store: TestStore, batches: Change[][]): Promise<void> => {
+  for (const batch of batches) await store.transaction(async tx => apply(tx, batch, 1));
 };
 
-/** What `look` makes of a database in which `batches` were applied to nothing; none of it stays. */
-const appliedIn = async <T>({write}: Database, batches: Change[][], look: (tx: Db) => Promise<T>): Promise<T> => {
-  const tx = await write.transaction();
-  try {
+const rolledBack = new Error('rolled back');
+
+/** What `look` makes of a store in which `batches` were applied to nothing; none of it stays. */
+const appliedIn = async <T>(
+  store: TestStore,
+  batches: Change[][],
+  look: (tx: NodeTransaction, db: TestStore['write']) => Promise<T>,
+): Promise<T> => {
+  let seen: T[] = [];
+  const applied = store.transaction(async tx => {
     for (const batch of batches) await apply(tx, batch, 1);
-    return await look(tx);
-  } finally {
-    await tx.rollback();
-  }
+    seen = [await look(tx, store.write)];
+    throw rolledBack;
+  });
+  await applied.catch(error => {
+    if (error !== rolledBack) throw error;
+  });
+  return seen[0] as T;
 };
 
 /** Everything that is replicated or follows from it. */
-const dump = async (db: Db) => ({
-  hash: (await readConfigHash(db)).config_hash,
+const dump = async ({config}: Pick<NodeTransaction, 'config'>, db: TestStore['write']) => ({
+  hash: (await config.configHash()).config_hash,
   config_record: await db('config_record').orderBy(['kind', 'id']),
   ...Object.fromEntries(await Promise.all(tables.map(async table => [table, await db(table).orderBy('id')]))),
 });
 
 /** The hash as any reader of the tables would work it out: from the records that are there to be read. */
-const recomputedHash = async (db: Db): Promise<string> => {
+const recomputedHash = async (db: TestStore['write']): Promise<string> => {
   let sum = 0n;
   for (const kind of tables)
     for (const {id} of await db(kind).select('id')) {
@@ -58,17 +67,21 @@ const domain = (id: number, name: string, n: number) => change('domain', id, sta
 const threshold = (id: number, n: number, value: number) => change('domain', id, stampOf(n), {quarantine_threshold: value});
 const dkimKey = (id: number, domainId: number, n: number) =>
   change('dkim_key', id, stampOf(n), newFields.dkimKey(domainId, 's1'));
-const hashOf = async ({write}: Database) => (await readConfigHash(write)).config_hash;
-const idsIn = async (db: Db, table: Kind) => db(table).orderBy('id').pluck('id');
+const hashOf = async ({config}: TestStore) => (await config.configHash()).config_hash;
+const idsIn = async (db: TestStore['write'], table: Kind) => db(table).orderBy('id').pluck('id');
 
 test('whatever the order, the batches and the repetitions, the same changes make the same tables and the same hash', async t => {
-  const {database} = await testDatabase(t, {isDurable: false});
+  const {store} = await testStore(t, {isDurable: false});
   const deliveries = history(16).chain(changes => fc.tuple(delivery(changes), delivery(changes)));
 
   await fc.assert(
     fc.asyncProperty(deliveries, async ([one, other]) => {
-      const [first, recomputed] = await appliedIn(database, one, async tx => [await dump(tx), await recomputedHash(tx)] as const);
-      const second = await appliedIn(database, other, dump);
+      const [first, recomputed] = await appliedIn(
+        store,
+        one,
+        async (tx, db) => [await dump(tx, db), await recomputedHash(db)] as const,
+      );
+      const second = await appliedIn(store, other, dump);
 
       t.deepEqual(second, first);
       t.is(first.hash, recomputed);
@@ -78,17 +91,17 @@ test('whatever the order, the batches and the repetitions, the same changes make
 });
 
 test('what is applied once more changes nothing', async t => {
-  const {database} = await testDatabase(t, {isDurable: false});
+  const {store} = await testStore(t, {isDurable: false});
   const repetitions = history(16).chain(changes => fc.tuple(delivery(changes), fc.array(fc.nat(20), {minLength: 1})));
 
   await fc.assert(
     fc.asyncProperty(repetitions, async ([batches, again]) => {
-      await appliedIn(database, batches, async tx => {
-        const before = await dump(tx);
+      await appliedIn(store, batches, async (tx, db) => {
+        const before = await dump(tx, db);
 
         for (const n of again) t.deepEqual(await apply(tx, batches[n % batches.length] ?? [], 2), []);
 
-        t.deepEqual(await dump(tx), before);
+        t.deepEqual(await dump(tx, db), before);
       });
     }),
     {numRuns: 500},
@@ -104,11 +117,11 @@ const isLiveAmong = (records: StoredRecord[], {kind, id, fields, deleted, unique
 };
 
 test('a record has a digest exactly when it is complete, not deleted, has its name and its parent is live', async t => {
-  const {database} = await testDatabase(t, {isDurable: false});
+  const {store} = await testStore(t, {isDurable: false});
 
   await fc.assert(
     fc.asyncProperty(history(20), async changes => {
-      const records = await appliedIn(database, [changes], async tx => recordsAfter(tx, undefined, 1000));
+      const records = await appliedIn(store, [changes], async tx => tx.records.after(undefined, 1000));
 
       for (const record of records) t.is(record.digest, isLiveAmong(records, record) ? digestOf(record) : '');
     }),
@@ -117,7 +130,7 @@ test('a record has a digest exactly when it is complete, not deleted, has its na
 });
 
 test('what is read of a record is there exactly when it is complete, not deleted, and its domain is there', async t => {
-  const {database} = await testDatabase(t, {isDurable: false});
+  const {store} = await testStore(t, {isDurable: false});
 
   await fc.assert(
     fc.asyncProperty(history(20), async changes => {
@@ -129,20 +142,20 @@ test('what is read of a record is there exactly when it is complete, not deleted
           .filter(id => !deleted(kind).includes(id))
           .sort((a, b) => a - b);
 
-      await appliedIn(database, [changes], async tx => {
-        const domains = await idsIn(tx, 'domain');
-        const names = await tx('domain').pluck('name');
+      await appliedIn(store, [changes], async (_tx, db) => {
+        const domains = await idsIn(db, 'domain');
+        const names = await db('domain').pluck('name');
         t.is(new Set(names).size, names.length);
         for (const kind of tables)
           t.true(
-            (await idsIn(tx, kind)).every(id => wanted(kind).includes(id)),
+            (await idsIn(db, kind)).every(id => wanted(kind).includes(id)),
             kind,
           );
         t.deepEqual(
-          await idsIn(tx, 'mail_filter'),
+          await idsIn(db, 'mail_filter'),
           wanted('mail_filter').filter(id => domains.includes(1 + (id % 3))),
         );
-        t.deepEqual(await idsIn(tx, 'api_key'), wanted('api_key'));
+        t.deepEqual(await idsIn(db, 'api_key'), wanted('api_key'));
       });
     }),
     {numRuns: 250},
@@ -150,100 +163,100 @@ test('what is read of a record is there exactly when it is complete, not deleted
 });
 
 test('a value that goes and comes back gives the same hash again', async t => {
-  const {database} = await testDatabase(t);
-  await applyAll(database, [[domain(1, 'one.test', 1)]]);
-  const before = await hashOf(database);
+  const {store} = await testStore(t);
+  await applyAll(store, [[domain(1, 'one.test', 1)]]);
+  const before = await hashOf(store);
 
-  await applyAll(database, [[threshold(1, 2, 7)]]);
-  const between = await hashOf(database);
-  await applyAll(database, [[threshold(1, 3, 6)]]);
+  await applyAll(store, [[threshold(1, 2, 7)]]);
+  const between = await hashOf(store);
+  await applyAll(store, [[threshold(1, 3, 6)]]);
 
   t.not(between, before);
-  t.is(await hashOf(database), before);
+  t.is(await hashOf(store), before);
 });
 
 test('the hash of nothing is the hash of everything deleted', async t => {
-  const {database} = await testDatabase(t);
-  const nothing = await hashOf(database);
+  const {store} = await testStore(t);
+  const nothing = await hashOf(store);
 
-  await applyAll(database, [[domain(1, 'one.test', 1), dkimKey(1, 1, 2)], [deletion('domain', 1, stampOf(3))]]);
+  await applyAll(store, [[domain(1, 'one.test', 1), dkimKey(1, 1, 2)], [deletion('domain', 1, stampOf(3))]]);
 
   t.is(nothing, `sha256:${'0'.repeat(64)}`);
-  t.is(await hashOf(database), nothing);
+  t.is(await hashOf(store), nothing);
 });
 
 test('the age of the hash begins anew when the hash changes and not when nothing does', async t => {
-  const {database} = await testDatabase(t);
+  const {store} = await testStore(t);
   const created = domain(1, 'one.test', 1);
 
-  await database.transaction(async tx => apply(tx, [created], 1000));
-  await database.transaction(async tx => apply(tx, [created], 2000));
-  const {changed_at_ms: unchanged} = await readConfigHash(database.write);
-  await database.transaction(async tx => apply(tx, [threshold(1, 2, 7)], 3000));
-  const {changed_at_ms: changed} = await readConfigHash(database.write);
+  await store.transaction(async tx => apply(tx, [created], 1000));
+  await store.transaction(async tx => apply(tx, [created], 2000));
+  const {changed_at_ms: unchanged} = await store.config.configHash();
+  await store.transaction(async tx => apply(tx, [threshold(1, 2, 7)], 3000));
+  const {changed_at_ms: changed} = await store.config.configHash();
 
   t.is(unchanged, 1000);
   t.is(changed, 3000);
 });
 
 test('an update that overtakes its creation takes effect with it', async t => {
-  const {database} = await testDatabase(t);
+  const {store} = await testStore(t);
 
-  await applyAll(database, [[threshold(1, 2, 7)]]);
-  const early = await idsIn(database.write, 'domain');
-  await applyAll(database, [[domain(1, 'one.test', 1)]]);
+  await applyAll(store, [[threshold(1, 2, 7)]]);
+  const early = await idsIn(store.write, 'domain');
+  await applyAll(store, [[domain(1, 'one.test', 1)]]);
 
   t.deepEqual(early, []);
-  t.like(await database.write('domain').first(), {id: 1, quarantine_threshold: 7});
+  t.like(await store.write('domain').first(), {id: 1, quarantine_threshold: 7});
 });
 
 test('the earlier creation takes the name from a later one that was there first', async t => {
-  const {database} = await testDatabase(t);
+  const {store} = await testStore(t);
 
-  await applyAll(database, [[domain(2, 'one.test', 5), dkimKey(9, 2, 6)]]);
-  await applyAll(database, [[domain(1, 'one.test', 4)]]);
+  await applyAll(store, [[domain(2, 'one.test', 5), dkimKey(9, 2, 6)]]);
+  await applyAll(store, [[domain(1, 'one.test', 4)]]);
 
-  t.deepEqual(await idsIn(database.write, 'domain'), [1]);
-  t.deepEqual(await idsIn(database.write, 'dkim_key'), []);
+  t.deepEqual(await idsIn(store.write, 'domain'), [1]);
+  t.deepEqual(await idsIn(store.write, 'dkim_key'), []);
 });
 
 test('a name is free again for a domain created after the deletion, and for no other', async t => {
-  const {database} = await testDatabase(t);
-  await applyAll(database, [[domain(1, 'one.test', 1)], [deletion('domain', 1, stampOf(5))]]);
+  const {store} = await testStore(t);
+  await applyAll(store, [[domain(1, 'one.test', 1)], [deletion('domain', 1, stampOf(5))]]);
 
-  await applyAll(database, [[domain(2, 'one.test', 3)]]);
-  const conflict = await idsIn(database.write, 'domain');
-  await applyAll(database, [[domain(3, 'one.test', 7)]]);
+  await applyAll(store, [[domain(2, 'one.test', 3)]]);
+  const conflict = await idsIn(store.write, 'domain');
+  await applyAll(store, [[domain(3, 'one.test', 7)]]);
 
   t.deepEqual(conflict, []);
-  t.deepEqual(await idsIn(database.write, 'domain'), [3]);
+  t.deepEqual(await idsIn(store.write, 'domain'), [3]);
 });
 
 test('children that arrive after the deletion of their domain never appear', async t => {
-  const {database} = await testDatabase(t);
-  await applyAll(database, [[domain(1, 'one.test', 1)], [deletion('domain', 1, stampOf(2))]]);
+  const {store} = await testStore(t);
+  await applyAll(store, [[domain(1, 'one.test', 1)], [deletion('domain', 1, stampOf(2))]]);
 
-  await applyAll(database, [
+  await applyAll(store, [
     [dkimKey(1, 1, 9), change('mail_filter', 1, stampOf(9), newFields.mailFilter(1))],
     [change('mail_filter', 1, stampOf(10), {comment: 'late'})],
   ]);
 
-  t.deepEqual(await idsIn(database.write, 'dkim_key'), []);
-  t.deepEqual(await idsIn(database.write, 'mail_filter'), []);
+  t.deepEqual(await idsIn(store.write, 'dkim_key'), []);
+  t.deepEqual(await idsIn(store.write, 'mail_filter'), []);
 });
 
 test('children that arrive before their domain appear with it', async t => {
-  const {database} = await testDatabase(t);
+  const {store} = await testStore(t);
 
-  const early = await database.transaction(async tx => apply(tx, [dkimKey(1, 1, 2)], 1));
-  const whole = await database.transaction(async tx => apply(tx, [domain(1, 'one.test', 1)], 1));
+  const early = await store.transaction(async tx => apply(tx, [dkimKey(1, 1, 2)], 1));
+  const whole = await store.transaction(async tx => apply(tx, [domain(1, 'one.test', 1)], 1));
 
   t.deepEqual(changedKeys(early), [{kind: 'dkim_key', id: 1, parent_id: 1}]);
   t.deepEqual(changedKeys(whole), [
     {kind: 'domain', id: 1, parent_id: null},
     {kind: 'dkim_key', id: 1, parent_id: 1},
   ]);
-  t.deepEqual(await idsIn(database.write, 'dkim_key'), [1]);
+  t.deepEqual(await idsIn(store.write, 'dkim_key'), [1]);
 });
 
 for (const [order, batches] of Object.entries({
@@ -253,40 +266,40 @@ for (const [order, batches] of Object.entries({
   'in one batch with the deletion': [[deletion('domain', 1, stampOf(3)), dkimKey(1, 1, 2), domain(1, 'one.test', 1)]],
 }))
   test(`no private key of a deleted domain stays in the database when it arrived ${order}`, async t => {
-    const {database, filename} = await testDatabase(t);
+    const {store, filename} = await testStore(t);
 
-    await applyAll(database, batches);
+    await applyAll(store, batches);
 
-    t.notRegex(JSON.stringify(await dump(database.write)), /PRIVATE-/);
-    await database.write.raw('PRAGMA wal_checkpoint(TRUNCATE)');
+    t.notRegex(JSON.stringify(await dump(store, store.write)), /PRIVATE-/);
+    await store.write.raw('PRAGMA wal_checkpoint(TRUNCATE)');
     t.false((await readFile(filename)).includes('PRIVATE-'), 'the file still holds the key in unused space');
   });
 
 test('a failing batch leaves the tables and the hash as they were', async t => {
-  const {database} = await testDatabase(t);
-  await applyAll(database, [[domain(1, 'one.test', 1)]]);
-  const before = await dump(database.write);
+  const {store} = await testStore(t);
+  await applyAll(store, [[domain(1, 'one.test', 1)]]);
+  const before = await dump(store, store.write);
 
-  const failing = database.transaction(async tx => {
+  const failing = store.transaction(async tx => {
     await apply(tx, [domain(2, 'two.test', 2), deletion('domain', 1, stampOf(3))], 1);
     throw new Error('the disk is gone');
   });
 
   await t.throwsAsync(failing, {message: 'the disk is gone'});
-  t.deepEqual(await dump(database.write), before);
+  t.deepEqual(await dump(store, store.write), before);
 });
 
 test('a field that only a newer version knows is kept and counts, and shows in no table', async t => {
-  const {database} = await testDatabase(t);
-  await applyAll(database, [[domain(1, 'one.test', 1)]]);
-  const before = await hashOf(database);
+  const {store} = await testStore(t);
+  await applyAll(store, [[domain(1, 'one.test', 1)]]);
+  const before = await hashOf(store);
 
-  await applyAll(database, [[change('domain', 1, stampOf(2), {new_setting: [true]})]]);
+  await applyAll(store, [[change('domain', 1, stampOf(2), {new_setting: [true]})]]);
 
-  t.not(await hashOf(database), before);
-  t.is(await hashOf(database), await recomputedHash(database.write));
-  t.deepEqual(await idsIn(database.write, 'domain'), [1]);
-  t.regex((await database.write('config_record').first()).fields, /"new_setting":\[\[true\],/);
+  t.not(await hashOf(store), before);
+  t.is(await hashOf(store), await recomputedHash(store.write));
+  t.deepEqual(await idsIn(store.write, 'domain'), [1]);
+  t.regex((await store.write('config_record').first()).fields, /"new_setting":\[\[true\],/);
 });
 
 const wrongValues: [kind: Kind, whole: Record<string, Json>, wrong: Record<string, Json>][] = [
@@ -310,47 +323,47 @@ const wrongValues: [kind: Kind, whole: Record<string, Json>, wrong: Record<strin
 
 for (const [kind, whole, wrong] of wrongValues)
   test(`a ${kind} with ${JSON.stringify(wrong)} is live nowhere, breaks nothing, and is live once that is put right`, async t => {
-    const {database} = await testDatabase(t, {isDurable: false});
-    await applyAll(database, [[domain(7, 'seven.test', 1)]]);
-    const before = {...(await dump(database.write)), config_record: []};
+    const {store} = await testStore(t, {isDurable: false});
+    await applyAll(store, [[domain(7, 'seven.test', 1)]]);
+    const before = {...(await dump(store, store.write)), config_record: []};
 
-    await applyAll(database, [[change(kind, 1, stampOf(2), {...whole, ...wrong})]]);
-    const between = {...(await dump(database.write)), config_record: []};
-    await applyAll(database, [[change(kind, 1, stampOf(3), whole)]]);
+    await applyAll(store, [[change(kind, 1, stampOf(2), {...whole, ...wrong})]]);
+    const between = {...(await dump(store, store.write)), config_record: []};
+    await applyAll(store, [[change(kind, 1, stampOf(3), whole)]]);
 
     t.deepEqual(between, before);
-    t.true((await idsIn(database.write, kind)).includes(1));
+    t.true((await idsIn(store.write, kind)).includes(1));
   });
 
 test('a key that names its domain by text comes to the same whether it arrives before the domain or after it', async t => {
-  const {database} = await testDatabase(t);
+  const {store} = await testStore(t);
   const wrong = change('dkim_key', 8, stampOf(1), {...newFields.dkimKey(1, 's1'), domain_id: '1'});
   const all = [wrong, dkimKey(9, 1, 2), domain(1, 'one.test', 3)].map(one => [one]);
 
-  const before = await appliedIn(database, all, dump);
-  const after = await appliedIn(database, all.toReversed(), dump);
+  const before = await appliedIn(store, all, dump);
+  const after = await appliedIn(store, all.toReversed(), dump);
 
   t.deepEqual(before, after);
 });
 
 test('two domains that swap their names in one batch both have the other name', async t => {
-  const {database} = await testDatabase(t);
-  await applyAll(database, [[domain(1, 'one.test', 1), domain(2, 'two.test', 2)]]);
+  const {store} = await testStore(t);
+  await applyAll(store, [[domain(1, 'one.test', 1), domain(2, 'two.test', 2)]]);
 
-  await applyAll(database, [
+  await applyAll(store, [
     [change('domain', 1, stampOf(3), {name: 'two.test'}), change('domain', 2, stampOf(3), {name: 'one.test'})],
   ]);
 
-  t.deepEqual(await database.write('domain').orderBy('id').pluck('name'), ['two.test', 'one.test']);
+  t.deepEqual(await store.write('domain').orderBy('id').pluck('name'), ['two.test', 'one.test']);
 });
 
 test('a change of a domain changes the domain alone, and its deletion all that belongs to it', async t => {
-  const {database} = await testDatabase(t);
+  const {store} = await testStore(t);
   const filter = (id: number) => change('mail_filter', id, stampOf(2), newFields.mailFilter(1));
-  await applyAll(database, [[domain(1, 'one.test', 1), filter(1), filter(2), dkimKey(3, 1, 2)]]);
+  await applyAll(store, [[domain(1, 'one.test', 1), filter(1), filter(2), dkimKey(3, 1, 2)]]);
 
-  const changed = await database.transaction(async tx => apply(tx, [threshold(1, 3, 7)], 1));
-  const deleted = await database.transaction(async tx => apply(tx, [deletion('domain', 1, stampOf(4))], 1));
+  const changed = await store.transaction(async tx => apply(tx, [threshold(1, 3, 7)], 1));
+  const deleted = await store.transaction(async tx => apply(tx, [deletion('domain', 1, stampOf(4))], 1));
 
   t.deepEqual(changedKeys(changed), [{kind: 'domain', id: 1, parent_id: null}]);
   t.deepEqual(
@@ -359,5 +372,5 @@ test('a change of a domain changes the domain alone, and its deletion all that b
       .sort(),
     ['dkim_key/3', 'domain/1', 'mail_filter/1', 'mail_filter/2'],
   );
-  for (const table of ['domain', 'mail_filter', 'dkim_key'] as const) t.deepEqual(await idsIn(database.write, table), []);
+  for (const table of ['domain', 'mail_filter', 'dkim_key'] as const) t.deepEqual(await idsIn(store.write, table), []);
 });

@@ -1,8 +1,7 @@
 import test from 'ava';
 import fc from 'fast-check';
 import {formatStamp, nextStamp, stampMs, tick} from '../../../daemon/replication/clock.ts';
-import {openDatabase} from '../../../daemon/store/sqlite/database.ts';
-import {testDatabase} from '../../helpers/database.ts';
+import {openTestStore, testStore} from '../../helpers/store.ts';
 
 const wallTime = fc.integer({min: 0, max: 2 ** 44});
 
@@ -58,25 +57,25 @@ test('stamps sort as text by time, then counter, then node', t => {
 });
 
 test('the clock goes on from where it was after a restart with the wall clock set back', async t => {
-  const {database, filename} = await testDatabase(t);
-  const before = await database.transaction(async tx => tick(tx, 5000, 1));
-  await database.close();
+  const {store, filename} = await testStore(t);
+  const before = await store.transaction(async tx => tick(tx.state, 5000, 1));
+  await store.close();
 
-  const again = await openDatabase(filename);
+  const again = await openTestStore(filename);
   t.teardown(again.close);
-  const after = await again.transaction(async tx => tick(tx, 100, 1));
+  const after = await again.transaction(async tx => tick(tx.state, 100, 1));
 
   t.is(before, formatStamp(5000, 0, 1));
   t.is(after, formatStamp(5000, 1, 1));
 });
 
 test('a change that is rolled back leaves the clock as it was', async t => {
-  const {database} = await testDatabase(t);
-  const failing = database.transaction(async tx => {
-    await tick(tx, 5000, 1);
+  const {store} = await testStore(t);
+  const failing = store.transaction(async tx => {
+    await tick(tx.state, 5000, 1);
     throw new Error('no');
   });
   await t.throwsAsync(failing);
 
-  t.is(await database.transaction(async tx => tick(tx, 100, 1)), formatStamp(100, 0, 1));
+  t.is(await store.transaction(async tx => tick(tx.state, 100, 1)), formatStamp(100, 0, 1));
 });

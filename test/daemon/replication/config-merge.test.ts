@@ -2,7 +2,7 @@ import test from 'ava';
 import fc from 'fast-check';
 import type {Change} from '../../../daemon/replication/apply.ts';
 import {type Claim, conflictsIn, mergeStates, type RecordState, rulesOf} from '../../../daemon/replication/config-merge.ts';
-import {type Kind, kinds} from '../../../daemon/store/sqlite/config-record.ts';
+import {type Kind, kinds} from '../../../daemon/services/records.ts';
 import type {Json} from '../../../shared/merge-patch.ts';
 import {change, deletion, history, newFields, stampOf} from '../../helpers/config-history.ts';
 

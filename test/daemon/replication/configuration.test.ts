@@ -3,14 +3,13 @@ import {fileURLToPath} from 'node:url';
 import {promisify} from 'node:util';
 import test, {type ExecutionContext} from 'ava';
 import {stampMs} from '../../../daemon/replication/clock.ts';
-import {readConfigHash} from '../../../daemon/replication/config-hash.ts';
-import {type ConfigTransaction, type Configuration, createConfiguration} from '../../../daemon/replication/configuration.ts';
+import {type Configuration, createConfiguration} from '../../../daemon/replication/configuration.ts';
+import type {ConfigTransaction} from '../../../daemon/services/ports.ts';
+import type {Kind} from '../../../daemon/services/records.ts';
 import {auditHash} from '../../../daemon/store/sqlite/audit.ts';
-import type {Kind} from '../../../daemon/store/sqlite/config-record.ts';
-import {type Database, openDatabase} from '../../../daemon/store/sqlite/database.ts';
 import {change, newFields, stampOf} from '../../helpers/config-history.ts';
-import {testConfiguration, testDatabase} from '../../helpers/database.ts';
 import {eventually} from '../../helpers/eventually.ts';
+import {openTestStore, type TestStore, testConfiguration, testStore} from '../../helpers/store.ts';
 
 const createDomain = async (tx: ConfigTransaction, name: string): Promise<number> => {
   const id = await tx.nextId('domain');
@@ -20,14 +19,14 @@ const createDomain = async (tx: ConfigTransaction, name: string): Promise<number
 
 const outbox = async ({
   write,
-}: Database): Promise<{seq: number; event: {stamp: string; changes: {kind: string; id: number}[]}}[]> =>
+}: TestStore): Promise<{seq: number; event: {stamp: string; changes: {kind: string; id: number}[]}}[]> =>
   (await write('outbox').orderBy('seq')).map(({seq, event}) => ({seq, event: JSON.parse(event)}));
 
 const someone = {keyId: 7, remoteAddress: '192.0.2.1'};
 
 test('a change leaves exactly one outbox row, with everything in it under one stamp', async t => {
-  const {database} = await testDatabase(t);
-  const configuration = testConfiguration(database, {now: () => 1_767_225_600_123});
+  const {store} = await testStore(t);
+  const configuration = testConfiguration(store, {now: () => 1_767_225_600_123});
 
   const id = await configuration.change(async tx => {
     const made = await createDomain(tx, 'one.test');
@@ -35,7 +34,7 @@ test('a change leaves exactly one outbox row, with everything in it under one st
     return made;
   });
 
-  const rows = await outbox(database);
+  const rows = await outbox(store);
   t.is(rows.length, 1);
   t.deepEqual(
     rows[0]?.event.changes.map(change => [change.kind, change.id]),
@@ -45,7 +44,7 @@ test('a change leaves exactly one outbox row, with everything in it under one st
     ],
   );
   t.is(stampMs(rows[0]?.event.stamp ?? ''), 1_767_225_600_123);
-  t.like(await database.read('domain').first(), {
+  t.like(await store.read('domain').first(), {
     id,
     created_at: '2026-01-01T00:00:00.123Z',
     updated_at: '2026-01-01T00:00:00.123Z',
@@ -53,17 +52,17 @@ test('a change leaves exactly one outbox row, with everything in it under one st
 });
 
 test('work that changes nothing leaves no outbox row', async t => {
-  const {database} = await testDatabase(t);
+  const {store} = await testStore(t);
 
-  const answer = await testConfiguration(database).change(async () => 'nothing to do');
+  const answer = await testConfiguration(store).change(async () => 'nothing to do');
 
   t.is(answer, 'nothing to do');
-  t.deepEqual(await outbox(database), []);
+  t.deepEqual(await outbox(store), []);
 });
 
 test('work that fails leaves neither change, nor outbox row, nor audit entry, and tells nobody', async t => {
-  const {database} = await testDatabase(t);
-  const configuration = testConfiguration(database);
+  const {store} = await testStore(t);
+  const configuration = testConfiguration(store);
   let told = 0;
   configuration.onChange(async () => {
     told += 1;
@@ -77,33 +76,33 @@ test('work that fails leaves neither change, nor outbox row, nor audit entry, an
 
   await t.throwsAsync(failing, {message: 'second thoughts'});
   for (const table of ['domain', 'config_record', 'outbox', 'audit', 'local_state'])
-    t.deepEqual(await database.write(table), [], table);
+    t.deepEqual(await store.write(table), [], table);
   t.is(told, 0);
 });
 
 test('the numbers of outbox rows are never given twice, even after the rows are gone', async t => {
-  const {database} = await testDatabase(t);
-  const configuration = testConfiguration(database);
+  const {store} = await testStore(t);
+  const configuration = testConfiguration(store);
   await configuration.change(async tx => createDomain(tx, 'one.test'));
-  await database.write('outbox').delete();
+  await store.write('outbox').delete();
 
   await configuration.change(async tx => createDomain(tx, 'two.test'));
 
   t.deepEqual(
-    (await outbox(database)).map(({seq}) => seq),
+    (await outbox(store)).map(({seq}) => seq),
     [2],
   );
 });
 
 test('ids begin at the node number times 10^9, and one that was deleted is not given again after a restart', async t => {
-  const {database, filename} = await testDatabase(t);
-  const configuration = testConfiguration(database, {nodeNo: 3});
+  const {store, filename} = await testStore(t);
+  const configuration = testConfiguration(store, {nodeNo: 3});
   const first = await configuration.change(async tx => createDomain(tx, 'one.test'));
   const second = await configuration.change(async tx => createDomain(tx, 'two.test'));
   await configuration.change(async tx => tx.remove('domain', second));
-  await database.close();
+  await store.close();
 
-  const again = await openDatabase(filename);
+  const again = await openTestStore(filename);
   t.teardown(again.close);
   const third = await testConfiguration(again, {nodeNo: 3}).change(async tx => createDomain(tx, 'three.test'));
 
@@ -111,8 +110,8 @@ test('ids begin at the node number times 10^9, and one that was deleted is not g
 });
 
 test('listeners have run before the change resolves, and see it in the database', async t => {
-  const {database} = await testDatabase(t);
-  const configuration = testConfiguration(database);
+  const {store} = await testStore(t);
+  const configuration = testConfiguration(store);
   const seen: string[][] = [];
   configuration.onChange(async changed => {
     t.deepEqual(
@@ -120,7 +119,7 @@ test('listeners have run before the change resolves, and see it in the database'
       ['domain'],
     );
     await new Promise(resolve => setTimeout(resolve, 20));
-    seen.push(await database.read('domain').orderBy('name').pluck('name'));
+    seen.push(await store.read('domain').orderBy('name').pluck('name'));
   });
 
   await configuration.change(async tx => createDomain(tx, 'one.test'));
@@ -129,8 +128,8 @@ test('listeners have run before the change resolves, and see it in the database'
 });
 
 test('a listener is never overtaken by the next change', async t => {
-  const {database} = await testDatabase(t);
-  const configuration = testConfiguration(database);
+  const {store} = await testStore(t);
+  const configuration = testConfiguration(store);
   const steps: string[] = [];
   const create = async (name: string) => configuration.change(async tx => createDomain(tx, name));
   configuration.onChange(async changed => {
@@ -148,31 +147,31 @@ test('a listener is never overtaken by the next change', async t => {
 });
 
 test('of changes that come at once each sees those before it, and has an event and a stamp of its own', async t => {
-  const {database} = await testDatabase(t);
-  const configuration = testConfiguration(database);
+  const {store} = await testStore(t);
+  const configuration = testConfiguration(store);
   const id = await configuration.change(async tx => createDomain(tx, 'one.test'));
   const addOne = async () =>
     configuration.change(async tx => {
-      const {quarantine_threshold = 0} = (await tx.findDomain(id)) ?? {};
+      const {quarantine_threshold = 0} = (await tx.config.findDomain(id)) ?? {};
       await tx.update('domain', id, {quarantine_threshold: quarantine_threshold + 1});
       await tx.audit(someone, 'domain.update', 'one.test');
     });
 
   await Promise.all(Array.from({length: 20}, addOne));
 
-  t.like(await database.read('domain').first(), {quarantine_threshold: newFields.domain('one.test').quarantine_threshold + 20});
-  const rows = await outbox(database);
+  t.like(await store.read('domain').first(), {quarantine_threshold: newFields.domain('one.test').quarantine_threshold + 20});
+  const rows = await outbox(store);
   t.deepEqual(
     rows.map(({seq}) => seq),
     Array.from({length: 21}, (_, n) => n + 1),
   );
   t.is(new Set(rows.map(({event}) => event.stamp)).size, 21);
-  t.is((await database.read('audit')).length, 20);
+  t.is((await store.read('audit')).length, 20);
 });
 
 test('of changes that come at once one that fails fails alone, and leaves nothing', async t => {
-  const {database} = await testDatabase(t);
-  const configuration = testConfiguration(database);
+  const {store} = await testStore(t);
+  const configuration = testConfiguration(store);
   const refuse = async () =>
     configuration.change(async tx => {
       await createDomain(tx, 'never.test');
@@ -190,21 +189,21 @@ test('of changes that come at once one that fails fails alone, and leaves nothin
     ['fulfilled', 'rejected', 'fulfilled'],
   );
   t.deepEqual(
-    (await database.read('domain').orderBy('name')).map(({name}) => name),
+    (await store.read('domain').orderBy('name')).map(({name}) => name),
     ['one.test', 'two.test'],
   );
-  t.is((await outbox(database)).length, 2);
+  t.is((await outbox(store)).length, 2);
 });
 
 /** A configuration with a listener that fails as often as it is told to, and one behind it. */
 const withFailingListener = async (t: ExecutionContext, failures: number) => {
-  const {database} = await testDatabase(t);
+  const {store} = await testStore(t);
   const errors: unknown[] = [];
   const configuration = createConfiguration({
-    database,
+    store,
     nodeNo: 1,
     now: Date.now,
-    withRoom: async write => write(),
+    withReserve: async write => write(),
     onListenerFailure: error => errors.push(error),
   });
   const [first, second]: number[][][] = [[], []];
@@ -249,41 +248,40 @@ test('what a listener failed to take in it is told before anything later', async
 });
 
 test('records of a kind that only a newer version knows are left out and told of, and the rest is taken over', async t => {
-  const {database} = await testDatabase(t);
+  const {store} = await testStore(t);
   const unknown: string[][] = [];
   const configuration = createConfiguration({
-    database,
+    store,
     nodeNo: 1,
     now: Date.now,
-    withRoom: async write => write(),
+    withReserve: async write => write(),
     onUnknownKinds: kinds => unknown.push(kinds),
   });
   const stranger = {...change('domain', 1, stampOf(1), {name: 'x'}), kind: 'listener' as Kind};
 
   await configuration.applyRemote({changes: [stranger, change('domain', 2, stampOf(1), newFields.domain('one.test'))]});
 
-  t.deepEqual(await database.read('domain').pluck('id'), [2]);
-  t.deepEqual(await database.read('config_record').pluck('kind'), ['domain']);
+  t.deepEqual(await store.read('domain').pluck('id'), [2]);
+  t.deepEqual(await store.read('config_record').pluck('kind'), ['domain']);
   t.deepEqual(unknown, [['listener']]);
 });
 
 test('a rebuild publishes what was wrong and nothing else, and takes away rows that no record stands behind', async t => {
-  const {database} = await testDatabase(t, {isDurable: false});
-  const configuration = testConfiguration(database);
+  const {store} = await testStore(t, {isDurable: false});
+  const configuration = testConfiguration(store);
   const [first, second, third, last] = [101, 102, 103, 1200];
   const all = Array.from({length: 1100}, (_, n) => change('domain', first + n, stampOf(n), newFields.domain(`d${n}.test`)));
   await configuration.applyRemote({changes: all});
-  const right = await database.read('domain').orderBy('id');
-  const {config_hash} = await readConfigHash(database.read);
-  await database.transaction(async tx => {
-    await tx('domain').where({id: last}).delete();
-    // Has the name of another: whichever is put right first, nothing may object.
-    await tx('domain').where({id: second}).update({name: 'd1099.test'});
-    await tx('domain').where({id: first}).update({reject_threshold: 99});
-    await tx('domain').insert({...right[0], id: 77, name: 'nobody.test'});
-    await tx('config_record').where({id: third}).update({digest: ''});
-    await tx('local_state').where({name: 'config_sum'}).update({value: 'abc'});
-  });
+  const right = await store.read('domain').orderBy('id');
+  const {config_hash} = await store.config.configHash();
+  const db = store.write;
+  await db('domain').where({id: last}).delete();
+  // Has the name of another: whichever is put right first, nothing may object.
+  await db('domain').where({id: second}).update({name: 'd1099.test'});
+  await db('domain').where({id: first}).update({reject_threshold: 99});
+  await db('domain').insert({...right[0], id: 77, name: 'nobody.test'});
+  await db('config_record').where({id: third}).update({digest: ''});
+  await db('local_state').where({name: 'config_sum'}).update({value: 'abc'});
   const told: number[] = [];
   configuration.onChange(async changed => {
     told.push(...changed.map(({id}) => id));
@@ -294,8 +292,8 @@ test('a rebuild publishes what was wrong and nothing else, and takes away rows t
   await configuration.rebuild();
 
   t.deepEqual(once, [77, first, second, third, last]);
-  t.deepEqual(await database.read('domain').orderBy('id'), right);
-  t.is((await readConfigHash(database.read)).config_hash, config_hash);
+  t.deepEqual(await store.read('domain').orderBy('id'), right);
+  t.is((await store.config.configHash()).config_hash, config_hash);
   t.deepEqual(
     [...new Set(told)].toSorted((a, b) => a - b),
     once,
@@ -303,49 +301,49 @@ test('a rebuild publishes what was wrong and nothing else, and takes away rows t
 });
 
 test('a sum that a disk has made something else of keeps nobody from writing, and is made anew', async t => {
-  const {database} = await testDatabase(t, {isDurable: false});
-  const configuration = testConfiguration(database);
-  const {database: other} = await testDatabase(t, {isDurable: false});
+  const {store} = await testStore(t, {isDurable: false});
+  const configuration = testConfiguration(store);
+  const {store: other} = await testStore(t, {isDurable: false});
   const all = [101, 102].map((id, n) => change('domain', id, stampOf(n), newFields.domain(`d${n}.test`)));
   await testConfiguration(other).applyRemote({changes: all});
   for (const [n, value] of ['["ben@example.com"]', '-1', ' '].entries()) {
-    await database.transaction(async tx => tx('local_state').where({name: 'config_sum'}).delete());
-    await database.transaction(async tx => tx('local_state').insert({name: 'config_sum', value}));
+    await store.write('local_state').where({name: 'config_sum'}).delete();
+    await store.write('local_state').insert({name: 'config_sum', value});
 
     await configuration.applyRemote({changes: all.slice(0, n + 1)});
     await configuration.rebuild();
   }
 
-  t.deepEqual((await readConfigHash(database.read)).config_hash, (await readConfigHash(other.read)).config_hash);
+  t.deepEqual((await store.config.configHash()).config_hash, (await other.config.configHash()).config_hash);
 });
 
 test('a rebuild that finds nothing wrong keeps nobody from writing', async t => {
-  const {database} = await testDatabase(t);
-  const configuration = testConfiguration(database);
+  const {store} = await testStore(t);
+  const configuration = testConfiguration(store);
   await configuration.change(async tx => createDomain(tx, 'one.test'));
 
-  await database.transaction(async () => configuration.rebuild());
+  await store.transaction(async () => configuration.rebuild());
 
   t.pass();
 });
 
 test('an audit entry names who did it, and chains to the one before', async t => {
-  const {database} = await testDatabase(t);
-  const configuration = testConfiguration(database, {now: () => 1_767_225_600_000});
+  const {store} = await testStore(t);
+  const configuration = testConfiguration(store, {now: () => 1_767_225_600_000});
 
   await configuration.change(async tx => tx.audit(someone, 'domain.create', 'one.test'));
   await configuration.change(async tx => tx.audit(someone, 'domain.create', 'one.test'));
 
-  const [first, second] = await database.read('audit').orderBy('seq');
+  const [first, second] = await store.read('audit').orderBy('seq');
   t.like(first, {at: '2026-01-01T00:00:00.000Z', key_id: 7, remote_address: '192.0.2.1', action: 'domain.create', result: 'ok'});
   t.not(first.hash, second.hash);
 });
 
 test('two connections that change the configuration at once take turns, and nothing is lost or numbered twice', async t => {
-  const {database, filename} = await testDatabase(t);
-  const other = await openDatabase(filename);
+  const {store, filename} = await testStore(t);
+  const other = await openTestStore(filename);
   t.teardown(other.close);
-  const configurations = [testConfiguration(database), testConfiguration(other)];
+  const configurations = [testConfiguration(store), testConfiguration(other)];
 
   await Promise.all(
     Array.from({length: 60}, async (_, n) =>
@@ -356,19 +354,19 @@ test('two connections that change the configuration at once take turns, and noth
     ),
   );
 
-  const ids = await database.read('domain').pluck('id');
+  const ids = await store.read('domain').pluck('id');
   t.is(new Set(ids).size, 60);
-  t.is((await outbox(database)).length, 60);
-  t.is((await database.read('audit')).length, 60);
+  t.is((await outbox(store)).length, 60);
+  t.is((await store.read('audit')).length, 60);
 });
 
 const writer = fileURLToPath(new URL('../../helpers/config-writer-main.ts', import.meta.url));
 
 test('changes from two openings of one database go on from each other: records, ids, events, stamps, log and hash', async t => {
-  const {database, filename} = await testDatabase(t);
-  const beside = await openDatabase(filename);
+  const {store, filename} = await testStore(t);
+  const beside = await openTestStore(filename);
   t.teardown(beside.close);
-  const [here, there] = [testConfiguration(database), testConfiguration(beside)];
+  const [here, there] = [testConfiguration(store), testConfiguration(beside)];
   const make = async (configuration: Configuration, name: string) =>
     configuration.change(async tx => {
       await tx.audit(someone, 'domain.create', name);
@@ -379,16 +377,16 @@ test('changes from two openings of one database go on from each other: records, 
   const second = await make(there, 'second.test');
   await there.change(async tx => tx.update('domain', first, {quarantine_threshold: 3}));
   const seen = await here.change(async tx => {
-    const domain = await tx.findDomain(first);
+    const domain = await tx.config.findDomain(first);
     await tx.update('domain', first, {reject_threshold: 30});
     return domain;
   });
   const third = await make(here, 'third.test');
 
   t.is(seen?.quarantine_threshold, 3);
-  t.like(await database.read('domain').where({id: first}).first(), {quarantine_threshold: 3, reject_threshold: 30});
+  t.like(await store.read('domain').where({id: first}).first(), {quarantine_threshold: 3, reject_threshold: 30});
   t.deepEqual([second, third], [first + 1, first + 2]);
-  const events = await outbox(database);
+  const events = await outbox(store);
   t.deepEqual(
     events.map(({seq}) => seq),
     [1, 2, 3, 4, 5],
@@ -396,19 +394,19 @@ test('changes from two openings of one database go on from each other: records, 
   const stamps = events.map(({event}) => event.stamp);
   t.deepEqual(stamps, [...new Set(stamps)].sort());
   let hash = '';
-  for (const entry of await database.read('audit').orderBy('seq')) {
+  for (const entry of await store.read('audit').orderBy('seq')) {
     hash = auditHash(hash, entry);
     t.is(entry.hash, hash);
   }
-  const {config_hash} = await readConfigHash(database.read);
-  await database.write('local_state').where({name: 'config_sum'}).delete();
+  const {config_hash} = await store.config.configHash();
+  await store.write('local_state').where({name: 'config_sum'}).delete();
   await here.rebuild();
-  t.is((await readConfigHash(database.read)).config_hash, config_hash);
+  t.is((await store.config.configHash()).config_hash, config_hash);
 });
 
 test('the first change of a database that is rolled back keeps none of the later ones from being written', async t => {
-  const {database} = await testDatabase(t);
-  const configuration = testConfiguration(database);
+  const {store} = await testStore(t);
+  const configuration = testConfiguration(store);
 
   await t.throwsAsync(
     configuration.change(async tx => {
@@ -419,23 +417,23 @@ test('the first change of a database that is rolled back keeps none of the later
   );
   const id = await configuration.change(async tx => createDomain(tx, 'one.test'));
 
-  t.like(await database.read('domain').first(), {id, name: 'one.test'});
-  t.is((await outbox(database)).length, 1);
+  t.like(await store.read('domain').first(), {id, name: 'one.test'});
+  t.is((await outbox(store)).length, 1);
 });
 
 test('a threshold of seventeen digits is read as it was written', async t => {
-  const {database} = await testDatabase(t);
+  const {store} = await testStore(t);
 
-  await testConfiguration(database).change(async tx =>
+  await testConfiguration(store).change(async tx =>
     tx.update('domain', await createDomain(tx, 'one.test'), {quarantine_threshold: 5.602871201592174}),
   );
 
-  t.is((await database.read('domain').first()).quarantine_threshold, 5.602871201592174);
+  t.is((await store.read('domain').first()).quarantine_threshold, 5.602871201592174);
 });
 
 test('a second process that changes the configuration beside a busy writer fails nowhere', async t => {
-  const {database, filename} = await testDatabase(t);
-  const configuration = testConfiguration(database);
+  const {store, filename} = await testStore(t);
+  const configuration = testConfiguration(store);
   let isRunning = true;
   const busy = (async () => {
     let count = 0;
@@ -448,7 +446,7 @@ test('a second process that changes the configuration beside a busy writer fails
   const here = await busy;
 
   t.is(stdout.trim(), '40');
-  t.is((await database.read('domain')).length, here + 40);
-  t.is((await outbox(database)).length, here + 40);
-  t.deepEqual(await database.read.raw('PRAGMA integrity_check'), [{integrity_check: 'ok'}]);
+  t.is((await store.read('domain')).length, here + 40);
+  t.is((await outbox(store)).length, here + 40);
+  t.deepEqual(await store.read.raw('PRAGMA integrity_check'), [{integrity_check: 'ok'}]);
 });

@@ -1,31 +1,31 @@
 import test, {type ExecutionContext} from 'ava';
-import {readConfigHash} from '../../../daemon/replication/config-hash.ts';
 import {createConfiguration} from '../../../daemon/replication/configuration.ts';
 import {createDrift} from '../../../daemon/replication/drift.ts';
-import type {Heartbeat} from '../../../daemon/replication/peer-protocol.ts';
-import {collectDigests, createRecordDifferences, type RemoteRecords} from '../../../daemon/replication/record-differences.ts';
-import {createRefusals} from '../../../daemon/replication/refusals.ts';
+import {createRecordDifferences} from '../../../daemon/replication/record-differences.ts';
 import {createReplication} from '../../../daemon/replication/replication.ts';
 import {createNodeDirectory} from '../../../daemon/services/cluster/node-directory.ts';
+import type {Heartbeat} from '../../../daemon/services/cluster/peer-protocol.ts';
 import {openPeerStates} from '../../../daemon/services/cluster/peer-states.ts';
-import {writeState} from '../../../daemon/store/sqlite/local-state.ts';
+import {createRefusals} from '../../../daemon/services/cluster/refusals.ts';
+import type {RemoteRecords} from '../../../daemon/services/cluster/replication-ports.ts';
+
 import {newFields} from '../../helpers/config-history.ts';
-import {testDatabase} from '../../helpers/database.ts';
+import {testStore} from '../../helpers/store.ts';
 
 const nodeIds = ['alpha', 'beta'];
 
 const arrangeNode = async (t: ExecutionContext, nodeNo: number) => {
-  const {database} = await testDatabase(t, {isDurable: false});
+  const {store} = await testStore(t, {isDurable: false});
   const time = {steady: 0};
-  const configuration = createConfiguration({database, nodeNo, now: Date.now, withRoom: async write => write()});
-  const replication = createReplication({database, configuration, nodeNo});
-  const directory = await createNodeDirectory(database, configuration);
+  const configuration = createConfiguration({store, nodeNo, now: Date.now, withReserve: async write => write()});
+  const replication = createReplication({store, configuration, nodeNo});
+  const directory = await createNodeDirectory(store, configuration);
   const monotonic = () => time.steady;
   const nodeId = nodeIds[nodeNo - 1] ?? '';
   const repaired: string[][] = [];
   const refusals = createRefusals(() => {});
   const drift = createDrift({
-    database,
+    store,
     configuration,
     replication,
     directory,
@@ -33,22 +33,22 @@ const arrangeNode = async (t: ExecutionContext, nodeNo: number) => {
     differences: createRecordDifferences({replication, refusals}),
     nodeId,
     monotonic,
-    peerStates: await openPeerStates({database, directory, nodeNo, now: Date.now, monotonic}),
+    peerStates: await openPeerStates({store, appliedOf: store.applied.of, directory, nodeNo, now: Date.now, monotonic}),
     afterMs: () => 60_000,
     now: Date.now,
     onRepair: ({differing}) => repaired.push(differing),
   });
   const heartbeat = async () => {
-    const {config_hash} = await readConfigHash(database.read);
+    const {config_hash} = await store.config.configHash();
     return {node_no: nodeNo, config_hash, applied: Object.fromEntries(await replication.applied())} as unknown as Heartbeat;
   };
   const remote: RemoteRecords = {
     nodeNo,
     nodeId,
-    digests: async () => collectDigests(async after => replication.digestsPage(after)),
+    digestsPage: replication.digestsPage,
     records: async keys => replication.records(keys),
   };
-  return {nodeNo, database, configuration, replication, drift, heartbeat, remote, time, repaired};
+  return {nodeNo, store, configuration, replication, drift, heartbeat, remote, time, repaired};
 };
 
 type Node = Awaited<ReturnType<typeof arrangeNode>>;
@@ -83,7 +83,7 @@ const loseOnTheWay = async (alpha: Node, beta: Node, work: Parameters<Node['conf
 };
 
 const hashesOf = async (...nodes: Node[]) =>
-  Promise.all(nodes.map(async ({database}) => (await readConfigHash(database.read)).config_hash));
+  Promise.all(nodes.map(async ({store}) => (await store.config.configHash()).config_hash));
 
 test('nodes that differ with nothing under way repair that after a minute, and not before', async t => {
   const {alpha, beta} = await arrange(t);
@@ -146,22 +146,20 @@ test('a deletion that was lost is taken over as well', async t => {
   await beta.drift.repair([alpha.remote]);
 
   t.is(new Set(await hashesOf(alpha, beta)).size, 1);
-  t.deepEqual(await beta.database.read('domain'), []);
+  t.deepEqual(await beta.store.read('domain'), []);
 });
 
 test('a node that has only miscounted finds that out by itself, and mends tables that do not say what the records say', async t => {
   const {alpha, beta} = await arrange(t);
-  await beta.database.transaction(async tx => {
-    await writeState(tx, 'config_sum', 'abc');
-    await tx('domain').update({reject_threshold: 99});
-  });
+  await beta.store.transaction(async tx => tx.state.write('config_sum', 'abc'));
+  await beta.store.write('domain').update({reject_threshold: 99});
   await beta.drift.compare(await alpha.heartbeat());
 
   beta.time.steady = 60_000;
   await beta.drift.repair([alpha.remote]);
 
   t.is(new Set(await hashesOf(alpha, beta)).size, 1);
-  t.deepEqual(await beta.database.read('domain').pluck('reject_threshold'), [15]);
+  t.deepEqual(await beta.store.read('domain').pluck('reject_threshold'), [15]);
   t.deepEqual(beta.repaired, []);
 });
 
@@ -196,7 +194,7 @@ test('a node with which nothing can be compared keeps no other from being compar
   const silent: RemoteRecords = {
     nodeNo: 3,
     nodeId: 'gamma',
-    digests: async () => {
+    digestsPage: async () => {
       asked += 1;
       throw new Error('away');
     },
@@ -240,7 +238,7 @@ test('the explanation names records and fields, and no secret', async t => {
 
 test('a node that does not answer is said to be uncompared', async t => {
   const {alpha, beta} = await arrange(t);
-  const silent: RemoteRecords = {...alpha.remote, digests: async () => Promise.reject(new Error('away'))};
+  const silent: RemoteRecords = {...alpha.remote, digestsPage: async () => Promise.reject(new Error('away'))};
 
   t.like(await beta.drift.explain([silent]), {nodes: [{node_id: 'alpha', differing_records: null}], records: []});
 });
@@ -250,9 +248,9 @@ test('configurations are compared once for all who ask at the same time and in t
   let compared = 0;
   const counting: RemoteRecords = {
     ...alpha.remote,
-    async digests() {
+    async digestsPage(after) {
       compared += 1;
-      return alpha.remote.digests();
+      return alpha.remote.digestsPage(after);
     },
   };
   const explain = async () => beta.drift.explain([counting]);

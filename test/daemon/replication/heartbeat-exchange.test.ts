@@ -1,29 +1,36 @@
 import test from 'ava';
-import {readConfigHash} from '../../../daemon/replication/config-hash.ts';
+
 import type {Drift} from '../../../daemon/replication/drift.ts';
 import {createHeartbeatExchange} from '../../../daemon/replication/heartbeat-exchange.ts';
-import {createRefusals} from '../../../daemon/replication/refusals.ts';
 import {createReplication} from '../../../daemon/replication/replication.ts';
 import {createKeyDirectory} from '../../../daemon/services/access/key-directory.ts';
 import {createRateLimiter} from '../../../daemon/services/access/rate-limit.ts';
 import {createNodeDirectory} from '../../../daemon/services/cluster/node-directory.ts';
 import {openPeerStates} from '../../../daemon/services/cluster/peer-states.ts';
+import {createRefusals} from '../../../daemon/services/cluster/refusals.ts';
 import {newFields} from '../../helpers/config-history.ts';
-import {testConfiguration, testDatabase} from '../../helpers/database.ts';
+import {testConfiguration, testStore} from '../../helpers/store.ts';
 
 const license = {valid: true, type: 'community', status: 'active', expires_at: '9999-12-31T23:59:59Z'};
 const calm: Drift = {compare: async () => {}, repair: async () => {}, explain: async () => Promise.reject(new Error('not here'))};
 
 test('the hash in a heartbeat is that of the events it names, however much is being changed', async t => {
-  const {database} = await testDatabase(t, {isDurable: false});
-  const configuration = testConfiguration(database);
-  const directory = await createNodeDirectory(database, configuration);
+  const {store} = await testStore(t, {isDurable: false});
+  const configuration = testConfiguration(store);
+  const directory = await createNodeDirectory(store, configuration);
   const exchange = createHeartbeatExchange({
-    database,
-    replication: createReplication({database, configuration, nodeNo: 1}),
-    peerStates: await openPeerStates({database, directory, nodeNo: 1, now: Date.now, monotonic: () => performance.now()}),
+    store,
+    replication: createReplication({store, configuration, nodeNo: 1}),
+    peerStates: await openPeerStates({
+      store,
+      appliedOf: store.applied.of,
+      directory,
+      nodeNo: 1,
+      now: Date.now,
+      monotonic: () => performance.now(),
+    }),
     limiter: createRateLimiter({now: Date.now, monotonic: () => performance.now()}),
-    keyDirectory: await createKeyDirectory(database, configuration),
+    keyDirectory: await createKeyDirectory(store, configuration),
     drift: calm,
     directory,
     refusals: createRefusals(() => {}),
@@ -46,7 +53,7 @@ test('the hash in a heartbeat is that of the events it names, however much is be
           created_at: tx.at,
         }),
       );
-      hashAfter.set(seq, (await readConfigHash(database.read)).config_hash);
+      hashAfter.set(seq, (await store.config.configHash()).config_hash);
     }
     isChanging = false;
   })();

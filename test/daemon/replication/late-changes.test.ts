@@ -1,7 +1,7 @@
 import test, {type ExecutionContext} from 'ava';
 import {createLateChanges} from '../../../daemon/replication/late-changes.ts';
-import type {Heartbeat} from '../../../daemon/replication/peer-protocol.ts';
-import type {RemoteRecords} from '../../../daemon/replication/record-differences.ts';
+import type {Heartbeat} from '../../../daemon/services/cluster/peer-protocol.ts';
+import type {RemoteRecords} from '../../../daemon/services/cluster/replication-ports.ts';
 
 /** Node 1 of three. What another node has is taken over when it is asked for. */
 const arrange = (_t: ExecutionContext, own: Record<number, number>, told: Record<number, Record<string, number>>) => {

@@ -1,17 +1,17 @@
 // What a node believes of the configuration that another one sends, by whatever path.
+
 import test from 'ava';
 import {formatStamp} from '../../../daemon/replication/clock.ts';
-import type {ConfigTransaction} from '../../../daemon/replication/configuration.ts';
-import type {ConfigRecord} from '../../../daemon/store/sqlite/config-record.ts';
+import type {ConfigTransaction} from '../../../daemon/services/ports.ts';
+import type {ConfigRecord} from '../../../daemon/services/records.ts';
 import {newFields} from '../../helpers/config-history.ts';
 import {addDomain, catchUp, createReplica, everything, hashOf, type Replica, send, sender} from '../../helpers/replica.ts';
 
 const hourMs = 3_600_000;
 const today = 1_800_000_000_000;
 
-const domainAt = async ({database}: Replica, id: number) => database.read('domain').where({id}).first();
-const auditAt = async ({database}: Replica) =>
-  database.read('audit').orderBy('seq').select('action', 'target', 'result', 'detail');
+const domainAt = async ({store}: Replica, id: number) => store.read('domain').where({id}).first();
+const auditAt = async ({store}: Replica) => store.read('audit').orderBy('seq').select('action', 'target', 'result', 'detail');
 
 const setThreshold = async ({configuration}: Replica, id: number, quarantine_threshold: number) =>
   configuration.change(async tx => tx.update('domain', id, {quarantine_threshold}));
@@ -129,7 +129,7 @@ const gamma = {
 const addNode = async ({configuration}: Replica, id: number, fields = gamma) =>
   configuration.change(async (tx: ConfigTransaction) => tx.create('node', id, fields));
 
-const nodeAt = async ({database}: Replica, id: number) => database.read('node').where({id}).first();
+const nodeAt = async ({store}: Replica, id: number) => store.read('node').where({id}).first();
 
 const ownRecord = async ({replication}: Replica, id: number): Promise<ConfigRecord> => {
   const [record] = await replication.records([{kind: 'node', id}]);

@@ -1,10 +1,10 @@
 import test from 'ava';
-import type {ConfigTransaction} from '../../../daemon/replication/configuration.ts';
 import {createReplication} from '../../../daemon/replication/replication.ts';
+import type {ConfigTransaction} from '../../../daemon/services/ports.ts';
 import {newFields} from '../../helpers/config-history.ts';
 import {addDomain, catchUp, createReplica, everything, hashOf, type Replica, send, sender} from '../../helpers/replica.ts';
 
-const namesAt = async ({database}: Replica) => database.read('domain').orderBy('name').pluck('name');
+const namesAt = async ({store}: Replica) => store.read('domain').orderBy('name').pluck('name');
 
 test('events are applied once, in order, and acknowledged again when they come again', async t => {
   const [alpha, beta] = [await createReplica(t, 1), await createReplica(t, 2)];
@@ -18,7 +18,7 @@ test('events are applied once, in order, and acknowledged again when they come a
   t.deepEqual(again, {applied: 2, hasGap: false, leftOut: ''});
   t.deepEqual(await namesAt(beta), ['one.test', 'two.test']);
   t.is(await hashOf(beta), await hashOf(alpha));
-  t.is((await beta.database.read('outbox')).length, 0, 'what came from elsewhere is not told on');
+  t.is((await beta.store.read('outbox')).length, 0, 'what came from elsewhere is not told on');
 });
 
 test('an event that overtakes another waits until it is its turn', async t => {
@@ -68,7 +68,7 @@ test('what is written after something was heard is later than that, however slow
   await slow.configuration.change(async tx => tx.update('domain', id, {quarantine_threshold: 7}));
   await send(slow, fast);
 
-  for (const {database} of [fast, slow]) t.is((await database.read('domain').first()).quarantine_threshold, 7);
+  for (const {store} of [fast, slow]) t.is((await store.read('domain').first()).quarantine_threshold, 7);
   t.is(await hashOf(fast), await hashOf(slow));
 });
 
@@ -140,7 +140,7 @@ test('a node that went back in time and has made as much since as it lost learns
   await restored.replication.skipIds();
   for (const name of ['four.test', 'five.test', 'six.test']) await addDomain(restored, name);
 
-  const hasGoneBack = await restored.replication.firstWord(3);
+  const hasGoneBack = await restored.replication.checkFirstAcknowledgement(3);
   await catchUp(beta, restored);
   await send(restored, beta);
 
@@ -148,7 +148,7 @@ test('a node that went back in time and has made as much since as it lost learns
   t.deepEqual(await namesAt(beta), ['five.test', 'four.test', 'one.test', 'six.test', 'three.test', 'two.test']);
   t.is(await hashOf(beta), await hashOf(restored));
   const whole = createReplication({...alpha, begunAt: 3});
-  t.false(await whole.firstWord(3), 'a node that knows as much itself has not gone back');
+  t.false(await whole.checkFirstAcknowledgement(3), 'a node that knows as much itself has not gone back');
 });
 
 test('a node that cannot ask whether its database has gone back in time gives ids that were never given', async t => {
@@ -220,12 +220,12 @@ test('of two domains made with one name apart, the later is a tombstone everywhe
   await send(beta, alpha);
 
   for (const replica of [alpha, beta]) {
-    t.deepEqual(await replica.database.read('domain').pluck('id'), [earlier]);
-    t.false(JSON.stringify(await replica.database.read('config_record')).includes('PRIVATE'));
+    t.deepEqual(await replica.store.read('domain').pluck('id'), [earlier]);
+    t.false(JSON.stringify(await replica.store.read('config_record')).includes('PRIVATE'));
   }
   t.is(await hashOf(alpha), await hashOf(beta));
-  t.deepEqual(await beta.database.read('audit').pluck('action'), ['domain.conflict']);
-  t.deepEqual(await alpha.database.read('audit').pluck('action'), []);
+  t.deepEqual(await beta.store.read('audit').pluck('action'), ['domain.conflict']);
+  t.deepEqual(await alpha.store.read('audit').pluck('action'), []);
   t.deepEqual(await send(beta, alpha), {applied: 3, hasGap: false, leftOut: ''});
 });
 

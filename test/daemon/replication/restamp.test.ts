@@ -1,22 +1,23 @@
 // Dates that an older version stored from clocks that were wrong.
+
 import test, {type ExecutionContext} from 'ava';
 import {formatStamp} from '../../../daemon/replication/clock.ts';
 import {restampFuture} from '../../../daemon/replication/restamp.ts';
-import type {StoredRecord} from '../../../daemon/store/sqlite/config-record.ts';
+import type {StoredRecord} from '../../../daemon/services/records.ts';
 import {change, newFields} from '../../helpers/config-history.ts';
 import {addDomain, createReplica, everything, hashOf, type Replica, send} from '../../helpers/replica.ts';
 
 const lastYear = 'e5ffffffffff.ffff.0003';
 
 /** The record as version 0.4 left it, which took a stamp of any year before 9999, and whatever followed from it. */
-const dateField = async ({database}: Replica, id: number, name: string, stamp: string): Promise<void> => {
-  const row = await database
+const dateField = async ({store}: Replica, id: number, name: string, stamp: string): Promise<void> => {
+  const row = await store
     .read('config_record')
     .where({kind: 'domain', id})
     .first<Omit<StoredRecord, 'fields'> & {fields: string}>();
   const fields = JSON.parse(row.fields) as StoredRecord['fields'];
   const [value] = fields[name] ?? [null];
-  await database
+  await store
     .write('config_record')
     .where({kind: 'domain', id})
     .update({fields: JSON.stringify({...fields, [name]: [value, stamp]})});
@@ -33,18 +34,17 @@ const arrange = async (t: ExecutionContext) => {
 const setThreshold = async ({configuration}: Replica, id: number, quarantine_threshold: number) =>
   configuration.change(async tx => tx.update('domain', id, {quarantine_threshold}));
 
-const thresholdAt = async ({database}: Replica, id: number) =>
-  (await database.read('domain').where({id}).first()).quarantine_threshold;
+const thresholdAt = async ({store}: Replica, id: number) => (await store.read('domain').where({id}).first()).quarantine_threshold;
 
 test('what was dated years ahead can be edited again, and the edit goes everywhere, also where it was brought back later', async t => {
   const {alpha, beta, id} = await arrange(t);
   const before = await hashOf(alpha);
 
   await t.throwsAsync(setThreshold(alpha, id, 4), {message: /restart mfd/});
-  const count = await restampFuture(alpha.database, Date.now());
+  const count = await restampFuture(alpha.store, Date.now());
   const after = await hashOf(alpha);
   await setThreshold(alpha, id, 4);
-  await restampFuture(beta.database, Date.now());
+  await restampFuture(beta.store, Date.now());
   const told = await send(alpha, beta);
 
   t.is(count, 1);
@@ -52,7 +52,7 @@ test('what was dated years ahead can be edited again, and the edit goes everywhe
   t.is(told.leftOut, '');
   for (const node of [alpha, beta]) t.is(await thresholdAt(node, id), 4);
   t.is(await hashOf(alpha), await hashOf(beta));
-  t.like(await alpha.database.read('audit').first(), {action: 'config.restamp', result: 'ok'});
+  t.like(await alpha.store.read('audit').first(), {action: 'config.restamp', result: 'ok'});
 });
 
 test('an event that every peer refused is sent with another date, and what comes after it too', async t => {
@@ -62,23 +62,23 @@ test('an event that every peer refused is sent with another date, and what comes
   const next = 'e60000000000.0000.0001';
   await dateField(alpha, id, 'quarantine_threshold', next);
   const {events} = await alpha.replication.batchAfter(0, everything);
-  await alpha.database.write('outbox').insert({
+  await alpha.store.write('outbox').insert({
     seq: 2,
     event: JSON.stringify({
       stamp: next,
       changes: [{kind: 'domain', id, deleted: null, fields: {quarantine_threshold: [4, next]}}],
     }),
   });
-  await alpha.database.write('local_state').insert({name: 'sequence:outbox', value: '2'}).onConflict('name').merge();
+  await alpha.store.write('local_state').insert({name: 'sequence:outbox', value: '2'}).onConflict('name').merge();
 
-  await restampFuture(beta.database, Date.now());
-  await restampFuture(alpha.database, Date.now());
+  await restampFuture(beta.store, Date.now());
+  await restampFuture(alpha.store, Date.now());
   await addDomain(alpha, 'two.test');
   const told = await send(alpha, beta);
 
   t.is(events.length, 1);
   t.deepEqual(told, {applied: 3, hasGap: false, leftOut: ''});
-  t.deepEqual(await beta.database.read('domain').orderBy('name').pluck('name'), ['one.test', 'two.test']);
+  t.deepEqual(await beta.store.read('domain').orderBy('name').pluck('name'), ['one.test', 'two.test']);
 });
 
 test('who has a name, the tables and the hash follow the corrected dates at once', async t => {
@@ -87,36 +87,36 @@ test('who has a name, the tables and the hash follow the corrected dates at once
   const late = 2_000_000_001;
   await alpha.configuration.applyRemote({changes: [change('domain', late, lastYear, newFields.domain('one.test'))]});
   const id = await addDomain(alpha, 'one.test');
-  const before = await alpha.database.read('domain').pluck('id');
+  const before = await alpha.store.read('domain').pluck('id');
 
-  await restampFuture(alpha.database, nowMs);
+  await restampFuture(alpha.store, nowMs);
 
   t.deepEqual(before, [id]);
-  t.deepEqual(await alpha.database.read('domain').pluck('id'), [late]);
-  const {digest} = await alpha.database.read('config_record').where({kind: 'domain', id: late}).first();
+  t.deepEqual(await alpha.store.read('domain').pluck('id'), [late]);
+  const {digest} = await alpha.store.read('config_record').where({kind: 'domain', id: late}).first();
   t.is(await hashOf(alpha), `sha256:${digest}`);
 });
 
 test('a node whose own clock was years ahead writes again, with dates that others take', async t => {
   const alpha = await createReplica(t, 1);
-  await alpha.database.write('local_state').insert({name: 'clock', value: formatStamp(Date.now() + 1e11, 0, 1)});
+  await alpha.store.write('local_state').insert({name: 'clock', value: formatStamp(Date.now() + 1e11, 0, 1)});
 
   await t.throwsAsync(addDomain(alpha, 'one.test'), {message: /restart mfd/});
-  await restampFuture(alpha.database, Date.now());
+  await restampFuture(alpha.store, Date.now());
 
   await t.notThrowsAsync(addDomain(alpha, 'one.test'));
 });
 
 test('right dates stay, and with a clock that cannot be right nothing is changed', async t => {
   const {alpha, id} = await arrange(t);
-  const before = await alpha.database.read('config_record');
+  const before = await alpha.store.read('config_record');
 
-  t.is(await restampFuture(alpha.database, Date.UTC(2020, 0, 1)), 0);
-  t.deepEqual(await alpha.database.read('config_record'), before);
-  await restampFuture(alpha.database, Date.now());
-  const once = await alpha.database.read('config_record').where({kind: 'domain', id}).first();
+  t.is(await restampFuture(alpha.store, Date.UTC(2020, 0, 1)), 0);
+  t.deepEqual(await alpha.store.read('config_record'), before);
+  await restampFuture(alpha.store, Date.now());
+  const once = await alpha.store.read('config_record').where({kind: 'domain', id}).first();
 
-  t.is(await restampFuture(alpha.database, Date.now()), 0);
-  t.deepEqual(await alpha.database.read('config_record').where({kind: 'domain', id}).first(), once);
-  t.is((await alpha.database.read('audit')).length, 1);
+  t.is(await restampFuture(alpha.store, Date.now()), 0);
+  t.deepEqual(await alpha.store.read('config_record').where({kind: 'domain', id}).first(), once);
+  t.is((await alpha.store.read('audit')).length, 1);
 });

@@ -1,9 +1,9 @@
 import {setImmediate as nextIteration} from 'node:timers/promises';
 import test from 'ava';
-import {createTurns} from '../../../daemon/services/event-loop-yield.ts';
+import {createYield} from '../../../daemon/services/event-loop-yield.ts';
 
 test('however many ask, there is one turn in each round of the event loop', async t => {
-  const turn = createTurns();
+  const turn = createYield();
   let round = 0;
   let isDone = false;
   const count = async () => {

@@ -19,12 +19,18 @@ export const helpExamples = async (): Promise<Example[]> => {
   return examples;
 };
 
+/** Of a user, on a host, or of root. */
+const prompt = /^(\w*\$|#) /;
+
 /** Command lines in the code of a page, without prompts, comments and what else stands in them. */
 export const pageExamples = async (page: string): Promise<Example[]> => {
   const text = await readFile(new URL(`../../../${page}`, import.meta.url), 'utf8');
   const blocks = [...text.matchAll(/^```(sh|console|cron)\n(.*?)^```/gms)];
   return blocks
-    .flatMap(([, kind, block = '']) => block.split('\n').filter(line => kind !== 'console' || /^\w*\$ /.test(line)))
+    .flatMap(([, kind, block = '']) => {
+      const lines = block.split('\n');
+      return kind === 'console' ? lines.filter(line => prompt.test(line)).map(line => line.replace(prompt, '')) : lines;
+    })
     .flatMap(line =>
       line
         .replace(/(^|\s)# .*$/, '')

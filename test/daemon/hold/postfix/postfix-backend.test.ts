@@ -1,15 +1,16 @@
 // What becomes of held mails when a program of Postfix does half of what it was asked to: the helper is played by a test.
+
 import {createServer} from 'node:net';
 import {join} from 'node:path';
 import {Readable} from 'node:stream';
 import {setTimeout as delay} from 'node:timers/promises';
 import test, {type ExecutionContext} from 'ava';
 import {createHoldQueue} from '../../../../daemon/hold/hold-queue.ts';
-import {createPostfixKeeper} from '../../../../daemon/hold/postfix/postfix-backend.ts';
+import {createPostfixBackend} from '../../../../daemon/hold/postfix/postfix-backend.ts';
 import {createPostfixPrograms} from '../../../../daemon/hold/postfix/postfix-programs.ts';
-import {findHeldMail, type StoredHeldMail} from '../../../../daemon/store/sqlite/held-mail.ts';
-import {testFolder} from '../../../helpers/database.ts';
+import type {StoredHeldMail} from '../../../../daemon/services/quarantine/stored-mail.ts';
 import {operator, testQueue} from '../../../helpers/hold-queue.ts';
+import {testFolder} from '../../../helpers/store.ts';
 
 /** `answer`: what the helper says to a request, its lines; undefined breaks off. */
 const startQueue = async (t: ExecutionContext, answer: (request: string[]) => string | undefined) => {
@@ -32,7 +33,7 @@ const startQueue = async (t: ExecutionContext, answer: (request: string[]) => st
   await new Promise<void>(resolve => server.listen(helperSocket, resolve));
   t.teardown(() => void server.close());
 
-  const keeper = createPostfixKeeper({
+  const keeper = createPostfixBackend({
     programs: {...createPostfixPrograms({configDir: '/etc/postfix', helperSocket}), flush: async () => {}},
     isArriving: () => false,
     lifetimeMs: async () => 5 * 86_400_000,
@@ -42,15 +43,16 @@ const startQueue = async (t: ExecutionContext, answer: (request: string[]) => st
   });
   const queue = createHoldQueue({
     nodeId: 'alpha',
-    database: mails.database,
-    keeperOf: () => keeper,
-    learner: {learn: async () => {}},
-    withRoom: async write => write(),
+    store: mails.store,
+    query: mails.store.heldQuery('alpha'),
+    backendOf: () => keeper,
+    trainer: {train: async () => {}},
+    withReserve: async write => write(),
     onActed: () => {},
     onLeftover: () => {},
     now: () => mails.now,
   });
-  const stateOf = async (queueId: string) => (await findHeldMail(mails.database.read, queueId))?.state;
+  const stateOf = async (queueId: string) => (await mails.store.hold.find(queueId))?.state;
   return {mails, keeper, queue, requests, stateOf};
 };
 
@@ -113,7 +115,7 @@ test('many bodies read at once leave the helper room for what else there is to d
     });
     return {stdout: Readable.from([Buffer.from('Subject: x\n\n')]), ended};
   };
-  const keeper = createPostfixKeeper({
+  const keeper = createPostfixBackend({
     programs: {...createPostfixPrograms({configDir: '/etc/postfix'}), body},
     isArriving: () => false,
     lifetimeMs: async () => 5 * 86_400_000,

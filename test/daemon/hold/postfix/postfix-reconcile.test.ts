@@ -1,11 +1,10 @@
 // The index against Postfix's hold queue, where time and the database do not behave.
 import test from 'ava';
-import {createPostfixKeep} from '../../../../daemon/hold/postfix/hold-mail.ts';
+import {createPostfixHolder} from '../../../../daemon/hold/postfix/hold-mail.ts';
 import {createPostfixReconcile} from '../../../../daemon/hold/postfix/postfix-reconcile.ts';
 import type {QueuedMail} from '../../../../daemon/hold/postfix/postqueue.ts';
 import type {Judgement, Ownership} from '../../../../daemon/services/intake/mail.ts';
-import {endLife, findHeldMail} from '../../../../daemon/store/sqlite/held-mail.ts';
-import {confirmInPostfix} from '../../../../daemon/store/sqlite/postfix-mail.ts';
+
 import type {Domain} from '../../../../shared/domain.ts';
 import {operator, type TestQueue, testQueue} from '../../../helpers/hold-queue.ts';
 import {receivedMail} from '../../../helpers/received-mail.ts';
@@ -15,14 +14,14 @@ const judgement: Judgement = {action: 'hold', score: 9, reason: 'rbl', symbols: 
 
 /** `list`: what postqueue says. */
 const start = (mails: TestQueue, list: () => QueuedMail[]) => {
-  const {database} = mails;
-  const keep = createPostfixKeep({nodeId: 'alpha', database, onHeld: () => {}, now: () => mails.now});
+  const {store} = mails;
+  const keep = createPostfixHolder({nodeId: 'alpha', store, onHeld: () => {}, now: () => mails.now});
   const queue = async function* () {
     yield* list();
   };
   const look = createPostfixReconcile({
     nodeId: 'alpha',
-    database,
+    store,
     programs: {queue},
     keep,
     isUnderWay: mails.queue.isUnderWay,
@@ -30,7 +29,7 @@ const start = (mails: TestQueue, list: () => QueuedMail[]) => {
     now: () => mails.now,
   });
   const hold = async (queueId: string) => keep.hold({...receivedMail(), queueId}, ownership, judgement);
-  const stateOf = async (queueId: string) => (await findHeldMail(database.read, queueId))?.state;
+  const stateOf = async (queueId: string) => (await store.hold.find(queueId))?.state;
   return {keep, look, hold, stateOf};
 };
 
@@ -64,7 +63,7 @@ test('what was done while the database could not be written is written down with
   const mails = await testQueue(t);
   await mails.hold('Q00001');
   let writes = 0;
-  mails.withRoom = async write => {
+  mails.withReserve = async write => {
     writes += 1;
     if (writes > 1) throw new Error('the disk is gone');
     return write();
@@ -72,10 +71,10 @@ test('what was done while the database could not be written is written down with
   await t.throwsAsync(mails.queue.act('release', 'Q00001', operator), {message: /disk is gone/});
   t.true(mails.queue.isUnderWay('Q00001'));
 
-  mails.withRoom = async write => write();
+  mails.withReserve = async write => write();
   await mails.queue.catchUp();
 
-  t.like(await findHeldMail(mails.database.read, 'Q00001'), {state: 'released', acted_by_key_id: operator.keyId});
+  t.like(await mails.store.hold.find('Q00001'), {state: 'released', acted_by_key_id: operator.keyId});
   t.false(mails.queue.isUnderWay('Q00001'));
   t.is(mails.deliveries.length, 1);
 });
@@ -84,10 +83,10 @@ test('the size that Postfix says of a mail that has just ended is not counted', 
   const mails = await testQueue(t);
   const {hold} = start(mails, () => []);
   await hold('ENDED1');
-  await mails.database.transaction(async tx => {
-    await endLife(tx, 'ENDED1', 'held', {state: 'released', at: '2026-03-01T12:00:00.000Z', keyId: null});
-    await confirmInPostfix(tx, [{queueId: 'ENDED1', queuedAt: 1, sizeBytes: 99_999}]);
+  await mails.store.transaction(async tx => {
+    await tx.hold.end(['ENDED1'], 'held', {state: 'released', at: '2026-03-01T12:00:00.000Z', keyId: null});
+    await tx.postfix.confirm([{queueId: 'ENDED1', queuedAt: 1, sizeBytes: 99_999}]);
   });
 
-  t.like(await mails.database.read('held_count').first(), {count: 0, size_bytes: 0});
+  t.like(await mails.store.read('held_count').first(), {count: 0, size_bytes: 0});
 });

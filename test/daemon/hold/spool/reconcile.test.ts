@@ -3,7 +3,6 @@ import {join} from 'node:path';
 import test from 'ava';
 import {reconcile} from '../../../../daemon/hold/spool/reconcile.ts';
 import {readCounts} from '../../../../daemon/store/sqlite/held-count.ts';
-import {claim, findHeldMail} from '../../../../daemon/store/sqlite/held-mail.ts';
 import {openQueue, operator, type TestQueue, testQueue} from '../../../helpers/hold-queue.ts';
 
 const id = 'Q1w2E3r4T5';
@@ -11,20 +10,13 @@ const nothing = {indexed: 0, lost: [], recovered: [], remade: [], damaged: [], u
 
 /** The spool opened and reconciled, as at a start. */
 const restart = async (test: TestQueue) => {
-  const opened = await openQueue(test.database, test.spoolFolder);
-  const report = await reconcile({database: test.database, spool: opened.spool, nodeId: 'alpha', now: () => opened.now});
+  const opened = await openQueue(test.store, test.spoolFolder);
+  const report = await reconcile({store: test.store, spool: opened.spool, nodeId: 'alpha', now: () => opened.now});
   return {...opened, report};
 };
 
-const forgetRow = async ({database}: TestQueue, queueId: string) => {
-  await database.transaction(async tx => {
-    const mail = await tx('held_mail').where({queue_id: queueId}).first();
-    await tx('held_mail').where({queue_id: queueId}).delete();
-    await tx('held_count')
-      .where({domain: mail.domain, reason: mail.reason})
-      .decrement('count', 1)
-      .decrement('size_bytes', mail.size_bytes);
-  });
+const forgetRow = async ({store}: TestQueue, queueId: string) => {
+  await store.transaction(async tx => tx.hold.forget(queueId));
 };
 
 const fileOf = ({spoolFolder}: TestQueue, queueId: string) => join(spoolFolder, 'held', queueId);
@@ -38,7 +30,7 @@ test('a queue that was closed in order is left as it is', async t => {
   const {report} = await restart(test);
 
   t.deepEqual(report, nothing);
-  t.is((await findHeldMail(test.database.read, id))?.state, 'held');
+  t.is((await test.store.hold.find(id))?.state, 'held');
 });
 
 test('a file without a row is indexed again with everything that was known of it', async t => {
@@ -51,15 +43,15 @@ test('a file without a row is indexed again with everything that was known of it
     bytes: Buffer.from('Subject: =?utf-8?q?caf=C3=A9?=\r\n\r\nhello\r\n'),
     envelope: {sender: 'Ada@Example.net', recipients: ['Ben@example.com', 'zoë@example.com'], isUtf8: true, isEightBit: true},
   });
-  const before = await findHeldMail(test.database.read, id);
-  const counts = await readCounts(test.database.read);
+  const before = await test.store.hold.find(id);
+  const counts = await readCounts(test.store.read);
   await forgetRow(test, id);
 
   const {report, queue} = await restart(test);
 
   t.deepEqual(report, {...nothing, indexed: 1});
-  t.deepEqual(await findHeldMail(test.database.read, id), before);
-  t.deepEqual(await readCounts(test.database.read), counts);
+  t.deepEqual(await test.store.hold.find(id), before);
+  t.deepEqual(await readCounts(test.store.read), counts);
   const found = await queue.list(
     {recipient: 'ben@example.com', sender: 'ada@example.net', subject: 'CAFÉ'},
     {limit: 1, offset: 0},
@@ -77,8 +69,8 @@ test('a row without a file is marked lost, audited, and not listed any more', as
 
   t.deepEqual(report, {...nothing, lost: [id]});
   t.is((await queue.list({}, {limit: 10, offset: 0}, operator)).total, 0);
-  t.is((await findHeldMail(test.database.read, id))?.state, 'lost');
-  t.like((await test.database.read('audit'))[0], {action: 'quarantine.lost', target: `alpha/${id}`, key_id: null});
+  t.is((await test.store.hold.find(id))?.state, 'lost');
+  t.like((await test.store.read('audit'))[0], {action: 'quarantine.lost', target: `alpha/${id}`, key_id: null});
   t.deepEqual((await restart(test)).report, nothing);
 });
 
@@ -86,16 +78,16 @@ test('a row that contradicts itself is made anew from its file', async t => {
   const test = await testQueue(t);
   await test.hold(id);
   await test.hold('Discarded1');
-  const before = await findHeldMail(test.database.read, id);
-  const counts = await readCounts(test.database.read);
-  await test.database.write('held_mail').where({queue_id: id}).update({is_held: false});
-  await test.database.write('held_mail').where({queue_id: 'Discarded1'}).update({recipients: '["ben@exam'});
+  const before = await test.store.hold.find(id);
+  const counts = await readCounts(test.store.read);
+  await test.store.write('held_mail').where({queue_id: id}).update({is_held: false});
+  await test.store.write('held_mail').where({queue_id: 'Discarded1'}).update({recipients: '["ben@exam'});
 
   const {report, queue} = await restart(test);
 
   t.deepEqual({...report, remade: report.remade.toSorted()}, {...nothing, remade: ['Discarded1', id]});
-  t.deepEqual(await findHeldMail(test.database.read, id), before);
-  t.deepEqual(await readCounts(test.database.read), counts);
+  t.deepEqual(await test.store.hold.find(id), before);
+  t.deepEqual(await readCounts(test.store.read), counts);
   t.is((await queue.list({}, {limit: 10, offset: 0}, operator)).total, 2);
 });
 
@@ -103,7 +95,7 @@ test('a mail whose file was missing for a while is held again, and nothing of it
   const test = await testQueue(t);
   await test.hold(id);
   await test.hold('Discarded1');
-  const before = await readCounts(test.database.read);
+  const before = await readCounts(test.store.read);
   await rename(join(test.spoolFolder, 'held'), join(test.spoolFolder, 'away'));
   const without = await restart(test);
   await rm(join(test.spoolFolder, 'held'), {recursive: true});
@@ -113,12 +105,12 @@ test('a mail whose file was missing for a while is held again, and nothing of it
 
   t.is(without.report.lost.length, 2);
   t.deepEqual(report, {...nothing, recovered: ['Discarded1', id]});
-  t.deepEqual(await readCounts(test.database.read), before);
+  t.deepEqual(await readCounts(test.store.read), before);
   t.is((await queue.list({}, {limit: 10, offset: 0}, operator)).total, 2);
   t.is((await queue.act('release', id, operator)).state, 'released');
   t.deepEqual(
     (
-      await test.database
+      await test.store
         .read('audit')
         .where({target: `alpha/${id}`})
         .orderBy('seq')
@@ -139,7 +131,7 @@ test('a lost mail whose file came back as another is not held again, and the fil
 
   t.deepEqual(report, {...nothing, damaged: [id]});
   t.deepEqual(await readdir(join(test.spoolFolder, 'damaged')), [id]);
-  t.is((await findHeldMail(test.database.read, id))?.state, 'lost');
+  t.is((await test.store.hold.find(id))?.state, 'lost');
 });
 
 test('a file that cannot be removed does not keep the node from starting', async t => {
@@ -156,7 +148,7 @@ test('a file that cannot be removed does not keep the node from starting', async
 test('a mail that was being released when the node died is held again, and can be released', async t => {
   const test = await testQueue(t);
   await test.hold(id);
-  await test.database.transaction(async tx => claim(tx, id, {state: 'releasing', keyId: 7}));
+  await test.store.transaction(async tx => tx.hold.claim([id], {state: 'releasing', keyId: 7}));
 
   const {report, queue, deliveries} = await restart(test);
 
@@ -168,13 +160,13 @@ test('a mail that was being released when the node died is held again, and can b
 test('a mail that was being released and whose file is gone is lost', async t => {
   const test = await testQueue(t);
   await test.hold(id);
-  await test.database.transaction(async tx => claim(tx, id, {state: 'releasing', keyId: 7}));
+  await test.store.transaction(async tx => tx.hold.claim([id], {state: 'releasing', keyId: 7}));
   await rm(fileOf(test, id));
 
   const {report} = await restart(test);
 
   t.deepEqual(report, {...nothing, lost: [id], unclaimed: 1});
-  t.is((await findHeldMail(test.database.read, id))?.state, 'lost');
+  t.is((await test.store.hold.find(id))?.state, 'lost');
 });
 
 for (const [what, end] of Object.entries({
@@ -194,7 +186,7 @@ for (const [what, end] of Object.entries({
 
     t.deepEqual(report, {...nothing, removed: 1});
     t.deepEqual(await spool.names(), []);
-    t.is((await findHeldMail(test.database.read, id))?.state, what as 'released');
+    t.is((await test.store.hold.find(id))?.state, what as 'released');
   });
 
 test('a file without a row that stops short, or is something else, is set aside and not deleted', async t => {
@@ -239,8 +231,8 @@ test('a whole index that is lost comes back from the files', async t => {
   const test = await testQueue(t);
   const ids = Array.from({length: 30}, (_, n) => `Many${String(n).padStart(6, '0')}`);
   for (const queueId of ids) await test.hold(queueId);
-  await test.database.write('held_mail').delete();
-  await test.database.write('held_count').delete();
+  await test.store.write('held_mail').delete();
+  await test.store.write('held_count').delete();
 
   const {report, queue} = await restart(test);
 

@@ -1,17 +1,17 @@
 import test from 'ava';
-import {createSpoolKeeper} from '../../../../daemon/hold/spool/spool-backend.ts';
-import {findHeldMail} from '../../../../daemon/store/sqlite/held-mail.ts';
+import {createSpoolBackend} from '../../../../daemon/hold/spool/spool-backend.ts';
+
 import {testQueue} from '../../../helpers/hold-queue.ts';
 
 test('a release that would wait for long for others is refused before anything of it is begun', async t => {
-  const {database, spool, hold} = await testQueue(t);
+  const {store, spool, hold} = await testQueue(t);
   const ids = ['Q1w2E3r4T5', 'Q1w2E3r4T6'];
   for (const id of ids) await hold(id);
-  const [first, second] = await Promise.all(ids.map(async id => findHeldMail(database.read, id)));
+  const [first, second] = await Promise.all(ids.map(async id => store.hold.find(id)));
   if (!first || !second) throw new Error('not held');
   let finish = () => {};
   let deliveries = 0;
-  const keeper = createSpoolKeeper({
+  const keeper = createSpoolBackend({
     spool,
     deliver: {
       async deliver() {

@@ -7,10 +7,10 @@ import test from 'ava';
 import {createSpool} from '../../../../daemon/hold/spool/spool.ts';
 import type {HeldMailFacts, MailContent} from '../../../../daemon/services/intake/mail.ts';
 import {Fault} from '../../../../shared/fault.ts';
-import {testFolder} from '../../../helpers/database.ts';
 import {trace} from '../../../helpers/hold-queue.ts';
 import {contentOf} from '../../../helpers/received-mail.ts';
 import {mayMount, smallDisk} from '../../../helpers/small-disk.ts';
+import {testFolder} from '../../../helpers/store.ts';
 
 const facts: HeldMailFacts = {
   queue_id: 'Q1w2E3r4T5',

@@ -118,7 +118,7 @@ test('the API tells of what its description calls deprecated', async t => {
     deprecations: [use],
     metrics: createMetrics('1.0.0'),
     log: pino({level: 'silent'}),
-    standing: {requireMember: () => undefined},
+    membership: {requireMember: () => undefined},
     keys: {
       identify: async () => ({id: 1, scope: 'full-admin', rate_limit_per_minute: 1}),
       admit: () => ({kind: 'all'}),

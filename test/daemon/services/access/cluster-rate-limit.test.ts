@@ -1,5 +1,5 @@
 import test from 'ava';
-import {createPatientLimits} from '../../../../daemon/services/access/cluster-rate-limit.ts';
+import {createClusterRateLimits} from '../../../../daemon/services/access/cluster-rate-limit.ts';
 import {createRateLimiter} from '../../../../daemon/services/access/rate-limit.ts';
 
 /** A node with a peer that hears of everything when `answer` is called, at every `tellPeers` unless that is held back. */
@@ -8,9 +8,9 @@ const withPeer = (isSilent = false) => {
   const answer = () => limiter.answered(2, limiter.counts());
   answer();
   let told = 0;
-  const limits = createPatientLimits({
+  const limits = createClusterRateLimits({
     limiter,
-    tellPeers: async () => {
+    sendHeartbeats: async () => {
       told += 1;
       if (isSilent) return new Promise(() => undefined);
       await new Promise(resolve => setTimeout(resolve, 5));
@@ -47,7 +47,7 @@ test('a request is refused when the peer has not heard in time', async t => {
 
 test('a peer that turns out not to answer keeps nobody', async t => {
   const {limiter} = withPeer();
-  const limits = createPatientLimits({limiter, tellPeers: async () => limiter.unanswered(2)});
+  const limits = createClusterRateLimits({limiter, sendHeartbeats: async () => limiter.unanswered(2)});
 
   const states = [];
   for (let n = 0; n < 4; n += 1) states.push((await limits.take(7, 4)).isAllowed);

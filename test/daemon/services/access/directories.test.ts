@@ -5,33 +5,31 @@ import {createKeys, insertKey} from '../../../../daemon/services/access/keys.ts'
 import {createDomainDirectory} from '../../../../daemon/services/domains/domain-directory.ts';
 import {createDomainParts} from '../../../../daemon/services/domains/domain-parts.ts';
 import {createDomains} from '../../../../daemon/services/domains/domains.ts';
-import {apiKeyTable} from '../../../../daemon/store/sqlite/api-key.ts';
-import {type Database, openDatabase} from '../../../../daemon/store/sqlite/database.ts';
 import {Fault} from '../../../../shared/fault.ts';
 import {change, newFields, stampOf} from '../../../helpers/config-history.ts';
-import {testConfiguration, testDatabase} from '../../../helpers/database.ts';
 import {operator} from '../../../helpers/hold-queue.ts';
+import {openTestStore, type TestStore, testConfiguration, testStore} from '../../../helpers/store.ts';
 
 const wantedKey = {name: 'bootstrap', scope: 'full-admin', rate_limit_per_minute: 600} as const;
 
 const arrange = async (t: ExecutionContext) => {
-  const {database, filename} = await testDatabase(t, {isDurable: false});
-  const configuration = testConfiguration(database);
-  const keyDirectory = await createKeyDirectory(database, configuration);
-  const domainDirectory = await createDomainDirectory(database, configuration);
+  const {store, filename} = await testStore(t, {isDurable: false});
+  const configuration = testConfiguration(store);
+  const keyDirectory = await createKeyDirectory(store, configuration);
+  const domainDirectory = await createDomainDirectory(store, configuration);
   const domains = createDomains({configuration, directory: domainDirectory, backendFaults: () => []});
-  const parts = createDomainParts({database, configuration, domains});
+  const parts = createDomainParts({store, configuration, domains});
   const keys = createKeys({
-    database,
+    store,
     configuration,
     directory: keyDirectory,
     domains: domainDirectory,
     nodeId: 'alpha',
-    spread: async () => [],
+    awaitReplication: async () => [],
     now: Date.now,
   });
   const create = async (name: string) => domains.create(operator, {name, backend_servers: ['127.0.0.1:25']});
-  return {database, filename, configuration, keyDirectory, domainDirectory, domains, parts, keys, create};
+  return {store, filename, configuration, keyDirectory, domainDirectory, domains, parts, keys, create};
 };
 
 type Arranged = Awaited<ReturnType<typeof arrange>>;
@@ -43,8 +41,8 @@ const authenticate = async ({keys}: Arranged, value: string) => {
 };
 
 /** What a node that starts now would have in memory. */
-const fresh = async ({database, configuration}: Arranged) => {
-  const directory = await createDomainDirectory(database, configuration);
+const fresh = async ({store, configuration}: Arranged) => {
+  const directory = await createDomainDirectory(store, configuration);
   return directory.list().map(domain => ({
     domain,
     filters: directory.filtersOf(domain.id).filters,
@@ -89,8 +87,8 @@ test('filters and DKIM keys of a domain come and go with the calls, and with the
   await node.domains.remove(operator, id, undefined);
 
   t.deepEqual(node.domainDirectory.dkimKeysOf(id), []);
-  t.is((await node.database.read('dkim_key')).length, 0);
-  t.notRegex(JSON.stringify(await node.database.read('config_record')), /PRIVATE KEY/);
+  t.is((await node.store.read('dkim_key')).length, 0);
+  t.notRegex(JSON.stringify(await node.store.read('config_record')), /PRIVATE KEY/);
 });
 
 test('a domain of the same name as a deleted one is another, with none of its parts', async t => {
@@ -114,14 +112,14 @@ test('a domain with many parts goes in one change, and nothing of it stays in me
 
   await node.domains.remove(operator, id, undefined);
 
-  const {event} = await node.database.read('outbox').orderBy('seq', 'desc').first();
+  const {event} = await node.store.read('outbox').orderBy('seq', 'desc').first();
   t.like(JSON.parse(event), {changes: {length: 1, 0: {kind: 'domain', id, fields: {}}}});
-  for (const table of ['domain', 'mail_filter', 'dkim_key']) t.deepEqual(await node.database.read(table), []);
-  t.deepEqual(await node.database.read('config_record').whereNull('deleted'), []);
+  for (const table of ['domain', 'mail_filter', 'dkim_key']) t.deepEqual(await node.store.read(table), []);
+  t.deepEqual(await node.store.read('config_record').whereNull('deleted'), []);
   const never = node.domainDirectory.filtersOf(0);
   t.is(node.domainDirectory.filtersOf(id), never);
   t.deepEqual(node.domainDirectory.dkimKeysOf(id), []);
-  const {action} = await node.database.read('audit').orderBy('seq', 'desc').first();
+  const {action} = await node.store.read('audit').orderBy('seq', 'desc').first();
   t.is(action, 'domain.delete');
 });
 
@@ -153,7 +151,7 @@ test('many domains that change at once are read in a few queries', async t => {
   const domains = Array.from({length: 300}, (_, n) => change('domain', n + 1, stampOf(1), newFields.domain(`d${n}.test`)));
   const keys = Array.from({length: 300}, (_, n) => change('api_key', n + 1, stampOf(1), newFields.apiKey(n)));
   let queries = 0;
-  node.database.read.on('query', () => {
+  node.store.read.on('query', () => {
     queries += 1;
   });
 
@@ -171,8 +169,8 @@ test('of two who create one name at once, one succeeds and the other is told tha
 
   const refusals = outcomes.flatMap(outcome => (outcome.status === 'rejected' ? [(outcome.reason as Fault).code] : []));
   t.deepEqual(refusals, ['conflict', 'conflict', 'conflict', 'conflict']);
-  t.is((await node.database.read('domain')).length, 1);
-  t.is((await node.database.read('outbox')).length, 1);
+  t.is((await node.store.read('domain')).length, 1);
+  t.is((await node.store.read('outbox')).length, 1);
 });
 
 test('a key counts as soon as it is created, and no more as soon as it is revoked or deleted', async t => {
@@ -191,7 +189,7 @@ test('a key counts as soon as it is created, and no more as soon as it is revoke
 
 test('a key that another process wrote into the database counts at its first use', async t => {
   const node = await arrange(t);
-  const other = await openDatabase(node.filename);
+  const other = await openTestStore(node.filename);
   t.teardown(other.close);
 
   const {key, id} = await testConfiguration(other).change(async tx =>
@@ -201,31 +199,29 @@ test('a key that another process wrote into the database counts at its first use
   t.is((await authenticate(node, key)).id, id);
 });
 
-/** The readers of a database, each of whose rows arrives when `pause` says so. */
-const slowly = (database: Database, pause: () => Promise<void>): Database => {
-  const read = (table: string) => {
-    const query = database.read(table);
-    const first = query.first.bind(query);
-    query.first = (async () => {
-      const row = await first();
+/** A store in which looking for a key takes until `pause` is over. */
+const slowly = (store: TestStore, pause: () => Promise<void>): TestStore => ({
+  ...store,
+  config: {
+    ...store.config,
+    async findApiKey(key) {
+      const found = await store.config.findApiKey(key);
       await pause();
-      return row;
-    }) as never;
-    return query;
-  };
-  return {...database, read: read as Database['read']};
-};
+      return found;
+    },
+  },
+});
 
 test('a key that is deleted while it is looked up for the first time is not remembered', async t => {
-  const {database, configuration} = await arrange(t);
+  const {store, configuration} = await arrange(t);
   let isDeleted = false;
   const deleteMeanwhile = async () => {
     if (isDeleted) return;
     isDeleted = true;
     await configuration.change(async tx => tx.remove('api_key', made.id));
   };
-  const directory = await createKeyDirectory(slowly(database, deleteMeanwhile), configuration);
-  const made = await testConfiguration(database).change(async tx =>
+  const directory = await createKeyDirectory(slowly(store, deleteMeanwhile), configuration);
+  const made = await testConfiguration(store).change(async tx =>
     insertKey(tx, {keyId: null, remoteAddress: null}, wantedKey, undefined),
   );
 
@@ -241,9 +237,9 @@ test('the last use of a key is known at once, is written down by flush, and is t
   const at = new Date('2026-03-01T12:00:00.000Z');
 
   node.keyDirectory.touch(id, at);
-  const before = await node.database.read('key_use');
+  const before = await node.store.read('key_use');
   await node.keyDirectory.flush();
-  const restarted = await createKeyDirectory(node.database, node.configuration);
+  const restarted = await createKeyDirectory(node.store, node.configuration);
 
   t.deepEqual(before, []);
   t.is(node.keyDirectory.lastUsedAt(id), at.toISOString());
@@ -254,26 +250,26 @@ test('a use that could not be written down is written down by the next flush', a
   const node = await arrange(t);
   const {id} = await node.keys.create(operator, wantedKey);
   node.keyDirectory.touch(id, new Date('2026-03-01T12:00:00.000Z'));
-  await node.database.write.schema.renameTable('key_use', 'elsewhere');
+  await node.store.write.schema.renameTable('key_use', 'elsewhere');
 
   await t.throwsAsync(node.keyDirectory.flush());
-  await node.database.write.schema.renameTable('elsewhere', 'key_use');
+  await node.store.write.schema.renameTable('elsewhere', 'key_use');
   await node.keyDirectory.flush();
 
-  t.deepEqual(await node.database.read('key_use'), [{key_id: id, last_used_at: '2026-03-01T12:00:00.000Z'}]);
+  t.deepEqual(await node.store.read('key_use'), [{key_id: id, last_used_at: '2026-03-01T12:00:00.000Z'}]);
 });
 
 test('an earlier use does not overwrite a later one that is stored', async t => {
   const node = await arrange(t);
   const {id} = await node.keys.create(operator, wantedKey);
-  const late = await createKeyDirectory(node.database, node.configuration);
+  const late = await createKeyDirectory(node.store, node.configuration);
   late.touch(id, new Date('2026-03-02T00:00:00.000Z'));
   await late.flush();
 
   node.keyDirectory.touch(id, new Date('2026-03-01T00:00:00.000Z'));
   await node.keyDirectory.flush();
 
-  t.like((await node.database.read('key_use'))[0], {last_used_at: '2026-03-02T00:00:00.000Z'});
+  t.like((await node.store.read('key_use'))[0], {last_used_at: '2026-03-02T00:00:00.000Z'});
 });
 
 test('nothing of a deleted key stays in the table of uses', async t => {
@@ -282,7 +278,7 @@ test('nothing of a deleted key stays in the table of uses', async t => {
   node.keyDirectory.touch(id, new Date());
   await node.keyDirectory.flush();
 
-  await node.database.transaction(async tx => apiKeyTable.remove(tx, [id]));
+  await node.store.transaction(async tx => tx.records.hide('api_key', [id]));
 
-  t.deepEqual(await node.database.read('key_use'), []);
+  t.deepEqual(await node.store.read('key_use'), []);
 });

@@ -16,8 +16,8 @@ test('what other nodes have counted counts here', t => {
   const {limiter} = limiterAt(start + 1000);
   limiter.take(7, 10);
 
-  limiter.hear(2, {window: start / minute, counts: [[7, 4]]}, start + 1000);
-  limiter.hear(3, {window: start / minute, counts: [[7, 3]]}, start + 1000);
+  limiter.receiveCounts(2, {window: start / minute, counts: [[7, 4]]}, start + 1000);
+  limiter.receiveCounts(3, {window: start / minute, counts: [[7, 3]]}, start + 1000);
 
   t.like(limiter.take(7, 10), {isAllowed: true, remaining: 1});
   t.like(limiter.take(7, 10), {isAllowed: true, remaining: 0});
@@ -28,16 +28,16 @@ test('what other nodes have counted counts here', t => {
 test('the latest word of a node replaces the one before', t => {
   const {limiter} = limiterAt(start + 1000);
 
-  for (const count of [3, 5, 9]) limiter.hear(2, {window: start / minute, counts: [[7, count]]}, start + 1000);
+  for (const count of [3, 5, 9]) limiter.receiveCounts(2, {window: start / minute, counts: [[7, count]]}, start + 1000);
 
   t.like(limiter.take(7, 10), {isAllowed: true, remaining: 0});
 });
 
 test('what was said earlier and comes later takes nothing back', t => {
   const {limiter} = limiterAt(start + 1000);
-  limiter.hear(2, {window: start / minute, counts: [[7, 10]]}, start + 1000);
+  limiter.receiveCounts(2, {window: start / minute, counts: [[7, 10]]}, start + 1000);
 
-  limiter.hear(2, {window: start / minute, counts: [[7, 4]]}, start + 900);
+  limiter.receiveCounts(2, {window: start / minute, counts: [[7, 4]]}, start + 900);
 
   t.false(limiter.take(7, 10).isAllowed);
 });
@@ -47,17 +47,17 @@ test('what was said in the minute before, and comes later, counts nothing twice'
   const first = {window: start / minute - 1, counts: []};
   const second = {window: start / minute, counts: [[7, 5]] as [number, number][]};
   const third = {window: start / minute + 1, counts: [], before: second};
-  limiter.hear(2, third, clock.ms);
+  limiter.receiveCounts(2, third, clock.ms);
 
-  limiter.hear(2, {...second, before: first}, clock.ms - 600);
-  limiter.hear(2, third, clock.ms + 100);
+  limiter.receiveCounts(2, {...second, before: first}, clock.ms - 600);
+  limiter.receiveCounts(2, third, clock.ms + 100);
 
   t.like(limiter.take(7, 10), {remaining: 4});
 });
 
 test('a node tells what it has counted itself, in this minute and the one before', t => {
   const {limiter, clock} = limiterAt(start + 59_000);
-  limiter.hear(2, {window: start / minute, counts: [[7, 4]]}, start + 59_000);
+  limiter.receiveCounts(2, {window: start / minute, counts: [[7, 4]]}, start + 59_000);
   limiter.take(7, 10);
   limiter.take(7, 10);
   const first = limiter.counts();
@@ -85,11 +85,11 @@ test('the limit comes back a minute after it was used, and not with the minute o
 
 test('what a node counted last in a minute is heard of in the next one', t => {
   const {limiter, clock} = limiterAt(start + 59_900);
-  limiter.hear(2, {window: start / minute, counts: [[7, 3]]}, clock.ms);
+  limiter.receiveCounts(2, {window: start / minute, counts: [[7, 3]]}, clock.ms);
   clock.ms += 1000;
   const before = {window: start / minute, counts: [[7, 9]] as [number, number][]};
 
-  limiter.hear(2, {window: start / minute + 1, counts: [], before}, clock.ms);
+  limiter.receiveCounts(2, {window: start / minute + 1, counts: [], before}, clock.ms);
 
   t.like(limiter.take(7, 10), {isAllowed: true, remaining: 0});
 });
@@ -97,7 +97,7 @@ test('what a node counted last in a minute is heard of in the next one', t => {
 test('a node that is heard for the first time has used what it used before this minute at its end at the latest', t => {
   const {limiter, clock} = limiterAt(start + 40_000);
   const before = {window: start / minute - 1, counts: [[7, 10]] as [number, number][]};
-  limiter.hear(2, {window: start / minute, counts: [], before}, clock.ms);
+  limiter.receiveCounts(2, {window: start / minute, counts: [], before}, clock.ms);
 
   t.like(limiter.take(7, 10), {isAllowed: false, resetSeconds: 20});
   clock.ms += 20_000;
@@ -107,7 +107,7 @@ test('a node that is heard for the first time has used what it used before this 
 test('a node whose clock is ten minutes ahead counts all the same, and so does one of 0.4 that says nothing of the minute before', t => {
   const {limiter} = limiterAt(start + 20_000);
 
-  limiter.hear(2, {window: start / minute + 10, counts: [[7, 10]]}, start + 20_000 + 10 * minute);
+  limiter.receiveCounts(2, {window: start / minute + 10, counts: [[7, 10]]}, start + 20_000 + 10 * minute);
 
   t.false(limiter.take(7, 10).isAllowed);
 });

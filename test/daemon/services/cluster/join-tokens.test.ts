@@ -3,7 +3,7 @@ import {createKeyDirectory} from '../../../../daemon/services/access/key-directo
 import {insertKey} from '../../../../daemon/services/access/keys.ts';
 import {type AskablePeer, createAuthorities} from '../../../../daemon/services/cluster/authority.ts';
 import {describedNames, ownNames} from '../../../../daemon/services/cluster/certificate-names.ts';
-import {createNeighbours} from '../../../../daemon/services/cluster/colocated-nodes.ts';
+import {createColocatedNodes} from '../../../../daemon/services/cluster/colocated-nodes.ts';
 import {createIssuedNames} from '../../../../daemon/services/cluster/issued-names.ts';
 import {createJoinTokens} from '../../../../daemon/services/cluster/join-tokens.ts';
 import {createJoining} from '../../../../daemon/services/cluster/joining.ts';
@@ -13,7 +13,7 @@ import {createDomainDirectory} from '../../../../daemon/services/domains/domain-
 import {listAudit} from '../../../../daemon/store/sqlite/audit.ts';
 import {Fault} from '../../../../shared/fault.ts';
 import type {Scope} from '../../../../shared/scopes.ts';
-import {testConfiguration, testDatabase} from '../../../helpers/database.ts';
+import {testConfiguration, testStore} from '../../../helpers/store.ts';
 
 const actor = {keyId: 7, scope: 'full-admin', reach: {kind: 'all'}, remoteAddress: '192.0.2.1'} as const;
 const joiner = {
@@ -37,9 +37,9 @@ const arrange = async (
     isStarting = false,
   }: {nodeNo: number; holders: number[]; answers?: Record<number, () => unknown>; isStarting?: boolean},
 ) => {
-  const {database} = await testDatabase(t, {isDurable: false});
-  const configuration = testConfiguration(database, {nodeNo});
-  const directory = await createNodeDirectory(database, configuration);
+  const {store} = await testStore(t, {isDurable: false});
+  const configuration = testConfiguration(store, {nodeNo});
+  const directory = await createNodeDirectory(store, configuration);
   await configuration.change(async tx => {
     for (const [n, node_id] of ['alpha', 'beta', 'gamma'].entries())
       await tx.create('node', n + 1, {
@@ -81,15 +81,15 @@ const arrange = async (
     nodeNo,
     onRemoved: by => removedBy.push(by),
   });
-  const neighbours = createNeighbours({nodeNo, ownAddresses: () => ['192.0.2.1']});
-  const issuedNames = createIssuedNames({database, hasAuthority: holders.includes(nodeNo), nodes: directory.list});
-  const needs = {database, configuration, authorities, directory, issuedNames, neighbours, nodeNo, now: Date.now};
+  const colocatedNodes = createColocatedNodes({nodeNo, ownAddresses: () => ['192.0.2.1']});
+  const issuedNames = createIssuedNames({store, hasAuthority: holders.includes(nodeNo), nodes: directory.list});
+  const needs = {store, configuration, authorities, directory, issuedNames, colocatedNodes, nodeNo, now: Date.now};
   const joining = createJoining(needs);
   if (!isStarting) joining.begin(true);
   const actors = createPeerActors({
-    database,
-    keys: await createKeyDirectory(database, configuration),
-    domains: await createDomainDirectory(database, configuration),
+    store,
+    keys: await createKeyDirectory(store, configuration),
+    domains: await createDomainDirectory(store, configuration),
     now: Date.now,
     patienceMs: 0,
   });
@@ -101,7 +101,7 @@ const arrange = async (
     tokens: createJoinTokens({...needs, actors, isOurs: token => token.startsWith('ours')}),
     joining,
     issuedNames,
-    database,
+    store,
     certified,
     removedBy,
   };
@@ -267,7 +267,7 @@ test('a renewal is audited, also that the certificate had ended, and an ended on
   await alpha.joining.renew({...beta, given: ['beta.test', 'old.test'], endMs}, requests);
 
   t.deepEqual(alpha.certified.slice(2), [['beta.test'], ['beta.test', 'old.test']]);
-  const {entries} = await listAudit(alpha.database.read, {action: 'cluster.renew'}, {limit: 10, offset: 0});
+  const {entries} = await listAudit(alpha.store.read, {action: 'cluster.renew'}, {limit: 10, offset: 0});
   t.deepEqual(
     entries.map(({target, detail, remote_address, key_id}) => [target, detail, remote_address, key_id]),
     [
@@ -349,24 +349,24 @@ test('a name that is written down for a node in the list is refused to one that 
 });
 
 test('two are on one machine when their connections come from one address, whatever they say', t => {
-  const neighbours = createNeighbours({nodeNo: 1, ownAddresses: () => ['192.0.2.1', 'fe80::1']});
+  const colocatedNodes = createColocatedNodes({nodeNo: 1, ownAddresses: () => ['192.0.2.1', 'fe80::1']});
   const self = {id: 1, cluster_url: 'https://mx1.test:8444'};
   const other = {id: 2, cluster_url: 'https://mx1.test:9444'};
   const onLoopback = {id: 3, cluster_url: 'https://127.0.0.1:8444'};
-  const beforeItAsked = neighbours.areTogether(other, '192.0.2.2');
-  neighbours.heard(2, '::ffff:192.0.2.2');
+  const beforeItAsked = colocatedNodes.areTogether(other, '192.0.2.2');
+  colocatedNodes.noteAddress(2, '::ffff:192.0.2.2');
 
   for (const address of ['127.0.0.1', '::1', '192.0.2.1', '::ffff:192.0.2.1']) {
-    t.true(neighbours.areTogether(self, address), address);
-    t.true(neighbours.areTogether(onLoopback, address), address);
-    t.false(neighbours.areTogether(other, address), address);
+    t.true(colocatedNodes.areTogether(self, address), address);
+    t.true(colocatedNodes.areTogether(onLoopback, address), address);
+    t.false(colocatedNodes.areTogether(other, address), address);
   }
   t.false(beforeItAsked);
-  t.true(neighbours.areTogether(other, '192.0.2.2'));
+  t.true(colocatedNodes.areTogether(other, '192.0.2.2'));
   for (const node of [self, other, onLoopback])
-    for (const address of ['192.0.2.3', null]) t.false(neighbours.areTogether(node, address), String(address));
-  neighbours.heard(2, '127.0.0.1');
-  t.true(neighbours.areTogether(other, '192.0.2.1'));
+    for (const address of ['192.0.2.3', null]) t.false(colocatedNodes.areTogether(node, address), String(address));
+  colocatedNodes.noteAddress(2, '127.0.0.1');
+  t.true(colocatedNodes.areTogether(other, '192.0.2.1'));
 });
 
 test('who would take the name of a node elsewhere is not let in, and nobody can take it later or have it taken away', async t => {

@@ -1,10 +1,10 @@
 import test, {type ExecutionContext} from 'ava';
 import {createConfiguration} from '../../../../daemon/replication/configuration.ts';
-import type {Heartbeat} from '../../../../daemon/replication/peer-protocol.ts';
 import {createNodeDirectory} from '../../../../daemon/services/cluster/node-directory.ts';
+import type {Heartbeat} from '../../../../daemon/services/cluster/peer-protocol.ts';
 import {type HealthChange, openPeerStates} from '../../../../daemon/services/cluster/peer-states.ts';
-import {writeApplied} from '../../../../daemon/store/sqlite/applied.ts';
-import {testDatabase} from '../../../helpers/database.ts';
+
+import {testStore} from '../../../helpers/store.ts';
 
 const start = Date.parse('2026-06-01T12:00:00.000Z');
 const hash = `sha256:${'ab'.repeat(32)}`;
@@ -27,14 +27,14 @@ const heartbeat = (fields: Partial<Heartbeat> = {}): Heartbeat => ({
 });
 
 const arrange = async (t: ExecutionContext) => {
-  const {database} = await testDatabase(t, {isDurable: false});
+  const {store} = await testStore(t, {isDurable: false});
   const time = {wall: start, steady: 1_000_000};
   const pass = (seconds: number) => {
     time.wall += seconds * 1000;
     time.steady += seconds * 1000;
   };
   const now = () => time.wall;
-  const configuration = createConfiguration({database, nodeNo: 1, now, withRoom: async write => write()});
+  const configuration = createConfiguration({store, nodeNo: 1, now, withReserve: async write => write()});
   await configuration.change(async tx => {
     for (const [id, node_id] of [
       [1, 'alpha'],
@@ -48,16 +48,17 @@ const arrange = async (t: ExecutionContext) => {
         created_at: tx.at,
       });
   });
-  const directory = await createNodeDirectory(database, configuration);
-  const open = async () => openPeerStates({database, directory, nodeNo: 1, now, monotonic: () => time.steady});
+  const directory = await createNodeDirectory(store, configuration);
+  const open = async () =>
+    openPeerStates({store, appliedOf: store.applied.of, directory, nodeNo: 1, now, monotonic: () => time.steady});
   const beta = directory.findById('beta');
   if (!beta) throw new Error('no beta');
-  return {database, configuration, time, pass, open, beta, states: await open()};
+  return {store, configuration, time, pass, open, beta, states: await open()};
 };
 
 test('a node is online below 60 s, stale to 300 s, and offline after that', async t => {
   const {states, beta, pass} = await arrange(t);
-  states.heard(heartbeat());
+  states.received(heartbeat());
 
   t.is(states.healthOf(beta), 'online');
   pass(59.999);
@@ -68,14 +69,14 @@ test('a node is online below 60 s, stale to 300 s, and offline after that', asyn
   t.is(states.healthOf(beta), 'stale');
   pass(0.001);
   t.is(states.healthOf(beta), 'offline');
-  states.heard(heartbeat());
+  states.received(heartbeat());
   t.is(states.healthOf(beta), 'online');
 });
 
 test('the entry says what the node said, and when by the clock of this one', async t => {
-  const {states, beta, pass, database} = await arrange(t);
-  states.heard(heartbeat({clock_ms: start + 600_000}));
-  await database.transaction(async tx => writeApplied(tx, 2, 9));
+  const {states, beta, pass, store} = await arrange(t);
+  states.received(heartbeat({clock_ms: start + 600_000}));
+  await store.transaction(async tx => tx.applied.note(2, 9));
   pass(30);
 
   t.deepEqual(await states.entryOf(beta), {
@@ -98,18 +99,18 @@ test('the entry says what the node said, and when by the clock of this one', asy
 
 test('what was said earlier and comes later is no news', async t => {
   const {states, pass} = await arrange(t);
-  states.heard(heartbeat({clock_ms: start + 1000, last_seq: 20}));
+  states.received(heartbeat({clock_ms: start + 1000, last_seq: 20}));
   pass(2);
 
-  states.heard(heartbeat({clock_ms: start + 900, last_seq: 12}));
+  states.received(heartbeat({clock_ms: start + 900, last_seq: 12}));
   t.is(states.latest(2)?.last_seq, 20);
-  states.heard(heartbeat({clock_ms: start - 600_000, last_seq: 21}));
+  states.received(heartbeat({clock_ms: start - 600_000, last_seq: 21}));
   t.is(states.latest(2)?.last_seq, 21, 'a clock that was set back');
 });
 
 test('a wall clock that jumps makes nobody stale', async t => {
   const {states, beta, time} = await arrange(t);
-  states.heard(heartbeat());
+  states.received(heartbeat());
 
   time.wall += 3_600_000;
   t.is(states.healthOf(beta), 'online');
@@ -121,7 +122,7 @@ test('a wall clock that jumps makes nobody stale', async t => {
 test('two heartbeats without an answer are told with the time of the first, and an answer ends it', async t => {
   const {states, beta, pass} = await arrange(t);
   const told = async () => (await states.entryOf(beta)).unanswered_since;
-  states.heard(heartbeat());
+  states.received(heartbeat());
 
   states.unanswered(2);
   pass(10);
@@ -129,7 +130,7 @@ test('two heartbeats without an answer are told with the time of the first, and 
   states.unanswered(2);
   pass(10);
   const afterTwo = await told();
-  states.heard(heartbeat());
+  states.received(heartbeat());
   const whileHeard = await told();
   states.answered(2);
 
@@ -139,7 +140,7 @@ test('two heartbeats without an answer are told with the time of the first, and 
 
 test('a node that says it stops is without an answer at once, and online by its age', async t => {
   const {states, beta, pass} = await arrange(t);
-  states.heard(heartbeat());
+  states.received(heartbeat());
   pass(5);
 
   states.stopped(2);
@@ -150,7 +151,7 @@ test('a node that says it stops is without an answer at once, and online by its 
 
 test('a node that does not answer is named with those that get no answer and say so', async t => {
   const {states, beta, pass} = await arrange(t);
-  states.heard(heartbeat({unreached: [1]}));
+  states.received(heartbeat({unreached: [1]}));
   const once = async () => ({...(await states.entryOf(beta)), told: states.unreached(), own: states.unreachableFrom(1)});
 
   t.like(await once(), {unreachable_from: [], told: [], own: ['beta']});
@@ -158,7 +159,7 @@ test('a node that does not answer is named with those that get no answer and say
   states.unanswered(2);
   t.like(await once(), {unreachable_from: ['alpha'], told: [2], own: []}, 'it may have been stopped since');
   pass(5);
-  states.heard(heartbeat({unreached: [1]}));
+  states.received(heartbeat({unreached: [1]}));
   t.like(await once(), {unreachable_from: ['alpha'], told: [2], own: ['beta']}, 'it is heard all the same');
   pass(60);
   t.like(await once(), {own: []}, 'what was said long ago');
@@ -168,7 +169,7 @@ test('a configuration differs since it was heard to, and only between nodes in t
   const {states, beta, pass} = await arrange(t);
   const since = async () => (await states.entryOf(beta)).config_differs_since;
   const differ = () => {
-    states.heard(heartbeat());
+    states.received(heartbeat());
     states.compared(2, false);
   };
 
@@ -194,7 +195,7 @@ test('where a node is reached is not shown before it has spoken for itself', asy
   const {states, beta} = await arrange(t);
   const before = (await states.entryOf(beta)).api_url;
 
-  states.heard(heartbeat());
+  states.received(heartbeat());
 
   t.deepEqual([before, (await states.entryOf(beta)).api_url], ['', 'https://beta.test:8443']);
 });
@@ -214,7 +215,7 @@ test('a node that was never heard is as old as its record', async t => {
 
 test('what was heard is known after a restart, as old as it is', async t => {
   const {states, beta, pass, open} = await arrange(t);
-  states.heard(heartbeat());
+  states.received(heartbeat());
   pass(10);
   await states.flush();
   pass(100);
@@ -226,33 +227,33 @@ test('what was heard is known after a restart, as old as it is', async t => {
 });
 
 test('what was heard from a node that has been removed is forgotten', async t => {
-  const {states, database, configuration} = await arrange(t);
+  const {states, store, configuration} = await arrange(t);
   await configuration.change(async tx =>
     tx.create('node', 3, {node_id: 'gamma', fqdn: 'gamma.test', cluster_url: null, api_url: null, created_at: tx.at}),
   );
-  states.heard(heartbeat());
-  states.heard(heartbeat({node_id: 'gamma', node_no: 3}));
+  states.received(heartbeat());
+  states.received(heartbeat({node_id: 'gamma', node_no: 3}));
   await states.flush();
 
   await configuration.change(async tx => tx.remove('node', 3));
-  states.heard(heartbeat());
+  states.received(heartbeat());
   await states.flush();
 
-  t.deepEqual(await database.read('peer_report').pluck('node_no'), [2]);
+  t.deepEqual(await store.read('peer_report').pluck('node_no'), [2]);
 });
 
 test('a change of health is told once, when it happens', async t => {
   const {states, pass} = await arrange(t);
   const changes: HealthChange[] = [];
   states.onHealth(change => changes.push(change));
-  states.heard(heartbeat());
+  states.received(heartbeat());
 
-  states.look();
+  states.checkHealth();
   pass(61);
-  states.look();
-  states.look();
-  states.heard(heartbeat());
-  states.look();
+  states.checkHealth();
+  states.checkHealth();
+  states.received(heartbeat());
+  states.checkHealth();
 
   t.deepEqual(changes, [
     {node_id: 'beta', from: 'online', to: 'stale'},

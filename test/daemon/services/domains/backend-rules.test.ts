@@ -1,7 +1,7 @@
 import test from 'ava';
 import {createNetworkSet} from '../../../../daemon/mail/networks.ts';
 import {createBackendRules} from '../../../../daemon/services/domains/backend-rules.ts';
-import type {StoredNode} from '../../../../daemon/store/sqlite/node.ts';
+import type {StoredNode} from '../../../../daemon/services/records.ts';
 
 const node = (id: number, fields: Partial<StoredNode>): StoredNode => ({
   id,

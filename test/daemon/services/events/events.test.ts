@@ -4,30 +4,30 @@ import {createKeyDirectory} from '../../../../daemon/services/access/key-directo
 import {createKeys} from '../../../../daemon/services/access/keys.ts';
 import {createDomainDirectory} from '../../../../daemon/services/domains/domain-directory.ts';
 import {createDomains} from '../../../../daemon/services/domains/domains.ts';
-import {tellConfigEvents} from '../../../../daemon/services/events/config-events.ts';
+import {publishConfigEvents} from '../../../../daemon/services/events/config-events.ts';
 import {createEventBus} from '../../../../daemon/services/events/event-bus.ts';
 import {createEvents} from '../../../../daemon/services/events/events.ts';
 import type {Actor} from '../../../../daemon/services/ports.ts';
 import {type EventType, eventTypes} from '../../../../shared/event-type.ts';
 import {Fault} from '../../../../shared/fault.ts';
 import type {Scope} from '../../../../shared/scopes.ts';
-import {testConfiguration, testDatabase} from '../../../helpers/database.ts';
 import {eventually} from '../../../helpers/eventually.ts';
 import {operator} from '../../../helpers/hold-queue.ts';
+import {testConfiguration, testStore} from '../../../helpers/store.ts';
 
 const arrange = async (t: ExecutionContext) => {
-  const {database} = await testDatabase(t, {isDurable: false});
-  const configuration = testConfiguration(database);
-  const keyDirectory = await createKeyDirectory(database, configuration);
-  const domainDirectory = await createDomainDirectory(database, configuration);
+  const {store} = await testStore(t, {isDurable: false});
+  const configuration = testConfiguration(store);
+  const keyDirectory = await createKeyDirectory(store, configuration);
+  const domainDirectory = await createDomainDirectory(store, configuration);
   const domains = createDomains({configuration, directory: domainDirectory, backendFaults: () => []});
   const keys = createKeys({
-    database,
+    store,
     configuration,
     directory: keyDirectory,
     domains: domainDirectory,
     nodeId: 'alpha',
-    spread: async () => [],
+    awaitReplication: async () => [],
     now: Date.now,
   });
   const bus = createEventBus({nodeId: 'alpha', now: Date.now, onFailure: error => t.fail(String(error))});
@@ -51,8 +51,8 @@ const arrange = async (t: ExecutionContext) => {
     },
   });
   t.teardown(async () => events.close());
-  bus.subscribe(events.hear);
-  tellConfigEvents({configuration, domains: domainDirectory, keys: keyDirectory, bus});
+  bus.subscribe(events.receive);
+  publishConfigEvents({configuration, domains: domainDirectory, keys: keyDirectory, bus});
 
   /** A key, used once as by a request, and what it is as an actor. */
   const actor = async (scope: Scope, fields: object = {}): Promise<Actor & {keyId: number}> => {

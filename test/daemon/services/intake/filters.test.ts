@@ -1,6 +1,6 @@
 import test from 'ava';
 import fc from 'fast-check';
-import {createTurns} from '../../../../daemon/services/event-loop-yield.ts';
+import {createYield} from '../../../../daemon/services/event-loop-yield.ts';
 import {compileFilters, type FilteredMail} from '../../../../daemon/services/intake/filters.ts';
 import type {Score} from '../../../../daemon/services/intake/mail.ts';
 import {filterActions, filterMatches} from '../../../../shared/filter-rules.ts';
@@ -23,7 +23,7 @@ const mail = (sender: string, ...lines: string[]): FilteredMail => ({
 const scored: Score = {score: 5.9, symbols: [{name: 'BAYES_SPAM', score: 5.9}], reason: 'spam'};
 
 const applyFilters = async (filters: MailFilter[], to: FilteredMail, score: Score) =>
-  compileFilters(filters, createTurns()).apply(to, score);
+  compileFilters(filters, createYield()).apply(to, score);
 
 const overrideOf = async (filters: MailFilter[], to: FilteredMail) => (await applyFilters(filters, to, scored)).override;
 

@@ -1,7 +1,6 @@
 import test, {type ExecutionContext} from 'ava';
 import {createRetention} from '../../../../daemon/services/quarantine/retention.ts';
-import {insertHeldMails} from '../../../../daemon/store/sqlite/held-arrival.ts';
-import {findHeldMail} from '../../../../daemon/store/sqlite/held-mail.ts';
+
 import type {Reason} from '../../../../shared/reason.ts';
 import {operator, testQueue} from '../../../helpers/hold-queue.ts';
 
@@ -17,11 +16,11 @@ const arrange = async (t: ExecutionContext, keepDays: Partial<Record<Reason, num
     sandbox: (keepDays.sandbox ?? 30) * dayMs,
     rbl: (keepDays.rbl ?? 30) * dayMs,
   });
-  const needs = {database: test.database, keepMs, expire: test.queue.expire, now: () => test.now};
+  const needs = {store: test.store, keepMs, expire: test.queue.expire, now: () => test.now};
   return Object.assign(test, {
     needs,
     retention: createRetention(needs),
-    stateOf: async (queueId: string) => (await findHeldMail(test.database.read, queueId))?.state,
+    stateOf: async (queueId: string) => (await test.store.hold.find(queueId))?.state,
   });
 };
 
@@ -43,10 +42,10 @@ test('a mail is held for as long as is set, to the millisecond, and no longer th
 test('what others put on hold in Postfix is not removed, and keeps nothing else from being so', async t => {
   const test = await arrange(t);
   await test.hold('Foreign0000');
-  const {database} = test;
-  await database.write('held_mail').update({keeper: 'postfix', symbols: JSON.stringify([{name: 'POSTFIX_HOLD', score: 0}])});
-  const {rowid: _, ...row} = {rowid: 0, ...(await database.read('held_mail').first())};
-  for (let n = 1; n <= 500; n += 1) await database.write('held_mail').insert({...row, queue_id: `Foreign${1000 + n}`});
+  const {store} = test;
+  await store.write('held_mail').update({keeper: 'postfix', symbols: JSON.stringify([{name: 'POSTFIX_HOLD', score: 0}])});
+  const {rowid: _, ...row} = {rowid: 0, ...(await store.read('held_mail').first())};
+  for (let n = 1; n <= 500; n += 1) await store.write('held_mail').insert({...row, queue_id: `Foreign${1000 + n}`});
   await test.hold('Mail000001', {arrivedAt: arrived + 1});
   test.now = arrived + 100 * dayMs;
 
@@ -122,17 +121,17 @@ test('what became of a mail is remembered for 90 days and then forgotten, recipi
   t.deepEqual(after90, [undefined, 'expired']);
   t.is(await test.stateOf('Expired001'), undefined);
   t.is(await test.stateOf('StillHeld1'), 'held');
-  t.deepEqual(await test.database.read('held_recipient').pluck('queue_id'), ['StillHeld1']);
+  t.deepEqual(await test.store.read('held_recipient').pluck('queue_id'), ['StillHeld1']);
 });
 
 test('thousands are swept in one go, and the totals are right afterwards', async t => {
   const test = await arrange(t);
   await test.hold('Template01');
-  const template = await findHeldMail(test.database.read, 'Template01');
+  const template = await test.store.hold.find('Template01');
   if (!template) throw new Error('no template');
   const {state, acted_at, acted_by_key_id, ...mail} = template;
   const many = Array.from({length: 1200}, (_, n) => ({...mail, queue_id: `Many${String(n).padStart(6, '0')}`}));
-  await test.database.transaction(async tx => insertHeldMails(tx, many));
+  await test.store.transaction(async tx => tx.hold.insert(many));
 
   test.now = arrived + 31 * dayMs;
   const expired = await test.retention.sweep();
@@ -140,8 +139,8 @@ test('thousands are swept in one go, and the totals are right afterwards', async
   await test.retention.sweep();
 
   t.is(expired, 1201);
-  t.is((await test.database.read('held_count').where('count', '<>', 0)).length, 0);
-  t.is((await test.database.read('held_mail')).length, 0);
+  t.is((await test.store.read('held_count').where('count', '<>', 0)).length, 0);
+  t.is((await test.store.read('held_mail')).length, 0);
 });
 
 test('one mail that cannot be removed does not keep the others', async t => {

@@ -2,8 +2,8 @@ import {join} from 'node:path';
 import test from 'ava';
 import {acquireLock, isDiskFull, openDatabase} from '../../../../daemon/store/sqlite/database.ts';
 import {writeState} from '../../../../daemon/store/sqlite/local-state.ts';
-import {testDatabase, testFolder} from '../../../helpers/database.ts';
 import {mayMount, smallDisk} from '../../../helpers/small-disk.ts';
+import {testDatabase, testFolder} from '../../../helpers/store.ts';
 
 test('commits are on the disk before they are acknowledged: WAL, synchronous FULL', async t => {
   const {database} = await testDatabase(t);

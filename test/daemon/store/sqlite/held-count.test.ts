@@ -1,12 +1,10 @@
 import test from 'ava';
 import fc from 'fast-check';
-import type {Database} from '../../../../daemon/store/sqlite/database.ts';
-import {insertHeldMails} from '../../../../daemon/store/sqlite/held-arrival.ts';
-import {type HeldCount, readCounts} from '../../../../daemon/store/sqlite/held-count.ts';
-import {claim, endLife, type NewHeldMail, strikeRecipients, unclaim} from '../../../../daemon/store/sqlite/held-mail.ts';
+import type {HeldCount, NewHeldMail} from '../../../../daemon/services/quarantine/stored-mail.ts';
+import {readCounts} from '../../../../daemon/store/sqlite/held-count.ts';
 import {createHeldQuery} from '../../../../daemon/store/sqlite/held-query.ts';
 import {reasons} from '../../../../shared/reason.ts';
-import {testDatabase} from '../../../helpers/database.ts';
+import {type TestStore, testStore} from '../../../helpers/store.ts';
 import {storedMail} from '../../../helpers/stored-mail.ts';
 
 const all = {kind: 'all'} as const;
@@ -36,15 +34,15 @@ const steps = fc.array(
   {maxLength: 25},
 );
 
-const take = async ({write}: Database, {n, what}: Step, isRolledBack: boolean): Promise<void> => {
+const take = async (store: TestStore, {n, what}: Step, isRolledBack: boolean): Promise<void> => {
   const {queue_id} = mail(n);
   const ending = {state: 'released', at: '2026-03-01T00:00:00.000Z', keyId: null} as const;
-  const work = write.transaction(async tx => {
-    if (what === 'hold') await insertHeldMails(tx, [mail(n)]);
-    else if (what === 'claim') await claim(tx, queue_id, {state: 'releasing', keyId: 7});
-    else if (what === 'unclaim') await unclaim(tx, [queue_id]);
-    else if (what === 'strike') await strikeRecipients(tx, queue_id, ['a@one.test']);
-    else await endLife(tx, queue_id, what === 'end held' ? 'held' : 'releasing', ending);
+  const work = store.transaction(async tx => {
+    if (what === 'hold') await tx.hold.insert([mail(n)]);
+    else if (what === 'claim') await tx.hold.claim([queue_id], {state: 'releasing', keyId: 7});
+    else if (what === 'unclaim') await tx.hold.unclaim([queue_id]);
+    else if (what === 'strike') await tx.hold.strikeRecipients(queue_id, ['a@one.test']);
+    else await tx.hold.end([queue_id], what === 'end held' ? 'held' : 'releasing', ending);
     if (isRolledBack) throw new Error('rolled back');
   });
   await work.catch(error => {
@@ -52,7 +50,7 @@ const take = async ({write}: Database, {n, what}: Step, isRolledBack: boolean): 
   });
 };
 
-const counted = async ({write}: Database): Promise<HeldCount[]> =>
+const counted = async ({write}: TestStore): Promise<HeldCount[]> =>
   (
     await write('held_mail')
       .whereRaw('is_held')
@@ -64,17 +62,17 @@ const counted = async ({write}: Database): Promise<HeldCount[]> =>
   ).map(row => row as unknown as HeldCount);
 
 test('the running totals equal a count of the mails after any actions, rolled back or not', async t => {
-  const {database} = await testDatabase(t, {isDurable: false});
+  const {store} = await testStore(t, {isDurable: false});
 
   await fc.assert(
     fc.asyncProperty(fc.array(fc.tuple(steps, fc.boolean()), {maxLength: 3}), async rounds => {
-      for (const table of ['held_mail', 'held_count']) await database.write(table).delete();
-      for (const [round, isRolledBack] of rounds) for (const step of round) await take(database, step, isRolledBack);
+      for (const table of ['held_mail', 'held_count']) await store.write(table).delete();
+      for (const [round, isRolledBack] of rounds) for (const step of round) await take(store, step, isRolledBack);
 
-      t.deepEqual(await readCounts(database.write), await counted(database));
-      t.is((await database.write('held_count').where('count', '<', 0)).length, 0);
-      const totals = await createHeldQuery(database, 'alpha').groups({}, all);
-      const {total} = await createHeldQuery(database, 'alpha').list({}, all, {limit: 1, offset: 0});
+      t.deepEqual(await readCounts(store.write), await counted(store));
+      t.is((await store.write('held_count').where('count', '<', 0)).length, 0);
+      const totals = await createHeldQuery(store, 'alpha').groups({}, all);
+      const {total} = await createHeldQuery(store, 'alpha').list({}, all, {limit: 1, offset: 0});
       t.is(
         total,
         totals.reduce((sum, {count}) => sum + count, 0),
@@ -85,29 +83,24 @@ test('the running totals equal a count of the mails after any actions, rolled ba
 });
 
 test('a total that the counts answer equals one that looks at the mails, for every filter and reach', async t => {
-  const {database} = await testDatabase(t, {isDurable: false});
-  await database.transaction(async tx =>
-    insertHeldMails(
-      tx,
-      Array.from({length: 60}, (_, n) => mail(n)),
-    ),
-  );
+  const {store} = await testStore(t, {isDurable: false});
+  await store.transaction(async tx => tx.hold.insert(Array.from({length: 60}, (_, n) => mail(n))));
   const everyone = {subject: 'mail'};
 
   for (const reach of [all, {kind: 'domain', domainId: 1}, {kind: 'none'}] as const)
     for (const filter of [{}, {domain: 'one.test'}, {reason: 'rbl'}, {domain: 'two.test', reason: 'spam'}] as const) {
-      const fast = await createHeldQuery(database, 'alpha').list(filter, reach, {limit: 100, offset: 0});
-      const slow = await createHeldQuery(database, 'alpha').list({...filter, ...everyone}, reach, {limit: 100, offset: 0});
+      const fast = await createHeldQuery(store, 'alpha').list(filter, reach, {limit: 100, offset: 0});
+      const slow = await createHeldQuery(store, 'alpha').list({...filter, ...everyone}, reach, {limit: 100, offset: 0});
       t.deepEqual(fast, slow);
       t.is(fast.total, fast.mails.length);
     }
 });
 
 test('a mail that is indexed twice counts once', async t => {
-  const {database} = await testDatabase(t);
+  const {store} = await testStore(t);
 
-  await database.transaction(async tx => insertHeldMails(tx, [mail(1), mail(1)]));
-  await database.transaction(async tx => insertHeldMails(tx, [mail(1)]));
+  await store.transaction(async tx => tx.hold.insert([mail(1), mail(1)]));
+  await store.transaction(async tx => tx.hold.insert([mail(1)]));
 
-  t.like((await readCounts(database.write))[0], {count: 1, size_bytes: 101});
+  t.like((await readCounts(store.write))[0], {count: 1, size_bytes: 101});
 });

@@ -1,13 +1,12 @@
 import test, {type ExecutionContext} from 'ava';
 import fc from 'fast-check';
-import {insertHeldMails} from '../../../../daemon/store/sqlite/held-arrival.ts';
-import type {NewHeldMail} from '../../../../daemon/store/sqlite/held-mail.ts';
+import type {NewHeldMail} from '../../../../daemon/services/quarantine/stored-mail.ts';
 import {createHeldQuery} from '../../../../daemon/store/sqlite/held-query.ts';
 import {query} from '../../../../daemon/store/sqlite/query.ts';
 import type {HoldFilter} from '../../../../shared/hold-filter.ts';
 import {reasons} from '../../../../shared/reason.ts';
-import type {Reach} from '../../../../shared/scopes.ts';
-import {testDatabase} from '../../../helpers/database.ts';
+import type {AccessScope} from '../../../../shared/scopes.ts';
+import {testStore} from '../../../helpers/store.ts';
 
 const mailWith = (at: number, second: number): NewHeldMail => ({
   queue_id: `mail${String((at * 7919) % 1000).padStart(6, '0')}`,
@@ -40,14 +39,14 @@ const filters: HoldFilter[] = [
   {subject: 'number 4'},
   {since: '2026-03-01T12:00:02.000Z', until: '2026-03-01T12:00:05.000Z'},
 ];
-const reaches: Reach[] = [{kind: 'all'}, {kind: 'domain', domainId: 2}, {kind: 'none'}];
+const reaches: AccessScope[] = [{kind: 'all'}, {kind: 'domain', domainId: 2}, {kind: 'none'}];
 
 /** Many mails arrive at the same time: then the queue id decides. */
 const queryOfMany = async (t: ExecutionContext) => {
-  const {database} = await testDatabase(t, {isDurable: false});
+  const {store} = await testStore(t, {isDurable: false});
   const mails = Array.from({length: 150}, (_, at) => mailWith(at, (at * 13) % 8));
-  await database.transaction(async tx => insertHeldMails(tx, mails));
-  return createHeldQuery(database, 'alpha');
+  await store.transaction(async tx => tx.hold.insert(mails));
+  return createHeldQuery(store, 'alpha');
 };
 
 test('pages are the whole list in parts, for every filter and reach', async t => {
@@ -102,18 +101,18 @@ test('samples and positions say of the list what the list itself says, for every
 });
 
 test('samples are read from an index alone, filter by filter', async t => {
-  const {database} = await testDatabase(t, {isDurable: false});
-  await database.transaction(async tx => insertHeldMails(tx, [mailWith(1, 1)]));
+  const {store} = await testStore(t, {isDurable: false});
+  await store.transaction(async tx => tx.hold.insert([mailWith(1, 1)]));
   const seen: [sql: string, values: (string | number)[]][] = [];
-  database.read.on('query', ({sql, bindings}) => {
+  store.read.on('query', ({sql, bindings}) => {
     if (sql.includes('row_number')) seen.push([sql, bindings]);
   });
 
   for (const filter of filters.slice(0, 4))
-    await createHeldQuery(database, 'alpha').samples(filter, {kind: 'all'}, {offset: 0, stride: 2, limit: 5});
+    await createHeldQuery(store, 'alpha').samples(filter, {kind: 'all'}, {offset: 0, stride: 2, limit: 5});
 
   for (const [sql, values] of [...seen]) {
-    const plan = await query<{detail: string}>(database.read, `EXPLAIN QUERY PLAN ${sql}`, values);
+    const plan = await query<{detail: string}>(store.read, `EXPLAIN QUERY PLAN ${sql}`, values);
     t.true(
       plan.some(({detail}) => /held_mail USING (COVERING )?INDEX held_mail_by_/.test(detail)),
       JSON.stringify(plan),

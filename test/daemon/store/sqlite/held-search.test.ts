@@ -1,19 +1,10 @@
 import test from 'ava';
 import fc from 'fast-check';
-import type {Db} from '../../../../daemon/store/sqlite/database.ts';
-import {insertHeldMails} from '../../../../daemon/store/sqlite/held-arrival.ts';
-import {
-  endLife,
-  findHeldMail,
-  forgetHeldMail,
-  type NewHeldMail,
-  reopen,
-  strikeRecipients,
-} from '../../../../daemon/store/sqlite/held-mail.ts';
+import type {NodeTransaction} from '../../../../daemon/services/node-store.ts';
+import type {NewHeldMail} from '../../../../daemon/services/quarantine/stored-mail.ts';
 import {createHeldQuery} from '../../../../daemon/store/sqlite/held-query.ts';
-import {describe} from '../../../../daemon/store/sqlite/postfix-mail.ts';
 import type {HoldFilter} from '../../../../shared/hold-filter.ts';
-import {testDatabase} from '../../../helpers/database.ts';
+import {testStore} from '../../../helpers/store.ts';
 import {storedMail} from '../../../helpers/stored-mail.ts';
 
 const all = {kind: 'all'} as const;
@@ -53,7 +44,7 @@ const searches: [filter: HoldFilter, matches: (mail: NewHeldMail) => boolean][] 
   [{subject: 'o'}, ({subject}) => subject.toLowerCase().includes('o')],
 ];
 
-/** What is held, and what has been, as far as one can tell without a database. */
+/** What is held, and what has been, as far as one can tell without a store. */
 interface Model {
   held: Map<string, NewHeldMail>;
   ended: Map<string, NewHeldMail>;
@@ -65,45 +56,45 @@ const move = (id: string, from: Model['held'], to: Model['held']): void => {
   from.delete(id);
 };
 
-const steps: Record<string, (tx: Db, one: NewHeldMail, model: Model) => Promise<void>> = {
+const steps: Record<string, (tx: NodeTransaction, one: NewHeldMail, model: Model) => Promise<void>> = {
   async hold(tx, one, {held, ended}) {
-    await insertHeldMails(tx, [one]);
+    await tx.hold.insert([one]);
     if (!held.has(one.queue_id) && !ended.has(one.queue_id)) held.set(one.queue_id, one);
   },
   async end(tx, {queue_id}, {held, ended}) {
-    await endLife(tx, queue_id, 'held', {state: 'discarded', at: at(0), keyId: 1});
+    await tx.hold.end([queue_id], 'held', {state: 'discarded', at: at(0), keyId: 1});
     move(queue_id, held, ended);
   },
   async reopen(tx, {queue_id}, {held, ended}) {
-    const stored = await findHeldMail(tx, queue_id);
-    if (stored?.state === 'discarded') await reopen(tx, stored);
+    const stored = await tx.hold.find(queue_id);
+    if (stored?.state === 'discarded') await tx.hold.reopen(stored);
     move(queue_id, ended, held);
   },
   async strike(tx, {queue_id}, {held, ended}) {
-    await strikeRecipients(tx, queue_id, ['b@one.test']);
+    await tx.hold.strikeRecipients(queue_id, ['b@one.test']);
     const known = held.get(queue_id) ?? ended.get(queue_id);
     if (known) known.recipients = known.recipients.filter(name => name !== 'b@one.test');
   },
   async forget(tx, {queue_id}, {held, ended}) {
-    await forgetHeldMail(tx, queue_id);
+    await tx.hold.forget(queue_id);
     held.delete(queue_id);
     ended.delete(queue_id);
   },
   async describe(tx, {queue_id}, {held, ended}) {
-    await describe(tx, queue_id, {subject: 'invoice', client_ip: '', helo: ''});
+    await tx.postfix.describe(queue_id, {subject: 'invoice', client_ip: '', helo: ''});
     const known = held.get(queue_id) ?? ended.get(queue_id);
     if (known) known.subject = 'invoice';
   },
   async 'roll back'(tx, one) {
-    await insertHeldMails(tx, [one]);
+    await tx.hold.insert([one]);
     throw rolledBack;
   },
 };
 const rolledBack = new Error('rolled back');
 
 test('what is listed, and the total, are right after whatever has happened to held mail', async t => {
-  const {database} = await testDatabase(t, {isDurable: false});
-  const query = createHeldQuery(database, 'alpha');
+  const {store} = await testStore(t, {isDurable: false});
+  const query = createHeldQuery(store, 'alpha');
   const step = fc.record({
     n: fc.nat(11),
     what: fc.constantFrom('hold', 'hold', ...Object.keys(steps)),
@@ -112,10 +103,10 @@ test('what is listed, and the total, are right after whatever has happened to he
 
   await fc.assert(
     fc.asyncProperty(fc.array(step, {minLength: 5, maxLength: 25}), async history => {
-      await database.write('held_mail').delete();
+      await store.write('held_mail').delete();
       const model: Model = {held: new Map(), ended: new Map()};
       for (const {n, what, search} of history) {
-        const work = database.transaction(async tx => steps[what]?.(tx, mail(n), model));
+        const work = store.transaction(async tx => steps[what]?.(tx, mail(n), model));
         await work.catch(error => t.is(error, rolledBack));
 
         const [filter, matches] = search;
@@ -130,14 +121,9 @@ test('what is listed, and the total, are right after whatever has happened to he
 });
 
 test('a subject is found by any part of it, whatever characters there are', async t => {
-  const {database} = await testDatabase(t, {isDurable: false});
-  const query = createHeldQuery(database, 'alpha');
-  await database.transaction(async tx =>
-    insertHeldMails(
-      tx,
-      Array.from({length: 30}, (_, n) => mail(n)),
-    ),
-  );
+  const {store} = await testStore(t, {isDurable: false});
+  const query = createHeldQuery(store, 'alpha');
+  await store.transaction(async tx => tx.hold.insert(Array.from({length: 30}, (_, n) => mail(n))));
   const parts = subjects.flatMap(subject => {
     const characters = [...subject];
     return characters.flatMap((_, from) => [1, 2, 3, 4, 9].map(length => characters.slice(from, from + length).join('')));
@@ -156,8 +142,8 @@ test('a subject is found by any part of it, whatever characters there are', asyn
 });
 
 test('a subject is found before and after the index has it, and no more once its mail is gone', async t => {
-  const {database} = await testDatabase(t, {isDurable: false});
-  const query = createHeldQuery(database, 'alpha');
+  const {store} = await testStore(t, {isDurable: false});
+  const query = createHeldQuery(store, 'alpha');
   const step = fc.record({
     arrive: fc.constantFrom(1, 2, 90, 300),
     goNewest: fc.constantFrom(0, 0, 1, 5, 400),
@@ -167,15 +153,15 @@ test('a subject is found before and after the index has it, and no more once its
 
   await fc.assert(
     fc.asyncProperty(fc.array(step, {minLength: 3, maxLength: 8}), async history => {
-      await database.write('held_mail').delete();
+      await store.write('held_mail').delete();
       let held: NewHeldMail[] = [];
       for (const {arrive, goNewest, goOldest} of history) {
         const come = Array.from({length: arrive}, () => ({...mail(number++), subject: `Offer of ${number % 10}`}));
         const gone = [...held.slice(0, goOldest), ...held.slice(Math.max(goOldest, held.length - goNewest))];
         held = [...held.filter(one => !gone.includes(one)), ...come];
-        await database.transaction(async tx => {
-          for (const {queue_id} of gone) await forgetHeldMail(tx, queue_id);
-          await insertHeldMails(tx, come);
+        await store.transaction(async tx => {
+          for (const {queue_id} of gone) await tx.hold.forget(queue_id);
+          await tx.hold.insert(come);
         });
 
         const {mails, total} = await query.list({subject: 'offer of 7'}, all, {limit: 1000, offset: 0});
@@ -187,14 +173,14 @@ test('a subject is found before and after the index has it, and no more once its
     }),
     {numRuns: 10},
   );
-  await t.notThrowsAsync(async () => database.write.raw("INSERT INTO held_trigram (held_trigram) VALUES ('integrity-check')"));
+  await t.notThrowsAsync(async () => store.write.raw("INSERT INTO held_trigram (held_trigram) VALUES ('integrity-check')"));
 });
 
 test('a subject that very many mails have is found as one that few have', async t => {
-  const {database} = await testDatabase(t, {isDurable: false});
-  const query = createHeldQuery(database, 'alpha');
+  const {store} = await testStore(t, {isDurable: false});
+  const query = createHeldQuery(store, 'alpha');
   const many = Array.from({length: 2000}, (_, n) => ({...mail(n), subject: n % 2 === 0 ? `Offer ${n}` : `offers of ${n}`}));
-  await database.transaction(async tx => insertHeldMails(tx, many));
+  await store.transaction(async tx => tx.hold.insert(many));
 
   const common = await query.list({subject: 'OFFER'}, all, {limit: 2, offset: 0});
   const rare = await query.list({subject: 'offers of 77'}, all, {limit: 2, offset: 0});
@@ -208,14 +194,9 @@ test('a subject that very many mails have is found as one that few have', async 
 });
 
 test('a recipient who has very many mails gets the newest first, and all of them are counted', async t => {
-  const {database} = await testDatabase(t, {isDurable: false});
-  const query = createHeldQuery(database, 'alpha');
-  await database.transaction(async tx =>
-    insertHeldMails(
-      tx,
-      Array.from({length: 2000}, (_, n) => mail(n)),
-    ),
-  );
+  const {store} = await testStore(t, {isDurable: false});
+  const query = createHeldQuery(store, 'alpha');
+  await store.transaction(async tx => tx.hold.insert(Array.from({length: 2000}, (_, n) => mail(n))));
 
   const {mails, total} = await query.list({recipient: 'b@one.test', sender: 'sender1@from.test'}, all, {limit: 2, offset: 1});
 

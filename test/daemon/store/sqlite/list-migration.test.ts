@@ -1,13 +1,14 @@
 import {join} from 'node:path';
 import test from 'ava';
 import knex, {type Knex} from 'knex';
+import type {NewHeldMail} from '../../../../daemon/services/quarantine/stored-mail.ts';
 import {type Database, openDatabase} from '../../../../daemon/store/sqlite/database.ts';
 import {insertHeldMails} from '../../../../daemon/store/sqlite/held-arrival.ts';
-import {endLife, type NewHeldMail} from '../../../../daemon/store/sqlite/held-mail.ts';
 import {createHeldQuery} from '../../../../daemon/store/sqlite/held-query.ts';
+import {holdStore} from '../../../../daemon/store/sqlite/hold-store.ts';
 import {migrations} from '../../../../daemon/store/sqlite/migrations.ts';
 import type {HoldFilter} from '../../../../shared/hold-filter.ts';
-import {type Teardown, testFolder} from '../../../helpers/database.ts';
+import {type Teardown, testFolder} from '../../../helpers/store.ts';
 import {storedMail} from '../../../helpers/stored-mail.ts';
 
 const all = {kind: 'all'} as const;
@@ -43,7 +44,7 @@ test('mail that was held before lists had tables of their own is found, counted 
       db,
       Array.from({length: 20}, (_, n) => mail(n)),
     );
-    await endLife(db, mail(3).queue_id, 'held', discarded);
+    await holdStore(db).end([mail(3).queue_id], 'held', discarded);
   });
   const database = await openDatabase(filename);
   t.teardown(database.close);
@@ -59,7 +60,7 @@ test('mail that was held before lists had tables of their own is found, counted 
   const everything = await found({});
   const ofOne = await found({sender: 'sender1@from.test'});
   await database.transaction(async tx => {
-    await endLife(tx, mail(5).queue_id, 'held', discarded);
+    await holdStore(tx).end([mail(5).queue_id], 'held', discarded);
     await insertHeldMails(tx, [mail(21)]);
   });
 
@@ -112,7 +113,7 @@ test('a database of 0.5 has all subjects in the index at once, and what counts w
 
   const before = [await totalOf('invoice'), await totalOf('überweisung 298')];
   await database.transaction(async tx => {
-    await endLife(tx, mail(1).queue_id, 'held', discarded);
+    await holdStore(tx).end([mail(1).queue_id], 'held', discarded);
     await insertHeldMails(tx, [mail(300)]);
   });
 

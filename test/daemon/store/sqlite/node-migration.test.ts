@@ -1,10 +1,8 @@
 import {join} from 'node:path';
 import test from 'ava';
 import knex from 'knex';
-import {openDatabase} from '../../../../daemon/store/sqlite/database.ts';
 import {migrations} from '../../../../daemon/store/sqlite/migrations.ts';
-import {listNodes, nodeTable} from '../../../../daemon/store/sqlite/node.ts';
-import {testFolder} from '../../../helpers/database.ts';
+import {openTestStore, testFolder} from '../../../helpers/store.ts';
 
 const created_at = '2026-01-01T00:00:00.000Z';
 
@@ -18,11 +16,11 @@ test('nodes of a database of 0.4 are there, and say where their SMTP gateways li
   await earlier('node').insert(node);
   await earlier.destroy();
 
-  const database = await openDatabase(filename);
-  t.teardown(database.close);
-  const before = await listNodes(database.read);
-  await nodeTable.put(database.write, [{...node, smtp_listen: '0.0.0.0:25'}]);
+  const store = await openTestStore(filename);
+  t.teardown(store.close);
+  const before = await store.config.listNodes();
+  await store.transaction(async tx => tx.records.show('node', [{...node, smtp_listen: '0.0.0.0:25'}]));
 
   t.deepEqual(before, [{...node, smtp_listen: null}]);
-  t.like((await listNodes(database.read))[0], {node_id: 'alpha', smtp_listen: '0.0.0.0:25'});
+  t.like((await store.config.listNodes())[0], {node_id: 'alpha', smtp_listen: '0.0.0.0:25'});
 });

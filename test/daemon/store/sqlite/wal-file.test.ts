@@ -6,7 +6,7 @@ import {openDatabase} from '../../../../daemon/store/sqlite/database.ts';
 import {findDamage} from '../../../../daemon/store/sqlite/integrity.ts';
 import {readState, writeState} from '../../../../daemon/store/sqlite/local-state.ts';
 import {findLostCommits} from '../../../../daemon/store/sqlite/wal-file.ts';
-import {testDatabase, testFolder} from '../../../helpers/database.ts';
+import {testDatabase, testFolder} from '../../../helpers/store.ts';
 
 const commits = 20;
 const frameBytes = 24 + 4096;

@@ -1,0 +1,65 @@
+import {Agent} from 'node:http';
+import type {Classifier, TrainingResult} from '../../services/intake/mail-ports.ts';
+import {type Answer, commandUrl, envelopeHeaders, isConnectionFailure, passwordHeader, post} from './rspamd-http.ts';
+
+export interface RspamdClassifierOptions {
+  /** Where the controller listens, such as http://127.0.0.1:11334. */
+  url: string;
+  /** Its `enable_password`, or its `password` where it has no other. */
+  password?: string;
+  /** For one lesson, everything included. */
+  timeoutMs?: number;
+}
+
+/** Teaches the Bayes classifier of Rspamd (3.4 or later), once for each lesson: a mail that is missed is no loss. */
+export const createRspamdClassifier = ({url, password, timeoutMs = 5000}: RspamdClassifierOptions): Classifier => {
+  const targets = {ham: commandUrl(url, 'learnham'), spam: commandUrl(url, 'learnspam')};
+  // The controller closes after each answer.
+  const agent = new Agent({keepAlive: false, noDelay: true});
+
+  return {
+    async train(lesson, {queueId, sender, recipients, content}) {
+      const headers = {...envelopeHeaders(sender, recipients, queueId), ...passwordHeader(password)};
+      const signal = AbortSignal.timeout(timeoutMs);
+      try {
+        return learntFrom(await post({target: targets[lesson], agent, headers, content, signal}));
+      } catch (error) {
+        if (signal.aborted) return {kind: 'unreachable', detail: `no answer within ${timeoutMs} ms`};
+        const {code = 'no usable answer'} = error as NodeJS.ErrnoException;
+        return {kind: isConnectionFailure(error) ? 'unreachable' : 'refused', detail: code};
+      }
+    },
+  };
+};
+
+/** Its words are not told: they begin with the Message-ID, which is the sender's. */
+const learntFrom = ({status, body}: Answer): TrainingResult => {
+  if (status === 200 && isSuccess(body)) return {kind: 'learned'};
+  if (isKnown(status, body)) return {kind: 'known'};
+  const isPassword = status === 401 || status === 403;
+  const advice = isPassword
+    ? '; check scanner.rspamd_controller_password_file'
+    : '; the log of Rspamd says why, and is its Redis up?';
+  return {kind: 'refused', detail: `HTTP status ${status}${advice}`};
+};
+
+const isSuccess = (body: string): boolean => memberOf(body, 'success') === true;
+
+/**
+ * Has been learned (208), has too few words (204), or would teach nothing new (204 or 404). That a mail has been learned is also
+ * said with 404, and is then not true: Rspamd says so of every mail while its Redis is down.
+ */
+const isKnown = (status: number, body: string): boolean => {
+  if (status === 204 || status === 208) return true;
+  const error = status === 404 ? memberOf(body, 'error') : undefined;
+  return typeof error === 'string' && error.startsWith('all learn conditions denied learning ');
+};
+
+const memberOf = (body: string, name: string): unknown => {
+  try {
+    const answer: unknown = JSON.parse(body);
+    return typeof answer === 'object' && answer !== null ? (answer as Record<string, unknown>)[name] : undefined;
+  } catch {
+    return undefined;
+  }
+};

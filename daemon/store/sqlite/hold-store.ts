@@ -1,0 +1,138 @@
+// Held mail: the steps of its life, and the totals that go with them.
+import {comparableAddress} from '../../../shared/mail-address.ts';
+import type {HoldReads, HoldStore, PostfixRowReads, PostfixRows} from '../../services/ports.ts';
+import {claimedStates, isHeld, unjudgedSymbols} from '../../services/quarantine/stored-mail.ts';
+import type {Db} from './database.ts';
+import {insertHeldMails} from './held-arrival.ts';
+import {adjustCounts, adjustSums, readCounts} from './held-count.ts';
+import {foldSubject, type HeldMailRow, rowToHeldMail} from './held-mail.ts';
+import {query} from './query.ts';
+
+/** All ids are one value: SQLite takes a limited number of them. */
+const among = 'queue_id IN (SELECT value FROM json_each(?))';
+const claimed = `state IN (${claimedStates.map(state => `'${state}'`).join(', ')})`;
+const unjudged = JSON.stringify(unjudgedSymbols);
+
+interface Identified {
+  queue_id: string;
+}
+
+const idsIn = (rows: Identified[]): string[] => rows.map(({queue_id}) => queue_id);
+
+export const holdReads = (db: Db): HoldReads => {
+  const findAll: HoldReads['findAll'] = async queueIds =>
+    (await query<HeldMailRow>(db, `SELECT * FROM held_mail WHERE ${among}`, [JSON.stringify(queueIds)])).map(rowToHeldMail);
+  return {
+    findAll,
+    find: async queueId => (await findAll([queueId]))[0],
+    listClaimed: async keeper =>
+      idsIn(await query(db, `SELECT queue_id FROM held_mail WHERE is_held AND keeper = ? AND ${claimed}`, [keeper])),
+    async listArrivedBefore(reason, before, limit) {
+      const due = "is_held AND reason = ? AND state = 'held' AND symbols <> ? AND arrived_at < ?";
+      const sql = `SELECT queue_id FROM held_mail WHERE ${due} ORDER BY arrived_at LIMIT ?`;
+      return idsIn(await query(db, sql, [reason, unjudged, before, limit]));
+    },
+    counts: async () => readCounts(db),
+    async countHeldBy(keeper) {
+      const sql = 'SELECT count(*) AS count FROM held_mail WHERE is_held AND keeper = ?';
+      return (await query<{count: number}>(db, sql, [keeper]))[0]?.count ?? 0;
+    },
+  };
+};
+
+type Ended = Pick<HeldMailRow, 'queue_id' | 'domain_id' | 'domain' | 'reason' | 'size_bytes'>;
+
+export const holdStore = (tx: Db): HoldStore => {
+  const reads = holdReads(tx);
+  return {
+    ...reads,
+    insert: async mails => insertHeldMails(tx, mails),
+
+    async claim(queueIds, {state, keyId}) {
+      const sql = `UPDATE held_mail SET state = ?, acted_by_key_id = ? WHERE ${among} AND state = 'held' RETURNING queue_id`;
+      return new Set(idsIn(await query(tx, sql, [state, keyId, JSON.stringify(queueIds)])));
+    },
+
+    async unclaim(queueIds) {
+      const sql = `UPDATE held_mail SET state = 'held', acted_by_key_id = NULL WHERE ${among} AND ${claimed}`;
+      await query(tx, sql, [JSON.stringify(queueIds)]);
+    },
+
+    async end(queueIds, from, {state, at, keyId}) {
+      const ended = await query<Ended>(
+        tx,
+        `UPDATE held_mail SET state = ?, is_held = 0, acted_at = ?, acted_by_key_id = ? WHERE ${among} AND state = ?
+         RETURNING queue_id, domain_id, domain, reason, size_bytes`,
+        [state, at, keyId, JSON.stringify(queueIds), from],
+      );
+      await adjustSums(
+        tx,
+        ended.map(({queue_id, ...mail}) => ({...mail, count: -1, size_bytes: -mail.size_bytes})),
+      );
+      return new Set(idsIn(ended));
+    },
+
+    async reopen(mail) {
+      const sql =
+        "UPDATE held_mail SET state = 'held', is_held = 1, acted_at = NULL, acted_by_key_id = NULL WHERE queue_id = ? AND state = ? RETURNING queue_id";
+      const changed = await query(tx, sql, [mail.queue_id, mail.state]);
+      if (changed.length === 1) await adjustCounts(tx, mail, 1);
+      return changed.length === 1;
+    },
+
+    async strikeRecipients(queueId, delivered) {
+      const mail = await reads.find(queueId);
+      if (!mail) return;
+      const left = mail.recipients.filter(recipient => !delivered.includes(recipient));
+      await query(tx, 'UPDATE held_mail SET recipients = ? WHERE queue_id = ?', [JSON.stringify(left), queueId]);
+      const sql = 'DELETE FROM held_recipient WHERE queue_id = ? AND recipient NOT IN (SELECT value FROM json_each(?))';
+      await query(tx, sql, [queueId, JSON.stringify(left.map(comparableAddress))]);
+    },
+
+    async forget(queueId) {
+      const mail = await reads.find(queueId);
+      if (!mail) return;
+      if (isHeld(mail)) await adjustCounts(tx, mail, -1);
+      await query(tx, 'DELETE FROM held_mail WHERE queue_id = ?', [queueId]);
+    },
+
+    async forgetEnded(before, limit) {
+      const old = 'SELECT queue_id FROM held_mail WHERE NOT is_held AND acted_at < ? LIMIT ?';
+      const sql = `DELETE FROM held_mail WHERE queue_id IN (${old}) RETURNING queue_id`;
+      return (await query(tx, sql, [before, limit])).length;
+    },
+  };
+};
+
+const postfixColumns = 'queue_id, state, queued_at, acted_at, acted_by_key_id';
+
+export const postfixRowReads = (db: Db): PostfixRowReads => ({
+  list: async () => query(db, `SELECT ${postfixColumns} FROM held_mail WHERE is_held AND keeper = 'postfix'`),
+  find: async queueIds =>
+    query(db, `SELECT ${postfixColumns} FROM held_mail WHERE ${among} AND keeper = 'postfix'`, [JSON.stringify(queueIds)]),
+  async listWithoutSubject() {
+    const sql = "SELECT queue_id FROM held_mail WHERE is_held AND keeper = 'postfix' AND symbols = ? AND subject = ''";
+    return idsIn(await query(db, sql, [unjudged]));
+  },
+});
+
+export const postfixRows = (tx: Db): PostfixRows => ({
+  ...postfixRowReads(tx),
+
+  async confirm(confirmations) {
+    const ids = JSON.stringify(confirmations.map(({queueId}) => queueId));
+    const rows = await query<Ended>(tx, `SELECT * FROM held_mail WHERE is_held AND ${among}`, [ids]);
+    const sizes = new Map(confirmations.map(({queueId, sizeBytes}) => [queueId, sizeBytes]));
+    for (const {queueId, queuedAt, sizeBytes} of confirmations)
+      await query(tx, 'UPDATE held_mail SET queued_at = ?, size_bytes = ? WHERE queue_id = ?', [queuedAt, sizeBytes, queueId]);
+    await adjustSums(
+      tx,
+      rows.map(row => ({...row, count: 0, size_bytes: (sizes.get(row.queue_id) ?? 0) - row.size_bytes})),
+    );
+  },
+
+  async describe(queueId, {subject, client_ip, helo}) {
+    const sql = 'UPDATE held_mail SET subject = ?, folded_subject = ?, client_ip = ?, helo = ? WHERE queue_id = ?';
+    await query(tx, sql, [subject, foldSubject(subject), client_ip, helo, queueId]);
+  },
+});

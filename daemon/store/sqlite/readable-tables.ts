@@ -1,0 +1,78 @@
+// Readable tables: the live configuration records of each kind, a row each, in the form in which they are read.
+
+import {chunksOf} from '../../services/chunks.ts';
+import type {Differences, IdRange, ReadableRow} from '../../services/node-store.ts';
+import type {Kind, Readable} from '../../services/records.ts';
+import type {Db} from './database.ts';
+import {query} from './query.ts';
+
+/** By kind, the columns whose values together only one row may have. Each kind has the table of its name. */
+const uniqueColumns: Record<Kind, readonly string[]> = {
+  node: [],
+  domain: ['name'],
+  api_key: ['key_hash'],
+  mail_filter: [],
+  dkim_key: ['domain_id', 'selector'],
+};
+
+/** Members that are no plain values are stored as JSON. */
+const toRow = (record: Readable): ReadableRow =>
+  Object.fromEntries(
+    Object.entries(record).map(([name, value]) => [name, isJson(name, value) ? JSON.stringify(value) : value]),
+  ) as ReadableRow;
+
+const isJson = (name: string, value: unknown): boolean => name === 'tenant_id' || Array.isArray(value);
+
+export const showRecords = async (tx: Db, kind: Kind, records: readonly Readable[]): Promise<void> => {
+  // Not as JSON: SQLite reads a number in it less exactly than it was written.
+  for (const rows of chunksOf(records.map(toRow))) {
+    const columns = Object.keys(rows[0] ?? {});
+    const values = rows.map(() => `(${columns.map(() => '?').join(', ')})`).join(', ');
+    const updates = columns.map(column => `${column} = excluded.${column}`).join(', ');
+    await query(
+      tx,
+      `INSERT INTO ${kind} (${columns.join(', ')}) VALUES ${values} ON CONFLICT (id) DO UPDATE SET ${updates}`,
+      rows.flatMap(row => columns.map(column => row[column] ?? null)),
+    );
+  }
+};
+
+export const hideRecords = async (tx: Db, kind: Kind, ids: readonly number[]): Promise<void> => {
+  const gone = JSON.stringify(ids);
+  await query(tx, `DELETE FROM ${kind} WHERE id IN (SELECT value FROM json_each(?))`, [gone]);
+  if (kind === 'api_key') await query(tx, 'DELETE FROM key_use WHERE key_id IN (SELECT value FROM json_each(?))', [gone]);
+};
+
+export const restoreRecords = async (tx: Db, kind: Kind, records: readonly Readable[]): Promise<void> => {
+  const unique = uniqueColumns[kind];
+  for (const row of unique.length > 0 ? records.map(toRow) : []) {
+    const isTaken = unique.map(column => `${column} = ?`).join(' AND ');
+    await query(tx, `DELETE FROM ${kind} WHERE ${isTaken} AND id <> ?`, [...unique.map(column => plain(row[column])), row.id]);
+  }
+  await showRecords(tx, kind, records);
+};
+
+export const compareShown = async (
+  db: Db,
+  kind: Kind,
+  {after, upTo}: IdRange,
+  records: readonly Readable[],
+): Promise<Differences> => {
+  const range = upTo === undefined ? {sql: '', values: []} : {sql: ' AND id <= ?', values: [upTo]};
+  const rows = await query<ReadableRow>(db, `SELECT * FROM ${kind} WHERE id > ?${range.sql}`, [after, ...range.values]);
+  const wrong = new Map(rows.map(row => [Number(row.id), row]));
+  const missing = records.filter(record => {
+    const row = wrong.get(record.id);
+    const isRight = row !== undefined && isSame(toRow(record), row);
+    if (isRight) wrong.delete(record.id);
+    return !isRight;
+  });
+  return {missing, wrong: [...wrong.values()].map(row => ({...row, id: Number(row.id)}))};
+};
+
+const isSame = (wanted: ReadableRow, found: ReadableRow): boolean =>
+  Object.entries(wanted).every(([column, value]) => plain(value) === plain(found[column]));
+
+/** As text: SQLite has no booleans. */
+const plain = (value: ReadableRow[string] | undefined): string | null =>
+  value === null || value === undefined ? null : String(typeof value === 'boolean' ? Number(value) : value);

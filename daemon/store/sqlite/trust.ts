@@ -1,0 +1,53 @@
+// What this node alone stores of the cluster: join tokens, the names in certificates, and the last that it heard of its peers, so that
+// a node which has just started can tell of one that is away.
+import type {IssuedName, StoredJoinToken} from '../../services/cluster/stored-trust.ts';
+import type {TrustReads, TrustStore} from '../../services/ports.ts';
+import type {Db} from './database.ts';
+import {query} from './query.ts';
+
+interface PeerReportRow {
+  node_no: number;
+  last_seen: string;
+  report: string;
+}
+
+export const trustReads = (db: Db): TrustReads => ({
+  findJoinToken: async id => (await query<StoredJoinToken>(db, 'SELECT * FROM join_token WHERE id = ?', [id]))[0],
+  listIssuedNames: async () => query<IssuedName>(db, 'SELECT node_no, host FROM issued_name ORDER BY node_no, host'),
+  async listPeerReports() {
+    const rows = await query<PeerReportRow>(db, 'SELECT node_no, last_seen, report FROM peer_report');
+    return rows.map(row => ({...row, report: JSON.parse(row.report)}));
+  },
+});
+
+export const trustStore = (tx: Db): TrustStore => {
+  const addIssuedNames: TrustStore['addIssuedNames'] = async names => {
+    for (const {node_no, host} of names)
+      await query(tx, 'INSERT INTO issued_name (node_no, host) VALUES (?, ?) ON CONFLICT DO NOTHING', [node_no, host]);
+  };
+  return {
+    ...trustReads(tx),
+    addIssuedNames,
+    async insertJoinToken({id, created_at, expires_at, used_at}) {
+      const sql = 'INSERT INTO join_token (id, created_at, expires_at, used_at) VALUES (?, ?, ?, ?)';
+      await query(tx, sql, [id, created_at, expires_at, used_at]);
+    },
+    async useJoinToken(id, at) {
+      const sql = 'UPDATE join_token SET used_at = ? WHERE id = ? AND used_at IS NULL AND expires_at > ? RETURNING id';
+      return (await query(tx, sql, [at, id, at])).length === 1;
+    },
+    forgetJoinTokens: async before => void (await query(tx, 'DELETE FROM join_token WHERE expires_at < ?', [before])),
+    async replaceIssuedNames(nodeNo, hosts) {
+      await query(tx, 'DELETE FROM issued_name WHERE node_no = ?', [nodeNo]);
+      await addIssuedNames(hosts.map(host => ({node_no: nodeNo, host})));
+    },
+    async savePeerReports(reports) {
+      const sql =
+        'INSERT INTO peer_report (node_no, last_seen, report) VALUES (?, ?, ?) ON CONFLICT (node_no) DO UPDATE SET last_seen = excluded.last_seen, report = excluded.report';
+      for (const {node_no, last_seen, report} of reports) await query(tx, sql, [node_no, last_seen, JSON.stringify(report)]);
+    },
+    async keepPeerReports(nodeNos) {
+      await query(tx, 'DELETE FROM peer_report WHERE node_no NOT IN (SELECT value FROM json_each(?))', [JSON.stringify(nodeNos)]);
+    },
+  };
+};

@@ -1,0 +1,35 @@
+// Comparison with an earlier release, which is built from the history of the repository and runs beside this build.
+import {type Release, releaseMissing, releases} from '../helpers/released-build.ts';
+import {alternate} from './alternate.ts';
+import type {BenchContext} from './bench.ts';
+import {quantilesOf} from './quantiles.ts';
+
+export const releaseToCompare: Release = releases[0] as Release;
+
+/** Why the release cannot be built here; undefined where it can. */
+export const releaseToCompareMissing = (): string | undefined => releaseMissing(releaseToCompare);
+
+export interface Pair<T> {
+  own: T;
+  release: T;
+}
+
+interface Compared {
+  /** Each resolves with a speed: more is better. */
+  works: Pair<() => Promise<number>>;
+  warmUps: number;
+  text(value: number): string;
+}
+
+/** The median of the ratios of five alternated runs. */
+export const compareWithRelease = async (
+  {isQuick, report, say}: BenchContext,
+  row: string,
+  {works, warmUps, text}: Compared,
+): Promise<void> => {
+  const measured = await alternate({...works}, {rounds: isQuick ? 3 : 5, warmUps});
+  const ratios = measured.own.map((own, n) => own / (measured.release[n] ?? Number.NaN));
+  say(`${row}: ${ratios.map(ratio => ratio.toFixed(2)).join(', ')}`);
+  const median = (values: number[]) => quantilesOf(values).p50;
+  report(row, {value: median(ratios), own: text(median(measured.own)), anchor: text(median(measured.release))});
+};

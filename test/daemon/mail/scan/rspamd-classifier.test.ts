@@ -1,0 +1,135 @@
+import {createServer, type IncomingHttpHeaders, type RequestListener} from 'node:http';
+import type {AddressInfo} from 'node:net';
+import test, {type ExecutionContext} from 'ava';
+import {createRspamdClassifier, type RspamdClassifierOptions} from '../../../../daemon/mail/scan/rspamd-classifier.ts';
+import type {Classifier, TrainingClass} from '../../../../daemon/services/intake/mail-ports.ts';
+import {Fault} from '../../../../shared/fault.ts';
+import {closedPort} from '../../../helpers/ports.ts';
+import {contentOf, sample} from '../../../helpers/received-mail.ts';
+import {isRspamdInstalled, startTeachableRspamd} from '../../../helpers/rspamd.ts';
+
+interface Asked {
+  url: string | undefined;
+  headers: IncomingHttpHeaders;
+  body: Buffer;
+}
+
+/** A server in the controller's place. */
+const startController = async (t: ExecutionContext, answer: RequestListener, options: Partial<RspamdClassifierOptions> = {}) => {
+  const asked: Asked[] = [];
+  const server = createServer(async (request, response) => {
+    const chunks: Buffer[] = await request.toArray().catch(() => []);
+    asked.push({url: request.url, headers: request.headers, body: Buffer.concat(chunks)});
+    answer(request, response);
+  });
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return {trainer: createRspamdClassifier({url, ...options}), asked};
+};
+
+const success: RequestListener = (_request, response) => response.end('{"success":true}');
+
+const teach = (trainer: Classifier, lesson: TrainingClass, bytes = sample('plain.eml')) =>
+  trainer.train(lesson, {
+    queueId: 'Q1w2E3r4T5',
+    sender: 'ada@example.net\r\nPassword: x',
+    recipients: ['ben@example.com', 'zoe@example.com'],
+    content: contentOf(bytes),
+  });
+
+test('each lesson is a command of its own, with the envelope, the password and every byte', async t => {
+  const {trainer, asked} = await startController(t, success, {password: 'sesame'});
+
+  t.deepEqual(await teach(trainer, 'ham'), {kind: 'learned'});
+  t.deepEqual(await teach(trainer, 'spam'), {kind: 'learned'});
+
+  t.deepEqual(
+    asked.map(({url}) => url),
+    ['/learnham', '/learnspam'],
+  );
+  for (const {headers, body} of asked) {
+    t.like(headers, {
+      from: '<ada@example.net??Password: x>',
+      rcpt: '<ben@example.com>, <zoe@example.com>',
+      'queue-id': 'Q1w2E3r4T5',
+      password: 'sesame',
+    });
+    t.deepEqual(body, sample('plain.eml'));
+  }
+});
+
+test('what Rspamd has learned before, or has no use for, is no failure', async t => {
+  const answers: [number, string][] = [
+    [208, '{"error":"<a@b> has been already learned as spam, ignore it"}'],
+    [404, '{"error":"all learn conditions denied learning spam in default classifier"}'],
+    [204, ''],
+  ];
+
+  for (const [status, body] of answers) {
+    const {trainer} = await startController(t, (_request, response) => response.writeHead(status).end(body));
+    t.deepEqual(await teach(trainer, 'spam'), {kind: 'known'}, body);
+  }
+});
+
+test('every other answer is a refusal, told without the words of the mail', async t => {
+  const answers: [number, string, RegExp][] = [
+    [401, '{"error":"Unauthorized"}', /^HTTP status 401; check scanner\.rspamd_controller_password_file$/],
+    [404, 'Not found', /^HTTP status 404; the log of Rspamd says why, and is its Redis up\?$/],
+    [404, '{"error":"<a@b> has been already learned as ham, ignore it"}', /^HTTP status 404/],
+    [404, '{"error":"<has been already learned as ham, ignore it> cannot be learned"}', /^HTTP status 404/],
+    [500, '{"success":true}', /^HTTP status 500/],
+    [200, '{"error":"<secret@id> is odd"}', /^HTTP status 200/],
+    [200, 'null', /^HTTP status 200/],
+    [200, '', /^HTTP status 200/],
+    [200, ' '.repeat(5 * 1024 * 1024), /^no usable answer$/],
+  ];
+
+  for (const [status, body, detail] of answers) {
+    const {trainer} = await startController(t, (_request, response) => response.writeHead(status).end(body));
+    const trained = await teach(trainer, 'spam');
+    t.is(trained.kind, 'refused', body.slice(0, 80));
+    t.regex('detail' in trained ? trained.detail : '', detail);
+  }
+});
+
+test('nobody there, a connection that breaks and one that hangs are silence, each asked once', async t => {
+  const broken = await startController(t, request => request.socket.destroy());
+  const hanging = await startController(t, (_request, response) => response.writeHead(200).write('{'), {timeoutMs: 200});
+  const {host, port} = await closedPort();
+
+  t.deepEqual(await teach(createRspamdClassifier({url: `http://${host}:${port}`}), 'ham'), {
+    kind: 'unreachable',
+    detail: 'ECONNREFUSED',
+  });
+  t.deepEqual(await teach(broken.trainer, 'ham'), {kind: 'unreachable', detail: 'ECONNRESET'});
+  t.deepEqual(await teach(hanging.trainer, 'ham'), {kind: 'unreachable', detail: 'no answer within 200 ms'});
+
+  t.deepEqual([broken.asked.length, hanging.asked.length], [1, 1]);
+});
+
+test('an address that is no http address is refused at once', t => {
+  t.throws(() => createRspamdClassifier({url: 'https://rspamd.example.com'}), {instanceOf: Fault});
+});
+
+const withRspamd = isRspamdInstalled() ? test : test.skip;
+
+// Of its two ways to keep what it has learned, only Redis says 208 for what it knows: files say 404.
+withRspamd('[Rspamd] it learns each mail once as what it is, and anew when it was wrong', async t => {
+  const {controllerUrl, password, lessons} = await startTeachableRspamd(t);
+  const trainer = createRspamdClassifier({url: controllerUrl, password});
+
+  t.deepEqual(await teach(trainer, 'ham'), {kind: 'learned'});
+  t.like(await teach(trainer, 'ham'), {kind: 'refused'});
+  t.deepEqual(await teach(trainer, 'spam', sample('phishing.eml')), {kind: 'learned'});
+  t.deepEqual(await lessons(), {ham: 1, spam: 1});
+  t.deepEqual(await teach(trainer, 'spam'), {kind: 'learned'});
+  t.deepEqual(await teach(trainer, 'spam', Buffer.from('Subject: short\r\n\r\nx\r\n')), {kind: 'known'});
+
+  t.deepEqual(await lessons(), {ham: 0, spam: 2});
+  t.like(await teach(createRspamdClassifier({url: controllerUrl, password: 'wrong'}), 'ham'), {kind: 'refused'});
+  t.like(await teach(createRspamdClassifier({url: controllerUrl}), 'ham'), {kind: 'refused'});
+});

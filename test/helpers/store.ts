@@ -1,0 +1,51 @@
+// A real database file in a folder that goes away.
+import {mkdtemp, rm} from 'node:fs/promises';
+import {tmpdir} from 'node:os';
+import {join} from 'node:path';
+import {type Configuration, createConfiguration} from '../../daemon/replication/configuration.ts';
+import type {NodeStore} from '../../daemon/services/node-store.ts';
+import {type Database, openDatabase} from '../../daemon/store/sqlite/database.ts';
+import {createSqliteStore, type SqliteStore} from '../../daemon/store/sqlite/store.ts';
+
+export interface Teardown {
+  teardown(close: () => Promise<void>): void;
+}
+
+export const testFolder = async (t: Teardown): Promise<string> => {
+  const folder = await mkdtemp(join(tmpdir(), 'mfd-test-'));
+  t.teardown(async () => rm(folder, {recursive: true, force: true}));
+  return folder;
+};
+
+/** With the handles of the database, for what no port does, such as damage. */
+export type TestStore = SqliteStore & Pick<Database, 'read' | 'write'>;
+
+const withHandles = (database: Database): TestStore => ({
+  ...createSqliteStore(database),
+  read: database.read,
+  write: database.write,
+});
+
+export const openTestStore = async (filename: string): Promise<TestStore> => withHandles(await openDatabase(filename));
+
+/** `isDurable: false` leaves out the fsyncs, for tests of many thousand writes that no power cut is part of. */
+export const testDatabase = async (t: Teardown, {isDurable = true} = {}): Promise<{database: Database; filename: string}> => {
+  const filename = join(await testFolder(t), 'mfd.db');
+  const database = await openDatabase(filename);
+  t.teardown(database.close);
+  if (!isDurable) await database.write.raw('PRAGMA synchronous = OFF');
+  return {database, filename};
+};
+
+export const testStore = async (
+  t: Teardown,
+  options: {isDurable?: boolean} = {},
+): Promise<{store: TestStore; filename: string}> => {
+  const {database, filename} = await testDatabase(t, options);
+  return {store: withHandles(database), filename};
+};
+
+export const testConfiguration = (
+  store: NodeStore,
+  {now = Date.now, nodeNo = 1}: {now?: () => number; nodeNo?: number} = {},
+): Configuration => createConfiguration({store, nodeNo, now, withReserve: async write => write()});
