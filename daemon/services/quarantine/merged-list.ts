@@ -108,7 +108,6 @@ const approach = async <E extends K, K>(cut: Cut<E, K>, compare: (a: K, b: K) =>
     const share = left * (evenly / parts + (1 - evenly) * (gained / gains));
     return part.samples({offset: start + Math.floor(share), stride: 1, limit: 1});
   });
-  if (cut.left() !== left) return undefined;
   const [first] = named.flatMap(({answer}) => answer.marks).toSorted(compare);
   const total = sum(named.map(({answer}) => answer.total));
   if (total <= cut.offset) return total;

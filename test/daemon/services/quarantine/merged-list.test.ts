@@ -57,7 +57,7 @@ const near = 5;
 
 test('a page is the same as of one sorted list, however deep it lies', async t => {
   await fc.assert(
-    fc.asyncProperty(clusters, fc.nat(320), fc.integer({min: 1, max: 20}), async (nodes, offset, limit) => {
+    fc.asyncProperty(clusters, fc.nat(320), fc.integer({min: 1, max: 60}), async (nodes, offset, limit) => {
       const asked = {most: 0, questions: 0};
       const parts = nodes.map(node => partOf(node, asked));
 
@@ -87,12 +87,12 @@ test('a node that falls silent at any question is named, and the page is that of
 
         const {result, unreachable} = await readMerged(
           {parts, compare, ask: createAskAll({onSilent: () => {}}), near},
-          {limit: 7, offset},
+          {limit: 30, offset},
         );
 
         const left = nodes.filter(({node}) => !unreachable.includes(node));
         const all = left.flatMap(({entries}) => entries).toSorted(compare);
-        t.deepEqual(result.entries, all.slice(offset, offset + 7));
+        t.deepEqual(result.entries, all.slice(offset, offset + 30));
         t.is(result.total, all.length);
         t.true(nodes.every(({node}, index) => left.some(one => one.node === node) || (failures[index] ?? null) !== null));
       },
@@ -183,6 +183,25 @@ test('nodes are asked for about their share of a page, and those that may have m
   t.deepEqual(await askedOf(500, 500, 500), [51, 51, 51]);
   t.deepEqual(await askedOf(500, 2, 2), [51, 51, 51, 99]);
   t.deepEqual(await askedOf(500), [99]);
+});
+
+test('a node that falls silent when it is asked for more of a page is named, and the page is that of the others', async t => {
+  const entriesOf = (node: string, newest: number) =>
+    Array.from({length: 200}, (_, n): Entry => ({at: newest - n, node, seq: 0}));
+  const nodes = [
+    {node: 'alpha', entries: entriesOf('alpha', 9000)},
+    {node: 'beta', entries: entriesOf('beta', 5000)},
+    {node: 'gamma', entries: entriesOf('gamma', 1000)},
+  ];
+  const parts = nodes.map(node => partOf(node, {most: 0, questions: 0}, node.node === 'alpha' ? 2 : undefined));
+
+  const {result, unreachable} = await readMerged(
+    {parts, compare, ask: createAskAll({onSilent: () => {}})},
+    {limit: 99, offset: 0},
+  );
+
+  t.deepEqual(unreachable, ['alpha']);
+  t.deepEqual(result, {entries: entriesOf('beta', 5000).slice(0, 99), total: 400});
 });
 
 test('a page beyond the end of the list is empty, after one question to each node', async t => {
