@@ -20,9 +20,9 @@ export interface Condition {
 }
 
 export const searchOf = async (read: Db, filter: HoldFilter, reach: AccessScope): Promise<HeldSearch> => {
-  const phrase = filter.subject === undefined ? undefined : phraseOf(foldSubject(filter.subject));
-  const subject = phrase === undefined ? undefined : await findFew(read, subjectSql, phrase);
-  const recipient = filter.recipient === undefined ? undefined : await findFew(read, recipientSql, filter.recipient);
+  const folded = filter.subject === undefined ? undefined : foldSubject(filter.subject);
+  const subject = isIndexed(folded) ? await findFew(read, subjectSql, [phraseOf(folded), folded]) : undefined;
+  const recipient = filter.recipient === undefined ? undefined : await findFew(read, recipientSql, [filter.recipient]);
   const ids = subject?.ids ?? recipient?.ids;
   return {filter, reach, ...(ids && {ids}), ...(subject && {withSubject: subject.count})};
 };
@@ -33,16 +33,20 @@ interface Found {
   ids: string | null;
 }
 
-const findFew = async (read: Db, sql: string, value: string): Promise<Found | undefined> => {
-  const [found] = await query<Found>(read, sql, [value]);
+const findFew = async (read: Db, sql: string, values: string[]): Promise<Found | undefined> => {
+  const [found] = await query<Found>(read, sql, values);
   return found;
 };
 
 /** With more of them the list itself comes upon enough. */
 const few = 1500;
 
+/** Subjects that are not in the index yet are looked through. */
 const subjectSql = `
-  WITH found AS MATERIALIZED (SELECT rowid AS id FROM held_trigram WHERE held_trigram MATCH ?)
+  WITH found AS MATERIALIZED (
+    SELECT rowid AS id FROM held_trigram WHERE held_trigram MATCH ?
+    UNION ALL SELECT id FROM held_subject WHERE id > (SELECT upto FROM held_trigram_end) AND instr(folded_subject, ?)
+  )
   SELECT count(*) AS count, iif(
     count(*) <= ${few}, (SELECT json_group_array(queue_id) FROM held_subject WHERE id IN (SELECT id FROM found)), NULL
   ) AS ids FROM found`;
@@ -51,9 +55,11 @@ const recipientSql = `
   WITH found AS MATERIALIZED (SELECT queue_id FROM held_recipient WHERE recipient = ? LIMIT ${few + 1})
   SELECT count(*) AS count, iif(count(*) <= ${few}, json_group_array(queue_id), NULL) AS ids FROM found`;
 
-/** For FTS5; undefined for a text that is too short for three characters in a row, or that it would not take whole. */
-const phraseOf = (folded: string): string | undefined =>
-  [...folded].length < 3 || folded.includes('\0') ? undefined : `"${folded.replaceAll('"', '""')}"`;
+/** Not a text that is too short for three characters in a row, nor one that FTS5 would not take whole. */
+const isIndexed = (folded: string | undefined): folded is string =>
+  folded !== undefined && [...folded].length >= 3 && !folded.includes('\0');
+
+const phraseOf = (folded: string): string => `"${folded.replaceAll('"', '""')}"`;
 
 /** Whether nothing is asked for but a subject. */
 export const isSubjectAlone = ({filter, reach}: HeldSearch): boolean =>

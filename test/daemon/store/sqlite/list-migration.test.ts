@@ -74,7 +74,7 @@ test('mail that was held before lists had tables of their own is found, counted 
   t.deepEqual(await found({subject: 'invoice 5'}), [0]);
 });
 
-/** What the migrations of 0.5 made beside the rows, to move counts on, and to index subjects by and by. */
+/** What the migrations of 0.5 made beside the rows, to move counts on, and to index subjects without positions. */
 const madeBy05 = [
   'CREATE TABLE held_change (seq INTEGER PRIMARY KEY, queue_id TEXT NOT NULL, change INTEGER NOT NULL)',
   ...['in', 'moved', 'other', 'gone', 'struck'].map(
@@ -98,7 +98,7 @@ const madeBy05 = [
    END`,
 ];
 
-test('a database of 0.5 has all subjects in the index at once, and what counts were moved by is gone', async t => {
+test('a database of 0.5 has its subjects in the new index, and what counts were moved by is gone', async t => {
   const filename = await earlierDatabase(t, '0008', async db => {
     for (const sql of madeBy05) await db.raw(sql);
     await insertHeldMails(
