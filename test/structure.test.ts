@@ -33,7 +33,7 @@ const mayImport: Record<string, string[]> = {
   'daemon/mail/scan': ['shared', ...services],
   'daemon/mail/sign': ['shared', ...services],
   'daemon/mail/socketmap': ['shared', ...services, 'daemon/mail', 'daemon/mail/gateway'],
-  'daemon/hold': ['shared', ...services, 'daemon/hold/spool', 'daemon/store/sqlite'],
+  'daemon/hold': ['shared', ...services, 'daemon/hold/spool'],
   'daemon/hold/spool': ['shared', ...services, 'daemon/hold'],
   'daemon/hold/postfix': ['shared', ...services, 'daemon/hold'],
   'daemon/cluster': ['shared', ...services],
