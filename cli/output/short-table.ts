@@ -23,7 +23,9 @@ const style = {head: [], border: [], 'padding-left': 0, 'padding-right': 0};
 /** It takes 0.2 ms a row, and more where there are many. */
 export const drawShortTable: DrawTable = ({columns, rows}) => {
   const head = columns.map(({title}) => title);
-  const table = new Table({head, colAligns: columns.map(({align}) => align ?? 'left'), chars, style});
+  // A column of wide characters that were cut may be wider than what is in it.
+  const colWidths = columns.map(({width}) => width);
+  const table = new Table({head, colWidths, colAligns: columns.map(({align}) => align ?? 'left'), chars, style});
   table.push(...rows.map(cells => cells.map(({text, tone}) => (tone ? paint(text, tone) : text))));
   return table.toString().split('\n');
 };

@@ -36,6 +36,17 @@ test('a short table looks as one that is drawn line by line', t => {
   );
 });
 
+test('a column keeps its width when wide characters that do not fit leave a cell of it empty', t => {
+  const rows = [
+    {name: '東京タワー', count: -62, note: 'a'.repeat(40)},
+    {name: 'M', count: 24, note: 'b'},
+  ];
+  const widths = Array.from({length: 40}, (_, n) => n + 15);
+
+  for (const maxWidth of widths)
+    t.is(renderTable(rows, columns, {maxWidth, draw: drawShortTable}), renderTable(rows, columns, {maxWidth}));
+});
+
 test('more than 200 rows are drawn line by line', t => {
   let drawn = 0;
   const draw = () => {
