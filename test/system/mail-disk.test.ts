@@ -8,7 +8,7 @@ const withSmallDisk = mayMount ? test.serial : test.serial.skip;
 
 const startOnSmallDisk = async (t: Parameters<typeof startMailNode>[0]) => {
   const disk = await smallDisk(t, 64 * 1024 * 1024);
-  const config = {spool: {reserveFile: '2M', min_free: '4M'}};
+  const config = {spool: {ballast: '2M', min_free: '4M'}};
   return {disk, node: await startMailNode(t, {data: join(disk.path, 'data'), config, domain: holdAll})};
 };
 
