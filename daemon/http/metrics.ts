@@ -54,6 +54,29 @@ export const createMetrics = (version: string): Metrics => {
     {version},
     1,
   );
+  const requests = createRequestMetrics(registers);
+  const mails = createMailMetrics(registers);
+  const transitions = new Counter({
+    name: 'mfd_cluster_health_transitions_total',
+    help: 'Changes of a node’s health seen here',
+    registers,
+  });
+  const postfix = createPostfixMetrics(registers);
+  const source = createSourceGauges(registers);
+
+  return {
+    async expose(from) {
+      await source.update(from);
+      return {contentType: registry.contentType, text: await registry.metrics()};
+    },
+    ...requests,
+    ...mails,
+    ...postfix,
+    healthChanged: () => transitions.inc(),
+  };
+};
+
+const createRequestMetrics = (registers: Registry[]): Pick<Metrics, 'httpRequest' | 'deprecatedRequest'> => {
   const requests = new Histogram({
     name: 'mfd_http_request_duration_seconds',
     help: 'Time from request to the end of the answer',
@@ -63,6 +86,28 @@ export const createMetrics = (version: string): Metrics => {
   });
   // Found once for each kind of request: there are as many as routes, methods and statuses.
   const requestSeries = new Map<string, Histogram.Internal<'method' | 'route' | 'status'>>();
+  const deprecated = new Counter({
+    name: 'mfd_api_deprecated_requests_total',
+    help: 'Requests that used something deprecated, by operation of the API and what of it',
+    labelNames: ['operation', 'part'],
+    registers,
+  });
+
+  return {
+    httpRequest({method, route, status, seconds}) {
+      const kind = `${method} ${route} ${status}`;
+      let series = requestSeries.get(kind);
+      if (!series) {
+        series = requests.labels({method, route, status: String(status)});
+        requestSeries.set(kind, series);
+      }
+      series.observe(seconds);
+    },
+    deprecatedRequest: (use, count = 1) => deprecated.inc(use, count),
+  };
+};
+
+const createMailMetrics = (registers: Registry[]): Pick<Metrics, 'verdict' | 'delivery' | 'unscored' | 'expired' | 'lesson'> => {
   const verdicts = new Counter({
     name: 'mfd_intake_verdicts_total',
     help: 'Mails by what became of them',
@@ -91,42 +136,13 @@ export const createMetrics = (version: string): Metrics => {
     registers,
   });
   const expired = new Counter({name: 'mfd_held_mails_expired_total', help: 'Mails removed by retention', registers});
-  const transitions = new Counter({
-    name: 'mfd_cluster_health_transitions_total',
-    help: 'Changes of a node’s health seen here',
-    registers,
-  });
-  const deprecatedRequests = new Counter({
-    name: 'mfd_api_deprecated_requests_total',
-    help: 'Requests that used something deprecated, by operation of the API and what of it',
-    labelNames: ['operation', 'part'],
-    registers,
-  });
-  const postfix = createPostfixMetrics(registers);
-  const source = createSourceGauges(registers);
 
   return {
-    async expose(from) {
-      await source.update(from);
-      return {contentType: registry.contentType, text: await registry.metrics()};
-    },
-    httpRequest({method, route, status, seconds}) {
-      const kind = `${method} ${route} ${status}`;
-      let series = requestSeries.get(kind);
-      if (!series) {
-        series = requests.labels({method, route, status: String(status)});
-        requestSeries.set(kind, series);
-      }
-      series.observe(seconds);
-    },
     verdict: verdict => verdicts.inc({verdict}),
     delivery: (kind, outcome) => deliveries.inc({kind, outcome}),
     unscored: () => unscored.inc(),
     expired: count => expired.inc(count),
-    ...postfix,
     lesson: (lesson, outcome) => lessons.inc({lesson, outcome}),
-    healthChanged: () => transitions.inc(),
-    deprecatedRequest: (use, count = 1) => deprecatedRequests.inc(use, count),
   };
 };
 
