@@ -1,4 +1,4 @@
-// Listens to what happens to the mail that other nodes hold, while somebody here wants to know.
+// Listener for the hold events of other nodes, active while this node has a subscriber.
 import type {Readable} from 'node:stream';
 import {StringDecoder} from 'node:string_decoder';
 import {setTimeout as delay} from 'node:timers/promises';
@@ -8,7 +8,7 @@ import type {PeerClient} from './peer-client.ts';
 import type {Peers} from './peers.ts';
 
 export interface HoldEventListener {
-  /** Listens to every node there is and will be, one listener at a time. `silent`: those that do not answer when they are first asked. */
+  /** Subscribes at all nodes, including later ones. Allows one listener at a time. `silent`: nodes that do not answer the first request. */
   listen(onEvent: (event: BusEvent) => void): {silent: Promise<string[]>; stop(): void};
 }
 
@@ -18,7 +18,7 @@ interface Needs {
 }
 
 const answerMs = 2000;
-/** The other end pings more often than that. */
+/** The other end pings more often than this. */
 const silenceMs = 15_000;
 const backoff = {firstMs: 250, mostMs: 5000};
 const maxLineChars = 4 * 1024 * 1024;
@@ -58,7 +58,7 @@ export const createHoldEventListener = ({peers, onFailure}: Needs): HoldEventLis
 };
 
 interface Line {
-  /** Whether the node answered when it was first asked. */
+  /** Whether the node answered the first request. */
   isHeard: Promise<boolean>;
   stop(): void;
 }
@@ -69,7 +69,7 @@ interface LineNeeds {
   onFailure(error: unknown): void;
 }
 
-/** Asks again whenever the answer has broken off, until stopped. */
+/** Repeats the request whenever the answer breaks off, until stopped. */
 const startLine = ({client, onEvent, onFailure}: LineNeeds): Line => {
   const stopped = new AbortController();
   let current: Readable | undefined;
@@ -110,14 +110,14 @@ const startLine = ({client, onEvent, onFailure}: LineNeeds): Line => {
   };
 };
 
-/** A node speaks of its own mail only. */
+/** Accepts only events about mail of the node that sent them. */
 const eventIn = (line: string, nodeId: string): BusEvent => {
   const {id, domain_id, event} = holdEventSchema.parse(JSON.parse(line));
   if (event.node_id !== nodeId || !id.startsWith(`${nodeId}-`)) throw new Error(`${nodeId} speaks for another node`);
   return {id, domainId: domain_id, event};
 };
 
-/** The lines that are not empty. Throws when nothing at all has come for too long. */
+/** Non-empty lines. Throws when nothing, not even a ping, arrives for too long. */
 async function* linesOf(stream: Readable): AsyncGenerator<string> {
   const decoder = new StringDecoder('utf8');
   let rest = '';

@@ -7,7 +7,7 @@ import type {RateLimiter} from '../services/access/rate-limit.ts';
 import type {PeerStates} from '../services/cluster/peer-states.ts';
 import type {Refusals} from '../services/cluster/refusals.ts';
 import type {HeartbeatExchange, Replication} from '../services/cluster/replication-ports.ts';
-import {createCatchUps} from './catch-ups.ts';
+import {createCatchUpRunner} from './catch-up.ts';
 import {createFailureLog} from './failure-log.ts';
 import {type Heartbeats, startHeartbeats} from './heartbeats.ts';
 import {findLostPeers} from './lost-peers.ts';
@@ -67,7 +67,7 @@ export const startPeerLinks = (needs: Needs): PeerLinks => {
   const wake = () => {
     for (const {sender} of all()) sender.wake();
   };
-  const catchUps = createCatchUps({nodeNo, replication, onDone: wake, log});
+  const catchUps = createCatchUpRunner({nodeNo, replication, onDone: wake, log});
   exchange.onBehind(from => {
     const link = links.get(from);
     if (link) catchUps.start(link.peer);
