@@ -1,4 +1,4 @@
-// Connections to backends, kept open between mails.
+// Pool of connections to backends, which stay open between mails.
 
 import {formatHostPort, type HostPort} from '../../../shared/host-port.ts';
 import type {Route} from '../../services/intake/mail-ports.ts';
@@ -16,27 +16,27 @@ import {createDeadServers} from './dead-servers.ts';
 import {createIdleConnections} from './idle-connections.ts';
 
 export interface BackendPoolNeeds {
-  /** Our name for EHLO. */
+  /** The name of this node in EHLO. */
   hostname: string;
   /** The EHLO keyword of this cluster; a server that offers it is not used. */
   ownKeyword?: string;
   timeouts?: Partial<BackendTimeouts>;
   maxIdlePerServer?: number;
   idleMs?: number;
-  /** Servers limit the mails of one connection (Postfix and Exim: 100 and more); beyond, a new one is made. */
+  /** Servers limit the mails of one connection (Postfix and Exim: 100 and more); after that the pool opens a new one. */
   maxMailsPerConnection?: number;
-  /** A connection that was idle for longer is asked for a sign of life before it is used. */
+  /** The pool checks a connection that was idle for longer before it uses it. */
   checkAfterMs?: number;
-  /** Before a server that did not answer is tried again for no mail. */
+  /** Pauses between background attempts to reach a server that did not answer. */
   retryPause?: {firstMs: number; mostMs: number};
-  /** Told of each server that could not be used. */
+  /** Called for each server that could not be used. */
   onFailure?: (server: HostPort, detail: string) => void;
 }
 
 export interface BackendPool {
-  /** Nothing is sent before the first recipient is. */
+  /** Sends nothing before the first recipient. */
   openTransaction(route: Route, start: EnvelopeStart): BackendTransaction;
-  /** Ends idle connections with QUIT, the others when their mail is through. */
+  /** Ends idle connections with QUIT, and each busy one after its mail. */
   close(): Promise<void>;
 }
 
@@ -61,7 +61,7 @@ export const createBackendPool = (needs: BackendPoolNeeds): BackendPool => {
   const connect = async ({auth}: Pick<Route, 'auth'>, server: HostPort, isHurried: boolean): Promise<BackendConnection | Lost> =>
     connectBackend({server, hostname, timeouts, isHurried, ownKeyword, ...(auth && {auth})});
 
-  /** Uses the long timeouts, as no mail waits, and does not log in: a wrong password could lock an account. */
+  /** Uses the long timeouts, as no mail waits, and does not log in, as an outdated password could lock an account. */
   const tryAgain = async (server: HostPort): Promise<boolean> => {
     const connection = await connect({}, server, false);
     if (isConnection(connection)) {

@@ -68,7 +68,7 @@ export const createIdleConnections = ({maxPerServer, idleMs}: Needs): IdleConnec
       else if (isClean) keepClean(connection, key);
       else if (connection.canPipeline) {
         // The next transaction sends RSET together with its MAIL. If none comes soon, RSET is sent alone.
-        connection.leave();
+        connection.abandon();
         keep(connection, key, resetMs, () => reset(connection, key));
       } else void reset(connection, key);
     },
