@@ -17,31 +17,31 @@ export interface MetricsSource {
   /** Seconds by which the clocks of other nodes are ahead, by node id. */
   clockSkews(): Record<string, number>;
   hasSpace(): boolean;
-  /** By listener, PEM; the first of a chain counts. */
+  /** PEM by listener; the first certificate of a chain counts. */
   certificates(): Record<string, string>;
 }
 
 export interface Metrics {
-  /** The exposition text; asks `source` for what is not counted as it happens. */
+  /** The exposition text; reads values that are not counted as they happen from `source`. */
   expose(source: MetricsSource): Promise<{contentType: string; text: string}>;
   httpRequest(request: {method: string; route: string; status: number; seconds: number}): void;
   verdict(verdict: string): void;
   delivery(kind: 'relay' | 'release', outcome: string): void;
-  /** A mail could not be scored. */
+  /** Counts a mail that could not be scored. */
   unscored(): void;
   expired(count: number): void;
-  /** Postfix's hold queue was looked at, at this time in milliseconds. */
+  /** Records a successful poll of Postfix's hold queue, at this time in milliseconds. */
   postfixReconciled(at: number): void;
   postfixFailed(): void;
-  /** What became of a mail that Rspamd was to learn from. */
+  /** Counts the outcome of a training sample for Rspamd. */
   lesson(lesson: 'ham' | 'spam', outcome: 'learned' | 'known' | 'failed'): void;
-  /** The health of another node is no longer what it was. */
+  /** Counts a change of the health of another node. */
   healthChanged(): void;
-  /** Requests have used a deprecated part of an operation: the labels are names of the description. */
+  /** Counts requests that used a deprecated part of an operation; the labels are names from the description. */
   deprecatedRequest(use: {operation: string; part: string}, count?: number): void;
 }
 
-/** These carry a name or a type that `promtool check metrics` objects to. */
+/** Default metrics with a name or a type that `promtool check metrics` rejects. */
 const unclean = ['nodejs_active_resources_total', 'nodejs_active_handles_total', 'nodejs_active_requests_total'];
 
 export const createMetrics = (version: string): Metrics => {
@@ -84,7 +84,7 @@ const createRequestMetrics = (registers: Registry[]): Pick<Metrics, 'httpRequest
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10],
     registers,
   });
-  // Found once for each kind of request: there are as many as routes, methods and statuses.
+  // Cached: there is one series for each route, method and status.
   const requestSeries = new Map<string, Histogram.Internal<'method' | 'route' | 'status'>>();
   const deprecated = new Counter({
     name: 'mfd_api_deprecated_requests_total',
@@ -146,7 +146,7 @@ const createMailMetrics = (registers: Registry[]): Pick<Metrics, 'verdict' | 'de
   };
 };
 
-/** Without labels they would be there, as nothing, on a node that has no Postfix: they come with the first look. */
+/** Created with the first poll: metrics without labels would otherwise appear as 0 on a node without Postfix. */
 const createPostfixMetrics = (registers: Registry[]): Pick<Metrics, 'postfixReconciled' | 'postfixFailed'> => {
   let made: {failures: Counter; last: Gauge} | undefined;
   const metrics = () => {
@@ -170,7 +170,7 @@ const createPostfixMetrics = (registers: Registry[]): Pick<Metrics, 'postfixReco
   };
 };
 
-/** What is read off the node at each scrape: everything /cluster/status says, and the state of the hold queue. */
+/** Gauges that are read at each scrape: everything in /cluster/status, and the state of the hold queue. */
 const createSourceGauges = (registers: Registry[]) => {
   const gauge = <L extends string>(name: string, help: string, labelNames: L[] = []) =>
     new Gauge<L>({name, help, labelNames, registers});

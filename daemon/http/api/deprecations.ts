@@ -1,4 +1,4 @@
-// What a description calls deprecated and a request can use: operations, parameters, and members of the body.
+// Deprecated parts of a description that a request can use: operations, parameters, and members of the body.
 import type {Deprecation} from '../../../shared/deprecation.ts';
 import type {Description} from './openapi.ts';
 
@@ -8,7 +8,7 @@ export interface DeprecatedUse {
   method: string;
   /** Path of the operation below the API's prefix: `/domains/{id}`. */
   path: string;
-  /** What has to be in a request for it to use this. */
+  /** The part that a request has to contain. */
   part: DeprecatedPart;
   deprecation: Deprecation;
 }
@@ -60,7 +60,7 @@ interface Found {
 
 const partsOf = (operation: DescribedOperation, schemas: Record<string, Schema>): Found[] => {
   const {parameters = [], requestBody} = operation;
-  // Each content type has the same schema.
+  // All content types have the same schema.
   const schema = Object.values(requestBody?.content ?? {})[0]?.schema;
   return [
     ...found(operation, {in: 'operation'}),
@@ -77,7 +77,7 @@ const found = ({'x-deprecation': deprecation}: Marked, part: DeprecatedPart): Fo
 interface Place {
   schemas: Record<string, Schema>;
   path: string[];
-  /** References on the way here: a schema that contains itself has no more to say. */
+  /** References on the path so far, as a schema may contain itself. */
   seen: string[];
 }
 

@@ -1,11 +1,11 @@
-// Answers that many nodes had a part in, and some perhaps had not.
+// Answers gathered from many nodes, some of which may be missing.
 import {Fault} from '../../../shared/fault.ts';
 import type {ByteText} from '../../services/quarantine/byte-text.ts';
 import type {Gathered} from '../../services/quarantine/gather.ts';
 import {nameUnreachable, reply, replyJson} from '../answer.ts';
 import type {Ctx} from './state.ts';
 
-/** The same, unless it has to be complete and is not. */
+/** Returns the gathered data; throws if it has to be complete and is not. */
 export const complete = <T>(gathered: Gathered<T>, isStrict: boolean): Gathered<T> => {
   if (isStrict && gathered.unreachable.length > 0)
     throw new Fault(
@@ -21,7 +21,7 @@ export const replyGathered = (ctx: Ctx, data: unknown, unreachable: string[]): v
   reply(ctx, data, messageFor(unreachable));
 };
 
-/** The same for data that is JSON already. */
+/** Sends data that is already JSON. */
 export const replyGatheredJson = (ctx: Ctx, data: ByteText, unreachable: string[]): void => {
   nameUnreachable(ctx, unreachable);
   replyJson(ctx, data, messageFor(unreachable));

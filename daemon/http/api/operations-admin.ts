@@ -143,7 +143,7 @@ const clusterOperations: Operation[] = [
   },
 ];
 
-/** JSON Schema's `contentSchema` is as near as OpenAPI 3.1 comes to saying what each event is. */
+/** OpenAPI 3.1 cannot describe single events of a stream; `contentSchema` of JSON Schema comes closest. */
 const eventStream = {
   type: 'string' as const,
   contentMediaType: 'text/event-stream',
