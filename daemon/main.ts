@@ -141,7 +141,7 @@ const addRepairCommand = (mfd: Command): void => {
     .action(async ({data}: {data: string}) => asOwnerOf(data, async () => repair(data, print)));
 };
 
-/** Adds the addresses of the environment to the options, where the folder has no configuration that these belong to. */
+/** Adds addresses from the environment to the options when the folder has no configuration, which the environment would override. */
 const withEnvironment = async (options: NewNodeOptions): Promise<NewNodeOptions> => {
   const empty = await findUninitialised(options.data);
   return {...(empty?.isConfigured === false && listensFrom(process.env)), ...options};

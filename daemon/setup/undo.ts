@@ -1,4 +1,4 @@
-// Takes back what was set up. What somebody else has changed since stays, without our part where that can be told apart.
+// Undo of a setup. Later changes by others stay; mfd's part is removed from them where it can be identified.
 import {readFile, rm, rmdir} from 'node:fs/promises';
 import {basename} from 'node:path';
 import {bytesOf, hashOf, replaceFile} from './kept-files.ts';
@@ -7,7 +7,7 @@ import {hasEntry, withoutEntry} from './postfix-list.ts';
 import type {Edits, PostfixTool} from './postfix-tool.ts';
 import {type EditedFile, recordPath, type Setting, type SetupRecord} from './setup-record.ts';
 
-/** Returns what was done, and what was left, in sentences. */
+/** Returns sentences about the undone changes and those that were left. */
 export const undoSetup = async (
   record: SetupRecord,
   postfix: PostfixTool,
