@@ -216,8 +216,8 @@ const describe = (error: unknown, text: string): string => {
   if (code === 'EACCES' && where) return `no permission to listen on${where}`;
   if (code === 'EADDRNOTAVAIL') return `the address${where} is not one of this machine`;
   const line = text.split('\n')[0] ?? text;
-  const said = error instanceof Error ? databaseErrorText(error) : undefined;
+  const databaseText = error instanceof Error ? databaseErrorText(error) : undefined;
   if (isDamaged(error) || isOtherSchema(error))
-    return `the database cannot be used: ${said ?? line}; mfd repair makes a whole one of what can be read`;
-  return said === undefined ? line : `the database cannot be used: ${said}`;
+    return `the database cannot be used: ${databaseText ?? line}; mfd repair makes a whole one of what can be read`;
+  return databaseText === undefined ? line : `the database cannot be used: ${databaseText}`;
 };

@@ -5,7 +5,7 @@ import type {Lane} from './peer-agents.ts';
 
 /** As many as one connection pool keeps. */
 const atOnce = 4;
-const patienceMs = 15_000;
+const deadlineMs = 15_000;
 
 /** `open` starts a request without effect, to open a connection; it may throw. */
 export const createLaneWarmer = (open: (lane: Lane) => ClientRequest) => {
@@ -25,9 +25,9 @@ export const createLaneWarmer = (open: (lane: Lane) => ClientRequest) => {
       const sent = underWay[lane] < atOnce ? begin(lane) : undefined;
       if (!sent) return;
       underWay[lane] += 1;
-      const patience = setTimeout(() => sent.destroy(), patienceMs).unref();
+      const deadline = setTimeout(() => sent.destroy(), deadlineMs).unref();
       sent.once('close', () => {
-        clearTimeout(patience);
+        clearTimeout(deadline);
         underWay[lane] -= 1;
       });
       sent.once('response', response => response.resume());

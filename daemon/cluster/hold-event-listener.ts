@@ -24,17 +24,17 @@ const backoff = {firstMs: 250, mostMs: 5000};
 const maxLineChars = 4 * 1024 * 1024;
 
 export const createHoldEventListener = ({peers, onFailure}: Needs): HoldEventListener => {
-  const lines = new Map<number, Line>();
+  const subscriptions = new Map<number, Subscription>();
   let onEach: ((event: BusEvent) => void) | undefined;
 
-  const open = (nodeNo: number, client: PeerClient, onEvent: (event: BusEvent) => void): Line => {
-    const line = startLine({client, onEvent, onFailure: error => onFailure(client.nodeId, error)});
-    lines.set(nodeNo, line);
-    return line;
+  const open = (nodeNo: number, client: PeerClient, onEvent: (event: BusEvent) => void): Subscription => {
+    const subscription = subscribe({client, onEvent, onFailure: error => onFailure(client.nodeId, error)});
+    subscriptions.set(nodeNo, subscription);
+    return subscription;
   };
   const close = (nodeNo: number) => {
-    lines.get(nodeNo)?.stop();
-    lines.delete(nodeNo);
+    subscriptions.get(nodeNo)?.stop();
+    subscriptions.delete(nodeNo);
   };
   peers.follow(({nodeNo, client}) => {
     if (onEach) open(nodeNo, client, onEach);
@@ -44,38 +44,38 @@ export const createHoldEventListener = ({peers, onFailure}: Needs): HoldEventLis
   return {
     listen(onEvent) {
       onEach = onEvent;
-      const opened = peers.list().map(({nodeNo, nodeId, client}) => ({nodeId, line: open(nodeNo, client, onEvent)}));
-      const silent = opened.map(async ({nodeId, line}) => ((await line.isHeard) ? [] : [nodeId]));
+      const opened = peers.list().map(({nodeNo, nodeId, client}) => ({nodeId, subscription: open(nodeNo, client, onEvent)}));
+      const silent = opened.map(async ({nodeId, subscription}) => ((await subscription.hasAnswered) ? [] : [nodeId]));
       return {
         silent: Promise.all(silent).then(ids => ids.flat().sort()),
         stop() {
           onEach = undefined;
-          for (const nodeNo of [...lines.keys()]) close(nodeNo);
+          for (const nodeNo of [...subscriptions.keys()]) close(nodeNo);
         },
       };
     },
   };
 };
 
-interface Line {
+interface Subscription {
   /** Whether the node answered the first request. */
-  isHeard: Promise<boolean>;
+  hasAnswered: Promise<boolean>;
   stop(): void;
 }
 
-interface LineNeeds {
+interface SubscriptionNeeds {
   client: PeerClient;
   onEvent(event: BusEvent): void;
   onFailure(error: unknown): void;
 }
 
 /** Repeats the request whenever the answer breaks off, until stopped. */
-const startLine = ({client, onEvent, onFailure}: LineNeeds): Line => {
+const subscribe = ({client, onEvent, onFailure}: SubscriptionNeeds): Subscription => {
   const stopped = new AbortController();
   let current: Readable | undefined;
   let failures = 0;
 
-  const listenOnce = async (onAnswer: (isHeard: boolean) => void) => {
+  const listenOnce = async (onAnswer: (hasAnswered: boolean) => void) => {
     try {
       const {stream} = await client.stream({method: 'GET', path: 'hold-events', deadlineMs: answerMs});
       current = stream;
@@ -90,7 +90,7 @@ const startLine = ({client, onEvent, onFailure}: LineNeeds): Line => {
       onAnswer(false);
     }
   };
-  const isHeard = new Promise<boolean>(resolve => {
+  const hasAnswered = new Promise<boolean>(resolve => {
     const run = async () => {
       while (!stopped.signal.aborted) {
         await listenOnce(resolve);
@@ -102,7 +102,7 @@ const startLine = ({client, onEvent, onFailure}: LineNeeds): Line => {
   });
 
   return {
-    isHeard,
+    hasAnswered,
     stop() {
       stopped.abort();
       current?.destroy();

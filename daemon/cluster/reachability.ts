@@ -37,7 +37,7 @@ export const tryToReach = async (at: HostPort | undefined): Promise<ReachAnswer>
  * Listens at the node's future address, and asks another node to connect to it. Resolves with the problem in a sentence, or with
  * undefined when there is none, or when the check is impossible.
  */
-export const findWhyUnreached = async (client: PeerClient, listen: HostPort): Promise<string | undefined> => {
+export const findReachProblem = async (client: PeerClient, listen: HostPort): Promise<string | undefined> => {
   const server = createServer(socket => socket.destroy());
   const reached = new Promise<true>(resolve => server.once('connection', () => resolve(true)));
   try {

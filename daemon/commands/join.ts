@@ -6,7 +6,7 @@ import {join} from 'node:path';
 import {Fault} from '../../shared/fault.ts';
 import {catchUp} from '../cluster/catch-up.ts';
 import {createPeerClient, type PeerClient} from '../cluster/peer-client.ts';
-import {findWhyUnreached} from '../cluster/reachability.ts';
+import {findReachProblem} from '../cluster/reachability.ts';
 import {listenOf} from '../node/addresses.ts';
 import {CommandError} from '../node/command-error.ts';
 import {syncFolders} from '../node/data-folder.ts';
@@ -50,11 +50,11 @@ export const joinCluster = async (
   const {aborted, stopCatching} = catchSignals();
   try {
     const admission = await requestToJoin(ticket, node, {version, aborted});
-    const unreached = await setUp(node, admission, aborted).catch(error => {
+    const reachProblem = await setUp(node, admission, aborted).catch(error => {
       const why = aborted.aborted ? 'interrupted' : textOf(error);
       throw withAdvice(node.nodeId, `the cluster has taken the node in, but it could not be set up here: ${why}`);
     });
-    return {joined: reportOf(node, admission.answer), warning: unreached && warningOf(node, unreached)};
+    return {joined: reportOf(node, admission.answer), warning: reachProblem && warningOf(node, reachProblem)};
   } catch (error) {
     await folder.restore();
     throw error;
@@ -71,8 +71,8 @@ const reportOf = ({nodeId, config, folder}: NewNode, {node_no}: JoinAnswer): Joi
   data: folder.root,
 });
 
-const warningOf = ({folder}: NewNode, unreached: string): string =>
-  `${unreached}. Open the port for the other nodes, or correct cluster.advertise (or fqdn) in ${folder.config} before mfd start; until then what the others change comes late, and they do not see what this node holds`;
+const warningOf = ({folder}: NewNode, reachProblem: string): string =>
+  `${reachProblem}. Open the port for the other nodes, or correct cluster.advertise (or fqdn) in ${folder.config} before mfd start; until then what the others change comes late, and they do not see what this node holds`;
 
 /**
  * Signals abort the join in order: a process that ended at once after the request would leave half a node here, and a whole one
@@ -133,17 +133,17 @@ const setUp = async (
       return client.ask(schema, request);
     },
   };
-  let unreached: string | undefined;
+  let reachProblem: string | undefined;
   try {
     await fetchRecords({client: interruptible, source: {node: peer, path: 'join'}}, folder.database, identity);
-    unreached = await findWhyUnreached(client, listenOf(config.cluster.listen));
+    reachProblem = await findReachProblem(client, listenOf(config.cluster.listen));
   } finally {
     client.close();
   }
   // Written last: a configuration that mfd wrote marks a folder that holds a node.
   if (configText !== undefined) await writeFile(folder.config, configText, {mode: 0o600, flush: true});
   await syncFolders(folder);
-  return unreached;
+  return reachProblem;
 };
 
 const fetchRecords = async (

@@ -26,8 +26,8 @@ export const repair = async (data: string, print: (line: string) => void): Promi
   const lock = await acquireLock(folder.lock);
   if (!lock) throw new CommandError(`another mfd is running on ${folder.root}; stop it first`);
   try {
-    const aside = await keepAside(folder);
-    print(`what was there is kept in ${aside}`);
+    const backup = await backUpDatabase(folder);
+    print(`what was there is kept in ${backup}`);
     const found: string[] = [];
     const note = (line: string) => {
       found.push(line);
@@ -35,7 +35,7 @@ export const repair = async (data: string, print: (line: string) => void): Promi
     };
     const lost = await findLostCommits(folder.database);
     if (lost) await cutLog(folder, lost, note);
-    const store = await openWhole(folder, note);
+    const store = await openOrRebuild(folder, note);
     try {
       await repairContents(folder, store, note);
       if (found.length === 0) print('nothing is damaged');
@@ -52,11 +52,11 @@ export const repair = async (data: string, print: (line: string) => void): Promi
 const entry = {key_id: null, action: 'node.repair', remote_address: null, result: 'ok'};
 const ends = ['', '-wal', '-shm'];
 
-const keepAside = async ({root, database}: DataFolder): Promise<string> => {
-  const aside = join(root, `before-repair-${new Date().toISOString().replace(/[:.]/g, '-')}`);
-  await mkdir(aside, {mode: 0o700});
-  for (const end of ends) await copyFile(`${database}${end}`, join(aside, `mfd.db${end}`)).catch(ignoreMissing);
-  return aside;
+const backUpDatabase = async ({root, database}: DataFolder): Promise<string> => {
+  const backup = join(root, `before-repair-${new Date().toISOString().replace(/[:.]/g, '-')}`);
+  await mkdir(backup, {mode: 0o700});
+  for (const end of ends) await copyFile(`${database}${end}`, join(backup, `mfd.db${end}`)).catch(ignoreMissing);
+  return backup;
 };
 
 /** Cuts the log at the damage, as SQLite never reads beyond it. */
@@ -70,7 +70,7 @@ const cutLog = async ({database}: DataFolder, {atByte, isCopied}: LostCommits, n
 };
 
 /** Opens the database, or a new one with its readable part. */
-const openWhole = async (folder: DataFolder, note: (line: string) => void): Promise<SqliteStore> => {
+const openOrRebuild = async (folder: DataFolder, note: (line: string) => void): Promise<SqliteStore> => {
   const before = await openSqliteStore(folder.database).catch(() => undefined);
   const problem = before ? await before.findDamage().catch(String) : 'it cannot be opened';
   if (before && problem === undefined) return before;

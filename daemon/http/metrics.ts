@@ -190,7 +190,7 @@ const createSourceGauges = (registers: Registry[]) => {
   const heldMails = gauge('mfd_held_mails', 'Mails in the hold queue of this node', ['reason']);
   const heldBytes = gauge('mfd_held_bytes', 'Bytes in the hold queue of this node', ['reason']);
   const outbox = gauge('mfd_outbox_events', 'Replication events this node keeps for its peers');
-  const room = gauge('mfd_spool_has_room', '0 while mail is refused for want of disk space');
+  const hasSpace = gauge('mfd_spool_has_room', '0 while mail is refused for want of disk space');
   const certificateEnd = gauge('mfd_certificate_expiry_timestamp_seconds', 'When the certificate of a listener ends', [
     'listener',
   ]);
@@ -231,7 +231,7 @@ const createSourceGauges = (registers: Registry[]) => {
       skew.reset();
       for (const [node, seconds] of Object.entries(source.clockSkews())) skew.set({node}, seconds);
       outbox.set(await source.outboxDepth());
-      room.set(Number(source.hasSpace()));
+      hasSpace.set(Number(source.hasSpace()));
       for (const [listener, pem] of Object.entries(source.certificates()))
         certificateEnd.set({listener}, Date.parse(new X509Certificate(pem).validTo) / 1000);
     },

@@ -16,7 +16,7 @@ export interface Decision {
   cause?: unknown;
 }
 
-export interface Door {
+export interface DecisionContext {
   ownership: Ownership;
   /** Whether the client is gone or no longer waits for an answer. */
   isAbandoned(): boolean;
@@ -28,7 +28,7 @@ export interface Door {
 export const decide = async (
   intake: Pick<IntakePort, 'judge' | 'hold'>,
   mail: ReceivedMail,
-  {ownership, isAbandoned, relay}: Door,
+  {ownership, isAbandoned, relay}: DecisionContext,
 ): Promise<Decision> => {
   let judgement: Judgement;
   try {

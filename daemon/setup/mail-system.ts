@@ -27,17 +27,17 @@ export interface MailSystem {
   helperSocket: string | undefined;
 }
 
-export interface Places {
+export interface Paths {
   rspamdDir: string;
   unitDirs: string[];
 }
 
-export const standardPlaces: Places = {
+export const standardPaths: Paths = {
   rspamdDir: '/etc/rspamd',
   unitDirs: ['/etc/systemd/system', '/usr/lib/systemd/system', '/lib/systemd/system'],
 };
 
-export const surveyMailSystem = async (postfix: PostfixTool, {rspamdDir, unitDirs}: Places): Promise<MailSystem> => {
+export const surveyMailSystem = async (postfix: PostfixTool, {rspamdDir, unitDirs}: Paths): Promise<MailSystem> => {
   const [relayed, recipients, owner] = [
     await postfix.expanded('smtpd_relay_restrictions'),
     await postfix.expanded('smtpd_recipient_restrictions'),

@@ -38,28 +38,28 @@ interface Ran {
 }
 
 export const openPostfix = (configDir: string): PostfixTool => {
-  const insist = async (program: string, args: string[]): Promise<string> => {
+  const mustRun = async (program: string, args: string[]): Promise<string> => {
     const {code, stdout, stderr} = await run(program, ['-c', configDir, ...args]);
     if (code !== 0)
       throw new SetupError(`${complaintIn(stderr) || `${program} failed with exit status ${code}`}${adviceOn(stderr)}`);
     return stdout;
   };
   const change = async (edits: Edits, [set, unset]: [string, string]): Promise<void> => {
-    const given = edits.flatMap(({name, value}) => (value === null ? [] : [`${name}=${value}`]));
-    const gone = edits.flatMap(({name, value}) => (value === null ? [name] : []));
-    if (given.length > 0) await insist('postconf', [set, ...given]);
-    if (gone.length > 0) await insist('postconf', [unset, ...gone]);
+    const toSet = edits.flatMap(({name, value}) => (value === null ? [] : [`${name}=${value}`]));
+    const toRemove = edits.flatMap(({name, value}) => (value === null ? [name] : []));
+    if (toSet.length > 0) await mustRun('postconf', [set, ...toSet]);
+    if (toRemove.length > 0) await mustRun('postconf', [unset, ...toRemove]);
   };
 
   return {
     configDir,
-    explicit: async () => settingsIn(await insist('postconf', ['-n'])),
-    value: async name => (await insist('postconf', ['-h', name])).trimEnd(),
-    expanded: async name => (await insist('postconf', ['-xh', name])).trim(),
+    explicit: async () => settingsIn(await mustRun('postconf', ['-n'])),
+    value: async name => (await mustRun('postconf', ['-h', name])).trimEnd(),
+    expanded: async name => (await mustRun('postconf', ['-xh', name])).trim(),
     edit: async edits => change(edits, ['-e', '-X']),
     async services() {
-      const overrides = settingsIn(await insist('postconf', ['-P']));
-      return (await insist('postconf', ['-M'])).split('\n').flatMap(line => serviceIn(line, overrides));
+      const overrides = settingsIn(await mustRun('postconf', ['-P']));
+      return (await mustRun('postconf', ['-M'])).split('\n').flatMap(line => serviceIn(line, overrides));
     },
     editServices: async edits => change(edits, ['-Pe', '-PX']),
     async complaint() {

@@ -4,7 +4,7 @@ import {dirname, join} from 'node:path';
 import type {LoadedConfig} from '../config/load.ts';
 import {applyPlan} from './apply.ts';
 import {bytesOf} from './kept-files.ts';
-import {type Places, surveyMailSystem} from './mail-system.ts';
+import {type Paths, surveyMailSystem} from './mail-system.ts';
 import {valueIn} from './node-config.ts';
 import {type Plan, planSetup} from './plan.ts';
 import {openPostfix} from './postfix-tool.ts';
@@ -22,7 +22,7 @@ export interface SetupOptions {
   configDir?: string | undefined;
   hasRecipients: boolean;
   action: 'print' | 'apply' | 'undo';
-  places: Places;
+  paths: Paths;
   /**
    * Runs `work` with only the rights of the data directory's owner, as a file in it may be a link to a file of root.
    */
@@ -54,7 +54,7 @@ export const setupPostfix = async (options: SetupOptions): Promise<string> => {
 
   const nodeText = (await asOwner(async () => bytesOf(nodeFile)))?.toString() ?? '';
   const {milter_listen: milterListen, socketmap_listen: socketmapListen} = config.postfix;
-  const system = await surveyMailSystem(postfix, options.places);
+  const system = await surveyMailSystem(postfix, options.paths);
   const wanted = {
     nodeText,
     uid: (await stat(data)).uid,

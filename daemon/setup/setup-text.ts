@@ -55,8 +55,8 @@ Go on in this order, as Postfix has all mail wait while it cannot ask mfd:
 To take it back:
   ${named.command} --undo`;
 
-export const undoneText = (said: string[], {created, main}: SetupRecord, {configDir}: Named): string =>
-  safeBlock(`${said.join('\n')}
+export const undoneText = (lines: string[], {created, main}: SetupRecord, {configDir}: Named): string =>
+  safeBlock(`${lines.join('\n')}
 Mail that is held stays in Postfix’s hold queue.${main?.settings.some(({name}) => name === 'enable_long_queue_ids') ? renamed : ''}
 Go on in this order, as Postfix has all mail wait while it cannot ask mfd:
   1. postfix${configDir === '/etc/postfix' ? '' : ` -c ${configDir}`} reload

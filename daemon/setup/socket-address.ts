@@ -28,6 +28,6 @@ export const postfixAddress = (key: string, listen: string, {queueDir, services}
 
 const inetAddress = (key: string, {host, port}: Exclude<LocalAddress, {path: string}>): string => {
   if (port === 0) throw new SetupError(`${key}: Postfix must be told a port; set ${key} to one that is not 0`);
-  const reached = isWildcard(host) ? '127.0.0.1' : host;
-  return `inet:${formatHostPort({host: reached, port})}`;
+  const address = isWildcard(host) ? '127.0.0.1' : host;
+  return `inet:${formatHostPort({host: address, port})}`;
 };

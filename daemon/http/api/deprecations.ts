@@ -74,27 +74,27 @@ const partsOf = (operation: DescribedOperation, schemas: Record<string, Schema>)
 const found = ({'x-deprecation': deprecation}: Marked, part: DeprecatedPart): Found[] =>
   deprecation ? [{part, deprecation}] : [];
 
-interface Place {
+interface Position {
   schemas: Record<string, Schema>;
   path: string[];
   /** References on the path so far, as a schema may contain itself. */
   seen: string[];
 }
 
-const membersOf = (schema: Schema, place: Place): Found[] => {
-  const {schemas, path, seen} = place;
+const membersOf = (schema: Schema, position: Position): Found[] => {
+  const {schemas, path, seen} = position;
   const {$ref, properties = {}, items, allOf = [], anyOf = [], oneOf = []} = schema;
   if ($ref !== undefined) {
     const target = schemas[$ref.replace('#/components/schemas/', '')];
-    return target === undefined || seen.includes($ref) ? [] : membersOf(target, {...place, seen: [...seen, $ref]});
+    return target === undefined || seen.includes($ref) ? [] : membersOf(target, {...position, seen: [...seen, $ref]});
   }
-  const below = (step: string) => ({...place, path: [...path, step]});
+  const below = (step: string) => ({...position, path: [...path, step]});
   return [
     ...Object.entries(properties).flatMap(([name, property]) => [
       ...found(property, {in: 'body', path: [...path, name]}),
       ...membersOf(property, below(name)),
     ]),
     ...(items ? membersOf(items, below('*')) : []),
-    ...[...allOf, ...anyOf, ...oneOf].flatMap(part => membersOf(part, place)),
+    ...[...allOf, ...anyOf, ...oneOf].flatMap(part => membersOf(part, position)),
   ];
 };

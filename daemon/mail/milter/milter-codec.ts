@@ -68,9 +68,9 @@ export const createCommandReader = (): CommandReader => {
     push(bytes) {
       const neededBytes = end - start + bytes.length;
       if (end + bytes.length > buffer.length) {
-        const roomy = neededBytes > buffer.length ? Buffer.allocUnsafe(Math.max(4096, neededBytes * 2)) : buffer;
-        buffer.copy(roomy, 0, start, end);
-        buffer = roomy;
+        const larger = neededBytes > buffer.length ? Buffer.allocUnsafe(Math.max(4096, neededBytes * 2)) : buffer;
+        buffer.copy(larger, 0, start, end);
+        buffer = larger;
         start = 0;
         end = neededBytes - bytes.length;
       }

@@ -77,7 +77,7 @@ export const createMilterEnvelope = (
   let owner: Ownership | 'foreign' | undefined;
 
   /** Refuses a mail with our and foreign recipients: the foreign copy must not be filtered or held. */
-  const keepApart = (next: Ownership | 'foreign'): SmtpReply | undefined => {
+  const refuseMixedOwners = (next: Ownership | 'foreign'): SmtpReply | undefined => {
     const isSame = next === 'foreign' || owner === 'foreign' ? next === owner : owner === undefined || isSameOwner(owner, next);
     if (owner === undefined || isSame) {
       owner = next;
@@ -96,11 +96,11 @@ export const createMilterEnvelope = (
     if (recipients.has(recipient)) return undefined;
 
     const claim = intake.claim(client, sender ?? '', recipient);
-    if (claim.kind === 'foreign') return keepApart('foreign');
+    if (claim.kind === 'foreign') return refuseMixedOwners('foreign');
     if (claim.kind === 'refused') return claim.reply;
     if (sender === undefined) return replies.badSender;
     if (recipients.size >= maxRecipients) return replies.tooManyRecipients;
-    const refusal = intake.canTakeMail() ?? keepApart(claim.ownership);
+    const refusal = intake.canTakeMail() ?? refuseMixedOwners(claim.ownership);
     if (!refusal) recipients.add(recipient);
     return refusal;
   };

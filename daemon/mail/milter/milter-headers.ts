@@ -39,8 +39,8 @@ const foldList = (names: readonly string[]): string => {
   let line = '';
   for (const [n, name] of names.entries()) {
     const item = n < names.length - 1 ? `${name},` : name;
-    const room = maxLineChars - (lines.length === 0 ? `${symbolsField}: `.length : 1);
-    if (line !== '' && line.length + 1 + item.length > room) {
+    const maxChars = maxLineChars - (lines.length === 0 ? `${symbolsField}: `.length : 1);
+    if (line !== '' && line.length + 1 + item.length > maxChars) {
       lines.push(line);
       line = item;
     } else line = line === '' ? item : `${line} ${item}`;
@@ -49,7 +49,7 @@ const foldList = (names: readonly string[]): string => {
 };
 
 /** Inserts header fields, each with its line end, before all others. */
-export const putInFront = (fields: Buffer): MilterReply[] => {
+export const insertInFront = (fields: Buffer): MilterReply[] => {
   const reader = createHeaderReader();
   reader.push(fields);
   return reader

@@ -132,8 +132,8 @@ const createMailProgress = () => {
     const {bytes, reply, complete} = mail.receive(command, macros);
     if (command.kind === 'end-of-body') mail = undefined;
     judging = complete;
-    const keeps = bytes.map(part => ({kind: 'keep' as const, bytes: part}));
-    return {actions: complete ? [...keeps, {kind: 'judge', mail: complete}] : keeps, reply};
+    const kept = bytes.map(part => ({kind: 'keep' as const, bytes: part}));
+    return {actions: complete ? [...kept, {kind: 'judge', mail: complete}] : kept, reply};
   };
 
   return {

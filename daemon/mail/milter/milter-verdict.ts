@@ -8,7 +8,7 @@ import {type Decision, decide, queuedAs, verdictOf} from '../mail-decision.ts';
 import {logDecision, type MailLog} from '../mail-log.ts';
 import {isPositive, replies} from '../smtp-reply.ts';
 import type {MilterReply} from './milter-codec.ts';
-import {addScore, putInFront, removeClaims} from './milter-headers.ts';
+import {addScore, insertInFront, removeClaims} from './milter-headers.ts';
 import type {JudgedMail} from './milter-mail.ts';
 
 export interface VerdictNeeds {
@@ -70,7 +70,7 @@ const editsFor = async (
   {ownership: {direction, domain}, judgement}: {ownership: Ownership; judgement: Judgement},
 ): Promise<MilterReply[]> => {
   const isSigned = direction === 'outbound' && domain.dkim_active;
-  const signatures = isSigned ? putInFront(await intake.sign(domain, content)) : [];
+  const signatures = isSigned ? insertInFront(await intake.sign(domain, content)) : [];
   return [...removeClaims(headers), ...addScore(judgement), ...signatures];
 };
 

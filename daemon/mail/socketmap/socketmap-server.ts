@@ -50,7 +50,7 @@ export const startSocketmapServer = async (needs: SocketmapNeeds): Promise<Socke
     address: listener.address,
     async stop(graceMs) {
       isStopping = true;
-      const closed = Promise.all([listener.stop(), ...[...open.keys()].map(gone)]);
+      const closed = Promise.all([listener.stop(), ...[...open.keys()].map(socketClosed)]);
       for (const {finish} of open.values()) finish();
       const deadline = setTimeout(() => {
         for (const socket of open.keys()) socket.destroy();
@@ -61,7 +61,7 @@ export const startSocketmapServer = async (needs: SocketmapNeeds): Promise<Socke
   };
 };
 
-const gone = async (socket: Socket): Promise<void> =>
+const socketClosed = async (socket: Socket): Promise<void> =>
   new Promise(resolve => {
     if (socket.closed) resolve();
     else socket.once('close', () => resolve());
