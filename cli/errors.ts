@@ -1,6 +1,6 @@
 import type {FieldFault} from '../shared/fault.ts';
 
-/** What a script may rely on; see the EXIT STATUS section of the help. */
+/** Exit codes, which scripts rely on; see the EXIT STATUS section of the help. */
 export const exitCodes = {
   ok: 0,
   failed: 1,
@@ -15,14 +15,14 @@ export const exitCodes = {
 export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
 
 /**
- * Of `cluster check` alone, which speaks to monitoring systems and not to shells: the statuses of a monitoring plugin. They have
- * nothing to do with the exit codes of all other commands, though they are the same numbers.
+ * Exit codes of `cluster check` alone, which speaks to monitoring systems: the statuses of a monitoring plugin. They have
+ * nothing to do with the exit codes of all other commands, though the numbers are the same.
  */
 export const checkStatuses = {ok: 0, warning: 1, critical: 2, unknown: 3} as const;
 export type CheckStatus = (typeof checkStatuses)[keyof typeof checkStatuses];
 
 /** A wrong member of a request. `typed` is the option or argument that it was typed as. */
-export interface ToldField extends FieldFault {
+export interface TypedFieldFault extends FieldFault {
   typed?: string;
 }
 
@@ -30,16 +30,16 @@ export interface CliErrorDetails {
   exitCode?: ExitCode | undefined;
   /** What to type or do next. */
   hint?: string | undefined;
-  fields?: ToldField[] | undefined;
+  fields?: TypedFieldFault[] | undefined;
   requestId?: string | undefined;
-  /** How long the node asks to be left alone. */
+  /** From the node's Retry-After header. */
   retryAfterSeconds?: number | undefined;
   cause?: unknown;
 }
 
 /** The one error meant for the person at the terminal. Any other error is a bug in this program. */
 export class CliError extends Error {
-  /** By its name: the dashboard is a bundle of its own, and has a class of its own. */
+  /** By its name: the dashboard is a separate bundle with its own copy of this class. */
   static override [Symbol.hasInstance](value: unknown): boolean {
     return Error[Symbol.hasInstance](value) && (value as Error).name === 'CliError';
   }
@@ -48,7 +48,7 @@ export class CliError extends Error {
   readonly detail: string;
   readonly exitCode: ExitCode;
   readonly hint: string | undefined;
-  readonly fields: ToldField[];
+  readonly fields: TypedFieldFault[];
   readonly requestId: string | undefined;
   readonly retryAfterSeconds: number | undefined;
 
@@ -65,7 +65,7 @@ export class CliError extends Error {
   }
 }
 
-/** Ends the program with a status when all that there is to say has been said. */
+/** Ends the program with a status and without a message. */
 export class ExitStatus extends Error {
   readonly status: ExitCode | CheckStatus;
 
@@ -79,7 +79,13 @@ export class ExitStatus extends Error {
 export const usageError = (detail: string, hint?: string): CliError =>
   new CliError('usage', detail, {exitCode: exitCodes.usage, hint});
 
-/** Anything thrown, as an error to show. */
+/** For `catch`: a CliError becomes a value, and any other error is thrown on. */
+export const onlyCliError = (error: unknown): CliError => {
+  if (error instanceof CliError) return error;
+  throw error;
+};
+
+/** Any thrown value as an error to show. */
 export const asCliError = (error: unknown): CliError => {
   if (error instanceof CliError) return error;
   const message = error instanceof Error ? error.message : String(error);

@@ -12,7 +12,7 @@ export const main = async (argv: string[]): Promise<number> => {
     lost ??= error;
   });
   const code = await run(argv, terminal);
-  // What could not be written is told of only then.
+  // Write errors are known only after the flush.
   await nextTurn();
   if (lost === undefined) return code;
   const failure = fileFailure('standard output', lost, 'write to');

@@ -54,7 +54,7 @@ export const run = async (argv: readonly string[], terminal: Terminal): Promise<
   }
 };
 
-/** All there is to type, as commander knows it, and what the commands work with. Nothing runs yet. */
+/** The whole command line as commander knows it, and the session of its commands. Nothing runs yet. */
 export const createCommands = (argv: readonly string[], terminal: Terminal): {program: Command; session: Session} => {
   const urls: string[] = [];
   const program = createProgram(terminal, urls);
@@ -97,7 +97,7 @@ const createProgram = (terminal: Terminal, urls: string[]): Command =>
       writeErr: text => terminal.stderr.write(text),
       getOutHelpWidth: () => helpWidth(terminal.stdout),
       getErrHelpWidth: () => helpWidth(terminal.stderr),
-      // Reported by `run`, in the same words as every other error.
+      // Reported by `run`, like every other error.
       outputError: () => undefined,
     });
 
@@ -149,14 +149,14 @@ const errorOf = (thrown: unknown, program: Command, argv: readonly string[]): Cl
   return asCliError(thrown);
 };
 
-/** What the node finds wrong with a request was typed wrong. */
+/** Maps field errors of a node to the words that were typed. */
 const isAboutArguments = ({code, hint}: CliError): boolean =>
   hint === undefined && ['validation_failed', 'invalid_parameter', 'malformed_json'].includes(code);
 
 const withHint = ({code, detail, exitCode, fields, requestId}: CliError, hint: string): CliError =>
   new CliError(code, detail, {exitCode, fields, requestId, hint});
 
-/** Wrong usage may be a wrong format, which then cannot be used to say so. */
+/** The wrong option may be the output format itself, which cannot be used to report the error then. */
 const reportStyle = (terminal: Terminal, flags: GlobalFlags): {format: OutputFormat; isColour: boolean} => {
   const style = {isColour: isColour(terminal.stderr, terminal, flags)};
   try {

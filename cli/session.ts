@@ -1,10 +1,12 @@
-// One run of the program: what the flags and the environment say, and what commands do their work with.
+// Session of one run: flags, environment, and the services that commands use.
 import type {Command} from 'commander';
 import {safeBlock, safeLine} from '../shared/safe-text.ts';
 import type {Move} from './client/addresses.ts';
 import type {Client} from './client/client.ts';
 import {type Connection, type ConnectionFlags, resolveConnection} from './client/connection.ts';
+import type {EndingOptions} from './client/ending-transport.ts';
 import {createRetry, type Retry, type RetryFlags, retryBudgetMs, sleepUnlessInterrupted} from './client/retry.ts';
+import type {TransportOptions} from './client/transport.ts';
 import {agree, confirm} from './command-line/question.ts';
 import type {Terminal} from './command-line/terminal.ts';
 import {type ContextStore, createContextStore} from './context/context-store.ts';
@@ -24,51 +26,50 @@ export interface GlobalFlags extends ConnectionFlags, OutputFlags, RetryFlags {
 export interface Session {
   readonly terminal: Terminal;
   readonly version: string;
-  /** What was typed, without the program's name. */
+  /** The command line without the program's name. */
   readonly argv: readonly string[];
   readonly contexts: ContextStore;
   flags(): GlobalFlags;
-  /** Says of a command, when it is defined, what it prints. Returns the command. */
+  /** Declares what a command prints, when the command is defined. Returns the command. */
   prints(command: Command, fields: Fields<never>): Command;
-  /** What a command was said to print. */
+  /** The declared output of a command. */
   fieldsOf(command: Command): Fields<never> | undefined;
-  /** Before a command is run: refuses what cannot be printed, while nothing has been done. */
+  /** Rejects output options that the command cannot serve, before it runs. */
   prepareOutput(command: Command): Promise<void>;
-  /** As it was prepared, for what does not print with a printer. */
+  /** The prepared output, for commands that print without a printer. */
   outputPlan(): OutputPlan;
   printer(): Printer;
   /** Read once: the key may come from standard input. */
   connection(): Promise<Connection>;
-  /** Of another context, whatever flags and the environment say. */
+  /** Of another context; flags and environment are ignored. */
   connectionOf(context: string): Promise<Connection>;
   client(): Promise<Client>;
   /**
    * For another connection than that of the flags, the environment and the context. Without `retry` it never waits. Without `onMove` it prints
    * a note when it moves to another node.
    */
-  clientFor(connection: Connection, retry?: Retry, onMove?: (move: Move) => void): Promise<Client>;
-  /** Waits as long as `--retry-for` says, and says so. */
+  clientFor(connection: Connection, options?: ClientOptions): Promise<Client>;
+  /** Retries that wait as long as `--retry-for` allows, and report that. */
   patience(): Retry;
   /** Rejects unless the answer is yes. */
   confirm(question: string, isAgreed: boolean | undefined): Promise<void>;
-  /** Asks what may be answered with no; for a terminal only. */
+  /** Asks a question that may be answered with no; for a terminal only. */
   agree(question: string): Promise<boolean>;
-  /** A line about what is being done, for `--verbose`. */
+  /** Prints a line with `--verbose`. */
   log(line: string): void;
-  /** At the end of a command: one line about what it used that will be removed, unless `--quiet`. */
+  /** Prints one line, at the end of a command, about the deprecated features that it used, unless `--quiet`. */
   warnOfDeprecations(): void;
 }
 
-export interface SessionNeeds {
+type ClientOptions = Pick<TransportOptions, 'retry' | 'onMove'> & EndingOptions;
+
+interface SessionNeeds {
   terminal: Terminal;
   version: string;
   argv: readonly string[];
   /** Known only once commander has read the command line. */
   flags: () => GlobalFlags;
 }
-
-/** Some commands ask for hours, and it is the node that decides what its headers say. */
-const mostDeprecations = 10;
 
 export const createSession = ({terminal, version, argv, flags}: SessionNeeds): Session => {
   const contexts = createContextStore(terminal);
@@ -84,32 +85,21 @@ export const createSession = ({terminal, version, argv, flags}: SessionNeeds): S
   const log = (line: string): void => {
     if (flags().verbose) terminal.stderr.write(`${safeBlock(line)}\n`);
   };
-  const deprecations = new Set<string>();
-  const onDeprecated = (text: string): void => {
-    if (deprecations.size < mostDeprecations) deprecations.add(text);
-  };
+  const deprecations = createDeprecations();
   let resolved: Promise<Connection> | undefined;
   const connection = (): Promise<Connection> => {
     resolved ??= resolveConnection(terminal, flags(), contexts);
     return resolved;
   };
-  const sayMove = ({from, to, why, detail}: Move): void => {
+  const reportMove = ({from, to, why, detail}: Move): void => {
     log(detail);
     printer().note(`${from} ${why}, asking ${to}`);
   };
-  const clientFor = async (to: Connection, retry?: Retry, onMove = sayMove): Promise<Client> => {
+  const clientFor = async (to: Connection, options: ClientOptions = {}): Promise<Client> => {
     const {createClient} = await import('./client/client.ts');
-    return createClient({connection: to, version, log, onDeprecated, onMove, ...(retry && {retry})});
+    return createClient({connection: to, version, log, onDeprecated: deprecations.add, onMove: reportMove, ...options});
   };
-  const patience = (): Retry =>
-    createRetry({
-      budgetMs: retryBudgetMs(terminal, flags()),
-      now: Date.now,
-      sleep: (ms, signal) => sleepUnlessInterrupted(terminal, ms, signal),
-      say: text => {
-        if (flags().verbose || (terminal.stderr.isTTY && !flags().quiet)) terminal.stderr.write(`${safeLine(text)}\n`);
-      },
-    });
+  const patience = () => createPatience(terminal, flags());
 
   return {
     terminal,
@@ -134,13 +124,38 @@ export const createSession = ({terminal, version, argv, flags}: SessionNeeds): S
     connectionOf: context => resolveConnection({...terminal, env: {}}, {context}, contexts),
     clientFor,
     patience,
-    client: async () => clientFor(await connection(), patience()),
+    client: async () => clientFor(await connection(), {retry: patience()}),
     warnOfDeprecations: () => {
-      if (deprecations.size > 0 && !flags().quiet) terminal.stderr.write(`warning: ${safeLine([...deprecations].join('; '))}\n`);
+      if (!flags().quiet) deprecations.warn(terminal.stderr);
     },
   };
 };
 
-/** https://no-color.org: any value but the empty one means no. */
+const createPatience = (terminal: Terminal, flags: GlobalFlags): Retry =>
+  createRetry({
+    budgetMs: retryBudgetMs(terminal, flags),
+    now: Date.now,
+    sleep: (ms, signal) => sleepUnlessInterrupted(terminal, ms, signal),
+    say: text => {
+      if (flags.verbose || (terminal.stderr.isTTY && !flags.quiet)) terminal.stderr.write(`${safeLine(text)}\n`);
+    },
+  });
+
+/** Some commands run for hours, and the node controls the headers. */
+const maxDeprecations = 10;
+
+const createDeprecations = () => {
+  const found = new Set<string>();
+  return {
+    add: (text: string): void => {
+      if (found.size < maxDeprecations) found.add(text);
+    },
+    warn: (stderr: Terminal['stderr']): void => {
+      if (found.size > 0) stderr.write(`warning: ${safeLine([...found].join('; '))}\n`);
+    },
+  };
+};
+
+/** https://no-color.org: any value but the empty one turns colours off. */
 export const isColour = (stream: {isTTY?: boolean | undefined}, {env}: Terminal, {color}: Pick<GlobalFlags, 'color'>): boolean =>
   Boolean(stream.isTTY) && color && !env.NO_COLOR && env.TERM !== 'dumb';

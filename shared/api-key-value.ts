@@ -1,4 +1,4 @@
-// The text of an API key: mfk_ + 32 random base62 characters + 6 characters of CRC32, also base62.
+// Text of an API key: mfk_ + 32 random base62 characters + 6 characters of CRC32, also base62.
 import {randomInt} from 'node:crypto';
 import {crc32} from 'node:zlib';
 
@@ -12,7 +12,7 @@ export const generateApiKey = (): string => {
   return `mfk_${secret}${checksum(`mfk_${secret}`)}`;
 };
 
-/** False for anything that cannot be a key, so that a typing error never costs a look-up. */
+/** False for anything that cannot be a key, so that a typing error costs no database query. */
 export const isApiKeyValue = (text: string): boolean => shape.test(text) && checksum(text.slice(0, -6)) === text.slice(-6);
 
 const checksum = (text: string): string => toBase62(crc32(text), 6);

@@ -2,7 +2,7 @@ import {z} from 'zod';
 import {id, isObject, label, moment, nodeId, timestamp} from './fields.ts';
 import {permissions, scopes} from './scopes.ts';
 
-export const rateLimit = z.int().min(1, 'must be at least 1').max(1_000_000, 'must be at most 1000000');
+const rateLimit = z.int().min(1, 'must be at least 1').max(1_000_000, 'must be at most 1000000');
 
 export const apiKeySchema = z
   .strictObject({
@@ -31,7 +31,7 @@ export const meSchema = apiKeySchema
   .meta({id: 'Me', description: 'The key a request was made with, what it may do, and the node that answered'});
 export type Me = z.infer<typeof meSchema>;
 
-/** What POST /auth/api-keys takes. That `expires_at` lies ahead and `domain` exists is for the service to say. */
+/** The body of POST /auth/api-keys. The service checks that `expires_at` is in the future and that `domain` exists. */
 export const createApiKeySchema = z
   .strictObject({
     name: label(100),
@@ -53,7 +53,7 @@ export const createApiKeySchema = z
   .meta({id: 'CreateApiKey'});
 export type CreateApiKey = z.infer<typeof createApiKeySchema>;
 
-/** What POST /auth/api-keys/{id}/revoke takes. That `at` lies ahead is for the service to say. */
+/** The body of POST /auth/api-keys/{id}/revoke. The service checks that `at` is in the future. */
 export const revokeApiKeySchema = z
   .strictObject({
     at: moment.optional().meta({

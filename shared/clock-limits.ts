@@ -1,10 +1,10 @@
-// How far the clocks of two nodes may be apart.
+// Limits for the difference between the clocks of two nodes.
 
 /**
- * From here on somebody should look, in seconds. Clocks that are kept (NTP) differ by milliseconds, and the measurement is wrong by 3 s at
- * most, the deadline of a heartbeat: half a minute is no accident, and long before anything depends on it.
+ * Seconds from which the difference is a warning. Clocks under NTP differ by milliseconds, and the measurement is wrong by 3 s at
+ * most, the deadline of a heartbeat: half a minute is a real fault, and early enough for an operator to act.
  */
 export const clockWarningSeconds = 30;
 
-/** What is dated further ahead than this moves no other node's clock, and an hour beyond this it is refused. In seconds. */
+/** In seconds. Changes dated further ahead do not move the clock of another node, and those an hour further are refused. */
 export const clockBelievedSeconds = 24 * 3600;

@@ -1,10 +1,10 @@
 import {z} from 'zod';
 import {id, nodeId, timestamp} from './fields.ts';
 
-/** What is known of a record at one node: `absent` when it was never heard of there, or not all of it yet. */
-export const recordPresences = ['live', 'deleted', 'absent'] as const;
+/** The state of a record on one node: `absent` when that node has not received it, or not all of it yet. */
+const recordPresences = ['live', 'deleted', 'absent'] as const;
 
-/** The types are for the description: JSON contains itself, which its generator cannot write down. */
+/** The types are for the API description: its generator cannot express the recursive type of JSON. */
 const fieldValue = z.json().meta({type: ['null', 'boolean', 'number', 'string', 'array', 'object']});
 
 export const driftRecordSchema = z.strictObject({

@@ -1,4 +1,4 @@
-// What GET /events tells, one JSON object each, and what it can be asked for.
+// Events of GET /events, one JSON object each, and its query parameters.
 import {z} from 'zod';
 import {type EventType, eventTypes} from './event-type.ts';
 import {id, nodeId, timestamp} from './fields.ts';
@@ -7,15 +7,15 @@ import {actionOutcomeSchema, heldMailSchema} from './held-mail.ts';
 
 const base = {at: timestamp, node_id: nodeId};
 
-/** The entry of the list. */
+/** As in the list. */
 export const heldEventSchema = heldMailSchema.extend({...base, type: z.literal('held')}).meta({id: 'HeldEvent'});
-/** What the action answered. */
+/** As in the answer of the action. */
 export const releasedEventSchema = actionOutcomeSchema.extend({...base, type: z.literal('released')}).meta({id: 'ReleasedEvent'});
 export const discardedEventSchema = actionOutcomeSchema
   .extend({...base, type: z.literal('discarded')})
   .meta({id: 'DiscardedEvent'});
 
-export const domainEventSchema = z
+const domainEventSchema = z
   .strictObject({
     ...base,
     type: z.literal('domain'),
@@ -24,7 +24,7 @@ export const domainEventSchema = z
     change: z.enum(['created', 'updated', 'deleted']),
   })
   .meta({id: 'DomainEvent'});
-export const keyEventSchema = z
+const keyEventSchema = z
   .strictObject({
     ...base,
     type: z.literal('key'),
@@ -34,7 +34,7 @@ export const keyEventSchema = z
   })
   .meta({id: 'KeyEvent'});
 /** `node_id` is the node whose health has changed, as the answering node sees it. */
-export const healthEventSchema = z
+const healthEventSchema = z
   .strictObject({
     ...base,
     type: z.literal('health'),

@@ -2,7 +2,7 @@ import {z} from 'zod';
 import {apiKeySchema} from './api-key.ts';
 import {id, nodeId} from './fields.ts';
 
-/** `GET /cluster/nodes/{node_id}`: a node of the cluster, with the keys that say they were made there. */
+/** `GET /cluster/nodes/{node_id}`: a node of the cluster, with the keys that were created on it, by their own record. */
 export const clusterNodeSchema = z
   .strictObject({
     node_id: nodeId,

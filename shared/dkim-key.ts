@@ -1,15 +1,12 @@
 import {z} from 'zod';
 import {dkimAlgorithms} from './dkim-algorithm.ts';
+import {maxSelectorChars, selectorShape} from './dkim-selector.ts';
 import {id, timestamp} from './fields.ts';
 
-/** A selector is one or more DNS labels (RFC 6376 section 3.1). */
 const selector = z
   .string()
-  .max(63, 'must be at most 63 characters')
-  .regex(
-    /^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/,
-    'must be lower-case letters, digits and hyphens, such as mfd2026',
-  );
+  .max(maxSelectorChars, `must be at most ${maxSelectorChars} characters`)
+  .regex(selectorShape, 'must be lower-case letters, digits and hyphens, such as mfd2026');
 
 export const dkimKeySchema = z
   .strictObject({

@@ -1,8 +1,8 @@
 import {domainToASCII} from 'node:url';
 
 /**
- * Nothing that IDNA would change but its case: no A-label, which would have to be checked, and no last label that could be taken
- * for a number. Most domains are such, and are asked for several times a mail.
+ * Names that IDNA would change in case only: no A-label, which would need a check, and no last label that could be
+ * a number. Most domains match, and are looked up several times for each mail.
  */
 const plainName = /^(?!.*xn--)[a-z0-9.-]+\.[a-z][a-z0-9-]*$/i;
 

@@ -1,8 +1,8 @@
-// What a domain has to be, apart from the schemas: mfctl checks files by it, and does not load the schemas.
+// Rules of domains, apart from the schemas: mfctl checks files with them and does not load the schemas.
 
 export const directions = ['inbound', 'outbound', 'both'] as const;
 
-/** Of what a new domain is not told. */
+/** Settings of a new domain that its creator leaves out. */
 export const domainDefaults = {
   direction: 'inbound',
   active: true,
@@ -25,7 +25,7 @@ interface Settings {
   reject_threshold: number;
 }
 
-/** What is of a wrong type is for others to tell; here and below. */
+/** Values of a wrong type pass here and below: the schema reports them. */
 export const hasBackend = ({direction, backend_servers: servers}: Partial<Settings>): boolean =>
   (direction !== 'inbound' && direction !== 'both') || !Array.isArray(servers) || servers.length > 0;
 

@@ -48,7 +48,7 @@ export type Domain = z.infer<typeof domainSchema>;
 
 type Settings = Pick<Domain, 'direction' | 'backend_servers' | 'quarantine_threshold' | 'reject_threshold'>;
 
-/** Rules between fields, checked on the complete record, whatever the request mentioned and whatever else is wrong with it. */
+/** Rules between fields, checked on the complete record, also when single fields are missing from the request or wrong. */
 const checkTogether = <S extends z.ZodType<Settings>>(schema: S): S =>
   schema
     .refine(hasBackend, {
@@ -75,9 +75,8 @@ export const createDomainSchema = checkTogether(
     tenant_id: settings.tenant_id.default(domainDefaults.tenant_id),
   }),
 ).meta({id: 'CreateDomain'});
-export type CreateDomain = z.infer<typeof createDomainSchema>;
 
-/** What a domain must be after a merge patch. Members that never change are compared by the service. */
+/** The schema of a domain after a merge patch. The service compares the members that never change. */
 export const updatedDomainSchema = checkTogether(domainSchema.omit({}));
 
 /** The body of PUT as documented: a complete object or any part of one. */

@@ -21,10 +21,6 @@ export type SuccessMessage = 'OK' | 'Created' | 'Partial';
 
 export const success = <T>(data: T, message: SuccessMessage = 'OK'): Envelope<T> => ({data, error: null, message});
 
-/** The same around data that is JSON already. */
-export const successJson = (data: string, message: SuccessMessage = 'OK'): string =>
-  `{"data":${data},"error":null,"message":"${message}"}`;
-
 export const failure = (fault: Fault, requestId: string): Envelope<null> => ({
   data: null,
   error: {

@@ -1,10 +1,10 @@
-// Apart from the schemas of events, which mfctl does not load.
+// Types of events, apart from their schemas, which mfctl does not load.
 import type {Permission} from './scopes.ts';
 
 export const eventTypes = ['held', 'released', 'discarded', 'domain', 'key', 'health'] as const;
 export type EventType = (typeof eventTypes)[number];
 
-/** Who may hear of what. */
+/** The permission that each type of event needs. */
 export const permissionFor: Record<EventType, Permission> = {
   held: 'quarantine:read',
   released: 'quarantine:read',

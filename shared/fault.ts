@@ -7,7 +7,7 @@ export const statusOfCode = {
   key_revoked: 401,
   key_expired: 401,
   insufficient_scope: 403,
-  /** Between nodes only: the one that asks has been removed from the cluster. */
+  /** Between nodes only: the calling node has been removed from the cluster. */
   node_removed: 403,
   not_found: 404,
   unknown_node: 404,
@@ -33,7 +33,7 @@ export interface FieldFault {
   detail: string;
 }
 
-export interface FaultDetails {
+interface FaultDetails {
   cause?: unknown;
   fields?: FieldFault[];
   /** With `insufficient_scope`: the scopes that may do this. */
@@ -45,7 +45,7 @@ export interface FaultDetails {
 }
 
 /**
- * The one error meant for callers: `detail` says what is wrong and what to do about it, and names no file, SQL or secret.
+ * The error class for callers: `detail` says what is wrong and what to do about it, and contains no file, SQL or secret.
  * Any other error is a bug, answered as `internal`.
  */
 export class Fault extends Error {

@@ -11,7 +11,7 @@ export const timestamp = z.iso
   .datetime({error: 'must be an ISO 8601 timestamp in UTC such as 2027-01-31T00:00:00Z'})
   .meta({example: '2026-03-01T09:30:00.000Z'});
 
-/** A moment as a caller writes it, with any offset. Beyond the year 9999 times can no longer be compared as text. */
+/** A moment with any offset. After the year 9999 times can no longer be compared as text. */
 export const moment = z.iso
   .datetime({offset: true, abort: true, error: 'must be an ISO 8601 timestamp such as 2027-01-31T00:00:00Z'})
   .refine(text => Math.abs(new Date(text).getUTCFullYear() - 5000) < 5000, 'must lie in the years 1 to 9999');
@@ -32,7 +32,7 @@ export const label = (max: number) =>
     .regex(labelPattern, 'must not contain control characters')
     .refine(isWellFormed, 'must not contain half a character');
 
-/** For the `when` of a rule between fields that is to be checked even if single fields are wrong. */
+/** For the `when` of a rule between fields, which is checked even if single fields are wrong. */
 export const isObject = ({value}: {value: unknown}): boolean =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
@@ -44,7 +44,7 @@ export const fieldFaults = (error: z.ZodError): FieldFault[] =>
     return issue.keys.map(key => ({path: path ? `${path}.${key}` : key, detail: 'is not a known field; remove it'}));
   });
 
-/** Zod's own words say what it expected of its input; people want to know what to send. */
+/** Messages that say what to send, in place of zod's, which say what it expected. */
 const detailOf = (issue: z.core.$ZodIssue): string => {
   if (!issue.message.startsWith('Invalid ')) return issue.message;
   switch (issue.code) {

@@ -1,4 +1,4 @@
-// What a mail filter has to be, apart from the schemas: mfctl compares files with what is stored, and does not load these.
+// Rules of mail filters, apart from the schemas: mfctl compares files with stored filters and does not load the schemas.
 import {canonicalDomain} from './domain-name.ts';
 import {globCost, isGlob} from './glob.ts';
 import {comparableAddress, parseMailAddress} from './mail-address.ts';
@@ -12,10 +12,10 @@ export const headerName = /^[!-9;-~]{1,76}$/;
 export const maxPatternChars = 255;
 export const maxCommentChars = 200;
 export const maxPoints = 1000;
-/** Of one domain. */
+/** Per domain. */
 export const maxFilters = 1000;
 
-/** Undefined too for what is of a wrong type, and told as such. */
+/** Also undefined for values of a wrong type, which the schema reports. */
 export const patternFault = ({
   match,
   pattern,
@@ -38,12 +38,12 @@ export const patternFault = ({
   }
 };
 
-/** What one pattern may cost at most, so that a thousand of them cost a mail little. */
+/** The highest cost of one pattern, so that a thousand of them delay a mail little. */
 const maxStars = 20;
 const maxCharsWithAnyOne = 32;
 
 /**
- * Why a new filter may not have this pattern, beside `patternFault`. Filters that were stored before there were these bounds stay, and
+ * Why a new filter may not have this pattern, beside `patternFault`. Filters that were stored before these bounds existed stay, and
  * are applied like all others.
  */
 export const patternCostFault = ({

@@ -1,21 +1,21 @@
-// Patterns of mail filters. No regular expressions: a pattern comes from a customer, the text from a stranger, and
-// together they must not be able to stop the event loop.
+// Patterns of mail filters. They are no regular expressions: a customer writes the pattern, a stranger the text, and
+// together these must not block the event loop.
 
 /**
- * A text as patterns see it: the code points of its characters, upper and lower case alike, and composed, so that `É` and `e` + accent
+ * Text as patterns compare it: the code points of its characters, without case, and composed, so that `É` and `e` + accent
  * are equal.
  */
 export type GlobText = Uint32Array;
 
-export type Glob = (text: GlobText) => boolean;
+type Glob = (text: GlobText) => boolean;
 
 export const globText = (text: string): GlobText => codePoints(fold(text));
 
 /** False only for a pattern that ends in a lone backslash. */
 export const isGlob = (pattern: string): boolean => segmentsOf(pattern) !== undefined;
 
-export interface GlobCost {
-  /** How many `*` it has. */
+interface GlobCost {
+  /** The number of `*`. */
   stars: number;
   /** Characters of the longest part between two `*` that has a `?`: each 32 of them cost a step for each character of the text. */
   longestWithAnyOne: number;
@@ -29,8 +29,8 @@ export const globCost = (pattern: string): GlobCost => {
 
 /**
  * Whether the whole of a text matches, regardless of case. `*` is any text, `?` one character, `\` takes the next
- * literally. What is no pattern matches nothing. Takes about two steps for each character of the text, and more only for what
- * `globCost` says. Made ready when it is first asked.
+ * literally. An invalid pattern matches nothing. Takes about two steps for each character of the text, and more only as
+ * `globCost` says. Compiled at its first use.
  */
 export const compileGlob = (pattern: string): Glob => {
   let ready: Glob | undefined;
@@ -51,7 +51,7 @@ const prepare = (pattern: string): Glob => {
   return text => {
     const end = text.length - tail.length;
     if (end < head.length || !isAt(text, 0, head) || !isAt(text, end, tail)) return false;
-    // The leftmost place of each leaves the most room to those after it.
+    // The leftmost match of each segment leaves the most text to the segments after it.
     let at = head.length;
     for (const findEnd of between) {
       at = findEnd(text, at, end);
@@ -61,7 +61,7 @@ const prepare = (pattern: string): Glob => {
   };
 };
 
-/** Code points of what stands between the stars. */
+/** Code points of the text between two stars. */
 type Segment = readonly number[];
 
 const anyOne = -1;
@@ -87,9 +87,9 @@ type FindEnd = (text: GlobText, from: number, to: number) => number;
 const createFinder = (segment: Segment): FindEnd =>
   segment.includes(anyOne) ? createWildFinder(segment) : createLiteralFinder(segment);
 
-/** Never looks back in the text (D. Knuth, J. Morris, V. Pratt: Fast pattern matching in strings, 1977). */
+/** Never goes back in the text (D. Knuth, J. Morris, V. Pratt: Fast pattern matching in strings, 1977). */
 const createLiteralFinder = (segment: Segment): FindEnd => {
-  // Of each length that has matched: how much of it is left where the next character is another one.
+  // For each matched length: the matched length that remains when the next character differs.
   const shorter = [0];
   for (let at = 1, length = 0; at < segment.length; at += 1) {
     while (length > 0 && segment[at] !== segment[length]) length = shorter[length - 1] ?? 0;
@@ -138,11 +138,11 @@ const createWildFinder = (segment: Segment): FindEnd => {
   };
 };
 
-/** Where in a segment a character may stand, a row of words for each; the first row is that of all characters that it does not name. */
+/** Positions of a segment where a character matches, one row of words for each; the first row is for all characters that it does not contain. */
 interface MaskTable {
   masks: Uint32Array;
   rows: ReadonlyMap<number, number>;
-  /** Of the characters that most texts are made of: a Map takes longer than all the rest. */
+  /** For the most common characters: a Map lookup would take longer than all the rest. */
   asciiRows: Uint16Array;
 }
 
@@ -168,5 +168,5 @@ const codePoints = (text: string): Uint32Array => {
   return points.subarray(0, length);
 };
 
-/** Which sigma a capital one becomes depends on what follows it. */
+/** The lower case of a capital sigma depends on the next character. */
 const fold = (text: string): string => text.normalize('NFC').toLowerCase().replaceAll('ς', 'σ');

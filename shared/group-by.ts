@@ -1,4 +1,4 @@
-/** What Map.groupBy does in later versions of Node. */
+/** As Map.groupBy in later versions of Node. */
 export const groupBy = <K, T>(items: Iterable<T>, keyOf: (item: T) => K): Map<K, T[]> => {
   const groups = new Map<K, T[]>();
   for (const item of items) {

@@ -22,7 +22,7 @@ export type HeldMail = z.infer<typeof heldMailSchema>;
 export const symbolSchema = z.strictObject({name: z.string(), score: z.number()});
 export type SymbolScore = z.infer<typeof symbolSchema>;
 
-/** One held mail with what the list leaves out. */
+/** One held mail with the members that the list leaves out. */
 export const heldMailDetailSchema = heldMailSchema
   .extend({
     domain: z.string(),
@@ -37,7 +37,7 @@ export type HeldMailDetail = z.infer<typeof heldMailDetailSchema>;
 export const holdActions = ['release', 'discard'] as const;
 export type HoldAction = (typeof holdActions)[number];
 
-export const actedStates = ['released', 'discarded'] as const;
+const actedStates = ['released', 'discarded'] as const;
 export type ActedState = (typeof actedStates)[number];
 
 export const actionOutcomeSchema = z
@@ -52,7 +52,7 @@ export const actionOutcomeSchema = z
   .meta({id: 'ActionOutcome'});
 export type ActionOutcome = z.infer<typeof actionOutcomeSchema>;
 
-export const mailReferenceSchema = z.strictObject({node_id: nodeId, queue_id: queueId});
+const mailReferenceSchema = z.strictObject({node_id: nodeId, queue_id: queueId});
 export type MailReference = z.infer<typeof mailReferenceSchema>;
 
 export const bulkRequestSchema = z
@@ -61,12 +61,12 @@ export const bulkRequestSchema = z
   })
   .meta({id: 'BulkRequest'});
 
-/** What became of one mail of a bulk action that has failed. */
+/** The error of one mail of a bulk action. */
 export const bulkFailureSchema = mailReferenceSchema
   .extend({error: errorSchema.shape.error.pick({code: true, detail: true, fields: true})})
   .meta({id: 'BulkFailure', description: 'The error that the action on this mail alone would have had'});
 
-/** One entry of a bulk answer: what the single action would have said. */
+/** One entry of a bulk answer, as the single action would have answered. */
 export type BulkResult = ActionOutcome | (MailReference & {error: Pick<ErrorValue, 'code' | 'detail' | 'fields'>});
 
 export const summaryGroupSchema = z.strictObject({

@@ -4,8 +4,8 @@ import {moment, nodeId} from './fields.ts';
 import {comparableAddress, parseMailAddress} from './mail-address.ts';
 import {reasons} from './reason.ts';
 
-// Query parameters arrive as text; each schema says how that text must look and what it means. The types in `meta` are for
-// the interface description, which tells clients what to write, not how it travels.
+// Query parameters of the quarantine. They arrive as text; each schema says which text is valid and what it means. The types
+// in `meta` are for the API description.
 
 const wholeNumber = (min: number, max: number) =>
   z
@@ -42,7 +42,7 @@ const recipient = z
   .refine(text => parseMailAddress(text) !== undefined, 'must be a mail address')
   .transform(comparableAddress);
 
-/** Not trimmed: a space at its end is part of what is looked for. */
+/** Not trimmed: a trailing space is part of the search text. */
 const subject = z
   .string()
   .min(1, 'must not be empty')
@@ -58,7 +58,7 @@ const flag = (description: string) =>
 
 const maxOffset = 1_000_000_000;
 
-export const pageShape = {
+const pageShape = {
   limit: wholeNumber(1, 1000)
     .prefault('100')
     .meta({type: 'integer', minimum: 1, maximum: 1000, default: 100, description: 'Maximum number of entries'}),
@@ -67,9 +67,9 @@ export const pageShape = {
     .meta({type: 'integer', minimum: 0, maximum: maxOffset, default: 0, description: 'Entries to skip'}),
 };
 
-export const sinceShape = {since: instant.optional().meta({description: 'At or after this time'})};
+const sinceShape = {since: instant.optional().meta({description: 'At or after this time'})};
 
-export const holdFilterShape = {
+const holdFilterShape = {
   domain: domain.optional().meta({description: 'Only mail of this domain'}),
   sender: sender.optional().meta({description: 'Only mail from this address or domain'}),
   ...sinceShape,
@@ -82,8 +82,8 @@ export const holdFilterShape = {
   subject: subject.optional().meta({description: 'Only mail whose subject contains this text'}),
 };
 
-export const holdFilterSchema = z.strictObject(holdFilterShape);
-/** Which held mails are meant: every member narrows. Times are ISO 8601 UTC, names and addresses canonical. */
+const holdFilterSchema = z.strictObject(holdFilterShape);
+/** Filter of held mail: a mail matches when every member does. Times are ISO 8601 UTC, names and addresses canonical. */
 export type HoldFilter = z.infer<typeof holdFilterSchema>;
 
 const strict = flag('Rather no answer than one without the mail of a node that is away');

@@ -8,7 +8,7 @@ export interface HostPort {
 
 const hostName = /^(?=.{1,253}$)[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9])?(\.[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9])?)*$/i;
 
-/** Reads `host:port`, IPv6 in brackets; undefined when it is neither. Port 0 passes only with `{allowZero: true}`. */
+/** Parses `host:port`, IPv6 in brackets; undefined for anything else. Port 0 passes only with `{allowZero: true}`. */
 export const parseHostPort = (text: string, {allowZero = false} = {}): HostPort | undefined => {
   const match = /^(?:\[([0-9a-f:.]+)\]|([^[\]:]+)):(\d{1,5})$/i.exec(text);
   if (!match) return undefined;
@@ -23,28 +23,28 @@ export const parseHostPort = (text: string, {allowZero = false} = {}): HostPort 
 
 export const formatHostPort = ({host, port}: HostPort): string => (isIPv6(host) ? `[${host}]:${port}` : `${host}:${port}`);
 
-/** All digits and dots must be an address: `1.2.3` and `999.1.1.1` are typing errors, not names. */
+/** Digits and dots alone must be an address: `1.2.3` and `999.1.1.1` are typing errors, not names. */
 const isHost = (host: string): boolean => (/^[\d.]+$/.test(host) ? isIPv4(host) : hostName.test(host));
 
 /** Listens on every address of the machine. */
 export const isWildcard = (host: string): boolean => host === '0.0.0.0' || host === '::';
 
-/** An IPv4 address as such, also where a dual-stack socket says `::ffff:192.0.2.1`. */
+/** Turns `::ffff:192.0.2.1`, as dual-stack sockets write it, into an IPv4 address. */
 export const plainAddress = (address: string): string => address.replace(/^::ffff:(?=[\d.]+$)/i, '');
 
-/** One spelling for each host: names in lower case, IPv6 addresses as in RFC 5952, IPv4 addresses never as IPv6 ones. */
+/** Canonical spelling: names in lower case, IPv6 addresses as in RFC 5952, IPv4 addresses never as IPv6 ones. */
 export const canonicalHost = (host: string): string =>
   isIPv6(host) ? plainAddress(new SocketAddress({address: host, family: 'ipv6'}).address) : host.toLowerCase();
 
-/** Means the machine itself, on every machine. */
+/** Whether a host is the machine itself, whatever machine that is. */
 export const isLoopback = (host: string): boolean => {
   const canonical = canonicalHost(host);
   return canonical === 'localhost' || canonical === '::1' || (isIPv4(canonical) && canonical.startsWith('127.'));
 };
 
 /**
- * What one client has, as far as its address tells: an IPv4 address, or the first 64 bits of an IPv6 address (`2001:db8:0:1::/64`), as
- * everybody gets that many at least (RFC 6177 section 2).
+ * The addresses of one client: an IPv4 address, or the first 64 bits of an IPv6 address (`2001:db8:0:1::/64`), as
+ * every site gets a /64 at least (RFC 6177 section 2).
  */
 export const clientNetwork = (address: string): string => {
   const plain = canonicalHost(address.split('%', 1)[0] ?? '');

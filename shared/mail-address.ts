@@ -1,7 +1,7 @@
 import {isIP} from 'node:net';
 import {canonicalDomain} from './domain-name.ts';
 
-export interface MailAddress {
+interface MailAddress {
   /** Local part exactly as given: its case matters (RFC 5321 section 2.4). */
   local: string;
   /** Canonical domain (see `canonicalDomain`), or a lone host name such as `localhost`, or an address literal such as `[192.0.2.1]`. */
@@ -10,11 +10,11 @@ export interface MailAddress {
 
 /**
  * No controls, spaces or angle brackets outside a quoted string: such text could end a command and begin another. No U+FFFD either:
- * it stands where bytes were no UTF-8, so the text is not what the client sent.
+ * it replaces bytes that were no UTF-8, so the text is not what the client sent.
  */
 const localPart = /^(?:[^\s"<>()[\]\\,;:@\x00-\x20\x7f\ufffd]+|"(?:[^"\\<>\x00-\x1f\x7f\ufffd]|\\[\x20-\x7e])*")$/u;
 
-/** RFC 5321 section 4.5.3.1.1 says 64, but bounce addresses that carry another address are longer and everywhere. */
+/** RFC 5321 section 4.5.3.1.1 says 64, but bounce addresses that contain another address are longer, and common. */
 const maxLocalBytes = 255;
 
 /**
@@ -33,7 +33,7 @@ export const parseMailAddress = (text: string): MailAddress | undefined => {
 
 /**
  * The domain that owns an address, canonical: what follows the last `@`, whether or not the rest can be parsed. Takes an SMTP path
- * too, in angle brackets and with a source route. Undefined where that is no domain name, so that no domain here can have it.
+ * too, in angle brackets and with a source route. Undefined when that is no domain name, so that it belongs to no domain here.
  */
 export const owningDomain = (text: string): string | undefined => {
   const {domain} = atLastSign(text);
@@ -41,8 +41,8 @@ export const owningDomain = (text: string): string | undefined => {
 };
 
 /**
- * Whether a mail server may take the local part for an instruction: to send the mail on to another host (`user%host`, `host!user`,
- * `user@host`), or into a program or a file (`|program`, `/file`). Quoting does not hide it from such a server, nor from this.
+ * Whether a mail server may interpret the local part: as a route to another host (`user%host`, `host!user`,
+ * `user@host`), or as a program or a file (`|program`, `/file`). Such a server ignores quoting, and so does this function.
  */
 export const hasInstruction = (text: string): boolean => {
   const {local} = atLastSign(text);
@@ -56,7 +56,7 @@ const atLastSign = (text: string): {local: string; domain: string | undefined} =
   return at < 0 ? {local: path, domain: undefined} : {local: path.slice(0, at), domain: path.slice(at + 1).trim()};
 };
 
-/** The address in an SMTP path; a source route is to be ignored (RFC 5321 section 4.1.1.3). */
+/** The address in an SMTP path; a source route is ignored (RFC 5321 section 4.1.1.3). */
 export const withoutBrackets = (path: string): string =>
   path
     .trim()

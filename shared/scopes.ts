@@ -23,18 +23,18 @@ const granted: Record<Scope, readonly Permission[]> = {
   'full-admin': permissions,
 };
 
-/** Which records a key may reach: all of them, one domain's, or (its domain being gone) none. */
+/** The records that a key may access: all of them, those of one domain, or none after its domain was deleted. */
 export type AccessScope = {kind: 'all'} | {kind: 'domain'; domainId: number} | {kind: 'none'};
 
-export const permissionsOf = (scope: Scope, reach: AccessScope): readonly Permission[] =>
-  reach.kind === 'none' ? ['me:read'] : granted[scope];
+export const permissionsOf = (scope: Scope, access: AccessScope): readonly Permission[] =>
+  access.kind === 'none' ? ['me:read'] : granted[scope];
 
 export const scopesWith = (permission: Permission): Scope[] => scopes.filter(scope => granted[scope].includes(permission));
 
-export const isWithinAccess = (reach: AccessScope, domainId: number): boolean =>
-  reach.kind === 'all' || (reach.kind === 'domain' && reach.domainId === domainId);
+export const isWithinAccess = (access: AccessScope, domainId: number): boolean =>
+  access.kind === 'all' || (access.kind === 'domain' && access.domainId === domainId);
 
-/** What both reach. */
+/** The records that both may access. */
 export const narrower = (a: AccessScope, b: AccessScope): AccessScope => {
   if (a.kind === 'all') return b;
   if (b.kind === 'all') return a;

@@ -33,7 +33,7 @@ const mayImport: Record<string, string[]> = {
   'daemon/mail/scan': ['shared', ...services],
   'daemon/mail/sign': ['shared', ...services],
   'daemon/mail/socketmap': ['shared', ...services, 'daemon/mail', 'daemon/mail/gateway'],
-  'daemon/hold': ['shared', ...services, 'daemon/hold/spool', 'daemon/store/sqlite'],
+  'daemon/hold': ['shared', ...services, 'daemon/hold/spool'],
   'daemon/hold/spool': ['shared', ...services, 'daemon/hold'],
   'daemon/hold/postfix': ['shared', ...services, 'daemon/hold'],
   'daemon/cluster': ['shared', ...services],
@@ -146,7 +146,8 @@ const keptIn: Record<string, string[]> = {
   react: ['cli/dashboard'],
 };
 
-const maxLines = 300;
+/** Of a file, by its first folder. Functions are counted by Biome (biome.json): not those of tests, where one title may need a long story. */
+const maxLines: Record<string, number> = {shared: 250, cli: 250, daemon: 300, man: 300};
 
 interface Source {
   /** Relative to the root, with slashes. */
@@ -273,9 +274,11 @@ test('nothing is exported by default, and there are no barrels', async t => {
   );
 });
 
-test(`no file of the product is longer than ${maxLines} lines`, t => {
+test('no file of the product is longer than its folder allows', t => {
+  const isLong = ({path, text}: Source) => text.split('\n').length > (maxLines[path.split('/', 1)[0] ?? ''] ?? 0);
+
   t.deepEqual(
-    product.filter(({text}) => text.split('\n').length > maxLines).map(({path}) => path),
+    product.filter(isLong).map(({path}) => path),
     [],
   );
 });

@@ -20,7 +20,7 @@ export const addApiCommand = (program: Command, session: Session): void => {
         throw usageError('api does not know how to name what a request answers', 'use another format');
       const body = data === undefined ? undefined : await bodyOf(data, session);
       const client = await session.client();
-      const answer = await client.raw({method: verb, path: path.replace(/^\/?api\/v1\//, ''), body});
+      const answer = await client.request(verb, path, body);
       const json = answer.contentType.startsWith('application/json') ? parsed(answer.body) : undefined;
       if (json !== undefined) printer.value(dataOf(json));
       else if (session.terminal.stdout.isTTY) printer.text(answer.body.toString('utf8'));
@@ -52,7 +52,7 @@ const bodyOf = async (data: string, session: Session): Promise<string> => {
   });
 };
 
-/** Undefined when it is no JSON, whatever it says it is. */
+/** Undefined when it is no JSON, whatever its content type says. */
 const parsed = (body: Buffer): unknown => {
   try {
     return JSON.parse(body.toString('utf8'));

@@ -79,7 +79,7 @@ const listAudit = async (session: Session, {key, keyId, all, sort, ...flags}: Au
 
 const pageSize = 1000;
 
-/** New entries shift the others back, so a page may begin with entries of the page before. */
+/** New entries shift the others back, so a page may repeat entries of the page before. */
 async function* auditPages(client: Client, query: Query): AsyncIterable<ListPage<AuditEntry>> {
   let before = new Set<string>();
   for (let offset = 0; ; offset += pageSize) {

@@ -1,4 +1,4 @@
-// Addresses of several nodes of one cluster. Requests go to one of them; when it does not answer, they go to the next one from then on.
+// Addresses of several nodes of one cluster. Requests go to one of them; when it does not answer, they move to the next one.
 import {CliError, exitCodes} from '../errors.ts';
 import {isForGood} from './retry.ts';
 
@@ -6,7 +6,7 @@ export interface Move {
   /** `host:port` */
   from: string;
   to: string;
-  /** Why `from` is not asked any more. */
+  /** Why requests leave `from`. */
   why: 'does not answer' | 'was removed from its cluster';
   /** The error of the request to `from`. */
   detail: string;
@@ -14,19 +14,19 @@ export interface Move {
 
 export interface Attempt {
   baseUrl: URL;
-  /** There is another node to ask, so the attempt should give up sooner. */
+  /** Another node is available, so the attempt should time out sooner. */
   isHurried: boolean;
 }
 
-export interface AskOptions {
-  /** Doing it twice does no harm. */
+interface AskOptions {
+  /** Repeating it does no harm. */
   isRepeatable: boolean;
-  /** Once it has aborted, no other node is asked. */
+  /** After it has aborted, no other node is tried. */
   signal: AbortSignal | undefined;
 }
 
 export interface Addresses {
-  /** Rejects with the error of the last node that was asked, or, when no node answers, with one that names all of them. */
+  /** Rejects with the error of the last node that was tried, or, when no node answers, with one that names all of them. */
   ask<T>(attempt: (attempt: Attempt) => Promise<T>, options: AskOptions): Promise<T>;
 }
 
@@ -35,7 +35,7 @@ export const createAddresses = (urls: readonly [URL, ...URL[]], onMove: (move: M
   const urlAt = (at: number): URL => urls[at] ?? urls[0];
   const inOrder = (): number[] => urls.map((_, n) => (inUse + n) % urls.length);
   const moveFrom = (at: number, error: CliError): void => {
-    // Otherwise another request of the same moment has moved on and reported it already.
+    // Otherwise a concurrent request has already moved on and reported it.
     if (at !== inUse) return;
     inUse = (at + 1) % urls.length;
     const why = isUnanswered(error) ? 'does not answer' : 'was removed from its cluster';
@@ -60,7 +60,7 @@ export const createAddresses = (urls: readonly [URL, ...URL[]], onMove: (move: M
 };
 
 /**
- * Whether the next node may be asked. A node that received nothing has done nothing, and so has a node that was removed from the cluster. Any other answer is an answer. An untrusted
+ * Whether the next node may be tried. A node that received nothing, or was removed from the cluster, has done nothing. Any other answer is final. An untrusted
  * certificate ends the command: moving on would hide an attacker between mfctl and the node.
  */
 const mayAskNext = (error: unknown, isRepeatable: boolean): error is CliError => {
@@ -90,10 +90,10 @@ const isUnsent = (error: CliError): boolean => causeOf(error).isUnsent === true;
 
 /** The cause is the error of a node that may have received the request, if there is one: callers then treat the outcome as unknown. */
 const allSilent = (errors: readonly CliError[]): CliError => {
-  const heard = errors.find(error => isUnanswered(error) && !isUnsent(error));
-  return new CliError(heard?.code ?? 'unreachable', `no node answers: ${errors.map(({detail}) => detail).join('; ')}`, {
+  const uncertain = errors.find(error => isUnanswered(error) && !isUnsent(error));
+  return new CliError(uncertain?.code ?? 'unreachable', `no node answers: ${errors.map(({detail}) => detail).join('; ')}`, {
     exitCode: exitCodes.unreachable,
     hint: 'mfctl context list -o wide shows the addresses of a context; --url URL asks another one',
-    cause: (heard ?? errors[0])?.cause,
+    cause: (uncertain ?? errors[0])?.cause,
   });
 };

@@ -16,31 +16,33 @@ import type {
   Summary,
 } from '../../shared/held-mail.ts';
 import type {CreateMailFilter, MailFilter} from '../../shared/mail-filter.ts';
+import {type EndingOptions, endingTransport} from './ending-transport.ts';
 import {
   type Answer,
   createTransport,
+  type Method,
   type Query,
   type RawAnswer,
   type RequestOptions,
   type Transport,
-  type TransportNeeds,
+  type TransportOptions,
 } from './transport.ts';
 
-export type {Answer, Method, Query, RawAnswer, Request} from './transport.ts';
+export type {Answer, Method, Query} from './transport.ts';
 
 /** A number, or its digits as they were typed. */
 type Id = number | string;
 
-/** What the node checks: members that are undefined are left out. */
+/** A request body that the node checks. Members that are undefined are left out. */
 type Input<T> = {[Name in keyof T]?: T[Name] | null | undefined};
 
 /** All methods reject with a CliError for everything but success. */
-export interface Client extends Transport {
+export interface Client {
   me(): Promise<Answer<Me>>;
   keys: {
     list(): Promise<Answer<ApiKey[]>>;
     create(key: Input<CreateApiKey>): Promise<Answer<CreatedApiKey>>;
-    /** Now, or `at` a time to come (ISO 8601). */
+    /** Now, or at the time `at` in the future (ISO 8601). */
     revoke(id: Id, options?: {at?: string | undefined; force?: boolean | undefined}): Promise<Answer<ApiKey>>;
     remove(id: Id, options?: {force?: boolean | undefined}): Promise<Answer<null>>;
   };
@@ -48,7 +50,7 @@ export interface Client extends Transport {
     list(): Promise<Answer<Domain[]>>;
     get(id: Id): Promise<Answer<Domain>>;
     create(domain: {name: string} & Record<string, unknown>): Promise<Answer<Domain>>;
-    /** Changes the members of `patch`, and nothing if the domain has another ETag than `etag` (`precondition_failed`). */
+    /** Changes the members of `patch`. Rejects with `precondition_failed` and changes nothing if the domain's ETag is not `etag`. */
     update(id: Id, patch: Record<string, unknown>, etag: string | undefined): Promise<Answer<Domain>>;
     remove(id: Id, etag?: string): Promise<Answer<null>>;
     filters(id: Id): Promise<Answer<MailFilter[]>>;
@@ -62,10 +64,13 @@ export interface Client extends Transport {
     list(query: Query, options?: RequestOptions): Promise<Answer<HeldMail[]>>;
     summary(query?: Query): Promise<Answer<Summary>>;
     get(mail: MailReference): Promise<Answer<HeldMailDetail>>;
-    /** See `Transport.download`. */
+    /**
+     * Resolves once the answer has begun and is a success; reading on may still reject with a CliError. When `signal` aborts
+     * before that, it rejects with its reason.
+     */
     body(mail: MailReference, signal?: AbortSignal): Promise<AsyncIterable<Buffer>>;
     act(action: HoldAction, mail: MailReference): Promise<Answer<ActionOutcome>>;
-    /** In the order of `items`, of which there may be 1,000. */
+    /** Results in the order of `items`, at most 1,000. */
     actOnMany(action: HoldAction, items: readonly MailReference[], options?: RequestOptions): Promise<Answer<BulkResult[]>>;
   };
   cluster: {
@@ -79,8 +84,11 @@ export interface Client extends Transport {
     ): Promise<Answer<RemovedNode | null>>;
   };
   audit: {list(query: Query): Promise<Answer<AuditEntry[]>>};
-  /** The description of the API in YAML; with `isAdmin`, of every operation. */
+  events: Transport['events'];
+  /** The description of the API in YAML; with `isAdmin` it contains every operation. */
   openapi(isAdmin: boolean): Promise<RawAnswer>;
+  /** Any request that a person typed: a path below `/api/v1/`, and a body of JSON. Errors keep the words of the API. */
+  request(method: Method, path: string, body: string | undefined): Promise<RawAnswer>;
 }
 
 /** Members that do not belong to its kind may be left out. */
@@ -93,18 +101,20 @@ export interface CreatedToken {
   ca_fingerprint: string;
 }
 
-/** Loaded when a command first needs it: the help must not wait for it. */
-export const createClient = async (needs: TransportNeeds): Promise<Client> => clientOver(await createTransport(needs));
+/** Loaded when a command first needs it, so that help does not wait for it. */
+export const createClient = async (needs: TransportOptions & EndingOptions): Promise<Client> =>
+  clientOver(endingTransport(await createTransport(needs), needs));
 
 export const clientOver = (transport: Transport): Client => ({
-  ...transport,
   me: () => transport.send({path: 'auth/me'}),
   keys: keysOver(transport),
   domains: domainsOver(transport),
   quarantine: quarantineOver(transport),
   cluster: clusterOver(transport),
   audit: {list: query => transport.send({path: 'audit', query})},
+  events: transport.events,
   openapi: isAdmin => transport.raw({path: isAdmin ? 'openapi-admin.yaml' : 'openapi.yaml'}),
+  request: (method, path, body) => transport.raw({method, path: path.replace(/^\/?api\/v1\//, ''), body}),
 });
 
 const keysOver = ({send}: Transport): Client['keys'] => ({
@@ -143,7 +153,7 @@ const quarantineOver = ({send, download}: Transport): Client['quarantine'] => ({
   actOnMany: (action, items, options) => send({method: 'POST', path: `mail/quarantine/${action}`, json: {items}, ...options}),
 });
 
-export const mailPath = ({node_id, queue_id}: MailReference): string => `mail/quarantine/${node_id}/${queue_id}`;
+const mailPath = ({node_id, queue_id}: MailReference): string => `mail/quarantine/${node_id}/${queue_id}`;
 
 const clusterOver = ({send}: Transport): Client['cluster'] => ({
   status: options => send({path: 'cluster/status', ...options}),

@@ -1,4 +1,4 @@
-// Where to talk to and as whom: flags before environment before context, for each setting by itself.
+// Address, key and trust of a connection. Flags win over the environment, and that wins over the context, setting by setting.
 import {readFile} from 'node:fs/promises';
 import {resolve} from 'node:path';
 import {readStdin, type Terminal} from '../command-line/terminal.ts';
@@ -17,12 +17,12 @@ export interface ConnectionFlags {
 export interface Connection {
   /** Ends in `/api/v1/`. */
   baseUrl: URL;
-  /** Of other nodes of the cluster, to be asked when that one does not answer. */
+  /** Of other nodes of the cluster, used when `baseUrl` does not answer. */
   others?: readonly URL[];
   apiKey: string | undefined;
   /** PEM; undefined trusts what Node trusts. */
   ca: string | undefined;
-  /** `ca` was looked at and trusted by a person, whatever kind of certificate it is: `sha256:` and hexadecimal digits. */
+  /** Of `ca`, when a person has checked and trusted it, of whatever kind it is: `sha256:` and hexadecimal digits. */
   fingerprint?: string | undefined;
 }
 
@@ -47,7 +47,7 @@ export const resolveConnection = async (terminal: Terminal, flags: ConnectionFla
 };
 
 /**
- * The other addresses of a context with a CA file of its own may be claims of a node. They are used only with that file: another CA may sign for
+ * The other addresses of a context with its own CA file may be claims of a node. They are used only with that file: another CA may sign for
  * any server.
  */
 const otherUrls = ({name, others = [], cacert}: Context, givenCa: Given | undefined): URL[] => {
@@ -55,23 +55,23 @@ const otherUrls = ({name, others = [], cacert}: Context, givenCa: Given | undefi
   return isOwnCa ? others.map(url => apiUrl(url, `urls of the context ${name}`)) : [];
 };
 
-/** A setting, and what to call it when it cannot be used. */
+/** A setting, and its name for errors. */
 export interface Given {
   value: string;
   source: string;
 }
 
-/** An empty variable is none; an empty option is a mistake. */
+/** An empty variable counts as unset; an empty option is a mistake. */
 const firstGiven = (...all: [source: string, value: string | undefined][]): Given | undefined => {
   const found = all.find(([source, value]) => value !== undefined && (value !== '' || source.startsWith('--')));
   return found && {source: found[0], value: found[1] ?? ''};
 };
 
-/** The certificate file that is named on the command line or in the environment. */
+/** The CA file from the command line or the environment. */
 export const givenCaFile = ({env}: Pick<Terminal, 'env'>, {cacert}: ConnectionFlags): Given | undefined =>
   firstGiven(['--cacert', cacert], ['MFCTL_CACERT', env.MFCTL_CACERT]);
 
-/** The file is beside the fingerprint, and who can write the one may not be who can write the other. */
+/** The file lies beside the fingerprint, but another user may be able to write it. */
 const pinnedCa = (ca: string | undefined, {name, cacert, fingerprint = ''}: Context): string => {
   const pinned = ca && pinnedIn(ca, fingerprint);
   if (pinned) return pinned;
@@ -81,7 +81,7 @@ const pinnedCa = (ca: string | undefined, {name, cacert, fingerprint = ''}: Cont
   });
 };
 
-/** The context that was asked for, or else the current one, if any. */
+/** The named context, else the current one, if any. */
 export const chosenContext = async (
   {env}: Pick<Terminal, 'env'>,
   flags: ConnectionFlags,
@@ -97,7 +97,7 @@ export const chosenContext = async (
 export const unknownContext = (name: string): CliError =>
   new CliError('unknown_context', `no context is called ${name}`, {exitCode: exitCodes.usage, hint: 'mfctl context list'});
 
-/** A key named on the command line or in the environment, without asking any context. */
+/** The key from the command line or the environment, without reading a context. */
 export const givenKey = async (terminal: Terminal, flags: ConnectionFlags): Promise<string | undefined> => {
   const {env} = terminal;
   if (flags.apiKeyFile !== undefined) return readKey(flags.apiKeyFile, terminal);
@@ -116,16 +116,16 @@ export const readKey = async (file: string, terminal: Terminal): Promise<string>
   );
 };
 
-/** Of the API at an address as people write it. */
+/** The base URL of the API from an address as people write it. */
 export const apiUrl = (address: string, source?: string): URL => new URL('api/v1/', `${checkedUrl(address, source)}/`);
 
-/** Where `givenKey` takes a key from, in the words to say so. */
+/** The source of the key that `givenKey` returns, for messages. */
 export const givenKeySource = ({env}: Pick<Terminal, 'env'>, {apiKeyFile}: ConnectionFlags): string | undefined => {
   if (apiKeyFile !== undefined) return apiKeyFile === '-' ? 'standard input' : apiKeyFile;
   return env.MFCTL_API_KEY ? 'MFCTL_API_KEY' : env.MFCTL_API_KEY_FILE || undefined;
 };
 
-/** The base address without a trailing slash. Plain HTTP would show the key to everyone on the way. `source` is where it was given. */
+/** The base address without a trailing slash. Plain HTTP is refused, as it would show the key to everyone on the way. `source` names the setting. */
 export const checkedUrl = (text: string, source?: string): string => {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url?.protocol !== 'https:' || url.username || url.password || url.search || url.hash)
@@ -156,7 +156,7 @@ export const readCa = async ({value: file, source}: Given): Promise<string> => {
   return pem;
 };
 
-/** Anything else could not be sent in a header, and is most often the wrong file. */
+/** Anything else cannot be sent in a header, and is most often the wrong file. */
 export const checkedKey = (text: string, source: string): string => {
   const key = text.trim();
   if (!/^[!-~]{1,200}$/.test(key))

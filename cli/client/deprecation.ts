@@ -1,7 +1,7 @@
-// What a node says of a request that uses something deprecated: RFC 9745 and RFC 8594, and what it was by mfd's own header.
+// Deprecation headers of an answer: RFC 9745 and RFC 8594, and mfd's own header that names the deprecated feature.
 import type {IncomingHttpHeaders} from 'node:http';
 
-/** Half a sentence for a person; undefined where nothing is deprecated. `asked` stands in where the answer does not name it. */
+/** Half a sentence for a person; undefined when nothing is deprecated. `asked` is used when the answer names no feature. */
 export const deprecationIn = (headers: IncomingHttpHeaders, asked: string): string | undefined => {
   if (headers.deprecation === undefined) return undefined;
   const names = String(headers['x-deprecated'] ?? asked).split(', ');
@@ -15,7 +15,7 @@ export const deprecationIn = (headers: IncomingHttpHeaders, asked: string): stri
   ].join('');
 };
 
-/** In UTC, as the days of the description are. Undefined for what is no time, or one beyond the year 9999. */
+/** The day in UTC, as in the API's description. Undefined for anything that is no time, or is after the year 9999. */
 const dayOf = (ms: number): string | undefined => {
   const date = new Date(ms);
   return Number.isNaN(date.getTime()) ? undefined : /^\d{4}-\d\d-\d\d/.exec(date.toISOString())?.[0];

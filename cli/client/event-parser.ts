@@ -1,10 +1,10 @@
-// Server-sent events (WHATWG HTML, section 9.2) as GET /events writes them. All that counts is in the JSON of `data`, so names,
-// ids and waiting times are passed over.
+// Parser of server-sent events (WHATWG HTML, section 9.2) as GET /events writes them. All that matters is in the JSON of
+// `data`, so names, ids and retry times are skipped.
 import type {ClusterEvent} from '../../shared/cluster-event.ts';
 import type {EventType} from '../../shared/event-type.ts';
 
-export interface EventParser {
-  /** The events that are complete with this chunk, wherever it was cut. What is no event is left out, and so is what is too long. */
+interface EventParser {
+  /** Returns the events that this chunk completes, wherever it was cut. Skips what is no event or too long. */
   push(chunk: Uint8Array): ClusterEvent[];
 }
 
@@ -18,7 +18,7 @@ export const createEventParser = (): EventParser => {
   let chars = 0;
 
   const takeData = (text: string): void => {
-    // Its end of line too: there may be any number of empty ones.
+    // Line ends count too: there may be any number of empty lines.
     chars += text.length + 1;
     if (chars <= maxEventChars) data.push(text);
   };
@@ -56,7 +56,7 @@ const base: Record<string, Kind> = {at: 'string', node_id: 'string'};
 const acted: Record<string, Kind> = {...base, queue_id: 'string', state: 'string', acted_at: 'string'};
 const changed: Record<string, Kind> = {...base, id: 'number', name: 'string', change: 'string'};
 
-/** What an event must have to be shown at all; the schemas themselves would take longer to load than the rest of the program. */
+/** The members that an event needs to be shown; loading the schemas would take longer than the rest of the program. */
 const members: Record<EventType, Record<string, Kind>> = {
   held: {
     ...base,
@@ -86,7 +86,7 @@ const asEvent = (text: string): ClusterEvent | undefined => {
   }
 };
 
-/** A newer node may tell of more than this program knows. */
+/** A newer node may send events that this program does not know. */
 const isEvent = (value: unknown): value is ClusterEvent => {
   if (typeof value !== 'object' || value === null || !('type' in value) || !Object.hasOwn(members, String(value.type)))
     return false;

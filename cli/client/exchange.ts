@@ -1,20 +1,20 @@
-// One request and its whole answer, over a connection that is kept for the next one. Node's own client, as it is there already:
-// what commands do once takes less time than a library for it takes to load.
+// HTTPS exchange: one request and its whole answer, over a kept-alive connection. It uses Node's own client, which is already
+// loaded: loading a library would take longer than most commands do.
 import type {IncomingHttpHeaders, IncomingMessage} from 'node:http';
 import type {AgentOptions} from 'node:https';
 import type {Socket} from 'node:net';
 
-export type Exchange = (url: URL, request: Outgoing) => Promise<Incoming>;
+type Exchange = (url: URL, request: Outgoing) => Promise<Incoming>;
 
-export interface Outgoing {
+interface Outgoing {
   method: string;
   headers: Record<string, string>;
   body: string | undefined;
-  /** When it aborts, so does the request, with an error of its own. */
+  /** When it aborts, so does the request, with an error of Node. */
   signal: AbortSignal | undefined;
-  /** There is another node to ask: a slow connection is given up sooner. */
+  /** Another node is available: a slow connection times out sooner. */
   isHurried?: boolean;
-  /** How long the answer may take to begin, and then to go on: 90 s by default. */
+  /** Limits the wait for the answer's first byte, and for each next one: 90 s by default. */
   silenceMs?: number | undefined;
 }
 
@@ -25,16 +25,16 @@ export interface Incoming {
   ms: number;
 }
 
-/** More than `maxBodyBytes` came. */
+/** The answer is longer than `maxBodyBytes`. */
 export class TooLongAnswer extends Error {}
 
-/** A thousand mails with a thousand recipients each have room in it. */
+/** Fits a thousand mails with a thousand recipients each. */
 const maxBodyBytes = 256 * 1024 * 1024;
 
-/** A look-up and a connection, then the handshake, then the beginning of an answer; and how long nothing may come of it. */
+/** Limits for DNS and the connection, for the handshake, and for silence before and within the answer. */
 const deadlines = {connect: 10_000, handshake: 10_000, silence: 90_000};
 const hurriedDeadlines = {...deadlines, connect: 3000, handshake: 5000};
-/** Of a whole answer, as one that comes byte by byte would never be too late for any of its bytes. */
+/** Limit for the whole answer: one that trickles byte by byte would never exceed the limit for silence. */
 const wholeAnswerMs = 5 * 60_000;
 
 /**
@@ -70,8 +70,8 @@ export const createExchange = async (tls: Pick<AgentOptions, 'ca' | 'allowPartia
       });
       return {...answer, ms: performance.now() - startedAt};
     } catch (error) {
-      // What was kept from before may be ended by the other side at any time, which says nothing of the node. To ask once more does no
-      // harm; what changes something may have been heard (RFC 9110, section 9.2.2).
+      // The other side may end a kept-alive connection at any time, which says nothing about the node. Repeating a read does no
+      // harm; a change may have been received (RFC 9110, section 9.2.2).
       if (isKept && method === 'GET' && ['ECONNRESET', 'EPIPE'].includes((error as NodeJS.ErrnoException).code ?? ''))
         return exchange(url, outgoing);
       throw isSent ? error : Object.assign(error as Error, {isUnsent: true});
@@ -81,7 +81,7 @@ export const createExchange = async (tls: Pick<AgentOptions, 'ca' | 'allowPartia
 };
 
 interface Deadline {
-  /** What is under way now may take so long from now on. */
+  /** Restarts the clock, with so long for the part that begins now. */
   next(ms: number): void;
   stop(): void;
 }
@@ -106,7 +106,7 @@ type Opening = typeof deadlines & {onOpen(): void};
 
 const watchOpening = (socket: Socket, {next}: Deadline, {connect, handshake, silence, onOpen}: Opening): void => {
   next(socket.connecting ? connect : silence);
-  // Kept from the request before, it would keep these too: nothing of its opening comes again.
+  // A kept-alive socket has opened before: these listeners would never run and would pile up.
   if (!socket.connecting) return;
   socket.once('connect', () => next(handshake));
   socket.once('secureConnect', () => {

@@ -1,32 +1,32 @@
-// Events for as long as somebody watches, over as many connections as that takes.
+// Event stream that reconnects until it is stopped.
 import {setTimeout as sleep} from 'node:timers/promises';
 import type {ClusterEvent} from '../../shared/cluster-event.ts';
 import type {EventType} from '../../shared/event-type.ts';
 import {CliError, exitCodes} from '../errors.ts';
 import type {Client} from './client.ts';
 
-export interface Disconnection {
-  /** Undefined when the node has ended the connection as it should: it is being stopped, or the key may see no more. */
+interface Disconnection {
+  /** Undefined when the node ended the connection in order: it is shutting down, or the key may see no more events. */
   error: CliError | undefined;
   retryInMs: number;
 }
 
-export interface EventFollower {
+interface EventFollower {
   /** Undefined follows all that the key may see. */
   types?: readonly EventType[] | undefined;
   signal: AbortSignal;
   /** The next event waits until this is done. */
   onEvent(event: ClusterEvent): void | Promise<void>;
   /**
-   * From now on everything is told. What happened before is not, so this is the moment to read the list anew; events of this
+   * Events arrive from now on. Those of the time before are lost, so this is the moment to read the list again; events of this
    * connection wait until it is done.
    */
   onConnected?(): void | Promise<void>;
-  /** There is no connection, or none yet, and the next attempt comes by itself. What is thrown here ends it all. */
+  /** There is no connection, or none yet; another attempt follows. An error that is thrown here ends the stream. */
   onDisconnected?(disconnection: Disconnection): void | Promise<void>;
 }
 
-/** What is not the same in a test. */
+/** Time and chance, which tests replace. */
 export interface Pace {
   sleep(ms: number, signal: AbortSignal): Promise<void>;
   /** As Math.random. */
@@ -36,17 +36,17 @@ export interface Pace {
 
 const firstDelayMs = 1000;
 const maxDelayMs = 30_000;
-/** What Retry-After may ask for at most. */
+/** The longest Retry-After that is respected. */
 const maxWaitMs = 5 * 60_000;
 
 /**
- * Resolves when `signal` aborts. Rejects with a CliError when asking again cannot help: the key is not good for it, or the
- * node does not know of events; and with whatever a listener throws.
+ * Resolves when `signal` aborts. Rejects with a CliError when a retry cannot help: the key may not read events, or the
+ * node has none; and with any error that a listener throws.
  */
 export const followEvents = async (
   client: Pick<Client, 'events'>,
   {types = [], signal, onEvent, onConnected, onDisconnected}: EventFollower,
-  pace: Pace = usualPace,
+  pace: Pace = defaultPace,
 ): Promise<void> => {
   let failures = 0;
   while (!signal.aborted) {
@@ -64,7 +64,7 @@ export const followEvents = async (
     if (signal.aborted) return;
     if (error && isHopeless(error)) throw error;
 
-    // A node that takes connections only to end them is asked less and less often, too.
+    // The delay also grows for a node that accepts connections and ends them at once.
     if (pace.now() - connectedAt >= maxDelayMs) failures = 0;
     const retryInMs = delayMs(failures, error, pace.random());
     failures += 1;
@@ -75,7 +75,7 @@ export const followEvents = async (
 
 type News = {kind: 'connected'} | {kind: 'event'; event: ClusterEvent} | {kind: 'broken'; error: CliError};
 
-/** What the connection throws becomes its last news; what a listener throws does not come this way. */
+/** An error of the connection becomes its last item; errors of listeners do not pass through here. */
 async function* oneConnection(
   client: Pick<Client, 'events'>,
   types: readonly EventType[],
@@ -91,18 +91,18 @@ async function* oneConnection(
   }
 }
 
-/** Asking again cannot help. */
+/** A retry cannot help. */
 export const isHopeless = ({exitCode}: CliError): boolean =>
   exitCode === exitCodes.usage || exitCode === exitCodes.notAuthorised || exitCode === exitCodes.notFound;
 
-/** 1 to 2 s, 2 to 4, … up to 30 s, at random: after the restart of a node not everybody comes back at once. */
+/** 1 to 2 s, 2 to 4, … up to 30 s, at random, so that not all clients reconnect at once after the restart of a node. */
 const delayMs = (failures: number, error: CliError | undefined, random: number): number => {
-  const leastMs = Math.min(maxDelayMs / 2, firstDelayMs * 2 ** failures);
-  const delay = Math.round(leastMs * (1 + random));
+  const minMs = Math.min(maxDelayMs / 2, firstDelayMs * 2 ** failures);
+  const delay = Math.round(minMs * (1 + random));
   return error?.retryAfterSeconds === undefined ? delay : Math.min(maxWaitMs, Math.max(delay, error.retryAfterSeconds * 1000));
 };
 
-const usualPace: Pace = {
+const defaultPace: Pace = {
   now: Date.now,
   random: Math.random,
   sleep: (ms, signal) => sleep(ms, undefined, {signal}).catch(() => undefined),

@@ -1,12 +1,12 @@
-// Metrics of a node, from a listener of their own.
+// Metrics of a node, from its metrics listener.
 import {CliError, usageError} from '../errors.ts';
 import {answerFailure, connectionFailure} from './request-failure.ts';
 import {trusting} from './trust.ts';
 
-/** Where a node serves its metrics unless it was told otherwise. */
+/** The default address of a node's metrics listener. */
 export const defaultMetricsUrl = 'http://127.0.0.1:9090';
 
-/** The address of `/metrics`, which may have been left out. */
+/** The address of `/metrics`; the path may be left out. */
 export const checkedMetricsUrl = (text: string): URL => {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url?.protocol !== 'http:' && url?.protocol !== 'https:')

@@ -1,4 +1,4 @@
-// The one translator from what HTTP and TLS say to what a person at a terminal is told.
+// Translator from failures of HTTP and TLS to the errors of mfctl.
 import type {IncomingHttpHeaders} from 'node:http';
 import type {ErrorValue} from '../../shared/envelope.ts';
 import {CliError, type ExitCode, exitCodes} from '../errors.ts';
@@ -182,7 +182,7 @@ const hintOf = (error: ErrorValue, wait: number | undefined, path: string): stri
     case 'validation_failed':
       return undefined;
     default:
-      // A newer node may know more codes than this program.
+      // A newer node may have codes that this program does not know.
       error.code satisfies never;
       return undefined;
   }
@@ -212,6 +212,6 @@ const translations: readonly (readonly [ofApi: RegExp, ofMfctl: string])[] = [
   [/^[A-Z]+ is not possible here$/, otherVersion],
 ];
 
-/** Translates error texts of the API, which name requests, into commands and options. `mfctl api` does not: its users typed the request. */
+/** Translates error texts of the API, which name requests, into commands and options. `mfctl api` keeps them: its users typed the request. */
 export const inMfctlWords = (detail: string): string =>
   translations.reduce((text, [ofApi, ofMfctl]) => text.replace(ofApi, () => ofMfctl), detail);

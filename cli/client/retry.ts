@@ -1,34 +1,34 @@
-// Asking again when a node asks for time. It says so with 429 or 503, and has done nothing then, so any request may be repeated.
+// Retries after 429 and 503. A node that answers so has done nothing, so any request may be repeated.
 import {setTimeout as sleep} from 'node:timers/promises';
 import type {Terminal} from '../command-line/terminal.ts';
 import {parseDuration} from '../command-line/time-text.ts';
 import {CliError, exitCodes, usageError} from '../errors.ts';
 
-/** Asks until there is an answer, or none that is worth waiting for. */
+/** Repeats the request until it has an answer, or until waiting makes no sense. */
 export type Retry = <T>(ask: () => Promise<T>, signal?: AbortSignal | undefined) => Promise<T>;
 
-export interface RetryNeeds {
+interface RetryNeeds {
   /** How long one request may wait in all. */
   budgetMs: number;
   now(): number;
-  /** Rejects when `signal` aborts, or somebody interrupts. */
+  /** Rejects when `signal` aborts, and when the user interrupts. */
   sleep(ms: number, signal: AbortSignal | undefined): Promise<void>;
-  /** That it waits. */
+  /** Reports that it waits. */
   say(text: string): void;
 }
 
-/** What `--retry-for` is unless it is given. */
-export const usualBudgetMs = 30_000;
+/** The default of `--retry-for`. */
+const defaultBudgetMs = 30_000;
 
 export const once: Retry = async ask => ask();
 
 export const createRetry = ({budgetMs, now, sleep, say}: RetryNeeds): Retry => {
-  let toldUntil = 0;
-  const tell = (error: CliError, waitMs: number): void => {
+  let reportedUntil = 0;
+  const report = (error: CliError, waitMs: number): void => {
     const until = now() + waitMs;
-    // Of several requests that wait at one time, the one that waits longest is told.
-    if (until > toldUntil) say(`waiting ${waitMs / 1000} s, as the node asks: ${error.detail} (${error.code})`);
-    toldUntil = Math.max(toldUntil, until);
+    // Of several requests that wait at the same time, only the longest wait is reported.
+    if (until > reportedUntil) say(`waiting ${waitMs / 1000} s, as the node asks: ${error.detail} (${error.code})`);
+    reportedUntil = Math.max(reportedUntil, until);
   };
 
   return async (ask, signal) => {
@@ -41,19 +41,19 @@ export const createRetry = ({budgetMs, now, sleep, say}: RetryNeeds): Retry => {
         if (waitMs === undefined) throw error;
         const neededMs = now() - startedAt + waitMs;
         if (neededMs > budgetMs) throw tooLong(error as CliError, waitMs, neededMs);
-        // It can be interrupted before anybody reads that it waits.
+        // The wait starts before it is reported, so that it can be interrupted from then on.
         const waited = sleep(waitMs, signal);
-        tell(error as CliError, waitMs);
+        report(error as CliError, waitMs);
         await waited;
       }
     }
   };
 };
 
-/** Whoever asks for this long does not expect to be asked again: a node says it that was removed from its cluster. */
+/** A node with such a long Retry-After does not expect another request: it was removed from its cluster. */
 export const isForGood = (retryAfterSeconds: number): boolean => retryAfterSeconds >= 3600;
 
-/** Beside those of mfd, what a proxy in front of it says. */
+/** Codes of mfd, and of a proxy in front of it. */
 const worthWaiting = new Set(['rate_limited', 'unavailable', 'node_unreachable', 'http_429', 'http_503']);
 
 const waitBefore = (error: unknown): number | undefined => {
@@ -62,7 +62,7 @@ const waitBefore = (error: unknown): number | undefined => {
   return seconds === undefined || isForGood(seconds) ? undefined : Math.max(1, seconds) * 1000;
 };
 
-/** Says how to wait for it, and what else the hint has to say. */
+/** The error with a hint on how to wait longer, before the hints that it had. */
 const tooLong = (error: CliError, waitMs: number, neededMs: number): CliError => {
   const {code, detail, hint = '', fields, requestId, retryAfterSeconds} = error;
   const ways = [`repeat it in ${waitMs / 1000} s, or let it wait for that: --retry-for ${Math.ceil(neededMs / 1000) + 1}s`];
@@ -82,7 +82,7 @@ export interface RetryFlags {
 }
 
 export const retryBudgetMs = ({env}: Pick<Terminal, 'env'>, {retryFor}: RetryFlags): number => {
-  if (retryFor !== undefined || !env.MFCTL_RETRY_FOR) return retryFor ?? usualBudgetMs;
+  if (retryFor !== undefined || !env.MFCTL_RETRY_FOR) return retryFor ?? defaultBudgetMs;
   const budgetMs = parseDuration(env.MFCTL_RETRY_FOR);
   if (budgetMs === undefined)
     throw usageError(

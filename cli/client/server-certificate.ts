@@ -1,42 +1,40 @@
-// A look at who answers at an address. Nothing is sent but the handshake, and nothing is trusted: that is decided by who looks.
+// Certificate of the server at an address. Only a handshake is sent, and nothing is trusted: the caller decides.
 import {X509Certificate} from 'node:crypto';
 import {isIP} from 'node:net';
 import {checkServerIdentity, connect, type DetailedPeerCertificate, type TLSSocket} from 'node:tls';
 import {connectionFailure} from './request-failure.ts';
 import {trusting} from './trust.ts';
 
-export interface SeenServer {
+export interface ServerCertificate {
   leaf: X509Certificate;
-  /** The last of those who vouch for the leaf that the server has sent; the leaf itself when it sent none. */
+  /** The topmost certificate of the chain that the server sent; the leaf itself when it sent no other. */
   anchor: X509Certificate;
-  /** The system, or the authority that was named, vouches for it already, under this name and at this time. */
-  isTrusted: boolean;
+  /** Node's code for why the system, or the given CA, does not trust it for this name and time; undefined when it does. */
+  distrust: string | undefined;
   /** The address is among the names of the leaf. */
   isNamed: boolean;
 }
 
-const deadlineMs = 10_000;
-
-/** `ca` in PEM; undefined is what Node trusts. Rejects with a CliError when there is no TLS to be had. */
-export const lookAtServer = async (url: URL, ca: string | undefined): Promise<SeenServer> => {
+/** `ca` in PEM; undefined is what Node trusts. Rejects with a CliError when the TLS handshake fails, or takes too long. */
+export const inspectServer = async (url: URL, ca: string | undefined, deadlineMs = 10_000): Promise<ServerCertificate> => {
   const host = url.hostname.replace(/^\[|\]$/g, '');
   const socket = connect({
     host,
     port: Number(url.port || 443),
-    // Whatever it shows is to be looked at. No key is sent here.
+    // The certificate is only inspected. No key is sent here.
     rejectUnauthorized: false,
     ALPNProtocols: ['http/1.1'],
     ...(isIP(host) === 0 && {servername: host}),
     ...trusting(ca),
   });
   try {
-    await handshake(socket);
+    await handshake(socket, deadlineMs);
     const shown = socket.getPeerCertificate(true);
     const leaf = new X509Certificate(shown.raw);
     return {
       leaf,
       anchor: topOf(leaf, shown),
-      isTrusted: socket.authorized,
+      distrust: socket.authorized ? undefined : codeOf(socket.authorizationError),
       isNamed: checkServerIdentity(host, shown) === undefined,
     };
   } catch (error) {
@@ -46,15 +44,22 @@ export const lookAtServer = async (url: URL, ca: string | undefined): Promise<Se
   }
 };
 
-const handshake = (socket: TLSSocket): Promise<void> =>
-  new Promise((resolve, reject) => {
+const handshake = (socket: TLSSocket, deadlineMs: number): Promise<void> =>
+  new Promise<void>((resolve, reject) => {
+    const timer = setTimeout(() => reject(Object.assign(new Error('no handshake'), {code: 'ETIMEDOUT'})), deadlineMs);
     socket.once('secureConnect', resolve);
     socket.once('error', reject);
-    socket.once('close', () => reject(Object.assign(new Error('closed during the handshake'), {code: 'ECONNRESET'})));
-    socket.setTimeout(deadlineMs, () => reject(Object.assign(new Error('no handshake'), {code: 'ETIMEDOUT'})));
+    socket.once('close', () => {
+      clearTimeout(timer);
+      reject(Object.assign(new Error('closed during the handshake'), {code: 'ECONNRESET'}));
+    });
   });
 
-/** Up the chain as far as each has signed the one below: a certificate that was merely put there vouches for nobody. */
+/** Node returns the code as a string, in spite of its types. */
+const codeOf = (error: unknown): string =>
+  typeof error === 'string' ? error : ((error as NodeJS.ErrnoException | undefined)?.code ?? 'not trusted');
+
+/** Follows the chain as far as each certificate has signed the one below: an unrelated one in the list proves nothing. */
 const topOf = (leaf: X509Certificate, shown: DetailedPeerCertificate): X509Certificate => {
   let top = leaf;
   let next: DetailedPeerCertificate | undefined = shown.issuerCertificate;

@@ -1,4 +1,4 @@
-// Answers that are read as they arrive: mail and events. Their HTTP library is loaded when it is first needed.
+// Streamed answers: mail and events. Their HTTP library is loaded when it is first needed.
 import {once} from 'node:events';
 import type {Got, Request, RequestError, Response} from 'got';
 import type {ClusterEvent} from '../../shared/cluster-event.ts';
@@ -14,7 +14,7 @@ export interface Streams {
   events(url: URL, signal: AbortSignal): Promise<AsyncIterable<ClusterEvent>>;
 }
 
-export interface StreamNeeds {
+interface StreamNeeds {
   headers: Record<string, string>;
   /** PEM; undefined trusts what Node trusts. */
   ca: string | undefined;
@@ -29,7 +29,7 @@ export const createStreams = ({headers, ca, fingerprint, note}: StreamNeeds): St
     const {got} = await import('got');
     const trust = trusting(ca);
     return got.extend({
-      // The caller decides about repeating; and a key follows no redirect to somewhere else.
+      // The caller decides about retries, and a key must not follow a redirect to another host.
       retry: {limit: 0},
       followRedirect: false,
       throwHttpErrors: false,
@@ -69,8 +69,8 @@ export const createStreams = ({headers, ca, fingerprint, note}: StreamNeeds): St
 };
 
 /**
- * What a person trusted counts, whatever kind of certificate it is; and when another one is shown, the error says whose it is
- * not. All of that is decided in the handshake: no key has been sent then.
+ * Trusts the certificate that a person trusted, of whatever kind; when the server shows another one, the error names the
+ * expected fingerprint. This is decided in the handshake, before any key is sent.
  */
 const pinning = async (fingerprint: string) => {
   const {Agent} = await import('node:https');
@@ -101,19 +101,19 @@ interface EventStreamNeeds {
   onResponse(response: Response): void;
 }
 
-/** The node answers at once; it is what happens after that which takes its time. */
+/** The node answers at once; only the events after that take time. */
 const answerMs = 10_000;
-/** Nodes before 0.5 ping every 15 s, and do not say so. */
-const unsaidSilenceMs = 45_000;
+/** Nodes before 0.5 ping every 15 s and do not send the interval. */
+const defaultSilenceMs = 45_000;
 
-/** One ping may be late, or lost with a moment of the line: two intervals and something for the way. */
+/** One ping may be late or lost: two intervals, and a margin for latency. */
 const silenceMsOf = ({headers}: Pick<Response, 'headers'>): number => {
   const seconds = Number(headers['x-ping-interval']);
-  return seconds >= 1 && seconds <= 15 ? (2 * seconds + 2) * 1000 : unsaidSilenceMs;
+  return seconds >= 1 && seconds <= 15 ? (2 * seconds + 2) * 1000 : defaultSilenceMs;
 };
 
 /**
- * Resolves once the node has begun to answer: what happens from then on is told. Ends when the connection does, and silently
+ * Resolves once the node has begun to answer: events from then on are delivered. Ends when the connection does, and silently
  * when `signal` aborts. Rejects, or throws while it is read, with a CliError when the node refuses or the connection breaks.
  */
 const openEventStream = async ({http, url, signal, onResponse}: EventStreamNeeds): Promise<AsyncIterable<ClusterEvent>> => {
@@ -121,10 +121,10 @@ const openEventStream = async ({http, url, signal, onResponse}: EventStreamNeeds
   const abort = () => void stream.destroy();
   signal.addEventListener('abort', abort);
   stream.once('close', () => signal.removeEventListener('abort', abort));
-  // What breaks while nobody reads is thrown by the next read.
+  // An error while nobody reads is thrown by the next read.
   stream.on('error', () => undefined);
 
-  let silenceMs = unsaidSilenceMs;
+  let silenceMs = defaultSilenceMs;
   try {
     const [response] = (await once(stream, 'response', {signal})) as [Response];
     onResponse(response);
@@ -137,7 +137,7 @@ const openEventStream = async ({http, url, signal, onResponse}: EventStreamNeeds
     if (signal.aborted) return nothing();
     throw error instanceof CliError ? error : connectionFailure(error, url);
   }
-  return eventsOf(whileHeard(stream, silenceMs), url, signal);
+  return eventsOf(untilSilent(stream, silenceMs), url, signal);
 };
 
 async function* eventsOf(stream: AsyncIterable<Buffer>, url: URL, signal: AbortSignal): AsyncIterable<ClusterEvent> {
@@ -154,8 +154,8 @@ async function* eventsOf(stream: AsyncIterable<Buffer>, url: URL, signal: AbortS
   }
 }
 
-/** Fails with `ETIMEDOUT` when nothing comes for so long. The time that somebody takes to deal with what has come does not count. */
-async function* whileHeard(stream: Request, silenceMs: number): AsyncIterable<Buffer> {
+/** Fails with `ETIMEDOUT` when nothing arrives for `silenceMs`. The time that the reader takes for a chunk does not count. */
+async function* untilSilent(stream: Request, silenceMs: number): AsyncIterable<Buffer> {
   const chunks = stream[Symbol.asyncIterator]();
   const tooLate = () => stream.destroy(Object.assign(new Error('silent'), {code: 'ETIMEDOUT'}));
   try {
@@ -174,7 +174,7 @@ async function* nothing(): AsyncIterable<never> {}
 
 const maxBodyBytes = 64 * 1024;
 
-/** Of an answer that says what is wrong; as much of it as anybody wants to read. */
+/** The body of an error answer, up to `maxBodyBytes`. */
 const bodyOf = async (stream: AsyncIterable<Buffer>): Promise<Buffer> => {
   const chunks: Buffer[] = [];
   let bytes = 0;

@@ -19,9 +19,9 @@ export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 export type Query = Record<string, string | number | boolean | undefined>;
 
 export interface RequestOptions {
-  /** When it aborts, the request is given up and rejects with its reason. */
+  /** When it aborts, the request is cancelled and rejects with its reason. */
   signal?: AbortSignal | undefined;
-  /** How long a node may say nothing before it counts as one that does not answer: 90 s by default. */
+  /** After so long without data the node counts as not answering: 90 s by default. */
   silenceMs?: number | undefined;
   /** How long the answer may take, with retries and other addresses; then the request rejects with a CliError. */
   withinMs?: number | undefined;
@@ -42,12 +42,12 @@ export interface Request extends RequestOptions {
 export interface Answer<T> {
   data: T;
   etag: string | undefined;
-  /** Of a list: all matches, not only this page. */
+  /** Lists only: the count of all matches, not only of this page. */
   totalCount: number | undefined;
   unreachableNodes: string[];
 }
 
-/** An answer as it came: status 2xx, whatever its type. */
+/** An unparsed answer with status 2xx, of any content type. */
 export interface RawAnswer {
   body: Buffer;
   contentType: string;
@@ -55,14 +55,14 @@ export interface RawAnswer {
 }
 
 interface Answered extends RawAnswer {
-  /** Of the node that has answered. */
+  /** The origin of the node that answered. */
   origin: string;
 }
 
 export interface Transport {
   /** Rejects with a CliError for everything but success. */
   send<T>(request: Request): Promise<Answer<T>>;
-  /** The same for any request that somebody typed; errors keep the words of the API. */
+  /** As `send`, for a request that a person typed: the answer is not parsed, and errors keep the words of the API. */
   raw(request: Request): Promise<RawAnswer>;
   /**
    * Resolves once the answer has begun and is a success; reading on may still reject with a CliError. When `signal` aborts
@@ -70,27 +70,27 @@ export interface Transport {
    */
   download(path: string, signal?: AbortSignal): Promise<AsyncIterable<Buffer>>;
   /**
-   * What happens in the cluster from the moment this resolves, over one connection: it ends when that does, and when `signal`
-   * aborts. No types are all that the key may see. Rejects, or throws while it is read, with a CliError when the node refuses
+   * Events from the moment this resolves, over one connection: the stream ends when the connection does, and when `signal`
+   * aborts. No types means all that the key may see. Rejects, or throws while it is read, with a CliError when the node refuses
    * or the connection breaks. `followEvents` connects again.
    */
   events(types: readonly EventType[], signal: AbortSignal): Promise<AsyncIterable<ClusterEvent>>;
 }
 
-export interface TransportNeeds {
+export interface TransportOptions {
   connection: Connection;
   version: string;
-  /** One line about each request. */
+  /** Gets one line for each request. */
   log: (line: string) => void;
-  /** Half a sentence about what a request has used that will be removed. */
+  /** Gets half a sentence about a deprecated feature that a request has used. */
   onDeprecated?: ((text: string) => void) | undefined;
-  /** What becomes of a request that the node has no time for; without it, it fails. Streams and downloads are not repeated. */
+  /** Retries when the node asks for time; without it the request fails. Streams and downloads are not repeated. */
   retry?: Retry;
-  /** Another node is asked from now on. */
+  /** Called when requests move to another node. */
   onMove?: (move: Move) => void;
 }
 
-export const createTransport = async (needs: TransportNeeds): Promise<Transport> => {
+export const createTransport = async (needs: TransportOptions): Promise<Transport> => {
   const {connection, retry = once, onMove = () => undefined} = needs;
   const {baseUrl, others = [], ca, fingerprint} = connection;
   const addresses = createAddresses([baseUrl, ...others], onMove);
@@ -133,7 +133,7 @@ export const createTransport = async (needs: TransportNeeds): Promise<Transport>
   };
 };
 
-const headersOf = ({connection: {apiKey}, version}: TransportNeeds): Record<string, string> => ({
+const headersOf = ({connection: {apiKey}, version}: TransportOptions): Record<string, string> => ({
   'user-agent': `mfctl/${version}`,
   accept: 'application/json, */*',
   ...(apiKey !== undefined && {'x-api-key': apiKey}),
@@ -141,7 +141,7 @@ const headersOf = ({connection: {apiKey}, version}: TransportNeeds): Record<stri
 
 /** Called with each answer once it has begun. */
 const createNote =
-  ({connection: {baseUrl}, log, onDeprecated}: TransportNeeds) =>
+  ({connection: {baseUrl}, log, onDeprecated}: TransportOptions) =>
   (method: string, url: URL, {status, headers, ms}: Omit<Incoming, 'body'>): void => {
     log(`${method} ${url.pathname}${url.search} ${status} ${Math.round(ms)} ms, request ${headers['x-request-id'] ?? '-'}`);
     const deprecation = deprecationIn(headers, `${method} ${url.pathname.replace(baseUrl.pathname, '/')}`);
@@ -162,13 +162,13 @@ const createPerform = async ({ca, fingerprint}: Connection, common: Record<strin
     } catch (error) {
       if (signal?.aborted) throw signal.reason;
       if (error instanceof TooLongAnswer) throw unexpectedAnswer(url.origin);
-      // Said of it when it is not trusted.
+      // Named in the error when the certificate is not trusted.
       throw connectionFailure(fingerprint === undefined ? error : Object.assign(error as Error, {trusted: fingerprint}), url);
     }
   };
 };
 
-/** `raw` takes a path from the command line: it must not lead the key to another host or out of the API. */
+/** `raw` takes a path from the command line: it must not send the key to another host or outside the API. */
 const requestUrl = (baseUrl: URL, {path, query = {}}: Pick<Request, 'path' | 'query'>): URL => {
   const url = new URL(baseUrl.href + path.replace(/^\/+/, ''));
   if (url.origin !== baseUrl.origin || !url.pathname.startsWith(baseUrl.pathname))
@@ -177,7 +177,7 @@ const requestUrl = (baseUrl: URL, {path, query = {}}: Pick<Request, 'path' | 'qu
   return url;
 };
 
-/** Reads, and the changes that the API promises to do only once, however often they are requested. */
+/** Reads, and the changes that the API makes only once however often they are requested. */
 const isRepeatable = ({method = 'GET', path}: Request): boolean =>
   method === 'GET' ||
   (method === 'POST' &&

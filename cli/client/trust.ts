@@ -1,10 +1,10 @@
-// Which certificates count when mfctl connects to a node: the one that was named, or those that Node brings along.
+// Trusted certificates for connections to a node: the given CA, or those that Node ships.
 import {X509Certificate} from 'node:crypto';
 import {readFileSync} from 'node:fs';
 import {createSecureContext, rootCertificates} from 'node:tls';
 
 /**
- * TLS options that trust `ca`, in PEM, and nothing else; what Node trusts without it, which is its own list and that of
+ * TLS options that trust `ca`, in PEM, and nothing else; without it what Node trusts, which is its own list and that of
  * NODE_EXTRA_CA_CERTS.
  */
 export const trusting = (ca: string | undefined): {ca?: string | string[]} => {
@@ -19,7 +19,7 @@ export const isPublicRoot = (certificate: X509Certificate): boolean =>
 
 const base64Of = (pem: string): string => pem.replace(/-----[A-Z ]+-----|\s/g, '');
 
-/** What bin/mfctl starts Node with, so that Node does not parse its list for nothing. */
+/** The option that bin/mfctl starts Node with, so that Node does not parse its list in vain. */
 const withoutList = '--use-openssl-ca';
 
 let hasForgotten = false;
@@ -33,14 +33,14 @@ const forgetSystem = (): void => {
   putBack({SSL_CERT_FILE, SSL_CERT_DIR});
 };
 
-/** An editor that mfctl starts may want them. */
+/** An editor that mfctl starts may need them. */
 const putBack = (environment: Record<string, string | undefined>): void => {
   for (const [name, value] of Object.entries(environment))
     if (value === undefined) delete process.env[name];
     else process.env[name] = value;
 };
 
-/** Where they cannot be read, Node has said so when it was started. */
+/** If the file cannot be read, Node has already warned at its start. */
 const extraCertificates = (): string[] => {
   const {NODE_EXTRA_CA_CERTS: file} = process.env;
   try {
@@ -50,7 +50,7 @@ const extraCertificates = (): string[] => {
   }
 };
 
-/** `sha256:` and 64 hexadecimal digits, the way a cluster tells that of its authority; undefined when it is none. */
+/** `sha256:` and 64 hexadecimal digits, as a cluster writes the fingerprint of its CA; undefined for anything else. */
 export const canonicalFingerprint = (text: string): string | undefined => {
   const digits = text
     .trim()
@@ -63,7 +63,7 @@ export const canonicalFingerprint = (text: string): string | undefined => {
 export const fingerprintOf = ({fingerprint256}: X509Certificate): string =>
   `sha256:${fingerprint256.replaceAll(':', '').toLowerCase()}`;
 
-/** The first certificate of a PEM file, alone, if it is that one: whatever else there is in the file, nobody has trusted it. */
+/** The first certificate of a PEM file, alone, if it has that fingerprint: nobody has trusted the others in the file. */
 export const pinnedIn = (pem: string, fingerprint: string): string | undefined => {
   try {
     const certificate = new X509Certificate(pem);

@@ -1,4 +1,4 @@
-// What a monitoring system reads: one line and a status (Monitoring Plugins Development Guidelines, "Plugin Output").
+// Output for monitoring systems: one line and a status (Monitoring Plugins Development Guidelines, "Plugin Output").
 import {safeLine} from '../../shared/safe-text.ts';
 import type {Terminal} from '../command-line/terminal.ts';
 import {type CheckStatus, type CliError, checkStatuses} from '../errors.ts';
@@ -6,9 +6,9 @@ import {type CheckStatus, type CliError, checkStatuses} from '../errors.ts';
 export interface Figure {
   label: string;
   value: number;
-  /** `s` for seconds; nothing for a number of things. */
+  /** `s` for seconds; empty for counts. */
   unit?: 's';
-  /** It is a warning, or critical, when the value is above. */
+  /** A higher value is a warning, or critical. */
   warnAbove?: number;
   criticalAbove?: number;
   max?: number;
@@ -20,13 +20,13 @@ export interface Verdict {
   figures: Figure[];
 }
 
-/** Some systems keep no more than this of a line. */
+/** Some systems cut longer lines. */
 const maxTextChars = 600;
 
 export const checkLine = ({status, text, figures}: Verdict): string =>
   `MFD CLUSTER ${nameOf(status)}: ${plainText(text)} | ${figures.map(figureText).join(' ')}\n`;
 
-/** Of wrong usage and the like: nothing is known of the cluster. */
+/** For errors that say nothing about the cluster, such as wrong usage. */
 export const reportUnknown = ({stdout}: Terminal, {detail, hint}: CliError): CheckStatus => {
   const text = hint === undefined ? detail : `${detail}; ${hint}`;
   stdout.write(checkLine({status: checkStatuses.unknown, text, figures: [{label: 'time', value: 0, unit: 's'}]}));
@@ -38,7 +38,7 @@ const nameOf = (status: CheckStatus): string =>
     .find(([, number]) => number === status)?.[0]
     .toUpperCase() ?? 'UNKNOWN';
 
-/** A bar would begin the figures. */
+/** Without bars, which separate the text from the figures. */
 const plainText = (text: string): string => {
   const line = safeLine(text).replaceAll('|', '/');
   return line.length > maxTextChars ? `${line.slice(0, maxTextChars)}...` : line;
@@ -50,5 +50,5 @@ const figureText = ({label, value, unit, warnAbove, criticalAbove, max}: Figure)
   return `'${label}'=${numberText(value)}${unit ?? ''};${limits.join(';')}`.replace(/;+$/, '');
 };
 
-/** The program that reads it knows neither exponents nor groups of digits. */
+/** Without exponents and digit groups, which monitoring systems cannot parse. */
 const numberText = (value: number): string => String(Math.round(value * 1000) / 1000);

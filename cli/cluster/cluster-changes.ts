@@ -1,17 +1,17 @@
-// What of the nodes has changed from one status of the cluster to the next.
+// Changes of the nodes from one cluster status to the next.
 import type {ClusterStatus, Peer} from '../../shared/cluster-status.ts';
 import {type Drift, driftOf} from './drift.ts';
 import {clockProblem, isCutOff} from './node-condition.ts';
 
-export type DriftState = 'none' | 'differs' | 'drift';
+type DriftState = 'none' | 'differs' | 'drift';
 
 export interface NodeState extends Peer {
   /** `differs`: its configuration is not that of most nodes; `drift`: and has not been for too long. */
   drift: DriftState;
 }
 
-/** What a change is told of. `seen` and `removed` are about the node as a whole. */
-export const changeKinds = [
+/** The member that changed. `seen` and `removed` concern the node as a whole. */
+const changeKinds = [
   'seen',
   'removed',
   'health',
@@ -25,18 +25,18 @@ export const changeKinds = [
   'refusal',
   'contact',
 ] as const;
-export type ChangeKind = (typeof changeKinds)[number];
+type ChangeKind = (typeof changeKinds)[number];
 
 export interface NodeChange extends NodeState {
-  /** When the answering node said so. */
+  /** When the answering node reported it. */
   at: string;
   changed: ChangeKind[];
-  /** Undefined of a node that is seen for the first time. */
+  /** Undefined for a node that is seen for the first time. */
   before: NodeState | undefined;
 }
 
-export interface ClusterChanges {
-  /** In the order of the nodes; all of them at first, then those that are not as they were. */
+interface ClusterChanges {
+  /** In the order of the nodes; first all of them, then those that changed. */
   since(status: ClusterStatus): NodeChange[];
 }
 

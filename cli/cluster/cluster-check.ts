@@ -6,7 +6,7 @@ import {CliError, checkStatuses, ExitStatus, exitCodes} from '../errors.ts';
 import type {Session} from '../session.ts';
 import {checkLine, type Verdict} from './check-line.ts';
 import {type CheckLimits, judgeCluster} from './cluster-verdict.ts';
-import {usualDriftSeconds} from './drift.ts';
+import {defaultDriftSeconds} from './drift.ts';
 
 interface CheckFlags {
   backlog: number;
@@ -19,7 +19,7 @@ export const addCheckCommand = (cluster: Command, session: Session): void => {
     .command('check')
     .description('tell a monitoring system whether the cluster is well, as its plugins do')
     .option('--backlog <number>', 'warn when more changes of a node than this are not applied yet', wholeNumber, 100)
-    .option('--drift-age <seconds>', 'critical when configurations differ for longer than this', seconds, usualDriftSeconds)
+    .option('--drift-age <seconds>', 'critical when configurations differ for longer than this', seconds, defaultDriftSeconds)
     .option('--timeout <seconds>', 'critical when the node has not answered after this', timeoutSeconds, 10)
     .addHelpText('after', help)
     .action((flags: CheckFlags) => check(session, flags));
@@ -41,7 +41,7 @@ Examples:
 
 const check = async (session: Session, {backlog, driftAge, timeout}: CheckFlags): Promise<void> => {
   const startedAt = performance.now();
-  // What goes wrong before anything is asked is wrong usage.
+  // A failure before the first request is wrong usage.
   const client = await session.clientFor(await session.connection());
   const limits = {backlog, driftAgeSeconds: driftAge};
   const verdict = await client.cluster.status({withinMs: timeout * 1000}).then(({data}) => judge(data, limits), verdictOfFailure);
@@ -58,7 +58,7 @@ const judge = (status: ClusterStatus, limits: CheckLimits): Verdict => {
   }
 };
 
-/** Who may not ask, or asks too often, knows nothing of the cluster. */
+/** A refused or rate-limited request says nothing about the cluster. */
 const verdictOfFailure = (error: unknown): Verdict => {
   if (!(error instanceof CliError)) throw error;
   const {code, detail, hint, exitCode} = error;

@@ -48,7 +48,7 @@ const printDrift = (session: Session, drift: ClusterDrift): void => {
     printer.note(`repaired at ${timeText(at)}: ${plural(records, 'record')} taken over from ${node_id}`);
 };
 
-/** A record that is not live at both ends differs as a whole. */
+/** A record that does not exist on both nodes differs as a whole. */
 const linesOf = ({fields, ...record}: DriftRecord): DriftLine[] => {
   if (record.here !== 'live' || record.there !== 'live')
     return [{...record, field: '(record)', hereValue: record.here, thereValue: record.there}];

@@ -36,7 +36,7 @@ Example:
 
 const remove = async (session: Session, node: string, flags: RemoveFlags): Promise<void> => {
   const question = `Remove node ${node}? The others refuse it from now on, and no longer show the mail it holds.`;
-  // Without a terminal the question fails, so there is no need to ask the node first.
+  // Without a terminal the question fails, so the node need not be asked first.
   if (!session.terminal.stdin.isTTY) await session.confirm(question, flags.yes);
   const client = await session.client();
   const printer = session.printer();
@@ -57,7 +57,7 @@ const remove = async (session: Session, node: string, flags: RemoveFlags): Promi
   if (unreachableNodes.length > 0) printer.warn(`did not answer and will follow when reachable: ${unreachableNodes.join(', ')}`);
 };
 
-/** A node of an older version does not say; of a node that is not there the removal tells. */
+/** Nodes of an older version do not report the keys; a missing node is reported by the removal. */
 const activeKeysOf = async (client: Client, node: string): Promise<ApiKey[]> => {
   try {
     const {data} = await client.cluster.node(node);

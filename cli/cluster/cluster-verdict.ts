@@ -1,4 +1,4 @@
-// Whether the cluster is well, from its status alone.
+// Verdict on the cluster, from its status alone.
 import {clockBelievedSeconds, clockWarningSeconds} from '../../shared/clock-limits.ts';
 import type {ClusterStatus, Peer} from '../../shared/cluster-status.ts';
 import {type CheckStatus, checkStatuses} from '../errors.ts';
@@ -16,7 +16,7 @@ import {
 } from './node-condition.ts';
 
 export interface CheckLimits {
-  /** More replication events than this that a node has yet to be heard of are a warning. */
+  /** A longer backlog of replication events is a warning. */
   backlog: number;
   driftAgeSeconds: number;
 }
@@ -26,7 +26,7 @@ interface Finding {
   text: string;
 }
 
-/** The worst first, and every node that is not well by its name. */
+/** The worst problem first, with the name of every affected node. */
 export const judgeCluster = (status: ClusterStatus, limits: CheckLimits): Verdict => {
   const {peers} = status;
   const drift = driftOf(status, limits.driftAgeSeconds);
@@ -59,11 +59,11 @@ const healthFindings = (peers: readonly Peer[]): Finding[] => {
   ];
 };
 
-/** First, as it is why all others seem to be away. */
+/** First, as it makes all other nodes seem offline. */
 const cutOffFindings = (peers: readonly Peer[]): Finding[] =>
   peers.filter(isCutOff).map(peer => ({status: critical, text: cutOffText(peer)}));
 
-/** What was changed there is not everywhere, a revoked key for example. */
+/** Changes of that node have not reached all others, a revoked key for example. */
 const refusalFindings = (peers: readonly Peer[]): Finding[] =>
   finding(
     critical,
@@ -71,7 +71,7 @@ const refusalFindings = (peers: readonly Peer[]): Finding[] =>
     'has changes that another node refuses',
   );
 
-/** Before the health says so. */
+/** Nodes that do not answer while their health is still online. */
 const silenceFindings = (status: ClusterStatus): Finding[] =>
   status.peers.flatMap(peer => {
     const seconds = unansweredSeconds(peer, status);
@@ -79,7 +79,7 @@ const silenceFindings = (status: ClusterStatus): Finding[] =>
     return [{status: warning, text: `no answer from ${peer.node_id} for ${durationWords(seconds)}`}];
   });
 
-/** Critical where the changes of the node that is ahead are about to be refused by the other one. */
+/** Critical when a node will soon refuse the changes of the one that is ahead. */
 const clockFindings = ({peers, local_node_id}: ClusterStatus): Finding[] =>
   peers.flatMap(peer => {
     const problem = clockProblem(peer);
@@ -87,7 +87,7 @@ const clockFindings = ({peers, local_node_id}: ClusterStatus): Finding[] =>
     return [{status: checkStatuses[problem], text: `the clock of ${peer.node_id} is ${clockComparison(peer, local_node_id)}`}];
   });
 
-/** A node that speaks and gets no word: what changes elsewhere comes late there, and what it holds is out of sight. */
+/** Heartbeats of that node arrive, but it does not answer: changes reach it late, and its held mail cannot be listed. */
 const reachFindings = (status: ClusterStatus): Finding[] =>
   status.peers.flatMap((peer): Finding[] => {
     const {node_id} = peer;

@@ -30,7 +30,7 @@ export const addClusterCommands = (program: Command, session: Session): void => 
   addSortOption(session.prints(cluster.command('status'), peerFields))
     .description('show every node as the answering one sees it; * marks that one')
     .action(async (flags: SortFlag) => {
-      // An unknown field is refused before anything is asked.
+      // An unknown field is refused before the first request.
       createSorter(peersOf(noStatus), flags);
       const client = await session.client();
       const {data} = await client.cluster.status();

@@ -1,4 +1,4 @@
-// The state of a node in words: its health, and what the health does not say yet.
+// Condition of a node in words: its health, and faults that the health does not show yet.
 import {clockBelievedSeconds, clockWarningSeconds} from '../../shared/clock-limits.ts';
 import type {ClusterStatus, Peer} from '../../shared/cluster-status.ts';
 import {isHeardDespite} from '../../shared/health.ts';
@@ -7,26 +7,26 @@ import {healthTones, type Tone} from '../output/tone.ts';
 
 type Moment = Pick<ClusterStatus, 'generated_at'>;
 
-/** Undefined while it answers, by the clock of the node that was asked. A node of an older version does not say. */
+/** Undefined while the node answers, by the clock of the answering node. Nodes of an older version do not report it. */
 export const unansweredSeconds = (peer: Peer, {generated_at}: Moment): number | undefined => {
   const since: string | null | undefined = peer.unanswered_since;
   return since ? Math.max(0, Math.floor((Date.parse(generated_at) - Date.parse(since)) / 1000)) : undefined;
 };
 
-/** Its certificate has ended, so that no other node hears it. Nodes of an older version do not say. */
+/** The certificate has expired, so that no other node accepts its requests. Nodes of an older version do not report it. */
 export const isCutOff = ({cut_off_since: since}: {cut_off_since?: string | null}): boolean => Boolean(since);
 
-/** What that means, and the way out, for the peer that says so. */
+/** The consequence and the remedy, for the peer that reports it. */
 export const cutOffText = ({node_id, cut_off_since}: Peer): string =>
   `${node_id} is cut off from the other nodes, its certificate ended at ${cut_off_since}: start the node that has tls/ca.key, or put that file into tls/ of ${node_id} for one start`;
 
 /**
- * The nodes that do not reach one that is heard all the same. One that is neither heard nor answers may just have been stopped:
- * its silence is told.
+ * The nodes that get no answer from a node whose heartbeats still arrive. A node without heartbeats and answers may just have been
+ * stopped: its silence is reported.
  */
 export const unreachableFrom = ({healthy, last_seen, unanswered_since, unreachable_from}: Peer): string[] => {
-  const isHeard = !unanswered_since || isHeardDespite(Date.parse(unanswered_since), Date.parse(last_seen));
-  return healthy === 'online' && isHeard ? ((unreachable_from as string[] | undefined) ?? []) : [];
+  const isSending = !unanswered_since || isHeardDespite(Date.parse(unanswered_since), Date.parse(last_seen));
+  return healthy === 'online' && isSending ? ((unreachable_from as string[] | undefined) ?? []) : [];
 };
 
 /** Such as `online, no answer for 32 s`. */
@@ -43,7 +43,7 @@ export const conditionText = (peer: Peer, status: Moment): string => {
   ].join(', ');
 };
 
-/** Undefined where it is not known: a node of an older version does not say. */
+/** Undefined when unknown: nodes of an older version do not report it. */
 export const clockSkew = ({clock_skew_s}: Pick<Peer, 'clock_skew_s'>): number | undefined =>
   typeof clock_skew_s === 'number' ? clock_skew_s : undefined;
 
@@ -53,7 +53,7 @@ export const clockProblem = (peer: Peer): 'warning' | 'critical' | undefined => 
   return seconds < clockBelievedSeconds ? 'warning' : 'critical';
 };
 
-/** Such as `45 s ahead`, in comparison with the clock of the node that was asked. */
+/** Such as `45 s ahead`, compared with the clock of the answering node. */
 export const clockText = (peer: Peer): string => {
   const seconds = clockSkew(peer);
   if (seconds === undefined) return 'not known';
@@ -61,7 +61,7 @@ export const clockText = (peer: Peer): string => {
   return `${durationWords(Math.floor(Math.abs(seconds)))} ${seconds > 0 ? 'ahead' : 'behind'}`;
 };
 
-/** Such as `45 s ahead of that of mx1`, where it is off. */
+/** Such as `45 s ahead of that of mx1`, when it is off. */
 export const clockComparison = (peer: Peer, nodeId: string): string => {
   const text = clockText(peer);
   return clockSkew(peer) === undefined || text === 'right'

@@ -1,5 +1,5 @@
-// The addresses of the other nodes of a cluster. They are claims of the node that answers, and mfctl will send the key there. So they are used
-// only under a CA that signs for nodes of the cluster and for nobody else.
+// Addresses of the other nodes of a cluster. They are claims of the answering node, and mfctl will send the key there. So they are used
+// only under a CA that signs for nodes of the cluster alone.
 import {X509Certificate} from 'node:crypto';
 import type {ClusterStatus} from '../../shared/cluster-status.ts';
 import {isLoopback, parseHostPort} from '../../shared/host-port.ts';
@@ -24,8 +24,8 @@ const isOwnRoot = (pem: string): boolean => {
   }
 };
 
-/** More than a cluster has. Each one that is away costs time. */
-const mostOthers = 31;
+/** More than a cluster has. Each unreachable one costs time. */
+const maxOthers = 31;
 
 /** Canonical and unique, without `url`. Anything but a plain HTTPS origin is left out. */
 export const otherAddresses = ({peers, local_node_id}: Pick<ClusterStatus, 'peers' | 'local_node_id'>, url: string): string[] => {
@@ -35,7 +35,7 @@ export const otherAddresses = ({peers, local_node_id}: Pick<ClusterStatus, 'peer
     .flatMap(({api_url}) => plainAddress(api_url) ?? [])
     // A loopback address means another machine here than on that node.
     .filter(address => isLocal || !isLoopback(hostOf(new URL(address))));
-  return [...new Set(found)].filter(address => address !== url).slice(0, mostOthers);
+  return [...new Set(found)].filter(address => address !== url).slice(0, maxOthers);
 };
 
 const plainAddress = (claimed: string): string | undefined => {

@@ -1,29 +1,29 @@
-// The status of the cluster, asked for again and again.
+// Polling of the cluster status.
 import {setTimeout as sleep} from 'node:timers/promises';
 import type {ClusterStatus} from '../../shared/cluster-status.ts';
 import type {Client} from '../client/client.ts';
 import {isHopeless} from '../client/follow-events.ts';
-import {CliError} from '../errors.ts';
+import {CliError, onlyCliError} from '../errors.ts';
 
-export interface StatusPoll {
+interface StatusPoll {
   signal: AbortSignal;
   intervalMs: number;
   onStatus(status: ClusterStatus): Promise<void>;
-  /** The node did not answer well, and is asked again. What is thrown here ends it. */
+  /** The node did not answer, or with an error; polling continues. An error that is thrown here ends it. */
   onFailure(error: CliError): void;
 }
 
-/** A node that hangs is told from one that is slow by this. */
+/** A slower node counts as hanging. */
 const answerWithinMs = 10_000;
 const longestWaitMs = 60_000;
 
-/** Goes on until `signal` aborts, and rejects then with its reason; with a CliError when asking again cannot help. */
+/** Polls until `signal` aborts, and rejects then with its reason; with a CliError when a retry cannot help. */
 export const pollStatus = async (
   client: Pick<Client, 'cluster'>,
   {signal, intervalMs, onStatus, onFailure}: StatusPoll,
 ): Promise<never> => {
   for (;;) {
-    const answer = await client.cluster.status({signal, withinMs: answerWithinMs}).catch(asFailure);
+    const answer = await client.cluster.status({signal, withinMs: answerWithinMs}).catch(onlyCliError);
     let waitMs = intervalMs;
     if (answer instanceof CliError) {
       if (isHopeless(answer)) throw answer;
@@ -32,9 +32,4 @@ export const pollStatus = async (
     } else await onStatus(answer.data);
     await sleep(waitMs, undefined, {signal});
   }
-};
-
-const asFailure = (error: unknown): CliError => {
-  if (error instanceof CliError) return error;
-  throw error;
 };

@@ -33,7 +33,7 @@ export const addPageOptions = (command: Command): Command =>
     .option('--offset <number>', 'leave out so many at the beginning', wholeNumber)
     .addOption(new Option('--all', 'print the whole list').conflicts(['limit', 'offset']));
 
-/** For lists that the API returns whole: what every list takes is taken here, too, and is so anyway. */
+/** For lists that the API returns whole: `--all` is accepted on every list, and changes nothing here. */
 export const addWholeOption = (command: Command): Command =>
   command.addOption(new Option('--all', 'print the whole list, as is done anyway').hideHelp());
 

@@ -1,6 +1,6 @@
-// What a run of the program touches outside itself, gathered so that a test can hand in its own.
+// Standard streams, environment and signals of one run, which tests replace.
 
-export interface Output {
+interface Output {
   write(text: string | Uint8Array): unknown;
   isTTY?: boolean | undefined;
   columns?: number | undefined;
@@ -11,21 +11,21 @@ export interface Terminal {
   stdin: NodeJS.ReadableStream & {isTTY?: boolean | undefined};
   stdout: Output & NodeJS.WritableStream;
   stderr: Output & NodeJS.WritableStream;
-  /** Calls `listener` in place of ending the program when Ctrl-C is pressed, until what it returns is called. */
+  /** Calls `listener` on Ctrl-C, which does not end the program then. Returns a function that removes the listener. */
   onInterrupt(listener: () => void): () => void;
 }
 
-/** `onLost` hears of what standard output has no room for; with standard error there is nobody left to tell. */
+/** `onLost` gets write errors of standard output; those of standard error can be shown nowhere. */
 export const processTerminal = (onLost: (error: NodeJS.ErrnoException) => void = () => undefined): Terminal => {
   const {env, stdout, stderr} = process;
   stderr.on('error', () => undefined);
-  // `mfctl … | head` closes the pipe while there is still something to say; that is no failure.
+  // `mfctl … | head` closes the pipe before the output ends; that is no failure.
   stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE') onLost(error);
   });
   return {
     env,
-    // Most commands read none, and to open it takes a tenth of what they take.
+    // Opened when it is first read: most commands read no input, and opening it takes a tenth of their time.
     get stdin() {
       return process.stdin;
     },
@@ -38,14 +38,14 @@ export const processTerminal = (onLost: (error: NodeJS.ErrnoException) => void =
   };
 };
 
-/** Everything on standard input, as text; nothing is read beyond `mostBytes` and the chunk that they end in. */
-export const readStdin = async (terminal: Terminal, mostBytes = Number.POSITIVE_INFINITY): Promise<string> => {
+/** Everything on standard input, as text; reading stops with the chunk that exceeds `maxBytes`. */
+export const readStdin = async (terminal: Terminal, maxBytes = Number.POSITIVE_INFINITY): Promise<string> => {
   const chunks: Buffer[] = [];
   let size = 0;
   for await (const chunk of terminal.stdin) {
     chunks.push(typeof chunk === 'string' ? Buffer.from(chunk) : chunk);
     size += chunk.length;
-    if (size > mostBytes) break;
+    if (size > maxBytes) break;
   }
   return Buffer.concat(chunks).toString('utf8');
 };

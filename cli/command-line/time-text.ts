@@ -11,13 +11,13 @@ export const parseDuration = (text: string): number | undefined => {
   );
 };
 
-/** As ISO 8601 UTC: a timestamp or a date. A time without a zone would mean another instant on every machine, so it is none. */
+/** As ISO 8601 UTC: a timestamp or a date. A time without a zone is refused: it would mean another instant on every machine. */
 export const isoMoment = (text: string): string | undefined => {
   if (!/^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d))?$/i.test(text)) return undefined;
   return momentAt(Date.parse(text));
 };
 
-/** As ISO 8601 UTC: a timestamp, a date (from 00:00 UTC), or a duration that lies back from now. */
+/** As ISO 8601 UTC: a timestamp, a date (from 00:00 UTC), or a duration before now. */
 export const isoMomentBefore = (text: string, nowMs: number): string | undefined => {
   const durationMs = parseDuration(text);
   return durationMs === undefined ? isoMoment(text) : momentAt(nowMs - durationMs);

@@ -1,10 +1,10 @@
-// Names the options and arguments of a command in place of the request members that a node rejected.
+// Field errors of a node, with the command's options and arguments in place of the request's members.
 import type {FieldFault} from '../../shared/fault.ts';
 import {optionsOf, type TypedWords} from '../completion/typed-words.ts';
-import {CliError, type ToldField} from '../errors.ts';
+import {CliError, type TypedFieldFault} from '../errors.ts';
 import {quoted} from './quoting.ts';
 
-/** Options that are not called like their member. Of several, the one on the command line is meant. */
+/** Options whose names differ from their member's. Of several, the one on the command line is meant. */
 const options: Readonly<Record<string, readonly string[]>> = {
   backend_servers: ['--backend'],
   dkim_active: ['--dkim'],
@@ -30,20 +30,20 @@ const operands: Readonly<Record<string, readonly string[]>> = {
 export const withTypedFields = (error: CliError, typed: TypedWords): CliError => {
   const {code, detail, exitCode, fields, requestId, hint} = error;
   if (code !== 'validation_failed' && code !== 'invalid_parameter') return error;
-  const told = fields.map((field): ToldField => {
+  const typedFields = fields.map((field): TypedFieldFault => {
     const name = typedName(typed, field.path);
     return {path: field.path, detail: withOptions(typed, field.detail), ...(name !== undefined && {typed: name})};
   });
   const isOfFields = detail === fields.map(fieldText).join('; ');
-  return new CliError(code, isOfFields ? told.map(fieldText).join('; ') : detail, {
+  return new CliError(code, isOfFields ? typedFields.map(fieldText).join('; ') : detail, {
     exitCode,
     requestId,
     hint,
-    fields: told,
+    fields: typedFields,
   });
 };
 
-export const fieldText = ({path, typed, detail}: ToldField): string => `${typed ?? path} ${detail}`;
+export const fieldText = ({path, typed, detail}: TypedFieldFault): string => `${typed ?? path} ${detail}`;
 
 /** `--backend mail`, `--reject-threshold`, or the argument itself; undefined when the command has neither. */
 const typedName = (typed: TypedWords, path: FieldFault['path']): string | undefined => {

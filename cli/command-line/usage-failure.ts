@@ -1,9 +1,9 @@
-// Turns commander's usage errors into errors of mfctl, with a suggestion.
+// Usage errors of commander as errors of mfctl, with a suggestion.
 import type {Command, CommanderError} from 'commander';
 import {readWords, subcommandOf} from '../completion/typed-words.ts';
 import {type CliError, usageError} from '../errors.ts';
 
-/** Commander says `error: unknown option '--foo'` and, on a line of its own, `(Did you mean --food?)`. */
+/** Commander says `error: unknown option '--foo'` and, on the next line, `(Did you mean --food?)`. */
 export const usageFailure = ({message}: CommanderError, program: Command, argv: readonly string[]): CliError => {
   const [what = '', suggestion] = message.replace(/^error: /, '').split('\n');
   const help = `${commandPath(program, argv)} --help`;

@@ -1,4 +1,4 @@
-// What may stand in the place of the last word, which is being typed.
+// Completions of the last word of a command line.
 import type {Argument, Command, Option} from 'commander';
 import type {ConnectionFlags} from '../client/connection.ts';
 import {collected} from '../command-line/option-values.ts';
@@ -10,44 +10,44 @@ import {isOptionWord, optionsOf, optionWord, readWords, subcommandOf, type Typed
 import {type LiveKind, type ValueKind, type ValueList, valueKindOf} from './value-kinds.ts';
 
 export interface Completion {
-  /** Whole words, with what of the word stands in front of the value, such as `--reason=`. */
+  /** Whole words, with the part before the value, such as `--reason=`. */
   candidates: Candidate[];
-  /** Where files are wanted: how many characters of the word come before the name of the file. */
+  /** For files: the number of characters of the word before the file name. */
   filesFrom: number | undefined;
 }
 
-export interface CompletionNeeds {
+interface CompletionNeeds {
   program: Command;
   session: Pick<Session, 'terminal' | 'version' | 'contexts' | 'fieldsOf'>;
   signal: AbortSignal;
 }
 
 /** The word as it is typed: `head` stays, `part` is the beginning of the value. */
-interface Place {
+interface PartialWord {
   head: string;
   part: string;
 }
 
 const nothing: Completion = {candidates: [], filesFrom: undefined};
 
-/** Rejects when a node that is asked has no answer for us. */
+/** Rejects when the node does not answer. */
 export const complete = async (needs: CompletionNeeds, words: readonly string[]): Promise<Completion> => {
   const current = words.at(-1) ?? '';
   const typed = readWords(needs.program, words.slice(0, -1));
   const {command, awaiting} = typed;
 
   if (awaiting?.required || (awaiting && !current.startsWith('-')))
-    return values(needs, typed, {kind: kindOfOption(command, awaiting), place: {head: '', part: current}});
+    return values(needs, typed, {kind: kindOfOption(command, awaiting), word: {head: '', part: current}});
   if (current.startsWith('-') && !typed.isAfterDashes) {
     const {option, value} = isOptionWord(current) ? optionWord(command, current) : {};
     if (!option || value === undefined || !takesValue(option)) return among(optionNames(typed, current), current);
     const head = current.slice(0, current.length - value.length);
-    return values(needs, typed, {kind: kindOfOption(command, option), place: {head, part: value}});
+    return values(needs, typed, {kind: kindOfOption(command, option), word: {head, part: value}});
   }
   if (command.commands.length > 0) return typed.operands.length === 0 ? among(commandNames(command, current), current) : nothing;
 
   const argument = argumentAt(command, typed.operands.length);
-  if (argument) return values(needs, typed, {kind: kindOfArgument(command, argument), place: {head: '', part: current}});
+  if (argument) return values(needs, typed, {kind: kindOfArgument(command, argument), word: {head: '', part: current}});
   return current === '' && !typed.isAfterDashes ? among(optionNames(typed, current), current) : nothing;
 };
 
@@ -57,7 +57,7 @@ export const kindOfOption = (command: Command, option: Option): ValueKind | Valu
 export const kindOfArgument = (command: Command, argument: Argument): ValueKind | ValueList | undefined =>
   argument.argChoices ?? valueKindOf(command, `<${argument.name()}>`);
 
-/** The last of them takes all further words when it is declared with dots. */
+/** The last argument takes all further words when it is variadic. */
 const argumentAt = ({registeredArguments}: Command, at: number): Argument | undefined => {
   const last = registeredArguments.at(-1);
   return registeredArguments[at] ?? (last?.variadic ? last : undefined);
@@ -66,25 +66,25 @@ const argumentAt = ({registeredArguments}: Command, at: number): Argument | unde
 const values = async (
   needs: CompletionNeeds,
   typed: TypedWords,
-  {kind = 'free', place}: {kind: ValueKind | ValueList | undefined; place: Place},
+  {kind = 'free', word}: {kind: ValueKind | ValueList | undefined; word: PartialWord},
 ): Promise<Completion> => {
   if (typeof kind === 'object' && 'listOf' in kind) {
-    const comma = place.part.lastIndexOf(',') + 1;
-    const rest = {head: place.head + place.part.slice(0, comma), part: place.part.slice(comma)};
-    return values(needs, typed, {kind: kind.listOf, place: rest});
+    const comma = word.part.lastIndexOf(',') + 1;
+    const rest = {head: word.head + word.part.slice(0, comma), part: word.part.slice(comma)};
+    return values(needs, typed, {kind: kind.listOf, word: rest});
   }
-  if (kind === 'file') return {candidates: [], filesFrom: place.head.length};
-  if (kind === '@file') return place.part.startsWith('@') ? {candidates: [], filesFrom: place.head.length + 1} : nothing;
-  const found = await valuesOf(needs, typed, {kind, place});
-  // What is there already would be named twice.
+  if (kind === 'file') return {candidates: [], filesFrom: word.head.length};
+  if (kind === '@file') return word.part.startsWith('@') ? {candidates: [], filesFrom: word.head.length + 1} : nothing;
+  const found = await valuesOf(needs, typed, {kind, word});
+  // Values that were typed before are left out.
   const fit = found.filter(({value}) => isPlainWord(value) && !typed.operands.includes(value));
-  return among(fit, place.part, place.head);
+  return among(fit, word.part, word.head);
 };
 
 const valuesOf = async (
   {program, session, signal}: CompletionNeeds,
   typed: TypedWords,
-  {kind, place}: {kind: Exclude<ValueKind, 'file' | '@file'>; place: Place},
+  {kind, word}: {kind: Exclude<ValueKind, 'file' | '@file'>; word: PartialWord},
 ): Promise<Candidate[]> => {
   if (kind === 'free') return [];
   if (isList(kind)) return kind.map(value => ({value, about: ''}));
@@ -100,7 +100,7 @@ const valuesOf = async (
   }
   kind satisfies LiveKind;
   const client = await createQuickClient({...session, signal, flags: connectionFlags(typed)});
-  return liveValues(kind, {client, prefix: place.part, operands: typed.operands});
+  return liveValues(kind, {client, prefix: word.part, operands: typed.operands});
 };
 
 const isList = (kind: ValueKind): kind is readonly string[] => Array.isArray(kind);
@@ -125,7 +125,7 @@ const commandsBelow = (program: Command, path: readonly string[]): Candidate[] =
   return [...commandNames(command, ''), ...topics];
 };
 
-/** An alias is for those who know it. */
+/** Aliases are offered only when their beginning is typed. */
 const commandNames = (command: Command, current: string): Candidate[] =>
   command
     .createHelp()
@@ -135,7 +135,7 @@ const commandNames = (command: Command, current: string): Candidate[] =>
       return [sub.name(), ...aliases].map(value => ({value, about: sub.summary() || sub.description()}));
     });
 
-/** Of an empty word only what belongs to the command itself, what it cannot do without first. */
+/** For an empty word only the options of the command itself, mandatory ones first. */
 const optionNames = ({command, given}: TypedWords, current: string): Candidate[] => {
   const own = command.createHelp().visibleOptions(command);
   const inherited = optionsOf(command).filter(option => !own.includes(option));
@@ -147,7 +147,7 @@ const optionNames = ({command, given}: TypedWords, current: string): Candidate[]
     });
 };
 
-/** No shell has to quote these, and none can read more than a word in them. */
+/** Words that no shell has to quote, and that no shell interprets. */
 const isPlainWord = (value: string): boolean => /^[A-Za-z0-9_][A-Za-z0-9_./-]{0,254}$/.test(value);
 
 const among = (candidates: readonly Candidate[], part: string, head = ''): Completion => ({

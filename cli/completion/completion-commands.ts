@@ -6,7 +6,7 @@ import {type Completion, complete} from './complete.ts';
 import {type Shell, shellScripts, shells} from './shell-scripts.ts';
 import {unquoted} from './shell-words.ts';
 
-/** Whoever pressed the Tab key waits. */
+/** A person who pressed the Tab key waits. */
 const patienceMs = 1500;
 const aboutWidth = 72;
 
@@ -24,7 +24,7 @@ export const addCompletionCommands = (program: Command, session: Session): void 
     .option('--shell <shell>')
     .action(async (words: string[], {shell}: {shell?: string}) => {
       const signal = AbortSignal.timeout(patienceMs);
-      // Whatever goes wrong, an error has no place in a command line that is being typed.
+      // An error must not be printed into a command line that is being typed.
       const completion = await Promise.race([
         complete({program, session, signal}, bareWords(words, shell)),
         new Promise<never>((_, reject) => signal.addEventListener('abort', reject, {once: true})),
@@ -44,7 +44,7 @@ fish:
 Node ids, held mails, domains, keys and so on are asked for at the node that the command line names, with its key, for at most
 1.5 seconds; when there is no answer there are no suggestions.`;
 
-/** Bash gives all words as they are typed, the others only the last one. */
+/** Bash passes all words as they are typed, the others only the last one. */
 const bareWords = (words: readonly string[], shell: string | undefined): string[] =>
   words.map((word, at) => (shell === 'bash' || at === words.length - 1 ? unquoted(word) : word));
 

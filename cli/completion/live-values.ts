@@ -1,4 +1,4 @@
-// What a node says there is to choose from, each value with a word about it.
+// Completion values that a node provides, each with a short description.
 import type {ApiKey} from '../../shared/api-key.ts';
 import {canonicalDomain} from '../../shared/domain-name.ts';
 import type {Client} from '../client/client.ts';
@@ -8,19 +8,19 @@ import type {LiveKind} from './value-kinds.ts';
 
 export interface Candidate {
   value: string;
-  /** Hostile text, until it is written out. */
+  /** Hostile text; sanitised when it is printed. */
   about: string;
 }
 
-export interface LiveQuestion {
+interface LiveQuestion {
   client: Client;
-  /** What is typed of the value. */
+  /** The typed beginning of the value. */
   prefix: string;
-  /** The arguments that are typed already. */
+  /** The arguments typed before. */
   operands: readonly string[];
 }
 
-/** As many as are worth choosing from; a list of mail is asked for no more than these. */
+/** More values are no help; lists of mail are requested up to this limit. */
 export const maxValues = 200;
 
 export const liveValues = (kind: LiveKind, question: LiveQuestion): Promise<Candidate[]> => askers[kind](question);

@@ -1,12 +1,11 @@
-// The client for a question to a node while somebody waits for the Tab key: asked once, for a moment, and never for more than is useful.
+// Client for completion, while a person waits for the Tab key: no retries, and a deadline for all requests.
 import {stat} from 'node:fs/promises';
-import {type Client, clientOver} from '../client/client.ts';
+import {type Client, createClient} from '../client/client.ts';
 import {type ConnectionFlags, resolveConnection} from '../client/connection.ts';
-import {createTransport} from '../client/transport.ts';
 import type {Terminal} from '../command-line/terminal.ts';
 import type {ContextStore} from '../context/context-store.ts';
 
-export interface AskNeeds {
+interface AskNeeds {
   terminal: Terminal;
   flags: ConnectionFlags;
   contexts: ContextStore;
@@ -25,13 +24,12 @@ export const createQuickClient = async ({terminal, flags, contexts, version, sig
     {...flags, ...(apiKeyFile !== undefined && {apiKeyFile}), ...(cacert !== undefined && {cacert})},
     contexts,
   );
-  const transport = await createTransport({connection, version, log: () => undefined});
-  return clientOver({...transport, send: request => transport.send({...request, signal})});
+  return createClient({connection, version, log: () => undefined, end: signal});
 };
 
 /**
- * Standard input belongs to the shell, and what is read from a pipe is gone for the command itself. The shell has not yet put
- * a home directory in the place of `~`.
+ * Standard input belongs to the shell, and reading a pipe would take the data from the command itself. The shell has not yet
+ * expanded `~`.
  */
 const regularFile = async (given: string | undefined, env: Terminal['env'], variable: string): Promise<string | undefined> => {
   const file = given?.replace(/^~(?=\/)/, () => env.HOME ?? '~') ?? (env[variable] || undefined);

@@ -1,10 +1,10 @@
-// What a shell is told of mfctl: to ask mfctl. Every line of the answer is a word, a tab and what there is to say about it;
-// `:files N` asks for the names of files after the first N characters of the word. Nothing of an answer is ever evaluated.
+// Completion scripts for shells, which call mfctl. Every line of its answer is a word, a tab and a description;
+// `:files N` requests file names after the first N characters of the word. The answer is never evaluated.
 
 export const shells = ['bash', 'zsh', 'fish'] as const;
 export type Shell = (typeof shells)[number];
 
-/** Readline breaks words where the shell does not, as at `=` and `:`; the pieces are put together again as they stand in the line. */
+/** Readline also splits words at `=` and `:`; the script joins the pieces again. */
 const bash = `# bash completion for mfctl: source <(mfctl completion bash)
 
 _mfctl() {
@@ -50,7 +50,7 @@ _mfctl() {
 complete -F _mfctl mfctl
 `;
 
-/** Read from the fpath it is the function itself, and has to be called. */
+/** Loaded from the fpath, the file is the body of the function, so the function has to be called. */
 const zsh = `#compdef mfctl
 # zsh completion for mfctl: mfctl completion zsh > a folder of your fpath, as _mfctl
 

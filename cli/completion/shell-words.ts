@@ -1,4 +1,4 @@
-// Words as a shell has them on its command line, before it takes the quotes off.
+// Words of a shell's command line, with their quotes.
 
 /** The word without quotes and backslashes (POSIX shell, section 2.2). Nothing in it is expanded; an open quote ends with the word. */
 export const unquoted = (word: string): string => {

@@ -1,14 +1,14 @@
-// What has been typed so far, read along the tree of commands as commander would read it, but without ever failing.
+// Parser of a partly typed command line, which follows the tree of commands as commander does, but never fails.
 import type {Command, Option} from 'commander';
 
 export interface TypedWords {
   command: Command;
   operands: string[];
-  /** Values of the options that were given, by option; empty for flags. */
+  /** Values by given option; empty for flags. */
   given: Map<Option, string[]>;
   /** The option whose value comes next. */
   awaiting: Option | undefined;
-  /** After `--` nothing is an option. */
+  /** After `--` no word is an option. */
   isAfterDashes: boolean;
 }
 
@@ -26,7 +26,7 @@ const readWord = (typed: TypedWords, word: string): void => {
   else readOperand(typed, word);
 };
 
-/** A value may begin with a hyphen, unless the option can do without one. */
+/** A value may begin with a hyphen, unless it is optional. */
 const isValueOf = (option: Option, {given}: TypedWords, word: string): boolean =>
   !isOptionWord(word) || (option.required && !given.get(option)?.length);
 
@@ -53,7 +53,7 @@ const readOperand = (typed: TypedWords, word: string): void => {
 
 export const isOptionWord = (word: string): boolean => word.length > 1 && word.startsWith('-');
 
-/** `--reason=spam`, `-ojson`, `-q` and `--quiet` with the option that is meant, and its value where that is in the word. */
+/** The option of `--reason=spam`, `-ojson`, `-q` or `--quiet`, and its value if the word contains it. */
 export const optionWord = (command: Command, word: string): {option: Option | undefined; value: string | undefined} => {
   const equals = word.startsWith('--') ? word.indexOf('=') : -1;
   const flag = equals > 0 ? word.slice(0, equals) : word;
@@ -66,7 +66,7 @@ export const optionWord = (command: Command, word: string): {option: Option | un
 
 export const takesValue = ({required, optional}: Option): boolean => required || optional;
 
-/** Those of the command first, then those of the commands above it, which every command takes. */
+/** The options of the command, then those of the commands above it, which every command accepts. */
 export const optionsOf = (command: Command): readonly Option[] => [
   ...command.options.filter(({hidden}) => !hidden),
   ...(command.parent ? optionsOf(command.parent) : []),

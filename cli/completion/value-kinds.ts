@@ -1,11 +1,11 @@
-// What may stand where: the one place that says it, by the names of arguments and options. A test finds what is missing here.
+// Kinds of values that complete each argument and option, by its name. A test finds those that are missing here.
 import type {Command} from 'commander';
 import {eventTypes} from '../../shared/event-type.ts';
 
-/** Kinds that only a node can tell the values of. */
+/** Kinds whose values only a node knows. */
 export type LiveKind = 'node' | 'mail' | 'domain' | 'key' | 'filter' | 'selector' | 'action';
 
-/** `free` is what only a person knows. A list is all there is to choose from. `@file` is a file after an @. */
+/** `free` cannot be completed. A list contains all choices. `@file` is a file after an @. */
 export type ValueKind =
   | LiveKind
   | 'context'
@@ -23,8 +23,8 @@ export interface ValueList {
 }
 
 /**
- * By the name of an argument or option, after as much of the command's path as it takes to tell it from its namesakes. What
- * declares its own choices needs no entry.
+ * By the name of an argument or option, after as much of the command's path as makes it unique. Arguments that
+ * declare their choices need no entry.
  */
 const kinds: Record<string, ValueKind | ValueList> = {
   '--context': 'context',
@@ -102,7 +102,7 @@ const kinds: Record<string, ValueKind | ValueList> = {
   '--data': '@file',
 };
 
-/** `name` is `--flag`, or `<argument>` whether it is optional or repeated or not. Undefined where nobody has decided yet. */
+/** `name` is `--flag`, or `<argument>` whether it is optional or repeated or not. Undefined when the table has no entry. */
 export const valueKindOf = (command: Command, name: string): ValueKind | ValueList | undefined => {
   for (let path = pathOf(command); path.length > 0; path = path.slice(0, -1)) {
     const kind = kinds[[...path, name].join(' ')];

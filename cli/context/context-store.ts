@@ -1,4 +1,4 @@
-// Contexts are in config.yaml, which may be shown around; their keys are in keys.yaml beside it, which may not.
+// Store of contexts: config.yaml, which may be shared, and keys.yaml beside it, which holds their keys and may not.
 import {mkdir, rm} from 'node:fs/promises';
 import {homedir} from 'node:os';
 import {isAbsolute, join} from 'node:path';
@@ -18,35 +18,35 @@ export interface Context {
   /** Absolute path of the certificate to trust. */
   cacert?: string;
   metricsUrl?: string;
-  /** Of `cacert`, when a person has looked at it and trusted it: `sha256:` and hexadecimal digits. */
+  /** Of `cacert`, when a person has checked and trusted it: `sha256:` and hexadecimal digits. */
   fingerprint?: string;
 }
 
-export interface Contexts {
+interface Contexts {
   current: string | undefined;
   contexts: Context[];
 }
 
-export interface PutOptions {
+interface PutOptions {
   key: string | undefined;
   makeCurrent: boolean;
-  /** PEM, kept beside the contexts, and `cacert` of this one from then on. */
+  /** PEM. It is stored beside the contexts and becomes the `cacert` of this one. */
   ca?: string | undefined;
 }
 
 export interface ContextStore {
   read(): Promise<Contexts>;
   keyOf(name: string): Promise<string | undefined>;
-  /** Replaces the one of that name; without a `key` the old one stays, unless the address is another. */
+  /** Replaces the context of that name; without a `key` the old key stays, unless the address changes. */
   put(context: Context, options: PutOptions): Promise<void>;
-  /** In one change, in those of the named contexts whose key is still an old one; resolves with their names. */
+  /** Replaces the key, in one change, in those of the named contexts whose key is still old; resolves with their names. */
   replaceKey(names: readonly string[], {isOld, key}: {isOld(key: string): boolean; key: string}): Promise<string[]>;
   use(name: string): Promise<void>;
-  /** Its key goes too, and a certificate that is kept here. False when there was no such context. */
+  /** Removes its key too, and a certificate that is stored here. False when there was no such context. */
   remove(name: string): Promise<boolean>;
 }
 
-/** A name is typed, listed and completed, and part of the name of a file. */
+/** Whether a name can be typed, listed, completed, and used in a file name. */
 export const isContextName = (text: string): boolean => /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/.test(text);
 
 export const createContextStore = ({env}: Pick<Terminal, 'env'>): ContextStore => {
@@ -55,7 +55,7 @@ export const createContextStore = ({env}: Pick<Terminal, 'env'>): ContextStore =
   const keysFile = join(folder, 'keys.yaml');
 
   const caFile = (name: string) => join(folder, `${name}.ca.pem`);
-  /** What was written into the file by hand may be called anything. */
+  /** A context that was written into the file by hand may have any name. */
   const removeCa = async (name: string) => {
     if (isContextName(name)) await rm(caFile(name), {force: true});
   };
@@ -71,21 +71,13 @@ export const createContextStore = ({env}: Pick<Terminal, 'env'>): ContextStore =
     },
 
     put: async (context, {key, makeCurrent, ca}) => {
-      const {name, url, others = [], metricsUrl, fingerprint} = context;
+      const {name, url} = context;
       const cacert = ca === undefined ? context.cacert : caFile(name);
       await change(async (config, keys) => {
         if (ca !== undefined) await writeAtomically(caFile(name), ca);
         if (key !== undefined) keys.set(name, key);
         else if (config.getIn(['contexts', name, 'url']) !== url) keys.delete(name);
-        const members = {
-          // mfctl 0.4 reads this one only.
-          url,
-          ...(others.length > 0 && {urls: [url, ...others]}),
-          ...(cacert && {cacert}),
-          ...(fingerprint && {fingerprint}),
-          ...(metricsUrl && {metrics_url: metricsUrl}),
-        };
-        config.setIn(['contexts', name], config.createNode(members));
+        config.setIn(['contexts', name], config.createNode(membersOf({...context, ...(cacert !== undefined && {cacert})})));
         if (makeCurrent || config.get('current') === undefined) config.set('current', name);
       });
       if (cacert !== caFile(name)) await removeCa(name);
@@ -120,7 +112,7 @@ export const createContextStore = ({env}: Pick<Terminal, 'env'>): ContextStore =
 
 type Edit = (config: Document, keys: Document) => void | Promise<void>;
 
-/** One change of both files at a time, also with other processes. */
+/** Changes both files under a lock that other processes respect. */
 const createChange =
   ({folder, configFile, keysFile}: {folder: string; configFile: string; keysFile: string}) =>
   async (edit: Edit): Promise<void> => {
@@ -130,7 +122,7 @@ const createChange =
         const [config, keys] = await Promise.all([load(configFile), load(keysFile)]);
         contextsOf(config.toJS(), configFile);
         await edit(config, keys);
-        // The key first: a context without its key would be noticed only when it is used.
+        // The key first: a context without its key would go unnoticed until it is used.
         await writeAtomically(keysFile, String(keys));
         await writeAtomically(configFile, String(config));
       });
@@ -139,7 +131,7 @@ const createChange =
     }
   };
 
-/** A relative XDG_CONFIG_HOME is to be ignored (XDG Base Directory Specification). */
+/** A relative XDG_CONFIG_HOME is ignored (XDG Base Directory Specification). */
 export const configHome = (env: Terminal['env']): string => {
   const {XDG_CONFIG_HOME: configured} = env;
   return configured && isAbsolute(configured) ? configured : join(env.HOME || homedir(), '.config');
@@ -163,13 +155,23 @@ const contextOf = (name: string, value: unknown, file: string): Context => {
   return {
     name,
     url,
-    // When somebody changed `url` by hand, the other addresses belong to the old cluster.
+    // After a change of `url` by hand, the other addresses belong to the old cluster.
     ...(first === url && others.length > 0 && {others}),
     ...(typeof cacert === 'string' && {cacert}),
     ...(typeof fingerprint === 'string' && {fingerprint}),
     ...(typeof metricsUrl === 'string' && {metricsUrl}),
   };
 };
+
+/** As `contextOf` reads it. */
+const membersOf = ({url, others = [], cacert, fingerprint, metricsUrl}: Context): Record<string, unknown> => ({
+  // mfctl 0.4 reads this one only.
+  url,
+  ...(others.length > 0 && {urls: [url, ...others]}),
+  ...(cacert && {cacert}),
+  ...(fingerprint && {fingerprint}),
+  ...(metricsUrl && {metrics_url: metricsUrl}),
+});
 
 const isMapping = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -14,7 +14,7 @@ interface AddFlags {
   use?: boolean;
 }
 
-/** As it is printed; the key stays where it is. */
+/** The context as it is printed, without its key. */
 interface ContextRecord {
   name: string;
   current: boolean;
@@ -118,7 +118,7 @@ const add = async (session: Session, name: string, {metricsUrl, use}: AddFlags):
     old && old.url !== context.url ? `replaced ${name}, which was ${old.url}` : `${old ? 'updated' : 'added'} ${name}`,
   );
   if (key === undefined) return;
-  // Loaded here, as every command would wait for the checksum's library.
+  // Loaded here, so that other commands do not wait for the checksum's library.
   const {isApiKeyValue} = await import('../../shared/api-key-value.ts');
   if (!isApiKeyValue(key)) printer.warn('the key does not look like one: its checksum is wrong');
 };

@@ -46,7 +46,7 @@ const login = async (session: Session, address: string, flags: LoginFlags): Prom
   const url = checkedUrl(address);
   const expected = expectedFingerprint(flags.fingerprint);
   if (flags.name !== undefined && !isContextName(flags.name)) throw badName(flags.name);
-  // What is wrong with files is told before anything is asked.
+  // Files are checked before the first question.
   const cacert = givenCaFile(terminal, session.flags());
   const given = await givenKey(terminal, session.flags());
   if (given === undefined && !terminal.stdin.isTTY)
@@ -55,7 +55,7 @@ const login = async (session: Session, address: string, flags: LoginFlags): Prom
   const trust = await trustedBy(session, {url, cacert, expected, isAgreed: flags.yes});
   const apiKey = given ?? checkedKey(await askHidden(terminal, 'API key: '), 'what was typed');
   const connection: Connection = {baseUrl: apiUrl(url), apiKey, ca: trust.ca, fingerprint: trust.context.fingerprint};
-  const client = await session.clientFor(connection, session.patience());
+  const client = await session.clientFor(connection, {retry: session.patience()});
   const {data: me} = await client.me();
   const others = await learnOthers(session, client, {url, ca: trust.ca, me});
 
@@ -71,7 +71,7 @@ const login = async (session: Session, address: string, flags: LoginFlags): Prom
   session.printer().note(`now using ${name}`);
 };
 
-/** The addresses of the other nodes; none where a server that is not of the cluster could have a trusted certificate. */
+/** The addresses of the other nodes; none when a server outside the cluster could have a trusted certificate. */
 const learnOthers = async (
   session: Session,
   client: Client,

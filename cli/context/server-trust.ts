@@ -1,9 +1,9 @@
-// Whether a server that nobody has talked to is trusted: who vouches for it, and what a person is shown to decide.
+// Trust in a new server: by the system, a given CA or fingerprint, or the answer of a person who is shown its certificate.
 import type {X509Certificate} from 'node:crypto';
 import {canonicalHost} from '../../shared/host-port.ts';
 import {checkedCaFile, type Given, readCa} from '../client/connection.ts';
 import {clocksHint, endedHint} from '../client/request-failure.ts';
-import type {SeenServer} from '../client/server-certificate.ts';
+import type {ServerCertificate} from '../client/server-certificate.ts';
 import {canonicalFingerprint, fingerprintOf} from '../client/trust.ts';
 import {CliError, exitCodes, usageError} from '../errors.ts';
 import {dateText} from '../output/cell-text.ts';
@@ -11,7 +11,7 @@ import {type Detail, renderDetails} from '../output/table.ts';
 import type {Session} from '../session.ts';
 import type {Context} from './context-store.ts';
 
-export interface Trust {
+interface Trust {
   /** PEM; undefined is what Node trusts. */
   ca: string | undefined;
   context: Pick<Context, 'cacert' | 'fingerprint'>;
@@ -19,19 +19,20 @@ export interface Trust {
   isKeptHere: boolean;
 }
 
-export interface TrustRequest {
+interface TrustRequest {
   url: string;
   cacert: Given | undefined;
   expected: string | undefined;
   isAgreed: boolean | undefined;
 }
 
-/** Rejects unless somebody vouches for the server: the system, the authority that was named, the fingerprint or the answer. */
+/** Rejects unless the system, the given CA, the fingerprint or the person's answer confirms the server. */
 export const trustedBy = async (session: Session, {url, cacert, expected, isAgreed}: TrustRequest): Promise<Trust> => {
   const named = cacert === undefined ? undefined : await readCa(cacert);
-  const {lookAtServer} = await import('../client/server-certificate.ts');
-  const server = await lookAtServer(new URL(url), named);
-  const {leaf, anchor, isTrusted} = server;
+  const {inspectServer} = await import('../client/server-certificate.ts');
+  const server = await inspectServer(new URL(url), named);
+  const {leaf, anchor, distrust} = server;
+  const isTrusted = distrust === undefined;
   const show = () => session.terminal.stderr.write(describe(url, server));
   const isExpected = expected === undefined || [leaf, anchor].some(certificate => fingerprintOf(certificate) === expected);
   const isWrongAuthority = cacert !== undefined && !isTrusted;
@@ -71,12 +72,12 @@ const hasEnded = ({validTo}: X509Certificate): boolean => Date.parse(validTo) <=
 const isInTime = (certificate: X509Certificate): boolean =>
   Date.parse(certificate.validFrom) <= Date.now() && !hasEnded(certificate);
 
-const isUsable = ({leaf, anchor, isNamed}: SeenServer): boolean => isNamed && isInTime(leaf) && isInTime(anchor);
+const isUsable = ({leaf, anchor, isNamed}: ServerCertificate): boolean => isNamed && isInTime(leaf) && isInTime(anchor);
 
-/** Nothing of this can be answered by trusting it. */
+/** Problems that trust cannot solve. */
 const faultOf = (
   url: string,
-  {leaf, anchor, isNamed}: SeenServer,
+  {leaf, anchor, isNamed}: ServerCertificate,
   {isExpected, cacert}: {isExpected: boolean; cacert: string | undefined},
 ): CliError => {
   const {host} = new URL(url);
@@ -101,7 +102,7 @@ const faultOf = (
   );
 };
 
-const describe = (url: string, {leaf, anchor}: SeenServer): string => {
+const describe = (url: string, {leaf, anchor}: ServerCertificate): string => {
   const signed =
     leaf.fingerprint256 === anchor.fingerprint256 ? '' : `Signed by\n${indented(renderDetails(certificateDetails(anchor)))}`;
   return `${new URL(url).host} shows this certificate:\n${indented(renderDetails(certificateDetails(leaf)))}${signed}`;
@@ -121,7 +122,7 @@ const dayOf = (time: string): string | null => dateText(new Date(time).toISOStri
 const namesIn = ({subjectAltName}: X509Certificate): string[] =>
   (subjectAltName ?? '').split(', ').flatMap(name => canonicalHost(name.replace(/^(DNS|IP Address):/, '')) || []);
 
-/** Undefined where none was given. Throws a usage error for what is none. */
+/** Undefined when none was given. Throws a usage error for anything that is no fingerprint. */
 export const expectedFingerprint = (text: string | undefined): string | undefined => {
   if (text === undefined) return undefined;
   const fingerprint = canonicalFingerprint(text);

@@ -1,17 +1,17 @@
-// Start and end of the dashboard: takes the terminal over, and gives it back as it was.
+// Start and end of the dashboard. It takes the terminal over and restores it.
 import {render} from 'ink';
 import {CliError} from '../errors.ts';
 import {Dashboard} from './dashboard.tsx';
 import type {AppContext} from './shell/app-context.ts';
 import {inkOutput} from './shell/ink-output.ts';
-import {type AppOptions, type AppPlace, firstPlace, openApp, reopenApp} from './shell/open-app.ts';
+import {type AppOptions, type AppTarget, initialTarget, openApp, reopenApp} from './shell/open-app.ts';
 import {guardScreen, type ScreenGuard} from './shell/screen-guard.ts';
 import type {ScreenName} from './shell/shell.ts';
 import {createTerminalInput, type TerminalInput} from './shell/terminal-input.ts';
 
 interface DashboardNeeds extends AppOptions {
   startScreen: ScreenName;
-  /** How long a confirmed action can be taken back. */
+  /** How long a confirmed action can be undone. */
   undoMs: number;
 }
 
@@ -19,14 +19,14 @@ type Ending =
   | {kind: 'quit'}
   | {kind: 'interrupted'}
   | {kind: 'crashed'; error: unknown}
-  | {kind: 'move'; to: () => Promise<AppPlace>; screen: ScreenName};
+  | {kind: 'move'; to: () => Promise<AppTarget>; screen: ScreenName};
 
 /**
- * Resolves when it was left; true when that was by an interrupt or a signal. Rejects with a CliError before anything is drawn, and with
- * whatever a screen throws, the terminal being restored by then.
+ * Resolves when the user leaves; true after an interrupt or a signal. Rejects with a CliError before anything is drawn, and with
+ * any error of a screen, after the terminal is restored.
  */
 export const startDashboard = async (needs: DashboardNeeds): Promise<boolean> => {
-  let app = await openApp(needs, await firstPlace(needs.session));
+  let app = await openApp(needs, await initialTarget(needs.session));
   let {startScreen} = needs;
   const guard = guardScreen({fd: 1, stdin: process.stdin});
   const input = createTerminalInput(process.stdin);
@@ -47,8 +47,8 @@ export const startDashboard = async (needs: DashboardNeeds): Promise<boolean> =>
   }
 };
 
-/** Undefined when it was interrupted: nothing is drawn meanwhile that could take a key. */
-const move = async (needs: DashboardNeeds, app: AppContext, to: () => Promise<AppPlace>): Promise<AppContext | undefined> => {
+/** Undefined after an interrupt, which is handled here as no screen can take the key. */
+const move = async (needs: DashboardNeeds, app: AppContext, to: () => Promise<AppTarget>): Promise<AppContext | undefined> => {
   const ended = new AbortController();
   const interrupt = (): void => ended.abort(new CliError('interrupted', 'the dashboard was left'));
   for (const signal of signals) process.on(signal, interrupt);
@@ -98,7 +98,7 @@ const show = async (
     ink.unmount();
   };
   const stop = () => endWith({kind: 'interrupted'});
-  /** What is thrown outside of drawing; on what is thrown while it draws, ink ends by itself. */
+  /** Errors outside of drawing; after an error while drawing, ink ends without help. */
   const crash = (error: unknown) => endWith(isTerminalGone(error) ? {kind: 'interrupted'} : {kind: 'crashed', error});
   for (const signal of signals) process.on(signal, stop);
   process.on('uncaughtException', crash);

@@ -31,7 +31,7 @@ export const addApplyCommand = (domain: Command, session: Session): void => {
 
 type ChangeRecord = ReturnType<typeof outcomeRecord>;
 
-/** For programs; people get the diff. */
+/** The result for programs; people get the diff. */
 const changeRecords: Listed<ChangeRecord> = {
   fields: ['domain', 'change', 'fields', 'error'],
   nameOf: ({domain}) => domain,
@@ -62,7 +62,7 @@ const apply = async (session: Session, {file, prune = false, dryRun = false, yes
     if (!isForPeople) printer.list(planned.map(changeRecord), changeRecords);
     return printer.note(changes.length === 0 ? 'no changes' : `nothing was changed; this would ${sentence(changes)}`);
   }
-  // What is asked about has to be seen, where standard output is for a program.
+  // When standard output is for a program, the question needs the diff on standard error.
   if (!isForPeople && !yes)
     terminal.stderr.write(renderDomainDiff(changes, isColour(terminal.stderr, terminal, session.flags())));
   await session.confirm(question(changes), yes);
@@ -74,12 +74,12 @@ const apply = async (session: Session, {file, prune = false, dryRun = false, yes
       changeRecords,
     );
   const failure = failureOf(changes, outcomes, end);
-  report(session, changes, {outcomes, told: failure?.outcome});
+  report(session, changes, {outcomes, final: failure?.outcome});
   if (!end) await warnOfAllUnsigned(session, client, outcomes);
   if (failure) throw failure.error;
 };
 
-/** Standard input is the file, so nobody can answer there. */
+/** Standard input is the file, so it cannot hold an answer. */
 const requireFreeInput = (session: Session, isSilent: boolean): void => {
   if (session.flags().apiKeyFile === '-')
     throw usageError(
@@ -121,14 +121,14 @@ const outcomeRecord = (change: DomainChange, outcomes: readonly ChangeOutcome[])
 
 const notTried = new CliError('not_tried', 'another failure ended it before');
 
-/** `told` is the failure that the command ends with. */
+/** `final` is the failure that the command ends with; it is not reported here. */
 const report = (
   session: Session,
   changes: readonly DomainChange[],
-  {outcomes, told}: {outcomes: readonly ChangeOutcome[]; told: ChangeOutcome | undefined},
+  {outcomes, final}: {outcomes: readonly ChangeOutcome[]; final: ChangeOutcome | undefined},
 ): void => {
   const printer = session.printer();
-  for (const {change, error, isBegun} of outcomes.filter(outcome => outcome !== told))
+  for (const {change, error, isBegun} of outcomes.filter(outcome => outcome !== final))
     if (error) printer.warn(`${change.name}: ${error.detail} (${error.code})${isBegun ? '; a part of it was done' : ''}`);
   const untried = changes.length - outcomes.length;
   if (untried > 0) printer.warn(`${plural(untried, 'domain')} ${untried === 1 ? 'was' : 'were'} not dealt with`);
@@ -138,7 +138,7 @@ const report = (
 
 interface Failure {
   error: CliError;
-  /** The one whose error it is. */
+  /** The outcome that has this error. */
   outcome?: ChangeOutcome | undefined;
 }
 

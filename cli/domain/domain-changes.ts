@@ -1,4 +1,4 @@
-// Carrying out what was planned: domain by domain, each against the version that the plan was made from.
+// Execution of a plan: domain by domain, each with the ETag of the planned version.
 import {maxFilters} from '../../shared/filter-rules.ts';
 import type {MailFilter} from '../../shared/mail-filter.ts';
 import type {Client} from '../client/client.ts';
@@ -8,16 +8,16 @@ import type {DomainChange, FilterChanges, SettingChange} from './domain-plan.ts'
 
 export interface ChangeOutcome {
   change: DomainChange;
-  /** Of the domain, when it was changed as planned. */
+  /** The id of the domain, when it was changed as planned. */
   id?: number;
   error?: CliError;
-  /** Something of it was done, also when the rest failed. */
+  /** A part of the change was made, even if the rest failed. */
   isBegun: boolean;
 }
 
 /**
- * Goes on after a domain that fails by itself. What would fail for all others as well (no connection, no valid key) is `end`:
- * the changes from there on have not been tried, and have no outcome.
+ * Continues after a failure that concerns one domain. A failure that would hit all others too (no connection, no valid key) is `end`:
+ * the changes after it are not tried, and have no outcome.
  */
 export const applyDomainChanges = async (
   client: Client,
@@ -43,7 +43,7 @@ export const applyDomainChanges = async (
   return {outcomes, end: undefined};
 };
 
-/** A key that may change its own domain may not create others, and that is no reason to stop. */
+/** A domain-admin key may not create domains, which is no reason to stop. */
 const isEnd = ({exitCode, code}: CliError): boolean =>
   exitCode === exitCodes.unreachable ||
   exitCode === exitCodes.interrupted ||
@@ -76,7 +76,7 @@ const applyOne = async ({domains}: Client, change: DomainChange, step: Step): Pr
 const wanted = (settings: readonly SettingChange[]): Record<string, unknown> =>
   Object.fromEntries(settings.map(({name, to}) => [name, to]));
 
-/** Filters have no version, so they are looked at once more: what somebody else has done since is not undone. */
+/** Filters have no ETag, so they are read again: a concurrent change must not be lost. */
 const changeFilters = async (
   domains: Client['domains'],
   {id, filters: {seen, add, remove}}: {id: number; filters: FilterChanges},
@@ -93,7 +93,7 @@ const changeFilters = async (
   const removing = async () => {
     for (const {id: filterId} of remove) await step(domains.removeFilter(id, filterId));
   };
-  // Rather both for a moment than neither, where there is room for both.
+  // Adds before it removes, if the limit allows: both rules for a moment are better than none.
   const steps = seen.length + add.length > maxFilters ? [removing, adding] : [adding, removing];
   for (const step of steps) await step();
 };

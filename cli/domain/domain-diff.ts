@@ -1,4 +1,4 @@
-// What `domain apply` is about to do, for eyes and for programs.
+// Changes that `domain apply` plans, for people and for programs.
 import {safeLine} from '../../shared/safe-text.ts';
 import {paint, type Tone} from '../output/tone.ts';
 import {type FilterRule, sortedRules} from './domain-entry.ts';
@@ -43,19 +43,19 @@ const linesOf = (change: DomainChange): Line[] => {
   }
 };
 
-/** As JSON, where a text and a number would look alike. */
+/** As JSON, so that a text and a number differ. */
 const valueText = (value: unknown): string => {
   if (Array.isArray(value)) return value.length > 0 ? value.join(', ') : 'none';
   return typeof value === 'string' && /^[a-z]+$/.test(value) ? value : JSON.stringify(value);
 };
 
-export const ruleText = ({action, match, header, pattern, score, comment}: FilterRule): string => {
+const ruleText = ({action, match, header, pattern, score, comment}: FilterRule): string => {
   const doing = action === 'score' ? `score ${score}` : action;
   const what = match === 'header' ? `header ${header}:` : match;
   return `filter: ${doing} ${what} ${pattern}${comment === null ? '' : ` (${comment})`}`;
 };
 
-/** For JSON: the names of what changes with the values before and after. */
+/** For JSON: the names of the changes, with the values before and after. */
 export const changeRecord = (change: DomainChange) => ({domain: change.name, change: change.kind, fields: fieldsOf(change)});
 
 interface FieldRecord {

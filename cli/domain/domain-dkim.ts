@@ -79,7 +79,7 @@ export const addDkimCommands = (domain: Command, session: Session): void => {
     });
 };
 
-/** A domain that is to sign and has nothing to sign with sends its mail all the same. */
+/** Warns of a domain with DKIM on and without a key: its mail is sent unsigned. */
 export const warnOfUnsigned = async (session: Session, client: Client, domain: Domain): Promise<void> => {
   if (!domain.dkim_active) return;
   const {data} = await client.domains.dkimKeys(domain.id);

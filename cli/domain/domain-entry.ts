@@ -1,4 +1,4 @@
-// A domain as `domain export` writes it and `domain apply` reads it: what people decide, without ids and times.
+// Domain as `domain export` writes it and `domain apply` reads it: its settings, without ids and times.
 import type {Domain} from '../../shared/domain.ts';
 import type {CreateMailFilter, MailFilter} from '../../shared/mail-filter.ts';
 
@@ -29,25 +29,25 @@ export type FilterRule = Pick<CreateMailFilter, (typeof ruleNames)[number]>;
 
 export interface DomainEntry {
   name: string;
-  /** What the file mentions. */
+  /** The settings that the file contains. */
   settings: Partial<Settings>;
-  /** Undefined when the file says nothing of them. */
+  /** Undefined when the file does not mention them. */
   filters: FilterRule[] | undefined;
 }
 
 export const settingsOf = (domain: Domain): Settings =>
   Object.fromEntries(settingNames.map(name => [name, domain[name]])) as unknown as Settings;
 
-export const ruleOf = (filter: FilterRule): FilterRule =>
+const ruleOf = (filter: FilterRule): FilterRule =>
   Object.fromEntries(ruleNames.map(name => [name, filter[name]])) as unknown as FilterRule;
 
-/** Equal exactly for filters that do the same and say the same. */
+/** Equal exactly for filters with the same members. */
 export const ruleKey = (rule: FilterRule): string => JSON.stringify(ruleNames.map(name => rule[name]));
 
 const sortKey = ({match, header, pattern, action, score, comment}: FilterRule): string =>
   JSON.stringify([match, header, pattern, action, score, comment]);
 
-/** Their order means nothing to the node; in a file it must not change by itself. */
+/** In a stable order: it means nothing to the node, but must not change between two exports. */
 export const sortedRules = (filters: readonly FilterRule[]): FilterRule[] =>
   filters.map(ruleOf).sort((a, b) => compare(sortKey(a), sortKey(b)));
 

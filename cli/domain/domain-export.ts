@@ -50,6 +50,6 @@ const choose = (domains: readonly Domain[], namesOrIds: readonly string[]): read
   return [...new Set(chosen)];
 };
 
-/** What does not belong to the kind of filter is left out. */
+/** Members that do not belong to the kind of filter are left out. */
 const written = (rule: FilterRule): Partial<FilterRule> =>
   Object.fromEntries(Object.entries(rule).filter(([, value]) => value !== null));

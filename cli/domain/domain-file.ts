@@ -1,4 +1,4 @@
-// The file of `domain apply`, checked as the node would check it: nothing is changed before all of it is right.
+// File of `domain apply`, checked as the node would check it: nothing is changed before all of it is valid.
 import {canonicalDomain} from '../../shared/domain-name.ts';
 import {directions, maxBackends, maxTenantChars, scoreRange} from '../../shared/domain-rules.ts';
 import {parseHostPort} from '../../shared/host-port.ts';
@@ -6,25 +6,25 @@ import type {Terminal} from '../command-line/terminal.ts';
 import type {LineFault} from '../files/bounded-yaml.ts';
 import {readYamlFile, wrongFile} from '../files/yaml-file.ts';
 import {type DomainEntry, type SettingName, type Settings, settingNames} from './domain-entry.ts';
-import {type Complain, complainOfUnknown, isMapping, labelFault, type Path} from './file-checks.ts';
+import {isMapping, labelFault, type Path, type ReportFault, reportUnknownMembers} from './file-checks.ts';
 import {readRules} from './filter-rule-file.ts';
 
 export interface DomainFile {
   entries: DomainEntry[];
-  /** For what is found wrong with the entries later on. */
+  /** For faults that are found in the entries later. */
   fault(index: number, detail: string): LineFault;
-  /** The error that names all of them. */
+  /** The error that lists all faults. */
   wrong(faults: readonly LineFault[]): Error;
 }
 
 export const readDomainFile = async (file: string, terminal: Terminal): Promise<DomainFile> => {
   const {name, value, lineOf} = await readYamlFile(file, terminal);
   const faults: LineFault[] = [];
-  const complain: Complain = (path, detail) => {
+  const reportFault: ReportFault = (path, detail) => {
     faults.push({line: lineOf(path), detail: `${path.length > 0 ? `${nameOfPath(value, path)} ` : ''}${detail}`});
   };
 
-  const entries = entriesIn(value, complain, at => lineOf(['domains', at]));
+  const entries = entriesIn(value, reportFault, at => lineOf(['domains', at]));
   if (faults.length > 0) throw wrongFile(name, faults);
   return {
     entries,
@@ -33,48 +33,54 @@ export const readDomainFile = async (file: string, terminal: Terminal): Promise<
   };
 };
 
-const entriesIn = (value: unknown, complain: Complain, lineOfEntry: (at: number) => number): DomainEntry[] => {
+const entriesIn = (value: unknown, reportFault: ReportFault, lineOfEntry: (at: number) => number): DomainEntry[] => {
   if (!isMapping(value)) {
-    complain([], 'the file must be a mapping with domains: a list');
+    reportFault([], 'the file must be a mapping with domains: a list');
     return [];
   }
-  complainOfUnknown(value, ['domains'], [], complain);
+  reportUnknownMembers(value, ['domains'], [], reportFault);
   const {domains} = value;
-  // An empty file is most often one that could not be made, and with --prune it would delete everything.
+  // An empty file is most often the result of a failed command, and with --prune it would delete everything.
   if (!Array.isArray(domains)) {
-    complain(['domains'], domains === undefined ? 'is missing: a list of domains, [] for none' : 'must be a list, [] for none');
+    reportFault(
+      ['domains'],
+      domains === undefined ? 'is missing: a list of domains, [] for none' : 'must be a list, [] for none',
+    );
     return [];
   }
 
   const firstOf = new Map<string, number>();
   return domains.flatMap((domain: unknown, at) => {
-    const entry = entryIn(domain, ['domains', at], complain);
+    const entry = entryIn(domain, ['domains', at], reportFault);
     if (!entry) return [];
     const first = firstOf.get(entry.name);
     if (first === undefined) firstOf.set(entry.name, at);
-    else complain(['domains', at, 'name'], `is there twice: ${entry.name} is on line ${lineOfEntry(first)} already`);
+    else reportFault(['domains', at, 'name'], `is there twice: ${entry.name} is on line ${lineOfEntry(first)} already`);
     return [entry];
   });
 };
 
-const entryIn = (value: unknown, path: Path, complain: Complain): DomainEntry | undefined => {
+const entryIn = (value: unknown, path: Path, reportFault: ReportFault): DomainEntry | undefined => {
   if (!isMapping(value)) {
-    complain(path, 'must be a mapping with name');
+    reportFault(path, 'must be a mapping with name');
     return undefined;
   }
-  complainOfUnknown(value, ['name', ...settingNames, 'filters'], path, complain);
+  reportUnknownMembers(value, ['name', ...settingNames, 'filters'], path, reportFault);
   const name = typeof value.name === 'string' ? canonicalDomain(value.name) : undefined;
   if (name === undefined)
-    complain([...path, 'name'], value.name === undefined ? 'is missing' : 'must be a host name with a dot, such as example.com');
+    reportFault(
+      [...path, 'name'],
+      value.name === undefined ? 'is missing' : 'must be a host name with a dot, such as example.com',
+    );
 
   const settings: Partial<Record<SettingName, unknown>> = {};
   for (const setting of settingNames) {
     if (!Object.hasOwn(value, setting)) continue;
     const fault = settingFaults[setting](value[setting]);
-    if (fault !== undefined) complain([...path, setting], fault);
+    if (fault !== undefined) reportFault([...path, setting], fault);
     else settings[setting] = canonicalSetting(value[setting]);
   }
-  const filters = Object.hasOwn(value, 'filters') ? readRules(value.filters, [...path, 'filters'], complain) : undefined;
+  const filters = Object.hasOwn(value, 'filters') ? readRules(value.filters, [...path, 'filters'], reportFault) : undefined;
   return name === undefined ? undefined : {name, settings: settings as Partial<Settings>, filters};
 };
 
@@ -111,7 +117,7 @@ const canonicalSetting = (value: unknown): unknown => {
   return value === 0 ? 0 : value;
 };
 
-/** `example.com: filters.0.pattern`, or `domains.3: name` where the name is what is wrong. */
+/** `example.com: filters.0.pattern`, or `domains.3: name` when the name itself is wrong. */
 const nameOfPath = (value: unknown, [first, index, ...rest]: Path): string => {
   if (index === undefined) return String(first);
   const domains = isMapping(value) && Array.isArray(value.domains) ? (value.domains as unknown[]) : [];

@@ -98,7 +98,7 @@ export const addFilterCommands = (domain: Command, session: Session): void => {
     });
 };
 
-/** What `add` would have to be told. */
+/** The options of `add` for this filter. */
 const addingCommand = (nameOrId: string, {action, match, header, pattern, score, comment}: MailFilter): string =>
   [
     'mfctl domain filters add',

@@ -3,7 +3,7 @@ import type {Domain} from '../../shared/domain.ts';
 import {directions} from '../../shared/domain-rules.ts';
 import {collected, decimal} from '../command-line/option-values.ts';
 
-/** As commander reads them; what was not mentioned is undefined. */
+/** As commander parses them; options that were not given are undefined. */
 export interface SettingFlags {
   backend?: string[];
   direction?: Domain['direction'];
@@ -33,7 +33,7 @@ export const addSettingOptions = (command: Command): Command =>
     .option('--no-dmarc-reporting', 'send no DMARC reports')
     .option('--tenant-id <id>', 'tenant it belongs to');
 
-/** The members of a domain that were mentioned. */
+/** The members of a domain that were given. */
 export const settingsOf = (flags: SettingFlags): Record<string, unknown> => {
   const settings = {
     backend_servers: flags.backend,
@@ -48,7 +48,7 @@ export const settingsOf = (flags: SettingFlags): Record<string, unknown> => {
   return Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined));
 };
 
-/** The API knows numbers and names for tenants, and tells them apart. */
+/** The API distinguishes numbers and names of tenants. */
 const tenantId = (flag: SettingFlags['tenantId']): number | string | null | undefined => {
   if (flag === false) return null;
   return flag !== undefined && /^\d{1,15}$/.test(flag) ? Number(flag) : flag;

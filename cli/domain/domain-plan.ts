@@ -1,4 +1,4 @@
-// What has to be changed so that the domains are as a file says. Reads, and changes nothing.
+// Plan of the changes that make the domains match a file. It reads, and changes nothing.
 import type {Domain} from '../../shared/domain.ts';
 import {areThresholdsInOrder, domainDefaults, hasBackend} from '../../shared/domain-rules.ts';
 import {patternCostFault} from '../../shared/filter-rules.ts';
@@ -27,7 +27,7 @@ export interface SettingChange {
 }
 
 export interface FilterChanges {
-  /** Those there were when this was planned. */
+  /** The filters at the time of the plan. */
   seen: MailFilter[];
   add: FilterRule[];
   remove: MailFilter[];
@@ -42,10 +42,10 @@ export type DomainChange =
   | (Named & {kind: 'updated'; id: number; etag: string; settings: SettingChange[]; filters: FilterChanges | undefined})
   | (Named & {kind: 'deleted'; id: number; etag: string});
 
-/** So that ten thousand domains do not take ten thousand round trips one after the other. */
+/** Concurrent requests, as ten thousand domains would otherwise need ten thousand round trips in sequence. */
 export const parallelRequests = 8;
 
-/** In the order of the file; with `isPruning`, the domains that it does not name come last. */
+/** In the order of the file; with `isPruning`, the domains that it does not contain come last. */
 export const planDomainChanges = async (client: Client, file: DomainFile, isPruning: boolean): Promise<DomainChange[]> => {
   const {data: domains} = await client.domains.list();
   const byName = new Map(domains.map(domain => [domain.name, domain]));
@@ -65,7 +65,7 @@ export const planDomainChanges = async (client: Client, file: DomainFile, isPrun
   return [...changes, ...deletions];
 };
 
-/** Rules between settings hold for what a domain will be: what the file says over what there is. */
+/** Checks the rules between settings on the result: the settings of the file over the present ones. */
 const requireRules = ({entries, fault, wrong}: DomainFile, byName: ReadonlyMap<string, Domain>): void => {
   const faults: LineFault[] = [];
   for (const [at, {name, settings}] of entries.entries()) {
@@ -83,7 +83,7 @@ const requireRules = ({entries, fault, wrong}: DomainFile, byName: ReadonlyMap<s
   if (faults.length > 0) throw wrong(faults);
 };
 
-/** Only of filters that are new: those that the node has may stay. `changes` are in the order of the file. */
+/** Checks new filters only: existing ones may stay. `changes` are in the order of the file. */
 const requireCheapFilters = ({fault, wrong}: DomainFile, changes: readonly DomainChange[]): void => {
   const faults = changes.flatMap((change, at) =>
     addedFilters(change).flatMap(rule => {
@@ -113,7 +113,7 @@ const planUpdate = async (client: Client, entry: DomainEntry, listed: Domain): P
   const filters = entry.filters && (await planFilters(client, listed.id, entry.filters));
   if (differences(listed, entry).length === 0 && !filters) return {kind: 'unchanged', name};
 
-  // The list has no version to hold a change against.
+  // The list has no ETags, which the changes need.
   const {domain, etag} = await readDomain(client, listed.id);
   const settings = differences(domain, entry);
   return settings.length === 0 && !filters
@@ -128,7 +128,7 @@ const differences = (domain: Domain, {settings}: DomainEntry): SettingChange[] =
     .map(name => ({name, from: current[name], to: settings[name]}));
 };
 
-/** As many of each as the file has: two filters alike add their score twice. */
+/** Counts equal filters, as two of them add their score twice. */
 const planFilters = async (client: Client, id: number, wanted: readonly FilterRule[]): Promise<FilterChanges | undefined> => {
   const {data: seen} = await client.domains.filters(id);
   const missing = new Map<string, number>();

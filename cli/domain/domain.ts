@@ -14,6 +14,15 @@ import {findDomain} from './find-domain.ts';
 export const addDomainCommands = (program: Command, session: Session): void => {
   const domain = program.command('domain').description('manage the protected domains');
 
+  addReadCommands(domain, session);
+  addChangeCommands(domain, session);
+  addExportCommand(domain, session);
+  addApplyCommand(domain, session);
+  addFilterCommands(domain, session);
+  addDkimCommands(domain, session);
+};
+
+const addReadCommands = (domain: Command, session: Session): void => {
   addWholeOption(addSortOption(session.prints(domain.command('list'), domains)))
     .description('list the domains')
     .action(async (flags: SortFlag) => {
@@ -31,7 +40,9 @@ export const addDomainCommands = (program: Command, session: Session): void => {
       const {data} = await findDomain(await session.client(), nameOrId);
       session.printer().record(data, domains);
     });
+};
 
+const addChangeCommands = (domain: Command, session: Session): void => {
   const create = session.prints(domain.command('create'), domains);
   create.description('protect a domain').argument('<name>', 'such as example.com');
   addSettingOptions(create)
@@ -66,11 +77,6 @@ export const addDomainCommands = (program: Command, session: Session): void => {
       await client.domains.remove(data.id);
       session.printer().done(`deleted ${data.name}`);
     });
-
-  addExportCommand(domain, session);
-  addApplyCommand(domain, session);
-  addFilterCommands(domain, session);
-  addDkimCommands(domain, session);
 };
 
 const createHelp = `
@@ -87,7 +93,7 @@ Examples:
   mfctl domain update example.com --reject-threshold 12 --dkim
   mfctl domain update example.com --inactive`;
 
-/** Sends what was mentioned, against the version it was looked up in: nobody else's change is undone unseen. */
+/** Sends the given settings with the ETag of the domain, so that a concurrent change is not lost. */
 const updateDomain = async (session: Session, nameOrId: string, flags: SettingFlags): Promise<void> => {
   const patch = settingsOf(flags);
   if (Object.keys(patch).length === 0) throw usageError('there is nothing to change', 'mfctl domain update --help');

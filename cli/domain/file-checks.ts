@@ -2,10 +2,10 @@
 import {isWellFormed, labelPattern} from '../../shared/label-rules.ts';
 
 export type Path = readonly (string | number)[];
-/** Takes down what is wrong with the value at a path. */
-export type Complain = (path: Path, detail: string) => void;
+/** Records a fault of the value at a path. */
+export type ReportFault = (path: Path, detail: string) => void;
 
-/** What is wrong with a text that a person chose. */
+/** The fault of a label that a person typed. */
 export const labelFault = (value: unknown, maxChars: number): string | undefined => {
   if (typeof value !== 'string') return 'must be a text';
   const text = value.trim();
@@ -17,7 +17,7 @@ export const labelFault = (value: unknown, maxChars: number): string | undefined
 export const isMapping = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-export const complainOfUnknown = (value: object, known: readonly string[], path: Path, complain: Complain): void => {
+export const reportUnknownMembers = (value: object, known: readonly string[], path: Path, reportFault: ReportFault): void => {
   for (const name of Object.keys(value))
-    if (!known.includes(name)) complain([...path, name], `is not known here; known are ${known.join(', ')}`);
+    if (!known.includes(name)) reportFault([...path, name], `is not known here; known are ${known.join(', ')}`);
 };

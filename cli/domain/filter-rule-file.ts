@@ -1,4 +1,4 @@
-// The mail filters of a domain in the file of `domain apply`, in the form that the node stores.
+// Mail filters of a domain in the file of `domain apply`, in the form that the node stores.
 import {
   canonicalPattern,
   filterActions,
@@ -11,33 +11,33 @@ import {
   patternFault,
 } from '../../shared/filter-rules.ts';
 import {type FilterRule, ruleNames} from './domain-entry.ts';
-import {type Complain, complainOfUnknown, isMapping, labelFault, type Path} from './file-checks.ts';
+import {isMapping, labelFault, type Path, type ReportFault, reportUnknownMembers} from './file-checks.ts';
 
-export const readRules = (value: unknown, path: Path, complain: Complain): FilterRule[] => {
+export const readRules = (value: unknown, path: Path, reportFault: ReportFault): FilterRule[] => {
   if (!Array.isArray(value)) {
-    complain(path, 'must be a list, [] for none');
+    reportFault(path, 'must be a list, [] for none');
     return [];
   }
   if (value.length > maxFilters) {
-    complain(path, `must have at most ${maxFilters} entries`);
+    reportFault(path, `must have at most ${maxFilters} entries`);
     return [];
   }
-  return value.flatMap((rule: unknown, at) => readRule(rule, [...path, at], complain) ?? []);
+  return value.flatMap((rule: unknown, at) => readRule(rule, [...path, at], reportFault) ?? []);
 };
 
-const readRule = (value: unknown, path: Path, complain: Complain): FilterRule | undefined => {
+const readRule = (value: unknown, path: Path, reportFault: ReportFault): FilterRule | undefined => {
   if (!isMapping(value)) {
-    complain(path, 'must be a mapping with action, match and pattern');
+    reportFault(path, 'must be a mapping with action, match and pattern');
     return undefined;
   }
-  complainOfUnknown(value, ruleNames, path, complain);
+  reportUnknownMembers(value, ruleNames, path, reportFault);
   const {header = null, score = null, comment = null} = value;
   const rule = {...value, header, score, comment} as Record<(typeof ruleNames)[number], unknown>;
   const faults = ruleNames.flatMap(name => {
     const fault = checks[name](rule);
     return fault === undefined ? [] : [[name, fault] as const];
   });
-  for (const [name, fault] of faults) complain([...path, name], fault);
+  for (const [name, fault] of faults) reportFault([...path, name], fault);
   return faults.length > 0 ? undefined : canonical(rule as FilterRule);
 };
 

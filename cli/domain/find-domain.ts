@@ -3,7 +3,7 @@ import {canonicalDomain} from '../../shared/domain-name.ts';
 import type {Answer, Client} from '../client/client.ts';
 import {CliError, exitCodes} from '../errors.ts';
 
-/** By name or id, with the ETag to change it by. A name is never all digits, an id always is. */
+/** Finds a domain by name or id, with its ETag. A name never consists of digits alone, an id always does. */
 export const findDomain = async (client: Client, nameOrId: string): Promise<Answer<Domain>> =>
   client.domains.get(await findDomainId(client, nameOrId));
 

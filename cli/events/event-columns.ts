@@ -17,7 +17,7 @@ const columns: StreamColumn<ClusterEvent>[] = [
   {title: 'ABOUT', cell: event => aboutText(event), width: 40, isFlexible: true},
 ];
 
-/** What every event has, and then what some have. */
+/** The members of all events, then those of some. */
 export const clusterEvents: Streamed<ClusterEvent> = {
   fields: [
     ...['type', 'at', 'node_id', ...mailFields.filter(field => field !== 'node_id')],
@@ -31,8 +31,8 @@ export const clusterEvents: Streamed<ClusterEvent> = {
   columns,
 };
 
-/** What came from a mail stands last, where it can pass for nothing else. */
-export const aboutText = (event: ClusterEvent): string => {
+/** Text of a mail comes last, where it cannot be mistaken for anything else. */
+const aboutText = (event: ClusterEvent): string => {
   switch (event.type) {
     case 'held':
       return `${mailId(event)} ${event.score} ${event.reason} from ${senderText(event.sender)} to ${firstOf(event.recipients)}: ${event.subject}`;
@@ -53,5 +53,5 @@ export const aboutText = (event: ClusterEvent): string => {
 export const actorText = ({acted_by_key_id}: {acted_by_key_id: number | null}): string =>
   acted_by_key_id === null ? 'by the node itself' : `by key ${acted_by_key_id}`;
 
-/** `09:30:01Z`, of a day that is known to whoever watches. */
+/** `09:30:01Z`, without the day, which a person who watches knows. */
 export const timeOfDay = (timestamp: string): string => timestamp.replace(/^.*T(\d\d:\d\d:\d\d).*$/, '$1Z');

@@ -1,13 +1,13 @@
 import {randomUUID} from 'node:crypto';
-import {open, realpath, rename, rm} from 'node:fs/promises';
+import {type FileHandle, open, realpath, rename, rm} from 'node:fs/promises';
 import {dirname} from 'node:path';
 
-/** Readers see the old text or the new one, also after a power cut. A symbolic link stays one. Mode 0600. */
+/** Readers see the old text or the new one, also after a power cut. A symbolic link is kept. Mode 0600. */
 export const writeAtomically = async (file: string, text: string): Promise<void> => {
   const target = await realpath(file).catch(() => file);
   const temporary = `${target}.${randomUUID()}.tmp`;
   try {
-    await writeDurably(temporary, text);
+    await writeDurably(await open(temporary, 'wx', 0o600), text);
     await rename(temporary, target);
   } catch (error) {
     await rm(temporary, {force: true});
@@ -16,8 +16,8 @@ export const writeAtomically = async (file: string, text: string): Promise<void>
   await syncFolder(dirname(target));
 };
 
-const writeDurably = async (file: string, text: string): Promise<void> => {
-  const handle = await open(file, 'wx', 0o600);
+/** Resolves once the text is on stable storage, and closes the file in any case. */
+export const writeDurably = async (handle: FileHandle, text: string): Promise<void> => {
   try {
     await handle.writeFile(text);
     await handle.sync();

@@ -1,6 +1,6 @@
-// YAML that a stranger may have written, as plain values. What it takes grows with the size of the text and no faster: the library by
-// itself compares each name of a mapping with all others, looks through the whole document for each alias, and calls itself for
-// everything that is nested.
+// Parser of hostile YAML into plain values. Its cost grows with the size of the text and no faster, while the library alone
+// compares each name of a mapping with all others, searches the whole document for each alias, and recurses into
+// everything nested.
 import type {Alias, CST, Document, LineCounter, Node, Pair, ParsedNode, Parser, YAMLMap} from 'yaml';
 
 type Yaml = typeof import('yaml');
@@ -12,18 +12,18 @@ export interface LineFault {
 
 export interface BoundedYaml {
   value: unknown;
-  /** Of the member or entry at a path, or of the nearest one above it. */
+  /** The line of the member or entry at a path, or of the nearest one above it. */
   lineOf(path: readonly (string | number)[]): number;
 }
 
-/** Words, punctuation, indentations and line ends. Twenty thousand domains with a few filters each have fewer. */
+/** Tokens: words, punctuation, indentations and line ends. Twenty thousand domains with a few filters each have fewer. */
 const maxPieces = 4_000_000;
-/** Nothing that mfctl reads goes deeper than six. */
+/** Files of mfctl are at most six levels deep. */
 const maxDepth = 100;
-/** With all that aliases stand for. */
+/** Values, with those of aliases expanded. */
 const maxValues = 1_000_000;
 
-/** Gives the faults of the text instead of a value where it has any. */
+/** Returns the faults of the text in place of a value when it has any. */
 export const readBoundedYaml = async (text: string, most = maxPieces): Promise<BoundedYaml | {faults: LineFault[]}> => {
   const yaml = await import('yaml');
   const lines = new yaml.LineCounter();
@@ -36,16 +36,16 @@ export const readBoundedYaml = async (text: string, most = maxPieces): Promise<B
     line: lineAt(pos[0]),
     detail: message,
   }));
-  const complain = (node: unknown, detail: string): void => void faults.push({line: lineOfNode(node), detail});
-  const targets = findTargets(yaml, composed, complain);
-  checkNames(yaml, composed, complain);
+  const reportFault = (node: unknown, detail: string): void => void faults.push({line: lineOfNode(node), detail});
+  const targets = findTargets(yaml, composed, reportFault);
+  checkNames(yaml, composed, reportFault);
   if (faults.length > 0) return {faults};
 
-  const value = plainValue(yaml, {contents: composed.contents, targets, complain});
+  const value = plainValue(yaml, {contents: composed.contents, targets, reportFault});
   return faults.length > 0 ? {faults} : {value, lineOf: createLineOf(yaml, {contents: composed.contents, targets, lineOfNode})};
 };
 
-/** As `parseDocument` does it, piece by piece; ends with the first piece that is too much. */
+/** As `parseDocument`, token by token; stops at the first token beyond the limits. */
 const compose = (yaml: Yaml, text: string, {lines, most}: {lines: LineCounter; most: number}): Document.Parsed | LineFault => {
   lines.addNewLine(0);
   const parser = new yaml.Parser(lines.addNewLine);
@@ -97,8 +97,8 @@ const boundedTokens = function* (
 
 type ComplainOfNode = (node: unknown, detail: string) => void;
 
-/** What each alias stands for: the last node before it with that anchor. */
-const findTargets = ({visit}: Yaml, document: Document, complain: ComplainOfNode): Map<Alias, Node> => {
+/** The target of each alias: the last node before it with that anchor. */
+const findTargets = ({visit}: Yaml, document: Document, reportFault: ComplainOfNode): Map<Alias, Node> => {
   const anchored = new Map<string, Node>();
   const targets = new Map<Alias, Node>();
   const note = (_: unknown, node: Node & {anchor?: string}): void => {
@@ -110,19 +110,19 @@ const findTargets = ({visit}: Yaml, document: Document, complain: ComplainOfNode
     Alias(_, alias) {
       const target = anchored.get(alias.source);
       if (target) targets.set(alias, target);
-      else complain(alias, `Unresolved alias (the anchor must be set before the alias): ${alias.source}`);
+      else reportFault(alias, `Unresolved alias (the anchor must be set before the alias): ${alias.source}`);
     },
   });
   return targets;
 };
 
-const checkNames = ({visit, isScalar}: Yaml, document: Document, complain: ComplainOfNode): void => {
+const checkNames = ({visit, isScalar}: Yaml, document: Document, reportFault: ComplainOfNode): void => {
   visit(document, {
     Map(_, {items}) {
       const seen = new Set<string>();
       for (const {key} of items) {
-        if (!isScalar(key)) complain(key, 'a list or mapping cannot be a name');
-        else if (seen.has(String(key.value))) complain(key, 'Map keys must be unique');
+        if (!isScalar(key)) reportFault(key, 'a list or mapping cannot be a name');
+        else if (seen.has(String(key.value))) reportFault(key, 'Map keys must be unique');
         else seen.add(String(key.value));
       }
     },
@@ -134,19 +134,19 @@ interface Contents {
   targets: ReadonlyMap<Alias, Node>;
 }
 
-/** Plain values. What an alias stands for is made once and stands in several places, so that little of it may mean much. */
+/** Plain values. The value of an alias is built once and shared, so a short text may expand to a large value. */
 const plainValue = (
   {isAlias, isMap, isScalar, isSeq}: Yaml,
-  {contents, targets, complain}: Contents & {complain: ComplainOfNode},
+  {contents, targets, reportFault}: Contents & {reportFault: ComplainOfNode},
 ): unknown => {
   interface Made {
     value: unknown;
-    /** With everything in it, each time that it is there. */
+    /** The count of values in it, with each repetition. */
     count: number;
   }
   const made = new Map<unknown, Made>();
   const fail = (node: unknown, detail: string): Made => {
-    complain(node, detail);
+    reportFault(node, detail);
     return {value: null, count: 1};
   };
 

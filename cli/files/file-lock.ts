@@ -22,7 +22,7 @@ export const withLock = async <T>(file: string, work: () => Promise<T>): Promise
   try {
     return await work();
   } finally {
-    // Unless it took so long that somebody else holds the lock by now.
+    // Unless the work took so long that another process holds the lock by now.
     if ((await read(file))?.token === token) await rm(file, {force: true});
   }
 };
@@ -38,7 +38,7 @@ const take = async (file: string, token: string): Promise<boolean> => {
 };
 
 /**
- * Two processes may find the same stale lock. Renaming lets one of them have it; should it turn out to be the other's fresh
+ * Two processes may find the same stale lock. The rename gives it to one of them; if it turns out to be the other's fresh
  * lock, it is put back.
  */
 const breakStale = async (file: string): Promise<void> => {

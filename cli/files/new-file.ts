@@ -1,26 +1,21 @@
 import {open, rm} from 'node:fs/promises';
 import {dirname} from 'node:path';
-import {syncFolder} from './atomic-file.ts';
+import {syncFolder, writeDurably} from './atomic-file.ts';
 
 export interface NewFile {
   /** Resolves once the text is on stable storage. */
   write(text: string): Promise<void>;
-  /** Takes the file away again. */
+  /** Deletes the file again. */
   abandon(): Promise<void>;
 }
 
-/** Makes the file before there is anything to write to it; rejects with EEXIST when there is one already. Mode 0600. */
+/** Creates an empty file, to be written later; rejects with EEXIST when it exists. Mode 0600. */
 export const createNewFile = async (file: string): Promise<NewFile> => {
   const handle = await open(file, 'wx', 0o600);
   return {
     async write(text) {
-      try {
-        await handle.writeFile(text);
-        await handle.sync();
-      } finally {
-        await handle.close();
-      }
-      // The text is safe; a folder that may not be read cannot be synced, and that is no failure.
+      await writeDurably(handle, text);
+      // The text is on disk; a folder that may not be read cannot be synced, which is no failure.
       await syncFolder(dirname(file)).catch((error: NodeJS.ErrnoException) => {
         if (error.code !== 'EACCES') throw error;
       });

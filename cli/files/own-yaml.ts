@@ -1,10 +1,10 @@
-// The YAML files that mfctl keeps for itself, as documents: comments and unknown members survive a change.
+// YAML files of mfctl's own, as documents: comments and unknown members survive a change.
 import {readFile} from 'node:fs/promises';
 import type {Document} from 'yaml';
 import type {CliError} from '../errors.ts';
 import {fileFailure} from './file-failure.ts';
 
-/** An absent file is an empty one. Rejects with what `broken` makes of a file that is no mapping. */
+/** A missing file counts as empty. Rejects with the error that `broken` returns when the file is no mapping. */
 export const loadOwnYaml = async (file: string, broken: (detail: string) => CliError): Promise<Document> => {
   const [text, {parseDocument, Document, isMap}] = await Promise.all([readIfThere(file), import('yaml')]);
   const document = text === undefined ? new Document({}) : parseDocument(text);
@@ -15,7 +15,7 @@ export const loadOwnYaml = async (file: string, broken: (detail: string) => CliE
   return document;
 };
 
-/** The same as plain values, for who changes nothing of it. */
+/** The same as plain values, for reading only. */
 export const readOwnYaml = async (file: string, broken: (detail: string) => CliError): Promise<Record<string, unknown>> =>
   (await loadOwnYaml(file, broken)).toJS() as Record<string, unknown>;
 

@@ -1,19 +1,19 @@
-// A YAML or JSON file that a person wrote, with the lines to point at.
+// YAML or JSON file that a person wrote, with line numbers for errors.
 import {readFile, stat} from 'node:fs/promises';
 import {readStdin, type Terminal} from '../command-line/terminal.ts';
 import {CliError, exitCodes} from '../errors.ts';
 import {type BoundedYaml, type LineFault, readBoundedYaml} from './bounded-yaml.ts';
 import {fileFailure} from './file-failure.ts';
 
-export interface YamlFile extends BoundedYaml {
-  /** As messages call it. */
+interface YamlFile extends BoundedYaml {
+  /** The name for messages. */
   name: string;
 }
 
 const maxBytes = 16 * 1024 * 1024;
 const maxFaults = 50;
 
-/** `-` is standard input. Rejects with a CliError that names every line on which it is no YAML. */
+/** `-` is standard input. Rejects with a CliError that names every line with a syntax error. */
 export const readYamlFile = async (file: string, terminal: Terminal): Promise<YamlFile> => {
   const name = file === '-' ? 'standard input' : file;
   const text = file === '-' ? await readStdin(terminal, maxBytes) : await readText(file);
@@ -24,7 +24,7 @@ export const readYamlFile = async (file: string, terminal: Terminal): Promise<Ya
   return {name, ...read};
 };
 
-/** What is wrong with a file, line by line. */
+/** The faults of a file, line by line. */
 export const wrongFile = (name: string, faults: readonly LineFault[]): CliError => {
   const sorted = faults.toSorted((a, b) => a.line - b.line);
   const shown = sorted.slice(0, maxFaults).map(({line, detail}) => ({path: `${name}:${line}`, detail}));

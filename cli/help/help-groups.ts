@@ -1,6 +1,6 @@
 import {type Command, Help} from 'commander';
 
-/** How the help of the program arranges its commands; a test finds the one that has no place. */
+/** Groups of commands in the help of the program; a test finds a command without one. */
 export const commandGroups: Record<string, string[]> = {
   'Mail:': ['quarantine'],
   'Configuration:': ['domain', 'key'],
@@ -17,7 +17,7 @@ export const groupCommands = (program: Command): void => {
   const placeOf = (command: Command): number => order.indexOf(command.name());
   program.configureHelp({
     visibleCommands: parent => new Help().visibleCommands(parent).toSorted((a, b) => placeOf(a) - placeOf(b)),
-    // Commander's own order of groups is that of the declarations.
+    // Commander orders groups by their declaration.
     groupItems: (_, visible, groupOf) => new Help().groupItems(visible, visible, groupOf),
   });
 };

@@ -1,9 +1,9 @@
-// What is true of every command: for `mfctl help TOPIC` and the manual.
+// Help topics that concern every command, for `mfctl help TOPIC` and the manual.
 import {exitCodes} from '../errors.ts';
 import {outputFormats} from '../output/output-format.ts';
 
 /** A term and what it means. */
-export type Entry = readonly [term: string, meaning: string];
+type Entry = readonly [term: string, meaning: string];
 
 export interface HelpTopic {
   name: string;

@@ -3,7 +3,7 @@ import {usageError} from '../errors.ts';
 import type {Session} from '../session.ts';
 import {type HelpTopic, helpTopics} from './help-topics.ts';
 
-/** Commander's own takes one word, and shows the help of `quarantine` for `help quarantine list`. */
+/** Commander's own accepts one word, and shows the help of `quarantine` for `help quarantine list`. */
 export const addHelpCommand = (program: Command, session: Session): void => {
   program.helpCommand(false);
   program

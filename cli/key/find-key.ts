@@ -4,7 +4,7 @@ import {CliError, exitCodes} from '../errors.ts';
 import {keyState} from './key-columns.ts';
 
 export interface KeyWish {
-  /** Name or id. A number is taken as an id first. */
+  /** Finds a key by name or id. A number is tried as an id first. */
   named: string;
   /** Prefer active keys: among several keys of the name, ended ones count only when none is active. */
   isActiveMeant?: boolean;

@@ -69,7 +69,7 @@ export const createdKey: Shown<CreatedApiKey> = {
   details: created => [...createdDetails(created), ['Key', created.key]],
 };
 
-/** Whose value went to a file. */
+/** A created key whose value was written to a file. */
 export const filedKey: Shown<Omit<CreatedApiKey, 'key'>> = {
   ...createdKey,
   fields: createdKey.fields.filter(field => field !== 'key'),

@@ -1,12 +1,12 @@
-// Which contexts hold a key. The node tells only how a key begins, and a key must never be given to another cluster.
+// Contexts that hold a key. The node reports only the beginning of a key, and a key must never be sent to another cluster.
 import type {ApiKey} from '../../shared/api-key.ts';
 import type {Client} from '../client/client.ts';
 import {apiUrl, type Connection} from '../client/connection.ts';
 import type {ContextStore} from '../context/context-store.ts';
 
-export interface KeyHolders {
+interface KeyHolders {
   contexts: string[];
-  /** Whose key begins alike, at an address that is not known to be of this cluster. */
+  /** Contexts whose key has the same beginning, at an address that is not known to belong to this cluster. */
   doubtful: string[];
 }
 
@@ -16,7 +16,7 @@ interface Needs {
   contexts: Pick<ContextStore, 'read' | 'keyOf'>;
 }
 
-/** A shorter beginning could be that of any key, and so could the address that a node tells of. `isOwn`: the key is the one that `client` asks with, so all of it can be compared. */
+/** A shorter beginning could match any key, as could the addresses that a node claims. `isOwn`: the key is the one that `client` uses, so all of it can be compared. */
 export const findKeyHolders = async (needs: Needs, {key_prefix}: ApiKey, isOwn: boolean): Promise<KeyHolders> => {
   const {keyPrefixLength} = await import('../../shared/api-key-value.ts');
   const {contexts} = await needs.contexts.read();
@@ -37,13 +37,13 @@ export const findKeyHolders = async (needs: Needs, {key_prefix}: ApiKey, isOwn: 
   };
 };
 
-/** Where the nodes of the cluster serve their API, as they tell each other. */
+/** The API addresses of the cluster's nodes, as the cluster status lists them. */
 const addressesOf = async (client: Client): Promise<Set<string>> => {
   const {data} = await client.cluster.status();
   return new Set(data.peers.flatMap(({api_url}) => api_url ?? []).map(hrefOf));
 };
 
-/** What is no address stays text: configuration is edited by hand, and this is no place to complain of it. */
+/** An invalid address stays text: configuration is edited by hand, and other code reports it. */
 const hrefOf = (url: string): string => {
   try {
     return apiUrl(url).href;

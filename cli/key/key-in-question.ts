@@ -7,9 +7,9 @@ interface KeyQuestion extends KeyWish {
   isAgreed: boolean | undefined;
 }
 
-/** Finds the key and asks `question` with its name and scope: an id alone is easily that of another key, or of the one in use. */
+/** Finds the key and asks `question` with its name and scope, as an id alone is easily mistaken. */
 export const confirmKey = async (session: Session, {question, isAgreed, ...wish}: KeyQuestion): Promise<ApiKey> => {
-  // Without a terminal the question fails, so there is no need to look up the key first.
+  // Without a terminal the question fails, so the key need not be read first.
   if (!isAgreed && !session.terminal.stdin.isTTY) await session.confirm(question(`key ${wish.named}`), isAgreed);
   const key = await findKey(await session.client(), wish);
 
@@ -19,7 +19,7 @@ export const confirmKey = async (session: Session, {question, isAgreed, ...wish}
   return key;
 };
 
-/** The node never shows a key again, and a beginning that two keys share would be a rare chance. */
+/** The node never shows a key again, and two keys rarely share a beginning. */
 export const isInUse = async (session: Session, {key_prefix}: Pick<ApiKey, 'key_prefix'>): Promise<boolean> => {
   const {apiKey} = await session.connection();
   return apiKey?.startsWith(key_prefix) ?? false;

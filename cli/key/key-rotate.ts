@@ -11,7 +11,7 @@ import type {Printer} from '../output/printer.ts';
 import type {Shown} from '../output/resource.ts';
 import type {Session} from '../session.ts';
 import {createdKey, filedKey} from './key-columns.ts';
-import {planRotation, type RotationNeeds, type RotationPlan, rotateKey} from './key-rotation.ts';
+import {planRotation, type RotationPlan, type RotationServices, rotateKey} from './key-rotation.ts';
 
 interface RotateFlags {
   overlap?: number;
@@ -65,8 +65,8 @@ Examples:
 const rotate = async (session: Session, named: string, flags: RotateFlags): Promise<void> => {
   const {contexts} = session;
   const connection = await session.connection();
-  const clientFor: RotationNeeds['clientFor'] = to => session.clientFor(to, session.patience());
-  const needs: RotationNeeds = {client: await session.client(), connection, clientFor, contexts};
+  const clientFor: RotationServices['clientFor'] = to => session.clientFor(to, {retry: session.patience()});
+  const needs: RotationServices = {client: await session.client(), connection, clientFor, contexts};
   const plan = await planRotation(needs, named, {
     expiresAt: flags.expiresAt ?? flags.expiresIn,
     overlapMs: flags.overlap,
@@ -110,7 +110,7 @@ const question = ({old, successor, overlapMs, contexts}: RotationPlan, keyFile: 
   return `Rotate key ${old.id} (${old.name}, ${who})? ${then}. The new one ${where}${until}.`;
 };
 
-/** Without it the old key would end, and nobody would have the new one. */
+/** Otherwise the old key would end, and nobody would have the new one. */
 const requireShown = (printer: Printer): void => {
   if (!printer.shows('key'))
     throw usageError('the new key would never be shown', 'add --key-file FILE, or name the field key in --json');
@@ -123,7 +123,7 @@ interface NewKey {
   keyFile: string | undefined;
 }
 
-/** Before the old key is ended: whatever happens then, the new one has been seen. True when it is nowhere but on standard output. */
+/** Shows the new key before the old one ends. True when it is on standard output only. */
 const show = (session: Session, {plan, successor, contexts, keyFile}: NewKey): boolean => {
   const printer = session.printer();
   const {key, ...record} = successor;

@@ -1,4 +1,4 @@
-// Replacing an API key by a successor that may do the same. Nothing is printed or asked here: the dashboard rotates keys too.
+// Rotation of an API key: a successor with the same rights replaces it. Nothing is printed or asked here: the dashboard rotates keys too.
 import {setTimeout as sleep} from 'node:timers/promises';
 import type {ApiKey, CreatedApiKey} from '../../shared/api-key.ts';
 import type {Answer, Client} from '../client/client.ts';
@@ -8,10 +8,10 @@ import {CliError, exitCodes, usageError} from '../errors.ts';
 import {chooseKey} from './find-key.ts';
 import {findKeyHolders} from './key-holders.ts';
 
-export interface RotationNeeds {
-  /** Asks as the one who rotates. */
+export interface RotationServices {
+  /** The client of the person who rotates. */
   client: Client;
-  /** How `client` asks. */
+  /** The connection of `client`. */
   connection: Connection;
   clientFor(connection: Connection): Promise<Client>;
   contexts: ContextStore;
@@ -19,10 +19,10 @@ export interface RotationNeeds {
   pause?: (ms: number) => Promise<unknown>;
 }
 
-export interface RotationWishes {
-  /** The end of the successor, ISO 8601; without it the successor lives as long as the old key was to. */
+interface RotationWishes {
+  /** The end of the successor, ISO 8601; by default the successor lives as long as the old key would have. */
   expiresAt?: string | undefined;
-  /** How long the old key stays good; without it, it is refused at once. */
+  /** How long the old key stays valid; by default it is refused at once. */
   overlapMs?: number | undefined;
 }
 
@@ -30,25 +30,25 @@ export interface RotationPlan {
   old: ApiKey;
   successor: Pick<ApiKey, 'name' | 'scope' | 'rate_limit_per_minute' | 'expires_at' | 'domain'>;
   overlapMs: number;
-  /** The old key is the one that rotates. */
+  /** The old key is the key of `client`. */
   isOwn: boolean;
   /** Names of the contexts that hold the old key. */
   contexts: string[];
-  /** Names of those that hold a key which begins alike, at an address that is not known to be of this cluster. */
+  /** Names of those whose key has the same beginning, at an address that is not known to belong to this cluster. */
   doubtful: string[];
 }
 
 export interface Rotation {
-  /** As it is now. */
+  /** After the rotation. */
   old: ApiKey;
-  /** Asks with the successor: for whoever goes on, and rotated the key in use. */
+  /** The client of the successor, for a caller that rotated its own key. */
   client: Client;
   unreachableNodes: string[];
 }
 
-/** Looks everything up and changes nothing. A CliError for a key that is unknown or revoked. */
+/** Reads everything and changes nothing. Rejects with a CliError for a key that is unknown or revoked. */
 export const planRotation = async (
-  needs: RotationNeeds,
+  needs: RotationServices,
   nameOrId: string | number,
   wishes: RotationWishes = {},
 ): Promise<RotationPlan> => {
@@ -79,12 +79,12 @@ export const planRotation = async (
 };
 
 /**
- * Makes the successor, proves that it works, puts it into the contexts, hands it to `keep` with the names of these, and only
- * then ends the old key. `keep` must not lose it: when there are no contexts, nobody else has it. Every CliError says what
- * there is by then.
+ * Creates the successor, checks that it works, writes it into the contexts, passes it to `keep` with their names, and only
+ * then ends the old key. `keep` must not lose it: without contexts it is the only copy. Every CliError says what
+ * was done until then.
  */
 export const rotateKey = async (
-  needs: RotationNeeds,
+  needs: RotationServices,
   plan: RotationPlan,
   keep: (successor: CreatedApiKey, contexts: string[]) => Promise<void>,
 ): Promise<Rotation> => {
@@ -112,7 +112,7 @@ export const rotateKey = async (
     );
   });
 
-  // With the successor nothing depends on the key that is ended.
+  // Through the successor, as the old key may be the one in use.
   const {data, unreachableNodes} = await end(plan.isOwn ? itself : needs.client, plan, needs.now ?? Date.now).catch(error => {
     throw withState(error, `the successor, key ${successor.id}, is good, and key ${old.id} may be still`, revoking(old.id));
   });
@@ -122,7 +122,7 @@ export const rotateKey = async (
 const endAfterSameLife = ({created_at, expires_at}: ApiKey, nowMs: number): string | null =>
   expires_at === null ? null : new Date(nowMs + Date.parse(expires_at) - Date.parse(created_at)).toISOString();
 
-const create = async ({client}: RotationNeeds, {successor}: RotationPlan): Promise<CreatedApiKey> => {
+const create = async ({client}: RotationServices, {successor}: RotationPlan): Promise<CreatedApiKey> => {
   const {expires_at, domain, ...rest} = successor;
   const json = {...rest, expires_at: expires_at ?? undefined, domain: domain ?? undefined};
   const {data} = await forAdmins(client.keys.create(json)).catch(error => {
@@ -134,8 +134,8 @@ const create = async ({client}: RotationNeeds, {successor}: RotationPlan): Promi
 
 const proofs = {count: 10, everyMs: 300};
 
-/** Behind one address there may be several nodes, and a moment may pass until all of them know the key. */
-const prove = async ({pause = sleep}: RotationNeeds, itself: Client, {id}: CreatedApiKey): Promise<void> => {
+/** Several nodes may share one address, and the key reaches all of them only after a moment. */
+const prove = async ({pause = sleep}: RotationServices, itself: Client, {id}: CreatedApiKey): Promise<void> => {
   for (let left = proofs.count; ; left -= 1) {
     try {
       const {data} = await itself.me();
@@ -149,7 +149,7 @@ const prove = async ({pause = sleep}: RotationNeeds, itself: Client, {id}: Creat
 };
 
 const unproven = async (
-  {client}: RotationNeeds,
+  {client}: RotationServices,
   {error, successor, old}: {error: unknown; successor: CreatedApiKey; old: ApiKey},
 ): Promise<unknown> => {
   const isGone = await client.keys.revoke(successor.id).then(
@@ -172,7 +172,7 @@ const revoking = (id: number): string => `mfctl key revoke ${id}`;
 
 const namesOf = (contexts: readonly string[]): string => `the context${contexts.length === 1 ? '' : 's'} ${contexts.join(', ')}`;
 
-/** The error with what there is now; a bug stays one. */
+/** The error, with the state after it; a bug is passed on. */
 const withState = (error: unknown, state: string, hint: string): unknown => {
   if (!(error instanceof CliError)) return error;
   const {code, detail, exitCode, fields, requestId} = error;

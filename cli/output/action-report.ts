@@ -1,4 +1,4 @@
-// What became of mails that were released or discarded, as it is printed.
+// Report on released or discarded mails.
 import type {ActionOutcome, BulkResult, HoldAction} from '../../shared/held-mail.ts';
 import {inMfctlWords} from '../client/request-failure.ts';
 import {mailId} from '../quarantine/mail-id.ts';
@@ -21,7 +21,7 @@ export const actionOutcomes: Listed<ActionOutcome> = {
   columns,
 };
 
-/** What could not be done stands among the rest, but in the table. */
+/** Failures are among the results, except in the table. */
 export const bulkResults: Listed<BulkResult, ActionOutcome> = {
   ...actionOutcomes,
   fields: [...actionOutcomes.fields, 'error'],
@@ -31,11 +31,11 @@ export const bulkResults: Listed<BulkResult, ActionOutcome> = {
 
 export const pastTense: Record<HoldAction, string> = {release: 'released', discard: 'discarded'};
 
-/** A name says that it was done; the other formats for programs have room for what was not. */
+/** The format `name` lists only what was done; the other formats for programs also list failures. */
 export const printResults = (printer: Printer, results: readonly BulkResult[]): void =>
   printer.list(printer.format === 'name' ? results.filter(result => 'state' in result) : results, bulkResults);
 
-/** Where the output has no room for them. Returns how many there are. */
+/** Prints failures for output formats that do not contain them. Returns their number. */
 export const warnOfFailures = (printer: Printer, results: readonly BulkResult[]): number => {
   const failed = results.filter(result => 'error' in result);
   if (printer.isForPeople || printer.format === 'name')

@@ -1,4 +1,4 @@
-// Values as a person reads them in a cell. Anything exact is in the JSON.
+// Texts for table cells. The exact values are in the JSON.
 import {safeLine} from '../../shared/safe-text.ts';
 import type {Cell} from './column.ts';
 
@@ -8,10 +8,10 @@ export const cellText = (value: Cell): string => {
   return safeLine(String(value));
 };
 
-/** `2026-03-01T09:30:00Z`: to the second, the same on a terminal and off it. */
+/** `2026-03-01T09:30:00Z`: to the second, on a terminal and in a pipe. */
 export const timeText = (timestamp: string | null): string | null => timestamp?.replace(/\.\d+(?=Z$)/, '') ?? null;
 
-/** `03-01 09:30Z`, where a terminal is too narrow for all of it. */
+/** `03-01 09:30Z`, for narrow terminals. */
 export const briefTimeText = (timestamp: string | null): string | null =>
   timestamp?.replace(/^\d+-(\d\d-\d\d)T(\d\d:\d\d).*(?=Z$)/, '$1 $2') ?? null;
 
@@ -44,7 +44,7 @@ export const durationWords = (seconds: number): string => {
 /** An envelope sender is empty for a bounce (RFC 5321 section 4.5.5). */
 export const senderText = (sender: string): string => sender || '<>';
 
-/** The first of many, and how many more. */
+/** The first value, and the number of others. */
 export const firstOf = (texts: readonly string[]): string => {
   const [first = '', ...rest] = texts;
   return rest.length === 0 ? first : `${first} +${rest.length}`;

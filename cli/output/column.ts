@@ -5,19 +5,19 @@ export type Cell = string | number | boolean | null | undefined;
 export interface Column<T> {
   title: string;
   cell: (row: T) => Cell;
-  /** Numbers are read from the right. */
+  /** For numbers. */
   align?: 'right';
-  /** May be cut when the terminal is too narrow; every other column stays whole. */
+  /** May be cut when the terminal is too narrow; other columns are never cut. */
   isFlexible?: boolean;
-  /** Takes the place of `cell` on a narrow terminal. */
+  /** Replaces `cell` on a narrow terminal. */
   brief?: (row: T) => Cell;
-  /** On a terminal that is still too narrow then, columns with a rank are left out, the lowest first. */
+  /** If the terminal is still too narrow, columns with a rank are left out, the lowest first. */
   dropRank?: number;
-  /** Takes the place of `cell` with `-o wide`, where there is more to tell. */
+  /** Replaces `cell` with `-o wide`. */
   wide?: (row: T) => Cell;
   /** With `-o wide` only. */
   isWideOnly?: boolean;
   tone?: (row: T) => Tone | undefined;
-  /** The value that --sort compares, where that is not the cell. */
+  /** The value that --sort compares, in place of the cell. */
   sortBy?: (row: T) => Cell;
 }

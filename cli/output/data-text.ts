@@ -1,20 +1,20 @@
-// An answer in the formats that programs read.
+// Formats for programs: JSON, YAML, CSV and others.
 import {safeLine} from '../../shared/safe-text.ts';
 import {fieldsOf, toCsv} from './csv.ts';
 import {type FieldChoice, type OutputFormat, pick} from './output-format.ts';
 import {safeJson} from './safe-json.ts';
 
 export interface Data<T> {
-  /** What JSON and YAML get: the data of the envelope. */
+  /** For JSON and YAML: the data of the envelope. */
   value: unknown;
-  /** What the formats that have a line for each record get. */
+  /** For formats with a line for each record. */
   records: readonly T[];
-  /** Undefined where the records themselves have to be asked. */
+  /** Undefined when only the records show which fields there are. */
   fields?: readonly string[] | undefined;
   nameOf(record: T): string;
 }
 
-export type DataFormat = Exclude<OutputFormat, 'table' | 'wide'>;
+type DataFormat = Exclude<OutputFormat, 'table' | 'wide'>;
 
 export const dataText = <T>({value, records, fields, nameOf}: Data<T>, format: DataFormat, toYaml: ToYaml): string => {
   switch (format) {
@@ -35,7 +35,7 @@ export const dataText = <T>({value, records, fields, nameOf}: Data<T>, format: D
 
 export type ToYaml = (value: unknown) => string;
 
-/** The same with the fields that were chosen, and no others. An answer that is one record stays one. */
+/** The same with the chosen fields only. An answer with a single record stays one record. */
 export const picked = <T>(data: Data<T>, choice: FieldChoice): Data<unknown> => {
   const {value, records} = data;
   const isRecord = records.length === 1 && records[0] === value;

@@ -1,5 +1,5 @@
-// What each command prints is said when it is defined: its help names the fields, and what was asked for of its output is checked
-// before anything is done.
+// Declared output of each command: its help lists the fields, and the output options are checked
+// before the command runs.
 import type {Command} from 'commander';
 import type {Terminal} from '../command-line/terminal.ts';
 import {usageError} from '../errors.ts';
@@ -8,7 +8,7 @@ import {chooseFields, type FieldChoice, type OutputFlags, type OutputFormat, out
 import type {Fields} from './resource.ts';
 import type {DrawTable} from './table.ts';
 
-/** What `-o`, `--json` and the environment come to for one command. */
+/** The result of `-o`, `--json` and the environment for one command. */
 export interface OutputPlan {
   format: OutputFormat;
   choice: FieldChoice | undefined;

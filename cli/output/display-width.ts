@@ -1,4 +1,4 @@
-// How many cells text takes on a terminal, by the rule terminals go by (wcwidth): code point by code point.
+// Width of text on a terminal in cells, by the rule of terminals (wcwidth): code point by code point.
 
 const wide =
   /[\u1100-\u115f\u2329\u232a\u2e80-\u303e\u3041-\u3247\u3250-\u4dbf\u4e00-\ua4cf\ua960-\ua97c\uac00-\ud7a3\uf900-\ufaff\ufe10-\ufe19\ufe30-\ufe6b\uff01-\uff60\uffe0-\uffe6\u{16fe0}-\u{18df2}\u{1aff0}-\u{1b2fb}\u{1f200}-\u{1f265}\u{20000}-\u{3fffd}]|(?![\u{1f1e6}-\u{1f1ff}])\p{Emoji_Presentation}/u;
@@ -12,7 +12,7 @@ export const displayWidth = (text: string): number => {
   return width;
 };
 
-/** At most `width` cells of text; what was cut is shown as `…`. */
+/** At most `width` cells of text, with `…` where it was cut. */
 export const truncate = (text: string, width: number): string => {
   if (displayWidth(text) <= width) return text;
 

@@ -5,7 +5,7 @@ import type {OutputFormat} from './output-format.ts';
 import {safeJson} from './safe-json.ts';
 import {paint} from './tone.ts';
 
-/** What standard error gets: lines for a person, or one JSON object for a script that reads JSON or YAML, which JSON is too. */
+/** The error for standard error: lines for a person, or one JSON object for a script that reads JSON or YAML (JSON is YAML, too). */
 export const failureReport = (error: CliError, {format, isColour}: {format: OutputFormat; isColour: boolean}): string => {
   const isObject = format === 'json' || format === 'ndjson' || format === 'yaml';
   if (!isObject) return asLines(error, isColour);
@@ -16,7 +16,7 @@ const asLines = ({code, detail, requestId, fields, hint}: CliError, isColour: bo
   const origin = requestId === undefined ? code : `${code}, request ${requestId}`;
   const lines = [
     `${isColour ? paint('error:', 'bad') : 'error:'} ${safeLine(`${detail} (${origin})`)}`,
-    // With one wrong field the node says it in the detail already.
+    // With one wrong field the detail already contains it.
     ...fields
       .filter(field => fieldText(field) !== detail)
       .map(field => safeLine(`  ${(field.typed ?? field.path) || 'body'}: ${field.detail}`)),
@@ -28,7 +28,7 @@ const asLines = ({code, detail, requestId, fields, hint}: CliError, isColour: bo
 const asObject = ({code, detail, fields, requestId, hint, exitCode}: CliError) => ({
   code,
   detail,
-  // As the API names them: a script has sent no options.
+  // Scripts get the names of the API.
   ...(fields.length > 0 && {fields: fields.map(field => ({path: field.path, detail: field.detail}))}),
   ...(requestId !== undefined && {request_id: requestId}),
   ...(hint !== undefined && {hint}),

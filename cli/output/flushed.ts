@@ -1,9 +1,9 @@
-// For what is shown once: it counts as shown only when somebody has taken it.
+// Flush of standard output, for secrets that are shown once: they count as shown only when the reader has taken them.
 
 import type {Terminal} from '../command-line/terminal.ts';
 import {CliError} from '../errors.ts';
 
-/** Right after the writing. Rejects with a CliError when nobody reads standard output any more, or it has no room. */
+/** Call it right after writing. Rejects with a CliError when standard output is closed or its disk is full. */
 export const flushed = ({stdout}: Pick<Terminal, 'stdout'>, what: string): Promise<void> =>
   new Promise((resolve, reject) => {
     stdout.write('', (error?: NodeJS.ErrnoException | null) => {

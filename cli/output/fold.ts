@@ -1,8 +1,8 @@
 import {displayWidth} from './display-width.ts';
 
 /**
- * Safe text with no line wider than `width` cells. What a terminal would wrap by itself would begin at its edge, where a line of
- * ours begins; here it goes on below, further in, under what follows the label if there is one.
+ * Safe text with no line wider than `width` cells. A line that the terminal wraps would continue at the left edge, like a new line of
+ * ours; here it continues with an indentation, below the text after the label if there is one.
  */
 export const fold = (text: string, width: number): string =>
   text

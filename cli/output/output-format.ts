@@ -11,13 +11,13 @@ export interface OutputFlags {
   json?: string;
 }
 
-/** Of the fields to print: those of each record, or of the answer that the records are a part of. */
+/** The fields to print: those of each record, or of the answer around the records. */
 export interface FieldChoice {
   names: readonly string[];
   isOfAnswer: boolean;
 }
 
-/** `--json` goes before the environment as every flag does, and with a format that has no fields it is a contradiction. */
+/** `--json` wins over the environment like every flag, and contradicts a format without fields. */
 export const outputFormat = ({env}: Pick<Terminal, 'env'>, {output, json}: OutputFlags): OutputFormat => {
   if (json !== undefined) {
     if (output === undefined) return 'json';
@@ -35,7 +35,7 @@ export const outputFormat = ({env}: Pick<Terminal, 'env'>, {output, json}: Outpu
   return format;
 };
 
-/** The fields that `--json` names, each once, in its order. */
+/** The fields of `--json`, each once, in its order. */
 export const chooseFields = (text: string, {fields, answerFields = []}: Fields<never>): FieldChoice => {
   const names = [...new Set(text.split(',').map(name => name.trim()))];
   if (names.every(name => fields.includes(name))) return {names, isOfAnswer: false};
@@ -47,7 +47,7 @@ export const chooseFields = (text: string, {fields, answerFields = []}: Fields<n
   throw usageError(`${what}; there are ${known.join('; or of the whole answer ')}`);
 };
 
-/** What the record does not have at this moment is null, so that all records have the same members. */
+/** Missing members become null, so that all records have the same members. */
 export const pick = (record: unknown, {names}: FieldChoice): Record<string, unknown> => {
   const members = record as Readonly<Record<string, unknown>>;
   return Object.fromEntries(names.map(name => [name, members[name] ?? null]));

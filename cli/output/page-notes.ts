@@ -1,4 +1,4 @@
-// What there is to say about an answer besides its data.
+// Notes on an answer, printed beside its data.
 
 import type {Answer} from '../client/client.ts';
 import {withOffset} from '../command-line/quoting.ts';
@@ -6,7 +6,7 @@ import type {Session} from '../session.ts';
 import {countText} from './cell-text.ts';
 import type {SortFlag} from './sort-rows.ts';
 
-/** How much there is, and how to see what comes next. Says nothing when everything was shown. */
+/** Prints the total and the command for the next page; prints nothing when everything was shown. */
 export const notePage = (session: Session, {data, totalCount}: Answer<unknown[]>, offset = 0, noun = 'entries'): void => {
   if (totalCount === undefined || data.length >= totalCount) return;
   const end = offset + data.length;
@@ -25,7 +25,7 @@ export const warnOfPartialList = (session: Session, {unreachableNodes}: Pick<Ans
     session.printer().warn(`the list is incomplete: ${unreachableNodes.join(', ')} did not answer`);
 };
 
-/** Of a change that waits for all nodes. */
+/** For a change that waits for all nodes. */
 export const warnOfSilentNodes = (session: Session, {unreachableNodes}: Pick<Answer<unknown>, 'unreachableNodes'>): void => {
   if (unreachableNodes.length > 0)
     session.printer().warn(`did not answer and will follow when reachable: ${unreachableNodes.join(', ')}`);

@@ -1,4 +1,4 @@
-// Prints a list of many pages as one list, while the pages arrive: at most two of them are in memory.
+// Printer of a list of many pages, which prints while the pages arrive: at most two of them are in memory.
 import {CliError} from '../errors.ts';
 import {isColour, type Session} from '../session.ts';
 import {cellText} from './cell-text.ts';
@@ -12,17 +12,17 @@ import {createLines, type StreamColumn} from './stream-printer.ts';
 
 export interface ListPage<T> {
   rows: readonly T[];
-  /** Their part of the list is missing. */
+  /** The list lacks the mail of these nodes. */
   unreachableNodes: readonly string[];
 }
 
-export interface AllNeeds<T> {
+interface AllNeeds<T> {
   pages: AsyncIterable<ListPage<T>>;
   /** Collects the whole list before anything is printed. */
   sorter?: Sorter<T>;
 }
 
-export interface Printed {
+interface Printed {
   count: number;
   unreachableNodes: string[];
 }
@@ -39,7 +39,7 @@ export const printAll = async <T>(session: Session, listed: Listed<T>, {pages, s
     for (const node of unreachableNodes) unreachable.add(node);
     count += rows.length;
     if (sorter) {
-      if (count > mostSorted) throw tooLong();
+      if (count > maxSorted) throw tooLong();
       for (const row of rows) toSort.push(row);
     } else {
       if (last.length > 0 && !(await stream.print(last))) return printed();
@@ -53,7 +53,7 @@ export const printAll = async <T>(session: Session, listed: Listed<T>, {pages, s
   return printed();
 };
 
-const mostSorted = 1_000_000;
+const maxSorted = 1_000_000;
 
 const tooLong = (): CliError =>
   new CliError('too_long', 'the list has more than a million entries, which are too many to sort', {
@@ -100,7 +100,7 @@ const createText = <T>(session: Session, listed: Listed<T>, first: readonly T[])
   };
 };
 
-/** Flexible columns on a terminal. The last one takes the rest of the line. */
+/** Flexible columns on a terminal. The last one gets the rest of the line. */
 const flexibleWidth = 20;
 
 /** The first page decides how wide the columns are. */

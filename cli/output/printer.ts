@@ -1,4 +1,4 @@
-// Where data goes: standard output gets it in the format that was asked for, standard error everything said about it.
+// Printer of answers: data to standard output in the chosen format, notes about it to standard error.
 import {safeBlock, safeLine} from '../../shared/safe-text.ts';
 import type {Terminal} from '../command-line/terminal.ts';
 import {usageError} from '../errors.ts';
@@ -8,45 +8,43 @@ import type {FieldChoice, OutputFormat} from './output-format.ts';
 import type {Listed, Shown} from './resource.ts';
 import {type Detail, type DrawTable, renderDetails, renderTable} from './table.ts';
 
-export {type OutputFormat, outputFormats} from './output-format.ts';
-
-export interface PrinterOptions {
+interface PrinterOptions {
   format: OutputFormat;
   isColour: boolean;
   isQuiet: boolean;
-  /** What `--json` picked; undefined is everything. */
+  /** The fields of `--json`; undefined for all. */
   choice?: FieldChoice | undefined;
-  /** Has to be loaded by whoever asks for YAML. */
+  /** The YAML writer, loaded before when the format is YAML. */
   toYaml?: ToYaml | undefined;
-  /** Has to be loaded for tables that are short. */
+  /** The drawer of short tables, loaded before when the command prints one. */
   draw?: DrawTable | undefined;
 }
 
-export interface ListOptions {
-  /** What is said of an empty list. */
+interface ListOptions {
+  /** The text for an empty list. */
   none?: string;
-  /** What JSON and YAML get, where it is not the rows. Where it is a list, its entries are the records of every other format. */
+  /** The value for JSON and YAML when that is not the rows. If it is a list, its entries are the records of all other formats. */
   value?: unknown;
 }
 
 export interface Printer {
   readonly format: OutputFormat;
   readonly isQuiet: boolean;
-  /** A table, or `Label: value`; every other format is for programs. */
+  /** True for tables and `Label: value`; all other formats are for programs. */
   readonly isForPeople: boolean;
-  /** Cells of the terminal; undefined where there is none. */
+  /** Width of the terminal in cells; undefined when the output is no terminal. */
   readonly maxWidth: number | undefined;
   /** Whether the output has this member of a record. */
   shows(field: string): boolean;
   list<T>(rows: readonly T[], columns: readonly Column<T>[], options?: ListOptions): void;
   list<T, L = T>(rows: readonly T[], shape: Listed<T, L>, options?: ListOptions): void;
-  /** A kind of record that has no details is shown as a table of one row. */
+  /** A kind of record without details is printed as a table of one row. */
   record<T>(record: T, shape: Shown<T> | Listed<T> | Describe<T>): void;
-  /** What there is to say of an action whose answer holds no data. */
+  /** The result of an action whose answer has no data. */
   done(text: string): void;
-  /** A value that nothing is known of: for people it is JSON. */
+  /** A value of an unknown kind: people get JSON. */
   value(value: unknown): void;
-  /** Text that is a document by itself. Untouched, except that a terminal gets no control characters. */
+  /** A complete document. It is printed unchanged, except that a terminal gets no control characters. */
   text(text: string): void;
   bytes(bytes: Uint8Array): void;
   note(text: string): void;
@@ -61,7 +59,7 @@ export const createPrinter = ({stdout, stderr}: Terminal, options: PrinterOption
   const data = <T>(answer: Data<T>): void => {
     stdout.write(dataText(choice === undefined ? answer : picked(answer, choice), dataFormat ?? 'json', toYaml));
   };
-  // A terminal that does not know its width says 0.
+  // A terminal that does not know its width reports 0.
   const maxWidth = stdout.isTTY ? stdout.columns || 80 : undefined;
   const table = <L>(lines: readonly L[], columns: readonly Column<L>[]): void => {
     stdout.write(renderTable(lines, columns, {isColour, maxWidth, isWide: format === 'wide', draw}));
@@ -82,7 +80,7 @@ export const createPrinter = ({stdout, stderr}: Terminal, options: PrinterOption
         : shape;
       if (dataFormat !== undefined) return data({...listed, value, records: Array.isArray(value) ? (value as T[]) : rows});
 
-      // Without `linesOf` a record is its line: T is L.
+      // Without `linesOf` the line is the record: T is L.
       const lines = listed.linesOf?.(rows) ?? (rows as readonly unknown[] as readonly L[]);
       if (lines.length === 0) note(none ?? listed.none ?? 'nothing');
       else table(lines, listed.columns);
@@ -116,7 +114,7 @@ export const createPrinter = ({stdout, stderr}: Terminal, options: PrinterOption
 
 const isColumns = <T, L>(shape: Listed<T, L> | readonly Column<L>[]): shape is readonly Column<L>[] => Array.isArray(shape);
 
-/** CSV has named columns, so a value that is no object gets a name. */
+/** CSV columns have names, so a value that is no object gets one. */
 const asRecord = (value: unknown): unknown =>
   typeof value === 'object' && value !== null && !Array.isArray(value) ? value : {value};
 

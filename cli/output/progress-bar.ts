@@ -1,14 +1,14 @@
 import type {Terminal} from '../command-line/terminal.ts';
 import {countText} from './cell-text.ts';
 
-export interface ProgressBar {
-  /** Nothing is drawn of a whole that is nothing. */
+interface ProgressBar {
+  /** Draws nothing when the total is 0. */
   update(progress: {done: number; total: number}): void;
-  /** Takes it away, so that lines can be written where it was. */
+  /** Erases the bar, so that lines can be written in its place. */
   clear(): void;
 }
 
-/** `releasing  ######--------  1,200 of 3,000` on standard error, where that is a terminal that can take a line back. */
+/** `releasing  ######--------  1,200 of 3,000` on standard error, if that is a terminal that can erase a line. */
 export const createProgressBar = ({stderr, env}: Terminal, what: string, isQuiet: boolean): ProgressBar => {
   const isShown = Boolean(stderr.isTTY) && !isQuiet && env.TERM !== 'dumb';
   let isDrawn = false;
@@ -30,8 +30,8 @@ const narrowestBar = 5;
 
 const barText = (what: string, {done, total}: {done: number; total: number}, width: number): string => {
   const counts = `${countText(done)} of ${countText(total)}`;
-  const room = Math.min(widestBar, width - what.length - counts.length - 4);
-  if (room < narrowestBar) return counts.slice(0, Math.max(0, width));
-  const filled = Math.min(room, Math.floor((room * done) / total));
-  return `${what}  ${'#'.repeat(filled)}${'-'.repeat(room - filled)}  ${counts}`;
+  const available = Math.min(widestBar, width - what.length - counts.length - 4);
+  if (available < narrowestBar) return counts.slice(0, Math.max(0, width));
+  const filled = Math.min(available, Math.floor((available * done) / total));
+  return `${what}  ${'#'.repeat(filled)}${'-'.repeat(available - filled)}  ${counts}`;
 };

@@ -1,23 +1,23 @@
-// What there is to know about a kind of record, so that a command can hand it to the printer in one sentence.
+// Description of a kind of record for the printer.
 import type {Column} from './column.ts';
 import type {Detail} from './table.ts';
 
 export interface Fields<T> {
-  /** The members of the record on the wire, in its order: the header of CSV, and what `--json` may name. */
+  /** The members of the record on the wire, in its order: the header of CSV, and the choices of `--json`. */
   fields: readonly string[];
-  /** Where the records are a part of the answer: its own members, which `--json` may name in their place. */
+  /** The members of the answer, when the records are only a part of it; `--json` accepts them too. */
   answerFields?: readonly string[];
-  /** A table of them is whole and short as a rule: cli-table3 draws it. */
+  /** True for tables that are complete and short as a rule: cli-table3 draws them. */
   isShort?: true;
-  /** For `-o name`: what other commands take as their argument. */
+  /** For `-o name`: the argument that other commands accept. */
   nameOf(record: T): string;
 }
 
-/** `L` is a line of the table, where that is not the record itself. */
+/** `L` is the type of a table line, when that is not the record itself. */
 export interface Listed<T, L = T> extends Fields<T> {
   columns: readonly Column<L>[];
   linesOf?(records: readonly T[]): readonly L[];
-  /** What is said of an empty list. */
+  /** The text for an empty list. */
   none?: string;
 }
 

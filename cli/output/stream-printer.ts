@@ -1,4 +1,4 @@
-// What comes one by one goes to standard output one by one: there is no whole table to lay out, and no end to wait for.
+// Printer of streams: each record is printed when it arrives, without waiting for the whole table.
 
 import {isColour, type Session} from '../session.ts';
 import {cellText} from './cell-text.ts';
@@ -9,22 +9,22 @@ import type {OutputPlan} from './declared-output.ts';
 import {displayWidth, truncate} from './display-width.ts';
 import type {OutputFormat} from './output-format.ts';
 import type {Fields} from './resource.ts';
-import {columnsWithRoom, filled, gap, lineWidth} from './table-fit.ts';
+import {filled, fittingColumns, gap, lineWidth} from './table-fit.ts';
 
 export interface StreamColumn<T> extends Column<T> {
-  /** Cells it is expected to need. A wider one widens the column from there on, or is cut when it is flexible. */
+  /** Expected width in cells. A wider cell widens the column from there on, or is cut when the column is flexible. */
   width: number;
-  /** Of `brief`. */
+  /** The width of `brief`. */
   briefWidth?: number;
 }
 
-/** What is known of the records before the first of them has come. */
+/** The options that are known before the first record arrives. */
 export interface Streamed<T> extends Fields<T> {
   columns: readonly StreamColumn<T>[];
 }
 
-export interface StreamPrinter<T> {
-  /** Resolves once standard output has taken it, so that a slow reader slows down what writes. */
+interface StreamPrinter<T> {
+  /** Resolves once standard output has taken it, so that a slow reader slows down the writer. */
   print(row: T): Promise<void>;
 }
 
@@ -36,7 +36,7 @@ export const createStreamPrinter = <T>(session: Session, streamed: Streamed<T>):
   };
 };
 
-/** A person at a terminal gets lines to read, and a program at the end of a pipe objects, unless told otherwise. */
+/** Table lines on a terminal and JSON objects in a pipe, unless a format is given. */
 const formatOf = ({terminal: {env, stdout}, flags}: Session, plan: OutputPlan): OutputFormat => {
   const {output, json} = flags();
   return output === undefined && json === undefined && !env.MFCTL_OUTPUT && !stdout.isTTY ? 'ndjson' : plan.format;
@@ -57,7 +57,7 @@ const createText = <T>(session: Session, {columns, fields, nameOf}: Streamed<T>)
   return row => {
     const record = {value: row, records: [row], fields, nameOf};
     const data = choice === undefined ? record : picked(record, choice);
-    // There is no list to put them in, so every record is a line, or a document, of its own.
+    // Every record is a separate line or document, as there is no list around them.
     const text = dataText(data as typeof record, format === 'json' ? 'ndjson' : format, toYaml);
     if (format === 'yaml') return `---\n${text}`;
     const isRepeated = format === 'csv' && hasHeader;
@@ -66,7 +66,7 @@ const createText = <T>(session: Session, {columns, fields, nameOf}: Streamed<T>)
   };
 };
 
-/** Lines of a table whose later rows are not known yet: widths are declared, and grow where they must. */
+/** Lines of a table whose later rows are not known yet: widths are declared, and grow when they must. */
 export const createLines = <T>(allColumns: readonly StreamColumn<T>[], hasColour: boolean) => {
   const grown = new Map<string, number>();
   let hasHeader = false;
@@ -86,8 +86,8 @@ export const createLines = <T>(allColumns: readonly StreamColumn<T>[], hasColour
     const widths = columns.map((column, at) => widthOf(column, texts[at] ?? ''));
     const rest = (maxWidth ?? 0) - lineWidth(widths.slice(0, -1)) - gap.length;
     const last = widths.pop() ?? 0;
-    // A little less of the last cell is better read than a line that is broken in two.
-    const isCut = maxWidth !== undefined && columns.at(-1)?.isFlexible && rest >= leastFlexibleWidth;
+    // A shorter last cell is easier to read than a line that is wrapped.
+    const isCut = maxWidth !== undefined && columns.at(-1)?.isFlexible && rest >= minFlexibleWidth;
     widths.push(isCut ? rest : Math.max(last, rest));
     const cells = columns.map((column, at) => {
       const width = widths[at] ?? 0;
@@ -100,7 +100,7 @@ export const createLines = <T>(allColumns: readonly StreamColumn<T>[], hasColour
 
   return {
     render(row: T, maxWidth: number | undefined): string {
-      const columns = columnsWithRoom(allColumns, {
+      const columns = fittingColumns(allColumns, {
         maxWidth,
         widthOf: ({width}) => width,
         briefly: column => (column.brief ? {...column, cell: column.brief, width: column.briefWidth ?? column.width} : column),
@@ -109,7 +109,7 @@ export const createLines = <T>(allColumns: readonly StreamColumn<T>[], hasColour
       if (hasHeader) return lineOf(columns, texts, maxWidth, row);
 
       hasHeader = true;
-      // The row first: it may need more room than its titles.
+      // The row first: it may be wider than the titles.
       const line = lineOf(columns, texts, maxWidth, row);
       const titles = columns.map(({title}) => title);
       return lineOf(columns, titles, maxWidth) + line;
@@ -117,4 +117,4 @@ export const createLines = <T>(allColumns: readonly StreamColumn<T>[], hasColour
   };
 };
 
-const leastFlexibleWidth = 6;
+const minFlexibleWidth = 6;

@@ -1,4 +1,4 @@
-// Columns made to fit a width: first by shorter cells, then without the columns that matter least, then by cutting.
+// Columns that fit a width: first by shorter cells, then without the least important columns, then by cutting.
 import {cellText} from './cell-text.ts';
 import type {Column} from './column.ts';
 import {displayWidth} from './display-width.ts';
@@ -6,43 +6,43 @@ import {paint, type Tone} from './tone.ts';
 
 export const gap = '  ';
 
-/** Of a line with the gaps between its columns. */
+/** The width of a line, with the gaps between its columns. */
 export const lineWidth = (widths: readonly number[]): number =>
   widths.reduce((sum, width) => sum + width, gap.length * Math.max(0, widths.length - 1));
 
-interface Room<C> {
-  /** Undefined where nothing has to fit. */
+interface FitNeeds<C> {
+  /** Undefined when nothing has to fit. */
   maxWidth: number | undefined;
   widthOf(column: C): number;
   /** The same column with shorter cells, if it has them. */
   briefly?(column: C): C;
 }
 
-/** The columns that have room; some of them may have to be cut all the same. */
-export const columnsWithRoom = <C extends {dropRank?: number}>(
+/** The columns that fit; flexible ones may still have to be cut. */
+export const fittingColumns = <C extends {dropRank?: number}>(
   columns: readonly C[],
-  {maxWidth, widthOf, briefly}: Room<C>,
+  {maxWidth, widthOf, briefly}: FitNeeds<C>,
 ): readonly C[] => {
-  const haveRoom = (shown: readonly C[]): boolean => maxWidth === undefined || lineWidth(shown.map(widthOf)) <= maxWidth;
-  if (haveRoom(columns)) return columns;
+  const fits = (shown: readonly C[]): boolean => maxWidth === undefined || lineWidth(shown.map(widthOf)) <= maxWidth;
+  if (fits(columns)) return columns;
 
   let shown = briefly ? columns.map(briefly) : columns;
   const ranks = [...new Set(columns.flatMap(({dropRank}) => dropRank ?? []))].sort((a, b) => a - b);
   for (const rank of ranks) {
-    if (haveRoom(shown)) break;
+    if (fits(shown)) break;
     shown = shown.filter(({dropRank}) => dropRank !== rank);
   }
   return shown;
 };
 
-/** A column of a table that is whole. */
+/** A column of a complete table. */
 export interface FittedColumn<T> extends Column<T> {
   width: number;
-  /** For each row; some may be wider than the column. */
+  /** One for each row; some may be wider than the column. */
   texts: readonly string[];
 }
 
-/** A flexible column is cut no further as long as another way of making room is left. */
+/** A flexible column is cut below this width only when nothing else can be shortened. */
 const comfortableWidth = 14;
 const minimumWidth = 8;
 
@@ -60,7 +60,7 @@ export const fitTable = <T>(
       width: texts.reduce((most, text) => Math.max(most, displayWidth(text)), displayWidth(column.title)),
     };
   };
-  const shown = columnsWithRoom(columns.map(measured), {
+  const shown = fittingColumns(columns.map(measured), {
     maxWidth,
     widthOf: ({width, isFlexible}) => (isFlexible ? Math.min(width, comfortableWidth) : width),
     briefly: column => (column.brief ? measured({...column, cell: column.brief}) : column),
@@ -68,7 +68,7 @@ export const fitTable = <T>(
   return maxWidth === undefined ? shown : cut(shown, maxWidth);
 };
 
-/** Takes what is too much from the widest flexible column, one cell at a time, so that they end up even. */
+/** Shortens the widest flexible column by one cell at a time, so that the columns end up even. */
 const cut = <T>(columns: readonly FittedColumn<T>[], maxWidth: number): readonly FittedColumn<T>[] | undefined => {
   const widths = columns.map(({width}) => width);
   for (let excess = lineWidth(widths) - maxWidth; excess > 0; excess -= 1) {
@@ -81,7 +81,7 @@ const cut = <T>(columns: readonly FittedColumn<T>[], maxWidth: number): readonly
   return columns.map((column, at) => ({...column, width: widths[at] ?? 0}));
 };
 
-/** A text filled to `width` cells. */
+/** Text padded to `width` cells. */
 export const filled = (
   text: string,
   width: number,

@@ -5,33 +5,33 @@ import {type FittedColumn, filled, fitTable, gap} from './table-fit.ts';
 import {paint, type Tone} from './tone.ts';
 
 export interface TableStyle {
-  /** Cells of the terminal; undefined where there is none and nothing is ever cut. */
+  /** Width of the terminal in cells; undefined when the output is no terminal, and nothing is cut. */
   maxWidth?: number | undefined;
   isColour?: boolean;
-  /** Every column, and nothing cut, however narrow the terminal. */
+  /** Shows every column uncut, however narrow the terminal. */
   isWide?: boolean;
   /** Draws a table of few rows. */
   draw?: DrawTable | undefined;
 }
 
 /** Safe, and cut to fit. */
-export interface DrawnTable {
+interface DrawnTable {
   columns: readonly {title: string; align?: 'right'; width: number}[];
   rows: readonly (readonly DrawnCell[])[];
 }
 
-export interface DrawnCell {
+interface DrawnCell {
   text: string;
   tone: Tone | undefined;
 }
 
 export type DrawTable = (table: DrawnTable) => readonly string[];
 
-/** More of them are drawn line by line, which takes no time. */
-const mostShortRows = 200;
+/** Longer tables are drawn line by line, which is faster. */
+const maxShortRows = 200;
 
 /**
- * Rows under a header in capitals, aligned, without borders. Every cell passes through `safeLine`. Where a terminal is too narrow
+ * Rows under a header in capitals, aligned, without borders. Every cell passes through `safeLine`. When the terminal is too narrow
  * for that, each row becomes a block of lines.
  */
 export const renderTable = <T>(rows: readonly T[], columns: readonly Column<T>[], style: TableStyle = {}): string => {
@@ -50,7 +50,7 @@ const renderLines = <T>(rows: readonly T[], columns: readonly FittedColumn<T>[],
       columns.map(({texts, width, tone}) => ({text: truncate(texts[at] ?? '', width), tone: isColour ? tone?.(row) : undefined})),
     ),
   };
-  return asLines(draw && rows.length <= mostShortRows ? draw(table) : drawTable(table));
+  return asLines(draw && rows.length <= maxShortRows ? draw(table) : drawTable(table));
 };
 
 const drawTable: DrawTable = ({columns, rows}) => {
@@ -60,17 +60,17 @@ const drawTable: DrawTable = ({columns, rows}) => {
   return [head, ...rows].map(line);
 };
 
-/** `TITLE: value` for every column. Only what may be cut is cut; an id that is too long for its line has one to itself. */
+/** `TITLE: value` for every column. Only flexible columns are cut; an id that is too long for the line moves to the next one. */
 const renderBlocks = <T>(rows: readonly T[], columns: readonly Column<T>[], {maxWidth = 80, isColour}: TableStyle): string => {
   const labelWidth = Math.max(...columns.map(({title}) => displayWidth(title))) + 1 + gap.length;
-  const room = Math.max(1, maxWidth - labelWidth);
+  const available = Math.max(1, maxWidth - labelWidth);
   const lines = (row: T): string[] =>
     columns.flatMap(({title, cell, isFlexible, tone: toneOf}) => {
       const whole = cellText(cell(row));
-      const text = isFlexible ? truncate(whole, room) : whole;
+      const text = isFlexible ? truncate(whole, available) : whole;
       const tone = isColour ? toneOf?.(row) : undefined;
       const value = tone ? paint(text, tone) : text;
-      return displayWidth(text) > room ? [`${title}:`, value] : [`${title}:`.padEnd(labelWidth) + value];
+      return displayWidth(text) > available ? [`${title}:`, value] : [`${title}:`.padEnd(labelWidth) + value];
     });
   return rows.map(row => asLines(lines(row))).join('\n');
 };

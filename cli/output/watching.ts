@@ -1,29 +1,29 @@
-// Commands that watch a node until somebody ends them: what ends them, and what they say of a node that goes away meanwhile.
+// Frame of commands that watch a node: their ends, and their messages about a node that stops answering.
 import type {Terminal} from '../command-line/terminal.ts';
 import {CliError, ExitStatus, exitCodes} from '../errors.ts';
 import {timeText} from './cell-text.ts';
 import type {Printer} from './printer.ts';
 
-export interface Watching {
-  /** Aborts when it is over. */
+interface Watching {
+  /** Aborts when the watch ends. */
   signal: AbortSignal;
-  /** It is over: there is nothing more to show. */
+  /** Ends the watch: there is nothing more to show. */
   stop(): void;
 }
 
-export interface WatchEnd {
-  /** How long it goes on. */
+interface WatchEnd {
+  /** How long to watch. */
   for?: number | undefined;
-  /** Of lines. Both together wait for so many, and the time may be up first. */
+  /** Number of lines. With both, the watch waits for so many lines, and fails when the time is up first. */
   limit?: number | undefined;
 }
 
-/** A timer that is set to more than this goes off at once. */
+/** A timer with a longer delay fires at once. */
 const maxTimerMs = 2 ** 31 - 1;
 
 /**
- * Runs `work` until it is done, the time is up (a CliError when so many were waited for), Ctrl-C is pressed (which rejects with an ExitStatus), or nobody reads
- * standard output any more, as with `| head`. What `work` throws once it is over counts for nothing.
+ * Runs `work` until it is done, the time is up (a CliError when lines were awaited), Ctrl-C is pressed (which rejects with an ExitStatus), or
+ * standard output is closed, as by `| head`. Errors that `work` throws after the end are ignored.
  */
 export const keepWatching = async (
   terminal: Terminal,
@@ -60,20 +60,20 @@ export const keepWatching = async (
       exitCode: exitCodes.cancelled,
     });
   if (!isInterrupted) return;
-  // Behind the ^C that the terminal shows.
+  // After the ^C that the terminal shows.
   if (terminal.stderr.isTTY) terminal.stderr.write('\n');
   throw new ExitStatus(exitCodes.interrupted);
 };
 
-/** Said once when the node goes away, and once when it is back. */
-export interface Contact {
-  /** It does not answer. Throws when it never has: then there is nothing to wait for, and most likely something to correct. */
+/** Reports once that the node does not answer, and once that it answers again. */
+interface Contact {
+  /** The node does not answer. Throws when it never has, as the address or key is most likely wrong then. */
   lost(error: CliError | undefined): void;
-  /** It answers. */
+  /** The node answers. */
   found(): void;
 }
 
-/** `whatWasMissed` is said when the node is back. */
+/** `whatWasMissed` is printed when the node answers again. */
 export const createContact = (printer: Pick<Printer, 'warn' | 'note'>, whatWasMissed: string): Contact => {
   let hasAnswered = false;
   let lostAt: string | undefined;

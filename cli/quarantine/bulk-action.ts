@@ -1,4 +1,4 @@
-// Releases or discards many held mails. Prints nothing, so that every front of the program can use it.
+// Release and discard of many held mails. Prints nothing, as the commands and the dashboard use it.
 import type {BulkResult, HeldMail, HoldAction, MailReference} from '../../shared/held-mail.ts';
 import type {Client, Query} from '../client/client.ts';
 import {CliError} from '../errors.ts';
@@ -10,31 +10,31 @@ export interface Progress {
 }
 
 export interface Matching {
-  /** Newest first, as they stood when the first page was asked for: what arrives later is not among them. */
+  /** Newest first, as of the first page: mail that arrives later is not included. */
   mails: HeldMail[];
   /** Their mail is missing. */
   unreachableNodes: string[];
 }
 
-/** Of every mail one of these is true. */
+/** Every mail is in exactly one of these. */
 export interface BulkOutcome {
-  /** One for each mail that was dealt with, in the order of the mails; those that failed have an `error`. */
+  /** The results of the mails that were acted on, in their order; failures have an `error`. */
   results: BulkResult[];
-  /** The node was asked, and the answer did not come. Asking again is safe: nothing is done twice. */
+  /** The request was sent and its answer did not arrive. A retry is safe: nothing is done twice. */
   uncertain: MailReference[];
-  /** Nobody was asked. */
+  /** No request was sent. */
   untried: MailReference[];
-  /** Why it ended before all was done; undefined when it did not, or when it was stopped. */
+  /** Why it ended early; undefined when it did not, or was stopped. */
   failure: CliError | undefined;
 }
 
-export interface BulkNeeds {
+interface BulkNeeds {
   onProgress?(progress: Progress): void;
-  /** When it aborts, what is under way is waited for, and nothing more is begun. */
+  /** When it aborts, requests under way are completed, and no other is started. */
   signal?: AbortSignal | undefined;
-  /** When it aborts, what is under way is given up, and becomes `uncertain`. */
+  /** When it aborts, requests under way are cancelled, and their mails become `uncertain`. */
   abandon?: AbortSignal | undefined;
-  /** Milliseconds from any beginning. */
+  /** Milliseconds of any clock. */
   now?(): number;
 }
 
@@ -57,15 +57,15 @@ export const collectMatching = async (
 };
 
 const firstChunkSize = 100;
-/** The most that one request may name. */
+/** The most mails in one request. */
 const maxChunkSize = 1000;
 const minChunkSize = 10;
-/** A chunk is to take about this long, so that progress is seen and a stop is prompt, and the key is not used up by requests. */
+/** Target time for a chunk: short enough for progress and a prompt stop, long enough for the rate limit of the key. */
 const aimMs = 1000;
 
 /**
- * Acts on `mails`, some at a time. Never rejects because of the node: what was done until then has been done, and is told. What
- * somebody else had done before is no failure, but `already` in its result.
+ * Acts on `mails`, in chunks. Never rejects because of the node: the report contains what was done until then. What
+ * another person did before is no failure, but `already` in its result.
  */
 export const actOn = async (
   client: Pick<Client, 'quarantine'>,
@@ -95,12 +95,12 @@ export const actOn = async (
 interface ChunkOutcome {
   /** In the order of the mails. */
   answers: BulkResult[];
-  /** Those that `error` is about. */
+  /** The mails that `error` concerns. */
   left: MailReference[];
   error?: unknown;
 }
 
-/** A node answers within seconds, and what it had no time for is `unavailable`: asked for again as long as that gets anything done. */
+/** A node answers within seconds and reports mails that it had no time for as `unavailable`: these are retried as long as some succeed. */
 const actOnChunk = async (
   client: Pick<Client, 'quarantine'>,
   action: HoldAction,
@@ -127,7 +127,7 @@ const actOnChunk = async (
     }
 };
 
-/** Throws what is not the node's. */
+/** Throws errors that are not the node's. */
 const brokenOff = ({left, error}: ChunkOutcome, rest: MailReference[], isGivenUp: boolean): Omit<BulkOutcome, 'results'> => {
   if (isGivenUp) return {uncertain: left, untried: rest, failure: undefined};
   if (!(error instanceof CliError)) throw error;
@@ -141,7 +141,7 @@ const isLate = (result: BulkResult | undefined): boolean =>
 const nextSize = (size: number, tookMs: number): number =>
   Math.round(Math.min(maxChunkSize, size * 2, Math.max(minChunkSize, (size * aimMs) / Math.max(tookMs, 1))));
 
-/** Asked, and not answered. Where nobody listens nobody was asked, and whoever refuses has answered. */
+/** Whether the request may have arrived without an answer. A refused connection received nothing, and a refusal is an answer. */
 const hasNoAnswer = ({code, cause}: CliError): boolean => {
   if (code === 'outcome_unknown' || code === 'timeout') return true;
   const reason = (cause as NodeJS.ErrnoException | undefined)?.code ?? '';

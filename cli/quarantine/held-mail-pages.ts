@@ -1,31 +1,31 @@
-// All held mail that matches, however much that is.
+// Pages of all matching held mail.
 import type {HeldMail} from '../../shared/held-mail.ts';
 import type {Client, Query} from '../client/client.ts';
 import {CliError} from '../errors.ts';
 import {mailId} from './mail-id.ts';
 
 export interface HeldMailPage {
-  /** Newest first; none of them was in a page before. */
+  /** Newest first, without mails of earlier pages. */
   mails: HeldMail[];
-  /** Of all pages, when this one was asked for. */
+  /** Of all matches, at the time of this page. */
   totalCount: number | undefined;
   /** Their mail is missing. */
   unreachableNodes: string[];
 }
 
-/** The most that one request may ask for. */
-export const maxPageSize = 1000;
+/** The largest page of the API. */
+const maxPageSize = 1000;
 
 /**
- * One page after the other, as they stood when the first was asked for: each next page begins where the one before has ended
- * in time. Counting from the top would pass over mail whenever somebody acts on what was there, and repeat it when more arrives.
+ * Pages of the list as of the first page: each page begins where the one before has ended
+ * in time. Offsets from the top would skip mail when others leave the list, and repeat mail when more arrives.
  */
 export async function* heldMailPages(
   client: Pick<Client, 'quarantine'>,
   query: Query,
   signal?: AbortSignal,
 ): AsyncGenerator<HeldMailPage, void, undefined> {
-  /** Ids of the last page, and of earlier pages that ended in the same millisecond. Other mails cannot come again. */
+  /** Ids of the last page, and of earlier pages that ended in the same millisecond. Other mails cannot appear again. */
   let seen = new Set<string>();
   let {until} = query;
   let offset = 0;
@@ -37,11 +37,11 @@ export async function* heldMailPages(
     const mails = data.filter(mail => !seen.has(mailId(mail)));
     count += mails.length;
     knownPages = mails.length === 0 ? knownPages + 1 : 0;
-    if (count > mostMails || (data.length >= maxPageSize && knownPages > mostKnownPages)) throw endlessList();
+    if (count > maxMails || (data.length >= maxPageSize && knownPages > maxKnownPages)) throw endlessList();
     yield {mails, totalCount, unreachableNodes};
     if (data.length < maxPageSize) return;
 
-    // `until` leaves out its own millisecond, in which there may be more.
+    // `until` excludes its own millisecond, in which there may be more mail.
     const next = justAfter(data.at(-1)?.arrived_at);
     const isSameMoment = next === undefined || next === until;
     offset = isSameMoment ? offset + maxPageSize : 0;
@@ -50,10 +50,10 @@ export async function* heldMailPages(
   }
 }
 
-/** No list of people's mail, and more than there is memory for. */
-const mostMails = 1_000_000;
-/** One after the other in which there is nothing new: there may be one, of mail that has arrived in the same millisecond. */
-const mostKnownPages = 3;
+/** More is no realistic list, and exceeds the memory. */
+const maxMails = 1_000_000;
+/** Consecutive pages without a new mail: there may be one when many mails arrived in the same millisecond. */
+const maxKnownPages = 3;
 
 const endlessList = (): CliError =>
   new CliError('unexpected_answer', 'the list has no end, or more than a million mails', {

@@ -1,32 +1,32 @@
-// Which held mail is new since it was last asked for. The clocks of nodes differ, a list may lack a node, and events are not
-// repeated, so that the time of the newest mail alone does not say it.
+// Reader of held mail that is new since the last reading. The clocks of nodes differ, a list may lack a node, and events are not
+// repeated, so the time of the newest mail alone does not decide.
 import type {HeldMail} from '../../shared/held-mail.ts';
 import type {Client, Query} from '../client/client.ts';
 import {CliError, exitCodes} from '../errors.ts';
-import {heldMailPages} from './held-mail-pages.ts';
+import {type HeldMailPage, heldMailPages} from './held-mail-pages.ts';
 import {mailId} from './mail-id.ts';
 
-export interface NewMail {
+interface NewMail {
   /** The oldest first. */
   mails: HeldMail[];
-  /** Whose mail is missing; it is asked for once they answer. */
+  /** Their mail is missing; it is read once they answer. */
   unreachableNodes: string[];
 }
 
-export interface HeldMailReader {
-  /** The newest `count` of all that match. What else is held now is not new any more. */
+interface HeldMailReader {
+  /** The newest `count` of the matching mails. All others that are held now count as read. */
   first(count: number): Promise<NewMail>;
-  /** What matches and has not been read before. Rejects with a CliError, and the next call then reads it. */
+  /** The matching mails that were not read before. After a rejection with a CliError the next call reads them. */
   next(): Promise<NewMail>;
-  /** The list has this mail now, unless it does not match. */
+  /** An event announced this mail: it is in the list now, unless it does not match. */
   expect(mail: HeldMail): void;
-  /** Mail may have arrived that nobody told of: the next reading looks further back. */
+  /** Events may have been missed: the next reading goes further back. */
   missSomething(): void;
 }
 
-/** How far clocks of nodes may lie apart before mail is missed. */
+/** With a larger difference between the clocks of nodes mail is missed. */
 const clockMarginMs = 60_000;
-/** Long enough back that nothing is shown twice. */
+/** Enough that no mail is shown twice. */
 const keptIds = 100_000;
 
 export const createHeldMailReader = (
@@ -34,23 +34,15 @@ export const createHeldMailReader = (
   {query, signal}: {query: Query; signal: AbortSignal},
 ): HeldMailReader => {
   const known = createKnownMails();
+  const lookBack = createLookBack();
   let newest: string | undefined;
-  let expectedSince: string | undefined;
-  let mayMiss = false;
 
   const markRead = (mail: HeldMail): void => {
     known.markRead(mail);
     newest = later(newest, mail.arrived_at);
   };
-  const readSince: ReadSince = async (since, of = query) => {
-    const asked = {...of, since: later(since, of.since?.toString())};
-    const found: NewMail = {mails: [], unreachableNodes: []};
-    for await (const {mails, unreachableNodes} of heldMailPages(client, asked, signal)) {
-      found.mails.push(...mails.filter(known.isNew));
-      found.unreachableNodes.push(...unreachableNodes.filter(node => !found.unreachableNodes.includes(node)));
-    }
-    return found;
-  };
+  const readSince: ReadSince = (since, of = query) =>
+    readNew(heldMailPages(client, {...of, since: later(since, of.since?.toString())}, signal), known.isNew);
   const missing = createMissingNodes(readSince, query);
 
   return {
@@ -63,7 +55,7 @@ export const createHeldMailReader = (
         const around = await readSince(marginBefore(newest));
         const latest = newest;
         known.markHeldBefore(around.mails.filter(mail => mail.arrived_at <= latest));
-        mayMiss = around.mails.some(known.isNew);
+        if (around.mails.some(known.isNew)) lookBack.missSomething();
       }
       known.forgetExpected();
       const mails = data.slice(0, count).reverse();
@@ -72,11 +64,7 @@ export const createHeldMailReader = (
     },
 
     async next() {
-      const before = {expectedSince, mayMiss};
-      const since =
-        expectedSince === undefined || mayMiss ? newest && earlier(marginBefore(newest), expectedSince) : expectedSince;
-      expectedSince = undefined;
-      mayMiss = false;
+      const {since, undo} = lookBack.take(newest);
       try {
         const {mails, unreachableNodes} = await readSince(since);
         const late = await missing.read(unreachableNodes);
@@ -87,8 +75,7 @@ export const createHeldMailReader = (
         known.forgetExpected();
         return {mails: sorted, unreachableNodes};
       } catch (error) {
-        expectedSince = earlier(expectedSince, before.expectedSince);
-        mayMiss = true;
+        undo();
         throw error;
       }
     },
@@ -96,11 +83,47 @@ export const createHeldMailReader = (
     expect(mail) {
       if (known.isRead(mail)) return;
       known.expect(mail);
-      if (Number.isNaN(Date.parse(mail.arrived_at))) mayMiss = true;
-      else expectedSince = earlier(expectedSince, mail.arrived_at);
+      lookBack.expect(mail.arrived_at);
     },
-    missSomething: () => {
-      mayMiss = true;
+    missSomething: lookBack.missSomething,
+  };
+};
+
+const readNew = async (pages: AsyncIterable<HeldMailPage>, isNew: (mail: HeldMail) => boolean): Promise<NewMail> => {
+  const found: NewMail = {mails: [], unreachableNodes: []};
+  for await (const {mails, unreachableNodes} of pages) {
+    found.mails.push(...mails.filter(isNew));
+    found.unreachableNodes.push(...unreachableNodes.filter(node => !found.unreachableNodes.includes(node)));
+  }
+  return found;
+};
+
+/** Start of the next reading: the oldest mail that events announced, or earlier when events may have been missed. */
+const createLookBack = () => {
+  let expectedSince: string | undefined;
+  let mayMiss = false;
+  const missSomething = (): void => {
+    mayMiss = true;
+  };
+  return {
+    missSomething,
+    expect: (arrivedAt: string): void => {
+      if (Number.isNaN(Date.parse(arrivedAt))) mayMiss = true;
+      else expectedSince = earlier(expectedSince, arrivedAt);
+    },
+    /** For one reading; `undo` when that has failed. Undefined reads everything. */
+    take: (newest: string | undefined): {since: string | undefined; undo(): void} => {
+      const before = expectedSince;
+      const since = before === undefined || mayMiss ? newest && earlier(marginBefore(newest), before) : before;
+      expectedSince = undefined;
+      mayMiss = false;
+      return {
+        since,
+        undo: () => {
+          expectedSince = earlier(expectedSince, before);
+          missSomething();
+        },
+      };
     },
   };
 };
@@ -109,7 +132,7 @@ export const createHeldMailReader = (
 const createKnownMails = () => {
   const read = new Set<string>();
   const heldBefore = new Set<string>();
-  /** Told of before the first reading: they arrived while this was watched. */
+  /** Announced before the first reading: they arrived after the watch began. */
   const expected = new Set<string>();
   return {
     isRead: (mail: HeldMail): boolean => read.has(mailId(mail)),

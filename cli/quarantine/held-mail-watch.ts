@@ -1,58 +1,58 @@
-// New held mail as it arrives, whatever the filter: events only say when to ask, and what matches is what the list says.
+// Watch of new held mail under any filter: events trigger a reading, and the list decides what matches.
 import {setTimeout as sleep} from 'node:timers/promises';
 import type {ClusterEvent} from '../../shared/cluster-event.ts';
 import type {EventType} from '../../shared/event-type.ts';
 import type {HeldMail} from '../../shared/held-mail.ts';
 import type {Client, Query} from '../client/client.ts';
 import {followEvents} from '../client/follow-events.ts';
-import {CliError} from '../errors.ts';
+import {CliError, onlyCliError} from '../errors.ts';
 import {createHeldMailReader} from './held-mail-reader.ts';
 import {mailId} from './mail-id.ts';
 
 export type ActedEvent = Extract<ClusterEvent, {type: 'released' | 'discarded'}>;
 
-export interface HeldMailWatch {
-  /** Filters, as the list takes them. */
+interface HeldMailWatch {
+  /** Filters of the list. */
   query: Query;
-  /** How many of those that are held already come first. */
+  /** How many of the mails that are already held are shown first. */
   firstCount: number;
   signal: AbortSignal;
   /** One after the other, the oldest first. */
   onHeld(mail: HeldMail): Promise<void>;
-  /** One of those has been released or discarded. */
+  /** A mail that was shown has been released or discarded. */
   onActed(event: ActedEvent): Promise<void>;
-  /** The list has been answered, without the mail of these nodes. */
+  /** The list was read, without the mail of these nodes. */
   onAnswer(unreachableNodes: readonly string[]): void;
-  /** The list has not been answered; it is asked for again. What is thrown here ends the watch. */
+  /** The list could not be read; another attempt follows. An error that is thrown here ends the watch. */
   onFailure(error: CliError): void;
-  /** Whether events say when to ask. Without them the list is asked for every few seconds, and nobody says who acts. */
-  onEvents(standing: Standing): void;
+  /** Whether events are received. Without them the list is polled every few seconds, and actions are not reported. */
+  onEvents(state: EventState): void;
 }
 
-export type Standing = {areFollowed: true} | {areFollowed: false; error: CliError | undefined};
+export type EventState = {areFollowed: true} | {areFollowed: false; error: CliError | undefined};
 
-export interface WatchPace {
-  /** Between two requests at least: a burst of mail is read at once. */
-  leastMs: number;
+interface WatchPace {
+  /** The shortest time between two requests, so that a burst of mail is read together. */
+  minMs: number;
   /** Without events. */
   pollMs: number;
-  /** With events, in case they did not tell everything. */
+  /** With events, as some may be missed. */
   rereadMs: number;
 }
 
-const usualPace: WatchPace = {leastMs: 1000, pollMs: 5000, rereadMs: 60_000};
+const defaultPace: WatchPace = {minMs: 1000, pollMs: 5000, rereadMs: 60_000};
 const types: readonly EventType[] = ['held', 'released', 'discarded'];
 const keptIds = 100_000;
-/** Most of them are on mail that does not match. */
+/** Most actions concern mail that does not match. */
 const keptEarly = 1000;
 
-/** Resolves when `signal` aborts; rejects with what a listener throws. */
+/** Resolves when `signal` aborts; rejects with any error that a listener throws. */
 export const watchHeldMail = async (
   client: Pick<Client, 'quarantine' | 'events'>,
   watch: HeldMailWatch,
-  pace: WatchPace = usualPace,
+  pace: WatchPace = defaultPace,
 ): Promise<void> => {
-  // One of the two may fail, and then the other must end.
+  // When one of the two loops fails, the other must end.
   const end = new AbortController();
   const signal = AbortSignal.any([watch.signal, end.signal]);
   const pause = createPause(signal);
@@ -60,36 +60,23 @@ export const watchHeldMail = async (
   const acts = createActs(watch);
   let areFollowed = false;
 
-  const follow = async (): Promise<void> => {
-    const setStanding = (standing: Standing): void => {
-      areFollowed = standing.areFollowed;
-      watch.onEvents(standing);
-      reader.missSomething();
-      pause.end();
-    };
-    const following = followEvents(client, {
-      types,
-      signal,
-      onConnected: () => setStanding({areFollowed: true}),
-      onDisconnected: ({error}) => setStanding({areFollowed: false, error}),
-      onEvent: event => {
-        if (event.type !== 'held') return acts.hear(event);
-        reader.expect(event);
-        pause.end();
-      },
-    });
-    // Whoever may read the list may go on doing so where there are no events.
-    await following.catch(error => {
-      if (!(error instanceof CliError)) throw error;
-      setStanding({areFollowed: false, error});
-    });
+  const onState = (state: EventState): void => {
+    areFollowed = state.areFollowed;
+    watch.onEvents(state);
+    reader.missSomething();
+    pause.end();
+  };
+  const onEvent = (event: ClusterEvent): void | Promise<void> => {
+    if (event.type !== 'held') return acts.receive(event);
+    reader.expect(event);
+    pause.end();
   };
 
   const read = async (): Promise<void> => {
     let hasBegun = false;
     while (!signal.aborted) {
-      const answer = await (hasBegun ? reader.next() : reader.first(watch.firstCount)).catch(asFailure);
-      let waitMs = pace.leastMs;
+      const answer = await (hasBegun ? reader.next() : reader.first(watch.firstCount)).catch(onlyCliError);
+      let waitMs = pace.minMs;
       if (answer instanceof CliError) {
         watch.onFailure(answer);
         waitMs = Math.max(waitMs, Math.min((answer.retryAfterSeconds ?? 0) * 1000, pace.rereadMs));
@@ -105,7 +92,7 @@ export const watchHeldMail = async (
   };
 
   try {
-    await Promise.all([follow(), read()]);
+    await Promise.all([follow(client, {signal, onState, onEvent}), read()]);
   } catch (error) {
     if (!signal.aborted) throw error;
   } finally {
@@ -113,12 +100,28 @@ export const watchHeldMail = async (
   }
 };
 
-const asFailure = (error: unknown): CliError => {
-  if (error instanceof CliError) return error;
-  throw error;
+interface Following {
+  signal: AbortSignal;
+  onState(state: EventState): void;
+  onEvent(event: ClusterEvent): void | Promise<void>;
+}
+
+/** Resolves when events are not available: a key that may read the list continues with polling. */
+const follow = async (client: Pick<Client, 'events'>, {signal, onState, onEvent}: Following): Promise<void> => {
+  const following = followEvents(client, {
+    types,
+    signal,
+    onConnected: () => onState({areFollowed: true}),
+    onDisconnected: ({error}) => onState({areFollowed: false, error}),
+    onEvent,
+  });
+  await following.catch(error => {
+    if (!(error instanceof CliError)) throw error;
+    onState({areFollowed: false, error});
+  });
 };
 
-/** Tells of acts on mail that has been shown, also when they came to be known before it was. */
+/** Reports actions on mail that was shown, also when their event arrived before the mail was. */
 const createActs = ({onHeld, onActed}: Pick<HeldMailWatch, 'onHeld' | 'onActed'>) => {
   const shown = new Set<string>();
   const early = new Map<string, ActedEvent>();
@@ -130,7 +133,7 @@ const createActs = ({onHeld, onActed}: Pick<HeldMailWatch, 'onHeld' | 'onActed'>
       const act = early.get(mailId(mail));
       if (act) await onActed(act);
     },
-    async hear(event: ClusterEvent): Promise<void> {
+    async receive(event: ClusterEvent): Promise<void> {
       if (event.type !== 'released' && event.type !== 'discarded') return;
       if (shown.has(mailId(event))) return onActed(event);
       early.set(mailId(event), event);
@@ -145,7 +148,7 @@ interface Pause {
   end(): void;
 }
 
-/** A wait that others may cut short, also before it begins. */
+/** A wait that `end` cuts short, also before it begins. */
 const createPause = (signal: AbortSignal): Pause => {
   let isEnded = false;
   let wake = (): void => undefined;

@@ -1,9 +1,9 @@
-// Query for held mail, whichever way it was typed: flags (query-flags.ts) or a line (query-line.ts). As parameters of the API, and in words.
+// Query for held mail, from flags (query-flags.ts) or a line (query-line.ts), as parameters of the API and in words.
 import type {HoldFilter} from '../../shared/hold-filter.ts';
 import type {Reason} from '../../shared/reason.ts';
 import {isoMomentBefore, parseDuration} from '../command-line/time-text.ts';
 
-export interface ScoreBound {
+interface ScoreBound {
   score: number;
   isIncluded: boolean;
 }
@@ -24,10 +24,10 @@ export interface HoldQuery {
 
 export const isEmptyQuery = (query: HoldQuery): boolean => Object.keys(query).length === 0;
 
-/** As the API names and reads them. */
+/** The parameters of the API. */
 export type QueryParameters = {[Name in keyof HoldFilter]?: string | undefined};
 
-/** Durations are taken from `nowMs`. */
+/** Durations count back from `nowMs`. */
 export const parametersOf = (query: HoldQuery, nowMs: number): QueryParameters => {
   const {domain, sender, recipient, subject, since, until, least, most, reason, node} = query;
   return {
@@ -44,10 +44,10 @@ export const parametersOf = (query: HoldQuery, nowMs: number): QueryParameters =
   };
 };
 
-/** What is no time is refused by the API. Without it, more mail would match than is meant. */
+/** An invalid time is sent, and the API refuses it. Without it more mail than intended would match. */
 const momentOf = (text: string, nowMs: number): string => isoMomentBefore(text, nowMs) ?? text;
 
-/** The API includes its bounds. Scores have a few decimals: a billionth beside a bound there is none. */
+/** The bounds of the API are inclusive. Scores have a few decimals, so none lies within a billionth of a bound. */
 const bound = ({score, isIncluded}: ScoreBound, direction: 1 | -1): string =>
   isIncluded ? String(score) : (score + direction * 1e-9).toFixed(9);
 

@@ -3,8 +3,8 @@ const maxCharacters = 64 * 1024;
 const entities: Record<string, string> = {amp: '&', lt: '<', gt: '>', quot: '"', apos: "'", nbsp: ' '};
 
 /**
- * What a reader of an HTML mail would roughly see, for a first look. Links lose their address, and nothing is fetched or run;
- * the result is text from a stranger all the same.
+ * The visible text of an HTML mail, roughly. Links lose their address, and nothing is fetched or run;
+ * the result is still hostile text.
  */
 export const htmlText = (html: string): string =>
   html

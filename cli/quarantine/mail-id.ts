@@ -1,7 +1,7 @@
 import type {MailReference} from '../../shared/held-mail.ts';
 import {usageError} from '../errors.ts';
 
-/** No wider than what may stand in a path of the API without being read as something else. */
+/** Only ids that are safe in a path of the API. */
 const shape = /^([A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)\/([0-9A-Za-z]{6,64})$/;
 
 export const mailId = ({node_id, queue_id}: MailReference): string => `${node_id}/${queue_id}`;
@@ -13,7 +13,7 @@ export const parseMailId = (text: string): MailReference => {
   return {node_id, queue_id};
 };
 
-/** One id a line. What follows it is let pass, so that lines picked from `quarantine list` are ids too. */
+/** One id per line. Text after it is ignored, so that lines of `quarantine list` work too. */
 export const parseMailIds = (lines: string): MailReference[] => {
   const words = lines.split('\n').map(line => line.trim().split(/\s+/, 1)[0] ?? '');
   return words.filter((word, at) => word !== '' && !(at === 0 && word === 'ID')).map(parseMailId);

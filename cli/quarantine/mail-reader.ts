@@ -1,4 +1,4 @@
-// Takes a held mail apart for a person to look at. Whoever wrote it may have meant to choke whoever reads it, so it is measured
+// Reader of a held mail for display. Its author may want to exhaust the reader's memory, so it is measured
 // before it is parsed: a parser's memory grows with parts and lines, of which a small mail can have a great many.
 import PostalMime, {type Attachment, decodeWords} from 'postal-mime';
 import {htmlText} from './html-text.ts';
@@ -9,7 +9,7 @@ export interface MailContents {
   attachments: {filename: string | null; content_type: string; size_bytes: number}[];
   /** How the text begins. Hostile text, several lines. */
   preview: string;
-  /** Why there is less here than the mail holds. */
+  /** Why parts of the mail are missing here. */
   limitation?: string;
 }
 
@@ -41,7 +41,7 @@ const readHeaders = async (bytes: Buffer, limitation: string): Promise<MailConte
   return {headers: headers.map(decoded), attachments: [], preview: '', limitation};
 };
 
-/** Ends the download once there is more than anyone will look at. */
+/** Ends the download beyond the size that is shown. */
 const readUpTo = async (body: AsyncIterable<Buffer>, limit: number): Promise<Buffer> => {
   const chunks: Buffer[] = [];
   let size = 0;
@@ -70,7 +70,7 @@ const occurrences = (bytes: Buffer, text: string, limit: number): number => {
   return count;
 };
 
-/** Up to the first empty line, or as many whole lines as are within the cap. */
+/** Up to the first empty line, or as many whole lines as the limit allows. */
 const headerBlock = (bytes: Buffer): Buffer => {
   const ends = [bytes.indexOf('\r\n\r\n'), bytes.indexOf('\n\n')].filter(at => at !== -1);
   const block = bytes.subarray(0, Math.min(bytes.length, ...ends));

@@ -1,4 +1,4 @@
-// Many mails at once: progress, Ctrl-C, and what became of each.
+// Actions on many mails: progress, Ctrl-C, and the report.
 import type {BulkResult, HoldAction, MailReference} from '../../shared/held-mail.ts';
 import {CliError, exitCodes} from '../errors.ts';
 import {countResults, pastTense, printResults, warnOfFailures} from '../output/action-report.ts';
@@ -9,9 +9,9 @@ import {actOn, type BulkOutcome} from './bulk-action.ts';
 
 export interface Many {
   mails: readonly MailReference[];
-  /** Whether what was done is printed mail by mail. */
+  /** Whether the result of each mail is printed. */
   isListed: boolean;
-  /** Told of what was done, however it ended. What it resolves with is thrown, unless there is worse to tell. */
+  /** Gets the results, also after a failure. The error that it resolves with is thrown, unless there is a worse one. */
   afterwards(results: readonly BulkResult[]): Promise<CliError | undefined>;
 }
 
@@ -78,7 +78,7 @@ const throwUnlessDone = (
     });
 };
 
-/** Before anything is done: whoever knows how many there are is not surprised by more. */
+/** Checked before anything is done: a person who gave an expected number is protected from a larger one. */
 export const checkExpectedCount = (count: number, expected: number | undefined, what: string): void => {
   if (expected !== undefined && expected !== count)
     throw new CliError('unexpected_count', `${countText(count)} ${what} and not ${countText(expected)}: nothing was done`);

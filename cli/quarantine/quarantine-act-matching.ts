@@ -1,4 +1,4 @@
-// All that matches filters: collected first, shown, asked about, and then dealt with.
+// Actions on all mail that matches filters: list it, show it, ask, then act.
 import type {HeldMail, HoldAction} from '../../shared/held-mail.ts';
 import {safeLine} from '../../shared/safe-text.ts';
 import {CliError, exitCodes} from '../errors.ts';
@@ -16,7 +16,7 @@ import {flagsText, type QueryFlags, queryOf} from './query-flags.ts';
 import {askStrictly, partialList} from './strict-list.ts';
 import {reportUnknownFilter} from './unknown-filter.ts';
 
-export interface MatchingAction {
+interface MatchingAction {
   filter: QueryFlags;
   yes: boolean | undefined;
   dryRun: boolean | undefined;
@@ -61,7 +61,7 @@ const collect = async (session: Session, {filter, strict}: Pick<MatchingAction, 
   const stop = new AbortController();
   const ignoreInterrupts = session.terminal.onInterrupt(() => stop.abort(nothingChanged()));
   const onProgress = (progress: Progress): void => {
-    // One page is no wait.
+    // A single page needs no progress bar.
     if (progress.done < progress.total) bar.update(progress);
   };
   const collecting = collectMatching(
@@ -77,7 +77,7 @@ const collect = async (session: Session, {filter, strict}: Pick<MatchingAction, 
 
 const nothingChanged = (): CliError => new CliError('interrupted', 'nothing was changed', {exitCode: exitCodes.interrupted});
 
-/** On standard error: standard output gets what was done. */
+/** To standard error, as standard output gets the results. */
 const showSample = (session: Session, mails: readonly HeldMail[], filter: QueryFlags): void => {
   const {stderr} = session.terminal;
   const {columns} = heldMails;

@@ -13,7 +13,7 @@ import {allowSenders, planAllowing, sayAllowances} from './quarantine-allow-send
 import {addQueryOptions, type QueryFlags} from './query-flags.ts';
 import {addStrictOption, type StrictFlag} from './strict-list.ts';
 
-export interface ActFlags extends QueryFlags, StrictFlag {
+interface ActFlags extends QueryFlags, StrictFlag {
   allMatching?: boolean;
   yes?: boolean;
   dryRun?: boolean;
@@ -107,7 +107,7 @@ const references: Listed<MailReference> = {
   columns: [{title: 'ID', cell: mailId}],
 };
 
-/** Nothing is done unless every id reads as one. An id that is named twice is meant once. */
+/** Throws unless every id is valid, before anything is done. Repeated ids count once. */
 const mailsOf = async (session: Session, ids: string[]): Promise<MailReference[]> => {
   if (ids.includes('-') && ids.length > 1) throw usageError('- stands for all ids, and goes with no other');
   const mails = ids[0] === '-' ? parseMailIds(await readStdin(session.terminal)) : ids.map(parseMailId);

@@ -1,4 +1,4 @@
-// `release --allow-sender`: told before it is asked, and done after the release. Standard output stays the release's.
+// `release --allow-sender`: the filters are shown before the question, and added after the release. Standard output has the release only.
 import type {BulkResult, MailReference} from '../../shared/held-mail.ts';
 import {CliError, exitCodes} from '../errors.ts';
 import {countText, plural} from '../output/cell-text.ts';
@@ -6,9 +6,9 @@ import type {Session} from '../session.ts';
 import {mailId} from './mail-id.ts';
 import {type Allowance, type AllowancePlan, addAllowances, planAllowances, requireFilterRight} from './sender-allowance.ts';
 
-const mostLines = 10;
+const maxLines = 10;
 
-/** Rejects when the key may not do it, and says for which mails it will not be done. Without `isWanted` it plans nothing. */
+/** Rejects when the key may not add filters, and prints the mails whose sender will not be allowed. Without `isWanted` it plans nothing. */
 export const planAllowing = async (
   session: Session,
   mails: readonly MailReference[],
@@ -23,14 +23,14 @@ export const planAllowing = async (
   return plan;
 };
 
-/** Before a question, and in place of doing it. */
+/** Shows the plan before the question, or in a dry run. */
 export const sayAllowances = (session: Session, {wanted, present}: AllowancePlan): void => {
   const {note} = session.printer();
   lines(wanted, note, allowance => `to be allowed: ${nameOf(allowance)}`);
   lines(present, note, allowance => `already allowed: ${nameOf(allowance)} (filter ${allowance.filter.id})`);
 };
 
-/** Only the senders of what was released. Resolves with an error where one of them could not be allowed. */
+/** Allows the senders of released mails only. Resolves with an error when one of them failed. */
 export const allowSenders = async (
   session: Session,
   {wanted, present}: AllowancePlan,
@@ -59,6 +59,6 @@ export const allowSenders = async (
 const nameOf = ({sender, domain}: Allowance): string => `${sender} in ${domain}`;
 
 const lines = <T>(items: readonly T[], say: (text: string) => void, textOf: (item: T) => string): void => {
-  for (const item of items.slice(0, mostLines)) say(textOf(item));
-  if (items.length > mostLines) say(`and ${countText(items.length - mostLines)} more like this`);
+  for (const item of items.slice(0, maxLines)) say(textOf(item));
+  if (items.length > maxLines) say(`and ${countText(items.length - maxLines)} more like this`);
 };

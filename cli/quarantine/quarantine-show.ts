@@ -14,7 +14,7 @@ import type {MailContents} from './mail-reader.ts';
 
 type Attachment = MailContents['attachments'][number];
 
-/** As long as a name of a file can be. One longer cell would make every line of its table as long. */
+/** The longest file name. One longer cell would widen every line of its table. */
 const maxNameWidth = 255;
 
 const attachmentColumns: Column<Attachment>[] = [
@@ -96,5 +96,5 @@ const envelopeDetails = (mail: HeldMailDetail): Detail[] => [
   ['Size', sizeText(mail.size_bytes)],
 ];
 
-/** Indented, so that no line of a mail can pass for a line of ours. */
+/** Indented, so that no line of a mail looks like a line of mfctl. */
 const section = (title: string, text: string): string => (text === '' ? '' : `${title}:\n${text.replace(/^(?=.)/gm, '  ')}`);

@@ -11,7 +11,7 @@ import {createStreamPrinter, type StreamColumn, type Streamed} from '../output/s
 import {createContact, keepWatching} from '../output/watching.ts';
 import type {Session} from '../session.ts';
 import {mailFields} from './held-mail-columns.ts';
-import {type ActedEvent, type Standing, watchHeldMail} from './held-mail-watch.ts';
+import {type ActedEvent, type EventState, watchHeldMail} from './held-mail-watch.ts';
 import {parametersOf} from './hold-query.ts';
 import {mailId} from './mail-id.ts';
 import {addQueryOptions, type QueryFlags, queryOf} from './query-flags.ts';
@@ -23,7 +23,7 @@ interface WatchFlags extends QueryFlags {
   for?: number;
 }
 
-/** The same as an event of its type; of mail that was held already it is made from the list. */
+/** An event of its type; for mail that was held before, it is built from the list. */
 type MailNews = ActedEvent | Extract<ClusterEvent, {type: 'held'}>;
 
 const columns: StreamColumn<MailNews>[] = [
@@ -103,12 +103,12 @@ const watchQuarantine = (session: Session, {last, limit, for: forMs, ...filter}:
   });
 };
 
-/** What is said beside the mail, on standard error: each thing once, until it has changed. */
+/** Notes on standard error. Each is printed once, until its cause changes. */
 const createNotes = (session: Session) => {
   const printer = session.printer();
   const contact = createContact(printer, 'what arrived in between follows');
   let missing = '';
-  let standing: Standing | undefined;
+  let events: EventState | undefined;
   let answersWithoutEvents = 0;
 
   return {
@@ -116,10 +116,10 @@ const createNotes = (session: Session) => {
       if (isHopeless(error)) throw error;
       contact.lost(error);
     },
-    onEvents(now: Standing): void {
+    onEvents(now: EventState): void {
       if (now.areFollowed && answersWithoutEvents > 1) printer.note('events are followed again');
       if (now.areFollowed) answersWithoutEvents = 0;
-      standing = now;
+      events = now;
     },
     onAnswer(unreachableNodes: readonly string[]): void {
       contact.found();
@@ -128,11 +128,11 @@ const createNotes = (session: Session) => {
         else printer.note('the list is complete again');
       }
       missing = unreachableNodes.join();
-      if (standing?.areFollowed !== false) return;
-      // A node that has just been started may be asked for the list before it is for events.
+      if (events?.areFollowed !== false) return;
+      // A node that has just started may answer for the list before it serves events.
       answersWithoutEvents += 1;
       if (answersWithoutEvents !== 2) return;
-      const why = standing.error === undefined ? '' : ` (${standing.error.detail})`;
+      const why = events.error === undefined ? '' : ` (${events.error.detail})`;
       printer.warn(`events cannot be followed${why}: the list is asked for every few seconds, and nobody says who acts`);
     },
   };

@@ -47,7 +47,7 @@ const writeBody = async (session: Session, id: string, {outputFile, force}: Body
   const body = await client.quarantine.body(mail);
   if (outputFile !== undefined) return save(body, outputFile);
   await pipeline(body, stdout, {end: false}).catch(error => {
-    // Whoever reads the pipe has had enough.
+    // The reader of the pipe has closed it.
     if (error.code !== 'EPIPE') throw error;
   });
 };

@@ -1,22 +1,14 @@
-// A query for held mail by the flags of a command.
+// Query for held mail from the flags of a command.
 import {type Command, Option} from 'commander';
-import {type Reason, reasons} from '../../shared/reason.ts';
+import {reasons} from '../../shared/reason.ts';
 import {pastMoment} from '../command-line/moment.ts';
 import {decimal} from '../command-line/option-values.ts';
 import {quoted} from '../command-line/quoting.ts';
 import type {HoldQuery} from './hold-query.ts';
 
-export interface QueryFlags {
-  domain?: string;
-  sender?: string;
-  recipient?: string;
-  subject?: string;
-  since?: string;
-  until?: string;
+export interface QueryFlags extends Omit<HoldQuery, 'least' | 'most'> {
   minScore?: number;
   maxScore?: number;
-  reason?: Reason;
-  node?: string;
 }
 
 export const addQueryOptions = (command: Command): Command =>
@@ -38,7 +30,7 @@ export const queryOf = ({minScore, maxScore, ...query}: QueryFlags): HoldQuery =
   ...(maxScore !== undefined && {most: {score: maxScore, isIncluded: true}}),
 });
 
-/** As they are typed: `--domain example.com --min-score 10`. */
+/** The flags as typed: `--domain example.com --min-score 10`. */
 export const flagsText = (flags: QueryFlags): string => {
   const words = Object.entries(flags).flatMap(([name, value]) => [
     `--${name.replace(/[A-Z]/g, letter => `-${letter.toLowerCase()}`)}`,

@@ -1,5 +1,5 @@
-// A query for held mail in one line, as the dashboard takes it: `domain:example.com since:2h score>=8 march invoice`. Each part narrows;
-// words that are no filter are looked for in the subject.
+// Query for held mail in one line, as in the dashboard: `domain:example.com since:2h score>=8 march invoice`. A mail has to match all
+// parts; words that are no filter are searched in the subject.
 import {canonicalDomain} from '../../shared/domain-name.ts';
 import {parseMailAddress} from '../../shared/mail-address.ts';
 import {reasons} from '../../shared/reason.ts';
@@ -9,7 +9,7 @@ import type {HoldQuery} from './hold-query.ts';
 
 type TextMember = Exclude<keyof HoldQuery, 'least' | 'most' | 'reason'>;
 
-/** By what is typed. The names of the API mean the same. */
+/** Filters by their typed name; the names of the API work too. */
 export const filterNames: Record<string, TextMember | 'reason'> = {
   domain: 'domain',
   from: 'sender',
@@ -28,7 +28,7 @@ const part = /(?:[^\s"]|"(?:[^"\\]|\\.)*")+/y;
 /** `name:value`, or a comparison such as `score>=8`. */
 const filterPart = /^([A-Za-z_]+)(:|>=|<=|>|<|=)(.*)$/s;
 
-/** Throws a CliError that names the part which is wrong. */
+/** Throws a CliError that names the wrong part. */
 export const parseQuery = (text: string): HoldQuery => {
   const query: HoldQuery = {};
   const words: string[] = [];
@@ -44,7 +44,7 @@ export const parseQuery = (text: string): HoldQuery => {
   return query;
 };
 
-/** Why it cannot be parsed, or undefined. */
+/** Why the line cannot be parsed, or undefined. */
 export const queryFault = (text: string): string | undefined => {
   try {
     parseQuery(text);
@@ -54,7 +54,7 @@ export const queryFault = (text: string): string | undefined => {
   }
 };
 
-/** Reads back as the same. */
+/** The line that parses to this query. */
 export const printQuery = (query: HoldQuery): string => {
   const {domain, sender, recipient, subject, since, until, least, most, reason, node} = query;
   const parts = [
@@ -137,7 +137,7 @@ const shortName: Record<TextMember | 'reason', string> = {
   node: 'node',
 };
 
-/** Signs by the end of the range they set. The names of the API include their bound. */
+/** Operators by the end of the range that they set. The parameters of the API include their bound. */
 const addScore = (query: HoldQuery, {name, sign, value, raw}: Filter): void => {
   const isLeast = name === 'min_score' || sign.startsWith('>');
   if (name === 'score' ? !/^[<>]=?$/.test(sign) : sign !== ':')

@@ -2,7 +2,7 @@ import {open, rm} from 'node:fs/promises';
 import {CliError} from '../errors.ts';
 import {fileFailure} from '../files/file-failure.ts';
 
-/** Into a file that did not exist, mode 0600; resolves with the number of bytes. What has failed leaves no file. */
+/** Writes a new file, mode 0600, and resolves with the number of bytes. A failure leaves no file. */
 export const saveMail = async (body: AsyncIterable<Buffer>, file: string): Promise<number> => {
   const handle = await open(file, 'wx', 0o600).catch(error => {
     throw fileFailure(file, error, 'write', 'choose another name');

@@ -1,4 +1,4 @@
-// Allow filters for the senders of mail that is released: which there would be, and adding them. Prints nothing.
+// Allow filters for the senders of released mail: planning and adding them. Prints nothing.
 import {canonicalPattern, maxPatternChars, patternFault} from '../../shared/filter-rules.ts';
 import type {HeldMail, HeldMailDetail, MailReference} from '../../shared/held-mail.ts';
 import type {MailFilter} from '../../shared/mail-filter.ts';
@@ -9,10 +9,10 @@ import {findDomainId} from '../domain/find-domain.ts';
 import {CliError, exitCodes} from '../errors.ts';
 import {mailId} from './mail-id.ts';
 
-/** One filter of one domain, for all mails that it comes from. */
+/** One filter of one domain, for all its mails from that sender. */
 export interface Allowance {
   domain: string;
-  /** In the form that filters are stored in. */
+  /** In the form that is stored. */
   sender: string;
   mails: MailReference[];
   domainId: number | string;
@@ -20,19 +20,19 @@ export interface Allowance {
 
 export interface AllowancePlan {
   wanted: Allowance[];
-  /** Those that have their filter already. */
+  /** Senders whose filter exists already. */
   present: (Allowance & {filter: MailFilter})[];
-  /** Mails whose sender cannot be allowed, or is not to be. */
+  /** Mails whose sender cannot, or should not, be allowed. */
   exceptions: {mail: MailReference; why: string}[];
 }
 
-export type AllowanceOutcome = {allowance: Allowance} & ({filter: MailFilter} | {error: CliError});
+type AllowanceOutcome = {allowance: Allowance} & ({filter: MailFilter} | {error: CliError});
 
 type KnownMail = MailReference & Partial<Pick<HeldMail, 'sender' | 'recipients'>>;
 
 const parallelReads = 8;
 
-/** Rejects when the key may not add filters: before anything is released. */
+/** Rejects when the key may not add filters, before anything is released. */
 export const requireFilterRight = async (client: Client): Promise<void> => {
   const {data: me} = await client.me();
   if (me.permissions.includes('domains:write')) return;
@@ -42,7 +42,7 @@ export const requireFilterRight = async (client: Client): Promise<void> => {
   });
 };
 
-/** To be made while the mails are held: of one that is gone the sender is not known any more. */
+/** To be called while the mails are held: the sender of a released mail is no longer known. */
 export const planAllowances = async (client: Client, mails: readonly KnownMail[]): Promise<AllowancePlan> => {
   const plan: AllowancePlan = {wanted: [], present: [], exceptions: []};
   const except = (group: readonly MailReference[], why: string) => plan.exceptions.push(...group.map(mail => ({mail, why})));
@@ -81,7 +81,7 @@ export const planAllowances = async (client: Client, mails: readonly KnownMail[]
   return plan;
 };
 
-/** One after the other. Never rejects because of the node; what would fail for all others too is not tried for them. */
+/** Adds one filter after the other. Never rejects because of the node; stops after a failure that would hit all others too. */
 export const addAllowances = async (client: Client, allowances: readonly Allowance[]): Promise<AllowanceOutcome[]> => {
   const outcomes: AllowanceOutcome[] = [];
   let end: CliError | undefined;
@@ -104,7 +104,7 @@ const addFilter = async (client: Client, {domainId, sender, mails: [mail]}: Allo
   return (await client.domains.addFilter(domainId, filter)).data;
 };
 
-/** What a list shows of them says which belong to one domain and have one sender: one of these is asked for in full. */
+/** The list shows which mails share a domain and a sender: only one of them is read in full. */
 const alike = (mails: readonly KnownMail[]): KnownMail[][] => {
   const groups = new Map<string, KnownMail[]>();
   for (const mail of mails) {
@@ -119,7 +119,7 @@ const alike = (mails: readonly KnownMail[]): KnownMail[][] => {
 
 type Detail = Pick<HeldMailDetail, 'sender' | 'domain'>;
 
-/** Or why there is nothing to allow. */
+/** Returns the reason when there is no sender to allow. */
 const detailOf = async (client: Client, group: readonly KnownMail[]): Promise<Detail | string> => {
   if (group[0]?.sender === '') return isBounce;
   for (const mail of group) {

@@ -11,7 +11,7 @@ export interface StrictFlag {
 
 export const addStrictOption = (command: Command): Command => command.option('--strict', 'fail when a node does not answer');
 
-/** Under `--strict` a node that does not answer makes the whole list fail: that is a partial list, not an unreachable node. */
+/** With `--strict` a missing node fails the whole list, with the error of a partial list and not of an unreachable node. */
 export const askStrictly = async <T>(asking: Promise<T>, {strict}: StrictFlag): Promise<T> => {
   try {
     return await asking;

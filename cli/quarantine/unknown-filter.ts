@@ -1,4 +1,4 @@
-// Checks filters that matched nothing: the domain or node they name may not exist.
+// Check of filters that matched nothing: their domain or node may not exist.
 import {canonicalDomain} from '../../shared/domain-name.ts';
 import type {Answer, Client} from '../client/client.ts';
 import {CliError, exitCodes} from '../errors.ts';
@@ -27,7 +27,7 @@ export const reportUnknownFilter = async (
     throw new CliError('unknown_node', `there is no node ${node}`, {exitCode: exitCodes.notFound, hint: 'mfctl cluster status'});
 };
 
-/** Undefined on failure: the command itself has its answer already. */
+/** Undefined on failure, as the command itself already has its answer. */
 const ifAnswered = async <T>(asking: Promise<Answer<T>>): Promise<T | undefined> => {
   try {
     return (await asking).data;

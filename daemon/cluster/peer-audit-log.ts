@@ -1,6 +1,6 @@
 // The audit log of another node.
 
-import type {AuditFilter, AuditLog, AuditPlace} from '../services/ports.ts';
+import type {AuditCursor, AuditFilter, AuditLog} from '../services/ports.ts';
 import {auditAnswersOf} from '../services/quarantine/peer-hold-protocol.ts';
 import type {PeerClient} from './peer-client.ts';
 import {askPart} from './peer-question.ts';
@@ -9,11 +9,10 @@ export const createPeerAuditLog = (client: PeerClient): AuditLog => {
   const answers = auditAnswersOf(client.nodeId);
   return {
     nodeId: client.nodeId,
-    ...askPart<AuditFilter, AuditPlace, typeof answers.list, typeof answers.marks>(client, {
+    ...askPart<AuditFilter, AuditCursor, typeof answers.list, typeof answers.marks>(client, {
       path: 'audit',
       list: answers.list,
-      marks: answers.marks,
-      placeOf: ({at, node_id, seq}) => ({at, node_id, seq}),
+      samples: answers.marks,
     }),
   };
 };

@@ -12,7 +12,7 @@ import {envelopeIn, faultFrom, readBytes, unanswered, unreachable} from './peer-
 
 export type {PeerCredentials} from './peer-agents.ts';
 
-export interface PeerRequest {
+interface PeerRequest {
   method: 'GET' | 'POST';
   /** Below `/peer/v1/`, query included. */
   path: string;
@@ -37,12 +37,7 @@ export interface PeerRequest {
  */
 export interface PeerClient {
   readonly nodeId: string;
-  /** `quick` may read an answer in the form in which it usually comes, and leaves every other to the schema. */
-  ask<S extends z.ZodType>(
-    schema: S,
-    request: PeerRequest,
-    quick?: (bytes: Buffer) => z.output<S> | undefined,
-  ): Promise<z.output<S>>;
+  ask<S extends z.ZodType>(schema: S, request: PeerRequest): Promise<z.output<S>>;
   /** The answer's bytes as they come. Breaking off the reading ends the request; a caller that reads too slowly is broken off. */
   stream(request: PeerRequest): Promise<{sizeBytes: number | undefined; stream: Readable}>;
   /** Connections from now on show this certificate; those that are open end when they fall idle. */
@@ -126,13 +121,10 @@ export const createPeerClient = ({peer, address, credentials, limits = usualLimi
   return {
     nodeId: peer.nodeId,
 
-    async ask(schema, wanted, quick) {
+    async ask(schema, wanted) {
       const left = leftOf(wanted);
       const response = await sendTwice(wanted.isForCaller ? 'callers' : 'own', wanted, left);
-      const bytes = await readBytes(peer, response, left());
-      const read = quick?.(bytes);
-      if (read !== undefined) return read;
-      const {data, error} = envelopeIn(peer, bytes);
+      const {data, error} = envelopeIn(peer, await readBytes(peer, response, left()));
       if (error) throw faultFrom(peer, error, response.headers);
       const parsed = parseSafely(schema, data);
       if (!parsed.success) throw unanswered(peer, new Error('the answer has another shape than expected', {cause: parsed.error}));

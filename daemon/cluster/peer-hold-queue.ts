@@ -1,7 +1,6 @@
 // The hold queue of another node, as the cluster sees it: what is asked of it goes there, for the caller it is asked for.
 import type {HoldFilter} from '../../shared/hold-filter.ts';
-import type {HoldPlace, HoldQueue} from '../services/ports.ts';
-import {createReadHeldAnswer} from '../services/quarantine/held-rows.ts';
+import type {HoldCursor, HoldQueue} from '../services/ports.ts';
 import {actorToRelay, holdAnswersOf} from '../services/quarantine/peer-hold-protocol.ts';
 import type {PeerClient} from './peer-client.ts';
 import {actionMs, askPart, look, openStream, translating, unreachable} from './peer-question.ts';
@@ -16,12 +15,10 @@ export const createPeerHoldQueue = (client: PeerClient): HoldQueue => {
   return {
     nodeId,
     actsAtOnce,
-    ...askPart<HoldFilter, HoldPlace, typeof answers.list, typeof answers.marks>(client, {
+    ...askPart<HoldFilter, HoldCursor, typeof answers.list, typeof answers.marks>(client, {
       path: 'hold',
       list: answers.list,
-      quickList: createReadHeldAnswer(nodeId),
-      marks: answers.marks,
-      placeOf: ({arrived_at, node_id, queue_id}) => ({arrived_at, node_id, queue_id}),
+      samples: answers.marks,
     }),
     summary: async (filter, actor) =>
       look(client, 'hold/summary', {schema: answers.summary, body: {actor: actorToRelay(actor), filter}}),

@@ -4,11 +4,11 @@ import {Fault, type FaultCode} from '../../shared/fault.ts';
 import type {Page} from '../../shared/hold-filter.ts';
 import type {Actor} from '../services/ports.ts';
 import type {Steps} from '../services/quarantine/merged-list.ts';
-import {actorToRelay, rankAnswer} from '../services/quarantine/peer-hold-protocol.ts';
+import {actorToRelay, positionAnswer} from '../services/quarantine/peer-hold-protocol.ts';
 import type {PeerClient} from './peer-client.ts';
 
 /** For an answer that only has to be looked up. */
-export const lookUpMs = 2000;
+const lookUpMs = 2000;
 /** Longer than a caller waits, see `../services/quarantine/answer-limit.ts`. */
 export const actionMs = 15_000;
 
@@ -26,14 +26,12 @@ const forCallers: FaultCode[] = [
 ];
 
 /** Asks something that changes nothing: without an answer, nothing is lost but the answer. */
-export const look = async <S extends z.ZodType>(client: PeerClient, path: string, {schema, body, quick}: Look<S>) =>
-  reading(client, async () => client.ask(schema, {method: 'POST', path, body, deadlineMs: lookUpMs, isForCaller: true}, quick));
+export const look = async <S extends z.ZodType>(client: PeerClient, path: string, {schema, body}: Look<S>) =>
+  reading(client, async () => client.ask(schema, {method: 'POST', path, body, deadlineMs: lookUpMs, isForCaller: true}));
 
 interface Look<S extends z.ZodType> {
   schema: S;
   body: unknown;
-  /** See `PeerClient`. */
-  quick?: ((bytes: Buffer) => z.output<S> | undefined) | undefined;
 }
 
 /** The same for an answer of any length. */
@@ -59,27 +57,23 @@ export const translating = async <T>(client: PeerClient, question: () => Promise
 export const unreachable = (detail: string, cause?: Fault): Fault =>
   new Fault('node_unreachable', detail, {cause, retryAfterSeconds: 5});
 
-interface PartNeeds<P, L extends z.ZodType, M extends z.ZodType> {
+interface PartNeeds<L extends z.ZodType, M extends z.ZodType> {
   path: string;
   list: L;
-  /** Reads a list in the form in which it usually comes. */
-  quickList?: (bytes: Buffer) => z.output<L> | undefined;
-  marks: M;
-  /** The place alone, of what may be a whole entry. */
-  placeOf(place: P): P;
+  samples: M;
 }
 
 /** Another node's part of a list that is merged from many, see `readMerged`. */
-export const askPart = <F, P, L extends z.ZodType, M extends z.ZodType>(
+export const askPart = <F, C, L extends z.ZodType, M extends z.ZodType>(
   client: PeerClient,
-  {path, list, quickList, marks, placeOf}: PartNeeds<P, L, M>,
+  {path, list, samples}: PartNeeds<L, M>,
 ) => ({
   list: async (filter: F, page: Page, actor: Actor) =>
-    look(client, `${path}/list`, {schema: list, quick: quickList, body: {actor: actorToRelay(actor), filter, page}}),
-  marks: async (filter: F, steps: Steps, actor: Actor) =>
-    look(client, `${path}/marks`, {schema: marks, body: {actor: actorToRelay(actor), filter, steps}}),
-  async rank(filter: F, place: P, actor: Actor): Promise<number> {
-    const body = {actor: actorToRelay(actor), filter, place: placeOf(place)};
-    return (await look(client, `${path}/rank`, {schema: rankAnswer, body})).rank;
+    look(client, `${path}/list`, {schema: list, body: {actor: actorToRelay(actor), filter, page}}),
+  samples: async (filter: F, steps: Steps, actor: Actor) =>
+    look(client, `${path}/marks`, {schema: samples, body: {actor: actorToRelay(actor), filter, steps}}),
+  async positionOf(filter: F, cursor: C, actor: Actor): Promise<number> {
+    const body = {actor: actorToRelay(actor), filter, place: cursor};
+    return (await look(client, `${path}/rank`, {schema: positionAnswer, body})).rank;
   },
 });

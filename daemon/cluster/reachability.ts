@@ -8,7 +8,7 @@ import {formatHostPort, type HostPort} from '../../shared/host-port.ts';
 import type {PeerClient} from './peer-client.ts';
 
 /** Answer to POST /reach: the caller's address as the peer knows it, and why the peer cannot connect to it. */
-export const reachAnswerSchema = z.object({address: z.string().max(300), why: z.string().max(300).nullable()});
+const reachAnswerSchema = z.object({address: z.string().max(300), why: z.string().max(300).nullable()});
 export type ReachAnswer = z.infer<typeof reachAnswerSchema>;
 
 const connectMs = 3000;

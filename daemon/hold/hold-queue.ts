@@ -1,8 +1,7 @@
 // This node's own hold queue: the list from the database, the bytes where their keeper has them.
 
-import type {Actor, LocalHoldQueue, MailBody} from '../services/ports.ts';
+import type {Actor, HeldQuery, HoldQueue, MailBody} from '../services/ports.ts';
 import {isHeld, type StoredHeldMail} from '../services/quarantine/stored-mail.ts';
-import type {HeldQuery} from '../store/sqlite/held-query.ts';
 import {createHeldIndex} from './held-index.ts';
 import {createHoldActions, type HoldActions, type HoldActionsNeeds} from './hold-actions.ts';
 import {unknownMail} from './hold-state.ts';
@@ -10,7 +9,7 @@ import {unknownMail} from './hold-state.ts';
 /** What waits for the disk together is one commit; what bears less of it, such as a backend, is spared where it is met. */
 const actsAtOnce = 1000;
 
-export type OwnHoldQueue = LocalHoldQueue & Pick<HoldActions, 'expire' | 'idle' | 'isUnderWay' | 'catchUp'>;
+export type OwnHoldQueue = HoldQueue & Pick<HoldActions, 'expire' | 'idle' | 'isUnderWay' | 'catchUp'>;
 
 export const createHoldQueue = (needs: HoldActionsNeeds & {query: HeldQuery}): OwnHoldQueue => {
   const {nodeId, store, backendOf, withReserve} = needs;

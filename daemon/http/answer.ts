@@ -1,22 +1,14 @@
 // The one place that writes envelopes: from a service's answer, or from its fault.
 import type {Middleware} from 'koa';
 import type {Logger} from 'pino';
-import {failure, type SuccessMessage, success, successJson} from '../../shared/envelope.ts';
+import {failure, type SuccessMessage, success} from '../../shared/envelope.ts';
 import {Fault} from '../../shared/fault.ts';
-import {type ByteText, bytesOf} from '../services/quarantine/byte-text.ts';
 import type {Ctx, RequestState} from './api/state.ts';
 import {createRequestIds} from './request-ids.ts';
 
 export const reply = (ctx: Pick<Ctx, 'status' | 'body'>, data: unknown, message: SuccessMessage = 'OK'): void => {
   ctx.status = message === 'Created' ? 201 : 200;
   ctx.body = success(data, message);
-};
-
-/** The same for data that is JSON already. */
-export const replyJson = (ctx: Pick<Ctx, 'status' | 'body' | 'type'>, data: ByteText, message: 'OK' | 'Partial' = 'OK'): void => {
-  ctx.status = 200;
-  ctx.type = 'application/json; charset=utf-8';
-  ctx.body = bytesOf(successJson(data, message) as ByteText);
 };
 
 /** The nodes whose part is missing from an answer, or who have yet to hear of what was done. */

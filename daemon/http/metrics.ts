@@ -4,7 +4,7 @@ import type {ClusterStatus} from '../../shared/cluster-status.ts';
 import {healthStates} from '../../shared/health.ts';
 import {type Reason, reasons} from '../../shared/reason.ts';
 
-export interface HeldTotal {
+interface HeldTotal {
   reason: Reason;
   count: number;
   size_bytes: number;

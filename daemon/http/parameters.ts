@@ -43,5 +43,5 @@ export const mailOf = (ctx: Ctx): MailReference => {
   return {node_id, queue_id};
 };
 
-export const wrong = (path: string, detail: string): Fault =>
+const wrong = (path: string, detail: string): Fault =>
   new Fault('invalid_parameter', `${path} ${detail}`, {fields: [{path, detail}]});

@@ -1,13 +1,55 @@
-// What a node does with the other nodes, wired to its services.
+// Connections to the other nodes, and replication over them.
 import type {Logger} from 'pino';
 import {startPeerLinks} from '../cluster/peer-links.ts';
-import type {Peers} from '../cluster/peers.ts';
+import {type Peers, startPeers} from '../cluster/peers.ts';
 import {remoteRecords} from '../cluster/remote-records.ts';
 import type {Config} from '../config/schema.ts';
+import {createAuthorities} from '../services/cluster/authority.ts';
+import type {Closers} from './closers.ts';
+import type {LiveSettings} from './live-settings.ts';
 import type {Records} from './records.ts';
-import type {ReplicationParts} from './replication.ts';
+import {openReplication, type ReplicationParts} from './replication.ts';
+import type {Storage} from './storage.ts';
+import type {Trust} from './trust.ts';
 
 interface Needs {
+  config: Config;
+  settings(): LiveSettings;
+  storage: Pick<Storage, 'store' | 'nodeId' | 'nodeNo'>;
+  records: Records;
+  trust: Trust;
+  version: string;
+  closers: Closers;
+  log: Logger;
+  now: () => number;
+}
+
+export type Cluster = ReturnType<typeof openCluster>;
+
+export const openCluster = ({config, settings, storage, records, trust, version, closers, log, now}: Needs) => {
+  const {store, nodeId, nodeNo} = storage;
+  const {nodeDirectory: directory, membership, peerStates} = records;
+  const {ca, hasAuthority} = trust;
+  const credentials = {...trust.certificates.current().cluster, ca};
+  const peers = startPeers({nodeNo, directory, credentials, routes: config.cluster.routes});
+  closers.add(peers.close);
+  const authorities = createAuthorities({
+    own: trust.authority,
+    directory,
+    peerStates,
+    peers: peers.list,
+    nodeNo,
+    onRemoved: membership.removedBy,
+  });
+  const driftAfterMs = config.cluster.drift_after * 1000;
+  const identity = {nodeId, nodeNo};
+  const replicated = openReplication({store, identity, records, settings, version, hasAuthority, driftAfterMs, log, now});
+  const links = startLinks({nodeNo, config, records, replicated, peers, log});
+  closers.add(links.stop);
+  return {peers, authorities, replicated, links};
+};
+
+interface LinkNeeds {
   nodeNo: number;
   config: Config;
   records: Records;
@@ -16,15 +58,15 @@ interface Needs {
   log: Logger;
 }
 
-export type ClusterLinks = ReturnType<typeof startCluster>;
+export type ClusterLinks = ReturnType<typeof startLinks>;
 
-/** How long a node that starts waits for word from the others before it opens its doors. */
+/** How long a node that starts waits for the others before it opens its listeners. */
 const greetingMs = 3000;
 /** How long a change that has to be everywhere waits for that. */
 const replicationWaitMs = 2000;
 const farewellMs = 500;
 
-export const startCluster = ({nodeNo, config, records, replicated, peers, log}: Needs) => {
+const startLinks = ({nodeNo, config, records, replicated, peers, log}: LinkNeeds) => {
   const {replication, exchange, limiter, refusals, lateChanges, drift} = replicated;
   const {membership} = records;
   let lastSeq = 0;

@@ -14,48 +14,75 @@ import {createDeliver} from '../mail/backend/deliver.ts';
 import {clusterKeyword} from '../mail/gateway/cluster-keyword.ts';
 import {createDkimSigner} from '../mail/sign/dkim.ts';
 import {traceHeader} from '../mail/trace-header.ts';
+import type {DomainDirectory} from '../services/domains/domain-directory.ts';
 import type {EventBus} from '../services/events/event-bus.ts';
 import {createIntake, routeFor} from '../services/intake/intake.ts';
 import type {ReceivedMail} from '../services/intake/mail.ts';
-import type {Deliver} from '../services/intake/mail-ports.ts';
+import type {Deliver, MailHolder, Route} from '../services/intake/mail-ports.ts';
+import type {StoredHeldMail} from '../services/quarantine/stored-mail.ts';
 import {createTrainer} from '../services/quarantine/trainer.ts';
 import type {LiveSettings} from './live-settings.ts';
 import {openPostfix} from './postfix.ts';
 import type {Records} from './records.ts';
 import type {Storage} from './storage.ts';
 
-interface Needs extends Pick<Storage, 'store' | 'spool' | 'reserveFile'> {
-  nodeId: string;
+interface Needs {
+  config: Config;
+  settings(): LiveSettings;
+  storage: Storage;
   fqdn: string;
   /** Certificate of the cluster's authority, PEM. */
   ca: string;
-  postfixConfig: Config['postfix'];
   records: Records;
-  settings(): LiveSettings;
   bus: EventBus;
   metrics: Metrics;
   log: Logger;
   now: () => number;
 }
 
-export const openHold = ({
-  store,
-  spool,
-  reserveFile,
-  nodeId,
-  fqdn,
-  ca,
-  postfixConfig,
-  records,
-  settings,
-  bus,
-  metrics,
-  log,
-  now,
-}: Needs) => {
-  const {domainDirectory, membership} = records;
-  const {withReserve} = reserveFile;
+export const openHold = ({config, settings, storage, fqdn, ca, records, bus, metrics, log, now}: Needs) => {
+  const {store, spool, reserveFile, nodeId} = storage;
+  const {domainDirectory} = records;
+  const {pool, sign, deliver} = openDelivery({domainDirectory, fqdn, ca, metrics, log, now});
+  const spoolBackend = createSpoolBackend({spool, deliver, routeOf: mail => releaseRoute(mail, domainDirectory, settings())});
+  const onHeld: SpoolHolderNeeds['onHeld'] = (mail, domainId) => bus.publish({type: 'held', ...mail}, domainId);
+  const postfix = openPostfix({config: config.postfix, nodeId, store, records, tmpDir: spool.tmpDir, onHeld, metrics, log, now});
+  const queue = createHoldQueue({
+    nodeId,
+    store,
+    query: store.heldQuery(nodeId),
+    backendOf: ({keeper}) => (keeper === 'spool' ? spoolBackend : (postfix?.backend ?? noPostfix)),
+    trainer: createTrainer({
+      classifier: () => settings().classifier,
+      onTrained: metrics.lesson,
+      onOutage: detail => log.warn({detail}, 'Rspamd does not learn: what people decide meanwhile is lost on it'),
+      onRecovery: missed => log.info({missed}, 'Rspamd learns again'),
+      now,
+    }),
+    withReserve: reserveFile.withReserve,
+    onActed: (outcome, domainId) => bus.publish({type: outcome.state, ...outcome}, domainId),
+    onLeftover: (queueId, error) =>
+      log.error({queue_id: queueId, err: error}, 'a file of the spool could not be removed; the next start tries again'),
+    now,
+  });
+  const spoolHolder = createSpoolHolder({nodeId, store, spool, traceHeader: mail => traceHeader(mail, fqdn), onHeld});
+  const intakeTo = (holder: MailHolder) => createIntake({...intakeNeeds({storage, settings, records, metrics, log}), holder});
+  return {
+    queue,
+    intake: intakeTo(spoolHolder),
+    // Mail that comes by the milter stays with Postfix.
+    milterIntake: intakeTo(postfix?.holder ?? spoolHolder),
+    pool,
+    sign,
+    postfixPoll: postfix?.createPoll(queue),
+  };
+};
 
+interface DeliveryNeeds extends Pick<Needs, 'fqdn' | 'ca' | 'metrics' | 'log' | 'now'> {
+  domainDirectory: DomainDirectory;
+}
+
+const openDelivery = ({domainDirectory, fqdn, ca, metrics, log, now}: DeliveryNeeds) => {
   const signer = createDkimSigner();
   const sign: NonNullable<Parameters<typeof createDeliver>[0]['sign']> = async ({id, name}, content) => {
     const keys = domainDirectory.dkimKeysOf(id).map(key => ({...key, domain: name}));
@@ -67,72 +94,45 @@ export const openHold = ({
     ownKeyword: clusterKeyword(ca),
     onFailure: createBackendFailures({log, now}),
   });
-  const deliver = counted(createDeliver({pool, sign}), metrics);
-
-  const spoolBackend = createSpoolBackend({
-    spool,
-    deliver,
-    routeOf({domain_id, domain: name, direction}) {
-      const domain = domainDirectory.findById(domain_id) ?? domainDirectory.findByName(name);
-      // Outbound mail outlives its domain too; what it was to be signed with does not.
-      const route = domain
-        ? routeFor({direction, domain}, settings().smarthost)
-        : direction === 'outbound'
-          ? settings().smarthost
-          : undefined;
-      if (route) return route;
-      const detail =
-        direction === 'outbound'
-          ? 'there is no smtp.smarthost to deliver to; configure one, or discard the mail'
-          : `the domain ${name} has no backend any more; create it again, or discard the mail`;
-      throw new Fault('delivery_failed', detail);
-    },
-  });
-  const onHeld: SpoolHolderNeeds['onHeld'] = (mail, domainId) => bus.publish({type: 'held', ...mail}, domainId);
-  const postfix = openPostfix({config: postfixConfig, nodeId, store, records, tmpDir: spool.tmpDir, onHeld, metrics, log, now});
-  const queue = createHoldQueue({
-    nodeId,
-    store,
-    query: store.heldQuery(nodeId),
-    backendOf: ({keeper}) => (keeper === 'spool' ? spoolBackend : (postfix?.keeper ?? noPostfix)),
-    trainer: createTrainer({
-      classifier: () => settings().classifier,
-      onTrained: metrics.lesson,
-      onOutage: detail => log.warn({detail}, 'Rspamd does not learn: what people decide meanwhile is lost on it'),
-      onRecovery: missed => log.info({missed}, 'Rspamd learns again'),
-      now,
-    }),
-    withReserve,
-    onActed: (outcome, domainId) => bus.publish({type: outcome.state, ...outcome}, domainId),
-    onLeftover: (queueId, error) =>
-      log.error({queue_id: queueId, err: error}, 'a file of the spool could not be removed; the next start tries again'),
-    now,
-  });
-  const keep = createSpoolHolder({
-    nodeId,
-    store,
-    spool,
-    traceHeader: mail => traceHeader(mail, fqdn),
-    onHeld,
-  });
-  const needs = {
-    domains: domainDirectory,
-    scorer: {score: async (mail: ReceivedMail) => settings().scorer.score(mail)},
-    smarthost: () => settings().smarthost,
-    hasSpace: reserveFile.hasSpace,
-    isRemoved: membership.isRemoved,
-    onScorerFailure: () => settings().onScorerFailure,
-    onUnscored: (error: unknown) => {
-      metrics.unscored();
-      log.error({err: error}, 'mail could not be scored');
-    },
-  };
-  const intake = createIntake({...needs, keep});
-  // What comes by the milter stays with Postfix.
-  const milterIntake = createIntake({...needs, keep: postfix?.keep ?? keep});
-
-  return {queue, intake, milterIntake, pool, sign, postfixPoll: postfix?.createPoll(queue)};
+  return {pool, sign, deliver: counted(createDeliver({pool, sign}), metrics)};
 };
+
+/** A Fault `delivery_failed` that says what to do when there is nowhere to deliver to. */
+const releaseRoute = (
+  {domain_id, domain: name, direction}: StoredHeldMail,
+  domains: DomainDirectory,
+  {smarthost}: LiveSettings,
+): Route => {
+  const domain = domains.findById(domain_id) ?? domains.findByName(name);
+  // Outbound mail outlives its domain; the keys that would sign it do not.
+  const withoutDomain = direction === 'outbound' ? smarthost : undefined;
+  const route = domain ? routeFor({direction, domain}, smarthost) : withoutDomain;
+  if (route) return route;
+  const detail =
+    direction === 'outbound'
+      ? 'there is no smtp.smarthost to deliver to; configure one, or discard the mail'
+      : `the domain ${name} has no backend any more; create it again, or discard the mail`;
+  throw new Fault('delivery_failed', detail);
+};
+
+const intakeNeeds = ({
+  storage,
+  settings,
+  records,
+  metrics,
+  log,
+}: Pick<Needs, 'storage' | 'settings' | 'records' | 'metrics' | 'log'>) => ({
+  domains: records.domainDirectory,
+  scorer: {score: async (mail: ReceivedMail) => settings().scorer.score(mail)},
+  smarthost: () => settings().smarthost,
+  hasSpace: storage.reserveFile.hasSpace,
+  isRemoved: records.membership.isRemoved,
+  onScorerFailure: () => settings().onScorerFailure,
+  onUnscored: (error: unknown) => {
+    metrics.unscored();
+    log.error({err: error}, 'mail could not be scored');
+  },
+});
 
 /** There are mails in Postfix's hold queue, and this node has been told no more where that is. */
 const refuse = async (): Promise<never> => {

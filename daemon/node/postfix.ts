@@ -16,8 +16,8 @@ import {createPostfixPoll, type PostfixPoll} from './postfix-poll.ts';
 import type {Records} from './records.ts';
 
 export interface PostfixHold {
-  keep: PostfixHolder;
-  keeper: HoldBackend;
+  holder: PostfixHolder;
+  backend: HoldBackend;
   /** Looks at Postfix's queue, and at whether it is set up as it should be. */
   createPoll(queue: Pick<OwnHoldQueue, 'isUnderWay' | 'catchUp'>): PostfixPoll;
 }
@@ -49,10 +49,10 @@ export const openPostfix = ({
   if (config.config_dir === undefined) return undefined;
 
   const programs = createPostfixPrograms({configDir: config.config_dir, helperSocket: config.helper_socket});
-  const keep = createPostfixHolder({nodeId, store, onHeld, now});
-  const keeper = createPostfixBackend({
+  const holder = createPostfixHolder({nodeId, store, onHeld, now});
+  const backend = createPostfixBackend({
     programs,
-    isArriving: keep.isArriving,
+    isArriving: holder.isArriving,
     lifetimeMs: createLifetime(programs, now),
     tmpDir,
     onNotFlushed: (queueId, error) =>
@@ -70,7 +70,7 @@ export const openPostfix = ({
   });
 
   const createPoll: PostfixHold['createPoll'] = ({isUnderWay, catchUp}) => {
-    const reconcile = createPostfixReconcile({nodeId, store, programs, keep, isUnderWay, adopt, now});
+    const reconcile = createPostfixReconcile({nodeId, store, programs, holder, isUnderWay, adopt, now});
     const looks = createFailureLog(log);
     let isFirst = true;
 
@@ -102,21 +102,21 @@ export const openPostfix = ({
     );
   };
 
-  return {keep, keeper: logged(keeper, log), createPoll};
+  return {holder, backend: logged(backend, log), createPoll};
 };
 
 /** Callers are told that the log of the node says why. */
-const logged = (keeper: HoldBackend, log: Logger): HoldBackend => {
+const logged = (backend: HoldBackend, log: Logger): HoldBackend => {
   const log1 = async <T>(queueId: string, work: Promise<T>): Promise<T> =>
     work.catch(error => {
       if (error instanceof PostfixRefusal) log.error({queue_id: queueId, err: error.details.cause}, 'Postfix did not do it');
       throw error;
     });
   return {
-    ...keeper,
-    release: async (mail, onServed) => log1(mail.queue_id, keeper.release(mail, onServed)),
-    discard: async mail => log1(mail.queue_id, keeper.discard?.(mail) ?? Promise.resolve()),
-    body: async mail => log1(mail.queue_id, keeper.body(mail)),
+    ...backend,
+    release: async (mail, onServed) => log1(mail.queue_id, backend.release(mail, onServed)),
+    discard: async mail => log1(mail.queue_id, backend.discard?.(mail) ?? Promise.resolve()),
+    body: async mail => log1(mail.queue_id, backend.body(mail)),
   };
 };
 

@@ -43,7 +43,7 @@ export const isTooFarAhead = (stamp: Stamp, nowMs: number): boolean => stampMs(s
 export const mayWriteAt = (stamp: Stamp, nowMs: number): boolean => stampMs(stamp) <= nowMs + writableAheadMs;
 
 /** The latest of stamps that came from elsewhere: what is written here from now on is later than that. Empty for none. */
-export const latestOf = (stamps: Stamp[], nowMs: number): Stamp => {
+const latestOf = (stamps: Stamp[], nowMs: number): Stamp => {
   const bound = formatStamp(nowMs + believedAheadMs, 0, 0);
   return stamps.filter(stamp => stamp < bound).reduce((a, b) => (a > b ? a : b), '');
 };

@@ -29,7 +29,7 @@ export interface Configuration extends ConfigStore {
   onOutbox(listener: (seq: number) => void): void;
 }
 
-export interface RemoteChanges {
+interface RemoteChanges {
   changes: Change[];
   /** Of everything that was sent, also of what is not among `changes`: what this node writes from now on is later. */
   stamps?: Stamp[];

@@ -80,17 +80,9 @@ export const createDrift = (needs: Needs): Drift => {
     needs.onRepair({node: peer.nodeId, records: applied.length, differing: names});
   };
 
-  const explainOne = async (peer: RemoteRecords) => {
-    const keys = await differences.find(peer);
-    const shown = keys.slice(0, shownPerNode);
-    const [here, there] = shown.length === 0 ? [[], []] : await Promise.all([replication.records(shown), peer.records(shown)]);
-    const records = shown.map(key => differenceOf({key, nodeId: peer.nodeId, here: find(here, key), there: find(there, key)}));
-    return {count: keys.length, records};
-  };
-
   const explain: Drift['explain'] = async peers => {
     const {config_hash} = await store.config.configHash();
-    const compared = await Promise.all(peers.map(async peer => explainOne(peer).catch(() => undefined)));
+    const compared = await Promise.all(peers.map(async peer => explainOne(needs, peer).catch(() => undefined)));
     return {
       local_node_id: nodeId,
       config_hash,
@@ -143,6 +135,14 @@ export const createDrift = (needs: Needs): Drift => {
 
     explain: keepAnswer(explain, {keptMs: explainedForMs, monotonic}),
   };
+};
+
+const explainOne = async ({differences, replication}: Needs, peer: RemoteRecords) => {
+  const keys = await differences.find(peer);
+  const shown = keys.slice(0, shownPerNode);
+  const [here, there] = shown.length === 0 ? [[], []] : await Promise.all([replication.records(shown), peer.records(shown)]);
+  const records = shown.map(key => differenceOf({key, nodeId: peer.nodeId, here: find(here, key), there: find(there, key)}));
+  return {count: keys.length, records};
 };
 
 const find = (records: ConfigRecord[], {kind, id}: RecordKey): ConfigRecord | undefined =>

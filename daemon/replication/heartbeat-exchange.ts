@@ -33,45 +33,13 @@ interface Needs {
 }
 
 export const createHeartbeatExchange = (needs: Needs): HeartbeatExchange => {
-  const {store, replication, peerStates, limiter, keyDirectory, drift, directory, refusals, nodeId, nodeNo, now} = needs;
+  const {replication, peerStates, limiter, keyDirectory, drift, directory, refusals, nodeNo} = needs;
   const listeners: ((nodeNo: number) => void)[] = [];
   const notifyBehind = (from: number) => {
     for (const listener of listeners) listener(from);
   };
 
-  const isRefused = (): boolean => refusals.peersThatRefuse().some(no => directory.findByNo(no));
-
-  const heartbeat: HeartbeatExchange['heartbeat'] = async (to, usesAfter) => {
-    // Of one moment: a hash beside the numbers of other events looks like a drift to whoever has just these events.
-    const {config_hash, changed_at_ms, applied, self} = await store.atOneMoment(async reads => {
-      const others = await reads.applied.all();
-      const own = await reads.records.find({kind: 'node', id: nodeNo});
-      return {...(await reads.config.configHash()), applied: others.set(nodeNo, await reads.outbox.last()), self: own};
-    });
-    const refused = refusals.whyOfPeer(to);
-    const {uses, upTo} = keyDirectory.usesAfter(usesAfter);
-    return {
-      usesUpTo: upTo,
-      heartbeat: {
-        node_id: nodeId,
-        node_no: nodeNo,
-        version: needs.version,
-        clock_ms: now(),
-        config_hash,
-        config_hash_age_s: Math.max(0, Math.floor((now() - changed_at_ms) / 1000)),
-        last_seq: applied.get(nodeNo) ?? 0,
-        applied: vectorOf(applied),
-        license: licenseAt(needs.license(), now()),
-        has_authority: needs.hasAuthority,
-        key_counts: limiter.counts(),
-        key_uses: uses,
-        ...(self && {self: {kind: self.kind, id: self.id, fields: self.fields, deleted: self.deleted}}),
-        outbox_refused: isRefused(),
-        ...(refused !== undefined && {refuses_yours: refused}),
-        unreached: peerStates.unreached().slice(0, 1000),
-      },
-    };
-  };
+  const heartbeat = createOwnHeartbeat(needs);
 
   /** Where a node says it is, over its own certificate, when that is not what is known here. */
   const believe = async (from: NodeIdentity, self: ConfigRecord): Promise<void> => {
@@ -118,5 +86,42 @@ export const createHeartbeatExchange = (needs: Needs): HeartbeatExchange => {
       }
     },
     onBehind: listener => void listeners.push(listener),
+  };
+};
+
+const createOwnHeartbeat = (needs: Needs): HeartbeatExchange['heartbeat'] => {
+  const {store, peerStates, limiter, keyDirectory, directory, refusals, nodeId, nodeNo, now} = needs;
+  const isRefused = (): boolean => refusals.peersThatRefuse().some(no => directory.findByNo(no));
+
+  return async (to, usesAfter) => {
+    // Of one moment: a hash beside the numbers of other events looks like a drift to whoever has just these events.
+    const {config_hash, changed_at_ms, applied, self} = await store.atOneMoment(async reads => {
+      const others = await reads.applied.all();
+      const own = await reads.records.find({kind: 'node', id: nodeNo});
+      return {...(await reads.config.configHash()), applied: others.set(nodeNo, await reads.outbox.last()), self: own};
+    });
+    const refused = refusals.whyOfPeer(to);
+    const {uses, upTo} = keyDirectory.usesAfter(usesAfter);
+    return {
+      usesUpTo: upTo,
+      heartbeat: {
+        node_id: nodeId,
+        node_no: nodeNo,
+        version: needs.version,
+        clock_ms: now(),
+        config_hash,
+        config_hash_age_s: Math.max(0, Math.floor((now() - changed_at_ms) / 1000)),
+        last_seq: applied.get(nodeNo) ?? 0,
+        applied: vectorOf(applied),
+        license: licenseAt(needs.license(), now()),
+        has_authority: needs.hasAuthority,
+        key_counts: limiter.counts(),
+        key_uses: uses,
+        ...(self && {self: {kind: self.kind, id: self.id, fields: self.fields, deleted: self.deleted}}),
+        outbox_refused: isRefused(),
+        ...(refused !== undefined && {refuses_yours: refused}),
+        unreached: peerStates.unreached().slice(0, 1000),
+      },
+    };
   };
 };

@@ -1,15 +1,15 @@
 // Both ends of replication without the wire: the events and records that this node sends, and those that it applies.
 
 import {Fault} from '../../shared/fault.ts';
-import {type ReplicationEvent, vectorOf} from '../services/cluster/peer-protocol.ts';
+import type {ReplicationEvent} from '../services/cluster/peer-protocol.ts';
 import type {Replication} from '../services/cluster/replication-ports.ts';
 import {crashPoint} from '../services/crash-point.ts';
 import type {NodeStore, NodeTransaction, RecordReads} from '../services/node-store.ts';
-
-import {idsPerNode, kinds, makerOf, type RecordKey} from '../services/records.ts';
-
+import {idsPerNode, kinds, makerOf} from '../services/records.ts';
 import {createApplyRemote} from './apply-remote.ts';
 import type {Configuration} from './configuration.ts';
+import {createSequenceRecovery, mostForgotten} from './sequence-recovery.ts';
+import {createServedRecords} from './served-records.ts';
 
 interface Needs {
   store: NodeStore;
@@ -24,12 +24,6 @@ interface Needs {
   nameOf?(nodeNo: number): string;
 }
 
-const skippedIds = 100_000;
-/** More than a node can have done between a backup and its restoration. */
-const mostForgotten = 10_000_000;
-const recordsPerPage = 250;
-const digestsPerPage = 5000;
-
 export const createReplication = ({
   store,
   configuration,
@@ -41,13 +35,12 @@ export const createReplication = ({
 }: Needs): Replication => {
   const applyRemote = createApplyRemote({store, configuration, nodeNo, now, nameOf});
 
-  const requirePossible = async (seq: number): Promise<void> => {
-    const last = await store.outbox.last();
-    if (seq - last > mostForgotten)
-      throw new Fault('validation_failed', `a node claims to know event ${seq} of this one, which has come to ${last}`);
-  };
+  const applied: Replication['applied'] = async () => (await store.applied.all()).set(nodeNo, await store.outbox.last());
 
   return {
+    ...createServedRecords({store, applied}),
+    ...createSequenceRecovery({store, begunAt}),
+    applied,
     lastSeq: async () => store.outbox.last(),
 
     async batchAfter(after, limits) {
@@ -75,38 +68,6 @@ export const createReplication = ({
       return {applied: last, hasGap: false, leftOut};
     },
 
-    async applied() {
-      const applied = await store.applied.all();
-      return applied.set(nodeNo, await store.outbox.last());
-    },
-
-    async recordsPage(after) {
-      const applied = await this.applied();
-      const records = await store.records.after(after, recordsPerPage);
-      return {
-        applied: vectorOf(applied),
-        records: records.map(({kind, id, fields, deleted}) => ({kind, id, fields, deleted})),
-        next: records.length === recordsPerPage ? keyOf(records.at(-1)) : null,
-      };
-    },
-
-    async digestsPage(after) {
-      const digests = await store.records.digestsAfter(after, digestsPerPage);
-      return {
-        digests: digests.map(({kind, id, digest}) => [kind, id, digest]),
-        next: digests.length === digestsPerPage ? keyOf(digests.at(-1)) : null,
-      };
-    },
-
-    async records(keys) {
-      const found = await Promise.all(keys.map(async key => store.records.find(key)));
-      return found.flatMap(record => {
-        if (!record) return [];
-        const {kind, id, fields, deleted} = record;
-        return [{kind, id, fields, deleted}];
-      });
-    },
-
     merge: async (records, source) => (records.length > 0 ? applyRemote(records, source) : {changed: [], leftOut: ''}),
 
     async caughtUp(applied) {
@@ -123,28 +84,6 @@ export const createReplication = ({
         }
       };
       await configuration.applyRemote({changes: [], note});
-    },
-
-    async recover(seq) {
-      await requirePossible(seq);
-      await store.transaction(async tx => {
-        if (seq > (await tx.outbox.last())) await tx.outbox.renumber(seq);
-      });
-    },
-
-    async checkFirstAcknowledgement(seq) {
-      if (seq <= begunAt) return false;
-      await requirePossible(seq);
-      await store.transaction(async tx => {
-        if (seq > (await tx.outbox.floor())) await tx.outbox.renumber(Math.max(seq, await tx.outbox.last()));
-      });
-      return true;
-    },
-
-    async skipIds() {
-      await store.transaction(async tx => {
-        for (const kind of kinds) await tx.sequences.raise(kind, (await tx.sequences.last(kind)) + skippedIds);
-      });
     },
 
     async prune(upTo, limit) {
@@ -183,5 +122,3 @@ const requireNewNodes = async (records: RecordReads, origin: number, events: Rep
         throw new Fault('validation_failed', `an event of node number ${origin} speaks for another: ${kind} ${id}`);
     }
 };
-
-const keyOf = (record: RecordKey | undefined): RecordKey | null => (record ? {kind: record.kind, id: record.id} : null);

@@ -2,7 +2,7 @@
 import type {Readable} from 'node:stream';
 import type {AuditEntry} from '../../shared/audit-entry.ts';
 import type {Domain} from '../../shared/domain.ts';
-import type {ActionOutcome, HeldMail, HeldMailDetail, HoldAction, Summary} from '../../shared/held-mail.ts';
+import type {ActionOutcome, HeldMail, HeldMailDetail, HoldAction, Summary, SummaryGroup} from '../../shared/held-mail.ts';
 import type {AuditQuery, HoldFilter, Page} from '../../shared/hold-filter.ts';
 
 import type {MailFilter} from '../../shared/mail-filter.ts';
@@ -11,8 +11,7 @@ import type {AccessScope, Scope} from '../../shared/scopes.ts';
 import type {NewAuditEntry, StoredAuditEntry} from './audit/stored-entry.ts';
 import type {IssuedName, PeerReport, StoredJoinToken} from './cluster/stored-trust.ts';
 
-import type {ByteText} from './quarantine/byte-text.ts';
-import type {Marks, Steps} from './quarantine/merged-list.ts';
+import type {Samples, Steps} from './quarantine/merged-list.ts';
 import type {
   Claim,
   ClaimedState,
@@ -43,16 +42,11 @@ export interface NodeIdentity {
   nodeNo: number;
 }
 
-/** A place in the list of held mails, which is by `arrived_at` descending, then `node_id`, then `queue_id`. */
-export type HoldPlace = Pick<HeldMail, 'arrived_at' | 'node_id' | 'queue_id'>;
+/** A cursor in the list of held mails, which is ordered by `arrived_at` descending, then `node_id`, then `queue_id`. */
+export type HoldCursor = Pick<HeldMail, 'arrived_at' | 'node_id' | 'queue_id'>;
 
-/** A held mail in a list: where it stands there, and the JSON of the whole. */
-export interface HeldRow extends HoldPlace {
-  json: ByteText;
-}
-
-export interface HeldRows {
-  mails: HeldRow[];
+export interface HeldMailPage {
+  mails: HeldMail[];
   /** All matches, not only this page. */
   total: number;
 }
@@ -68,11 +62,11 @@ export interface HoldQueue {
   readonly nodeId: string;
   /** How many acts it takes at the same time. */
   readonly actsAtOnce: number;
-  list(filter: HoldFilter, page: Page, actor: Actor): Promise<HeldRows>;
-  /** Places of some of the matches, see `readMerged`. */
-  marks(filter: HoldFilter, steps: Steps, actor: Actor): Promise<Marks<HoldPlace>>;
-  /** How many matches come before a place. */
-  rank(filter: HoldFilter, place: HoldPlace, actor: Actor): Promise<number>;
+  list(filter: HoldFilter, page: Page, actor: Actor): Promise<HeldMailPage>;
+  /** Cursors of some of the matches, see `readMerged`. */
+  samples(filter: HoldFilter, steps: Steps, actor: Actor): Promise<Samples<HoldCursor>>;
+  /** How many matches come before a cursor. */
+  positionOf(filter: HoldFilter, cursor: HoldCursor, actor: Actor): Promise<number>;
   summary(filter: HoldFilter, actor: Actor): Promise<Summary>;
   get(queueId: string, actor: Actor): Promise<HeldMailDetail>;
   body(queueId: string, actor: Actor): Promise<MailBody>;
@@ -80,14 +74,22 @@ export interface HoldQueue {
   act(action: HoldAction, queueId: string, actor: Actor): Promise<ActionOutcome>;
 }
 
-/** A node's own. */
-export interface LocalHoldQueue extends HoldQueue {
-  /** What `list` resolves with, as the JSON that goes to whoever asks. */
-  listJson(filter: HoldFilter, page: Page, actor: Actor): Promise<ByteText>;
+/** One domain and reason of the summary. */
+export type HeldGroup = Omit<SummaryGroup, 'node_id'>;
+
+/** The list of what is held on this node, as its store has it. */
+export interface HeldQuery {
+  /** Newest first, then by queue id. */
+  list(filter: HoldFilter, reach: AccessScope, page: Page): Promise<HeldMailPage>;
+  /** The cursors of every `stride`-th match after the first `offset`, `limit` of them. `total` counts all matches. */
+  samples(filter: HoldFilter, reach: AccessScope, steps: Steps): Promise<Samples<HoldCursor>>;
+  /** How many matches come before a cursor in the list of all nodes: of mails that arrived at the same time by node, then by queue id. */
+  positionOf(filter: HoldFilter, reach: AccessScope, cursor: HoldCursor): Promise<number>;
+  groups(filter: HoldFilter, reach: AccessScope): Promise<HeldGroup[]>;
 }
 
-/** A place in the audit log of all nodes: by `at` descending, then `node_id`, then `seq` descending. */
-export type AuditPlace = Pick<AuditEntry, 'at' | 'node_id' | 'seq'>;
+/** A cursor in the audit log of all nodes, which is ordered by `at` descending, then `node_id`, then `seq` descending. */
+export type AuditCursor = Pick<AuditEntry, 'at' | 'node_id' | 'seq'>;
 
 export type AuditFilter = Omit<AuditQuery, keyof Page>;
 
@@ -95,8 +97,8 @@ export type AuditFilter = Omit<AuditQuery, keyof Page>;
 export interface AuditLog {
   readonly nodeId: string;
   list(filter: AuditFilter, page: Page, actor: Actor): Promise<{entries: AuditEntry[]; total: number}>;
-  marks(filter: AuditFilter, steps: Steps, actor: Actor): Promise<Marks<AuditPlace>>;
-  rank(filter: AuditFilter, place: AuditPlace, actor: Actor): Promise<number>;
+  samples(filter: AuditFilter, steps: Steps, actor: Actor): Promise<Samples<AuditCursor>>;
+  positionOf(filter: AuditFilter, cursor: AuditCursor, actor: Actor): Promise<number>;
 }
 
 /**
@@ -152,13 +154,13 @@ export interface ConfigStore {
 export interface AuditReads {
   /** Newest first. `key_name` comes from the key's record, so it is gone once the key has been deleted. */
   list(filter: AuditFilter, page: Page): Promise<{entries: StoredAuditEntry[]; total: number}>;
-  /** The places of every `stride`-th entry after the first `offset`, `limit` of them. `total` counts all matches. */
-  marks(filter: AuditFilter, steps: Steps): Promise<Marks<Omit<AuditPlace, 'node_id'>>>;
-  /** How many matches come before a place: all that are later, and `among` those of the same time. */
-  rank(filter: AuditFilter, place: {at: string; among: 'all' | 'none' | {after: number}}): Promise<number>;
+  /** The cursors of every `stride`-th entry after the first `offset`, `limit` of them. `total` counts all matches. */
+  samples(filter: AuditFilter, steps: Steps): Promise<Samples<Omit<AuditCursor, 'node_id'>>>;
+  /** How many matches in the log of `nodeId`, which is this one, come before a cursor in the log of all nodes. */
+  positionOf(filter: AuditFilter, cursor: AuditCursor, nodeId: string): Promise<number>;
 }
 
-export interface AuditStore {
+interface AuditStore {
   /** Appends to this node's log, in the order given. */
   append(...entries: NewAuditEntry[]): Promise<void>;
 }

@@ -14,7 +14,7 @@ export interface Named {
 export const isNothing = ({main, master, node, folder, created}: Plan): boolean =>
   main.length + master.length + node.length + created.length === 0 && folder === undefined;
 
-export const planText = (plan: Plan, {configDir, nodeFile}: Named): string => {
+const planText = (plan: Plan, {configDir, nodeFile}: Named): string => {
   const parts = [
     section(
       `${configDir}/main.cf`,

@@ -1,7 +1,7 @@
 // Asks for a list over one kept-alive HTTPS connection per question under way, and reads the answer's bytes without looking into them.
 import {type Agent, request} from 'node:https';
 
-export interface Listed {
+interface Listed {
   total: number;
   body: Buffer;
 }

@@ -9,6 +9,3 @@ export const quantilesOf = (times: readonly number[]): Quantiles => {
   const at = (share: number) => sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
   return {p50: at(0.5), p99: at(0.99), worst: sorted.at(-1) ?? Number.NaN};
 };
-
-export const shown = ({p50, p99, worst}: Quantiles): string =>
-  `p50 ${p50.toFixed(2)} ms, p99 ${p99.toFixed(2)} ms, worst ${worst.toFixed(2)} ms`;

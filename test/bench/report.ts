@@ -26,7 +26,7 @@ const cellsOf = ({row, measured}: Result): string[] => {
   return [title, wanted, `${figure(measured.value)} ${row.unit}`, verdict, measured.own, anchor];
 };
 
-export const boundText = (bound: Bound, unit: string): string =>
+const boundText = (bound: Bound, unit: string): string =>
   'atMost' in bound ? `≤ ${figure(bound.atMost)} ${unit}` : `≥ ${figure(bound.atLeast)} ${unit}`;
 
 /** Three digits that count. */

@@ -9,7 +9,7 @@ import {startApi} from '../helpers/cli/scripted-api.ts';
 
 const url = new URL('https://mx1.example.com:8443/api/v1/domains/7');
 
-test('an error whose members are of the wrong kind is told as far as it can be', t => {
+test('an error whose members are of the wrong kind is shown as far as possible', t => {
   const wrong: unknown[] = [null, 7, 'text', {}, {length: 3}, [null], ['x'], [{path: 1, detail: 2}], [{path: 'a'}]];
   for (const value of wrong)
     for (const code of ['validation_failed', 'insufficient_scope', '__proto__']) {
@@ -41,7 +41,7 @@ test('an answer without end is given up', async t => {
   }
 });
 
-test('a mail that cannot be had is told with the error alone, however long that is', async t => {
+test('a mail that cannot be read is reported with the error alone, however long that is', async t => {
   const api = await startApi(t, {'GET /mail/quarantine/mx1/aaaaaa/body': {status: 500, stream: endless}});
 
   const {code, stderr} = await api.mfctl(['quarantine', 'body', 'mx1/aaaaaa']);

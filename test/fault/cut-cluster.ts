@@ -36,7 +36,7 @@ interface Options {
 }
 
 /** Where all mail is held. */
-export const heldDomain = 'held.test';
+const heldDomain = 'held.test';
 const setUpMs = 120_000;
 
 export const startCutCluster = async (owner: Owner, {names, precedes, config, env}: Options): Promise<CutCluster> => {

@@ -25,7 +25,7 @@ export interface Lane {
   readonly figures: LaneFigures;
 }
 
-export type LaneFigures = {-readonly [Name in keyof Ledger['counts']]: number} & {slowestStartMs: number};
+type LaneFigures = {-readonly [Name in keyof Ledger['counts']]: number} & {slowestStartMs: number};
 
 const longestStartMs = 5000;
 /** So many mails are looked at again in every round. */

@@ -47,7 +47,7 @@ export interface MailBook {
   };
 }
 
-export interface ListSeen {
+interface ListSeen {
   answer: ApiAnswer;
   ms: number;
   /** Nodes that it says are missing. */

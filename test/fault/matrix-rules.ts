@@ -7,7 +7,7 @@ export const targets = ['own', 'other', 'deleted', 'unknown'] as const;
 export type Target = (typeof targets)[number];
 
 /** What is in the way of a key, before its scope is. */
-export const badKeys = {
+const badKeys = {
   none: '401 key_missing',
   malformed: '401 key_invalid',
   unissued: '401 key_invalid',

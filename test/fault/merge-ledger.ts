@@ -20,9 +20,9 @@ export const byTime: Precedes = (a, b) => a.to < b.from;
 /** Where clocks are anything: only what a node had seen, or done itself, came before. */
 export const bySight: Precedes = (a, b) => a.epoch < b.epoch || (a.node === b.node && a.to < b.from);
 
-export type RecordKind = 'domain' | 'filter' | 'dkim' | 'key';
+type RecordKind = 'domain' | 'filter' | 'dkim' | 'key';
 
-export interface NewRecord {
+interface NewRecord {
   kind: RecordKind;
   id: number;
   /** Of the domain it belongs to. */

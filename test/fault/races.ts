@@ -18,7 +18,7 @@ interface Arena {
   keys: {id: number; key: string}[];
 }
 
-export interface RacedMail extends MailReference {
+interface RacedMail extends MailReference {
   token: string;
   isRefused: boolean;
   told: Told[];

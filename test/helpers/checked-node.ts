@@ -12,7 +12,7 @@ import type {TestNode} from './node.ts';
 import {sendMail} from './smtp-client.ts';
 import type {SmtpSink} from './smtp-sink.ts';
 
-export interface HeldMailOptions {
+interface HeldMailOptions {
   to: string | string[];
   from?: string;
   subject?: string;

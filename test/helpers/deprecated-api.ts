@@ -40,7 +40,7 @@ const thingSchema = z
   })
   .meta({id: 'Thing'});
 
-export const operations: Operation[] = [
+const operations: Operation[] = [
   {
     method: 'get',
     path: '/old/{id}',

@@ -7,7 +7,7 @@ import type {Owner} from './daemon.ts';
 import {eventually} from './eventually.ts';
 import type {TestNode} from './node.ts';
 
-export interface TestEvent {
+interface TestEvent {
   id: string;
   /** As the `event:` line names it. */
   name: string;

@@ -18,7 +18,7 @@ export const operator: Actor = {keyId: 7, scope: 'full-admin', reach: {kind: 'al
 
 export const trace = Buffer.from('Received: by alpha.test\r\n');
 
-export interface Delivery {
+interface Delivery {
   recipients: string[];
   content: string;
 }
@@ -44,7 +44,7 @@ export interface TestQueue {
   hold(queueId: string, parts?: HeldParts): Promise<void>;
 }
 
-export interface HeldParts extends MailParts {
+interface HeldParts extends MailParts {
   domainId?: number;
   domain?: string;
   reason?: Reason;

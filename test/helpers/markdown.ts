@@ -8,7 +8,7 @@ export interface Heading {
   anchor: string;
 }
 
-export interface Link {
+interface Link {
   text: string;
   /** As it is written: `docs/cluster.md#drift`, `#try-it`, `https://…`. */
   target: string;

@@ -17,7 +17,7 @@ export interface Host {
   within: string[];
 }
 
-export interface Loss {
+interface Loss {
   from: string;
   to: string;
   /** TCP packets to this port of `to` alone; otherwise all. */

@@ -16,7 +16,7 @@ export const postfixMissing = (): string | undefined => {
   return isInstalled('/usr/sbin/postconf') ? undefined : 'Postfix is not installed';
 };
 
-export interface QueuedMail {
+interface QueuedMail {
   queue_name: string;
   queue_id: string;
   arrival_time: number;

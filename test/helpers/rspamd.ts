@@ -39,7 +39,7 @@ export const startRspamd = async (t: Owner, options: PrivateRspamdOptions = {}):
   return startWorkers(t, {...options, port, workers});
 };
 
-export interface Lessons {
+interface Lessons {
   ham: number;
   spam: number;
 }

@@ -1,7 +1,7 @@
 // Many mails over a few sessions that are kept, as a mail server with much to say sends them.
 import {connect} from './smtp-client.ts';
 
-export interface NumberedMail {
+interface NumberedMail {
   to: string;
   raw: string | Buffer;
 }

@@ -5,7 +5,7 @@ import {SMTPServer, type SMTPServerSession} from 'smtp-server';
 import type {HostPort} from '../../shared/host-port.ts';
 import type {Owner} from './daemon.ts';
 
-export interface SinkReply {
+interface SinkReply {
   code: number;
   text: string;
 }

@@ -86,6 +86,6 @@ test('what a pattern may cost is bounded, and what costs little may be as long a
   t.deepEqual(messages(`${'\\*'.repeat(30)}*`), []);
 });
 
-test('all that is wrong is told at once, unknown members included', t => {
+test('all faults are reported at once, unknown members included', t => {
   t.deepEqual(faultsOf({action: 'drop', match: 'sender', pattern: 'a@example.com', colour: 'red'}).sort(), ['action', 'colour']);
 });

@@ -64,7 +64,7 @@ test('an address that passes fits into a command line without ending it', t => {
   );
 });
 
-test('addresses are told apart from what only looks like one', t => {
+test('addresses are distinguished from text that only looks like one', t => {
   const good = [
     'a@b.test',
     'A.b+tag@B.test',

@@ -3,7 +3,7 @@ import {readFileSync, writeFileSync} from 'node:fs';
 import {request} from 'node:http';
 import {join} from 'node:path';
 import test, {type ExecutionContext as Context} from 'ava';
-import {outputFormats} from '../../cli/output/printer.ts';
+import {outputFormats} from '../../cli/output/output-format.ts';
 import {formatHostPort, parseHostPort} from '../../shared/host-port.ts';
 import {eventually, type Held, holdAll, type MailNode, relayAll, splitTrace, startMailNode} from '../helpers/mail-node.ts';
 import {closedPort} from '../helpers/ports.ts';

@@ -1,4 +1,4 @@
-// Lines of a list: what it is, what is wrong, the columns, the rows, and what stands beside or below them.
+// Lines of a list: title, problems, columns, rows, and panels beside or below them.
 import {safeLine} from '../../../shared/safe-text.ts';
 import {countText} from '../../output/cell-text.ts';
 import {displayWidth} from '../../output/display-width.ts';
@@ -10,7 +10,7 @@ import {type Banner, followed, type HeadPart, type List, type ListState, queryOf
 import {type ListPosition, within} from './list-window.ts';
 import {headerLine, placeColumns, rowLine} from './table-lines.ts';
 
-interface ListRoom {
+interface ListLayout {
   size: Size;
   theme: Theme;
   /** False while a modal has the keys. */
@@ -22,7 +22,7 @@ interface ListRoom {
 export interface ShownList<R> {
   rows: readonly R[];
   position: ListPosition;
-  /** Rows that have room. */
+  /** Number of rows that fit. */
   height: number;
   /** Rows below them. */
   below: number;
@@ -30,17 +30,17 @@ export interface ShownList<R> {
   row: R | undefined;
 }
 
-/** `rows` are those that are shown, where they are known already. */
+/** `rows` are the matching rows, if the caller has computed them. */
 export const showList = <R>(
   list: List<R>,
   state: ListState,
-  {size, nowMs}: Pick<ListRoom, 'size' | 'nowMs'>,
+  {size, nowMs}: Pick<ListLayout, 'size' | 'nowMs'>,
   rows = shownRows(list, state),
 ): ShownList<R> => {
   const {columns} = size;
-  const room = {columns, rows: size.rows - bannersOf(list, nowMs).length - (list.above?.(columns).length ?? 0)};
-  const below = list.below?.rows(room, rows.length) ?? 0;
-  const height = Math.max(1, room.rows - 2 - below);
+  const area = {columns, rows: size.rows - bannersOf(list, nowMs).length - (list.above?.(columns).length ?? 0)};
+  const below = list.below?.rows(area, rows.length) ?? 0;
+  const height = Math.max(1, area.rows - 2 - below);
   const position = within(followed(state, rows, list.keyOf), {count: rows.length, height});
   return {rows, position, height, below, row: rows[position.cursor]};
 };
@@ -50,27 +50,32 @@ const bannersOf = <R>(list: List<R>, nowMs: number): readonly Banner[] => [
   ...(list.banners ?? []),
 ];
 
-export const failureBanners = ({failure, loadedAtMs}: Pick<List<never>, 'failure' | 'loadedAtMs'>, nowMs: number): Banner[] => {
+const failureBanners = ({failure, loadedAtMs}: Pick<List<never>, 'failure' | 'loadedAtMs'>, nowMs: number): Banner[] => {
   if (!failure) return [];
   const age = loadedAtMs === undefined ? '' : `; this is from ${ageText(nowMs - loadedAtMs)}`;
   return [{text: `✗ cannot be read: ${failure.detail}${age}`, tone: 'bad'}];
 };
 
-export const listLines = <R>(list: List<R>, state: ListState, room: ListRoom, shown = showList(list, state, room)): string[] => {
-  const {size, theme, nowMs} = room;
+export const listLines = <R>(
+  list: List<R>,
+  state: ListState,
+  layout: ListLayout,
+  shown = showList(list, state, layout),
+): string[] => {
+  const {size, theme, nowMs} = layout;
   const {columns: width, rows} = size;
   const {row, height} = shown;
   const {beside, below} = list;
   const hasBeside = beside !== undefined && width >= beside.fromColumns;
   const listWidth = hasBeside ? width - beside.width - 3 : width;
   const rowsBetween = (from: number, to: number) => shown.rows.slice(from, to);
-  const table = tableLines(list, {...shown, rows: rowsBetween}, {...room, size: {columns: listWidth, rows}});
+  const table = tableLines(list, {...shown, rows: rowsBetween}, {...layout, size: {columns: listWidth, rows}});
   const body = [...table, ...endingOf(list, state, shown, {width: listWidth, theme})];
   const side = hasBeside ? beside.lines(row) : [];
   const lines = hasBeside ? sideBySide(body, side, {width: listWidth, rows: height + 1, separator: theme(' │ ', 'dim')}) : body;
   const filling = below ? Array.from({length: Math.max(0, height + 1 - lines.length)}, () => '') : [];
   return [
-    headLine(list, state, shown, room),
+    headLine(list, state, shown, layout),
     ...bannersOf(list, nowMs).map(({text, tone}) => theme(fitText(text, width), tone)),
     ...(list.above?.(width) ?? []),
     ...lines,
@@ -97,7 +102,7 @@ const emptyTexts = <R>({rows, failure, empty, noneYet}: List<R>, filter: string)
   return [noneYet ?? 'Nothing matches; escape shows everything again'];
 };
 
-/** The columns and the rows that have room. */
+/** The columns and rows that fit. */
 export const tableLines = <R>(
   table: Pick<List<R>, 'columns' | 'spanning' | 'rowStyle'>,
   {
@@ -105,7 +110,7 @@ export const tableLines = <R>(
     position: {cursor, top},
     height,
   }: Pick<ShownList<R>, 'position' | 'height'> & {rows(from: number, to: number): readonly R[]},
-  {size: {columns: width}, theme, isActive}: Pick<ListRoom, 'size' | 'theme' | 'isActive'>,
+  {size: {columns: width}, theme, isActive}: Pick<ListLayout, 'size' | 'theme' | 'isActive'>,
 ): string[] => {
   const columns = placeColumns(table.columns(width), width);
   const line = (row: R, at: number): string => {
@@ -117,12 +122,12 @@ export const tableLines = <R>(
   return [headerLine(columns, theme), ...rows(top, top + height).map((row, at) => line(row, top + at))];
 };
 
-/** What the list is, and at the right how it is read: shortened where it has no room. */
+/** The title, and at the right the state of reading, shortened when the line is too narrow. */
 const headLine = <R>(
   list: List<R>,
   state: ListState,
   shown: ShownList<R>,
-  {size: {columns: width}, theme, nowMs}: ListRoom,
+  {size: {columns: width}, theme, nowMs}: ListLayout,
 ): string => {
   const filter: HeadPart[] = state.filter === '' ? [] : [`filter: ${state.filter}`];
   const parts = [...list.head(shown.rows), ...filter].map(part =>
@@ -132,11 +137,11 @@ const headLine = <R>(
   const used = displayWidth(left);
   const {texts, style} = readingOf(list, state, shown, nowMs);
   const right = texts.find(text => used + displayWidth(text) <= width) ?? texts.at(-1) ?? '';
-  const room = width - displayWidth(right);
+  const available = width - displayWidth(right);
   const painted =
-    used > room
-      ? theme(fitText(left, room), 'bold')
-      : parts.map(part => theme(safeLine(part.text), part.style ?? 'bold')).join(' · ') + ' '.repeat(room - used);
+    used > available
+      ? theme(fitText(left, available), 'bold')
+      : parts.map(part => theme(safeLine(part.text), part.style ?? 'bold')).join(' · ') + ' '.repeat(available - used);
   return painted + theme(right, style);
 };
 
@@ -160,7 +165,7 @@ const readingOf = <R>(
   return {texts: [` ${[...(by ? [by] : []), ...read].join(' · ')} `, ` ${by ?? age ?? ''} `], style: 'dim'};
 };
 
-/** Lines in two columns; those of the left one, which may be styled, are filled to `width`. */
+/** Lines in two columns; those of the left one, which may be styled, are padded to `width`. */
 export const sideBySide = (
   left: readonly string[],
   right: readonly string[],
@@ -171,5 +176,5 @@ export const sideBySide = (
     return text + ' '.repeat(Math.max(0, width - displayWidth(plainText(text)))) + separator + (right[at] ?? '');
   });
 
-/** Of a line that is safe already: without what only sets a style. */
+/** The width of a safe line without its style sequences. */
 const plainText = (line: string): string => line.replaceAll(/\x1b\[[\d;]*m/g, '');

@@ -1,15 +1,15 @@
-// Filter of a list as it is typed after `/`: `type:held,health node:mx1 words`. A row has to match all of it.
+// Filter of a list as typed after `/`: `type:held,health node:mx1 words`. A row has to match all parts.
 
 export interface ListQuery {
   /** As it was typed. */
   text: string;
-  /** By name, what stands after the colon; the last one where a name is there twice. */
+  /** The values after the colon, by name; the last one of a repeated name. */
   terms: Readonly<Record<string, string>>;
   /** In lower case. */
   words: readonly string[];
 }
 
-/** What begins with none of `names` and a colon is a word like any other. */
+/** Text without a name of `names` and a colon is a plain word. */
 export const parseQuery = (text: string, names: readonly string[]): ListQuery => {
   const terms: Record<string, string> = {};
   const words: string[] = [];
@@ -27,7 +27,7 @@ export const hasWords = (texts: readonly (string | null | undefined)[], words: r
   return words.every(word => all.includes(word));
 };
 
-/** One of several with commas between them, whatever its case. */
+/** Whether a value is in a comma-separated list, ignoring case. */
 export const isOneOf = (value: string | null, wanted: string | undefined): boolean =>
   wanted === undefined ||
   wanted
@@ -35,7 +35,7 @@ export const isOneOf = (value: string | null, wanted: string | undefined): boole
     .split(',')
     .includes((value ?? '').toLowerCase());
 
-/** Ways to go on from what is typed; `values` are those that are known of each name. */
+/** Completions of the typed text; `values` are the known ones of each name. */
 export const completedQuery = (text: string, values: Readonly<Record<string, readonly string[]>>): string[] => {
   const [, before = '', part = ''] = /^(.*\s|)(\S*)$/.exec(text) ?? [];
   const [, name = '', start = ''] = /^([a-z]+):(.*)$/.exec(part) ?? [];

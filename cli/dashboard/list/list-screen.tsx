@@ -1,10 +1,10 @@
-// Screen of a list: draws it, and gives its keys to the shell.
+// Screen of a list: draws it, and registers its keys with the shell.
 import {type ReactElement, useEffect, useLayoutEffect, useMemo} from 'react';
 import {useBindings, useKeptReducer} from '../shell/hooks.ts';
 import type {Binding} from '../shell/keys.ts';
 import {Lines} from '../shell/lines.tsx';
 import {type ScreenCommand, useShell} from '../shell/shell.ts';
-import {type List, type ListEvent, type ListState, listBegin, listReducer, settled, shownRows} from './list.ts';
+import {initialList, type List, type ListEvent, type ListState, listReducer, settled, shownRows} from './list.ts';
 import {filterCommand, findingBindings, movingBinding} from './list-bindings.ts';
 import {listLines, type ShownList, showList} from './list-lines.ts';
 
@@ -23,7 +23,7 @@ interface ListScreenProps<R> {
 /** Kept while another screen is shown. */
 export const useListState = (name: string): [ListState, (event: ListEvent) => void] => {
   const {app} = useShell();
-  return [...useKeptReducer(app, `list ${name}`, listReducer, listBegin)];
+  return [...useKeptReducer(app, `list ${name}`, listReducer, initialList)];
 };
 
 export const ListScreen = <R,>(props: ListScreenProps<R>): ReactElement => {

@@ -1,4 +1,4 @@
-// Window of a long list: the rows that are on the screen, and how keys move the cursor.
+// Window of a long list: the rows on the screen, and the keys that move the cursor.
 import type {KeyName} from '../shell/keys.ts';
 
 export interface ListPosition {
@@ -8,16 +8,16 @@ export interface ListPosition {
   top: number;
 }
 
-export const listStart: ListPosition = {cursor: 0, top: 0};
+export const initialPosition: ListPosition = {cursor: 0, top: 0};
 
 interface ListExtent {
-  /** Rows in all. */
+  /** Number of all rows. */
   count: number;
-  /** Rows that have room. */
+  /** Number of rows that fit. */
   height: number;
 }
 
-/** The position kept within a list that has changed, with the cursor in sight. */
+/** The position, limited to a list of `count` rows, with the cursor on the screen. */
 export const within = ({cursor, top}: ListPosition, {count, height}: ListExtent): ListPosition => {
   const at = Math.max(0, Math.min(cursor, count - 1));
   const last = Math.max(0, count - height);
@@ -28,7 +28,7 @@ export const within = ({cursor, top}: ListPosition, {count, height}: ListExtent)
 export const movedTo = (position: ListPosition, cursor: number, extent: ListExtent): ListPosition =>
   within({...position, cursor}, extent);
 
-/** After a key that moves, or undefined when the key is none. */
+/** The position after a key, or undefined when the key does not move. */
 export const moved = (position: ListPosition, key: KeyName, extent: ListExtent): ListPosition | undefined => {
   const {cursor} = position;
   const page = Math.max(1, extent.height - 1);

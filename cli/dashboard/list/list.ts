@@ -1,10 +1,10 @@
-// A list with a cursor: what is special to one list, and the state that all of them share. Plain data.
+// List with a cursor: the definition of one list, and the state that all lists share. Plain data.
 import type {CliError} from '../../errors.ts';
 import type {Tone} from '../../output/tone.ts';
 import type {Size} from '../shell/shell.ts';
 import type {Style} from '../shell/theme.ts';
 import {type ListQuery, parseQuery} from './list-query.ts';
-import {type ListPosition, listStart} from './list-window.ts';
+import {initialPosition, type ListPosition} from './list-window.ts';
 import type {TuiColumn} from './table-lines.ts';
 
 export interface Banner {
@@ -19,40 +19,40 @@ export interface Order<R> {
 }
 
 export interface List<R> {
-  /** In all, also those that a filter leaves out; undefined until they have been read. */
+  /** All rows, also those that a filter hides; undefined until they have been read. */
   rows: readonly R[] | undefined;
-  /** Unlike that of any other row. */
+  /** Unique among the rows. */
   keyOf(row: R): string;
   columns(width: number): readonly TuiColumn<R>[];
-  /** The parts of the line above all, such as `Domains` and `2 of 3`. */
+  /** The parts of the top line, such as `Domains` and `2 of 3`. */
   head(shown: readonly R[]): readonly HeadPart[];
   matches(row: R, query: ListQuery): boolean;
-  /** What a filter knows besides words, with the values that are known of it. */
+  /** Names of filters besides words, with their known values. */
   terms?: Readonly<Record<string, readonly string[]>>;
-  /** What a filter may be made of. */
+  /** The hint for the filter prompt. */
   hint: string;
-  /** Why such a filter cannot be used. */
+  /** Why a filter is invalid. */
   check?(query: ListQuery): string | undefined;
-  /** The first one is that of the beginning; without any the rows stay as they come. */
+  /** The first one is the default; without orders the rows stay as given. */
   orders?: readonly Order<R>[];
-  /** Of a list that grows at its top. The cursor at its top stays with the newest row. */
+  /** Set for a list that grows at its top. A cursor at the top stays on the newest row. */
   tail?: {isPaused: boolean; waiting: readonly R[]};
   loadedAtMs?: number | undefined;
   failure?: CliError | undefined;
-  /** What else is wrong. */
+  /** Further problems. */
   banners?: readonly Banner[];
-  /** In place of rows when there are none at all. */
+  /** Shown when there are no rows at all. */
   empty: readonly string[];
-  /** In place of rows when none of those read so far matches, if more may follow. */
+  /** Shown when no row read so far matches and more may follow. */
   noneYet?: string | undefined;
   rowStyle?(row: R): Style | undefined;
-  /** A row that is no table row: one text over all columns. */
+  /** A row without columns: one text over the whole width. */
   spanning?(row: R): {text: string; style: Style} | undefined;
   /** Below the last row. */
   ending?: string | undefined;
-  /** Right of the rows, where there is room for both. */
+  /** Right of the rows, if the screen is wide enough. */
   beside?: {fromColumns: number; width: number; lines(row: R | undefined): readonly string[]};
-  /** Above the columns, in so many cells. */
+  /** Above the columns, `width` cells wide. */
   above?(width: number): readonly string[];
   /** Below the rows. */
   below?: {rows(size: Size, count: number): number; lines(row: R | undefined, size: Size): readonly string[]};
@@ -65,9 +65,9 @@ export interface ListState {
   filter: string;
   /** Index of the order. */
   order: number;
-  /** The row under the cursor, which stays there when the list changes around it; undefined for whatever row is there. */
+  /** The row that the cursor follows when the list changes; undefined when the cursor keeps its place. */
   cursorKey: string | undefined;
-  /** Where that row was last. */
+  /** The last position of that row. */
   position: ListPosition;
 }
 
@@ -77,7 +77,7 @@ export type ListEvent =
   | {kind: 'filtered'; filter: string}
   | {kind: 'sorted'; orders: number};
 
-export const listBegin: ListState = {filter: '', order: 0, cursorKey: undefined, position: listStart};
+export const initialList: ListState = {filter: '', order: 0, cursorKey: undefined, position: initialPosition};
 
 export const listReducer = (state: ListState, event: ListEvent): ListState => {
   switch (event.kind) {
@@ -86,7 +86,7 @@ export const listReducer = (state: ListState, event: ListEvent): ListState => {
     case 'chosen':
       return {...state, cursorKey: event.cursorKey};
     case 'filtered':
-      return {...state, filter: event.filter.trim(), cursorKey: undefined, position: listStart};
+      return {...state, filter: event.filter.trim(), cursorKey: undefined, position: initialPosition};
     case 'sorted':
       return {...state, order: (state.order + 1) % event.orders};
     default:
@@ -97,7 +97,7 @@ export const listReducer = (state: ListState, event: ListEvent): ListState => {
 export const queryOf = ({terms = {}}: Pick<List<never>, 'terms'>, filter: string): ListQuery =>
   parseQuery(filter, Object.keys(terms));
 
-/** The rows that match, in their order. */
+/** The matching rows, in the current order. */
 export const shownRows = <R>(list: List<R>, {filter, order}: Pick<ListState, 'filter' | 'order'>): readonly R[] => {
   const {rows = [], orders = []} = list;
   const query = queryOf(list, filter);
@@ -106,7 +106,7 @@ export const shownRows = <R>(list: List<R>, {filter, order}: Pick<ListState, 'fi
   return chosen ? [...matching].sort(chosen.compare) : matching;
 };
 
-/** Where the cursor goes with its row. That row keeps its line on the screen; one that has gone leaves the cursor where it was. */
+/** The position after the list has changed. The cursor's row keeps its line on the screen; when it is gone, the cursor stays in place. */
 export const followed = <R>(
   {cursorKey, position}: Pick<ListState, 'cursorKey' | 'position'>,
   rows: readonly R[],
@@ -118,7 +118,7 @@ export const followed = <R>(
   return rows.length === 0 ? position : {cursor: Math.min(cursor, rows.length - 1), top};
 };
 
-/** What is remembered of a place: at the top of a tail no row, but the newest one. */
+/** The event that stores a position: at the top of a tail the cursor follows the newest row. */
 export const placedAt = <R>(
   {keyOf, tail}: Pick<List<R>, 'keyOf' | 'tail'>,
   rows: readonly R[],
@@ -129,7 +129,7 @@ export const placedAt = <R>(
   return {kind: 'placed', position, cursorKey: row === undefined || isNewest ? undefined : keyOf(row)};
 };
 
-/** What has to be remembered after the rows have changed; undefined when nothing has moved. */
+/** The event that stores the new position after the rows have changed; undefined when nothing has moved. */
 export const settled = <R>(list: List<R>, state: ListState, rows: readonly R[]): ListEvent | undefined => {
   const position = followed(state, rows, list.keyOf);
   const row = rows[position.cursor];

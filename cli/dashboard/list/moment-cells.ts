@@ -6,7 +6,7 @@ export const clockText = (moment: string | number): string => `${isoOf(moment).s
 /** `03-01`. */
 export const dayText = (moment: string | number): string => isoOf(moment).slice(5, 10);
 
-/** What is no time is shown as it came. */
+/** An invalid time is shown unchanged. */
 const isoOf = (moment: string | number): string => {
   const ms = typeof moment === 'number' ? moment : Date.parse(moment);
   return Number.isNaN(ms) ? String(moment) : new Date(ms).toISOString();

@@ -1,28 +1,28 @@
-// Rows of a list that grows at its top while somebody reads it. While it is paused, what is read stands still. Plain data.
+// Tail: rows of a list that grows at its top. While it is paused, the shown rows do not move. Plain data.
 
 interface TailRow {
-  /** Unlike that of any other row. */
+  /** Unique among the rows. */
   key: string;
 }
 
 export interface Tail<R extends TailRow> {
   /** Newest first. */
   rows: readonly R[];
-  /** What has come while it is paused. */
+  /** Rows that arrived while it was paused. */
   waiting: readonly R[];
-  /** `waiting` will take the place of the rows, as too much has come to follow on to them. */
+  /** `waiting` will replace the rows, as too many arrived to join them. */
   replacesRows: boolean;
   isPaused: boolean;
 }
 
 export type TailEvent<R extends TailRow> =
-  /** `isNewList`: these are not known to follow on to the rows there are. */
+  /** `isNewList`: there may be a gap between these and the present rows. */
   {kind: 'arrived'; rows: readonly R[]; isNewList?: boolean} | {kind: 'pause-toggled'};
 
 interface TailRules<R extends TailRow> {
   /** Newest first. */
   compare(a: R, b: R): number;
-  /** Of the oldest rows, more than this are forgotten. */
+  /** The oldest rows beyond this number are dropped. */
   limit: number;
 }
 
@@ -54,14 +54,14 @@ const withWaiting = <R extends TailRow>(
   return fresh.length === 0 ? tail : {...tail, waiting: merged(tail.waiting, fresh, rules)};
 };
 
-/** What is known of a row now wins over what was known before. */
+/** The newer version of a row wins. */
 const merged = <R extends TailRow>(rows: readonly R[], arrived: readonly R[], {compare, limit}: TailRules<R>): R[] => {
   const byKey = new Map(rows.map(row => [row.key, row]));
   for (const row of arrived) byKey.set(row.key, row);
   return [...byKey.values()].sort(compare).slice(0, limit);
 };
 
-/** For the screen of its list. */
+/** The key that pauses, for the screen of the list. */
 export const pauseBinding = ({isPaused}: Pick<Tail<TailRow>, 'isPaused'>, toggle: () => void) => ({
   keys: ['p', 'space'],
   label: isPaused ? 'go on' : 'pause',

@@ -1,4 +1,4 @@
-// App context: what the screens of one mfctl context work with.
+// App context: client, state and services for the screens of one mfctl context.
 import type {Me} from '../../../shared/api-key.ts';
 import type {Permission} from '../../../shared/scopes.ts';
 import type {Client} from '../../client/client.ts';
@@ -9,14 +9,14 @@ import type {CliError} from '../../errors.ts';
 import {type EventLog, startEventLog} from '../screens/events/event-log.ts';
 import type {Live} from './live.ts';
 import {createNotices, type Notices} from './notices.ts';
-import {createSource, type Source, type SourceNeeds} from './source.ts';
+import {createSource, type Source, type SourceOptions} from './source.ts';
 import type {Theme} from './theme.ts';
 
-type SourceOf<T> = Omit<SourceNeeds<T>, 'live' | 'now'>;
+type SourceOf<T> = Omit<SourceOptions<T>, 'live' | 'now'>;
 
 export interface AppContext {
   client: Client;
-  /** How `client` asks. */
+  /** The connection of `client`. */
   connection: Connection;
   clientFor(connection: Connection): Promise<Client>;
   /** Of the context, or the address of the node where there is none. */
@@ -29,15 +29,15 @@ export interface AppContext {
   me: Me;
   theme: Theme;
   isReadOnly: boolean;
-  /** What to say first. */
+  /** The first message. */
   greeting?: CliError | string;
   now(): number;
-  /** Whether the key may do it, and the dashboard was not started to look only. */
+  /** Whether the key has the permission, and `--read-only` does not exclude it. */
   may(permission: Permission): boolean;
-  /** The one source of that name; made at the first time. */
+  /** The source of that name, created at the first call. */
   source<T>(name: string, needs: SourceOf<T>): Source<T>;
   notices: Notices;
-  /** What screens keep while another one is shown, by name. */
+  /** State that screens keep while another one is shown, by name. */
   kept: Map<string, unknown>;
 }
 

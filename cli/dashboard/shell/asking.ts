@@ -1,4 +1,4 @@
-// Forms, questions and words to type before something is changed, and the way back when the node refuses.
+// Confirmation of changes: forms, questions and words to type, and the way back when the node refuses.
 import {asCliError, CliError} from '../../errors.ts';
 import type {DeferredAction} from './deferred-actions.ts';
 import type {Form, FormField, FormValues, Prompt} from './modal.ts';
@@ -7,7 +7,7 @@ import type {Shell} from './shell.ts';
 export type AskingShell = Pick<Shell, 'openLater' | 'say' | 'fail' | 'defer'>;
 
 interface FormFlow<T> extends Pick<Form, 'title' | 'check'> {
-  /** With the values of the beginning. Fields are named as the API names them, so that what it finds wrong is shown beside them. */
+  /** Fields with their initial values. They have the names of the API, so that its errors are shown beside them. */
   fields: readonly FormField[];
   question(values: FormValues): readonly string[];
   yes: string;
@@ -15,7 +15,7 @@ interface FormFlow<T> extends Pick<Form, 'title' | 'check'> {
   onDone(made: T): void;
 }
 
-/** form ⇄ question → sent, or back to the form with all that was typed. */
+/** form ⇄ question → sent, or back to the form with the typed values. */
 export const askByForm = <T>(shell: AskingShell, flow: FormFlow<T>, values: FormValues = {}, errors?: Form['errors']): void => {
   const {title, fields, check} = flow;
   shell.openLater({
@@ -52,7 +52,7 @@ const send = async <T>(shell: AskingShell, flow: FormFlow<T>, values: FormValues
   flow.onDone(made);
 };
 
-/** The node names the fields that it does not take. */
+/** The error with the names of the fields that the node refused. */
 export const withFields = (failure: CliError): CliError => {
   if (failure.fields.length === 0) return failure;
   const named = failure.fields.map(({path, detail}) => `${path} ${detail}`).join('; ');
@@ -63,7 +63,7 @@ export const withFields = (failure: CliError): CliError => {
 export const errorsOf = ({fields}: CliError): Record<string, string> =>
   Object.fromEntries(fields.map(({path, detail}) => [path.replace(/\W.*/s, ''), detail]));
 
-/** What typing it differently does not help. */
+/** Whether other values could not help. */
 export const isFinal = ({code}: CliError): boolean =>
   code === 'not_found' || code === 'insufficient_scope' || code.startsWith('key_');
 
@@ -72,22 +72,22 @@ export interface ConfirmedAction extends DeferredAction {
   yes: string;
 }
 
-/** After a yes it is done, unless it is taken back in time. */
+/** Runs the action after a yes, unless it is undone in time. */
 export const askToDefer = (shell: AskingShell, {lines, yes, ...action}: ConfirmedAction): void =>
   shell.openLater({kind: 'question', lines, yes, onYes: () => shell.defer(action)});
 
 interface ForceableAction {
   what: string;
   run(isForced: boolean): Promise<string>;
-  /** Has to be typed to do by force what the node has refused as a conflict. */
+  /** Must be typed to force an action that the node refused with a conflict. */
   word: string;
   label: string;
   hint(detail: string): string;
-  /** What to say of the refusal. */
+  /** The message after a refusal. */
   undone: string;
 }
 
-/** The prompt comes up by itself, some seconds after the first question, so that no single key press may be a yes. */
+/** The prompt opens some seconds after the first question, so it asks for a word: a single key press may be meant for something else. */
 export const deferForceable = (shell: AskingShell, action: ForceableAction, isForced = false): void =>
   shell.defer({
     what: isForced ? `${action.what} by force` : action.what,

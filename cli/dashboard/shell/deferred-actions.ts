@@ -1,4 +1,4 @@
-// Confirmed actions that can still be taken back: waiting → running → ended, or waiting → taken back.
+// Confirmed actions, which can be undone for a while: waiting → running → ended, or waiting → taken back.
 import {createValue, type Watched} from './store.ts';
 
 export interface ActionReport {
@@ -9,9 +9,9 @@ export interface ActionReport {
 export interface DeferredAction {
   /** Such as `release 10 mails`, for `Release 10 mails in 5 s`. */
   what: string;
-  /** Does it and resolves with what to say of it; rejects with a CliError. Not called when it was taken back. */
+  /** Runs the action and resolves with a message; rejects with a CliError. Not called when it was taken back. */
   run(onProgress: (report: ActionReport) => void): Promise<string>;
-  /** When it was taken back, ended or failed. */
+  /** Called after it was taken back, ended or failed. */
   onSettled?(): void;
 }
 

@@ -4,7 +4,7 @@ import type {Style, Theme} from './theme.ts';
 
 export type DetailPair = readonly [label: string, value: string | number | boolean | null, style?: Style | undefined];
 
-/** Labels and values one below the other, a long value on several lines. None is longer than `width`. */
+/** Lines of labels and values; long values take several lines of at most `width` cells. */
 export const detailLines = (pairs: readonly DetailPair[], width: number, theme: Theme): string[] => {
   const labelWidth = Math.min(Math.max(0, ...pairs.map(([label]) => displayWidth(label))), Math.floor(width / 3));
   return pairs.flatMap(([label, value, style]) =>
@@ -14,8 +14,8 @@ export const detailLines = (pairs: readonly DetailPair[], width: number, theme: 
   );
 };
 
-/** Of one value, unsafe as it came. */
-export const valueText = (value: DetailPair[1]): string => {
+/** The lines of one value, which is unsafe. */
+const valueText = (value: DetailPair[1]): string => {
   if (value === null || value === '') return '-';
   if (typeof value === 'boolean') return value ? 'yes' : 'no';
   return String(value);

@@ -1,4 +1,4 @@
-// Text cut and filled to an exact number of cells. A line of the dashboard is made of such pieces, so that nothing has to be measured
+// Text cut and padded to an exact number of cells. Lines of the dashboard consist of such pieces, so that nothing has to be measured
 // or wrapped when it is drawn.
 import {safeLine} from '../../../shared/safe-text.ts';
 import {displayWidth, truncate} from '../../output/display-width.ts';
@@ -11,7 +11,7 @@ export const fitText = (text: string, width: number, align: 'left' | 'right' = '
   return align === 'left' ? cut + filling : filling + cut;
 };
 
-/** Hostile text broken into lines of at most `width` cells, at spaces where there are any, all indented as it begins. */
+/** Hostile text wrapped into lines of at most `width` cells, at spaces if possible, all with the indentation of the first. */
 export const wrapText = (text: string, width: number): string[] => {
   const safe = safeLine(text);
   const indentation = (/^ */.exec(safe)?.[0] ?? '').slice(0, Math.floor(width / 2));

@@ -11,7 +11,7 @@ import {type ScreenBindings, type ScreenCommand, type ScreenName, type Shell, sc
 import {statusText} from './shell-lines.ts';
 import {whyNot} from './why-not.ts';
 
-interface Globals extends Pick<Shell, 'say' | 'fail' | 'open' | 'goTo'> {
+export interface Globals extends Pick<Shell, 'say' | 'fail' | 'open' | 'goTo'> {
   app: AppContext;
   screen: ScreenName;
   bindings: RefObject<ScreenBindings>;
@@ -68,7 +68,7 @@ const globalCommands = (globals: Globals): ScreenCommand[] => [
   {name: 'quit', help: 'leave', run: () => askToQuit(globals)},
 ];
 
-/** Does it, or says why it cannot be done here. */
+/** Runs the command, or shows why it is not available. */
 const run = (globals: Globals, what: Pick<Binding, 'needs' | 'run'>, input: string): void => {
   const reason = what.needs && whyNot(globals.app, what.needs);
   try {
@@ -160,7 +160,7 @@ const openContexts = async (globals: Globals): Promise<void> => {
   }
 };
 
-/** What waits belongs to the node that is left. */
+/** Refused while actions are under way: they belong to the present node. */
 const switchContext = (globals: Globals, name: string): void => {
   const count = globals.deferred.get().length;
   if (count === 0) globals.switchTo(name);

@@ -11,7 +11,7 @@ interface HelpSections {
   screen: readonly Binding[];
   everywhere: readonly Binding[];
   commands: readonly ScreenCommand[];
-  /** Why it cannot be done here, or undefined when it can. */
+  /** Why it is not available here, or undefined when it is. */
   refused?(binding: Binding): string | undefined;
 }
 
@@ -22,29 +22,29 @@ interface Column {
   theme: Theme;
 }
 
-const leastColumn = 56;
+const minColumn = 56;
 const gap = 3;
-const mostKeysWidth = 20;
+const maxKeysWidth = 20;
 
-/** Everything that can be typed on this screen, in as many columns as have room. */
+/** All keys and commands of this screen, in as many columns as fit. */
 export const helpPage = (sections: HelpSections, theme: Theme): Page => ({
   kind: 'page',
   title: `Help: ${sections.title}`,
   lines: width => {
-    const count = Math.max(1, Math.floor((width + gap) / (leastColumn + gap)));
+    const count = Math.max(1, Math.floor((width + gap) / (minColumn + gap)));
     const column = {width: Math.floor((width + gap) / count) - gap, keysWidth: keysWidthOf(sections), theme};
     return sideBySide(entriesOf(sections, column), count, column.width);
   },
 });
 
-/** As wide as the keys are, but for those that get a line of their own. */
+/** The width of the keys, except for those on a separate line. */
 const keysWidthOf = ({screen, everywhere, commands}: HelpSections): number => {
   const widths = [...screen, ...everywhere].map(({keys}) => displayWidth(keys.join(' ')));
   const all = [...widths, ...commands.map(({name}) => displayWidth(`:${name}`))];
-  return Math.max(1, ...all.filter(width => width <= mostKeysWidth));
+  return Math.max(1, ...all.filter(width => width <= maxKeysWidth));
 };
 
-/** Entries of one line or more, which stay together; all lines are as wide as the column. */
+/** Entries of one or more lines, which are not split; all lines are as wide as the column. */
 const entriesOf = ({screen, everywhere, commands, refused}: HelpSections, column: Column): string[][] => {
   const bindings = (list: readonly Binding[]): string[][] =>
     list.map(binding => {
@@ -53,7 +53,7 @@ const entriesOf = ({screen, everywhere, commands, refused}: HelpSections, column
     });
   const blank = fitText('', column.width);
   const title = (text: string): string => column.theme(fitText(text, column.width), 'bold');
-  /** The title stays with what follows it. */
+  /** The title stays with its first entry. */
   const titled = (text: string, [first = [], ...others]: string[][]): string[][] => [[blank, title(text), ...first], ...others];
   return [
     ...bindings(screen),
@@ -65,7 +65,7 @@ const entriesOf = ({screen, everywhere, commands, refused}: HelpSections, column
   ];
 };
 
-/** On a line of their own, many keys leave the room to what they do. */
+/** Many keys get a separate line, so that their help has enough width. */
 const entry = (keys: string, help: string, {width, keysWidth, theme}: Column): string[] => {
   const helpWidth = width - keysWidth - 2;
   const indent = ' '.repeat(keysWidth + 2);
@@ -75,7 +75,7 @@ const entry = (keys: string, help: string, {width, keysWidth, theme}: Column): s
   return [...wrapText(keys, width).map(line => theme(fitText(line, width), 'accent')), indent + first, ...rest];
 };
 
-/** Read from top to bottom, column by column, all about as long. */
+/** Columns of about equal height, filled from top to bottom. */
 const sideBySide = (entries: readonly string[][], count: number, width: number): string[] => {
   const total = entries.flat().length;
   const columns: string[][] = [[]];

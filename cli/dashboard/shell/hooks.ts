@@ -22,7 +22,7 @@ export const useValues = <T>(source: Source<T>, listener: (value: T) => void): v
   }, [source]);
 };
 
-/** Draws again after each interval, for what changes with the time alone. */
+/** Draws again after each interval, for ages and countdowns. */
 export const useTicks = (everyMs: number): void => {
   const [ticks, tick] = useReducer((count: number) => count + 1, 0);
   // biome-ignore lint/correctness/useExhaustiveDependencies: each tick is followed by the next
@@ -32,13 +32,13 @@ export const useTicks = (everyMs: number): void => {
   }, [ticks, everyMs]);
 };
 
-/** The keys and commands of the screen that is shown, as they are after this drawing. */
+/** Registers the keys and commands of the shown screen after each drawing. */
 export const useBindings = (bindings: ScreenBindings): void => {
   const shell = useShell();
   useLayoutEffect(() => shell.bind(bindings));
 };
 
-/** A reducer whose state is still there when the screen is shown again. */
+/** A reducer whose state survives while another screen is shown. */
 export const useKeptReducer = <S, E>(app: AppContext, name: string, reducer: (state: S, event: E) => S, initial: S) => {
   const [state, dispatch] = useReducer(reducer, app.kept.has(name) ? (app.kept.get(name) as S) : initial);
   useLayoutEffect(() => {

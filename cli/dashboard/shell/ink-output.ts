@@ -1,8 +1,8 @@
 // Output stream that ink draws on.
 
 /**
- * The terminal as one without end. Ink clears the terminal with all that was scrolled out of it, which is not ours, when what it
- * has drawn is as high as the terminal; the shell keeps to the height by itself.
+ * The terminal, with an unlimited height for ink. Ink clears the terminal and its scrollback, which belongs to the user, when the
+ * drawing is as high as the terminal; the shell itself respects the height.
  */
 export const inkOutput = (stdout: NodeJS.WriteStream): NodeJS.WriteStream =>
   new Proxy(stdout, {

@@ -1,12 +1,12 @@
-// Keys and pastes one at a time: each is handled when what the one before has changed is drawn.
+// Queue of keys and pastes: each is handled after the effect of the one before has been drawn.
 
 interface KeyQueue<T> {
   add(keys: readonly T[]): void;
-  /** The key before has taken effect. */
+  /** Called when the key before has taken effect. */
   next(): void;
 }
 
-/** More than anybody types ahead. */
+/** More than a person types ahead. */
 const longest = 5000;
 
 /** `handle` is followed by a call of `next`, sooner or later. */

@@ -46,10 +46,10 @@ const nameOf = (char: string): KeyName[] => {
   return isControl(char) ? [] : [char];
 };
 
-/** No key and no text: C0, DEL, C1, and half of a character. */
+/** Neither keys nor text: C0, DEL, C1, and lone surrogates. */
 const isControl = (char: string): boolean => /[\p{Cc}\p{Cs}]/u.test(char);
 
-/** What is left of a text when it is typed. */
+/** The text without characters that cannot be typed. */
 export const typedCharacters = (text: string): string[] => [...text].filter(char => !isControl(char));
 
 /** The character a key stands for, if it stands for one. */
@@ -58,14 +58,14 @@ export const characterOf = (name: KeyName): string | undefined => {
   return [...name].length === 1 ? name : undefined;
 };
 
-/** One thing that a screen can do. Keys without a `label` work too, but the footer does not show them. */
+/** A key of a screen. Without a `label` the footer does not show it. */
 export interface Binding {
   keys: readonly KeyName[];
   /** What it does, for the help of the screen. */
   help: string;
   /** A word for the footer. */
   label?: string;
-  /** Without it the footer does not show it, and pressing the key says why. */
+  /** Without this permission the footer hides the key, and pressing it shows the reason. */
   needs?: Permission;
   run(key: KeyName): void;
 }

@@ -1,15 +1,15 @@
-// One line of text under a cursor. Plain data: what is typed at a prompt and in the fields of a form.
+// Editor of one line of text, for prompts and the fields of forms. Plain data.
 import {characterOf, type KeyName} from './keys.ts';
 
 export interface Line {
   text: string;
-  /** In characters from its beginning. */
+  /** In characters from the start. */
   cursor: number;
 }
 
 export const lineOf = (text: string): Line => ({text, cursor: [...text].length});
 
-/** The line after a key, or undefined when the key is none that edits. */
+/** The line after a key, or undefined when the key does not edit. */
 export const edited = (line: Line, key: KeyName): Line | undefined => {
   const chars = [...line.text];
   const {cursor} = line;

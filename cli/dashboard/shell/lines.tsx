@@ -8,8 +8,8 @@ interface LinesProps {
 }
 
 /**
- * Lines as they are. Their size is given, so that ink 6.8 neither measures nor wraps them: it remembers every text it ever measured,
- * which a screen that is left open for weeks must not do. test/cli/dashboard/shell/memory.test.ts notices when `<Text>` forgets.
+ * Lines of given size, so that ink 6.8 neither measures nor wraps them: it remembers every text it ever measured,
+ * which leaks memory in a dashboard that is left open for weeks. test/cli/dashboard/shell/memory.test.ts notices when `<Text>` forgets.
  */
 export const Lines = ({lines, width, height}: LinesProps): ReactElement => {
   const text = Array.from({length: height}, (_, at) => lines[at] ?? '').join('\n');

@@ -14,8 +14,8 @@ export type ConnectionState = 'connecting' | 'live' | 'polling' | 'offline';
 
 export interface LiveState {
   connection: ConnectionState;
-  /** Of the last answer of any kind. */
-  heardAtMs: number | undefined;
+  /** The time of the last answer or event. */
+  receivedAtMs: number | undefined;
   /** Why it is not live. */
   reason: string | undefined;
   /** `mx2:8443 in place of mx1:8443`, when the first node of the context does not answer. */
@@ -23,15 +23,15 @@ export interface LiveState {
 }
 
 export interface Live extends Watched<LiveState> {
-  /** Events of these types; and once after each reconnection with undefined, as what happened meanwhile is not told. */
+  /** Calls the listener with events of these types, and with undefined after each reconnection, as events in between are lost. */
   on(types: readonly EventType[], listener: (event: ClusterEvent | undefined) => void): () => void;
-  /** What became of a request. */
+  /** The result of a request. */
   answered(): void;
   failed(failure: CliError): void;
   stop(): void;
 }
 
-/** The node that is asked in place of the first one of the context, as `LiveState.detour`. */
+/** The node that is used in place of the first one of the context, as `LiveState.detour`. */
 export interface Route extends Watched<string | undefined> {
   move(move: Move): void;
 }
@@ -41,86 +41,98 @@ export const createRoute = ({host: first}: URL): Route => {
   return {get, subscribe, move: ({to}) => set(to === first ? undefined : `${to} in place of ${first}`)};
 };
 
-/** That something was heard once more is no news: a burst of events must not draw a screen for each of them. */
+/** The shortest interval between updates of the time alone: a burst of events must not draw the screen for each of them. */
 const newsEveryMs = 250;
 
 export const startLive = (client: Pick<Client, 'events'>, now: () => number, route?: Route): Live => {
   const ended = new AbortController();
   const receivers = new Set<{types: readonly EventType[]; receive(event: ClusterEvent | undefined): void}>();
-  let isOpen = false;
-  let wasOpen = false;
-  let failure: CliError | undefined;
-  const news = createValue<LiveState>({
-    connection: 'connecting',
-    heardAtMs: undefined,
-    reason: undefined,
-    detour: route?.get(),
-  });
+  const state = createLiveState(now, route);
 
-  const update = (heardAtMs = news.get().heardAtMs): void => {
-    const state = news.get();
-    const connection = connectionState(heardAtMs);
-    const reason = connection === 'offline' || connection === 'polling' ? failure?.detail : undefined;
-    const detour = route?.get();
-    const isOther = connection !== state.connection || reason !== state.reason || detour !== state.detour;
-    if (!isOther && heardAtMs !== undefined && heardAtMs - (state.heardAtMs ?? 0) < newsEveryMs) return;
-    news.set({connection, heardAtMs, reason, detour});
-  };
-  const connectionState = (heardAtMs: number | undefined): ConnectionState => {
-    if (isOpen) return 'live';
-    if (failure?.exitCode === exitCodes.unreachable && isUnanswered) return 'offline';
-    return heardAtMs === undefined && !wasOpen ? 'connecting' : 'polling';
-  };
-  /** Of the last request: whether it had no answer. */
-  let isUnanswered = false;
-
-  route?.subscribe(() => update());
   void followEvents(client, {
     signal: ended.signal,
     onEvent: event => {
-      isUnanswered = false;
-      update(now());
+      state.answered();
       for (const {types, receive} of receivers) if (types.includes(event.type)) receive(event);
     },
     onConnected: () => {
-      isOpen = true;
-      isUnanswered = false;
-      const isReopened = wasOpen;
-      wasOpen = true;
-      update(now());
+      const isReopened = state.opened();
       if (isReopened) for (const {receive} of receivers) receive(undefined);
     },
-    onDisconnected: ({error}) => {
-      isOpen = false;
-      failure = error;
-      // A line that was cut says nothing, and neither would a request.
-      if (error?.code === 'timeout') isUnanswered = true;
-      update();
-    },
-  }).catch(error => {
-    // A key that may receive no events, or a node that has none: polling goes on.
-    isOpen = false;
-    failure = asCliError(error);
-    update();
-  });
+    onDisconnected: ({error}) => state.closed(error),
+    // The key may not receive events, or the node has none: polling goes on.
+  }).catch(error => state.closed(asCliError(error)));
 
   return {
-    get: news.get,
-    subscribe: news.subscribe,
+    get: state.get,
+    subscribe: state.subscribe,
     on: (types, receive) => {
       const receiver = {types, receive};
       receivers.add(receiver);
       return () => receivers.delete(receiver);
     },
-    answered: () => {
+    answered: state.answered,
+    failed: state.failed,
+    stop: () => ended.abort(),
+  };
+};
+
+const createLiveState = (now: () => number, route: Route | undefined) => {
+  let isOpen = false;
+  let wasOpen = false;
+  let failure: CliError | undefined;
+  /** Whether the last request had no answer. */
+  let isUnanswered = false;
+  const {get, subscribe, set} = createValue<LiveState>({
+    connection: 'connecting',
+    receivedAtMs: undefined,
+    reason: undefined,
+    detour: route?.get(),
+  });
+
+  const connectionState = (receivedAtMs: number | undefined): ConnectionState => {
+    if (isOpen) return 'live';
+    if (failure?.exitCode === exitCodes.unreachable && isUnanswered) return 'offline';
+    return receivedAtMs === undefined && !wasOpen ? 'connecting' : 'polling';
+  };
+  const update = (receivedAtMs = get().receivedAtMs): void => {
+    const state = get();
+    const connection = connectionState(receivedAtMs);
+    const reason = connection === 'offline' || connection === 'polling' ? failure?.detail : undefined;
+    const detour = route?.get();
+    const isOther = connection !== state.connection || reason !== state.reason || detour !== state.detour;
+    if (!isOther && receivedAtMs !== undefined && receivedAtMs - (state.receivedAtMs ?? 0) < newsEveryMs) return;
+    set({connection, receivedAtMs, reason, detour});
+  };
+  route?.subscribe(() => update());
+
+  return {
+    get,
+    subscribe,
+    /** Returns whether the stream was open before. */
+    opened: (): boolean => {
+      const isReopened = wasOpen;
+      isOpen = true;
+      wasOpen = true;
+      isUnanswered = false;
+      update(now());
+      return isReopened;
+    },
+    closed: (error: CliError | undefined): void => {
+      isOpen = false;
+      failure = error;
+      // After a silent stream a request would get no answer either.
+      if (error?.code === 'timeout') isUnanswered = true;
+      update();
+    },
+    answered: (): void => {
       isUnanswered = false;
       update(now());
     },
-    failed: reason => {
-      failure = reason;
-      isUnanswered = reason.exitCode === exitCodes.unreachable;
+    failed: (error: CliError): void => {
+      failure = error;
+      isUnanswered = error.exitCode === exitCodes.unreachable;
       update();
     },
-    stop: () => ended.abort(),
   };
 };

@@ -1,4 +1,4 @@
-// Page of messages: the connection, what is wrong, and what was said so far.
+// Page of messages: the connection, present problems, and earlier messages.
 
 import type {Tone} from '../../output/tone.ts';
 import {wrapText} from './fit-text.ts';
@@ -11,13 +11,13 @@ export interface SaidMessage {
   atMs: number;
 }
 
-/** Messages that are remembered. */
-export const mostMessages = 100;
+/** The number of messages that are kept. */
+export const maxMessages = 100;
 
 interface MessagesFacts {
-  /** Of the connection, in words. */
+  /** The state of the connection, in words. */
   status: string;
-  /** What is wrong, or waits, at the moment. */
+  /** Present problems and waiting actions. */
   present: readonly {text: string; tone: Tone | undefined}[];
   /** Oldest first. */
   said: readonly SaidMessage[];
@@ -42,7 +42,7 @@ export const messagesPage = ({status, present, said}: MessagesFacts, theme: Them
   },
 });
 
-/** Cells before a text. */
+/** Indentation of texts in cells. */
 const gutter = 11;
 
 const clockText = (atMs: number): string => `${new Date(atMs).toISOString().slice(11, 19)}Z`;

@@ -1,4 +1,4 @@
-// Lines of a modal. The last one says which keys it takes.
+// Lines of a modal. The last one shows its keys.
 import {safeLine} from '../../../shared/safe-text.ts';
 import {displayWidth} from '../../output/display-width.ts';
 import {within} from '../list/list-window.ts';
@@ -8,35 +8,35 @@ import type {Form, Modal} from './modal.ts';
 import type {ModalState} from './modal-state.ts';
 import type {Theme} from './theme.ts';
 
-export interface ModalRoom {
+export interface ModalArea {
   width: number;
-  /** The most rows it may take. */
+  /** The largest number of rows. */
   height: number;
   theme: Theme;
 }
 
-/** Cells for what a no does, and for both keys. */
+/** Width of the words for a no, and of both keys, in cells. */
 const longestNo = 24;
 
-/** Rows of its own around the list, the text or the fields. */
+/** Rows around the list, the text or the fields. */
 export const modalBorder = 3;
 
-export const modalLines = (modal: Modal, state: ModalState, room: ModalRoom): string[] => {
-  const {width, theme} = room;
+export const modalLines = (modal: Modal, state: ModalState, area: ModalArea): string[] => {
+  const {width, theme} = area;
   const rule = theme('─'.repeat(width), 'dim');
   switch (modal.kind) {
     case 'question': {
       const text = questionText(modal.lines, width);
-      const height = room.height - modalBorder;
+      const height = area.height - modalBorder;
       const {top} = state.position;
       return [
         rule,
         ...text.slice(top, top + height).map(line => ` ${line}`),
         keysLine(theme, width, [
-          // A long name must not take the place of the keys.
+          // A long name must not displace the keys.
           ['y', fitText(modal.yes, Math.min(displayWidth(safeLine(modal.yes)), width - longestNo))],
           ['n', modal.no ?? 'do nothing'],
-          // Nobody should say yes to what is cut off.
+          // A question that is cut off must not be confirmed.
           ...(text.length > height ? ([['j k', 'scroll']] as const) : []),
         ]),
       ];
@@ -51,7 +51,7 @@ export const modalLines = (modal: Modal, state: ModalState, room: ModalRoom): st
       ];
     }
     case 'choice': {
-      const height = Math.min(modal.items.length, room.height - modalBorder);
+      const height = Math.min(modal.items.length, area.height - modalBorder);
       const {cursor, top} = within(state.position, {count: modal.items.length, height});
       const labelWidth = Math.min(40, Math.max(...modal.items.map(({label}) => displayWidth(safeLine(label))), 1));
       const rows = modal.items.slice(top, top + height).map(({label, detail = ''}, at) => {
@@ -59,20 +59,20 @@ export const modalLines = (modal: Modal, state: ModalState, room: ModalRoom): st
         return theme(text, top + at === cursor ? 'cursor' : undefined);
       });
       const extra = (modal.keys ?? []).map(({key, label}) => [key, label] as const);
-      return [titled(modal.title, room), ...rows, keysLine(theme, width, [['enter', 'choose'], ...extra, ['escape', 'close']])];
+      return [titled(modal.title, area), ...rows, keysLine(theme, width, [['enter', 'choose'], ...extra, ['escape', 'close']])];
     }
     case 'page': {
       const text = modal.lines(width - 2);
-      const height = room.height - modalBorder;
+      const height = area.height - modalBorder;
       const shown = text.slice(state.position.top, state.position.top + height).map(line => ` ${line}`);
       const rest = Array.from({length: height - shown.length}, () => '');
       const more = text.length > height ? ([['j k', 'scroll']] as const) : [];
       const close = modal.mustConfirm === undefined ? (['escape', 'close'] as const) : (['enter', modal.mustConfirm] as const);
       const extra = (modal.keys ?? []).map(({key, label}) => [key, label] as const);
-      return [titled(modal.title, room), ...shown, ...rest, keysLine(theme, width, [...more, ...extra, close])];
+      return [titled(modal.title, area), ...shown, ...rest, keysLine(theme, width, [...more, ...extra, close])];
     }
     case 'form':
-      return formLines(modal, state, room);
+      return formLines(modal, state, area);
     default:
       return modal satisfies never;
   }
@@ -81,12 +81,12 @@ export const modalLines = (modal: Modal, state: ModalState, room: ModalRoom): st
 export const questionText = (lines: readonly string[], width: number): string[] =>
   lines.flatMap(line => wrapText(line, width - 2));
 
-const titled = (title: string, {width, theme}: ModalRoom): string => {
+const titled = (title: string, {width, theme}: ModalArea): string => {
   const text = ` ${fitText(title, Math.min(displayWidth(safeLine(title)), width - 6))} `;
   return theme('──', 'dim') + theme(text, 'bold') + theme('─'.repeat(Math.max(0, width - 2 - displayWidth(text))), 'dim');
 };
 
-/** As many as have room. */
+/** As many as fit. */
 export const keysLine = (theme: Theme, width: number, keys: readonly (readonly [key: string, label: string])[]): string => {
   let line = '';
   let used = 0;
@@ -103,7 +103,7 @@ export const keysLine = (theme: Theme, width: number, keys: readonly (readonly [
 const completionsText = ({completions, completion}: ModalState): string | undefined =>
   completions.length === 0 ? undefined : `${completion + 1} of ${completions.length}: tab for the next`;
 
-/** The end of a long line is shown up to its cursor. */
+/** Shows the part of a long line that ends at the cursor. */
 const editedText = ({text, cursor}: Line, width: number, theme: Theme): string => {
   const chars = [...text].map(char => safeLine(char) || ' ');
   let from = cursor;
@@ -123,11 +123,11 @@ const editedText = ({text, cursor}: Line, width: number, theme: Theme): string =
   return shown;
 };
 
-const formLines = (form: Form, state: ModalState, room: ModalRoom): string[] => {
-  const {width, theme} = room;
+const formLines = (form: Form, state: ModalState, area: ModalArea): string[] => {
+  const {width, theme} = area;
   const labelWidth = Math.max(...form.fields.map(({label}) => displayWidth(safeLine(label))));
   const valueWidth = width - labelWidth - 5;
-  const height = Math.max(1, room.height - modalBorder);
+  const height = Math.max(1, area.height - modalBorder);
   const {top} = within({...state.position, top: 0}, {count: form.fields.length, height});
   const rows = form.fields.slice(top, top + height).map(({name, label, choices}, at) => {
     const isHere = top + at === state.position.cursor;
@@ -145,7 +145,7 @@ const formLines = (form: Form, state: ModalState, room: ModalRoom): string[] => 
   const error = (field && state.errors[field.name]) ?? elsewhere(form, state);
   const hint = error ?? field?.hint ?? '';
   return [
-    titled(form.title, room),
+    titled(form.title, area),
     ...rows,
     theme(` ${fitText(hint, width - 1)}`, error === undefined ? 'dim' : 'bad'),
     keysLine(theme, width, [
@@ -157,7 +157,7 @@ const formLines = (form: Form, state: ModalState, room: ModalRoom): string[] => 
   ];
 };
 
-/** What is wrong with a field that the cursor has left. */
+/** The error of a field that the cursor has left. */
 const elsewhere = ({fields}: Form, {errors}: ModalState): string | undefined => {
   const wrong = fields.find(({name}) => errors[name] !== undefined);
   return wrong && `${wrong.label}: ${errors[wrong.name]}`;

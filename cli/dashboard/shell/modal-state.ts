@@ -1,6 +1,6 @@
 // State of a modal between two keys, and the effect of a key. Plain data; the result is an `Outcome`.
 
-import {type ListPosition, listStart, moved, movedTo} from '../list/list-window.ts';
+import {initialPosition, type ListPosition, moved, movedTo} from '../list/list-window.ts';
 import type {KeyName} from './keys.ts';
 import {edited, type Line, lineOf} from './line-editor.ts';
 import type {Choice, Form, FormField, FormValues, Modal, Page, Prompt} from './modal.ts';
@@ -8,20 +8,20 @@ import type {Paste} from './paste-reader.ts';
 import {pastedInto} from './pasted-text.ts';
 
 export interface ModalState {
-  /** Of a prompt, or of the form's field under the cursor. */
+  /** The text of a prompt, or of the form's field under the cursor. */
   line: Line;
-  /** Of a choice, a page or a question; of a form: the field. */
+  /** The position in a choice, a page or a question, or the field of a form. */
   position: ListPosition;
   values: FormValues;
   errors: Readonly<Record<string, string>>;
-  /** Completions under way: all of them, and the one in the line. */
+  /** The current completions, and the index of the one in the line. */
   completions: readonly string[];
   completion: number;
-  /** In the history of the prompt; its length is the line being typed. */
+  /** Index in the history of the prompt; its length stands for the line being typed. */
   recalled: number;
 }
 
-/** `closed` closes without more; `done` closes and does what the modal is for. */
+/** `closed` only closes; `done` closes and runs the modal's action. */
 export type Outcome =
   | {kind: 'stay'; state: ModalState}
   | {kind: 'closed'}
@@ -42,7 +42,7 @@ const plainStartOf = (modal: Modal): ModalState => {
   const text = modal.kind === 'prompt' ? modal.text : modal.kind === 'form' ? (modal.fields[0]?.value ?? '') : '';
   return {
     line: lineOf(text),
-    position: modal.kind === 'choice' ? {cursor: modal.chosen ?? 0, top: 0} : listStart,
+    position: modal.kind === 'choice' ? {cursor: modal.chosen ?? 0, top: 0} : initialPosition,
     values,
     errors: {},
     completions: [],
@@ -52,9 +52,9 @@ const plainStartOf = (modal: Modal): ModalState => {
 };
 
 interface Extent {
-  /** Rows of a choice, a page or a question that have room. */
+  /** The number of rows of a choice, a page or a question that fit. */
   height: number;
-  /** Rows of a page or a question at its present width. */
+  /** All rows of a page or a question at its present width. */
   count: number;
 }
 
@@ -75,7 +75,7 @@ export const afterKey = (modal: Modal, state: ModalState, key: KeyName, extent: 
   }
 };
 
-/** Undefined where no text is taken. */
+/** Undefined when the modal takes no text. */
 export const afterPaste = (
   modal: Modal,
   state: ModalState,
@@ -107,7 +107,7 @@ const inChoice = ({items, keys = []}: Choice, state: ModalState, key: KeyName, h
   return {kind: 'stay', state: {...state, position: moved(position, key, {count: items.length, height}) ?? position}};
 };
 
-/** A page has no cursor: its top moves. One that must be confirmed is left by enter alone. */
+/** A page has no cursor: its top moves. A page that must be confirmed is closed by enter alone. */
 const inPage = ({mustConfirm, keys = []}: Page, state: ModalState, key: KeyName, extent: Extent): Outcome => {
   if (keys.some(extra => extra.key === key)) return {kind: 'pageKey'};
   if (key === 'enter') return {kind: 'done', state};
@@ -136,7 +136,7 @@ const inPrompt = (prompt: Prompt, state: ModalState, key: KeyName): Outcome => {
 
 const promptWith = (state: ModalState, line: Line): ModalState => ({...state, line, errors: {}, completions: [], completion: 0});
 
-/** The first tab takes the first of the ways to go on, further ones go through them. */
+/** The first tab takes the first completion, further ones go through the others. */
 const completed = (prompt: Prompt, state: ModalState, step: number): ModalState => {
   const isUnderWay = state.completions.length > 0;
   const completions = isUnderWay ? state.completions : (prompt.complete?.(state.line.text) ?? []);
@@ -174,13 +174,13 @@ const formWith = (form: Form, state: ModalState, field: FormField, line: Line): 
   return {...state, line, values, errors: stillWrong(form, values, Object.keys(others))};
 };
 
-/** Of these fields. What has not been looked at yet is not complained of. */
+/** The errors of these fields only: fields that were not visited yet have none. */
 const stillWrong = (form: Form, values: FormValues, names: readonly string[]): ModalState['errors'] => {
   const errors = form.check?.(values) ?? {};
   return Object.fromEntries(Object.entries(errors).filter(([name]) => names.includes(name)));
 };
 
-/** The field that is left is checked. */
+/** Checks the field that the cursor leaves. */
 const leftField = (form: Form, state: ModalState, at: number): ModalState => {
   const name = form.fields[state.position.cursor]?.name ?? '';
   return atField(form, {...state, errors: stillWrong(form, state.values, [...Object.keys(state.errors), name])}, at);

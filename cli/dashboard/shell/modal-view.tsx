@@ -2,7 +2,7 @@ import {type ReactElement, useLayoutEffect, useState} from 'react';
 import type {KeyName} from './keys.ts';
 import {Lines} from './lines.tsx';
 import type {Modal} from './modal.ts';
-import {type ModalRoom, modalBorder, modalLines, questionText} from './modal-lines.ts';
+import {type ModalArea, modalBorder, modalLines, questionText} from './modal-lines.ts';
 import {afterKey, afterPaste, type ModalState, startOf} from './modal-state.ts';
 import type {Paste} from './paste-reader.ts';
 import {pasteIgnored} from './pasted-text.ts';
@@ -15,18 +15,18 @@ export interface ModalKeys {
 
 interface ModalViewProps {
   modal: Modal;
-  room: ModalRoom;
-  /** Hands over what takes the keys from now on. */
+  area: ModalArea;
+  /** Registers the handlers of keys. */
   takeKeys(keys: ModalKeys): void;
   say: Shell['say'];
-  /** Called before what the modal leads to, so that this can open another one. */
+  /** Called before the modal's action, so that the action can open another modal. */
   onClose(): void;
 }
 
 /** Mounted for each modal. */
-export const ModalView = ({modal, room, takeKeys, say, onClose}: ModalViewProps): ReactElement => {
+export const ModalView = ({modal, area, takeKeys, say, onClose}: ModalViewProps): ReactElement => {
   const [state, setState] = useState(() => startOf(modal));
-  const count = rowsOf(modal, room.width);
+  const count = rowsOf(modal, area.width);
 
   const onPaste = (paste: Paste): void => {
     const pasted = afterPaste(modal, state, paste);
@@ -38,7 +38,7 @@ export const ModalView = ({modal, room, takeKeys, say, onClose}: ModalViewProps)
     takeKeys({
       onPaste,
       onKey: key => {
-        const outcome = afterKey(modal, state, key, {height: room.height - modalBorder, count});
+        const outcome = afterKey(modal, state, key, {height: area.height - modalBorder, count});
         if (outcome.kind === 'stay') {
           setState(outcome.state);
           return;
@@ -55,8 +55,8 @@ export const ModalView = ({modal, room, takeKeys, say, onClose}: ModalViewProps)
     }),
   );
 
-  const lines = modalLines(modal, state, room);
-  return <Lines lines={lines} width={room.width} height={lines.length} />;
+  const lines = modalLines(modal, state, area);
+  return <Lines lines={lines} width={area.width} height={lines.length} />;
 };
 
 const rowsOf = (modal: Modal, width: number): number => {

@@ -1,14 +1,14 @@
 // Modals: questions, prompts, choices, pages and forms. A modal takes all keys until it is closed.
 
-/** A yes-or-no question that carries what it is about, so that nothing that happens meanwhile changes what a yes means. */
+/** A yes-or-no question. It carries its subject, so that nothing that happens meanwhile changes the meaning of a yes. */
 export interface Question {
   kind: 'question';
-  /** What will be done, exactly. Hostile text is made safe when it is drawn. */
+  /** What exactly will be done. Hostile text is sanitised when it is drawn. */
   lines: readonly string[];
-  /** What a yes does, as a word: `release`. */
+  /** The word for a yes: `release`. */
   yes: string;
   onYes(): void;
-  /** What a no does, where it is more than nothing. */
+  /** The words for a no, when it does something. */
   no?: string;
   onNo?(): void;
 }
@@ -18,15 +18,15 @@ export interface Prompt {
   kind: 'prompt';
   label: string;
   text: string;
-  /** Why the text cannot be used, or undefined when it can. */
+  /** Why the text is invalid, or undefined when it is valid. */
   check?(text: string): string | undefined;
-  /** Something to say of the text as far as it is typed. */
+  /** A hint on the text typed so far. */
   hint?(text: string): string | undefined;
-  /** Ways to go on from here; each is a whole line. */
+  /** Completions of the text; each is a whole line. */
   complete?(text: string): readonly string[];
-  /** What was submitted before, oldest first. */
+  /** Lines submitted before, oldest first. */
   history?: readonly string[];
-  /** What a line break in pasted text becomes; a space where there is none. */
+  /** Replaces line breaks in pasted text; a space by default. */
   separator?: string;
   onSubmit(text: string): void;
   onCancel?(): void;
@@ -38,7 +38,7 @@ export interface Choice {
   items: readonly {label: string; detail?: string}[];
   chosen?: number;
   onChoose(index: number): void;
-  /** Further keys with what they do to the item under the cursor. */
+  /** Further keys, which act on the item under the cursor. */
   keys?: readonly {key: string; label: string; run(index: number): void}[];
 }
 
@@ -48,10 +48,10 @@ export interface Page {
   title: string;
   /** Safe and styled lines; drawn again for each width. */
   lines(width: number): readonly string[];
-  /** Said in place of `escape closes`; such a page is closed by enter alone. */
+  /** Replaces `escape closes`; such a page is closed by enter alone. */
   mustConfirm?: string;
   onClose?(): void;
-  /** Further keys; the page stays. */
+  /** Further keys, which leave the page open. */
   keys?: readonly {key: string; label: string; run(): void}[];
 }
 
@@ -59,9 +59,9 @@ export interface Form {
   kind: 'form';
   title: string;
   fields: readonly FormField[];
-  /** What is wrong with it from the beginning, by the names of fields: what the node said of the last try. */
+  /** Initial errors by field: those of the node on the last attempt. */
   errors?: Readonly<Record<string, string>>;
-  /** By the names of fields that cannot be used as they are. */
+  /** The errors of invalid fields, by name. */
   check?(values: FormValues): Readonly<Record<string, string>>;
   onSubmit(values: FormValues): void;
 }
@@ -73,9 +73,9 @@ export interface FormField {
   label: string;
   /** As text. */
   value: string;
-  /** Only one of these; left and right go through them. */
+  /** The allowed values; left and right go through them. */
   choices?: readonly string[];
-  /** What a line break in pasted text becomes; a space where there is none. */
+  /** Replaces line breaks in pasted text; a space by default. */
   separator?: string;
   hint?: string;
 }

@@ -1,4 +1,4 @@
-// Notices that stand as long as something is wrong: in the message line of every screen while no message is there.
+// Notices of present problems, shown in the message line of every screen while there is no message.
 import type {Tone} from '../../output/tone.ts';
 import {createValue, type Watched} from './store.ts';
 
@@ -9,7 +9,7 @@ export interface Notice {
 
 /** Worst first. */
 export interface Notices extends Watched<readonly Notice[]> {
-  /** All that one source has to say; an empty list when it is over. */
+  /** Replaces the notices of one source; an empty list removes them. */
   set(source: string, notices: readonly Notice[]): void;
 }
 

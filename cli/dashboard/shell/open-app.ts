@@ -1,18 +1,16 @@
-import type {Me} from '../../../shared/api-key.ts';
 import type {Client} from '../../client/client.ts';
 import {type Connection, chosenContext} from '../../client/connection.ts';
 import {asCliError, CliError} from '../../errors.ts';
 import type {Session} from '../../session.ts';
 import {type AppContext, createAppContext} from './app-context.ts';
-import {endingClient} from './ending-client.ts';
 import {createRoute, type Live, startLive} from './live.ts';
 import {createTheme} from './theme.ts';
 
-export interface AppPlace {
+export interface AppTarget {
   /** Of the context, or the address of the node where there is none. */
   name: string;
   connection: Connection;
-  /** What to say first. */
+  /** The first message. */
   greeting?: string;
 }
 
@@ -25,15 +23,15 @@ export interface AppOptions {
 /** Rejects with a CliError when the node does not answer or refuses the key, and with the reason of `ended` when that aborts. */
 export const openApp = async (
   opening: AppOptions,
-  {name, connection, greeting}: AppPlace,
+  {name, connection, greeting}: AppTarget,
   ended = new AbortController(),
 ): Promise<AppContext> => {
   const {session, isReadOnly, isColour} = opening;
   const {terminal, contexts} = session;
   const {client, startLive: start} = await connect(session, connection, ended);
-  const {data: me} = await client.send<Me>({path: 'auth/me'});
+  const {data: me} = await client.me();
   const live = start();
-  const clientFor: AppContext['clientFor'] = to => session.clientFor(to, undefined, unsaid);
+  const clientFor: AppContext['clientFor'] = to => session.clientFor(to, {onMove: ignoreMove});
   const theme = createTheme(isColour);
   return createAppContext({
     ...{client, connection, clientFor, name, terminal, contexts, live, me, theme, isReadOnly},
@@ -41,14 +39,17 @@ export const openApp = async (
   });
 };
 
-/** Stopping it also ends the requests of the app. A move to another node shows in the status line: text on stderr would damage the screen. */
+/** Without an answer in this time the screen is marked as out of date. A list of many nodes takes 3 s. */
+const readSilenceMs = 10_000;
+
+/** Stopping `Live` also ends the requests of the app. The status line shows a move to another node, as text on stderr would damage the screen. */
 const connect = async (
   session: Session,
   connection: Connection,
   ended: AbortController,
 ): Promise<{client: Client; startLive(): Live}> => {
   const route = createRoute(connection.baseUrl);
-  const client = endingClient(await session.clientFor(connection, undefined, route.move), ended.signal);
+  const client = await session.clientFor(connection, {onMove: route.move, end: ended.signal, readSilenceMs});
   return {
     client,
     startLive: () => {
@@ -64,21 +65,21 @@ const connect = async (
   };
 };
 
-/** For clients beside those of the screens. */
-const unsaid = (): void => undefined;
+/** For other clients than that of the screens. */
+const ignoreMove = (): void => undefined;
 
-/** What the flags, the environment and the contexts say. */
-export const firstPlace = async (session: Session): Promise<AppPlace> => {
-  // The address is checked by that.
+/** The node of the flags, the environment or the context. */
+export const initialTarget = async (session: Session): Promise<AppTarget> => {
+  // This also checks the address.
   const connection = await session.connection();
   return {name: await nameOf(session), connection};
 };
 
-/** The one that was left again, with what to say, when the other does not work. Rejects when `ended` aborts. */
+/** Opens another app; when that fails, opens `left` again with the error as its greeting. Rejects when `ended` aborts. */
 export const reopenApp = async (
   opening: AppOptions,
   left: AppContext,
-  {to, ended}: {to: () => Promise<AppPlace>; ended: AbortController},
+  {to, ended}: {to: () => Promise<AppTarget>; ended: AbortController},
 ): Promise<AppContext> => {
   try {
     return await openApp(opening, await to(), ended);

@@ -1,29 +1,29 @@
-// Reader that separates pastes from keys in what the terminal sends: pasted text never runs as keys.
+// Separator of pastes and keys in the terminal's input: pasted text never runs as keys.
 //
 // keys → paste (start marker) → keys (end marker, or two seconds without input)
-// keys → burst (text that nobody types in one piece) → keys (a tenth of a second without input)
+// keys → burst (text that no person types at once) → keys (a tenth of a second without input)
 //
 // Terminals without bracketed paste send no markers. A read of several characters is then either a paste, or keys that were typed or
-// repeated while the connection or this program was busy, and nothing tells the two apart for certain. So only what no person types
+// repeated while the connection or this program was busy, and nothing distinguishes the two for certain. So only text that no person types
 // ahead counts as a paste, see `isBurst`; the rest is keys. The dashboard makes that safe: only the first key of a read answers a
 // question, so that a pasted `Dy` opens the question and does not answer it.
 
 export interface Paste {
-  /** As it came, with all that a terminal would obey; at most `longestPaste` UTF-16 units. */
+  /** Unsanitised; at most `longestPaste` UTF-16 units. */
   text: string;
-  /** UTF-16 units that came. */
+  /** The number of UTF-16 units received. */
   length: number;
-  /** False when the end marker never came. */
+  /** False when the end marker was missing. */
   isComplete: boolean;
 }
 
-/** Keys are as the terminal sends them. An escape that nothing follows is an event of its own: the parser of ink would join it to the next key. */
+/** Keys are as the terminal sends them. A lone escape is a separate event, as the parser of ink would join it to the next key. */
 export type TerminalEvent = {kind: 'keys'; text: string} | {kind: 'escape'} | {kind: 'paste'; paste: Paste};
 
 interface PasteReader {
-  /** What one read has given. */
+  /** Takes the text of one read. */
   push(chunk: string): void;
-  /** Stops the clock while nobody reads; `resume` starts it again. */
+  /** Stops the timer while nobody reads; `resume` starts it again. */
   pause(): void;
   resume(): void;
 }
@@ -35,32 +35,118 @@ const marker = /\x1b\[20[01]~/;
 const partOfMarker = /\x1b(?:\[(?:2(?:0[01]?)?)?)?$/;
 
 export const longestPaste = 100_000;
-/** A lone escape is most likely the key: too short to be noticed by somebody who presses it. */
+/** A lone escape is most likely the key; the user does not notice this delay. */
 const escapeMs = 50;
-/** No key sends a longer part of a marker, so that there is time for one that a connection has split. */
+/** No key sends a longer part of a marker, so a marker that the connection split gets more time. */
 const markerMs = 1000;
-const pasteMs = 2000;
-const burstMs = 100;
-/** More than anybody types ahead. */
+/** How long each open state waits for more input. */
+const waitMs = {escape: escapeMs, marker: markerMs, paste: 2000, burst: 100};
+/** More than a person types ahead. */
 const longestTyped = 500;
 const shortestLines = 20;
 
-interface OpenPaste {
-  text: string;
-  length: number;
-  hasMarkers: boolean;
-}
-
 export const createPasteReader = (deliver: (event: TerminalEvent) => void): PasteReader => {
-  /** The end of the last read, which may be a part of a marker. */
-  let held = '';
-  let open: OpenPaste | undefined;
+  const separator = createSeparator(deliver);
   let timer: NodeJS.Timeout | undefined;
   let immediate: NodeJS.Immediate | undefined;
 
-  const begin = (hasMarkers: boolean): void => {
-    open = {text: '', length: 0, hasMarkers};
+  const disarm = (): void => {
+    clearTimeout(timer);
+    clearImmediate(immediate);
   };
+  /** Input that arrived while the program was suspended is read before the timer expires. */
+  const arm = (): void => {
+    disarm();
+    const open = separator.open();
+    if (open === undefined) return;
+    timer = setTimeout(() => {
+      immediate = setImmediate(separator.expire);
+    }, waitMs[open]);
+  };
+
+  return {
+    push: chunk => {
+      // In a paste ctrl+c is text: if it ended the dashboard, the rest of the paste would run in the shell. But repeated presses
+      // must not keep a paste open whose end marker is missing.
+      const isImpatience = separator.isInPaste() && chunk === '\x03';
+      separator.push(chunk);
+      if (!isImpatience) arm();
+    },
+    pause: disarm,
+    resume: arm,
+  };
+};
+
+/** Splits the input into keys and pastes. Some input is undecided until more arrives or time passes. */
+const createSeparator = (deliver: (event: TerminalEvent) => void) => {
+  /** The end of the last read, when it may be a part of a marker. */
+  let held = '';
+  const paste = createOpenPaste(deliver);
+
+  /** Takes the text of a paste with markers, or of a burst. Returns what is left to separate. */
+  const collect = (text: string): string => {
+    const end = paste.hasMarkers() ? text.indexOf(endMarker) : -1;
+    if (end === -1) {
+      held = paste.hasMarkers() ? partAtEnd(text) : '';
+      paste.add(text.slice(0, text.length - held.length));
+      return '';
+    }
+    paste.add(text.slice(0, end));
+    paste.finish(true);
+    return text.slice(end + endMarker.length);
+  };
+  /** Takes keys, up to where a paste begins. Returns what is left to separate. */
+  const separate = (text: string): string => {
+    const at = text.search(marker);
+    if (at === -1) {
+      if (isBurst(text)) {
+        paste.begin(false);
+        return text;
+      }
+      held = partAtEnd(text);
+      press(deliver, text.slice(0, text.length - held.length));
+      return '';
+    }
+    const before = text.slice(0, at);
+    if (text.startsWith(endMarker, at)) {
+      // An end without a start: the rest of a paste that timed out, or of one that contained an end marker.
+      paste.begin(true);
+      paste.add(before);
+      paste.finish(true);
+    } else {
+      press(deliver, before);
+      paste.begin(true);
+    }
+    return text.slice(at + startMarker.length);
+  };
+
+  return {
+    isInPaste: paste.isOpen,
+    push: (chunk: string): void => {
+      const isKeyOfItsOwn = !paste.isOpen() && held === '\x1b' && !/^[[O]/.test(chunk);
+      if (isKeyOfItsOwn) press(deliver, held);
+      let text = isKeyOfItsOwn ? chunk : held + chunk;
+      held = '';
+      while (text !== '') text = paste.isOpen() ? collect(text) : separate(text);
+    },
+    open: (): keyof typeof waitMs | undefined => {
+      if (paste.isOpen()) return paste.hasMarkers() ? 'paste' : 'burst';
+      if (held === '') return undefined;
+      return held === '\x1b' ? 'escape' : 'marker';
+    },
+    expire: (): void => {
+      const rest = held;
+      held = '';
+      if (paste.isOpen()) paste.expire(rest);
+      else press(deliver, rest);
+    },
+  };
+};
+
+const createOpenPaste = (deliver: (event: TerminalEvent) => void) => {
+  let open: {text: string; length: number; hasMarkers: boolean} | undefined;
+
+  const hasMarkers = (): boolean => open?.hasMarkers ?? false;
   const add = (text: string): void => {
     if (!open) return;
     open.text += text.slice(0, longestPaste - open.text.length);
@@ -71,96 +157,33 @@ export const createPasteReader = (deliver: (event: TerminalEvent) => void): Past
     open = undefined;
     if (paste && paste.length > 0) deliver({kind: 'paste', paste: {text: paste.text, length: paste.length, isComplete}});
   };
-  const press = (text: string): void => {
-    let end = text.length;
-    while (text[end - 1] === '\x1b') end -= 1;
-    if (end > 0) deliver({kind: 'keys', text: text.slice(0, end)});
-    for (let at = end; at < text.length; at += 1) deliver({kind: 'escape'});
-  };
-
-  /** Returns what is left to separate. */
-  const collect = (text: string): string => {
-    const end = open?.hasMarkers ? text.indexOf(endMarker) : -1;
-    if (end === -1) {
-      held = open?.hasMarkers ? partAtEnd(text) : '';
-      add(text.slice(0, text.length - held.length));
-      return '';
-    }
-    add(text.slice(0, end));
-    finish(true);
-    return text.slice(end + endMarker.length);
-  };
-  /** Returns what is left to separate. */
-  const separate = (text: string): string => {
-    const at = text.search(marker);
-    if (at === -1) {
-      if (isBurst(text)) {
-        begin(false);
-        return text;
-      }
-      held = partAtEnd(text);
-      press(text.slice(0, text.length - held.length));
-      return '';
-    }
-    const before = text.slice(0, at);
-    if (text.startsWith(endMarker, at)) {
-      // An end without a beginning: the rest of a paste that was given up, or of one with an end marker hidden in it.
-      begin(true);
-      add(before);
-      finish(true);
-    } else {
-      press(before);
-      begin(true);
-    }
-    return text.slice(at + startMarker.length);
-  };
-
-  const expire = (): void => {
-    const rest = held;
-    held = '';
-    if (!open) {
-      press(rest);
-      return;
-    }
-    add(rest);
-    finish(!open.hasMarkers);
-  };
-  const disarm = (): void => {
-    clearTimeout(timer);
-    clearImmediate(immediate);
-  };
-  /** What arrived while the program stood still is read before the time is over. */
-  const expireAfter = (ms: number): void => {
-    timer = setTimeout(() => {
-      immediate = setImmediate(expire);
-    }, ms);
-  };
-  const arm = (): void => {
-    disarm();
-    if (open) expireAfter(open.hasMarkers ? pasteMs : burstMs);
-    else if (held !== '') expireAfter(held === '\x1b' ? escapeMs : markerMs);
-  };
 
   return {
-    push: chunk => {
-      // In a paste ctrl+c is text: if it left the dashboard, the rest of the paste would run in the shell. But pressed again and again
-      // it does not keep a paste open whose end never comes.
-      const isImpatience = open !== undefined && chunk === '\x03';
-      const isKeyOfItsOwn = !open && held === '\x1b' && !/^[[O]/.test(chunk);
-      if (isKeyOfItsOwn) press(held);
-      let text = isKeyOfItsOwn ? chunk : held + chunk;
-      held = '';
-      while (text !== '') text = open ? collect(text) : separate(text);
-      if (!isImpatience) arm();
+    isOpen: (): boolean => open !== undefined,
+    hasMarkers,
+    begin: (withMarkers: boolean): void => {
+      open = {text: '', length: 0, hasMarkers: withMarkers};
     },
-    pause: disarm,
-    resume: arm,
+    add,
+    finish,
+    /** The end of a burst is a pause; a paste with markers is incomplete then. */
+    expire: (rest: string): void => {
+      add(rest);
+      finish(!hasMarkers());
+    },
   };
+};
+
+const press = (deliver: (event: TerminalEvent) => void, text: string): void => {
+  let end = text.length;
+  while (text[end - 1] === '\x1b') end -= 1;
+  if (end > 0) deliver({kind: 'keys', text: text.slice(0, end)});
+  for (let at = end; at < text.length; at += 1) deliver({kind: 'escape'});
 };
 
 const partAtEnd = (text: string): string => partOfMarker.exec(text.slice(-endMarker.length))?.[0] ?? '';
 
-/** Several lines, or more than anybody types ahead. A key that repeats is none, and no escape sequence counts. */
+/** Several lines, or more than a person types ahead. A repeated key is no burst, and escape sequences do not count. */
 const isBurst = (text: string): boolean => {
   const typed = text.replace(/\x1b(?:\[[0-?]*[ -/]*[@-~]|O.|.)/gs, '');
   if (typed.length > longestTyped) return [...typed].some(char => char !== typed[0]);

@@ -5,12 +5,12 @@ import {typedCharacters} from './keys.ts';
 import {inserted, type Line} from './line-editor.ts';
 import type {Paste} from './paste-reader.ts';
 
-/** Characters of a text field that pasting fills; nothing that the dashboard asks for is longer. */
+/** The longest text that a paste can produce in a field; all values of the dashboard are shorter. */
 export const longestPastedLine = 4096;
 
 interface PastedLine {
   line: Line;
-  /** What to say of it, where somebody should look twice. */
+  /** A warning about an unusual paste. */
   warning: string | undefined;
 }
 
@@ -24,7 +24,7 @@ export const pastedInto = (line: Line, {text, length, isComplete}: Paste, separa
   return {line: inserted(line, taken), warning: isCut ? cut : isComplete ? undefined : unfinished};
 };
 
-/** Where no text is taken. */
+/** The message for a paste where no text is accepted. */
 export const pasteIgnored = ({length}: Paste): string =>
   `Pasted text (${plural(length, 'character')}) does nothing here: paste into a text field`;
 
@@ -37,7 +37,7 @@ const oneLine = (text: string, separator: string): string => {
     .filter(line => line.trim() !== '');
   if (lines.length <= 1) return lines[0] ?? '';
   const mark = separator.trim();
-  // A list may have its commas already.
+  // The pasted list may have commas already.
   return lines
     .map(line => (mark !== '' && line.trim().endsWith(mark) ? line.trim().slice(0, -mark.length) : line).trim())
     .join(separator);

@@ -8,12 +8,12 @@ import {whyNot} from './why-not.ts';
 
 interface PermittedProps {
   permission: Permission;
-  /** What cannot be seen without it: `the audit`. */
+  /** The name of what the permission protects: `the audit`. */
   what: string;
   screen: ComponentType;
 }
 
-/** The screen, or why there is none: a node that says no once will say no again. */
+/** The screen, or the reason why the key may not see it, without a request that the node would refuse. */
 export const Permitted = ({permission, what, screen: Screen}: PermittedProps): ReactElement => {
   const {app} = useShell();
   const reason = whyNot(app, permission);

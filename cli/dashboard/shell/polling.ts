@@ -1,54 +1,54 @@
-// Timing of reads: soon after an event, at an interval without one, and more and more rarely while reading fails.
+// Timing of reads: soon after an event, at intervals without events, and with growing delays after failures.
 import type {CliError} from '../../errors.ts';
 import type {Live} from './live.ts';
 
-export interface PollingNeeds {
+export interface PollingOptions {
   live: Pick<Live, 'get' | 'answered' | 'failed'>;
   now(): number;
-  /** Called when it is due. */
+  /** Called when a read is due. */
   read(): void;
   /** Between two reads while there are no events. */
   everyMs?: number | undefined;
-  /** Between two reads while events tell most of it. */
+  /** Between two reads while events report most changes. */
   whileLiveMs?: number | undefined;
   /** Between two reads, however many events there are. */
-  leastGapMs?: number | undefined;
-  /** True for what is not asked of the API: whether that answers is another question. */
+  minGapMs?: number | undefined;
+  /** True for reads from other servers: their results say nothing about the node. */
   isElsewhere?: boolean | undefined;
 }
 
 export interface Polling {
   start(): void;
   stop(): void;
-  /** A read begins, and does what was due. */
+  /** A read begins; nothing else is due. */
   begun(): void;
   succeeded(): void;
   failed(failure: CliError): void;
-  /** Something has happened. It does not put off what is due already, or there would be no read among many events. */
+  /** Something has changed. A read that is already due is not postponed, or many events would prevent it. */
   wake(): void;
   /** Due in so many milliseconds, if not before. */
   dueIn(ms: number): void;
 }
 
 const pollingMs = 5000;
-/** Events may be missed, and some things change without any. */
+/** Events may be missed, and some changes have none. */
 const liveMs = 30_000;
 /** A burst of events is read once. */
 const burstMs = 300;
-/** A key may ask so and so often in a minute, and other screens and programs ask with it too. */
-const usualGapMs = 1500;
+/** Keys have a rate limit, which other screens and programs share. */
+const defaultGapMs = 1500;
 const longestRetryMs = 15_000;
-/** What a node may ask for with Retry-After. A timer that is set to more than 24 days goes off at once. */
+/** The longest Retry-After that is respected. A timer of more than 24 days fires at once. */
 const longestWaitMs = 60_000;
 
-export const createPolling = (needs: PollingNeeds): Polling => {
-  const {live, now, read, everyMs = pollingMs, leastGapMs = usualGapMs, isElsewhere = false} = needs;
+export const createPolling = (needs: PollingOptions): Polling => {
+  const {live, now, read, everyMs = pollingMs, minGapMs = defaultGapMs, isElsewhere = false} = needs;
   const {whileLiveMs = Math.max(liveMs, everyMs)} = needs;
   let isStarted = false;
   let timer: NodeJS.Timeout | undefined;
   let dueAtMs = Number.POSITIVE_INFINITY;
   let begunAtMs = Number.NEGATIVE_INFINITY;
-  /** What the node has asked for with Retry-After: a key over its limit still receives events. */
+  /** From Retry-After: a key over its limit still receives events. */
   let notBeforeMs = Number.NEGATIVE_INFINITY;
   let failures = 0;
 
@@ -92,6 +92,6 @@ export const createPolling = (needs: PollingNeeds): Polling => {
       clear();
       dueIn(Math.max(askedMs, Math.min(longestRetryMs, 1000 * 2 ** failures)));
     },
-    wake: () => dueIn(Math.max(burstMs, begunAtMs + leastGapMs - now(), notBeforeMs - now())),
+    wake: () => dueIn(Math.max(burstMs, begunAtMs + minGapMs - now(), notBeforeMs - now())),
   };
 };

@@ -1,18 +1,18 @@
-// The terminal while the dashboard has it: the alternate screen, and bracketed paste. However the dashboard ends, or when it is suspended, the terminal is
-// left as it was found.
+// Guard of the terminal: the alternate screen, and bracketed paste. However the dashboard ends, or when it is suspended, the terminal is
+// restored.
 import {writeSync} from 'node:fs';
 
 /** Alternate screen, cleared, no line wrapping, no cursor, pastes between markers. */
 const enter = '\x1b[?1049h\x1b[2J\x1b[H\x1b[?7l\x1b[?25l\x1b[?2004h';
-/** Pastes as they are, wrapping, the cursor, plain text, and the screen from before. */
+/** No paste markers, wrapping, the cursor, plain text, and the main screen. */
 const leave = '\x1b[?2004l\x1b[?7h\x1b[?25h\x1b[0m\x1b[?1049l';
 
 export interface ScreenGuard {
-  /** Gives the terminal back; more than once does no harm. */
+  /** Restores the terminal; idempotent. */
   leave(): void;
-  /** Gives the terminal back and stops the process, as ctrl+z does elsewhere. */
+  /** Restores the terminal and stops the process, as ctrl+z does elsewhere. */
   suspend(): void;
-  /** Called when the terminal has been taken again, cleared. */
+  /** Called after the process continues and the terminal is taken over again, cleared. */
   onResumed(listener: () => void): () => void;
 }
 
@@ -22,7 +22,7 @@ interface GuardNeeds {
   stdin: {isTTY?: boolean | undefined; setRawMode?(mode: boolean): unknown};
 }
 
-/** Synchronous at both ends: at a crash nothing asynchronous is done any more. */
+/** Synchronous, as nothing asynchronous runs after a crash. */
 export const guardScreen = ({fd, stdin}: GuardNeeds): ScreenGuard => {
   const resumed = new Set<() => void>();
   let isLeft = false;
@@ -51,7 +51,7 @@ export const guardScreen = ({fd, stdin}: GuardNeeds): ScreenGuard => {
     setRaw(false);
     write(leave);
   };
-  /** Before the report of the crash is written, so that it can be read; where somebody handles it, the giving back is theirs. */
+  /** Restores the terminal before the crash is reported, unless the exception has a handler, which does it then. */
   const onCrash = (): void => {
     if (process.listenerCount('uncaughtException') === 0) giveBack();
   };
@@ -73,7 +73,7 @@ export const guardScreen = ({fd, stdin}: GuardNeeds): ScreenGuard => {
   write(enter);
   return {
     leave: giveBack,
-    // To the whole group, as the terminal does: a program that has started this one stops, too.
+    // To the whole process group, as the terminal does: a parent process stops, too.
     suspend: () => process.kill(0, 'SIGTSTP'),
     onResumed: listener => {
       resumed.add(listener);

@@ -1,4 +1,4 @@
-// A secret that is shown once. It is in this page alone, so that it is gone when the page is closed.
+// Page of a secret that is shown once. Only this page holds it, so it is gone when the page is closed.
 import {clipboardSequence} from './clipboard.ts';
 import {wrapText} from './fit-text.ts';
 import type {Page} from './modal.ts';
@@ -6,14 +6,14 @@ import type {Shell} from './shell.ts';
 
 interface SecretPage {
   title: string;
-  /** What it is and is good for. */
+  /** What the secret is for. */
   before: readonly string[];
   secret: string;
   /** What to do with it. */
   after: readonly string[];
 }
 
-/** Left by enter alone. The secret stands on lines of its own, at the left edge of the page. */
+/** Closed by enter alone. The secret is on separate lines, at the left edge of the page. */
 export const secretPage = ({app, say}: Pick<Shell, 'app' | 'say'>, {title, before, secret, after}: SecretPage): Page => ({
   kind: 'page',
   title,

@@ -11,18 +11,18 @@ import type {Notice} from './notices.ts';
 import {type ScreenName, type Size, screenNames} from './shell.ts';
 import type {Theme} from './theme.ts';
 
-/** Of the terminal. Below that nothing useful has room. */
-const leastSize: Size = {columns: 60, rows: 15};
+/** The smallest usable terminal. */
+const minSize: Size = {columns: 60, rows: 15};
 
-/** The same, or the least that can be drawn in. `size` has one row less than the terminal. */
+/** `size`, or the smallest size that can be drawn. `size` has one row less than the terminal. */
 export const usableSize = (size: Size): Size => {
-  if (size.columns >= leastSize.columns && size.rows + 1 >= leastSize.rows) return size;
-  return {columns: Math.max(size.columns, leastSize.columns), rows: Math.max(size.rows, leastSize.rows - 1)};
+  if (size.columns >= minSize.columns && size.rows + 1 >= minSize.rows) return size;
+  return {columns: Math.max(size.columns, minSize.columns), rows: Math.max(size.rows, minSize.rows - 1)};
 };
 
 export const tooSmallLines = ({columns, rows}: Size): string[] =>
   [
-    `The dashboard needs at least ${leastSize.columns}×${leastSize.rows}`,
+    `The dashboard needs at least ${minSize.columns}×${minSize.rows}`,
     `and has ${columns}×${rows + 1}.`,
     'Enlarge the terminal, or leave with q.',
   ]
@@ -70,30 +70,30 @@ export const statusLine = ({live, isReadOnly, nowMs, node, width, theme, cue}: S
 
 export const statusText = (live: LiveState, nowMs: number): string => {
   const [mark, word] = marks[live.connection];
-  const age = live.heardAtMs === undefined ? '' : `, heard ${ageText(nowMs - live.heardAtMs)}`;
+  const age = live.receivedAtMs === undefined ? '' : `, heard ${ageText(nowMs - live.receivedAtMs)}`;
   const reason = live.reason === undefined ? '' : `: ${live.reason}`;
   const detour = live.detour === undefined ? '' : ` · ${live.detour}`;
   return `${mark} ${word}${age}${reason}${detour}`;
 };
 
-/** At the end of a line that is cut off: the key that shows all of it. */
+/** The end of a cut line: it names the key that shows all of it. */
 export const cutCue = ' (! shows all)';
-/** Where something else follows at once. */
+/** The same, when more text follows. */
 export const briefCue = ' (!) ';
 
-/** Hostile text in exactly `width` cells; where it has no room, with `cue` at its end. */
+/** Hostile text in exactly `width` cells, with `cue` at its end when it is cut. */
 const cutText = (text: string, width: number, cue = ''): string =>
   displayWidth(safeLine(text)) <= width
     ? fitText(text, width)
     : fitText(text, width - displayWidth(cue)) + fitText(cue, displayWidth(cue));
 
-/** Of what is on the screen: `now`, `12s ago`. */
+/** `now`, `12s ago`. */
 export const ageText = (ageMs: number): string => {
   const seconds = Math.max(0, Math.floor(ageMs / 1000));
   return seconds < 2 ? 'now' : `${durationText(seconds)} ago`;
 };
 
-interface MessageRoom {
+interface MessageLayout {
   nowMs: number;
   width: number;
   theme: Theme;
@@ -105,7 +105,7 @@ interface MessageRoom {
 export const messageLine = (
   message: Message | undefined,
   deferred: readonly DeferredState[],
-  {nowMs, width, theme, notices = [], cue = ''}: MessageRoom,
+  {nowMs, width, theme, notices = [], cue = ''}: MessageLayout,
 ): string => {
   const latest = deferred.findLast(({state}) => state === 'waiting') ?? deferred.at(-1);
   if (!latest && message) return theme(` ${cutText(message.text, width - 2, cue)}`, message.tone);
@@ -113,7 +113,7 @@ export const messageLine = (
 
   const more = deferred.length > 1 ? `; ${plural(deferred.length - 1, 'more action')} under way` : '';
   if (latest.state === 'waiting') {
-    // The clock of the screen ticks once a second, so it is behind the moment of the yes.
+    // The screen's clock ticks once a second, so it may be behind the moment of the confirmation.
     const leftMs = Math.min(latest.startsAtMs - nowMs, latest.delayMs);
     const seconds = Math.max(1, Math.ceil(leftMs / 1000));
     return theme(` ${cutText(`In ${seconds} s: ${latest.what}. u takes it back${more}`, width - 2, cue)}`, 'warn', 'bold');
@@ -123,29 +123,29 @@ export const messageLine = (
   return theme(` ${cutText(`Under way: ${latest.what}${bar}${more}`, width - 2, cue)}`, 'accent');
 };
 
-/** All that have room, worst first, and how many more there are. */
+/** The notices that fit, worst first, and the number of the others. */
 const noticeLine = (
   notices: readonly Notice[],
-  {width, theme, cue = ''}: Pick<MessageRoom, 'width' | 'theme' | 'cue'>,
+  {width, theme, cue = ''}: Pick<MessageLayout, 'width' | 'theme' | 'cue'>,
 ): string => {
   const [worst] = notices;
   if (!worst) return '';
   const texts = notices.map(({text}) => text);
   const all = texts.join(' · ');
-  const isRoomy = displayWidth(safeLine(all)) <= width - 2;
-  const rest = isRoomy ? '' : `${texts.length === 1 ? '' : ` (and ${texts.length - 1} more)`}${cue}`;
-  const shown = isRoomy ? all : fitText(worst.text, Math.max(0, width - 2 - rest.length)).trimEnd() + rest;
+  const isWholeShown = displayWidth(safeLine(all)) <= width - 2;
+  const rest = isWholeShown ? '' : `${texts.length === 1 ? '' : ` (and ${texts.length - 1} more)`}${cue}`;
+  const shown = isWholeShown ? all : fitText(worst.text, Math.max(0, width - 2 - rest.length)).trimEnd() + rest;
   return theme(` ${fitText(shown, width - 2)}`, worst.tone, 'bold');
 };
 
-/** As many keys as have room, and in any case the one that shows all of them and the one that leaves. */
+/** As many keys as fit, and always those for help and quit. */
 export const footerLine = (theme: Theme, width: number, keys: readonly (readonly [key: string, label: string])[]): string => {
   const named = (name: string) => keys.filter(([key]) => key === name);
   const widthOf = (some: typeof keys): number => some.reduce((sum, [key, label]) => sum + displayWidth(` ${key} ${label} `), 0);
   const [help, quit] = [named('?'), named('q')];
   const others = keys.filter(key => !help.includes(key) && !quit.includes(key));
-  const room = width - widthOf(help);
-  return keysLine(theme, room - widthOf(quit), others) + keysLine(theme, room, quit) + keysLine(theme, width, help);
+  const available = width - widthOf(help);
+  return keysLine(theme, available - widthOf(quit), others) + keysLine(theme, available, quit) + keysLine(theme, width, help);
 };
 
 export const progressBar = (part: number, width: number): string => {

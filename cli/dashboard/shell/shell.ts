@@ -16,11 +16,11 @@ export interface Size {
   rows: number;
 }
 
-/** What is typed after `:`. */
+/** A command that is typed after `:`. */
 export interface ScreenCommand {
   name: string;
   help: string;
-  /** Said to be refused without it. */
+  /** Without this permission the command is refused. */
   needs?: Permission;
   /** Rejects or throws with a CliError that is shown. */
   run(argument: string): void;
@@ -37,23 +37,23 @@ export interface Shell {
   app: AppContext;
   /** When this is drawn. */
   nowMs: number;
-  /** Room for the screen. */
+  /** The area of the screen, without the shell's lines. */
   size: Size;
-  /** False while a modal has the keys: its cursor is drawn faint then. */
+  /** False while a modal takes the keys: the cursor of the screen is drawn faint then. */
   isActive: boolean;
-  /** In the message line, for some seconds. */
+  /** Shows a message for some seconds. */
   say(text: string, tone?: Tone): void;
-  /** Anything thrown, in the message line. */
+  /** Shows any thrown value as a message. */
   fail(error: unknown): void;
   open(modal: Modal): void;
-  /** At once, or when the one that is open is closed: for what comes after waiting, when somebody may be typing elsewhere. */
+  /** Opens a modal at once, or after the open one is closed: for results that arrive while the user may be typing elsewhere. */
   openLater(modal: Modal): void;
   close(): void;
   goTo(screen: ScreenName): void;
-  /** Does it after a short delay in which `u` takes it back. */
+  /** Runs the action after a short delay in which `u` undoes it. */
   defer(action: DeferredAction): void;
   bind(bindings: ScreenBindings): void;
-  /** Goes on as another key, from the beginning, and says that. */
+  /** Starts again with another key, and shows the greeting. */
   reconnect(connection: Connection, greeting: string): void;
 }
 

@@ -1,9 +1,9 @@
-// Something read from the API and kept fresh as long as somebody looks: at once after an event that concerns it, otherwise from time to
-// time. What was read last stays while the node is away, with its age.
+// Source of data from the API, kept fresh while it has subscribers: it is read after events that concern it, and from time to
+// time. The last value stays while the node does not answer, with its age.
 import type {EventType} from '../../../shared/event-type.ts';
 import {asCliError, type CliError} from '../../errors.ts';
 import type {Live} from './live.ts';
-import {createPolling, type PollingNeeds} from './polling.ts';
+import {createPolling, type PollingOptions} from './polling.ts';
 import {createValue, type Watched} from './store.ts';
 
 export interface Loaded<T> {
@@ -16,17 +16,17 @@ export interface Loaded<T> {
 
 /** Reading goes on while there is a subscriber. */
 export interface Source<T> extends Watched<Loaded<T>> {
-  /** Reads now, or again when it is reading already. */
+  /** Reads now, or once more after the reading under way. */
   refresh(): void;
 }
 
-export interface SourceNeeds<T> extends Omit<PollingNeeds, 'live' | 'read'> {
+export interface SourceOptions<T> extends Omit<PollingOptions, 'live' | 'read'> {
   load(signal: AbortSignal): Promise<T>;
   live: Live;
   refreshOn: readonly EventType[];
 }
 
-/** Of what nobody wants at the moment: a component asks for its sources at every drawing, or not at all. */
+/** An empty source for components that need none at the moment, as hooks must not be conditional. */
 export const noSource: Source<never> = {
   get: () => nothing,
   subscribe: () => () => undefined,
@@ -34,7 +34,7 @@ export const noSource: Source<never> = {
 };
 const nothing: Loaded<never> = {value: undefined, loadedAtMs: undefined, failure: undefined};
 
-export const createSource = <T>(needs: SourceNeeds<T>): Source<T> => {
+export const createSource = <T>(needs: SourceOptions<T>): Source<T> => {
   const {load, live, refreshOn, now} = needs;
   const {get, subscribe, set} = createValue<Loaded<T>>(nothing);
   let listeners = 0;
@@ -69,14 +69,8 @@ export const createSource = <T>(needs: SourceNeeds<T>): Source<T> => {
   const polling = createPolling({...needs, read: () => void read()});
 
   const start = (): void => {
-    let wasLive = live.get().connection === 'live';
-    /** Events have stopped: what is shown may be out of date, and the node may be away. */
-    const onConnection = (): void => {
-      const isLive = live.get().connection === 'live';
-      if (wasLive && !isLive) polling.wake();
-      wasLive = isLive;
-    };
-    stops = [live.on(refreshOn, polling.wake), live.subscribe(onConnection)];
+    // Without events the value may be out of date, and the node may not answer.
+    stops = [live.on(refreshOn, polling.wake), whenEventsStop(live, polling.wake)];
     polling.start();
     void read();
   };
@@ -100,4 +94,13 @@ export const createSource = <T>(needs: SourceNeeds<T>): Source<T> => {
     },
     refresh: () => void read(),
   };
+};
+
+const whenEventsStop = (live: Live, listener: () => void): (() => void) => {
+  let wasLive = live.get().connection === 'live';
+  return live.subscribe(() => {
+    const isLive = live.get().connection === 'live';
+    if (wasLive && !isLive) listener();
+    wasLive = isLive;
+  });
 };

@@ -1,9 +1,9 @@
-// Values that others watch, for what goes on while no component shows it.
+// Observable values, for state that outlives the component that shows it.
 
 export interface Watched<T> {
   /** The same object until something changes. */
   get(): T;
-  /** The listener is called after each change, until the function that is returned is called. */
+  /** Calls the listener after each change. Returns a function that removes it. */
   subscribe(listener: () => void): () => void;
 }
 

@@ -1,13 +1,13 @@
-// Input of the terminal. Pastes are taken out of it before ink turns the rest into keys.
+// Input of the terminal, without pastes, which are removed before ink turns the rest into keys.
 import {createPasteReader, type TerminalEvent} from './paste-reader.ts';
 
-/** What does not go through the parser of ink. */
+/** Input that bypasses the parser of ink. */
 type OtherInput = Exclude<TerminalEvent, {kind: 'keys'}>;
 
 export interface TerminalInput {
-  /** For ink, in place of the terminal's own. */
+  /** Standard input for ink. */
   stdin: NodeJS.ReadStream;
-  /** One listener at a time: the dashboard that is shown. */
+  /** Sets the only listener: the dashboard that is shown. */
   listen(listener: (event: OtherInput) => void): () => void;
   /** The number of the last read: keys with the same number came in one piece. */
   readNumber(): number;
@@ -19,7 +19,7 @@ export const createTerminalInput = (terminal: NodeJS.ReadStream): TerminalInput 
   let forInk: string | null = null;
   let reads = 0;
 
-  // Ink reads at once when it hears that there is something, so that keys and pastes keep their order.
+  // Ink reads at once on `readable`, so keys and pastes keep their order.
   const reader = createPasteReader(event => {
     if (event.kind !== 'keys') {
       listener?.(event);
@@ -36,20 +36,20 @@ export const createTerminalInput = (terminal: NodeJS.ReadStream): TerminalInput 
     }
   };
 
-  /** The terminal is listened to while ink listens: between two dashboards nothing takes a key. */
+  /** Listens to the terminal while ink does: between two dashboards nothing takes a key. */
   const changes: Record<string, unknown> = {
-    addListener: (name: string, heard: () => void) => {
-      if (name !== 'readable') return terminal.addListener(name, heard);
+    addListener: (name: string, readable: () => void) => {
+      if (name !== 'readable') return terminal.addListener(name, readable);
       if (inkListeners.size === 0) {
         terminal.addListener('readable', onReadable);
         reader.resume();
       }
-      inkListeners.add(heard);
+      inkListeners.add(readable);
       return terminal;
     },
-    removeListener: (name: string, heard: () => void) => {
-      if (name !== 'readable') return terminal.removeListener(name, heard);
-      inkListeners.delete(heard);
+    removeListener: (name: string, readable: () => void) => {
+      if (name !== 'readable') return terminal.removeListener(name, readable);
+      inkListeners.delete(readable);
       if (inkListeners.size === 0) {
         terminal.removeListener('readable', onReadable);
         reader.pause();
@@ -62,16 +62,9 @@ export const createTerminalInput = (terminal: NodeJS.ReadStream): TerminalInput 
       return text;
     },
   };
-  const stdin = new Proxy(terminal, {
-    get: (target, name) => {
-      if (typeof name === 'string' && name in changes) return changes[name];
-      const value: unknown = Reflect.get(target, name, target);
-      return typeof value === 'function' ? value.bind(target) : value;
-    },
-  });
 
   return {
-    stdin,
+    stdin: withChanges(terminal, changes),
     listen: next => {
       listener = next;
       return () => {
@@ -81,3 +74,12 @@ export const createTerminalInput = (terminal: NodeJS.ReadStream): TerminalInput 
     readNumber: () => reads,
   };
 };
+
+const withChanges = (terminal: NodeJS.ReadStream, changes: Record<string, unknown>): NodeJS.ReadStream =>
+  new Proxy(terminal, {
+    get: (target, name) => {
+      if (typeof name === 'string' && name in changes) return changes[name];
+      const value: unknown = Reflect.get(target, name, target);
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });

@@ -6,13 +6,13 @@ import type {Size} from './shell.ts';
 
 type Terminal = Pick<NodeJS.WriteStream, 'columns' | 'rows' | 'on' | 'off'>;
 
-/** One row less than there is: the last line of the terminal is where the cursor rests. */
+/** One row less than the terminal has: the cursor rests on its last line. */
 export const useTerminalSize = (terminal: Terminal): Size => {
   const [size, setSize] = useState(() => sizeOf(terminal));
   useEffect(() => {
     const onResize = () => setSize(sizeOf(terminal));
     terminal.on('resize', onResize);
-    // It may have changed before this was listening.
+    // The size may have changed before the listener was added.
     onResize();
     return () => {
       terminal.off('resize', onResize);
@@ -25,7 +25,7 @@ const sizeOf = ({columns, rows}: Terminal): Size => ({columns: columns || 80, ro
 
 const clear = '\x1b[2J\x1b[H';
 
-/** What a terminal makes of the old lines in another size is its own affair; none of it stays. */
+/** Clears the screen after a resize, as terminals rewrap the old lines in different ways. */
 export const useRedraw = ({columns, rows}: Size, {onResumed}: Pick<ScreenGuard, 'onResumed'>): void => {
   const {write} = useStdout();
   // biome-ignore lint/correctness/useExhaustiveDependencies: it is the size that matters

@@ -1,9 +1,9 @@
-// Styles of the dashboard. Colour is never the only mark: a glyph or a word says the same.
+// Styles of the dashboard. Colour is never the only sign: a glyph or a word says the same.
 import type {Tone} from '../../output/tone.ts';
 
 export type Style = Tone | 'title' | 'dim' | 'bold' | 'accent' | 'cursor' | 'picked';
 
-/** Puts a style around text that is safe already. */
+/** Puts a style around safe text. */
 export type Theme = (text: string, ...styles: readonly (Style | undefined)[]) => string;
 
 const codes: Record<Style, readonly [on: number, off: number]> = {

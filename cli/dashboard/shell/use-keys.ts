@@ -5,18 +5,18 @@ import {type KeyName, keyNames} from './keys.ts';
 import type {Paste} from './paste-reader.ts';
 import type {TerminalInput} from './terminal-input.ts';
 
-/** Keys handled one right after the other. */
+/** The number of keys handled in one chain. */
 const longestChain = 10;
 
 interface KeyHandlers {
-  /** `isFirst`: of those that were read in one piece. The others were sent before anybody saw what the first one did. */
+  /** `isFirst`: the first key of one read. The others were sent before the user saw the effect of the first one. */
   onKey(key: KeyName, isFirst: boolean): void;
   onPaste(paste: Paste): void;
 }
 
 type Pressed = {kind: 'key'; key: KeyName; isFirst: boolean} | {kind: 'paste'; paste: Paste};
 
-/** Each key is handled when what the one before has changed is drawn. */
+/** Handles each key after the effect of the one before has been drawn. */
 export const useKeys = (input: TerminalInput, handlers: KeyHandlers): void => {
   const latest = useRef(handlers);
   const [handled, setHandled] = useState(0);
@@ -42,10 +42,10 @@ export const useKeys = (input: TerminalInput, handlers: KeyHandlers): void => {
   useLayoutEffect(() => {
     latest.current = handlers;
   });
-  // Drawn together with what the key has changed, and after the effects of what is inside.
+  // In the same drawing as the key's changes, and after the effects of inner components.
   useLayoutEffect(() => {
     if (handled === 0) return;
-    // React takes a long chain of updates, each from the effects of the one before, for an endless one, and gives up.
+    // React refuses a long chain of updates, each from the effects of the one before, as endless.
     if (handled % longestChain === 0) setImmediate(queue.next);
     else queue.next();
   }, [handled, queue]);

@@ -1,10 +1,10 @@
-// Services of the shell and what they show: the message, the modals, the keys of the screen.
+// Services of the shell, and their state: the message, the modals, the keys of the screen.
 import {useEffect, useLayoutEffect, useMemo, useRef, useState} from 'react';
 import {asCliError} from '../../errors.ts';
 import type {AppContext} from './app-context.ts';
 import {createDeferredActions} from './deferred-actions.ts';
 import type {Binding} from './keys.ts';
-import {mostMessages, type SaidMessage} from './messages-page.ts';
+import {maxMessages, type SaidMessage} from './messages-page.ts';
 import type {Modal} from './modal.ts';
 import type {ScreenBindings, Shell} from './shell.ts';
 import type {Message} from './shell-lines.ts';
@@ -23,7 +23,7 @@ export const useServices = (app: AppContext, undoMs: number) => {
     let said: readonly SaidMessage[] = [];
     const say: Shell['say'] = (text, tone) => {
       const atMs = app.now();
-      said = [...said, {text, tone, atMs}].slice(-mostMessages);
+      said = [...said, {text, tone, atMs}].slice(-maxMessages);
       setMessage({text, tone, untilMs: atMs + messageMs});
     };
     const fail: Shell['fail'] = error => {
@@ -62,7 +62,7 @@ export const useServices = (app: AppContext, undoMs: number) => {
       },
     };
   }, [app, undoMs]);
-  // However it is left: nothing begins behind the back of who has left it.
+  // However the dashboard ends, actions that have not begun are dropped.
   useLayoutEffect(() => () => void services.deferred.dropAll(), [services]);
   useEffect(() => {
     if (typeof app.greeting === 'string') services.say(app.greeting, 'good');

@@ -1,7 +1,7 @@
 import {type Permission, scopesWith} from '../../../shared/scopes.ts';
 import type {AppContext} from './app-context.ts';
 
-/** Why something cannot be done here, or undefined when it can. */
+/** Why the permission is missing here, or undefined when it is not. */
 export const whyNot = (
   {may, me, isReadOnly}: Pick<AppContext, 'may' | 'me' | 'isReadOnly'>,
   permission: Permission,

@@ -57,15 +57,15 @@ const writeAll = async (file: number, buffers: Buffer[]): Promise<void> => {
   for (const rest = Buffer.concat(buffers); done < wanted; ) done += (await write(file, rest, done)).bytesWritten;
 };
 
-export const factsJson = (facts: HeldMailFacts): Buffer => {
+const factsJson = (facts: HeldMailFacts): Buffer => {
   const json = Buffer.from(JSON.stringify(facts));
   if (json.length > maxFactsBytes)
     throw new Error(`${json.length} bytes of facts about one mail; a spool file takes ${maxFactsBytes}`);
   return json;
 };
 
-export const headLine = (json: Uint8Array): Buffer => Buffer.from(`${magic} ${json.length} ${sha256Of(json)}\n`);
-export const trailer = (sha256: string): Buffer => Buffer.from(`sha256:${sha256}\n`);
+const headLine = (json: Uint8Array): Buffer => Buffer.from(`${magic} ${json.length} ${sha256Of(json)}\n`);
+const trailer = (sha256: string): Buffer => Buffer.from(`sha256:${sha256}\n`);
 
 export const sha256Of = (bytes: Uint8Array): string => hash('sha256', bytes, 'hex');
 

@@ -1,8 +1,7 @@
 // Answers gathered from many nodes, some of which may be missing.
 import {Fault} from '../../../shared/fault.ts';
-import type {ByteText} from '../../services/quarantine/byte-text.ts';
 import type {Gathered} from '../../services/quarantine/gather.ts';
-import {nameUnreachable, reply, replyJson} from '../answer.ts';
+import {nameUnreachable, reply} from '../answer.ts';
 import type {Ctx} from './state.ts';
 
 /** Returns the gathered data; throws if it has to be complete and is not. */
@@ -18,13 +17,5 @@ export const complete = <T>(gathered: Gathered<T>, isStrict: boolean): Gathered<
 
 export const replyGathered = (ctx: Ctx, data: unknown, unreachable: string[]): void => {
   nameUnreachable(ctx, unreachable);
-  reply(ctx, data, messageFor(unreachable));
+  reply(ctx, data, unreachable.length > 0 ? 'Partial' : 'OK');
 };
-
-/** Sends data that is already JSON. */
-export const replyGatheredJson = (ctx: Ctx, data: ByteText, unreachable: string[]): void => {
-  nameUnreachable(ctx, unreachable);
-  replyJson(ctx, data, messageFor(unreachable));
-};
-
-const messageFor = (unreachable: string[]) => (unreachable.length > 0 ? 'Partial' : 'OK');

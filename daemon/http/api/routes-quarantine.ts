@@ -1,13 +1,12 @@
 import type Router from '@koa/router';
 import {bulkRequestSchema, holdActions} from '../../../shared/held-mail.ts';
 import {holdListQuerySchema, holdSummaryQuerySchema} from '../../../shared/hold-filter.ts';
-import {heldRowsJson} from '../../services/quarantine/held-rows.ts';
 import type {Quarantine} from '../../services/quarantine/quarantine.ts';
 import {validate} from '../../services/validate.ts';
 import {reply} from '../answer.ts';
 import {bulkJsonBody} from '../json-body.ts';
 import {mailOf, queryOf, requireNoQuery} from '../parameters.ts';
-import {complete, replyGathered, replyGatheredJson} from './gathered-answer.ts';
+import {complete, replyGathered} from './gathered-answer.ts';
 import {needs} from './guard.ts';
 import {setPaging} from './paging.ts';
 import type {RequestState} from './state.ts';
@@ -17,7 +16,7 @@ export const routeQuarantine = (router: Router<RequestState>, quarantine: Quaran
     const {limit, offset, strict, ...filter} = queryOf(ctx, holdListQuerySchema);
     const {result, unreachable} = complete(await quarantine.list(ctx.state.actor, filter, {limit, offset}), strict);
     setPaging(ctx, {limit, offset}, result.total);
-    replyGatheredJson(ctx, heldRowsJson(result.mails), unreachable);
+    replyGathered(ctx, result.mails, unreachable);
   });
 
   router.get('/mail/quarantine/summary', needs('quarantine:read'), async ctx => {

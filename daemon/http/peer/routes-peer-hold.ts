@@ -3,8 +3,7 @@ import type {z} from 'zod';
 import type {Page} from '../../../shared/hold-filter.ts';
 import type {Permission} from '../../../shared/scopes.ts';
 import type {PeerActors} from '../../services/cluster/peer-actors.ts';
-import type {Actor, AuditLog, LocalHoldQueue, NodeIdentity} from '../../services/ports.ts';
-import type {ByteText} from '../../services/quarantine/byte-text.ts';
+import type {Actor, AuditLog, HoldQueue, NodeIdentity} from '../../services/ports.ts';
 import type {Steps} from '../../services/quarantine/merged-list.ts';
 import {
   auditRequests,
@@ -15,12 +14,12 @@ import {
   type RelayedActor,
 } from '../../services/quarantine/peer-hold-protocol.ts';
 import {validate} from '../../services/validate.ts';
-import {reply, replyJson} from '../answer.ts';
+import {reply} from '../answer.ts';
 import {peerJsonBody} from '../json-body.ts';
 import type {PeerRouter} from './peer-app.ts';
 
 interface Needs {
-  queue: LocalHoldQueue;
+  queue: HoldQueue;
   auditLog: AuditLog;
   actors: PeerActors;
 }
@@ -56,41 +55,37 @@ export const routePeerHold =
   };
 
 /** One node's part of a list that is merged from many. */
-interface ListPart<F, P> {
+interface ListPart<F, C> {
   list(filter: F, page: Page, actor: Actor): Promise<unknown>;
-  /** The same as JSON, where that costs less. */
-  listJson?(filter: F, page: Page, actor: Actor): Promise<ByteText>;
-  marks(filter: F, steps: Steps, actor: Actor): Promise<unknown>;
-  rank(filter: F, place: P, actor: Actor): Promise<number>;
+  samples(filter: F, steps: Steps, actor: Actor): Promise<unknown>;
+  positionOf(filter: F, cursor: C, actor: Actor): Promise<number>;
 }
 
-interface PartNeeds<F, P> {
+interface PartNeeds<F, C> {
   path: string;
-  part: ListPart<F, P>;
+  part: ListPart<F, C>;
   requests: {
     list: z.ZodType<{actor: RelayedActor; filter: F; page: Page}>;
     marks: z.ZodType<{actor: RelayedActor; filter: F; steps: Steps}>;
-    rank: z.ZodType<{actor: RelayedActor; filter: F; place: P}>;
+    rank: z.ZodType<{actor: RelayedActor; filter: F; place: C}>;
   };
   admit(told: RelayedActor, relay: NodeIdentity): Promise<Actor>;
 }
 
-const routePart = <F, P>(router: PeerRouter, {path, part, requests, admit}: PartNeeds<F, P>): void => {
+const routePart = <F, C>(router: PeerRouter, {path, part, requests, admit}: PartNeeds<F, C>): void => {
   router.post(`${path}/list`, peerJsonBody, async ctx => {
     const {actor, filter, page} = validate(requests.list, ctx.state.body);
-    const admitted = await admit(actor, ctx.state.peer);
-    if (part.listJson) replyJson(ctx, await part.listJson(filter, page, admitted));
-    else reply(ctx, await part.list(filter, page, admitted));
+    reply(ctx, await part.list(filter, page, await admit(actor, ctx.state.peer)));
   });
 
   router.post(`${path}/marks`, peerJsonBody, async ctx => {
     const {actor, filter, steps} = validate(requests.marks, ctx.state.body);
-    reply(ctx, await part.marks(filter, steps, await admit(actor, ctx.state.peer)));
+    reply(ctx, await part.samples(filter, steps, await admit(actor, ctx.state.peer)));
   });
 
   router.post(`${path}/rank`, peerJsonBody, async ctx => {
     const {actor, filter, place} = validate(requests.rank, ctx.state.body);
-    reply(ctx, {rank: await part.rank(filter, place, await admit(actor, ctx.state.peer))});
+    reply(ctx, {rank: await part.positionOf(filter, place, await admit(actor, ctx.state.peer))});
   });
 };
 

@@ -19,7 +19,7 @@ import {GatewayServer} from './gateway-server.ts';
 import {createMailTransaction, type MailTransaction} from './mail-transaction.ts';
 import {createMessageIntake} from './message-intake.ts';
 
-export interface TlsPair {
+interface TlsPair {
   key: string | Buffer;
   cert: string | Buffer;
 }

@@ -14,7 +14,7 @@ export interface JudgedMail {
 
 export type ContentCommand = CommandOf<'data' | 'header' | 'end-of-header' | 'body' | 'end-of-body'>;
 
-export interface ContentStep {
+interface ContentStep {
   /** Bytes to append to the mail. */
   bytes: Buffer[];
   /** Sent if the peer waits for an answer to this command. */

@@ -6,7 +6,7 @@ import {clientNetwork} from '../../../shared/host-port.ts';
 /** Unknown keys that one address may send in a minute. */
 export const guessLimit = 20;
 
-export interface KeyFailure {
+interface KeyFailure {
   /** False for those that the count at the end of the minute tells of. */
   isLogged: boolean;
   /** False when the address has sent too many unknown keys. */

@@ -36,7 +36,7 @@ export interface Keys {
   remove(actor: Actor, id: number, isForced: boolean): Promise<{unreachable: string[]}>;
 }
 
-export interface Revocation {
+interface Revocation {
   body: unknown;
   isForced: boolean;
 }
@@ -47,7 +47,7 @@ interface Needs {
   directory: KeyDirectory;
   domains: DomainDirectory;
   nodeId: string;
-  /** See `Spread`. */
+  /** See `AwaitReplication`. */
   awaitReplication: AwaitReplication;
   now: () => number;
 }
@@ -68,31 +68,10 @@ export const createKeys = ({store, configuration, directory, domains, nodeId, aw
     last_used_at: directory.lastUsedAt(key.id),
   });
 
-  /** `endMs` is when `key` is to end: another one has to be good then. */
-  const guardLastAdmin = async (
-    {config}: Pick<ConfigTransaction, 'config'>,
-    key: StoredApiKey,
-    {isForced, endMs}: {isForced: boolean; endMs: number},
-  ) => {
-    if (isForced || !isActiveAdmin(key, now())) return;
-    const others = (await config.listApiKeys()).filter(other => other.id !== key.id && isActiveAdmin(other, endMs));
-    if (others.length > 0) return;
-    const isNow = endMs <= now();
-    throw new Fault(
-      'conflict',
-      `${isNow ? 'this is the last active full-admin key' : 'no other full-admin key is good at that time'}; create another one first, or repeat with ?force=true`,
-    );
-  };
-
-  const pastEnd = (body: unknown, path: 'expires_at' | 'at'): FieldFault[] => {
-    const end = parseSafely(moment, membersOf(body)[path]);
-    return end.success && Date.parse(end.data) <= now() ? [{path, detail: 'must lie in the future'}] : [];
-  };
-
   /** What no schema can know of a new key, found in a body that may be anything. */
   const wrongNow = (body: unknown): FieldFault[] => {
     const {scope, domain} = membersOf(body);
-    const wrong = pastEnd(body, 'expires_at');
+    const wrong = pastEnd(body, 'expires_at', now());
     if (scope === 'domain-admin' && typeof domain === 'string' && !boundDomain(domains, domain))
       wrong.push({path: 'domain', detail: 'is not a domain of this cluster; create the domain first'});
     return wrong;
@@ -128,7 +107,7 @@ export const createKeys = ({store, configuration, directory, domains, nodeId, aw
     },
 
     async revoke(actor, id, {body, isForced}) {
-      const {at} = validate(revokeApiKeySchema, body, pastEnd(body, 'at'));
+      const {at} = validate(revokeApiKeySchema, body, pastEnd(body, 'at', now()));
       const end = at === undefined ? undefined : new Date(at).toISOString();
       await configuration.change(async tx => {
         const key = await byId(tx.config, id);
@@ -137,7 +116,7 @@ export const createKeys = ({store, configuration, directory, domains, nodeId, aw
         if (end !== undefined && key.expires_at !== null && key.expires_at <= end)
           return tx.update('api_key', id, {expires_at: key.expires_at});
 
-        await guardLastAdmin(tx, key, {isForced, endMs: end === undefined ? now() : Date.parse(end)});
+        await guardLastAdmin(tx, key, {isForced, nowMs: now(), endMs: end === undefined ? now() : Date.parse(end)});
         await tx.update('api_key', id, end === undefined ? {revoked_at: tx.at} : {expires_at: end});
         const details = [...(end === undefined ? [] : [`ends ${end}`]), ...(isForced ? ['forced'] : [])];
         await tx.audit(actor, 'key.revoke', String(id), details.join(', '));
@@ -149,7 +128,7 @@ export const createKeys = ({store, configuration, directory, domains, nodeId, aw
     async remove(actor, id, isForced) {
       await configuration.change(async tx => {
         const key = await byId(tx.config, id);
-        await guardLastAdmin(tx, key, {isForced, endMs: now()});
+        await guardLastAdmin(tx, key, {isForced, nowMs: now(), endMs: now()});
         await tx.remove('api_key', id);
         await tx.audit(actor, 'key.delete', String(id), isForced ? 'forced' : '');
       });
@@ -188,6 +167,27 @@ export const insertKey = async (
 
 export const isActiveAdmin = (key: StoredApiKey, nowMs: number): boolean =>
   key.scope === 'full-admin' && key.revoked_at === null && (key.expires_at === null || Date.parse(key.expires_at) > nowMs);
+
+/** `endMs` is when `key` ends: another one has to be good then. */
+const guardLastAdmin = async (
+  {config}: Pick<ConfigTransaction, 'config'>,
+  key: StoredApiKey,
+  {isForced, nowMs, endMs}: {isForced: boolean; nowMs: number; endMs: number},
+): Promise<void> => {
+  if (isForced || !isActiveAdmin(key, nowMs)) return;
+  const others = (await config.listApiKeys()).filter(other => other.id !== key.id && isActiveAdmin(other, endMs));
+  if (others.length > 0) return;
+  const isNow = endMs <= nowMs;
+  throw new Fault(
+    'conflict',
+    `${isNow ? 'this is the last active full-admin key' : 'no other full-admin key is good at that time'}; create another one first, or repeat with ?force=true`,
+  );
+};
+
+const pastEnd = (body: unknown, path: 'expires_at' | 'at', nowMs: number): FieldFault[] => {
+  const end = parseSafely(moment, membersOf(body)[path]);
+  return end.success && Date.parse(end.data) <= nowMs ? [{path, detail: 'must lie in the future'}] : [];
+};
 
 const membersOf = (body: unknown): Record<string, unknown> => (isObject({value: body}) ? (body as Record<string, unknown>) : {});
 

@@ -47,7 +47,7 @@ const overtakenMs = 5000;
 /** Counts by key, of two minutes at most. */
 type Minutes = Map<number, Map<number, number>>;
 
-/** Waiting is up to the caller, see `createPatientLimits`. A node that starts anew has forgotten what it has counted itself. */
+/** Waiting is up to the caller, see `createClusterRateLimits`. A node that starts anew has forgotten what it has counted itself. */
 export const createRateLimiter = ({now, monotonic}: Needs): RateLimiter => {
   const lastMinute = createSlidingCounts(monotonic);
   const own: Minutes = new Map();
@@ -62,21 +62,12 @@ export const createRateLimiter = ({now, monotonic}: Needs): RateLimiter => {
     countsIn(own, minute);
     return minute;
   };
-  const unheard = (keyId: number): number => {
-    let most = 0;
-    for (const known of knownThere.values()) {
-      let count = 0;
-      for (const [minute, counts] of own) count += (counts.get(keyId) ?? 0) - (known.get(minute)?.get(keyId) ?? 0);
-      most = Math.max(most, count);
-    }
-    return most;
-  };
   const shareOf = (limit: number): number => Math.max(1, Math.floor(limit / 2 / knownThere.size));
 
   return {
     take(keyId, limit) {
       const used = lastMinute.countOf(keyId);
-      const awaitsPeers = used < limit && unheard(keyId) >= shareOf(limit);
+      const awaitsPeers = used < limit && mostUnreported(own, knownThere.values(), keyId) >= shareOf(limit);
       const isAllowed = used < limit && !awaitsPeers;
       if (isAllowed) {
         const counts = countsIn(own, enter());
@@ -131,6 +122,17 @@ export const createRateLimiter = ({now, monotonic}: Needs): RateLimiter => {
     },
     unanswered: nodeNo => void knownThere.delete(nodeNo),
   };
+};
+
+/** How many uses of a key, at most, one of the nodes does not know of yet. */
+const mostUnreported = (own: Minutes, knownThere: Iterable<Minutes>, keyId: number): number => {
+  let most = 0;
+  for (const known of knownThere) {
+    let count = 0;
+    for (const [minute, counts] of own) count += (counts.get(keyId) ?? 0) - (known.get(minute)?.get(keyId) ?? 0);
+    most = Math.max(most, count);
+  }
+  return most;
 };
 
 /** Those of one minute. Of three, the one that was entered first is forgotten. */

@@ -2,10 +2,9 @@
 
 import type {AuditEntry} from '../../../shared/audit-entry.ts';
 import type {AuditQuery, Page} from '../../../shared/hold-filter.ts';
-import type {Actor, AuditLog, AuditPlace, Store} from '../ports.ts';
+import type {Actor, AuditCursor, AuditLog, Store} from '../ports.ts';
 import type {AskAll, Gathered} from '../quarantine/gather.ts';
 import {readMerged, type Steps} from '../quarantine/merged-list.ts';
-import {createPageShares} from '../quarantine/page-shares.ts';
 
 export interface Audit {
   /** Newest first; at the same time by node, and there the later entry first. */
@@ -18,20 +17,17 @@ interface Needs {
   ask: AskAll;
 }
 
-export const createAudit = ({logs, ask}: Needs): Audit => {
-  const shares = createPageShares();
-  return {
-    async list(actor, {limit, offset, ...filter}) {
-      const parts = logs().map(log => ({
-        nodeId: log.nodeId,
-        list: async (page: Page) => log.list(filter, page, actor),
-        marks: async (steps: Steps) => log.marks(filter, steps, actor),
-        rank: async (place: AuditPlace) => log.rank(filter, place, actor),
-      }));
-      return readMerged({parts, compare: newestFirst, ask, shares}, {limit, offset});
-    },
-  };
-};
+export const createAudit = ({logs, ask}: Needs): Audit => ({
+  async list(actor, {limit, offset, ...filter}) {
+    const parts = logs().map(log => ({
+      nodeId: log.nodeId,
+      list: async (page: Page) => log.list(filter, page, actor),
+      samples: async (steps: Steps) => log.samples(filter, steps, actor),
+      positionOf: async (cursor: AuditCursor) => log.positionOf(filter, cursor, actor),
+    }));
+    return readMerged({parts, compare: newestFirst, ask}, {limit, offset});
+  },
+});
 
 /** This node's own log. */
 export const createAuditLog = ({store, nodeId}: {store: Pick<Store, 'audit'>; nodeId: string}): AuditLog => ({
@@ -42,18 +38,15 @@ export const createAuditLog = ({store, nodeId}: {store: Pick<Store, 'audit'>; no
     return {entries: entries.map(entry => ({node_id: nodeId, ...entry})), total};
   },
 
-  async marks(filter, steps) {
-    const {marks, total} = await store.audit.marks(filter, steps);
-    return {marks: marks.map(mark => ({...mark, node_id: nodeId})), total};
+  async samples(filter, steps) {
+    const {marks, total} = await store.audit.samples(filter, steps);
+    return {marks: marks.map(mark => ({node_id: nodeId, ...mark})), total};
   },
 
-  async rank(filter, {at, node_id, seq}) {
-    const among = nodeId === node_id ? {after: seq} : nodeId < node_id ? 'all' : 'none';
-    return store.audit.rank(filter, {at, among});
-  },
+  positionOf: async (filter, cursor) => store.audit.positionOf(filter, cursor, nodeId),
 });
 
-const newestFirst = (a: AuditPlace, b: AuditPlace): number =>
+const newestFirst = (a: AuditCursor, b: AuditCursor): number =>
   compare(b.at, a.at) || compare(a.node_id, b.node_id) || b.seq - a.seq;
 
 const compare = (a: string, b: string): number => (a < b ? -1 : Number(a > b));

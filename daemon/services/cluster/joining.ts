@@ -29,7 +29,7 @@ export interface Joining {
   begin(isEverybodyHeard: boolean): void;
 }
 
-export interface RenewingPeer extends NodeIdentity {
+interface RenewingPeer extends NodeIdentity {
   given: string[];
   /** When the certificate ends, or has ended, in milliseconds since 1970. */
   endMs: number;
@@ -53,7 +53,7 @@ const maxNodeNo = 0xffff;
 const skippedNos = 16;
 
 export const createJoining = (needs: Needs): Joining => {
-  const {store, configuration, authorities, directory, issuedNames, colocatedNodes, nodeNo, now} = needs;
+  const {store, configuration, authorities, issuedNames, colocatedNodes, nodeNo, now} = needs;
   let hasBegun = false;
   let greatestSeen = 0;
   /** Of the first number that is given after a start without word from everybody. */
@@ -64,12 +64,6 @@ export const createJoining = (needs: Needs): Joining => {
     if (!own) throw new Fault('unavailable', `this node has no key of the cluster’s authority; ${advice}`);
     return own;
   };
-  const asking = (node_id: string, remoteAddress: string | null, given: string[]): CertificateSubject<StoredNode> => ({
-    node_id,
-    given,
-    isBeside: node => colocatedNodes.areTogether(node, remoteAddress),
-  });
-
   return {
     async requireToken(tokenId) {
       const token = await store.trust.findJoinToken(tokenId);
@@ -94,9 +88,9 @@ export const createJoining = (needs: Needs): Joining => {
         if (!(await tx.trust.useJoinToken(tokenId, at))) throw whyUseless(await tx.trust.findJoinToken(tokenId));
         const nodes = await tx.config.listNodes();
         requireFreeId(nodes, request.node_id);
-        const claimant = asking(request.node_id, remoteAddress, []);
+        const subject = subjectOf(needs, {node_id: request.node_id, remoteAddress, given: []});
         const holders = await issuedNames.holders(tx.trust, nodes);
-        requireFreeName(request.fqdn, ownerOf(request.fqdn, holders, claimant));
+        requireFreeName(request.fqdn, ownerOf(request.fqdn, holders, subject));
         const node_no = Math.max(await tx.config.greatestNodeNo(), greatestSeen) + distance + 1;
         if (node_no > maxNodeNo)
           throw new Fault('conflict', `this cluster has had its ${maxNodeNo} nodes; no more can be let in`);
@@ -106,7 +100,7 @@ export const createJoining = (needs: Needs): Joining => {
         const detail = `number ${node_no}, token ${tokenId}, mfd ${request.version}`;
         await tx.audit({keyId: null, remoteAddress}, 'cluster.join', node_id, detail);
         // Last: what is wrong with the requests rolls all of it back.
-        const api_hosts = ownNames(request.api_hosts, holders, claimant);
+        const api_hosts = ownNames(request.api_hosts, holders, subject);
         const certificates = await authority.certify({nodeId: node_id, nodeNo: node_no}, {...request, api_hosts});
         await issuedNames.issued(tx.trust, node_no, api_hosts);
         return {node_no, ...certificates};
@@ -116,24 +110,8 @@ export const createJoining = (needs: Needs): Joining => {
       return answer;
     },
 
-    async renew(peer, requests) {
-      const authority = await ownAuthority('ask the node that has tls/ca.key');
-      const hasEnded = peer.endMs <= now();
-      // What an ended one was for may have been given to another node since.
-      const claimant = asking(peer.nodeId, peer.remoteAddress, hasEnded ? [] : peer.given);
-      await issuedNames.prepare();
-      const holders = await issuedNames.holders(store.trust, directory.list());
-      const api_hosts = ownNames(requests.api_hosts, holders, claimant);
-      const certificates = await authority.certify(peer, {...requests, api_hosts});
-      // Before they are handed out: what is not noted could be issued to another node as well.
-      await configuration.change(async tx => {
-        await issuedNames.issued(tx.trust, peer.nodeNo, api_hosts);
-        const ended = hasEnded ? `, its certificate had ended at ${new Date(peer.endMs).toISOString()}` : '';
-        const {nodeId, nodeNo: no, remoteAddress} = peer;
-        await tx.audit({keyId: null, remoteAddress}, 'cluster.renew', nodeId, `number ${no}${ended}`);
-      });
-      return certificates;
-    },
+    renew: async (peer, requests) =>
+      renew({...needs, authority: await ownAuthority('ask the node that has tls/ca.key')}, peer, requests),
 
     seen(no) {
       greatestSeen = Math.max(greatestSeen, no);
@@ -145,6 +123,42 @@ export const createJoining = (needs: Needs): Joining => {
     },
   };
 };
+
+const renew = async (
+  needs: Needs & {authority: Authority},
+  peer: RenewingPeer,
+  requests: CertificateRequests,
+): Promise<Certificates> => {
+  const {store, configuration, authority, directory, issuedNames, now} = needs;
+  const hasEnded = peer.endMs <= now();
+  // What an ended one was for may have been given to another node since.
+  const subject = subjectOf(needs, {node_id: peer.nodeId, remoteAddress: peer.remoteAddress, given: hasEnded ? [] : peer.given});
+  await issuedNames.prepare();
+  const holders = await issuedNames.holders(store.trust, directory.list());
+  const api_hosts = ownNames(requests.api_hosts, holders, subject);
+  const certificates = await authority.certify(peer, {...requests, api_hosts});
+  // Before they are handed out: what is not noted could be issued to another node as well.
+  await configuration.change(async tx => {
+    await issuedNames.issued(tx.trust, peer.nodeNo, api_hosts);
+    const ended = hasEnded ? `, its certificate had ended at ${new Date(peer.endMs).toISOString()}` : '';
+    const {nodeId, nodeNo: no, remoteAddress} = peer;
+    await tx.audit({keyId: null, remoteAddress}, 'cluster.renew', nodeId, `number ${no}${ended}`);
+  });
+  return certificates;
+};
+
+interface Asking {
+  node_id: string;
+  remoteAddress: string | null;
+  /** The names in its certificate so far. */
+  given: string[];
+}
+
+const subjectOf = ({colocatedNodes}: Needs, {node_id, remoteAddress, given}: Asking): CertificateSubject<StoredNode> => ({
+  node_id,
+  given,
+  isBeside: node => colocatedNodes.areTogether(node, remoteAddress),
+});
 
 const whyUseless = (token: StoredJoinToken | undefined): Fault => {
   if (!token) return new Fault('insufficient_scope', 'this join token is not known here any more; make a new one');

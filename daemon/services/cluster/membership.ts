@@ -16,7 +16,7 @@ export interface Membership {
   onRemoved(listener: (removal: SelfRemoval) => void): void;
 }
 
-export interface SelfRemoval {
+interface SelfRemoval {
   /** ISO 8601: when this node was told. */
   at: string;
   /** The node that said so; null where this node's own records do. */

@@ -32,7 +32,7 @@ export const changeSchema = z.object({
 export const recordKeySchema = z.object({kind, id});
 
 /** One transaction of its origin. */
-export const eventSchema = z.object({
+const eventSchema = z.object({
   seq: seq.min(1),
   event: z.object({stamp: stampSchema, changes: z.array(changeSchema)}),
 });
@@ -50,7 +50,7 @@ export type EventsAnswer = z.infer<typeof eventsAnswerSchema>;
 export const removedSchema = z.strictObject({node_no: nodeNo});
 
 /** Sequence numbers by the number of the node that gave them. */
-export const vectorSchema = z.record(z.string().regex(/^\d{1,5}$/), seq);
+const vectorSchema = z.record(z.string().regex(/^\d{1,5}$/), seq);
 
 /**
  * GET /records: one page of all that is replicated, tombstones included, in the order of kind and id. `applied` is read before

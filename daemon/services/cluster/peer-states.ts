@@ -7,6 +7,7 @@ import type {StoredNode} from '../records.ts';
 import {parseSafely} from '../safe-parse.ts';
 import type {NodeDirectory} from './node-directory.ts';
 import {type Heartbeat, heartbeatSchema} from './peer-protocol.ts';
+import {createPeerSilences} from './peer-silences.ts';
 
 export interface PeerStates {
   /** A heartbeat has come from a node, or the answer to one. */
@@ -65,28 +66,15 @@ interface Needs {
 
 const neverHeard: License = {valid: false, type: 'unknown', status: 'unknown', expires_at: '1970-01-01T00:00:00.000Z'};
 const overtakenMs = 5000;
-/** One may be lost on its way. */
-const missesUntilSilent = 2;
 const noHash = `sha256:${'0'.repeat(64)}`;
 
-export const openPeerStates = async ({store, directory, nodeNo, appliedOf, now, monotonic}: Needs): Promise<PeerStates> => {
-  const states = new Map<number, State>();
-  const healthBefore = new Map<number, Health>();
-  const listeners: ((change: HealthChange) => void)[] = [];
-  /** By node number: how many heartbeats in a row have no answer, and when the first of them was sent. */
-  const silences = new Map<number, {misses: number; sinceMs: number}>();
+export const openPeerStates = async (needs: Needs): Promise<PeerStates> => {
+  const {directory, nodeNo, now, monotonic} = needs;
+  const states = await readStates(needs);
+  const silences = createPeerSilences(monotonic);
   /** By node number: since when it is configured otherwise than this node. */
   const differing = new Map<number, number>();
   const agoText = (ms: number): string => new Date(now() - (monotonic() - ms)).toISOString();
-  const isSilent = (no: number): boolean => (silences.get(no)?.misses ?? 0) >= missesUntilSilent;
-  const silentSinceMs = (no: number): number | undefined => (isSilent(no) ? silences.get(no)?.sinceMs : undefined);
-
-  for (const {node_no, last_seen, report} of await store.trust.listPeerReports()) {
-    const parsed = parseSafely(heartbeatSchema, report);
-    if (!parsed.success) continue;
-    const ageMs = Math.max(0, now() - Date.parse(last_seen));
-    states.set(node_no, {heartbeat: parsed.data, heardAtMs: monotonic() - ageMs, isWritten: true});
-  }
 
   /** Of a node that has never been heard: since it is known. */
   const silenceMs = (node: StoredNode): number => {
@@ -94,48 +82,37 @@ export const openPeerStates = async ({store, directory, nodeNo, appliedOf, now, 
     return state ? monotonic() - state.heardAtMs : Math.max(0, now() - Date.parse(node.created_at));
   };
   const health = (node: StoredNode) => healthOf(silenceMs(node) / 1000);
-  /** What is not heard, or does not answer, has no say in how the nodes are configured. */
-  const isInTouch = (node: StoredNode): boolean => health(node) === 'online' && !isSilent(node.id);
-  /** Whether a node says that another one does not answer it. While it does not answer itself, it has to be heard all the same. */
-  const saysUnreached = (node: StoredNode, no: number): boolean => {
-    const state = states.get(node.id);
-    if (!state?.heartbeat.unreached?.includes(no) || health(node) !== 'online') return false;
-    const sinceMs = silentSinceMs(node.id);
-    return sinceMs === undefined || isHeardDespite(sinceMs, state.heardAtMs);
-  };
+  /** A node that is not heard, or does not answer, has no say in how the nodes are configured. */
+  const isInTouch = (node: StoredNode): boolean => health(node) === 'online' && !silences.isSilent(node.id);
   const unreachableFrom = (no: number): string[] =>
     directory
       .list()
       .filter(({id}) => id !== no)
-      .filter(node => (node.id === nodeNo ? isSilent(no) : saysUnreached(node, no)))
+      .filter(node =>
+        node.id === nodeNo
+          ? silences.isSilent(no)
+          : health(node) === 'online' && saysUnreached(states.get(node.id), {no, silentSinceMs: silences.sinceMs(node.id)}),
+      )
       .map(({node_id}) => node_id);
+  const watch = createHealthWatch(health);
 
   return {
+    ...{unreachableFrom, healthOf: health, onHealth: watch.onHealth, unreached: silences.list},
+    ...{answered: silences.answered, unanswered: silences.unanswered, stopped: silences.stopped},
     received(heartbeat) {
       const before = states.get(heartbeat.node_no)?.heartbeat;
-      // An answer may be overtaken by what was said after it. A clock that was set back looks like that too, but by more.
-      const behindMs = (before?.clock_ms ?? 0) - heartbeat.clock_ms;
-      const latest = before && behindMs > 0 && behindMs < overtakenMs ? before : heartbeat;
       const node = directory.findByNo(heartbeat.node_no);
       if (node && !isInTouch(node)) differing.delete(heartbeat.node_no);
       const skewSeconds = (heartbeat.clock_ms - now()) / 1000;
+      const latest = latestOf(before, heartbeat);
       states.set(heartbeat.node_no, {heartbeat: latest, heardAtMs: monotonic(), skewSeconds, isWritten: false});
     },
-    answered: no => void silences.delete(no),
-    unanswered(no) {
-      const {misses, sinceMs} = silences.get(no) ?? {misses: 0, sinceMs: monotonic()};
-      silences.set(no, {misses: misses + 1, sinceMs});
-    },
     heardAtMs: no => states.get(no)?.heardAtMs,
-    stopped: no => void silences.set(no, {misses: missesUntilSilent, sinceMs: monotonic()}),
     compared(no, isAlike) {
       if (isAlike) differing.delete(no);
       else if (!differing.has(no)) differing.set(no, monotonic());
     },
-    unreached: () => [...silences.keys()].filter(isSilent),
-    unreachableFrom,
     latest: no => states.get(no)?.heartbeat,
-    healthOf: health,
     skews: () =>
       Object.fromEntries(
         directory.list().flatMap(({id, node_id}) => {
@@ -145,57 +122,112 @@ export const openPeerStates = async ({store, directory, nodeNo, appliedOf, now, 
       ),
 
     async entryOf(node) {
-      const state = states.get(node.id);
-      const heartbeat = state?.heartbeat;
-      const applied = await appliedOf(node.id);
-      const ageMs = silenceMs(node);
-      const silentSince = silentSinceMs(node.id);
+      const silentSince = silences.sinceMs(node.id);
       const differsSince = isInTouch(node) ? differing.get(node.id) : undefined;
       return {
-        node_id: node.node_id,
-        fqdn: node.fqdn,
-        // Before a node has spoken for itself, where it is was said by others.
-        api_url: (heartbeat && node.api_url) ?? '',
-        last_seen: new Date(now() - ageMs).toISOString(),
-        healthy: healthOf(ageMs / 1000),
-        config_hash: heartbeat?.config_hash ?? noHash,
-        config_hash_age_s: heartbeat ? heartbeat.config_hash_age_s + Math.floor(ageMs / 1000) : 0,
-        outbox_backlog_to_us: Math.max(0, (heartbeat?.last_seq ?? 0) - applied),
-        license: heartbeat?.license ?? neverHeard,
+        ...entryOf(node, {state: states.get(node.id), applied: await needs.appliedOf(node.id), ageMs: silenceMs(node), now}),
         unanswered_since: silentSince === undefined ? null : agoText(silentSince),
         unreachable_from: unreachableFrom(node.id),
         config_differs_since: differsSince === undefined ? null : agoText(differsSince),
-        clock_skew_s: state?.skewSeconds === undefined ? null : Math.round(state.skewSeconds * 10) / 10,
       };
     },
 
     checkHealth() {
       const nodes = directory.list().filter(({id}) => id !== nodeNo);
+      watch.check(nodes);
+      const numbers = nodes.map(({id}) => id);
+      silences.retain(numbers);
+      for (const no of differing.keys()) if (!numbers.includes(no)) differing.delete(no);
+    },
+    flush: async () => writeStates(needs, states, agoText),
+  };
+};
+
+const readStates = async ({store, now, monotonic}: Needs): Promise<Map<number, State>> => {
+  const states = new Map<number, State>();
+  for (const {node_no, last_seen, report} of await store.trust.listPeerReports()) {
+    const parsed = parseSafely(heartbeatSchema, report);
+    if (!parsed.success) continue;
+    const ageMs = Math.max(0, now() - Date.parse(last_seen));
+    states.set(node_no, {heartbeat: parsed.data, heardAtMs: monotonic() - ageMs, isWritten: true});
+  }
+  return states;
+};
+
+const writeStates = async (
+  {store, directory}: Needs,
+  states: ReadonlyMap<number, State>,
+  timeText: (ms: number) => string,
+): Promise<void> => {
+  const unwritten = [...states].filter(([id, {isWritten}]) => !isWritten && directory.findByNo(id));
+  if (unwritten.length === 0) return;
+  const reports = unwritten.map(([node_no, {heartbeat, heardAtMs}]) => ({
+    node_no,
+    last_seen: timeText(heardAtMs),
+    report: heartbeat,
+  }));
+  await store.transaction(async tx => {
+    await tx.trust.savePeerReports(reports);
+    await tx.trust.keepPeerReports(directory.list().map(({id}) => id));
+  });
+  for (const [, state] of unwritten) state.isWritten = true;
+};
+
+/** An answer may be overtaken by a later heartbeat. A clock that was set back looks like that too, but by more. */
+const latestOf = (before: Heartbeat | undefined, heartbeat: Heartbeat): Heartbeat => {
+  const behindMs = (before?.clock_ms ?? 0) - heartbeat.clock_ms;
+  return before && behindMs > 0 && behindMs < overtakenMs ? before : heartbeat;
+};
+
+/** Whether a node says that the node number `no` does not answer it. While it does not answer itself, it has to be heard all the same. */
+const saysUnreached = (
+  state: State | undefined,
+  {no, silentSinceMs}: {no: number; silentSinceMs: number | undefined},
+): boolean => {
+  if (!state?.heartbeat.unreached?.includes(no)) return false;
+  return silentSinceMs === undefined || isHeardDespite(silentSinceMs, state.heardAtMs);
+};
+
+interface Seen {
+  state: State | undefined;
+  /** The number of the last of its events that this node has applied. */
+  applied: number;
+  ageMs: number;
+  now: () => number;
+}
+
+/** What the node itself has said, as far as it has. */
+const entryOf = (node: StoredNode, {state, applied, ageMs, now}: Seen) => {
+  const heartbeat = state?.heartbeat;
+  return {
+    node_id: node.node_id,
+    fqdn: node.fqdn,
+    // Until a node has spoken for itself, its address is what others say.
+    api_url: (heartbeat && node.api_url) ?? '',
+    last_seen: new Date(now() - ageMs).toISOString(),
+    healthy: healthOf(ageMs / 1000),
+    config_hash: heartbeat?.config_hash ?? noHash,
+    config_hash_age_s: heartbeat ? heartbeat.config_hash_age_s + Math.floor(ageMs / 1000) : 0,
+    outbox_backlog_to_us: Math.max(0, (heartbeat?.last_seq ?? 0) - applied),
+    license: heartbeat?.license ?? neverHeard,
+    clock_skew_s: state?.skewSeconds === undefined ? null : Math.round(state.skewSeconds * 10) / 10,
+  };
+};
+
+/** Notices when the health of a node changes. */
+const createHealthWatch = (health: (node: StoredNode) => Health) => {
+  const before = new Map<number, Health>();
+  const listeners: ((change: HealthChange) => void)[] = [];
+  return {
+    onHealth: (listener: (change: HealthChange) => void) => void listeners.push(listener),
+    check(nodes: readonly StoredNode[]) {
       for (const node of nodes) {
-        const from = healthBefore.get(node.id);
+        const from = before.get(node.id);
         const to = health(node);
-        healthBefore.set(node.id, to);
+        before.set(node.id, to);
         if (from !== undefined && from !== to) for (const listener of listeners) listener({node_id: node.node_id, from, to});
       }
-      const isGone = (id: number) => !nodes.some(node => node.id === id);
-      for (const known of [silences, differing, healthBefore])
-        for (const id of [...known.keys()].filter(isGone)) known.delete(id);
-    },
-    onHealth: listener => void listeners.push(listener),
-
-    async flush() {
-      const unwritten = [...states].filter(([id, {isWritten}]) => !isWritten && directory.findByNo(id));
-      if (unwritten.length === 0) return;
-      const reports = unwritten.map(([node_no, {heartbeat, heardAtMs}]) => ({
-        node_no,
-        last_seen: agoText(heardAtMs),
-        report: heartbeat,
-      }));
-      await store.transaction(async tx => {
-        await tx.trust.savePeerReports(reports);
-        await tx.trust.keepPeerReports(directory.list().map(({id}) => id));
-      });
-      for (const [, state] of unwritten) state.isWritten = true;
+      for (const no of before.keys()) if (!nodes.some(({id}) => id === no)) before.delete(no);
     },
   };
 };

@@ -18,7 +18,7 @@ export interface Removal {
   remove(actor: Actor, nodeId: string, options: RemovalOptions): Promise<{unreachable: string[]; removed: RemovedNode | null}>;
 }
 
-export interface RemovalOptions {
+interface RemovalOptions {
   isForced: boolean;
   /** Also revokes the keys that were made on the node, but for the one that asks. */
   revokesKeys: boolean;

@@ -11,7 +11,7 @@ export interface BusEvent {
 }
 
 type WithoutTime<E> = E extends ClusterEvent ? Omit<E, 'at'> : never;
-export type Happening = WithoutTime<ClusterEvent>;
+type Happening = WithoutTime<ClusterEvent>;
 
 export interface EventBus {
   readonly nodeId: string;

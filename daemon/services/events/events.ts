@@ -9,7 +9,7 @@ import type {Actor, ConfigStore} from '../ports.ts';
 import type {BusEvent} from './event-bus.ts';
 
 /** Where events go. None of these may throw. */
-export interface Watcher {
+interface Watcher {
   event(event: BusEvent): void;
   /** Nothing has happened for a while. */
   ping(): void;
@@ -17,7 +17,7 @@ export interface Watcher {
   end(): void;
 }
 
-export interface Watch {
+interface Watch {
   /** Nodes whose mail is not heard of yet, once all have been tried. */
   silent: Promise<string[]>;
   close(): void;

@@ -9,7 +9,7 @@ import type {Turn} from '../event-loop-yield.ts';
 import {decodeHeader, subjectOf, unfoldHeader} from './header-block.ts';
 import type {ReceivedMail, Score} from './mail.ts';
 
-export interface Filtered {
+interface Filtered {
   score: Score;
   /** What an allow or block filter decided, whatever the score. */
   override?: 'relay' | 'block';

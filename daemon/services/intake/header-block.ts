@@ -2,7 +2,7 @@
 import {decodeWords} from 'postal-mime';
 import type {HeaderField} from './mail.ts';
 
-export const defaultMaxHeaderBytes = 256 * 1024;
+const defaultMaxHeaderBytes = 256 * 1024;
 
 export interface HeaderReader {
   /** Takes the next bytes of the mail; those behind the header block cost nothing. */

@@ -12,7 +12,7 @@ import type {MailHolder, Route, Scorer, SmtpReply} from './mail-ports.ts';
 export const isSameOwner = (one: Ownership, other: Ownership): boolean =>
   one.direction === other.direction && one.domain.id === other.domain.id;
 
-export type Routing = {kind: 'accept'; ownership: Ownership; route: Route} | {kind: 'refuse'; reply: SmtpReply};
+type Routing = {kind: 'accept'; ownership: Ownership; route: Route} | {kind: 'refuse'; reply: SmtpReply};
 
 export interface Intake {
   /** Who owns mail from `sender` to `recipient`. Asks memory only. */
@@ -32,7 +32,7 @@ export interface Intake {
 interface Needs {
   domains: DomainDirectory;
   scorer: Scorer;
-  keep: MailHolder;
+  holder: MailHolder;
   smarthost(): Omit<Route, 'signFor'> | undefined;
   hasSpace(): boolean;
   /** This node was removed from its cluster: nobody could see or release what it would hold. */
@@ -43,7 +43,7 @@ interface Needs {
 }
 
 export const createIntake = (needs: Needs): Intake => {
-  const {domains, keep} = needs;
+  const {domains, holder} = needs;
 
   const routeOf = (ownership: Ownership): Route | undefined => routeFor(ownership, needs.smarthost());
   const claim = createClaim(domains);
@@ -66,7 +66,7 @@ export const createIntake = (needs: Needs): Intake => {
     },
     async hold(mail, ownership, judgement) {
       if (needs.isRemoved()) throw new Fault('unavailable', 'this node was removed from its cluster; it holds no more mail');
-      await keep.hold(mail, ownership, judgement);
+      await holder.hold(mail, ownership, judgement);
     },
 
     claim,

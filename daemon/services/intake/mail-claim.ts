@@ -6,10 +6,7 @@ import type {Client, Ownership} from './mail.ts';
 import type {SmtpReply} from './mail-ports.ts';
 
 /** `foreign`: no domain here owns it. `refused`: a domain here owns it and does not take it. */
-export type Claim =
-  | {kind: 'owned'; ownership: Ownership}
-  | {kind: 'foreign'; reply: SmtpReply}
-  | {kind: 'refused'; reply: SmtpReply};
+type Claim = {kind: 'owned'; ownership: Ownership} | {kind: 'foreign'; reply: SmtpReply} | {kind: 'refused'; reply: SmtpReply};
 
 /** `recipient` is an address or an SMTP path as it came: one that cannot be parsed has an owner too. */
 export type MailClaim = (client: Pick<Client, 'isTrusted'>, sender: string, recipient: string) => Claim;

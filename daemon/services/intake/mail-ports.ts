@@ -11,7 +11,7 @@ export interface Scorer {
 
 export type TrainingClass = 'ham' | 'spam';
 
-export interface TrainingSample {
+interface TrainingSample {
   queueId: string;
   sender: string;
   recipients: readonly string[];

@@ -53,7 +53,7 @@ export interface ReceivedMail {
   hasTestString: boolean;
 }
 
-export type MailDirection = 'inbound' | 'outbound';
+type MailDirection = 'inbound' | 'outbound';
 
 export interface Score {
   score: number;

@@ -8,6 +8,7 @@ import {id, nodeId, queueId, timestamp} from '../../../shared/fields.ts';
 import {
   actionOutcomeSchema,
   heldMailDetailSchema,
+  heldMailSchema,
   holdActions,
   summaryGroupSchema,
   summarySchema,
@@ -17,7 +18,6 @@ import type {HoldFilter} from '../../../shared/hold-filter.ts';
 import {reasons} from '../../../shared/reason.ts';
 import {type AccessScope, scopes} from '../../../shared/scopes.ts';
 import type {Actor, AuditFilter} from '../ports.ts';
-import {heldRowsAnswer} from './held-rows.ts';
 
 const count = z.int().min(0);
 const text = z.string().max(1000);
@@ -65,37 +65,37 @@ const auditFilter: z.ZodType<AuditFilter> = z.strictObject({
 });
 
 /** More mails than any node holds; with a `limit` times that, SQLite would have a number that is no integer to it. */
-const place = z.int().min(0).max(1e11);
+const position = z.int().min(0).max(1e11);
 
 /** A whole page and what lies before it, see `readMerged`. */
-const page = {limit: z.int().min(1).max(100_000), offset: place};
-const steps = {offset: place, stride: place.min(1), limit: z.int().min(1).max(10_000)};
+const page = {limit: z.int().min(1).max(100_000), offset: position};
+const steps = {offset: position, stride: position.min(1), limit: z.int().min(1).max(10_000)};
 
-export const holdPlaceSchema = z.object({arrived_at: timestamp, node_id: nodeId, queue_id: queueId});
-export const auditPlaceSchema = z.object({at: timestamp, node_id: nodeId, seq: z.int()});
+const holdCursorSchema = z.object({arrived_at: timestamp, node_id: nodeId, queue_id: queueId});
+const auditCursorSchema = z.object({at: timestamp, node_id: nodeId, seq: z.int()});
 
 /** What is asked of one part of a merged list. */
-const partRequests = <F extends z.ZodType, P extends z.ZodType>(partFilter: F, partPlace: P) => ({
+const partRequests = <F extends z.ZodType, C extends z.ZodType>(partFilter: F, cursor: C) => ({
   list: z.object({actor, filter: partFilter, page: z.object(page)}),
   marks: z.object({actor, filter: partFilter, steps: z.object(steps)}),
-  rank: z.object({actor, filter: partFilter, place: partPlace}),
+  rank: z.object({actor, filter: partFilter, place: cursor}),
 });
 
-export const holdRequests = partRequests(filter, holdPlaceSchema);
-export const auditRequests = partRequests(auditFilter, auditPlaceSchema);
+export const holdRequests = partRequests(filter, holdCursorSchema);
+export const auditRequests = partRequests(auditFilter, auditCursorSchema);
 
 export const holdSummaryRequest = z.object({actor, filter});
 export const heldMailRequest = z.object({actor, queue_id: queueId});
 export const holdActRequest = z.object({actor, queue_id: queueId, action: z.enum(holdActions)});
 
-export const rankAnswer = z.object({rank: count});
+export const positionAnswer = z.object({rank: count});
 
 /** What the hold queue of one node answers: it speaks of its own mail only. */
 export const holdAnswersOf = (owner: string) => {
   const own = {node_id: z.literal(owner)};
   return {
-    list: heldRowsAnswer(owner),
-    marks: z.object({marks: z.array(holdPlaceSchema.extend(own)), total: count}),
+    list: z.object({mails: z.array(z.object({...heldMailSchema.shape, ...own})), total: count}),
+    marks: z.object({marks: z.array(holdCursorSchema.extend(own)), total: count}),
     summary: z.object({...summarySchema.shape, groups: z.array(z.object({...summaryGroupSchema.shape, ...own}))}),
     mail: z.object({...heldMailDetailSchema.shape, symbol_scores: z.array(z.object(symbolSchema.shape)), ...own}),
     outcome: z.object({...actionOutcomeSchema.shape, ...own}),
@@ -107,7 +107,7 @@ export const auditAnswersOf = (owner: string) => {
   const own = {node_id: z.literal(owner)};
   return {
     list: z.object({entries: z.array(z.object({...auditEntrySchema.shape, ...own})), total: count}),
-    marks: z.object({marks: z.array(auditPlaceSchema.extend(own)), total: count}),
+    marks: z.object({marks: z.array(auditCursorSchema.extend(own)), total: count}),
   };
 };
 

@@ -11,14 +11,13 @@ import type {
   SummaryGroup,
 } from '../../../shared/held-mail.ts';
 import type {HoldFilter, Page} from '../../../shared/hold-filter.ts';
-import type {Actor, HeldRows, HoldPlace, HoldQueue} from '../ports.ts';
+import type {Actor, HeldMailPage, HoldCursor, HoldQueue} from '../ports.ts';
 import {type AnswerLimit, answerMs, startAnswerLimit} from './answer-limit.ts';
 import type {AskAll, Gathered} from './gather.ts';
 import {readMerged, type Steps} from './merged-list.ts';
-import {createPageShares} from './page-shares.ts';
 
 export interface Quarantine {
-  list(actor: Actor, filter: HoldFilter, page: Page): Promise<Gathered<HeldRows>>;
+  list(actor: Actor, filter: HoldFilter, page: Page): Promise<Gathered<HeldMailPage>>;
   summary(actor: Actor, filter: HoldFilter): Promise<Gathered<Summary>>;
   get(actor: Actor, mail: MailReference): Promise<HeldMailDetail>;
   body(actor: Actor, mail: MailReference): ReturnType<HoldQueue['body']>;
@@ -48,7 +47,6 @@ interface Wanted {
 }
 
 export const createQuarantine = ({queues, ask, isAway = () => false, onUnexpected, withinMs = answerMs}: Needs): Quarantine => {
-  const shares = createPageShares();
   const ownerOf = (nodeId: string): HoldQueue => {
     const owner = queues().find(queue => queue.nodeId === nodeId);
     if (!owner) throw new Fault('unknown_node', `there is no node ${nodeId}; GET /cluster/status lists the nodes`);
@@ -94,10 +92,10 @@ export const createQuarantine = ({queues, ask, isAway = () => false, onUnexpecte
           const {mails, total} = await queue.list(filter, part, actor);
           return {entries: mails, total};
         },
-        marks: async (steps: Steps) => queue.marks(filter, steps, actor),
-        rank: async (place: HoldPlace) => queue.rank(filter, place, actor),
+        samples: async (steps: Steps) => queue.samples(filter, steps, actor),
+        positionOf: async (cursor: HoldCursor) => queue.positionOf(filter, cursor, actor),
       }));
-      const {result, unreachable} = await readMerged({parts, compare: newestFirst, ask, shares}, page);
+      const {result, unreachable} = await readMerged({parts, compare: newestFirst, ask}, page);
       return {result: {mails: result.entries, total: result.total}, unreachable};
     },
 
@@ -166,7 +164,7 @@ const notBegun = ({node_id, queue_id}: MailReference): BulkResult => ({
 const byDomain = (a: SummaryGroup, b: SummaryGroup): number =>
   compare(a.domain, b.domain) || compare(a.reason, b.reason) || compare(a.node_id, b.node_id);
 
-const newestFirst = (a: HoldPlace, b: HoldPlace): number =>
+const newestFirst = (a: HoldCursor, b: HoldCursor): number =>
   compare(b.arrived_at, a.arrived_at) || compare(a.node_id, b.node_id) || compare(a.queue_id, b.queue_id);
 
 const compare = (a: string, b: string): number => (a < b ? -1 : Number(a > b));

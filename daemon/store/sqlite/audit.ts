@@ -62,14 +62,14 @@ export const listAudit = async (
   return {entries, total};
 };
 
-type Place = Pick<StoredAuditEntry, 'at' | 'seq'>;
+type Cursor = Pick<StoredAuditEntry, 'at' | 'seq'>;
 
-/** The places of every `stride`-th entry after the first `offset`, `limit` of them. `total` counts all matches. */
-export const markAudit = async (
+/** The cursors of every `stride`-th entry after the first `offset`, `limit` of them. `total` counts all matches. */
+export const sampleAudit = async (
   db: Db,
   filter: AuditFilter,
   {offset, stride, limit}: Page & {stride: number},
-): Promise<{marks: Place[]; total: number}> => {
+): Promise<{marks: Cursor[]; total: number}> => {
   const inOrder = db('audit')
     .modify(matching, filter)
     .select('at', 'seq')
@@ -80,25 +80,22 @@ export const markAudit = async (
     .from(inOrder.as('part'))
     .select('at', 'seq', db.raw('row_number() OVER (ORDER BY at DESC, seq DESC) AS position'));
   const [marks, total] = await Promise.all([
-    db.from(numbered.as('numbered')).select<Place[]>('at', 'seq').whereRaw('position % ? = 0', [stride]).orderBy('position'),
+    db.from(numbered.as('numbered')).select<Cursor[]>('at', 'seq').whereRaw('position % ? = 0', [stride]).orderBy('position'),
     countAudit(db, filter),
   ]);
   return {marks: marks.map(({at, seq}) => ({at, seq: Number(seq)})), total};
 };
 
-/** How many matches come before a place: all that are later, and `among` those of the same time. */
-export const rankAudit = async (
+/** How many matches in the log of `nodeId`, which is this one, come before a cursor in the log of all nodes. */
+export const positionInAudit = async (
   db: Db,
   filter: AuditFilter,
-  {at, among}: {at: string; among: 'all' | 'none' | {after: number}},
+  {cursor: {at, node_id, seq}, nodeId}: {cursor: Cursor & {node_id: string}; nodeId: string},
 ): Promise<number> => {
   const row = await db('audit')
     .modify(matching, filter)
-    .where('audit.at', among === 'none' ? '>' : '>=', at)
-    .modify(query => {
-      if (typeof among === 'object')
-        void query.where(inner => inner.where('audit.at', '>', at).orWhere('audit.seq', '>', among.after));
-    })
+    .where('audit.at', '>=', at)
+    .whereRaw('(audit.at > ? OR (?, -audit.seq) < (?, ?))', [at, nodeId, node_id, -seq])
     .count({count: '*'})
     .first<{count: number | string}>();
   return Number(row?.count ?? 0);

@@ -1,12 +1,12 @@
 // The SQLite make of the store ports: one database file for one node.
 import type {NodeStore, NodeTransaction} from '../../services/node-store.ts';
-import type {AuditReads} from '../../services/ports.ts';
+import type {AuditReads, HeldQuery} from '../../services/ports.ts';
 import {appliedReads, appliedStore} from './applied.ts';
-import {appendAudit, listAudit, markAudit, rankAudit} from './audit.ts';
+import {appendAudit, listAudit, positionInAudit, sampleAudit} from './audit.ts';
 import {configReads} from './config-reads.ts';
 import {recordReads, recordStore} from './config-record.ts';
 import {type Database, type Db, openDatabase} from './database.ts';
-import {createHeldQuery, type HeldQuery} from './held-query.ts';
+import {createHeldQuery} from './held-query.ts';
 import {holdReads, holdStore, postfixRowReads, postfixRows} from './hold-store.ts';
 import {findDamage} from './integrity.ts';
 import {keyUseReads, keyUseStore} from './key-use.ts';
@@ -40,8 +40,8 @@ export const openSqliteStore = async (filename: string): Promise<SqliteStore> =>
 
 const auditReads = (db: Db): AuditReads => ({
   list: async (filter, page) => listAudit(db, filter, page),
-  marks: async (filter, steps) => markAudit(db, filter, steps),
-  rank: async (filter, place) => rankAudit(db, filter, place),
+  samples: async (filter, steps) => sampleAudit(db, filter, steps),
+  positionOf: async (filter, cursor, nodeId) => positionInAudit(db, filter, {cursor, nodeId}),
 });
 
 const readsOf = (db: Db) => ({

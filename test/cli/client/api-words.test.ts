@@ -159,7 +159,7 @@ test('mfctl api keeps the words of the API', async t => {
   t.regex(conflict.stderr, /^error: or repeat with \?force=true/);
 });
 
-test('what failed of many mails is told in the same words', async t => {
+test('failures of a bulk action are reported in the same words', async t => {
   const failed = {node_id: 'mx1', error: {code: 'not_found', detail: 'there is no held mail; GET /mail/quarantine lists them'}};
   const api = await startApi(t, {
     'POST /mail/quarantine/release': {data: ['aaaaaa', 'bbbbbb'].map(queue_id => ({...failed, queue_id}))},

@@ -50,7 +50,7 @@ test('flags go before the environment', async t => {
   });
 });
 
-test('each setting is looked up by itself', async t => {
+test('each setting is looked up separately', async t => {
   t.deepEqual(await resolveWith({url: 'https://flag:1'}, {MFCTL_API_KEY: 'mfk_literal'}), {
     url: 'https://flag:1/api/v1/',
     apiKey: 'mfk_literal',
@@ -80,7 +80,7 @@ test('an address may have a path and a slash at its end, and must be HTTPS witho
     t.throws(() => checkedUrl(url));
 });
 
-test('what cannot be used is told by where it was given', async t => {
+test('an unusable setting is reported with its source', async t => {
   const wrong: [ConnectionFlags, Record<string, string>, RegExp][] = [
     [{url: 'nonsense'}, {}, /: --url: "nonsense" is no address of a node$/],
     [{}, {MFCTL_URL: 'http://mx1'}, /: MFCTL_URL: "http:\/\/mx1" is no address of a node$/],
@@ -92,7 +92,7 @@ test('what cannot be used is told by where it was given', async t => {
   for (const [flags, env, message] of wrong) await t.throwsAsync(resolveWith(flags, env), {message});
 });
 
-test('a password in an address is not told on', t => {
+test('a password in an address is not shown', t => {
   const error = t.throws(() => checkedUrl('https://admin:secret@mx1.example.com:8443'));
 
   t.regex(error?.message ?? '', /"https:\/\/…@mx1\.example\.com:8443" is no address of a node/);

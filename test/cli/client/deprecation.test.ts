@@ -24,7 +24,7 @@ test('a command that uses something deprecated says so in one line, after everyt
   t.is(stderr, 'warning: GET /old/{id} is deprecated since 2027-01-01, and goes away on 2027-07-01\n');
 });
 
-test('several deprecated things are told of in one line', async t => {
+test('several deprecated features are reported in one line', async t => {
   const api = await startApi(t, {
     'GET /domains': {data: [domain], headers: headersOf('listThings')},
     'GET /domains/1': {data: domain, headers: headersOf('createThing')},

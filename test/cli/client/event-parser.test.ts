@@ -85,6 +85,6 @@ test('an event of lines without end is let go, though there is nothing on them',
   t.deepEqual(parser.push(Buffer.from(`\n${framed(healthEvent)}`)), [healthEvent]);
 });
 
-test('an event that the connection ended in is not told', t => {
+test('an event that the end of the connection cut is not reported', t => {
   t.deepEqual(parse(framed(healthEvent).slice(0, -1)), []);
 });

@@ -48,7 +48,7 @@ const all = async (events: AsyncIterable<ClusterEvent>): Promise<ClusterEvent[]>
 
 const never = () => new AbortController().signal;
 
-test('events come as they are told, and end when the node ends the connection', async t => {
+test('events arrive as they are sent, and end when the node ends the connection', async t => {
   let response: ServerResponse | undefined;
   const {client, requests, lines} = await startStreaming(t, {
     headers,

@@ -39,7 +39,7 @@ const scripted = (connections: readonly Connection[], {random = (): number => 0,
   return {client, pace, halt, asked, slept, signal: halt.signal};
 };
 
-test('after every connection that ends or breaks comes another, and the listener hears of it in order', async t => {
+test('every connection that ends or breaks is followed by another, and the listener is called in order', async t => {
   const {client, pace, signal, asked} = scripted([[heldEvent], broken, [discardedEvent, healthEvent]]);
   const heard: string[] = [];
 
@@ -59,7 +59,7 @@ test('after every connection that ends or breaks comes another, and the listener
   t.deepEqual(asked, Array(3).fill(['held', 'discarded']));
 });
 
-test('attempts become rarer up to 30 s, are spread at random, and begin anew after a connection that lasted', async t => {
+test('attempts become rarer up to 30 s, are spread at random, and start again after a connection that lasted', async t => {
   const failures = Array<Connection>(7).fill(broken);
   const quick = scripted([...failures, []]);
   const late = scripted(failures, {random: () => 1});
@@ -109,7 +109,7 @@ test('an event waits until the one before, and the reading after the connection,
   t.deepEqual(steps, ['list begins', 'list ends', 'held begins', 'held ends', 'health begins', 'health ends']);
 });
 
-test('an abort ends it at once, and nothing is heard after it', async t => {
+test('an abort ends it at once, and no event follows', async t => {
   const {client, pace, halt} = scripted([[heldEvent, healthEvent], [healthEvent]]);
   const heard: string[] = [];
 

@@ -46,7 +46,7 @@ test('a rate limit says when to come back', t => {
   t.is(answered('rate_limited', {'retry-after': '17'}).hint, 'repeat it in 17 s');
 });
 
-test('the time to come back may be a date, and is kept for whoever can wait', t => {
+test('Retry-After may be a date, and is kept for callers that can wait', t => {
   const inAMinute = new Date(Date.now() + 60_000).toUTCString();
 
   t.is(answered('unavailable', {'retry-after': '17'}).retryAfterSeconds, 17);

@@ -105,7 +105,7 @@ const refusingOnce = (then: Reply) => {
   };
 };
 
-test('any method is repeated, and a pipe hears of it with -v only', async t => {
+test('any method is repeated, and in a pipe that is reported with -v only', async t => {
   const api = await startApi(t, {
     'POST /domains': refusingOnce({status: 201, data: domain}),
     'GET /domains': refusingOnce({data: [domain]}),

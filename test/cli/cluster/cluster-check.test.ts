@@ -64,7 +64,7 @@ test('a node whose changes another one refuses is critical', async t => {
   t.regex(stdout, /CRITICAL: mx2 has changes that another node refuses \|.* 'refused'=1;;0;0;2 /);
 });
 
-test('a node that is cut off by its own certificate is critical, before all that it does not hear, and says what to do', async t => {
+test('a node that is cut off by its own certificate is critical, before the nodes that it cannot reach, and the remedy is named', async t => {
   const cut_off_since = '2026-02-28T09:00:00.000Z';
   const {code, stdout} = await check(t, [
     {...mx1, cut_off_since},
@@ -140,7 +140,7 @@ test('configurations that differ are critical once that is older than --drift-ag
   t.regex(asked.stdout, /'drift_age'=400s;;300;0 /);
 });
 
-test('a node that is cut off is told as that, and not as one that is configured otherwise', async t => {
+test('a node that is cut off is reported as such, and not as one with another configuration', async t => {
   const silent = {config_hash: other, config_differs_since: before(700), unanswered_since: before(20)};
 
   const {code, stdout} = await check(t, [mx1, {...mx2, ...silent}]);

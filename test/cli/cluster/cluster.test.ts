@@ -38,7 +38,7 @@ test('cluster token says what the node says when nobody can make one', async t =
   t.regex(stderr, /only node mx1 can let nodes in \(unavailable, .*\nhint: .*mfctl cluster status/);
 });
 
-test('cluster remove asks first, names who was not told, and passes on --force', async t => {
+test('cluster remove asks first, names the nodes that did not answer, and passes on --force', async t => {
   const api = await startApi(t, {
     'DELETE /cluster/nodes/mx2': {},
     'DELETE /cluster/nodes/mx3': {headers: {'x-unreachable-nodes': 'mx1, mx4'}},
@@ -82,7 +82,7 @@ const keyOn = (id: number, name: string, changes: object = {}) => ({
   ...changes,
 });
 
-test('cluster remove lists the keys that were made on the node, and revokes them when it is told to', async t => {
+test('cluster remove lists the keys that were made on the node, and revokes them on demand', async t => {
   const keys = [
     keyOn(2_000_000_001, 'planted'),
     keyOn(2_000_000_002, 'old', {revoked_at: '2026-03-01T09:10:00.000Z'}),

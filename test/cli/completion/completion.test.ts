@@ -85,7 +85,7 @@ test('help is offered commands at any depth, and its topics', async t => {
   t.true((await offered('help', '')).includes('exit-status'));
 });
 
-test('where a file is wanted, the shell is told so, and where its name begins', async t => {
+test('for a file the shell gets a request for file names, and where the name begins', async t => {
   const line = async (...words: string[]) => (await runCli(['__complete', '--', ...words], {env})).stdout;
 
   t.is(await line('--cacert', ''), ':files 0\n');
@@ -189,7 +189,7 @@ test('the connection that is typed is the one that is asked', async t => {
   t.is(first.requests.length, 0);
 });
 
-test('a certificate that was trusted by itself is trusted for completion, and no other one is', async t => {
+test('a certificate that was trusted alone is trusted for completion, and no other one is', async t => {
   const ca = await createAuthority(Date.now());
   const leaf = () => issueLeaf(ca, {commonName: 'mx1', hosts: ['localhost']}, Date.now());
   const answers = {'GET /auth/me': {data: {...me, node_id: 'mx1'}}, 'GET /auth/api-keys': {data: [{...me, id: 7}]}};

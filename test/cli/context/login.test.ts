@@ -71,7 +71,7 @@ test('a person is shown the certificate and the authority, asked about it, and a
   t.is(await readFile(join(api.folder, 'mx1.ca.pem'), 'utf8'), chain.ca.cert.trimEnd().concat('\n'));
 });
 
-test('whoever is not trusted gets no key, and nothing is kept', async t => {
+test('a server that is not trusted gets no key, and nothing is kept', async t => {
   const api = await arrange(t, withCa(await newChain()));
 
   const refused = await api.type(['n\n', `${keyText}\n`]);
@@ -126,7 +126,7 @@ test('the authority is what is trusted: a renewed certificate is none of its bus
   t.is(api.requests.length, 2);
 });
 
-test('a certificate without its authority is trusted by itself, and no longer than it is there', async t => {
+test('a certificate without its authority is trusted alone, and only while the server shows it', async t => {
   const chain = await newChain();
   const api = await arrange(t, chain.leaf);
 
@@ -268,7 +268,7 @@ test('removing a context by an odd name removes no other file', async t => {
   t.is(await readFile(join(api.env.XDG_CONFIG_HOME, 'x.ca.pem'), 'utf8'), 'mine');
 });
 
-test('a server that speaks no TLS, and one that is not there, are told apart', async t => {
+test('a server that speaks no TLS is distinguished from one that is not there', async t => {
   const {createServer} = await import('node:net');
   const plain = createServer(socket => socket.end('220 mail\r\n'));
   await new Promise<void>(resolve => plain.listen(0, '127.0.0.1', resolve));

@@ -124,7 +124,7 @@ test('what would fail for all others ends it, and says what was not tried', asyn
   t.false(api.changes().includes('PUT /domains/3'));
 });
 
-test('a domain that was made but not filtered is told as such', async t => {
+test('a domain that was created without its filters is reported as such', async t => {
   const api = await arrange(t, {
     'POST /domains': {status: 201, data: named(4, 'd.example')},
     'POST /domains/4/filters': {status: 409, error: {code: 'conflict', detail: 'no more filters'}},

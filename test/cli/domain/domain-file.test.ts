@@ -40,7 +40,7 @@ domains:
   ]);
 });
 
-test('everything that is wrong is told at once, each with its line', async t => {
+test('all faults are reported at once, each with its line', async t => {
   const faults = await faultsOf(`domains:
   - name: a.example
     reject_treshold: 12
@@ -74,7 +74,7 @@ more: 1
   );
 });
 
-test('what is no YAML is told with its line, and so are tags, several documents and names that are none', async t => {
+test('syntax errors are reported with their line, and so are tags, several documents and invalid names', async t => {
   const wrong: [string, RegExp][] = [
     ['domains:\n  - name: a\n    name: b\n', /^3: Map keys must be unique/],
     ['domains: []\n---\ndomains: []\n', /^2: .*multiple documents/],
@@ -116,7 +116,7 @@ domains:
   t.regex((await faultsOf(levels.join('\n'))).join(), /more than 1000000 values with all that its aliases stand for/);
 });
 
-test('a wrong value behind an anchor is told where it is written', async t => {
+test('a wrong value behind an anchor is reported where it is written', async t => {
   t.deepEqual(
     await faultsOf('domains:\n  - &one\n    name: a.example\n    active: 5\n  - *one\n'),
     [

@@ -78,7 +78,7 @@ test('with an overlap the old key is given an end, and the answer says which', a
   t.regex(stderr, /key 7 ends at 2030-01-01/);
 });
 
-test('a key that was to end lives as long anew, unless it is told otherwise', async t => {
+test('a key with an end gets a successor with the same lifetime, unless another one is given', async t => {
   const ending = {...key, expires_at: '2026-03-11T09:30:00.000Z'};
   const api = await arrange(t, {'GET /auth/api-keys': {data: [ending]}});
   const end = () =>
@@ -134,7 +134,7 @@ test('a successor that could not be revoked either is named with what to type', 
   t.regex(stderr, /key 99; key 7 is as it was; the successor, key 12, is there still .*\nhint: mfctl key revoke 12\n/);
 });
 
-test('a node that has yet to hear of the successor is asked again', async t => {
+test('a node that does not know the successor yet is asked again', async t => {
   let asked = 0;
   const api = await arrange(t, {
     'GET /auth/me': ({headers}) => {
@@ -288,7 +288,7 @@ test('the very key in use is replaced under any address', async t => {
   t.false(api.requests.some(({path}) => path === '/cluster/status'));
 });
 
-test('who may not make keys is told who may, before anything is asked', async t => {
+test('a key that may not make keys is told which may, before any question', async t => {
   const reader = await arrange(t, {'GET /auth/me': {data: {...admin, scope: 'read-only', permissions: []}}});
   const blind = await arrange(t, {'GET /auth/api-keys': denied('insufficient_scope', 403)});
   const late = await arrange(t, {'POST /auth/api-keys': denied('insufficient_scope', 403)});

@@ -106,7 +106,7 @@ test('a key that could not be written is named, so that it can be removed', asyn
   t.false(stderr.includes(secret));
 });
 
-test('revoke and delete name the nodes that have yet to hear of it', async t => {
+test('revoke and delete name the nodes that do not know of it yet', async t => {
   const headers = {'x-unreachable-nodes': 'mx2'};
   const api = await startApi(t, {
     'GET /auth/api-keys': {data: [key]},
@@ -199,7 +199,7 @@ test('a key is taken by its name as well as by its id, and what reads as a numbe
   t.regex(unknown.stderr, /^error: there is no key nobody \(not_found\)/);
 });
 
-test('of several keys of one name none is taken, and their ids are told', async t => {
+test('of several keys of one name none is taken, and their ids are listed', async t => {
   const api = await startApi(t, {'GET /auth/api-keys': {data: [key, {...key, id: 8, scope: 'full-admin'}, {...ended, id: 9}]}});
 
   for (const argv of [

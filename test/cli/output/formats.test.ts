@@ -273,7 +273,7 @@ test('raw requests and the description of the API come in the formats that fit t
   t.is((await api.mfctl(['openapi', '-o', 'csv'])).stdout, 'openapi: 3.1.0\n');
 });
 
-test('an error is an object for whoever reads JSON or YAML, and lines for everybody else', async t => {
+test('an error is an object for readers of JSON or YAML, and lines for everybody else', async t => {
   const api = await startApi(t, {});
   const err = async (...options: string[]) => (await api.mfctl(['domain', 'get', '7', ...options])).stderr;
 

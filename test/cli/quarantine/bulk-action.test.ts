@@ -1,5 +1,5 @@
 import test from 'ava';
-import type {Answer, Request} from '../../../cli/client/client.ts';
+import type {Answer, Request} from '../../../cli/client/transport.ts';
 import {CliError, exitCodes} from '../../../cli/errors.ts';
 import {createProgressBar} from '../../../cli/output/progress-bar.ts';
 import {actOn} from '../../../cli/quarantine/bulk-action.ts';

@@ -1,5 +1,5 @@
 import test from 'ava';
-import type {Answer, Request} from '../../../cli/client/client.ts';
+import type {Answer, Request} from '../../../cli/client/transport.ts';
 import {CliError, exitCodes} from '../../../cli/errors.ts';
 import {heldMailPages} from '../../../cli/quarantine/held-mail-pages.ts';
 import {createHeldMailReader} from '../../../cli/quarantine/held-mail-reader.ts';
@@ -101,7 +101,7 @@ test('the newest come first, the oldest of them on top, and the others that are 
   t.deepEqual((await reader.next()).mails, []);
 });
 
-test('without any to begin with only what arrives is told', async t => {
+test('without earlier mail only what arrives is reported', async t => {
   const list = createList();
   list.add(5);
   const {reader, first} = await startReader(list, 0);
@@ -122,7 +122,7 @@ test('in an empty quarantine everything that arrives is new', async t => {
   t.deepEqual((await reader.next()).mails, added);
 });
 
-test('a mail that is told of is found by its own time, however slow the clock of its node', async t => {
+test('an announced mail is found by its own time, however slow the clock of its node', async t => {
   const list = createList();
   list.add(1_000_000);
   const {reader} = await startReader(list);
@@ -137,7 +137,7 @@ test('a mail that is told of is found by its own time, however slow the clock of
   t.deepEqual((await reader.next()).mails, [], 'once');
 });
 
-test('a mail that is told of before the first reading has not been held before', async t => {
+test('a mail that is announced before the first reading has not been held before', async t => {
   const list = createList();
   list.add(5);
   const reader = createHeldMailReader(list, {query: {}, signal});
@@ -148,7 +148,7 @@ test('a mail that is told of before the first reading has not been held before',
   t.deepEqual((await reader.next()).mails, [added]);
 });
 
-test('a mail that the first reading took for an old one is new once it is told of', async t => {
+test('a mail that the first reading took for an old one is new once it is announced', async t => {
   const list = createList();
   const added = list.add(6);
   const {reader} = await startReader(list, 0);

@@ -60,7 +60,7 @@ test('some failures among many exit 6 and are named on standard error', async t 
   t.deepEqual(JSON.parse(json.stdout), [outcome('aaaaaa'), failed]);
 });
 
-test('when a later request fails, what was done is still told', async t => {
+test('when a later request fails, what was done is still reported', async t => {
   let calls = 0;
   const api = await startApi(t, {
     'POST /mail/quarantine/release': ({body}) => {

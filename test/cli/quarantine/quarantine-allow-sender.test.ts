@@ -147,7 +147,7 @@ test('a bounce, outbound mail, a sender that is no pattern and one that is block
   t.notRegex(stderr, /[\x1b\x9b\u202e\u200b]/);
 });
 
-test('a key that may not add filters is told so before anything is released', async t => {
+test('a key that may not add filters gets an error before anything is released', async t => {
   const {release, acted} = await startScene(t, {
     mails: [{queue_id: 'aaaaaa'}],
     permissions: ['quarantine:read', 'quarantine:act'],

@@ -58,9 +58,9 @@ test('a hold queue behind mutual TLS says and does what the queue itself would',
   t.deepEqual(await remote.summary({}, operator), await beta.queue.summary({}, operator));
   t.deepEqual(await remote.get(id, operator), await beta.queue.get(id, operator));
   const steps = {offset: 0, stride: 1, limit: 10};
-  t.deepEqual(await remote.marks({}, steps, operator), await beta.queue.marks({}, steps, operator));
+  t.deepEqual(await remote.samples({}, steps, operator), await beta.queue.samples({}, steps, operator));
   const place = {arrived_at: new Date(beta.now - 500).toISOString(), node_id: 'alpha', queue_id: id};
-  t.is(await remote.rank({}, place, operator), 1);
+  t.is(await remote.positionOf({}, place, operator), 1);
   const {sizeBytes, stream} = await remote.body(id, operator);
   const bytes = await buffer(stream);
   t.is(bytes.length, sizeBytes);
@@ -450,9 +450,9 @@ test('the audit logs of all nodes are one, newest first, and each node says what
   if (!place) throw new Error('no entry');
   const remote = createPeerAuditLog(beta.clientOf(alpha));
   const before = result.entries.slice(0, 7).filter(({node_id}) => node_id === 'beta').length;
-  t.is(await remote.rank({}, place, operator), before);
+  t.is(await remote.positionOf({}, place, operator), before);
   t.deepEqual(
-    (await remote.marks({}, {offset: 1, stride: 2, limit: 9}, operator)).marks.map(({seq}) => seq),
+    (await remote.samples({}, {offset: 1, stride: 2, limit: 9}, operator)).marks.map(({seq}) => seq),
     result.entries
       .filter(({node_id}) => node_id === 'beta')
       .filter((_, index) => index === 2 || index === 4)

@@ -6,7 +6,7 @@ import type {ClusterStatus, Peer} from '../../../shared/cluster-status.ts';
 import type {DkimKey} from '../../../shared/dkim-key.ts';
 import type {Summary} from '../../../shared/held-mail.ts';
 import type {MailFilter} from '../../../shared/mail-filter.ts';
-import {domain, hostile, key, mail} from './sample-records.ts';
+import {domain, hostile, key, mail, peer as peerOf} from './sample-records.ts';
 
 const at = key.created_at;
 
@@ -45,23 +45,7 @@ export const dkimKey: DkimKey = {
   created_at: at,
 };
 
-const peer: Peer = {
-  node_id: 'mx1',
-  fqdn: 'mx1.example.com',
-  api_url: 'https://mx1.example.com:8443',
-  last_seen: at,
-  healthy: 'online',
-  config_hash: `sha256:${'a'.repeat(64)}`,
-  config_hash_age_s: 601,
-  outbox_backlog_to_us: 0,
-  license: {valid: true, type: 'community', status: 'active', expires_at: '9999-12-31T23:59:59Z'},
-  unanswered_since: null,
-  unreachable_from: [],
-  config_differs_since: null,
-  clock_skew_s: 0,
-  outbox_refused: false,
-  cut_off_since: null,
-};
+const peer: Peer = {...peerOf('mx1'), last_seen: at, config_hash_age_s: 601};
 
 export const status: ClusterStatus = {
   local_node_id: 'mx1',

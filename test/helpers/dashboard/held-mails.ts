@@ -1,6 +1,7 @@
 // Held mails by number, and an API that has them: for tests of the list without a node.
 
-import type {Answer, Client, Request} from '../../../cli/client/client.ts';
+import type {Client} from '../../../cli/client/client.ts';
+import type {Answer, Request} from '../../../cli/client/transport.ts';
 import type {HeldMail} from '../../../shared/held-mail.ts';
 import {fakeClient} from '../cli/fake-client.ts';
 
@@ -24,7 +25,7 @@ export const heldMail = (number: number, change: Partial<HeldMail> = {}): HeldMa
 /** From oldest to newest. */
 export const heldMails = (count: number, from = 0): HeldMail[] => Array.from({length: count}, (_, at) => heldMail(from + at));
 
-export interface MailApi extends Pick<Client, 'send' | 'quarantine'> {
+export interface MailApi extends Pick<Client, 'quarantine'> {
   /** Any order; listed newest first. */
   mails: HeldMail[];
   unreachableNodes: string[];
@@ -38,7 +39,7 @@ export interface MailApi extends Pick<Client, 'send' | 'quarantine'> {
 
 /** The list of the API with since, until, limit and offset. */
 export const createMailApi = (mails: HeldMail[]): MailApi => {
-  const {send, quarantine} = fakeClient({
+  const {quarantine} = fakeClient({
     send: async <T>({query = {}}: Request): Promise<Answer<T>> => {
       api.asked.push(query);
       api.underWay += 1;
@@ -57,6 +58,6 @@ export const createMailApi = (mails: HeldMail[]): MailApi => {
       };
     },
   });
-  const api: MailApi = {mails, unreachableNodes: [], asked: [], underWay: 0, failure: undefined, send, quarantine};
+  const api: MailApi = {mails, unreachableNodes: [], asked: [], underWay: 0, failure: undefined, quarantine};
   return api;
 };

@@ -1,4 +1,4 @@
-// The audit as a list, and one entry as a page.
+// List of audit entries, and the page of one entry.
 import type {AuditEntry} from '../../../../shared/audit-entry.ts';
 import {fromText} from '../../../audit/audit-from.ts';
 import {countText} from '../../../output/cell-text.ts';
@@ -42,7 +42,7 @@ export const auditList = (state: AuditState, loaded: Pick<Loaded<AuditPage>, 'fa
   };
 };
 
-/** What tab goes through: what has been seen. */
+/** Values for completion: those of the loaded entries. */
 const termsOf = (rows: readonly AuditRow[]): Record<(typeof auditTerms)[number], string[]> => ({
   action: rows.flatMap(({action}) => [action, action.replace(/\..*/, '')]),
   key: rows.flatMap(({key_name}) => key_name ?? []),
@@ -61,8 +61,7 @@ const endingText = (state: AuditState): string | undefined => {
   return '── this is all there is ──';
 };
 
-export const keyText = ({key_id, key_name}: AuditEntry): string =>
-  key_id === null ? 'node' : (key_name ?? `key ${key_id}, deleted`);
+const keyText = ({key_id, key_name}: AuditEntry): string => (key_id === null ? 'node' : (key_name ?? `key ${key_id}, deleted`));
 
 const isOk = ({result}: AuditEntry): boolean => result === 'ok';
 

@@ -1,4 +1,4 @@
-// Parameters of the API for a filter: the part that the node can sort out.
+// Parameters of the API for a filter: the part that the node can apply.
 import {isoMomentBefore} from '../../../command-line/time-text.ts';
 import type {ListQuery} from '../../list/list-query.ts';
 
@@ -19,10 +19,10 @@ export const auditParameters = ({terms}: ListQuery, nowMs: number): AuditParamet
 
 const isKeyId = (key: string | undefined): key is string => /^[1-9]\d{0,14}$/.test(key ?? '');
 
-/** `quarantine` alone is all that begins with it, which only this side knows. */
+/** `quarantine` alone stands for all actions with this prefix, which the API does not support. */
 const isWholeAction = (action: string | undefined): action is string => /^[a-z]+\.[a-z-]+$/.test(action ?? '');
 
-/** Whether some of it is left to this side: then pages hold more than matches. */
+/** Whether a part of the filter is applied here: then pages contain entries that do not match. */
 export const isNarrowedHere = ({terms, words}: ListQuery): boolean =>
   words.length > 0 ||
   terms.node !== undefined ||
@@ -30,7 +30,7 @@ export const isNarrowedHere = ({terms, words}: ListQuery): boolean =>
   (terms.key !== undefined && !isKeyId(terms.key)) ||
   (terms.action !== undefined && !isWholeAction(terms.action));
 
-/** Why it cannot be used. */
+/** Why the filter is invalid. */
 export const auditFault = ({terms}: ListQuery): string | undefined =>
   terms.since === undefined || isoMomentBefore(terms.since, 0) !== undefined
     ? undefined

@@ -1,5 +1,4 @@
 import {type ReactElement, useEffect} from 'react';
-import type {AuditEntry} from '../../../../shared/audit-entry.ts';
 import type {Client} from '../../../client/client.ts';
 import {queryOf} from '../../list/list.ts';
 import type {ShownList} from '../../list/list-lines.ts';
@@ -14,10 +13,10 @@ import {type AuditPage, type AuditRow, auditReducer, emptyAudit, hasOlder, known
 
 export const AuditScreen = (): ReactElement => <Permitted permission="audit:read" what="the audit" screen={Audit} />;
 
-/** Each is a request: most look at the newest only. */
+/** Pages are small at first, as most users read only the newest entries. */
 const firstCount = 100;
 const olderCount = 200;
-/** When only a few of many are looked for. */
+/** The page size for a filter that is applied here, which may match few entries. */
 const searchCount = 1000;
 
 const Audit = (): ReactElement => {
@@ -40,7 +39,7 @@ const Audit = (): ReactElement => {
     if (value) dispatch({kind: 'newest', page: value});
   }, [value, dispatch]);
 
-  /** Before the end is reached, so that nobody has to wait for it. */
+  /** Reads ahead, before the cursor reaches the end. */
   const readOlder = ({rows, position, height}: ShownList<AuditRow>): void => {
     const isNearEnd = rows.length - position.cursor < 2 * height;
     if (!isNearEnd || !hasOlder(state) || state.older !== 'idle') return;
@@ -84,6 +83,6 @@ const readPage = async (
   parameters: AuditParameters,
   page: {limit: number; offset?: number},
 ): Promise<AuditPage> => {
-  const {data, totalCount, unreachableNodes} = await client.send<AuditEntry[]>({path: 'audit', query: {...parameters, ...page}});
+  const {data, totalCount, unreachableNodes} = await client.audit.list({...parameters, ...page});
   return {entries: data, total: totalCount ?? data.length, unreachable: unreachableNodes};
 };

@@ -1,4 +1,4 @@
-// The newest audit entries of all nodes, and as many older ones as somebody has scrolled to. Plain data.
+// Audit entries of all nodes: the newest, and older ones as far as the user has scrolled. Plain data.
 import type {AuditEntry} from '../../../../shared/audit-entry.ts';
 import {hasWords, isOneOf, type ListQuery} from '../../list/list-query.ts';
 import {createTailReducer, emptyTail, type Tail} from '../../list/tail.ts';
@@ -6,10 +6,10 @@ import type {AuditParameters} from './audit-query.ts';
 
 export type AuditRow = AuditEntry & {key: string};
 
-/** One page of the list as a node answered. */
+/** One page of the list, as answered. */
 export interface AuditPage {
   entries: readonly AuditEntry[];
-  /** All matches there are. */
+  /** The number of all matches. */
   total: number;
   unreachable: readonly string[];
 }
@@ -19,13 +19,13 @@ export interface AuditState {
   total: number | undefined;
   /** Nodes whose entries are missing. */
   unreachable: readonly string[];
-  /** What the node is asked for. */
+  /** The parameters of the request. */
   parameters: AuditParameters;
   older: 'idle' | 'asked' | 'failed';
 }
 
 export type AuditEvent =
-  /** Whatever was under way when the screen was left is nobody's any more. */
+  /** Requests of an earlier visit to the screen no longer count. */
   | {kind: 'opened'}
   | {kind: 'newest'; page: AuditPage}
   | {kind: 'older-asked'}
@@ -36,14 +36,14 @@ export type AuditEvent =
 
 export const auditLimit = 5000;
 
-/** Newest first; at the same time by node, and there the later one first, as the API has them. */
+/** Newest first; entries of the same time by node, and there the later one first, as in the API. */
 const compare = (a: AuditRow, b: AuditRow): number => byText(b.at, a.at) || byText(a.node_id, b.node_id) || b.seq - a.seq;
 
 const byText = (a: string, b: string): number => (a < b ? -1 : Number(a > b));
 
 export const auditTerms = ['action', 'key', 'node', 'since', 'result'] as const;
 
-/** The node has sorted out `since`, a key by its number and a whole action already; see `auditParameters`. */
+/** The node has already filtered by `since`, a key's id and a whole action; see `auditParameters`. */
 export const matchesAudit = (entry: AuditEntry, {terms, words}: ListQuery): boolean =>
   isAction(entry.action, terms.action) &&
   isKey(entry, terms.key) &&
@@ -80,7 +80,7 @@ export const auditReducer = (state: AuditState, event: AuditEvent): AuditState =
     case 'older':
       return event.parameters === state.parameters ? withOlder(state, event.page) : state;
     case 'filtered':
-      // The node is asked something else, so that nothing of what is here is known to be in its answer.
+      // The request changes, so the present entries may not be in its answer.
       return JSON.stringify(event.parameters) === JSON.stringify(state.parameters)
         ? state
         : {...emptyAudit, parameters: event.parameters};
@@ -91,18 +91,18 @@ export const auditReducer = (state: AuditState, event: AuditEvent): AuditState =
   }
 };
 
-/** Older ones are no news, so they are shown in a list that is paused too. */
+/** Older entries are not new, so a paused list shows them too. */
 const withOlder = (state: AuditState, {entries, total, unreachable}: AuditPage): AuditState => {
   const {isPaused, rows, waiting} = state.tail;
   const known = new Set([...rows, ...waiting].map(({key}) => key));
   const older = rowsOf(entries).filter(({key}) => !known.has(key));
-  // A node has gone or come back meanwhile, so that the places in the list are others; the next reading of the newest page tells.
+  // The set of answering nodes has changed, and with it the offsets; the next read of the newest page corrects the list.
   if (older.length === 0 || !isSame(unreachable, state.unreachable)) return {...state, older: 'failed'};
   const tail = tailReducer({...state.tail, isPaused: false}, {kind: 'arrived', rows: older});
   return {...state, tail: {...tail, isPaused}, total, older: 'idle'};
 };
 
-/** Entries that are known make the link to what is there; without it, or with other nodes, the list starts over. */
+/** Known entries link the page to the list; without them, or with other nodes, the list starts again. */
 const withNewest = (state: AuditState, {entries, total, unreachable}: AuditPage): AuditState => {
   const rows = rowsOf(entries);
   const known = new Set([...state.tail.rows, ...state.tail.waiting].map(({key}) => key));
@@ -117,10 +117,10 @@ const rowsOf = (entries: readonly AuditEntry[]): AuditRow[] =>
 
 const isSame = (a: readonly string[], b: readonly string[]): boolean => a.join() === b.join();
 
-/** How many of the newest are known without a hole. */
+/** The number of newest entries without a gap. */
 export const knownCount = ({tail}: AuditState): number =>
   tail.replacesRows ? tail.waiting.length : tail.rows.length + tail.waiting.length;
 
-/** Whether there are older ones to ask for, and room for them. */
+/** Whether older entries exist and the limit allows them. */
 export const hasOlder = (state: AuditState): boolean =>
   state.total !== undefined && !state.tail.replacesRows && knownCount(state) < Math.min(state.total, auditLimit);

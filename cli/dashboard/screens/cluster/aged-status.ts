@@ -1,6 +1,6 @@
 import type {ClusterStatus} from '../../../../shared/cluster-status.ts';
 
-/** A status that was read so long ago, with the ages that things in it have by now. What has become of them is not known. */
+/** A status that was read `ageMs` ago, with its ages increased by that. */
 export const agedStatus = (status: ClusterStatus, ageMs: number): ClusterStatus => {
   const seconds = Math.floor(ageMs / 1000);
   const generatedAt = new Date(Date.parse(status.generated_at) + seconds * 1000);

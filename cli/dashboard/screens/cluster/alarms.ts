@@ -1,4 +1,4 @@
-// Changes and alarms of nodes in words: a change is said once, an alarm stands as long as it lasts.
+// Changes and alarms of nodes in words: a change is reported once, an alarm stays as long as its cause.
 import type {ClusterStatus, Peer} from '../../../../shared/cluster-status.ts';
 import type {Drift} from '../../../cluster/drift.ts';
 import {
@@ -17,7 +17,7 @@ import type {HealthChange} from './history.ts';
 export const healthTone = {online: 'good', stale: 'warn', offline: 'bad'} as const satisfies Record<Peer['healthy'], Tone>;
 export const healthMark = {online: '●', stale: '◐', offline: '✗'} as const satisfies Record<Peer['healthy'], string>;
 
-/** By the clock of the node that answers: ours may be another one. */
+/** By the clock of the answering node, as the local one may differ. */
 export const seenSecondsAgo = ({generated_at}: Pick<ClusterStatus, 'generated_at'>, {last_seen}: Peer): number =>
   Math.max(0, Math.floor((Date.parse(generated_at) - Date.parse(last_seen)) / 1000));
 

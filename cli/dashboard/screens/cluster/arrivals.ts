@@ -1,39 +1,39 @@
-// How many of the mails that are held now arrived in which hour. One small request for each hour at the beginning, and from then on
-// for the newest hour alone.
+// Arrivals of the mails that are held now, by hour. One small request for each hour at first, and later
+// only for the newest hour.
 import type {Client} from '../../../client/client.ts';
 
 interface ArrivalHour {
   fromMs: number;
-  /** Undefined until it has been asked for. */
+  /** Undefined until it has been read. */
   count: number | undefined;
 }
 
 export interface Arrivals {
-  /** Oldest first; the last one is not over. */
+  /** Oldest first; the last one is still running. */
   hours: readonly ArrivalHour[];
 }
 
 const hourMs = 3_600_000;
 const hourCount = 24;
-/** Between two requests of the beginning: they are not what the limit of the key is for. */
+/** Between two of the first requests, to spare the rate limit of the key. */
 const pauseMs = 100;
 
 interface Needs {
-  client: Pick<Client, 'send'>;
+  client: Pick<Client, 'quarantine'>;
   now(): number;
   pause(ms: number): Promise<unknown>;
 }
 
-/** Returns what reads: the first time all hours, then what may have changed. A reading that fails is gone on with by the next. */
+/** Returns the reader: the first call reads all hours, later ones those that may have changed. After a failure the next call continues. */
 export const createArrivals = ({client, now, pause}: Needs): ((signal: AbortSignal) => Promise<Arrivals>) => {
   const counts = new Map<number, number>();
-  /** Read for the last time: it is over. */
+  /** Hours that are over and were read after their end. */
   const closed = new Set<number>();
 
   const read = async (fromMs: number, isOver: boolean): Promise<void> => {
     const since = new Date(fromMs).toISOString();
     const until = isOver ? new Date(fromMs + hourMs).toISOString() : undefined;
-    const {totalCount} = await client.send({path: 'mail/quarantine', query: {since, until, limit: 1}});
+    const {totalCount} = await client.quarantine.list({since, until, limit: 1});
     counts.set(fromMs, totalCount ?? 0);
     if (isOver) closed.add(fromMs);
   };

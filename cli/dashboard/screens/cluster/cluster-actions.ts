@@ -1,14 +1,8 @@
-// Changes to the cluster: join tokens, and removing a node.
+// Changes to the cluster: join tokens, and the removal of a node.
 import {timeText} from '../../../output/cell-text.ts';
 import {deferForceable, wordPrompt} from '../../shell/asking.ts';
 import {secretPage} from '../../shell/secret-page.ts';
 import type {Shell} from '../../shell/shell.ts';
-
-interface CreatedToken {
-  token: string;
-  expires_at: string;
-  address: string;
-}
 
 export const askForToken = (shell: Shell): void => {
   shell.open({
@@ -24,7 +18,7 @@ export const askForToken = (shell: Shell): void => {
 
 const createToken = async (shell: Shell): Promise<void> => {
   try {
-    const {data} = await shell.app.client.send<CreatedToken>({method: 'POST', path: 'cluster/tokens', json: {}});
+    const {data} = await shell.app.client.cluster.createToken();
     shell.openLater(
       secretPage(shell, {
         title: 'Join token',
@@ -38,7 +32,7 @@ const createToken = async (shell: Shell): Promise<void> => {
   }
 };
 
-/** Asked in words first, then by the name, which has to be typed. */
+/** Asks a question first, then for the node's name. */
 export const askToRemove = (
   shell: Shell,
   {node, isLocal, isOnline}: {node: string; isLocal: boolean; isOnline: boolean},
@@ -61,9 +55,7 @@ const remove = (shell: Shell, node: string): void =>
   deferForceable(shell, {
     what: `remove node ${node}`,
     run: async isForced => {
-      const path = `cluster/nodes/${encodeURIComponent(node)}`;
-      const query = {force: isForced || undefined};
-      const {unreachableNodes} = await shell.app.client.send<null>({method: 'DELETE', path, query});
+      const {unreachableNodes} = await shell.app.client.cluster.removeNode(node, {force: isForced || undefined});
       return `Removed node ${node}${silentText(unreachableNodes)}`;
     },
     word: node,
@@ -72,6 +64,6 @@ const remove = (shell: Shell, node: string): void =>
     undone: `${node} was not removed`,
   });
 
-/** For the end of a sentence that has to have room in one line. */
+/** The end of a sentence that should fit in one line. */
 export const silentText = (nodes: readonly string[]): string =>
   nodes.length === 0 ? '' : `, but ${nodes.join(', ')} did not answer and will follow`;

@@ -1,4 +1,4 @@
-// The list of nodes, and below it what is held and what happens, as far as there is room.
+// List of nodes, with panels on held mail and traffic below it, as far as they fit.
 import type {ClusterDrift} from '../../../../shared/cluster-drift.ts';
 import type {Peer} from '../../../../shared/cluster-status.ts';
 import {healthStates} from '../../../../shared/health.ts';
@@ -28,7 +28,7 @@ export interface ClusterFacts {
   arrivals: Arrivals | undefined;
   metrics: MetricsReading | undefined;
   history: History;
-  /** Why there are no nodes to see. */
+  /** Why no nodes can be shown. */
   refusal: string | undefined;
   mayReadMail: boolean;
   theme: Theme;
@@ -56,7 +56,7 @@ export const clusterList = (facts: ClusterFacts): List<Peer> => {
   };
 };
 
-/** Rows the nodes have, besides the line of totals and the header. */
+/** Rows of nodes, without the line of totals and the header. */
 const nodeRows = (count: number, {rows}: Size): number =>
   Math.max(count === 0 ? 2 : 1, Math.min(count, Math.max(3, Math.floor(rows / 2) - 2)));
 
@@ -98,18 +98,18 @@ interface Panel {
   lines: readonly string[];
 }
 
-/** Side by side where it is wide enough, else one below the other; the last are cut. */
+/** Side by side on a wide screen, else one below the other; the last are cut. */
 const panels = (facts: ClusterFacts, size: Size): string[] => {
   const {theme, held} = facts;
   const {rows} = size;
   const isWide = size.columns >= 130;
   const width = isWide ? Math.floor(size.columns * 0.6) : size.columns;
-  const room = {width, theme};
-  const flow = flowPanel(facts, room);
+  const layout = {width, theme};
+  const flow = flowPanel(facts, layout);
   const figures: Panel = {
     title: heldTitle(held),
     ...((held.value?.unreachableNodes.length ?? 0) > 0 && {style: 'warn' as const}),
-    lines: [arrivalsLine(facts.arrivals, room), heldLine(facts.history.held(), room)],
+    lines: [arrivalsLine(facts.arrivals, layout), heldLine(facts.history.held(), layout)],
   };
   const groups = held.value?.summary.groups ?? [];
   if (isWide) {
@@ -132,8 +132,8 @@ const panels = (facts: ClusterFacts, size: Size): string[] => {
   const first = titled(figures, width, theme);
   const second = titled({title: 'By reason and domain', lines: barRows}, width, theme);
   const third = titled(flow, width, theme);
-  const isRoomy = first.length + second.length + third.length + 2 <= rows;
-  return [first, second, third].flatMap((lines, at) => (isRoomy && at > 0 ? ['', ...lines] : lines)).slice(0, Math.max(0, rows));
+  const hasGaps = first.length + second.length + third.length + 2 <= rows;
+  return [first, second, third].flatMap((lines, at) => (hasGaps && at > 0 ? ['', ...lines] : lines)).slice(0, Math.max(0, rows));
 };
 
 const heldTitle = ({value, failure}: Loaded<HeldNow>): string => {
@@ -143,12 +143,12 @@ const heldTitle = ({value, failure}: Loaded<HeldNow>): string => {
   return `Held mail: ${plural(summary.count, 'mail')}, ${sizeText(summary.size_bytes)}${missing}`;
 };
 
-const flowPanel = ({history, metrics}: ClusterFacts, room: {width: number; theme: Theme}): Panel => {
+const flowPanel = ({history, metrics}: ClusterFacts, layout: {width: number; theme: Theme}): Panel => {
   const {from, byVerdict} = history.verdicts();
   const source =
     from === 'metrics' ? 'verdicts of the node of this context, from its metrics' : 'events of the cluster, since opened';
   const why = from === 'events' && metrics?.problem ? `; ${metrics.problem}` : '';
-  return {title: `By the minute: ${source}${why}`, lines: verdictLines(byVerdict, room)};
+  return {title: `By the minute: ${source}${why}`, lines: verdictLines(byVerdict, layout)};
 };
 
 const titled = ({title, lines, style = 'dim'}: Panel, width: number, theme: Theme): string[] => [

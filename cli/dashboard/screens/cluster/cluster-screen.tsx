@@ -1,10 +1,10 @@
 import {type ReactElement, useEffect} from 'react';
-import type {ClusterDrift} from '../../../../shared/cluster-drift.ts';
 import type {Peer} from '../../../../shared/cluster-status.ts';
 import {driftOf} from '../../../cluster/drift.ts';
 import {ListScreen, useListState} from '../../list/list-screen.tsx';
 import {useWatched} from '../../shell/hooks.ts';
-import {useShell} from '../../shell/shell.ts';
+import type {Binding} from '../../shell/keys.ts';
+import {type Shell, useShell} from '../../shell/shell.ts';
 import {noSource} from '../../shell/source.ts';
 import {agedStatus} from './aged-status.ts';
 import {askForToken, askToRemove} from './cluster-actions.ts';
@@ -12,11 +12,11 @@ import {clusterList} from './cluster-list.ts';
 import {
   arrivalsSource,
   certificatesSource,
-  driftRequest,
   driftSource,
   heldSource,
   historyOf,
   metricsSource,
+  readDrift,
   statusSource,
 } from './cluster-sources.ts';
 import {driftPage} from './drift-page.ts';
@@ -57,14 +57,6 @@ export const ClusterScreen = (): ReactElement => {
     theme: app.theme,
   });
 
-  const openDrift = async (): Promise<void> => {
-    try {
-      const {data} = await app.client.send<ClusterDrift>(driftRequest);
-      shell.open(driftPage(data, app.theme));
-    } catch (error) {
-      shell.fail(error);
-    }
-  };
   const openNode = (node: Peer): void => {
     // The page says how things were when the node was asked.
     const peer = status?.peers.find(({node_id}) => node_id === node.node_id);
@@ -73,51 +65,69 @@ export const ClusterScreen = (): ReactElement => {
     const more = {summary: held.value?.summary, changes: history.changes(), openedAtMs: history.startedAtMs, version};
     shell.open(nodePage(peer, {...facts, status}, more, app.theme));
   };
-
-  const askForDrift = {
-    needs: 'cluster:read' as const,
-    help: 'which records and fields differ between nodes',
-    run: () => void openDrift(),
-  };
-  const makeToken = {
-    needs: 'cluster:write' as const,
-    help: 'make a token that lets a node join',
-    run: () => askForToken(shell),
-  };
+  const needs = {shell, localNode: status?.local_node_id, openNode};
   return (
     <ListScreen
       {...{list, state, dispatch}}
       refresh={() => {
         for (const source of [nodes, mail, ends, metricsSource(app)]) source.refresh();
       }}
-      bindings={peer => [
-        {
-          keys: ['enter'],
-          label: 'node',
-          help: 'everything about the node under the cursor',
-          run: () => peer && openNode(peer),
-        },
-        {keys: ['d'], label: 'drift', ...askForDrift},
-        {keys: ['t'], label: 'join token', ...makeToken},
-        {
-          keys: ['X'],
-          label: 'remove',
-          needs: 'cluster:write',
-          help: 'take the node under the cursor out of the cluster',
-          run: () => {
-            if (!peer || !status) return;
-            const {node_id: node, healthy} = peer;
-            askToRemove(shell, {node, isLocal: node === status.local_node_id, isOnline: healthy === 'online'});
-          },
-        },
-      ]}
+      bindings={peer => clusterBindings(needs, peer)}
       commands={[
-        {name: 'drift', ...askForDrift},
-        {name: 'token', ...makeToken},
+        {name: 'drift', ...driftBinding(shell)},
+        {name: 'token', ...tokenBinding(shell)},
       ]}
     />
   );
 };
+
+interface BindingNeeds {
+  shell: Shell;
+  localNode: string | undefined;
+  openNode(node: Peer): void;
+}
+
+const clusterBindings = ({shell, localNode, openNode}: BindingNeeds, peer: Peer | undefined): Binding[] => [
+  {
+    keys: ['enter'],
+    label: 'node',
+    help: 'everything about the node under the cursor',
+    run: () => peer && openNode(peer),
+  },
+  {keys: ['d'], label: 'drift', ...driftBinding(shell)},
+  {keys: ['t'], label: 'join token', ...tokenBinding(shell)},
+  {
+    keys: ['X'],
+    label: 'remove',
+    needs: 'cluster:write',
+    help: 'take the node under the cursor out of the cluster',
+    run: () => {
+      if (!peer || localNode === undefined) return;
+      const {node_id: node, healthy} = peer;
+      askToRemove(shell, {node, isLocal: node === localNode, isOnline: healthy === 'online'});
+    },
+  },
+];
+
+const driftBinding = (shell: Shell) => ({
+  needs: 'cluster:read' as const,
+  help: 'which records and fields differ between nodes',
+  run: () => void openDrift(shell),
+});
+
+const openDrift = async ({app, open, fail}: Shell): Promise<void> => {
+  try {
+    open(driftPage(await readDrift(app), app.theme));
+  } catch (error) {
+    fail(error);
+  }
+};
+
+const tokenBinding = (shell: Shell) => ({
+  needs: 'cluster:write' as const,
+  help: 'make a token that lets a node join',
+  run: () => askForToken(shell),
+});
 
 const refusalOf = (scope: string, mayReadMail: boolean): string =>
   `This ${scope} key may not see the nodes${mayReadMail ? '; what is held for it is below' : ', nor held mail'}.`;

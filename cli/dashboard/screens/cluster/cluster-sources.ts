@@ -3,7 +3,6 @@ import {setTimeout as pause} from 'node:timers/promises';
 import type {ClusterDrift} from '../../../../shared/cluster-drift.ts';
 import type {ClusterStatus} from '../../../../shared/cluster-status.ts';
 import type {Summary} from '../../../../shared/held-mail.ts';
-import type {Request} from '../../../client/client.ts';
 import {checkedMetricsUrl} from '../../../client/metrics.ts';
 import {asCliError} from '../../../errors.ts';
 import type {AppContext} from '../../shell/app-context.ts';
@@ -16,9 +15,9 @@ import {type NodeMetrics, readMetrics} from './metrics-text.ts';
 export const statusSource = (app: AppContext): Source<ClusterStatus> =>
   app.may('cluster:read')
     ? app.source('cluster.status', {
-        load: async () => (await app.client.send<ClusterStatus>({path: 'cluster/status'})).data,
+        load: async () => (await app.client.cluster.status()).data,
         refreshOn: ['health', 'domain', 'key'],
-        // When a node was last seen, and how far it is behind, is told by no event.
+        // No event reports when a node was last seen, or its backlog.
         whileLiveMs: 10_000,
       })
     : noSource;
@@ -32,21 +31,22 @@ export const heldSource = (app: AppContext): Source<HeldNow> =>
   app.may('quarantine:read')
     ? app.source('cluster.held', {
         load: async () => {
-          const {data, unreachableNodes} = await app.client.send<Summary>({path: 'mail/quarantine/summary'});
+          const {data, unreachableNodes} = await app.client.quarantine.summary();
           return {summary: data, unreachableNodes};
         },
         refreshOn: ['held', 'released', 'discarded'],
-        leastGapMs: 5000,
+        minGapMs: 5000,
       })
     : noSource;
 
 /** The node reads all records of all others for it, in pages of which each may take half a minute. */
-export const driftRequest: Request = {path: 'cluster/drift', silenceMs: 60_000};
+export const readDrift = async ({client}: AppContext): Promise<ClusterDrift> =>
+  (await client.cluster.drift({silenceMs: 60_000})).data;
 
 export const driftSource = (app: AppContext): Source<ClusterDrift> =>
   app.may('cluster:read')
     ? app.source('cluster.drift', {
-        load: async () => (await app.client.send<ClusterDrift>(driftRequest)).data,
+        load: () => readDrift(app),
         refreshOn: ['domain', 'key'],
         everyMs: 10_000,
         whileLiveMs: 10_000,

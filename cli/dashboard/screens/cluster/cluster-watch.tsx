@@ -1,4 +1,4 @@
-// Watch over the cluster on every screen: a node that goes away is reported at once, and the figures over time have no gaps.
+// Watch over the cluster on every screen: a node that stops answering is reported at once, and the history has no gaps.
 import {useEffect, useRef} from 'react';
 import type {ClusterStatus} from '../../../../shared/cluster-status.ts';
 import {driftOf} from '../../../cluster/drift.ts';
@@ -27,7 +27,7 @@ export const ClusterWatch = (): null => {
     app.notices.set('cluster', alarmsOf(aged, driftOf(status)));
   }, [app, status, loadedAtMs, nowMs]);
   useValues(heldSource(app), held => {
-    // Without a node it would seem that mails are gone.
+    // Without one node the count would seem to drop.
     if (held.unreachableNodes.length === 0) history.addHeld(held.summary.count);
   });
   useValues(metricsSource(app), ({metrics}) => {

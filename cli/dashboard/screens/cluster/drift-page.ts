@@ -4,7 +4,7 @@ import {fitText, wrapText} from '../../shell/fit-text.ts';
 import type {Page} from '../../shell/modal.ts';
 import type {Theme} from '../../shell/theme.ts';
 
-/** Which records and fields differ between the node that answers and the others. */
+/** The page of records and fields that differ between the answering node and the others. */
 export const driftPage = ({local_node_id, nodes, records, repairs, generated_at}: ClusterDrift, theme: Theme): Page => ({
   kind: 'page',
   title: `Configuration drift, seen from ${local_node_id} at ${timeText(generated_at)}`,

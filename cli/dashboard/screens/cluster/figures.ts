@@ -1,4 +1,4 @@
-// Figures over time and by kind, as lines: each says in words what its highest and its last value are, and over how long.
+// Lines of figures over time and by kind, with the highest and the last value in words, and the time span.
 import type {SummaryGroup} from '../../../../shared/held-mail.ts';
 import {countText} from '../../../output/cell-text.ts';
 import {fitText} from '../../shell/fit-text.ts';
@@ -7,7 +7,7 @@ import type {Arrivals} from './arrivals.ts';
 import type {MinuteCounts} from './history.ts';
 import {bar, sparkline} from './sparkline.ts';
 
-interface Room {
+interface FigureLayout {
   width: number;
   theme: Theme;
 }
@@ -15,9 +15,9 @@ interface Room {
 interface Figure {
   label: string;
   values: readonly (number | undefined)[];
-  /** One value of what: `hour`, `minute`. */
+  /** The interval of one value: `hour`, `minute`. */
   unit: 'hour' | 'min';
-  /** Counts in a time, such as 3 in this minute; otherwise a level. */
+  /** True for counts per interval, such as 3 in this minute; false for levels. */
   isRate: boolean;
   style?: Style;
 }
@@ -26,7 +26,7 @@ const labelWidth = 13;
 const wordsWidth = 36;
 const longestLine = 120;
 
-const figureLine = ({label, values, unit, isRate, style}: Figure, {width, theme}: Room): string => {
+const figureLine = ({label, values, unit, isRate, style}: Figure, {width, theme}: FigureLayout): string => {
   const cells = Math.max(8, Math.min(longestLine, width - labelWidth - wordsWidth - 4));
   const shown = values.slice(-cells);
   const known = shown.filter(value => value !== undefined);
@@ -39,29 +39,29 @@ const figureLine = ({label, values, unit, isRate, style}: Figure, {width, theme}
   return ` ${fitText(label, labelWidth)} ${theme(sparkline(shown, cells), style)}  ${fitText(words, width - labelWidth - cells - 4)}`;
 };
 
-export const arrivalsLine = (arrivals: Arrivals | undefined, room: Room): string =>
+export const arrivalsLine = (arrivals: Arrivals | undefined, layout: FigureLayout): string =>
   figureLine(
     {label: 'Held, by hour', values: arrivals?.hours.map(({count}) => count) ?? [], unit: 'hour', isRate: true, style: 'accent'},
-    room,
+    layout,
   );
 
-export const heldLine = (held: MinuteCounts, room: Room): string =>
-  figureLine({label: 'Held in total', values: held, unit: 'min', isRate: false, style: 'accent'}, room);
+export const heldLine = (held: MinuteCounts, layout: FigureLayout): string =>
+  figureLine({label: 'Held in total', values: held, unit: 'min', isRate: false, style: 'accent'}, layout);
 
 const verdictStyle: Record<string, Style> = {relayed: 'good', released: 'good', held: 'warn', rejected: 'bad', discarded: 'bad'};
 
 /** The busiest first. */
-export const verdictLines = (byVerdict: ReadonlyMap<string, MinuteCounts>, room: Room): string[] =>
+export const verdictLines = (byVerdict: ReadonlyMap<string, MinuteCounts>, layout: FigureLayout): string[] =>
   [...byVerdict]
     .map(([label, values]) => ({label, values, sum: values.reduce<number>((sum, value) => sum + (value ?? 0), 0)}))
     .sort((a, b) => b.sum - a.sum)
     .map(({label, values}) => {
       const style = verdictStyle[label];
-      return figureLine({label, values, unit: 'min', isRate: true, ...(style && {style})}, room);
+      return figureLine({label, values, unit: 'min', isRate: true, ...(style && {style})}, layout);
     });
 
-/** Held mails by one member of the groups, the most first. */
-export const barLines = (groups: readonly SummaryGroup[], by: 'reason' | 'domain', {width, theme}: Room): string[] => {
+/** Held mails by one member of the groups, the largest first. */
+export const barLines = (groups: readonly SummaryGroup[], by: 'reason' | 'domain', {width, theme}: FigureLayout): string[] => {
   const counts = new Map<string, number>();
   for (const group of groups) counts.set(group[by], (counts.get(group[by]) ?? 0) + group.count);
   const sorted = [...counts].sort((a, b) => b[1] - a[1]);

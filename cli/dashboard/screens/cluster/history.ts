@@ -1,4 +1,4 @@
-// History since the dashboard was opened. It has bounds: a dashboard is left open for weeks.
+// History since the dashboard was opened. It is bounded, as a dashboard is left open for weeks.
 import type {Health} from '../../../../shared/health.ts';
 
 export interface HealthChange {
@@ -16,12 +16,12 @@ export interface History {
   /** Held in total at the end of each minute. */
   held(): MinuteCounts;
   addHeld(count: number): void;
-  /** Mails by verdict in each minute, and where they are from. */
+  /** Mails by verdict in each minute, and the source of the counts. */
   verdicts(): {from: 'metrics' | 'events'; byVerdict: ReadonlyMap<string, MinuteCounts>};
-  /** Totals since the node was started. */
+  /** Totals since the start of the node. */
   addTotals(totals: Readonly<Record<string, number>>): void;
   addEvent(type: string): void;
-  /** Totals do not come: events are counted from now on. */
+  /** Totals are not available: events are counted from now on. */
   loseTotals(): void;
   changes(): readonly HealthChange[];
   addChange(change: HealthChange): void;
@@ -54,7 +54,7 @@ export const createHistory = (now: () => number): History => {
     addTotals: totals => {
       for (const [verdict, total] of Object.entries(totals)) {
         const before = last?.[verdict];
-        // A node that was started again counts from the beginning.
+        // A restarted node counts from 0.
         const more = before === undefined ? 0 : total < before ? total : total - before;
         const counts = fromMetrics.get(verdict) ?? createMinutes(now);
         fromMetrics.set(verdict, counts);
@@ -79,7 +79,7 @@ export const createHistory = (now: () => number): History => {
 interface Minutes {
   set(value: number): void;
   add(value: number): void;
-  /** Minutes in which nothing was said are as the one before, or zero. */
+  /** Minutes without a value repeat the one before, or are zero. */
   list(gap: 'last' | 'zero'): MinuteCounts;
 }
 

@@ -1,11 +1,11 @@
-// Metrics of a node: the part that the dashboard shows.
+// Metrics of a node that the dashboard shows.
 import {get as getHttp} from 'node:http';
 import {get as getHttps} from 'node:https';
 import {trusting} from '../../../client/trust.ts';
 import {CliError} from '../../../errors.ts';
 
 export interface NodeMetrics {
-  /** Since the node was started. */
+  /** Since the start of the node. */
   verdicts: Readonly<Record<string, number>>;
   version: string | undefined;
 }

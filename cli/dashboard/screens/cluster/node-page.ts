@@ -14,11 +14,11 @@ interface NodeMore {
   summary: Summary | undefined;
   changes: readonly HealthChange[];
   openedAtMs: number;
-  /** Of the node of the context, when its metrics can be read. */
+  /** The version of the context's node, when its metrics can be read. */
   version: string | undefined;
 }
 
-/** Everything that is known of one node. */
+/** The page of one node. */
 export const nodePage = (peer: Peer, facts: NodeFacts, more: NodeMore, theme: Theme): Page => {
   const isLocal = peer.node_id === facts.status.local_node_id;
   const changes = more.changes.filter(({node}) => node === peer.node_id);

@@ -1,10 +1,10 @@
-// Numbers over time in one line of cells.
+// Sparkline: numbers over time in one line of cells.
 
 const steps = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
 /**
- * The last `width` values, oldest first, filled up with spaces from the left. Nothing is `▁`-less: 0 is a dot on the ground, so that a
- * single mail can be told from none; a value that is not known is a space.
+ * The last `width` values, oldest first, padded with spaces on the left. 0 is a dot, so that a
+ * single mail differs from none; an unknown value is a space.
  */
 export const sparkline = (values: readonly (number | undefined)[], width: number): string => {
   const shown = width > 0 ? values.slice(-width) : [];
@@ -17,7 +17,7 @@ export const sparkline = (values: readonly (number | undefined)[], width: number
   return ' '.repeat(Math.max(0, width - cells.length)) + cells.join('');
 };
 
-/** A part of the whole in `width` cells; something is never drawn as nothing. */
+/** A part of the whole in `width` cells; a positive value is never drawn as empty. */
 export const bar = (value: number, most: number, width: number): string => {
   const cells = most <= 0 ? 0 : Math.round((value / most) * width);
   return '█'.repeat(Math.max(0, Math.min(width, value > 0 ? Math.max(1, cells) : 0))).padEnd(width);

@@ -1,8 +1,6 @@
-// Domains that come and go. Each question names what goes with it, as it was when it was asked.
+// Creation and deletion of domains. The question lists everything that is deleted with a domain.
 import type {DkimKey} from '../../../../shared/dkim-key.ts';
 import type {Domain} from '../../../../shared/domain.ts';
-import type {Summary} from '../../../../shared/held-mail.ts';
-import type {MailFilter} from '../../../../shared/mail-filter.ts';
 import type {Client} from '../../../client/client.ts';
 import {asCliError, CliError} from '../../../errors.ts';
 import {countText, plural} from '../../../output/cell-text.ts';
@@ -10,16 +8,16 @@ import type {AppContext} from '../../shell/app-context.ts';
 import {type AskingShell, askByForm, askToDefer} from '../../shell/asking.ts';
 import {changesOf, nameFault, newSettings, settingFaults, settingFields, settingLines, valuesOf} from './domain-settings.ts';
 
-export interface DomainNeeds {
-  app: {client: Pick<Client, 'send'>} & Pick<AppContext, 'me' | 'may'>;
+export interface DomainServices {
+  app: {client: Pick<Client, 'domains' | 'quarantine'>} & Pick<AppContext, 'me' | 'may'>;
   shell: AskingShell;
-  /** Something has changed. */
+  /** Called after a change. */
   onChange(): void;
-  /** The domain is no more. */
+  /** Called after the domain was deleted. */
   onDeleted?(): void;
 }
 
-interface NewDomainNeeds extends DomainNeeds {
+interface NewDomainNeeds extends DomainServices {
   onCreated(domain: Domain): void;
 }
 
@@ -43,7 +41,7 @@ export const openNewDomain = ({app, shell, onChange, onCreated}: NewDomainNeeds)
     yes: 'create',
     send: async typed => {
       const json = {name: (typed.name ?? '').trim(), ...changesOf(newSettings, typed)};
-      return (await app.client.send<Domain>({method: 'POST', path: 'domains', json})).data;
+      return (await app.client.domains.create(json)).data;
     },
     onDone: domain => {
       const unsigned = domain.dkim_active ? '; it has no DKIM key yet, so its mail leaves unsigned' : '';
@@ -53,14 +51,14 @@ export const openNewDomain = ({app, shell, onChange, onCreated}: NewDomainNeeds)
     },
   });
 
-export const askToDelete = async (needs: DomainNeeds, id: number): Promise<void> => {
+export const askToDelete = async (needs: DomainServices, id: number): Promise<void> => {
   const {app, shell} = needs;
   const {client, me} = app;
   try {
     const [{data: domain, etag}, filters, keys] = await Promise.all([
-      client.send<Domain>({path: `domains/${id}`}),
-      client.send<MailFilter[]>({path: `domains/${id}/filters`}),
-      client.send<DkimKey[]>({path: `domains/${id}/dkim-keys`}),
+      client.domains.get(id),
+      client.domains.filters(id),
+      client.domains.dkimKeys(id),
     ]);
     const {name} = domain;
     askToDefer(shell, {
@@ -90,21 +88,17 @@ const keysText = (keys: readonly DkimKey[]): string => {
   return `${plural(keys.length, 'DKIM key')} (${keys.map(({selector}) => selector).join(', ')}), which cannot be had again`;
 };
 
-const heldText = async ({app}: DomainNeeds, {name, direction}: Domain): Promise<string> => {
+const heldText = async ({app}: DomainServices, {name, direction}: Domain): Promise<string> => {
   if (!app.may('quarantine:read')) return 'Its held mail stays until it expires.';
-  const {data, unreachableNodes} = await app.client.send<Summary>({path: 'mail/quarantine/summary', query: {domain: name}});
+  const {data, unreachableNodes} = await app.client.quarantine.summary({domain: name});
   const missing = unreachableNodes.length > 0 ? ` (without ${unreachableNodes.join(', ')}, not answering)` : '';
   const release = direction === 'outbound' ? '' : '; to release it, there has to be such a domain again';
   return `Held mail: ${countText(data.count)}${missing}. It stays until it expires${release}.`;
 };
 
-const remove = async ({app}: DomainNeeds, {id, name}: Domain, etag: string | undefined): Promise<string> => {
+const remove = async ({app}: DomainServices, {id, name}: Domain, etag: string | undefined): Promise<string> => {
   try {
-    await app.client.send<null>({
-      method: 'DELETE',
-      path: `domains/${id}`,
-      headers: {...(etag !== undefined && {'if-match': etag})},
-    });
+    await app.client.domains.remove(id, etag);
     return `Deleted ${name}`;
   } catch (error) {
     if (asCliError(error).code !== 'precondition_failed') throw error;

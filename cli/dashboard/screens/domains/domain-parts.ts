@@ -1,4 +1,4 @@
-// One domain: the list of its mail filters and DKIM keys, with its settings above or beside it.
+// Domain view: the list of its mail filters and DKIM keys, with its settings above or beside it.
 import type {DkimKey} from '../../../../shared/dkim-key.ts';
 import type {Domain} from '../../../../shared/domain.ts';
 import type {MailFilter} from '../../../../shared/mail-filter.ts';
@@ -14,7 +14,7 @@ import type {Theme} from '../../shell/theme.ts';
 import {settingPairs, uncountedBanners} from './domains-list.ts';
 import {actionText, matchText} from './part-actions.ts';
 
-/** One domain with all that belongs to it. */
+/** A domain with its mail filters and DKIM keys. */
 export interface WholeDomain {
   domain: Domain;
   filters: readonly MailFilter[];
@@ -23,7 +23,7 @@ export interface WholeDomain {
 
 export type Part = {kind: 'filter'; filter: MailFilter} | {kind: 'key'; key: DkimKey};
 
-export interface DomainFacts {
+interface DomainFacts {
   name: string;
   loaded: Pick<Loaded<WholeDomain>, 'value' | 'failure' | 'loadedAtMs'>;
   held: number | undefined;
@@ -34,8 +34,8 @@ export interface DomainFacts {
 
 const sideWidth = 58;
 const besideFrom = 130;
-/** Of the settings, where they stand above. */
-const mostAbove = 8;
+/** The greatest height of the settings above the list. */
+const maxAbove = 8;
 
 export const domainParts = ({name, loaded, held, unreachable, theme}: DomainFacts): List<Part> => {
   const {value: whole, failure, loadedAtMs} = loaded;
@@ -65,7 +65,7 @@ export const domainParts = ({name, loaded, held, unreachable, theme}: DomainFact
       const [left, right] = [settings.slice(0, half), settings.slice(half)].map(some =>
         detailLines(some, Math.floor(width / 2) - 1, theme),
       );
-      const rows = Math.min(mostAbove, Math.max(left?.length ?? 0, right?.length ?? 0));
+      const rows = Math.min(maxAbove, Math.max(left?.length ?? 0, right?.length ?? 0));
       return sideBySide(left ?? [], right ?? [], {width: Math.floor(width / 2), rows});
     },
     beside: {fromColumns: besideFrom, width: sideWidth, lines: () => detailLines(settings, sideWidth, theme)},

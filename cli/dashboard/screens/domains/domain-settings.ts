@@ -1,4 +1,4 @@
-// The settings of a domain as a form has them, text for text, and what was changed in it.
+// Settings of a domain as texts of a form, and the changes that were made in it.
 import {canonicalDomain} from '../../../../shared/domain-name.ts';
 import {
   areThresholdsInOrder,
@@ -15,7 +15,7 @@ import type {FormField, FormValues} from '../../shell/modal.ts';
 
 const yesNo = ['yes', 'no'] as const;
 
-/** What a new domain is, unless told otherwise. */
+/** The default settings of a new domain. */
 export const newSettings: Settings = domainDefaults;
 
 export const valuesOf = (settings: Partial<Settings>): FormValues =>
@@ -52,7 +52,7 @@ export const settingFields = (values: FormValues): FormField[] => {
 
 const number = /^[+-]?\d{1,9}(\.\d{1,20})?$/;
 
-/** By field; what the node would say too, as far as it can be known here. */
+/** Errors by field, as the node would report them, as far as they can be checked here. */
 export const settingFaults = (values: FormValues): Record<string, string> => {
   const faults: Record<string, string> = {};
   const {direction, backend_servers: servers, tenant_id: tenant} = typedSettings(values);
@@ -79,7 +79,7 @@ export const settingFaults = (values: FormValues): Record<string, string> => {
 export const nameFault = (name: string): string | undefined =>
   canonicalDomain(name.trim()) === undefined ? 'must be a host name with at least one dot, such as example.com' : undefined;
 
-/** Only what is not as it was: nobody's change of another field is undone by saving this one. Values have passed `settingFaults`. */
+/** Only changed settings, so that saving does not undo changes of other fields. Values have passed `settingFaults`. */
 export const changesOf = (base: Settings, values: FormValues): Partial<Settings> => {
   const before = valuesOf(base);
   const typed = typedSettings(values);
@@ -87,7 +87,7 @@ export const changesOf = (base: Settings, values: FormValues): Partial<Settings>
   return Object.fromEntries(changed.map(name => [name, typed[name]]));
 };
 
-/** What is not the same in both, as it is in the second. */
+/** The settings that differ, with the values of the second. */
 export const differences = (base: Settings, other: Settings): Partial<Settings> =>
   Object.fromEntries(settingNames.filter(name => !isSame(base[name], other[name])).map(name => [name, other[name]]));
 
@@ -123,7 +123,7 @@ const serversOf = (text = ''): string[] => text.split(/[\s,]+/).filter(Boolean);
 
 const scoreOf = (text = ''): number | undefined => (number.test(text.trim()) ? Number(text) : undefined);
 
-/** The API knows numbers and names for tenants, and tells them apart. */
+/** The API distinguishes numbers and names of tenants. */
 const tenantOf = (text = ''): Settings['tenant_id'] => {
   const tenant = text.trim();
   if (tenant === '') return null;

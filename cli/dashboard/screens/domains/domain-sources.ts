@@ -1,22 +1,19 @@
-// Sources of the domains screen. Domains send events; filters and keys do not, and held mail comes too often to count it each time.
-import type {DkimKey} from '../../../../shared/dkim-key.ts';
+// Sources of the domains screen. Changes of domains send events; filters and keys do not, and held mail arrives too often for a count each time.
 import type {Domain} from '../../../../shared/domain.ts';
-import type {Summary} from '../../../../shared/held-mail.ts';
-import type {MailFilter} from '../../../../shared/mail-filter.ts';
 import type {AppContext} from '../../shell/app-context.ts';
 import type {Source} from '../../shell/source.ts';
 import type {WholeDomain} from './domain-parts.ts';
 
 export const domainsSource = ({client, source}: AppContext): Source<Domain[]> =>
-  source('domains', {load: async () => (await client.send<Domain[]>({path: 'domains'})).data, refreshOn: ['domain']});
+  source('domains', {load: async () => (await client.domains.list()).data, refreshOn: ['domain']});
 
 export const wholeDomainSource = ({client, source}: AppContext, id: number): Source<WholeDomain> =>
   source(`domain ${id}`, {
     load: async () => {
       const [domain, filters, keys] = await Promise.all([
-        client.send<Domain>({path: `domains/${id}`}),
-        client.send<MailFilter[]>({path: `domains/${id}/filters`}),
-        client.send<DkimKey[]>({path: `domains/${id}/dkim-keys`}),
+        client.domains.get(id),
+        client.domains.filters(id),
+        client.domains.dkimKeys(id),
       ]);
       return {domain: domain.data, filters: filters.data, keys: keys.data};
     },
@@ -32,7 +29,7 @@ export const heldSource = ({client, source, may}: AppContext): Source<HeldCounts
   source('held by domain', {
     load: async () => {
       if (!may('quarantine:read')) return undefined;
-      const {data, unreachableNodes} = await client.send<Summary>({path: 'mail/quarantine/summary'});
+      const {data, unreachableNodes} = await client.quarantine.summary();
       const byDomain = new Map<string, number>();
       for (const {domain, count} of data.groups) byDomain.set(domain, (byDomain.get(domain) ?? 0) + count);
       return {byDomain, unreachable: unreachableNodes};

@@ -8,7 +8,7 @@ import {useBindings, useWatched} from '../../shell/hooks.ts';
 import type {Binding} from '../../shell/keys.ts';
 import {Lines} from '../../shell/lines.tsx';
 import {type Shell, useShell} from '../../shell/shell.ts';
-import {askToDelete, type DomainNeeds} from './domain-actions.ts';
+import {askToDelete, type DomainServices} from './domain-actions.ts';
 import {domainParts, filterPage, type Part, type WholeDomain} from './domain-parts.ts';
 import {heldSource, wholeDomainSource} from './domain-sources.ts';
 import type {DomainsEvent} from './domains-state.ts';
@@ -57,7 +57,7 @@ interface DomainBindingNeeds extends DomainViewProps {
 
 const domainBindings = ({shell, id, name, whole, part, refresh, dispatch}: DomainBindingNeeds): Binding[] => {
   const {app} = shell;
-  const needs: DomainNeeds = {app, shell, onChange: refresh, onDeleted: () => dispatch({kind: 'gone', id})};
+  const needs: DomainServices = {app, shell, onChange: refresh, onDeleted: () => dispatch({kind: 'gone', id})};
   const edits = {client: app.client, shell, onSaved: refresh};
   const show = (selector: string): void => dispatch({kind: 'record-opened', selector});
   const writing = {needs: 'domains:write'} as const;
@@ -107,7 +107,7 @@ const backBinding = (run: () => void): Binding => ({
   run,
 });
 
-/** The DNS record of a DKIM key, in place of its domain. */
+/** The DNS record of a DKIM key, which replaces the view of its domain. */
 export const RecordView = ({id, name, selector, dispatch}: DomainViewProps & {selector: string}): ReactElement => {
   const shell = useShell();
   const {app, size} = shell;

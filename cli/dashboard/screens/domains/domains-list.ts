@@ -1,4 +1,4 @@
-// The list of domains; where there is room, beside it what is set for the one under the cursor.
+// List of domains; on a wide screen, with the settings of the one under the cursor beside it.
 import type {Domain} from '../../../../shared/domain.ts';
 import {briefTimeText, countText, firstOf, timeText} from '../../../output/cell-text.ts';
 import type {Banner, List, Order} from '../../list/list.ts';
@@ -9,7 +9,7 @@ import {fitText} from '../../shell/fit-text.ts';
 import type {Loaded} from '../../shell/source.ts';
 import type {Theme} from '../../shell/theme.ts';
 
-/** A domain with what is held of it; undefined while that is not known. */
+/** A domain with the count of its held mail; undefined while unknown. */
 type DomainRow = Domain & {held: number | undefined};
 
 interface DomainsFacts {

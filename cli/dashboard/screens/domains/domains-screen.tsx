@@ -1,25 +1,28 @@
 import {type ReactElement, useMemo} from 'react';
+import type {Domain} from '../../../../shared/domain.ts';
 import type {ListEvent, ListState} from '../../list/list.ts';
 import {ListScreen, useListState} from '../../list/list-screen.tsx';
+import type {AppContext} from '../../shell/app-context.ts';
 import {useKeptReducer, useWatched} from '../../shell/hooks.ts';
+import type {Binding} from '../../shell/keys.ts';
 import {Permitted} from '../../shell/permitted.tsx';
-import {useShell} from '../../shell/shell.ts';
-import {askToDelete, type DomainNeeds, openNewDomain} from './domain-actions.ts';
+import {type ScreenCommand, type Shell, useShell} from '../../shell/shell.ts';
+import {askToDelete, type DomainServices, openNewDomain} from './domain-actions.ts';
 import {domainsSource, heldSource} from './domain-sources.ts';
 import {DomainView, RecordView} from './domain-view.tsx';
 import {domainRows, domainsList} from './domains-list.ts';
-import {domainsReducer, domainsStart} from './domains-state.ts';
+import {domainsReducer, initialView} from './domains-state.ts';
 import {editDomain, setActive} from './edit-domain.ts';
 
 export const DomainsScreen = (): ReactElement => <Permitted permission="domains:read" what="domains" screen={Domains} />;
 
 const Domains = (): ReactElement => {
   const {app} = useShell();
-  const [view, dispatch] = useKeptReducer(app, 'domains', domainsReducer, domainsStart);
+  const [view, dispatch] = useKeptReducer(app, 'domains', domainsReducer, initialView);
   const [listState, dispatchList] = useListState('domains');
   const open = ({id, name}: {id: number; name: string}): void => {
     dispatch({kind: 'opened', id, name});
-    // In this order: a list that is shown and does not have the domain yet would leave it for another row.
+    // In this order: a shown list without the domain would move the cursor to another row.
     dispatchList({kind: 'chosen', cursorKey: String(id)});
   };
   if (view.kind === 'list') return <DomainList state={listState} dispatch={dispatchList} open={open} />;
@@ -45,60 +48,70 @@ const DomainList = ({state, dispatch, open}: DomainListProps): ReactElement => {
   const mayCreate = app.may('domains:create');
   const list = domainsList({rows, loaded, unreachable: held?.unreachable ?? [], mayCreate, theme: app.theme});
 
-  const refresh = source.refresh;
-  const needs: DomainNeeds = {app, shell, onChange: refresh};
-  const edits = {client: app.client, shell, onSaved: refresh};
-  const create = {
-    needs: 'domains:create' as const,
-    help: 'a new domain',
-    run: () => openNewDomain({...needs, onCreated: open}),
-  };
-
+  const {refresh} = source;
+  const needs = {app, shell, onChange: refresh, onCreated: open};
   return (
     <ListScreen
       {...{list, state, dispatch, refresh}}
-      bindings={row => [
-        {
-          keys: ['enter', 'l', 'right'],
-          label: 'open',
-          help: 'settings, mail filters and DKIM keys',
-          run: () => row && open(row),
-        },
-        {
-          keys: ['e'],
-          label: 'edit',
-          needs: 'domains:write',
-          help: 'change its settings',
-          run: () => row && void editDomain(edits, row.id),
-        },
-        {keys: ['n'], label: 'new', ...create},
-        {
-          keys: ['a'],
-          needs: 'domains:write',
-          help: 'activate, or deactivate',
-          run: () => row && void setActive(edits, row.id, !row.active),
-        },
-        {
-          keys: ['D'],
-          label: 'delete',
-          needs: 'domains:write',
-          help: 'delete it, with its filters and keys',
-          run: () => row && void askToDelete(needs, row.id),
-        },
-      ]}
-      commands={[
-        {name: 'new', ...create},
-        {
-          name: 'open',
-          help: 'one domain: :open NAME',
-          complete: start => (domains ?? []).map(({name}) => name).filter(name => name.startsWith(start)),
-          run: wanted => {
-            const found = domains?.find(({name}) => name === wanted.toLowerCase());
-            if (found) open(found);
-            else shell.say(`no domain is called ${wanted}`, 'warn');
-          },
-        },
-      ]}
+      bindings={row => domainBindings(needs, row)}
+      commands={[{name: 'new', ...createBinding(needs)}, openCommand(needs, domains ?? [])]}
     />
   );
 };
+
+interface ListNeeds extends DomainServices {
+  app: AppContext;
+  shell: Shell;
+  onCreated(domain: {id: number; name: string}): void;
+}
+
+const createBinding = (needs: ListNeeds) => ({
+  needs: 'domains:create' as const,
+  help: 'a new domain',
+  run: () => openNewDomain(needs),
+});
+
+const domainBindings = (needs: ListNeeds, row: Domain | undefined): Binding[] => {
+  const {app, shell, onChange, onCreated: open} = needs;
+  const edits = {client: app.client, shell, onSaved: onChange};
+  return [
+    {
+      keys: ['enter', 'l', 'right'],
+      label: 'open',
+      help: 'settings, mail filters and DKIM keys',
+      run: () => row && open(row),
+    },
+    {
+      keys: ['e'],
+      label: 'edit',
+      needs: 'domains:write',
+      help: 'change its settings',
+      run: () => row && void editDomain(edits, row.id),
+    },
+    {keys: ['n'], label: 'new', ...createBinding(needs)},
+    {
+      keys: ['a'],
+      needs: 'domains:write',
+      help: 'activate, or deactivate',
+      run: () => row && void setActive(edits, row.id, !row.active),
+    },
+    {
+      keys: ['D'],
+      label: 'delete',
+      needs: 'domains:write',
+      help: 'delete it, with its filters and keys',
+      run: () => row && void askToDelete(needs, row.id),
+    },
+  ];
+};
+
+const openCommand = ({shell, onCreated: open}: ListNeeds, domains: readonly Domain[]): ScreenCommand => ({
+  name: 'open',
+  help: 'one domain: :open NAME',
+  complete: start => domains.map(({name}) => name).filter(name => name.startsWith(start)),
+  run: wanted => {
+    const found = domains.find(({name}) => name === wanted.toLowerCase());
+    if (found) open(found);
+    else shell.say(`no domain is called ${wanted}`, 'warn');
+  },
+});

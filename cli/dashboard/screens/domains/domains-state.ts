@@ -9,10 +9,10 @@ export type DomainsEvent =
   | {kind: 'opened'; id: number; name: string}
   | {kind: 'record-opened'; selector: string}
   | {kind: 'back'}
-  /** Deleted. */
+  /** The domain was deleted. */
   | {kind: 'gone'; id: number};
 
-export const domainsStart: DomainsView = {kind: 'list'};
+export const initialView: DomainsView = {kind: 'list'};
 
 export const domainsReducer = (view: DomainsView, event: DomainsEvent): DomainsView => {
   switch (event.kind) {
@@ -21,9 +21,9 @@ export const domainsReducer = (view: DomainsView, event: DomainsEvent): DomainsV
     case 'record-opened':
       return view.kind === 'list' ? view : {...view, kind: 'record', selector: event.selector};
     case 'back':
-      return view.kind === 'record' ? {kind: 'domain', id: view.id, name: view.name} : domainsStart;
+      return view.kind === 'record' ? {kind: 'domain', id: view.id, name: view.name} : initialView;
     case 'gone':
-      return view.kind !== 'list' && view.id === event.id ? domainsStart : view;
+      return view.kind !== 'list' && view.id === event.id ? initialView : view;
     default:
       return event satisfies never;
   }

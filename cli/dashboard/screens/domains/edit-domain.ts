@@ -1,6 +1,5 @@
-// read → form → what would change → saved, or somebody else was faster → form again. What is saved is measured against the version
-// that the form was opened with, so that nobody's change is undone unseen.
-import type {DkimKey} from '../../../../shared/dkim-key.ts';
+// Editor of a domain: read → form → differences → saved, or a concurrent change → form again. The ETag of the version that the
+// form was opened with protects concurrent changes.
 import type {Domain} from '../../../../shared/domain.ts';
 import type {Client} from '../../../client/client.ts';
 import {type Settings, settingNames} from '../../../domain/domain-entry.ts';
@@ -10,7 +9,7 @@ import type {Shell} from '../../shell/shell.ts';
 import {changesOf, differences, diffLines, settingFaults, settingFields, valuesOf} from './domain-settings.ts';
 
 interface EditNeeds {
-  client: Pick<Client, 'send'>;
+  client: Pick<Client, 'domains'>;
   shell: Pick<Shell, 'openLater' | 'say' | 'fail'>;
   onSaved(): void;
 }
@@ -32,7 +31,7 @@ export const setActive = async (needs: EditNeeds, id: number, active: boolean): 
     else await propose(needs, version, {active});
   });
 
-/** With what somebody has changed already on top. */
+/** Shows the version with the user's changes on top. */
 const openForm = (needs: EditNeeds, version: Version, changes: Changes, failure?: CliError): void => {
   const {domain} = version;
   needs.shell.openLater({
@@ -66,7 +65,7 @@ const warningsOf = async ({client}: EditNeeds, {id, name}: Domain, changes: Chan
   const warnings: string[] = [];
   if (changes.active === false) warnings.push(`Mail for ${name} is answered 450 then: senders keep it and try again.`);
   if (changes.dkim_active) {
-    const {data} = await client.send<DkimKey[]>({path: `domains/${id}/dkim-keys`});
+    const {data} = await client.domains.dkimKeys(id);
     if (data.length === 0) warnings.push(`There is no DKIM key of ${name}: its mail leaves unsigned until there is one.`);
   }
   return warnings;
@@ -76,15 +75,10 @@ const save = async (needs: EditNeeds, version: Version, changes: Changes): Promi
   const {client, shell} = needs;
   const {domain, etag} = version;
   try {
-    await client.send<Domain>({
-      method: 'PUT',
-      path: `domains/${domain.id}`,
-      json: changes,
-      headers: {'content-type': 'application/merge-patch+json', ...(etag !== undefined && {'if-match': etag})},
-    });
+    await client.domains.update(domain.id, changes, etag);
   } catch (error) {
     const failure = asCliError(error);
-    if (failure.code === 'precondition_failed') return meanwhile(needs, version, changes);
+    if (failure.code === 'precondition_failed') return resolveConflict(needs, version, changes);
     shell.fail(withFields(failure));
     if (!isFinal(failure)) openForm(needs, version, changes, failure);
     return;
@@ -93,8 +87,8 @@ const save = async (needs: EditNeeds, version: Version, changes: Changes): Promi
   needs.onSaved();
 };
 
-/** Says what was changed by somebody else, and what is left to change. */
-const meanwhile = async (needs: EditNeeds, version: Version, changes: Changes): Promise<void> => {
+/** Shows the concurrent changes, and the user's changes that remain. */
+const resolveConflict = async (needs: EditNeeds, version: Version, changes: Changes): Promise<void> => {
   const {shell} = needs;
   const before = version.domain;
   const present = await read(needs, before.id);
@@ -126,7 +120,7 @@ const meanwhile = async (needs: EditNeeds, version: Version, changes: Changes): 
 const indented = (lines: readonly string[]): string[] => lines.map(line => `  ${line}`);
 
 const read = async ({client}: EditNeeds, id: number): Promise<Version> => {
-  const {data, etag} = await client.send<Domain>({path: `domains/${id}`});
+  const {data, etag} = await client.domains.get(id);
   return {domain: data, etag};
 };
 

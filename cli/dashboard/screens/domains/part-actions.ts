@@ -1,6 +1,7 @@
 // Mail filters and DKIM keys of a domain: made by a form, removed after a question.
 import {dkimAlgorithms} from '../../../../shared/dkim-algorithm.ts';
 import type {DkimKey} from '../../../../shared/dkim-key.ts';
+import {maxSelectorChars, selectorShape} from '../../../../shared/dkim-selector.ts';
 import type {Domain} from '../../../../shared/domain.ts';
 import {
   filterActions,
@@ -13,21 +14,18 @@ import {
 import type {MailFilter} from '../../../../shared/mail-filter.ts';
 import {askByForm, askToDefer} from '../../shell/asking.ts';
 import type {FormField, FormValues} from '../../shell/modal.ts';
-import type {DomainNeeds} from './domain-actions.ts';
+import type {DomainServices} from './domain-actions.ts';
 
 type Name = Pick<Domain, 'id' | 'name'>;
 
-export const openNewFilter = ({app, shell, onChange}: DomainNeeds, domain: Name): void =>
+export const openNewFilter = ({app, shell, onChange}: DomainServices, domain: Name): void =>
   askByForm(shell, {
     title: `New mail filter of ${domain.name}`,
     fields: filterFields,
     check: filterFaults,
     question: typed => [`Add this mail filter to ${domain.name}?`, ...filterLines(newFilterOf(typed))],
     yes: 'add',
-    send: async typed => {
-      const json = newFilterOf(typed);
-      return (await app.client.send<MailFilter>({method: 'POST', path: `domains/${domain.id}/filters`, json})).data;
-    },
+    send: async typed => (await app.client.domains.addFilter(domain.id, newFilterOf(typed))).data,
     onDone: filter => {
       shell.say(`Added to ${domain.name}: ${filterText(filter)}`, 'good');
       onChange();
@@ -54,7 +52,7 @@ const filterFields: readonly FormField[] = [
   {name: 'comment', label: 'Comment', value: '', hint: 'why; for whoever reads it next year'},
 ];
 
-/** By field; what the node would say too. */
+/** Errors by field, as the node would report them. */
 export const filterFaults = (values: FormValues): Record<string, string> => {
   const {action} = values;
   const match = filterMatches.find(one => one === values.match);
@@ -97,7 +95,7 @@ export const actionText = ({action, score}: Pick<MailFilter, 'action' | 'score'>
 export const matchText = ({match, header}: Pick<MailFilter, 'match' | 'header'>): string =>
   match === 'header' ? `header ${header ?? ''}` : match;
 
-export const filterText = (filter: Pick<MailFilter, 'action' | 'score' | 'match' | 'header' | 'pattern'>): string =>
+const filterText = (filter: Pick<MailFilter, 'action' | 'score' | 'match' | 'header' | 'pattern'>): string =>
   `${actionText(filter)}, ${matchText(filter)}: ${filter.pattern}`;
 
 const filterLines = (filter: NewFilter): string[] => [
@@ -105,23 +103,21 @@ const filterLines = (filter: NewFilter): string[] => [
   ...(filter.comment === null ? [] : [`  ${filter.comment}`]),
 ];
 
-export const askToRemoveFilter = ({app, shell, onChange}: DomainNeeds, domain: Name, filter: MailFilter): void =>
+export const askToRemoveFilter = ({app, shell, onChange}: DomainServices, domain: Name, filter: MailFilter): void =>
   askToDefer(shell, {
     lines: [`Remove this mail filter of ${domain.name}?`, ...filterLines(filter)],
     yes: 'remove',
     what: `remove the filter ${filterText(filter)} of ${domain.name}`,
     run: async () => {
-      await app.client.send<null>({method: 'DELETE', path: `domains/${domain.id}/filters/${filter.id}`});
+      await app.client.domains.removeFilter(domain.id, filter.id);
       return `Removed from ${domain.name}: ${filterText(filter)}`;
     },
     onSettled: onChange,
   });
 
-interface DkimNeeds extends DomainNeeds {
+interface DkimNeeds extends DomainServices {
   onCreated(key: DkimKey): void;
 }
-
-const selectorShape = /^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/;
 
 export const openNewDkimKey = ({app, shell, onChange, onCreated}: DkimNeeds, domain: Name, keys: readonly DkimKey[]): void =>
   askByForm(shell, {
@@ -143,7 +139,7 @@ export const openNewDkimKey = ({app, shell, onChange, onCreated}: DkimNeeds, dom
     ],
     check: (typed): Record<string, string> => {
       const selector = trimmed(typed.selector);
-      if (selector.length > 63 || !selectorShape.test(selector))
+      if (selector.length > maxSelectorChars || !selectorShape.test(selector))
         return {selector: 'must be lower-case letters, digits and hyphens, such as mfd2026'};
       return keys.some(key => key.selector === selector) ? {selector: 'is taken by another key of the domain'} : {};
     },
@@ -154,8 +150,8 @@ export const openNewDkimKey = ({app, shell, onChange, onCreated}: DkimNeeds, dom
     ],
     yes: 'make it',
     send: async ({selector, algorithm}) => {
-      const json = {selector: trimmed(selector), algorithm};
-      return (await app.client.send<DkimKey>({method: 'POST', path: `domains/${domain.id}/dkim-keys`, json})).data;
+      const key = {selector: trimmed(selector), algorithm: dkimAlgorithms.find(one => one === algorithm)};
+      return (await app.client.domains.createDkimKey(domain.id, key)).data;
     },
     onDone: key => {
       shell.say(`Made the DKIM key ${key.selector} of ${domain.name}: publish its record first, then switch DKIM on`, 'good');
@@ -165,7 +161,7 @@ export const openNewDkimKey = ({app, shell, onChange, onCreated}: DkimNeeds, dom
   });
 
 export const askToDeleteKey = (
-  {app, shell, onChange}: DomainNeeds,
+  {app, shell, onChange}: DomainServices,
   domain: Name & Pick<Domain, 'dkim_active'>,
   {key, isLast}: {key: DkimKey; isLast: boolean},
 ): void =>
@@ -180,8 +176,7 @@ export const askToDeleteKey = (
     yes: 'delete',
     what: `delete the DKIM key ${key.selector} of ${domain.name}`,
     run: async () => {
-      const path = `domains/${domain.id}/dkim-keys/${encodeURIComponent(key.selector)}`;
-      await app.client.send<null>({method: 'DELETE', path});
+      await app.client.domains.removeDkimKey(domain.id, key.selector);
       return `Deleted the DKIM key ${key.selector} of ${domain.name}`;
     },
     onSettled: onChange,

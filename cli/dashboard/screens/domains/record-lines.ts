@@ -1,4 +1,4 @@
-// The DNS record of a DKIM key, for a mouse to copy: in the form of a zone file that is as good on several lines.
+// DNS record of a DKIM key, to be copied with the mouse: in the form of a zone file, which may be split over lines.
 import type {DkimKey} from '../../../../shared/dkim-key.ts';
 import {safeLine} from '../../../../shared/safe-text.ts';
 import {timeText} from '../../../output/cell-text.ts';
@@ -7,20 +7,20 @@ import {fitText, wrapText} from '../../shell/fit-text.ts';
 import type {Size} from '../../shell/shell.ts';
 import type {Theme} from '../../shell/theme.ts';
 
-/** A string in it holds 255 bytes at most, resolvers join them, and parentheses let it go on in the next line (RFC 1035, 5.1). */
+/** A string holds 255 bytes at most, resolvers join them, and parentheses continue the record on the next line (RFC 1035, 5.1). */
 export const zoneBlock = ({dns_name, dns_record}: Pick<DkimKey, 'dns_name' | 'dns_record'>, width: number): string[] => {
-  const room = Math.max(1, Math.min(255, width - 4));
+  const available = Math.max(1, Math.min(255, width - 4));
   const strings: string[] = [''];
   for (const char of safeLine(dns_record)) {
     const escaped = /["\\]/.test(char) ? `\\${char}` : char;
     const last = strings.at(-1) ?? '';
-    if (displayWidth(last + escaped) > room) strings.push(escaped);
+    if (displayWidth(last + escaped) > available) strings.push(escaped);
     else strings[strings.length - 1] = last + escaped;
   }
   return [`${safeLine(dns_name)}. IN TXT (`, ...strings.map(text => `  "${text}"`), ')'];
 };
 
-/** No indentation: what is copied from the screen is the record and nothing else. */
+/** Without indentation, so that the copied text is the record alone. */
 export const recordLines = (key: DkimKey, domain: string, {size, theme}: {size: Size; theme: Theme}): string[] => {
   const {columns: width, rows} = size;
   const record = zoneBlock(key, width);

@@ -1,4 +1,4 @@
-// All events that the dashboard has heard since it was opened, whichever screen is shown, as far as there is room.
+// Log of the events since the dashboard was opened, whichever screen is shown, up to a limit.
 import type {ClusterEvent} from '../../../../shared/cluster-event.ts';
 import {eventTypes} from '../../../../shared/event-type.ts';
 import {createTailReducer, emptyTail, type Tail, type TailEvent} from '../../list/tail.ts';
@@ -7,16 +7,16 @@ import {createStore, type Store} from '../../shell/store.ts';
 import {eventRow, type LogRow} from './event-row.ts';
 
 export interface EventLog extends Store<Tail<LogRow>, TailEvent<LogRow>> {
-  /** Since when events are heard; undefined while they have not been. */
-  heardSinceMs(): number | undefined;
-  /** Since when they are not heard any more; undefined while they are. */
+  /** Start of the reception of events; undefined before it. */
+  receivingSinceMs(): number | undefined;
+  /** End of the reception of events; undefined while it lasts. */
   lostAtMs(): number | undefined;
 }
 
 interface EventLogNeeds {
   live: Pick<Live, 'get' | 'subscribe' | 'on'>;
   now(): number;
-  /** What comes within this is shown at once. */
+  /** Events within this time are drawn together. */
   burstMs?: number;
 }
 
@@ -28,7 +28,7 @@ export const startEventLog = ({live, now, burstMs = 100}: EventLogNeeds): EventL
   const store = createStore(eventReducer, emptyTail as Tail<LogRow>);
   let seq = 0;
   let arrived: LogRow[] = [];
-  let heardSinceMs: number | undefined;
+  let receivingSinceMs: number | undefined;
   let lostAtMs: number | undefined;
 
   const flush = (): void => {
@@ -53,9 +53,9 @@ export const startEventLog = ({live, now, burstMs = 100}: EventLogNeeds): EventL
   live.on(eventTypes, receive);
   live.subscribe(() => {
     const {connection} = live.get();
-    if (connection === 'live') heardSinceMs ??= now();
-    else if (heardSinceMs !== undefined) lostAtMs ??= now();
+    if (connection === 'live') receivingSinceMs ??= now();
+    else if (receivingSinceMs !== undefined) lostAtMs ??= now();
   });
 
-  return {...store, heardSinceMs: () => heardSinceMs, lostAtMs: () => lostAtMs};
+  return {...store, receivingSinceMs: () => receivingSinceMs, lostAtMs: () => lostAtMs};
 };

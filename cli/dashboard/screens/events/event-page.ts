@@ -1,6 +1,6 @@
-// All of one event. Of a held mail the event says little, so the mail itself is looked up.
+// Page of one event. The event of a held mail has few details, so the mail itself is read.
 import type {HeldMailDetail} from '../../../../shared/held-mail.ts';
-import {type Client, mailPath} from '../../../client/client.ts';
+import type {Client} from '../../../client/client.ts';
 import {asCliError} from '../../../errors.ts';
 import {senderText, sizeText, timeText} from '../../../output/cell-text.ts';
 import {type DetailPair, detailLines} from '../../shell/detail-lines.ts';
@@ -10,8 +10,8 @@ import type {EventRow} from './event-row.ts';
 
 const isOfMail = ({type}: EventRow): boolean => type === 'held' || type === 'released' || type === 'discarded';
 
-/** Never rejects: a mail that is gone is told as such. */
-export const eventPage = async (client: Pick<Client, 'send'>, row: EventRow, theme: Theme): Promise<Page> => {
+/** Never rejects: a mail that is no longer held is reported as such. */
+export const eventPage = async (client: Pick<Client, 'quarantine'>, row: EventRow, theme: Theme): Promise<Page> => {
   const pairs = isOfMail(row) ? [...eventPairs(row), ...(await mailPairs(client, row))] : eventPairs(row);
   return {kind: 'page', title: `Event: ${row.type}`, lines: width => detailLines(pairs, width, theme)};
 };
@@ -39,9 +39,9 @@ const eventPairs = (row: EventRow): DetailPair[] => {
   }
 };
 
-const mailPairs = async (client: Pick<Client, 'send'>, {node, id}: EventRow): Promise<DetailPair[]> => {
+const mailPairs = async (client: Pick<Client, 'quarantine'>, {node, id}: EventRow): Promise<DetailPair[]> => {
   try {
-    const {data} = await client.send<HeldMailDetail>({path: mailPath({node_id: node, queue_id: id})});
+    const {data} = await client.quarantine.get({node_id: node, queue_id: id});
     return [['', ''], ['Now', 'held: the screen quarantine can release or discard it', 'warn'], ...detailPairs(data)];
   } catch (error) {
     const {code, detail} = asCliError(error);

@@ -1,4 +1,4 @@
-// What is kept of an event: enough to tell what happened. A held mail may have a thousand recipients, and thousands of events are kept.
+// Stored part of an event, for the list. A held mail may have a thousand recipients, and thousands of events are stored.
 import type {ClusterEvent} from '../../../../shared/cluster-event.ts';
 import type {EventType} from '../../../../shared/event-type.ts';
 import {senderText} from '../../../output/cell-text.ts';
@@ -6,23 +6,23 @@ import {hasWords, isOneOf, type ListQuery} from '../../list/list-query.ts';
 
 export interface EventRow {
   key: string;
-  /** Counts up as they come. */
+  /** Increases with each event. */
   seq: number;
   kind: 'event';
   type: EventType;
   at: string;
   node: string;
-  /** Which mail, domain or key; of a health event what it was and is. */
+  /** The mail, domain or key; for a health event the old and the new health. */
   id: string;
-  /** Of a held mail its subject, of anything else what happened to it. */
+  /** The subject of a held mail; for other types what happened. */
   about: string;
   sender: string;
-  /** The first, and how many more. */
+  /** The first recipient, and the number of others. */
   recipient: string;
   score: number | undefined;
 }
 
-/** Between these times nothing could be heard. */
+/** No events were received between these times. */
 interface GapRow {
   key: string;
   seq: number;
@@ -81,7 +81,7 @@ const partsOf = (event: ClusterEvent): Parts => {
 
 const cut = (text: string): string => (text.length > longest ? `${text.slice(0, longest)}…` : text);
 
-/** A gap is told whatever is looked for: it may have been there. */
+/** Gaps match every filter, as matching events may have been lost in them. */
 export const matchesEvent = (row: LogRow, {terms, words}: ListQuery): boolean =>
   row.kind === 'gap' ||
   (isOneOf(row.type, terms.type) &&

@@ -1,4 +1,4 @@
-// The events as a list.
+// List of events.
 import {eventTypes, permissionFor} from '../../../../shared/event-type.ts';
 import {plural} from '../../../output/cell-text.ts';
 import type {Tone} from '../../../output/tone.ts';
@@ -24,7 +24,7 @@ const typeMarks: Record<EventRow['type'], string> = {
 
 export interface EventFacts {
   live: LiveState;
-  heardSinceMs: number | undefined;
+  receivingSinceMs: number | undefined;
   lostAtMs: number | undefined;
   me: AppContext['me'];
 }
@@ -51,14 +51,14 @@ const typesFault = ({terms}: ListQuery): string | undefined => {
   return wrong === undefined ? undefined : `there is no type ${wrong}; there are ${eventTypes.join(', ')}`;
 };
 
-/** What cannot be heard, and why. */
+/** Events that cannot be received, and why. */
 const eventBanners = ({live, lostAtMs, me}: EventFacts): Banner[] => {
   const banners: Banner[] = [];
   if (lostAtMs !== undefined)
     banners.push({text: `✗ since ${clockText(lostAtMs)} no events arrive${because(live)}; it is tried again`, tone: 'bad'});
-  const unheard = eventTypes.filter(type => !me.permissions.includes(permissionFor[type]));
-  if (unheard.length > 0)
-    banners.push({text: `This key is ${me.scope}: it hears nothing of ${unheard.join(', ')}`, tone: 'warn'});
+  const unreceived = eventTypes.filter(type => !me.permissions.includes(permissionFor[type]));
+  if (unreceived.length > 0)
+    banners.push({text: `This key is ${me.scope}: it hears nothing of ${unreceived.join(', ')}`, tone: 'warn'});
   return banners;
 };
 
@@ -67,19 +67,20 @@ const because = ({reason}: LiveState): string => (reason === undefined ? '' : `:
 const gapText = ({fromMs, toMs}: {fromMs: number; toMs: number}): string =>
   `── connection lost ${clockText(fromMs)}–${clockText(toMs)}: what happened meanwhile is not here ──`;
 
-const emptyTexts = ({live, heardSinceMs, lostAtMs}: EventFacts): string[] => {
-  if (heardSinceMs !== undefined && lostAtMs === undefined) return ['Nothing has happened yet: mail that is held shows up here'];
-  if (heardSinceMs !== undefined || live.connection === 'connecting') return [];
+const emptyTexts = ({live, receivingSinceMs, lostAtMs}: EventFacts): string[] => {
+  if (receivingSinceMs !== undefined && lostAtMs === undefined)
+    return ['Nothing has happened yet: mail that is held shows up here'];
+  if (receivingSinceMs !== undefined || live.connection === 'connecting') return [];
   return [
     `There is no event stream${because(live)}`,
     'The other screens ask from time to time instead. To get it: use a node that tells of events (mfctl events shows whether it does), a key that may hear some, and no proxy in between that holds back answers or cuts them off after 15 silent seconds.',
   ];
 };
 
-const endingText = ({rows}: Tail<LogRow>, {heardSinceMs}: EventFacts): string | undefined => {
-  if (heardSinceMs === undefined) return undefined;
+const endingText = ({rows}: Tail<LogRow>, {receivingSinceMs}: EventFacts): string | undefined => {
+  if (receivingSinceMs === undefined) return undefined;
   const limit = rows.length >= eventLimit ? `; the latest ${plural(eventLimit, 'event')} are kept` : '';
-  return `── heard since ${clockText(heardSinceMs)}; what was before is in the audit and the quarantine${limit} ──`;
+  return `── heard since ${clockText(receivingSinceMs)}; what was before is in the audit and the quarantine${limit} ──`;
 };
 
 const wideFrom = 110;
@@ -112,7 +113,7 @@ const narrowColumns: TuiColumn<LogRow>[] = [
   {title: 'WHAT', cell: ofEvent(row => whatText(row)), width: 20, grow: 1},
 ];
 
-/** In one cell what most want to know first. */
+/** The most important facts in one cell. */
 const whatText = ({type, id, about, sender}: EventRow): string => {
   if (type === 'held') return `${about === '' ? '(no subject)' : about} · ${sender} · ${id}`;
   return about === '' ? id : `${id} ${about}`;

@@ -17,7 +17,7 @@ export const EventsScreen = (): ReactElement => {
   const tail = useWatched(log);
   const live = useWatched(app.live);
   const [state, dispatch] = useListState('events');
-  const list = eventsList(tail, {live, me, heardSinceMs: log.heardSinceMs(), lostAtMs: log.lostAtMs()});
+  const list = eventsList(tail, {live, me, receivingSinceMs: log.receivingSinceMs(), lostAtMs: log.lostAtMs()});
 
   return (
     <ListScreen
@@ -55,7 +55,7 @@ const screenOf = {
   health: 'cluster',
 } as const satisfies Record<EventRow['type'], string>;
 
-/** What else is looked for stays. */
+/** Keeps the other parts of the filter. */
 const nextType = ({text, terms}: ListQuery): string => {
   const others = text.replace(/(^|\s)type:\S+/g, '').trim();
   const next = eventTypes[eventTypes.indexOf(terms.type as EventRow['type']) + 1];

@@ -1,4 +1,4 @@
-// Revoking and deleting API keys.
+// Revocation and deletion of API keys.
 import type {ApiKey} from '../../../../shared/api-key.ts';
 import {timeText} from '../../../output/cell-text.ts';
 import {deferForceable} from '../../shell/asking.ts';
@@ -42,15 +42,14 @@ export const askToDelete = (shell: Shell, key: ApiKey): void => {
   });
 };
 
-/** Without a full-admin key nobody can make keys: the way back is a command on a node itself. */
+/** Without a full-admin key nobody can create keys, except by a command on a node itself. */
 const end = (shell: Shell, key: ApiKey, verb: 'revoke' | 'delete'): void =>
   deferForceable(shell, {
     what: `${verb} key ${nameOf(key)}`,
     run: async isForced => {
-      const path = `auth/api-keys/${key.id}`;
-      const request =
-        verb === 'revoke' ? ({method: 'POST', path: `${path}/revoke`} as const) : ({method: 'DELETE', path} as const);
-      const {unreachableNodes} = await shell.app.client.send({...request, query: {force: isForced || undefined}});
+      const {keys} = shell.app.client;
+      const force = isForced || undefined;
+      const {unreachableNodes} = await (verb === 'revoke' ? keys.revoke(key.id, {force}) : keys.remove(key.id, {force}));
       return `${verb === 'revoke' ? 'Revoked' : 'Deleted'} key ${key.id}${silentText(unreachableNodes)}`;
     },
     word: String(key.id),
@@ -59,7 +58,7 @@ const end = (shell: Shell, key: ApiKey, verb: 'revoke' | 'delete'): void =>
     undone: `Key ${nameOf(key)} is as it was`,
   });
 
-/** As a person knows it. */
+/** Identifies a key for a person. */
 export const nameOf = ({id, name, key_prefix}: Pick<ApiKey, 'id' | 'name' | 'key_prefix'>): string =>
   `${id} (${name}, ${key_prefix}…)`;
 

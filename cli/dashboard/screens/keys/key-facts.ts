@@ -1,4 +1,4 @@
-// Condition of a key: what an administrator wants to know at a glance.
+// Condition of a key at a glance: state, end and use.
 import type {ApiKey} from '../../../../shared/api-key.ts';
 import {durationText} from '../../../output/cell-text.ts';
 import type {Tone} from '../../../output/tone.ts';
@@ -10,7 +10,7 @@ interface KeyCondition {
   /** With a glyph: `▲ 3d left`. */
   text: string;
   tone: Tone | undefined;
-  /** The lower, the more it wants to be looked at. */
+  /** Lower for keys that need more attention. */
   rank: number;
 }
 

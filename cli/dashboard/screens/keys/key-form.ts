@@ -25,11 +25,10 @@ export const askForKey = (shell: Shell, onCreated: () => void): void => {
     yes: 'make it',
     send: async typed => {
       const {domain, expires_at, ...key} = newKeyOf(typed, now());
-      const json = {...key, domain: domain ?? undefined, expires_at: expires_at ?? undefined};
-      return (await client.send<CreatedApiKey>({method: 'POST', path: 'auth/api-keys', json})).data;
+      return (await client.keys.create({...key, domain: domain ?? undefined, expires_at: expires_at ?? undefined})).data;
     },
     onDone: made => {
-      // Later: enter, which is typed elsewhere meanwhile, would close it for good.
+      // Queued: an enter typed into another modal meanwhile would close this page for good.
       shell.openLater(newKeyPage(shell, made));
       onCreated();
     },
@@ -52,7 +51,7 @@ export const checkKeyForm = (values: FormValues, nowMs: number): Record<string, 
   };
 };
 
-/** A duration from now, a date or a time, as ISO 8601; undefined when it is none. */
+/** Parses a duration from now, a date or a time into ISO 8601; undefined for anything else. */
 const momentOf = (text: string, nowMs: number): string | undefined => {
   const durationMs = parseDuration(text.trim());
   return durationMs === undefined ? isoMoment(text.trim()) : momentAt(nowMs + durationMs);

@@ -1,4 +1,4 @@
-// The list of API keys, with all of the one under the cursor below it.
+// List of API keys, with the details of the one under the cursor below it.
 import type {ApiKey} from '../../../../shared/api-key.ts';
 import {countText, plural, timeText} from '../../../output/cell-text.ts';
 import {displayWidth} from '../../../output/display-width.ts';
@@ -12,7 +12,7 @@ import {conditionOf, endText, usedText} from './key-facts.ts';
 
 interface KeysFacts {
   loaded: Pick<Loaded<ApiKey[]>, 'value' | 'loadedAtMs' | 'failure'>;
-  /** The key that asks. */
+  /** The id of the key in use. */
   ownId: number;
   nowMs: number;
   theme: Theme;
@@ -53,7 +53,7 @@ const ordersAt = (nowMs: number): Order<ApiKey>[] => {
   });
   return [
     order('name', byName),
-    // What wants to be looked at comes first.
+    // Keys that need attention come first.
     order('state', (a, b) => conditionOf(a, nowMs).rank - conditionOf(b, nowMs).rank),
     order('last use', (a, b) => byTime(b.last_used_at, a.last_used_at, '')),
     order('end', (a, b) => byTime(a.expires_at, b.expires_at, '9')),
@@ -79,7 +79,7 @@ const keyColumns = ({ownId, nowMs}: KeysFacts): TuiColumn<ApiKey>[] => [
   {title: 'CREATED', width: 20, dropRank: 0, cell: key => timeText(key.created_at)},
 ];
 
-/** What has no room in the row. */
+/** Details that do not fit in the row. */
 const aboutLines = ({ownId, nowMs, theme}: KeysFacts, key: ApiKey | undefined, columns: number): string[] => {
   if (!key) return [theme('─'.repeat(columns), 'dim')];
   const own = key.id === ownId ? ' · the key in use here' : '';

@@ -1,5 +1,4 @@
 import type {ReactElement} from 'react';
-import type {ApiKey} from '../../../../shared/api-key.ts';
 import {ListScreen, useListState} from '../../list/list-screen.tsx';
 import {useWatched} from '../../shell/hooks.ts';
 import {Permitted} from '../../shell/permitted.tsx';
@@ -17,7 +16,7 @@ const Keys = (): ReactElement => {
   const {app, nowMs} = shell;
   const {theme, me} = app;
   const source = app.source('keys', {
-    load: async () => (await app.client.send<ApiKey[]>({path: 'auth/api-keys'})).data,
+    load: async () => (await app.client.keys.list()).data,
     refreshOn: ['key'],
     everyMs: 15_000,
   });

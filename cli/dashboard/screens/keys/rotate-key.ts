@@ -1,6 +1,6 @@
 // Rotation of a key. The old key ends only after the new one has been shown and confirmed.
 import type {ApiKey, CreatedApiKey} from '../../../../shared/api-key.ts';
-import {planRotation, type Rotation, type RotationNeeds, type RotationPlan, rotateKey} from '../../../key/key-rotation.ts';
+import {planRotation, type Rotation, type RotationPlan, type RotationServices, rotateKey} from '../../../key/key-rotation.ts';
 import {durationText, timeText} from '../../../output/cell-text.ts';
 import {secretPage} from '../../shell/secret-page.ts';
 import type {Shell} from '../../shell/shell.ts';
@@ -29,7 +29,7 @@ export const askToRotate = (shell: Shell, key: ApiKey): void => {
   });
 };
 
-const needsOf = ({app: {client, connection, clientFor, contexts, now}}: Shell): RotationNeeds => ({
+const needsOf = ({app: {client, connection, clientFor, contexts, now}}: Shell): RotationServices => ({
   client,
   connection,
   clientFor,
@@ -74,7 +74,7 @@ const rotate = async (shell: Shell, found: RotationPlan): Promise<void> => {
   }
 };
 
-/** Resolves when it was confirmed. */
+/** Resolves when the user has confirmed the page. */
 const shown = (shell: Shell, {key, ...record}: CreatedApiKey, kept: readonly string[]): Promise<void> =>
   new Promise(resolve => {
     const page = secretPage(shell, {

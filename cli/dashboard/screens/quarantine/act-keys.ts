@@ -10,7 +10,7 @@ import {mailUnderCursor} from './list-state.ts';
 import type {QuarantineContext} from './quarantine-context.ts';
 import {type PickedMail, pickedMail} from './screen-state.ts';
 
-/** Of what is selected, or else of the mail under the cursor. */
+/** Acts on the selection, or else on the mail under the cursor. */
 export const askToAct = (shell: Shell, quarantine: QuarantineContext, action: HoldAction): void => {
   const {say, open, size} = shell;
   const {screen, list, acting} = quarantine;
@@ -67,7 +67,7 @@ const deferAction = (shell: Shell, {list, screen, acting}: QuarantineContext, co
     },
     onSettled: () => {
       acting.end(mails);
-      // Taken back: it can be confirmed again, or changed.
+      // After an undo the selection is restored, to be confirmed again or changed.
       if (!hasBegun && isSelection && screen.get().picked.size === 0) screen.dispatch({type: 'picked', mails});
       list.refresh();
     },

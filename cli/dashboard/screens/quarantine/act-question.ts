@@ -7,15 +7,15 @@ import type {PickedMail} from './screen-state.ts';
 interface ActQuestion {
   action: HoldAction;
   mails: readonly PickedMail[];
-  /** All that matched these words, when it is that. */
+  /** The filter in words, when the selection is all its matches. */
   whole: string | undefined;
   silentNodes: readonly string[];
   width: number;
 }
 
-const mostNamed = 3;
+const maxNamed = 3;
 
-/** How many, what happens to them, which, and what may go wrong. */
+/** The number of mails, the action, examples, and warnings. */
 export const questionLines = ({action, mails, whole, silentNodes, width}: ActQuestion): string[] => {
   const many = plural(mails.length, 'mail');
   const isOne = mails.length === 1;
@@ -24,7 +24,7 @@ export const questionLines = ({action, mails, whole, silentNodes, width}: ActQue
     action === 'release'
       ? `Release ${many}: deliver ${isOne ? 'it' : 'them'} to the mail server of ${isOne ? 'its' : 'their'} domain${of}`
       : `Discard ${many}: delete ${isOne ? 'it' : 'them'} for good, undelivered${of}`;
-  const more = mails.length - mostNamed;
+  const more = mails.length - maxNamed;
   const unreachable = mails.filter(({node_id}) => silentNodes.includes(node_id)).length;
   return [
     what,
@@ -34,7 +34,7 @@ export const questionLines = ({action, mails, whole, silentNodes, width}: ActQue
     ...(whole !== undefined && silentNodes.length > 0
       ? [`! what ${silentNodes.join(', ')} may hold is not among them: no answer`]
       : []),
-    ...mails.slice(0, mostNamed).map(mail => fitText(mailText(mail), Math.max(10, width - 2)).trimEnd()),
+    ...mails.slice(0, maxNamed).map(mail => fitText(mailText(mail), Math.max(10, width - 2)).trimEnd()),
     ...(more > 0 ? [`  … and ${countText(more)} more`] : []),
   ];
 };

@@ -1,20 +1,20 @@
-// Mails that something has been confirmed for. It goes on while other screens are shown.
+// Mails with a confirmed action, which continues while other screens are shown.
 import type {HoldAction, MailReference} from '../../../../shared/held-mail.ts';
 import {mailId} from '../../../quarantine/mail-id.ts';
 import {createValue, type Watched} from '../../shell/store.ts';
 import type {ActionFailure} from './held-mail-actions.ts';
 
 interface FailedAction {
-  /** What became of it in all, and why it ended where it did not get to its end. */
+  /** The result of the action, and the reason when it ended early. */
   text: string;
-  /** Mails that were dealt with in vain; oldest first. */
+  /** Mails whose action failed; oldest first. */
   failures: readonly ActionFailure[];
 }
 
 export interface Acting {
   /** By id. */
   actions: ReadonlyMap<string, HoldAction>;
-  /** The last action that failed, or a part of which did; what succeeds later does not hide it. */
+  /** The last action that failed, at least in part; later successes do not remove it. */
   failed: FailedAction | undefined;
 }
 
@@ -24,7 +24,7 @@ export interface ActingMails extends Watched<Acting> {
   fail(failed: FailedAction): void;
 }
 
-const mostFailures = 10_000;
+const maxFailures = 10_000;
 
 export const createActingMails = (): ActingMails => {
   const {get, subscribe, set} = createValue<Acting>({actions: new Map(), failed: undefined});
@@ -39,6 +39,6 @@ export const createActingMails = (): ActingMails => {
       for (const mail of mails) actions.delete(mailId(mail));
       change({actions});
     },
-    fail: ({text, failures}) => change({failed: {text, failures: failures.slice(-mostFailures)}}),
+    fail: ({text, failures}) => change({failed: {text, failures: failures.slice(-maxFailures)}}),
   };
 };

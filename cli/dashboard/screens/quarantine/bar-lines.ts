@@ -8,7 +8,7 @@ import {fitText} from '../../shell/fit-text.ts';
 import {ageText, progressBar} from '../../shell/shell-lines.ts';
 import type {Style, Theme} from '../../shell/theme.ts';
 import {type ListState, rowCount} from './list-state.ts';
-import {isByTime, mostSorted, orderLabels} from './mail-order.ts';
+import {isByTime, maxSorted, orderLabels} from './mail-order.ts';
 import type {ScreenState} from './screen-state.ts';
 
 export interface BarFacts {
@@ -19,15 +19,16 @@ export interface BarFacts {
   theme: Theme;
 }
 
-/** The filter in force, and where the cursor is in how many. */
+/** The current filter, and the position of the cursor. */
 export const filterLine = ({list, width, theme}: BarFacts): string => {
   const {total, order, position} = list;
   const place = total === undefined || total === 0 ? '' : `${countText(position.cursor + 1)} of ${plural(total, 'mail')} · `;
   const query = isEmptyQuery(list.query) ? 'all held mail' : printQuery(list.query);
-  // What is filtered is worth more than how it is sorted.
-  const room = width - 3 - displayWidth(safeLine(query));
+  // The filter matters more than the order.
+  const available = width - 3 - displayWidth(safeLine(query));
   const right =
-    [` ${place}${orderLabels[order]} `, ` ${place}${order} `].find(text => displayWidth(text) <= room) ?? ` ${place}${order} `;
+    [` ${place}${orderLabels[order]} `, ` ${place}${order} `].find(text => displayWidth(text) <= available) ??
+    ` ${place}${order} `;
   const rightWidth = Math.min(displayWidth(right), Math.floor(width * 0.6));
   const left =
     theme(' / ', 'accent', 'bold') + theme(fitText(query, width - rightWidth - 3), isEmptyQuery(list.query) ? 'dim' : 'bold');
@@ -36,16 +37,16 @@ export const filterLine = ({list, width, theme}: BarFacts): string => {
 
 type Notice = readonly [text: string, ...styles: (Style | undefined)[]];
 
-/** The most important first, as many as have room. */
+/** The most important first, as many as fit. */
 export const noticesLine = (facts: BarFacts): string => {
   const {width, theme} = facts;
   let used = 1;
   let line = ' ';
   for (const [text, ...styles] of notices(facts)) {
     const gap = used > 1 ? ' · ' : '';
-    const room = width - used - displayWidth(gap);
-    if (room < 8) break;
-    const shown = fitText(text, Math.min(room, displayWidth(text)));
+    const available = width - used - displayWidth(gap);
+    if (available < 8) break;
+    const shown = fitText(text, Math.min(available, displayWidth(text)));
     line += gap + theme(shown, ...styles);
     used += displayWidth(gap) + displayWidth(shown);
   }
@@ -72,11 +73,11 @@ const notices = ({list, screen, nowMs}: BarFacts): Notice[] => {
   return found;
 };
 
-/** That not everything is sorted, or not yet. */
+/** The note that not everything is sorted, or not yet. */
 const orderNotices = (list: ListState): Notice[] => {
   const {order, gathered, total = 0} = list;
   if (isByTime(order)) return [];
-  const all = Math.min(total, mostSorted);
+  const all = Math.min(total, maxSorted);
   if (gathered !== undefined || (list.loadedAtMs === undefined && !list.failure))
     return [
       [
@@ -84,5 +85,5 @@ const orderNotices = (list: ListState): Notice[] => {
         'accent',
       ],
     ];
-  return total > mostSorted ? [[`sorted among the newest ${countText(rowCount(list))} of ${countText(total)}`, 'warn']] : [];
+  return total > maxSorted ? [[`sorted among the newest ${countText(rowCount(list))} of ${countText(total)}`, 'warn']] : [];
 };

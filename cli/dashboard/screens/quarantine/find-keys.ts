@@ -32,7 +32,7 @@ export const openFilter = ({open}: Shell, quarantine: QuarantineContext): void =
   });
 };
 
-/** Throws a CliError that names what is wrong in it. */
+/** Throws a CliError that names the wrong part. */
 export const setFilter = (quarantine: QuarantineContext, text: string): void => {
   const query = parseQuery(text);
   if (text.trim() !== '') quarantine.screen.dispatch({type: 'typed', query: printQuery(query)});

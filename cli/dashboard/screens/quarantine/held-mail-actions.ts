@@ -17,12 +17,12 @@ export interface ActionFailure {
 
 interface ActionResult {
   done: number;
-  /** Somebody had done the same before. */
+  /** Another person had done the same before. */
   already: number;
   failures: ActionFailure[];
-  /** Why it ended before all mails were dealt with. */
+  /** Why it ended before all mails were done. */
   ended: CliError | undefined;
-  /** Asked for, without an answer. */
+  /** Requested, without an answer. */
   uncertain: number;
   untried: number;
 }
@@ -30,15 +30,15 @@ interface ActionResult {
 interface ActionNeeds {
   client: Pick<Client, 'quarantine'>;
   onProgress(report: ActionReport): void;
-  /** Mails that are dealt with, each time there are some. */
+  /** Called with the mails that are done. */
   onDone(mails: readonly MailReference[]): void;
 }
 
 const attempts = 3;
-/** What a node that is asked too often may want us to wait. */
+/** The longest Retry-After that is respected. */
 const longestWaitSeconds = 90;
 
-/** No request acts twice, so one without an answer is repeated. */
+/** Requests without an answer are repeated, as none acts twice. */
 export const actOnMails = async (
   action: HoldAction,
   mails: readonly MailReference[],
@@ -48,19 +48,19 @@ export const actOnMails = async (
   let left = mails;
   for (let attempt = 1; ; attempt += 1) {
     const before = mails.length - left.length;
-    let told = 0;
+    let reported = 0;
     const outcome = await actOn(client, action, left, {
       onProgress: ({done}) => {
         onProgress({done: before + done, total: mails.length});
-        if (done > told) onDone(left.slice(told, done));
-        told = done;
+        if (done > reported) onDone(left.slice(reported, done));
+        reported = done;
       },
     });
     count(result, outcome.results);
     const {failure, uncertain, untried} = outcome;
     if (!failure || attempt === attempts || !isWorthRepeating(failure))
       return {...result, ended: failure, uncertain: uncertain.length, untried: untried.length};
-    // Attempts are for what does not go on at all.
+    // Only attempts without progress count.
     if (outcome.results.length > 0) attempt = 0;
     await sleep((failure.retryAfterSeconds ?? 1) * 1000);
     left = [...uncertain, ...untried];

@@ -1,32 +1,32 @@
-// The list of held mail as data: a window over any number of mails, of which only those around the cursor are here. Rows are told
-// apart by their number in the list as it was read last; the cursor stays on its mail when that number changes.
+// State of the list of held mail: a window over any number of mails, of which only those around the cursor are loaded. Rows are
+// identified by their number in the list as it was read last; the cursor stays on its mail when that number changes.
 import type {HeldMail} from '../../../../shared/held-mail.ts';
 import type {CliError} from '../../../errors.ts';
 import type {HoldQuery} from '../../../quarantine/hold-query.ts';
 import {mailId} from '../../../quarantine/mail-id.ts';
-import {type ListPosition, listStart, within} from '../../list/list-window.ts';
+import {initialPosition, type ListPosition, within} from '../../list/list-window.ts';
 import {isByTime, type MailOrder, sortMails} from './mail-order.ts';
 
 export interface ListState {
   query: HoldQuery;
   order: MailOrder;
-  /** Counts the lists there were: an answer about another one comes too late. */
+  /** Increases with each new list, so that late answers about an old one are dropped. */
   version: number;
-  /** All that match; undefined until the first answer. */
+  /** The number of matches; undefined until the first answer. */
   total: number | undefined;
-  /** Of a list by time: rows by their number. Bounded. */
+  /** For a list by time: rows by number, up to a limit. */
   rows: ReadonlyMap<number, HeldMail>;
-  /** Of a list in another order: all of it, as far as it is here. */
+  /** For a list in another order: the mails read so far. */
   sorted: readonly HeldMail[];
-  /** Mails read of those to be sorted; undefined when they all are here. */
+  /** The number of mails read for sorting; undefined when all are loaded. */
   gathered: number | undefined;
   position: ListPosition;
   height: number;
-  /** Whether the cursor stays on its mail even at the top, where it otherwise shows the newest. */
+  /** Whether the cursor stays on its mail even at the top, where it otherwise follows the newest. */
   isPinned: boolean;
   /** Mails that have arrived above the cursor since it left the top. */
   newAbove: number;
-  /** The list has moved so far that the mail under the cursor was not in what was read. */
+  /** The list has moved so far that the last reading did not contain the mail under the cursor. */
   isLost: boolean;
   loadedAtMs: number | undefined;
   /** Of the last attempt. */
@@ -48,18 +48,18 @@ export type ListEvent =
   | {type: 'moved'; position: ListPosition}
   | {type: 'resized'; height: number}
   | ({type: 'pinned'} & Pick<ListState, 'isPinned'>)
-  /** Newest first, from that number on. `isAnew`: rows that are here already may be out of date. */
-  | ({type: 'window'; offset: number; isAnew: boolean; isLast?: boolean} & Reading)
+  /** Newest first, from `offset` on. `isReread`: loaded rows may be out of date. */
+  | ({type: 'window'; offset: number; isReread: boolean; isLast?: boolean} & Reading)
   | {type: 'shifted'; version: number; by: number; total: number}
-  /** Of a list that is sorted here. `isAll`: nothing else is in it. */
+  /** For a list that is sorted here. `isAll`: this is the whole list. */
   | ({type: 'gathered'; isAll: boolean; isEnd: boolean} & Reading)
   | {type: 'gone'; ids: ReadonlySet<string>}
   | {type: 'failed'; failure: CliError};
 
 /** Rows that are kept, around the cursor. */
-const mostRows = 3000;
+const maxRows = 3000;
 
-export const listBegin = (query: HoldQuery = {}, order: MailOrder = 'newest'): ListState => ({
+export const initialList = (query: HoldQuery = {}, order: MailOrder = 'newest'): ListState => ({
   query,
   order,
   version: 1,
@@ -67,7 +67,7 @@ export const listBegin = (query: HoldQuery = {}, order: MailOrder = 'newest'): L
   rows: new Map(),
   sorted: [],
   gathered: undefined,
-  position: listStart,
+  position: initialPosition,
   height: 1,
   isPinned: false,
   newAbove: 0,
@@ -77,10 +77,10 @@ export const listBegin = (query: HoldQuery = {}, order: MailOrder = 'newest'): L
   unreachableNodes: [],
 });
 
-/** Rows the list has. */
+/** The number of rows. */
 export const rowCount = ({order, total = 0, sorted}: ListState): number => (isByTime(order) ? total : sorted.length);
 
-/** Undefined while it is not here yet. */
+/** Undefined while it is not loaded. */
 export const mailAt = ({order, rows, sorted}: ListState, index: number): HeldMail | undefined =>
   isByTime(order) ? rows.get(index) : sorted[index];
 
@@ -91,7 +91,7 @@ export const afterEvent = (state: ListState, event: ListEvent): ListState => {
   switch (event.type) {
     case 'asked':
       return {
-        ...listBegin(event.query, event.order),
+        ...initialList(event.query, event.order),
         version: state.version + 1,
         height: state.height,
         isPinned: state.isPinned,
@@ -126,10 +126,10 @@ export const afterEvent = (state: ListState, event: ListEvent): ListState => {
 const facts = ({total, unreachableNodes, atMs}: Reading) => ({total, unreachableNodes, loadedAtMs: atMs, failure: undefined});
 
 const withWindow = (state: ListState, event: Extract<ListEvent, {type: 'window'}>): ListState => {
-  const {mails, offset, total, isAnew, isLast = false} = event;
+  const {mails, offset, total, isReread, isLast = false} = event;
   const numberOf = (at: number): number => (state.order === 'oldest' ? total - 1 - offset - at : offset + at);
   const read = new Map(mails.map((mail, at) => [numberOf(at), mail]));
-  if (!isAnew && state.total === total)
+  if (!isReread && state.total === total)
     return {...state, ...facts(event), rows: bounded(joined(state.rows, read), state.position)};
 
   const next = {...state, ...facts(event), rows: read, isLost: false};
@@ -139,11 +139,11 @@ const withWindow = (state: ListState, event: Extract<ListEvent, {type: 'window'}
   return isLast || total === 0 ? placed(next, state.position) : {...state, ...facts(event), isLost: true};
 };
 
-/** Where the newest are of interest, the cursor stays with them. */
+/** Whether the cursor follows the newest mail. */
 const isAtTop = ({order, position, isPinned}: ListState): boolean =>
   order !== 'oldest' && position.cursor === 0 && position.top === 0 && !isPinned;
 
-/** How many rows down the mail under the cursor has moved, or else the nearest mail that is still there, the ones below it first. */
+/** How many rows the mail under the cursor has moved down; if it is gone, the nearest remaining mail, first those below it. */
 const shiftBetween = (before: ListState, read: ReadonlyMap<number, HeldMail>): number | undefined => {
   const numbers = new Map([...read].map(([number, mail]) => [mailId(mail), number]));
   const {cursor} = before.position;
@@ -152,7 +152,7 @@ const shiftBetween = (before: ListState, read: ReadonlyMap<number, HeldMail>): n
       const mail = before.rows.get(at);
       if (!mail) break;
       const number = numbers.get(mailId(mail));
-      // A mail below takes the place of those that have left between.
+      // A mail below moves up by the mails that have left in between.
       if (number !== undefined) return step === 1 ? number - cursor : number - at;
     }
   return undefined;
@@ -175,9 +175,9 @@ const renumbered = (rows: ReadonlyMap<number, HeldMail>, by: number) =>
   new Map([...rows].map(([number, mail]) => [number + by, mail]));
 
 const bounded = (rows: Map<number, HeldMail>, {cursor}: ListPosition): ReadonlyMap<number, HeldMail> => {
-  if (rows.size <= mostRows) return rows;
+  if (rows.size <= maxRows) return rows;
   const nearest = [...rows].sort(([a], [b]) => Math.abs(a - cursor) - Math.abs(b - cursor));
-  return new Map(nearest.slice(0, mostRows));
+  return new Map(nearest.slice(0, maxRows));
 };
 
 const withGathered = (state: ListState, event: Extract<ListEvent, {type: 'gathered'}>): ListState => {
@@ -186,7 +186,7 @@ const withGathered = (state: ListState, event: Extract<ListEvent, {type: 'gather
   return anchored(state, {...state, ...facts(event), sorted, gathered: isEnd ? undefined : sorted.length});
 };
 
-/** A list that is all here: the cursor goes where its mail has gone. */
+/** For a completely loaded list: the cursor follows its mail. */
 const anchored = (before: ListState, after: ListState): ListState => {
   const {cursor, top} = before.position;
   const anchor = before.sorted[cursor];

@@ -3,9 +3,9 @@ import {briefTimeText, firstOf, senderText, sizeText, timeText} from '../../../o
 import type {TuiColumn} from '../../list/table-lines.ts';
 import {type Thresholds, toneOfScore} from './score-tone.ts';
 
-/** Narrower than this there is no room for whole timestamps. */
+/** Narrower screens show short timestamps. */
 const wideFrom = 130;
-/** What a person reads gets its room before there is room for more facts. */
+/** Subject and sender get their width before further columns appear. */
 const easyFrom = 100;
 
 export const mailColumns = (width: number, thresholds: Thresholds): TuiColumn<HeldMail>[] => [

@@ -2,7 +2,6 @@
 import {homedir} from 'node:os';
 import {join, resolve} from 'node:path';
 import {safeLine} from '../../../../shared/safe-text.ts';
-import {mailPath} from '../../../client/client.ts';
 import {sizeText} from '../../../output/cell-text.ts';
 import {mailId} from '../../../quarantine/mail-id.ts';
 import {saveMail} from '../../../quarantine/save-mail.ts';
@@ -25,7 +24,7 @@ export const openSave = (shell: Shell, {list}: QuarantineContext): void => {
     onSubmit: async text => {
       const file = fileOf(text.trim(), app.terminal.env);
       try {
-        const size = await saveMail(await app.client.download(`${mailPath(mail)}/body`), file);
+        const size = await saveMail(await app.client.quarantine.body(mail), file);
         say(`${sizeText(size)} written to ${file}`, 'good');
       } catch (error) {
         fail(error);
@@ -37,12 +36,12 @@ export const openSave = (shell: Shell, {list}: QuarantineContext): void => {
 const fileOf = (text: string, {HOME}: Shell['app']['terminal']['env']): string =>
   text.startsWith('~/') ? join(HOME || homedir(), text.slice(2)) : resolve(text);
 
-const mostIds = 10_000;
+const maxIds = 10_000;
 
-/** Nothing but ids, each on a line that is not broken. */
+/** Shows only ids, one per line and without wrapping. */
 export const openIds = ({open, app, say}: Shell, {list, screen}: QuarantineContext): void => {
   const under = mailUnderCursor(list.get());
-  const ids = [...screen.get().picked.keys()].slice(0, mostIds);
+  const ids = [...screen.get().picked.keys()].slice(0, maxIds);
   if (ids.length === 0 && under) ids.push(mailId(under));
   if (ids.length === 0) return;
   const copy = (): void => {

@@ -1,12 +1,12 @@
-// Orders of held mail. The API lists by time; for any other order the mails have to be read first.
+// Orders of held mail. The API lists by time; any other order needs all mails.
 import type {HeldMail} from '../../../../shared/held-mail.ts';
 import {mailId} from '../../../quarantine/mail-id.ts';
 
 export const mailOrders = ['newest', 'oldest', 'score', 'size', 'sender', 'subject'] as const;
 export type MailOrder = (typeof mailOrders)[number];
 
-/** As many are sorted here at most: the newest. */
-export const mostSorted = 20_000;
+/** At most this many are sorted here: the newest. */
+export const maxSorted = 20_000;
 
 export const orderLabels: Record<MailOrder, string> = {
   newest: 'newest first',
@@ -19,18 +19,18 @@ export const orderLabels: Record<MailOrder, string> = {
 
 export const isByTime = (order: MailOrder): boolean => order === 'newest' || order === 'oldest';
 
-/** What two mails are compared by; the newer of two equal ones comes first. */
+/** The sort key of a mail; the newer of two equal ones comes first. */
 const keyOf: Record<MailOrder, (mail: HeldMail) => string | number> = {
   newest: () => 0,
   oldest: () => 0,
   score: mail => -mail.score,
   size: mail => -mail.size_bytes,
   sender: mail => mail.sender.toLowerCase(),
-  // Answers and forwards stand beside what they are about.
+  // Replies and forwards are sorted beside the original.
   subject: mail => mail.subject.toLowerCase().replace(/^(\s*(re|fwd?|aw|wg)\s*:)+\s*/, ''),
 };
 
-/** In that order, each mail once. */
+/** Sorts the mails and removes duplicates. */
 export const sortMails = (mails: readonly HeldMail[], order: MailOrder): HeldMail[] => {
   const distinct = new Map(mails.map(mail => [mailId(mail), mail]));
   const keyed = [...distinct].map(([id, mail]) => ({id, mail, key: keyOf[order](mail)}));

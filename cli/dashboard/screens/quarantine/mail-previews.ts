@@ -1,7 +1,7 @@
 // Previews of mails. A preview is read once the cursor rests, one at a time, and fetches nothing but the mail itself.
 import type {ClusterEvent} from '../../../../shared/cluster-event.ts';
 import type {ActionOutcome, HeldMailDetail, MailReference} from '../../../../shared/held-mail.ts';
-import {type Client, mailPath} from '../../../client/client.ts';
+import type {Client} from '../../../client/client.ts';
 import {asCliError, type CliError} from '../../../errors.ts';
 import {timeText} from '../../../output/cell-text.ts';
 import {mailId} from '../../../quarantine/mail-id.ts';
@@ -17,62 +17,49 @@ export type Preview =
   | {state: 'gone'; gone: string};
 
 export interface MailPreviews {
-  /** What is known of that mail; the same object until it changes. */
+  /** The preview of a mail; the same object until it changes. */
   get(id: string): Preview | undefined;
   subscribe: Watched<unknown>['subscribe'];
-  /** The mail to read, when there is time for it; undefined for none. */
+  /** Sets the mail to read after the rest; undefined for none. */
   want(mail: MailReference | undefined): void;
   /** Read again, if it failed. */
   retry(): void;
-  /** Follows mails that leave, until the function that is returned is called. */
+  /** Starts to follow mails that leave the list. Returns a function that stops it. */
   show(): () => void;
 }
 
 interface MailPreviewNeeds {
-  client: Pick<Client, 'send' | 'download'>;
+  client: Pick<Client, 'quarantine'>;
   live: Pick<Live, 'on'>;
-  /** The cursor rests that long before anything is read. */
+  /** How long the cursor rests before a preview is read. */
   restMs?: number;
 }
 
-const mostPreviews = 30;
-const mostHeaders = 300;
-const mostHeaderCharacters = 2000;
+const maxPreviews = 30;
+const maxHeaders = 300;
+const maxHeaderCharacters = 2000;
 
 export const createMailPreviews = ({client, live, restMs = 150}: MailPreviewNeeds): MailPreviews => {
-  const changes = createValue({});
-  /** The one that was looked at last is the last. */
-  const previews = new Map<string, Preview>();
+  const previews = createPreviewCache();
   let wanted: MailReference | undefined;
   let isReading = false;
   let timer: NodeJS.Timeout | undefined;
 
-  const set = (id: string, preview: Preview): void => {
-    previews.delete(id);
-    previews.set(id, preview);
-    for (const old of previews.keys()) {
-      if (previews.size <= mostPreviews) break;
-      previews.delete(old);
-    }
-    changes.set({});
-  };
   const read = async (): Promise<void> => {
     const mail = wanted;
-    if (isReading || !mail || previews.has(mailId(mail))) return;
+    if (isReading || !mail || previews.get(mailId(mail))) return;
     const id = mailId(mail);
     isReading = true;
-    set(id, {state: 'loading'});
+    previews.set(id, {state: 'loading'});
     try {
       const {detail, contents} = await readPreview(client, mail);
       const known = previews.get(id);
-      set(id, {state: 'ready', detail, contents, ...(known?.state === 'gone' && {gone: known.gone})});
+      previews.set(id, {state: 'ready', detail, contents, ...(known?.state === 'gone' && {gone: known.gone})});
     } catch (error) {
       const failure = asCliError(error);
       const isGone = failure.code === 'not_found';
-      set(
-        id,
-        isGone ? {state: 'gone', gone: 'It is not held any more: released, discarded or expired.'} : {state: 'failed', failure},
-      );
+      const gone = 'It is not held any more: released, discarded or expired.';
+      previews.set(id, isGone ? {state: 'gone', gone} : {state: 'failed', failure});
     } finally {
       isReading = false;
     }
@@ -84,16 +71,16 @@ export const createMailPreviews = ({client, live, restMs = 150}: MailPreviewNeed
     const known = previews.get(id);
     if (!known) return;
     const gone = goneText(event);
-    set(id, known.state === 'ready' ? {...known, gone} : {state: 'gone', gone});
+    previews.set(id, known.state === 'ready' ? {...known, gone} : {state: 'gone', gone});
   };
 
   return {
-    get: id => previews.get(id),
-    subscribe: changes.subscribe,
+    get: previews.get,
+    subscribe: previews.subscribe,
     want: mail => {
       wanted = mail;
       clearTimeout(timer);
-      if (mail && !previews.has(mailId(mail))) timer = setTimeout(read, restMs);
+      if (mail && !previews.get(mailId(mail))) timer = setTimeout(read, restMs);
     },
     retry: () => {
       if (wanted && previews.get(mailId(wanted))?.state === 'failed') previews.delete(mailId(wanted));
@@ -109,16 +96,35 @@ export const createMailPreviews = ({client, live, restMs = 150}: MailPreviewNeed
   };
 };
 
+/** Previews by mail id; the least recently set are dropped. */
+const createPreviewCache = () => {
+  const changes = createValue({});
+  const previews = new Map<string, Preview>();
+  return {
+    subscribe: changes.subscribe,
+    get: (id: string): Preview | undefined => previews.get(id),
+    set: (id: string, preview: Preview): void => {
+      previews.delete(id);
+      previews.set(id, preview);
+      for (const old of previews.keys()) {
+        if (previews.size <= maxPreviews) break;
+        previews.delete(old);
+      }
+      changes.set({});
+    },
+    delete: (id: string): void => void previews.delete(id),
+  };
+};
+
 export const goneText = ({state, acted_at: at, acted_by_key_id: by}: ActionOutcome): string =>
   `It has been ${state} at ${timeText(at)}${by === null ? '' : ` by key ${by}`}.`;
 
-const readPreview = async (client: Pick<Client, 'send' | 'download'>, mail: MailReference) => {
-  const path = mailPath(mail);
-  const {data: detail} = await client.send<HeldMailDetail>({path});
-  const [{readMail}, body] = await Promise.all([import('../../../quarantine/mail-reader.ts'), client.download(`${path}/body`)]);
+const readPreview = async (client: Pick<Client, 'quarantine'>, mail: MailReference) => {
+  const {data: detail} = await client.quarantine.get(mail);
+  const [{readMail}, body] = await Promise.all([import('../../../quarantine/mail-reader.ts'), client.quarantine.body(mail)]);
   const contents = await readMail(body);
   const headers = contents.headers
-    .slice(0, mostHeaders)
-    .map(({name, value}) => ({name: name.slice(0, 200), value: value.slice(0, mostHeaderCharacters)}));
+    .slice(0, maxHeaders)
+    .map(({name, value}) => ({name: name.slice(0, 200), value: value.slice(0, maxHeaderCharacters)}));
   return {detail, contents: {...contents, headers}};
 };

@@ -1,5 +1,5 @@
-// A held mail to read: why it is held, what it says, what is in it. All that is the mail's own is indented, so that no line of it can
-// pass for one of ours.
+// Lines of a preview: reason, envelope, headers and text of a mail. Text of the mail is indented, so that none of its lines
+// looks like a line of the dashboard.
 import type {HeldMail, HeldMailDetail} from '../../../../shared/held-mail.ts';
 import {plural, senderText, sizeText, timeText} from '../../../output/cell-text.ts';
 import {mailId} from '../../../quarantine/mail-id.ts';
@@ -9,20 +9,20 @@ import type {Theme} from '../../shell/theme.ts';
 import type {Preview} from './mail-previews.ts';
 import {type Thresholds, toneOfScore} from './score-tone.ts';
 
-interface PreviewRoom {
+interface PreviewLayout {
   width: number;
   theme: Theme;
   thresholds: Thresholds;
 }
 
-const mostRecipients = 20;
-const mostSymbols = 60;
-const mostWrapped = 12;
+const maxRecipients = 20;
+const maxSymbols = 60;
+const maxWrapped = 12;
 const indent = '  ';
 
-/** All of them, however many have room. */
-export const previewLines = (mail: HeldMail, preview: Preview | undefined, room: PreviewRoom): string[] => {
-  const {width, theme} = room;
+/** All lines, however many fit. */
+export const previewLines = (mail: HeldMail, preview: Preview | undefined, layout: PreviewLayout): string[] => {
+  const {width, theme} = layout;
   const gone = preview && 'gone' in preview ? preview.gone : undefined;
   const head = [
     ...wrapText(mail.subject || '(no subject)', width)
@@ -32,23 +32,23 @@ export const previewLines = (mail: HeldMail, preview: Preview | undefined, room:
   ];
   switch (preview?.state) {
     case 'ready':
-      return [...head, ...envelopeLines(preview.detail, room), ...contentsLines(preview.detail, preview.contents, room)];
+      return [...head, ...envelopeLines(preview.detail, layout), ...contentsLines(preview.detail, preview.contents, layout)];
     case 'failed':
       return [
         ...head,
-        ...envelopeLines(mail, room),
+        ...envelopeLines(mail, layout),
         '',
         ...wrapText(`It cannot be read: ${preview.failure.detail} (r tries again)`, width).map(line => theme(line, 'bad')),
       ];
     case 'gone':
-      return [...head, ...envelopeLines(mail, room)];
+      return [...head, ...envelopeLines(mail, layout)];
     default:
-      return [...head, ...envelopeLines(mail, room), '', theme('reading it …', 'dim')];
+      return [...head, ...envelopeLines(mail, layout), '', theme('reading it …', 'dim')];
   }
 };
 
-const envelopeLines = (mail: HeldMail | HeldMailDetail, {width, theme, thresholds}: PreviewRoom): string[] => {
-  const recipients = mail.recipients.slice(0, mostRecipients);
+const envelopeLines = (mail: HeldMail | HeldMailDetail, {width, theme, thresholds}: PreviewLayout): string[] => {
+  const recipients = mail.recipients.slice(0, maxRecipients);
   const more = mail.recipients.length - recipients.length;
   const rows: [string, string][] = [
     ['From', senderText(mail.sender)],
@@ -70,9 +70,9 @@ const envelopeLines = (mail: HeldMail | HeldMailDetail, {width, theme, threshold
   return [`${theme(fitText('Score', 10), 'dim')}${score}`, ...lines];
 };
 
-const contentsLines = (mail: HeldMailDetail, contents: MailContents, {width, theme}: PreviewRoom): string[] => {
+const contentsLines = (mail: HeldMailDetail, contents: MailContents, {width, theme}: PreviewLayout): string[] => {
   const inner = width - indent.length;
-  const own = (text: string, most = mostWrapped): string[] => {
+  const own = (text: string, most = maxWrapped): string[] => {
     const lines = wrapText(text, inner);
     return [...lines.slice(0, most), ...(lines.length > most ? ['…'] : [])].map(line => indent + line);
   };
@@ -80,12 +80,12 @@ const contentsLines = (mail: HeldMailDetail, contents: MailContents, {width, the
     lines.length === 0 ? [] : ['', theme(title, 'title'), ...lines];
 
   const symbols = [...mail.symbol_scores].sort((a, b) => b.score - a.score || (a.name < b.name ? -1 : 1));
-  const moreSymbols = symbols.length - mostSymbols;
+  const moreSymbols = symbols.length - maxSymbols;
   return [
     ...(contents.limitation === undefined ? [] : ['', ...wrapText(contents.limitation, width).map(line => theme(line, 'warn'))]),
     ...section('Symbols', [
       ...symbols
-        .slice(0, mostSymbols)
+        .slice(0, maxSymbols)
         .map(({name, score}) => `${indent}${fitText(score.toFixed(2), 8, 'right')}  ${fitText(name, inner - 10).trimEnd()}`),
       ...(moreSymbols > 0 ? [`${indent}and ${plural(moreSymbols, 'more symbol')}`] : []),
     ]),

@@ -1,6 +1,4 @@
 // State and sources of the quarantine screen, kept while another screen is shown.
-import type {ClusterStatus} from '../../../../shared/cluster-status.ts';
-import type {Domain} from '../../../../shared/domain.ts';
 import type {AppContext} from '../../shell/app-context.ts';
 import type {Source} from '../../shell/source.ts';
 import {createStore, type Store} from '../../shell/store.ts';
@@ -9,7 +7,7 @@ import {createMailList, type MailList} from './mail-list.ts';
 import {createMailPreviews, type MailPreviews} from './mail-previews.ts';
 import type {KnownNames} from './query-completion.ts';
 import type {Thresholds} from './score-tone.ts';
-import {afterScreenEvent, type ScreenEvent, type ScreenState, screenBegin} from './screen-state.ts';
+import {afterScreenEvent, initialScreen, type ScreenEvent, type ScreenState} from './screen-state.ts';
 import {createViewStore, type ViewStore} from './view-store.ts';
 
 interface QuarantineNames extends KnownNames {
@@ -23,7 +21,7 @@ export interface QuarantineContext {
   screen: Store<ScreenState, ScreenEvent>;
   views: ViewStore;
   names: Source<QuarantineNames>;
-  /** Of what is being selected at the moment. */
+  /** Cancels the selection that is being read. */
   collecting: AbortController | undefined;
 }
 
@@ -38,7 +36,7 @@ export const quarantineContext = (app: AppContext): QuarantineContext => {
     list: createMailList({client, live, now}),
     acting: createActingMails(),
     previews: createMailPreviews({client, live}),
-    screen: createStore(afterScreenEvent, screenBegin),
+    screen: createStore(afterScreenEvent, initialScreen),
     views: createViewStore(app.terminal),
     names: app.source('quarantine-names', {load: () => loadNames(app), refreshOn: ['domain'], everyMs: namesEveryMs}),
     collecting: undefined,
@@ -50,10 +48,8 @@ export const quarantineContext = (app: AppContext): QuarantineContext => {
 /** Not every key may see domains and nodes. */
 const loadNames = async ({client, may, me}: AppContext): Promise<QuarantineNames> => {
   const [domains, nodes] = await Promise.all([
-    may('domains:read') ? client.send<Domain[]>({path: 'domains'}).then(({data}) => data) : [],
-    may('cluster:read')
-      ? client.send<ClusterStatus>({path: 'cluster/status'}).then(({data}) => data.peers.map(({node_id}) => node_id))
-      : [me.node_id],
+    may('domains:read') ? client.domains.list().then(({data}) => data) : [],
+    may('cluster:read') ? client.cluster.status().then(({data}) => data.peers.map(({node_id}) => node_id)) : [me.node_id],
   ]);
   return {
     domains: domains.map(domain => domain.name),

@@ -98,7 +98,7 @@ export const quarantineCommands = (shell: Shell, quarantine: QuarantineContext):
   {name: 'views', help: 'the filters that are kept', run: () => void openViews(shell, quarantine)},
 ];
 
-/** While the preview has the whole screen, what moves in the list moves in the text. */
+/** While the preview fills the screen, the keys for moving scroll its text. */
 const readingBindings = (quarantine: QuarantineContext, facts: KeyFacts): Binding[] => {
   const {rows} = facts.layout.preview;
   const count = lastScroll(facts.previewLength, rows) + 1;

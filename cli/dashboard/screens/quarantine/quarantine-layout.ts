@@ -1,16 +1,16 @@
-// Layout of the quarantine screen: the room of the list and of the preview.
+// Layout of the quarantine screen: the areas of the list and of the preview.
 import type {Size} from '../../shell/shell.ts';
 import type {PreviewMode} from './screen-state.ts';
 
 export interface Layout {
   kind: 'list' | 'beside' | 'below' | 'full';
-  /** Of the table, its header left out. */
+  /** The table without its header. */
   list: Size;
   preview: Size;
 }
 
 /** The bar and the notices. */
-export const barRows = 2;
+const barRows = 2;
 const headerRows = 1;
 const besideFrom = 120;
 const separatorWidth = 3;
@@ -20,7 +20,7 @@ export const layoutOf = (size: Size, mode: PreviewMode): Layout => {
   const below = Math.max(0, rows - barRows);
   const nothing: Size = {columns: 0, rows: 0};
   const whole: Size = {columns, rows: Math.max(1, below - headerRows)};
-  // A question needs the room more than the preview does.
+  // A question needs the space more than the preview.
   if (mode === 'off' || below < 8) return {kind: 'list', list: whole, preview: nothing};
   if (mode === 'full') return {kind: 'full', list: whole, preview: {columns, rows: below}};
   if (columns >= besideFrom) {

@@ -39,14 +39,14 @@ export const QuarantineScreen = (): ReactElement => {
   }, [mails, previews]);
   useLayoutEffect(() => mails.dispatch({type: 'resized', height: layout.list.rows}), [mails, layout.list.rows]);
   useEffect(() => mails.dispatch({type: 'pinned', isPinned: isPreviewed}), [mails, isPreviewed]);
-  // By its id: the object is another one after each reading.
+  // By id, as each reading creates a new object.
   useEffect(() => {
     kept.dispatch({type: 'scroll-reset'});
     const [node_id = '', queue_id = ''] = id.split('/');
     previews.want(isPreviewed && id !== '' ? {node_id, queue_id} : undefined);
   }, [kept, previews, id, isPreviewed]);
 
-  // The cursor is about to stand on another mail, under the eyes of somebody who reads this one.
+  // The mail leaves the list, and the cursor moves to another one while the user reads the preview.
   useEffect(() => {
     if (!isPreviewed) return undefined;
     return live.on(['released', 'discarded'], event => {

@@ -1,4 +1,4 @@
-// Quarantine screen as lines. The cost depends on what is on the screen, never on how many mails there are.
+// Lines of the quarantine screen. The cost depends on the size of the screen, never on the number of mails.
 import type {HeldMail} from '../../../../shared/held-mail.ts';
 import {displayWidth} from '../../../output/display-width.ts';
 import {isEmptyQuery} from '../../../quarantine/hold-query.ts';
@@ -27,7 +27,7 @@ export interface QuarantineView extends Omit<BarFacts, 'width'> {
   isActive: boolean;
 }
 
-/** Exactly as many as there are rows, none wider than the screen. */
+/** Exactly as many lines as the screen has rows, none wider than the screen. */
 export const quarantineLines = (view: QuarantineView): string[] => {
   const {size, screen, theme} = view;
   const layout = layoutOf(size, screen.preview);
@@ -58,7 +58,7 @@ const bodyLines = (view: QuarantineView, layout: Layout, theme: Theme): string[]
   }
 };
 
-/** The header and as many rows as have room, and nothing below them. */
+/** The header and as many rows as fit. */
 const listLines = (view: QuarantineView, {columns, rows: height}: Size): string[] => {
   const {list, screen, acting, thresholds, theme, isActive} = view;
   const count = rowCount(list);
@@ -90,7 +90,7 @@ const ofKnown = ({cell, style, ...column}: TuiColumn<HeldMail>): TuiColumn<HeldM
   style: mail => mail && style?.(mail),
 });
 
-/** Between where the range begins and the cursor, both included. */
+/** Between the start of the range and the cursor, inclusive. */
 const rangeTest = (list: ListState, start: HeldMail | undefined): ((mail: HeldMail) => boolean) => {
   const end = mailUnderCursor(list);
   if (!start || !end) return () => false;
@@ -112,7 +112,7 @@ const emptyLines = ({list, theme}: QuarantineView, width: number): string[] => {
   return ['', ...wrapText(say(), width - 4).map(line => theme(fitText(`  ${line}`, width), failure ? 'bad' : undefined))];
 };
 
-/** Its last line says where one is, when not all of it has room. */
+/** When the preview does not fit, its last line shows the position. */
 const previewPane = ({preview, screen, theme, list}: QuarantineView, {columns, rows}: Size): string[] => {
   const lines = mailUnderCursor(list) ? preview : [];
   if (lines.length <= rows) return Array.from({length: rows}, (_, at) => lines[at] ?? '');

@@ -1,7 +1,7 @@
 import {reasons} from '../../../../shared/reason.ts';
 import {filterNames} from '../../../quarantine/query-line.ts';
 
-/** What there is in the cluster, as far as it is known. */
+/** Known names of the cluster. */
 export interface KnownNames {
   domains: readonly string[];
   nodes: readonly string[];
@@ -11,7 +11,7 @@ const offered = ['domain:', 'from:', 'to:', 'subject:', 'since:', 'until:', 'sco
 const durations = ['1h', '2h', '6h', '1d', '2d', '1w'];
 const most = 50;
 
-/** Ways to go on with the part at the end of the line; each is a whole line. */
+/** Completions of the last part of the line; each is a whole line. */
 export const completeQuery = (text: string, known: KnownNames): string[] => {
   const [, before = '', last = ''] = /^(.*?)(\S*)$/s.exec(text) ?? [];
   const [, name, value] = /^([A-Za-z_]+):(.*)$/s.exec(last) ?? [];

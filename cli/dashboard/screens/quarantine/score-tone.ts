@@ -1,7 +1,7 @@
 import type {HeldMail} from '../../../../shared/held-mail.ts';
 import type {Tone} from '../../../output/tone.ts';
 
-export interface Range {
+interface Range {
   quarantine: number;
   reject: number;
 }
@@ -9,17 +9,17 @@ export interface Range {
 /** By domain, as far as they are known. */
 export type Thresholds = ReadonlyMap<string, Range>;
 
-/** What a domain has unless it is told otherwise. */
-const usual: Range = {quarantine: 6, reject: 15};
+/** The defaults of a domain. */
+const defaults: Range = {quarantine: 6, reject: 15};
 
-/** How near it came to being refused: in the last third of the way, in the second, or hardly held at all. */
+/** By the distance to rejection: bad in the last third between the thresholds, warn in the second. */
 export const toneOfScore = (
   {recipients, score}: Pick<HeldMail, 'recipients' | 'score'>,
   thresholds: Thresholds,
 ): Tone | undefined => {
   const address = recipients[0] ?? '';
   const domain = address.slice(address.lastIndexOf('@') + 1).toLowerCase();
-  const {quarantine, reject} = thresholds.get(domain) ?? usual;
+  const {quarantine, reject} = thresholds.get(domain) ?? defaults;
   const part = (score - quarantine) / Math.max(0.001, reject - quarantine);
   if (part >= 2 / 3) return 'bad';
   return part >= 1 / 3 ? 'warn' : undefined;

@@ -3,7 +3,7 @@ import type {HeldMail, MailReference} from '../../../../shared/held-mail.ts';
 import {senderText} from '../../../output/cell-text.ts';
 import {mailId} from '../../../quarantine/mail-id.ts';
 
-/** As much of a mail as is needed to act on it and to say which it is; of many mails at once. */
+/** The members of a mail that actions and messages need, as many mails may be selected. */
 export interface PickedMail extends MailReference {
   from: string;
   to: string;
@@ -21,16 +21,16 @@ interface Collecting {
 export interface ScreenState {
   /** By id, in the order in which they were selected. */
   picked: ReadonlyMap<string, PickedMail>;
-  /** What was selected as a whole, in words; undefined once it has been added to or taken from. */
+  /** Describes a selection that was made at once; undefined after it was changed. */
   whole: string | undefined;
-  /** Where a range begins whose end is the cursor. */
+  /** The start of a range that ends at the cursor. */
   rangeStart: HeldMail | undefined;
   preview: PreviewMode;
   /** First line of the preview that is shown. */
   scroll: number;
   /** Queries, oldest first. */
   history: readonly string[];
-  /** All that match, or a range, is being read to be selected. */
+  /** All matches, or a range, are being read for selection. */
   collecting: Collecting | undefined;
 }
 
@@ -41,17 +41,17 @@ export type ScreenEvent =
   | {type: 'range-begun'; mail: HeldMail}
   | {type: 'range-left'}
   | {type: 'previewed'; mode: PreviewMode}
-  /** `last` is the highest there may be. */
+  /** `last` is the highest scroll position. */
   | {type: 'scrolled'; by: number; last: number}
   | {type: 'scroll-reset'}
   | {type: 'typed'; query: string}
   | {type: 'collecting'; progress: Collecting | undefined};
 
-/** Selected at once at most. */
-export const mostPicked = 100_000;
-const mostHistory = 50;
+/** The largest selection. */
+export const maxPicked = 100_000;
+const maxHistory = 50;
 
-export const screenBegin: ScreenState = {
+export const initialScreen: ScreenState = {
   picked: new Map(),
   whole: undefined,
   rangeStart: undefined,
@@ -66,12 +66,12 @@ export const afterScreenEvent = (state: ScreenState, event: ScreenEvent): Screen
     case 'toggled': {
       const picked = new Map(state.picked);
       const id = mailId(event.mail);
-      if (!picked.delete(id) && picked.size < mostPicked) picked.set(id, pickedMail(event.mail));
+      if (!picked.delete(id) && picked.size < maxPicked) picked.set(id, pickedMail(event.mail));
       return {...state, picked, whole: undefined};
     }
     case 'picked': {
       const picked = new Map(state.picked);
-      for (const mail of event.mails) if (picked.size < mostPicked) picked.set(mailId(mail), mail);
+      for (const mail of event.mails) if (picked.size < maxPicked) picked.set(mailId(mail), mail);
       return {...state, picked, whole: picked.size === event.mails.length ? event.whole : undefined};
     }
     case 'dropped':
@@ -87,7 +87,7 @@ export const afterScreenEvent = (state: ScreenState, event: ScreenEvent): Screen
     case 'scroll-reset':
       return state.scroll === 0 ? state : {...state, scroll: 0};
     case 'typed':
-      return {...state, history: [...state.history.filter(query => query !== event.query), event.query].slice(-mostHistory)};
+      return {...state, history: [...state.history.filter(query => query !== event.query), event.query].slice(-maxHistory)};
     case 'collecting':
       return {...state, collecting: event.progress};
     default:

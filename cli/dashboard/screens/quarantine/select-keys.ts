@@ -1,4 +1,4 @@
-// Selection of more than is on the screen: a range, or all that match.
+// Selection beyond the screen: a range, or all matches.
 import type {HeldMail} from '../../../../shared/held-mail.ts';
 import {plural} from '../../../output/cell-text.ts';
 import {heldMailPages} from '../../../quarantine/held-mail-pages.ts';
@@ -8,7 +8,7 @@ import type {Shell} from '../../shell/shell.ts';
 import {type ListState, mailUnderCursor} from './list-state.ts';
 import {isByTime} from './mail-order.ts';
 import type {QuarantineContext} from './quarantine-context.ts';
-import {mostPicked, type PickedMail, pickedMail} from './screen-state.ts';
+import {maxPicked, type PickedMail, pickedMail} from './screen-state.ts';
 
 export const selectAll = (shell: Shell, quarantine: QuarantineContext): void => {
   const {query} = quarantine.list.get();
@@ -21,7 +21,7 @@ export const selectAll = (shell: Shell, quarantine: QuarantineContext): void => 
   });
 };
 
-/** Begins a range, or ends the one that has begun. */
+/** Starts a range, or ends the started one. */
 export const markRange = (shell: Shell, quarantine: QuarantineContext): void => {
   const {list, screen} = quarantine;
   const state = list.get();
@@ -48,14 +48,14 @@ export const markRange = (shell: Shell, quarantine: QuarantineContext): void => 
   });
 };
 
-/** Of a list that is sorted here: the mails from that one to the cursor. */
+/** In a list that is sorted here: the mails from `start` to the cursor. */
 export const sortedRange = ({sorted, position}: ListState, start: HeldMail): readonly HeldMail[] => {
   const from = sorted.findIndex(mail => mailId(mail) === mailId(start));
   if (from === -1) return [];
   return sorted.slice(Math.min(from, position.cursor), Math.max(from, position.cursor) + 1);
 };
 
-/** For mails in the order of a list: true from one of the two up to the other. */
+/** For mails in the order of a list: true between two mails, inclusive. */
 const betweenMails = (one: string, other: string): ((mail: HeldMail) => boolean) => {
   let isWithin = false;
   let isOver = false;
@@ -69,7 +69,7 @@ const betweenMails = (one: string, other: string): ((mail: HeldMail) => boolean)
   };
 };
 
-/** `until` leaves out its own millisecond. */
+/** `until` excludes its own millisecond. */
 const justAfter = (timestamp: string): string => new Date(Date.parse(timestamp) + 1).toISOString();
 
 interface Collection {
@@ -98,13 +98,13 @@ const collect = async (
       // Later pages count only what is older.
       total ||= page.totalCount ?? 0;
       screen.dispatch({type: 'collecting', progress: {what, done: mails.length, total}});
-      if (mails.length >= mostPicked) break;
+      if (mails.length >= maxPicked) break;
     }
-    const isAll = mails.length < mostPicked;
+    const isAll = mails.length < maxPicked;
     screen.dispatch({type: 'picked', mails, ...(whole !== undefined && isAll && {whole})});
-    // How many are selected stands above the list for as long as they are; a message here would still stand when they are not.
+    // The count is shown above the list; a message would outlive the selection.
     if (mails.length === 0) say('nothing matches, so nothing more is selected');
-    else if (!isAll) say(`only the newest ${plural(mostPicked, 'mail')} are selected: that is the most`, 'warn');
+    else if (!isAll) say(`only the newest ${plural(maxPicked, 'mail')} are selected: that is the most`, 'warn');
   } catch (error) {
     if (running.signal.aborted) say('stopped: nothing more is selected', 'warn');
     else fail(error);

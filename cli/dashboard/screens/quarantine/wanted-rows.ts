@@ -1,4 +1,4 @@
-// Part of the list that is to be read next.
+// Choice of the rows to read next.
 import {type ListState, mailAt, rowCount} from './list-state.ts';
 
 /** As the API numbers them: newest first. */
@@ -9,7 +9,7 @@ export interface Extract {
 
 export const pageSize = 200;
 
-/** Undefined when all rows on the screen, and a screen above and below it, are here. */
+/** Undefined when all rows on the screen, and a screen above and below it, are loaded. */
 export const missingRows = (state: ListState): Extract | undefined => {
   const {total, position, height} = state;
   if (total === undefined) return {offset: 0, limit: pageSize};
@@ -19,7 +19,7 @@ export const missingRows = (state: ListState): Extract | undefined => {
   const near = inSight ?? firstMissing(state, Math.max(0, top - height), Math.min(count, top + 2 * height));
   if (near === undefined) return undefined;
 
-  // Onwards from what is here already, downwards or upwards; else around.
+  // Extends the loaded rows downwards or upwards; without neighbouring rows, reads around the missing one.
   const isBelow = near > 0 && mailAt(state, near - 1) !== undefined;
   let end = near;
   while (end < Math.min(count, near + pageSize) && !mailAt(state, end)) end += 1;

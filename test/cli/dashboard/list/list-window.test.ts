@@ -1,6 +1,6 @@
 import test from 'ava';
 import fc from 'fast-check';
-import {listStart, moved, movingKeys, within} from '../../../../cli/dashboard/list/list-window.ts';
+import {initialPosition, moved, movingKeys, within} from '../../../../cli/dashboard/list/list-window.ts';
 
 test('whatever is pressed and however the list changes, the cursor is in the list and in sight', t => {
   const step = fc.record({
@@ -9,7 +9,7 @@ test('whatever is pressed and however the list changes, the cursor is in the lis
   });
   fc.assert(
     fc.property(fc.array(step), steps => {
-      let position = listStart;
+      let position = initialPosition;
       for (const {key, extent} of steps) {
         position = moved(within(position, extent), key, extent) ?? position;
         const {cursor, top} = position;
@@ -43,8 +43,8 @@ test('the window moves only when the cursor would leave it', t => {
 test('pages overlap by one row, and both ends are one key away', t => {
   const extent = {count: 100, height: 10};
 
-  t.is(moved(listStart, 'pagedown', extent)?.cursor, 9);
-  t.is(moved(listStart, 'G', extent)?.cursor, 99);
+  t.is(moved(initialPosition, 'pagedown', extent)?.cursor, 9);
+  t.is(moved(initialPosition, 'G', extent)?.cursor, 99);
   t.is(moved({cursor: 99, top: 90}, 'g', extent)?.cursor, 0);
-  t.is(moved(listStart, 'x', extent), undefined);
+  t.is(moved(initialPosition, 'x', extent), undefined);
 });

@@ -1,10 +1,10 @@
 import test from 'ava';
 import fc from 'fast-check';
 import {
+  initialList,
   type List,
   type ListEvent,
   type ListState,
-  listBegin,
   listReducer,
   placedAt,
   settled,
@@ -36,7 +36,7 @@ const listOf = (rows: readonly Row[] | undefined, change: Partial<List<Row>> = {
 });
 
 /** The state after keys, as the screen of the list makes it. */
-const after = (list: List<Row>, keys: readonly string[], start: ListState = listBegin): ListState =>
+const after = (list: List<Row>, keys: readonly string[], start: ListState = initialList): ListState =>
   keys.reduce((state, key) => {
     const {rows, position, height} = showList(list, state, {size, nowMs: 0});
     const to = moved(position, key, {count: rows.length, height});
@@ -132,8 +132,8 @@ test('a filter begins at the top, and a new one finds what the one before has hi
 test('the line above says the order and how old it is, the shorter the less room there is', t => {
   const list = listOf(named('a'), {orders: [{name: 'name', compare: () => 0}], loadedAtMs: -70_000});
 
-  t.regex(drawnList(list, listBegin, size), /^Rows · 1 +by name · read 70s ago $/m);
-  t.regex(drawnList(list, listBegin, {...size, columns: 25}), /^Rows · 1 +by name $/m);
+  t.regex(drawnList(list, initialList, size), /^Rows · 1 +by name · read 70s ago $/m);
+  t.regex(drawnList(list, initialList, {...size, columns: 25}), /^Rows · 1 +by name $/m);
 });
 
 test('the line above a tail says whether it follows, stands still, or where one is', t => {
@@ -141,18 +141,18 @@ test('the line above a tail says whether it follows, stands still, or where one 
   const waiting = named('x', 'a word');
   const stopped = listOf(rows, {tail: {isPaused: true, waiting}});
 
-  t.regex(drawnList(listOf(rows, {tail}), listBegin, size), /▸ following $/m);
+  t.regex(drawnList(listOf(rows, {tail}), initialList, size), /▸ following $/m);
   t.regex(drawnList(listOf(rows, {tail}), after(listOf(rows, {tail}), ['j']), size), / 2 of 3 $/m);
-  t.regex(drawnList(stopped, listBegin, size), /paused, 2 new $/m);
-  t.regex(drawnList(stopped, {...listBegin, filter: 'word'}, size), /paused, 1 new $/m);
+  t.regex(drawnList(stopped, initialList, size), /paused, 2 new $/m);
+  t.regex(drawnList(stopped, {...initialList, filter: 'word'}, size), /paused, 1 new $/m);
 });
 
 test('without rows a list says whether they are still being read, are not there, or do not match', t => {
   const failure = new CliError('unreachable', 'no answer');
-  const narrow = {...listBegin, filter: 'x'};
+  const narrow = {...initialList, filter: 'x'};
 
-  t.regex(drawnList(listOf(undefined), listBegin, size), /^reading …/m);
-  t.notRegex(drawnList(listOf(undefined, {failure}), listBegin, size), /reading/);
+  t.regex(drawnList(listOf(undefined), initialList, size), /^reading …/m);
+  t.notRegex(drawnList(listOf(undefined, {failure}), initialList, size), /reading/);
   t.regex(drawnList(listOf([]), narrow, size), /^no rows/m);
   t.regex(drawnList(listOf(named('a')), narrow, size), /^Nothing matches; escape/m);
   t.regex(drawnList(listOf(named('a'), {noneYet: 'looking'}), narrow, size), /^looking/m);
@@ -162,7 +162,7 @@ test('what could not be read is said above what there was', t => {
   const failure = new CliError('unreachable', 'no answer');
 
   t.regex(
-    drawnList(listOf(named('a'), {failure, loadedAtMs: -60_000}), listBegin, size),
+    drawnList(listOf(named('a'), {failure, loadedAtMs: -60_000}), initialList, size),
     /✗ cannot be read: no answer; this is from 60s ago *\n.*\na /,
   );
 });
@@ -182,5 +182,5 @@ test('a list fits the screen at every size, with hostile text in all of it', t =
 
   for (const list of [all, {...all, rows: []}, {...all, rows: undefined}])
     for (const room of [{columns: 60, rows: 10}, ...sizes])
-      fits(t, drawnList(list, {...listBegin, filter: hostile}, room).split('\n'), room);
+      fits(t, drawnList(list, {...initialList, filter: hostile}, room).split('\n'), room);
 });

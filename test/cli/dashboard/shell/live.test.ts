@@ -40,7 +40,7 @@ test('it is connecting until something is known, and live when the events come',
 
   t.is(live.get().connection, 'connecting');
   await stands('live');
-  t.is(live.get().heardAtMs, 1000);
+  t.is(live.get().receivedAtMs, 1000);
 });
 
 test('events reach those who listen for their type, until they stop', async t => {
@@ -89,7 +89,7 @@ test('a burst of events is drawn a few times and not for each of them', async t 
   t.true(drawn < 10, `drawn ${drawn} times`);
 });
 
-test('a node that goes away is named so, and one that is back is told of with what happened meanwhile unknown', async t => {
+test('a node that goes away is offline, and after its return what happened meanwhile is unknown', async t => {
   const {live, open, stands} = start(t, 'open', away, 'open');
   const heard: unknown[] = [];
   live.on(['held'], event => void heard.push(event));
@@ -118,7 +118,7 @@ test('a node whose line fell silent does not answer, until a request says that i
   t.is(live.get().connection, 'polling');
 });
 
-test('another node that is asked is told at once, and no more when it is the first one again', async t => {
+test('a move to another node is shown at once, and no longer after the return to the first one', async t => {
   const route = createRoute(new URL('https://mx1:8443/api/v1/'));
   const live = startLive(streams('open').client, () => 1000, route);
   t.teardown(live.stop);

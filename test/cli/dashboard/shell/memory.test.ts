@@ -58,18 +58,18 @@ const leftBehind = (t: ExecutionContext, screen: (lines: readonly string[]) => R
 };
 
 // The text of these screens alone would be 4 MiB.
-const leastLeak = 1024;
+const minLeak = 1024;
 
 test.serial('five hundred screens that differ in every line leave nothing behind', t => {
   const left = leftBehind(t, lines => createElement(Lines, {lines, width: columns, height: rows}));
 
-  t.true(left < leastLeak, `${left} KiB more`);
+  t.true(left < minLeak, `${left} KiB more`);
 });
 
 test.serial('the <Text> of ink still remembers what it has measured: once it does not, lines.tsx can be replaced by it', t => {
   const left = leftBehind(t, lines => createElement(Text, {wrap: 'truncate'}, lines.join('\n')));
 
-  t.true(left > leastLeak, `${left} KiB more`);
+  t.true(left > minLeak, `${left} KiB more`);
 });
 
 test.serial('mail that is released and discarded under a list leaves nothing behind', async t => {
@@ -81,7 +81,7 @@ test.serial('mail that is released and discarded under a list leaves nothing beh
         hear = listener;
         return () => undefined;
       },
-      get: () => ({connection: 'live', heardAtMs: undefined, reason: undefined}),
+      get: () => ({connection: 'live', receivedAtMs: undefined, reason: undefined}),
       answered: () => undefined,
       failed: () => undefined,
     },

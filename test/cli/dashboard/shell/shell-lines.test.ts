@@ -62,7 +62,7 @@ test('the help cuts nothing off', t => {
 
 test('the status line names the node that is asked in place of the first one, and else the first one', t => {
   const line = (detour: string | undefined, isReadOnly: boolean) => {
-    const live = {connection: 'live', heardAtMs: 0, reason: undefined, detour} as const;
+    const live = {connection: 'live', receivedAtMs: 0, reason: undefined, detour} as const;
     return withoutStyle(statusLine({live, isReadOnly, nowMs: 0, node: 'mx1', width: 60, theme: plainTheme}));
   };
 
@@ -122,7 +122,7 @@ test('the count-down never says more seconds than there are, however late the cl
 test('a line that is cut off names the key that shows all of it, and one that is not does not', t => {
   const room = {nowMs: 0, width: 40, theme: plainTheme, cue: cutCue};
   const long = {text: `no answer from ${'x'.repeat(50)}`, tone: undefined};
-  const live = {connection: 'offline', heardAtMs: 0, reason: 'y'.repeat(50)} as const;
+  const live = {connection: 'offline', receivedAtMs: 0, reason: 'y'.repeat(50)} as const;
 
   t.is(withoutStyle(messageLine(long, [], room)), ' no answer from xxxxxxxx… (! shows all)');
   t.is(messageLine({...long, text: 'short'}, [], room).trim(), 'short');

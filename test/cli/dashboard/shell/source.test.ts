@@ -1,6 +1,6 @@
 import test from 'ava';
 import type {ConnectionState, Live} from '../../../../cli/dashboard/shell/live.ts';
-import {createSource, type SourceNeeds} from '../../../../cli/dashboard/shell/source.ts';
+import {createSource, type SourceOptions} from '../../../../cli/dashboard/shell/source.ts';
 import {CliError, exitCodes} from '../../../../cli/errors.ts';
 import type {ClusterEvent} from '../../../../shared/cluster-event.ts';
 import {heldEvent} from '../../../helpers/cli/sample-records.ts';
@@ -12,7 +12,7 @@ const fakeLive = (begun: ConnectionState = 'live') => {
   const hearers = new Set<(event: ClusterEvent | undefined) => void>();
   const told: string[] = [];
   const live: Live = {
-    get: () => ({connection, heardAtMs: undefined, reason: undefined}),
+    get: () => ({connection, receivedAtMs: undefined, reason: undefined}),
     subscribe: listener => {
       listeners.add(listener);
       return () => listeners.delete(listener);
@@ -35,7 +35,7 @@ const fakeLive = (begun: ConnectionState = 'live') => {
   return {live, told, tell, hearers, listeners, become};
 };
 
-const countingSource = (needs: Partial<SourceNeeds<number>> & Pick<SourceNeeds<number>, 'now' | 'live'>) => {
+const countingSource = (needs: Partial<SourceOptions<number>> & Pick<SourceOptions<number>, 'now' | 'live'>) => {
   const reads: number[] = [];
   const source = createSource({
     refreshOn: ['held'],
@@ -98,7 +98,7 @@ test.serial('a burst of events is read once', async t => {
 test.serial('events without end put off no reading, and lead to no more of them than there may be', async t => {
   const clock = useFakeClock(t);
   const {live, tell} = fakeLive();
-  const {source, reads} = countingSource({live, now: clock.now, leastGapMs: 1500});
+  const {source, reads} = countingSource({live, now: clock.now, minGapMs: 1500});
   source.subscribe(() => undefined);
   await clock.advance(0);
 

@@ -23,7 +23,7 @@ const start = (mails: TestQueue, list: () => QueuedMail[]) => {
     nodeId: 'alpha',
     store,
     programs: {queue},
-    keep,
+    holder: keep,
     isUnderWay: mails.queue.isUnderWay,
     adopt: async () => 0,
     now: () => mails.now,

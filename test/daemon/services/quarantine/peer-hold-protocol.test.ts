@@ -1,5 +1,6 @@
 import test from 'ava';
-import {holdRequests} from '../../../../daemon/services/quarantine/peer-hold-protocol.ts';
+import {holdAnswersOf, holdRequests} from '../../../../daemon/services/quarantine/peer-hold-protocol.ts';
+import type {HeldMail} from '../../../../shared/held-mail.ts';
 
 const actor = {key_id: 1, scope: 'read-only', reach: {kind: 'all'}, remote_address: null};
 
@@ -11,4 +12,49 @@ test('a peer may ask for marks of a list that is far too long, but not for so ma
   t.false(ask({stride: 2 ** 52}));
   t.false(ask({offset: 2 ** 52}));
   t.false(ask({stride: 0}));
+});
+
+const mail: HeldMail = {
+  node_id: 'beta.one-2',
+  queue_id: 'Q1w2E3r4T5',
+  sender: 'ada@example.net',
+  recipients: ['ben@example.com', 'eve@example.com'],
+  subject: 'Straße "quoted" \\ ]},{',
+  score: -8.25,
+  symbols: ['A_SYMBOL', 'B'],
+  reason: 'rbl',
+  size_bytes: 1234,
+  arrived_at: '2026-03-01T09:30:00.000Z',
+};
+
+const broken: [title: string, change: object][] = [
+  ['of another node', {node_id: 'betaxone-2'}],
+  ['whose id is a path', {queue_id: '../../etc'}],
+  ['whose id is too long', {queue_id: 'a'.repeat(65)}],
+  ['without a sender', {sender: undefined}],
+  ['with a recipient that is a number', {recipients: [1]}],
+  ['with recipients that are a text', {recipients: 'ben@example.com'}],
+  ['with a subject that is an object', {subject: {toString: 'x'}}],
+  ['whose score is a text', {score: '8'}],
+  ['with symbols in symbols', {symbols: [['A']]}],
+  ['for an unknown reason', {reason: 'because'}],
+  ['of half a byte', {size_bytes: 0.5}],
+  ['that arrived on the 30th of February', {arrived_at: '2026-02-30T09:30:00.000Z'}],
+];
+
+for (const [title, change] of broken)
+  test(`a peer's list with a held mail ${title} is refused`, t => {
+    const {list} = holdAnswersOf(mail.node_id);
+    const answer = (mails: object[]) => list.safeParse({mails, total: 2});
+
+    t.true(answer([mail, mail]).success);
+    t.false(answer([mail, {...mail, ...change}]).success);
+  });
+
+test('what a peer of a newer version says beyond what is known of a held mail is left out', t => {
+  const {list} = holdAnswersOf(mail.node_id);
+
+  const {mails} = list.parse({mails: [{...mail, extra: '<b>'}], total: 1, more: true});
+
+  t.deepEqual(mails, [mail]);
 });

@@ -92,7 +92,7 @@ test('a total that the counts answer equals one that looks at the mails, for eve
       const fast = await createHeldQuery(store, 'alpha').list(filter, reach, {limit: 100, offset: 0});
       const slow = await createHeldQuery(store, 'alpha').list({...filter, ...everyone}, reach, {limit: 100, offset: 0});
       t.deepEqual(fast, slow);
-      t.is(fast.total, (JSON.parse(fast.mails.toString()) as unknown[]).length);
+      t.is(fast.total, fast.mails.length);
     }
 });
 

@@ -1,10 +1,8 @@
 import test, {type ExecutionContext} from 'ava';
 import fc from 'fast-check';
 import type {NewHeldMail} from '../../../../daemon/services/quarantine/stored-mail.ts';
-
-import {createHeldQuery, type ListedPage, type RankedPlace} from '../../../../daemon/store/sqlite/held-query.ts';
+import {createHeldQuery} from '../../../../daemon/store/sqlite/held-query.ts';
 import {query} from '../../../../daemon/store/sqlite/query.ts';
-import type {HeldMail} from '../../../../shared/held-mail.ts';
 import type {HoldFilter} from '../../../../shared/hold-filter.ts';
 import {reasons} from '../../../../shared/reason.ts';
 import type {AccessScope} from '../../../../shared/scopes.ts';
@@ -32,8 +30,6 @@ const mailWith = (at: number, second: number): NewHeldMail => ({
   sha256: '',
 });
 
-const parsed = ({mails, total}: ListedPage) => ({mails: JSON.parse(mails.toString()) as HeldMail[], total});
-
 const filters: HoldFilter[] = [
   {},
   {domain: 'd1.test'},
@@ -58,9 +54,9 @@ test('pages are the whole list in parts, for every filter and reach', async t =>
 
   for (const filter of filters)
     for (const reach of reaches) {
-      const whole = parsed(await query.list(filter, reach, {limit: 1000, offset: 0}));
+      const whole = await query.list(filter, reach, {limit: 1000, offset: 0});
       const offsets = Array.from({length: Math.ceil(150 / 7)}, (_, page) => page * 7);
-      const pages = await Promise.all(offsets.map(async offset => parsed(await query.list(filter, reach, {limit: 7, offset}))));
+      const pages = await Promise.all(offsets.map(async offset => query.list(filter, reach, {limit: 7, offset})));
 
       t.deepEqual(
         pages.flatMap(({mails}) => mails),
@@ -74,7 +70,7 @@ test('pages are the whole list in parts, for every filter and reach', async t =>
     }
 });
 
-test('marks and ranks say of the list what the list itself says, for every filter and reach', async t => {
+test('samples and positions say of the list what the list itself says, for every filter and reach', async t => {
   const query = await queryOfMany(t);
 
   await fc.assert(
@@ -83,23 +79,20 @@ test('marks and ranks say of the list what the list itself says, for every filte
       fc.constantFrom(...reaches),
       fc.record({offset: fc.nat(60), stride: fc.integer({min: 1, max: 20}), limit: fc.integer({min: 1, max: 12})}),
       async (filter, reach, steps) => {
-        const {mails, total} = parsed(await query.list(filter, reach, {limit: 1000, offset: 0}));
+        const {mails, total} = await query.list(filter, reach, {limit: 1000, offset: 0});
 
-        const marked = await query.marks(filter, reach, steps);
+        const marked = await query.samples(filter, reach, steps);
 
-        const places = mails.map(({arrived_at, queue_id}) => ({arrived_at, queue_id}));
-        const expected = places.slice(steps.offset).filter((_, index) => (index + 1) % steps.stride === 0);
+        const cursors = mails.map(({arrived_at, node_id, queue_id}) => ({arrived_at, node_id, queue_id}));
+        const expected = cursors.slice(steps.offset).filter((_, index) => (index + 1) % steps.stride === 0);
         t.deepEqual(marked, {marks: expected.slice(0, steps.limit), total});
 
-        for (const {arrived_at, queue_id} of places.slice(0, 5)) {
-          const rank = async (among: RankedPlace['among']) => query.rank(filter, reach, {arrived_at, among});
-          const later = places.filter(place => place.arrived_at > arrived_at).length;
-          t.is(await rank('none'), later);
-          t.is(await rank('all'), places.filter(place => place.arrived_at >= arrived_at).length);
-          t.is(
-            await rank({before: queue_id}),
-            places.findIndex(place => place.queue_id === queue_id),
-          );
+        for (const cursor of cursors.slice(0, 5)) {
+          const positionOf = async (node_id: string) => query.positionOf(filter, reach, {...cursor, node_id});
+          t.is(await positionOf('alpha'), cursors.indexOf(cursor));
+          // Of mails that arrived at the same time those of one node come before those of the next.
+          t.is(await positionOf('a'), cursors.filter(({arrived_at}) => arrived_at > cursor.arrived_at).length);
+          t.is(await positionOf('beta'), cursors.filter(({arrived_at}) => arrived_at >= cursor.arrived_at).length);
         }
       },
     ),
@@ -107,7 +100,7 @@ test('marks and ranks say of the list what the list itself says, for every filte
   );
 });
 
-test('marks are read from an index alone, filter by filter', async t => {
+test('samples are read from an index alone, filter by filter', async t => {
   const {store} = await testStore(t, {isDurable: false});
   await store.transaction(async tx => tx.hold.insert([mailWith(1, 1)]));
   const seen: [sql: string, values: (string | number)[]][] = [];
@@ -116,7 +109,7 @@ test('marks are read from an index alone, filter by filter', async t => {
   });
 
   for (const filter of filters.slice(0, 4))
-    await createHeldQuery(store, 'alpha').marks(filter, {kind: 'all'}, {offset: 0, stride: 2, limit: 5});
+    await createHeldQuery(store, 'alpha').samples(filter, {kind: 'all'}, {offset: 0, stride: 2, limit: 5});
 
   for (const [sql, values] of [...seen]) {
     const plan = await query<{detail: string}>(store.read, `EXPLAIN QUERY PLAN ${sql}`, values);

@@ -2,12 +2,11 @@ import {join} from 'node:path';
 import test from 'ava';
 import knex, {type Knex} from 'knex';
 import type {NewHeldMail} from '../../../../daemon/services/quarantine/stored-mail.ts';
-import {openDatabase} from '../../../../daemon/store/sqlite/database.ts';
+import {type Database, openDatabase} from '../../../../daemon/store/sqlite/database.ts';
 import {insertHeldMails} from '../../../../daemon/store/sqlite/held-arrival.ts';
 import {createHeldQuery} from '../../../../daemon/store/sqlite/held-query.ts';
 import {holdStore} from '../../../../daemon/store/sqlite/hold-store.ts';
 import {migrations} from '../../../../daemon/store/sqlite/migrations.ts';
-import type {HeldMail} from '../../../../shared/held-mail.ts';
 import type {HoldFilter} from '../../../../shared/hold-filter.ts';
 import {type Teardown, testFolder} from '../../../helpers/store.ts';
 import {storedMail} from '../../../helpers/stored-mail.ts';
@@ -25,11 +24,11 @@ const mail = (n: number): NewHeldMail =>
 
 const discarded = {state: 'discarded', at: '2026-03-02T00:00:00.000Z', keyId: 7} as const;
 
-/** As it was made before lists had tables of their own, with what `fill` puts in. */
-const earlierDatabase = async (t: Teardown, fill: (db: Knex) => Promise<void>): Promise<string> => {
+/** As it was before the migration `before`, with what `fill` puts in. */
+const earlierDatabase = async (t: Teardown, before: string, fill: (db: Knex) => Promise<void>): Promise<string> => {
   const filename = join(await testFolder(t), 'mfd.db');
   const db = knex({client: 'sqlite3', connection: {filename}, useNullAsDefault: true});
-  const known = (await migrations.getMigrations([])).filter(one => migrations.getMigrationName(one) < '0004');
+  const known = (await migrations.getMigrations([])).filter(one => migrations.getMigrationName(one) < before);
   await db.migrate.latest({
     migrationSource: {...migrations, getMigrations: async () => known},
     tableName: 'schema_migration',
@@ -40,7 +39,7 @@ const earlierDatabase = async (t: Teardown, fill: (db: Knex) => Promise<void>): 
 };
 
 test('mail that was held before lists had tables of their own is found, counted and let go like any other', async t => {
-  const filename = await earlierDatabase(t, async db => {
+  const filename = await earlierDatabase(t, '0004', async db => {
     await insertHeldMails(
       db,
       Array.from({length: 20}, (_, n) => mail(n)),
@@ -52,7 +51,7 @@ test('mail that was held before lists had tables of their own is found, counted 
   const query = createHeldQuery(database, 'alpha');
   const found = async (filter: HoldFilter) => {
     const {mails, total} = await query.list(filter, all, {limit: 100, offset: 0});
-    return [total, ...(JSON.parse(mails.toString()) as HeldMail[]).map(({queue_id}) => Number(queue_id.slice(4)))];
+    return [total, ...mails.map(({queue_id}) => Number(queue_id.slice(4)))];
   };
 
   const invoices = await found({subject: 'invoice'});
@@ -73,4 +72,61 @@ test('mail that was held before lists had tables of their own is found, counted 
   t.deepEqual(await found({subject: 'invoice'}), [9, 21, 19, 17, 15, 13, 11, 9, 7, 1]);
   t.deepEqual(await found({subject: 'invoice 21'}), [1, 21]);
   t.deepEqual(await found({subject: 'invoice 5'}), [0]);
+});
+
+/** What the migrations of 0.5 made beside the rows, to move counts on, and to index subjects without positions. */
+const madeBy05 = [
+  'CREATE TABLE held_change (seq INTEGER PRIMARY KEY, queue_id TEXT NOT NULL, change INTEGER NOT NULL)',
+  ...['in', 'moved', 'other', 'gone', 'struck'].map(
+    name =>
+      `CREATE TRIGGER held_change_${name} AFTER INSERT ON held_mail BEGIN INSERT INTO held_change (queue_id, change) VALUES (new.queue_id, 1); END`,
+  ),
+  `CREATE TRIGGER held_change_forgotten AFTER INSERT ON held_change WHEN new.seq % 1000 = 0
+   BEGIN DELETE FROM held_change WHERE seq <= new.seq - 10000; END`,
+  `CREATE VIRTUAL TABLE held_trigram USING fts5(folded_subject, content='held_subject', content_rowid='id',
+   detail=none, columnsize=0, tokenize='trigram case_sensitive 1')`,
+  'CREATE TABLE held_trigram_end (upto INTEGER NOT NULL)',
+  'INSERT INTO held_trigram_end (upto) VALUES (0)',
+  `CREATE TRIGGER held_trigram_in AFTER INSERT ON held_subject WHEN new.id % 256 = 0 BEGIN
+     INSERT INTO held_trigram (rowid, folded_subject)
+       SELECT id, folded_subject FROM held_subject WHERE id > (SELECT upto FROM held_trigram_end);
+     UPDATE held_trigram_end SET upto = new.id;
+   END`,
+  `CREATE TRIGGER held_trigram_out AFTER DELETE ON held_subject BEGIN
+     INSERT INTO held_trigram (held_trigram, rowid, folded_subject)
+       SELECT 'delete', old.id, old.folded_subject FROM held_trigram_end WHERE old.id <= upto;
+   END`,
+];
+
+test('a database of 0.5 has its subjects in the new index, and what counts were moved by is gone', async t => {
+  const filename = await earlierDatabase(t, '0008', async db => {
+    for (const sql of madeBy05) await db.raw(sql);
+    await insertHeldMails(
+      db,
+      Array.from({length: 300}, (_, n) => mail(n)),
+    );
+  });
+  const database = await openDatabase(filename);
+  t.teardown(database.close);
+  const query = createHeldQuery(database, 'alpha');
+  const totalOf = async (subject: string) => (await query.list({subject}, all, {limit: 10, offset: 0})).total;
+
+  const before = [await totalOf('invoice'), await totalOf('überweisung 298')];
+  await database.transaction(async tx => {
+    await holdStore(tx).end([mail(1).queue_id], 'held', discarded);
+    await insertHeldMails(tx, [mail(300)]);
+  });
+
+  t.deepEqual(before, [150, 1]);
+  t.deepEqual([await totalOf('invoice'), await totalOf('überweisung 300')], [149, 1]);
+  await t.notThrowsAsync(async () => database.write.raw("INSERT INTO held_trigram (held_trigram) VALUES ('integrity-check')"));
+  const fresh = await openDatabase(':memory:');
+  t.teardown(fresh.close);
+  const schemaOf = async ({write}: Database) =>
+    (await write('sqlite_master').select('type', 'name', 'sql').orderBy(['type', 'name'])).map(({type, name, sql}) => [
+      type,
+      name,
+      sql,
+    ]);
+  t.deepEqual(await schemaOf(database), await schemaOf(fresh));
 });

@@ -1,5 +1,5 @@
 import test from 'ava';
-import {listBegin, shownRows} from '../../../../../cli/dashboard/list/list.ts';
+import {initialList, shownRows} from '../../../../../cli/dashboard/list/list.ts';
 import {parseQuery} from '../../../../../cli/dashboard/list/list-query.ts';
 import {auditList, auditPage} from '../../../../../cli/dashboard/screens/audit/audit-list.ts';
 import {auditFault, auditParameters, isNarrowedHere} from '../../../../../cli/dashboard/screens/audit/audit-query.ts';
@@ -44,7 +44,7 @@ const newest = (from: number, to: number, change: {total?: number; unreachable?:
 const after = (...events: AuditEvent[]): AuditState => events.reduce(auditReducer, emptyAudit);
 const query = (text: string) => parseQuery(text, auditTerms);
 const listOf = (state: AuditState) => auditList(state, {failure: undefined, loadedAtMs: 0});
-const textOf = (state: AuditState, size?: Size): string => drawnList(listOf(state), listBegin, size);
+const textOf = (state: AuditState, size?: Size): string => drawnList(listOf(state), initialList, size);
 const seqsOf = (state: AuditState, filter = ''): number[] => shownRows(listOf(state), {filter, order: 0}).map(({seq}) => seq);
 
 test('new entries join those that are known, older ones follow on to them', t => {
@@ -64,7 +64,7 @@ test('new entries join those that are known, older ones follow on to them', t =>
   t.false(hasOlder(older));
 });
 
-test('when more has come than a page holds, the list begins anew and has no hole', t => {
+test('when more has arrived than a page holds, the list starts again and has no gap', t => {
   const state = after(newest(1, 100), newest(301, 400));
 
   t.deepEqual(
@@ -74,7 +74,7 @@ test('when more has come than a page holds, the list begins anew and has no hole
   t.true(hasOlder(state));
 });
 
-test('a node that goes or comes back makes the list begin anew, as its entries are anywhere in it', t => {
+test('a node that goes or comes back makes the list start again, as its entries are anywhere in it', t => {
   const state = after(newest(1, 100), newest(51, 150), newest(60, 150, {unreachable: ['mx2']}));
 
   t.is(seqsOf(state).length, 91);
@@ -161,7 +161,7 @@ test('hostile entries fit the screen at every size', t => {
   const failure = new CliError('unreachable', hostile);
 
   for (const size of sizes) {
-    fits(t, drawnList(auditList(state, {failure, loadedAtMs: 0}), listBegin, size).split('\n'), size);
+    fits(t, drawnList(auditList(state, {failure, loadedAtMs: 0}), initialList, size).split('\n'), size);
     fits(t, auditPage(hostileEntry, plainTheme).lines(size.columns), {...size, rows: 1000});
   }
 });

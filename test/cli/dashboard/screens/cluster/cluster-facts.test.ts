@@ -1,4 +1,5 @@
 import test from 'ava';
+import type {Request} from '../../../../../cli/client/transport.ts';
 import {driftOf} from '../../../../../cli/cluster/drift.ts';
 import {cutOffText} from '../../../../../cli/cluster/node-condition.ts';
 import {agedStatus} from '../../../../../cli/dashboard/screens/cluster/aged-status.ts';
@@ -9,13 +10,14 @@ import {parseMetrics} from '../../../../../cli/dashboard/screens/cluster/metrics
 import {nodePage} from '../../../../../cli/dashboard/screens/cluster/node-page.ts';
 import {bar, sparkline} from '../../../../../cli/dashboard/screens/cluster/sparkline.ts';
 import type {ClusterStatus, Peer} from '../../../../../shared/cluster-status.ts';
+import {fakeClient} from '../../../../helpers/cli/fake-client.ts';
 import {clusterOf, otherHash, peer} from '../../../../helpers/dashboard/cluster-records.ts';
 import {plainTheme, withoutStyle} from '../../../../helpers/dashboard/drawn.ts';
 
 const drifted = (since: string, changes: Partial<Peer> = {}): ClusterStatus =>
   clusterOf(peer('mx1'), peer('mx2', {config_hash: otherHash, config_differs_since: since, ...changes}), peer('mx3'));
 
-test('the node whose configuration is not that of most is the odd one, whoever answers', t => {
+test('the node whose configuration differs from that of most is the odd one, whichever node answers', t => {
   const since = '2026-03-01T11:59:00.000Z';
   const asked = clusterOf(
     peer('mx1', {config_differs_since: since}),
@@ -41,7 +43,7 @@ test('drift is an alarm after ten minutes, whenever a configuration last changed
   t.true(driftOf(drifted('2026-03-01T11:59:49.000Z'), 10)?.isAlarm);
 });
 
-test('a node that is not heard, or does not answer, does not differ: nobody knows what it has', t => {
+test('a node without heartbeats or answers does not differ: its configuration is unknown', t => {
   const since = '2026-03-01T11:00:00.000Z';
 
   t.is(driftOf(drifted(since, {healthy: 'stale'})), undefined);
@@ -58,7 +60,7 @@ test('a node before 0.5 does not say since when: neither has changed for that lo
   t.like(driftOf(old(601, 700)), {isAlarm: true, ageSeconds: 601});
 });
 
-test('a change of health is told once, with nodes that came and went', t => {
+test('a change of health is reported once, with nodes that came and went', t => {
   const before = clusterOf(peer('mx1'), peer('mx2'), peer('mx3'));
   const after = clusterOf(peer('mx1'), peer('mx2', {healthy: 'stale'}), peer('mx4'));
 
@@ -178,12 +180,12 @@ test('each hour is asked for once, and the newest again', async t => {
   const clock = clockAt(Date.parse('2026-03-01T12:34:00Z'));
   const asked: string[] = [];
   const read = createArrivals({
-    client: {
-      send: async <T>({query}: {query?: Record<string, unknown> | undefined}) => {
+    client: fakeClient({
+      send: async <T>({query}: Request) => {
         asked.push(`${query?.since} ${query?.until} ${query?.limit}`);
         return {data: [] as T, etag: undefined, totalCount: asked.length, unreachableNodes: []};
       },
-    },
+    }),
     now: clock.now,
     pause: async () => undefined,
   });
@@ -208,13 +210,13 @@ test('hours that could not be read are asked for the next time', async t => {
   let isAway = true;
   let asked = 0;
   const read = createArrivals({
-    client: {
+    client: fakeClient({
       send: async <T>() => {
         asked += 1;
         if (isAway && asked > 5) throw new Error('away');
         return {data: [] as T, etag: undefined, totalCount: 1, unreachableNodes: []};
       },
-    },
+    }),
     now: () => Date.parse('2026-03-01T12:34:00Z'),
     pause: async () => undefined,
   });

@@ -1,6 +1,6 @@
 import test from 'ava';
 import {driftOf} from '../../../../../cli/cluster/drift.ts';
-import {listBegin} from '../../../../../cli/dashboard/list/list.ts';
+import {initialList} from '../../../../../cli/dashboard/list/list.ts';
 import {type ClusterFacts, clusterList} from '../../../../../cli/dashboard/screens/cluster/cluster-list.ts';
 import {driftPage} from '../../../../../cli/dashboard/screens/cluster/drift-page.ts';
 import {createHistory} from '../../../../../cli/dashboard/screens/cluster/history.ts';
@@ -56,7 +56,8 @@ const view = (status: ClusterStatus | undefined, changes: Partial<ClusterFacts> 
   ...changes,
 });
 
-const shown = (drawn: ClusterFacts, size?: Size, state = listBegin): string => drawnList(clusterList(drawn), state, size, nowMs);
+const shown = (drawn: ClusterFacts, size?: Size, state = initialList): string =>
+  drawnList(clusterList(drawn), state, size, nowMs);
 
 test('whatever nodes say, the screen is as large as it is', t => {
   const many = Array.from({length: 100}, (_, n) => peer(`mx${n}`, {fqdn: hostile, api_url: hostile, config_hash: hostile + n}));
@@ -81,7 +82,7 @@ test('a row says the state of a node with a glyph and a word', t => {
   t.regex(text, /^ +mx3 +✗ offline .* expired$/m);
 });
 
-test('the end of a certificate is told in days, and ? where it is not known for sure', t => {
+test('the end of a certificate is shown in days, with ? when it is not certain', t => {
   const status = clusterOf(peer('mx1'), peer('mx2'), peer('mx3'), peer('mx4'));
   const certificates = new Map([
     ['mx1', {endsAtMs: nowMs + 12.5 * 86_400_000, problem: undefined}],
@@ -193,5 +194,5 @@ test('a key that may not see the nodes sees why, and its mail', t => {
 test('the row under the cursor is in sight, in a cluster of a hundred', t => {
   const status = clusterOf(...Array.from({length: 100}, (_, n) => peer(`node-${n}`)));
 
-  t.regex(shown(view(status), undefined, {...listBegin, position: {cursor: 77, top: 0}}), /node-77 /);
+  t.regex(shown(view(status), undefined, {...initialList, position: {cursor: 77, top: 0}}), /node-77 /);
 });

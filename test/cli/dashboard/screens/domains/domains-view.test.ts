@@ -1,6 +1,6 @@
 import test from 'ava';
 import fc from 'fast-check';
-import {listBegin, shownRows} from '../../../../../cli/dashboard/list/list.ts';
+import {initialList, shownRows} from '../../../../../cli/dashboard/list/list.ts';
 import {domainParts, filterPage, type WholeDomain} from '../../../../../cli/dashboard/screens/domains/domain-parts.ts';
 import {
   changesOf,
@@ -15,7 +15,7 @@ import {
   type DomainsEvent,
   type DomainsView,
   domainsReducer,
-  domainsStart,
+  initialView,
 } from '../../../../../cli/dashboard/screens/domains/domains-state.ts';
 import {filterFaults} from '../../../../../cli/dashboard/screens/domains/part-actions.ts';
 import {recordLines, zoneBlock} from '../../../../../cli/dashboard/screens/domains/record-lines.ts';
@@ -162,8 +162,8 @@ test('domains are found by words and by what they are, and sorted', t => {
 });
 
 test('where there is room, what is set for the domain under the cursor stands beside the list', t => {
-  t.regex(drawnList(listOf(domains), listBegin, {columns: 160, rows: 30}), /│ Quarantine at +6/);
-  t.notRegex(drawnList(listOf(domains), listBegin, {columns: 140, rows: 30}), /Quarantine at/);
+  t.regex(drawnList(listOf(domains), initialList, {columns: 160, rows: 30}), /│ Quarantine at +6/);
+  t.notRegex(drawnList(listOf(domains), initialList, {columns: 140, rows: 30}), /Quarantine at/);
 });
 
 const partsOf = (whole: WholeDomain, change: Partial<Parameters<typeof domainParts>[0]> = {}) =>
@@ -181,7 +181,7 @@ test('back leads from the record to the domain to the list, and a deleted domain
     {kind: 'opened', id: 1, name: 'b.example'},
     {kind: 'record-opened', selector: 's'},
   ];
-  const record = opened.reduce<DomainsView>(domainsReducer, domainsStart);
+  const record = opened.reduce<DomainsView>(domainsReducer, initialView);
 
   const back = domainsReducer(record, {kind: 'back'});
 
@@ -206,24 +206,25 @@ test('hostile domains, filters and keys fit the screen at every size', t => {
   const list = listOf([bad, ...domains], {loaded: {failure, loadedAtMs: 0}, unreachable: [hostile]});
 
   for (const size of sizes) {
-    for (const filterText of ['', hostile]) fits(t, drawnList(list, {...listBegin, filter: filterText}, size).split('\n'), size);
+    for (const filterText of ['', hostile])
+      fits(t, drawnList(list, {...initialList, filter: filterText}, size).split('\n'), size);
     for (const cursor of [0, 30, 60]) {
-      const state = {...listBegin, position: {cursor, top: 0}};
+      const state = {...initialList, position: {cursor, top: 0}};
       fits(t, drawnList(partsOf(whole, {unreachable: [hostile]}), state, size).split('\n'), size);
     }
-    fits(t, drawnList(partsOf({...whole, keys: [], filters: []}), listBegin, size).split('\n'), size);
-    fits(t, drawnList(partsOf(whole, {loaded: {value: undefined, failure, loadedAtMs: 0}}), listBegin, size).split('\n'), size);
+    fits(t, drawnList(partsOf({...whole, keys: [], filters: []}), initialList, size).split('\n'), size);
+    fits(t, drawnList(partsOf(whole, {loaded: {value: undefined, failure, loadedAtMs: 0}}), initialList, size).split('\n'), size);
     fits(t, recordLines(badKey, bad.name, {size, theme: plainTheme}), size);
     fits(t, filterPage(badFilter, plainTheme).lines(size.columns), {...size, rows: 1000});
   }
 });
 
-test('filters and keys are told apart, and the settings stand above or beside them', t => {
+test('filters and keys are distinguished, and the settings stand above or beside them', t => {
   for (const [columns, place] of [
     [80, /Quarantine at +6[\s\S]*WHAT/],
     [160, /WHAT[\s\S]*│ Quarantine at +6/],
   ] as const) {
-    const text = drawnList(partsOf({domain, filters: [filter], keys: [dkimKey]}), listBegin, {columns, rows: 24});
+    const text = drawnList(partsOf({domain, filters: [filter], keys: [dkimKey]}), initialList, {columns, rows: 24});
 
     t.regex(text, /^example\.com · Mail filters \(1\) · DKIM keys \(1\)/);
     t.regex(text, place);
@@ -234,7 +235,7 @@ test('filters and keys are told apart, and the settings stand above or beside th
 
 test('a domain that is to sign and has no key is warned of, and one that is gone is said to be', t => {
   const shown = (keys: DkimKey[], change = {}) =>
-    drawnList(partsOf({domain: {...domain, dkim_active: true}, filters: [], keys}, change), listBegin);
+    drawnList(partsOf({domain: {...domain, dkim_active: true}, filters: [], keys}, change), initialList);
   const failure = new CliError('not_found', 'there is no such domain');
 
   t.regex(shown([]), /! DKIM is on and there is no key/);
@@ -267,7 +268,7 @@ test('what is copied reaches the terminal as base64 only, without what cannot be
   t.false(copyToClipboard(stdout, 'x'.repeat(100_000)));
 });
 
-test('whoever may not change something is told why', t => {
+test('a key that may not change something gets the reason', t => {
   const app = (scope: Scope, isReadOnly = false) => {
     const granted = permissionsOf(scope, {kind: 'all'});
     return {

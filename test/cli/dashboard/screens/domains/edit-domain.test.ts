@@ -75,7 +75,7 @@ test('a form in which nothing was changed saves nothing', async t => {
   t.deepEqual(puts(), []);
 });
 
-test('whoever comes second is told what the other has changed, and nothing of either is lost', async t => {
+test('the second of two editors sees what the other has changed, and no change of either is lost', async t => {
   const {shell, edits, change, present} = await startDomain(t);
   await editDomain(edits, domain.id);
   const form = await shell.form();
@@ -138,7 +138,7 @@ test('what the node does not take is said by field, and the form comes again wit
   );
 });
 
-test('a key that may not is told so, without the form again', async t => {
+test('a key without the permission gets an error, and not the form again', async t => {
   const {shell, edits} = await startDomain(t, {
     [`PUT ${path}`]: {status: 403, error: {code: 'insufficient_scope', detail: 'the scope read-only does not permit this'}},
   });

@@ -1,5 +1,5 @@
 import test from 'ava';
-import {listBegin} from '../../../../../cli/dashboard/list/list.ts';
+import {initialList} from '../../../../../cli/dashboard/list/list.ts';
 import {type EventLog, eventLimit, startEventLog} from '../../../../../cli/dashboard/screens/events/event-log.ts';
 import {eventPage} from '../../../../../cli/dashboard/screens/events/event-page.ts';
 import {type EventFacts, eventsList} from '../../../../../cli/dashboard/screens/events/events-list.ts';
@@ -9,6 +9,7 @@ import {CliError} from '../../../../../cli/errors.ts';
 import type {Me} from '../../../../../shared/api-key.ts';
 import type {ClusterEvent} from '../../../../../shared/cluster-event.ts';
 import {permissionsOf, type Scope} from '../../../../../shared/scopes.ts';
+import {fakeClient} from '../../../../helpers/cli/fake-client.ts';
 import {
   detail,
   discardedEvent,
@@ -24,7 +25,7 @@ import {eventually} from '../../../../helpers/eventually.ts';
 /** A connection that says what a test says. */
 const startLog = () => {
   let nowMs = Date.parse('2026-03-01T19:00:00Z');
-  let state: LiveState = {connection: 'connecting', heardAtMs: undefined, reason: undefined};
+  let state: LiveState = {connection: 'connecting', receivedAtMs: undefined, reason: undefined};
   let hear: Parameters<Live['on']>[1] = () => undefined;
   let changed = (): void => undefined;
   const log = startEventLog({
@@ -49,7 +50,7 @@ const startLog = () => {
       nowMs = Date.parse(`2026-03-01T${time}Z`);
     },
     is: (connection: LiveState['connection'], reason?: string) => {
-      state = {connection, heardAtMs: nowMs, reason};
+      state = {connection, receivedAtMs: nowMs, reason};
       changed();
     },
     count: async (count: number) => eventually(() => log.get().rows.length === count),
@@ -64,15 +65,15 @@ const meOf = (scope: Scope): Me => ({
 });
 
 const facts = (log: EventLog, change: Partial<EventFacts> = {}): EventFacts => ({
-  live: {connection: 'live', heardAtMs: 0, reason: undefined},
-  heardSinceMs: log.heardSinceMs(),
+  live: {connection: 'live', receivedAtMs: 0, reason: undefined},
+  receivingSinceMs: log.receivingSinceMs(),
   lostAtMs: log.lostAtMs(),
   me: meOf('full-admin'),
   ...change,
 });
 
 const textOf = (log: EventLog, change: Partial<EventFacts> = {}, size?: Size, filter = ''): string =>
-  drawnList(eventsList(log.get(), facts(log, change)), {...listBegin, filter}, size);
+  drawnList(eventsList(log.get(), facts(log, change)), {...initialList, filter}, size);
 
 const domainEvent: ClusterEvent = {
   type: 'domain',
@@ -121,7 +122,7 @@ test('a connection that was lost leaves a line that says from when to when', asy
   is('polling', 'the connection broke');
 
   t.regex(
-    textOf(log, {live: {connection: 'polling', heardAtMs: 0, reason: 'the connection broke'}}),
+    textOf(log, {live: {connection: 'polling', receivedAtMs: 0, reason: 'the connection broke'}}),
     /✗ since 19:03:12Z no events arrive: the connection broke/,
   );
 
@@ -159,7 +160,7 @@ test('no more events are kept than there is room for, and of each no more than a
   t.true(JSON.stringify(log.get().rows[0]).length < 1000);
 });
 
-test('a key is told what it does not hear of', t => {
+test('the events that a key does not receive are named', t => {
   const {log} = startLog();
   const said = (scope: Scope) => eventsList(log.get(), facts(log, {me: meOf(scope)})).banners?.map(({text}) => text);
 
@@ -171,14 +172,14 @@ test('a key is told what it does not hear of', t => {
 test('without an event stream the screen says so, and how to get one', t => {
   const {log} = startLog();
 
-  const text = textOf(log, {live: {connection: 'polling', heardAtMs: 0, reason: 'there is no /events'}});
+  const text = textOf(log, {live: {connection: 'polling', receivedAtMs: 0, reason: 'there is no /events'}});
 
   t.regex(text, /There is no event stream: there is no \/events/);
   t.regex(text.replaceAll('\n', ' '), /use a node that tells of events/);
   t.regex(text, /after 15 silent\nseconds\./);
 });
 
-test('a held mail is looked up, and one that is gone is told as gone', async t => {
+test('a held mail is looked up, and one that is gone is reported as gone', async t => {
   const {log, hear, is, count} = startLog();
   is('live');
   hear(heldEvent);
@@ -186,7 +187,7 @@ test('a held mail is looked up, and one that is gone is told as gone', async t =
   const [row] = log.get().rows;
   if (row?.kind !== 'event') return t.fail();
   const pageOf = async (send: () => Promise<unknown>) =>
-    (await eventPage({send: send as never}, row, plainTheme)).lines(78).map(withoutStyle).join('\n');
+    (await eventPage(fakeClient({send: send as never}), row, plainTheme)).lines(78).map(withoutStyle).join('\n');
 
   t.regex(await pageOf(async () => ({data: detail})), /Symbols +LOW 1, HIGH 11\.5/);
   t.regex(await pageOf(async () => Promise.reject(new CliError('not_found', 'no'))), /not held any more/);

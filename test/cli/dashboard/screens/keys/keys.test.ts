@@ -1,5 +1,5 @@
 import test from 'ava';
-import {listBegin, shownRows} from '../../../../../cli/dashboard/list/list.ts';
+import {initialList, shownRows} from '../../../../../cli/dashboard/list/list.ts';
 import {conditionOf} from '../../../../../cli/dashboard/screens/keys/key-facts.ts';
 import {checkKeyForm} from '../../../../../cli/dashboard/screens/keys/key-form.ts';
 import {keyPage} from '../../../../../cli/dashboard/screens/keys/key-page.ts';
@@ -75,11 +75,11 @@ test('the list fits, whatever keys are called and however many there are', t => 
     {columns: 80, rows: 19},
     {columns: 200, rows: 55},
   ])
-    for (const all of [many, [], undefined]) fits(t, drawnList(listOf(all), listBegin, size, nowMs).split('\n'), size);
+    for (const all of [many, [], undefined]) fits(t, drawnList(listOf(all), initialList, size, nowMs).split('\n'), size);
 });
 
 test('the key in use is marked, and how many want to be looked at is said', t => {
-  const text = drawnList(listOf(keys), listBegin, undefined, nowMs);
+  const text = drawnList(listOf(keys), initialList, undefined, nowMs);
 
   t.regex(text, /4 keys · ▲ 2 to look at +by name · read now/);
   t.regex(text, /^\* +admin .* ◌ idle 200d/m);

@@ -2,11 +2,11 @@ import {mkdtemp, readFile, rm, stat, writeFile} from 'node:fs/promises';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 import test, {type ExecutionContext} from 'ava';
-import type {Answer, Request} from '../../../../../cli/client/client.ts';
+import type {Answer, Request} from '../../../../../cli/client/transport.ts';
 import {createActingMails} from '../../../../../cli/dashboard/screens/quarantine/acting-mails.ts';
 import {actOnMails, resultText} from '../../../../../cli/dashboard/screens/quarantine/held-mail-actions.ts';
 import {createMailPreviews} from '../../../../../cli/dashboard/screens/quarantine/mail-previews.ts';
-import {afterScreenEvent, type ScreenEvent, screenBegin} from '../../../../../cli/dashboard/screens/quarantine/screen-state.ts';
+import {afterScreenEvent, initialScreen, type ScreenEvent} from '../../../../../cli/dashboard/screens/quarantine/screen-state.ts';
 import {createViewStore} from '../../../../../cli/dashboard/screens/quarantine/view-store.ts';
 import {CliError} from '../../../../../cli/errors.ts';
 import {mailId} from '../../../../../cli/quarantine/mail-id.ts';
@@ -69,7 +69,7 @@ test('mails of which it is not known are asked for again, as nothing is done twi
   t.is(resultText('release', result), '150 mails released');
 });
 
-test('what was done before and what failed is counted apart, and told why', async t => {
+test('what was done before and what failed is counted separately, with the reasons', async t => {
   const {result} = await act(3, ([one, two, three]) => [
     outcome(one?.queue_id ?? ''),
     {...outcome(two?.queue_id ?? ''), already: true},
@@ -80,7 +80,7 @@ test('what was done before and what failed is counted apart, and told why', asyn
   t.deepEqual(result.failures, [{id: 'mx1/mail000002', code: 'delivery_failed', detail: 'no; a@example.com: 550 no such user'}]);
 });
 
-test('when the node goes away in the middle, what was done is told and the rest is not asked for', async t => {
+test('when the node goes away in the middle, what was done is reported and the rest is not requested', async t => {
   const {result, asked, dealtWith} = await act(300, (items, request) => {
     if (request === 2) throw new CliError('unreachable', 'nothing listens there', {cause: {code: 'ECONNREFUSED'}});
     return items.map(({queue_id}) => outcome(queue_id));
@@ -101,7 +101,7 @@ test('a node that asks to wait is asked again', async t => {
   t.is(result.done, 5);
 });
 
-const after = (...events: ScreenEvent[]) => events.reduce(afterScreenEvent, screenBegin);
+const after = (...events: ScreenEvent[]) => events.reduce(afterScreenEvent, initialScreen);
 
 test('selecting twice leaves a mail, and selecting nothing leaves them all', t => {
   const [one = heldMail(0), two = heldMail(1)] = heldMails(2);
@@ -127,7 +127,7 @@ const startPreviews = (respond: (path: string) => unknown) => {
   const asked: string[] = [];
   let hear: (event: never) => void = () => undefined;
   const previews = createMailPreviews({
-    client: {
+    client: fakeClient({
       send: async <T>({path}: Request) => {
         asked.push(path);
         return answer<T>(await respond(path));
@@ -136,7 +136,7 @@ const startPreviews = (respond: (path: string) => unknown) => {
         (async function* () {
           yield Buffer.from('Subject: x\r\n\r\ntext\r\n');
         })(),
-    },
+    }),
     live: {
       on: (_types, listener) => {
         hear = listener as typeof hear;

@@ -18,7 +18,7 @@ const startList = async (t: ExecutionContext, api: MailApi, order: MailOrder = '
       hear = listener;
       return () => undefined;
     },
-    get: () => ({connection: 'live', heardAtMs: undefined, reason: undefined}) as const,
+    get: () => ({connection: 'live', receivedAtMs: undefined, reason: undefined}) as const,
     answered: () => undefined,
     failed: () => undefined,
   };

@@ -1,12 +1,12 @@
 import test from 'ava';
 import {questionLines} from '../../../../../cli/dashboard/screens/quarantine/act-question.ts';
-import {afterEvent, type ListState, listBegin} from '../../../../../cli/dashboard/screens/quarantine/list-state.ts';
+import {afterEvent, initialList, type ListState} from '../../../../../cli/dashboard/screens/quarantine/list-state.ts';
 import type {Preview} from '../../../../../cli/dashboard/screens/quarantine/mail-previews.ts';
 import {previewLines} from '../../../../../cli/dashboard/screens/quarantine/preview-lines.ts';
 import {layoutOf} from '../../../../../cli/dashboard/screens/quarantine/quarantine-layout.ts';
 import {type QuarantineView, quarantineLines} from '../../../../../cli/dashboard/screens/quarantine/quarantine-view.ts';
 import {toneOfScore} from '../../../../../cli/dashboard/screens/quarantine/score-tone.ts';
-import {pickedMail, screenBegin} from '../../../../../cli/dashboard/screens/quarantine/screen-state.ts';
+import {initialScreen, pickedMail} from '../../../../../cli/dashboard/screens/quarantine/screen-state.ts';
 import type {Size} from '../../../../../cli/dashboard/shell/shell.ts';
 import {createTheme} from '../../../../../cli/dashboard/shell/theme.ts';
 import {CliError} from '../../../../../cli/errors.ts';
@@ -30,9 +30,9 @@ const plain = (line: string): string => line.replace(/\x1b\[\d+m/g, '');
 const now = Date.parse('2026-03-01T12:00:00Z');
 
 const listed = (mails: (typeof mail)[], {height = 16, total = mails.length} = {}): ListState => {
-  const sized = afterEvent(listBegin(), {type: 'resized', height});
+  const sized = afterEvent(initialList(), {type: 'resized', height});
   return afterEvent(sized, {
-    ...{type: 'window', version: 1, offset: 0, isAnew: true, mails, total},
+    ...{type: 'window', version: 1, offset: 0, isReread: true, mails, total},
     ...{unreachableNodes: [], atMs: now},
   });
 };
@@ -54,7 +54,7 @@ const ready: Preview = {
 
 const view = (size: Size, change: Partial<QuarantineView> = {}): QuarantineView => ({
   list: listed([mail, ...heldMails(30)], {height: layoutOf(size, 'off').list.rows}),
-  screen: screenBegin,
+  screen: initialScreen,
   acting: {actions: new Map(), failed: undefined},
   preview: [],
   thresholds,
@@ -73,7 +73,7 @@ for (const size of sizes)
       const lines = quarantineLines(
         view(size, {
           preview,
-          screen: {...screenBegin, preview: mode, picked: new Map([[mailId(mail), pickedMail(mail)]]), rangeStart: mail},
+          screen: {...initialScreen, preview: mode, picked: new Map([[mailId(mail), pickedMail(mail)]]), rangeStart: mail},
         }),
       );
 
@@ -110,7 +110,7 @@ test('what is selected and what is under way has a mark of its own', t => {
       {columns: 80, rows: 19},
       {
         list: listed(mails),
-        screen: {...screenBegin, picked: new Map([[picked ?? '', pickedMail(mails[1] ?? mail)]])},
+        screen: {...initialScreen, picked: new Map([[picked ?? '', pickedMail(mails[1] ?? mail)]])},
         acting: {
           actions: new Map([
             [releasing ?? '', 'release'],
@@ -132,7 +132,9 @@ test('what is selected and what is under way has a mark of its own', t => {
 test('a range is shown from where it begins to the cursor', t => {
   const mails = heldMails(10).reverse();
   const list = afterEvent(listed(mails), {type: 'moved', position: {cursor: 4, top: 0}});
-  const lines = quarantineLines(view({columns: 80, rows: 19}, {list, screen: {...screenBegin, rangeStart: mails[2]}})).map(plain);
+  const lines = quarantineLines(view({columns: 80, rows: 19}, {list, screen: {...initialScreen, rangeStart: mails[2]}})).map(
+    plain,
+  );
 
   t.is(
     lines
@@ -155,11 +157,11 @@ test('an empty list says why it is empty', t => {
       .map(plain)
       .join('\n');
 
-  t.true(shown(listBegin()).includes('Reading the list'));
+  t.true(shown(initialList()).includes('Reading the list'));
   t.true(shown(listed([])).includes('No mail is held.'));
   t.true(shown({...listed([]), query: parseQuery('reason:spam')}).includes('Nothing matches this filter. escape clears it'));
   t.true(
-    shown({...listBegin(), failure: new CliError('unreachable', 'nothing listens there')}).includes('nothing listens there'),
+    shown({...initialList(), failure: new CliError('unreachable', 'nothing listens there')}).includes('nothing listens there'),
   );
 });
 

@@ -2,10 +2,7 @@ import test from 'ava';
 import fc from 'fast-check';
 import type {NodeTransaction} from '../../../../daemon/services/node-store.ts';
 import type {NewHeldMail} from '../../../../daemon/services/quarantine/stored-mail.ts';
-
-import {createHeldQuery, type ListedPage} from '../../../../daemon/store/sqlite/held-query.ts';
-
-import type {HeldMail} from '../../../../shared/held-mail.ts';
+import {createHeldQuery} from '../../../../daemon/store/sqlite/held-query.ts';
 import type {HoldFilter} from '../../../../shared/hold-filter.ts';
 import {testStore} from '../../../helpers/store.ts';
 import {storedMail} from '../../../helpers/stored-mail.ts';
@@ -27,8 +24,6 @@ const mail = (n: number): NewHeldMail =>
     arrived_at: new Date(start + n * 20 * 60_000).toISOString(),
   });
 
-const parsed = ({mails, total}: ListedPage) => ({mails: JSON.parse(mails.toString()) as HeldMail[], total});
-
 const at = (minutes: number) => new Date(start + minutes * 60_000).toISOString();
 
 /** With what each has to find. */
@@ -49,7 +44,7 @@ const searches: [filter: HoldFilter, matches: (mail: NewHeldMail) => boolean][] 
   [{subject: 'o'}, ({subject}) => subject.toLowerCase().includes('o')],
 ];
 
-/** What is held, and what has been, as far as one can tell without a database. */
+/** What is held, and what has been, as far as one can tell without a store. */
 interface Model {
   held: Map<string, NewHeldMail>;
   ended: Map<string, NewHeldMail>;
@@ -97,7 +92,7 @@ const steps: Record<string, (tx: NodeTransaction, one: NewHeldMail, model: Model
 };
 const rolledBack = new Error('rolled back');
 
-test('a total that was counted before is right after whatever has happened since', async t => {
+test('what is listed, and the total, are right after whatever has happened to held mail', async t => {
   const {store} = await testStore(t, {isDurable: false});
   const query = createHeldQuery(store, 'alpha');
   const step = fc.record({
@@ -115,7 +110,7 @@ test('a total that was counted before is right after whatever has happened since
         await work.catch(error => t.is(error, rolledBack));
 
         const [filter, matches] = search;
-        const {total, mails} = parsed(await query.list(filter, all, {limit: 100, offset: 0}));
+        const {total, mails} = await query.list(filter, all, {limit: 100, offset: 0});
 
         t.is(total, [...model.held.values()].filter(matches).length, JSON.stringify(filter));
         t.is(mails.length, total);
@@ -123,20 +118,6 @@ test('a total that was counted before is right after whatever has happened since
     }),
     {numRuns: 40},
   );
-});
-
-test('a total that has not been asked for while more has changed than is remembered is right all the same', async t => {
-  const {store} = await testStore(t, {isDurable: false});
-  const query = createHeldQuery(store, 'alpha');
-  const total = async () => (await query.list({sender: 'from.test'}, all, {limit: 1, offset: 0})).total;
-  await store.transaction(async tx => tx.hold.insert([mail(1)]));
-  t.is(await total(), 1);
-
-  await store.transaction(async tx => tx.hold.insert(Array.from({length: 12_500}, (_, n) => mail(n + 2))));
-
-  t.is(await total(), 12_501);
-  const [{first}] = (await store.read('held_change').min({first: 'seq'})) as [{first: number}];
-  t.true(first > 1000);
 });
 
 test('a subject is found by any part of it, whatever characters there are', async t => {
@@ -150,7 +131,7 @@ test('a subject is found by any part of it, whatever characters there are', asyn
 
   for (const part of new Set([...parts, 'ÜBERWEISUNG', 'u\u0308ber', '%', '_', '\\', '"', 'OR', 'a*b', 'zzz', '100%%'])) {
     const folded = part.normalize('NFC').toLowerCase();
-    const {mails, total} = parsed(await query.list({subject: part}, all, {limit: 100, offset: 0}));
+    const {mails, total} = await query.list({subject: part}, all, {limit: 100, offset: 0});
 
     const expected = Array.from({length: 30}, (_, n) => mail(n)).filter(({subject}) =>
       subject.normalize('NFC').toLowerCase().includes(folded),
@@ -183,7 +164,7 @@ test('a subject is found before and after the index has it, and no more once its
           await tx.hold.insert(come);
         });
 
-        const {mails, total} = parsed(await query.list({subject: 'offer of 7'}, all, {limit: 1000, offset: 0}));
+        const {mails, total} = await query.list({subject: 'offer of 7'}, all, {limit: 1000, offset: 0});
 
         const expected = held.filter(({subject}) => subject === 'Offer of 7').map(({queue_id}) => queue_id);
         t.is(total, expected.length);
@@ -201,7 +182,7 @@ test('a subject that very many mails have is found as one that few have', async 
   const many = Array.from({length: 2000}, (_, n) => ({...mail(n), subject: n % 2 === 0 ? `Offer ${n}` : `offers of ${n}`}));
   await store.transaction(async tx => tx.hold.insert(many));
 
-  const common = parsed(await query.list({subject: 'OFFER'}, all, {limit: 2, offset: 0}));
+  const common = await query.list({subject: 'OFFER'}, all, {limit: 2, offset: 0});
   const rare = await query.list({subject: 'offers of 77'}, all, {limit: 2, offset: 0});
 
   t.is(common.total, 2000);
@@ -217,14 +198,12 @@ test('a recipient who has very many mails gets the newest first, and all of them
   const query = createHeldQuery(store, 'alpha');
   await store.transaction(async tx => tx.hold.insert(Array.from({length: 2000}, (_, n) => mail(n))));
 
-  const {mails, total} = parsed(
-    await query.list({recipient: 'b@one.test', sender: 'sender1@from.test'}, all, {limit: 2, offset: 1}),
-  );
+  const {mails, total} = await query.list({recipient: 'b@one.test', sender: 'sender1@from.test'}, all, {limit: 2, offset: 1});
 
   t.is(total, 667);
   t.deepEqual(
     mails.map(({queue_id}) => queue_id),
     ['Mail001996', 'Mail001993'],
   );
-  t.is((await query.marks({recipient: 'b@one.test'}, all, {offset: 0, stride: 500, limit: 9})).marks.length, 4);
+  t.is((await query.samples({recipient: 'b@one.test'}, all, {offset: 0, stride: 500, limit: 9})).marks.length, 4);
 });

@@ -1,0 +1,141 @@
+// Corrections of the index by what Postfix's hold queue says: mails that have left it, are in it, or are in it again.
+import type {NewAuditEntry} from '../../services/audit/stored-entry.ts';
+import {chunksOf} from '../../services/chunks.ts';
+import type {Store, StoreTransaction} from '../../services/ports.ts';
+import {isHeld, type PostfixMail} from '../../services/quarantine/stored-mail.ts';
+import {leftByHand} from '../hold-state.ts';
+import type {PostfixHolder} from './hold-mail.ts';
+import type {QueuedMail} from './postqueue.ts';
+
+interface Needs {
+  nodeId: string;
+  store: Store;
+  holder: Pick<PostfixHolder, 'hasArrived'>;
+  /** Whether somebody is acting on the mail. */
+  isUnderWay(queueId: string): boolean;
+  now: () => number;
+}
+
+export interface Settlement {
+  /** Mails that the index holds and Postfix does not; resolves with those that have left its queue by another hand. */
+  missing(rows: PostfixMail[], signal: AbortSignal): Promise<string[]>;
+  present(found: [PostfixMail, QueuedMail][], signal: AbortSignal): Promise<void>;
+  /**
+   * Mails on hold in Postfix that the index does not hold: `reopened` are held again, `unknown` are not in the index at all.
+   * What ended after `startedAt` may have been there when the queue was read.
+   */
+  strangers(mails: QueuedMail[], startedAt: string): Promise<{reopened: string[]; unknown: QueuedMail[]}>;
+}
+
+export const createSettlement = (needs: Needs): Settlement => {
+  const missing = createMissing(needs);
+  const strangers = createStrangers(needs);
+  return {missing, present: createPresent(needs), strangers};
+};
+
+const createMissing = ({nodeId, store, isUnderWay, now}: Needs): Settlement['missing'] => {
+  /** On hold according to the index, and not there; resolves with what there is to say of it. */
+  const settleMissing = async (tx: StoreTransaction, {queue_id: queueId, state, acted_by_key_id: keyId}: PostfixMail) => {
+    if (isUnderWay(queueId)) return undefined;
+    const at = new Date(now()).toISOString();
+    // Whoever had begun died between the act and writing it down.
+    if (state === 'releasing' || state === 'discarding') {
+      const ending = {state: state === 'releasing' ? 'released' : 'discarded', at, keyId} as const;
+      const action = state === 'releasing' ? 'release' : 'discard';
+      const entry = auditEntry({nodeId, queueId, now}, {action, keyId, detail: 'found done after a restart'});
+      return (await tx.hold.end([queueId], state, ending)).size === 1 ? {entry, gone: []} : undefined;
+    }
+    const entry = auditEntry({nodeId, queueId, now}, {action: 'gone', detail: leftByHand});
+    const ended = await tx.hold.end([queueId], 'held', {state: 'gone', at, keyId: null});
+    return ended.size === 1 ? {entry, gone: [queueId]} : undefined;
+  };
+
+  /** Resolves with those that have left the queue by another hand. */
+  const settleAll: Settlement['missing'] = async (rows, signal) => {
+    const gone: string[] = [];
+    for (const some of chunksOf(rows)) {
+      if (signal.aborted) break;
+      const settled = await store.transaction(async tx => {
+        const all = [];
+        for (const row of some) all.push((await settleMissing(tx, row)) ?? []);
+        await tx.audit.append(...all.flat().map(({entry}) => entry));
+        return all.flat();
+      });
+      gone.push(...settled.flatMap(mail => mail.gone));
+    }
+    return gone;
+  };
+
+  return settleAll;
+};
+
+/** What the index does not say of them yet. */
+const createPresent =
+  ({store, holder, isUnderWay}: Needs): Settlement['present'] =>
+  async (present, signal) => {
+    for (const [row] of present) holder.hasArrived(row.queue_id);
+    for (const some of chunksOf(present)) {
+      if (signal.aborted) return;
+      await store.transaction(async tx => {
+        const settled = some.filter(([row]) => row.state === 'held' || !isUnderWay(row.queue_id));
+        await tx.postfix.confirm(settled.filter(([row]) => row.queued_at === null).map(([, mail]) => mail));
+        await tx.hold.unclaim(settled.filter(([row]) => row.state !== 'held').map(([row]) => row.queue_id));
+      });
+    }
+  };
+
+const createStrangers = ({nodeId, store, isUnderWay, now}: Needs): Settlement['strangers'] => {
+  /** Its life had ended; true when it is held again. */
+  const settleEnded = async (row: PostfixMail, queued: QueuedMail): Promise<boolean> => {
+    const {queue_id: queueId} = row;
+    return store.transaction(async tx => {
+      const mail = await tx.hold.find(queueId);
+      if (!mail || mail.state !== row.state || !(await tx.hold.reopen(mail))) return false;
+      if (row.queued_at === null) await tx.postfix.confirm([queued]);
+      await tx.audit.append(
+        auditEntry({nodeId, queueId, now}, {action: 'reopened', detail: `it was ${mail.state} and is on hold in Postfix again`}),
+      );
+      return true;
+    });
+  };
+
+  return async (mails, startedAt) => {
+    const reopened: string[] = [];
+    const ids = mails.map(({queueId}) => queueId);
+    const known = new Map((await store.postfix.find(ids)).map(row => [row.queue_id, row]));
+    const unknown: QueuedMail[] = [];
+    for (const mail of mails) {
+      const {queueId} = mail;
+      const row = known.get(queueId);
+      // Postfix without long queue ids gives an id again.
+      if (row && !isSame(row, mail)) await store.transaction(async tx => tx.hold.forget(queueId));
+      if (!row || !isSame(row, mail)) unknown.push(mail);
+      // What was ended after the look at the queue had begun was there when it was looked at.
+      else if (!isHeld(row) && !isUnderWay(queueId) && (row.acted_at ?? '') < startedAt && (await settleEnded(row, mail)))
+        reopened.push(queueId);
+    }
+    return {reopened, unknown};
+  };
+};
+
+interface Concerned {
+  nodeId: string;
+  queueId: string;
+  now: () => number;
+}
+
+const auditEntry = (
+  {nodeId, queueId, now}: Concerned,
+  entry: {action: string; keyId?: number | null; detail: string},
+): NewAuditEntry => ({
+  at: new Date(now()).toISOString(),
+  key_id: entry.keyId ?? null,
+  action: `quarantine.${entry.action}`,
+  target: `${nodeId}/${queueId}`,
+  remote_address: null,
+  result: 'ok',
+  detail: entry.detail,
+});
+
+/** Postfix without long queue ids gives an id again. */
+export const isSame = ({queued_at}: PostfixMail, {queuedAt}: QueuedMail): boolean => queued_at === null || queued_at === queuedAt;

@@ -1,0 +1,50 @@
+// Certificates of a node: its own, those of its cluster's authority, and what they are for.
+import {readFile} from 'node:fs/promises';
+import type {Logger} from 'pino';
+import {describedNames, ownNames} from '../services/cluster/certificate-names.ts';
+import type {NodeIdentity} from '../services/ports.ts';
+import {openCertificates} from './certificate-renewal.ts';
+import {createCutOff} from './cut-off.ts';
+import type {DataFolder} from './data-folder.ts';
+import type {RunningConfig} from './live-settings.ts';
+import type {Records} from './records.ts';
+import {apiHosts, authorityIn} from './tls-files.ts';
+
+interface Needs {
+  folder: DataFolder;
+  identity: NodeIdentity;
+  running: Pick<RunningConfig, 'config'>;
+  records: Pick<Records, 'nodeDirectory' | 'membership'>;
+  log: Logger;
+  now: () => number;
+}
+
+export type Trust = Awaited<ReturnType<typeof openTrust>>;
+
+export const openTrust = async ({folder, identity, running, records: {nodeDirectory, membership}, log, now}: Needs) => {
+  const authority = async () => authorityIn(folder, now);
+  const hasAuthority = (await authority()) !== undefined;
+  // A node asks once for names that the authority refuses. The node with the authority asks nobody.
+  const subject = {node_id: identity.nodeId, isBeside: () => false};
+  const certificates = await openCertificates({
+    folder,
+    identity,
+    config: running.config,
+    hosts(given) {
+      const wanted = apiHosts(running.config());
+      return hasAuthority ? wanted : ownNames(wanted, describedNames(nodeDirectory.list()), {...subject, given});
+    },
+    authority,
+    now,
+  });
+  const cutOff = createCutOff({since: () => (membership.isRemoved() ? undefined : certificates.cutOffSince()), log});
+  return {
+    authority,
+    /** Whether this node can issue certificates. */
+    hasAuthority,
+    /** Certificate of the cluster's authority, PEM. */
+    ca: await readFile(folder.caCert, 'utf8'),
+    certificates,
+    cutOff,
+  };
+};
