@@ -1,4 +1,4 @@
-// The `mfd` program: reads arguments, prints, and decides exit statuses: 0 done, 1 failed, 2 wrong usage or configuration.
+// Command line of mfd: reads arguments, prints results, and decides the exit status (0 done, 1 failed, 2 wrong usage or configuration).
 import {Command, CommanderError} from 'commander';
 import packageJson from '../package.json' with {type: 'json'};
 import {formatHostPort} from '../shared/host-port.ts';
@@ -9,7 +9,7 @@ import {certificateWarnings, checkConfig} from './commands/check-config.ts';
 import {type InitReport, initialise} from './commands/init.ts';
 import {type JoinReport, joinCluster} from './commands/join.ts';
 import {addMfctlContext} from './commands/mfctl-context.ts';
-import {awaitsNode, listensFrom, type NewNodeOptions} from './commands/new-node.ts';
+import {findUninitialised, listensFrom, type NewNodeOptions} from './commands/new-node.ts';
 import {repair} from './commands/repair.ts';
 import {addSetupCommand} from './commands/setup.ts';
 import {type StartOptions, start} from './commands/start.ts';
@@ -21,7 +21,7 @@ import type {RunningNode} from './node/node.ts';
 import {databaseErrorText, isDamaged, isOtherSchema} from './store/sqlite/database.ts';
 
 export const main = async (args: string[]): Promise<number> => {
-  // Databases, keys and mail are nobody else's to read, whatever the caller's umask.
+  // Only the owner may read databases, keys and mail, whatever umask the caller has.
   process.umask(0o077);
   try {
     await program().parseAsync(args, {from: 'user'});
@@ -32,7 +32,7 @@ export const main = async (args: string[]): Promise<number> => {
   }
 };
 
-/** All there is to type, as commander knows it. Nothing runs yet. */
+/** The command line, as commander describes it. Nothing runs yet. */
 export const program = (): Command => {
   const mfd = new Command('mfd')
     .description('A node of the mail-filtering cluster')
@@ -46,19 +46,30 @@ export const program = (): Command => {
       '\nExamples:\n  mfd init --data /var/lib/mfd --fqdn mx1.example.com\n  mfd start --data /var/lib/mfd\n  mfd join - --data /var/lib/mfd --fqdn mx2.example.com < token',
     );
 
+  addInitCommand(mfd);
+  addJoinCommand(mfd);
+  addStartCommand(mfd);
+  addCheckConfigCommand(mfd);
+  addBootstrapKeyCommand(mfd);
+  addRepairCommand(mfd);
+  addSetupCommand(mfd, print);
+  return mfd;
+};
+
+const addInitCommand = (mfd: Command): void => {
   withListenOptions(mfd.command('init'))
     .description('create a node in an empty folder, or in one that has only your mfd.yaml, and print its first API key')
     .option('--json', 'print one JSON object')
     .action(async (options: NewNodeOptions & {json?: boolean}) => {
-      const {isConfigured} = (await awaitsNode(options.data)) ?? {isConfigured: true};
-      const made = await asOwnerOf(options.data, async () =>
-        initialise({...(!isConfigured && listensFrom(process.env)), ...options}),
-      );
+      const settings = await withEnvironment(options);
+      const made = await asOwnerOf(options.data, async () => initialise(settings));
       const note = await addMfctlContext(made);
       print(options.json ? JSON.stringify(made) : welcome(made));
       process.stderr.write(`${note}\n`);
     });
+};
 
+const addJoinCommand = (mfd: Command): void => {
   withListenOptions(mfd.command('join'))
     .argument(
       '<token>',
@@ -67,19 +78,17 @@ export const program = (): Command => {
     .description('create a node of an existing cluster in an empty folder, or in one that has only your mfd.yaml')
     .option('--json', 'print one JSON object')
     .action(async (token: string, options: NewNodeOptions & {json?: boolean}) => {
-      const {isConfigured} = (await awaitsNode(options.data)) ?? {isConfigured: true};
+      const settings = await withEnvironment(options);
       const text = token === '-' ? await standardInput() : token;
       const {joined, warning} = await asOwnerOf(options.data, async () =>
-        joinCluster(text, {
-          ...(!isConfigured && listensFrom(process.env)),
-          ...options,
-          version: packageJson.version,
-        }),
+        joinCluster(text, {...settings, version: packageJson.version}),
       );
       print(options.json ? JSON.stringify(joined) : joinedText(joined));
       if (warning !== undefined) process.stderr.write(`warning: ${safeLine(warning)}\n`);
     });
+};
 
+const addStartCommand = (mfd: Command): void => {
   const startCommand = mfd
     .command('start')
     .requiredOption('--data <dir>', 'data directory')
@@ -92,7 +101,9 @@ export const program = (): Command => {
     .action(async (options: StartOptions) =>
       start(options, {environment: process.env, version: packageJson.version, print, texts: {welcome, firstSteps}}),
     );
+};
 
+const addCheckConfigCommand = (mfd: Command): void => {
   mfd
     .command('check-config')
     .description('check mfd.yaml and the files it names, and warn about certificates that will end soon')
@@ -107,7 +118,9 @@ export const program = (): Command => {
         process.stderr.write(`mfd: warning: ${warning}\n`);
       print(`${folder.config} is fine`);
     });
+};
 
+const addBootstrapKeyCommand = (mfd: Command): void => {
   mfd
     .command('bootstrap-key')
     .description(
@@ -118,15 +131,20 @@ export const program = (): Command => {
     .action(async ({data, force}: {data: string; force?: boolean}) =>
       print(await asOwnerOf(data, async () => bootstrapKey(data, force ?? false))),
     );
+};
 
+const addRepairCommand = (mfd: Command): void => {
   mfd
     .command('repair')
     .description('rebuild a damaged database from what can be read of it and of the spool; stop the node first')
     .requiredOption('--data <dir>', 'data directory')
     .action(async ({data}: {data: string}) => asOwnerOf(data, async () => repair(data, print)));
+};
 
-  addSetupCommand(mfd, print);
-  return mfd;
+/** Adds addresses from the environment to the options when the folder has no configuration, which the environment would override. */
+const withEnvironment = async (options: NewNodeOptions): Promise<NewNodeOptions> => {
+  const empty = await findUninitialised(options.data);
+  return {...(empty?.isConfigured === false && listensFrom(process.env)), ...options};
 };
 
 const withListenOptions = (command: Command): Command =>
@@ -180,16 +198,16 @@ const print = (text: string): void => {
 const report = (error: unknown): number => {
   const isExpected = error instanceof ConfigError || error instanceof CommandError;
   const text = error instanceof Error ? error.message : String(error);
-  // A key of the configuration may be made of anything.
+  // A configuration key in the message may contain any characters.
   const line = `mfd: ${safeLine(isExpected ? text : describe(error, text))}\n`;
   process.stderr.write(isJournal(process.env) ? withPriority('error', line) : line);
   return error instanceof ConfigError || error instanceof UsageError ? 2 : 1;
 };
 
-/** Errors of the system, in words; one line, no stack. */
+/** Describes a system error in one line, without a stack. */
 const describe = (error: unknown, text: string): string => {
   const {code, address, port} = error as {code?: string; address?: string; port?: number};
-  // Of a unix socket the port is -1.
+  // Node sets the port of a unix socket to -1.
   const isPath = address?.startsWith('/') ?? false;
   const where = address === undefined ? '' : ` ${address}${isPath || port === undefined ? '' : `:${port}`}`;
   if (code === 'EADDRINUSE') return `the address${where} is in use; stop what listens there, or choose another one in mfd.yaml`;
@@ -198,8 +216,8 @@ const describe = (error: unknown, text: string): string => {
   if (code === 'EACCES' && where) return `no permission to listen on${where}`;
   if (code === 'EADDRNOTAVAIL') return `the address${where} is not one of this machine`;
   const line = text.split('\n')[0] ?? text;
-  const said = error instanceof Error ? databaseErrorText(error) : undefined;
+  const databaseText = error instanceof Error ? databaseErrorText(error) : undefined;
   if (isDamaged(error) || isOtherSchema(error))
-    return `the database cannot be used: ${said ?? line}; mfd repair makes a whole one of what can be read`;
-  return said === undefined ? line : `the database cannot be used: ${said}`;
+    return `the database cannot be used: ${databaseText ?? line}; mfd repair makes a whole one of what can be read`;
+  return databaseText === undefined ? line : `the database cannot be used: ${databaseText}`;
 };

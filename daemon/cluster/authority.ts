@@ -1,4 +1,4 @@
-// The cluster's authority as the services know it, around the CA's key and certificate.
+// Adapter between the CA's key and certificate and the authority port of the services.
 import {createHash, X509Certificate} from 'node:crypto';
 import type {Authority} from '../services/cluster/authority.ts';
 import {issueRequested, issueTicket, type KeyAndCertificate} from './certificates.ts';
@@ -25,7 +25,7 @@ export const createClusterAuthority = (pair: KeyAndCertificate, now: () => numbe
   };
 };
 
-/** Whether a token is for the cluster of this authority; throws for what is no token. */
+/** Whether a token belongs to the cluster of this authority; throws when the text is no token. */
 export const isTokenFor = (caCert: string, token: string): boolean =>
   decodeJoinToken(token).caFingerprint.equals(fingerprintOf(new X509Certificate(caCert).raw));
 

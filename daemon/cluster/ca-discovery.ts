@@ -1,21 +1,24 @@
-// The first look at a cluster that nothing but a fingerprint is known of: who answers, and with which authority.
+// Discovery of a cluster's authority by its fingerprint, for a node that knows nothing else of the cluster.
 import {type DetailedPeerCertificate, connect as tlsConnect} from 'node:tls';
 import type {HostPort} from '../../shared/host-port.ts';
 import type {NodeIdentity} from '../services/ports.ts';
 import {fingerprintOf} from './authority.ts';
 import {identityIn} from './peer-identity.ts';
 
-export interface FirstContact {
-  /** PEM; it has the fingerprint. */
+export interface DiscoveredCa {
+  /** The certificate with the fingerprint, PEM. */
   ca: string;
-  /** Who the node there says it is. Not verified yet: the next connection does that, with `ca`. */
+  /** The identity that the node claims. The next connection verifies it, with `ca`. */
   peer: NodeIdentity;
 }
 
 const deadlineMs = 10_000;
 
-/** Sends nothing. Resolves with undefined when another authority, or none, vouches for who answers; rejects when nobody does. */
-export const lookAt = async ({host, port}: HostPort, caFingerprint: Buffer): Promise<FirstContact | undefined> =>
+/**
+ * Sends no request. Resolves with undefined when the chain of the node that answers does not have this authority; rejects when
+ * nothing answers.
+ */
+export const discoverCa = async ({host, port}: HostPort, caFingerprint: Buffer): Promise<DiscoveredCa | undefined> =>
   new Promise((resolve, reject) => {
     const socket = tlsConnect({host, port, servername: '', rejectUnauthorized: false, minVersion: 'TLSv1.3'});
     const deadline = setTimeout(() => socket.destroy(new Error(`no answer within ${deadlineMs / 1000} s`)), deadlineMs);
@@ -26,7 +29,7 @@ export const lookAt = async ({host, port}: HostPort, caFingerprint: Buffer): Pro
       resolve(ca && peer ? {ca: pemOf(ca.raw), peer} : undefined);
       socket.destroy();
     });
-    // After the first look the other side may complain that it was shown no certificate.
+    // Errors after the handshake change nothing: the other side may reject a client without a certificate.
     socket.on('error', reject);
     socket.once('close', () => {
       clearTimeout(deadline);
@@ -36,7 +39,7 @@ export const lookAt = async ({host, port}: HostPort, caFingerprint: Buffer): Pro
 
 const chainOf = (leaf: DetailedPeerCertificate): DetailedPeerCertificate[] => {
   const chain: DetailedPeerCertificate[] = [];
-  // The last one is its own issuer.
+  // The last certificate is its own issuer.
   for (let next: DetailedPeerCertificate | undefined = leaf; next?.raw && !chain.includes(next); next = next.issuerCertificate)
     chain.push(next);
   return chain;

@@ -1,14 +1,71 @@
-// Takes everything that is replicated from one peer: for a node that is new, was away too long, or has gone back in time.
+// Catch-up: fetches all replicated records from one peer, for a node that is new, was down too long, or was restored from a backup.
 
+import {setTimeout as delay} from 'node:timers/promises';
+import type {Logger} from 'pino';
+import {Fault} from '../../shared/fault.ts';
 import {recordsPageSchema} from '../services/cluster/peer-protocol.ts';
 import type {ChangeSource, Replication} from '../services/cluster/replication-ports.ts';
+import {causeOf} from './failure-log.ts';
 import type {PeerClient} from './peer-client.ts';
+import type {Peer} from './peers.ts';
+
+/** Catch-ups in the background, one at a time for each peer. */
+export interface CatchUpRunner {
+  /** Starts a catch-up from the peer, unless one is under way. */
+  start(peer: Peer): void;
+  /** Waits for all catch-ups under way; resolves with whether all of them succeeded. */
+  done(): Promise<boolean>;
+  /** Starts no more. A catch-up under way ends when the client of its peer is closed. */
+  stop(): void;
+}
+
+interface Needs {
+  nodeNo: number;
+  replication: Replication;
+  onDone(): void;
+  log: Logger;
+}
 
 const pageMs = 30_000;
+const failurePauseMs = 1000;
+
+export const createCatchUpRunner = ({nodeNo, replication, onDone, log}: Needs): CatchUpRunner => {
+  const underWay = new Map<number, Promise<boolean>>();
+  const stopped = new AbortController();
+
+  const run = async (peer: Peer): Promise<boolean> => {
+    const {nodeId, client} = peer;
+    try {
+      const records = await catchUp({client, source: {node: peer, path: 'snapshot'}}, replication, nodeNo);
+      log.info({node: nodeId, records}, 'configuration taken from another node');
+      onDone();
+      return true;
+    } catch (error) {
+      if (stopped.signal.aborted) return false;
+      const why = error instanceof Fault ? {detail: causeOf(error)} : {err: error};
+      log.warn({node: nodeId, ...why}, 'taking the configuration from another node failed');
+      // The trigger will repeat; the pause keeps it from starting again at once.
+      await delay(failurePauseMs, undefined, {ref: false, signal: stopped.signal}).catch(() => {});
+      return false;
+    }
+  };
+
+  return {
+    start(peer) {
+      if (stopped.signal.aborted || underWay.has(peer.nodeNo)) return;
+      underWay.set(
+        peer.nodeNo,
+        run(peer).finally(() => underWay.delete(peer.nodeNo)),
+      );
+    },
+    done: async () => (await Promise.all(underWay.values())).every(Boolean),
+    stop: () => stopped.abort(),
+  };
+};
 
 /**
- * Merges all records of the peer, tombstones included, page by page. What changes meanwhile comes from the outboxes, as the
- * peer says how far it had come before the first page. Returns how many records there were.
+ * Merges all records of the peer, including tombstones, page by page. Changes during this time come from the outboxes, as the
+ * first page has the peer's position before it. Returns the number of records.
  */
 export const catchUp = async (
   {client, source}: {client: PeerClient; source: ChangeSource},
@@ -21,7 +78,7 @@ export const catchUp = async (
   do {
     const page = await client.ask(recordsPageSchema, {method: 'GET', path: `records${query}`, deadlineMs: pageMs});
     applied ??= page.applied;
-    // Before anything new is told: it would go by numbers that peers have seen already.
+    // First: otherwise new events would reuse numbers that peers have already applied.
     if (count === 0) await replication.recover(applied[nodeNo] ?? 0);
     await replication.merge(page.records, source);
     count += page.records.length;

@@ -1,4 +1,4 @@
-// The cluster's certificate authority and the certificates it gives out. ECDSA P-256 throughout.
+// Certificate authority of the cluster, and the certificates that it issues. All node keys are ECDSA P-256.
 import {
   createPrivateKey,
   createPublicKey,
@@ -19,7 +19,7 @@ const dayMs = 24 * 3600 * 1000;
 const caYears = 20;
 const leafDays = 90;
 
-/** Loaded when a certificate is made, once in months: it is a tenth of what a node that has nothing to do has in memory. */
+/** Loaded only when a certificate is made, once in months: the library takes a tenth of the memory of an idle node. */
 const loadX509 = async (): Promise<typeof x509Types> => {
   await import('reflect-metadata');
   const x509 = await import('@peculiar/x509');
@@ -55,13 +55,13 @@ export const createAuthority = async (nowMs: number): Promise<KeyAndCertificate>
 
 export interface LeafRequest {
   commonName: string;
-  /** Host names and addresses the certificate is for. */
+  /** Host names and addresses that the certificate is valid for. */
   hosts: string[];
-  /** With these it is good for clients too: who a node is, see `identityUris`. */
+  /** With URIs the certificate is valid for clients too. They identify a node, see `identityUris`. */
   uris?: string[];
 }
 
-/** A certificate for servers and, between nodes, clients; good for 90 days from `nowMs`. */
+/** A certificate for servers and, with URIs, for clients; valid for 90 days from `nowMs`. */
 export const issueLeaf = async (
   authority: KeyAndCertificate,
   request: LeafRequest,
@@ -71,7 +71,7 @@ export const issueLeaf = async (
   return {key: pemOf(keys.privateKey), cert: await certify(authority, {...request, publicKey: keys.publicKey}, nowMs)};
 };
 
-/** A key that never leaves the node, and the request (PKCS #10, PEM) for a certificate of it. */
+/** A key that never leaves the node, and the certificate request (PKCS #10, PEM) for it. */
 export const createRequest = async (): Promise<{key: string; request: string}> => {
   const x509 = await loadX509();
   const keys = await generateKeys();
@@ -80,8 +80,8 @@ export const createRequest = async (): Promise<{key: string; request: string}> =
 };
 
 /**
- * A certificate for the key of `request`, which has to be signed with that key. Of what else the request says nothing is
- * believed. A Fault `validation_failed` for one that is none.
+ * A certificate for the key of `request`, which has to be signed with that key; everything else in the request is ignored.
+ * Throws a Fault `validation_failed` when the request is malformed.
  */
 export const issueRequested = async (
   authority: KeyAndCertificate,
@@ -90,8 +90,8 @@ export const issueRequested = async (
 ): Promise<string> => certify(authority, {...leaf, publicKey: await keyIn(request)}, nowMs);
 
 /**
- * A client certificate that says nothing but `uri`, for a fresh Ed25519 key, whose 32 secret bytes fit into a token: nodes
- * themselves have P-256, as browsers know it too.
+ * A client certificate with nothing but `uri` in it, for a new Ed25519 key, whose 32 secret bytes fit into a token. Nodes use
+ * P-256 instead, because browsers support it.
  */
 export const issueTicket = async (
   authority: KeyAndCertificate,
@@ -108,16 +108,16 @@ export const issueTicket = async (
   return {seed: Buffer.from(d, 'base64url'), certificate: new X509Certificate(pem).raw};
 };
 
-/** The private key (PKCS #8, PEM) that has these 32 secret bytes. */
+/** The private key (PKCS #8, PEM) with these 32 secret bytes. */
 export const ticketKey = (seed: Buffer): string => {
-  // RFC 8410 section 7: the fixed frame of such a key.
+  // RFC 8410 section 7: the fixed prefix of an Ed25519 key.
   const der = Buffer.concat([Buffer.from('302e020100300506032b657004220420', 'hex'), seed]);
   return createPrivateKey({key: der, format: 'der', type: 'pkcs8'}).export({type: 'pkcs8', format: 'pem'}).toString();
 };
 
 interface Certification extends LeafRequest {
   publicKey: webcrypto.CryptoKey | x509Types.PublicKey | Buffer;
-  /** For clients only, and until then, in place of 90 days. */
+  /** Makes the certificate valid for clients only, and until then instead of for 90 days. */
   endMs?: number;
 }
 
@@ -174,7 +174,7 @@ const keyIn = async (pem: string): Promise<x509Types.PublicKey> => {
   }
 };
 
-/** Whether a certificate is past two thirds of its life, or lacks one of the names it is to be for. */
+/** Whether a certificate is past two thirds of its lifetime, or lacks one of the wanted names. */
 export const needsRenewal = (pem: string, {hosts, uris = []}: Omit<LeafRequest, 'commonName'>, nowMs: number): boolean => {
   const {validFrom, validTo, subjectAltName} = new X509Certificate(pem);
   const from = Date.parse(validFrom);

@@ -1,13 +1,13 @@
-// Connections that are made for questions to come. A question is given up within seconds, and takes its connection with it, were it in
-// the midst of its handshake: where handshakes are slow, a busy machine or a long line, no question would ever find one ready.
+// Prewarm of connections for later requests. A request is cancelled after some seconds, and its connection is closed even during the
+// handshake. Without prewarm, where handshakes are slow (busy machine, slow line), no request would ever find an open connection.
 import type {ClientRequest} from 'node:http';
 import type {Lane} from './peer-agents.ts';
 
-/** As many as a lane keeps. */
+/** As many as one connection pool keeps. */
 const atOnce = 4;
-const patienceMs = 15_000;
+const deadlineMs = 15_000;
 
-/** `open` begins a request that asks for nothing; it may throw. */
+/** `open` starts a request without effect, to open a connection; it may throw. */
 export const createLaneWarmer = (open: (lane: Lane) => ClientRequest) => {
   const underWay: Record<Lane, number> = {own: 0, callers: 0, mails: 0};
 
@@ -20,18 +20,18 @@ export const createLaneWarmer = (open: (lane: Lane) => ClientRequest) => {
   };
 
   return {
-    /** A question in this lane was given up. */
+    /** A request of this connection pool was cancelled. */
     warm(lane: Lane): void {
       const sent = underWay[lane] < atOnce ? begin(lane) : undefined;
       if (!sent) return;
       underWay[lane] += 1;
-      const patience = setTimeout(() => sent.destroy(), patienceMs).unref();
+      const deadline = setTimeout(() => sent.destroy(), deadlineMs).unref();
       sent.once('close', () => {
-        clearTimeout(patience);
+        clearTimeout(deadline);
         underWay[lane] -= 1;
       });
       sent.once('response', response => response.resume());
-      // Whoever asks next will see for himself.
+      // The next request reports the error itself.
       sent.on('error', () => {});
       sent.end();
     },

@@ -8,12 +8,12 @@ export interface FailureLog {
 
 interface Needs {
   nodeId: string;
-  /** The peer says that this node has been removed from the cluster. */
+  /** Called when the peer answers that this node has been removed from the cluster. */
   onRemoved(by: string): void;
   log: Logger;
 }
 
-/** A peer that cannot be reached is told of when that begins and when it is over, not every second. */
+/** Logs the beginning and the end of a peer's silence, not each failed request. */
 export const createFailureLog = ({nodeId, onRemoved, log}: Needs): FailureLog => {
   let isSilent = false;
   return {
@@ -31,5 +31,5 @@ export const createFailureLog = ({nodeId, onRemoved, log}: Needs): FailureLog =>
   };
 };
 
-/** What the system said; `detail` is for people who asked for something. */
+/** The system's own message; `detail` is written for the caller of a request. */
 export const causeOf = ({detail, details: {cause}}: Fault): string => (cause instanceof Error ? cause.message : detail);

@@ -1,13 +1,13 @@
-// One peer's heartbeats: at the interval, and sooner when there is something that cannot wait so long.
+// Heartbeats to one peer, sent at the interval, and sooner after urgent changes.
 
 import {type Heartbeat, heartbeatSchema} from '../services/cluster/peer-protocol.ts';
 import type {HeartbeatExchange} from '../services/cluster/replication-ports.ts';
 import type {Peer} from './peers.ts';
 
 export interface Heartbeats {
-  /** Sends one now, unless one is under way; resolves with whether it has been answered. */
+  /** Sends a heartbeat now, unless one is under way; resolves with whether it was answered. */
   beat(): Promise<boolean>;
-  /** How many in a row were not answered. */
+  /** How many heartbeats in a row were not answered. */
   readonly misses: number;
   stop(): void;
 }
@@ -16,12 +16,12 @@ interface Needs {
   peer: Peer;
   exchange: HeartbeatExchange;
   intervalMs: number;
-  /** Changes when the peers should hear of it within a second: requests counted, configuration changed. */
+  /** A text that changes with everything that peers should receive within a second: counted requests, changed configuration. */
   news(): string;
-  /** With how far the peer has applied this node's events, and with what it was told. */
+  /** Called with the last event of this node that the peer has applied, and with the heartbeat that was sent to it. */
   onAnswer(appliedOfUs: number, reply: Heartbeat): void;
   onFailure(error: unknown): void;
-  /** When the peer was last heard, by `performance.now()`. */
+  /** When the last heartbeat of the peer was received, by `performance.now()`. */
   heardAtMs(): number | undefined;
   nodeNo: number;
 }
@@ -39,8 +39,8 @@ export const startHeartbeats = ({
   heardAtMs,
   nodeNo,
 }: Needs): Heartbeats => {
-  let usesTold = 0;
-  let newsTold = '';
+  let usesSent = 0;
+  let newsSent = '';
   let sentAt = Number.NEGATIVE_INFINITY;
   let underWay: Promise<boolean> | undefined;
   let isStopped = false;
@@ -50,7 +50,7 @@ export const startHeartbeats = ({
     sentAt = performance.now();
     const current = news();
     try {
-      const {heartbeat, usesUpTo} = await exchange.heartbeat(peer.nodeNo, usesTold);
+      const {heartbeat, usesUpTo} = await exchange.heartbeat(peer.nodeNo, usesSent);
       const reply = await peer.client.ask(heartbeatSchema, {
         method: 'POST',
         path: 'heartbeat',
@@ -58,8 +58,8 @@ export const startHeartbeats = ({
         deadlineMs: answerMs,
       });
       misses = 0;
-      usesTold = usesUpTo;
-      newsTold = current;
+      usesSent = usesUpTo;
+      newsSent = current;
       await exchange.receiveHeartbeat(peer, reply);
       if (!isStopped) onAnswer(reply.applied[nodeNo] ?? 0, heartbeat);
       return true;
@@ -78,9 +78,9 @@ export const startHeartbeats = ({
 
   const timer = setInterval(() => {
     const isDue = performance.now() - sentAt >= intervalMs - pollMs / 2;
-    // A node that is back is asked at once, or it would seem that it cannot be reached.
+    // A heartbeat is sent at once to a node that is back. Otherwise it would still be reported as unreachable.
     const isBack = misses > 0 && (heardAtMs() ?? 0) > sentAt;
-    if (isDue || isBack || news() !== newsTold) void beat();
+    if (isDue || isBack || news() !== newsSent) void beat();
   }, pollMs).unref();
   return {
     beat,

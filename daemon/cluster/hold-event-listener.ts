@@ -1,4 +1,4 @@
-// Listens to what happens to the mail that other nodes hold, while somebody here wants to know.
+// Listener for the hold events of other nodes, active while this node has a subscriber.
 import type {Readable} from 'node:stream';
 import {StringDecoder} from 'node:string_decoder';
 import {setTimeout as delay} from 'node:timers/promises';
@@ -8,7 +8,7 @@ import type {PeerClient} from './peer-client.ts';
 import type {Peers} from './peers.ts';
 
 export interface HoldEventListener {
-  /** Listens to every node there is and will be, one listener at a time. `silent`: those that do not answer when they are first asked. */
+  /** Subscribes at all nodes, including later ones. Allows one listener at a time. `silent`: nodes that do not answer the first request. */
   listen(onEvent: (event: BusEvent) => void): {silent: Promise<string[]>; stop(): void};
 }
 
@@ -18,23 +18,23 @@ interface Needs {
 }
 
 const answerMs = 2000;
-/** The other end pings more often than that. */
+/** The other end pings more often than this. */
 const silenceMs = 15_000;
 const backoff = {firstMs: 250, mostMs: 5000};
 const maxLineChars = 4 * 1024 * 1024;
 
 export const createHoldEventListener = ({peers, onFailure}: Needs): HoldEventListener => {
-  const lines = new Map<number, Line>();
+  const subscriptions = new Map<number, Subscription>();
   let onEach: ((event: BusEvent) => void) | undefined;
 
-  const open = (nodeNo: number, client: PeerClient, onEvent: (event: BusEvent) => void): Line => {
-    const line = startLine({client, onEvent, onFailure: error => onFailure(client.nodeId, error)});
-    lines.set(nodeNo, line);
-    return line;
+  const open = (nodeNo: number, client: PeerClient, onEvent: (event: BusEvent) => void): Subscription => {
+    const subscription = subscribe({client, onEvent, onFailure: error => onFailure(client.nodeId, error)});
+    subscriptions.set(nodeNo, subscription);
+    return subscription;
   };
   const close = (nodeNo: number) => {
-    lines.get(nodeNo)?.stop();
-    lines.delete(nodeNo);
+    subscriptions.get(nodeNo)?.stop();
+    subscriptions.delete(nodeNo);
   };
   peers.follow(({nodeNo, client}) => {
     if (onEach) open(nodeNo, client, onEach);
@@ -44,38 +44,38 @@ export const createHoldEventListener = ({peers, onFailure}: Needs): HoldEventLis
   return {
     listen(onEvent) {
       onEach = onEvent;
-      const opened = peers.list().map(({nodeNo, nodeId, client}) => ({nodeId, line: open(nodeNo, client, onEvent)}));
-      const silent = opened.map(async ({nodeId, line}) => ((await line.isHeard) ? [] : [nodeId]));
+      const opened = peers.list().map(({nodeNo, nodeId, client}) => ({nodeId, subscription: open(nodeNo, client, onEvent)}));
+      const silent = opened.map(async ({nodeId, subscription}) => ((await subscription.hasAnswered) ? [] : [nodeId]));
       return {
         silent: Promise.all(silent).then(ids => ids.flat().sort()),
         stop() {
           onEach = undefined;
-          for (const nodeNo of [...lines.keys()]) close(nodeNo);
+          for (const nodeNo of [...subscriptions.keys()]) close(nodeNo);
         },
       };
     },
   };
 };
 
-interface Line {
-  /** Whether the node answered when it was first asked. */
-  isHeard: Promise<boolean>;
+interface Subscription {
+  /** Whether the node answered the first request. */
+  hasAnswered: Promise<boolean>;
   stop(): void;
 }
 
-interface LineNeeds {
+interface SubscriptionNeeds {
   client: PeerClient;
   onEvent(event: BusEvent): void;
   onFailure(error: unknown): void;
 }
 
-/** Asks again whenever the answer has broken off, until stopped. */
-const startLine = ({client, onEvent, onFailure}: LineNeeds): Line => {
+/** Repeats the request whenever the answer breaks off, until stopped. */
+const subscribe = ({client, onEvent, onFailure}: SubscriptionNeeds): Subscription => {
   const stopped = new AbortController();
   let current: Readable | undefined;
   let failures = 0;
 
-  const listenOnce = async (onAnswer: (isHeard: boolean) => void) => {
+  const listenOnce = async (onAnswer: (hasAnswered: boolean) => void) => {
     try {
       const {stream} = await client.stream({method: 'GET', path: 'hold-events', deadlineMs: answerMs});
       current = stream;
@@ -90,7 +90,7 @@ const startLine = ({client, onEvent, onFailure}: LineNeeds): Line => {
       onAnswer(false);
     }
   };
-  const isHeard = new Promise<boolean>(resolve => {
+  const hasAnswered = new Promise<boolean>(resolve => {
     const run = async () => {
       while (!stopped.signal.aborted) {
         await listenOnce(resolve);
@@ -102,7 +102,7 @@ const startLine = ({client, onEvent, onFailure}: LineNeeds): Line => {
   });
 
   return {
-    isHeard,
+    hasAnswered,
     stop() {
       stopped.abort();
       current?.destroy();
@@ -110,14 +110,14 @@ const startLine = ({client, onEvent, onFailure}: LineNeeds): Line => {
   };
 };
 
-/** A node speaks of its own mail only. */
+/** Accepts only events about mail of the node that sent them. */
 const eventIn = (line: string, nodeId: string): BusEvent => {
   const {id, domain_id, event} = holdEventSchema.parse(JSON.parse(line));
   if (event.node_id !== nodeId || !id.startsWith(`${nodeId}-`)) throw new Error(`${nodeId} speaks for another node`);
   return {id, domainId: domain_id, event};
 };
 
-/** The lines that are not empty. Throws when nothing at all has come for too long. */
+/** Non-empty lines. Throws when nothing, not even a ping, arrives for too long. */
 async function* linesOf(stream: Readable): AsyncGenerator<string> {
   const decoder = new StringDecoder('utf8');
   let rest = '';

@@ -1,5 +1,5 @@
-// What `mfctl cluster token` prints: where to join, which authority to believe there, and a client certificate with its key
-// that gets its bearer past the TLS handshake of the cluster port, to ask for admission and for nothing else.
+// Join token, as `mfctl cluster token` prints it: an address, the fingerprint of the authority, and a client certificate with its
+// key. The certificate lets the bearer pass the TLS handshake of the cluster port, to request admission and nothing else.
 import {createHash} from 'node:crypto';
 import {Fault} from '../../shared/fault.ts';
 import {parseHostPort} from '../../shared/host-port.ts';
@@ -12,7 +12,7 @@ export interface JoinToken {
   seed: Buffer;
   /** DER of the client certificate for that key. */
   certificate: Buffer;
-  /** `host:port` of the cluster port of the node that gave the token out. */
+  /** `host:port` of the cluster port of the node that issued the token. */
   address: string;
 }
 
@@ -24,7 +24,7 @@ const checksumBytes = 8;
 const headBytes = 1 + hashBytes + seedBytes + 2;
 const uriPrefix = 'urn:mfd:join:';
 
-/** version, fingerprint, seed, length of the certificate, certificate, address, checksum; base64url after the prefix. */
+/** Version, fingerprint, seed, length of the certificate, certificate, address, checksum; base64url after the prefix. */
 export const encodeJoinToken = ({caFingerprint, seed, certificate, address}: JoinToken): string => {
   const length = Buffer.alloc(2);
   length.writeUInt16BE(certificate.length);
@@ -32,14 +32,14 @@ export const encodeJoinToken = ({caFingerprint, seed, certificate, address}: Joi
   return prefix + Buffer.concat([body, checksumOf(body)]).toString('base64url');
 };
 
-/** Line breaks from copying do no harm. A Fault `invalid_parameter` that says whether it is no token or a damaged one. */
+/** Ignores line breaks from copying. Throws a Fault `invalid_parameter` that says whether the text is no token or a damaged one. */
 export const decodeJoinToken = (text: string): JoinToken => {
   const compact = text.replace(/\s/g, '');
   if (!compact.startsWith(prefix))
     throw new Fault('invalid_parameter', `this is not a join token: one begins with ${prefix}; mfctl cluster token makes one`);
   const encoded = compact.slice(prefix.length);
   const bytes = Buffer.from(encoded, 'base64url');
-  // What Buffer skips or rounds away would otherwise pass for the same token.
+  // Buffer ignores invalid characters and surplus bits: such a text must not pass for the same token.
   if (bytes.toString('base64url') !== encoded || bytes.length < headBytes + checksumBytes) throw damaged();
   const body = bytes.subarray(0, -checksumBytes);
   if (!checksumOf(body).equals(bytes.subarray(-checksumBytes))) throw damaged();
@@ -57,7 +57,7 @@ export const decodeJoinToken = (text: string): JoinToken => {
   };
 };
 
-/** What the certificate in the token with this id says of its bearer. */
+/** The URI in the certificate of the token with this id. */
 export const joinUri = (tokenId: string): string => `${uriPrefix}${tokenId}`;
 
 /** The token id in the subject alternative names of a verified certificate, as node:tls writes them. */

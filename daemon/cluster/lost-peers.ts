@@ -1,5 +1,6 @@
-// Nodes that have moved while this one was away say so to an address of this one that may be an old one too. A third node that both
-// can reach knows where they are. What it says is tried, and believed once the node itself answers there.
+// Search for peers that do not answer, at addresses that other peers know. A peer that moved while this node was down announces its new
+// address to the address that it knows of this node, which may be outdated too. A third node may know the new address. This node
+// tries it, and accepts it once the peer itself answers there.
 
 import {z} from 'zod';
 import {changeSchema, heartbeatSchema} from '../services/cluster/peer-protocol.ts';
@@ -9,7 +10,7 @@ import type {Peer, Peers} from './peers.ts';
 interface Needs {
   exchange: HeartbeatExchange;
   peers: Pick<Peers, 'clientAt'>;
-  /** Every peer, with how many heartbeats in a row it has left unanswered. */
+  /** All peers, each with the number of heartbeats in a row that it has not answered. */
   states(): {peer: Peer; misses: number}[];
 }
 
@@ -17,7 +18,7 @@ const pollMs = 5000;
 const lostAfterMisses = 3;
 const answerMs = 3000;
 
-/** Asks one peer that answers where those are that do not, again and again. */
+/** Repeatedly asks a peer that answers for the addresses of the peers that do not. */
 export const findLostPeers = ({exchange, peers, states}: Needs): {stop(): void} => {
   /** The answer to a heartbeat names the node and its address, over its own certificate. */
   const tryAt = async ({nodeNo, nodeId}: Peer, clusterUrl: string): Promise<void> => {
@@ -31,7 +32,7 @@ export const findLostPeers = ({exchange, peers, states}: Needs): {stop(): void} 
     }
   };
 
-  const findThem = async (): Promise<void> => {
+  const search = async (): Promise<void> => {
     const lost = states().filter(({misses}) => misses >= lostAfterMisses);
     const found = states().filter(({misses}) => misses === 0);
     const asked = found[Math.floor(Math.random() * found.length)];
@@ -41,10 +42,10 @@ export const findLostPeers = ({exchange, peers, states}: Needs): {stop(): void} 
     const records = await asked.peer.client.ask(z.array(changeSchema), wanted);
     for (const {peer} of lost) {
       const url = records.find(({kind, id}) => kind === 'node' && id === peer.nodeNo)?.fields.cluster_url?.[0];
-      // Where it is not, it is looked for again, or somebody else is asked.
+      // After a failure the next poll tries again, perhaps with the answer of another peer.
       if (typeof url === 'string') await tryAt(peer, url).catch(() => {});
     }
   };
-  const timer = setInterval(() => void findThem().catch(() => {}), pollMs).unref();
+  const timer = setInterval(() => void search().catch(() => {}), pollMs).unref();
   return {stop: () => clearInterval(timer)};
 };

@@ -1,17 +1,18 @@
-// Tells one peer what this node has changed, in order, from wherever the peer says that it is.
+// Sender of this node's changes to one peer, in order, starting after the last event that the peer has applied.
 
 import {Fault} from '../../shared/fault.ts';
 import {eventsAnswerSchema} from '../services/cluster/peer-protocol.ts';
 import type {Replication} from '../services/cluster/replication-ports.ts';
 import {crashPoint} from '../services/crash-point.ts';
+import {type Acknowledgement, createAcknowledgement} from './acknowledgement.ts';
 import type {PeerClient} from './peer-client.ts';
 
 export interface OutboxSender {
-  /** There may be something new, or the peer may be back: do not wait any longer. */
+  /** Sends without further delay: there may be a new event, or the peer may be back. */
   wake(): void;
-  /** The peer has applied up to here, as it says itself; it may have gone back. */
+  /** The peer reports the last event that it has applied; its position may have gone back. */
   reportedApplied(seq: number): void;
-  /** How far the peer has applied this node's events; undefined before it has said so. */
+  /** The last event of this node that the peer has applied; undefined until the peer has reported it. */
   readonly acknowledged: number | undefined;
   /** Resolves with true once the peer has applied event `seq`, with false when it cannot be reached or at the deadline. */
   reached(seq: number, deadlineMs: number): Promise<boolean>;
@@ -22,68 +23,37 @@ interface Needs {
   client: PeerClient;
   replication: Replication;
   /**
-   * The peer knows events of this node that the node itself does not. Undefined for a node that has only just joined: what it
-   * knows it has from others.
+   * Called when the peer knows events of this node that the node itself does not know. Undefined for a peer that joined after
+   * this node started: it has all events of this node from other nodes.
    */
   onGoneBack: (() => void) | undefined;
   onFailure(error: unknown): void;
-  /** Why the peer refuses what this node has changed, or some of it; undefined when it has taken a batch whole. */
+  /** Called with the reason why the peer refuses all or part of a batch, or with undefined when it has taken the whole batch. */
   onAnswer(why: string | undefined): void;
 }
 
-/** Backing off from a peer that is away must not keep it waiting once it is back. */
+/** The longest pause is short, so that changes reach a peer soon after it is back. */
 const backoff = {firstMs: 50, mostMs: 1000};
 const answerMs = 5000;
 const gapPauseMs = 300;
 const batch = {most: 500, maxChars: 256 * 1024};
 
-export const startOutboxSender = ({client, replication, onGoneBack, onFailure, onAnswer}: Needs): OutboxSender => {
-  let acknowledged: number | undefined;
+export const startOutboxSender = (needs: Needs): OutboxSender => {
+  const acknowledgement = createAcknowledgement();
+  const batches = createBatches(needs, acknowledgement);
   let isStopped = false;
   let failures = 0;
-  let size = batch.most;
   let isBusy = false;
   let isWoken = false;
   let timer: NodeJS.Timeout | undefined;
-  let waiting: {seq: number; settle: (isReached: boolean) => void}[] = [];
 
-  const settleWaiting = (isFailed: boolean) => {
-    for (const one of waiting)
-      if (acknowledged !== undefined && acknowledged >= one.seq) one.settle(true);
-      else if (isFailed) one.settle(false);
-  };
-
-  /** Resolves with how long to wait before the next batch, or undefined when the peer has everything. */
-  const sendBatch = async (): Promise<number | undefined> => {
-    const after = acknowledged;
-    const {floor, events} =
-      after === undefined
-        ? {...(await replication.batchAfter(0, {limit: 0, maxChars: 0})), events: []}
-        : await replication.batchAfter(after, {limit: size, maxChars: batch.maxChars});
-    if (after !== undefined && events.length === 0 && after >= floor) return undefined;
-    if (events.length > 0) crashPoint('outbox-send.before');
-    const {applied, left_out} = await client.ask(eventsAnswerSchema, {
-      method: 'POST',
-      path: 'events',
-      body: {floor, events},
-      deadlineMs: answerMs,
-    });
-    if (events.length > 0) crashPoint('outbox-send.after');
-    if (events.length > 0) onAnswer(left_out);
-    if (after === undefined && onGoneBack && (await replication.checkFirstAcknowledgement(applied))) onGoneBack();
-    acknowledged = applied;
-    size = Math.min(batch.most, Math.ceil(size * 1.1));
-    // What is gone here the peer has to fetch by itself.
-    return applied < floor ? gapPauseMs : 0;
-  };
-
-  /** Settles what waits; returns how long to wait before the next attempt. */
+  /** Returns how many milliseconds to wait before the next attempt. */
   const afterFailure = (error: unknown): number => {
     failures += 1;
-    if (mayBeTooMuch(error)) size = Math.max(1, Math.floor(size / 2));
-    if (!isStopped) onFailure(error);
-    if (!isStopped && isRefusal(error)) onAnswer(error.detail);
-    settleWaiting(true);
+    batches.failed(error);
+    if (!isStopped) needs.onFailure(error);
+    if (!isStopped && isRefusal(error)) needs.onAnswer(error.detail);
+    acknowledgement.giveUp();
     return Math.min(backoff.mostMs, backoff.firstMs * 2 ** Math.min(failures, 10)) * (0.5 + Math.random() / 2);
   };
 
@@ -94,9 +64,8 @@ export const startOutboxSender = ({client, replication, onGoneBack, onFailure, o
     try {
       do {
         isWoken = false;
-        pauseMs = await sendBatch();
+        pauseMs = await batches.sendNext();
         failures = 0;
-        settleWaiting(false);
       } while ((pauseMs === 0 || (isWoken && pauseMs === undefined)) && !isStopped);
     } catch (error) {
       pauseMs = afterFailure(error);
@@ -119,43 +88,65 @@ export const startOutboxSender = ({client, replication, onGoneBack, onFailure, o
   return {
     wake,
     reportedApplied(seq) {
-      // While a batch is under way its own answer is newer; before the first one nothing else will do.
-      if (isBusy || seq === acknowledged) return;
-      if (acknowledged !== undefined) {
-        acknowledged = seq;
-        settleWaiting(false);
-      }
+      // The answer to a batch under way is newer than this report. The first position has to come from such an answer.
+      if (isBusy || seq === acknowledgement.seq) return;
+      if (acknowledgement.seq !== undefined) acknowledgement.set(seq);
       wake();
     },
     get acknowledged() {
-      return acknowledged;
+      return acknowledgement.seq;
     },
     async reached(seq, deadlineMs) {
-      if (acknowledged !== undefined && acknowledged >= seq) return true;
+      if (acknowledgement.isReached(seq)) return true;
       wake();
-      return new Promise(resolve => {
-        const one = {
-          seq,
-          settle(isReached: boolean) {
-            clearTimeout(deadline);
-            waiting = waiting.filter(other => other !== one);
-            resolve(isReached);
-          },
-        };
-        const deadline = setTimeout(() => one.settle(false), deadlineMs);
-        waiting.push(one);
-      });
+      return acknowledgement.waitFor(seq, deadlineMs);
     },
     stop() {
       isStopped = true;
       clearTimeout(timer);
-      settleWaiting(true);
+      acknowledgement.giveUp();
     },
   };
 };
 
-/** The peer has read the batch and does not take it: sending it again changes nothing. */
+/** Batches of events for one peer, made smaller while the line is slow. */
+const createBatches = (
+  {client, replication, onGoneBack, onAnswer}: Pick<Needs, 'client' | 'replication' | 'onGoneBack' | 'onAnswer'>,
+  acknowledgement: Acknowledgement,
+) => {
+  let size = batch.most;
+  return {
+    /** Resolves with how many milliseconds to wait before the next batch, or with undefined when the peer has everything. */
+    async sendNext(): Promise<number | undefined> {
+      const after = acknowledgement.seq;
+      const {floor, events} =
+        after === undefined
+          ? {...(await replication.batchAfter(0, {limit: 0, maxChars: 0})), events: []}
+          : await replication.batchAfter(after, {limit: size, maxChars: batch.maxChars});
+      if (after !== undefined && events.length === 0 && after >= floor) return undefined;
+      if (events.length > 0) crashPoint('outbox-send.before');
+      const {applied, left_out} = await client.ask(eventsAnswerSchema, {
+        method: 'POST',
+        path: 'events',
+        body: {floor, events},
+        deadlineMs: answerMs,
+      });
+      if (events.length > 0) crashPoint('outbox-send.after');
+      if (events.length > 0) onAnswer(left_out);
+      if (after === undefined && onGoneBack && (await replication.checkFirstAcknowledgement(applied))) onGoneBack();
+      acknowledgement.set(applied);
+      size = Math.min(batch.most, Math.ceil(size * 1.1));
+      // The peer has to fetch the events that the outbox no longer has.
+      return applied < floor ? gapPauseMs : 0;
+    },
+    failed(error: unknown) {
+      if (mayBeTooMuch(error)) size = Math.max(1, Math.floor(size / 2));
+    },
+  };
+};
+
+/** The peer has read the batch and refuses it, so sending it again changes nothing. */
 const isRefusal = (error: unknown): error is Fault => error instanceof Fault && error.code === 'validation_failed';
 
-/** A batch that went out and was not answered in time may be too much for the line; a peer that is away says nothing of that. */
+/** A batch that was sent and not answered in time may be too big for the line. A peer that is down does not suggest that. */
 const mayBeTooMuch = (error: unknown): boolean => !(error instanceof Fault && error.code === 'node_unreachable');

@@ -1,4 +1,4 @@
-// The connections to one peer, kept alive, in lanes: what waits in one keeps none from the others.
+// Kept-alive connections to one peer, in separate pools (lanes), so that waiting requests of one pool do not block the others.
 import {X509Certificate} from 'node:crypto';
 import {Agent} from 'node:https';
 import type {PeerCertificate, TLSSocket} from 'node:tls';
@@ -8,17 +8,17 @@ import {identityIn} from './peer-identity.ts';
 
 export type PeerCredentials = KeyAndCertificate & {ca: string};
 
-/** What the nodes say to each other, what callers have looked up or done, and the mails that callers read, maybe slowly. */
+/** `own`: traffic between the nodes themselves; `callers`: requests for callers; `mails`: mails that callers read, perhaps slowly. */
 export type Lane = 'own' | 'callers' | 'mails';
 
 export interface PeerAgents {
-  /** None of its connections is to a certificate that has ended since. */
+  /** The agent of the pool, without idle connections to a certificate that has expired. */
   of(lane: Lane): Agent;
-  /** Connections that are in no use end. */
+  /** Ends idle connections. */
   endIdle(lane: Lane): void;
-  /** When the certificate that is shown ends. */
+  /** When the node's own certificate expires. */
   endMs(): number;
-  /** Connections from now on show this certificate; those that are open end when they fall idle. */
+  /** New connections use this certificate; open ones end when they become idle. */
   setCertificate(pair: PeerCredentials): void;
   close(): void;
 }
@@ -36,7 +36,7 @@ export const createPeerAgents = ({peer, credentials, maxSockets}: Needs): PeerAg
         keepAlive: true,
         maxSockets: maxSockets[lane],
         maxFreeSockets: 4,
-        // Shorter than the peer's own keep-alive, so that no request meets a connection that is being closed.
+        // Shorter than the peer's own keep-alive, so that no request uses a connection while the peer closes it.
         timeout: 30_000,
         ...pair,
         minVersion: 'TLSv1.3',
@@ -47,7 +47,7 @@ export const createPeerAgents = ({peer, credentials, maxSockets}: Needs): PeerAg
     return {pair, lanes, endMs: Date.parse(new X509Certificate(pair.cert).validTo)};
   };
   let current = openAgents(credentials);
-  /** By connection: when the certificate of the peer ends. */
+  /** Expiry of the peer's certificate, by connection. */
   const peerEnds = new WeakMap<TLSSocket, number>();
   const hasOutlivedPeer = (socket: TLSSocket): boolean => {
     const endMs = peerEnds.get(socket) ?? Date.parse(socket.getPeerCertificate().valid_to);
@@ -65,7 +65,7 @@ export const createPeerAgents = ({peer, credentials, maxSockets}: Needs): PeerAg
 
   return {
     of(lane) {
-      // The peer may have another one by now: new connections will tell.
+      // The peer may have a new certificate by now, which only a new connection shows.
       if (freeSocketsOf(current.lanes[lane]).some(hasOutlivedPeer)) replace(current.pair);
       return current.lanes[lane];
     },
@@ -78,7 +78,7 @@ export const createPeerAgents = ({peer, credentials, maxSockets}: Needs): PeerAg
   };
 };
 
-/** One that was destroyed stays among them for a moment, and has no certificate any more. */
+/** Without destroyed sockets, which stay in the list for a moment and have no certificate any more. */
 const freeSocketsOf = (agent: Agent): TLSSocket[] =>
   Object.values(agent.freeSockets)
     .flatMap(sockets => (sockets ?? []) as TLSSocket[])

@@ -1,5 +1,5 @@
-// Who a node is, as its certificate says it in URIs among the subject alternative names: its id, and the number that no
-// other node ever had, so that a node which takes over the name of a removed one is not mistaken for it.
+// Identity of a node in its certificate, as URIs among the subject alternative names: its id and its number. Numbers are never
+// reused, so that a node that takes the name of a removed one is not mistaken for it.
 
 import type {NodeIdentity} from '../services/ports.ts';
 
@@ -8,7 +8,7 @@ const noPrefix = 'urn:mfd:node-no:';
 
 export const identityUris = ({nodeId, nodeNo}: NodeIdentity): string[] => [`${idPrefix}${nodeId}`, `${noPrefix}${nodeNo}`];
 
-/** From the subject alternative names of a verified certificate, as node:tls writes them. */
+/** Reads the subject alternative names of a verified certificate, as node:tls formats them. */
 export const identityIn = (subjectAltName: string | undefined): NodeIdentity | undefined => {
   const valueIn = (prefix: string) => uriIn(subjectAltName, prefix);
   const nodeId = valueIn(idPrefix);
@@ -16,14 +16,14 @@ export const identityIn = (subjectAltName: string | undefined): NodeIdentity | u
   return nodeId !== undefined && Number.isSafeInteger(nodeNo) && nodeNo > 0 ? {nodeId, nodeNo} : undefined;
 };
 
-/** The host names and addresses in them. */
+/** The host names and addresses among the subject alternative names. */
 export const hostsIn = (subjectAltName: string | undefined): string[] =>
   namesIn(subjectAltName).flatMap(name => /^(?:DNS|IP Address):(.+)$/.exec(name)?.[1] ?? []);
 
 export const urisIn = (subjectAltName: string | undefined): string[] =>
   namesIn(subjectAltName).flatMap(name => /^URI:(.+)$/.exec(name)?.[1] ?? []);
 
-/** What follows `prefix` in the first URI that begins with it. */
+/** The text after `prefix` in the first URI that begins with it. */
 export const uriIn = (subjectAltName: string | undefined, prefix: string): string | undefined => {
   const start = `URI:${prefix}`;
   return namesIn(subjectAltName)
@@ -31,6 +31,6 @@ export const uriIn = (subjectAltName: string | undefined, prefix: string): strin
     ?.slice(start.length);
 };
 
-/** Quotes are around names that hold a comma, and might be made to look like several. The authority issues none. */
+/** Node quotes names that contain a comma, as these could be mistaken for several names. The authority issues no such name. */
 const namesIn = (subjectAltName: string | undefined): string[] =>
   subjectAltName === undefined || subjectAltName.includes('"') ? [] : subjectAltName.split(', ');

@@ -1,4 +1,4 @@
-// Everything this node does with each of its peers by itself: heartbeats, telling changes, catching up.
+// Background work with each peer: heartbeats, sending changes, catching up.
 
 import {setTimeout as delay} from 'node:timers/promises';
 import type {Logger} from 'pino';
@@ -7,7 +7,7 @@ import type {RateLimiter} from '../services/access/rate-limit.ts';
 import type {PeerStates} from '../services/cluster/peer-states.ts';
 import type {Refusals} from '../services/cluster/refusals.ts';
 import type {HeartbeatExchange, Replication} from '../services/cluster/replication-ports.ts';
-import {createCatchUps} from './catch-ups.ts';
+import {createCatchUpRunner} from './catch-up.ts';
 import {createFailureLog} from './failure-log.ts';
 import {type Heartbeats, startHeartbeats} from './heartbeats.ts';
 import {findLostPeers} from './lost-peers.ts';
@@ -17,17 +17,20 @@ import type {Peer, Peers} from './peers.ts';
 export interface PeerLinks {
   /** There is a new event in the outbox. */
   wake(): void;
-  /** One heartbeat to everybody, or the one under way; resolves once each has been answered, or has failed. */
+  /** Sends a heartbeat to each peer, unless one is under way; resolves once all have been answered or have failed. */
   sendHeartbeats(): Promise<void>;
-  /** Waits until the peers have applied event `seq`; resolves with the ids of those that could not be reached or did not in time. */
+  /** Waits until all peers have applied event `seq`; resolves with the ids of those that could not be reached, or were too late. */
   settled(seq: number, deadlineMs: number): Promise<string[]>;
-  /** The least that any peer has applied of this node's events; undefined while one has not said yet. */
+  /** The last event of this node that all peers have applied; undefined until each peer has reported its position. */
   leastAcknowledged(): number | undefined;
-  /** One heartbeat to everybody, and what follows from it; resolves with whether all have answered before the deadline. */
+  /**
+   * Sends a heartbeat to each peer, and catches up where that turns out to be needed. Resolves with whether all peers have
+   * answered, and all catching up has succeeded, before the deadline.
+   */
   greet(deadlineMs: number): Promise<boolean>;
-  /** Tells every peer that this node stops. */
+  /** Notifies every peer that this node stops. */
   sayGoodbye(deadlineMs: number): Promise<void>;
-  /** Begins nothing more, and waits for what is under way; that ends soon only once the peers are closed. */
+  /** Starts nothing new, and waits for the work under way, which ends soon only once the peers are closed. */
   stop(): Promise<void>;
 }
 
@@ -50,60 +53,35 @@ interface Link {
   peer: Peer;
   sender: OutboxSender;
   heartbeats: Heartbeats;
+  stop(): void;
 }
 
-const patienceMs = 1000;
+/** How long `greet` keeps asking peers that do not answer at first. */
+const greetRetryMs = 1000;
 
 export const startPeerLinks = (needs: Needs): PeerLinks => {
-  const {nodeNo, peers, exchange, replication, refusals, peerStates, limiter, intervalMs, news, onRemoved, log} = needs;
+  const {nodeNo, peers, exchange, replication, log} = needs;
   const links = new Map<number, Link>();
   const all = () => [...links.values()];
   const startedAt = new Date().toISOString();
   const wake = () => {
     for (const {sender} of all()) sender.wake();
   };
-  const catchUps = createCatchUps({nodeNo, replication, onDone: wake, log});
+  const catchUps = createCatchUpRunner({nodeNo, replication, onDone: wake, log});
   exchange.onBehind(from => {
     const link = links.get(from);
     if (link) catchUps.start(link.peer);
   });
 
   peers.follow(peer => {
-    const failures = createFailureLog({nodeId: peer.nodeId, onRemoved, log});
-    const sender = startOutboxSender({
-      client: peer.client,
-      replication,
-      // What one knows that has joined since, it has from others.
-      onGoneBack: peer.joinedAt > startedAt ? undefined : () => catchUps.start(peer),
-      onFailure: failures.failed,
-      onAnswer: why => refusals.byPeer(peer.nodeNo, 'events', why),
-    });
-    const heartbeats = startHeartbeats({
-      peer,
-      exchange,
-      intervalMs,
-      news,
-      nodeNo,
-      heardAtMs: () => peerStates.heardAtMs(peer.nodeNo),
-      onAnswer(appliedOfUs, reply) {
-        failures.worked();
-        peerStates.answered(peer.nodeNo);
-        limiter.answered(peer.nodeNo, reply.key_counts);
-        sender.reportedApplied(appliedOfUs);
-      },
-      onFailure(error) {
-        peerStates.unanswered(peer.nodeNo);
-        limiter.unanswered(peer.nodeNo);
-        failures.failed(error);
-      },
-    });
-    links.set(peer.nodeNo, {peer, sender, heartbeats});
-    void heartbeats.beat();
+    // A peer that has joined since knows events of this node from other nodes.
+    const onGoneBack = peer.joinedAt > startedAt ? undefined : () => catchUps.start(peer);
+    const link = startLink(needs, peer, onGoneBack);
+    links.set(peer.nodeNo, link);
     return () => {
       links.delete(peer.nodeNo);
-      sender.stop();
-      heartbeats.stop();
-      limiter.unanswered(peer.nodeNo);
+      link.stop();
+      needs.limiter.unanswered(peer.nodeNo);
     };
   });
 
@@ -112,11 +90,12 @@ export const startPeerLinks = (needs: Needs): PeerLinks => {
     peers,
     states: () => all().map(({peer, heartbeats}) => ({peer, misses: heartbeats.misses})),
   });
+  const sendHeartbeats = async (): Promise<boolean[]> => Promise.all(all().map(async ({heartbeats}) => heartbeats.beat()));
 
   return {
     wake,
     async sendHeartbeats() {
-      await Promise.all(all().map(async ({heartbeats}) => heartbeats.beat()));
+      await sendHeartbeats();
     },
     async settled(seq, deadlineMs) {
       const outcomes = await Promise.all(
@@ -131,31 +110,70 @@ export const startPeerLinks = (needs: Needs): PeerLinks => {
         : undefined;
     },
     async greet(deadlineMs) {
-      const began = performance.now();
-      const everybody = async (): Promise<boolean> => {
-        const answered = await Promise.all(all().map(async ({heartbeats}) => heartbeats.beat()));
+      const beganAt = performance.now();
+      const greetAll = async (): Promise<boolean> => {
+        const answered = await sendHeartbeats();
         const hasCaughtUp = await catchUps.done();
         if (answered.every(Boolean) && hasCaughtUp) return true;
-        if (performance.now() - began > patienceMs) return false;
-        // Nodes that are started together find each other's doors shut at first.
+        if (performance.now() - beganAt > greetRetryMs) return false;
+        // Nodes that are started together refuse each other's connections at first.
         await delay(100, undefined, {ref: false});
-        return everybody();
+        return greetAll();
       };
-      return Promise.race([everybody(), delay(deadlineMs, false, {ref: false})]);
+      return Promise.race([greetAll(), delay(deadlineMs, false, {ref: false})]);
     },
     async sayGoodbye(deadlineMs) {
       const request = {method: 'POST', path: 'stopping', deadlineMs} as const;
-      // A peer that does not hear it notices by itself, later.
+      // A peer that does not receive this notices later that the node is gone.
       await Promise.all(all().map(async ({peer}) => peer.client.ask(z.null(), request).catch(() => {})));
     },
     async stop() {
       catchUps.stop();
       lost.stop();
-      for (const {sender, heartbeats} of all()) {
-        sender.stop();
-        heartbeats.stop();
-      }
+      for (const link of all()) link.stop();
       await catchUps.done();
+    },
+  };
+};
+
+/** Starts the sender and the heartbeats of one peer; both report to one failure log. */
+const startLink = (needs: Needs, peer: Peer, onGoneBack: (() => void) | undefined): Link => {
+  const {nodeNo, exchange, replication, refusals, peerStates, limiter, intervalMs, news, onRemoved, log} = needs;
+  const failures = createFailureLog({nodeId: peer.nodeId, onRemoved, log});
+  const sender = startOutboxSender({
+    client: peer.client,
+    replication,
+    onGoneBack,
+    onFailure: failures.failed,
+    onAnswer: why => refusals.byPeer(peer.nodeNo, 'events', why),
+  });
+  const heartbeats = startHeartbeats({
+    peer,
+    exchange,
+    intervalMs,
+    news,
+    nodeNo,
+    heardAtMs: () => peerStates.heardAtMs(peer.nodeNo),
+    onAnswer(appliedOfUs, reply) {
+      failures.worked();
+      peerStates.answered(peer.nodeNo);
+      limiter.answered(peer.nodeNo, reply.key_counts);
+      sender.reportedApplied(appliedOfUs);
+    },
+    onFailure(error) {
+      peerStates.unanswered(peer.nodeNo);
+      limiter.unanswered(peer.nodeNo);
+      failures.failed(error);
+    },
+  });
+  void heartbeats.beat();
+  return {
+    peer,
+    sender,
+    heartbeats,
+    stop() {
+      sender.stop();
+      heartbeats.stop();
     },
   };
 };

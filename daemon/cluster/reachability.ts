@@ -1,4 +1,4 @@
-// Whether other nodes can reach one at the address that it tells them: found out before anybody relies on it.
+// Check whether other nodes can connect to this node at its published address, before anything relies on it.
 import {once} from 'node:events';
 import {connect, createServer} from 'node:net';
 import {setTimeout as delay} from 'node:timers/promises';
@@ -7,7 +7,7 @@ import {Fault} from '../../shared/fault.ts';
 import {formatHostPort, type HostPort} from '../../shared/host-port.ts';
 import type {PeerClient} from './peer-client.ts';
 
-/** POST /reach: the asker’s address as the asked node knows it, and why no connection to it can be had from there. */
+/** Answer to POST /reach: the caller's address as the peer knows it, and why the peer cannot connect to it. */
 const reachAnswerSchema = z.object({address: z.string().max(300), why: z.string().max(300).nullable()});
 export type ReachAnswer = z.infer<typeof reachAnswerSchema>;
 
@@ -15,7 +15,7 @@ const connectMs = 3000;
 const answerMs = 8000;
 const acceptMs = 1000;
 
-/** Tries a TCP connection, and sends nothing. */
+/** Opens a TCP connection, and sends nothing. */
 export const tryToReach = async (at: HostPort | undefined): Promise<ReachAnswer> => {
   if (!at) return {address: '', why: 'it has said no address'};
   const address = formatHostPort(at);
@@ -34,27 +34,27 @@ export const tryToReach = async (at: HostPort | undefined): Promise<ReachAnswer>
 };
 
 /**
- * Listens where this node is about to, and has another node try to reach it there. Resolves with what is wrong, in a sentence;
- * undefined when nothing is, or when that cannot be found out here.
+ * Listens at the node's future address, and asks another node to connect to it. Resolves with the problem in a sentence, or with
+ * undefined when there is none, or when the check is impossible.
  */
-export const findWhyUnreached = async (client: PeerClient, listen: HostPort): Promise<string | undefined> => {
+export const findReachProblem = async (client: PeerClient, listen: HostPort): Promise<string | undefined> => {
   const server = createServer(socket => socket.destroy());
   const reached = new Promise<true>(resolve => server.once('connection', () => resolve(true)));
   try {
     server.listen(listen.port, listen.host);
     await once(server, 'listening');
   } catch {
-    // Whoever starts the node is told.
+    // The start of the node will report this error.
     return undefined;
   }
   try {
     const {address, why} = await client.ask(reachAnswerSchema, {method: 'POST', path: 'reach', deadlineMs: answerMs});
     if (why !== null) return `node ${client.nodeId} cannot reach this one at ${address}: ${why}`;
-    // The system takes the connection before this process hears of it: the answer may come first.
+    // The system accepts the connection before this process receives it, so the answer may arrive first.
     const isReached = await Promise.race([reached, delay(acceptMs, false, {ref: false})]);
     return isReached ? undefined : `at ${address} node ${client.nodeId} reaches another machine than this one`;
   } catch (error) {
-    // A node of a version before 0.5 does not know the question.
+    // Versions before 0.5 do not know this request.
     if (error instanceof Fault) return undefined;
     throw error;
   } finally {

@@ -5,7 +5,7 @@ import type {Peer} from './peers.ts';
 
 const deadlineMs = 10_000;
 
-/** A peer's records, for comparing. */
+/** Records of a peer, for comparison with those of this node. */
 export const remoteRecords = ({nodeNo, nodeId, client}: Peer): RemoteRecords => ({
   nodeNo,
   nodeId,

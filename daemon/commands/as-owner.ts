@@ -1,18 +1,18 @@
-// A package makes the data directory for a user of its own, and root makes the node in it.
+// Work in the data directory with its owner's rights: a package creates the directory for a user of its own, and root creates the node.
 import {stat} from 'node:fs/promises';
 import {loadDriver} from '../store/sqlite/database.ts';
 
 /**
- * Does `work` with the rights of whoever owns the folder, where root may choose: what it writes there is theirs to read later, and what
- * they have put there, such as a link, gets at nothing that is not theirs.
+ * When root calls, runs `work` with the rights of the folder's owner: the owner can read the files that it writes, and a link that
+ * the owner has placed there gives no access to files of others.
  */
 export const asOwnerOf = async <T>(folder: string, work: () => Promise<T>): Promise<T> => {
   const owner = process.geteuid?.() === 0 ? await stat(folder).catch(() => undefined) : undefined;
   if (!owner || owner.uid === 0) return work();
-  // The program may lie where the owner may not look.
+  // Loaded first, as the owner may have no access to the folder of the program.
   await loadDriver();
   const groups = process.getgroups?.() ?? [];
-  // The groups first: only root may change them.
+  // Groups are set first, as only root may change them.
   process.setgroups?.([owner.gid]);
   process.setegid?.(owner.gid);
   process.seteuid?.(owner.uid);

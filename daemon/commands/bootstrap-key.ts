@@ -6,7 +6,7 @@ import {createConfiguration} from '../replication/configuration.ts';
 import {insertKey, isActiveAdmin} from '../services/access/keys.ts';
 import {openSqliteStore} from '../store/sqlite/store.ts';
 
-/** A new full-admin key, written into the node's database. A running node finds it at its first use. */
+/** Writes a new full-admin key into the node's database and returns it. A running node finds it at its first use. */
 export const bootstrapKey = async (data: string, isForced: boolean): Promise<string> => {
   const folder = dataFolder(data);
   const found = await stat(folder.database).catch(() => undefined);

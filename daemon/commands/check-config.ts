@@ -1,11 +1,11 @@
-// What `mfd check-config` checks, and what is checked before a node is made.
+// Configuration checks of `mfd check-config`, also run before a node is created.
 import {readFile, stat} from 'node:fs/promises';
 import {type LoadedConfig, located} from '../config/load.ts';
 import type {DataFolder} from '../node/data-folder.ts';
 import {liveSettings} from '../node/live-settings.ts';
 import {expiryOf, operatorPair} from '../node/tls-files.ts';
 
-/** Throws a ConfigError for what a look at the text alone does not show. */
+/** Throws a ConfigError for problems that the text alone does not show, such as missing files. */
 export const checkConfig = async (loaded: LoadedConfig): Promise<void> => {
   try {
     liveSettings(loaded).closeScorer();
@@ -16,10 +16,10 @@ export const checkConfig = async (loaded: LoadedConfig): Promise<void> => {
 };
 
 const dayMs = 24 * 3600 * 1000;
-/** They are renewed a month before they end. */
+/** Certificates are renewed a month before they expire, so one this old was not renewed. */
 const warnedMs = 14 * dayMs;
 
-/** A line for each certificate from the cluster that has ended or soon will, and that the next start does not renew by itself. */
+/** A line for each cluster certificate that has expired or soon will, and that the next start does not renew. */
 export const certificateWarnings = async (
   {apiCert, nodeCert, caKey, tls}: DataFolder,
   {config}: Pick<LoadedConfig, 'config'>,
@@ -40,7 +40,7 @@ export const certificateWarnings = async (
   ];
 };
 
-/** Undefined where there is no certificate, as before a node is made. */
+/** Undefined when there is no certificate, as before the node is created. */
 const endOf = async (file: string): Promise<Date | undefined> => {
   try {
     return expiryOf({cert: await readFile(file, 'utf8')});

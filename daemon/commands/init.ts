@@ -1,4 +1,4 @@
-// `mfd init`: the first node of a cluster, from an empty folder to one that can start.
+// `mfd init`: creates the first node of a cluster in an empty folder, ready to start.
 import {chmod, mkdir, writeFile} from 'node:fs/promises';
 import {createClusterAuthority} from '../cluster/authority.ts';
 import {createAuthority} from '../cluster/certificates.ts';
@@ -23,20 +23,20 @@ export interface InitReport {
   data: string;
 }
 
-/** The founder of a cluster is its node number 1. */
+/** The first node of a cluster has number 1. */
 const founderNo = 1;
 const firstKeyLimit = 6000;
 
 /**
- * Refuses a folder with anything in it but a configuration, and leaves that as it was. `beforeMaking` may refuse what is planned while
- * nothing is there yet.
+ * Refuses a folder with more than a configuration in it, and leaves it unchanged. `beforeCreating` may refuse the plan while nothing
+ * exists yet.
  */
 export const initialise = async (
   options: NewNodeOptions,
-  beforeMaking?: (planned: NewNode) => Promise<void>,
+  beforeCreating?: (planned: NewNode) => Promise<void>,
 ): Promise<InitReport> => {
   const planned = await planNode(options);
-  await beforeMaking?.(planned);
+  await beforeCreating?.(planned);
   const {folder, nodeId, fqdn, config, configText} = planned;
 
   await mkdir(folder.root, {recursive: true, mode: 0o700});
@@ -46,7 +46,7 @@ export const initialise = async (
   await writeFile(folder.caKey, authority.key, {mode: 0o600, flush: true});
   await writeFile(folder.caCert, authority.cert, {mode: 0o644, flush: true});
   const api_key = await createDatabase(folder.database, nodeId, fqdn);
-  // Last: one that mfd writes is what says that a node lives here.
+  // Written last: a configuration that mfd wrote marks a folder that holds a node.
   if (configText !== undefined) await writeFile(folder.config, configText, {mode: 0o600, flush: true});
   const {certify} = createClusterAuthority(authority, Date.now);
   await makePairs({folder, identity: {nodeId, nodeNo: founderNo}, hosts: apiHosts(config), certify});
@@ -55,7 +55,7 @@ export const initialise = async (
   return {node_id: nodeId, ...localAddresses(config), api_key, ca_file: folder.caCert, data: folder.root};
 };
 
-/** Identity, the node's own record and the first key; returns the key. */
+/** Creates the database with the identity, the node's own record and the first key; returns the key. */
 const createDatabase = async (filename: string, nodeId: string, fqdn: string): Promise<string> => {
   const store = await openSqliteStore(filename);
   try {

@@ -1,16 +1,16 @@
-// The one who makes a node wants to talk to it: `mfctl context add`, by its command line, as the two programs share no code
-// but what is in shared/. The key goes in on standard input.
+// mfctl context for a new node, added by running `mfctl context add`, as the two programs share no code except shared/. The key is
+// passed on standard input.
 import {execFile} from 'node:child_process';
 import {fileURLToPath} from 'node:url';
 import type {InitReport} from './init.ts';
 
-/** The same by hand, with the key in a file. */
+/** The command to add the context by hand, with the key in a file. */
 export const contextCommand = ({node_id, api_url, metrics_url, ca_file}: InitReport): string =>
   `mfctl context add ${node_id} --url ${api_url} --metrics-url ${metrics_url} --cacert ${ca_file} --api-key-file KEY-FILE --use`;
 
-/** Resolves with a line that says what came of it; a home directory that cannot be written to is no reason to fail. */
+/** Resolves with a line about the outcome. Never rejects: a home directory without write access must not fail the command. */
 export const addMfctlContext = async ({node_id, api_url, metrics_url, ca_file, api_key}: InitReport): Promise<string> => {
-  // As seen from dist/.
+  // Relative to dist/.
   const mfctl = fileURLToPath(new URL('../bin/mfctl', import.meta.url));
   const args = [
     'context',

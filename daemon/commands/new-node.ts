@@ -1,4 +1,4 @@
-// What making a node begins with, be it the first of a cluster or one that joins: a vacant folder, a name, addresses.
+// Plan of a new node, either the first of a cluster or one that joins: an empty folder, a name, addresses.
 
 import {randomBytes, randomInt} from 'node:crypto';
 import {readdir} from 'node:fs/promises';
@@ -30,19 +30,19 @@ export interface NewNode {
   folder: DataFolder;
   nodeId: string;
   fqdn: string;
-  /** As the node will start with it. */
+  /** The configuration that the node will start with. */
   config: Config;
-  /** The `mfd.yaml` to write, undefined when there was one. */
+  /** The `mfd.yaml` to write; undefined when the folder has one. */
   configText: string | undefined;
 }
 
-/** Refuses a folder with anything in it but a configuration, and options that cannot be used. Makes nothing yet. */
+/** Refuses a folder that has more than a configuration in it, and invalid options. Creates nothing yet. */
 export const planNode = async (options: NewNodeOptions): Promise<NewNode> => {
   const folder = dataFolder(resolve(options.data));
   const nodeId = options.nodeId ?? defaultNodeId();
   if (!nodeIdPattern.test(nodeId))
     throw new CommandError(`--node-id ${JSON.stringify(nodeId)}: must be 1 to 63 letters, digits, dots, underscores or hyphens`);
-  if (await requireEmpty(folder.root)) {
+  if (await requireUninitialised(folder.root)) {
     const config = await configIn(folder, options);
     return {folder, nodeId, fqdn: config.fqdn ?? hostname(), config, configText: undefined};
   }
@@ -51,7 +51,7 @@ export const planNode = async (options: NewNodeOptions): Promise<NewNode> => {
   return {folder, nodeId, fqdn: config.fqdn ?? hostname(), config, configText};
 };
 
-/** Where a client on this machine reaches the node. */
+/** Addresses of the node for clients on this machine. */
 export const localAddresses = ({api, cluster, metrics, smtp}: Config) => ({
   api_url: `https://${reachable(api.listen)}`,
   cluster_url: `https://${reachable(cluster.listen)}`,
@@ -81,7 +81,7 @@ const settingsFrom = async (options: NewNodeOptions): Promise<InitialSettings> =
     if (text !== undefined && !parseHostPort(text))
       throw new CommandError(`${option} ${JSON.stringify(text)}: must be HOST:PORT, IPv6 in brackets`);
   return {
-    // A machine may be called what no host name may be.
+    // The name of a machine may be an invalid host name.
     fqdn: options.fqdn ?? (isHostName(hostname()) ? hostname() : 'localhost'),
     apiListen: await concrete('--api-listen', options.apiListen ?? '0.0.0.0:8443'),
     apiAdvertise: options.apiAdvertise,
@@ -92,7 +92,7 @@ const settingsFrom = async (options: NewNodeOptions): Promise<InitialSettings> =
   };
 };
 
-/** A configuration that was put there first, as by a provisioning system, stays as it is. */
+/** Uses an existing configuration, such as one from a provisioning system, unchanged. */
 const configIn = async (folder: DataFolder, options: NewNodeOptions): Promise<Config> => {
   const file = folder.config;
   const {fqdn, apiListen, apiAdvertise, clusterListen, clusterAdvertise, metricsListen, smtpListen} = options;
@@ -109,14 +109,14 @@ const configIn = async (folder: DataFolder, options: NewNodeOptions): Promise<Co
   return config;
 };
 
-/** Port 0 becomes a port that is free now, so that what is printed and stored can be connected to later. */
+/** Replaces port 0 by a free port, so that clients can connect to the printed and stored address later. */
 const concrete = async (option: string, text: string): Promise<string> => {
   const listen = parseHostPort(text, {allowZero: true});
   if (!listen) throw new CommandError(`${option} ${JSON.stringify(text)}: must be HOST:PORT, IPv6 in brackets`);
   return listen.port === 0 ? formatHostPort({...listen, port: await freePort(listen.host)}) : text;
 };
 
-/** Below the range from which systems take ports for outgoing connections: one of those might have it at the next start. */
+/** Below the range for outgoing connections: one of these might occupy the port at the next start. */
 const freePort = async (host: string): Promise<number> => {
   for (;;) {
     const port = randomInt(10_000, 32_768);
@@ -133,11 +133,11 @@ const isFree = async (host: string, port: number): Promise<boolean> =>
     server.listen(port, host, () => server.close(() => resolve(true)));
   });
 
-/** Whether a folder without a node has a configuration. */
-const requireEmpty = async (root: string): Promise<boolean> => {
+/** Throws unless the folder can take a new node; resolves with whether it has a configuration. */
+const requireUninitialised = async (root: string): Promise<boolean> => {
   const entries = await entriesOf(root);
   const isConfigured = entries.includes('mfd.yaml');
-  if (needsInit(entries)) return isConfigured;
+  if (isEmptyButForConfig(entries)) return isConfigured;
   if (isConfigured) throw new CommandError(`${root} holds a node already; start it with: mfd start --data ${root}`);
   throw new CommandError(`${root} is not empty; choose an empty folder`);
 };
@@ -148,16 +148,16 @@ const entriesOf = async (root: string): Promise<string[]> =>
     throw new CommandError(`${root}: cannot be read (${error.code})`);
   });
 
-const needsInit = (entries: string[]): boolean => entries.every(name => name === 'lost+found' || name === 'mfd.yaml');
+const isEmptyButForConfig = (entries: string[]): boolean => entries.every(name => name === 'lost+found' || name === 'mfd.yaml');
 
-/** Whether a node is to be made here before it can start; `planNode` says why when it cannot be. */
-export const awaitsNode = async (data: string): Promise<{isConfigured: boolean} | undefined> => {
+/** The state of a folder that holds no node yet; undefined when it holds one. `planNode` decides whether a node can be created in it. */
+export const findUninitialised = async (data: string): Promise<{isConfigured: boolean} | undefined> => {
   const entries = await entriesOf(resolve(data));
   const isConfigured = entries.includes('mfd.yaml');
-  return entries.includes('mfd.db') || (isConfigured && !needsInit(entries)) ? undefined : {isConfigured};
+  return entries.includes('mfd.db') || (isConfigured && !isEmptyButForConfig(entries)) ? undefined : {isConfigured};
 };
 
-/** A node that is made where the environment says something of it listens there, also in the context that is made for it. */
+/** Settings of a new node from the environment; the mfctl context that is created for the node uses them too. */
 export const listensFrom = (environment: NodeJS.ProcessEnv): Omit<NewNodeOptions, 'data'> => ({
   fqdn: environment.MFD_FQDN,
   apiListen: environment.MFD_API_LISTEN,
@@ -168,6 +168,6 @@ export const listensFrom = (environment: NodeJS.ProcessEnv): Omit<NewNodeOptions
   smtpListen: environment.MFD_SMTP_LISTEN,
 });
 
-/** They are in the new configuration, where port 0 has become the one that was printed and that the context has. */
+/** The new configuration has these addresses, with port 0 replaced by the port that was printed and that the context has. */
 export const withoutListens = (environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv =>
   Object.fromEntries(Object.entries(environment).filter(([name]) => !/^MFD_(API|CLUSTER|METRICS|SMTP)_LISTEN$/.test(name)));

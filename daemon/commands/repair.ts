@@ -1,5 +1,4 @@
-// `mfd repair`: a whole database out of what can be read of a damaged one, of the log before the damage, and of the spool. For a node
-// that is stopped.
+// `mfd repair`: rebuilds a damaged database of a stopped node from its readable part, the log before the damage, and the spool.
 
 import {X509Certificate} from 'node:crypto';
 import {copyFile, mkdir, readFile, rename, rm, stat} from 'node:fs/promises';
@@ -20,26 +19,26 @@ import {copyReadableRows} from '../store/sqlite/readable-rows.ts';
 import {openSqliteStore, type SqliteStore} from '../store/sqlite/store.ts';
 import {findLostCommits, type LostCommits} from '../store/sqlite/wal-file.ts';
 
-/** Says what was done and what is lost, a line each. */
-export const repair = async (data: string, say: (line: string) => void): Promise<void> => {
+/** Reports each step and each loss in a line. */
+export const repair = async (data: string, print: (line: string) => void): Promise<void> => {
   const folder = dataFolder(data);
   if (!(await stat(folder.database).catch(() => undefined))) throw new CommandError(`${folder.database} is not there`);
   const lock = await acquireLock(folder.lock);
   if (!lock) throw new CommandError(`another mfd is running on ${folder.root}; stop it first`);
   try {
-    const aside = await keepAside(folder);
-    say(`what was there is kept in ${aside}`);
+    const backup = await backUpDatabase(folder);
+    print(`what was there is kept in ${backup}`);
     const found: string[] = [];
     const note = (line: string) => {
       found.push(line);
-      say(line);
+      print(line);
     };
     const lost = await findLostCommits(folder.database);
     if (lost) await cutLog(folder, lost, note);
-    const store = await openWhole(folder, note);
+    const store = await openOrRebuild(folder, note);
     try {
       await repairContents(folder, store, note);
-      if (found.length === 0) say('nothing is damaged');
+      if (found.length === 0) print('nothing is damaged');
       const detail = found.join('; ').slice(0, 4000);
       await store.transaction(async tx => tx.audit.append({...entry, at: new Date().toISOString(), target: data, detail}));
     } finally {
@@ -53,14 +52,14 @@ export const repair = async (data: string, say: (line: string) => void): Promise
 const entry = {key_id: null, action: 'node.repair', remote_address: null, result: 'ok'};
 const ends = ['', '-wal', '-shm'];
 
-const keepAside = async ({root, database}: DataFolder): Promise<string> => {
-  const aside = join(root, `before-repair-${new Date().toISOString().replace(/[:.]/g, '-')}`);
-  await mkdir(aside, {mode: 0o700});
-  for (const end of ends) await copyFile(`${database}${end}`, join(aside, `mfd.db${end}`)).catch(ignoreMissing);
-  return aside;
+const backUpDatabase = async ({root, database}: DataFolder): Promise<string> => {
+  const backup = join(root, `before-repair-${new Date().toISOString().replace(/[:.]/g, '-')}`);
+  await mkdir(backup, {mode: 0o700});
+  for (const end of ends) await copyFile(`${database}${end}`, join(backup, `mfd.db${end}`)).catch(ignoreMissing);
+  return backup;
 };
 
-/** SQLite reads the log to the damage, and the rest of it never. */
+/** Cuts the log at the damage, as SQLite never reads beyond it. */
 const cutLog = async ({database}: DataFolder, {atByte, isCopied}: LostCommits, note: (line: string) => void): Promise<void> => {
   if (isCopied !== 'no') for (const end of ['-wal', '-shm']) await rm(`${database}${end}`, {force: true});
   note(
@@ -70,8 +69,8 @@ const cutLog = async ({database}: DataFolder, {atByte, isCopied}: LostCommits, n
   );
 };
 
-/** The database, or what can be read of it in a new one. */
-const openWhole = async (folder: DataFolder, note: (line: string) => void): Promise<SqliteStore> => {
+/** Opens the database, or a new one with its readable part. */
+const openOrRebuild = async (folder: DataFolder, note: (line: string) => void): Promise<SqliteStore> => {
   const before = await openSqliteStore(folder.database).catch(() => undefined);
   const problem = before ? await before.findDamage().catch(String) : 'it cannot be opened';
   if (before && problem === undefined) return before;
@@ -90,7 +89,7 @@ const openWhole = async (folder: DataFolder, note: (line: string) => void): Prom
   return openSqliteStore(folder.database);
 };
 
-/** The certificate says it too. */
+/** The identity from the database, or else from the certificate. */
 const requireIdentity = async (folder: DataFolder, store: SqliteStore): Promise<NodeIdentity> => {
   const known = await readIdentity(store, folder.database).catch(() => undefined);
   if (known) return known;
@@ -113,7 +112,7 @@ const repairContents = async (folder: DataFolder, store: SqliteStore, note: (lin
     );
   const configuration = createConfiguration({store, nodeNo, now: Date.now, withReserve: async write => write()});
   await configuration.rebuild();
-  // What was given in changes that are lost must not be given again.
+  // Ids and numbers of lost changes must not be reused.
   await createReplication({store, configuration, nodeNo}).skipIds();
 
   const spool = await createSpool(folder.spool);

@@ -1,4 +1,4 @@
-// `mfd start`: a node until a signal ends it.
+// `mfd start`: runs a node until a signal ends it.
 import {setFlagsFromString} from 'node:v8';
 import type {Logger} from 'pino';
 import {formatHostPort} from '../../shared/host-port.ts';
@@ -12,7 +12,7 @@ import {createServiceManager, type ServiceManager} from '../node/service-manager
 
 interface Needs {
   data: string;
-  /** Whose MFD_* variables override the configuration, now and at every SIGHUP. */
+  /** Its MFD_* variables override the configuration, at the start and at every SIGHUP. */
   environment: NodeJS.ProcessEnv;
   version: string;
   beforeReady?: (node: RunningNode) => Promise<void>;
@@ -29,7 +29,7 @@ export const run = async ({data, environment, version, beforeReady}: Needs): Pro
   const ended = new Promise<NodeJS.Signals>(resolve => {
     process.once('SIGTERM', resolve).once('SIGINT', resolve);
   });
-  // From the first moment: a SIGHUP nobody listens for ends the process.
+  // Registered at once: a SIGHUP without a listener ends the process.
   const starting = startNode({data, loaded, log, version});
   const reload = () => void rereadInto(starting, reread, {log, manager});
   process.on('SIGHUP', reload);
@@ -67,7 +67,7 @@ const rereadInto = async (
   reread: () => Promise<LoadedConfig>,
   {log, manager}: {log: Logger; manager: ServiceManager},
 ): Promise<void> => {
-  // One that cannot start has been reported by whoever started it.
+  // The caller that awaits `starting` reports a failed start.
   const node = await starting.catch(() => undefined);
   if (!node) return;
   manager.notify('RELOADING=1', 'STATUS=rereading the configuration');

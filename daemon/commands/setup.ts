@@ -4,7 +4,7 @@ import {type Command, Option} from 'commander';
 import {loadConfig} from '../config/load.ts';
 import {CommandError} from '../node/command-error.ts';
 import {dataFolder} from '../node/data-folder.ts';
-import {standardPlaces} from '../setup/mail-system.ts';
+import {standardPaths} from '../setup/mail-system.ts';
 import {SetupError} from '../setup/setup-error.ts';
 import {setupPostfix} from '../setup/setup-postfix.ts';
 import {asOwnerOf} from './as-owner.ts';
@@ -63,7 +63,7 @@ const run = async (options: Options): Promise<string> => {
       hasRecipients: options.recipients ?? false,
       action,
       asOwner: async work => asOwnerOf(folder.root, work),
-      places: {...standardPlaces, ...(options.rspamdDir !== undefined && {rspamdDir: resolve(options.rspamdDir)})},
+      paths: {...standardPaths, ...(options.rspamdDir !== undefined && {rspamdDir: resolve(options.rspamdDir)})},
     });
   } catch (error) {
     throw error instanceof SetupError ? new CommandError(error.message) : error;

@@ -1,5 +1,5 @@
-// `mfd start`: the node that is there, or with --init the one that is made first. A folder without a node is more often a mistyped one,
-// or one whose disk is not mounted, than one where a new node is wanted.
+// `mfd start`: runs an existing node, or with --init creates the node first. Without --init a folder without a node is an error,
+// as it is mostly a mistyped name or an unmounted disk.
 import {resolve} from 'node:path';
 import {readConfig} from '../config/load.ts';
 import {UsageError} from '../node/command-error.ts';
@@ -9,7 +9,7 @@ import type {RunningNode} from '../node/node.ts';
 import {checkConfig} from './check-config.ts';
 import {type InitReport, initialise} from './init.ts';
 import {addMfctlContext, contextCommand} from './mfctl-context.ts';
-import {awaitsNode, listensFrom, type NewNodeOptions, withoutListens} from './new-node.ts';
+import {findUninitialised, listensFrom, type NewNodeOptions, withoutListens} from './new-node.ts';
 import {run} from './run.ts';
 
 export interface StartOptions extends NewNodeOptions {
@@ -20,15 +20,15 @@ interface Needs {
   environment: NodeJS.ProcessEnv;
   version: string;
   print(text: string): void;
-  /** What there is to say about a node that was made, and about one that runs for the first time. */
+  /** Texts about a node that was created, and about one that runs for the first time. */
   texts: {welcome(made: InitReport): string; firstSteps(node: RunningNode): string};
 }
 
 export const start = async ({init = false, ...options}: StartOptions, needs: Needs): Promise<void> => {
   const {environment, version} = needs;
-  const vacancy = await awaitsNode(options.data);
-  if (vacancy && !init) throw new UsageError(noNode(options.data));
-  if (vacancy) return makeAndRun(options, vacancy, needs);
+  const uninitialised = await findUninitialised(options.data);
+  if (uninitialised && !init) throw new UsageError(noNode(options.data));
+  if (uninitialised) return makeAndRun(options, uninitialised, needs);
   const flags = flagsIn(options);
   if (flags.length > 0)
     throw new UsageError(
@@ -43,7 +43,7 @@ const makeAndRun = async (
   {environment, version, print, texts}: Needs,
 ): Promise<void> => {
   const {data} = options;
-  // A node is not made only to be found unable to start.
+  // Create no node that could not start.
   if (!isConfigured) await checkConfig(await readConfig('', 'mfd.yaml', environment));
   const made = await initialise({...(!isConfigured && listensFrom(environment)), ...options}, async ({config, folder}) =>
     requireFreeAddresses(config, {
@@ -59,7 +59,7 @@ const makeAndRun = async (
       data,
       environment: isConfigured ? environment : withoutListens(environment),
       version,
-      // Only a node that runs is worth leaving another one for.
+      // mfctl switches to the new node only when it runs.
       async beforeReady(node) {
         print(await addMfctlContext(made));
         print(texts.firstSteps(node));
@@ -75,7 +75,7 @@ const makeAndRun = async (
 const noNode = (data: string): string =>
   `no node in ${resolve(data)}: correct --data, or mount what belongs there; to make a new node there: mfd start --init --data ${data}`;
 
-/** Those of `options` that are about a new node, as they are typed. */
+/** The options for a new node, as they are typed. */
 const flagsIn = ({data: _, ...options}: NewNodeOptions): string[] =>
   Object.entries(options).flatMap(([name, value]) =>
     value === undefined ? [] : [`--${name.replace(/[A-Z]/g, letter => `-${letter.toLowerCase()}`)}`],

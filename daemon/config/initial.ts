@@ -10,7 +10,7 @@ export interface InitialSettings {
   smtpListen: string;
 }
 
-/** The `mfd.yaml` of a new node: what was asked for, and what people change first, in comments. */
+/** The `mfd.yaml` of a new node: the given settings, and in comments the settings that people change first. */
 export const initialConfig = ({
   fqdn,
   apiListen,

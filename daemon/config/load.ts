@@ -4,11 +4,11 @@ import {z} from 'zod';
 import {fieldFaults} from '../../shared/fields.ts';
 import {type Config, configSchema} from './schema.ts';
 
-/** A configuration that cannot be used: `message` is one line that names the file, the line and the key. Exit status 2. */
+/** Invalid configuration. `message` is one line that names the file, the line and the key. Exit status 2. */
 export class ConfigError extends Error {
   override name = 'ConfigError';
 
-  /** When the message does not say yet where that key stands, see `located`. */
+  /** Set while the message does not name the place of the key yet, see `located`. */
   readonly key: string | undefined;
 
   constructor(message: string, key?: string) {
@@ -25,21 +25,21 @@ export interface LoadedConfig {
   rspamdControllerPassword: string | undefined;
   /** `MFD_…` variables that name no key. */
   unknownVariables: string[];
-  /** Where a key, such as `api.cert_file`, has its value from: file and line, or a variable. */
+  /** The source of the value of a key such as `api.cert_file`: file and line, or a variable. */
   whereIs(key: string): string;
 }
 
-/** An error about a key that says where the key stands, whatever else as it is. */
+/** Adds the place of the key to an error about a key; returns every other error unchanged. */
 export const located = ({whereIs}: Pick<LoadedConfig, 'whereIs'>, error: unknown): unknown =>
   error instanceof ConfigError && error.key !== undefined ? new ConfigError(`${whereIs(error.key)}: ${error.message}`) : error;
 
 type Environment = Record<string, string | undefined>;
 
-/** Reads `mfd.yaml`, lays `MFD_*` over it (`MFD_SMTP_LISTEN` for `smtp.listen`; lists separated by commas), and checks. */
+/** Reads `mfd.yaml`, overrides its values by `MFD_*` (`MFD_SMTP_LISTEN` for `smtp.listen`; lists separated by commas), and checks. */
 export const loadConfig = async (file: string, environment: Environment): Promise<LoadedConfig> =>
   readConfig(await readText(file, file), file, environment);
 
-/** The same for a text that is not there yet, or not any more; errors call it `file`. */
+/** Reads a configuration from text; errors call it `file`, which need not exist. */
 export const readConfig = async (text: string, file: string, environment: Environment): Promise<LoadedConfig> => {
   const lines = new LineCounter();
   const document = parseDocument(text, {lineCounter: lines, uniqueKeys: true});
@@ -72,7 +72,7 @@ export const readConfig = async (text: string, file: string, environment: Enviro
   }
 };
 
-/** The parser's messages end in the place, and show the line; of a key that is given twice they do not say the name. */
+/** Replaces the parser's messages, which end with the position and a quoted line, and do not name a duplicate key. */
 const textOf = ({code, message, pos: [at]}: YAMLParseError, text: string): string => {
   if (code === 'DUPLICATE_KEY') return `${/^[^\s:]*/.exec(text.slice(at))?.[0]} is given twice`;
   return (message.split('\n')[0] ?? '').replace(/ at line \d+, column \d+:$/, '');
@@ -88,7 +88,7 @@ export const readText = async (file: string, key: string): Promise<string> => {
   }
 };
 
-/** Who has no mfd.yaml has forgotten to make a node, or looks for it in another folder. */
+/** Without mfd.yaml, the node was not created yet, or --data names another folder. */
 const nodeAdvice = (code: string | undefined): string => {
   if (code === 'ENOENT') return '; make a node there with mfd init or mfd join first, or correct --data';
   return code === 'EACCES' ? '; run this as root, or as the user who owns it' : '';
@@ -102,7 +102,7 @@ const valuesOf = (file: string, document: Document): unknown => {
   }
 };
 
-/** A section of which every line is a comment is an empty one. */
+/** Treats a section with nothing but comments as empty. */
 const withSections = (schema: z.ZodType, values: unknown): unknown => {
   const inner = unwrapped(schema);
   if (!(inner instanceof z.ZodObject)) return values;
@@ -141,7 +141,7 @@ const configError = (
   return new ConfigError(`${file}${line === undefined ? '' : `:${line}`}: ${path || 'the file'} ${text}`);
 };
 
-/** The line of the key itself, or of the nearest key around it that the file mentions. */
+/** The line of the key, or of the nearest enclosing key in the file. */
 const lineOf = (document: Document, lines: LineCounter, path: string[]): number | undefined => {
   for (let depth = path.length; depth > 0; depth -= 1) {
     const parent = document.getIn(path.slice(0, depth - 1), true) ?? document.contents;
@@ -189,7 +189,7 @@ const unwrapped = (schema: z.ZodType): z.ZodType => {
   return schema instanceof z.ZodPipe ? unwrapped(schema.in as z.ZodType) : schema;
 };
 
-/** Text as the key's type would be written in the file. */
+/** Converts text to the type of the key, as the file would have it. */
 const inTypeOf = (schema: z.ZodType, text: string): unknown => {
   const inner = unwrapped(schema);
   if (inner instanceof z.ZodArray)
@@ -204,7 +204,7 @@ const inTypeOf = (schema: z.ZodType, text: string): unknown => {
 
 const withValue = (values: unknown, [name, ...rest]: string[], value: unknown): unknown => {
   if (name === undefined) return value;
-  // What is no mapping stays as it is, for the schema to say so.
+  // The schema reports a value that is no mapping.
   if (values !== undefined && values !== null && !isMapping(values)) return values;
   return {...values, [name]: withValue(values?.[name], rest, value)};
 };

@@ -64,7 +64,7 @@ const localListen = z
     'must be unix:/PATH of at most 107 bytes, or HOST:PORT with IPv6 in brackets',
   );
 
-/** Keys of which one is nothing without the other. */
+/** Keys that must be set together. */
 const pairs = [
   ['api', 'cert_file', 'key_file'],
   ['smtp', 'smarthost_username', 'smarthost_password_file'],
@@ -238,6 +238,6 @@ const everyKey = z.strictObject({
   }),
 });
 
-/** `mfd.yaml`. Every key has a default; what is not listed here is an error. */
+/** Schema of `mfd.yaml`. Every key has a default; unknown keys are errors. */
 export const configSchema = everyKey.superRefine(checkPairs).superRefine(checkPostfix);
 export type Config = z.output<typeof configSchema>;

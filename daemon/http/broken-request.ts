@@ -1,17 +1,16 @@
-// What the HTTP parser turns away never becomes a request, nor does what it should have turned away; it still gets the envelope
-// and an id to quote.
+// Answers to malformed requests that the HTTP parser rejects, or should have rejected. They get an envelope and a request id too.
 import {randomBytes} from 'node:crypto';
 import type {RequestListener} from 'node:http';
 import type {Duplex} from 'node:stream';
 import {failure} from '../../shared/envelope.ts';
 import {Fault} from '../../shared/fault.ts';
 
-/** How long a client that was turned away may take to read that. */
+/** How long a client may take to read the answer. */
 const lingerMs = 1000;
 
 /** For the `clientError` event of an HTTP server. */
 export const answerBrokenRequest = (error: NodeJS.ErrnoException, socket: Duplex): void => {
-  // A client that is gone, or with whom TLS was not agreed on, hears nothing: an end would wait for a handshake that never comes.
+  // No answer if the client is gone or the TLS handshake failed: `end` would wait for a handshake that never completes.
   if (!socket.writable || error.code === 'ECONNRESET' || /^ERR_(SSL|TLS)/.test(error.code ?? '')) {
     socket.destroy();
     return;
@@ -23,9 +22,9 @@ export const answerBrokenRequest = (error: NodeJS.ErrnoException, socket: Duplex
 };
 
 /**
- * Lets requests through whose target is a path, and those whose target is a URL as one for its path (RFC 9112 section 3.2.2).
- * The parser takes anything between two spaces for a target, and Koa throws wherever it is asked for the path of
- * `http://[::1/`: once outside of any request, which ended the node.
+ * Passes requests whose target is a path, and replaces a URL by its path (RFC 9112 section 3.2.2). The parser accepts any target
+ * without spaces, and Koa throws when it reads the path of `http://[::1/`. That once happened outside of a request, and ended the
+ * node.
  */
 export const refuseBrokenTargets =
   (handler: RequestListener): RequestListener =>

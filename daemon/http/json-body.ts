@@ -5,7 +5,7 @@ import type {RequestState} from './api/state.ts';
 import type {PeerState} from './peer/peer-app.ts';
 
 const maxBytes = 64 * 1024;
-/** A thousand mails with the longest node and queue ids, written with some room. */
+/** Enough for a thousand mails with the longest node ids and queue IDs. */
 const maxBulkBytes = 256 * 1024;
 const maxPeerBytes = 8 * 1024 * 1024;
 const maxDepth = 32;
@@ -22,13 +22,13 @@ const bodyOf =
 /** Reads and parses the JSON body into `ctx.state.body`. */
 export const jsonBody = bodyOf(maxBytes);
 
-/** The same for the two requests that name up to 1000 mails. */
+/** For the two bulk actions, which name up to 1000 mails. */
 export const bulkJsonBody = bodyOf(maxBulkBytes);
 
-/** What nodes send each other. */
+/** For requests between nodes. */
 export const peerJsonBody = bodyOf<PeerState>(maxPeerBytes);
 
-/** For requests that need no body: what is sent all the same is read, so that nothing asked for is silently ignored. */
+/** For requests with an optional body: reads a body if there is one, so that no part of the request is ignored. */
 export const optionalJsonBody: RouterMiddleware<RequestState> = async (ctx, next) => {
   const bytes = await read(ctx.req, maxBytes);
   if (bytes.length > 0) requireMediaType(ctx.req);
@@ -48,7 +48,7 @@ const requireMediaType = ({headers}: IncomingMessage): void => {
   if (charset !== undefined && charset !== 'utf-8') throw new Fault('unsupported_media_type', 'send the body in UTF-8');
 };
 
-/** What is over the limit is not kept; the HTTP server drains it after the answer. */
+/** Keeps nothing beyond the limit; the HTTP server drains the rest after the answer. */
 const read = async (request: IncomingMessage, limit: number): Promise<Buffer> => {
   const tooLarge = () => new Fault('payload_too_large', `the body may be at most ${limit} bytes`);
   if (Number(request.headers['content-length'] ?? 0) > limit) throw tooLarge();

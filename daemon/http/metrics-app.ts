@@ -1,4 +1,4 @@
-// Plain HTTP beside the API, by default on loopback: what Prometheus and a load balancer ask.
+// Plain HTTP listener for Prometheus and load balancers, by default on loopback.
 import Koa from 'koa';
 import type {Logger} from 'pino';
 import type {Metrics, MetricsSource} from './metrics.ts';
@@ -6,9 +6,9 @@ import type {Metrics, MetricsSource} from './metrics.ts';
 interface Needs {
   metrics: Metrics;
   source: MetricsSource;
-  /** Empty when the node can take requests and mail; otherwise one line for each thing that is in the way. */
+  /** The reasons why the node cannot take requests or mail, one line each; empty when it can. */
   unready(): Promise<string[]>;
-  /** What is wrong with a node that can take them all the same, likewise. */
+  /** Problems that do not keep the node from taking requests and mail, one line each. */
   remarks(): string[];
   log: Logger;
 }

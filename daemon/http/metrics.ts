@@ -17,31 +17,31 @@ export interface MetricsSource {
   /** Seconds by which the clocks of other nodes are ahead, by node id. */
   clockSkews(): Record<string, number>;
   hasSpace(): boolean;
-  /** By listener, PEM; the first of a chain counts. */
+  /** PEM by listener; the first certificate of a chain counts. */
   certificates(): Record<string, string>;
 }
 
 export interface Metrics {
-  /** The exposition text; asks `source` for what is not counted as it happens. */
+  /** The exposition text; reads values that are not counted as they happen from `source`. */
   expose(source: MetricsSource): Promise<{contentType: string; text: string}>;
   httpRequest(request: {method: string; route: string; status: number; seconds: number}): void;
   verdict(verdict: string): void;
   delivery(kind: 'relay' | 'release', outcome: string): void;
-  /** A mail could not be scored. */
+  /** Counts a mail that could not be scored. */
   unscored(): void;
   expired(count: number): void;
-  /** Postfix's hold queue was looked at, at this time in milliseconds. */
+  /** Records a successful poll of Postfix's hold queue, at this time in milliseconds. */
   postfixReconciled(at: number): void;
   postfixFailed(): void;
-  /** What became of a mail that Rspamd was to learn from. */
+  /** Counts the outcome of a training sample for Rspamd. */
   lesson(lesson: 'ham' | 'spam', outcome: 'learned' | 'known' | 'failed'): void;
-  /** The health of another node is no longer what it was. */
+  /** Counts a change of the health of another node. */
   healthChanged(): void;
-  /** Requests have used a deprecated part of an operation: the labels are names of the description. */
+  /** Counts requests that used a deprecated part of an operation; the labels are names from the description. */
   deprecatedRequest(use: {operation: string; part: string}, count?: number): void;
 }
 
-/** These carry a name or a type that `promtool check metrics` objects to. */
+/** Default metrics with a name or a type that `promtool check metrics` rejects. */
 const unclean = ['nodejs_active_resources_total', 'nodejs_active_handles_total', 'nodejs_active_requests_total'];
 
 export const createMetrics = (version: string): Metrics => {
@@ -54,6 +54,29 @@ export const createMetrics = (version: string): Metrics => {
     {version},
     1,
   );
+  const requests = createRequestMetrics(registers);
+  const mails = createMailMetrics(registers);
+  const transitions = new Counter({
+    name: 'mfd_cluster_health_transitions_total',
+    help: 'Changes of a node’s health seen here',
+    registers,
+  });
+  const postfix = createPostfixMetrics(registers);
+  const source = createSourceGauges(registers);
+
+  return {
+    async expose(from) {
+      await source.update(from);
+      return {contentType: registry.contentType, text: await registry.metrics()};
+    },
+    ...requests,
+    ...mails,
+    ...postfix,
+    healthChanged: () => transitions.inc(),
+  };
+};
+
+const createRequestMetrics = (registers: Registry[]): Pick<Metrics, 'httpRequest' | 'deprecatedRequest'> => {
   const requests = new Histogram({
     name: 'mfd_http_request_duration_seconds',
     help: 'Time from request to the end of the answer',
@@ -61,8 +84,30 @@ export const createMetrics = (version: string): Metrics => {
     buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10],
     registers,
   });
-  // Found once for each kind of request: there are as many as routes, methods and statuses.
+  // Cached: there is one series for each route, method and status.
   const requestSeries = new Map<string, Histogram.Internal<'method' | 'route' | 'status'>>();
+  const deprecated = new Counter({
+    name: 'mfd_api_deprecated_requests_total',
+    help: 'Requests that used something deprecated, by operation of the API and what of it',
+    labelNames: ['operation', 'part'],
+    registers,
+  });
+
+  return {
+    httpRequest({method, route, status, seconds}) {
+      const kind = `${method} ${route} ${status}`;
+      let series = requestSeries.get(kind);
+      if (!series) {
+        series = requests.labels({method, route, status: String(status)});
+        requestSeries.set(kind, series);
+      }
+      series.observe(seconds);
+    },
+    deprecatedRequest: (use, count = 1) => deprecated.inc(use, count),
+  };
+};
+
+const createMailMetrics = (registers: Registry[]): Pick<Metrics, 'verdict' | 'delivery' | 'unscored' | 'expired' | 'lesson'> => {
   const verdicts = new Counter({
     name: 'mfd_intake_verdicts_total',
     help: 'Mails by what became of them',
@@ -91,46 +136,17 @@ export const createMetrics = (version: string): Metrics => {
     registers,
   });
   const expired = new Counter({name: 'mfd_held_mails_expired_total', help: 'Mails removed by retention', registers});
-  const transitions = new Counter({
-    name: 'mfd_cluster_health_transitions_total',
-    help: 'Changes of a node’s health seen here',
-    registers,
-  });
-  const deprecatedRequests = new Counter({
-    name: 'mfd_api_deprecated_requests_total',
-    help: 'Requests that used something deprecated, by operation of the API and what of it',
-    labelNames: ['operation', 'part'],
-    registers,
-  });
-  const postfix = createPostfixMetrics(registers);
-  const source = createSourceGauges(registers);
 
   return {
-    async expose(from) {
-      await source.update(from);
-      return {contentType: registry.contentType, text: await registry.metrics()};
-    },
-    httpRequest({method, route, status, seconds}) {
-      const kind = `${method} ${route} ${status}`;
-      let series = requestSeries.get(kind);
-      if (!series) {
-        series = requests.labels({method, route, status: String(status)});
-        requestSeries.set(kind, series);
-      }
-      series.observe(seconds);
-    },
     verdict: verdict => verdicts.inc({verdict}),
     delivery: (kind, outcome) => deliveries.inc({kind, outcome}),
     unscored: () => unscored.inc(),
     expired: count => expired.inc(count),
-    ...postfix,
     lesson: (lesson, outcome) => lessons.inc({lesson, outcome}),
-    healthChanged: () => transitions.inc(),
-    deprecatedRequest: (use, count = 1) => deprecatedRequests.inc(use, count),
   };
 };
 
-/** Without labels they would be there, as nothing, on a node that has no Postfix: they come with the first look. */
+/** Created with the first poll: metrics without labels would otherwise appear as 0 on a node without Postfix. */
 const createPostfixMetrics = (registers: Registry[]): Pick<Metrics, 'postfixReconciled' | 'postfixFailed'> => {
   let made: {failures: Counter; last: Gauge} | undefined;
   const metrics = () => {
@@ -154,7 +170,7 @@ const createPostfixMetrics = (registers: Registry[]): Pick<Metrics, 'postfixReco
   };
 };
 
-/** What is read off the node at each scrape: everything /cluster/status says, and the state of the hold queue. */
+/** Gauges that are read at each scrape: everything in /cluster/status, and the state of the hold queue. */
 const createSourceGauges = (registers: Registry[]) => {
   const gauge = <L extends string>(name: string, help: string, labelNames: L[] = []) =>
     new Gauge<L>({name, help, labelNames, registers});
@@ -174,7 +190,7 @@ const createSourceGauges = (registers: Registry[]) => {
   const heldMails = gauge('mfd_held_mails', 'Mails in the hold queue of this node', ['reason']);
   const heldBytes = gauge('mfd_held_bytes', 'Bytes in the hold queue of this node', ['reason']);
   const outbox = gauge('mfd_outbox_events', 'Replication events this node keeps for its peers');
-  const room = gauge('mfd_spool_has_room', '0 while mail is refused for want of disk space');
+  const hasSpace = gauge('mfd_spool_has_room', '0 while mail is refused for want of disk space');
   const certificateEnd = gauge('mfd_certificate_expiry_timestamp_seconds', 'When the certificate of a listener ends', [
     'listener',
   ]);
@@ -215,7 +231,7 @@ const createSourceGauges = (registers: Registry[]) => {
       skew.reset();
       for (const [node, seconds] of Object.entries(source.clockSkews())) skew.set({node}, seconds);
       outbox.set(await source.outboxDepth());
-      room.set(Number(source.hasSpace()));
+      hasSpace.set(Number(source.hasSpace()));
       for (const [listener, pem] of Object.entries(source.certificates()))
         certificateEnd.set({listener}, Date.parse(new X509Certificate(pem).validTo) / 1000);
     },

@@ -4,7 +4,7 @@ import type {RequestState} from './api/state.ts';
 import type {Metrics} from './metrics.ts';
 import {remoteAddressOf} from './remote-address.ts';
 
-/** One log line and one measurement per answer, see `isCounted` for the exception. The query string stays out: it may name people. */
+/** One log line (except with `isCounted`) and one measurement per answer. Without the query string, which may contain personal data. */
 export const observe =
   (metrics: Metrics, log: Logger): Middleware<RequestState> =>
   async (ctx, next) => {
@@ -12,7 +12,7 @@ export const observe =
     ctx.res.once('close', () => {
       const seconds = (performance.now() - startedAt) / 1000;
       const route = (ctx as {_matchedRoute?: unknown})._matchedRoute;
-      // What is watched for hours took no hours to answer.
+      // An event stream stays open for hours, which is not the time of the answer.
       if (ctx.type !== 'text/event-stream')
         metrics.httpRequest({
           method: knownMethods.includes(ctx.method) ? ctx.method : 'other',

@@ -6,7 +6,7 @@ import {noQuerySchema} from '../../shared/hold-filter.ts';
 import {validateParameters} from '../services/validate.ts';
 import type {Ctx} from './api/state.ts';
 
-/** The query string by `schema`: a parameter given twice, unknown or wrong is named in the Fault. */
+/** Parses the query string by `schema`. Throws a Fault that names a repeated, unknown or invalid parameter. */
 export const queryOf = <S extends z.ZodType>(ctx: Ctx, schema: S): z.output<S> => {
   const parameters = new Map<string, string>();
   for (const [name, value] of new URLSearchParams(ctx.querystring)) {
@@ -20,7 +20,7 @@ export const requireNoQuery = (ctx: Ctx): void => {
   if (ctx.querystring !== '') queryOf(ctx, noQuerySchema);
 };
 
-/** A path id such as `{id}`: a whole number from 1 below 2^53. */
+/** Parses an id in the path, such as `{id}`: an integer from 1 to 2^53 - 1. */
 export const idOf = (ctx: Ctx, name = 'id'): number => {
   const text = ctx.params[name] ?? '';
   const id = /^[1-9]\d{0,15}$/.test(text) ? Number(text) : Number.NaN;

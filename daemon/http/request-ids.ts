@@ -3,7 +3,7 @@ import {randomFillSync} from 'node:crypto';
 const idBytes = 10;
 const idsAtOnce = 512;
 
-/** Random ids in hexadecimal. To ask for the bytes of many at once costs what it costs to ask for those of one. */
+/** Random ids in hexadecimal. Bytes are requested for many ids at once, which costs as much as for one. */
 export const createRequestIds = (): (() => string) => {
   const bytes = Buffer.alloc(idBytes * idsAtOnce);
   let at = bytes.length;

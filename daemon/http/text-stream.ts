@@ -1,11 +1,11 @@
-// An answer without an end. Whoever reads it too slowly loses it: what is kept for one reader is bounded.
+// Endless text answer. A reader that is too slow is disconnected, as the buffer for each reader is bounded.
 import {Readable} from 'node:stream';
 
 export interface TextStream {
   readonly body: Readable;
   send(text: string): void;
   end(): void;
-  /** Called once, when the reader has gone or the stream has ended. */
+  /** Calls the listener once, when the reader is gone or the stream has ended. */
   onClose(listener: () => void): void;
 }
 
@@ -14,7 +14,7 @@ const maxWaitingBytes = 1024 * 1024;
 export const createTextStream = (): TextStream => {
   const body = new Readable({read() {}});
   let isEnded = false;
-  // The framework logs what breaks an answer off.
+  // Koa logs errors of the answer.
   body.on('error', () => {});
 
   return {

@@ -1,11 +1,11 @@
-// Listens for a program of the same host: on a unix socket, or on a TCP address of loopback.
+// Listener for programs of the same host, on a unix socket or a TCP address of loopback.
 import {chmod, lstat, unlink} from 'node:fs/promises';
 import {connect, createServer, type Socket} from 'node:net';
 import {formatHostPort, type HostPort, parseHostPort} from '../../shared/host-port.ts';
 
 export type LocalAddress = {path: string} | HostPort;
 
-/** `unix:/PATH` or `HOST:PORT`; undefined for all else. sun_path has room for 107 bytes. */
+/** Reads `unix:/PATH` or `HOST:PORT`; undefined for any other text. A socket path has at most 107 bytes (sun_path). */
 export const parseLocalAddress = (text: string): LocalAddress | undefined => {
   const path = /^unix:(\/[^\0]+)$/.exec(text)?.[1];
   if (path !== undefined) return Buffer.byteLength(path) <= 107 ? {path} : undefined;
@@ -16,15 +16,15 @@ export const formatLocalAddress = (address: LocalAddress): string =>
   'path' in address ? `unix:${address.path}` : formatHostPort(address);
 
 export interface LocalListener {
-  /** With the real port where 0 was asked for. */
+  /** The address with the actual port if port 0 was requested. */
   address: LocalAddress;
-  /** Accepts nobody any more. Who is connected stays so: that is the caller's to end. */
+  /** Accepts no more connections. The caller has to end open ones. */
   stop(): Promise<void>;
 }
 
 /**
- * Answers are sent at once (no Nagle delay). A socket that nobody listens on any more is taken over; the new one is for its
- * owner and its group, which is that of the folder where that is set-gid. Rejects as listening does, such as with EADDRINUSE.
+ * Disables the Nagle delay. Replaces a stale socket file. Owner and group may connect to a new socket; its group is that of the
+ * folder if the folder is set-gid. Rejects with the error of the socket, such as EADDRINUSE, when it cannot listen.
  */
 export const listenLocal = async (address: LocalAddress, onConnection: (socket: Socket) => void): Promise<LocalListener> => {
   const server = createServer({noDelay: true}, onConnection);
@@ -37,7 +37,7 @@ export const listenLocal = async (address: LocalAddress, onConnection: (socket: 
     });
   });
   if ('path' in address) await chmod(address.path, 0o660);
-  // What is left to go wrong is a connection that could not be accepted, for want of file descriptors.
+  // The only remaining error is a connection that could not be accepted, for lack of file descriptors.
   server.on('error', () => undefined);
 
   const bound = server.address();

@@ -1,4 +1,4 @@
-// What becomes of a mail that has come in whole.
+// Decision about a complete mail.
 
 import {Fault} from '../../shared/fault.ts';
 import type {Judgement, Ownership, ReceivedMail} from '../services/intake/mail.ts';
@@ -7,20 +7,20 @@ import {replyToStorageError} from './gateway/message-intake.ts';
 import type {IntakePort, Verdict} from './intake-port.ts';
 import {isPermanent, replies} from './smtp-reply.ts';
 
-/** What is said to the client, and what is written down. */
+/** The reply to the client, and the facts for the log. */
 export interface Decision {
   verdict: Verdict;
   reply: SmtpReply;
   judgement?: Judgement;
-  /** The error of ours that was in the way. */
+  /** The internal error that prevented a decision. */
   cause?: unknown;
 }
 
-export interface Door {
+export interface DecisionContext {
   ownership: Ownership;
-  /** The client is gone, or wants no answer any more. */
+  /** Whether the client is gone or no longer waits for an answer. */
   isAbandoned(): boolean;
-  /** What this door does with a mail that nothing is wrong with. */
+  /** Relays a mail in the way of the listener that received it. */
   relay(judgement: Judgement): Promise<Decision>;
 }
 
@@ -28,7 +28,7 @@ export interface Door {
 export const decide = async (
   intake: Pick<IntakePort, 'judge' | 'hold'>,
   mail: ReceivedMail,
-  {ownership, isAbandoned, relay}: Door,
+  {ownership, isAbandoned, relay}: DecisionContext,
 ): Promise<Decision> => {
   let judgement: Judgement;
   try {
@@ -37,7 +37,7 @@ export const decide = async (
     const isScorerDown = cause instanceof Fault && cause.code === 'unavailable';
     return {verdict: 'deferred', reply: isScorerDown ? replies.notJudged : replies.internal, cause};
   }
-  // A client that is gone will send the mail again: taking this one too would double it knowingly.
+  // A client that is gone will send the mail again, so accepting this copy would deliver it twice.
   if (isAbandoned()) return {verdict: 'deferred', reply: replies.clientGone, judgement};
 
   switch (judgement.action) {
@@ -71,5 +71,5 @@ const hold = async (
   }
 };
 
-/** The same for relayed and held mail: a stranger is not told that a mail is in quarantine. */
+/** The same reply for relayed and held mail: senders must not learn that a mail is in quarantine. */
 export const queuedAs = (queueId: string): SmtpReply => ({code: 250, text: `2.0.0 Ok: queued as ${queueId}`});

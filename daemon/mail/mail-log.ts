@@ -1,6 +1,6 @@
 import type {Decision} from './mail-decision.ts';
 
-/** Pino's, as far as it is used. */
+/** The part of pino's logger that is used. */
 export interface MailLog {
   info(fields: object, message: string): void;
   warn(fields: object, message: string): void;
@@ -11,11 +11,11 @@ export interface MailFacts {
   queueId: string;
   clientIp: string;
   sender: string;
-  /** How many. */
+  /** The number of recipients. */
   recipients: number;
 }
 
-/** One line for every mail that came to its end, whichever door it used. */
+/** Logs one line for every finished mail, for all listeners. */
 export const logDecision = (
   log: MailLog,
   {queueId, clientIp, sender, recipients}: MailFacts,

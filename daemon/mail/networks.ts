@@ -2,11 +2,11 @@ import {BlockList, isIP} from 'node:net';
 import {Fault} from '../../shared/fault.ts';
 
 export interface NetworkSet {
-  /** False for anything that is no address. An IPv4 address written as IPv6 (`::ffff:127.0.0.1`) counts as IPv4. */
+  /** False for a text that is no address. An IPv4 address in IPv6 notation (`::ffff:127.0.0.1`) counts as IPv4. */
   contains(ip: string): boolean;
 }
 
-/** A set of addresses and networks in CIDR notation. Throws `validation_failed` that quotes the bad entry. */
+/** A set of addresses and networks in CIDR notation. Throws a Fault `validation_failed` that quotes the invalid entry. */
 export const createNetworkSet = (entries: readonly string[]): NetworkSet => {
   const list = new BlockList();
   for (const entry of entries) {
@@ -42,5 +42,5 @@ const parseNetwork = (entry: string): Network | undefined => {
   return prefix <= bits ? {address, prefix, family: family === 6 ? 'ipv6' : 'ipv4'} : undefined;
 };
 
-/** Link-local peers come as `fe80::1%eth0` (RFC 4007 section 11). */
+/** Link-local addresses have a zone: `fe80::1%eth0` (RFC 4007 section 11). */
 const withoutZone = (ip: string): string => ip.split('%', 1)[0] ?? '';

@@ -1,13 +1,13 @@
-// SMTP replies: ours, and those of backends made fit to be passed on.
+// SMTP replies of this node, and replies of backends in a form that may be passed on.
 import type {RecipientResult, SmtpReply} from '../services/intake/mail-ports.ts';
 
 /** An enhanced status code at the beginning of a text (RFC 3463). */
 const enhancedCode = /^[245]\.\d{1,3}\.\d{1,3}(?= |$)/;
 
-/** RFC 5321 section 4.5.3.1.5: a reply line is at most 512 octets, code and line end included. */
+/** RFC 5321 section 4.5.3.1.5: a reply line has at most 512 octets, including code and line end. */
 const maxTextLength = 480;
 
-/** Reads a reply of one or several lines; undefined for what is no SMTP reply. */
+/** Reads a reply of one or several lines; undefined for a text that is no SMTP reply. */
 export const parseReply = (raw: string): SmtpReply | undefined => {
   const lines = raw.split(/\r?\n/).filter(line => line.trim() !== '');
   const code = Number(/^([2-5]\d\d)(?:[ -]|$)/.exec(lines.at(-1) ?? '')?.[1]);
@@ -31,7 +31,7 @@ export const outcomeOf = (reply: SmtpReply): RecipientResult['outcome'] => {
 
 export const hasEnhancedCode = (text: string): boolean => enhancedCode.test(text);
 
-/** What a backend refused with, as we say it to our client: with an enhanced code, and never one that ends our session. */
+/** A refusal of a backend in the form for the client: with an enhanced code, and never one that ends the client's session. */
 export const passedOn = (reply: SmtpReply): SmtpReply => {
   const isRefusal = reply.code >= 400 && reply.code !== 421;
   const code = isRefusal ? reply.code : 451;
@@ -66,7 +66,7 @@ export const replies = {
   shuttingDown: {code: 421, text: '4.3.2 Service is shutting down, try again later'},
 } as const satisfies Record<string, SmtpReply>;
 
-/** Replies are ASCII unless the client asked for more (RFC 6531 section 3.7.4.1); controls would end the reply. */
+/** Replies are ASCII unless the client requested UTF-8 (RFC 6531 section 3.7.4.1); control characters would end the reply. */
 const printable = (text: string): string => {
   const ascii = text.replace(/[\x00-\x1f\x7f]+/g, ' ').replace(/[^\x20-\x7e]/gu, '?');
   return ascii.length > maxTextLength ? `${ascii.slice(0, maxTextLength - 3)}...` : ascii;

@@ -9,9 +9,9 @@ const maxLineChars = 78;
 export type TraceFacts = Pick<ReceivedMail, 'queueId' | 'receivedAt' | 'client' | 'envelope'>;
 
 /**
- * The `Received` header field this node puts in front of a mail (RFC 5321 section 4.4), folded, with its CRLF. Whatever a
- * client claims is reduced to characters that cannot end the field; non-ASCII stays only in SMTPUTF8 mail (RFC 6531 section
- * 3.7.3). The recipient is told only where there is exactly one, as it would tell others of a Bcc.
+ * The `Received` header field that this node puts before a mail (RFC 5321 section 4.4), folded, with its CRLF. Text from the client
+ * is reduced to characters that cannot end the field; non-ASCII stays only in SMTPUTF8 mail (RFC 6531 section 3.7.3). A recipient
+ * is named only if there is exactly one, as several would reveal a Bcc.
  */
 export const traceHeader = ({queueId, receivedAt, client, envelope}: TraceFacts, fqdn: string): Buffer => {
   const {isUtf8} = envelope;
@@ -33,7 +33,7 @@ export const traceHeader = ({queueId, receivedAt, client, envelope}: TraceFacts,
 
 const withSemicolon = (clauses: string[]): string[] => clauses.with(-1, `${clauses.at(-1) ?? ''};`);
 
-/** Host names and address literals only; a HELO is whatever the client typed. */
+/** Allows only host names and address literals, as a client may send any text in HELO. */
 const hostText = (text: string, isUtf8: boolean): string => {
   const allowed = isUtf8 ? /[^A-Za-z0-9._:[\]\-\p{L}\p{M}\p{N}]/gu : /[^A-Za-z0-9._:[\]-]/g;
   return [

@@ -1,6 +1,6 @@
-// Writes a plan, or leaves everything as it was.
+// Writer of a plan, which restores everything when a step fails.
 //
-// copies → record → folder, files, settings → postfix check → record with what the files have become
+// copies → record → folder, files, settings → postfix check → record with the hashes of the new files
 import {chmod, chown, mkdir, rm, rmdir} from 'node:fs/promises';
 import {dirname, join} from 'node:path';
 import {backUp, bytesOf, createFile, hashOf, hashOfText, isThere, replaceFile} from './kept-files.ts';
@@ -16,19 +16,19 @@ interface Needs {
   /** mfd.yaml */
   nodeFile: string;
   record: SetupRecord | undefined;
-  /** With the rights of whoever owns `data`. */
+  /** Runs `work` with the rights of the owner of `data`. */
   asOwner<T>(work: () => Promise<T>): Promise<T>;
 }
 
 type Undoing = (() => Promise<void>)[];
 
-/** Returns the copies that were made. Throws a SetupError in Postfix's words, with nothing changed, when it does not take it. */
+/** Returns the copies that were made. When Postfix rejects the result, restores everything and throws a SetupError with its message. */
 export const applyPlan = async (plan: Plan, needs: Needs): Promise<string[]> => {
   const undoing: Undoing = [];
   try {
     return await write(plan, needs, undoing);
   } catch (error) {
-    // What cannot be put back is no reason to leave the rest.
+    // A step that cannot be undone does not stop the others.
     const failures: string[] = [];
     for (const undo of undoing.reverse()) await undo().catch(failure => failures.push(String(failure)));
     if (failures.length === 0) throw error;
@@ -61,7 +61,7 @@ const write = async (plan: Plan, needs: Needs, undoing: Undoing): Promise<string
     created: [...(record?.created ?? []), ...plan.created.map(({path, text}) => ({path, hash: hashOfText(text)}))],
     folder: record?.folder ?? (isFolderNew ? (plan.folder?.path ?? null) : null),
   };
-  // First, so that what was written can be taken back even if this ends in the middle.
+  // Written first, so that --undo works even after a crash in the middle.
   await keepRecord(done, postfix, undoing);
 
   if (plan.folder) await makeFolder(plan.folder, undoing);
@@ -83,10 +83,10 @@ const write = async (plan: Plan, needs: Needs, undoing: Undoing): Promise<string
   return Object.values(files).flatMap(({copy}) => copy ?? []);
 };
 
-/** Its folder is another user's than root. */
+/** The data directory belongs to another user than root. */
 const prepareNode = async ({nodeFile, record, asOwner, data}: Needs, keys: Setting[], undoing: Undoing): Promise<Prepared> => {
   const own: Undoing = [];
-  // Before it is known what there will be to undo.
+  // Registered before anything is written.
   undoing.push(async () => {
     for (const undo of own.reverse()) await asOwner(undo);
   });
@@ -107,13 +107,13 @@ const asAdvice =
 
 interface Prepared {
   edited: EditedFile | null;
-  /** What it is once it has been changed. */
+  /** The record of the file after the change. */
   finish(): Promise<EditedFile | null>;
-  /** Undefined where none was made. */
+  /** Undefined when no copy was made. */
   copy: string | undefined;
 }
 
-/** A file that was edited before keeps its first copy; what others did to it since is theirs, and is not lost by going back. */
+/** A file that an earlier run edited keeps its first copy; later changes by others survive an undo. */
 const prepare = async (
   edited: EditedFile | null,
   {path, suffix, settings}: {path: string; suffix: string; settings: Setting[]},
@@ -130,7 +130,7 @@ const prepare = async (
   return {edited: next, finish: async () => ({...next, hash: isOurs ? ((await hashOf(path)) ?? null) : null}), copy};
 };
 
-/** What was there before the first time is what undoing goes back to. */
+/** Undoing goes back to the values before the first run. */
 const merged = (former: Setting[], settings: Setting[]): Setting[] => {
   const first = new Map(former.map(setting => [setting.name, setting]));
   const again = settings.map(setting => ({...setting, before: (first.get(setting.name) ?? setting).before}));
@@ -153,7 +153,7 @@ const makeFolder = async ({path, uid, gid}: NonNullable<Plan['folder']>, undoing
     undoing.push(async () => rmdir(path));
   }
   await chown(path, uid, gid);
-  // Set-gid: Postfix gets into the sockets that are made in it.
+  // Set-gid: sockets in this folder get its group, so that Postfix can connect.
   await chmod(path, 0o2750);
 };
 

@@ -1,4 +1,4 @@
-// Files of an administrator: changed as a whole or not at all, and never without a copy of what was there.
+// Changes to an administrator's files: each replaces the whole file atomically, and a copy of the old file is kept.
 import {createHash} from 'node:crypto';
 import {constants} from 'node:fs';
 import {chmod, chown, copyFile, readFile, realpath, rename, stat, writeFile} from 'node:fs/promises';
@@ -19,7 +19,7 @@ export const bytesOf = async (path: string): Promise<Buffer | undefined> =>
 
 export const isThere = async (path: string): Promise<boolean> => (await stat(path).catch(() => undefined)) !== undefined;
 
-/** Owner and mode stay, and so does a link that leads to it. */
+/** Keeps owner and mode, and a symbolic link to the file. */
 export const replaceFile = async (path: string, content: Buffer | string): Promise<void> => {
   const target = await realpath(path);
   const {uid, gid, mode} = await stat(target);
@@ -30,7 +30,7 @@ export const replaceFile = async (path: string, content: Buffer | string): Promi
   await rename(temporary, target);
 };
 
-/** In place of what may be there. */
+/** Replaces an existing file. */
 export const createFile = async (path: string, content: string, mode: number): Promise<void> => {
   const temporary = `${path}.mfd-new`;
   await writeFile(temporary, content, {mode: 0o600});
@@ -38,7 +38,7 @@ export const createFile = async (path: string, content: string, mode: number): P
   await rename(temporary, path);
 };
 
-/** Copies to `PATH.SUFFIX`, or `PATH.SUFFIX.1` and so on where that is there already: older copies stay. Returns the name. */
+/** Copies to `PATH.SUFFIX`, or to `PATH.SUFFIX.1` and so on when that exists, so older copies stay. Returns the name. */
 export const backUp = async (path: string, suffix: string): Promise<string> => {
   for (let n = 0; ; n += 1) {
     const copy = `${path}.${suffix}${n === 0 ? '' : `.${n}`}`;

@@ -1,4 +1,4 @@
-// What there is on this machine: Postfix as it is configured, and Rspamd.
+// Mail system of this machine: the configuration of Postfix, and Rspamd.
 import {execFile} from 'node:child_process';
 import {join} from 'node:path';
 import {promisify} from 'node:util';
@@ -12,32 +12,32 @@ export interface MailSystem {
   queueDir: string;
   /** The group that Postfix's own programs run as. */
   gid: number;
-  /** What main.cf says, one line each. */
+  /** Settings in main.cf, each on one line. */
   explicit: Map<string, string>;
   /** Default of `relay_domains`: empty, except in the compatibility mode of old versions. */
   defaultRelayDomains: string;
-  /** With `$name` replaced. */
+  /** The value with `$name` replaced. */
   restrictions: string;
   destinations: string;
   milterProtocol: string;
   services: PostfixService[];
-  /** Undefined where Rspamd is not installed. */
+  /** Undefined when Rspamd is not installed. */
   rspamd: {optionsFile: string; options: 'none' | 'ours' | 'foreign'} | undefined;
-  /** The socket of the helper that systemd runs, where its unit is installed. */
+  /** The socket of the helper that systemd runs; undefined when its unit is not installed. */
   helperSocket: string | undefined;
 }
 
-export interface Places {
+export interface Paths {
   rspamdDir: string;
   unitDirs: string[];
 }
 
-export const standardPlaces: Places = {
+export const standardPaths: Paths = {
   rspamdDir: '/etc/rspamd',
   unitDirs: ['/etc/systemd/system', '/usr/lib/systemd/system', '/lib/systemd/system'],
 };
 
-export const surveyMailSystem = async (postfix: PostfixTool, {rspamdDir, unitDirs}: Places): Promise<MailSystem> => {
+export const surveyMailSystem = async (postfix: PostfixTool, {rspamdDir, unitDirs}: Paths): Promise<MailSystem> => {
   const [relayed, recipients, owner] = [
     await postfix.expanded('smtpd_relay_restrictions'),
     await postfix.expanded('smtpd_recipient_restrictions'),

@@ -1,4 +1,4 @@
-// Adds keys to mfd.yaml, and takes them out again, leaving everything else as somebody wrote it.
+// Edits of mfd.yaml: adds and removes keys, and leaves all other text unchanged.
 import {isDeepStrictEqual} from 'node:util';
 import {isMap, parseDocument, stringify} from 'yaml';
 
@@ -8,7 +8,7 @@ export interface ConfigKey {
   value: string;
 }
 
-/** Keys that are there already are not changed. */
+/** The wanted keys that the text does not set; existing keys are never changed. */
 export const missingKeys = (text: string, wanted: ConfigKey[]): ConfigKey[] => {
   const document = parseDocument(text);
   return wanted.filter(({key}) => !document.hasIn(key.split('.')));
@@ -51,7 +51,7 @@ const sectionsOf = (keys: ConfigKey[]): Sections => {
   return sections;
 };
 
-/** Text at the end is a section only where the file is a plain list of sections: it may be in braces, or end in `...`. */
+/** Text appended at the end is a section only in a plain list of sections, not in a file in braces or one that ends in `...`. */
 const saysOf = (text: string, section: string, values: Record<string, string>): boolean => {
   const document = parseDocument(text);
   return document.errors.length === 0 && isDeepStrictEqual((document.toJS() as Sections | null)?.[section], values);

@@ -1,4 +1,4 @@
-// What an administrator should know before Postfix asks mfd.
+// Notes for the administrator about the consequences of connecting Postfix with mfd.
 import type {MailSystem} from './mail-system.ts';
 import {listEntries, subjectOf} from './postfix-list.ts';
 

@@ -1,4 +1,4 @@
-// What is to be written, and what an administrator should know, from what there is.
+// Plan of a setup: derives the settings to write, and notes for the administrator, from the current state of the machine.
 import {dirname} from 'node:path';
 import type {MailSystem} from './mail-system.ts';
 import type {ConfigKey} from './node-config.ts';
@@ -13,19 +13,19 @@ import {postfixAddress} from './socket-address.ts';
 export interface Plan {
   main: Setting[];
   master: Setting[];
-  /** For mfd.yaml. */
+  /** Keys for mfd.yaml. */
   node: ConfigKey[];
-  /** Folder for the sockets, where there are any. */
+  /** Folder for the sockets; undefined when none are used. */
   folder: {path: string; uid: number; gid: number} | undefined;
   created: {path: string; text: string}[];
   notes: string[];
 }
 
 export interface Wanted {
-  /** Text of mfd.yaml, and who owns the data directory. */
+  /** Text of mfd.yaml, and the owner of the data directory. */
   nodeText: string;
   uid: number;
-  /** Keys that are set already, in the file or in the environment. */
+  /** Keys that the file or the environment already sets. */
   milterListen: string | undefined;
   socketmapListen: string | undefined;
   isScannerSet: boolean;
@@ -83,13 +83,13 @@ const addedEntry = (
   const before = explicit.get(name) ?? null;
   const list = before ?? (name === 'relay_domains' ? defaultRelayDomains : '');
   const [subject] = [subjectOf(entry)];
-  // However somebody may have written it, with another default_action for one.
+  // An entry may be written in another way, such as with a different default_action.
   if (listEntries(list).some(one => subjectOf(one) === subject)) return [];
   const isMoved = former !== null && hasEntry(list, former);
   return [{name, before, after: isMoved ? withEntryReplaced(list, former, entry) : withEntry(list, entry), entry}];
 };
 
-/** Empty, it lets everybody in; with a table of ours alone, nobody of other relay domains. */
+/** An empty list accepts all recipients; a list with only our table rejects all recipients of other relay domains. */
 const requireOtherRecipients = ({explicit, defaultRelayDomains}: MailSystem, ours: string[]): void => {
   const others = listEntries(explicit.get('relay_domains') ?? defaultRelayDomains).filter(entry => !ours.includes(entry));
   if (others.length === 0 || (explicit.get('relay_recipient_maps') ?? '') !== '') return;
@@ -98,7 +98,7 @@ const requireOtherRecipients = ({explicit, defaultRelayDomains}: MailSystem, our
   );
 };
 
-/** Mail that comes back from a content filter has been through the milters already. */
+/** Mail that returns from a content filter has already passed the milters. */
 const planReentry = ({services, explicit}: MailSystem, milter: string): {master: Setting[]; notes: string[]} => {
   const others = listEntries(explicit.get('smtpd_milters') ?? '').filter(entry => subjectOf(entry) !== subjectOf(milter));
   const back = services.filter(
@@ -108,7 +108,7 @@ const planReentry = ({services, explicit}: MailSystem, milter: string): {master:
       !overrides.has('smtpd_milters') &&
       !/\bno_milters\b/.test(overrides.get('receive_override_options') ?? ''),
   );
-  // postconf takes no spaces here.
+  // postconf does not accept spaces here.
   const value = others.join(',');
   const isWritable = !/[\s{}]/.test(value);
   return {

@@ -1,4 +1,4 @@
-// Lists as Postfix has them: separated by commas and white space, except within braces (postconf(5)).
+// Postfix lists, separated by commas and white space except within braces (postconf(5)).
 
 interface Span {
   text: string;
@@ -8,13 +8,13 @@ interface Span {
 
 export const listEntries = (value: string): string[] => spansOf(value).map(({text}) => text);
 
-/** What an entry is about: `{ unix:path, default_action=accept }` is about `unix:path`. */
+/** The subject of an entry: `unix:path` for `{ unix:path, default_action=accept }`. */
 export const subjectOf = (entry: string): string =>
   entry.startsWith('{') && entry.endsWith('}') ? (listEntries(entry.slice(1, -1))[0] ?? '') : entry;
 
 export const hasEntry = (value: string, entry: string): boolean => listEntries(value).includes(entry);
 
-/** The rest of the list stays as it was written. */
+/** Adds the entry, and leaves the rest of the text unchanged. */
 export const withEntry = (value: string, entry: string): string => {
   const kept = value.replace(/[\s,]+$/, '');
   return kept === '' ? entry : `${kept}, ${entry}`;
@@ -25,7 +25,7 @@ export const withEntryReplaced = (value: string, entry: string, next: string): s
   return span ? value.slice(0, span.start) + next + value.slice(span.end) : value;
 };
 
-/** Without the entry and what parted it from the one before. */
+/** Removes the entry and the separator before it. */
 export const withoutEntry = (value: string, entry: string): string => {
   const spans = spansOf(value);
   const index = spans.findIndex(({text}) => text === entry);

@@ -1,4 +1,4 @@
-// Postfix's own programs, run without a shell on one configuration.
+// Programs of Postfix, run without a shell on one configuration.
 import {execFile} from 'node:child_process';
 import {SetupError} from './setup-error.ts';
 
@@ -8,26 +8,26 @@ export interface PostfixService {
   name: string;
   program: string;
   isChrooted: boolean;
-  /** Its own values of parameters, from `-o`. */
+  /** Parameters that `-o` sets for this service. */
   overrides: Map<string, string>;
 }
 
-/** A value, or null for none: that of main.cf, or the default. */
+/** `value` null removes the setting, so that main.cf or the default applies. */
 export type Edits = {name: string; value: string | null}[];
 
 export interface PostfixTool {
   configDir: string;
-  /** What main.cf says, each value on one line, with `$name` as it stands there. */
+  /** Settings in main.cf, each value on one line, with `$name` not replaced. */
   explicit(): Promise<Map<string, string>>;
-  /** What is in force, with `$name` as it stands there. */
+  /** The effective value, with `$name` not replaced. */
   value(name: string): Promise<string>;
-  /** What is in force, with `$name` replaced. */
+  /** The effective value, with `$name` replaced. */
   expanded(name: string): Promise<string>;
   edit(edits: Edits): Promise<void>;
   services(): Promise<PostfixService[]>;
   /** Names are `NAME/TYPE/PARAMETER`. */
   editServices(edits: Edits): Promise<void>;
-  /** What `postfix check` complains of; undefined when it does not. */
+  /** The error message of `postfix check`; undefined without errors. */
   complaint(): Promise<string | undefined>;
 }
 
@@ -38,36 +38,36 @@ interface Ran {
 }
 
 export const openPostfix = (configDir: string): PostfixTool => {
-  const insist = async (program: string, args: string[]): Promise<string> => {
+  const mustRun = async (program: string, args: string[]): Promise<string> => {
     const {code, stdout, stderr} = await run(program, ['-c', configDir, ...args]);
     if (code !== 0)
       throw new SetupError(`${complaintIn(stderr) || `${program} failed with exit status ${code}`}${adviceOn(stderr)}`);
     return stdout;
   };
   const change = async (edits: Edits, [set, unset]: [string, string]): Promise<void> => {
-    const given = edits.flatMap(({name, value}) => (value === null ? [] : [`${name}=${value}`]));
-    const gone = edits.flatMap(({name, value}) => (value === null ? [name] : []));
-    if (given.length > 0) await insist('postconf', [set, ...given]);
-    if (gone.length > 0) await insist('postconf', [unset, ...gone]);
+    const toSet = edits.flatMap(({name, value}) => (value === null ? [] : [`${name}=${value}`]));
+    const toRemove = edits.flatMap(({name, value}) => (value === null ? [name] : []));
+    if (toSet.length > 0) await mustRun('postconf', [set, ...toSet]);
+    if (toRemove.length > 0) await mustRun('postconf', [unset, ...toRemove]);
   };
 
   return {
     configDir,
-    explicit: async () => settingsIn(await insist('postconf', ['-n'])),
-    value: async name => (await insist('postconf', ['-h', name])).trimEnd(),
-    expanded: async name => (await insist('postconf', ['-xh', name])).trim(),
+    explicit: async () => settingsIn(await mustRun('postconf', ['-n'])),
+    value: async name => (await mustRun('postconf', ['-h', name])).trimEnd(),
+    expanded: async name => (await mustRun('postconf', ['-xh', name])).trim(),
     edit: async edits => change(edits, ['-e', '-X']),
     async services() {
-      const overrides = settingsIn(await insist('postconf', ['-P']));
-      return (await insist('postconf', ['-M'])).split('\n').flatMap(line => serviceIn(line, overrides));
+      const overrides = settingsIn(await mustRun('postconf', ['-P']));
+      return (await mustRun('postconf', ['-M'])).split('\n').flatMap(line => serviceIn(line, overrides));
     },
     editServices: async edits => change(edits, ['-Pe', '-PX']),
     async complaint() {
       const {code, stderr} = await run('postfix', ['-c', configDir, 'check']);
       if (code === 0) return undefined;
-      // Off a terminal `postfix` tells nobody but the mail log. What it could not even read, other programs say aloud.
-      const aloud = await run('postmap', ['-c', configDir, '-q', 'x', 'static:x']);
-      return complaintIn(stderr) || complaintIn(aloud.stderr) || 'postfix check failed; the mail log says why';
+      // Without a terminal `postfix` writes errors to the mail log only. Other programs print errors of reading the configuration.
+      const printed = await run('postmap', ['-c', configDir, '-q', 'x', 'static:x']);
+      return complaintIn(stderr) || complaintIn(printed.stderr) || 'postfix check failed; the mail log says why';
     },
   };
 };
@@ -83,14 +83,14 @@ const run = async (program: string, args: string[]): Promise<Ran> => {
   });
 };
 
-/** Without the warnings, which are about all sorts of things, if there is more. */
+/** Leaves out warnings, which concern all sorts of things, when there are other lines. */
 const complaintIn = (stderr: string): string => {
   const lines = stderr.split('\n').filter(Boolean);
   const fatal = lines.filter(line => !line.includes(' warning: '));
   return (fatal.length > 0 ? fatal : lines).map(line => line.replace(/^\S*postconf: |^\S*postmap: /, '')).join('\n');
 };
 
-/** Debian's package leaves it unconfigured where nobody was there to be asked. */
+/** Debian's package leaves Postfix unconfigured after a non-interactive installation. */
 const adviceOn = (stderr: string): string =>
   /open \S+\/main\.cf: No such file or directory/.test(stderr)
     ? '; configure Postfix first, on Debian with dpkg-reconfigure postfix, or correct --config-dir'

@@ -1,4 +1,4 @@
-/** What keeps a mail system from being set up, in one line or a few for people. */
+/** Reason why a mail system cannot be set up, in a few lines for the administrator. */
 export class SetupError extends Error {
   override name = 'SetupError';
 }

@@ -1,10 +1,10 @@
-// `mfd setup postfix`: shows, writes or takes back what makes a Postfix that is there already ask mfd.
+// `mfd setup postfix`: shows, writes or undoes the settings that connect an existing Postfix with mfd.
 import {lstat, realpath, stat} from 'node:fs/promises';
 import {dirname, join} from 'node:path';
 import type {LoadedConfig} from '../config/load.ts';
 import {applyPlan} from './apply.ts';
 import {bytesOf} from './kept-files.ts';
-import {type Places, surveyMailSystem} from './mail-system.ts';
+import {type Paths, surveyMailSystem} from './mail-system.ts';
 import {valueIn} from './node-config.ts';
 import {type Plan, planSetup} from './plan.ts';
 import {openPostfix} from './postfix-tool.ts';
@@ -15,22 +15,21 @@ import {undoSetup} from './undo.ts';
 
 export interface SetupOptions {
   data: string;
-  /** mfd.yaml, and what it and the environment say. */
+  /** mfd.yaml, and the configuration from it and the environment. */
   nodeFile: string;
   config: LoadedConfig['config'];
   isScannerSet: boolean;
   configDir?: string | undefined;
   hasRecipients: boolean;
   action: 'print' | 'apply' | 'undo';
-  places: Places;
+  paths: Paths;
   /**
-   * Does `work` with the rights of whoever owns the data directory, and no others: what is in there is theirs, and may be a link to
-   * what is root's.
+   * Runs `work` with only the rights of the data directory's owner, as a file in it may be a link to a file of root.
    */
   asOwner<T>(work: () => Promise<T>): Promise<T>;
 }
 
-/** Returns what to print. */
+/** Returns the text to print. */
 export const setupPostfix = async (options: SetupOptions): Promise<string> => {
   const {data, nodeFile, config, action, asOwner} = options;
   const configDir = options.configDir ?? config.postfix.config_dir ?? '/etc/postfix';
@@ -39,7 +38,7 @@ export const setupPostfix = async (options: SetupOptions): Promise<string> => {
       `--config-dir is ${configDir}, and postfix.config_dir in ${nodeFile} is ${config.postfix.config_dir}; make them one`,
     );
 
-  // Postfix runs what its configuration names. Who owns mfd.yaml must not name one of their own to root.
+  // Postfix runs programs that its configuration names. The owner of mfd.yaml must not make root use such a configuration.
   if (action !== 'print' && options.configDir === undefined) await requireRoots(configDir);
   const postfix = openPostfix(configDir);
   const named: Named = {configDir, nodeFile, command: commandOf(options, configDir)};
@@ -55,7 +54,7 @@ export const setupPostfix = async (options: SetupOptions): Promise<string> => {
 
   const nodeText = (await asOwner(async () => bytesOf(nodeFile)))?.toString() ?? '';
   const {milter_listen: milterListen, socketmap_listen: socketmapListen} = config.postfix;
-  const system = await surveyMailSystem(postfix, options.places);
+  const system = await surveyMailSystem(postfix, options.paths);
   const wanted = {
     nodeText,
     uid: (await stat(data)).uid,

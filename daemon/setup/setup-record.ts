@@ -1,4 +1,4 @@
-// What `mfd setup postfix --apply` has done, kept beside main.cf so that it can be taken back.
+// Record of the changes by `mfd setup postfix --apply`, stored beside main.cf for --undo.
 import {readFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import {z} from 'zod';
@@ -6,18 +6,18 @@ import {SetupError} from './setup-error.ts';
 
 const setting = z.strictObject({
   name: z.string(),
-  /** Null where there was none. */
+  /** Null when the setting was absent. */
   before: z.string().nullable(),
   after: z.string(),
-  /** What was added, where `after` is a list. */
+  /** The added entry, when `after` is a list. */
   entry: z.string().nullable(),
 });
 
 const editedFile = z.strictObject({
   path: z.string(),
-  /** The file as it was at first. */
+  /** The copy of the original file. */
   backup: z.string(),
-  /** SHA-256 of the file as it was left; null once somebody else has changed it in between. */
+  /** SHA-256 of the file after the last run; null once somebody else has changed the file between runs. */
   hash: z.string().nullable(),
   settings: z.array(setting),
 });
@@ -39,7 +39,7 @@ export type SetupRecord = z.infer<typeof record>;
 
 export const recordPath = (configDir: string): string => join(configDir, 'mfd-setup.json');
 
-/** Undefined when nothing was ever set up, or it was taken back. */
+/** Undefined when nothing was set up, or the setup was undone. */
 export const readRecord = async (configDir: string): Promise<SetupRecord | undefined> => {
   const path = recordPath(configDir);
   const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {

@@ -1,4 +1,4 @@
-// Plans for people to read.
+// Text output of a plan.
 import {safeBlock} from '../../shared/safe-text.ts';
 import {withKeys} from './node-config.ts';
 import type {Plan} from './plan.ts';
@@ -7,7 +7,7 @@ import type {SetupRecord} from './setup-record.ts';
 export interface Named {
   configDir: string;
   nodeFile: string;
-  /** How to run this again, without `--apply`. */
+  /** The command line of this run, without `--apply`. */
   command: string;
 }
 
@@ -55,14 +55,14 @@ Go on in this order, as Postfix has all mail wait while it cannot ask mfd:
 To take it back:
   ${named.command} --undo`;
 
-export const undoneText = (said: string[], {created, main}: SetupRecord, {configDir}: Named): string =>
-  safeBlock(`${said.join('\n')}
+export const undoneText = (lines: string[], {created, main}: SetupRecord, {configDir}: Named): string =>
+  safeBlock(`${lines.join('\n')}
 Mail that is held stays in Postfix’s hold queue.${main?.settings.some(({name}) => name === 'enable_long_queue_ids') ? renamed : ''}
 Go on in this order, as Postfix has all mail wait while it cannot ask mfd:
   1. postfix${configDir === '/etc/postfix' ? '' : ` -c ${configDir}`} reload
   2. ${restart(created.length > 0)}`);
 
-/** postsuper(1), which `postfix reload` runs, renames what has a long id once these are off. */
+/** `postfix reload` runs postsuper(1), which renames messages with long queue IDs once long IDs are off. */
 const renamed = `
 As enable_long_queue_ids is what it was before, Postfix gives it other ids at the next reload, by which mfd does not know it:
 release or discard first what you would still decide about.`;

@@ -1,16 +1,16 @@
-// Where Postfix finds what mfd listens on.
+// Addresses of mfd's listeners in the notation of Postfix.
 import {relative} from 'node:path';
 import {formatHostPort, isWildcard} from '../../shared/host-port.ts';
 import {type LocalAddress, parseLocalAddress} from '../mail/local-listener.ts';
 import type {MailSystem} from './mail-system.ts';
 import {SetupError} from './setup-error.ts';
 
-/** Programs of Postfix that connect to mfd. */
-const askers = ['smtpd', 'trivial-rewrite', 'cleanup', 'flush', 'verify'];
+/** Postfix programs that connect to mfd. */
+const clients = ['smtpd', 'trivial-rewrite', 'cleanup', 'flush', 'verify'];
 
 /**
- * `unix:PATH` or `inet:HOST:PORT`. A path in Postfix's queue directory is told relative to that, where all of Postfix's programs
- * are at home: within a chroot and without.
+ * `unix:PATH` or `inet:HOST:PORT`. A path in Postfix's queue directory is relative to that directory, which is the working directory
+ * of all Postfix programs, with or without a chroot.
  */
 export const postfixAddress = (key: string, listen: string, {queueDir, services}: MailSystem): string => {
   const address = parseLocalAddress(listen);
@@ -19,7 +19,7 @@ export const postfixAddress = (key: string, listen: string, {queueDir, services}
 
   const inQueue = relative(queueDir, address.path);
   if (!inQueue.startsWith('..')) return `unix:${inQueue}`;
-  const caged = services.find(({program, isChrooted}) => isChrooted && askers.includes(program));
+  const caged = services.find(({program, isChrooted}) => isChrooted && clients.includes(program));
   if (!caged) return `unix:${address.path}`;
   throw new SetupError(
     `${key}: ${address.path} cannot be reached by ${caged.name}, which is chrooted in ${queueDir}; set ${key} to a path in there, or remove it`,
@@ -28,6 +28,6 @@ export const postfixAddress = (key: string, listen: string, {queueDir, services}
 
 const inetAddress = (key: string, {host, port}: Exclude<LocalAddress, {path: string}>): string => {
   if (port === 0) throw new SetupError(`${key}: Postfix must be told a port; set ${key} to one that is not 0`);
-  const reached = isWildcard(host) ? '127.0.0.1' : host;
-  return `inet:${formatHostPort({host: reached, port})}`;
+  const address = isWildcard(host) ? '127.0.0.1' : host;
+  return `inet:${formatHostPort({host: address, port})}`;
 };

@@ -1,4 +1,4 @@
-// Takes back what was set up. What somebody else has changed since stays, without our part where that can be told apart.
+// Undo of a setup. Later changes by others stay; mfd's part is removed from them where it can be identified.
 import {readFile, rm, rmdir} from 'node:fs/promises';
 import {basename} from 'node:path';
 import {bytesOf, hashOf, replaceFile} from './kept-files.ts';
@@ -7,24 +7,24 @@ import {hasEntry, withoutEntry} from './postfix-list.ts';
 import type {Edits, PostfixTool} from './postfix-tool.ts';
 import {type EditedFile, recordPath, type Setting, type SetupRecord} from './setup-record.ts';
 
-/** Returns what was done, and what was left, in sentences. */
+/** Returns sentences about the undone changes and those that were left. */
 export const undoSetup = async (
   record: SetupRecord,
   postfix: PostfixTool,
   asOwner: <T>(work: () => Promise<T>) => Promise<T>,
 ): Promise<string[]> => {
   const {main, master, node, created, folder} = record;
-  const said: string[] = [];
+  const lines: string[] = [];
   const restore = async (file: EditedFile | null, takeBack: (settings: Setting[]) => Promise<string[]>): Promise<void> => {
     if (!file) return;
     const original = await bytesOf(file.backup);
     if (original && file.hash !== null && (await hashOf(file.path)) === file.hash) {
       await replaceFile(file.path, original);
       await rm(file.backup, {force: true});
-      said.push(`${file.path} is what it was, byte for byte.`);
+      lines.push(`${file.path} is what it was, byte for byte.`);
     } else {
-      said.push(`${file.path} was changed since; its other changes stay.`, ...(await takeBack(file.settings)));
-      if (original) said.push(`How it was before mfd is kept in ${basename(file.backup)}.`);
+      lines.push(`${file.path} was changed since; its other changes stay.`, ...(await takeBack(file.settings)));
+      if (original) lines.push(`How it was before mfd is kept in ${basename(file.backup)}.`);
     }
   };
 
@@ -33,11 +33,11 @@ export const undoSetup = async (
   if (node) await asOwner(async () => restore(node, async settings => takeBackKeys(node.path, settings)));
   for (const {path, hash} of created) {
     if ((await hashOf(path)) === hash) await rm(path);
-    else said.push(`${path} was changed since, and stays.`);
+    else lines.push(`${path} was changed since, and stays.`);
   }
-  if (folder !== null) said.push(...(await removeFolder(folder)));
+  if (folder !== null) lines.push(...(await removeFolder(folder)));
   await rm(recordPath(postfix.configDir));
-  return said;
+  return lines;
 };
 
 const takeBack = async (
@@ -45,7 +45,7 @@ const takeBack = async (
   now: Map<string, string>,
   edit: (edits: Edits) => Promise<void>,
 ): Promise<string[]> => {
-  const said: string[] = [];
+  const lines: string[] = [];
   const edits: Edits = [];
   for (const {name, before, after, entry} of settings) {
     const value = now.get(name);
@@ -53,11 +53,11 @@ const takeBack = async (
     else if (value !== undefined && entry !== null && hasEntry(value, entry)) {
       const rest = withoutEntry(value, entry);
       edits.push({name, value: rest === '' && before === null ? null : rest});
-      said.push(`${name} was changed since: only the entry of mfd was taken out of it.`);
-    } else said.push(`${name} was changed since, and stays${value === undefined ? ' unset' : `: ${value}`}.`);
+      lines.push(`${name} was changed since: only the entry of mfd was taken out of it.`);
+    } else lines.push(`${name} was changed since, and stays${value === undefined ? ' unset' : `: ${value}`}.`);
   }
   await edit(edits);
-  return said;
+  return lines;
 };
 
 const overridesOf = async (postfix: PostfixTool): Promise<Map<string, string>> =>

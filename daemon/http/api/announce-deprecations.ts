@@ -1,5 +1,5 @@
-// Tells callers that they use something that will be removed, and counts such requests. An answer has `Deprecation` (RFC 9745) and
-// `Sunset` (RFC 8594) whether the request succeeded or not, and `X-Deprecated` names what it was.
+// Announcement of deprecated parts of the API to callers that use them, and a count of such requests. Every answer to them, also to a
+// failed request, has the headers `Deprecation` (RFC 9745) and `Sunset` (RFC 8594), and `X-Deprecated` names the parts.
 import type {Middleware} from 'koa';
 import {groupBy} from '../../../shared/group-by.ts';
 import type {Metrics} from '../metrics.ts';
@@ -7,17 +7,17 @@ import type {DeprecatedPart, DeprecatedUse} from './deprecations.ts';
 import type {RequestState} from './state.ts';
 
 interface Needs {
-  /** What the description calls deprecated. */
+  /** The deprecated parts of the description. */
   deprecations: readonly DeprecatedUse[];
-  /** What the router has before the paths of the description. */
+  /** The router's prefix before the paths of the description. */
   prefix: string;
   metrics: Pick<Metrics, 'deprecatedRequest'>;
 }
 
-/** Goes before the router: once that is done, the route and the body are known. */
+/** Middleware before the router: when the router is done, the route and the body are known. */
 export const announceDeprecations = ({deprecations, prefix, metrics}: Needs): Middleware<RequestState> => {
   const byRoute = groupBy(deprecations, ({method, path}) => `${method} ${prefix}${path.replace(/\{(\w+)\}/g, ':$1')}`);
-  // What nobody uses is 0, not absent.
+  // An unused part counts 0 instead of being absent.
   for (const {operation, part} of deprecations) metrics.deprecatedRequest({operation, part: partName(part)}, 0);
 
   return async (ctx, next) => {
@@ -35,7 +35,7 @@ export const announceDeprecations = ({deprecations, prefix, metrics}: Needs): Mi
   };
 };
 
-/** Of several, the earliest dates count. Nothing for nothing. */
+/** Of several parts the earliest dates count; no headers without parts. */
 export const deprecationHeaders = (used: readonly DeprecatedUse[]): Record<string, string> => {
   const [since] = used.map(({deprecation}) => deprecation.since).sort();
   const [sunset] = used.map(({deprecation}) => deprecation.sunset).sort();
@@ -66,7 +66,7 @@ const nameOf = ({method, path, part}: DeprecatedUse): string => {
   }
 };
 
-/** The same for a label: as many values as there are deprecated parts. */
+/** The name of a part in a metric label, which has one value for each deprecated part. */
 const partName = (part: DeprecatedPart): string => {
   if (part.in === 'operation') return 'operation';
   return part.in === 'body' ? `body ${fieldName(part.path)}` : `${part.in} ${part.name}`;
@@ -95,7 +95,7 @@ const isUsed = (part: DeprecatedPart, {querystring, headers, state}: Asked): boo
   }
 };
 
-/** Whether a member is there, whatever its value. */
+/** Whether a member exists, with any value. */
 const has = (value: unknown, [step, ...rest]: readonly string[]): boolean => {
   if (step === undefined) return true;
   if (typeof value !== 'object' || value === null) return false;

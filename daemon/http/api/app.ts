@@ -1,4 +1,4 @@
-// The public API: doors, then routes.
+// Public API: guards, then routes.
 import Router from '@koa/router';
 import Koa, {type Middleware} from 'koa';
 import type {Logger} from 'pino';
@@ -41,19 +41,19 @@ export interface ApiNeeds {
   cluster: Cluster;
   audit: Audit;
   events: Events;
-  /** Throws for a node that is none of the cluster any more. */
+  /** Throws on a node that was removed from the cluster. */
   membership: Pick<Membership, 'requireMember'>;
   explainDrift(): Promise<ClusterDrift>;
   joinTokens: JoinTokens;
   removal: Removal;
-  /** What the description calls deprecated. */
+  /** The deprecated parts of the description. */
   deprecations: readonly DeprecatedUse[];
   metrics: Metrics;
   log: Logger;
 }
 
 const prefix = '/api/v1';
-/** The answers that take no key. */
+/** The interface descriptions, which need no key. */
 const descriptions = new Map([
   [`${prefix}/openapi.yaml`, curatedText],
   [`${prefix}/openapi-admin.yaml`, adminText],
@@ -76,7 +76,7 @@ export const createApi = (needs: ApiNeeds): Koa<RequestState> => {
     needs.membership.requireMember();
     await next();
   });
-  // A path nobody knows still needs a key: what exists here is no stranger's business.
+  // An unknown path requires a key too, so that strangers do not learn which paths exist.
   app.use(countKeyFailures(needs.keyFailures));
   app.use(authenticate(needs.keys, needs.limits));
   app.use(announceDeprecations({...needs, prefix}));
@@ -99,7 +99,7 @@ const describeInterface: Middleware<RequestState> = async (ctx, next) => {
   ctx.body = description;
 };
 
-/** For what fell through the routes of `router`: a path it knows, asked in a method that path does not have. */
+/** Answers requests that no route of `router` handled, for a known path with a method that it does not have. */
 const refuseOtherMethods =
   (router: Router<RequestState>): Middleware<RequestState> =>
   async (ctx, next) => {

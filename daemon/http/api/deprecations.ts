@@ -1,4 +1,4 @@
-// What a description calls deprecated and a request can use: operations, parameters, and members of the body.
+// Deprecated parts of a description that a request can use: operations, parameters, and members of the body.
 import type {Deprecation} from '../../../shared/deprecation.ts';
 import type {Description} from './openapi.ts';
 
@@ -8,7 +8,7 @@ export interface DeprecatedUse {
   method: string;
   /** Path of the operation below the API's prefix: `/domains/{id}`. */
   path: string;
-  /** What has to be in a request for it to use this. */
+  /** The part that a request has to contain. */
   part: DeprecatedPart;
   deprecation: Deprecation;
 }
@@ -60,7 +60,7 @@ interface Found {
 
 const partsOf = (operation: DescribedOperation, schemas: Record<string, Schema>): Found[] => {
   const {parameters = [], requestBody} = operation;
-  // Each content type has the same schema.
+  // All content types have the same schema.
   const schema = Object.values(requestBody?.content ?? {})[0]?.schema;
   return [
     ...found(operation, {in: 'operation'}),
@@ -74,27 +74,27 @@ const partsOf = (operation: DescribedOperation, schemas: Record<string, Schema>)
 const found = ({'x-deprecation': deprecation}: Marked, part: DeprecatedPart): Found[] =>
   deprecation ? [{part, deprecation}] : [];
 
-interface Place {
+interface Position {
   schemas: Record<string, Schema>;
   path: string[];
-  /** References on the way here: a schema that contains itself has no more to say. */
+  /** References on the path so far, as a schema may contain itself. */
   seen: string[];
 }
 
-const membersOf = (schema: Schema, place: Place): Found[] => {
-  const {schemas, path, seen} = place;
+const membersOf = (schema: Schema, position: Position): Found[] => {
+  const {schemas, path, seen} = position;
   const {$ref, properties = {}, items, allOf = [], anyOf = [], oneOf = []} = schema;
   if ($ref !== undefined) {
     const target = schemas[$ref.replace('#/components/schemas/', '')];
-    return target === undefined || seen.includes($ref) ? [] : membersOf(target, {...place, seen: [...seen, $ref]});
+    return target === undefined || seen.includes($ref) ? [] : membersOf(target, {...position, seen: [...seen, $ref]});
   }
-  const below = (step: string) => ({...place, path: [...path, step]});
+  const below = (step: string) => ({...position, path: [...path, step]});
   return [
     ...Object.entries(properties).flatMap(([name, property]) => [
       ...found(property, {in: 'body', path: [...path, name]}),
       ...membersOf(property, below(name)),
     ]),
     ...(items ? membersOf(items, below('*')) : []),
-    ...[...allOf, ...anyOf, ...oneOf].flatMap(part => membersOf(part, place)),
+    ...[...allOf, ...anyOf, ...oneOf].flatMap(part => membersOf(part, position)),
   ];
 };

@@ -1,10 +1,10 @@
-// Answers that many nodes had a part in, and some perhaps had not.
+// Answers gathered from many nodes, some of which may be missing.
 import {Fault} from '../../../shared/fault.ts';
 import type {Gathered} from '../../services/quarantine/gather.ts';
 import {nameUnreachable, reply} from '../answer.ts';
 import type {Ctx} from './state.ts';
 
-/** The same, unless it has to be complete and is not. */
+/** Returns the gathered data; throws if it has to be complete and is not. */
 export const complete = <T>(gathered: Gathered<T>, isStrict: boolean): Gathered<T> => {
   if (isStrict && gathered.unreachable.length > 0)
     throw new Fault(

@@ -1,4 +1,4 @@
-// The way in: who asks, how often, and whether they may. One function decides what a key may do (shared/scopes.ts).
+// Guards of the API: authentication, rate limit, permission. One function decides what a key may do (shared/scopes.ts).
 import type {RouterMiddleware} from '@koa/router';
 import type {Middleware as KoaMiddleware} from 'koa';
 import {Fault} from '../../../shared/fault.ts';
@@ -10,7 +10,7 @@ import type {RateLimitState} from '../../services/access/rate-limit.ts';
 import {remoteAddressOf} from '../remote-address.ts';
 import type {RequestState} from './state.ts';
 
-/** Counts requests whose key is refused. Who has sent too many unknown keys is told to wait instead. */
+/** Counts requests whose key is refused. A client that has sent too many unknown keys gets 429 instead. */
 export const countKeyFailures =
   (failures: KeyFailures): KoaMiddleware<RequestState> =>
   async (ctx, next) => {
@@ -26,7 +26,7 @@ export const countKeyFailures =
     }
   };
 
-/** Authenticates and counts the request; the limit's headers go on every answer, refusals included. */
+/** Authenticates and counts the request. Every answer has the rate limit headers, including refusals. */
 export const authenticate =
   (keys: Keys, limits: ClusterRateLimits): KoaMiddleware<RequestState> =>
   async (ctx, next) => {
@@ -46,7 +46,7 @@ export const authenticate =
 
 type LimitState = Pick<RateLimitState, 'limit' | 'remaining' | 'resetSeconds'>;
 
-/** tx-ietf-httpapi-ratelimit-headers-08, section 3 and 4. */
+/** draft-ietf-httpapi-ratelimit-headers-08, sections 3 and 4. */
 const rateLimitHeaders = (policy: string, {limit, remaining, resetSeconds}: LimitState): Record<string, string> => ({
   'RateLimit-Policy': `"${policy}";q=${limit};w=60`,
   RateLimit: `"${policy}";r=${remaining};t=${resetSeconds}`,
@@ -55,10 +55,10 @@ const rateLimitHeaders = (policy: string, {limit, remaining, resetSeconds}: Limi
 const tooMany = (why: string, {resetSeconds}: Pick<LimitState, 'resetSeconds'>): Fault =>
   new Fault('rate_limited', `${why}; wait ${resetSeconds} s`, {retryAfterSeconds: resetSeconds});
 
-/** Lets through only keys whose scope grants `permission`. Every route names one. */
+/** Admits only keys whose scope grants `permission`. Every route names one. */
 export const needs = (permission: Permission): RouterMiddleware<RequestState> => needsOneOf([permission]);
 
-/** The same for a route that has something for whoever may do any of these. */
+/** Admits keys whose scope grants at least one of these permissions. */
 export const needsOneOf =
   (permissions: Permission[]): RouterMiddleware<RequestState> =>
   async (ctx, next) => {

@@ -1,5 +1,5 @@
-// The descriptions as text, and what they call deprecated. The build runs this module and puts its values in its place: a node
-// neither waits for that nor loads what it takes.
+// Interface descriptions as text, and their deprecated parts. The build runs this module and replaces it by its values, so that a node
+// does not generate the descriptions or load the generator.
 import {stringify} from 'yaml';
 import {deprecationsIn} from './deprecations.ts';
 import {adminDescription, curatedDescription, type Description} from './openapi.ts';

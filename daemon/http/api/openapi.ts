@@ -1,5 +1,5 @@
-// The interface descriptions, made from the schemas that validate: the curated one, and the administrators', which has every
-// operation. The build runs this; a node has the results as text.
+// Generator of the interface descriptions from the schemas that validate requests: the curated one, and the administrators', which has
+// every operation. The build runs it; a node has the results as text.
 import {OpenAPIRegistry, OpenApiGeneratorV31, type ResponseConfig, type RouteConfig} from '@asteasolutions/zod-to-openapi';
 import type {z} from 'zod';
 import {clusterEventSchema} from '../../../shared/cluster-event.ts';
@@ -11,7 +11,7 @@ import {curatedOperations, curatedTags} from './operations-curated.ts';
 
 export type Description = ReturnType<OpenApiGeneratorV31['generateDocument']>;
 
-/** Of each description by itself: major for what breaks a client, minor for additions, patch for wording. */
+/** Version of each description: major for breaking changes, minor for additions, patch for wording. */
 const versions = {curated: '1.2.0', admin: '1.0.0'};
 
 const promise =
@@ -49,9 +49,9 @@ interface Parts {
   answers: Answers;
 }
 
-/** How a description tells what an operation answers. */
+/** How a description lists the answers of an operation. */
 interface Answers {
-  /** Components that are referred to by name. */
+  /** Schemas that become named components. */
   schemas: z.ZodType[];
   register(registry: OpenAPIRegistry): void;
   success(success: Operation['success']): ResponseConfig;
@@ -87,7 +87,7 @@ const describe = ({title, version, about, tags, operations, answers}: Parts): De
   return described;
 };
 
-/** A mark stands in the schema of a parameter; the parameter itself has to say it (OpenAPI 3.1 section 4.8.12.2). */
+/** Copies the deprecation mark from the schema of a parameter to the parameter itself (OpenAPI 3.1 section 4.8.12.2). */
 const markParameters = ({paths = {}}: Description): void => {
   const operations = Object.values(paths).flatMap(path => Object.values(path) as {parameters?: {schema?: Marked}[]}[]);
   for (const parameter of operations.flatMap(({parameters = []}) => parameters)) {
@@ -130,7 +130,7 @@ const authenticate: Headers = {'WWW-Authenticate': header('How to send a key, an
 
 const descriptionOf = (status: number): string => (status === 201 ? 'Created' : 'OK');
 
-/** Everything where it is used, as the curated description has been since its first release. */
+/** Repeats every answer where it is used, as the curated description has done since its first release. */
 const inline: Answers = {
   schemas: [],
   register: () => undefined,
@@ -151,7 +151,7 @@ const inline: Answers = {
   }),
 };
 
-/** Only this one depends on what there is to say. */
+/** Marks headers as required, except X-Unreachable-Nodes, which is on partial answers only. */
 const always = (headers: Headers): Headers =>
   Object.fromEntries(
     Object.entries(headers).map(([name, each]) => [name, name === 'X-Unreachable-Nodes' ? each : {...each, required: true}]),
@@ -164,10 +164,10 @@ const failureHeaders = (status: FailureStatus): Headers => {
   return {...always(requestId), ...limits};
 };
 
-/** Of a bulk action as well, which the curated description does not have. */
+/** Covers bulk actions too, which the curated description does not have. */
 const anyPayloadTooLarge = 'The body is larger than 64 KiB, or than 256 KiB in a bulk action';
 
-/** Failures are components: each is described once. */
+/** Describes each failure once, as a component. */
 const byReference: Answers = {
   schemas: [errorSchema, clusterEventSchema],
   register(registry) {

@@ -1,4 +1,4 @@
-// One operation of the API as the descriptions list it, and short ways to write one.
+// Operation of the API as listed in the descriptions, and short forms to write one.
 import type {RouteConfig, ZodContentObject} from '@asteasolutions/zod-to-openapi';
 import {z} from 'zod';
 import type {Deprecation} from '../../../shared/deprecation.ts';
@@ -6,12 +6,12 @@ import {type SuccessMessage, successSchema} from '../../../shared/envelope.ts';
 import {id, nodeId, queueId} from '../../../shared/fields.ts';
 
 export interface Operation extends Pick<RouteConfig, 'method' | 'path' | 'request'> {
-  /** Generated clients name their functions after it. */
+  /** Generated clients use it as the name of a function. */
   operationId: string;
   tag: string;
   summary: string;
   success: Success;
-  /** Statuses of failures besides those that every operation has. */
+  /** Statuses of failures that not every operation has. */
   failures?: readonly FailureStatus[];
   deprecated?: Deprecation;
 }
@@ -20,7 +20,7 @@ export interface Success {
   status: 200 | 201;
   content: ZodContentObject;
   headers?: Headers;
-  /** Headers for the administrators' description only: the curated one does not name them. */
+  /** Headers for the administrators' description only. */
   moreHeaders?: Headers;
 }
 
@@ -29,7 +29,7 @@ export type Headers = Record<string, Header>;
 /** A type alias, as the generator's own type has an index signature. */
 type Header = {
   description: string;
-  /** True when every such answer has it. */
+  /** True when every such answer has the header. */
   required?: boolean;
   schema: {type: 'string' | 'integer'};
 };
@@ -67,7 +67,7 @@ export const body = (schema: z.ZodType, {alsoPatch = false, required = true} = {
   },
 });
 
-/** Of an operation that takes a body. */
+/** Failures of an operation with a body. */
 export const bodyFailures = [413, 415, 422] as const;
 
 export const idParameter = z.object({id: id.meta({description: 'Identifier'})});

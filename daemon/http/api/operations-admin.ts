@@ -1,11 +1,9 @@
-// The operations of the administrators' description besides the curated ones: what mfctl needs more than other clients.
+// Operations of the administrators' API description beyond the curated ones, mostly used by mfctl.
 import {z} from 'zod';
 import {auditEntrySchema} from '../../../shared/audit-entry.ts';
 import {clusterDriftSchema} from '../../../shared/cluster-drift.ts';
 import {eventsQuerySchema} from '../../../shared/cluster-event.ts';
 import {clusterNodeSchema, removedNodeSchema} from '../../../shared/cluster-node.ts';
-import {createDkimKeySchema, dkimKeySchema} from '../../../shared/dkim-key.ts';
-import {id} from '../../../shared/fields.ts';
 import {
   actionOutcomeSchema,
   bulkFailureSchema,
@@ -15,92 +13,25 @@ import {
   summarySchema,
 } from '../../../shared/held-mail.ts';
 import {auditQuerySchema, holdSummaryQuerySchema, removeNodeQuerySchema} from '../../../shared/hold-filter.ts';
-import {createMailFilterSchema, mailFilterSchema} from '../../../shared/mail-filter.ts';
 import {createdTokenSchema, tokenOrderSchema} from '../../services/cluster/join-protocol.ts';
 import {
   body,
   bodyFailures,
   created,
   header,
-  idParameter,
   mailParameters,
   nodeParameter,
   type Operation,
   ok,
   unreachableNodes,
 } from './operation.ts';
+import {domainPartOperations} from './operations-domain-parts.ts';
 
 export const adminTags = [
   {name: 'Mail filters', description: 'Rules for the mail of one domain'},
   {name: 'DKIM keys', description: 'Keys that sign the mail of one domain'},
   {name: 'Audit', description: 'What was done, by which key'},
   {name: 'Events', description: 'What happens in the cluster, as it happens'},
-];
-
-const filterParameters = idParameter.extend({filter_id: id.meta({description: 'Identifier of the filter'})});
-const dkimKeyParameters = idParameter.extend({selector: z.string().meta({description: 'Selector of the key'})});
-
-const partOperations: Operation[] = [
-  {
-    method: 'get',
-    path: '/domains/{id}/filters',
-    operationId: 'listMailFilters',
-    tag: 'Mail filters',
-    summary: 'The filters of a domain',
-    request: {params: idParameter},
-    success: ok(z.array(mailFilterSchema)),
-    failures: [404],
-  },
-  {
-    method: 'post',
-    path: '/domains/{id}/filters',
-    operationId: 'createMailFilter',
-    tag: 'Mail filters',
-    summary: 'Add a filter to a domain',
-    request: {params: idParameter, ...body(createMailFilterSchema)},
-    success: created(mailFilterSchema),
-    failures: [404, 409, ...bodyFailures],
-  },
-  {
-    method: 'delete',
-    path: '/domains/{id}/filters/{filter_id}',
-    operationId: 'deleteMailFilter',
-    tag: 'Mail filters',
-    summary: 'Remove a filter',
-    request: {params: filterParameters},
-    success: ok(z.null()),
-    failures: [404],
-  },
-  {
-    method: 'get',
-    path: '/domains/{id}/dkim-keys',
-    operationId: 'listDkimKeys',
-    tag: 'DKIM keys',
-    summary: 'The DKIM keys of a domain, without their private keys',
-    request: {params: idParameter},
-    success: ok(z.array(dkimKeySchema)),
-    failures: [404],
-  },
-  {
-    method: 'post',
-    path: '/domains/{id}/dkim-keys',
-    operationId: 'createDkimKey',
-    tag: 'DKIM keys',
-    summary: 'Make a DKIM key; the answer has the DNS record to publish',
-    request: {params: idParameter, ...body(createDkimKeySchema)},
-    success: created(dkimKeySchema),
-    failures: [404, 409, ...bodyFailures],
-  },
-  {
-    method: 'delete',
-    path: '/domains/{id}/dkim-keys/{selector}',
-    operationId: 'deleteDkimKey',
-    tag: 'DKIM keys',
-    summary: 'Remove a DKIM key',
-    request: {params: dkimKeyParameters},
-    success: ok(z.null()),
-    failures: [404],
-  },
 ];
 
 const actionOf = (action: HoldAction, does: string): Operation => ({
@@ -212,7 +143,7 @@ const clusterOperations: Operation[] = [
   },
 ];
 
-/** JSON Schema's `contentSchema` is as near as OpenAPI 3.1 comes to saying what each event is. */
+/** OpenAPI 3.1 cannot describe single events of a stream; `contentSchema` of JSON Schema comes closest. */
 const eventStream = {
   type: 'string' as const,
   contentMediaType: 'text/event-stream',
@@ -257,7 +188,7 @@ const otherOperations: Operation[] = [
 ];
 
 export const adminOperations: Operation[] = [
-  ...partOperations,
+  ...domainPartOperations,
   ...quarantineOperations,
   ...clusterOperations,
   ...otherOperations,

@@ -1,4 +1,4 @@
-// The operations that are stable for clients of others: exactly those of the specification's section 4.5.
+// Operations that are stable for third-party clients: exactly those of the specification's section 4.5.
 import {z} from 'zod';
 import {apiKeySchema, createApiKeySchema, createdApiKeySchema, meSchema, revokeApiKeySchema} from '../../../shared/api-key.ts';
 import {clusterStatusSchema} from '../../../shared/cluster-status.ts';

@@ -1,7 +1,7 @@
 import type {Page} from '../../../shared/hold-filter.ts';
 import type {Ctx} from './state.ts';
 
-/** X-Total-Count and Link (RFC 8288) with the request's own filters. */
+/** Sets X-Total-Count and Link (RFC 8288); the links keep the filters of the request. */
 export const setPaging = (ctx: Ctx, {limit, offset}: Page, total: number): void => {
   const link = (relation: string, to: number) => {
     const query = new URLSearchParams(ctx.querystring);

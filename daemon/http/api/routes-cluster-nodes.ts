@@ -1,4 +1,4 @@
-// Which nodes belong to the cluster.
+// Routes for the nodes of the cluster.
 import type Router from '@koa/router';
 import {removeNodeQuerySchema} from '../../../shared/hold-filter.ts';
 import type {JoinTokens} from '../../services/cluster/join-tokens.ts';

@@ -73,5 +73,5 @@ export const routeDomains = (router: Router<RequestState>, domains: Domains, par
   });
 };
 
-/** An empty header is a condition that nothing meets, and not the same as none. */
+/** Read from the raw headers: an empty header is a condition that always fails, and differs from no header. */
 const ifMatchOf = (ctx: Ctx): string | undefined => ctx.req.headers['if-match'];

@@ -1,4 +1,4 @@
-// Server-sent events (WHATWG HTML, section 9.2).
+// Route for server-sent events (WHATWG HTML, section 9.2).
 import type Router from '@koa/router';
 import {eventsQuerySchema} from '../../../shared/cluster-event.ts';
 import {permissionFor} from '../../../shared/event-type.ts';
@@ -33,7 +33,7 @@ export const routeEvents = (router: Router<RequestState>, events: Events): void 
   });
 };
 
-/** How long a client is asked to wait before it comes back. */
+/** How long a client should wait before it reconnects. */
 const retryMs = 2000;
 
 const framed = ({id, event}: BusEvent): string => `id: ${id}\nevent: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`;

@@ -1,12 +1,12 @@
 import type {RouterContext} from '@koa/router';
 import type {Actor} from '../../services/ports.ts';
 
-/** What a request carries on its way in. */
+/** State of a request. */
 export interface RequestState {
   requestId: string;
-  /** Who asks; set by `authenticate`, which every route but the interface description is behind. */
+  /** The caller; set by `authenticate`, which runs before every route except the interface descriptions. */
   actor: Actor & {keyId: number};
-  /** It was refused for its key like others of the same minute and address: the log has their number instead of a line for each. */
+  /** The key was refused, like others of the same minute and address: the log has one line with their number for all of them. */
   isCounted?: boolean;
   /** The parsed JSON of a route that takes a body. */
   body: unknown;

@@ -1,4 +1,4 @@
-// What nodes ask of each other, behind mutual TLS on the cluster port and nowhere else.
+// API between nodes, with mutual TLS, on the cluster port only.
 import type {TLSSocket} from 'node:tls';
 import Router, {type RouterContext} from '@koa/router';
 import Koa from 'koa';
@@ -11,7 +11,7 @@ import {remoteAddressOf} from '../remote-address.ts';
 
 export interface PeerState {
   requestId: string;
-  /** The node that asks: what its verified certificate says, and no more. Set for all but those who are only about to join. */
+  /** The calling node, from its verified certificate only. Not set for a client that is about to join. */
   peer: NodeIdentity;
   body: unknown;
 }
@@ -20,17 +20,17 @@ export type PeerCtx = RouterContext<PeerState>;
 export type PeerRouter = Router<PeerState>;
 
 interface Needs {
-  /** The node a verified client certificate belongs to. */
+  /** The node of a verified client certificate. */
   identityIn(subjectAltName: string | undefined): NodeIdentity | undefined;
-  /** A member asks something. */
+  /** Called with the address of each request of a member. */
   noteAddress(peer: NodeIdentity, remoteAddress: string | null): void;
-  /** Whether that node has been one of the cluster, and was removed. */
+  /** Whether the node was a member and has been removed. */
   wasRemoved(peer: NodeIdentity): boolean;
-  /** Whether that node is one of the cluster, now. */
+  /** Whether the node is a member now. */
   isMember(peer: NodeIdentity): boolean;
-  /** What members may ask. */
+  /** Routes for members. */
   routes: ((router: PeerRouter) => void)[];
-  /** What may be asked by whoever has a certificate of the cluster's authority; each route looks for itself who that is. */
+  /** Routes for every client with a certificate of the cluster's authority; each route checks the client itself. */
   openRoutes: ((router: PeerRouter) => void)[];
   log: Logger;
 }
@@ -91,17 +91,17 @@ export const createPeerApi = ({
   return app;
 };
 
-/** The one thing that a node may ask with a certificate that has ended. */
+/** The only request that is allowed with an expired certificate. */
 const isRenewal = ({method, path}: Koa.Context): boolean => method === 'POST' && path === `${prefix}/certificates`;
 
 /** The client certificate, verified after the handshake. */
 export const shownCertificateOf = ({req}: Pick<Koa.Context, 'req'>): ShownCertificate => {
   const {subjectaltname, valid_to} = (req.socket as TLSSocket).getPeerCertificate();
-  // A connection that is gone has none any more.
+  // A closed connection has no certificate any more.
   return {subjectAltName: subjectaltname, endMs: Date.parse(valid_to) || 0};
 };
 
-/** A connection shows one certificate, and taking it apart is a part of what a question costs. */
+/** Caches the certificate by connection, as parsing it takes a noticeable part of a request's time. */
 const createShownCertificates = (): typeof shownCertificateOf => {
   const certificates = new WeakMap<object, ShownCertificate>();
   return ctx => {

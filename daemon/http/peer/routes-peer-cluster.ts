@@ -1,4 +1,4 @@
-// How nodes are, and what they have changed.
+// Routes between nodes for heartbeats and changes.
 
 import {z} from 'zod';
 import {Fault} from '../../../shared/fault.ts';

@@ -1,17 +1,17 @@
-// What happens to the mail this node holds, told to the nodes that somebody watches on: one JSON object per line.
+// Route that streams hold events of this node to other nodes that have subscribers: one JSON object per line.
 import type {z} from 'zod';
 import type {BusEvent, EventBus} from '../../services/events/event-bus.ts';
 import type {holdEventSchema} from '../../services/quarantine/peer-hold-protocol.ts';
 import {createTextStream, type TextStream} from '../text-stream.ts';
 import type {PeerRouter} from './peer-app.ts';
 
-/** Well within what the other end takes for silence. */
+/** Well below the time after which the other end takes the stream for dead. */
 const pingMs = 5000;
 
 export const routePeerEvents =
   ({bus}: {bus: EventBus}) =>
   (router: PeerRouter): void => {
-    /** One for each peer: whoever asks again has lost the one before. */
+    /** One stream for each peer: a new request replaces the old stream, which the peer has lost. */
     const open = new Map<number, TextStream>();
 
     router.get('/hold-events', async ctx => {
@@ -36,7 +36,7 @@ export const routePeerEvents =
     });
   };
 
-/** Of domains, keys and health every node knows by itself. */
+/** Only hold events: every node publishes events of domains, keys and health itself. */
 const toLine = ({id, domainId, event}: BusEvent): z.input<typeof holdEventSchema> | undefined => {
   if (domainId === undefined) return undefined;
   if (event.type !== 'held' && event.type !== 'released' && event.type !== 'discarded') return undefined;

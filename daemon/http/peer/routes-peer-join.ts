@@ -1,4 +1,4 @@
-// Tokens, admission and certificates, as nodes ask each other for them.
+// Routes between nodes for tokens, admission and certificates.
 import type {RouterMiddleware} from '@koa/router';
 import {Fault} from '../../../shared/fault.ts';
 import {certificateRequestsSchema, joinRequestSchema} from '../../services/cluster/join-protocol.ts';
@@ -12,11 +12,11 @@ import {type PeerCtx, type PeerRouter, type PeerState, shownCertificateOf} from 
 
 interface AdmissionNeeds {
   joining: Joining;
-  /** The token a verified client certificate came in. */
+  /** The id of the token that contained a verified client certificate. */
   tokenIdIn(subjectAltName: string | undefined): string | undefined;
 }
 
-/** Open to whoever has a certificate of the authority, hence its own look at whose that is. */
+/** Open to every certificate of the authority, so the route itself checks that it belongs to a token. */
 export const routePeerAdmission =
   ({joining, tokenIdIn}: AdmissionNeeds) =>
   (router: PeerRouter): void => {
@@ -25,7 +25,7 @@ export const routePeerAdmission =
       if (tokenId === undefined) throw new Fault('insufficient_scope', 'joining takes the certificate of a join token');
       return tokenId;
     };
-    // Of a stranger not even the body is read.
+    // Checked before the body is read.
     const requireToken: RouterMiddleware<PeerState> = async (ctx, next) => {
       await joining.requireToken(tokenOf(ctx));
       await next();
@@ -41,7 +41,7 @@ export const routePeerAdmission =
 interface TrustNeeds {
   joinTokens: JoinTokens;
   joining: Joining;
-  /** The names and addresses a verified client certificate is for. */
+  /** The names and addresses in a verified client certificate. */
   hostsIn(subjectAltName: string | undefined): string[];
 }
 

@@ -1,4 +1,4 @@
-// One SMTP client connection to a backend: a mail's envelope step by step, its content, and then the next mail's.
+// SMTP client connection to a backend: sends the envelope of a mail step by step, then its content, then the next mail.
 
 import {connect as connectSocket, type Socket} from 'node:net';
 import type {Readable} from 'node:stream';
@@ -10,16 +10,16 @@ import {type Answer, CommandConnection, isLost, type Lost} from './command-conne
 
 export interface BackendTimeouts {
   connectMs: number;
-  /** The same where another server is left, or where this one did not answer a moment ago. */
+  /** Used instead of `connectMs` while another server is left, or when this one did not answer recently. */
   hurriedConnectMs: number;
   greetingMs: number;
-  /** For a sign of life on a connection that was kept. */
+  /** For the liveness check of an idle connection. */
   checkMs: number;
-  /** For one command, and for DATA up to the server's 354. */
+  /** For the reply to one command, including the 354 to DATA. */
   replyMs: number;
-  /** Without any progress while the content is sent. */
+  /** For a pause without progress while the content is sent. */
   blockMs: number;
-  /** After the final dot: the server may be scanning or syncing (RFC 5321 section 4.5.3.2.6). */
+  /** For the reply after the final dot: the server may scan or sync before it (RFC 5321 section 4.5.3.2.6). */
   finalMs: number;
 }
 
@@ -36,11 +36,11 @@ export const defaultBackendTimeouts: BackendTimeouts = {
 export interface BackendTarget {
   server: HostPort;
   auth?: Route['auth'];
-  /** Our name for EHLO. */
+  /** The name of this node in EHLO. */
   hostname: string;
   timeouts: BackendTimeouts;
   isHurried?: boolean;
-  /** The EHLO keyword of this cluster, whose nodes are nobody's backend. */
+  /** The EHLO keyword of this cluster. Its nodes must not be used as backends. */
   ownKeyword?: string | undefined;
 }
 
@@ -53,18 +53,18 @@ export interface EnvelopeStart {
 
 export interface BackendConnection {
   readonly isOpen: boolean;
-  /** The server takes commands in groups, so that a transaction to be reset may wait for the next one. */
+  /** The server accepts commands in groups, so RSET can be sent together with the next transaction. */
   readonly canPipeline: boolean;
-  /** MAIL and these recipients: what was said to MAIL and, unless that was refused or lost, to each of them. */
+  /** Sends MAIL and these recipients. Resolves with the answers to MAIL and, unless MAIL was refused or lost, to each recipient. */
   begin(start: EnvelopeStart, recipients: readonly string[]): Promise<{mail: Answer; recipients: Answer[]}>;
   mail(start: EnvelopeStart): Promise<Answer>;
   rcpt(address: string): Promise<Answer>;
-  /** The transaction is given up: said to the server by `reset`, or with the next one. */
-  leave(): void;
-  /** Sends what `open` gives, dot-stuffed, after the server's 354; not opened when there is none. */
+  /** Marks the transaction as aborted. RSET is sent by `reset`, or together with the next transaction. */
+  abandon(): void;
+  /** Sends the stream that `open` returns, dot-stuffed, after the server's 354. Does not call `open` without a 354. */
   data(open: () => Readable): Promise<Answer>;
   reset(): Promise<Answer>;
-  /** Asks the server for a sign of life, between transactions. */
+  /** Checks between transactions that the server still answers. */
   check(): Promise<Answer>;
   quit(): Promise<void>;
   close(): void;
@@ -85,7 +85,7 @@ export const connectBackend = async (target: BackendTarget): Promise<BackendConn
 
 const backendConnection = (connection: CommandConnection, timeouts: BackendTimeouts): BackendConnection => {
   let isUtf8 = false;
-  let isLeft = false;
+  let isAbandoned = false;
   const canPipeline = connection.offers('PIPELINING');
 
   const rcptCommand = (recipient: string): string | SmtpReply => {
@@ -93,17 +93,17 @@ const backendConnection = (connection: CommandConnection, timeouts: BackendTimeo
     if (address === undefined) return {code: 553, text: '5.1.3 Bad recipient address syntax'};
     return isUtf8 || isAscii(address) ? `RCPT TO:<${address}>` : utf8Needed;
   };
-  /** The answers to `lines`, which are worth nothing where what had to be said before them was not taken. */
+  /** Resolves with the answers to `lines`. When a command of `before` fails, these are meaningless, and the connection is closed. */
   const group = async (before: string[], lines: string[]): Promise<Answer[]> => {
     const answers = await connection.commands([...before, ...lines], timeouts.replyMs);
     const failed = answers.slice(0, before.length).find(answer => isLost(answer) || !isPositive(answer));
-    isLeft = false;
+    isAbandoned = false;
     if (!failed) return answers.slice(before.length);
     connection.close();
     return [isLost(failed) ? failed : {lost: `${failed.code} ${failed.text}`, stage: 'command'}];
   };
   const reset = (withinMs: number): Promise<Answer> => {
-    isLeft = false;
+    isAbandoned = false;
     return connection.command('RSET', withinMs);
   };
   const begin: BackendConnection['begin'] = async (start, recipients) => {
@@ -113,8 +113,8 @@ const backendConnection = (connection: CommandConnection, timeouts: BackendTimeo
 
     const rcpts = recipients.map(rcptCommand);
     const lines = rcpts.filter(rcpt => typeof rcpt === 'string');
-    if (isLeft || (canPipeline && lines.length > 0)) {
-      const [first = nothingSaid, ...rest] = await group(isLeft ? ['RSET'] : [], [mail, ...lines]);
+    if (isAbandoned || (canPipeline && lines.length > 0)) {
+      const [first = noReply, ...rest] = await group(isAbandoned ? ['RSET'] : [], [mail, ...lines]);
       return {mail: first, recipients: rcpts.map(rcpt => (typeof rcpt === 'string' ? (rest.shift() ?? first) : rcpt))};
     }
     const answer = await connection.command(mail, timeouts.replyMs);
@@ -135,15 +135,15 @@ const backendConnection = (connection: CommandConnection, timeouts: BackendTimeo
       const rcpt = rcptCommand(recipient);
       return typeof rcpt === 'string' ? connection.command(rcpt, timeouts.replyMs) : rcpt;
     },
-    leave: () => {
-      isLeft = true;
+    abandon: () => {
+      isAbandoned = true;
     },
     data: async open => {
       const answer = await connection.command('DATA', timeouts.replyMs);
       return !isLost(answer) && answer.code === 354 ? connection.stream(open(), timeouts.finalMs) : answer;
     },
     reset: () => reset(timeouts.replyMs),
-    check: () => (isLeft ? reset(timeouts.checkMs) : connection.command('NOOP', timeouts.checkMs)),
+    check: () => (isAbandoned ? reset(timeouts.checkMs) : connection.command('NOOP', timeouts.checkMs)),
     quit: async () => {
       await connection.command('QUIT', 2000);
       connection.close();
@@ -153,7 +153,7 @@ const backendConnection = (connection: CommandConnection, timeouts: BackendTimeo
   };
 };
 
-const nothingSaid: Lost = {lost: 'the server said nothing', stage: 'command'};
+const noReply: Lost = {lost: 'the server said nothing', stage: 'command'};
 
 const mailCommand = (connection: CommandConnection, start: EnvelopeStart): string | SmtpReply => {
   const {isUtf8, isEightBit, sizeBytes} = start;
@@ -171,7 +171,7 @@ const mailCommand = (connection: CommandConnection, start: EnvelopeStart): strin
 
 const utf8Needed: SmtpReply = {code: 550, text: '5.6.7 The mail server of the recipient does not support SMTPUTF8'};
 
-/** Nothing gets on the wire that could end a command: an address is parsed strictly or not sent at all. */
+/** Parses the address strictly, and refuses all others, so that no text on the wire can end the command. */
 const wireAddress = (text: string): string | undefined => {
   const address = parseMailAddress(text);
   return address && `${address.local}@${address.domain}`;
@@ -179,7 +179,7 @@ const wireAddress = (text: string): string | undefined => {
 
 const isAscii = (text: string): boolean => !/[^\x00-\x7f]/.test(text);
 
-/** Opportunistic TLS: a backend whose TLS is broken is spoken to in the clear, unless a password would be sent. */
+/** Opportunistic TLS: falls back to plain text for a backend with broken TLS, unless a password would be sent. */
 const openConnection = async (target: BackendTarget): Promise<CommandConnection | Lost> => {
   const encrypted = await tryConnection(target, false);
   if (!('isTlsFailure' in encrypted) || !encrypted.isTlsFailure || target.auth) return encrypted;
@@ -207,14 +207,14 @@ const tryConnection = async (
     ignoreTLS,
     opportunisticTLS: true,
     requireTLS: needsTls,
-    // Backends commonly have self-signed certificates; without a login, unverified TLS still beats none (RFC 7435). A password goes only to the host that was meant.
+    // Backends commonly have self-signed certificates; without a login, unverified TLS is still better than none (RFC 7435). A password requires a verified host.
     tls: {rejectUnauthorized: needsTls, ...(auth?.ca !== undefined && {ca: auth.ca})},
   });
   const failure = await connection.open(timeouts.greetingMs * 2 + timeouts.replyMs);
   return failure ? {...failure, isTlsFailure: connection.isTlsFailure} : connection;
 };
 
-/** The socket is opened here and not by smtp-connection, which asks DNS past the hosts file. A string says what failed. */
+/** Opens the socket, as smtp-connection would query DNS and ignore the hosts file. Resolves with an error text on failure. */
 const openSocket = ({server: {host, port}, timeouts, isHurried = false}: BackendTarget): Promise<Socket | string> =>
   new Promise(resolve => {
     const connectMs = isHurried ? Math.min(timeouts.hurriedConnectMs, timeouts.connectMs) : timeouts.connectMs;

@@ -1,27 +1,27 @@
-// What the log says of servers that could not be used: every mail to one that is down would have a line of its own.
+// Log of servers that could not be used, with repeated lines left out: otherwise every mail to a server that is down would log one.
 import {formatHostPort, type HostPort} from '../../../shared/host-port.ts';
 import type {MailLog} from '../mail-log.ts';
 
 interface Needs {
   log: Pick<MailLog, 'warn'>;
   now: () => number;
-  /** For so long the same is not said again of one server. */
+  /** How long the same line about one server is not repeated. */
   silenceMs?: number;
   maxRemembered?: number;
 }
 
 export const createBackendFailures = ({log, now, silenceMs = 60_000, maxRemembered = 1000}: Needs) => {
-  const saidAt = new Map<string, number>();
+  const loggedAt = new Map<string, number>();
 
   return (server: HostPort, detail: string): void => {
     const key = `${formatHostPort(server)} ${detail}`;
-    const last = saidAt.get(key);
+    const last = loggedAt.get(key);
     if (last !== undefined && now() - last < silenceMs) return;
-    // A key keeps its place in a Map: the newest are to be last.
-    saidAt.delete(key);
-    saidAt.set(key, now());
-    const [oldest] = saidAt.keys();
-    if (saidAt.size > maxRemembered && oldest !== undefined) saidAt.delete(oldest);
+    // Deleted first, because a Map keeps the position of a key, and the newest must be last.
+    loggedAt.delete(key);
+    loggedAt.set(key, now());
+    const [oldest] = loggedAt.keys();
+    if (loggedAt.size > maxRemembered && oldest !== undefined) loggedAt.delete(oldest);
     log.warn({server, detail}, 'backend could not be used');
   };
 };

@@ -1,4 +1,4 @@
-// Connections to backends, kept open between mails.
+// Pool of connections to backends, which stay open between mails.
 
 import {formatHostPort, type HostPort} from '../../../shared/host-port.ts';
 import type {Route} from '../../services/intake/mail-ports.ts';
@@ -13,127 +13,55 @@ import {
 import {type BackendTransaction, type ConnectionLender, createBackendTransaction} from './backend-transaction.ts';
 import {isLost, type Lost} from './command-connection.ts';
 import {createDeadServers} from './dead-servers.ts';
+import {createIdleConnections} from './idle-connections.ts';
 
 export interface BackendPoolNeeds {
-  /** Our name for EHLO. */
+  /** The name of this node in EHLO. */
   hostname: string;
   /** The EHLO keyword of this cluster; a server that offers it is not used. */
   ownKeyword?: string;
   timeouts?: Partial<BackendTimeouts>;
   maxIdlePerServer?: number;
   idleMs?: number;
-  /** Servers limit the mails of one connection (Postfix and Exim: 100 and more); beyond, a new one is made. */
+  /** Servers limit the mails of one connection (Postfix and Exim: 100 and more); after that the pool opens a new one. */
   maxMailsPerConnection?: number;
-  /** A connection that was idle for longer is asked for a sign of life before it is used. */
+  /** The pool checks a connection that was idle for longer before it uses it. */
   checkAfterMs?: number;
-  /** Before a server that did not answer is tried again for no mail. */
+  /** Pauses between background attempts to reach a server that did not answer. */
   retryPause?: {firstMs: number; mostMs: number};
-  /** Told of each server that could not be used. */
+  /** Called for each server that could not be used. */
   onFailure?: (server: HostPort, detail: string) => void;
 }
 
 export interface BackendPool {
-  /** Nothing is sent before the first recipient is. */
+  /** Sends nothing before the first recipient. */
   openTransaction(route: Route, start: EnvelopeStart): BackendTransaction;
-  /** Ends idle connections with QUIT, the others when their mail is through. */
+  /** Ends idle connections with QUIT, and each busy one after its mail. */
   close(): Promise<void>;
 }
 
-/** How long a transaction that was given up may stand open at the server. */
-const resetMs = 50;
-
-/** Spares busy connections the question. */
+/** Busy connections are not checked. */
 const usualCheckAfterMs = 20;
 
-interface Borrowed {
+interface Use {
   key: string;
-  /** Checks too: servers limit what comes between two mails (Postfix: `smtpd_junk_command_limit`). */
+  /** Mails and liveness checks: servers also limit commands between mails (Postfix: `smtpd_junk_command_limit`). */
   mails: number;
 }
 
 export const createBackendPool = (needs: BackendPoolNeeds): BackendPool => {
+  const {hostname, ownKeyword, onFailure = () => {}, retryPause: pause} = needs;
   const {maxIdlePerServer = 20, idleMs = 30_000, maxMailsPerConnection = 100, checkAfterMs = usualCheckAfterMs} = needs;
-  const {onFailure = () => {}, retryPause: pause} = needs;
   const timeouts = {...defaultBackendTimeouts, ...needs.timeouts};
   const dead = createDeadServers({now: () => performance.now(), ...(pause && {pause})});
-  const idle = new Map<string, BackendConnection[]>();
-  const borrowed = new Map<BackendConnection, Borrowed>();
-  const expiries = new Map<BackendConnection, NodeJS.Timeout>();
-  const idleSince = new WeakMap<BackendConnection, number>();
+  const idle = createIdleConnections({maxPerServer: maxIdlePerServer, idleMs});
+  const uses = new WeakMap<BackendConnection, Use>();
   let isClosed = false;
 
-  const forget = (connection: BackendConnection, key: string): void => {
-    clearTimeout(expiries.get(connection));
-    expiries.delete(connection);
-    borrowed.delete(connection);
-    takeOut(connection, key);
-  };
-
-  const keep = (
-    connection: BackendConnection,
-    key: string,
-    afterMs = idleMs,
-    then = () => void retire(connection, key),
-  ): void => {
-    idle.set(key, [...(idle.get(key) ?? []), connection]);
-    idleSince.set(connection, performance.now());
-    expiries.set(connection, setTimeout(then, afterMs).unref());
-  };
-
-  /** The next transaction may say RSET along with its MAIL; if none comes soon, the server is told alone. */
-  const keepLeft = (connection: BackendConnection, key: string): void => {
-    connection.leave();
-    keep(connection, key, resetMs, () => {
-      takeOut(connection, key);
-      void reset(connection, key);
-    });
-  };
-
-  const reset = async (connection: BackendConnection, key: string): Promise<void> => {
-    const answer = await connection.reset();
-    if (isLost(answer) || answer.code >= 400 || isClosed) connection.close();
-    else if (connection.isOpen) keep(connection, key);
-  };
-
-  const takeOut = (connection: BackendConnection, key: string): void => {
-    const rest = (idle.get(key) ?? []).filter(other => other !== connection);
-    if (rest.length > 0) idle.set(key, rest);
-    else idle.delete(key);
-  };
-
-  const retire = (connection: BackendConnection, key: string): Promise<void> => {
-    forget(connection, key);
-    return connection.isOpen ? connection.quit() : Promise.resolve();
-  };
-
-  const giveBack = async (connection: BackendConnection, isClean: boolean): Promise<void> => {
-    const use = borrowed.get(connection);
-    if (!use || !connection.isOpen) return;
-
-    use.mails += 1;
-    const isReusable = !isClosed && use.mails < maxMailsPerConnection && (idle.get(use.key)?.length ?? 0) < maxIdlePerServer;
-    if (!isReusable) return retire(connection, use.key);
-    if (isClean) keep(connection, use.key);
-    else if (connection.canPipeline) keepLeft(connection, use.key);
-    else await reset(connection, use.key);
-  };
-
-  /** Where one kept connection leads nowhere, the others to its server hardly lead anywhere else. */
-  const closeIdle = (key: string): void => {
-    for (const connection of idle.get(key) ?? []) connection.close();
-  };
-
   const connect = async ({auth}: Pick<Route, 'auth'>, server: HostPort, isHurried: boolean): Promise<BackendConnection | Lost> =>
-    connectBackend({
-      server,
-      hostname: needs.hostname,
-      timeouts,
-      isHurried,
-      ownKeyword: needs.ownKeyword,
-      ...(auth && {auth}),
-    });
+    connectBackend({server, hostname, timeouts, isHurried, ownKeyword, ...(auth && {auth})});
 
-  /** With all the patience there is, as no mail waits; and without a login, which could lock an account. */
+  /** Uses the long timeouts, as no mail waits, and does not log in, as an outdated password could lock an account. */
   const tryAgain = async (server: HostPort): Promise<boolean> => {
     const connection = await connect({}, server, false);
     if (isConnection(connection)) {
@@ -155,18 +83,18 @@ export const createBackendPool = (needs: BackendPoolNeeds): BackendPool => {
     },
     takeIdle: async (route, server) => {
       const key = keyOf(route, server);
-      const connection = idle.get(key)?.pop();
-      if (!connection) return undefined;
-      clearTimeout(expiries.get(connection));
-      if (performance.now() - (idleSince.get(connection) ?? 0) <= checkAfterMs) return connection;
+      const found = idle.take(key);
+      if (!found || found.idleForMs <= checkAfterMs) return found?.connection;
 
-      const use = borrowed.get(connection);
+      const {connection} = found;
+      const use = uses.get(connection);
       if (use) use.mails += 1;
       const answer = await connection.check();
       if (!isLost(answer) && isPositive(answer)) return connection;
       connection.close();
-      closeIdle(key);
-      // The connection made next shows whether it is the server, and has less time for that.
+      // The other idle connections to this server are probably lost in the same way.
+      idle.closeAll(key);
+      // The next attempt connects afresh. It shows whether the server itself is down, and gets less time for that.
       if (isLost(answer) && answer.isSilent) remember(server);
       return undefined;
     },
@@ -176,14 +104,20 @@ export const createBackendPool = (needs: BackendPoolNeeds): BackendPool => {
       if (!isConnection(connection)) return connection;
       dead.worked(name);
       const key = keyOf(route, server);
-      borrowed.set(connection, {key, mails: 0});
-      connection.onClose(() => forget(connection, key));
+      uses.set(connection, {key, mails: 0});
+      connection.onClose(() => idle.remove(connection, key));
       return connection;
     },
-    giveBack: (connection, isClean) => void giveBack(connection, isClean),
+    giveBack: (connection, isClean) => {
+      const use = uses.get(connection);
+      if (!use || !connection.isOpen) return;
+      use.mails += 1;
+      if (use.mails < maxMailsPerConnection) idle.put(connection, use.key, isClean);
+      else void connection.quit();
+    },
     failed: (server, {lost, isSilent = false}) => {
       onFailure(server, lost);
-      // What a server says, such as that it is too busy or takes no login, costs no time and may be otherwise for the next mail.
+      // A reply, such as "too busy" or "login refused", costs no time and may differ for the next mail.
       if (isSilent) remember(server);
     },
   };
@@ -193,13 +127,12 @@ export const createBackendPool = (needs: BackendPoolNeeds): BackendPool => {
     close: async () => {
       isClosed = true;
       dead.close();
-      const quits = [...idle].flatMap(([key, connections]) => connections.map(connection => retire(connection, key)));
-      await Promise.all(quits);
+      await idle.stop();
     },
   };
 };
 
-/** Connections logged in as somebody are not for those who are not. */
+/** A connection is shared only between mails with the same login. */
 const keyOf = (route: Route, server: HostPort): string => `${route.auth?.username ?? ''}@${formatHostPort(server)}`;
 
 const isConnection = (result: BackendConnection | Lost): result is BackendConnection => !('lost' in result);

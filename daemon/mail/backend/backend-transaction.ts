@@ -1,5 +1,5 @@
-// One mail to one backend. A connection that breaks before any byte of the mail was sent is replaced and the envelope
-// said again; after that nothing is repeated.
+// Transaction of one mail with one backend. When a connection breaks before any byte of the mail was sent, the envelope is repeated
+// on another one; after that nothing is repeated.
 //
 // no connection → (first rcpt: MAIL) → rcpt … → data → over;   any → abort → over
 
@@ -19,17 +19,17 @@ export interface BackendTransaction {
    * Only a 2xx reply means that the backend has taken it. Never rejects.
    */
   data(content: MailContent, prefix: Buffer): Promise<SmtpReply>;
-  /** Ends the transaction, whatever it is at; only `data` is let through. Doing it twice is harmless. */
+  /** Ends the transaction at any point, except that a running `data` is completed. A second call has no effect. */
   abort(): void;
 }
 
-/** What a transaction borrows connections from. */
+/** Source of connections for a transaction. */
 export interface ConnectionLender {
-  /** In the order in which to try them: those that did not answer a moment ago come last. */
+  /** The servers in the order in which to try them: those that did not answer recently come last. */
   serversOf(route: Route): HostPort[];
-  /** An idle connection to this server that answers, if there is one. */
+  /** An idle connection to this server that has answered a check, if there is one. */
   takeIdle(route: Route, server: HostPort): Promise<BackendConnection | undefined>;
-  /** `isHurried`: another server is left. */
+  /** `isHurried` shortens the timeout: another server is left. */
   connect(route: Route, server: HostPort, isHurried: boolean): Promise<BackendConnection | Lost>;
   /** `isClean`: no transaction is open on it. */
   giveBack(connection: BackendConnection, isClean: boolean): void;
@@ -40,13 +40,13 @@ export interface ConnectionLender {
 export const createBackendTransaction = (lender: ConnectionLender, route: Route, start: EnvelopeStart): BackendTransaction => {
   const accepted: string[] = [];
   let connection: BackendConnection | undefined;
-  /** Once no server can be reached or the sender is refused, that is the answer to every recipient. */
+  /** When no server can be reached or the sender is refused, the answer to every recipient. */
   let refusal: SmtpReply | undefined;
   let isBusy = false;
   let isSending = false;
   let isOver = false;
 
-  /** MAIL with all recipients so far, and with `next`, whose answer it resolves with. */
+  /** Sends MAIL, all recipients so far, and `next`; resolves with the answer to `next`. */
   const begin = async (next?: string): Promise<SmtpReply> => {
     const begun = await beginOnFirst(lender, route, start, next === undefined ? accepted : [...accepted, next]);
     if ('code' in begun) {
@@ -110,13 +110,13 @@ export const createBackendTransaction = (lender: ConnectionLender, route: Route,
       return reply;
     },
     abort: () => {
-      // Cutting the content off would leave the fate of the mail unknown.
+      // If the content were cut off, nobody would know whether the server took the mail.
       if (isSending) return;
       isOver = true;
       const used = connection;
       connection = undefined;
       if (!used) return;
-      // A command is under way on it: its reply would be taken for that of RSET.
+      // The reply to the command under way would be mistaken for the reply to RSET.
       if (isBusy) used.close();
       else lender.giveBack(used, false);
     },
@@ -125,11 +125,11 @@ export const createBackendTransaction = (lender: ConnectionLender, route: Route,
 
 interface Begun {
   connection: BackendConnection;
-  /** What was said to the last recipient. */
+  /** The answer to the last recipient. */
   last: SmtpReply;
 }
 
-/** MAIL and recipients, of which a lost connection had accepted all but the last, on the first server that answers. */
+/** Sends MAIL and recipients to the first server that answers. A lost connection may have accepted all recipients but the last. */
 const beginOnFirst = async (
   lender: ConnectionLender,
   route: Route,
@@ -138,7 +138,7 @@ const beginOnFirst = async (
 ): Promise<Begun | SmtpReply> => {
   const servers = lender.serversOf(route);
   for (const server of servers) {
-    // Any idle connection may have gone stale since; only a fresh one tells that the server is down.
+    // Idle connections may be stale; only a failed new connection shows that the server is down.
     for (let isFresh = false; !isFresh; ) {
       const idle = await lender.takeIdle(route, server);
       isFresh = idle === undefined;

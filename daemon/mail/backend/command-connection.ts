@@ -1,6 +1,6 @@
-// An SMTP client connection driven command by command. smtp-connection's own send() runs a whole transaction at once, which
-// cannot answer our client's RCPT with the backend's reply before the mail is there; so its internals are used here, and
-// nowhere else. nodemailer is pinned to an exact version for that reason.
+// SMTP client connection driven command by command. smtp-connection's own send() runs a whole transaction at once, so the client's
+// RCPT could not be answered with the backend's reply before the content arrives. Only this file uses the internals of
+// smtp-connection, and nodemailer is pinned to an exact version for that reason.
 
 import type {Readable} from 'node:stream';
 import SmtpConnection from 'nodemailer/lib/smtp-connection';
@@ -9,13 +9,13 @@ import {hasKeyword} from '../gateway/cluster-keyword.ts';
 import {parseReply} from '../smtp-reply.ts';
 
 /**
- * The connection broke, or never came to be. `command`: no byte of the mail had been sent. `content`: not all of it, so
- * the server cannot have taken it. `final-dot`: all of it, and nobody knows whether the server took it.
+ * The connection broke, or could not be opened. `command`: no byte of the mail was sent. `content`: only a part was sent, so the
+ * server cannot have taken the mail. `final-dot`: everything was sent, and nobody knows whether the server took the mail.
  */
 export interface Lost {
   lost: string;
   stage: 'command' | 'content' | 'final-dot';
-  /** Nothing was heard from the server, or not in time. */
+  /** The server sent nothing, or not in time. */
   isSilent?: boolean;
 }
 
@@ -27,7 +27,7 @@ type Settle = (answer: Answer) => void;
 
 type ConnectionOptions = NonNullable<ConstructorParameters<typeof SmtpConnection>[0]>;
 
-/** What smtp-connection does not declare, as it is in the pinned version. */
+/** Uses members that smtp-connection does not declare, as they are in the pinned version. */
 export class CommandConnection extends SmtpConnection {
   declare private readonly _responseActions: ((raw: string) => void)[];
   declare private readonly _supportedExtensions: string[];
@@ -42,7 +42,7 @@ export class CommandConnection extends SmtpConnection {
   #stage: Lost['stage'] = 'command';
   readonly #ownKeyword: string | undefined;
 
-  /** `ownKeyword`: a server that offers it is a node of this cluster, and is hung up on. */
+  /** `ownKeyword`: a server that offers it is a node of this cluster, and the connection is closed. */
   constructor({ownKeyword, ...options}: ConnectionOptions & {ownKeyword?: string | undefined}) {
     super(options);
     this.#ownKeyword = ownKeyword;
@@ -53,7 +53,7 @@ export class CommandConnection extends SmtpConnection {
     this.on('end', () => this.#fail('the server closed the connection'));
   }
 
-  /** Called for every answer to EHLO: that before STARTTLS, and that after it. */
+  /** Called for every answer to EHLO, before and after STARTTLS. */
   _actionEHLO(answer: string): void {
     if (this.#ownKeyword === undefined || !hasKeyword(answer, this.#ownKeyword)) {
       inherited._actionEHLO.call(this, answer);
@@ -94,7 +94,7 @@ export class CommandConnection extends SmtpConnection {
     });
   }
 
-  /** Commands in one piece, for a server that offers PIPELINING (RFC 2920). An answer for each; after the first that is lost all are. */
+  /** Sends the commands in one write, to a server that offers PIPELINING (RFC 2920). One answer each; after a lost one all are lost. */
   async commands(lines: readonly string[], withinMs: number): Promise<Answer[]> {
     const answers: Answer[] = [];
     const last = await this.#answer(withinMs, settle => {
@@ -109,7 +109,7 @@ export class CommandConnection extends SmtpConnection {
     return lines.map((_, n) => answers[n] ?? last);
   }
 
-  /** Sends the content after a 354. A reply before the end of the content ends the connection: the rest would be commands. */
+  /** Sends the content after a 354. A reply before its end closes the connection, as the server would read the rest as commands. */
   async stream(content: Readable, finalMs: number): Promise<Answer> {
     this.#stage = 'content';
     const answer = await this.#answer(undefined, settle => {
@@ -136,7 +136,7 @@ export class CommandConnection extends SmtpConnection {
       : {lost: 'the server answered before the end of the mail', stage: 'content'};
   }
 
-  /** What this turn of the event loop has to say: header, content and final dot of a mail in memory are one packet, and wake the server once. */
+  /** Joins the writes of one turn of the event loop: header, content and final dot of a mail in memory become one packet. */
   #writeTogether(): void {
     const socket = this._socket;
     if (!socket) return;
@@ -144,7 +144,7 @@ export class CommandConnection extends SmtpConnection {
     setImmediate(() => socket.uncork());
   }
 
-  /** TypeScript would take the stage for unchanged across the wait. */
+  /** A method, because TypeScript assumes that the field is unchanged after an await. */
   #stageNow(): Lost['stage'] {
     return this.#stage;
   }
@@ -171,7 +171,7 @@ export class CommandConnection extends SmtpConnection {
     }, withinMs);
   }
 
-  /** 421 announces the end of the connection whatever was asked (RFC 5321 section 3.8), and says the mail was not taken. */
+  /** 421 announces the end of the connection after any command (RFC 5321 section 3.8), and means that the mail was not taken. */
   #read(raw: string): Answer {
     const reply = parseReply(raw);
     if (reply && reply.code !== 421) return reply;

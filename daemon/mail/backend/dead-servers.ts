@@ -1,23 +1,24 @@
-// Servers that did not answer a moment ago. Mail tries them last, and each is tried again in the background.
+// Servers that did not answer recently. Mail tries them last, and each is tried again in the background.
 //
-// failed → dead; a try fails → dead, the next pause is twice as long; a try or a mail succeeds → forgotten; no mail asks for long → forgotten
+// failed → dead; an attempt fails → dead, the next pause is twice as long; an attempt or a mail succeeds → forgotten;
+// no mail asks for the server for ten minutes → forgotten
 
 export interface DeadServers {
-  /** Whether the server did not answer when it was tried last. */
+  /** Whether the server did not answer the last attempt. */
   has(server: string): boolean;
-  /** The server did not answer. `tryAgain` resolves with whether it does, and never rejects. */
+  /** Records that the server did not answer. `tryAgain` resolves with whether it answers, and never rejects. */
   failed(server: string, tryAgain: () => Promise<boolean>): void;
-  /** The server answered. */
+  /** Records that the server answered. */
   worked(server: string): void;
-  /** Tries nothing any more. */
+  /** Ends all background attempts. */
   close(): void;
 }
 
 interface Needs {
-  /** Milliseconds, by a clock that never jumps. */
+  /** Milliseconds of a monotonic clock. */
   now: () => number;
   pause?: {firstMs: number; mostMs: number};
-  /** A server that no mail has asked for in this time is forgotten: its domain may be gone. */
+  /** A server that no mail asks for during this time is forgotten: its domain may be gone. */
   wantedMs?: number;
   maxRemembered?: number;
 }
@@ -43,7 +44,7 @@ export const createDeadServers = ({
   const tryLater = (server: string, note: Note, afterMs: number, tryAgain: () => Promise<boolean>): void => {
     const attempt = async (): Promise<void> => {
       const isUsable = await tryAgain();
-      // A mail may have used it meanwhile.
+      // A mail may have used the server meanwhile.
       if (notes.get(server) !== note) return;
       if (isUsable || now() - note.askedAtMs > wantedMs) forget(server);
       else tryLater(server, note, Math.min(afterMs * 2, pause.mostMs), tryAgain);

@@ -1,4 +1,4 @@
-// Hands a released mail to its route.
+// Delivery of a released mail to its route.
 
 import type {Domain} from '../../../shared/domain.ts';
 import type {MailContent} from '../../services/intake/mail.ts';
@@ -8,11 +8,11 @@ import type {BackendPool} from './backend-pool.ts';
 
 export interface DeliverNeeds {
   pool: BackendPool;
-  /** The DKIM-Signature field of this content, with its line end; empty when the domain does not sign. */
+  /** The DKIM-Signature field for this content, with its line end; empty when the domain does not sign. */
   sign?(domain: Domain, content: MailContent): Promise<Buffer>;
 }
 
-/** Rejects when signing does, and for nothing a server says or fails to say. */
+/** Rejects only when signing rejects. Replies and failures of servers become results. */
 export const createDeliver = ({pool, sign}: DeliverNeeds): Deliver => ({
   deliver: async (route, envelope, content) => {
     const prefix = route.signFor && sign ? await sign(route.signFor, content) : Buffer.alloc(0);

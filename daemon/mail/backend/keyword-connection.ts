@@ -1,6 +1,6 @@
-// An SMTP connection that offers one keyword more. smtp-server has no option for that: the text of the greeting line is the only part
-// of its EHLO answer that can be set, and line ends in it are taken out. That answer is the only one that it sends as a list of
-// lines, which the tests of the gateway would notice if a new version changed it.
+// SMTP connection that offers an additional EHLO keyword. smtp-server has no option for that: only the text of the greeting line in
+// its EHLO answer can be set, and line ends in it are removed. The EHLO answer is the only one that smtp-server sends as a list of
+// lines. The tests of the gateway fail if a new version changes that.
 import type {Socket} from 'node:net';
 import type {SMTPServer} from 'smtp-server';
 import {SMTPConnection} from 'smtp-server/lib/smtp-connection.js';

@@ -9,7 +9,7 @@ export interface ClientLimitNeeds {
 }
 
 export interface ClientLimits {
-  /** Why this client may not connect now; undefined lets it in and counts it until `leave`. */
+  /** The reply that refuses this client; undefined admits it and counts it until `leave`. */
   admit(ip: string): SmtpReply | undefined;
   leave(ip: string): void;
 }

@@ -1,11 +1,11 @@
-// Names of clients from DNS that are confirmed: the address leads to the name, and the name back to the address (RFC 8601 section
-// 2.7.3, "iprev"). Everybody may give their own address any name; without the way back, a stranger is `mail.google.com`.
+// Confirmed names of clients from DNS: the address resolves to the name, and the name back to the address (RFC 8601 section 2.7.3,
+// "iprev"). Without the second lookup any client could call itself `mail.google.com`, as it controls the name of its own address.
 import {Resolver} from 'node:dns/promises';
 import {isIPv4} from 'node:net';
 import {canonicalHost, isLoopback} from '../../../shared/host-port.ts';
 
 export interface ClientNames {
-  /** The first name of the address that leads back to it; undefined when there is none. Never rejects. */
+  /** The first name of the address that resolves back to it; undefined when there is none. Never rejects. */
   find(ip: string): Promise<string | undefined>;
 }
 
@@ -14,14 +14,14 @@ interface Needs {
   servers?: readonly string[];
 }
 
-/** As many as RFC 7208 section 4.6.4 has a mail server ask for: both numbers are the stranger's to choose. */
+/** The limits of RFC 7208 section 4.6.4, as the client chooses how many names and addresses it has. */
 const maxNames = 10;
 const maxAddresses = 100;
 
-/** Two tries of a second: the gateway waits for 1.5 s, and what nobody waits for any more should end soon. */
+/** Two attempts of one second: the gateway waits for 1.5 s, and a query should end soon after that. */
 const queries = {timeout: 1000, tries: 2};
 
-/** The names are asked for in DNS and nowhere else: the system's own lookup occupies a thread that the database needs. */
+/** Queries DNS only: the lookup of the system would occupy a thread that the database needs. */
 export const createClientNames = ({servers}: Needs = {}): ClientNames => {
   const resolver = new Resolver(queries);
   if (servers) resolver.setServers(servers);
@@ -38,7 +38,7 @@ export const createClientNames = ({servers}: Needs = {}): ClientNames => {
   return {
     async find(ip) {
       const address = canonicalHost(ip);
-      // RFC 6761 section 6.3: that name leads there by definition, and name servers need not know it.
+      // RFC 6761 section 6.3: the name resolves to loopback by definition, and name servers need not know it.
       if (isLoopback(address)) return 'localhost';
       const names = await namesOf(address).catch(() => []);
       const confirmed = await Promise.all(names.map(name => leadsTo(name, address).catch(() => false)));
@@ -47,5 +47,5 @@ export const createClientNames = ({servers}: Needs = {}): ClientNames => {
   };
 };
 
-/** A label in DNS may be made of any bytes. */
+/** A label in DNS may contain any bytes. */
 const hostName = /^[a-z0-9_][a-z0-9_.-]{0,252}$/i;

@@ -1,29 +1,29 @@
-// What RFC 5321 forbids in the text of a mail, found while the bytes come in.
+// Check of mail content against RFC 5321 while its bytes arrive.
 
 import {createHeaderReader, headerValues} from '../../services/intake/header-block.ts';
 import type {HeaderField} from '../../services/intake/mail.ts';
 import type {SmtpReply} from '../../services/intake/mail-ports.ts';
 
 export interface ContentReport {
-  /** Why the mail must be refused, were it to be. Bytes are judged in their order, then the number of hops. */
+  /** The reply that refuses the mail; undefined without a violation. Bytes are checked in order, then the number of hops. */
   violation?: SmtpReply;
   /** The test string (GTUBE) occurs somewhere in the bytes as sent. */
   hasTestString: boolean;
   headers: HeaderField[];
-  /** The header block passes the reader's limit and `headers` is cut. */
+  /** The header block exceeds the reader's limit, and `headers` is truncated. */
   isHeaderTooLong: boolean;
 }
 
 export interface ContentChecker {
-  /** Takes the next bytes that came after DATA, dot-unstuffed. Chunks may end anywhere. */
+  /** Takes the next bytes after DATA, without dot-stuffing. Chunks may end anywhere. */
   push(chunk: Buffer): void;
-  /** All bytes have come; a last line without CRLF is fine. */
+  /** Ends the check; a last line without CRLF is allowed. */
   end(): ContentReport;
 }
 
 /** RFC 5321 section 4.5.3.1.6: 1000 octets with the CRLF. */
 const maxLineBytes = 998;
-/** RFC 5321 section 6.3 asks for a limit of at least 100 in theory; 50 is what loops never stay under and mail never reaches. */
+/** RFC 5321 section 6.3 suggests at least 100, but real mail never reaches 50, and a loop always does. */
 const maxHops = 50;
 
 const violations = {
@@ -35,8 +35,8 @@ const violations = {
 } as const;
 
 /**
- * Checks a mail in one pass; how it is cut into chunks makes no difference to the report. `isFormChecked` false: another mail
- * server has taken the mail as it is, and nothing in its form is a violation.
+ * Checks a mail in one pass; the report does not depend on the size of the chunks. `isFormChecked` false: another mail server has
+ * accepted the form of the mail, so nothing in it is a violation.
  */
 export const createContentChecker = ({isFormChecked = true} = {}): ContentChecker => {
   const lines = createLineChecker();
@@ -68,8 +68,8 @@ const LF = 10;
 const CR = 13;
 
 /**
- * A plain loop on purpose: `indexOf` per line is faster for usual lines, and ten times as slow when every line is empty. What the
- * loop changes is local to it: kept in the closure, it took five times as long.
+ * A plain loop on purpose: `indexOf` per line is faster for usual lines, but ten times as slow when every line is empty. The loop
+ * changes local variables only: with variables of the closure it took five times as long.
  */
 const createLineChecker = () => {
   let found: SmtpReply | undefined;
@@ -107,7 +107,7 @@ const createLineChecker = () => {
   };
 };
 
-/** `lineBytes` is what the line holds without its CRLF, should this byte end it. */
+/** `lineBytes`: the length of the line without CRLF, if this byte ends it. */
 const violationAt = (byte: number, previous: number, lineBytes: number): SmtpReply | undefined => {
   if (previous === CR && byte !== LF) return violations.bareCr;
   if (byte === NUL) return violations.nul;
@@ -116,7 +116,7 @@ const violationAt = (byte: number, previous: number, lineBytes: number): SmtpRep
   return lineBytes > maxLineBytes ? violations.longLine : undefined;
 };
 
-/** Generic test for unsolicited bulk email, which every filter knows: https://spamassassin.apache.org/gtube/ */
+/** Generic Test for Unsolicited Bulk Email, which all filters recognise: https://spamassassin.apache.org/gtube/ */
 export const testString = 'XJS*C4JDBQADN1.NSBN3*2IDNEN*GTUBE-STANDARD-ANTI-UBE-TEST-EMAIL*C.34X';
 
 const createTestStringFinder = () => {

@@ -1,4 +1,4 @@
-// smtp-server with what it has no hooks for: our own enhanced status codes, the end of a transaction, and who may connect.
+// Extension of smtp-server where it has no hooks: enhanced status codes, the end of a transaction, admission of clients.
 
 import type {Socket} from 'node:net';
 import {SMTPServer, type SMTPServerOptions, type SMTPServerSession} from 'smtp-server';
@@ -9,30 +9,30 @@ import {KeywordConnection} from '../backend/keyword-connection.ts';
 import {hasEnhancedCode, replies} from '../smtp-reply.ts';
 
 export interface GatewayHooks {
-  /** Why this client may not connect now, asked before anything is said; undefined lets it in until `leave`. */
+  /** The reply that refuses this client, requested before the greeting; undefined admits it until `leave`. */
   admit(ip: string): SmtpReply | undefined;
   leave(ip: string): void;
-  /** The client's transaction, if any, is over: RSET, HELO, EHLO, STARTTLS, or after the reply to DATA. */
+  /** Called when a transaction may have ended: RSET, HELO, EHLO, STARTTLS, or after the reply to DATA. */
   onReset(session: SMTPServerSession): void;
-  /** Why the recipient in this SMTP path is refused, asked before smtp-server looks whether it can parse it. */
+  /** The reply that refuses the recipient in this SMTP path, requested before smtp-server parses it. */
   refuseRecipient(path: string, session: SMTPServerSession): SmtpReply | undefined;
   handshakeMs?: number | undefined;
   /** Offered to every client, before and after STARTTLS. */
   keyword?: string | undefined;
 }
 
-/** Clients that try addresses or commands at random are cut off after so many 5xx replies. */
+/** A client is disconnected after this many 5xx replies, as it probably tries random addresses or commands. */
 const maxErrors = 100;
 
-/** From `220 Ready to start TLS` to the end of the handshake: a few messages, none of which needs anybody to think. */
+/** From `220 Ready to start TLS` to the end of the handshake, which takes only a few messages. */
 const handshakeMs = 30_000;
 
-/** How long a client that was told to go may take to close its side. */
+/** How long a dismissed client may take to close its side. */
 const lingerMs = 1000;
 
 export class GatewayServer extends SMTPServer {
   readonly #hooks: GatewayHooks;
-  /** Unlike `connections`, with those that have been told to go and have not gone yet. */
+  /** Unlike `connections`, includes dismissed connections that are still open. */
   readonly #open = new Set<GatewayConnection>();
   isStopping = false;
 
@@ -42,7 +42,7 @@ export class GatewayServer extends SMTPServer {
   }
 
   override connect(socket: Socket, options?: ConstructorParameters<typeof SMTPConnection>[2]): void {
-    // Its close event may have passed already, and would be waited for in vain.
+    // The close event may have been emitted already.
     if (socket.destroyed) return;
     const ip = plainAddress(socket.remoteAddress ?? '');
     const refusal = this.isStopping ? replies.shuttingDown : this.#hooks.admit(ip);
@@ -65,7 +65,7 @@ export class GatewayServer extends SMTPServer {
     connection.init();
   }
 
-  /** From now on every client is told to go: the idle ones now, the others after the reply to their mail. */
+  /** Dismisses every client: idle ones now, the others after the reply to their mail. */
   dismissClients(): void {
     this.isStopping = true;
     for (const connection of this.connections) if (!connection._dataStream) dismiss(connection);
@@ -97,7 +97,7 @@ class GatewayConnection extends KeywordConnection {
     this.#options = options;
   }
 
-  /** smtp-server puts a status code of its own before every text, even before one that has a better one. */
+  /** smtp-server adds an enhanced status code to every text, even when the text has a better one. */
   override send(code: number, data?: string | string[] | null, context?: string | false): void {
     super.send(code, data, typeof data === 'string' && hasEnhancedCode(data) ? false : context);
     if (code < 500) return;
@@ -111,7 +111,7 @@ class GatewayConnection extends KeywordConnection {
     if (this.#server.isStopping) dismiss(this);
   }
 
-  /** smtp-server answers 501 to what it cannot parse, and takes `"victim@other.example"@example.com` for such. */
+  /** smtp-server answers 501 to addresses that it cannot parse, such as `"victim@other.example"@example.com`. */
   override handler_RCPT(command: Buffer, callback: () => void): void {
     const path = /^[^:]*:\s*(<[^<>]*>)/.exec(command.toString())?.[1];
     const refusal = path === undefined ? undefined : this.#options.refuseRecipient(path, this.session);
@@ -123,17 +123,17 @@ class GatewayConnection extends KeywordConnection {
     callback();
   }
 
-  /** smtp-server gives a handshake the five minutes that a client has for its next command. */
+  /** smtp-server allows the same five minutes for a handshake as for the next command. */
   override upgrade(callback: () => void, secureCallback?: () => void): void {
     super.upgrade(callback, secureCallback);
     const timer = setTimeout(() => {
-      // There is no word for it: what is said in the clear now would be taken for a part of the handshake.
+      // No reply is possible: the client would read plain text as a part of the handshake.
       if (this._upgrading) this._socket.destroy();
     }, this.#options.handshakeMs);
     timer.unref();
   }
 
-  /** The socket's own close event would not do: STARTTLS takes its listeners away. */
+  /** Used instead of the socket's close event, as STARTTLS removes its listeners. */
   override _onClose(): void {
     super._onClose();
     this.#options.onGone();
@@ -149,7 +149,7 @@ const dismiss = (connection: SMTPConnection): void => {
 const turnAway = (socket: Socket, {code, text}: SmtpReply): void => {
   socket.on('error', () => socket.destroy());
   socket.end(`${code} ${text}\r\n`);
-  // Unread bytes would turn our end into a reset, and the reply would be lost with it.
+  // Unread bytes would turn the end of the connection into a reset, and the client would lose the reply.
   socket.resume();
   setTimeout(() => socket.destroy(), lingerMs).unref();
 };

@@ -1,5 +1,5 @@
-// One mail of a client: its recipients are asked for at the backend while the client waits (cut-through), so that an unknown
-// user is refused there and then and no bounce is ever ours to send.
+// Transaction of one mail of a client. Each recipient is checked at the backend while the client waits (cut-through), so that an
+// unknown user is refused at once and this node never has to send a bounce.
 //
 // MAIL → rcpt … → data: take → judge → reject | hold | relay → over;   RSET, EHLO, QUIT, a lost client: abort → over
 
@@ -25,13 +25,13 @@ export interface MailTransactionNeeds {
 }
 
 export interface MailTransaction {
-  /** Why a recipient of a domain of ours is refused, whether or not its SMTP path can be parsed. Asks memory only. */
+  /** The reply that refuses a recipient of a domain of ours, whether or not its SMTP path can be parsed. Uses memory only. */
   refuse(path: string): SmtpReply | undefined;
   /** A 2xx reply means that the backend has accepted this recipient. */
   rcpt(recipient: string): Promise<SmtpReply>;
-  /** Takes the mail to its end: only after a 2xx reply is it somebody else's or safely held. */
+  /** Processes the content. Only a 2xx reply means that the backend has taken the mail, or that it is held durably. */
   data(stream: AsyncIterable<Buffer>): Promise<SmtpReply>;
-  /** Doing it twice, or after the end, is harmless. What is on its way to the backend is let through. */
+  /** Does not interrupt content on its way to the backend. A second call, or one after the end, has no effect. */
   abort(): void;
 }
 
@@ -64,7 +64,7 @@ export const createMailTransaction = (needs: MailTransactionNeeds, client: Clien
   };
 
   const take = async (queueId: string, stream: AsyncIterable<Buffer>, from: Delivery): Promise<Decision> => {
-    // It rejects only when the stream breaks off.
+    // Rejects only when the stream breaks off.
     const taken = await needs.messages.take(stream, queueId).catch(() => undefined);
     if (!taken) return {verdict: 'deferred', reply: replies.clientGone};
     if (taken.kind === 'refused') return {verdict: verdictOf(taken.reply), reply: taken.reply, cause: taken.cause};

@@ -1,4 +1,4 @@
-// Takes in the content of one mail: checks it, measures it, and keeps it in memory or, when it is big, in a file.
+// Intake of mail content: checks it, measures it, and keeps it in memory or, when it is large, in a file.
 
 import {createReadStream} from 'node:fs';
 import {type FileHandle, open, unlink} from 'node:fs/promises';
@@ -10,12 +10,12 @@ import {replies} from '../smtp-reply.ts';
 import {createContentChecker} from './content-check.ts';
 
 export interface MessageIntakeNeeds {
-  /** A folder on the disk that may fill; files in it are gone once their content is discarded. */
+  /** A folder on a disk that may become full. Each file is removed when its content is discarded. */
   tmpDir: string;
   maxSizeBytes: number;
-  /** What is bigger goes to a file. */
+  /** Larger content goes to a file. */
   maxMemoryBytes?: number;
-  /** False: whoever hands the mail on has looked at its form (RFC 5321) and taken it. */
+  /** False when the sending mail server has already checked the form (RFC 5321). */
   isFormChecked?: boolean;
 }
 
@@ -25,8 +25,8 @@ export type Taken =
 
 export interface MessageIntake {
   /**
-   * Reads `stream` to its end even when the mail is refused, so that the session survives. Rejects only when the stream
-   * does, having freed everything. Who gets content has to discard it.
+   * Reads `stream` to its end even when the mail is refused, so that the session survives. Rejects only when the stream does,
+   * after freeing everything. The caller has to discard the content.
    */
   take(stream: AsyncIterable<Buffer>, name: string): Promise<Taken>;
 }
@@ -64,7 +64,7 @@ export const createMessageIntake = ({
 
 const pieceBytes = 64 * 1024;
 
-/** smtp-server gives a chunk of its own to what stands between two stuffed dots: a write for each would take seconds. */
+/** Joins small chunks: smtp-server makes a chunk of the bytes between two stuffed dots, and a write for each would take seconds. */
 async function* inPieces(stream: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let gathered: Buffer[] = [];
   let sizeBytes = 0;
@@ -88,7 +88,7 @@ const keepChunk = async (content: Growing, checker: {push(chunk: Buffer): void},
 
 const finish = (content: Growing) => answering(() => content.finish());
 
-/** A disk that is full is the sender's to wait for, and so is any other trouble of ours. */
+/** A full disk, like any other internal error, makes the sender retry later. */
 const answering = async (step: () => Promise<void>): Promise<{reply: SmtpReply; cause: unknown} | undefined> => {
   try {
     await step();
@@ -98,7 +98,7 @@ const answering = async (step: () => Promise<void>): Promise<{reply: SmtpReply; 
   }
 };
 
-/** 452 for a full disk, whatever wraps the error; 451 for all else: never a 250, never a permanent refusal. */
+/** 452 for a full disk, also in a wrapped error; 451 for every other error. Never a 250, never a permanent refusal. */
 export const replyToStorageError = (error: unknown): SmtpReply => {
   if (!(error instanceof Error)) return replies.internal;
   if ('code' in error && fullCodes.has(error.code)) return replies.noSpace;
@@ -141,7 +141,7 @@ const createGrowingContent = (path: string, maxMemoryBytes: number): Growing => 
       if (isDiscarded) return;
       isDiscarded = true;
       chunks = [];
-      // Each on its own: a file that cannot be closed must still go.
+      // Separate steps: a file that cannot be closed must still be removed.
       await file?.close().catch(() => undefined);
       if (isSpilled) await unlink(path).catch(() => undefined);
     },

@@ -1,4 +1,4 @@
-// Whether a server knows a recipient, by asking it with RCPT as if a mail was to follow.
+// Check whether a server knows a recipient: sends RCPT as if a mail were to follow.
 
 import {formatHostPort} from '../../../shared/host-port.ts';
 import type {Route, SmtpReply} from '../../services/intake/mail-ports.ts';
@@ -7,12 +7,12 @@ import {isPositive} from '../smtp-reply.ts';
 
 export interface RecipientAnswer {
   verdict: 'known' | 'unknown' | 'unclear';
-  /** What the server said. */
+  /** The reply of the server. */
   reason: string;
 }
 
 export interface RecipientCheck {
-  /** Never rejects. Asks one question at a time about an address, however many want to know. */
+  /** Never rejects. Concurrent calls about the same address share one request. */
   ask(route: Route, address: string): Promise<RecipientAnswer>;
 }
 
@@ -21,7 +21,7 @@ interface Needs {
   now: () => number;
   knownMs?: number;
   unknownMs?: number;
-  /** The server is given up after that. Postfix waits for 100 s. */
+  /** How long to wait for the server. Postfix waits for 100 s. */
   deadlineMs?: number;
   maxRemembered?: number;
 }
@@ -35,7 +35,7 @@ export const createRecipientCheck = (needs: Needs): RecipientCheck => {
     if (answer.verdict === 'unclear') return;
     const oldest = remembered.keys().next();
     if (remembered.size >= maxRemembered && !oldest.done) remembered.delete(oldest.value);
-    // A key keeps its place in a Map: the newest are to be last.
+    // Deleted first, because a Map keeps the position of a key, and the newest must be last.
     remembered.delete(key);
     remembered.set(key, {answer, until: now() + (answer.verdict === 'known' ? knownMs : unknownMs)});
   };
@@ -55,7 +55,7 @@ export const createRecipientCheck = (needs: Needs): RecipientCheck => {
 
   return {
     async ask(route, address) {
-      // What other servers said counts no more once the domain has new ones.
+      // The servers are part of the key, so that new servers of a domain are asked again.
       const key = `${route.servers.map(formatHostPort).join()} ${address}`;
       const found = remembered.get(key);
       if (found && found.until > now()) return found.answer;
@@ -71,9 +71,9 @@ export const createRecipientCheck = (needs: Needs): RecipientCheck => {
 
 const noAnswer: SmtpReply = {code: 451, text: '4.4.1 The mail server of this domain does not answer'};
 
-/** Replies to RCPT that are about the recipient (RFC 5321 section 4.3.2, RFC 7504). */
+/** Codes of replies to RCPT about the recipient (RFC 5321 section 4.3.2, RFC 7504). */
 const recipientCodes = [501, 550, 551, 553, 556];
-/** About the sender, which is the empty one (RFC 3463 section 3.2): the server may well take a real mail. */
+/** Codes about the sender (RFC 3463 section 3.2). It is empty here, and the server may accept a mail with a real one. */
 const aboutSender = /^5\.1\.[78]\b/;
 
 const verdictOf = (reply: SmtpReply): RecipientAnswer['verdict'] => {

@@ -1,4 +1,4 @@
-// The SMTP listener: translates between smtp-server's callbacks and mail transactions.
+// SMTP listener: translates between callbacks of smtp-server and mail transactions.
 
 import {setTimeout as delay} from 'node:timers/promises';
 import {createSecureContext} from 'node:tls';
@@ -32,15 +32,15 @@ export interface SmtpGatewayNeeds extends ClientLimitNeeds {
   maxSize: number;
   maxRecipients: number;
   maxMailsPerSession?: number;
-  /** Idle time after which a client is let go (RFC 5321 section 4.5.3.2.7 asks for five minutes). */
+  /** Idle time after which a client is disconnected (RFC 5321 section 4.5.3.2.7 asks for five minutes). */
   socketTimeoutMs?: number;
   /** How long a handshake after STARTTLS may take: 30 s by default. */
   handshakeMs?: number;
-  /** How long `stop` lets mails on their way in finish. */
+  /** How long `stop` waits for mails under way. */
   drainMs?: number;
-  /** Asked for the client's name before the greeting, for 1.5 s at most; without them no client has one. */
+  /** Finds the client's name before the greeting, within 1.5 s; undefined: clients have no names. */
   clientNames?: ClientNames | undefined;
-  /** Offered in every answer to EHLO. */
+  /** EHLO keyword that is offered to every client. */
   keyword?: string;
   intake: IntakePort;
   pool: BackendPool;
@@ -51,13 +51,13 @@ export interface SmtpGatewayNeeds extends ClientLimitNeeds {
 
 export interface SmtpGateway {
   readonly address: HostPort;
-  /** Clients that come from now on get this certificate. Throws, and changes nothing, when key and certificate do not match. */
+  /** Uses this certificate for new clients. Throws, and changes nothing, when key and certificate do not match. */
   updateSecureContext(tls: TlsPair): void;
-  /** Lets mails on their way in finish, turns everybody else away, and resolves when all is closed. */
+  /** Waits for mails under way, disconnects all other clients, and resolves when everything is closed. */
   stop(): Promise<void>;
 }
 
-/** For what a client that was cut off leaves behind, such as a file. */
+/** For the clean-up after disconnected clients, such as files. */
 const cleanUpMs = 1000;
 
 type Callback = (error?: Error | null, message?: string) => void;
@@ -82,7 +82,7 @@ export const startSmtpGateway = async (needs: SmtpGatewayNeeds): Promise<SmtpGat
       closeTimeout: drainMs,
       disableReverseLookup: needs.clientNames === undefined,
       resolver: {
-        // smtp-server takes the first of several names, none of which it confirms.
+        // smtp-server would use the first of several names, without confirming it.
         reverse: (ip, callback) =>
           void needs.clientNames?.find(ip).then(name => callback(null, name === undefined ? [] : [name])),
       },
@@ -99,7 +99,7 @@ export const startSmtpGateway = async (needs: SmtpGatewayNeeds): Promise<SmtpGat
       handshakeMs: needs.handshakeMs,
     },
   );
-  // Before it listens: what nobody listens for is thrown.
+  // Registered before listening: Node throws an error event without a listener.
   server.on('error', error => log.info({err: error}, 'smtp client failed'));
   const address = await listen(server, needs.listen);
 
@@ -188,14 +188,14 @@ const createSessions = (needs: SmtpGatewayNeeds) => {
     onReset: end,
     refuseRecipient: (path: string, session: SMTPServerSession) => transactions.get(session.id)?.refuse(path),
     onClose: end,
-    /** Everything under way has come to its end, cleaning up included. */
+    /** Resolves when everything under way has ended, including the clean-up. */
     settled: async () => {
       await Promise.allSettled(running);
     },
   };
 };
 
-/** Of a mail that was taken. */
+/** Encloses the steps of a mail that was taken. */
 const betweenCrashPoints =
   (callback: Callback): Callback =>
   (error, message) => {
@@ -204,7 +204,7 @@ const betweenCrashPoints =
     if (!error) crashPoint('reply.after');
   };
 
-/** smtp-server sends `responseCode` and the message; its connection leaves our status code alone. */
+/** smtp-server sends `responseCode` and the message; our connection class keeps the enhanced status code in it. */
 const refusal = ({code, text}: SmtpReply): Error => Object.assign(new Error(text), {responseCode: code});
 
 const envelopeStart = ({address, args}: SMTPServerAddress): EnvelopeStart | SmtpReply => {
@@ -212,7 +212,7 @@ const envelopeStart = ({address, args}: SMTPServerAddress): EnvelopeStart | Smtp
   if (Object.keys(parameters).some(name => !mailParameters.has(name))) return replies.unknownParameter;
   const sender = address === '' ? '' : canonicalAddress(address);
   if (sender === undefined) return replies.badSender;
-  // Of this command and not of the session: smtp-server keeps what a refused MAIL command declared.
+  // From this command, not from the session, where smtp-server keeps the parameters of a refused MAIL command.
   const isUtf8 = parameters.SMTPUTF8 === true;
   if (!isUtf8 && /[^\x00-\x7f]/.test(sender)) return replies.needsUtf8;
 

@@ -1,24 +1,24 @@
-// The milter protocol of Sendmail 8 as bytes. A frame is its length (32 bits, big-endian), a letter and data; texts end in NUL.
-// There is no standard: this follows what libmilter and Postfix say to each other.
+// Codec of the milter protocol of Sendmail 8. A frame is its length (32 bits, big-endian), a letter and data; texts end in NUL.
+// There is no standard: this follows the behaviour of libmilter and Postfix.
 
 export interface Negotiation {
   version: number;
-  /** Bits: what a milter may do to a mail. */
+  /** Bits: actions that a milter may perform on a mail. */
   actions: number;
-  /** Bits: what is left out of the dialogue. */
+  /** Bits: messages that are omitted. */
   protocol: number;
 }
 
 export type MilterCommand =
   | ({kind: 'negotiate'} & Negotiation)
-  /** Facts that go with the next command of the letter `stage`. */
+  /** Macros for the next command with the letter `stage`. */
   | {kind: 'macros'; stage: string; macros: Map<string, string>}
   | {kind: 'connect'; hostname: string; family: string; port: number; address: string}
   | {kind: 'helo'; name: string}
   /** `address` as in the SMTP command, mostly in angle brackets. */
   | {kind: 'mail'; address: string; parameters: string[]}
   | {kind: 'rcpt'; address: string; parameters: string[]}
-  /** One character per byte (latin1); lines of a folded value are apart by LF. */
+  /** One character per byte (latin1); LF separates the lines of a folded value. */
   | {kind: 'header'; name: string; value: string}
   | {kind: 'body'; chunk: Buffer}
   | {kind: 'end-of-body'; chunk: Buffer}
@@ -29,19 +29,19 @@ type BareKind = 'data' | 'end-of-header' | 'unknown' | 'abort' | 'quit' | 'quit-
 export type CommandOf<Kind extends MilterCommand['kind']> = Extract<MilterCommand, {kind: Kind}>;
 
 export type MilterReply =
-  /** `macros`: names of those wanted, by the number of the stage. */
+  /** `macros`: names of the wanted macros, by the number of the stage. */
   | ({kind: 'negotiate'; macros: [stage: number, names: string][]} & Negotiation)
   | {kind: 'continue' | 'accept'}
-  /** `text` begins with its enhanced status code, of the same class as `code`: Postfix insists on it. */
+  /** `text` begins with an enhanced status code of the same class as `code`, which Postfix requires. */
   | {kind: 'reply'; code: number; text: string}
   | {kind: 'add-header'; name: string; value: string}
-  /** Before the field that is now at `index`, counted from 0. */
+  /** Inserts before the field at `index`, counted from 0. */
   | {kind: 'insert-header'; index: number; name: string; value: string}
-  /** The field that is the `index`th of its name, counted from 1; an empty value removes it. */
+  /** Changes the `index`th field of this name, counted from 1; an empty value removes it. */
   | {kind: 'change-header'; index: number; name: string; value: string}
   | {kind: 'quarantine'; reason: string};
 
-/** The peer does not keep to the protocol, or not to one that can be served: the connection has to end. */
+/** The peer violates the protocol, or uses an unsupported version: the connection has to end. */
 export class MilterError extends Error {}
 
 export interface CommandReader {
@@ -51,12 +51,12 @@ export interface CommandReader {
   readonly bufferedBytes: number;
 }
 
-/** Postfix sends at most 64 KiB of a body, and a header field up to its header_size_limit (100 KiB). */
+/** Postfix sends at most 64 KiB of a body at once, and header fields up to its header_size_limit (100 KiB). */
 const maxFrameBytes = 1024 * 1024;
 const lengthBytes = 4;
 
 export const createCommandReader = (): CommandReader => {
-  // One buffer that grows by doubling: a list of chunks would cost a hundred times what a peer sends byte by byte.
+  // One buffer that grows by doubling: if a peer sent single bytes, a list of chunks would take a hundred times their size.
   let buffer: Buffer = Buffer.alloc(0);
   let start = 0;
   let end = 0;
@@ -68,9 +68,9 @@ export const createCommandReader = (): CommandReader => {
     push(bytes) {
       const neededBytes = end - start + bytes.length;
       if (end + bytes.length > buffer.length) {
-        const roomy = neededBytes > buffer.length ? Buffer.allocUnsafe(Math.max(4096, neededBytes * 2)) : buffer;
-        buffer.copy(roomy, 0, start, end);
-        buffer = roomy;
+        const larger = neededBytes > buffer.length ? Buffer.allocUnsafe(Math.max(4096, neededBytes * 2)) : buffer;
+        buffer.copy(larger, 0, start, end);
+        buffer = larger;
         start = 0;
         end = neededBytes - bytes.length;
       }
@@ -89,7 +89,7 @@ export const createCommandReader = (): CommandReader => {
       if (start === end) {
         start = 0;
         end = 0;
-        // Between two mails a connection keeps next to nothing.
+        // An idle connection should keep almost no memory.
         if (buffer.length > keptBytes) buffer = Buffer.alloc(0);
       }
       return command;
@@ -99,7 +99,7 @@ export const createCommandReader = (): CommandReader => {
 
 const keptBytes = 16 * 1024;
 
-/** What it returns shares no memory with `data`. */
+/** The result shares no memory with `data`. */
 const parseCommand = (letter: string, data: Buffer): MilterCommand => {
   switch (letter) {
     case 'O':
@@ -153,7 +153,7 @@ const parseMacros = (data: Buffer): MilterCommand => {
   return {kind: 'macros', stage: String.fromCharCode(data[0] ?? 0), macros};
 };
 
-/** Host name, NUL, family; but for an unknown family (`U`) also the port (16 bits), the address, NUL. */
+/** Host name, NUL, family; unless the family is unknown (`U`), also port (16 bits), address, NUL. */
 const parseConnect = (data: Buffer): MilterCommand => {
   const end = data.indexOf(0);
   if (end === -1 || data.length < end + 2) throw new MilterError('a client without its address');
@@ -166,7 +166,7 @@ const parseConnect = (data: Buffer): MilterCommand => {
   return {kind: 'connect', hostname, family, port: data.readUInt16BE(end + 2), address};
 };
 
-/** Any number of texts, each with its NUL; `count` when there must be exactly so many. */
+/** Reads texts that each end in NUL; throws unless there are exactly `count`, when given. */
 const textsIn = (data: Buffer, letter: string, count?: number, encoding: 'utf8' | 'latin1' = 'utf8'): string[] => {
   if (data.length > 0 && data.at(-1) !== 0) throw new MilterError(`a text without an end in the command ${letter}`);
   const texts = data.toString(encoding).split('\0').slice(0, -1);
@@ -175,7 +175,7 @@ const textsIn = (data: Buffer, letter: string, count?: number, encoding: 'utf8' 
   return texts;
 };
 
-/** All that answers one command, in one piece: with a write for each, Nagle's algorithm would wait for an acknowledgement. */
+/** Encodes all replies to one command in one buffer: with several writes, Nagle's algorithm would wait for an acknowledgement. */
 export const encodeReplies = (replies: readonly MilterReply[]): Buffer => Buffer.concat(replies.map(encodeReply));
 
 const encodeReply = (reply: MilterReply): Buffer => {
@@ -190,7 +190,7 @@ const encodeReply = (reply: MilterReply): Buffer => {
     case 'accept':
       return frame('a', []);
     case 'reply':
-      // It is a format string to the peer.
+      // The peer uses the text as a format string.
       return frame('y', [text(`${reply.code} ${printable(reply.text).replaceAll('%', '%%')}`)]);
     case 'add-header':
       return frame('h', [text(reply.name), foldedText(reply.value)]);
@@ -216,7 +216,7 @@ const uint32 = (value: number): Buffer => {
   return bytes;
 };
 
-/** One byte per character, so none above U+00FF: its lower half may be a NUL, and a NUL would begin the next text. */
+/** Replaces NUL and characters above U+00FF: one byte is written per character, and a NUL would end the text. */
 const text = (value: string): Buffer => Buffer.from(`${value.replace(/[^\x01-\xff]/g, '?')}\0`, 'latin1');
 
 const foldedText = (value: string): Buffer => text(value.replaceAll('\r\n', '\n'));

@@ -1,4 +1,4 @@
-// A milter session on a socket: reads commands, keeps content, has mails judged, writes answers.
+// Milter session on a socket: reads commands, keeps content, judges mails, writes answers.
 import type {Socket} from 'node:net';
 import type {MessageIntake} from '../gateway/message-intake.ts';
 import {createCommandReader, encodeReplies, MilterError} from './milter-codec.ts';
@@ -11,85 +11,54 @@ import {answerMail, type VerdictNeeds} from './milter-verdict.ts';
 export interface ConnectionNeeds extends EnvelopeNeeds, VerdictNeeds {
   intake: VerdictNeeds['intake'];
   messages: MessageIntake;
-  /** A name for the content of a mail that nothing else in its folder has. */
+  /** A file name for the content of a mail, unique in its folder. */
   newContentName(): string;
 }
 
 export interface MilterConnection {
-  /** Ends the connection: at once, or after the answer to the mail under way. */
+  /** Ends the connection at once, or after the answer to the mail under way. */
   dismiss(): void;
   destroy(): void;
-  /** Resolves once it is closed and everything it held is freed. */
+  /** Resolves once the connection is closed and everything it held is freed. */
   over: Promise<void>;
 }
 
-/** As long as commands are worked off no more than about this is read ahead. */
+/** Reading pauses while commands are processed and more than this is buffered. */
 const readAheadBytes = 256 * 1024;
 
 export const serveMilterConnection = (socket: Socket, needs: ConnectionNeeds): MilterConnection => {
   const commands = createCommandReader();
   const session = createMilterSession(needs);
-  const underWay = new Set<Promise<void>>();
-  let content: MilterContent | undefined;
-  let judging: Promise<void> | undefined;
-  let isWorking = false;
-  let isDismissed = false;
-
-  const track = (work: Promise<void>): void => {
-    const tracked = work.catch(fail).finally(() => underWay.delete(tracked));
-    underWay.add(tracked);
-  };
-
-  const fail = (error: unknown): void => {
+  const tasks = createTasks(error => {
     socket.destroy();
     if (error instanceof MilterError)
       needs.log.warn({detail: error.message}, 'milter connection closed: not the milter protocol');
     else needs.log.error({err: error}, 'milter connection closed: it failed');
+  });
+  let isWorking = false;
+  let isDismissed = false;
+
+  const judge = async (mail: JudgedMail, content: MilterContent | undefined): Promise<void> => {
+    const isAbandoned = () => socket.destroyed || !session.isJudging(mail);
+    const replies = await answerMail(needs, mail, {taken: await content?.end(), isAbandoned});
+    for (const action of session.judged(mail, replies)) await perform(action);
+    if (isDismissed) socket.destroySoon();
   };
+  const mails = createMailContents(needs, {judge, track: tasks.track, isClosed: () => socket.destroyed});
 
   const perform = async (action: SessionAction): Promise<void> => {
     if (socket.destroyed) return;
     switch (action.kind) {
       case 'answer':
         socket.write(encodeReplies(action.replies));
-        // Who does not read his answers gets no further ones.
+        // A peer that does not read its answers gets no more of them.
         if (socket.writableNeedDrain) await drained(socket);
         return;
-      case 'keep':
-        // One mail of a connection at a time, also where the one before was given up while it was judged.
-        await judging;
-        if (!socket.destroyed) content ??= startMilterContent(needs.messages, needs.newContentName());
-        return content?.push(action.bytes);
-      case 'judge':
-        judging = judge(action.mail, content);
-        content = undefined;
-        track(judging);
-        return;
-      case 'forget':
-        return forget();
       case 'close':
         socket.destroySoon();
         return;
       default:
-        return action satisfies never;
-    }
-  };
-
-  const forget = async (): Promise<void> => {
-    const gone = content;
-    content = undefined;
-    await gone?.discard();
-  };
-
-  /** Beside the reading of commands: an abort, or the end of the connection, is heard of while a mail is judged. */
-  const judge = async (mail: JudgedMail, bytes: MilterContent | undefined): Promise<void> => {
-    try {
-      const isAbandoned = () => socket.destroyed || !session.isJudging(mail);
-      const replies = await answerMail(needs, mail, {taken: await bytes?.end(), isAbandoned});
-      for (const action of session.judged(mail, replies)) await perform(action);
-      if (isDismissed) socket.destroySoon();
-    } finally {
-      await bytes?.discard();
+        return mails.perform(action);
     }
   };
 
@@ -109,18 +78,16 @@ export const serveMilterConnection = (socket: Socket, needs: ConnectionNeeds): M
       isWorking = false;
       socket.resume();
     });
-    track(working);
+    tasks.track(working);
   });
-  // What it was shows when Postfix comes again.
+  // The error needs no handling: Postfix reconnects.
   socket.on('error', () => socket.destroy());
   const over = new Promise<void>(resolve => {
     socket.once('close', () => {
-      track(forget());
+      tasks.track(mails.forget());
       resolve();
     });
-  }).then(async () => {
-    while (underWay.size > 0) await Promise.all(underWay);
-  });
+  }).then(tasks.settled);
 
   return {
     dismiss() {
@@ -129,5 +96,68 @@ export const serveMilterConnection = (socket: Socket, needs: ConnectionNeeds): M
     },
     destroy: () => socket.destroy(),
     over,
+  };
+};
+
+type MailAction = Exclude<SessionAction, {kind: 'answer' | 'close'}>;
+
+interface MailContentNeeds {
+  judge(mail: JudgedMail, content: MilterContent | undefined): Promise<void>;
+  track(work: Promise<void>): void;
+  /** Whether the connection is closed. */
+  isClosed(): boolean;
+}
+
+/** The content of one mail after the other: kept while it arrives, discarded once the mail is judged or forgotten. */
+const createMailContents = (
+  {messages, newContentName}: Pick<ConnectionNeeds, 'messages' | 'newContentName'>,
+  {judge, track, isClosed}: MailContentNeeds,
+) => {
+  let content: MilterContent | undefined;
+  let judging: Promise<void> | undefined;
+
+  const forget = async (): Promise<void> => {
+    const forgotten = content;
+    content = undefined;
+    await forgotten?.discard();
+  };
+
+  return {
+    forget,
+    async perform(action: MailAction): Promise<void> {
+      switch (action.kind) {
+        case 'keep':
+          // One mail of a connection at a time, even when the peer gave up the previous one during its judgement.
+          await judging;
+          if (!isClosed()) content ??= startMilterContent(messages, newContentName());
+          return content?.push(action.bytes);
+        case 'judge': {
+          const judged = content;
+          content = undefined;
+          judging = judge(action.mail, judged).finally(() => judged?.discard());
+          // Not awaited: commands are read meanwhile, so that an abort or the end of the connection is noticed.
+          track(judging);
+          return;
+        }
+        case 'forget':
+          return forget();
+        default:
+          return action satisfies never;
+      }
+    },
+  };
+};
+
+/** Promises that nothing awaits at once; `settled` waits for all of them. */
+const createTasks = (onError: (error: unknown) => void) => {
+  const underWay = new Set<Promise<void>>();
+  return {
+    track(work: Promise<void>): void {
+      const tracked = work.catch(onError).finally(() => underWay.delete(tracked));
+      underWay.add(tracked);
+    },
+    async settled(): Promise<void> {
+      while (underWay.size > 0) await Promise.all(underWay);
+    },
   };
 };

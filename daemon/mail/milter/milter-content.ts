@@ -1,21 +1,21 @@
-// The bytes of one mail on their way in: handed over piece by piece, while a message intake reads them as a stream.
+// Content of one mail while it arrives: takes pieces, and passes them to a message intake as a stream.
 import {PassThrough, type Writable} from 'node:stream';
 import type {MessageIntake, Taken} from '../gateway/message-intake.ts';
 
 export interface MilterContent {
-  /** Resolves once there is room for more. */
+  /** Resolves when the buffer has space for more. */
   push(bytes: Buffer): Promise<void>;
-  /** All bytes were pushed. What is taken has to be discarded; undefined when it was discarded before. */
+  /** Ends the content. The caller has to call `discard` afterwards. Undefined when the content was discarded before. */
   end(): Promise<Taken | undefined>;
-  /** Frees everything, at whatever point the mail is. Doing it twice is harmless. */
+  /** Frees everything, at any time. A second call has no effect. */
   discard(): Promise<void>;
 }
 
-const roomBytes = 256 * 1024;
+const bufferBytes = 256 * 1024;
 
 export const startMilterContent = (messages: MessageIntake, name: string): MilterContent => {
-  const stream = new PassThrough({highWaterMark: roomBytes});
-  // It rejects only when the stream breaks off.
+  const stream = new PassThrough({highWaterMark: bufferBytes});
+  // Rejects only when the stream breaks off.
   const taking = messages.take(stream, name).catch(() => undefined);
 
   return {
@@ -34,7 +34,7 @@ export const startMilterContent = (messages: MessageIntake, name: string): Milte
   };
 };
 
-/** Resolves when there is room again, or will never be. */
+/** Resolves when the stream can take more, or is closed. */
 export const drained = (stream: Writable): Promise<void> =>
   new Promise(resolve => {
     const done = () => {

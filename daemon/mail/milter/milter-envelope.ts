@@ -1,4 +1,4 @@
-// Who sends a mail, from whom and to whom, as a milter is told it: by commands, and by macros that go with them.
+// Client and envelope of a mail, read from milter commands and their macros.
 
 import {isIP} from 'node:net';
 import {plainAddress} from '../../../shared/host-port.ts';
@@ -12,19 +12,19 @@ import {type CommandOf, MilterError} from './milter-codec.ts';
 
 export type Macros = ReadonlyMap<string, string>;
 
-/** Whoever is connected to Postfix. */
+/** The client of Postfix. */
 export interface Peer extends Pick<Client, 'ip' | 'hostname'> {
-  /** A program of the host of Postfix, without SMTP in between: `sendmail`, cron. */
+  /** A local program on the host of Postfix that does not use SMTP: `sendmail`, cron. */
   isLocal: boolean;
 }
 
-/** Also what stands for a client whose address Postfix does not know, and whom it would be wrong to trust. */
+/** Also used for a client without a known address, which must not be trusted. */
 const noAddress = '0.0.0.0';
 
 /**
- * Throws MilterError for what is no address. The name is confirmed: Postfix tells a milter its `client_name`, which is `unknown`
- * unless the name leads back to the address (postconf(5), reject_unknown_client_hostname; src/smtpd/smtpd_peer.c), and never its
- * `reverse_client_name`, which only the macros `_` and `{client_ptr}` have (src/smtpd/smtpd_milter.c).
+ * Throws MilterError for an invalid address. The name is confirmed: Postfix sends its `client_name`, which is `unknown` unless the
+ * name resolves back to the address (postconf(5), reject_unknown_client_hostname; src/smtpd/smtpd_peer.c), and never its
+ * `reverse_client_name`, which only the macros `_` and `{client_ptr}` contain (src/smtpd/smtpd_milter.c).
  */
 export const peerOf = ({hostname, family, port, address}: CommandOf<'connect'>): Peer => {
   if (family === 'U') return {ip: noAddress, hostname: null, isLocal: false};
@@ -33,7 +33,7 @@ export const peerOf = ({hostname, family, port, address}: CommandOf<'connect'>):
   const ip = plainAddress(address.replace(/^ipv6:/i, ''));
   if (isIP(ip) === 0) throw new MilterError('a client whose address is none');
   const isNameless = hostname === 'unknown' || hostname.startsWith('[') || hostname === '';
-  // Postfix has its `pickup` look like this; a TCP connection always has a port.
+  // Postfix reports its `pickup` like this; a TCP connection always has a port.
   const isLocal = port === 0 && (ip === '127.0.0.1' || ip === '::1');
   return {ip, hostname: isNameless ? null : hostname.slice(0, 255), isLocal};
 };
@@ -45,15 +45,15 @@ export interface EnvelopeNeeds {
 
 export interface MilterEnvelope {
   readonly client: Client;
-  /** What it has come to: the sender and the recipients taken so far. */
+  /** The sender and the recipients accepted so far. */
   facts(): Envelope;
-  /** Whose the mail is. `foreign`: nobody's here; `undefined`: there is no recipient yet. */
+  /** The owner of the mail. `foreign`: no domain of ours; undefined: there is no recipient yet. */
   owner(): Ownership | 'foreign' | undefined;
-  /** Why this recipient cannot be of this mail. */
+  /** The reply that refuses this recipient; undefined accepts it. */
   rcpt(command: CommandOf<'rcpt'>, macros: Macros): SmtpReply | undefined;
 }
 
-/** `session`: what holds for all mails of the client. */
+/** `session`: facts that hold for all mails of the client. */
 export const createMilterEnvelope = (
   {isTrusted, intake}: EnvelopeNeeds,
   session: {peer: Peer; helo: string; isSecure: boolean},
@@ -76,31 +76,31 @@ export const createMilterEnvelope = (
   const recipients = new Set<string>();
   let owner: Ownership | 'foreign' | undefined;
 
-  /** Mail of strangers to strangers is not ours to have opinions about; theirs and ours in one would be held as ours. */
-  const keepApart = (next: Ownership | 'foreign'): SmtpReply | undefined => {
+  /** Refuses a mail with our and foreign recipients: the foreign copy must not be filtered or held. */
+  const refuseMixedOwners = (next: Ownership | 'foreign'): SmtpReply | undefined => {
     const isSame = next === 'foreign' || owner === 'foreign' ? next === owner : owner === undefined || isSameOwner(owner, next);
     if (owner === undefined || isSame) {
       owner = next;
       return undefined;
     }
     if (!peer.isLocal) return replies.anotherDomain;
-    // Nobody there could send a recipient apart: Postfix would try the whole mail again for ever.
+    // A local program cannot resend to one recipient only: Postfix would retry the whole mail for ever.
     owner = 'foreign';
     return undefined;
   };
 
   const rcpt = (command: CommandOf<'rcpt'>, rcptMacros: Macros): SmtpReply | undefined => {
-    // Postfix refuses it itself and only shows it.
+    // Postfix itself refuses this recipient, and only reports it.
     if (rcptMacros.get('{rcpt_mailer}') === 'error') return undefined;
     const recipient = recipientOf(rcptMacros.get('{rcpt_addr}'), command.address);
     if (recipients.has(recipient)) return undefined;
 
     const claim = intake.claim(client, sender ?? '', recipient);
-    if (claim.kind === 'foreign') return keepApart('foreign');
+    if (claim.kind === 'foreign') return refuseMixedOwners('foreign');
     if (claim.kind === 'refused') return claim.reply;
     if (sender === undefined) return replies.badSender;
     if (recipients.size >= maxRecipients) return replies.tooManyRecipients;
-    const refusal = intake.canTakeMail() ?? keepApart(claim.ownership);
+    const refusal = intake.canTakeMail() ?? refuseMixedOwners(claim.ownership);
     if (!refusal) recipients.add(recipient);
     return refusal;
   };
@@ -113,10 +113,10 @@ export const createMilterEnvelope = (
   };
 };
 
-/** Postfix's own limit is 1000 unless raised; this one bounds what a connection may cost. */
+/** Postfix has a limit of 1000 unless raised; this one bounds the memory of a connection. */
 const maxRecipients = 10_000;
 
-/** The macro has the address as Postfix has rewritten it, as it will be in its queue, such as `user@its.own.domain` for `user`. */
+/** The macro contains the address as rewritten by Postfix for its queue, such as `user@its.own.domain` for `user`. */
 const canonicalAddress = (macro: string | undefined, argument: string): string | undefined => {
   for (const text of [macro ?? '', argument]) {
     const address = parseMailAddress(withoutBrackets(text));
@@ -126,8 +126,8 @@ const canonicalAddress = (macro: string | undefined, argument: string): string |
 };
 
 /**
- * Canonical where it can be parsed, else as it came. Postfix leaves the quoting out of the macro: an address that cannot be parsed
- * without it is taken from the argument, unless Postfix has given it another owner.
+ * Canonical if the address can be parsed, else unchanged. The macro lacks quoting: an address that cannot be parsed without it is
+ * taken from the argument, unless Postfix has rewritten it to another owner.
  */
 const recipientOf = (macro: string | undefined, argument: string): string => {
   const queued = macro?.includes('@') ? macro : argument;

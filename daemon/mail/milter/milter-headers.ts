@@ -1,4 +1,4 @@
-// What a milter changes in the header of a mail that it lets pass.
+// Header changes that the milter requests for mail that passes.
 import {createHeaderReader} from '../../services/intake/header-block.ts';
 import type {HeaderField, Judgement} from '../../services/intake/mail.ts';
 import type {MilterReply} from './milter-codec.ts';
@@ -6,15 +6,15 @@ import type {MilterReply} from './milter-codec.ts';
 const scoreField = 'X-Spam-Score';
 const symbolsField = 'X-Spam-Symbols';
 
-/** Removes what the mail claims of itself in the fields that are ours. */
+/** Removes fields that only this node may set, such as a score. */
 export const removeClaims = (headers: readonly HeaderField[]): MilterReply[] =>
   [scoreField, symbolsField].flatMap(name => {
     const count = headers.filter(field => field.name.toLowerCase() === name.toLowerCase()).length;
-    // From the last to the first: with the first gone Postfix counts the second as the first.
+    // From the last to the first, as Postfix renumbers the fields after each removal.
     return Array.from({length: count}, (_, n) => ({kind: 'change-header' as const, index: count - n, name, value: ''}));
   });
 
-/** `X-Spam-Score: 8.50` and the names of the rules that matched, strongest first, as many as there is room for. */
+/** `X-Spam-Score: 8.50` and the names of the matching rules, strongest first, as many as fit. */
 export const addScore = ({score, symbols}: Judgement): MilterReply[] => {
   const names = symbols
     .toSorted((one, other) => other.score - one.score)
@@ -26,7 +26,7 @@ export const addScore = ({score, symbols}: Judgement): MilterReply[] => {
   ];
 };
 
-/** What rounds to zero has no sign. */
+/** A score that rounds to zero has no sign. */
 const twoDigits = (score: number): string => (Math.round(score * 100) / 100 || 0).toFixed(2);
 
 const maxNameChars = 60;
@@ -39,8 +39,8 @@ const foldList = (names: readonly string[]): string => {
   let line = '';
   for (const [n, name] of names.entries()) {
     const item = n < names.length - 1 ? `${name},` : name;
-    const room = maxLineChars - (lines.length === 0 ? `${symbolsField}: `.length : 1);
-    if (line !== '' && line.length + 1 + item.length > room) {
+    const maxChars = maxLineChars - (lines.length === 0 ? `${symbolsField}: `.length : 1);
+    if (line !== '' && line.length + 1 + item.length > maxChars) {
       lines.push(line);
       line = item;
     } else line = line === '' ? item : `${line} ${item}`;
@@ -48,8 +48,8 @@ const foldList = (names: readonly string[]): string => {
   return [...lines, line].join('\r\n\t');
 };
 
-/** Puts header fields, each with its line end, before all others. */
-export const putInFront = (fields: Buffer): MilterReply[] => {
+/** Inserts header fields, each with its line end, before all others. */
+export const insertInFront = (fields: Buffer): MilterReply[] => {
   const reader = createHeaderReader();
   reader.push(fields);
   return reader

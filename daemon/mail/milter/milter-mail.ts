@@ -1,11 +1,11 @@
-// The content of one mail, as a milter is told it, made into the bytes that it is.
+// Content of one mail, rebuilt as bytes from milter commands.
 import type {Client, Envelope, Ownership} from '../../services/intake/mail.ts';
 import {type CommandOf, MilterError, type MilterReply} from './milter-codec.ts';
 import type {Macros, MilterEnvelope} from './milter-envelope.ts';
 import type {MilterOptions} from './milter-options.ts';
 
 export interface JudgedMail {
-  /** Of Postfix; undefined where it does not tell. */
+  /** The queue ID in Postfix; undefined when Postfix does not send it. */
   queueId: string | undefined;
   client: Client;
   envelope: Envelope;
@@ -15,19 +15,19 @@ export interface JudgedMail {
 export type ContentCommand = CommandOf<'data' | 'header' | 'end-of-header' | 'body' | 'end-of-body'>;
 
 interface ContentStep {
-  /** What is to be added to the mail. */
+  /** Bytes to append to the mail. */
   bytes: Buffer[];
-  /** To be sent if the peer waits for an answer to this command. */
+  /** Sent if the peer waits for an answer to this command. */
   reply?: MilterReply;
-  /** It is there in whole, and this is the answer: what comes of it. */
+  /** The complete mail; its verdict is the answer to this command. */
   complete?: JudgedMail;
 }
 
 export interface MilterMail {
   readonly envelope: MilterEnvelope;
-  /** False while there are only commands of the envelope. */
+  /** False while only envelope commands have arrived. */
   readonly hasContent: boolean;
-  /** Throws MilterError when it is not the time for this command. */
+  /** Throws MilterError for a command at the wrong stage. */
   receive(command: ContentCommand, macros: Macros): ContentStep;
 }
 
@@ -72,7 +72,7 @@ export const createMilterMail = (envelope: MilterEnvelope, {hasLeadingSpace}: Mi
     receive(command, macros) {
       const owner = envelope.owner();
       if (owner === undefined) throw new MilterError('content of a mail without a recipient');
-      // None of our business: it is let go as soon as an answer may be given, mostly before its content is sent.
+      // Foreign mail is accepted with the first possible answer, mostly before its content is sent.
       if (owner === 'foreign') return {bytes: [], reply: {kind: 'accept'}};
       queueId = macros.get('i') ?? queueId;
       return step(command, owner);

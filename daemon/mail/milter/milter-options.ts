@@ -1,11 +1,11 @@
-// What this milter and its peer agree on before anything else.
+// Negotiation of protocol options at the start of a milter connection.
 import {type MilterCommand, MilterError, type MilterReply, type Negotiation} from './milter-codec.ts';
 
 export interface MilterOptions {
   reply: MilterReply;
-  /** Whether the peer waits for an answer to this command, and would take one it does not wait for as that to the next. */
+  /** Whether the peer waits for an answer to this command. It would take an unexpected answer for the answer to the next one. */
   isAnswered(kind: MilterCommand['kind']): boolean;
-  /** Header values come, and go, with the space that stands behind the colon. */
+  /** Header values include the space after the colon, in both directions. */
   hasLeadingSpace: boolean;
 }
 
@@ -14,7 +14,7 @@ const maxVersion = 6;
 const actionBits = {addHeaders: 0x1, changeHeaders: 0x10, quarantine: 0x20, chooseMacros: 0x100} as const;
 const neededActions = actionBits.addHeaders | actionBits.changeHeaders | actionBits.quarantine;
 
-/** Wanted where they are offered: each spares a message in one direction, or tells more exactly what a header is. */
+/** Requested if offered: each saves messages in one direction, or makes header values exact. */
 const protocolBits = {
   noEndOfHeader: 0x40,
   noHeaderReply: 0x80,
@@ -37,7 +37,7 @@ const silencedBy: Partial<Record<MilterCommand['kind'], number>> = {
 
 const neverAnswered: ReadonlySet<MilterCommand['kind']> = new Set(['macros', 'abort', 'quit', 'quit-connection']);
 
-/** By the numbers of the stages in libmilter. What is asked for here comes however the peer was configured. */
+/** Macros by libmilter's stage number. The peer sends requested macros whatever its configuration is. */
 const wantedMacros: [stage: number, names: string][] = [
   [1, '{tls_version}'],
   [2, '{auth_authen} {mail_addr}'],
@@ -45,7 +45,7 @@ const wantedMacros: [stage: number, names: string][] = [
   [5, 'i'],
 ];
 
-/** Throws MilterError when the peer lacks what mail cannot be judged without. */
+/** Throws MilterError when the peer lacks a required capability. */
 export const negotiate = ({version, actions, protocol}: Negotiation): MilterOptions => {
   if (version < 2) throw new MilterError(`the peer speaks version ${version} of the protocol, 2 is the least`);
   if ((actions & neededActions) !== neededActions)

@@ -1,4 +1,4 @@
-// The milter: judges the mail of a Postfix that this node is asked by.
+// Milter listener: judges mail for a Postfix.
 import type {Socket} from 'node:net';
 import {setTimeout as delay} from 'node:timers/promises';
 import {createMessageIntake} from '../gateway/message-intake.ts';
@@ -7,31 +7,31 @@ import {type ConnectionNeeds, type MilterConnection, serveMilterConnection} from
 
 export interface MilterServerNeeds extends Omit<ConnectionNeeds, 'messages' | 'newContentName'> {
   listen: LocalAddress;
-  /** What is bigger is refused. */
+  /** Larger mail is refused. */
   maxSize: number;
   maxConnections: number;
-  /** For content too big for memory; files in it are gone once their mail is answered. */
+  /** For content that is too large for memory. Each file is removed once its mail is answered. */
   tmpDir: string;
-  /** How long `stop` lets mails under way finish. */
+  /** How long `stop` waits for mails under way. */
   drainMs?: number;
   /** How long a connection may be silent. */
   idleMs?: number;
 }
 
 export interface MilterServer {
-  /** With the real port where 0 was asked for. */
+  /** The address with the actual port if port 0 was requested. */
   readonly address: LocalAddress;
-  /** Lets mails under way come to their answer, ends every other connection, and resolves when all is closed. */
+  /** Waits for mails under way, ends all other connections, and resolves when everything is closed. */
   stop(): Promise<void>;
 }
 
 /**
- * Postfix keeps its connection while a client says nothing (smtpd_timeout, 5 minutes) and while one sends a mail, however
- * slowly: the content comes here only when Postfix has all of it. Where Postfix dies the system closes the connection.
+ * Postfix keeps its connection while a client is silent (smtpd_timeout, 5 minutes) or slowly sends a mail, as the milter gets the
+ * content only when Postfix has all of it. When Postfix dies, the system closes the connection.
  */
 const idleAfterMs = 2 * 3600 * 1000;
 const keepAliveMs = 60_000;
-/** For what a connection that was cut off leaves behind, such as a file. */
+/** For the clean-up after closed connections, such as files. */
 const cleanUpMs = 1000;
 
 /** Rejects with the error of the socket, such as EADDRINUSE, when it cannot listen. */

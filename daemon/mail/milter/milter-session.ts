@@ -1,4 +1,4 @@
-// One connection of a milter's peer: commands in, actions out. No sockets, no files, no waiting.
+// State of one milter connection: commands in, actions out. No sockets, no files, no waiting.
 //
 // O → ready → MAIL → RCPT … → DATA, header, body … → end of body: judge → judged → ready;   abort, HELO, quit: forget → ready
 import {type CommandOf, type MilterCommand, MilterError, type MilterReply} from './milter-codec.ts';
@@ -7,113 +7,76 @@ import {type ContentCommand, createMilterMail, type JudgedMail, type MilterMail}
 import {type MilterOptions, negotiate} from './milter-options.ts';
 
 export type SessionAction =
-  /** All of them in one write. */
+  /** All replies go out in one write. */
   | {kind: 'answer'; replies: MilterReply[]}
-  /** These bytes are the next of the mail. */
+  /** Keeps the next bytes of the mail. */
   | {kind: 'keep'; bytes: Buffer}
-  /** The mail is there in whole: `judged` is to be told what comes of it. */
+  /** The mail is complete: judges it, then calls `judged`. */
   | {kind: 'judge'; mail: JudgedMail}
-  /** Nobody waits for this mail any more; it may be judged just now. */
+  /** Drops the mail, which may be under judgement: the peer no longer waits for an answer. */
   | {kind: 'forget'}
   | {kind: 'close'};
 
 export interface MilterSession {
-  /** Throws MilterError when the peer does not keep to the protocol. */
+  /** Throws MilterError when the peer violates the protocol. */
   receive(command: MilterCommand): SessionAction[];
-  /** The answer to the end of a mail. Nothing comes of it when that mail was forgotten meanwhile. */
+  /** The answer to the end of a mail; no actions when that mail was forgotten meanwhile. */
   judged(mail: JudgedMail, replies: readonly MilterReply[]): SessionAction[];
   isJudging(mail: JudgedMail): boolean;
-  /** From the moment that the client has begun to send it, until the answer to it. */
+  /** From the first content command until the answer to the mail. */
   readonly isMailUnderWay: boolean;
 }
 
+type PeerClient = {peer: Peer; helo: string; isSecure: boolean};
+type SessionCommand = Exclude<MilterCommand, CommandOf<'negotiate'>>;
+type MailCommand = CommandOf<'mail' | 'rcpt'> | ContentCommand;
+
 export const createMilterSession = (needs: EnvelopeNeeds): MilterSession => {
+  const macros = createStageMacros();
+  const mails = createMailProgress();
   let options: MilterOptions | undefined;
-  let macros = new Map<string, Macros>();
-  let client: {peer: Peer; helo: string; isSecure: boolean} | undefined;
-  let mail: MilterMail | undefined;
-  let judging: JudgedMail | undefined;
+  let client: PeerClient | undefined;
 
   const answer = ({kind}: MilterCommand, reply: MilterReply = {kind: 'continue'}): SessionAction[] =>
     options?.isAnswered(kind) ? [{kind: 'answer', replies: [reply]}] : [];
 
-  const forget = (): SessionAction[] => {
-    const isAnything = mail !== undefined || judging !== undefined;
-    mail = undefined;
-    judging = undefined;
-    return isAnything ? [{kind: 'forget'}] : [];
-  };
-
-  /** They hold for the next command of their stage and for no other one. */
-  const macrosFor = ({kind}: MilterCommand): Macros => {
-    const letter = stageLetters[kind] ?? '';
-    const found = macros.get(letter) ?? new Map();
-    macros.delete(letter);
-    return found;
-  };
-
-  const startMail = (command: CommandOf<'mail'>, agreed: MilterOptions): SessionAction[] => {
+  const handleMail = (command: MailCommand, agreed: MilterOptions): SessionAction[] => {
+    if (command.kind !== 'mail') {
+      const {actions, reply} = mails.receive(command, macros.take(command));
+      return [...actions, ...(reply ? answer(command, reply) : [])];
+    }
     if (!client) throw new MilterError('a mail before its client was named');
-    const forgotten = forget();
-    mail = createMilterMail(createMilterEnvelope(needs, client, {...command, macros: macrosFor(command)}), agreed);
-    return [...forgotten, ...answer(command)];
+    const envelope = createMilterEnvelope(needs, client, {...command, macros: macros.take(command)});
+    return [...mails.start(createMilterMail(envelope, agreed)), ...answer(command)];
   };
 
-  const takeRecipient = (command: CommandOf<'rcpt'>): SessionAction[] => {
-    if (!mail || mail.hasContent) throw new MilterError('a recipient of no mail');
-    const refusal = mail.envelope.rcpt(command, macrosFor(command));
-    return answer(command, refusal && {kind: 'reply', ...refusal});
-  };
-
-  const takeContent = (command: ContentCommand): SessionAction[] => {
-    if (!mail) throw new MilterError('content of no mail');
-    const {bytes, reply, complete} = mail.receive(command, macrosFor(command));
-    if (command.kind === 'end-of-body') mail = undefined;
-    judging = complete;
-    return [
-      ...bytes.map(part => ({kind: 'keep' as const, bytes: part})),
-      ...(complete ? [{kind: 'judge' as const, mail: complete}] : []),
-      ...(reply ? answer(command, reply) : []),
-    ];
-  };
-
-  const converse = (command: Exclude<MilterCommand, CommandOf<'negotiate'>>, agreed: MilterOptions): SessionAction[] => {
+  const handle = (command: SessionCommand, agreed: MilterOptions): SessionAction[] => {
     switch (command.kind) {
       case 'macros':
-        if (stages.has(command.stage)) macros.set(command.stage, command.macros);
+        macros.set(command);
         return [];
       case 'connect':
-        macrosFor(command);
+        macros.take(command);
         client = {peer: peerOf(command), helo: '', isSecure: false};
-        return [...forget(), ...answer(command)];
+        return [...mails.forget(), ...answer(command)];
       case 'helo':
         if (!client) throw new MilterError('a greeting before its client was named');
-        client = {...client, helo: command.name, isSecure: Boolean(macrosFor(command).get('{tls_version}'))};
-        return [...forget(), ...answer(command)];
-      case 'mail':
-        return startMail(command, agreed);
-      case 'rcpt':
-        return takeRecipient(command);
-      case 'data':
-      case 'header':
-      case 'end-of-header':
-      case 'body':
-      case 'end-of-body':
-        return takeContent(command);
+        client = {...client, helo: command.name, isSecure: Boolean(macros.take(command).get('{tls_version}'))};
+        return [...mails.forget(), ...answer(command)];
       case 'unknown':
-        macrosFor(command);
+        macros.take(command);
         return answer(command);
       case 'abort':
-        macros = new Map();
-        return forget();
+        macros.clear();
+        return mails.forget();
       case 'quit-connection':
-        macros = new Map();
+        macros.clear();
         client = undefined;
-        return forget();
+        return mails.forget();
       case 'quit':
-        return [...forget(), {kind: 'close'}];
+        return [...mails.forget(), {kind: 'close'}];
       default:
-        return command satisfies never;
+        return handleMail(command, agreed);
     }
   };
 
@@ -125,22 +88,93 @@ export const createMilterSession = (needs: EnvelopeNeeds): MilterSession => {
         return [{kind: 'answer', replies: [options.reply]}];
       }
       if (!options) throw new MilterError('a command before the negotiation');
-      if (judging && !mayInterrupt.has(command.kind)) throw new MilterError('a command before the answer to the last one');
-      return converse(command, options);
+      if (mails.isJudging() && !mayInterrupt.has(command.kind))
+        throw new MilterError('a command before the answer to the last one');
+      return handle(command, options);
     },
-    judged(of, replies) {
-      if (judging !== of) return [];
-      judging = undefined;
+    judged(mail, replies) {
+      if (!mails.endJudging(mail)) return [];
       return [{kind: 'answer', replies: options?.hasLeadingSpace ? replies.map(withLeadingSpace) : [...replies]}];
     },
-    isJudging: of => judging === of,
+    isJudging: mails.isJudging,
     get isMailUnderWay() {
-      return judging !== undefined || mail?.hasContent === true;
+      return mails.isUnderWay();
     },
   };
 };
 
-/** Commands that macros go with, by their letters. */
+interface MailStep {
+  actions: SessionAction[];
+  /** Sent if the peer waits for an answer to this command. */
+  reply?: MilterReply | undefined;
+}
+
+/** The one mail of a connection: receiving → judging → none. */
+const createMailProgress = () => {
+  let mail: MilterMail | undefined;
+  let judging: JudgedMail | undefined;
+
+  const forget = (): SessionAction[] => {
+    const isUnderWay = mail !== undefined || judging !== undefined;
+    mail = undefined;
+    judging = undefined;
+    return isUnderWay ? [{kind: 'forget'}] : [];
+  };
+
+  const takeRecipient = (command: CommandOf<'rcpt'>, macros: Macros): MailStep => {
+    if (!mail || mail.hasContent) throw new MilterError('a recipient of no mail');
+    const refusal = mail.envelope.rcpt(command, macros);
+    return {actions: [], reply: refusal ? {kind: 'reply', ...refusal} : {kind: 'continue'}};
+  };
+
+  const takeContent = (command: ContentCommand, macros: Macros): MailStep => {
+    if (!mail) throw new MilterError('content of no mail');
+    const {bytes, reply, complete} = mail.receive(command, macros);
+    if (command.kind === 'end-of-body') mail = undefined;
+    judging = complete;
+    const kept = bytes.map(part => ({kind: 'keep' as const, bytes: part}));
+    return {actions: complete ? [...kept, {kind: 'judge', mail: complete}] : kept, reply};
+  };
+
+  return {
+    forget,
+    start(next: MilterMail): SessionAction[] {
+      const forgotten = forget();
+      mail = next;
+      return forgotten;
+    },
+    receive: (command: CommandOf<'rcpt'> | ContentCommand, macros: Macros): MailStep =>
+      command.kind === 'rcpt' ? takeRecipient(command, macros) : takeContent(command, macros),
+    /** Whether this mail, or without an argument any mail, is under judgement. */
+    isJudging: (which?: JudgedMail): boolean => judging !== undefined && (which === undefined || which === judging),
+    /** False when that mail was forgotten meanwhile. */
+    endJudging(which: JudgedMail): boolean {
+      if (judging !== which) return false;
+      judging = undefined;
+      return true;
+    },
+    isUnderWay: (): boolean => judging !== undefined || mail?.hasContent === true,
+  };
+};
+
+/** Macros by stage. They hold for the next command of their stage only. */
+const createStageMacros = () => {
+  const macros = new Map<string, Macros>();
+  return {
+    set({stage, macros: values}: CommandOf<'macros'>): void {
+      if (stages.has(stage)) macros.set(stage, values);
+    },
+    take({kind}: MilterCommand): Macros {
+      const letter = stageLetters[kind] ?? '';
+      const found = macros.get(letter) ?? new Map();
+      macros.delete(letter);
+      return found;
+    },
+    clear: () => macros.clear(),
+  };
+};
+
+/** Letter of the macro stage of each command. */
 const stageLetters: Partial<Record<MilterCommand['kind'], string>> = {
   connect: 'C',
   helo: 'H',
@@ -155,9 +189,9 @@ const stageLetters: Partial<Record<MilterCommand['kind'], string>> = {
 };
 const stages = new Set(Object.values(stageLetters));
 
-/** Postfix waits for an answer; but the part of it that does may die, and the one that has its connection goes on. */
+/** Postfix waits for an answer, but the process that waits may die while another one keeps using the connection. */
 const mayInterrupt: ReadonlySet<MilterCommand['kind']> = new Set(['macros', 'abort', 'quit', 'quit-connection']);
 
-/** Where the peer does not put it there itself. */
+/** For a peer that expects the space after the colon in the value (SMFIP_HDR_LEADSPC). */
 const withLeadingSpace = (reply: MilterReply): MilterReply =>
   reply.kind === 'add-header' || reply.kind === 'insert-header' ? {...reply, value: ` ${reply.value}`} : reply;

@@ -1,4 +1,4 @@
-// What a milter answers to the end of a mail.
+// Answer of the milter to the end of a mail.
 import {Fault} from '../../../shared/fault.ts';
 import {queueIdPattern} from '../../../shared/fields.ts';
 import type {Judgement, Ownership, ReceivedMail} from '../../services/intake/mail.ts';
@@ -8,7 +8,7 @@ import {type Decision, decide, queuedAs, verdictOf} from '../mail-decision.ts';
 import {logDecision, type MailLog} from '../mail-log.ts';
 import {isPositive, replies} from '../smtp-reply.ts';
 import type {MilterReply} from './milter-codec.ts';
-import {addScore, putInFront, removeClaims} from './milter-headers.ts';
+import {addScore, insertInFront, removeClaims} from './milter-headers.ts';
 import type {JudgedMail} from './milter-mail.ts';
 
 export interface VerdictNeeds {
@@ -16,12 +16,11 @@ export interface VerdictNeeds {
   log: MailLog;
 }
 
-/** As Postfix writes it in its log where it has given none. */
+/** Postfix logs this for mail without a queue ID. */
 const noQueueId = 'NOQUEUE';
 
 /**
- * Judges the mail, holds it in the index where it is to be held, and writes down what came of it. Never rejects. The content
- * is the caller's to discard.
+ * Judges the mail, records held mail in the index, and logs the verdict. Never rejects. The caller has to discard the content.
  */
 export const answerMail = async (
   {intake, log}: VerdictNeeds,
@@ -37,11 +36,11 @@ export const answerMail = async (
     const {content, headers, hasTestString} = taken;
     const mail = {queueId: queueId ?? noQueueId, receivedAt: new Date(), client, envelope, headers, content, hasTestString};
     const hold: MilterIntake['hold'] = async (held, owner, judgement) => {
-      // It becomes a name in the index and a line for `postsuper`.
+      // The queue ID becomes a key in the index and a line of input for `postsuper`.
       if (queueId === undefined || !queueIdPattern.test(queueId)) throw new Fault('unavailable', noQueueIdDetail);
-      // Released mail leaves as it is in Postfix's queue: with its signature, or not at all.
+      // Edits come before the hold: released mail leaves exactly as it is in Postfix's queue, so it must be signed now.
       edits = await editsFor(intake, held, {ownership: owner, judgement});
-      // Before Postfix is told: were the answer lost, a row without a mail is found and removed, but not the other way round.
+      // The index comes before the answer: if the answer is lost, the row without a mail is found and removed later.
       await intake.hold(held, owner, judgement);
     };
     const relay = async (judgement: Judgement): Promise<Decision> => {
@@ -71,7 +70,7 @@ const editsFor = async (
   {ownership: {direction, domain}, judgement}: {ownership: Ownership; judgement: Judgement},
 ): Promise<MilterReply[]> => {
   const isSigned = direction === 'outbound' && domain.dkim_active;
-  const signatures = isSigned ? putInFront(await intake.sign(domain, content)) : [];
+  const signatures = isSigned ? insertInFront(await intake.sign(domain, content)) : [];
   return [...removeClaims(headers), ...addScore(judgement), ...signatures];
 };
 

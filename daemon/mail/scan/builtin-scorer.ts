@@ -1,4 +1,4 @@
-// The scorer that needs nothing installed: it knows the test string, and believes a filter in front of a trusted client.
+// Built-in scorer, which needs no other program: recognises the test string, and trusts the filter in front of a trusted client.
 
 import type {SymbolScore} from '../../../shared/held-mail.ts';
 import type {Score} from '../../services/intake/mail.ts';
@@ -7,12 +7,12 @@ import {reasonOf} from './reason.ts';
 import {boundScore} from './score-bounds.ts';
 import {upstreamVerdict} from './upstream-verdict.ts';
 
-/** Between the default thresholds, 6 and 15, so that a trial shows up in the quarantine. */
+/** Between the default thresholds, 6 and 15, so that a test mail appears in the quarantine. */
 const testStringScore = 10;
 
 /**
  * Scores a mail by the test string (GTUBE) and, from a trusted client, by the upstream filter's headers. From anybody else
- * those headers are ignored: they would be the sender's own opinion.
+ * those headers are ignored, as the sender may have written them.
  */
 export const createBuiltinScorer = (): Scorer => ({
   async score({client, headers, hasTestString}): Promise<Score> {

@@ -1,15 +1,15 @@
-// Why a mail would be held, told from the rules that matched.
+// Reason for holding a mail, derived from the matching rules.
 import type {SymbolScore} from '../../../shared/held-mail.ts';
 import type {Reason} from '../../../shared/reason.ts';
 import {groupOfSymbol} from './symbol-group.ts';
 
-/** Score by group, as Rspamd reports it when asked with `Flags: groups`. */
+/** Score by group, as Rspamd reports it for `Flags: groups`. */
 export type GroupScores = Readonly<Record<string, number>>;
 
 /**
  * `sandbox` if a symbol of an antivirus or external service scored above 0; else `phishing` if one of a phishing group did;
- * else `rbl` if those of lists of addresses and URIs have the largest share of what scored above 0; else `spam`.
- * `groups` finds symbols that an operator named; symbols show what a whitelisting symbol of the same group hides.
+ * else `rbl` if lists of addresses and URIs have the largest share of the scores above 0; else `spam`.
+ * `groups` covers symbols that an operator named; symbols show scores that a whitelisting symbol of the same group hides.
  */
 export const reasonOf = (symbols: readonly SymbolScore[], groups: GroupScores = {}): Reason => {
   const shares = sharesOf(symbols, groups);
@@ -30,7 +30,7 @@ export const reasonOf = (symbols: readonly SymbolScore[], groups: GroupScores = 
 const sandboxGroups = new Set(['antivirus', 'external_services']);
 const listGroups = new Set(['rbl', 'surbl']);
 
-/** Rspamd counts a list's symbols here a second time: see `groups` in its scores.d/rbl_group.conf and surbl_group.conf. */
+/** Rspamd counts the symbols of a list a second time in these: see `groups` in its scores.d/rbl_group.conf and surbl_group.conf. */
 const listSubgroups = new Set([
   'blocked',
   'blocklistde',
@@ -44,13 +44,13 @@ const listSubgroups = new Set([
   'uribl',
 ]);
 
-/** Groups with their sum of scores above 0. */
+/** The sum of the scores above 0 of each group. */
 const sharesOf = (symbols: readonly SymbolScore[], groups: GroupScores): Map<string, number> => {
   const hasGroups = Object.keys(groups).length > 0;
   const shares = new Map<string, number>();
   for (const {name, score} of symbols) {
     if (!(score > 0)) continue;
-    // A symbol the table does not know is in one of the reported groups, where it must not count twice.
+    // A symbol that is not in the table belongs to a reported group, and must not count twice.
     const group = groupOfSymbol(name) ?? (hasGroups ? undefined : 'unknown');
     if (group !== undefined) shares.set(group, (shares.get(group) ?? 0) + score);
   }

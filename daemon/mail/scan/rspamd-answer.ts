@@ -6,7 +6,7 @@ import {boundScore, maxSymbols} from './score-bounds.ts';
 
 const scored = z.object({score: z.number()});
 
-/** What we need of an answer, and nothing of what a later Rspamd may change. */
+/** Only the required fields, so that later versions of Rspamd may change all others. */
 const answerSchema = z.object({
   score: z.number(),
   action: z.string().catch(''),
@@ -17,7 +17,7 @@ const answerSchema = z.object({
 
 type RspamdAnswer = z.infer<typeof answerSchema>;
 
-/** Rspamd's answer to /checkv2 as a score. Throws when it is none. */
+/** Reads the score from Rspamd's answer to /checkv2. Throws for an invalid answer. */
 export const scoreOfAnswer = (body: string): Score => {
   const answer = answerSchema.parse(JSON.parse(body));
   const symbols = Object.entries(answer.symbols).map(
@@ -28,15 +28,15 @@ export const scoreOfAnswer = (body: string): Score => {
     score: boundScore(scoreIn(answer)),
     symbols: symbols.slice(0, maxSymbols),
     reason: reasonOf(symbols, groups),
-    // From greylisting, rate limits and scanners that are down. Most of its rules may not have been asked: the score says little.
+    // From greylisting, rate limits, or scanners that are down. Most rules may not have run, so the score means little.
     ...(answer.action === 'soft reject' && {wantsRetry: true}),
   };
 };
 
 /**
- * Of Rspamd's actions only those are followed that its score does not tell of, as each domain has thresholds of its own. A rule
- * that demands `reject`, such as an antivirus module's, leaves the score as it was: it then counts as what `reject` requires,
- * which is how Rspamd itself scores the test string.
+ * Each domain has its own thresholds, so an action of Rspamd counts only if the score does not imply it. A rule that demands
+ * `reject`, such as one of an antivirus module, does not change the score. The score is then the one that `reject` requires, as
+ * Rspamd itself does for the test string.
  */
 const scoreIn = ({score, action, required_score: required}: RspamdAnswer): number =>
   action === 'reject' && required !== undefined ? Math.max(score, required) : score;

@@ -3,18 +3,18 @@ import type {Classifier, TrainingResult} from '../../services/intake/mail-ports.
 import {type Answer, commandUrl, envelopeHeaders, isConnectionFailure, passwordHeader, post} from './rspamd-http.ts';
 
 export interface RspamdClassifierOptions {
-  /** Where the controller listens, such as http://127.0.0.1:11334. */
+  /** The URL of the controller, such as http://127.0.0.1:11334. */
   url: string;
-  /** Its `enable_password`, or its `password` where it has no other. */
+  /** The controller's `enable_password`, or else its `password`. */
   password?: string;
-  /** For one lesson, everything included. */
+  /** For one training sample in total. */
   timeoutMs?: number;
 }
 
-/** Teaches the Bayes classifier of Rspamd (3.4 or later), once for each lesson: a mail that is missed is no loss. */
+/** Trains the Bayes classifier of Rspamd (3.4 or later). Failures are not retried, as a missed sample does no harm. */
 export const createRspamdClassifier = ({url, password, timeoutMs = 5000}: RspamdClassifierOptions): Classifier => {
   const targets = {ham: commandUrl(url, 'learnham'), spam: commandUrl(url, 'learnspam')};
-  // The controller closes after each answer.
+  // The controller closes the connection after each answer.
   const agent = new Agent({keepAlive: false, noDelay: true});
 
   return {
@@ -22,7 +22,7 @@ export const createRspamdClassifier = ({url, password, timeoutMs = 5000}: Rspamd
       const headers = {...envelopeHeaders(sender, recipients, queueId), ...passwordHeader(password)};
       const signal = AbortSignal.timeout(timeoutMs);
       try {
-        return learntFrom(await post({target: targets[lesson], agent, headers, content, signal}));
+        return resultOf(await post({target: targets[lesson], agent, headers, content, signal}));
       } catch (error) {
         if (signal.aborted) return {kind: 'unreachable', detail: `no answer within ${timeoutMs} ms`};
         const {code = 'no usable answer'} = error as NodeJS.ErrnoException;
@@ -32,8 +32,8 @@ export const createRspamdClassifier = ({url, password, timeoutMs = 5000}: Rspamd
   };
 };
 
-/** Its words are not told: they begin with the Message-ID, which is the sender's. */
-const learntFrom = ({status, body}: Answer): TrainingResult => {
+/** Leaves out the text of the answer: it begins with the Message-ID, which the sender chose. */
+const resultOf = ({status, body}: Answer): TrainingResult => {
   if (status === 200 && isSuccess(body)) return {kind: 'learned'};
   if (isKnown(status, body)) return {kind: 'known'};
   const isPassword = status === 401 || status === 403;
@@ -46,8 +46,8 @@ const learntFrom = ({status, body}: Answer): TrainingResult => {
 const isSuccess = (body: string): boolean => memberOf(body, 'success') === true;
 
 /**
- * Has been learned (208), has too few words (204), or would teach nothing new (204 or 404). That a mail has been learned is also
- * said with 404, and is then not true: Rspamd says so of every mail while its Redis is down.
+ * The mail was learned before (208), has too few words (204), or adds nothing new (204 or 404). A 404 that says "already learned" is
+ * wrong: Rspamd answers that for every mail while its Redis is down.
  */
 const isKnown = (status: number, body: string): boolean => {
   if (status === 204 || status === 208) return true;

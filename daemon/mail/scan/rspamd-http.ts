@@ -1,10 +1,10 @@
-// What is common to Rspamd's workers: a mail is posted, with what the envelope says in headers.
+// HTTP requests to Rspamd's workers: posts a mail, with the envelope in headers.
 import {type Agent, type IncomingMessage, type OutgoingHttpHeaders, request} from 'node:http';
 import {pipeline} from 'node:stream';
 import {Fault} from '../../../shared/fault.ts';
 import type {MailContent} from '../../services/intake/mail.ts';
 
-/** The address of a command of a worker at `url`. */
+/** The URL of a command of the worker at `url`. */
 export const commandUrl = (url: string, command: string): URL => {
   const target = new URL(command, url.endsWith('/') ? url : `${url}/`);
   if (target.protocol !== 'http:')
@@ -17,7 +17,7 @@ export interface Question {
   agent: Agent;
   headers: OutgoingHttpHeaders;
   content: MailContent;
-  /** Ends it, however far it has come. */
+  /** Ends the request at any time. */
   signal: AbortSignal;
 }
 
@@ -26,7 +26,7 @@ export interface Answer {
   body: string;
 }
 
-/** Rejects with what the connection failed with, see `isConnectionFailure`, or when the answer has no end. */
+/** Rejects with the error of the connection, see `isConnectionFailure`, or when the answer is incomplete. */
 export const post = async (question: Question): Promise<Answer> => {
   const response = await send(question);
   return {status: response.statusCode ?? 0, body: await readBody(response)};
@@ -36,7 +36,7 @@ const send = ({target, agent, headers, content, signal}: Question): Promise<Inco
   new Promise((resolve, reject) => {
     const outgoing = request(target, {method: 'POST', agent, signal, headers: {...headers, 'Content-Length': content.sizeBytes}});
     outgoing.on('response', resolve);
-    // Stays after the response too: an error without a listener would end the process.
+    // Not removed after the response: an error event without a listener would end the process.
     outgoing.on('error', reject);
     pipeline(content.open(), outgoing, error => {
       if (error) reject(error);
@@ -67,7 +67,7 @@ const connectionFailures = new Set([
   'EAI_AGAIN',
 ]);
 
-/** With several addresses to try, Node wraps the errors in an AggregateError that has the code of the first. */
+/** For a host with several addresses, Node throws an AggregateError with the code of the first error. */
 export const isConnectionFailure = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && connectionFailures.has(String(error.code));
 
@@ -80,6 +80,6 @@ export const envelopeHeaders = (sender: string, recipients: readonly string[], q
 export const passwordHeader = (password: string | undefined): OutgoingHttpHeaders =>
   password === undefined ? {} : {Password: headerSafe(password)};
 
-/** Rspamd reads UTF-8; node:http writes one byte per character and refuses all others. Nothing in here can end a line. */
+/** Encodes as UTF-8 for Rspamd, as node:http writes one byte per character and refuses others. Replaces line ends and controls. */
 export const headerSafe = (text: string): string =>
   Buffer.from(text.slice(0, 1000).replace(/\p{Cc}/gu, '?'), 'utf8').toString('latin1');

@@ -6,26 +6,26 @@ import {scoreOfAnswer} from './rspamd-answer.ts';
 import {commandUrl, envelopeHeaders, headerSafe, isConnectionFailure, passwordHeader, post} from './rspamd-http.ts';
 
 export interface RspamdOptions {
-  /** Where a normal worker listens, such as http://127.0.0.1:11333. */
+  /** The URL of a normal worker, such as http://127.0.0.1:11333. */
   url: string;
   password?: string;
-  /** For one mail, everything included. */
+  /** For one mail in total. */
   timeoutMs?: number;
   maxConnections?: number;
 }
 
 export interface RspamdScorer extends Scorer {
-  /** Ends the kept-alive connections, and with them what is under way. */
+  /** Closes all connections, including those with requests under way. */
   close(): void;
 }
 
 /**
- * Asks Rspamd (3.4 or later) over its HTTP protocol. A connection that fails is tried once more, as a kept-alive one may have
- * been closed under us; a passed deadline is not, as Rspamd would do the same work again.
+ * Scores mail with Rspamd (3.4 or later) over HTTP. A request is repeated once after a connection error, as the server may have
+ * closed a kept-alive connection; not after the timeout, as Rspamd would repeat the same work.
  */
 export const createRspamdScorer = ({url, password, timeoutMs = 15_000, maxConnections = 32}: RspamdOptions): RspamdScorer => {
   const target = commandUrl(url, 'checkv2');
-  // Rspamd itself closes after each answer, a proxy in front of it need not.
+  // Rspamd itself closes the connection after each answer; a proxy in front of it may not.
   const agent = new Agent({keepAlive: true, maxSockets: maxConnections, noDelay: true});
   let isClosed = false;
 

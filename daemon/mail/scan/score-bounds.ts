@@ -1,8 +1,8 @@
-/** Scores beyond this are a bug or an attack, and would not fit the thresholds of a domain either. */
+/** A score beyond this is a bug or an attack, and exceeds every allowed threshold. */
 const maxScore = 10_000;
 
-/** Within ±10,000; for a finite or infinite number, not NaN. */
+/** Limits a score to ±10,000. The score may be infinite, but not NaN. */
 export const boundScore = (score: number): number => Math.min(maxScore, Math.max(-maxScore, score));
 
-/** Far more than any filter has rules that one mail can match. */
+/** Far more symbols than one mail can match in any filter. */
 export const maxSymbols = 500;

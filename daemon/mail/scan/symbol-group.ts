@@ -1,12 +1,12 @@
-// The groups of stock symbols that say why a mail was held. Rspamd before 3.5 names no group in its symbols, SpamAssassin never.
+// Groups of stock symbols, for the reason of a hold. Symbols of Rspamd before 3.5 have no group, those of SpamAssassin never.
 
 /**
- * The group of a stock symbol of Rspamd or SpamAssassin, for those groups that matter to a reason; else undefined.
+ * The group of a stock symbol of Rspamd or SpamAssassin, if the group matters for a reason; else undefined.
  * Sources: Rspamd's scores.d, modules.d and lua_scanners, SpamAssassin's 20_dnsbl_tests.cf and 25_uribl.cf.
  */
 export const groupOfSymbol = (name: string): string | undefined => patterns.find(([, pattern]) => pattern.test(name))?.[0];
 
-/** In this order: PH_SURBL_MULTI is in the groups surbl and phishing, and the second says more. */
+/** The order matters: PH_SURBL_MULTI is in the groups surbl and phishing, and phishing is more specific. */
 const patterns: readonly [group: string, pattern: RegExp][] = [
   [
     'antivirus',

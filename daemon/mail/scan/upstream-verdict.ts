@@ -1,4 +1,4 @@
-// What a filter in front of this node wrote into the header. Who else could have written it is for the caller to know.
+// Verdict of a filter in front of this node, read from the header. The caller has to decide whether to trust the header.
 import type {SymbolScore} from '../../../shared/held-mail.ts';
 import {headerValues, unfoldHeader} from '../../services/intake/header-block.ts';
 import type {HeaderField} from '../../services/intake/mail.ts';
@@ -10,8 +10,8 @@ export interface Verdict {
 }
 
 /**
- * The verdict in `X-Spamd-Result` (Rspamd), else `X-Spam-Status` (SpamAssassin, Amavis), else `X-Spam-Score`. Where a header
- * occurs twice the higher score counts, so that a sender who writes one in advance can only harm himself.
+ * The verdict in `X-Spamd-Result` (Rspamd), else `X-Spam-Status` (SpamAssassin, Amavis), else `X-Spam-Score`. If a header occurs
+ * twice, the higher score counts, so that a header from the sender can only raise the score.
  */
 export const upstreamVerdict = (headers: readonly HeaderField[]): Verdict | undefined => {
   for (const [name, parse] of formats) {

@@ -13,15 +13,15 @@ export interface SigningKey {
 
 export interface DkimSigner {
   /**
-   * The DKIM-Signature header fields to put in front of the mail, one per key, each ending in CRLF; empty without keys.
-   * Rejects with `unavailable` when a key does not sign: mail that should be signed must not leave without.
+   * The DKIM-Signature header fields to put before the mail, one per key, each ending in CRLF; empty without keys. Rejects with
+   * `unavailable` when signing fails: mail of a domain that signs must not leave without a signature.
    */
   sign(content: MailContent, keys: readonly SigningKey[]): Promise<Buffer>;
 }
 
 const algorithms: Record<DkimAlgorithm, string> = {'rsa-2048': 'rsa-sha256', ed25519: 'ed25519-sha256'};
 
-/** Signs relaxed/relaxed (RFC 6376), with RSA or Ed25519 (RFC 8463). The mail is read once, however many keys there are. */
+/** Signs relaxed/relaxed (RFC 6376), with RSA or Ed25519 (RFC 8463). Reads the mail once for all keys. */
 export const createDkimSigner = (): DkimSigner => ({
   async sign(content, keys) {
     const signatureData = keys.map(key => ({
@@ -33,12 +33,12 @@ export const createDkimSigner = (): DkimSigner => ({
     const [first] = signatureData;
     if (!first) return Buffer.alloc(0);
 
-    // The half of all that a node would load, and most nodes sign nothing.
+    // Loaded on demand: it is half of the code that a node would load, and most nodes sign nothing.
     const {dkimSign} = await import('mailauth/lib/dkim/sign.js');
     const {signatures, errors} = await dkimSign(Readable.from(withHeaderEnd(content)), {
       canonicalization: 'relaxed/relaxed',
       signTime: new Date(),
-      // The declared type wants one key at the top too; only the list is looked at.
+      // The declared type also requires one key at the top level, but only the list is used.
       ...first,
       signatureData,
     });
@@ -50,7 +50,7 @@ export const createDkimSigner = (): DkimSigner => ({
   },
 });
 
-/** A mail that ends within its header block is signed as what it means: a header and an empty body. */
+/** A mail that ends within its header block is signed as a header with an empty body. */
 async function* withHeaderEnd(content: MailContent): AsyncGenerator<Buffer> {
   const header = createHeaderReader();
   let isLineEnded = true;

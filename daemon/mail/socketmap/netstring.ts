@@ -1,7 +1,7 @@
-// Netstrings: `5:hello,` (https://cr.yp.to/proto/netstrings.txt). Bytes in, bytes out.
+// Netstrings such as `5:hello,` (https://cr.yp.to/proto/netstrings.txt). Bytes in, bytes out.
 
 export interface NetstringReader {
-  /** The netstrings that `chunk` completes, in order. Throws a `MalformedNetstring` when they are none, and is of no use then. */
+  /** The netstrings that `chunk` completes, in order. Throws a `MalformedNetstring` for other bytes; the reader is unusable then. */
   push(chunk: Buffer): Buffer[];
 }
 
@@ -11,15 +11,15 @@ export class MalformedNetstring extends Error {
 
 const [zero, nine, colon, comma] = ['0', '9', ':', ','].map(sign => sign.charCodeAt(0)) as [number, number, number, number];
 
-/** Never keeps more than `maxBytes` and a few digits, whatever length is announced. */
+/** Buffers at most `maxBytes` and a few digits, whatever length is announced. */
 export const createNetstringReader = (maxBytes: number): NetstringReader => {
   const maxDigits = String(maxBytes).length;
   let digits = '';
-  /** How much is still to come of the netstring under way, its comma included; undefined while its length is read. */
+  /** Missing bytes of the current netstring, including its comma; undefined while its length is read. */
   let missing: number | undefined;
   let parts: Buffer[] = [];
 
-  /** Reads the length up to its colon; returns the place after it. */
+  /** Reads the length up to its colon; returns the index after the colon. */
   const readLength = (chunk: Buffer, from: number): number => {
     for (let at = from; at < chunk.length; at += 1) {
       const sign = chunk[at] ?? 0;
@@ -35,10 +35,10 @@ export const createNetstringReader = (maxBytes: number): NetstringReader => {
     return chunk.length;
   };
 
-  /** Reads what is there of a netstring up to `missing`; returns it, without its comma, once it is whole. */
+  /** Reads up to `missing` bytes; returns the netstring without its comma once it is complete. */
   const readRest = (chunk: Buffer): Buffer | undefined => {
     missing = (missing ?? 0) - chunk.length;
-    // A part that is waited with must not keep all of its chunk in memory.
+    // Copied, as a part that waits for the rest must not keep its whole chunk in memory.
     parts.push(missing > 0 ? Buffer.from(chunk) : chunk);
     if (missing > 0) return undefined;
 

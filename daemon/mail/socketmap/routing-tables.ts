@@ -1,4 +1,4 @@
-// What Postfix is told about our domains: which it takes mail for, where that goes, and, on request, which recipients there are.
+// Lookup tables about our domains for Postfix: accepted domains, their next hops and, on request, their recipients.
 
 import type {Domain} from '../../../shared/domain.ts';
 import {canonicalDomain} from '../../../shared/domain-name.ts';
@@ -10,33 +10,33 @@ import type {TableAnswer} from './socketmap-server.ts';
 
 interface Needs {
   domains: {findByName(name: string): Domain | undefined};
-  /** Where mail to a domain goes; undefined when it has nowhere to go. */
+  /** The route of a domain; undefined when it has none. */
   routeTo(domain: Domain): Route | undefined;
   recipients: RecipientCheck;
-  /** Why nothing may be said at all: the domains known here are not those of the cluster any more. */
+  /** The reason why no lookup may be answered: the domains of this node are no longer those of the cluster. */
   standstill(): string | undefined;
 }
 
 export const tableNames = ['relay_domains', 'transport_maps', 'relay_recipient_maps'] as const;
 
 /**
- * Postfix asks socketmaps for whole domains and addresses only, never for the parent of a domain, so that `sub.example.com` is not
- * taken because `example.com` is.
+ * Postfix looks up only whole domains and addresses in socketmaps, never the parent of a domain, so `example.com` does not make
+ * Postfix accept `sub.example.com`.
  */
 export const createRoutingTables = ({domains, routeTo, recipients, standstill}: Needs) => {
-  /** `key`: a domain, or an address, which has an owner whether or not it can be parsed. */
+  /** `key`: a domain or an address. An address has an owner even if it cannot be parsed. */
   const findInbound = (key: string): Domain | undefined => {
     const domain = domains.findByName((key.includes('@') ? owningDomain(key) : canonicalDomain(key)) ?? '');
     return domain?.direction === 'outbound' ? undefined : domain;
   };
 
-  // One that is inactive stays ours: who sends to it is told to wait by `transportOf`, not that this is the wrong place.
+  // Inactive domains stay accepted: `transportOf` makes their senders retry, while a refusal would be permanent.
   const relayDomain = (key: string): TableAnswer => {
     const domain = findInbound(key);
     return domain ? {kind: 'found', value: domain.name} : absent;
   };
 
-  /** Absent: Postfix goes by its own settings, such as relayhost. */
+  /** `absent`: Postfix uses its own settings, such as relayhost. */
   const transportOf = (key: string): TableAnswer => {
     const domain = findInbound(key);
     if (!domain) return absent;
@@ -46,13 +46,13 @@ export const createRoutingTables = ({domains, routeTo, recipients, standstill}: 
   };
 
   const recipient = async (key: string): Promise<TableAnswer> => {
-    // `@example.com`, the key for everybody in a domain, is no address.
+    // The key `@example.com`, for all addresses of a domain, is no address.
     const address = parseMailAddress(key);
     const domain = address && findInbound(address.domain);
-    // Postfix does not say who sends, and the server would route such an address for this node.
+    // Postfix does not send the client, and the server might relay such an address because it trusts this node.
     if (!domain || hasInstruction(key)) return absent;
     const route = routeTo(domain);
-    // Who sends to an inactive domain hears of that from `transportOf`.
+    // For an inactive domain, `transportOf` gives the answer.
     if (!route || !domain.active) return {kind: 'found', value: domain.name};
     const {verdict, reason} = await recipients.ask(route, `${address.local}@${address.domain}`);
     if (verdict === 'unclear') return {kind: 'unavailable', reason};
@@ -75,9 +75,9 @@ export const createRoutingTables = ({domains, routeTo, recipients, standstill}: 
 };
 
 const absent: TableAnswer = {kind: 'absent'};
-/** Postfix says that text after 450 to who sends, and keeps what is queued already. */
+/** Postfix sends this text to the client after 450, and keeps mail that is already queued. */
 const inactive: TableAnswer = {kind: 'found', value: 'retry:4.7.1 Mail of this domain is not taken at present'};
 const noServer: TableAnswer = {kind: 'found', value: 'retry:4.4.4 No server for this domain'};
 
-/** Brackets: the server itself, not what its MX records name. The same around IPv6 addresses. */
+/** Brackets make Postfix use the server itself instead of its MX records. IPv6 addresses have the same brackets. */
 const nextHop = ({host, port}: HostPort): string => `[${host}]:${port}`;

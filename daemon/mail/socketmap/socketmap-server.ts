@@ -1,5 +1,5 @@
-// Lookup tables for Postfix over a socket (socketmap_table(5)): a request is `TABLE KEY`, a reply `OK VALUE` and the like, both as
-// netstrings; many requests on a connection, one after the other.
+// Socketmap listener: lookup tables for Postfix over a socket (socketmap_table(5)). A request is `TABLE KEY`, a reply is such as
+// `OK VALUE`, both as netstrings. A connection carries many requests, one after the other.
 import type {Socket} from 'node:net';
 import {type LocalAddress, listenLocal} from '../local-listener.ts';
 import {createNetstringReader, netstring} from './netstring.ts';
@@ -7,29 +7,29 @@ import {createNetstringReader, netstring} from './netstring.ts';
 export type TableAnswer =
   | {kind: 'found'; value: string}
   | {kind: 'absent'}
-  /** Nothing can be said now: the mail has to wait. */
+  /** No answer is possible now; the mail has to wait. */
   | {kind: 'unavailable'; reason: string}
-  /** Nothing can ever be said: a mistake in Postfix's configuration. Mail waits too, until that is mended. */
+  /** An error in Postfix's configuration. The mail waits until it is corrected. */
   | {kind: 'refused'; reason: string};
 
 export interface SocketmapNeeds {
   listen: LocalAddress;
-  /** May reject; Postfix then hears that nothing can be said now. */
+  /** May reject; Postfix then gets a temporary failure. */
   lookUp(table: string, key: string): Promise<TableAnswer> | TableAnswer;
   onFailure(error: unknown): void;
   maxConnections?: number;
-  /** A connection that nothing came on for so long is closed. Postfix gives its own up after 10 s. */
+  /** How long a connection may be idle. Postfix closes its connections after 10 s. */
   idleMs?: number;
 }
 
 export interface SocketmapServer {
-  /** With the real port where 0 was asked for. */
+  /** The address with the actual port if port 0 was requested. */
   address: LocalAddress;
-  /** What was asked is answered, for at most `graceMs`; nobody is listened to any more. */
+  /** Accepts no more requests, and answers pending ones within `graceMs`. */
   stop(graceMs: number): Promise<void>;
 }
 
-/** Postfix reads replies of no more than that, and its longest keys are far below. */
+/** Postfix accepts replies up to this size, and its longest keys are far shorter. */
 const maxRequestBytes = 100_000;
 
 export const startSocketmapServer = async (needs: SocketmapNeeds): Promise<SocketmapServer> => {
@@ -38,7 +38,7 @@ export const startSocketmapServer = async (needs: SocketmapNeeds): Promise<Socke
   let isStopping = false;
 
   const listener = await listenLocal(needs.listen, socket => {
-    // Each process of Postfix has one connection. One that is turned away tries again, and then has its mail wait.
+    // Each process of Postfix has one connection. A refused process tries once more, then its mail waits.
     if (isStopping || open.size >= maxConnections) {
       socket.destroy();
       return;
@@ -50,7 +50,7 @@ export const startSocketmapServer = async (needs: SocketmapNeeds): Promise<Socke
     address: listener.address,
     async stop(graceMs) {
       isStopping = true;
-      const closed = Promise.all([listener.stop(), ...[...open.keys()].map(gone)]);
+      const closed = Promise.all([listener.stop(), ...[...open.keys()].map(socketClosed)]);
       for (const {finish} of open.values()) finish();
       const deadline = setTimeout(() => {
         for (const socket of open.keys()) socket.destroy();
@@ -61,13 +61,13 @@ export const startSocketmapServer = async (needs: SocketmapNeeds): Promise<Socke
   };
 };
 
-const gone = async (socket: Socket): Promise<void> =>
+const socketClosed = async (socket: Socket): Promise<void> =>
   new Promise(resolve => {
     if (socket.closed) resolve();
     else socket.once('close', () => resolve());
   });
 
-/** Answers in order, and reads on only when all that was read is answered and the answers have been taken. */
+/** Answers in order. Reads more only when all earlier requests are answered and the peer has read the answers. */
 const serve = (socket: Socket, needs: SocketmapNeeds & {idleMs: number}): {finish(): void} => {
   const reader = createNetstringReader(maxRequestBytes);
   let isAnswering = false;
@@ -83,12 +83,12 @@ const serve = (socket: Socket, needs: SocketmapNeeds & {idleMs: number}): {finis
     }
     isAnswering = false;
     if (isLast) socket.end();
-    // Also for its end to be noticed.
+    // Resumed also to notice the end of the connection.
     socket.resume();
   };
 
   socket.setTimeout(needs.idleMs, () => {
-    // A lookup may take longer than that; the one who asked is still waiting.
+    // Not during a lookup, which may take longer while the client still waits.
     if (!isAnswering) socket.destroy();
   });
   socket.on('error', () => socket.destroy());
@@ -98,7 +98,7 @@ const serve = (socket: Socket, needs: SocketmapNeeds & {idleMs: number}): {finis
       const requests = reader.push(chunk);
       if (requests.length > 0) void answer(requests);
     } catch {
-      // Postfix asks once more on a new connection. Where this one would go on, nobody can tell.
+      // The start of the next request is unknown. Postfix repeats the request on a new connection.
       socket.destroy();
     }
   });

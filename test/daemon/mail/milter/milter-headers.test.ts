@@ -1,6 +1,6 @@
 import test from 'ava';
 import type {MilterReply} from '../../../../daemon/mail/milter/milter-codec.ts';
-import {addScore, putInFront, removeClaims} from '../../../../daemon/mail/milter/milter-headers.ts';
+import {addScore, insertInFront, removeClaims} from '../../../../daemon/mail/milter/milter-headers.ts';
 import {judgement} from '../../../helpers/gateway.ts';
 import {headersOf} from '../../../helpers/received-mail.ts';
 
@@ -46,9 +46,9 @@ test('what a mail claims of itself is removed, from the last to the first', t =>
 test('signatures go in front in their order', t => {
   const fields = Buffer.from('DKIM-Signature: v=1; s=one;\r\n b=abc\r\nDKIM-Signature: v=1; s=two; b=def\r\n');
 
-  t.deepEqual(putInFront(fields), [
+  t.deepEqual(insertInFront(fields), [
     {kind: 'insert-header', index: 0, name: 'DKIM-Signature', value: 'v=1; s=two; b=def'},
     {kind: 'insert-header', index: 0, name: 'DKIM-Signature', value: 'v=1; s=one;\r\n b=abc'},
   ]);
-  t.deepEqual(putInFront(Buffer.alloc(0)), []);
+  t.deepEqual(insertInFront(Buffer.alloc(0)), []);
 });

@@ -1,0 +1,72 @@
+// Operations on the parts of a domain in the administrators' API description: mail filters and DKIM keys.
+import {z} from 'zod';
+import {createDkimKeySchema, dkimKeySchema} from '../../../shared/dkim-key.ts';
+import {id} from '../../../shared/fields.ts';
+import {createMailFilterSchema, mailFilterSchema} from '../../../shared/mail-filter.ts';
+import {body, bodyFailures, created, idParameter, type Operation, ok} from './operation.ts';
+
+const filterParameters = idParameter.extend({filter_id: id.meta({description: 'Identifier of the filter'})});
+const dkimKeyParameters = idParameter.extend({selector: z.string().meta({description: 'Selector of the key'})});
+
+export const domainPartOperations: Operation[] = [
+  {
+    method: 'get',
+    path: '/domains/{id}/filters',
+    operationId: 'listMailFilters',
+    tag: 'Mail filters',
+    summary: 'The filters of a domain',
+    request: {params: idParameter},
+    success: ok(z.array(mailFilterSchema)),
+    failures: [404],
+  },
+  {
+    method: 'post',
+    path: '/domains/{id}/filters',
+    operationId: 'createMailFilter',
+    tag: 'Mail filters',
+    summary: 'Add a filter to a domain',
+    request: {params: idParameter, ...body(createMailFilterSchema)},
+    success: created(mailFilterSchema),
+    failures: [404, 409, ...bodyFailures],
+  },
+  {
+    method: 'delete',
+    path: '/domains/{id}/filters/{filter_id}',
+    operationId: 'deleteMailFilter',
+    tag: 'Mail filters',
+    summary: 'Remove a filter',
+    request: {params: filterParameters},
+    success: ok(z.null()),
+    failures: [404],
+  },
+  {
+    method: 'get',
+    path: '/domains/{id}/dkim-keys',
+    operationId: 'listDkimKeys',
+    tag: 'DKIM keys',
+    summary: 'The DKIM keys of a domain, without their private keys',
+    request: {params: idParameter},
+    success: ok(z.array(dkimKeySchema)),
+    failures: [404],
+  },
+  {
+    method: 'post',
+    path: '/domains/{id}/dkim-keys',
+    operationId: 'createDkimKey',
+    tag: 'DKIM keys',
+    summary: 'Make a DKIM key; the answer has the DNS record to publish',
+    request: {params: idParameter, ...body(createDkimKeySchema)},
+    success: created(dkimKeySchema),
+    failures: [404, 409, ...bodyFailures],
+  },
+  {
+    method: 'delete',
+    path: '/domains/{id}/dkim-keys/{selector}',
+    operationId: 'deleteDkimKey',
+    tag: 'DKIM keys',
+    summary: 'Remove a DKIM key',
+    request: {params: dkimKeyParameters},
+    success: ok(z.null()),
+    failures: [404],
+  },
+];
