@@ -1,19 +1,19 @@
 // Prewarm of connections for later requests. A request is cancelled after some seconds, and its connection is closed even during the
 // handshake. Without prewarm, where handshakes are slow (busy machine, slow line), no request would ever find an open connection.
 import type {ClientRequest} from 'node:http';
-import type {Lane} from './peer-agents.ts';
+import type {PeerPool} from './peer-agents.ts';
 
 /** As many as one connection pool keeps. */
 const atOnce = 4;
 const deadlineMs = 15_000;
 
 /** `open` starts a request without effect, to open a connection; it may throw. */
-export const createLaneWarmer = (open: (lane: Lane) => ClientRequest) => {
-  const underWay: Record<Lane, number> = {own: 0, callers: 0, mails: 0};
+export const createPrewarm = (open: (pool: PeerPool) => ClientRequest) => {
+  const underWay: Record<PeerPool, number> = {own: 0, callers: 0, mails: 0};
 
-  const begin = (lane: Lane): ClientRequest | undefined => {
+  const begin = (pool: PeerPool): ClientRequest | undefined => {
     try {
-      return open(lane);
+      return open(pool);
     } catch {
       return undefined;
     }
@@ -21,14 +21,14 @@ export const createLaneWarmer = (open: (lane: Lane) => ClientRequest) => {
 
   return {
     /** A request of this connection pool was cancelled. */
-    warm(lane: Lane): void {
-      const sent = underWay[lane] < atOnce ? begin(lane) : undefined;
+    warm(pool: PeerPool): void {
+      const sent = underWay[pool] < atOnce ? begin(pool) : undefined;
       if (!sent) return;
-      underWay[lane] += 1;
+      underWay[pool] += 1;
       const deadline = setTimeout(() => sent.destroy(), deadlineMs).unref();
       sent.once('close', () => {
         clearTimeout(deadline);
-        underWay[lane] -= 1;
+        underWay[pool] -= 1;
       });
       sent.once('response', response => response.resume());
       // The next request reports the error itself.

@@ -9,13 +9,13 @@ import {identityIn} from './peer-identity.ts';
 export type PeerCredentials = KeyAndCertificate & {ca: string};
 
 /** `own`: traffic between the nodes themselves; `callers`: requests for callers; `mails`: mails that callers read, perhaps slowly. */
-export type Lane = 'own' | 'callers' | 'mails';
+export type PeerPool = 'own' | 'callers' | 'mails';
 
 export interface PeerAgents {
   /** The agent of the pool, without idle connections to a certificate that has expired. */
-  of(lane: Lane): Agent;
+  of(pool: PeerPool): Agent;
   /** Ends idle connections. */
-  endIdle(lane: Lane): void;
+  endIdle(pool: PeerPool): void;
   /** When the node's own certificate expires. */
   endMs(): number;
   /** New connections use this certificate; open ones end when they become idle. */
@@ -26,15 +26,15 @@ export interface PeerAgents {
 interface Needs {
   peer: NodeIdentity;
   credentials: PeerCredentials;
-  maxSockets: Record<Lane, number>;
+  maxSockets: Record<PeerPool, number>;
 }
 
 export const createPeerAgents = ({peer, credentials, maxSockets}: Needs): PeerAgents => {
   const openAgents = (pair: PeerCredentials) => {
-    const agentOf = (lane: Lane) =>
+    const agentOf = (pool: PeerPool) =>
       new Agent({
         keepAlive: true,
-        maxSockets: maxSockets[lane],
+        maxSockets: maxSockets[pool],
         maxFreeSockets: 4,
         // Shorter than the peer's own keep-alive, so that no request uses a connection while the peer closes it.
         timeout: 30_000,
@@ -43,8 +43,8 @@ export const createPeerAgents = ({peer, credentials, maxSockets}: Needs): PeerAg
         servername: '',
         checkServerIdentity: (_host, certificate) => refuseStranger(peer, certificate),
       });
-    const lanes: Record<Lane, Agent> = {own: agentOf('own'), callers: agentOf('callers'), mails: agentOf('mails')};
-    return {pair, lanes, endMs: Date.parse(new X509Certificate(pair.cert).validTo)};
+    const pools: Record<PeerPool, Agent> = {own: agentOf('own'), callers: agentOf('callers'), mails: agentOf('mails')};
+    return {pair, pools, endMs: Date.parse(new X509Certificate(pair.cert).validTo)};
   };
   let current = openAgents(credentials);
   /** Expiry of the peer's certificate, by connection. */
@@ -57,23 +57,23 @@ export const createPeerAgents = ({peer, credentials, maxSockets}: Needs): PeerAg
   const replace = (pair: PeerCredentials): void => {
     const before = current;
     current = openAgents(pair);
-    for (const agent of Object.values(before.lanes)) {
+    for (const agent of Object.values(before.pools)) {
       agent.maxFreeSockets = 0;
       destroyIdle(agent);
     }
   };
 
   return {
-    of(lane) {
+    of(pool) {
       // The peer may have a new certificate by now, which only a new connection shows.
-      if (freeSocketsOf(current.lanes[lane]).some(hasOutlivedPeer)) replace(current.pair);
-      return current.lanes[lane];
+      if (freeSocketsOf(current.pools[pool]).some(hasOutlivedPeer)) replace(current.pair);
+      return current.pools[pool];
     },
-    endIdle: lane => destroyIdle(current.lanes[lane]),
+    endIdle: pool => destroyIdle(current.pools[pool]),
     endMs: () => current.endMs,
     setCertificate: replace,
     close() {
-      for (const agent of Object.values(current.lanes)) agent.destroy();
+      for (const agent of Object.values(current.pools)) agent.destroy();
     },
   };
 };
