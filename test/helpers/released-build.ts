@@ -15,7 +15,10 @@ export interface Release {
 }
 
 /** Releases from which an upgrade has to work. A release adds itself. */
-export const releases: readonly Release[] = [{version: '0.4.0', commit: 'b0dec73ba0dbe1b47f8c1dcb40d64cce3e34ac37'}];
+export const releases: readonly Release[] = [
+  {version: '0.4.0', commit: 'b0dec73ba0dbe1b47f8c1dcb40d64cce3e34ac37'},
+  {version: '0.5.0', commit: '423c04100ea60fb44167c1eb1884251f96bec940'},
+];
 
 /** Why a release cannot be built here; undefined where it can. */
 export const releaseMissing = ({version, commit}: Release): string | undefined => {
