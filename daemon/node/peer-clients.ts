@@ -59,7 +59,7 @@ export const openEvents = ({nodeId, records, peers, metrics, log, now}: EventNee
     peers,
     onFailure: (node, error) => log.debug({node, err: error}, 'listening to a node failed'),
   });
-  const events = createEvents({keys, domains, configuration, listenElsewhere: elsewhere.listen, now});
+  const events = createEvents({keys, domains, configuration, subscribeToPeers: elsewhere.listen, now});
 
   bus.subscribe(events.receive);
   publishConfigEvents({configuration, domains, keys, bus});

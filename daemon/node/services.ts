@@ -109,7 +109,7 @@ export const createServices = ({config, settings, storage, fqdn, records, trust,
     },
     retention: createRetention({
       store,
-      keepMs: () => settings().keepMs,
+      retentionMs: () => settings().keepMs,
       expire: queue.expire,
       isSuspended: membership.isRemoved,
       now,

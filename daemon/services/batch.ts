@@ -1,21 +1,21 @@
-// Group commit: whoever waits for the disk while it is busy shares the next write.
-import {setImmediate as turn} from 'node:timers/promises';
+// Group commit: items that arrive while the disk is busy share the next write.
+import {setImmediate as nextIteration} from 'node:timers/promises';
 
 /**
- * `submit` resolves once a `flush` that contained its item has succeeded. Items of one turn of the event loop share a flush, and
- * while one flush runs, items gather for the next; there is never more than one at a time. A failed flush fails all of its items.
+ * `submit` resolves when a `flush` that contained its item has succeeded. Items of one event loop iteration share a flush. Items that
+ * arrive during a flush wait for the next one; only one flush runs at a time. A failed flush rejects all of its items.
  */
 export const createBatch = <T>(flush: (items: T[]) => Promise<void>): ((item: T) => Promise<void>) => {
-  let gathering: {item: T; resolve: () => void; reject: (error: unknown) => void}[] = [];
+  let waiting: {item: T; resolve: () => void; reject: (error: unknown) => void}[] = [];
   let isRunning = false;
 
   const run = async () => {
     isRunning = true;
-    // What was handed out together, as by the flush of another batch, comes together.
-    await turn();
-    while (gathering.length > 0) {
-      const batch = gathering;
-      gathering = [];
+    // Collects items submitted in the same iteration, for example by callers that another batch has just resolved.
+    await nextIteration();
+    while (waiting.length > 0) {
+      const batch = waiting;
+      waiting = [];
       try {
         await flush(batch.map(({item}) => item));
         for (const {resolve} of batch) resolve();
@@ -28,7 +28,7 @@ export const createBatch = <T>(flush: (items: T[]) => Promise<void>): ((item: T)
 
   return async item =>
     new Promise((resolve, reject) => {
-      gathering.push({item, resolve, reject});
+      waiting.push({item, resolve, reject});
       if (!isRunning) void run();
     });
 };

@@ -1,6 +1,6 @@
-// Parts of a long list, for what is done in steps.
+// Splitting of long lists, for work that is done in steps.
 
-const perPart = 100;
+const defaultSize = 100;
 
-export const chunksOf = <T>(items: readonly T[], size = perPart): T[][] =>
+export const chunksOf = <T>(items: readonly T[], size = defaultSize): T[][] =>
   Array.from({length: Math.ceil(items.length / size)}, (_, n) => items.slice(n * size, (n + 1) * size));

@@ -1,5 +1,5 @@
-// Where tests end the process at once, to see what is left: before and after each step that makes something durable or tells
-// somebody. In a normal build a crash point does nothing, whatever the environment says; see TEST_BUILD in bin/build.mjs.
+// Points at which tests kill the process, to check what survives: before and after each step that makes something durable or sends
+// something. In a normal build a crash point does nothing, whatever the environment says; see TEST_BUILD in bin/build.mjs.
 import {z} from 'zod';
 
 export const crashPoints = [
@@ -31,7 +31,7 @@ export type CrashPoint = (typeof crashPoints)[number];
 
 declare const TEST_BUILD: boolean;
 
-/** `held-row.after:3` ends the process the third time that it comes by there. */
+/** `held-row.after:3` kills the process when it reaches that point for the third time. */
 const wantedSchema = z.string().transform((text, context) => {
   const [name, times = '1'] = text.split(':');
   const point = crashPoints.find(known => known === name);
@@ -47,7 +47,7 @@ const createCrashPoints = (environment: Record<string, string | undefined>): ((p
   return point => {
     if (point !== wanted.point) return;
     left -= 1;
-    // Nothing of this process runs after it: no handler, no flush.
+    // SIGKILL, so that no handler and no flush runs.
     if (left === 0) process.kill(process.pid, 'SIGKILL');
   };
 };

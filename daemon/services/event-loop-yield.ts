@@ -1,14 +1,15 @@
+// Yielding to the event loop, for work that is cut into slices.
 import {setImmediate as nextIteration} from 'node:timers/promises';
 
-/** Resolves when it is the caller's turn to work for a few milliseconds. */
+/** Resolves when the caller may work for a few milliseconds. */
 export type Turn = () => Promise<void>;
 
-/** One turn in each round of the event loop, whoever asks: work that is cut into slices never piles up between other work. */
+/** Lets one caller continue per event loop iteration, so that the slices of several callers never run back to back. */
 export const createYield = (): Turn => {
-  let last: Promise<unknown> = Promise.resolve();
+  let previous: Promise<unknown> = Promise.resolve();
   return async () => {
-    const own = last.then(async () => nextIteration());
-    last = own;
-    await own;
+    const current = previous.then(async () => nextIteration());
+    previous = current;
+    await current;
   };
 };

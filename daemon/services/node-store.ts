@@ -1,43 +1,45 @@
-// Ports to a store that one node has for itself: what replication and the spool need of it, beside what the services need.
+// Ports to the store of a single node: what replication and the spool need from it, in addition to what the services need.
 import type {ConfigReads, Store, StoreTransaction} from './ports.ts';
 import type {HeldState, SpoolOverview} from './quarantine/stored-mail.ts';
 import type {Kind, Readable, RecordDigest, RecordKey, StoredRecord} from './records.ts';
 
 export interface RecordReads {
   find(key: RecordKey): Promise<StoredRecord | undefined>;
-  /** Those that are there, in no order. */
+  /** The records that exist, in no particular order. */
   findAll(keys: readonly RecordKey[]): Promise<StoredRecord[]>;
-  /** All that ever had the name of one of `records`, those themselves included; in no order. */
+  /** All records that have or had the unique key of one of `records`, including `records` themselves; in no particular order. */
   withUniqueKeys(records: readonly Pick<StoredRecord, 'kind' | 'unique_key'>[]): Promise<StoredRecord[]>;
   childrenOf(kinds: readonly Kind[], parentIds: readonly number[]): Promise<StoredRecord[]>;
-  /** In the order of kind and id, from after `after`. */
+  /** Records after `after`, ordered by kind and id. */
   after(after: RecordKey | undefined, limit: number): Promise<StoredRecord[]>;
-  /** Of one kind, in the order of their ids, from after `after`. */
+  /** Records of one kind after the id `after`, ordered by id. */
   ofKind(kind: Kind, page: {after: number; limit: number}): Promise<StoredRecord[]>;
-  /** In the order of kind and id, without what the records say. */
+  /** Keys and digests after `after`, ordered by kind and id, without the fields. */
   digestsAfter(after: RecordKey | undefined, limit: number): Promise<RecordDigest[]>;
-  /** The greatest id of a kind that `nodeNo` has made, tombstones included; undefined when there is none. */
+  /** The greatest id of a kind that `nodeNo` has created, including tombstones; undefined when there is none. */
   greatestId(kind: Kind, nodeNo: number): Promise<number | undefined>;
   /** The sum of all digests, hexadecimal. */
   sum(): Promise<string>;
-  /** Where what is shown of the ids after `after`, up to `upTo` where that is given, is not `records`. */
+  /** The differences between the readable table and `records`, for the ids in `range`. */
   compareShown(kind: Kind, range: IdRange, records: readonly Readable[]): Promise<Differences>;
 }
 
 export interface IdRange {
+  /** Exclusive. */
   after: number;
+  /** Inclusive; undefined for no upper bound. */
   upTo: number | undefined;
 }
 
-/** The mergeable truth behind all configuration, and the readable form of those records that are live. */
+/** The replicated records that all configuration is derived from, and the readable tables of the live ones. */
 export interface RecordStore extends RecordReads {
   save(records: readonly StoredRecord[]): Promise<void>;
-  /** Takes records out that are not what was written: not a deletion, which is a tombstone and told to others. */
+  /** Drops a damaged record. This is not a deletion: a deletion writes a tombstone and is replicated. */
   drop(key: RecordKey): Promise<void>;
   writeSum(hex: string, changedAtMs: number): Promise<void>;
   show(kind: Kind, records: readonly Readable[]): Promise<void>;
   hide(kind: Kind, ids: readonly number[]): Promise<void>;
-  /** Shows `records` even where others wrongly have what only one may have. */
+  /** Shows `records` even where other rows wrongly hold the same unique value. */
   restore(kind: Kind, records: readonly Readable[]): Promise<void>;
 }
 
@@ -45,22 +47,22 @@ export type ReadableRow = Record<string, string | number | boolean | null> & {id
 
 /** How a readable table differs from its records. */
 export interface Differences {
-  /** What is not shown, or shown as something else. */
+  /** Records without a row, or with a row of other content. */
   missing: Readable[];
-  /** Rows that no record stands behind, or that say something else. */
+  /** Rows without a record, or with other content than their record. */
   wrong: ReadableRow[];
 }
 
-/** Numbers that only ever grow, such as the local part of ids of one kind. */
+/** Numbers that only increase, such as the local part of the ids of one kind. */
 export interface SequenceReads {
   /** The latest number; 0 before the first. */
   last(sequence: string): Promise<number>;
 }
 
 export interface SequenceStore extends SequenceReads {
-  /** From 1. */
+  /** The next number; the first is 1. */
   next(sequence: string): Promise<number>;
-  /** The sequence goes on from `reached` at least. */
+  /** Raises the latest number to at least `reached`. */
   raise(sequence: string, reached: number): Promise<void>;
 }
 
@@ -70,59 +72,59 @@ export interface OutboxEntry {
 }
 
 export interface OutboxReads {
-  /** The number of the newest event there has been; 0 before the first. */
+  /** The number of the newest event ever appended; 0 before the first. */
   last(): Promise<number>;
-  /** Events up to this number are gone. */
+  /** Events up to and including this number have been deleted. */
   floor(): Promise<number>;
   /**
-   * Events after `after` in order, at most `limit`, and no more than `maxChars` unless the first alone is longer; and, of the same
-   * moment, up to where events are gone.
+   * Events after `after` in order: at most `limit`, and at most `maxChars` unless the first event alone is longer. `floor` is read
+   * at the same moment.
    */
   after(after: number, limits: {limit: number; maxChars: number}): Promise<{floor: number; entries: OutboxEntry[]}>;
   all(): Promise<OutboxEntry[]>;
   depth(): Promise<number>;
 }
 
-/** What this node has changed and its peers have to be sent: one row per change, numbered without a gap from the floor on. */
+/** Changes of this node that its peers must receive: one row per change, numbered without gaps from the floor on. */
 export interface OutboxStore extends OutboxReads {
-  /** Leaves one event for every peer; returns its number. */
+  /** Appends one event, for all peers; returns its number. */
   append(event: unknown): Promise<number>;
-  /** Puts other events in the place of those that have their numbers. */
+  /** Replaces the events that have the same numbers. */
   rewrite(entries: readonly OutboxEntry[]): Promise<void>;
-  /** Forgets events up to `seq`; returns how many there were. */
+  /** Deletes events up to and including `seq`; returns how many were deleted. */
   prune(seq: number): Promise<number>;
   /**
-   * For a database that has gone back in time: what it still has gets numbers above `seq`, which peers have seen of this
-   * node's former life. Nothing up to there can be asked for any more.
+   * Renumbers the remaining events above `seq`, for a database that was restored from an older copy: peers have already seen other
+   * events of this node up to `seq`. The floor becomes `seq`.
    */
   renumber(seq: number): Promise<void>;
 }
 
 export interface AppliedReads {
   of(origin: number): Promise<number>;
-  /** Of every origin there has been, by node number. */
+  /** The last applied event of every known origin, by node number. */
   all(): Promise<Map<number, number>>;
 }
 
 /** How far this node has applied the events of each other node. */
 export interface AppliedStore extends AppliedReads {
-  /** Never goes back. */
+  /** Records that events up to `seq` are applied; a lower number than the stored one is ignored. */
   note(origin: number, seq: number): Promise<void>;
 }
 
-/** Rows of mails whose bytes are in the spool. */
+/** Rows of mails whose bodies are in the spool. */
 export interface SpoolRowReads {
   overview(): Promise<SpoolOverview>;
-  /** What became of those of the mails that are the spool's. */
+  /** The states of those mails that are in the spool. */
   states(queueIds: readonly string[]): Promise<Map<string, HeldState>>;
-  /** Mails that are in the spool, by queue id in ascending order, from after `after`. */
+  /** Queue ids of mails in the spool after `after`, in ascending order. */
   list(after: string, limit: number): Promise<string[]>;
 }
 
 export interface SpoolRows extends SpoolRowReads {
-  /** Takes a row out that may say anything; whether it was counted is for `recount` to find out. */
+  /** Drops a row with arbitrary content; call `recount` afterwards, as the totals may include it. */
   drop(queueId: string): Promise<void>;
-  /** Works the totals of held mail out anew, for rows that were changed without them. */
+  /** Recalculates the totals of held mail, after rows were changed without updating the totals. */
   recount(): Promise<void>;
 }
 
@@ -142,9 +144,9 @@ export interface NodeTransaction extends StoreTransaction {
   applied: AppliedStore;
 }
 
-/** The store of one node, in a cluster that replicates. */
+/** The store of one node in a replicated cluster. */
 export interface NodeStore extends Store, NodeReads {
   transaction<T>(work: (tx: NodeTransaction) => Promise<T>): Promise<T>;
-  /** Runs `read` on one moment of the store: what is committed meanwhile is in none of its answers. */
+  /** Runs `read` on one snapshot of the store: its queries do not see what is committed meanwhile. */
   atOneMoment<T>(read: (reads: NodeReads & {config: ConfigReads}) => Promise<T>): Promise<T>;
 }

@@ -1,4 +1,4 @@
-// Records of the configuration: what is replicated, or shared by all nodes, in the forms in which it is stored and read.
+// Records of the configuration that all nodes share: the replicated form and the readable form.
 import type {ApiKey} from '../../shared/api-key.ts';
 import type {DkimAlgorithm} from '../../shared/dkim-algorithm.ts';
 import type {Domain} from '../../shared/domain.ts';
@@ -8,16 +8,16 @@ import type {Json} from '../../shared/merge-patch.ts';
 export const kinds = ['node', 'domain', 'api_key', 'mail_filter', 'dkim_key'] as const;
 export type Kind = (typeof kinds)[number];
 
-/** A node of a newer version may have records of more kinds. */
+/** False for kinds that only a newer version knows. */
 export const isKind = (kind: string): kind is Kind => (kinds as readonly string[]).includes(kind);
 
-/** Numbers of one node start here, so that ids need no coordination: node number × 10^9 + local sequence. */
+/** An id is node number × 10^9 + local sequence, so nodes create ids without coordination. */
 export const idsPerNode = 1_000_000_000;
 
-/** The number of the node that made a record; of a node its own number is the id. */
+/** The number of the node that created a record. The id of a node record is that node's number. */
 export const makerOf = ({kind, id}: RecordKey): number => (kind === 'node' ? id : Math.floor(id / idsPerNode));
 
-/** Hybrid logical clock reading as text that sorts: milliseconds, counter, node number, in hex. */
+/** A reading of the hybrid logical clock as sortable text: milliseconds, counter and node number, in hex. */
 export type Stamp = string;
 export type StampedFields = Record<string, [Json, Stamp]>;
 
@@ -28,16 +28,16 @@ export interface RecordKey {
 
 export interface ConfigRecord extends RecordKey {
   fields: StampedFields;
-  /** Stamp of the deletion: the record is a tombstone for ever. */
+  /** Stamp of the deletion; null while the record is live. A tombstone never becomes live again. */
   deleted: Stamp | null;
 }
 
 export interface StoredRecord extends ConfigRecord {
-  /** What at most one live record of the kind may have, such as a domain's name. */
+  /** A value that at most one live record of the kind may have, such as the name of a domain. */
   unique_key: string | null;
-  /** The record this one dies with. */
+  /** The id of the record whose deletion also deletes this one. */
   parent_id: number | null;
-  /** Hex SHA-256 of the live values; empty while the record is not live. */
+  /** Hex SHA-256 of the live values; empty for a tombstone. */
   digest: string;
 }
 
@@ -49,19 +49,19 @@ export const recordsByName = (records: StoredRecord[]): Map<string, StoredRecord
   new Map(records.map(record => [recordName(record), record]));
 
 export interface StoredNode {
-  /** The node number: the first part of every id made there, never reused. */
+  /** The node number: the first part of every id created there; never reused. */
   id: number;
   node_id: string;
   fqdn: string;
-  /** Where the others reach it, `https://host:port`; null until it has said so itself. */
+  /** Address for the other nodes, `https://host:port`; null until the node has announced it. */
   cluster_url: string | null;
   api_url: string | null;
-  /** Where its SMTP gateway really listens, `host:port`; null until it has said so itself, as nodes of 0.4 never do. */
+  /** Address on which its SMTP gateway listens, `host:port`; null until the node has announced it. Nodes of 0.4 never do. */
   smtp_listen: string | null;
   created_at: string;
 }
 
-/** A key as stored: never its value, only the hash of it. `domain` is the name the bound domain had when it was bound. */
+/** An API key as stored: the hash, never the value. `domain` is the name of the bound domain at the time of binding. */
 export type StoredApiKey = Omit<ApiKey, 'last_used_at'> & {key_hash: string; domain_id: number | null};
 
 export interface StoredDkimKey {
@@ -70,14 +70,14 @@ export interface StoredDkimKey {
   selector: string;
   algorithm: DkimAlgorithm;
   public_key: string;
-  /** PKCS #8. Leaves the store for signing and for nothing else. */
+  /** PKCS #8. Used for signing only. */
   private_key_pem: string;
   created_at: string;
 }
 
-/** Fields of every kind as they are stored; `id` and what follows from stamps are added here. */
+/** The fields of each kind as they are stored, without `id` and fields derived from stamps. */
 export interface FieldsOf {
-  /** A node says where it listens once it does. */
+  /** A node announces `smtp_listen` when it listens. */
   node: Omit<StoredNode, 'id' | 'smtp_listen'> & Partial<Pick<StoredNode, 'smtp_listen'>>;
   domain: Omit<Domain, 'id' | 'updated_at'>;
   api_key: Omit<StoredApiKey, 'id'>;
@@ -85,10 +85,10 @@ export interface FieldsOf {
   dkim_key: Omit<StoredDkimKey, 'id'>;
 }
 
-/** A live record in the form in which it is read. */
+/** A live record in its readable form. */
 export type Readable = StoredNode | Domain | StoredApiKey | MailFilter | StoredDkimKey;
 
-/** A record that looks different after a change, and the one it belongs to. */
+/** The key of a record that a change has altered, and its parent. */
 export type ChangedKey = RecordKey & Pick<StoredRecord, 'parent_id'>;
 
 /** The latest use of a key, ISO 8601. */

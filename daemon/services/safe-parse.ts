@@ -1,9 +1,9 @@
-// What others sent, held against a schema.
+// Parsing of untrusted values with a schema.
 import {z} from 'zod';
 
 /**
- * What `schema` makes of `value`; never throws, whatever that is. Zod compares the `length` of everything that has one, and what JSON
- * can make of a `length` cannot always be compared: `{"length": {"toString": 1}}`.
+ * Parses any `value` with `schema` and never throws. Zod's `safeParse` does throw for some JSON: it compares the `length` of every
+ * value that has one, and a `length` such as `{"toString": 1}` cannot be compared.
  */
 export const parseSafely = <S extends z.ZodType>(schema: S, value: unknown): z.ZodSafeParseResult<z.output<S>> => {
   try {

@@ -1,11 +1,12 @@
+// Checks of request bodies and parameters against their schemas.
 import type {z} from 'zod';
 import {Fault, type FaultCode, type FieldFault} from '../../shared/fault.ts';
 import {fieldFaults} from '../../shared/fields.ts';
 import {parseSafely} from './safe-parse.ts';
 
 /**
- * What `schema` makes of a request body; a Fault `validation_failed` that lists every wrong field, `known` being those
- * that were found before.
+ * Parses a request body with `schema`. Throws a Fault `validation_failed` that lists every wrong field; `known` are wrong fields
+ * that the caller has already found.
  */
 export const validate = <S extends z.ZodType>(schema: S, body: unknown, known: FieldFault[] = []): z.output<S> => {
   const parsed = parseSafely(schema, body);
@@ -13,7 +14,7 @@ export const validate = <S extends z.ZodType>(schema: S, body: unknown, known: F
   throw invalidFields([...known, ...(parsed.error ? fieldFaults(parsed.error) : [])]);
 };
 
-/** The same for query parameters and path ids: a Fault `invalid_parameter` that names them. */
+/** Parses query parameters or path ids. Throws a Fault `invalid_parameter` that lists the wrong ones. */
 export const validateParameters = <S extends z.ZodType>(schema: S, parameters: unknown): z.output<S> => {
   const parsed = parseSafely(schema, parameters);
   if (parsed.success) return parsed.data;
@@ -24,7 +25,7 @@ export const validateParameters = <S extends z.ZodType>(schema: S, parameters: u
   throw faultOf('invalid_parameter', fields);
 };
 
-/** Wrong fields, found by rules that no schema can know. */
+/** A Fault for wrong fields found by rules that a schema cannot express. */
 export const invalidFields = (fields: FieldFault[]): Fault => faultOf('validation_failed', fields);
 
 const faultOf = (code: FaultCode, fields: FieldFault[]): Fault =>

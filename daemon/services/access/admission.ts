@@ -1,5 +1,5 @@
-// Whether a key is good at this moment, and for what: asked when a request comes in, where another node carries it out, and
-// again and again of an answer that never ends.
+// Admission of API keys: whether a key is active, and what it may access. Checked for each request, again on the node that carries
+// the request out, and repeatedly while an event stream is open.
 
 import {Fault} from '../../../shared/fault.ts';
 import type {AccessScope} from '../../../shared/scopes.ts';
@@ -7,7 +7,7 @@ import type {DomainDirectory} from '../domains/domain-directory.ts';
 import type {StoredApiKey} from '../records.ts';
 
 export interface Admission {
-  /** A Fault `key_revoked` or `key_expired` when the key is no good any more. */
+  /** Throws a Fault `key_revoked` or `key_expired` for a key that is no longer active. */
   requireActive(key: StoredApiKey): void;
   accessOf(key: StoredApiKey): AccessScope;
 }

@@ -1,18 +1,19 @@
+// Rate limiter that exchanges counts with the other nodes when a decision depends on them.
 import {setTimeout as delay} from 'node:timers/promises';
 import type {RateLimiter, RateLimitState} from './rate-limit.ts';
 
 export interface ClusterRateLimits {
-  /** As the rate limiter does; what awaits the other nodes waits until they have heard, for a second at most. */
+  /** Like `RateLimiter.take`, but waits for up to a second while the decision awaits the other nodes. */
   take(keyId: number, limit: number): Promise<RateLimitState>;
 }
 
 interface Needs {
   limiter: Pick<RateLimiter, 'take'>;
-  /** Sends the other nodes a heartbeat. Resolves once each has answered, or failed to. */
+  /** Sends a heartbeat to each other node. Resolves when each has answered or failed. */
   sendHeartbeats(): Promise<void>;
 }
 
-/** A heartbeat takes milliseconds. After this, a node that does not answer is not worth more of a caller's time. */
+/** A heartbeat takes milliseconds, so a node that needs longer than this is probably down. */
 const patienceMs = 1000;
 
 export const createClusterRateLimits = ({limiter, sendHeartbeats}: Needs): ClusterRateLimits => ({

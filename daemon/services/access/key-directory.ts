@@ -1,4 +1,4 @@
-// All API keys in memory, found by hash: a request is authenticated without a query.
+// Directory of all API keys in memory, by hash, so that a request is authenticated without a query.
 
 import {hash} from 'node:crypto';
 import type {Store} from '../../services/ports.ts';
@@ -7,11 +7,11 @@ import type {StoredApiKey} from '../records.ts';
 import {type KeyUses, openKeyUses} from './key-uses.ts';
 
 export interface KeyDirectory extends Omit<KeyUses, 'forget'> {
-  /** The key whose value hashes to this, if any; asks the database only for what memory does not have. */
+  /** The key with this hash, if any; queries the database only if memory has none. */
   findByHash(keyHash: string): Promise<StoredApiKey | undefined>;
-  /** From memory only: one that was made beside this node and never used here is not found. */
+  /** Reads memory only: a key that `mfd bootstrap-key` added is not found until it has been used here. */
   findById(keyId: number): StoredApiKey | undefined;
-  /** All that are in memory. */
+  /** All keys in memory. */
   list(): StoredApiKey[];
 }
 
@@ -24,8 +24,8 @@ export const createKeyDirectory = async (store: Store, configuration: ConfigStor
   let changes = 0;
 
   const remember = (key: StoredApiKey) => {
-    const former = hashOfId.get(key.id);
-    if (former !== undefined && former !== key.key_hash) byHash.delete(former);
+    const previousHash = hashOfId.get(key.id);
+    if (previousHash !== undefined && previousHash !== key.key_hash) byHash.delete(previousHash);
     byHash.set(key.key_hash, key);
     hashOfId.set(key.id, key.key_hash);
   };
@@ -56,11 +56,11 @@ export const createKeyDirectory = async (store: Store, configuration: ConfigStor
         const known = byHash.get(keyHash);
         if (known) return known;
         // `mfd bootstrap-key` writes to the database of a running node.
-        const seen = changes;
+        const changesBefore = changes;
         const stored = await store.config.findApiKey({key_hash: keyHash});
         if (!stored) return undefined;
-        // What was revoked or deleted while it was read must not be remembered as it was.
-        if (seen !== changes) continue;
+        // A key that was revoked or deleted during the query must not be stored in its old state.
+        if (changesBefore !== changes) continue;
         remember(stored);
         return stored;
       }

@@ -1,46 +1,45 @@
-// Requests without a key that is good, by the address that they come from. Whoever guesses keys is told to wait; and of many
-// requests the log has a few lines. Whether a key is good is found out first, so a guesser behind the same address translation
-// locks nobody out.
+// Counter of requests without a valid key, by client address. It limits guessing of keys, and keeps the log short when many
+// requests fail. Keys are checked before the limit, so somebody who guesses keys from a shared address (NAT) locks nobody out.
 import {clientNetwork} from '../../../shared/host-port.ts';
 
 /** Unknown keys that one address may send in a minute. */
 export const guessLimit = 20;
 
 interface KeyFailure {
-  /** False for those that the count at the end of the minute tells of. */
+  /** False for failures that are reported only as part of the count at the end of the minute. */
   isLogged: boolean;
   /** False when the address has sent too many unknown keys. */
   isAllowed: boolean;
   /** Unknown keys that the address may still send. */
   remaining: number;
-  /** Until it may send as many as ever, rounded up. */
+  /** Seconds until the full limit is available again, rounded up. */
   resetSeconds: number;
 }
 
 export interface KeyFailureCount {
-  /** An IPv4 address or an IPv6 network of 64 bits; null for all that were too many to count by themselves. */
+  /** An IPv4 address or an IPv6 /64 network; null for the sum of all addresses beyond the first thousand. */
   remote_address: string | null;
   requests: number;
-  /** How many of them were refused as too many. */
+  /** How many of the requests were refused because of the limit. */
   too_many: number;
 }
 
 export interface KeyFailures {
-  /** `isGuess`: the key is unknown. One that is missing, revoked or expired is never too many. */
+  /** `isGuess`: the key is unknown. Requests with a missing, revoked or expired key do not count against the limit. */
   note(remoteAddress: string | null, isGuess: boolean): KeyFailure;
-  /** Tells of the minutes that are over, or of all. */
+  /** Reports the minutes that are over; with `isEnd` also the current ones. */
   report(isEnd?: boolean): void;
 }
 
 interface Needs {
   /** Milliseconds of a clock that never jumps. */
   monotonic: () => number;
-  /** Called once for each minute in which more than one request of an address failed. */
+  /** Called once for each address and minute with more than one failed request. */
   onCount(count: KeyFailureCount): void;
 }
 
 const minuteMs = 60_000;
-/** Somebody with a million addresses must not fill the memory, nor the log. All further ones are counted as one. */
+/** Bounds memory and log lines when an attacker uses very many addresses. All further addresses share one count. */
 const maxAddresses = 1000;
 
 interface Minute extends KeyFailureCount {
@@ -62,9 +61,9 @@ export const createKeyFailures = ({monotonic, onCount}: Needs): KeyFailures => {
     const known = minutes.get(key);
     if (known && known.endsAtMs > monotonic()) return known;
     if (known) end(known);
-    const begun = {remote_address: key, requests: 0, too_many: 0, guesses: 0, endsAtMs: monotonic() + minuteMs};
-    minutes.set(key, begun);
-    return begun;
+    const started = {remote_address: key, requests: 0, too_many: 0, guesses: 0, endsAtMs: monotonic() + minuteMs};
+    minutes.set(key, started);
+    return started;
   };
 
   return {

@@ -1,28 +1,28 @@
-// The latest use of each API key, here and on the other nodes. Uses are written to the store in batches.
+// Latest use of each API key, on this node and on the others. Uses are written to the store in batches.
 import type {Store} from '../ports.ts';
 
 export interface KeyUses {
   lastUsedAt(keyId: number): string | null;
-  /** Notes a use here; written to the store in batches by `flush`. */
+  /** Records a use on this node; `flush` writes it to the store. */
   touch(keyId: number, at: Date): void;
-  /** Notes a use on another node, ISO 8601. */
+  /** Records a use on another node; `at` is ISO 8601. */
   receiveUse(keyId: number, at: string): void;
-  /** The keys used here since the `after`-th use, each with its latest; `upTo` is the number of the newest. */
+  /** The keys used on this node after use number `after`, each with its latest use; `upTo` is the number of the newest use. */
   usesAfter(after: number): {uses: [keyId: number, at: string][]; upTo: number};
   forget(keyId: number): void;
   flush(): Promise<void>;
 }
 
-/** Uses of keys that `isKnown` denies are not noted. */
+/** Ignores uses of keys for which `isKnown` returns false. */
 export const openKeyUses = async (store: Store, isKnown: (keyId: number) => boolean): Promise<KeyUses> => {
   const latest = new Map<number, string>();
   const unwritten = new Set<number>();
-  /** The number of the latest use here, by key, in the order of use. */
+  /** The number of the latest use on this node, by key id, in the order of use. */
   const usedHere = new Map<number, number>();
   let useCount = 0;
   for (const use of await store.keyUses.list()) latest.set(use.key_id, use.last_used_at);
 
-  const note = (keyId: number, at: string) => {
+  const record = (keyId: number, at: string) => {
     if (!isKnown(keyId) || at <= (latest.get(keyId) ?? '')) return;
     latest.set(keyId, at);
     unwritten.add(keyId);
@@ -31,13 +31,14 @@ export const openKeyUses = async (store: Store, isKnown: (keyId: number) => bool
   return {
     lastUsedAt: keyId => latest.get(keyId) ?? null,
     touch(keyId, at) {
-      note(keyId, at.toISOString());
-      // Deleted first, so that it becomes the last one, unless it is: deleting all the time makes V8 rebuild the map all the time.
+      record(keyId, at.toISOString());
+      // Deleting moves the key to the end of the map. A key that is last already is not deleted, as frequent deletions make V8
+      // rebuild the map each time.
       if (usedHere.get(keyId) !== useCount) usedHere.delete(keyId);
       useCount += 1;
       usedHere.set(keyId, useCount);
     },
-    receiveUse: note,
+    receiveUse: record,
     usesAfter(after) {
       if (after >= useCount) return {uses: [], upTo: useCount};
       const fresh: [number, string][] = [];

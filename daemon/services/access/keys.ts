@@ -1,3 +1,4 @@
+// Management of API keys: identify, create, list, revoke, delete.
 import {
   type ApiKey,
   type CreateApiKey,
@@ -21,16 +22,16 @@ import {createAdmission} from './admission.ts';
 import {hashKey, type KeyDirectory} from './key-directory.ts';
 
 export interface Keys {
-  /** The stored key; a Fault `key_missing` or `key_invalid` for any other value. */
+  /** The stored key with this value. Throws a Fault `key_missing` or `key_invalid` when there is none. */
   identify(value: string | undefined): Promise<StoredApiKey>;
-  /** What a key reaches now; a Fault `key_revoked` or `key_expired` when that is nothing any more. */
+  /** The current access scope of a key. Records the use. Throws a Fault `key_revoked` or `key_expired`. */
   admit(key: StoredApiKey): AccessScope;
   me(keyId: number): Promise<Me>;
   list(): Promise<ApiKey[]>;
   create(actor: Actor, body: unknown): Promise<CreatedApiKey>;
   /**
-   * Ends a key now, or at the moment that `body` names: never later than it ends already. This and `remove` wait until every
-   * node that can be reached knows of it; `unreachable` are the others.
+   * Ends a key now, or at the time that `body` gives, but never later than it ends already. `revoke` and `remove` wait until every
+   * reachable node has applied the change; `unreachable` lists the ids of the other nodes.
    */
   revoke(actor: Actor, id: number, request: Revocation): Promise<{key: ApiKey; unreachable: string[]}>;
   remove(actor: Actor, id: number, isForced: boolean): Promise<{unreachable: string[]}>;
@@ -47,14 +48,13 @@ interface Needs {
   directory: KeyDirectory;
   domains: DomainDirectory;
   nodeId: string;
-  /** See `AwaitReplication`. */
   awaitReplication: AwaitReplication;
   now: () => number;
 }
 
 export const createKeys = ({store, configuration, directory, domains, nodeId, awaitReplication, now}: Needs): Keys => {
   const {requireActive, accessOf} = createAdmission({domains, now});
-  // Named one by one: to leave some out of a row takes longer than all the rest of an answer from memory.
+  // Fields are copied one by one: rest destructuring takes longer than everything else in this request.
   const toRecord = (key: StoredApiKey): ApiKey => ({
     id: key.id,
     name: key.name,
@@ -68,7 +68,7 @@ export const createKeys = ({store, configuration, directory, domains, nodeId, aw
     last_used_at: directory.lastUsedAt(key.id),
   });
 
-  /** What no schema can know of a new key, found in a body that may be anything. */
+  /** Faults of a new key that a schema cannot find. The body is not validated yet. */
   const wrongNow = (body: unknown): FieldFault[] => {
     const {scope, domain} = membersOf(body);
     const wrong = pastEnd(body, 'expires_at', now());
@@ -92,7 +92,6 @@ export const createKeys = ({store, configuration, directory, domains, nodeId, aw
     },
 
     async me(keyId) {
-      // Whoever asks has been found in memory a moment ago.
       const key = directory.findById(keyId) ?? (await byId(store.config, keyId));
       return {...toRecord(key), permissions: [...permissionsOf(key.scope, accessOf(key))], node_id: nodeId};
     },
@@ -111,7 +110,7 @@ export const createKeys = ({store, configuration, directory, domains, nodeId, aw
       const end = at === undefined ? undefined : new Date(at).toISOString();
       await configuration.change(async tx => {
         const key = await byId(tx.config, id);
-        // Written once more, so that who waits for the others waits for this as well: it may have come from elsewhere.
+        // Written again, so that `awaitReplication` also waits for a revocation that came from another node.
         if (key.revoked_at !== null) return tx.update('api_key', id, {revoked_at: key.revoked_at});
         if (end !== undefined && key.expires_at !== null && key.expires_at <= end)
           return tx.update('api_key', id, {expires_at: key.expires_at});
@@ -137,7 +136,7 @@ export const createKeys = ({store, configuration, directory, domains, nodeId, aw
   };
 };
 
-/** Writes a new key inside a change. The answer is the only place its value ever appears. */
+/** Writes a new key inside a transaction. Only the result contains the value of the key. */
 export const insertKey = async (
   tx: ConfigTransaction,
   actor: Pick<Actor, 'keyId' | 'remoteAddress'>,
@@ -168,7 +167,7 @@ export const insertKey = async (
 export const isActiveAdmin = (key: StoredApiKey, nowMs: number): boolean =>
   key.scope === 'full-admin' && key.revoked_at === null && (key.expires_at === null || Date.parse(key.expires_at) > nowMs);
 
-/** `endMs` is when `key` ends: another one has to be good then. */
+/** Requires another full-admin key that is still active at `endMs`, when `key` ends. */
 const guardLastAdmin = async (
   {config}: Pick<ConfigTransaction, 'config'>,
   key: StoredApiKey,

@@ -1,76 +1,76 @@
-// The limit of each key over all nodes. Nodes tell each other their counts, so each knows of the others' a moment late. Two rules
-// keep what passes in any minute at 1.5 × the limit, or at the limit and one for each other node where that is more, while
-// nodes hear one another:
-// - A node lets nothing pass once the limit is used up by what it has counted and heard of in the last minute.
-// - Of each key it lets no more pass than its share while some other node has not heard of that. The shares of the others,
-//   which is all that a node may not know of, come to half the limit.
-// Nodes that do not hear one another cannot know: then each lets the whole limit pass.
+// Rate limiter of API keys over all nodes. Nodes exchange their counts in heartbeats, so each node knows the counts of the others with
+// a short delay. While nodes are connected, two rules bound the requests of a key in any minute to 1.5 × the limit, or to the limit
+// plus one for each other node where that is more:
+// - A node allows nothing once its own and the received counts of the last minute reach the limit.
+// - A node allows at most its share of a key's limit before every other node has acknowledged these requests. The shares of all
+//   other nodes, which are all that a node may not know of, add up to half the limit.
+// Nodes that are not connected cannot know the counts of each other; then each allows the whole limit.
 import type {KeyCounts} from '../cluster/peer-protocol.ts';
 import {createSlidingCounts} from './sliding-counts.ts';
 
 export interface RateLimitState {
   isAllowed: boolean;
-  /** It may be allowed once the other nodes have heard how often the key was used here. */
+  /** The request may be allowed after the other nodes have acknowledged the counts of this node. */
   awaitsPeers: boolean;
   limit: number;
   remaining: number;
-  /** Until more is left, rounded up. */
+  /** Seconds until more requests are left, rounded up. */
   resetSeconds: number;
 }
 
 export interface RateLimiter {
-  /** Counts one request of a key against its limit per minute, together with what other nodes have told of it. */
+  /** Counts one request of a key against its limit per minute, including the requests that other nodes have reported. */
   take(keyId: number, limit: number): RateLimitState;
-  /** What this node has counted itself, in this minute of its clock and in the one before. */
+  /** This node's own counts, of the current minute of its clock and of the one before. */
   counts(): KeyCounts;
-  /** Goes up with every request that is counted here. */
+  /** Number of requests that this node has allowed since its start. */
   readonly taken: number;
-  /** What another node has counted. `clockMs`: its clock when it said so. */
+  /** Applies the counts of another node. `clockMs` is that node's clock when it sent them. */
   receiveCounts(nodeNo: number, counts: KeyCounts, clockMs: number): void;
-  /** The node has answered a heartbeat with these counts, so it knows of them. */
+  /** The node has acknowledged these counts of this node. */
   answered(nodeNo: number, counts: KeyCounts): void;
-  /** The node does not answer, or is none of the cluster any more: nothing waits for it. */
+  /** The node does not answer, or has left the cluster, so requests no longer wait for it. */
   unanswered(nodeNo: number): void;
 }
 
 interface Needs {
-  /** The wall clock: which minute it is. */
+  /** The wall clock, in milliseconds; determines the current minute. */
   now: () => number;
   /** Milliseconds of a clock that never jumps. */
   monotonic: () => number;
 }
 
 const minuteMs = 60_000;
-/** Something that was sent earlier may arrive later. By more than this, the clock of the sender was set back. */
+/** Messages may arrive out of order. A clock that is back by more than this was set back. */
 const overtakenMs = 5000;
 
 /** Counts by key, of two minutes at most. */
 type Minutes = Map<number, Map<number, number>>;
 
-/** Waiting is up to the caller, see `createClusterRateLimits`. A node that starts anew has forgotten what it has counted itself. */
+/** Does not wait itself, see `createClusterRateLimits`. After a restart a node has lost its own counts. */
 export const createRateLimiter = ({now, monotonic}: Needs): RateLimiter => {
   const lastMinute = createSlidingCounts(monotonic);
   const own: Minutes = new Map();
   const others = new Map<number, {minutes: Minutes; clockMs: number}>();
-  /** What each node that answers knows of `own`. */
-  const knownThere = new Map<number, Minutes>();
+  /** The counts of `own` that each node has acknowledged, for nodes that answer. */
+  const acknowledged = new Map<number, Minutes>();
   let taken = 0;
 
-  const enter = (): number => {
+  const currentMinute = (): number => {
     const minute = Math.floor(now() / minuteMs);
     if (!own.has(minute)) lastMinute.prune();
     countsIn(own, minute);
     return minute;
   };
-  const shareOf = (limit: number): number => Math.max(1, Math.floor(limit / 2 / knownThere.size));
+  const shareOf = (limit: number): number => Math.max(1, Math.floor(limit / 2 / acknowledged.size));
 
   return {
     take(keyId, limit) {
       const used = lastMinute.countOf(keyId);
-      const awaitsPeers = used < limit && mostUnreported(own, knownThere.values(), keyId) >= shareOf(limit);
+      const awaitsPeers = used < limit && mostUnreported(own, acknowledged.values(), keyId) >= shareOf(limit);
       const isAllowed = used < limit && !awaitsPeers;
       if (isAllowed) {
-        const counts = countsIn(own, enter());
+        const counts = countsIn(own, currentMinute());
         counts.set(keyId, (counts.get(keyId) ?? 0) + 1);
         lastMinute.add(keyId, 1);
         taken += 1;
@@ -85,7 +85,7 @@ export const createRateLimiter = ({now, monotonic}: Needs): RateLimiter => {
     },
 
     counts() {
-      const window = enter();
+      const window = currentMinute();
       const [before] = [...own.keys()].filter(minute => minute !== window);
       return {
         window,
@@ -99,7 +99,7 @@ export const createRateLimiter = ({now, monotonic}: Needs): RateLimiter => {
 
     receiveCounts(nodeNo, {before, ...running}, clockMs) {
       const {minutes, clockMs: latestMs} = others.get(nodeNo) ?? {minutes: new Map(), clockMs: 0};
-      // All of it was in what has come already.
+      // A later message, which has arrived before, contains all of these counts.
       if (clockMs < latestMs && clockMs > latestMs - overtakenMs) return;
       others.set(nodeNo, {minutes, clockMs});
       for (const {window, counts} of before ? [before, running] : [running]) {
@@ -115,19 +115,19 @@ export const createRateLimiter = ({now, monotonic}: Needs): RateLimiter => {
     },
 
     answered(nodeNo, {before, ...running}) {
-      knownThere.set(
+      acknowledged.set(
         nodeNo,
         new Map([...(before ? [before] : []), running].map(({window, counts}) => [window, new Map(counts)])),
       );
     },
-    unanswered: nodeNo => void knownThere.delete(nodeNo),
+    unanswered: nodeNo => void acknowledged.delete(nodeNo),
   };
 };
 
-/** How many uses of a key, at most, one of the nodes does not know of yet. */
-const mostUnreported = (own: Minutes, knownThere: Iterable<Minutes>, keyId: number): number => {
+/** The largest number of uses of a key that any single node has not acknowledged yet. */
+const mostUnreported = (own: Minutes, acknowledged: Iterable<Minutes>, keyId: number): number => {
   let most = 0;
-  for (const known of knownThere) {
+  for (const known of acknowledged) {
     let count = 0;
     for (const [minute, counts] of own) count += (counts.get(keyId) ?? 0) - (known.get(minute)?.get(keyId) ?? 0);
     most = Math.max(most, count);
@@ -135,7 +135,7 @@ const mostUnreported = (own: Minutes, knownThere: Iterable<Minutes>, keyId: numb
   return most;
 };
 
-/** Those of one minute. Of three, the one that was entered first is forgotten. */
+/** The counts of one minute, added if missing. Only two minutes are stored: a third one replaces the oldest. */
 const countsIn = (minutes: Minutes, minute: number): Map<number, number> => {
   const known = minutes.get(minute);
   if (known) return known;

@@ -1,17 +1,17 @@
-// How often each of many things happened in the last minute. It slides: nothing is forgotten all at once.
+// Counts per id over a sliding window of one minute.
 
 const windowMs = 60_000;
-/** What happens within it ends as one, a minute after the last of it. */
+/** Events within one step leave the window together, a minute after the last of them. */
 const stepMs = 1000;
 
 export interface SlidingCounts {
-  /** `ageMs`: how long ago that was, at least. */
+  /** `ageMs`: how long ago the events happened, at least. */
   add(id: number, count: number, ageMs?: number): void;
-  /** In the last minute; what was less than a second before that may still be among it. */
+  /** Events of the last minute; may include events that are up to a second older. */
   countOf(id: number): number;
-  /** Milliseconds until it counts less; 0 when it counts nothing. */
+  /** Milliseconds until the count decreases; 0 when the count is 0. */
   msUntilLess(id: number): number;
-  /** Forgets what has nothing to count. */
+  /** Removes ids whose count is 0. */
   prune(): void;
 }
 
@@ -23,7 +23,7 @@ interface Part {
 
 interface Sum {
   total: number;
-  /** By `latestMs`. */
+  /** Ordered by `latestMs`. */
   parts: Part[];
 }
 

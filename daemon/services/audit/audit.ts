@@ -1,4 +1,4 @@
-// Who did what, on every node: each keeps the log of what was done there.
+// Audit logs of all nodes, merged into one list. Each node stores the log of its own actions.
 
 import type {AuditEntry} from '../../../shared/audit-entry.ts';
 import type {AuditQuery, Page} from '../../../shared/hold-filter.ts';
@@ -7,12 +7,12 @@ import type {AskAll, Gathered} from '../quarantine/gather.ts';
 import {readMerged, type Steps} from '../quarantine/merged-list.ts';
 
 export interface Audit {
-  /** Newest first; at the same time by node, and there the later entry first. */
+  /** Ordered by time, newest first, then by node, then by sequence number, newest first. */
   list(actor: Actor, query: AuditQuery): Promise<Gathered<{entries: AuditEntry[]; total: number}>>;
 }
 
 interface Needs {
-  /** The logs of all nodes, asked anew for every request. */
+  /** The logs of all current nodes; called for every request. */
   logs(): AuditLog[];
   ask: AskAll;
 }
@@ -29,7 +29,7 @@ export const createAudit = ({logs, ask}: Needs): Audit => ({
   },
 });
 
-/** This node's own log. */
+/** The log of this node. */
 export const createAuditLog = ({store, nodeId}: {store: Pick<Store, 'audit'>; nodeId: string}): AuditLog => ({
   nodeId,
 

@@ -1,11 +1,11 @@
-// Entries of the audit log in the form in which a node stores its own.
+// Entries of the audit log, as a node stores its own.
 export interface NewAuditEntry {
   at: string;
   key_id: number | null;
   action: string;
   target: string;
   remote_address: string | null;
-  /** `ok` or an error code. */
+  /** `ok` or the code of a Fault. */
   result: string;
   detail: string;
 }

@@ -1,4 +1,4 @@
-// Which servers the mail of a domain may go to, beyond what can be said of one entry alone.
+// Rules for the backend servers of a domain that depend on more than the entry itself: the nodes, the actor, the networks.
 
 import {isIP} from 'node:net';
 import {maxBackends} from '../../../shared/domain-rules.ts';
@@ -8,23 +8,23 @@ import {namesOf} from '../cluster/certificate-names.ts';
 import type {Actor} from '../ports.ts';
 import type {StoredNode} from '../records.ts';
 
-/** What is wrong with `wanted`, in place of the `backend_servers` that are there; nothing where they stay as they are. */
+/** Faults of `wanted` as the new `backend_servers`, where `current` is the stored list. An unchanged list has no faults. */
 export type BackendRules = (actor: Pick<Actor, 'scope'>, wanted: unknown, current: readonly string[]) => FieldFault[];
 
 interface Needs {
   nodes: {list(): readonly StoredNode[]};
-  /** This node's. */
+  /** The number of this node. */
   nodeNo: number;
-  /** Where the servers of keys for one domain have to be; undefined for anywhere. */
+  /** The networks to which a key for one domain may send mail; undefined for no restriction. */
   networks(): {contains(ip: string): boolean} | undefined;
 }
 
 export const createBackendRules = ({nodes, nodeNo, networks}: Needs): BackendRules => {
-  /** The connection itself is the last word (`clusterKeyword`): this tells whoever sets it, before any mail waits. */
+  /** An early check, to report the mistake before mail waits. The check at connection time decides (`clusterKeyword`). */
   const memberAt = (server: HostPort): StoredNode | undefined =>
     nodes.list().find(node => listensAt(node, server, node.id === nodeNo));
 
-  const beyondNetworks = ({host}: HostPort): string | undefined => {
+  const networkFault = ({host}: HostPort): string | undefined => {
     const allowed = networks();
     if (!allowed) return undefined;
     if (isIP(host) === 0)
@@ -41,7 +41,7 @@ export const createBackendRules = ({nodes, nodeNo, networks}: Needs): BackendRul
       if (!server) return [];
       const isLimited = actor.scope === 'domain-admin' && !current.includes(String(entry));
       const member = memberAt(server);
-      const detail = member ? isMember(member) : isLimited ? beyondNetworks(server) : undefined;
+      const detail = member ? memberFault(member) : isLimited ? networkFault(server) : undefined;
       return detail === undefined ? [] : [{path: `backend_servers.${n}`, detail}];
     });
   };
@@ -50,10 +50,10 @@ export const createBackendRules = ({nodes, nodeNo, networks}: Needs): BackendRul
 const isSame = (wanted: unknown[], current: readonly string[]): boolean =>
   wanted.length === current.length && wanted.every((entry, n) => entry === current[n]);
 
-const isMember = ({node_id}: StoredNode): string =>
+const memberFault = ({node_id}: StoredNode): string =>
   `is the SMTP listener of ${node_id}, a node of this cluster: mail would go in circles; name the mail server of the domain`;
 
-/** On every node loopback is that node itself: such an entry is told on the one that it is set on. */
+/** On every node, loopback means that node itself, so a loopback entry is compared only with the node on which it is set. */
 const listensAt = (node: StoredNode, {host, port}: HostPort, isThisNode: boolean): boolean => {
   const listener = parseHostPort(node.smtp_listen ?? '');
   if (listener?.port !== port) return false;

@@ -1,4 +1,4 @@
-// All domains with their filters and DKIM keys in memory: SMTP asks for them at every recipient.
+// Directory of all domains with their filters and DKIM keys in memory, because SMTP needs them for every recipient.
 
 import type {Domain} from '../../../shared/domain.ts';
 import {groupBy} from '../../../shared/group-by.ts';
@@ -11,7 +11,7 @@ import type {ChangedKey, Kind, StoredDkimKey} from '../records.ts';
 export interface DomainDirectory {
   findByName(name: string): Domain | undefined;
   findById(id: number): Domain | undefined;
-  /** All, by name. */
+  /** All domains, ordered by name. */
   list(): Domain[];
   filtersOf(domainId: number): FilterSet;
   dkimKeysOf(domainId: number): StoredDkimKey[];
@@ -31,25 +31,25 @@ export const createDomainDirectory = async (store: Store, configuration: ConfigS
     if (known && byName.get(known.name)?.id === id) byName.delete(known.name);
     byId.delete(id);
   };
-  const keep = (domain: Domain) => {
+  const remember = (domain: Domain) => {
     byId.set(domain.id, domain);
     byName.set(domain.name, domain);
   };
 
-  for (const domain of await store.config.listDomains()) keep(domain);
+  for (const domain of await store.config.listDomains()) remember(domain);
   for (const [id, list] of groupBy(await store.config.listMailFilters(), ({domain_id}) => domain_id))
     filters.set(id, compileFilters(list, turn));
   for (const [id, list] of groupBy(await store.config.listDkimKeys(), ({domain_id}) => domain_id)) dkimKeys.set(id, list);
 
   configuration.onChange(async changed => {
-    const {domainIds, filtersOf, keysOf} = concernedBy(changed);
-    // All is read before any is replaced: mail must not meet a domain without its filters in between.
+    const {domainIds, filtersOf, keysOf} = affectedBy(changed);
+    // Everything is read before anything is replaced, so that no mail is processed with a domain but without its filters.
     const domains = await store.config.listDomains(domainIds);
     const filtersNow = groupBy(await store.config.listMailFilters(filtersOf), ({domain_id}) => domain_id);
     const keysNow = groupBy(await store.config.listDkimKeys(keysOf), ({domain_id}) => domain_id);
 
     for (const id of domainIds) forget(id);
-    for (const domain of domains) keep(domain);
+    for (const domain of domains) remember(domain);
     if (domainIds.length > 0) sorted = undefined;
     for (const id of filtersOf) {
       const list = filtersNow.get(id);
@@ -75,8 +75,8 @@ export const createDomainDirectory = async (store: Store, configuration: ConfigS
   };
 };
 
-/** Which domains, and the filters and the keys of which, are to be read again. */
-const concernedBy = (changed: ChangedKey[]) => {
+/** The ids of domains to read again, and of domains whose filters or keys are to be read again. */
+const affectedBy = (changed: ChangedKey[]) => {
   const parentsOf = (kind: Kind) => [...new Set(changed.flatMap(one => (one.kind === kind ? (one.parent_id ?? []) : [])))];
   return {
     domainIds: changed.filter(({kind}) => kind === 'domain').map(({id}) => id),

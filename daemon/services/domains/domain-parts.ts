@@ -1,4 +1,4 @@
-// Mail filters and DKIM keys: what belongs to a domain and goes with it.
+// Mail filters and DKIM keys of a domain. They are deleted with the domain.
 
 import {createDkimKeySchema, type DkimKey} from '../../../shared/dkim-key.ts';
 import {Fault} from '../../../shared/fault.ts';
@@ -11,7 +11,7 @@ import {validate} from '../validate.ts';
 import {dkimRecord, generateDkimKey} from './dkim-key-pair.ts';
 import type {Domains} from './domains.ts';
 
-/** Each call answers `not_found` for a domain outside the actor's reach. */
+/** Each method throws a Fault `not_found` for a domain outside the actor's access scope. */
 export interface DomainParts {
   filters(actor: Actor, domainId: number): Promise<MailFilter[]>;
   addFilter(actor: Actor, domainId: number, body: unknown): Promise<MailFilter>;
@@ -95,12 +95,12 @@ export const createDomainParts = ({store, configuration, domains}: Needs): Domai
   },
 });
 
-/** The domain may have been deleted between the look at memory and the transaction. */
+/** The domain may have been deleted between the check in memory and the transaction. */
 const requireDomain = async (tx: ConfigTransaction, id: number): Promise<void> => {
   if (!(await tx.config.findDomain(id))) throw new Fault('not_found', `there is no domain ${id}; GET /domains lists them`);
 };
 
-/** In the order of the record, whatever the order of the columns. */
+/** Copies fields in the order of the API record, which may differ from the order of the columns. */
 const toFilter = ({id, domain_id, action, match, header, pattern, score, comment, created_at}: MailFilter): MailFilter => ({
   id,
   domain_id,

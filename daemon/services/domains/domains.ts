@@ -1,3 +1,4 @@
+// Management of domains: list, create, change, delete.
 import {createHash} from 'node:crypto';
 import {createDomainSchema, type Domain, immutableDomainFields, updatedDomainSchema} from '../../../shared/domain.ts';
 import {canonicalDomain} from '../../../shared/domain-name.ts';
@@ -13,13 +14,13 @@ export interface Domains {
   list(actor: Actor): Domain[];
   get(actor: Actor, id: number): Domain;
   create(actor: Actor, body: unknown): Promise<Domain>;
-  /** Merge patch, then check. `ifMatch` is the header's text, if the request had one. */
+  /** Applies a JSON merge patch and validates the result. `ifMatch` is the value of the If-Match header, if any. */
   update(actor: Actor, id: number, body: unknown, ifMatch: string | undefined): Promise<Domain>;
-  /** Takes the domain's DKIM keys and filters with it; its held mail stays. */
+  /** Deletes the domain with its DKIM keys and filters; its held mail stays. */
   remove(actor: Actor, id: number, ifMatch: string | undefined): Promise<void>;
 }
 
-/** Strong validator over the record: equal on every node that has the same record. */
+/** A strong validator (RFC 9110 section 8.8.1), equal on all nodes that have the same record. */
 export const etagOf = (domain: Domain): string =>
   `"${createHash('sha256').update(JSON.stringify(domain)).digest('base64url').slice(0, 22)}"`;
 
@@ -48,7 +49,7 @@ export const createDomains = ({configuration, directory, backendFaults}: Needs):
         await tx.create('domain', id, {...wanted, created_at: tx.at});
         await tx.audit(actor, 'domain.create', wanted.name);
         const created = await tx.config.findDomain(id);
-        // Somebody else's creation was committed while memory did not know it yet.
+        // Another domain of this name has been committed and was not in memory yet.
         if (!created) throw taken(wanted.name);
         return created;
       });
@@ -75,7 +76,7 @@ export const createDomains = ({configuration, directory, backendFaults}: Needs):
       await configuration.change(async tx => {
         const current = await readBack(tx, id);
         requireMatch(ifMatch, current);
-        // What belongs to it goes with it, here and on every node that hears of this.
+        // Also deletes the filters and keys of the domain, here and on every node that applies this change.
         await tx.remove('domain', id);
         await tx.audit(actor, 'domain.delete', current.name);
       });
@@ -90,9 +91,9 @@ const updated = (current: Domain, body: unknown, faultsOf: (servers: unknown) =>
   if (typeof body !== 'object' || body === null || Array.isArray(body))
     throw invalidFields([{path: '', detail: 'the body must be a JSON object: a complete domain, or the fields to change'}]);
 
-  // RFC 7396 removes a member that is null; `tenant_id` is the one for which null is a value.
+  // RFC 7396 removes a member that is null, but null is a valid value of `tenant_id`.
   const patch = {...body} as {[name: string]: Json};
-  // A name in another form is the same name.
+  // The same name in another form is not a change.
   if (typeof patch.name === 'string') patch.name = canonicalDomain(patch.name) ?? patch.name;
   const merged = {...(mergePatch(current, patch) as object), ...(patch.tenant_id === null && {tenant_id: null})};
   const moved = immutableDomainFields.filter(name => Object.hasOwn(patch, name) && patch[name] !== current[name]);

@@ -1,4 +1,5 @@
-// Tells of domains and keys that have come, changed or gone. Every node applies every change, so each tells of it by itself.
+// Publisher of events for created, updated and deleted domains and keys. Every node applies every change, so each node publishes the
+// events itself.
 
 import {createHash} from 'node:crypto';
 import type {KeyDirectory} from '../access/key-directory.ts';
@@ -17,12 +18,12 @@ interface Needs {
 
 interface Known {
   name: string;
-  /** Differs when the record does. */
+  /** A hash of the record. */
   version: string;
   isRevoked: boolean;
 }
 
-/** To be called after the directories have begun to listen: they have to be up to date when this hears of a change. */
+/** Call this after the directories are created: their change listeners must run first, so that they are up to date here. */
 export const publishConfigEvents = ({configuration, domains, keys, bus}: Needs): void => {
   const knownDomains = new Map(domains.list().map(domain => [domain.id, {name: domain.name, version: etagOf(domain)}]));
   const knownKeys = new Map(keys.list().map(key => [key.id, toKnown(key)]));

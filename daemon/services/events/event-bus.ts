@@ -1,24 +1,24 @@
-// What happens on this node, told to whoever listens at that moment. Nothing is kept: the list, the log and the records say
-// what has been.
+// Event bus of this node: passes events to the current subscribers. It stores nothing; history is in the list, the audit log and the
+// records.
 import type {ClusterEvent} from '../../../shared/cluster-event.ts';
 
 export interface BusEvent {
-  /** Unique over all nodes and all their starts. */
+  /** Unique over all nodes and all their restarts. */
   id: string;
-  /** Whose mail it is about, or which domain; undefined for what belongs to no domain. */
+  /** The domain, or the owner of the mail, that the event is about; undefined for events that belong to no domain. */
   domainId: number | undefined;
   event: ClusterEvent;
 }
 
 type WithoutTime<E> = E extends ClusterEvent ? Omit<E, 'at'> : never;
-type Happening = WithoutTime<ClusterEvent>;
+type NewEvent = WithoutTime<ClusterEvent>;
 
 export interface EventBus {
   readonly nodeId: string;
-  publish(happening: Happening, domainId?: number): void;
-  /** Returns how to stop listening. `onEnd` is called when nothing more will come. */
+  publish(newEvent: NewEvent, domainId?: number): void;
+  /** Returns a function that unsubscribes. `onEnd` is called when the bus closes. */
   subscribe(listener: (event: BusEvent) => void, onEnd?: () => void): () => void;
-  /** Tells everybody that nothing more will come, and whoever comes after that too. */
+  /** Ends all subscriptions, and later ones at once. */
   close(): void;
 }
 
@@ -36,14 +36,14 @@ export const createEventBus = ({nodeId, now, onFailure}: Needs): EventBus => {
 
   return {
     nodeId,
-    publish(happening, domainId) {
+    publish(newEvent, domainId) {
       count += 1;
-      const event = {...happening, at: new Date(now()).toISOString()} as ClusterEvent;
+      const event = {...newEvent, at: new Date(now()).toISOString()} as ClusterEvent;
       for (const listener of listeners.keys())
         try {
           listener({id: `${nodeId}-${start}-${count}`, domainId, event});
         } catch (error) {
-          // What has happened has happened: a mail that is held must not be answered 451 because somebody could not be told.
+          // A failing listener must not fail the action: a mail that is already held must not be answered with 451.
           onFailure(error);
         }
     },

@@ -1,4 +1,4 @@
-// Who watches what happens in the cluster, and what of it each may see.
+// Event watches of API clients: each gets the events of all nodes that its key may see.
 import {type EventType, eventTypes, permissionFor} from '../../../shared/event-type.ts';
 import {Fault} from '../../../shared/fault.ts';
 import {type AccessScope, isWithinAccess, permissionsOf, type Scope, scopesWith} from '../../../shared/scopes.ts';
@@ -8,30 +8,30 @@ import type {DomainDirectory} from '../domains/domain-directory.ts';
 import type {Actor, ConfigStore} from '../ports.ts';
 import type {BusEvent} from './event-bus.ts';
 
-/** Where events go. None of these may throw. */
+/** Receiver of events. None of its methods may throw. */
 interface Watcher {
   event(event: BusEvent): void;
-  /** Nothing has happened for a while. */
+  /** Called regularly, so that the client notices a broken connection. */
   ping(): void;
-  /** Nothing more will come. */
+  /** The watch has ended; no more events follow. */
   end(): void;
 }
 
 interface Watch {
-  /** Nodes whose mail is not heard of yet, once all have been tried. */
+  /** Resolves when all nodes have been tried: the ids of those whose events do not arrive yet. */
   silent: Promise<string[]>;
   close(): void;
 }
 
 export interface Events {
   /**
-   * Tells `watcher` of all that its key may see, now and as long as it may. Undefined `types` are all of those. A Fault
-   * `insufficient_scope` for types it can never see, `rate_limited` and `unavailable` when too many watch already.
+   * Sends `watcher` all events that its key may see, for as long as the key is active. Undefined `types` mean all permitted types.
+   * Throws a Fault `insufficient_scope` for types that the key never may see, `rate_limited` or `unavailable` for too many watches.
    */
   watch(actor: Actor & {keyId: number}, types: readonly EventType[] | undefined, watcher: Watcher): Watch;
-  /** Something has happened, here or on another node. */
+  /** Passes an event of this or another node to the watchers that may see it. */
   receive(event: BusEvent): void;
-  /** Ends every watch, and takes no more. */
+  /** Ends every watch and refuses new ones. */
   close(): void;
 }
 
@@ -39,33 +39,33 @@ interface Needs {
   keys: KeyDirectory;
   domains: DomainDirectory;
   configuration: ConfigStore;
-  /** Called when somebody begins to watch: listens to the other nodes until told to stop. */
-  listenElsewhere(onEvent: (event: BusEvent) => void): {silent: Promise<string[]>; stop(): void};
+  /** Called for the first watch: subscribes to the events of the other nodes until `stop` is called. */
+  subscribeToPeers(onEvent: (event: BusEvent) => void): {silent: Promise<string[]>; stop(): void};
   now: () => number;
   limits?: typeof usualLimits;
 }
 
 const usualLimits = {perKey: 20, perNode: 500};
 const checkMs = 1000;
-/** Whoever watches notices by these that the line still stands. */
+/** Pings show clients that the connection still works. */
 export const pingSeconds = 5;
 
-interface Open {
+interface OpenWatch {
   keyId: number;
   types: readonly EventType[];
   watcher: Watcher;
 }
 
-export const createEvents = ({keys, domains, configuration, listenElsewhere, now, limits = usualLimits}: Needs): Events => {
+export const createEvents = ({keys, domains, configuration, subscribeToPeers, now, limits = usualLimits}: Needs): Events => {
   const {requireActive, accessOf} = createAdmission({domains, now});
-  const open = new Set<Open>();
-  let elsewhere: ReturnType<typeof listenElsewhere> | undefined;
+  const open = new Set<OpenWatch>();
+  let peers: ReturnType<typeof subscribeToPeers> | undefined;
   let timer: NodeJS.Timeout | undefined;
   let checks = 0;
   let isClosed = false;
 
-  /** What the key may see at this moment; undefined when that is nothing any more. */
-  const sightOf = (keyId: number): {scope: Scope; reach: AccessScope} | undefined => {
+  /** The current access of the key; undefined when it has none. */
+  const currentAccessOf = (keyId: number): {scope: Scope; reach: AccessScope} | undefined => {
     const key = keys.findById(keyId);
     if (!key) return undefined;
     try {
@@ -76,35 +76,35 @@ export const createEvents = ({keys, domains, configuration, listenElsewhere, now
     const reach = accessOf(key);
     return reach.kind === 'none' ? undefined : {scope: key.scope, reach};
   };
-  const forget = (one: Open) => {
+  const forget = (one: OpenWatch) => {
     open.delete(one);
     if (open.size > 0) return;
     clearInterval(timer);
-    elsewhere?.stop();
-    elsewhere = undefined;
+    peers?.stop();
+    peers = undefined;
   };
-  const end = (one: Open) => {
+  const end = (one: OpenWatch) => {
     forget(one);
     one.watcher.end();
   };
-  const endUnfit = () => {
-    for (const one of [...open]) if (!sightOf(one.keyId)) end(one);
+  const endWithoutAccess = () => {
+    for (const one of [...open]) if (!currentAccessOf(one.keyId)) end(one);
   };
   const check = () => {
     checks += 1;
-    endUnfit();
+    endWithoutAccess();
     if (checks % ((pingSeconds * 1000) / checkMs) === 0) for (const {watcher} of open) watcher.ping();
   };
-  const receive: Events['receive'] = heldEvent => {
-    const {event, domainId} = heldEvent;
+  const receive: Events['receive'] = busEvent => {
+    const {event, domainId} = busEvent;
     for (const one of [...open]) {
       if (!one.types.includes(event.type)) continue;
-      const sight = sightOf(one.keyId);
-      if (!sight) end(one);
-      else if (isVisible(sight, event.type, domainId)) one.watcher.event(heldEvent);
+      const access = currentAccessOf(one.keyId);
+      if (!access) end(one);
+      else if (isVisible(access, event.type, domainId)) one.watcher.event(busEvent);
     }
   };
-  configuration.onChange(async () => endUnfit());
+  configuration.onChange(async () => endWithoutAccess());
 
   return {
     watch({keyId, scope, reach}, types, watcher) {
@@ -124,8 +124,8 @@ export const createEvents = ({keys, domains, configuration, listenElsewhere, now
       const one = {keyId, types: types ?? permitted, watcher};
       if (open.size === 0) timer = setInterval(check, checkMs).unref();
       open.add(one);
-      elsewhere ??= listenElsewhere(receive);
-      return {silent: elsewhere.silent, close: () => void (open.has(one) && forget(one))};
+      peers ??= subscribeToPeers(receive);
+      return {silent: peers.silent, close: () => void (open.has(one) && forget(one))};
     },
 
     receive,

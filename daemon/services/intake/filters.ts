@@ -1,4 +1,4 @@
-// The mail filters of a domain, applied to one mail.
+// Mail filters of a domain, applied to one mail.
 import {addressParser} from 'postal-mime';
 import {canonicalDomain} from '../../../shared/domain-name.ts';
 import {compileGlob, type GlobText, globText} from '../../../shared/glob.ts';
@@ -11,29 +11,29 @@ import type {ReceivedMail, Score} from './mail.ts';
 
 interface Filtered {
   score: Score;
-  /** What an allow or block filter decided, whatever the score. */
+  /** The decision of an allow or block filter, which overrides the score. */
   override?: 'relay' | 'block';
 }
 
 export type FilteredMail = Pick<ReceivedMail, 'envelope' | 'headers'>;
 
-/** The mail filters of one domain, ready to be applied. */
+/** The compiled mail filters of one domain. */
 export interface FilterSet {
   readonly filters: readonly MailFilter[];
   /**
-   * Every matching `score` filter adds its score and a symbol. Of matching `allow` and `block` filters the most exact
-   * decides: sender before sender_domain (the longer before the shorter) before header before subject; at equal rank `block`.
+   * Every matching `score` filter adds its score and a symbol. Among matching `allow` and `block` filters the most specific
+   * decides: sender before sender_domain (longer before shorter) before header before subject; on a tie `block` wins.
    *
-   * What lets mail in (`allow`, a negative `score`) is compared with the envelope sender alone, which SPF can check; what
-   * keeps mail out also with the addresses in `From`, which is what the reader sees. The reason stays the scorer's.
+   * Filters that let mail in (`allow`, a negative `score`) match only the envelope sender, which SPF can check. Filters that
+   * keep mail out also match the addresses in `From`, which the reader sees. The scorer's reason is unchanged.
    */
   apply(mail: FilteredMail, score: Score): Promise<Filtered>;
 }
 
-/** Of the event loop, before other work gets it; one filter takes at most a fraction of it. */
+/** Time on the event loop before other work may run. One filter takes only a fraction of it. */
 const sliceMs = 2;
 
-/** So few are done before a turn could be waited for, whatever they are. */
+/** Up to this number, filters run without a yield first: any such set finishes faster than a yield. */
 const fewFilters = 10;
 
 export const compileFilters = (filters: readonly MailFilter[], turn: Turn): FilterSet => {
@@ -62,7 +62,7 @@ const decided = (matching: readonly MailFilter[], score: Score): Filtered => {
   const symbols = added.map(points => ({name: 'FILTER_SCORE', score: points}));
   const sum = added.length === 0 ? score.score : rounded(added.reduce((total, points) => total + points, score.score));
 
-  const decisive = matching.filter(filter => filter.action !== 'score').sort(byExactness)[0];
+  const decisive = matching.filter(filter => filter.action !== 'score').sort(bySpecificity)[0];
   const decision = decisive && [{name: decisive.action === 'allow' ? 'FILTER_ALLOW' : 'FILTER_BLOCK', score: 0}];
   return {
     score: {...score, score: sum, symbols: [...score.symbols, ...symbols, ...(decision ?? [])]},
@@ -72,27 +72,27 @@ const decided = (matching: readonly MailFilter[], score: Score): Filtered => {
 
 const ranks: Record<MailFilter['match'], number> = {sender: 3, sender_domain: 2, header: 1, subject: 0};
 
-const byExactness = (a: MailFilter, b: MailFilter): number =>
+const bySpecificity = (a: MailFilter, b: MailFilter): number =>
   ranks[b.match] - ranks[a.match] ||
   (a.match === 'sender_domain' ? b.pattern.length - a.pattern.length : 0) ||
   (a.action === b.action ? 0 : a.action === 'block' ? -1 : 1);
 
-/** 5.9 + 0.1 is 6, also for a threshold. */
+/** Removes floating point errors, so that 5.9 + 0.1 reaches a threshold of 6. */
 const rounded = (score: number): number => Math.round(score * 1000) / 1000;
 
-/** A header of which there are many, or that is long, must not keep the node from other mail. */
+/** Bounds the work for a mail with many or very long headers. */
 const maxHeaderValues = 50;
 const maxHeaderChars = 2048;
-const maxCharsInAll = 8192;
+const maxTotalChars = 8192;
 const maxAddresses = 100;
 
-/** What filters look at, each made when the first of them asks for it. */
+/** The parts of a mail that filters match. Each is computed when a filter first needs it. */
 interface MailView {
   sender: string;
   authors(): string[];
-  /** The sender's domain and those that it is part of. */
+  /** The sender's domain and its parent domains. */
   senderDomains(): ReadonlySet<string>;
-  /** The same of the sender and all authors. */
+  /** The domains of the sender and all authors, with their parent domains. */
   allDomains(): ReadonlySet<string>;
   subject(): GlobText;
   header(name: string): GlobText[];
@@ -120,10 +120,10 @@ const viewOf = ({envelope, headers}: FilteredMail): MailView => {
   };
 };
 
-/** The texts that `make` makes of `values`, until they are too long together; the last may be cut. */
+/** Maps `values` with `make` until the texts reach the total limit; the last one may be truncated. */
 const withinLimit = (values: readonly string[], make: (value: string) => string): string[] => {
   const made: string[] = [];
-  let left = maxCharsInAll;
+  let left = maxTotalChars;
   for (const value of values) {
     if (left <= 0) break;
     const text = make(value).slice(0, left);
@@ -160,15 +160,15 @@ const compile = (filter: MailFilter): ((view: MailView) => boolean) => {
 const letsIn = ({action, score}: MailFilter): boolean => action === 'allow' || (action === 'score' && (score ?? 0) < 0);
 
 /**
- * The domain of an address and those that it is part of. The whole text after the @ is looked at, so that an odd local part does not get
- * an address past its domain's filter.
+ * The domain of an address and its parent domains. Uses all text after the last @, so that an unusual local part does not get an address
+ * past the filter of its domain.
  */
 const domainsOf = (address: string): string[] => {
   const labels = canonicalDomain(address.slice(address.lastIndexOf('@') + 1))?.split('.') ?? [];
   return labels.map((_, at) => labels.slice(at).join('.'));
 };
 
-/** Parsed before encoded words are decoded: a decoded name may look like an address, or hide one. */
+/** Addresses are parsed before encoded words are decoded, because a decoded name may look like an address or hide one. */
 const addressesIn = (values: readonly string[]): string[] =>
   withinLimit(values, unfoldHeader)
     .flatMap(value => addressParser(value, {flatten: true}))

@@ -1,17 +1,17 @@
-// The header block of a mail: read while the bytes come in, and decoded for people and filters. Everything here is hostile.
+// Header block of a mail: read while the bytes arrive, and decoded for users and filters. All input here may be hostile.
 import {decodeWords} from 'postal-mime';
 import type {HeaderField} from './mail.ts';
 
 const defaultMaxHeaderBytes = 256 * 1024;
 
 export interface HeaderReader {
-  /** Takes the next bytes of the mail; those behind the header block cost nothing. */
+  /** Takes the next bytes of the mail. Bytes after the header block are ignored. */
   push(chunk: Buffer): void;
-  /** The blank line was seen, or the block is too long: no further bytes are looked at. */
+  /** True after the blank line, or when the block is too long: further bytes are ignored. */
   readonly isDone: boolean;
-  /** The block is longer than `maxBytes`; only its complete fields within them are known. */
+  /** The block is longer than `maxBytes`; `fields` returns only the complete fields within that limit. */
   readonly isTooLong: boolean;
-  /** What was read so far, in order. Lines that are no field (RFC 5322 section 2.2) are left out. */
+  /** The fields read so far, in order. Lines that are not part of a field (RFC 5322 section 2.2) are skipped. */
   fields(): HeaderField[];
 }
 
@@ -19,18 +19,18 @@ const blankLine = Buffer.from('\r\n\r\n');
 
 /** Reads a header block from chunks of any size, up to the blank line that ends it. Lines end in CRLF. */
 export const createHeaderReader = ({maxBytes = defaultMaxHeaderBytes} = {}): HeaderReader => {
-  // The pretended line end in front lets a mail without any header end at its first line.
+  // Starts with a line end, so that the blank line is also found in a mail without headers.
   let tail: Buffer = Buffer.from('\r\n');
   const chunks: Buffer[] = [];
   let sizeBytes = 0;
   let state: 'reading' | 'complete' | 'too long' = 'reading';
 
   const collect = (chunk: Buffer) => {
-    const room = maxBytes - sizeBytes;
-    if (chunk.length > room) state = 'too long';
-    // A copy: the caller's chunk may be a slice of a much larger buffer, or be written to again.
-    chunks.push(Buffer.from(chunk.subarray(0, room)));
-    sizeBytes += Math.min(chunk.length, room);
+    const leftBytes = maxBytes - sizeBytes;
+    if (chunk.length > leftBytes) state = 'too long';
+    // A copy, because the chunk may be a slice of a much larger buffer, or the caller may overwrite it.
+    chunks.push(Buffer.from(chunk.subarray(0, leftBytes)));
+    sizeBytes += Math.min(chunk.length, leftBytes);
   };
 
   const push = (chunk: Buffer) => {
@@ -79,13 +79,13 @@ const parseFields = (block: string, isCut: boolean): HeaderField[] => {
   return fields.map(field => ({name: field.name, value: field.lines.join('\r\n')}));
 };
 
-/** The raw values of every field of that name, regardless of case, top to bottom. */
+/** The raw values of all fields of that name, ignoring case, from top to bottom. */
 export const headerValues = (fields: readonly HeaderField[], name: string): string[] => {
   const wanted = name.toLowerCase();
   return fields.filter(field => field.name.toLowerCase() === wanted).map(field => field.value);
 };
 
-/** A raw value as one line of text in UTF-8, its encoded words left alone. Bytes that are no UTF-8 become U+FFFD. */
+/** A raw value as one line of text, decoded as UTF-8, with encoded words unchanged. Invalid UTF-8 becomes U+FFFD. */
 export const unfoldHeader = (value: string): string =>
   Buffer.from(value.slice(0, maxEncodedChars), 'latin1')
     .toString('utf8')
@@ -93,13 +93,13 @@ export const unfoldHeader = (value: string): string =>
     .replace(/[\r\n]+/g, ' ')
     .trim();
 
-/** Far above what mail programs write, low enough that decoding takes no time that anybody could notice. */
+/** Far above what mail programs write, and low enough that decoding takes no noticeable time. */
 const maxEncodedChars = 32 * 1024;
 
 /**
- * A raw header value as a person should read it: unfolded, encoded words (RFC 2047) and raw UTF-8 (RFC 6532) decoded, at most
- * `maxChars` long. Never throws. No NUL, no line break, no lone surrogate; what cannot be decoded is U+FFFD. Other control
- * characters stay: see `safeLine` before a terminal sees them.
+ * A raw header value as readable text: unfolded, encoded words (RFC 2047) and raw UTF-8 (RFC 6532) decoded, at most
+ * `maxChars` long. Never throws. Contains no NUL, line break or lone surrogate; undecodable parts become U+FFFD. Other control
+ * characters remain: use `safeLine` before writing it to a terminal.
  */
 export const decodeHeader = (value: string, maxChars = 4096): string => {
   const decoded = decodeWords(unfoldHeader(value));
@@ -116,7 +116,7 @@ const cut = (text: string, maxChars: number): string => {
 
 const maxSubjectChars = 1000;
 
-/** The decoded subject; empty when there is none. Of several the first counts, as in most mail programs. */
+/** The decoded subject; empty when there is none. Uses the first of several, as most mail programs do. */
 export const subjectOf = (fields: readonly HeaderField[]): string => {
   const [first] = headerValues(fields, 'subject');
   return first === undefined ? '' : decodeHeader(first, maxSubjectChars);

@@ -1,4 +1,4 @@
-// Every mail comes through here, whichever door it used: whose it is, what it is worth, and what becomes of it.
+// Intake of mail, for all listeners: the owner, the score and the resulting action of each mail.
 
 import type {Domain} from '../../../shared/domain.ts';
 import {Fault} from '../../../shared/fault.ts';
@@ -8,22 +8,22 @@ import type {Client, Judgement, Ownership, ReceivedMail, Score} from './mail.ts'
 import {createClaim, type MailClaim} from './mail-claim.ts';
 import type {MailHolder, Route, Scorer, SmtpReply} from './mail-ports.ts';
 
-/** A mail belongs to one owner: recipients of several owners need a mail each. */
+/** A mail has one owner, so recipients with different owners need separate mails. */
 export const isSameOwner = (one: Ownership, other: Ownership): boolean =>
   one.direction === other.direction && one.domain.id === other.domain.id;
 
 type Routing = {kind: 'accept'; ownership: Ownership; route: Route} | {kind: 'refuse'; reply: SmtpReply};
 
 export interface Intake {
-  /** Who owns mail from `sender` to `recipient`. Asks memory only. */
+  /** The owner of mail from `sender` to `recipient`. Reads memory only. */
   claim: MailClaim;
-  /** The same, and where it would go, or why it is not taken. */
+  /** The owner and the route of such mail, or the reply that refuses it. */
   routing(client: Client, sender: string, recipient: string): Routing;
-  /** A reply when no mail can be taken now. */
+  /** Undefined, or the reply that refuses mail while none can be accepted. */
   canTakeMail(): SmtpReply | undefined;
-  /** Score, filters, thresholds. Rejects with a Fault `unavailable` when the scorer is down and mail must wait for it. */
+  /** Applies score, filters and thresholds. Rejects with a Fault `unavailable` when the scorer fails and mail must wait for it. */
   judge(mail: ReceivedMail, ownership: Ownership): Promise<Judgement>;
-  /** Durable once resolved. */
+  /** The mail is durable when this resolves. */
   hold(mail: ReceivedMail, ownership: Ownership, judgement: Judgement): Promise<void>;
   /** See `routeFor`. */
   routeOf(ownership: Ownership): Route | undefined;
@@ -35,9 +35,9 @@ interface Needs {
   holder: MailHolder;
   smarthost(): Omit<Route, 'signFor'> | undefined;
   hasSpace(): boolean;
-  /** This node was removed from its cluster: nobody could see or release what it would hold. */
+  /** True if this node was removed from its cluster: nobody could see or release mail that it holds. */
   isRemoved(): boolean;
-  /** `pass`: mail that could not be scored is relayed as if it had scored 0. */
+  /** `pass`: mail that could not be scored is treated as if it had scored 0. */
   onScorerFailure(): 'tempfail' | 'pass';
   onUnscored(error: unknown): void;
 }
@@ -81,7 +81,7 @@ export const createIntake = (needs: Needs): Intake => {
     },
 
     async judge(mail, ownership) {
-      // A client may take minutes for its mail: what counts is the domain as it is now.
+      // A client may take minutes to send its mail, so the domain is read again.
       const domain = domains.findById(ownership.domain.id) ?? ownership.domain;
       const {score, override} = await domains.filtersOf(domain.id).apply(mail, await scoreOf(mail));
       return {...score, action: override ?? actionFor(score, domain)};
@@ -89,7 +89,7 @@ export const createIntake = (needs: Needs): Intake => {
   };
 };
 
-/** Where mail of a domain goes: its backends, or the smarthost; undefined when it has nowhere to go. */
+/** The route of mail: the backends of its domain, or the smarthost when outbound; undefined when none is configured. */
 export const routeFor = ({direction, domain}: Ownership, smarthost: Omit<Route, 'signFor'> | undefined): Route | undefined => {
   if (direction === 'outbound') return smarthost && (domain.dkim_active ? {...smarthost, signFor: domain} : smarthost);
   const servers = domain.backend_servers.flatMap(text => parseHostPort(text) ?? []);
@@ -98,7 +98,7 @@ export const routeFor = ({direction, domain}: Ownership, smarthost: Omit<Route, 
 
 const actionFor = ({score, wantsRetry}: Score, domain: Domain): Judgement['action'] => {
   if (score >= domain.reject_threshold) return 'reject';
-  // Before holding: what comes again is judged by all rules then, and what does not was not worth anybody's time.
+  // Before the hold threshold: mail that is sent again is scored again, and mail that is not needs no review.
   if (wantsRetry) return 'defer';
   return score >= domain.quarantine_threshold ? 'hold' : 'relay';
 };

@@ -1,14 +1,14 @@
-// Who owns a mail: the domain after the last `@` of its recipient, or that of its sender when it is outbound.
+// Owner of a mail: the domain after the last `@` of its recipient, or of its sender when the mail is outbound.
 
 import type {Domain} from '../../../shared/domain.ts';
 import {domainOf, hasInstruction, owningDomain, parseMailAddress, withoutBrackets} from '../../../shared/mail-address.ts';
 import type {Client, Ownership} from './mail.ts';
 import type {SmtpReply} from './mail-ports.ts';
 
-/** `foreign`: no domain here owns it. `refused`: a domain here owns it and does not take it. */
+/** `foreign`: no domain of this cluster owns the mail. `refused`: a domain owns the mail, but it is not accepted. */
 type Claim = {kind: 'owned'; ownership: Ownership} | {kind: 'foreign'; reply: SmtpReply} | {kind: 'refused'; reply: SmtpReply};
 
-/** `recipient` is an address or an SMTP path as it came: one that cannot be parsed has an owner too. */
+/** `recipient` is an address or an SMTP path as received. Even one that cannot be parsed may have an owner. */
 export type MailClaim = (client: Pick<Client, 'isTrusted'>, sender: string, recipient: string) => Claim;
 
 export const createClaim =
@@ -20,7 +20,7 @@ export const createClaim =
     const isInbound = to !== undefined && to.direction !== 'outbound';
     if (!mayBeOutbound && !isInbound) return {kind: 'foreign', reply: relayingDenied};
 
-    // Backends trust this gateway: what they do for it, they must not do for strangers.
+    // Backends trust this gateway and would follow routing instructions from it, so only trusted clients may send them.
     if (!client.isTrusted && hasInstruction(recipient)) return {kind: 'refused', reply: noSourceRouting};
     if (!parseMailAddress(withoutBrackets(recipient))) return {kind: 'refused', reply: badRecipient};
     if (mayBeOutbound && from.active) return {kind: 'owned', ownership: {direction: 'outbound', domain: from}};

@@ -1,10 +1,10 @@
-// Ports that mail passes through: who scores it, learns from it, delivers it and takes it into keeping.
+// Ports for mail: scoring, training, delivery and holding.
 import type {Domain} from '../../../shared/domain.ts';
 import type {HostPort} from '../../../shared/host-port.ts';
 import type {MailBody} from '../ports.ts';
 import type {Envelope, Judgement, MailContent, Ownership, ReceivedMail, Score} from './mail.ts';
 
-/** Gives a mail a score. Rejects with a Fault `unavailable` when it cannot. */
+/** Scores mail. Rejects with a Fault `unavailable` when it cannot. */
 export interface Scorer {
   score(mail: ReceivedMail): Promise<Score>;
 }
@@ -18,47 +18,47 @@ interface TrainingSample {
   content: MailContent;
 }
 
-/** `known`: it wants no more of this. `refused`: it answered, and did not learn. */
+/** `known`: the classifier has learned this mail before. `refused`: the classifier answered, but did not learn the mail. */
 export type TrainingResult = {kind: 'learned' | 'known'} | {kind: 'refused' | 'unreachable'; detail: string};
 
-/** Learns from mail what ham and spam look like. Never rejects; ends within 5 s. */
+/** Learns ham and spam from mail. Never rejects; resolves within 5 s. */
 export interface Classifier {
-  train(lesson: TrainingClass, mail: TrainingSample): Promise<TrainingResult>;
+  train(sampleClass: TrainingClass, mail: TrainingSample): Promise<TrainingResult>;
 }
 
-/** Told of what people decide about held mail. Never rejects, and takes 5 s at most beside the reading. */
+/** Receives the decisions of users about held mail. Never rejects; takes at most 5 s, plus the time to read the mail. */
 export interface Trainer {
-  /** Calls `read` only when there is somebody to teach. */
-  train(lesson: TrainingClass, mail: Omit<TrainingSample, 'content'>, read: () => Promise<MailBody>): Promise<void>;
+  /** Calls `read` only when there is a classifier to train. */
+  train(sampleClass: TrainingClass, mail: Omit<TrainingSample, 'content'>, read: () => Promise<MailBody>): Promise<void>;
 }
 
-/** A reply of an SMTP server: the code and all of its text, enhanced status code included, lines joined by a space. */
+/** A reply of an SMTP server. `text` includes the enhanced status code; lines are joined by a space. */
 export interface SmtpReply {
   code: number;
   text: string;
 }
 
-/** What became of one recipient: delivered, refused for good (5xx), or to be tried again (4xx, no server reached). */
+/** The result for one recipient: delivered, refused permanently (5xx), or deferred for another attempt (4xx, no server reached). */
 export interface RecipientResult {
   recipient: string;
   outcome: 'delivered' | 'refused' | 'deferred';
   reply: SmtpReply;
 }
 
-/** Where mail goes: servers in order, the next one on connection failure; `domain` for the DKIM signature when outbound. */
+/** The servers for a mail, tried in order until one can be connected. `signFor` is the domain for the DKIM signature of outbound mail. */
 export interface Route {
   servers: HostPort[];
-  /** Login, over verified TLS only; `ca` (PEM) instead of the system's authorities. */
+  /** Login, used over verified TLS only. `ca` (PEM) replaces the certificate authorities of the system. */
   auth?: {username: string; password: string; ca?: string};
   signFor?: Domain;
 }
 
-/** Hands one mail to one route. Resolves with one result per recipient; never rejects for what a server says or fails to say. */
+/** Delivers one mail over one route. Resolves with one result per recipient; never rejects because of a server's reply or silence. */
 export interface Deliver {
   deliver(route: Route, envelope: Envelope, content: MailContent): Promise<RecipientResult[]>;
 }
 
-/** Takes a suspicious mail into keeping. Resolved means file and row are on stable storage. */
+/** Holds a suspicious mail. File and row are on stable storage when it resolves. */
 export interface MailHolder {
   hold(mail: ReceivedMail, ownership: Ownership, judgement: Judgement): Promise<void>;
 }

@@ -1,17 +1,17 @@
-// A mail on its way through this node, as the services see it: no sockets, no files.
+// Mail in transit through this node, as the services see it, without sockets and files.
 import type {Readable} from 'node:stream';
 import type {Domain} from '../../../shared/domain.ts';
 import type {SymbolScore} from '../../../shared/held-mail.ts';
 import type {Reason} from '../../../shared/reason.ts';
 
-/** Who is sending. `isTrusted`: the address lies in `smtp.trusted_networks`. */
+/** The sending SMTP client. `isTrusted`: its address is in `smtp.trusted_networks`. */
 export interface Client {
   ip: string;
-  /** Name from DNS that leads back to the address; null when there is none. */
+  /** Host name from DNS that resolves back to the address; null when there is none. */
   hostname: string | null;
   helo: string;
   isTrusted: boolean;
-  /** Who it has proved to be (RFC 4954); null for a client that has not logged in. */
+  /** The authenticated user (RFC 4954); null for a client that has not logged in. */
   user: string | null;
   /** For the Received header (RFC 3848): SMTP, ESMTP, ESMTPS, UTF8SMTPS… */
   protocol: string;
@@ -27,15 +27,15 @@ export interface Envelope {
   isEightBit: boolean;
 }
 
-/** The bytes of a mail, in memory or in a file; may be read any number of times until discarded. */
+/** The bytes of a mail, in memory or in a file. They can be read any number of times until discarded. */
 export interface MailContent {
   readonly sizeBytes: number;
   open(): Readable;
-  /** Frees what holds the bytes. Doing it twice is harmless. */
+  /** Frees the memory or file. A second call does nothing. */
   discard(): Promise<void>;
 }
 
-/** One header field as received: `value` still folded and encoded, one character per byte (latin1). */
+/** One header field as received. `value` is still folded and encoded, with one character per byte (latin1). */
 export interface HeaderField {
   name: string;
   value: string;
@@ -47,9 +47,9 @@ export interface ReceivedMail {
   client: Client;
   envelope: Envelope;
   headers: HeaderField[];
-  /** Exactly the bytes that came after DATA, dot-unstuffed, without our own trace header. */
+  /** Exactly the bytes received after DATA, dot-unstuffed, without the trace header of this node. */
   content: MailContent;
-  /** The built-in scorer's test string (GTUBE) was seen while the bytes came in. */
+  /** The mail contains the test string of the built-in scorer (GTUBE). */
   hasTestString: boolean;
 }
 
@@ -58,24 +58,24 @@ type MailDirection = 'inbound' | 'outbound';
 export interface Score {
   score: number;
   symbols: SymbolScore[];
-  /** Why the mail would be held, should it be. */
+  /** The reason to record if the mail is held. */
   reason: Reason;
-  /** The mail is to come again later, as greylisting asks: the scorer has not made up its mind. */
+  /** The client should send the mail again later, as with greylisting: the scorer has not decided yet. */
   wantsRetry?: boolean;
 }
 
-/** Whom a mail belongs to: the recipients' domain for inbound, the sender's for outbound. */
+/** The owner of a mail: the domain of the recipients for inbound mail, of the sender for outbound mail. */
 export interface Ownership {
   direction: MailDirection;
   domain: Domain;
 }
 
 export interface Judgement extends Score {
-  /** `reject` for its score, `block` for a filter, `defer` for a scorer that wants it to come again. */
+  /** `reject`: because of the score. `block`: because of a filter. `defer`: the scorer wants the mail to be sent again. */
   action: 'relay' | 'hold' | 'reject' | 'block' | 'defer';
 }
 
-/** What a held mail is, on disk beside its bytes and in its row. */
+/** The metadata of a held mail, stored in a file beside its bytes and in its row. */
 export interface HeldMailFacts {
   queue_id: string;
   arrived_at: string;

@@ -1,20 +1,20 @@
-// How long a caller waits for what may take any time, such as a backend that scans a mail. What was begun goes on all the same.
+// Time limit for work of unknown duration, such as a delivery to a backend that scans the mail. The work continues after the limit.
 import {Fault} from '../../../shared/fault.ts';
 
 /** A release is answered within 15 s, on any node. */
 export const answerMs = 14_000;
 
 export interface AnswerLimit {
-  /** The outcome of `work`, or, once the time is over, a Fault `outcome_unknown` that begins with `what`. */
+  /** Resolves with the result of `work`. After the limit, rejects with a Fault `outcome_unknown`; `what` starts its detail. */
   answer<T>(work: Promise<T>, what: string): Promise<T>;
-  /** Whether there is time left to begin more. */
-  mayBegin(): boolean;
-  /** The caller is answered. */
+  /** False after half of the time: no more work should be started then. */
+  mayStart(): boolean;
+  /** Clears the timer. */
   end(): void;
 }
 
 export const startAnswerLimit = (withinMs: number): AnswerLimit => {
-  const lastBeginning = performance.now() + withinMs / 2;
+  const latestStartMs = performance.now() + withinMs / 2;
   let timer: NodeJS.Timeout | undefined;
   const over = new Promise<typeof late>(resolve => {
     timer = setTimeout(resolve, withinMs, late);
@@ -25,7 +25,7 @@ export const startAnswerLimit = (withinMs: number): AnswerLimit => {
       if (first !== late) return first;
       throw new Fault('outcome_unknown', `${what} is not over yet and goes on; repeating the request is safe`);
     },
-    mayBegin: () => performance.now() < lastBeginning,
+    mayStart: () => performance.now() < latestStartMs,
     end: () => clearTimeout(timer),
   };
 };

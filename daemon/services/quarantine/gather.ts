@@ -1,5 +1,5 @@
-// Asks many nodes the same. One that does not answer, or not so that it can be understood, is named and does not keep the
-// others' answers from anybody.
+// Requests to many nodes at once. A node that does not answer, or answers with something invalid, is reported as unreachable; the
+// answers of the others are still returned.
 import {Fault} from '../../../shared/fault.ts';
 
 export interface Gathered<T> {
@@ -14,9 +14,9 @@ export type AskAll = <P extends {nodeId: string}, T>(
 ) => Promise<{answers: {from: P; answer: T}[]; unreachable: string[]}>;
 
 export interface AskAllNeeds {
-  /** Told when a node begins not to answer, not at every question it leaves open. */
+  /** Called when a node stops answering, not for each further request without an answer. */
   onSilent(nodeId: string, fault: Fault): void;
-  /** A node that has been away for long is not asked: nobody should wait for that each time. */
+  /** A node that has been away for long is not asked, so that callers do not wait for it each time. */
   isAway?(nodeId: string): boolean;
 }
 
@@ -45,7 +45,7 @@ export const createAskAll = ({onSilent, isAway = () => false}: AskAllNeeds): Ask
   };
 };
 
-/** All that another node says or fails to say, but for: this caller may not ask at all. What is no Fault went wrong here. */
+/** Every Fault of another node, except those about the caller's key. An error that is no Fault is a bug on this node. */
 const isSilence = (error: unknown): error is Fault => error instanceof Fault && !error.code.startsWith('key_');
 
 const away = ({nodeId}: {nodeId: string}): Fault =>

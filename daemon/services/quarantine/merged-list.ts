@@ -1,9 +1,9 @@
-// One page of a list that lies on many nodes, each of which can only list and count its own part. A page deep inside is not
-// found by fetching all that comes before it: the parts first agree on a cursor shortly before the page, and are listed from there.
+// Reader of one page of a list that is distributed over many nodes, each of which can only list and count its own part. For a deep
+// page it does not fetch everything before the page: it first finds a cursor shortly before the page and lists the parts from there.
 import type {Page} from '../../../shared/hold-filter.ts';
 import type {AskAll, Gathered} from './gather.ts';
 
-/** `K`: what entries are ordered by, which every entry `E` shows too. */
+/** `K`: the fields that entries are ordered by. Every entry `E` has them. */
 export interface Part<E extends K, K> {
   readonly nodeId: string;
   list(page: Page): Promise<{entries: E[]; total: number}>;
@@ -12,7 +12,7 @@ export interface Part<E extends K, K> {
   positionOf(cursor: K): Promise<number>;
 }
 
-/** Which entries to name: every `stride`-th after the first `offset`, `limit` of them. Nodes of 0.5 and before ask for many. */
+/** The entries to sample: every `stride`-th after the first `offset`, at most `limit`. Nodes up to 0.5 request many. */
 export interface Steps {
   offset: number;
   stride: number;
@@ -21,7 +21,7 @@ export interface Steps {
 
 export interface Samples<K> {
   marks: K[];
-  /** All entries of the part. */
+  /** The number of all entries of the part. */
   total: number;
 }
 
@@ -29,14 +29,14 @@ interface Needs<E extends K, K> {
   parts: Part<E, K>[];
   compare(a: K, b: K): number;
   ask: AskAll;
-  /** How many entries before a page are simply fetched with it. */
+  /** A page with at most so many entries before it is read by fetching these too. */
   near?: number;
 }
 
-/** Parts that grow alike need two. For others each takes three quarters of what is left, or more: see `approach`. */
+/** Evenly distributed parts need two rounds. Otherwise each round covers at least three quarters of the remaining way, see `approach`. */
 const maxRounds = 40;
 
-/** How much of a step the parts share evenly, whatever they had of the last one. */
+/** The fraction of a step that is divided evenly among the parts, whatever their shares of the last step were. */
 const evenly = 1 / 4;
 
 export const readMerged = async <E extends K, K>(
@@ -47,48 +47,48 @@ export const readMerged = async <E extends K, K>(
   const {unreachable} = cut;
   for (let round = 0; ; round += 1) {
     const left = cut.left();
-    const isAlone = cut.places().length < 2;
+    const isAlone = cut.positions().length < 2;
     if (!isAlone && left > near && round < maxRounds) {
       const total = await approach(cut, compare);
       if (total !== undefined) return {result: {entries: [], total}, unreachable};
       continue;
     }
-    if (isAlone) cut.move(cut.places().map(place => ({...place, start: place.start + left})));
+    if (isAlone) cut.move(cut.positions().map(position => ({...position, start: position.start + left})));
     const skip = isAlone ? 0 : left;
     const listed = await listFirst(cut, skip + limit, compare);
-    if (listed === undefined || (cut.places().length > 0 && cut.left() !== skip)) continue;
+    if (listed === undefined || (cut.positions().length > 0 && cut.left() !== skip)) continue;
     const entries = listed.flatMap(({answer}) => answer.entries).toSorted(compare);
     const total = sum(listed.map(({answer}) => answer.total));
     return {result: {entries: entries.slice(skip, skip + limit), total}, unreachable};
   }
 };
 
-interface Place<E extends K, K> {
+interface PartPosition<E extends K, K> {
   nodeId: string;
   part: Part<E, K>;
-  /** How many of its entries come before one cursor, the same for all parts. */
+  /** How many entries of the part come before the cut. The cut is one cursor for all parts. */
   start: number;
-  /** How many of these the last step has added. */
+  /** By how much the last step increased `start`. */
   gained: number;
 }
 
-/** The parts that have answered so far, on their way to a page. */
+/** The cut: the parts that have answered so far, with their positions on the way to the page. */
 const createCut = <E extends K, K>({parts, ask}: Pick<Needs<E, K>, 'parts' | 'ask'>, offset: number) => {
   const unreachable: string[] = [];
-  let places = parts.map((part): Place<E, K> => ({nodeId: part.nodeId, part, start: 0, gained: 1}));
+  let positions = parts.map((part): PartPosition<E, K> => ({nodeId: part.nodeId, part, start: 0, gained: 1}));
   return {
     offset,
     unreachable,
-    places: () => places,
-    /** How many entries lie between the cut and the page. More when a part has fallen silent: the page is further down in the others then. */
-    left: () => Math.max(0, offset - sum(places.map(({start}) => start))),
-    move(to: Place<E, K>[]) {
-      places = to;
+    positions: () => positions,
+    /** How many entries lie between the cut and the page. Grows when a part stops answering, as the page is then further down in the others. */
+    left: () => Math.max(0, offset - sum(positions.map(({start}) => start))),
+    move(to: PartPosition<E, K>[]) {
+      positions = to;
     },
-    async ask<T>(question: (place: Place<E, K>) => Promise<T>, some = places) {
+    async ask<T>(question: (position: PartPosition<E, K>) => Promise<T>, some = positions) {
       const asked = await ask(some, question);
       unreachable.push(...asked.unreachable);
-      places = places.filter(({nodeId}) => !asked.unreachable.includes(nodeId));
+      positions = positions.filter(({nodeId}) => !asked.unreachable.includes(nodeId));
       return asked.answers;
     },
   };
@@ -97,19 +97,19 @@ const createCut = <E extends K, K>({parts, ask}: Pick<Needs<E, K>, 'parts' | 'as
 type Cut<E extends K, K> = ReturnType<typeof createCut<E, K>>;
 
 /**
- * Moves the cut towards the page, and never beyond it: each part names the entry behind its share of the way, and before the first of the
- * named entries no part has more than its share. The share is what a part had of the last step, for the most: parts are seldom alike.
- * Resolves with the length of the whole list when the page lies beyond it.
+ * Moves the cut towards the page, and never beyond it: each part returns the entry after its share of the way, and no part has more than
+ * its share before the first of these entries. The share of a part mostly follows its share of the last step, as parts differ in density.
+ * Resolves with the length of the whole list if the page lies beyond its end.
  */
 const approach = async <E extends K, K>(cut: Cut<E, K>, compare: (a: K, b: K) => number): Promise<number | undefined> => {
-  const [left, parts] = [cut.left(), cut.places().length];
-  const gains = sum(cut.places().map(({gained}) => gained));
-  const named = await cut.ask(async ({part, start, gained}) => {
+  const [left, parts] = [cut.left(), cut.positions().length];
+  const gains = sum(cut.positions().map(({gained}) => gained));
+  const sampled = await cut.ask(async ({part, start, gained}) => {
     const share = left * (evenly / parts + (1 - evenly) * (gained / gains));
     return part.samples({offset: start + Math.floor(share), stride: 1, limit: 1});
   });
-  const [first] = named.flatMap(({answer}) => answer.marks).toSorted(compare);
-  const total = sum(named.map(({answer}) => answer.total));
+  const [first] = sampled.flatMap(({answer}) => answer.marks).toSorted(compare);
+  const total = sum(sampled.map(({answer}) => answer.total));
   if (total <= cut.offset) return total;
   if (first !== undefined) {
     const positions = await cut.ask(async ({part}) => part.positionOf(first));
@@ -119,11 +119,11 @@ const approach = async <E extends K, K>(cut: Cut<E, K>, compare: (a: K, b: K) =>
 };
 
 /**
- * The first `count` entries behind the cut. Any of them may be of one part, but nearly always each has about its share: a part that may
- * have more is asked again. Undefined when that falls silent.
+ * Lists the first `count` entries after the cut. All of them could be in one part, but nearly always each part has about its share, so
+ * only a part that may have more is asked again. Undefined if such a part stops answering.
  */
 const listFirst = async <E extends K, K>(cut: Cut<E, K>, count: number, compare: (a: K, b: K) => number) => {
-  const even = count / cut.places().length;
+  const even = count / cut.positions().length;
   const share = Math.min(count, Math.ceil(even + 3 * Math.sqrt(even)));
   const listed = await cut.ask(async ({part, start}) => part.list({offset: start, limit: share}));
   const last = listed.flatMap(({answer}) => answer.entries).toSorted(compare)[count - 1];

@@ -1,6 +1,5 @@
-// What nodes ask each other for people: their hold queues, their audit logs, and what happens to held mail. Members that are not
-// known here are left out, as a node of a newer version says more; but for whom it asks and by which filters has to be understood
-// whole: what is left out there would let more be seen.
+// Messages between nodes about held mail, audit logs and events, sent on behalf of API callers. Unknown members are ignored, as a newer
+// version may send more. Only the actor and the filters are strict: ignoring a part of them would show the caller too much.
 import {z} from 'zod';
 import {auditEntrySchema} from '../../../shared/audit-entry.ts';
 import {discardedEventSchema, heldEventSchema, releasedEventSchema} from '../../../shared/cluster-event.ts';
@@ -22,7 +21,7 @@ import type {Actor, AuditFilter} from '../ports.ts';
 const count = z.int().min(0);
 const text = z.string().max(1000);
 
-/** For whom the other node asks. */
+/** The actor on whose behalf the other node asks. */
 export const relayedActorSchema = z.strictObject({
   key_id: id,
   scope: z.enum(scopes),
@@ -44,7 +43,7 @@ export const actorToRelay = ({keyId, scope, reach, remoteAddress}: Actor): z.inp
   return {key_id: keyId, scope, reach: relayed, remote_address: remoteAddress};
 };
 
-/** Filters as they are once a query string has been understood. */
+/** Filters, as parsed from a query string. */
 const filter: z.ZodType<HoldFilter> = z.strictObject({
   domain: text.optional(),
   sender: text.optional(),
@@ -64,17 +63,17 @@ const auditFilter: z.ZodType<AuditFilter> = z.strictObject({
   action: text.optional(),
 });
 
-/** More mails than any node holds; with a `limit` times that, SQLite would have a number that is no integer to it. */
+/** More mails than any node holds. With a much larger `stride` × `limit`, SQLite would get a number that it does not treat as an integer. */
 const position = z.int().min(0).max(1e11);
 
-/** A whole page and what lies before it, see `readMerged`. */
+/** A page together with the entries before it, see `readMerged`. */
 const page = {limit: z.int().min(1).max(100_000), offset: position};
 const steps = {offset: position, stride: position.min(1), limit: z.int().min(1).max(10_000)};
 
 const holdCursorSchema = z.object({arrived_at: timestamp, node_id: nodeId, queue_id: queueId});
 const auditCursorSchema = z.object({at: timestamp, node_id: nodeId, seq: z.int()});
 
-/** What is asked of one part of a merged list. */
+/** Requests to one part of a merged list. */
 const partRequests = <F extends z.ZodType, C extends z.ZodType>(partFilter: F, cursor: C) => ({
   list: z.object({actor, filter: partFilter, page: z.object(page)}),
   marks: z.object({actor, filter: partFilter, steps: z.object(steps)}),
@@ -90,7 +89,7 @@ export const holdActRequest = z.object({actor, queue_id: queueId, action: z.enum
 
 export const positionAnswer = z.object({rank: count});
 
-/** What the hold queue of one node answers: it speaks of its own mail only. */
+/** Answers of the hold queue of node `owner`; all mail in them must be its own. */
 export const holdAnswersOf = (owner: string) => {
   const own = {node_id: z.literal(owner)};
   return {
@@ -102,7 +101,7 @@ export const holdAnswersOf = (owner: string) => {
   };
 };
 
-/** The same of its audit log. */
+/** Answers of the audit log of node `owner`; all entries in them must be its own. */
 export const auditAnswersOf = (owner: string) => {
   const own = {node_id: z.literal(owner)};
   return {
@@ -111,10 +110,10 @@ export const auditAnswersOf = (owner: string) => {
   };
 };
 
-/** GET /hold-events: one of these per line, and empty lines so that silence means something. */
+/** GET /hold-events: one event per line. Empty lines are sent regularly, so that the receiver notices a broken connection. */
 export const holdEventSchema = z.object({
   id: z.string().max(200),
-  /** Whose mail it is. */
+  /** The domain that owns the mail. */
   domain_id: id,
   event: z.discriminatedUnion('type', [
     z.object(heldEventSchema.shape),

@@ -1,4 +1,4 @@
-// The quarantine of the whole cluster: asks every hold queue and merges, or routes to the one that owns a mail.
+// Quarantine of the whole cluster: merges the lists of all hold queues, and routes actions to the node that owns the mail.
 import {Fault} from '../../../shared/fault.ts';
 import {groupBy} from '../../../shared/group-by.ts';
 import type {
@@ -21,17 +21,20 @@ export interface Quarantine {
   summary(actor: Actor, filter: HoldFilter): Promise<Gathered<Summary>>;
   get(actor: Actor, mail: MailReference): Promise<HeldMailDetail>;
   body(actor: Actor, mail: MailReference): ReturnType<HoldQueue['body']>;
-  /** `outcome_unknown` when it takes longer than a caller waits. It goes on then: the same request again waits for how it ends. */
+  /**
+   * Rejects with a Fault `outcome_unknown` if the action takes too long. The action continues then; repeating the request waits for
+   * its outcome.
+   */
   act(actor: Actor, action: HoldAction, mail: MailReference): Promise<ActionOutcome>;
   /**
-   * Never rejects for what one mail says: each gets its own entry, in the order asked. Once an owner does not answer, nothing
-   * more is asked of it: its other mails are `node_unreachable`. Mails that could not be begun in time are `unavailable`.
+   * Resolves with one result per mail, in the given order; a mail that fails does not reject. After an owner fails to answer, it is not
+   * asked again: its other mails get `node_unreachable`. Mails whose action could not start in time get `unavailable`.
    */
   actOnAll(actor: Actor, action: HoldAction, mails: MailReference[]): Promise<BulkResult[]>;
 }
 
 interface Needs {
-  /** All hold queues of the cluster, asked anew for every request. */
+  /** All current hold queues of the cluster; called for every request. */
   queues(): HoldQueue[];
   ask: AskAll;
   /** Whether a node has been away for long. */
@@ -118,10 +121,10 @@ export const createQuarantine = ({queues, ask, isAway = () => false, onUnexpecte
       const limit = startAnswerLimit(withinMs);
       const silent = new Set(mails.map(({node_id}) => node_id).filter(isAway));
       const resultUnlessSilent = async (mail: MailReference): Promise<BulkResult> => {
-        if (!limit.mayBegin()) return notBegun(mail);
+        if (!limit.mayStart()) return notStarted(mail);
         if (silent.has(mail.node_id)) return notAsked(mail);
         const result = await resultOf(limit, actor, {action, mail});
-        // A thousand mails of a node that hangs would take a thousand times its deadline.
+        // Without this, a thousand mails of a node that hangs would take a thousand deadlines.
         if ('error' in result && isSilence(result.error)) silent.add(mail.node_id);
         return result;
       };
@@ -132,7 +135,7 @@ export const createQuarantine = ({queues, ask, isAway = () => false, onUnexpecte
         };
         await Promise.all(Array.from({length: actsAtOnce.get(nodeId) ?? 1}, worker));
       };
-      // One that is slow keeps nobody from asking the others.
+      // Owners are asked in parallel, so that a slow one does not delay the others.
       const byOwner = groupBy(mails.entries(), ([, {node_id}]) => node_id);
       await Promise.all([...byOwner].map(async ([nodeId, some]) => ofOneOwner(nodeId, some)));
       limit.end();
@@ -152,7 +155,7 @@ const notAsked = ({node_id, queue_id}: MailReference): BulkResult => ({
   },
 });
 
-const notBegun = ({node_id, queue_id}: MailReference): BulkResult => ({
+const notStarted = ({node_id, queue_id}: MailReference): BulkResult => ({
   node_id,
   queue_id,
   error: {

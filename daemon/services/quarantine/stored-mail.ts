@@ -1,10 +1,11 @@
-// Held mail in the form in which it is stored, and the steps of its life.
+// Held mail as it is stored, and its states.
 import type {ActedState, HeldMailDetail} from '../../../shared/held-mail.ts';
 import type {Reason} from '../../../shared/reason.ts';
 
 /**
- * held → releasing → released; held → discarding → discarded or expired, in one step from held where nothing has to be done before.
- * held → lost → held when bytes of the spool go, and come, without our doing; held → gone when a mail has left Postfix's hold queue so.
+ * held → releasing → released; held → discarding → discarded or expired, or directly from held if there is nothing to do before.
+ * held → lost → held: the bytes in the spool disappeared, and came back, without an action of mfd.
+ * held → gone: the mail left the hold queue of Postfix without an action of mfd.
  */
 export type HeldState = 'held' | 'releasing' | 'discarding' | 'released' | 'discarded' | 'expired' | 'lost' | 'gone';
 export const heldStates: readonly string[] = [
@@ -18,7 +19,7 @@ export const heldStates: readonly string[] = [
   'gone',
 ] satisfies HeldState[];
 
-/** Who has the bytes: this node's spool, or the hold queue of its Postfix. */
+/** The place of the bytes: the spool of this node, or the hold queue of its Postfix. */
 export type HoldBackendName = 'spool' | 'postfix';
 
 export interface StoredHeldMail extends Omit<HeldMailDetail, 'node_id' | 'symbols'> {
@@ -27,9 +28,9 @@ export interface StoredHeldMail extends Omit<HeldMailDetail, 'node_id' | 'symbol
   is_utf8: boolean;
   is_eight_bit: boolean;
   keeper: HoldBackendName;
-  /** Seconds since 1970 at which Postfix made its queue file; null in the spool, and until Postfix was asked. */
+  /** When Postfix created its queue file, in seconds since 1970; null for mail in the spool, and until Postfix has been asked. */
   queued_at: number | null;
-  /** Of the bytes in the spool, else empty. */
+  /** SHA-256 of the bytes in the spool; empty for mail in Postfix. */
   sha256: string;
   acted_at: string | null;
   acted_by_key_id: number | null;
@@ -37,7 +38,7 @@ export interface StoredHeldMail extends Omit<HeldMailDetail, 'node_id' | 'symbol
 
 export type NewHeldMail = Omit<StoredHeldMail, 'state' | 'acted_at' | 'acted_by_key_id'>;
 
-/** In our keeping, and in the list. */
+/** Whether the mail is still held, and therefore listed. */
 export const isHeld = ({state}: Pick<StoredHeldMail, 'state'>): boolean =>
   state === 'held' || state === 'releasing' || state === 'discarding';
 
@@ -55,7 +56,7 @@ export interface Ending {
   keyId: number | null;
 }
 
-/** The only symbol of what Postfix's rules, or somebody by hand, put on hold: nobody here has given it a score. */
+/** The only symbol of mail that was put on hold by Postfix's rules or by hand, and that mfd has not scored. */
 export const unjudged = 'POSTFIX_HOLD';
 export const unjudgedSymbols = [{name: unjudged, score: 0}];
 
@@ -68,9 +69,9 @@ export interface HeldCount {
 }
 
 export interface SpoolOverview {
-  /** Rows that contradict themselves, as none does that was written so. */
+  /** Queue ids of rows that contradict themselves, and so must be damaged. */
   odd: string[];
-  /** How many of the others are of mails whose bytes are in the spool. */
+  /** How many of the other rows belong to held mails in the spool. */
   held: number;
 }
 
@@ -79,7 +80,7 @@ export interface PostfixMail {
   state: HeldState;
   queued_at: number | null;
   acted_at: string | null;
-  /** Who has begun to act on it, or has acted. */
+  /** The key that has started or finished an action on the mail. */
   acted_by_key_id: number | null;
 }
 

@@ -1,20 +1,20 @@
-// Hands on to a classifier what people decided, and keeps its troubles away from them.
+// Trainer of the classifier: passes on users' decisions about held mail. A failing classifier does not affect these actions.
 
 import type {MailContent} from '../intake/mail.ts';
 import type {Classifier, Trainer, TrainingClass, TrainingResult} from '../intake/mail-ports.ts';
 import type {MailBody} from '../ports.ts';
 
 interface Needs {
-  /** Undefined while nobody is to be taught. */
+  /** Undefined while training is not configured. */
   classifier(): Classifier | undefined;
   onTrained(sampleClass: TrainingClass, outcome: 'learned' | 'known' | 'failed'): void;
-  /** Told once when lessons begin to fail, and once when one is taken again. */
+  /** Called once when training starts to fail; `onRecovery` is called once when it works again. */
   onOutage(detail: string): void;
   onRecovery(missedSamples: number): void;
   now: () => number;
 }
 
-/** After silence nobody is asked for so long: of a thousand mails that are discarded not each is to wait for the deadline. */
+/** Pause after a classifier did not answer, so that a thousand discarded mails do not each wait for the deadline. */
 const pauseMs = 30_000;
 
 export const createTrainer = ({classifier, onTrained, onOutage, onRecovery, now}: Needs): Trainer => {
@@ -53,7 +53,7 @@ export const createTrainer = ({classifier, onTrained, onOutage, onRecovery, now}
 };
 
 const contentOf = ({sizeBytes, stream}: MailBody): MailContent => {
-  // Whoever does not read it does not hear of its errors either.
+  // An unread stream must not raise an unhandled error.
   stream.on('error', () => undefined);
   return {sizeBytes, open: () => stream, discard: async () => void stream.destroy()};
 };

@@ -39,7 +39,7 @@ const arrange = async (t: ExecutionContext) => {
     configuration,
     now: () => Date.now() + clock.offsetMs,
     limits: {perKey: 2, perNode: 3},
-    listenElsewhere() {
+    subscribeToPeers() {
       listening.count += 1;
       listening.starts += 1;
       return {

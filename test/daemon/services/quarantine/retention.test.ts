@@ -10,13 +10,13 @@ const arrived = Date.parse('2026-01-01T00:00:00.000Z');
 const arrange = async (t: ExecutionContext, keepDays: Partial<Record<Reason, number>> = {}) => {
   const test = await testQueue(t, {isDurable: false});
   test.now = arrived;
-  const keepMs = (): Record<Reason, number> => ({
+  const retentionMs = (): Record<Reason, number> => ({
     spam: (keepDays.spam ?? 30) * dayMs,
     phishing: (keepDays.phishing ?? 30) * dayMs,
     sandbox: (keepDays.sandbox ?? 30) * dayMs,
     rbl: (keepDays.rbl ?? 30) * dayMs,
   });
-  const needs = {store: test.store, keepMs, expire: test.queue.expire, now: () => test.now};
+  const needs = {store: test.store, retentionMs, expire: test.queue.expire, now: () => test.now};
   return Object.assign(test, {
     needs,
     retention: createRetention(needs),
@@ -84,7 +84,10 @@ test('a time that is set anew counts at the next sweep', async t => {
   test.now = arrived + 10 * dayMs;
   const before = await test.retention.sweep();
 
-  const shorter = createRetention({...test.needs, keepMs: () => ({spam: dayMs, phishing: dayMs, sandbox: dayMs, rbl: dayMs})});
+  const shorter = createRetention({
+    ...test.needs,
+    retentionMs: () => ({spam: dayMs, phishing: dayMs, sandbox: dayMs, rbl: dayMs}),
+  });
 
   t.is(before, 0);
   t.is(await shorter.sweep(), 1);
