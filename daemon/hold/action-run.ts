@@ -1,4 +1,4 @@
-// One action on one held mail, from the claim to the end: claim, act, write down.
+// Run of one action on one held mail: claim it, act, record the result.
 
 import {Fault} from '../../shared/fault.ts';
 import type {ActedState, ActionOutcome} from '../../shared/held-mail.ts';
@@ -12,13 +12,13 @@ import {type Act, claimedState, endState, goneMail, isTrainable, leftByHand, nob
 import type {HoldWrites, RecordAudit} from './hold-writes.ts';
 
 export interface ActionRun {
-  /** The mail as it is afterwards; undefined when another action was first. */
+  /** Resolves with the mail after the action; undefined when another action came first. */
   perform(mail: StoredHeldMail, requested: RequestedAction): Promise<StoredHeldMail | undefined>;
-  /** Writes down how an action ended that could not be written down then. */
+  /** Records the result of an action that could not be recorded at the time. */
   catchUp(mail: StoredHeldMail): Promise<void>;
-  /** Ids of mails whose action is done, and not written down yet. */
+  /** Ids of mails whose action is done but not recorded yet. */
   unwritten(): string[];
-  /** Nothing is left to write down. */
+  /** Forgets the mail: nothing is left to record. */
   settled(queueId: string): void;
 }
 
@@ -34,11 +34,14 @@ interface Needs {
 
 export const createActionRun = (needs: Needs): ActionRun => {
   const {nodeId, writes, backendOf, cleanup, onActed, now} = needs;
-  /** What was done while the database does not say so yet: it must not be done again. */
+  /** Actions that are done but not yet in the database: they must not be done again. */
   const done = new Map<string, RequestedAction>();
   const setbacks = createSetbacks({nodeId, writes, now});
 
-  /** The end and its audit entry are one commit; what is freed is freed after it, and a crash between the two is tidied at start. */
+  /**
+   * The final state and its audit entry are one commit. The bytes are freed after it; a crash between the two is cleaned up at
+   * start.
+   */
   const end = async (mail: StoredHeldMail, from: 'held' | 'releasing' | 'discarding', {action, actor}: RequestedAction) => {
     const state = endState[action];
     if (action !== 'expire') crashPoint(`${action}-row.before`);
@@ -54,7 +57,7 @@ export const createActionRun = (needs: Needs): ActionRun => {
     return ended;
   };
 
-  /** Undefined when another one was first. */
+  /** Undefined when another caller came first. */
   const perform = async (mail: StoredHeldMail, requested: RequestedAction) => {
     const {queue_id: queueId} = mail;
     const {action, actor} = requested;
@@ -99,7 +102,7 @@ export const outcomeOf = (
   already,
 });
 
-/** With what people decide, by the first of them, while the bytes are there. */
+/** Trains on the decision of a person, once for each mail, while the bytes are available. */
 const train = async ({trainer, backendOf}: Needs, mail: StoredHeldMail, action: Act): Promise<void> => {
   if (action === 'expire' || !isTrainable(mail)) return;
   const {queue_id: queueId, sender, recipients} = mail;
@@ -107,12 +110,12 @@ const train = async ({trainer, backendOf}: Needs, mail: StoredHeldMail, action: 
   await trainer.train(action === 'release' ? 'ham' : 'spam', {queueId, sender, recipients}, read);
 };
 
-/** What is written down when an action fails: the mail is held again, has left the queue, or stays claimed. */
+/** Records the result of a failed action: the mail is held again, has left the queue, or stays claimed. */
 const createSetbacks = ({nodeId, writes, now}: Pick<Needs, 'nodeId' | 'writes' | 'now'>) => {
-  /** Recipients who have had a mail that others have not, while the database does not say so yet. */
+  /** Recipients who received a mail that others did not receive, until the database records it. */
   const served = new Map<string, string[]>();
 
-  /** Back into the queue, for those who have not had it, in one commit with what else there is to say. */
+  /** Holds the mail again for the remaining recipients, in one commit with the audit entries of `describe`. */
   const takeBack = async (queueId: string, describe: (recordAudit: RecordAudit) => void = () => {}): Promise<void> => {
     const recipients = served.get(queueId) ?? [];
     await writes.write(async (tx, recordAudit) => {
@@ -123,7 +126,7 @@ const createSetbacks = ({nodeId, writes, now}: Pick<Needs, 'nodeId' | 'writes' |
     served.delete(queueId);
   };
 
-  /** Somebody took it out of the queue by hand: nobody here knows what became of it. */
+  /** The mail was taken out of the queue by hand: this node cannot know what happened to it. */
   const markGone = async (mail: StoredHeldMail, from: 'releasing' | 'discarding'): Promise<never> => {
     const at = new Date(now()).toISOString();
     await writes.write(async (tx, recordAudit) => {
@@ -133,7 +136,7 @@ const createSetbacks = ({nodeId, writes, now}: Pick<Needs, 'nodeId' | 'writes' |
     throw goneMail(nodeId, {...mail, acted_at: at});
   };
 
-  /** Its keeper finds out at its next look; until then the claim stands, so that it is known whose it was. */
+  /** The next poll of the queue finds the result; until then the claim stays and records who made it. */
   const leaveOpen = async (mail: StoredHeldMail, {action, actor}: RequestedAction, error: Fault): Promise<never> => {
     await writes.write(async (_tx, recordAudit) =>
       recordAudit(actor, {action, queueId: mail.queue_id, ...failureToAudit(error)}),
@@ -145,7 +148,7 @@ const createSetbacks = ({nodeId, writes, now}: Pick<Needs, 'nodeId' | 'writes' |
     if (error instanceof LeftQueue) return markGone(mail, claimedState(action));
     if (error instanceof Fault && error.code === 'outcome_unknown') return leaveOpen(mail, {action, actor}, error);
     await takeBack(mail.queue_id, recordAudit => {
-      // Retention comes again and again.
+      // Retention repeats its attempts, which would fill the audit log.
       if (action !== 'expire') recordAudit(actor, {action, queueId: mail.queue_id, ...failureToAudit(error)});
     });
     throw error;

@@ -1,18 +1,18 @@
-// Removal of the bytes of mails whose life in the queue has ended.
+// Removal of the bytes of mails that were released, discarded or expired.
 import type {HoldBackend} from './hold-backend.ts';
 import {createSemaphore} from './semaphore.ts';
 
 export interface Cleanup {
-  /** Never rejects. With many at once it does not wait: what became of the mails is written down already. */
+  /** Never rejects. Does not wait when many mails are freed at once: their results are recorded already. */
   free(backend: HoldBackend, queueId: string): Promise<void>;
   idle(): Promise<void>;
 }
 
-/** The database works on the same few threads. */
+/** Low, as the database uses the same thread pool. */
 const freeAtOnce = 2;
 const awaitedAtMost = 16;
 
-/** `onLeftover` is called for what could not be removed. */
+/** `onLeftover` is called for bytes that could not be removed. */
 export const createCleanup = (onLeftover: (queueId: string, error: unknown) => void): Cleanup => {
   const beingFreed = new Set<Promise<void>>();
   const inTurn = createSemaphore(freeAtOnce);

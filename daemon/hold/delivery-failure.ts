@@ -1,9 +1,9 @@
-// What a release that failed says: to whoever asked for it, and in the audit log.
+// Text of a failed release, for the caller and for the audit log.
 
 import {Fault} from '../../shared/fault.ts';
 import type {RecipientResult} from '../services/intake/mail-ports.ts';
 
-/** One line per recipient, with what its server said. */
+/** One line per recipient, with the reply of its server. */
 export const deliveryFailed = (results: readonly RecipientResult[]): Fault => {
   const delivered = results.filter(({outcome}) => outcome === 'delivered').length;
   const detail =
@@ -15,7 +15,7 @@ export const deliveryFailed = (results: readonly RecipientResult[]): Fault => {
   });
 };
 
-/** The answer names them all; in the audit log a mail to hundreds must not take a page. */
+/** The answer contains all replies; the audit entry of a mail to hundreds of recipients must stay short. */
 const maxAuditedReplies = 3;
 
 export const failureToAudit = (error: unknown): {result: string; detail: string} => {

@@ -1,4 +1,4 @@
-// A mail that is to be held, as its file, its row and the list know it.
+// Facts of a mail that is to be held, converted for its file, its row and the list.
 
 import type {HeldMail} from '../../shared/held-mail.ts';
 import {subjectOf} from '../services/intake/header-block.ts';

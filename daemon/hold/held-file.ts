@@ -1,4 +1,4 @@
-// The file of a held mail, as its row says that it must be: a disk may have changed it, or somebody another's put in its place.
+// File of a held mail, checked against its row: a disk may have changed it, or another file may be in its place.
 
 import {createHash} from 'node:crypto';
 import {Readable} from 'node:stream';
@@ -10,8 +10,8 @@ import type {Spool, SpooledMail} from './spool/spool.ts';
 type Row = Pick<StoredHeldMail, 'queue_id' | 'sha256' | 'sender' | 'recipients'>;
 
 /**
- * The bytes of a mail: a Fault `not_found` when there is no file, one of `code` when it is not the one of this mail or a byte of it
- * has changed, and content that breaks off when one does meanwhile.
+ * The bytes of a mail. Throws a Fault `not_found` if there is no file, and one of `code` if the file belongs to another mail or
+ * has changed. The stream fails if the file changes while it is read.
  */
 export const openHeldFile = async (spool: Spool, row: Row, code: 'delivery_failed' | 'internal'): Promise<MailContent> => {
   const file = await spool.open(row.queue_id).catch(error => {
@@ -19,13 +19,13 @@ export const openHeldFile = async (spool: Spool, row: Row, code: 'delivery_faile
     throw damaged(code, error);
   });
   if (!isOf(row, file) || !(await spool.isIntact(file))) throw damaged(code);
-  // What is in memory stays as it is.
+  // Bytes in memory cannot change any more.
   if (file.bytes) return file.content;
   const {sizeBytes, open, discard} = file.content;
   return {sizeBytes, discard, open: () => checkedStream(open(), file.sha256)};
 };
 
-/** Whether it is read or not: what befalls `source` befalls it, and its end is the end of both. */
+/** The two streams share errors and closing, even if nobody reads. */
 const checkedStream = (source: Readable, sha256: string): Readable => {
   const stream = Readable.from(checked(source, sha256), {objectMode: false});
   source.once('error', error => stream.destroy(error));
@@ -33,14 +33,17 @@ const checkedStream = (source: Readable, sha256: string): Readable => {
   return stream;
 };
 
-/** The row has no checksum of its own: where it has changed, the mail would go to somebody else. Recipients who had the mail are struck from it. */
+/**
+ * The row has no checksum of its own: a changed row would send the mail to someone else. The row lists only recipients who have
+ * not received the mail, so it may have fewer than the file.
+ */
 const isOf = ({queue_id, sha256, sender, recipients}: Row, file: SpooledMail): boolean =>
   file.facts.queue_id === queue_id &&
   file.sha256 === sha256 &&
   file.facts.sender === sender &&
   recipients.every(recipient => file.facts.recipients.includes(recipient));
 
-/** The last bytes are kept back until all of them are known to be right. */
+/** Holds the last chunk back until the checksum is verified. */
 async function* checked(source: AsyncIterable<Buffer>, sha256: string): AsyncGenerator<Buffer> {
   const hash = createHash('sha256');
   let last: Buffer | undefined;

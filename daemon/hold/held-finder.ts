@@ -1,4 +1,4 @@
-// Held mails by their ids: those that are asked for at the same time are read together.
+// Finder of held mails by id: concurrent requests share one read.
 
 import {createBatch} from '../services/batch.ts';
 import type {Store} from '../services/ports.ts';

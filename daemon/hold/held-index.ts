@@ -1,4 +1,4 @@
-// The list of what is held here, read from the database: it is the same whoever has the bytes.
+// Index of the mail held on this node, read from the database; independent of the hold backend.
 import type {HeldMailDetail} from '../../shared/held-mail.ts';
 import type {HeldQuery, HoldQueue} from '../services/ports.ts';
 import {isHeld, type StoredHeldMail} from '../services/quarantine/stored-mail.ts';
@@ -48,7 +48,7 @@ const toDetail = (nodeId: string, mail: StoredHeldMail): HeldMailDetail => ({
   sender: mail.sender,
   recipients: mail.recipients,
   subject: mail.subject,
-  // As in the list, where the database writes it.
+  // Rounded as in the list, which the database writes.
   score: Number(mail.score.toPrecision(15)),
   symbols: mail.symbol_scores.map(({name}) => name),
   reason: mail.reason,

@@ -1,5 +1,5 @@
-// What may happen to a held mail, and that it happens once:
-//   held → releasing → released     held → (discarding →) discarded or expired     held → gone, by another hand
+// Actions on held mail. Each one happens once:
+//   held → releasing → released     held → (discarding →) discarded or expired     held → gone (outside of mfd)
 
 import {Fault} from '../../shared/fault.ts';
 import type {ActionOutcome, HoldAction} from '../../shared/held-mail.ts';
@@ -20,16 +20,16 @@ import {createMailLocks} from './mail-locks.ts';
 
 export interface HoldActions {
   act(action: HoldAction, queueId: string, actor: Actor): Promise<ActionOutcome>;
-  /** Ends the life of a held mail without a person asking; false when it is not held any more. */
+  /** Expires a held mail by retention; false when it is not held any more. */
   expire(queueId: string): Promise<boolean>;
-  /** The mail, whatever its state; a Fault `not_found` outside `reach`. */
-  find(queueId: string, reach: AccessScope): Promise<StoredHeldMail>;
+  /** The mail in any state; throws a Fault `not_found` outside the access scope. */
+  find(queueId: string, scope: AccessScope): Promise<StoredHeldMail>;
   audit(tx: Pick<StoreTransaction, 'audit'>, actor: AuditActor, act: AuditedAct): Promise<void>;
-  /** Whether something is being done to a mail at this moment, or was done and could not be written down yet. */
+  /** Whether an action on the mail is running, or is done but not recorded yet. */
   isUnderWay(queueId: string): boolean;
-  /** Writes down what was done and could not be written down then. */
+  /** Records the results of actions that could not be recorded at the time. */
   catchUp(): Promise<void>;
-  /** Resolves once no action is under way, and what they have freed is gone. */
+  /** Resolves once no action is running and the bytes of ended mails are removed. */
   idle(): Promise<void>;
 }
 
@@ -39,9 +39,9 @@ export interface HoldActionsNeeds {
   backendOf(mail: StoredHeldMail): HoldBackend;
   trainer: Trainer;
   withReserve<T>(write: () => Promise<T>): Promise<T>;
-  /** Told of every release and discard once it is on stable storage. */
+  /** Called for every release and discard once it is on stable storage. */
   onActed(outcome: ActionOutcome, domainId: number): void;
-  /** Told of what could not be freed after a mail's life had ended. */
+  /** Called when the bytes of an ended mail could not be removed. */
   onLeftover(queueId: string, error: unknown): void;
   now: () => number;
   /** How long the caller of an action waits. */
@@ -54,15 +54,15 @@ export const createHoldActions = (needs: HoldActionsNeeds): HoldActions => {
   const cleanup = createCleanup(needs.onLeftover);
   const writes = createHoldWrites({nodeId, store, withReserve, now});
   const run = createActionRun({...needs, writes, cleanup});
-  const lookUp = createHeldFinder(store);
+  const findMail = createHeldFinder(store);
 
-  const find: HoldActions['find'] = async (queueId, reach) => {
-    const mail = await lookUp(queueId);
-    if (!mail || !isWithinAccess(reach, mail.domain_id)) throw unknownMail(nodeId, queueId);
+  const find: HoldActions['find'] = async (queueId, scope) => {
+    const mail = await findMail(queueId);
+    if (!mail || !isWithinAccess(scope, mail.domain_id)) throw unknownMail(nodeId, queueId);
     return mail;
   };
 
-  /** In turn, so that nobody else acts on this mail; but an action that could not be written down may come first. */
+  /** Runs under the lock of the mail. An earlier action whose result could not be recorded is finished first. */
   const attempt = async (action: HoldAction, queueId: string, actor: Actor): Promise<ActionOutcome> => {
     const mail = await find(queueId, actor.reach);
     switch (mail.state) {
@@ -94,16 +94,16 @@ export const createHoldActions = (needs: HoldActionsNeeds): HoldActions => {
       const askedAt = performance.now();
       return locks.run(queueId, async () => {
         if (performance.now() - askedAt < withinMs) return attempt(action, queueId, actor);
-        // The caller has been answered by now, and may have asked for something else since.
+        // The caller has already been answered, and may have asked for something else since.
         throw new Fault('outcome_unknown', `another action on ${nodeId}/${queueId} took too long; nothing was done by this one`);
       });
     },
 
     async expire(queueId) {
-      // What somebody is deciding about may be there at the next sweep.
+      // Someone is acting on it; if it stays held, the next sweep expires it.
       if (locks.isLocked(queueId)) return false;
       return locks.run(queueId, async () => {
-        const mail = await lookUp(queueId);
+        const mail = await findMail(queueId);
         if (mail?.state !== 'held') return false;
         return (await run.perform(mail, {action: 'expire', actor: nobody})) !== undefined;
       });
@@ -112,7 +112,7 @@ export const createHoldActions = (needs: HoldActionsNeeds): HoldActions => {
     async catchUp() {
       for (const queueId of run.unwritten())
         await locks.run(queueId, async () => {
-          const mail = await lookUp(queueId);
+          const mail = await findMail(queueId);
           if (mail && isClaimed(mail)) await run.catchUp(mail);
           else run.settled(queueId);
         });

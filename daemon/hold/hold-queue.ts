@@ -1,4 +1,4 @@
-// This node's own hold queue: the list from the database, the bytes where their keeper has them.
+// Hold queue of this node: the list comes from the database, the bytes come from the hold backend.
 
 import type {Actor, HeldQuery, HoldQueue, MailBody} from '../services/ports.ts';
 import {isHeld, type StoredHeldMail} from '../services/quarantine/stored-mail.ts';
@@ -6,7 +6,7 @@ import {createHeldIndex} from './held-index.ts';
 import {createHoldActions, type HoldActions, type HoldActionsNeeds} from './hold-actions.ts';
 import {unknownMail} from './hold-state.ts';
 
-/** What waits for the disk together is one commit; what bears less of it, such as a backend, is spared where it is met. */
+/** Concurrent actions share one commit. Parts that can take fewer at once, such as a backend, have their own limits. */
 const actsAtOnce = 1000;
 
 export type OwnHoldQueue = HoldQueue & Pick<HoldActions, 'expire' | 'idle' | 'isUnderWay' | 'catchUp'>;
@@ -17,7 +17,7 @@ export const createHoldQueue = (needs: HoldActionsNeeds & {query: HeldQuery}): O
 
   const openBody = async (mail: StoredHeldMail, actor: Actor): Promise<MailBody> => {
     const body = await backendOf(mail).body(mail);
-    // Nobody else hears of it yet, and a file may be gone by the time that it is opened: unheard, that would end the process.
+    // No reader is attached yet, and the file may be gone before it is opened: an unhandled error event would end the process.
     body.stream.on('error', () => {});
     try {
       await withReserve(async () => store.transaction(async tx => audit(tx, actor, {action: 'body', queueId: mail.queue_id})));
@@ -45,7 +45,7 @@ export const createHoldQueue = (needs: HoldActionsNeeds & {query: HeldQuery}): O
       try {
         return await openBody(mail, actor);
       } catch (error) {
-        // Its file goes as soon as its life has ended, at whatever step of this.
+        // The file may be removed at any step once another action has ended the mail.
         if (isHeld(await find(queueId, actor.reach))) throw error;
         throw unknownMail(nodeId, queueId);
       }

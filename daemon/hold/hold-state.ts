@@ -1,4 +1,4 @@
-// What the acts on a held mail are called, and what is said of mails that cannot be acted on.
+// Names of actions and states of held mail, and the Faults for mail that cannot be acted on.
 
 import {Fault} from '../../shared/fault.ts';
 import type {HoldAction} from '../../shared/held-mail.ts';
@@ -8,13 +8,13 @@ import {type Claim, type Ending, type StoredHeldMail, unjudged} from '../service
 export type Act = HoldAction | 'expire';
 export type AuditActor = Pick<Actor, 'keyId' | 'remoteAddress' | 'relayedBy'>;
 
-/** What somebody does to a mail. */
+/** An action that a caller requested. */
 export interface RequestedAction {
   action: Act;
   actor: AuditActor;
 }
 
-/** The node itself, when retention is over. */
+/** The actor of retention: the node itself. */
 export const nobody: AuditActor = {keyId: null, remoteAddress: null};
 
 export const endState = {
@@ -28,8 +28,8 @@ export const claimedState = (action: Act): Claim['state'] => (action === 'releas
 export const isClaimed = ({state}: StoredHeldMail): boolean => state === 'releasing' || state === 'discarding';
 
 /**
- * Inbound mail that was held for what it is. Outbound mail is released and discarded for other reasons, and its words are those of
- * the answers to it; and what nobody judged was put on hold by hand.
+ * Only inbound mail that was judged. Outbound mail is released and discarded for other reasons, and its text resembles the
+ * answers to it. Mail without a judgement was put on hold by hand.
  */
 export const isTrainable = ({direction, symbol_scores}: StoredHeldMail): boolean =>
   direction === 'inbound' && symbol_scores.some(({name}) => name !== unjudged);
@@ -39,6 +39,6 @@ export const leftByHand = 'it had left Postfix’s hold queue by another hand';
 export const unknownMail = (nodeId: string, queueId: string): Fault =>
   new Fault('not_found', `there is no held mail ${nodeId}/${queueId}; GET /mail/quarantine lists them`);
 
-/** Noticed then; when it was, and what became of it, Postfix's log knows. */
+/** `acted_at` is when mfd noticed; when the mail left the queue, and why, is in the log of Postfix. */
 export const goneMail = (nodeId: string, {queue_id, acted_at}: StoredHeldMail): Fault =>
   new Fault('not_found', `${nodeId}/${queue_id} has left Postfix’s hold queue by another hand, before ${acted_at}`);

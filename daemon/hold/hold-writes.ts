@@ -1,5 +1,5 @@
-// What is written about held mails. Whoever waits for the disk at the same time shares a transaction, in which the claims, the ends
-// and the audit entries of all are a few statements each: one for each of a thousand mails took seconds.
+// Writes to held mail. Concurrent writes share a transaction, in which all claims, ends and audit entries are a few statements
+// each: separate statements for a thousand mails took seconds.
 
 import {relayText} from '../../shared/audit-relay.ts';
 import {groupBy} from '../../shared/group-by.ts';
@@ -16,15 +16,18 @@ export interface AuditedAct {
   detail?: string;
 }
 
-/** Writes down who did what, in the transaction at hand. */
+/** Adds an audit entry to the current transaction. */
 export type RecordAudit = (actor: AuditActor, act: AuditedAct) => void;
 
 export interface HoldWrites {
-  /** Of many callers that want the same mail exactly one gets true. */
+  /** True for exactly one of many concurrent callers. */
   claim(queueId: string, claim: Claim): Promise<boolean>;
-  /** When its life ended, in one commit with the audit entry; undefined when the mail was not in `from`. */
+  /** Ends a mail and writes its audit entry in one commit. Resolves with the time; undefined when the mail was not in `from`. */
   end(queueId: string, end: End): Promise<string | undefined>;
-  /** What `work` throws undoes everything that shares its transaction, and all of it rejects: for writes that fail when the database does. */
+  /**
+   * For writes that fail only when the database does: an error thrown by `work` rolls back all writes that share the transaction,
+   * and all of them reject.
+   */
   write(work: (tx: StoreTransaction, recordAudit: RecordAudit) => Promise<void>): Promise<void>;
   entryOf(actor: AuditActor, act: AuditedAct): NewAuditEntry;
 }
@@ -33,7 +36,7 @@ interface End {
   from: Parameters<HoldStore['end']>[1];
   state: Ending['state'];
   actor: AuditActor;
-  /** As the audit log is to name it. */
+  /** The name of the action in the audit log. */
   action: string;
 }
 
@@ -65,7 +68,7 @@ export const createHoldWrites = ({nodeId, store, withReserve, now}: Needs): Hold
     for (const some of groupBy(claims, ({claim: {state, keyId}}) => `${state} ${keyId}`).values()) {
       const ids = some.map(({queueId}) => queueId);
       const won = some[0] ? await tx.hold.claim(ids, some[0].claim) : new Set();
-      // Once each: of two callers with one id the first has it.
+      // Of two callers with one id, the first one wins.
       for (const one of some) one.isDone = won.delete(one.queueId);
     }
   };

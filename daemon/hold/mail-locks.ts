@@ -1,9 +1,9 @@
-// Locks of held mails: of those who want to act on one mail each waits for the outcome of the one before.
+// Locks of held mails: actions on one mail run one after the other.
 
 export interface MailLocks {
   run<T>(queueId: string, work: () => Promise<T>): Promise<T>;
   isLocked(queueId: string): boolean;
-  /** Resolves once nothing runs that runs now. */
+  /** Resolves once all actions that are running now have ended. */
   idle(): Promise<void>;
 }
 

@@ -1,14 +1,14 @@
-// Room kept in reserve. On a full disk even a DELETE fails, because the log it is written to has to grow; the ballast is
-// given up then, so that an operator can discard mail and make room.
+// Reserve file. On a full disk even a DELETE fails, because its log has to grow. The file is deleted then, so that an operator
+// can discard mail and free space.
 import {open, rm, stat, statfs} from 'node:fs/promises';
 import {Fault} from '../../shared/fault.ts';
 
 export interface ReserveFile {
-  /** Runs a write that makes room or administers; should the disk be full, once more without the ballast. */
+  /** Runs a write that frees space or administers the node; on a full disk it is retried without the reserve file. */
   withReserve<T>(write: () => Promise<T>): Promise<T>;
-  /** False while new mail must be refused: the ballast is given up or free space is below `minFreeBytes`. */
+  /** False while new mail must be refused: the reserve file is deleted or free space is below `minFreeBytes`. */
   hasSpace(): boolean;
-  /** Looks at the disk again, and takes the ballast back once there is space for it. */
+  /** Checks the disk again and restores the reserve file once there is space for it. */
   refresh(): Promise<void>;
 }
 
@@ -16,12 +16,12 @@ interface Needs {
   path: string;
   sizeBytes: number;
   minFreeBytes: number;
-  /** Whether an error, of a file or of the store, is that of a full disk. */
+  /** Whether an error of a file or of the store means a full disk. */
   isDiskFull(error: unknown): boolean;
   onFull(): void;
 }
 
-/** With less than this a database cannot even be opened, so a node that finds it so at its start gives the ballast up there. */
+/** With less space a database cannot even be opened, so the reserve file is deleted at start. */
 const openingBytes = 1024 * 1024;
 
 export const createReserveFile = async ({path, sizeBytes, minFreeBytes, isDiskFull, onFull}: Needs): Promise<ReserveFile> => {
@@ -70,7 +70,7 @@ const fullDisk = (cause: unknown): Fault =>
     retryAfterSeconds: 30,
   });
 
-/** Real blocks, not a hole: written out and synced. */
+/** Allocates real blocks, not a hole: the file is written and synced. */
 const fill = async (path: string, sizeBytes: number, isDiskFull: Needs['isDiskFull']): Promise<boolean> => {
   const chunk = Buffer.alloc(1024 * 1024, 0xb5);
   const file = await open(path, 'w', 0o600);

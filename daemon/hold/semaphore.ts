@@ -1,11 +1,11 @@
 interface Limit {
-  /** How long work may wait for its turn. */
+  /** How long work may wait, in milliseconds. */
   patienceMs: number;
-  /** What it rejects with then, without having begun. */
+  /** The error for work that waited too long and was not begun. */
   tooLate(): Error;
 }
 
-/** Lets so many at a time through, in the order in which they came. */
+/** Runs at most `count` at a time, in the order of arrival. */
 export const createSemaphore = (count: number, limit?: Limit) => {
   let free = count;
   const waiting: (() => void)[] = [];

@@ -3,7 +3,7 @@ import type {Config} from '../config/schema.ts';
 
 export const listenOf = (text: string): HostPort => parseHostPort(text, {allowZero: true}) ?? {host: '127.0.0.1', port: 0};
 
-/** Where a listener can be reached from elsewhere, as far as this node can tell. Behind NAT it cannot: see `advertise`. */
+/** The address of a listener for other hosts, as far as this node knows it. Behind NAT it does not: see `advertise`. */
 const advertised = (listen: string, fqdn: string, {port}: Pick<HostPort, 'port'>): string => {
   const {host} = listenOf(listen);
   return formatHostPort({host: isWildcard(host) ? fqdn : canonicalHost(host), port});

@@ -1,4 +1,4 @@
-// A node's certificates over the years: they last 90 days and are made anew at two thirds of that, without a restart.
+// Certificate renewal of a node: certificates last 90 days and are renewed after two thirds of that, without a restart.
 import {canonicalHost} from '../../shared/host-port.ts';
 import {createRequest, needsRenewal} from '../cluster/certificates.ts';
 import {identityUris} from '../cluster/peer-identity.ts';
@@ -21,14 +21,15 @@ import {
 } from './tls-files.ts';
 
 export interface CertificateRenewal {
-  /** What new connections are shown. */
+  /** The certificates for new connections. */
   current(): NodePairs;
-  /** Since when peers hear this node no more, as its certificate has ended; undefined while it is good. */
+  /** Since when peers reject this node because its certificate has expired; undefined while it is valid. */
   cutOffSince(): Date | undefined;
   /**
-   * Reads the files again, and makes anew what has grown old or has other names now. Resolves with whether `current` is another.
-   * Without an authority of its own it asks a node that has one by `askPeers`. Rejects when that cannot be done yet: all but the operator's own
-   * certificate goes on as it was, and for a while nothing is tried unless `isForced`, or this node is cut off.
+   * Reads the files again, and renews certificates that are old or whose names have changed. Resolves with whether `current` has
+   * changed. A node without an authority asks a node that has one by `askPeers`. Rejects when renewal is not possible yet: the
+   * old certificates stay, except for the operator's own. After that it waits before the next attempt, unless `isForced` or this
+   * node is cut off.
    */
   refresh(askPeers: AskPeers, isForced?: boolean): Promise<boolean>;
 }
@@ -39,9 +40,9 @@ interface Needs {
   folder: DataFolder;
   identity: NodeIdentity;
   config(): Config;
-  /** What the certificates are to be for, when those there are already are for `given`. */
-  hosts(given: string[]): string[];
-  /** This node's own, if it has one. */
+  /** The names for new certificates, when the present ones already contain `current`. */
+  hosts(current: string[]): string[];
+  /** This node's own authority, if it has one. */
   authority(): Promise<Authority | undefined>;
   now(): number;
 }
@@ -49,13 +50,13 @@ interface Needs {
 const retry = {firstMs: 60_000, mostMs: 3_600_000};
 
 /**
- * A CommandError when a file is missing or damaged, and there is no authority here to make it anew. A certificate that has ended is none:
- * mail does not wait for the cluster.
+ * Throws a CommandError when a file is missing or damaged and this node has no authority to replace it. An expired certificate is
+ * no error: mail does not depend on the cluster.
  */
 export const openCertificates = async (needs: Needs): Promise<CertificateRenewal> => {
   const {folder, identity, config, now} = needs;
 
-  /** Names that the authority has left out, as they are another node's: they are asked for again at the next renewal only. */
+  /** Names that the authority refused because they belong to another node: they are requested again only at the next renewal. */
   let refused: string[] = [];
   const hostsWith = ({cluster}: Partial<NodePairs>): string[] => needs.hosts(cluster ? certificateHosts(cluster.cert) : []);
   const isDue = (found: Partial<NodePairs>): boolean => {
@@ -87,7 +88,7 @@ export const openCertificates = async (needs: Needs): Promise<CertificateRenewal
     return renew(found, own ? own.certify : async (_, requests) => askPeers(requests));
   };
 
-  /** As they are on disk. */
+  /** The pairs on disk. */
   let held = await begin();
   let current = await shown(held);
   let failures = 0;
@@ -99,11 +100,11 @@ export const openCertificates = async (needs: Needs): Promise<CertificateRenewal
       const next = await shown(held);
       const isOther = next.api.cert !== current.api.cert || next.cluster.cert !== current.cluster.cert;
       const isRenewed = next.cluster.cert !== current.cluster.cert;
-      // Whoever issues them may have another clock than this node: that must not become one renewal after another.
+      // The clock of the issuing node may differ: this must not cause repeated renewals.
       tryAfter = isRenewed ? performance.now() + retry.mostMs : 0;
       if (isRenewed) {
-        const given = certificateHosts(next.cluster.cert).map(canonicalHost);
-        refused = hostsWith(current).filter(host => !given.includes(canonicalHost(host)));
+        const issued = certificateHosts(next.cluster.cert).map(canonicalHost);
+        refused = hostsWith(current).filter(host => !issued.includes(canonicalHost(host)));
       }
       current = next;
       failures = 0;
@@ -111,12 +112,12 @@ export const openCertificates = async (needs: Needs): Promise<CertificateRenewal
     } catch (error) {
       tryAfter = performance.now() + Math.min(retry.mostMs, retry.firstMs * 2 ** failures);
       failures += 1;
-      // What the operator has put in its place is shown all the same.
+      // A new certificate of the operator is used even so.
       current = await shown(held).catch(() => current);
       throw error;
     }
   };
-  // One at a time: the files of two would get mixed up.
+  // One at a time: concurrent runs would mix up their files.
   let refreshing: Promise<unknown> = Promise.resolve();
   const cutOffSince = (): Date | undefined => {
     const end = expiryOf(current.cluster);
@@ -141,7 +142,7 @@ interface Making {
   certify: Authority['certify'];
 }
 
-/** Keys are made here and never leave; the certificates for them come from `certify`. */
+/** Keys are created on this node and never leave it; `certify` issues their certificates. */
 export const makePairs = async ({folder, identity, hosts, certify}: Making): Promise<NodePairs> => {
   const [cluster, api] = [await createRequest(), await createRequest()];
   const {node_cert, api_cert} = await certify(identity, {

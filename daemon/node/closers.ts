@@ -1,4 +1,4 @@
-/** What was opened, closed in reverse; one that fails does not keep the others open. */
+/** Open resources, closed in reverse order; a failure does not prevent the others from closing. */
 export interface Closers {
   add(close: () => Promise<void> | void): void;
   closeAll(): Promise<void>;

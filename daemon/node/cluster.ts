@@ -1,4 +1,4 @@
-// Connections to the other nodes, and replication over them.
+// Cluster of a node: connections to the other nodes, and replication over them.
 import type {Logger} from 'pino';
 import {startPeerLinks} from '../cluster/peer-links.ts';
 import {type Peers, startPeers} from '../cluster/peers.ts';
@@ -60,9 +60,9 @@ interface LinkNeeds {
 
 export type ClusterLinks = ReturnType<typeof startLinks>;
 
-/** How long a node that starts waits for the others before it opens its listeners. */
+/** How long a starting node waits for the others before it opens its listeners. */
 const greetingMs = 3000;
-/** How long a change that has to be everywhere waits for that. */
+/** How long a change waits for replication to all nodes. */
 const replicationWaitMs = 2000;
 const farewellMs = 500;
 
@@ -84,7 +84,7 @@ const startLinks = ({nodeNo, config, records, replicated, peers, log}: LinkNeeds
     onRemoved: membership.removedBy,
     log,
   });
-  // Nobody has anything to say to this node any more, nor wants to hear from it.
+  // A removed node no longer communicates with the others.
   membership.onRemoved(peers.close);
   records.configuration.onOutbox(seq => {
     lastSeq = seq;
@@ -96,11 +96,11 @@ const startLinks = ({nodeNo, config, records, replicated, peers, log}: LinkNeeds
 
   let stopped: Promise<void> | undefined;
   const leave = async (): Promise<void> => {
-    // What was acknowledged here last should not wait for this node to come back.
+    // Changes acknowledged last should not wait for this node to return.
     await links.settled(await replication.lastSeq(), farewellMs);
     await links.sayGoodbye(farewellMs);
     const ended = links.stop();
-    // A peer that hangs would keep us for as long as its answers may take.
+    // A slow peer would delay the stop by its whole timeout.
     peers.close();
     await ended;
   };
@@ -109,8 +109,8 @@ const startLinks = ({nodeNo, config, records, replicated, peers, log}: LinkNeeds
 
   return {
     /**
-     * Word from the others, before this node opens its listeners: they may know more of it than it does itself. Resolves with whether
-     * all of them have answered.
+     * Heartbeats with all nodes before the listeners open: others may have newer data about this node than its own database.
+     * Resolves with whether all of them answered.
      */
     async greet(): Promise<boolean> {
       if (await links.greet(greetingMs)) return true;
@@ -120,7 +120,7 @@ const startLinks = ({nodeNo, config, records, replicated, peers, log}: LinkNeeds
     },
     sendHeartbeats: links.sendHeartbeats,
     awaitReplication: async () => links.settled(await replication.lastSeq(), replicationWaitMs),
-    /** `mfd bootstrap-key` writes to the database of a running node: nobody tells of that. */
+    /** `mfd bootstrap-key` writes to the database of a running node without a notification. */
     async pollOutbox() {
       const seq = await replication.lastSeq();
       if (seq !== lastSeq) links.wake();

@@ -1,12 +1,12 @@
-// What is said of a node whose certificate has ended: it goes on with mail, while no other node hears it or is heard.
+// State of a node whose certificate has expired: it handles mail but cannot connect to other nodes.
 import type {Logger} from 'pino';
 
 export interface CutOff {
-  /** ISO 8601; undefined while other nodes hear this one. */
+  /** ISO 8601; undefined while the certificate is valid. */
   since(): string | undefined;
-  /** What to do about it, likewise. */
+  /** Advice for the operator; undefined while the certificate is valid. */
   advice(): string | undefined;
-  /** No new certificate could be had, for that reason: logged at first, then once an hour. Returns false for a node that is not cut off. */
+  /** Logs a failed renewal of a node that is cut off, at once and then once an hour. Returns false for any other node. */
   couldNotRenew(error: unknown): boolean;
 }
 

@@ -1,4 +1,4 @@
-// Where everything of a node lies below its data directory.
+// Paths of a node's files below its data directory.
 import {open} from 'node:fs/promises';
 import {dirname, join} from 'node:path';
 
@@ -34,10 +34,10 @@ export const dataFolder = (root: string): DataFolder => ({
   nodeKey: join(root, 'tls', 'node.key'),
 });
 
-/** The names of the files too are on stable storage then: whoever made a node is told so, and may pull the plug. */
+/** Makes the names of the files durable too: a command that created a node reports success only after that. */
 export const syncFolders = async ({root, tls}: DataFolder): Promise<void> => {
   for (const path of [tls, root]) await syncFolder(path);
-  // This one may be somebody else's, who lets nobody read it.
+  // The parent may belong to another user and be unreadable.
   await syncFolder(dirname(root)).catch(() => {});
 };
 

@@ -1,12 +1,12 @@
-// Before a node opens its listeners: every address that is taken, or forbidden, is named at once, with the key that says it and
-// where to change it.
+// Check of all addresses before a node opens its listeners: one error names every address that is in use or forbidden, its key,
+// and the file to change.
 import {once} from 'node:events';
 import {connect, createServer, type Server} from 'node:net';
 import type {Config} from '../config/schema.ts';
 import {formatLocalAddress, type LocalAddress, parseLocalAddress} from '../mail/local-listener.ts';
 import {CommandError} from './command-error.ts';
 
-/** `file` is the configuration that the addresses are in, or would be. `advice` follows what is in use. */
+/** `file` is the configuration file with the addresses. `advice` follows the list of problems. */
 export const requireFreeAddresses = async (
   {api, cluster, metrics, smtp, postfix}: Config,
   {file, advice = ''}: {file: string; advice?: string},
@@ -21,7 +21,7 @@ export const requireFreeAddresses = async (
   };
   const taken: string[] = [];
   const forbidden: string[] = [];
-  // Held until all were tried: two keys may name the same address.
+  // Kept open until all were tried: two keys may have the same address.
   const held: Server[] = [];
   try {
     for (const [key, text] of Object.entries(listens)) {
@@ -44,13 +44,13 @@ export const requireFreeAddresses = async (
   if (problems.length > 0) throw new CommandError(`${problems.join('; ')}${advice}`);
 };
 
-/** capabilities(7), ip(7). A right in the unit is worth nothing where that puts the service into a user namespace. */
+/** capabilities(7), ip(7). A capability in the unit has no effect if the unit puts the service into a user namespace. */
 const howToGetIt =
   'under systemd AmbientCapabilities=CAP_NET_BIND_SERVICE and PrivateUsers=no in a drop-in (systemctl edit mfd; the head of mfd.service has it), elsewhere sysctl net.ipv4.ip_unprivileged_port_start or setcap cap_net_bind_service=+ep for the node program; or choose a port from 1024 on';
 
 const firstUnprivilegedPort = 1024;
 
-/** What cannot be listened on for another reason is told by whoever opens it. */
+/** Other errors are reported when the listener opens. */
 const problemOf = async (address: LocalAddress, held: Server[]): Promise<'taken' | 'forbidden' | undefined> => {
   if ('path' in address) return (await hasListener(address.path)) ? 'taken' : undefined;
   const server = createServer();
@@ -66,7 +66,7 @@ const problemOf = async (address: LocalAddress, held: Server[]): Promise<'taken'
   }
 };
 
-/** A socket that nobody listens on is left over, and taken over. */
+/** A socket without a listener is a leftover, and will be replaced. */
 const hasListener = async (path: string): Promise<boolean> => {
   const socket = connect({path});
   try {

@@ -1,4 +1,4 @@
-// The hold queue of this node and what leads into it and out of it again.
+// Hold queue of this node, with intake and release.
 
 import type {Logger} from 'pino';
 import {Fault} from '../../shared/fault.ts';
@@ -70,7 +70,7 @@ export const openHold = ({config, settings, storage, fqdn, ca, records, bus, met
   return {
     queue,
     intake: intakeTo(spoolHolder),
-    // Mail that comes by the milter stays with Postfix.
+    // Mail from the milter stays in Postfix.
     milterIntake: intakeTo(postfix?.holder ?? spoolHolder),
     pool,
     sign,
@@ -97,14 +97,14 @@ const openDelivery = ({domainDirectory, fqdn, ca, metrics, log, now}: DeliveryNe
   return {pool, sign, deliver: counted(createDeliver({pool, sign}), metrics)};
 };
 
-/** A Fault `delivery_failed` that says what to do when there is nowhere to deliver to. */
+/** Throws a Fault `delivery_failed` with advice if there is no route. */
 const releaseRoute = (
   {domain_id, domain: name, direction}: StoredHeldMail,
   domains: DomainDirectory,
   {smarthost}: LiveSettings,
 ): Route => {
   const domain = domains.findById(domain_id) ?? domains.findByName(name);
-  // Outbound mail outlives its domain; the keys that would sign it do not.
+  // Outbound mail is kept when its domain is deleted; the signing keys are not.
   const withoutDomain = direction === 'outbound' ? smarthost : undefined;
   const route = domain ? routeFor({direction, domain}, smarthost) : withoutDomain;
   if (route) return route;
@@ -134,7 +134,7 @@ const intakeNeeds = ({
   },
 });
 
-/** There are mails in Postfix's hold queue, and this node has been told no more where that is. */
+/** There are mails in Postfix's hold queue, but this node's configuration no longer names it. */
 const refuse = async (): Promise<never> => {
   throw new Fault('unavailable', 'this mail is in the hold queue of Postfix; set postfix.config_dir on its node again');
 };

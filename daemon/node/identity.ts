@@ -1,7 +1,7 @@
 import type {NodeIdentity, Store, StoreTransaction} from '../services/ports.ts';
 import {CommandError} from './command-error.ts';
 
-/** Who this node is; a database that does not say is none of a node. */
+/** The identity of this node; a database without one does not belong to a node. */
 export const readIdentity = async ({state}: Pick<Store, 'state'>, filename: string): Promise<NodeIdentity> => {
   const nodeId = await state.read('node_id');
   const nodeNo = Number(await state.read('node_no'));

@@ -1,4 +1,4 @@
-// What a node does by itself, again and again.
+// Periodic jobs of a node.
 import type {Logger} from 'pino';
 import {Fault} from '../../shared/fault.ts';
 import type {Config} from '../config/schema.ts';
@@ -19,7 +19,10 @@ interface Needs {
   renew(): Promise<void>;
 }
 
-/** Each job waits for its own last run; one that fails is logged and comes again. From `stop` on nothing begins; it waits for what runs. */
+/**
+ * Each job runs again some time after its last run has ended; a failure is logged. `stop` prevents new runs and waits for the
+ * current ones.
+ */
 export const startTimers = ({
   services,
   records,
@@ -70,7 +73,7 @@ export const startTimers = ({
       try {
         await job();
       } catch (error) {
-        // What was asked of other nodes is broken off at the end.
+        // Requests to other nodes are cut off when the node stops.
         if (!isStopped || !(error instanceof Fault)) log.error({err: error}, `${what} failed`);
       }
       if (!isStopped) arm();

@@ -12,24 +12,27 @@ import type {ShownCertificate} from '../services/cluster/certificate-validity.ts
 
 export interface Listener {
   address: HostPort;
-  /** New connections get this certificate; kept-alive ones go on with theirs. */
+  /** Sets the certificate for new connections; kept-alive connections keep theirs. */
   setCertificate(pair: KeyAndCertificate): void;
-  /** Stops accepting, lets requests under way finish for at most `graceMs`, then cuts them off. */
+  /** Stops accepting, lets requests in progress finish for at most `graceMs`, then closes their connections. */
   stop(graceMs: number): Promise<void>;
 }
 
-/** How long a client may take: for the TLS handshake, for its headers, for a whole request. */
+/** Time limits for a client, in milliseconds: for the TLS handshake, the headers, a whole request, and between requests. */
 const limits = {handshakeTimeout: 10_000, headersTimeout: 10_000, requestTimeout: 30_000, keepAliveTimeout: 65_000};
 
-/** A client that reads nothing of its answer, or a request that nothing comes of, ends then. Longer than any release takes. */
+/**
+ * A connection without any data for this long is closed: the client does not read, or the request does not end. Longer than any
+ * release takes.
+ */
 const silenceMs = 600_000;
 const maxConnections = 2000;
-/** On one connection, the one that is being answered among them; whoever sends more ahead is cut off. */
+/** Limit for one connection, including the request that is being answered; a client that sends more ahead is disconnected. */
 const maxRequestsAhead = 100;
-/** For one request and its answer. */
-const hearingMs = 2000;
+/** How long a client that is not admitted may stay connected, for one request and its answer. */
+const refusalMs = 2000;
 
-/** How long a connection without a request may still bring one, once the listener is to stop. */
+/** How long a connection without a request may still send one after the listener was asked to stop. */
 const lastRequestMs = 500;
 
 export const listenHttps = async (listen: HostPort, pair: KeyAndCertificate, handler: RequestListener): Promise<Listener> => {
@@ -38,66 +41,66 @@ export const listenHttps = async (listen: HostPort, pair: KeyAndCertificate, han
 };
 
 export interface MutualListener extends Listener {
-  /** Closes the connections of clients that are not admitted any more, and those that have outlived a certificate they began with. */
+  /** Closes connections of clients that are no longer admitted, and connections older than one of their certificates. */
   expel(): void;
 }
 
 interface MutualTls extends KeyAndCertificate {
-  /** Only clients with a certificate of this authority are heard. */
+  /** Only clients with a certificate of this authority can make requests. */
   ca: string;
-  /** Whether the bearer of such a certificate, which may have ended, may be connected at all. */
+  /** Whether the owner of such a certificate, which may have expired, may connect. */
   admits(shown: ShownCertificate): boolean;
-  /** Whether who is not admitted may ask once, to be told so. */
-  mayHearWhy(shown: ShownCertificate): boolean;
+  /** Whether a client that is not admitted may make one request, to receive the reason. */
+  mayGetReason(shown: ShownCertificate): boolean;
 }
 
-interface Guest {
+interface Client {
   shown: ShownCertificate;
   isAdmitted: boolean;
-  /** When the certificate ends that this end has shown. */
+  /** When the certificate of this listener expires. */
   ownEndMs: number;
-  /** When the first of both ends, unless the client began with one that had ended. */
+  /** When the first of both certificates expires; the client's does not count if it had expired before the connection began. */
   outlivedMs: number;
 }
 
-/** For an answer that was begun in time. */
+/** Time for an answer that was begun before a certificate expired. */
 const lastAnswerMs = 60_000;
 
 /**
- * The authority is sent along: who comes with a join token knows no more of it than its fingerprint. TLS itself rejects no client, so that
- * one whose certificate has ended can ask for a new one: each is looked at here before anything of it is read.
+ * The authority is sent along: a client with a join token knows only its fingerprint. TLS does not reject clients, so that one
+ * with an expired certificate can ask for a new one: each client is checked here before any of its data is read.
  */
 export const listenMutualTls = async (listen: HostPort, tls: MutualTls, handler: RequestListener): Promise<MutualListener> => {
-  const {ca, admits, mayHearWhy} = tls;
+  const {ca, admits, mayGetReason} = tls;
   const authority = new X509Certificate(ca);
   const demands = {ca, requestCert: true, rejectUnauthorized: false, minVersion: 'TLSv1.3'} as const;
   const shownPair = ({key, cert}: KeyAndCertificate) => ({key, cert: `${cert}\n${ca}`, ...demands});
 
-  const guests = new Map<TLSSocket, Guest>();
+  const clients = new Map<TLSSocket, Client>();
   const onRequest: RequestListener = (request, response) => {
-    const guest = guests.get(request.socket as TLSSocket);
-    if (!guest || guest.ownEndMs <= Date.now()) request.socket.destroy();
+    const client = clients.get(request.socket as TLSSocket);
+    if (!client || client.ownEndMs <= Date.now()) request.socket.destroy();
     else handler(request, response);
   };
   const server = createHttpsServer({...shownPair(tls), ...limits}, oneByOne(onRequest));
   server.prependListener('secureConnection', (socket: TLSSocket) => {
     const shown = verifiedCertificate(socket, authority);
     const isAdmitted = shown !== undefined && admits(shown);
-    if (!shown || !(isAdmitted || mayHearWhy(shown))) {
+    if (!shown || !(isAdmitted || mayGetReason(shown))) {
       socket.destroy();
       return;
     }
-    if (!isAdmitted) setTimeout(() => socket.destroy(), hearingMs).unref();
+    if (!isAdmitted) setTimeout(() => socket.destroy(), refusalMs).unref();
     const ownEndMs = Date.parse(socket.getX509Certificate()?.validTo ?? '');
     const outlivedMs = shown.endMs <= Date.now() ? ownEndMs : Math.min(ownEndMs, shown.endMs);
-    guests.set(socket, {shown, isAdmitted, ownEndMs, outlivedMs});
-    socket.once('close', () => guests.delete(socket));
+    clients.set(socket, {shown, isAdmitted, ownEndMs, outlivedMs});
+    socket.once('close', () => clients.delete(socket));
   });
   return {
     ...(await open(server, listen)),
     setCertificate: next => server.setSecureContext(shownPair(next)),
     expel() {
-      for (const [socket, {shown, isAdmitted, outlivedMs}] of guests)
+      for (const [socket, {shown, isAdmitted, outlivedMs}] of clients)
         if (isAdmitted && (!admits(shown) || outlivedMs + lastAnswerMs <= Date.now())) socket.destroy();
     },
   };
@@ -109,14 +112,14 @@ export const listenHttp = async (listen: HostPort, handler: RequestListener): Pr
 });
 
 /**
- * A request that was sent ahead (RFC 9112 section 9.3.2) waits for the answer to the one before it. Node would have it answered at
- * once, and were the connection to end first, tell nobody: what that answer was to be read from stayed open for ever.
+ * A pipelined request (RFC 9112 section 9.3.2) waits for the answer to the one before it. Node would start its answer at once; if
+ * the connection then closed first, no event reported it, and the source of the answer stayed open forever.
  */
 const oneByOne = (handler: RequestListener): RequestListener => {
   const begin = refuseBrokenTargets(handler);
   return (request, response) => {
     if (response.socket) begin(request, response);
-    // Node goes on with this answer after that event: it must not have an end by then.
+    // Node still works on this answer after the event: it must not end before that.
     else response.once('socket', () => process.nextTick(begin, request, response));
   };
 };
@@ -126,7 +129,7 @@ const open = async (server: HttpServer | HttpsServer, {host, port}: HostPort): P
   server.setTimeout(silenceMs);
   server.maxConnections = maxConnections;
   const connections = trackConnections(server);
-  // An expectation nobody here can meet is no reason to refuse (RFC 9110 section 10.1.1 leaves it open).
+  // An unknown expectation is ignored, not refused (RFC 9110 section 10.1.1 permits both).
   server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) =>
     server.emit('request', request, response),
   );
@@ -146,7 +149,7 @@ const open = async (server: HttpServer | HttpsServer, {host, port}: HostPort): P
       server.closeIdleConnections();
       const lastRequest = setTimeout(connections.destroyUnused, Math.min(lastRequestMs, graceMs));
       const deadline = setTimeout(connections.destroyAll, graceMs);
-      // A connection that falls idle while we wait would otherwise be waited for until its keep-alive ends.
+      // A connection that becomes idle while the server stops would otherwise stay open until its keep-alive ends.
       const idle = setInterval(() => server.closeIdleConnections(), 100);
       await closed;
       clearTimeout(lastRequest);
@@ -157,14 +160,14 @@ const open = async (server: HttpServer | HttpsServer, {host, port}: HostPort): P
 };
 
 /**
- * Node's own closeAllConnections does not know connections that never got through the TLS handshake or sent anything. What changes with
- * each request are arrays: a map from which much is taken leaves old tables behind, and V8 keeps what those name, whole answers,
- * until it has gone through all of its heap.
+ * Node's own closeAllConnections misses connections that did not finish the TLS handshake or sent nothing. Data that changes with
+ * each request is in arrays: a map with many deletions leaves old tables behind, and V8 keeps the answers they refer to until it
+ * has collected its whole heap.
  */
 const trackConnections = (server: HttpServer | HttpsServer) => {
   const open = new Map<Socket, ServerResponse[]>();
   const answersByEnd = new Map<string, ServerResponse[]>();
-  // The bare socket of a TLS connection and the one its requests come on have the same other end.
+  // The raw socket of a TLS connection and the socket of its requests have the same remote address and port.
   const otherEnd = ({remoteAddress, remotePort}: Socket) => `${remoteAddress} ${remotePort}`;
 
   server.on('connection', (socket: Socket) => {
@@ -186,7 +189,7 @@ const trackConnections = (server: HttpServer | HttpsServer) => {
     response.once('close', () => answers?.splice(answers.indexOf(response), 1));
   });
   return {
-    /** Answers from now on say that the connection ends with them. */
+    /** From now on, answers announce the end of their connection. */
     announceEnd: () => {
       isLast = true;
       for (const response of [...open.values()].flat()) response.shouldKeepAlive = false;

@@ -62,7 +62,7 @@ export const openListeners = async (needs: Needs) => {
   closers.add(async () => cluster.stop(0));
   await announce({fqdn: needs.fqdn, cluster_url: clusterUrl(config, needs.fqdn, cluster.address)});
   services.joining.begin(await links.greet());
-  // What was under way when this node ended is settled before anybody can act again; a queue that takes long is not waited for.
+  // Actions from before the restart are settled before the API opens; a slow queue is not waited for.
   await Promise.race([services.postfixPoll?.run(), delay(firstPollMs, undefined, {ref: false})]);
 
   const app = createApi({
@@ -76,7 +76,7 @@ export const openListeners = async (needs: Needs) => {
 
   return {
     ...{metrics, cluster, api, mail},
-    /** All close at once, or the grace of one would be added to that of the other. */
+    /** All close at the same time, as their grace periods would otherwise add up. */
     async stop() {
       await Promise.all([mail.milter.stop(), mail.tables.stop(), mail.smtp.stop(), api.stop(graceMs), cluster.stop(graceMs)]);
     },

@@ -1,4 +1,4 @@
-// What of the configuration can change while the node runs. Listeners and sizes are fixed at start.
+// Settings that can change while the node runs. Listeners and sizes are fixed at start.
 
 import {hostname} from 'node:os';
 import {parseHostPort} from '../../shared/host-port.ts';
@@ -15,11 +15,11 @@ import {operatorPair} from './tls-files.ts';
 
 export interface LiveSettings {
   trusted: NetworkSet;
-  /** Where the backends that keys for one domain set have to be; undefined for anywhere. */
+  /** The networks that backends of domains must be in when a key for one domain sets them; undefined for any. */
   backendNetworks: NetworkSet | undefined;
   scorer: Scorer;
   closeScorer(): void;
-  /** Who learns from releases and discards, if anybody does. */
+  /** The classifier that is trained by releases and discards, if there is one. */
   classifier: Classifier | undefined;
   onScorerFailure: Config['scanner']['on_failure'];
   smarthost: Omit<Route, 'signFor'> | undefined;
@@ -33,7 +33,10 @@ const dayMs = 24 * 3600 * 1000;
 export interface RunningConfig {
   config(): Config;
   settings(): LiveSettings;
-  /** Takes over what can change while running. Resolves with the keys that wait for the next start; throws, changing nothing, when `next` cannot be used. */
+  /**
+   * Applies all settings that can change while the node runs. Resolves with the keys that take effect at the next start. Throws
+   * and changes nothing if `next` is invalid.
+   */
   replace(next: LoadedConfig): Promise<string[]>;
   close(): void;
 }
@@ -45,11 +48,11 @@ export const openConfig = (started: LoadedConfig): RunningConfig => {
     config: () => config,
     settings: () => settings,
     async replace(next) {
-      // All that can be wrong is tried before anything is taken over.
+      // Check everything before applying anything.
       await operatorPair(next.config);
       const before = settings;
       settings = liveSettings(next);
-      // Mail that is being scored may finish where it began.
+      // Mail that is being scored may finish with the former scorer.
       setTimeout(before.closeScorer, config.scanner.rspamd_timeout * 1000).unref();
       ({config} = next);
       return fixedChanges(started.config, config);
@@ -58,7 +61,7 @@ export const openConfig = (started: LoadedConfig): RunningConfig => {
   };
 };
 
-/** Throws a ConfigError for what only a closer look shows to be wrong. */
+/** Throws a ConfigError for values that pass the schema but are invalid. */
 export const liveSettings = ({config, smarthostPassword, smarthostCa, ...loaded}: LoadedConfig): LiveSettings => ({
   trusted: networkSet('smtp.trusted_networks', config.smtp.trusted_networks),
   backendNetworks: config.smtp.backend_networks && networkSet('smtp.backend_networks', config.smtp.backend_networks),
@@ -72,7 +75,7 @@ export const liveSettings = ({config, smarthostPassword, smarthostCa, ...loaded}
   license: config.license,
 });
 
-/** Keys whose value in `read` waits for the next start, as the node runs with the one in `started`. */
+/** Keys whose value in `read` takes effect at the next start; until then the node uses the value in `started`. */
 export const fixedChanges = (started: Config, read: Config): string[] => {
   const fixed: [string, (config: Config) => unknown][] = [
     ['fqdn', config => config.fqdn ?? hostname()],

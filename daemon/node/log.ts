@@ -1,4 +1,4 @@
-// JSON lines on stderr. What a mail or a key says stays out of them, also where an error repeats it.
+// Log: JSON lines on stderr. They contain no content of mails or keys, even where an error quotes it.
 import pino, {type DestinationStream, type Logger} from 'pino';
 import {Fault} from '../../shared/fault.ts';
 import {databaseErrorText} from '../store/sqlite/database.ts';
@@ -18,17 +18,20 @@ export const createLog = (level: string, isForJournal: boolean): Logger => {
   );
 };
 
-/** It is the first member of each line. */
+/** The level is the first member of each line. */
 const levelOf = (line: string): LogLevel => (/^\{"level":"(\w+)"/.exec(line)?.[1] ?? 'info') as LogLevel;
 
-/** Lines of one turn of the event loop are one write: mails are done with in groups, and a write takes longer than all else about a line. */
+/**
+ * Writes the lines of one turn of the event loop together: mails are processed in groups, and a write takes longer than the rest
+ * of a log line.
+ */
 const linesTogether = (destination: DestinationStream): DestinationStream => {
   let lines = '';
   const flush = () => {
     if (lines !== '') destination.write(lines);
     lines = '';
   };
-  // However the process ends, short of being killed.
+  // At any exit, except when the process is killed.
   process.on('exit', flush);
   return {
     write(line) {
@@ -38,14 +41,14 @@ const linesTogether = (destination: DestinationStream): DestinationStream => {
   };
 };
 
-/** An error and its causes. */
+/** Converts an error and its causes. */
 export const describeError = (error: unknown, depth = 0): unknown => {
   if (!(error instanceof Error)) return String(error);
   const {code} = error as NodeJS.ErrnoException;
   const message = databaseErrorText(error) ?? error.message;
-  // What is for a caller to hear is no bug of ours: where it was thrown says nothing that the message does not.
+  // A Fault is for callers and not a bug: its stack has no information that the message lacks.
   const stack = error instanceof Fault ? '' : (error.stack ?? '');
-  // The stack begins with the message, of any number of lines.
+  // The stack begins with the message, which may have several lines.
   const start = stack.indexOf(error.message);
   const frames = start < 0 ? '' : stack.slice(start + error.message.length);
   return {

@@ -1,4 +1,4 @@
-// What is told to monitoring, over plain HTTP.
+// Metrics listener: metrics and health for monitoring, over plain HTTP.
 
 import type {Logger} from 'pino';
 import type {Config} from '../config/schema.ts';
@@ -39,10 +39,10 @@ export const openMetricsListener = async (needs: Needs): Promise<Listener> => {
     unready: async () => [
       ...(needs.phase() === 'open' ? [] : [`the node is ${needs.phase()}`]),
       ...[records.membership.advice()].filter(advice => advice !== undefined),
-      ...[store.damage()].filter(said => said !== undefined).map(said => `the database is damaged: ${said}`),
+      ...[store.damage()].filter(text => text !== undefined).map(text => `the database is damaged: ${text}`),
       ...(reserveFile.hasSpace() ? [] : ['the disk is nearly full: new mail is answered 452']),
     ],
-    // The rest of the cluster is no condition for mail.
+    // Mail does not depend on the other nodes, so their state is only a remark.
     remarks: () => [cutOff.advice()].filter(advice => advice !== undefined),
   });
   return listenHttp(listenOf(config.metrics.listen), app.callback());

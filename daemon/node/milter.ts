@@ -1,4 +1,4 @@
-// The milter of one node, wired to its services; nothing where none is asked for.
+// Milter of a node, wired to its services; nothing opens if it is not configured.
 import type {Logger} from 'pino';
 import type {Config} from '../config/schema.ts';
 import type {Metrics} from '../http/metrics.ts';
@@ -18,7 +18,7 @@ interface Needs {
 }
 
 export interface MilterListener {
-  /** Undefined when there is none. */
+  /** Undefined if no milter is configured. */
   address: LocalAddress | undefined;
   stop(): Promise<void>;
 }

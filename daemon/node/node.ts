@@ -1,4 +1,4 @@
-// The composition root: everything opened in order, each with what it needs, and closed in reverse.
+// Composition root: opens everything in order, passes each part what it needs, and closes in reverse.
 import {hostname} from 'node:os';
 import type {Logger} from 'pino';
 import type {HostPort} from '../../shared/host-port.ts';
@@ -29,9 +29,11 @@ export interface RunningNode {
     milter: LocalAddress | undefined;
     socketmap: LocalAddress | undefined;
   };
-  /** Takes over what can change while running; logs what cannot. Throws, changing nothing, when `loaded` cannot be used. */
+  /**
+   * Applies settings that can change while the node runs and logs the others. Throws and changes nothing if `loaded` is invalid.
+   */
   reload(loaded: LoadedConfig): Promise<void>;
-  /** Finishes what is under way, for at most 7 s. */
+  /** Finishes work in progress, for at most 7 s. */
   stop(): Promise<void>;
 }
 
@@ -90,13 +92,13 @@ const open = async ({data, loaded, log, version, now = Date.now}: Needs, closers
   const {reserveFile} = storage;
   const timers = startTimers({services, records, links, reserveFile, metrics, log, config: running.config, renew});
   closers.add(async () => {
-    // What the jobs wait for of other nodes ends with the connections to these.
+    // Jobs that wait for other nodes end when these connections close.
     const idle = timers.stop();
     await links.stop();
     await idle;
   });
   phase.now = 'open';
-  // What was due, and could not be had before the peers were there.
+  // Renewal that was due before the peers were connected.
   void renewOrLog(false);
 
   return {
@@ -118,7 +120,7 @@ const open = async ({data, loaded, log, version, now = Date.now}: Needs, closers
     },
     async stop() {
       phase.now = 'stopping';
-      // These would never finish by themselves.
+      // These requests never end on their own.
       services.events.close();
       services.forPeers.bus.close();
       await listeners.stop();

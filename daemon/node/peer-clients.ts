@@ -1,4 +1,4 @@
-// What a node has of the others for its callers: their hold queues, their audit logs, and what happens there.
+// Clients for the other nodes: their hold queues, audit logs and events.
 import type {Logger} from 'pino';
 import {createHoldEventListener} from '../cluster/hold-event-listener.ts';
 import {createPeerAuditLog} from '../cluster/peer-audit-log.ts';
@@ -24,7 +24,7 @@ interface EventNeeds extends PeerNeeds {
   now: () => number;
 }
 
-/** The other nodes as they are at the moment. */
+/** Provides the clients of all current peers. */
 export const followPeers = ({peers, records: {nodeDirectory, peerStates}, log}: PeerNeeds) => {
   const queues = new Map<number, HoldQueue>();
   const logs = new Map<number, AuditLog>();

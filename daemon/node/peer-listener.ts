@@ -1,4 +1,4 @@
-// The port for other nodes, and for those who are about to become one.
+// Listener for other nodes, and for those that are about to join.
 
 import type {Logger} from 'pino';
 import {joinTokenIdIn} from '../cluster/join-token.ts';
@@ -62,18 +62,18 @@ export const openPeerListener = async ({
     listenOf(config.cluster.listen),
     {
       ...credentials,
-      // Who is no node may still be joining.
+      // A client without a node identity may be joining.
       admits({subjectAltName, endMs}) {
         const validity = validityOf({endMs}, Date.now());
         const shown = identityIn(subjectAltName);
         if (!shown) return validity === 'valid';
         services.joining.seen(shown.nodeNo);
         if (!isMember(shown)) return false;
-        // What it had names for before it ended may be another's by now.
+        // The names in an expired certificate may now belong to another node.
         if (validity === 'valid') noteNames(shown.nodeNo, hostsIn(subjectAltName));
         return validity !== 'outdated';
       },
-      mayHearWhy({subjectAltName}) {
+      mayGetReason({subjectAltName}) {
         const shown = identityIn(subjectAltName);
         return shown !== undefined && wasRemoved(shown);
       },

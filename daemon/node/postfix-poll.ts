@@ -1,10 +1,10 @@
-// Looks at Postfix's hold queue again and again: one look at a time, and seldom enough not to be what Postfix is busy with.
+// Poll of Postfix's hold queue: one at a time, with pauses that limit the load on Postfix.
 import type {PostfixReconciliation} from '../hold/postfix/postfix-reconcile.ts';
 
 export interface PostfixPoll {
-  /** A look, or the one that is under way. Rejects never. */
+  /** Polls, or waits for the current poll. Never rejects. */
   run(): Promise<void>;
-  /** Breaks off what is under way where that may be, and waits for it. */
+  /** Aborts the current poll where possible, and waits for it. */
   stop(): Promise<void>;
 }
 
@@ -15,7 +15,7 @@ interface Needs {
   now: () => number;
 }
 
-/** Of the time between two looks at the queue, the looking may take this part. */
+/** The part of the time that polling may take. */
 const maxShare = 0.2;
 
 export const createPostfixPoll = ({reconcile, onPolled, onFailed, now}: Needs): PostfixPoll => {
@@ -25,7 +25,7 @@ export const createPostfixPoll = ({reconcile, onPolled, onFailed, now}: Needs): 
 
   const poll = async (): Promise<void> => {
     const startedAt = now();
-    // What is written down once takes its time once.
+    // Only the reading of the queue counts: its results are written once.
     let pollMs: number | undefined;
     try {
       const found = await reconcile(stopping.signal);
@@ -38,7 +38,7 @@ export const createPostfixPoll = ({reconcile, onPolled, onFailed, now}: Needs): 
     last = {at, pauseMs: (pollMs ?? at - startedAt) / maxShare};
   };
 
-  /** A clock that was put back must not end the looking. */
+  /** If the clock is set back, polling must not stop. */
   const isPausing = (): boolean => now() >= last.at && now() < last.at + last.pauseMs;
 
   return {

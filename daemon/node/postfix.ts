@@ -1,4 +1,4 @@
-// Postfix's hold queue as part of this node's: who keeps its mails, and what is found in it.
+// Postfix's hold queue as part of this node's hold queue: its backend and its poll.
 import type {Logger} from 'pino';
 import type {HeldMail} from '../../shared/held-mail.ts';
 import type {Config} from '../config/schema.ts';
@@ -18,7 +18,7 @@ import type {Records} from './records.ts';
 export interface PostfixHold {
   holder: PostfixHolder;
   backend: HoldBackend;
-  /** Looks at Postfix's queue, and at whether it is set up as it should be. */
+  /** Polls Postfix's queue, and checks the configuration of Postfix. */
   createPoll(queue: Pick<OwnHoldQueue, 'isUnderWay' | 'catchUp'>): PostfixPoll;
 }
 
@@ -31,7 +31,7 @@ interface Needs {
   metrics: Metrics;
   log: Logger;
   now: () => number;
-  /** Told of every mail that has come into the list. */
+  /** Called for every mail that is added to the list. */
   onHeld(mail: HeldMail, domainId: number): void;
 }
 
@@ -71,7 +71,7 @@ export const openPostfix = ({
 
   const createPoll: PostfixHold['createPoll'] = ({isUnderWay, catchUp}) => {
     const reconcile = createPostfixReconcile({nodeId, store, programs, holder, isUnderWay, adopt, now});
-    const looks = createFailureLog(log);
+    const polls = createFailureLog(log);
     let isFirst = true;
 
     return createPostfixPoll({
@@ -82,13 +82,13 @@ export const openPostfix = ({
         return reconcile(signal);
       },
       onPolled({pollMs, ...found}) {
-        looks.worked('Postfix’s queue can be looked at again');
+        polls.worked('Postfix’s queue can be looked at again');
         metrics.postfixReconciled(now());
         if (found.appeared + found.gone.length + found.reopened.length > 0) log.info(found, 'hold queue of Postfix reconciled');
       },
       onFailed(error) {
         metrics.postfixFailed();
-        looks.failed(error, 'Postfix’s queue could not be looked at; what is held there is listed as it last was');
+        polls.failed(error, 'Postfix’s queue could not be looked at; what is held there is listed as it last was');
       },
       now,
     });
@@ -105,7 +105,7 @@ export const openPostfix = ({
   return {holder, backend: logged(backend, log), createPoll};
 };
 
-/** Callers are told that the log of the node says why. */
+/** Callers get a short message, which refers to the log of the node for the reason. */
 const logged = (backend: HoldBackend, log: Logger): HoldBackend => {
   const log1 = async <T>(queueId: string, work: Promise<T>): Promise<T> =>
     work.catch(error => {
@@ -120,19 +120,19 @@ const logged = (backend: HoldBackend, log: Logger): HoldBackend => {
   };
 };
 
-/** What fails every few seconds for one reason is said once. */
+/** An error that repeats every few seconds is logged once. */
 const createFailureLog = (log: Logger) => {
-  let said: string | undefined;
+  let lastText: string | undefined;
   return {
     failed(error: unknown, message: string) {
       const cause = error instanceof PostfixRefusal ? error.details.cause : error;
       const text = cause instanceof Error ? cause.message : String(cause);
-      log[text === said ? 'debug' : 'error']({err: cause}, message);
-      said = text;
+      log[text === lastText ? 'debug' : 'error']({err: cause}, message);
+      lastText = text;
     },
     worked(message: string) {
-      if (said !== undefined) log.info(message);
-      said = undefined;
+      if (lastText !== undefined) log.info(message);
+      lastText = undefined;
     },
   };
 };

@@ -1,4 +1,4 @@
-// What is replicated, and the parts of it that are kept in memory.
+// Replicated records, and the parts of them that are cached in memory.
 import type {Logger} from 'pino';
 import type {ReserveFile} from '../hold/reserve-file.ts';
 import {createConfiguration} from '../replication/configuration.ts';
@@ -43,7 +43,7 @@ export const openRecords = async ({store, nodeNo, reserveFile, log, now}: Needs)
         'another node tells of records that this version does not know and leaves out; upgrade this node',
       ),
   });
-  // The tables that are read follow from the records, which are what they should be.
+  // The readable tables are derived from the records, which have been checked.
   await configuration.rebuild();
   const nodeDirectory = await createNodeDirectory(store, configuration);
   const membership = await openMembership({

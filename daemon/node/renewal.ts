@@ -1,11 +1,11 @@
-// Renewal of certificates while the node runs: whatever shows them is given the new ones.
+// Renewal of certificates while the node runs: all listeners and clients get the new ones.
 import type {Logger} from 'pino';
 import type {KeyAndCertificate} from '../cluster/certificates.ts';
 import type {Peers} from '../cluster/peers.ts';
 import type {AskPeers, CertificateRenewal} from './certificate-renewal.ts';
 import type {CutOff} from './cut-off.ts';
 
-interface Shows {
+interface CertificateUser {
   setCertificate(pair: KeyAndCertificate): void;
 }
 
@@ -14,20 +14,20 @@ interface Needs {
   askPeers: AskPeers;
   /** Certificate of the cluster's authority, PEM. */
   ca: string;
-  listeners: {api: Shows; mail: Shows; cluster: Shows & {expel(): void}};
+  listeners: {api: CertificateUser; mail: CertificateUser; cluster: CertificateUser & {expel(): void}};
   peers: Pick<Peers, 'setCertificate'>;
-  /** Notes for which names the certificates of this node are. */
+  /** Records the names in this node's certificates. */
   noteNames(): Promise<void>;
   isRemoved(): boolean;
   cutOff: Pick<CutOff, 'couldNotRenew'>;
   log: Logger;
 }
 
-/** Looks at the files and at the age of the certificates. Rejects when new ones cannot be had, and this node is neither removed nor cut off. */
+/** Checks the files and the age of the certificates. Rejects when renewal fails, unless this node was removed or is cut off. */
 export const createRenewal = (needs: Needs): ((isForced?: boolean) => Promise<void>) => {
   const {certificates, ca, listeners, peers, cutOff, log} = needs;
 
-  const show = async (): Promise<void> => {
+  const install = async (): Promise<void> => {
     const {api, cluster} = certificates.current();
     await needs.noteNames();
     listeners.api.setCertificate(api);
@@ -45,8 +45,8 @@ export const createRenewal = (needs: Needs): ((isForced?: boolean) => Promise<vo
       (error: unknown) => ({error}),
     );
     const {api, cluster} = certificates.current();
-    if (api.cert !== before.api.cert || cluster.cert !== before.cluster.cert) await show();
-    // Who was removed asks in vain, and has said so.
+    if (api.cert !== before.api.cert || cluster.cert !== before.cluster.cert) await install();
+    // The requests of a removed node always fail, which is logged elsewhere.
     if (failure && !needs.isRemoved() && !cutOff.couldNotRenew(failure.error)) throw failure.error;
   };
 };

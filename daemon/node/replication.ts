@@ -1,4 +1,4 @@
-// What a node and its peers send each other, and what it makes of that.
+// Replication of a node: the exchange with its peers, and its drift detection.
 import type {Logger} from 'pino';
 import {createDrift} from '../replication/drift.ts';
 import {createHeartbeatExchange} from '../replication/heartbeat-exchange.ts';
@@ -20,7 +20,7 @@ interface Needs {
   version: string;
   /** Whether this node can issue certificates. */
   hasAuthority: boolean;
-  /** How long configurations may differ with nothing under way before they are compared. */
+  /** How long configurations may differ without events in transit before they are compared. */
   driftAfterMs: number;
   log: Logger;
   now: () => number;

@@ -1,4 +1,4 @@
-// The lookup tables for Postfix of one node, wired to its services; nothing where none are asked for.
+// Lookup tables for Postfix, wired to the services of a node; nothing opens if they are not configured.
 import type {Logger} from 'pino';
 import type {Config} from '../config/schema.ts';
 import {createRecipientCheck} from '../mail/gateway/recipient-check.ts';
@@ -18,7 +18,7 @@ interface Needs {
 }
 
 export interface TablesListener {
-  /** Undefined when there is none. */
+  /** Undefined if no tables are configured. */
   address: LocalAddress | undefined;
   stop(): Promise<void>;
 }

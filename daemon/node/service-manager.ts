@@ -1,12 +1,12 @@
-// What systemd is told of this node, by the protocol of sd_notify(3): Node cannot write to datagram sockets, systemd-notify can.
+// Client of systemd's service manager (sd_notify(3)): it runs systemd-notify, as Node cannot write to datagram sockets.
 import {execFile} from 'node:child_process';
 import {setTimeout as delay} from 'node:timers/promises';
 import type {Logger} from 'pino';
 
 export interface ServiceManager {
-  /** Assignments such as `READY=1`, in the order of the calls. Nothing happens where no service manager listens. */
+  /** Sends assignments such as `READY=1`, in the order of the calls. Does nothing without a service manager. */
   notify(...assignments: string[]): void;
-  /** Resolves once everything has been told, or could not be in time. */
+  /** Resolves once everything has been sent, or the time limit has passed. */
   settled(): Promise<void>;
 }
 
@@ -15,21 +15,21 @@ interface Needs {
   log: Logger;
 }
 
-/** It waits for the manager to have heard, which may be busy; nobody waits longer than this for that. */
+/** systemd-notify waits for the service manager, which may be busy; this is the longest wait. */
 const deadlineMs = 3_000;
 
 export const createServiceManager = ({environment, log}: Needs): ServiceManager => {
-  let telling = Promise.resolve();
+  let sending = Promise.resolve();
 
   return {
     notify(...assignments) {
       if (!environment.NOTIFY_SOCKET) return;
-      telling = telling.then(async () => {
+      sending = sending.then(async () => {
         const failure = await notify(assignments, environment);
         if (failure) log.warn({err: failure}, 'systemd-notify failed: the service manager does not know the state of this node');
       });
     },
-    settled: async () => Promise.race([telling, delay(deadlineMs, undefined, {ref: false})]),
+    settled: async () => Promise.race([sending, delay(deadlineMs, undefined, {ref: false})]),
   };
 };
 

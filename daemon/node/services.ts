@@ -1,4 +1,4 @@
-// The services and the hold queue of one node, wired to each other.
+// Services and hold queue of one node, wired to each other.
 
 import {setTimeout as delay} from 'node:timers/promises';
 import type {Logger} from 'pino';
@@ -34,8 +34,8 @@ import type {Trust} from './trust.ts';
 import {createTrustServices} from './trust-services.ts';
 
 /**
- * The doors, which close before, have given their grace already. A delivery that hangs longer is given up: at the next start
- * its mail is held again.
+ * The listeners close first and have already waited. A delivery that takes longer is given up: its mail is held again at the next
+ * start.
  */
 const lastCallMs = 500;
 
@@ -59,7 +59,7 @@ export const createServices = ({config, settings, storage, fqdn, records, trust,
   const {configuration, keyDirectory, domainDirectory, nodeDirectory, peerStates, membership} = records;
   const {peers, authorities, links, replicated} = cluster;
   const {awaitReplication, sendHeartbeats} = links;
-  // Until this node has announced where its API really is.
+  // Used until this node has announced the real address of its API.
   const expectedUrl = apiUrl(config, fqdn, listenOf(config.api.listen));
   const domains = createDomains({
     configuration,

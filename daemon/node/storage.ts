@@ -1,4 +1,4 @@
-// What a node keeps on disk, opened in the order in which it can be opened even on a disk that is full.
+// Storage of a node, opened in an order that works even on a full disk.
 import {stat} from 'node:fs/promises';
 import {join} from 'node:path';
 import type {Logger} from 'pino';
@@ -30,7 +30,7 @@ interface Needs {
   closers: Closers;
 }
 
-/** Refuses a folder another process has, and one whose database is gone: an empty new one would be another node. */
+/** Refuses a folder that another process uses, and one without a database: a new empty database would make it another node. */
 export const openStorage = async ({folder, config, log, now, closers}: Needs): Promise<Storage> => {
   if (!(await stat(folder.database).catch(() => undefined)))
     throw new CommandError(`${folder.database} is gone; restore it from a backup, or make a new node in another folder`);
@@ -59,7 +59,7 @@ export const openStorage = async ({folder, config, log, now, closers}: Needs): P
   return {...identity, store, spool, reserveFile};
 };
 
-/** Before SQLite opens it, which would take what it can read for all there was, and overwrite the rest. */
+/** Runs before SQLite opens the log: SQLite would accept its readable part as complete and overwrite the rest. */
 const requireWholeLog = async ({database, root}: DataFolder): Promise<void> => {
   const lost = await findLostCommits(database);
   if (!lost) return;
@@ -76,7 +76,7 @@ const requireWholeDatabase = async ({database: path, root}: DataFolder, store: S
   );
 };
 
-/** A spool that is not mounted looks like one whose mails have all been lost. */
+/** A spool that is not mounted would mark all mails as lost. */
 const requireSpool = async (folder: DataFolder, store: SqliteStore): Promise<void> => {
   const held = join(folder.spool, 'held');
   if (await stat(held).catch(() => undefined)) return;

@@ -1,4 +1,4 @@
-// The files below tls/: which there are, which of them can be used, and how they are replaced.
+// Files below tls/: their paths, which of them are usable, and how they are replaced.
 import {X509Certificate} from 'node:crypto';
 import {readFile, rename, writeFile} from 'node:fs/promises';
 import {hostname} from 'node:os';
@@ -14,13 +14,13 @@ import {isCertifiable} from '../services/cluster/join-protocol.ts';
 import type {NodeIdentity} from '../services/ports.ts';
 import type {DataFolder} from './data-folder.ts';
 
-/** The certificates of one node: what clients of its API see, and what its peers do. */
+/** The certificates of one node: for clients of its API, and for its peers. */
 export interface NodePairs {
   api: KeyAndCertificate;
   cluster: KeyAndCertificate;
 }
 
-/** Names and addresses a client may reach this node by. */
+/** Names and addresses under which clients may connect to this node. */
 export const apiHosts = (config: Config): string[] => {
   const listen = parseHostPort(config.api.listen, {allowZero: true})?.host ?? '';
   const advertised = parseHostPort(config.api.advertise ?? '')?.host;
@@ -32,7 +32,7 @@ export const apiHosts = (config: Config): string[] => {
   return [...new Set(names.filter(isCertifiable).map(canonicalHost))];
 };
 
-/** The operator's own certificate for the API, undefined where there is none. */
+/** The operator's own certificate for the API; undefined if there is none. */
 export const operatorPair = async ({api: {cert_file, key_file}}: Config): Promise<KeyAndCertificate | undefined> => {
   if (cert_file === undefined || key_file === undefined) return undefined;
   const pair = {cert: await readText(cert_file, 'api.cert_file'), key: await readText(key_file, 'api.key_file')};
@@ -41,7 +41,7 @@ export const operatorPair = async ({api: {cert_file, key_file}}: Config): Promis
   return pair;
 };
 
-/** The cluster's authority if this node has its key, undefined otherwise. */
+/** The cluster's authority if this node has its key; undefined otherwise. */
 export const authorityIn = async (folder: DataFolder, now: () => number): Promise<Authority | undefined> => {
   const key = await readFile(folder.caKey, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined;
@@ -53,18 +53,18 @@ export const authorityIn = async (folder: DataFolder, now: () => number): Promis
   return createClusterAuthority(pair, now);
 };
 
-/** Each pair that is there, whole, and belongs together, however old. */
+/** Each pair that is present, complete and consistent, even if expired. */
 export const readPairs = async (folder: DataFolder): Promise<Partial<NodePairs>> => {
   const [api, cluster] = [await readPair(filesOf(folder).api), await readPair(filesOf(folder).cluster)];
   return {...(api && {api}), ...(cluster && {cluster})};
 };
 
-/** The host names and addresses that a certificate is for. */
+/** The host names and addresses in a certificate. */
 export const certificateHosts = (cert: string): string[] => hostsIn(new X509Certificate(cert).subjectAltName);
 
 /**
- * Certificates that came from elsewhere are looked at before the old ones go: without an authority of its own a node could not
- * come back from a wrong one, or from one that names another node.
+ * Certificates from other nodes are checked before they replace the old ones: a node without an authority could not recover from
+ * a wrong one, or from one for another node.
  */
 export const requireOurs = (pairs: NodePairs, caCert: string, identity: NodeIdentity): void => {
   const ca = new X509Certificate(caCert);
@@ -76,15 +76,15 @@ export const requireOurs = (pairs: NodePairs, caCert: string, identity: NodeIden
     throw new Error(`the certificate that was given is not for node ${identity.nodeId}, number ${identity.nodeNo}`);
 };
 
-/** The authority is sent along: who trusts it by its fingerprint, as `mfctl login` does, goes on doing so when the leaf is renewed. */
+/** The authority is sent along: a client that trusts its fingerprint, such as `mfctl login`, still does so after a renewal. */
 export const withAuthority = ({key, cert}: KeyAndCertificate, caCert: string): KeyAndCertificate => ({
   key,
   cert: new X509Certificate(cert).verify(new X509Certificate(caCert).publicKey) ? `${cert}\n${caCert}` : cert,
 });
 
 /**
- * Key and certificate are two files, and a node that has no authority of its own must not be left with the one of the new
- * pair and the other of the old. So both are written down beside them first; `readPair` finishes what was begun.
+ * Key and certificate are two files, and a node without an authority must never have a mix of an old and a new pair. Both are
+ * therefore written to temporary files first; `readPair` completes an interrupted replacement.
  */
 export const writePairs = async (folder: DataFolder, pairs: NodePairs): Promise<void> => {
   for (const which of ['cluster', 'api'] as const) {

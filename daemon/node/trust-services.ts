@@ -1,4 +1,4 @@
-// Services that let nodes into the cluster, give them certificates and take them out.
+// Services that admit nodes to the cluster, issue their certificates and remove them.
 import {networkInterfaces} from 'node:os';
 import {isTokenFor} from '../cluster/authority.ts';
 import type {Keys} from '../services/access/keys.ts';

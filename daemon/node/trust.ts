@@ -1,4 +1,4 @@
-// Certificates of a node: its own, those of its cluster's authority, and what they are for.
+// Trust of a node: its own certificates, the authority of its cluster, and the names in its certificates.
 import {readFile} from 'node:fs/promises';
 import type {Logger} from 'pino';
 import {describedNames, ownNames} from '../services/cluster/certificate-names.ts';
@@ -24,15 +24,15 @@ export type Trust = Awaited<ReturnType<typeof openTrust>>;
 export const openTrust = async ({folder, identity, running, records: {nodeDirectory, membership}, log, now}: Needs) => {
   const authority = async () => authorityIn(folder, now);
   const hasAuthority = (await authority()) !== undefined;
-  // A node asks once for names that the authority refuses. The node with the authority asks nobody.
+  // A node requests names once that the authority refuses. The node with the authority makes no requests.
   const subject = {node_id: identity.nodeId, isBeside: () => false};
   const certificates = await openCertificates({
     folder,
     identity,
     config: running.config,
-    hosts(given) {
+    hosts(current) {
       const wanted = apiHosts(running.config());
-      return hasAuthority ? wanted : ownNames(wanted, describedNames(nodeDirectory.list()), {...subject, given});
+      return hasAuthority ? wanted : ownNames(wanted, describedNames(nodeDirectory.list()), {...subject, given: current});
     },
     authority,
     now,

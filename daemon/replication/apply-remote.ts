@@ -1,5 +1,5 @@
-// Entry for configuration that another node sends: the rules of `remote-changes.ts` first, then the merge and its audit entries in
-// one transaction.
+// Entry point for configuration sent by other nodes: it applies the rules of `remote-changes.ts`, then merges and writes the
+// audit entries in one transaction.
 
 import type {Applied, ChangeSource} from '../services/cluster/replication-ports.ts';
 import type {NodeStore, NodeTransaction} from '../services/node-store.ts';
@@ -28,12 +28,12 @@ interface Needs {
   configuration: Configuration;
   nodeNo: number;
   now: () => number;
-  /** For people: the name of a node, or its number where it has none here. */
+  /** The name of a node for display, or its number when no name is known here. */
   nameOf(nodeNo: number): string;
 }
 
 export const createApplyRemote = ({store, configuration, nodeNo, now, nameOf}: Needs): ApplyRemote => {
-  /** A repair that is tried again and again leaves out the same each time; one entry says so. */
+  /** A repeated repair leaves out the same records each time, so only the first attempt writes an audit entry. */
   const lastLeftOut = new Map<number, string>();
 
   const knownNodes = async (changes: ConfigRecord[]): Promise<Map<number, StoredRecord>> => {
@@ -41,7 +41,10 @@ export const createApplyRemote = ({store, configuration, nodeNo, now, nameOf}: N
     return new Map(found.map(record => [record.id, record]));
   };
 
-  /** Says again what this node is called and where it is, later than what it has forgotten it said. */
+  /**
+   * Writes this node's own name and addresses again, with stamps later than those that this node wrote before it lost its
+   * database.
+   */
   const describeAgain = async ({fields}: StoredRecord): Promise<void> => {
     const described = Object.entries(fields).filter(([name]) => !fixedNodeFields.includes(name));
     await configuration.change(async tx =>

@@ -1,5 +1,5 @@
-// The one function that changes configuration, whether a change comes from this node's API, a peer, a snapshot, a repair or a
-// correction of stamps.
+// Application of configuration changes: the only function that changes configuration, for the API of this node, peers, snapshots,
+// repairs and stamp corrections.
 
 import type {ChangedRecord} from '../services/cluster/replication-ports.ts';
 import type {NodeTransaction, RecordStore} from '../services/node-store.ts';
@@ -15,10 +15,10 @@ export type Change = ConfigRecord;
 type ApplyTransaction = Pick<NodeTransaction, 'records'>;
 
 /**
- * Merges `changes` and brings the readable tables, the record digests and the configuration hash in step, all inside the
- * caller's transaction. Commutative, associative and idempotent. Returns the records that have changed, with those that changed
- * because of them: records of the same name, and what belongs to a domain. `combine` is for the correction of stamps alone, which
- * puts a record in the place of what is stored.
+ * Merges `changes` and updates the readable tables, the record digests and the configuration hash, all inside the caller's
+ * transaction. Commutative, associative and idempotent. Returns the changed records, including those that changed as a
+ * consequence: records with the same name, and the children of a domain. Only stamp correction passes `combine`: it replaces the
+ * stored record instead of merging.
  */
 export const apply = async (
   tx: ApplyTransaction,
@@ -44,7 +44,7 @@ export const apply = async (
     for (const record of settle(some, known)) records.set(recordName(record), record);
   };
 
-  // All others that ever had one of the names: one of them may win or lose it.
+  // All other records that ever had one of these names: one of them may win or lose the name.
   load(await tx.records.withUniqueKeys(versions));
   settleAll([...records.values()].filter(({kind}) => !childKinds.includes(kind)));
   const moved = differences(before, records).filter(concernsChildren);
@@ -64,7 +64,7 @@ export const apply = async (
 
 const nothing = {fields: {}, deleted: null};
 
-/** The records that are not as they were, by name. */
+/** The records that differ from `before`, by name. */
 const combineAll = (
   before: ReadonlyMap<string, StoredRecord>,
   changes: Change[],
@@ -98,7 +98,7 @@ const combined = (known: StoredRecord | undefined, change: Change, combine: type
 const differences = (before: ReadonlyMap<string, StoredRecord>, records: ReadonlyMap<string, StoredRecord>): ChangedRecord[] =>
   [...records].flatMap(([name, after]) => (before.get(name) === after ? [] : [{before: before.get(name), after}]));
 
-/** Whether it makes a difference to what belongs to the record. */
+/** Whether the change affects the children of the record. */
 const concernsChildren = ({before, after}: ChangedRecord): boolean =>
   after.kind === 'domain' && (before?.deleted !== after.deleted || (before.digest === '') !== (after.digest === ''));
 

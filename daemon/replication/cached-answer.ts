@@ -1,14 +1,14 @@
-// An answer that costs much to find, for all who ask within a few seconds.
+// Cache for an answer that is expensive to compute: all callers within a few seconds share it.
 
 interface Options {
-  /** How long an answer is given again, from when it was found. */
+  /** How long an answer is reused, in milliseconds after it was found. */
   keptMs: number;
   monotonic(): number;
 }
 
 /**
- * Asks once at a time: who asks meanwhile gets the same answer, and so does who asks soon after. A failure is for those who were waiting
- * for it, and is not kept.
+ * Runs `ask` once at a time: callers that arrive meanwhile or soon after get the same answer. A failure goes to the callers that
+ * waited for it and is not cached.
  */
 export const keepAnswer = <Args extends unknown[], Answer>(
   ask: (...args: Args) => Promise<Answer>,

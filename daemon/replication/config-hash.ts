@@ -1,10 +1,11 @@
-// Digests of records, and the hash of the whole configuration: their sum, modulo 2^256, which does not depend on any order.
+// Digests of records, and the hash of the whole configuration: the sum of all digests modulo 2^256, which does not depend on
+// their order.
 
 import {createHash} from 'node:crypto';
 import type {RecordReads, RecordStore} from '../services/node-store.ts';
 import type {ConfigRecord} from '../services/records.ts';
 
-/** Values only: stamps tell when, and two nodes with the same values are configured alike. */
+/** The digest covers values, not stamps: two nodes with the same values are configured alike. */
 export const digestOf = ({kind, id, fields}: ConfigRecord): string => {
   const values = Object.keys(fields)
     .sort()
@@ -14,7 +15,7 @@ export const digestOf = ({kind, id, fields}: ConfigRecord): string => {
     .digest('hex');
 };
 
-/** A damaged number reads as -1, which no sum is: the next rebuild finds it wrong and replaces it. */
+/** A damaged number reads as -1, which no sum can be, so the next rebuild replaces it. */
 export const hexNumber = (hex: string): bigint => {
   if (hex === '') return 0n;
   return /^[0-9a-f]+$/.test(hex) ? BigInt(`0x${hex}`) : -1n;

@@ -1,4 +1,4 @@
-// Merge of two histories of one record: pure, commutative, associative, idempotent.
+// Merge of two histories of one record: pure, commutative, associative and idempotent.
 
 import type {Json} from '../../shared/merge-patch.ts';
 import type {Kind, Stamp, StampedFields} from '../services/records.ts';
@@ -10,15 +10,17 @@ export interface RecordState {
 }
 
 interface KindRules {
-  /** The fields whose values together only one live record of the kind may have. They outlive a deletion. */
+  /** The fields whose combined values must be unique among live records of the kind. A tombstone keeps them. */
   unique: readonly string[];
-  /** The field that names the record it dies with. */
+  /** The field that names the parent; the record is deleted with its parent. */
   parent?: {kind: 'domain'; field: string};
-  /** Fields where the earliest value wins, whoever wrote last: a revocation cannot be undone, nor can an end be put off. */
+  /**
+   * Fields where the earliest value wins, regardless of stamps: a revocation cannot be undone, and an expiry cannot be postponed.
+   */
   earliest?: readonly string[];
 }
 
-/** Every kind has `created_at`, written once: its stamp is the stamp of the creation. */
+/** Every kind has `created_at`, which is written once: its stamp is the stamp of the creation. */
 export const rulesOf: Record<Kind, KindRules> = {
   node: {unique: ['node_id']},
   domain: {unique: ['name']},
@@ -27,12 +29,12 @@ export const rulesOf: Record<Kind, KindRules> = {
   dkim_key: {unique: ['domain_id', 'selector'], parent: {kind: 'domain', field: 'domain_id'}},
 };
 
-/** Those that die with a domain. */
+/** Kinds whose records are deleted with their domain. */
 export const childKinds = (Object.keys(rulesOf) as Kind[]).filter(kind => rulesOf[kind].parent !== undefined);
 
 /**
- * Last writer wins, field by field. A deletion wins over every update and keeps only what says whose record it was and
- * which name was taken from when to when; secrets go with it.
+ * The last writer wins, field by field. A deletion wins over every update. A tombstone keeps only the name, the parent and the
+ * stamp of the creation; secrets are removed.
  */
 export const mergeStates = (kind: Kind, a: RecordState, b: RecordState): RecordState => {
   const rules = rulesOf[kind];
@@ -54,12 +56,12 @@ const outlivesDeletion = ({unique, parent}: KindRules, name: string): boolean =>
   name === 'created_at' || name === parent?.field || unique.includes(name);
 
 /**
- * Whether a record can be live: all it needs is there and is what it should be. An update may overtake the creation it
- * belongs to, and what comes from another node may be wrong, which must make it wrong everywhere and break nothing.
+ * Whether a record can be live: all required fields are present and valid. An update may arrive before the creation of its
+ * record, and another node may send an invalid value; every node must then treat the record as incomplete.
  */
 export const isComplete = (kind: Kind, {fields}: RecordState): boolean => haveRightValues(kind, fields);
 
-/** The text two live records of a kind must not share; null while it is not known or the kind has none. */
+/** The text that must be unique among live records of the kind; null if it is not known yet or the kind has none. */
 export const uniqueKeyOf = (kind: Kind, {fields}: RecordState): string | null => {
   const values = rulesOf[kind].unique.map(name => fields[name]?.[0]);
   const isNamed = values.length > 0 && values.every(value => typeof value === 'string' || typeof value === 'number');
@@ -78,7 +80,7 @@ export interface Claim {
   deleted: Stamp | null;
 }
 
-/** The records of which it is known when they were created. */
+/** Claims of the records whose creation stamp is known. */
 export const claimsIn = (records: (RecordState & {id: number})[]): Claim[] =>
   records.flatMap(({id, fields, deleted}) => {
     const created = fields.created_at?.[1];
@@ -86,9 +88,9 @@ export const claimsIn = (records: (RecordState & {id: number})[]): Claim[] =>
   });
 
 /**
- * Which of the records that ever claimed one unique key lost it. The earlier creation keeps the name; a later one loses
- * when the name was still taken at the time, even if the holder has been deleted since. A function of the whole set, so
- * the order in which the claims arrived makes no difference.
+ * Of all records that ever claimed one unique key, the ids of those that lost it. The earlier creation keeps the name. A later
+ * creation loses if the name was still taken at that time, even if its holder was deleted since. The result depends on the whole
+ * set, not on the order of arrival.
  */
 export const conflictsIn = (claims: Claim[]): Set<number> => {
   const conflicts = new Set<number>();
@@ -103,7 +105,10 @@ export const conflictsIn = (claims: Claim[]): Set<number> => {
 
 type Write = [Json, Stamp];
 
-/** Stamps are unique over the cluster; the value decides only so that even a broken pair has one winner everywhere. */
+/**
+ * Stamps are unique in the cluster. The value is a tie-breaker, so that even two writes with the same stamp have one winner on
+ * all nodes.
+ */
 const laterWrite = (a: Write, b: Write, isEarliestWins: boolean): Write => {
   const early = isEarliestWins ? byEarliest(a[0], b[0]) : 0;
   if (early !== 0) return early < 0 ? a : b;
@@ -111,7 +116,7 @@ const laterWrite = (a: Write, b: Write, isEarliestWins: boolean): Write => {
   return order >= 0 ? a : b;
 };
 
-/** Times by time, before what is none: null, and whatever else a peer may have written there. */
+/** An earlier time before a later one, and any time before null or another value that a peer may have sent. */
 const byEarliest = (a: Json, b: Json): number => {
   if (typeof a === 'string' && typeof b === 'string') return compare(a, b);
   return Number(typeof b === 'string') - Number(typeof a === 'string');

@@ -1,4 +1,4 @@
-// Configuration of this cluster as this node has it: changes of its own, changes from others, and who is notified of them.
+// Configuration of the cluster on this node: local changes, remote changes, and the notification of listeners.
 
 import {Fault} from '../../shared/fault.ts';
 import type {Json} from '../../shared/merge-patch.ts';
@@ -18,20 +18,23 @@ import {stampsOf} from './remote-changes.ts';
 
 export interface Configuration extends ConfigStore {
   /**
-   * Applies what was written elsewhere, in one transaction with its audit entries and with what `note` writes, then calls the
-   * listeners. No outbox row: the node that wrote it tells the others. Records of kinds that this version does not know are left
-   * out. Resolves with the records that have changed.
+   * Applies remote changes in one transaction, with their audit entries and the writes of `note`, then notifies the listeners. It
+   * writes no outbox row: the node that made the changes sends them to the others. Records of unknown kinds are left out.
+   * Resolves with the changed records.
    */
   applyRemote(remote: RemoteChanges): Promise<ChangedRecord[]>;
-  /** Works out hash and readable tables from the records; only what was wrong is written and published. */
+  /** Recomputes the hash and the readable tables from the records; writes and publishes only corrections. */
   rebuild(): Promise<void>;
-  /** Called after each commit that left an event in the outbox, with its number. */
+  /** Called after each commit that added an event to the outbox, with the number of the event. */
   onOutbox(listener: (seq: number) => void): void;
 }
 
 interface RemoteChanges {
   changes: Change[];
-  /** Of everything that was sent, also of what is not among `changes`: what this node writes from now on is later. */
+  /**
+   * Stamps of everything that was sent, including records that are not in `changes`: later writes of this node get greater
+   * stamps.
+   */
   stamps?: Stamp[];
   audit?(changed: ChangedRecord[]): NewAuditEntry[];
   note?(tx: NodeTransaction): Promise<void>;
@@ -41,10 +44,10 @@ interface Needs {
   store: NodeStore;
   nodeNo: number;
   now: () => number;
-  /** Runs a write that must succeed even on a full disk, see `createBallast`. */
+  /** Runs a write that must succeed even on a full disk, see `createReserveFile`. */
   withReserve: <T>(write: () => Promise<T>) => Promise<T>;
   onListenerFailure?(error: unknown): void;
-  /** A peer of a newer version has sent records that this one cannot keep. */
+  /** Called when a peer with a newer version sent records that this version cannot store. */
   onUnknownKinds?(unknown: string[]): void;
 }
 
@@ -106,7 +109,7 @@ interface Written {
   seq: number | undefined;
 }
 
-/** `written` ends the change: one event with everything in it goes to the outbox. */
+/** `written` ends the change and writes one outbox event with all its records. */
 const openTransaction = (
   stored: NodeTransaction,
   {nodeNo, nowMs}: {nodeNo: number; nowMs: number},
@@ -153,7 +156,7 @@ const openTransaction = (
   return {tx, written};
 };
 
-/** What other nodes leave out must not be acknowledged here. */
+/** A change that other nodes would reject must not be acknowledged here. */
 const requireAcceptable = (change: Change, nowMs: number): void => {
   if (stampsOf(change).every(stamp => mayWriteAt(stamp, nowMs))) return;
   throw new Fault(

@@ -1,5 +1,5 @@
-// Drift: two nodes have applied the same events and are still configured differently, as something was lost on the way or on a
-// disk. They compare record by record, say what differs, and each applies what the other has.
+// Drift detection: two nodes applied the same events but their configurations differ, because something was lost in transit or on
+// a disk. They compare their records, report the differences, and each applies the records of the other.
 
 import type {ClusterDrift, DriftRecord} from '../../shared/cluster-drift.ts';
 import {Fault} from '../../shared/fault.ts';
@@ -16,14 +16,16 @@ import type {Configuration} from './configuration.ts';
 import type {RecordDifferences} from './record-differences.ts';
 
 export interface Drift {
-  /** A heartbeat has come: holds it against what this node has. */
+  /** Compares a received heartbeat with the configuration of this node. */
   compare(heartbeat: Heartbeat): Promise<void>;
   /**
-   * Repairs what has differed for long enough; `onRepair` is called with what was applied. Rejects once all peers were tried, when
-   * that failed with some: these are tried again when as much time has passed once more.
+   * Repairs from peers that have differed for long enough and calls `onRepair` with the result. Tries all peers, then rejects if
+   * one failed; failed peers are tried again after the same interval.
    */
   repair(peers: readonly RemoteRecords[]): Promise<void>;
-  /** Reads every record of every node: one comparison at a time, whose answer is given to all who ask within some seconds. */
+  /**
+   * Reads every record of every node. One comparison runs at a time, and its result is shared by all callers for a few seconds.
+   */
   explain(peers: readonly RemoteRecords[]): Promise<ClusterDrift>;
 }
 
@@ -49,11 +51,11 @@ const explainedForMs = 3000;
 export const createDrift = (needs: Needs): Drift => {
   const {store, configuration, replication, directory, peerStates, refusals, differences, nodeId, now, monotonic} = needs;
   const since = new Map<number, number>();
-  /** When a repair last failed. */
+  /** The time of the last failed repair, by node number. */
   const failedAt = new Map<number, number>();
   const repairs: ClusterDrift['repairs'] = [];
 
-  /** Both have applied the same events of every node there is, so their configurations can be compared. */
+  /** Whether both nodes have applied the same events of every known node, so their configurations can be compared. */
   const isComparable = async ({applied}: Heartbeat): Promise<boolean> => {
     const own = await replication.applied();
     return directory.list().every(({id}) => (own.get(id) ?? 0) === (applied[id] ?? 0));
@@ -72,7 +74,7 @@ export const createDrift = (needs: Needs): Drift => {
 
   const repairFrom = async (peer: RemoteRecords): Promise<void> => {
     const applied = await differences.apply(peer, 'repair');
-    // What is missing there is for the other node to apply.
+    // The peer fetches what it lacks.
     if (applied.length === 0) return;
     repairs.unshift({at: new Date(now()).toISOString(), node_id: peer.nodeId, records: applied.length});
     repairs.splice(keptRepairs);
@@ -107,9 +109,9 @@ export const createDrift = (needs: Needs): Drift => {
       const wasComparable = await isComparable(heartbeat);
       const {config_hash} = await store.config.configHash();
       peerStates.compared(node_no, config_hash === heartbeat.config_hash);
-      // Twice: a change that was committed between the two reads is in one of them only.
+      // Checked twice: a change that was committed between the two reads is in only one of them.
       const hasDrifted = wasComparable && (await isComparable(heartbeat)) && config_hash !== heartbeat.config_hash;
-      // What is under way may be all the difference there is: it counts from when nothing is.
+      // Events in transit may explain the difference: it counts only when none are left.
       if (!hasDrifted) agree(node_no);
       else if (!since.has(node_no)) since.set(node_no, monotonic());
     },
@@ -117,7 +119,7 @@ export const createDrift = (needs: Needs): Drift => {
     async repair(peers) {
       const due = peers.filter(isDue);
       if (due.length === 0) return;
-      // What this node itself has miscounted is no difference between it and others.
+      // An error in this node's own hash is not a difference between nodes.
       await configuration.rebuild();
       const failures: unknown[] = [];
       for (const peer of due)
@@ -128,7 +130,7 @@ export const createDrift = (needs: Needs): Drift => {
           failures.push(error);
           if (since.has(peer.nodeNo)) failedAt.set(peer.nodeNo, monotonic());
         }
-      // A bug rather than a node that does not answer; that one is tried again.
+      // Prefer a bug over an unreachable peer, which is tried again.
       const worst = failures.find(error => !(error instanceof Fault)) ?? failures[0];
       if (worst !== undefined) throw worst;
     },

@@ -1,4 +1,4 @@
-// Heartbeat exchange: what this node reports to its peers, and what it does with their reports.
+// Heartbeat exchange: the report that this node sends to its peers, and the handling of their reports.
 
 import type {License} from '../../shared/cluster-status.ts';
 import {Fault} from '../../shared/fault.ts';
@@ -41,13 +41,13 @@ export const createHeartbeatExchange = (needs: Needs): HeartbeatExchange => {
 
   const heartbeat = createOwnHeartbeat(needs);
 
-  /** Where a node says it is, over its own certificate, when that is not what is known here. */
+  /** Applies what a node reports about itself, authenticated by its certificate, if it differs from the record here. */
   const believe = async (from: NodeIdentity, self: ConfigRecord): Promise<void> => {
     const known: object | undefined = directory.findByNo(from.nodeNo);
     if (self.kind !== 'node' || self.id !== from.nodeNo || self.deleted !== null || !known) return;
     const isNews = Object.entries(known).some(([name, value]) => {
-      const said = self.fields[name]?.[0];
-      return said !== undefined && said !== value;
+      const reported = self.fields[name]?.[0];
+      return reported !== undefined && reported !== value;
     });
     if (isNews) await replication.merge([self], {node: from, path: 'heartbeat'});
   };
@@ -70,7 +70,7 @@ export const createHeartbeatExchange = (needs: Needs): HeartbeatExchange => {
     receiveHeartbeat,
     async answer(from, received) {
       await receiveHeartbeat(from, received);
-      // Uses of keys go out with this node's own heartbeats, each once.
+      // This node sends key uses with its own heartbeats, each use once, so answers carry none.
       return (await heartbeat(from.nodeNo, Number.POSITIVE_INFINITY)).heartbeat;
     },
     receiveStop: ({nodeNo: no}) => peerStates.stopped(no),
@@ -94,7 +94,8 @@ const createOwnHeartbeat = (needs: Needs): HeartbeatExchange['heartbeat'] => {
   const isRefused = (): boolean => refusals.peersThatRefuse().some(no => directory.findByNo(no));
 
   return async (to, usesAfter) => {
-    // Of one moment: a hash beside the numbers of other events looks like a drift to whoever has just these events.
+    // Read at one moment: a hash next to the sequence numbers of other events looks like drift to a node that has exactly these
+    // events.
     const {config_hash, changed_at_ms, applied, self} = await store.atOneMoment(async reads => {
       const others = await reads.applied.all();
       const own = await reads.records.find({kind: 'node', id: nodeNo});

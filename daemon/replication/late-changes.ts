@@ -1,5 +1,5 @@
-// Fetch of changes that are late. A node sends its changes to every other one. A node that it cannot reach asks for what it lacks:
-// the node itself, or any other one that has it.
+// Fetch of late changes. Every node sends its changes to all others. When a node cannot reach this one, this node fetches the
+// missing changes from that node or from any other node that has them.
 
 import type {NodeDirectory} from '../services/cluster/node-directory.ts';
 import type {PeerStates} from '../services/cluster/peer-states.ts';
@@ -8,8 +8,8 @@ import type {RecordDifferences} from './record-differences.ts';
 
 export interface LateChanges {
   /**
-   * Applies from the peers what has not come for some seconds although another node has it. Rejects once all were tried, when
-   * that failed with some.
+   * Applies changes that another node has and that have been missing here for some seconds. Tries all peers, then rejects if one
+   * failed.
    */
   fetch(peers: readonly RemoteRecords[]): Promise<void>;
 }
@@ -24,17 +24,17 @@ interface Needs {
   onFetched(fetched: {node: string; records: number}): void;
 }
 
-/** A change that is sent takes a second or two. */
+/** An event usually arrives within two seconds. */
 const lateMs = 5000;
 
 export const createLateChanges = (needs: Needs): LateChanges => {
   const {replication, directory, peerStates, differences, nodeNo, monotonic} = needs;
-  /** By node number: how far this node has come with the changes of that one, and since when it has been tried in vain. */
+  /** By node number: the last event of that node that was applied here, and since when this node has been behind. */
   const behind = new Map<number, {applied: number; sinceMs: number}>();
 
   const appliedBy = (no: number): Record<string, number> => peerStates.latest(no)?.applied ?? {};
 
-  /** The numbers of the nodes whose changes have not come in time. */
+  /** The numbers of the nodes whose changes are late. */
   const findLate = async (peers: readonly RemoteRecords[]): Promise<number[]> => {
     const own = await replication.applied();
     const others = directory.list().filter(({id}) => id !== nodeNo);
@@ -48,7 +48,7 @@ export const createLateChanges = (needs: Needs): LateChanges => {
 
   const fetchFrom = async (peer: RemoteRecords, late: number[]): Promise<void> => {
     const own = await replication.applied();
-    // Read before the records are: what the peer had applied when it was heard is in them.
+    // Read before the records: they include everything that the peer reported as applied.
     const has = appliedBy(peer.nodeNo);
     if (!late.some(id => (has[id] ?? 0) > (own.get(id) ?? 0))) return;
     const applied = await differences.apply(peer, 'snapshot');
@@ -63,7 +63,7 @@ export const createLateChanges = (needs: Needs): LateChanges => {
       const late = await findLate(asked);
       const failures: unknown[] = [];
       for (const peer of late.length === 0 ? [] : asked) await fetchFrom(peer, late).catch(error => failures.push(error));
-      // What is still missing is tried again when as much time has passed once more.
+      // What is still missing is tried again after the same interval.
       for (const id of late) behind.delete(id);
       if (failures.length > 0) throw failures[0];
     },

@@ -1,4 +1,4 @@
-// Liveness of records. A live record has its digest beside it, every other one has none. No I/O.
+// Liveness of records. A live record has a stored digest, every other record has none. No I/O.
 
 import {groupBy} from '../../shared/group-by.ts';
 import {type RecordKey, recordName, type StoredRecord} from '../services/records.ts';
@@ -6,8 +6,9 @@ import {digestOf} from './config-hash.ts';
 import {claimsIn, conflictsIn, isComplete, mergeStates, rulesOf} from './config-merge.ts';
 
 /**
- * `records` with the digests they should have, and deleted where their parents are: secrets have to go, whenever and wherever the
- * record was made. `known` has, by name, the records themselves, all that ever had their names, and their parents, whose digests are right.
+ * Returns `records` with the right digests, and deletes those whose parents are deleted: secrets must be removed, wherever and
+ * whenever the record was made. `known` contains, by name, the records themselves, all records that ever had their names, and
+ * their parents with correct digests.
  */
 export const settle = (records: StoredRecord[], known: ReadonlyMap<string, StoredRecord>): StoredRecord[] => {
   const conflicts = conflictingNames([...known.values()]);
@@ -30,7 +31,7 @@ export const parentOf = ({kind, parent_id}: Pick<StoredRecord, 'kind' | 'parent_
   return parent && parent_id !== null ? {kind: parent.kind, id: parent_id} : undefined;
 };
 
-/** The records that have lost their names to others. */
+/** The names of records that lost their unique keys to other records. */
 const conflictingNames = (records: StoredRecord[]): Set<string> => {
   const named = records.filter(({unique_key}) => unique_key !== null);
   const groups = groupBy(named, ({kind, unique_key}) => `${kind} ${unique_key}`);

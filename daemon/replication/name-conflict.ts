@@ -1,6 +1,6 @@
-// Conflicts of names: two records were created with one name on two sides of a partition. The earlier creation stays (see
-// config-merge.ts), which every node sees at once. The node that made the later one turns it into a tombstone, so that its secrets
-// go, and writes an audit entry.
+// Name conflicts: two records were created with one name on two sides of a partition. The earlier creation stays (see
+// config-merge.ts), and every node sees this at once. The node that made the later record turns it into a tombstone, so that its
+// secrets are removed, and writes an audit entry.
 
 import type {ChangedRecord} from '../services/cluster/replication-ports.ts';
 import type {NodeTransaction, RecordReads} from '../services/node-store.ts';
@@ -17,8 +17,8 @@ interface Node {
 const namedKinds: readonly Kind[] = ['domain', 'dkim_key'];
 
 /**
- * Deletes those of the `changed` records that this node has made and that have lost their names. Inside the transaction that brought
- * the conflict. Returns the number of the event that this left in the outbox, if any.
+ * Deletes the `changed` records that this node made and that lost their names, inside the transaction that brought the conflict.
+ * Returns the number of the resulting outbox event, if any.
  */
 export const deleteConflicts = async (
   tx: NodeTransaction,
@@ -30,10 +30,10 @@ export const deleteConflicts = async (
     const winner = makerOf(record) === nodeNo ? await winnerOver(tx.records, record) : undefined;
     if (!winner) continue;
     const stamp = await tick(tx.state, now(), nodeNo);
-    // With a clock that is wrong the tombstone waits: the others would leave it out.
+    // While this node's clock is wrong the tombstone waits: the other nodes would reject it.
     if (!mayWriteAt(stamp, now())) continue;
     const deletion: Change = {kind: record.kind, id: record.id, fields: {}, deleted: stamp};
-    // Nobody is notified of it: the record was not live any more.
+    // No listener is notified: the record was not live any more.
     await apply(tx, [deletion], now());
     changes.push(deletion);
     await tx.audit.append({
@@ -50,7 +50,7 @@ export const deleteConflicts = async (
   return stamp ? tx.outbox.append({stamp, changes}) : undefined;
 };
 
-/** The record that keeps the name, if this one has lost it. */
+/** The record that keeps the name, if `record` has lost it. */
 const winnerOver = async (records: RecordReads, record: StoredRecord): Promise<StoredRecord | undefined> => {
   if (!namedKinds.includes(record.kind) || record.deleted !== null || record.digest !== '') return undefined;
   const claims = await records.withUniqueKeys([record]);

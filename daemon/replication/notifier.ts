@@ -5,22 +5,22 @@ type Listener = (changed: ChangedKey[]) => Promise<void>;
 
 export interface Notifier {
   onChange(listener: Listener): void;
-  /** Resolves once every listener has been called, or has failed and will be called again; never rejects. */
+  /** Resolves once every listener was called; a failed listener is called again later. Never rejects. */
   publish(changed: ChangedKey[]): Promise<void>;
 }
 
 const backoff = {firstMs: 100, mostMs: 10_000};
 
 /**
- * What is published has been committed: a listener that fails has a wrong picture of it, and nothing else would ever put that
- * right. So it is published again, after a while or with the next change, to all listeners: they build upon each other.
+ * Published changes are committed, so a listener that fails has stale data until it is called again. The changes are published
+ * again to all listeners, after a pause or with the next change, because the listeners depend on each other.
  */
 export const createNotifier = (onFailure: (error: unknown) => void): Notifier => {
   const listeners: Listener[] = [];
   let missed: ChangedKey[] = [];
   let failures = 0;
   let timer: NodeJS.Timeout | undefined;
-  // One after the other: a listener that reads what it keeps must not be overtaken by one that reads later.
+  // One call at a time: a listener that reads its data must not be overtaken by a later read.
   let published: Promise<void> = Promise.resolve();
 
   const callAll = async (fresh: ChangedKey[]): Promise<void> => {

@@ -1,4 +1,4 @@
-// Projection of mergeable records to the form in which they are read.
+// Projection of config records into the readable tables.
 
 import {groupBy} from '../../shared/group-by.ts';
 import type {ChangedRecord} from '../services/cluster/replication-ports.ts';
@@ -7,9 +7,9 @@ import type {Kind, Readable, StoredRecord} from '../services/records.ts';
 import {stampMs} from './clock.ts';
 import {knownValues} from './record-values.ts';
 
-/** Brings what is shown in step with what has changed. */
+/** Updates the readable tables after the records have changed. */
 export const project = async (records: RecordStore, changed: ChangedRecord[]): Promise<void> => {
-  // Names are freed before they are taken, or the tables' own unique keys would object.
+  // Names are freed before they are taken, or the unique keys of the tables would fail.
   const gone = changed.filter(
     ({before, after}) => before && isLive(before) && (!isLive(after) || before.unique_key !== after.unique_key),
   );
@@ -22,14 +22,14 @@ export const project = async (records: RecordStore, changed: ChangedRecord[]): P
   for (const [kind, some] of groupBy(live, record => record.kind)) await records.show(kind, some.map(toReadable));
 };
 
-/** Where what is shown of `kind` is not what the records with ids in `range` say. */
+/** Differences between the readable table of `kind` and its records, for ids in `range`. */
 export const compareShown = async (
   reads: RecordReads,
   {kind, ...range}: IdRange & {kind: Kind},
   records: StoredRecord[],
 ): Promise<Differences> => reads.compareShown(kind, range, records.filter(isLive).map(toReadable));
 
-/** Corrects what was found to be different. */
+/** Corrects the differences that were found. */
 export const repairShown = async (records: RecordStore, kind: Kind, {missing, wrong}: Differences): Promise<void> => {
   await records.hide(
     kind,
@@ -40,7 +40,7 @@ export const repairShown = async (records: RecordStore, kind: Kind, {missing, wr
 
 const isLive = ({digest}: StoredRecord): boolean => digest !== '';
 
-/** Of a live record, whose values are right. */
+/** Converts a live record, whose values are valid. */
 const toReadable = ({kind, id, fields}: StoredRecord): Readable => {
   const values = {id, ...knownValues(kind, fields)};
   return (kind === 'domain' ? {...values, updated_at: lastWriteOf(fields)} : values) as unknown as Readable;

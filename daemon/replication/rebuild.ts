@@ -1,5 +1,5 @@
-// Rebuild of everything that follows from the records: digests, readable tables and the hash. It works in slices. A slice is checked
-// without the writer, and written only if something in it is wrong: mail and callers wait for one slice at most.
+// Rebuild of all data derived from the records: digests, readable tables and the hash. It works in slices. A slice is checked
+// without the writer and is written only if it contains an error, so mail and callers wait for one slice at most.
 
 import type {NodeStore, NodeTransaction, RecordReads, RecordStore} from '../services/node-store.ts';
 import {type ChangedKey, type Kind, kinds, recordsByName} from '../services/records.ts';
@@ -13,7 +13,7 @@ interface Needs {
   /** Runs a transaction of the writer. */
   write<T>(work: (tx: NodeTransaction) => Promise<T>): Promise<T>;
   now: () => number;
-  /** Called after each slice that was repaired, and once the hash was. */
+  /** Called after each repaired slice, and after the hash was repaired. */
   onRepaired(changed: ChangedKey[]): Promise<void>;
 }
 
@@ -35,7 +35,7 @@ export const rebuild = async (needs: Needs): Promise<void> => {
 
 interface Slice {
   kind: Kind;
-  /** The id after which it begins. */
+  /** The slice begins after this id. */
   after: number;
 }
 
@@ -51,7 +51,7 @@ const digestsPerPage = 5000;
 
 const check = async (reads: RecordReads, {kind, after}: Slice) => {
   const records = await reads.ofKind(kind, {after, limit: recordsPerSlice});
-  // The last slice of a kind has no end: rows beyond it have no records.
+  // The last slice of a kind has no upper bound: rows beyond it have no records.
   const upTo = records.length === recordsPerSlice ? records.at(-1)?.id : undefined;
   const claims = await reads.withUniqueKeys(records);
   const parents = await reads.findAll(records.flatMap(record => parentOf(record) ?? []));
@@ -62,7 +62,7 @@ const check = async (reads: RecordReads, {kind, after}: Slice) => {
   return {upTo, changed, differences, isWrong};
 };
 
-/** Checks again: something may have been written since. */
+/** Checks again, as something may have been written since. */
 const repair = async (records: RecordStore, slice: Slice): Promise<ChangedKey[]> => {
   const {changed, differences} = await check(records, slice);
   await records.save(changed.map(({after}) => after));

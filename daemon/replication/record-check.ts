@@ -1,4 +1,4 @@
-// Check of the configuration records for damage: each live one has its digest beside it.
+// Check of the configuration records for damage: each live record is compared with its stored digest.
 
 import type {RecordReads} from '../services/node-store.ts';
 import type {RecordDigest, RecordKey} from '../services/records.ts';
@@ -6,7 +6,7 @@ import {digestOf} from './config-hash.ts';
 
 const recordsPerPage = 500;
 
-/** Tombstones, and what waits for the rest of itself, have no digest and are taken as they are. */
+/** Tombstones and incomplete records have no digest and are not checked. */
 export const findDamagedRecords = async (records: RecordReads): Promise<RecordKey[]> => {
   const damaged: RecordKey[] = [];
   for (let after: RecordKey | undefined; ; ) {
@@ -27,7 +27,7 @@ const isRight = async (records: RecordReads, key: RecordKey): Promise<boolean> =
   return record !== undefined && (record.digest === '' || digestOf(record) === record.digest);
 };
 
-/** Text that was JSON. */
+/** For text that is not valid JSON. */
 const unreadable = (error: unknown): false => {
   if (error instanceof SyntaxError) return false;
   throw error;

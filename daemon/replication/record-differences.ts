@@ -1,13 +1,13 @@
-// Differences between this node's records and those of another: found by digests, fetched and applied.
+// Differences between the records of this node and those of another: found by digests, then fetched and applied.
 
 import type {Refusals} from '../services/cluster/refusals.ts';
 import type {RemoteRecords, Replication} from '../services/cluster/replication-ports.ts';
 import type {RecordKey} from '../services/records.ts';
 
 export interface RecordDifferences {
-  /** The records that are not the same there as here. */
+  /** The records that differ between this node and the peer. */
   find(peer: RemoteRecords): Promise<RecordKey[]>;
-  /** Fetches and applies these, as far as the peer is believed; resolves with what has changed here. */
+  /** Fetches all differing records and applies those that the peer may change; resolves with what changed here. */
   apply(peer: RemoteRecords, path: 'repair' | 'snapshot'): Promise<RecordKey[]>;
 }
 
@@ -44,7 +44,7 @@ export const createRecordDifferences = ({replication, refusals}: Needs): RecordD
   };
 };
 
-/** All pages of digests, by the name of the record. */
+/** All pages of digests, by record name. */
 const collectDigests = async (
   page: (after: RecordKey | undefined) => ReturnType<Replication['digestsPage']>,
 ): Promise<Map<string, RecordKey & {digest: string}>> => {

@@ -1,4 +1,4 @@
-// Schemas for the fields of a live record. Every node checks them, as what a peer sends was checked elsewhere, if at all.
+// Schemas for the fields of live records. Every node checks them, as the sending node may not have.
 
 import {z} from 'zod';
 import {apiKeySchema} from '../../shared/api-key.ts';
@@ -15,8 +15,8 @@ const text = (max: number) => z.string().min(1).max(max);
 const url = z.string().max(300).nullable().optional();
 
 /**
- * The fields that this version knows. Rules between fields are not for here: two edits that were right apart may break one
- * together, and a domain that vanished for that would be worse. A schema that is made narrower takes away records that are live.
+ * The fields that this version knows. Rules between fields do not belong here: two edits that were each valid may break such a
+ * rule together, and the domain must not disappear for that. Making a schema narrower removes live records.
  */
 const schemas = {
   node: z.object({created_at: timestamp, node_id: nodeId, fqdn: text(300), cluster_url: url, api_url: url, smtp_listen: url}),
@@ -31,7 +31,7 @@ const schemas = {
   }),
   mail_filter: z.object({
     ...mailFilterSchema.omit({id: true}).shape,
-    // An address grows when its domain is written in ASCII.
+    // An address gets longer when its domain is written in ASCII.
     pattern: text(1000),
   }),
   dkim_key: z.object({
@@ -42,7 +42,7 @@ const schemas = {
   }),
 } satisfies Record<Kind, z.ZodObject>;
 
-/** The values of the fields that this version knows; null for one that is not there. */
+/** The values of the fields that this version knows; null for a missing field. */
 export const knownValues = (kind: Kind, fields: StampedFields): Record<string, Json> =>
   Object.fromEntries(Object.keys(schemas[kind].shape).map(name => [name, valueIn(fields, name) ?? null]));
 

@@ -1,5 +1,5 @@
-// Rules for configuration that another node sends, by whatever path. It is a claim by that node, and is believed as far as these
-// rules go. They stand at the edge and never inside the merge, which has to stay commutative.
+// Rules for configuration from another node. Such a change is a claim by that node, and these rules say which claims are
+// accepted. They apply before the merge, never inside it, as the merge has to stay commutative.
 
 import type {NewAuditEntry} from '../services/audit/stored-entry.ts';
 import type {ChangedRecord, ChangeSource} from '../services/cluster/replication-ports.ts';
@@ -9,11 +9,11 @@ import {isTooFarAhead, stampNodeNo} from './clock.ts';
 
 export interface DatedChanges {
   changes: ConfigRecord[];
-  /** The writes that were left out, one text for each record. */
+  /** The rejected writes, one text per record. */
   leftOut: string[];
 }
 
-/** Leaves out writes and deletions that are dated too far ahead of this node's wall clock. */
+/** Rejects writes and deletions that are dated too far ahead of this node's wall clock. */
 export const withoutFutureWrites = (changes: ConfigRecord[], nowMs: number): DatedChanges => {
   const leftOut: string[] = [];
   const kept = changes.flatMap(change => {
@@ -29,12 +29,12 @@ export const withoutFutureWrites = (changes: ConfigRecord[], nowMs: number): Dat
   return {changes: kept, leftOut};
 };
 
-/** A node keeps them for life: its certificate names it. */
+/** These fields never change, as the node's certificate contains its id. */
 export const fixedNodeFields = ['node_id', 'created_at'];
 
 /**
- * What `from` says of nodes, next to what is known of them. A node describes itself; of another node it changes nothing that is
- * known, and adds what is not. Removing a node is everybody's.
+ * The part of a `node` record that `from` may change, compared with the known record. A node may change its own record. For other
+ * nodes it may add missing fields, but not change known ones. Every node may remove another one.
  */
 export const believableNode = (
   change: ConfigRecord,
@@ -52,7 +52,10 @@ export const stampsOf = ({fields, deleted}: ConfigRecord): Stamp[] => [
   ...(deleted === null ? [] : [deleted]),
 ];
 
-/** Whether `served` has later writes with other values than this node's own record: written in a life that it has forgotten. */
+/**
+ * Whether `served` has later writes with different values than this node's own record: the node wrote them before it lost its
+ * database.
+ */
 export const contradicts = (served: ConfigRecord, own: Pick<StoredRecord, 'fields'>): boolean =>
   Object.entries(served.fields).some(([name, [value, stamp]]) => {
     const mine = own.fields[name];
@@ -62,11 +65,11 @@ export const contradicts = (served: ConfigRecord, own: Pick<StoredRecord, 'field
 interface Receipt {
   source: ChangeSource;
   at: string;
-  /** For people: the name of a node, or its number. */
+  /** The name of a node for display, or its number. */
   nameOf(nodeNo: number): string;
 }
 
-/** Entries for what has come from elsewhere: every new key, and keys and domains that somebody else than their author served. */
+/** Audit entries for remote changes: every new key, and keys and domains that were served by a node other than their author. */
 export const receiptEntries = (changed: ChangedRecord[], {source, at, nameOf}: Receipt): NewAuditEntry[] => {
   if (source.path === 'join') return [];
   return changed.flatMap(({before, after}) => {
@@ -93,7 +96,7 @@ export const receiptEntries = (changed: ChangedRecord[], {source, at, nameOf}: R
 const shownRecords = 10;
 const shownChars = 1000;
 
-/** A text of bounded length for what a peer may have made as long as it liked. */
+/** A text of bounded length, as a peer may send any number of long values. */
 export const leftOutText = (leftOut: readonly string[]): string => {
   const rest = leftOut.length - shownRecords;
   const shown = leftOut.slice(0, shownRecords).join(', ');
@@ -116,7 +119,7 @@ const entry = (fields: Pick<NewAuditEntry, 'at' | 'action' | 'target' | 'detail'
   ...fields,
 });
 
-/** Numbers of the nodes whose writes made the difference. */
+/** Numbers of the nodes whose writes changed the record. */
 const authorsOf = (before: StoredRecord | undefined, after: StoredRecord): number[] => {
   const stamps = new Set<Stamp>();
   for (const [name, [, stamp]] of Object.entries(after.fields)) if (before?.fields[name]?.[1] !== stamp) stamps.add(stamp);

@@ -1,4 +1,4 @@
-// Both ends of replication without the wire: the events and records that this node sends, and those that it applies.
+// Replication without the network: the events and records that this node sends, and those that it applies.
 
 import {Fault} from '../../shared/fault.ts';
 import type {ReplicationEvent} from '../services/cluster/peer-protocol.ts';
@@ -17,10 +17,10 @@ interface Needs {
   nodeNo: number;
   /** The number of this node's newest event when the process began. */
   begunAt?: number;
-  /** What another node last said of its own newest event; undefined when it was never heard. */
+  /** The number of another node's newest event, as it last reported; undefined before its first heartbeat. */
   lastSeqOf?(nodeNo: number): number | undefined;
   now?: () => number;
-  /** For people: the name of a node, or its number where it has none here. */
+  /** The name of a node for display, or its number when no name is known here. */
   nameOf?(nodeNo: number): string;
 }
 
@@ -73,11 +73,11 @@ export const createReplication = ({
     async caughtUp(applied) {
       const note = async (tx: NodeTransaction): Promise<void> => {
         for (const [origin, seq] of Object.entries(applied)) {
-          // Nobody knows better how far a node has come than the node itself; what is missing then comes from there again.
+          // The origin itself knows best how many events it has; missing events are then fetched from it.
           const most = lastSeqOf(Number(origin)) ?? seq;
           if (Number(origin) !== nodeNo) await tx.applied.note(Number(origin), Math.min(seq, most));
         }
-        // Ids of records that this database did not know any more must not be given again.
+        // This database may have forgotten some ids; they must not be used again.
         for (const kind of kinds) {
           const greatest = ((await tx.records.greatestId(kind, nodeNo)) ?? 0) % idsPerNode;
           if (greatest - (await tx.sequences.last(kind)) < mostForgotten) await tx.sequences.raise(kind, greatest);
@@ -96,8 +96,8 @@ export const createReplication = ({
 };
 
 /**
- * A node tells of its own changes only: their stamps end in its number, what it creates has ids of its own, and of the nodes
- * it describes itself. Letting others in, and removing them, is everybody's.
+ * Events may contain only the sender's own changes: their stamps end in its number, new records have ids from its range, and of
+ * all nodes it describes only itself. Every node may admit and remove other nodes.
  */
 const requireOwnChanges = (origin: number, events: ReplicationEvent[]): void => {
   const suffix = `.${origin.toString(16).padStart(4, '0')}`;
@@ -112,7 +112,7 @@ const requireOwnChanges = (origin: number, events: ReplicationEvent[]): void => 
     }
 };
 
-/** Letting a node in is not describing it anew: its record is its own from then on. */
+/** A node may admit a new node but must not overwrite a known one: a node's record is its own. */
 const requireNewNodes = async (records: RecordReads, origin: number, events: ReplicationEvent[]): Promise<void> => {
   for (const {event} of events)
     for (const {kind, id, fields} of event.changes) {

@@ -1,5 +1,5 @@
-// Correction of stamps that are too far ahead, from clocks that were wrong before such writes were left out. No node accepts an edit
-// of such a field, so the stamps are corrected at the start, and the values stay.
+// Correction of stamps that are too far ahead, written by wrong clocks before such writes were rejected. No node accepts an edit
+// of such a field, so the stamps are corrected at start and the values stay.
 import type {ReplicationEvent} from '../services/cluster/peer-protocol.ts';
 import type {NodeStore, NodeTransaction, RecordReads} from '../services/node-store.ts';
 import type {StateReads} from '../services/ports.ts';
@@ -8,14 +8,11 @@ import {apply} from './apply.ts';
 import {formatStamp, isTooFarAhead, mayWriteAt, stampNodeNo} from './clock.ts';
 import {stampsOf} from './remote-changes.ts';
 
-/**
- * The same on every node, whenever it starts: after what was written before with clocks that were right, and before what is
- * written from now on.
- */
+/** The same on every node, at any start: later than earlier writes by correct clocks, and earlier than all new writes. */
 const restampedMs = Date.UTC(2026, 10, 20);
 const recordsPerPage = 500;
 
-/** Resolves with how many records and events had such dates. With a wall clock that cannot be right nothing is changed. */
+/** Resolves with the number of corrected records and events. If the wall clock cannot be right, nothing is changed. */
 export const restampFuture = async (store: NodeStore, nowMs: number): Promise<number> => {
   if (nowMs < restampedMs) return 0;
   const isNeeded = (await hasFutureWrites(store.records, nowMs)) || (await isClockLate(store.state, nowMs));
@@ -36,7 +33,7 @@ export const restampFuture = async (store: NodeStore, nowMs: number): Promise<nu
   });
 };
 
-/** Whether nothing can be written that goes on from this node's own clock. */
+/** Whether the node's stored clock is too far ahead for new writes. */
 const isClockLate = async (state: StateReads, nowMs: number): Promise<boolean> => {
   const clock = await state.read('clock');
   return clock !== undefined && !mayWriteAt(clock, nowMs);
@@ -84,7 +81,7 @@ async function* recordPages(records: RecordReads) {
   } while (after);
 }
 
-/** What waits for the other nodes would be left out there. */
+/** Other nodes would reject the events that wait in the outbox. */
 const restampOutbox = async ({outbox}: NodeTransaction, nowMs: number): Promise<number> => {
   const affected = (await outbox.all()).flatMap(({seq, event}) => {
     const {stamp, changes} = event as ReplicationEvent['event'];

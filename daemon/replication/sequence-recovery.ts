@@ -1,11 +1,11 @@
-// Recovery of the numbers that a node has given, after its database has gone back in time.
+// Recovery of the sequences of this node after its database was restored from a backup.
 import {Fault} from '../../shared/fault.ts';
 import type {Replication} from '../services/cluster/replication-ports.ts';
 import type {NodeStore} from '../services/node-store.ts';
 import {kinds} from '../services/records.ts';
 
 const skippedIds = 100_000;
-/** More than a node can have done between a backup and its restoration. */
+/** More than a node can write between a backup and its restoration. */
 export const mostForgotten = 10_000_000;
 
 interface Needs {

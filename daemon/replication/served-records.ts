@@ -1,4 +1,4 @@
-// Records as this node serves them to others, page by page.
+// Records as this node serves them to other nodes, page by page.
 import {vectorOf} from '../services/cluster/peer-protocol.ts';
 import type {Replication} from '../services/cluster/replication-ports.ts';
 import type {NodeStore} from '../services/node-store.ts';
@@ -17,7 +17,7 @@ export const createServedRecords = ({
   applied,
 }: Needs): Pick<Replication, 'recordsPage' | 'digestsPage' | 'records'> => ({
   async recordsPage(after) {
-    // Before the records are: what comes meanwhile is in the outboxes.
+    // Read before the records: later changes are in the outboxes.
     const vector = vectorOf(await applied());
     const page = await records.after(after, recordsPerPage);
     return {

@@ -1,14 +1,14 @@
-// Where Postfix has the file of a mail that is on hold. `postcat -q` would look for the mail in all queues.
+// Path of the queue file of a mail on hold. `postcat -q` would search all queues for the mail.
 import {join} from 'node:path';
 
-/** As `postconf -xh` says them (postconf(5)). */
+/** Values as `postconf -xh` prints them (postconf(5)). */
 export interface QueueLayout {
   queueDirectory: string;
   hashQueueNames: string;
   hashQueueDepth: string;
 }
 
-/** Parameters of main.cf, in the order in which `queueLayout` takes their values. */
+/** Parameters of main.cf, in the order that `queueLayout` expects. */
 export const layoutParameters = ['queue_directory', 'hash_queue_names', 'hash_queue_depth'] as const;
 
 export const queueLayout = (values: readonly string[]): QueueLayout => {
@@ -24,13 +24,18 @@ export const holdFile = ({queueDirectory, hashQueueNames, hashQueueDepth}: Queue
   return join(queueDirectory, 'hold', ...(isHashed ? foldersOf(queueId, Number(hashQueueDepth)) : []), queueId);
 };
 
-/** A folder for each of the first characters, of a long id for those of its microseconds (mail_queue_dir and dir_forest of Postfix). */
+/**
+ * One folder for each leading character of a short id, or of the microseconds of a long id (mail_queue_dir and dir_forest of
+ * Postfix).
+ */
 const foldersOf = (queueId: string, depth: number): string[] =>
   (microsecondsOf(queueId) ?? queueId).padEnd(depth, '_').slice(0, depth).split('');
 
 const digits = '0123456789BCDFGHJKLMNPQRSTVWXYZbcdfghjklmnpqrstvwxyz';
 
-/** A long id is seconds (six digits or more), microseconds (four) and, after a z, the inode. Undefined of a short one. */
+/**
+ * A long id consists of seconds (six digits or more), microseconds (four digits), `z` and the inode. Undefined for a short id.
+ */
 const microsecondsOf = (queueId: string): string | undefined => {
   const [, text] = /^.{6,}(.{4})z[^z]*$/.exec(queueId) ?? [];
   if (text === undefined) return undefined;

@@ -1,4 +1,4 @@
-// Mail that the milter has Postfix hold: its row is written first, so that nothing is on hold whose score nobody knows.
+// Hold of a mail in Postfix: the milter writes the row first, so that no mail is on hold without a known score.
 
 import {Fault} from '../../../shared/fault.ts';
 import type {HeldMail} from '../../../shared/held-mail.ts';
@@ -11,7 +11,7 @@ import {factsOf, toListEntry} from '../held-facts.ts';
 export interface PostfixHolder extends MailHolder {
   /** Whether Postfix may still be about to put this mail on hold. */
   isArriving(queueId: string): boolean;
-  /** It is there. */
+  /** Called when the mail is on hold. */
   hasArrived(queueId: string): void;
 }
 
@@ -28,20 +28,20 @@ interface Waiting {
 }
 
 /**
- * Without long queue ids Postfix gives the id of a mail that is gone to another one. Of one that is in a queue it does not: whoever
- * says so is not our Postfix, and would have that mail shown and released as another one.
+ * Postfix without long queue ids reuses the id of a mail that is gone. It never reuses the id of a mail that is still in a queue:
+ * a client that sends such an id is not our Postfix, and could replace the row of that mail.
  */
 const isReusable = (known: StoredHeldMail): boolean => known.keeper === 'postfix' && (!isHeld(known) || known.queued_at === null);
 
 /**
- * Postfix takes a moment to put on hold what it was asked to, longer where other milters have their say after this one. What
- * comes later is found by reconciling, with what is known of it.
+ * Postfix takes a moment to put a mail on hold, longer if other milters run after this one. A mail that arrives later is found by
+ * reconciliation, with the known facts.
  */
 const arrivalMs = 10_000;
 
 export const createPostfixHolder = ({nodeId, store, onHeld, now}: Needs): PostfixHolder => {
   const arriving = new Map<string, number>();
-  /** A clock that was put back must not make it longer. */
+  /** If the clock is set back, waiting must not take longer. */
   const isAhead = (until: number): boolean => now() < until && until <= now() + arrivalMs;
   const forgetArrived = () => {
     for (const [queueId, until] of arriving) {

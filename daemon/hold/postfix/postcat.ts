@@ -1,4 +1,4 @@
-// What `postcat -eh` says of mails: the records of the envelope, then the header block, lines ending in LF.
+// Parser for the output of `postcat -eh`: the records of the envelope, then the header block, lines ending in LF.
 import {createHeaderReader, subjectOf} from '../../services/intake/header-block.ts';
 
 export interface MailOnHold {
@@ -8,16 +8,16 @@ export interface MailOnHold {
   helo: string;
 }
 
-// Nothing of a mail can look like one of these lines: a header field has no blank before its colon, and what continues one begins with
-// a blank. A line ends at LF alone: a mail may have a CR anywhere, where `^` and `$` with the flag m would see another line.
+// No line of a mail can match these marks: a header field has no blank before its colon, and a continuation line begins with a
+// blank. Lines end at LF only: a mail may contain CR anywhere, where `^` and `$` with the flag m would see a line break.
 const envelopeMark = /(?<![^\n])\*\*\* ENVELOPE RECORDS [^\n]*\/([0-9A-Za-z]+) \*\*\*(?![^\n])/;
 const contentMark = /(?<![^\n])\*\*\* MESSAGE CONTENTS [^\n]* \*\*\*(?![^\n])/;
 const extractedMark = /(?<![^\n])\*\*\* HEADER EXTRACTED [^\n]* \*\*\*(?![^\n])/;
 
-/** Those that `said`, one character a byte, has whole: the last may have been cut off. */
-export const mailsIn = (said: string): MailOnHold[] => {
-  // Splitting at a pattern with a group gives: before, id, text, id, text …
-  const [, ...parts] = said.split(envelopeMark);
+/** The mails that `output` (one character per byte) contains completely; the last one may be cut off. */
+export const mailsIn = (output: string): MailOnHold[] => {
+  // Splitting by a pattern with a group yields: before, id, text, id, text …
+  const [, ...parts] = output.split(envelopeMark);
   const mails: MailOnHold[] = [];
   for (let n = 0; n + 1 < parts.length; n += 2) {
     const [envelope = '', rest] = (parts[n + 1] ?? '').split(contentMark, 2);

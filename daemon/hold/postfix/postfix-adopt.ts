@@ -1,4 +1,5 @@
-// Takes mails into the index that are on hold in Postfix without having been judged here: their headers are read, once.
+// Adoption of mails that are on hold in Postfix without a judgement of this node: they are added to the index, and their headers
+// are read once.
 
 import type {HeldMail} from '../../../shared/held-mail.ts';
 import {domainOf, owningDomain} from '../../../shared/mail-address.ts';
@@ -17,17 +18,17 @@ interface Needs {
   programs: Pick<PostfixPrograms, 'headers'>;
   domains: Pick<DomainDirectory, 'findByName'>;
   onHeld(mail: HeldMail, domainId: number): void;
-  /** Told when headers could not be read; the mails are listed without their subjects, and read when that is possible. */
+  /** Called when headers could not be read; the mails are listed without subjects until a later attempt succeeds. */
   onUnreadable(error: unknown): void;
 }
 
 export const createPostfixAdopt = ({nodeId, store, programs, domains, onHeld, onUnreadable}: Needs) => {
   let unread: Set<string> | undefined;
 
-  /** What could be read, by id. */
+  /** The mails that could be read, by id. */
   const read = async (ids: string[]): Promise<Map<string, MailOnHold>> => {
     const found = new Map<string, MailOnHold>();
-    // postcat ends at the first mail that has gone meanwhile.
+    // postcat stops at the first mail that is gone.
     for (let left = ids; left.length > 0; ) {
       const mails = mailsIn(await programs.headers(left));
       for (const mail of mails) found.set(mail.queueId, mail);
@@ -61,7 +62,7 @@ export const createPostfixAdopt = ({nodeId, store, programs, domains, onHeld, on
     sha256: '',
   });
 
-  /** Reads again what could not be read before. */
+  /** Tries again to read headers that could not be read before. */
   const readUnread = async (): Promise<void> => {
     unread ??= new Set(await store.postfix.listWithoutSubject());
     for (const ids of chunksOf([...unread])) {
@@ -92,10 +93,10 @@ export const createPostfixAdopt = ({nodeId, store, programs, domains, onHeld, on
   };
 };
 
-/** No domain has this id: such mail is seen with keys for all domains only. */
+/** No domain has this id: only keys for all domains can see such mail. */
 const nobodysId = 0;
 
-/** The recipients' domain where they have one that is ours; the sender's for outbound mail; else nobody's. */
+/** The domain of the recipients if it is one of ours; for outbound mail the domain of the sender; otherwise none. */
 const ownerOf = (
   {sender, recipients}: QueuedMail,
   domains: Needs['domains'],
@@ -104,7 +105,7 @@ const ownerOf = (
   const [name = ''] = names;
   const to = names.size === 1 ? domains.findByName(name) : undefined;
   if (to && to.direction !== 'outbound') return {domain: to.name, domain_id: to.id, direction: 'inbound'};
-  // Anybody may have written the sender: it gives no right to see what came for others here.
+  // A sender address can be forged: it must not give access to mail for other domains of this node.
   const isForOthers = [...names].some(other => domains.findByName(other));
   const from = isForOthers ? undefined : domains.findByName(domainOf(sender) ?? '');
   if (from && from.direction !== 'inbound') return {domain: from.name, domain_id: from.id, direction: 'outbound'};

@@ -1,4 +1,4 @@
-// Held mails whose bytes are in Postfix's hold queue.
+// Hold backend for mails whose bytes are in Postfix's hold queue.
 
 import {setTimeout as delay} from 'node:timers/promises';
 import {Fault} from '../../../shared/fault.ts';
@@ -13,10 +13,10 @@ import {queueIdTime} from './queue-id-time.ts';
 interface Needs {
   programs: PostfixPrograms;
   isArriving(queueId: string): boolean;
-  /** `maximal_queue_lifetime`: what is older and cannot be delivered at once is bounced. */
+  /** `maximal_queue_lifetime`: Postfix bounces an older mail that cannot be delivered at once. */
   lifetimeMs(): Promise<number>;
   tmpDir: string;
-  /** Told of a released mail that Postfix could not be asked to deliver at once; it does so at its next queue run. */
+  /** Called when Postfix could not be asked to deliver a released mail at once; Postfix delivers it at its next queue run. */
   onNotFlushed(queueId: string, error: unknown): void;
   now: () => number;
 }
@@ -24,15 +24,15 @@ interface Needs {
 interface Asked {
   queueId: string;
   isDone: boolean;
-  /** Why nobody knows whether it is still on hold. */
+  /** The error because of which it is unknown whether the mail is still on hold. */
   failure?: unknown;
 }
 
-/** Postfix answers a batch of this many in a quarter of a second. */
+/** Postfix handles a batch of this size in a quarter of a second. */
 const maxBatch = 1000;
 const none: ReadonlySet<string> = new Set();
 const flushConcurrency = 4;
-/** The helper takes 16 connections at a time and turns away all others (mfd-postfix.socket): bodies must not take the last. */
+/** The helper takes 16 connections at a time and rejects all others (mfd-postfix.socket): reading bodies must leave some free. */
 const bodyConcurrency = 8;
 const arrivalPauseMs = 100;
 const arrivalTries = 20;
@@ -43,7 +43,7 @@ export const createPostfixBackend = ({programs, isArriving, lifetimeMs, tmpDir, 
       for (let from = 0; from < mails.length; from += maxBatch) {
         const some = mails.slice(from, from + maxBatch);
         const ids = some.map(({queueId}) => queueId);
-        // What was done to some stands, whatever becomes of the others.
+        // Changes that succeeded are reported, even if others failed.
         const {done, failure} = await programs.change(verb, ids).then(
           done => ({done, failure: undefined}),
           failure => ({done: failure instanceof PostfixRefusal ? failure.done : none, failure}),
@@ -72,8 +72,9 @@ export const createPostfixBackend = ({programs, isArriving, lifetimeMs, tmpDir, 
   };
 
   /**
-   * Postfix would bounce it at the first delay, as its time in the queue counts from when its queue file was made. One that was
-   * requeued keeps the time of its arrival: by that one it would be old for ever, and a rule that holds it each time would never let it go.
+   * Postfix would bounce an old mail at the first delay, as its queue lifetime counts from the creation of its queue file. The
+   * queue id gives that time, as a requeued mail keeps its arrival time: judged by that, it would stay old, and a rule that holds
+   * it each time would never release it.
    */
   const isOld = async ({queue_id, queued_at, arrived_at}: StoredHeldMail): Promise<boolean> => {
     const seconds = queueIdTime(queue_id) ?? queued_at;
@@ -85,7 +86,7 @@ export const createPostfixBackend = ({programs, isArriving, lifetimeMs, tmpDir, 
     isReadableToTheEnd: false,
 
     async release(mail) {
-      // Requeued it is another mail to Postfix, with a queue file and an id of its own, and delivered at once.
+      // To Postfix a requeued mail is a new one, with its own queue file and id, and is delivered at once.
       if (await isOld(mail)) return change('requeue', mail.queue_id);
       await change('release', mail.queue_id);
       await flushing(async () => programs.flush(mail.queue_id)).catch(error => onNotFlushed(mail.queue_id, error));

@@ -1,4 +1,4 @@
-// The bytes of a mail in Postfix's queue as it will send them: postcat writes the lines with LF.
+// Body of a mail in Postfix's queue as Postfix will send it: postcat writes its lines with LF.
 import {randomUUID} from 'node:crypto';
 import {createReadStream, createWriteStream} from 'node:fs';
 import {stat, unlink} from 'node:fs/promises';
@@ -8,7 +8,7 @@ import {pipeline} from 'node:stream/promises';
 import {Fault} from '../../../shared/fault.ts';
 import type {PostfixPrograms} from './postfix-programs.ts';
 
-/** Read whole before anything is said, as its size is said first. The file goes when the stream does. */
+/** Reads the whole body into a file first, as the size precedes the content. The file is removed when the stream closes. */
 export const readBody = async (
   programs: Pick<PostfixPrograms, 'body'>,
   queueId: string,
@@ -35,7 +35,7 @@ const unreadable = 'Postfix did not show this mail: it has left the hold queue, 
 const LF = 10;
 const crlf = Buffer.from('\r\n');
 
-/** Every LF becomes CRLF; a CR that was before it in the mail stays one of its bytes. */
+/** Replaces every LF by CRLF; a CR before it in the mail is kept. */
 const createLineEnds = (): Transform =>
   new Transform({
     transform(chunk: Buffer, _encoding, callback) {

@@ -1,5 +1,5 @@
-// The programs of Postfix that a hold queue needs (postqueue(1), postsuper(1), postcat(1), postconf(1)).
-// postqueue is for everybody; postsuper and postcat are root's, and run directly, by sudo, or by the helper.
+// Programs of Postfix that a hold queue needs (postqueue(1), postsuper(1), postcat(1), postconf(1)). Every user may run
+// postqueue. postsuper and postcat need root; they are run directly, by sudo, or by the helper.
 import {buffer, text} from 'node:stream/consumers';
 import {Fault} from '../../../shared/fault.ts';
 import {queueIdPattern} from '../../../shared/fields.ts';
@@ -11,18 +11,21 @@ import {CutOff, type Ran, type Running, runProgram} from './run-program.ts';
 export type QueueVerb = 'release' | 'requeue' | 'discard';
 
 export interface PostfixPrograms {
-  /** Everything in Postfix's queues, from one look at them. */
+  /** All mails in Postfix's queues, from one run of postqueue. */
   queue(): AsyncIterable<QueuedMail>;
   /**
-   * Does it to all of `ids` that are on hold, in one call; resolves with those. Rejects with a PostfixRefusal, which names those it
-   * was done to all the same, where others may still be on hold.
+   * Changes all of `ids` that are on hold, in one call, and resolves with those. When others may still be on hold it rejects with
+   * a PostfixRefusal, which contains the ids that were changed nevertheless.
    */
   change(verb: QueueVerb, ids: string[]): Promise<Set<string>>;
-  /** Has Postfix try to deliver a mail that is not on hold (any more) now. */
+  /** Asks Postfix to deliver a mail now that is not on hold (any more). */
   flush(id: string): Promise<void>;
-  /** What postcat says of the envelopes and headers of mails on hold, up to the first that is not there. */
+  /** The output of postcat for the envelopes and headers of mails on hold, up to the first mail that is missing. */
   headers(ids: string[]): Promise<string>;
-  /** Headers and body of a mail on hold as Postfix has them, lines ending in LF. `ended` resolves with status 0 when that was all. */
+  /**
+   * Headers and body of a mail on hold as Postfix stores them, lines ending in LF. `ended` resolves with status 0 if the output
+   * is complete.
+   */
   body(id: string): Promise<Running>;
   /** The value of a parameter of main.cf. */
   parameter(name: string): Promise<string>;
@@ -30,7 +33,7 @@ export interface PostfixPrograms {
 
 export interface PostfixProgramsNeeds {
   configDir: string;
-  /** Socket of the helper; without it root runs the programs itself, and everybody else by sudo. */
+  /** Socket of the helper. Without it root runs the programs directly, and any other user runs them by sudo. */
   helperSocket?: string | undefined;
   isRoot?: boolean;
 }
@@ -46,7 +49,7 @@ export const createPostfixPrograms = ({
   helperSocket,
   isRoot = process.getuid?.() === 0,
 }: PostfixProgramsNeeds): PostfixPrograms => {
-  // The lines for sudo name the usual folder by not naming one.
+  // The sudoers lines have no `-c` option for the default folder.
   const config = configDir === defaultConfigDir ? [] : ['-c', configDir];
   const own = (name: string, args: string[]) => runProgram({file: `${folder}/${name}`, args: [...config, ...args]}, timeoutMs);
 
@@ -62,11 +65,11 @@ export const createPostfixPrograms = ({
 
   const parameters = async (names: readonly string[]): Promise<string[]> => {
     const {stdout, ended} = own('postconf', ['-xh', ...names]);
-    const [said] = await Promise.all([text(stdout), insist(ended, 'postconf')]);
-    return said.split('\n').map(line => line.trim());
+    const [output] = await Promise.all([text(stdout), insist(ended, 'postconf')]);
+    return output.split('\n').map(line => line.trim());
   };
 
-  /** The helper looks for the files itself. An operator may change where they are at any time. */
+  /** The helper finds the files itself. An operator may change the layout at any time. */
   const postcat = async (flags: string, {verb, ids}: {verb: string; ids: string[]}): Promise<Running> => {
     const layout = helperSocket === undefined ? queueLayout(await parameters(layoutParameters)) : undefined;
     return asRoot('postcat', [flags, ...ids.map(id => (layout ? holdFile(layout, id) : id))], {verb, ids});
@@ -91,10 +94,11 @@ export const createPostfixPrograms = ({
 
     async change(verb, ids) {
       const {stdout, ended} = asRoot('postsuper', [superArgs[verb], '-', 'hold'], {verb, ids});
-      const [said, ran] = await Promise.all([readable(text(stdout), ''), settled(ended)]);
-      const all = `${ran.stderr}${said}`;
-      const changed = changedIds(`${said}\n${ran.stderr}`);
-      // It says of each what it did, and nothing of those that are not there; but it may end, or be ended, before it has come to all.
+      const [output, ran] = await Promise.all([readable(text(stdout), ''), settled(ended)]);
+      const all = `${ran.stderr}${output}`;
+      const changed = changedIds(`${output}\n${ran.stderr}`);
+      // postsuper reports each change and does not mention missing mails, but it may stop or be killed before it has tried all
+      // ids.
       const hasTriedAll = ran.code === 0 && !unableTo.test(all);
       if (changed.size < ids.length && !hasTriedAll) throw refusedAsRoot('postsuper', {...ran, stderr: all}, changed);
       return changed;
@@ -108,9 +112,9 @@ export const createPostfixPrograms = ({
 
     async headers(ids) {
       const {stdout, ended} = await postcat('-eh', {verb: 'headers', ids});
-      const [said, ran] = await Promise.all([readable(buffer(stdout), Buffer.alloc(0)), settled(ended)]);
-      if (ran.code !== 0 && said.length === 0 && !isMissing(ran)) throw refusedAsRoot('postcat', ran);
-      return said.toString('latin1');
+      const [output, ran] = await Promise.all([readable(buffer(stdout), Buffer.alloc(0)), settled(ended)]);
+      if (ran.code !== 0 && output.length === 0 && !isMissing(ran)) throw refusedAsRoot('postcat', ran);
+      return output.toString('latin1');
     },
 
     body: async id => postcat('-bh', {verb: 'body', ids: [id]}),
@@ -122,33 +126,33 @@ export const createPostfixPrograms = ({
   };
 };
 
-/** -n: it never asks for a password. */
+/** -n: never ask for a password. */
 const bySudo = (file: string, args: string[], input: string) => ({file: '/usr/bin/sudo', args: ['-n', file, ...args], input});
 
-/** A program that could not even be started is one that failed. */
+/** A program that could not be started counts as failed. */
 const settled = async (ended: Promise<Ran>): Promise<Ran & {cutOff?: string}> =>
   ended.catch((error: Error) =>
     error instanceof CutOff ? {code: 127, stderr: error.stderr, cutOff: error.message} : {code: 127, stderr: error.message},
   );
 
-/** What it says breaks off when it fails, which `ended` has to say. */
-const readable = async <T>(said: Promise<T>, nothing: T): Promise<T> => said.catch(() => nothing);
+/** The output is incomplete if the program fails; `ended` reports that. */
+const readable = async <T>(output: Promise<T>, nothing: T): Promise<T> => output.catch(() => nothing);
 
 const insist = async (ended: Promise<Ran>, name: string): Promise<void> => {
   const ran = await settled(ended);
   if (ran.code !== 0) throw new PostfixRefusal(name, ran, {remedy: queueUnreadable});
 };
 
-/** The helper keeps what postcat says of its errors to its own log. */
+/** The helper writes the errors of postcat to its own log only. */
 const isMissing = ({code, stderr}: Ran): boolean =>
   code === 1 && (stderr === '' || /: open .*: No such file or directory/.test(stderr));
 
-const changedIds = (said: string): Set<string> =>
+const changedIds = (output: string): Set<string> =>
   new Set(
-    [...said.matchAll(/^\S*postsuper: ([0-9A-Za-z]+): (?:released from hold|requeued|removed)$/gm)].map(([, id = '']) => id),
+    [...output.matchAll(/^\S*postsuper: ([0-9A-Za-z]+): (?:released from hold|requeued|removed)$/gm)].map(([, id = '']) => id),
   );
 
-/** As of a file that it may not remove. */
+/** For example a file that it may not remove. */
 const unableTo = /^\S*postsuper: warning: (?:remove|rename|requeue) /m;
 
 interface Circumstances {
@@ -156,18 +160,18 @@ interface Circumstances {
   done?: ReadonlySet<string>;
 }
 
-/** A caller is told whom to ask; what the program said, and what helps, is for the log of the node. */
+/** The caller gets advice; the output of the program and the remedy go to the log of the node. */
 export class PostfixRefusal extends Fault {
-  /** What it was asked to do and did all the same. */
+  /** The ids that were changed nevertheless. */
   readonly done: ReadonlySet<string>;
 
   constructor(program: string, {code, stderr, cutOff}: Ran & {cutOff?: string}, {remedy, done = new Set()}: Circumstances) {
     const trouble = stderr.split('\n').filter(line => line.trim() !== '' && changedIds(line).size === 0);
-    const said = (cutOff ?? trouble[0]?.trim() ?? '').slice(0, 300);
+    const reason = (cutOff ?? trouble[0]?.trim() ?? '').slice(0, 300);
     const isForbidden = /^sudo:|reserved for the superuser|Permission denied|EACCES|ENOENT|ECONNREFUSED|exit status 64/.test(
-      said,
+      reason,
     );
-    const cause = new Error(`${program} ended with status ${code}: ${said}${isForbidden ? `; ${remedy}` : ''}`);
+    const cause = new Error(`${program} ended with status ${code}: ${reason}${isForbidden ? `; ${remedy}` : ''}`);
     if (cutOff === undefined) super('unavailable', nothingDone, {cause, retryAfterSeconds: 30});
     else super('outcome_unknown', mayBeDone, {cause});
     this.done = done;
@@ -178,7 +182,7 @@ const nothingDone = 'Postfix’s queue could not be used; the log of this node s
 const mayBeDone =
   'Postfix did not say in time what became of it; the log of this node says why. GET /mail/quarantine shows in a minute whether the mail is still held';
 
-/** What to do about a program that is root's. */
+/** The remedy for a program that needs root. */
 const rightMissing = (helperSocket: string | undefined): string =>
   helperSocket === undefined
     ? 'mfd may not run it as root: install its file sudoers as /etc/sudoers.d/mfd, or set postfix.helper_socket (see man mfd)'

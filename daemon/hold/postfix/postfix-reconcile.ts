@@ -1,4 +1,5 @@
-// The index held against Postfix's hold queue: what others hold, release and remove there appears and disappears here too.
+// Reconciliation of the index with Postfix's hold queue: mail that others hold, release or remove there appears or disappears
+// here too.
 
 import type {Store} from '../../services/ports.ts';
 import type {PostfixMail} from '../../services/quarantine/stored-mail.ts';
@@ -14,7 +15,7 @@ export interface PostfixReconciliation {
   gone: string[];
   /** Mails whose life had ended here and that are on hold again. */
   reopened: string[];
-  /** How long Postfix took to say what is in its queue. */
+  /** How long postqueue took to list the queue, in milliseconds. */
   pollMs: number;
 }
 
@@ -23,16 +24,16 @@ interface Needs {
   store: Store;
   programs: Pick<PostfixPrograms, 'queue'>;
   holder: Pick<PostfixHolder, 'isArriving' | 'hasArrived'>;
-  /** Whether somebody is acting on the mail. */
+  /** Whether an action on the mail is running. */
   isUnderWay(queueId: string): boolean;
-  /** Takes mails into the index that nobody has judged here; resolves with how many it has taken. */
+  /** Adds mails without a judgement to the index; resolves with their number. */
   adopt(mails: QueuedMail[], signal: AbortSignal): Promise<number>;
   now: () => number;
 }
 
 /**
- * Each run looks at the queue once. Rejects when Postfix does not say all that is in it: nothing is concluded from half a list.
- * What is left to write when `signal` says so is found again by the next run.
+ * Each run lists the queue once. It rejects when the list is incomplete, as a partial list would make the other mails look
+ * released. Writes that are left when `signal` aborts are done by the next run.
  */
 export const createPostfixReconcile = (needs: Needs): ((signal: AbortSignal) => Promise<PostfixReconciliation>) => {
   const {store, programs, holder, adopt, now} = needs;
@@ -42,7 +43,7 @@ export const createPostfixReconcile = (needs: Needs): ((signal: AbortSignal) => 
     const startedAtMs = now();
     const startedAt = new Date(startedAtMs).toISOString();
     const missing = new Map((await store.postfix.list()).map(row => [row.queue_id, row]));
-    // As it is before the queue is looked at, which may take longer than an arrival.
+    // Read before the queue, as listing it may take longer than an arrival.
     const arriving = new Set([...missing.keys()].filter(holder.isArriving));
     const strangers: QueuedMail[] = [];
     const present: [PostfixMail, QueuedMail][] = [];

@@ -1,9 +1,9 @@
-// What main.cf says that matters to a hold queue.
+// Settings of main.cf that matter to a hold queue.
 import type {PostfixPrograms} from './postfix-programs.ts';
 
 const unitSeconds: Record<string, number> = {s: 1, m: 60, h: 3600, d: 86_400, w: 604_800};
 
-/** A time as postconf(5) writes it; without a unit `maximal_queue_lifetime` counts days. */
+/** Parses a time of postconf(5); `maximal_queue_lifetime` counts days when there is no unit. */
 export const parseQueueLifetime = (text: string): number | undefined => {
   const [, number, unit = 'd'] = /^(\d{1,9})([smhdw])?$/.exec(text.trim()) ?? [];
   return number === undefined ? undefined : Number(number) * (unitSeconds[unit] ?? 1) * 1000;
@@ -12,7 +12,7 @@ export const parseQueueLifetime = (text: string): number | undefined => {
 const defaultLifetimeMs = 5 * 86_400_000;
 const rememberedMs = 600_000;
 
-/** Asked of Postfix now and then, as an operator may change it; its default where it cannot be had. */
+/** Read from Postfix now and then, as an operator may change it; the default of Postfix if it cannot be read. */
 export const createLifetime = (programs: Pick<PostfixPrograms, 'parameter'>, now: () => number): (() => Promise<number>) => {
   let known: {at: number; ms: number} | undefined;
 
@@ -24,6 +24,6 @@ export const createLifetime = (programs: Pick<PostfixPrograms, 'parameter'>, now
   };
 };
 
-/** Short queue ids are given again once a mail is gone, so that an action could meet another mail than the one that was meant. */
+/** Postfix reuses short queue ids, so an action could affect another mail than the intended one. */
 export const hasLongQueueIds = async (programs: Pick<PostfixPrograms, 'parameter'>): Promise<boolean> =>
   (await programs.parameter('enable_long_queue_ids')) === 'yes';

@@ -1,4 +1,4 @@
-// What `postqueue -j` says (postqueue(1), JSON OBJECT FORMAT): one object a line for each mail in a queue.
+// Parser for the output of `postqueue -j` (postqueue(1), JSON OBJECT FORMAT): one object per line for each mail in a queue.
 import type {Readable} from 'node:stream';
 import {StringDecoder} from 'node:string_decoder';
 import {z} from 'zod';
@@ -7,7 +7,7 @@ import {queueIdPattern} from '../../../shared/fields.ts';
 const queuedMailSchema = z.object({
   queue_name: z.string(),
   queue_id: z.string().regex(queueIdPattern),
-  /** Seconds since 1970 at which its queue file was made. */
+  /** Creation time of its queue file, in seconds since 1970. */
   arrival_time: z.int(),
   message_size: z.int().nonnegative(),
   sender: z.string(),
@@ -17,7 +17,7 @@ const queuedMailSchema = z.object({
 export interface QueuedMail {
   queueName: string;
   queueId: string;
-  /** Seconds since 1970 at which its queue file was made. */
+  /** Creation time of its queue file, in seconds since 1970. */
   queuedAt: number;
   sizeBytes: number;
   /** Empty for a bounce. */
@@ -25,7 +25,7 @@ export interface QueuedMail {
   recipients: string[];
 }
 
-/** Ends early, with an error, at a line that is none of postqueue's: half a list would make the rest look released. */
+/** Throws at a line that postqueue cannot have written: a partial list would make the other mails look released. */
 export async function* queuedMails(stdout: Readable): AsyncGenerator<QueuedMail> {
   for await (const line of linesOf(stdout)) {
     if (line === '') continue;
@@ -41,7 +41,7 @@ export async function* queuedMails(stdout: Readable): AsyncGenerator<QueuedMail>
   }
 }
 
-/** Unlike node:readline it ends, with an error, when what it reads is broken off. */
+/** Unlike node:readline it throws when its source is destroyed. */
 async function* linesOf(source: Readable): AsyncGenerator<string> {
   const decoder = new StringDecoder('utf8');
   let rest = '';

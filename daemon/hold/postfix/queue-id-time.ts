@@ -1,4 +1,4 @@
-// A long queue id of Postfix says when its queue file was made: seconds, four signs of microseconds, `z`, and the inode; all in base 52.
+// Creation time in a long queue id of Postfix: seconds, four digits of microseconds, `z`, and the inode; all in base 52.
 const digits = '0123456789BCDFGHJKLMNPQRSTVWXYZbcdfghjklmnpqrstvwxyz';
 const longId =
   /^([0-9B-DF-HJ-NP-TV-Zb-df-hj-np-tv-z]{6,7})[0-9B-DF-HJ-NP-TV-Zb-df-hj-np-tv-z]{4}z[0-9B-DF-HJ-NP-TV-Zb-df-hj-np-tv-y]+$/;

@@ -1,13 +1,14 @@
-// Asks the helper that runs programs of Postfix as root, one connection for each (deploy/postfix-helper says what it takes).
+// Client of the helper that runs programs of Postfix as root, one connection per run (deploy/postfix-helper lists what it
+// accepts).
 import {connect} from 'node:net';
 import {PassThrough} from 'node:stream';
 import {CutOff, type Ran, type Running} from './run-program.ts';
 
-/** What the helper says last: exit status of the program, on a line of its own after a line end of its own. */
+/** The end of the helper's answer: a line end, then a line with the exit status of the program. */
 const trailer = /\nexit (\d{1,3})\n$/;
 const maxTrailerBytes = '\nexit 255\n'.length;
 
-/** `input`: the verb, then ids, a line each. What the program says stands in the output. */
+/** `input` is the verb, then the ids, one per line. The output of the program is in `stdout`. */
 export const runAsHelper = (path: string, input: string, timeoutMs: number): Running => {
   const stdout = new PassThrough();
   const ended = new Promise<Ran>((resolve, reject) => {

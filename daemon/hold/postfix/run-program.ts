@@ -1,4 +1,4 @@
-// Runs a program of Postfix: without a shell, what it reads on standard input, with an end in sight.
+// Run of a program of Postfix: without a shell, with input on standard input, and with a time limit.
 import {type ChildProcess, spawn} from 'node:child_process';
 import {Readable} from 'node:stream';
 
@@ -10,18 +10,18 @@ export interface Program {
 
 export interface Ran {
   code: number;
-  /** Cut at 64 KiB from the front. */
+  /** Its first 64 KiB at most. */
   stderr: string;
 }
 
 export interface Running {
-  /** Has to be read to its end, or destroyed. */
+  /** Must be read to its end, or destroyed. */
   stdout: Readable;
-  /** Rejects when the program cannot be started, or takes longer than it may. */
+  /** Rejects when the program cannot be started or exceeds its time limit. */
   ended: Promise<Ran>;
 }
 
-/** It was ended, or given up, before it had said everything: what it had to do may be done or not. */
+/** The program was killed or given up before its output was complete: its work may be done or not. */
 export class CutOff extends Error {
   override name = 'CutOff';
   readonly stderr: string;
@@ -35,7 +35,7 @@ export class CutOff extends Error {
 const maxStderrChars = 64 * 1024;
 
 export const runProgram = ({file, args, input = ''}: Program, timeoutMs: number): Running => {
-  // No variable of ours is for Postfix to read: MAIL_CONFIG would name another configuration than the one we were told of.
+  // Postfix must not read variables of mfd: MAIL_CONFIG would select another configuration than the configured one.
   const env = {PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C'};
   const child = spawn(file, args, {stdio: ['pipe', 'pipe', 'pipe'], env, cwd: '/'});
   if (!child.stdout) return neverBegun(child);
@@ -43,17 +43,17 @@ export const runProgram = ({file, args, input = ''}: Program, timeoutMs: number)
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     if (stderr.length < maxStderrChars) stderr += text;
   });
-  // One that ends before it has read everything says why on its own.
+  // A program that ends before it has read its input reports the reason itself.
   child.stdin.on('error', () => undefined).end(input);
   const ended = new Promise<Ran>((resolve, reject) => {
     const fail = (why: string) => reject(new CutOff(`${file} ${why}`, stderr));
     const timer = setTimeout(() => {
-      // It may be root's, as with sudo, which cannot be killed from here; and what it has started would keep its output open.
+      // A program that sudo runs as root cannot be killed from here, and its children would keep its output open.
       child.kill('SIGKILL');
       fail(`did not end within ${timeoutMs} ms`);
       for (const stream of [child.stdin, child.stdout, child.stderr]) stream.destroy();
     }, timeoutMs);
-    // Stays: a second error, as of a kill that is not allowed, would end the process.
+    // The listener stays: a second error, such as a kill that is not allowed, would end the process.
     child.on('error', reject);
     child.once('close', (code, signal) => {
       clearTimeout(timer);
@@ -61,12 +61,14 @@ export const runProgram = ({file, args, input = ''}: Program, timeoutMs: number)
       else fail(`was ended by ${signal}`);
     });
   });
-  // Whoever reads the output first must not be too late to hear of it.
+  // A caller that reads the output first attaches its handler too late.
   ended.catch(() => undefined);
   return {stdout: child.stdout, ended};
 };
 
-/** Where no file descriptor is left a program has no streams either. Why is told a moment later, and would end the process unheard. */
+/**
+ * Without free file descriptors a program has no streams. Its error event follows later, and would end the process if unhandled.
+ */
 const neverBegun = (child: ChildProcess): Running => {
   const ended = new Promise<never>((_resolve, reject) => child.on('error', reject));
   ended.catch(() => undefined);

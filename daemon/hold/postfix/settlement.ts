@@ -1,4 +1,4 @@
-// Corrections of the index by what Postfix's hold queue says: mails that have left it, are in it, or are in it again.
+// Settlement of differences between the index and Postfix's hold queue: mails that have left it, are in it, or are in it again.
 import type {NewAuditEntry} from '../../services/audit/stored-entry.ts';
 import {chunksOf} from '../../services/chunks.ts';
 import type {Store, StoreTransaction} from '../../services/ports.ts';
@@ -11,18 +11,18 @@ interface Needs {
   nodeId: string;
   store: Store;
   holder: Pick<PostfixHolder, 'hasArrived'>;
-  /** Whether somebody is acting on the mail. */
+  /** Whether an action on the mail is running. */
   isUnderWay(queueId: string): boolean;
   now: () => number;
 }
 
 export interface Settlement {
-  /** Mails that the index holds and Postfix does not; resolves with those that have left its queue by another hand. */
+  /** Settles mails that the index holds and Postfix does not; resolves with those that left the queue outside of mfd. */
   missing(rows: PostfixMail[], signal: AbortSignal): Promise<string[]>;
   present(found: [PostfixMail, QueuedMail][], signal: AbortSignal): Promise<void>;
   /**
-   * Mails on hold in Postfix that the index does not hold: `reopened` are held again, `unknown` are not in the index at all.
-   * What ended after `startedAt` may have been there when the queue was read.
+   * Settles mails on hold in Postfix that the index does not hold: `reopened` are held again, `unknown` are not in the index. A
+   * mail that ended after `startedAt` may still have been there when the queue was read.
    */
   strangers(mails: QueuedMail[], startedAt: string): Promise<{reopened: string[]; unknown: QueuedMail[]}>;
 }
@@ -34,11 +34,11 @@ export const createSettlement = (needs: Needs): Settlement => {
 };
 
 const createMissing = ({nodeId, store, isUnderWay, now}: Needs): Settlement['missing'] => {
-  /** On hold according to the index, and not there; resolves with what there is to say of it. */
+  /** Settles a mail that is on hold in the index but not in Postfix; resolves with its audit entry. */
   const settleMissing = async (tx: StoreTransaction, {queue_id: queueId, state, acted_by_key_id: keyId}: PostfixMail) => {
     if (isUnderWay(queueId)) return undefined;
     const at = new Date(now()).toISOString();
-    // Whoever had begun died between the act and writing it down.
+    // The node died between the action and its record.
     if (state === 'releasing' || state === 'discarding') {
       const ending = {state: state === 'releasing' ? 'released' : 'discarded', at, keyId} as const;
       const action = state === 'releasing' ? 'release' : 'discard';
@@ -50,7 +50,7 @@ const createMissing = ({nodeId, store, isUnderWay, now}: Needs): Settlement['mis
     return ended.size === 1 ? {entry, gone: [queueId]} : undefined;
   };
 
-  /** Resolves with those that have left the queue by another hand. */
+  /** Resolves with the mails that left the queue outside of mfd. */
   const settleAll: Settlement['missing'] = async (rows, signal) => {
     const gone: string[] = [];
     for (const some of chunksOf(rows)) {
@@ -69,7 +69,7 @@ const createMissing = ({nodeId, store, isUnderWay, now}: Needs): Settlement['mis
   return settleAll;
 };
 
-/** What the index does not say of them yet. */
+/** Updates the rows of mails that are on hold in Postfix. */
 const createPresent =
   ({store, holder, isUnderWay}: Needs): Settlement['present'] =>
   async (present, signal) => {
@@ -85,7 +85,7 @@ const createPresent =
   };
 
 const createStrangers = ({nodeId, store, isUnderWay, now}: Needs): Settlement['strangers'] => {
-  /** Its life had ended; true when it is held again. */
+  /** Reopens a mail whose row has ended; true if it is held again. */
   const settleEnded = async (row: PostfixMail, queued: QueuedMail): Promise<boolean> => {
     const {queue_id: queueId} = row;
     return store.transaction(async tx => {
@@ -107,10 +107,10 @@ const createStrangers = ({nodeId, store, isUnderWay, now}: Needs): Settlement['s
     for (const mail of mails) {
       const {queueId} = mail;
       const row = known.get(queueId);
-      // Postfix without long queue ids gives an id again.
+      // Postfix without long queue ids reuses ids.
       if (row && !isSame(row, mail)) await store.transaction(async tx => tx.hold.forget(queueId));
       if (!row || !isSame(row, mail)) unknown.push(mail);
-      // What was ended after the look at the queue had begun was there when it was looked at.
+      // A mail that ended after the poll began may still have been in the queue.
       else if (!isHeld(row) && !isUnderWay(queueId) && (row.acted_at ?? '') < startedAt && (await settleEnded(row, mail)))
         reopened.push(queueId);
     }
@@ -137,5 +137,5 @@ const auditEntry = (
   detail: entry.detail,
 });
 
-/** Postfix without long queue ids gives an id again. */
+/** Postfix without long queue ids reuses ids. */
 export const isSame = ({queued_at}: PostfixMail, {queuedAt}: QueuedMail): boolean => queued_at === null || queued_at === queuedAt;

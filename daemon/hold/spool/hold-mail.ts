@@ -1,4 +1,4 @@
-// Takes mail into this node's spool: its bytes first, then its row.
+// Hold of a mail in this node's spool: its bytes first, then its row.
 
 import type {HeldMail} from '../../../shared/held-mail.ts';
 import {createBatch} from '../../services/batch.ts';
@@ -15,7 +15,7 @@ export interface SpoolHolderNeeds {
   store: Store;
   spool: Spool;
   traceHeader(mail: ReceivedMail): Buffer;
-  /** Told of every mail that has come into the queue, once it is on stable storage. */
+  /** Called for every held mail once it is on stable storage. */
   onHeld(mail: HeldMail, domainId: number): void;
 }
 

@@ -1,4 +1,4 @@
-// At start the spool and its index are held against each other: a crash may have come between any two steps.
+// Reconciliation of the spool and its index at start: a crash may have happened between any two steps.
 
 import type {NodeStore} from '../../services/node-store.ts';
 import type {StoreTransaction} from '../../services/ports.ts';
@@ -7,21 +7,21 @@ import {spoolEntry} from '../held-facts.ts';
 import type {Spool, SpooledMail} from './spool.ts';
 
 export interface Reconciliation {
-  /** Files that had no row and are in the list again. */
+  /** Files without a row, which are in the list again. */
   indexed: number;
-  /** Rows whose file is gone: marked, audited, and not listed any more. */
+  /** Rows without a file: marked, audited, and not listed any more. */
   lost: string[];
-  /** Mails that were marked lost, whose file is there again: held again, and audited. */
+  /** Mails that were marked lost and whose file is back: held again, and audited. */
   recovered: string[];
-  /** Rows that contradicted themselves or their files, made anew from these. */
+  /** Rows that contradicted themselves or their files, and were written again from the files. */
   remade: string[];
-  /** Files that are not the whole mail they should be: put into the folder `damaged`. */
+  /** Damaged files or files of another mail, moved to the folder `damaged`. */
   damaged: string[];
-  /** Mails that were being released when the node died, and are held again. */
+  /** Number of mails that were being released when the node died, and are held again. */
   unclaimed: number;
-  /** Files of mails that were released, discarded or expired. */
+  /** Number of removed files of mails that were released, discarded or expired. */
   removed: number;
-  /** The same, where the file could not be removed. */
+  /** Files of such mails that could not be removed. */
   leftover: string[];
 }
 
@@ -30,13 +30,13 @@ interface Needs {
   spool: Spool;
   nodeId: string;
   now: () => number;
-  /** Every row is held against the header of its file, which takes a moment for each. */
+  /** Compares every row with the header of its file, which takes a moment for each. */
   isThorough?: boolean;
 }
 
 const batchSize = 500;
 
-/** However many mails there are, few of their names are in memory at a time, unless one is missing. */
+/** Reads names in small batches, however many mails there are, unless one is missing. */
 export const reconcile = async (needs: Needs): Promise<Reconciliation> => {
   const {store, spool} = needs;
   const report: Reconciliation = {
@@ -71,7 +71,7 @@ export const reconcile = async (needs: Needs): Promise<Reconciliation> => {
   return report;
 };
 
-/** Of a file. */
+/** Settles one file. */
 const settle = async (
   needs: Needs,
   {queueId, state}: {queueId: string; state: HeldState | undefined},
@@ -86,7 +86,7 @@ const settle = async (
       return needs.isThorough ? compareWithFile(needs, queueId, report) : undefined;
     case 'lost':
       return recover(needs, queueId, report);
-    // Only what somebody has ended is ever deleted.
+    // Only files of ended mails are ever deleted.
     case 'released':
     case 'discarded':
     case 'expired':
@@ -112,7 +112,7 @@ const removeFile = async ({spool}: Needs, queueId: string, report: Reconciliatio
     await spool.remove(queueId);
     report.removed += 1;
   } catch {
-    // A file that cannot be removed is no reason not to take mail.
+    // A node with a file that cannot be removed still accepts mail.
     report.leftover.push(queueId);
   }
 };
@@ -126,7 +126,7 @@ const markLost = async ({store, nodeId, now}: Needs, queueId: string, report: Re
   report.lost.push(queueId);
 };
 
-/** The row may say anything; the file's header has a checksum. */
+/** A row may contain anything; the header of the file has a checksum. */
 const remake = async (needs: Needs, queueId: string, report: Reconciliation): Promise<void> => {
   const {store, spool, nodeId, now} = needs;
   const mail = await wholeFile(spool, queueId);
@@ -142,7 +142,7 @@ const remake = async (needs: Needs, queueId: string, report: Reconciliation): Pr
 
 const compareWithFile = async (needs: Needs, queueId: string, report: Reconciliation): Promise<void> => {
   const [row, file] = await Promise.all([needs.store.hold.find(queueId), needs.spool.open(queueId).catch(() => undefined)]);
-  // A file that is damaged says so when it is read, and its row is all that is known of it.
+  // A damaged file is found when it is read, and its row has the only known facts.
   if (!row || file?.facts.queue_id !== queueId) return;
   const wanted = entryOf(file);
   const isStruck = row.recipients.every(recipient => wanted.recipients.includes(recipient));
@@ -181,7 +181,7 @@ const indexAgain = async ({store, spool}: Needs, queueId: string, report: Reconc
   report.indexed += 1;
 };
 
-/** The file, if it is whole and of the mail it is named after. */
+/** The file, if it is complete and belongs to the mail in its name. */
 const wholeFile = async (spool: Spool, queueId: string): Promise<SpooledMail | undefined> => {
   const mail = await spool.open(queueId).catch(() => undefined);
   return mail && mail.facts.queue_id === queueId && (await spool.isIntact(mail).catch(() => false)) ? mail : undefined;

@@ -11,16 +11,16 @@ import type {Spool} from './spool.ts';
 export interface SpoolBackendNeeds {
   spool: Spool;
   deliver: Deliver;
-  /** Where a released mail goes now; a Fault `delivery_failed` when it has nowhere to go. */
+  /** The current route of a released mail; throws a Fault `delivery_failed` if there is none. */
   routeOf(mail: StoredHeldMail): Route;
   maxDeliveries?: number;
-  /** How long a release may wait for others, before anything of it is begun. */
+  /** How long a release may wait for others before it begins, in milliseconds. */
   patienceMs?: number;
 }
 
-/** Many mails released at once must not take all the connections that a backend allows us. */
+/** A bulk release must not take all the connections that a backend allows. */
 const usualMaxDeliveries = 16;
-/** Leaves time for a delivery before whoever asked is answered, see `../../services/quarantine/answer-limit.ts`. */
+/** Leaves time for a delivery before the caller is answered, see `../../services/quarantine/answer-limit.ts`. */
 const usualPatienceMs = 6000;
 
 export const createSpoolBackend = (needs: SpoolBackendNeeds): HoldBackend => {

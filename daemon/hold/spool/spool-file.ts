@@ -1,4 +1,4 @@
-// Writes one file of the spool: a header block, the mail, a checksum.
+// Writer of one spool file: a header block, the mail, a checksum.
 
 import {createHash, hash} from 'node:crypto';
 import * as fs from 'node:fs';
@@ -7,27 +7,27 @@ import {crashPoint} from '../../services/crash-point.ts';
 import type {HeldMailFacts, MailContent} from '../../services/intake/mail.ts';
 
 export const magic = 'mfd-spool 1';
-/** Far above what the limits on recipients and symbols let come together. */
+/** Far above the limits on recipients and symbols together. */
 export const maxFactsBytes = 8 * 1024 * 1024;
 export const trailerBytes = 'sha256:'.length + 64 + 1;
 
-// Every held mail waits for these: file handles of node:fs/promises cost it several times as much.
+// Every held mail waits for these: file handles of node:fs/promises take several times as long.
 const open = promisify(fs.open);
 const writev = promisify(fs.writev);
 const write = promisify(fs.write);
 const fsync = promisify(fs.fsync);
-/** At once: after the sync there is nothing left that it could wait for. */
+/** Synchronous: after the sync there is nothing left to wait for. */
 const close = fs.closeSync;
 export const rename = promisify(fs.rename);
 
-/** Resolved means that the bytes are on stable storage; that of the name is the folder's. */
+/** Resolves once the bytes are on stable storage; the name needs a sync of the folder. */
 export const writeSpoolFile = async (path: string, facts: HeldMailFacts, traceHeader: Buffer, content: MailContent) => {
   const json = factsJson(facts);
   const digest = createHash('sha256').update(traceHeader);
   let sizeBytes = traceHeader.length;
   const file = await open(path, 'wx', 0o600);
   try {
-    // Small mails go out in one write; streams of large ones in their own chunks.
+    // Small mails are written at once, streams of large ones in their own chunks.
     let pending = [headLine(json), json, Buffer.from('\n'), traceHeader];
     for await (const chunk of content.open()) {
       const bytes = chunk as Buffer;
@@ -49,7 +49,7 @@ export const writeSpoolFile = async (path: string, facts: HeldMailFacts, traceHe
   }
 };
 
-/** What is written may be less than was given, as on a disk that is about to be full. */
+/** A write may be shorter than requested, for example when the disk is almost full. */
 const writeAll = async (file: number, buffers: Buffer[]): Promise<void> => {
   const wanted = buffers.reduce((sum, {length}) => sum + length, 0);
   let {bytesWritten: done} = await writev(file, buffers);
@@ -69,7 +69,7 @@ const trailer = (sha256: string): Buffer => Buffer.from(`sha256:${sha256}\n`);
 
 export const sha256Of = (bytes: Uint8Array): string => hash('sha256', bytes, 'hex');
 
-/** What happened to the names in it is on stable storage after that. */
+/** Resolves once changes to the names in the folder are on stable storage. */
 export const syncFolder = async (path: string): Promise<void> => {
   const folder = await open(path, 'r');
   try {

@@ -1,5 +1,5 @@
-// Held mails as files, one each: a header block that says what the mail is, and its bytes, each with a checksum, so that
-// the index can be rebuilt from the files alone.
+// Spool: one file for each held mail, with a header block that describes the mail, and its bytes, each with a checksum. The index
+// can be rebuilt from the files alone.
 import {createHash} from 'node:crypto';
 import {createReadStream} from 'node:fs';
 import {type FileHandle, mkdir, open, opendir, readdir, rm, unlink} from 'node:fs/promises';
@@ -12,7 +12,7 @@ import {crashPoint} from '../../services/crash-point.ts';
 import type {HeldMailFacts, MailContent} from '../../services/intake/mail.ts';
 import {magic, maxFactsBytes, rename, sha256Of, syncFolder, trailerBytes, writeSpoolFile} from './spool-file.ts';
 
-/** What is no longer than this is read at once: opening it again and again costs more than the reading. */
+/** Shorter files are read at once: opening them again costs more than reading them. */
 const wholeFileBytes = 64 * 1024;
 
 export interface SpooledMail {
@@ -20,31 +20,31 @@ export interface SpooledMail {
   /** Trace header and mail as received. */
   content: MailContent;
   sha256: string;
-  /** All of `content`, where it is short enough to have been read together with the rest. */
+  /** All of `content`, if it is short enough to be read together with the header. */
   bytes?: Buffer;
 }
 
 export interface Spool {
   /**
-   * Puts a mail in the spool. Resolved means bytes, name and folder are on stable storage.
-   * Rejects, leaving nothing behind, when the disk refuses (`ENOSPC`).
+   * Puts a mail in the spool. Resolves once bytes, name and folder are on stable storage. Rejects and leaves nothing behind when
+   * the disk is full (`ENOSPC`).
    */
   place(facts: HeldMailFacts, traceHeader: Buffer, content: MailContent): Promise<{sizeBytes: number; sha256: string}>;
-  /** Reads a file's header block; a Fault `not_found` when there is no such file. Rejects when it is damaged. */
+  /** Reads the header block of a file. Throws a Fault `not_found` if there is no such file. Rejects if it is damaged. */
   open(queueId: string): Promise<SpooledMail>;
-  /** Whether the bytes still are what was written. */
+  /** Whether the bytes are the ones that were written. */
   isIntact(mail: SpooledMail): Promise<boolean>;
-  /** Removing what is gone already is fine. */
+  /** A missing file is no error. */
   remove(queueId: string): Promise<void>;
   /** Queue ids of all files, ascending. */
   names(): Promise<string[]>;
-  /** The same in no order, `size` at a time. */
+  /** The same ids in any order, `size` at a time. */
   batches(size: number): AsyncIterable<string[]>;
-  /** Takes a file that cannot be read out of the way, without deleting it. */
+  /** Moves an unreadable file out of the way without deleting it. */
   setAside(queueId: string): Promise<void>;
 }
 
-/** `root` gets the folders `held`, `tmp` (emptied: what is in it was never acknowledged) and `damaged`. */
+/** `root` gets the folders `held`, `tmp` (emptied, as its files were never acknowledged) and `damaged`. */
 export const createSpool = async (root: string): Promise<Spool & {tmpDir: string}> => {
   const held = join(root, 'held');
   const tmpDir = join(root, 'tmp');
@@ -102,7 +102,7 @@ export const createSpool = async (root: string): Promise<Spool & {tmpDir: string
   };
 };
 
-/** A queue id comes from a URL: nothing else may become part of a path. */
+/** A queue id may come from a URL: no other characters may become part of a path. */
 const fileName = (queueId: string): string => {
   if (!queueIdPattern.test(queueId)) throw new Fault('not_found', 'there is no such mail');
   return queueId;

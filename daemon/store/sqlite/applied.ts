@@ -1,10 +1,10 @@
-// How far this node has applied the events of each other node.
+// Progress of this node with the events of each other node.
 import type {AppliedReads, AppliedStore} from '../../services/node-store.ts';
 import type {Db} from './database.ts';
 import {query} from './query.ts';
 
 interface AppliedRow {
-  /** Node number of the origin. */
+  /** Number of the node that made the events. */
   origin: number;
   seq: number;
 }

@@ -12,18 +12,21 @@ const appending = `INSERT INTO audit (${columns.join(', ')}) SELECT ${columns.ma
 
 type ChainedEntry = NewAuditEntry & {hash: string};
 
-/** Appends to this node's log, chained: each hash covers the entry and the hash before it. Call it inside a transaction. */
+/**
+ * Appends to this node's log. The entries form a chain: each hash covers the entry and the hash before it. Must run inside a
+ * transaction.
+ */
 export const appendAudit = async (db: Db, ...entries: NewAuditEntry[]): Promise<void> => {
   if (entries.length > 0) await query(db, appending, [JSON.stringify(chained(await lastAuditHash(db), entries))]);
 };
 
-/** Of the newest entry; empty before the first. */
+/** The hash of the newest entry; empty before the first one. */
 const lastAuditHash = async (db: Db): Promise<string> => {
   const [last] = await query<{hash: string}>(db, newest, []);
   return last?.hash ?? '';
 };
 
-/** The rows that come after the one of hash `last`. */
+/** The rows that follow the row with the hash `last`. */
 const chained = (last: string, entries: readonly NewAuditEntry[]): ChainedEntry[] => {
   let hash = last;
   return entries.map(entry => {
@@ -32,7 +35,7 @@ const chained = (last: string, entries: readonly NewAuditEntry[]): ChainedEntry[
   });
 };
 
-/** SHA-256, in hex, over the previous hash and the entry's values in the order of the record. */
+/** SHA-256, in hex, of the previous hash and the values of the entry in the order of the record. */
 export const auditHash = (
   previous: string,
   {at, key_id, action, target, remote_address, result, detail}: NewAuditEntry,
@@ -43,7 +46,7 @@ export const auditHash = (
 
 type AuditFilter = Omit<AuditQuery, keyof Page>;
 
-/** Newest first. `key_name` comes from the key's record, so it is gone once the key has been deleted. */
+/** Newest first. `key_name` comes from the record of the key, so it is missing once the key was deleted. */
 export const listAudit = async (
   db: Db,
   filter: AuditFilter,
@@ -64,7 +67,7 @@ export const listAudit = async (
 
 type Cursor = Pick<StoredAuditEntry, 'at' | 'seq'>;
 
-/** The cursors of every `stride`-th entry after the first `offset`, `limit` of them. `total` counts all matches. */
+/** The cursors of every `stride`-th entry after the first `offset`, at most `limit` of them. `total` counts all matches. */
 export const sampleAudit = async (
   db: Db,
   filter: AuditFilter,
@@ -86,7 +89,7 @@ export const sampleAudit = async (
   return {marks: marks.map(({at, seq}) => ({at, seq: Number(seq)})), total};
 };
 
-/** How many matches in the log of `nodeId`, which is this one, come before a cursor in the log of all nodes. */
+/** Number of matches in the log of this node (`nodeId`) that come before a cursor in the merged log of all nodes. */
 export const positionInAudit = async (
   db: Db,
   filter: AuditFilter,

@@ -8,7 +8,7 @@ import {readState} from './local-state.ts';
 import {query} from './query.ts';
 
 export const configReads = (db: Db): ConfigReads => {
-  /** All rows, or those whose `column` has one of the values. */
+  /** All rows, or only those with one of the values in `column`. */
   const list = async <R>(table: string, column: string, values: readonly number[] | undefined, order = 'id'): Promise<R[]> => {
     if (values === undefined) return query<R>(db, `SELECT * FROM ${table} ORDER BY ${order}`);
     if (values.length === 0) return [];

@@ -1,4 +1,4 @@
-// Configuration records: each field with the stamp of its last write, and the form in which live ones are read.
+// Configuration records: every field with the stamp of its last write, and conversion to their readable form.
 
 import type {RecordReads, RecordStore} from '../../services/node-store.ts';
 import type {Kind, RecordDigest, RecordKey, StampedFields, StoredRecord} from '../../services/records.ts';
@@ -29,7 +29,7 @@ const following = 'WHERE (kind, id) > (?, ?) ORDER BY kind, id LIMIT ?';
 const placeOf = (after: RecordKey | undefined): [string, number] => [after?.kind ?? '', after?.id ?? 0];
 
 export const recordReads = (db: Db): RecordReads => {
-  /** One statement for any number of keys. */
+  /** Finds any number of keys with one statement. */
   const findAll = async (sql: string, keys: readonly object[]): Promise<StoredRecord[]> => {
     if (keys.length === 0) return [];
     const distinct = [...new Set(keys.map(key => JSON.stringify(key)))];
@@ -89,7 +89,7 @@ export const recordStore = (tx: Db): RecordStore => ({
   restore: async (kind, records) => restoreRecords(tx, kind, records),
 });
 
-/** What a disk has put in the place of an id is no number. */
+/** A damaged id may not be a number. */
 const toRecord = (row: Row): StoredRecord => ({
   ...row,
   id: Number(row.id),

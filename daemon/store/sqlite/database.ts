@@ -1,33 +1,33 @@
-// The one place that names the SQL driver. Everything else speaks knex, in SQL that PostgreSQL understands too.
+// Database connections. Only this file names the SQL driver.
 import knex, {type Knex} from 'knex';
 import {Fault} from '../../../shared/fault.ts';
 import {migrations} from './migrations.ts';
 import {query, type SqliteConnection, setOnlyConnection} from './query.ts';
 import {synchronous} from './synchronous.ts';
 
-/** A database or a transaction: store functions cannot tell which they were given. */
+/** A database or a transaction: store functions accept both. */
 export type Db = Knex;
 
 export interface Database {
   /**
-   * Runs `work` with the only connection that writes: the transactions of all callers come one after the other, and every query of
-   * `work` must be given the transaction. A Fault `unavailable` for a caller who has waited for 30 s.
+   * Runs `work` on the only connection that writes, one transaction after the other. Every query of `work` must use the
+   * transaction. Throws a Fault `unavailable` after 30 s of waiting.
    */
   transaction<T>(work: (tx: Db) => Promise<T>): Promise<T>;
-  /** The same connection, for what runs while no transaction does, such as a migration. */
+  /** The same connection, for work outside of transactions, such as a migration. */
   write: Knex;
-  /** Readers that never wait for the writer (WAL snapshots). */
+  /** Readers, which never wait for the writer (WAL snapshots). */
   read: Knex;
-  /** What SQLite said when it met a page that is not what it was; undefined while all is well. */
+  /** The error of SQLite when it met a damaged page; undefined if there was none. */
   damage(): string | undefined;
   close(): Promise<void>;
 }
 
 /**
- * WAL with synchronous FULL: a commit that was acknowledged survives a power cut (NORMAL would lose the latest ones).
- * `busy_timeout` covers a second process, such as `mfd bootstrap-key` beside a running node, and comes first, as the others may
- * have to wait as well: SQLite gives the lock to whoever looks at the right moment, and a node that writes without a pause leaves
- * few of these. `secure_delete` overwrites what is deleted: private keys must not stay readable in unused space.
+ * WAL with synchronous FULL: an acknowledged commit survives a power cut (NORMAL would lose the latest ones). `busy_timeout` is
+ * for a second process, such as `mfd bootstrap-key` beside a running node. It comes first, as the other settings may have to wait
+ * too, and is long: SQLite has no queue for its lock, and a node that writes without pause leaves few gaps. `secure_delete`
+ * overwrites deleted data: private keys must not stay readable in unused space.
  */
 const writerSettings = `PRAGMA busy_timeout = 15000; PRAGMA journal_mode = WAL; PRAGMA synchronous = ${synchronous}; PRAGMA foreign_keys = ON; PRAGMA secure_delete = FAST; PRAGMA temp_store = MEMORY;`;
 const readerSettings = 'PRAGMA busy_timeout = 5000; PRAGMA query_only = ON; PRAGMA mmap_size = 268435456;';
@@ -35,9 +35,9 @@ const readerSettings = 'PRAGMA busy_timeout = 5000; PRAGMA query_only = ON; PRAG
 const readers = 4;
 
 /**
- * A transaction that has read can no longer become a writer once another process has written (SQLITE_BUSY at once, however
- * long the timeout), so every one takes the write lock where it begins. After some errors, such as a full disk, SQLite has
- * rolled back by itself and refuses a ROLLBACK: the error that counts is the first one.
+ * A transaction that has read cannot start to write once another process has written (SQLITE_BUSY at once, however long the
+ * timeout), so every transaction takes the write lock when it begins. After some errors, such as a full disk, SQLite has already
+ * rolled back and refuses a ROLLBACK: the first error is the one that counts.
  */
 const transactionsOn = (writer: Knex, waitMs: number): Database['transaction'] => {
   let last: Promise<unknown> = Promise.resolve();
@@ -69,7 +69,7 @@ const transactionsOn = (writer: Knex, waitMs: number): Database['transaction'] =
   };
 };
 
-/** Rejects when `turn` has not come after `waitMs`. */
+/** Rejects when `turn` has not resolved after `waitMs`. */
 const patiently = async (turn: Promise<unknown>, waitMs: number): Promise<void> => {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
@@ -93,9 +93,9 @@ const connect = (filename: string, {settings, pool, waitMs = 30_000}: ConnectOpt
     client: 'sqlite3',
     connection: {filename},
     useNullAsDefault: true,
-    // What it would print is thrown as well, and told by whoever catches it.
+    // These messages are also thrown, and the caller logs them.
     log: {warn: () => {}, error: () => {}},
-    // A query that forgot its transaction would otherwise wait for itself for ever.
+    // Without it a query that does not use its transaction would wait for itself forever.
     acquireConnectionTimeout: waitMs,
     pool: {
       ...pool,
@@ -115,19 +115,19 @@ const connect = (filename: string, {settings, pool, waitMs = 30_000}: ConnectOpt
   return db;
 };
 
-/** For a caller who has waited so long for a disk that stalls: nothing was done, and there is no bug to look for. */
+/** The disk stalls: nothing was done, and it is not a bug. */
 const tooBusy = (waitedMs: number, cause?: Error): Fault =>
   new Fault('unavailable', 'the disk of this node does not keep up; try again later', {
     cause,
     retryAfterSeconds: Math.ceil(waitedMs / 1000),
   });
 
-/** Reads the driver's files now, for a caller who may not read them later. */
+/** Loads the driver's files for a process that may not read them later. */
 export const loadDriver = async (): Promise<void> => connect(':memory:', {settings: '', pool: {min: 0, max: 1}}).destroy();
 
 /**
- * Opens (creating and migrating where needed) the database in `filename`. Whoever has waited `waitMs` for a connection gets a
- * Fault `unavailable`.
+ * Opens the database in `filename`, and creates or migrates it where needed. A caller that waits longer than `waitMs` for a
+ * connection gets a Fault `unavailable`.
  */
 export const openDatabase = async (filename: string, {waitMs = 30_000} = {}): Promise<Database> => {
   const write = connect(filename, {settings: writerSettings, pool: {min: 1, max: 1}, waitMs});
@@ -159,13 +159,13 @@ export const openDatabase = async (filename: string, {waitMs = 30_000} = {}): Pr
 };
 
 /**
- * For looking into a file that may be anything: it is neither made nor brought up to date, and what SQLite cannot make out of its
- * schema keeps nobody from the rest of it, which is what `writable_schema` is for here.
+ * Opens a file that may be damaged, without creating or migrating it. `writable_schema` lets SQLite read the rest of a file when
+ * parts of its schema are unreadable.
  */
 export const openForReading = (filename: string): Knex =>
   connect(filename, {settings: 'PRAGMA writable_schema = ON; PRAGMA query_only = ON;', pool: {min: 0, max: 1}, waitMs: 30_000});
 
-/** What SQLite says; its errors begin with the statement and all values in it, private keys and subjects of mail among them. */
+/** The message of SQLite without the statement and its values, which may contain private keys and subjects of mail. */
 export const databaseErrorText = (error: Error): string | undefined => {
   const code = 'code' in error ? String(error.code) : '';
   if (!code.startsWith('SQLITE_')) return undefined;
@@ -179,20 +179,20 @@ export const isDiskFull = (error: unknown): boolean => {
   return code === 'SQLITE_FULL' || code === 'ENOSPC' || code === 'EDQUOT';
 };
 
-/** Whether SQLite has found the file to be none of its own making. */
+/** Whether SQLite found the file to be damaged. */
 export const isDamaged = (error: unknown): error is Error =>
   error instanceof Error && 'code' in error && (error.code === 'SQLITE_CORRUPT' || error.code === 'SQLITE_NOTADB');
 
 /**
- * Whether the tables are others than the migrations made and left: of a node that starts, a page of them has changed. Knex's lock is
- * taken and given back in one transaction, and only by whoever has the data directory.
+ * Whether the tables differ from those that the migrations made, so that a page of a starting node's database must have changed.
+ * The lock of knex cannot be the cause: it is taken and released in one transaction, by the process that has the data directory.
  */
 export const isOtherSchema = (error: unknown): error is Error =>
   error instanceof Error && (('code' in error && error.code === 'SQLITE_ERROR') || error.name === 'MigrationLocked');
 
 /**
- * Keeps a second process out of a data directory for as long as this one lives: a lock that the system itself gives up,
- * however the process ends. Undefined when another process has it.
+ * Keeps a second process out of a data directory while this one lives. The operating system releases the lock, however the
+ * process ends. Undefined when another process has it.
  */
 export const acquireLock = async (filename: string): Promise<{release(): Promise<void>} | undefined> => {
   const settings = 'PRAGMA journal_mode = OFF; PRAGMA locking_mode = EXCLUSIVE; PRAGMA busy_timeout = 0;';

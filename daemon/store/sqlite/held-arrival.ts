@@ -1,4 +1,4 @@
-// Insertion of held mails: a few statements, however many there are.
+// Insertion of held mails: a few statements for any number of mails.
 import type {NewHeldMail} from '../../services/quarantine/stored-mail.ts';
 import type {Db} from './database.ts';
 import {adjustSums} from './held-count.ts';
@@ -39,11 +39,11 @@ ON CONFLICT (queue_id) DO NOTHING RETURNING queue_id`;
 const insertRecipients = `
 INSERT INTO held_recipient (queue_id, recipient) SELECT ${from(['queue_id', 'recipient'])} FROM json_each(?)`;
 
-/** Adds mails to the queue. A mail that is there already is left as it is: its bytes were indexed before. */
+/** Adds mails to the queue. A mail that is there already is not changed: its file was indexed before. */
 export const insertHeldMails = async (tx: Db, mails: readonly NewHeldMail[]): Promise<void> => {
   if (mails.length === 0) return;
   const added = await query<{queue_id: string}>(tx, insertMails, [JSON.stringify(mails.map(toRow))]);
-  // Of two with one id the first was added.
+  // Of two mails with one id, the first one was added.
   const byId = new Map(mails.toReversed().map(mail => [mail.queue_id, mail]));
   const news = added.flatMap(({queue_id}) => byId.get(queue_id) ?? []);
   await query(tx, insertRecipients, [JSON.stringify(news.flatMap(recipientRows))]);

@@ -1,4 +1,4 @@
-// Running totals of what is held, so that a count costs the same at ten thousand mails and at a million.
+// Totals of held mail, so that a count takes the same time for ten thousand mails and for a million.
 
 import type {HoldFilter} from '../../../shared/hold-filter.ts';
 import type {AccessScope} from '../../../shared/scopes.ts';
@@ -17,7 +17,7 @@ SELECT ${['domain_id', 'domain', 'reason', 'count', 'size_bytes'].map(name => `v
 ON CONFLICT (domain_id, domain, reason)
 DO UPDATE SET count = held_count.count + excluded.count, size_bytes = held_count.size_bytes + excluded.size_bytes`;
 
-/** Many changes at once: of many mails few have a domain and a reason of their own. */
+/** Applies many changes at once: most mails share their domain and reason with others. */
 export const adjustSums = async (tx: Db, changes: readonly HeldCount[]): Promise<void> => {
   await query(tx, adding, [JSON.stringify(sumsOf(changes))]);
 };
@@ -32,14 +32,14 @@ const sumsOf = (changes: readonly HeldCount[]): HeldCount[] => {
   return [...sums.values()];
 };
 
-/** Works the totals out anew, for rows that were changed without them. */
-export const recountHeld = async (tx: Db): Promise<void> => {
+/** Recomputes the totals after rows were changed without them. */
+export const rebuildHeldCounts = async (tx: Db): Promise<void> => {
   await tx('held_count').delete();
   await tx.raw(`INSERT INTO held_count (domain_id, domain, reason, count, size_bytes)
     SELECT domain_id, domain, reason, count(*), sum(size_bytes) FROM held_mail WHERE is_held GROUP BY domain_id, domain, reason`);
 };
 
-/** Filters that the totals can answer without looking at the mails. */
+/** Whether the totals can answer the filter without reading the mails. */
 export const isCounted = (filter: HoldFilter): boolean =>
   Object.entries(filter).every(
     ([name, value]) => value === undefined || name === 'domain' || name === 'reason' || name === 'node',
@@ -48,16 +48,16 @@ export const isCounted = (filter: HoldFilter): boolean =>
 export const readCounts = async (db: Db): Promise<HeldCount[]> =>
   db<HeldCount>('held_count').where('count', '>', 0).orderBy(['domain', 'reason', 'domain_id']);
 
-/** The sum of the totals as a query. */
-export const totalOf = ({domain, reason}: HoldFilter, reach: AccessScope): {sql: string; bindings: (string | number)[]} => {
+/** A query for the sum of the totals. */
+export const totalOf = ({domain, reason}: HoldFilter, scope: AccessScope): {sql: string; bindings: (string | number)[]} => {
   const wanted = Object.entries({
     domain,
     reason,
-    domain_id: reach.kind === 'domain' ? reach.domainId : reach.kind === 'none' ? -1 : undefined,
+    domain_id: scope.kind === 'domain' ? scope.domainId : scope.kind === 'none' ? -1 : undefined,
   });
-  const given = wanted.flatMap(([column, value]) => (value === undefined ? [] : [{sql: ` AND ${column} = ?`, value}]));
+  const conditions = wanted.flatMap(([column, value]) => (value === undefined ? [] : [{sql: ` AND ${column} = ?`, value}]));
   return {
-    sql: `SELECT coalesce(sum(count), 0) AS total FROM held_count WHERE count > 0${given.map(({sql}) => sql).join('')}`,
-    bindings: given.map(({value}) => value),
+    sql: `SELECT coalesce(sum(count), 0) AS total FROM held_count WHERE count > 0${conditions.map(({sql}) => sql).join('')}`,
+    bindings: conditions.map(({value}) => value),
   };
 };

@@ -1,9 +1,9 @@
-// Rows of held mail, and what they say.
+// Rows of held mail, and their conversion to records.
 import type {SymbolScore} from '../../../shared/held-mail.ts';
 import {comparableAddress, domainOf} from '../../../shared/mail-address.ts';
 import type {NewHeldMail, StoredHeldMail} from '../../services/quarantine/stored-mail.ts';
 
-/** `is_held` while the bytes are in our keeping; the `folded_…` columns are what filters compare with. */
+/** `is_held` is true while the mail is in the queue; the `folded_…` columns are compared with filters. */
 export type HeldMailRow = Omit<StoredHeldMail, 'recipients' | 'symbol_scores' | 'is_utf8' | 'is_eight_bit'> & {
   recipients: string;
   symbols: string;
@@ -31,7 +31,7 @@ export const toRow = ({recipients, symbol_scores, ...mail}: NewHeldMail): HeldMa
   acted_by_key_id: null,
 });
 
-/** Subjects are compared without regard to case, in the form the filter is folded to as well. */
+/** Subjects are compared without regard to case; the filter is folded in the same way. */
 export const foldSubject = (text: string): string => text.normalize('NFC').toLowerCase();
 
 export const rowToHeldMail = (row: HeldMailRow): StoredHeldMail => ({

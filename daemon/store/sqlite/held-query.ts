@@ -1,4 +1,4 @@
-// Reading the hold queue.
+// Queries of the hold queue.
 import type {HeldMail, SymbolScore} from '../../../shared/held-mail.ts';
 import type {Reason} from '../../../shared/reason.ts';
 import type {HeldGroup, HeldQuery, HoldCursor} from '../../services/ports.ts';
@@ -7,13 +7,14 @@ import {isCounted, totalOf} from './held-count.ts';
 import {type Condition, type HeldSearch, heldCondition, isSubjectAlone, searchOf} from './held-search.ts';
 import {query} from './query.ts';
 
-/** `nodeId` is the node of all mails here. */
+/** `nodeId` is the node of all mails in this database. */
 export const createHeldQuery = ({read}: Pick<Database, 'read'>, nodeId: string): HeldQuery => ({
-  async list(filter, reach, {limit, offset}) {
-    const search = await searchOf(read, filter, reach);
+  async list(filter, scope, {limit, offset}) {
+    const search = await searchOf(read, filter, scope);
     const {sql, bindings} = heldCondition(search, true);
     const total = totalIn(search);
-    // One statement, so that both are of one moment. One JSON array of arrays, which the driver hands over in half the time of rows.
+    // One statement, so that both results are of one moment. One JSON array of arrays, as the driver returns it in half the time
+    // of rows.
     const [row] = await query<{mails: string; total: number}>(
       read,
       `SELECT (SELECT json_group_array(json_array(${columns})) FROM (
@@ -25,10 +26,10 @@ export const createHeldQuery = ({read}: Pick<Database, 'read'>, nodeId: string):
     return {mails: mails.map(mail => mailOf(nodeId, mail)), total: row?.total ?? 0};
   },
 
-  async samples(filter, reach, {offset, stride, limit}) {
-    const search = await searchOf(read, filter, reach);
+  async samples(filter, scope, {offset, stride, limit}) {
+    const search = await searchOf(read, filter, scope);
     const {sql, bindings} = heldCondition(search, true);
-    // Cut off before they are numbered, as a window is computed over all that it is given.
+    // Limited before they are numbered, as a window function processes all its input.
     const marks = query<HoldCursor>(
       read,
       `SELECT arrived_at, ? AS node_id, queue_id FROM (
@@ -42,16 +43,16 @@ export const createHeldQuery = ({read}: Pick<Database, 'read'>, nodeId: string):
     return {marks: await marks, total: await total};
   },
 
-  async positionOf(filter, reach, {arrived_at, node_id, queue_id}) {
-    const {sql, bindings} = heldCondition(await searchOf(read, filter, reach));
+  async positionOf(filter, scope, {arrived_at, node_id, queue_id}) {
+    const {sql, bindings} = heldCondition(await searchOf(read, filter, scope));
     return countOf(read, {
       sql: `SELECT count(*) FROM held_mail WHERE ${sql} AND arrived_at >= ? AND (arrived_at > ? OR (?, queue_id) < (?, ?))`,
       bindings: [...bindings, arrived_at, arrived_at, nodeId, node_id, queue_id],
     });
   },
 
-  async groups(filter, reach) {
-    const {sql, bindings} = heldCondition(await searchOf(read, filter, reach));
+  async groups(filter, scope) {
+    const {sql, bindings} = heldCondition(await searchOf(read, filter, scope));
     return query<HeldGroup>(
       read,
       `SELECT domain, reason, count(*) AS count, sum(size_bytes) AS size_bytes, min(arrived_at) AS oldest_arrived_at
@@ -94,7 +95,7 @@ const mailOf = (
 });
 
 const totalIn = (search: HeldSearch): Condition => {
-  if (isCounted(search.filter)) return totalOf(search.filter, search.reach);
+  if (isCounted(search.filter)) return totalOf(search.filter, search.scope);
   if (search.withSubject !== undefined && isSubjectAlone(search)) return {sql: 'SELECT ?', bindings: [search.withSubject]};
   const {sql, bindings} = heldCondition(search);
   return {sql: `SELECT count(*) FROM held_mail WHERE ${sql}`, bindings};

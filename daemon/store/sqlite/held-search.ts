@@ -1,4 +1,4 @@
-// Which held mails are asked for, in SQL. Every filter has an index over what is still held (see migrations).
+// SQL conditions for held mail. Every filter has an index of held mail (see migrations).
 import type {HoldFilter} from '../../../shared/hold-filter.ts';
 import type {AccessScope} from '../../../shared/scopes.ts';
 import type {Db} from './database.ts';
@@ -7,10 +7,10 @@ import {query} from './query.ts';
 
 export interface HeldSearch {
   filter: HoldFilter;
-  reach: AccessScope;
-  /** Queue ids among which all matches are, as a JSON array, where few mails have that subject, or that recipient. */
+  scope: AccessScope;
+  /** Queue ids that include all matches, as a JSON array; only if few mails have the subject or the recipient. */
   ids?: string;
-  /** How many mails have that subject, where the index of subjects can tell. */
+  /** Number of mails with the subject, if the index of subjects can answer that. */
   withSubject?: number;
 }
 
@@ -19,17 +19,17 @@ export interface Condition {
   bindings: (string | number)[];
 }
 
-export const searchOf = async (read: Db, filter: HoldFilter, reach: AccessScope): Promise<HeldSearch> => {
+export const searchOf = async (read: Db, filter: HoldFilter, scope: AccessScope): Promise<HeldSearch> => {
   const folded = filter.subject === undefined ? undefined : foldSubject(filter.subject);
   const subject = isIndexed(folded) ? await findFew(read, subjectSql, [phraseOf(folded), folded]) : undefined;
   const recipient = filter.recipient === undefined ? undefined : await findFew(read, recipientSql, [filter.recipient]);
   const ids = subject?.ids ?? recipient?.ids;
-  return {filter, reach, ...(ids && {ids}), ...(subject && {withSubject: subject.count})};
+  return {filter, scope, ...(ids && {ids}), ...(subject && {withSubject: subject.count})};
 };
 
 interface Found {
   count: number;
-  /** Null where they are not few. */
+  /** Null when there are more than a few. */
   ids: string | null;
 }
 
@@ -38,10 +38,10 @@ const findFew = async (read: Db, sql: string, values: string[]): Promise<Found |
   return found;
 };
 
-/** With more of them the list itself comes upon enough. */
+/** With more matches than this, walking the list finds enough of them quickly. */
 const few = 1500;
 
-/** Subjects that are not in the index yet are looked through. */
+/** Subjects that are not in the index yet are compared one by one. */
 const subjectSql = `
   WITH found AS MATERIALIZED (
     SELECT rowid AS id FROM held_trigram WHERE held_trigram MATCH ?
@@ -55,22 +55,23 @@ const recipientSql = `
   WITH found AS MATERIALIZED (SELECT queue_id FROM held_recipient WHERE recipient = ? LIMIT ${few + 1})
   SELECT count(*) AS count, iif(count(*) <= ${few}, json_group_array(queue_id), NULL) AS ids FROM found`;
 
-/** Not a text that is too short for three characters in a row, nor one that FTS5 would not take whole. */
+/** False for a text of fewer than three characters, and for one that FTS5 would cut off. */
 const isIndexed = (folded: string | undefined): folded is string =>
   folded !== undefined && [...folded].length >= 3 && !folded.includes('\0');
 
 const phraseOf = (folded: string): string => `"${folded.replaceAll('"', '""')}"`;
 
-/** Whether nothing is asked for but a subject. */
-export const isSubjectAlone = ({filter, reach}: HeldSearch): boolean =>
-  reach.kind === 'all' &&
+/** Whether the subject is the only condition. */
+export const isSubjectAlone = ({filter, scope}: HeldSearch): boolean =>
+  scope.kind === 'all' &&
   Object.entries(filter).every(([name, value]) => value === undefined || name === 'subject' || name === 'node');
 
 /**
- * `is_held` is written out, never bound: a partial index is used only when the query says its condition. Where the rows are walked in the
- * order of the list, until there are enough, the mails of a recipient are not gathered before, as they may be many.
+ * `is_held` is written literally, never bound: SQLite uses a partial index only if the query contains its condition. When the
+ * rows are walked in the order of the list until there are enough, the mails of a recipient are not collected first, as they may
+ * be many.
  */
-export const heldCondition = ({filter, reach, ids}: HeldSearch, isWalked = false): Condition => {
+export const heldCondition = ({filter, scope, ids}: HeldSearch, isWalked = false): Condition => {
   const parts = ['is_held'];
   const bindings: Condition['bindings'] = [];
   const add = (sql: string, value: string | number | undefined) => {
@@ -78,7 +79,7 @@ export const heldCondition = ({filter, reach, ids}: HeldSearch, isWalked = false
     parts.push(sql);
     bindings.push(value);
   };
-  if (reach.kind !== 'all') add('domain_id = ?', reach.kind === 'domain' ? reach.domainId : -1);
+  if (scope.kind !== 'all') add('domain_id = ?', scope.kind === 'domain' ? scope.domainId : -1);
   add('domain = ?', filter.domain);
   add('reason = ?', filter.reason);
   add(filter.sender === '' || filter.sender?.includes('@') ? 'folded_sender = ?' : 'sender_domain = ?', filter.sender);
@@ -88,7 +89,7 @@ export const heldCondition = ({filter, reach, ids}: HeldSearch, isWalked = false
   add('score <= ?', filter.max_score);
   add(isWalked && ids === undefined ? ofRecipientWalked : ofRecipient, filter.recipient);
   add('held_mail.queue_id IN (SELECT value FROM json_each(?))', ids);
-  // Of all that is held: without a place to begin at, SQLite walks an index that has not the subject in it, and reads every row.
+  // A lower bound that all mails meet: without one, SQLite walks an index without the subject and reads every row.
   if (filter.subject !== undefined && filter.since === undefined) add('arrived_at >= ?', '');
   add('instr(folded_subject, ?)', filter.subject === undefined ? undefined : foldSubject(filter.subject));
   return {sql: parts.join(' AND '), bindings};

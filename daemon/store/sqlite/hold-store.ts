@@ -1,4 +1,4 @@
-// Held mail: the steps of its life, and the totals that go with them.
+// Hold store: the state changes of held mail, and the totals that change with them.
 import {comparableAddress} from '../../../shared/mail-address.ts';
 import type {HoldReads, HoldStore, PostfixRowReads, PostfixRows} from '../../services/ports.ts';
 import {claimedStates, isHeld, unjudgedSymbols} from '../../services/quarantine/stored-mail.ts';
@@ -8,7 +8,7 @@ import {adjustCounts, adjustSums, readCounts} from './held-count.ts';
 import {foldSubject, type HeldMailRow, rowToHeldMail} from './held-mail.ts';
 import {query} from './query.ts';
 
-/** All ids are one value: SQLite takes a limited number of them. */
+/** All ids are bound as one value: SQLite limits the number of values in a statement. */
 const among = 'queue_id IN (SELECT value FROM json_each(?))';
 const claimed = `state IN (${claimedStates.map(state => `'${state}'`).join(', ')})`;
 const unjudged = JSON.stringify(unjudgedSymbols);

@@ -1,11 +1,14 @@
-// Whether the database is what SQLite has written.
+// Integrity check of the database.
 import type {Database, Db} from './database.ts';
 import {isDamaged} from './database.ts';
 
-/** Up to here everything is looked at; a million held mails take 3 s for their pages, and a minute for all entries of their indexes. */
+/**
+ * Up to this size the whole database is checked. For a million held mails the check of all pages takes 3 s, and of all index
+ * entries a minute.
+ */
 const smallBytes = 16 * 1024 * 1024;
 
-/** Of these every entry of every index is looked at, whatever else there is. */
+/** Tables whose indexes are always checked entry by entry. */
 const configuration = [
   'config_record',
   'domain',
@@ -18,14 +21,14 @@ const configuration = [
   'local_state',
 ];
 
-/** In SQLite's words, the first thing that is wrong. */
+/** The first error, in the words of SQLite. */
 export const findDamage = async ({write}: Pick<Database, 'write'>): Promise<string | undefined> => {
   try {
-    if ((await sizeOf(write)) <= smallBytes) return await complaintOf(write, 'integrity_check(1)');
-    const structure = await complaintOf(write, 'quick_check(1)');
+    if ((await sizeOf(write)) <= smallBytes) return await firstErrorOf(write, 'integrity_check(1)');
+    const structure = await firstErrorOf(write, 'quick_check(1)');
     if (structure !== undefined) return structure;
     for (const table of configuration) {
-      const entries = await complaintOf(write, `integrity_check(${table})`);
+      const entries = await firstErrorOf(write, `integrity_check(${table})`);
       if (entries !== undefined) return entries;
     }
     return undefined;
@@ -35,10 +38,10 @@ export const findDamage = async ({write}: Pick<Database, 'write'>): Promise<stri
   }
 };
 
-const complaintOf = async (db: Db, check: string): Promise<string | undefined> => {
+const firstErrorOf = async (db: Db, check: string): Promise<string | undefined> => {
   const [row] = await db.raw<Record<string, string>[]>(`PRAGMA ${check}`);
-  const said = Object.values(row ?? {})[0];
-  return said === 'ok' ? undefined : said?.split('\n').at(-1);
+  const result = Object.values(row ?? {})[0];
+  return result === 'ok' ? undefined : result?.split('\n').at(-1);
 };
 
 const sizeOf = async (db: Db): Promise<number> => {

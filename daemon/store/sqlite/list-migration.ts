@@ -1,15 +1,15 @@
-// What lists of many mails are read from beside the rows, kept in step by the database itself: whoever writes held_mail need not
-// know of it. Written for SQLite; PostgreSQL has triggers of its own, and pg_trgm in the place of FTS5.
+// Migrations for data that lists of many mails read besides the rows. Triggers keep it up to date, so that writers of held_mail
+// need not know about it. Written for SQLite; PostgreSQL has its own triggers, and pg_trgm instead of FTS5.
 import type {Knex} from 'knex';
 
 export const addListIndexes = async (db: Knex): Promise<void> => {
-  // With the subject in it, subjects are looked through without reading the rows.
+  // With the subject in the index, subjects are compared without reading the rows.
   await db.raw('DROP INDEX held_mail_by_arrived');
   await db.raw('CREATE INDEX held_mail_by_arrived ON held_mail (arrived_at DESC, queue_id, folded_subject) WHERE is_held');
   await copySubjects(db);
 };
 
-/** The subjects of held mail, with ids of their own: those of held_mail are SQLite's to change. */
+/** The subjects of held mail with ids of their own, as SQLite may change the rowids of held_mail. */
 const copySubjects = async (db: Knex): Promise<void> => {
   await db.raw(
     `CREATE TABLE held_subject (
@@ -35,17 +35,20 @@ const copySubjects = async (db: Knex): Promise<void> => {
   );
 };
 
-/** How many subjects go into the index at once: one by one, they cost intake 4 %. Those beyond `upto` are not in it yet. */
+/**
+ * Number of subjects that are added to the index at once: adding them one by one slowed intake by 4 %. Subjects beyond `upto` are
+ * not in the index yet.
+ */
 const indexedAtOnce = 256;
 
-/** Which subjects have which three characters in a row, and where: what contains a text is known from the index alone. */
+/** An index of all three-character sequences in subjects and their positions: it finds every subject that contains a text. */
 export const indexTrigrams = async (db: Knex): Promise<void> => {
-  // Until 0.5 the migrations above made these, to move counts on, and to index subjects without positions.
+  // Versions before 0.5 created these triggers with the migrations above, for counts and for an index without positions.
   const former = ['in', 'moved', 'other', 'struck', 'gone', 'forgotten'].map(name => `held_change_${name}`);
   for (const trigger of [...former, 'held_trigram_in', 'held_trigram_out']) await db.raw(`DROP TRIGGER IF EXISTS ${trigger}`);
   for (const table of ['held_change', 'held_trigram', 'held_trigram_end']) await db.raw(`DROP TABLE IF EXISTS ${table}`);
 
-  // Folded already, so it takes characters as they are.
+  // Subjects are folded already, so the tokenizer takes their characters unchanged.
   await db.raw(
     `CREATE VIRTUAL TABLE held_trigram USING fts5(folded_subject, content='held_subject', content_rowid='id',
      columnsize=0, tokenize='trigram case_sensitive 1')`,
@@ -60,7 +63,7 @@ export const indexTrigrams = async (db: Knex): Promise<void> => {
        UPDATE held_trigram_end SET upto = new.id;
      END`,
   );
-  // The id of the last subject is given again, to one that is not in the index.
+  // The id of the last subject is reused for a subject that is not in the index.
   const last = '(SELECT coalesce(max(id), 0) FROM held_subject)';
   await db.raw(
     `CREATE TRIGGER held_trigram_out AFTER DELETE ON held_subject BEGIN

@@ -1,4 +1,4 @@
-// What this node knows of itself and no other node is sent: identity, clock, sequences, running sums.
+// State of this node that is not replicated: identity, clock, sequences, running sums.
 import type {SequenceReads, SequenceStore} from '../../services/node-store.ts';
 import type {Db} from './database.ts';
 import {query} from './query.ts';
@@ -27,11 +27,11 @@ export const writeStates = async (tx: Db, values: Record<string, string>): Promi
   await query(tx, writing, [JSON.stringify(values)]);
 };
 
-/** The latest number of a sequence; 0 before the first. */
+/** The latest number of a sequence; 0 before the first one. */
 export const lastInSequence = async (db: Db, sequence: string): Promise<number> =>
   Number((await readState(db, `sequence:${sequence}`)) ?? 0);
 
-/** From 1. */
+/** Numbers start at 1. */
 export const nextInSequence = async (tx: Db, sequence: string): Promise<number> => {
   const [row] = await query<Pick<LocalStateRow, 'value'>>(tx, counting, [`sequence:${sequence}`]);
   return Number(row?.value);

@@ -6,7 +6,7 @@ interface Migration {
   up(db: Knex): Promise<void>;
 }
 
-/** A migration that has been released is never edited, but for what a later one replaces: add one below it. */
+/** A released migration is never edited, except for parts that a later one replaces: add new migrations below. */
 const all: Migration[] = [
   {name: '0001_first', up: first},
   {name: '0002_cluster', up: cluster},
@@ -64,7 +64,7 @@ async function createConfiguration(db: Knex): Promise<void> {
   });
 }
 
-/** Live configuration records in the shape they are read in; rebuilt from config_record at any time. */
+/** Live configuration records in their readable form; they can be rebuilt from config_record at any time. */
 async function createProjections(db: Knex): Promise<void> {
   await db.schema.createTable('node', table => {
     table.bigInteger('id').primary();
@@ -137,7 +137,7 @@ async function createHold(db: Knex): Promise<void> {
     table.text('acted_at');
     table.bigInteger('acted_by_key_id');
   });
-  // One index per filter, over what is still held only. The list's order is part of each.
+  // One index per filter, for held mail only. Each index includes the order of the list.
   const order = 'arrived_at DESC, queue_id';
   const held: [string, string][] = [
     ['arrived', order],
@@ -157,7 +157,7 @@ async function createHold(db: Knex): Promise<void> {
     table.text('recipient').notNullable();
     table.primary(['recipient', 'queue_id']);
   });
-  // Kept in step with held_mail in the same transactions: counting rows grows with the queue, this does not.
+  // Updated in the same transactions as held_mail: counting its rows takes longer as the queue grows.
   await db.schema.createTable('held_count', table => {
     table.bigInteger('domain_id').notNullable();
     table.text('domain').notNullable();
@@ -168,7 +168,7 @@ async function createHold(db: Knex): Promise<void> {
   });
 }
 
-/** What a node needs to know of others, and of what it has told them. */
+/** State for replication: events that were applied and events that peers have received. */
 async function cluster(db: Knex): Promise<void> {
   await db.schema.alterTable('node', table => {
     table.text('cluster_url');
@@ -189,7 +189,7 @@ async function cluster(db: Knex): Promise<void> {
     table.text('expires_at').notNullable();
     table.text('used_at');
   });
-  // The numbers of the outbox are counted beside it now, as they go on when its rows are gone. Nobody has been told one yet.
+  // The sequence of the outbox is stored separately now, as it continues when rows are removed. No event has been sent yet.
   const row = await db('outbox').max({last: 'seq'}).min({first: 'seq'}).first<{last: number | null; first: number | null}>();
   if (row?.last) {
     await db('local_state').insert({name: 'sequence:outbox', value: String(row.last)});
@@ -206,7 +206,7 @@ async function keepers(db: Knex): Promise<void> {
   await db.raw("CREATE INDEX held_mail_in_postfix ON held_mail (queue_id) WHERE is_held AND keeper = 'postfix'");
 }
 
-/** What the authority has put into certificates. */
+/** Names that the authority has put into certificates. */
 async function issuedNames(db: Knex): Promise<void> {
   await db.schema.createTable('issued_name', table => {
     table.bigInteger('node_no').notNullable();
@@ -215,7 +215,7 @@ async function issuedNames(db: Knex): Promise<void> {
   });
 }
 
-/** Where the SMTP gateway of each node listens. */
+/** Address of the SMTP gateway of each node. */
 async function smtpListen(db: Knex): Promise<void> {
   await db.schema.alterTable('node', table => {
     table.text('smtp_listen');

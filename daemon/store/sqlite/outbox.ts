@@ -1,4 +1,4 @@
-// Outbox: one row per change that the peers have to be sent, numbered without a gap from `outbox_floor` on.
+// Outbox: one row per change for the peers, numbered without gaps after `outbox_floor`.
 import type {OutboxEntry, OutboxReads, OutboxStore} from '../../services/node-store.ts';
 import type {Db} from './database.ts';
 import {lastInSequence, nextInSequence, readState, writeState} from './local-state.ts';
@@ -9,7 +9,7 @@ interface OutboxRow {
   event: string;
 }
 
-/** Numbers events from 1. */
+/** The sequence of event numbers, which start at 1. */
 const sequence = 'outbox';
 const floorName = 'outbox_floor';
 
@@ -63,7 +63,7 @@ export const outboxStore = (tx: Db): OutboxStore => {
     async renumber(seq) {
       const last = await reads.last();
       const [row] = await query<{first: number | null}>(tx, 'SELECT min(seq) AS first FROM outbox');
-      // Above the numbers of now as well: no row may get one that another has until its own turn comes.
+      // Higher than all present numbers, so that no updated row collides with a row that is not updated yet.
       const floor = Math.max(seq, last);
       const delta = floor + 1 - (row?.first ?? last + 1);
       await query(tx, 'UPDATE outbox SET seq = seq + ?', [delta]);

@@ -1,5 +1,5 @@
-// Copy of a damaged database into a new one: each table from its beginning to the first row that cannot be read. What follows from
-// other rows is not copied: it is rebuilt.
+// Copy of a damaged database into a new one: each table from its beginning to the first unreadable row. Data derived from other
+// rows is not copied, but rebuilt.
 
 import type {Knex} from 'knex';
 import {heldStates} from '../../services/quarantine/stored-mail.ts';
@@ -7,7 +7,7 @@ import {type Database, type Db, openDatabase, openForReading} from './database.t
 import {type HeldMailRow, rowToHeldMail} from './held-mail.ts';
 import {holdStore} from './hold-store.ts';
 
-/** Tables whose rows follow from no other. */
+/** Tables that are not derived from others. */
 const tables = [
   'local_state',
   'config_record',
@@ -22,13 +22,13 @@ const tables = [
 ] as const;
 
 export interface ReadableRows {
-  /** Rows that were copied, by table. */
+  /** Number of copied rows, by table. */
   rows: Record<string, number>;
-  /** Tables with rows that could not be read, or that belong to another table. */
+  /** Tables with unreadable rows, or with rows of another table. */
   incomplete: string[];
 }
 
-/** From the file `from`, which may be any, into a new database in the file `to`. */
+/** Copies from the file `from`, which may be damaged, into a new database in the file `to`. */
 export const copyReadableRows = async (from: string, to: string): Promise<ReadableRows> => {
   const into = await openDatabase(to);
   const reader = openForReading(from);
@@ -61,7 +61,7 @@ const copyTables = async (from: Knex, into: Database): Promise<ReadableRows> => 
 
 type Row = Record<string, unknown>;
 
-/** Of a page in the place of another one the rows are those of another table, and SQLite takes any value in any column. */
+/** A misplaced page has the rows of another table, and SQLite accepts any value in any column. */
 const rowCheck = async (db: Db, table: string): Promise<(row: Row) => boolean> => {
   const columns = await db.raw<{name: string; type: string}[]>(`PRAGMA table_info(${table})`);
   return row => columns.every(({name, type}) => row[name] === null || row[name] === undefined || isOfType(type, row[name]));
@@ -75,7 +75,7 @@ const isOfType = (type: string, value: unknown): boolean => {
 
 const rowsAtOnce = 500;
 
-/** False when a row could not be read: those after it are not looked for. */
+/** False when a row could not be read; rows after it are not copied. */
 const eachRow = async (from: Knex, table: string, take: (rows: Row[]) => Promise<void>): Promise<boolean> => {
   let last = Number.MIN_SAFE_INTEGER;
   for (let limit = rowsAtOnce; ; ) {
@@ -87,7 +87,7 @@ const eachRow = async (from: Knex, table: string, take: (rows: Row[]) => Promise
     const rows = await (query as Promise<Row[]>).catch(() => undefined);
     if (rows?.length === 0) return true;
     const next = Number(rows?.at(-1)?.row_number);
-    // Where the number of a row is damaged, the order is too.
+    // If row numbers are damaged, so is the order.
     if (rows && next > last) {
       await take(rows.map(({row_number: _, ...row}) => row));
       last = next;
@@ -96,7 +96,7 @@ const eachRow = async (from: Knex, table: string, take: (rows: Row[]) => Promise
   }
 };
 
-/** A row that the new table does not take is one that was damaged. */
+/** A row that the new table rejects is skipped as damaged. */
 const putAll = async (into: Database, rows: Row[], put: (tx: Db, row: Row) => Promise<void>): Promise<number> => {
   let taken = 0;
   const some = async (part: Row[]): Promise<void> => {
@@ -118,7 +118,7 @@ const putHeldMail = async (tx: Db, row: Row): Promise<void> => {
   if (!heldStates.includes(state)) throw new Error(`no state: ${state}`);
   const hold = holdStore(tx);
   await hold.insert([mail]);
-  // An action that was under way is one that nobody finished.
+  // An action in progress was never finished, so the mail is still held.
   if (state === 'held' || state === 'releasing' || state === 'discarding') return;
   await hold.end([mail.queue_id], 'held', {state, at: acted_at ?? mail.arrived_at, keyId: acted_by_key_id});
 };

@@ -1,4 +1,4 @@
-// Readable tables: the live configuration records of each kind, a row each, in the form in which they are read.
+// Readable tables: one row for each live configuration record, in the form in which it is read.
 
 import {chunksOf} from '../../services/chunks.ts';
 import type {Differences, IdRange, ReadableRow} from '../../services/node-store.ts';
@@ -6,7 +6,7 @@ import type {Kind, Readable} from '../../services/records.ts';
 import type {Db} from './database.ts';
 import {query} from './query.ts';
 
-/** By kind, the columns whose values together only one row may have. Each kind has the table of its name. */
+/** The columns of each kind whose values together must be unique. Each kind has a table with its name. */
 const uniqueColumns: Record<Kind, readonly string[]> = {
   node: [],
   domain: ['name'],
@@ -15,7 +15,7 @@ const uniqueColumns: Record<Kind, readonly string[]> = {
   dkim_key: ['domain_id', 'selector'],
 };
 
-/** Members that are no plain values are stored as JSON. */
+/** Members that are not plain values are stored as JSON. */
 const toRow = (record: Readable): ReadableRow =>
   Object.fromEntries(
     Object.entries(record).map(([name, value]) => [name, isJson(name, value) ? JSON.stringify(value) : value]),
@@ -24,7 +24,7 @@ const toRow = (record: Readable): ReadableRow =>
 const isJson = (name: string, value: unknown): boolean => name === 'tenant_id' || Array.isArray(value);
 
 export const showRecords = async (tx: Db, kind: Kind, records: readonly Readable[]): Promise<void> => {
-  // Not as JSON: SQLite reads a number in it less exactly than it was written.
+  // Not bound as JSON: SQLite reads a number in JSON with less precision than it was written.
   for (const rows of chunksOf(records.map(toRow))) {
     const columns = Object.keys(rows[0] ?? {});
     const values = rows.map(() => `(${columns.map(() => '?').join(', ')})`).join(', ');
@@ -73,6 +73,6 @@ export const compareShown = async (
 const isSame = (wanted: ReadableRow, found: ReadableRow): boolean =>
   Object.entries(wanted).every(([column, value]) => plain(value) === plain(found[column]));
 
-/** As text: SQLite has no booleans. */
+/** Booleans become text, as SQLite has none. */
 const plain = (value: ReadableRow[string] | undefined): string | null =>
   value === null || value === undefined ? null : String(typeof value === 'boolean' ? Number(value) : value);

@@ -1,8 +1,8 @@
-// The hold queue's rows of mails whose bytes are in the spool, for holding the two against each other.
+// Rows of spooled mail, for reconciliation with the spool.
 import type {SpoolRowReads, SpoolRows} from '../../services/node-store.ts';
 import {heldStates} from '../../services/quarantine/stored-mail.ts';
 import type {Db} from './database.ts';
-import {recountHeld} from './held-count.ts';
+import {rebuildHeldCounts} from './held-count.ts';
 import type {HeldMailRow} from './held-mail.ts';
 import {query} from './query.ts';
 
@@ -34,5 +34,5 @@ export const spoolRowReads = (db: Db): SpoolRowReads => ({
 export const spoolRows = (tx: Db): SpoolRows => ({
   ...spoolRowReads(tx),
   drop: async queueId => void (await query(tx, 'DELETE FROM held_mail WHERE queue_id = ?', [queueId])),
-  recount: async () => recountHeld(tx),
+  recount: async () => rebuildHeldCounts(tx),
 });

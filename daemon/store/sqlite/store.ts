@@ -1,4 +1,4 @@
-// The SQLite make of the store ports: one database file for one node.
+// Implementation of the store ports with SQLite: one database file for one node.
 import type {NodeStore, NodeTransaction} from '../../services/node-store.ts';
 import type {AuditReads, HeldQuery} from '../../services/ports.ts';
 import {appliedReads, appliedStore} from './applied.ts';
@@ -16,11 +16,11 @@ import {spoolRowReads, spoolRows} from './spooled-mail.ts';
 import {trustReads, trustStore} from './trust.ts';
 
 export interface SqliteStore extends NodeStore {
-  /** What SQLite said when it met a page that is not what it was; undefined while all is well. */
+  /** The error of SQLite when it met a damaged page; undefined if there was none. */
   damage(): string | undefined;
-  /** In SQLite's words, the first thing that is wrong; it takes a while. */
+  /** The first error of an integrity check, in the words of SQLite; the check takes a while. */
   findDamage(): Promise<string | undefined>;
-  /** `nodeId` is the node of all mails here. */
+  /** `nodeId` is the node of all mails in this database. */
   heldQuery(nodeId: string): HeldQuery;
   close(): Promise<void>;
 }
@@ -35,7 +35,7 @@ export const createSqliteStore = (database: Database): SqliteStore => ({
   close: database.close,
 });
 
-/** Creates and migrates the database where needed. */
+/** Opens the store, and creates or migrates the database where needed. */
 export const openSqliteStore = async (filename: string): Promise<SqliteStore> => createSqliteStore(await openDatabase(filename));
 
 const auditReads = (db: Db): AuditReads => ({

@@ -1,4 +1,5 @@
-// FULL, but in a build for fault tests, which weaken it to see that a power cut is noticed; see TEST_BUILD in bin/build.mjs.
+// Value of `PRAGMA synchronous`: FULL, except in builds for fault tests, which weaken it to check that the tests notice a power
+// cut; see TEST_BUILD in bin/build.mjs.
 import {z} from 'zod';
 
 declare const TEST_BUILD: boolean;

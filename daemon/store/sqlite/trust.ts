@@ -1,5 +1,5 @@
-// What this node alone stores of the cluster: join tokens, the names in certificates, and the last that it heard of its peers, so that
-// a node which has just started can tell of one that is away.
+// Trust store: data about the cluster that only this node has, namely join tokens, names in certificates, and the last report of
+// each peer, so that a node that has just started can describe one that is unreachable.
 import type {IssuedName, StoredJoinToken} from '../../services/cluster/stored-trust.ts';
 import type {TrustReads, TrustStore} from '../../services/ports.ts';
 import type {Db} from './database.ts';

@@ -1,22 +1,22 @@
-// The write-ahead log as it lies on the disk (https://www.sqlite.org/fileformat2.html#the_write_ahead_log). SQLite reads it up to the
-// first frame whose checksum is wrong and takes that for its end: one changed byte, and every commit after it is gone without a word.
-// So it is read here before SQLite does, and held against what the index of the log (`-shm`) says that there was.
+// Check of the write-ahead log before SQLite opens it (https://www.sqlite.org/fileformat2.html#the_write_ahead_log). SQLite reads
+// the log up to the first frame with a wrong checksum and takes that for its end: one changed byte silently loses every later
+// commit. The log is therefore compared with its index (`-shm`), which has the number of committed frames.
 import {readFile} from 'node:fs/promises';
 
 const headerBytes = 32;
 const frameHeaderBytes = 24;
 
 export interface LostCommits {
-  /** Where in the file the first frame lies that cannot be read; 0 for the file's own header, or a log that is gone. */
+  /** Offset in the file of the first unreadable frame; 0 for the header of the file, or when the log is missing. */
   atByte: number;
   /**
-   * Whether the database itself has what comes after that: SQLite must not read the log then, whose older pages would stand before
-   * newer ones. `all`: nothing is lost without the log.
+   * Whether the database already contains the commits after `atByte`. SQLite must not read the log then, as older pages in it
+   * would replace newer ones. `all`: nothing is lost without the log.
    */
   isCopied: 'all' | 'some' | 'no';
 }
 
-/** Undefined when the log says all that was committed, as far as anybody can tell. Nobody may be writing to the database. */
+/** Undefined when no loss of a committed frame can be found. The database must not be written to meanwhile. */
 export const findLostCommits = async (database: string): Promise<LostCommits | undefined> => {
   const [log, index] = await Promise.all([readOrEmpty(`${database}-wal`), readOrEmpty(`${database}-shm`)]);
   const noted = readIndex(index);
@@ -25,16 +25,16 @@ export const findLostCommits = async (database: string): Promise<LostCommits | u
 
   const header = readHeader(log);
   if (!header) {
-    // Its first frame still says which log it is.
+    // The first frame still has the salts of the log.
     const salts = log.subarray(headerBytes + 8, headerBytes + 16);
     return {atByte: 0, isCopied: noted?.salts.equals(salts) ? copiedAfter(noted, 0) : 'no'};
   }
   const {valid, lastCommit} = validFrames(log, header);
   const atByte = headerBytes + valid * (frameHeaderBytes + header.pageBytes);
-  // An index that was written to before the log was begun anew, and never after, is what a power cut may leave.
+  // An index with other salts is older than this log; a power cut may cause that.
   if (noted?.salts.equals(header.salts))
     return noted.frames <= lastCommit ? undefined : {atByte, isCopied: copiedAfter(noted, lastCommit)};
-  // Each commit is on the disk before the next one begins: a power cut spoils the last one at most, which nobody was told of.
+  // Each commit is on the disk before the next one begins, so a power cut damages only the last one, which was not acknowledged.
   return commitsAfter(log, header, valid + 1) > 1 ? {atByte, isCopied: 'no'} : undefined;
 };
 
@@ -61,7 +61,7 @@ const readHeader = (log: Buffer): Header | undefined => {
   return {pageBytes: log.readUInt32BE(8), salts: log.subarray(16, 24), isBigEndian, sums};
 };
 
-/** As SQLite reads it: how many frames there are, and the number of the last one that ends a commit; they count from 1. */
+/** Reads frames as SQLite does: the number of valid frames, and the number of the last one that ends a commit, counted from 1. */
 const validFrames = (log: Buffer, header: Header): {valid: number; lastCommit: number} => {
   let sums: Sums | undefined = header.sums;
   let valid = 0;
@@ -74,7 +74,7 @@ const validFrames = (log: Buffer, header: Header): {valid: number; lastCommit: n
   }
 };
 
-/** Ends of commits among the frames after number `broken`: each is held against the sums that the one before it says it has. */
+/** Number of frames after frame `broken` that end a commit. Each is checked with the sums stored in the frame before it. */
 const commitsAfter = (log: Buffer, header: Header, broken: number): number => {
   let commits = 0;
   for (let number = broken + 1; number <= framesIn(log, header); number += 1) {
@@ -85,7 +85,7 @@ const commitsAfter = (log: Buffer, header: Header, broken: number): number => {
   return commits;
 };
 
-/** Undefined when the frame is not one of this log, or not what was written. */
+/** Undefined when the frame belongs to another log or is damaged. */
 const sumsOfFrame = (log: Buffer, header: Header, {number, before}: {number: number; before: Sums}): Sums | undefined => {
   if (number > framesIn(log, header)) return undefined;
   const at = frameAt(header, number);
@@ -100,7 +100,7 @@ const frameAt = ({pageBytes}: Header, number: number): number => headerBytes + (
 const framesIn = (log: Buffer, {pageBytes}: Header): number =>
   Math.floor((log.length - headerBytes) / (frameHeaderBytes + pageBytes));
 
-/** The frame that ends a commit has the size of the database after it. */
+/** The frame that ends a commit contains the size of the database after it. */
 const isCommit = (log: Buffer, header: Header, number: number): boolean => log.readUInt32BE(frameAt(header, number) + 4) > 0;
 
 const areSums = (log: Buffer, at: number, [first, second]: Sums): boolean =>
@@ -117,9 +117,9 @@ const checksum = (bytes: Buffer, [first, second]: Sums, isBigEndian: boolean): S
 };
 
 interface Index {
-  /** Of the last commit. */
+  /** Number of frames up to the last commit. */
   frames: number;
-  /** Frames that are in the database itself by now. */
+  /** Number of frames that are already in the database. */
   copied: number;
   salts: Buffer;
 }
@@ -127,8 +127,8 @@ interface Index {
 const indexHeaderBytes = 48;
 
 /**
- * The index is memory that outlives the process, not the machine: after a power cut it is older, or nothing at all. Its header is there
- * twice; a process that ends while it writes leaves one of the two whole.
+ * The index is shared memory that survives the process but not a power cut, after which it is older or missing. Its header is
+ * stored twice: a process that dies while writing leaves one copy intact.
  */
 const readIndex = (index: Buffer): Index | undefined => {
   if (index.length < 2 * indexHeaderBytes + 4) return undefined;

@@ -59,7 +59,7 @@ const arrange = async (t: ExecutionContext, {caMadeAtMs = Date.now() - 1000 * da
         const shown = identityIn(subjectAltName);
         return shown !== undefined && isMember(shown) && validityOf({endMs}, Date.now()) !== 'outdated';
       },
-      mayHearWhy: ({subjectAltName}) => wasRemoved(identityIn(subjectAltName) ?? beta),
+      mayGetReason: ({subjectAltName}) => wasRemoved(identityIn(subjectAltName) ?? beta),
     },
     api.callback(),
   );
