@@ -1,6 +1,7 @@
 // The hold queue of another node, as the cluster sees it: what is asked of it goes there, for the caller it is asked for.
+
 import type {HoldFilter} from '../../shared/hold-filter.ts';
-import type {HoldCursor, HoldQueue} from '../services/ports.ts';
+import type {HoldCursor, HoldQueue} from '../services/quarantine/hold-queue-port.ts';
 import {actorToRelay, holdAnswersOf} from '../services/quarantine/peer-hold-protocol.ts';
 import type {PeerClient} from './peer-client.ts';
 import {actionMs, askPart, look, openStream, translating, unreachable} from './peer-question.ts';

@@ -1,6 +1,8 @@
 // Index of the mail held on this node, read from the database; independent of the hold backend.
+
 import type {HeldMailDetail} from '../../shared/held-mail.ts';
-import type {HeldQuery, HoldQueue} from '../services/ports.ts';
+import type {HeldQuery} from '../services/ports.ts';
+import type {HoldQueue} from '../services/quarantine/hold-queue-port.ts';
 import {isHeld, type StoredHeldMail} from '../services/quarantine/stored-mail.ts';
 import type {HoldActions} from './hold-actions.ts';
 import {unknownMail} from './hold-state.ts';

@@ -1,6 +1,6 @@
 // Hold backend: the store of the bytes of held mail, either this node's spool or the hold queue of its Postfix.
 
-import type {MailBody} from '../services/ports.ts';
+import type {MailBody} from '../services/quarantine/hold-queue-port.ts';
 import type {StoredHeldMail} from '../services/quarantine/stored-mail.ts';
 
 export interface HoldBackend {

@@ -1,4 +1,5 @@
 // Clients for the other nodes: their hold queues, audit logs and events.
+
 import type {Logger} from 'pino';
 import {createHoldEventListener} from '../cluster/hold-event-listener.ts';
 import {createPeerAuditLog} from '../cluster/peer-audit-log.ts';
@@ -8,8 +9,9 @@ import type {Metrics} from '../http/metrics.ts';
 import {publishConfigEvents} from '../services/events/config-events.ts';
 import {createEventBus} from '../services/events/event-bus.ts';
 import {createEvents} from '../services/events/events.ts';
-import type {AuditLog, HoldQueue} from '../services/ports.ts';
+import type {AuditLog} from '../services/ports.ts';
 import {createAskAll} from '../services/quarantine/gather.ts';
+import type {HoldQueue} from '../services/quarantine/hold-queue-port.ts';
 import type {Records} from './records.ts';
 
 interface PeerNeeds {

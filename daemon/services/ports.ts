@@ -1,16 +1,14 @@
 // Ports of the services: what they need of the world, implemented by the adapters (store, replication, hold, mail, cluster).
-import type {Readable} from 'node:stream';
 import type {AuditEntry} from '../../shared/audit-entry.ts';
 import type {Domain} from '../../shared/domain.ts';
-import type {ActionOutcome, HeldMail, HeldMailDetail, HoldAction, Summary, SummaryGroup} from '../../shared/held-mail.ts';
+import type {SummaryGroup} from '../../shared/held-mail.ts';
 import type {AuditQuery, HoldFilter, Page} from '../../shared/hold-filter.ts';
-
 import type {MailFilter} from '../../shared/mail-filter.ts';
 import type {Reason} from '../../shared/reason.ts';
 import type {AccessScope, Scope} from '../../shared/scopes.ts';
 import type {NewAuditEntry, StoredAuditEntry} from './audit/stored-entry.ts';
 import type {IssuedName, PeerReport, StoredJoinToken} from './cluster/stored-trust.ts';
-
+import type {HeldMailPage, HoldCursor} from './quarantine/hold-queue-port.ts';
 import type {Samples, Steps} from './quarantine/merged-list.ts';
 import type {
   Claim,
@@ -40,38 +38,6 @@ export interface Actor {
 export interface NodeIdentity {
   nodeId: string;
   nodeNo: number;
-}
-
-/** A cursor in the list of held mails, which is ordered by `arrived_at` descending, then `node_id`, then `queue_id`. */
-export type HoldCursor = Pick<HeldMail, 'arrived_at' | 'node_id' | 'queue_id'>;
-
-export interface HeldMailPage {
-  mails: HeldMail[];
-  /** All matches, not only this page. */
-  total: number;
-}
-
-/** To be read once, or destroyed. */
-export interface MailBody {
-  sizeBytes: number;
-  stream: Readable;
-}
-
-/** One node's hold queue: its own spool, its Postfix, or a peer's behind mutual TLS. The actor's reach narrows to one domain. */
-export interface HoldQueue {
-  readonly nodeId: string;
-  /** How many acts it takes at the same time. */
-  readonly actsAtOnce: number;
-  list(filter: HoldFilter, page: Page, actor: Actor): Promise<HeldMailPage>;
-  /** Cursors of some of the matches, see `readMerged`. */
-  samples(filter: HoldFilter, steps: Steps, actor: Actor): Promise<Samples<HoldCursor>>;
-  /** How many matches come before a cursor. */
-  positionOf(filter: HoldFilter, cursor: HoldCursor, actor: Actor): Promise<number>;
-  summary(filter: HoldFilter, actor: Actor): Promise<Summary>;
-  get(queueId: string, actor: Actor): Promise<HeldMailDetail>;
-  body(queueId: string, actor: Actor): Promise<MailBody>;
-  /** Released means the backend has answered 250 for every recipient. */
-  act(action: HoldAction, queueId: string, actor: Actor): Promise<ActionOutcome>;
 }
 
 /** One domain and reason of the summary. */

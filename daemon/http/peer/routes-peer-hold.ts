@@ -1,9 +1,11 @@
 // This node's own hold queue and audit log, for the callers of other nodes. Nothing here asks anybody else.
+
 import type {z} from 'zod';
 import type {Page} from '../../../shared/hold-filter.ts';
 import type {Permission} from '../../../shared/scopes.ts';
 import type {PeerActors} from '../../services/cluster/peer-actors.ts';
-import type {Actor, AuditLog, HoldQueue, NodeIdentity} from '../../services/ports.ts';
+import type {Actor, AuditLog, NodeIdentity} from '../../services/ports.ts';
+import type {HoldQueue} from '../../services/quarantine/hold-queue-port.ts';
 import type {Steps} from '../../services/quarantine/merged-list.ts';
 import {
   auditRequests,

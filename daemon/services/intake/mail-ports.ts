@@ -1,7 +1,8 @@
 // Ports for mail: scoring, training, delivery and holding.
+
 import type {Domain} from '../../../shared/domain.ts';
 import type {HostPort} from '../../../shared/host-port.ts';
-import type {MailBody} from '../ports.ts';
+import type {MailBody} from '../quarantine/hold-queue-port.ts';
 import type {Envelope, Judgement, MailContent, Ownership, ReceivedMail, Score} from './mail.ts';
 
 /** Scores mail. Rejects with a Fault `unavailable` when it cannot. */

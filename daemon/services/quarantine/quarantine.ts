@@ -1,6 +1,6 @@
 // Quarantine of the whole cluster: merges the lists of all hold queues, and routes actions to the node that owns the mail.
+
 import {Fault} from '../../../shared/fault.ts';
-import {groupBy} from '../../../shared/group-by.ts';
 import type {
   ActionOutcome,
   BulkResult,
@@ -11,9 +11,11 @@ import type {
   SummaryGroup,
 } from '../../../shared/held-mail.ts';
 import type {HoldFilter, Page} from '../../../shared/hold-filter.ts';
-import type {Actor, HeldMailPage, HoldCursor, HoldQueue} from '../ports.ts';
+import type {Actor} from '../ports.ts';
 import {type AnswerLimit, answerMs, startAnswerLimit} from './answer-limit.ts';
+import {actOnEach} from './bulk-actions.ts';
 import type {AskAll, Gathered} from './gather.ts';
+import type {HeldMailPage, HoldCursor, HoldQueue} from './hold-queue-port.ts';
 import {readMerged, type Steps} from './merged-list.ts';
 
 export interface Quarantine {
@@ -76,6 +78,8 @@ export const createQuarantine = ({queues, ask, isAway = () => false, onUnexpecte
     }
   };
 
+  const actsAtOnce = () => new Map(queues().map(queue => [queue.nodeId, queue.actsAtOnce]));
+
   return {
     async act(actor, action, mail) {
       const limit = startAnswerLimit(withinMs);
@@ -116,53 +120,15 @@ export const createQuarantine = ({queues, ask, isAway = () => false, onUnexpecte
       };
     },
 
-    async actOnAll(actor, action, mails) {
-      const results: BulkResult[] = [];
+    actOnAll: async (actor, action, mails) => {
       const limit = startAnswerLimit(withinMs);
-      const silent = new Set(mails.map(({node_id}) => node_id).filter(isAway));
-      const resultUnlessSilent = async (mail: MailReference): Promise<BulkResult> => {
-        if (!limit.mayStart()) return notStarted(mail);
-        if (silent.has(mail.node_id)) return notAsked(mail);
-        const result = await resultOf(limit, actor, {action, mail});
-        // Without this, a thousand mails of a node that hangs would take a thousand deadlines.
-        if ('error' in result && isSilence(result.error)) silent.add(mail.node_id);
-        return result;
-      };
-      const actsAtOnce = new Map(queues().map(queue => [queue.nodeId, queue.actsAtOnce]));
-      const ofOneOwner = async (nodeId: string, waiting: [number, MailReference][]) => {
-        const worker = async () => {
-          for (let next = waiting.shift(); next; next = waiting.shift()) results[next[0]] = await resultUnlessSilent(next[1]);
-        };
-        await Promise.all(Array.from({length: actsAtOnce.get(nodeId) ?? 1}, worker));
-      };
-      // Owners are asked in parallel, so that a slow one does not delay the others.
-      const byOwner = groupBy(mails.entries(), ([, {node_id}]) => node_id);
-      await Promise.all([...byOwner].map(async ([nodeId, some]) => ofOneOwner(nodeId, some)));
+      const act = async (mail: MailReference) => resultOf(limit, actor, {action, mail});
+      const results = await actOnEach(mails, {act, mayStart: limit.mayStart, isAway, actsAtOnce: actsAtOnce()});
       limit.end();
       return results;
     },
   };
 };
-
-const isSilence = ({code}: {code: string}): boolean => code === 'node_unreachable' || code === 'outcome_unknown';
-
-const notAsked = ({node_id, queue_id}: MailReference): BulkResult => ({
-  node_id,
-  queue_id,
-  error: {
-    code: 'node_unreachable',
-    detail: `node ${node_id} does not answer and was not asked for this mail; nothing was done, try again later`,
-  },
-});
-
-const notStarted = ({node_id, queue_id}: MailReference): BulkResult => ({
-  node_id,
-  queue_id,
-  error: {
-    code: 'unavailable',
-    detail: 'other mails of this request took too long; nothing was done, repeat the request for this one',
-  },
-});
 
 const byDomain = (a: SummaryGroup, b: SummaryGroup): number =>
   compare(a.domain, b.domain) || compare(a.reason, b.reason) || compare(a.node_id, b.node_id);

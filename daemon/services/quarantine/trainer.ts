@@ -2,7 +2,7 @@
 
 import type {MailContent} from '../intake/mail.ts';
 import type {Classifier, Trainer, TrainingClass, TrainingResult} from '../intake/mail-ports.ts';
-import type {MailBody} from '../ports.ts';
+import type {MailBody} from './hold-queue-port.ts';
 
 interface Needs {
   /** Undefined while training is not configured. */

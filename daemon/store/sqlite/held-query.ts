@@ -1,7 +1,9 @@
 // Queries of the hold queue.
+
 import type {HeldMail, SymbolScore} from '../../../shared/held-mail.ts';
 import type {Reason} from '../../../shared/reason.ts';
-import type {HeldGroup, HeldQuery, HoldCursor} from '../../services/ports.ts';
+import type {HeldGroup, HeldQuery} from '../../services/ports.ts';
+import type {HoldCursor} from '../../services/quarantine/hold-queue-port.ts';
 import type {Database, Db} from './database.ts';
 import {isCounted, totalOf} from './held-count.ts';
 import {type Condition, type HeldSearch, heldCondition, isSubjectAlone, searchOf} from './held-search.ts';
