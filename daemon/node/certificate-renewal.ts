@@ -128,14 +128,14 @@ export const openCertificates = async (needs: Needs): Promise<CertificateRenewal
     current: () => current,
     cutOffSince,
     async refresh(askPeers, isForced = false) {
-      const turn = refreshing.catch(() => {}).then(async () => (isForced || isTime() ? refreshOnce(askPeers, isForced) : false));
-      refreshing = turn;
-      return turn;
+      const next = refreshing.catch(() => {}).then(async () => (isForced || isTime() ? refreshOnce(askPeers, isForced) : false));
+      refreshing = next;
+      return next;
     },
   };
 };
 
-interface Making {
+interface PairNeeds {
   folder: DataFolder;
   identity: NodeIdentity;
   hosts: string[];
@@ -143,7 +143,7 @@ interface Making {
 }
 
 /** Keys are created on this node and never leave it; `certify` issues their certificates. */
-export const makePairs = async ({folder, identity, hosts, certify}: Making): Promise<NodePairs> => {
+export const makePairs = async ({folder, identity, hosts, certify}: PairNeeds): Promise<NodePairs> => {
   const [cluster, api] = [await createRequest(), await createRequest()];
   const {node_cert, api_cert} = await certify(identity, {
     node_csr: cluster.request,
