@@ -28,8 +28,8 @@ export interface CertificateRenewal {
   /**
    * Reads the files again, and renews certificates that are old or whose names have changed. Resolves with whether `current` has
    * changed. A node without an authority asks a node that has one by `askPeers`. Rejects when renewal is not possible yet: the
-   * old certificates stay, except for the operator's own. After that it waits before the next attempt, unless `isForced` or this
-   * node is cut off.
+   * old certificates stay, except for the operator's own. After a failure it pauses before the next attempt, unless `isForced` or
+   * this node is cut off.
    */
   refresh(askPeers: AskPeers, isForced?: boolean): Promise<boolean>;
 }
