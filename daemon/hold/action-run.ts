@@ -8,7 +8,16 @@ import type {StoredHeldMail} from '../services/quarantine/stored-mail.ts';
 import type {Cleanup} from './cleanup.ts';
 import {failureToAudit} from './delivery-failure.ts';
 import {type HoldBackend, LeftQueue} from './hold-backend.ts';
-import {type Act, claimedState, endState, goneMail, isTrainable, leftByHand, nobody, type RequestedAction} from './hold-state.ts';
+import {
+  type Act,
+  claimedState,
+  endState,
+  goneMail,
+  isTrainable,
+  leftByHand,
+  nodeActor,
+  type RequestedAction,
+} from './hold-state.ts';
 import type {HoldWrites, RecordAudit} from './hold-writes.ts';
 
 export interface ActionRun {
@@ -131,7 +140,7 @@ const createSetbacks = ({nodeId, writes, now}: Pick<Needs, 'nodeId' | 'writes' |
     const at = new Date(now()).toISOString();
     await writes.write(async (tx, recordAudit) => {
       await tx.hold.end([mail.queue_id], from, {state: 'gone', at, keyId: null});
-      recordAudit(nobody, {action: 'gone', queueId: mail.queue_id, detail: leftByHand});
+      recordAudit(nodeActor, {action: 'gone', queueId: mail.queue_id, detail: leftByHand});
     });
     throw goneMail(nodeId, {...mail, acted_at: at});
   };

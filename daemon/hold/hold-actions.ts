@@ -14,7 +14,7 @@ import {createActionRun, outcomeOf} from './action-run.ts';
 import {createCleanup} from './cleanup.ts';
 import {createHeldFinder} from './held-finder.ts';
 import type {HoldBackend} from './hold-backend.ts';
-import {type AuditActor, endState, goneMail, isClaimed, nobody, unknownMail} from './hold-state.ts';
+import {type AuditActor, endState, goneMail, isClaimed, nodeActor, unknownMail} from './hold-state.ts';
 import {type AuditedAct, createHoldWrites} from './hold-writes.ts';
 import {createMailLocks} from './mail-locks.ts';
 
@@ -105,7 +105,7 @@ export const createHoldActions = (needs: HoldActionsNeeds): HoldActions => {
       return locks.run(queueId, async () => {
         const mail = await findMail(queueId);
         if (mail?.state !== 'held') return false;
-        return (await run.perform(mail, {action: 'expire', actor: nobody})) !== undefined;
+        return (await run.perform(mail, {action: 'expire', actor: nodeActor})) !== undefined;
       });
     },
 

@@ -15,7 +15,7 @@ export interface RequestedAction {
 }
 
 /** The actor of retention: the node itself. */
-export const nobody: AuditActor = {keyId: null, remoteAddress: null};
+export const nodeActor: AuditActor = {keyId: null, remoteAddress: null};
 
 export const endState = {
   release: 'released',

@@ -40,7 +40,7 @@ interface End {
   action: string;
 }
 
-type Wanted =
+type PendingWrite =
   | {kind: 'claim'; queueId: string; claim: Claim; isDone: boolean}
   | {kind: 'end'; queueId: string; end: End; endedAt: string | undefined}
   | {kind: 'work'; work(tx: StoreTransaction, recordAudit: RecordAudit): Promise<void>};
@@ -63,8 +63,8 @@ export const createHoldWrites = ({nodeId, store, withReserve, now}: Needs): Hold
     detail: [...(relayedBy === undefined ? [] : [relayText(relayedBy)]), ...(detail ? [detail] : [])].join('; '),
   });
 
-  const claimTogether = async (tx: StoreTransaction, wanted: Wanted[]): Promise<void> => {
-    const claims = wanted.flatMap(one => (one.kind === 'claim' ? [one] : []));
+  const claimTogether = async (tx: StoreTransaction, pending: PendingWrite[]): Promise<void> => {
+    const claims = pending.flatMap(one => (one.kind === 'claim' ? [one] : []));
     for (const some of groupBy(claims, ({claim: {state, keyId}}) => `${state} ${keyId}`).values()) {
       const ids = some.map(({queueId}) => queueId);
       const won = some[0] ? await tx.hold.claim(ids, some[0].claim) : new Set();
@@ -73,8 +73,8 @@ export const createHoldWrites = ({nodeId, store, withReserve, now}: Needs): Hold
     }
   };
 
-  const endTogether = async (tx: StoreTransaction, wanted: Wanted[], recordAudit: RecordAudit): Promise<void> => {
-    const ends = wanted.flatMap(one => (one.kind === 'end' ? [one] : []));
+  const endTogether = async (tx: StoreTransaction, pending: PendingWrite[], recordAudit: RecordAudit): Promise<void> => {
+    const ends = pending.flatMap(one => (one.kind === 'end' ? [one] : []));
     for (const some of groupBy(ends, ({end: {from, state, actor}}) => `${from} ${state} ${actor.keyId}`).values()) {
       if (!some[0]) continue;
       const {from, state, actor} = some[0].end;
@@ -88,14 +88,14 @@ export const createHoldWrites = ({nodeId, store, withReserve, now}: Needs): Hold
     }
   };
 
-  const submit = createBatch<Wanted>(async wanted =>
+  const submit = createBatch<PendingWrite>(async pending =>
     withReserve(async () =>
       store.transaction(async tx => {
         const entries: NewAuditEntry[] = [];
         const recordAudit: RecordAudit = (actor, act) => void entries.push(entryOf(actor, act));
-        await claimTogether(tx, wanted);
-        await endTogether(tx, wanted, recordAudit);
-        for (const one of wanted) if (one.kind === 'work') await one.work(tx, recordAudit);
+        await claimTogether(tx, pending);
+        await endTogether(tx, pending, recordAudit);
+        for (const one of pending) if (one.kind === 'work') await one.work(tx, recordAudit);
         await tx.audit.append(...entries);
       }),
     ),
@@ -104,14 +104,14 @@ export const createHoldWrites = ({nodeId, store, withReserve, now}: Needs): Hold
   return {
     entryOf,
     async claim(queueId, claim) {
-      const wanted: Wanted = {kind: 'claim', queueId, claim, isDone: false};
-      await submit(wanted);
-      return wanted.isDone;
+      const pending: PendingWrite = {kind: 'claim', queueId, claim, isDone: false};
+      await submit(pending);
+      return pending.isDone;
     },
     async end(queueId, end) {
-      const wanted: Wanted = {kind: 'end', queueId, end, endedAt: undefined};
-      await submit(wanted);
-      return wanted.endedAt;
+      const pending: PendingWrite = {kind: 'end', queueId, end, endedAt: undefined};
+      await submit(pending);
+      return pending.endedAt;
     },
     write: async work => submit({kind: 'work', work}),
   };

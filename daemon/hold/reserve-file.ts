@@ -1,5 +1,5 @@
-// Reserve file. On a full disk even a DELETE fails, because its log has to grow. The file is deleted then, so that an operator
-// can discard mail and free space.
+// Reserve file. On a full disk even a DELETE fails, because the log of the database has to grow. The reserve file is removed
+// then, so that an operator can discard mail and free space.
 import {open, rm, stat, statfs} from 'node:fs/promises';
 import {Fault} from '../../shared/fault.ts';
 

@@ -10,7 +10,7 @@ export const createSemaphore = (count: number, limit?: Limit) => {
   let free = count;
   const waiting: (() => void)[] = [];
 
-  const turn = async (): Promise<void> =>
+  const waitForPermit = async (): Promise<void> =>
     new Promise((resolve, reject) => {
       const begin = () => {
         clearTimeout(timer);
@@ -25,7 +25,7 @@ export const createSemaphore = (count: number, limit?: Limit) => {
     });
 
   return async <T>(work: () => Promise<T>): Promise<T> => {
-    if (free === 0) await turn();
+    if (free === 0) await waitForPermit();
     else free -= 1;
     try {
       return await work();

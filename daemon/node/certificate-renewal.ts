@@ -28,8 +28,8 @@ export interface CertificateRenewal {
   /**
    * Reads the files again, and renews certificates that are old or whose names have changed. Resolves with whether `current` has
    * changed. A node without an authority asks a node that has one by `askPeers`. Rejects when renewal is not possible yet: the
-   * old certificates stay, except for the operator's own. After that it waits before the next attempt, unless `isForced` or this
-   * node is cut off.
+   * old certificates stay, except for the operator's own. After a failure it pauses before the next attempt, unless `isForced` or
+   * this node is cut off.
    */
   refresh(askPeers: AskPeers, isForced?: boolean): Promise<boolean>;
 }
@@ -128,14 +128,14 @@ export const openCertificates = async (needs: Needs): Promise<CertificateRenewal
     current: () => current,
     cutOffSince,
     async refresh(askPeers, isForced = false) {
-      const turn = refreshing.catch(() => {}).then(async () => (isForced || isTime() ? refreshOnce(askPeers, isForced) : false));
-      refreshing = turn;
-      return turn;
+      const next = refreshing.catch(() => {}).then(async () => (isForced || isTime() ? refreshOnce(askPeers, isForced) : false));
+      refreshing = next;
+      return next;
     },
   };
 };
 
-interface Making {
+interface PairNeeds {
   folder: DataFolder;
   identity: NodeIdentity;
   hosts: string[];
@@ -143,7 +143,7 @@ interface Making {
 }
 
 /** Keys are created on this node and never leave it; `certify` issues their certificates. */
-export const makePairs = async ({folder, identity, hosts, certify}: Making): Promise<NodePairs> => {
+export const makePairs = async ({folder, identity, hosts, certify}: PairNeeds): Promise<NodePairs> => {
   const [cluster, api] = [await createRequest(), await createRequest()];
   const {node_cert, api_cert} = await certify(identity, {
     node_csr: cluster.request,

@@ -73,8 +73,8 @@ const lastAnswerMs = 60_000;
 export const listenMutualTls = async (listen: HostPort, tls: MutualTls, handler: RequestListener): Promise<MutualListener> => {
   const {ca, admits, mayGetReason} = tls;
   const authority = new X509Certificate(ca);
-  const demands = {ca, requestCert: true, rejectUnauthorized: false, minVersion: 'TLSv1.3'} as const;
-  const shownPair = ({key, cert}: KeyAndCertificate) => ({key, cert: `${cert}\n${ca}`, ...demands});
+  const tlsOptions = {ca, requestCert: true, rejectUnauthorized: false, minVersion: 'TLSv1.3'} as const;
+  const shownPair = ({key, cert}: KeyAndCertificate) => ({key, cert: `${cert}\n${ca}`, ...tlsOptions});
 
   const clients = new Map<TLSSocket, Client>();
   const onRequest: RequestListener = (request, response) => {

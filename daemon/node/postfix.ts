@@ -107,16 +107,16 @@ export const openPostfix = ({
 
 /** Callers get a short message, which refers to the log of the node for the reason. */
 const logged = (backend: HoldBackend, log: Logger): HoldBackend => {
-  const log1 = async <T>(queueId: string, work: Promise<T>): Promise<T> =>
+  const logRefusal = async <T>(queueId: string, work: Promise<T>): Promise<T> =>
     work.catch(error => {
       if (error instanceof PostfixRefusal) log.error({queue_id: queueId, err: error.details.cause}, 'Postfix did not do it');
       throw error;
     });
   return {
     ...backend,
-    release: async (mail, onServed) => log1(mail.queue_id, backend.release(mail, onServed)),
-    discard: async mail => log1(mail.queue_id, backend.discard?.(mail) ?? Promise.resolve()),
-    body: async mail => log1(mail.queue_id, backend.body(mail)),
+    release: async (mail, onServed) => logRefusal(mail.queue_id, backend.release(mail, onServed)),
+    discard: async mail => logRefusal(mail.queue_id, backend.discard?.(mail) ?? Promise.resolve()),
+    body: async mail => logRefusal(mail.queue_id, backend.body(mail)),
   };
 };
 

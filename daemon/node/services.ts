@@ -37,7 +37,7 @@ import {createTrustServices} from './trust-services.ts';
  * The listeners close first and have already waited. A delivery that takes longer is given up: its mail is held again at the next
  * start.
  */
-const lastCallMs = 500;
+const idleWaitMs = 500;
 
 export type Services = ReturnType<typeof createServices>;
 
@@ -118,7 +118,7 @@ export const createServices = ({config, settings, storage, fqdn, records, trust,
     flushKeyUses: keyDirectory.flush,
     async close() {
       access.keyFailures.report(true);
-      await Promise.race([queue.idle().then(mail.pool.close), delay(lastCallMs)]);
+      await Promise.race([queue.idle().then(mail.pool.close), delay(idleWaitMs)]);
       await keyDirectory.flush();
       await peerStates.flush();
     },

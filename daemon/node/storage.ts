@@ -76,7 +76,7 @@ const requireWholeDatabase = async ({database: path, root}: DataFolder, store: S
   );
 };
 
-/** A spool that is not mounted would mark all mails as lost. */
+/** If the spool is not mounted, all mails would be marked as lost. */
 const requireSpool = async (folder: DataFolder, store: SqliteStore): Promise<void> => {
   const held = join(folder.spool, 'held');
   if (await stat(held).catch(() => undefined)) return;

@@ -2,7 +2,7 @@
 
 interface Options {
   /** How long an answer is reused, in milliseconds after it was found. */
-  keptMs: number;
+  cachedMs: number;
   monotonic(): number;
 }
 
@@ -10,14 +10,14 @@ interface Options {
  * Runs `ask` once at a time: callers that arrive meanwhile or soon after get the same answer. A failure goes to the callers that
  * waited for it and is not cached.
  */
-export const keepAnswer = <Args extends unknown[], Answer>(
+export const cacheAnswer = <Args extends unknown[], Answer>(
   ask: (...args: Args) => Promise<Answer>,
-  {keptMs, monotonic}: Options,
+  {cachedMs, monotonic}: Options,
 ): ((...args: Args) => Promise<Answer>) => {
   let last: {answer: Promise<Answer>; foundAt?: number} | undefined;
 
   return async (...args) => {
-    if (last && (last.foundAt === undefined || monotonic() - last.foundAt < keptMs)) return last.answer;
+    if (last && (last.foundAt === undefined || monotonic() - last.foundAt < cachedMs)) return last.answer;
     const own: {answer: Promise<Answer>; foundAt?: number} = {answer: ask(...args)};
     last = own;
     try {

@@ -10,7 +10,7 @@ import type {Refusals} from '../services/cluster/refusals.ts';
 import type {RemoteRecords, Replication} from '../services/cluster/replication-ports.ts';
 import type {Store} from '../services/ports.ts';
 import type {ConfigRecord, RecordKey} from '../services/records.ts';
-import {keepAnswer} from './cached-answer.ts';
+import {cacheAnswer} from './cached-answer.ts';
 import {isComplete} from './config-merge.ts';
 import type {Configuration} from './configuration.ts';
 import type {RecordDifferences} from './record-differences.ts';
@@ -135,7 +135,7 @@ export const createDrift = (needs: Needs): Drift => {
       if (worst !== undefined) throw worst;
     },
 
-    explain: keepAnswer(explain, {keptMs: explainedForMs, monotonic}),
+    explain: cacheAnswer(explain, {cachedMs: explainedForMs, monotonic}),
   };
 };
 

@@ -42,14 +42,14 @@ export const createHeartbeatExchange = (needs: Needs): HeartbeatExchange => {
   const heartbeat = createOwnHeartbeat(needs);
 
   /** Applies what a node reports about itself, authenticated by its certificate, if it differs from the record here. */
-  const believe = async (from: NodeIdentity, self: ConfigRecord): Promise<void> => {
+  const applySelf = async (from: NodeIdentity, self: ConfigRecord): Promise<void> => {
     const known: object | undefined = directory.findByNo(from.nodeNo);
     if (self.kind !== 'node' || self.id !== from.nodeNo || self.deleted !== null || !known) return;
-    const isNews = Object.entries(known).some(([name, value]) => {
+    const isChanged = Object.entries(known).some(([name, value]) => {
       const reported = self.fields[name]?.[0];
       return reported !== undefined && reported !== value;
     });
-    if (isNews) await replication.merge([self], {node: from, path: 'heartbeat'});
+    if (isChanged) await replication.merge([self], {node: from, path: 'heartbeat'});
   };
 
   const receiveHeartbeat: HeartbeatExchange['receiveHeartbeat'] = async (from, received) => {
@@ -60,7 +60,7 @@ export const createHeartbeatExchange = (needs: Needs): HeartbeatExchange => {
     refusals.byPeer(from.nodeNo, 'records', refuses_yours);
     limiter.receiveCounts(received.node_no, received.key_counts, received.clock_ms);
     for (const [keyId, at] of received.key_uses) keyDirectory.receiveUse(keyId, at);
-    if (self) await believe(from, self);
+    if (self) await applySelf(from, self);
     await drift.compare(received);
     if ((received.applied[nodeNo] ?? 0) > (await replication.lastSeq())) notifyBehind(from.nodeNo);
   };

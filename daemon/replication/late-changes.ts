@@ -58,11 +58,11 @@ export const createLateChanges = (needs: Needs): LateChanges => {
 
   return {
     async fetch(peers) {
-      const silent = peerStates.unreached();
-      const asked = peers.filter(peer => !silent.includes(peer.nodeNo));
-      const late = await findLate(asked);
+      const unreached = peerStates.unreached();
+      const reachable = peers.filter(peer => !unreached.includes(peer.nodeNo));
+      const late = await findLate(reachable);
       const failures: unknown[] = [];
-      for (const peer of late.length === 0 ? [] : asked) await fetchFrom(peer, late).catch(error => failures.push(error));
+      for (const peer of late.length === 0 ? [] : reachable) await fetchFrom(peer, late).catch(error => failures.push(error));
       // What is still missing is tried again after the same interval.
       for (const id of late) behind.delete(id);
       if (failures.length > 0) throw failures[0];

@@ -94,7 +94,7 @@ export const createPostfixAdopt = ({nodeId, store, programs, domains, onHeld, on
 };
 
 /** No domain has this id: only keys for all domains can see such mail. */
-const nobodysId = 0;
+const noDomainId = 0;
 
 /** The domain of the recipients if it is one of ours; for outbound mail the domain of the sender; otherwise none. */
 const ownerOf = (
@@ -109,5 +109,5 @@ const ownerOf = (
   const isForOthers = [...names].some(other => domains.findByName(other));
   const from = isForOthers ? undefined : domains.findByName(domainOf(sender) ?? '');
   if (from && from.direction !== 'inbound') return {domain: from.name, domain_id: from.id, direction: 'outbound'};
-  return {domain: name, domain_id: nobodysId, direction: 'inbound'};
+  return {domain: name, domain_id: noDomainId, direction: 'inbound'};
 };

@@ -21,7 +21,7 @@ interface Needs {
   now: () => number;
 }
 
-interface Asked {
+interface ChangeRequest {
   queueId: string;
   isDone: boolean;
   /** The error because of which it is unknown whether the mail is still on hold. */
@@ -39,7 +39,7 @@ const arrivalTries = 20;
 
 export const createPostfixBackend = ({programs, isArriving, lifetimeMs, tmpDir, onNotFlushed, now}: Needs): HoldBackend => {
   const changer = (verb: QueueVerb) =>
-    createBatch<Asked>(async mails => {
+    createBatch<ChangeRequest>(async mails => {
       for (let from = 0; from < mails.length; from += maxBatch) {
         const some = mails.slice(from, from + maxBatch);
         const ids = some.map(({queueId}) => queueId);
@@ -58,10 +58,10 @@ export const createPostfixBackend = ({programs, isArriving, lifetimeMs, tmpDir, 
   /** Rejects with LeftQueue when the mail is not on hold. */
   const change = async (verb: QueueVerb, queueId: string): Promise<void> => {
     for (let tries = arrivalTries; ; tries -= 1) {
-      const asked: Asked = {queueId, isDone: false};
-      await changers[verb](asked);
-      if (asked.isDone) return;
-      if (asked.failure !== undefined) throw asked.failure;
+      const request: ChangeRequest = {queueId, isDone: false};
+      await changers[verb](request);
+      if (request.isDone) return;
+      if (request.failure !== undefined) throw request.failure;
       if (!isArriving(queueId)) throw new LeftQueue();
       if (tries === 0)
         throw new Fault('unavailable', 'Postfix has not put this mail on hold yet; try again in a minute', {

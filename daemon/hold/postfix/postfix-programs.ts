@@ -6,7 +6,7 @@ import {queueIdPattern} from '../../../shared/fields.ts';
 import {holdFile, layoutParameters, queueLayout} from './hold-file.ts';
 import {type QueuedMail, queuedMails} from './postqueue.ts';
 import {runAsHelper} from './run-as-helper.ts';
-import {CutOff, type Ran, type Running, runProgram} from './run-program.ts';
+import {CutOff, type ProgramResult, type Running, runProgram} from './run-program.ts';
 
 export type QueueVerb = 'release' | 'requeue' | 'discard';
 
@@ -65,7 +65,7 @@ export const createPostfixPrograms = ({
 
   const parameters = async (names: readonly string[]): Promise<string[]> => {
     const {stdout, ended} = own('postconf', ['-xh', ...names]);
-    const [output] = await Promise.all([text(stdout), insist(ended, 'postconf')]);
+    const [output] = await Promise.all([text(stdout), requireSuccess(ended, 'postconf')]);
     return output.split('\n').map(line => line.trim());
   };
 
@@ -75,7 +75,7 @@ export const createPostfixPrograms = ({
     return asRoot('postcat', [flags, ...ids.map(id => (layout ? holdFile(layout, id) : id))], {verb, ids});
   };
 
-  const refusedAsRoot = (name: string, ran: Ran, done?: ReadonlySet<string>) =>
+  const refusedAsRoot = (name: string, ran: ProgramResult, done?: ReadonlySet<string>) =>
     new PostfixRefusal(name, ran, {remedy: rightMissing(helperSocket), ...(done && {done})});
 
   return {
@@ -84,12 +84,12 @@ export const createPostfixPrograms = ({
       try {
         yield* queuedMails(stdout);
       } catch (error) {
-        if ((error as NodeJS.ErrnoException).code === 'ERR_STREAM_PREMATURE_CLOSE') await insist(ended, 'postqueue');
+        if ((error as NodeJS.ErrnoException).code === 'ERR_STREAM_PREMATURE_CLOSE') await requireSuccess(ended, 'postqueue');
         throw error;
       } finally {
         stdout.destroy();
       }
-      await insist(ended, 'postqueue');
+      await requireSuccess(ended, 'postqueue');
     },
 
     async change(verb, ids) {
@@ -107,7 +107,7 @@ export const createPostfixPrograms = ({
     async flush(id) {
       const {stdout, ended} = own('postqueue', ['-i', id]);
       stdout.resume();
-      await insist(ended, 'postqueue');
+      await requireSuccess(ended, 'postqueue');
     },
 
     async headers(ids) {
@@ -130,7 +130,7 @@ export const createPostfixPrograms = ({
 const bySudo = (file: string, args: string[], input: string) => ({file: '/usr/bin/sudo', args: ['-n', file, ...args], input});
 
 /** A program that could not be started counts as failed. */
-const settled = async (ended: Promise<Ran>): Promise<Ran & {cutOff?: string}> =>
+const settled = async (ended: Promise<ProgramResult>): Promise<ProgramResult & {cutOff?: string}> =>
   ended.catch((error: Error) =>
     error instanceof CutOff ? {code: 127, stderr: error.stderr, cutOff: error.message} : {code: 127, stderr: error.message},
   );
@@ -138,13 +138,13 @@ const settled = async (ended: Promise<Ran>): Promise<Ran & {cutOff?: string}> =>
 /** The output is incomplete if the program fails; `ended` reports that. */
 const readable = async <T>(output: Promise<T>, nothing: T): Promise<T> => output.catch(() => nothing);
 
-const insist = async (ended: Promise<Ran>, name: string): Promise<void> => {
+const requireSuccess = async (ended: Promise<ProgramResult>, name: string): Promise<void> => {
   const ran = await settled(ended);
   if (ran.code !== 0) throw new PostfixRefusal(name, ran, {remedy: queueUnreadable});
 };
 
 /** The helper writes the errors of postcat to its own log only. */
-const isMissing = ({code, stderr}: Ran): boolean =>
+const isMissing = ({code, stderr}: ProgramResult): boolean =>
   code === 1 && (stderr === '' || /: open .*: No such file or directory/.test(stderr));
 
 const changedIds = (output: string): Set<string> =>
@@ -155,7 +155,7 @@ const changedIds = (output: string): Set<string> =>
 /** For example a file that it may not remove. */
 const unableTo = /^\S*postsuper: warning: (?:remove|rename|requeue) /m;
 
-interface Circumstances {
+interface RefusalDetails {
   remedy: string;
   done?: ReadonlySet<string>;
 }
@@ -165,7 +165,11 @@ export class PostfixRefusal extends Fault {
   /** The ids that were changed nevertheless. */
   readonly done: ReadonlySet<string>;
 
-  constructor(program: string, {code, stderr, cutOff}: Ran & {cutOff?: string}, {remedy, done = new Set()}: Circumstances) {
+  constructor(
+    program: string,
+    {code, stderr, cutOff}: ProgramResult & {cutOff?: string},
+    {remedy, done = new Set()}: RefusalDetails,
+  ) {
     const trouble = stderr.split('\n').filter(line => line.trim() !== '' && changedIds(line).size === 0);
     const reason = (cutOff ?? trouble[0]?.trim() ?? '').slice(0, 300);
     const isForbidden = /^sudo:|reserved for the superuser|Permission denied|EACCES|ENOENT|ECONNREFUSED|exit status 64/.test(

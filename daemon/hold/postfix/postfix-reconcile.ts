@@ -45,12 +45,12 @@ export const createPostfixReconcile = (needs: Needs): ((signal: AbortSignal) => 
     const missing = new Map((await store.postfix.list()).map(row => [row.queue_id, row]));
     // Read before the queue, as listing it may take longer than an arrival.
     const arriving = new Set([...missing.keys()].filter(holder.isArriving));
-    const strangers: QueuedMail[] = [];
+    const unindexed: QueuedMail[] = [];
     const present: [PostfixMail, QueuedMail][] = [];
     for await (const mail of programs.queue()) {
       const row = missing.get(mail.queueId);
       if (mail.queueName !== 'hold') continue;
-      if (!row || !isSame(row, mail)) strangers.push(mail);
+      if (!row || !isSame(row, mail)) unindexed.push(mail);
       else {
         missing.delete(row.queue_id);
         if (row.queued_at === null || row.state !== 'held') present.push([row, mail]);
@@ -63,7 +63,7 @@ export const createPostfixReconcile = (needs: Needs): ((signal: AbortSignal) => 
       signal,
     );
 
-    const {reopened, unknown} = await settle.strangers(strangers, startedAt);
+    const {reopened, unknown} = await settle.unindexed(unindexed, startedAt);
     return {appeared: await adopt(unknown, signal), gone, reopened, pollMs};
   };
 };

@@ -2,7 +2,7 @@
 // accepts).
 import {connect} from 'node:net';
 import {PassThrough} from 'node:stream';
-import {CutOff, type Ran, type Running} from './run-program.ts';
+import {CutOff, type ProgramResult, type Running} from './run-program.ts';
 
 /** The end of the helper's answer: a line end, then a line with the exit status of the program. */
 const trailer = /\nexit (\d{1,3})\n$/;
@@ -11,7 +11,7 @@ const maxTrailerBytes = '\nexit 255\n'.length;
 /** `input` is the verb, then the ids, one per line. The output of the program is in `stdout`. */
 export const runAsHelper = (path: string, input: string, timeoutMs: number): Running => {
   const stdout = new PassThrough();
-  const ended = new Promise<Ran>((resolve, reject) => {
+  const ended = new Promise<ProgramResult>((resolve, reject) => {
     const socket = connect({path, allowHalfOpen: true});
     const fail = (error: Error) => {
       clearTimeout(timer);

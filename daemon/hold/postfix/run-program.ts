@@ -8,7 +8,7 @@ export interface Program {
   input?: string;
 }
 
-export interface Ran {
+export interface ProgramResult {
   code: number;
   /** Its first 64 KiB at most. */
   stderr: string;
@@ -18,7 +18,7 @@ export interface Running {
   /** Must be read to its end, or destroyed. */
   stdout: Readable;
   /** Rejects when the program cannot be started or exceeds its time limit. */
-  ended: Promise<Ran>;
+  ended: Promise<ProgramResult>;
 }
 
 /** The program was killed or given up before its output was complete: its work may be done or not. */
@@ -38,14 +38,14 @@ export const runProgram = ({file, args, input = ''}: Program, timeoutMs: number)
   // Postfix must not read variables of mfd: MAIL_CONFIG would select another configuration than the configured one.
   const env = {PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C'};
   const child = spawn(file, args, {stdio: ['pipe', 'pipe', 'pipe'], env, cwd: '/'});
-  if (!child.stdout) return neverBegun(child);
+  if (!child.stdout) return failedStart(child);
   let stderr = '';
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     if (stderr.length < maxStderrChars) stderr += text;
   });
   // A program that ends before it has read its input reports the reason itself.
   child.stdin.on('error', () => undefined).end(input);
-  const ended = new Promise<Ran>((resolve, reject) => {
+  const ended = new Promise<ProgramResult>((resolve, reject) => {
     const fail = (why: string) => reject(new CutOff(`${file} ${why}`, stderr));
     const timer = setTimeout(() => {
       // A program that sudo runs as root cannot be killed from here, and its children would keep its output open.
@@ -69,7 +69,7 @@ export const runProgram = ({file, args, input = ''}: Program, timeoutMs: number)
 /**
  * Without free file descriptors a program has no streams. Its error event follows later, and would end the process if unhandled.
  */
-const neverBegun = (child: ChildProcess): Running => {
+const failedStart = (child: ChildProcess): Running => {
   const ended = new Promise<never>((_resolve, reject) => child.on('error', reject));
   ended.catch(() => undefined);
   return {stdout: Readable.from([]), ended};

@@ -24,13 +24,13 @@ export interface Settlement {
    * Settles mails on hold in Postfix that the index does not hold: `reopened` are held again, `unknown` are not in the index. A
    * mail that ended after `startedAt` may still have been there when the queue was read.
    */
-  strangers(mails: QueuedMail[], startedAt: string): Promise<{reopened: string[]; unknown: QueuedMail[]}>;
+  unindexed(mails: QueuedMail[], startedAt: string): Promise<{reopened: string[]; unknown: QueuedMail[]}>;
 }
 
 export const createSettlement = (needs: Needs): Settlement => {
   const missing = createMissing(needs);
-  const strangers = createStrangers(needs);
-  return {missing, present: createPresent(needs), strangers};
+  const unindexed = createUnindexed(needs);
+  return {missing, present: createPresent(needs), unindexed};
 };
 
 const createMissing = ({nodeId, store, isUnderWay, now}: Needs): Settlement['missing'] => {
@@ -84,7 +84,7 @@ const createPresent =
     }
   };
 
-const createStrangers = ({nodeId, store, isUnderWay, now}: Needs): Settlement['strangers'] => {
+const createUnindexed = ({nodeId, store, isUnderWay, now}: Needs): Settlement['unindexed'] => {
   /** Reopens a mail whose row has ended; true if it is held again. */
   const settleEnded = async (row: PostfixMail, queued: QueuedMail): Promise<boolean> => {
     const {queue_id: queueId} = row;
@@ -118,14 +118,14 @@ const createStrangers = ({nodeId, store, isUnderWay, now}: Needs): Settlement['s
   };
 };
 
-interface Concerned {
+interface AuditSubject {
   nodeId: string;
   queueId: string;
   now: () => number;
 }
 
 const auditEntry = (
-  {nodeId, queueId, now}: Concerned,
+  {nodeId, queueId, now}: AuditSubject,
   entry: {action: string; keyId?: number | null; detail: string},
 ): NewAuditEntry => ({
   at: new Date(now()).toISOString(),

@@ -55,28 +55,28 @@ const transactionsOn = (writer: Knex, waitMs: number): Database['transaction'] =
   };
 
   return async work => {
-    const turn = last;
+    const previous = last;
     let end = () => {};
     last = new Promise<void>(resolve => {
       end = resolve;
     });
     try {
-      await patiently(turn, waitMs);
+      await waitAtMost(previous, waitMs);
       return await run(work);
     } finally {
-      void turn.then(end);
+      void previous.then(end);
     }
   };
 };
 
-/** Rejects when `turn` has not resolved after `waitMs`. */
-const patiently = async (turn: Promise<unknown>, waitMs: number): Promise<void> => {
+/** Rejects when `previous` has not resolved after `waitMs`. */
+const waitAtMost = async (previous: Promise<unknown>, waitMs: number): Promise<void> => {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(tooBusy(waitMs)), waitMs);
   });
   try {
-    await Promise.race([turn, late]);
+    await Promise.race([previous, late]);
   } finally {
     clearTimeout(timer);
   }

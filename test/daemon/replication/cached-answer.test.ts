@@ -1,15 +1,15 @@
 import test from 'ava';
-import {keepAnswer} from '../../../daemon/replication/cached-answer.ts';
+import {cacheAnswer} from '../../../daemon/replication/cached-answer.ts';
 
 test('a failure is for those who waited for it, and the next one asks again', async t => {
   let asked = 0;
-  const ask = keepAnswer(
+  const ask = cacheAnswer(
     async () => {
       asked += 1;
       if (asked === 1) throw new Error('away');
       return asked;
     },
-    {keptMs: 3000, monotonic: () => 0},
+    {cachedMs: 3000, monotonic: () => 0},
   );
 
   const failed = await Promise.allSettled([ask(), ask()]);
@@ -26,13 +26,13 @@ test('the time counts from when an answer was found, not from when it was asked 
   let now = 0;
   let asked = 0;
   const found: (() => void)[] = [];
-  const ask = keepAnswer(
+  const ask = cacheAnswer(
     async () => {
       asked += 1;
       await new Promise<void>(resolve => found.push(resolve));
       return asked;
     },
-    {keptMs: 3000, monotonic: () => now},
+    {cachedMs: 3000, monotonic: () => now},
   );
 
   const first = ask();
