@@ -25,14 +25,14 @@ export const openTrust = async ({folder, identity, running, records: {nodeDirect
   const authority = async () => authorityIn(folder, now);
   const hasAuthority = (await authority()) !== undefined;
   // A node asks once for names that the authority refuses. The node with the authority asks nobody.
-  const subject = {node_id: identity.nodeId, isBeside: () => false};
+  const subject = {node_id: identity.nodeId, isColocated: () => false};
   const certificates = await openCertificates({
     folder,
     identity,
     config: running.config,
-    hosts(given) {
+    hosts(currentNames) {
       const wanted = apiHosts(running.config());
-      return hasAuthority ? wanted : ownNames(wanted, describedNames(nodeDirectory.list()), {...subject, given});
+      return hasAuthority ? wanted : ownNames(wanted, describedNames(nodeDirectory.list()), {...subject, currentNames});
     },
     authority,
     now,
