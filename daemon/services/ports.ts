@@ -57,7 +57,7 @@ export interface MailBody {
   stream: Readable;
 }
 
-/** The hold queue of one node: this node's spool or Postfix, or a peer's queue over mutual TLS. Limited to the actor's access scope. */
+/** The hold queue of one node: its spool or Postfix, or a peer's over mutual TLS. Calls are limited to the actor's access scope. */
 export interface HoldQueue {
   readonly nodeId: string;
   /** How many actions may run at the same time. */
@@ -83,7 +83,7 @@ export interface HeldQuery {
   list(filter: HoldFilter, reach: AccessScope, page: Page): Promise<HeldMailPage>;
   /** The cursors of every `stride`-th match after the first `offset`, `limit` of them. `total` counts all matches. */
   samples(filter: HoldFilter, reach: AccessScope, steps: Steps): Promise<Samples<HoldCursor>>;
-  /** The number of matches before a cursor in the list of all nodes. Mails with the same arrival time are ordered by node, then queue id. */
+  /** The number of matches before a cursor in the list of all nodes. */
   positionOf(filter: HoldFilter, reach: AccessScope, cursor: HoldCursor): Promise<number>;
   groups(filter: HoldFilter, reach: AccessScope): Promise<HeldGroup[]>;
 }
@@ -107,7 +107,7 @@ export interface AuditLog {
  */
 export type AwaitReplication = () => Promise<string[]>;
 
-/** Configuration in its readable form. Lists are ordered by id, domains by name; with `ids`, only the records with these ids that exist. */
+/** Configuration in its readable form. Lists are ordered by id, domains by name; with `ids`, only existing records with these ids. */
 export interface ConfigReads {
   findDomain(id: number): Promise<Domain | undefined>;
   listDomains(ids?: readonly number[]): Promise<Domain[]>;
@@ -146,7 +146,7 @@ export interface ConfigStore {
   change<T>(work: (tx: ConfigTransaction) => Promise<T>): Promise<T>;
   /**
    * Calls `listener` after each commit, of any node, with the keys of the records that changed; `change` waits for it. If a listener
-   * rejects, all listeners are called again with the same keys, before or together with later changes, so a second call must be harmless.
+   * rejects, all are called again with the same keys, before or together with later changes, so a second call must be harmless.
    */
   onChange(listener: (changed: ChangedKey[]) => Promise<void>): void;
 }

@@ -22,7 +22,7 @@ interface Needs {
   /** Known once the API listens. */
   apiUrl(): string;
   license(): License;
-  /** Since when this node has no contact with the other nodes, ISO 8601; undefined while it has. */
+  /** Since when this node is cut off from all other nodes, ISO 8601; undefined while it is not. */
   cutOffSince(): string | undefined;
   now: () => number;
 }
