@@ -24,15 +24,15 @@ export type Trust = Awaited<ReturnType<typeof openTrust>>;
 export const openTrust = async ({folder, identity, running, records: {nodeDirectory, membership}, log, now}: Needs) => {
   const authority = async () => authorityIn(folder, now);
   const hasAuthority = (await authority()) !== undefined;
-  // A node requests names once that the authority refuses. The node with the authority makes no requests.
-  const subject = {node_id: identity.nodeId, isBeside: () => false};
+  // A node asks once for names that the authority refuses. The node with the authority asks nobody.
+  const subject = {node_id: identity.nodeId, isColocated: () => false};
   const certificates = await openCertificates({
     folder,
     identity,
     config: running.config,
-    hosts(current) {
+    hosts(currentNames) {
       const wanted = apiHosts(running.config());
-      return hasAuthority ? wanted : ownNames(wanted, describedNames(nodeDirectory.list()), {...subject, given: current});
+      return hasAuthority ? wanted : ownNames(wanted, describedNames(nodeDirectory.list()), {...subject, currentNames});
     },
     authority,
     now,

@@ -1,4 +1,4 @@
-// Ports of the services: what they need of the world, implemented by the adapters (store, replication, hold, mail, cluster).
+// Ports of the services: the interfaces that the adapters (store, replication, hold, mail, cluster) implement.
 import type {AuditEntry} from '../../shared/audit-entry.ts';
 import type {Domain} from '../../shared/domain.ts';
 import type {SummaryGroup} from '../../shared/held-mail.ts';
@@ -24,32 +24,32 @@ import type {
 } from './quarantine/stored-mail.ts';
 import type {ChangedKey, FieldsOf, KeyUse, Kind, RecordKey, StoredApiKey, StoredDkimKey, StoredNode} from './records.ts';
 
-/** Who asks. The node and its operator act with `keyId` null and reach everything. */
+/** The caller. The node itself and its operator act with `keyId` null and have access to everything. */
 export interface Actor {
   keyId: number | null;
   scope: Scope;
   reach: AccessScope;
   remoteAddress: string | null;
-  /** The node that passes the request on, and says who asks; undefined where the caller was heard itself. */
+  /** The node that relayed the request and named the caller; undefined if the caller sent the request to this node. */
   relayedBy?: string;
 }
 
-/** A node, by its name and by the number that no other node ever had: the first part of every id made there. */
+/** A node: its name, and its number, which is never reused and is the first part of every id created there. */
 export interface NodeIdentity {
   nodeId: string;
   nodeNo: number;
 }
 
-/** One domain and reason of the summary. */
+/** The totals of one domain and reason in the summary. */
 export type HeldGroup = Omit<SummaryGroup, 'node_id'>;
 
-/** The list of what is held on this node, as its store has it. */
+/** The list of mail held on this node, according to its store. */
 export interface HeldQuery {
-  /** Newest first, then by queue id. */
+  /** Ordered by arrival, newest first, then by queue id. */
   list(filter: HoldFilter, reach: AccessScope, page: Page): Promise<HeldMailPage>;
   /** The cursors of every `stride`-th match after the first `offset`, `limit` of them. `total` counts all matches. */
   samples(filter: HoldFilter, reach: AccessScope, steps: Steps): Promise<Samples<HoldCursor>>;
-  /** How many matches come before a cursor in the list of all nodes: of mails that arrived at the same time by node, then by queue id. */
+  /** The number of matches before a cursor in the list of all nodes. */
   positionOf(filter: HoldFilter, reach: AccessScope, cursor: HoldCursor): Promise<number>;
   groups(filter: HoldFilter, reach: AccessScope): Promise<HeldGroup[]>;
 }
@@ -59,7 +59,7 @@ export type AuditCursor = Pick<AuditEntry, 'at' | 'node_id' | 'seq'>;
 
 export type AuditFilter = Omit<AuditQuery, keyof Page>;
 
-/** What was done on one node: this one, or a peer behind mutual TLS. */
+/** The audit log of one node: this node, or a peer over mutual TLS. */
 export interface AuditLog {
   readonly nodeId: string;
   list(filter: AuditFilter, page: Page, actor: Actor): Promise<{entries: AuditEntry[]; total: number}>;
@@ -68,12 +68,12 @@ export interface AuditLog {
 }
 
 /**
- * Waits, 2 s at most, until every node has applied what was changed here before. Resolves with the ids of those that could not
- * be reached, or did not in time.
+ * Waits at most 2 s until every node has applied all earlier changes of this node. Resolves with the ids of the nodes that could not
+ * be reached or did not apply them in time.
  */
 export type AwaitReplication = () => Promise<string[]>;
 
-/** Configuration in the form in which it is read. Lists are by id, domains by name; with `ids` only those of them that are there. */
+/** Configuration in its readable form. Lists are ordered by id, domains by name; with `ids`, only existing records with these ids. */
 export interface ConfigReads {
   findDomain(id: number): Promise<Domain | undefined>;
   listDomains(ids?: readonly number[]): Promise<Domain[]>;
@@ -83,108 +83,108 @@ export interface ConfigReads {
   listApiKeys(ids?: readonly number[]): Promise<StoredApiKey[]>;
   findNode(nodeNo: number): Promise<StoredNode | undefined>;
   listNodes(): Promise<StoredNode[]>;
-  /** Numbers of nodes that were removed. */
+  /** The numbers of removed nodes. */
   removedNodeNos(): Promise<number[]>;
-  /** The greatest number a node ever had, removed ones included; 0 before the first. */
+  /** The greatest node number ever used, including removed nodes; 0 before the first. */
   greatestNodeNo(): Promise<number>;
   isDeleted(key: RecordKey): Promise<boolean>;
-  /** Equal on two nodes exactly when their live records are. */
+  /** Two nodes have equal hashes exactly when their live records are equal. */
   configHash(): Promise<{config_hash: string; changed_at_ms: number}>;
 }
 
-/** One change of this node's own: everything in it commits together, or nothing does. What was written is there to be read. */
+/** One change by this node: everything in it commits together or not at all. Reads in it see its own writes. */
 export interface ConfigTransaction {
-  /** When it happens by this node's clock, ISO 8601. */
+  /** The time of the change by this node's clock, ISO 8601. */
   at: string;
   config: ConfigReads;
   trust: TrustStore;
   nextId(kind: Kind): Promise<number>;
   create<K extends Kind>(kind: K, id: number, fields: FieldsOf[K]): Promise<void>;
-  /** Only the fields that really change: an unchanged field must not win over somebody else's edit. */
+  /** Writes only fields that really change: an unchanged field must not override an edit of it on another node. */
   update<K extends Kind>(kind: K, id: number, fields: Partial<FieldsOf[K]>): Promise<void>;
   remove(kind: Kind, id: number): Promise<void>;
   audit(actor: Pick<Actor, 'keyId' | 'remoteAddress'>, action: string, target: string, detail?: string): Promise<void>;
 }
 
-/** Configuration of the cluster, whatever keeps it the same on all nodes. */
+/** The configuration of the cluster, independent of how nodes share it. */
 export interface ConfigStore {
   /** Runs `work` in one transaction, then calls the listeners, then resolves. On a full disk `work` may run twice. */
   change<T>(work: (tx: ConfigTransaction) => Promise<T>): Promise<T>;
   /**
-   * Called after each commit, of any node, with the records that look different; awaited before the change resolves. A listener that
-   * rejects is called again with them, before anything later or with it, and so are all others: a second call must make no difference.
+   * Calls `listener` after each commit, of any node, with the keys of the records that changed; `change` waits for it. If a listener
+   * rejects, all are called again with the same keys, before or together with later changes, so a second call must be harmless.
    */
   onChange(listener: (changed: ChangedKey[]) => Promise<void>): void;
 }
 
 export interface AuditReads {
-  /** Newest first. `key_name` comes from the key's record, so it is gone once the key has been deleted. */
+  /** Newest first. `key_name` comes from the record of the key, so it is null after the key has been deleted. */
   list(filter: AuditFilter, page: Page): Promise<{entries: StoredAuditEntry[]; total: number}>;
   /** The cursors of every `stride`-th entry after the first `offset`, `limit` of them. `total` counts all matches. */
   samples(filter: AuditFilter, steps: Steps): Promise<Samples<Omit<AuditCursor, 'node_id'>>>;
-  /** How many matches in the log of `nodeId`, which is this one, come before a cursor in the log of all nodes. */
+  /** The number of matches in the log of this node, `nodeId`, before a cursor in the log of all nodes. */
   positionOf(filter: AuditFilter, cursor: AuditCursor, nodeId: string): Promise<number>;
 }
 
 interface AuditStore {
-  /** Appends to this node's log, in the order given. */
+  /** Appends to the log of this node, in the given order. */
   append(...entries: NewAuditEntry[]): Promise<void>;
 }
 
 export interface HoldReads {
   find(queueId: string): Promise<StoredHeldMail | undefined>;
-  /** Those that are there, in no order. */
+  /** The mails that exist, in no particular order. */
   findAll(queueIds: readonly string[]): Promise<StoredHeldMail[]>;
-  /** Mails that somebody has begun to act on. */
+  /** Mails with an unfinished action. */
   listClaimed(keeper: HoldBackendName): Promise<string[]>;
   /**
-   * Held mail of one reason that arrived before `before`, oldest first. Without what nobody here has judged: whoever put it on hold had
-   * their reasons, and in Postfix it stays until they say otherwise.
+   * Held mail of one reason that arrived before `before`, oldest first. Excludes mail that mfd has not scored: an administrator or a
+   * rule of Postfix put it on hold, and it stays there until an administrator decides.
    */
   listArrivedBefore(reason: Reason, before: string, limit: number): Promise<string[]>;
-  /** What is held, by domain and reason. */
+  /** The totals of held mail by domain and reason. */
   counts(): Promise<HeldCount[]>;
   countHeldBy(keeper: HoldBackendName): Promise<number>;
 }
 
-/** Held mail: its rows, of which the body store has the bytes. */
+/** The rows of held mail. The bytes are in the body store. */
 export interface HoldStore extends HoldReads {
-  /** Adds mails to the queue. A mail that is there already is left as it is: its bytes were indexed before. */
+  /** Adds mails to the queue. A mail that has a row already is not changed. */
   insert(mails: readonly NewHeldMail[]): Promise<void>;
-  /** Of many callers that want the same mail exactly one claims it: the ids of those that nobody had claimed. */
+  /** Claims mails for an action; exactly one of several concurrent callers gets a mail. Returns the ids that this call has claimed. */
   claim(queueIds: readonly string[], claim: Claim): Promise<Set<string>>;
-  /** Back into the queue: after an action that failed, or by the node that finds the claim of its former life. */
+  /** Returns mails to the queue, after a failed action or when a restarted node finds its old claims. */
   unclaim(queueIds: readonly string[]): Promise<void>;
-  /** The ends of mails' lives in the queue; the rows stay so that "who released this" has an answer. Returns the ids of those that were in `from`. */
+  /** Ends mails that are in state `from`, and returns their ids. The rows stay, so that it is known who released a mail. */
   end(queueIds: readonly string[], from: 'held' | ClaimedState, ending: Ending): Promise<Set<string>>;
-  /** Back into the queue, for a mail whose life had ended and that is there again; false if it is not in the state it was seen in. */
+  /** Returns an ended mail to the queue after its bytes have reappeared; false if it is no longer in state `mail.state`. */
   reopen(mail: StoredHeldMail): Promise<boolean>;
-  /** Strikes recipients who have had the mail, so that nobody gets it twice. */
+  /** Removes recipients to whom the mail was delivered, so that nobody gets it twice. */
   strikeRecipients(queueId: string, delivered: readonly string[]): Promise<void>;
-  /** Forgets a mail, whatever its state, as Postfix without long queue ids gives an id again. */
+  /** Deletes the row of a mail in any state, because Postfix without long queue ids reuses ids. */
   forget(queueId: string): Promise<void>;
-  /** Forgets mails that ended before `before`, `limit` at most; returns how many. */
+  /** Deletes rows of mails that ended before `before`, at most `limit`; returns how many. */
   forgetEnded(before: string, limit: number): Promise<number>;
 }
 
 export interface PostfixRowReads {
-  /** All that are held, according to the index. */
+  /** All held mails, according to the rows. */
   list(): Promise<PostfixMail[]>;
-  /** Rows of mails that Postfix keeps or has kept, with these ids, whatever their state. */
+  /** Rows with these ids of mails that are or were in Postfix, in any state. */
   find(queueIds: readonly string[]): Promise<PostfixMail[]>;
-  /** Held mails that nobody here has judged, and of which no subject is known. */
+  /** Held mails that mfd has not scored and whose subject is unknown. */
   listWithoutSubject(): Promise<string[]>;
 }
 
-/** Rows of mails whose bytes are in a Postfix's hold queue. */
+/** Rows of mails whose bytes are in the hold queue of Postfix. */
 export interface PostfixRows extends PostfixRowReads {
-  /** Writes down when Postfix queued held mails and how big they are there; what stays unknown to the milter. */
+  /** Stores when Postfix queued held mails and their size there, which the milter does not know. */
   confirm(confirmations: readonly Confirmation[]): Promise<void>;
-  /** What was read from a mail that nobody had judged here. */
+  /** Stores details read from a mail that mfd has not scored. */
   describe(queueId: string, description: Description): Promise<void>;
 }
 
-/** Who joins, what is in certificates, and what was heard last from the peers: of this node, and never replicated. */
+/** Join tokens, names in certificates, and the last reports of peers. They belong to this node and are never replicated. */
 export interface TrustReads {
   findJoinToken(id: string): Promise<StoredJoinToken | undefined>;
   listIssuedNames(): Promise<IssuedName[]>;
@@ -193,15 +193,15 @@ export interface TrustReads {
 
 export interface TrustStore extends TrustReads {
   insertJoinToken(token: StoredJoinToken): Promise<void>;
-  /** Of many that come with one token exactly one gets true, and none after its end. */
+  /** Marks a token as used. True for exactly one of several concurrent callers; false for an expired token. */
   useJoinToken(id: string, at: string): Promise<boolean>;
-  /** Forgets tokens that ended before `before`. */
+  /** Deletes tokens that expired before `before`. */
   forgetJoinTokens(before: string): Promise<void>;
   addIssuedNames(names: readonly IssuedName[]): Promise<void>;
-  /** A node with a new certificate has the names in it, and no others. */
+  /** Replaces the names of a node with those in its new certificate. */
   replaceIssuedNames(nodeNo: number, hosts: readonly string[]): Promise<void>;
   savePeerReports(reports: readonly PeerReport[]): Promise<void>;
-  /** Forgets what was heard from nodes that are none any more. */
+  /** Deletes the reports of all nodes except these. */
   keepPeerReports(nodeNos: readonly number[]): Promise<void>;
 }
 
@@ -211,11 +211,11 @@ export interface KeyUseReads {
 }
 
 export interface KeyUseStore extends KeyUseReads {
-  /** Keeps the later of what is stored and what is told. */
+  /** Stores each use that is later than the stored one. */
   record(uses: readonly KeyUse[]): Promise<void>;
 }
 
-/** Facts that this node alone knows of itself, by name. */
+/** Local state of this node, by name. */
 export interface StateReads {
   read(name: string): Promise<string | undefined>;
 }
@@ -243,8 +243,8 @@ export interface StoreTransaction extends Omit<StoreReads, 'audit'> {
   state: StateStore;
 }
 
-/** What is committed, and the way to write: all that a transaction does commits together, and is on stable storage when it resolves. */
+/** Committed data, and transactions to change it. A transaction commits as a whole and is on stable storage when it resolves. */
 export interface Store extends StoreReads {
-  /** A Fault `unavailable` for a caller who has waited for 30 s. */
+  /** Rejects with a Fault `unavailable` if the transaction cannot start within 30 s. */
   transaction<T>(work: (tx: StoreTransaction) => Promise<T>): Promise<T>;
 }

@@ -1,5 +1,5 @@
-// Who can issue certificates. The key of the cluster's authority lies where `mfd init` made it, or where the operator copied
-// it, and nowhere else: a node that is taken over must not be able to make more of its kind.
+// Certificate authority of the cluster. Its key is only on the node where `mfd init` created it, and on nodes to which the operator
+// copied it, so that an attacker on any other node cannot issue certificates.
 
 import type {z} from 'zod';
 import {Fault} from '../../../shared/fault.ts';
@@ -13,11 +13,11 @@ export interface Authority {
   /** `sha256:` and hex. */
   readonly fingerprint: string;
   issueToken(order: {id: string; endMs: number; address: string}): Promise<string>;
-  /** A Fault `validation_failed` for requests that are none. */
+  /** Throws a Fault `validation_failed` for invalid requests. */
   certify(node: NodeIdentity, requests: CertificateRequests): Promise<Certificates>;
 }
 
-/** Another node, as far as it can be asked something. */
+/** Another node and the client for requests to it. */
 export interface AskablePeer {
   nodeNo: number;
   nodeId: string;
@@ -30,15 +30,15 @@ export interface AskablePeer {
 }
 
 export interface Authorities {
-  /** This node's, if it has the key; looked for anew each time, as the operator may bring it or take it away. */
+  /** The authority of this node, if it has the key. Checked on each call, as the operator may add or remove the key file. */
   own(): Promise<Authority | undefined>;
-  /** The nodes that have the key as far as is known here, in the order in which they joined; this node may be one. */
+  /** The nodes known to have the key, which may include this node, in the order in which they joined. */
   holders(): Promise<StoredNode[]>;
-  /** The way to ask a node; undefined for this node. */
+  /** The peer with this number; undefined for this node. */
   peer(nodeNo: number): AskablePeer | undefined;
   /**
-   * Has another node that has the key give this node certificates, also when those of this node have ended. A Fault `unavailable` when
-   * none can be had now, `node_removed` when this node is none of the cluster any more.
+   * Requests certificates for this node from another node that has the key. Works with an expired certificate too. Throws a Fault
+   * `unavailable` when no node issues any, `node_removed` when this node is no longer in the cluster.
    */
   askForCertificates(requests: CertificateRequests): Promise<Certificates>;
 }
@@ -70,7 +70,7 @@ export const createAuthorities = ({own, directory, peerStates, peers, nodeNo, on
       const others = directory.list().filter(({id}) => id !== nodeNo);
       const holders = others.filter(({id}) => hasKey(id));
       let cause: unknown;
-      // The key may have been moved while this node heard nothing: then it is with one of the rest.
+      // The key may have been moved while this node was disconnected, so the remaining nodes are asked as well.
       for (const {id, node_id} of [...holders, ...others.filter(node => !holders.includes(node))])
         try {
           const request = {method: 'POST', path: 'certificates', body, deadlineMs: answerMs, isRenewal: true} as const;

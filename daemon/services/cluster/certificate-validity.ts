@@ -1,14 +1,14 @@
-// What the certificate of a node is good for at a time. A node that was switched off for long, or whose authority was away, is left with
-// one that has ended: that has to be enough to get a new one, and for nothing else.
+// Validity of a node's certificate. A node that was off for long, or whose authority was away, has only an expired certificate. With
+// that it can request a new certificate, and nothing else.
 
-/** What a peer has shown, once the authority is known to vouch for it. */
+/** The certificate that a peer has presented, after its signature was verified. */
 export interface ShownCertificate {
   subjectAltName: string | undefined;
   /** Milliseconds since 1970. */
   endMs: number;
 }
 
-/** `ended`: it still proves who asks for a new one. `outdated`: it is good for nothing. */
+/** `ended`: expired, but accepted to request a new certificate. `outdated`: not accepted at all. */
 export type Validity = 'valid' | 'ended' | 'outdated';
 
 const renewableMs = 366 * 24 * 3600 * 1000;

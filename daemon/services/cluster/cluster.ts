@@ -1,3 +1,4 @@
+// Status of the cluster, as this node sees it.
 import type {ClusterStatus, License, Peer} from '../../../shared/cluster-status.ts';
 import {healthOf} from '../../../shared/health.ts';
 import type {Store} from '../../services/ports.ts';
@@ -21,12 +22,11 @@ interface Needs {
   /** Known once the API listens. */
   apiUrl(): string;
   license(): License;
-  /** Since when no other node hears this one, ISO 8601; undefined while they do. */
+  /** Since when this node is cut off from all other nodes, ISO 8601; undefined while it is not. */
   cutOffSince(): string | undefined;
   now: () => number;
 }
 
-/** The cluster as this node sees it. */
 export const createCluster = (needs: Needs): Cluster => {
   const {store, directory, peerStates, refusals, nodeId, nodeNo, hostname, now} = needs;
 
@@ -61,14 +61,14 @@ export const createCluster = (needs: Needs): Cluster => {
       for (const node of directory.list())
         if (node.id === nodeNo) peers.push(await own(generated_at));
         else peers.push({...(await peerStates.entryOf(node)), outbox_refused: isRefused(node), cut_off_since: null});
-      // A node that has been removed still knows itself.
+      // A removed node is not in its directory any more, but still lists itself.
       if (!directory.findByNo(nodeNo)) peers.unshift(await own(generated_at));
       return {local_node_id: nodeId, local_hostname: hostname, peers, generated_at};
     },
   };
 };
 
-/** One that has ended is not valid, whatever the configuration says. */
+/** The license at a time: an expired one is not valid, whatever the configuration says. */
 export const licenseAt = (license: License, nowMs: number): License => ({
   ...license,
   valid: license.valid && Date.parse(license.expires_at) > nowMs,

@@ -1,41 +1,43 @@
-// Which nodes are on one machine, as far as that can be seen and need not be believed: their connections come from one address.
+// Detection of nodes that run on the same machine. It uses the addresses of their connections, not what the nodes claim.
 
 import {canonicalHost, isLoopback, parseHostPort} from '../../../shared/host-port.ts';
 import type {StoredNode} from '../records.ts';
 
 export interface ColocatedNodes {
-  /** A node has asked something, from that address. */
+  /** Records the address from which a node has sent a request. */
   noteAddress(nodeNo: number, remoteAddress: string | null): void;
-  /** Whether who asks from that address does so from the machine `node` is on. */
-  areTogether(node: Pick<StoredNode, 'id' | 'cluster_url'>, remoteAddress: string | null): boolean;
+  /** Whether a request from `remoteAddress` comes from the machine of `node`. */
+  areColocated(node: Pick<StoredNode, 'id' | 'cluster_url'>, remoteAddress: string | null): boolean;
 }
 
 interface Needs {
   nodeNo: number;
-  /** Of this machine, at the moment. */
+  /** The current addresses of this machine. */
   ownAddresses(): string[];
 }
 
-/** The address of this machine, whichever of them was used. */
-const here = 'here';
+/** Stands for all addresses of this machine. */
+const thisMachine = 'this machine';
 
 export const createColocatedNodes = ({nodeNo, ownAddresses}: Needs): ColocatedNodes => {
-  const heardFrom = new Map<number, string>();
-  const placeOf = (address: string): string =>
-    isLoopback(address) || ownAddresses().map(canonicalHost).includes(canonicalHost(address)) ? here : canonicalHost(address);
+  const lastAddress = new Map<number, string>();
+  const machineOf = (address: string): string =>
+    isLoopback(address) || ownAddresses().map(canonicalHost).includes(canonicalHost(address))
+      ? thisMachine
+      : canonicalHost(address);
 
   return {
     noteAddress(no, remoteAddress) {
-      if (remoteAddress !== null) heardFrom.set(no, remoteAddress);
+      if (remoteAddress !== null) lastAddress.set(no, remoteAddress);
     },
-    areTogether(node, remoteAddress) {
+    areColocated(node, remoteAddress) {
       if (remoteAddress === null) return false;
-      // Others can reach a node on loopback from this machine only.
-      const at = parseHostPort((node.cluster_url ?? '').replace(/^https:\/\//, ''))?.host ?? '';
-      const isHere = node.id === nodeNo || isLoopback(at);
-      const from = heardFrom.get(node.id);
-      const place = isHere ? here : from === undefined ? undefined : placeOf(from);
-      return place === placeOf(remoteAddress);
+      // A node with a loopback URL can only be reached from this machine.
+      const host = parseHostPort((node.cluster_url ?? '').replace(/^https:\/\//, ''))?.host ?? '';
+      const isOnThisMachine = node.id === nodeNo || isLoopback(host);
+      const address = lastAddress.get(node.id);
+      const machine = isOnThisMachine ? thisMachine : address === undefined ? undefined : machineOf(address);
+      return machine === machineOf(remoteAddress);
     },
   };
 };

@@ -1,5 +1,5 @@
-// Which node has which host names in its certificates, as the authority itself knows it. It judges new requests by this list, and
-// not by what the nodes' records say: any node could have put something else there.
+// List of the host names that the authority has issued to each node. It checks new requests against this list rather than the node
+// records, because another node could have changed those.
 
 import {canonicalHost} from '../../../shared/host-port.ts';
 import type {Store, TrustReads, TrustStore} from '../../services/ports.ts';
@@ -8,13 +8,13 @@ import {describedNames, type NameHolder} from './certificate-names.ts';
 import type {IssuedName} from './stored-trust.ts';
 
 export interface IssuedNames {
-  /** To be called before the others, outside of any transaction. */
+  /** Reads the list. Call it before the other methods, outside of any transaction. */
   prepare(): Promise<void>;
-  /** The nodes of `nodes` with the names that were issued to them. */
+  /** Each of `nodes` with the names that were issued to it. */
   holders(trust: TrustReads, nodes: readonly StoredNode[]): Promise<NameHolder<StoredNode>[]>;
-  /** Notes, in the transaction of `trust`, what the newest certificate of a node is for. */
+  /** Stores the names in the newest certificate of a node, in the transaction of `trust`. */
   issued(trust: TrustStore, nodeNo: number, hosts: readonly string[]): Promise<void>;
-  /** A node has shown a certificate of this authority: it was issued, also where the list of that is gone. */
+  /** Adds the names in a certificate that a node has presented: they were issued, even if the list was lost. */
   shown(nodeNo: number, hosts: readonly string[]): Promise<void>;
 }
 
@@ -22,27 +22,28 @@ interface Needs {
   store: Store;
   /** Whether this node can issue certificates at all. */
   hasAuthority: boolean;
-  /** The nodes of the cluster now: their own names are the first list, where nothing was noted before. */
+  /** The current nodes of the cluster. Their announced names start the list if it is empty. */
   nodes(): readonly StoredNode[];
 }
 
 export const createIssuedNames = ({store, hasAuthority, nodes}: Needs): IssuedNames => {
-  const noted = new Set<string>();
-  let begun: Promise<void> | undefined;
+  /** Names known to be in the list, to avoid a transaction for each connection. */
+  const stored = new Set<string>();
+  let loading: Promise<void> | undefined;
 
-  /** For an authority that has issued certificates before it kept a list, and for one whose key was moved here. */
-  const begin = async (): Promise<void> => {
+  /** Starts the list if the authority issued certificates before this list existed, or if its key was moved here. */
+  const load = async (): Promise<void> => {
     const known = await store.trust.listIssuedNames();
     const first = known.length > 0 ? [] : describedNames(nodes()).flatMap(toRows);
     if (first.length > 0) await store.transaction(async tx => tx.trust.addIssuedNames(first));
-    for (const row of [...known, ...first]) noted.add(nameOf(row));
+    for (const row of [...known, ...first]) stored.add(nameOf(row));
   };
   const prepare = async (): Promise<void> => {
-    begun ??= begin().catch(error => {
-      begun = undefined;
+    loading ??= load().catch(error => {
+      loading = undefined;
       throw error;
     });
-    await begun;
+    await loading;
   };
 
   return {
@@ -58,16 +59,16 @@ export const createIssuedNames = ({store, hasAuthority, nodes}: Needs): IssuedNa
 
     async issued(trust, nodeNo, hosts) {
       await trust.replaceIssuedNames(nodeNo, hosts.map(canonicalHost));
-      noted.clear();
+      stored.clear();
     },
 
     async shown(nodeNo, hosts) {
       if (!hasAuthority) return;
       await prepare();
-      const fresh = hosts.map(host => ({node_no: nodeNo, host: canonicalHost(host)})).filter(row => !noted.has(nameOf(row)));
+      const fresh = hosts.map(host => ({node_no: nodeNo, host: canonicalHost(host)})).filter(row => !stored.has(nameOf(row)));
       if (fresh.length === 0) return;
       await store.transaction(async tx => tx.trust.addIssuedNames(fresh));
-      for (const row of fresh) noted.add(nameOf(row));
+      for (const row of fresh) stored.add(nameOf(row));
     },
   };
 };

@@ -1,4 +1,4 @@
-// What a node says to the one that lets it in, and to the one that renews its certificates.
+// Messages of a node that joins the cluster or renews its certificates, and the answers.
 
 import {isIPv6} from 'node:net';
 import {z} from 'zod';
@@ -20,21 +20,21 @@ const url = z
   .refine(text => parseHostPort(text.replace(/^https:\/\//, '')) !== undefined, 'must be https://HOST:PORT');
 
 const requestsShape = {
-  /** Certificate requests (PKCS #10, PEM): only their keys are looked at. */
+  /** Certificate requests (PKCS #10, PEM). Only their public keys are used. */
   node_csr: pem,
   api_csr: pem,
-  /** What clients may call the node. */
+  /** Names and addresses that clients may use for the node. */
   api_hosts: z.array(host).min(1).max(32),
 };
 
-/** POST /certificates: who asks is known from the certificate it asks with. */
+/** POST /certificates: the client certificate of the connection identifies the node. */
 export const certificateRequestsSchema = z.object(requestsShape);
 export type CertificateRequests = z.infer<typeof certificateRequestsSchema>;
 
 export const certificatesSchema = z.object({node_cert: pem, api_cert: pem});
 export type Certificates = z.infer<typeof certificatesSchema>;
 
-/** POST /join, asked with the certificate that is in a token. */
+/** POST /join, sent with the client certificate from a join token. */
 export const joinRequestSchema = z.object({
   node_id: nodeId,
   fqdn: host,
@@ -70,7 +70,7 @@ export const createdTokenSchema = z
   .meta({id: 'JoinToken'});
 export type CreatedToken = z.infer<typeof createdTokenSchema>;
 
-/** POST /tokens: a node without the CA key passes on what one of its callers asked for. */
+/** POST /tokens: a node without the CA key relays the request of one of its callers. */
 export const passedOrderSchema = z.object({
   ...tokenOrderSchema.shape,
   actor: relayedActorSchema,

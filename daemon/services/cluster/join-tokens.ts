@@ -1,4 +1,4 @@
-// Giving out what lets one more node in.
+// Join tokens, each of which admits one node to the cluster.
 import {randomBytes} from 'node:crypto';
 import {relayText} from '../../../shared/audit-relay.ts';
 import {Fault} from '../../../shared/fault.ts';
@@ -11,9 +11,9 @@ import type {NodeDirectory} from './node-directory.ts';
 import type {PeerActors} from './peer-actors.ts';
 
 export interface JoinTokens {
-  /** A token from this node or, if that is not for it to give, from the one whose it is. */
+  /** Creates a token on the node that admits nodes: on this one, or by a request to that one. */
   create(actor: Actor, body: unknown): Promise<CreatedToken>;
-  /** One that a caller of another node has asked for; a Fault when the key is not known here to be good for that. */
+  /** Creates a token for a caller of another node. Throws a Fault if, to this node's knowledge, the caller's key does not permit it. */
   createFor(peer: {nodeId: string}, body: unknown): Promise<CreatedToken>;
 }
 
@@ -22,7 +22,7 @@ interface Needs {
   authorities: Authorities;
   directory: NodeDirectory;
   actors: PeerActors;
-  /** Whether a token is for this cluster; may throw for what is none. */
+  /** Whether a token is for this cluster; may throw for an invalid token. */
   isOurs(token: string): boolean;
   nodeNo: number;
   now: () => number;
@@ -31,12 +31,12 @@ interface Needs {
 interface Order {
   expiresInS: number;
   actor: Pick<Actor, 'keyId' | 'remoteAddress'>;
-  /** For the audit: what comes before the rest. */
+  /** Start of the detail in the audit log. */
   detail: string;
 }
 
 const keptMs = 30 * 24 * 3600 * 1000;
-/** A token that has expired still gets its bearer past the handshake, to be told so. */
+/** The certificate in a token outlives the token, so that the holder of an expired token gets an error message, not a failed handshake. */
 const graceMs = 24 * 3600 * 1000;
 const answerMs = 5000;
 
@@ -79,7 +79,7 @@ export const createJoinTokens = (needs: Needs): JoinTokens => {
       const holders = await authorities.holders();
       const first = holders.find(({id}) => mayAdmit(id, holders));
       if (first && first.id !== nodeNo) throw elsewhere(first.node_id);
-      // That a node asks is not enough: it would be all that is needed to let any number of others in.
+      // The caller's key is checked here too: otherwise a node under an attacker's control could admit any number of nodes.
       const actor = await actors.admit(relayed, 'cluster:write', {nodeId});
       return issue(own, {expiresInS: expires_in_s, actor, detail: `${relayText(nodeId)}; `});
     },
@@ -88,11 +88,11 @@ export const createJoinTokens = (needs: Needs): JoinTokens => {
   async function ask({nodeId, client}: NonNullable<ReturnType<Authorities['peer']>>, body: object): Promise<CreatedToken> {
     try {
       const created = await client.ask(createdTokenSchema, {method: 'POST', path: 'tokens', body, deadlineMs: answerMs});
-      // A node that has fallen into other hands must not lead new ones into a cluster of its own.
+      // A node under an attacker's control must not lead new nodes into another cluster.
       if (!isOurs(created.token)) throw new Error(`the token that node ${nodeId} has made is not for this cluster`);
       return created;
     } catch (error) {
-      // A token nobody has heard of harms nobody: asking again is safe, whatever became of this one.
+      // Repeating is safe: a token that was created but never delivered does no harm.
       if (error instanceof Fault && (error.code === 'node_unreachable' || error.code === 'outcome_unknown'))
         throw elsewhere(nodeId, error);
       throw error;
@@ -101,8 +101,8 @@ export const createJoinTokens = (needs: Needs): JoinTokens => {
 };
 
 /**
- * Node numbers are never given twice, so one node alone gives them: of those that have the CA key the one that joined first.
- * When it is gone for good, removing it makes the next one the first.
+ * Whether a node admits new nodes. Node numbers must be unique, so a single node assigns them: the one with the CA key that joined first.
+ * If it is gone for good, the operator removes it, and the next one becomes the first.
  */
 export const mayAdmit = (nodeNo: number, holders: readonly {id: number}[]): boolean => holders[0]?.id === nodeNo;
 

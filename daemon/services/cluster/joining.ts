@@ -1,4 +1,4 @@
-// Letting a node into the cluster, and giving its certificates again when they grow old.
+// Admission of nodes to the cluster, and renewal of their certificates.
 
 import {Fault} from '../../../shared/fault.ts';
 import type {Store} from '../../services/ports.ts';
@@ -14,24 +14,25 @@ import type {NodeDirectory} from './node-directory.ts';
 import type {StoredJoinToken} from './stored-trust.ts';
 
 export interface Joining {
-  /** A Fault that says why not where a token is unknown here, used or past its end. */
+  /** Throws a Fault with the reason if a token is unknown, used or expired. */
   requireToken(tokenId: string): Promise<void>;
-  /** Lets the bearer of a token in, once. A Fault that says why not otherwise; the token remains good then. */
+  /** Admits the bearer of a token and marks the token as used. Otherwise throws a Fault with the reason; the token stays valid. */
   admit(bearer: {tokenId: string; remoteAddress: string | null}, request: JoinRequest): Promise<JoinAnswer>;
-  /** New certificates for a node of the cluster, which it has proven to be with one for the names `given`, also when that has ended. */
+  /** Issues new certificates for a node of the cluster that has presented its certificate, which may have expired. */
   renew(peer: RenewingPeer, requests: CertificateRequests): Promise<Certificates>;
-  /** A certificate of the authority was shown for this node number: it has been given, whatever the records here say. */
+  /** Records a node number from a presented certificate: it is in use, even if the records here do not contain it. */
   seen(nodeNo: number): void;
   /**
-   * Nodes are let in from now on. Unless every node there is has been heard: at a distance of the numbers known here, in case
-   * the database is an old one.
+   * Starts to admit nodes. Unless all peers have answered, the next node number skips some after the known ones, in case the database
+   * was restored from an older copy.
    */
-  begin(isEverybodyHeard: boolean): void;
+  begin(haveAllAnswered: boolean): void;
 }
 
 interface RenewingPeer extends NodeIdentity {
+  /** The names in the presented certificate. */
   given: string[];
-  /** When the certificate ends, or has ended, in milliseconds since 1970. */
+  /** When the certificate expires or has expired, in milliseconds since 1970. */
   endMs: number;
   remoteAddress: string | null;
 }
@@ -47,17 +48,17 @@ interface Needs {
   now: () => number;
 }
 
-/** Of the two bytes it has in a stamp. */
+/** A stamp has two bytes for the node number. */
 const maxNodeNo = 0xffff;
-/** More than are likely to have joined since the last backup. */
+/** More nodes than are likely to have joined since the last backup. */
 const skippedNos = 16;
 
 export const createJoining = (needs: Needs): Joining => {
   const {store, configuration, authorities, issuedNames, colocatedNodes, nodeNo, now} = needs;
   let hasBegun = false;
   let greatestSeen = 0;
-  /** Of the first number that is given after a start without word from everybody. */
-  let distance = 0;
+  /** How many numbers to skip before the first one assigned after a start without answers from all peers. */
+  let skipCount = 0;
 
   const ownAuthority = async (advice: string): Promise<Authority> => {
     const own = await authorities.own();
@@ -88,10 +89,10 @@ export const createJoining = (needs: Needs): Joining => {
         if (!(await tx.trust.useJoinToken(tokenId, at))) throw whyUseless(await tx.trust.findJoinToken(tokenId));
         const nodes = await tx.config.listNodes();
         requireFreeId(nodes, request.node_id);
-        const subject = subjectOf(needs, {node_id: request.node_id, remoteAddress, given: []});
+        const subject = subjectOf(needs, {node_id: request.node_id, remoteAddress, currentNames: []});
         const holders = await issuedNames.holders(tx.trust, nodes);
         requireFreeName(request.fqdn, ownerOf(request.fqdn, holders, subject));
-        const node_no = Math.max(await tx.config.greatestNodeNo(), greatestSeen) + distance + 1;
+        const node_no = Math.max(await tx.config.greatestNodeNo(), greatestSeen) + skipCount + 1;
         if (node_no > maxNodeNo)
           throw new Fault('conflict', `this cluster has had its ${maxNodeNo} nodes; no more can be let in`);
 
@@ -99,13 +100,13 @@ export const createJoining = (needs: Needs): Joining => {
         await tx.create('node', node_no, {node_id, fqdn, cluster_url, api_url, created_at: tx.at});
         const detail = `number ${node_no}, token ${tokenId}, mfd ${request.version}`;
         await tx.audit({keyId: null, remoteAddress}, 'cluster.join', node_id, detail);
-        // Last: what is wrong with the requests rolls all of it back.
+        // Done last, so that invalid certificate requests roll everything back.
         const api_hosts = ownNames(request.api_hosts, holders, subject);
         const certificates = await authority.certify({nodeId: node_id, nodeNo: node_no}, {...request, api_hosts});
         await issuedNames.issued(tx.trust, node_no, api_hosts);
         return {node_no, ...certificates};
       });
-      distance = 0;
+      skipCount = 0;
       colocatedNodes.noteAddress(answer.node_no, remoteAddress);
       return answer;
     },
@@ -117,8 +118,8 @@ export const createJoining = (needs: Needs): Joining => {
       greatestSeen = Math.max(greatestSeen, no);
     },
 
-    begin(isEverybodyHeard) {
-      distance = isEverybodyHeard ? 0 : skippedNos;
+    begin(haveAllAnswered) {
+      skipCount = haveAllAnswered ? 0 : skippedNos;
       hasBegun = true;
     },
   };
@@ -131,13 +132,14 @@ const renew = async (
 ): Promise<Certificates> => {
   const {store, configuration, authority, directory, issuedNames, now} = needs;
   const hasEnded = peer.endMs <= now();
-  // What an ended one was for may have been given to another node since.
-  const subject = subjectOf(needs, {node_id: peer.nodeId, remoteAddress: peer.remoteAddress, given: hasEnded ? [] : peer.given});
+  // The names of an expired certificate may have been issued to another node since.
+  const currentNames = hasEnded ? [] : peer.given;
+  const subject = subjectOf(needs, {node_id: peer.nodeId, remoteAddress: peer.remoteAddress, currentNames});
   await issuedNames.prepare();
   const holders = await issuedNames.holders(store.trust, directory.list());
   const api_hosts = ownNames(requests.api_hosts, holders, subject);
   const certificates = await authority.certify(peer, {...requests, api_hosts});
-  // Before they are handed out: what is not noted could be issued to another node as well.
+  // Stored before the certificates are handed out: otherwise the names could be issued to another node as well.
   await configuration.change(async tx => {
     await issuedNames.issued(tx.trust, peer.nodeNo, api_hosts);
     const ended = hasEnded ? `, its certificate had ended at ${new Date(peer.endMs).toISOString()}` : '';
@@ -147,17 +149,20 @@ const renew = async (
   return certificates;
 };
 
-interface Asking {
+interface Requester {
   node_id: string;
   remoteAddress: string | null;
-  /** The names in its certificate so far. */
-  given: string[];
+  /** The names in its current certificate. */
+  currentNames: string[];
 }
 
-const subjectOf = ({colocatedNodes}: Needs, {node_id, remoteAddress, given}: Asking): CertificateSubject<StoredNode> => ({
+const subjectOf = (
+  {colocatedNodes}: Needs,
+  {node_id, remoteAddress, currentNames}: Requester,
+): CertificateSubject<StoredNode> => ({
   node_id,
-  given,
-  isBeside: node => colocatedNodes.areTogether(node, remoteAddress),
+  currentNames,
+  isColocated: node => colocatedNodes.areColocated(node, remoteAddress),
 });
 
 const whyUseless = (token: StoredJoinToken | undefined): Fault => {

@@ -1,25 +1,25 @@
-// Whether this node still belongs to its cluster. One that was removed hears of nothing any more, of revoked keys least of all,
-// so it may serve nobody; and as its number is never given again, it cannot come back.
+// Membership of this node in its cluster. A removed node no longer receives changes such as revoked keys, so it must not serve anybody.
+// Its number is never reused, so it cannot come back.
 import {Fault} from '../../../shared/fault.ts';
 import type {Store} from '../../services/ports.ts';
 import type {NodeDirectory} from './node-directory.ts';
 
 export interface Membership {
   isRemoved(): boolean;
-  /** What to do about it; undefined for a member. */
+  /** Instructions for the operator of a removed node; undefined for a member. */
   advice(): string | undefined;
-  /** A Fault `unavailable` that says so when this node was removed. */
+  /** Throws a Fault `unavailable` with the advice if this node was removed. */
   requireMember(): void;
-  /** The named member says that this node has been removed. Known at the next start too. */
+  /** Records, also for later starts, that this node was removed according to the named member. */
   removedBy(nodeId: string): void;
-  /** Called once: when this node is removed, or at once if that was before. */
+  /** Calls `listener` once: when this node is removed, or at once if it was removed before. */
   onRemoved(listener: (removal: SelfRemoval) => void): void;
 }
 
 interface SelfRemoval {
-  /** ISO 8601: when this node was told. */
+  /** When this node learned of its removal, ISO 8601. */
   at: string;
-  /** The node that said so; null where this node's own records do. */
+  /** The node that reported it; null if this node's own records show it. */
   by: string | null;
 }
 
@@ -34,7 +34,7 @@ interface Needs {
 }
 
 const stateName = 'removed';
-/** There is nothing to wait for. */
+/** Long, because waiting does not help. */
 const retryAfterSeconds = 3600;
 
 export const openMembership = async ({store, directory, nodeNo, now, withReserve, onFailure}: Needs): Promise<Membership> => {
@@ -47,7 +47,7 @@ export const openMembership = async ({store, directory, nodeNo, now, withReserve
     const left = {at: new Date(now()).toISOString(), by};
     removal = left;
     for (const listener of listeners) listener(left);
-    // Should this fail, the others say it again at the next start.
+    // If this fails, the other nodes report the removal again after the next start.
     void withReserve(async () => store.transaction(async tx => tx.state.write(stateName, JSON.stringify(left)))).catch(onFailure);
   };
   const checkRemoval = () => {

@@ -1,10 +1,10 @@
-// Who belongs to the cluster, and where each node says that it can be reached.
+// Announcement of this node's addresses to the cluster.
 
 import type {ConfigStore} from '../ports.ts';
 import type {StoredNode} from '../records.ts';
 
 export interface NodeAnnouncement {
-  /** Tells the others where this node is, when that has changed. */
+  /** Writes those addresses to the node record that have changed. */
   announce(addresses: Partial<Pick<StoredNode, 'fqdn' | 'cluster_url' | 'api_url' | 'smtp_listen'>>): Promise<void>;
 }
 
@@ -17,7 +17,7 @@ export const createNodeAnnouncement = ({configuration, nodeNo}: Needs): NodeAnno
   async announce(addresses) {
     await configuration.change(async tx => {
       const known = await tx.config.findNode(nodeNo);
-      // A node that has been removed does not come back by starting again.
+      // A restart must not bring a removed node back.
       if (!known) return;
       const changed = Object.entries(addresses).filter(([name, value]) => known[name as keyof StoredNode] !== value);
       if (changed.length > 0) await tx.update('node', nodeNo, Object.fromEntries(changed));

@@ -1,17 +1,17 @@
-// All nodes of the cluster in memory: every request between nodes asks who is one.
+// Directory of all nodes in memory, because every request between nodes checks membership.
 
 import type {Store} from '../../services/ports.ts';
 import type {ConfigStore} from '../ports.ts';
 import type {StoredNode} from '../records.ts';
 
 export interface NodeDirectory {
-  /** All, this node included, in the order in which they joined. */
+  /** All nodes, including this one, in the order in which they joined. */
   list(): readonly StoredNode[];
   findByNo(nodeNo: number): StoredNode | undefined;
   findById(nodeId: string): StoredNode | undefined;
-  /** Whether a node of that number has been one, and is none any more. */
+  /** Whether the node with this number was removed from the cluster. */
   wasRemoved(nodeNo: number): boolean;
-  /** Called when a node has joined, changed or gone. */
+  /** Calls `listener` when a node has joined, changed or left. */
   onChange(listener: () => void): void;
 }
 

@@ -1,4 +1,4 @@
-// Who stands behind a request that another node passes on. What that node says is believed only as far as this node knows no better.
+// Actors of requests that another node relays. This node checks the statements of the relay against its own records.
 
 import {setTimeout as delay} from 'node:timers/promises';
 import {Fault} from '../../../shared/fault.ts';
@@ -14,9 +14,10 @@ import type {StoredApiKey} from '../records.ts';
 
 export interface PeerActors {
   /**
-   * The actor that the node `relay` asks for, with the narrower of the reach that it says and the one that this node knows of. A
-   * Fault `key_revoked`, `key_expired` or `key_invalid` when the key is no good, `insufficient_scope` when it has another scope than
-   * `relay` says, and `unavailable` when it is not known here and does not arrive within a second or so.
+   * The actor on whose behalf the node `relay` asks, with the narrower of two access scopes: the one that `relay` states and the one
+   * that this node knows. Throws a Fault `key_revoked`, `key_expired` or `key_invalid` for a key that is not active,
+   * `insufficient_scope` if the key has another scope than stated or lacks the permission, and `unavailable` if the key is unknown here
+   * and does not arrive in time.
    */
   admit(relayed: RelayedActor, permission: Permission, relay: {nodeId: string}): Promise<Actor>;
 }
@@ -26,7 +27,7 @@ interface Needs {
   keys: KeyDirectory;
   domains: DomainDirectory;
   now: () => number;
-  /** How long a key that is not known here may take to arrive: it may have been made a moment ago. */
+  /** How long to wait for an unknown key, which may have been created a moment ago. */
   patienceMs?: number;
 }
 
@@ -35,7 +36,7 @@ const pollMs = 50;
 export const createPeerActors = ({store, keys, domains, now, patienceMs = 1500}: Needs): PeerActors => {
   const {requireActive, accessOf}: Admission = createAdmission({domains, now});
 
-  /** `mfd bootstrap-key` writes to the database of a running node. */
+  /** Falls back to the store, because `mfd bootstrap-key` writes to the database of a running node. */
   const find = async (id: number) => keys.findById(id) ?? store.config.findApiKey({id});
 
   const byId = async (id: number): Promise<StoredApiKey> => {
@@ -57,7 +58,7 @@ export const createPeerActors = ({store, keys, domains, now, patienceMs = 1500}:
     async admit({key_id, scope, reach, remote_address}, permission, {nodeId}) {
       const known = await byId(key_id);
       requireActive(known);
-      // A reach of nothing sees nothing and finds nothing; what the scope forbids should have been refused where it was asked.
+      // An empty access scope is not an error; it finds nothing. A missing permission is: the relay should have refused the request.
       if (known.scope !== scope || !permissionsOf(known.scope, {kind: 'all'}).includes(permission))
         throw new Fault('insufficient_scope', 'the scope of the key does not permit this', {
           requiredScopes: scopesWith(permission),
@@ -66,7 +67,7 @@ export const createPeerActors = ({store, keys, domains, now, patienceMs = 1500}:
         keyId: key_id,
         scope: known.scope,
         reach: narrower(reach, accessOf(known)),
-        // A node of 0.4 says what its dual-stack socket says.
+        // A node of 0.4 sends addresses as its dual-stack socket shows them, such as ::ffff:192.0.2.1.
         remoteAddress: remote_address === null ? null : plainAddress(remote_address),
         relayedBy: nodeId,
       };

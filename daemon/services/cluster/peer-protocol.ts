@@ -1,5 +1,5 @@
-// Messages between nodes on the cluster port, below /peer/v1. A peer is believed only as far as these shapes go. Unknown members are
-// left out: a node of a newer version sends more, and has to be understood all the same.
+// Messages between nodes on the cluster port, below /peer/v1, as schemas that every message is checked against. Unknown members are
+// ignored, because a newer version may send more.
 
 import {z} from 'zod';
 import {licenseSchema} from '../../../shared/cluster-status.ts';
@@ -7,21 +7,21 @@ import {id, nodeId} from '../../../shared/fields.ts';
 import type {Json} from '../../../shared/merge-patch.ts';
 import {isKind, type Kind, type RecordKey} from '../records.ts';
 
-/** Of any time: what is dated too far ahead is left out where it is applied, as a refusal would end replication from its sender. */
+/** Any time is accepted here. Changes dated too far ahead are skipped when applied, as a refusal would end replication from the sender. */
 const stampSchema = z.string().regex(/^[0-9a-f]{12}\.[0-9a-f]{4}\.[0-9a-f]{4}$/);
 
 export const nodeNo = z.int().min(1).max(0xffff);
-/** More events than there will ever be, and room to go on counting. */
+/** More events than there will ever be, but far below the largest safe integer. */
 const seq = z
   .int()
   .min(0)
   .max(2 ** 48);
 const json: z.ZodType<Json> = z.json() as z.ZodType<Json>;
 
-/** May be one that only a newer version knows: whoever takes records over leaves these out. */
+/** May be a kind that only a newer version knows. Code that applies records skips these. */
 const kind = z.string().max(64) as unknown as z.ZodType<Kind, string>;
 
-/** Part of a record's state, or all of it: fields with the stamps of their last writes, or the deletion. */
+/** All or part of the state of a record: fields with the stamps of their last writes, or the stamp of the deletion. */
 export const changeSchema = z.object({
   kind,
   id,
@@ -31,30 +31,30 @@ export const changeSchema = z.object({
 
 export const recordKeySchema = z.object({kind, id});
 
-/** One transaction of its origin. */
+/** One transaction of the node that sends it. */
 const eventSchema = z.object({
   seq: seq.min(1),
   event: z.object({stamp: stampSchema, changes: z.array(changeSchema)}),
 });
 export type ReplicationEvent = z.infer<typeof eventSchema>;
 
-/** POST /events: what the sender has changed itself, in order. `floor`: older events than the one after it are gone. */
+/** POST /events: the sender's own changes, in order. `floor`: events up to and including this number have been deleted. */
 export const eventsRequestSchema = z.object({floor: seq, events: z.array(eventSchema).max(1000)});
 export type EventsRequest = z.infer<typeof eventsRequestSchema>;
 
-/** How far the receiver has come with the sender's events, and what of this batch it has left out. */
+/** The number of the last of the sender's events that the receiver has applied, and a description of the changes that it skipped. */
 export const eventsAnswerSchema = z.object({applied: seq, left_out: z.string().max(2000).optional()});
 export type EventsAnswer = z.infer<typeof eventsAnswerSchema>;
 
-/** POST /removed: the node that is asked has been removed. Its number, as its name may be another node's by now. */
+/** POST /removed: the receiver has been removed from the cluster. Contains its number, because its name may have been reused. */
 export const removedSchema = z.strictObject({node_no: nodeNo});
 
-/** Sequence numbers by the number of the node that gave them. */
+/** Sequence numbers by the number of the node that assigned them. */
 const vectorSchema = z.record(z.string().regex(/^\d{1,5}$/), seq);
 
 /**
- * GET /records: one page of all that is replicated, tombstones included, in the order of kind and id. `applied` is read before
- * the page is: what came to the answering node later is in the outboxes from there on.
+ * GET /records: one page of all replicated records, including tombstones, ordered by kind and id. `applied` is read before the
+ * page, so later changes are among the events after it.
  */
 export const recordsPageSchema = z.object({
   applied: vectorSchema,
@@ -63,7 +63,7 @@ export const recordsPageSchema = z.object({
 });
 export type RecordsPage = z.infer<typeof recordsPageSchema>;
 
-/** POST /records: the named records, without those that are not there. */
+/** POST /records: the records with these keys; missing ones are left out of the answer. */
 export const recordsRequestSchema = z.object({
   keys: z
     .array(recordKeySchema)
@@ -72,11 +72,11 @@ export const recordsRequestSchema = z.object({
     .transform((keys): RecordKey[] => keys.filter(one => isKind(one.kind))),
 });
 
-/** GET /digests: one page of what every record looks like, in the order of kind and id; empty for one that is not live. */
+/** GET /digests: one page of the digests of all records, ordered by kind and id. The digest of a tombstone is empty. */
 export const digestsPageSchema = z.object({
   digests: z
     .array(z.tuple([kind, id, z.string().regex(/^([0-9a-f]{64})?$/)]))
-    // What cannot be kept here cannot be compared.
+    // Records of unknown kinds are not stored here, so they cannot be compared.
     .transform(all => all.filter(([name]) => isKind(name))),
   next: recordKeySchema.nullable(),
 });
@@ -89,11 +89,11 @@ const minuteCountsSchema = z.object({
   counts: z.array(z.tuple([id, z.int().min(0)])),
 });
 
-/** Of the running minute, and since 0.5 of the one before: what was counted last in it would not be heard of. */
+/** Counts of the current minute and, since 0.5, of the one before: otherwise its last counts would never be sent. */
 const keyCountsSchema = minuteCountsSchema.extend({before: minuteCountsSchema.optional()});
 export type KeyCounts = z.infer<typeof keyCountsSchema>;
 
-/** POST /heartbeat, and its answer: each tells the other how it is. */
+/** POST /heartbeat, and its answer: the state of the sender. */
 export const heartbeatSchema = z.object({
   node_id: nodeId,
   node_no: nodeNo,
@@ -104,22 +104,22 @@ export const heartbeatSchema = z.object({
   config_hash_age_s: z.int().min(0),
   /** The sender's newest event. */
   last_seq: seq,
-  /** How far the sender has applied the events of others. */
+  /** The last event of each other node that the sender has applied. */
   applied: vectorSchema,
   license: z.object(licenseSchema.shape),
   /** Whether the sender can issue certificates. */
   has_authority: z.boolean(),
   key_counts: keyCountsSchema,
-  /** Latest uses of keys there, ISO 8601: those that are new since its last heartbeat to this node. */
+  /** Latest uses of keys on the sender, ISO 8601: those since its last heartbeat to the receiver. */
   key_uses: z.array(z.tuple([id, z.iso.datetime()])),
   // Since 0.5:
-  /** The sender's own node record: its names and addresses are believed from itself alone. */
+  /** The sender's own node record: only the node itself may set its names and addresses. */
   self: changeSchema.optional(),
-  /** Some node refuses what the sender has changed. */
+  /** True if some node refuses changes of the sender. */
   outbox_refused: z.boolean().optional(),
-  /** Why the sender does not take what the receiver has changed. */
+  /** Why the sender refuses changes of the receiver. */
   refuses_yours: z.string().max(1000).optional(),
-  /** The nodes that do not answer the sender. */
+  /** The numbers of the nodes that do not answer the sender. */
   unreached: z.array(nodeNo).max(1000).optional(),
 });
 export type Heartbeat = z.infer<typeof heartbeatSchema>;

@@ -1,23 +1,23 @@
-// Nodes that do not answer the heartbeats of this one.
+// Tracker of nodes that do not answer the heartbeats of this node.
 
 export interface PeerSilences {
   isSilent(nodeNo: number): boolean;
-  /** When the first heartbeat without an answer was sent, by the clock that never jumps; undefined while the node answers. */
+  /** When the first unanswered heartbeat was sent, in milliseconds of the monotonic clock; undefined while the node answers. */
   sinceMs(nodeNo: number): number | undefined;
   list(): number[];
   answered(nodeNo: number): void;
   unanswered(nodeNo: number): void;
-  /** The node has said that it stops. */
+  /** The node has announced that it stops. */
   stopped(nodeNo: number): void;
-  /** Forgets all nodes but these. */
+  /** Removes all nodes except these. */
   retain(nodeNos: readonly number[]): void;
 }
 
-/** One may be lost on its way. */
+/** A single heartbeat may get lost. */
 const missesUntilSilent = 2;
 
 export const createPeerSilences = (monotonic: () => number): PeerSilences => {
-  /** By node number: how many heartbeats in a row have no answer, and when the first of them was sent. */
+  /** By node number: the number of consecutive unanswered heartbeats, and when the first of them was sent. */
   const silences = new Map<number, {misses: number; sinceMs: number}>();
   const isSilent = (no: number): boolean => (silences.get(no)?.misses ?? 0) >= missesUntilSilent;
   return {

@@ -1,4 +1,4 @@
-// What this node knows of each other node: what it last said, and when that was, by this node's own clock.
+// States of the other nodes: the last heartbeat of each, and when it was received by this node's clock.
 
 import type {License, Peer} from '../../../shared/cluster-status.ts';
 import {type Health, healthOf, isHeardDespite} from '../../../shared/health.ts';
@@ -10,32 +10,32 @@ import {type Heartbeat, heartbeatSchema} from './peer-protocol.ts';
 import {createPeerSilences} from './peer-silences.ts';
 
 export interface PeerStates {
-  /** A heartbeat has come from a node, or the answer to one. */
+  /** Records a received heartbeat or an answer to one. */
   received(heartbeat: Heartbeat): void;
-  /** The node has answered a heartbeat of this one, or has not. */
+  /** Records that the node has answered a heartbeat of this node; `unanswered`, that it has not. */
   answered(nodeNo: number): void;
   unanswered(nodeNo: number): void;
-  /** When the node was last heard, by the clock that never jumps. */
+  /** When the last heartbeat of the node was received, in milliseconds of the monotonic clock. */
   heardAtMs(nodeNo: number): number | undefined;
-  /** The node says that it stops. */
+  /** The node has announced that it stops. */
   stopped(nodeNo: number): void;
-  /** Whether a node that was just heard is configured as this one is. */
+  /** Records whether a node has the same configuration as this one, according to its latest heartbeat. */
   compared(nodeNo: number, isAlike: boolean): void;
   /** The numbers of the nodes that do not answer this one. */
   unreached(): number[];
-  /** The ids of the nodes that the node does not answer: this one, and those that are heard and say so. */
+  /** The ids of the nodes that get no answer from the node: this node, and online nodes that report it in their heartbeats. */
   unreachableFrom(nodeNo: number): string[];
-  /** The last heartbeat, undefined when none ever came. */
+  /** The last heartbeat of the node; undefined if none was ever received. */
   latest(nodeNo: number): Heartbeat | undefined;
   healthOf(node: StoredNode): Health;
   /** The node's entry of the cluster status. */
   entryOf(node: StoredNode): Promise<Omit<Peer, 'outbox_refused' | 'cut_off_since'>>;
-  /** Seconds by which the clocks of the nodes that were heard since the start are ahead of this one's, by node id. */
+  /** By node id, for nodes with a heartbeat since the start: the seconds by which its clock is ahead of this node's clock. */
   skews(): Record<string, number>;
-  /** Looks at every node's health again and tells of what has changed. */
+  /** Checks the health of every node and calls the listeners of `onHealth` for each change. */
   checkHealth(): void;
   onHealth(listener: (change: HealthChange) => void): void;
-  /** Writes down what was heard, for the next start. */
+  /** Stores the states for the next start. */
   flush(): Promise<void>;
 }
 
@@ -47,9 +47,9 @@ export interface HealthChange {
 
 interface State {
   heartbeat: Heartbeat;
-  /** By a clock that never jumps: a wall clock that does makes nobody stale. */
+  /** Milliseconds of the monotonic clock, so that a jump of the wall clock makes no node stale. */
   heardAtMs: number;
-  /** Unknown for what was heard before this start. */
+  /** Undefined for a heartbeat from before this start. */
   skewSeconds?: number;
   isWritten: boolean;
 }
@@ -58,13 +58,13 @@ interface Needs {
   store: Store;
   directory: NodeDirectory;
   nodeNo: number;
-  /** How far this node has applied the changes of another one. */
+  /** The number of the last event of another node that this node has applied. */
   appliedOf(nodeNo: number): Promise<number>;
   now: () => number;
   monotonic: () => number;
 }
 
-const neverHeard: License = {valid: false, type: 'unknown', status: 'unknown', expires_at: '1970-01-01T00:00:00.000Z'};
+const unknownLicense: License = {valid: false, type: 'unknown', status: 'unknown', expires_at: '1970-01-01T00:00:00.000Z'};
 const overtakenMs = 5000;
 const noHash = `sha256:${'0'.repeat(64)}`;
 
@@ -72,18 +72,19 @@ export const openPeerStates = async (needs: Needs): Promise<PeerStates> => {
   const {directory, nodeNo, now, monotonic} = needs;
   const states = await readStates(needs);
   const silences = createPeerSilences(monotonic);
-  /** By node number: since when it is configured otherwise than this node. */
+  /** By node number: since when its configuration differs from this node's. */
   const differing = new Map<number, number>();
-  const agoText = (ms: number): string => new Date(now() - (monotonic() - ms)).toISOString();
+  /** A monotonic time as wall clock time, ISO 8601. */
+  const wallTimeOf = (ms: number): string => new Date(now() - (monotonic() - ms)).toISOString();
 
-  /** Of a node that has never been heard: since it is known. */
+  /** Milliseconds since the last heartbeat or, if there was none, since the node joined. */
   const silenceMs = (node: StoredNode): number => {
     const state = states.get(node.id);
     return state ? monotonic() - state.heardAtMs : Math.max(0, now() - Date.parse(node.created_at));
   };
   const health = (node: StoredNode) => healthOf(silenceMs(node) / 1000);
-  /** A node that is not heard, or does not answer, has no say in how the nodes are configured. */
-  const isInTouch = (node: StoredNode): boolean => health(node) === 'online' && !silences.isSilent(node.id);
+  /** Only the configuration of connected nodes is compared. */
+  const isConnected = (node: StoredNode): boolean => health(node) === 'online' && !silences.isSilent(node.id);
   const unreachableFrom = (no: number): string[] =>
     directory
       .list()
@@ -102,7 +103,7 @@ export const openPeerStates = async (needs: Needs): Promise<PeerStates> => {
     received(heartbeat) {
       const before = states.get(heartbeat.node_no)?.heartbeat;
       const node = directory.findByNo(heartbeat.node_no);
-      if (node && !isInTouch(node)) differing.delete(heartbeat.node_no);
+      if (node && !isConnected(node)) differing.delete(heartbeat.node_no);
       const skewSeconds = (heartbeat.clock_ms - now()) / 1000;
       const latest = latestOf(before, heartbeat);
       states.set(heartbeat.node_no, {heartbeat: latest, heardAtMs: monotonic(), skewSeconds, isWritten: false});
@@ -123,12 +124,12 @@ export const openPeerStates = async (needs: Needs): Promise<PeerStates> => {
 
     async entryOf(node) {
       const silentSince = silences.sinceMs(node.id);
-      const differsSince = isInTouch(node) ? differing.get(node.id) : undefined;
+      const differsSince = isConnected(node) ? differing.get(node.id) : undefined;
       return {
         ...entryOf(node, {state: states.get(node.id), applied: await needs.appliedOf(node.id), ageMs: silenceMs(node), now}),
-        unanswered_since: silentSince === undefined ? null : agoText(silentSince),
+        unanswered_since: silentSince === undefined ? null : wallTimeOf(silentSince),
         unreachable_from: unreachableFrom(node.id),
-        config_differs_since: differsSince === undefined ? null : agoText(differsSince),
+        config_differs_since: differsSince === undefined ? null : wallTimeOf(differsSince),
       };
     },
 
@@ -139,7 +140,7 @@ export const openPeerStates = async (needs: Needs): Promise<PeerStates> => {
       silences.retain(numbers);
       for (const no of differing.keys()) if (!numbers.includes(no)) differing.delete(no);
     },
-    flush: async () => writeStates(needs, states, agoText),
+    flush: async () => writeStates(needs, states, wallTimeOf),
   };
 };
 
@@ -157,13 +158,13 @@ const readStates = async ({store, now, monotonic}: Needs): Promise<Map<number, S
 const writeStates = async (
   {store, directory}: Needs,
   states: ReadonlyMap<number, State>,
-  timeText: (ms: number) => string,
+  wallTimeOf: (ms: number) => string,
 ): Promise<void> => {
   const unwritten = [...states].filter(([id, {isWritten}]) => !isWritten && directory.findByNo(id));
   if (unwritten.length === 0) return;
   const reports = unwritten.map(([node_no, {heartbeat, heardAtMs}]) => ({
     node_no,
-    last_seen: timeText(heardAtMs),
+    last_seen: wallTimeOf(heardAtMs),
     report: heartbeat,
   }));
   await store.transaction(async tx => {
@@ -173,13 +174,13 @@ const writeStates = async (
   for (const [, state] of unwritten) state.isWritten = true;
 };
 
-/** An answer may be overtaken by a later heartbeat. A clock that was set back looks like that too, but by more. */
+/** The later of two heartbeats, as they may arrive out of order. A clock that is back by more than `overtakenMs` was set back. */
 const latestOf = (before: Heartbeat | undefined, heartbeat: Heartbeat): Heartbeat => {
   const behindMs = (before?.clock_ms ?? 0) - heartbeat.clock_ms;
   return before && behindMs > 0 && behindMs < overtakenMs ? before : heartbeat;
 };
 
-/** Whether a node says that the node number `no` does not answer it. While it does not answer itself, it has to be heard all the same. */
+/** Whether a node reports that node `no` does not answer it. If it does not answer itself, it must still be sending heartbeats. */
 const saysUnreached = (
   state: State | undefined,
   {no, silentSinceMs}: {no: number; silentSinceMs: number | undefined},
@@ -188,28 +189,28 @@ const saysUnreached = (
   return silentSinceMs === undefined || isHeardDespite(silentSinceMs, state.heardAtMs);
 };
 
-interface Seen {
+interface Observation {
   state: State | undefined;
-  /** The number of the last of its events that this node has applied. */
+  /** The number of the node's last event that this node has applied. */
   applied: number;
   ageMs: number;
   now: () => number;
 }
 
-/** What the node itself has said, as far as it has. */
-const entryOf = (node: StoredNode, {state, applied, ageMs, now}: Seen) => {
+/** The part of a status entry that comes from the node's last heartbeat; defaults if there is none. */
+const entryOf = (node: StoredNode, {state, applied, ageMs, now}: Observation) => {
   const heartbeat = state?.heartbeat;
   return {
     node_id: node.node_id,
     fqdn: node.fqdn,
-    // Until a node has spoken for itself, its address is what others say.
+    // Before the first heartbeat, the address is only a statement of other nodes.
     api_url: (heartbeat && node.api_url) ?? '',
     last_seen: new Date(now() - ageMs).toISOString(),
     healthy: healthOf(ageMs / 1000),
     config_hash: heartbeat?.config_hash ?? noHash,
     config_hash_age_s: heartbeat ? heartbeat.config_hash_age_s + Math.floor(ageMs / 1000) : 0,
     outbox_backlog_to_us: Math.max(0, (heartbeat?.last_seq ?? 0) - applied),
-    license: heartbeat?.license ?? neverHeard,
+    license: heartbeat?.license ?? unknownLicense,
     clock_skew_s: state?.skewSeconds === undefined ? null : Math.round(state.skewSeconds * 10) / 10,
   };
 };

@@ -1,17 +1,17 @@
-// Refusals: changes that one node does not take from another. The outbox of a refused node would grow in silence, and a revocation in
-// it would not arrive, so both ends report it for as long as it lasts.
+// Refusals of changes between nodes. The outbox of a refused node would grow unnoticed, and a revocation in it would not arrive, so
+// both nodes report the refusal for as long as it lasts.
 
-/** Refused as events, or found left out when records were fetched. */
+/** Whether changes were refused as events, or skipped in fetched records. */
 type Path = 'events' | 'records';
 
 export interface Refusals {
-  /** This node cannot take what `peer` has changed, for the reason `why`; undefined once it can. */
+  /** This node refuses changes of `peer` because of `why`; with undefined it accepts them again. */
   ofPeer(peer: number, path: Path, why: string | undefined): void;
-  /** Why this node does not take what `peer` has changed; undefined while it does. */
+  /** Why this node refuses changes of `peer`; undefined if it accepts them. */
   whyOfPeer(peer: number): string | undefined;
-  /** `peer` says by its answer to events, or in its heartbeat, that it cannot take what this node has changed. */
+  /** `peer` refuses changes of this node, according to its answer to events or its heartbeat; with undefined it accepts them again. */
   byPeer(peer: number, path: Path, why: string | undefined): void;
-  /** The peers that refuse what this node has changed. */
+  /** The peers that refuse changes of this node. */
   peersThatRefuse(): number[];
 }
 

@@ -1,4 +1,4 @@
-// Taking a node out of the cluster, for good: its number is never given again, and its certificate names that number.
+// Removal of nodes from the cluster. It is permanent: a node's certificate contains its number, and the number is never reused.
 
 import type {ApiKey} from '../../../shared/api-key.ts';
 import type {ClusterNode, RemovedNode} from '../../../shared/cluster-node.ts';
@@ -9,18 +9,18 @@ import type {Authorities} from './authority.ts';
 import type {NodeDirectory} from './node-directory.ts';
 
 export interface Removal {
-  /** The node, with the keys that were made on it. */
+  /** The node, with the API keys that were created on it. */
   describe(nodeId: string): Promise<ClusterNode>;
   /**
-   * Resolves once every node that can be reached refuses it, with the ids of those that could not be told. `removed` is null unless
-   * keys were to be revoked.
+   * Resolves when every reachable node refuses the removed one, with the ids of the unreachable nodes. `removed` is null unless
+   * `revokesKeys` is set.
    */
   remove(actor: Actor, nodeId: string, options: RemovalOptions): Promise<{unreachable: string[]; removed: RemovedNode | null}>;
 }
 
 interface RemovalOptions {
   isForced: boolean;
-  /** Also revokes the keys that were made on the node, but for the one that asks. */
+  /** Also revokes the API keys that were created on the node, except the caller's own. */
   revokesKeys: boolean;
 }
 
@@ -50,8 +50,8 @@ export const createRemoval = ({configuration, directory, keys, authorities, node
       const node = directory.findById(nodeId);
       if (!node) throw unknown(nodeId);
       const {id, node_id, fqdn, created_at} = node;
-      const made = (await keys.list()).filter(key => isMadeOn(id, key));
-      return {node_id, node_no: id, fqdn, joined_at: created_at, keys: made};
+      const createdKeys = (await keys.list()).filter(key => isCreatedOn(id, key));
+      return {node_id, node_no: id, fqdn, joined_at: created_at, keys: createdKeys};
     },
 
     async remove(actor, nodeId, {isForced, revokesKeys}) {
@@ -61,19 +61,19 @@ export const createRemoval = ({configuration, directory, keys, authorities, node
         await requireRemovable(node, isForced);
         await tx.remove('node', node.id);
         await tx.audit(actor, 'cluster.remove', nodeId, `number ${node.id}${isForced ? ', forced' : ''}`);
-        return revokesKeys ? revokeKeys(tx, actor, await keysMadeOn(tx.config, node)) : null;
+        return revokesKeys ? revokeKeys(tx, actor, await activeKeysOf(tx.config, node)) : null;
       });
       return {unreachable: await awaitReplication(), removed};
     },
   };
 };
 
-const isMadeOn = (nodeNo: number, {id}: {id: number}): boolean => makerOf({kind: 'api_key', id}) === nodeNo;
+const isCreatedOn = (nodeNo: number, {id}: {id: number}): boolean => makerOf({kind: 'api_key', id}) === nodeNo;
 
-const keysMadeOn = async (config: ConfigReads, node: StoredNode): Promise<StoredApiKey[]> =>
-  (await config.listApiKeys()).filter(key => isMadeOn(node.id, key) && key.revoked_at === null);
+const activeKeysOf = async (config: ConfigReads, node: StoredNode): Promise<StoredApiKey[]> =>
+  (await config.listApiKeys()).filter(key => isCreatedOn(node.id, key) && key.revoked_at === null);
 
-/** The key that asks stays, so that nobody is locked out by it. */
+/** Does not revoke the caller's own key, so that the caller is not locked out. */
 const revokeKeys = async (tx: ConfigTransaction, actor: Actor, found: StoredApiKey[]): Promise<RemovedNode> => {
   const revoked = found.filter(({id}) => id !== actor.keyId);
   for (const {id, name} of revoked) {

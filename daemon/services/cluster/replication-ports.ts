@@ -1,4 +1,4 @@
-// Ports of replication: what the cluster's connections and the API for peers need of it, and what it needs of other nodes.
+// Ports of replication: the interfaces for the connections to peers and for the peer API, and the one for requests to other nodes.
 import type {NodeIdentity} from '../ports.ts';
 import type {ConfigRecord, RecordKey, StoredRecord} from '../records.ts';
 import type {DigestsPage, EventsAnswer, EventsRequest, Heartbeat, RecordsPage} from './peer-protocol.ts';
@@ -8,7 +8,7 @@ export interface ChangedRecord {
   after: StoredRecord;
 }
 
-/** Who sends changes, and how they came. The snapshot of a join comes from the node that has the key of the authority. */
+/** The sender of changes, and the path by which they came. With `join`, the sender is the node that has the key of the authority. */
 export interface ChangeSource {
   node: NodeIdentity;
   path: 'events' | 'heartbeat' | 'snapshot' | 'repair' | 'join';
@@ -16,60 +16,61 @@ export interface ChangeSource {
 
 export interface Applied {
   changed: ChangedRecord[];
-  /** What was left out, as one line for people; empty when nothing was. */
+  /** A one-line description of the skipped changes for users; empty if none were skipped. */
   leftOut: string;
 }
 
 export interface Replication {
   /** The number of this node's newest event. */
   lastSeq(): Promise<number>;
-  /** Events after `after`, at most so many and so long together, and the number up to which there are none any more. */
+  /** Events after `after` within `limits`, and the floor up to which events have been deleted. */
   batchAfter(after: number, limits: {limit: number; maxChars: number}): Promise<EventsRequest>;
   /**
-   * Applies what `origin` has changed, in one transaction with the note of how far that goes. What was applied before is
-   * acknowledged again. Resolves with how far that is; `hasGap` when older events are gone there; `leftOut` names the writes that
-   * were dated too far ahead and not applied.
+   * Applies the changes of `origin`, and stores the number of the last one in the same transaction. Events applied before are only
+   * acknowledged again. Resolves with the number of the last applied event; `hasGap` if `origin` has deleted events that are missing
+   * here; `leftOut` describes writes that were dated too far ahead and skipped.
    */
   receive(origin: NodeIdentity, request: EventsRequest): Promise<{applied: number; hasGap: boolean; leftOut: string}>;
-  /** How far this node has applied the events of each node, itself included. */
+  /** The number of the last applied event of each node, including this one. */
   applied(): Promise<Map<number, number>>;
   recordsPage(after: RecordKey | undefined): Promise<RecordsPage>;
   digestsPage(after: RecordKey | undefined): Promise<DigestsPage>;
   records(keys: RecordKey[]): Promise<ConfigRecord[]>;
-  /** Merges records as another node serves them, as far as it is believed. */
+  /** Merges records of another node, as far as the rules for `source` accept them. */
   merge(records: ConfigRecord[], source: ChangeSource): Promise<Applied>;
-  /** After a whole snapshot: notes how far the node it came from had applied the others, and goes on counting after all of it. */
+  /** Call this after a complete snapshot: stores what its sender had applied, and raises the sequences above this node's own ids in it. */
   caughtUp(applied: Record<string, number>): Promise<void>;
   /**
-   * Somebody has applied more of this node's events than there have been: its database has gone back in time. A number that no
-   * node can have come to is not believed: a Fault `validation_failed`.
+   * Renumbers the outbox after a peer has applied event `seq` of this node, which this database does not have: it was restored from
+   * an older copy. Throws a Fault `validation_failed` for a number that is too high to be true.
    */
   recover(seq: number): Promise<void>;
   /**
-   * How far a peer has come, before it was told anything by this process. Beyond where this node began: its database has gone
-   * back in time, and has given the same numbers to other events since. Resolves with whether that is so.
+   * Checks the first acknowledgement `seq` of a peer, before this process has sent it events. If it is above the last event at the
+   * start of this process, the database was restored from an older copy and has reused numbers since: then this renumbers the outbox
+   * and resolves with true.
    */
   checkFirstAcknowledgement(seq: number): Promise<boolean>;
   /**
-   * For a start without word from every peer: should the database have gone back in time, ids that were given since are left
-   * out by a wide margin.
+   * Skips many ids of every kind, for a start without an answer from every peer: if the database was restored from an older copy, ids
+   * that were assigned since then must not be reused.
    */
   skipIds(): Promise<void>;
-  /** Forgets events that every peer has, `upTo` the one that has least; and more than `limit` in any case. */
+  /** Deletes events up to `upTo`, which every peer has applied, and in any case all but the newest `limit`. Returns how many. */
   prune(upTo: number, limit: number): Promise<number>;
 }
 
 export interface HeartbeatExchange {
-  /** This node's heartbeat for the node `to`, with the key uses after the `usesAfter`-th; `usesUpTo` is for the next one. */
+  /** This node's heartbeat for node `to`, with the key uses after number `usesAfter`. Pass `usesUpTo` as `usesAfter` next time. */
   heartbeat(to: number, usesAfter: number): Promise<{heartbeat: Heartbeat; usesUpTo: number}>;
-  /** Takes in a heartbeat and answers with this node's own. */
+  /** Processes a heartbeat and resolves with this node's own. */
   answer(from: NodeIdentity, heartbeat: Heartbeat): Promise<Heartbeat>;
-  /** Takes in a heartbeat. A Fault `validation_failed` when it speaks for another node than the one it came from. */
+  /** Processes a heartbeat. Rejects with a Fault `validation_failed` if its sender is not `from`. */
   receiveHeartbeat(from: NodeIdentity, heartbeat: Heartbeat): Promise<void>;
-  /** The node says that it stops. */
+  /** The node has announced that it stops. */
   receiveStop(from: NodeIdentity): void;
   receiveEvents(from: NodeIdentity, request: EventsRequest): Promise<EventsAnswer>;
-  /** Something has to be fetched from that node: events are gone there, or it knows more of this node than the node itself. */
+  /** Calls `listener` when records must be fetched from a node: it deleted events, or has newer events of this node than it has itself. */
   onBehind(listener: (nodeNo: number) => void): void;
 }
 

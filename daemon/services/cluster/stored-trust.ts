@@ -1,6 +1,6 @@
-// What a node stores of those that join, of the names in certificates, and of what it heard last from its peers.
+// Join tokens, issued names and peer reports, as a node stores them.
 export interface StoredJoinToken {
-  /** Names the token; the client certificate in it says the same. */
+  /** Identifies the token. The client certificate in the token contains the same id. */
   id: string;
   created_at: string;
   expires_at: string;

@@ -19,7 +19,7 @@ interface TrainingSample {
   content: MailContent;
 }
 
-/** `known`: the classifier has learned this mail before. `refused`: the classifier answered, but did not learn the mail. */
+/** `known`: the classifier does not need the mail, for example because it knows it. `refused`: it answered, but did not learn the mail. */
 export type TrainingResult = {kind: 'learned' | 'known'} | {kind: 'refused' | 'unreachable'; detail: string};
 
 /** Learns ham and spam from mail. Never rejects; resolves within 5 s. */
@@ -46,7 +46,7 @@ export interface RecipientResult {
   reply: SmtpReply;
 }
 
-/** The servers for a mail, tried in order until one can be connected. `signFor` is the domain for the DKIM signature of outbound mail. */
+/** The servers for a mail, tried in order until one connects. `signFor`: the domain for the DKIM signature of outbound mail. */
 export interface Route {
   servers: HostPort[];
   /** Login, used over verified TLS only. `ca` (PEM) replaces the certificate authorities of the system. */

@@ -10,29 +10,29 @@ export type HoldCursor = Pick<HeldMail, 'arrived_at' | 'node_id' | 'queue_id'>;
 
 export interface HeldMailPage {
   mails: HeldMail[];
-  /** All matches, not only this page. */
+  /** The number of all matches, not only of this page. */
   total: number;
 }
 
-/** To be read once, or destroyed. */
+/** A body as a stream, which the caller must read once or destroy. */
 export interface MailBody {
   sizeBytes: number;
   stream: Readable;
 }
 
-/** One node's hold queue: its own spool, its Postfix, or a peer's behind mutual TLS. The actor's reach narrows to one domain. */
+/** The hold queue of one node: its spool or Postfix, or a peer's over mutual TLS. Calls are limited to the actor's access scope. */
 export interface HoldQueue {
   readonly nodeId: string;
-  /** How many acts it takes at the same time. */
+  /** How many actions may run at the same time. */
   readonly actsAtOnce: number;
   list(filter: HoldFilter, page: Page, actor: Actor): Promise<HeldMailPage>;
   /** Cursors of some of the matches, see `readMerged`. */
   samples(filter: HoldFilter, steps: Steps, actor: Actor): Promise<Samples<HoldCursor>>;
-  /** How many matches come before a cursor. */
+  /** The number of matches before a cursor. */
   positionOf(filter: HoldFilter, cursor: HoldCursor, actor: Actor): Promise<number>;
   summary(filter: HoldFilter, actor: Actor): Promise<Summary>;
   get(queueId: string, actor: Actor): Promise<HeldMailDetail>;
   body(queueId: string, actor: Actor): Promise<MailBody>;
-  /** Released means the backend has answered 250 for every recipient. */
+  /** A mail is released when the backend has answered 250 for every recipient. */
   act(action: HoldAction, queueId: string, actor: Actor): Promise<ActionOutcome>;
 }

@@ -33,7 +33,7 @@ interface Needs<E extends K, K> {
   near?: number;
 }
 
-/** Evenly distributed parts need two rounds. Otherwise each round covers at least three quarters of the remaining way, see `approach`. */
+/** Evenly distributed parts need two rounds. Others cover at least three quarters of the rest in each round, see `approach`. */
 const maxRounds = 40;
 
 /** The fraction of a step that is divided evenly among the parts, whatever their shares of the last step were. */
@@ -80,7 +80,7 @@ const createCut = <E extends K, K>({parts, ask}: Pick<Needs<E, K>, 'parts' | 'as
     offset,
     unreachable,
     positions: () => positions,
-    /** How many entries lie between the cut and the page. Grows when a part stops answering, as the page is then further down in the others. */
+    /** The number of entries between the cut and the page. Grows when a part stops answering: then more of the others come before it. */
     left: () => Math.max(0, offset - sum(positions.map(({start}) => start))),
     move(to: PartPosition<E, K>[]) {
       positions = to;
@@ -97,8 +97,8 @@ const createCut = <E extends K, K>({parts, ask}: Pick<Needs<E, K>, 'parts' | 'as
 type Cut<E extends K, K> = ReturnType<typeof createCut<E, K>>;
 
 /**
- * Moves the cut towards the page, and never beyond it: each part returns the entry after its share of the way, and no part has more than
- * its share before the first of these entries. The share of a part mostly follows its share of the last step, as parts differ in density.
+ * Moves the cut towards the page, and never beyond it: each part returns the entry after its share of the way, and no part has more
+ * than its share before the first of these entries. A part's share mostly follows its share of the last step, as parts differ in density.
  * Resolves with the length of the whole list if the page lies beyond its end.
  */
 const approach = async <E extends K, K>(cut: Cut<E, K>, compare: (a: K, b: K) => number): Promise<number | undefined> => {

@@ -63,7 +63,7 @@ const auditFilter: z.ZodType<AuditFilter> = z.strictObject({
   action: text.optional(),
 });
 
-/** More mails than any node holds. With a much larger `stride` × `limit`, SQLite would get a number that it does not treat as an integer. */
+/** More mails than any node holds. Times `limit`, a much larger number would no longer be an integer for SQLite. */
 const position = z.int().min(0).max(1e11);
 
 /** A page together with the entries before it, see `readMerged`. */

@@ -224,11 +224,11 @@ test('no name or address of another node is in a certificate, but what is the ma
   const ours = ['mx2.test', '2001:db8:0::1'];
   const theirs = ['MX1.test', '192.0.2.1', '::ffff:192.0.2.1', 'C.mx3.Test', '192.0.2.4'];
   const everybodys = ['localhost', '127.0.0.1', '127.1.2.3', '::1', '0:0:0:0:0:0:0:1'];
-  const beta = {node_id: 'beta', given: [], isBeside: () => false};
+  const beta = {node_id: 'beta', currentNames: [], isColocated: () => false};
 
   t.deepEqual(ownNames([...ours, ...theirs, ...everybodys, 'free.test'], nodes, beta), [...ours, ...everybodys, 'free.test']);
-  t.deepEqual(ownNames(theirs, nodes, {...beta, given: ['mx1.TEST', '192.0.2.4']}), ['MX1.test', '192.0.2.4']);
-  t.deepEqual(ownNames(theirs, nodes, {...beta, isBeside: ({node_id}) => node_id === 'gamma'}), ['C.mx3.Test']);
+  t.deepEqual(ownNames(theirs, nodes, {...beta, currentNames: ['mx1.TEST', '192.0.2.4']}), ['MX1.test', '192.0.2.4']);
+  t.deepEqual(ownNames(theirs, nodes, {...beta, isColocated: ({node_id}) => node_id === 'gamma'}), ['C.mx3.Test']);
 });
 
 const renewalOf = async ({joining, certified}: Awaited<ReturnType<typeof arrange>>, nodeNo: number, hosts: string[]) => {
@@ -353,20 +353,20 @@ test('two are on one machine when their connections come from one address, whate
   const self = {id: 1, cluster_url: 'https://mx1.test:8444'};
   const other = {id: 2, cluster_url: 'https://mx1.test:9444'};
   const onLoopback = {id: 3, cluster_url: 'https://127.0.0.1:8444'};
-  const beforeItAsked = colocatedNodes.areTogether(other, '192.0.2.2');
+  const beforeItAsked = colocatedNodes.areColocated(other, '192.0.2.2');
   colocatedNodes.noteAddress(2, '::ffff:192.0.2.2');
 
   for (const address of ['127.0.0.1', '::1', '192.0.2.1', '::ffff:192.0.2.1']) {
-    t.true(colocatedNodes.areTogether(self, address), address);
-    t.true(colocatedNodes.areTogether(onLoopback, address), address);
-    t.false(colocatedNodes.areTogether(other, address), address);
+    t.true(colocatedNodes.areColocated(self, address), address);
+    t.true(colocatedNodes.areColocated(onLoopback, address), address);
+    t.false(colocatedNodes.areColocated(other, address), address);
   }
   t.false(beforeItAsked);
-  t.true(colocatedNodes.areTogether(other, '192.0.2.2'));
+  t.true(colocatedNodes.areColocated(other, '192.0.2.2'));
   for (const node of [self, other, onLoopback])
-    for (const address of ['192.0.2.3', null]) t.false(colocatedNodes.areTogether(node, address), String(address));
+    for (const address of ['192.0.2.3', null]) t.false(colocatedNodes.areColocated(node, address), String(address));
   colocatedNodes.noteAddress(2, '127.0.0.1');
-  t.true(colocatedNodes.areTogether(other, '192.0.2.1'));
+  t.true(colocatedNodes.areColocated(other, '192.0.2.1'));
 });
 
 test('who would take the name of a node elsewhere is not let in, and nobody can take it later or have it taken away', async t => {
