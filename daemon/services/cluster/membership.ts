@@ -44,11 +44,13 @@ export const openMembership = async ({store, directory, nodeNo, now, withReserve
 
   const leave = (by: string | null) => {
     if (removal) return;
-    const left = {at: new Date(now()).toISOString(), by};
-    removal = left;
-    for (const listener of listeners) listener(left);
+    const newRemoval = {at: new Date(now()).toISOString(), by};
+    removal = newRemoval;
+    for (const listener of listeners) listener(newRemoval);
     // If this fails, the other nodes report the removal again after the next start.
-    void withReserve(async () => store.transaction(async tx => tx.state.write(stateName, JSON.stringify(left)))).catch(onFailure);
+    void withReserve(async () => store.transaction(async tx => tx.state.write(stateName, JSON.stringify(newRemoval)))).catch(
+      onFailure,
+    );
   };
   const checkRemoval = () => {
     if (directory.wasRemoved(nodeNo)) leave(null);
