@@ -28,7 +28,7 @@ interface Needs {
   directory: NodeDirectory;
   nodeNo: number;
   now: () => number;
-  /** Runs a write that must succeed even on a full disk, see `createBallast`. */
+  /** Runs a write that must succeed even on a full disk, see `createReserveFile`. */
   withReserve: (write: () => Promise<void>) => Promise<void>;
   onFailure(error: unknown): void;
 }
