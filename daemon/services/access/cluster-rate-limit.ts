@@ -14,11 +14,11 @@ interface Needs {
 }
 
 /** A heartbeat takes milliseconds, so a node that needs longer than this is probably down. */
-const patienceMs = 1000;
+const maxWaitMs = 1000;
 
 export const createClusterRateLimits = ({limiter, sendHeartbeats}: Needs): ClusterRateLimits => ({
   async take(keyId, limit) {
-    const deadlineMs = performance.now() + patienceMs;
+    const deadlineMs = performance.now() + maxWaitMs;
     for (;;) {
       const state = limiter.take(keyId, limit);
       const leftMs = deadlineMs - performance.now();

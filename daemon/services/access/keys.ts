@@ -69,12 +69,12 @@ export const createKeys = ({store, configuration, directory, domains, nodeId, aw
   });
 
   /** Faults of a new key that a schema cannot find. The body is not validated yet. */
-  const wrongNow = (body: unknown): FieldFault[] => {
+  const faultsOf = (body: unknown): FieldFault[] => {
     const {scope, domain} = membersOf(body);
-    const wrong = pastEnd(body, 'expires_at', now());
+    const faults = pastEnd(body, 'expires_at', now());
     if (scope === 'domain-admin' && typeof domain === 'string' && !boundDomain(domains, domain))
-      wrong.push({path: 'domain', detail: 'is not a domain of this cluster; create the domain first'});
-    return wrong;
+      faults.push({path: 'domain', detail: 'is not a domain of this cluster; create the domain first'});
+    return faults;
   };
 
   return {
@@ -101,7 +101,7 @@ export const createKeys = ({store, configuration, directory, domains, nodeId, aw
     },
 
     async create(actor, body) {
-      const wanted = validate(createApiKeySchema, body, wrongNow(body));
+      const wanted = validate(createApiKeySchema, body, faultsOf(body));
       return configuration.change(async tx => insertKey(tx, actor, wanted, boundDomain(domains, wanted.domain)));
     },
 

@@ -42,7 +42,7 @@ interface Needs {
 
 const minuteMs = 60_000;
 /** Messages may arrive out of order. A clock that is back by more than this was set back. */
-const overtakenMs = 5000;
+const maxReorderMs = 5000;
 
 /** Counts by key, of two minutes at most. */
 type Minutes = Map<number, Map<number, number>>;
@@ -100,7 +100,7 @@ export const createRateLimiter = ({now, monotonic}: Needs): RateLimiter => {
     receiveCounts(nodeNo, {before, ...running}, clockMs) {
       const {minutes, clockMs: latestMs} = others.get(nodeNo) ?? {minutes: new Map(), clockMs: 0};
       // A later message, which has arrived before, contains all of these counts.
-      if (clockMs < latestMs && clockMs > latestMs - overtakenMs) return;
+      if (clockMs < latestMs && clockMs > latestMs - maxReorderMs) return;
       others.set(nodeNo, {minutes, clockMs});
       for (const {window, counts} of before ? [before, running] : [running]) {
         const known = countsIn(minutes, window);

@@ -35,8 +35,8 @@ interface Order {
   detail: string;
 }
 
-const keptMs = 30 * 24 * 3600 * 1000;
-/** The certificate in a token outlives the token, so that the holder of an expired token gets an error message, not a failed handshake. */
+const retentionMs = 30 * 24 * 3600 * 1000;
+/** The certificate in a token outlives it, so that the holder of an expired token gets an error message, not a failed handshake. */
 const graceMs = 24 * 3600 * 1000;
 const answerMs = 5000;
 
@@ -50,7 +50,7 @@ export const createJoinTokens = (needs: Needs): JoinTokens => {
     const expires_at = new Date(expiresMs).toISOString();
     const token = await authority.issueToken({id, endMs: expiresMs + graceMs, address});
     await configuration.change(async tx => {
-      await tx.trust.forgetJoinTokens(new Date(now() - keptMs).toISOString());
+      await tx.trust.forgetJoinTokens(new Date(now() - retentionMs).toISOString());
       await tx.trust.insertJoinToken({id, created_at: new Date(now()).toISOString(), expires_at, used_at: null});
       await tx.audit(actor, 'cluster.token', id, `${detail}until ${expires_at}`);
     });
@@ -62,23 +62,23 @@ export const createJoinTokens = (needs: Needs): JoinTokens => {
       const {expires_in_s} = validate(tokenOrderSchema, body);
       const holders = await authorities.holders();
       const holder = holders.find(({id}) => mayAdmit(id, holders));
-      if (!holder) throw nobodyHasTheKey();
+      if (!holder) throw noAuthority();
       if (holder.id === nodeNo) {
         const own = await authorities.own();
         if (own) return issue(own, {expiresInS: expires_in_s, actor, detail: ''});
       }
       const peer = authorities.peer(holder.id);
-      if (!peer) throw nobodyHasTheKey();
+      if (!peer) throw noAuthority();
       return ask(peer, {expires_in_s, actor: actorToRelay(actor)});
     },
 
     async createFor({nodeId}, body) {
       const {expires_in_s, actor: relayed} = validate(passedOrderSchema, body);
       const own = await authorities.own();
-      if (!own) throw nobodyHasTheKey();
+      if (!own) throw noAuthority();
       const holders = await authorities.holders();
       const first = holders.find(({id}) => mayAdmit(id, holders));
-      if (first && first.id !== nodeNo) throw elsewhere(first.node_id);
+      if (first && first.id !== nodeNo) throw otherNodeAdmits(first.node_id);
       // The caller's key is checked here too: otherwise a node under an attacker's control could admit any number of nodes.
       const actor = await actors.admit(relayed, 'cluster:write', {nodeId});
       return issue(own, {expiresInS: expires_in_s, actor, detail: `${relayText(nodeId)}; `});
@@ -94,7 +94,7 @@ export const createJoinTokens = (needs: Needs): JoinTokens => {
     } catch (error) {
       // Repeating is safe: a token that was created but never delivered does no harm.
       if (error instanceof Fault && (error.code === 'node_unreachable' || error.code === 'outcome_unknown'))
-        throw elsewhere(nodeId, error);
+        throw otherNodeAdmits(nodeId, error);
       throw error;
     }
   }
@@ -106,14 +106,14 @@ export const createJoinTokens = (needs: Needs): JoinTokens => {
  */
 export const mayAdmit = (nodeNo: number, holders: readonly {id: number}[]): boolean => holders[0]?.id === nodeNo;
 
-const elsewhere = (nodeId: string, cause?: unknown): Fault =>
+const otherNodeAdmits = (nodeId: string, cause?: unknown): Fault =>
   new Fault(
     'unavailable',
     `only node ${nodeId} can let nodes in, and it does not answer; start it, or, if it is gone for good, put its tls/ca.key into tls/ of another node, restart that one, and remove ${nodeId}`,
     {cause, retryAfterSeconds: 5},
   );
 
-const nobodyHasTheKey = (): Fault =>
+const noAuthority = (): Fault =>
   new Fault(
     'unavailable',
     'no node that answers has the key of the cluster’s authority; start the node that has tls/ca.key, or put that file into tls/ of a node and restart it',

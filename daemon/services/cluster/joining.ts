@@ -68,7 +68,7 @@ export const createJoining = (needs: Needs): Joining => {
   return {
     async requireToken(tokenId) {
       const token = await store.trust.findJoinToken(tokenId);
-      if (!token || token.used_at !== null || Date.parse(token.expires_at) <= now()) throw whyUseless(token);
+      if (!token || token.used_at !== null || Date.parse(token.expires_at) <= now()) throw tokenFault(token);
     },
 
     async admit({tokenId, remoteAddress}, request) {
@@ -86,7 +86,7 @@ export const createJoining = (needs: Needs): Joining => {
       await issuedNames.prepare();
       const answer = await configuration.change(async tx => {
         const at = new Date(now()).toISOString();
-        if (!(await tx.trust.useJoinToken(tokenId, at))) throw whyUseless(await tx.trust.findJoinToken(tokenId));
+        if (!(await tx.trust.useJoinToken(tokenId, at))) throw tokenFault(await tx.trust.findJoinToken(tokenId));
         const nodes = await tx.config.listNodes();
         requireFreeId(nodes, request.node_id);
         const subject = subjectOf(needs, {node_id: request.node_id, remoteAddress, currentNames: []});
@@ -165,7 +165,7 @@ const subjectOf = (
   isColocated: node => colocatedNodes.areColocated(node, remoteAddress),
 });
 
-const whyUseless = (token: StoredJoinToken | undefined): Fault => {
+const tokenFault = (token: StoredJoinToken | undefined): Fault => {
   if (!token) return new Fault('insufficient_scope', 'this join token is not known here any more; make a new one');
   if (token.used_at !== null)
     return new Fault('conflict', `this join token was used at ${token.used_at}; make a new one for every node`);

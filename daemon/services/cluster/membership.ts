@@ -28,7 +28,7 @@ interface Needs {
   directory: NodeDirectory;
   nodeNo: number;
   now: () => number;
-  /** Runs a write that must succeed even on a full disk, see `createBallast`. */
+  /** Runs a write that must succeed even on a full disk, see `createReserveFile`. */
   withReserve: (write: () => Promise<void>) => Promise<void>;
   onFailure(error: unknown): void;
 }
@@ -44,11 +44,13 @@ export const openMembership = async ({store, directory, nodeNo, now, withReserve
 
   const leave = (by: string | null) => {
     if (removal) return;
-    const left = {at: new Date(now()).toISOString(), by};
-    removal = left;
-    for (const listener of listeners) listener(left);
+    const newRemoval = {at: new Date(now()).toISOString(), by};
+    removal = newRemoval;
+    for (const listener of listeners) listener(newRemoval);
     // If this fails, the other nodes report the removal again after the next start.
-    void withReserve(async () => store.transaction(async tx => tx.state.write(stateName, JSON.stringify(left)))).catch(onFailure);
+    void withReserve(async () => store.transaction(async tx => tx.state.write(stateName, JSON.stringify(newRemoval)))).catch(
+      onFailure,
+    );
   };
   const checkRemoval = () => {
     if (directory.wasRemoved(nodeNo)) leave(null);

@@ -7,7 +7,7 @@ import {id, nodeId} from '../../../shared/fields.ts';
 import type {Json} from '../../../shared/merge-patch.ts';
 import {isKind, type Kind, type RecordKey} from '../records.ts';
 
-/** Any time is accepted here. Changes dated too far ahead are skipped when applied, as a refusal would end replication from the sender. */
+/** Any time is accepted here. Changes dated too far ahead are skipped when applied, as a refusal would stop replication. */
 const stampSchema = z.string().regex(/^[0-9a-f]{12}\.[0-9a-f]{4}\.[0-9a-f]{4}$/);
 
 export const nodeNo = z.int().min(1).max(0xffff);

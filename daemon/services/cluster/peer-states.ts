@@ -65,7 +65,7 @@ interface Needs {
 }
 
 const unknownLicense: License = {valid: false, type: 'unknown', status: 'unknown', expires_at: '1970-01-01T00:00:00.000Z'};
-const overtakenMs = 5000;
+const maxReorderMs = 5000;
 const noHash = `sha256:${'0'.repeat(64)}`;
 
 export const openPeerStates = async (needs: Needs): Promise<PeerStates> => {
@@ -174,10 +174,10 @@ const writeStates = async (
   for (const [, state] of unwritten) state.isWritten = true;
 };
 
-/** The later of two heartbeats, as they may arrive out of order. A clock that is back by more than `overtakenMs` was set back. */
+/** The later of two heartbeats, as they may arrive out of order. A clock that is back by more than `maxReorderMs` was set back. */
 const latestOf = (before: Heartbeat | undefined, heartbeat: Heartbeat): Heartbeat => {
   const behindMs = (before?.clock_ms ?? 0) - heartbeat.clock_ms;
-  return before && behindMs > 0 && behindMs < overtakenMs ? before : heartbeat;
+  return before && behindMs > 0 && behindMs < maxReorderMs ? before : heartbeat;
 };
 
 /** Whether a node reports that node `no` does not answer it. If it does not answer itself, it must still be sending heartbeats. */

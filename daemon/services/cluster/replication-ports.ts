@@ -38,7 +38,7 @@ export interface Replication {
   records(keys: RecordKey[]): Promise<ConfigRecord[]>;
   /** Merges records of another node, as far as the rules for `source` accept them. */
   merge(records: ConfigRecord[], source: ChangeSource): Promise<Applied>;
-  /** Call this after a complete snapshot: stores what its sender had applied, and raises the sequences above this node's own ids in it. */
+  /** Call this after a complete snapshot: stores what its sender had applied, and raises the sequences above own ids in it. */
   caughtUp(applied: Record<string, number>): Promise<void>;
   /**
    * Renumbers the outbox after a peer has applied event `seq` of this node, which this database does not have: it was restored from
@@ -70,7 +70,7 @@ export interface HeartbeatExchange {
   /** The node has announced that it stops. */
   receiveStop(from: NodeIdentity): void;
   receiveEvents(from: NodeIdentity, request: EventsRequest): Promise<EventsAnswer>;
-  /** Calls `listener` when records must be fetched from a node: it deleted events, or has newer events of this node than it has itself. */
+  /** Calls `listener` when records must be fetched from a node: it deleted events, or has events that this node has lost. */
   onBehind(listener: (nodeNo: number) => void): void;
 }
 

@@ -20,8 +20,8 @@ export interface DomainDirectory {
 export const createDomainDirectory = async (store: Store, configuration: ConfigStore): Promise<DomainDirectory> => {
   const byId = new Map<number, Domain>();
   const byName = new Map<string, Domain>();
-  const turn = createYield();
-  const noFilters = compileFilters([], turn);
+  const yieldNow = createYield();
+  const noFilters = compileFilters([], yieldNow);
   const filters = new Map<number, FilterSet>();
   const dkimKeys = new Map<number, StoredDkimKey[]>();
   let sorted: Domain[] | undefined;
@@ -38,7 +38,7 @@ export const createDomainDirectory = async (store: Store, configuration: ConfigS
 
   for (const domain of await store.config.listDomains()) remember(domain);
   for (const [id, list] of groupBy(await store.config.listMailFilters(), ({domain_id}) => domain_id))
-    filters.set(id, compileFilters(list, turn));
+    filters.set(id, compileFilters(list, yieldNow));
   for (const [id, list] of groupBy(await store.config.listDkimKeys(), ({domain_id}) => domain_id)) dkimKeys.set(id, list);
 
   configuration.onChange(async changed => {
@@ -53,7 +53,7 @@ export const createDomainDirectory = async (store: Store, configuration: ConfigS
     if (domainIds.length > 0) sorted = undefined;
     for (const id of filtersOf) {
       const list = filtersNow.get(id);
-      if (list) filters.set(id, compileFilters(list, turn));
+      if (list) filters.set(id, compileFilters(list, yieldNow));
       else filters.delete(id);
     }
     for (const id of keysOf) {

@@ -76,19 +76,19 @@ export const createEvents = ({keys, domains, configuration, subscribeToPeers, no
     const reach = accessOf(key);
     return reach.kind === 'none' ? undefined : {scope: key.scope, reach};
   };
-  const forget = (one: OpenWatch) => {
-    open.delete(one);
+  const forget = (watch: OpenWatch) => {
+    open.delete(watch);
     if (open.size > 0) return;
     clearInterval(timer);
     peers?.stop();
     peers = undefined;
   };
-  const end = (one: OpenWatch) => {
-    forget(one);
-    one.watcher.end();
+  const end = (watch: OpenWatch) => {
+    forget(watch);
+    watch.watcher.end();
   };
   const endWithoutAccess = () => {
-    for (const one of [...open]) if (!currentAccessOf(one.keyId)) end(one);
+    for (const watch of [...open]) if (!currentAccessOf(watch.keyId)) end(watch);
   };
   const check = () => {
     checks += 1;
@@ -97,11 +97,11 @@ export const createEvents = ({keys, domains, configuration, subscribeToPeers, no
   };
   const receive: Events['receive'] = busEvent => {
     const {event, domainId} = busEvent;
-    for (const one of [...open]) {
-      if (!one.types.includes(event.type)) continue;
-      const access = currentAccessOf(one.keyId);
-      if (!access) end(one);
-      else if (isVisible(access, event.type, domainId)) one.watcher.event(busEvent);
+    for (const watch of [...open]) {
+      if (!watch.types.includes(event.type)) continue;
+      const access = currentAccessOf(watch.keyId);
+      if (!access) end(watch);
+      else if (isVisible(access, event.type, domainId)) watch.watcher.event(busEvent);
     }
   };
   configuration.onChange(async () => endWithoutAccess());
@@ -115,23 +115,23 @@ export const createEvents = ({keys, domains, configuration, subscribeToPeers, no
           requiredScopes: scopesWith(permissionFor[refused]),
         });
       if (isClosed) throw busy('the node is stopping');
-      if ([...open].filter(one => one.keyId === keyId).length >= limits.perKey)
+      if ([...open].filter(watch => watch.keyId === keyId).length >= limits.perKey)
         throw new Fault('rate_limited', `the key watches events ${limits.perKey} times already; end one of these first`, {
           retryAfterSeconds: 5,
         });
       if (open.size >= limits.perNode) throw busy('events are watched too often here');
 
-      const one = {keyId, types: types ?? permitted, watcher};
+      const watch = {keyId, types: types ?? permitted, watcher};
       if (open.size === 0) timer = setInterval(check, checkMs).unref();
-      open.add(one);
+      open.add(watch);
       peers ??= subscribeToPeers(receive);
-      return {silent: peers.silent, close: () => void (open.has(one) && forget(one))};
+      return {silent: peers.silent, close: () => void (open.has(watch) && forget(watch))};
     },
 
     receive,
     close() {
       isClosed = true;
-      for (const one of [...open]) end(one);
+      for (const watch of [...open]) end(watch);
     },
   };
 };

@@ -5,7 +5,7 @@ import {compileGlob, type GlobText, globText} from '../../../shared/glob.ts';
 import {groupBy} from '../../../shared/group-by.ts';
 import {comparableAddress} from '../../../shared/mail-address.ts';
 import type {MailFilter} from '../../../shared/mail-filter.ts';
-import type {Turn} from '../event-loop-yield.ts';
+import type {EventLoopYield} from '../event-loop-yield.ts';
 import {decodeHeader, subjectOf, unfoldHeader} from './header-block.ts';
 import type {ReceivedMail, Score} from './mail.ts';
 
@@ -36,18 +36,18 @@ const sliceMs = 2;
 /** Up to this number, filters run without a yield first: any such set finishes faster than a yield. */
 const fewFilters = 10;
 
-export const compileFilters = (filters: readonly MailFilter[], turn: Turn): FilterSet => {
+export const compileFilters = (filters: readonly MailFilter[], yieldNow: EventLoopYield): FilterSet => {
   const compiled = filters.map(filter => ({filter, matches: compile(filter)}));
   return {
     filters,
     async apply(mail, score) {
       const view = viewOf(mail);
       const matching: MailFilter[] = [];
-      if (compiled.length > fewFilters) await turn();
+      if (compiled.length > fewFilters) await yieldNow();
       let sliceStart = performance.now();
       for (const {filter, matches} of compiled) {
         if (performance.now() - sliceStart > sliceMs) {
-          await turn();
+          await yieldNow();
           sliceStart = performance.now();
         }
         if (matches(view)) matching.push(filter);
@@ -122,15 +122,15 @@ const viewOf = ({envelope, headers}: FilteredMail): MailView => {
 
 /** Maps `values` with `make` until the texts reach the total limit; the last one may be truncated. */
 const withinLimit = (values: readonly string[], make: (value: string) => string): string[] => {
-  const made: string[] = [];
+  const texts: string[] = [];
   let left = maxTotalChars;
   for (const value of values) {
     if (left <= 0) break;
     const text = make(value).slice(0, left);
     left -= text.length;
-    made.push(text);
+    texts.push(text);
   }
-  return made;
+  return texts;
 };
 
 const compile = (filter: MailFilter): ((view: MailView) => boolean) => {

@@ -19,7 +19,7 @@ interface TrainingSample {
   content: MailContent;
 }
 
-/** `known`: the classifier does not need the mail, for example because it knows it. `refused`: it answered, but did not learn the mail. */
+/** `known`: the classifier does not need the mail, as it knows enough already. `refused`: it answered, but did not learn the mail. */
 export type TrainingResult = {kind: 'learned' | 'known'} | {kind: 'refused' | 'unreachable'; detail: string};
 
 /** Learns ham and spam from mail. Never rejects; resolves within 5 s. */

@@ -22,23 +22,23 @@ export const createTrainer = ({classifier, onTrained, onOutage, onRecovery, now}
   let pause: {of: Classifier; until: number} | undefined;
 
   const trainWith = async (
-    wanted: Classifier,
+    current: Classifier,
     ...[sampleClass, mail, read]: Parameters<Trainer['train']>
   ): Promise<TrainingResult> => {
-    if (pause?.of === wanted && now() < pause.until) return {kind: 'unreachable', detail: ''};
+    if (pause?.of === current && now() < pause.until) return {kind: 'unreachable', detail: ''};
     const body = await read().catch(() => undefined);
     if (!body) return {kind: 'refused', detail: 'the mail could not be read'};
-    const trained = await wanted.train(sampleClass, {...mail, content: contentOf(body)});
+    const trained = await current.train(sampleClass, {...mail, content: contentOf(body)});
     body.stream.destroy();
-    pause = trained.kind === 'unreachable' ? {of: wanted, until: now() + pauseMs} : undefined;
+    pause = trained.kind === 'unreachable' ? {of: current, until: now() + pauseMs} : undefined;
     return trained;
   };
 
   return {
     async train(sampleClass, mail, read) {
-      const wanted = classifier();
-      if (!wanted) return;
-      const trained = await trainWith(wanted, sampleClass, mail, read);
+      const current = classifier();
+      if (!current) return;
+      const trained = await trainWith(current, sampleClass, mail, read);
       if ('detail' in trained) {
         onTrained(sampleClass, 'failed');
         missed += 1;

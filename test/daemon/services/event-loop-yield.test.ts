@@ -3,7 +3,7 @@ import test from 'ava';
 import {createYield} from '../../../daemon/services/event-loop-yield.ts';
 
 test('however many ask, there is one turn in each round of the event loop', async t => {
-  const turn = createYield();
+  const yieldNow = createYield();
   let round = 0;
   let isDone = false;
   const count = async () => {
@@ -16,7 +16,7 @@ test('however many ask, there is one turn in each round of the event loop', asyn
   const rounds: number[] = [];
   const work = async () => {
     for (let slice = 0; slice < 5; slice += 1) {
-      await turn();
+      await yieldNow();
       rounds.push(round);
     }
   };
