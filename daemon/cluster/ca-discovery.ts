@@ -1,7 +1,8 @@
 // Discovery of a cluster's authority by its fingerprint, for a node that knows nothing else of the cluster.
+
 import {type DetailedPeerCertificate, connect as tlsConnect} from 'node:tls';
 import type {HostPort} from '../../shared/host-port.ts';
-import type {NodeIdentity} from '../services/ports.ts';
+import type {NodeIdentity} from '../services/access/actor.ts';
 import {fingerprintOf} from './authority.ts';
 import {identityIn} from './peer-identity.ts';
 

@@ -1,8 +1,9 @@
 // Kept-alive connections to one peer, in separate pools (lanes), so that waiting requests of one pool do not block the others.
+
 import {X509Certificate} from 'node:crypto';
 import {Agent} from 'node:https';
 import type {PeerCertificate, TLSSocket} from 'node:tls';
-import type {NodeIdentity} from '../services/ports.ts';
+import type {NodeIdentity} from '../services/access/actor.ts';
 import type {KeyAndCertificate} from './certificates.ts';
 import {identityIn} from './peer-identity.ts';
 

@@ -1,8 +1,9 @@
 // What a peer has answered, or that it has not, in the words of this node.
+
 import type {IncomingHttpHeaders, IncomingMessage} from 'node:http';
 import {z} from 'zod';
 import {Fault, type FaultCode, statusOfCode} from '../../shared/fault.ts';
-import type {NodeIdentity} from '../services/ports.ts';
+import type {NodeIdentity} from '../services/access/actor.ts';
 
 const maxAnswerBytes = 64 * 1024 * 1024;
 

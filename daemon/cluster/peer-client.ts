@@ -1,10 +1,11 @@
 // Requests to one peer over kept-alive mutual TLS. It has to show the certificate of that very node.
+
 import type {ClientRequest, IncomingMessage} from 'node:http';
 import {request} from 'node:https';
 import type {Readable} from 'node:stream';
 import type {z} from 'zod';
 import {Fault} from '../../shared/fault.ts';
-import type {NodeIdentity} from '../services/ports.ts';
+import type {NodeIdentity} from '../services/access/actor.ts';
 import {parseSafely} from '../services/safe-parse.ts';
 import {createPrewarm} from './connection-prewarm.ts';
 import {createPeerAgents, type PeerCredentials, type PeerPool} from './peer-agents.ts';

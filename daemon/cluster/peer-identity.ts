@@ -1,7 +1,6 @@
 // Identity of a node in its certificate, as URIs among the subject alternative names: its id and its number. Numbers are never
 // reused, so that a node that takes the name of a removed one is not mistaken for it.
-
-import type {NodeIdentity} from '../services/ports.ts';
+import type {NodeIdentity} from '../services/access/actor.ts';
 
 const idPrefix = 'urn:mfd:node:';
 const noPrefix = 'urn:mfd:node-no:';

@@ -1,8 +1,9 @@
 // Questions that one node asks another for a caller.
+
 import type {z} from 'zod';
 import {Fault, type FaultCode} from '../../shared/fault.ts';
 import type {Page} from '../../shared/hold-filter.ts';
-import type {Actor} from '../services/ports.ts';
+import type {Actor} from '../services/access/actor.ts';
 import type {Steps} from '../services/quarantine/merged-list.ts';
 import {actorToRelay, positionAnswer} from '../services/quarantine/peer-hold-protocol.ts';
 import type {PeerClient} from './peer-client.ts';

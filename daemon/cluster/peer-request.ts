@@ -1,7 +1,8 @@
 // One request to a peer, until the head of the answer has come: deadlines, and whether the peer can have heard it.
+
 import type {ClientRequest, IncomingMessage} from 'node:http';
 import type {Fault} from '../../shared/fault.ts';
-import type {NodeIdentity} from '../services/ports.ts';
+import type {NodeIdentity} from '../services/access/actor.ts';
 import {unanswered, unreachable} from './peer-answer.ts';
 
 export interface PeerRequest {

@@ -2,8 +2,8 @@
 
 import {z} from 'zod';
 import {parseHostPort} from '../../shared/host-port.ts';
+import type {NodeIdentity} from '../services/access/actor.ts';
 import type {NodeDirectory} from '../services/cluster/node-directory.ts';
-import type {NodeIdentity} from '../services/ports.ts';
 import type {StoredNode} from '../services/records.ts';
 import {createPeerClient, type PeerClient, type PeerCredentials} from './peer-client.ts';
 import {type ReachAnswer, tryToReach} from './reachability.ts';

@@ -12,7 +12,7 @@ import {readIdentity, writeIdentity} from '../node/identity.ts';
 import {createConfiguration} from '../replication/configuration.ts';
 import {findDamagedRecords} from '../replication/record-check.ts';
 import {createReplication} from '../replication/replication.ts';
-import type {NodeIdentity} from '../services/ports.ts';
+import type {NodeIdentity} from '../services/access/actor.ts';
 import type {RecordKey} from '../services/records.ts';
 import {acquireLock} from '../store/sqlite/database.ts';
 import {copyReadableRows} from '../store/sqlite/readable-rows.ts';

@@ -1,6 +1,7 @@
 // Hold queue of this node: the list comes from the database, the bytes come from the hold backend.
 
-import type {Actor, HeldQuery} from '../services/ports.ts';
+import type {Actor} from '../services/access/actor.ts';
+import type {HeldQuery} from '../services/ports.ts';
 import type {HoldQueue, MailBody} from '../services/quarantine/hold-queue-port.ts';
 import {isHeld, type StoredHeldMail} from '../services/quarantine/stored-mail.ts';
 import {createHeldIndex} from './held-index.ts';

@@ -2,7 +2,7 @@
 
 import {Fault} from '../../shared/fault.ts';
 import type {HoldAction} from '../../shared/held-mail.ts';
-import type {Actor} from '../services/ports.ts';
+import type {Actor} from '../services/access/actor.ts';
 import {type Claim, type Ending, type StoredHeldMail, unjudged} from '../services/quarantine/stored-mail.ts';
 
 export type Act = HoldAction | 'expire';

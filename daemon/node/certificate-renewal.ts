@@ -1,12 +1,13 @@
 // Certificate renewal of a node: certificates last 90 days and are renewed after two thirds of that, without a restart.
+
 import {canonicalHost} from '../../shared/host-port.ts';
 import {createRequest, needsRenewal} from '../cluster/certificates.ts';
 import {identityUris} from '../cluster/peer-identity.ts';
 import {readText} from '../config/load.ts';
 import type {Config} from '../config/schema.ts';
+import type {NodeIdentity} from '../services/access/actor.ts';
 import type {Authority} from '../services/cluster/authority.ts';
 import type {CertificateRequests, Certificates} from '../services/cluster/join-protocol.ts';
-import type {NodeIdentity} from '../services/ports.ts';
 import {CommandError} from './command-error.ts';
 import type {DataFolder} from './data-folder.ts';
 import {

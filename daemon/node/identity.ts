@@ -1,4 +1,5 @@
-import type {NodeIdentity, Store, StoreTransaction} from '../services/ports.ts';
+import type {NodeIdentity} from '../services/access/actor.ts';
+import type {Store, StoreTransaction} from '../services/ports.ts';
 import {CommandError} from './command-error.ts';
 
 /** The identity of this node; a database without one does not belong to a node. */

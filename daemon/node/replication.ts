@@ -1,14 +1,15 @@
 // Replication of a node: the exchange with its peers, and its drift detection.
+
 import type {Logger} from 'pino';
 import {createDrift} from '../replication/drift.ts';
 import {createHeartbeatExchange} from '../replication/heartbeat-exchange.ts';
 import {createLateChanges} from '../replication/late-changes.ts';
 import {createRecordDifferences} from '../replication/record-differences.ts';
 import {createReplication} from '../replication/replication.ts';
+import type {NodeIdentity} from '../services/access/actor.ts';
 import {createRateLimiter} from '../services/access/rate-limit.ts';
 import {createRefusals} from '../services/cluster/refusals.ts';
 import type {NodeStore} from '../services/node-store.ts';
-import type {NodeIdentity} from '../services/ports.ts';
 import type {LiveSettings} from './live-settings.ts';
 import type {Records} from './records.ts';
 

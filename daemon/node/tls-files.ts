@@ -1,4 +1,5 @@
 // Files below tls/: their paths, which of them are usable, and how they are replaced.
+
 import {X509Certificate} from 'node:crypto';
 import {readFile, rename, writeFile} from 'node:fs/promises';
 import {hostname} from 'node:os';
@@ -9,9 +10,9 @@ import type {KeyAndCertificate} from '../cluster/certificates.ts';
 import {hostsIn, identityIn} from '../cluster/peer-identity.ts';
 import {ConfigError, readText} from '../config/load.ts';
 import type {Config} from '../config/schema.ts';
+import type {NodeIdentity} from '../services/access/actor.ts';
 import type {Authority} from '../services/cluster/authority.ts';
 import {isCertifiable} from '../services/cluster/join-protocol.ts';
-import type {NodeIdentity} from '../services/ports.ts';
 import type {DataFolder} from './data-folder.ts';
 
 /** The certificates of one node: for clients of its API, and for its peers. */

@@ -2,6 +2,7 @@
 
 import type {License} from '../../shared/cluster-status.ts';
 import {Fault} from '../../shared/fault.ts';
+import type {NodeIdentity} from '../services/access/actor.ts';
 import type {KeyDirectory} from '../services/access/key-directory.ts';
 import type {RateLimiter} from '../services/access/rate-limit.ts';
 import {licenseAt} from '../services/cluster/cluster.ts';
@@ -11,7 +12,6 @@ import type {PeerStates} from '../services/cluster/peer-states.ts';
 import type {Refusals} from '../services/cluster/refusals.ts';
 import type {HeartbeatExchange, Replication} from '../services/cluster/replication-ports.ts';
 import type {NodeStore} from '../services/node-store.ts';
-import type {NodeIdentity} from '../services/ports.ts';
 import type {ConfigRecord} from '../services/records.ts';
 import type {Drift} from './drift.ts';
 

@@ -1,9 +1,9 @@
 // Rules for configuration from another node. Such a change is a claim by that node, and these rules say which claims are
 // accepted. They apply before the merge, never inside it, as the merge has to stay commutative.
 
+import type {NodeIdentity} from '../services/access/actor.ts';
 import type {NewAuditEntry} from '../services/audit/stored-entry.ts';
 import type {ChangedRecord, ChangeSource} from '../services/cluster/replication-ports.ts';
-import type {NodeIdentity} from '../services/ports.ts';
 import {type ConfigRecord, makerOf, type Stamp, type StoredRecord} from '../services/records.ts';
 import {isTooFarAhead, stampNodeNo} from './clock.ts';
 

@@ -5,7 +5,8 @@ import type {SummaryGroup} from '../../shared/held-mail.ts';
 import type {AuditQuery, HoldFilter, Page} from '../../shared/hold-filter.ts';
 import type {MailFilter} from '../../shared/mail-filter.ts';
 import type {Reason} from '../../shared/reason.ts';
-import type {AccessScope, Scope} from '../../shared/scopes.ts';
+import type {AccessScope} from '../../shared/scopes.ts';
+import type {Actor} from './access/actor.ts';
 import type {NewAuditEntry, StoredAuditEntry} from './audit/stored-entry.ts';
 import type {IssuedName, PeerReport, StoredJoinToken} from './cluster/stored-trust.ts';
 import type {HeldMailPage, HoldCursor} from './quarantine/hold-queue-port.ts';
@@ -23,22 +24,6 @@ import type {
   StoredHeldMail,
 } from './quarantine/stored-mail.ts';
 import type {ChangedKey, FieldsOf, KeyUse, Kind, RecordKey, StoredApiKey, StoredDkimKey, StoredNode} from './records.ts';
-
-/** The caller. The node itself and its operator act with `keyId` null and have access to everything. */
-export interface Actor {
-  keyId: number | null;
-  scope: Scope;
-  reach: AccessScope;
-  remoteAddress: string | null;
-  /** The node that relayed the request and named the caller; undefined if the caller sent the request to this node. */
-  relayedBy?: string;
-}
-
-/** A node: its name, and its number, which is never reused and is the first part of every id created there. */
-export interface NodeIdentity {
-  nodeId: string;
-  nodeNo: number;
-}
 
 /** The totals of one domain and reason in the summary. */
 export type HeldGroup = Omit<SummaryGroup, 'node_id'>;

@@ -1,5 +1,5 @@
 import type {RouterContext} from '@koa/router';
-import type {Actor} from '../../services/ports.ts';
+import type {Actor} from '../../services/access/actor.ts';
 
 /** State of a request. */
 export interface RequestState {

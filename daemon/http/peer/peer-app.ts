@@ -1,11 +1,12 @@
 // API between nodes, with mutual TLS, on the cluster port only.
+
 import type {TLSSocket} from 'node:tls';
 import Router, {type RouterContext} from '@koa/router';
 import Koa from 'koa';
 import type {Logger} from 'pino';
 import {Fault} from '../../../shared/fault.ts';
+import type {NodeIdentity} from '../../services/access/actor.ts';
 import {type ShownCertificate, validityOf} from '../../services/cluster/certificate-validity.ts';
-import type {NodeIdentity} from '../../services/ports.ts';
 import {answerErrors} from '../answer.ts';
 import {remoteAddressOf} from '../remote-address.ts';
 

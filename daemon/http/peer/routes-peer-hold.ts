@@ -3,8 +3,9 @@
 import type {z} from 'zod';
 import type {Page} from '../../../shared/hold-filter.ts';
 import type {Permission} from '../../../shared/scopes.ts';
+import type {Actor, NodeIdentity} from '../../services/access/actor.ts';
 import type {PeerActors} from '../../services/cluster/peer-actors.ts';
-import type {Actor, AuditLog, NodeIdentity} from '../../services/ports.ts';
+import type {AuditLog} from '../../services/ports.ts';
 import type {HoldQueue} from '../../services/quarantine/hold-queue-port.ts';
 import type {Steps} from '../../services/quarantine/merged-list.ts';
 import {

@@ -1,4 +1,5 @@
 // Management of API keys: identify, create, list, revoke, delete.
+
 import {
   type ApiKey,
   type CreateApiKey,
@@ -14,10 +15,11 @@ import {isObject, moment} from '../../../shared/fields.ts';
 import {type AccessScope, permissionsOf} from '../../../shared/scopes.ts';
 import type {Store} from '../../services/ports.ts';
 import type {DomainDirectory} from '../domains/domain-directory.ts';
-import type {Actor, AwaitReplication, ConfigReads, ConfigStore, ConfigTransaction} from '../ports.ts';
+import type {AwaitReplication, ConfigReads, ConfigStore, ConfigTransaction} from '../ports.ts';
 import type {StoredApiKey} from '../records.ts';
 import {parseSafely} from '../safe-parse.ts';
 import {validate} from '../validate.ts';
+import type {Actor} from './actor.ts';
 import {createAdmission} from './admission.ts';
 import {hashKey, type KeyDirectory} from './key-directory.ts';
 

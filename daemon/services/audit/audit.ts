@@ -2,7 +2,8 @@
 
 import type {AuditEntry} from '../../../shared/audit-entry.ts';
 import type {AuditQuery, Page} from '../../../shared/hold-filter.ts';
-import type {Actor, AuditCursor, AuditLog, Store} from '../ports.ts';
+import type {Actor} from '../access/actor.ts';
+import type {AuditCursor, AuditLog, Store} from '../ports.ts';
 import type {AskAll, Gathered} from '../quarantine/gather.ts';
 import {readMerged, type Steps} from '../quarantine/merged-list.ts';
 

@@ -1,8 +1,10 @@
 // Join tokens, each of which admits one node to the cluster.
+
 import {randomBytes} from 'node:crypto';
 import {relayText} from '../../../shared/audit-relay.ts';
 import {Fault} from '../../../shared/fault.ts';
-import type {Actor, ConfigStore} from '../ports.ts';
+import type {Actor} from '../access/actor.ts';
+import type {ConfigStore} from '../ports.ts';
 import {actorToRelay} from '../quarantine/peer-hold-protocol.ts';
 import {validate} from '../validate.ts';
 import type {Authorities, Authority} from './authority.ts';

@@ -2,7 +2,8 @@
 
 import {Fault} from '../../../shared/fault.ts';
 import type {Store} from '../../services/ports.ts';
-import type {ConfigStore, NodeIdentity} from '../ports.ts';
+import type {NodeIdentity} from '../access/actor.ts';
+import type {ConfigStore} from '../ports.ts';
 import type {StoredNode} from '../records.ts';
 import type {Authorities, Authority} from './authority.ts';
 import {type CertificateSubject, ownerOf, ownNames} from './certificate-names.ts';

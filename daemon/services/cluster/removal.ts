@@ -3,7 +3,8 @@
 import type {ApiKey} from '../../../shared/api-key.ts';
 import type {ClusterNode, RemovedNode} from '../../../shared/cluster-node.ts';
 import {Fault} from '../../../shared/fault.ts';
-import type {Actor, AwaitReplication, ConfigReads, ConfigStore, ConfigTransaction} from '../ports.ts';
+import type {Actor} from '../access/actor.ts';
+import type {AwaitReplication, ConfigReads, ConfigStore, ConfigTransaction} from '../ports.ts';
 import {makerOf, type StoredApiKey, type StoredNode} from '../records.ts';
 import type {Authorities} from './authority.ts';
 import type {NodeDirectory} from './node-directory.ts';

@@ -1,5 +1,5 @@
 // Ports of replication: the interfaces for the connections to peers and for the peer API, and the one for requests to other nodes.
-import type {NodeIdentity} from '../ports.ts';
+import type {NodeIdentity} from '../access/actor.ts';
 import type {ConfigRecord, RecordKey, StoredRecord} from '../records.ts';
 import type {DigestsPage, EventsAnswer, EventsRequest, Heartbeat, RecordsPage} from './peer-protocol.ts';
 

@@ -4,8 +4,8 @@ import {isIP} from 'node:net';
 import {maxBackends} from '../../../shared/domain-rules.ts';
 import type {FieldFault} from '../../../shared/fault.ts';
 import {canonicalHost, type HostPort, isLoopback, isWildcard, parseHostPort} from '../../../shared/host-port.ts';
+import type {Actor} from '../access/actor.ts';
 import {namesOf} from '../cluster/certificate-names.ts';
-import type {Actor} from '../ports.ts';
 import type {StoredNode} from '../records.ts';
 
 /** Faults of `wanted` as the new `backend_servers`, where `current` is the stored list. An unchanged list has no faults. */

@@ -1,11 +1,13 @@
 // Management of domains: list, create, change, delete.
+
 import {createHash} from 'node:crypto';
 import {createDomainSchema, type Domain, immutableDomainFields, updatedDomainSchema} from '../../../shared/domain.ts';
 import {canonicalDomain} from '../../../shared/domain-name.ts';
 import {Fault, type FieldFault} from '../../../shared/fault.ts';
 import {type Json, mergePatch} from '../../../shared/merge-patch.ts';
 import {isWithinAccess} from '../../../shared/scopes.ts';
-import type {Actor, ConfigStore, ConfigTransaction} from '../ports.ts';
+import type {Actor} from '../access/actor.ts';
+import type {ConfigStore, ConfigTransaction} from '../ports.ts';
 import {invalidFields, validate} from '../validate.ts';
 import type {BackendRules} from './backend-rules.ts';
 import type {DomainDirectory} from './domain-directory.ts';

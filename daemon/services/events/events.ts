@@ -1,11 +1,13 @@
 // Event watches of API clients: each gets the events of all nodes that its key may see.
+
 import {type EventType, eventTypes, permissionFor} from '../../../shared/event-type.ts';
 import {Fault} from '../../../shared/fault.ts';
 import {type AccessScope, isWithinAccess, permissionsOf, type Scope, scopesWith} from '../../../shared/scopes.ts';
+import type {Actor} from '../access/actor.ts';
 import {createAdmission} from '../access/admission.ts';
 import type {KeyDirectory} from '../access/key-directory.ts';
 import type {DomainDirectory} from '../domains/domain-directory.ts';
-import type {Actor, ConfigStore} from '../ports.ts';
+import type {ConfigStore} from '../ports.ts';
 import type {BusEvent} from './event-bus.ts';
 
 /** Receiver of events. None of its methods may throw. */

@@ -1,8 +1,9 @@
 // Port of a hold queue: one interface for a node's own and for those of its peers.
+
 import type {Readable} from 'node:stream';
 import type {ActionOutcome, HeldMail, HeldMailDetail, HoldAction, Summary} from '../../../shared/held-mail.ts';
 import type {HoldFilter, Page} from '../../../shared/hold-filter.ts';
-import type {Actor} from '../ports.ts';
+import type {Actor} from '../access/actor.ts';
 import type {Samples, Steps} from './merged-list.ts';
 
 /** A cursor in the list of held mails, which is ordered by `arrived_at` descending, then `node_id`, then `queue_id`. */

@@ -1,5 +1,6 @@
 // Messages between nodes about held mail, audit logs and events, sent on behalf of API callers. Unknown members are ignored, as a newer
 // version may send more. Only the actor and the filters are strict: ignoring a part of them would show the caller too much.
+
 import {z} from 'zod';
 import {auditEntrySchema} from '../../../shared/audit-entry.ts';
 import {discardedEventSchema, heldEventSchema, releasedEventSchema} from '../../../shared/cluster-event.ts';
@@ -16,7 +17,8 @@ import {
 import type {HoldFilter} from '../../../shared/hold-filter.ts';
 import {reasons} from '../../../shared/reason.ts';
 import {type AccessScope, scopes} from '../../../shared/scopes.ts';
-import type {Actor, AuditFilter} from '../ports.ts';
+import type {Actor} from '../access/actor.ts';
+import type {AuditFilter} from '../ports.ts';
 
 const count = z.int().min(0);
 const text = z.string().max(1000);

@@ -11,7 +11,7 @@ import type {
   SummaryGroup,
 } from '../../../shared/held-mail.ts';
 import type {HoldFilter, Page} from '../../../shared/hold-filter.ts';
-import type {Actor} from '../ports.ts';
+import type {Actor} from '../access/actor.ts';
 import {type AnswerLimit, answerMs, startAnswerLimit} from './answer-limit.ts';
 import {actOnEach} from './bulk-actions.ts';
 import type {AskAll, Gathered} from './gather.ts';

@@ -1,5 +1,7 @@
 // Who is told of what, on real configuration; the watchers are lists.
+
 import test, {type ExecutionContext} from 'ava';
+import type {Actor} from '../../../../daemon/services/access/actor.ts';
 import {createKeyDirectory} from '../../../../daemon/services/access/key-directory.ts';
 import {createKeys} from '../../../../daemon/services/access/keys.ts';
 import {createDomainDirectory} from '../../../../daemon/services/domains/domain-directory.ts';
@@ -7,7 +9,6 @@ import {createDomains} from '../../../../daemon/services/domains/domains.ts';
 import {publishConfigEvents} from '../../../../daemon/services/events/config-events.ts';
 import {createEventBus} from '../../../../daemon/services/events/event-bus.ts';
 import {createEvents} from '../../../../daemon/services/events/events.ts';
-import type {Actor} from '../../../../daemon/services/ports.ts';
 import {type EventType, eventTypes} from '../../../../shared/event-type.ts';
 import {Fault} from '../../../../shared/fault.ts';
 import type {Scope} from '../../../../shared/scopes.ts';
