@@ -79,6 +79,9 @@ const openOrRebuild = async (folder: DataFolder, note: (line: string) => void): 
   const fresh = `${folder.database}.new`;
   for (const end of ends) await rm(`${fresh}${end}`, {force: true});
   const {rows, incomplete} = await copyReadableRows(folder.database, fresh);
+  // A database of no node must not replace the damaged one.
+  const copy = await openSqliteStore(fresh);
+  await requireIdentity(folder, copy).finally(copy.close);
   note(
     `the database was damaged (${problem}); read: ${Object.entries(rows)
       .map(([table, count]) => `${table} ${count}`)

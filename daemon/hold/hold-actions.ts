@@ -5,12 +5,10 @@ import {Fault} from '../../shared/fault.ts';
 import type {ActionOutcome, HoldAction} from '../../shared/held-mail.ts';
 import {type AccessScope, isWithinAccess} from '../../shared/scopes.ts';
 import type {Actor} from '../services/access/actor.ts';
-
 import type {Trainer} from '../services/intake/mail-ports.ts';
 import type {Store, StoreTransaction} from '../services/ports.ts';
 import {answerMs} from '../services/quarantine/answer-limit.ts';
 import type {StoredHeldMail} from '../services/quarantine/stored-mail.ts';
-
 import {createActionRun, outcomeOf} from './action-run.ts';
 import {createCleanup} from './cleanup.ts';
 import {createHeldFinder} from './held-finder.ts';

@@ -1,8 +1,14 @@
 // Configuration records: every field with the stamp of its last write, and conversion to their readable form.
 
 import type {RecordReads, RecordStore} from '../../services/node-store.ts';
-import type {Kind, RecordDigest, RecordKey, StampedFields, StoredRecord} from '../../services/records.ts';
-import {idsPerNode} from '../../services/records.ts';
+import {
+  idsPerNode,
+  type Kind,
+  type RecordDigest,
+  type RecordKey,
+  type StampedFields,
+  type StoredRecord,
+} from '../../services/records.ts';
 import type {Db} from './database.ts';
 import {readState, writeStates} from './local-state.ts';
 import {query} from './query.ts';

@@ -1,5 +1,5 @@
 // What `mfd repair` makes of a node that is stopped.
-import {readdir, readFile, writeFile} from 'node:fs/promises';
+import {copyFile, readdir, readFile, writeFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import test, {type ExecutionContext} from 'ava';
 import {repair} from '../../../daemon/commands/repair.ts';
@@ -104,6 +104,17 @@ test('of a database that is none any more the certificate still says whose it wa
   t.deepEqual({nodeId, nodeNo}, {nodeId: node.node_id, nodeNo: 1});
   const aside = (await readdir(node.data)).find(name => name.startsWith('before-repair-')) ?? '';
   t.deepEqual(await readFile(join(node.data, aside, 'mfd.db')), garbage);
+});
+
+test('a database that cannot be read is not replaced while nothing says whose it was', async t => {
+  const node = await stoppedNode(t);
+  const garbage = Buffer.alloc(50_000, 'no database');
+  await writeFile(node.store, garbage);
+  await copyFile(join(node.data, 'tls', 'ca.crt'), join(node.data, 'tls', 'node.crt'));
+
+  await t.throwsAsync(node.repair(), {message: /^neither .* says which node this is$/});
+
+  t.deepEqual(await readFile(node.store), garbage);
 });
 
 const changes: Record<string, (write: TestStore['write']) => Promise<unknown>> = {

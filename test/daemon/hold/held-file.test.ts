@@ -3,7 +3,6 @@ import {join} from 'node:path';
 import {finished} from 'node:stream/promises';
 import test from 'ava';
 import {openHeldFile} from '../../../daemon/hold/held-file.ts';
-
 import {eventually} from '../../helpers/eventually.ts';
 import {operator, type TestQueue, testQueue} from '../../helpers/hold-queue.ts';
 

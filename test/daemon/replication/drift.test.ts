@@ -8,7 +8,6 @@ import type {Heartbeat} from '../../../daemon/services/cluster/peer-protocol.ts'
 import {openPeerStates} from '../../../daemon/services/cluster/peer-states.ts';
 import {createRefusals} from '../../../daemon/services/cluster/refusals.ts';
 import type {RemoteRecords} from '../../../daemon/services/cluster/replication-ports.ts';
-
 import {newFields} from '../../helpers/config-history.ts';
 import {testStore} from '../../helpers/store.ts';
 

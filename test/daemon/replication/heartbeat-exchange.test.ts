@@ -1,5 +1,4 @@
 import test from 'ava';
-
 import type {Drift} from '../../../daemon/replication/drift.ts';
 import {createHeartbeatExchange} from '../../../daemon/replication/heartbeat-exchange.ts';
 import {createReplication} from '../../../daemon/replication/replication.ts';

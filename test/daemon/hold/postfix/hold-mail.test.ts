@@ -1,7 +1,6 @@
 import test from 'ava';
 import {createPostfixHolder} from '../../../../daemon/hold/postfix/hold-mail.ts';
 import type {Judgement, Ownership} from '../../../../daemon/services/intake/mail.ts';
-
 import type {Domain} from '../../../../shared/domain.ts';
 import {testQueue} from '../../../helpers/hold-queue.ts';
 import {receivedMail} from '../../../helpers/received-mail.ts';

@@ -4,7 +4,6 @@ import {createPostfixHolder} from '../../../../daemon/hold/postfix/hold-mail.ts'
 import {createPostfixReconcile} from '../../../../daemon/hold/postfix/postfix-reconcile.ts';
 import type {QueuedMail} from '../../../../daemon/hold/postfix/postqueue.ts';
 import type {Judgement, Ownership} from '../../../../daemon/services/intake/mail.ts';
-
 import type {Domain} from '../../../../shared/domain.ts';
 import {operator, type TestQueue, testQueue} from '../../../helpers/hold-queue.ts';
 import {receivedMail} from '../../../helpers/received-mail.ts';

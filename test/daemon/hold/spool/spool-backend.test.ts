@@ -1,6 +1,5 @@
 import test from 'ava';
 import {createSpoolBackend} from '../../../../daemon/hold/spool/spool-backend.ts';
-
 import {testQueue} from '../../../helpers/hold-queue.ts';
 
 test('a release that would wait for long for others is refused before anything of it is begun', async t => {

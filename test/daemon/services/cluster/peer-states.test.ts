@@ -3,7 +3,6 @@ import {createConfiguration} from '../../../../daemon/replication/configuration.
 import {createNodeDirectory} from '../../../../daemon/services/cluster/node-directory.ts';
 import type {Heartbeat} from '../../../../daemon/services/cluster/peer-protocol.ts';
 import {type HealthChange, openPeerStates} from '../../../../daemon/services/cluster/peer-states.ts';
-
 import {testStore} from '../../../helpers/store.ts';
 
 const start = Date.parse('2026-06-01T12:00:00.000Z');

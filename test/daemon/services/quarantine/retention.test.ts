@@ -1,6 +1,5 @@
 import test, {type ExecutionContext} from 'ava';
 import {createRetention} from '../../../../daemon/services/quarantine/retention.ts';
-
 import type {Reason} from '../../../../shared/reason.ts';
 import {operator, testQueue} from '../../../helpers/hold-queue.ts';
 
