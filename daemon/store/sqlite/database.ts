@@ -2,7 +2,7 @@
 import knex, {type Knex} from 'knex';
 import {Fault} from '../../../shared/fault.ts';
 import {migrations} from './migrations.ts';
-import {query, type SqliteConnection, setOnlyConnection} from './query.ts';
+import {query, releaseWriter, type SqliteConnection, setWriter} from './query.ts';
 import {synchronous} from './synchronous.ts';
 
 /** A database or a transaction: store functions accept both. */
@@ -86,9 +86,10 @@ interface ConnectOptions {
   settings: string;
   pool: {min: number; max: number};
   waitMs?: number;
+  isWriter?: boolean;
 }
 
-const connect = (filename: string, {settings, pool, waitMs = 30_000}: ConnectOptions): Knex => {
+const connect = (filename: string, {settings, pool, waitMs = 30_000, isWriter = false}: ConnectOptions): Knex => {
   const db: Knex = knex({
     client: 'sqlite3',
     connection: {filename},
@@ -101,7 +102,7 @@ const connect = (filename: string, {settings, pool, waitMs = 30_000}: ConnectOpt
       ...pool,
       afterCreate: (connection: SqliteConnection, done: (error: Error | null, connection: SqliteConnection) => void) =>
         connection.exec(settings, error => {
-          if (pool.max === 1) setOnlyConnection(db, connection);
+          if (isWriter) setWriter(db, connection);
           done(error, connection);
         }),
     },
@@ -130,11 +131,12 @@ export const loadDriver = async (): Promise<void> => connect(':memory:', {settin
  * connection gets a Fault `unavailable`.
  */
 export const openDatabase = async (filename: string, {waitMs = 30_000} = {}): Promise<Database> => {
-  const write = connect(filename, {settings: writerSettings, pool: {min: 1, max: 1}, waitMs});
+  const write = connect(filename, {settings: writerSettings, pool: {min: 1, max: 1}, waitMs, isWriter: true});
   const read = connect(filename, {settings: readerSettings, pool: {min: 0, max: readers}, waitMs});
   const transaction = transactionsOn(write, waitMs);
   const close = async () => {
     await transaction(async () => {}).catch(() => {});
+    await releaseWriter(write);
     await read.destroy();
     await write.destroy();
   };
