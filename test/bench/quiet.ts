@@ -5,6 +5,9 @@ import {startCluster} from '../helpers/cluster.ts';
 import {isTmuxInstalled, startDashboard} from '../helpers/terminal.ts';
 import type {Bench} from './bench.ts';
 
+/** Of a node outside of tests. */
+const defaultHeartbeatSeconds = 10;
+
 export const quiet: Bench = {
   name: 'quiet',
   rows: [
@@ -20,7 +23,10 @@ export const quiet: Bench = {
   seconds: 150,
   async run({isQuick, owner, isWanted, report}) {
     const seconds = isQuick ? 10 : 60;
-    const cluster = await startCluster(owner, {isProxied: false, config: {log: {level: 'warn'}}});
+    const cluster = await startCluster(owner, {
+      isProxied: false,
+      config: {log: {level: 'warn'}, cluster: {heartbeat_interval: defaultHeartbeatSeconds}},
+    });
     const nodes = Object.values(cluster.nodes);
     await cluster.converged();
     // V8 and the first heartbeats have their say before anything counts.
