@@ -44,7 +44,6 @@ const environment: readonly Entry[] = [
   ['MFCTL_CACERT', 'certificate to trust, as --cacert'],
   ['MFCTL_RETRY_FOR', 'how long to repeat what a node has no time for, as --retry-for (default: 30s)'],
   ['MFCTL_OUTPUT', 'output format, as --output'],
-  ['MFCTL_RETRY_FOR', 'how long a request is repeated that a node has no time for, as --retry-for'],
   ['MFCTL_METRICS_URL', 'address of the metrics listener, as --metrics-url'],
   ['NO_COLOR', 'any value but the empty one means no colours, as --no-color'],
   ['XDG_CONFIG_HOME', 'folder of mfctl/config.yaml and mfctl/keys.yaml (default: ~/.config)'],
