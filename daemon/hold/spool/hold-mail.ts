@@ -20,7 +20,9 @@ export interface SpoolHolderNeeds {
 }
 
 export const createSpoolHolder = ({nodeId, store, spool, traceHeader, onHeld}: SpoolHolderNeeds): MailHolder => {
+  /** Mails that arrive together share a sync of the folder and a commit. */
   const index = createBatch<NewHeldMail>(async mails => {
+    await spool.sync();
     crashPoint('held-row.before');
     await store.transaction(async tx => tx.hold.insert(mails));
     crashPoint('held-row.after');

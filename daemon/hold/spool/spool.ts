@@ -7,7 +7,6 @@ import {join} from 'node:path';
 import {Readable} from 'node:stream';
 import {Fault} from '../../../shared/fault.ts';
 import {queueIdPattern} from '../../../shared/fields.ts';
-import {createBatch} from '../../services/batch.ts';
 import {crashPoint} from '../../services/crash-point.ts';
 import type {HeldMailFacts, MailContent} from '../../services/intake/mail.ts';
 import {magic, maxFactsBytes, rename, sha256Of, syncFolder, trailerBytes, writeSpoolFile} from './spool-file.ts';
@@ -26,10 +25,12 @@ export interface SpooledMail {
 
 export interface Spool {
   /**
-   * Puts a mail in the spool. Resolves once bytes, name and folder are on stable storage. Rejects and leaves nothing behind when
-   * the disk is full (`ENOSPC`).
+   * Puts a mail in the spool. Resolves once its bytes are on stable storage; its name is after the next `sync`. Rejects and leaves
+   * nothing behind when the disk is full (`ENOSPC`).
    */
   place(facts: HeldMailFacts, traceHeader: Buffer, content: MailContent): Promise<{sizeBytes: number; sha256: string}>;
+  /** Resolves once the names of all mails that were placed before are on stable storage. */
+  sync(): Promise<void>;
   /** Reads the header block of a file. Throws a Fault `not_found` if there is no such file. Rejects if it is damaged. */
   open(queueId: string): Promise<SpooledMail>;
   /** Whether the bytes are the ones that were written. */
@@ -52,7 +53,6 @@ export const createSpool = async (root: string): Promise<Spool & {tmpDir: string
   await rm(tmpDir, {recursive: true, force: true});
   for (const dir of [held, tmpDir, damaged]) await mkdir(dir, {recursive: true, mode: 0o700});
 
-  const syncHeld = createBatch<undefined>(async () => syncFolder(held));
   await syncFolder(root);
 
   return {
@@ -66,13 +66,14 @@ export const createSpool = async (root: string): Promise<Spool & {tmpDir: string
         crashPoint('spool-rename.before');
         await rename(tmp, path);
         crashPoint('spool-rename.after');
-        await syncHeld(undefined);
         return written;
       } catch (error) {
         await Promise.all([tmp, path].map(async file => rm(file, {force: true})));
         throw error;
       }
     },
+
+    sync: async () => syncFolder(held),
 
     open: async queueId => readSpoolFile(join(held, fileName(queueId))),
 
