@@ -4,7 +4,7 @@ import type {HoldFilter} from '../../shared/hold-filter.ts';
 import type {HoldCursor, HoldQueue} from '../services/quarantine/hold-queue-port.ts';
 import {actorToRelay, holdAnswersOf} from '../services/quarantine/peer-hold-protocol.ts';
 import type {PeerClient} from './peer-client.ts';
-import {actionMs, askPart, look, openStream, translating, unreachable} from './peer-question.ts';
+import {actionMs, askPart, look, openStream, order, unreachable} from './peer-question.ts';
 
 /** Each is a request of its own. */
 const actsAtOnce = 64;
@@ -34,7 +34,7 @@ export const createPeerHoldQueue = (client: PeerClient): HoldQueue => {
     },
 
     act: async (action, queueId, actor) =>
-      translating(client, async () =>
+      order(client, action, async () =>
         client.ask(answers.outcome, {
           method: 'POST',
           path: 'hold/act',

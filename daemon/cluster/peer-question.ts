@@ -2,6 +2,7 @@
 
 import type {z} from 'zod';
 import {Fault, type FaultCode} from '../../shared/fault.ts';
+import type {HoldAction} from '../../shared/held-mail.ts';
 import type {Page} from '../../shared/hold-filter.ts';
 import type {Actor} from '../services/access/actor.ts';
 import type {Steps} from '../services/quarantine/merged-list.ts';
@@ -19,12 +20,12 @@ const forCallers: FaultCode[] = [
   'key_revoked',
   'key_expired',
   'not_found',
-  'conflict',
-  'delivery_failed',
   'unavailable',
   'node_unreachable',
   'outcome_unknown',
 ];
+/** And what only an action can meet. */
+const ofActions: Record<HoldAction, FaultCode[]> = {release: ['conflict', 'delivery_failed'], discard: ['conflict']};
 
 /** Asks something that changes nothing: without an answer, nothing is lost but the answer. */
 export const look = async <S extends z.ZodType>(client: PeerClient, path: string, {schema, body}: Look<S>) =>
@@ -40,17 +41,21 @@ export const openStream = async (client: PeerClient, path: string, body: unknown
   reading(client, async () => client.stream({method: 'POST', path, body, deadlineMs: lookUpMs, isForCaller: true}));
 
 const reading = async <T>(client: PeerClient, question: () => Promise<T>): Promise<T> =>
-  translating(client, question).catch(error => {
+  translating(client, forCallers, question).catch(error => {
     if (error instanceof Fault && error.code === 'outcome_unknown')
       throw unreachable(`node ${client.nodeId} did not answer; try again later`, error);
     throw error;
   });
 
-export const translating = async <T>(client: PeerClient, question: () => Promise<T>): Promise<T> => {
+/** Asks for something to be done; without an answer it may have been done. */
+export const order = async <T>(client: PeerClient, action: HoldAction, question: () => Promise<T>): Promise<T> =>
+  translating(client, [...forCallers, ...ofActions[action]], question);
+
+const translating = async <T>(client: PeerClient, told: readonly FaultCode[], question: () => Promise<T>): Promise<T> => {
   try {
     return await question();
   } catch (error) {
-    if (!(error instanceof Fault) || forCallers.includes(error.code)) throw error;
+    if (!(error instanceof Fault) || told.includes(error.code)) throw error;
     throw unreachable(`node ${client.nodeId} does not take requests from this one; nothing was done`, error);
   }
 };

@@ -4,7 +4,7 @@ import {buffer} from 'node:stream/consumers';
 import {setTimeout as wait} from 'node:timers/promises';
 import test, {type ExecutionContext} from 'ava';
 import {createPeerAuditLog} from '../../../daemon/cluster/peer-audit-log.ts';
-import {createPeerClient} from '../../../daemon/cluster/peer-client.ts';
+import {createPeerClient, type PeerClient} from '../../../daemon/cluster/peer-client.ts';
 import {createPeerHoldQueue} from '../../../daemon/cluster/peer-hold-queue.ts';
 import type {Actor} from '../../../daemon/services/access/actor.ts';
 import {createAudit} from '../../../daemon/services/audit/audit.ts';
@@ -102,6 +102,29 @@ test('what the backend says to a release is told to the caller of another node, 
   ]);
   const [audited] = await beta.store.read('audit').select('detail');
   t.regex(audited.detail, /^asked through alpha; .*550 refused/);
+});
+
+test('what only an action can meet is no answer to a question, whoever says so', async t => {
+  const {beta, alpha} = await startTwo(t);
+  const says = (code: FaultCode): PeerClient => {
+    const refuse = async () => Promise.reject(new Fault(code, 'so says beta'));
+    return {...beta.clientOf(alpha), ask: refuse, stream: refuse};
+  };
+  const answers = async (code: FaultCode) => {
+    const remote = createPeerHoldQueue(says(code));
+    const asked = [
+      remote.get(id, operator),
+      remote.body(id, operator),
+      remote.act('discard', id, operator),
+      remote.act('release', id, operator),
+    ];
+    return (await Promise.all(asked.map(codeOf))).join(' ');
+  };
+
+  t.is(await answers('conflict'), 'node_unreachable node_unreachable conflict conflict');
+  t.is(await answers('delivery_failed'), 'node_unreachable node_unreachable node_unreachable delivery_failed');
+  t.is(await answers('not_found'), 'not_found not_found not_found not_found');
+  t.is(await answers('payload_too_large'), 'node_unreachable node_unreachable node_unreachable node_unreachable');
 });
 
 test('a node of 0.4 passes on the address of a dual-stack socket, which is written down as IPv4', async t => {
