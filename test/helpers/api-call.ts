@@ -17,7 +17,7 @@ export interface ApiRequest {
   /** Undefined: the node's first key. Null: none. */
   key?: string | null;
   headers?: Record<string, string>;
-  /** The address of this machine to ask from. */
+  /** The address of this machine to ask from, by a connection that is not kept: a node has at most 2000 of them. */
   from?: string;
 }
 
@@ -32,6 +32,7 @@ export const callApi = async (
     const all = {
       ...(key !== null && {'X-API-Key': key}),
       ...(bytes !== undefined && {'Content-Type': 'application/json', 'Content-Length': String(Buffer.byteLength(bytes))}),
+      ...(from !== undefined && {Connection: 'close'}),
       ...headers,
     };
     const sent = request(url, {method, agent, headers: all, ...(from !== undefined && {localAddress: from})}, response => {

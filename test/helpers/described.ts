@@ -43,6 +43,9 @@ export interface Judge {
   componentFaults(schema: string, value: unknown): string;
 }
 
+/** A byte order mark is ignored (RFC 8259 section 8.1 permits it). */
+const parsed = (json: string): unknown => JSON.parse(json.replace(/^\uFEFF/, ''));
+
 /** HTTP's own, and those that every answer has for the sake of browsers and proxies. */
 const undescribedHeaders = new Set([
   ...['date', 'connection', 'keep-alive', 'content-type', 'content-length', 'transfer-encoding'],
@@ -128,7 +131,7 @@ export const createJudge = (yaml: string, {namesAllHeaders = false} = {}): Judge
       const isPatch = operation?.requestBody?.content[sent] === undefined && sent === 'application/merge-patch+json';
       const type = isPatch ? 'application/json' : sent;
       if (body !== undefined && body !== '' && operation?.requestBody?.content[type] !== undefined) {
-        const value: unknown = typeof body === 'string' || Buffer.isBuffer(body) ? JSON.parse(String(body)) : body;
+        const value: unknown = typeof body === 'string' || Buffer.isBuffer(body) ? parsed(String(body)) : body;
         faults.push(schemaFaults([...steps, 'requestBody', 'content', type, 'schema'], JSON.parse(JSON.stringify(value))));
       } else if (operation?.requestBody?.required) faults.push(`a body of type ${type} is not described`);
       const told = faults.filter(fault => fault !== '');
