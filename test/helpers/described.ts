@@ -130,9 +130,9 @@ export const createJudge = (yaml: string, {namesAllHeaders = false} = {}): Judge
       // Every body may be sent as a patch (contract 2); only where it is one is that described.
       const isPatch = operation?.requestBody?.content[sent] === undefined && sent === 'application/merge-patch+json';
       const type = isPatch ? 'application/json' : sent;
-      if (body !== undefined && body !== '' && operation?.requestBody?.content[type] !== undefined) {
-        const value: unknown = typeof body === 'string' || Buffer.isBuffer(body) ? parsed(String(body)) : body;
-        faults.push(schemaFaults([...steps, 'requestBody', 'content', type, 'schema'], JSON.parse(JSON.stringify(value))));
+      const json = typeof body === 'string' || Buffer.isBuffer(body) ? String(body) : (JSON.stringify(body) ?? '');
+      if (json !== '' && operation?.requestBody?.content[type] !== undefined) {
+        faults.push(schemaFaults([...steps, 'requestBody', 'content', type, 'schema'], parsed(json)));
       } else if (operation?.requestBody?.required) faults.push(`a body of type ${type} is not described`);
       const told = faults.filter(fault => fault !== '');
       return told.length === 0 ? '' : `${name} took what is not described: ${told.join('; ')}`;
