@@ -107,6 +107,6 @@ const figuresOf = (reports: RoundReport[], benches: CutCluster[]): FaultReport['
     'outcome unknown': sum('unknown'),
     'alike ms': most('alikeMs'),
     'complete ms': most('completeMs'),
-    'slowest list ms': most('listMs'),
+    'slowest list ms': Math.round(most('listMs')),
   };
 };
