@@ -91,12 +91,12 @@ export const createApiNode = (node: TestNode, sink: SmtpSink): ApiNode => {
   };
 };
 
-/** What no answer may contain: traces of the program, its files, its SQL, or a secret. An audit entry and a drift may name a field. */
+/** What no answer may contain: traces of the program, its files, its SQL, or a secret. */
 const leaks = [
   /^\s+at .+:\d+/m,
   /node_modules|\.[cm]?[jt]s:\d/,
   /SQLITE|\bselect .+ from\b|\binsert into\b/i,
-  /"key_hash":|PRIVATE KEY/,
+  /key_hash|PRIVATE KEY/,
 ];
 
 const checkAnswer = ({data}: TestNode, what: string, {status, headers, json, body}: ApiAnswer): void => {
@@ -107,8 +107,13 @@ const checkAnswer = ({data}: TestNode, what: string, {status, headers, json, bod
   if (headers['content-type'] === 'text/rfc822') return;
 
   const text = body.toString();
-  const [leaked] = leaks.flatMap(leak => leak.exec(text)?.[0] ?? []);
-  if (leaked !== undefined || text.includes(data)) fail(`with something internal, ${leaked?.slice(0, 200) ?? data}`);
+  // A drift names the field, and so does an entry of the audit log about a key that was left out; they say no more of it.
+  const told = text
+    .replaceAll('{"name":"key_hash","here":"(secret)","there":"(another)"}', '')
+    .replaceAll(/\bapi_key \d+ \((?:[a-z_]*, )*key_hash(?=[,)…])/g, '');
+  const leaked = leaks.map(leak => told.search(leak)).find(at => at >= 0);
+  if (leaked !== undefined) fail(`with something internal, ${told.slice(Math.max(0, leaked - 500), leaked + 200)}`);
+  if (told.includes(data)) fail('with the path of its data');
   if (/mfk_\w{38}/.test(text) && status !== 201) fail('with the value of a key');
   if (json) checkEnvelope(json, {status, requestId: String(headers['x-request-id'])}, fail);
 };
