@@ -1,5 +1,5 @@
 // Execution of SQL statements. On the single connection of the writer they go directly to the driver, which keeps them prepared:
-// knex takes as long for each statement as SQLite, and so does preparing one. Without it a held mail costs a fifth more.
+// knex takes as long for each statement as SQLite, and so does preparing one. Without it an eighth fewer mails are held a second.
 import type {Knex} from 'knex';
 
 type Values = readonly (string | number | boolean | null)[];
