@@ -21,3 +21,14 @@ export const storedMail = (
   sha256: '',
   ...given,
 });
+
+/** Subjects that a search may trip over. */
+export const oddSubjects = [
+  'Überweisung 100% sicher',
+  'a_b "quoted" \\ text',
+  'INVOICE 4711',
+  'Счёт-фактура',
+  '特別なお知らせ',
+  'x',
+  '',
+];

@@ -1,0 +1,168 @@
+import type {ConfigStore} from '../../../daemon/services/ports.ts';
+import type {ChangedKey, FieldsOf} from '../../../daemon/services/records.ts';
+import {testStores} from '../../helpers/store-makes.ts';
+
+const created_at = '2026-03-01T00:00:00.000Z';
+const domainFields = (name: string): FieldsOf['domain'] => ({
+  name,
+  direction: 'inbound',
+  backend_servers: ['127.0.0.1:25'],
+  quarantine_threshold: 6,
+  reject_threshold: 15,
+  dkim_active: false,
+  dmarc_reporting: false,
+  tenant_id: null,
+  active: true,
+  created_at,
+});
+const filterFields = (domain_id: number): FieldsOf['mail_filter'] => ({
+  domain_id,
+  action: 'block',
+  match: 'sender',
+  header: null,
+  pattern: 'a@bad.test',
+  score: null,
+  comment: null,
+  created_at,
+});
+
+const createDomain = async (config: ConfigStore, name: string): Promise<number> =>
+  config.change(async tx => {
+    const id = await tx.nextId('domain');
+    await tx.create('domain', id, domainFields(name));
+    return id;
+  });
+
+testStores('a change commits as a whole: records, audit entry, and what it reads of itself', async (t, open) => {
+  const id = await open.config.change(async tx => {
+    const made = await tx.nextId('domain');
+    await tx.create('domain', made, domainFields('one.test'));
+    t.is((await tx.config.findDomain(made))?.name, 'one.test');
+    await tx.audit({keyId: 7, remoteAddress: '192.0.2.1'}, 'domain.create', 'one.test', 'made');
+    return made;
+  });
+  const failed = open.config.change(async tx => {
+    await tx.update('domain', id, {quarantine_threshold: 1});
+    await tx.create('domain', await tx.nextId('domain'), domainFields('two.test'));
+    await tx.audit({keyId: 7, remoteAddress: null}, 'domain.update', 'one.test');
+    throw new Error('failed');
+  });
+  await t.throwsAsync(failed, {message: 'failed'});
+
+  const {store} = await open.reopen();
+
+  t.like(await store.config.findDomain(id), {id, ...domainFields('one.test')});
+  t.is((await store.config.listDomains()).length, 1);
+  const {entries} = await store.audit.list({}, {limit: 10, offset: 0});
+  t.deepEqual(
+    entries.map(({action, target, key_id, remote_address, result, detail}) => [
+      action,
+      target,
+      key_id,
+      remote_address,
+      result,
+      detail,
+    ]),
+    [['domain.create', 'one.test', 7, '192.0.2.1', 'ok', 'made']],
+  );
+});
+
+testStores(
+  'listeners are told of a change after it is committed and before it is over, and of none that failed',
+  async (t, {store, config}) => {
+    const told: ChangedKey[] = [];
+    config.onChange(async changed => {
+      for (const {kind, id} of changed) if (kind === 'domain') t.truthy(await store.config.findDomain(id));
+      told.push(...changed);
+    });
+
+    const id = await createDomain(config, 'one.test');
+    t.deepEqual(
+      told.splice(0).map(({kind, id: changed}) => `${kind} ${changed}`),
+      [`domain ${id}`],
+    );
+    await t.throwsAsync(config.change(async () => Promise.reject(new Error('failed'))));
+    t.deepEqual(told, []);
+  },
+);
+
+testStores('changes at once all happen, with ids of their own', async (t, {store, config}) => {
+  const ids = await Promise.all(Array.from({length: 20}, async (_, n) => createDomain(config, `d${n}.test`)));
+
+  t.is(new Set(ids).size, 20);
+  const domains = await store.config.listDomains();
+  t.deepEqual(
+    domains.map(({name}) => name),
+    domains.map(({name}) => name).toSorted(),
+  );
+  t.deepEqual(
+    (await store.config.listDomains([ids[3] ?? 0, -1])).map(({name}) => name),
+    ['d3.test'],
+  );
+});
+
+testStores('what belongs to a domain goes with it, its name is free again, and its id never', async (t, {store, config}) => {
+  const [one, two] = [await createDomain(config, 'one.test'), await createDomain(config, 'two.test')];
+  const filterIds = await config.change(async tx => {
+    const ids = [await tx.nextId('mail_filter'), await tx.nextId('mail_filter')] as const;
+    await tx.create('mail_filter', ids[0], filterFields(one));
+    await tx.create('mail_filter', ids[1], filterFields(two));
+    return ids;
+  });
+
+  await config.change(async tx => tx.remove('domain', one));
+  const again = await createDomain(config, 'one.test');
+
+  t.not(again, one);
+  t.is(await store.config.findDomain(one), undefined);
+  t.deepEqual(
+    (await store.config.listMailFilters()).map(({id}) => id),
+    [filterIds[1]],
+  );
+  t.deepEqual(await store.config.listMailFilters([one]), []);
+  t.true(await store.config.isDeleted({kind: 'domain', id: one}));
+  t.true(await store.config.isDeleted({kind: 'mail_filter', id: filterIds[0]}));
+  t.false(await store.config.isDeleted({kind: 'domain', id: again}));
+});
+
+testStores('a key is found by its id and by its hash', async (t, {store, config}) => {
+  const fields = {
+    name: 'ops',
+    scope: 'read-only',
+    domain: null,
+    domain_id: null,
+    key_prefix: 'mfk_abcd',
+    key_hash: 'a'.repeat(64),
+    rate_limit_per_minute: 60,
+    expires_at: null,
+    revoked_at: null,
+    created_at,
+  };
+  const id = await config.change(async tx => {
+    const made = await tx.nextId('api_key');
+    await tx.create('api_key', made, fields as unknown as FieldsOf['api_key']);
+    return made;
+  });
+
+  t.like(await store.config.findApiKey({id}), {id, name: 'ops', key_hash: fields.key_hash});
+  t.is((await store.config.findApiKey({key_hash: fields.key_hash}))?.id, id);
+  t.is(await store.config.findApiKey({key_hash: 'b'.repeat(64)}), undefined);
+  t.deepEqual(
+    (await store.config.listApiKeys()).map(key => key.id),
+    [id],
+  );
+});
+
+testStores('the hash is that of what is configured, and not of what was', async (t, {store, config}) => {
+  const hash = async () => (await store.config.configHash()).config_hash;
+  const empty = await hash();
+
+  const id = await createDomain(config, 'one.test');
+  const created = await hash();
+  await config.change(async tx => tx.update('domain', id, {quarantine_threshold: 7}));
+  const changed = await hash();
+  await config.change(async tx => tx.remove('domain', id));
+
+  t.is(new Set([empty, created, changed]).size, 3);
+  t.is(await hash(), empty);
+});

@@ -1,0 +1,156 @@
+import fc from 'fast-check';
+import type {Store} from '../../../daemon/services/ports.ts';
+import type {NewHeldMail} from '../../../daemon/services/quarantine/stored-mail.ts';
+import type {HoldFilter} from '../../../shared/hold-filter.ts';
+import {reasons} from '../../../shared/reason.ts';
+import type {AccessScope} from '../../../shared/scopes.ts';
+import {nodeId, testStores} from '../../helpers/store-makes.ts';
+import {oddSubjects, storedMail} from '../../helpers/stored-mail.ts';
+
+const mailWith = (at: number, second: number): NewHeldMail =>
+  storedMail({
+    queue_id: `mail${String((at * 7919) % 1000).padStart(6, '0')}`,
+    arrived_at: new Date(Date.UTC(2026, 2, 1, 12, 0, second)).toISOString(),
+    domain: `d${at % 3}.test`,
+    domain_id: (at % 3) + 1,
+    sender: `s${at % 4}@from.test`,
+    recipients: [`r${at % 5}@d${at % 3}.test`],
+    subject: `number ${at % 6}`,
+    score: at % 10,
+    reason: reasons[at % reasons.length] ?? 'spam',
+  });
+
+const filters: HoldFilter[] = [
+  {},
+  {domain: 'd1.test'},
+  {reason: 'spam', min_score: 3},
+  {sender: 's1@from.test'},
+  {recipient: 'r2@d1.test'},
+  {subject: 'number 4'},
+  {since: '2026-03-01T12:00:02.000Z', until: '2026-03-01T12:00:05.000Z'},
+];
+const reaches: AccessScope[] = [{kind: 'all'}, {kind: 'domain', domainId: 2}, {kind: 'none'}];
+
+/** Many mails arrive at the same time: then the queue id decides. */
+const holdMany = async (store: Store): Promise<void> => {
+  const mails = Array.from({length: 150}, (_, at) => mailWith(at, (at * 13) % 8));
+  await store.transaction(async tx => tx.hold.insert(mails));
+};
+
+testStores('pages are the whole list in parts, for every filter and reach', async (t, {store, heldQuery: query}) => {
+  await holdMany(store);
+
+  for (const filter of filters)
+    for (const reach of reaches) {
+      const whole = await query.list(filter, reach, {limit: 1000, offset: 0});
+      const offsets = Array.from({length: Math.ceil(150 / 7)}, (_, page) => page * 7);
+      const pages = await Promise.all(offsets.map(async offset => query.list(filter, reach, {limit: 7, offset})));
+
+      t.deepEqual(
+        pages.flatMap(({mails}) => mails),
+        whole.mails,
+      );
+      t.true(pages.every(({total}) => total === whole.mails.length));
+      t.deepEqual(
+        whole.mails,
+        whole.mails.toSorted((a, b) => b.arrived_at.localeCompare(a.arrived_at) || a.queue_id.localeCompare(b.queue_id)),
+      );
+    }
+});
+
+testStores(
+  'samples and positions say of the list what the list itself says, for every filter and reach',
+  async (t, {store, heldQuery: query}) => {
+    await holdMany(store);
+
+    await fc.assert(
+      fc.asyncProperty(
+        fc.constantFrom(...filters),
+        fc.constantFrom(...reaches),
+        fc.record({offset: fc.nat(60), stride: fc.integer({min: 1, max: 20}), limit: fc.integer({min: 1, max: 12})}),
+        async (filter, reach, steps) => {
+          const {mails, total} = await query.list(filter, reach, {limit: 1000, offset: 0});
+
+          const marked = await query.samples(filter, reach, steps);
+
+          const cursors = mails.map(({arrived_at, node_id, queue_id}) => ({arrived_at, node_id, queue_id}));
+          const expected = cursors.slice(steps.offset).filter((_, index) => (index + 1) % steps.stride === 0);
+          t.deepEqual(marked, {marks: expected.slice(0, steps.limit), total});
+
+          for (const cursor of cursors.slice(0, 5)) {
+            const positionOf = async (node_id: string) => query.positionOf(filter, reach, {...cursor, node_id});
+            t.is(await positionOf(nodeId), cursors.indexOf(cursor));
+            // Of mails that arrived at the same time those of one node come before those of the next.
+            t.is(await positionOf('a'), cursors.filter(({arrived_at}) => arrived_at > cursor.arrived_at).length);
+            t.is(await positionOf('beta'), cursors.filter(({arrived_at}) => arrived_at >= cursor.arrived_at).length);
+          }
+        },
+      ),
+      {numRuns: 60},
+    );
+  },
+);
+
+const odd = (n: number): NewHeldMail =>
+  storedMail({
+    queue_id: `Mail${String(n).padStart(6, '0')}`,
+    sender: `sender${n % 3}@from.test`,
+    recipients: [`a${n % 2}@one.test`, 'b@one.test'],
+    subject: oddSubjects[n % oddSubjects.length] ?? '',
+    score: n,
+    arrived_at: new Date(Date.UTC(2026, 2, 1, 10, 30) + n * 20 * 60_000).toISOString(),
+  });
+
+testStores('a subject is found by any part of it, whatever characters there are', async (t, {store, heldQuery: query}) => {
+  await store.transaction(async tx => tx.hold.insert(Array.from({length: 30}, (_, n) => odd(n))));
+  const parts = oddSubjects.flatMap(subject => {
+    const characters = [...subject];
+    return characters.flatMap((_, from) => [1, 2, 3, 4, 9].map(length => characters.slice(from, from + length).join('')));
+  });
+
+  for (const part of new Set([...parts, 'ÜBERWEISUNG', 'u\u0308ber', '%', '_', '\\', '"', 'OR', 'a*b', 'zzz', '100%%'])) {
+    const folded = part.normalize('NFC').toLowerCase();
+    const {mails, total} = await query.list({subject: part}, {kind: 'all'}, {limit: 100, offset: 0});
+
+    const expected = Array.from({length: 30}, (_, n) => odd(n)).filter(({subject}) =>
+      subject.normalize('NFC').toLowerCase().includes(folded),
+    );
+    t.is(total, expected.length, part);
+    t.deepEqual(mails.map(({queue_id}) => queue_id).sort(), expected.map(({queue_id}) => queue_id).sort(), part);
+  }
+});
+
+testStores('a subject that very many mails have is found as one that few have', async (t, {store, heldQuery: query}) => {
+  const many = Array.from({length: 2000}, (_, n) => ({...odd(n), subject: n % 2 === 0 ? `Offer ${n}` : `offers of ${n}`}));
+  await store.transaction(async tx => tx.hold.insert(many));
+
+  const common = await query.list({subject: 'OFFER'}, {kind: 'all'}, {limit: 2, offset: 0});
+  const rare = await query.list({subject: 'offers of 77'}, {kind: 'all'}, {limit: 2, offset: 0});
+
+  t.is(common.total, 2000);
+  t.deepEqual(
+    common.mails.map(({subject}) => subject),
+    ['offers of 1999', 'Offer 1998'],
+  );
+  t.is(rare.total, 6);
+});
+
+testStores(
+  'a recipient who has very many mails gets the newest first, and all of them are counted',
+  async (t, {store, heldQuery: query}) => {
+    await store.transaction(async tx => tx.hold.insert(Array.from({length: 2000}, (_, n) => odd(n))));
+
+    const {mails, total} = await query.list(
+      {recipient: 'b@one.test', sender: 'sender1@from.test'},
+      {kind: 'all'},
+      {limit: 2, offset: 1},
+    );
+
+    t.is(total, 667);
+    t.deepEqual(
+      mails.map(({queue_id}) => queue_id),
+      ['Mail001996', 'Mail001993'],
+    );
+    t.is((await query.samples({recipient: 'b@one.test'}, {kind: 'all'}, {offset: 0, stride: 500, limit: 9})).marks.length, 4);
+  },
+);
