@@ -14,7 +14,7 @@ export const addMetricsCommand = (program: Command, session: Session): void => {
     .addHelpText('after', '\n-o changes nothing here.\n\nExample:\n  mfctl metrics | grep mfd_cluster')
     .action(async (flags: {metricsUrl?: string}) => {
       const url = checkedMetricsUrl(await metricsUrl(session, flags.metricsUrl));
-      session.printer().text((await fetchMetrics(url, session.log)).toString('utf8'));
+      session.printer().text(await fetchMetrics(url, {log: session.log}));
     });
 };
 

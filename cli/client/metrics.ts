@@ -15,26 +15,41 @@ export const checkedMetricsUrl = (text: string): URL => {
   return url;
 };
 
+/** More than a node has to say, and little for a computer of today. */
+const maxBytes = 16 * 1024 * 1024;
+
+interface MetricsRequest {
+  /** PEM; trusted in place of what Node trusts. */
+  ca?: string | undefined;
+  /** For the whole answer. */
+  withinMs?: number;
+  log?(line: string): void;
+}
+
 /** The text of a metrics listener, which takes no key and has no envelope. Rejects with a CliError for everything but success. */
-export const fetchMetrics = async (url: URL, log: (line: string) => void): Promise<Buffer> => {
+export const fetchMetrics = async (url: URL, {ca, withinMs = 30_000, log = () => {}}: MetricsRequest = {}): Promise<string> => {
   const {got} = await import('got');
-  const {ca} = url.protocol === 'https:' ? trusting(undefined) : {};
-  const options = {
+  const trusted = url.protocol === 'https:' ? trusting(ca).ca : undefined;
+  const request = got(url, {
     retry: {limit: 0},
     followRedirect: false,
     throwHttpErrors: false,
     responseType: 'buffer',
-    https: {...(ca !== undefined && {certificateAuthority: ca})},
-  } as const;
+    timeout: {connect: 5000, request: withinMs},
+    https: {...(trusted !== undefined && {certificateAuthority: trusted})},
+  });
+  void request.on('downloadProgress', ({transferred}) => {
+    if (transferred > maxBytes) request.cancel(`more than ${maxBytes / 1024 / 1024} MiB`);
+  });
   const {
     statusCode: status,
     headers,
     body,
-  } = await got(url, {...options, timeout: {connect: 5000, response: 30_000}}).catch(error => {
+  } = await request.catch(error => {
     const {code, detail, exitCode} = connectionFailure(error, url);
     throw new CliError(code, detail, {exitCode, cause: error, hint: 'name the metrics listener: --metrics-url http://HOST:9090'});
   });
   log(`GET ${url.href} ${status}`);
   if (status !== 200) throw answerFailure({status, headers, body, url});
-  return body;
+  return body.toString('utf8');
 };

@@ -3,14 +3,14 @@ import {setTimeout as pause} from 'node:timers/promises';
 import type {ClusterDrift} from '../../../../shared/cluster-drift.ts';
 import type {ClusterStatus} from '../../../../shared/cluster-status.ts';
 import type {Summary} from '../../../../shared/held-mail.ts';
-import {checkedMetricsUrl} from '../../../client/metrics.ts';
+import {checkedMetricsUrl, fetchMetrics} from '../../../client/metrics.ts';
 import {asCliError} from '../../../errors.ts';
 import type {AppContext} from '../../shell/app-context.ts';
 import {noSource, type Source} from '../../shell/source.ts';
 import {type Arrivals, createArrivals} from './arrivals.ts';
 import {type CertificateEnd, readCertificateEnd} from './certificate-end.ts';
 import {createHistory, type History} from './history.ts';
-import {type NodeMetrics, readMetrics} from './metrics-text.ts';
+import {type NodeMetrics, parseMetrics} from './metrics-text.ts';
 
 export const statusSource = (app: AppContext): Source<ClusterStatus> =>
   app.may('cluster:read')
@@ -75,7 +75,8 @@ export const metricsSource = (app: AppContext): Source<MetricsReading> =>
       try {
         const url = await metricsUrlOf(app);
         if (url === undefined) return {metrics: undefined, problem: 'the context names no metrics listener'};
-        return {metrics: await readMetrics(checkedMetricsUrl(url), app.connection.ca), problem: undefined};
+        const text = await fetchMetrics(checkedMetricsUrl(url), {ca: app.connection.ca, withinMs: 3000});
+        return {metrics: parseMetrics(text), problem: undefined};
       } catch (error) {
         return {metrics: undefined, problem: asCliError(error).detail};
       }
